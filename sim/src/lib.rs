@@ -1,1 +1,20 @@
-//! placeholder
+//! Robot models, batched physics, and tasks written as data.
+//!
+//! This crate knows nothing of policies or libtorch. Reading order:
+//! [`model::Model`] (what the robot is) -> [`physics::Physics`] (N copies of it,
+//! stepped together) -> [`task`] (what is asked of it) -> [`env::BatchEnv`]
+//! (the two joined: actions in, observations and rewards out).
+
+pub mod config;
+pub mod env;
+pub mod math;
+pub mod memory;
+pub mod model;
+pub mod names;
+pub mod physics;
+pub mod rng;
+pub mod task;
+
+pub use env::{BatchEnv, EpisodeStats, Groups, StepOut};
+pub use model::Model;
+pub use physics::{Physics, State};

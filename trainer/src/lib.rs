@@ -1,1 +1,12 @@
-//! placeholder
+//! Learners, runs, checkpoints and logs; the program `ostler`.
+//!
+//! Reading order: `main` -> [`cli`] -> [`run`] -> [`learner`], and across to the
+//! collector and the simulation.
+
+pub mod cli;
+pub mod config;
+pub mod draw;
+pub mod learner;
+pub mod log;
+pub mod run;
+pub mod torch;

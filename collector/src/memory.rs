@@ -1,0 +1,1 @@
+//! Tensors over host memory that the simulation writes in place.

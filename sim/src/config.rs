@@ -1,0 +1,344 @@
+//! The tables of a run's TOML that concern simulation: `[sim]`, `[env]`, `[task]`.
+//!
+//! Plain data. Unknown keys are refused by serde; positions in the file are found
+//! by the program's reader, so errors here name a *path* such as
+//! `task.reward[2].expr`.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// `[sim]`: the physics.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SimConfig {
+    /// Physics engine.
+    pub backend: Backend,
+    /// Time step [s]; 0 means the model's own.
+    pub dt: f64,
+    /// Threads for physics and tasks: `"auto"` (the cores this process may use) or a number.
+    pub threads: Auto,
+    /// `[sim.rapier]`.
+    pub rapier: RapierConfig,
+    /// A world is broken beyond this linear [m/s] or angular [rad/s] speed.
+    pub max_speed: f64,
+    /// A world is broken when a body is farther than this from the origin [m].
+    pub max_position: f64,
+}
+
+/// `sim.backend`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Backend {
+    /// rapier3d multibodies on the CPU.
+    Rapier,
+}
+
+/// `[sim.rapier]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RapierConfig {
+    /// Solver iterations per time step; each recomputes the mass matrix.
+    pub solver_iterations: usize,
+}
+
+/// A number, or `"auto"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected \"auto\" or a whole number")]
+pub enum Auto {
+    /// `"auto"`.
+    Auto(AutoWord),
+    /// An explicit number.
+    N(usize),
+}
+
+/// The word `auto`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AutoWord {
+    /// `"auto"`.
+    Auto,
+}
+
+impl Default for SimConfig {
+    fn default() -> Self {
+        Self {
+            backend: Backend::Rapier,
+            dt: 0.0,
+            threads: Auto::Auto(AutoWord::Auto),
+            rapier: RapierConfig::default(),
+            max_speed: 1e3,
+            max_position: 1e4,
+        }
+    }
+}
+
+impl Default for RapierConfig {
+    fn default() -> Self {
+        Self {
+            solver_iterations: 1,
+        }
+    }
+}
+
+/// `[env]`: the batch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EnvConfig {
+    /// Parallel environments.
+    pub num_envs: usize,
+    /// Physics steps per control step.
+    pub decimation: usize,
+    /// Time-out of an episode [s].
+    pub episode_length_s: f64,
+}
+
+impl Default for EnvConfig {
+    fn default() -> Self {
+        Self {
+            num_envs: 1024,
+            decimation: 4,
+            episode_length_s: 20.0,
+        }
+    }
+}
+
+/// `[task]`: what is asked of the robot. Every `expr` is in the language of
+/// `docs/task-language.md`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TaskConfig {
+    /// MJCF file, relative to the configuration's folder.
+    pub robot: String,
+    /// Named numbers that expressions can read as `param.NAME`.
+    pub params: BTreeMap<String, f64>,
+    /// How the policy's output becomes controls; in order, first output first.
+    pub action: Vec<ActionTerm>,
+    /// Random targets, drawn at reset and at intervals, read as `command.NAME`.
+    pub command: Vec<CommandTerm>,
+    /// Observation terms, concatenated in order.
+    pub observation: Vec<ObservationTerm>,
+    /// Reward terms; the reward is the sum of weight times value.
+    pub reward: Vec<RewardTerm>,
+    /// Terminations and extra truncations. The time-out needs no term.
+    pub termination: Vec<TerminationTerm>,
+    /// How a new episode starts; applied in order on top of the initial pose.
+    pub reset: Vec<ResetTerm>,
+    /// Reward scaling and clipping.
+    pub rewards: RewardOptions,
+}
+
+/// `[[task.action]]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ActionTerm {
+    /// Actuators driven, by name or pattern with `*`; one output each, in the model's order.
+    pub actuators: Vec<String>,
+    /// How an output becomes a control.
+    #[serde(default)]
+    pub kind: ActionKind,
+    /// Multiplies the policy's output: one number for all, or one per actuator.
+    #[serde(default = "one")]
+    pub scale: OneOrMany,
+    /// Added after scaling: one number for all, or one per actuator.
+    #[serde(default = "zero")]
+    pub offset: OneOrMany,
+    /// Clip the policy's output to this range before scaling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clip: Option<[f64; 2]>,
+    /// For `kind = "discrete"`: one row of controls per choice, `[choices][actuators]`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<Vec<f64>>,
+    /// Gains for `kind = "position"` on motor actuators: stiffness [N/m or N m/rad].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stiffness: Option<f64>,
+    /// Damping for `kind = "position"` on motor actuators [N s/m or N m s/rad].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damping: Option<f64>,
+}
+
+/// What an action means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionKind {
+    /// `ctrl = offset + scale * output`.
+    #[default]
+    Control,
+    /// The same with outputs -1..1 mapped onto the actuator's control range.
+    Normalized,
+    /// A joint position target: `target = initial pose + offset + scale * output`.
+    /// Position actuators take the target; motors get a PD law with `stiffness` and
+    /// `damping`, evaluated once per control step.
+    Position,
+    /// The policy chooses one row of `choices`.
+    Discrete,
+}
+
+/// One number for all, or one each.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a number or a list of numbers")]
+pub enum OneOrMany {
+    /// The same for all.
+    One(f64),
+    /// One per element.
+    Many(Vec<f64>),
+}
+
+fn one() -> OneOrMany {
+    OneOrMany::One(1.0)
+}
+
+fn zero() -> OneOrMany {
+    OneOrMany::One(0.0)
+}
+
+/// `[[task.command]]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CommandTerm {
+    /// Name, read as `command.NAME`.
+    pub name: String,
+    /// One `[low, high]` per component; uniform.
+    pub range: Vec<[f64; 2]>,
+    /// Unit of the components, such as `"m/s"`; empty: any.
+    #[serde(default)]
+    pub unit: String,
+    /// Time between draws [s]; 0: only at reset.
+    #[serde(default)]
+    pub resample_s: f64,
+}
+
+/// `[[task.observation]]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObservationTerm {
+    /// Name, unique in its group.
+    pub name: String,
+    /// Value: a scalar or vector.
+    pub expr: String,
+    /// Which networks see it.
+    #[serde(default)]
+    pub group: ObservationGroup,
+    /// Multiplies the value.
+    #[serde(default = "one")]
+    pub scale: OneOrMany,
+    /// Clip after scaling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clip: Option<[f64; 2]>,
+    /// Half-width of uniform noise, added before scaling (policy's copy only).
+    #[serde(default)]
+    pub noise: f64,
+}
+
+/// Which networks see an observation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ObservationGroup {
+    /// Actor and critic.
+    #[default]
+    Policy,
+    /// Only the critic (privileged). The critic then sees policy terms, without
+    /// noise, followed by these.
+    Critic,
+}
+
+/// `[[task.reward]]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RewardTerm {
+    /// Name, logged as `Episode_Reward/<name>`.
+    pub name: String,
+    /// Value: a scalar (a boolean counts as 0 or 1).
+    pub expr: String,
+    /// Multiplies the value.
+    #[serde(default = "weight_one")]
+    pub weight: f64,
+}
+
+fn weight_one() -> f64 {
+    1.0
+}
+
+/// `[[task.termination]]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TerminationTerm {
+    /// Name, logged as `Episode_Termination/<name>`.
+    pub name: String,
+    /// Value: a boolean.
+    pub expr: String,
+    /// True: counts as time running out (the value is bootstrapped), not as failure.
+    #[serde(default)]
+    pub truncate: bool,
+}
+
+/// `[[task.reset]]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResetTerm {
+    /// `qpos`, `qvel`, `joint_pos("pattern*")`, `joint_vel("pattern*")`,
+    /// `pos(body)`, `lin_vel(body)`, `ang_vel(body)` (bodies with a free joint),
+    /// `yaw(body)`, or `keyframe("name")`.
+    pub target: String,
+    /// Uniform offset from the initial pose: `[low, high]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uniform: Option<[f64; 2]>,
+    /// Standard deviation of a normal offset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normal: Option<f64>,
+    /// Replaces the value instead of adding to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<OneOrMany>,
+}
+
+/// `[task.rewards]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RewardOptions {
+    /// Multiply the sum by the control step [s], so that weights are per second.
+    pub scale_by_dt: bool,
+    /// Clip the summed reward.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clip: Option<[f64; 2]>,
+}
+
+impl Default for RewardOptions {
+    fn default() -> Self {
+        Self {
+            scale_by_dt: false,
+            clip: None,
+        }
+    }
+}
+
+/// A value of `[sim]`, `[env]` or `[task]` that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {message}{}", .help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
+pub struct ConfigError {
+    /// Where: `task.reward[2].expr`.
+    pub path: String,
+    /// Bytes of the string value that are meant, for expressions.
+    pub span: Option<std::ops::Range<usize>>,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub help: Option<String>,
+}
+
+impl ConfigError {
+    /// An error about the whole value at `path`.
+    pub fn new(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            span: None,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    /// Adds what would be right.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}

@@ -1,0 +1,218 @@
+//! Physics and task joined: actions in, observations and rewards out.
+
+use crate::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
+use crate::memory::MemoryError;
+use crate::model::Model;
+use crate::physics::{Physics, PhysicsError, SnapshotError};
+use std::sync::Arc;
+
+/// One value for the policy and, where the task has privileged terms, one for the
+/// critic. Without one the critic sees what the policy sees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Groups<T> {
+    /// Seen by the actor.
+    pub policy: T,
+    /// Seen by the critic, if it differs.
+    pub critic: Option<T>,
+}
+
+/// What the policy decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionSpace {
+    /// A vector of this many unbounded numbers; the task clips.
+    Continuous(usize),
+    /// One of this many choices; the action is a single float holding the index.
+    Discrete(usize),
+}
+
+impl ActionSpace {
+    /// Floats per action, `A`.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Continuous(n) => n,
+            Self::Discrete(_) => 1,
+        }
+    }
+}
+
+/// One row of the observation table that `ostler check` prints.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObsRow {
+    /// First index in the observation.
+    pub index: usize,
+    /// Number of entries.
+    pub len: usize,
+    /// The term's name.
+    pub name: String,
+    /// Its expression.
+    pub expr: String,
+    /// Its unit, `"-"` for none.
+    pub unit: String,
+}
+
+/// Sizes and names that never change during a run.
+#[derive(Debug, Clone)]
+pub struct EnvSpec {
+    /// Environments, `N`.
+    pub num_envs: usize,
+    /// Observation widths, `O`.
+    pub obs: Groups<usize>,
+    /// Observation tables.
+    pub obs_table: Groups<Vec<ObsRow>>,
+    /// What the policy decides.
+    pub action: ActionSpace,
+    /// Control step [s].
+    pub step_dt: f64,
+    /// Steps until the time-out.
+    pub max_episode_steps: u32,
+    /// Fewest steps after which an episode can be truncated (1 when a task term
+    /// truncates): a rollout of T steps holds at most ceil(T / this) truncations
+    /// per environment.
+    pub min_truncation_steps: u32,
+    /// Reward terms, in order.
+    pub reward_names: Vec<String>,
+    /// Termination causes, in order, `time_out` first.
+    pub termination_names: Vec<String>,
+}
+
+/// Why an environment could not be built.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum EnvError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Physics(#[from] PhysicsError),
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+}
+
+/// Where one step's results go: rows of long-lived buffers, written in place.
+///
+/// Rows are environments: `obs.policy` is `[N][O]`.
+#[derive(Debug)]
+pub struct StepOut<'a> {
+    /// Observations after the step, after auto-reset `[N][O]`.
+    pub obs: Groups<&'a mut [f32]>,
+    /// Rewards `[N]`.
+    pub reward: &'a mut [f32],
+    /// 1 where the task ended `[N]`.
+    pub terminated: &'a mut [f32],
+    /// 1 where time ran out `[N]`.
+    pub truncated: &'a mut [f32],
+    /// 0 where the environment broke and this transition must not be learnt from,
+    /// else 1 `[N]`. A broken environment has reward 0 and both flags 0; its trace
+    /// is cut.
+    pub valid: &'a mut [f32],
+    /// Observations before the reset of episodes that were truncated
+    /// `[K][N][O]`; row `k` of environment `e` is its `k`-th truncation in the rollout.
+    pub final_obs: Groups<&'a mut [f32]>,
+    /// Which `k` this step's truncation took `[N]`, -1 where none (or no room).
+    pub final_slot: &'a mut [i32],
+}
+
+/// What happened to the episodes that ended since the last call, and to broken
+/// environments. Sums are over episodes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EpisodeStats {
+    /// Episodes that ended (broken ones are not counted).
+    pub episodes: u64,
+    /// Sum of returns.
+    pub return_sum: f64,
+    /// Sum of lengths in control steps.
+    pub length_sum: f64,
+    /// Per reward term: sum of weighted values.
+    pub reward_sums: Vec<f64>,
+    /// Per termination cause: how many episodes it ended.
+    pub terminations: Vec<u64>,
+    /// Per bit of [`crate::physics::fault`]: broken environments.
+    pub faults: Vec<u64>,
+    /// Truncations that found no room in `final_obs`.
+    pub final_overflow: u64,
+    /// Returns and lengths of the episodes, in order of (step, environment),
+    /// for evaluation; capped at the number of environments per call.
+    pub finished: Vec<Finished>,
+}
+
+/// One finished episode.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Finished {
+    /// Environment.
+    pub env: u32,
+    /// Sum of rewards.
+    pub ret: f32,
+    /// Control steps.
+    pub length: u32,
+}
+
+/// N environments.
+pub struct BatchEnv {
+    spec: EnvSpec,
+    model: Arc<Model>,
+    physics: Box<dyn Physics>,
+}
+
+impl BatchEnv {
+    /// Builds the worlds and compiles the task. `seed` keys every draw.
+    pub fn new(
+        _model: Arc<Model>,
+        _sim: &SimConfig,
+        _env: &EnvConfig,
+        _task: &TaskConfig,
+        _seed: u64,
+    ) -> Result<Self, EnvError> {
+        todo!()
+    }
+
+    /// Sizes and names.
+    pub fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    /// The robot.
+    pub fn model(&self) -> &Arc<Model> {
+        &self.model
+    }
+
+    /// The physics, for drawing and diagnosis.
+    pub fn physics(&self) -> &dyn Physics {
+        &*self.physics
+    }
+
+    /// Starts every episode anew and writes the first observations `[N][O]`.
+    ///
+    /// `spread`: give episodes random ages, so that resets spread out in time.
+    pub fn reset(&mut self, _spread: bool, _obs: &mut Groups<&mut [f32]>) {
+        todo!()
+    }
+
+    /// Forgets which slots of `final_obs` are taken; call at a rollout's start.
+    pub fn begin_rollout(&mut self) {
+        todo!()
+    }
+
+    /// One control step: `actions` is `[N][A]`.
+    pub fn step(&mut self, _actions: &[f32], _out: &mut StepOut<'_>) {
+        todo!()
+    }
+
+    /// Statistics since the last call; `into` is overwritten, its buffers reused.
+    pub fn take_stats(&mut self, _into: &mut EpisodeStats) {
+        todo!()
+    }
+
+    /// Switches observation noise off (evaluation) or on.
+    pub fn set_noise(&mut self, _on: bool) {
+        todo!()
+    }
+
+    /// Everything needed to go on with the same bits, appended to `out`.
+    pub fn save(&self, _out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        todo!()
+    }
+
+    /// The reverse of [`save`](Self::save).
+    pub fn restore(&mut self, _blob: &[u8]) -> Result<(), SnapshotError> {
+        todo!()
+    }
+}

@@ -1,0 +1,378 @@
+//! A robot and its scene: immutable, neutral to the physics engine.
+//!
+//! [`Model`] is what an MJCF file means after defaults, classes, angles and
+//! inertias are resolved. Names, order and units follow MuJoCo: SI units,
+//! radians, quaternions `(w, x, y, z)`, world z up; bodies are numbered so that
+//! a parent comes before its children and body 0 is the world.
+
+pub mod mjcf;
+
+use crate::names::nearest;
+use std::path::PathBuf;
+
+/// A position or direction `[x, y, z]`.
+pub type Vec3 = [f64; 3];
+/// A unit quaternion `[w, x, y, z]`.
+pub type Quat = [f64; 4];
+
+/// A robot and its scene, parsed and resolved.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Model {
+    /// The `model` attribute of `<mujoco>`, or the file's stem.
+    pub name: String,
+    /// `<option>` and the parts of `<compiler>` that reach run time.
+    pub options: Options,
+    /// All bodies; index 0 is the world.
+    pub bodies: Vec<Body>,
+    /// All joints in body order.
+    pub joints: Vec<Joint>,
+    /// All geoms in body order.
+    pub geoms: Vec<Geom>,
+    /// All sites in body order.
+    pub sites: Vec<Site>,
+    /// All actuators in file order.
+    pub actuators: Vec<Actuator>,
+    /// Keyframes in file order.
+    pub keyframes: Vec<Keyframe>,
+    /// Pairs of bodies `(a, b)`, a < b, that never collide (`<exclude>`).
+    pub excludes: Vec<(usize, usize)>,
+    /// Number of generalised positions.
+    pub nq: usize,
+    /// Number of generalised velocities.
+    pub nv: usize,
+    /// Generalised positions of the initial pose `(nq)`.
+    pub qpos0: Vec<f64>,
+    /// Elements and attributes that were read and have no effect here.
+    pub ignored: Vec<Ignored>,
+    /// Every file that was read, the main one first: a run keeps copies.
+    pub sources: Vec<PathBuf>,
+}
+
+/// What `<option>` says. Solver parameters are carried for the native engine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    /// Physics time step [s].
+    pub timestep: f64,
+    /// Gravity [m/s^2].
+    pub gravity: Vec3,
+    /// Density of the medium [kg/m^3]; 0 is vacuum.
+    pub density: f64,
+    /// Viscosity of the medium [kg/(m s)].
+    pub viscosity: f64,
+    /// Wind [m/s].
+    pub wind: Vec3,
+    /// Ratio of friction to normal impedance.
+    pub impratio: f64,
+    /// How time is integrated.
+    pub integrator: Integrator,
+    /// Shape of the friction cone.
+    pub cone: Cone,
+    /// Which solver MuJoCo would use.
+    pub solver: Solver,
+    /// Solver iterations.
+    pub iterations: u32,
+    /// Solver tolerance.
+    pub tolerance: f64,
+    /// `<flag>` entries that are set to other than their default, by name.
+    pub flags: Vec<(String, bool)>,
+}
+
+/// `option/integrator`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Integrator {
+    Euler,
+    Rk4,
+    Implicit,
+    ImplicitFast,
+}
+
+/// `option/cone`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Cone {
+    Pyramidal,
+    Elliptic,
+}
+
+/// `option/solver`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Solver {
+    Pgs,
+    Cg,
+    Newton,
+}
+
+/// A rigid body. Pose is relative to the parent body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Body {
+    /// Name; `bodyK` where the file gives none.
+    pub name: String,
+    /// Parent body; 0 for children of the world, and for the world itself.
+    pub parent: usize,
+    /// Position in the parent's frame [m].
+    pub pos: Vec3,
+    /// Orientation in the parent's frame.
+    pub quat: Quat,
+    /// Mass [kg].
+    pub mass: f64,
+    /// Centre of mass in the body's frame [m].
+    pub ipos: Vec3,
+    /// Orientation of the principal axes in the body's frame.
+    pub iquat: Quat,
+    /// Principal moments of inertia [kg m^2].
+    pub inertia: Vec3,
+    /// Its joints, as indices into [`Model::joints`].
+    pub joints: std::ops::Range<usize>,
+    /// Its geoms, as indices into [`Model::geoms`].
+    pub geoms: std::ops::Range<usize>,
+    /// The ancestor (or itself) that it is welded to: bodies without joints move
+    /// with their parent. 0 for static bodies.
+    pub weld: usize,
+}
+
+/// Kind of a joint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JointKind {
+    /// 7 positions (x, y, z, quaternion), 6 velocities (linear in the world's
+    /// frame, angular in the body's frame).
+    Free,
+    /// 4 positions (quaternion), 3 velocities (in the body's frame).
+    Ball,
+    /// 1 position [m].
+    Slide,
+    /// 1 position [rad].
+    Hinge,
+}
+
+impl JointKind {
+    /// Number of generalised positions.
+    pub fn nq(self) -> usize {
+        match self {
+            Self::Free => 7,
+            Self::Ball => 4,
+            Self::Slide | Self::Hinge => 1,
+        }
+    }
+
+    /// Number of generalised velocities.
+    pub fn nv(self) -> usize {
+        match self {
+            Self::Free => 6,
+            Self::Ball => 3,
+            Self::Slide | Self::Hinge => 1,
+        }
+    }
+}
+
+/// A joint between a body and its parent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Joint {
+    /// Name; `jointK` where the file gives none.
+    pub name: String,
+    /// Kind.
+    pub kind: JointKind,
+    /// The body that moves.
+    pub body: usize,
+    /// Anchor in the body's frame [m].
+    pub pos: Vec3,
+    /// Unit axis in the body's frame (slide, hinge).
+    pub axis: Vec3,
+    /// Position in the initial pose ([m] or [rad], MJCF `ref`).
+    pub reference: f64,
+    /// Limits ([m] or [rad]; ball: the second is the cone's angle), if limited.
+    pub range: Option<[f64; 2]>,
+    /// Viscous damping [N s/m] or [N m s/rad].
+    pub damping: f64,
+    /// Spring stiffness [N/m] or [N m/rad].
+    pub stiffness: f64,
+    /// Position at which the spring is at rest.
+    pub springref: f64,
+    /// Rotor inertia added to the diagonal of the mass matrix [kg] or [kg m^2].
+    pub armature: f64,
+    /// Dry friction [N] or [N m].
+    pub frictionloss: f64,
+    /// Limits on the sum of actuator forces at this joint, if limited.
+    pub actfrcrange: Option<[f64; 2]>,
+    /// Limit margin [m] or [rad].
+    pub margin: f64,
+    /// Limit constraint's reference (`solreflimit`).
+    pub solref_limit: [f64; 2],
+    /// Limit constraint's impedance (`solimplimit`).
+    pub solimp_limit: [f64; 5],
+    /// Friction-loss constraint's reference.
+    pub solref_friction: [f64; 2],
+    /// Friction-loss constraint's impedance.
+    pub solimp_friction: [f64; 5],
+    /// First index in `qpos`.
+    pub qpos_adr: usize,
+    /// First index in `qvel`.
+    pub dof_adr: usize,
+}
+
+/// Shape of a geom; `size` in [`Geom::size`] is MuJoCo's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GeomKind {
+    /// z = 0 plane, normal +z; size: half-extents x, y (0 = infinite), grid.
+    Plane,
+    /// size: radius.
+    Sphere,
+    /// Along z; size: radius, half-length of the cylinder part.
+    Capsule,
+    /// Semi-axes.
+    Ellipsoid,
+    /// Along z; size: radius, half-length.
+    Cylinder,
+    /// Half-extents.
+    Box,
+}
+
+/// A collision (and visual) shape fixed to a body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Geom {
+    /// Name; `geomK` where the file gives none.
+    pub name: String,
+    /// Shape.
+    pub kind: GeomKind,
+    /// The body it is fixed to.
+    pub body: usize,
+    /// Position in the body's frame [m].
+    pub pos: Vec3,
+    /// Orientation in the body's frame.
+    pub quat: Quat,
+    /// Shape's size [m], see [`GeomKind`].
+    pub size: Vec3,
+    /// Collision bits this geom has.
+    pub contype: u32,
+    /// Collision bits this geom accepts.
+    pub conaffinity: u32,
+    /// Dimension of its contacts: 1, 3, 4 or 6.
+    pub condim: u32,
+    /// Sliding, torsional [m] and rolling [m] friction.
+    pub friction: Vec3,
+    /// Contact priority.
+    pub priority: i32,
+    /// Weight in mixing of solver parameters.
+    pub solmix: f64,
+    /// Contact reference.
+    pub solref: [f64; 2],
+    /// Contact impedance.
+    pub solimp: [f64; 5],
+    /// Distance at which a contact is made [m].
+    pub margin: f64,
+    /// Part of the margin without force [m].
+    pub gap: f64,
+    /// Visualisation group.
+    pub group: i32,
+    /// Colour.
+    pub rgba: [f32; 4],
+}
+
+/// A named frame on a body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Site {
+    /// Name; `siteK` where the file gives none.
+    pub name: String,
+    /// The body it is fixed to.
+    pub body: usize,
+    /// Position in the body's frame [m].
+    pub pos: Vec3,
+    /// Orientation in the body's frame.
+    pub quat: Quat,
+}
+
+/// An actuator on one joint: force = gain * ctrl + bias, scaled by the gear.
+///
+/// `gain = gain[0] + gain[1] l + gain[2] v` and likewise `bias`, where length
+/// `l = gear[0] q` and velocity `v = gear[0] dq/dt`; the joint feels
+/// `gear[0] * clamp(gain ctrl + bias, forcerange)`. Source: MuJoCo, Computation,
+/// "Actuation model".
+#[derive(Debug, Clone, PartialEq)]
+pub struct Actuator {
+    /// Name; `actuatorK` where the file gives none.
+    pub name: String,
+    /// What the element was called in the file: motor, position, velocity, general.
+    pub element: &'static str,
+    /// The joint it drives.
+    pub joint: usize,
+    /// Transmission ratio (6 entries; hinge and slide use the first).
+    pub gear: [f64; 6],
+    /// Range controls are clamped to, if limited.
+    pub ctrlrange: Option<[f64; 2]>,
+    /// Range the force is clamped to, if limited.
+    pub forcerange: Option<[f64; 2]>,
+    /// Affine gain (1, length, velocity).
+    pub gain: [f64; 3],
+    /// Affine bias (1, length, velocity).
+    pub bias: [f64; 3],
+}
+
+/// A named configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Keyframe {
+    /// Name.
+    pub name: String,
+    /// Generalised positions `(nq)`.
+    pub qpos: Vec<f64>,
+    /// Generalised velocities `(nv)`.
+    pub qvel: Vec<f64>,
+    /// Controls `(nu)`.
+    pub ctrl: Vec<f64>,
+}
+
+/// Something in the file that has no effect in Ostler.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ignored {
+    /// What: `<visual>`, `option/solver="Newton"`, ...
+    pub what: String,
+    /// File, line and column, `ant.xml:12:5`.
+    pub place: String,
+    /// Why that does no harm, or what it changes.
+    pub why: String,
+}
+
+/// A name that the model does not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no {kind} called \"{name}\"{}", .nearest.as_ref().map(|n| format!("; did you mean \"{n}\"?")).unwrap_or_default())]
+pub struct UnknownName {
+    /// "body", "joint", ...
+    pub kind: &'static str,
+    /// The name that was asked for.
+    pub name: String,
+    /// The nearest that exists.
+    pub nearest: Option<String>,
+}
+
+macro_rules! find {
+    ($(#[$doc:meta])* $fn:ident, $field:ident, $kind:literal) => {
+        $(#[$doc])*
+        pub fn $fn(&self, name: &str) -> Result<usize, UnknownName> {
+            self.$field.iter().position(|x| x.name == name).ok_or_else(|| UnknownName {
+                kind: $kind,
+                name: name.to_string(),
+                nearest: nearest(name, self.$field.iter().map(|x| x.name.as_str())).map(str::to_string),
+            })
+        }
+    };
+}
+
+impl Model {
+    find!(/// Index of the body with this name.
+        body, bodies, "body");
+    find!(/// Index of the joint with this name.
+        joint, joints, "joint");
+    find!(/// Index of the geom with this name.
+        geom, geoms, "geom");
+    find!(/// Index of the site with this name.
+        site, sites, "site");
+    find!(/// Index of the actuator with this name.
+        actuator, actuators, "actuator");
+    find!(/// Index of the keyframe with this name.
+        keyframe, keyframes, "keyframe");
+
+    /// Number of actuators, the length of `ctrl`.
+    pub fn nu(&self) -> usize {
+        self.actuators.len()
+    }
+}

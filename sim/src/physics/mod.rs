@@ -1,0 +1,125 @@
+//! N copies of a model, stepped together.
+
+pub mod pool;
+pub mod rapier;
+
+use crate::memory::{MemoryError, zeroed};
+use crate::model::Model;
+
+/// N identical worlds.
+///
+/// State is struct-of-arrays with the environment index fastest: entry `i` of
+/// environment `e` lies at `i * num_envs + e`. Nothing here panics on numbers
+/// that are not finite: a world that cannot go on gets a bit in [`State::fault`]
+/// and stays as it was until it is reset.
+pub trait Physics: Send {
+    /// The state after the last `step` or `reset`.
+    fn state(&self) -> &State;
+
+    /// Advances every world by `substeps` time steps with constant controls.
+    ///
+    /// `ctrl` is `[nu][N]`. Controls are clamped to their range; a control that is
+    /// not finite sets [`fault::CONTROL`] and counts as zero.
+    fn step(&mut self, ctrl: &[f32], substeps: usize);
+
+    /// Puts the worlds with `mask[e] != 0` at rest contacts, positions `qpos`
+    /// `[nq][N]` and velocities `qvel` `[nv][N]`; clears their faults. The other
+    /// worlds keep every bit of their state.
+    fn reset(&mut self, mask: &[u8], qpos: &[f32], qvel: &[f32]);
+
+    /// Time step [s].
+    fn timestep(&self) -> f64;
+
+    /// Everything needed to go on with the same bits, appended to `out`.
+    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError>;
+
+    /// The reverse of [`save`](Self::save) for the same model and N.
+    fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError>;
+}
+
+/// A snapshot that cannot be written or read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("physics snapshot: {0}")]
+pub struct SnapshotError(pub String);
+
+/// A physics engine that cannot be set up.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PhysicsError {
+    /// Out of memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// The engine does not support something in the model.
+    #[error("the {engine} engine does not support {what}")]
+    Unsupported {
+        /// `sim.backend`.
+        engine: &'static str,
+        /// What, by name.
+        what: String,
+    },
+    /// A thread could not be started.
+    #[error("cannot start a physics thread: {0}; lower sim.threads")]
+    Thread(String),
+}
+
+/// Bits of [`State::fault`].
+pub mod fault {
+    /// A position or velocity is not finite.
+    pub const NON_FINITE: u32 = 1;
+    /// A velocity is beyond the configured limit.
+    pub const SPEED: u32 = 2;
+    /// A position is beyond the configured limit.
+    pub const POSITION: u32 = 4;
+    /// A control was not finite (it counted as zero).
+    pub const CONTROL: u32 = 8;
+    /// The engine itself failed (a panic was caught, a body was quarantined).
+    pub const ENGINE: u32 = 16;
+    /// Number of bits in use.
+    pub const COUNT: usize = 5;
+    /// Names for logs, `Guard/<name>`, by bit.
+    pub const NAMES: [&str; COUNT] = ["non_finite", "speed", "position", "control", "engine"];
+}
+
+/// What tasks can see of N worlds. All buffers are `[k][N]`, float32, SI units.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// Number of worlds.
+    pub num_envs: usize,
+    /// Generalised positions `[nq][N]`.
+    pub qpos: Vec<f32>,
+    /// Generalised velocities `[nv][N]`.
+    pub qvel: Vec<f32>,
+    /// Positions of the body frames in the world `[3 nbody][N]` [m].
+    pub body_pos: Vec<f32>,
+    /// Orientations of the body frames `[4 nbody][N]`, (w, x, y, z).
+    pub body_quat: Vec<f32>,
+    /// Linear velocities of the body frames' origins, world frame `[3 nbody][N]` [m/s].
+    pub body_lin_vel: Vec<f32>,
+    /// Angular velocities, world frame `[3 nbody][N]` [rad/s].
+    pub body_ang_vel: Vec<f32>,
+    /// Sum of normal contact forces at each geom `[ngeom][N]` [N], mean over the
+    /// last control step's substeps; 0 without contact.
+    pub contact_force: Vec<f32>,
+    /// Actuator forces after clamping, before the gear, in the last substep `[nu][N]`.
+    pub actuator_force: Vec<f32>,
+    /// Bits of [`fault`] `[N]`.
+    pub fault: Vec<u32>,
+}
+
+impl State {
+    /// Zeroed state of `num_envs` worlds.
+    pub fn new(model: &Model, num_envs: usize) -> Result<Self, MemoryError> {
+        let buf = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(num_envs));
+        Ok(Self {
+            num_envs,
+            qpos: buf("qpos", model.nq)?,
+            qvel: buf("qvel", model.nv)?,
+            body_pos: buf("body_pos", 3 * model.bodies.len())?,
+            body_quat: buf("body_quat", 4 * model.bodies.len())?,
+            body_lin_vel: buf("body_lin_vel", 3 * model.bodies.len())?,
+            body_ang_vel: buf("body_ang_vel", 3 * model.bodies.len())?,
+            contact_force: buf("contact_force", model.geoms.len())?,
+            actuator_force: buf("actuator_force", model.nu())?,
+            fault: zeroed("fault", num_envs)?,
+        })
+    }
+}

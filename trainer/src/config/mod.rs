@@ -1,0 +1,1 @@
+//! The run's TOML: read, checked, resolved.

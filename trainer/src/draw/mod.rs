@@ -1,0 +1,1 @@
+//! Pictures of robots: a small software renderer, PNG sheets and GIFs.

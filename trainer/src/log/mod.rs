@@ -1,0 +1,1 @@
+//! Metrics, TensorBoard events, progress line, learning curve.

@@ -1,0 +1,1 @@
+//! One training: the loop, its folder, checkpoints and signals.

@@ -1,0 +1,1 @@
+//! What tch lacks, through a small C++ shim.
