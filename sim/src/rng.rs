@@ -73,13 +73,171 @@ pub fn normal_pair(a: u32, b: u32) -> (f32, f32) {
     (radius * cos, radius * sin)
 }
 
+/// Environments whose numbers are drawn together, so that the rounds vectorise.
+const LANES: usize = 16;
+
+/// Uniform floats in [0, 1) for `streams.len()` environments: row `e` of `out`
+/// `[N][width]` belongs to stream `streams.start + e`. Word `j` of a row does not
+/// depend on the width, the other rows, or N.
+pub fn fill_uniform(
+    seed: u64,
+    streams: std::ops::Range<u32>,
+    purpose: Purpose,
+    step: u64,
+    width: usize,
+    out: &mut [f32],
+) {
+    fill(seed, streams, purpose, step, width, out, |words| {
+        words.map(unit)
+    });
+}
+
+/// Standard normal floats; otherwise as [`fill_uniform`].
+pub fn fill_normal(
+    seed: u64,
+    streams: std::ops::Range<u32>,
+    purpose: Purpose,
+    step: u64,
+    width: usize,
+    out: &mut [f32],
+) {
+    fill(seed, streams, purpose, step, width, out, |[a, b, c, d]| {
+        let (x, y) = normal_pair(a, b);
+        let (z, w) = normal_pair(c, d);
+        [x, y, z, w]
+    });
+}
+
+fn fill(
+    seed: u64,
+    streams: std::ops::Range<u32>,
+    purpose: Purpose,
+    step: u64,
+    width: usize,
+    out: &mut [f32],
+    shape: impl Fn([u32; 4]) -> [f32; 4],
+) {
+    debug_assert_eq!(out.len(), streams.len() * width);
+    if width == 0 {
+        return;
+    }
+    let mut lanes = [[0.0f32; LANES]; 4];
+    let mut first = streams.start;
+    for rows in out.chunks_mut(width * LANES) {
+        for block in 0..width.div_ceil(4) {
+            for lane in 0..LANES {
+                let stream = first.wrapping_add(lane as u32);
+                let values = shape(philox(seed, stream, purpose, step, block as u32));
+                for (to, value) in lanes.iter_mut().zip(values) {
+                    to[lane] = value;
+                }
+            }
+            for (lane, row) in rows.chunks_mut(width).enumerate() {
+                for (to, from) in row[4 * block..].iter_mut().zip(&lanes) {
+                    *to = from[lane];
+                }
+            }
+        }
+        first = first.wrapping_add(LANES as u32);
+    }
+}
+
+/// The numbers `0..out.len()` in random order (Fisher-Yates from the back). A
+/// different `step` gives an independent order.
+pub fn permutation(seed: u64, stream: u32, step: u64, out: &mut [i64]) {
+    for (i, v) in out.iter_mut().enumerate() {
+        *v = i as i64;
+    }
+    for i in (1..out.len()).rev() {
+        let [a, b, ..] = philox(seed, stream, Purpose::Permutation, step, i as u32);
+        // 64 random bits times n, upper half: bias below n / 2^64.
+        let word = u64::from(a) << 32 | u64::from(b);
+        let j = ((u128::from(word) * (i as u128 + 1)) >> 64) as usize;
+        out.swap(i, j);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     /// Known answers of the authors' Random123 distribution (`kat_vectors`).
     #[test]
     fn philox_equals_the_published_vectors() {
-        // philox4x32 10 with counter and key all zero.
-        let zero = super::philox_raw([0; 4], [0; 2]);
+        let zero = philox_raw([0; 4], [0; 2]);
         assert_eq!(zero, [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
+        let ones = philox_raw([u32::MAX; 4], [u32::MAX; 2]);
+        assert_eq!(ones, [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
+        let pi = philox_raw(
+            [0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344],
+            [0xa409_3822, 0x299f_31d0],
+        );
+        assert_eq!(pi, [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]);
+    }
+
+    #[test]
+    fn a_stream_draws_the_same_in_any_batch_and_width() {
+        let draw = |streams: std::ops::Range<u32>, width: usize| {
+            let mut out = vec![0.0; streams.len() * width];
+            fill_normal(9, streams, Purpose::ActionNoise, 4, width, &mut out);
+            out
+        };
+        let (many, few) = (draw(0..1024, 7), draw(5..8, 3));
+        for row in 0..3 {
+            assert_eq!(few[row * 3..][..3], many[(row + 5) * 7..][..3]);
+        }
+        let mut other = vec![0.0; 9];
+        fill_normal(9, 5..8, Purpose::Reset, 4, 3, &mut other);
+        assert!(other.iter().zip(&few).all(|(a, b)| a != b));
+    }
+
+    #[test]
+    fn normal_numbers_have_the_moments_of_the_normal_distribution() {
+        let mut x = vec![0.0; 400_000];
+        fill_normal(1, 0..100_000, Purpose::ActionNoise, 0, 4, &mut x);
+        let n = x.len() as f64;
+        let moment = |p: i32| x.iter().map(|&v| f64::from(v).powi(p)).sum::<f64>() / n;
+        // Five standard errors each: sqrt(1/n), sqrt(2/n), sqrt(15/n), sqrt(96/n).
+        assert!(moment(1).abs() < 5.0 * (1.0 / n).sqrt());
+        assert!((moment(2) - 1.0).abs() < 5.0 * (2.0 / n).sqrt());
+        assert!(moment(3).abs() < 5.0 * (15.0 / n).sqrt());
+        assert!((moment(4) - 3.0).abs() < 5.0 * (96.0 / n).sqrt());
+        let neighbours: f64 = x.windows(2).map(|w| f64::from(w[0] * w[1])).sum::<f64>() / n;
+        assert!(neighbours.abs() < 5.0 * (1.0 / n).sqrt());
+    }
+
+    #[test]
+    fn uniform_numbers_fill_the_unit_interval_evenly() {
+        let mut x = vec![0.0; 160_000];
+        fill_uniform(3, 0..160_000, Purpose::Reset, 7, 1, &mut x);
+        let mut counts = [0f64; 16];
+        for &v in &x {
+            assert!((0.0..1.0).contains(&v));
+            counts[(v * 16.0) as usize] += 1.0;
+        }
+        let chi2: f64 = counts.iter().map(|c| (c - 1e4).powi(2) / 1e4).sum();
+        // 15 degrees of freedom: 99.99 % lie below 44.3.
+        assert!(chi2 < 44.3, "{chi2}");
+    }
+
+    #[test]
+    fn a_permutation_holds_every_index_once_and_all_orders_are_equally_likely() {
+        let mut order = vec![0; 1000];
+        permutation(1, 0, 0, &mut order);
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..1000).collect::<Vec<_>>());
+        assert_ne!(sorted, order);
+        let mut counts = std::collections::BTreeMap::new();
+        for step in 0..24_000 {
+            let mut four = [0i64; 4];
+            permutation(1, 0, step, &mut four);
+            *counts.entry(four).or_insert(0.0) += 1.0;
+        }
+        assert_eq!(counts.len(), 24);
+        let chi2: f64 = counts.values().map(|c: &f64| (c - 1e3).powi(2) / 1e3).sum();
+        // 23 degrees of freedom: 99.99 % lie below 56.
+        assert!(chi2 < 56.0, "{chi2}");
+        permutation(1, 0, 0, &mut []);
     }
 }
