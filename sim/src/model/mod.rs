@@ -6,6 +6,7 @@
 //! a parent comes before its children and body 0 is the world.
 
 pub mod mjcf;
+mod rotation;
 
 use crate::names::nearest;
 use std::path::PathBuf;
@@ -36,6 +37,8 @@ pub struct Model {
     pub keyframes: Vec<Keyframe>,
     /// Pairs of bodies `(a, b)`, a < b, that never collide (`<exclude>`).
     pub excludes: Vec<(usize, usize)>,
+    /// Pairs of geoms that collide by their own rules (`<pair>`), in file order.
+    pub pairs: Vec<Pair>,
     /// Number of generalised positions.
     pub nq: usize,
     /// Number of generalised velocities.
@@ -73,6 +76,14 @@ pub struct Options {
     pub iterations: u32,
     /// Solver tolerance.
     pub tolerance: f64,
+    /// Iterations of the solver's line search.
+    pub ls_iterations: u32,
+    /// Tolerance of the solver's line search.
+    pub ls_tolerance: f64,
+    /// Iterations of collision detection between convex shapes.
+    pub ccd_iterations: u32,
+    /// Tolerance of collision detection between convex shapes [m].
+    pub ccd_tolerance: f64,
     /// `<flag>` entries that are set to other than their default, by name.
     pub flags: Vec<(String, bool)>,
 }
@@ -267,6 +278,29 @@ pub struct Geom {
     pub group: i32,
     /// Colour.
     pub rgba: [f32; 4],
+}
+
+/// Two geoms that collide whatever their bits say, with parameters of their own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// Geom whose body comes first.
+    pub geom1: usize,
+    /// The other geom.
+    pub geom2: usize,
+    /// Dimension of the contacts: 1, 3, 4 or 6.
+    pub condim: u32,
+    /// Two sliding, one torsional [m] and two rolling [m] coefficients.
+    pub friction: [f64; 5],
+    /// Contact reference, normal direction.
+    pub solref: [f64; 2],
+    /// Contact reference of the friction directions; zeros: as `solref`.
+    pub solref_friction: [f64; 2],
+    /// Contact impedance.
+    pub solimp: [f64; 5],
+    /// Distance at which a contact is made [m].
+    pub margin: f64,
+    /// Part of the margin without force [m].
+    pub gap: f64,
 }
 
 /// A named frame on a body.

@@ -1,6 +1,34 @@
 //! MJCF files -> [`Model`](super::Model), strictly.
+//!
+//! [`source`] turns XML into a tree that knows its places and pulls in includes;
+//! [`check`] compares the tree with [`schema`]: what is unknown is refused, what
+//! has no effect is listed. Then `<compiler>`, `<option>` and `<default>` are read,
+//! and with them the [`tree`] of bodies, contacts, actuators and keyframes, in the
+//! order in which they refer to each other. Meaning and defaults are MuJoCo's
+//! (XML reference and `mjSpec`); what is not supported is refused by name.
 
-use super::Model;
+mod actuator;
+mod check;
+mod compiler;
+mod contact;
+mod defaults;
+mod geom;
+mod inertia;
+mod joint;
+mod keyframe;
+mod options;
+mod pose;
+mod schema;
+mod source;
+mod tendon;
+mod tree;
+mod value;
+
+use super::rotation::IDENTITY;
+use super::{Body, Ignored, Model, Options};
+use crate::names::nearest;
+use source::{At, Attr, Element, Fault, Read, Sources};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Why a model file was refused. `Display` is `file:line:column: message`.
@@ -24,7 +52,254 @@ pub enum MjcfError {
     },
 }
 
-/// Reads an MJCF file.
-pub fn load(_path: &Path) -> Result<Model, MjcfError> {
-    todo!()
+/// Reads an MJCF file and what it includes.
+///
+/// # Errors
+/// The file cannot be read, is not MJCF, or uses what is not supported; the
+/// message says where and what to write instead.
+pub fn load(path: &Path) -> Result<Model, MjcfError> {
+    let text = source::read_text(path).map_err(|source| MjcfError::Read {
+        path: path.to_path_buf(),
+        source,
+    })?;
+    parse(path, text)
 }
+
+/// Reads MJCF from `text` as if it stood in the file `path`, which need not
+/// exist; includes are looked up in its folder.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse(path: &Path, text: String) -> Result<Model, MjcfError> {
+    let mut sources = Sources::new(path);
+    let root = sources.parse(path, text)?;
+    let mut notes = Vec::new();
+    let read = read(&root, path, &mut notes).map_err(|f| sources.error(f));
+    let mut model = read?;
+    notes.sort_by_key(|n| n.at.order());
+    model.ignored = notes
+        .iter()
+        .map(|n| Ignored {
+            what: n.what.clone(),
+            place: sources.short_place(n.at),
+            why: n.why.to_string(),
+        })
+        .collect();
+    model.sources = sources.paths();
+    Ok(model)
+}
+
+/// Something that has no effect, with its place still as an offset.
+struct Note {
+    at: At,
+    what: String,
+    why: &'static str,
+}
+
+fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
+    if root.name != "mujoco" {
+        let hint = match root.name.as_str() {
+            "robot" => "; this looks like URDF, which is not read yet",
+            "mujocoinclude" => "; this file is meant to be included by another",
+            _ => "",
+        };
+        let why = format!(
+            "an MJCF file starts with <mujoco>, not <{}>{hint}",
+            root.name
+        );
+        return Err(Fault::new(root.at, why));
+    }
+    check::check(root, &schema::MUJOCO, notes)?;
+
+    let mut compiler = compiler::Compiler::default();
+    for e in root.children_named("compiler") {
+        compiler.read(e)?;
+    }
+    let mut opt = Options::default();
+    for e in root.children_named("option") {
+        options::read(&mut opt, e)?;
+    }
+    let mut classes = defaults::Classes::new();
+    for e in root.children_named("default") {
+        classes.read(e)?;
+    }
+    let materials = materials(root)?;
+
+    let stem = || {
+        path.file_stem()
+            .map_or("model".into(), |s| s.to_string_lossy().into_owned())
+    };
+    let mut model = Model {
+        name: root.text("model").map_or_else(stem, str::to_string),
+        options: opt,
+        bodies: vec![world()],
+        joints: Vec::new(),
+        geoms: Vec::new(),
+        sites: Vec::new(),
+        actuators: Vec::new(),
+        keyframes: Vec::new(),
+        excludes: Vec::new(),
+        pairs: Vec::new(),
+        nq: 0,
+        nv: 0,
+        qpos0: Vec::new(),
+        ignored: Vec::new(),
+        sources: Vec::new(),
+    };
+    let mut names = Names::new(root);
+    let mut places = vec![root.at];
+    let sections: Vec<_> = root.children_named("worldbody").collect();
+    tree::TreeReader {
+        compiler: &compiler,
+        classes: &classes,
+        materials: &materials,
+        model: &mut model,
+        names: &mut names,
+        notes,
+        places: &mut places,
+    }
+    .world(&sections)?;
+    tree::check_masses(&model, &places)?;
+    tree::scale_mass(&mut model, compiler.total_mass);
+
+    for e in root.children_named("contact") {
+        contact::read(e, &classes, &mut model)?;
+    }
+    for e in root.children_named("tendon").flat_map(|t| &t.children) {
+        let mut spec = classes.of(e, defaults::MAIN)?.tendon.clone();
+        spec.read(e)?;
+        spec.check(e)?;
+        notes.push(Note {
+            at: e.at,
+            what: format!(
+                "<{}> tendon \"{}\"",
+                e.name,
+                e.text("name").unwrap_or_default()
+            ),
+            why: "exerts no force: no stiffness, damping, friction or limit",
+        });
+    }
+    for e in root.children_named("actuator").flat_map(|a| &a.children) {
+        let mut spec = classes.of(e, defaults::MAIN)?.actuator.clone();
+        spec.read(e)?;
+        let name = names.actuator.take(e, "actuator", model.actuators.len())?;
+        let actuator = spec.resolve(e, &compiler, name, &model.joints)?;
+        model.actuators.push(actuator);
+    }
+    for e in root.children_named("keyframe").flat_map(|k| &k.children) {
+        let name = names.key.take(e, "key", model.keyframes.len())?;
+        model.keyframes.push(keyframe::read(e, name, &model)?);
+    }
+    Ok(model)
+}
+
+fn world() -> Body {
+    Body {
+        name: "world".to_string(),
+        parent: 0,
+        pos: [0.0; 3],
+        quat: IDENTITY,
+        mass: 0.0,
+        ipos: [0.0; 3],
+        iquat: IDENTITY,
+        inertia: [0.0; 3],
+        joints: 0..0,
+        geoms: 0..0,
+        weld: 0,
+    }
+}
+
+/// Colours of materials by name, for geoms that have no colour of their own.
+fn materials(root: &Element) -> Read<BTreeMap<String, [f32; 4]>> {
+    let mut colours = BTreeMap::new();
+    for e in root
+        .children_named("asset")
+        .flat_map(|a| a.children_named("material"))
+    {
+        let mut rgba = [1.0; 4];
+        e.array("rgba", &mut rgba)?;
+        if let Some(name) = e.text("name") {
+            colours.insert(name.to_string(), rgba.map(|c| c as f32));
+        }
+    }
+    Ok(colours)
+}
+
+/// Names that are taken, per kind: MJCF wants them unique.
+struct Names {
+    body: Taken,
+    joint: Taken,
+    geom: Taken,
+    site: Taken,
+    actuator: Taken,
+    key: Taken,
+}
+
+impl Names {
+    fn new(root: &Element) -> Self {
+        let mut given = BTreeSet::new();
+        collect_names(root, &mut given);
+        let taken = || Taken {
+            used: BTreeSet::new(),
+            given: given.clone(),
+        };
+        let mut body = taken();
+        body.used.insert("world".to_string());
+        Self {
+            body,
+            joint: taken(),
+            geom: taken(),
+            site: taken(),
+            actuator: taken(),
+            key: taken(),
+        }
+    }
+}
+
+fn collect_names(e: &Element, names: &mut BTreeSet<String>) {
+    names.extend(e.text("name").map(str::to_string));
+    e.children.iter().for_each(|c| collect_names(c, names));
+}
+
+struct Taken {
+    used: BTreeSet<String>,
+    /// All names in the file: a made-up one must not be one of them.
+    given: BTreeSet<String>,
+}
+
+impl Taken {
+    /// The element's name, or `<kind><number>`.
+    fn take(&mut self, e: &Element, kind: &str, number: usize) -> Read<String> {
+        let name = match e.text("name") {
+            Some(name) => name.to_string(),
+            None => {
+                let mut made = format!("{kind}{number}");
+                while self.given.contains(&made) {
+                    made.push('_');
+                }
+                made
+            }
+        };
+        if !self.used.insert(name.clone()) {
+            let at = e.attr("name").map_or(e.at, |a| a.value_at(0));
+            let why = format!("there are two <{}> called \"{name}\"", e.name);
+            return Err(Fault::new(at, why));
+        }
+        Ok(name)
+    }
+}
+
+/// Index of the name an attribute refers to.
+fn find<'a>(attr: &Attr, kind: &str, names: impl Iterator<Item = &'a str> + Clone) -> Read<usize> {
+    names.clone().position(|n| n == attr.value).ok_or_else(|| {
+        let guess = nearest(&attr.value, names);
+        let guess = guess.map_or(String::new(), |g| format!("; did you mean \"{g}\"?"));
+        Fault::new(
+            attr.value_at(0),
+            format!("no {kind} called \"{}\"{guess}", attr.value),
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,374 @@
+//! XML text -> a tree of elements that knows where everything stands.
+
+use super::MjcfError;
+use std::path::{Path, PathBuf};
+
+/// Elements nested deeper than this are refused (the reader recurses).
+const MAX_DEPTH: usize = 200;
+/// Bytes of one model file; a robot without meshes needs some 10 kB.
+const MAX_BYTES: u64 = 64 << 20;
+/// Files one model may include.
+const MAX_FILES: usize = 1000;
+
+/// A place in one of the model's files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct At {
+    file: u32,
+    byte: u32,
+}
+
+impl At {
+    /// Key that sorts places by file and position.
+    pub fn order(self) -> (u32, u32) {
+        (self.file, self.byte)
+    }
+}
+
+/// What is wrong, and where.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub at: At,
+    pub message: String,
+}
+
+impl Fault {
+    pub fn new(at: At, message: impl Into<String>) -> Self {
+        Self {
+            at,
+            message: message.into(),
+        }
+    }
+}
+
+/// Result of reading a part of a file.
+pub(super) type Read<T> = Result<T, Fault>;
+
+/// `name="value"`.
+#[derive(Debug, Clone)]
+pub(super) struct Attr {
+    pub name: String,
+    pub value: String,
+    /// The name's place.
+    pub at: At,
+    /// The value's first character.
+    value_at: At,
+    /// The value stands in the file as it is here, so offsets hold.
+    verbatim: bool,
+}
+
+impl Attr {
+    /// Place of the value's byte `offset`.
+    pub fn value_at(&self, offset: usize) -> At {
+        At {
+            byte: self.value_at.byte + if self.verbatim { offset as u32 } else { 0 },
+            ..self.value_at
+        }
+    }
+}
+
+/// `<name attrs>children</name>`.
+#[derive(Debug, Clone)]
+pub(super) struct Element {
+    pub name: String,
+    pub at: At,
+    pub attrs: Vec<Attr>,
+    pub children: Vec<Element>,
+}
+
+impl Element {
+    pub fn attr(&self, name: &str) -> Option<&Attr> {
+        self.attrs.iter().find(|a| a.name == name)
+    }
+
+    pub fn children_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Element> {
+        self.children.iter().filter(move |c| c.name == name)
+    }
+}
+
+struct SourceFile {
+    path: PathBuf,
+    text: String,
+    line_starts: Vec<u32>,
+}
+
+/// Every file of a model, for places in messages.
+#[derive(Default)]
+pub(super) struct Sources {
+    files: Vec<SourceFile>,
+    /// The model's folder; includes may not leave it.
+    folder: PathBuf,
+}
+
+impl Sources {
+    pub fn new(main: &Path) -> Self {
+        Self {
+            files: Vec::new(),
+            folder: main.parent().unwrap_or(Path::new("")).to_path_buf(),
+        }
+    }
+
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|f| f.path.clone()).collect()
+    }
+
+    /// Line and column, both from 1; the column counts characters.
+    fn line_column(&self, at: At) -> (usize, usize) {
+        let file = &self.files[at.file as usize];
+        let line = file.line_starts.partition_point(|s| *s <= at.byte) - 1;
+        let head = &file.text.as_bytes()[file.line_starts[line] as usize..at.byte as usize];
+        // Characters start at bytes that are not UTF-8 continuations.
+        (
+            line + 1,
+            1 + head.iter().filter(|b| **b & 0xC0 != 0x80).count(),
+        )
+    }
+
+    /// `path:line:column`, for errors.
+    pub fn place(&self, at: At) -> String {
+        let (line, column) = self.line_column(at);
+        format!(
+            "{}:{line}:{column}",
+            self.files[at.file as usize].path.display()
+        )
+    }
+
+    /// `file:line:column`, for lists of what was ignored.
+    pub fn short_place(&self, at: At) -> String {
+        let (line, column) = self.line_column(at);
+        let path = &self.files[at.file as usize].path;
+        let name = path
+            .file_name()
+            .map_or(path.to_string_lossy(), |n| n.to_string_lossy());
+        format!("{name}:{line}:{column}")
+    }
+
+    pub fn error(&self, fault: Fault) -> MjcfError {
+        MjcfError::Invalid {
+            place: self.place(fault.at),
+            message: fault.message,
+        }
+    }
+
+    /// Parses `text`, replacing `<include>` by the contents of the named file.
+    pub fn parse(&mut self, path: &Path, text: String) -> Result<Element, MjcfError> {
+        self.parse_file(path, text, &mut Vec::new())
+    }
+
+    fn parse_file(
+        &mut self,
+        path: &Path,
+        text: String,
+        open: &mut Vec<PathBuf>,
+    ) -> Result<Element, MjcfError> {
+        let file = self.files.len() as u32;
+        let line_starts = std::iter::once(0)
+            .chain(
+                text.bytes()
+                    .zip(1u32..)
+                    .filter(|(b, _)| *b == b'\n')
+                    .map(|(_, i)| i),
+            )
+            .collect();
+        let source = SourceFile {
+            path: path.to_path_buf(),
+            text: text.clone(),
+            line_starts,
+        };
+        self.files.push(source);
+        let document = roxmltree::Document::parse(&text).map_err(|e| {
+            let pos = e.pos();
+            // roxmltree ends its message with the position, which we put in front.
+            let message = e.to_string();
+            let message = message.split(" at ").next().unwrap_or_default().to_string();
+            let remedy = match e {
+                roxmltree::Error::DtdDetected => "; a model file needs no <!DOCTYPE>, remove it",
+                _ => "",
+            };
+            MjcfError::Invalid {
+                place: format!("{}:{}:{}", path.display(), pos.row, pos.col),
+                message: format!("not well-formed XML: {message}{remedy}"),
+            }
+        })?;
+        let mut root = self
+            .convert(document.root_element(), file, &text, 0)
+            .map_err(|f| self.error(f))?;
+        open.push(path.to_path_buf());
+        self.expand_includes(&mut root, open, 0)?;
+        open.pop();
+        Ok(root)
+    }
+
+    fn convert(&self, node: roxmltree::Node, file: u32, text: &str, depth: usize) -> Read<Element> {
+        let at = |byte: usize| At {
+            file,
+            byte: byte as u32,
+        };
+        let here = at(node.range().start);
+        if depth > MAX_DEPTH {
+            return Err(Fault::new(
+                here,
+                format!("elements are nested more than {MAX_DEPTH} deep"),
+            ));
+        }
+        let attrs = node
+            .attributes()
+            .map(|a| Attr {
+                name: a.name().to_string(),
+                value: a.value().to_string(),
+                at: at(a.range().start),
+                value_at: at(a.range_value().start),
+                verbatim: text
+                    .get(a.range_value())
+                    .is_some_and(|t| t.len() == a.value().len()),
+            })
+            .collect();
+        let mut children = Vec::new();
+        for child in node.children() {
+            if child.is_element() {
+                children.push(self.convert(child, file, text, depth + 1)?);
+            } else if child.is_text() && child.text().is_some_and(|t| !t.trim().is_empty()) {
+                let skip = child.text().map_or(0, |t| t.len() - t.trim_start().len());
+                return Err(Fault::new(
+                    at(child.range().start + skip),
+                    format!(
+                        "text inside <{}>; MJCF has attributes only",
+                        node.tag_name().name()
+                    ),
+                ));
+            }
+        }
+        Ok(Element {
+            name: node.tag_name().name().to_string(),
+            at: here,
+            attrs,
+            children,
+        })
+    }
+
+    fn expand_includes(
+        &mut self,
+        element: &mut Element,
+        open: &mut Vec<PathBuf>,
+        depth: usize,
+    ) -> Result<(), MjcfError> {
+        // Included files nest inside the includer: the bound holds for the whole tree.
+        if depth > MAX_DEPTH {
+            return Err(self.error(Fault::new(
+                element.at,
+                format!("elements are nested more than {MAX_DEPTH} deep"),
+            )));
+        }
+        let mut children = Vec::with_capacity(element.children.len());
+        for mut child in std::mem::take(&mut element.children) {
+            if child.name == "include" {
+                let included = self.include(&child, open, depth)?;
+                children.extend(included);
+            } else {
+                self.expand_includes(&mut child, open, depth + 1)?;
+                children.push(child);
+            }
+        }
+        element.children = children;
+        Ok(())
+    }
+
+    fn include(
+        &mut self,
+        element: &Element,
+        open: &mut Vec<PathBuf>,
+        depth: usize,
+    ) -> Result<Vec<Element>, MjcfError> {
+        let (path, attr) = self.included_path(element).map_err(|f| self.error(f))?;
+        let refuse = |s: &Self, why: String| s.error(Fault::new(attr, why));
+        if open.contains(&path) || self.files.iter().any(|f| f.path == path) {
+            let why = format!(
+                "{} is included a second time; MJCF allows it once",
+                path.display()
+            );
+            return Err(refuse(self, why));
+        }
+        if self.files.len() >= MAX_FILES || open.len() + depth > MAX_DEPTH {
+            let why = format!("more than {MAX_FILES} files, or includes too deep");
+            return Err(refuse(self, why));
+        }
+        let text = read_text(&path)
+            .map_err(|e| refuse(self, format!("cannot read {}: {e}", path.display())))?;
+        let root = self.parse_file(&path, text, open)?;
+        if root.name != "mujoco" && root.name != "mujocoinclude" {
+            let why = format!(
+                "an included file starts with <mujoco> or <mujocoinclude>, this one with <{}>",
+                root.name
+            );
+            return Err(self.error(Fault::new(root.at, why)));
+        }
+        Ok(root.children)
+    }
+
+    /// The file an `<include>` names, inside the model's folder.
+    fn included_path(&self, element: &Element) -> Read<(PathBuf, At)> {
+        let Some(attr) = element.attr("file") else {
+            return Err(Fault::new(element.at, "<include> needs file=\"...\""));
+        };
+        if let Some(other) = element.attrs.iter().find(|a| a.name != "file") {
+            let why = format!(
+                "unknown attribute \"{}\" of <include>; it has file",
+                other.name
+            );
+            return Err(Fault::new(other.at, why));
+        }
+        if let Some(child) = element.children.first() {
+            return Err(Fault::new(child.at, "<include> has no children"));
+        }
+        let at = attr.value_at(0);
+        let outside = || {
+            Fault::new(
+                at,
+                format!(
+                    "\"{}\" is outside the model's folder; a model's files stay together",
+                    attr.value
+                ),
+            )
+        };
+        let inside = Path::new(&attr.value).components().all(|c| {
+            matches!(
+                c,
+                std::path::Component::Normal(_) | std::path::Component::CurDir
+            )
+        });
+        if attr.value.is_empty() || !inside {
+            return Err(outside());
+        }
+        let path = self.folder.join(&attr.value);
+        // A link may lead outside although its name does not.
+        if let (Ok(real), Ok(folder)) = (
+            path.canonicalize(),
+            if self.folder.as_os_str().is_empty() {
+                Path::new(".").canonicalize()
+            } else {
+                self.folder.canonicalize()
+            },
+        ) && !real.starts_with(folder)
+        {
+            return Err(outside());
+        }
+        Ok((path, at))
+    }
+}
+
+/// Reads a model file; refuses what cannot be one by its size.
+pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
+    use std::io::{Error, ErrorKind, Read as _};
+    let file = std::fs::File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(Error::new(
+            ErrorKind::FileTooLarge,
+            format!("larger than {} MiB", MAX_BYTES >> 20),
+        ));
+    }
+    Ok(text)
+}
