@@ -3,7 +3,9 @@
 //! Reading order: [`Collector::collect`] -> [`SyncCollector`] -> [`Policy::act`] and
 //! `BatchEnv::step`. Nothing here knows what a loss is.
 
+pub mod env;
 pub mod memory;
+mod noise;
 pub mod policy;
 pub mod rollout;
 pub mod sync;
@@ -24,6 +26,14 @@ pub enum CollectError {
     Memory(#[from] ostler_sim::memory::MemoryError),
     #[error(transparent)]
     Snapshot(#[from] ostler_sim::physics::SnapshotError),
+    /// A tensor whose memory the simulation cannot write.
+    #[error("not rows of host memory: {0}; this is a defect, please report it")]
+    NotHostRows(String),
+    /// Saved state that does not fit.
+    #[error(
+        "the saved state of the collector does not fit: {0}; resume with the configuration it was saved with"
+    )]
+    Blob(String),
 }
 
 /// Time spent in the parts of the last collection [s].

@@ -1,9 +1,10 @@
 //! T steps of N environments, allocated once.
 
 use crate::CollectError;
+use crate::memory::host_zeros;
 use ostler_sim::Groups;
 use ostler_sim::env::EnvSpec;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 /// Buffers of one rollout. Float32 unless noted; allocated once, written in place.
 ///
@@ -38,8 +39,59 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// Allocates for `steps` steps.
-    pub fn new(_spec: &EnvSpec, _steps: i64, _dist_width: i64) -> Result<Self, CollectError> {
-        todo!()
+    /// Allocates for `steps` steps, on the host. Nothing is valid yet.
+    pub fn new(spec: &EnvSpec, steps: i64, dist_width: i64) -> Result<Self, CollectError> {
+        let float = |what: &str, size: &[i64]| host_zeros(what, size, Kind::Float);
+        let (t, n, a) = (steps, spec.num_envs as i64, spec.action.width() as i64);
+        // At least one, so that an index is never out of range.
+        let k = u64::try_from(steps)
+            .unwrap_or(0)
+            .div_ceil(u64::from(spec.min_truncation_steps.max(1)))
+            .max(1) as i64;
+        let groups = |what: &str, rows: i64| -> Result<Groups<Tensor>, CollectError> {
+            Ok(Groups {
+                policy: float(what, &[rows, n, spec.obs.policy as i64])?,
+                critic: spec
+                    .obs
+                    .critic
+                    .map(|o| float(what, &[rows, n, o as i64]))
+                    .transpose()?,
+            })
+        };
+        let final_slot = host_zeros("rollout slots", &[t, n], Kind::Int)?;
+        let _ = final_slot.shallow_clone().f_fill_(-1)?;
+        Ok(Self {
+            steps,
+            envs: n,
+            obs: groups("rollout observations", t.saturating_add(1))?,
+            action: float("rollout actions", &[t, n, a])?,
+            dist: float("rollout distributions", &[t, n, dist_width])?,
+            std: float("rollout deviations", &[t, n, a])?,
+            reward: float("rollout rewards", &[t, n])?,
+            terminated: float("rollout terminations", &[t, n])?,
+            truncated: float("rollout truncations", &[t, n])?,
+            valid: float("rollout validity", &[t, n])?,
+            final_obs: groups("rollout final observations", k)?,
+            final_slot,
+        })
+    }
+
+    /// Bytes of all buffers.
+    pub fn bytes(&self) -> usize {
+        let groups =
+            |g: &Groups<Tensor>| g.policy.numel() + g.critic.as_ref().map_or(0, Tensor::numel);
+        let others = [
+            &self.action,
+            &self.dist,
+            &self.std,
+            &self.reward,
+            &self.terminated,
+            &self.truncated,
+            &self.valid,
+            &self.final_slot,
+        ];
+        4 * (groups(&self.obs)
+            + groups(&self.final_obs)
+            + others.iter().map(|t| t.numel()).sum::<usize>())
     }
 }

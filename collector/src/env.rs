@@ -1,0 +1,42 @@
+//! What the collector needs of environments, so that tests can use ones whose
+//! numbers can be recognised.
+
+use ostler_sim::env::EnvSpec;
+use ostler_sim::physics::SnapshotError;
+use ostler_sim::{BatchEnv, EpisodeStats, Groups, StepOut};
+
+/// N environments stepped together; see [`BatchEnv`] for each contract.
+#[allow(missing_docs)]
+pub trait Environments {
+    fn spec(&self) -> &EnvSpec;
+    fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>);
+    fn begin_rollout(&mut self);
+    fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>);
+    fn take_stats(&mut self, into: &mut EpisodeStats);
+    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError>;
+    fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError>;
+}
+
+impl Environments for BatchEnv {
+    fn spec(&self) -> &EnvSpec {
+        self.spec()
+    }
+    fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) {
+        self.reset(spread, obs);
+    }
+    fn begin_rollout(&mut self) {
+        self.begin_rollout();
+    }
+    fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
+        self.step(actions, out);
+    }
+    fn take_stats(&mut self, into: &mut EpisodeStats) {
+        self.take_stats(into);
+    }
+    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        self.save(out)
+    }
+    fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
+        self.restore(blob)
+    }
+}

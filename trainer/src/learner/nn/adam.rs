@@ -1,0 +1,185 @@
+//! Adam over the flat parameter tensor, with its learning rate, its step count and
+//! the decision to skip on the device: nothing is read back.
+//!
+//! Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2015,
+//! algorithm 1, with epsilon added after the bias correction.
+
+use super::params::find;
+use super::{Params, host_copy, zeros};
+use crate::learner::{LearnError, NamedTensors};
+use tch::{Device, Kind, TchError, Tensor};
+
+const BETA1: f64 = 0.9;
+const BETA2: f64 = 0.999;
+const EPS: f64 = 1e-8;
+
+/// The optimiser.
+#[derive(Debug)]
+pub struct Adam {
+    /// Running mean of gradients `[P]`.
+    m: Tensor,
+    /// Running mean of squared gradients `[P]`.
+    v: Tensor,
+    /// Learning rate, a float64 without dimensions.
+    pub lr: Tensor,
+    /// `BETA1^t`, `BETA2^t` after `t` steps, float64 `[2]`: the bias corrections
+    /// would lose four digits in float32.
+    powers: Tensor,
+    powers_parts: [Tensor; 2],
+    beta_less_one: Tensor,
+    scratch: Tensor,
+    zero: Tensor,
+}
+
+impl Adam {
+    /// For `len` parameters.
+    pub fn new(len: i64, lr: f64, device: Device) -> Result<Self, LearnError> {
+        let powers = Tensor::f_ones([2], (Kind::Double, device))?;
+        Ok(Self {
+            m: zeros("Adam's m", &[len], Kind::Float, device)?,
+            v: zeros("Adam's v", &[len], Kind::Float, device)?,
+            lr: Tensor::f_full([0i64; 0], lr, (Kind::Double, device))?,
+            powers_parts: [powers.f_get(0)?, powers.f_get(1)?],
+            powers,
+            beta_less_one: Tensor::f_from_slice(&[BETA1 - 1.0, BETA2 - 1.0])?
+                .f_to_device(device)?,
+            scratch: zeros("Adam", &[len], Kind::Float, device)?,
+            zero: Tensor::f_zeros([0i64; 0], (Kind::Float, device))?,
+        })
+    }
+
+    /// One step along `params.grad` scaled by `scale` (no dimensions). Where `ok` (a
+    /// boolean without dimensions) is false, parameters and state stay as they are,
+    /// whatever the gradient holds. The gradient is overwritten.
+    pub fn step(
+        &mut self,
+        params: &mut Params,
+        scale: &Tensor,
+        ok: &Tensor,
+    ) -> Result<(), TchError> {
+        let grad = &mut params.grad;
+        let _ = grad.f_mul_(scale)?;
+        let _ = grad.f_where_self_out(grad, ok, &self.zero)?;
+
+        let on = ok.f_to_kind(Kind::Double)?;
+        // on = 1 multiplies by beta, on = 0 by one; both exactly.
+        let _ = self
+            .powers
+            .f_mul_(&self.beta_less_one.f_mul(&on)?.f_add_scalar(1.0)?)?;
+        // Before the first step both corrections are 0 and must not divide.
+        let correction = |power: &Tensor| power.f_neg()?.f_add_scalar(1.0)?.f_clamp_min(1e-12);
+        let rate = self
+            .lr
+            .f_mul(&on)?
+            .f_div(&correction(&self.powers_parts[0])?)?;
+        let root = correction(&self.powers_parts[1])?.f_rsqrt()?;
+
+        let on = on.f_to_kind(Kind::Float)?;
+        let _ = self
+            .m
+            .f_lerp_tensor_(grad, &on.f_mul_scalar(1.0 - BETA1)?)?;
+        let _ = grad.f_mul_out(&self.scratch, grad)?;
+        let _ = self
+            .v
+            .f_lerp_tensor_(&self.scratch, &on.f_mul_scalar(1.0 - BETA2)?)?;
+
+        let _ = self.v.f_sqrt_out(&self.scratch)?;
+        let _ = self.scratch.f_mul_(&root)?;
+        let _ = self.scratch.f_add_scalar_(EPS)?;
+        let _ = self.m.f_div_out(&self.scratch, &self.scratch)?;
+        let _ = self.scratch.f_mul_(&rate)?;
+        let _ = params.theta.f_sub_(&self.scratch)?;
+        Ok(())
+    }
+
+    /// State on the host, by name.
+    pub fn save(&self) -> Result<NamedTensors, LearnError> {
+        self.parts()
+            .into_iter()
+            .map(|(name, t)| Ok((name.to_string(), host_copy(t)?.f_view(shape(t).as_slice())?)))
+            .collect()
+    }
+
+    fn parts(&self) -> [(&'static str, &Tensor); 4] {
+        [
+            ("adam.m", &self.m),
+            ("adam.v", &self.v),
+            ("adam.beta_powers", &self.powers),
+            ("adam.learning_rate", &self.lr),
+        ]
+    }
+
+    /// Checks that the state is among `tensors`.
+    pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        for (name, t) in self.parts() {
+            find(tensors, name, &shape(t))?;
+        }
+        Ok(())
+    }
+
+    /// The reverse of [`save`](Self::save); call [`check`](Self::check) first.
+    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        for (name, t) in self.parts() {
+            let source = find(tensors, name, &shape(t))?;
+            t.shallow_clone()
+                .f_copy_(&source.f_view(t.size().as_slice())?)?;
+        }
+        Ok(())
+    }
+}
+
+/// As saved: at least one dimension.
+fn shape(t: &Tensor) -> Vec<i64> {
+    match t.size() {
+        s if s.is_empty() => vec![1],
+        s => s,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::learner::nn::Layout;
+
+    fn scalar(x: f64) -> Tensor {
+        Tensor::full([0i64; 0], x, (Kind::Float, Device::Cpu))
+    }
+
+    fn setup() -> (Params, Adam) {
+        let mut layout = Layout::default();
+        layout.add("w", &[3]);
+        let params = Params::new(layout, Device::Cpu).unwrap();
+        (params, Adam::new(3, 0.1, Device::Cpu).unwrap())
+    }
+
+    fn step(p: &mut Params, adam: &mut Adam, grad: &[f32], ok: bool) {
+        p.grad.copy_(&Tensor::from_slice(grad));
+        adam.step(p, &scalar(1.0), &Tensor::from(ok)).unwrap();
+    }
+
+    #[test]
+    fn the_first_step_has_the_length_of_the_learning_rate() {
+        let (mut p, mut adam) = setup();
+        step(&mut p, &mut adam, &[1e-3, -5.0, 0.0], true);
+        let theta = Vec::<f32>::try_from(&p.theta).unwrap();
+        assert!((theta[0] + 0.1).abs() < 1e-5 && (theta[1] - 0.1).abs() < 1e-6);
+        assert_eq!(theta[2], 0.0);
+    }
+
+    #[test]
+    fn a_skipped_step_changes_nothing_even_as_the_first() {
+        let nan = [f32::NAN, f32::INFINITY, 1.0];
+        let (mut p, mut adam) = setup();
+        let (mut p2, mut adam2) = setup();
+        step(&mut p, &mut adam, &nan, false);
+        for grad in [[0.5, -0.5, 0.1], [0.3, 2.0, -0.1]] {
+            step(&mut p, &mut adam, &grad, true);
+            step(&mut p, &mut adam, &nan, false);
+            step(&mut p2, &mut adam2, &grad, true);
+        }
+        assert_eq!(p.theta, p2.theta);
+        for ((name, a), (_, b)) in adam.save().unwrap().iter().zip(&adam2.save().unwrap()) {
+            assert_eq!(a, b, "{name}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Fully connected layers, forward and backward, into buffers that are there already.
+//!
+//! Shapes: `B` rows, `I` inputs, `H` outputs.
+
+use super::{Layout, Params, zeros};
+use crate::learner::LearnError;
+use crate::learner::policy::Activation;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// `y = x W' + b`, with views into the flat parameters and their gradient.
+#[derive(Debug)]
+pub struct Linear {
+    weight: Tensor,
+    weight_t: Tensor,
+    bias: Tensor,
+    d_weight: Tensor,
+    d_bias: Tensor,
+}
+
+/// Where a layer's parameters lie.
+#[derive(Debug, Clone, Copy)]
+pub struct LinearAt {
+    /// Weight `[H,I]`.
+    pub weight: usize,
+    /// Bias `[H]`.
+    pub bias: usize,
+}
+
+impl Linear {
+    /// Adds a layer's parameters to a layout.
+    pub fn declare(layout: &mut Layout, name: &str, inputs: i64, outputs: i64) -> LinearAt {
+        LinearAt {
+            weight: layout.add(format!("{name}.weight"), &[outputs, inputs]),
+            bias: layout.add(format!("{name}.bias"), &[outputs]),
+        }
+    }
+
+    /// The layer whose parameters lie there.
+    pub fn new(params: &Params, at: LinearAt) -> Result<Self, TchError> {
+        let weight = params.view(at.weight)?;
+        Ok(Self {
+            weight_t: weight.f_transpose(0, 1)?,
+            weight,
+            bias: params.view(at.bias)?,
+            d_weight: params.grad_view(at.weight)?,
+            d_bias: params.grad_view(at.bias)?,
+        })
+    }
+
+    /// Weight `[H,I]`.
+    pub fn weight(&self) -> &Tensor {
+        &self.weight
+    }
+
+    /// Bias `[H]`.
+    pub fn bias(&self) -> &Tensor {
+        &self.bias
+    }
+
+    /// `x [B,I]` into `y [B,H]`.
+    pub fn forward(&self, x: &Tensor, y: &Tensor) -> Result<(), TchError> {
+        let _ = self.bias.f_addmm_out(y, x, &self.weight_t)?;
+        Ok(())
+    }
+
+    /// Gradients of the layer's parameters from its input `x [B,I]` and the gradient
+    /// of its output, `dy [B,H]`.
+    pub fn backward(&self, x: &Tensor, dy: &Tensor) -> Result<(), TchError> {
+        let _ = dy.f_transpose(0, 1)?.f_mm_out(&self.d_weight, x)?;
+        let _ = dy.f_sum_intlist_out(&self.d_bias, &[0i64][..], false, Kind::Float)?;
+        Ok(())
+    }
+
+    /// Gradient of the layer's input, into `dx [B,I]`.
+    pub fn backward_input(&self, dy: &Tensor, dx: &Tensor) -> Result<(), TchError> {
+        let _ = dy.f_mm_out(dx, &self.weight)?;
+        Ok(())
+    }
+
+    /// The same, added to what `dx` holds.
+    pub fn add_backward_input(&self, dy: &Tensor, dx: &Tensor) -> Result<(), TchError> {
+        let _ = dx.f_addmm_out(dx, dy, &self.weight)?;
+        Ok(())
+    }
+}
+
+impl Activation {
+    /// In place.
+    fn forward(self, z: &Tensor) -> Result<(), TchError> {
+        let _ = match self {
+            Self::Elu => z.f_elu_out(z)?,
+            Self::Relu => z.f_relu_out(z)?,
+            Self::Tanh => z.f_tanh_out(z)?,
+        };
+        Ok(())
+    }
+
+    /// From the gradient `d` of the result `y` to that of the argument, in place.
+    /// All three derivatives are functions of the result.
+    fn backward(self, y: &Tensor, d: &Tensor) -> Result<(), TchError> {
+        let _ = match self {
+            Self::Elu => Tensor::f_elu_backward_grad_input(d, d, 1.0, 1.0, 1.0, true, y)?,
+            Self::Relu => y.f_threshold_backward_grad_input(d, d, 0.0)?,
+            Self::Tanh => Tensor::f_tanh_backward_grad_input(d, d, y)?,
+        };
+        Ok(())
+    }
+}
+
+/// The hidden layers of a network.
+#[derive(Debug)]
+pub struct Trunk {
+    layers: Vec<Linear>,
+    widths: Vec<i64>,
+    activation: Activation,
+}
+
+/// Buffers for one pass of a [`Trunk`] over `B` rows.
+#[derive(Debug)]
+pub struct TrunkSpace {
+    /// Results of the layers `[B,H]`.
+    hidden: Vec<Tensor>,
+    /// Gradients of them `[B,H]`; empty where no backward pass is wanted.
+    d_hidden: Vec<Tensor>,
+}
+
+impl Trunk {
+    /// Layers whose parameters lie at `at`.
+    pub fn new(
+        params: &Params,
+        at: &[LinearAt],
+        widths: &[i64],
+        activation: Activation,
+    ) -> Result<Self, TchError> {
+        Ok(Self {
+            layers: at
+                .iter()
+                .map(|&a| Linear::new(params, a))
+                .collect::<Result<_, _>>()?,
+            widths: widths.to_vec(),
+            activation,
+        })
+    }
+
+    /// The layers, first first.
+    pub fn layers(&self) -> &[Linear] {
+        &self.layers
+    }
+
+    /// Allocates for `rows` rows.
+    pub fn space(
+        &self,
+        rows: i64,
+        backward: bool,
+        device: Device,
+    ) -> Result<TrunkSpace, LearnError> {
+        let buffers = || {
+            self.widths
+                .iter()
+                .map(|&w| zeros("hidden layers", &[rows, w], Kind::Float, device))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        Ok(TrunkSpace {
+            hidden: buffers()?,
+            d_hidden: if backward { buffers()? } else { Vec::new() },
+        })
+    }
+
+    /// `x [B,I]` through all layers; the result is [`TrunkSpace::output`].
+    pub fn forward(&self, x: &Tensor, space: &TrunkSpace) -> Result<(), TchError> {
+        let mut input = x;
+        for (layer, y) in self.layers.iter().zip(&space.hidden) {
+            layer.forward(input, y)?;
+            self.activation.forward(y)?;
+            input = y;
+        }
+        Ok(())
+    }
+
+    /// Gradients of all parameters from that of the output, which lies in
+    /// [`TrunkSpace::d_output`].
+    pub fn backward(&self, x: &Tensor, space: &TrunkSpace) -> Result<(), TchError> {
+        for i in (0..self.layers.len()).rev() {
+            let (y, d) = (&space.hidden[i], &space.d_hidden[i]);
+            self.activation.backward(y, d)?;
+            if i > 0 {
+                self.layers[i].backward(&space.hidden[i - 1], d)?;
+                self.layers[i].backward_input(d, &space.d_hidden[i - 1])?;
+            } else {
+                self.layers[i].backward(x, d)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TrunkSpace {
+    /// What the trunk made of `x`; without layers, `x` itself.
+    pub fn output<'a>(&'a self, x: &'a Tensor) -> &'a Tensor {
+        self.hidden.last().unwrap_or(x)
+    }
+
+    /// Where its gradient goes; none without layers.
+    pub fn d_output(&self) -> Option<&Tensor> {
+        self.d_hidden.last()
+    }
+
+    /// The first `rows` rows, sharing memory.
+    pub fn narrow(&self, rows: i64) -> Result<Self, TchError> {
+        let narrow = |v: &[Tensor]| {
+            v.iter()
+                .map(|t| t.f_narrow(0, 0, rows))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Self {
+            hidden: narrow(&self.hidden)?,
+            d_hidden: narrow(&self.d_hidden)?,
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! Running mean and variance of observations.
+
+use super::nn::{host_copy, params::find};
+use super::{LearnError, NamedTensors};
+use tch::{Device, Kind, TchError, Tensor};
+
+/// Added to the deviation, so that an entry that hardly moves is not blown up; the
+/// same as in rsl_rl.
+const EPS: f64 = 1e-2;
+
+/// Rows that are converted to float64 at a time.
+const CHUNK: i64 = 16_384;
+
+/// Shifts and scales observations by statistics that only [`merge`](Self::merge)
+/// changes: they are the same throughout an iteration, and in an evaluation.
+#[derive(Debug)]
+pub struct Normalizer {
+    prefix: &'static str,
+    /// Mean `[O]`, float64.
+    mean: Tensor,
+    /// Variance (of the population) `[O]`, float64.
+    var: Tensor,
+    /// Observations seen, float64 `[1]`.
+    count: Tensor,
+    /// `mean` `[O]`, float32.
+    shift: Tensor,
+    /// `1 / (deviation + EPS)` `[O]`, float32.
+    scale: Tensor,
+}
+
+impl Normalizer {
+    /// Without statistics: mean 0, variance 1. `prefix` starts the names in a checkpoint.
+    pub fn new(prefix: &'static str, width: i64, device: Device) -> Result<Self, TchError> {
+        let double = (Kind::Double, device);
+        let mut this = Self {
+            prefix,
+            mean: Tensor::f_zeros([width], double)?,
+            var: Tensor::f_ones([width], double)?,
+            count: Tensor::f_zeros([1], double)?,
+            shift: Tensor::f_zeros([width], (Kind::Float, device))?,
+            scale: Tensor::f_ones([width], (Kind::Float, device))?,
+        };
+        this.derive()?;
+        Ok(this)
+    }
+
+    /// Normalises `x [B,O]` into `out`.
+    pub fn apply(&self, x: &Tensor, out: &Tensor) -> Result<(), TchError> {
+        let _ = x.f_sub_out(out, &self.shift)?;
+        let _ = out.f_mul_out(out, &self.scale)?;
+        Ok(())
+    }
+
+    /// Takes the rows of `x [M,O]` with weight 1 in `weight [M,1]` into the statistics.
+    ///
+    /// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for
+    /// computing sample variances", 1979.
+    pub fn merge(&mut self, x: &Tensor, weight: &Tensor) -> Result<(), TchError> {
+        let rows = x.size().first().copied().unwrap_or(0);
+        let chunks: Vec<(i64, i64)> = (0..rows)
+            .step_by(CHUNK as usize)
+            .map(|start| (start, CHUNK.min(rows - start)))
+            .collect();
+        let n = weight.f_sum(Kind::Double)?;
+        let mut sum = self.mean.f_zeros_like()?;
+        for &(start, len) in &chunks {
+            let (x, w) = (x.f_narrow(0, start, len)?, weight.f_narrow(0, start, len)?);
+            let x = x.f_to_kind(Kind::Double)?.f_mul(&w)?;
+            let _ = sum.f_add_(&x.f_sum_dim_intlist(&[0i64][..], false, Kind::Double)?)?;
+        }
+        let some = n.f_clamp_min(1.0)?;
+        let mean = sum.f_div(&some)?;
+        let mut squares = self.mean.f_zeros_like()?;
+        for &(start, len) in &chunks {
+            let (x, w) = (x.f_narrow(0, start, len)?, weight.f_narrow(0, start, len)?);
+            let x = x.f_to_kind(Kind::Double)?.f_sub(&mean)?;
+            let x = x.f_mul(&x)?.f_mul(&w)?;
+            let _ = squares.f_add_(&x.f_sum_dim_intlist(&[0i64][..], false, Kind::Double)?)?;
+        }
+        let total = self.count.f_add(&n)?;
+        let at_least_1 = total.f_clamp_min(1.0)?;
+        let delta = mean.f_sub(&self.mean)?;
+        let share = n.f_div(&at_least_1)?;
+        let between = delta.f_mul(&delta)?.f_mul(&self.count)?.f_mul(&share)?;
+        let var = self
+            .var
+            .f_mul(&self.count)?
+            .f_add(&squares)?
+            .f_add(&between)?;
+        let var = var.f_div(&at_least_1)?;
+        // A batch without a single valid row, or with one that is not finite, leaves
+        // everything as it was.
+        let good = delta.f_add(&var)?.f_sum(Kind::Double)?.f_isfinite()?;
+        let good = good.f_logical_and(&n.f_gt(0.0)?)?;
+        self.var = var.f_where_self(&good, &self.var)?;
+        let moved = self.mean.f_add(&delta.f_mul(&share)?)?;
+        self.mean = moved.f_where_self(&good, &self.mean)?;
+        self.count = total.f_where_self(&good, &self.count)?;
+        self.derive()
+    }
+
+    fn derive(&mut self) -> Result<(), TchError> {
+        self.shift.f_copy_(&self.mean)?;
+        let scale = self.var.f_sqrt()?.f_add_scalar(EPS)?.f_reciprocal()?;
+        self.scale.f_copy_(&scale)
+    }
+
+    /// Statistics on the host, by name.
+    pub fn save(&self) -> Result<NamedTensors, LearnError> {
+        self.parts()
+            .into_iter()
+            .map(|(name, t)| Ok((name, host_copy(t)?)))
+            .collect()
+    }
+
+    fn parts(&self) -> [(String, &Tensor); 3] {
+        let name = |part: &str| format!("{}.{part}", self.prefix);
+        [
+            (name("mean"), &self.mean),
+            (name("var"), &self.var),
+            (name("count"), &self.count),
+        ]
+    }
+
+    /// Checks that the statistics are among `tensors`.
+    pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        for (name, t) in self.parts() {
+            find(tensors, &name, &t.size())?;
+        }
+        Ok(())
+    }
+
+    /// The reverse of [`save`](Self::save); call [`check`](Self::check) first.
+    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        for (name, t) in self.parts() {
+            t.shallow_clone()
+                .f_copy_(find(tensors, &name, &t.size())?)?;
+        }
+        Ok(self.derive()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 40,000 rows of two columns, one far from 0.
+    fn rows() -> Tensor {
+        let t = Tensor::arange(40_000, (Kind::Double, Device::Cpu));
+        let a = (&t * 0.7).sin() * 3.0 + 100.0;
+        let b = (&t * 0.3).cos() * 0.01;
+        Tensor::stack(&[a, b], 1).to_kind(Kind::Float)
+    }
+
+    #[test]
+    fn merging_parts_equals_the_statistics_of_the_whole() {
+        let x = rows();
+        let mut n = Normalizer::new("n", 2, Device::Cpu).unwrap();
+        for (start, len) in [(0, 5), (5, 20_000), (20_005, 19_995)] {
+            let ones = Tensor::ones([len, 1], (Kind::Float, Device::Cpu));
+            n.merge(&x.narrow(0, start, len), &ones).unwrap();
+        }
+        let x64 = x.to_kind(Kind::Double);
+        let (var, mean) = x64.var_mean_dim(&[0i64][..], false, false);
+        assert!((&n.mean - mean).abs().max().double_value(&[]) < 1e-9);
+        assert!((&n.var - var).abs().max().double_value(&[]) < 1e-9);
+        let out = x.zeros_like();
+        n.apply(&x, &out).unwrap();
+        let first = (x.double_value(&[0, 0]) - n.mean.double_value(&[0]))
+            / (n.var.double_value(&[0]).sqrt() + EPS);
+        assert!((out.double_value(&[0, 0]) - first).abs() < 1e-4);
+    }
+
+    #[test]
+    fn rows_without_weight_do_not_count_and_none_at_all_changes_nothing() {
+        let x = rows().narrow(0, 0, 100);
+        let mut n = Normalizer::new("n", 2, Device::Cpu).unwrap();
+        let before = n.save().unwrap();
+        n.merge(&x, &Tensor::zeros([100, 1], (Kind::Float, Device::Cpu)))
+            .unwrap();
+        assert_eq!(n.save().unwrap(), before);
+
+        let mut half = Tensor::zeros([100, 1], (Kind::Float, Device::Cpu));
+        let _ = half.narrow(0, 0, 50).fill_(1.0);
+        n.merge(&x, &half).unwrap();
+        let mut m = Normalizer::new("n", 2, Device::Cpu).unwrap();
+        half = half.narrow(0, 0, 50);
+        m.merge(&x.narrow(0, 0, 50), &half).unwrap();
+        for ((name, a), (_, b)) in n.save().unwrap().iter().zip(&m.save().unwrap()) {
+            assert!((a - b).abs().max().double_value(&[]) < 1e-12, "{name}");
+        }
+        assert_eq!(n.count.double_value(&[0]), 50.0);
+    }
+}

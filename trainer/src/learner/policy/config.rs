@@ -1,0 +1,155 @@
+//! `[actor]` and `[critic]`.
+
+use ostler_sim::config::ConfigError;
+use serde::{Deserialize, Serialize};
+
+/// `[actor]`: the network that decides, and the distribution it decides with.
+///
+/// Continuous actions are drawn from a Gaussian with a diagonal covariance,
+/// discrete ones from a categorical distribution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ActorConfig {
+    /// Widths of the hidden layers, each 1 or more; `[]` is a linear policy.
+    pub hidden_dims: Vec<i64>,
+    /// Function between layers: `"elu"`, `"relu"` or `"tanh"`.
+    pub activation: Activation,
+    /// Standard deviation of the actions at the start, within `min_std`..`max_std`.
+    pub init_std: f64,
+    /// `"scalar"`: one learnt standard deviation per action, the same in every state;
+    /// `"state_dependent"`: a second head of the network.
+    pub std_type: StdType,
+    /// Smallest standard deviation, above 0. The logarithm is what is learnt, and it
+    /// is kept within the bounds, so the deviation can be neither negative nor NaN.
+    pub min_std: f64,
+    /// Largest standard deviation.
+    pub max_std: f64,
+    /// Shift and scale observations by their running mean and deviation.
+    pub obs_normalization: bool,
+}
+
+impl Default for ActorConfig {
+    fn default() -> Self {
+        Self {
+            hidden_dims: vec![256, 256, 256],
+            activation: Activation::Elu,
+            init_std: 1.0,
+            std_type: StdType::Scalar,
+            min_std: 1e-3,
+            max_std: 10.0,
+            obs_normalization: false,
+        }
+    }
+}
+
+/// `[critic]`: the network that estimates the value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CriticConfig {
+    /// Widths of the hidden layers, each 1 or more. Unused when `shared`.
+    pub hidden_dims: Vec<i64>,
+    /// Function between layers: `"elu"`, `"relu"` or `"tanh"`. Unused when `shared`.
+    pub activation: Activation,
+    /// Shift and scale observations by their running mean and deviation. Unused when
+    /// `shared`.
+    pub obs_normalization: bool,
+    /// The value is a head on the actor's hidden layers. Needs a task without
+    /// observations of the critic's own.
+    pub shared: bool,
+}
+
+impl Default for CriticConfig {
+    fn default() -> Self {
+        Self {
+            hidden_dims: vec![256, 256, 256],
+            activation: Activation::Elu,
+            obs_normalization: false,
+            shared: false,
+        }
+    }
+}
+
+/// Function between layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Activation {
+    /// `x` above 0, `exp(x) - 1` below (Clevert et al. 2016).
+    Elu,
+    /// `max(x, 0)`.
+    Relu,
+    /// Hyperbolic tangent.
+    Tanh,
+}
+
+/// Where a Gaussian's standard deviation comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StdType {
+    /// One learnt number per action.
+    Scalar,
+    /// A head of the network.
+    StateDependent,
+}
+
+impl ActorConfig {
+    /// What cannot be used, with paths such as `actor.init_std`.
+    pub fn validate(&self) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
+        check_widths("actor.hidden_dims", &self.hidden_dims, &mut errors);
+        for (path, std) in [
+            ("actor.min_std", self.min_std),
+            ("actor.max_std", self.max_std),
+        ] {
+            if !(1e-9..=1e9).contains(&std) {
+                errors.push(
+                    ConfigError::new(path, format!("{std} is not a usable standard deviation"))
+                        .help("a number from 1e-9 to 1e9"),
+                );
+            }
+        }
+        if self.min_std > self.max_std {
+            errors.push(ConfigError::new(
+                "actor.min_std",
+                format!("{} is above actor.max_std = {}", self.min_std, self.max_std),
+            ));
+        } else if !(self.min_std..=self.max_std).contains(&self.init_std) {
+            errors.push(
+                ConfigError::new(
+                    "actor.init_std",
+                    format!("{} is out of bounds", self.init_std),
+                )
+                .help(format!(
+                    "from actor.min_std = {} to actor.max_std = {}",
+                    self.min_std, self.max_std
+                )),
+            );
+        }
+        errors
+    }
+}
+
+impl CriticConfig {
+    /// What cannot be used, with paths such as `critic.hidden_dims`.
+    pub fn validate(&self) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
+        check_widths("critic.hidden_dims", &self.hidden_dims, &mut errors);
+        errors
+    }
+}
+
+/// Far beyond any network that trains, and small enough that sizes cannot overflow.
+const MAX_WIDTH: i64 = 1 << 16;
+
+fn check_widths(path: &str, widths: &[i64], errors: &mut Vec<ConfigError>) {
+    for (i, width) in widths.iter().enumerate() {
+        if !(1..=MAX_WIDTH).contains(width) {
+            errors.push(
+                ConfigError::new(
+                    format!("{path}[{i}]"),
+                    format!("{width} is not a usable layer width"),
+                )
+                .help(format!("a whole number from 1 to {MAX_WIDTH}")),
+            );
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Actor and critic.
+
+mod config;
+pub mod net;
+
+pub use config::{Activation, ActorConfig, CriticConfig, StdType};
+
+use super::nn::{Params, zeros};
+use super::normalizer::Normalizer;
+use super::{LearnError, NamedTensors};
+use net::{Net, NetSpace};
+use ostler_collector::{Act, Policy, policy::Noise};
+use ostler_sim::config::ConfigError;
+use ostler_sim::env::EnvSpec;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// Actor and critic with their normalisers.
+#[derive(Debug)]
+pub struct ActorCritic {
+    pub(super) net: Net,
+    pub(super) params: Params,
+    pub(super) norm: Norms,
+    pub(super) device: Device,
+    act: ActSpace,
+}
+
+/// Normalisers of the two networks' inputs.
+#[derive(Debug)]
+pub(super) struct Norms {
+    pub(super) actor: Option<Normalizer>,
+    pub(super) critic: CriticNorm,
+}
+
+#[derive(Debug)]
+pub(super) enum CriticNorm {
+    /// Raw observations.
+    Raw,
+    /// Exactly the actor's input, normalised or not.
+    AsActor,
+    /// Statistics of its own.
+    Own(Normalizer),
+}
+
+/// Buffers of [`Policy::act`] for `rows` environments.
+#[derive(Debug)]
+struct ActSpace {
+    rows: i64,
+    input: Tensor,
+    net: NetSpace,
+    action: Tensor,
+}
+
+impl ActSpace {
+    fn new(net: &Net, obs: i64, rows: i64, device: Device) -> Result<Self, LearnError> {
+        let width = if net.is_categorical() {
+            1
+        } else {
+            net.dist_width()
+        };
+        Ok(Self {
+            rows,
+            input: zeros("observations", &[rows, obs], Kind::Float, device)?,
+            net: net.space(rows, false, device)?,
+            action: zeros("actions", &[rows, width], Kind::Float, device)?,
+        })
+    }
+}
+
+impl ActorCritic {
+    /// Freshly initialised networks for a task's sizes; `seed` keys every draw.
+    pub fn new(
+        actor: &ActorConfig,
+        critic: &CriticConfig,
+        spec: &EnvSpec,
+        seed: u64,
+        device: Device,
+    ) -> Result<Self, LearnError> {
+        let errors: Vec<ConfigError> = [actor.validate(), critic.validate()].concat();
+        if let Some(error) = errors.into_iter().next() {
+            return Err(error.into());
+        }
+        let _no_grad = tch::no_grad_guard();
+        let (net, params) = Net::new(actor, critic, spec, seed, device)?;
+        let normalizer = |name, width: usize| Normalizer::new(name, width as i64, device);
+        let own = spec.obs.critic;
+        let critic_norm = match (critic.shared, own, critic.obs_normalization) {
+            (true, _, _) => CriticNorm::AsActor,
+            (_, None, on) if on == actor.obs_normalization => CriticNorm::AsActor,
+            (_, _, true) => CriticNorm::Own(normalizer(
+                "critic.obs_normalizer",
+                own.unwrap_or(spec.obs.policy),
+            )?),
+            (_, _, false) => CriticNorm::Raw,
+        };
+        let norm = Norms {
+            actor: actor
+                .obs_normalization
+                .then(|| normalizer("actor.obs_normalizer", spec.obs.policy))
+                .transpose()?,
+            critic: critic_norm,
+        };
+        let act = ActSpace::new(&net, spec.obs.policy as i64, spec.num_envs as i64, device)?;
+        Ok(Self {
+            net,
+            params,
+            norm,
+            device,
+            act,
+        })
+    }
+
+    /// Number of learnt parameters.
+    pub fn num_parameters(&self) -> i64 {
+        self.params.len()
+    }
+
+    /// Weights and normalisers on the host, by name.
+    pub fn save(&self) -> Result<NamedTensors, LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        let mut all = self.params.save()?;
+        for normalizer in self.norm.all() {
+            all.extend(normalizer.save()?);
+        }
+        Ok(all)
+    }
+
+    /// Checks that weights and normalisers are among `tensors`, in their shapes.
+    pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.params.check(tensors)?;
+        self.norm.all().try_for_each(|n| n.check(tensors))
+    }
+
+    /// Takes weights and normalisers from a checkpoint; further names are ignored.
+    /// Nothing is changed unless everything fits.
+    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        self.check(tensors)?;
+        self.params.load(tensors)?;
+        if let Some(normalizer) = &mut self.norm.actor {
+            normalizer.load(tensors)?;
+        }
+        if let CriticNorm::Own(normalizer) = &mut self.norm.critic {
+            normalizer.load(tensors)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the actor on raw observations; results lie in `self.act.net`.
+    fn forward(&mut self, obs: &Tensor) -> Result<(), TchError> {
+        let (rows, width) = obs.size2()?;
+        if rows != self.act.rows {
+            // Another number of environments than before: an evaluation, or a back-off.
+            self.act = ActSpace::new(&self.net, width, rows, self.device)
+                .map_err(|e| TchError::Torch(e.to_string()))?;
+        }
+        let obs = obs.f_to_device(self.device)?;
+        match &self.norm.actor {
+            Some(normalizer) => {
+                normalizer.apply(&obs, &self.act.input)?;
+                self.net.forward_actor(&self.act.input, &self.act.net)
+            }
+            None => self.net.forward_actor(&obs, &self.act.net),
+        }
+    }
+}
+
+impl Norms {
+    fn all(&self) -> impl Iterator<Item = &Normalizer> {
+        let critic = match &self.critic {
+            CriticNorm::Own(normalizer) => Some(normalizer),
+            _ => None,
+        };
+        self.actor.iter().chain(critic)
+    }
+}
+
+impl Policy for ActorCritic {
+    fn dist_width(&self) -> i64 {
+        self.net.dist_width()
+    }
+
+    fn noise(&self) -> (i64, Noise) {
+        let kind = if self.net.is_categorical() {
+            Noise::Uniform
+        } else {
+            Noise::Normal
+        };
+        (self.net.dist_width(), kind)
+    }
+
+    fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
+        let _no_grad = tch::no_grad_guard();
+        self.forward(obs)?;
+        let noise = noise.f_to_device(self.device)?;
+        let (dist, log_std) = (&self.act.net.dist, &self.act.net.log_std);
+        if self.net.is_categorical() {
+            // The largest of logit + Gumbel noise is a draw from the softmax. A
+            // uniform number of 0 would give -inf for every choice at once.
+            let gumbel = noise.f_clamp_min(1e-12)?.f_log()?.f_neg()?.f_log()?;
+            let choice = dist.f_sub(&gumbel)?.f_argmax(1, true)?;
+            out.action.shallow_clone().f_copy_(&choice)?;
+        } else {
+            let std = log_std.f_exp()?;
+            let _ = dist.f_addcmul_out(&self.act.action, &noise, &std)?;
+            out.action.shallow_clone().f_copy_(&self.act.action)?;
+            out.std.shallow_clone().f_copy_(&std)?;
+        }
+        out.dist.shallow_clone().f_copy_(dist)
+    }
+
+    fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
+        let _no_grad = tch::no_grad_guard();
+        self.forward(obs)?;
+        let dist = &self.act.net.dist;
+        if self.net.is_categorical() {
+            action.shallow_clone().f_copy_(&dist.f_argmax(1, true)?)
+        } else {
+            action.shallow_clone().f_copy_(dist)
+        }
+    }
+}

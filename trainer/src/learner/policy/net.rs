@@ -1,0 +1,325 @@
+//! The networks of an actor and a critic, forward and backward.
+
+use super::{ActorConfig, CriticConfig, StdType};
+use crate::learner::LearnError;
+use crate::learner::nn::layer::LinearAt;
+use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
+use ostler_sim::config::ConfigError;
+use ostler_sim::env::{ActionSpace, EnvSpec};
+use tch::{Device, Kind, TchError, Tensor};
+
+/// Actor: trunk, head for mean or logits, and what gives the deviation. Critic: a
+/// trunk of its own or the actor's, and a head for the value.
+#[derive(Debug)]
+pub struct Net {
+    actor: Trunk,
+    head: Linear,
+    std: Std,
+    critic: Option<Trunk>,
+    value: Linear,
+    dist_width: i64,
+    /// Bounds of the deviation's logarithm.
+    log_std_bounds: (f64, f64),
+}
+
+#[derive(Debug)]
+enum Std {
+    Categorical,
+    Scalar { log_std: Tensor, d_log_std: Tensor },
+    Head(Linear),
+}
+
+/// Buffers of one pass over `B` rows. Gradients are there only if asked for.
+#[derive(Debug)]
+pub struct NetSpace {
+    actor: TrunkSpace,
+    critic: Option<TrunkSpace>,
+    /// Mean or logits `[B,D]`.
+    pub dist: Tensor,
+    /// Logarithm of the deviation, `[A]` or (state-dependent) `[B,A]`; empty for a
+    /// categorical policy.
+    pub log_std: Tensor,
+    raw_log_std: Tensor,
+    /// Value `[B,1]`.
+    pub value: Tensor,
+    /// Gradient of `dist`.
+    pub d_dist: Tensor,
+    /// Gradient of the deviation's logarithm, `[B,A]`.
+    pub d_log_std: Tensor,
+    /// Gradient of `value`.
+    pub d_value: Tensor,
+}
+
+impl Net {
+    /// Declares and initialises the networks for a task's sizes.
+    pub fn new(
+        actor: &ActorConfig,
+        critic: &CriticConfig,
+        spec: &EnvSpec,
+        seed: u64,
+        device: Device,
+    ) -> Result<(Self, Params), LearnError> {
+        if critic.shared && spec.obs.critic.is_some() {
+            return Err(ConfigError::new(
+                "critic.shared",
+                "the task has observations for the critic alone",
+            )
+            .help("set critic.shared = false, or give those terms group = \"policy\"")
+            .into());
+        }
+        let mut layout = Layout::default();
+        let obs = spec.obs.policy as i64;
+        let (actor_at, width) = declare(&mut layout, "actor", obs, &actor.hidden_dims);
+        let (dist_width, discrete) = match spec.action {
+            ActionSpace::Continuous(n) => (n as i64, false),
+            ActionSpace::Discrete(n) => (n as i64, true),
+        };
+        let head_at = Linear::declare(&mut layout, "actor.head", width, dist_width);
+        let std_at = match (discrete, actor.std_type) {
+            (true, _) => None,
+            (false, StdType::Scalar) => Some(Err(layout.add("actor.log_std", &[dist_width]))),
+            (false, StdType::StateDependent) => Some(Ok(Linear::declare(
+                &mut layout,
+                "actor.log_std_head",
+                width,
+                dist_width,
+            ))),
+        };
+        let (critic_at, value_width) = if critic.shared {
+            (Vec::new(), width)
+        } else {
+            let obs = spec.obs.critic.unwrap_or(spec.obs.policy) as i64;
+            declare(&mut layout, "critic", obs, &critic.hidden_dims)
+        };
+        let value_at = Linear::declare(&mut layout, "critic.head", value_width, 1);
+
+        let params = Params::new(layout, device)?;
+        let std = match std_at {
+            None => Std::Categorical,
+            Some(Err(at)) => Std::Scalar {
+                log_std: params.view(at)?,
+                d_log_std: params.grad_view(at)?,
+            },
+            Some(Ok(at)) => Std::Head(Linear::new(&params, at)?),
+        };
+        let net = Self {
+            actor: Trunk::new(&params, &actor_at, &actor.hidden_dims, actor.activation)?,
+            head: Linear::new(&params, head_at)?,
+            std,
+            critic: if critic.shared {
+                None
+            } else {
+                let dims = &critic.hidden_dims;
+                Some(Trunk::new(&params, &critic_at, dims, critic.activation)?)
+            },
+            value: Linear::new(&params, value_at)?,
+            dist_width,
+            log_std_bounds: (actor.min_std.ln(), actor.max_std.ln()),
+        };
+        net.init(actor.init_std, seed)?;
+        Ok((net, params))
+    }
+
+    /// Orthogonal weights: gain sqrt(2) in hidden layers, 0.01 in the policy's head
+    /// (so that it starts near 0 everywhere), 1 in the value's. Biases are 0.
+    fn init(&self, init_std: f64, seed: u64) -> Result<(), TchError> {
+        let hidden = self.actor.layers().iter();
+        let hidden = hidden.chain(self.critic.iter().flat_map(|c| c.layers()));
+        let gains = hidden
+            .map(|layer| (layer, std::f64::consts::SQRT_2))
+            .chain([(&self.head, 0.01), (&self.value, 1.0)]);
+        for (stream, (layer, gain)) in gains.enumerate() {
+            let (rows, cols) = layer.weight().size2()?;
+            let weight = init::orthogonal(rows, cols, gain, seed, stream as u32)?;
+            layer.weight().shallow_clone().f_copy_(&weight)?;
+        }
+        let start = match &self.std {
+            Std::Categorical => return Ok(()),
+            Std::Scalar { log_std, .. } => log_std,
+            Std::Head(head) => head.bias(),
+        };
+        let _ = start.shallow_clone().f_fill_(init_std.ln())?;
+        Ok(())
+    }
+
+    /// Width of [`NetSpace::dist`].
+    pub fn dist_width(&self) -> i64 {
+        self.dist_width
+    }
+
+    /// Whether the policy is categorical.
+    pub fn is_categorical(&self) -> bool {
+        matches!(self.std, Std::Categorical)
+    }
+
+    /// Allocates for `rows` rows.
+    pub fn space(&self, rows: i64, backward: bool, device: Device) -> Result<NetSpace, LearnError> {
+        let matrix = |wanted: bool, width: i64| {
+            let size: &[i64] = if wanted { &[rows, width] } else { &[0] };
+            zeros("network outputs", size, Kind::Float, device)
+        };
+        let (d, head) = (self.dist_width, matches!(self.std, Std::Head(_)));
+        Ok(NetSpace {
+            actor: self.actor.space(rows, backward, device)?,
+            critic: self
+                .critic
+                .as_ref()
+                .map(|c| c.space(rows, backward, device))
+                .transpose()?,
+            dist: matrix(true, d)?,
+            log_std: match &self.std {
+                Std::Scalar { log_std, .. } => log_std.shallow_clone(),
+                _ => matrix(head, d)?,
+            },
+            raw_log_std: matrix(head, d)?,
+            value: matrix(true, 1)?,
+            d_dist: matrix(backward, d)?,
+            d_log_std: matrix(backward && !self.is_categorical(), d)?,
+            d_value: matrix(backward, 1)?,
+        })
+    }
+
+    /// Parameters of the distribution for inputs `x [B,O]`.
+    pub fn forward_actor(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
+        self.actor.forward(x, &space.actor)?;
+        let features = space.actor.output(x);
+        self.head.forward(features, &space.dist)?;
+        if let Std::Head(head) = &self.std {
+            let (low, high) = self.log_std_bounds;
+            head.forward(features, &space.raw_log_std)?;
+            let _ = space.raw_log_std.f_clamp_out(&space.log_std, low, high)?;
+        }
+        Ok(())
+    }
+
+    /// Values for inputs `x [B,O]` into [`NetSpace::value`]. With a shared trunk,
+    /// after [`forward_actor`](Self::forward_actor) on the same inputs.
+    pub fn forward_critic(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
+        let features = match (&self.critic, &space.critic) {
+            (Some(trunk), Some(hidden)) => {
+                trunk.forward(x, hidden)?;
+                hidden.output(x)
+            }
+            _ => space.actor.output(x),
+        };
+        self.value.forward(features, &space.value)
+    }
+
+    /// Values alone, whether the trunk is shared or not.
+    pub fn forward_value(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
+        if self.critic.is_none() {
+            self.actor.forward(x, &space.actor)?;
+        }
+        self.forward_critic(x, space)
+    }
+
+    /// Gradients of all parameters from `d_dist`, `d_log_std` and `d_value`.
+    pub fn backward(
+        &self,
+        x_actor: &Tensor,
+        x_critic: &Tensor,
+        space: &NetSpace,
+    ) -> Result<(), TchError> {
+        let features = space.actor.output(x_actor);
+        let d_features = space.actor.d_output();
+        self.head.backward(features, &space.d_dist)?;
+        if let Some(d) = d_features {
+            self.head.backward_input(&space.d_dist, d)?;
+        }
+        match &self.std {
+            Std::Categorical => {}
+            Std::Scalar { d_log_std, .. } => {
+                let _ = space.d_log_std.f_sum_intlist_out(
+                    d_log_std,
+                    &[0i64][..],
+                    false,
+                    Kind::Float,
+                )?;
+            }
+            Std::Head(head) => {
+                self.stop_at_bounds(space)?;
+                head.backward(features, &space.d_log_std)?;
+                if let Some(d) = d_features {
+                    head.add_backward_input(&space.d_log_std, d)?;
+                }
+            }
+        }
+        match (&self.critic, &space.critic) {
+            (Some(trunk), Some(hidden)) => {
+                self.value
+                    .backward(hidden.output(x_critic), &space.d_value)?;
+                if let Some(d) = hidden.d_output() {
+                    self.value.backward_input(&space.d_value, d)?;
+                }
+                trunk.backward(x_critic, hidden)?;
+            }
+            _ => {
+                self.value.backward(features, &space.d_value)?;
+                if let Some(d) = d_features {
+                    self.value.add_backward_input(&space.d_value, d)?;
+                }
+            }
+        }
+        self.actor.backward(x_actor, &space.actor)
+    }
+
+    /// Beyond a bound only a gradient that leads back inside passes: a deviation at
+    /// its bound neither drifts further nor gets stuck there, as it would behind the
+    /// derivative of a clamp.
+    fn stop_at_bounds(&self, space: &NetSpace) -> Result<(), TchError> {
+        let (low, high) = self.log_std_bounds;
+        let (raw, d) = (&space.raw_log_std, &space.d_log_std);
+        let below = raw.f_le(low)?.f_logical_and(&d.f_gt(0.0)?)?;
+        let above = raw.f_ge(high)?.f_logical_and(&d.f_lt(0.0)?)?;
+        let stop = below.f_logical_or(&above)?;
+        let _ = d.shallow_clone().f_masked_fill_(&stop, 0.0)?;
+        Ok(())
+    }
+
+    /// Brings a learnt deviation back within its bounds after a step.
+    pub fn project(&self) -> Result<(), TchError> {
+        if let Std::Scalar { log_std, .. } = &self.std {
+            let (low, high) = self.log_std_bounds;
+            let _ = log_std.f_clamp_out(log_std, low, high)?;
+        }
+        Ok(())
+    }
+}
+
+fn declare(layout: &mut Layout, name: &str, inputs: i64, widths: &[i64]) -> (Vec<LinearAt>, i64) {
+    let mut width = inputs;
+    let at = widths
+        .iter()
+        .enumerate()
+        .map(|(i, &w)| {
+            let at = Linear::declare(layout, &format!("{name}.{i}"), width, w);
+            width = w;
+            at
+        })
+        .collect();
+    (at, width)
+}
+
+impl NetSpace {
+    /// The first `rows` rows, sharing memory.
+    pub fn narrow(&self, rows: i64) -> Result<Self, TchError> {
+        let cut = |t: &Tensor| {
+            if t.dim() == 2 {
+                t.f_narrow(0, 0, rows)
+            } else {
+                Ok(t.shallow_clone())
+            }
+        };
+        Ok(Self {
+            actor: self.actor.narrow(rows)?,
+            critic: self.critic.as_ref().map(|c| c.narrow(rows)).transpose()?,
+            dist: cut(&self.dist)?,
+            log_std: cut(&self.log_std)?,
+            raw_log_std: cut(&self.raw_log_std)?,
+            value: cut(&self.value)?,
+            d_dist: cut(&self.d_dist)?,
+            d_log_std: cut(&self.d_log_std)?,
+            d_value: cut(&self.d_value)?,
+        })
+    }
+}

@@ -1,0 +1,235 @@
+//! A rollout as one row per sample, and minibatches drawn from it.
+
+use crate::learner::LearnError;
+use crate::learner::nn::zeros;
+use crate::learner::policy::net::{Net, NetSpace};
+use ostler_sim::rng::{Purpose, philox};
+use tch::{Device, Kind, TchError, Tensor};
+
+/// Widths of the columns of [`Samples::packed`].
+#[derive(Debug, Clone, Copy)]
+pub struct Columns {
+    /// Action, `A`.
+    pub action: i64,
+    /// Mean or logits, `D`.
+    pub dist: i64,
+    /// Standard deviation, `A`, or 0 for a categorical policy.
+    pub std: i64,
+}
+
+impl Columns {
+    /// All columns: action, dist, std, then one each for log-probability, advantage,
+    /// return, value, validity.
+    pub fn total(self) -> i64 {
+        self.action + self.dist + self.std + 5
+    }
+}
+
+/// What a minibatch gathers from, `M = T N` rows.
+#[derive(Debug)]
+pub struct Samples {
+    /// Inputs of the actor `[M,O]`.
+    pub x_actor: Tensor,
+    /// Inputs of the critic `[M,O']`, if they differ from the actor's.
+    pub x_critic: Option<Tensor>,
+    /// All else `[M,F]`, see [`Columns`].
+    pub packed: Tensor,
+}
+
+/// Buffers and views of one minibatch of `B` samples. Columns are `[B,1]` unless noted.
+#[derive(Debug)]
+pub struct MiniBatch {
+    /// Samples, `B`.
+    pub rows: i64,
+    x_actor: Tensor,
+    x_critic: Option<Tensor>,
+    packed: Tensor,
+    /// Actions taken `[B,A]`.
+    pub action: Tensor,
+    /// Mean or logits they were drawn with `[B,D]`.
+    pub dist: Tensor,
+    /// Deviation they were drawn with `[B,A]`; none for a categorical policy.
+    pub std: Option<Tensor>,
+    /// Their log-probability then.
+    pub log_prob: Tensor,
+    /// Advantage.
+    pub advantage: Tensor,
+    /// What the value should have been.
+    pub returns: Tensor,
+    /// What it was.
+    pub value: Tensor,
+    /// 0 for samples not to learn from, else 1.
+    pub valid: Tensor,
+    /// The networks' buffers.
+    pub space: NetSpace,
+}
+
+impl MiniBatch {
+    /// Allocates for `rows` samples; `x_critic` is the critic's input width if it has
+    /// inputs of its own.
+    pub fn new(
+        net: &Net,
+        columns: Columns,
+        rows: i64,
+        x_actor: i64,
+        x_critic: Option<i64>,
+        device: Device,
+    ) -> Result<Self, LearnError> {
+        let buffer = |width| zeros("minibatch", &[rows, width], Kind::Float, device);
+        Ok(Self::over(
+            columns,
+            rows,
+            buffer(x_actor)?,
+            x_critic.map(buffer).transpose()?,
+            buffer(columns.total())?,
+            net.space(rows, true, device)?,
+        )?)
+    }
+
+    fn over(
+        columns: Columns,
+        rows: i64,
+        x_actor: Tensor,
+        x_critic: Option<Tensor>,
+        packed: Tensor,
+        space: NetSpace,
+    ) -> Result<Self, TchError> {
+        let mut at = 0;
+        let mut next = |width: i64| {
+            let view = packed.f_narrow(1, at, width);
+            at += width;
+            view
+        };
+        Ok(Self {
+            rows,
+            action: next(columns.action)?,
+            dist: next(columns.dist)?,
+            std: if columns.std > 0 {
+                Some(next(columns.std)?)
+            } else {
+                None
+            },
+            log_prob: next(1)?,
+            advantage: next(1)?,
+            returns: next(1)?,
+            value: next(1)?,
+            valid: next(1)?,
+            x_actor,
+            x_critic,
+            packed,
+            space,
+        })
+    }
+
+    /// The same over the first `rows` rows, sharing memory.
+    pub fn narrow(&self, columns: Columns, rows: i64) -> Result<Self, TchError> {
+        Self::over(
+            columns,
+            rows,
+            self.x_actor.f_narrow(0, 0, rows)?,
+            self.x_critic
+                .as_ref()
+                .map(|x| x.f_narrow(0, 0, rows))
+                .transpose()?,
+            self.packed.f_narrow(0, 0, rows)?,
+            self.space.narrow(rows)?,
+        )
+    }
+
+    /// Fills the buffers with the samples `index [B]`.
+    pub fn gather(&self, samples: &Samples, index: &Tensor) -> Result<(), TchError> {
+        let _ = samples
+            .x_actor
+            .f_index_select_out(&self.x_actor, 0, index)?;
+        if let (Some(from), Some(to)) = (&samples.x_critic, &self.x_critic) {
+            let _ = from.f_index_select_out(to, 0, index)?;
+        }
+        let _ = samples.packed.f_index_select_out(&self.packed, 0, index)?;
+        Ok(())
+    }
+
+    /// Runs both networks on the gathered inputs.
+    pub fn forward(&self, net: &Net) -> Result<(), TchError> {
+        net.forward_actor(&self.x_actor, &self.space)?;
+        net.forward_critic(self.x_critic(), &self.space)
+    }
+
+    /// Runs both networks backward from the gradients of their outputs.
+    pub fn backward(&self, net: &Net) -> Result<(), TchError> {
+        net.backward(&self.x_actor, self.x_critic(), &self.space)
+    }
+
+    fn x_critic(&self) -> &Tensor {
+        self.x_critic.as_ref().unwrap_or(&self.x_actor)
+    }
+}
+
+/// Start and length of part `i` of `parts` nearly equal parts of `total`.
+pub fn part(total: i64, parts: i64, i: i64) -> (i64, i64) {
+    let start = |i: i64| (i128::from(total) * i128::from(i) / i128::from(parts)) as i64;
+    (start(i), start(i + 1) - start(i))
+}
+
+/// A random order of `order`'s elements (Fisher-Yates), keyed by (seed, update, epoch).
+pub fn shuffle(order: &mut [i64], seed: u64, update: u64, epoch: u32) {
+    let mut words = [0; 4];
+    for (drawn, i) in (1..order.len()).rev().enumerate() {
+        if drawn % 4 == 0 {
+            words = philox(
+                seed,
+                epoch,
+                Purpose::Permutation,
+                update,
+                (drawn / 4) as u32,
+            );
+        }
+        // A word times (i + 1), upper half: uneven by less than (i + 1) / 2^32.
+        let j = (u64::from(words[drawn % 4]) * (i as u64 + 1)) >> 32;
+        order.swap(i, j as usize);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_everything_and_differ_by_at_most_one() {
+        for (total, parts) in [(2048, 4), (10, 4), (7, 7), (5, 1)] {
+            let all: Vec<_> = (0..parts).map(|i| part(total, parts, i)).collect();
+            assert_eq!(all.iter().map(|p| p.1).sum::<i64>(), total);
+            assert!(all.windows(2).all(|w| w[0].0 + w[0].1 == w[1].0));
+            assert!(
+                all.iter()
+                    .all(|p| (total / parts..=total / parts + 1).contains(&p.1))
+            );
+        }
+    }
+
+    #[test]
+    fn shuffles_are_permutations_that_repeat_and_differ() {
+        let shuffled = |update, epoch| {
+            let mut order: Vec<i64> = (0..1000).collect();
+            shuffle(&mut order, 5, update, epoch);
+            order
+        };
+        assert_eq!(shuffled(0, 0), shuffled(0, 0));
+        assert_ne!(shuffled(0, 0), shuffled(0, 1));
+        assert_ne!(shuffled(0, 0), shuffled(1, 0));
+        let mut sorted = shuffled(3, 2);
+        sorted.sort_unstable();
+        assert!(sorted.iter().enumerate().all(|(i, &x)| i as i64 == x));
+    }
+
+    #[test]
+    fn every_place_is_equally_likely() {
+        // Where element 0 of 5 lands in 5,000 shuffles: 1,000 each, deviation 28.
+        let mut counts = [0; 5];
+        for update in 0..5000 {
+            let mut order: Vec<i64> = (0..5).collect();
+            shuffle(&mut order, 11, update, 0);
+            counts[order.iter().position(|&x| x == 0).unwrap()] += 1;
+        }
+        assert!(counts.iter().all(|c| (860..1140).contains(c)), "{counts:?}");
+    }
+}

@@ -1,0 +1,200 @@
+//! `[ppo]`.
+
+use ostler_sim::config::ConfigError;
+use serde::{Deserialize, Serialize};
+
+/// `[ppo]`: proximal policy optimisation (Schulman et al. 2017).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PpoConfig {
+    /// Passes over each rollout, 1 or more.
+    pub num_learning_epochs: usize,
+    /// Minibatches per pass, 1 up to the samples of a rollout. Every sample is used
+    /// once per pass; sizes differ by at most one where they do not divide.
+    pub num_mini_batches: usize,
+    /// How far the probability ratio counts beyond 1, above 0.
+    pub clip_param: f64,
+    /// Also keep a new value within `clip_param` of the old one in the value loss.
+    pub use_clipped_value_loss: bool,
+    /// Weight of the value loss, 0 or more.
+    pub value_loss_coef: f64,
+    /// Value loss: `"mse"` (squared error) or `"huber"` (linear beyond an error of 1).
+    pub value_loss: ValueLoss,
+    /// Weight of the entropy bonus, 0 or more.
+    pub entropy_coef: f64,
+    /// Discount per step, 0..1.
+    pub gamma: f64,
+    /// Decay of the advantage trace (Schulman et al. 2016), 0..1.
+    pub gae_lambda: f64,
+    /// Learning rate of Adam at the start, above 0.
+    pub learning_rate: f64,
+    /// `"fixed"`; `"linear"`: down to 0 over the run; `"adaptive"`: divided by 1.5
+    /// where the KL divergence exceeds twice `desired_kl`, multiplied by 1.5 below
+    /// half of it.
+    pub schedule: Schedule,
+    /// Divergence per update that `"adaptive"` aims at [nat], above 0.
+    pub desired_kl: f64,
+    /// Lower bound of `"adaptive"`.
+    pub min_learning_rate: f64,
+    /// Upper bound of `"adaptive"`.
+    pub max_learning_rate: f64,
+    /// Longest gradient; longer ones are scaled down. Above 0.
+    pub max_grad_norm: f64,
+    /// Shift and scale advantages to mean 0 and deviation 1 over the `"batch"` (the
+    /// whole rollout), over each `"mini_batch"`, or not at all: `"none"`.
+    pub normalize_advantage: AdvantageNorm,
+}
+
+impl Default for PpoConfig {
+    fn default() -> Self {
+        Self {
+            num_learning_epochs: 5,
+            num_mini_batches: 4,
+            clip_param: 0.2,
+            use_clipped_value_loss: true,
+            value_loss_coef: 1.0,
+            value_loss: ValueLoss::Mse,
+            entropy_coef: 0.01,
+            gamma: 0.99,
+            gae_lambda: 0.95,
+            learning_rate: 1e-3,
+            schedule: Schedule::Adaptive,
+            desired_kl: 0.01,
+            min_learning_rate: 1e-5,
+            max_learning_rate: 1e-2,
+            max_grad_norm: 1.0,
+            normalize_advantage: AdvantageNorm::Batch,
+        }
+    }
+}
+
+/// `ppo.value_loss`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueLoss {
+    /// `(value - return)^2`.
+    Mse,
+    /// Half of the square up to an error of 1, linear beyond.
+    Huber,
+}
+
+/// `ppo.schedule`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Schedule {
+    /// The learning rate stays.
+    Fixed,
+    /// Falls to 0 over the run.
+    Linear,
+    /// Follows the KL divergence.
+    Adaptive,
+}
+
+/// `ppo.normalize_advantage`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdvantageNorm {
+    /// Over the whole rollout.
+    Batch,
+    /// Over each minibatch.
+    MiniBatch,
+    /// Not at all.
+    None,
+}
+
+impl PpoConfig {
+    /// What cannot be used, with paths such as `ppo.num_mini_batches`.
+    pub fn validate(&self) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
+        let mut check = |ok: bool, key: &str, value: &dyn std::fmt::Display, allowed: &str| {
+            if !ok {
+                errors.push(
+                    ConfigError::new(format!("ppo.{key}"), format!("{value} cannot be used"))
+                        .help(format!("allowed: {allowed}")),
+                );
+            }
+        };
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let at_least_0 = |x: f64| x.is_finite() && x >= 0.0;
+        let unit = |x: f64| (0.0..=1.0).contains(&x);
+        let count = |n: usize| (1..=1_000_000).contains(&n);
+        let whole = "a whole number from 1 to 1000000";
+        let above_0 = "a number above 0";
+        let from_0 = "a number of 0 or more";
+        let share = "a number from 0 to 1";
+        let c = self;
+        check(
+            count(c.num_learning_epochs),
+            "num_learning_epochs",
+            &c.num_learning_epochs,
+            whole,
+        );
+        check(
+            count(c.num_mini_batches),
+            "num_mini_batches",
+            &c.num_mini_batches,
+            whole,
+        );
+        check(positive(c.clip_param), "clip_param", &c.clip_param, above_0);
+        check(
+            at_least_0(c.value_loss_coef),
+            "value_loss_coef",
+            &c.value_loss_coef,
+            from_0,
+        );
+        check(
+            at_least_0(c.entropy_coef),
+            "entropy_coef",
+            &c.entropy_coef,
+            from_0,
+        );
+        check(unit(c.gamma), "gamma", &c.gamma, share);
+        check(unit(c.gae_lambda), "gae_lambda", &c.gae_lambda, share);
+        check(
+            positive(c.learning_rate),
+            "learning_rate",
+            &c.learning_rate,
+            above_0,
+        );
+        check(positive(c.desired_kl), "desired_kl", &c.desired_kl, above_0);
+        check(
+            positive(c.min_learning_rate),
+            "min_learning_rate",
+            &c.min_learning_rate,
+            above_0,
+        );
+        check(
+            positive(c.max_learning_rate) && c.max_learning_rate >= c.min_learning_rate,
+            "max_learning_rate",
+            &c.max_learning_rate,
+            "a number of ppo.min_learning_rate or more",
+        );
+        check(
+            positive(c.max_grad_norm),
+            "max_grad_norm",
+            &c.max_grad_norm,
+            above_0,
+        );
+        errors
+    }
+
+    /// What cannot be used together with rollouts of `samples` transitions
+    /// (`env.num_envs` times `runner.num_steps_per_env`).
+    pub fn validate_batch(&self, samples: usize) -> Vec<ConfigError> {
+        if self.num_mini_batches <= samples {
+            return Vec::new();
+        }
+        vec![
+            ConfigError::new(
+                "ppo.num_mini_batches",
+                format!(
+                    "{} minibatches of only {samples} samples",
+                    self.num_mini_batches
+                ),
+            )
+            .help(format!(
+                "at most env.num_envs x runner.num_steps_per_env = {samples}"
+            )),
+        ]
+    }
+}

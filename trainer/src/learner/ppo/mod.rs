@@ -1,0 +1,339 @@
+//! Proximal policy optimisation (Schulman et al. 2017) as robotics practises it.
+//!
+//! [`Ppo::update`](crate::learner::Learner::update) reads top to bottom: inputs,
+//! values, advantages, then minibatch after minibatch forward, loss, backward, step.
+//! All of it is tensor operations on one device; numbers come back once, at the end.
+
+mod batch;
+mod config;
+mod gae;
+mod loss;
+mod stats;
+mod values;
+
+pub use config::{AdvantageNorm, PpoConfig, Schedule, ValueLoss};
+
+use super::nn::params::find;
+use super::nn::{Adam, zeros};
+use super::policy::CriticNorm;
+use super::{
+    ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, NamedTensors, UpdateStats,
+};
+use batch::{Columns, MiniBatch, Samples};
+use ostler_collector::Rollout;
+use ostler_sim::config::ConfigError;
+use ostler_sim::env::{ActionSpace, EnvSpec};
+use stats::Accumulator;
+use std::time::Instant;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// The learner: a policy, its optimiser and every buffer an update needs.
+#[derive(Debug)]
+pub struct Ppo {
+    config: PpoConfig,
+    policy: ActorCritic,
+    adam: Adam,
+    columns: Columns,
+    samples: Samples,
+    /// Minibatches of the larger and, where sizes differ, the smaller size.
+    minibatches: Vec<MiniBatch>,
+    values: values::Values,
+    accumulator: Accumulator,
+    /// An order of the samples, shuffled anew each epoch.
+    order: Vec<i64>,
+    /// Updates done; keys the permutations.
+    updates: u64,
+    seed: u64,
+    steps: i64,
+    envs: i64,
+}
+
+impl Ppo {
+    /// Builds the networks and allocates for rollouts of `steps` steps. `seed` keys
+    /// every draw (initialisation, permutations).
+    pub fn new(
+        config: &PpoConfig,
+        actor: &ActorConfig,
+        critic: &CriticConfig,
+        spec: &EnvSpec,
+        steps: usize,
+        seed: u64,
+        device: Device,
+    ) -> Result<Self, LearnError> {
+        let total = spec.num_envs.saturating_mul(steps);
+        let errors = [config.validate(), config.validate_batch(total)].concat();
+        if let Some(error) = errors.into_iter().next() {
+            return Err(error.into());
+        }
+        let (steps, envs, total) = match (i64::try_from(steps), i64::try_from(total)) {
+            (Ok(t), Ok(m)) if m > 0 => (t, spec.num_envs as i64, m),
+            _ => return Err(ConfigError::new("env.num_envs", "no samples to learn from").into()),
+        };
+        let _no_grad = tch::no_grad_guard();
+        let policy = ActorCritic::new(actor, critic, spec, seed, device)?;
+        let action = spec.action.width() as i64;
+        let columns = Columns {
+            action,
+            dist: policy.net.dist_width(),
+            std: if matches!(spec.action, ActionSpace::Discrete(_)) {
+                0
+            } else {
+                action
+            },
+        };
+        let obs = spec.obs.policy as i64;
+        let critic_obs = spec.obs.critic.unwrap_or(spec.obs.policy) as i64;
+        let same = spec.obs.critic.is_none() && matches!(policy.norm.critic, CriticNorm::AsActor);
+        let own = (!same).then_some(critic_obs);
+
+        let parts = config.num_mini_batches as i64;
+        let largest = (total + parts - 1) / parts;
+        let full = MiniBatch::new(&policy.net, columns, largest, obs, own, device)?;
+        let mut minibatches = Vec::new();
+        if total % parts != 0 {
+            minibatches.push(full.narrow(columns, largest - 1)?);
+        }
+        minibatches.insert(0, full);
+        Ok(Self {
+            adam: Adam::new(policy.num_parameters(), config.learning_rate, device)?,
+            samples: Samples::new(columns, total, device)?,
+            values: values::Values::new(&policy, spec, steps, same)?,
+            accumulator: Accumulator::new(device)?,
+            order: (0..total).collect(),
+            config: config.clone(),
+            policy,
+            columns,
+            minibatches,
+            updates: 0,
+            seed,
+            steps,
+            envs,
+        })
+    }
+
+    /// The policy as it is now.
+    pub fn policy(&self) -> &ActorCritic {
+        &self.policy
+    }
+
+    /// The policy, to act with.
+    pub fn policy_mut(&mut self) -> &mut ActorCritic {
+        &mut self.policy
+    }
+
+    /// Whether observations are normalised, so that [`warm_up`](Self::warm_up) is
+    /// worth its steps before the first iteration of a fresh run.
+    pub fn wants_warm_up(&self) -> bool {
+        self.policy.norm.actor.is_some() || matches!(self.policy.norm.critic, CriticNorm::Own(_))
+    }
+
+    /// Takes only the statistics of observations from a rollout: before the first
+    /// iteration of a fresh run, so that it does not start unnormalised.
+    pub fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
+        self.check_shape(rollout)?;
+        let _no_grad = tch::no_grad_guard();
+        self.merge_statistics(rollout)
+    }
+
+    /// How much of the run is done, 0..1, for `schedule = "linear"`.
+    pub fn set_progress(&mut self, done: f64) -> Result<(), LearnError> {
+        if self.config.schedule == Schedule::Linear {
+            let left = (1.0 - done).clamp(0.0, 1.0);
+            let _ = self.adam.lr.f_fill_(self.config.learning_rate * left)?;
+        }
+        Ok(())
+    }
+
+    /// Everything needed to go on with the same bits: weights, normalisers,
+    /// optimiser, learning rate, count of updates.
+    pub fn save(&self) -> Result<NamedTensors, LearnError> {
+        let mut all = self.policy.save()?;
+        all.extend(self.adam.save()?);
+        let updates = i64::try_from(self.updates).unwrap_or(i64::MAX);
+        all.push(("ppo.updates".to_string(), Tensor::f_from_slice(&[updates])?));
+        Ok(all)
+    }
+
+    /// The reverse of [`save`](Self::save). Nothing is changed unless everything fits.
+    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        self.policy.check(tensors)?;
+        self.adam.check(tensors)?;
+        let updates = find(tensors, "ppo.updates", &[1])?.f_int64_value(&[0])?;
+        self.policy.load(tensors)?;
+        self.adam.load(tensors)?;
+        self.updates = u64::try_from(updates).unwrap_or(0);
+        Ok(())
+    }
+
+    fn check_shape(&self, rollout: &Rollout) -> Result<(), LearnError> {
+        let got = (rollout.steps, rollout.envs);
+        if got == (self.steps, self.envs) {
+            return Ok(());
+        }
+        let words = |(t, n): (i64, i64)| format!("{t} steps of {n} environments");
+        Err(LearnError::Shape {
+            expected: words((self.steps, self.envs)),
+            got: words(got),
+        })
+    }
+
+    /// Inputs, values, advantages and old log-probabilities of all samples.
+    fn prepare(&mut self, rollout: &Rollout) -> Result<(), TchError> {
+        let total = self.steps * self.envs;
+        self.values.estimate(&self.policy, rollout)?;
+        let inputs = self.values.inputs();
+        self.samples.x_actor = inputs.0.f_narrow(0, 0, total)?;
+        self.samples.x_critic = match inputs.1 {
+            Some(x) => Some(x.f_narrow(0, 0, total)?),
+            None => None,
+        };
+
+        let device = self.policy.device;
+        let grid = |t: &Tensor| t.f_to_device(device);
+        let column = |t: &Tensor| grid(t)?.f_view([total, -1]);
+        let valid = column(&rollout.valid)?;
+        gae::advantages(
+            &gae::Trace {
+                reward: &grid(&rollout.reward)?,
+                terminated: &grid(&rollout.terminated)?,
+                truncated: &grid(&rollout.truncated)?,
+                valid: &grid(&rollout.valid)?,
+                value: &self.values.value,
+                final_value: &self.values.final_value,
+                final_slot: &grid(&rollout.final_slot)?,
+            },
+            self.config.gamma,
+            self.config.gae_lambda,
+            &self.values.advantage,
+        )?;
+        let advantage = self.values.advantage.f_view([total, 1])?;
+        let value = self
+            .values
+            .value
+            .f_narrow(0, 0, self.steps)?
+            .f_reshape([total, 1])?;
+        let returns = advantage.f_add(&value)?;
+        let weighed = match self.config.normalize_advantage {
+            AdvantageNorm::Batch => loss::standardize(&advantage, &valid)?,
+            _ => advantage.shallow_clone(),
+        };
+
+        let (action, dist) = (column(&rollout.action)?, column(&rollout.dist)?);
+        let std = if self.columns.std > 0 {
+            Some(column(&rollout.std)?)
+        } else {
+            None
+        };
+        let log_prob = loss::old_log_prob(&action, &dist, std.as_ref())?;
+        self.accumulator
+            .begin(&valid, &returns, &advantage, std.as_ref())?;
+        let mut columns = vec![&action, &dist];
+        columns.extend(std.as_ref());
+        columns.extend([&log_prob, &weighed, &returns, &value, &valid]);
+        let _ = Tensor::f_cat_out(&self.samples.packed, &columns, 1)?;
+        Ok(())
+    }
+
+    /// One minibatch: forward, loss, backward, step.
+    fn learn(&mut self, which: usize, index: &Tensor) -> Result<(), TchError> {
+        let mb = &self.minibatches[which];
+        mb.gather(&self.samples, index)?;
+        mb.forward(&self.policy.net)?;
+        loss::loss(&self.config, mb, self.accumulator.losses())?;
+        mb.backward(&self.policy.net)?;
+
+        let norm = self.policy.params.grad.f_norm()?;
+        let limit = self.config.max_grad_norm;
+        let (ok, kl) = self.accumulator.judge(&norm, limit)?;
+        if self.config.schedule == Schedule::Adaptive {
+            self.adapt(&ok, &kl)?;
+        }
+        let scale = norm
+            .f_add_scalar(1e-6)?
+            .f_reciprocal()?
+            .f_mul_scalar(limit)?
+            .f_clamp_max(1.0)?;
+        self.adam.step(&mut self.policy.params, &scale, &ok)?;
+        self.policy.net.project()
+    }
+
+    /// The learning rate follows the divergence, on the device.
+    fn adapt(&mut self, ok: &Tensor, kl: &Tensor) -> Result<(), TchError> {
+        const FACTOR: f64 = 1.5;
+        let c = &self.config;
+        let far = kl.f_gt(2.0 * c.desired_kl)?.f_logical_and(ok)?;
+        let near = kl
+            .f_lt(0.5 * c.desired_kl)?
+            .f_logical_and(&kl.f_gt(0.0)?)?
+            .f_logical_and(ok)?;
+        let lr = &self.adam.lr;
+        // Bounds hold only in the direction of the change: a rate that was set outside
+        // them stays until the divergence moves it.
+        let down = lr.f_div_scalar(FACTOR)?.f_clamp_min(c.min_learning_rate)?;
+        let up = lr.f_mul_scalar(FACTOR)?.f_clamp_max(c.max_learning_rate)?;
+        let moved = down.f_where_self(&far, &up.f_where_self(&near, lr)?)?;
+        self.adam.lr.f_copy_(&moved)
+    }
+
+    /// Observations of the rollout enter the normalisers' statistics.
+    fn merge_statistics(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
+        let (total, device) = (self.steps * self.envs, self.policy.device);
+        let valid = rollout.valid.f_to_device(device)?.f_view([total, 1])?;
+        let rows = |t: &Tensor| -> Result<Tensor, TchError> {
+            t.f_narrow(0, 0, self.steps)?
+                .f_view([total, -1])?
+                .f_to_device(device)
+        };
+        if let Some(normalizer) = &mut self.policy.norm.actor {
+            normalizer.merge(&rows(&rollout.obs.policy)?, &valid)?;
+        }
+        if let CriticNorm::Own(normalizer) = &mut self.policy.norm.critic {
+            let obs = rollout.obs.critic.as_ref().unwrap_or(&rollout.obs.policy);
+            normalizer.merge(&rows(obs)?, &valid)?;
+        }
+        Ok(())
+    }
+}
+
+impl Learner for Ppo {
+    fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError> {
+        let start = Instant::now();
+        self.check_shape(rollout)?;
+        let _no_grad = tch::no_grad_guard();
+        self.prepare(rollout)?;
+        let gae_s = start.elapsed().as_secs_f64();
+
+        let parts = self.config.num_mini_batches as i64;
+        let total = self.order.len() as i64;
+        for epoch in 0..self.config.num_learning_epochs {
+            // From the same order each time: an update depends on nothing before it.
+            self.order.iter_mut().zip(0..).for_each(|(o, i)| *o = i);
+            batch::shuffle(&mut self.order, self.seed, self.updates, epoch as u32);
+            let order = Tensor::f_from_slice(&self.order)?.f_to_device(self.policy.device)?;
+            for i in 0..parts {
+                let (from, len) = batch::part(total, parts, i);
+                let which = usize::from(len != self.minibatches[0].rows);
+                self.learn(which, &order.f_narrow(0, from, len)?)?;
+            }
+        }
+        self.merge_statistics(rollout)?;
+        self.updates += 1;
+
+        let minibatches = self.config.num_learning_epochs * self.config.num_mini_batches;
+        let mut stats = self.accumulator.read(&self.adam.lr, minibatches as u64)?;
+        stats.gae_s = gae_s;
+        stats.update_s = start.elapsed().as_secs_f64();
+        Ok(stats)
+    }
+}
+
+impl Samples {
+    fn new(columns: Columns, total: i64, device: Device) -> Result<Self, LearnError> {
+        Ok(Self {
+            x_actor: Tensor::new(),
+            x_critic: None,
+            packed: zeros("samples", &[total, columns.total()], Kind::Float, device)?,
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! Numbers about an update, gathered on the device and read once.
+
+use super::loss::{CLIP_FRACTION, ENTROPY, KL, STATS, SURROGATE, VALUE};
+use crate::learner::{LearnError, UpdateStats};
+use tch::{Device, Kind, TchError, Tensor};
+
+/// Places behind the losses' means.
+const GRAD_NORM: usize = STATS;
+const CLIPPED: usize = STATS + 1;
+const COUNT: usize = STATS + 2;
+const WIDTH: usize = STATS + 3;
+
+/// Sums over minibatches that were not skipped.
+#[derive(Debug)]
+pub struct Accumulator {
+    /// One minibatch, float32 `[WIDTH]`; the last entry is 1.
+    row: Tensor,
+    losses: Tensor,
+    grad_norm: Tensor,
+    clipped: Tensor,
+    kl: Tensor,
+    /// What decides whether the minibatch is skipped: losses and gradient norm.
+    decisive: [Tensor; 2],
+    /// Sums, float64 `[WIDTH]`.
+    sum: Tensor,
+    /// Before the first minibatch, float64 `[3]`: explained variance, mean deviation,
+    /// samples not valid.
+    before: Tensor,
+    zero: Tensor,
+}
+
+impl Accumulator {
+    /// Nothing gathered yet.
+    pub fn new(device: Device) -> Result<Self, LearnError> {
+        let row = Tensor::f_ones([WIDTH as i64], (Kind::Float, device))?;
+        Ok(Self {
+            losses: row.f_narrow(0, 0, STATS as i64)?,
+            grad_norm: row.f_get(GRAD_NORM as i64)?,
+            clipped: row.f_get(CLIPPED as i64)?,
+            kl: row.f_get(KL as i64)?,
+            decisive: [
+                row.f_narrow(0, 0, ENTROPY as i64 + 1)?,
+                row.f_get(GRAD_NORM as i64)?,
+            ],
+            row,
+            sum: Tensor::f_zeros([WIDTH as i64], (Kind::Double, device))?,
+            before: Tensor::f_zeros([3], (Kind::Double, device))?,
+            zero: Tensor::f_zeros([0i64; 0], (Kind::Float, device))?,
+        })
+    }
+
+    /// Where the means of a minibatch's losses go.
+    pub fn losses(&self) -> &Tensor {
+        &self.losses
+    }
+
+    /// Starts an update. All `[M,1]` but `std [M,A]`.
+    pub fn begin(
+        &mut self,
+        valid: &Tensor,
+        returns: &Tensor,
+        advantage: &Tensor,
+        std: Option<&Tensor>,
+    ) -> Result<(), TchError> {
+        let _ = self.sum.f_zero_()?;
+        let n = valid.f_sum(Kind::Double)?;
+        let variance = |x: &Tensor| -> Result<Tensor, TchError> {
+            let mean = x.f_mul(valid)?.f_sum(Kind::Double)?.f_div(&n)?;
+            let centred = x.f_sub(&mean)?;
+            centred
+                .f_mul(&centred)?
+                .f_mul(valid)?
+                .f_sum(Kind::Double)?
+                .f_div(&n)
+        };
+        // return - value is the advantage.
+        let unexplained = variance(advantage)?.f_div(&variance(returns)?)?;
+        let explained = unexplained.f_neg()?.f_add_scalar(1.0)?;
+        let deviation = match std {
+            Some(std) => std.f_mean(Kind::Double)?,
+            None => n.f_zeros_like()?,
+        };
+        let invalid = n.f_neg()?.f_add_scalar(valid.numel() as f64)?;
+        self.before = Tensor::f_stack(&[explained, deviation, invalid], 0)?;
+        Ok(())
+    }
+
+    /// Takes in a minibatch whose losses are in place. Says whether to step, a boolean
+    /// without dimensions: every loss and the gradient's norm are finite (they are not
+    /// where no sample was valid); and what the divergence is.
+    pub fn judge(&mut self, norm: &Tensor, limit: f64) -> Result<(Tensor, Tensor), TchError> {
+        self.grad_norm.f_copy_(norm)?;
+        self.clipped.f_copy_(&norm.f_gt(limit)?)?;
+        // A sum is finite only if all its parts are.
+        let losses = self.decisive[0].f_sum(Kind::Double)?;
+        let ok = losses.f_add(&self.decisive[1])?.f_isfinite()?;
+        let counted = self.row.f_where_self(&ok, &self.zero)?;
+        let _ = self.sum.f_add_(&counted)?;
+        Ok((ok, self.kl.f_to_kind(Kind::Double)?))
+    }
+
+    /// Reads everything back after an update of so many minibatches.
+    pub fn read(&self, lr: &Tensor, minibatches: u64) -> Result<UpdateStats, TchError> {
+        let all = Tensor::f_cat(&[&self.sum, &self.before, &lr.f_view([1])?], 0)?;
+        let x = Vec::<f64>::try_from(all.f_to_device(Device::Cpu)?)?;
+        let mean = |i: usize| x[i] / x[COUNT];
+        Ok(UpdateStats {
+            surrogate: mean(SURROGATE),
+            value_function: mean(VALUE),
+            entropy: mean(ENTROPY),
+            kl: mean(KL),
+            clip_fraction: mean(CLIP_FRACTION),
+            grad_norm: mean(GRAD_NORM),
+            grad_clipped: mean(CLIPPED),
+            skipped: minibatches.saturating_sub(x[COUNT] as u64),
+            minibatches,
+            explained_variance: x[WIDTH],
+            mean_std: x[WIDTH + 1],
+            invalid: x[WIDTH + 2] as u64,
+            learning_rate: x[WIDTH + 3],
+            ..UpdateStats::default()
+        })
+    }
+}
