@@ -1,8 +1,25 @@
 //! The expression language of tasks: text -> checked program -> values of a block
 //! of environments. The language is described in `docs/task-language.md`.
 
+mod call;
+mod check;
+mod dag;
+mod elements;
+mod foreign;
+mod functions;
+mod lex;
+mod ops;
+mod parse;
+mod program;
+mod unit;
+mod value;
+
+pub use elements::matches;
+pub use unit::Unit;
+
 use crate::model::Model;
 use crate::physics::State;
+use ops::Register;
 
 /// Environments that are evaluated together: one register is `[BLOCK]` floats.
 pub const BLOCK: usize = 64;
@@ -30,6 +47,41 @@ pub struct ExprError {
     pub message: String,
     /// What would be right.
     pub help: Option<String>,
+}
+
+impl ExprError {
+    fn new(span: std::ops::Range<usize>, message: impl Into<String>) -> Self {
+        Self {
+            span,
+            message: message.into(),
+            help: None,
+        }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// Kind of a model's element.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum ElementKind {
+    Body,
+    Joint,
+    Geom,
+    Site,
+    Actuator,
+}
+
+/// An element of the model, by its place in the model's list of that kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Element {
+    /// Which list.
+    pub kind: ElementKind,
+    /// Place in it.
+    pub index: usize,
 }
 
 /// Type of a value.
@@ -89,10 +141,13 @@ pub struct Inputs<'a> {
     pub len: usize,
 }
 
-/// A compiled expression.
+/// A compiled expression: straight-line code over registers of [`BLOCK`] lanes.
 #[derive(Debug, Clone)]
 pub struct Program {
     ty: Type,
+    units: Vec<Unit>,
+    elements: Vec<Element>,
+    code: program::Code,
 }
 
 /// Registers of one thread; `eval` allocates nothing once it is large enough.
@@ -104,8 +159,27 @@ pub struct Scratch {
 
 impl Program {
     /// Parses and checks `text`.
-    pub fn compile(_text: &str, _scope: &Scope<'_>) -> Result<Self, ExprError> {
-        todo!()
+    ///
+    /// # Errors
+    /// The first mistake, with the bytes that are meant and, where there is one,
+    /// a remedy.
+    pub fn compile(text: &str, scope: &Scope<'_>) -> Result<Self, ExprError> {
+        let (tree, root) = parse::parse(text)?;
+        let mut checker = check::Checker::new(text, &tree, scope);
+        let value = checker.check(root)?;
+        let code = program::generate(&checker.dag, &value.ids()).map_err(|_| {
+            ExprError::new(
+                0..text.len(),
+                format!("this expression needs more than {} registers", program::MAX_REGISTERS),
+            )
+            .help("split it into several terms")
+        })?;
+        Ok(Self {
+            ty: value.ty(),
+            units: value.comps.iter().map(|c| c.unit).collect(),
+            elements: checker.elements,
+            code,
+        })
     }
 
     /// Type of the value.
@@ -113,14 +187,39 @@ impl Program {
         &self.ty
     }
 
+    /// Units of the components, one by one.
+    pub fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// Elements of the model that the value depends on, in order of appearance.
+    pub fn elements(&self) -> &[Element] {
+        &self.elements
+    }
+
+    /// Steps of the compiled code: each costs one pass over a block.
+    pub fn steps(&self) -> usize {
+        self.code.steps.len()
+    }
+
     /// Registers that `eval` needs, in floats.
     pub fn scratch_len(&self) -> usize {
-        todo!()
+        self.code.registers * BLOCK
     }
 
     /// Evaluates one block: component `i` of environment `first + lane` is at
-    /// `result[i * BLOCK + lane]`; lanes past `len` hold no meaning.
-    pub fn eval<'s>(&self, _inputs: &Inputs<'_>, _scratch: &'s mut Scratch) -> &'s [f32] {
-        todo!()
+    /// `result[i * BLOCK + lane]`; lanes past `len` hold no meaning. A lane's bits
+    /// depend on its environment alone.
+    ///
+    /// # Panics
+    /// When `inputs` has fewer rows or environments than the scope the program was
+    /// compiled for: a mistake of the caller's, not of the data.
+    pub fn eval<'s>(&self, inputs: &Inputs<'_>, scratch: &'s mut Scratch) -> &'s [f32] {
+        if scratch.registers.len() < self.scratch_len() {
+            scratch.registers.resize(self.scratch_len(), 0.0);
+        }
+        let (registers, _): (&mut [Register], _) = scratch.registers.as_chunks_mut();
+        self.code.run(inputs, registers);
+        &scratch.registers[..self.code.outputs * BLOCK]
     }
 }

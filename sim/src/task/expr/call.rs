@@ -1,0 +1,424 @@
+//! Names and calls: looking up, matching arguments with parameters, applying the
+//! table's unit rules.
+
+use super::check::{Arg, Call, Checker, Comp, Value, disagree, length_of};
+use super::dag::{Dag, Id, Source};
+use super::elements::{kind_of, resolve};
+use super::functions::{self, Body, Function, Kind, Rule};
+use super::parse::{Node, NodeRef};
+use super::unit::Unit;
+use super::{Element, ElementKind, ExprError, foreign};
+use crate::names::nearest;
+use std::ops::Range;
+
+impl Checker<'_> {
+    /// A name that stands alone.
+    pub(super) fn name(&mut self, name: &str, span: &Range<usize>) -> Result<Value, ExprError> {
+        match name {
+            "true" | "false" => {
+                let value = f64::from(u8::from(name == "true"));
+                return Ok(Value::truth(vec![self.dag.constant(value)]));
+            }
+            "command" => return self.commands(span),
+            "param" => {
+                return Err(ExprError::new(span.clone(), "which parameter?").help(self.params_help()));
+            }
+            _ => {}
+        }
+        if let Some(f) = functions::find(name) {
+            if f.counts().0 == 0 {
+                return self.apply(Call {
+                    function: f,
+                    span: span.clone(),
+                    args: Vec::new(),
+                    text: self.text,
+                });
+            }
+            return Err(ExprError::new(span.clone(), format!("`{name}` needs its arguments"))
+                .help(format!("write {}", f.signature())));
+        }
+        Err(self.unknown(name, span))
+    }
+
+    fn unknown(&self, name: &str, span: &Range<usize>) -> ExprError {
+        if let Some(kind) = kind_of(self.scope.model, name) {
+            let write = match kind {
+                ElementKind::Joint => format!("joint_pos({name}) or joint_vel({name})"),
+                ElementKind::Actuator => format!("actuator_force({name}) or ctrl({name})"),
+                _ => format!("pos({name}), lin_vel({name}) or another function of it"),
+            };
+            let noun = kind.noun();
+            let a = if kind == ElementKind::Actuator { "an" } else { "a" };
+            return ExprError::new(span.clone(), format!("`{name}` is {a} {noun}, not a value"))
+                .help(format!("write {write}"));
+        }
+        let error = ExprError::new(span.clone(), format!("unknown name `{name}`"));
+        if let Some(advice) = foreign::lookup(name) {
+            return error.help(advice);
+        }
+        if self.scope.commands.iter().any(|c| c.0 == name) {
+            return error.help(format!("the command is written command.{name}"));
+        }
+        if self.scope.params.iter().any(|p| p == name) {
+            return error.help(format!("the parameter is written param.{name}"));
+        }
+        let names = functions::all().map(|f| f.name).chain(["command", "param", "true", "false"]);
+        let elements = [ElementKind::Body, ElementKind::Joint];
+        let model = elements.iter().flat_map(|k| k.names(self.scope.model));
+        match nearest(name, names.chain(model)) {
+            Some(near) => error.help(match functions::find(near) {
+                Some(f) => format!("did you mean {}?", f.signature()),
+                None => format!("did you mean `{near}`?"),
+            }),
+            None => error,
+        }
+    }
+
+    /// A quoted name outside of a function that takes one.
+    pub(super) fn quoted(&self, text: &str, span: &Range<usize>) -> ExprError {
+        let error = ExprError::new(span.clone(), "a quoted name is not a value");
+        match kind_of(self.scope.model, text) {
+            Some(ElementKind::Joint) => error.help(format!("write joint_pos(\"{text}\")")),
+            Some(ElementKind::Actuator) => error.help(format!("write ctrl(\"{text}\")")),
+            Some(_) => error.help(format!("write pos(\"{text}\") or another function of it")),
+            None => error.help("quotes are for names of bodies, joints, ... as arguments"),
+        }
+    }
+
+    /// All commands, one after the other.
+    fn commands(&mut self, span: &Range<usize>) -> Result<Value, ExprError> {
+        if self.scope.commands.is_empty() {
+            return Err(ExprError::new(span.clone(), "this task has no commands")
+                .help("add a [[task.command]]"));
+        }
+        let mut comps = Vec::new();
+        for (_, width, unit) in self.scope.commands {
+            for _ in 0..*width {
+                let node = self.dag.load(Source::Command, comps.len());
+                comps.push(Comp { node, unit: Unit::parse(unit).unwrap_or(Unit::Any) });
+            }
+        }
+        Ok(Value::new(comps))
+    }
+
+    fn params_help(&self) -> String {
+        match self.scope.params {
+            [] => "this task has no [task.params]".into(),
+            names => format!("write param.NAME; there are: {}", names.join(", ")),
+        }
+    }
+
+    /// `a.name`: a command, a parameter or components.
+    pub(super) fn member(&mut self, of: NodeRef, name: &str, name_span: &Range<usize>) -> Result<Value, ExprError> {
+        let (node, span) = &self.tree.nodes[of];
+        match node {
+            Node::Name("param") => {
+                let Some(i) = self.scope.params.iter().position(|p| p == name) else {
+                    let error = ExprError::new(name_span.clone(), format!("no parameter called \"{name}\""));
+                    let near = nearest(name, self.scope.params.iter().map(String::as_str));
+                    return Err(error.help(match near {
+                        Some(near) => format!("did you mean param.{near}?"),
+                        None => self.params_help(),
+                    }));
+                };
+                let node = self.dag.load(Source::Param, i);
+                return Ok(Value::scalar(node, Unit::Any));
+            }
+            Node::Name("command") => {
+                let all = self.commands(span)?;
+                let mut first = 0;
+                for (command, width, _) in self.scope.commands {
+                    if command == name {
+                        return Ok(Value::new(all.comps[first..first + width].to_vec()));
+                    }
+                    first += width;
+                }
+                if !name.chars().all(|c| "xyzw".contains(c)) {
+                    let names: Vec<&str> = self.scope.commands.iter().map(|c| c.0.as_str()).collect();
+                    let help = match nearest(name, names.iter().copied()) {
+                        Some(near) => format!("did you mean command.{near}?"),
+                        None => format!("there are: {}", names.join(", ")),
+                    };
+                    return Err(ExprError::new(name_span.clone(), format!("no command called \"{name}\"")).help(help));
+                }
+            }
+            Node::Name("np" | "numpy" | "torch" | "math" | "self" | "env" | "data" | "asset" | "robot") => {
+                return Err(ExprError::new(span.clone(), "names stand alone here, without anything in front")
+                    .help(foreign::lookup(name).unwrap_or("such as qpos, action, lin_vel(torso)")));
+            }
+            _ => {}
+        }
+        let value = self.check(of)?;
+        swizzle(&value, name, name_span)
+    }
+
+    /// `name(args)`.
+    pub(super) fn call(
+        &mut self,
+        name: &str,
+        name_span: &Range<usize>,
+        args: &[NodeRef],
+        span: &Range<usize>,
+    ) -> Result<Value, ExprError> {
+        let Some(f) = functions::find(name) else {
+            return Err(self.unknown_function(name, name_span));
+        };
+        let (least, most) = f.counts();
+        if args.len() < least || args.len() > most {
+            let wants = match (least, most) {
+                (0, 0) => "no arguments".to_string(),
+                (1, 1) => "1 argument".to_string(),
+                (a, b) if a == b => format!("{a} arguments"),
+                (a, usize::MAX) => format!("{a} or more arguments"),
+                (a, b) => format!("{a} to {b} arguments"),
+            };
+            let at = args.get(most).map_or_else(|| span.clone(), |&a| self.span(a));
+            return Err(ExprError::new(at, format!("`{name}` takes {wants}, this is {}", args.len()))
+                .help(format!("write {}", f.signature())));
+        }
+        let mut checked = Vec::with_capacity(args.len());
+        for (i, &arg) in args.iter().enumerate() {
+            let kind = f.param(i).map_or(Kind::Value, |p| p.kind);
+            let span = self.span(arg);
+            let arg = if kind.elements().is_empty() {
+                Arg::Value(self.argument(f, kind, arg)?)
+            } else {
+                Arg::Elements(self.names(f, kind, arg)?)
+            };
+            checked.push((arg, span));
+        }
+        self.apply(Call { function: f, span: span.clone(), args: checked, text: self.text })
+    }
+
+    fn unknown_function(&self, name: &str, span: &Range<usize>) -> ExprError {
+        if matches!(name, "command" | "param") {
+            return ExprError::new(span.clone(), format!("`{name}` is not a function"))
+                .help(format!("write {name}.NAME"));
+        }
+        let error = ExprError::new(span.clone(), format!("unknown function `{name}`"));
+        if let Some(advice) = foreign::lookup(name) {
+            return error.help(advice);
+        }
+        match nearest(name, functions::all().map(|f| f.name)).and_then(functions::find) {
+            Some(f) => error.help(format!("did you mean {}?", f.signature())),
+            None => error.help("every function is listed in docs/task-language.md"),
+        }
+    }
+
+    /// An argument that is a value.
+    fn argument(&mut self, f: &Function, kind: Kind, arg: NodeRef) -> Result<Value, ExprError> {
+        let value = self.check(arg)?;
+        let who = format!("`{}`", f.name);
+        let wanted = match kind {
+            Kind::Bool => {
+                self.condition(&value, self.span(arg), &who)?;
+                return Ok(value);
+            }
+            Kind::Vec3 => 3,
+            Kind::Quat => 4,
+            _ => return Ok(value),
+        };
+        if value.len() == wanted {
+            return Ok(value);
+        }
+        let message = format!("{who} takes a {} here, this is {}", kind.noun(), value.describe());
+        Err(ExprError::new(self.span(arg), message).help(format!("write {}", f.signature())))
+    }
+
+    /// An argument that names elements: a bare or quoted name, or a list of them.
+    fn names(&mut self, f: &Function, kind: Kind, arg: NodeRef) -> Result<Vec<Element>, ExprError> {
+        let (node, span) = &self.tree.nodes[arg];
+        match node {
+            Node::Name(name) | Node::Text(name) => {
+                resolve(self.scope.model, name, kind, f.name, span.clone())
+            }
+            Node::List(items) => {
+                let mut all = Vec::new();
+                for &item in items {
+                    all.extend(self.names(f, kind, item)?);
+                }
+                Ok(all)
+            }
+            _ => {
+                let text = &self.text[span.clone()];
+                let help = if kind_of(self.scope.model, text).is_some() {
+                    format!("this name needs quotes: \"{text}\"")
+                } else {
+                    format!("write {}, with a name or a pattern such as \"foot_*\"", f.signature())
+                };
+                let message = format!("`{}` takes the name of a {}", f.name, kind.noun());
+                Err(ExprError::new(span.clone(), message).help(help))
+            }
+        }
+    }
+
+    /// Applies a function to checked arguments.
+    fn apply(&mut self, call: Call<'_>) -> Result<Value, ExprError> {
+        let value = match &call.function.body {
+            Body::Map(f) => self.map_rule(&call, f)?,
+            Body::Fold(f) => self.fold_rule(&call, f)?,
+            Body::Special(f) => f(self, &call)?,
+        };
+        if value.len() == 0 {
+            let name = call.function.name;
+            return Err(ExprError::new(call.span, format!("`{name}` is empty here"))
+                .help(format!("the model \"{}\" has nothing for it", self.scope.model.name)));
+        }
+        Ok(value)
+    }
+
+    fn map_rule(&mut self, call: &Call<'_>, f: &fn(&mut Dag, &[Id]) -> Id) -> Result<Value, ExprError> {
+        let values = self.values(call)?;
+        for (i, value) in values.iter().enumerate() {
+            self.number(value, call.span_of(i), &format!("`{}`", call.function.name))?;
+        }
+        if matches!(call.function.rule, Rule::Same) {
+            return self.map_same(call, &values, f);
+        }
+        self.zip(call, &values, |d, x| {
+            let ids: Vec<Id> = x.iter().map(|c| c.node).collect();
+            let unit = unit_of(call, x[0].unit)?;
+            Ok(Comp { node: f(d, &ids), unit })
+        })
+    }
+
+    fn fold_rule(&mut self, call: &Call<'_>, f: &fn(&mut Dag, &[Id]) -> Id) -> Result<Value, ExprError> {
+        let v = self.value(call, 0)?;
+        let unit = match call.function.rule {
+            Rule::Product => v.comps.iter().map(|c| c.unit).fold(Unit::NONE, Unit::times),
+            _ => unit_of(call, v.shared_unit())?,
+        };
+        let ids = v.ids();
+        Ok(Value::scalar(f(&mut self.dag, &ids), unit))
+    }
+
+    /// Argument `i` as a value.
+    pub fn value(&self, call: &Call<'_>, i: usize) -> Result<Value, ExprError> {
+        match call.args.get(i) {
+            Some((Arg::Value(v), _)) => Ok(v.clone()),
+            _ => Err(ExprError::new(call.span.clone(), "a value is missing here")
+                .help(format!("write {}", call.function.signature()))),
+        }
+    }
+
+    /// All arguments as values.
+    pub fn values(&self, call: &Call<'_>) -> Result<Vec<Value>, ExprError> {
+        (0..call.args.len()).map(|i| self.value(call, i)).collect()
+    }
+
+    /// All arguments, whose sizes fit and whose units agree.
+    pub fn agreeing(&mut self, call: &Call<'_>) -> Result<Vec<Value>, ExprError> {
+        let values = self.values(call)?;
+        let sides: Vec<&Value> = values.iter().collect();
+        let n = length_of(&sides, call.span.clone(), &format!("`{}`", call.function.name))?;
+        for i in 0..n {
+            self.join(call, values.iter().map(|v| v.at(i).unit))?;
+        }
+        Ok(values)
+    }
+
+    /// The one unit of several that must agree.
+    fn join(&self, call: &Call<'_>, units: impl Iterator<Item = Unit>) -> Result<Unit, ExprError> {
+        let mut joined = Unit::Any;
+        for unit in units {
+            if !joined.fits(unit) {
+                let message = format!("`{}` of [{joined}] and [{unit}]", call.function.name);
+                return Err(disagree(call.span.clone(), message));
+            }
+            joined = joined.join(unit);
+        }
+        Ok(joined)
+    }
+
+    /// The one unit of a vector's components.
+    pub fn joined_unit(&self, call: &Call<'_>, v: &Value) -> Result<Unit, ExprError> {
+        self.join(call, v.comps.iter().map(|c| c.unit))
+    }
+
+    /// Component-wise operation on values of one unit.
+    pub fn map_same(
+        &mut self,
+        call: &Call<'_>,
+        values: &[Value],
+        f: impl Fn(&mut Dag, &[Id]) -> Id,
+    ) -> Result<Value, ExprError> {
+        self.agreeing(call)?;
+        self.zip(call, values, |d, x| {
+            let ids: Vec<Id> = x.iter().map(|c| c.node).collect();
+            let unit = x.iter().map(|c| c.unit).fold(Unit::Any, Unit::join);
+            Ok(Comp { node: f(d, &ids), unit })
+        })
+    }
+
+    /// Refuses vectors of different lengths, also a scalar with a vector.
+    pub fn same_length(&self, call: &Call<'_>, a: &Value, b: &Value) -> Result<(), ExprError> {
+        if a.len() == b.len() {
+            return Ok(());
+        }
+        let message = format!("`{}` of vectors of {} and {}", call.function.name, a.len(), b.len());
+        Err(ExprError::new(call.span.clone(), message).help("both need one length"))
+    }
+
+    /// Refuses vectors.
+    pub fn scalar(&self, call: &Call<'_>, v: &Value, i: usize) -> Result<(), ExprError> {
+        if v.len() == 1 {
+            return Ok(());
+        }
+        let message = format!("`{}` takes a single number here, this is {}", call.function.name, v.describe());
+        Err(ExprError::new(call.span_of(i), message).help(format!("write {}", call.function.signature())))
+    }
+}
+
+/// The table's rule for functions whose unit depends on one argument.
+fn unit_of(call: &Call<'_>, unit: Unit) -> Result<Unit, ExprError> {
+    let plain = || {
+        if unit.is_plain() {
+            return Ok(());
+        }
+        let message = format!("`{}` takes a pure number, this is in [{unit}]", call.function.name);
+        Err(ExprError::new(call.span_of(0), message).help("divide by a constant that says the scale"))
+    };
+    Ok(match call.function.rule {
+        Rule::Plain => {
+            plain()?;
+            Unit::NONE
+        }
+        Rule::Angle => {
+            plain()?;
+            Unit::RAD
+        }
+        Rule::Power(p) => unit.power(p),
+        Rule::Fixed(text) => Unit::parse(text).unwrap_or(Unit::Any),
+        Rule::Compare => Unit::NONE,
+        Rule::Keep | Rule::Same | Rule::Shared | Rule::Product | Rule::PerJoint(_) => unit,
+    })
+}
+
+/// Components by letters: `.x`, `.xy`, `.zyx`.
+fn swizzle(value: &Value, name: &str, span: &Range<usize>) -> Result<Value, ExprError> {
+    let letters = if value.quat { "wxyz" } else { "xyzw" };
+    let picked: Option<Vec<usize>> = name.chars().map(|c| letters.find(c)).collect();
+    let Some(picked) = picked.filter(|p| p.len() <= 4) else {
+        return Err(ExprError::new(span.clone(), format!("`.{name}` is not a component"))
+            .help("components are .x .y .z .w and runs of them such as .xy; others [0], [2:5]"));
+    };
+    let n = value.len();
+    if !(2..=4).contains(&n) {
+        let help = if n == 1 {
+            "it is a number already".to_string()
+        } else {
+            format!("write [0] to [{}], or a slice such as [2:5]", n - 1)
+        };
+        return Err(ExprError::new(span.clone(), format!("`.{name}` of {}", value.describe())).help(help));
+    }
+    if let Some(i) = picked.iter().find(|&&i| i >= n) {
+        let letter = &letters[*i..=*i];
+        return Err(ExprError::new(span.clone(), format!("a vector of {n} has no .{letter}"))
+            .help(format!("it has .{}", letters[..n].split("").filter(|l| !l.is_empty()).collect::<Vec<_>>().join(" ."))));
+    }
+    Ok(Value {
+        comps: picked.into_iter().map(|i| value.comps[i]).collect(),
+        truth: value.truth,
+        quat: value.quat && name == "wxyz",
+    })
+}

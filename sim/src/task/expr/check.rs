@@ -1,0 +1,417 @@
+//! Syntax tree -> checked graph: sizes, units, names.
+
+pub use super::value::{Comp, Value};
+
+use super::dag::{Dag, Id};
+use super::functions::Function;
+use super::ops::Op;
+use super::parse::{Binary, Node, NodeRef, Tree};
+use super::unit::Unit;
+use super::{Element, ExprError, Scope};
+use std::ops::Range;
+
+/// Most components of one vector.
+pub const MAX_COMPONENTS: usize = 4096;
+
+/// An argument of a call.
+#[derive(Debug, Clone)]
+pub enum Arg {
+    /// A value.
+    Value(Value),
+    /// Named elements of the model.
+    Elements(Vec<Element>),
+}
+
+/// A call whose arguments were checked.
+pub struct Call<'t> {
+    /// What is called.
+    pub function: &'static Function,
+    /// The whole call.
+    pub span: Range<usize>,
+    /// Arguments and where they are.
+    pub args: Vec<(Arg, Range<usize>)>,
+    /// The whole text.
+    pub text: &'t str,
+}
+
+impl Call<'_> {
+    /// Where argument `i` is (the call if there is none).
+    pub fn span_of(&self, i: usize) -> Range<usize> {
+        self.args.get(i).map_or_else(|| self.span.clone(), |a| a.1.clone())
+    }
+
+    /// The elements that argument `i` names.
+    pub fn elements_of(&self, i: usize) -> &[Element] {
+        match self.args.get(i) {
+            Some((Arg::Elements(e), _)) => e,
+            _ => &[],
+        }
+    }
+
+    /// The elements that all arguments name; `None` without arguments.
+    pub fn elements(&self) -> Option<Vec<Element>> {
+        let all = (0..self.args.len()).flat_map(|i| self.elements_of(i).to_vec());
+        (!self.args.is_empty()).then(|| all.collect())
+    }
+}
+
+/// State of one check.
+pub struct Checker<'a> {
+    /// Names that can be used.
+    pub scope: &'a Scope<'a>,
+    /// Operations so far.
+    pub dag: Dag,
+    /// Elements that were read.
+    pub elements: Vec<Element>,
+    pub(super) tree: &'a Tree<'a>,
+    pub(super) text: &'a str,
+}
+
+impl<'a> Checker<'a> {
+    /// Before anything is checked.
+    pub fn new(text: &'a str, tree: &'a Tree<'a>, scope: &'a Scope<'a>) -> Self {
+        Self {
+            scope,
+            dag: Dag::default(),
+            elements: Vec::new(),
+            tree,
+            text,
+        }
+    }
+
+    /// Notes that an element is read.
+    pub fn reads(&mut self, e: Element) {
+        if !self.elements.contains(&e) {
+            self.elements.push(e);
+        }
+    }
+
+    pub(super) fn span(&self, node: NodeRef) -> Range<usize> {
+        self.tree.nodes[node].1.clone()
+    }
+
+    /// The value of a node. Chains of operators are walked, not descended.
+    pub fn check(&mut self, node: NodeRef) -> Result<Value, ExprError> {
+        let tree = self.tree;
+        let mut chain = Vec::new();
+        let mut first = node;
+        while let (Node::Binary { left, .. }, _) = &tree.nodes[first] {
+            chain.push(first);
+            first = *left;
+        }
+        let mut value = self.single(first)?;
+        self.bounded(&value, first)?;
+        while let Some(at) = chain.pop() {
+            let Node::Binary { op, op_span, left, right } = &tree.nodes[at].0 else {
+                continue;
+            };
+            let right_value = self.check(*right)?;
+            let sides = [self.span(*left), self.span(*right)];
+            value = self.binary(*op, op_span, [value, right_value], &sides)?;
+            self.bounded(&value, at)?;
+        }
+        Ok(value)
+    }
+
+    fn bounded(&self, value: &Value, node: NodeRef) -> Result<(), ExprError> {
+        if value.len() > MAX_COMPONENTS {
+            return Err(
+                ExprError::new(self.span(node), format!("this vector has {} components", value.len()))
+                    .help(format!("at most {MAX_COMPONENTS}")),
+            );
+        }
+        if self.dag.full() {
+            return Err(ExprError::new(
+                0..self.text.len(),
+                format!("this expression needs more than {} operations", super::dag::MAX_NODES),
+            )
+            .help("split it into several terms"));
+        }
+        Ok(())
+    }
+
+    fn single(&mut self, node: NodeRef) -> Result<Value, ExprError> {
+        let tree = self.tree;
+        let (kind, span) = &tree.nodes[node];
+        match kind {
+            Node::Number(x) => Ok(Value::scalar(self.dag.constant(*x), Unit::Any)),
+            Node::Name(name) => self.name(name, span),
+            Node::Text(text) => Err(self.quoted(text, span)),
+            Node::List(items) => {
+                let values = items.iter().map(|&i| self.check(i)).collect::<Result<Vec<_>, _>>()?;
+                self.concat(values, span.clone())
+            }
+            Node::Call { name, name_span, args } => self.call(name, name_span, args, span),
+            Node::Member { of, name, name_span } => self.member(*of, name, name_span),
+            Node::Index { of, at, index_span } => {
+                let value = self.check(*of)?;
+                let i = position(*at, value.len()).filter(|&i| i < value.len());
+                let i = i.ok_or_else(|| outside(*at, value.len(), index_span.clone()))?;
+                Ok(Value { comps: vec![value.comps[i]], quat: false, ..value })
+            }
+            Node::Slice { of, from, to, index_span } => {
+                let value = self.check(*of)?;
+                let n = value.len();
+                let end = |at: i64| position(at, n).ok_or_else(|| outside(at, n, index_span.clone()));
+                let from = from.map_or(Ok(0), end)?;
+                let to = to.map_or(Ok(n), end)?;
+                if from >= to {
+                    return Err(ExprError::new(index_span.clone(), "this slice is empty")
+                        .help(format!("[{from}:{to}] of {n} components; the end is not included")));
+                }
+                Ok(Value { comps: value.comps[from..to].to_vec(), quat: false, ..value })
+            }
+            Node::Negate(of) => {
+                let value = self.check(*of)?;
+                self.number(&value, self.span(*of), "`-`")?;
+                let comps = value.comps.iter().map(|c| Comp {
+                    node: self.dag.one(Op::Neg, c.node),
+                    unit: c.unit,
+                });
+                Ok(Value { comps: comps.collect(), ..value })
+            }
+            Node::Not(of) => {
+                let value = self.check(*of)?;
+                self.condition(&value, self.span(*of), "`not`")?;
+                let ids = value.ids();
+                Ok(Value::truth(ids.into_iter().map(|x| self.dag.one(Op::Not, x)).collect()))
+            }
+            Node::If { cond, yes, no } => {
+                let spans = [self.span(*cond), self.span(*yes), self.span(*no)];
+                let values = [self.check(*cond)?, self.check(*yes)?, self.check(*no)?];
+                self.condition(&values[0], spans[0].clone(), "`? :`")?;
+                self.choose(values, spans)
+            }
+            // Chains of operators begin with something else.
+            Node::Binary { .. } => self.check(node),
+        }
+    }
+
+    fn binary(
+        &mut self,
+        op: Binary,
+        op_span: &Range<usize>,
+        [a, b]: [Value; 2],
+        sides: &[Range<usize>; 2],
+    ) -> Result<Value, ExprError> {
+        let whole = sides[0].start..sides[1].end;
+        let sign = &self.text[op_span.clone()];
+        let n = length_of(&[&a, &b], whole.clone(), &format!("`{sign}`"))?;
+        let quat = a.quat || b.quat;
+        match op {
+            Binary::And | Binary::Or => {
+                for (value, side) in [&a, &b].into_iter().zip(sides) {
+                    self.condition(value, side.clone(), &format!("`{sign}`"))?;
+                }
+                let op = if op == Binary::And { Op::And } else { Op::Or };
+                let ids = (0..n).map(|i| self.dag.two(op, a.at(i).node, b.at(i).node));
+                return Ok(Value::truth(ids.collect()));
+            }
+            Binary::Pow => return self.power(&a, &b, n, sides),
+            Binary::Lt | Binary::Le | Binary::Gt | Binary::Ge | Binary::Eq | Binary::Ne => {
+                let ordered = !matches!(op, Binary::Eq | Binary::Ne);
+                if a.truth != b.truth || (a.truth && ordered) {
+                    let side = usize::from(!a.truth);
+                    return Err(ExprError::new(
+                        sides[side].clone(),
+                        format!("`{sign}` compares numbers, this is {}", if side == 0 { &a } else { &b }.describe()),
+                    )
+                    .help("a condition needs no comparison: write it alone, or with `not` in front"));
+                }
+            }
+            _ => {}
+        }
+        let mut comps = Vec::with_capacity(n);
+        let mut truth = false;
+        for i in 0..n {
+            let (x, y) = (a.at(i), b.at(i));
+            let additive = |verb: &str, [l, r]: [Unit; 2], link: &str| {
+                if x.unit.fits(y.unit) {
+                    return Ok(x.unit.join(y.unit));
+                }
+                let place = if n > 1 { format!(" in component {i}") } else { String::new() };
+                Err(disagree(whole.clone(), format!("{verb} [{l}] {link} [{r}]{place}")))
+            };
+            let units = [x.unit, y.unit];
+            let d = &mut self.dag;
+            let (node, unit) = match op {
+                Binary::Add => (d.add(x.node, y.node), additive("adds", units, "to")?),
+                Binary::Sub => {
+                    let unit = additive("subtracts", [y.unit, x.unit], "from")?;
+                    (d.sub(x.node, y.node), unit)
+                }
+                Binary::Mul => (d.mul(x.node, y.node), x.unit.times(y.unit)),
+                Binary::Div => (d.div(x.node, y.node), x.unit.over(y.unit)),
+                _ => {
+                    additive("compares", units, "with")?;
+                    truth = true;
+                    let node = match op {
+                        Binary::Lt => d.two(Op::Lt, x.node, y.node),
+                        Binary::Le => d.two(Op::Le, x.node, y.node),
+                        Binary::Gt => d.two(Op::Lt, y.node, x.node),
+                        Binary::Ge => d.two(Op::Le, y.node, x.node),
+                        Binary::Eq => d.two(Op::Eq, x.node, y.node),
+                        _ => {
+                            let same = d.two(Op::Eq, x.node, y.node);
+                            d.one(Op::Not, same)
+                        }
+                    };
+                    (node, Unit::NONE)
+                }
+            };
+            comps.push(Comp { node, unit });
+        }
+        Ok(Value { comps, truth, quat: quat && !truth && n == 4 })
+    }
+
+    fn power(&mut self, a: &Value, b: &Value, n: usize, sides: &[Range<usize>; 2]) -> Result<Value, ExprError> {
+        let mut comps = Vec::with_capacity(n);
+        for i in 0..n {
+            let (x, y) = (a.at(i), b.at(i));
+            if !y.unit.is_plain() {
+                return Err(ExprError::new(sides[1].clone(), format!("an exponent in [{}]", y.unit))
+                    .help("exponents are pure numbers; divide by a constant of that unit"));
+            }
+            let constant = self.dag.value(y.node);
+            if constant.is_none() && !x.unit.is_plain() {
+                return Err(ExprError::new(
+                    sides[0].start..sides[1].end,
+                    format!("raises [{}] to a power that is not a constant", x.unit),
+                )
+                .help("divide the base by a constant of that unit"));
+            }
+            comps.push(match constant {
+                Some(p) => Comp {
+                    node: self.dag.power(x.node, p),
+                    unit: x.unit.power(f64::from(p)),
+                },
+                None => Comp {
+                    node: self.dag.two(Op::Pow, x.node, y.node),
+                    unit: x.unit.mix(Unit::NONE),
+                },
+            });
+        }
+        Ok(Value { quat: (a.quat || b.quat) && n == 4, ..Value::new(comps) })
+    }
+
+    /// `cond ? yes : no`, whose condition is known to be one.
+    pub fn choose(&mut self, [cond, yes, no]: [Value; 3], spans: [Range<usize>; 3]) -> Result<Value, ExprError> {
+        let whole = spans[0].start..spans[2].end;
+        let n = length_of(&[&cond, &yes, &no], whole, "`if`")?;
+        let mut comps = Vec::with_capacity(n);
+        for i in 0..n {
+            let (c, x, y) = (cond.at(i), yes.at(i), no.at(i));
+            if !x.unit.fits(y.unit) {
+                let both = spans[1].start..spans[2].end;
+                return Err(disagree(both, format!("chooses between [{}] and [{}]", x.unit, y.unit)));
+            }
+            comps.push(Comp {
+                node: self.dag.select(c.node, x.node, y.node),
+                unit: x.unit.join(y.unit),
+            });
+        }
+        Ok(Value {
+            truth: yes.truth && no.truth,
+            quat: yes.quat && no.quat && n == 4,
+            comps,
+        })
+    }
+
+    /// One vector from several.
+    pub fn concat(&mut self, values: Vec<Value>, span: Range<usize>) -> Result<Value, ExprError> {
+        let truth = values.iter().all(|v| v.truth);
+        let comps: Vec<Comp> = values.into_iter().flat_map(|v| v.comps).collect();
+        if comps.len() > MAX_COMPONENTS {
+            return Err(ExprError::new(span, format!("this vector has {} components", comps.len()))
+                .help(format!("at most {MAX_COMPONENTS}")));
+        }
+        Ok(Value { truth, ..Value::new(comps) })
+    }
+
+    /// Refuses numbers where a condition is needed.
+    pub fn condition(&self, value: &Value, span: Range<usize>, who: &str) -> Result<(), ExprError> {
+        if value.truth {
+            return Ok(());
+        }
+        Err(ExprError::new(span, format!("{who} takes a condition, this is {}", value.describe()))
+            .help("compare it, such as `> 0`"))
+    }
+
+    /// Refuses conditions where a number is needed.
+    pub fn number(&self, value: &Value, span: Range<usize>, who: &str) -> Result<(), ExprError> {
+        if !value.truth {
+            return Ok(());
+        }
+        Err(ExprError::new(span, format!("{who} takes a number, this is {}", value.describe()))
+            .help("if(condition, 1, 0) makes a number of it; `not` reverses it"))
+    }
+
+    /// Component-wise operation with a unit for every component.
+    pub fn zip(
+        &mut self,
+        call: &Call<'_>,
+        values: &[Value],
+        mut f: impl FnMut(&mut Dag, &[Comp]) -> Result<Comp, ExprError>,
+    ) -> Result<Value, ExprError> {
+        let sides: Vec<&Value> = values.iter().collect();
+        let who = format!("`{}`", call.function.name);
+        let n = length_of(&sides, call.span.clone(), &who)?;
+        let mut comps = Vec::with_capacity(n);
+        for i in 0..n {
+            let x: Vec<Comp> = values.iter().map(|v| v.at(i)).collect();
+            comps.push(f(&mut self.dag, &x)?);
+        }
+        let quat = n == 4 && values.iter().any(|v| v.quat);
+        Ok(Value { quat, ..Value::new(comps) })
+    }
+
+    /// Component-wise operation with one unit for all.
+    pub fn map(
+        &mut self,
+        call: &Call<'_>,
+        values: &[Value],
+        unit: Unit,
+        mut f: impl FnMut(&mut Dag, &[Id]) -> Id,
+    ) -> Result<Value, ExprError> {
+        self.zip(call, values, |d, x| {
+            let ids: Vec<Id> = x.iter().map(|c| c.node).collect();
+            Ok(Comp { node: f(d, &ids), unit })
+        })
+    }
+}
+
+/// Index counted from the start; negative ones count from the end.
+fn position(at: i64, len: usize) -> Option<usize> {
+    let len = len as i64;
+    let i = if at < 0 { len + at } else { at };
+    (0..=len).contains(&i).then_some(i as usize)
+}
+
+fn outside(at: i64, len: usize, span: Range<usize>) -> ExprError {
+    let have = match len {
+        1 => "a number has no components but [0]".to_string(),
+        n => format!("the components of a vector of {n} are [0] to [{}]", n - 1),
+    };
+    ExprError::new(span, format!("there is no component {at}")).help(have)
+}
+
+/// The common length; scalars fit all.
+pub fn length_of(values: &[&Value], span: Range<usize>, who: &str) -> Result<usize, ExprError> {
+    let n = values.iter().map(|v| v.len()).max().unwrap_or(1);
+    let Some(other) = values.iter().find(|v| v.len() != n && v.len() != 1) else {
+        return Ok(n);
+    };
+    let first = values.iter().map(|v| v.len()).find(|&l| l != 1).unwrap_or(n);
+    let second = if first == n { other.len() } else { n };
+    let mut help = "both sides need one length, or one of them a single number".to_string();
+    if first.min(second) <= 3 && first.max(second) <= 4 {
+        let cut = ["", "x", "xy", "xyz"][first.min(second)];
+        help = format!("cut the longer one with .{cut}");
+    }
+    Err(ExprError::new(span, format!("{who} on vectors of {first} and {second}")).help(help))
+}
+
+/// Units that cannot be brought together.
+pub fn disagree(span: Range<usize>, message: String) -> ExprError {
+    ExprError::new(span, message).help("multiply one by a constant to say how they compare")
+}

@@ -1,0 +1,161 @@
+//! The graph as straight-line code over registers, and its evaluation.
+
+use super::dag::{Dag, Id, Node, Source};
+use super::ops::{Op, Register};
+use super::{BLOCK, Inputs};
+use std::collections::BTreeSet;
+
+/// Most registers of one program (256 bytes each).
+pub const MAX_REGISTERS: usize = 4096;
+
+/// One step of a program.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// A constant in all lanes.
+    Const(f32),
+    /// A row of an input.
+    Load(Source, u32),
+    /// An operation on registers (unused operands repeat the first).
+    Op(Op, [u16; 3]),
+    /// The same as another register.
+    Copy(u16),
+}
+
+/// Straight-line code; each step writes one register. Results end up in
+/// registers `0..outputs`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Code {
+    /// Steps and the register each writes.
+    pub steps: Vec<(Step, u16)>,
+    /// Registers used.
+    pub registers: usize,
+    /// Components of the result.
+    pub outputs: usize,
+}
+
+/// Orders the nodes that `outputs` need and gives them registers; an error is
+/// the number of registers it would take.
+pub fn generate(dag: &Dag, outputs: &[Id]) -> Result<Code, usize> {
+    let nodes = dag.nodes();
+    // Last use of every node that is needed; outputs live to the end.
+    let mut last_use = vec![None; nodes.len()];
+    for &id in outputs {
+        last_use[id as usize] = Some(usize::MAX);
+    }
+    for i in (0..nodes.len()).rev() {
+        if let (Some(_), Node::Op(op, x)) = (last_use[i], nodes[i]) {
+            for &operand in &x[..op.arity()] {
+                let slot = &mut last_use[operand as usize];
+                *slot = Some(slot.unwrap_or(0).max(i));
+            }
+        }
+    }
+    let mut place: Vec<u16> = vec![0; nodes.len()];
+    let mut fixed: Vec<Option<u16>> = vec![None; nodes.len()];
+    for (k, &id) in outputs.iter().enumerate() {
+        fixed[id as usize].get_or_insert(k as u16);
+    }
+    let mut free = BTreeSet::new();
+    let mut registers = outputs.len();
+    let mut steps = Vec::new();
+    for (i, node) in nodes.iter().enumerate() {
+        if last_use[i].is_none() {
+            continue;
+        }
+        let step = match *node {
+            Node::Const(bits) => Step::Const(f32::from_bits(bits)),
+            Node::Load(source, row) => Step::Load(source, row),
+            Node::Op(op, x) => {
+                let mut operands = [place[x[0] as usize]; 3];
+                for k in 0..op.arity() {
+                    operands[k] = place[x[k] as usize];
+                }
+                for &operand in &x[..op.arity()] {
+                    if last_use[operand as usize] == Some(i) {
+                        free.insert(place[operand as usize]);
+                    }
+                }
+                Step::Op(op, operands)
+            }
+        };
+        place[i] = match fixed[i] {
+            Some(register) => register,
+            None => match free.pop_first() {
+                Some(register) => register,
+                None if registers < MAX_REGISTERS => {
+                    registers += 1;
+                    (registers - 1) as u16
+                }
+                None => return Err(registers + 1),
+            },
+        };
+        steps.push((step, place[i]));
+    }
+    for (k, &id) in outputs.iter().enumerate() {
+        let from = place[id as usize];
+        if from != k as u16 {
+            steps.push((Step::Copy(from), k as u16));
+        }
+    }
+    Ok(Code {
+        steps,
+        registers,
+        outputs: outputs.len(),
+    })
+}
+
+impl Code {
+    /// Runs all steps for one block. `registers` has at least
+    /// [`Code::registers`] entries.
+    pub fn run(&self, inputs: &Inputs<'_>, registers: &mut [Register]) {
+        let mut out = [0.0; BLOCK];
+        for (step, to) in &self.steps {
+            match *step {
+                Step::Const(x) => out = [x; BLOCK],
+                Step::Load(source, row) => load(inputs, source, row as usize, &mut out),
+                Step::Op(op, x) => op.block(x.map(|r| &registers[r as usize]), &mut out),
+                Step::Copy(from) => out = registers[from as usize],
+            }
+            registers[*to as usize] = out;
+        }
+    }
+}
+
+/// Copies a row's lanes; lanes past `len` are zero.
+fn load(inputs: &Inputs<'_>, source: Source, row: usize, out: &mut Register) {
+    let state = inputs.state;
+    let buffer: &[f32] = match source {
+        Source::Qpos => &state.qpos,
+        Source::Qvel => &state.qvel,
+        Source::BodyPos => &state.body_pos,
+        Source::BodyQuat => &state.body_quat,
+        Source::BodyLinVel => &state.body_lin_vel,
+        Source::BodyAngVel => &state.body_ang_vel,
+        Source::ContactForce => &state.contact_force,
+        Source::ActuatorForce => &state.actuator_force,
+        Source::Ctrl => inputs.ctrl,
+        Source::Action => inputs.action,
+        Source::LastAction => inputs.last_action,
+        Source::Command => inputs.command,
+        Source::Param => return *out = [inputs.params[row]; BLOCK],
+        Source::StepDt => return *out = [inputs.step_dt; BLOCK],
+        Source::MaxSteps => return *out = [inputs.max_steps as f32; BLOCK],
+        Source::Step => {
+            *out = [0.0; BLOCK];
+            let steps = &inputs.step[inputs.first..inputs.first + inputs.len];
+            for (o, &s) in out.iter_mut().zip(steps) {
+                *o = s as f32;
+            }
+            return;
+        }
+    };
+    let start = row * state.num_envs + inputs.first;
+    let lanes = &buffer[start..start + inputs.len];
+    match <&Register>::try_from(lanes) {
+        Ok(full) => *out = *full,
+        Err(_) => {
+            *out = [0.0; BLOCK];
+            out[..lanes.len()].copy_from_slice(lanes);
+        }
+    }
+}
