@@ -21,7 +21,9 @@ impl Checker<'_> {
             }
             "command" => return self.commands(span),
             "param" => {
-                return Err(ExprError::new(span.clone(), "which parameter?").help(self.params_help()));
+                return Err(
+                    ExprError::new(span.clone(), "which parameter?").help(self.params_help())
+                );
             }
             _ => {}
         }
@@ -31,11 +33,12 @@ impl Checker<'_> {
                     function: f,
                     span: span.clone(),
                     args: Vec::new(),
-                    text: self.text,
                 });
             }
-            return Err(ExprError::new(span.clone(), format!("`{name}` needs its arguments"))
-                .help(format!("write {}", f.signature())));
+            return Err(
+                ExprError::new(span.clone(), format!("`{name}` needs its arguments"))
+                    .help(format!("write {}", f.signature())),
+            );
         }
         Err(self.unknown(name, span))
     }
@@ -48,7 +51,11 @@ impl Checker<'_> {
                 _ => format!("pos({name}), lin_vel({name}) or another function of it"),
             };
             let noun = kind.noun();
-            let a = if kind == ElementKind::Actuator { "an" } else { "a" };
+            let a = if kind == ElementKind::Actuator {
+                "an"
+            } else {
+                "a"
+            };
             return ExprError::new(span.clone(), format!("`{name}` is {a} {noun}, not a value"))
                 .help(format!("write {write}"));
         }
@@ -62,7 +69,9 @@ impl Checker<'_> {
         if self.scope.params.iter().any(|p| p == name) {
             return error.help(format!("the parameter is written param.{name}"));
         }
-        let names = functions::all().map(|f| f.name).chain(["command", "param", "true", "false"]);
+        let names = functions::all()
+            .map(|f| f.name)
+            .chain(["command", "param", "true", "false"]);
         let elements = [ElementKind::Body, ElementKind::Joint];
         let model = elements.iter().flat_map(|k| k.names(self.scope.model));
         match nearest(name, names.chain(model)) {
@@ -95,7 +104,10 @@ impl Checker<'_> {
         for (_, width, unit) in self.scope.commands {
             for _ in 0..*width {
                 let node = self.dag.load(Source::Command, comps.len());
-                comps.push(Comp { node, unit: Unit::parse(unit).unwrap_or(Unit::Any) });
+                comps.push(Comp {
+                    node,
+                    unit: Unit::parse(unit).unwrap_or(Unit::Any),
+                });
             }
         }
         Ok(Value::new(comps))
@@ -109,12 +121,20 @@ impl Checker<'_> {
     }
 
     /// `a.name`: a command, a parameter or components.
-    pub(super) fn member(&mut self, of: NodeRef, name: &str, name_span: &Range<usize>) -> Result<Value, ExprError> {
+    pub(super) fn member(
+        &mut self,
+        of: NodeRef,
+        name: &str,
+        name_span: &Range<usize>,
+    ) -> Result<Value, ExprError> {
         let (node, span) = &self.tree.nodes[of];
         match node {
             Node::Name("param") => {
                 let Some(i) = self.scope.params.iter().position(|p| p == name) else {
-                    let error = ExprError::new(name_span.clone(), format!("no parameter called \"{name}\""));
+                    let error = ExprError::new(
+                        name_span.clone(),
+                        format!("no parameter called \"{name}\""),
+                    );
                     let near = nearest(name, self.scope.params.iter().map(String::as_str));
                     return Err(error.help(match near {
                         Some(near) => format!("did you mean param.{near}?"),
@@ -134,17 +154,27 @@ impl Checker<'_> {
                     first += width;
                 }
                 if !name.chars().all(|c| "xyzw".contains(c)) {
-                    let names: Vec<&str> = self.scope.commands.iter().map(|c| c.0.as_str()).collect();
+                    let names: Vec<&str> =
+                        self.scope.commands.iter().map(|c| c.0.as_str()).collect();
                     let help = match nearest(name, names.iter().copied()) {
                         Some(near) => format!("did you mean command.{near}?"),
                         None => format!("there are: {}", names.join(", ")),
                     };
-                    return Err(ExprError::new(name_span.clone(), format!("no command called \"{name}\"")).help(help));
+                    return Err(ExprError::new(
+                        name_span.clone(),
+                        format!("no command called \"{name}\""),
+                    )
+                    .help(help));
                 }
             }
-            Node::Name("np" | "numpy" | "torch" | "math" | "self" | "env" | "data" | "asset" | "robot") => {
-                return Err(ExprError::new(span.clone(), "names stand alone here, without anything in front")
-                    .help(foreign::lookup(name).unwrap_or("such as qpos, action, lin_vel(torso)")));
+            Node::Name(
+                "np" | "numpy" | "torch" | "math" | "self" | "env" | "data" | "asset" | "robot",
+            ) => {
+                return Err(ExprError::new(
+                    span.clone(),
+                    "names stand alone here, without anything in front",
+                )
+                .help(foreign::lookup(name).unwrap_or("such as qpos, action, lin_vel(torso)")));
             }
             _ => {}
         }
@@ -172,9 +202,14 @@ impl Checker<'_> {
                 (a, usize::MAX) => format!("{a} or more arguments"),
                 (a, b) => format!("{a} to {b} arguments"),
             };
-            let at = args.get(most).map_or_else(|| span.clone(), |&a| self.span(a));
-            return Err(ExprError::new(at, format!("`{name}` takes {wants}, this is {}", args.len()))
-                .help(format!("write {}", f.signature())));
+            let at = args
+                .get(most)
+                .map_or_else(|| span.clone(), |&a| self.span(a));
+            return Err(ExprError::new(
+                at,
+                format!("`{name}` takes {wants}, this is {}", args.len()),
+            )
+            .help(format!("write {}", f.signature())));
         }
         let mut checked = Vec::with_capacity(args.len());
         for (i, &arg) in args.iter().enumerate() {
@@ -187,7 +222,11 @@ impl Checker<'_> {
             };
             checked.push((arg, span));
         }
-        self.apply(Call { function: f, span: span.clone(), args: checked, text: self.text })
+        self.apply(Call {
+            function: f,
+            span: span.clone(),
+            args: checked,
+        })
     }
 
     fn unknown_function(&self, name: &str, span: &Range<usize>) -> ExprError {
@@ -221,7 +260,11 @@ impl Checker<'_> {
         if value.len() == wanted {
             return Ok(value);
         }
-        let message = format!("{who} takes a {} here, this is {}", kind.noun(), value.describe());
+        let message = format!(
+            "{who} takes a {} here, this is {}",
+            kind.noun(),
+            value.describe()
+        );
         Err(ExprError::new(self.span(arg), message).help(format!("write {}", f.signature())))
     }
 
@@ -244,7 +287,10 @@ impl Checker<'_> {
                 let help = if kind_of(self.scope.model, text).is_some() {
                     format!("this name needs quotes: \"{text}\"")
                 } else {
-                    format!("write {}, with a name or a pattern such as \"foot_*\"", f.signature())
+                    format!(
+                        "write {}, with a name or a pattern such as \"foot_*\"",
+                        f.signature()
+                    )
                 };
                 let message = format!("`{}` takes the name of a {}", f.name, kind.noun());
                 Err(ExprError::new(span.clone(), message).help(help))
@@ -253,7 +299,7 @@ impl Checker<'_> {
     }
 
     /// Applies a function to checked arguments.
-    fn apply(&mut self, call: Call<'_>) -> Result<Value, ExprError> {
+    fn apply(&mut self, call: Call) -> Result<Value, ExprError> {
         let value = match &call.function.body {
             Body::Map(f) => self.map_rule(&call, f)?,
             Body::Fold(f) => self.fold_rule(&call, f)?,
@@ -261,13 +307,17 @@ impl Checker<'_> {
         };
         if value.len() == 0 {
             let name = call.function.name;
-            return Err(ExprError::new(call.span, format!("`{name}` is empty here"))
-                .help(format!("the model \"{}\" has nothing for it", self.scope.model.name)));
+            return Err(
+                ExprError::new(call.span, format!("`{name}` is empty here")).help(format!(
+                    "the model \"{}\" has nothing for it",
+                    self.scope.model.name
+                )),
+            );
         }
         Ok(value)
     }
 
-    fn map_rule(&mut self, call: &Call<'_>, f: &fn(&mut Dag, &[Id]) -> Id) -> Result<Value, ExprError> {
+    fn map_rule(&mut self, call: &Call, f: &fn(&mut Dag, &[Id]) -> Id) -> Result<Value, ExprError> {
         let values = self.values(call)?;
         for (i, value) in values.iter().enumerate() {
             self.number(value, call.span_of(i), &format!("`{}`", call.function.name))?;
@@ -278,11 +328,18 @@ impl Checker<'_> {
         self.zip(call, &values, |d, x| {
             let ids: Vec<Id> = x.iter().map(|c| c.node).collect();
             let unit = unit_of(call, x[0].unit)?;
-            Ok(Comp { node: f(d, &ids), unit })
+            Ok(Comp {
+                node: f(d, &ids),
+                unit,
+            })
         })
     }
 
-    fn fold_rule(&mut self, call: &Call<'_>, f: &fn(&mut Dag, &[Id]) -> Id) -> Result<Value, ExprError> {
+    fn fold_rule(
+        &mut self,
+        call: &Call,
+        f: &fn(&mut Dag, &[Id]) -> Id,
+    ) -> Result<Value, ExprError> {
         let v = self.value(call, 0)?;
         let unit = match call.function.rule {
             Rule::Product => v.comps.iter().map(|c| c.unit).fold(Unit::NONE, Unit::times),
@@ -293,7 +350,7 @@ impl Checker<'_> {
     }
 
     /// Argument `i` as a value.
-    pub fn value(&self, call: &Call<'_>, i: usize) -> Result<Value, ExprError> {
+    pub fn value(&self, call: &Call, i: usize) -> Result<Value, ExprError> {
         match call.args.get(i) {
             Some((Arg::Value(v), _)) => Ok(v.clone()),
             _ => Err(ExprError::new(call.span.clone(), "a value is missing here")
@@ -302,15 +359,19 @@ impl Checker<'_> {
     }
 
     /// All arguments as values.
-    pub fn values(&self, call: &Call<'_>) -> Result<Vec<Value>, ExprError> {
+    pub fn values(&self, call: &Call) -> Result<Vec<Value>, ExprError> {
         (0..call.args.len()).map(|i| self.value(call, i)).collect()
     }
 
     /// All arguments, whose sizes fit and whose units agree.
-    pub fn agreeing(&mut self, call: &Call<'_>) -> Result<Vec<Value>, ExprError> {
+    pub fn agreeing(&mut self, call: &Call) -> Result<Vec<Value>, ExprError> {
         let values = self.values(call)?;
         let sides: Vec<&Value> = values.iter().collect();
-        let n = length_of(&sides, call.span.clone(), &format!("`{}`", call.function.name))?;
+        let n = length_of(
+            &sides,
+            call.span.clone(),
+            &format!("`{}`", call.function.name),
+        )?;
         for i in 0..n {
             self.join(call, values.iter().map(|v| v.at(i).unit))?;
         }
@@ -318,7 +379,7 @@ impl Checker<'_> {
     }
 
     /// The one unit of several that must agree.
-    fn join(&self, call: &Call<'_>, units: impl Iterator<Item = Unit>) -> Result<Unit, ExprError> {
+    fn join(&self, call: &Call, units: impl Iterator<Item = Unit>) -> Result<Unit, ExprError> {
         let mut joined = Unit::Any;
         for unit in units {
             if !joined.fits(unit) {
@@ -331,14 +392,14 @@ impl Checker<'_> {
     }
 
     /// The one unit of a vector's components.
-    pub fn joined_unit(&self, call: &Call<'_>, v: &Value) -> Result<Unit, ExprError> {
+    pub fn joined_unit(&self, call: &Call, v: &Value) -> Result<Unit, ExprError> {
         self.join(call, v.comps.iter().map(|c| c.unit))
     }
 
     /// Component-wise operation on values of one unit.
     pub fn map_same(
         &mut self,
-        call: &Call<'_>,
+        call: &Call,
         values: &[Value],
         f: impl Fn(&mut Dag, &[Id]) -> Id,
     ) -> Result<Value, ExprError> {
@@ -346,37 +407,54 @@ impl Checker<'_> {
         self.zip(call, values, |d, x| {
             let ids: Vec<Id> = x.iter().map(|c| c.node).collect();
             let unit = x.iter().map(|c| c.unit).fold(Unit::Any, Unit::join);
-            Ok(Comp { node: f(d, &ids), unit })
+            Ok(Comp {
+                node: f(d, &ids),
+                unit,
+            })
         })
     }
 
     /// Refuses vectors of different lengths, also a scalar with a vector.
-    pub fn same_length(&self, call: &Call<'_>, a: &Value, b: &Value) -> Result<(), ExprError> {
+    pub fn same_length(&self, call: &Call, a: &Value, b: &Value) -> Result<(), ExprError> {
         if a.len() == b.len() {
             return Ok(());
         }
-        let message = format!("`{}` of vectors of {} and {}", call.function.name, a.len(), b.len());
+        let message = format!(
+            "`{}` of vectors of {} and {}",
+            call.function.name,
+            a.len(),
+            b.len()
+        );
         Err(ExprError::new(call.span.clone(), message).help("both need one length"))
     }
 
     /// Refuses vectors.
-    pub fn scalar(&self, call: &Call<'_>, v: &Value, i: usize) -> Result<(), ExprError> {
+    pub fn scalar(&self, call: &Call, v: &Value, i: usize) -> Result<(), ExprError> {
         if v.len() == 1 {
             return Ok(());
         }
-        let message = format!("`{}` takes a single number here, this is {}", call.function.name, v.describe());
-        Err(ExprError::new(call.span_of(i), message).help(format!("write {}", call.function.signature())))
+        let message = format!(
+            "`{}` takes a single number here, this is {}",
+            call.function.name,
+            v.describe()
+        );
+        Err(ExprError::new(call.span_of(i), message)
+            .help(format!("write {}", call.function.signature())))
     }
 }
 
 /// The table's rule for functions whose unit depends on one argument.
-fn unit_of(call: &Call<'_>, unit: Unit) -> Result<Unit, ExprError> {
+fn unit_of(call: &Call, unit: Unit) -> Result<Unit, ExprError> {
     let plain = || {
         if unit.is_plain() {
             return Ok(());
         }
-        let message = format!("`{}` takes a pure number, this is in [{unit}]", call.function.name);
-        Err(ExprError::new(call.span_of(0), message).help("divide by a constant that says the scale"))
+        let message = format!(
+            "`{}` takes a pure number, this is in [{unit}]",
+            call.function.name
+        );
+        Err(ExprError::new(call.span_of(0), message)
+            .help("divide by a constant that says the scale"))
     };
     Ok(match call.function.rule {
         Rule::Plain => {
@@ -399,8 +477,10 @@ fn swizzle(value: &Value, name: &str, span: &Range<usize>) -> Result<Value, Expr
     let letters = if value.quat { "wxyz" } else { "xyzw" };
     let picked: Option<Vec<usize>> = name.chars().map(|c| letters.find(c)).collect();
     let Some(picked) = picked.filter(|p| p.len() <= 4) else {
-        return Err(ExprError::new(span.clone(), format!("`.{name}` is not a component"))
-            .help("components are .x .y .z .w and runs of them such as .xy; others [0], [2:5]"));
+        return Err(
+            ExprError::new(span.clone(), format!("`.{name}` is not a component"))
+                .help("components are .x .y .z .w and runs of them such as .xy; others [0], [2:5]"),
+        );
     };
     let n = value.len();
     if !(2..=4).contains(&n) {
@@ -409,12 +489,24 @@ fn swizzle(value: &Value, name: &str, span: &Range<usize>) -> Result<Value, Expr
         } else {
             format!("write [0] to [{}], or a slice such as [2:5]", n - 1)
         };
-        return Err(ExprError::new(span.clone(), format!("`.{name}` of {}", value.describe())).help(help));
+        return Err(
+            ExprError::new(span.clone(), format!("`.{name}` of {}", value.describe())).help(help),
+        );
     }
     if let Some(i) = picked.iter().find(|&&i| i >= n) {
         let letter = &letters[*i..=*i];
-        return Err(ExprError::new(span.clone(), format!("a vector of {n} has no .{letter}"))
-            .help(format!("it has .{}", letters[..n].split("").filter(|l| !l.is_empty()).collect::<Vec<_>>().join(" ."))));
+        return Err(
+            ExprError::new(span.clone(), format!("a vector of {n} has no .{letter}")).help(
+                format!(
+                    "it has .{}",
+                    letters[..n]
+                        .split("")
+                        .filter(|l| !l.is_empty())
+                        .collect::<Vec<_>>()
+                        .join(" .")
+                ),
+            ),
+        );
     }
     Ok(Value {
         comps: picked.into_iter().map(|i| value.comps[i]).collect(),

@@ -23,21 +23,21 @@ pub enum Arg {
 }
 
 /// A call whose arguments were checked.
-pub struct Call<'t> {
+pub struct Call {
     /// What is called.
     pub function: &'static Function,
     /// The whole call.
     pub span: Range<usize>,
     /// Arguments and where they are.
     pub args: Vec<(Arg, Range<usize>)>,
-    /// The whole text.
-    pub text: &'t str,
 }
 
-impl Call<'_> {
+impl Call {
     /// Where argument `i` is (the call if there is none).
     pub fn span_of(&self, i: usize) -> Range<usize> {
-        self.args.get(i).map_or_else(|| self.span.clone(), |a| a.1.clone())
+        self.args
+            .get(i)
+            .map_or_else(|| self.span.clone(), |a| a.1.clone())
     }
 
     /// The elements that argument `i` names.
@@ -102,7 +102,13 @@ impl<'a> Checker<'a> {
         let mut value = self.single(first)?;
         self.bounded(&value, first)?;
         while let Some(at) = chain.pop() {
-            let Node::Binary { op, op_span, left, right } = &tree.nodes[at].0 else {
+            let Node::Binary {
+                op,
+                op_span,
+                left,
+                right,
+            } = &tree.nodes[at].0
+            else {
                 continue;
             };
             let right_value = self.check(*right)?;
@@ -115,15 +121,19 @@ impl<'a> Checker<'a> {
 
     fn bounded(&self, value: &Value, node: NodeRef) -> Result<(), ExprError> {
         if value.len() > MAX_COMPONENTS {
-            return Err(
-                ExprError::new(self.span(node), format!("this vector has {} components", value.len()))
-                    .help(format!("at most {MAX_COMPONENTS}")),
-            );
+            return Err(ExprError::new(
+                self.span(node),
+                format!("this vector has {} components", value.len()),
+            )
+            .help(format!("at most {MAX_COMPONENTS}")));
         }
         if self.dag.full() {
             return Err(ExprError::new(
                 0..self.text.len(),
-                format!("this expression needs more than {} operations", super::dag::MAX_NODES),
+                format!(
+                    "this expression needs more than {} operations",
+                    super::dag::MAX_NODES
+                ),
             )
             .help("split it into several terms"));
         }
@@ -138,28 +148,56 @@ impl<'a> Checker<'a> {
             Node::Name(name) => self.name(name, span),
             Node::Text(text) => Err(self.quoted(text, span)),
             Node::List(items) => {
-                let values = items.iter().map(|&i| self.check(i)).collect::<Result<Vec<_>, _>>()?;
+                let values = items
+                    .iter()
+                    .map(|&i| self.check(i))
+                    .collect::<Result<Vec<_>, _>>()?;
                 self.concat(values, span.clone())
             }
-            Node::Call { name, name_span, args } => self.call(name, name_span, args, span),
-            Node::Member { of, name, name_span } => self.member(*of, name, name_span),
+            Node::Call {
+                name,
+                name_span,
+                args,
+            } => self.call(name, name_span, args, span),
+            Node::Member {
+                of,
+                name,
+                name_span,
+            } => self.member(*of, name, name_span),
             Node::Index { of, at, index_span } => {
                 let value = self.check(*of)?;
                 let i = position(*at, value.len()).filter(|&i| i < value.len());
                 let i = i.ok_or_else(|| outside(*at, value.len(), index_span.clone()))?;
-                Ok(Value { comps: vec![value.comps[i]], quat: false, ..value })
+                Ok(Value {
+                    comps: vec![value.comps[i]],
+                    quat: false,
+                    ..value
+                })
             }
-            Node::Slice { of, from, to, index_span } => {
+            Node::Slice {
+                of,
+                from,
+                to,
+                index_span,
+            } => {
                 let value = self.check(*of)?;
                 let n = value.len();
-                let end = |at: i64| position(at, n).ok_or_else(|| outside(at, n, index_span.clone()));
+                let end =
+                    |at: i64| position(at, n).ok_or_else(|| outside(at, n, index_span.clone()));
                 let from = from.map_or(Ok(0), end)?;
                 let to = to.map_or(Ok(n), end)?;
                 if from >= to {
-                    return Err(ExprError::new(index_span.clone(), "this slice is empty")
-                        .help(format!("[{from}:{to}] of {n} components; the end is not included")));
+                    return Err(
+                        ExprError::new(index_span.clone(), "this slice is empty").help(format!(
+                            "[{from}:{to}] of {n} components; the end is not included"
+                        )),
+                    );
                 }
-                Ok(Value { comps: value.comps[from..to].to_vec(), quat: false, ..value })
+                Ok(Value {
+                    comps: value.comps[from..to].to_vec(),
+                    quat: false,
+                    ..value
+                })
             }
             Node::Negate(of) => {
                 let value = self.check(*of)?;
@@ -168,13 +206,18 @@ impl<'a> Checker<'a> {
                     node: self.dag.one(Op::Neg, c.node),
                     unit: c.unit,
                 });
-                Ok(Value { comps: comps.collect(), ..value })
+                Ok(Value {
+                    comps: comps.collect(),
+                    ..value
+                })
             }
             Node::Not(of) => {
                 let value = self.check(*of)?;
                 self.condition(&value, self.span(*of), "`not`")?;
                 let ids = value.ids();
-                Ok(Value::truth(ids.into_iter().map(|x| self.dag.one(Op::Not, x)).collect()))
+                Ok(Value::truth(
+                    ids.into_iter().map(|x| self.dag.one(Op::Not, x)).collect(),
+                ))
             }
             Node::If { cond, yes, no } => {
                 let spans = [self.span(*cond), self.span(*yes), self.span(*no)];
@@ -214,9 +257,14 @@ impl<'a> Checker<'a> {
                     let side = usize::from(!a.truth);
                     return Err(ExprError::new(
                         sides[side].clone(),
-                        format!("`{sign}` compares numbers, this is {}", if side == 0 { &a } else { &b }.describe()),
+                        format!(
+                            "`{sign}` compares numbers, this is {}",
+                            if side == 0 { &a } else { &b }.describe()
+                        ),
                     )
-                    .help("a condition needs no comparison: write it alone, or with `not` in front"));
+                    .help(
+                        "a condition needs no comparison: write it alone, or with `not` in front",
+                    ));
                 }
             }
             _ => {}
@@ -229,8 +277,15 @@ impl<'a> Checker<'a> {
                 if x.unit.fits(y.unit) {
                     return Ok(x.unit.join(y.unit));
                 }
-                let place = if n > 1 { format!(" in component {i}") } else { String::new() };
-                Err(disagree(whole.clone(), format!("{verb} [{l}] {link} [{r}]{place}")))
+                let place = if n > 1 {
+                    format!(" in component {i}")
+                } else {
+                    String::new()
+                };
+                Err(disagree(
+                    whole.clone(),
+                    format!("{verb} [{l}] {link} [{r}]{place}"),
+                ))
             };
             let units = [x.unit, y.unit];
             let d = &mut self.dag;
@@ -261,16 +316,29 @@ impl<'a> Checker<'a> {
             };
             comps.push(Comp { node, unit });
         }
-        Ok(Value { comps, truth, quat: quat && !truth && n == 4 })
+        Ok(Value {
+            comps,
+            truth,
+            quat: quat && !truth && n == 4,
+        })
     }
 
-    fn power(&mut self, a: &Value, b: &Value, n: usize, sides: &[Range<usize>; 2]) -> Result<Value, ExprError> {
+    fn power(
+        &mut self,
+        a: &Value,
+        b: &Value,
+        n: usize,
+        sides: &[Range<usize>; 2],
+    ) -> Result<Value, ExprError> {
         let mut comps = Vec::with_capacity(n);
         for i in 0..n {
             let (x, y) = (a.at(i), b.at(i));
             if !y.unit.is_plain() {
-                return Err(ExprError::new(sides[1].clone(), format!("an exponent in [{}]", y.unit))
-                    .help("exponents are pure numbers; divide by a constant of that unit"));
+                return Err(ExprError::new(
+                    sides[1].clone(),
+                    format!("an exponent in [{}]", y.unit),
+                )
+                .help("exponents are pure numbers; divide by a constant of that unit"));
             }
             let constant = self.dag.value(y.node);
             if constant.is_none() && !x.unit.is_plain() {
@@ -291,11 +359,18 @@ impl<'a> Checker<'a> {
                 },
             });
         }
-        Ok(Value { quat: (a.quat || b.quat) && n == 4, ..Value::new(comps) })
+        Ok(Value {
+            quat: (a.quat || b.quat) && n == 4,
+            ..Value::new(comps)
+        })
     }
 
     /// `cond ? yes : no`, whose condition is known to be one.
-    pub fn choose(&mut self, [cond, yes, no]: [Value; 3], spans: [Range<usize>; 3]) -> Result<Value, ExprError> {
+    pub fn choose(
+        &mut self,
+        [cond, yes, no]: [Value; 3],
+        spans: [Range<usize>; 3],
+    ) -> Result<Value, ExprError> {
         let whole = spans[0].start..spans[2].end;
         let n = length_of(&[&cond, &yes, &no], whole, "`if`")?;
         let mut comps = Vec::with_capacity(n);
@@ -303,7 +378,10 @@ impl<'a> Checker<'a> {
             let (c, x, y) = (cond.at(i), yes.at(i), no.at(i));
             if !x.unit.fits(y.unit) {
                 let both = spans[1].start..spans[2].end;
-                return Err(disagree(both, format!("chooses between [{}] and [{}]", x.unit, y.unit)));
+                return Err(disagree(
+                    both,
+                    format!("chooses between [{}] and [{}]", x.unit, y.unit),
+                ));
             }
             comps.push(Comp {
                 node: self.dag.select(c.node, x.node, y.node),
@@ -322,10 +400,16 @@ impl<'a> Checker<'a> {
         let truth = values.iter().all(|v| v.truth);
         let comps: Vec<Comp> = values.into_iter().flat_map(|v| v.comps).collect();
         if comps.len() > MAX_COMPONENTS {
-            return Err(ExprError::new(span, format!("this vector has {} components", comps.len()))
-                .help(format!("at most {MAX_COMPONENTS}")));
+            return Err(ExprError::new(
+                span,
+                format!("this vector has {} components", comps.len()),
+            )
+            .help(format!("at most {MAX_COMPONENTS}")));
         }
-        Ok(Value { truth, ..Value::new(comps) })
+        Ok(Value {
+            truth,
+            ..Value::new(comps)
+        })
     }
 
     /// Refuses numbers where a condition is needed.
@@ -333,8 +417,11 @@ impl<'a> Checker<'a> {
         if value.truth {
             return Ok(());
         }
-        Err(ExprError::new(span, format!("{who} takes a condition, this is {}", value.describe()))
-            .help("compare it, such as `> 0`"))
+        Err(ExprError::new(
+            span,
+            format!("{who} takes a condition, this is {}", value.describe()),
+        )
+        .help("compare it, such as `> 0`"))
     }
 
     /// Refuses conditions where a number is needed.
@@ -342,14 +429,17 @@ impl<'a> Checker<'a> {
         if !value.truth {
             return Ok(());
         }
-        Err(ExprError::new(span, format!("{who} takes a number, this is {}", value.describe()))
-            .help("if(condition, 1, 0) makes a number of it; `not` reverses it"))
+        Err(ExprError::new(
+            span,
+            format!("{who} takes a number, this is {}", value.describe()),
+        )
+        .help("if(condition, 1, 0) makes a number of it; `not` reverses it"))
     }
 
     /// Component-wise operation with a unit for every component.
     pub fn zip(
         &mut self,
-        call: &Call<'_>,
+        call: &Call,
         values: &[Value],
         mut f: impl FnMut(&mut Dag, &[Comp]) -> Result<Comp, ExprError>,
     ) -> Result<Value, ExprError> {
@@ -362,20 +452,26 @@ impl<'a> Checker<'a> {
             comps.push(f(&mut self.dag, &x)?);
         }
         let quat = n == 4 && values.iter().any(|v| v.quat);
-        Ok(Value { quat, ..Value::new(comps) })
+        Ok(Value {
+            quat,
+            ..Value::new(comps)
+        })
     }
 
     /// Component-wise operation with one unit for all.
     pub fn map(
         &mut self,
-        call: &Call<'_>,
+        call: &Call,
         values: &[Value],
         unit: Unit,
         mut f: impl FnMut(&mut Dag, &[Id]) -> Id,
     ) -> Result<Value, ExprError> {
         self.zip(call, values, |d, x| {
             let ids: Vec<Id> = x.iter().map(|c| c.node).collect();
-            Ok(Comp { node: f(d, &ids), unit })
+            Ok(Comp {
+                node: f(d, &ids),
+                unit,
+            })
         })
     }
 }
@@ -401,7 +497,11 @@ pub fn length_of(values: &[&Value], span: Range<usize>, who: &str) -> Result<usi
     let Some(other) = values.iter().find(|v| v.len() != n && v.len() != 1) else {
         return Ok(n);
     };
-    let first = values.iter().map(|v| v.len()).find(|&l| l != 1).unwrap_or(n);
+    let first = values
+        .iter()
+        .map(|v| v.len())
+        .find(|&l| l != 1)
+        .unwrap_or(n);
     let second = if first == n { other.len() } else { n };
     let mut help = "both sides need one length, or one of them a single number".to_string();
     if first.min(second) <= 3 && first.max(second) <= 4 {

@@ -101,7 +101,8 @@ impl Dag {
     fn op(&mut self, op: Op, operands: &[Id]) -> Id {
         let mut x = [0; 3];
         x[..operands.len()].copy_from_slice(operands);
-        let v: [Option<f32>; 3] = std::array::from_fn(|k| operands.get(k).and_then(|&i| self.value(i)));
+        let v: [Option<f32>; 3] =
+            std::array::from_fn(|k| operands.get(k).and_then(|&i| self.value(i)));
         if v[..operands.len()].iter().all(Option::is_some) {
             return self.constant32(op.lane(v.map(Option::unwrap_or_default)));
         }
@@ -227,6 +228,10 @@ impl Dag {
                 square = self.mul(square, square);
             }
         }
-        if p < 0.0 { self.div(one, result) } else { result }
+        if p < 0.0 {
+            self.div(one, result)
+        } else {
+            result
+        }
     }
 }

@@ -55,13 +55,37 @@ const SIGNS: [(&str, &str); 27] = [
 const FOREIGN: [(&str, &str, &str); 10] = [
     ("**", "`**` is not an operator", "write a^b"),
     ("//", "`//` is not an operator", "write floor(a / b)"),
-    ("@", "`@` is not an operator", "write dot(a, b), or norm2(a) for a vector with itself"),
-    ("%", "`%` is not an operator", "write a - b * floor(a / b), or wrap_angle(a) for angles"),
+    (
+        "@",
+        "`@` is not an operator",
+        "write dot(a, b), or norm2(a) for a vector with itself",
+    ),
+    (
+        "%",
+        "`%` is not an operator",
+        "write a - b * floor(a / b), or wrap_angle(a) for angles",
+    ),
     ("&", "`&` is not an operator", "write `and`"),
-    ("|", "`|` is not an operator", "write `or`; an absolute value is abs(a)"),
-    ("=", "`=` is not an operator", "compare with `==`; to name a value, make it a `task.params` entry"),
-    ("{", "`{` has no meaning here", "group with ( ), list with [ ]"),
-    (";", "`;` has no meaning here", "an expression is one value; separate list entries with commas"),
+    (
+        "|",
+        "`|` is not an operator",
+        "write `or`; an absolute value is abs(a)",
+    ),
+    (
+        "=",
+        "`=` is not an operator",
+        "compare with `==`; to name a value, make it a `task.params` entry",
+    ),
+    (
+        "{",
+        "`{` has no meaning here",
+        "group with ( ), list with [ ]",
+    ),
+    (
+        ";",
+        "`;` has no meaning here",
+        "an expression is one value; separate list entries with commas",
+    ),
     ("\u{b2}", "`\u{b2}` is not an operator", "write a^2"),
 ];
 
@@ -79,24 +103,39 @@ pub fn lex(text: &str) -> Result<Vec<Spanned<'_>>, ExprError> {
             at += c.len_utf8();
         } else if c == '#' {
             at += rest.find('\n').unwrap_or(rest.len());
-        } else if c.is_ascii_digit() || is_fraction(rest, tokens.last().map(|t: &Spanned<'_>| &t.0)) {
+        } else if c.is_ascii_digit() || is_fraction(rest, tokens.last().map(|t: &Spanned<'_>| &t.0))
+        {
             let len = number_len(rest);
             let span = at..at + len;
-            let value: f64 = rest[..len]
-                .parse()
-                .map_err(|_| ExprError::new(span.clone(), format!("`{}` is not a number", &rest[..len])))?;
+            let value: f64 = rest[..len].parse().map_err(|_| {
+                ExprError::new(span.clone(), format!("`{}` is not a number", &rest[..len]))
+            })?;
             if !(value as f32).is_finite() {
-                return Err(ExprError::new(span, format!("{} is too large", &rest[..len]))
-                    .help("numbers are 32-bit floats, at most 3.4e38"));
+                return Err(
+                    ExprError::new(span, format!("{} is too large", &rest[..len]))
+                        .help("numbers are 32-bit floats, at most 3.4e38"),
+                );
             }
             if let Some(next) = rest[len..].chars().next().filter(|c| is_name(*c)) {
-                let end = at + len + rest[len..].find(|c| !is_name(c)).unwrap_or(rest.len() - len);
+                let end = at
+                    + len
+                    + rest[len..]
+                        .find(|c| !is_name(c))
+                        .unwrap_or(rest.len() - len);
                 let help = if next.is_ascii_alphabetic() {
-                    format!("for a product write {} * {}", &rest[..len], &text[at + len..end])
+                    format!(
+                        "for a product write {} * {}",
+                        &rest[..len],
+                        &text[at + len..end]
+                    )
                 } else {
                     "numbers look like 12, 0.5, 1e-3".to_string()
                 };
-                return Err(ExprError::new(at..end, format!("`{}` is not a number", &text[at..end])).help(help));
+                return Err(ExprError::new(
+                    at..end,
+                    format!("`{}` is not a number", &text[at..end]),
+                )
+                .help(help));
             }
             tokens.push((Token::Number(value), span));
             at += len;
@@ -113,8 +152,10 @@ pub fn lex(text: &str) -> Result<Vec<Spanned<'_>>, ExprError> {
             at += len;
         } else if c == '"' || c == '\'' {
             let Some(len) = rest[1..].find(c) else {
-                return Err(ExprError::new(at..text.len(), "this quoted name does not end")
-                    .help(format!("close it with {c}")));
+                return Err(
+                    ExprError::new(at..text.len(), "this quoted name does not end")
+                        .help(format!("close it with {c}")),
+                );
             };
             tokens.push((Token::Text(&rest[1..1 + len]), at..at + len + 2));
             at += len + 2;

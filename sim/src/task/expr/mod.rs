@@ -15,6 +15,7 @@ mod unit;
 mod value;
 
 pub use elements::matches;
+pub use functions::reference;
 pub use unit::Unit;
 
 use crate::model::Model;
@@ -170,7 +171,10 @@ impl Program {
         let code = program::generate(&checker.dag, &value.ids()).map_err(|_| {
             ExprError::new(
                 0..text.len(),
-                format!("this expression needs more than {} registers", program::MAX_REGISTERS),
+                format!(
+                    "this expression needs more than {} registers",
+                    program::MAX_REGISTERS
+                ),
             )
             .help("split it into several terms")
         })?;
@@ -223,3 +227,6 @@ impl Program {
         &scratch.registers[..self.code.outputs * BLOCK]
     }
 }
+
+#[cfg(test)]
+mod tests;

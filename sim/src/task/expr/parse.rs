@@ -86,10 +86,11 @@ pub struct Tree<'a> {
 /// Parses a whole text.
 pub fn parse(text: &str) -> Result<(Tree<'_>, NodeRef), ExprError> {
     if text.len() > MAX_LEN {
-        return Err(
-            ExprError::new(0..text.len(), format!("this expression has {} bytes", text.len()))
-                .help(format!("at most {MAX_LEN}; split it into several terms")),
-        );
+        return Err(ExprError::new(
+            0..text.len(),
+            format!("this expression has {} bytes", text.len()),
+        )
+        .help(format!("at most {MAX_LEN}; split it into several terms")));
     }
     let mut p = Parser {
         tokens: lex(text)?,
@@ -171,7 +172,12 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn expect(&mut self, sign: &str, opened: &Range<usize>, what: &str) -> Result<Range<usize>, ExprError> {
+    fn expect(
+        &mut self,
+        sign: &str,
+        opened: &Range<usize>,
+        what: &str,
+    ) -> Result<Range<usize>, ExprError> {
         if let Some(span) = self.take(sign) {
             return Ok(span);
         }
@@ -201,8 +207,11 @@ impl<'a> Parser<'a> {
         rule: impl FnOnce(&mut Self) -> Result<NodeRef, ExprError>,
     ) -> Result<NodeRef, ExprError> {
         if self.depth == MAX_DEPTH {
-            return Err(ExprError::new(self.span(), "this expression is nested too deeply")
-                .help(format!("at most {MAX_DEPTH} levels; split it into several terms")));
+            return Err(
+                ExprError::new(self.span(), "this expression is nested too deeply").help(format!(
+                    "at most {MAX_DEPTH} levels; split it into several terms"
+                )),
+            );
         }
         self.depth += 1;
         let result = rule(self);
@@ -224,9 +233,20 @@ impl<'a> Parser<'a> {
         })
     }
 
-    fn binary(&mut self, op: Binary, op_span: Range<usize>, left: NodeRef, right: NodeRef) -> NodeRef {
+    fn binary(
+        &mut self,
+        op: Binary,
+        op_span: Range<usize>,
+        left: NodeRef,
+        right: NodeRef,
+    ) -> NodeRef {
         let span = self.span_of(left).start..self.span_of(right).end;
-        let node = Node::Binary { op, op_span, left, right };
+        let node = Node::Binary {
+            op,
+            op_span,
+            left,
+            right,
+        };
         self.push(node, span)
     }
 
@@ -234,9 +254,18 @@ impl<'a> Parser<'a> {
         let Some(operators) = LEVELS.get(level) else {
             return self.unary();
         };
-        let next = |p: &mut Self| if level == 1 { p.negation() } else { p.level(level + 1) };
+        let next = |p: &mut Self| {
+            if level == 1 {
+                p.negation()
+            } else {
+                p.level(level + 1)
+            }
+        };
         let mut left = next(self)?;
-        while let Some((_, op)) = self.sign().and_then(|s| operators.iter().find(|o| o.0 == s)) {
+        while let Some((_, op)) = self
+            .sign()
+            .and_then(|s| operators.iter().find(|o| o.0 == s))
+        {
             let op_span = self.span();
             self.at += 1;
             let right = next(self)?;
@@ -255,7 +284,10 @@ impl<'a> Parser<'a> {
         }
         let mut left = self.level(2)?;
         let mut seen = false;
-        while let Some((_, op)) = self.sign().and_then(|s| COMPARISONS.iter().find(|o| o.0 == s)) {
+        while let Some((_, op)) = self
+            .sign()
+            .and_then(|s| COMPARISONS.iter().find(|o| o.0 == s))
+        {
             let op_span = self.span();
             if seen {
                 return Err(ExprError::new(op_span, "comparisons cannot be chained")
@@ -323,14 +355,17 @@ impl<'a> Parser<'a> {
                 if ["np", "numpy", "torch", "jnp", "math", "jp"].contains(n));
             let span = self.span_of(of).start..name_span.end;
             return Err(if module {
-                ExprError::new(span, "functions have no module in front")
-                    .help(foreign_call(name))
+                ExprError::new(span, "functions have no module in front").help(foreign_call(name))
             } else {
                 ExprError::new(span, "values have no methods")
                     .help(format!("put the value inside: {name}(...)"))
             });
         }
-        Ok(Node::Member { of, name, name_span })
+        Ok(Node::Member {
+            of,
+            name,
+            name_span,
+        })
     }
 
     fn index(&mut self, of: NodeRef, opened: &Range<usize>) -> Result<Node<'a>, ExprError> {
@@ -349,7 +384,12 @@ impl<'a> Parser<'a> {
         };
         let index_span = opened.start..closed.end;
         match (slice, from) {
-            (true, _) => Ok(Node::Slice { of, from, to, index_span }),
+            (true, _) => Ok(Node::Slice {
+                of,
+                from,
+                to,
+                index_span,
+            }),
             (false, Some(at)) => Ok(Node::Index { of, at, index_span }),
             (false, None) => Err(ExprError::new(index_span, "which component?")
                 .help("an index is written [2], a slice [1:3], [2:] or [:2]")),
@@ -373,7 +413,12 @@ impl<'a> Parser<'a> {
     }
 
     /// Comma-separated expressions up to `close`.
-    fn list(&mut self, close: &str, opened: &Range<usize>, what: &str) -> Result<Vec<NodeRef>, ExprError> {
+    fn list(
+        &mut self,
+        close: &str,
+        opened: &Range<usize>,
+        what: &str,
+    ) -> Result<Vec<NodeRef>, ExprError> {
         let mut items = Vec::new();
         if self.take(close).is_some() {
             return Ok(items);
@@ -404,8 +449,10 @@ impl<'a> Parser<'a> {
 
     fn primary(&mut self) -> Result<NodeRef, ExprError> {
         let Some((token, span)) = self.peek().cloned() else {
-            return Err(ExprError::new(self.end..self.end, "the expression ends too early")
-                .help("a value is missing here"));
+            return Err(
+                ExprError::new(self.end..self.end, "the expression ends too early")
+                    .help("a value is missing here"),
+            );
         };
         self.at += 1;
         match token {
@@ -422,7 +469,10 @@ impl<'a> Parser<'a> {
                 let items = self.list("]", &span, "this list")?;
                 let span = span.start..self.tokens[self.at - 1].1.end;
                 if items.is_empty() {
-                    return Err(ExprError::new(span, "a vector needs at least one component"));
+                    return Err(ExprError::new(
+                        span,
+                        "a vector needs at least one component",
+                    ));
                 }
                 Ok(self.push(Node::List(items), span))
             }
@@ -432,7 +482,11 @@ impl<'a> Parser<'a> {
                 };
                 let args = self.list(")", &opened, "this call")?;
                 let whole = span.start..self.tokens[self.at - 1].1.end;
-                let node = Node::Call { name, name_span: span, args };
+                let node = Node::Call {
+                    name,
+                    name_span: span,
+                    args,
+                };
                 Ok(self.push(node, whole))
             }
             Token::Sign(s) => Err(ExprError::new(

@@ -130,7 +130,10 @@ impl fmt::Display for Unit {
         let Self::Of(e) = *self else {
             return f.write_str("any");
         };
-        if let Some((text, _)) = DERIVED.iter().find(|(t, x)| *t != "Hz" && Self::of(*x) == *self) {
+        if let Some((text, _)) = DERIVED
+            .iter()
+            .find(|(t, x)| *t != "Hz" && Self::of(*x) == *self)
+        {
             return f.write_str(text);
         }
         let write = |sign: Halves| {

@@ -10,7 +10,11 @@ use crate::task::expr::{ExprError, unit::Unit};
 pub const TABLE: &[Function] = &[
     Function {
         name: "if",
-        params: &[one("condition", Kind::Bool), one("a", Kind::Value), one("b", Kind::Value)],
+        params: &[
+            one("condition", Kind::Bool),
+            one("a", Kind::Value),
+            one("b", Kind::Value),
+        ],
         gives: "as a and b",
         rule: Rule::Same,
         doc: "a where the condition holds, else b; the same as `condition ? a : b`",
@@ -18,7 +22,11 @@ pub const TABLE: &[Function] = &[
     },
     Function {
         name: "between",
-        params: &[one("x", Kind::Value), one("lo", Kind::Value), one("hi", Kind::Value)],
+        params: &[
+            one("x", Kind::Value),
+            one("lo", Kind::Value),
+            one("hi", Kind::Value),
+        ],
         gives: "bool, as x",
         rule: Rule::Compare,
         doc: "lo <= x <= hi; `not between(...)` also holds for NaN",
@@ -58,12 +66,12 @@ pub const TABLE: &[Function] = &[
     },
 ];
 
-fn choose(c: &mut Checker<'_>, call: &Call<'_>) -> Result<Value, ExprError> {
+fn choose(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let values = [c.value(call, 0)?, c.value(call, 1)?, c.value(call, 2)?];
     c.choose(values, [0, 1, 2].map(|i| call.span_of(i)))
 }
 
-fn between(c: &mut Checker<'_>, call: &Call<'_>) -> Result<Value, ExprError> {
+fn between(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let values = c.agreeing(call)?;
     let mut inside = c.map(call, &values, Unit::NONE, |d: &mut Dag, x: &[Id]| {
         let (above, below) = (d.two(Op::Le, x[1], x[0]), d.two(Op::Le, x[0], x[2]));
@@ -73,19 +81,21 @@ fn between(c: &mut Checker<'_>, call: &Call<'_>) -> Result<Value, ExprError> {
     Ok(inside)
 }
 
-fn is_finite(c: &mut Checker<'_>, call: &Call<'_>) -> Result<Value, ExprError> {
+fn is_finite(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let x = c.value(call, 0)?;
-    let mut finite = c.map(call, &[x], Unit::NONE, |d: &mut Dag, x: &[Id]| d.one(Op::Finite, x[0]))?;
+    let mut finite = c.map(call, &[x], Unit::NONE, |d: &mut Dag, x: &[Id]| {
+        d.one(Op::Finite, x[0])
+    })?;
     finite.truth = true;
     Ok(finite)
 }
 
-fn fold_bool(c: &mut Checker<'_>, call: &Call<'_>, op: Op) -> Result<Value, ExprError> {
+fn fold_bool(c: &mut Checker<'_>, call: &Call, op: Op) -> Result<Value, ExprError> {
     let ids = c.value(call, 0)?.ids();
     Ok(Value::truth(vec![c.dag.fold(op, &ids)]))
 }
 
-fn concat(c: &mut Checker<'_>, call: &Call<'_>) -> Result<Value, ExprError> {
+fn concat(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let values = c.values(call)?;
     c.concat(values, call.span.clone())
 }

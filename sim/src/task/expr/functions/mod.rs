@@ -106,7 +106,7 @@ pub enum Body {
     /// All components of the one argument.
     Fold(fn(&mut Dag, &[Id]) -> Id),
     /// Anything else.
-    Special(fn(&mut Checker<'_>, &Call<'_>) -> Result<Value, ExprError>),
+    Special(fn(&mut Checker<'_>, &Call) -> Result<Value, ExprError>),
 }
 
 /// One function.
@@ -203,4 +203,24 @@ const fn more(kind: Kind) -> Param {
         kind,
         need: Need::More,
     }
+}
+
+/// The table of all functions in Markdown, as printed in `docs/task-language.md`.
+pub fn reference() -> String {
+    let mut page = String::new();
+    for (title, table) in SECTIONS {
+        page +=
+            &format!("### {title}\n\n| function | gives | unit | meaning |\n|---|---|---|---|\n");
+        for f in table {
+            page += &format!(
+                "| `{}` | {} | {} | {} |\n",
+                f.signature(),
+                f.gives,
+                f.rule.text(),
+                f.doc
+            );
+        }
+        page.push('\n');
+    }
+    page
 }

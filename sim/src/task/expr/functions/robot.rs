@@ -76,7 +76,10 @@ pub const TABLE: &[Function] = &[
         "velocities of hinge and slide joints; all of them without names",
         |c, call| Ok(joints(c, call, |c, j| {
             let node = c.dag.load(Source::Qvel, j.dof_adr);
-            Comp { node, unit: length(j).over(unit("s")) }
+            Comp {
+                node,
+                unit: length(j).over(unit("s")),
+            }
         }))
     ),
     per_element!(
@@ -111,12 +114,20 @@ pub const TABLE: &[Function] = &[
         "controls the actuators were given; all of them without names",
         |c, call| Ok(actuators(c, call, Source::Ctrl, false))
     ),
-    value!("action", "A", "any", "the policy's output of this step, clipped, before scaling", |c, _| Ok(
-        action(c, Source::Action)
-    )),
-    value!("last_action", "A", "any", "the action of the step before; zero after a reset", |c, _| Ok(
-        action(c, Source::LastAction)
-    )),
+    value!(
+        "action",
+        "A",
+        "any",
+        "the policy's output of this step, clipped, before scaling",
+        |c, _| Ok(action(c, Source::Action))
+    ),
+    value!(
+        "last_action",
+        "A",
+        "any",
+        "the action of the step before; zero after a reset",
+        |c, _| Ok(action(c, Source::LastAction))
+    ),
     value!("action_rate", "A", "any", "action - last_action", |c, _| {
         let (now, before) = (action(c, Source::Action), action(c, Source::LastAction));
         let ids: Vec<_> = (now.ids().into_iter().zip(before.ids()))
@@ -128,21 +139,40 @@ pub const TABLE: &[Function] = &[
         let (steps, dt) = (c.dag.load(Source::Step, 0), c.dag.load(Source::StepDt, 0));
         Ok(Value::scalar(c.dag.mul(steps, dt), unit("s")))
     }),
-    value!("step_count", "1", "-", "control steps since the episode began", |c, _| {
-        Ok(Value::scalar(c.dag.load(Source::Step, 0), Unit::NONE))
-    }),
-    value!("step_dt", "1", "s", "duration of a control step", |c, _| Ok(Value::scalar(
-        c.dag.load(Source::StepDt, 0),
-        unit("s")
-    ))),
-    value!("episode_progress", "1", "-", "share of the episode's time that has passed, 0 to 1", |c, _| {
-        let (steps, most) = (c.dag.load(Source::Step, 0), c.dag.load(Source::MaxSteps, 0));
-        Ok(Value::scalar(c.dag.div(steps, most), Unit::NONE))
-    }),
-    value!("gravity", "3", "m/s^2", "acceleration of gravity in the world's frame", |c, _| {
-        let g = c.scope.model.options.gravity.map(|x| c.dag.constant(x));
-        Ok(Value::vector(g, unit("m/s^2")))
-    }),
+    value!(
+        "step_count",
+        "1",
+        "-",
+        "control steps since the episode began",
+        |c, _| { Ok(Value::scalar(c.dag.load(Source::Step, 0), Unit::NONE)) }
+    ),
+    value!(
+        "step_dt",
+        "1",
+        "s",
+        "duration of a control step",
+        |c, _| Ok(Value::scalar(c.dag.load(Source::StepDt, 0), unit("s")))
+    ),
+    value!(
+        "episode_progress",
+        "1",
+        "-",
+        "share of the episode's time that has passed, 0 to 1",
+        |c, _| {
+            let (steps, most) = (c.dag.load(Source::Step, 0), c.dag.load(Source::MaxSteps, 0));
+            Ok(Value::scalar(c.dag.div(steps, most), Unit::NONE))
+        }
+    ),
+    value!(
+        "gravity",
+        "3",
+        "m/s^2",
+        "acceleration of gravity in the world's frame",
+        |c, _| {
+            let g = c.scope.model.options.gravity.map(|x| c.dag.constant(x));
+            Ok(Value::vector(g, unit("m/s^2")))
+        }
+    ),
     Function {
         name: "mass",
         params: &[more(Kind::Body)],
@@ -194,24 +224,29 @@ fn qvel(c: &mut Checker<'_>) -> Value {
 
 fn whole(c: &mut Checker<'_>, source: Source, units: Vec<Unit>) -> Value {
     for index in 0..c.scope.model.joints.len() {
-        c.reads(Element { kind: ElementKind::Joint, index });
+        c.reads(Element {
+            kind: ElementKind::Joint,
+            index,
+        });
     }
     let comps = (units.into_iter().enumerate())
-        .map(|(i, unit)| Comp { node: c.dag.load(source, i), unit })
+        .map(|(i, unit)| Comp {
+            node: c.dag.load(source, i),
+            unit,
+        })
         .collect();
     Value::new(comps)
 }
 
 /// One component for each named joint, or for each hinge and slide.
-fn joints(
-    c: &mut Checker<'_>,
-    call: &Call<'_>,
-    each: fn(&mut Checker<'_>, &Joint) -> Comp,
-) -> Value {
+fn joints(c: &mut Checker<'_>, call: &Call, each: fn(&mut Checker<'_>, &Joint) -> Comp) -> Value {
     let model = c.scope.model;
     let all = (0..model.joints.len())
         .filter(|&i| matches!(model.joints[i].kind, JointKind::Hinge | JointKind::Slide))
-        .map(|index| Element { kind: ElementKind::Joint, index });
+        .map(|index| Element {
+            kind: ElementKind::Joint,
+            index,
+        });
     let elements = call.elements().unwrap_or_else(|| all.collect());
     let comps = elements
         .into_iter()
@@ -250,9 +285,12 @@ fn limit(c: &mut Checker<'_>, j: &Joint, side: usize, none: f64) -> Comp {
     }
 }
 
-fn actuators(c: &mut Checker<'_>, call: &Call<'_>, source: Source, force: bool) -> Value {
+fn actuators(c: &mut Checker<'_>, call: &Call, source: Source, force: bool) -> Value {
     let model = c.scope.model;
-    let all = (0..model.nu()).map(|index| Element { kind: ElementKind::Actuator, index });
+    let all = (0..model.nu()).map(|index| Element {
+        kind: ElementKind::Actuator,
+        index,
+    });
     let elements = call.elements().unwrap_or_else(|| all.collect());
     let comps = elements
         .into_iter()
@@ -264,22 +302,34 @@ fn actuators(c: &mut Checker<'_>, call: &Call<'_>, source: Source, force: bool) 
                 JointKind::Slide => unit("N"),
                 JointKind::Free | JointKind::Ball => Unit::Any,
             };
-            Comp { node: c.dag.load(source, e.index), unit }
+            Comp {
+                node: c.dag.load(source, e.index),
+                unit,
+            }
         })
         .collect();
     Value::new(comps)
 }
 
 fn action(c: &mut Checker<'_>, source: Source) -> Value {
-    let ids: Vec<_> = (0..c.scope.action_width).map(|i| c.dag.load(source, i)).collect();
+    let ids: Vec<_> = (0..c.scope.action_width)
+        .map(|i| c.dag.load(source, i))
+        .collect();
     Value::vector(ids, Unit::Any)
 }
 
-fn mass(c: &mut Checker<'_>, call: &Call<'_>) -> Result<Value, ExprError> {
+fn mass(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let model = c.scope.model;
     let masses: Vec<f64> = match call.elements() {
         Some(bodies) => bodies.iter().map(|e| model.bodies[e.index].mass).collect(),
-        None => vec![model.bodies.iter().filter(|b| b.weld != 0).map(|b| b.mass).sum()],
+        None => vec![
+            model
+                .bodies
+                .iter()
+                .filter(|b| b.weld != 0)
+                .map(|b| b.mass)
+                .sum(),
+        ],
     };
     let ids: Vec<_> = masses.into_iter().map(|m| c.dag.constant(m)).collect();
     Ok(Value::vector(ids, unit("kg")))
