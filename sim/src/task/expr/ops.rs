@@ -26,10 +26,6 @@ macro_rules! operations {
         }
 
         impl Op {
-            /// Every operation.
-            #[cfg(test)]
-            pub const ALL: &[Op] = &[$(Op::$one,)* $(Op::$two,)* $(Op::$three,)*];
-
             /// Number of operands.
             pub fn arity(self) -> usize {
                 match self {

@@ -1,172 +1,54 @@
-//! A robot by hand, states drawn at random, and one-line evaluation.
+//! A robot, states drawn at random, and one-line evaluation.
 
-use crate::model::*;
+use crate::model::{Model, mjcf};
 use crate::physics::State;
 use crate::rng::{Purpose, philox, unit};
 use crate::task::expr::{BLOCK, ExprError, Inputs, Program, Scope, Scratch};
-
-const TURNED: Quat = [0.5, 0.5, 0.5, 0.5];
-const STRAIGHT: Quat = [1.0, 0.0, 0.0, 0.0];
-
-fn body(name: &str, parent: usize, mass: f64, ipos: Vec3) -> Body {
-    Body {
-        name: name.into(),
-        parent,
-        pos: [0.0, 0.0, 0.1],
-        quat: STRAIGHT,
-        mass,
-        ipos,
-        iquat: STRAIGHT,
-        inertia: [0.1, 0.1, 0.1],
-        joints: 0..0,
-        geoms: 0..0,
-        weld: if parent == 0 && mass == 0.0 { 0 } else { 1 },
-    }
-}
-
-fn joint(name: &str, kind: JointKind, body: usize, range: Option<[f64; 2]>) -> Joint {
-    Joint {
-        name: name.into(),
-        kind,
-        body,
-        pos: [0.0; 3],
-        axis: [0.0, 1.0, 0.0],
-        reference: 0.0,
-        range,
-        damping: 0.0,
-        stiffness: 0.0,
-        springref: 0.0,
-        armature: 0.0,
-        frictionloss: 0.0,
-        actfrcrange: None,
-        margin: 0.0,
-        solref_limit: [0.02, 1.0],
-        solimp_limit: [0.9, 0.95, 0.001, 0.5, 2.0],
-        solref_friction: [0.02, 1.0],
-        solimp_friction: [0.9, 0.95, 0.001, 0.5, 2.0],
-        qpos_adr: 0,
-        dof_adr: 0,
-    }
-}
-
-fn geom(name: &str, body: usize, pos: Vec3, quat: Quat) -> Geom {
-    Geom {
-        name: name.into(),
-        kind: GeomKind::Sphere,
-        body,
-        pos,
-        quat,
-        size: [0.1, 0.0, 0.0],
-        contype: 1,
-        conaffinity: 1,
-        condim: 3,
-        friction: [1.0, 0.005, 0.0001],
-        priority: 0,
-        solmix: 1.0,
-        solref: [0.02, 1.0],
-        solimp: [0.9, 0.95, 0.001, 0.5, 2.0],
-        margin: 0.0,
-        gap: 0.0,
-        group: 0,
-        rgba: [0.5, 0.5, 0.5, 1.0],
-    }
-}
+use std::path::Path;
 
 /// A floating torso with two legs on hinges and a tail on a slide.
 ///
-/// `foot_1` is a body and a geom; `hip_1` a joint; bodies 1.. weigh 4, 1, 1, 0.5.
+/// `foot_1` is a body and a geom; bodies 1.. weigh 4, 1, 1, 0.5 kg. The hinges
+/// start at 0.25 and 0.
+const ROBOT: &str = r#"
+<mujoco model="hopalong">
+  <compiler angle="radian"/>
+  <worldbody>
+    <geom name="floor" type="plane" size="0 0 1"/>
+    <site name="mark" pos="1 2 3"/>
+    <body name="torso" pos="0 0 1">
+      <freejoint name="root"/>
+      <inertial pos="0.1 0 -0.2" mass="4" diaginertia="0.1 0.1 0.1"/>
+      <geom name="belly" size="0.1" pos="0 0 -0.1" quat="0.5 0.5 0.5 0.5"/>
+      <geom name="back" size="0.1" pos="0 0 0.1"/>
+      <site name="imu" pos="0.2 0.1 0.05" quat="0.5 0.5 0.5 0.5"/>
+      <body name="foot_1">
+        <joint name="hip_1" axis="0 1 0" range="-0.5 0.7" limited="true" ref="0.25"/>
+        <inertial pos="0 0.05 0" mass="1" diaginertia="0.1 0.1 0.1"/>
+        <geom name="foot_1" size="0.1" pos="0 0 -0.3"/>
+      </body>
+      <body name="foot_2">
+        <joint name="hip_2" axis="0 1 0" range="-0.6 0.8" limited="true"/>
+        <inertial pos="0 -0.05 0" mass="1" diaginertia="0.1 0.1 0.1"/>
+        <geom name="foot_2" size="0.1" pos="0 0 -0.3"/>
+      </body>
+      <body name="tail-tip">
+        <joint name="rail" type="slide" axis="1 0 0"/>
+        <inertial pos="0 0 0" mass="0.5" diaginertia="0.1 0.1 0.1"/>
+      </body>
+    </body>
+  </worldbody>
+  <actuator>
+    <motor name="motor_1" joint="hip_1"/>
+    <motor name="motor_2" joint="hip_2"/>
+    <motor name="push" joint="rail"/>
+  </actuator>
+</mujoco>
+"#;
+
+/// The model of the text above.
 pub fn robot() -> Model {
-    use JointKind::{Free, Hinge, Slide};
-    let mut bodies = vec![
-        body("world", 0, 0.0, [0.0; 3]),
-        body("torso", 0, 4.0, [0.1, 0.0, -0.2]),
-        body("foot_1", 1, 1.0, [0.0, 0.05, 0.0]),
-        body("foot_2", 1, 1.0, [0.0, -0.05, 0.0]),
-        body("tail-tip", 1, 0.5, [0.0; 3]),
-    ];
-    let mut joints = vec![
-        joint("root", Free, 1, None),
-        joint("hip_1", Hinge, 2, Some([-0.5, 0.7])),
-        joint("hip_2", Hinge, 3, Some([-0.6, 0.8])),
-        joint("rail", Slide, 4, None),
-    ];
-    let (mut nq, mut nv) = (0, 0);
-    for (i, j) in joints.iter_mut().enumerate() {
-        (j.qpos_adr, j.dof_adr) = (nq, nv);
-        nq += j.kind.nq();
-        nv += j.kind.nv();
-        bodies[j.body].joints = i..i + 1;
-    }
-    let geoms = vec![
-        geom("floor", 0, [0.0; 3], STRAIGHT),
-        geom("belly", 1, [0.0, 0.0, -0.1], TURNED),
-        geom("back", 1, [0.0, 0.0, 0.1], STRAIGHT),
-        geom("foot_1", 2, [0.0, 0.0, -0.3], STRAIGHT),
-        geom("foot_2", 3, [0.0, 0.0, -0.3], STRAIGHT),
-    ];
-    for b in 0..bodies.len() {
-        let own: Vec<usize> = (0..geoms.len()).filter(|&g| geoms[g].body == b).collect();
-        bodies[b].geoms = own.first().map_or(0..0, |&g| g..g + own.len());
-    }
-    let actuator = |name: &str, joint| Actuator {
-        name: name.into(),
-        element: "motor",
-        joint,
-        gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
-        ctrlrange: Some([-1.0, 1.0]),
-        forcerange: None,
-        gain: [1.0, 0.0, 0.0],
-        bias: [0.0; 3],
-    };
-    let mut qpos0 = vec![0.0; nq];
-    qpos0[3] = 1.0;
-    qpos0[7] = 0.25;
-    Model {
-        name: "hopalong".into(),
-        options: Options {
-            timestep: 0.002,
-            gravity: [0.0, 0.0, -9.81],
-            density: 0.0,
-            viscosity: 0.0,
-            wind: [0.0; 3],
-            impratio: 1.0,
-            integrator: Integrator::Euler,
-            cone: Cone::Pyramidal,
-            solver: Solver::Newton,
-            iterations: 100,
-            tolerance: 1e-8,
-            flags: vec![],
-        },
-        bodies,
-        joints,
-        geoms,
-        sites: vec![
-            Site {
-                name: "imu".into(),
-                body: 1,
-                pos: [0.2, 0.1, 0.05],
-                quat: TURNED,
-            },
-            Site {
-                name: "mark".into(),
-                body: 0,
-                pos: [1.0, 2.0, 3.0],
-                quat: STRAIGHT,
-            },
-        ],
-        actuators: vec![
-            actuator("motor_1", 1),
-            actuator("motor_2", 2),
-            actuator("push", 3),
-        ],
-        keyframes: vec![],
-        excludes: vec![],
-        nq,
-        nv,
-        qpos0,
-        ignored: vec![],
-        sources: vec![],
-    }
+    mjcf::parse(Path::new("hopalong.xml"), ROBOT.to_string()).unwrap()
 }
 
 /// Everything [`Inputs`] borrows, drawn at random.
