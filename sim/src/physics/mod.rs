@@ -1,5 +1,7 @@
 //! N copies of a model, stepped together.
 
+mod kinematics;
+mod lanes;
 pub mod pool;
 pub mod rapier;
 
@@ -30,10 +32,17 @@ pub trait Physics: Send {
     /// Time step [s].
     fn timestep(&self) -> f64;
 
+    /// What this engine does otherwise than MuJoCo with this model, one line each:
+    /// for `ostler check` and the run's log.
+    fn notes(&self) -> &[String] {
+        &[]
+    }
+
     /// Everything needed to go on with the same bits, appended to `out`.
     fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError>;
 
-    /// The reverse of [`save`](Self::save) for the same model and N.
+    /// The reverse of [`save`](Self::save) for the same model and N. After an error
+    /// nothing has changed.
     fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError>;
 }
 

@@ -1,17 +1,266 @@
 //! rapier3d multibodies behind [`Physics`](super::Physics).
+//!
+//! Reading order: `joints` (bodies and joints become links), `build` (links become
+//! a pristine rapier world), `step` (one world over a control step), `actuate` and
+//! `state` (forces in, coordinates out), `snapshot`. Worlds are stepped in blocks
+//! over a [`Pool`]; a world never sees another, so results do not depend on the
+//! number of threads, the block or the neighbours.
 
+mod actuate;
+mod build;
+mod filter;
+mod joints;
+mod sets;
+mod shapes;
+mod snapshot;
+mod state;
+mod step;
+mod support;
+#[cfg(test)]
+mod tests;
+
+use super::kinematics::{Frame, Kinematics};
+use super::lanes::Columns;
 use super::pool::Pool;
-use super::{Physics, PhysicsError};
+use super::{Physics, PhysicsError, SnapshotError, State, fault};
 use crate::config::SimConfig;
+use crate::memory::MemoryError;
 use crate::model::Model;
+use build::Layout;
+use sets::{Sets, Workspace};
 use std::sync::Arc;
+use step::{Scratch, Shared, World};
 
-/// N rapier worlds of `model`.
+/// Environments per block at most: their floats in one row fill a cache line.
+const BLOCK: usize = 16;
+
+/// N rapier worlds of one model.
+struct Rapier {
+    layout: Layout,
+    kinematics: Kinematics,
+    pristine: Sets,
+    worlds: Vec<World>,
+    state: State,
+    initial: Vec<f32>,
+    pool: Arc<Pool>,
+    dt: f64,
+    max_speed: f32,
+    max_position: f32,
+    notes: Vec<String>,
+    /// What a snapshot must have been taken from.
+    fingerprint: [u8; 32],
+}
+
+/// N rapier worlds of `model`, in its initial pose.
+///
+/// # Errors
+/// [`PhysicsError::Unsupported`] for parts of the model that rapier cannot
+/// simulate; [`PhysicsError::Memory`] when N worlds do not fit.
 pub fn new(
-    _model: &Arc<Model>,
-    _config: &SimConfig,
-    _num_envs: usize,
-    _pool: &Arc<Pool>,
+    model: &Arc<Model>,
+    config: &SimConfig,
+    num_envs: usize,
+    pool: &Arc<Pool>,
 ) -> Result<Box<dyn Physics>, PhysicsError> {
-    todo!()
+    let dt = if config.dt > 0.0 {
+        config.dt
+    } else {
+        model.options.timestep
+    };
+    if !(dt.is_finite() && dt > 0.0) {
+        return Err(PhysicsError::Unsupported {
+            engine: "rapier",
+            what: format!("a time step of {dt} s"),
+        });
+    }
+    let (layout, mut pristine) = build::build(model, config, dt)?;
+    settle(&layout, &mut pristine);
+    let kinematics = Kinematics::new(model);
+    let mut worlds = Vec::new();
+    worlds
+        .try_reserve_exact(num_envs)
+        .map_err(|_| MemoryError {
+            what: "rapier worlds".to_string(),
+            bytes: num_envs.saturating_mul(std::mem::size_of::<World>()),
+        })?;
+    worlds.extend((0..num_envs).map(|_| World::new(model, &pristine)));
+    let mut rapier = Rapier {
+        layout,
+        kinematics,
+        pristine,
+        worlds,
+        state: State::new(model, num_envs)?,
+        initial: model.qpos0.iter().map(|x| *x as f32).collect(),
+        pool: Arc::clone(pool),
+        dt,
+        max_speed: config.max_speed as f32,
+        max_position: config.max_position as f32,
+        notes: support::notes(model),
+        fingerprint: snapshot::fingerprint(model, config, dt),
+    };
+    let all = vec![1; num_envs];
+    let columns = |row: &[f32]| row.iter().flat_map(|x| vec![*x; num_envs]).collect();
+    let qpos: Vec<f32> = columns(&rapier.initial);
+    let qvel = vec![0.0; model.nv * num_envs];
+    rapier.reset(&all, &qpos, &qvel);
+    Ok(Box::new(rapier))
+}
+
+/// Lets rapier register the new bodies, joints and shapes, so that clones need not:
+/// a step of no length.
+fn settle(layout: &Layout, pristine: &mut Sets) {
+    let mut work = Workspace::default();
+    let mut params = layout.params;
+    params.dt = 0.0;
+    pristine.step_with(layout, &params, &mut work);
+}
+
+/// The buffers of [`State`], to be written by environment.
+struct Out<'a> {
+    qpos: Columns<'a, f32>,
+    qvel: Columns<'a, f32>,
+    body_pos: Columns<'a, f32>,
+    body_quat: Columns<'a, f32>,
+    body_lin_vel: Columns<'a, f32>,
+    body_ang_vel: Columns<'a, f32>,
+    contact_force: Columns<'a, f32>,
+    actuator_force: Columns<'a, f32>,
+    fault: Columns<'a, u32>,
+    worlds: Columns<'a, World>,
+}
+
+impl<'a> Out<'a> {
+    fn new(state: &'a mut State, worlds: &'a mut [World]) -> Self {
+        let n = state.num_envs;
+        Self {
+            qpos: Columns::new(&mut state.qpos, n),
+            qvel: Columns::new(&mut state.qvel, n),
+            body_pos: Columns::new(&mut state.body_pos, n),
+            body_quat: Columns::new(&mut state.body_quat, n),
+            body_lin_vel: Columns::new(&mut state.body_lin_vel, n),
+            body_ang_vel: Columns::new(&mut state.body_ang_vel, n),
+            contact_force: Columns::new(&mut state.contact_force, n),
+            actuator_force: Columns::new(&mut state.actuator_force, n),
+            fault: Columns::new(&mut state.fault, n),
+            worlds: Columns::new(worlds, n),
+        }
+    }
+
+    /// Writes a world's reading into column `e`.
+    ///
+    /// # Safety
+    /// No other column `e` may exist.
+    unsafe fn write(&self, e: usize, s: &Scratch) {
+        // SAFETY: the caller's promise, for each buffer.
+        unsafe {
+            self.qpos.column(e).write(0, &s.qpos);
+            self.qvel.column(e).write(0, &s.qvel);
+            self.contact_force.column(e).write(0, &s.contact);
+            self.actuator_force.column(e).write(0, &s.force);
+            let mut pos = self.body_pos.column(e);
+            let mut quat = self.body_quat.column(e);
+            let mut lin = self.body_lin_vel.column(e);
+            let mut ang = self.body_ang_vel.column(e);
+            for (b, f) in s.frames.iter().enumerate() {
+                let Frame {
+                    pos: p,
+                    quat: q,
+                    lin: l,
+                    ang: a,
+                } = f;
+                pos.write(3 * b, p);
+                quat.write(4 * b, q);
+                lin.write(3 * b, l);
+                ang.write(3 * b, a);
+            }
+        }
+    }
+}
+
+impl Rapier {
+    /// Calls `f(e, world, fault, out)` for every environment, in blocks over the
+    /// pool.
+    fn for_each(&mut self, f: &(dyn Fn(usize, &Shared<'_>, &mut World, &mut u32) -> bool + Sync)) {
+        let n = self.worlds.len();
+        let threads = self.pool.threads();
+        // Several blocks per thread, so that a slow one does not hold up the rest.
+        let block = n.div_ceil(threads * 4).clamp(1, BLOCK);
+        let shared = Shared {
+            layout: &self.layout,
+            kinematics: &self.kinematics,
+            pristine: &self.pristine,
+            max_speed: self.max_speed,
+            max_position: self.max_position,
+        };
+        let out = Out::new(&mut self.state, &mut self.worlds);
+        self.pool.run(n.div_ceil(block), &|part| {
+            for e in part * block..((part + 1) * block).min(n) {
+                // SAFETY: the pool hands out every part once, and parts are disjoint
+                // ranges of environments, so no other column `e` exists.
+                unsafe {
+                    let mut world = out.worlds.column(e);
+                    let mut fault = out.fault.column(e);
+                    if f(e, &shared, world.at(0), fault.at(0)) {
+                        out.write(e, &world.at(0).scratch);
+                    }
+                }
+            }
+        });
+    }
+}
+
+impl Physics for Rapier {
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn step(&mut self, ctrl: &[f32], substeps: usize) {
+        let n = self.state.num_envs;
+        self.for_each(&|e, shared, world, fault| {
+            if *fault & !fault::CONTROL != 0 {
+                return false;
+            }
+            for (u, value) in world.scratch.ctrl.iter_mut().enumerate() {
+                *value = ctrl.get(u * n + e).copied().unwrap_or(f32::NAN);
+            }
+            *fault |= world.advance(shared, substeps);
+            *fault & !fault::CONTROL == 0
+        });
+    }
+
+    fn reset(&mut self, mask: &[u8], qpos: &[f32], qvel: &[f32]) {
+        let n = self.state.num_envs;
+        let initial = std::mem::take(&mut self.initial);
+        self.for_each(&|e, shared, world, fault| {
+            if mask.get(e).is_none_or(|m| *m == 0) {
+                return false;
+            }
+            let fill = |to: &mut [f32], from: &[f32]| {
+                for (i, value) in to.iter_mut().enumerate() {
+                    *value = from.get(i * n + e).copied().unwrap_or(f32::NAN);
+                }
+            };
+            fill(&mut world.scratch.qpos, qpos);
+            fill(&mut world.scratch.qvel, qvel);
+            *fault = world.reset(shared, &initial, *fault & fault::ENGINE != 0);
+            true
+        });
+        self.initial = initial;
+    }
+
+    fn timestep(&self) -> f64 {
+        self.dt
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        snapshot::save(self, out)
+    }
+
+    fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
+        snapshot::restore(self, blob)
+    }
 }
