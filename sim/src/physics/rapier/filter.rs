@@ -33,6 +33,14 @@ impl Filter {
                 allowed[a * ngeom + b] = may_touch(model, parent_filter, a, b);
             }
         }
+        // Explicit pairs obey no filter; geoms that cannot move apart stay out.
+        for pair in &model.pairs {
+            let (a, b) = (pair.geom1, pair.geom2);
+            if weld(model, model.geoms[a].body) != weld(model, model.geoms[b].body) {
+                allowed[a * ngeom + b] = true;
+                allowed[b * ngeom + a] = true;
+            }
+        }
         let groups = encode(&allowed, ngeom);
         Self {
             ngeom,
@@ -63,14 +71,17 @@ impl Filter {
     }
 }
 
+fn weld(model: &Model, body: usize) -> usize {
+    model.bodies[body].weld
+}
+
 fn may_touch(model: &Model, parent_filter: bool, a: usize, b: usize) -> bool {
     let (ga, gb) = (&model.geoms[a], &model.geoms[b]);
     if ga.contype & gb.conaffinity == 0 && gb.contype & ga.conaffinity == 0 {
         return false;
     }
-    let weld = |body: usize| model.bodies[body].weld;
-    let weld_parent = |w: usize| weld(model.bodies[w].parent);
-    let (wa, wb) = (weld(ga.body), weld(gb.body));
+    let weld_parent = |w: usize| weld(model, model.bodies[w].parent);
+    let (wa, wb) = (weld(model, ga.body), weld(model, gb.body));
     if wa == wb {
         return false;
     }

@@ -99,6 +99,10 @@ pub(super) fn notes(model: &Model) -> Vec<String> {
         "geom priority: friction is the larger of the two",
     );
     note(
+        !model.pairs.is_empty(),
+        "contact pairs: they touch, with the friction of their geoms",
+    );
+    note(
         geoms().any(|g| g.kind == GeomKind::Ellipsoid),
         "ellipsoids: convex hulls of 114 points",
     );

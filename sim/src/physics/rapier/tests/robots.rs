@@ -1,51 +1,12 @@
 //! Small models, written by hand.
 
-use crate::model::{
-    Actuator, Body, Cone, Geom, GeomKind, Integrator, Joint, JointKind, Model, Options, Solver,
-};
+use crate::model::{Actuator, Body, Geom, GeomKind, Joint, JointKind, Model};
 
+/// A world with nothing in it.
 pub(super) fn empty(timestep: f64) -> Model {
-    Model {
-        name: "test".into(),
-        options: Options {
-            timestep,
-            gravity: [0.0, 0.0, -9.81],
-            density: 0.0,
-            viscosity: 0.0,
-            wind: [0.0; 3],
-            impratio: 1.0,
-            integrator: Integrator::Euler,
-            cone: Cone::Pyramidal,
-            solver: Solver::Newton,
-            iterations: 100,
-            tolerance: 1e-8,
-            flags: vec![],
-        },
-        bodies: vec![Body {
-            name: "world".into(),
-            parent: 0,
-            pos: [0.0; 3],
-            quat: [1.0, 0.0, 0.0, 0.0],
-            mass: 0.0,
-            ipos: [0.0; 3],
-            iquat: [1.0, 0.0, 0.0, 0.0],
-            inertia: [0.0; 3],
-            joints: 0..0,
-            geoms: 0..0,
-            weld: 0,
-        }],
-        joints: vec![],
-        geoms: vec![],
-        sites: vec![],
-        actuators: vec![],
-        keyframes: vec![],
-        excludes: vec![],
-        nq: 0,
-        nv: 0,
-        qpos0: vec![],
-        ignored: vec![],
-        sources: vec![],
-    }
+    let text =
+        format!(r#"<mujoco model="test"><option timestep="{timestep}"/><worldbody/></mujoco>"#);
+    crate::model::mjcf::parse(std::path::Path::new("test.xml"), text).unwrap()
 }
 
 /// Adds a body at `pos` in its parent's frame; returns its index.
