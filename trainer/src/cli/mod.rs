@@ -1,1 +1,133 @@
 //! The command line: one module a command.
+//!
+//! What the flags are is here; what they mean is in the commands' modules. Every
+//! error is printed in one place, [`run`].
+
+mod bench;
+mod check;
+mod envs;
+pub mod time;
+mod train;
+
+use crate::config::Override;
+use crate::run::RunError;
+use crate::run::error::USAGE;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Trains robot policies by reinforcement learning on batches of simulated robots.
+#[derive(Debug, Parser)]
+#[command(name = "ostler", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Train a policy
+    Train(train::TrainArgs),
+    /// Validate a configuration; print it resolved, with its sizes and tables
+    Check(check::CheckArgs),
+    /// List the configurations at hand
+    Envs(envs::EnvsArgs),
+    /// Measure steps per second of simulation, collection, learning and the whole
+    Bench(bench::BenchArgs),
+}
+
+/// Which configuration, and what differs from it.
+#[derive(Debug, Clone, Args)]
+pub struct ConfigArgs {
+    /// A TOML file, and values that replace its own: env.num_envs=512
+    #[arg(value_name = "CONFIG | KEY=VALUE")]
+    args: Vec<String>,
+    /// Replace a value: --set ppo.gamma=0.98, --set task.reward.forward.weight=2
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Seed of every random draw (seed)
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Where to compute: auto, cpu, cuda:0 (device)
+    #[arg(long)]
+    device: Option<String>,
+    /// Parallel environments (env.num_envs)
+    #[arg(long, alias = "num_envs", value_name = "N")]
+    num_envs: Option<u64>,
+}
+
+impl ConfigArgs {
+    /// The configuration's file and the overrides in the order they apply.
+    ///
+    /// # Errors
+    /// More than one file.
+    pub fn split(&self) -> Result<(Option<PathBuf>, Vec<Override>), RunError> {
+        let mut file: Option<PathBuf> = None;
+        let mut overrides: Vec<Override> = self.set.iter().map(Override::set).collect();
+        for arg in &self.args {
+            if arg.contains('=') && !std::path::Path::new(arg).exists() {
+                overrides.push(Override::set(arg));
+            } else if let Some(first) = &file {
+                return Err(RunError::Usage(format!(
+                    "two configurations, {} and {arg}: give one file; values are given as key=value",
+                    first.display()
+                )));
+            } else {
+                file = Some(arg.into());
+            }
+        }
+        let flags = [
+            ("--seed", "seed", self.seed.map(|s| s.to_string())),
+            ("--device", "device", self.device.clone()),
+            (
+                "--num-envs",
+                "env.num_envs",
+                self.num_envs.map(|n| n.to_string()),
+            ),
+        ];
+        for (flag, key, value) in flags {
+            if let Some(value) = value {
+                overrides.push(Override::flag(flag, key, value));
+            }
+        }
+        Ok((file, overrides))
+    }
+
+    /// The same where a file is needed.
+    ///
+    /// # Errors
+    /// No file, or more than one.
+    pub fn required(&self) -> Result<(PathBuf, Vec<Override>), RunError> {
+        match self.split()? {
+            (Some(file), overrides) => Ok((file, overrides)),
+            (None, _) => Err(RunError::Usage(
+                "which configuration? `ostler envs` lists them".into(),
+            )),
+        }
+    }
+}
+
+/// Reads the command line, does what it says, and returns the exit code.
+pub fn run() -> i32 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // Help and version go to standard output with code 0, mistakes to standard
+            // error with code 2.
+            let _ = e.print();
+            return if e.use_stderr() { USAGE } else { 0 };
+        }
+    };
+    let result = match cli.command {
+        Command::Train(args) => train::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Envs(args) => envs::run(&args),
+        Command::Bench(args) => bench::run(&args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(e) => {
+            eprintln!("error: {e}");
+            e.exit_code()
+        }
+    }
+}

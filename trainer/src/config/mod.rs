@@ -1,1 +1,199 @@
 //! The run's TOML: read, checked, resolved.
+//!
+//! Reading order: [`load`] -> `source` (text to a tree with places) -> `overrides`
+//! (`--set`) -> `schema` (unknown keys, wrong kinds: all at once) -> `de` (serde)
+//! -> `validate`. An error about a path finds its line through [`Places`].
+
+mod de;
+mod error;
+mod foreign;
+mod locate;
+mod overrides;
+mod resolve;
+mod schema;
+mod sections;
+mod source;
+#[cfg(test)]
+mod tests;
+mod validate;
+
+pub use error::{ConfigErrors, Diagnostic};
+pub use overrides::Override;
+pub use resolve::{Device, NoGpu, Resolution};
+pub use sections::{CollectorConfig, CollectorKind, LearnerConfig, LogConfig, RunnerConfig};
+
+use crate::learner::{ActorConfig, CriticConfig, PpoConfig};
+use ostler_sim::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
+use serde::{Deserialize, Serialize};
+use source::{Node, Sources};
+use std::path::{Path, PathBuf};
+
+/// Everything that defines a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Names the folder of runs; the file's stem if not set.
+    pub name: String,
+    /// One line for `ostler envs`.
+    pub description: String,
+    /// Keys every random draw.
+    pub seed: u64,
+    /// `"auto"`, `"cpu"` or `"cuda:0"`.
+    pub device: String,
+    /// `[sim]`: the physics.
+    pub sim: SimConfig,
+    /// `[env]`: the batch.
+    pub env: EnvConfig,
+    /// `[task]`: what is asked of the robot.
+    pub task: TaskConfig,
+    /// `[actor]`: the network that decides.
+    pub actor: ActorConfig,
+    /// `[critic]`: the network that estimates the value.
+    pub critic: CriticConfig,
+    /// `[ppo]`: the learner.
+    pub ppo: PpoConfig,
+    /// `[runner]`: how long, what is kept.
+    pub runner: RunnerConfig,
+    /// `[collector]`: how rollouts are filled.
+    pub collector: CollectorConfig,
+    /// `[learner]`: threads.
+    pub learner: LearnerConfig,
+    /// `[log]`: what is written.
+    pub log: LogConfig,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            description: String::new(),
+            seed: 1,
+            device: "auto".into(),
+            sim: SimConfig::default(),
+            env: EnvConfig::default(),
+            task: TaskConfig::default(),
+            actor: ActorConfig::default(),
+            critic: CriticConfig::default(),
+            ppo: PpoConfig::default(),
+            runner: RunnerConfig::default(),
+            collector: CollectorConfig::default(),
+            learner: LearnerConfig::default(),
+            log: LogConfig::default(),
+        }
+    }
+}
+
+/// Where every value of a configuration was written.
+#[derive(Debug, Clone)]
+pub struct Places {
+    root: Node,
+    sources: Sources,
+}
+
+/// A configuration as read, checked, with overrides applied.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The values.
+    pub config: Config,
+    /// The file.
+    pub path: PathBuf,
+    /// Where the values were written.
+    pub places: Places,
+}
+
+impl Loaded {
+    /// The robot's MJCF file.
+    pub fn robot(&self) -> PathBuf {
+        let base = self.path.parent().unwrap_or(Path::new(""));
+        base.join(&self.config.task.robot)
+    }
+}
+
+impl Places {
+    /// Turns an error about a path into one about a line.
+    pub fn explain(&self, error: &ConfigError) -> Diagnostic {
+        let key = &error.path;
+        let place = locate::locate(&self.root, key);
+        let mut help = error.help.clone();
+        let diagnostic = match place {
+            Some(p) if p.exact => {
+                let origin = match &error.span {
+                    Some(span) => locate::inside(&self.sources, &p.origin, span.clone()),
+                    None => p.origin,
+                };
+                Diagnostic::at(&self.sources, &origin, format!("{key}: {}", error.message))
+            }
+            _ => {
+                let label = self.sources.0.first().map_or("", |s| s.label.as_str());
+                let message = format!("{label}: {key} (not set, default): {}", error.message);
+                match place {
+                    Some(p) => Diagnostic::at(
+                        &self.sources,
+                        &p.origin,
+                        format!("{key} (not set here): {}", error.message),
+                    ),
+                    None => Diagnostic::plain(message),
+                }
+            }
+        };
+        match help.take() {
+            Some(help) => diagnostic.help(help),
+            None => diagnostic,
+        }
+    }
+
+    /// Like [`explain`](Self::explain), for several.
+    pub fn explain_all(&self, errors: &[ConfigError]) -> ConfigErrors {
+        ConfigErrors::sorted(errors.iter().map(|e| self.explain(e)).collect())
+    }
+}
+
+/// Reads a configuration, applies overrides in order, checks everything that can be
+/// checked without the robot.
+///
+/// # Errors
+/// Every mistake that one pass can find, each with its place.
+pub fn load(path: &Path, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
+    let text = source::read(path)?;
+    parse(&text, path, overrides)
+}
+
+/// [`load`] for text that was already read; `path` gives the name and the base of
+/// relative paths.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, ConfigErrors> {
+    let mut sources = Sources::default();
+    sources.add(&path.display().to_string(), text, false);
+    let mut root = sources.parse(0)?;
+    let mut wrong = Vec::new();
+    for o in overrides {
+        if let Err(d) = overrides::apply(&mut root, &mut sources, o) {
+            wrong.push(d);
+        }
+    }
+    wrong.extend(schema::check(&root, &sources));
+    if !wrong.is_empty() {
+        return Err(ConfigErrors::sorted(wrong));
+    }
+    let mut config = Config::deserialize(&root).map_err(|e| match &e.origin {
+        Some(origin) => Diagnostic::at(&sources, origin, e.message),
+        None => Diagnostic::plain(format!("{}: {}", path.display(), e.message)),
+    })?;
+    if config.name.is_empty() {
+        config.name = path
+            .file_stem()
+            .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+    }
+    let places = Places { root, sources };
+    let errors = config.validate();
+    if !errors.is_empty() {
+        return Err(places.explain_all(&errors));
+    }
+    Ok(Loaded {
+        config,
+        path: path.to_path_buf(),
+        places,
+    })
+}

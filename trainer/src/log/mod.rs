@@ -1,1 +1,7 @@
 //! Metrics, TensorBoard events, progress line, learning curve.
+
+pub mod metrics;
+pub mod progress;
+pub mod sinks;
+pub mod tensorboard;
+pub mod trace;

@@ -1,1 +1,291 @@
 //! One training: the loop, its folder, checkpoints and signals.
+//!
+//! Reading order: [`Run::learn`] (the loop) -> `start` (how a run is built, fresh or
+//! from a checkpoint) -> `record` (what is logged) -> [`checkpoint`], [`dir`].
+
+pub mod checkpoint;
+mod counters;
+pub mod dir;
+pub mod error;
+pub mod evaluate;
+pub mod keep;
+mod load;
+mod meta;
+mod record;
+mod resume;
+mod signals;
+mod start;
+
+pub use dir::METRICS;
+pub use error::RunError;
+pub use evaluate::{Evaluation, Evaluator};
+pub(crate) use load::build_env;
+pub use load::{LoadedRun, load_run};
+pub use record::resident_mib;
+pub use resume::MAY_CHANGE;
+pub use start::Options;
+pub(crate) use start::{Parts, build_parts, plan};
+
+use crate::config::Config;
+use crate::learner::{Learner, Ppo};
+use crate::log::metrics::Record;
+use crate::log::progress::Progress;
+use crate::log::sinks::Sinks;
+use checkpoint::{Checkpoint, TaskMark};
+use counters::Counters;
+use dir::RunDir;
+use evaluate::Evaluator as Eval;
+use ostler_collector::{Collector, SyncCollector};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// A checkpoint is written at least this often, so that little is lost to a kill.
+const AUTOSAVE: Duration = Duration::from_secs(60);
+
+/// One training.
+pub struct Run {
+    config: Config,
+    dir: RunDir,
+    collector: SyncCollector,
+    ppo: Ppo,
+    evaluator: Option<Eval>,
+    task: TaskMark,
+    reward_names: Vec<String>,
+    termination_names: Vec<String>,
+    counters: Counters,
+    sinks: Sinks,
+    progress: Progress,
+    record: Record,
+    meta: meta::MetaWriter,
+    git_folder: PathBuf,
+    stop: signals::StopFlag,
+    max_time: Option<Duration>,
+    started: Instant,
+    saved: Instant,
+    saved_iteration: Option<u64>,
+    reached: Option<f64>,
+    curve: Option<PathBuf>,
+    /// Where this session began.
+    first_iteration: u64,
+}
+
+/// Why a training ended without an error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Ended {
+    /// All iterations are done.
+    Finished,
+    /// The mean return reached `runner.stop_at_return`.
+    Reached(f64),
+    /// `--max-time` is over.
+    TimeUp,
+    /// A signal came.
+    Interrupted,
+}
+
+impl Run {
+    /// Trains until the end, a goal, a time limit or a signal, and saves.
+    ///
+    /// # Errors
+    /// Collection or update failed, or a checkpoint could not be written.
+    pub fn learn(&mut self) -> Result<Ended, RunError> {
+        self.warm_up()?;
+        let ended = loop {
+            if let Some(ended) = self.ended() {
+                break ended;
+            }
+            let clock = Instant::now();
+            let done = self.counters.iteration as f64 / self.config.runner.max_iterations as f64;
+            self.ppo.set_progress(done.min(1.0))?;
+            self.collector.collect(self.ppo.policy_mut())?;
+            let update = self.ppo.update(self.collector.rollout())?;
+            self.count();
+            let took = clock.elapsed();
+            let evaluation = self.evaluate_if_due()?;
+            self.judge(evaluation.as_ref());
+            self.log(&update, took, evaluation.as_ref());
+            self.save_if_due(evaluation.as_ref())?;
+            self.after_first();
+        };
+        self.save(None)?;
+        self.finish();
+        Ok(ended)
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &RunDir {
+        &self.dir
+    }
+
+    /// The configuration as it is in force.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The newest checkpoint.
+    pub fn checkpoint_file(&self) -> PathBuf {
+        keep::file_of(&self.dir.checkpoints(), self.counters.iteration)
+    }
+
+    /// The learning curve's picture, if one was drawn.
+    pub fn curve_file(&self) -> Option<&std::path::Path> {
+        self.curve.as_deref()
+    }
+
+    /// Iterations done.
+    pub fn iteration(&self) -> u64 {
+        self.counters.iteration
+    }
+
+    /// Environment steps done.
+    pub fn env_steps(&self) -> u64 {
+        self.counters.env_steps
+    }
+
+    /// Training time, earlier sessions included [s].
+    pub fn wall_s(&self) -> f64 {
+        self.counters.wall_before_s + self.started.elapsed().as_secs_f64()
+    }
+
+    /// Mean return and length of the last episodes.
+    pub fn means(&self) -> (f64, f64) {
+        self.counters.window.means()
+    }
+
+    /// Records that a log did not take.
+    pub fn lost_records(&self) -> u64 {
+        self.sinks.lost
+    }
+
+    /// A fresh normaliser would ruin the first updates: a fresh run with one first
+    /// collects a rollout for its statistics alone. Its steps count.
+    fn warm_up(&mut self) -> Result<(), RunError> {
+        if self.counters.env_steps == 0 && self.ppo.wants_warm_up() {
+            self.collector.collect(self.ppo.policy_mut())?;
+            self.ppo.warm_up(self.collector.rollout())?;
+            self.counters.env_steps += self.config.samples();
+            self.counters.window.add(self.collector.stats());
+        }
+        Ok(())
+    }
+
+    fn ended(&self) -> Option<Ended> {
+        if self.stop.raised() {
+            return Some(Ended::Interrupted);
+        }
+        if let Some(value) = self.reached {
+            return Some(Ended::Reached(value));
+        }
+        if self.counters.iteration >= self.config.runner.max_iterations {
+            return Some(Ended::Finished);
+        }
+        let over = self.max_time.is_some_and(|m| self.started.elapsed() >= m);
+        over.then_some(Ended::TimeUp)
+    }
+
+    fn count(&mut self) {
+        self.counters.iteration += 1;
+        self.counters.env_steps += self.config.samples();
+        self.counters.window.add(self.collector.stats());
+    }
+
+    fn evaluate_if_due(&mut self) -> Result<Option<Evaluation>, RunError> {
+        let every = self.config.runner.eval_interval;
+        match &mut self.evaluator {
+            Some(evaluator) if self.counters.iteration.is_multiple_of(every) => {
+                let episodes = self.config.runner.eval_episodes;
+                Ok(Some(evaluator.evaluate(self.ppo.policy_mut(), episodes)?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Decides whether `runner.stop_at_return` is reached: by evaluation where there
+    /// is one, else by the last hundred training episodes.
+    fn judge(&mut self, evaluation: Option<&Evaluation>) {
+        let goal = self.config.runner.stop_at_return;
+        if goal == 0.0 {
+            return;
+        }
+        let value = match (&self.evaluator, evaluation) {
+            (Some(_), Some(e)) if e.episodes > 0 => e.mean_return,
+            (None, _) if self.counters.window.full() => self.counters.window.means().0,
+            _ => return,
+        };
+        if value >= goal {
+            self.reached = Some(value);
+        }
+    }
+
+    fn save_if_due(&mut self, evaluation: Option<&Evaluation>) -> Result<(), RunError> {
+        let every = self.config.runner.save_interval;
+        let at_interval = every > 0 && self.counters.iteration.is_multiple_of(every);
+        if at_interval || self.saved.elapsed() >= AUTOSAVE {
+            self.save(evaluation)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a checkpoint unless this iteration has one.
+    fn save(&mut self, evaluation: Option<&Evaluation>) -> Result<(), RunError> {
+        let iteration = self.counters.iteration;
+        if self.saved_iteration == Some(iteration) {
+            return Ok(());
+        }
+        let score = match (evaluation, self.counters.window.full()) {
+            (Some(e), _) => e.mean_return,
+            (None, true) => self.counters.window.means().0,
+            (None, false) => f64::NAN,
+        };
+        let better = score.is_finite() && self.counters.best.is_none_or(|b| score > b);
+        if better {
+            self.counters.best = Some(score);
+        }
+        let folder = self.dir.checkpoints();
+        let path = keep::file_of(&folder, iteration);
+        self.checkpoint()?.write(&path).map_err(RunError::Save)?;
+        if better && let Err(e) = keep::mark_best(&folder, &path) {
+            tracing::warn!("cannot mark the best checkpoint: {e}");
+        }
+        let runner = &self.config.runner;
+        keep::prune(&folder, runner.keep_checkpoints, runner.save_interval);
+        self.saved = Instant::now();
+        self.saved_iteration = Some(iteration);
+        tracing::info!(
+            iteration,
+            env_steps = self.counters.env_steps,
+            score,
+            "saved"
+        );
+        Ok(())
+    }
+
+    fn checkpoint(&self) -> Result<Checkpoint, RunError> {
+        let mut collector = Vec::new();
+        self.collector.save(&mut collector)?;
+        Ok(Checkpoint {
+            meta: checkpoint::Meta {
+                iteration: self.counters.iteration,
+                env_steps: self.counters.env_steps,
+                wall_s: self.wall_s(),
+                best: self.counters.best,
+                ..Checkpoint::meta(self.task.clone())
+            },
+            learner: self.ppo.save()?,
+            collector,
+            episodes: self.counters.window.to_vec(),
+        })
+    }
+
+    /// What would delay the first iteration waits until it is done.
+    fn after_first(&mut self) {
+        if self.git_folder.as_os_str().is_empty() {
+            return;
+        }
+        self.meta.ask_git(std::mem::take(&mut self.git_folder));
+    }
+
+    fn finish(&mut self) {
+        self.progress.finish(&self.snapshot());
+        self.meta.finish();
+    }
+}

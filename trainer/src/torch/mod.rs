@@ -1,1 +1,130 @@
-//! What tch lacks, through a small C++ shim.
+//! What tch lacks, through a small C++ shim; and how the process is set up for
+//! libtorch before its first tensor.
+//!
+//! [`init`] comes first in `main`, [`exit_fast`] last.
+
+mod precision;
+mod process;
+
+pub use precision::{
+    MatmulPrecision, choose_matmul_precision, cpu_has_amx_bf16, matmul_precision,
+    measured_matmul_error, set_matmul_precision,
+};
+pub use process::{exit_fast, flush_to_zero, release_free_memory};
+
+use std::ffi::c_char;
+
+/// A call into libtorch that did not succeed.
+#[derive(Debug, thiserror::Error)]
+pub enum TorchError {
+    /// libtorch threw; the message is its own.
+    #[error("libtorch: {operation} failed: {message}")]
+    Call {
+        /// What was asked of libtorch.
+        operation: &'static str,
+        /// What it answered.
+        message: String,
+    },
+    /// A thread count that libtorch cannot take.
+    #[error("learner.threads = {0} is not possible: use 1 to 1024")]
+    Threads(usize),
+}
+
+/// What [`init`] decided, for the log and the resolved configuration.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TorchSetup {
+    /// Threads within one libtorch operation.
+    pub threads: usize,
+    /// How float32 matrix products are computed from now on.
+    pub precision: MatmulPrecision,
+    /// Relative error of a float32 product measured with precision "medium".
+    pub medium_error: f64,
+    /// Whether the allocator took the thresholds that avoid storms of page faults.
+    pub allocator_tuned: bool,
+}
+
+/// Prepares the process for libtorch on a CPU: allocator thresholds, `threads`
+/// threads per operation, and the fastest matrix product that is still float32.
+///
+/// Call it before anything has allocated much, first in `main`: glibc's
+/// thresholds hold for allocations made afterwards.
+///
+/// # Errors
+/// `threads` outside 1 to 1024, or libtorch refusing a setting.
+pub fn init(threads: usize) -> Result<TorchSetup, TorchError> {
+    let allocator_tuned = process::keep_freed_memory();
+    let count = i32::try_from(threads)
+        .ok()
+        .filter(|n| (1..=1024).contains(n));
+    tch::set_num_threads(count.ok_or(TorchError::Threads(threads))?);
+    let (precision, medium_error) = choose_matmul_precision()?;
+    Ok(TorchSetup {
+        threads,
+        precision,
+        medium_error,
+        allocator_tuned,
+    })
+}
+
+unsafe extern "C" {
+    fn ostler_torch_set_matmul_precision(
+        name: *const c_char,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
+    fn ostler_torch_matmul_precision(level: *mut i32, error: *mut c_char, error_size: usize)
+    -> i32;
+}
+
+/// Runs one function of the shim and turns its code and message into a `Result`.
+fn call(
+    operation: &'static str,
+    body: impl FnOnce(*mut c_char, usize) -> i32,
+) -> Result<(), TorchError> {
+    let mut message = [0_u8; 1024];
+    if body(message.as_mut_ptr().cast(), message.len()) == 0 {
+        return Ok(());
+    }
+    let end = message
+        .iter()
+        .position(|&b| b == 0)
+        .unwrap_or(message.len());
+    let message = String::from_utf8_lossy(&message[..end]).into_owned();
+    Err(TorchError::Call { operation, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_from_the_shim_reaches_the_error() {
+        // SAFETY: the name is a terminated string, and `call` hands over a
+        // buffer together with its length.
+        let refused = call("set the matmul precision", |error, size| unsafe {
+            ostler_torch_set_matmul_precision(c"sloppy".as_ptr(), error, size)
+        });
+        let text = refused.unwrap_err().to_string();
+        assert!(
+            text.contains("set the matmul precision") && text.contains("'sloppy'"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn an_error_message_longer_than_the_buffer_is_cut_and_terminated() {
+        let name = std::ffi::CString::new(vec![b'x'; 5000]).unwrap();
+        // SAFETY: as above.
+        let refused = call("set the matmul precision", |error, size| unsafe {
+            ostler_torch_set_matmul_precision(name.as_ptr(), error, size)
+        });
+        let text = refused.unwrap_err().to_string();
+        assert!(text.len() < 1200, "{}", text.len());
+    }
+
+    #[test]
+    fn thread_counts_out_of_range_are_errors() {
+        assert!(matches!(init(0), Err(TorchError::Threads(0))));
+        assert!(matches!(init(1 << 40), Err(TorchError::Threads(_))));
+    }
+}

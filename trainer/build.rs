@@ -1,0 +1,61 @@
+//! Compiles the C++ shim over libtorch and tells the programs where libtorch is.
+//!
+//! The launcher (`cargo run --bin train`) puts libtorch at `.libtorch/torch`;
+//! `.cargo/config.toml` hands that path to every build as `LIBTORCH`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const WAY_OUT: &str = "run `cargo run --bin train -- --fetch-only` once, which puts libtorch at \
+     .libtorch/torch, or set LIBTORCH to a libtorch of the version in README.md";
+
+fn main() -> ExitCode {
+    match build() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}\nhelp: {WAY_OUT}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn build() -> Result<(), String> {
+    println!("cargo:rerun-if-env-changed=LIBTORCH");
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=src/torch/shim.cpp");
+    let libtorch = std::env::var_os("LIBTORCH").ok_or("LIBTORCH is not set")?;
+    let libtorch = std::path::absolute(PathBuf::from(libtorch)).map_err(|e| e.to_string())?;
+    let header = libtorch.join("include/ATen/Context.h");
+    if !header.is_file() {
+        return Err(format!(
+            "no libtorch at {}: {} is missing",
+            libtorch.display(),
+            header.display()
+        ));
+    }
+    rpath(&libtorch.join("lib"));
+    cc::Build::new()
+        .cpp(true)
+        .std("c++17")
+        .define("_GLIBCXX_USE_CXX11_ABI", "1")
+        .include(libtorch.join("include"))
+        .include(libtorch.join("include/torch/csrc/api/include"))
+        // libtorch's own headers warn; ours are few enough to be read.
+        .warnings(false)
+        .file("src/torch/shim.cpp")
+        .try_compile("ostler_torch_shim")
+        .map_err(|e| format!("the shim over libtorch does not compile: {e}"))
+}
+
+/// Where programs, tests and benchmarks look for libtorch when they start.
+fn rpath(lib: &Path) {
+    // DT_RPATH, not DT_RUNPATH: it comes before LD_LIBRARY_PATH, so a torch of
+    // another version named there for other programs cannot be picked up.
+    println!("cargo:rustc-link-arg=-Wl,--disable-new-dtags");
+    println!("cargo:rustc-link-arg=-Wl,-rpath,{}", lib.display());
+    // Relative to target/PROFILE/ostler and target/PROFILE/deps/test-*: keeps
+    // working after the checkout has been moved.
+    for up in ["../..", "../../.."] {
+        println!("cargo:rustc-link-arg=-Wl,-rpath,$ORIGIN/{up}/.libtorch/torch/lib");
+    }
+}

@@ -1,0 +1,151 @@
+//! `ostler bench`: environment steps per second, stage by stage.
+
+use super::ConfigArgs;
+use crate::learner::Learner;
+use crate::run::{Parts, RunError, build_env, build_parts, plan, resident_mib};
+use clap::Args;
+use ostler_collector::Collector;
+use ostler_sim::{BatchEnv, Groups, StepOut};
+use serde_json::{Map, json};
+use std::time::{Duration, Instant};
+
+/// Flags of `ostler bench`.
+#[derive(Debug, Args)]
+pub struct BenchArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// One JSON object on standard output
+    #[arg(long)]
+    json: bool,
+    /// Time for each of the stages [s]
+    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+    seconds: f64,
+}
+
+/// Measures and prints.
+pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
+    let (file, overrides) = args.config.required()?;
+    if !(args.seconds > 0.0 && args.seconds <= 3600.0) {
+        return Err(RunError::Usage("--seconds takes 0 to 3600".into()));
+    }
+    let time = Duration::from_secs_f64(args.seconds);
+    let (loaded, model, _) = plan(&file, &overrides)?;
+    let config = &loaded.config;
+    let torch = crate::torch::init(config.learner_threads())?;
+    let n = config.env.num_envs;
+
+    let mut env = build_env(&loaded, config, &model, n, config.seed)?;
+    let simulation = simulate(&mut env, time);
+    drop(env);
+
+    let Parts {
+        mut collector,
+        mut ppo,
+        ..
+    } = build_parts(&loaded, &model)?;
+    let samples = config.samples() as f64;
+    // Warm-up: first touches of buffers, libtorch's caches.
+    collector.collect(ppo.policy_mut())?;
+    if ppo.wants_warm_up() {
+        ppo.warm_up(collector.rollout())?;
+    }
+    ppo.update(collector.rollout())?;
+
+    let (mut collect_s, mut env_s, mut policy_s, mut update_s) = (0.0, 0.0, 0.0, 0.0);
+    let mut iterations = 0.0;
+    let clock = Instant::now();
+    while clock.elapsed() < 2 * time {
+        collector.collect(ppo.policy_mut())?;
+        let times = collector.times();
+        collect_s += times.total;
+        env_s += times.env;
+        policy_s += times.policy;
+        update_s += ppo.update(collector.rollout())?.update_s;
+        iterations += 1.0;
+    }
+    let whole_s = clock.elapsed().as_secs_f64();
+    let steps = samples * iterations;
+    let numbers = [
+        ("simulation.steps_per_s", simulation),
+        ("collection.steps_per_s", steps / collect_s),
+        ("learning.steps_per_s", steps / update_s),
+        ("whole.steps_per_s", steps / whole_s),
+        ("share.simulation", env_s / whole_s),
+        ("share.policy", policy_s / whole_s),
+        ("share.collection", collect_s / whole_s),
+        ("share.learning", update_s / whole_s),
+        ("iteration.ms", whole_s / iterations * 1e3),
+        ("num_envs", n as f64),
+        ("num_steps_per_env", config.runner.num_steps_per_env as f64),
+        ("threads.simulation", config.sim_threads() as f64),
+        ("threads.learning", torch.threads as f64),
+        ("memory.rss_mib", resident_mib()),
+    ];
+    if args.json {
+        let map: Map<String, serde_json::Value> = numbers
+            .iter()
+            .map(|(key, value)| (format!("{}.{key}", config.name), json!(value)))
+            .collect();
+        println!("{}", serde_json::Value::Object(map));
+    } else {
+        for (key, value) in numbers {
+            let digits = if value.abs() < 100.0 && value.fract() != 0.0 {
+                3
+            } else {
+                0
+            };
+            println!("{}.{key} {value:.digits$}", config.name);
+        }
+    }
+    Ok(0)
+}
+
+/// Steps per second of physics and task alone, with actions of zero.
+fn simulate(env: &mut BatchEnv, time: Duration) -> f64 {
+    let spec = env.spec();
+    let (n, width, critic_width) = (
+        spec.num_envs,
+        spec.action.width(),
+        spec.obs.critic.unwrap_or(0),
+    );
+    let mut obs = vec![0.0; n * spec.obs.policy];
+    let mut critic = vec![0.0; n * critic_width];
+    let actions = vec![0.0; n * width];
+    let mut rows = [(); 4].map(|()| vec![0.0_f32; n]);
+    let mut slots = vec![0; n];
+    let mut both = Groups {
+        policy: obs.as_mut_slice(),
+        critic: (critic_width > 0).then_some(critic.as_mut_slice()),
+    };
+    env.reset(true, &mut both);
+    let mut step = |env: &mut BatchEnv| {
+        let [reward, terminated, truncated, valid] = &mut rows;
+        env.begin_rollout();
+        env.step(
+            &actions,
+            &mut StepOut {
+                obs: Groups {
+                    policy: &mut obs,
+                    critic: (critic_width > 0).then_some(&mut critic),
+                },
+                reward,
+                terminated,
+                truncated,
+                valid,
+                final_obs: Groups {
+                    policy: &mut [],
+                    critic: (critic_width > 0).then_some(&mut [] as &mut [f32]),
+                },
+                final_slot: &mut slots,
+            },
+        );
+    };
+    step(env);
+    let clock = Instant::now();
+    let mut steps = 0_u64;
+    while clock.elapsed() < time {
+        step(env);
+        steps += n as u64;
+    }
+    steps as f64 / clock.elapsed().as_secs_f64()
+}

@@ -1,0 +1,156 @@
+//! `ostler check`: is the configuration sound, and what does it come to?
+
+use super::ConfigArgs;
+use crate::config::Config;
+use crate::log::progress::thousands;
+use crate::run::{RunError, build_env, plan};
+use clap::Args;
+use ostler_sim::Model;
+use ostler_sim::env::{ActionSpace, EnvSpec, ObsRow};
+
+/// Flags of `ostler check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Leave out the resolved configuration
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// Validates and prints.
+pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
+    let (file, overrides) = args.config.required()?;
+    let (loaded, model, notes) = plan(&file, &overrides)?;
+    let config = &loaded.config;
+    // One environment compiles the task as well as thousands.
+    let env = build_env(&loaded, config, &model, 1, config.seed)?;
+    if !args.quiet {
+        let text = toml::to_string(config)
+            .map_err(|e| RunError::Usage(format!("the configuration cannot be written: {e}")))?;
+        println!("{text}");
+    }
+    robot(&model);
+    let spec = env.spec();
+    table("observation (policy)", &spec.obs_table.policy);
+    if let Some(rows) = &spec.obs_table.critic {
+        table("observation (critic)", rows);
+    }
+    actions(config, &model, spec);
+    println!("\nreward");
+    for term in &config.task.reward {
+        println!(
+            "  {:20} {:>8}  {}",
+            term.name,
+            term.weight,
+            one_line(&term.expr)
+        );
+    }
+    println!("\ntermination: {}", spec.termination_names.join(", "));
+    sizes(config, spec);
+    for note in notes {
+        println!("note: {note}");
+    }
+    println!("{} is sound", file.display());
+    Ok(0)
+}
+
+fn one_line(expr: &str) -> String {
+    expr.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn robot(m: &Model) {
+    let mass: f64 = m.bodies.iter().skip(1).map(|b| b.mass).sum();
+    println!(
+        "robot {}: {} bodies, {} joints, {} actuators, nq {}, nv {}, {mass:.3} kg, time step {} s",
+        m.name,
+        m.bodies.len().saturating_sub(1),
+        m.joints.len(),
+        m.nu(),
+        m.nq,
+        m.nv,
+        m.options.timestep
+    );
+    for i in &m.ignored {
+        println!("  ignored {} at {}: {}", i.what, i.place, i.why);
+    }
+}
+
+fn table(title: &str, rows: &[ObsRow]) {
+    println!("\n{title}");
+    println!("  {:>9}  {:20} {:10} expression", "index", "name", "unit");
+    for r in rows {
+        let index = match r.len {
+            1 => r.index.to_string(),
+            n => format!("{}..{}", r.index, r.index + n - 1),
+        };
+        println!(
+            "  {index:>9}  {:20} {:10} {}",
+            r.name,
+            r.unit,
+            one_line(&r.expr)
+        );
+    }
+}
+
+fn actions(config: &Config, model: &Model, spec: &EnvSpec) {
+    match spec.action {
+        ActionSpace::Continuous(n) => println!("\naction: {n} numbers"),
+        ActionSpace::Discrete(n) => println!("\naction: one of {n} choices"),
+    }
+    for term in &config.task.action {
+        println!("  {:?} on {}", term.kind, term.actuators.join(", "));
+    }
+    for a in &model.actuators {
+        let joint = model.joints.get(a.joint).map_or("?", |j| j.name.as_str());
+        let range = match a.ctrlrange {
+            Some([low, high]) => format!("{low}..{high}"),
+            None => "unlimited".into(),
+        };
+        println!(
+            "  {:20} {:10} joint {joint:20} control {range}",
+            a.name, a.element
+        );
+    }
+}
+
+/// Bytes of the rollout's buffers (see `ostler_collector::Rollout`).
+pub fn rollout_bytes(spec: &EnvSpec, num_envs: u64, steps: u64) -> u64 {
+    let truncations = steps.div_ceil(u64::from(spec.min_truncation_steps.max(1)));
+    let width = (spec.obs.policy + spec.obs.critic.unwrap_or(0)) as u64;
+    let action = spec.action.width() as u64;
+    let dist = match spec.action {
+        ActionSpace::Continuous(n) | ActionSpace::Discrete(n) => n as u64,
+    };
+    let observations = (steps + 1 + truncations) * width;
+    // Reward, two flags, valid, slot.
+    let step = action + dist + action + 5;
+    4 * num_envs * (observations + steps * step)
+}
+
+fn sizes(config: &Config, spec: &EnvSpec) {
+    let (n, t) = (
+        config.env.num_envs as u64,
+        config.runner.num_steps_per_env as u64,
+    );
+    println!(
+        "\ncontrol step {:.4} s, time-out after {} steps ({} s)",
+        spec.step_dt, spec.max_episode_steps, config.env.episode_length_s
+    );
+    println!(
+        "iteration: {n} environments x {t} steps = {} transitions, {} minibatches of {} x {} epochs",
+        thousands((n * t) as f64),
+        config.ppo.num_mini_batches,
+        thousands((n * t / config.ppo.num_mini_batches.max(1) as u64) as f64),
+        config.ppo.num_learning_epochs
+    );
+    println!(
+        "run: at most {} iterations, {} environment steps",
+        config.runner.max_iterations,
+        thousands((config.runner.max_iterations as f64) * (n * t) as f64)
+    );
+    println!(
+        "rollout: {} bytes",
+        thousands(rollout_bytes(spec, n, t) as f64)
+    );
+}

@@ -1,0 +1,40 @@
+//! `ostler envs`: the configurations at hand.
+
+use crate::run::RunError;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Flags of `ostler envs`.
+#[derive(Debug, Args)]
+pub struct EnvsArgs {
+    /// Folder to look in
+    #[arg(long, value_name = "DIR", default_value = "configs")]
+    dir: PathBuf,
+}
+
+/// Lists `*.toml` with their descriptions.
+pub fn run(args: &EnvsArgs) -> Result<i32, RunError> {
+    let folder = std::fs::read_dir(&args.dir).map_err(RunError::file("read", &args.dir))?;
+    let mut files: Vec<PathBuf> = folder
+        .flatten()
+        .map(|e| e.path())
+        .filter(|p| p.extension().is_some_and(|x| x == "toml"))
+        .collect();
+    files.sort();
+    if files.is_empty() {
+        eprintln!("no configurations in {}", args.dir.display());
+    }
+    let name = |p: &PathBuf| p.display().to_string();
+    let width = files.iter().map(|f| name(f).len()).max().unwrap_or(0);
+    for file in &files {
+        let line = match crate::config::load(file, &[]) {
+            Ok(loaded) => loaded.config.description,
+            Err(e) => {
+                let first = e.to_string();
+                format!("unusable: {}", first.lines().next().unwrap_or_default())
+            }
+        };
+        println!("{:width$}  {line}", name(file));
+    }
+    Ok(0)
+}

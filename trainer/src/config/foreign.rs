@@ -1,0 +1,114 @@
+//! Names that other libraries give to our keys.
+
+/// `(their name, our key, what differs)`.
+const NAMES: &[(&str, &str, &str)] = &[
+    ("num_actors", "env.num_envs", ""),
+    ("n_envs", "env.num_envs", ""),
+    ("num_environments", "env.num_envs", ""),
+    ("horizon_length", "runner.num_steps_per_env", ""),
+    ("n_steps", "runner.num_steps_per_env", ""),
+    ("unroll_length", "runner.num_steps_per_env", ""),
+    ("num_steps", "runner.num_steps_per_env", ""),
+    ("rollout_length", "runner.num_steps_per_env", ""),
+    ("max_epochs", "runner.max_iterations", ""),
+    (
+        "total_timesteps",
+        "runner.max_iterations",
+        "it counts iterations of num_envs x num_steps_per_env steps",
+    ),
+    (
+        "num_timesteps",
+        "runner.max_iterations",
+        "it counts iterations of num_envs x num_steps_per_env steps",
+    ),
+    (
+        "minibatch_size",
+        "ppo.num_mini_batches",
+        "it counts minibatches, not samples",
+    ),
+    (
+        "batch_size",
+        "ppo.num_mini_batches",
+        "it counts minibatches, not samples",
+    ),
+    ("num_minibatches", "ppo.num_mini_batches", ""),
+    ("mini_epochs", "ppo.num_learning_epochs", ""),
+    ("n_epochs", "ppo.num_learning_epochs", ""),
+    ("update_epochs", "ppo.num_learning_epochs", ""),
+    ("num_updates_per_batch", "ppo.num_learning_epochs", ""),
+    ("discounting", "ppo.gamma", ""),
+    ("discount", "ppo.gamma", ""),
+    ("lam", "ppo.gae_lambda", ""),
+    ("tau", "ppo.gae_lambda", ""),
+    ("lambda", "ppo.gae_lambda", ""),
+    ("e_clip", "ppo.clip_param", ""),
+    ("clip_range", "ppo.clip_param", ""),
+    ("clip_coef", "ppo.clip_param", ""),
+    ("clipping_epsilon", "ppo.clip_param", ""),
+    ("clip_value", "ppo.use_clipped_value_loss", ""),
+    ("critic_coef", "ppo.value_loss_coef", ""),
+    ("vf_coef", "ppo.value_loss_coef", ""),
+    ("ent_coef", "ppo.entropy_coef", ""),
+    ("entropy_cost", "ppo.entropy_coef", ""),
+    ("grad_norm", "ppo.max_grad_norm", ""),
+    ("kl_threshold", "ppo.desired_kl", ""),
+    ("target_kl", "ppo.desired_kl", ""),
+    ("lr", "ppo.learning_rate", ""),
+    ("lr_schedule", "ppo.schedule", ""),
+    ("units", "actor.hidden_dims", ""),
+    ("network", "actor.hidden_dims", "and critic.hidden_dims"),
+    ("net_arch", "actor.hidden_dims", "and critic.hidden_dims"),
+    ("actor_hidden_dims", "actor.hidden_dims", ""),
+    ("critic_hidden_dims", "critic.hidden_dims", ""),
+    ("init_noise_std", "actor.init_std", ""),
+    (
+        "empirical_normalization",
+        "actor.obs_normalization",
+        "and critic.obs_normalization",
+    ),
+    (
+        "normalize_input",
+        "actor.obs_normalization",
+        "and critic.obs_normalization",
+    ),
+    ("n_frames", "env.decimation", ""),
+    ("frame_skip", "env.decimation", ""),
+    ("action_repeat", "env.decimation", ""),
+    ("substeps", "env.decimation", ""),
+    ("timestep", "sim.dt", "in seconds"),
+    (
+        "max_episode_steps",
+        "env.episode_length_s",
+        "in seconds: steps x sim.dt x env.decimation",
+    ),
+    (
+        "episode_length",
+        "env.episode_length_s",
+        "in seconds: steps x sim.dt x env.decimation",
+    ),
+    ("experiment_name", "name", ""),
+    ("save_freq", "runner.save_interval", ""),
+    ("save_frequency", "runner.save_interval", ""),
+];
+
+/// What `name` is called here: `num_actors is called env.num_envs here`.
+pub fn recognise(name: &str) -> Option<String> {
+    let lower = name.to_lowercase();
+    NAMES
+        .iter()
+        .find(|(theirs, _, _)| *theirs == lower)
+        .map(|(_, ours, note)| {
+            let note = if note.is_empty() {
+                String::new()
+            } else {
+                format!(" ({note})")
+            };
+            format!("{name} is called {ours} here{note}")
+        })
+}
+
+/// Our keys in the table, for the test that they exist.
+#[cfg(test)]
+pub fn ours() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().map(|n| n.1)
+}

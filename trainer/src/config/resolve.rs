@@ -1,0 +1,112 @@
+//! From what was asked to what will be: every "auto" gets its value.
+
+use super::Config;
+use ostler_sim::config::Auto;
+use ostler_sim::physics::pool::Pool;
+
+/// Where a run computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Device {
+    /// Whatever is there.
+    Auto,
+    /// The processor.
+    Cpu,
+    /// An NVIDIA GPU by number.
+    Cuda(usize),
+}
+
+impl Device {
+    /// Reads `auto`, `cpu`, `cuda` or `cuda:N`.
+    ///
+    /// # Errors
+    /// A sentence about what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "cpu" => Ok(Self::Cpu),
+            "cuda" => Ok(Self::Cuda(0)),
+            _ => text
+                .strip_prefix("cuda:")
+                .and_then(|n| n.parse().ok())
+                .map(Self::Cuda)
+                .ok_or_else(|| format!("\"{text}\" is not a device")),
+        }
+    }
+}
+
+/// What was decided while resolving, for the log.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Resolution {
+    /// One line each.
+    pub notes: Vec<String>,
+}
+
+/// A GPU was asked for.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "device \"{0}\": runs on a GPU are not available in this version yet; use --device cpu (or auto, which is cpu today)"
+)]
+pub struct NoGpu(pub String);
+
+/// More threads than this do not help matrices of a policy's size.
+const MOST_LEARNER_THREADS: usize = 8;
+
+impl Config {
+    /// Replaces every "auto".
+    ///
+    /// # Errors
+    /// A GPU was asked for.
+    pub fn resolve(&mut self) -> Result<Resolution, NoGpu> {
+        let mut notes = Vec::new();
+        match Device::parse(&self.device) {
+            Ok(Device::Auto) => {
+                self.device = "cpu".into();
+                notes.push("device \"auto\" is cpu: this version has no GPU runs yet".into());
+            }
+            Ok(Device::Cpu) | Err(_) => {}
+            Ok(Device::Cuda(_)) => return Err(NoGpu(self.device.clone())),
+        }
+        let cores = Pool::available().max(1);
+        let most = [
+            ("sim.threads", &mut self.sim.threads, usize::MAX),
+            (
+                "learner.threads",
+                &mut self.learner.threads,
+                MOST_LEARNER_THREADS,
+            ),
+        ];
+        for (key, threads, most) in most {
+            match *threads {
+                Auto::Auto(_) => *threads = Auto::N(cores.min(most)),
+                Auto::N(n) if n > cores => {
+                    notes.push(format!(
+                        "{key} = {n} is more than the {cores} cores at hand"
+                    ));
+                }
+                Auto::N(_) => {}
+            }
+        }
+        Ok(Resolution { notes })
+    }
+
+    /// Threads for libtorch; 1 before [`resolve`](Self::resolve).
+    pub fn learner_threads(&self) -> usize {
+        match self.learner.threads {
+            Auto::N(n) => n,
+            Auto::Auto(_) => 1,
+        }
+    }
+
+    /// Threads for physics and tasks; 1 before [`resolve`](Self::resolve).
+    pub fn sim_threads(&self) -> usize {
+        match self.sim.threads {
+            Auto::N(n) => n,
+            Auto::Auto(_) => 1,
+        }
+    }
+
+    /// Transitions per iteration.
+    pub fn samples(&self) -> u64 {
+        self.env.num_envs as u64 * self.runner.num_steps_per_env as u64
+    }
+}

@@ -1,0 +1,101 @@
+//! The tables that concern the program itself: `[runner]`, `[collector]`,
+//! `[learner]`, `[log]`.
+
+use ostler_sim::config::{Auto, AutoWord};
+use serde::{Deserialize, Serialize};
+
+/// `[runner]`: how long a run is and what it keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunnerConfig {
+    /// Control steps of each environment per iteration, 1 or more.
+    pub num_steps_per_env: usize,
+    /// Iterations (one rollout, one update) of the whole run, 1 or more.
+    pub max_iterations: u64,
+    /// Iterations between checkpoints; 0: only at the end.
+    pub save_interval: u64,
+    /// How many of the newest checkpoints stay, 1 or more. The best one and those at
+    /// multiples of `save_interval` stay too.
+    pub keep_checkpoints: usize,
+    /// Stop when the mean return reaches this; 0: never. It is the mean of the last
+    /// 100 training episodes, or of an evaluation if `eval_interval` is set.
+    pub stop_at_return: f64,
+    /// Iterations between evaluations (mean actions, no noise, environments of their
+    /// own); 0: none.
+    pub eval_interval: u64,
+    /// Episodes of each evaluation, 1 or more.
+    pub eval_episodes: usize,
+    /// First episodes start at random ages, so that time-outs spread out.
+    pub init_at_random_ep_len: bool,
+}
+
+impl Default for RunnerConfig {
+    fn default() -> Self {
+        Self {
+            num_steps_per_env: 24,
+            max_iterations: 1000,
+            save_interval: 100,
+            keep_checkpoints: 3,
+            stop_at_return: 0.0,
+            eval_interval: 0,
+            eval_episodes: 64,
+            init_at_random_ep_len: true,
+        }
+    }
+}
+
+/// `[collector]`: how rollouts are filled.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CollectorConfig {
+    /// `"sync"`: policy and environments take turns.
+    pub kind: CollectorKind,
+}
+
+/// `collector.kind`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CollectorKind {
+    /// Policy and environments take turns in one thread of control.
+    #[default]
+    Sync,
+}
+
+/// `[learner]`: what is common to all learners.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LearnerConfig {
+    /// Threads within one libtorch operation: `"auto"` (the cores this process may
+    /// use, at most 8) or a number. A run's bits on a CPU depend on it.
+    pub threads: Auto,
+}
+
+impl Default for LearnerConfig {
+    fn default() -> Self {
+        Self {
+            threads: Auto::Auto(AutoWord::Auto),
+        }
+    }
+}
+
+/// `[log]`: what is written besides checkpoints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogConfig {
+    /// Folder of all runs, relative to the folder the program is started in.
+    pub dir: String,
+    /// Write TensorBoard events.
+    pub tensorboard: bool,
+    /// Draw the learning curve when the run ends.
+    pub curve: bool,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self {
+            dir: "runs".into(),
+            tensorboard: true,
+            curve: true,
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What a user sees for each mistake in a configuration.
+
+use super::*;
+use proptest::prelude::*;
+
+const GOOD: &str = r#"
+name = "t"
+[env]
+num_envs = 8
+[task]
+robot = "robots/a.xml"
+params = { height = 1, mass = 2.5 }
+[[task.action]]
+actuators = ["*"]
+scale = 2
+[[task.observation]]
+name = "q"
+expr = "qpos"
+scale = [1, 2.5]
+[[task.reward]]
+name = "alive"
+expr = "1"
+[[task.reward]]
+name = "forward"
+expr = '''
+lin_vel(torso).x
+  + bad'''
+weight = 2
+"#;
+
+fn read(text: &str) -> Result<Loaded, ConfigErrors> {
+    parse(text, Path::new("a/c.toml"), &[])
+}
+
+fn with(set: &[&str]) -> Result<Loaded, ConfigErrors> {
+    let set: Vec<_> = set.iter().map(|s| Override::set(*s)).collect();
+    parse(GOOD, Path::new("a/c.toml"), &set)
+}
+
+fn message(text: &str) -> String {
+    read(text).map(|l| l.config).unwrap_err().to_string()
+}
+
+fn refused(set: &str) -> String {
+    with(&[set]).map(|l| l.config).unwrap_err().to_string()
+}
+
+#[test]
+fn values_arrive_and_a_whole_number_serves_as_a_number() {
+    let c = read(GOOD).unwrap().config;
+    assert_eq!(c.env.num_envs, 8);
+    assert_eq!(c.task.params["height"], 1.0);
+    assert_eq!(c.task.reward[1].weight, 2.0);
+    assert_eq!(c.task.reward[0].weight, 1.0, "default");
+    assert_eq!(read(GOOD).unwrap().robot(), Path::new("a/robots/a.xml"));
+}
+
+#[test]
+fn the_name_is_the_files_stem_unless_given() {
+    let c = read("[task]\nrobot='a.xml'").unwrap().config;
+    assert_eq!(c.name, "c");
+}
+
+#[test]
+fn all_unknown_keys_come_at_once_each_with_its_place() {
+    let text = "[env]\nnum_actors = 4\nnum_env = 3\n[[task.reward]]\nname='a'\nexpr='1'\nwieght = 2\n[physics]\nx = 1\n";
+    let m = message(text);
+    for expected in [
+        "a/c.toml:2:1: unknown key \"num_actors\" in [env]",
+        "  2 | num_actors = 4\n    | ^^^^^^^^^^\n  num_actors is called env.num_envs here",
+        "a/c.toml:3:1: unknown key \"num_env\" in [env]",
+        "did you mean env.num_envs?",
+        "a/c.toml:7:1: unknown key \"wieght\" in [task.reward]",
+        "did you mean task.reward.weight?",
+        "unknown key \"physics\"",
+    ] {
+        assert!(m.contains(expected), "{expected:?} not in\n{m}");
+    }
+    assert_eq!(m.matches("error: ").count(), 3, "{m}");
+}
+
+#[test]
+fn a_key_in_the_wrong_table_names_the_right_one() {
+    let m = message("[ppo]\nmax_iterations = 3\n");
+    assert!(m.contains("did you mean runner.max_iterations?"), "{m}");
+}
+
+#[test]
+fn wrong_kinds_say_what_is_allowed() {
+    for (text, expected) in [
+        (
+            "[env]\nnum_envs = 2.1",
+            "a/c.toml:2:12: env.num_envs takes a whole number, this is 2.1",
+        ),
+        (
+            "[env]\nnum_envs = -1",
+            "a/c.toml:2:12: a whole number, 0 or more is expected, this is integer `-1`",
+        ),
+        (
+            "[actor]\nactivation = 'eluu'",
+            "a/c.toml:2:14: \"eluu\" is not known here, allowed: \"elu\", \"relu\", \"tanh\"; did you mean \"elu\"?",
+        ),
+        (
+            "[sim]\nthreads = 'all'",
+            "a/c.toml:2:11: sim.threads takes \"auto\" or a whole number, 1 or more, this is the text \"all\"",
+        ),
+        (
+            "[task]\nparams = { a = 'x' }",
+            "a/c.toml:2:16: task.params.a takes a number, this is the text \"x\"",
+        ),
+        (
+            "[task.reward]\nname = 'x'",
+            "task.reward is a list of tables, write [[task.reward]]",
+        ),
+        ("[[task.reward]]\nexpr = '1'", "the key \"name\" is missing"),
+        (
+            "[ppo]\ngamma = nan",
+            "a/c.toml:2:9: ppo.gamma cannot be nan",
+        ),
+        ("[ppo]\ngamma = inf", "ppo.gamma has to be finite"),
+        (
+            "[actor]\nhidden_dims = [1, 'a']",
+            "a/c.toml:2:19: actor.hidden_dims takes a whole number",
+        ),
+        (
+            "seed = 99999999999999999999",
+            "a/c.toml:1:8: this whole number does not fit in 64 bits",
+        ),
+        ("[env\nnum_envs = 2", "a/c.toml:1:"),
+        ("seed = 1\nseed = 2", "a/c.toml:2:1: not valid TOML"),
+        (
+            "name = '../x'\n[task]\nrobot='a'",
+            "a/c.toml:1:8: name: \"../x\" cannot name a folder",
+        ),
+        (
+            "seed = 1979-05-27",
+            "seed takes a whole number, this is a date or time",
+        ),
+    ] {
+        let m = message(text);
+        assert!(m.contains(expected), "{expected:?} not in\n{m}");
+    }
+}
+
+#[test]
+fn impossible_sizes_name_line_and_limit() {
+    for (text, expected) in [
+        (
+            "[env]\nnum_envs = 0",
+            "a/c.toml:2:12: env.num_envs: 0 environments",
+        ),
+        (
+            "[sim]\ndt = -0.1",
+            "a/c.toml:2:6: sim.dt: a time step of -0.1 s",
+        ),
+        (
+            "[env]\nnum_envs=2\n[runner]\nnum_steps_per_env=3\n[ppo]\nnum_mini_batches = 7\n[task]\nrobot='a'",
+            "a/c.toml:6:20: ppo.num_mini_batches: 7 minibatches of only 6 samples",
+        ),
+        (
+            "[runner]\nmax_iterations = 0",
+            "a/c.toml:2:18: runner.max_iterations: 0 cannot be used",
+        ),
+        (
+            "device = 'gpu'",
+            "a/c.toml:1:10: device: \"gpu\" is not a device",
+        ),
+        (
+            "[actor]\nhidden_dims=[8, 0]",
+            "a/c.toml:2:17: actor.hidden_dims[1]: 0 is not",
+        ),
+        ("seed = 1", "no robot is given"),
+    ] {
+        let m = message(text);
+        assert!(m.contains(expected), "{expected:?} not in\n{m}");
+    }
+}
+
+#[test]
+fn a_span_inside_a_multi_line_expression_becomes_its_line_and_column() {
+    let loaded = read(GOOD).unwrap();
+    let expr = &loaded.config.task.reward[1].expr;
+    let at = expr.find("bad").unwrap();
+    let mut e = ConfigError::new("task.reward[1].expr", "no such name");
+    e.span = Some(at..at + 3);
+    let d = loaded.places.explain(&e);
+    let line = GOOD.lines().position(|l| l.contains("bad")).unwrap() + 1;
+    assert_eq!(d.position, Some((line, 5)));
+    assert!(
+        d.to_string().contains("|   + bad'''\n     |     ^^^"),
+        "{d}"
+    );
+}
+
+#[test]
+fn an_error_in_an_override_says_so_and_points_into_it() {
+    let loaded = with(&["task.reward.forward.expr=1 + bad"]).unwrap();
+    let mut e = ConfigError::new("task.reward[1].expr", "no such name");
+    e.span = Some(4..7);
+    let d = loaded.places.explain(&e).to_string();
+    assert!(
+        d.contains("--set: task.reward[1].expr: no such name\n   | task.reward.forward.expr=1 + bad\n   |                              ^^^"),
+        "{d}"
+    );
+}
+
+#[test]
+fn overrides_reach_tables_lists_and_elements_by_name() {
+    let c = with(&[
+        "env.num_envs=16",
+        "task.reward.forward.weight=3",
+        "task.reward[0].weight = 4.5",
+        "task.observation.0.scale=[1]",
+        "sim.rapier.solver_iterations=2",
+        "ppo.schedule=fixed",
+        "task.params.height=7",
+    ])
+    .unwrap()
+    .config;
+    assert_eq!(c.env.num_envs, 16);
+    assert_eq!(c.task.reward[1].weight, 3.0);
+    assert_eq!(c.task.reward[0].weight, 4.5);
+    assert_eq!(c.sim.rapier.solver_iterations, 2);
+    assert_eq!(c.ppo.schedule, crate::learner::ppo::Schedule::Fixed);
+    assert_eq!(c.task.params["height"], 7.0);
+}
+
+#[test]
+fn wrong_overrides_are_explained() {
+    for (set, expected) in [
+        ("env.num_env=3", "--set: unknown key \"num_env\" in [env]"),
+        ("num_envs=3", "did you mean env.num_envs?"),
+        ("env.num_envs", "not of the form section.key=value"),
+        ("env..num_envs=1", "has an empty part"),
+        (
+            "env.num_envs=many",
+            "takes a whole number, this is the text \"many\"",
+        ),
+        (
+            "task.reward.forwrad.weight=1",
+            "no element \"forwrad\"\n   | task.reward.forwrad.weight=1\n   |             ^^^^^^^\n  did you mean \"forward\"?",
+        ),
+        ("env.num_envs.x=1", "env.num_envs is 8, it has no \"x\""),
+        ("env.num_envs=0", "--set: env.num_envs: 0 environments"),
+        ("=1", "has an empty part"),
+    ] {
+        let m = refused(set);
+        assert!(m.contains(expected), "{expected:?} not in\n{m}");
+    }
+}
+
+#[test]
+fn every_foreign_name_leads_to_a_key_that_exists() {
+    for ours in foreign::ours() {
+        assert!(schema::has(ours), "{ours}");
+    }
+}
+
+#[test]
+fn what_is_written_reads_back_as_the_same_configuration() {
+    let mut loaded = with(&["task.action[0].clip=[-1,1]"]).unwrap();
+    loaded.config.resolve().unwrap();
+    let text = toml::to_string(&loaded.config).unwrap();
+    let again = read(&text).unwrap().config;
+    assert_eq!(again, loaded.config);
+}
+
+#[test]
+fn a_gpu_is_refused_with_the_way_out() {
+    let mut c = with(&["device=cuda:0"]).unwrap().config;
+    let e = c.resolve().unwrap_err().to_string();
+    assert!(e.contains("--device cpu"), "{e}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn any_text_is_read_or_refused(text in "[ -~\\n\\t\"'é\\[\\]=]{0,200}") {
+        if let Err(e) = read(&text) {
+            prop_assert!(!e.to_string().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_damaged_configuration_is_read_or_refused(
+        at in 0usize..GOOD.len(), cut in 0usize..12, put in "[ -~\\n]{0,6}"
+    ) {
+        // GOOD is ASCII: every byte is a boundary.
+        let end = (at + cut).min(GOOD.len());
+        let text = format!("{}{put}{}", &GOOD[..at], &GOOD[end..]);
+        if let Err(e) = read(&text) {
+            prop_assert!(!e.to_string().is_empty());
+        }
+    }
+
+    #[test]
+    fn any_override_is_applied_or_refused(set in "[a-z.\\[\\]0-9 ]{0,30}=?[ -~]{0,20}") {
+        if let Err(e) = with(&[&set]) {
+            prop_assert!(e.to_string().contains("--set"), "{}", e);
+        }
+    }
+
+    #[test]
+    fn spans_from_anywhere_never_panic(
+        path in "[a-z.\\[\\]0-9]{0,30}", start in 0usize..99, len in 0usize..9
+    ) {
+        let loaded = read(GOOD).unwrap();
+        for path in [path.as_str(), "task.reward[1].expr", "task.robot"] {
+            let mut e = ConfigError::new(path, "m");
+            e.span = Some(start..start + len);
+            prop_assert!(loaded.places.explain(&e).to_string().contains('m'));
+        }
+    }
+}

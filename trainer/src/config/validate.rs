@@ -1,0 +1,131 @@
+//! What serde cannot know: ranges, and what two keys allow together.
+
+use super::Config;
+use ostler_sim::config::{Auto, ConfigError};
+
+/// More environments than this cannot be numbered by the random streams' 32 bits
+/// and would not fit anywhere.
+const MAX_ENVS: usize = 1 << 22;
+
+impl Config {
+    /// Everything in the tables that cannot be used, without looking at the robot.
+    pub fn validate(&self) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
+        self.check_top(&mut errors);
+        self.check_simulation(&mut errors);
+        self.check_runner(&mut errors);
+        errors.extend(self.actor.validate());
+        errors.extend(self.critic.validate());
+        errors.extend(self.ppo.validate());
+        if errors.is_empty() {
+            // Cannot overflow: both factors were checked.
+            let samples = self.env.num_envs * self.runner.num_steps_per_env;
+            errors.extend(self.ppo.validate_batch(samples));
+        }
+        errors
+    }
+
+    fn check_top(&self, errors: &mut Vec<ConfigError>) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+        if self.name.is_empty() || self.name.starts_with('.') || !self.name.chars().all(plain) {
+            errors.push(
+                ConfigError::new("name", format!("\"{}\" cannot name a folder", self.name))
+                    .help("letters, digits, _ - and . are allowed, not a leading ."),
+            );
+        }
+        if self.seed > i64::MAX as u64 {
+            errors.push(ConfigError::new("seed", "larger than TOML can hold"));
+        }
+        if let Err(message) = super::Device::parse(&self.device) {
+            errors.push(
+                ConfigError::new("device", message).help("allowed: \"auto\", \"cpu\", \"cuda:0\""),
+            );
+        }
+        for (path, threads) in [
+            ("sim.threads", self.sim.threads),
+            ("learner.threads", self.learner.threads),
+        ] {
+            if let Auto::N(n) = threads
+                && !(1..=1024).contains(&n)
+            {
+                errors.push(
+                    ConfigError::new(path, format!("{n} threads are not possible"))
+                        .help("allowed: 1 to 1024, or \"auto\""),
+                );
+            }
+        }
+        if self.log.dir.is_empty() {
+            errors.push(ConfigError::new("log.dir", "is empty").help("\"runs\" is the default"));
+        }
+    }
+
+    fn check_simulation(&self, errors: &mut Vec<ConfigError>) {
+        let mut refuse = |path: &str, message: String, allowed: &str| {
+            errors.push(ConfigError::new(path, message).help(format!("allowed: {allowed}")));
+        };
+        let (sim, env) = (&self.sim, &self.env);
+        if !(1..=MAX_ENVS).contains(&env.num_envs) {
+            refuse(
+                "env.num_envs",
+                format!("{} environments are not possible", env.num_envs),
+                &format!("1 to {MAX_ENVS}"),
+            );
+        }
+        if !(1..=10_000).contains(&env.decimation) {
+            refuse(
+                "env.decimation",
+                format!("{} physics steps per control step", env.decimation),
+                "1 to 10000",
+            );
+        }
+        if !(sim.dt.is_finite() && sim.dt >= 0.0) {
+            refuse(
+                "sim.dt",
+                format!("a time step of {} s", sim.dt),
+                "a number above 0 [s], or 0 for the model's own",
+            );
+        }
+        for (path, value, unit) in [
+            ("env.episode_length_s", env.episode_length_s, "s"),
+            ("sim.max_speed", sim.max_speed, "m/s"),
+            ("sim.max_position", sim.max_position, "m"),
+        ] {
+            if !(value.is_finite() && value > 0.0) {
+                refuse(
+                    path,
+                    format!("{value} cannot be used"),
+                    &format!("a number above 0 [{unit}]"),
+                );
+            }
+        }
+        if !(1..=1000).contains(&sim.rapier.solver_iterations) {
+            refuse(
+                "sim.rapier.solver_iterations",
+                format!("{} solver iterations", sim.rapier.solver_iterations),
+                "1 to 1000",
+            );
+        }
+        if self.task.robot.is_empty() {
+            errors.push(
+                ConfigError::new("task.robot", "no robot is given")
+                    .help("robot = \"robots/NAME.xml\", relative to this file"),
+            );
+        }
+    }
+
+    fn check_runner(&self, errors: &mut Vec<ConfigError>) {
+        let r = &self.runner;
+        let mut at_least_1 = |key: &str, value: u64, max: u64| {
+            if !(1..=max).contains(&value) {
+                errors.push(
+                    ConfigError::new(format!("runner.{key}"), format!("{value} cannot be used"))
+                        .help(format!("allowed: a whole number from 1 to {max}")),
+                );
+            }
+        };
+        at_least_1("num_steps_per_env", r.num_steps_per_env as u64, 1 << 20);
+        at_least_1("max_iterations", r.max_iterations, 1 << 40);
+        at_least_1("keep_checkpoints", r.keep_checkpoints as u64, 1_000_000);
+        at_least_1("eval_episodes", r.eval_episodes as u64, 1_000_000);
+    }
+}

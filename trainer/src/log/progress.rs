@@ -1,0 +1,172 @@
+//! The progress line: a bar on a terminal, plain lines elsewhere.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+/// Time between plain lines.
+const PLAIN_EVERY: Duration = Duration::from_secs(5);
+/// Redraws of the bar per second.
+const BAR_HZ: u8 = 8;
+
+/// What the line shows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Snapshot {
+    /// Iterations done.
+    pub iteration: u64,
+    /// Iterations in all.
+    pub of: u64,
+    /// Environment steps per second.
+    pub fps: f64,
+    /// Mean return of the last episodes; NaN before any ended.
+    pub mean_return: f64,
+    /// Their mean length [control steps].
+    pub mean_length: f64,
+    /// Time left at most [s].
+    pub left_s: f64,
+}
+
+impl std::fmt::Display for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let width = self.of.to_string().len();
+        write!(
+            f,
+            "iteration {:>width$}/{}  {} steps/s  ",
+            self.iteration,
+            self.of,
+            thousands(self.fps)
+        )?;
+        if self.mean_return.is_finite() {
+            write!(
+                f,
+                "return {:.2}  length {:.0}  ",
+                self.mean_return, self.mean_length
+            )?;
+        } else {
+            write!(f, "no episode ended yet  ")?;
+        }
+        write!(f, "left {}", duration(self.left_s))
+    }
+}
+
+/// `12,345`.
+pub fn thousands(x: f64) -> String {
+    let digits = format!("{:.0}", x.max(0.0));
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// `1h02m`, `3m20s`, `12s`.
+pub fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "?".into();
+    }
+    let s = seconds.max(0.0).round() as u64;
+    match s {
+        0..60 => format!("{s}s"),
+        60..3600 => format!("{}m{:02}s", s / 60, s % 60),
+        _ => format!("{}h{:02}m", s / 3600, s % 3600 / 60),
+    }
+}
+
+/// Shows how far the run is, on standard error.
+#[derive(Debug)]
+pub enum Progress {
+    /// Nothing.
+    Quiet,
+    /// A line now and then.
+    Plain {
+        /// When the last line was written.
+        last: Option<Instant>,
+    },
+    /// One line that is redrawn.
+    Bar {
+        /// indicatif's bar.
+        bar: ProgressBar,
+        /// When it was last given a message.
+        last: Option<Instant>,
+    },
+}
+
+impl Progress {
+    /// What suits standard error.
+    pub fn new(quiet: bool, of: u64) -> Self {
+        if quiet {
+            return Self::Quiet;
+        }
+        if !std::io::stderr().is_terminal() {
+            return Self::Plain { last: None };
+        }
+        let bar =
+            ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr_with_hz(BAR_HZ));
+        if let Ok(style) = ProgressStyle::with_template("{bar:24} {msg}") {
+            bar.set_style(style);
+        }
+        Self::Bar { bar, last: None }
+    }
+
+    /// Whether a snapshot would be shown now: the caller saves itself the trouble.
+    pub fn due(&self) -> bool {
+        let after = |last: &Option<Instant>, every| last.is_none_or(|l| l.elapsed() >= every);
+        match self {
+            Self::Quiet => false,
+            Self::Plain { last } => after(last, PLAIN_EVERY),
+            Self::Bar { last, .. } => after(last, Duration::from_millis(100)),
+        }
+    }
+
+    /// Shows a snapshot.
+    pub fn show(&mut self, snapshot: &Snapshot) {
+        match self {
+            Self::Quiet => {}
+            Self::Plain { last } => {
+                eprintln!("{snapshot}");
+                *last = Some(Instant::now());
+            }
+            Self::Bar { bar, last } => {
+                bar.set_position(snapshot.iteration);
+                bar.set_message(snapshot.to_string());
+                *last = Some(Instant::now());
+            }
+        }
+    }
+
+    /// Shows the last snapshot and leaves the line.
+    pub fn finish(&mut self, snapshot: &Snapshot) {
+        self.show(snapshot);
+        if let Self::Bar { bar, .. } = self {
+            bar.abandon();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_says_iteration_speed_return_length_and_time_left() {
+        let mut s = Snapshot {
+            iteration: 7,
+            of: 100,
+            fps: 1_234_567.0,
+            mean_return: 12.345,
+            mean_length: 99.6,
+            left_s: 200.0,
+        };
+        assert_eq!(
+            s.to_string(),
+            "iteration   7/100  1,234,567 steps/s  return 12.35  length 100  left 3m20s"
+        );
+        s.mean_return = f64::NAN;
+        assert!(s.to_string().contains("no episode ended yet"));
+        assert_eq!(duration(3725.0), "1h02m");
+        assert_eq!(thousands(999.0), "999");
+    }
+}

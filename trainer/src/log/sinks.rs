@@ -1,0 +1,66 @@
+//! All logs of a run behind one call. A log that cannot be written is reported once
+//! and counted; it does not stop the training.
+
+use super::metrics::{MetricsWriter, Record};
+use super::tensorboard::{self, EventWriter};
+use std::path::Path;
+
+/// The files that take one record per iteration.
+#[derive(Debug)]
+pub struct Sinks {
+    metrics: MetricsWriter,
+    events: Option<EventWriter>,
+    /// Records that a file did not take.
+    pub lost: u64,
+}
+
+impl Sinks {
+    /// Opens the files in `dir`, dropping what they hold after `iteration`.
+    ///
+    /// # Errors
+    /// A sentence naming the file.
+    pub fn open(dir: &Path, iteration: u64, tensorboard: bool) -> Result<Self, std::io::Error> {
+        let metrics = MetricsWriter::open(&dir.join(crate::run::METRICS), iteration)?;
+        let events = if tensorboard {
+            let step = i64::try_from(iteration).unwrap_or(i64::MAX);
+            let events = match iteration {
+                0 => EventWriter::create(dir),
+                _ => EventWriter::resume(dir, step),
+            };
+            Some(events.map_err(std::io::Error::other)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            metrics,
+            events,
+            lost: 0,
+        })
+    }
+
+    /// Writes one record everywhere.
+    pub fn write(&mut self, record: &Record) {
+        if let Err(e) = self.metrics.write(record) {
+            self.failed(&format!("cannot write metrics: {e}"));
+        }
+        let step = i64::try_from(record.iteration).unwrap_or(i64::MAX);
+        let scalars = record
+            .scalars()
+            .filter(|(_, v)| v.is_finite())
+            .map(|(tag, v)| (tag, v as f32));
+        if let Some(events) = &mut self.events
+            && let Err(e) = events.scalars(step, tensorboard::now(), scalars)
+        {
+            self.failed(&format!("cannot write TensorBoard events: {e}"));
+        }
+    }
+
+    fn failed(&mut self, why: &str) {
+        self.lost += 1;
+        if self.lost == 1 {
+            tracing::warn!(
+                "{why}; the training goes on, further losses are counted and not reported"
+            );
+        }
+    }
+}

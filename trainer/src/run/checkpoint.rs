@@ -1,0 +1,350 @@
+//! Checkpoints: one safetensors file whose metadata is a small JSON.
+//!
+//! Tensors, JSON and checksum in one file, so that one rename makes all of it
+//! appear at once. Nothing in it can run code.
+
+use safetensors::tensor::{Dtype, SafeTensors, View};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use tch::{Kind, Tensor};
+
+/// What the file says it is.
+const FORMAT: &str = "ostler-checkpoint";
+/// Raised whenever a program of the previous version could not read the file.
+const VERSION: u32 = 1;
+/// Key of the JSON in the file's metadata.
+const META: &str = "ostler";
+/// Key of the hash over the JSON and all tensors.
+const CHECKSUM: &str = "checksum";
+/// Prefix of the learner's tensors.
+const LEARNER: &str = "learner/";
+/// Name of the collector's bytes.
+const COLLECTOR: &str = "collector";
+/// Name of the last episodes `[n, 2]`: return, length.
+const EPISODES: &str = "episodes";
+
+/// Why a checkpoint could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckpointError {
+    /// The file system refused.
+    #[error("cannot {action} the checkpoint {path}: {source}")]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The file is not a whole checkpoint of this program.
+    #[error("{path} cannot be used: {why}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, and what to do.
+        why: String,
+    },
+    /// libtorch refused to copy a tensor.
+    #[error("libtorch: {0}")]
+    Torch(#[from] tch::TchError),
+}
+
+/// The small JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// What the file is.
+    pub format: String,
+    /// Version of the layout.
+    pub version: u32,
+    /// The program's version.
+    pub program: String,
+    /// Iterations done.
+    pub iteration: u64,
+    /// Environment steps done, warm-up included.
+    pub env_steps: u64,
+    /// Training time so far [s].
+    pub wall_s: f64,
+    /// Best mean return so far, if any episodes ended.
+    pub best: Option<f64>,
+    /// What the weights were trained on.
+    pub task: TaskMark,
+}
+
+/// What a checkpoint belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskMark {
+    /// The robot's name.
+    pub robot: String,
+    /// Width of the policy's observation.
+    pub obs: usize,
+    /// Width of the critic's observation, if it differs.
+    pub critic_obs: Option<usize>,
+    /// Floats per action.
+    pub action: usize,
+    /// Environments.
+    pub num_envs: usize,
+}
+
+/// All of a run's state.
+#[derive(Debug)]
+pub struct Checkpoint {
+    /// The small JSON.
+    pub meta: Meta,
+    /// Weights, normalisers, optimiser.
+    pub learner: Vec<(String, Tensor)>,
+    /// The collector's state.
+    pub collector: Vec<u8>,
+    /// Returns and lengths of the last episodes, oldest first.
+    pub episodes: Vec<[f32; 2]>,
+}
+
+struct Bytes {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    data: Vec<u8>,
+}
+
+impl View for &Bytes {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.data)
+    }
+    fn data_len(&self) -> usize {
+        self.data.len()
+    }
+}
+
+/// Kinds of tensors that a learner may keep.
+const KINDS: [(Kind, Dtype); 6] = [
+    (Kind::Float, Dtype::F32),
+    (Kind::Double, Dtype::F64),
+    (Kind::Int64, Dtype::I64),
+    (Kind::Int, Dtype::I32),
+    (Kind::Uint8, Dtype::U8),
+    (Kind::Bool, Dtype::BOOL),
+];
+
+fn bytes_of(tensor: &Tensor) -> Result<Bytes, tch::TchError> {
+    let kind = tensor.f_kind()?;
+    let dtype = KINDS
+        .iter()
+        .find(|k| k.0 == kind)
+        .map(|k| k.1)
+        .ok_or_else(|| tch::TchError::Kind(format!("{kind:?} cannot be kept in a checkpoint")))?;
+    let host = tensor.f_to_device(tch::Device::Cpu)?.f_contiguous()?;
+    let shape: Vec<usize> = host.size().iter().map(|&d| d as usize).collect();
+    let mut data = vec![0; host.numel() * kind.elt_size_in_bytes()];
+    host.f_copy_data_u8(&mut data, host.numel())?;
+    Ok(Bytes { dtype, shape, data })
+}
+
+fn checksum<'a>(
+    json: &str,
+    tensors: impl Iterator<Item = (&'a str, &'a [usize], &'a [u8])>,
+) -> String {
+    let mut hash = blake3::Hasher::new();
+    hash.update(json.as_bytes());
+    for (name, shape, data) in tensors {
+        hash.update(name.as_bytes());
+        hash.update(&[0]);
+        for d in shape {
+            hash.update(&(*d as u64).to_le_bytes());
+        }
+        hash.update(&(data.len() as u64).to_le_bytes());
+        hash.update(data);
+    }
+    hash.finalize().to_hex().to_string()
+}
+
+impl Checkpoint {
+    /// A JSON with the fixed parts filled in.
+    pub fn meta(task: TaskMark) -> Meta {
+        Meta {
+            format: FORMAT.into(),
+            version: VERSION,
+            program: env!("CARGO_PKG_VERSION").into(),
+            iteration: 0,
+            env_steps: 0,
+            wall_s: 0.0,
+            best: None,
+            task,
+        }
+    }
+
+    /// Writes to a temporary name, syncs, renames, syncs the folder.
+    ///
+    /// # Errors
+    /// The file system or libtorch refuses; an older file of that name is untouched.
+    pub fn write(&self, path: &Path) -> Result<(), CheckpointError> {
+        let mut tensors = std::collections::BTreeMap::new();
+        for (name, tensor) in &self.learner {
+            tensors.insert(format!("{LEARNER}{name}"), bytes_of(tensor)?);
+        }
+        tensors.insert(
+            COLLECTOR.into(),
+            Bytes {
+                dtype: Dtype::U8,
+                shape: vec![self.collector.len()],
+                data: self.collector.clone(),
+            },
+        );
+        tensors.insert(
+            EPISODES.into(),
+            Bytes {
+                dtype: Dtype::F32,
+                shape: vec![self.episodes.len(), 2],
+                data: bytemuck::cast_slice(&self.episodes).to_vec(),
+            },
+        );
+        let content = |why: String| CheckpointError::Content {
+            path: path.to_path_buf(),
+            why,
+        };
+        let json = serde_json::to_string(&self.meta).map_err(|e| content(e.to_string()))?;
+        let sum = checksum(
+            &json,
+            tensors
+                .iter()
+                .map(|(n, b)| (n.as_str(), b.shape.as_slice(), b.data.as_slice())),
+        );
+        let metadata = HashMap::from([(META.to_string(), json), (CHECKSUM.to_string(), sum)]);
+        let bytes =
+            safetensors::serialize(tensors.iter().map(|(n, b)| (n.as_str(), b)), Some(metadata))
+                .map_err(|e| content(e.to_string()))?;
+        write_atomically(path, &bytes).map_err(|source| CheckpointError::File {
+            action: "write",
+            path: path.to_path_buf(),
+            source,
+        })
+    }
+
+    /// Reads a file and checks all of it before anything is believed.
+    ///
+    /// # Errors
+    /// Not readable, cut short, damaged, or not a checkpoint of this program.
+    pub fn read(path: &Path) -> Result<Self, CheckpointError> {
+        let file_error = |source| CheckpointError::File {
+            action: "read",
+            path: path.to_path_buf(),
+            source,
+        };
+        let content = |why: String| CheckpointError::Content {
+            path: path.to_path_buf(),
+            why,
+        };
+        let mut file = File::open(path).map_err(file_error)?;
+        let length = file.metadata().map_err(file_error)?.len();
+        let mut bytes: Vec<u8> = Vec::new();
+        // The file's own length bounds every allocation here.
+        bytes
+            .try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX))
+            .map_err(|_| content(format!("its {length} bytes do not fit into memory")))?;
+        file.read_to_end(&mut bytes).map_err(file_error)?;
+        parse(&bytes).map_err(content)
+    }
+}
+
+/// Takes a checkpoint's bytes apart; an error is a sentence.
+fn parse(bytes: &[u8]) -> Result<Checkpoint, String> {
+    const REMEDY: &str = "it is cut short or damaged; use another file of checkpoints/";
+    let (_, header) =
+        SafeTensors::read_metadata(bytes).map_err(|e| format!("{REMEDY} (safetensors: {e})"))?;
+    let entry = |key| header.metadata().as_ref().and_then(|m| m.get(key));
+    let json = entry(META).ok_or(
+        "it is a safetensors file, but not a checkpoint of Ostler (no metadata \"ostler\")",
+    )?;
+    #[derive(Deserialize)]
+    struct Mark {
+        format: String,
+        version: u32,
+    }
+    let mark: Mark = serde_json::from_str(json).map_err(|e| format!("{REMEDY} (JSON: {e})"))?;
+    if mark.format != FORMAT {
+        return Err(format!("its format is \"{}\", not {FORMAT}", mark.format));
+    }
+    if mark.version != VERSION {
+        return Err(format!(
+            "its layout is version {}, this program reads version {VERSION}",
+            mark.version
+        ));
+    }
+    let meta: Meta = serde_json::from_str(json).map_err(|e| format!("{REMEDY} (JSON: {e})"))?;
+    let file = SafeTensors::deserialize(bytes).map_err(|e| format!("{REMEDY} ({e})"))?;
+    let mut tensors = file.tensors();
+    tensors.sort_by(|a, b| a.0.cmp(&b.0));
+    let found = checksum(
+        json,
+        tensors
+            .iter()
+            .map(|(n, t)| (n.as_str(), t.shape(), t.data())),
+    );
+    if Some(&found) != entry(CHECKSUM) {
+        return Err(format!("{REMEDY} (checksum)"));
+    }
+    let mut out = Checkpoint {
+        meta,
+        learner: Vec::new(),
+        collector: Vec::new(),
+        episodes: Vec::new(),
+    };
+    for (name, view) in tensors {
+        match name.as_str() {
+            COLLECTOR => out.collector = view.data().to_vec(),
+            EPISODES => {
+                let words = view.data().chunks_exact(4);
+                let floats: Vec<f32> = words
+                    .map(|w| f32::from_le_bytes([w[0], w[1], w[2], w[3]]))
+                    .collect();
+                out.episodes = floats.chunks_exact(2).map(|p| [p[0], p[1]]).collect();
+            }
+            _ => {
+                let Some(short) = name.strip_prefix(LEARNER) else {
+                    continue;
+                };
+                let kind = KINDS
+                    .iter()
+                    .find(|k| k.1 == view.dtype())
+                    .map(|k| k.0)
+                    .ok_or_else(|| format!("tensor {name} is of kind {:?}", view.dtype()))?;
+                let shape: Vec<i64> = view.shape().iter().map(|&d| d as i64).collect();
+                let tensor = Tensor::f_from_data_size(view.data(), &shape, kind)
+                    .map_err(|e| format!("tensor {name}: {e}"))?;
+                out.learner.push((short.to_string(), tensor));
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// Writes a file so that after a crash the old or the new one is there, whole.
+///
+/// # Errors
+/// The system's; the temporary file is removed.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let temporary = path.with_extension("tmp");
+    let written = File::create(&temporary).and_then(|mut f| {
+        f.write_all(bytes)?;
+        f.sync_all()
+    });
+    if let Err(e) = written.and_then(|()| std::fs::rename(&temporary, path)) {
+        let _ = std::fs::remove_file(&temporary);
+        return Err(e);
+    }
+    match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[path = "checkpoint_tests.rs"]
+mod tests;

@@ -1,0 +1,162 @@
+//! A checkpoint comes back as it was, or is refused with a reason.
+
+use super::*;
+use proptest::prelude::*;
+
+fn mark() -> TaskMark {
+    TaskMark {
+        robot: "pole".into(),
+        obs: 4,
+        critic_obs: None,
+        action: 1,
+        num_envs: 2,
+    }
+}
+
+fn sample() -> Checkpoint {
+    Checkpoint {
+        meta: Meta {
+            iteration: 7,
+            env_steps: 123,
+            wall_s: 1.5,
+            best: Some(0.1),
+            ..Checkpoint::meta(mark())
+        },
+        learner: vec![
+            (
+                "w".into(),
+                Tensor::from_slice(&[1.5_f32, -0.0, f32::NAN]).view([3, 1]),
+            ),
+            ("step".into(), Tensor::from_slice(&[42_i64])),
+            (
+                "empty".into(),
+                Tensor::zeros([0, 4], (Kind::Double, tch::Device::Cpu)),
+            ),
+        ],
+        collector: vec![1, 2, 3],
+        episodes: vec![[1.0, 10.0], [2.0, 20.0]],
+    }
+}
+
+fn written() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("c.safetensors");
+    sample().write(&path).unwrap();
+    (dir, path)
+}
+
+#[test]
+fn comes_back_bit_for_bit() {
+    let (dir, path) = written();
+    let c = Checkpoint::read(&path).unwrap();
+    let s = sample();
+    assert_eq!(c.meta.iteration, 7);
+    assert_eq!(c.meta.best, Some(0.1));
+    assert_eq!(c.collector, s.collector);
+    assert_eq!(c.episodes, s.episodes);
+    for (name, tensor) in &s.learner {
+        let back = &c.learner.iter().find(|t| &t.0 == name).unwrap().1;
+        assert_eq!(back.size(), tensor.size(), "{name}");
+        assert_eq!(
+            bytes_of(back).unwrap().data,
+            bytes_of(tensor).unwrap().data,
+            "{name}"
+        );
+    }
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
+    assert_eq!(left.len(), 1, "no temporary file stays");
+}
+
+#[test]
+fn every_cut_is_noticed() {
+    let (_dir, path) = written();
+    let bytes = std::fs::read(&path).unwrap();
+    for n in 0..bytes.len() {
+        assert!(parse(&bytes[..n]).is_err(), "cut at {n}");
+    }
+    assert!(parse(&[bytes.as_slice(), b"x"].concat()).is_err());
+}
+
+#[test]
+fn every_flipped_byte_is_noticed() {
+    let (_dir, path) = written();
+    let bytes = std::fs::read(&path).unwrap();
+    let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    for at in 0..bytes.len() {
+        let mut bad = bytes.clone();
+        bad[at] ^= 0x01;
+        // Blanks that fill up the header mean nothing.
+        if at < 8 + header && bytes[at] == b' ' {
+            continue;
+        }
+        assert!(parse(&bad).is_err(), "byte {at}");
+    }
+}
+
+#[test]
+fn foreign_files_are_named_as_such() {
+    let foreign = safetensors::serialize(
+        [(
+            "w",
+            &Bytes {
+                dtype: Dtype::U8,
+                shape: vec![1],
+                data: vec![0],
+            },
+        )],
+        None,
+    )
+    .unwrap();
+    let why = parse(&foreign).unwrap_err();
+    assert!(why.contains("not a checkpoint of Ostler"), "{why}");
+    let with = |json: &str| {
+        let meta = Some(HashMap::from([(META.to_string(), json.to_string())]));
+        let none: [(&str, &Bytes); 0] = [];
+        parse(&safetensors::serialize(none, meta).unwrap()).unwrap_err()
+    };
+    assert!(with(r#"{"format":"x","version":1}"#).contains("format is \"x\""));
+    assert!(with(r#"{"format":"ostler-checkpoint","version":9}"#).contains("version 9"));
+    assert!(with("[]").contains("JSON"));
+}
+
+#[test]
+fn a_header_that_promises_terabytes_allocates_nothing() {
+    let mut bytes = u64::MAX.to_le_bytes().to_vec();
+    bytes.extend_from_slice(b"{}");
+    assert!(parse(&bytes).is_err());
+    let header =
+        br#"{"w":{"dtype":"F32","shape":[1000000000000],"data_offsets":[0,4000000000000]}}"#;
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(header);
+    assert!(parse(&bytes).is_err());
+}
+
+#[test]
+fn a_failed_write_leaves_the_old_file() {
+    let (dir, path) = written();
+    let before = std::fs::read(&path).unwrap();
+    // A folder in the temporary file's place makes the write fail.
+    std::fs::create_dir(path.with_extension("tmp")).unwrap();
+    assert!(matches!(
+        sample().write(&path),
+        Err(CheckpointError::File { .. })
+    ));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    drop(dir);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn random_damage_is_an_error_or_harmless(
+        at in 0usize..4000, byte in any::<u8>(), cut in 0usize..4000
+    ) {
+        let (_dir, path) = written();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        bytes.truncate(cut.max(1));
+        let whole = std::fs::read(&path).unwrap();
+        prop_assert_eq!(parse(&bytes).is_ok(), bytes == whole);
+    }
+}

@@ -1,0 +1,194 @@
+//! The folder of one run: made, locked, filled with what repeats the run.
+//!
+//! ```text
+//! runs/<name>/latest -> <date>_<time>
+//! runs/<name>/<date>_<time>/
+//!   config.toml       resolved configuration; training it repeats the run
+//!   robot/            copies of the MJCF and its includes
+//!   checkpoints/      iter_<n>.safetensors, best.safetensors
+//!   metrics.jsonl     one object per iteration
+//!   events.out.*      the same for TensorBoard
+//!   log.txt           decisions and warnings
+//!   meta.json         command line, versions, hardware, git commit; git.diff beside it
+//! ```
+
+use super::error::RunError;
+use crate::config::Config;
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+/// Name of the resolved configuration.
+pub const CONFIG: &str = "config.toml";
+/// Name of the metrics file.
+pub const METRICS: &str = "metrics.jsonl";
+const CHECKPOINTS: &str = "checkpoints";
+const LOCK: &str = ".lock";
+const ROBOT: &str = "robot";
+
+/// A run's folder, locked for as long as this value lives.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    /// Held for its lock; the system drops it with the process, however it ends.
+    _lock: File,
+}
+
+impl RunDir {
+    /// Makes `<log.dir>/<name>/<date>_<time>` or, where given, exactly `out`.
+    ///
+    /// # Errors
+    /// It cannot be made or written, or a run is in it already.
+    pub fn create(config: &Config, out: Option<&Path>) -> Result<Self, RunError> {
+        let dir = match out {
+            Some(out) => {
+                make(out)?;
+                let dir = Self::lock(out)?;
+                if dir.path.join(CONFIG).exists() {
+                    return Err(RunError::Usage(format!(
+                        "{} already holds a run: go on with it by --resume {0}, or choose another --out",
+                        out.display()
+                    )));
+                }
+                dir
+            }
+            None => {
+                let parent = Path::new(&config.log.dir).join(&config.name);
+                make(&parent)?;
+                let dir = Self::lock(&fresh(&parent)?)?;
+                link_latest(&parent, &dir.path);
+                dir
+            }
+        };
+        make(&dir.checkpoints())?;
+        Ok(dir)
+    }
+
+    /// Takes the folder of an earlier run.
+    ///
+    /// # Errors
+    /// It cannot be written, or another process runs in it.
+    pub fn open(path: &Path) -> Result<Self, RunError> {
+        let dir = Self::lock(path)?;
+        make(&dir.checkpoints())?;
+        Ok(dir)
+    }
+
+    fn lock(path: &Path) -> Result<Self, RunError> {
+        let name = path.join(LOCK);
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&name)
+            .map_err(RunError::file("write", &name))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Self {
+                path: path.to_path_buf(),
+                _lock: file,
+            }),
+            Err(std::fs::TryLockError::WouldBlock) => Err(RunError::Usage(format!(
+                "{} is in use by another process: wait for it to end, or choose another folder",
+                path.display()
+            ))),
+            Err(std::fs::TryLockError::Error(e)) => Err(RunError::file("lock", &name)(e)),
+        }
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where checkpoints go.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.path.join(CHECKPOINTS)
+    }
+
+    /// Writes the resolved configuration, with its robot in the run's own copy.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    pub fn write_config(&self, config: &Config, sources: &[PathBuf]) -> Result<(), RunError> {
+        let mut config = config.clone();
+        config.task.robot = self.copy_robot(sources)?;
+        let body = toml::to_string(&config)
+            .map_err(|e| RunError::Usage(format!("the configuration cannot be written: {e}")))?;
+        let text = format!(
+            "# Resolved configuration: every default and every \"auto\" is spelt out.\n\
+             # `ostler train` with this file repeats the run.\n\n{body}"
+        );
+        let path = self.path.join(CONFIG);
+        super::checkpoint::write_atomically(&path, text.as_bytes())
+            .map_err(RunError::file("write", &path))
+    }
+
+    /// Copies the robot's files, keeping how they lie to one another; returns the main
+    /// file's path relative to the run.
+    fn copy_robot(&self, sources: &[PathBuf]) -> Result<String, RunError> {
+        let mut full = Vec::with_capacity(sources.len());
+        for s in sources {
+            full.push(s.canonicalize().map_err(RunError::file("read", s))?);
+        }
+        let mut base = full
+            .first()
+            .and_then(|f| f.parent())
+            .map(Path::to_path_buf)
+            .unwrap_or_default();
+        while !full.iter().all(|f| f.starts_with(&base)) {
+            if !base.pop() {
+                break;
+            }
+        }
+        let mut main = String::new();
+        for (i, from) in full.iter().enumerate() {
+            let inner = from.strip_prefix(&base).unwrap_or(from);
+            let relative = Path::new(ROBOT).join(inner);
+            let to = self.path.join(&relative);
+            if let Some(parent) = to.parent() {
+                make(parent)?;
+            }
+            std::fs::copy(from, &to).map_err(RunError::file("write", &to))?;
+            if i == 0 {
+                main = relative.to_string_lossy().into_owned();
+            }
+        }
+        Ok(main)
+    }
+}
+
+fn make(path: &Path) -> Result<(), RunError> {
+    std::fs::create_dir_all(path).map_err(RunError::file("make the folder", path))
+}
+
+/// A new folder named by the local date and time.
+fn fresh(parent: &Path) -> Result<PathBuf, RunError> {
+    let now = jiff::Zoned::now().strftime("%Y-%m-%d_%H-%M-%S").to_string();
+    for attempt in 1..1000 {
+        let name = match attempt {
+            1 => now.clone(),
+            n => format!("{now}_{n}"),
+        };
+        let path = parent.join(name);
+        match std::fs::create_dir(&path) {
+            Ok(()) => return Ok(path),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(RunError::file("make the folder", &path)(e)),
+        }
+    }
+    Err(RunError::Usage(format!(
+        "{} holds too many runs of this second",
+        parent.display()
+    )))
+}
+
+/// Points `latest` at the newest run; a convenience, so failing only warns.
+fn link_latest(parent: &Path, path: &Path) {
+    let Some(name) = path.file_name() else { return };
+    let temporary = parent.join(format!(".latest.{}.tmp", std::process::id()));
+    let _ = std::fs::remove_file(&temporary);
+    let linked = std::os::unix::fs::symlink(name, &temporary)
+        .and_then(|()| std::fs::rename(&temporary, parent.join("latest")));
+    if let Err(e) = linked {
+        tracing::warn!("cannot point {}/latest at this run: {e}", parent.display());
+    }
+}

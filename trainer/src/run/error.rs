@@ -1,0 +1,115 @@
+//! Why a run could not start or go on, and the exit code that says so.
+
+use super::checkpoint::CheckpointError;
+use crate::config::{ConfigErrors, Diagnostic, NoGpu};
+use crate::learner::LearnError;
+use ostler_collector::CollectError;
+use ostler_sim::env::EnvError;
+use ostler_sim::model::mjcf::MjcfError;
+use std::path::{Path, PathBuf};
+
+/// Exit code: everything went well.
+pub const OK: i32 = 0;
+/// Exit code: the training failed.
+pub const FAILED: i32 = 1;
+/// Exit code: wrong use or configuration.
+pub const USAGE: i32 = 2;
+/// Exit code: stopped by a signal, after saving.
+pub const INTERRUPTED: i32 = 130;
+
+/// Why a run could not start or go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The configuration cannot be used.
+    #[error(transparent)]
+    Config(#[from] ConfigErrors),
+    /// A GPU was asked for.
+    #[error(transparent)]
+    NoGpu(#[from] NoGpu),
+    /// The command line or the state of folders does not allow it.
+    #[error("{0}")]
+    Usage(String),
+    /// The robot's file was refused.
+    #[error(transparent)]
+    Robot(#[from] MjcfError),
+    /// The environments could not be built.
+    #[error(transparent)]
+    Env(EnvError),
+    /// A folder or file of the run cannot be used.
+    #[error("cannot {action} {path}: {source}{hint}")]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+        /// What to do.
+        hint: &'static str,
+    },
+    /// A checkpoint cannot be used.
+    #[error(transparent)]
+    Checkpoint(#[from] CheckpointError),
+    /// A checkpoint could not be written while training.
+    #[error(
+        "{0}\nthe training cannot go on without its checkpoints; what was saved before is whole"
+    )]
+    Save(CheckpointError),
+    /// Collection failed.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+    /// The update failed.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+    /// libtorch could not be set up.
+    #[error(transparent)]
+    Torch(#[from] crate::torch::TorchError),
+}
+
+impl From<Diagnostic> for RunError {
+    fn from(d: Diagnostic) -> Self {
+        Self::Config(d.into())
+    }
+}
+
+impl From<tch::TchError> for RunError {
+    fn from(e: tch::TchError) -> Self {
+        Self::Learn(LearnError::Torch(e))
+    }
+}
+
+impl RunError {
+    /// An error of the file system.
+    pub fn file(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| {
+            let hint = match source.kind() {
+                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                    "; choose another folder with --out or log.dir"
+                }
+                std::io::ErrorKind::StorageFull => "; free some space",
+                _ => "",
+            };
+            Self::File {
+                action,
+                path,
+                source,
+                hint,
+            }
+        }
+    }
+
+    /// What the process ends with.
+    pub fn exit_code(&self) -> i32 {
+        match self {
+            Self::Save(_) | Self::Collect(_) | Self::Torch(_) => FAILED,
+            Self::Learn(LearnError::Config(_) | LearnError::Checkpoint(_)) => USAGE,
+            Self::Learn(_) => FAILED,
+            Self::Env(e) => match e {
+                EnvError::Config(_) => USAGE,
+                _ => FAILED,
+            },
+            _ => USAGE,
+        }
+    }
+}

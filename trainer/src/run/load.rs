@@ -1,0 +1,180 @@
+//! A finished or running training as others see it: `play`, `eval`, `--init-from`.
+
+use super::checkpoint::{Checkpoint, TaskMark};
+use super::error::RunError;
+use super::{dir, keep};
+use crate::config::{Config, Loaded, load};
+use crate::learner::ActorCritic;
+use ostler_sim::config::EnvConfig;
+use ostler_sim::env::{EnvError, EnvSpec};
+use ostler_sim::{BatchEnv, Model};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A run's configuration, robot and weights.
+#[derive(Debug)]
+pub struct LoadedRun {
+    /// The run's folder.
+    pub dir: PathBuf,
+    /// Its resolved configuration.
+    pub config: Config,
+    /// Its robot, from the run's own copy.
+    pub model: Arc<Model>,
+    /// The checkpoint's file.
+    pub file: PathBuf,
+    /// The checkpoint.
+    pub checkpoint: Checkpoint,
+    loaded: Loaded,
+}
+
+/// Loads a run from its folder (the newest checkpoint), from `runs/<name>` (its
+/// newest run) or from one checkpoint file.
+///
+/// # Errors
+/// There is no run, or a part of it cannot be read.
+pub fn load_run(run: &Path) -> Result<LoadedRun, RunError> {
+    let (dir, file) = find(run)?;
+    let loaded = load(&dir.join(dir::CONFIG), &[])?;
+    let model = Arc::new(ostler_sim::model::mjcf::load(&loaded.robot())?);
+    let checkpoint = Checkpoint::read(&file)?;
+    Ok(LoadedRun {
+        dir,
+        config: loaded.config.clone(),
+        model,
+        file,
+        checkpoint,
+        loaded,
+    })
+}
+
+/// The run's folder and the checkpoint meant.
+///
+/// # Errors
+/// There is no run there, or it has no checkpoint yet.
+pub fn find(run: &Path) -> Result<(PathBuf, PathBuf), RunError> {
+    let usage = |m: String| Err(RunError::Usage(m));
+    if run.is_file() {
+        let dir = run.parent().and_then(Path::parent);
+        return match dir.map(|d| {
+            if d.as_os_str().is_empty() {
+                Path::new(".")
+            } else {
+                d
+            }
+        }) {
+            Some(dir) if dir.join(dir::CONFIG).is_file() => {
+                Ok((dir.to_path_buf(), run.to_path_buf()))
+            }
+            _ => usage(format!(
+                "{} is not in the checkpoints/ folder of a run: its config.toml is not beside it",
+                run.display()
+            )),
+        };
+    }
+    let dir = [run.to_path_buf(), run.join("latest")]
+        .into_iter()
+        .find(|d| d.join(dir::CONFIG).is_file());
+    let Some(dir) = dir else {
+        let why = if run.exists() {
+            "it has no config.toml"
+        } else {
+            "there is no such folder"
+        };
+        return usage(format!(
+            "{} is not a run: {why}; give a folder such as runs/NAME/latest or a file of its checkpoints/",
+            run.display()
+        ));
+    };
+    match keep::list(&dir.join("checkpoints")).pop() {
+        Some((_, file)) => Ok((dir, file)),
+        None => usage(format!("{} has no checkpoint yet", dir.display())),
+    }
+}
+
+impl LoadedRun {
+    /// `num_envs` environments of the run's task.
+    ///
+    /// # Errors
+    /// The task does not compile or memory does not suffice.
+    pub fn env(&self, num_envs: usize, seed: u64) -> Result<BatchEnv, RunError> {
+        build_env(&self.loaded, &self.config, &self.model, num_envs, seed)
+    }
+
+    /// The policy with the checkpoint's weights and normalisers.
+    ///
+    /// # Errors
+    /// The checkpoint is of another robot, task or network.
+    pub fn policy(&self, spec: &EnvSpec) -> Result<ActorCritic, RunError> {
+        fits(
+            &self.checkpoint.meta.task,
+            &mark(&self.model, spec),
+            &self.file,
+        )?;
+        let mut policy = ActorCritic::new(
+            &self.config.actor,
+            &self.config.critic,
+            spec,
+            self.config.seed,
+            tch::Device::Cpu,
+        )?;
+        policy.load(&self.checkpoint.learner)?;
+        Ok(policy)
+    }
+}
+
+/// Builds environments; an error in the task is shown in its file.
+pub(crate) fn build_env(
+    loaded: &Loaded,
+    config: &Config,
+    model: &Arc<Model>,
+    num_envs: usize,
+    seed: u64,
+) -> Result<BatchEnv, RunError> {
+    let env = EnvConfig {
+        num_envs,
+        ..config.env.clone()
+    };
+    BatchEnv::new(model.clone(), &config.sim, &env, &config.task, seed).map_err(|e| match e {
+        EnvError::Config(e) => RunError::from(loaded.places.explain(&e)),
+        e => RunError::Env(e),
+    })
+}
+
+/// What a checkpoint of this task says it is of.
+pub(super) fn mark(model: &Model, spec: &EnvSpec) -> TaskMark {
+    TaskMark {
+        robot: model.name.clone(),
+        obs: spec.obs.policy,
+        critic_obs: spec.obs.critic,
+        action: spec.action.width(),
+        num_envs: spec.num_envs,
+    }
+}
+
+/// Whether weights trained on `theirs` can serve `ours`.
+pub(super) fn fits(theirs: &TaskMark, ours: &TaskMark, file: &Path) -> Result<(), RunError> {
+    let same = TaskMark {
+        num_envs: ours.num_envs,
+        ..theirs.clone()
+    };
+    if same == *ours {
+        return Ok(());
+    }
+    let say = |t: &TaskMark| {
+        format!(
+            "robot \"{}\" with {} observations{} and {} actions",
+            t.robot,
+            t.obs,
+            t.critic_obs
+                .map(|c| format!(" ({c} for the critic)"))
+                .unwrap_or_default(),
+            t.action
+        )
+    };
+    Err(RunError::Usage(format!(
+        "{} does not fit: it is of {}, here it is {}",
+        file.display(),
+        say(theirs),
+        say(ours)
+    )))
+}

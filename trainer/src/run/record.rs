@@ -1,0 +1,107 @@
+//! What is logged of an iteration, under which tag.
+
+use super::{Evaluation, Run};
+use crate::learner::UpdateStats;
+use crate::log::progress::Snapshot;
+use ostler_collector::Collector;
+use ostler_sim::physics::fault;
+use std::time::Duration;
+
+impl Run {
+    /// Writes the iteration's numbers to all logs and the progress line.
+    pub(super) fn log(
+        &mut self,
+        update: &UpdateStats,
+        took: Duration,
+        evaluation: Option<&Evaluation>,
+    ) {
+        let stats = self.collector.stats();
+        let times = self.collector.times();
+        let wall = self.wall_s();
+        let r = &mut self.record;
+        r.begin(self.counters.iteration, self.counters.env_steps, wall);
+        let (mean_return, mean_length) = self.counters.window.means();
+        r.put("Train/mean_reward", mean_return);
+        r.put("Train/mean_episode_length", mean_length);
+        r.put("Train/episodes", stats.episodes as f64);
+        if stats.episodes > 0 {
+            let n = stats.episodes as f64;
+            for (name, sum) in self.reward_names.iter().zip(&stats.reward_sums) {
+                r.put_in("Episode_Reward/", name, sum / n);
+            }
+            for (name, count) in self.termination_names.iter().zip(&stats.terminations) {
+                r.put_in("Episode_Termination/", name, *count as f64 / n);
+            }
+        }
+        for (tag, value) in update.scalars() {
+            r.put(tag, value);
+        }
+        if let Some(e) = evaluation {
+            r.put("Eval/mean_reward", e.mean_return);
+            r.put("Eval/std_reward", e.std_return);
+            r.put("Eval/mean_episode_length", e.mean_length);
+        }
+        let broken: u64 = stats.faults.iter().sum();
+        r.put("Guard/broken_envs", broken as f64);
+        for (name, count) in fault::NAMES.iter().zip(&stats.faults) {
+            if *count > 0 {
+                r.put_in("Guard/", name, *count as f64);
+            }
+        }
+        r.put("Guard/final_obs_overflow", stats.final_overflow as f64);
+        r.put("Guard/lost_log_records", self.sinks.lost as f64);
+        let samples = self.config.samples() as f64;
+        let seconds = took.as_secs_f64();
+        r.put("Perf/total_fps", samples / seconds);
+        r.put("Perf/collection_time", times.total);
+        r.put("Perf/learning_time", update.update_s);
+        r.put("Perf/physics_ms", times.env * 1e3);
+        r.put("Perf/policy_ms", times.policy * 1e3);
+        r.put("Perf/gae_ms", update.gae_s * 1e3);
+        r.put("Perf/update_ms", update.update_s * 1e3);
+        r.put("Memory/rss_mib", resident_mib());
+        self.sinks.write(r);
+        if broken > 0 {
+            tracing::info!(
+                iteration = self.counters.iteration,
+                broken,
+                "environments reset"
+            );
+        }
+        if self.progress.due() {
+            self.progress.show(&self.snapshot());
+        }
+    }
+
+    /// What the progress line shows now.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        let (mean_return, mean_length) = self.counters.window.means();
+        let of = self.config.runner.max_iterations;
+        let done = self.counters.iteration.saturating_sub(self.first_iteration);
+        let spent = self.started.elapsed().as_secs_f64();
+        let per_iteration = spent / done as f64;
+        let mut left_s = per_iteration * of.saturating_sub(self.counters.iteration) as f64;
+        if let Some(max) = self.max_time {
+            left_s = left_s.min(max.as_secs_f64() - spent);
+        }
+        Snapshot {
+            iteration: self.counters.iteration,
+            of,
+            fps: self.record.get("Perf/total_fps").unwrap_or(0.0),
+            mean_return,
+            mean_length,
+            left_s,
+        }
+    }
+}
+
+/// Resident memory of this process [MiB]; NaN where the system does not say.
+pub fn resident_mib() -> f64 {
+    let pages = || {
+        let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+        text.split_whitespace().nth(1)?.parse::<f64>().ok()
+    };
+    // SAFETY: sysconf reads a constant of the system.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as f64;
+    pages().map_or(f64::NAN, |p| p * page / f64::from(1 << 20))
+}
