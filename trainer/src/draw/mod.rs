@@ -1,1 +1,59 @@
 //! Pictures of robots: a small software renderer, PNG sheets and GIFs.
+//!
+//! Reading order: a [`Clip`] collects poses while a policy runs -> [`Scene`] says
+//! what a model looks like -> [`camera`] where from -> [`render`] casts rays ->
+//! [`image`], [`sheet`] and [`gif`] write files. No window, no GPU, no fonts needed.
+
+pub mod camera;
+pub mod clip;
+pub mod floor;
+pub mod gif;
+pub mod image;
+pub mod math;
+pub mod render;
+pub mod scene;
+pub mod shape;
+pub mod sheet;
+pub mod text;
+
+pub use clip::Clip;
+pub use image::Image;
+pub use scene::{Poses, Scene};
+
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+/// A picture that cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum DrawError {
+    /// The file cannot be written.
+    #[error("cannot write {}: {reason}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system or the encoder said.
+        reason: String,
+    },
+    /// There is nothing to draw.
+    #[error("nothing was recorded, so there is no picture to write to {}; play for longer (--seconds)", .0.display())]
+    Empty(PathBuf),
+}
+
+impl DrawError {
+    fn write(path: &Path, reason: impl std::fmt::Display) -> DrawError {
+        DrawError::Write {
+            path: path.to_path_buf(),
+            reason: reason.to_string(),
+        }
+    }
+}
+
+fn create(path: &Path) -> Result<BufWriter<File>, DrawError> {
+    File::create(path)
+        .map(BufWriter::new)
+        .map_err(|e| DrawError::write(path, e))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! Where the picture is taken from: a pinhole camera that follows the robot.
+
+use super::math::{V3, v3};
+use super::scene::{Scene, Travel, bounds};
+
+/// Half of the vertical field of view, as a tangent.
+const TAN: f32 = 0.36;
+
+/// Part of the picture's half-width and half-height that the robot may fill.
+const FILL: f32 = 0.78;
+
+/// Time constant with which the camera follows [s].
+const LAG: f32 = 0.25;
+
+/// One picture's camera.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct View {
+    /// Where it is.
+    pub eye: V3,
+    /// Where it looks, unit.
+    pub forward: V3,
+    /// The picture's right, unit.
+    pub right: V3,
+    /// The picture's up, unit.
+    pub up: V3,
+}
+
+impl View {
+    /// Looks at `target` from `distance` [m]; `azimuth` and `elevation` [rad] are
+    /// those of the direction of sight, as in MuJoCo: azimuth from +x to +y,
+    /// elevation negative when looking down.
+    pub fn look_at(target: V3, azimuth: f32, elevation: f32, distance: f32) -> View {
+        let (sa, ca) = azimuth.sin_cos();
+        let (se, ce) = elevation.sin_cos();
+        let forward = v3(ca * ce, sa * ce, se);
+        let right = v3(sa, -ca, 0.0);
+        View {
+            eye: target - forward * distance,
+            forward,
+            right,
+            up: right.cross(forward),
+        }
+    }
+
+    /// Direction through the point (x, y) of a picture of `width` x `height`
+    /// pixels, y down; its part along [`forward`](Self::forward) is 1.
+    pub fn ray(&self, x: f32, y: f32, width: f32, height: f32) -> V3 {
+        let (sx, sy) = (2.0 * x / width - 1.0, 1.0 - 2.0 * y / height);
+        self.forward + self.right * (sx * TAN * width / height) + self.up * (sy * TAN)
+    }
+
+    /// Where a point appears, in pixels, and its depth [m]; the reverse of
+    /// [`ray`](Self::ray). Only points of positive depth can be seen.
+    pub fn project(&self, p: V3, width: f32, height: f32) -> (f32, f32, f32) {
+        let c = p - self.eye;
+        let depth = c.dot(self.forward);
+        let scale = 0.5 * height / (TAN * depth);
+        (
+            0.5 * width + c.dot(self.right) * scale,
+            0.5 * height - c.dot(self.up) * scale,
+            depth,
+        )
+    }
+}
+
+/// A camera that keeps a robot in view.
+#[derive(Debug, Clone)]
+pub struct Camera {
+    azimuth: f32,
+    elevation: f32,
+    distance: f32,
+    /// From the root to what is looked at.
+    offset: V3,
+    follow: bool,
+    /// What is looked at now.
+    target: V3,
+    fresh: bool,
+}
+
+impl Camera {
+    /// Chooses direction and distance so that the initial pose fills a picture
+    /// with this width to height.
+    pub fn new(scene: &Scene, aspect: f32) -> Camera {
+        let (azimuth, elevation): (f32, f32) = match scene.travel {
+            Travel::Bounded => (90.0, -8.0),
+            Travel::Planar => (90.0, -9.0),
+            Travel::Free => (125.0, -20.0),
+        };
+        let (low, high) = bounds(&scene.extent);
+        let center = (low + high) * 0.5;
+        let view = View::look_at(center, azimuth.to_radians(), elevation.to_radians(), 0.0);
+        let distance = scene.extent.iter().fold(0.1 * scene.size(), |d, &p| {
+            let c = p - center;
+            let wide = c.dot(view.right).abs() / (TAN * aspect * FILL);
+            let tall = c.dot(view.up).abs() / (TAN * FILL);
+            d.max(wide.max(tall) - c.dot(view.forward))
+        });
+        // A robot that travels needs room around it to move its legs in.
+        let room = if scene.travel == Travel::Bounded {
+            1.0
+        } else {
+            1.35
+        };
+        Camera {
+            azimuth: azimuth.to_radians(),
+            elevation: elevation.to_radians(),
+            distance: distance * room,
+            offset: center - scene.root_pos,
+            follow: scene.travel != Travel::Bounded,
+            target: center,
+            fresh: true,
+        }
+    }
+
+    /// Direction towards the light: from above, over the viewer's left shoulder.
+    pub fn light(&self) -> V3 {
+        let view = View::look_at(self.target, self.azimuth, 0.0, 1.0);
+        (v3(0.0, 0.0, 1.0) - view.forward * 0.45 - view.right * 0.40).unit()
+    }
+
+    /// The next picture jumps to the robot instead of following (a new episode).
+    pub fn cut(&mut self) {
+        self.fresh = true;
+    }
+
+    /// The camera `dt` [s] later, with the root at `root` now; `None` (the root is
+    /// nowhere) leaves it where it was.
+    pub fn next(&mut self, root: Option<V3>, dt: f32) -> View {
+        if let (true, Some(root)) = (self.follow, root) {
+            let aim = root + self.offset;
+            let keep = if self.fresh { 0.0 } else { (-dt / LAG).exp() };
+            self.target = aim.lerp(self.target, keep.clamp(0.0, 1.0));
+            self.fresh = false;
+        }
+        View::look_at(self.target, self.azimuth, self.elevation, self.distance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn projection_undoes_rays() {
+        let view = View::look_at(v3(1.0, -2.0, 0.5), 2.1, -0.3, 4.0);
+        assert!((view.forward.norm() - 1.0).abs() < 1e-6);
+        assert!(view.up.z > 0.9 && view.right.z == 0.0);
+        // The target is in the middle, at the distance asked for.
+        let (x, y, depth) = view.project(v3(1.0, -2.0, 0.5), 320.0, 240.0);
+        assert!((x - 160.0).abs() < 1e-3 && (y - 120.0).abs() < 1e-3 && (depth - 4.0).abs() < 1e-5);
+        let d = view.ray(17.5, 200.5, 320.0, 240.0);
+        let (x, y, depth) = view.project(view.eye + d * 3.0, 320.0, 240.0);
+        assert!((x - 17.5).abs() < 1e-2 && (y - 200.5).abs() < 1e-2 && (depth - 3.0).abs() < 1e-4);
+    }
+}

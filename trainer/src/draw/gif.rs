@@ -1,0 +1,129 @@
+//! Animated GIFs: one palette for the whole clip, ordered dithering (which stands
+//! still from frame to frame, as error diffusion does not), and only what changed.
+
+use super::clip::Clip;
+use super::image::Image;
+use super::{DrawError, create};
+use color_quant::NeuQuant;
+use std::path::Path;
+
+/// Colours of the palette; one more entry stands for "as before".
+const COLORS: usize = 255;
+const AS_BEFORE: u8 = COLORS as u8;
+
+/// Shots that the palette is made from.
+const SAMPLED: usize = 8;
+
+/// Writes the clip as a GIF that loops, in real time at about `fps` frames a second.
+pub fn write(
+    clip: &Clip,
+    path: &Path,
+    width: usize,
+    height: usize,
+    fps: f64,
+) -> Result<(), DrawError> {
+    if clip.is_empty() {
+        return Err(DrawError::Empty(path.to_path_buf()));
+    }
+    let stride = (1.0 / (fps * clip.step_dt())).round().max(1.0) as usize;
+    let picks: Vec<usize> = (0..clip.len()).step_by(stride).collect();
+    let mut quantizer = Quantizer::new(clip, &picks, width, height)?;
+    let fail = |e: gif::EncodingError| DrawError::write(path, e);
+    let palette = &quantizer.palette;
+    let mut encoder =
+        gif::Encoder::new(create(path)?, width as u16, height as u16, palette).map_err(fail)?;
+    encoder.set_repeat(gif::Repeat::Infinite).map_err(fail)?;
+    let mut shown: Vec<u8> = Vec::new();
+    let mut next = vec![0u8; width * height];
+    let frame_s = stride as f64 * clip.step_dt();
+    let mut frames = 0;
+    clip.render(&picks, width, height, |_, image| {
+        quantizer.map(image, &mut next);
+        let mut frame = changed(&shown, &next, width, height);
+        // Hundredths of a second, rounded so that errors do not add up.
+        let tick = |n: usize| (n as f64 * frame_s * 100.0).round();
+        frame.delay = (tick(frames + 1) - tick(frames)) as u16;
+        frames += 1;
+        encoder.write_frame(&frame).map_err(fail)?;
+        shown.clone_from(&next);
+        Ok(())
+    })
+}
+
+/// The smallest rectangle that differs, with what is equal in it left transparent.
+fn changed(shown: &[u8], next: &[u8], width: usize, height: usize) -> gif::Frame<'static> {
+    let same = |x: usize, y: usize| shown.get(y * width + x) == Some(&next[y * width + x]);
+    let mut rows = (0..height).filter(|&y| (0..width).any(|x| !same(x, y)));
+    let top = rows.next().unwrap_or(0);
+    let bottom = rows.next_back().unwrap_or(top);
+    let mut columns = (0..width).filter(|&x| (top..=bottom).any(|y| !same(x, y)));
+    let left = columns.next().unwrap_or(0);
+    let right = columns.next_back().unwrap_or(left);
+    let mut buffer = Vec::with_capacity((right + 1 - left) * (bottom + 1 - top));
+    for y in top..=bottom {
+        for x in left..=right {
+            buffer.push(if same(x, y) {
+                AS_BEFORE
+            } else {
+                next[y * width + x]
+            });
+        }
+    }
+    gif::Frame {
+        left: left as u16,
+        top: top as u16,
+        width: (right + 1 - left) as u16,
+        height: (bottom + 1 - top) as u16,
+        transparent: Some(AS_BEFORE),
+        dispose: gif::DisposalMethod::Keep,
+        buffer: buffer.into(),
+        ..gif::Frame::default()
+    }
+}
+
+/// Colours to palette entries.
+struct Quantizer {
+    network: NeuQuant,
+    /// Red, green, blue of each entry, the last one unused.
+    palette: Vec<u8>,
+    /// Entry of each colour at six bits a channel, found when first asked for.
+    known: Vec<Option<u8>>,
+}
+
+impl Quantizer {
+    fn new(clip: &Clip, picks: &[usize], width: usize, height: usize) -> Result<Self, DrawError> {
+        let step = picks.len().div_ceil(SAMPLED).max(1);
+        let sampled: Vec<usize> = picks.iter().step_by(step).copied().collect();
+        let mut pixels = Vec::new();
+        clip.render(&sampled, width, height, |_, image| {
+            for rgb in image.data.chunks_exact(3) {
+                pixels.extend([rgb[0], rgb[1], rgb[2], 255]);
+            }
+            Ok::<(), DrawError>(())
+        })?;
+        let network = NeuQuant::new(10, COLORS, &pixels);
+        let mut palette = network.color_map_rgb();
+        palette.resize(3 * (COLORS + 1), 0);
+        Ok(Self {
+            network,
+            palette,
+            known: vec![None; 1 << 18],
+        })
+    }
+
+    fn map(&mut self, image: &Image, out: &mut [u8]) {
+        // Bayer's 4 x 4 matrix.
+        const ORDER: [i32; 16] = [0, 8, 2, 10, 12, 4, 14, 6, 3, 11, 1, 9, 15, 7, 13, 5];
+        for (k, (rgb, out)) in image.data.chunks_exact(3).zip(out).enumerate() {
+            let (x, y) = (k % image.width, k / image.width);
+            let nudge = (ORDER[4 * (y % 4) + x % 4] - 7) / 2;
+            let six = |c: u8| (i32::from(c) + nudge).clamp(0, 255) as usize >> 2;
+            let (r, g, b) = (six(rgb[0]), six(rgb[1]), six(rgb[2]));
+            *out = *self.known[r << 12 | g << 6 | b].get_or_insert_with(|| {
+                let wide = |c: usize| (c << 2 | c >> 4) as u8;
+                let entry = self.network.index_of(&[wide(r), wide(g), wide(b), 255]);
+                entry.min(COLORS - 1) as u8
+            });
+        }
+    }
+}

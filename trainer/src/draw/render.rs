@@ -1,0 +1,271 @@
+//! Pictures by ray casting: each solid within its bounds on the screen, the ground
+//! and the sky wherever nothing stands before them.
+
+use super::camera::View;
+use super::floor::{Shadow, checks};
+use super::image::Image;
+use super::math::{Frame, V3, v3};
+use super::scene::{Poses, Scene, linear};
+use super::shape::Shape;
+
+/// Samples along each side of a pixel.
+const AA: usize = 2;
+
+/// Draws pictures of one size of one scene; all buffers are kept.
+#[derive(Debug)]
+pub struct Renderer<'a> {
+    scene: &'a Scene,
+    light: V3,
+    width: usize,
+    height: usize,
+    /// Nearest hit of each sample: depth, infinite for none.
+    depth: Vec<f32>,
+    /// Its colour, linear light.
+    color: Vec<V3>,
+    /// Solids of this picture in the world.
+    placed: Vec<Placed>,
+    shadow: Shadow,
+    palette: Palette,
+    to_srgb: Vec<u8>,
+}
+
+/// A solid in the world.
+#[derive(Debug, Clone, Copy)]
+struct Placed {
+    frame: Frame,
+    shape: Shape,
+    color: V3,
+    radius: f32,
+}
+
+/// Colours of everything that is not the robot, linear light.
+#[derive(Debug, Clone, Copy)]
+struct Palette {
+    light_check: V3,
+    dark_check: V3,
+    horizon: V3,
+    zenith: V3,
+}
+
+/// A rectangle of samples, ends excluded.
+struct Rect {
+    x: std::ops::Range<usize>,
+    y: std::ops::Range<usize>,
+}
+
+impl<'a> Renderer<'a> {
+    /// For pictures of `width` x `height` pixels lit from `light` (unit, towards it).
+    pub fn new(scene: &'a Scene, light: V3, width: usize, height: usize) -> Renderer<'a> {
+        let samples = AA * AA * width * height;
+        Renderer {
+            scene,
+            light,
+            width,
+            height,
+            depth: vec![f32::INFINITY; samples],
+            color: vec![v3(0.0, 0.0, 0.0); samples],
+            placed: Vec::with_capacity(scene.solids.len()),
+            shadow: Shadow::default(),
+            palette: Palette {
+                light_check: linear([0.80, 0.83, 0.87]),
+                dark_check: linear([0.66, 0.70, 0.76]),
+                horizon: linear([0.90, 0.94, 0.98]),
+                zenith: linear([0.42, 0.62, 0.86]),
+            },
+            to_srgb: (0..=4095).map(srgb).collect(),
+        }
+    }
+
+    /// Draws one picture over what `image` holds.
+    pub fn draw(&mut self, poses: &Poses, view: &View, image: &mut Image) {
+        self.place(poses);
+        let solids = self.placed.iter().map(|p| (&p.frame, &p.shape));
+        self.shadow.cast(&self.scene.floor, self.light, solids);
+        self.depth.fill(f32::INFINITY);
+        for k in 0..self.placed.len() {
+            self.solid(k, view);
+        }
+        self.resolve(view, image);
+    }
+
+    /// Puts the solids where the poses say; those whose pose is not finite are left out.
+    fn place(&mut self, poses: &Poses) {
+        self.placed.clear();
+        for solid in &self.scene.solids {
+            if let Some(body) = poses.frame(solid.body) {
+                self.placed.push(Placed {
+                    frame: body.then(&solid.local),
+                    shape: solid.shape,
+                    color: solid.color,
+                    radius: solid.shape.radius(),
+                });
+            }
+        }
+    }
+
+    /// Casts rays at solid `k` and keeps the hits that are nearest.
+    fn solid(&mut self, k: usize, view: &View) {
+        let me = self.placed[k];
+        let (w, h) = (AA * self.width, AA * self.height);
+        let Some(rect) = bounds(&me, view, w, h) else {
+            return;
+        };
+        let rot = me.frame.rot;
+        let origin = rot.inverse(view.eye - me.frame.pos);
+        for y in rect.y {
+            for x in rect.x.clone() {
+                let ray = view.ray(x as f32 + 0.5, y as f32 + 0.5, w as f32, h as f32);
+                let Some((t, n)) = me.shape.hit(origin, rot.inverse(ray)) else {
+                    continue;
+                };
+                let at = y * w + x;
+                if t < self.depth[at] && self.floor_depth(view.eye, ray).is_none_or(|f| t < f) {
+                    self.depth[at] = t;
+                    self.color[at] = self.shade(k, view.eye + ray * t, rot.apply(n), ray.unit());
+                }
+            }
+        }
+    }
+
+    /// Light that leaves point `p` of solid `k` with normal `n` against the ray `d`.
+    fn shade(&self, k: usize, p: V3, n: V3, d: V3) -> V3 {
+        let facing = n.dot(self.light);
+        let lit = facing > 0.0 && !self.blocked(k, p);
+        let sun = if lit { facing } else { 0.0 };
+        // Light from the sky above and, less, from the ground below.
+        let up = 0.5 + 0.5 * n.dot(self.scene.floor.rot.c[2]);
+        let ambient = v3(0.24, 0.23, 0.22).lerp(v3(0.46, 0.50, 0.56), up);
+        let base = self.placed[k].color;
+        let mut out = base.times(ambient + v3(0.78, 0.75, 0.70) * sun);
+        if lit {
+            let half = (self.light - d).unit();
+            out += v3(1.0, 1.0, 1.0) * (0.22 * n.dot(half).max(0.0).powi(48));
+        }
+        // Edges seen at a grazing angle catch the sky.
+        let graze = (1.0 + n.dot(d)).clamp(0.0, 1.0);
+        out + self.palette.horizon * (0.10 * graze * graze * graze)
+    }
+
+    /// Another solid stands between point `p` of solid `k` and the light. Nearby
+    /// ends of the same limb overlap, so the ray starts a little outside.
+    fn blocked(&self, k: usize, p: V3) -> bool {
+        self.placed.iter().enumerate().any(|(i, other)| {
+            let c = other.frame.pos - p;
+            let along = c.dot(self.light);
+            if i == k || along < 0.0 || c.dot(c) - along * along > other.radius * other.radius {
+                return false;
+            }
+            let rot = &other.frame.rot;
+            other
+                .shape
+                .hit(rot.inverse(-c), rot.inverse(self.light))
+                .is_some()
+        })
+    }
+
+    /// Where a ray meets the floor's upper side.
+    fn floor_depth(&self, eye: V3, ray: V3) -> Option<f32> {
+        let floor = &self.scene.floor;
+        let down = ray.dot(floor.rot.c[2]);
+        let t = (floor.pos - eye).dot(floor.rot.c[2]) / down;
+        if !(down < 0.0 && t > 0.0) {
+            return None;
+        }
+        let p = floor.rot.inverse(eye + ray * t - floor.pos);
+        let [hx, hy] = self.scene.floor_half;
+        (p.x.abs() <= hx && p.y.abs() <= hy).then_some(t)
+    }
+
+    /// The colour seen along `ray` where no solid is.
+    fn background(&self, eye: V3, ray: V3, cell: f32) -> V3 {
+        let palette = &self.palette;
+        let Some(t) = self.floor_depth(eye, ray) else {
+            let up = ray.unit().dot(self.scene.floor.rot.c[2]).max(0.0);
+            return palette.horizon.lerp(palette.zenith, (2.5 * up).min(1.0));
+        };
+        let floor = &self.scene.floor;
+        let p = floor.rot.inverse(eye + ray * t - floor.pos);
+        // What one pixel covers of the floor: across, and longer along the ray.
+        let d = floor.rot.inverse(ray);
+        let across = t * 0.72 / self.height as f32;
+        let along = across * (t * ray.norm() / (floor.rot.inverse(eye - floor.pos).z).max(1e-3));
+        let flat = (d.x * d.x + d.y * d.y).sqrt().max(1e-6);
+        let (cx, cy) = ((d.x / flat).abs(), (d.y / flat).abs());
+        let wx = (across * cy + along * cx) / cell;
+        let wy = (across * cx + along * cy) / cell;
+        let mix = 0.5 + 0.5 * checks(p.x / cell, p.y / cell, wx, wy);
+        let ground = palette.dark_check.lerp(palette.light_check, mix);
+        let shaded = ground * (1.0 - 0.58 * self.shadow.at(p.x, p.y));
+        let far = t * ray.norm() / (9.0 * self.scene.size().max(0.4));
+        shaded.lerp(palette.horizon, 1.0 - (-far * far).exp())
+    }
+
+    /// Samples to pixels.
+    fn resolve(&self, view: &View, image: &mut Image) {
+        let (w, h) = (self.width as f32, self.height as f32);
+        let cell = 2.0f32
+            .powf((0.45 * self.scene.size()).log2().round())
+            .clamp(0.125, 4.0);
+        for y in 0..self.height {
+            for x in 0..self.width {
+                let mut sum = v3(0.0, 0.0, 0.0);
+                let mut misses = 0;
+                for s in 0..AA * AA {
+                    let at = (AA * y + s / AA) * AA * self.width + AA * x + s % AA;
+                    if self.depth[at] < f32::INFINITY {
+                        sum += self.color[at];
+                    } else {
+                        misses += 1;
+                    }
+                }
+                if misses > 0 {
+                    let ray = view.ray(x as f32 + 0.5, y as f32 + 0.5, w, h);
+                    sum += self.background(view.eye, ray, cell) * misses as f32;
+                }
+                let c = sum * (1.0 / (AA * AA) as f32);
+                let byte = |c: f32| self.to_srgb[(c.clamp(0.0, 1.0) * 4095.0 + 0.5) as usize];
+                image.put(x, y, [byte(c.x), byte(c.y), byte(c.z)]);
+            }
+        }
+    }
+}
+
+/// The samples that the box around a solid can cover; `None` for none.
+fn bounds(solid: &Placed, view: &View, width: usize, height: usize) -> Option<Rect> {
+    let half = solid.shape.half();
+    let (mut low, mut high) = ([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]);
+    for k in 0..8 {
+        let sign = |bit: i32| if k & bit == 0 { -1.0 } else { 1.0 };
+        let corner = solid.frame.point(half.times(v3(sign(1), sign(2), sign(4))));
+        let (x, y, depth) = view.project(corner, width as f32, height as f32);
+        if depth < 1e-3 {
+            // Reaches behind the camera: its outline is not that of its corners.
+            return ((solid.frame.pos - view.eye).dot(view.forward) > -solid.radius).then_some(
+                Rect {
+                    x: 0..width,
+                    y: 0..height,
+                },
+            );
+        }
+        low = [low[0].min(x), low[1].min(y)];
+        high = [high[0].max(x), high[1].max(y)];
+    }
+    let range = |a: f32, b: f32, n: usize| {
+        (a.floor().clamp(0.0, n as f32) as usize)..(b.ceil().clamp(0.0, n as f32) as usize)
+    };
+    Some(Rect {
+        x: range(low[0], high[0], width),
+        y: range(low[1], high[1], height),
+    })
+}
+
+/// Linear light in 4096ths as an sRGB byte.
+fn srgb(i: usize) -> u8 {
+    let c = i as f32 / 4095.0;
+    let s = if c <= 0.003_130_8 {
+        12.92 * c
+    } else {
+        1.055 * c.powf(1.0 / 2.4) - 0.055
+    };
+    (255.0 * s + 0.5) as u8
+}

@@ -1,0 +1,291 @@
+//! What there is to draw: the model's geoms as coloured solids, and the floor.
+
+use super::math::{Frame, Rot, V3, v3};
+use super::shape::Shape;
+use ostler_sim::model::JointKind;
+use ostler_sim::{Model, State};
+
+/// Poses of one environment's bodies in the world.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Poses {
+    /// Positions `[3 nbody]` [m].
+    pub pos: Vec<f32>,
+    /// Orientations `[4 nbody]`, (w, x, y, z).
+    pub quat: Vec<f32>,
+}
+
+impl Poses {
+    /// Poses of environment `env` of a batch.
+    pub fn of(state: &State, env: usize) -> Poses {
+        let column = |x: &[f32]| {
+            x.iter()
+                .skip(env)
+                .step_by(state.num_envs.max(1))
+                .copied()
+                .collect()
+        };
+        Poses {
+            pos: column(&state.body_pos),
+            quat: column(&state.body_quat),
+        }
+    }
+
+    /// Poses of the model's initial pose.
+    pub fn initial(model: &Model) -> Poses {
+        let mut poses = Poses {
+            pos: Vec::with_capacity(3 * model.bodies.len()),
+            quat: Vec::with_capacity(4 * model.bodies.len()),
+        };
+        let mut quats: Vec<[f64; 4]> = Vec::with_capacity(model.bodies.len());
+        let mut frames: Vec<Frame> = Vec::with_capacity(model.bodies.len());
+        for (i, body) in model.bodies.iter().enumerate() {
+            let inner = Frame::new(body.pos, body.quat);
+            // Parents come before their children; the world is its own parent.
+            let (frame, quat) = match (i, frames.get(body.parent)) {
+                (1.., Some(parent)) => {
+                    (parent.then(&inner), multiply(quats[body.parent], body.quat))
+                }
+                _ => (inner, body.quat),
+            };
+            poses.pos.extend([frame.pos.x, frame.pos.y, frame.pos.z]);
+            poses.quat.extend(quat.map(|v| v as f32));
+            frames.push(frame);
+            quats.push(quat);
+        }
+        poses
+    }
+
+    /// The frame of body `i`; `None` where it is missing or not finite.
+    pub fn frame(&self, i: usize) -> Option<Frame> {
+        let p = self.pos.get(3 * i..3 * i + 3)?;
+        let q = self.quat.get(4 * i..4 * i + 4)?;
+        let frame = Frame {
+            rot: Rot::from_quat([q[0], q[1], q[2], q[3]]),
+            pos: v3(p[0], p[1], p[2]),
+        };
+        // Farther than this, f32 pictures are noise.
+        (frame.is_finite() && frame.pos.norm() < 1e5).then_some(frame)
+    }
+}
+
+fn multiply(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
+    [
+        a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
+        a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
+        a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1],
+        a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0],
+    ]
+}
+
+/// A geom as the renderer sees it.
+#[derive(Debug, Clone)]
+pub struct Solid {
+    /// The body it moves with.
+    pub body: usize,
+    /// Its pose in the body's frame.
+    pub local: Frame,
+    /// Its shape.
+    pub shape: Shape,
+    /// Its colour, linear light.
+    pub color: V3,
+}
+
+/// How the robot can travel, which decides on the camera.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Travel {
+    /// Its base stays within limits: the camera stands still.
+    Bounded,
+    /// It moves in the plane y = const: the camera follows and looks along +y.
+    Planar,
+    /// It goes anywhere: the camera follows and looks from the side and above.
+    Free,
+}
+
+/// Everything about a model that pictures need.
+#[derive(Debug, Clone)]
+pub struct Scene {
+    /// Solids to draw.
+    pub solids: Vec<Solid>,
+    /// Pose of the floor, its normal along z.
+    pub floor: Frame,
+    /// Half-extents of the floor [m].
+    pub floor_half: [f32; 2],
+    /// The body that the camera follows.
+    pub root: usize,
+    /// How it travels.
+    pub travel: Travel,
+    /// Corners of what should be in view in the initial pose.
+    pub extent: Vec<V3>,
+    /// Where the root is in the initial pose.
+    pub root_pos: V3,
+}
+
+impl Scene {
+    /// Reads a model. Only its first plane is drawn, as the floor; a model without
+    /// one gets a floor below it.
+    pub fn new(model: &Model) -> Scene {
+        let poses = Poses::initial(model);
+        let has_visual = model.geoms.iter().any(|g| g.group <= 2);
+        let mut solids = Vec::new();
+        let mut floor = None;
+        for geom in &model.geoms {
+            let local = Frame::new(geom.pos, geom.quat);
+            // MuJoCo's viewer hides groups from 3 on: collision shapes of robots
+            // that have others to look at.
+            if geom.rgba[3] < 0.05 || (has_visual && geom.group > 2) {
+                continue;
+            }
+            match Shape::new(geom.kind, geom.size) {
+                Some(shape) => solids.push(Solid {
+                    body: geom.body,
+                    local,
+                    shape,
+                    color: color(model, geom.body, geom.rgba),
+                }),
+                None if floor.is_none() => {
+                    let half = |x: f64| if x > 0.0 { x as f32 } else { f32::INFINITY };
+                    let pose = poses.frame(geom.body).map_or(local, |b| b.then(&local));
+                    floor = Some((pose, [half(geom.size[0]), half(geom.size[1])]));
+                }
+                None => {}
+            }
+        }
+        let root = (1..model.bodies.len())
+            .find(|&b| !model.bodies[b].joints.is_empty())
+            .unwrap_or(0);
+        let travel = travel(model, root);
+        let extent = extent(model, &solids, &poses, root, travel);
+        let (floor, floor_half) = floor.unwrap_or_else(|| {
+            let low = extent.iter().map(|p| p.z).fold(f32::INFINITY, f32::min);
+            let high = extent.iter().map(|p| p.z).fold(f32::NEG_INFINITY, f32::max);
+            let z = if low <= high {
+                low - 0.25 * (high - low) - 0.05
+            } else {
+                0.0
+            };
+            let pose = Frame::new([0.0, 0.0, f64::from(z)], [1.0, 0.0, 0.0, 0.0]);
+            (pose, [f32::INFINITY; 2])
+        });
+        Scene {
+            solids,
+            floor,
+            floor_half,
+            root,
+            travel,
+            extent,
+            root_pos: poses.frame(root).map_or(v3(0.0, 0.0, 0.0), |f| f.pos),
+        }
+    }
+
+    /// Size of what is in view [m], for choices that scale with the robot.
+    pub fn size(&self) -> f32 {
+        let (low, high) = bounds(&self.extent);
+        (high - low).norm().clamp(1e-3, 1e3)
+    }
+}
+
+/// Smallest and largest coordinates; both zero for no points.
+pub fn bounds(points: &[V3]) -> (V3, V3) {
+    let Some(&first) = points.first() else {
+        return Default::default();
+    };
+    points.iter().fold((first, first), |(a, b), p| {
+        (
+            v3(a.x.min(p.x), a.y.min(p.y), a.z.min(p.z)),
+            v3(b.x.max(p.x), b.y.max(p.y), b.z.max(p.z)),
+        )
+    })
+}
+
+fn travel(model: &Model, root: usize) -> Travel {
+    let Some(body) = model.bodies.get(root) else {
+        return Travel::Bounded;
+    };
+    let joints = &model.joints[body.joints.clone()];
+    let far = |j: &&ostler_sim::model::Joint| {
+        j.kind == JointKind::Slide && j.range.is_none_or(|[a, b]| b - a > 20.0)
+    };
+    if joints.iter().any(|j| j.kind == JointKind::Free) {
+        Travel::Free
+    } else if !joints.iter().any(|j| far(&j)) {
+        Travel::Bounded
+    } else if joints.iter().filter(far).all(|j| j.axis[1].abs() < 0.01) {
+        Travel::Planar
+    } else {
+        Travel::Free
+    }
+}
+
+/// Corners of the boxes around the solids; for a robot that stays in place also
+/// where its base's slides can take it.
+fn extent(model: &Model, solids: &[Solid], poses: &Poses, root: usize, travel: Travel) -> Vec<V3> {
+    let mut points = Vec::new();
+    for solid in solids {
+        let moves = model.bodies.get(solid.body).is_some_and(|b| b.weld != 0);
+        if !moves && travel != Travel::Bounded {
+            continue;
+        }
+        let Some(frame) = poses.frame(solid.body).map(|b| b.then(&solid.local)) else {
+            continue;
+        };
+        let h = solid.shape.half();
+        for k in 0..8 {
+            let sign = |bit: i32| if k & bit == 0 { -1.0 } else { 1.0 };
+            let corner = frame.point(h.times(v3(sign(1), sign(2), sign(4))));
+            points.push(corner);
+            if moves && let Some(body) = model.bodies.get(root) {
+                for joint in &model.joints[body.joints.clone()] {
+                    if let (JointKind::Slide, Some(range), Travel::Bounded) =
+                        (joint.kind, joint.range, travel)
+                    {
+                        let axis: V3 = joint.axis.into();
+                        points.extend(range.map(|r| corner + axis * (r as f32)));
+                    }
+                }
+            }
+        }
+    }
+    points.retain(|p| p.is_finite());
+    points
+}
+
+/// sRGB in 0..1 as linear light.
+pub fn linear(rgb: [f32; 3]) -> V3 {
+    let f = |c: f32| {
+        let c = c.clamp(0.0, 1.0);
+        if c <= 0.04045 {
+            c / 12.92
+        } else {
+            ((c + 0.055) / 1.055).powf(2.4)
+        }
+    };
+    v3(f(rgb[0]), f(rgb[1]), f(rgb[2]))
+}
+
+/// The file's colour; where it gives none (MuJoCo's grey), one by the body's depth
+/// in the tree, so that links can be told apart.
+fn color(model: &Model, body: usize, rgba: [f32; 4]) -> V3 {
+    const BY_DEPTH: [[f32; 3]; 5] = [
+        [0.93, 0.58, 0.20],
+        [0.16, 0.44, 0.66],
+        [0.90, 0.91, 0.93],
+        [0.84, 0.33, 0.31],
+        [0.27, 0.30, 0.36],
+    ];
+    if rgba[..3].iter().any(|c| (c - 0.5).abs() > 1e-3) {
+        return linear([rgba[0], rgba[1], rgba[2]]);
+    }
+    let mut depth = 0;
+    let mut b = body;
+    while let Some(next) = model.bodies.get(b) {
+        if b == 0 || next.parent >= b {
+            break;
+        }
+        depth += usize::from(!next.joints.is_empty());
+        b = next.parent;
+    }
+    match depth {
+        0 => linear([0.55, 0.58, 0.62]),
+        d => linear(BY_DEPTH[(d - 1) % BY_DEPTH.len()]),
+    }
+}

@@ -1,0 +1,51 @@
+//! Contact sheets: moments of a clip side by side, each with its time.
+
+use super::clip::Clip;
+use super::image::Image;
+use super::{DrawError, text};
+use std::path::Path;
+
+/// Pixels between pictures.
+const GAP: usize = 4;
+
+/// Writes a PNG with `columns` x `rows` moments, evenly spread over the clip, each
+/// `width` x `height` pixels.
+pub fn write(
+    clip: &Clip,
+    path: &Path,
+    columns: usize,
+    rows: usize,
+    width: usize,
+    height: usize,
+) -> Result<(), DrawError> {
+    if clip.is_empty() {
+        return Err(DrawError::Empty(path.to_path_buf()));
+    }
+    let tiles = (columns * rows).clamp(1, clip.len());
+    let last = clip.len() - 1;
+    let pick = |k: usize| (k * last).checked_div(tiles - 1).unwrap_or(last);
+    let picks: Vec<usize> = (0..tiles).map(pick).collect();
+    let rows = tiles.div_ceil(columns);
+    let size = |n: usize, each: usize| n * (each + GAP) + GAP;
+    let mut sheet = Image::new(
+        size(tiles.min(columns), width),
+        size(rows, height),
+        [255; 3],
+    );
+    let mut k = 0;
+    clip.render(&picks, width, height, |shot, image| {
+        let (x, y) = (
+            GAP + (k % columns) * (width + GAP),
+            GAP + (k / columns) * (height + GAP),
+        );
+        sheet.paste(image, x, y);
+        let label = format!("{:.2} s", shot as f64 * clip.step_dt());
+        let size = (height as f32 / 15.0).max(11.0);
+        let left = (x + width) as f32 - text::width(&label, size) - 0.5 * size;
+        let top = (y + height) as f32 - 1.5 * size;
+        text::draw(&mut sheet, &label, left, top, size, [38, 50, 66]);
+        k += 1;
+        Ok::<(), DrawError>(())
+    })?;
+    sheet.write_png(path)
+}

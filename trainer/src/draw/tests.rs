@@ -1,0 +1,249 @@
+//! Properties of whole pictures, of models made by hand.
+
+use super::camera::{Camera, View};
+use super::clip::Clip;
+use super::image::Image;
+use super::math::{V3, v3};
+use super::render::Renderer;
+use super::scene::{Poses, Scene, Travel};
+use super::{gif, sheet};
+use ostler_sim::Model;
+use ostler_sim::model::mjcf;
+use std::path::Path;
+
+/// A free body one metre up with these geoms, and what else the world holds.
+fn model(world: &str, geoms: &str) -> Model {
+    let xml = format!(
+        r#"<mujoco><worldbody>{world}
+             <body name="ball" pos="0 0 1"><freejoint/>{geoms}</body>
+           </worldbody></mujoco>"#
+    );
+    mjcf::parse(Path::new("test.xml"), xml).unwrap()
+}
+
+fn red_ball() -> Model {
+    model(
+        r#"<geom type="plane" size="0 0 1"/>"#,
+        r#"<geom type="sphere" size="0.25" rgba="0.9 0.1 0.1 1"/>"#,
+    )
+}
+
+fn is_red(rgb: [u8; 3]) -> bool {
+    i32::from(rgb[0]) > 2 * i32::from(rgb[1]) && i32::from(rgb[0]) > 2 * i32::from(rgb[2])
+}
+
+fn picture(model: &Model, poses: &Poses, view: &View) -> Image {
+    let scene = Scene::new(model);
+    let light = Camera::new(&scene, 4.0 / 3.0).light();
+    let mut image = Image::new(160, 120, [0; 3]);
+    Renderer::new(&scene, light, 160, 120).draw(poses, view, &mut image);
+    image
+}
+
+#[test]
+fn a_ball_is_where_the_camera_maths_says_and_as_large() {
+    let model = red_ball();
+    let poses = Poses::initial(&model);
+    let view = View::look_at(v3(0.3, 0.0, 0.8), 1.2, -0.4, 4.0);
+    let image = picture(&model, &poses, &view);
+    let (cx, cy, depth) = view.project(v3(0.0, 0.0, 1.0), 160.0, 120.0);
+    let mut red = 0;
+    let (mut sx, mut sy) = (0.0, 0.0);
+    let (mut left, mut right) = (160, 0);
+    for y in 0..120 {
+        for x in 0..160 {
+            if is_red(image.get(x, y)) {
+                red += 1;
+                (left, right) = (x.min(left), x.max(right));
+                sx += x as f32 + 0.5;
+                sy += y as f32 + 0.5;
+            }
+        }
+    }
+    let n = red as f32;
+    let wide = right + 1 - left;
+    assert!(
+        (sx / n - cx).abs() < 0.6 && (sy / n - cy).abs() < 0.6,
+        "{} {}",
+        sx / n,
+        sy / n
+    );
+    // As wide and high as the radius over the depth says.
+    let edge = view
+        .project(v3(0.0, 0.0, 1.0) + view.up * 0.25, 160.0, 120.0)
+        .1;
+    let size = 2.0 * (cy - edge);
+    assert!(
+        (wide as f32 - size).abs() < 1.6,
+        "{wide} pixels wide, expected {size} at depth {depth}"
+    );
+    let area = 0.25 * std::f32::consts::PI * size * size;
+    assert!((n / area - 1.0).abs() < 0.1, "{n} pixels, expected {area}");
+}
+
+#[test]
+fn the_sky_is_above_the_horizon_and_the_floor_below() {
+    let model = red_ball();
+    let mut poses = Poses::initial(&model);
+    poses.pos[3] = f32::NAN; // no ball in this picture
+    // Level camera: the horizon is the middle row.
+    let view = View::look_at(v3(0.0, 0.0, 1.0), 1.2, 0.0, 4.0);
+    let image = picture(&model, &poses, &view);
+    let bluer = |y: usize| i32::from(image.get(80, y)[2]) - i32::from(image.get(80, y)[0]);
+    assert!(bluer(2) > 40, "{:?}", image.get(80, 2));
+    assert!(bluer(2) > bluer(40) && bluer(40) >= bluer(59));
+    // Near the camera the checks differ along a row, in the sky little does.
+    let contrast = |y: usize| {
+        let all = (0..160).map(|x| image.get(x, y)[1]);
+        all.clone().max().unwrap() - all.min().unwrap()
+    };
+    assert!(
+        contrast(118) > 15 && contrast(30) < 8,
+        "{} {}",
+        contrast(118),
+        contrast(30)
+    );
+}
+
+#[test]
+fn the_floor_hides_what_has_sunk_into_it() {
+    let model = red_ball();
+    let mut poses = Poses::initial(&model);
+    let view = View::look_at(v3(0.0, 0.0, 0.0), 1.2, -0.3, 4.0);
+    let count = |poses: &Poses| {
+        let image = picture(&model, poses, &view);
+        image
+            .data
+            .chunks(3)
+            .filter(|c| is_red([c[0], c[1], c[2]]))
+            .count()
+    };
+    poses.pos[5] = 0.25;
+    let above = count(&poses);
+    poses.pos[5] = 0.0;
+    let half = count(&poses);
+    poses.pos[5] = -0.3;
+    assert!(half < above * 3 / 4 && half > above / 3, "{above} {half}");
+    assert_eq!(count(&poses), 0);
+}
+
+#[test]
+fn the_ball_darkens_the_floor_beneath() {
+    let model = red_ball();
+    let mut lifted = Poses::initial(&model);
+    let mut resting = lifted.clone();
+    resting.pos[5] = 0.25;
+    lifted.pos[5] = f32::NAN;
+    let view = View::look_at(v3(0.0, 0.0, 0.0), 1.2, -0.5, 3.0);
+    let light = |image: &Image| image.data.iter().map(|&b| u64::from(b)).sum::<u64>();
+    let (with, without) = (
+        picture(&model, &resting, &view),
+        picture(&model, &lifted, &view),
+    );
+    assert!(light(&with) < light(&without));
+    let darker = (0..160 * 120).filter(|&k| {
+        let (a, b) = (with.get(k % 160, k / 160), without.get(k % 160, k / 160));
+        !is_red(a) && i32::from(a[1]) < i32::from(b[1]) - 20
+    });
+    assert!(darker.count() > 100);
+}
+
+#[test]
+fn poses_that_are_not_numbers_do_no_harm() {
+    let model = red_ball();
+    let scene = Scene::new(&model);
+    let mut clip = Clip::new(&model, 0.02);
+    let bad = [f32::NAN, f32::INFINITY, -f32::INFINITY, 3e38, -3e38, 0.0];
+    for (k, &value) in bad.iter().cycle().take(40).enumerate() {
+        let mut poses = Poses::initial(&model);
+        poses.pos[3 + k % 3] = value;
+        poses.quat[4 + k % 4] = value;
+        clip.push(poses, "x".into(), k % 7 == 0);
+    }
+    clip.push(
+        Poses {
+            pos: vec![],
+            quat: vec![],
+        },
+        String::new(),
+        false,
+    );
+    let all: Vec<usize> = (0..clip.len() + 3).collect();
+    clip.render(&all, 32, 24, |_, _| Ok::<(), ()>(())).unwrap();
+    // Sizes that are not numbers are no better.
+    let mut broken = model.clone();
+    broken.geoms[1].size = [f64::NAN; 3];
+    let view = Camera::new(&Scene::new(&broken), 1.3).next(None, 0.02);
+    picture(&broken, &Poses::initial(&broken), &view);
+    assert_eq!(scene.travel, Travel::Free);
+}
+
+#[test]
+fn the_camera_keeps_the_robot_in_the_picture_and_jumps_at_a_cut() {
+    let model = red_ball();
+    let scene = Scene::new(&model);
+    let mut camera = Camera::new(&scene, 4.0 / 3.0);
+    let mut root: V3 = scene.root_pos;
+    let mut view = camera.next(Some(root), 0.02);
+    for _ in 0..200 {
+        root += v3(0.04, 0.01, 0.0); // 2 m/s
+        view = camera.next(Some(root), 0.02);
+    }
+    let (x, y, _) = view.project(root, 320.0, 240.0);
+    assert!(x > 0.0 && x < 320.0 && y > 0.0 && y < 240.0, "{x} {y}");
+    camera.cut();
+    let (x, y, _) =
+        camera
+            .next(Some(v3(-50.0, 3.0, 1.0)), 0.02)
+            .project(v3(-50.0, 3.0, 1.0), 320.0, 240.0);
+    assert!(
+        (x - 160.0).abs() < 1.0 && (y - 120.0).abs() < 1.0,
+        "{x} {y}"
+    );
+}
+
+#[test]
+fn files_decode_to_what_was_asked_for() {
+    let model = model(
+        "",
+        r#"<geom type="box" size="0.2 0.1 0.05"/>
+           <geom type="capsule" fromto="0.2 0 0 0.2 0 -0.4" size="0.05"/>"#,
+    );
+    let mut clip = Clip::new(&model, 0.02);
+    for k in 0..21 {
+        let mut poses = Poses::initial(&model);
+        poses.pos[3] += 0.1 * k as f32;
+        clip.push(poses, format!("step {k}"), k == 0);
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("out.gif");
+    gif::write(&clip, &path, 96, 72, 25.0).unwrap();
+    let mut options = ::gif::DecodeOptions::new();
+    options.set_color_output(::gif::ColorOutput::Indexed);
+    let mut decoder = options
+        .read_info(std::fs::File::open(&path).unwrap())
+        .unwrap();
+    assert_eq!((decoder.width(), decoder.height()), (96, 72));
+    assert_eq!(decoder.repeat(), ::gif::Repeat::Infinite);
+    let (mut frames, mut hundredths) = (0, 0);
+    while let Some(frame) = decoder.read_next_frame().unwrap() {
+        frames += 1;
+        hundredths += u32::from(frame.delay);
+    }
+    assert_eq!((frames, hundredths), (11, 44));
+
+    let path = dir.path().join("sheet.png");
+    sheet::write(&clip, &path, 4, 2, 80, 60).unwrap();
+    let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
+    let info = png::Decoder::new(file).read_info().unwrap();
+    assert_eq!(
+        (info.info().width, info.info().height),
+        (4 * 84 + 4, 2 * 64 + 4)
+    );
+
+    let nowhere = dir.path().join("no/such/folder.gif");
+    let message = gif::write(&clip, &nowhere, 96, 72, 25.0)
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("folder.gif"), "{message}");
+}
