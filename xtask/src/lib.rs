@@ -1,0 +1,15 @@
+//! Set-up without libtorch: what the launcher `train` and the developer's
+//! `xtask` share.
+//!
+//! Reading order: `bin/train.rs` -> [`libtorch::ensure`] -> [`libtorch::fetch`],
+//! then [`cargo`].
+
+pub mod cargo;
+pub mod checks;
+mod error;
+pub mod libtorch;
+pub mod place;
+pub mod python;
+pub mod referee;
+
+pub use error::SetupError;

@@ -1,0 +1,94 @@
+//! A Python of its own for the tests' referees: MuJoCo, Gymnasium, numpy,
+//! TensorBoard, as `tests/referee/requirements.txt` pins them.
+
+use crate::libtorch::fetch;
+use crate::place::Place;
+use crate::{SetupError, python};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The variable that tells tests where the referees' Python is.
+pub const VARIABLE: &str = "OSTLER_REFEREE_PYTHON";
+
+/// The interpreter: the one named by [`VARIABLE`], or that of an environment in
+/// the cache, which is built the first time.
+///
+/// # Errors
+/// No Python that can build one, or pip fails.
+pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
+    if let Some(named) = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
+        return Ok(PathBuf::from(named));
+    }
+    let list = place.root.join("tests/referee/requirements.txt");
+    let wanted = fs::read_to_string(&list).map_err(SetupError::io("read", &list))?;
+    // One environment for each list: an older checkout keeps its own.
+    let mut hasher = DefaultHasher::new();
+    wanted.hash(&mut hasher);
+    let folder = place
+        .cache
+        .join(format!("referee-{:016x}", hasher.finish()));
+    let interpreter = folder.join("bin/python");
+    // Written last: an environment without it was cut short.
+    let complete = folder.join("complete");
+    if complete.is_file() && interpreter.is_file() {
+        return Ok(interpreter);
+    }
+    fs::create_dir_all(&place.cache).map_err(SetupError::io("create", &place.cache))?;
+    let _lock = fetch::lock(&place.cache.join("referee.lock"))?;
+    if complete.is_file() && interpreter.is_file() {
+        return Ok(interpreter);
+    }
+    let _ = fs::remove_dir_all(&folder);
+    let python = python::interpreters().next().ok_or_else(|| {
+        SetupError::Referee(
+            "neither python3 nor python is in PATH; install Python 3.10 or newer".into(),
+        )
+    })?;
+    eprintln!("setting up the tests' referees in {}", folder.display());
+    step(
+        Command::new(python).args(["-m", "venv"]).arg(&folder),
+        "the module venv fails (Debian: apt install python3-venv)",
+    )?;
+    let mut pip = Command::new(&interpreter);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--quiet",
+    ])
+    .env("PIP_REQUIRE_VIRTUALENV", "false")
+    .arg("--requirement")
+    .arg(&list);
+    step(
+        &mut pip,
+        "pip fails (its words are above; Python 3.10 or newer and a network are needed)",
+    )?;
+    fs::write(&complete, wanted).map_err(SetupError::io("write", complete))?;
+    forget_others(&place.cache, &folder);
+    Ok(interpreter)
+}
+
+fn step(command: &mut Command, trouble: &str) -> Result<(), SetupError> {
+    // Standard output stays the caller's.
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(SetupError::Referee(trouble.to_owned())),
+        Err(error) => Err(SetupError::Referee(format!("{trouble}: {error}"))),
+    }
+}
+
+/// Removes environments that were cut short; complete ones may serve others.
+fn forget_others(cache: &Path, current: &Path) {
+    for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let ours = entry.file_name().to_string_lossy().starts_with("referee-");
+        if ours && path != current && path.is_dir() && !path.join("complete").exists() {
+            let _ = fs::remove_dir_all(path);
+        }
+    }
+}
