@@ -50,6 +50,7 @@ impl PoseSpec {
         if e.array("quat", &mut self.quat)? {
             self.quat = normalized(self.quat)
                 .ok_or_else(|| Fault::new(e.at, "quat is zero; no rotation is \"1 0 0 0\""))?;
+            self.alternative = None;
         }
         let (mut four, mut three, mut six) = ([0.0; 4], [0.0; 3], [0.0; 6]);
         if e.array("axisangle", &mut four)? {
@@ -69,8 +70,7 @@ impl PoseSpec {
         self.alternative.is_some()
     }
 
-    /// The pose in the parent's frame. As in MuJoCo, an alternative that comes
-    /// from a default class wins over a `quat` of the element itself.
+    /// The pose in the parent's frame.
     pub fn resolve(&self, compiler: &Compiler, e: &Element) -> Read<Pose> {
         let no_direction = |what: &str| Fault::new(e.at, format!("{what} has no direction (zero)"));
         let quat = match self.alternative {
