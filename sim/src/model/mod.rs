@@ -7,6 +7,7 @@
 
 pub mod mjcf;
 mod rotation;
+mod summary;
 
 use crate::names::nearest;
 use std::path::PathBuf;

@@ -181,9 +181,9 @@ pub(super) fn principal_axes(mut m: [Vec3; 3]) -> Result<(Quat, Vec3), &'static 
             for row in &mut m {
                 (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
             }
-            for k in 0..3 {
-                (m[p][k], m[q][k]) = (c * m[p][k] - s * m[q][k], s * m[p][k] + c * m[q][k]);
-            }
+            let (rp, rq) = (m[p], m[q]);
+            m[p] = [0, 1, 2].map(|k| c * rp[k] - s * rq[k]);
+            m[q] = [0, 1, 2].map(|k| s * rp[k] + c * rq[k]);
             for row in &mut axes {
                 (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
             }

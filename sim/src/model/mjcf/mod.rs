@@ -16,6 +16,7 @@ mod geom;
 mod inertia;
 mod joint;
 mod keyframe;
+mod mass;
 mod options;
 mod pose;
 mod schema;
@@ -159,8 +160,8 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
         places: &mut places,
     }
     .world(&sections)?;
-    tree::check_masses(&model, &places)?;
-    tree::scale_mass(&mut model, compiler.total_mass);
+    mass::check(&model, &places)?;
+    mass::scale(&mut model, compiler.total_mass);
 
     for e in root.children_named("contact") {
         contact::read(e, &classes, &mut model)?;

@@ -8,8 +8,8 @@ use super::joint::JointSpec;
 use super::pose::PoseSpec;
 use super::source::{At, Element, Fault, Read};
 use super::{Names, Note};
-use crate::model::rotation::{EPS, IDENTITY, Pose};
-use crate::model::{Body, JointKind, Model, Vec3};
+use crate::model::rotation::{IDENTITY, Pose};
+use crate::model::{Body, JointKind, Model};
 use std::collections::BTreeMap;
 
 /// What the tree's elements need to be understood, and where they go.
@@ -383,42 +383,5 @@ impl TreeReader<'_> {
 
     fn place(&self, body: usize) -> At {
         self.places[body]
-    }
-}
-
-/// Every body with joints needs mass and inertia, its own or of what is welded to it.
-pub(super) fn check_masses(model: &Model, places: &[At]) -> Read<()> {
-    let enough = |x: f64| x >= super::inertia::MIN_VALUE;
-    let mut heavy = vec![false; model.bodies.len()];
-    for (i, body) in model.bodies.iter().enumerate() {
-        if enough(body.mass) && body.inertia.iter().all(|m| enough(*m)) {
-            heavy[i] = true;
-            heavy[body.weld] = true;
-        }
-    }
-    for (i, body) in model.bodies.iter().enumerate() {
-        if !body.joints.is_empty() && !heavy[i] {
-            return Err(Fault::new(
-                places[i],
-                format!(
-                    "body \"{}\" moves but has no mass or inertia (mass {} kg, moments {:?} \
-                     kg m^2); give it a geom with density or an <inertial>",
-                    body.name, body.mass, body.inertia
-                ),
-            ));
-        }
-    }
-    Ok(())
-}
-
-/// Scales all masses and inertias to the wanted sum [kg].
-pub(super) fn scale_mass(model: &mut Model, total: f64) {
-    let sum: f64 = model.bodies.iter().map(|b| b.mass).sum();
-    if total > 0.0 && sum > EPS {
-        let scale = total / sum;
-        for body in &mut model.bodies {
-            body.mass *= scale;
-            body.inertia = body.inertia.map(|i: f64| i * scale) as Vec3;
-        }
     }
 }

@@ -1,0 +1,298 @@
+//! What a model is, in words and tables, for `ostler check`.
+
+use super::{Actuator, Ignored, Joint, JointKind, Model};
+use std::fmt::Write as _;
+
+impl JointKind {
+    /// Unit of the joint's positions: `[m]`, `[rad]`, or what a free or ball
+    /// joint's numbers are.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Free => "[m, quaternion]",
+            Self::Ball => "[quaternion]",
+            Self::Slide => "[m]",
+            Self::Hinge => "[rad]",
+        }
+    }
+
+    /// Unit of the joint's velocities.
+    pub fn velocity_unit(self) -> &'static str {
+        match self {
+            Self::Free => "[m/s, rad/s]",
+            Self::Slide => "[m/s]",
+            Self::Ball | Self::Hinge => "[rad/s]",
+        }
+    }
+
+    /// Unit of what an actuator exerts on the joint.
+    pub fn force_unit(self) -> &'static str {
+        match self {
+            Self::Free => "[N, N m]",
+            Self::Slide => "[N]",
+            Self::Ball | Self::Hinge => "[N m]",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Ball => "ball",
+            Self::Slide => "slide",
+            Self::Hinge => "hinge",
+        }
+    }
+}
+
+impl Model {
+    /// Sum of the bodies' masses [kg].
+    pub fn total_mass(&self) -> f64 {
+        self.bodies.iter().map(|b| b.mass).sum()
+    }
+
+    /// The model for human readers: sizes, bodies, joints, actuators, keyframes
+    /// and what was ignored, one line each.
+    pub fn summary(&self) -> String {
+        let mut out = String::new();
+        // Writing to a string cannot fail.
+        let _ = self.write_summary(&mut out);
+        out
+    }
+
+    fn write_summary(&self, out: &mut String) -> std::fmt::Result {
+        let o = &self.options;
+        writeln!(
+            out,
+            "{}: {}, {}, {}, {}; nq {}, nv {}, nu {}",
+            self.name,
+            count(self.bodies.len() - 1, "body", "bodies"),
+            count(self.joints.len(), "joint", "joints"),
+            count(self.geoms.len(), "geom", "geoms"),
+            count(self.nu(), "actuator", "actuators"),
+            self.nq,
+            self.nv,
+            self.nu(),
+        )?;
+        let [x, y, z] = o.gravity;
+        writeln!(
+            out,
+            "mass {} kg, time step {} s, {:?} integrator, gravity {x} {y} {z} m/s^2",
+            short(self.total_mass()),
+            o.timestep,
+            o.integrator,
+        )?;
+
+        writeln!(out, "\nbodies")?;
+        let width = width(self.bodies.iter().map(|b| b.name.as_str()));
+        for b in self.bodies.iter().skip(1) {
+            let parent = &self.bodies[b.parent].name;
+            let how = if b.joints.is_empty() {
+                "fixed to"
+            } else {
+                "moves on"
+            };
+            writeln!(
+                out,
+                "  {:width$}  {:>8} kg  {how} {parent}",
+                b.name,
+                short(b.mass)
+            )?;
+        }
+
+        let width = self::width(self.joints.iter().map(|j| j.name.as_str()));
+        if !self.joints.is_empty() {
+            writeln!(out, "\njoints")?;
+        }
+        for j in &self.joints {
+            writeln!(
+                out,
+                "  {:width$}  {:5}  {}  qpos {}  {}",
+                j.name,
+                j.kind.word(),
+                j.range_text(),
+                span(j.qpos_adr, j.kind.nq()),
+                j.kind.unit(),
+            )?;
+        }
+
+        let width = self::width(self.actuators.iter().map(|a| a.name.as_str()));
+        if !self.actuators.is_empty() {
+            writeln!(out, "\nactuators")?;
+        }
+        for a in &self.actuators {
+            let joint = &self.joints[a.joint];
+            writeln!(
+                out,
+                "  {:width$}  {} on {}: {}",
+                a.name,
+                a.element,
+                joint.name,
+                a.law(joint.kind)
+            )?;
+        }
+
+        if !self.keyframes.is_empty() {
+            let names: Vec<_> = self.keyframes.iter().map(|k| k.name.as_str()).collect();
+            writeln!(out, "\nkeyframes: {}", names.join(", "))?;
+        }
+        if !self.ignored.is_empty() {
+            writeln!(out, "\nignored, without effect on the dynamics")?;
+            for (first, places) in grouped(&self.ignored) {
+                writeln!(out, "  {}  {}: {}", first.what, first.why, places)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Joint {
+    fn range_text(&self) -> String {
+        match self.range {
+            Some([low, high]) => format!("{:>7} .. {:<7}", short(low), short(high)),
+            None => format!("{:18}", "not limited"),
+        }
+    }
+}
+
+impl Actuator {
+    /// The force law in words.
+    fn law(&self, joint: JointKind) -> String {
+        let mut text = String::new();
+        let polynomial = |c: [f64; 3]| {
+            let terms: Vec<_> = c
+                .into_iter()
+                .zip(["", " length", " velocity"])
+                .filter(|(c, _)| *c != 0.0)
+                .map(|(c, of)| format!("{}{of}", short(c)))
+                .collect();
+            if terms.is_empty() {
+                "0".to_string()
+            } else {
+                terms.join(" + ")
+            }
+        };
+        let _ = write!(text, "({}) control", polynomial(self.gain));
+        if self.bias != [0.0; 3] {
+            let _ = write!(text, " + {}", polynomial(self.bias));
+        }
+        if let Some([low, high]) = self.forcerange {
+            let _ = write!(text, ", within {} .. {}", short(low), short(high));
+        }
+        let _ = write!(
+            text,
+            ", gear {} -> {}",
+            short(self.gear[0]),
+            joint.force_unit()
+        );
+        match self.ctrlrange {
+            Some([low, high]) => {
+                let _ = write!(text, "; control {} .. {}", short(low), short(high));
+            }
+            None => text.push_str("; control not limited"),
+        }
+        text
+    }
+}
+
+/// Entries that say the same, once, with their places.
+fn grouped(ignored: &[Ignored]) -> Vec<(&Ignored, String)> {
+    let mut groups: Vec<(&Ignored, Vec<&str>)> = Vec::new();
+    for entry in ignored {
+        let same = |g: &&mut (&Ignored, Vec<&str>)| g.0.what == entry.what && g.0.why == entry.why;
+        match groups.iter_mut().find(same) {
+            Some((_, places)) => places.push(&entry.place),
+            None => groups.push((entry, vec![&entry.place])),
+        }
+    }
+    groups
+        .into_iter()
+        .map(|(first, places)| {
+            const SHOWN: usize = 3;
+            let mut text = places[..places.len().min(SHOWN)].join(", ");
+            if places.len() > SHOWN {
+                let _ = write!(text, " and {} more", places.len() - SHOWN);
+            }
+            (first, text)
+        })
+        .collect()
+}
+
+fn count(n: usize, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
+}
+
+fn width<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    names.map(|n| n.chars().count()).max().unwrap_or(0)
+}
+
+fn span(start: usize, n: usize) -> String {
+    if n == 1 {
+        format!("{start}")
+    } else {
+        format!("{start}..{}", start + n - 1)
+    }
+}
+
+/// Four significant digits, without trailing zeros.
+fn short(x: f64) -> String {
+    if x == 0.0 || !x.is_finite() {
+        return format!("{}", x + 0.0);
+    }
+    let digits = 3 - x.abs().log10().floor() as i32;
+    if !(0..=9).contains(&digits) {
+        return format!("{x:.3e}");
+    }
+    let text = format!("{x:.*}", digits as usize);
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_string()
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn numbers_are_short() {
+        for (x, text) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (15.82001, "15.82"),
+            (-2.6179938, "-2.618"),
+            (100.0, "100"),
+            (0.5, "0.5"),
+            (1e-9, "1.000e-9"),
+            (123456.0, "1.235e5"),
+        ] {
+            assert_eq!(short(x), text);
+        }
+    }
+
+    #[test]
+    fn summary_names_every_part_with_its_units() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots/cartpole.xml");
+        let text = crate::model::mjcf::load(&path).unwrap().summary();
+        for part in [
+            "cartpole: 2 bodies, 2 joints, 3 geoms, 1 actuator; nq 2, nv 2, nu 1",
+            "mass 15.49 kg, time step 0.02 s, Rk4 integrator",
+            "moves on cart",
+            "slider  slide       -1 .. 1        qpos 0  [m]",
+            "-1.571 .. 1.571    qpos 1  [rad]",
+            "slide  motor on slider: (1) control, gear 100 -> [N]; control -3 .. 3",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(!text.contains("ignored"), "{text}");
+    }
+
+    #[test]
+    fn repeated_ignored_entries_are_grouped() {
+        let text = "<mujoco><worldbody><light/><light/><light/><light/></worldbody></mujoco>";
+        let model = crate::model::mjcf::parse(Path::new("a.xml"), text.to_string()).unwrap();
+        let text = model.summary();
+        let line = "<light>  only for drawing: a.xml:1:20, a.xml:1:28, a.xml:1:36 and 1 more";
+        assert!(text.contains(line), "{text}");
+    }
+}
