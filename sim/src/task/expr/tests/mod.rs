@@ -1,2 +1,5 @@
+mod errors;
 mod fixture;
+mod golden;
+mod random;
 mod smoke;

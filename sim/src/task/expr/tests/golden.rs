@@ -1,0 +1,433 @@
+//! Every function against formulas written out in f64, on random states.
+
+use super::fixture::{ACTIONS, MAX_STEPS, STEP_DT, World};
+use crate::task::expr::functions;
+use std::f64::consts::PI;
+
+/// One environment in f64.
+struct View<'a> {
+    w: &'a World,
+    e: usize,
+}
+
+type V3 = [f64; 3];
+
+impl View<'_> {
+    fn rows(&self, buffer: &[f32], rows: std::ops::Range<usize>) -> Vec<f64> {
+        let n = self.w.state.num_envs;
+        rows.map(|k| f64::from(buffer[k * n + self.e])).collect()
+    }
+    fn v3(&self, buffer: &[f32], body: usize) -> V3 {
+        self.rows(buffer, 3 * body..3 * body + 3)
+            .try_into()
+            .unwrap()
+    }
+    fn q(&self, k: std::ops::Range<usize>) -> Vec<f64> {
+        self.rows(&self.w.state.qpos, k)
+    }
+    fn dq(&self, k: std::ops::Range<usize>) -> Vec<f64> {
+        self.rows(&self.w.state.qvel, k)
+    }
+    fn pos(&self, body: usize) -> V3 {
+        self.v3(&self.w.state.body_pos, body)
+    }
+    fn vel(&self, body: usize) -> V3 {
+        self.v3(&self.w.state.body_lin_vel, body)
+    }
+    fn omega(&self, body: usize) -> V3 {
+        self.v3(&self.w.state.body_ang_vel, body)
+    }
+    fn quat(&self, body: usize) -> [f64; 4] {
+        self.rows(&self.w.state.body_quat, 4 * body..4 * body + 4)
+            .try_into()
+            .unwrap()
+    }
+    /// Rotation matrix of a body.
+    fn mat(&self, body: usize) -> [V3; 3] {
+        matrix(self.quat(body))
+    }
+    fn point(&self, body: usize, at: V3) -> V3 {
+        add(self.pos(body), apply(self.mat(body), at))
+    }
+    fn point_vel(&self, body: usize, at: V3) -> V3 {
+        add(
+            self.vel(body),
+            cross(self.omega(body), apply(self.mat(body), at)),
+        )
+    }
+    fn force(&self, geom: usize) -> f64 {
+        self.rows(&self.w.state.contact_force, geom..geom + 1)[0]
+    }
+    fn action(&self) -> Vec<f64> {
+        self.rows(&self.w.action, 0..ACTIONS)
+    }
+    fn last_action(&self) -> Vec<f64> {
+        self.rows(&self.w.last_action, 0..ACTIONS)
+    }
+    fn command(&self) -> Vec<f64> {
+        self.rows(&self.w.command, 0..4)
+    }
+}
+
+fn matrix([w, x, y, z]: [f64; 4]) -> [V3; 3] {
+    [
+        [
+            w * w + x * x - y * y - z * z,
+            2.0 * (x * y - w * z),
+            2.0 * (x * z + w * y),
+        ],
+        [
+            2.0 * (x * y + w * z),
+            w * w - x * x + y * y - z * z,
+            2.0 * (y * z - w * x),
+        ],
+        [
+            2.0 * (x * z - w * y),
+            2.0 * (y * z + w * x),
+            w * w - x * x - y * y + z * z,
+        ],
+    ]
+}
+fn apply(m: [V3; 3], v: V3) -> V3 {
+    m.map(|row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2])
+}
+fn transpose(m: [V3; 3]) -> [V3; 3] {
+    std::array::from_fn(|i| std::array::from_fn(|j| m[j][i]))
+}
+fn add(a: V3, b: V3) -> V3 {
+    std::array::from_fn(|k| a[k] + b[k])
+}
+fn sub(a: V3, b: V3) -> V3 {
+    std::array::from_fn(|k| a[k] - b[k])
+}
+fn cross(a: V3, b: V3) -> V3 {
+    [
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    ]
+}
+fn norm(v: &[f64]) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+fn column(m: [V3; 3], k: usize) -> Vec<f64> {
+    transpose(m)[k].to_vec()
+}
+fn flag(b: bool) -> f64 {
+    f64::from(u8::from(b))
+}
+fn each(v: Vec<f64>, f: impl Fn(f64) -> f64) -> Vec<f64> {
+    v.into_iter().map(f).collect()
+}
+
+type Formula = fn(&View<'_>) -> Vec<f64>;
+
+// World 0, torso 1, foot_1 2, foot_2 3, tail-tip 4; geoms floor, belly, back,
+// foot_1, foot_2; qpos: 7 of the free joint, hip_1, hip_2, rail; qvel: 6, then those.
+const GOLDEN: &[(&str, Formula)] = &[
+    ("pi * 2", |_| vec![2.0 * PI]),
+    ("qpos", |v| v.q(0..10)),
+    ("qpos[-3:]", |v| v.q(7..10)),
+    ("qvel[1:4]", |v| v.dq(1..4)),
+    ("joint_pos", |v| v.q(7..10)),
+    ("joint_pos(hip_2, \"hip_1\")", |v| {
+        vec![v.q(8..9)[0], v.q(7..8)[0]]
+    }),
+    ("joint_pos_rel()", |v| {
+        vec![v.q(7..8)[0] - 0.25, v.q(8..9)[0], v.q(9..10)[0]]
+    }),
+    ("joint_vel(\"*hip*\")", |v| v.dq(6..8)),
+    ("max(joint_limit_lower() - joint_pos(), 0)", |v| {
+        let q = v.q(7..10);
+        vec![(-0.5 - q[0]).max(0.0), (-0.6 - q[1]).max(0.0), 0.0]
+    }),
+    ("max(joint_pos() - joint_limit_upper(), 0)", |v| {
+        let q = v.q(7..10);
+        vec![(q[0] - 0.7).max(0.0), (q[1] - 0.8).max(0.0), 0.0]
+    }),
+    ("actuator_force([push, motor_1])", |v| {
+        let f = v.rows(&v.w.state.actuator_force, 0..3);
+        vec![f[2], f[0]]
+    }),
+    ("ctrl", |v| v.rows(&v.w.ctrl, 0..3)),
+    ("action", |v| v.action()),
+    ("last_action[1]", |v| vec![v.last_action()[1]]),
+    ("action_rate", |v| {
+        v.action()
+            .iter()
+            .zip(v.last_action())
+            .map(|(a, b)| a - b)
+            .collect()
+    }),
+    ("time", |v| {
+        vec![f64::from(v.w.step[v.e]) * f64::from(STEP_DT)]
+    }),
+    ("step_count + 1", |v| vec![f64::from(v.w.step[v.e]) + 1.0]),
+    ("step_dt", |_| vec![f64::from(STEP_DT)]),
+    ("episode_progress", |v| {
+        vec![f64::from(v.w.step[v.e]) / f64::from(MAX_STEPS)]
+    }),
+    ("gravity", |_| vec![0.0, 0.0, -9.81]),
+    ("mass", |_| vec![6.5]),
+    ("mass(torso, \"foot_*\")", |_| vec![4.0, 1.0, 1.0]),
+    ("command.twist", |v| v.command()[..3].to_vec()),
+    ("command.xy", |v| v.command()[..2].to_vec()),
+    ("command.heading", |v| v.command()[3..].to_vec()),
+    ("param.width - param.target", |_| vec![1.25]),
+    ("pos(torso).zx", |v| vec![v.pos(1)[2], v.pos(1)[0]]),
+    ("pos(\"foot_*\")", |v| [v.pos(2), v.pos(3)].concat()),
+    ("pos(imu)", |v| v.point(1, [0.2, 0.1, 0.05]).to_vec()),
+    ("pos(mark)", |_| vec![1.0, 2.0, 3.0]),
+    ("pos(belly)", |v| v.point(1, [0.0, 0.0, -0.1]).to_vec()),
+    ("height(\"tail-tip\")", |v| vec![v.pos(4)[2]]),
+    ("quat(torso)", |v| v.quat(1).to_vec()),
+    ("[quat(torso).w, quat(torso).x]", |v| {
+        v.quat(1)[..2].to_vec()
+    }),
+    // MuJoCo's convention: world from site = world from body times body from site.
+    ("rotate(quat(imu), [1, 2, 3])", |v| {
+        let own = apply(matrix([0.5; 4]), [1.0, 2.0, 3.0]);
+        apply(v.mat(1), own).to_vec()
+    }),
+    ("lin_vel(foot_1)", |v| v.vel(2).to_vec()),
+    ("lin_vel(imu)", |v| {
+        v.point_vel(1, [0.2, 0.1, 0.05]).to_vec()
+    }),
+    ("ang_vel(foot_2)", |v| v.omega(3).to_vec()),
+    ("lin_vel_body(torso)", |v| {
+        apply(transpose(v.mat(1)), v.vel(1)).to_vec()
+    }),
+    ("ang_vel_body(torso)", |v| {
+        apply(transpose(v.mat(1)), v.omega(1)).to_vec()
+    }),
+    ("lin_vel_yaw(torso)", |v| {
+        let (m, u) = (v.mat(1), v.vel(1));
+        let yaw = m[1][0].atan2(m[0][0]);
+        let (s, c) = yaw.sin_cos();
+        vec![c * u[0] + s * u[1], c * u[1] - s * u[0], u[2]]
+    }),
+    ("projected_gravity(torso)", |v| {
+        apply(transpose(v.mat(1)), [0.0, 0.0, -1.0]).to_vec()
+    }),
+    ("forward(torso)", |v| column(v.mat(1), 0)),
+    ("up(torso)", |v| column(v.mat(1), 2)),
+    ("upright(torso)", |v| vec![v.mat(1)[2][2]]),
+    ("roll(torso)", |v| {
+        vec![v.mat(1)[2][1].atan2(v.mat(1)[2][2])]
+    }),
+    ("pitch(torso)", |v| vec![(-v.mat(1)[2][0]).asin()]),
+    ("yaw(torso)", |v| vec![v.mat(1)[1][0].atan2(v.mat(1)[0][0])]),
+    ("com(torso)", |v| v.point(1, [0.1, 0.0, -0.2]).to_vec()),
+    ("com", |v| {
+        let parts = [
+            (4.0, v.point(1, [0.1, 0.0, -0.2])),
+            (1.0, v.point(2, [0.0, 0.05, 0.0])),
+            (1.0, v.point(3, [0.0, -0.05, 0.0])),
+            (0.5, v.pos(4)),
+        ];
+        (0..3)
+            .map(|k| parts.iter().map(|(m, p)| m * p[k]).sum::<f64>() / 6.5)
+            .collect()
+    }),
+    ("com_vel(torso, foot_1)", |v| {
+        let (a, b) = (
+            v.point_vel(1, [0.1, 0.0, -0.2]),
+            v.point_vel(2, [0.0, 0.05, 0.0]),
+        );
+        (0..3).map(|k| (4.0 * a[k] + b[k]) / 5.0).collect()
+    }),
+    ("distance(mark, torso)", |v| {
+        vec![norm(&sub([1.0, 2.0, 3.0], v.pos(1)))]
+    }),
+    ("contact_force(torso)", |v| vec![v.force(1) + v.force(2)]),
+    ("contact_force(belly, \"foot_*\")", |v| {
+        vec![v.force(1), v.force(3), v.force(4)]
+    }),
+    ("contact(\"foot_*\")", |v| {
+        vec![flag(v.force(3) > 0.0), flag(v.force(4) > 0.0)]
+    }),
+    ("contact(\"tail-tip\")", |_| vec![0.0]),
+    ("sum(action)", |v| vec![v.action().iter().sum()]),
+    ("mean(action)", |v| {
+        vec![v.action().iter().sum::<f64>() / 3.0]
+    }),
+    ("prod(action)", |v| vec![v.action().iter().product()]),
+    ("min(action)", |v| {
+        vec![v.action().into_iter().fold(f64::MAX, f64::min)]
+    }),
+    ("max(action)", |v| {
+        vec![v.action().into_iter().fold(f64::MIN, f64::max)]
+    }),
+    ("min(action, 0.1, last_action)", |v| {
+        v.action()
+            .iter()
+            .zip(v.last_action())
+            .map(|(a, b)| a.min(0.1).min(b))
+            .collect()
+    }),
+    ("max(action, last_action)", |v| {
+        v.action()
+            .iter()
+            .zip(v.last_action())
+            .map(|(a, b)| a.max(b))
+            .collect()
+    }),
+    ("abs(action)", |v| each(v.action(), f64::abs)),
+    ("sqrt(abs(action))", |v| {
+        each(v.action(), |x| x.abs().sqrt())
+    }),
+    ("square(action)", |v| each(v.action(), |x| x * x)),
+    ("exp(action)", |v| each(v.action(), f64::exp)),
+    ("log(1.5 + action)", |v| {
+        each(v.action(), |x| (1.5 + x).ln())
+    }),
+    ("sin(3 * action)", |v| each(v.action(), |x| (3.0 * x).sin())),
+    ("cos(3 * action)", |v| each(v.action(), |x| (3.0 * x).cos())),
+    ("tan(action)", |v| each(v.action(), f64::tan)),
+    ("asin(action)", |v| each(v.action(), f64::asin)),
+    ("acos(action)", |v| each(v.action(), f64::acos)),
+    ("atan2(action, last_action)", |v| {
+        v.action()
+            .iter()
+            .zip(v.last_action())
+            .map(|(a, b)| a.atan2(b))
+            .collect()
+    }),
+    ("tanh(2 * action)", |v| {
+        each(v.action(), |x| (2.0 * x).tanh())
+    }),
+    ("sigmoid(2 * action)", |v| {
+        each(v.action(), |x| 1.0 / (1.0 + (-2.0 * x).exp()))
+    }),
+    ("floor(4 * action)", |v| {
+        each(v.action(), |x| (4.0 * x).floor())
+    }),
+    ("round(4 * action)", |v| {
+        each(v.action(), |x| (4.0 * x).round_ties_even())
+    }),
+    ("sign(action)", |v| each(v.action(), f64::signum)),
+    ("clip(action, -0.25, 0.5)", |v| {
+        each(v.action(), |x| x.clamp(-0.25, 0.5))
+    }),
+    ("wrap_angle(9 * action)", |v| {
+        each(v.action(), |x| (9.0 * x + PI).rem_euclid(2.0 * PI) - PI)
+    }),
+    ("norm(qvel)", |v| vec![norm(&v.dq(0..9))]),
+    ("norm2(qvel)", |v| vec![norm(&v.dq(0..9)).powi(2)]),
+    ("dot(action, last_action)", |v| {
+        vec![
+            v.action()
+                .iter()
+                .zip(v.last_action())
+                .map(|(a, b)| a * b)
+                .sum(),
+        ]
+    }),
+    ("cross(pos(torso), lin_vel(torso))", |v| {
+        cross(v.pos(1), v.vel(1)).to_vec()
+    }),
+    ("normalize(lin_vel(torso))", |v| {
+        let u = v.vel(1).to_vec();
+        let n = norm(&u);
+        each(u, |x| x / n)
+    }),
+    ("normalize(0 * lin_vel(torso))", |_| vec![0.0; 3]),
+    ("rotate(quat(torso), lin_vel(torso))", |v| {
+        apply(v.mat(1), v.vel(1)).to_vec()
+    }),
+    ("rotate_inv(quat(torso), lin_vel(torso))", |v| {
+        apply(transpose(v.mat(1)), v.vel(1)).to_vec()
+    }),
+    ("exp_kernel(command.xy - lin_vel(torso).xy, 0.5)", |v| {
+        let (c, u) = (v.command(), v.vel(1));
+        let square = (c[0] - u[0]).powi(2) + (c[1] - u[1]).powi(2);
+        vec![(-square / 0.25).exp()]
+    }),
+    ("tolerance(height(torso), 0.5, 1, 0.6)", |v| {
+        let z = v.pos(1)[2];
+        let d = (0.5 - z).max(z - 1.0).max(0.0) / 0.6;
+        vec![(-0.5 * (d * (-2.0 * 0.1f64.ln()).sqrt()).powi(2)).exp()]
+    }),
+    ("tolerance(height(torso), -0.5, 1)", |v| {
+        vec![flag((-0.5..=1.0).contains(&v.pos(1)[2]))]
+    }),
+    ("if(action > 0, action, -1)", |v| {
+        each(v.action(), |x| if x > 0.0 { x } else { -1.0 })
+    }),
+    ("contact(foot_1) ? height(torso) : -height(torso)", |v| {
+        vec![if v.force(3) > 0.0 {
+            v.pos(1)[2]
+        } else {
+            -v.pos(1)[2]
+        }]
+    }),
+    ("between(action, -0.5, 0.5)", |v| {
+        each(v.action(), |x| flag((-0.5..=0.5).contains(&x)))
+    }),
+    ("is_finite([action[0], 1 / 0, log(-1)])", |_| {
+        vec![1.0, 0.0, 0.0]
+    }),
+    ("all(action > -0.5)", |v| {
+        vec![flag(v.action().iter().all(|&x| x > -0.5))]
+    }),
+    ("any(action > 0.5)", |v| {
+        vec![flag(v.action().iter().any(|&x| x > 0.5))]
+    }),
+    ("concat(action, time)", |v| {
+        [v.action(), vec![f64::from(v.w.step[v.e]) * 0.02]].concat()
+    }),
+    // Operators.
+    ("-action[0]^2", |v| vec![-v.action()[0].powi(2)]),
+    ("2^-1 + 2^3^2", |_| vec![512.5]),
+    ("(1.5 + action)^-3", |v| {
+        each(v.action(), |x| (1.5 + x).powi(-3))
+    }),
+    ("(1.5 + action)^1.7", |v| {
+        each(v.action(), |x| (1.5 + x).powf(1.7))
+    }),
+    ("(1.5 + action)^last_action", |v| {
+        v.action()
+            .iter()
+            .zip(v.last_action())
+            .map(|(a, b)| (1.5 + a).powf(b))
+            .collect()
+    }),
+    ("8 / 4 / 2 - 1 - 1", |_| vec![-1.0]),
+    (
+        "not action[0] > 0 and !(action[1] >= 0) || action[2] != action[2]",
+        |v| vec![flag(v.action()[0] <= 0.0 && v.action()[1] < 0.0)],
+    ),
+    ("true and not false ? .5 : 1e3", |_| vec![0.5]),
+];
+
+#[test]
+fn every_function_equals_its_formula_in_f64() {
+    let world = World::new(101, 7);
+    for &(text, formula) in GOLDEN {
+        for (e, row) in world.eval(text).iter().enumerate() {
+            let expected = formula(&View { w: &world, e });
+            assert_eq!(row.len(), expected.len(), "{text}");
+            for (got, want) in row.iter().zip(&expected) {
+                let got = f64::from(*got);
+                let near = (got - want).abs() <= 3e-5 * (1.0 + want.abs());
+                assert!(
+                    near,
+                    "{text}, environment {e}: {row:?}, expected {expected:?}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn no_function_is_without_a_formula() {
+    for f in functions::all() {
+        let used = GOLDEN.iter().any(|(text, _)| {
+            text.match_indices(f.name).any(|(at, _)| {
+                let word = |c: char| c.is_alphanumeric() || c == '_';
+                !text[..at].ends_with(word) && !text[at + f.name.len()..].starts_with(word)
+            })
+        });
+        assert!(used, "{}", f.name);
+    }
+}
