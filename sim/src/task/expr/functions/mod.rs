@@ -90,7 +90,7 @@ impl Rule {
             Self::Compare => "-; the arguments must agree".into(),
             Self::Plain => "-; takes - or rad".into(),
             Self::Angle => "rad; takes -".into(),
-            Self::Power(p) if p == 0.5 => "root of the argument's".into(),
+            Self::Power(0.5) => "root of the argument's".into(),
             Self::Power(_) => "square of the argument's".into(),
             Self::Product => "product of the arguments'".into(),
             Self::Shared => "that of the components; any if they differ".into(),

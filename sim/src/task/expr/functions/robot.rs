@@ -58,7 +58,7 @@ pub const TABLE: &[Function] = &[
         "one per joint",
         Rule::PerJoint("rad (hinge) or m (slide)"),
         "positions of hinge and slide joints; all of them without names",
-        |c, call| Ok(joints(c, call, |c, j| load_q(c, j)))
+        |c, call| Ok(joints(c, call, load_q))
     ),
     per_element!(
         "joint_pos_rel",

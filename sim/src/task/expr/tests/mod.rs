@@ -1,5 +1,6 @@
 mod errors;
 mod fixture;
 mod golden;
+mod page;
 mod random;
 mod smoke;

@@ -1,0 +1,130 @@
+//! The page `docs/task-language.md` says what is true. To write its generated
+//! parts anew: `UPDATE_DOCS=1 cargo test -p ostler-sim page`.
+
+use crate::config::TaskConfig;
+use crate::model::mjcf;
+use crate::task::expr::{Program, Scope, Type, reference};
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+fn page() -> String {
+    std::fs::read_to_string(root().join("docs/task-language.md")).unwrap()
+}
+
+/// Compares, or rewrites, what stands between `<!-- name -->` and `<!-- end -->`.
+fn generated(name: &str, text: &str) {
+    // Two parts of one file, perhaps written by two tests at once.
+    static FILE: Mutex<()> = Mutex::new(());
+    let _lock = FILE.lock().unwrap();
+    let page = page();
+    let mark = format!("<!-- {name} -->\n");
+    let start = page.find(&mark).unwrap() + mark.len();
+    let end = start + page[start..].find("<!-- end -->").unwrap();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let new = format!("{}{text}{}", &page[..start], &page[end..]);
+        return std::fs::write(root().join("docs/task-language.md"), new).unwrap();
+    }
+    assert_eq!(&page[start..end], text, "{name}: run with UPDATE_DOCS=1");
+}
+
+/// The tasks of the page's complete examples.
+fn examples() -> Vec<TaskConfig> {
+    #[derive(serde::Deserialize)]
+    struct File {
+        task: TaskConfig,
+    }
+    let page = page();
+    let blocks = page.split("```toml\n").skip(1);
+    let texts = blocks.map(|b| b.split("```").next().unwrap().to_string());
+    texts
+        .filter(|t| t.starts_with("[task]"))
+        .map(|t| {
+            toml::from_str::<File>(&t)
+                .unwrap_or_else(|e| panic!("{e}"))
+                .task
+        })
+        .collect()
+}
+
+/// Compiles each text for the task's robot.
+fn with_scope<R>(task: &TaskConfig, f: impl FnOnce(&Scope<'_>) -> R) -> R {
+    let model = mjcf::load(&root().join("configs").join(&task.robot)).unwrap();
+    let commands: Vec<_> = (task.command.iter())
+        .map(|c| (c.name.clone(), c.range.len(), c.unit.clone()))
+        .collect();
+    let params: Vec<String> = task.params.keys().cloned().collect();
+    f(&Scope {
+        model: &model,
+        commands: &commands,
+        params: &params,
+        action_width: model.nu(),
+    })
+}
+
+#[test]
+fn the_examples_compile_for_their_robots() {
+    let tasks = examples();
+    assert_eq!(tasks.len(), 3);
+    for task in &tasks {
+        with_scope(task, |scope| {
+            let ty = |text: &str| match Program::compile(text, scope) {
+                Ok(p) => p.ty().clone(),
+                Err(e) => panic!("{}: {text}: {e}", task.robot),
+            };
+            for o in &task.observation {
+                assert_ne!(ty(&o.expr).len(), 0);
+            }
+            for r in &task.reward {
+                assert_eq!(ty(&r.expr).len(), 1, "{}", r.name);
+            }
+            for t in &task.termination {
+                assert_eq!(ty(&t.expr), Type::Bool, "{}", t.name);
+            }
+        });
+    }
+}
+
+#[test]
+fn the_table_of_functions_is_the_one_in_use() {
+    generated("functions", &reference());
+}
+
+const MISTAKES: &[&str] = &[
+    "lin_vel(trnk).x",
+    "lin_vel(hip_f)",
+    "joint_vel(\"knee_*\")",
+    "joint_vel(root)",
+    "command.velocity - lin_vel_body(trunk)",
+    "height(trunk) + 0.5 < joint_pos(hip_fl)",
+    "exp(-norm2(lin_vel(trunk)))",
+    "nrom(action_rate)",
+    "clip(joint_vel(), 10)",
+    "0.2 < height(trunk) < 0.5",
+    "contact(trunk) > 0",
+    "norm(base_lin_vel) ** 2",
+    "np.exp(-sum(dof_pos))",
+    "sum(dof_pos^2)",
+    "joint_pos()[12]",
+];
+
+#[test]
+fn the_errors_are_as_printed() {
+    let mut text = String::from("```text\n");
+    with_scope(&examples()[2], |scope| {
+        for mistake in MISTAKES {
+            let e = Program::compile(mistake, scope).unwrap_err();
+            let before = mistake[..e.span.start].chars().count();
+            let marks = "^".repeat(mistake[e.span.clone()].chars().count().max(1));
+            text += &format!("{mistake}\n{}{marks} {}\n", " ".repeat(before), e.message);
+            if let Some(help) = e.help {
+                text += &format!("{}help: {help}\n", " ".repeat(before));
+            }
+            text.push('\n');
+        }
+    });
+    generated("errors", &(text.trim_end().to_string() + "\n```\n"));
+}
