@@ -4,6 +4,8 @@
 //! by the program's reader, so errors here name a *path* such as
 //! `task.reward[2].expr`.
 
+mod validate;
+
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

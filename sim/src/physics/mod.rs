@@ -82,10 +82,13 @@ pub mod fault {
     pub const CONTROL: u32 = 8;
     /// The engine itself failed (a panic was caught, a body was quarantined).
     pub const ENGINE: u32 = 16;
+    /// An observation or reward of the task was not finite; set by the environment,
+    /// never by an engine.
+    pub const TASK: u32 = 32;
     /// Number of bits in use.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 6;
     /// Names for logs, `Guard/<name>`, by bit.
-    pub const NAMES: [&str; COUNT] = ["non_finite", "speed", "position", "control", "engine"];
+    pub const NAMES: [&str; COUNT] = ["non_finite", "speed", "position", "control", "engine", "task"];
 }
 
 /// What tasks can see of N worlds. All buffers are `[k][N]`, float32, SI units.

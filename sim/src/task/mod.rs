@@ -1,4 +1,158 @@
 //! Tasks written as data: expressions over the state, compiled once, evaluated
 //! over blocks of environments.
+//!
+//! [`Task::compile`] turns `[task]` into plain tables ([`action`], [`command`],
+//! [`observe`], [`score`], [`reset`]); `env` runs them over the batch.
 
+pub mod action;
+pub mod command;
 pub mod expr;
+pub mod observe;
+pub mod reset;
+pub mod score;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use crate::config::{ConfigError, OneOrMany, TaskConfig};
+use crate::model::Model;
+use crate::names::nearest;
+use expr::{Program, Scope};
+use std::collections::HashSet;
+
+/// A compiled `[task]` table.
+#[derive(Debug, Clone)]
+pub struct Task {
+    /// Actions to controls.
+    pub actions: action::Actions,
+    /// Random targets.
+    pub commands: command::Commands,
+    /// Observations.
+    pub observations: observe::Observations,
+    /// Rewards and terminations.
+    pub score: score::Score,
+    /// How episodes start.
+    pub reset: reset::Reset,
+    /// `param.NAME`, in the order of their names.
+    pub params: Vec<f32>,
+}
+
+impl Task {
+    /// Checks every term of `cfg` against the robot. `step_dt` is the control step [s].
+    pub fn compile(model: &Model, cfg: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
+        let reset = reset::Reset::compile(model, &cfg.reset)?;
+        let actions = action::Actions::compile(model, &cfg.action, &reset.initial_qpos)?;
+        let commands = command::Commands::compile(&cfg.command, step_dt)?;
+        let mut params = Vec::with_capacity(cfg.params.len());
+        for (name, &value) in &cfg.params {
+            params.push(number(value, &format!("task.params.{name}"))?);
+        }
+        let names: Vec<String> = cfg.params.keys().cloned().collect();
+        let scope = Scope {
+            model,
+            commands: &commands.scope,
+            params: &names,
+            action_width: actions.space.width(),
+        };
+        Ok(Self {
+            observations: observe::Observations::compile(&scope, &cfg.observation)?,
+            score: score::Score::compile(&scope, cfg, step_dt)?,
+            actions,
+            commands,
+            reset,
+            params,
+        })
+    }
+
+    /// Registers that the largest expression needs, in floats.
+    pub fn scratch_len(&self) -> usize {
+        let observed = self.observations.programs();
+        observed.chain(self.score.programs()).map(Program::scratch_len).max().unwrap_or(0)
+    }
+}
+
+/// Compiles the expression at `path`.
+fn program(scope: &Scope<'_>, text: &str, path: String) -> Result<Program, ConfigError> {
+    Program::compile(text, scope).map_err(|e| ConfigError {
+        path,
+        span: Some(e.span),
+        message: e.message,
+        help: e.help,
+    })
+}
+
+/// A number that a float can hold.
+fn number(value: f64, path: &str) -> Result<f32, ConfigError> {
+    let narrow = value as f32;
+    if narrow.is_finite() {
+        Ok(narrow)
+    } else {
+        Err(ConfigError::new(path, format!("{value} is not a finite single-precision number")))
+    }
+}
+
+/// `[low, high]` with `low <= high`, both finite.
+fn range([low, high]: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
+    let pair = [number(low, path)?, number(high, path)?];
+    if pair[0] > pair[1] {
+        return Err(ConfigError::new(path, format!("the range [{low}, {high}] is upside down"))
+            .help(format!("write [{high}, {low}]")));
+    }
+    Ok(pair)
+}
+
+/// One finite number per element.
+fn spread(values: &OneOrMany, len: usize, what: &str, path: &str) -> Result<Vec<f32>, ConfigError> {
+    match values {
+        OneOrMany::One(v) => Ok(vec![number(*v, path)?; len]),
+        OneOrMany::Many(list) if list.len() == len => list.iter().map(|&v| number(v, path)).collect(),
+        OneOrMany::Many(list) => Err(ConfigError::new(
+            path,
+            format!("{} numbers for {len} {what}", list.len()),
+        )
+        .help(format!("give one number for all, or {len}"))),
+    }
+}
+
+/// Refuses an empty or repeated name.
+fn unique<'a>(seen: &mut HashSet<&'a str>, name: &'a str, path: String) -> Result<(), ConfigError> {
+    if name.is_empty() {
+        return Err(ConfigError::new(path, "the name is empty"));
+    }
+    if !seen.insert(name) {
+        return Err(ConfigError::new(path, format!("the name \"{name}\" is used twice")));
+    }
+    Ok(())
+}
+
+/// Does `name` fit `pattern`, where `*` stands for any characters?
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+/// Indices of the elements that fit `pattern`, in the model's order; an error if none does.
+fn select<'a>(
+    pattern: &str,
+    kind: &str,
+    elements: impl Iterator<Item = (usize, &'a str)> + Clone,
+    path: &str,
+) -> Result<Vec<usize>, ConfigError> {
+    let found: Vec<usize> = elements.clone().filter(|(_, n)| matches(pattern, n)).map(|(i, _)| i).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let all: Vec<&str> = elements.map(|(_, n)| n).collect();
+    let help = match nearest(pattern, all.iter().copied()) {
+        Some(name) => format!("did you mean \"{name}\"?"),
+        None if all.is_empty() => format!("the robot has no {kind}s"),
+        None => format!("the robot has: {}", all.join(", ")),
+    };
+    Err(ConfigError::new(path, format!("no {kind} fits \"{pattern}\"")).help(help))
+}

@@ -1,9 +1,20 @@
 //! Physics and task joined: actions in, observations and rewards out.
 
-use crate::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
+mod buffers;
+mod share;
+mod snapshot;
+mod stats;
+mod step;
+#[cfg(test)]
+mod tests;
+
+use crate::config::{Auto, Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
 use crate::memory::MemoryError;
 use crate::model::Model;
+use crate::physics::pool::Pool;
 use crate::physics::{Physics, PhysicsError, SnapshotError};
+use crate::task::Task;
+use buffers::{Live, Work};
 use std::sync::Arc;
 
 /// One value for the policy and, where the task has privileged terms, one for the
@@ -150,18 +161,99 @@ pub struct BatchEnv {
     spec: EnvSpec,
     model: Arc<Model>,
     physics: Box<dyn Physics>,
+    pool: Arc<Pool>,
+    task: Task,
+    decimation: usize,
+    /// Keys every draw.
+    seed: u64,
+    /// Global id of environment 0.
+    first_env: u32,
+    /// Observation noise is on.
+    noise: bool,
+    /// What a snapshot must agree with.
+    identity: snapshot::Identity,
+    /// What a snapshot holds.
+    live: Live,
+    /// What one step leaves behind for nobody.
+    work: Work,
+}
+
+impl std::fmt::Debug for BatchEnv {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BatchEnv").field("robot", &self.model.name).field("spec", &self.spec).finish_non_exhaustive()
+    }
 }
 
 impl BatchEnv {
     /// Builds the worlds and compiles the task. `seed` keys every draw.
     pub fn new(
-        _model: Arc<Model>,
-        _sim: &SimConfig,
-        _env: &EnvConfig,
-        _task: &TaskConfig,
-        _seed: u64,
+        model: Arc<Model>,
+        sim: &SimConfig,
+        env: &EnvConfig,
+        task: &TaskConfig,
+        seed: u64,
     ) -> Result<Self, EnvError> {
-        todo!()
+        Self::shard(model, sim, env, task, seed, 0)
+    }
+
+    /// The same for environments `first_env..first_env + N` of a larger batch: each
+    /// behaves as it would there.
+    pub fn shard(
+        model: Arc<Model>,
+        sim: &SimConfig,
+        env: &EnvConfig,
+        task: &TaskConfig,
+        seed: u64,
+        first_env: u32,
+    ) -> Result<Self, EnvError> {
+        sim.validate()?;
+        env.validate()?;
+        let threads = match sim.threads {
+            Auto::Auto(_) => Pool::available(),
+            Auto::N(n) => n,
+        };
+        let pool = Arc::new(Pool::new(threads)?);
+        // The task is checked first: its mistakes are the likelier ones, and worlds cost memory.
+        let dt = if sim.dt > 0.0 { sim.dt } else { model.options.timestep };
+        Task::compile(&model, task, dt * env.decimation as f64)?;
+        let physics = match sim.backend {
+            Backend::Rapier => crate::physics::rapier::new(&model, sim, env.num_envs, &pool)?,
+        };
+        let mut built = Self::with_physics(model, physics, pool, env, task, seed, first_env)?;
+        built.identity.add_physics(sim);
+        Ok(built)
+    }
+
+    /// The task over an engine that stands already, with N = `env.num_envs` worlds.
+    pub fn with_physics(
+        model: Arc<Model>,
+        physics: Box<dyn Physics>,
+        pool: Arc<Pool>,
+        env: &EnvConfig,
+        task: &TaskConfig,
+        seed: u64,
+        first_env: u32,
+    ) -> Result<Self, EnvError> {
+        env.validate()?;
+        let step_dt = physics.timestep() * env.decimation as f64;
+        let max_episode_steps = env.max_episode_steps(step_dt)?;
+        let identity = snapshot::Identity::new(&model, env, task, step_dt);
+        let task = Task::compile(&model, task, step_dt)?;
+        let spec = EnvSpec {
+            num_envs: env.num_envs,
+            obs: task.observations.width.clone(),
+            obs_table: task.observations.table(),
+            action: task.actions.space,
+            step_dt,
+            max_episode_steps,
+            min_truncation_steps: if task.score.truncates() { 1 } else { max_episode_steps },
+            reward_names: task.score.reward_names(),
+            termination_names: task.score.termination_names(),
+        };
+        let live = Live::new(&spec, task.commands.width())?;
+        let work = Work::new(&spec, &model, &task, pool.threads())?;
+        let decimation = env.decimation;
+        Ok(Self { spec, model, physics, pool, task, decimation, seed, first_env, noise: true, identity, live, work })
     }
 
     /// Sizes and names.
@@ -181,38 +273,51 @@ impl BatchEnv {
 
     /// Starts every episode anew and writes the first observations `[N][O]`.
     ///
-    /// `spread`: give episodes random ages, so that resets spread out in time.
-    pub fn reset(&mut self, _spread: bool, _obs: &mut Groups<&mut [f32]>) {
-        todo!()
+    /// `spread`: give episodes random ages, so that resets spread out in time; such
+    /// an episode, cut short by its age, is left out of the statistics.
+    pub fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) {
+        self.live.clock += 1;
+        self.work.mask.fill(1);
+        self.begin_rollout();
+        self.restart(spread, obs);
     }
 
     /// Forgets which slots of `final_obs` are taken; call at a rollout's start.
     pub fn begin_rollout(&mut self) {
-        todo!()
+        self.live.final_used.fill(0);
     }
 
     /// One control step: `actions` is `[N][A]`.
-    pub fn step(&mut self, _actions: &[f32], _out: &mut StepOut<'_>) {
-        todo!()
+    pub fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
+        self.live.clock += 1;
+        self.act(actions);
+        self.physics.step(&self.work.ctrl, self.decimation);
+        self.judge();
+        self.redraw_commands();
+        self.observe(&mut out.obs);
+        if self.settle(out) {
+            self.restart(false, &mut out.obs);
+        }
     }
 
     /// Statistics since the last call; `into` is overwritten, its buffers reused.
-    pub fn take_stats(&mut self, _into: &mut EpisodeStats) {
-        todo!()
+    pub fn take_stats(&mut self, into: &mut EpisodeStats) {
+        stats::take(&mut self.live.stats, into);
     }
 
     /// Switches observation noise off (evaluation) or on.
-    pub fn set_noise(&mut self, _on: bool) {
-        todo!()
+    pub fn set_noise(&mut self, on: bool) {
+        self.noise = on;
     }
 
     /// Everything needed to go on with the same bits, appended to `out`.
-    pub fn save(&self, _out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        todo!()
+    pub fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        snapshot::save(self, out)
     }
 
-    /// The reverse of [`save`](Self::save).
-    pub fn restore(&mut self, _blob: &[u8]) -> Result<(), SnapshotError> {
-        todo!()
+    /// The reverse of [`save`](Self::save), for the same robot, task, size and seed;
+    /// refuses anything else with the reason and changes nothing then.
+    pub fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
+        snapshot::restore(self, blob)
     }
 }

@@ -1,0 +1,125 @@
+//! Buffers that live as long as the environments.
+
+use super::{EnvSpec, EpisodeStats, stats};
+use crate::memory::{MemoryError, zeroed};
+use crate::model::Model;
+use crate::task::Task;
+use crate::task::expr::{BLOCK, Scratch};
+use crate::task::score::Judged;
+
+/// What the future depends on, besides the physics: a snapshot holds it all.
+#[derive(Debug)]
+pub(super) struct Live {
+    /// Steps and resets of the whole batch so far: keys the draws.
+    pub clock: u64,
+    /// Clipped actions of the last step `[A][N]`.
+    pub action: Vec<f32>,
+    /// Those of the step before `[A][N]`.
+    pub last_action: Vec<f32>,
+    /// Commands `[c][N]`.
+    pub command: Vec<f32>,
+    /// Age of the episode in control steps; random at the start of a spread batch `[N]`.
+    pub age: Vec<u32>,
+    /// Control steps taken in the episode `[N]`.
+    pub length: Vec<u32>,
+    /// Return so far `[N]`.
+    pub ret: Vec<f32>,
+    /// Weighted reward terms so far `[R][N]`.
+    pub sums: Vec<f32>,
+    /// 1 where the episode began at age 0 and counts in the statistics `[N]`.
+    pub counted: Vec<u32>,
+    /// Fault bits of a reset that itself failed; the next step tries again `[N]`.
+    pub stuck: Vec<u32>,
+    /// Slots of `final_obs` taken in this rollout `[N]`.
+    pub final_used: Vec<u32>,
+    /// Last finite observations `[N][O]`, `[N][Oc]`.
+    pub last_policy: Vec<f32>,
+    /// See `last_policy`.
+    pub last_critic: Vec<f32>,
+    /// Statistics since they were last taken.
+    pub stats: EpisodeStats,
+}
+
+impl Live {
+    pub fn new(spec: &EnvSpec, commands: usize) -> Result<Self, MemoryError> {
+        let n = spec.num_envs;
+        let f = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(n));
+        let u = |what: &str| zeroed::<u32>(what, n);
+        Ok(Self {
+            clock: 0,
+            action: f("actions", spec.action.width())?,
+            last_action: f("actions", spec.action.width())?,
+            command: f("commands", commands)?,
+            age: u("episode ages")?,
+            length: u("episode lengths")?,
+            ret: f("returns", 1)?,
+            sums: f("reward terms", spec.reward_names.len())?,
+            counted: u("episode flags")?,
+            stuck: u("episode flags")?,
+            final_used: u("episode flags")?,
+            last_policy: f("observations", spec.obs.policy)?,
+            last_critic: f("observations", spec.obs.critic.unwrap_or(0))?,
+            stats: stats::empty(spec),
+        })
+    }
+}
+
+/// What one step needs and leaves behind for nobody.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// Controls `[nu][N]`.
+    pub ctrl: Vec<f32>,
+    /// Starts of episodes `[nq][N]`.
+    pub qpos: Vec<f32>,
+    /// Starts of episodes `[nv][N]`.
+    pub qvel: Vec<f32>,
+    /// This step's rewards `[N]`.
+    pub reward: Vec<f32>,
+    /// Cause that ended the task, 0 for none `[N]`.
+    pub terminated: Vec<u32>,
+    /// Cause of an extra truncation, 0 for none `[N]`.
+    pub truncated: Vec<u32>,
+    /// Fault bits of this step `[N]`.
+    pub fault: Vec<u32>,
+    /// 1 where a new episode begins `[N]`.
+    pub mask: Vec<u8>,
+    /// One per thread.
+    pub workers: Vec<Worker>,
+}
+
+/// What one thread works in.
+#[derive(Debug)]
+pub(super) struct Worker {
+    pub scratch: Scratch,
+    pub judged: Judged,
+    /// One environment's start.
+    pub qpos: Vec<f32>,
+    pub qvel: Vec<f32>,
+}
+
+impl Work {
+    pub fn new(spec: &EnvSpec, model: &Model, task: &Task, threads: usize) -> Result<Self, MemoryError> {
+        let n = spec.num_envs;
+        let f = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(n));
+        let mut workers = Vec::new();
+        for _ in 0..threads.min(n.div_ceil(BLOCK)).max(1) {
+            workers.push(Worker {
+                scratch: Scratch { registers: zeroed("expressions", task.scratch_len())? },
+                judged: Judged::default(),
+                qpos: zeroed("positions", model.nq)?,
+                qvel: zeroed("velocities", model.nv)?,
+            });
+        }
+        Ok(Self {
+            ctrl: f("controls", model.nu())?,
+            qpos: f("positions", model.nq)?,
+            qvel: f("velocities", model.nv)?,
+            reward: f("rewards", 1)?,
+            terminated: zeroed("flags", n)?,
+            truncated: zeroed("flags", n)?,
+            fault: zeroed("flags", n)?,
+            mask: zeroed("flags", n)?,
+            workers,
+        })
+    }
+}

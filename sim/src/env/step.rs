@@ -1,0 +1,288 @@
+//! The phases of one control step. Each goes over blocks of environments, spread
+//! over the pool; a block's numbers depend on nothing outside it.
+
+use super::buffers::Worker;
+use super::share::Shared;
+use super::{BatchEnv, Finished, Groups, StepOut};
+use crate::physics::fault;
+use crate::physics::pool::Pool;
+use crate::rng::{Purpose, philox, unit};
+use crate::task::expr::{BLOCK, Inputs};
+use crate::task::observe::NoiseKey;
+
+/// Calls `f(worker, first, len)` for every block of `n` environments.
+fn for_blocks(pool: &Pool, n: usize, workers: &mut [Worker], f: impl Fn(&mut Worker, usize, usize) + Sync) {
+    let blocks = n.div_ceil(BLOCK);
+    let parts = workers.len();
+    let workers = Shared::of(workers);
+    pool.run(parts, &|part| {
+        // SAFETY: each part of the loop takes the worker of its own number.
+        let worker = unsafe { &mut workers.part(part, 1)[0] };
+        for block in part * blocks / parts..(part + 1) * blocks / parts {
+            let first = block * BLOCK;
+            f(worker, first, BLOCK.min(n - first));
+        }
+    });
+}
+
+/// What expressions read. A macro, since the borrows are of single fields.
+macro_rules! inputs {
+    ($env:ident, $live:ident, $work:ident, $first:expr, $len:expr) => {
+        Inputs {
+            state: $env.physics.state(),
+            ctrl: &$work.ctrl,
+            action: &$live.action,
+            last_action: &$live.last_action,
+            command: &$live.command,
+            params: &$env.task.params,
+            step: &$live.age,
+            step_dt: $env.spec.step_dt as f32,
+            max_steps: $env.spec.max_episode_steps,
+            first: $first,
+            len: $len,
+        }
+    };
+}
+
+impl BatchEnv {
+    /// Actions `[N][A]` to controls; episodes grow older by a step.
+    pub(super) fn act(&mut self, actions: &[f32]) {
+        let (n, width) = (self.spec.num_envs, self.spec.action.width());
+        assert_eq!(actions.len(), n * width, "actions are [N][A]");
+        let (live, work) = (&mut self.live, &mut self.work);
+        let (action, last) = (Shared::new(&mut live.action), Shared::new(&mut live.last_action));
+        let (age, length) = (Shared::new(&mut live.age), Shared::new(&mut live.length));
+        let (ctrl, faults) = (Shared::new(&mut work.ctrl), Shared::new(&mut work.fault));
+        let (task, state) = (&self.task.actions, self.physics.state());
+        for_blocks(&self.pool, n, &mut work.workers, |_, first, len| {
+            // SAFETY (all of this closure): entries of environments first..first+len,
+            // in row k at k * n + first, belong to this block alone, and no two
+            // parts below are alive at once for the same buffer.
+            let column = |buffer: &Shared<'_, f32>, k: usize| unsafe { buffer.part(k * n + first, len) };
+            for k in 0..width {
+                column(&last, k).copy_from_slice(column(&action, k));
+            }
+            let mut bad = [false; BLOCK];
+            let rows = &actions[first * width..(first + len) * width];
+            task.clip(rows, &mut bad[..len], |k, lane, x| column(&action, k)[lane] = x);
+            for lane in 0..len {
+                task.drive(state, first + lane, |k| column(&action, k)[lane], |u, x| column(&ctrl, u)[lane] = x);
+            }
+            // SAFETY: as above.
+            let (fault, age, length) = unsafe { (faults.part(first, len), age.part(first, len), length.part(first, len)) };
+            for lane in 0..len {
+                fault[lane] = if bad[lane] { fault::CONTROL } else { 0 };
+                age[lane] = age[lane].saturating_add(1);
+                length[lane] = length[lane].saturating_add(1);
+            }
+        });
+    }
+
+    /// Faults, rewards and causes of ends, into the work buffers.
+    pub(super) fn judge(&mut self) {
+        let n = self.spec.num_envs;
+        let (live, work) = (&mut self.live, &mut self.work);
+        let sums = Shared::new(&mut live.sums);
+        let (reward, faults) = (Shared::new(&mut work.reward), Shared::new(&mut work.fault));
+        let (terminated, truncated) = (Shared::new(&mut work.terminated), Shared::new(&mut work.truncated));
+        for_blocks(&self.pool, n, &mut work.workers, |worker, first, len| {
+            let inputs = inputs!(self, live, work, first, len);
+            let Worker { scratch, judged, .. } = worker;
+            self.task.score.judge(&inputs, scratch, judged, |term, lanes| {
+                // SAFETY: this block's entries of row `term`.
+                let sum = unsafe { sums.part(term * n + first, len) };
+                sum.iter_mut().zip(lanes).for_each(|(s, x)| *s += x);
+            });
+            // SAFETY: this block's entries.
+            let (reward, fault, terminated, truncated) = unsafe {
+                (reward.part(first, len), faults.part(first, len), terminated.part(first, len), truncated.part(first, len))
+            };
+            reward.copy_from_slice(&judged.reward[..len]);
+            terminated.copy_from_slice(&judged.terminated[..len]);
+            truncated.copy_from_slice(&judged.truncated[..len]);
+            for lane in 0..len {
+                let env = first + lane;
+                fault[lane] |= inputs.state.fault[env] | live.stuck[env];
+                if !reward[lane].is_finite() {
+                    fault[lane] |= fault::TASK;
+                }
+            }
+        });
+    }
+
+    /// Commands whose time has come.
+    pub(super) fn redraw_commands(&mut self) {
+        if self.task.commands.width() == 0 {
+            return;
+        }
+        let n = self.spec.num_envs;
+        for env in 0..n {
+            let age = self.live.age[env];
+            let stream = self.first_env.wrapping_add(env as u32);
+            let command = &mut self.live.command;
+            self.task.commands.draw(self.seed, stream, self.live.clock, age, |i, x| command[i * n + env] = x);
+        }
+    }
+
+    /// Observations of all environments as they are now.
+    pub(super) fn observe(&mut self, obs: &mut Groups<&mut [f32]>) {
+        self.write_observations(obs, false);
+    }
+
+    /// Writes rows: of all environments, or of those in the mask, which then have a
+    /// new episode. A row that is not finite is a fault of the environment.
+    fn write_observations(&mut self, obs: &mut Groups<&mut [f32]>, masked: bool) {
+        let (n, wide) = (self.spec.num_envs, self.spec.obs.policy);
+        let critic_wide = self.spec.obs.critic.unwrap_or(0);
+        let no_critic: &mut [f32] = &mut [];
+        let critic = obs.critic.as_deref_mut().unwrap_or(no_critic);
+        assert_eq!(obs.policy.len(), n * wide, "observations are [N][O]");
+        assert_eq!(critic.len(), n * critic_wide, "critic observations are [N][O]");
+        let noise = self.noise.then_some(NoiseKey {
+            seed: self.seed,
+            stream: self.first_env,
+            // Two rows in one step, before and after a reset, differ in their noise.
+            clock: 2 * self.live.clock + u64::from(masked),
+        });
+        let (live, work) = (&mut self.live, &mut self.work);
+        let (policy, critic) = (Shared::new(&mut *obs.policy), Shared::new(critic));
+        let (last_policy, last_critic) = (Shared::new(&mut live.last_policy), Shared::new(&mut live.last_critic));
+        let bits = Shared::new(if masked { &mut live.stuck } else { &mut work.fault });
+        for_blocks(&self.pool, n, &mut work.workers, |worker, first, len| {
+            let mut want = [!masked; BLOCK];
+            if masked {
+                for (w, &m) in want.iter_mut().zip(&work.mask[first..first + len]) {
+                    *w = m != 0;
+                }
+                if !want.contains(&true) {
+                    return;
+                }
+            }
+            let rows = |buffer: &Shared<'_, f32>, width: usize| {
+                // SAFETY: rows of this block's environments; one part per buffer.
+                unsafe { buffer.part(first * width, len * width) }
+            };
+            let (policy, critic) = (rows(&policy, wide), rows(&critic, critic_wide));
+            let (last_policy, last_critic) = (rows(&last_policy, wide), rows(&last_critic, critic_wide));
+            // SAFETY: this block's entries.
+            let bits = unsafe { bits.part(first, len) };
+            let inputs = inputs!(self, live, work, first, len);
+            self.task.observations.write(&inputs, &mut worker.scratch, noise, &want, policy, critic);
+            for lane in (0..len).filter(|&l| want[l]) {
+                let (p, c) = (lane * wide..(lane + 1) * wide, lane * critic_wide..(lane + 1) * critic_wide);
+                let finite = policy[p.clone()].iter().chain(&critic[c.clone()]).all(|x| x.is_finite());
+                if masked {
+                    bits[lane] = inputs.state.fault[first + lane];
+                }
+                if finite {
+                    last_policy[p.clone()].copy_from_slice(&policy[p]);
+                    last_critic[c.clone()].copy_from_slice(&critic[c]);
+                } else {
+                    bits[lane] |= fault::TASK;
+                    policy[p.clone()].copy_from_slice(&last_policy[p]);
+                    critic[c.clone()].copy_from_slice(&last_critic[c]);
+                }
+            }
+        });
+    }
+
+    /// Writes rewards and flags, keeps last observations and statistics, and marks
+    /// the environments that begin anew; false if there are none.
+    pub(super) fn settle(&mut self, out: &mut StepOut<'_>) -> bool {
+        let n = self.spec.num_envs;
+        let (wide, critic_wide) = (self.spec.obs.policy, self.spec.obs.critic.unwrap_or(0));
+        let slots = out.final_obs.policy.len() / (n * wide);
+        let (live, work) = (&mut self.live, &mut self.work);
+        let mut any = false;
+        for env in 0..n {
+            let bits = work.fault[env];
+            let valid = bits == 0;
+            let cause = work.terminated[env];
+            let late = live.age[env] >= self.spec.max_episode_steps;
+            let terminated = valid && cause != 0;
+            let truncated = valid && !terminated && (work.truncated[env] != 0 || late);
+            let reward = if valid { work.reward[env] } else { 0.0 };
+            out.reward[env] = reward;
+            out.terminated[env] = f32::from(u8::from(terminated));
+            out.truncated[env] = f32::from(u8::from(truncated));
+            out.valid[env] = f32::from(u8::from(valid));
+            out.final_slot[env] = -1;
+            live.ret[env] += reward;
+            let done = !valid || terminated || truncated;
+            work.mask[env] = u8::from(done);
+            if !done {
+                continue;
+            }
+            any = true;
+            if !valid {
+                for (bit, count) in live.stats.faults.iter_mut().enumerate() {
+                    *count += u64::from(bits >> bit & 1);
+                }
+                continue;
+            }
+            if truncated {
+                let slot = live.final_used[env] as usize;
+                if slot < slots {
+                    live.final_used[env] += 1;
+                    out.final_slot[env] = slot as i32;
+                    let row = (slot * n + env) * wide..(slot * n + env + 1) * wide;
+                    out.final_obs.policy[row].copy_from_slice(&out.obs.policy[env * wide..(env + 1) * wide]);
+                    if let (Some(to), Some(from)) = (&mut out.final_obs.critic, &out.obs.critic) {
+                        let row = (slot * n + env) * critic_wide..(slot * n + env + 1) * critic_wide;
+                        to[row].copy_from_slice(&from[env * critic_wide..(env + 1) * critic_wide]);
+                    }
+                } else {
+                    live.stats.final_overflow += 1;
+                }
+            }
+            if live.counted[env] != 0 {
+                let stats = &mut live.stats;
+                stats.episodes += 1;
+                stats.return_sum += f64::from(live.ret[env]);
+                stats.length_sum += f64::from(live.length[env]);
+                for (k, sum) in stats.reward_sums.iter_mut().enumerate() {
+                    *sum += f64::from(live.sums[k * n + env]);
+                }
+                let cause = if terminated { cause } else { work.truncated[env] };
+                stats.terminations[cause as usize] += 1;
+                if stats.finished.len() < n {
+                    stats.finished.push(Finished { env: env as u32, ret: live.ret[env], length: live.length[env] });
+                }
+            }
+        }
+        any
+    }
+
+    /// New episodes for the environments in the mask, and their first observations.
+    pub(super) fn restart(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) {
+        let n = self.spec.num_envs;
+        let (live, work) = (&mut self.live, &mut self.work);
+        let Some(worker) = work.workers.first_mut() else { return };
+        for env in (0..n).filter(|&e| work.mask[e] != 0) {
+            let stream = self.first_env.wrapping_add(env as u32);
+            self.task.reset.draw(self.seed, stream, live.clock, &mut worker.qpos, &mut worker.qvel);
+            scatter(&worker.qpos, &mut work.qpos, n, env);
+            scatter(&worker.qvel, &mut work.qvel, n, env);
+            let command = &mut live.command;
+            self.task.commands.draw(self.seed, stream, live.clock, 0, |i, x| command[i * n + env] = x);
+            for buffer in [&mut live.action, &mut live.last_action, &mut live.sums, &mut work.ctrl] {
+                buffer.iter_mut().skip(env).step_by(n).for_each(|x| *x = 0.0);
+            }
+            let word = philox(self.seed, stream, Purpose::EpisodeStart, live.clock, 0)[0];
+            let age = (f64::from(unit(word)) * f64::from(self.spec.max_episode_steps)) as u32;
+            live.age[env] = if spread { age } else { 0 };
+            live.counted[env] = u32::from(live.age[env] == 0);
+            live.length[env] = 0;
+            live.ret[env] = 0.0;
+        }
+        self.physics.reset(&work.mask, &work.qpos, &work.qvel);
+        self.write_observations(obs, true);
+    }
+}
+
+/// Writes one environment's values into its column of `[k][N]`.
+fn scatter(values: &[f32], into: &mut [f32], n: usize, env: usize) {
+    for (x, to) in values.iter().zip(into.iter_mut().skip(env).step_by(n)) {
+        *to = *x;
+    }
+}

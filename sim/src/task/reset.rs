@@ -1,0 +1,246 @@
+//! `[[task.reset]]`: how a new episode starts.
+
+use super::{number, range, select, spread};
+use crate::config::{ConfigError, ResetTerm};
+use crate::model::{JointKind, Model};
+use crate::names::nearest;
+use crate::rng::{Purpose, normal_pair, philox, unit};
+
+/// The compiled reset terms: a list of operations on single coordinates.
+#[derive(Debug, Clone)]
+pub struct Reset {
+    /// The pose without chance `(nq)`: what position targets are relative to.
+    pub initial_qpos: Vec<f64>,
+    /// Generalised positions and velocities before the operations.
+    start: (Vec<f32>, Vec<f32>),
+    operations: Vec<Operation>,
+    /// First index in `qpos` of each quaternion.
+    quaternions: Vec<usize>,
+}
+
+#[derive(Debug, Clone)]
+struct Operation {
+    place: Place,
+    /// Replaces the value.
+    set: Option<f32>,
+    /// Is added.
+    chance: Chance,
+    /// Pair of random words it takes.
+    draw: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Place {
+    Position(usize),
+    Velocity(usize),
+    /// Turns the quaternion at this index of `qpos` about the world's z axis.
+    Yaw(usize),
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Chance {
+    None,
+    Uniform([f32; 2]),
+    Normal(f32),
+}
+
+const TARGETS: [&str; 9] =
+    ["qpos", "qvel", "joint_pos", "joint_vel", "pos", "lin_vel", "ang_vel", "yaw", "keyframe"];
+
+impl Reset {
+    /// Checks targets and sizes.
+    pub fn compile(model: &Model, terms: &[ResetTerm]) -> Result<Self, ConfigError> {
+        let mut all = Self {
+            initial_qpos: Vec::new(),
+            start: (Vec::new(), vec![0.0; model.nv]),
+            operations: Vec::new(),
+            quaternions: Vec::new(),
+        };
+        all.start.0 = model.qpos0.iter().map(|&q| q as f32).collect();
+        for joint in &model.joints {
+            match joint.kind {
+                JointKind::Free => all.quaternions.push(joint.qpos_adr + 3),
+                JointKind::Ball => all.quaternions.push(joint.qpos_adr),
+                JointKind::Slide | JointKind::Hinge => {}
+            }
+        }
+        let mut draw = 0;
+        for (t, term) in terms.iter().enumerate() {
+            all.term(model, term, &format!("task.reset[{t}]"), &mut draw)?;
+        }
+        let (mut qpos, mut qvel) = (all.start.0.clone(), all.start.1.clone());
+        all.apply(|_| [0; 4], true, &mut qpos, &mut qvel);
+        all.initial_qpos = qpos.iter().map(|&q| f64::from(q)).collect();
+        Ok(all)
+    }
+
+    fn term(&mut self, model: &Model, term: &ResetTerm, path: &str, draws: &mut u32) -> Result<(), ConfigError> {
+        let target = format!("{path}.target");
+        let places = places(model, &term.target, &target)?;
+        let chance = match (term.uniform, term.normal) {
+            (Some(_), Some(_)) => {
+                return Err(ConfigError::new(path, "both `uniform` and `normal` are given").help("use two terms to add both"));
+            }
+            (Some(pair), None) => Chance::Uniform(range(pair, &format!("{path}.uniform"))?),
+            (None, Some(sigma)) if sigma < 0.0 => {
+                return Err(ConfigError::new(format!("{path}.normal"), format!("{sigma} is negative")));
+            }
+            (None, Some(sigma)) => Chance::Normal(number(sigma, &format!("{path}.normal"))?),
+            (None, None) => Chance::None,
+        };
+        let Some(places) = places else {
+            return self.keyframe(model, term, path);
+        };
+        if term.value.is_none() && matches!(chance, Chance::None) {
+            return Err(ConfigError::new(path, "does nothing").help("give `uniform`, `normal` or `value`"));
+        }
+        let set = match &term.value {
+            Some(v) => spread(v, places.len(), "coordinates", &format!("{path}.value"))?.into_iter().map(Some).collect(),
+            None => vec![None; places.len()],
+        };
+        for (place, set) in places.into_iter().zip(set) {
+            if matches!(place, Place::Yaw(_)) && set.is_some() && !matches!(chance, Chance::None) {
+                return Err(ConfigError::new(path, "yaw takes either `value` or a random angle, not both"));
+            }
+            self.operations.push(Operation { place, set, chance, draw: *draws });
+            *draws += 1;
+        }
+        Ok(())
+    }
+
+    /// Expands `keyframe("name")` into one operation per coordinate.
+    fn keyframe(&mut self, model: &Model, term: &ResetTerm, path: &str) -> Result<(), ConfigError> {
+        if term.uniform.is_some() || term.normal.is_some() || term.value.is_some() {
+            return Err(ConfigError::new(path, "a keyframe takes no numbers")
+                .help("add another reset term, such as target = \"qpos\", after it"));
+        }
+        let name = argument(&term.target).unwrap_or_default();
+        let index = model.keyframe(name).map_err(|e| ConfigError::new(format!("{path}.target"), e.to_string()))?;
+        let key = &model.keyframes[index];
+        let positions = key.qpos.iter().enumerate().map(|(i, &v)| (Place::Position(i), v));
+        let velocities = key.qvel.iter().enumerate().map(|(i, &v)| (Place::Velocity(i), v));
+        for (place, value) in positions.chain(velocities) {
+            let set = Some(number(value, &format!("{path}.target"))?);
+            self.operations.push(Operation { place, set, chance: Chance::None, draw: 0 });
+        }
+        Ok(())
+    }
+
+    /// Draws the start of one episode: `qpos` `(nq)`, `qvel` `(nv)`.
+    pub fn draw(&self, seed: u64, stream: u32, clock: u64, qpos: &mut [f32], qvel: &mut [f32]) {
+        qpos.copy_from_slice(&self.start.0);
+        qvel.copy_from_slice(&self.start.1);
+        self.apply(|index| philox(seed, stream, Purpose::Reset, clock, index), false, qpos, qvel);
+    }
+
+    fn apply(&self, words: impl Fn(u32) -> [u32; 4], fixed: bool, qpos: &mut [f32], qvel: &mut [f32]) {
+        for op in &self.operations {
+            let offset = match op.chance {
+                Chance::None => 0.0,
+                _ if fixed => 0.0,
+                Chance::Uniform([low, high]) => low + (high - low) * unit(words(op.draw / 2)[(op.draw % 2 * 2) as usize]),
+                Chance::Normal(sigma) => {
+                    let w = words(op.draw / 2);
+                    let first = (op.draw % 2 * 2) as usize;
+                    sigma * normal_pair(w[first], w[first + 1]).0
+                }
+            };
+            match op.place {
+                Place::Position(i) => qpos[i] = op.set.unwrap_or(qpos[i]) + offset,
+                Place::Velocity(i) => qvel[i] = op.set.unwrap_or(qvel[i]) + offset,
+                Place::Yaw(i) => {
+                    if let Some(angle) = op.set {
+                        // The heading of the x axis is taken away first.
+                        let q = [qpos[i], qpos[i + 1], qpos[i + 2], qpos[i + 3]];
+                        turn(&mut qpos[i..i + 4], angle - heading(q));
+                    } else {
+                        turn(&mut qpos[i..i + 4], offset);
+                    }
+                }
+            }
+        }
+        for &i in &self.quaternions {
+            normalise(&mut qpos[i..i + 4]);
+        }
+    }
+}
+
+/// Angle about z of the rotated x axis [rad].
+fn heading([w, x, y, z]: [f32; 4]) -> f32 {
+    crate::math::atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+}
+
+/// `q = rotation(z, angle) * q`.
+fn turn(q: &mut [f32], angle: f32) {
+    let (s, c) = crate::math::sin_cos(0.5 * angle);
+    let [w, x, y, z] = [q[0], q[1], q[2], q[3]];
+    q.copy_from_slice(&[c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w]);
+}
+
+/// Unit length; the identity where there is none.
+fn normalise(q: &mut [f32]) {
+    let norm = q.iter().map(|x| x * x).sum::<f32>().sqrt();
+    if norm > 1e-6 {
+        q.iter_mut().for_each(|x| *x /= norm);
+    } else {
+        q.copy_from_slice(&[1.0, 0.0, 0.0, 0.0]);
+    }
+}
+
+/// `name` between the parentheses of `target(name)`, without quotes.
+fn argument(target: &str) -> Option<&str> {
+    let (_, rest) = target.split_once('(')?;
+    let inner = rest.trim_end().strip_suffix(')')?.trim();
+    Some(inner.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(inner))
+}
+
+/// The coordinates a target means; `None` for a keyframe.
+fn places(model: &Model, target: &str, path: &str) -> Result<Option<Vec<Place>>, ConfigError> {
+    let function = target.split('(').next().unwrap_or_default().trim();
+    let takes_name = !matches!(function, "qpos" | "qvel");
+    if !TARGETS.contains(&function) {
+        let help = nearest(function, TARGETS).map_or_else(|| format!("targets are: {}", TARGETS.join(", ")), |n| format!("did you mean \"{n}\"?"));
+        return Err(ConfigError { span: Some(0..function.len()), ..ConfigError::new(path, format!("no reset target \"{function}\"")).help(help) });
+    }
+    let name = match (takes_name, argument(target)) {
+        (false, None) if target.trim() == function => "",
+        (true, Some(name)) if !name.is_empty() => name,
+        (false, _) => return Err(ConfigError::new(path, format!("{function} takes no name")).help(format!("write \"{function}\""))),
+        (true, _) => return Err(ConfigError::new(path, format!("{function} needs a name")).help(format!("write \"{function}(NAME)\""))),
+    };
+    let named = |e: ConfigError| ConfigError { span: target.find(name).map(|at| at..at + name.len()), ..e };
+    let places = match function {
+        "qpos" => (0..model.nq).map(Place::Position).collect(),
+        "qvel" => (0..model.nv).map(Place::Velocity).collect(),
+        "joint_pos" | "joint_vel" => {
+            let simple = model
+                .joints
+                .iter()
+                .enumerate()
+                .filter(|(_, j)| matches!(j.kind, JointKind::Hinge | JointKind::Slide))
+                .map(|(i, j)| (i, j.name.as_str()));
+            let found = select(name, "hinge or slide joint", simple, path).map_err(named)?;
+            let place = |i: usize| {
+                let joint = &model.joints[i];
+                if function == "joint_pos" { Place::Position(joint.qpos_adr) } else { Place::Velocity(joint.dof_adr) }
+            };
+            found.into_iter().map(place).collect()
+        }
+        "keyframe" => return Ok(None),
+        _ => {
+            let body = model.body(name).map_err(|e| named(ConfigError::new(path, e.to_string())))?;
+            let mut joints = model.bodies[body].joints.clone().map(|j| &model.joints[j]);
+            let Some(free) = joints.find(|j| j.kind == JointKind::Free) else {
+                return Err(named(ConfigError::new(path, format!("body \"{name}\" has no free joint"))
+                    .help("use joint_pos(...) and joint_vel(...) for jointed bodies")));
+            };
+            match function {
+                "pos" => (0..3).map(|i| Place::Position(free.qpos_adr + i)).collect(),
+                "lin_vel" => (0..3).map(|i| Place::Velocity(free.dof_adr + i)).collect(),
+                "ang_vel" => (3..6).map(|i| Place::Velocity(free.dof_adr + i)).collect(),
+                _ => vec![Place::Yaw(free.qpos_adr + 3)],
+            }
+        }
+    };
+    Ok(Some(places))
+}

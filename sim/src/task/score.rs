@@ -1,0 +1,150 @@
+//! `[[task.reward]]` and `[[task.termination]]`: how a step is judged.
+
+use super::expr::{BLOCK, Inputs, Program, Scope, Scratch, Type};
+use super::{number, program, range, unique};
+use crate::config::{ConfigError, TaskConfig};
+use std::collections::HashSet;
+
+/// The compiled reward and termination terms.
+#[derive(Debug, Clone)]
+pub struct Score {
+    rewards: Vec<Reward>,
+    terminations: Vec<Termination>,
+    clip: Option<[f32; 2]>,
+}
+
+#[derive(Debug, Clone)]
+struct Reward {
+    name: String,
+    program: Program,
+    /// Weight, times the control step where the task says so.
+    weight: f32,
+}
+
+#[derive(Debug, Clone)]
+struct Termination {
+    name: String,
+    program: Program,
+    truncate: bool,
+}
+
+/// Judgement of one block.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// Summed, scaled, clipped rewards.
+    pub reward: [f32; BLOCK],
+    /// Index of the cause in `Score::termination_names` that ended the task, else 0.
+    pub terminated: [u32; BLOCK],
+    /// The same for extra truncations.
+    pub truncated: [u32; BLOCK],
+}
+
+impl Default for Judged {
+    fn default() -> Self {
+        Self { reward: [0.0; BLOCK], terminated: [0; BLOCK], truncated: [0; BLOCK] }
+    }
+}
+
+impl Score {
+    /// Checks names, expressions and types.
+    pub fn compile(scope: &Scope<'_>, cfg: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
+        let per_step = if cfg.rewards.scale_by_dt { step_dt } else { 1.0 };
+        let mut all = Self { rewards: Vec::new(), terminations: Vec::new(), clip: None };
+        all.clip = cfg.rewards.clip.map(|c| range(c, "task.rewards.clip")).transpose()?;
+        if cfg.reward.is_empty() {
+            return Err(ConfigError::new("task.reward", "nothing is rewarded")
+                .help("add [[task.reward]] with name = \"alive\" and expr = \"1\", for example"));
+        }
+        let mut seen = HashSet::new();
+        for (t, term) in cfg.reward.iter().enumerate() {
+            let path = format!("task.reward[{t}]");
+            unique(&mut seen, &term.name, format!("{path}.name"))?;
+            let program = program(scope, &term.expr, format!("{path}.expr"))?;
+            if program.ty().len() != 1 {
+                return Err(ConfigError {
+                    path: format!("{path}.expr"),
+                    span: Some(0..term.expr.len()),
+                    message: format!("a reward is one number; this has {}", program.ty().len()),
+                    help: Some("sum(...), norm(...) or a component such as .x makes one".to_string()),
+                });
+            }
+            let weight = number(term.weight * per_step, &format!("{path}.weight"))?;
+            all.rewards.push(Reward { name: term.name.clone(), program, weight });
+        }
+        let mut seen = HashSet::from(["time_out"]);
+        for (t, term) in cfg.termination.iter().enumerate() {
+            let path = format!("task.termination[{t}]");
+            unique(&mut seen, &term.name, format!("{path}.name"))?;
+            let program = program(scope, &term.expr, format!("{path}.expr"))?;
+            if *program.ty() != Type::Bool {
+                return Err(ConfigError {
+                    path: format!("{path}.expr"),
+                    span: Some(0..term.expr.len()),
+                    message: "a termination is true or false; this is a number".to_string(),
+                    help: Some("compare it: ... > 0.2".to_string()),
+                });
+            }
+            all.terminations.push(Termination { name: term.name.clone(), program, truncate: term.truncate });
+        }
+        Ok(all)
+    }
+
+    /// All expressions.
+    pub fn programs(&self) -> impl Iterator<Item = &Program> {
+        let ends = self.terminations.iter().map(|t| &t.program);
+        self.rewards.iter().map(|r| &r.program).chain(ends)
+    }
+
+    /// Reward terms in order.
+    pub fn reward_names(&self) -> Vec<String> {
+        self.rewards.iter().map(|r| r.name.clone()).collect()
+    }
+
+    /// Causes in order, `time_out` first.
+    pub fn termination_names(&self) -> Vec<String> {
+        let own = self.terminations.iter().map(|t| t.name.clone());
+        std::iter::once("time_out".to_string()).chain(own).collect()
+    }
+
+    /// Whether a term truncates.
+    pub fn truncates(&self) -> bool {
+        self.terminations.iter().any(|t| t.truncate)
+    }
+
+    /// Judges one block; hands each weighted term to `log(term, lanes)`.
+    pub fn judge(
+        &self,
+        inputs: &Inputs<'_>,
+        scratch: &mut Scratch,
+        out: &mut Judged,
+        mut log: impl FnMut(usize, &[f32; BLOCK]),
+    ) {
+        out.reward = [0.0; BLOCK];
+        for (i, term) in self.rewards.iter().enumerate() {
+            let values = term.program.eval(inputs, scratch);
+            let mut weighted = [0.0; BLOCK];
+            for ((w, sum), v) in weighted.iter_mut().zip(&mut out.reward).zip(values) {
+                *w = term.weight * v;
+                *sum += *w;
+            }
+            log(i, &weighted);
+        }
+        if let Some([low, high]) = self.clip {
+            for r in &mut out.reward {
+                // A NaN stays one: it must be seen.
+                *r = r.clamp(low, high);
+            }
+        }
+        (out.terminated, out.truncated) = ([0; BLOCK], [0; BLOCK]);
+        for (i, term) in self.terminations.iter().enumerate() {
+            let fired = term.program.eval(inputs, scratch);
+            let causes = if term.truncate { &mut out.truncated } else { &mut out.terminated };
+            for (cause, &f) in causes.iter_mut().zip(fired) {
+                // The first that fires is the cause.
+                if *cause == 0 && f != 0.0 {
+                    *cause = i as u32 + 1;
+                }
+            }
+        }
+    }
+}
