@@ -27,9 +27,9 @@ fn for_blocks(pool: &Pool, n: usize, workers: &mut [Worker], f: impl Fn(&mut Wor
 
 /// What expressions read. A macro, since the borrows are of single fields.
 macro_rules! inputs {
-    ($env:ident, $live:ident, $work:ident, $first:expr, $len:expr) => {
+    ($env:ident, $live:ident, $work:ident, $state:ident, $first:expr, $len:expr) => {
         Inputs {
-            state: $env.physics.state(),
+            state: $state,
             ctrl: &$work.ctrl,
             action: &$live.action,
             last_action: &$live.last_action,
@@ -58,7 +58,7 @@ impl BatchEnv {
             // SAFETY (all of this closure): entries of environments first..first+len,
             // in row k at k * n + first, belong to this block alone, and no two
             // parts below are alive at once for the same buffer.
-            let column = |buffer: &Shared<'_, f32>, k: usize| unsafe { buffer.part(k * n + first, len) };
+            let column = |buffer, k: usize| unsafe { Shared::part(buffer, k * n + first, len) };
             for k in 0..width {
                 column(&last, k).copy_from_slice(column(&action, k));
             }
@@ -81,12 +81,13 @@ impl BatchEnv {
     /// Faults, rewards and causes of ends, into the work buffers.
     pub(super) fn judge(&mut self) {
         let n = self.spec.num_envs;
+        let state = self.physics.state();
         let (live, work) = (&mut self.live, &mut self.work);
         let sums = Shared::new(&mut live.sums);
         let (reward, faults) = (Shared::new(&mut work.reward), Shared::new(&mut work.fault));
         let (terminated, truncated) = (Shared::new(&mut work.terminated), Shared::new(&mut work.truncated));
         for_blocks(&self.pool, n, &mut work.workers, |worker, first, len| {
-            let inputs = inputs!(self, live, work, first, len);
+            let inputs = inputs!(self, live, work, state, first, len);
             let Worker { scratch, judged, .. } = worker;
             self.task.score.judge(&inputs, scratch, judged, |term, lanes| {
                 // SAFETY: this block's entries of row `term`.
@@ -144,6 +145,7 @@ impl BatchEnv {
             // Two rows in one step, before and after a reset, differ in their noise.
             clock: 2 * self.live.clock + u64::from(masked),
         });
+        let state = self.physics.state();
         let (live, work) = (&mut self.live, &mut self.work);
         let (policy, critic) = (Shared::new(&mut *obs.policy), Shared::new(critic));
         let (last_policy, last_critic) = (Shared::new(&mut live.last_policy), Shared::new(&mut live.last_critic));
@@ -158,15 +160,15 @@ impl BatchEnv {
                     return;
                 }
             }
-            let rows = |buffer: &Shared<'_, f32>, width: usize| {
+            let rows = |buffer, width: usize| {
                 // SAFETY: rows of this block's environments; one part per buffer.
-                unsafe { buffer.part(first * width, len * width) }
+                unsafe { Shared::part(buffer, first * width, len * width) }
             };
             let (policy, critic) = (rows(&policy, wide), rows(&critic, critic_wide));
             let (last_policy, last_critic) = (rows(&last_policy, wide), rows(&last_critic, critic_wide));
             // SAFETY: this block's entries.
             let bits = unsafe { bits.part(first, len) };
-            let inputs = inputs!(self, live, work, first, len);
+            let inputs = inputs!(self, live, work, state, first, len);
             self.task.observations.write(&inputs, &mut worker.scratch, noise, &want, policy, critic);
             for lane in (0..len).filter(|&l| want[l]) {
                 let (p, c) = (lane * wide..(lane + 1) * wide, lane * critic_wide..(lane + 1) * critic_wide);
