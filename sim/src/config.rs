@@ -293,7 +293,7 @@ pub struct ResetTerm {
 }
 
 /// `[task.rewards]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardOptions {
     /// Multiply the sum by the control step [s], so that weights are per second.
@@ -301,15 +301,6 @@ pub struct RewardOptions {
     /// Clip the summed reward.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<[f64; 2]>,
-}
-
-impl Default for RewardOptions {
-    fn default() -> Self {
-        Self {
-            scale_by_dt: false,
-            clip: None,
-        }
-    }
 }
 
 /// A value of `[sim]`, `[env]` or `[task]` that cannot be used.

@@ -9,7 +9,10 @@ fn positive(path: &str, value: f64, unit: &str) -> Result<(), ConfigError> {
     if value.is_finite() && value > 0.0 {
         return Ok(());
     }
-    Err(ConfigError::new(path, format!("{value} is not a positive, finite number")).help(format!("in {unit}")))
+    Err(
+        ConfigError::new(path, format!("{value} is not a positive, finite number"))
+            .help(format!("in {unit}")),
+    )
 }
 
 impl SimConfig {
@@ -18,17 +21,26 @@ impl SimConfig {
         if self.dt != 0.0 {
             positive("sim.dt", self.dt, "seconds; 0 means the robot file's own")?;
             if self.dt > 1.0 {
-                return Err(ConfigError::new("sim.dt", format!("{} s is too long for a physics step", self.dt)).help("typical: 0.002 to 0.02"));
+                return Err(ConfigError::new(
+                    "sim.dt",
+                    format!("{} s is too long for a physics step", self.dt),
+                )
+                .help("typical: 0.002 to 0.02"));
             }
         }
         if self.threads == Auto::N(0) {
-            return Err(ConfigError::new("sim.threads", "no threads").help("\"auto\", or 1 and more"));
+            return Err(
+                ConfigError::new("sim.threads", "no threads").help("\"auto\", or 1 and more")
+            );
         }
         if matches!(self.threads, Auto::N(n) if n > 4096) {
             return Err(ConfigError::new("sim.threads", "more than 4096 threads"));
         }
         if !(1..=1000).contains(&self.rapier.solver_iterations) {
-            return Err(ConfigError::new("sim.rapier.solver_iterations", format!("{} is not within 1..1000", self.rapier.solver_iterations)));
+            return Err(ConfigError::new(
+                "sim.rapier.solver_iterations",
+                format!("{} is not within 1..1000", self.rapier.solver_iterations),
+            ));
         }
         positive("sim.max_speed", self.max_speed, "m/s and rad/s")?;
         positive("sim.max_position", self.max_position, "m")
@@ -42,10 +54,17 @@ impl EnvConfig {
             return Err(ConfigError::new("env.num_envs", "zero environments").help("1 and more"));
         }
         if self.num_envs > MAX_ENVS {
-            return Err(ConfigError::new("env.num_envs", format!("{} is more than {MAX_ENVS}", self.num_envs)));
+            return Err(ConfigError::new(
+                "env.num_envs",
+                format!("{} is more than {MAX_ENVS}", self.num_envs),
+            ));
         }
         if !(1..=1_000_000).contains(&self.decimation) {
-            return Err(ConfigError::new("env.decimation", format!("{} physics steps per control step", self.decimation)).help("1 and more; 4 is usual"));
+            return Err(ConfigError::new(
+                "env.decimation",
+                format!("{} physics steps per control step", self.decimation),
+            )
+            .help("1 and more; 4 is usual"));
         }
         positive("env.episode_length_s", self.episode_length_s, "seconds")
     }
@@ -54,13 +73,29 @@ impl EnvConfig {
     pub fn max_episode_steps(&self, step_dt: f64) -> Result<u32, ConfigError> {
         let steps = self.episode_length_s / step_dt;
         // 40 s of 0.04 s are 1000 steps, not 1001 for the last bit's sake.
-        let whole = if (steps - steps.round()).abs() < 1e-6 * steps { steps.round() } else { steps.ceil() };
+        let whole = if (steps - steps.round()).abs() < 1e-6 * steps {
+            steps.round()
+        } else {
+            steps.ceil()
+        };
         if steps < 1.0 - 1e-6 {
-            return Err(ConfigError::new("env.episode_length_s", format!("{} s is shorter than one control step", self.episode_length_s))
-                .help(format!("a control step is sim.dt * env.decimation = {step_dt} s")));
+            return Err(ConfigError::new(
+                "env.episode_length_s",
+                format!(
+                    "{} s is shorter than one control step",
+                    self.episode_length_s
+                ),
+            )
+            .help(format!(
+                "a control step is sim.dt * env.decimation = {step_dt} s"
+            )));
         }
         if whole > 1e9 {
-            return Err(ConfigError::new("env.episode_length_s", format!("{whole} control steps are too many")).help("at most 1e9"));
+            return Err(ConfigError::new(
+                "env.episode_length_s",
+                format!("{whole} control steps are too many"),
+            )
+            .help("at most 1e9"));
         }
         Ok(whole as u32)
     }

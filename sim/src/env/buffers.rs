@@ -98,13 +98,20 @@ pub(super) struct Worker {
 }
 
 impl Work {
-    pub fn new(spec: &EnvSpec, model: &Model, task: &Task, threads: usize) -> Result<Self, MemoryError> {
+    pub fn new(
+        spec: &EnvSpec,
+        model: &Model,
+        task: &Task,
+        threads: usize,
+    ) -> Result<Self, MemoryError> {
         let n = spec.num_envs;
         let f = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(n));
         let mut workers = Vec::new();
         for _ in 0..threads.min(n.div_ceil(BLOCK)).max(1) {
             workers.push(Worker {
-                scratch: Scratch { registers: zeroed("expressions", task.scratch_len())? },
+                scratch: Scratch {
+                    registers: zeroed("expressions", task.scratch_len())?,
+                },
                 judged: Judged::default(),
                 qpos: zeroed("positions", model.nq)?,
                 qvel: zeroed("velocities", model.nv)?,

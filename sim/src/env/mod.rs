@@ -5,8 +5,6 @@ mod share;
 mod snapshot;
 mod stats;
 mod step;
-#[cfg(test)]
-mod tests;
 
 use crate::config::{Auto, Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
 use crate::memory::MemoryError;
@@ -180,7 +178,10 @@ pub struct BatchEnv {
 
 impl std::fmt::Debug for BatchEnv {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("BatchEnv").field("robot", &self.model.name).field("spec", &self.spec).finish_non_exhaustive()
+        f.debug_struct("BatchEnv")
+            .field("robot", &self.model.name)
+            .field("spec", &self.spec)
+            .finish_non_exhaustive()
     }
 }
 
@@ -214,7 +215,11 @@ impl BatchEnv {
         };
         let pool = Arc::new(Pool::new(threads)?);
         // The task is checked first: its mistakes are the likelier ones, and worlds cost memory.
-        let dt = if sim.dt > 0.0 { sim.dt } else { model.options.timestep };
+        let dt = if sim.dt > 0.0 {
+            sim.dt
+        } else {
+            model.options.timestep
+        };
         Task::compile(&model, task, dt * env.decimation as f64)?;
         let physics = match sim.backend {
             Backend::Rapier => crate::physics::rapier::new(&model, sim, env.num_envs, &pool)?,
@@ -246,14 +251,31 @@ impl BatchEnv {
             action: task.actions.space,
             step_dt,
             max_episode_steps,
-            min_truncation_steps: if task.score.truncates() { 1 } else { max_episode_steps },
+            min_truncation_steps: if task.score.truncates() {
+                1
+            } else {
+                max_episode_steps
+            },
             reward_names: task.score.reward_names(),
             termination_names: task.score.termination_names(),
         };
         let live = Live::new(&spec, task.commands.width())?;
         let work = Work::new(&spec, &model, &task, pool.threads())?;
         let decimation = env.decimation;
-        Ok(Self { spec, model, physics, pool, task, decimation, seed, first_env, noise: true, identity, live, work })
+        Ok(Self {
+            spec,
+            model,
+            physics,
+            pool,
+            task,
+            decimation,
+            seed,
+            first_env,
+            noise: true,
+            identity,
+            live,
+            work,
+        })
     }
 
     /// Sizes and names.

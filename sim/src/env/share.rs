@@ -22,14 +22,22 @@ unsafe impl<T: Send> Sync for Shared<'_, T> {}
 impl<'a, T: Copy> Shared<'a, T> {
     /// Borrows all of `slice`.
     pub fn new(slice: &'a mut [T]) -> Self {
-        Self { start: slice.as_mut_ptr(), len: slice.len(), lifetime: PhantomData }
+        Self {
+            start: slice.as_mut_ptr(),
+            len: slice.len(),
+            lifetime: PhantomData,
+        }
     }
 }
 
 impl<'a, T> Shared<'a, T> {
     /// Like [`new`](Self::new) for elements that cannot be copied.
     pub fn of(slice: &'a mut [T]) -> Self {
-        Self { start: slice.as_mut_ptr(), len: slice.len(), lifetime: PhantomData }
+        Self {
+            start: slice.as_mut_ptr(),
+            len: slice.len(),
+            lifetime: PhantomData,
+        }
     }
 
     /// Elements `first..first + len`; panics past the end.
@@ -37,7 +45,10 @@ impl<'a, T> Shared<'a, T> {
     /// # Safety
     /// No other live part may contain any of these elements.
     pub unsafe fn part(&self, first: usize, len: usize) -> &'a mut [T] {
-        assert!(first <= self.len && len <= self.len - first, "part past the end");
+        assert!(
+            first <= self.len && len <= self.len - first,
+            "part past the end"
+        );
         // SAFETY: within the slice by the line above, which outlives 'a; not aliased
         // by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(first), len) }

@@ -29,8 +29,15 @@ fn digest(value: &dyn Debug) -> [u8; 32] {
 impl Identity {
     pub fn new(model: &Model, env: &EnvConfig, task: &TaskConfig, step_dt: f64) -> Self {
         // Where files lie is not what they say.
-        let robot = Model { sources: Vec::new(), ignored: Vec::new(), ..model.clone() };
-        let task = TaskConfig { robot: String::new(), ..task.clone() };
+        let robot = Model {
+            sources: Vec::new(),
+            ignored: Vec::new(),
+            ..model.clone()
+        };
+        let task = TaskConfig {
+            robot: String::new(),
+            ..task.clone()
+        };
         Self {
             robot: digest(&robot),
             task: digest(&(task, env.decimation, env.episode_length_s, step_dt)),
@@ -51,7 +58,11 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>) -> Result<(), SnapshotErro
     out.extend_from_slice(&(env.spec.num_envs as u64).to_le_bytes());
     out.extend_from_slice(&env.first_env.to_le_bytes());
     out.extend_from_slice(&env.seed.to_le_bytes());
-    for d in [&env.identity.robot, &env.identity.task, &env.identity.physics] {
+    for d in [
+        &env.identity.robot,
+        &env.identity.task,
+        &env.identity.physics,
+    ] {
         out.extend_from_slice(d);
     }
     let live = &env.live;
@@ -63,7 +74,13 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>) -> Result<(), SnapshotErro
         out.extend_from_slice(bytemuck::cast_slice(buffer));
     }
     let s = &live.stats;
-    for word in [s.episodes, s.return_sum.to_bits(), s.length_sum.to_bits(), s.final_overflow, s.finished.len() as u64] {
+    for word in [
+        s.episodes,
+        s.return_sum.to_bits(),
+        s.length_sum.to_bits(),
+        s.final_overflow,
+        s.finished.len() as u64,
+    ] {
         out.extend_from_slice(&word.to_le_bytes());
     }
     out.extend_from_slice(bytemuck::cast_slice(&s.reward_sums));
@@ -84,11 +101,25 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>) -> Result<(), SnapshotErro
 }
 
 fn floats(live: &Live) -> [&Vec<f32>; 7] {
-    [&live.action, &live.last_action, &live.command, &live.ret, &live.sums, &live.last_policy, &live.last_critic]
+    [
+        &live.action,
+        &live.last_action,
+        &live.command,
+        &live.ret,
+        &live.sums,
+        &live.last_policy,
+        &live.last_critic,
+    ]
 }
 
 fn words(live: &Live) -> [&Vec<u32>; 5] {
-    [&live.age, &live.length, &live.counted, &live.stuck, &live.final_used]
+    [
+        &live.age,
+        &live.length,
+        &live.counted,
+        &live.stuck,
+        &live.final_used,
+    ]
 }
 
 /// Takes bytes from the front, never past the end.
@@ -135,28 +166,49 @@ pub(super) fn restore(env: &mut BatchEnv, blob: &[u8]) -> Result<(), SnapshotErr
     }
     let version = r.word()?;
     if version != VERSION {
-        return refuse(format!("written by format {version}; this program reads format {VERSION}"));
+        return refuse(format!(
+            "written by format {version}; this program reads format {VERSION}"
+        ));
     }
     if blake3::hash(body).as_bytes()[..] != blob[body.len()..] {
         return refuse("the checksum is wrong: the snapshot is damaged".to_string());
     }
     let n = r.long()?;
     if n != env.spec.num_envs as u64 {
-        return refuse(format!("it holds {n} environments, this run has {}", env.spec.num_envs));
+        return refuse(format!(
+            "it holds {n} environments, this run has {}",
+            env.spec.num_envs
+        ));
     }
     let first = r.word()?;
     if first != env.first_env {
-        return refuse(format!("its first environment is {first}, this run's is {}", env.first_env));
+        return refuse(format!(
+            "its first environment is {first}, this run's is {}",
+            env.first_env
+        ));
     }
     let seed = r.long()?;
     if seed != env.seed {
         return refuse(format!("its seed is {seed}, this run's is {}", env.seed));
     }
-    let identity = Identity { robot: r.array()?, task: r.array()?, physics: r.array()? };
+    let identity = Identity {
+        robot: r.array()?,
+        task: r.array()?,
+        physics: r.array()?,
+    };
     for (same, what) in [
-        (identity.robot == env.identity.robot, "its robot differs from this run's"),
-        (identity.task == env.identity.task, "its task ([task], [env] or the time step) differs from this run's"),
-        (identity.physics == env.identity.physics, "its physics settings ([sim]) differ from this run's"),
+        (
+            identity.robot == env.identity.robot,
+            "its robot differs from this run's",
+        ),
+        (
+            identity.task == env.identity.task,
+            "its task ([task], [env] or the time step) differs from this run's",
+        ),
+        (
+            identity.physics == env.identity.physics,
+            "its physics settings ([sim]) differ from this run's",
+        ),
     ] {
         if !same {
             return refuse(what.to_string());
@@ -176,7 +228,13 @@ pub(super) fn restore(env: &mut BatchEnv, blob: &[u8]) -> Result<(), SnapshotErr
     ] {
         r.fill(buffer)?;
     }
-    for buffer in [&mut live.age, &mut live.length, &mut live.counted, &mut live.stuck, &mut live.final_used] {
+    for buffer in [
+        &mut live.age,
+        &mut live.length,
+        &mut live.counted,
+        &mut live.stuck,
+        &mut live.final_used,
+    ] {
         r.fill(buffer)?;
     }
     read_stats(&mut r, &mut live.stats, env.spec.num_envs)?;
@@ -191,7 +249,11 @@ pub(super) fn restore(env: &mut BatchEnv, blob: &[u8]) -> Result<(), SnapshotErr
     Ok(())
 }
 
-fn read_stats(r: &mut Reader<'_>, s: &mut EpisodeStats, num_envs: usize) -> Result<(), SnapshotError> {
+fn read_stats(
+    r: &mut Reader<'_>,
+    s: &mut EpisodeStats,
+    num_envs: usize,
+) -> Result<(), SnapshotError> {
     s.episodes = r.long()?;
     s.return_sum = f64::from_bits(r.long()?);
     s.length_sum = f64::from_bits(r.long()?);
@@ -201,10 +263,16 @@ fn read_stats(r: &mut Reader<'_>, s: &mut EpisodeStats, num_envs: usize) -> Resu
     r.fill(&mut s.terminations)?;
     r.fill(&mut s.faults)?;
     if finished > num_envs as u64 {
-        return Err(SnapshotError("it holds more finished episodes than environments".to_string()));
+        return Err(SnapshotError(
+            "it holds more finished episodes than environments".to_string(),
+        ));
     }
     for _ in 0..finished {
-        s.finished.push(Finished { env: r.word()?, ret: f32::from_bits(r.word()?), length: r.word()? });
+        s.finished.push(Finished {
+            env: r.word()?,
+            ret: f32::from_bits(r.word()?),
+            length: r.word()?,
+        });
     }
     Ok(())
 }

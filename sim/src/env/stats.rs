@@ -17,7 +17,11 @@ pub(super) fn empty(spec: &EnvSpec) -> EpisodeStats {
 /// Moves the numbers of `from` into `into` and starts `from` at zero; no allocation
 /// once `into` has been used.
 pub(super) fn take(from: &mut EpisodeStats, into: &mut EpisodeStats) {
-    into.finished.reserve(from.finished.capacity().saturating_sub(into.finished.capacity()));
+    into.finished.reserve(
+        from.finished
+            .capacity()
+            .saturating_sub(into.finished.capacity()),
+    );
     into.clone_from_reusing(from);
     from.episodes = 0;
     from.return_sum = 0.0;

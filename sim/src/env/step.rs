@@ -11,7 +11,12 @@ use crate::task::expr::{BLOCK, Inputs};
 use crate::task::observe::NoiseKey;
 
 /// Calls `f(worker, first, len)` for every block of `n` environments.
-fn for_blocks(pool: &Pool, n: usize, workers: &mut [Worker], f: impl Fn(&mut Worker, usize, usize) + Sync) {
+fn for_blocks(
+    pool: &Pool,
+    n: usize,
+    workers: &mut [Worker],
+    f: impl Fn(&mut Worker, usize, usize) + Sync,
+) {
     let blocks = n.div_ceil(BLOCK);
     let parts = workers.len();
     let workers = Shared::of(workers);
@@ -50,26 +55,44 @@ impl BatchEnv {
         let (n, width) = (self.spec.num_envs, self.spec.action.width());
         assert_eq!(actions.len(), n * width, "actions are [N][A]");
         let (live, work) = (&mut self.live, &mut self.work);
-        let (action, last) = (Shared::new(&mut live.action), Shared::new(&mut live.last_action));
+        let (action, last) = (
+            Shared::new(&mut live.action),
+            Shared::new(&mut live.last_action),
+        );
         let (age, length) = (Shared::new(&mut live.age), Shared::new(&mut live.length));
         let (ctrl, faults) = (Shared::new(&mut work.ctrl), Shared::new(&mut work.fault));
         let (task, state) = (&self.task.actions, self.physics.state());
         for_blocks(&self.pool, n, &mut work.workers, |_, first, len| {
-            // SAFETY (all of this closure): entries of environments first..first+len,
-            // in row k at k * n + first, belong to this block alone, and no two
-            // parts below are alive at once for the same buffer.
-            let column = |buffer, k: usize| unsafe { Shared::part(buffer, k * n + first, len) };
+            let column = |buffer, k: usize| {
+                // SAFETY: entries of environments first..first+len, in row k at
+                // k * n + first, belong to this block alone, and below no two parts
+                // of the same buffer are alive at once.
+                unsafe { Shared::part(buffer, k * n + first, len) }
+            };
             for k in 0..width {
                 column(&last, k).copy_from_slice(column(&action, k));
             }
             let mut bad = [false; BLOCK];
             let rows = &actions[first * width..(first + len) * width];
-            task.clip(rows, &mut bad[..len], |k, lane, x| column(&action, k)[lane] = x);
+            task.clip(rows, &mut bad[..len], |k, lane, x| {
+                column(&action, k)[lane] = x
+            });
             for lane in 0..len {
-                task.drive(state, first + lane, |k| column(&action, k)[lane], |u, x| column(&ctrl, u)[lane] = x);
+                task.drive(
+                    state,
+                    first + lane,
+                    |k| column(&action, k)[lane],
+                    |u, x| column(&ctrl, u)[lane] = x,
+                );
             }
             // SAFETY: as above.
-            let (fault, age, length) = unsafe { (faults.part(first, len), age.part(first, len), length.part(first, len)) };
+            let (fault, age, length) = unsafe {
+                (
+                    faults.part(first, len),
+                    age.part(first, len),
+                    length.part(first, len),
+                )
+            };
             for lane in 0..len {
                 fault[lane] = if bad[lane] { fault::CONTROL } else { 0 };
                 age[lane] = age[lane].saturating_add(1);
@@ -85,18 +108,30 @@ impl BatchEnv {
         let (live, work) = (&mut self.live, &mut self.work);
         let sums = Shared::new(&mut live.sums);
         let (reward, faults) = (Shared::new(&mut work.reward), Shared::new(&mut work.fault));
-        let (terminated, truncated) = (Shared::new(&mut work.terminated), Shared::new(&mut work.truncated));
+        let (terminated, truncated) = (
+            Shared::new(&mut work.terminated),
+            Shared::new(&mut work.truncated),
+        );
         for_blocks(&self.pool, n, &mut work.workers, |worker, first, len| {
             let inputs = inputs!(self, live, work, state, first, len);
-            let Worker { scratch, judged, .. } = worker;
-            self.task.score.judge(&inputs, scratch, judged, |term, lanes| {
-                // SAFETY: this block's entries of row `term`.
-                let sum = unsafe { sums.part(term * n + first, len) };
-                sum.iter_mut().zip(lanes).for_each(|(s, x)| *s += x);
-            });
+            let Worker {
+                scratch, judged, ..
+            } = worker;
+            self.task
+                .score
+                .judge(&inputs, scratch, judged, |term, lanes| {
+                    // SAFETY: this block's entries of row `term`.
+                    let sum = unsafe { sums.part(term * n + first, len) };
+                    sum.iter_mut().zip(lanes).for_each(|(s, x)| *s += x);
+                });
             // SAFETY: this block's entries.
             let (reward, fault, terminated, truncated) = unsafe {
-                (reward.part(first, len), faults.part(first, len), terminated.part(first, len), truncated.part(first, len))
+                (
+                    reward.part(first, len),
+                    faults.part(first, len),
+                    terminated.part(first, len),
+                    truncated.part(first, len),
+                )
             };
             reward.copy_from_slice(&judged.reward[..len]);
             terminated.copy_from_slice(&judged.terminated[..len]);
@@ -121,7 +156,11 @@ impl BatchEnv {
             let age = self.live.age[env];
             let stream = self.first_env.wrapping_add(env as u32);
             let command = &mut self.live.command;
-            self.task.commands.draw(self.seed, stream, self.live.clock, age, |i, x| command[i * n + env] = x);
+            self.task
+                .commands
+                .draw(self.seed, stream, self.live.clock, age, |i, x| {
+                    command[i * n + env] = x
+                });
         }
     }
 
@@ -138,7 +177,11 @@ impl BatchEnv {
         let no_critic: &mut [f32] = &mut [];
         let critic = obs.critic.as_deref_mut().unwrap_or(no_critic);
         assert_eq!(obs.policy.len(), n * wide, "observations are [N][O]");
-        assert_eq!(critic.len(), n * critic_wide, "critic observations are [N][O]");
+        assert_eq!(
+            critic.len(),
+            n * critic_wide,
+            "critic observations are [N][O]"
+        );
         let noise = self.noise.then_some(NoiseKey {
             seed: self.seed,
             stream: self.first_env,
@@ -148,8 +191,15 @@ impl BatchEnv {
         let state = self.physics.state();
         let (live, work) = (&mut self.live, &mut self.work);
         let (policy, critic) = (Shared::new(&mut *obs.policy), Shared::new(critic));
-        let (last_policy, last_critic) = (Shared::new(&mut live.last_policy), Shared::new(&mut live.last_critic));
-        let bits = Shared::new(if masked { &mut live.stuck } else { &mut work.fault });
+        let (last_policy, last_critic) = (
+            Shared::new(&mut live.last_policy),
+            Shared::new(&mut live.last_critic),
+        );
+        let bits = Shared::new(if masked {
+            &mut live.stuck
+        } else {
+            &mut work.fault
+        });
         for_blocks(&self.pool, n, &mut work.workers, |worker, first, len| {
             let mut want = [!masked; BLOCK];
             if masked {
@@ -165,14 +215,28 @@ impl BatchEnv {
                 unsafe { Shared::part(buffer, first * width, len * width) }
             };
             let (policy, critic) = (rows(&policy, wide), rows(&critic, critic_wide));
-            let (last_policy, last_critic) = (rows(&last_policy, wide), rows(&last_critic, critic_wide));
+            let (last_policy, last_critic) =
+                (rows(&last_policy, wide), rows(&last_critic, critic_wide));
             // SAFETY: this block's entries.
             let bits = unsafe { bits.part(first, len) };
             let inputs = inputs!(self, live, work, state, first, len);
-            self.task.observations.write(&inputs, &mut worker.scratch, noise, &want, policy, critic);
+            self.task.observations.write(
+                &inputs,
+                &mut worker.scratch,
+                noise,
+                &want,
+                policy,
+                critic,
+            );
             for lane in (0..len).filter(|&l| want[l]) {
-                let (p, c) = (lane * wide..(lane + 1) * wide, lane * critic_wide..(lane + 1) * critic_wide);
-                let finite = policy[p.clone()].iter().chain(&critic[c.clone()]).all(|x| x.is_finite());
+                let (p, c) = (
+                    lane * wide..(lane + 1) * wide,
+                    lane * critic_wide..(lane + 1) * critic_wide,
+                );
+                let finite = policy[p.clone()]
+                    .iter()
+                    .chain(&critic[c.clone()])
+                    .all(|x| x.is_finite());
                 if masked {
                     bits[lane] = inputs.state.fault[first + lane];
                 }
@@ -228,9 +292,11 @@ impl BatchEnv {
                     live.final_used[env] += 1;
                     out.final_slot[env] = slot as i32;
                     let row = (slot * n + env) * wide..(slot * n + env + 1) * wide;
-                    out.final_obs.policy[row].copy_from_slice(&out.obs.policy[env * wide..(env + 1) * wide]);
+                    out.final_obs.policy[row]
+                        .copy_from_slice(&out.obs.policy[env * wide..(env + 1) * wide]);
                     if let (Some(to), Some(from)) = (&mut out.final_obs.critic, &out.obs.critic) {
-                        let row = (slot * n + env) * critic_wide..(slot * n + env + 1) * critic_wide;
+                        let row =
+                            (slot * n + env) * critic_wide..(slot * n + env + 1) * critic_wide;
                         to[row].copy_from_slice(&from[env * critic_wide..(env + 1) * critic_wide]);
                     }
                 } else {
@@ -245,10 +311,18 @@ impl BatchEnv {
                 for (k, sum) in stats.reward_sums.iter_mut().enumerate() {
                     *sum += f64::from(live.sums[k * n + env]);
                 }
-                let cause = if terminated { cause } else { work.truncated[env] };
+                let cause = if terminated {
+                    cause
+                } else {
+                    work.truncated[env]
+                };
                 stats.terminations[cause as usize] += 1;
                 if stats.finished.len() < n {
-                    stats.finished.push(Finished { env: env as u32, ret: live.ret[env], length: live.length[env] });
+                    stats.finished.push(Finished {
+                        env: env as u32,
+                        ret: live.ret[env],
+                        length: live.length[env],
+                    });
                 }
             }
         }
@@ -259,16 +333,37 @@ impl BatchEnv {
     pub(super) fn restart(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) {
         let n = self.spec.num_envs;
         let (live, work) = (&mut self.live, &mut self.work);
-        let Some(worker) = work.workers.first_mut() else { return };
+        let Some(worker) = work.workers.first_mut() else {
+            return;
+        };
         for env in (0..n).filter(|&e| work.mask[e] != 0) {
             let stream = self.first_env.wrapping_add(env as u32);
-            self.task.reset.draw(self.seed, stream, live.clock, &mut worker.qpos, &mut worker.qvel);
+            self.task.reset.draw(
+                self.seed,
+                stream,
+                live.clock,
+                &mut worker.qpos,
+                &mut worker.qvel,
+            );
             scatter(&worker.qpos, &mut work.qpos, n, env);
             scatter(&worker.qvel, &mut work.qvel, n, env);
             let command = &mut live.command;
-            self.task.commands.draw(self.seed, stream, live.clock, 0, |i, x| command[i * n + env] = x);
-            for buffer in [&mut live.action, &mut live.last_action, &mut live.sums, &mut work.ctrl] {
-                buffer.iter_mut().skip(env).step_by(n).for_each(|x| *x = 0.0);
+            self.task
+                .commands
+                .draw(self.seed, stream, live.clock, 0, |i, x| {
+                    command[i * n + env] = x
+                });
+            for buffer in [
+                &mut live.action,
+                &mut live.last_action,
+                &mut live.sums,
+                &mut work.ctrl,
+            ] {
+                buffer
+                    .iter_mut()
+                    .skip(env)
+                    .step_by(n)
+                    .for_each(|x| *x = 0.0);
             }
             let word = philox(self.seed, stream, Purpose::EpisodeStart, live.clock, 0)[0];
             let age = (f64::from(unit(word)) * f64::from(self.spec.max_episode_steps)) as u32;

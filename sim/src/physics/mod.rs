@@ -88,7 +88,14 @@ pub mod fault {
     /// Number of bits in use.
     pub const COUNT: usize = 6;
     /// Names for logs, `Guard/<name>`, by bit.
-    pub const NAMES: [&str; COUNT] = ["non_finite", "speed", "position", "control", "engine", "task"];
+    pub const NAMES: [&str; COUNT] = [
+        "non_finite",
+        "speed",
+        "position",
+        "control",
+        "engine",
+        "task",
+    ];
 }
 
 /// What tasks can see of N worlds. All buffers are `[k][N]`, float32, SI units.

@@ -32,7 +32,15 @@ enum Law {
     /// `offset + scale * output`.
     Affine { scale: f32, offset: f32 },
     /// `(kp (offset + scale * output - q) - kd v) / gear`.
-    Pd { scale: f32, offset: f32, kp: f32, kd: f32, gear: f32, q: usize, v: usize },
+    Pd {
+        scale: f32,
+        offset: f32,
+        kp: f32,
+        kd: f32,
+        gear: f32,
+        q: usize,
+        v: usize,
+    },
     /// A row's entry per choice.
     Choice(Vec<f32>),
 }
@@ -41,8 +49,16 @@ const UNLIMITED: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
 
 impl Actions {
     /// `initial_qpos`: the pose that position targets are relative to `(nq)`.
-    pub fn compile(model: &Model, terms: &[ActionTerm], initial_qpos: &[f64]) -> Result<Self, ConfigError> {
-        let mut all = Self { space: ActionSpace::Continuous(0), clip: Vec::new(), drives: Vec::new() };
+    pub fn compile(
+        model: &Model,
+        terms: &[ActionTerm],
+        initial_qpos: &[f64],
+    ) -> Result<Self, ConfigError> {
+        let mut all = Self {
+            space: ActionSpace::Continuous(0),
+            clip: Vec::new(),
+            drives: Vec::new(),
+        };
         let mut owner: Vec<Option<usize>> = vec![None; model.nu()];
         if terms.is_empty() {
             return Err(ConfigError::new("task.action", "the policy moves nothing")
@@ -53,26 +69,40 @@ impl Actions {
             let mut chosen = Vec::new();
             for (p, pattern) in term.actuators.iter().enumerate() {
                 let names = model.actuators.iter().map(|a| a.name.as_str()).enumerate();
-                chosen.extend(select(pattern, "actuator", names, &format!("{path}.actuators[{p}]"))?);
+                chosen.extend(select(
+                    pattern,
+                    "actuator",
+                    names,
+                    &format!("{path}.actuators[{p}]"),
+                )?);
             }
             // The model's order, so that a pattern and a list mean the same.
             chosen.sort_unstable();
             chosen.dedup();
             if chosen.is_empty() {
-                return Err(ConfigError::new(format!("{path}.actuators"), "the list is empty"));
+                return Err(ConfigError::new(
+                    format!("{path}.actuators"),
+                    "the list is empty",
+                ));
             }
             for &a in &chosen {
                 if let Some(other) = owner[a].replace(t) {
                     return Err(ConfigError::new(
                         format!("{path}.actuators"),
-                        format!("\"{}\" is already driven by task.action[{other}]", model.actuators[a].name),
+                        format!(
+                            "\"{}\" is already driven by task.action[{other}]",
+                            model.actuators[a].name
+                        ),
                     ));
                 }
             }
             if term.kind == ActionKind::Discrete {
                 if terms.len() > 1 {
-                    return Err(ConfigError::new(format!("{path}.kind"), "a discrete action must be the only one")
-                        .help("list every combination of controls as a row of `choices`"));
+                    return Err(ConfigError::new(
+                        format!("{path}.kind"),
+                        "a discrete action must be the only one",
+                    )
+                    .help("list every combination of controls as a row of `choices`"));
                 }
                 return Self::discrete(model, term, &chosen, &path);
             }
@@ -82,10 +112,18 @@ impl Actions {
         Ok(all)
     }
 
-    fn discrete(model: &Model, term: &ActionTerm, chosen: &[usize], path: &str) -> Result<Self, ConfigError> {
+    fn discrete(
+        model: &Model,
+        term: &ActionTerm,
+        chosen: &[usize],
+        path: &str,
+    ) -> Result<Self, ConfigError> {
         if term.choices.len() < 2 {
-            return Err(ConfigError::new(format!("{path}.choices"), "a discrete action needs at least two choices")
-                .help("choices = [[-1.0], [1.0]]: one row of controls per choice"));
+            return Err(ConfigError::new(
+                format!("{path}.choices"),
+                "a discrete action needs at least two choices",
+            )
+            .help("choices = [[-1.0], [1.0]]: one row of controls per choice"));
         }
         for (key, given) in [
             ("scale", term.scale != OneOrMany::One(1.0)),
@@ -93,8 +131,11 @@ impl Actions {
             ("clip", term.clip.is_some()),
         ] {
             if given {
-                return Err(ConfigError::new(format!("{path}.{key}"), "has no meaning for kind = \"discrete\"")
-                    .help("write the controls themselves into `choices`"));
+                return Err(ConfigError::new(
+                    format!("{path}.{key}"),
+                    "has no meaning for kind = \"discrete\"",
+                )
+                .help("write the controls themselves into `choices`"));
             }
         }
         let mut drives = Vec::new();
@@ -103,15 +144,27 @@ impl Actions {
             for (r, row) in term.choices.iter().enumerate() {
                 let path = format!("{path}.choices[{r}]");
                 if row.len() != chosen.len() {
-                    return Err(ConfigError::new(path, format!("{} controls for {} actuators", row.len(), chosen.len())));
+                    return Err(ConfigError::new(
+                        path,
+                        format!("{} controls for {} actuators", row.len(), chosen.len()),
+                    ));
                 }
                 table.push(number(row[i], &path)?);
             }
             let ctrlrange = limits(&model.actuators[actuator]);
-            drives.push(Drive { actuator, output: 0, law: Law::Choice(table), ctrlrange });
+            drives.push(Drive {
+                actuator,
+                output: 0,
+                law: Law::Choice(table),
+                ctrlrange,
+            });
         }
         let n = term.choices.len();
-        Ok(Self { space: ActionSpace::Discrete(n), clip: vec![[0.0, (n - 1) as f32]], drives })
+        Ok(Self {
+            space: ActionSpace::Discrete(n),
+            clip: vec![[0.0, (n - 1) as f32]],
+            drives,
+        })
     }
 
     fn continuous(
@@ -123,15 +176,34 @@ impl Actions {
         path: &str,
     ) -> Result<(), ConfigError> {
         if !term.choices.is_empty() {
-            return Err(ConfigError::new(format!("{path}.choices"), "is for kind = \"discrete\""));
+            return Err(ConfigError::new(
+                format!("{path}.choices"),
+                "is for kind = \"discrete\"",
+            ));
         }
         let gains = term.stiffness.is_some() || term.damping.is_some();
         if gains && term.kind != ActionKind::Position {
-            return Err(ConfigError::new(format!("{path}.stiffness"), "gains are for kind = \"position\""));
+            return Err(ConfigError::new(
+                format!("{path}.stiffness"),
+                "gains are for kind = \"position\"",
+            ));
         }
-        let scale = spread(&term.scale, chosen.len(), "actuators", &format!("{path}.scale"))?;
-        let offset = spread(&term.offset, chosen.len(), "actuators", &format!("{path}.offset"))?;
-        let clip = term.clip.map(|c| range(c, &format!("{path}.clip"))).transpose()?;
+        let scale = spread(
+            &term.scale,
+            chosen.len(),
+            "actuators",
+            &format!("{path}.scale"),
+        )?;
+        let offset = spread(
+            &term.offset,
+            chosen.len(),
+            "actuators",
+            &format!("{path}.offset"),
+        )?;
+        let clip = term
+            .clip
+            .map(|c| range(c, &format!("{path}.clip")))
+            .transpose()?;
         for (i, &index) in chosen.iter().enumerate() {
             let actuator = &model.actuators[index];
             let ctrlrange = limits(actuator);
@@ -142,9 +214,14 @@ impl Actions {
                     let Some([low, high]) = actuator.ctrlrange else {
                         return Err(ConfigError::new(
                             format!("{path}.kind"),
-                            format!("\"{}\" has no control range to map -1..1 onto", actuator.name),
+                            format!(
+                                "\"{}\" has no control range to map -1..1 onto",
+                                actuator.name
+                            ),
                         )
-                        .help("give the actuator a ctrlrange, or use kind = \"control\" with `scale`"));
+                        .help(
+                            "give the actuator a ctrlrange, or use kind = \"control\" with `scale`",
+                        ));
                     };
                     let (middle, half) = ((low + high) / 2.0, (high - low) / 2.0);
                     Law::Affine {
@@ -152,7 +229,9 @@ impl Actions {
                         offset: (middle + half * f64::from(offset)) as f32,
                     }
                 }
-                ActionKind::Position => position(model, actuator, term, scale, offset, initial_qpos, path)?,
+                ActionKind::Position => {
+                    position(model, actuator, term, scale, offset, initial_qpos, path)?
+                }
             };
             // Without a range of its own an output is clipped to what the actuator can
             // follow: outputs beyond it would all mean the same control.
@@ -163,7 +242,12 @@ impl Actions {
                 }
                 _ => UNLIMITED,
             });
-            self.drives.push(Drive { actuator: index, output: self.clip.len(), law, ctrlrange });
+            self.drives.push(Drive {
+                actuator: index,
+                output: self.clip.len(),
+                law,
+                ctrlrange,
+            });
             self.clip.push(clip);
         }
         Ok(())
@@ -178,7 +262,11 @@ impl Actions {
             *bad = row.iter().any(|x| !x.is_finite());
             for (k, (&x, &[low, high])) in row.iter().zip(&self.clip).enumerate() {
                 let x = if *bad { 0.0 } else { x };
-                let x = if matches!(self.space, ActionSpace::Discrete(_)) { x.round() } else { x };
+                let x = if matches!(self.space, ActionSpace::Discrete(_)) {
+                    x.round()
+                } else {
+                    x
+                };
                 put(k, lane, x.max(low).min(high));
             }
         }
@@ -198,19 +286,32 @@ impl Actions {
             let x = action(drive.output);
             let control = match &drive.law {
                 Law::Affine { scale, offset } => offset + scale * x,
-                Law::Pd { scale, offset, kp, kd, gear, q, v } => {
+                Law::Pd {
+                    scale,
+                    offset,
+                    kp,
+                    kd,
+                    gear,
+                    q,
+                    v,
+                } => {
                     let error = offset + scale * x - state.qpos[q * n + env];
                     (kp * error - kd * state.qvel[v * n + env]) / gear
                 }
                 Law::Choice(table) => table[x as usize],
             };
-            put(drive.actuator, control.max(drive.ctrlrange[0]).min(drive.ctrlrange[1]));
+            put(
+                drive.actuator,
+                control.max(drive.ctrlrange[0]).min(drive.ctrlrange[1]),
+            );
         }
     }
 }
 
 fn limits(actuator: &Actuator) -> [f32; 2] {
-    actuator.ctrlrange.map_or(UNLIMITED, |r| r.map(|x| x as f32))
+    actuator
+        .ctrlrange
+        .map_or(UNLIMITED, |r| r.map(|x| x as f32))
 }
 
 /// The law of `kind = "position"`.
@@ -225,32 +326,54 @@ fn position(
 ) -> Result<Law, ConfigError> {
     let joint = &model.joints[actuator.joint];
     if !matches!(joint.kind, JointKind::Hinge | JointKind::Slide) {
-        return Err(ConfigError::new(format!("{path}.kind"), format!("\"{}\" does not drive a hinge or slide joint", actuator.name)));
+        return Err(ConfigError::new(
+            format!("{path}.kind"),
+            format!(
+                "\"{}\" does not drive a hinge or slide joint",
+                actuator.name
+            ),
+        ));
     }
     let gear = actuator.gear[0];
     let offset = f64::from(offset) + initial_qpos[joint.qpos_adr];
     let servo = actuator.gain[0] != 0.0 && actuator.bias[1] == -actuator.gain[0];
-    let motor = actuator.gain[0] != 0.0 && actuator.bias == [0.0; 3] && actuator.gain[1..] == [0.0; 2];
+    let motor =
+        actuator.gain[0] != 0.0 && actuator.bias == [0.0; 3] && actuator.gain[1..] == [0.0; 2];
     let name = &actuator.name;
     if servo {
         if term.stiffness.is_some() || term.damping.is_some() {
-            return Err(ConfigError::new(format!("{path}.stiffness"), format!("\"{name}\" is a position actuator with gains of its own"))
-                .help("remove stiffness and damping here, or make it a motor in the robot file"));
+            return Err(ConfigError::new(
+                format!("{path}.stiffness"),
+                format!("\"{name}\" is a position actuator with gains of its own"),
+            )
+            .help("remove stiffness and damping here, or make it a motor in the robot file"));
         }
         // Its length is gear times the joint's position.
-        return Ok(Law::Affine { scale: (gear * f64::from(scale)) as f32, offset: (gear * offset) as f32 });
+        return Ok(Law::Affine {
+            scale: (gear * f64::from(scale)) as f32,
+            offset: (gear * offset) as f32,
+        });
     }
     if !motor || gear == 0.0 {
-        return Err(ConfigError::new(format!("{path}.kind"), format!("\"{name}\" is neither a position actuator nor a motor")));
+        return Err(ConfigError::new(
+            format!("{path}.kind"),
+            format!("\"{name}\" is neither a position actuator nor a motor"),
+        ));
     }
     let Some(kp) = term.stiffness else {
-        return Err(ConfigError::new(format!("{path}.stiffness"), format!("is needed: \"{name}\" is a motor"))
-            .help("stiffness = 20.0 and damping = 0.5, for example"));
+        return Err(ConfigError::new(
+            format!("{path}.stiffness"),
+            format!("is needed: \"{name}\" is a motor"),
+        )
+        .help("stiffness = 20.0 and damping = 0.5, for example"));
     };
     let kd = term.damping.unwrap_or(0.0);
     for (key, value) in [("stiffness", kp), ("damping", kd)] {
         if value < 0.0 {
-            return Err(ConfigError::new(format!("{path}.{key}"), format!("{value} is negative")));
+            return Err(ConfigError::new(
+                format!("{path}.{key}"),
+                format!("{value} is negative"),
+            ));
         }
     }
     Ok(Law::Pd {

@@ -23,24 +23,40 @@ struct Component {
 impl Commands {
     /// `step_dt`: control step [s].
     pub fn compile(terms: &[CommandTerm], step_dt: f64) -> Result<Self, ConfigError> {
-        let mut all = Self { scope: Vec::new(), components: Vec::new() };
+        let mut all = Self {
+            scope: Vec::new(),
+            components: Vec::new(),
+        };
         let mut seen = HashSet::new();
         for (t, term) in terms.iter().enumerate() {
             let path = format!("task.command[{t}]");
             unique(&mut seen, &term.name, format!("{path}.name"))?;
             if term.range.is_empty() {
-                return Err(ConfigError::new(format!("{path}.range"), "no components").help("range = [[-1.0, 1.0]]: one pair each"));
+                return Err(ConfigError::new(format!("{path}.range"), "no components")
+                    .help("range = [[-1.0, 1.0]]: one pair each"));
             }
             let interval = (term.resample_s / step_dt).round();
-            if !(0.0..=f64::from(u32::MAX)).contains(&interval) || (term.resample_s > 0.0 && interval < 1.0) {
-                return Err(ConfigError::new(format!("{path}.resample_s"), format!("{} s is not a number of control steps of {step_dt} s", term.resample_s))
-                    .help("0 draws only at reset"));
+            if !(0.0..=f64::from(u32::MAX)).contains(&interval)
+                || (term.resample_s > 0.0 && interval < 1.0)
+            {
+                return Err(ConfigError::new(
+                    format!("{path}.resample_s"),
+                    format!(
+                        "{} s is not a number of control steps of {step_dt} s",
+                        term.resample_s
+                    ),
+                )
+                .help("0 draws only at reset"));
             }
             for (i, &pair) in term.range.iter().enumerate() {
                 let range = range(pair, &format!("{path}.range[{i}]"))?;
-                all.components.push(Component { range, interval: interval as u32 });
+                all.components.push(Component {
+                    range,
+                    interval: interval as u32,
+                });
             }
-            all.scope.push((term.name.clone(), term.range.len(), term.unit.clone()));
+            all.scope
+                .push((term.name.clone(), term.range.len(), term.unit.clone()));
         }
         Ok(all)
     }
@@ -52,7 +68,14 @@ impl Commands {
 
     /// Draws what is due for one environment at step `age` of its episode (0: all)
     /// and hands each new component to `put`.
-    pub fn draw(&self, seed: u64, stream: u32, clock: u64, age: u32, mut put: impl FnMut(usize, f32)) {
+    pub fn draw(
+        &self,
+        seed: u64,
+        stream: u32,
+        clock: u64,
+        age: u32,
+        mut put: impl FnMut(usize, f32),
+    ) {
         for (i, c) in self.components.iter().enumerate() {
             if age == 0 || (c.interval > 0 && age.is_multiple_of(c.interval)) {
                 let words = philox(seed, stream, Purpose::Command, clock, (i / 4) as u32);

@@ -10,8 +10,6 @@ pub mod expr;
 pub mod observe;
 pub mod reset;
 pub mod score;
-#[cfg(test)]
-pub(crate) mod tests;
 
 use crate::config::{ConfigError, OneOrMany, TaskConfig};
 use crate::model::Model;
@@ -66,7 +64,11 @@ impl Task {
     /// Registers that the largest expression needs, in floats.
     pub fn scratch_len(&self) -> usize {
         let observed = self.observations.programs();
-        observed.chain(self.score.programs()).map(Program::scratch_len).max().unwrap_or(0)
+        observed
+            .chain(self.score.programs())
+            .map(Program::scratch_len)
+            .max()
+            .unwrap_or(0)
     }
 }
 
@@ -86,7 +88,10 @@ fn number(value: f64, path: &str) -> Result<f32, ConfigError> {
     if narrow.is_finite() {
         Ok(narrow)
     } else {
-        Err(ConfigError::new(path, format!("{value} is not a finite single-precision number")))
+        Err(ConfigError::new(
+            path,
+            format!("{value} is not a finite single-precision number"),
+        ))
     }
 }
 
@@ -94,8 +99,10 @@ fn number(value: f64, path: &str) -> Result<f32, ConfigError> {
 fn range([low, high]: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
     let pair = [number(low, path)?, number(high, path)?];
     if pair[0] > pair[1] {
-        return Err(ConfigError::new(path, format!("the range [{low}, {high}] is upside down"))
-            .help(format!("write [{high}, {low}]")));
+        return Err(
+            ConfigError::new(path, format!("the range [{low}, {high}] is upside down"))
+                .help(format!("write [{high}, {low}]")),
+        );
     }
     Ok(pair)
 }
@@ -104,7 +111,9 @@ fn range([low, high]: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
 fn spread(values: &OneOrMany, len: usize, what: &str, path: &str) -> Result<Vec<f32>, ConfigError> {
     match values {
         OneOrMany::One(v) => Ok(vec![number(*v, path)?; len]),
-        OneOrMany::Many(list) if list.len() == len => list.iter().map(|&v| number(v, path)).collect(),
+        OneOrMany::Many(list) if list.len() == len => {
+            list.iter().map(|&v| number(v, path)).collect()
+        }
         OneOrMany::Many(list) => Err(ConfigError::new(
             path,
             format!("{} numbers for {len} {what}", list.len()),
@@ -119,7 +128,10 @@ fn unique<'a>(seen: &mut HashSet<&'a str>, name: &'a str, path: String) -> Resul
         return Err(ConfigError::new(path, "the name is empty"));
     }
     if !seen.insert(name) {
-        return Err(ConfigError::new(path, format!("the name \"{name}\" is used twice")));
+        return Err(ConfigError::new(
+            path,
+            format!("the name \"{name}\" is used twice"),
+        ));
     }
     Ok(())
 }
@@ -128,10 +140,16 @@ fn unique<'a>(seen: &mut HashSet<&'a str>, name: &'a str, path: String) -> Resul
 fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    let Some(mut rest) = name.strip_prefix(first) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
     for part in parts {
-        let Some(at) = rest.find(part) else { return false };
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
         rest = &rest[at + part.len()..];
     }
     rest.ends_with(last)
@@ -144,7 +162,11 @@ fn select<'a>(
     elements: impl Iterator<Item = (usize, &'a str)> + Clone,
     path: &str,
 ) -> Result<Vec<usize>, ConfigError> {
-    let found: Vec<usize> = elements.clone().filter(|(_, n)| matches(pattern, n)).map(|(i, _)| i).collect();
+    let found: Vec<usize> = elements
+        .clone()
+        .filter(|(_, n)| matches(pattern, n))
+        .map(|(i, _)| i)
+        .collect();
     if !found.is_empty() {
         return Ok(found);
     }

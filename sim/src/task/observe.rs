@@ -43,7 +43,13 @@ pub struct NoiseKey {
 impl Observations {
     /// Checks names, expressions and sizes.
     pub fn compile(scope: &Scope<'_>, terms: &[ObservationTerm]) -> Result<Self, ConfigError> {
-        let mut all = Self { terms: Vec::new(), width: Groups { policy: 0, critic: None } };
+        let mut all = Self {
+            terms: Vec::new(),
+            width: Groups {
+                policy: 0,
+                critic: None,
+            },
+        };
         for group in [ObservationGroup::Policy, ObservationGroup::Critic] {
             let mut seen = HashSet::new();
             for (t, term) in terms.iter().enumerate().filter(|(_, t)| t.group == group) {
@@ -56,16 +62,31 @@ impl Observations {
                 if noise < 0.0 || (privileged && noise > 0.0) {
                     return Err(ConfigError::new(
                         format!("{path}.noise"),
-                        if privileged { "privileged observations have no noise".to_string() } else { format!("{noise} is negative") },
+                        if privileged {
+                            "privileged observations have no noise".to_string()
+                        } else {
+                            format!("{noise} is negative")
+                        },
                     ));
                 }
-                let at = if privileged { *all.width.critic.get_or_insert(all.width.policy) } else { all.width.policy };
-                *(if privileged { all.width.critic.get_or_insert(at) } else { &mut all.width.policy }) += len;
+                let at = if privileged {
+                    *all.width.critic.get_or_insert(all.width.policy)
+                } else {
+                    all.width.policy
+                };
+                *(if privileged {
+                    all.width.critic.get_or_insert(at)
+                } else {
+                    &mut all.width.policy
+                }) += len;
                 all.terms.push(Term {
                     name: term.name.clone(),
                     text: term.expr.clone(),
                     scale: spread(&term.scale, len, "components", &format!("{path}.scale"))?,
-                    clip: term.clip.map(|c| range(c, &format!("{path}.clip"))).transpose()?,
+                    clip: term
+                        .clip
+                        .map(|c| range(c, &format!("{path}.clip")))
+                        .transpose()?,
                     program,
                     at,
                     privileged,
@@ -98,8 +119,16 @@ impl Observations {
             },
         };
         Groups {
-            policy: self.terms.iter().filter(|t| !t.privileged).map(row).collect(),
-            critic: self.width.critic.map(|_| self.terms.iter().map(row).collect()),
+            policy: self
+                .terms
+                .iter()
+                .filter(|t| !t.privileged)
+                .map(row)
+                .collect(),
+            critic: self
+                .width
+                .critic
+                .map(|_| self.terms.iter().map(row).collect()),
         }
     }
 
@@ -118,7 +147,12 @@ impl Observations {
         for term in &self.terms {
             let values = term.program.eval(inputs, scratch);
             let [low, high] = term.clip.unwrap_or([f32::NEG_INFINITY, f32::INFINITY]);
-            for (i, (&scale, lanes)) in term.scale.iter().zip(values.chunks_exact(BLOCK)).enumerate() {
+            for (i, (&scale, lanes)) in term
+                .scale
+                .iter()
+                .zip(values.chunks_exact(BLOCK))
+                .enumerate()
+            {
                 let at = term.at + i;
                 for lane in (0..inputs.len).filter(|&l| want[l]) {
                     let mut value = lanes[lane];
@@ -128,7 +162,13 @@ impl Observations {
                     if !term.privileged {
                         if let Some(key) = noise.filter(|_| term.noise > 0.0) {
                             let stream = key.stream.wrapping_add((inputs.first + lane) as u32);
-                            let words = philox(key.seed, stream, Purpose::ObservationNoise, key.clock, (at / 4) as u32);
+                            let words = philox(
+                                key.seed,
+                                stream,
+                                Purpose::ObservationNoise,
+                                key.clock,
+                                (at / 4) as u32,
+                            );
                             value += term.noise * (2.0 * unit(words[at % 4]) - 1.0);
                         }
                         policy[lane * wide + at] = (value * scale).clamp(low, high);

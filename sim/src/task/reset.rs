@@ -44,8 +44,17 @@ enum Chance {
     Normal(f32),
 }
 
-const TARGETS: [&str; 9] =
-    ["qpos", "qvel", "joint_pos", "joint_vel", "pos", "lin_vel", "ang_vel", "yaw", "keyframe"];
+const TARGETS: [&str; 9] = [
+    "qpos",
+    "qvel",
+    "joint_pos",
+    "joint_vel",
+    "pos",
+    "lin_vel",
+    "ang_vel",
+    "yaw",
+    "keyframe",
+];
 
 impl Reset {
     /// Checks targets and sizes.
@@ -74,16 +83,28 @@ impl Reset {
         Ok(all)
     }
 
-    fn term(&mut self, model: &Model, term: &ResetTerm, path: &str, draws: &mut u32) -> Result<(), ConfigError> {
+    fn term(
+        &mut self,
+        model: &Model,
+        term: &ResetTerm,
+        path: &str,
+        draws: &mut u32,
+    ) -> Result<(), ConfigError> {
         let target = format!("{path}.target");
         let places = places(model, &term.target, &target)?;
         let chance = match (term.uniform, term.normal) {
             (Some(_), Some(_)) => {
-                return Err(ConfigError::new(path, "both `uniform` and `normal` are given").help("use two terms to add both"));
+                return Err(
+                    ConfigError::new(path, "both `uniform` and `normal` are given")
+                        .help("use two terms to add both"),
+                );
             }
             (Some(pair), None) => Chance::Uniform(range(pair, &format!("{path}.uniform"))?),
             (None, Some(sigma)) if sigma < 0.0 => {
-                return Err(ConfigError::new(format!("{path}.normal"), format!("{sigma} is negative")));
+                return Err(ConfigError::new(
+                    format!("{path}.normal"),
+                    format!("{sigma} is negative"),
+                ));
             }
             (None, Some(sigma)) => Chance::Normal(number(sigma, &format!("{path}.normal"))?),
             (None, None) => Chance::None,
@@ -92,17 +113,30 @@ impl Reset {
             return self.keyframe(model, term, path);
         };
         if term.value.is_none() && matches!(chance, Chance::None) {
-            return Err(ConfigError::new(path, "does nothing").help("give `uniform`, `normal` or `value`"));
+            return Err(
+                ConfigError::new(path, "does nothing").help("give `uniform`, `normal` or `value`")
+            );
         }
         let set = match &term.value {
-            Some(v) => spread(v, places.len(), "coordinates", &format!("{path}.value"))?.into_iter().map(Some).collect(),
+            Some(v) => spread(v, places.len(), "coordinates", &format!("{path}.value"))?
+                .into_iter()
+                .map(Some)
+                .collect(),
             None => vec![None; places.len()],
         };
         for (place, set) in places.into_iter().zip(set) {
             if matches!(place, Place::Yaw(_)) && set.is_some() && !matches!(chance, Chance::None) {
-                return Err(ConfigError::new(path, "yaw takes either `value` or a random angle, not both"));
+                return Err(ConfigError::new(
+                    path,
+                    "yaw takes either `value` or a random angle, not both",
+                ));
             }
-            self.operations.push(Operation { place, set, chance, draw: *draws });
+            self.operations.push(Operation {
+                place,
+                set,
+                chance,
+                draw: *draws,
+            });
             *draws += 1;
         }
         Ok(())
@@ -115,13 +149,28 @@ impl Reset {
                 .help("add another reset term, such as target = \"qpos\", after it"));
         }
         let name = argument(&term.target).unwrap_or_default();
-        let index = model.keyframe(name).map_err(|e| ConfigError::new(format!("{path}.target"), e.to_string()))?;
+        let index = model
+            .keyframe(name)
+            .map_err(|e| ConfigError::new(format!("{path}.target"), e.to_string()))?;
         let key = &model.keyframes[index];
-        let positions = key.qpos.iter().enumerate().map(|(i, &v)| (Place::Position(i), v));
-        let velocities = key.qvel.iter().enumerate().map(|(i, &v)| (Place::Velocity(i), v));
+        let positions = key
+            .qpos
+            .iter()
+            .enumerate()
+            .map(|(i, &v)| (Place::Position(i), v));
+        let velocities = key
+            .qvel
+            .iter()
+            .enumerate()
+            .map(|(i, &v)| (Place::Velocity(i), v));
         for (place, value) in positions.chain(velocities) {
             let set = Some(number(value, &format!("{path}.target"))?);
-            self.operations.push(Operation { place, set, chance: Chance::None, draw: 0 });
+            self.operations.push(Operation {
+                place,
+                set,
+                chance: Chance::None,
+                draw: 0,
+            });
         }
         Ok(())
     }
@@ -130,15 +179,28 @@ impl Reset {
     pub fn draw(&self, seed: u64, stream: u32, clock: u64, qpos: &mut [f32], qvel: &mut [f32]) {
         qpos.copy_from_slice(&self.start.0);
         qvel.copy_from_slice(&self.start.1);
-        self.apply(|index| philox(seed, stream, Purpose::Reset, clock, index), false, qpos, qvel);
+        self.apply(
+            |index| philox(seed, stream, Purpose::Reset, clock, index),
+            false,
+            qpos,
+            qvel,
+        );
     }
 
-    fn apply(&self, words: impl Fn(u32) -> [u32; 4], fixed: bool, qpos: &mut [f32], qvel: &mut [f32]) {
+    fn apply(
+        &self,
+        words: impl Fn(u32) -> [u32; 4],
+        fixed: bool,
+        qpos: &mut [f32],
+        qvel: &mut [f32],
+    ) {
         for op in &self.operations {
             let offset = match op.chance {
                 Chance::None => 0.0,
                 _ if fixed => 0.0,
-                Chance::Uniform([low, high]) => low + (high - low) * unit(words(op.draw / 2)[(op.draw % 2 * 2) as usize]),
+                Chance::Uniform([low, high]) => {
+                    low + (high - low) * unit(words(op.draw / 2)[(op.draw % 2 * 2) as usize])
+                }
                 Chance::Normal(sigma) => {
                     let w = words(op.draw / 2);
                     let first = (op.draw % 2 * 2) as usize;
@@ -191,7 +253,12 @@ fn normalise(q: &mut [f32]) {
 fn argument(target: &str) -> Option<&str> {
     let (_, rest) = target.split_once('(')?;
     let inner = rest.trim_end().strip_suffix(')')?.trim();
-    Some(inner.strip_prefix('"').and_then(|s| s.strip_suffix('"')).unwrap_or(inner))
+    Some(
+        inner
+            .strip_prefix('"')
+            .and_then(|s| s.strip_suffix('"'))
+            .unwrap_or(inner),
+    )
 }
 
 /// The coordinates a target means; `None` for a keyframe.
@@ -199,16 +266,31 @@ fn places(model: &Model, target: &str, path: &str) -> Result<Option<Vec<Place>>,
     let function = target.split('(').next().unwrap_or_default().trim();
     let takes_name = !matches!(function, "qpos" | "qvel");
     if !TARGETS.contains(&function) {
-        let help = nearest(function, TARGETS).map_or_else(|| format!("targets are: {}", TARGETS.join(", ")), |n| format!("did you mean \"{n}\"?"));
-        return Err(ConfigError { span: Some(0..function.len()), ..ConfigError::new(path, format!("no reset target \"{function}\"")).help(help) });
+        let help = nearest(function, TARGETS).map_or_else(
+            || format!("targets are: {}", TARGETS.join(", ")),
+            |n| format!("did you mean \"{n}\"?"),
+        );
+        return Err(ConfigError {
+            span: Some(0..function.len()),
+            ..ConfigError::new(path, format!("no reset target \"{function}\"")).help(help)
+        });
     }
     let name = match (takes_name, argument(target)) {
         (false, None) if target.trim() == function => "",
         (true, Some(name)) if !name.is_empty() => name,
-        (false, _) => return Err(ConfigError::new(path, format!("{function} takes no name")).help(format!("write \"{function}\""))),
-        (true, _) => return Err(ConfigError::new(path, format!("{function} needs a name")).help(format!("write \"{function}(NAME)\""))),
+        (false, _) => {
+            return Err(ConfigError::new(path, format!("{function} takes no name"))
+                .help(format!("write \"{function}\"")));
+        }
+        (true, _) => {
+            return Err(ConfigError::new(path, format!("{function} needs a name"))
+                .help(format!("write \"{function}(NAME)\"")));
+        }
     };
-    let named = |e: ConfigError| ConfigError { span: target.find(name).map(|at| at..at + name.len()), ..e };
+    let named = |e: ConfigError| ConfigError {
+        span: target.find(name).map(|at| at..at + name.len()),
+        ..e
+    };
     let places = match function {
         "qpos" => (0..model.nq).map(Place::Position).collect(),
         "qvel" => (0..model.nv).map(Place::Velocity).collect(),
@@ -222,17 +304,25 @@ fn places(model: &Model, target: &str, path: &str) -> Result<Option<Vec<Place>>,
             let found = select(name, "hinge or slide joint", simple, path).map_err(named)?;
             let place = |i: usize| {
                 let joint = &model.joints[i];
-                if function == "joint_pos" { Place::Position(joint.qpos_adr) } else { Place::Velocity(joint.dof_adr) }
+                if function == "joint_pos" {
+                    Place::Position(joint.qpos_adr)
+                } else {
+                    Place::Velocity(joint.dof_adr)
+                }
             };
             found.into_iter().map(place).collect()
         }
         "keyframe" => return Ok(None),
         _ => {
-            let body = model.body(name).map_err(|e| named(ConfigError::new(path, e.to_string())))?;
+            let body = model
+                .body(name)
+                .map_err(|e| named(ConfigError::new(path, e.to_string())))?;
             let mut joints = model.bodies[body].joints.clone().map(|j| &model.joints[j]);
             let Some(free) = joints.find(|j| j.kind == JointKind::Free) else {
-                return Err(named(ConfigError::new(path, format!("body \"{name}\" has no free joint"))
-                    .help("use joint_pos(...) and joint_vel(...) for jointed bodies")));
+                return Err(named(
+                    ConfigError::new(path, format!("body \"{name}\" has no free joint"))
+                        .help("use joint_pos(...) and joint_vel(...) for jointed bodies"),
+                ));
             };
             match function {
                 "pos" => (0..3).map(|i| Place::Position(free.qpos_adr + i)).collect(),

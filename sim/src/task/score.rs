@@ -41,16 +41,32 @@ pub struct Judged {
 
 impl Default for Judged {
     fn default() -> Self {
-        Self { reward: [0.0; BLOCK], terminated: [0; BLOCK], truncated: [0; BLOCK] }
+        Self {
+            reward: [0.0; BLOCK],
+            terminated: [0; BLOCK],
+            truncated: [0; BLOCK],
+        }
     }
 }
 
 impl Score {
     /// Checks names, expressions and types.
     pub fn compile(scope: &Scope<'_>, cfg: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
-        let per_step = if cfg.rewards.scale_by_dt { step_dt } else { 1.0 };
-        let mut all = Self { rewards: Vec::new(), terminations: Vec::new(), clip: None };
-        all.clip = cfg.rewards.clip.map(|c| range(c, "task.rewards.clip")).transpose()?;
+        let per_step = if cfg.rewards.scale_by_dt {
+            step_dt
+        } else {
+            1.0
+        };
+        let mut all = Self {
+            rewards: Vec::new(),
+            terminations: Vec::new(),
+            clip: None,
+        };
+        all.clip = cfg
+            .rewards
+            .clip
+            .map(|c| range(c, "task.rewards.clip"))
+            .transpose()?;
         if cfg.reward.is_empty() {
             return Err(ConfigError::new("task.reward", "nothing is rewarded")
                 .help("add [[task.reward]] with name = \"alive\" and expr = \"1\", for example"));
@@ -65,11 +81,17 @@ impl Score {
                     path: format!("{path}.expr"),
                     span: Some(0..term.expr.len()),
                     message: format!("a reward is one number; this has {}", program.ty().len()),
-                    help: Some("sum(...), norm(...) or a component such as .x makes one".to_string()),
+                    help: Some(
+                        "sum(...), norm(...) or a component such as .x makes one".to_string(),
+                    ),
                 });
             }
             let weight = number(term.weight * per_step, &format!("{path}.weight"))?;
-            all.rewards.push(Reward { name: term.name.clone(), program, weight });
+            all.rewards.push(Reward {
+                name: term.name.clone(),
+                program,
+                weight,
+            });
         }
         let mut seen = HashSet::from(["time_out"]);
         for (t, term) in cfg.termination.iter().enumerate() {
@@ -84,7 +106,11 @@ impl Score {
                     help: Some("compare it: ... > 0.2".to_string()),
                 });
             }
-            all.terminations.push(Termination { name: term.name.clone(), program, truncate: term.truncate });
+            all.terminations.push(Termination {
+                name: term.name.clone(),
+                program,
+                truncate: term.truncate,
+            });
         }
         Ok(all)
     }
@@ -138,7 +164,11 @@ impl Score {
         (out.terminated, out.truncated) = ([0; BLOCK], [0; BLOCK]);
         for (i, term) in self.terminations.iter().enumerate() {
             let fired = term.program.eval(inputs, scratch);
-            let causes = if term.truncate { &mut out.truncated } else { &mut out.terminated };
+            let causes = if term.truncate {
+                &mut out.truncated
+            } else {
+                &mut out.terminated
+            };
             for (cause, &f) in causes.iter_mut().zip(fired) {
                 // The first that fires is the cause.
                 if *cause == 0 && f != 0.0 {

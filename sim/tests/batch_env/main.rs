@@ -1,0 +1,11 @@
+//! `BatchEnv` over an engine that can be followed by hand.
+
+#![allow(clippy::unwrap_used)]
+
+mod actions;
+mod episodes;
+mod mistakes;
+mod point_mass;
+mod repeat;
+mod resets;
+mod steady;

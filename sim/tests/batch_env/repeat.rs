@@ -1,0 +1,194 @@
+//! Pins: the same bits for any threads, batch and shard; snapshots go on exactly.
+
+use crate::point_mass::{Batch, Out, build, task};
+use ostler_sim::EpisodeStats;
+use ostler_sim::config::TaskConfig;
+use ostler_sim::env::BatchEnv;
+use ostler_sim::rng::{Purpose, fill_uniform};
+
+fn everything() -> TaskConfig {
+    task(
+        r#"
+[[action]]
+actuators = ["*"]
+kind = "normalized"
+[[command]]
+name = "goal"
+range = [[-1.0, 1.0]]
+resample_s = 0.1
+[[observation]]
+name = "state"
+expr = "concat(qpos, qvel)"
+noise = 0.1
+[[observation]]
+name = "goal"
+expr = "command.goal"
+group = "critic"
+[[reward]]
+name = "near"
+expr = "exp(-norm2(joint_pos(slider) - command.goal) / 1.0)"
+[[reward]]
+name = "effort"
+expr = "sum(action^2) + sum(last_action^2)"
+weight = -0.1
+[[termination]]
+name = "far"
+expr = "abs(joint_pos(slider)) > 0.05"
+[[reset]]
+target = "qpos"
+uniform = [-0.04, 0.04]
+[[reset]]
+target = "qvel"
+normal = 0.1
+"#,
+    )
+}
+
+const BATCH: Batch = Batch {
+    n: 200,
+    threads: 1,
+    seed: 11,
+    first: 0,
+    steps: 30,
+};
+
+fn actions(b: Batch, step: u64) -> Vec<f32> {
+    let mut a = vec![0.0; 2 * b.n];
+    fill_uniform(
+        5,
+        b.first..b.first + b.n as u32,
+        Purpose::ActionNoise,
+        step,
+        2,
+        &mut a,
+    );
+    a.iter_mut().for_each(|x| *x = 2.2 * *x - 1.1);
+    if step == 17 && b.first == 0 {
+        a[7] = f32::NAN;
+    }
+    a
+}
+
+/// All that `range` of environments showed over `steps`, as bits, per environment.
+fn play(env: &mut BatchEnv, out: &mut Out, b: Batch, steps: std::ops::Range<u64>) -> Vec<Vec<u32>> {
+    let mut seen = vec![Vec::new(); b.n];
+    for step in steps {
+        out.step(env, &actions(b, step));
+        for (e, seen) in seen.iter_mut().enumerate() {
+            seen.extend(out.policy[17 * e..17 * e + 17].iter().map(|x| x.to_bits()));
+            seen.extend(
+                out.critic.as_ref().unwrap()[18 * e..18 * e + 18]
+                    .iter()
+                    .map(|x| x.to_bits()),
+            );
+            seen.extend(
+                [
+                    out.reward[e],
+                    out.terminated[e],
+                    out.truncated[e],
+                    out.valid[e],
+                ]
+                .map(f32::to_bits),
+            );
+            seen.push(out.final_slot[e] as u32);
+        }
+    }
+    seen
+}
+
+fn fresh(b: Batch) -> (BatchEnv, Out) {
+    let mut env = build(b, &everything()).unwrap();
+    let mut out = Out::new(env.spec(), 8);
+    out.reset(&mut env, true);
+    (env, out)
+}
+
+fn run(b: Batch) -> Vec<Vec<u32>> {
+    let (mut env, mut out) = fresh(b);
+    play(&mut env, &mut out, b, 0..60)
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let one = run(BATCH);
+    for threads in [2, 3, 8] {
+        assert!(run(Batch { threads, ..BATCH }) == one, "{threads} threads");
+    }
+    assert!(run(Batch { seed: 12, ..BATCH }) != one);
+}
+
+#[test]
+fn an_environment_behaves_the_same_in_any_batch_and_shard() {
+    let all = run(BATCH);
+    let few = run(Batch { n: 8, ..BATCH });
+    assert!(few[..] == all[..8]);
+    let shard = run(Batch {
+        n: 70,
+        first: 100,
+        threads: 2,
+        ..BATCH
+    });
+    assert!(shard[..] == all[100..170]);
+}
+
+#[test]
+fn a_snapshot_goes_on_with_the_same_bits() {
+    let (mut env, mut out) = fresh(BATCH);
+    play(&mut env, &mut out, BATCH, 0..23);
+    let mut blob = b"before".to_vec();
+    env.save(&mut blob).unwrap();
+    let straight = play(&mut env, &mut out, BATCH, 23..60);
+    let mut straight_stats = EpisodeStats::default();
+    env.take_stats(&mut straight_stats);
+    assert!(straight_stats.episodes > 50 && straight_stats.faults.iter().sum::<u64>() == 1);
+
+    let (mut other, mut other_out) = fresh(Batch {
+        threads: 3,
+        ..BATCH
+    });
+    other.restore(&blob[6..]).unwrap();
+    assert!(play(&mut other, &mut other_out, BATCH, 23..60) == straight);
+    let mut stats = EpisodeStats::default();
+    other.take_stats(&mut stats);
+    assert_eq!(stats, straight_stats);
+}
+
+#[test]
+fn a_snapshot_that_does_not_fit_or_is_damaged_is_refused_with_the_reason_and_changes_nothing() {
+    let (mut env, mut out) = fresh(BATCH);
+    play(&mut env, &mut out, BATCH, 0..5);
+    let mut blob = Vec::new();
+    env.save(&mut blob).unwrap();
+    let refused = |b: Batch, task: &TaskConfig, blob: &[u8]| {
+        let mut env = build(b, task).unwrap();
+        env.restore(blob).unwrap_err().to_string()
+    };
+    let mut task = everything();
+    for (b, part) in [
+        (Batch { n: 199, ..BATCH }, "200 environments"),
+        (Batch { seed: 3, ..BATCH }, "seed is 11"),
+        (Batch { first: 4, ..BATCH }, "first environment is 0"),
+    ] {
+        let message = refused(b, &task, &blob);
+        assert!(message.contains(part), "{message}");
+    }
+    assert!(refused(Batch { steps: 31, ..BATCH }, &task, &blob).contains("task"));
+    task.reward[0].weight = 2.0;
+    assert!(refused(BATCH, &task, &blob).contains("task"));
+    let before = {
+        let mut b = Vec::new();
+        env.save(&mut b).unwrap();
+        b
+    };
+    for at in [0, 9, 20, 500, blob.len() - 40, blob.len() - 1] {
+        let mut bad = blob.clone();
+        bad[at] ^= 1;
+        env.restore(&bad).unwrap_err();
+    }
+    for len in [0, 5, 31, 32, 100, blob.len() - 1] {
+        env.restore(&blob[..len]).unwrap_err();
+    }
+    let mut after = Vec::new();
+    env.save(&mut after).unwrap();
+    assert!(before == after);
+}

@@ -1,0 +1,144 @@
+//! Pins: every configuration in `configs/` builds and runs with random actions, all
+//! finite, and its sizes are the published ones.
+
+#![allow(clippy::unwrap_used)]
+
+use ostler_sim::EpisodeStats;
+use ostler_sim::config::{EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::env::{ActionSpace, BatchEnv, Groups, StepOut};
+use ostler_sim::model::mjcf;
+use ostler_sim::rng::{Purpose, fill_normal};
+use std::path::Path;
+use std::sync::Arc;
+
+/// The tables of a run that concern simulation; the others are the trainer's.
+#[derive(serde::Deserialize)]
+struct Run {
+    name: String,
+    description: String,
+    #[serde(default)]
+    sim: SimConfig,
+    env: EnvConfig,
+    task: TaskConfig,
+}
+
+fn load(name: &str, num_envs: usize) -> (Run, BatchEnv) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
+    let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
+    let mut run: Run = toml::from_str(&text).unwrap();
+    run.env.num_envs = num_envs;
+    let model = mjcf::load(&folder.join(&run.task.robot)).unwrap();
+    let env = BatchEnv::new(Arc::new(model), &run.sim, &run.env, &run.task, 1).unwrap();
+    (run, env)
+}
+
+/// 200 steps of random actions with 16 environments; statistics of the episodes.
+fn wander(name: &str, sizes: (usize, Option<usize>, usize), step_dt: f64) -> EpisodeStats {
+    let n = 16;
+    let (run, mut env) = load(name, n);
+    assert_eq!(run.name, name);
+    assert!(!run.description.is_empty());
+    let spec = env.spec().clone();
+    assert_eq!((spec.obs.policy, spec.obs.critic), (sizes.0, sizes.1));
+    assert_eq!(spec.action, ActionSpace::Continuous(sizes.2));
+    assert!(
+        (spec.step_dt - step_dt).abs() < 1e-12 && spec.max_episode_steps == 1000,
+        "{}",
+        spec.step_dt
+    );
+    let mut policy = vec![0.0; n * spec.obs.policy];
+    let mut critic = spec.obs.critic.map(|c| vec![0.0; n * c]);
+    let (mut final_policy, mut final_critic) = (policy.clone(), critic.clone());
+    let mut columns = vec![vec![0.0; n]; 4];
+    let mut slot = vec![0; n];
+    let mut actions = vec![0.0; n * sizes.2];
+    env.reset(
+        true,
+        &mut Groups {
+            policy: &mut policy,
+            critic: critic.as_deref_mut(),
+        },
+    );
+    let mut moved = 0.0;
+    for step in 0..200 {
+        fill_normal(
+            3,
+            0..n as u32,
+            Purpose::ActionNoise,
+            step,
+            sizes.2,
+            &mut actions,
+        );
+        let [reward, terminated, truncated, valid] =
+            columns.get_disjoint_mut([0, 1, 2, 3]).unwrap();
+        env.step(
+            &actions,
+            &mut StepOut {
+                obs: Groups {
+                    policy: &mut policy,
+                    critic: critic.as_deref_mut(),
+                },
+                reward,
+                terminated,
+                truncated,
+                valid,
+                final_obs: Groups {
+                    policy: &mut final_policy,
+                    critic: final_critic.as_deref_mut(),
+                },
+                final_slot: &mut slot,
+            },
+        );
+        let all = policy
+            .iter()
+            .chain(critic.iter().flatten())
+            .chain(&columns[0]);
+        assert!(all.copied().all(f32::is_finite), "{name} step {step}");
+        assert!(
+            columns[3].iter().all(|&v| v == 1.0),
+            "{name} step {step}: {:?}",
+            env.physics().state().fault
+        );
+        moved += policy.iter().map(|x| x.abs()).sum::<f32>();
+    }
+    assert!(moved > 1.0);
+    let mut stats = EpisodeStats::default();
+    env.take_stats(&mut stats);
+    stats
+}
+
+#[test]
+fn cartpole_has_the_sizes_of_inverted_pendulum_v5_and_falls_at_random() {
+    let stats = wander("cartpole", (4, None, 1), 0.04);
+    assert!(stats.episodes > 16 && stats.terminations[1] == stats.episodes);
+    let mean = stats.return_sum / stats.episodes as f64;
+    // A random policy holds the pole for some steps; the last step gives nothing.
+    assert!((3.0..60.0).contains(&mean), "{mean}");
+    assert!((stats.length_sum - stats.return_sum - stats.episodes as f64).abs() < 1e-6);
+}
+
+#[test]
+fn double_pendulum_runs() {
+    let stats = wander("double_pendulum", (8, None, 1), 0.05);
+    assert!(stats.episodes > 16);
+}
+
+#[test]
+fn hopper_has_the_sizes_of_hopper_v5() {
+    wander("hopper", (11, None, 3), 0.008);
+}
+
+#[test]
+fn half_cheetah_has_the_sizes_of_half_cheetah_v5() {
+    wander("half_cheetah", (17, None, 6), 0.05);
+}
+
+#[test]
+fn ant_has_the_sizes_of_ant_v5_without_contact_forces() {
+    wander("ant", (27, None, 8), 0.05);
+}
+
+#[test]
+fn quadruped_follows_the_usual_layout() {
+    wander("quadruped", (48, Some(53), 12), 0.02);
+}
