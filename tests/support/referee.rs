@@ -16,7 +16,10 @@ pub fn referee_python() -> Option<PathBuf> {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     let why = match std::env::var_os("OSTLER_REFEREE_PYTHON") {
         Some(path) if PathBuf::from(&path).is_file() => return Some(PathBuf::from(path)),
-        Some(path) => format!("OSTLER_REFEREE_PYTHON={} is no file", PathBuf::from(path).display()),
+        Some(path) => format!(
+            "OSTLER_REFEREE_PYTHON={} is no file",
+            PathBuf::from(path).display()
+        ),
         None => "OSTLER_REFEREE_PYTHON is not set".to_owned(),
     };
     let way_out = "run `cargo xtask test`, which sets the referees up";

@@ -1,26 +1,30 @@
 //! MuJoCo as referee: a file means here what it means there, field by field.
 //!
-//! Needs a Python with `mujoco` and `gymnasium` named by `OSTLER_REFEREE_PYTHON`;
-//! without it the tests say so and pass.
+//! Needs the referees' Python (`OSTLER_REFEREE_PYTHON`); without it the tests say
+//! that they were skipped.
 
 use ostler_sim::model::{GeomKind, JointKind, Model, mjcf};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 mod features;
+#[path = "../../../tests/support/referee.rs"]
+mod support;
 
 /// Largest relative difference that counts as equal.
 const TOLERANCE: f64 = 1e-12;
 
 /// What MuJoCo says about the files, by path; `None` without a referee.
 fn referee(args: &[PathBuf]) -> Option<serde_json::Map<String, Value>> {
-    let Some(python) = std::env::var_os("OSTLER_REFEREE_PYTHON") else {
-        eprintln!("skipped: OSTLER_REFEREE_PYTHON names no Python with mujoco");
-        return None;
-    };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mjcf_referee/dump.py");
+    ask("dump.py", args)
+}
+
+/// The answer of one of the scripts beside this file.
+fn ask(script: &str, args: &[PathBuf]) -> Option<serde_json::Map<String, Value>> {
+    let python = support::referee_python()?;
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mjcf_referee");
     let out = std::process::Command::new(python)
-        .arg(script)
+        .arg(folder.join(script))
         .args(args)
         .output()
         .unwrap();
@@ -29,7 +33,7 @@ fn referee(args: &[PathBuf]) -> Option<serde_json::Map<String, Value>> {
         "{}",
         String::from_utf8_lossy(&out.stderr)
     );
-    // MuJoCo prints warnings to standard output too: the answer is the last line.
+    // MuJoCo prints warnings to standard output too.
     let text = String::from_utf8(out.stdout).unwrap();
     let line = text.lines().rfind(|l| l.starts_with('{')).unwrap();
     Some(serde_json::from_str(line).unwrap())
@@ -79,6 +83,39 @@ fn gymnasiums_files_load_and_mean_what_mujoco_says() {
             let tendon = |i: &&ostler_sim::model::Ignored| i.what.contains("tendon");
             assert_eq!(model.ignored.iter().filter(tendon).count(), 2);
         }
+    }
+}
+
+/// Our own files move as Gymnasium's do, by MuJoCo's own dynamics.
+#[test]
+fn shipped_robots_move_like_gymnasiums() {
+    let pairs = [
+        ("cartpole", "inverted_pendulum", false),
+        ("double_pendulum", "inverted_double_pendulum", false),
+        ("hopper", "hopper", true),
+        ("half_cheetah", "half_cheetah", true),
+        ("ant", "ant", true),
+    ];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots");
+    let path = |name: &str| folder.join(format!("{name}.xml"));
+    let args: Vec<PathBuf> = pairs
+        .iter()
+        .flat_map(|(ours, theirs, _)| [path(ours), PathBuf::from(theirs)])
+        .collect();
+    let Some(answer) = ask("same_dynamics.py", &args) else {
+        return;
+    };
+    for (ours, _, touches) in pairs {
+        let result = &answer[&path(ours).display().to_string()];
+        assert!(
+            result["error"].as_f64().unwrap() < 1e-11,
+            "{ours}: {result}"
+        );
+        assert_eq!(
+            result["contacts"].as_u64().unwrap() > 100,
+            touches,
+            "{ours}: {result}"
+        );
     }
 }
 
