@@ -1,0 +1,369 @@
+//! The learning curve as a PNG, from `metrics.jsonl` alone, so that it can be drawn
+//! again at any time. Fonts come with the program.
+
+use crate::draw::{DrawError, Image};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::{FontStyle, register_font};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// Size of the picture; it is drawn at twice this and halved, as plotters' lines
+/// have hard edges.
+const WIDTH: u32 = 960;
+const HEIGHT: u32 = 600;
+
+const INK: RGBColor = RGBColor(38, 50, 66);
+const FAINT: RGBColor = RGBColor(226, 231, 237);
+const BLUE: RGBColor = RGBColor(28, 98, 168);
+const ORANGE: RGBColor = RGBColor(217, 119, 30);
+const GREEN: RGBColor = RGBColor(36, 130, 110);
+
+/// A learning curve that cannot be drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum CurveError {
+    /// The metrics cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// No iteration has a mean return yet.
+    #[error("{} holds no mean return yet: no episode has ended; train for longer", .0.display())]
+    Empty(PathBuf),
+    /// The picture could not be drawn.
+    #[error("cannot draw the learning curve: {0}")]
+    Plot(String),
+    /// The picture cannot be written.
+    #[error(transparent)]
+    Write(#[from] DrawError),
+}
+
+/// Numbers over environment steps.
+type Series = Vec<(f64, f64)>;
+
+/// What the picture shows of a run.
+#[derive(Debug, Default)]
+struct Metrics {
+    returns: Series,
+    lengths: Series,
+    /// Steps, mean and standard deviation of evaluations.
+    evaluations: Vec<(f64, f64, f64)>,
+    noise: Series,
+    value_loss: Series,
+    steps: f64,
+    wall_s: f64,
+}
+
+impl Metrics {
+    fn read(path: &Path) -> Result<Self, CurveError> {
+        let fail = |source| CurveError::Read {
+            path: path.to_path_buf(),
+            source,
+        };
+        let file = std::fs::File::open(path).map_err(fail)?;
+        let mut all = Self::default();
+        for line in BufReader::new(file).lines() {
+            // A line that is being written, or was torn by a crash, is no reason to
+            // show nothing.
+            let Ok(line) = serde_json::from_str::<serde_json::Value>(&line.map_err(fail)?) else {
+                continue;
+            };
+            let get = |tag: &str| line.get(tag).and_then(serde_json::Value::as_f64);
+            let Some(steps) = get("env_steps") else {
+                continue;
+            };
+            all.steps = all.steps.max(steps);
+            all.wall_s = all.wall_s.max(get("wall_s").unwrap_or(0.0));
+            for (tag, series) in [
+                ("Train/mean_reward", &mut all.returns),
+                ("Train/mean_episode_length", &mut all.lengths),
+                ("Policy/mean_std", &mut all.noise),
+                ("Loss/value_function", &mut all.value_loss),
+            ] {
+                series.extend(get(tag).map(|value| (steps, value)));
+            }
+            if let Some(mean) = get("Eval/mean_reward") {
+                let std = get("Eval/std_reward").unwrap_or(0.0);
+                all.evaluations.push((steps, mean, std));
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Draws the curve of the run whose `metrics.jsonl` is given into the PNG `out`.
+pub fn draw(metrics: &Path, out: &Path, title: &str) -> Result<(), CurveError> {
+    let data = Metrics::read(metrics)?;
+    if data.returns.is_empty() && data.evaluations.is_empty() {
+        return Err(CurveError::Empty(metrics.to_path_buf()));
+    }
+    let mut large = Image::new(2 * WIDTH as usize, 2 * HEIGHT as usize, [255; 3]);
+    paint(&mut large.data, &data, title).map_err(CurveError::Plot)?;
+    Ok(large.halved().write_png(out)?)
+}
+
+fn paint(buffer: &mut [u8], data: &Metrics, title: &str) -> Result<(), String> {
+    register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular())
+        .map_err(|_| "the built-in font is damaged".to_string())?;
+    let root = BitMapBackend::with_buffer(buffer, (2 * WIDTH, 2 * HEIGHT)).into_drawing_area();
+    let text = |e: DrawingAreaErrorKind<_>| e.to_string();
+    let (head, body) = root.split_vertically(120);
+    let style = |size: i32| ("sans-serif", size).into_font().color(&INK);
+    head.draw(&Text::new(title.to_string(), (48, 24), style(46)))
+        .map_err(text)?;
+    head.draw(&Text::new(subtitle(data), (48, 80), style(28)))
+        .map_err(text)?;
+    let (top, bottom) = body.split_vertically(690);
+    main_panel(&top, data).map_err(text)?;
+    let panels = [
+        ("episode length [steps]", &data.lengths, GREEN),
+        ("action noise (mean std)", &data.noise, ORANGE),
+        ("value loss", &data.value_loss, BLUE),
+    ];
+    let shown: Vec<_> = panels.into_iter().filter(|p| !p.1.is_empty()).collect();
+    for (area, (name, series, color)) in bottom
+        .split_evenly((1, shown.len().max(1)))
+        .iter()
+        .zip(shown)
+    {
+        small_panel(area, name, series, color, data.steps).map_err(text)?;
+    }
+    root.present().map_err(text)
+}
+
+type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
+type Outcome<'a> =
+    Result<(), DrawingAreaErrorKind<<BitMapBackend<'a> as DrawingBackend>::ErrorType>>;
+
+/// Mean return: every iteration faint, a running mean bold, evaluations as points.
+fn main_panel<'a>(area: &Area<'a>, data: &Metrics) -> Outcome<'a> {
+    let evaluated = data.evaluations.iter();
+    let values = (data.returns.iter().map(|p| p.1))
+        .chain(evaluated.flat_map(|&(_, mean, std)| [mean - std, mean + std]));
+    let (low, high) = span(values);
+    let mut chart = ChartBuilder::on(area)
+        .margin(24)
+        .margin_right(56)
+        .x_label_area_size(84)
+        .y_label_area_size(130)
+        .build_cartesian_2d(0.0..data.steps.max(1.0), low..high)?;
+    chart
+        .configure_mesh()
+        .bold_line_style(FAINT.stroke_width(2))
+        .light_line_style(TRANSPARENT)
+        .axis_style(INK.stroke_width(2))
+        .label_style(("sans-serif", 26).into_font().color(&INK))
+        .x_desc("environment steps")
+        .y_desc("mean return")
+        .axis_desc_style(("sans-serif", 28).into_font().color(&INK))
+        .x_label_formatter(&|v| short(*v))
+        .y_label_formatter(&|v| short(*v))
+        .draw()?;
+    chart.draw_series(LineSeries::new(
+        data.returns.iter().copied(),
+        BLUE.mix(0.35).stroke_width(2),
+    ))?;
+    chart.draw_series(LineSeries::new(smooth(&data.returns), BLUE.stroke_width(5)))?;
+    for &(x, mean, std) in &data.evaluations {
+        let bar = PathElement::new(
+            vec![(x, mean - std), (x, mean + std)],
+            ORANGE.stroke_width(3),
+        );
+        chart.draw_series([bar])?;
+        chart.draw_series([Circle::new((x, mean), 7, ORANGE.filled())])?;
+    }
+    Ok(())
+}
+
+fn small_panel<'a>(
+    area: &Area<'a>,
+    name: &str,
+    series: &Series,
+    color: RGBColor,
+    steps: f64,
+) -> Outcome<'a> {
+    let (low, high) = span(series.iter().map(|p| p.1));
+    let mut chart = ChartBuilder::on(area)
+        .margin(20)
+        .margin_right(36)
+        .caption(name, ("sans-serif", 26).into_font().color(&INK))
+        .x_label_area_size(48)
+        .y_label_area_size(96)
+        .build_cartesian_2d(0.0..steps.max(1.0), low..high)?;
+    chart
+        .configure_mesh()
+        .bold_line_style(FAINT.stroke_width(2))
+        .light_line_style(TRANSPARENT)
+        .axis_style(INK.stroke_width(2))
+        .label_style(("sans-serif", 22).into_font().color(&INK))
+        .x_labels(4)
+        .y_labels(4)
+        .x_label_formatter(&|v| short(*v))
+        .y_label_formatter(&|v| short(*v))
+        .draw()?;
+    chart.draw_series(LineSeries::new(
+        series.iter().copied(),
+        color.stroke_width(4),
+    ))?;
+    Ok(())
+}
+
+/// How much it took and what came of it.
+fn subtitle(data: &Metrics) -> String {
+    let seconds = data.wall_s;
+    let time = match seconds {
+        s if s < 120.0 => format!("{s:.1} s"),
+        s if s < 7200.0 => format!("{:.1} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    };
+    let evaluated = data.evaluations.last().map(|e| ("evaluated", e.1));
+    let trained = data.returns.last().map(|p| ("in training", p.1));
+    let end = evaluated
+        .or(trained)
+        .map(|(how, value)| format!(", mean return {} at the end ({how})", short(value)));
+    format!(
+        "{} environment steps in {time}{}",
+        short(data.steps),
+        end.unwrap_or_default()
+    )
+}
+
+/// Smallest and largest value with a margin; never empty.
+fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) = values
+        .filter(|v| v.is_finite())
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
+            (a.min(v), b.max(v))
+        });
+    if low > high {
+        return (0.0, 1.0);
+    }
+    let pad = 0.06 * (high - low).max(1e-3 * high.abs()).max(1e-6);
+    (low - pad, high + pad)
+}
+
+/// Means over a window of a thirtieth of the points, centred, shorter at the ends.
+fn smooth(series: &Series) -> Series {
+    let half = series.len() / 60;
+    let mut out = Vec::with_capacity(series.len());
+    for k in 0..series.len() {
+        let reach = half.min(k).min(series.len() - 1 - k);
+        let window = &series[k - reach..=k + reach];
+        let mean = window.iter().map(|p| p.1).sum::<f64>() / window.len() as f64;
+        out.push((series[k].0, mean));
+    }
+    out
+}
+
+/// A number in few characters: 1.5M, 20k, 0.25.
+fn short(v: f64) -> String {
+    let digits = |v: f64| {
+        let text = format!("{v:.2}");
+        text.trim_end_matches('0').trim_end_matches('.').to_string()
+    };
+    match v.abs() {
+        a if a >= 1e9 => digits(v / 1e9) + "G",
+        a if a >= 1e6 => digits(v / 1e6) + "M",
+        a if a >= 1e4 => digits(v / 1e3) + "k",
+        a if a >= 100.0 => format!("{v:.0}"),
+        a if a >= 0.01 => digits(v),
+        0.0 => "0".to_string(),
+        _ => format!("{v:.1e}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+
+    fn metrics(lines: usize) -> String {
+        (1..=lines).fold(String::new(), |mut all, k| {
+            let r = 1000.0 * (1.0 - (-(k as f64) / 40.0).exp()) + 30.0 * (k as f64 * 2.7).sin();
+            let _ = writeln!(
+                all,
+                r#"{{"iteration":{k},"env_steps":{},"wall_s":{},"Train/mean_reward":{r},"Train/mean_episode_length":{},"Policy/mean_std":{},"Loss/value_function":{}}}"#,
+                k * 2048,
+                k as f64 * 0.02,
+                r * 0.9,
+                1.0 / (1.0 + k as f64 / 50.0),
+                (5000.0 / k as f64)
+            );
+            all
+        })
+    }
+
+    fn dark(image: &[u8]) -> usize {
+        image
+            .chunks(3)
+            .filter(|c| c.iter().all(|&b| b < 110))
+            .count()
+    }
+
+    #[test]
+    fn a_curve_is_drawn_with_its_text_and_rises() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (
+            dir.path().join("metrics.jsonl"),
+            dir.path().join("curve.png"),
+        );
+        std::fs::write(&from, metrics(200) + "{\"iteration\":201,\"env_st").unwrap();
+        draw(&from, &to, "cart-pole").unwrap();
+        let file = BufReader::new(std::fs::File::open(&to).unwrap());
+        let mut reader = png::Decoder::new(file).read_info().unwrap();
+        let mut image = vec![0; reader.output_buffer_size().unwrap()];
+        reader.next_frame(&mut image).unwrap();
+        assert_eq!(image.len(), (WIDTH * HEIGHT * 3) as usize);
+        let row = 3 * WIDTH as usize;
+        // The title's letters are there: no font had to be installed.
+        assert!(dark(&image[..60 * row]) > 200);
+        // The bold line is low at the left and high at the right.
+        let blue = |x: usize| {
+            (60..400).find(|y| {
+                let c = &image[y * row + 3 * x..][..3];
+                c[2] > 120 && c[0] < 80 && c[1] < 130
+            })
+        };
+        let (left, right) = (blue(110).unwrap(), blue(900).unwrap());
+        assert!(left > right + 80, "{left} {right}");
+    }
+
+    #[test]
+    fn no_return_yet_is_an_error_that_says_so() {
+        let dir = tempfile::tempdir().unwrap();
+        let from = dir.path().join("metrics.jsonl");
+        std::fs::write(
+            &from,
+            "{\"iteration\":1,\"env_steps\":5,\"Train/mean_reward\":null}\n",
+        )
+        .unwrap();
+        let error = draw(&from, &dir.path().join("c.png"), "x").unwrap_err();
+        assert!(matches!(error, CurveError::Empty(_)), "{error}");
+        let error = draw(&dir.path().join("none"), &dir.path().join("c.png"), "x").unwrap_err();
+        assert!(matches!(error, CurveError::Read { .. }), "{error}");
+    }
+
+    #[test]
+    fn one_point_and_constant_values_are_drawn() {
+        let dir = tempfile::tempdir().unwrap();
+        let from = dir.path().join("metrics.jsonl");
+        std::fs::write(&from, metrics(1)).unwrap();
+        draw(&from, &dir.path().join("c.png"), "x").unwrap();
+        let flat = "{\"env_steps\":0,\"Train/mean_reward\":0}\n{\"env_steps\":0,\"Train/mean_reward\":0}\n";
+        std::fs::write(&from, flat).unwrap();
+        draw(&from, &dir.path().join("c.png"), "x").unwrap();
+    }
+
+    #[test]
+    fn numbers_are_short() {
+        let all = [0.0, 0.25, 950.0, 1500.0, 20_000.0, 1.5e6, -3.2e9, 1e-4];
+        let texts = all.map(short);
+        assert_eq!(
+            texts,
+            ["0", "0.25", "950", "1500", "20k", "1.5M", "-3.2G", "1.0e-4"]
+        );
+    }
+}
