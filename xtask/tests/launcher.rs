@@ -1,6 +1,8 @@
 //! The launcher against fake Pythons, pips and cargos: every way to find libtorch,
 //! every way to fail, each with its way out.
 
+#![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
+
 mod support;
 
 use std::fs;

@@ -70,58 +70,6 @@ mod tests {
     use super::*;
     use tch::{Device, Kind, Tensor};
 
-    /// Set in the process that the next test starts: "keep" or "default".
-    const CHILD: &str = "OSTLER_TEST_PAGE_FAULTS";
-
-    #[test]
-    fn freed_tensors_stay_with_the_process() {
-        if let Ok(mode) = std::env::var(CHILD) {
-            println!("faults={}", faults_of_large_tensors(mode == "keep"));
-            return;
-        }
-        let (kept, default) = (faults_in_child("keep"), faults_in_child("default"));
-        assert!(
-            kept * 4 < default,
-            "{kept} page faults, with glibc's defaults {default}"
-        );
-    }
-
-    /// A process of its own, because the thresholds are; one test thread, because
-    /// the harness then uses the main one, whose heap can grow.
-    fn faults_in_child(mode: &str) -> i64 {
-        let name = "torch::process::tests::freed_tensors_stay_with_the_process";
-        let output = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", name, "--nocapture", "--test-threads=1"])
-            .env(CHILD, mode)
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        let (_, number) = said.split_once("faults=").expect(&said);
-        number.lines().next().unwrap().parse().unwrap()
-    }
-
-    fn faults_of_large_tensors(keep: bool) -> i64 {
-        assert!(!keep || keep_freed_memory());
-        // 64 MiB: beyond what glibc's own adaptation of its threshold reaches.
-        let fill = || drop(Tensor::ones([16 << 20], (Kind::Float, Device::Cpu)));
-        fill();
-        let before = page_faults();
-        for _ in 0..8 {
-            fill();
-        }
-        let faults = page_faults() - before;
-        release_free_memory();
-        faults
-    }
-
-    fn page_faults() -> i64 {
-        // SAFETY: all-zero bytes are a valid rusage, and getrusage only writes it.
-        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-        // SAFETY: as above; the pointer is to a live rusage.
-        unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-        usage.ru_minflt
-    }
-
     #[test]
     fn libtorch_leaves_subnormal_numbers_alone() {
         let product = Tensor::ones([64, 64], (Kind::Float, Device::Cpu));

@@ -43,8 +43,7 @@ def unpack(folder, wheels):
                 shown = percent
                 end = "\r" if terminal else "\n"
                 print("  unpacking: %3d %%" % percent, end=end, file=sys.stderr, flush=True)
-    if terminal:
-        print(file=sys.stderr)
+    print("  unpacking: 100 %", file=sys.stderr, flush=True)
 
 
 def main():
