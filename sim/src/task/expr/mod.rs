@@ -8,9 +8,12 @@ mod elements;
 mod foreign;
 mod functions;
 mod lex;
+mod names;
+mod operators;
 mod ops;
 mod parse;
 mod program;
+mod tree;
 mod unit;
 mod value;
 

@@ -3,85 +3,13 @@
 
 use super::ExprError;
 use super::lex::{Spanned, Token, lex};
+use super::tree::{Binary, Node, NodeRef, Tree};
 use std::ops::Range;
 
 /// Longest expression in bytes.
 pub const MAX_LEN: usize = 8192;
 /// Deepest nesting of brackets, calls and operators.
 pub const MAX_DEPTH: usize = 64;
-
-/// Index of a node in [`Tree::nodes`].
-pub type NodeRef = usize;
-
-/// Operators with two sides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Binary {
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Pow,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    Eq,
-    Ne,
-    And,
-    Or,
-}
-
-/// What a node is.
-#[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)]
-pub enum Node<'a> {
-    Number(f64),
-    Name(&'a str),
-    Text(&'a str),
-    List(Vec<NodeRef>),
-    Call {
-        name: &'a str,
-        name_span: Range<usize>,
-        args: Vec<NodeRef>,
-    },
-    Member {
-        of: NodeRef,
-        name: &'a str,
-        name_span: Range<usize>,
-    },
-    Index {
-        of: NodeRef,
-        at: i64,
-        index_span: Range<usize>,
-    },
-    Slice {
-        of: NodeRef,
-        from: Option<i64>,
-        to: Option<i64>,
-        index_span: Range<usize>,
-    },
-    Negate(NodeRef),
-    Not(NodeRef),
-    Binary {
-        op: Binary,
-        op_span: Range<usize>,
-        left: NodeRef,
-        right: NodeRef,
-    },
-    If {
-        cond: NodeRef,
-        yes: NodeRef,
-        no: NodeRef,
-    },
-}
-
-/// A parsed expression: children come before parents, the root is last.
-#[derive(Debug, Default)]
-pub struct Tree<'a> {
-    /// Nodes and the bytes they cover.
-    pub nodes: Vec<(Node<'a>, Range<usize>)>,
-}
 
 /// Parses a whole text.
 pub fn parse(text: &str) -> Result<(Tree<'_>, NodeRef), ExprError> {

@@ -1,6 +1,7 @@
 //! Every function of the language: one table drives the checker, its messages
 //! and the page `docs/task-language.md`.
 
+mod frames;
 mod geometry;
 mod logic;
 mod maths;
@@ -64,8 +65,8 @@ pub enum Rule {
     Keep,
     /// Arguments must have one unit; it comes out.
     Same,
-    /// Arguments must have one unit; a pure number or a condition comes out.
-    Compare,
+    /// Arguments must have one unit; this one comes out.
+    Compare(&'static str),
     /// The argument is a pure number (or an angle); a pure number comes out.
     Plain,
     /// The argument is a pure number; an angle comes out.
@@ -76,8 +77,8 @@ pub enum Rule {
     Product,
     /// The unit of all components if they share one, else any.
     Shared,
-    /// [rad] and [rad/s] for hinges, [m] and [m/s] for slides; as given here.
-    PerJoint(&'static str),
+    /// A unit for each component, as said here.
+    Each(&'static str),
 }
 
 impl Rule {
@@ -87,14 +88,14 @@ impl Rule {
             Self::Fixed(unit) => unit.to_string(),
             Self::Keep => "that of the argument".into(),
             Self::Same => "that of the arguments, which must agree".into(),
-            Self::Compare => "-; the arguments must agree".into(),
+            Self::Compare(unit) => format!("{unit}; the arguments must agree"),
             Self::Plain => "-; takes - or rad".into(),
             Self::Angle => "rad; takes -".into(),
             Self::Power(0.5) => "root of the argument's".into(),
             Self::Power(_) => "square of the argument's".into(),
             Self::Product => "product of the arguments'".into(),
             Self::Shared => "that of the components; any if they differ".into(),
-            Self::PerJoint(text) => text.into(),
+            Self::Each(text) => text.into(),
         }
     }
 }

@@ -40,7 +40,7 @@ pub const TABLE: &[Function] = &[
         name: "qpos",
         params: &[],
         gives: "nq",
-        rule: Rule::PerJoint("m, rad or -, component by component"),
+        rule: Rule::Each("m, rad or -, component by component"),
         doc: "all generalised positions in MuJoCo's order; cut it as `qpos[2:]`",
         body: Body::Special(|c, _| Ok(qpos(c))),
     },
@@ -48,7 +48,7 @@ pub const TABLE: &[Function] = &[
         name: "qvel",
         params: &[],
         gives: "nv",
-        rule: Rule::PerJoint("m/s or rad/s, component by component"),
+        rule: Rule::Each("m/s or rad/s, component by component"),
         doc: "all generalised velocities; a free joint's are linear (world frame), then angular (body frame)",
         body: Body::Special(|c, _| Ok(qvel(c))),
     },
@@ -56,7 +56,7 @@ pub const TABLE: &[Function] = &[
         "joint_pos",
         Kind::Joint,
         "one per joint",
-        Rule::PerJoint("rad (hinge) or m (slide)"),
+        Rule::Each("rad (hinge) or m (slide)"),
         "positions of hinge and slide joints; all of them without names",
         |c, call| Ok(joints(c, call, load_q))
     ),
@@ -64,7 +64,7 @@ pub const TABLE: &[Function] = &[
         "joint_pos_rel",
         Kind::Joint,
         "one per joint",
-        Rule::PerJoint("rad (hinge) or m (slide)"),
+        Rule::Each("rad (hinge) or m (slide)"),
         "joint positions minus those of the initial pose",
         |c, call| Ok(joints(c, call, relative))
     ),
@@ -72,7 +72,7 @@ pub const TABLE: &[Function] = &[
         "joint_vel",
         Kind::Joint,
         "one per joint",
-        Rule::PerJoint("rad/s (hinge) or m/s (slide)"),
+        Rule::Each("rad/s (hinge) or m/s (slide)"),
         "velocities of hinge and slide joints; all of them without names",
         |c, call| Ok(joints(c, call, |c, j| {
             let node = c.dag.load(Source::Qvel, j.dof_adr);
@@ -86,7 +86,7 @@ pub const TABLE: &[Function] = &[
         "joint_limit_lower",
         Kind::Joint,
         "one per joint",
-        Rule::PerJoint("rad (hinge) or m (slide)"),
+        Rule::Each("rad (hinge) or m (slide)"),
         "lower limits of joints; minus infinity where there is none",
         |c, call| Ok(joints(c, call, |c, j| limit(c, j, 0, f64::NEG_INFINITY)))
     ),
@@ -94,7 +94,7 @@ pub const TABLE: &[Function] = &[
         "joint_limit_upper",
         Kind::Joint,
         "one per joint",
-        Rule::PerJoint("rad (hinge) or m (slide)"),
+        Rule::Each("rad (hinge) or m (slide)"),
         "upper limits of joints; infinity where there is none",
         |c, call| Ok(joints(c, call, |c, j| limit(c, j, 1, f64::INFINITY)))
     ),
@@ -102,7 +102,7 @@ pub const TABLE: &[Function] = &[
         "actuator_force",
         Kind::Actuator,
         "one per actuator",
-        Rule::PerJoint("N m (hinge) or N (slide)"),
+        Rule::Each("N m (hinge) or N (slide)"),
         "forces of actuators after clamping, before the gear; all of them without names",
         |c, call| Ok(actuators(c, call, Source::ActuatorForce, true))
     ),

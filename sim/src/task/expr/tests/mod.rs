@@ -4,3 +4,4 @@ mod golden;
 mod page;
 mod random;
 mod smoke;
+mod view;

@@ -26,7 +26,10 @@ fn generated(name: &str, text: &str) {
     let end = start + page[start..].find("<!-- end -->").unwrap();
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let new = format!("{}{text}{}", &page[..start], &page[end..]);
-        return std::fs::write(root().join("docs/task-language.md"), new).unwrap();
+        // Renamed into place: other tests may be reading.
+        let draft = root().join("docs/task-language.md.tmp");
+        std::fs::write(&draft, new).unwrap();
+        return std::fs::rename(draft, root().join("docs/task-language.md")).unwrap();
     }
     assert_eq!(&page[start..end], text, "{name}: run with UPDATE_DOCS=1");
 }
