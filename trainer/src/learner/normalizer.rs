@@ -191,4 +191,35 @@ mod tests {
         }
         assert_eq!(n.count.double_value(&[0]), 50.0);
     }
+
+    /// Written by `tests/referee/normalizer_reference.py`.
+    const NUMPY: &str = include_str!("../../../tests/fixtures/normalizer.json");
+
+    #[derive(serde::Deserialize)]
+    struct Numpy {
+        rows: i64,
+        x: Vec<f64>,
+        mean: Vec<f64>,
+        var: Vec<f64>,
+    }
+
+    #[test]
+    fn running_statistics_equal_numpys() {
+        let f: Numpy = serde_json::from_str(NUMPY).unwrap();
+        let x = Tensor::from_slice(&f.x)
+            .to_kind(Kind::Float)
+            .view([f.rows, 3]);
+        let mut n = Normalizer::new("n", 3, Device::Cpu).unwrap();
+        for start in (0..f.rows).step_by(7) {
+            let part = x.narrow(0, start, 7.min(f.rows - start));
+            let ones = part.narrow(1, 0, 1).ones_like();
+            n.merge(&part, &ones).unwrap();
+        }
+        for (got, expected) in [(&n.mean, &f.mean), (&n.var, &f.var)] {
+            for (i, e) in expected.iter().enumerate() {
+                let got = got.double_value(&[i as i64]);
+                assert!((got - e).abs() < 1e-6 * e.abs().max(1e-3), "{got} {e}");
+            }
+        }
+    }
 }

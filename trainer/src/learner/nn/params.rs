@@ -81,11 +81,20 @@ impl Params {
 
     /// Copies of all parameters on the host, by name.
     pub fn save(&self) -> Result<NamedTensors, LearnError> {
+        self.copies(&self.theta)
+    }
+
+    /// Copies of their gradients on the host, by name.
+    pub fn save_grad(&self) -> Result<NamedTensors, LearnError> {
+        self.copies(&self.grad)
+    }
+
+    fn copies(&self, flat: &Tensor) -> Result<NamedTensors, LearnError> {
         (0..self.layout.entries.len())
             .map(|i| {
                 Ok((
                     self.layout.entries[i].name.clone(),
-                    host_copy(&self.view(i)?)?,
+                    host_copy(&self.slice(flat, i)?)?,
                 ))
             })
             .collect()

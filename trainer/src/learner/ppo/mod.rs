@@ -9,6 +9,8 @@ mod config;
 mod gae;
 mod loss;
 mod stats;
+#[cfg(test)]
+mod tests;
 mod values;
 
 pub use config::{AdvantageNorm, PpoConfig, Schedule, ValueLoss};

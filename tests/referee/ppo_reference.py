@@ -1,0 +1,302 @@
+"""Writes tests/fixtures/ppo_update.json: whole PPO updates computed by PyTorch.
+
+Networks, distributions, divergences, gradients, Adam and gradient clipping are
+PyTorch's own; only the permutation (Philox) and the glue are written here.
+
+    python ppo_reference.py > ../fixtures/ppo_update.json
+
+Recorded with torch 2.11.0, numpy 2.4.6.
+"""
+
+import json
+import math
+import sys
+
+import numpy as np
+import torch
+from torch import nn
+from torch.distributions import Categorical, Independent, Normal, kl_divergence
+
+M32 = 0xFFFFFFFF
+
+
+def philox(seed, stream, purpose, step, index):
+    c = [index, stream, step & M32, (((step >> 32) << 8) | purpose) & M32]
+    k = [seed & M32, seed >> 32]
+    for r in range(10):
+        if r:
+            k = [(k[0] + 0x9E3779B9) & M32, (k[1] + 0xBB67AE85) & M32]
+        p0, p1 = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
+        c = [(p1 >> 32) ^ c[1] ^ k[0], p1 & M32, (p0 >> 32) ^ c[3] ^ k[1], p0 & M32]
+    return c
+
+
+def permutation(n, seed, update, epoch):
+    order = list(range(n))
+    for drawn, i in enumerate(range(n - 1, 0, -1)):
+        word = philox(seed, epoch, 5, update, drawn // 4)[drawn % 4]
+        j = word * (i + 1) >> 32
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+ACTIVATIONS = {"elu": nn.ELU, "relu": nn.ReLU, "tanh": nn.Tanh}
+
+
+class Net(nn.Module):
+    def __init__(self, case):
+        super().__init__()
+        actor, critic = case["actor"], case["critic"]
+        self.discrete = "discrete" in case["action"]
+        self.act = ACTIVATIONS[actor["activation"]]()
+        self.critic_act = ACTIVATIONS[critic["activation"]]()
+        self.bounds = (math.log(actor["min_std"]), math.log(actor["max_std"]))
+        obs, out = case["obs"], next(iter(case["action"].values()))
+
+        def trunk(dims):
+            widths = [obs, *dims]
+            return nn.ModuleList(nn.Linear(a, b) for a, b in zip(widths, widths[1:]))
+
+        self.actor = trunk(actor["hidden_dims"])
+        self.head = nn.Linear(actor["hidden_dims"][-1], out)
+        self.state_dependent = actor["std_type"] == "state_dependent"
+        if not self.discrete:
+            if self.state_dependent:
+                self.std_head = nn.Linear(actor["hidden_dims"][-1], out)
+            else:
+                self.log_std = nn.Parameter(torch.zeros(out))
+        self.shared = critic["shared"]
+        self.critic = trunk([] if self.shared else critic["hidden_dims"])
+        dims = actor["hidden_dims"] if self.shared else critic["hidden_dims"]
+        self.value_head = nn.Linear(dims[-1], 1)
+
+    def names(self):
+        """Parameters in the order and with the names of the Rust program."""
+        modules = [(f"actor.{i}", m) for i, m in enumerate(self.actor)]
+        modules.append(("actor.head", self.head))
+        out = []
+        if not self.discrete:
+            if self.state_dependent:
+                modules.append(("actor.log_std_head", self.std_head))
+        modules += [(f"critic.{i}", m) for i, m in enumerate(self.critic)]
+        modules.append(("critic.head", self.value_head))
+        for name, m in modules:
+            out += [(name + ".weight", m.weight), (name + ".bias", m.bias)]
+        if not self.discrete and not self.state_dependent:
+            out.append(("actor.log_std", self.log_std))
+        return out
+
+    def features(self, x):
+        for layer in self.actor:
+            x = self.act(layer(x))
+        return x
+
+    def dist(self, x):
+        h = self.features(x)
+        if self.discrete:
+            return Categorical(logits=self.head(h))
+        log_std = self.std_head(h).clamp(*self.bounds) if self.state_dependent else self.log_std
+        mean = self.head(h)
+        return Independent(Normal(mean, log_std.exp().expand_as(mean)), 1)
+
+    def value(self, x):
+        if self.shared:
+            return self.value_head(self.features(x)).squeeze(-1)
+        for layer in self.critic:
+            x = self.critic_act(layer(x))
+        return self.value_head(x).squeeze(-1)
+
+
+def old_dist(net, roll):
+    if net.discrete:
+        return Categorical(logits=roll["dist"])
+    return Independent(Normal(roll["dist"], roll["std"]), 1)
+
+
+def make_rollout(case, net, rng):
+    T, N, O = case["steps"], case["envs"], case["obs"]
+    t = lambda *s: torch.tensor(rng.standard_normal(s), dtype=torch.float32)
+    roll = {"obs": t(T + 1, N, O), "final_obs": t(1, N, O), "reward": t(T, N)}
+    with torch.no_grad():
+        d = net.dist(roll["obs"][:T])
+        if net.discrete:
+            roll["dist"] = d.logits + 0.3 * t(*d.logits.shape)
+            roll["action"] = torch.tensor(
+                rng.integers(0, d.logits.shape[-1], (T, N, 1)), dtype=torch.float32)
+        else:
+            roll["dist"] = d.base_dist.loc + 0.15 * t(*d.base_dist.loc.shape)
+            roll["std"] = d.base_dist.scale * (0.1 * t(*d.base_dist.scale.shape)).exp()
+            roll["action"] = roll["dist"] + roll["std"] * t(*roll["std"].shape)
+    zeros = lambda: torch.zeros(T, N)
+    roll["terminated"], roll["truncated"], roll["valid"] = zeros(), zeros(), zeros() + 1
+    roll["final_slot"] = -torch.ones(T, N)
+    roll["terminated"][1, 0] = 1
+    roll["truncated"][2, 1] = 1
+    roll["final_slot"][2, 1] = 0
+    roll["valid"][2, 2] = 0
+    roll["reward"][2, 2] = 0
+    return roll
+
+
+def returns(case, roll, value, final_value):
+    c, T, N = case["ppo"], case["steps"], case["envs"]
+    adv = torch.zeros(T, N)
+    for n in range(N):
+        trace = 0.0
+        for t in reversed(range(T)):
+            term, trunc = roll["terminated"][t, n] > 0, roll["truncated"][t, n] > 0
+            beyond = value[t + 1, n]
+            if trunc:
+                beyond = final_value[int(roll["final_slot"][t, n]), n]
+            if term:
+                beyond = torch.zeros(())
+            delta = roll["reward"][t, n] + c["gamma"] * beyond - value[t, n]
+            if term or trunc:
+                trace = 0.0
+            trace = delta + c["gamma"] * c["gae_lambda"] * trace
+            if roll["valid"][t, n] == 0:
+                trace = 0.0
+            adv[t, n] = trace
+    return adv
+
+
+def update(case, net, roll):
+    c = case["ppo"]
+    T, N = case["steps"], case["envs"]
+    M = T * N
+    eps = c["clip_param"]
+    with torch.no_grad():
+        value, final_value = net.value(roll["obs"]), net.value(roll["final_obs"])
+        adv = returns(case, roll, value, final_value)
+        ret = adv + value[:T]
+        ok = roll["valid"].bool()
+        norm_adv = adv
+        if c["normalize_advantage"] == "batch":
+            norm_adv = (adv - adv[ok].mean()) / (adv[ok].std() + 1e-8)
+        before = old_dist(net, roll)
+        log_prob = before.log_prob(roll["action"].squeeze(-1) if net.discrete else roll["action"])
+        explained = 1 - (ret - value[:T])[ok].var() / ret[ok].var()
+    flat = lambda x: x.reshape(M, *x.shape[2:])
+    data = {k: flat(v) for k, v in [
+        ("obs", roll["obs"][:T]), ("action", roll["action"]), ("dist", roll["dist"]),
+        ("valid", roll["valid"]), ("adv", norm_adv), ("ret", ret), ("value", value[:T]),
+        ("log_prob", log_prob)]}
+    if not net.discrete:
+        data["std"] = flat(roll["std"])
+    params = [p for _, p in net.names()]
+    lr = c["learning_rate"]
+    adam = torch.optim.Adam(params, lr=lr)
+    sums = {k: 0.0 for k in
+            ["surrogate", "value_function", "entropy", "kl", "clip_fraction", "grad_norm"]}
+    count = 0
+    for epoch in range(c["num_learning_epochs"]):
+        order = permutation(M, case["seed"], 0, epoch)
+        parts = c["num_mini_batches"]
+        for i in range(parts):
+            index = torch.tensor(order[M * i // parts:M * (i + 1) // parts])
+            b = {k: v[index] for k, v in data.items()}
+            w = b["valid"] / b["valid"].sum()
+            mean = lambda x: (w * x).sum()
+            dist = net.dist(b["obs"])
+            action = b["action"].squeeze(-1) if net.discrete else b["action"]
+            a = b["adv"]
+            if c["normalize_advantage"] == "mini_batch":
+                good = b["valid"].bool()
+                a = (a - a[good].mean()) / (a[good].std() + 1e-8)
+            ratio = (dist.log_prob(action) - b["log_prob"]).exp()
+            surrogate = mean(torch.max(-a * ratio, -a * ratio.clamp(1 - eps, 1 + eps)))
+            v = net.value(b["obs"])
+            point = (lambda e: e.square()) if c["value_loss"] == "mse" else (
+                lambda e: nn.functional.huber_loss(e, torch.zeros_like(e), reduction="none"))
+            losses = point(v - b["ret"])
+            if c["use_clipped_value_loss"]:
+                held = b["value"] + (v - b["value"]).clamp(-eps, eps)
+                losses = torch.max(losses, point(held - b["ret"]))
+            value_loss = mean(losses)
+            entropy = mean(dist.entropy())
+            loss = surrogate + c["value_loss_coef"] * value_loss - c["entropy_coef"] * entropy
+            with torch.no_grad():
+                kl = mean(kl_divergence(old_dist(net, b), dist))
+                if c["schedule"] == "adaptive":
+                    if kl > 2 * c["desired_kl"]:
+                        lr = max(c["min_learning_rate"], lr / 1.5)
+                    elif 0 < kl < c["desired_kl"] / 2:
+                        lr = min(c["max_learning_rate"], lr * 1.5)
+                    for group in adam.param_groups:
+                        group["lr"] = lr
+            adam.zero_grad()
+            loss.backward()
+            norm = nn.utils.clip_grad_norm_(params, c["max_grad_norm"])
+            adam.step()
+            if not net.discrete and not net.state_dependent:
+                net.log_std.data.clamp_(*net.bounds)
+            outside = mean(((ratio - 1).abs() > eps).float())
+            for key, x in zip(sums, [surrogate, value_loss, entropy, kl, outside, norm]):
+                sums[key] += float(x.detach())
+            count += 1
+    stats = {k: v / count for k, v in sums.items()}
+    stats["learning_rate"] = lr
+    stats["explained_variance"] = float(explained)
+    return stats
+
+
+def numbers(x):
+    return [float(f"{v:.9g}") for v in x.detach().reshape(-1).tolist()]
+
+
+def named(net, get=lambda p: p):
+    return {n: {"shape": list(p.shape), "data": numbers(get(p))} for n, p in net.names()}
+
+
+def case(name, action, seed, ppo=None, actor=None, critic=None):
+    return {
+        "name": name, "action": action, "seed": seed, "obs": 3, "steps": 4, "envs": 5,
+        "ppo": {
+            "num_learning_epochs": 1, "num_mini_batches": 1, "clip_param": 0.2,
+            "use_clipped_value_loss": True, "value_loss_coef": 1.0, "value_loss": "mse",
+            "entropy_coef": 0.01, "gamma": 0.97, "gae_lambda": 0.9, "learning_rate": 1e-3,
+            "schedule": "fixed", "desired_kl": 0.01, "min_learning_rate": 1e-5,
+            "max_learning_rate": 1e-2, "max_grad_norm": 1.0, "normalize_advantage": "batch",
+            **(ppo or {})},
+        "actor": {"hidden_dims": [5, 4], "activation": "elu", "init_std": 1.0,
+                  "std_type": "scalar", "min_std": 1e-3, "max_std": 10.0, **(actor or {})},
+        "critic": {"hidden_dims": [6], "activation": "tanh", "shared": False, **(critic or {})},
+    }
+
+
+CASES = [
+    case("gaussian, one step", {"continuous": 2}, 1),
+    case("gaussian, adaptive, uneven minibatches", {"continuous": 2}, 2,
+         ppo={"num_learning_epochs": 3, "num_mini_batches": 3, "schedule": "adaptive",
+              "use_clipped_value_loss": False, "learning_rate": 3e-3}),
+    case("state-dependent deviation, shared, huber", {"continuous": 2}, 3,
+         ppo={"num_learning_epochs": 2, "num_mini_batches": 2, "value_loss": "huber",
+              "normalize_advantage": "mini_batch", "max_grad_norm": 0.3},
+         actor={"std_type": "state_dependent", "activation": "tanh"}, critic={"shared": True}),
+    case("categorical", {"discrete": 3}, 1 << 40,
+         ppo={"num_learning_epochs": 2, "num_mini_batches": 4, "entropy_coef": 0.1,
+              "normalize_advantage": "none", "schedule": "adaptive"},
+         critic={"activation": "relu"}),
+]
+
+
+def main():
+    out = []
+    for i, c in enumerate(CASES):
+        torch.manual_seed(100 + i)
+        rng = np.random.default_rng(200 + i)
+        net = Net(c)
+        with torch.no_grad():
+            for n, p in net.names():
+                if n == "actor.log_std":
+                    p.copy_(torch.tensor([-0.3, 0.2]))
+        start = named(net)
+        roll = make_rollout(c, net, rng)
+        given = {k: {"shape": list(v.shape), "data": numbers(v)} for k, v in roll.items()}
+        stats = update(c, net, roll)
+        out.append({**c, "params": start, "rollout": given, "expected": {
+            "stats": stats, "params": named(net), "grad": named(net, lambda p: p.grad)}})
+    json.dump({"torch": torch.__version__, "cases": out}, sys.stdout, separators=(",", ":"))
+
+
+main()

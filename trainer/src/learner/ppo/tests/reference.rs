@@ -1,0 +1,188 @@
+//! Whole updates equal PyTorch's, and advantages TorchRL's.
+
+use super::*;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Written by `tests/referee/ppo_reference.py`.
+const UPDATES: &str = include_str!("../../../../../tests/fixtures/ppo_update.json");
+
+#[derive(Deserialize)]
+struct Numbers {
+    shape: Vec<i64>,
+    data: Vec<f64>,
+}
+
+impl Numbers {
+    fn tensor(&self) -> Tensor {
+        Tensor::from_slice(&self.data)
+            .to_kind(Kind::Float)
+            .view(&self.shape[..])
+    }
+}
+
+type Named = BTreeMap<String, Numbers>;
+
+#[derive(Deserialize)]
+struct Fixture {
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    action: BTreeMap<String, usize>,
+    seed: u64,
+    obs: usize,
+    steps: usize,
+    envs: usize,
+    ppo: PpoConfig,
+    actor: ActorConfig,
+    critic: CriticConfig,
+    params: Named,
+    rollout: Named,
+    expected: Expected,
+}
+
+#[derive(Deserialize)]
+struct Expected {
+    stats: BTreeMap<String, f64>,
+    params: Named,
+    grad: Named,
+}
+
+fn close(what: &str, got: f64, expected: f64) {
+    let error = (got - expected).abs() / expected.abs().max(1.0);
+    assert!(error < 1e-5, "{what}: {got} instead of {expected}");
+}
+
+fn all_close(what: &str, got: &Tensor, expected: &Tensor) {
+    let error = (got - expected).abs().max().double_value(&[]);
+    let scale = expected.abs().max().double_value(&[]).max(1.0);
+    assert!(
+        error / scale < 1e-5,
+        "{what}: off by {error:e}\n{got}\n{expected}"
+    );
+}
+
+#[test]
+fn whole_updates_equal_pytorchs() {
+    let fixture: Fixture = serde_json::from_str(UPDATES).unwrap();
+    assert_eq!(fixture.cases.len(), 4);
+    for case in &fixture.cases {
+        let action = match case.action.iter().next().map(|(k, &n)| (k.as_str(), n)) {
+            Some(("discrete", n)) => ActionSpace::Discrete(n),
+            Some(("continuous", n)) => ActionSpace::Continuous(n),
+            other => panic!("{other:?}"),
+        };
+        let spec = spec(case.obs, None, action, case.envs);
+        let mut ppo = Ppo::new(
+            &case.ppo,
+            &case.actor,
+            &case.critic,
+            &spec,
+            case.steps,
+            case.seed,
+            Device::Cpu,
+        )
+        .unwrap();
+        let params: Vec<_> = case
+            .params
+            .iter()
+            .map(|(n, x)| (n.clone(), x.tensor()))
+            .collect();
+        ppo.policy_mut().load(&params).unwrap();
+
+        let width = ppo.policy().dist_width();
+        let r = Rollout::new(&spec, case.steps as i64, width).unwrap();
+        for (name, to) in [
+            ("obs", &r.obs.policy),
+            ("final_obs", &r.final_obs.policy),
+            ("action", &r.action),
+            ("dist", &r.dist),
+            ("std", &r.std),
+            ("reward", &r.reward),
+            ("terminated", &r.terminated),
+            ("truncated", &r.truncated),
+            ("valid", &r.valid),
+            ("final_slot", &r.final_slot),
+        ] {
+            match case.rollout.get(name) {
+                Some(from) => to.shallow_clone().copy_(&from.tensor()),
+                None => assert!(name == "std" && case.action.contains_key("discrete")),
+            }
+        }
+        let stats = ppo.update(&r).unwrap();
+        assert_eq!((stats.skipped, stats.invalid), (0, 1), "{}", case.name);
+        let got: BTreeMap<_, _> = [
+            ("surrogate", stats.surrogate),
+            ("value_function", stats.value_function),
+            ("entropy", stats.entropy),
+            ("kl", stats.kl),
+            ("clip_fraction", stats.clip_fraction),
+            ("grad_norm", stats.grad_norm),
+            ("learning_rate", stats.learning_rate),
+            ("explained_variance", stats.explained_variance),
+        ]
+        .into();
+        assert_eq!(got.len(), case.expected.stats.len());
+        for (name, &expected) in &case.expected.stats {
+            close(
+                &format!("{}: {name}", case.name),
+                got[name.as_str()],
+                expected,
+            );
+        }
+        for (name, tensor) in &ppo.policy().save().unwrap() {
+            let what = format!("{}: {name}", case.name);
+            all_close(&what, tensor, &case.expected.params[name].tensor());
+        }
+        // The optimiser leaves the clipped gradient of the last minibatch behind.
+        let grads = ppo.policy.params.save_grad().unwrap();
+        for (name, tensor) in &grads {
+            let what = format!("{}: gradient of {name}", case.name);
+            all_close(&what, tensor, &case.expected.grad[name].tensor());
+        }
+    }
+}
+
+/// Written by `tests/referee/gae_reference.py`.
+const ADVANTAGES: &str = include_str!("../../../../../tests/fixtures/gae.json");
+
+#[derive(Deserialize)]
+struct Advantages {
+    steps: i64,
+    envs: i64,
+    slots: i64,
+    gamma: f64,
+    lambda: f64,
+    value: Vec<f64>,
+    reward: Vec<f64>,
+    final_value: Vec<f64>,
+    terminated: Vec<f64>,
+    truncated: Vec<f64>,
+    final_slot: Vec<f64>,
+    advantage: Vec<f64>,
+}
+
+#[test]
+fn advantages_equal_torchrls() {
+    let f: Advantages = serde_json::from_str(ADVANTAGES).unwrap();
+    let t = |x: &[f64], rows: i64| {
+        Tensor::from_slice(x)
+            .to_kind(Kind::Float)
+            .view([rows, f.envs])
+    };
+    let out = t(&f.reward, f.steps).zeros_like();
+    let trace = gae::Trace {
+        reward: &t(&f.reward, f.steps),
+        terminated: &t(&f.terminated, f.steps),
+        truncated: &t(&f.truncated, f.steps),
+        valid: &out.ones_like(),
+        value: &t(&f.value, f.steps + 1),
+        final_value: &t(&f.final_value, f.slots),
+        final_slot: &t(&f.final_slot, f.steps).to_kind(Kind::Int),
+    };
+    gae::advantages(&trace, f.gamma, f.lambda, &out).unwrap();
+    all_close("advantages", &out, &t(&f.advantage, f.steps));
+}
