@@ -5,7 +5,6 @@ use crate::libtorch::fetch;
 use crate::place::Place;
 use crate::{SetupError, python};
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -24,11 +23,9 @@ pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
     let list = place.root.join("tests/referee/requirements.txt");
     let wanted = fs::read_to_string(&list).map_err(SetupError::io("read", &list))?;
     // One environment for each list: an older checkout keeps its own.
-    let mut hasher = DefaultHasher::new();
-    wanted.hash(&mut hasher);
     let folder = place
         .cache
-        .join(format!("referee-{:016x}", hasher.finish()));
+        .join(format!("referee-{:016x}", fnv1a(wanted.as_bytes())));
     let interpreter = folder.join("bin/python");
     // Written last: an environment without it was cut short.
     let complete = folder.join("complete");
@@ -72,6 +69,13 @@ pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
     Ok(interpreter)
 }
 
+/// The 64-bit FNV-1a hash (Fowler, Noll, Vo): the same under every Rust.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
 fn step(command: &mut Command, trouble: &str) -> Result<(), SetupError> {
     // Standard output stays the caller's.
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status();
@@ -90,5 +94,17 @@ fn forget_others(cache: &Path, current: &Path) {
         if ours && path != current && path.is_dir() && !path.join("complete").exists() {
             let _ = fs::remove_dir_all(path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_gives_the_published_values() {
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
     }
 }
