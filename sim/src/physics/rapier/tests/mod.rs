@@ -3,6 +3,7 @@
 mod determinism;
 mod filter;
 mod physics;
+mod referee;
 mod robots;
 
 use super::super::{Physics, State, pool::Pool};
