@@ -2,7 +2,8 @@
 //!
 //! `magic | version | fingerprint | N | state buffers | N x (length, world) | blake3`
 //! Integers are little-endian. The fingerprint names the model, the time step, the
-//! solver and rapier's version: worlds of anything else are refused.
+//! solver and rapier's version: worlds of anything else are refused. The checksum
+//! guards against accidents, not against a forger: snapshots are trusted input.
 
 use super::super::lanes::Columns;
 use super::super::pool::Pool;

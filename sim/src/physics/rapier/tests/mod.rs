@@ -1,5 +1,6 @@
 //! Contracts of the rapier engine.
 
+mod broken;
 mod determinism;
 mod filter;
 mod physics;

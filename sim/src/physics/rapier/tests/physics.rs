@@ -359,3 +359,51 @@ fn contacts_act_from_the_first_step_after_a_reset() {
     w.step(&[], 1);
     assert!(w.state().qvel[2].abs() < 0.05, "{:?}", w.state().qvel);
 }
+
+/// Kinetic energy that a free chain of four links keeps over ten seconds.
+fn energy_kept(dt: f64, iterations: usize) -> f64 {
+    let mut m = empty(dt);
+    m.options.gravity = [0.0; 3];
+    let mut parent = body(&mut m, 0, [0.0, 0.0, 1.0], 1.0, 0.01);
+    joint(&mut m, JointKind::Free, [0.0; 3], [0.0, 0.0, 1.0]);
+    for axis in [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]] {
+        parent = body(&mut m, parent, [0.3, 0.0, 0.0], 1.0, 0.01);
+        joint(&mut m, JointKind::Hinge, [-0.15, 0.0, 0.0], axis);
+    }
+    let bodies = m.bodies.clone();
+    let mut config = SimConfig::default();
+    config.rapier.solver_iterations = iterations;
+    let mut w = worlds_with(m, 1, 1, &config);
+    // Centres of mass are at the body frames here.
+    let energy = |s: &crate::physics::State| -> f64 {
+        (1..bodies.len())
+            .map(|b| {
+                let square = |v: &[f32]| v.iter().map(|x| f64::from(x * x)).sum::<f64>();
+                0.5 * bodies[b].mass * square(&s.body_lin_vel[3 * b..3 * b + 3])
+                    + 0.5 * bodies[b].inertia[0] * square(&s.body_ang_vel[3 * b..3 * b + 3])
+            })
+            .sum()
+    };
+    let qpos = w.state().qpos.clone();
+    w.reset(
+        &[1],
+        &qpos,
+        &[0.3, 0.0, 0.1, 0.5, 1.0, -0.5, 1.5, -1.0, 0.5],
+    );
+    let before = energy(w.state());
+    for _ in 0..(10.0 / dt) as usize {
+        w.step(&[], 1);
+    }
+    assert_eq!(w.state().fault, [0]);
+    energy(w.state()) / before
+}
+
+#[test]
+fn energy_is_lost_never_made_and_less_with_smaller_steps() {
+    let coarse = energy_kept(0.01, 1);
+    let fine = energy_kept(0.002, 4);
+    println!("kept {coarse} at 10 ms, {fine} at 2 ms with 4 iterations");
+    assert!((0.3..1.02).contains(&coarse), "{coarse}");
+    assert!((0.9..1.02).contains(&fine), "{fine}");
+    assert!(fine > coarse);
+}

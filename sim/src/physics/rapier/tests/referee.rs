@@ -102,7 +102,10 @@ fn compare(python: &std::ffi::OsStr, name: &str, dt: f64) -> (f64, f64) {
         j.range = None;
     }
     let states = cases(&mjcf::load(&path).unwrap(), 8);
+    // MuJoCo leaves a log where it runs.
+    let folder = tempfile::tempdir().unwrap();
     let output = Command::new(python)
+        .current_dir(folder.path())
         .args(["-c", SCRIPT])
         .arg(&path)
         .arg(serde_json::to_string(&states).unwrap())

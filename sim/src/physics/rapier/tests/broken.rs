@@ -1,0 +1,105 @@
+//! Worlds whose insides are damaged on purpose.
+
+use super::super::sets::Sets;
+use super::super::step::{Shared, World};
+use super::super::{build, settle};
+use super::robots::walker;
+use crate::config::SimConfig;
+use crate::physics::fault;
+use crate::physics::kinematics::Kinematics;
+
+/// Damages a world, steps it, resets it, and compares it with a fresh one.
+fn damage(harm: impl Fn(&mut Sets)) -> u32 {
+    let model = walker();
+    let (layout, mut pristine) = build::build(&model, &SimConfig::default(), 0.005).unwrap();
+    settle(&layout, &mut pristine);
+    let kinematics = Kinematics::new(&model);
+    let shared = Shared {
+        layout: &layout,
+        kinematics: &kinematics,
+        pristine: &pristine,
+        max_speed: 1e3,
+        max_position: 1e4,
+    };
+    let initial: Vec<f32> = model.qpos0.iter().map(|x| *x as f32).collect();
+    let start = |world: &mut World, broken: bool| {
+        world.scratch.qpos.copy_from_slice(&initial);
+        world.scratch.qvel.fill(0.1);
+        assert_eq!(world.reset(&shared, &initial, broken), 0);
+    };
+    let mut world = World::new(&model, &pristine);
+    start(&mut world, false);
+    for _ in 0..40 {
+        assert_eq!(world.advance(&shared, 2), 0);
+    }
+    harm(&mut world.sets);
+    let bits = world.advance(&shared, 2);
+
+    let mut fresh = World::new(&model, &pristine);
+    start(&mut world, true);
+    start(&mut fresh, false);
+    for _ in 0..40 {
+        assert_eq!(world.advance(&shared, 2), 0);
+        assert_eq!(fresh.advance(&shared, 2), 0);
+        assert_eq!(world.scratch.qpos, fresh.scratch.qpos);
+        assert_eq!(world.scratch.qvel, fresh.scratch.qvel);
+        assert_eq!(world.scratch.contact, fresh.scratch.contact);
+    }
+    bits
+}
+
+#[test]
+fn a_panic_inside_the_engine_breaks_one_world_until_its_reset() {
+    // A body goes behind the engine's back: the multibody still refers to it.
+    let bits = damage(|sets| {
+        sets.bodies = rapier3d::prelude::RigidBodySet::new();
+    });
+    assert_eq!(bits, fault::ENGINE);
+}
+
+#[test]
+fn a_quarantined_body_breaks_the_world_until_its_reset() {
+    let bits = damage(|sets| {
+        let handles: Vec<_> = sets.bodies.iter().map(|(h, _)| h).collect();
+        for h in handles {
+            let body = sets.bodies.get_mut(h).unwrap();
+            body.set_linvel(rapier3d::math::Vector::new(f32::NAN, 0.0, 0.0), true);
+        }
+    });
+    assert_eq!(bits, fault::ENGINE);
+}
+
+#[test]
+fn a_velocity_that_is_not_finite_breaks_the_world_until_its_reset() {
+    let bits = damage(|sets| {
+        let handles: Vec<_> = sets.bodies.iter().map(|(h, _)| h).collect();
+        for h in handles {
+            let Some(id) = sets.multibody_joints.rigid_body_link(h).copied() else {
+                continue;
+            };
+            let multibody = sets
+                .multibody_joints
+                .get_multibody_mut_internal(id.multibody)
+                .unwrap();
+            multibody.generalized_velocity_mut().fill(f32::NAN);
+        }
+    });
+    assert_ne!(bits & (fault::NON_FINITE | fault::ENGINE), 0);
+}
+
+#[test]
+fn a_reset_to_numbers_that_are_not_finite_is_a_fault_and_leaks_nothing() {
+    let model = walker();
+    let mut w = super::worlds(model.clone(), 2, 1);
+    let mut qpos = w.state().qpos.clone();
+    qpos[3] = f32::NAN;
+    w.reset(&[1, 1], &qpos, &vec![0.0; model.nv * 2]);
+    assert_eq!(w.state().fault, [0, fault::NON_FINITE]);
+    assert!(
+        w.state()
+            .qpos
+            .iter()
+            .chain(&w.state().body_pos)
+            .all(|x| x.is_finite())
+    );
+}
