@@ -2,7 +2,7 @@
 
 use ostler_sim::config::SimConfig;
 use ostler_sim::model::mjcf;
-use ostler_sim::physics::{Physics, pool::Pool, rapier};
+use ostler_sim::physics::{pool::Pool, rapier};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
 use std::sync::Arc;
