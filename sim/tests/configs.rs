@@ -142,3 +142,75 @@ fn ant_has_the_sizes_of_ant_v5_without_contact_forces() {
 fn quadruped_follows_the_usual_layout() {
     wander("quadruped", (48, Some(53), 12), 0.02);
 }
+
+#[test]
+fn a_snapshot_over_rapier_goes_on_with_the_same_bits() {
+    for name in ["cartpole", "quadruped"] {
+        let n = 8;
+        let play = |env: &mut BatchEnv, steps: std::ops::Range<u64>| {
+            let spec = env.spec().clone();
+            let mut policy = vec![0.0; n * spec.obs.policy];
+            let mut critic = spec.obs.critic.map(|c| vec![0.0; n * c]);
+            let (mut final_policy, mut final_critic) = (policy.clone(), critic.clone());
+            let mut columns = vec![vec![0.0; n]; 4];
+            let mut slot = vec![0; n];
+            let width = spec.action.width();
+            let mut actions = vec![0.0; n * width];
+            let mut seen = Vec::new();
+            if steps.start == 0 {
+                env.reset(
+                    true,
+                    &mut Groups {
+                        policy: &mut policy,
+                        critic: critic.as_deref_mut(),
+                    },
+                );
+            }
+            for step in steps {
+                fill_normal(
+                    3,
+                    0..n as u32,
+                    Purpose::ActionNoise,
+                    step,
+                    width,
+                    &mut actions,
+                );
+                let [reward, terminated, truncated, valid] =
+                    columns.get_disjoint_mut([0, 1, 2, 3]).unwrap();
+                env.begin_rollout();
+                env.step(
+                    &actions,
+                    &mut StepOut {
+                        obs: Groups {
+                            policy: &mut policy,
+                            critic: critic.as_deref_mut(),
+                        },
+                        reward,
+                        terminated,
+                        truncated,
+                        valid,
+                        final_obs: Groups {
+                            policy: &mut final_policy,
+                            critic: final_critic.as_deref_mut(),
+                        },
+                        final_slot: &mut slot,
+                    },
+                );
+                let all = policy
+                    .iter()
+                    .chain(critic.iter().flatten())
+                    .chain(columns.iter().flatten());
+                seen.extend(all.map(|x| x.to_bits()));
+            }
+            seen
+        };
+        let (_, mut env) = load(name, n);
+        play(&mut env, 0..40);
+        let mut blob = Vec::new();
+        env.save(&mut blob).unwrap();
+        let straight = play(&mut env, 40..120);
+        let (_, mut other) = load(name, n);
+        other.restore(&blob).unwrap();
+        assert!(play(&mut other, 40..120) == straight, "{name}");
+    }
+}

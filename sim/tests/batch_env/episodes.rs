@@ -373,7 +373,7 @@ group = "critic"
         );
     }
     assert!(
-        low >= 1.0 && low < 1.2 && high <= 3.0 && high > 2.8,
+        (1.0..1.2).contains(&low) && (2.8..=3.0).contains(&high),
         "{low} {high}"
     );
     env.set_noise(false);
