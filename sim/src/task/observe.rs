@@ -40,6 +40,19 @@ pub struct NoiseKey {
     pub clock: u64,
 }
 
+impl NoiseKey {
+    fn words(self, env: usize, index: usize) -> [u32; 4] {
+        let stream = self.stream.wrapping_add(env as u32);
+        philox(
+            self.seed,
+            stream,
+            Purpose::ObservationNoise,
+            self.clock,
+            index as u32,
+        )
+    }
+}
+
 impl Observations {
     /// Checks names, expressions and sizes.
     pub fn compile(scope: &Scope<'_>, terms: &[ObservationTerm]) -> Result<Self, ConfigError> {
@@ -147,32 +160,26 @@ impl Observations {
         for term in &self.terms {
             let values = term.program.eval(inputs, scratch);
             let [low, high] = term.clip.unwrap_or([f32::NEG_INFINITY, f32::INFINITY]);
-            for (i, (&scale, lanes)) in term
-                .scale
-                .iter()
-                .zip(values.chunks_exact(BLOCK))
-                .enumerate()
-            {
-                let at = term.at + i;
-                for lane in (0..inputs.len).filter(|&l| want[l]) {
-                    let mut value = lanes[lane];
+            for lane in (0..inputs.len).filter(|&l| want[l]) {
+                // Four numbers come at a time: word `at % 4` of draw `at / 4`.
+                let (mut words, mut drawn) = ([0; 4], usize::MAX);
+                for (i, &scale) in term.scale.iter().enumerate() {
+                    let at = term.at + i;
+                    let mut value = values[i * BLOCK + lane];
                     if critic_wide > 0 {
                         critic[lane * critic_wide + at] = (value * scale).clamp(low, high);
                     }
-                    if !term.privileged {
-                        if let Some(key) = noise.filter(|_| term.noise > 0.0) {
-                            let stream = key.stream.wrapping_add((inputs.first + lane) as u32);
-                            let words = philox(
-                                key.seed,
-                                stream,
-                                Purpose::ObservationNoise,
-                                key.clock,
-                                (at / 4) as u32,
-                            );
-                            value += term.noise * (2.0 * unit(words[at % 4]) - 1.0);
-                        }
-                        policy[lane * wide + at] = (value * scale).clamp(low, high);
+                    if term.privileged {
+                        continue;
                     }
+                    if let Some(key) = noise.filter(|_| term.noise > 0.0) {
+                        if drawn != at / 4 {
+                            drawn = at / 4;
+                            words = key.words(inputs.first + lane, drawn);
+                        }
+                        value += term.noise * (2.0 * unit(words[at % 4]) - 1.0);
+                    }
+                    policy[lane * wide + at] = (value * scale).clamp(low, high);
                 }
             }
         }
