@@ -23,7 +23,10 @@ fn referee(args: &[PathBuf]) -> Option<serde_json::Map<String, Value>> {
 fn ask(script: &str, args: &[PathBuf]) -> Option<serde_json::Map<String, Value>> {
     let python = support::referee_python()?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mjcf_referee");
+    // MuJoCo writes its log into the working directory.
+    let scratch = tempfile::tempdir().unwrap();
     let out = std::process::Command::new(python)
+        .current_dir(&scratch)
         .arg(folder.join(script))
         .args(args)
         .output()

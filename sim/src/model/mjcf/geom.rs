@@ -53,6 +53,8 @@ pub(super) struct GeomSpec {
     pub group: i32,
     rgba: [f64; 4],
     material: Option<String>,
+    /// A mesh or height field is named.
+    asset: bool,
     pub mass: Option<f64>,
     pub density: f64,
     shell: bool,
@@ -78,6 +80,7 @@ impl Default for GeomSpec {
             group: 0,
             rgba: GREY,
             material: None,
+            asset: false,
             mass: None,
             density: 1000.0,
             shell: false,
@@ -110,6 +113,7 @@ impl GeomSpec {
         if let Some(material) = e.text("material") {
             self.material = Some(material.to_string());
         }
+        self.asset |= e.text("mesh").is_some() || e.text("hfield").is_some();
         let mut mass = 0.0;
         if e.scalar("mass", &mut mass)? {
             self.mass = Some(mass);
@@ -122,7 +126,12 @@ impl GeomSpec {
     /// The supported shape, or why it is not.
     pub fn primitive(&self, e: &Element) -> Read<GeomKind> {
         let what = match self.shape {
-            Shape::Primitive(kind) => return Ok(kind),
+            Shape::Primitive(kind) if !self.asset => return Ok(kind),
+            Shape::Primitive(_) => {
+                let at = e.attr("mesh").or(e.attr("hfield")).map_or(e.at, |a| a.at);
+                let why = "a shape fitted to a mesh is not supported; give its size instead";
+                return Err(Fault::new(at, why));
+            }
             Shape::Mesh => "mesh",
             Shape::HeightField => "height field (hfield)",
             Shape::Sdf => "signed distance field (sdf)",

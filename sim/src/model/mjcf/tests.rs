@@ -171,6 +171,7 @@ fn errors_name_the_place_and_the_remedy() {
         ),
         // What is not supported, by name.
         (body("<geom type=\"~mesh\" mesh=\"m\"/>"), "mesh"),
+        (body("<geom type=\"box\" ~mesh=\"m\"/>"), "fitted to a mesh"),
         (
             body("<geom type=\"~hfield\" hfield=\"h\"/>"),
             "height field",

@@ -1,5 +1,18 @@
 //! Which elements and attributes MJCF has, and what this reader does with each.
 
+/// Elements without attributes of interest.
+macro_rules! nodes {
+    ($($id:ident $name:literal $role:expr;)*) => {
+        $(pub(super) static $id: Node = Node { name: $name, role: $role, ..LEAF };)*
+    };
+}
+
+mod actuator;
+mod body;
+
+use actuator::*;
+use body::*;
+
 /// What happens to an element.
 pub(super) enum Role {
     /// Its attributes and children are looked at.
@@ -38,95 +51,13 @@ const USER: &str = "user data has no effect on the dynamics";
 const FILES: &str = "no meshes or textures are read";
 const ROUNDING: &str = "chooses how MuJoCo computes, not what";
 
-const ORIENTATION: &str = "pos quat axisangle euler xyaxes zaxis";
-const JOINT: &str = "type pos axis ref springref limited range actuatorfrclimited \
-                     actuatorfrcrange damping stiffness armature frictionloss margin springdamper \
-                     solreflimit solimplimit solreffriction solimpfriction";
-const GEOM: &str = "type fromto size contype conaffinity condim friction priority solmix solref \
-                    solimp margin gap group rgba material mass density shellinertia mesh hfield";
 const PAIR: &str = "condim friction solref solreffriction solimp margin gap";
-const ACTUATOR: &str = "gear ctrllimited ctrlrange forcelimited forcerange";
 const TENDON: &str = "stiffness damping frictionloss armature range limited";
 const NAMED: &str = "name class";
 
-const NO_STATE: &str = "delayed or filtered actuators are not supported";
-const NO_TRANSMISSION: &str = "only actuators on joints are supported; use joint=\"...\"";
-const NO_ACTUATOR_DAMPING: &str = "write it as the joint's own damping or armature";
-const MUSCLE: &str = "use motor, position, velocity or general";
-
-const ACTUATOR_IGNORES: &[(&str, &str)] = &[
-    ("group", "actuators are never switched off by group"),
-    ("user", USER),
-    ("lengthrange", "only muscles use it"),
-    ("interp", "without delay there is nothing to interpolate"),
-];
-const ACTUATOR_REFUSES: &[(&str, &str)] = &[
-    ("nsample delay", NO_STATE),
-    ("damping armature", NO_ACTUATOR_DAMPING),
-    (
-        "tendon site refsite cranksite slidersite cranklength body",
-        NO_TRANSMISSION,
-    ),
-    ("dampratio", "write the damping itself as kv"),
-    ("timeconst", NO_STATE),
-    ("actlimited actrange actearly dynprm", NO_STATE),
-    ("input velrange ffrange", MUSCLE),
-];
-const ACTUATOR_DEFAULT_IGNORES: &[(&str, &str)] = &[
-    ("group", "actuators are never switched off by group"),
-    ("user", USER),
-    ("lengthrange", "only muscles use it"),
-    ("interp", "without delay there is nothing to interpolate"),
-    ("dynprm", "actuators without state do not use it"),
-];
-
-macro_rules! actuators {
-    ($($id:ident $default:ident $name:literal $own:literal;)*) => {
-        $(static $id: Node = Node {
-            name: $name,
-            reads: &[NAMED, ACTUATOR, "joint jointinparent", $own],
-            ignores: ACTUATOR_IGNORES,
-            refuses: ACTUATOR_REFUSES,
-            ..LEAF
-        };
-        static $default: Node = Node {
-            name: $name,
-            reads: &[ACTUATOR, $own],
-            ignores: ACTUATOR_DEFAULT_IGNORES,
-            refuses: ACTUATOR_REFUSES,
-            ..LEAF
-        };)*
-    };
-}
-actuators! {
-    MOTOR MOTOR_DEFAULT "motor" "";
-    POSITION POSITION_DEFAULT "position" "kp kv inheritrange";
-    VELOCITY VELOCITY_DEFAULT "velocity" "kv";
-    DAMPER DAMPER_DEFAULT "damper" "kv";
-    GENERAL GENERAL_DEFAULT "general" "dyntype gaintype biastype gainprm biasprm";
-}
-
-macro_rules! nodes {
-    ($($id:ident $name:literal $role:expr;)*) => {
-        $(static $id: Node = Node { name: $name, role: $role, ..LEAF };)*
-    };
-}
 nodes! {
-    INTVELOCITY "intvelocity" Role::Refused(MUSCLE);
-    ORIENTATION_SERVO "orientation" Role::Refused(MUSCLE);
-    PID "pid" Role::Refused(MUSCLE);
-    CYLINDER "cylinder" Role::Refused(MUSCLE);
-    MUSCLES "muscle" Role::Refused(MUSCLE);
-    ADHESION "adhesion" Role::Refused(MUSCLE);
-    DCMOTOR "dcmotor" Role::Refused(MUSCLE);
-    ACTUATOR_PLUGIN "plugin" Role::Refused("MuJoCo's plugins do not run here");
-    BODY_PLUGIN "plugin" Role::Refused("MuJoCo's plugins do not run here");
     EXTENSION "extension" Role::Refused("MuJoCo's plugins do not run here");
     DEFORMABLE "deformable" Role::Refused("only rigid bodies are supported");
-    FLEXCOMP "flexcomp" Role::Refused("only rigid bodies are supported");
-    COMPOSITE "composite" Role::Refused("write the bodies out");
-    REPLICATE "replicate" Role::Refused("write the copies out");
-    ATTACH "attach" Role::Refused("write the bodies out, or use <include>");
     CAMERA "camera" Role::Ignored(DRAWING);
     LIGHT "light" Role::Ignored(DRAWING);
     VISUAL "visual" Role::Ignored(DRAWING);
@@ -217,129 +148,6 @@ static FLAG: Node = Node {
     ..LEAF
 };
 
-static JOINT_NODE: Node = Node {
-    name: "joint",
-    reads: &[NAMED, JOINT],
-    ignores: &[("group", DRAWING), ("user", USER)],
-    refuses: &[
-        ("actuatorgravcomp", "gravity compensation is not supported"),
-        ("align", "free bodies stay as they are written"),
-    ],
-    ..LEAF
-};
-static JOINT_DEFAULT: Node = Node {
-    name: "joint",
-    reads: &[JOINT],
-    ignores: &[("group", DRAWING), ("user", USER)],
-    refuses: &[
-        ("actuatorgravcomp", "gravity compensation is not supported"),
-        ("align", "free bodies stay as they are written"),
-    ],
-    ..LEAF
-};
-static FREEJOINT: Node = Node {
-    name: "freejoint",
-    reads: &["name"],
-    ignores: &[("group", DRAWING)],
-    refuses: &[("align", "free bodies stay as they are written")],
-    ..LEAF
-};
-
-const GEOM_IGNORES: &[(&str, &str)] = &[
-    ("user", USER),
-    ("fitscale", "only for meshes fitted by primitives"),
-    (
-        "fluidcoef",
-        "only with fluidshape=\"ellipsoid\", which is refused",
-    ),
-];
-const GEOM_REFUSES: &[(&str, &str)] = &[
-    (
-        "fluidshape",
-        "only MuJoCo's fluid model by bodies is supported",
-    ),
-    ("surfacevel", "moving surfaces are not supported"),
-    ("adhesion", "adhesion is not supported"),
-];
-static GEOM_NODE: Node = Node {
-    name: "geom",
-    reads: &[NAMED, ORIENTATION, GEOM],
-    ignores: GEOM_IGNORES,
-    refuses: GEOM_REFUSES,
-    children: &[&BODY_PLUGIN],
-    ..LEAF
-};
-static GEOM_DEFAULT: Node = Node {
-    name: "geom",
-    reads: &[ORIENTATION, GEOM],
-    ignores: GEOM_IGNORES,
-    refuses: GEOM_REFUSES,
-    ..LEAF
-};
-
-const SITE_IGNORES: &[(&str, &str)] = &[("type size group material rgba", DRAWING), ("user", USER)];
-static SITE_NODE: Node = Node {
-    name: "site",
-    reads: &[NAMED, ORIENTATION, "fromto"],
-    ignores: SITE_IGNORES,
-    ..LEAF
-};
-static SITE_DEFAULT: Node = Node {
-    name: "site",
-    reads: &[ORIENTATION, "fromto"],
-    ignores: SITE_IGNORES,
-    ..LEAF
-};
-
-static INERTIAL: Node = Node {
-    name: "inertial",
-    reads: &[ORIENTATION, "mass diaginertia fullinertia"],
-    ..LEAF
-};
-
-static BODY: Node = Node {
-    name: "body",
-    reads: &["name childclass", ORIENTATION],
-    ignores: &[
-        ("user", USER),
-        ("simple", ROUNDING),
-        ("sleep", "bodies never sleep here"),
-    ],
-    refuses: &[
-        ("mocap", "bodies moved from outside are not supported"),
-        ("gravcomp", "gravity compensation is not supported"),
-    ],
-    children: &BODY_CHILDREN,
-    ..LEAF
-};
-static FRAME: Node = Node {
-    name: "frame",
-    reads: &["name childclass", ORIENTATION],
-    children: &BODY_CHILDREN,
-    ..LEAF
-};
-static WORLDBODY: Node = Node {
-    name: "worldbody",
-    children: &BODY_CHILDREN,
-    ..LEAF
-};
-static BODY_CHILDREN: [&Node; 14] = [
-    &BODY,
-    &FRAME,
-    &INERTIAL,
-    &JOINT_NODE,
-    &FREEJOINT,
-    &GEOM_NODE,
-    &SITE_NODE,
-    &CAMERA,
-    &LIGHT,
-    &REPLICATE,
-    &ATTACH,
-    &COMPOSITE,
-    &FLEXCOMP,
-    &BODY_PLUGIN,
-];
-
 static PAIR_NODE: Node = Node {
     name: "pair",
     reads: &[NAMED, "geom1 geom2", PAIR],
@@ -424,26 +232,6 @@ static EQUALITY: Node = Node {
     ..LEAF
 };
 
-static ACTUATOR_NODE: Node = Node {
-    name: "actuator",
-    children: &[
-        &MOTOR,
-        &POSITION,
-        &VELOCITY,
-        &DAMPER,
-        &GENERAL,
-        &INTVELOCITY,
-        &ORIENTATION_SERVO,
-        &PID,
-        &CYLINDER,
-        &MUSCLES,
-        &ADHESION,
-        &DCMOTOR,
-        &ACTUATOR_PLUGIN,
-    ],
-    ..LEAF
-};
-
 static MATERIAL: Node = Node {
     name: "material",
     reads: &["name class rgba"],
@@ -461,6 +249,7 @@ static MATERIAL_DEFAULT: Node = Node {
          rgba",
         DRAWING,
     )],
+    children: &[&LAYER],
     ..LEAF
 };
 nodes! {

@@ -1,0 +1,141 @@
+//! Bodies and what they consist of, in the schema.
+
+use super::{CAMERA, DRAWING, LEAF, LIGHT, NAMED, Node, ROUNDING, Role, USER};
+
+const ORIENTATION: &str = "pos quat axisangle euler xyaxes zaxis";
+const JOINT: &str = "type pos axis ref springref limited range actuatorfrclimited \
+                     actuatorfrcrange damping stiffness armature frictionloss margin springdamper \
+                     solreflimit solimplimit solreffriction solimpfriction";
+const GEOM: &str = "type fromto size contype conaffinity condim friction priority solmix solref \
+                    solimp margin gap group rgba material mass density shellinertia mesh hfield";
+
+nodes! {
+    BODY_PLUGIN "plugin" Role::Refused("MuJoCo's plugins do not run here");
+    FLEXCOMP "flexcomp" Role::Refused("only rigid bodies are supported");
+    COMPOSITE "composite" Role::Refused("write the bodies out");
+    REPLICATE "replicate" Role::Refused("write the copies out");
+    ATTACH "attach" Role::Refused("write the bodies out, or use <include>");
+}
+
+pub(super) static JOINT_NODE: Node = Node {
+    name: "joint",
+    reads: &[NAMED, JOINT],
+    ignores: &[("group", DRAWING), ("user", USER)],
+    refuses: &[
+        ("actuatorgravcomp", "gravity compensation is not supported"),
+        ("align", "free bodies stay as they are written"),
+    ],
+    ..LEAF
+};
+pub(super) static JOINT_DEFAULT: Node = Node {
+    name: "joint",
+    reads: &[JOINT],
+    ignores: &[("group", DRAWING), ("user", USER)],
+    refuses: &[
+        ("actuatorgravcomp", "gravity compensation is not supported"),
+        ("align", "free bodies stay as they are written"),
+    ],
+    ..LEAF
+};
+pub(super) static FREEJOINT: Node = Node {
+    name: "freejoint",
+    reads: &["name"],
+    ignores: &[("group", DRAWING)],
+    refuses: &[("align", "free bodies stay as they are written")],
+    ..LEAF
+};
+
+const GEOM_IGNORES: &[(&str, &str)] = &[
+    ("user", USER),
+    ("fitscale", "only for meshes fitted by primitives"),
+    (
+        "fluidcoef",
+        "only with fluidshape=\"ellipsoid\", which is refused",
+    ),
+];
+const GEOM_REFUSES: &[(&str, &str)] = &[
+    (
+        "fluidshape",
+        "only MuJoCo's fluid model by bodies is supported",
+    ),
+    ("surfacevel", "moving surfaces are not supported"),
+    ("adhesion", "adhesion is not supported"),
+];
+pub(super) static GEOM_NODE: Node = Node {
+    name: "geom",
+    reads: &[NAMED, ORIENTATION, GEOM],
+    ignores: GEOM_IGNORES,
+    refuses: GEOM_REFUSES,
+    children: &[&BODY_PLUGIN],
+    ..LEAF
+};
+pub(super) static GEOM_DEFAULT: Node = Node {
+    name: "geom",
+    reads: &[ORIENTATION, GEOM],
+    ignores: GEOM_IGNORES,
+    refuses: GEOM_REFUSES,
+    ..LEAF
+};
+
+const SITE_IGNORES: &[(&str, &str)] = &[("type size group material rgba", DRAWING), ("user", USER)];
+pub(super) static SITE_NODE: Node = Node {
+    name: "site",
+    reads: &[NAMED, ORIENTATION, "fromto"],
+    ignores: SITE_IGNORES,
+    ..LEAF
+};
+pub(super) static SITE_DEFAULT: Node = Node {
+    name: "site",
+    reads: &[ORIENTATION, "fromto"],
+    ignores: SITE_IGNORES,
+    ..LEAF
+};
+
+pub(super) static INERTIAL: Node = Node {
+    name: "inertial",
+    reads: &[ORIENTATION, "mass diaginertia fullinertia"],
+    ..LEAF
+};
+
+pub(super) static BODY: Node = Node {
+    name: "body",
+    reads: &["name childclass", ORIENTATION],
+    ignores: &[
+        ("user", USER),
+        ("simple", ROUNDING),
+        ("sleep", "bodies never sleep here"),
+    ],
+    refuses: &[
+        ("mocap", "bodies moved from outside are not supported"),
+        ("gravcomp", "gravity compensation is not supported"),
+    ],
+    children: &BODY_CHILDREN,
+    ..LEAF
+};
+pub(super) static FRAME: Node = Node {
+    name: "frame",
+    reads: &["name childclass", ORIENTATION],
+    children: &BODY_CHILDREN,
+    ..LEAF
+};
+pub(super) static WORLDBODY: Node = Node {
+    name: "worldbody",
+    children: &BODY_CHILDREN,
+    ..LEAF
+};
+pub(super) static BODY_CHILDREN: [&Node; 14] = [
+    &BODY,
+    &FRAME,
+    &INERTIAL,
+    &JOINT_NODE,
+    &FREEJOINT,
+    &GEOM_NODE,
+    &SITE_NODE,
+    &CAMERA,
+    &LIGHT,
+    &REPLICATE,
+    &ATTACH,
+    &COMPOSITE,
+    &FLEXCOMP,
+    &BODY_PLUGIN,
+];
