@@ -6,6 +6,9 @@
 mod bench;
 mod check;
 mod envs;
+mod eval;
+mod play;
+mod target;
 pub mod time;
 mod train;
 
@@ -29,6 +32,10 @@ enum Command {
     Train(train::TrainArgs),
     /// Validate a configuration; print it resolved, with its sizes and tables
     Check(check::CheckArgs),
+    /// Run a policy, print its returns, draw it: --png sheet.png --gif out.gif
+    Play(play::PlayArgs),
+    /// Measure a policy over many episodes: --episodes 1000 --json
+    Eval(eval::EvalArgs),
     /// List the configurations at hand
     Envs(envs::EnvsArgs),
     /// Measure steps per second of simulation, collection, learning and the whole
@@ -120,6 +127,8 @@ pub fn run() -> i32 {
     let result = match cli.command {
         Command::Train(args) => train::run(&args),
         Command::Check(args) => check::run(&args),
+        Command::Play(args) => play::run(&args),
+        Command::Eval(args) => eval::run(&args),
         Command::Envs(args) => envs::run(&args),
         Command::Bench(args) => bench::run(&args),
     };

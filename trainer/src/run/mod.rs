@@ -14,6 +14,7 @@ mod meta;
 mod record;
 mod resume;
 mod signals;
+pub mod stage;
 mod start;
 
 pub use dir::METRICS;

@@ -1,0 +1,228 @@
+//! `ostler play`: runs a policy, prints what it gets and draws what it does.
+
+use super::target::{AgentKind, open};
+use crate::config::Override;
+use crate::draw::{Clip, DrawError, Poses, gif, sheet};
+use crate::run::stage::Stage;
+use crate::run::{RunError, error::OK};
+use clap::Args;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Flags of `ostler play`.
+#[derive(Debug, Args)]
+pub struct PlayArgs {
+    /// A run's folder, a checkpoint file, or (with --agent zero|random) a configuration
+    run: PathBuf,
+    /// Who acts [default: policy]
+    #[arg(long, value_enum)]
+    agent: Option<AgentKind>,
+    /// Episodes to play
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    episodes: u32,
+    /// Stop after this much simulated time [s]
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<f64>,
+    /// Draw moments side by side into this PNG
+    #[arg(long, value_name = "FILE")]
+    png: Option<PathBuf>,
+    /// Draw an animation into this GIF (its first 20 s unless --seconds says more)
+    #[arg(long, value_name = "FILE")]
+    gif: Option<PathBuf>,
+    /// Width and height of the animation
+    #[arg(long, default_value = "480x360", value_name = "WxH", value_parser = size)]
+    size: (usize, usize),
+    /// Frames per second of the animation
+    #[arg(long, default_value_t = 25, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
+    fps: u32,
+    /// Parallel environments
+    #[arg(long, alias = "num_envs", default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    num_envs: u32,
+    /// The environment that is drawn
+    #[arg(long, default_value_t = 0, value_name = "K")]
+    env: u32,
+    /// Seed of the episodes' starts [default: 1000 + the run's seed]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Replace a value of the configuration: --set env.episode_length_s=5
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+}
+
+/// Simulated time that is drawn unless `--seconds` is given [s].
+const DRAWN_S: f64 = 20.0;
+
+/// Plays, prints, draws.
+pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
+    check(args)?;
+    let overrides: Vec<Override> = args.set.iter().map(Override::set).collect();
+    let envs = args.num_envs as usize;
+    let mut target = open(&args.run, args.agent, &overrides, Some(envs), args.seed)?;
+    let model = target.model.clone();
+    let mut stage = Stage::new(target.env)?;
+    let step_dt = stage.env().spec().step_dt;
+    let limit = u64::from(stage.env().spec().max_episode_steps);
+    let last_step = match args.seconds {
+        Some(s) => (s / step_dt).ceil().max(1.0) as u64,
+        None => u64::MAX,
+    };
+    let drawn = ((args.seconds.unwrap_or(DRAWN_S) / step_dt).ceil() as u64).saturating_add(1);
+    let draw = args.png.is_some() || args.gif.is_some();
+    let mut clip = Clip::new(&model, step_dt);
+    let watched = args.env as usize;
+    let mut shown = Shown::default();
+    if draw {
+        shown.record(&mut clip, &stage, watched, &target.name, true);
+    }
+    let mut out = std::io::stdout().lock();
+    let mut played: Vec<(f64, f64)> = Vec::new();
+    let mut quotas = crate::run::stage::quotas(args.episodes as usize, envs);
+    let rounds = quotas.iter().max().copied().unwrap_or(0) as u64;
+    let (mut steps, mut broken) = (0_u64, 0_u64);
+    while steps < last_step
+        && quotas.iter().any(|&q| q > 0)
+        && steps < rounds.saturating_mul(2 * limit)
+    {
+        let stats = stage.step(&mut target.agent)?;
+        steps += 1;
+        broken += stats.faults.iter().sum::<u64>();
+        let mut first = false;
+        for episode in &stats.finished {
+            first |= episode.env as usize == watched;
+            let Some(quota) = quotas.get_mut(episode.env as usize).filter(|q| **q > 0) else {
+                continue;
+            };
+            *quota -= 1;
+            played.push((f64::from(episode.ret), f64::from(episode.length)));
+            let _ = writeln!(
+                out,
+                "episode {:4}  env {:4}  return {:10.3}  length {:5}",
+                played.len(),
+                episode.env,
+                episode.ret,
+                episode.length
+            );
+        }
+        shown.step(&stage, watched, first);
+        if draw && (clip.len() as u64) < drawn {
+            shown.record(&mut clip, &stage, watched, &target.name, shown.steps == 0);
+        }
+    }
+    summary(&mut out, &played, broken, steps as f64 * step_dt);
+    for (path, kind) in [(&args.png, "sheet"), (&args.gif, "gif")] {
+        let Some(path) = path else { continue };
+        let (w, h) = args.size;
+        let written = match kind {
+            "sheet" => sheet::write(&clip, path, 4, 3, 320, 240),
+            _ => gif::write(&clip, path, w, h, f64::from(args.fps)),
+        };
+        written.map_err(unwritten)?;
+        let _ = writeln!(out, "{kind:11} {}", path.display());
+    }
+    Ok(OK)
+}
+
+/// What the picture says of the episode that is drawn.
+#[derive(Debug, Default)]
+struct Shown {
+    steps: u64,
+    ret: f64,
+}
+
+impl Shown {
+    /// After a step; `ended`: the state is already that of the next episode.
+    fn step(&mut self, stage: &Stage, env: usize, ended: bool) {
+        if ended || stage.broke(env) {
+            *self = Self::default();
+        } else {
+            self.steps += 1;
+            self.ret += f64::from(stage.reward(env));
+        }
+    }
+
+    fn record(&self, clip: &mut Clip, stage: &Stage, env: usize, name: &str, first: bool) {
+        let poses = Poses::of(stage.env().physics().state(), env);
+        let time = self.steps as f64 * clip.step_dt();
+        let caption = format!("{name}   {time:5.2} s   return {:.1}", self.ret);
+        clip.push(poses, caption, first);
+    }
+}
+
+fn summary(out: &mut impl std::io::Write, played: &[(f64, f64)], broken: u64, time: f64) {
+    let n = played.len() as f64;
+    let _ = if played.is_empty() {
+        writeln!(out, "no episode ended within {time:.2} s of simulated time")
+    } else {
+        let mean = |f: fn(&(f64, f64)) -> f64| played.iter().map(f).sum::<f64>() / n;
+        writeln!(
+            out,
+            "mean of {:4} episodes   return {:10.3}  length {:7.1}",
+            played.len(),
+            mean(|p| p.0),
+            mean(|p| p.1)
+        )
+    };
+    if broken > 0 {
+        let _ = writeln!(
+            out,
+            "{broken} episodes broke off with a physics fault and are not counted"
+        );
+    }
+}
+
+/// What can be seen to be wrong before anything runs.
+fn check(args: &PlayArgs) -> Result<(), RunError> {
+    if args.env >= args.num_envs {
+        return Err(RunError::Usage(format!(
+            "--env {} is not among the {} environments, 0 to {}: give a larger --num-envs",
+            args.env,
+            args.num_envs,
+            args.num_envs - 1
+        )));
+    }
+    if let Some(s) = args.seconds
+        && !(s > 0.0 && s <= 1e6)
+    {
+        return Err(RunError::Usage(
+            "--seconds takes more than 0 and up to 1000000".into(),
+        ));
+    }
+    for path in [&args.png, &args.gif].into_iter().flatten() {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
+        if !folder.unwrap_or(Path::new(".")).is_dir() {
+            return Err(RunError::Usage(format!(
+                "cannot write {}: there is no such folder",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn unwritten(e: DrawError) -> RunError {
+    RunError::Usage(e.to_string())
+}
+
+/// Reads `480x360`.
+fn size(text: &str) -> Result<(usize, usize), String> {
+    let parse = || {
+        let (w, h) = text.split_once('x')?;
+        let (w, h) = (w.parse().ok()?, h.parse().ok()?);
+        let range = 16..=4096;
+        (range.contains(&w) && range.contains(&h)).then_some((w, h))
+    };
+    parse().ok_or_else(|| "give width x height in pixels, 16 to 4096 each: 480x360".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_are_read_or_refused() {
+        assert_eq!(size("480x360"), Ok((480, 360)));
+        for bad in ["", "480", "x", "0x10", "480x-1", "99999x10", "480X360"] {
+            assert!(size(bad).is_err(), "{bad}");
+        }
+    }
+}
