@@ -104,7 +104,9 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
             );
         }
         shown.step(&stage, watched, first);
-        if draw && (clip.len() as u64) < drawn {
+        // After the last episode the state is already that of one nobody asked for.
+        let more = quotas.iter().any(|&q| q > 0);
+        if draw && more && (clip.len() as u64) < drawn {
             shown.record(&mut clip, &stage, watched, &target.name, shown.steps == 0);
         }
     }

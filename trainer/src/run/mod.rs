@@ -29,6 +29,7 @@ pub(crate) use start::{Parts, build_parts, plan};
 
 use crate::config::Config;
 use crate::learner::{Learner, Ppo};
+use crate::log::curve;
 use crate::log::metrics::Record;
 use crate::log::progress::Progress;
 use crate::log::sinks::Sinks;
@@ -42,6 +43,9 @@ use std::time::{Duration, Instant};
 
 /// A checkpoint is written at least this often, so that little is lost to a kill.
 const AUTOSAVE: Duration = Duration::from_secs(60);
+
+/// Name of the learning curve's picture.
+const CURVE: &str = "curve.png";
 
 /// One training.
 pub struct Run {
@@ -287,6 +291,15 @@ impl Run {
 
     fn finish(&mut self) {
         self.progress.finish(&self.snapshot());
+        if self.config.log.curve {
+            let file = self.dir.path().join(CURVE);
+            let metrics = self.dir.path().join(METRICS);
+            // A picture is no reason to call a training failed.
+            match curve::draw(&metrics, &file, &self.config.name) {
+                Ok(()) => self.curve = Some(file),
+                Err(e) => tracing::info!("no learning curve: {e}"),
+            }
+        }
         self.meta.finish();
     }
 }
