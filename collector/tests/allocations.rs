@@ -1,6 +1,8 @@
 //! A collection step makes no allocation of ours. libtorch allocates through C++'s
 //! own operator new, which this allocator does not see.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Copying, Counting};

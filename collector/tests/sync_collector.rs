@@ -1,5 +1,7 @@
 //! Every number lands where the rollout's documentation says.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Copying, Counting};

@@ -75,7 +75,7 @@ impl Environments for Counting {
     fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
         self.step += 1;
         for env in 0..self.spec.num_envs {
-            let timed_out = env == 1 && self.step % 2 == 0;
+            let timed_out = env == 1 && self.step.is_multiple_of(2);
             out.reward[env] = 10.0 * self.step as f32 + env as f32;
             out.terminated[env] = f32::from(env == 0 && self.step == 2);
             out.truncated[env] = f32::from(timed_out);

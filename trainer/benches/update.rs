@@ -1,0 +1,172 @@
+//! Time of one PPO update, alone: `cargo bench -p ostler-trainer --bench update`.
+//!
+//! Prints dotted, greppable keys. `small` and `medium` are the sizes that the peers
+//! were measured at; one thread, medians. `--quick` runs each once.
+
+use ostler_collector::{Act, Policy, Rollout, policy::Noise};
+use ostler_sim::Groups;
+use ostler_sim::env::{ActionSpace, EnvSpec};
+use ostler_sim::rng::{Purpose, normal_pair, philox};
+use ostler_trainer::learner::ppo::{Ppo, PpoConfig};
+use ostler_trainer::learner::{ActorConfig, CriticConfig, Learner};
+use std::error::Error;
+use std::time::Instant;
+use tch::{Device, Tensor};
+
+struct Size {
+    name: &'static str,
+    envs: usize,
+    steps: usize,
+    obs: usize,
+    action: usize,
+    hidden: &'static [i64],
+    epochs: usize,
+    repeats: usize,
+}
+
+const SIZES: [Size; 2] = [
+    Size {
+        name: "small",
+        envs: 64,
+        steps: 32,
+        obs: 4,
+        action: 1,
+        hidden: &[64, 64],
+        epochs: 4,
+        repeats: 200,
+    },
+    Size {
+        name: "medium",
+        envs: 1024,
+        steps: 24,
+        obs: 48,
+        action: 12,
+        hidden: &[256, 128, 64],
+        epochs: 5,
+        repeats: 7,
+    },
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let quick = std::env::args().any(|a| a == "--quick" || a == "--test");
+    ostler_trainer::torch::init(1)?;
+    for size in &SIZES {
+        measure(size, if quick { 1 } else { size.repeats })?;
+    }
+    Ok(())
+}
+
+fn measure(size: &Size, repeats: usize) -> Result<(), Box<dyn Error>> {
+    let spec = EnvSpec {
+        num_envs: size.envs,
+        obs: Groups {
+            policy: size.obs,
+            critic: None,
+        },
+        obs_table: Groups {
+            policy: Vec::new(),
+            critic: None,
+        },
+        action: ActionSpace::Continuous(size.action),
+        step_dt: 0.02,
+        max_episode_steps: 1000,
+        min_truncation_steps: 1000,
+        reward_names: Vec::new(),
+        termination_names: Vec::new(),
+    };
+    let ppo = PpoConfig {
+        num_learning_epochs: size.epochs,
+        num_mini_batches: 4,
+        ..PpoConfig::default()
+    };
+    let actor = ActorConfig {
+        hidden_dims: size.hidden.to_vec(),
+        ..ActorConfig::default()
+    };
+    let critic = CriticConfig {
+        hidden_dims: size.hidden.to_vec(),
+        ..CriticConfig::default()
+    };
+    let mut ppo = Ppo::new(&ppo, &actor, &critic, &spec, size.steps, 1, Device::Cpu)?;
+    let rollout = rollout(&mut ppo, &spec, size.steps as i64)?;
+    for _ in 0..repeats.min(3) {
+        ppo.update(&rollout)?;
+    }
+    let (mut update, mut gae) = (Vec::new(), Vec::new());
+    let cpu = cpu_ms();
+    for _ in 0..repeats {
+        let start = Instant::now();
+        let stats = ppo.update(&rollout)?;
+        update.push(start.elapsed().as_secs_f64() * 1e3);
+        gae.push(stats.gae_s * 1e3);
+    }
+    if let (Some(before), Some(after)) = (cpu, cpu_ms()) {
+        let each = (after - before) / repeats as f64;
+        println!("update.{}.cpu_ms {each:.2}", size.name);
+    }
+    println!("update.{}.total_ms {:.2}", size.name, median(&mut update));
+    println!("update.{}.gae_ms {:.2}", size.name, median(&mut gae));
+
+    let noise = normals(1, &[spec.num_envs as i64, size.action as i64]);
+    let row = |t: &Tensor| t.get(0);
+    let (action, dist, std) = (row(&rollout.action), row(&rollout.dist), row(&rollout.std));
+    let obs = row(&rollout.obs.policy);
+    let out = Act {
+        action: &action,
+        dist: &dist,
+        std: &std,
+    };
+    let mut act = Vec::new();
+    for _ in 0..repeats * 20 {
+        let start = Instant::now();
+        ppo.policy_mut().act(&obs, &noise, &out)?;
+        act.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    println!("act.{}.us {:.1}", size.name, median(&mut act));
+    Ok(())
+}
+
+/// Random numbers in every place, acted on by the policy itself.
+fn rollout(ppo: &mut Ppo, spec: &EnvSpec, steps: i64) -> Result<Rollout, Box<dyn Error>> {
+    let policy = ppo.policy_mut();
+    assert_eq!(policy.noise().1, Noise::Normal);
+    let r = Rollout::new(spec, steps, policy.dist_width())?;
+    let mut obs = r.obs.policy.shallow_clone();
+    obs.f_copy_(&normals(2, &obs.size()))?;
+    let mut reward = r.reward.shallow_clone();
+    reward.f_copy_(&normals(3, &reward.size()))?;
+    let _ = r.valid.shallow_clone().f_fill_(1.0)?;
+    for t in 0..steps {
+        let out = Act {
+            action: &r.action.f_get(t)?,
+            dist: &r.dist.f_get(t)?,
+            std: &r.std.f_get(t)?,
+        };
+        let noise = normals(10 + t as u32, &[r.envs, policy.dist_width()]);
+        policy.act(&r.obs.policy.f_get(t)?, &noise, &out)?;
+    }
+    Ok(r)
+}
+
+fn normals(stream: u32, size: &[i64]) -> Tensor {
+    let numbers: Vec<f32> = (0..size.iter().product::<i64>() as u32)
+        .map(|i| {
+            let w = philox(1, stream, Purpose::Replay, 0, i);
+            normal_pair(w[0], w[1]).0
+        })
+        .collect();
+    Tensor::from_slice(&numbers).view(size)
+}
+
+/// Time that this thread has been running [ms]: steadier than the clock on a machine
+/// that others use too.
+fn cpu_ms() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    let ns: f64 = stat.split_whitespace().next()?.parse().ok()?;
+    Some(ns * 1e-6)
+}
+
+fn median(x: &mut [f64]) -> f64 {
+    x.sort_by(f64::total_cmp);
+    x[x.len() / 2]
+}
