@@ -12,7 +12,7 @@ pub struct Diagnostic {
     /// Line and column, counted from 1, in characters; none for arguments.
     pub position: Option<(usize, usize)>,
     /// The line, the caret's first column (from 0) and its length, in characters.
-    quote: Option<(String, usize, usize)>,
+    quote: Option<Box<(String, usize, usize)>>,
     /// What is wrong.
     pub message: String,
     /// What would be right.
@@ -53,7 +53,7 @@ impl Diagnostic {
             let number = text[..line_start].matches('\n').count() + 1;
             d.position = Some((number, column + 1));
         }
-        d.quote = Some((line.to_string(), column, length));
+        d.quote = Some(Box::new((line.to_string(), column, length)));
         d
     }
 
@@ -87,7 +87,7 @@ impl fmt::Display for Diagnostic {
             write!(f, ": ")?;
         }
         write!(f, "{}", self.message)?;
-        if let Some((line, column, length)) = &self.quote {
+        if let Some((line, column, length)) = self.quote.as_deref() {
             let skip = column.saturating_sub(QUOTE / 2);
             // A tab is quoted as one blank: the caret's column counts characters.
             let shown: String = line

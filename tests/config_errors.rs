@@ -1,0 +1,179 @@
+//! What a user sees, from the real program, for each mistake: file, line, column,
+//! words, exit code 2.
+
+mod common;
+
+use common::{Place, TASK};
+
+#[test]
+fn mistakes_name_file_line_and_column() {
+    let swap = |a: &str, b: &str| {
+        assert!(TASK.contains(a), "{a}");
+        TASK.replacen(a, b, 1)
+    };
+    let line = |text: &str, word: &str| text[..text.find(word).unwrap()].matches('\n').count() + 1;
+    for (task, word, column, expected) in [
+        (
+            swap("num_envs = 8", "num_actors = 8"),
+            "num_actors",
+            1,
+            "num_actors is called env.num_envs here",
+        ),
+        (
+            swap("num_envs = 8", "num_envs = 0"),
+            "num_envs",
+            12,
+            "0 environments",
+        ),
+        (
+            swap("num_envs = 8", "num_envs = 2.1"),
+            "num_envs",
+            12,
+            "a whole number",
+        ),
+        (
+            swap("num_mini_batches = 2", "num_mini_batches = 129"),
+            "num_mini",
+            20,
+            "only 128 samples",
+        ),
+        (
+            swap("threads = 1", "threads = 1\ndt = -0.01"),
+            "dt =",
+            6,
+            "a time step of -0.01 s",
+        ),
+        (
+            swap("robots/cartpole.xml", "robots/cart.xml"),
+            "robot =",
+            9,
+            "there is no file",
+        ),
+        (
+            swap(
+                "expr = \"abs(joint_pos(hinge)) > 0.2\"",
+                "expr = \"abs(joint_pos(hinje)) > 0.2\"",
+            ),
+            "hinje",
+            23,
+            "hinge",
+        ),
+        (
+            swap("actuators = [\"slide\"]", "actuators = [\"slid\"]"),
+            "\"slid\"",
+            14,
+            "slide",
+        ),
+        (
+            swap("[learner]", "[learner"),
+            "[learner",
+            9,
+            "not valid TOML",
+        ),
+    ] {
+        let place = Place::with(&task);
+        let at = format!("pole.toml:{}:{column}: ", line(&task, word));
+        for command in ["train", "check"] {
+            let err = place.fails(2, &[command, "pole.toml"]);
+            assert!(err.starts_with("error: "), "{err}");
+            assert!(err.contains(&at), "{at:?} not in\n{err}");
+            assert!(err.contains(expected), "{expected:?} not in\n{err}");
+            assert!(err.contains(" | "), "the line is quoted\n{err}");
+        }
+        assert!(!place.path("runs").exists(), "nothing is left behind");
+    }
+}
+
+#[test]
+fn mistakes_on_the_command_line_point_into_it() {
+    let place = Place::new();
+    for (args, expected) in [
+        (
+            &["--set", "env.num_env=3"][..],
+            "--set: unknown key \"num_env\"",
+        ),
+        (&["task.reward.alife.weight=3"], "did you mean \"alive\"?"),
+        (
+            &["--num-envs", "0"],
+            "--num-envs: env.num_envs: 0 environments",
+        ),
+        (
+            &["--num_envs", "0"],
+            "--num-envs: env.num_envs: 0 environments",
+        ),
+        (&["--device", "gpu"], "\"gpu\" is not a device"),
+        (&["--device", "cuda:0"], "not available in this version"),
+        (&["other.toml"], "two configurations"),
+        (&["--max-time", "2x"], "write 90s, 15m, 2h"),
+        (&["--sed", "1"], "--seed"),
+        (&["--resume", "nowhere"], "there is no such folder"),
+        (&["--init-from", "robots"], "it has no config.toml"),
+    ] {
+        let mut all = vec!["train", "pole.toml"];
+        all.extend(args);
+        let err = place.fails(2, &all);
+        assert!(err.contains(expected), "{expected:?} not in\n{err}");
+    }
+    assert!(place.fails(2, &["trian"]).contains("train"));
+    assert!(place.fails(2, &["train"]).contains("ostler envs"));
+    assert!(
+        place
+            .fails(2, &["train", "none.toml"])
+            .contains("no such file")
+    );
+    assert!(
+        place
+            .fails(2, &["train", "robots"])
+            .contains("it is a folder")
+    );
+}
+
+#[test]
+fn a_robot_that_does_not_parse_is_named_with_its_line() {
+    let place = Place::new();
+    let file = place.path("robots/cartpole.xml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replacen("damping=", "dampnig=", 1)).unwrap();
+    let err = place.fails(2, &["train", "pole.toml"]);
+    assert!(
+        err.contains("cartpole.xml:") && err.contains("dampnig"),
+        "{err}"
+    );
+    std::fs::write(&file, "<mujoco").unwrap();
+    let err = place.fails(2, &["train", "pole.toml"]);
+    assert!(err.contains("cartpole.xml:1:"), "{err}");
+}
+
+#[test]
+fn check_prints_what_the_configuration_comes_to() {
+    let place = Place::new();
+    let out = place.ok(&["check", "pole.toml", "env.num_envs=32"]);
+    for expected in [
+        "num_envs = 32",
+        "dt = 0.02",
+        "nq 2, nv 2",
+        "state",
+        "velocity",
+        "slide",
+        "32 environments x 16 steps = 512 transitions",
+        "time-out after 20 steps",
+        "pole.toml is sound",
+    ] {
+        assert!(out.contains(expected), "{expected:?} not in\n{out}");
+    }
+}
+
+#[test]
+fn envs_lists_configurations_with_a_line_each() {
+    let place = Place::new();
+    std::fs::write(place.path("broken.toml"), "[env]\nnum_env = 3\n").unwrap();
+    let out = place.ok(&["envs", "--dir", "."]);
+    assert!(
+        out.contains("pole.toml") && out.contains("a small cart-pole"),
+        "{out}"
+    );
+    assert!(
+        out.contains("broken.toml") && out.contains("unusable"),
+        "{out}"
+    );
+}
