@@ -1,6 +1,8 @@
 //! What a user sees, from the real program, for each mistake: file, line, column,
 //! words, exit code 2.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Place, TASK};

@@ -1,6 +1,8 @@
 //! Real trainings by the real program: what is in the folder, what repeats, what
 //! resumes, how it ends.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 
 use common::{Place, assert_same_bits, metrics, newest, tensors, text};

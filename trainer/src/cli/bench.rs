@@ -2,6 +2,7 @@
 
 use super::ConfigArgs;
 use crate::learner::Learner;
+use crate::log::outln;
 use crate::run::{Parts, RunError, build_env, build_parts, plan, resident_mib};
 use clap::Args;
 use ostler_collector::Collector;
@@ -29,7 +30,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         return Err(RunError::Usage("--seconds takes 0 to 3600".into()));
     }
     let time = Duration::from_secs_f64(args.seconds);
-    let (loaded, model, _) = plan(&file, &overrides)?;
+    let (loaded, model, _) = plan(&file, &overrides, None)?;
     let config = &loaded.config;
     let torch = crate::torch::init(config.learner_threads())?;
     let n = config.env.num_envs;
@@ -86,7 +87,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
             .iter()
             .map(|(key, value)| (format!("{}.{key}", config.name), json!(value)))
             .collect();
-        println!("{}", serde_json::Value::Object(map));
+        outln!("{}", serde_json::Value::Object(map));
     } else {
         for (key, value) in numbers {
             let digits = if value.abs() < 100.0 && value.fract() != 0.0 {
@@ -94,7 +95,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
             } else {
                 0
             };
-            println!("{}.{key} {value:.digits$}", config.name);
+            outln!("{}.{key} {value:.digits$}", config.name);
         }
     }
     Ok(0)

@@ -2,6 +2,7 @@
 
 use super::ConfigArgs;
 use crate::config::Config;
+use crate::log::outln;
 use crate::log::progress::thousands;
 use crate::run::{RunError, build_env, plan};
 use clap::Args;
@@ -21,14 +22,14 @@ pub struct CheckArgs {
 /// Validates and prints.
 pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     let (file, overrides) = args.config.required()?;
-    let (loaded, model, notes) = plan(&file, &overrides)?;
+    let (loaded, model, notes) = plan(&file, &overrides, None)?;
     let config = &loaded.config;
     // One environment compiles the task as well as thousands.
     let env = build_env(&loaded, config, &model, 1, config.seed)?;
     if !args.quiet {
         let text = toml::to_string(config)
             .map_err(|e| RunError::Usage(format!("the configuration cannot be written: {e}")))?;
-        println!("{text}");
+        outln!("{text}");
     }
     robot(&model);
     let spec = env.spec();
@@ -37,21 +38,21 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
         table("observation (critic)", rows);
     }
     actions(config, &model, spec);
-    println!("\nreward");
+    outln!("\nreward");
     for term in &config.task.reward {
-        println!(
+        outln!(
             "  {:20} {:>8}  {}",
             term.name,
             term.weight,
             one_line(&term.expr)
         );
     }
-    println!("\ntermination: {}", spec.termination_names.join(", "));
+    outln!("\ntermination: {}", spec.termination_names.join(", "));
     sizes(config, spec);
     for note in notes {
-        println!("note: {note}");
+        outln!("note: {note}");
     }
-    println!("{} is sound", file.display());
+    outln!("{} is sound", file.display());
     Ok(0)
 }
 
@@ -61,7 +62,7 @@ fn one_line(expr: &str) -> String {
 
 fn robot(m: &Model) {
     let mass: f64 = m.bodies.iter().skip(1).map(|b| b.mass).sum();
-    println!(
+    outln!(
         "robot {}: {} bodies, {} joints, {} actuators, nq {}, nv {}, {mass:.3} kg, time step {} s",
         m.name,
         m.bodies.len().saturating_sub(1),
@@ -72,19 +73,19 @@ fn robot(m: &Model) {
         m.options.timestep
     );
     for i in &m.ignored {
-        println!("  ignored {} at {}: {}", i.what, i.place, i.why);
+        outln!("  ignored {} at {}: {}", i.what, i.place, i.why);
     }
 }
 
 fn table(title: &str, rows: &[ObsRow]) {
-    println!("\n{title}");
-    println!("  {:>9}  {:20} {:10} expression", "index", "name", "unit");
+    outln!("\n{title}");
+    outln!("  {:>9}  {:20} {:10} expression", "index", "name", "unit");
     for r in rows {
         let index = match r.len {
             1 => r.index.to_string(),
             n => format!("{}..{}", r.index, r.index + n - 1),
         };
-        println!(
+        outln!(
             "  {index:>9}  {:20} {:10} {}",
             r.name,
             r.unit,
@@ -95,11 +96,11 @@ fn table(title: &str, rows: &[ObsRow]) {
 
 fn actions(config: &Config, model: &Model, spec: &EnvSpec) {
     match spec.action {
-        ActionSpace::Continuous(n) => println!("\naction: {n} numbers"),
-        ActionSpace::Discrete(n) => println!("\naction: one of {n} choices"),
+        ActionSpace::Continuous(n) => outln!("\naction: {n} numbers"),
+        ActionSpace::Discrete(n) => outln!("\naction: one of {n} choices"),
     }
     for term in &config.task.action {
-        println!("  {:?} on {}", term.kind, term.actuators.join(", "));
+        outln!("  {:?} on {}", term.kind, term.actuators.join(", "));
     }
     for a in &model.actuators {
         let joint = model.joints.get(a.joint).map_or("?", |j| j.name.as_str());
@@ -107,9 +108,10 @@ fn actions(config: &Config, model: &Model, spec: &EnvSpec) {
             Some([low, high]) => format!("{low}..{high}"),
             None => "unlimited".into(),
         };
-        println!(
+        outln!(
             "  {:20} {:10} joint {joint:20} control {range}",
-            a.name, a.element
+            a.name,
+            a.element
         );
     }
 }
@@ -133,23 +135,25 @@ fn sizes(config: &Config, spec: &EnvSpec) {
         config.env.num_envs as u64,
         config.runner.num_steps_per_env as u64,
     );
-    println!(
+    outln!(
         "\ncontrol step {:.4} s, time-out after {} steps ({} s)",
-        spec.step_dt, spec.max_episode_steps, config.env.episode_length_s
+        spec.step_dt,
+        spec.max_episode_steps,
+        config.env.episode_length_s
     );
-    println!(
+    outln!(
         "iteration: {n} environments x {t} steps = {} transitions, {} minibatches of {} x {} epochs",
         thousands((n * t) as f64),
         config.ppo.num_mini_batches,
         thousands((n * t / config.ppo.num_mini_batches.max(1) as u64) as f64),
         config.ppo.num_learning_epochs
     );
-    println!(
+    outln!(
         "run: at most {} iterations, {} environment steps",
         config.runner.max_iterations,
         thousands((config.runner.max_iterations as f64) * (n * t) as f64)
     );
-    println!(
+    outln!(
         "rollout: {} bytes",
         thousands(rollout_bytes(spec, n, t) as f64)
     );

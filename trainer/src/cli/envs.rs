@@ -1,5 +1,6 @@
 //! `ostler envs`: the configurations at hand.
 
+use crate::log::{errln, outln};
 use crate::run::RunError;
 use clap::Args;
 use std::path::PathBuf;
@@ -22,7 +23,7 @@ pub fn run(args: &EnvsArgs) -> Result<i32, RunError> {
         .collect();
     files.sort();
     if files.is_empty() {
-        eprintln!("no configurations in {}", args.dir.display());
+        errln!("no configurations in {}", args.dir.display());
     }
     let name = |p: &PathBuf| p.display().to_string();
     let width = files.iter().map(|f| name(f).len()).max().unwrap_or(0);
@@ -34,7 +35,7 @@ pub fn run(args: &EnvsArgs) -> Result<i32, RunError> {
                 format!("unusable: {}", first.lines().next().unwrap_or_default())
             }
         };
-        println!("{:width$}  {line}", name(file));
+        outln!("{:width$}  {line}", name(file));
     }
     Ok(0)
 }

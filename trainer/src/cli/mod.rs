@@ -13,6 +13,7 @@ pub mod time;
 mod train;
 
 use crate::config::Override;
+use crate::log::errln;
 use crate::run::RunError;
 use crate::run::error::USAGE;
 use clap::{Args, Parser, Subcommand};
@@ -135,7 +136,7 @@ pub fn run() -> i32 {
     match result {
         Ok(code) => code,
         Err(e) => {
-            eprintln!("error: {e}");
+            errln!("error: {e}");
             e.exit_code()
         }
     }

@@ -2,6 +2,7 @@
 
 use super::{ConfigArgs, time};
 use crate::log::progress::{duration, thousands};
+use crate::log::{errln, outln};
 use crate::run::error::{FAILED, INTERRUPTED, OK};
 use crate::run::{Ended, Options, Run, RunError};
 use clap::Args;
@@ -43,15 +44,15 @@ pub fn run(args: &TrainArgs) -> Result<i32, RunError> {
         quiet: args.quiet,
     })?;
     if !args.quiet {
-        eprintln!("run {}", run.dir().path().display());
+        errln!("run {}", run.dir().path().display());
     }
     let ended = match run.learn() {
         Ok(ended) => ended,
         Err(e) => {
             tracing::info!("failed: {e}");
-            eprintln!("error: {e}");
+            errln!("error: {e}");
             let log = run.dir().path().join(crate::log::trace::LOG);
-            eprintln!("the report is {}", log.display());
+            errln!("the report is {}", log.display());
             return Ok(FAILED);
         }
     };
@@ -73,7 +74,7 @@ fn summary(run: &Run, ended: Ended) {
         Ended::Interrupted => "interrupted, saved".to_string(),
     };
     let dir = run.dir().path().display();
-    println!(
+    outln!(
         "{why}: iteration {}, {} environment steps, {}",
         run.iteration(),
         thousands(run.env_steps() as f64),
@@ -81,19 +82,19 @@ fn summary(run: &Run, ended: Ended) {
     );
     let (mean_return, mean_length) = run.means();
     if mean_return.is_finite() {
-        println!("mean return {mean_return:.2}, mean length {mean_length:.0} (last 100 episodes)");
+        outln!("mean return {mean_return:.2}, mean length {mean_length:.0} (last 100 episodes)");
     }
-    println!("run         {dir}");
-    println!("checkpoint  {}", run.checkpoint_file().display());
+    outln!("run         {dir}");
+    outln!("checkpoint  {}", run.checkpoint_file().display());
     if let Some(curve) = run.curve_file() {
-        println!("curve       {}", curve.display());
+        outln!("curve       {}", curve.display());
     }
-    println!("metrics     {dir}/metrics.jsonl");
+    outln!("metrics     {dir}/metrics.jsonl");
     if run.lost_records() > 0 {
-        println!("{} log records could not be written", run.lost_records());
+        outln!("{} log records could not be written", run.lost_records());
     }
-    println!("watch it    ostler play {dir}");
+    outln!("watch it    ostler play {dir}");
     if matches!(ended, Ended::Interrupted | Ended::TimeUp) {
-        println!("go on       ostler train --resume {dir}");
+        outln!("go on       ostler train --resume {dir}");
     }
 }

@@ -52,11 +52,12 @@ pub struct NoGpu(pub String);
 const MOST_LEARNER_THREADS: usize = 8;
 
 impl Config {
-    /// Replaces every "auto".
+    /// Replaces every "auto". `threads` is what the learner's becomes where a run goes
+    /// on: its bits depend on it.
     ///
     /// # Errors
     /// A GPU was asked for.
-    pub fn resolve(&mut self) -> Result<Resolution, NoGpu> {
+    pub fn resolve(&mut self, threads: Option<usize>) -> Result<Resolution, NoGpu> {
         let mut notes = Vec::new();
         match Device::parse(&self.device) {
             Ok(Device::Auto) => {
@@ -65,6 +66,9 @@ impl Config {
             }
             Ok(Device::Cpu) | Err(_) => {}
             Ok(Device::Cuda(_)) => return Err(NoGpu(self.device.clone())),
+        }
+        if let (Auto::Auto(_), Some(n)) = (self.learner.threads, threads) {
+            self.learner.threads = Auto::N(n);
         }
         let cores = Pool::available().max(1);
         let most = [

@@ -259,7 +259,7 @@ fn every_foreign_name_leads_to_a_key_that_exists() {
 #[test]
 fn what_is_written_reads_back_as_the_same_configuration() {
     let mut loaded = with(&["task.action[0].clip=[-1,1]"]).unwrap();
-    loaded.config.resolve().unwrap();
+    loaded.config.resolve(None).unwrap();
     let text = toml::to_string(&loaded.config).unwrap();
     let again = read(&text).unwrap().config;
     assert_eq!(again, loaded.config);
@@ -268,7 +268,7 @@ fn what_is_written_reads_back_as_the_same_configuration() {
 #[test]
 fn a_gpu_is_refused_with_the_way_out() {
     let mut c = with(&["device=cuda:0"]).unwrap().config;
-    let e = c.resolve().unwrap_err().to_string();
+    let e = c.resolve(None).unwrap_err().to_string();
     assert!(e.contains("--device cpu"), "{e}");
 }
 

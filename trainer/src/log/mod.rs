@@ -6,3 +6,22 @@ pub mod progress;
 pub mod sinks;
 pub mod tensorboard;
 pub mod trace;
+
+/// Writes a line to standard output; a closed pipe is the reader's decision, not an
+/// error (`println!` would panic and end a training).
+macro_rules! outln {
+    ($($arg:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout().lock(), $($arg)*);
+    }};
+}
+
+/// The same to standard error.
+macro_rules! errln {
+    ($($arg:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr().lock(), $($arg)*);
+    }};
+}
+
+pub(crate) use {errln, outln};

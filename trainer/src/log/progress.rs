@@ -1,5 +1,6 @@
 //! The progress line: a bar on a terminal, plain lines elsewhere.
 
+use crate::log::errln;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -126,7 +127,7 @@ impl Progress {
         match self {
             Self::Quiet => {}
             Self::Plain { last } => {
-                eprintln!("{snapshot}");
+                errln!("{snapshot}");
                 *last = Some(Instant::now());
             }
             Self::Bar { bar, last } => {

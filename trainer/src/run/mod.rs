@@ -224,10 +224,23 @@ impl Run {
     fn save_if_due(&mut self, evaluation: Option<&Evaluation>) -> Result<(), RunError> {
         let every = self.config.runner.save_interval;
         let at_interval = every > 0 && self.counters.iteration.is_multiple_of(every);
-        if at_interval || self.saved.elapsed() >= AUTOSAVE {
+        let best = evaluation.is_some() && self.better(evaluation).is_some();
+        if at_interval || best || self.saved.elapsed() >= AUTOSAVE {
             self.save(evaluation)?;
         }
         Ok(())
+    }
+
+    /// The score of the present weights if it is the best so far. Evaluations, where
+    /// there are any, are not compared with training episodes.
+    fn better(&self, evaluation: Option<&Evaluation>) -> Option<f64> {
+        let score = match (&self.evaluator, evaluation) {
+            (Some(_), Some(e)) if e.episodes > 0 => e.mean_return,
+            (None, _) if self.counters.window.full() => self.counters.window.means().0,
+            _ => return None,
+        };
+        let best = self.counters.best;
+        (score.is_finite() && best.is_none_or(|b| score > b)).then_some(score)
     }
 
     /// Writes a checkpoint unless this iteration has one.
@@ -236,31 +249,21 @@ impl Run {
         if self.saved_iteration == Some(iteration) {
             return Ok(());
         }
-        let score = match (evaluation, self.counters.window.full()) {
-            (Some(e), _) => e.mean_return,
-            (None, true) => self.counters.window.means().0,
-            (None, false) => f64::NAN,
-        };
-        let better = score.is_finite() && self.counters.best.is_none_or(|b| score > b);
-        if better {
-            self.counters.best = Some(score);
-        }
+        let better = self.better(evaluation);
+        self.counters.best = better.or(self.counters.best);
         let folder = self.dir.checkpoints();
         let path = keep::file_of(&folder, iteration);
         self.checkpoint()?.write(&path).map_err(RunError::Save)?;
-        if better && let Err(e) = keep::mark_best(&folder, &path) {
+        if better.is_some()
+            && let Err(e) = keep::mark_best(&folder, &path)
+        {
             tracing::warn!("cannot mark the best checkpoint: {e}");
         }
         let runner = &self.config.runner;
         keep::prune(&folder, runner.keep_checkpoints, runner.save_interval);
         self.saved = Instant::now();
         self.saved_iteration = Some(iteration);
-        tracing::info!(
-            iteration,
-            env_steps = self.counters.env_steps,
-            score,
-            "saved"
-        );
+        tracing::info!(iteration, best = better, "saved");
         Ok(())
     }
 

@@ -11,6 +11,7 @@ use super::signals::StopFlag;
 use super::{Run, keep, resume};
 use crate::config::{Loaded, Override, load};
 use crate::learner::Ppo;
+use crate::log::errln;
 use crate::log::metrics::Record;
 use crate::log::progress::Progress;
 use crate::log::sinks::Sinks;
@@ -133,7 +134,7 @@ impl Run {
         for note in &notes {
             tracing::info!("{note}");
             if !options.quiet {
-                eprintln!("{note}");
+                errln!("{note}");
             }
         }
         let git_folder = loaded
@@ -202,13 +203,15 @@ pub(crate) fn build_parts(loaded: &Loaded, model: &Arc<Model>) -> Result<Parts, 
     })
 }
 
-/// Reads, overrides and resolves a configuration, and loads its robot.
+/// Reads, overrides and resolves a configuration (an automatic number of learner
+/// threads becomes `threads`), and loads its robot.
 pub(crate) fn plan(
     path: &Path,
     overrides: &[Override],
+    threads: Option<usize>,
 ) -> Result<(Loaded, Arc<Model>, Vec<String>), RunError> {
     let mut loaded = load(path, overrides)?;
-    let mut notes = loaded.config.resolve()?.notes;
+    let mut notes = loaded.config.resolve(threads)?.notes;
     let robot = loaded.robot();
     if !robot.is_file() {
         let error = ostler_sim::config::ConfigError::new(
@@ -239,7 +242,7 @@ fn fresh(options: &Options) -> Result<Plan, RunError> {
             "which configuration? `ostler train CONFIG`; `ostler envs` lists them".into(),
         )
     })?;
-    let (loaded, model, notes) = plan(path, &options.overrides)?;
+    let (loaded, model, notes) = plan(path, &options.overrides, None)?;
     Ok(Plan {
         loaded,
         model,
@@ -256,9 +259,10 @@ fn resumed(options: &Options, run: &Path) -> Result<(Plan, Earlier), RunError> {
     let (folder, file) = find(run)?;
     let dir = RunDir::open(&folder)?;
     let own = folder.join(dir::CONFIG);
-    let (before, old_model, _) = plan(&own, &[])?;
+    let (before, old_model, _) = plan(&own, &[], None)?;
     let path = options.config.as_deref().unwrap_or(&own);
-    let (mut loaded, model, notes) = plan(path, &options.overrides)?;
+    let threads = Some(before.config.learner_threads());
+    let (mut loaded, model, notes) = plan(path, &options.overrides, threads)?;
     resume::same_run(&before.config, &loaded.config, &folder)?;
     if !same_files(&old_model.sources, &model.sources) {
         return Err(RunError::Usage(format!(
