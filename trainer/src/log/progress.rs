@@ -85,6 +85,8 @@ pub enum Progress {
     Plain {
         /// When the last line was written.
         last: Option<Instant>,
+        /// Iteration it showed.
+        shown: Option<u64>,
     },
     /// One line that is redrawn.
     Bar {
@@ -102,7 +104,10 @@ impl Progress {
             return Self::Quiet;
         }
         if !std::io::stderr().is_terminal() {
-            return Self::Plain { last: None };
+            return Self::Plain {
+                last: None,
+                shown: None,
+            };
         }
         let bar =
             ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr_with_hz(BAR_HZ));
@@ -117,7 +122,7 @@ impl Progress {
         let after = |last: &Option<Instant>, every| last.is_none_or(|l| l.elapsed() >= every);
         match self {
             Self::Quiet => false,
-            Self::Plain { last } => after(last, PLAIN_EVERY),
+            Self::Plain { last, .. } => after(last, PLAIN_EVERY),
             Self::Bar { last, .. } => after(last, Duration::from_millis(100)),
         }
     }
@@ -126,8 +131,10 @@ impl Progress {
     pub fn show(&mut self, snapshot: &Snapshot) {
         match self {
             Self::Quiet => {}
-            Self::Plain { last } => {
+            Self::Plain { shown, .. } if *shown == Some(snapshot.iteration) => {}
+            Self::Plain { last, shown } => {
                 errln!("{snapshot}");
+                *shown = Some(snapshot.iteration);
                 *last = Some(Instant::now());
             }
             Self::Bar { bar, last } => {

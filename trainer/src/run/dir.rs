@@ -12,6 +12,7 @@
 //!   meta.json         command line, versions, hardware, git commit; git.diff beside it
 //! ```
 
+use super::checkpoint::write_atomically;
 use super::error::RunError;
 use crate::config::Config;
 use std::fs::{File, OpenOptions};
@@ -118,8 +119,7 @@ impl RunDir {
              # `ostler train` with this file repeats the run.\n\n{body}"
         );
         let path = self.path.join(CONFIG);
-        super::checkpoint::write_atomically(&path, text.as_bytes())
-            .map_err(RunError::file("write", &path))
+        write_atomically(&path, text.as_bytes()).map_err(RunError::file("write", &path))
     }
 
     /// Copies the robot's files, keeping how they lie to one another; returns the main
@@ -147,7 +147,12 @@ impl RunDir {
             if let Some(parent) = to.parent() {
                 make(parent)?;
             }
-            std::fs::copy(from, &to).map_err(RunError::file("write", &to))?;
+            // A resumed run reads the very files that lie here: copying a file onto
+            // itself would empty it.
+            if to.canonicalize().ok().as_ref() != Some(from) {
+                let bytes = std::fs::read(from).map_err(RunError::file("read", from))?;
+                write_atomically(&to, &bytes).map_err(RunError::file("write", &to))?;
+            }
             if i == 0 {
                 main = relative.to_string_lossy().into_owned();
             }

@@ -83,6 +83,8 @@ impl Run {
             notes,
         } = plan;
         let config = loaded.config.clone();
+        // Before anything expensive is built for nothing.
+        let weights = options.init_from.as_deref().map(load_run).transpose()?;
         let torch = crate::torch::init(config.learner_threads())?;
         let Parts {
             mut collector,
@@ -90,8 +92,7 @@ impl Run {
             spec,
         } = build_parts(&loaded, &model)?;
         let task = mark(&model, &spec);
-        if let Some(other) = &options.init_from {
-            let other = load_run(other)?;
+        if let Some(other) = weights {
             fits(&other.checkpoint.meta.task, &task, &other.file)?;
             ppo.policy_mut().load(&other.checkpoint.learner)?;
         }
