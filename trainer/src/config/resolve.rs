@@ -51,6 +51,11 @@ pub struct NoGpu(pub String);
 /// More threads than this do not help matrices of a policy's size.
 const MOST_LEARNER_THREADS: usize = 8;
 
+/// Multiplications of one matrix product that are worth a thread, about 0.2 ms. With
+/// less, threads wait for one another longer than they compute: 64-wide layers ran 20
+/// times slower on two threads of a busy machine than on one.
+const WORK_PER_THREAD: usize = 8 << 20;
+
 impl Config {
     /// Replaces every "auto". `threads` is what the learner's becomes where a run goes
     /// on: its bits depend on it.
@@ -70,13 +75,14 @@ impl Config {
         if let (Auto::Auto(_), Some(n)) = (self.learner.threads, threads) {
             self.learner.threads = Auto::N(n);
         }
+        let useful = self.learner_work() / WORK_PER_THREAD;
         let cores = Pool::available().max(1);
         let most = [
             ("sim.threads", &mut self.sim.threads, usize::MAX),
             (
                 "learner.threads",
                 &mut self.learner.threads,
-                MOST_LEARNER_THREADS,
+                useful.clamp(1, MOST_LEARNER_THREADS),
             ),
         ];
         for (key, threads, most) in most {
@@ -91,6 +97,17 @@ impl Config {
             }
         }
         Ok(Resolution { notes })
+    }
+
+    /// Multiplications of the largest matrix product of an update.
+    fn learner_work(&self) -> usize {
+        let widest = |dims: &[i64]| {
+            let product = |w: &[i64]| w.iter().fold(1_usize, |a, &d| a.saturating_mul(d as usize));
+            dims.windows(2).map(product).max().unwrap_or(1)
+        };
+        let layer = widest(&self.actor.hidden_dims).max(widest(&self.critic.hidden_dims));
+        let rows = self.samples() as usize / self.ppo.num_mini_batches.max(1);
+        rows.saturating_mul(layer)
     }
 
     /// Threads for libtorch; 1 before [`resolve`](Self::resolve).

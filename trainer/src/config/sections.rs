@@ -65,8 +65,8 @@ pub enum CollectorKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LearnerConfig {
-    /// Threads within one libtorch operation: `"auto"` (the cores this process may
-    /// use, at most 8) or a number. A run's bits on a CPU depend on it.
+    /// Threads within one libtorch operation: `"auto"` (as many as the networks
+    /// and minibatches keep busy, at most 8 and the cores at hand) or a number. A run's bits on a CPU depend on it.
     pub threads: Auto,
 }
 

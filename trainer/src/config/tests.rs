@@ -266,6 +266,20 @@ fn what_is_written_reads_back_as_the_same_configuration() {
 }
 
 #[test]
+fn small_networks_get_one_thread_unless_asked_otherwise() {
+    let threads = |set: &[&str]| {
+        let mut c = with(set).unwrap().config;
+        c.resolve(None).unwrap();
+        c.learner_threads()
+    };
+    let small = ["actor.hidden_dims=[64,64]", "critic.hidden_dims=[64,64]"];
+    assert_eq!(threads(&small), 1);
+    assert_eq!(threads(&["learner.threads=2"]), 2);
+    let cores = ostler_sim::physics::pool::Pool::available();
+    assert_eq!(threads(&["env.num_envs=65536"]), cores.min(8));
+}
+
+#[test]
 fn a_gpu_is_refused_with_the_way_out() {
     let mut c = with(&["device=cuda:0"]).unwrap().config;
     let e = c.resolve(None).unwrap_err().to_string();
