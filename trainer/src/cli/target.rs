@@ -53,7 +53,7 @@ pub fn open(
 ) -> Result<Target, RunError> {
     let is_config = path.extension().is_some_and(|e| e == "toml");
     if is_config {
-        let (loaded, model, _) = plan(path, overrides)?;
+        let (loaded, model, _) = plan(path, overrides, None)?;
         let config = &loaded.config;
         crate::torch::init(config.learner_threads())?;
         let seed = seed.unwrap_or(config.seed.wrapping_add(1000));
