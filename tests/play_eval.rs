@@ -1,0 +1,129 @@
+//! `ostler play` and `ostler eval` as users call them: after a short training and
+//! straight from a configuration.
+
+use assert_cmd::Command;
+use std::path::{Path, PathBuf};
+
+fn ostler() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_ostler"))
+}
+
+fn config() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/cartpole.toml")
+}
+
+/// A cart-pole run of two iterations in `dir`.
+fn train(dir: &Path) -> PathBuf {
+    let run = dir.join("run");
+    ostler()
+        .arg("train")
+        .arg(config())
+        .args(["--quiet", "--out"])
+        .arg(&run)
+        .args(["env.num_envs=8", "runner.max_iterations=2"])
+        .assert()
+        .success();
+    run
+}
+
+fn eval(run: &Path, extra: &[&str]) -> serde_json::Value {
+    let out = ostler()
+        .arg("eval")
+        .arg(run)
+        .arg("--json")
+        .args(extra)
+        .output()
+        .unwrap();
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    // Exactly one object: anything else on standard output would not parse.
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
+#[test]
+fn eval_counts_exactly_and_repeats_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = train(dir.path());
+    let mut first = eval(&run, &["--episodes", "21", "--num-envs", "4"]);
+    let mut again = eval(&run, &["--episodes", "21", "--num-envs", "4"]);
+    assert_eq!(first["episodes"], 21);
+    assert!(first["env_steps_per_s"].as_f64().unwrap() > 0.0);
+    let [low, mean, high] =
+        ["min_return", "mean_return", "max_return"].map(|k| first[k].as_f64().unwrap());
+    assert!(low <= mean && mean <= high);
+    // One reward for each step that the pole stands; the last of an episode that
+    // fell gives none.
+    let length = first["mean_length"].as_f64().unwrap();
+    assert!(mean <= length && mean >= length - 1.0, "{first}");
+    for result in [&mut first, &mut again] {
+        result.as_object_mut().unwrap().remove("env_steps_per_s");
+    }
+    assert_eq!(first, again);
+    let other = eval(
+        &run,
+        &["--episodes", "21", "--num-envs", "4", "--seed", "77"],
+    );
+    assert_eq!(other["seed"], 77);
+    assert_ne!(other["mean_return"], first["mean_return"]);
+}
+
+#[test]
+fn play_prints_episodes_and_draws_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = train(dir.path());
+    let (png, gif) = (dir.path().join("s.png"), dir.path().join("o.gif"));
+    let out = ostler()
+        .arg("play")
+        .arg(&run)
+        .args([
+            "--episodes",
+            "2",
+            "--seconds",
+            "1",
+            "--size",
+            "64x48",
+            "--png",
+        ])
+        .arg(&png)
+        .arg("--gif")
+        .arg(&gif)
+        .output()
+        .unwrap();
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    assert!(std::fs::read(&png).unwrap().starts_with(b"\x89PNG"));
+    assert!(std::fs::read(&gif).unwrap().starts_with(b"GIF89a"));
+    assert!(run.join("curve.png").is_file());
+}
+
+#[test]
+fn simple_agents_need_no_run_and_a_policy_does() {
+    for agent in ["zero", "random"] {
+        let out = ostler()
+            .arg("play")
+            .arg(config())
+            .args(["--agent", agent])
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&out.stdout).to_string();
+        assert!(
+            out.status.success() && text.contains("mean of    5 episodes"),
+            "{text}"
+        );
+    }
+    let out = ostler().arg("play").arg(config()).output().unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&out.stderr).contains("--agent zero"));
+    let out = ostler()
+        .args(["eval", "no/such/run", "--json"])
+        .output()
+        .unwrap();
+    assert_eq!(out.status.code(), Some(2));
+    assert!(out.stdout.is_empty() && !out.stderr.is_empty());
+}
