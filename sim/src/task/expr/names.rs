@@ -99,13 +99,17 @@ impl Checker<'_> {
                 .help("add a [[task.command]]"));
         }
         let mut comps = Vec::new();
-        for (_, width, unit) in self.scope.commands {
+        for (name, width, text) in self.scope.commands {
+            let Some(unit) = Unit::parse(text) else {
+                return Err(ExprError::new(
+                    span.clone(),
+                    format!("the command \"{name}\" has the unknown unit \"{text}\""),
+                )
+                .help("units are products of m, kg, s, rad, N, J, W, Hz, such as \"m/s^2\""));
+            };
             for _ in 0..*width {
                 let node = self.dag.load(Source::Command, comps.len());
-                comps.push(Comp {
-                    node,
-                    unit: Unit::parse(unit).unwrap_or(Unit::Any),
-                });
+                comps.push(Comp { node, unit });
             }
         }
         Ok(Value::new(comps))

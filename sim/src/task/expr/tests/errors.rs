@@ -406,3 +406,15 @@ fn the_deepest_expression_fits_a_small_stack() {
         .join()
         .unwrap();
 }
+
+#[test]
+fn a_command_needs_a_unit_that_can_be_read() {
+    let mut world = World::new(1, 1);
+    world.commands[0].2 = "furlong".into();
+    let e = world.compile("time + command.heading").unwrap_err();
+    assert_eq!(e.span, 7..14);
+    assert_eq!(
+        e.message,
+        "the command \"twist\" has the unknown unit \"furlong\""
+    );
+}
