@@ -1,6 +1,8 @@
 //! `ostler play` and `ostler eval` as users call them: after a short training and
 //! straight from a configuration.
 
+#![allow(clippy::unwrap_used)]
+
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
 

@@ -78,9 +78,9 @@ pub enum SetupError {
     Space {
         /// The cache.
         folder: PathBuf,
-        /// Needed. [MB]
+        /// Needed, in MB.
         need_mb: u64,
-        /// Free, where known. [MB]
+        /// Free, in MB, where known.
         have_mb: Option<u64>,
     },
     /// pip failed in a way of its own.
