@@ -67,6 +67,24 @@ fn mistakes_name_file_line_and_column() {
             "slide",
         ),
         (
+            swap("uniform = [-0.01, 0.01]", "uniform = [-0.01, 0.01, 4]"),
+            "uniform =",
+            25,
+            "a list of 2 is expected, this has 3",
+        ),
+        (
+            swap("num_envs = 8", "num_envs = -8"),
+            "num_envs",
+            12,
+            "env.num_envs: a whole number from 0 on is expected, this is -8",
+        ),
+        (
+            swap("robots/cartpole.xml", "robots"),
+            "robot =",
+            9,
+            "robots is a folder",
+        ),
+        (
             swap("[learner]", "[learner"),
             "[learner",
             9,
@@ -159,6 +177,9 @@ fn check_prints_what_the_configuration_comes_to() {
         "slide",
         "32 environments x 16 steps = 512 transitions",
         "time-out after 20 steps",
+        "physics: rapier",
+        "contacts: rapier's own compliance",
+        "for an update",
         "pole.toml is sound",
     ] {
         assert!(out.contains(expected), "{expected:?} not in\n{out}");

@@ -138,7 +138,7 @@ fn resuming_ends_with_the_bits_of_a_run_never_stopped() {
 }
 
 #[test]
-fn resuming_from_an_older_checkpoint_forgets_what_came_after() {
+fn resuming_from_an_older_checkpoint_sets_aside_what_came_after() {
     let place = Place::new();
     let run = place.train("a", 4, &["runner.save_interval=2"]);
     let before = tensors(&run);
@@ -146,6 +146,11 @@ fn resuming_from_an_older_checkpoint_forgets_what_came_after() {
     place.ok(&["train", "--resume", older.to_str().unwrap(), "--quiet"]);
     assert_eq!(metrics(&run).len(), 4);
     assert_eq!(before, tensors(&run));
+    let kept = run.join("checkpoints/replaced_from_2_1");
+    assert!(kept.join("iter_00000004.safetensors").is_file());
+    assert_eq!(metrics(&kept).len(), 4, "the numbers as they were");
+    let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
+    assert!(log.contains("replaced_from_2_1"), "{log}");
 }
 
 #[test]

@@ -35,6 +35,15 @@ pub enum Backend {
     Rapier,
 }
 
+impl Backend {
+    /// As it is written in `sim.backend`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rapier => "rapier",
+        }
+    }
+}
+
 /// `[sim.rapier]`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -4,7 +4,7 @@ use super::ConfigArgs;
 use crate::config::Config;
 use crate::log::outln;
 use crate::log::progress::thousands;
-use crate::run::{RunError, build_env, plan};
+use crate::run::{Need, RunError, build_env, plan};
 use clap::Args;
 use ostler_sim::Model;
 use ostler_sim::env::{ActionSpace, EnvSpec, ObsRow};
@@ -49,6 +49,10 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     outln!("\ntermination: {}", spec.termination_names.join(", "));
     sizes(config, spec);
+    outln!("\nphysics: {}", config.sim.backend.name());
+    for note in env.physics().notes() {
+        outln!("  {note}");
+    }
     for note in notes {
         outln!("note: {note}");
     }
@@ -116,20 +120,6 @@ fn actions(config: &Config, model: &Model, spec: &EnvSpec) {
     }
 }
 
-/// Bytes of the rollout's buffers (see `ostler_collector::Rollout`).
-pub fn rollout_bytes(spec: &EnvSpec, num_envs: u64, steps: u64) -> u64 {
-    let truncations = steps.div_ceil(u64::from(spec.min_truncation_steps.max(1)));
-    let width = (spec.obs.policy + spec.obs.critic.unwrap_or(0)) as u64;
-    let action = spec.action.width() as u64;
-    let dist = match spec.action {
-        ActionSpace::Continuous(n) | ActionSpace::Discrete(n) => n as u64,
-    };
-    let observations = (steps + 1 + truncations) * width;
-    // Reward, two flags, valid, slot.
-    let step = action + dist + action + 5;
-    4 * num_envs * (observations + steps * step)
-}
-
 fn sizes(config: &Config, spec: &EnvSpec) {
     let (n, t) = (
         config.env.num_envs as u64,
@@ -153,8 +143,10 @@ fn sizes(config: &Config, spec: &EnvSpec) {
         config.runner.max_iterations,
         thousands((config.runner.max_iterations as f64) * (n * t) as f64)
     );
+    let need = Need::of(config, spec);
     outln!(
-        "rollout: {} bytes",
-        thousands(rollout_bytes(spec, n, t) as f64)
+        "memory: {} bytes for a rollout, at least {} for an update",
+        thousands(need.rollout as f64),
+        thousands(need.update as f64)
     );
 }

@@ -15,7 +15,12 @@ pub struct EnvsArgs {
 
 /// Lists `*.toml` with their descriptions.
 pub fn run(args: &EnvsArgs) -> Result<i32, RunError> {
-    let folder = std::fs::read_dir(&args.dir).map_err(RunError::file("read", &args.dir))?;
+    let folder = std::fs::read_dir(&args.dir).map_err(|e| {
+        RunError::Usage(format!(
+            "cannot look for configurations in {}: {e}; --dir names another folder",
+            args.dir.display()
+        ))
+    })?;
     let mut files: Vec<PathBuf> = folder
         .flatten()
         .map(|e| e.path())

@@ -39,7 +39,7 @@ impl Refused {
 /// Rust's names of types, in words.
 fn words(expected: &dyn Expected) -> String {
     match expected.to_string().as_str() {
-        "usize" | "u64" | "u32" => "a whole number, 0 or more".into(),
+        "usize" | "u64" | "u32" => "a whole number from 0 on".into(),
         "i64" | "i32" | "isize" => "a whole number".into(),
         "f64" | "f32" => "a number".into(),
         "a string" => "text in quotes".into(),
@@ -49,17 +49,36 @@ fn words(expected: &dyn Expected) -> String {
     }
 }
 
+/// A value in words.
+fn given(got: Unexpected<'_>) -> String {
+    match got {
+        Unexpected::Signed(n) => n.to_string(),
+        Unexpected::Unsigned(n) => n.to_string(),
+        Unexpected::Float(x) => x.to_string(),
+        Unexpected::Str(s) => format!("the text \"{s}\""),
+        other => other.to_string(),
+    }
+}
+
 impl de::Error for Refused {
     fn custom<T: fmt::Display>(msg: T) -> Self {
         Self::new(msg.to_string().replace("expected \"auto\"", "\"auto\""))
     }
 
     fn invalid_type(got: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::new(format!("{} is expected, this is {got}", words(expected)))
+        Self::new(format!(
+            "{} is expected, this is {}",
+            words(expected),
+            given(got)
+        ))
     }
 
     fn invalid_value(got: Unexpected<'_>, expected: &dyn Expected) -> Self {
-        Self::new(format!("{} is expected, this is {got}", words(expected)))
+        Self::new(format!(
+            "{} is expected, this is {}",
+            words(expected),
+            given(got)
+        ))
     }
 
     fn invalid_length(len: usize, expected: &dyn Expected) -> Self {
@@ -102,7 +121,20 @@ impl<'de> de::Deserializer<'de> for &'de Node {
             Value::Float(f) => visitor.visit_f64(*f),
             Value::Str(s) => visitor.visit_borrowed_str(s),
             Value::Datetime => Err(Refused::new("no key takes a date or time")),
-            Value::Array(items) => visitor.visit_seq(Items(items.iter())),
+            Value::Array(items) => {
+                let mut rest = Items(items.iter());
+                let value = visitor.visit_seq(&mut rest);
+                // A fixed number of values leaves what is too much where it is.
+                match (value, rest.0.next()) {
+                    (Ok(_), Some(extra)) => {
+                        let taken = items.len() - rest.0.len() - 1;
+                        let message =
+                            format!("a list of {taken} is expected, this has {}", items.len());
+                        Err(Refused::new(message).within(&extra.origin))
+                    }
+                    (value, _) => value,
+                }
+            }
             Value::Table(entries) => visitor.visit_map(Entries {
                 rest: entries.iter(),
                 value: None,
@@ -148,7 +180,7 @@ impl<'de> de::Deserializer<'de> for &'de Node {
 
 struct Items<'de>(std::slice::Iter<'de, Node>);
 
-impl<'de> de::SeqAccess<'de> for Items<'de> {
+impl<'de> de::SeqAccess<'de> for &mut Items<'de> {
     type Error = Refused;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(

@@ -44,6 +44,29 @@ pub fn locate(root: &Node, path: &str) -> Option<Place> {
     place.map(|origin| Place { origin, exact })
 }
 
+/// The path of the value that was written at `origin`.
+pub fn path_of(root: &Node, origin: &Origin) -> Option<String> {
+    let deeper = |name: String, node: &Node, join: &str| {
+        if node.origin == *origin {
+            return Some(name);
+        }
+        path_of(node, origin).map(|inner| match inner.as_bytes() {
+            [b'[', ..] => name + &inner,
+            _ => name + join + &inner,
+        })
+    };
+    match &root.value {
+        Value::Table(entries) => entries
+            .iter()
+            .find_map(|e| deeper(e.key.clone(), &e.node, ".")),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .find_map(|(i, n)| deeper(format!("[{i}]"), n, ".")),
+        _ => None,
+    }
+}
+
 /// Narrows the origin of a text value to bytes `inner` of the text's value.
 ///
 /// TOML writes text in four ways; escapes and line-ending backslashes make the

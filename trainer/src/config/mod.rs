@@ -178,7 +178,13 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
         return Err(ConfigErrors::sorted(wrong));
     }
     let mut config = Config::deserialize(&root).map_err(|e| match &e.origin {
-        Some(origin) => Diagnostic::at(&sources, origin, e.message),
+        Some(origin) => {
+            let message = match locate::path_of(&root, origin) {
+                Some(key) => format!("{key}: {}", e.message),
+                None => e.message,
+            };
+            Diagnostic::at(&sources, origin, message)
+        }
         None => Diagnostic::plain(format!("{}: {}", path.display(), e.message)),
     })?;
     if config.name.is_empty() {

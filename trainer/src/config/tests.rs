@@ -94,11 +94,11 @@ fn wrong_kinds_say_what_is_allowed() {
         ),
         (
             "[env]\nnum_envs = -1",
-            "a/c.toml:2:12: a whole number, 0 or more is expected, this is integer `-1`",
+            "a/c.toml:2:12: env.num_envs: a whole number from 0 on is expected, this is -1",
         ),
         (
             "[actor]\nactivation = 'eluu'",
-            "a/c.toml:2:14: \"eluu\" is not known here, allowed: \"elu\", \"relu\", \"tanh\"; did you mean \"elu\"?",
+            "a/c.toml:2:14: actor.activation: \"eluu\" is not known here, allowed: \"elu\", \"relu\", \"tanh\"; did you mean \"elu\"?",
         ),
         (
             "[sim]\nthreads = 'all'",

@@ -1,8 +1,9 @@
 //! `metrics.jsonl`: one object per iteration.
 
+use super::append::Appender;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 /// What is logged of one iteration. Kept and refilled, so that logging does not
@@ -93,7 +94,7 @@ impl Record {
 /// Appends records to the file.
 #[derive(Debug)]
 pub struct MetricsWriter {
-    file: File,
+    file: Appender,
     line: String,
 }
 
@@ -105,18 +106,18 @@ impl MetricsWriter {
     pub fn open(path: &Path, iteration: u64) -> std::io::Result<Self> {
         truncate(path, iteration)?;
         Ok(Self {
-            file: OpenOptions::new().create(true).append(true).open(path)?,
+            file: Appender::open(path)?,
             line: String::with_capacity(2048),
         })
     }
 
-    /// Appends one line in one call, so that readers see it whole.
+    /// Appends one line, all of it or nothing.
     ///
     /// # Errors
     /// The file system refuses.
     pub fn write(&mut self, record: &Record) -> std::io::Result<()> {
         record.line(&mut self.line);
-        self.file.write_all(self.line.as_bytes())
+        self.file.write(self.line.as_bytes())
     }
 }
 
@@ -148,6 +149,7 @@ fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     fn record(iteration: u64) -> Record {
         let mut r = Record::default();

@@ -1,5 +1,6 @@
 //! Metrics, TensorBoard events, progress line, learning curve.
 
+pub mod append;
 pub mod curve;
 pub mod metrics;
 pub mod progress;

@@ -103,7 +103,7 @@ impl Progress {
         if quiet {
             return Self::Quiet;
         }
-        if !std::io::stderr().is_terminal() {
+        if !can_redraw() {
             return Self::Plain {
                 last: None,
                 shown: None,
@@ -111,8 +111,9 @@ impl Progress {
         }
         let bar =
             ProgressBar::with_draw_target(Some(of), ProgressDrawTarget::stderr_with_hz(BAR_HZ));
-        if let Ok(style) = ProgressStyle::with_template("{bar:24} {msg}") {
-            bar.set_style(style);
+        // Cut to the terminal's width: a line that wraps cannot be redrawn.
+        if let Ok(style) = ProgressStyle::with_template("{bar:8} {wide_msg}") {
+            bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏ "));
         }
         Self::Bar { bar, last: None }
     }
@@ -152,6 +153,12 @@ impl Progress {
             bar.abandon();
         }
     }
+}
+
+/// Whether standard error is a terminal that can move its cursor.
+fn can_redraw() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|t| t.is_empty() || t == "dumb");
+    std::io::stderr().is_terminal() && !dumb
 }
 
 #[cfg(test)]

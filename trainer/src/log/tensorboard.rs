@@ -7,7 +7,8 @@
 //! used: `wall_time` = 1, `step` = 2, `file_version` = 3, `summary` = 5; a summary
 //! is repeated `value` = 1 with `tag` = 1 and `simple_value` = 2.
 
-use std::fs::{File, OpenOptions};
+use super::append::Appender;
+use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
@@ -36,7 +37,7 @@ pub struct EventError {
 #[derive(Debug)]
 pub struct EventWriter {
     path: PathBuf,
-    file: File,
+    file: Appender,
     /// The record being built; kept, so that a write allocates nothing.
     record: Vec<u8>,
     summary: Vec<u8>,
@@ -46,7 +47,9 @@ impl EventWriter {
     /// Starts a new file in `dir`, over one that may be there.
     pub fn create(dir: &Path) -> Result<Self, EventError> {
         let path = dir.join(FILE_NAME);
-        let file = File::create(&path).map_err(at("create", &path))?;
+        let file = File::create(&path)
+            .and_then(|_| Appender::open(&path))
+            .map_err(at("create", &path))?;
         let mut writer = Self::over(path, file);
         writer.begin(now());
         put_bytes(&mut writer.record, 3, b"brain.Event:2");
@@ -65,14 +68,11 @@ impl EventWriter {
         if std::fs::metadata(&path).map_err(at("read", &path))?.len() == 0 {
             return Self::create(dir);
         }
-        let file = OpenOptions::new()
-            .append(true)
-            .open(&path)
-            .map_err(at("open", &path))?;
+        let file = Appender::open(&path).map_err(at("open", &path))?;
         Ok(Self::over(path, file))
     }
 
-    fn over(path: PathBuf, file: File) -> Self {
+    fn over(path: PathBuf, file: Appender) -> Self {
         Self {
             path,
             file,
@@ -123,7 +123,7 @@ impl EventWriter {
         let crc = masked_crc(&self.record[12..]);
         self.record.extend_from_slice(&crc.to_le_bytes());
         self.file
-            .write_all(&self.record)
+            .write(&self.record)
             .map_err(at("write", &self.path))
     }
 }

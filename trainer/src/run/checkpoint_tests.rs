@@ -148,6 +148,16 @@ fn a_failed_write_leaves_the_old_file() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]
+    fn every_number_in_the_json_comes_back_exactly(bits: u64) {
+        let wall_s = f64::from_bits(bits);
+        prop_assume!(wall_s.is_finite());
+        let meta = Meta { wall_s, ..Checkpoint::meta(mark()) };
+        let text = serde_json::to_string(&meta).unwrap();
+        let back: Meta = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(back.wall_s.to_bits(), bits);
+    }
+
+    #[test]
     fn random_damage_is_an_error_or_harmless(
         at in 0usize..4000, byte in any::<u8>(), cut in 0usize..4000
     ) {

@@ -15,6 +15,7 @@
 use super::checkpoint::write_atomically;
 use super::error::RunError;
 use crate::config::Config;
+use crate::log::tensorboard::FILE_NAME;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
@@ -44,12 +45,7 @@ impl RunDir {
             Some(out) => {
                 make(out)?;
                 let dir = Self::lock(out)?;
-                if dir.path.join(CONFIG).exists() {
-                    return Err(RunError::Usage(format!(
-                        "{} already holds a run: go on with it by --resume {0}, or choose another --out",
-                        out.display()
-                    )));
-                }
+                dir.refuse_if_used()?;
                 dir
             }
             None => {
@@ -62,6 +58,34 @@ impl RunDir {
         };
         make(&dir.checkpoints())?;
         Ok(dir)
+    }
+
+    /// A folder may hold other things, but nothing that this run would overwrite.
+    fn refuse_if_used(&self) -> Result<(), RunError> {
+        let folder = self.path.display();
+        let resumable = !super::keep::list(&self.checkpoints()).is_empty();
+        Err(RunError::Usage(if self.path.join(CONFIG).exists() {
+            match resumable {
+                true => format!(
+                    "{folder} already holds a run: go on with it by --resume {folder}, or choose another --out"
+                ),
+                false => format!(
+                    "{folder} already holds a run, one without a checkpoint: remove the folder or choose another --out"
+                ),
+            }
+        } else {
+            let ours = [METRICS, "log.txt", "meta.json", ROBOT, FILE_NAME];
+            let mut found = ours.iter().filter(|n| self.path.join(n).exists());
+            match found.next() {
+                Some(name) => format!(
+                    "{folder} holds a {name} that this run would overwrite: choose another --out"
+                ),
+                None if resumable => {
+                    format!("{folder} holds checkpoints but no {CONFIG}: choose another --out")
+                }
+                None => return Ok(()),
+            }
+        }))
     }
 
     /// Takes the folder of an earlier run.

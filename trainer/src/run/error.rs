@@ -50,11 +50,47 @@ pub enum RunError {
     /// A checkpoint cannot be used.
     #[error(transparent)]
     Checkpoint(#[from] CheckpointError),
-    /// A checkpoint could not be written while training.
+    /// The last checkpoint could not be written.
     #[error(
-        "{0}\nthe training cannot go on without its checkpoints; what was saved before is whole"
+        "{0}\nthe last iterations are lost; what was saved before is whole: free some space, then go on with --resume"
     )]
     Save(CheckpointError),
+    /// The last checkpoint could not be written where it belongs, but elsewhere.
+    #[error(
+        "{cause}\nthe last checkpoint is {rescued} instead: move it into {home} once that is possible, then go on with --resume"
+    )]
+    Rescued {
+        /// Why not where it belongs.
+        cause: CheckpointError,
+        /// Where it is.
+        rescued: PathBuf,
+        /// Where it belongs.
+        home: PathBuf,
+    },
+    /// No update could be used any more.
+    #[error(
+        "nothing was learnt in the last {updates} updates: losses or gradients were not finite in every minibatch ({invalid} of {steps} samples were not valid)\nlower ppo.learning_rate, limit observations and rewards, or go on from an earlier checkpoint with --init-from"
+    )]
+    NothingLearnt {
+        /// Updates without a usable minibatch.
+        updates: u32,
+        /// Samples of the last rollout that broken environments spoilt.
+        invalid: u64,
+        /// Samples of the last rollout.
+        steps: u64,
+    },
+    /// More memory would be used than there is.
+    #[error(
+        "this training needs about {rollout} MiB for its rollouts and at least {update} MiB for an update, {free} MiB are free: lower env.num_envs or runner.num_steps_per_env, or raise ppo.num_mini_batches"
+    )]
+    Memory {
+        /// For rollouts [MiB].
+        rollout: u64,
+        /// For an update [MiB].
+        update: u64,
+        /// What there is [MiB].
+        free: u64,
+    },
     /// Collection failed.
     #[error(transparent)]
     Collect(#[from] CollectError),
@@ -87,6 +123,9 @@ impl RunError {
                 std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
                     "; choose another folder with --out or log.dir"
                 }
+                std::io::ErrorKind::AlreadyExists | std::io::ErrorKind::NotADirectory => {
+                    "; a file is in the way: choose another folder with --out or log.dir"
+                }
                 std::io::ErrorKind::StorageFull => "; free some space",
                 _ => "",
             };
@@ -102,7 +141,11 @@ impl RunError {
     /// What the process ends with.
     pub fn exit_code(&self) -> i32 {
         match self {
-            Self::Save(_) | Self::Collect(_) | Self::Torch(_) => FAILED,
+            Self::Save(_)
+            | Self::Rescued { .. }
+            | Self::NothingLearnt { .. }
+            | Self::Collect(_)
+            | Self::Torch(_) => FAILED,
             Self::Learn(LearnError::Config(_) | LearnError::Checkpoint(_)) => USAGE,
             Self::Learn(_) => FAILED,
             Self::Env(e) => match e {

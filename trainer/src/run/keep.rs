@@ -53,11 +53,49 @@ pub fn mark_best(dir: &Path, path: &Path) -> std::io::Result<()> {
     std::fs::rename(&temporary, dir.join(BEST))
 }
 
-/// Removes checkpoints after `iteration`: the run goes on from there.
-pub fn forget_after(dir: &Path, iteration: u64) {
-    for (n, path) in list(dir) {
-        if n > iteration {
-            let _ = std::fs::remove_file(path);
+/// Sets aside what a run that goes on from `iteration` would replace: newer checkpoints
+/// and, where `best` is newer too, the best one move into a folder of their own below
+/// `dir`; the files in `copies` are copied beside them. Returns that folder, or nothing
+/// where nothing is newer.
+///
+/// # Errors
+/// The file system refuses; what was moved so far lies in the new folder.
+pub fn set_aside(
+    dir: &Path,
+    iteration: u64,
+    best: Option<u64>,
+    copies: &[PathBuf],
+) -> std::io::Result<Option<PathBuf>> {
+    let newer: Vec<PathBuf> = list(dir)
+        .into_iter()
+        .filter(|f| f.0 > iteration)
+        .map(|f| f.1)
+        .chain(best.filter(|&b| b > iteration).map(|_| dir.join(BEST)))
+        .collect();
+    if newer.is_empty() {
+        return Ok(None);
+    }
+    let folder = new_folder(dir, iteration)?;
+    for from in copies.iter().filter(|f| f.exists()) {
+        if let Some(name) = from.file_name() {
+            std::fs::copy(from, folder.join(name))?;
+        }
+    }
+    for from in newer {
+        if let Some(name) = from.file_name() {
+            std::fs::rename(&from, folder.join(name))?;
+        }
+    }
+    Ok(Some(folder))
+}
+
+fn new_folder(dir: &Path, iteration: u64) -> std::io::Result<PathBuf> {
+    let mut attempt = 1;
+    loop {
+        let path = dir.join(format!("replaced_from_{iteration}_{attempt}"));
+        match std::fs::create_dir(&path) {
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => attempt += 1,
+            made => return made.map(|()| path),
         }
     }
 }
@@ -78,8 +116,33 @@ mod tests {
         let left: Vec<u64> = list(dir.path()).into_iter().map(|f| f.0).collect();
         assert_eq!(left, [10, 20, 21, 22]);
         assert!(dir.path().join(BEST).exists() && dir.path().join("notes.txt").exists());
-        forget_after(dir.path(), 20);
+    }
+
+    #[test]
+    fn newer_checkpoints_are_set_aside_and_never_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        for i in [10, 20, 30] {
+            std::fs::write(file_of(dir.path(), i), i.to_string()).unwrap();
+        }
+        mark_best(dir.path(), &file_of(dir.path(), 30)).unwrap();
+        let metrics = dir.path().join("metrics.jsonl");
+        std::fs::write(&metrics, "lines").unwrap();
+        let copies = [metrics.clone(), dir.path().join("none")];
+        let aside = |n, best| set_aside(dir.path(), n, best, &copies).unwrap();
+        assert_eq!(aside(30, Some(30)), None);
+        let first = aside(20, Some(30)).unwrap();
+        let read = |p: PathBuf| std::fs::read_to_string(p).unwrap();
+        assert_eq!(read(file_of(&first, 30)), "30");
+        assert_eq!(read(first.join(BEST)), "30");
+        assert_eq!(read(first.join("metrics.jsonl")), "lines");
+        assert_eq!(read(metrics.clone()), "lines");
+        assert!(!dir.path().join(BEST).exists());
         let left: Vec<u64> = list(dir.path()).into_iter().map(|f| f.0).collect();
         assert_eq!(left, [10, 20]);
+        // Once more from the same place: the first folder stays as it is.
+        std::fs::write(file_of(dir.path(), 30), "again").unwrap();
+        let second = aside(20, None).unwrap();
+        assert_eq!(read(file_of(&first, 30)), "30");
+        assert_eq!(read(file_of(&second, 30)), "again");
     }
 }

@@ -87,7 +87,11 @@ pub fn find(run: &Path) -> Result<(PathBuf, PathBuf), RunError> {
     };
     match keep::list(&dir.join("checkpoints")).pop() {
         Some((_, file)) => Ok((dir, file)),
-        None => usage(format!("{} has no checkpoint yet", dir.display())),
+        None => usage(format!(
+            "{} has no checkpoint (yet): one is written every runner.save_interval iterations, every minute and at the end; `ostler train {}` starts the same run anew",
+            dir.display(),
+            dir.join(dir::CONFIG).display()
+        )),
     }
 }
 

@@ -40,8 +40,21 @@ impl MetaWriter {
         );
         value.insert("hardware".into(), hardware());
         value.extend(facts);
+        let path = dir.join("meta.json");
+        // Each session of a resumed run keeps what the ones before it recorded.
+        let earlier = std::fs::read(&path)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice::<Map<String, Value>>(&bytes).ok());
+        if let Some(mut last) = earlier {
+            let mut sessions = match last.remove("earlier_sessions") {
+                Some(Value::Array(sessions)) => sessions,
+                _ => Vec::new(),
+            };
+            sessions.push(Value::Object(last));
+            value.insert("earlier_sessions".into(), Value::Array(sessions));
+        }
         let writer = Self {
-            path: dir.join("meta.json"),
+            path,
             value,
             git: None,
         };

@@ -8,8 +8,10 @@ mod counters;
 pub mod dir;
 pub mod error;
 pub mod evaluate;
+mod guard;
 pub mod keep;
 mod load;
+mod memory;
 mod meta;
 mod record;
 mod resume;
@@ -22,6 +24,7 @@ pub use error::RunError;
 pub use evaluate::{Evaluation, Evaluator};
 pub(crate) use load::build_env;
 pub use load::{LoadedRun, load_run};
+pub(crate) use memory::Need;
 pub use record::resident_mib;
 pub use resume::MAY_CHANGE;
 pub use start::Options;
@@ -68,6 +71,7 @@ pub struct Run {
     started: Instant,
     saved: Instant,
     saved_iteration: Option<u64>,
+    watch: guard::Watch,
     reached: Option<f64>,
     curve: Option<PathBuf>,
     /// Where this session began.
@@ -108,10 +112,16 @@ impl Run {
             let evaluation = self.evaluate_if_due()?;
             self.judge(evaluation.as_ref());
             self.log(&update, took, evaluation.as_ref());
+            let faults = &self.collector.stats().faults;
+            let iteration = self.counters.iteration;
+            self.watch
+                .look(iteration, &update, faults, self.config.samples())?;
             self.save_if_due(evaluation.as_ref())?;
             self.after_first();
         };
-        self.save(None)?;
+        if let Err(e) = self.save(None) {
+            return Err(self.rescue(e));
+        }
         self.finish();
         Ok(ended)
     }
@@ -226,9 +236,37 @@ impl Run {
         let at_interval = every > 0 && self.counters.iteration.is_multiple_of(every);
         let best = evaluation.is_some() && self.better(evaluation).is_some();
         if at_interval || best || self.saved.elapsed() >= AUTOSAVE {
-            self.save(evaluation)?;
+            match self.save(evaluation) {
+                // Space may come back before the next one is due.
+                Err(RunError::Save(e)) => {
+                    self.saved = Instant::now();
+                    tracing::warn!("{e}; the training goes on and tries again");
+                }
+                result => result?,
+            }
         }
         Ok(())
+    }
+
+    /// After the last checkpoint could not be written: hours of training should not go
+    /// with it, so it is written into the system's temporary folder.
+    fn rescue(&self, e: RunError) -> RunError {
+        let RunError::Save(cause) = e else { return e };
+        let folder = std::env::temp_dir().join(format!("ostler-rescued-{}", std::process::id()));
+        let rescued = keep::file_of(&folder, self.counters.iteration);
+        // Only into a folder that is new: a temporary folder is open to everyone.
+        let written = std::fs::create_dir(&folder)
+            .is_ok()
+            .then(|| self.checkpoint().ok()?.write(&rescued).ok())
+            .flatten();
+        match written {
+            Some(()) => RunError::Rescued {
+                cause,
+                rescued,
+                home: self.dir.checkpoints(),
+            },
+            None => RunError::Save(cause),
+        }
     }
 
     /// The score of the present weights if it is the best so far. Evaluations, where

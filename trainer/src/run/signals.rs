@@ -7,12 +7,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone, Default)]
 pub struct StopFlag(Arc<AtomicBool>);
 
+/// An iteration can take minutes: without a word a second Ctrl-C would follow.
+fn say() {
+    const LINE: &[u8] =
+        b"\nstopping: this iteration is finished and saved; once more stops at once\n";
+    // SAFETY: the pointer and length are those of a constant; errno, which the
+    // interrupted code may be about to read, is put back.
+    unsafe {
+        let errno = libc::__errno_location();
+        let before = *errno;
+        libc::write(libc::STDERR_FILENO, LINE.as_ptr().cast(), LINE.len());
+        *errno = before;
+    }
+}
+
 impl StopFlag {
-    /// A flag that SIGINT and SIGTERM raise.
+    /// A flag that SIGINT and SIGTERM raise; unless `quiet` a line says what follows.
     ///
     /// # Errors
     /// The system refuses the handlers.
-    pub fn install() -> std::io::Result<Self> {
+    pub fn install(quiet: bool) -> std::io::Result<Self> {
+        // A write beyond a limit on file sizes is then an error like a full disk, not
+        // the end of the process.
+        // SAFETY: signal takes two numbers; nothing else here handles this signal.
+        unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         let flag = Self::default();
         for signal in [libc::SIGINT, libc::SIGTERM] {
             // The order matters: a second signal finds the flag up and ends the
@@ -23,6 +41,10 @@ impl StopFlag {
                 flag.0.clone(),
             )?;
             signal_hook::flag::register(signal, flag.0.clone())?;
+            if !quiet {
+                // SAFETY: the handler only calls write, which signal-safety(7) allows.
+                unsafe { signal_hook::low_level::register(signal, say) }?;
+            }
         }
         Ok(flag)
     }

@@ -15,6 +15,7 @@ use crate::log::errln;
 use crate::log::metrics::Record;
 use crate::log::progress::Progress;
 use crate::log::sinks::Sinks;
+use crate::log::tensorboard::FILE_NAME;
 use crate::log::trace;
 use ostler_collector::{Collector, SyncCollector};
 use ostler_sim::Model;
@@ -68,7 +69,7 @@ impl Run {
     /// # Errors
     /// The configuration, the robot, a folder or a checkpoint cannot be used.
     pub fn start(options: &Options) -> Result<Self, RunError> {
-        let stop = StopFlag::install()
+        let stop = StopFlag::install(options.quiet)
             .map_err(|e| RunError::Usage(format!("cannot watch for signals: {e}")))?;
         let (plan, earlier) = match &options.resume {
             Some(run) => {
@@ -80,7 +81,7 @@ impl Run {
         let Plan {
             loaded,
             model,
-            notes,
+            mut notes,
         } = plan;
         let config = loaded.config.clone();
         // Before anything expensive is built for nothing.
@@ -90,6 +91,7 @@ impl Run {
             mut collector,
             mut ppo,
             spec,
+            physics_notes,
         } = build_parts(&loaded, &model)?;
         let task = mark(&model, &spec);
         if let Some(other) = weights {
@@ -107,10 +109,11 @@ impl Run {
             }
         };
         let mut counters = Counters::default();
+        let mut aside = None;
         let dir = match earlier {
             Some(earlier) => {
                 restore(&earlier, &task, &mut ppo, &mut collector, &mut counters)?;
-                keep::forget_after(&earlier.dir.checkpoints(), counters.iteration);
+                aside = set_aside(&earlier.dir, counters.iteration)?;
                 earlier.dir
             }
             None => RunDir::create(&config, options.out.as_deref())?,
@@ -127,16 +130,30 @@ impl Run {
             "actions": spec.action.width(),
             "resumed_at_iteration": counters.iteration,
             "init_from": options.init_from,
+            "libtorch": crate::torch::version(),
             "libtorch_threads": torch.threads,
             "libtorch_matmul_precision": torch.precision.name(),
         });
         let facts = facts.as_object().cloned().unwrap_or_default();
         let meta = MetaWriter::create(dir.path(), facts).map_err(at)?;
+        if let Some(folder) = aside {
+            notes.push(format!(
+                "going on from iteration {}: what came after it is kept in {}",
+                counters.iteration,
+                folder.display()
+            ));
+        }
         for note in &notes {
             tracing::info!("{note}");
             if !options.quiet {
                 errln!("{note}");
             }
+        }
+        for i in &model.ignored {
+            tracing::info!("ignored {} at {}: {}", i.what, i.place, i.why);
+        }
+        for note in &physics_notes {
+            tracing::info!("{}: {note}", config.sim.backend.name());
         }
         let git_folder = loaded
             .path
@@ -161,6 +178,7 @@ impl Run {
             max_time: options.max_time,
             started: now,
             saved: now,
+            watch: super::guard::Watch::default(),
             reached: None,
             curve: None,
             config,
@@ -177,6 +195,8 @@ pub(crate) struct Parts {
     pub(crate) collector: SyncCollector,
     pub(crate) ppo: Ppo,
     pub(crate) spec: EnvSpec,
+    /// What the physics does otherwise than MuJoCo.
+    pub(crate) physics_notes: Vec<String>,
 }
 
 /// Builds environments, policy, learner and collector.
@@ -184,6 +204,8 @@ pub(crate) fn build_parts(loaded: &Loaded, model: &Arc<Model>) -> Result<Parts, 
     let config = &loaded.config;
     let env = build_env(loaded, config, model, config.env.num_envs, config.seed)?;
     let spec = env.spec().clone();
+    let physics_notes = env.physics().notes().to_vec();
+    super::Need::of(config, &spec).check(super::memory::available())?;
     let steps = config.runner.num_steps_per_env;
     let ppo = Ppo::new(
         &config.ppo,
@@ -201,6 +223,7 @@ pub(crate) fn build_parts(loaded: &Loaded, model: &Arc<Model>) -> Result<Parts, 
         collector,
         ppo,
         spec,
+        physics_notes,
     })
 }
 
@@ -215,11 +238,12 @@ pub(crate) fn plan(
     let mut notes = loaded.config.resolve(threads)?.notes;
     let robot = loaded.robot();
     if !robot.is_file() {
-        let error = ostler_sim::config::ConfigError::new(
-            "task.robot",
-            format!("there is no file {}", robot.display()),
-        )
-        .help("the path is relative to the configuration's folder");
+        let message = match robot.is_dir() {
+            true => format!("{} is a folder", robot.display()),
+            false => format!("there is no file {}", robot.display()),
+        };
+        let error = ostler_sim::config::ConfigError::new("task.robot", message)
+            .help("the path is relative to the configuration's folder");
         return Err(loaded.places.explain(&error).into());
     }
     let model = Arc::new(ostler_sim::model::mjcf::load(&robot)?);
@@ -231,8 +255,12 @@ pub(crate) fn plan(
             "sim.dt = {asked} s replaces the model's own time step of {own} s"
         ));
     }
-    for i in &model.ignored {
-        tracing::debug!("ignored {} at {}: {}", i.what, i.place, i.why);
+    if !model.ignored.is_empty() {
+        notes.push(format!(
+            "{} things in {} are ignored: log.txt and `ostler check` name them",
+            model.ignored.len(),
+            robot.display()
+        ));
     }
     Ok((loaded, model, notes))
 }
@@ -296,6 +324,21 @@ fn resumed(options: &Options, run: &Path) -> Result<(Plan, Earlier), RunError> {
             checkpoint,
         },
     ))
+}
+
+/// Moves what the run would overwrite out of its way; see [`keep::set_aside`].
+fn set_aside(dir: &RunDir, iteration: u64) -> Result<Option<PathBuf>, RunError> {
+    let folder = dir.checkpoints();
+    let newest = keep::list(&folder).pop().map_or(0, |f| f.0);
+    if newest <= iteration {
+        return Ok(None);
+    }
+    // A damaged best checkpoint is no reason to refuse: it stays where it is.
+    let best = Checkpoint::read(&folder.join(keep::BEST)).ok();
+    let copies = [dir.path().join(dir::METRICS), dir.path().join(FILE_NAME)];
+    keep::set_aside(&folder, iteration, best.map(|b| b.meta.iteration), &copies).map_err(
+        RunError::file("set aside the newer checkpoints in", &folder),
+    )
 }
 
 fn same_files(a: &[PathBuf], b: &[PathBuf]) -> bool {

@@ -72,8 +72,17 @@ unsafe extern "C" {
         error: *mut c_char,
         error_size: usize,
     ) -> i32;
+    fn ostler_torch_version() -> *const c_char;
     fn ostler_torch_matmul_precision(level: *mut i32, error: *mut c_char, error_size: usize)
     -> i32;
+}
+
+/// Version of the libtorch that this program was built with, such as `2.11.0`.
+pub fn version() -> &'static str {
+    // SAFETY: the function returns a string literal, which is terminated and lives as
+    // long as the process.
+    let text = unsafe { std::ffi::CStr::from_ptr(ostler_torch_version()) };
+    text.to_str().unwrap_or("unknown")
 }
 
 /// Runs one function of the shim and turns its code and message into a `Result`.
@@ -120,6 +129,15 @@ mod tests {
         });
         let text = refused.unwrap_err().to_string();
         assert!(text.len() < 1200, "{}", text.len());
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_libtorch_in_use() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../.libtorch/torch/version.py");
+        if let Ok(text) = std::fs::read_to_string(file) {
+            assert!(text.contains(&format!("'{}", version())), "{text}");
+        }
+        assert_eq!(version().split('.').count(), 3, "{}", version());
     }
 
     #[test]

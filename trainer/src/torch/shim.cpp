@@ -4,6 +4,7 @@
 // `error` (`error_size` bytes, always terminated).
 
 #include <ATen/Context.h>
+#include <torch/headeronly/version.h>
 
 #include <cstddef>
 #include <cstdio>
@@ -48,5 +49,8 @@ int ostler_torch_matmul_precision(int* level, char* error, std::size_t error_siz
     *level = static_cast<int>(at::globalContext().float32MatmulPrecision());
   });
 }
+
+// The version of the libtorch that this was compiled against, terminated.
+const char* ostler_torch_version() { return TORCH_VERSION; }
 
 }  // extern "C"

@@ -1,0 +1,246 @@
+//! Bad luck of the kind nobody plans for: full disks, learning that falls apart, worlds
+//! that explode, readers that go away. The program says so and loses nothing.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, metrics, text};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// `ostler ARGS` where no file may grow beyond `blocks` KiB: the fault of a full disk
+/// without a disk of its own.
+fn limited(place: &Place, kib: u32, args: &str) -> Output {
+    let script = format!(
+        "ulimit -f {kib}; exec '{}' {args}",
+        env!("CARGO_BIN_EXE_ostler")
+    );
+    Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(place.0.path())
+        .env("TMPDIR", place.0.path())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_log_that_is_full_loses_records_but_no_bytes_of_the_others() {
+    let place = Place::new();
+    // Checkpoints of this task take less than 128 KiB, 300 iterations of metrics more.
+    let out = limited(
+        &place,
+        128,
+        "train pole.toml --quiet --out a runner.max_iterations=300 log.curve=false",
+    );
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(0), "{err}");
+    assert_eq!(err.matches("cannot write metrics").count(), 1, "{err}");
+    let run = place.path("a");
+    let whole = metrics(&run);
+    assert!((10..300).contains(&whole.len()), "{}", whole.len());
+    // The log opens again where it ended: no half line hides what follows.
+    place.ok(&[
+        "train",
+        "--resume",
+        "a",
+        "--quiet",
+        "runner.max_iterations=301",
+    ]);
+    let lines = metrics(&run);
+    assert_eq!(lines.len(), whole.len() + 1);
+    assert_eq!(lines.last().unwrap()["iteration"], 301);
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_written_stops_nothing_and_the_last_is_rescued() {
+    let place = Place::new();
+    let out = limited(
+        &place,
+        8,
+        "train pole.toml --quiet --out a runner.max_iterations=4 runner.save_interval=1 log.curve=false",
+    );
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(1), "{err}");
+    assert!(err.contains("the training goes on"), "{err}");
+    assert!(err.contains("cannot write the checkpoint"), "{err}");
+    assert!(err.contains("the report is a/log.txt"), "{err}");
+    assert_eq!(
+        metrics(&place.path("a")).len(),
+        4,
+        "all iterations were done"
+    );
+    // No torn file is left behind.
+    let left = std::fs::read_dir(place.path("a/checkpoints"))
+        .unwrap()
+        .count();
+    assert_eq!(left, 0);
+    let again = place.fails(2, &["train", "--resume", "a"]);
+    assert!(again.contains("has no checkpoint"), "{again}");
+    let again = place.fails(2, &["train", "pole.toml", "--out", "a"]);
+    assert!(again.contains("remove the folder"), "{again}");
+}
+
+#[test]
+fn a_rescued_checkpoint_goes_on() {
+    let place = Place::new();
+    // The folder of checkpoints is gone: a fault of this folder alone.
+    let mut child = place
+        .ostler(&[
+            "train",
+            "pole.toml",
+            "--quiet",
+            "--out",
+            "a",
+            "runner.max_iterations=1000000",
+        ])
+        .env("TMPDIR", place.0.path())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let log = place.path("a/metrics.jsonl");
+    while std::fs::read_to_string(&log).map_or(0, |t| t.lines().count()) < 3 {
+        assert!(child.try_wait().unwrap().is_none(), "ended early");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::fs::remove_dir_all(place.path("a/checkpoints")).unwrap();
+    // SAFETY: kill takes two numbers; the child is ours and not yet waited for.
+    unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
+    let out = child.wait_with_output().unwrap();
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(1), "{err}");
+    let rescued = err
+        .lines()
+        .find_map(|l| l.strip_prefix("the last checkpoint is "))
+        .and_then(|l| l.split(" instead").next())
+        .map(PathBuf::from)
+        .unwrap();
+    let home = place.path("a/checkpoints");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::rename(&rescued, home.join(rescued.file_name().unwrap())).unwrap();
+    let done = metrics(&place.path("a")).len();
+    let n = format!("runner.max_iterations={}", done + 1);
+    place.ok(&["train", "--resume", "a", "--quiet", &n]);
+    assert_eq!(metrics(&place.path("a")).len(), done + 1);
+}
+
+#[test]
+fn learning_that_falls_apart_is_said_and_ends_the_training() {
+    let place = Place::new();
+    let err = place.fails(
+        1,
+        &[
+            "train",
+            "pole.toml",
+            "--out",
+            "a",
+            "runner.max_iterations=100",
+            "ppo.learning_rate=1e30",
+            "ppo.schedule=fixed",
+        ],
+    );
+    assert!(err.contains("minibatches were skipped"), "{err}");
+    assert!(err.contains("nothing was learnt"), "{err}");
+    assert!(err.contains("lower ppo.learning_rate"), "{err}");
+    assert!(!err.contains('\u{1b}'), "no colours in a pipe\n{err}");
+    assert!((10..30).contains(&metrics(&place.path("a")).len()));
+}
+
+#[test]
+fn worlds_that_break_are_counted_and_said_once() {
+    let place = Place::new();
+    let out = place.run(&[
+        "train",
+        "pole.toml",
+        "--quiet",
+        "--out",
+        "a",
+        "sim.max_speed=1e-3",
+    ]);
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(0), "{err}");
+    assert_eq!(err.matches("environments broke").count(), 1, "{err}");
+    assert!(err.contains("speed"), "{err}");
+    let broken = metrics(&place.path("a"))[0]["Guard/speed"].as_f64();
+    assert!(broken.unwrap() > 1.0);
+}
+
+#[test]
+fn more_memory_than_there_is_is_refused_before_it_is_taken() {
+    let place = Place::new();
+    let err = place.fails(
+        2,
+        &[
+            "train",
+            "pole.toml",
+            "env.num_envs=1024",
+            "runner.num_steps_per_env=1048576",
+        ],
+    );
+    assert!(err.contains("MiB are free"), "{err}");
+    assert!(!place.path("runs").exists(), "nothing is left behind");
+}
+
+#[test]
+fn readers_that_go_away_stop_nothing() {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_ostler");
+    for command in [
+        "check pole.toml",
+        "envs --dir .",
+        "train pole.toml --out a",
+        "eval a --episodes 2 --json",
+        "play a --episodes 2",
+        "bench pole.toml --seconds 0.05",
+    ] {
+        let script = format!("set -o pipefail; '{program}' {command} 2>err | true; cat err >&2");
+        let out = Command::new("bash")
+            .args(["-c", &script])
+            .current_dir(place.0.path())
+            .output()
+            .unwrap();
+        let err = text(&out);
+        assert!(!err.contains("panicked"), "{command}\n{err}");
+        assert!(!err.contains("Broken pipe"), "{command}\n{err}");
+    }
+    assert_eq!(metrics(&place.path("a")).len(), 3);
+}
+
+#[test]
+fn a_folder_with_other_things_keeps_them() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("a")).unwrap();
+    std::fs::write(place.path("a/notes.txt"), "mine").unwrap();
+    place.train("a", 1, &[]);
+    let notes = std::fs::read_to_string(place.path("a/notes.txt")).unwrap();
+    assert_eq!(notes, "mine");
+    std::fs::create_dir(place.path("b")).unwrap();
+    std::fs::write(place.path("b/metrics.jsonl"), "mine").unwrap();
+    let err = place.fails(2, &["train", "pole.toml", "--out", "b"]);
+    assert!(
+        err.contains("metrics.jsonl that this run would overwrite"),
+        "{err}"
+    );
+    let kept = std::fs::read_to_string(place.path("b/metrics.jsonl")).unwrap();
+    assert_eq!(kept, "mine");
+    let err = place.fails(2, &["train", "pole.toml", "--out", "pole.toml"]);
+    assert!(err.contains("a file is in the way"), "{err}");
+}
+
+#[test]
+fn every_session_of_a_run_is_on_record() {
+    let place = Place::new();
+    let run = place.train("a", 1, &["--seed", "9"]);
+    for n in ["runner.max_iterations=2", "runner.max_iterations=3"] {
+        place.ok(&["train", "--resume", "a", "--quiet", n]);
+    }
+    let read = std::fs::read(run.join("meta.json")).unwrap();
+    let meta: serde_json::Value = serde_json::from_slice(&read).unwrap();
+    assert_eq!(meta["libtorch"].as_str().unwrap().split('.').count(), 3);
+    assert_eq!(meta["resumed_at_iteration"], 2);
+    let earlier = meta["earlier_sessions"].as_array().unwrap();
+    assert_eq!(earlier.len(), 2);
+    let first = earlier[0]["command_line"].as_array().unwrap();
+    assert!(first.iter().any(|a| a == "--seed"), "{first:?}");
+    assert_eq!(earlier[1]["resumed_at_iteration"], 1);
+}

@@ -1,0 +1,85 @@
+//! Files that grow record by record and hold whole records only.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+/// Appends records; what a failed write left of one is cut off again.
+#[derive(Debug)]
+pub struct Appender {
+    file: File,
+    /// Where the next record begins.
+    length: u64,
+    /// A part of a record may lie behind `length`.
+    torn: bool,
+}
+
+impl Appender {
+    /// Opens the file at its end; makes it if there is none.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn open(path: &Path) -> std::io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Self {
+            length: file.metadata()?.len(),
+            file,
+            torn: false,
+        })
+    }
+
+    /// Appends one record in one call, so that readers see it whole.
+    ///
+    /// # Errors
+    /// The file system's, such as a full disk; a later call may succeed.
+    pub fn write(&mut self, record: &[u8]) -> std::io::Result<()> {
+        self.mend()?;
+        let written = self.file.write_all(record);
+        if written.is_ok() {
+            self.length += record.len() as u64;
+        } else {
+            self.torn = true;
+            // If it fails now, the next call tries again.
+            let _ = self.mend();
+        }
+        written
+    }
+
+    fn mend(&mut self) -> std::io::Result<()> {
+        if self.torn {
+            self.file.set_len(self.length)?;
+            self.torn = false;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_failed_write_left_is_cut_off_before_the_next() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("f");
+        let mut a = Appender::open(&path).unwrap();
+        a.write(b"one\n").unwrap();
+        // As a full disk leaves it.
+        std::fs::write(&path, "one\ntw").unwrap();
+        a.torn = true;
+        a.write(b"three\n").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\nthree\n");
+        let mut again = Appender::open(&path).unwrap();
+        again.write(b"four\n").unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "one\nthree\nfour\n");
+    }
+
+    #[test]
+    fn a_device_that_takes_nothing_is_an_error_every_time() {
+        let mut full = Appender::open(Path::new("/dev/full")).unwrap();
+        for _ in 0..2 {
+            assert!(full.write(b"x").is_err());
+        }
+    }
+}
