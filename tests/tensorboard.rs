@@ -32,6 +32,7 @@ fn tensorboard_reads_what_was_written_also_after_a_resume() {
     let mut writer = EventWriter::resume(dir.path(), 290).unwrap();
     writer.scalars(291, 1000.5, row(291)).unwrap();
     let out = Command::new(python)
+        .current_dir(dir.path())
         .args(["-c", READ])
         .arg(dir.path())
         .output()

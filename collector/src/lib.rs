@@ -36,7 +36,7 @@ pub enum CollectError {
     Blob(String),
 }
 
-/// Time spent in the parts of the last collection [s].
+/// Time spent in the parts of the last collection (s).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CollectTimes {
     /// Policy network and sampling.

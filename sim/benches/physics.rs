@@ -165,7 +165,7 @@ fn pin(pool: &Pool, cores: &[usize]) {
     });
 }
 
-/// Resident memory of this process [bytes].
+/// Resident memory of this process (bytes).
 fn resident() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm")
         .ok()

@@ -15,15 +15,15 @@ use std::collections::BTreeMap;
 pub struct SimConfig {
     /// Physics engine.
     pub backend: Backend,
-    /// Time step [s]; 0 means the model's own.
+    /// Time step (s); 0 means the model's own.
     pub dt: f64,
     /// Threads for physics and tasks: `"auto"` (the cores this process may use) or a number.
     pub threads: Auto,
     /// `[sim.rapier]`.
     pub rapier: RapierConfig,
-    /// A world is broken beyond this linear [m/s] or angular [rad/s] speed.
+    /// A world is broken beyond this linear (m/s) or angular (rad/s) speed.
     pub max_speed: f64,
-    /// A world is broken when a body is farther than this from the origin [m].
+    /// A world is broken when a body is farther than this from the origin (m).
     pub max_position: f64,
 }
 
@@ -99,7 +99,7 @@ pub struct EnvConfig {
     pub num_envs: usize,
     /// Physics steps per control step.
     pub decimation: usize,
-    /// Time-out of an episode [s].
+    /// Time-out of an episode (s).
     pub episode_length_s: f64,
 }
 
@@ -159,10 +159,10 @@ pub struct ActionTerm {
     /// For `kind = "discrete"`: one row of controls per choice, `[choices][actuators]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Vec<f64>>,
-    /// Gains for `kind = "position"` on motor actuators: stiffness [N/m or N m/rad].
+    /// Gains for `kind = "position"` on motor actuators: stiffness (N/m or N m/rad).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stiffness: Option<f64>,
-    /// Damping for `kind = "position"` on motor actuators [N s/m or N m s/rad].
+    /// Damping for `kind = "position"` on motor actuators (N s/m or N m s/rad).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damping: Option<f64>,
 }
@@ -213,7 +213,7 @@ pub struct CommandTerm {
     /// Unit of the components, such as `"m/s"`; empty: any.
     #[serde(default)]
     pub unit: String,
-    /// Time between draws [s]; 0: only at reset.
+    /// Time between draws (s); 0: only at reset.
     #[serde(default)]
     pub resample_s: f64,
 }
@@ -305,7 +305,7 @@ pub struct ResetTerm {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RewardOptions {
-    /// Multiply the sum by the control step [s], so that weights are per second.
+    /// Multiply the sum by the control step (s), so that weights are per second.
     pub scale_by_dt: bool,
     /// Clip the summed reward.
     #[serde(skip_serializing_if = "Option::is_none")]

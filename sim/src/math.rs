@@ -21,7 +21,7 @@ const ROUND: f32 = 12_582_912.0;
 const LN2: [f32; 2] = [0.693_115_23, 3.194_618_4e-5];
 /// pi/2 in four parts; the first three have 8 bits, exact in products up to 2^16.
 const HALF_PI: [f32; 4] = [1.570_312_5, 0.000_482_559_2, 1.266_598_7e-6, 9.920_935e-10];
-/// Largest angle that [`sin_cos`] reduces [rad].
+/// Largest angle that [`sin_cos`] reduces (rad).
 pub const MAX_ANGLE: f32 = 1e5;
 
 /// `c[0] + c[1] x + ...` by Horner's rule.
@@ -102,7 +102,7 @@ pub fn ln(x: f32) -> f32 {
     if x < f32::INFINITY { y } else { x }
 }
 
-/// Sine and cosine of an angle [rad]; both NaN where |x| is beyond [`MAX_ANGLE`]
+/// Sine and cosine of an angle (rad); both NaN where |x| is beyond [`MAX_ANGLE`]
 /// (a float there is farther from its neighbour than the answer is good for).
 #[inline]
 pub fn sin_cos(x: f32) -> (f32, f32) {
@@ -175,7 +175,7 @@ pub fn tanh(x: f32) -> f32 {
     if a < 0.625 { near } else { far }
 }
 
-/// Arc tangent of a number in [0, 1] [rad].
+/// Arc tangent of a number in [0, 1] (rad).
 #[inline(always)]
 fn atan_unit(a: f32) -> f32 {
     // Beyond tan(pi/8): atan(a) = pi/4 + atan((a - 1) / (a + 1)).
@@ -196,7 +196,7 @@ fn atan_unit(a: f32) -> f32 {
     if high { FRAC_PI_4 + t } else { t }
 }
 
-/// Arc tangent [rad].
+/// Arc tangent (rad).
 #[inline]
 pub fn atan(x: f32) -> f32 {
     let a = x.abs();
@@ -205,7 +205,7 @@ pub fn atan(x: f32) -> f32 {
     (if inverse { FRAC_PI_2 - t } else { t }).copysign(x)
 }
 
-/// Angle of the point `(x, y)` [rad], in [-pi, pi]; `atan2(0, 0)` is 0.
+/// Angle of the point `(x, y)` (rad), in [-pi, pi]; `atan2(0, 0)` is 0.
 #[inline]
 pub fn atan2(y: f32, x: f32) -> f32 {
     let (ay, ax) = (y.abs(), x.abs());
@@ -226,7 +226,7 @@ pub fn atan2(y: f32, x: f32) -> f32 {
     }
 }
 
-/// Arc sine of a number in [0, 1/2] [rad].
+/// Arc sine of a number in [0, 1/2] (rad).
 #[inline(always)]
 fn asin_half(a: f32) -> f32 {
     let z = a * a;
@@ -244,7 +244,7 @@ fn asin_half(a: f32) -> f32 {
         ))
 }
 
-/// Arc sine [rad]; NaN outside [-1, 1].
+/// Arc sine (rad); NaN outside [-1, 1].
 #[inline]
 pub fn asin(x: f32) -> f32 {
     let a = x.abs();
@@ -253,7 +253,7 @@ pub fn asin(x: f32) -> f32 {
     (if large { FRAC_PI_2 - (t + t) } else { t }).copysign(x)
 }
 
-/// Arc cosine [rad]; NaN outside [-1, 1].
+/// Arc cosine (rad); NaN outside [-1, 1].
 #[inline]
 pub fn acos(x: f32) -> f32 {
     let a = x.abs();

@@ -3,6 +3,8 @@
 //! It knows names, poses, joints, shapes and actuators; solver parameters and
 //! most options are beyond it (MuJoCo itself checks those: `mjcf_referee`).
 
+#![allow(clippy::unwrap_used)]
+
 use mjcf_rs::body::{GeomType, JointType};
 use mjcf_rs::extras::ActuatorKind;
 use ostler_sim::model::{GeomKind, JointKind, Model, mjcf};

@@ -70,7 +70,7 @@ pub struct EnvSpec {
     pub obs_table: Groups<Vec<ObsRow>>,
     /// What the policy decides.
     pub action: ActionSpace,
-    /// Control step [s].
+    /// Control step (s).
     pub step_dt: f64,
     /// Steps until the time-out.
     pub max_episode_steps: u32,

@@ -55,15 +55,15 @@ pub struct Model {
 /// What `<option>` says. Solver parameters are carried for the native engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Physics time step [s].
+    /// Physics time step (s).
     pub timestep: f64,
-    /// Gravity [m/s^2].
+    /// Gravity (m/s^2).
     pub gravity: Vec3,
-    /// Density of the medium [kg/m^3]; 0 is vacuum.
+    /// Density of the medium (kg/m^3); 0 is vacuum.
     pub density: f64,
-    /// Viscosity of the medium [kg/(m s)].
+    /// Viscosity of the medium (kg/(m s)).
     pub viscosity: f64,
-    /// Wind [m/s].
+    /// Wind (m/s).
     pub wind: Vec3,
     /// Ratio of friction to normal impedance.
     pub impratio: f64,
@@ -83,7 +83,7 @@ pub struct Options {
     pub ls_tolerance: f64,
     /// Iterations of collision detection between convex shapes.
     pub ccd_iterations: u32,
-    /// Tolerance of collision detection between convex shapes [m].
+    /// Tolerance of collision detection between convex shapes (m).
     pub ccd_tolerance: f64,
     /// `<flag>` entries that are set to other than their default, by name.
     pub flags: Vec<(String, bool)>,
@@ -123,17 +123,17 @@ pub struct Body {
     pub name: String,
     /// Parent body; 0 for children of the world, and for the world itself.
     pub parent: usize,
-    /// Position in the parent's frame [m].
+    /// Position in the parent's frame (m).
     pub pos: Vec3,
     /// Orientation in the parent's frame.
     pub quat: Quat,
-    /// Mass [kg].
+    /// Mass (kg).
     pub mass: f64,
-    /// Centre of mass in the body's frame [m].
+    /// Centre of mass in the body's frame (m).
     pub ipos: Vec3,
     /// Orientation of the principal axes in the body's frame.
     pub iquat: Quat,
-    /// Principal moments of inertia [kg m^2].
+    /// Principal moments of inertia (kg m^2).
     pub inertia: Vec3,
     /// Its joints, as indices into [`Model::joints`].
     pub joints: std::ops::Range<usize>,
@@ -152,9 +152,9 @@ pub enum JointKind {
     Free,
     /// 4 positions (quaternion), 3 velocities (in the body's frame).
     Ball,
-    /// 1 position [m].
+    /// 1 position (m).
     Slide,
-    /// 1 position [rad].
+    /// 1 position (rad).
     Hinge,
 }
 
@@ -187,27 +187,27 @@ pub struct Joint {
     pub kind: JointKind,
     /// The body that moves.
     pub body: usize,
-    /// Anchor in the body's frame [m].
+    /// Anchor in the body's frame (m).
     pub pos: Vec3,
     /// Unit axis in the body's frame (slide, hinge).
     pub axis: Vec3,
-    /// Position in the initial pose ([m] or [rad], MJCF `ref`).
+    /// Position in the initial pose ((m) or (rad), MJCF `ref`).
     pub reference: f64,
-    /// Limits ([m] or [rad]; ball: the second is the cone's angle), if limited.
+    /// Limits ((m) or (rad); ball: the second is the cone's angle), if limited.
     pub range: Option<[f64; 2]>,
-    /// Viscous damping [N s/m] or [N m s/rad].
+    /// Viscous damping (N s/m) or (N m s/rad).
     pub damping: f64,
-    /// Spring stiffness [N/m] or [N m/rad].
+    /// Spring stiffness (N/m) or (N m/rad).
     pub stiffness: f64,
     /// Position at which the spring is at rest.
     pub springref: f64,
-    /// Rotor inertia added to the diagonal of the mass matrix [kg] or [kg m^2].
+    /// Rotor inertia added to the diagonal of the mass matrix (kg) or (kg m^2).
     pub armature: f64,
-    /// Dry friction [N] or [N m].
+    /// Dry friction (N) or (N m).
     pub frictionloss: f64,
     /// Limits on the sum of actuator forces at this joint, if limited.
     pub actfrcrange: Option<[f64; 2]>,
-    /// Limit margin [m] or [rad].
+    /// Limit margin (m) or (rad).
     pub margin: f64,
     /// Limit constraint's reference (`solreflimit`).
     pub solref_limit: [f64; 2],
@@ -249,11 +249,11 @@ pub struct Geom {
     pub kind: GeomKind,
     /// The body it is fixed to.
     pub body: usize,
-    /// Position in the body's frame [m].
+    /// Position in the body's frame (m).
     pub pos: Vec3,
     /// Orientation in the body's frame.
     pub quat: Quat,
-    /// Shape's size [m], see [`GeomKind`].
+    /// Shape's size (m), see [`GeomKind`].
     pub size: Vec3,
     /// Collision bits this geom has.
     pub contype: u32,
@@ -261,7 +261,7 @@ pub struct Geom {
     pub conaffinity: u32,
     /// Dimension of its contacts: 1, 3, 4 or 6.
     pub condim: u32,
-    /// Sliding, torsional [m] and rolling [m] friction.
+    /// Sliding, torsional (m) and rolling (m) friction.
     pub friction: Vec3,
     /// Contact priority.
     pub priority: i32,
@@ -271,9 +271,9 @@ pub struct Geom {
     pub solref: [f64; 2],
     /// Contact impedance.
     pub solimp: [f64; 5],
-    /// Distance at which a contact is made [m].
+    /// Distance at which a contact is made (m).
     pub margin: f64,
-    /// Part of the margin without force [m].
+    /// Part of the margin without force (m).
     pub gap: f64,
     /// Visualisation group.
     pub group: i32,
@@ -290,7 +290,7 @@ pub struct Pair {
     pub geom2: usize,
     /// Dimension of the contacts: 1, 3, 4 or 6.
     pub condim: u32,
-    /// Two sliding, one torsional [m] and two rolling [m] coefficients.
+    /// Two sliding, one torsional (m) and two rolling (m) coefficients.
     pub friction: [f64; 5],
     /// Contact reference, normal direction.
     pub solref: [f64; 2],
@@ -298,9 +298,9 @@ pub struct Pair {
     pub solref_friction: [f64; 2],
     /// Contact impedance.
     pub solimp: [f64; 5],
-    /// Distance at which a contact is made [m].
+    /// Distance at which a contact is made (m).
     pub margin: f64,
-    /// Part of the margin without force [m].
+    /// Part of the margin without force (m).
     pub gap: f64,
 }
 
@@ -311,7 +311,7 @@ pub struct Site {
     pub name: String,
     /// The body it is fixed to.
     pub body: usize,
-    /// Position in the body's frame [m].
+    /// Position in the body's frame (m).
     pub pos: Vec3,
     /// Orientation in the body's frame.
     pub quat: Quat,

@@ -71,7 +71,7 @@ pub(crate) fn matrix(q: Quat) -> [Vec3; 3] {
     ]
 }
 
-/// Rotation by `angle` [rad] about the unit `axis`.
+/// Rotation by `angle` (rad) about the unit `axis`.
 pub(crate) fn about(axis: Vec3, angle: f64) -> Quat {
     let (s, c) = (0.5 * angle).sin_cos();
     [c, s * axis[0], s * axis[1], s * axis[2]]

@@ -44,7 +44,7 @@ impl JointKind {
 }
 
 impl Model {
-    /// Sum of the bodies' masses [kg].
+    /// Sum of the bodies' masses (kg).
     pub fn total_mass(&self) -> f64 {
         self.bodies.iter().map(|b| b.mass).sum()
     }

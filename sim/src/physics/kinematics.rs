@@ -12,13 +12,13 @@ type Q4 = [f32; 4];
 /// Pose and velocity of a body's frame, in the world.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Frame {
-    /// Origin [m].
+    /// Origin (m).
     pub pos: V3,
     /// Orientation (w, x, y, z).
     pub quat: Q4,
-    /// Velocity of the origin [m/s].
+    /// Velocity of the origin (m/s).
     pub lin: V3,
-    /// Angular velocity [rad/s].
+    /// Angular velocity (rad/s).
     pub ang: V3,
 }
 

@@ -29,7 +29,7 @@ pub trait Physics: Send {
     /// worlds keep every bit of their state.
     fn reset(&mut self, mask: &[u8], qpos: &[f32], qvel: &[f32]);
 
-    /// Time step [s].
+    /// Time step (s).
     fn timestep(&self) -> f64;
 
     /// What this engine does otherwise than MuJoCo with this model, one line each:
@@ -107,15 +107,15 @@ pub struct State {
     pub qpos: Vec<f32>,
     /// Generalised velocities `[nv][N]`.
     pub qvel: Vec<f32>,
-    /// Positions of the body frames in the world `[3 nbody][N]` [m].
+    /// Positions of the body frames in the world `[3 nbody][N]` (m).
     pub body_pos: Vec<f32>,
     /// Orientations of the body frames `[4 nbody][N]`, (w, x, y, z).
     pub body_quat: Vec<f32>,
-    /// Linear velocities of the body frames' origins, world frame `[3 nbody][N]` [m/s].
+    /// Linear velocities of the body frames' origins, world frame `[3 nbody][N]` (m/s).
     pub body_lin_vel: Vec<f32>,
-    /// Angular velocities, world frame `[3 nbody][N]` [rad/s].
+    /// Angular velocities, world frame `[3 nbody][N]` (rad/s).
     pub body_ang_vel: Vec<f32>,
-    /// Sum of normal contact forces at each geom `[ngeom][N]` [N], mean over the
+    /// Sum of normal contact forces at each geom `[ngeom][N]` (N), mean over the
     /// last control step's substeps; 0 without contact.
     pub contact_force: Vec<f32>,
     /// Actuator forces after clamping, before the gear, in the last substep `[nu][N]`.

@@ -21,7 +21,7 @@ struct Component {
 }
 
 impl Commands {
-    /// `step_dt`: control step [s].
+    /// `step_dt`: control step (s).
     pub fn compile(terms: &[CommandTerm], step_dt: f64) -> Result<Self, ConfigError> {
         let mut all = Self {
             scope: Vec::new(),

@@ -35,7 +35,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Checks every term of `cfg` against the robot. `step_dt` is the control step [s].
+    /// Checks every term of `cfg` against the robot. `step_dt` is the control step (s).
     pub fn compile(model: &Model, cfg: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
         let reset = reset::Reset::compile(model, &cfg.reset)?;
         let actions = action::Actions::compile(model, &cfg.action, &reset.initial_qpos)?;

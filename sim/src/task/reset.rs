@@ -227,7 +227,7 @@ impl Reset {
     }
 }
 
-/// Angle about z of the rotated x axis [rad].
+/// Angle about z of the rotated x axis (rad).
 fn heading([w, x, y, z]: [f32; 4]) -> f32 {
     crate::math::atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
 }

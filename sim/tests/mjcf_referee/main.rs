@@ -3,6 +3,8 @@
 //! Needs the referees' Python (`OSTLER_REFEREE_PYTHON`); without it the tests say
 //! that they were skipped.
 
+#![allow(clippy::unwrap_used)]
+
 use ostler_sim::model::{GeomKind, JointKind, Model, mjcf};
 use serde_json::Value;
 use std::path::{Path, PathBuf};

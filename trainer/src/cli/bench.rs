@@ -18,7 +18,7 @@ pub struct BenchArgs {
     /// One JSON object on standard output
     #[arg(long)]
     json: bool,
-    /// Time for each of the stages [s]
+    /// Time for each of the stages (s)
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     seconds: f64,
 }

@@ -20,7 +20,7 @@ pub struct PlayArgs {
     /// Episodes to play
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     episodes: u32,
-    /// Stop after this much simulated time [s]
+    /// Stop after this much simulated time (s)
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<f64>,
     /// Draw moments side by side into this PNG
@@ -49,7 +49,7 @@ pub struct PlayArgs {
     set: Vec<String>,
 }
 
-/// Simulated time that is drawn unless `--seconds` is given [s].
+/// Simulated time that is drawn unless `--seconds` is given (s).
 const DRAWN_S: f64 = 20.0;
 
 /// Plays, prints, draws.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
-/// A configuration longer than this is not one [bytes].
+/// A configuration longer than this is not one (bytes).
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Where a value was written: bytes of one of the [`Sources`].

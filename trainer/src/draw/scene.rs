@@ -8,7 +8,7 @@ use ostler_sim::{Model, State};
 /// Poses of one environment's bodies in the world.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Poses {
-    /// Positions `[3 nbody]` [m].
+    /// Positions `[3 nbody]` (m).
     pub pos: Vec<f32>,
     /// Orientations `[4 nbody]`, (w, x, y, z).
     pub quat: Vec<f32>,
@@ -108,7 +108,7 @@ pub struct Scene {
     pub solids: Vec<Solid>,
     /// Pose of the floor, its normal along z.
     pub floor: Frame,
-    /// Half-extents of the floor [m].
+    /// Half-extents of the floor (m).
     pub floor_half: [f32; 2],
     /// The body that the camera follows.
     pub root: usize,
@@ -177,7 +177,7 @@ impl Scene {
         }
     }
 
-    /// Size of what is in view [m], for choices that scale with the robot.
+    /// Size of what is in view (m), for choices that scale with the robot.
     pub fn size(&self) -> f32 {
         let (low, high) = bounds(&self.extent);
         (high - low).norm().clamp(1e-3, 1e3)

@@ -54,10 +54,10 @@ pub struct UpdateStats {
     pub surrogate: f64,
     /// Value loss before its coefficient (`Loss/value_function`).
     pub value_function: f64,
-    /// Entropy of the policy [nat] (`Loss/entropy`).
+    /// Entropy of the policy (nat) (`Loss/entropy`).
     pub entropy: f64,
     /// Kullback-Leibler divergence from the policy that collected to the present one
-    /// [nat] (`Policy/kl`).
+    /// (nat) (`Policy/kl`).
     pub kl: f64,
     /// Share of samples whose probability ratio left the clipping range
     /// (`Policy/clip_fraction`).
@@ -81,9 +81,9 @@ pub struct UpdateStats {
     pub minibatches: u64,
     /// Samples that were not learnt from (`Guard/invalid_samples`).
     pub invalid: u64,
-    /// Time for values, advantages and what else precedes the first minibatch [s].
+    /// Time for values, advantages and what else precedes the first minibatch (s).
     pub gae_s: f64,
-    /// Time for all of the update [s].
+    /// Time for all of the update (s).
     pub update_s: f64,
 }
 

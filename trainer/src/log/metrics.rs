@@ -14,7 +14,7 @@ pub struct Record {
     pub iteration: u64,
     /// Environment steps done.
     pub env_steps: u64,
-    /// Training time so far [s].
+    /// Training time so far (s).
     pub wall_s: f64,
     scalars: Vec<(String, f64)>,
     used: usize,

@@ -23,7 +23,7 @@ pub struct Snapshot {
     pub mean_return: f64,
     /// Their mean length [control steps].
     pub mean_length: f64,
-    /// Time left at most [s].
+    /// Time left at most (s).
     pub left_s: f64,
 }
 

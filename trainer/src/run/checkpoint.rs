@@ -66,7 +66,7 @@ pub struct Meta {
     pub iteration: u64,
     /// Environment steps done, warm-up included.
     pub env_steps: u64,
-    /// Training time so far [s].
+    /// Training time so far (s).
     pub wall_s: f64,
     /// Best mean return so far, if any episodes ended.
     pub best: Option<f64>,

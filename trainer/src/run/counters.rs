@@ -13,7 +13,7 @@ pub struct Counters {
     pub iteration: u64,
     /// Environment steps done, warm-up included.
     pub env_steps: u64,
-    /// Training time of earlier sessions [s].
+    /// Training time of earlier sessions (s).
     pub wall_before_s: f64,
     /// Best mean return of a checkpoint so far.
     pub best: Option<f64>,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 
-/// A difference to the commit larger than this is not kept [bytes].
+/// A difference to the commit larger than this is not kept (bytes).
 const MAX_DIFF: usize = 8 << 20;
 
 /// Writes `meta.json` and later completes it with what git says.

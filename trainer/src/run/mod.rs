@@ -156,7 +156,7 @@ impl Run {
         self.counters.env_steps
     }
 
-    /// Training time, earlier sessions included [s].
+    /// Training time, earlier sessions included (s).
     pub fn wall_s(&self) -> f64 {
         self.counters.wall_before_s + self.started.elapsed().as_secs_f64()
     }

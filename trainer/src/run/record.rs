@@ -95,7 +95,7 @@ impl Run {
     }
 }
 
-/// Resident memory of this process [MiB]; NaN where the system does not say.
+/// Resident memory of this process (MiB); NaN where the system does not say.
 pub fn resident_mib() -> f64 {
     let pages = || {
         let text = std::fs::read_to_string("/proc/self/statm").ok()?;

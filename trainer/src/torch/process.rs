@@ -3,9 +3,9 @@
 
 use std::io::Write;
 
-/// Allocations up to this size come from memory the process keeps. [bytes]
+/// Allocations up to this size come from memory the process keeps. (bytes)
 const KEEP: libc::c_int = 1 << 30;
-/// Used where glibc allows no more (before 2.35: half a heap). [bytes]
+/// Used where glibc allows no more (before 2.35: half a heap). (bytes)
 const KEEP_OLD_GLIBC: libc::c_int = 32 << 20;
 
 /// Makes glibc keep freed memory instead of returning it to the kernel: with its

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const WHEELS: &str = include_str!("wheels.txt");
 /// Verifies and unpacks; Python is there anyway, for pip.
 const UNPACK: &str = include_str!("unpack.py");
-/// What the unpacked wheels take. [MB]
+/// What the unpacked wheels take. (MB)
 const UNPACKED_MB: u64 = 1200;
 
 /// One wheel to fetch.
@@ -424,7 +424,7 @@ fn size(folder: &Path) -> u64 {
         .sum()
 }
 
-/// Free space for this user. [MB]
+/// Free space for this user. (MB)
 fn free_mb(folder: &Path) -> Option<u64> {
     use std::os::unix::ffi::OsStrExt;
     let path = std::ffi::CString::new(folder.as_os_str().as_bytes()).ok()?;

@@ -24,11 +24,11 @@ pub(super) struct Compiler {
     pub inertia_from_geoms: FromGeoms,
     /// Geom groups that count for mass and inertia, both ends included.
     pub inertia_groups: [i32; 2],
-    /// Masses are scaled to this sum [kg], if positive.
+    /// Masses are scaled to this sum (kg), if positive.
     pub total_mass: f64,
-    /// Least mass of a body [kg].
+    /// Least mass of a body (kg).
     pub bound_mass: f64,
-    /// Least principal moment of inertia of a body [kg m^2].
+    /// Least principal moment of inertia of a body (kg m^2).
     pub bound_inertia: f64,
     /// Replace impossible moments of inertia by their mean.
     pub balance_inertia: bool,
@@ -96,7 +96,7 @@ impl Compiler {
         Ok(())
     }
 
-    /// An angle as the file gives it -> [rad].
+    /// An angle as the file gives it -> (rad).
     pub fn radians(&self, angle: f64) -> f64 {
         if self.degrees {
             angle * (std::f64::consts::PI / 180.0)

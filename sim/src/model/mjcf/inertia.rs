@@ -15,7 +15,7 @@ pub(super) struct Inertia {
     pub moments: Vec3,
 }
 
-/// Volume of a shape [m^3], or with `shell` its surface [m^2].
+/// Volume of a shape (m^3), or with `shell` its surface (m^2).
 pub(super) fn volume(kind: GeomKind, size: Vec3, shell: bool) -> f64 {
     let [a, b, c] = size;
     match (kind, shell) {

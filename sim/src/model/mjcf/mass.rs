@@ -29,7 +29,7 @@ pub(super) fn check(model: &Model, places: &[At]) -> Read<()> {
     Ok(())
 }
 
-/// Scales all masses and inertias to the wanted sum [kg].
+/// Scales all masses and inertias to the wanted sum (kg).
 pub(super) fn scale(model: &mut Model, total: f64) {
     let sum: f64 = model.bodies.iter().map(|b| b.mass).sum();
     if total > 0.0 && sum > EPS {

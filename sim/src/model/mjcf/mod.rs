@@ -1,9 +1,9 @@
-//! MJCF files -> [`Model`](super::Model), strictly.
+//! MJCF files -> [`Model`], strictly.
 //!
-//! [`source`] turns XML into a tree that knows its places and pulls in includes;
-//! [`check`] compares the tree with [`schema`]: what is unknown is refused, what
+//! `source` turns XML into a tree that knows its places and pulls in includes;
+//! `check` compares the tree with `schema`: what is unknown is refused, what
 //! has no effect is listed. Then `<compiler>`, `<option>` and `<default>` are read,
-//! and with them the [`tree`] of bodies, contacts, actuators and keyframes, in the
+//! and with them the `tree` of bodies, contacts, actuators and keyframes, in the
 //! order in which they refer to each other. Meaning and defaults are MuJoCo's
 //! (XML reference and `mjSpec`); what is not supported is refused by name.
 

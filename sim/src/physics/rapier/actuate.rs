@@ -19,7 +19,7 @@ use crate::model::{Actuator, JointKind, Model};
 
 /// A spring this soft is no spring: see the module's text. 2^-40.
 const FEEBLE: f32 = 1.0 / 1_099_511_627_776.0;
-/// Forces beyond this [N or N m] count as this: 2^60 keeps all products finite.
+/// Forces beyond this (N or N m) count as this: 2^60 keeps all products finite.
 const FORCE_MAX: f32 = 1.152_921_5e18;
 
 /// An actuator in single precision.

@@ -1,4 +1,4 @@
-//! rapier3d multibodies behind [`Physics`](super::Physics).
+//! rapier3d multibodies behind [`Physics`].
 //!
 //! Reading order: `joints` (bodies and joints become links), `build` (links become
 //! a pristine rapier world), `step` (one world over a control step), `actuate` and

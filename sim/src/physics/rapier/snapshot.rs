@@ -17,7 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 const MAGIC: [u8; 4] = *b"OSRP";
 const VERSION: u32 = 1;
 const HASH: usize = 32;
-/// A world beyond this size [bytes] is not believed.
+/// A world beyond this size (bytes) is not believed.
 const WORLD_MAX: usize = 64 << 20;
 
 fn error(text: impl Into<String>) -> SnapshotError {

@@ -135,7 +135,7 @@ pub struct Inputs<'a> {
     pub params: &'a [f32],
     /// Control steps since the episode's start `[N]`.
     pub step: &'a [u32],
-    /// Control step [s].
+    /// Control step (s).
     pub step_dt: f32,
     /// Steps until the time-out.
     pub max_steps: u32,

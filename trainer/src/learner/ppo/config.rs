@@ -32,7 +32,7 @@ pub struct PpoConfig {
     /// where the KL divergence exceeds twice `desired_kl`, multiplied by 1.5 below
     /// half of it.
     pub schedule: Schedule,
-    /// Divergence per update that `"adaptive"` aims at [nat], above 0.
+    /// Divergence per update that `"adaptive"` aims at (nat), above 0.
     pub desired_kl: f64,
     /// Lower bound of `"adaptive"`.
     pub min_learning_rate: f64,

@@ -11,7 +11,7 @@ use tch::{Kind, TchError, Tensor};
 /// `ln(2 pi) / 2`.
 const HALF_LN_TAU: f64 = 0.918_938_533_204_672_7;
 
-/// Means that [`Losses::stats`] holds, in order.
+/// Means that `stats` of [`loss`] holds, in order.
 pub const SURROGATE: usize = 0;
 pub const VALUE: usize = 1;
 pub const ENTROPY: usize = 2;

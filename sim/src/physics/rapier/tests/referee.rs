@@ -1,11 +1,13 @@
-//! Against MuJoCo itself, where a Python that has it is named in
-//! `OSTLER_REFEREE_PYTHON`.
+//! Against MuJoCo itself; skipped where there is none, unless it is required.
 
 use super::{wiggle, worlds_with};
 use crate::config::SimConfig;
 use crate::model::{JointKind, Model, mjcf};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+#[path = "../../../../../tests/support/referee.rs"]
+mod support;
 
 /// Accelerations at a state, without contacts and limits, and poses and velocities
 /// of the bodies.
@@ -92,7 +94,7 @@ fn floats(v: &serde_json::Value) -> Vec<f32> {
 }
 
 /// Largest relative error of the accelerations, and the largest of the rest.
-fn compare(python: &std::ffi::OsStr, name: &str, dt: f64) -> (f64, f64) {
+fn compare(python: &Path, name: &str, dt: f64) -> (f64, f64) {
     let path = robot(name);
     let mut model = mjcf::load(&path).unwrap();
     for g in &mut model.geoms {
@@ -159,8 +161,7 @@ fn compare(python: &std::ffi::OsStr, name: &str, dt: f64) -> (f64, f64) {
 
 #[test]
 fn smooth_dynamics_and_kinematics_are_mujocos() {
-    let Some(python) = std::env::var_os("OSTLER_REFEREE_PYTHON") else {
-        eprintln!("skipped: OSTLER_REFEREE_PYTHON names no Python with mujoco");
+    let Some(python) = support::referee_python() else {
         return;
     };
     for (name, tolerance) in [

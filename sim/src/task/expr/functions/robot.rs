@@ -188,7 +188,7 @@ fn unit(text: &str) -> Unit {
     Unit::parse(text).unwrap_or(Unit::Any)
 }
 
-/// [rad] for hinges, [m] for slides.
+/// (rad) for hinges, (m) for slides.
 fn length(joint: &Joint) -> Unit {
     match joint.kind {
         JointKind::Hinge => Unit::RAD,
