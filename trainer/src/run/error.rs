@@ -84,11 +84,11 @@ pub enum RunError {
         "this training needs about {rollout} MiB for its rollouts and at least {update} MiB for an update, {free} MiB are free: lower env.num_envs or runner.num_steps_per_env, or raise ppo.num_mini_batches"
     )]
     Memory {
-        /// For rollouts [MiB].
+        /// For rollouts (MiB).
         rollout: u64,
-        /// For an update [MiB].
+        /// For an update (MiB).
         update: u64,
-        /// What there is [MiB].
+        /// What there is (MiB).
         free: u64,
     },
     /// Collection failed.
