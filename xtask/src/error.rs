@@ -1,5 +1,6 @@
 //! What can go wrong before the program runs, each with its ways out.
 
+use std::fmt;
 use std::path::PathBuf;
 
 const OTHER_WAYS: &str = "other ways: LIBTORCH=/path/to/a/libtorch-2.11.0, or a Python in PATH \
@@ -7,23 +8,15 @@ const OTHER_WAYS: &str = "other ways: LIBTORCH=/path/to/a/libtorch-2.11.0, or a 
      `cargo run --bin train -- --fetch-only` was run";
 
 /// A failure of set-up. The text says what to do.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum SetupError {
     /// Another operating system, processor or C library.
-    #[error("Ostler runs on Linux x86-64 with glibc; this is {0}")]
     Platform(String),
     /// The command line makes no sense to the launcher.
-    #[error("{0}")]
     Usage(String),
     /// The checkout this program was built in is gone.
-    #[error("{0} is no checkout of Ostler: start from inside one, with `cargo run --bin train`")]
     NotACheckout(PathBuf),
     /// `LIBTORCH` names something that does not serve.
-    #[error(
-        "LIBTORCH={path} does not serve: {why}\nhelp: point it at libtorch {version} (the folder \
-         with lib/ and include/), or unset it, and libtorch is found or fetched",
-        path = path.display(), version = crate::libtorch::VERSION
-    )]
     Libtorch {
         /// The variable's value.
         path: PathBuf,
@@ -31,27 +24,12 @@ pub enum SetupError {
         why: String,
     },
     /// No home, so no place for the cache.
-    #[error("no folder for the cache: set OSTLER_CACHE, XDG_CACHE_HOME or HOME")]
     NoCacheFolder,
     /// Neither `python3` nor `python` runs.
-    #[error(
-        "libtorch is not on this machine, and fetching it needs Python: neither python3 nor python \
-         is in PATH\nhelp: install Python 3 with pip (Debian: apt install python3-pip); {OTHER_WAYS}"
-    )]
     NoPython,
     /// Python without pip.
-    #[error(
-        "libtorch is not on this machine, and fetching it needs pip: `{0} -m pip` does not run\n\
-         help: install pip (Debian: apt install python3-pip; elsewhere: {0} -m ensurepip); {OTHER_WAYS}"
-    )]
     NoPip(String),
     /// pip did not reach its package index.
-    #[error(
-        "{package} could not be fetched: no connection to pip's package index (its words are above)\n\
-         help: check the network and the proxy (pip reads HTTPS_PROXY and PIP_INDEX_URL) and run the \
-         same command again: wheels already fetched are kept in {kept}; {OTHER_WAYS}",
-        kept = kept.display()
-    )]
     Network {
         /// The requirement that was asked for.
         package: String,
@@ -59,22 +37,11 @@ pub enum SetupError {
         kept: PathBuf,
     },
     /// What came is not what was asked for.
-    #[error(
-        "{package} was refused: its sha256 differs from the one in xtask/src/libtorch/wheels.txt\n\
-         help: a mirror or proxy hands out another file; fetch from the official index \
-         (PIP_INDEX_URL); {OTHER_WAYS}"
-    )]
     Hash {
         /// The requirement that was asked for.
         package: String,
     },
     /// The cache's disk is full, or nearly.
-    #[error(
-        "not enough space in {folder}: {need_mb} MB are needed to fetch and unpack libtorch{have}\n\
-         help: free some, or set OSTLER_CACHE to a folder with more room",
-        folder = folder.display(),
-        have = have_mb.map(|mb| format!(", {mb} MB are free")).unwrap_or_default()
-    )]
     Space {
         /// The cache.
         folder: PathBuf,
@@ -84,10 +51,6 @@ pub enum SetupError {
         have_mb: Option<u64>,
     },
     /// pip failed in a way of its own.
-    #[error(
-        "{package} could not be fetched: pip said\n{tail}\nhelp: run the same command again after \
-         mending it (a newer pip may do: python3 -m pip install --upgrade pip); {OTHER_WAYS}"
-    )]
     Pip {
         /// The requirement that was asked for.
         package: String,
@@ -95,7 +58,6 @@ pub enum SetupError {
         tail: String,
     },
     /// Unpacking gave no libtorch.
-    #[error("the wheels could not be unpacked in {folder}: {why}", folder = folder.display())]
     Unpack {
         /// The cache.
         folder: PathBuf,
@@ -103,10 +65,6 @@ pub enum SetupError {
         why: String,
     },
     /// `.libtorch/torch` is a folder of someone's own.
-    #[error(
-        "{path} is a folder, not the launcher's link, and does not serve: {why}\nhelp: move it away",
-        path = path.display()
-    )]
     LinkTaken {
         /// `.libtorch/torch`.
         path: PathBuf,
@@ -114,16 +72,10 @@ pub enum SetupError {
         why: String,
     },
     /// torch-sys is C++.
-    #[error(
-        "a C++ compiler is needed to build: none of $CXX, c++, g++ is in PATH\n\
-         help: Debian: apt install g++; Fedora: dnf install gcc-c++"
-    )]
     NoCompiler,
     /// The referees' Python could not be set up.
-    #[error("the referees' Python could not be set up: {0}")]
     Referee(String),
     /// cargo ended with an error, which it has told itself.
-    #[error("`cargo {command}` failed")]
     Cargo {
         /// Its arguments.
         command: String,
@@ -131,10 +83,8 @@ pub enum SetupError {
         code: i32,
     },
     /// cargo built, but did not say what.
-    #[error("cargo built ostler but named no program; run `cargo build --release --bin ostler`")]
     NoProgram,
     /// Reading, writing or starting something failed.
-    #[error("{doing} {path}: {source}", path = path.display())]
     Io {
         /// The verb.
         doing: &'static str,
@@ -143,6 +93,117 @@ pub enum SetupError {
         /// Why.
         source: std::io::Error,
     },
+}
+
+// Written out: a derive would make the launcher wait for the crates of one.
+impl fmt::Display for SetupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Platform(this) => {
+                write!(f, "Ostler runs on Linux x86-64 with glibc; this is {this}")
+            }
+            Self::Usage(what) => f.write_str(what),
+            Self::NotACheckout(path) => write!(
+                f,
+                "{} is no checkout of Ostler: start from inside one, with `cargo run --bin train`",
+                path.display()
+            ),
+            Self::Libtorch { path, why } => write!(
+                f,
+                "LIBTORCH={} does not serve: {why}\nhelp: point it at libtorch {} (the folder \
+                 with lib/ and include/), or unset it, and libtorch is found or fetched",
+                path.display(),
+                crate::libtorch::VERSION
+            ),
+            Self::NoCacheFolder => {
+                f.write_str("no folder for the cache: set OSTLER_CACHE, XDG_CACHE_HOME or HOME")
+            }
+            Self::NoPython => write!(
+                f,
+                "libtorch is not on this machine, and fetching it needs Python: neither python3 \
+                 nor python is in PATH\nhelp: install Python 3 with pip (Debian: apt install \
+                 python3-pip); {OTHER_WAYS}"
+            ),
+            Self::NoPip(python) => write!(
+                f,
+                "libtorch is not on this machine, and fetching it needs pip: `{python} -m pip` \
+                 does not run\nhelp: install pip (Debian: apt install python3-pip; elsewhere: \
+                 {python} -m ensurepip); {OTHER_WAYS}"
+            ),
+            Self::Network { package, kept } => write!(
+                f,
+                "{package} could not be fetched: no connection to pip's package index (its words \
+                 are above)\nhelp: check the network and the proxy (pip reads HTTPS_PROXY and \
+                 PIP_INDEX_URL) and run the same command again: wheels already fetched are kept \
+                 in {}; {OTHER_WAYS}",
+                kept.display()
+            ),
+            Self::Hash { package } => write!(
+                f,
+                "{package} was refused: its sha256 differs from the one in \
+                 xtask/src/libtorch/wheels.txt\nhelp: a mirror or proxy hands out another file; \
+                 fetch from the official index (PIP_INDEX_URL); {OTHER_WAYS}"
+            ),
+            Self::Space {
+                folder,
+                need_mb,
+                have_mb,
+            } => {
+                let folder = folder.display();
+                write!(
+                    f,
+                    "not enough space in {folder}: {need_mb} MB are needed to fetch and unpack \
+                     libtorch"
+                )?;
+                if let Some(mb) = have_mb {
+                    write!(f, ", {mb} MB are free")?;
+                }
+                f.write_str("\nhelp: free some, or set OSTLER_CACHE to a folder with more room")
+            }
+            Self::Pip { package, tail } => write!(
+                f,
+                "{package} could not be fetched: pip said\n{tail}\nhelp: run the same command \
+                 again after mending it (a newer pip may do: python3 -m pip install --upgrade \
+                 pip); {OTHER_WAYS}"
+            ),
+            Self::Unpack { folder, why } => {
+                let folder = folder.display();
+                write!(f, "the wheels could not be unpacked in {folder}: {why}")
+            }
+            Self::LinkTaken { path, why } => write!(
+                f,
+                "{} is a folder, not the launcher's link, and does not serve: {why}\nhelp: move \
+                 it away",
+                path.display()
+            ),
+            Self::NoCompiler => f.write_str(
+                "a C++ compiler is needed to build: none of $CXX, c++, g++ is in PATH\n\
+                 help: Debian: apt install g++; Fedora: dnf install gcc-c++",
+            ),
+            Self::Referee(why) => {
+                write!(f, "the referees' Python could not be set up: {why}")
+            }
+            Self::Cargo { command, .. } => write!(f, "`cargo {command}` failed"),
+            Self::NoProgram => f.write_str(
+                "cargo built ostler but named no program; run \
+                 `cargo build --release --bin ostler`",
+            ),
+            Self::Io {
+                doing,
+                path,
+                source,
+            } => write!(f, "{doing} {}: {source}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for SetupError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            _ => None,
+        }
+    }
 }
 
 impl SetupError {
