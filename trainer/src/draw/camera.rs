@@ -9,7 +9,7 @@ const TAN: f32 = 0.36;
 /// Part of the picture's half-width and half-height that the robot may fill.
 const FILL: f32 = 0.78;
 
-/// Time constant with which the camera follows [s].
+/// Time constant of the smoothing of the camera's path [s].
 const LAG: f32 = 0.25;
 
 /// One picture's camera.
@@ -72,9 +72,8 @@ pub struct Camera {
     /// From the root to what is looked at.
     offset: V3,
     follow: bool,
-    /// What is looked at now.
+    /// What is looked at while the root is nowhere.
     target: V3,
-    fresh: bool,
 }
 
 impl Camera {
@@ -108,7 +107,6 @@ impl Camera {
             offset: center - scene.root_pos,
             follow: scene.travel != Travel::Bounded,
             target: center,
-            fresh: true,
         }
     }
 
@@ -118,21 +116,37 @@ impl Camera {
         (v3(0.0, 0.0, 1.0) - view.forward * 0.45 - view.right * 0.40).unit()
     }
 
-    /// The next picture jumps to the robot instead of following (a new episode).
-    pub fn cut(&mut self) {
-        self.fresh = true;
-    }
-
-    /// The camera `dt` [s] later, with the root at `root` now; `None` (the root is
-    /// nowhere) leaves it where it was.
-    pub fn next(&mut self, root: Option<V3>, dt: f32) -> View {
-        if let (true, Some(root)) = (self.follow, root) {
-            let aim = root + self.offset;
-            let keep = if self.fresh { 0.0 } else { (-dt / LAG).exp() };
-            self.target = aim.lerp(self.target, keep.clamp(0.0, 1.0));
-            self.fresh = false;
+    /// Where the camera is at each of the pictures, `dt` [s] apart, with the root at
+    /// `roots`; `None` (the root is nowhere) leaves it where it was. At a `true` in
+    /// `cuts` it jumps to the robot (a new episode).
+    ///
+    /// The path is smoothed once forwards and once backwards: what lags behind on the
+    /// way there leads on the way back, so a robot that runs stays in the middle.
+    pub fn path(&self, roots: &[Option<V3>], cuts: &[bool], dt: f32) -> Vec<View> {
+        let keep = (-dt / LAG).exp().clamp(0.0, 1.0);
+        let mut last = self.target;
+        let mut targets: Vec<V3> = roots
+            .iter()
+            .map(|root| {
+                if let (true, Some(root)) = (self.follow, *root) {
+                    last = root + self.offset;
+                }
+                last
+            })
+            .collect();
+        let cut_at = |i: usize| cuts.get(i).copied().unwrap_or(false);
+        for i in 1..targets.len() {
+            if !cut_at(i) {
+                targets[i] = targets[i].lerp(targets[i - 1], keep);
+            }
         }
-        View::look_at(self.target, self.azimuth, self.elevation, self.distance)
+        for i in (1..targets.len()).rev() {
+            if !cut_at(i) {
+                targets[i - 1] = targets[i - 1].lerp(targets[i], keep);
+            }
+        }
+        let view = |t: V3| View::look_at(t, self.azimuth, self.elevation, self.distance);
+        targets.into_iter().map(view).collect()
     }
 }
 

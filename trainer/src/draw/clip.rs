@@ -72,7 +72,7 @@ impl Clip {
     ) -> Result<(), E> {
         let camera = Camera::new(&self.scene, width as f32 / height as f32);
         let light = camera.light();
-        let views = self.views(camera);
+        let views = self.views(&camera);
         let threads = std::thread::available_parallelism()
             .map_or(1, |n| n.get())
             .min(8);
@@ -112,15 +112,11 @@ impl Clip {
     }
 
     /// Where the camera is at each shot.
-    fn views(&self, mut camera: Camera) -> Vec<View> {
-        let follow = |shot: &Shot| {
-            if shot.cut {
-                camera.cut();
-            }
-            let root = shot.poses.frame(self.scene.root).map(|f| f.pos);
-            camera.next(root, self.step_dt as f32)
-        };
-        self.shots.iter().map(follow).collect()
+    fn views(&self, camera: &Camera) -> Vec<View> {
+        let root = |shot: &Shot| shot.poses.frame(self.scene.root).map(|f| f.pos);
+        let roots: Vec<_> = self.shots.iter().map(root).collect();
+        let cuts: Vec<_> = self.shots.iter().map(|shot| shot.cut).collect();
+        camera.path(&roots, &cuts, self.step_dt as f32)
     }
 }
 

@@ -173,8 +173,8 @@ fn poses_that_are_not_numbers_do_no_harm() {
     // Sizes that are not numbers are no better.
     let mut broken = model.clone();
     broken.geoms[1].size = [f64::NAN; 3];
-    let view = Camera::new(&Scene::new(&broken), 1.3).next(None, 0.02);
-    picture(&broken, &Poses::initial(&broken), &view);
+    let views = Camera::new(&Scene::new(&broken), 1.3).path(&[None], &[true], 0.02);
+    picture(&broken, &Poses::initial(&broken), &views[0]);
     assert_eq!(scene.travel, Travel::Free);
 }
 
@@ -182,24 +182,24 @@ fn poses_that_are_not_numbers_do_no_harm() {
 fn the_camera_keeps_the_robot_in_the_picture_and_jumps_at_a_cut() {
     let model = red_ball();
     let scene = Scene::new(&model);
-    let mut camera = Camera::new(&scene, 4.0 / 3.0);
-    let mut root: V3 = scene.root_pos;
-    let mut view = camera.next(Some(root), 0.02);
-    for _ in 0..200 {
-        root += v3(0.04, 0.01, 0.0); // 2 m/s
-        view = camera.next(Some(root), 0.02);
-    }
-    let (x, y, _) = view.project(root, 320.0, 240.0);
-    assert!(x > 0.0 && x < 320.0 && y > 0.0 && y < 240.0, "{x} {y}");
-    camera.cut();
-    let (x, y, _) =
-        camera
-            .next(Some(v3(-50.0, 3.0, 1.0)), 0.02)
-            .project(v3(-50.0, 3.0, 1.0), 320.0, 240.0);
-    assert!(
-        (x - 160.0).abs() < 1.0 && (y - 120.0).abs() < 1.0,
-        "{x} {y}"
-    );
+    let camera = Camera::new(&scene, 4.0 / 3.0);
+    // A sprinter's 10 m/s, then a new episode elsewhere.
+    let mut roots: Vec<Option<V3>> = (0..200)
+        .map(|i| Some(scene.root_pos + v3(0.2, 0.05, 0.0) * i as f32))
+        .collect();
+    let far = v3(-50.0, 3.0, 1.0);
+    roots.push(Some(far));
+    let cuts: Vec<bool> = (0..201).map(|i| i == 0 || i == 200).collect();
+    let views = camera.path(&roots, &cuts, 0.02);
+    let off_center = |i: usize, root: V3| {
+        let (x, y, _) = views[i].project(root, 320.0, 240.0);
+        (x - 160.0).abs().max((y - 120.0).abs())
+    };
+    // In the middle of the run the path neither lags nor leads.
+    let middle = off_center(100, roots[100].unwrap());
+    assert!(middle < 5.0, "{middle} pixels from the middle");
+    let jumped = off_center(200, far);
+    assert!(jumped < 1.0, "{jumped} pixels from the middle");
 }
 
 #[test]

@@ -164,7 +164,7 @@ fn main_panel<'a>(area: &Area<'a>, data: &Metrics) -> Outcome<'a> {
         .draw()?;
     chart.draw_series(LineSeries::new(
         data.returns.iter().copied(),
-        BLUE.mix(0.35).stroke_width(2),
+        BLUE.mix(0.35).stroke_width(1),
     ))?;
     chart.draw_series(LineSeries::new(smooth(&data.returns), BLUE.stroke_width(5)))?;
     for &(x, mean, std) in &data.evaluations {
@@ -204,10 +204,13 @@ fn small_panel<'a>(
         .x_label_formatter(&|v| short(*v))
         .y_label_formatter(&|v| short(*v))
         .draw()?;
+    // Raw values only as hairlines: wide strokes turn sharp corners into spikes that
+    // leave the panel.
     chart.draw_series(LineSeries::new(
         series.iter().copied(),
-        color.stroke_width(4),
+        color.mix(0.35).stroke_width(1),
     ))?;
+    chart.draw_series(LineSeries::new(smooth(series), color.stroke_width(4)))?;
     Ok(())
 }
 
