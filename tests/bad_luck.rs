@@ -178,6 +178,15 @@ fn more_memory_than_there_is_is_refused_before_it_is_taken() {
         ],
     );
     assert!(err.contains("MiB are free"), "{err}");
+    let err = place.fails(
+        2,
+        &[
+            "train",
+            "pole.toml",
+            "actor.hidden_dims=[65536,65536,65536,65536]",
+        ],
+    );
+    assert!(err.contains("MiB are free"), "{err}");
     assert!(!place.path("runs").exists(), "nothing is left behind");
 }
 

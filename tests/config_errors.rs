@@ -179,7 +179,7 @@ fn check_prints_what_the_configuration_comes_to() {
         "time-out after 20 steps",
         "physics: rapier",
         "contacts: rapier's own compliance",
-        "for an update",
+        "for the networks",
         "pole.toml is sound",
     ] {
         assert!(out.contains(expected), "{expected:?} not in\n{out}");

@@ -23,7 +23,7 @@ impl SimConfig {
             if self.dt > 1.0 {
                 return Err(ConfigError::new(
                     "sim.dt",
-                    format!("{} s is too long for a physics step", self.dt),
+                    format!("{:?} s is too long for a physics step", self.dt),
                 )
                 .help("typical: 0.002 to 0.02"));
             }
@@ -93,7 +93,7 @@ impl EnvConfig {
         if whole > 1e9 {
             return Err(ConfigError::new(
                 "env.episode_length_s",
-                format!("{whole} control steps are too many"),
+                format!("{whole:?} control steps are too many"),
             )
             .help("at most 1e9"));
         }

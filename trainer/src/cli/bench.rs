@@ -27,7 +27,9 @@ pub struct BenchArgs {
 pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
     let (file, overrides) = args.config.required()?;
     if !(args.seconds > 0.0 && args.seconds <= 3600.0) {
-        return Err(RunError::Usage("--seconds takes 0 to 3600".into()));
+        return Err(RunError::Usage(
+            "--seconds takes a number above 0 and up to 3600".into(),
+        ));
     }
     let time = Duration::from_secs_f64(args.seconds);
     let (loaded, model, _) = plan(&file, &overrides, None)?;

@@ -145,8 +145,9 @@ fn sizes(config: &Config, spec: &EnvSpec) {
     );
     let need = Need::of(config, spec);
     outln!(
-        "memory: {} bytes for a rollout, at least {} for an update",
+        "memory: {} bytes for a rollout, at least {} for a minibatch, {} for the networks",
         thousands(need.rollout as f64),
-        thousands(need.update as f64)
+        thousands(need.update as f64),
+        thousands(need.networks as f64)
     );
 }

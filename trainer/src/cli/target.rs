@@ -59,7 +59,7 @@ pub fn open(
         let seed = seed.unwrap_or(config.seed.wrapping_add(1000));
         let agent = simple(agent.unwrap_or(AgentKind::Policy), seed).ok_or_else(|| {
             RunError::Usage(format!(
-                "{} is a configuration, which has no policy: add --agent zero or --agent random, or give a run's folder",
+                "{} is a configuration, which has no policy: give a run's folder, or play it with --agent zero or --agent random",
                 path.display()
             ))
         })?;

@@ -159,7 +159,14 @@ impl Sources {
             source,
             span: span.start + offset..span.end + offset,
         };
-        let message = e.message().replace('\n', ", ");
+        let message = match e.message() {
+            "duplicate key" => {
+                let text = self.0.get(source).map_or("", |s| s.text.as_str());
+                let key = text.get(origin.span.clone()).unwrap_or("a key");
+                format!("{key} is given twice here; each key and each [table] may be written once")
+            }
+            other => other.replace('\n', ", "),
+        };
         Diagnostic::at(self, &origin, format!("not valid TOML: {message}"))
     }
 

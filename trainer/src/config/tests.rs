@@ -127,7 +127,10 @@ fn wrong_kinds_say_what_is_allowed() {
             "a/c.toml:1:8: this whole number does not fit in 64 bits",
         ),
         ("[env\nnum_envs = 2", "a/c.toml:1:"),
-        ("seed = 1\nseed = 2", "a/c.toml:2:1: not valid TOML"),
+        (
+            "seed = 1\nseed = 2",
+            "a/c.toml:2:1: not valid TOML: seed is given twice",
+        ),
         (
             "name = '../x'\n[task]\nrobot='a'",
             "a/c.toml:1:8: name: \"../x\" cannot name a folder",

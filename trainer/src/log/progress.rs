@@ -146,12 +146,17 @@ impl Progress {
         }
     }
 
-    /// Shows the last snapshot and leaves the line.
-    pub fn finish(&mut self, snapshot: &Snapshot) {
-        self.show(snapshot);
+    /// Leaves the line as it is: what follows begins on a line of its own.
+    pub fn leave(&mut self) {
         if let Self::Bar { bar, .. } = self {
             bar.abandon();
         }
+    }
+
+    /// Shows the last snapshot and leaves the line.
+    pub fn finish(&mut self, snapshot: &Snapshot) {
+        self.show(snapshot);
+        self.leave();
     }
 }
 

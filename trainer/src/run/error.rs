@@ -81,13 +81,15 @@ pub enum RunError {
     },
     /// More memory would be used than there is.
     #[error(
-        "this training needs about {rollout} MiB for its rollouts and at least {update} MiB for an update, {free} MiB are free: lower env.num_envs or runner.num_steps_per_env, or raise ppo.num_mini_batches"
+        "this training needs about {rollout} MiB for its rollouts, at least {update} MiB for a minibatch and {networks} MiB for the networks, {free} MiB are free: lower env.num_envs, runner.num_steps_per_env or hidden_dims, or raise ppo.num_mini_batches"
     )]
     Memory {
         /// For rollouts (MiB).
         rollout: u64,
-        /// For an update (MiB).
+        /// For a minibatch (MiB).
         update: u64,
+        /// For weights and optimiser (MiB).
+        networks: u64,
         /// What there is (MiB).
         free: u64,
     },

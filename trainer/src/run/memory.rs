@@ -13,6 +13,8 @@ pub struct Need {
     pub rollout: u64,
     /// Activations and their gradients in one minibatch, at the least.
     pub update: u64,
+    /// Weights, their gradients and the optimiser's two moments.
+    pub networks: u64,
 }
 
 impl Need {
@@ -40,6 +42,13 @@ impl Need {
         Self {
             rollout: 4 * envs * (observations + steps * step),
             update: 4 * rows.saturating_mul(neurons + width),
+            networks: 16
+                * (weights(spec.obs.policy, &config.actor.hidden_dims, dist)
+                    + weights(
+                        spec.obs.critic.unwrap_or(spec.obs.policy),
+                        &config.critic.hidden_dims,
+                        1,
+                    )),
         }
     }
 
@@ -48,16 +57,31 @@ impl Need {
     /// # Errors
     /// It does not fit.
     pub fn check(self, free: Option<u64>) -> Result<(), RunError> {
-        let need = self.rollout.saturating_add(self.update);
+        let need = self
+            .rollout
+            .saturating_add(self.update)
+            .saturating_add(self.networks);
         match free {
             Some(free) if need > free => Err(RunError::Memory {
                 rollout: mib(self.rollout),
                 update: mib(self.update),
+                networks: mib(self.networks),
                 free: mib(free),
             }),
             _ => Ok(()),
         }
     }
+}
+
+/// Numbers in the weights of a network.
+fn weights(input: usize, hidden: &[i64], output: u64) -> u64 {
+    let mut from = input as u64;
+    let mut sum = 0_u64;
+    for to in hidden.iter().map(|&n| n as u64).chain([output]) {
+        sum += (from + 1) * to;
+        from = to;
+    }
+    sum
 }
 
 fn mib(bytes: u64) -> u64 {
@@ -98,15 +122,29 @@ mod tests {
         let need = Need {
             rollout: 3 << 20,
             update: 5 << 20,
+            networks: 2 << 20,
         };
-        need.check(Some(8 << 20)).unwrap();
+        need.check(Some(10 << 20)).unwrap();
         need.check(None).unwrap();
-        let e = need.check(Some(7 << 20)).unwrap_err();
+        let e = need.check(Some(9 << 20)).unwrap_err();
         let text = e.to_string();
-        for word in ["3 MiB", "5 MiB", "7 MiB", "env.num_envs"] {
+        for word in [
+            "3 MiB",
+            "5 MiB",
+            "2 MiB",
+            "9 MiB",
+            "env.num_envs",
+            "hidden_dims",
+        ] {
             assert!(text.contains(word), "{text}");
         }
         assert_eq!(e.exit_code(), super::super::error::USAGE);
+    }
+
+    #[test]
+    fn weights_are_those_of_dense_layers_with_biases() {
+        assert_eq!(weights(3, &[], 2), 8);
+        assert_eq!(weights(3, &[5, 7], 2), 4 * 5 + 6 * 7 + 8 * 2);
     }
 
     #[test]

@@ -97,6 +97,14 @@ impl Run {
     /// # Errors
     /// Collection or update failed, or a checkpoint could not be written.
     pub fn learn(&mut self) -> Result<Ended, RunError> {
+        let result = self.train();
+        if result.is_err() {
+            self.progress.leave();
+        }
+        result
+    }
+
+    fn train(&mut self) -> Result<Ended, RunError> {
         self.warm_up()?;
         let ended = loop {
             if let Some(ended) = self.ended() {

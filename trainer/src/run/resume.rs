@@ -38,7 +38,12 @@ pub fn same_run(old: &Config, new: &Config, run: &Path) -> Result<(), RunError> 
         "cannot go on with {} under another configuration:\n  {}\nkeys that may change on resume: {}; for anything else start a new run, from these weights by --init-from {0}",
         run.display(),
         differing.join("\n  "),
-        MAY_CHANGE[1..].join(", ")
+        MAY_CHANGE
+            .iter()
+            .filter(|k| k.contains("runner.") || k.contains("threads") || **k == "log")
+            .copied()
+            .collect::<Vec<_>>()
+            .join(", ")
     )))
 }
 
@@ -92,5 +97,6 @@ mod tests {
         assert!(e.contains("ppo.gamma: was 0.99, is 0.5"), "{e}");
         assert!(e.contains("actor.hidden_dims[1]: was 256, is 3"), "{e}");
         assert!(!e.contains("tensorboard:"), "{e}");
+        assert!(e.contains("on resume: runner.max_iterations,"), "{e}");
     }
 }

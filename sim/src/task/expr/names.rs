@@ -77,7 +77,10 @@ impl Checker<'_> {
                 Some(f) => format!("did you mean {}?", f.signature()),
                 None => format!("did you mean `{near}`?"),
             }),
-            None => error,
+            None => error.help(
+                "values are qpos, qvel, action, command.NAME, param.NAME and functions such as \
+                 joint_pos(JOINT), pos(BODY); all are listed in docs/task-language.md",
+            ),
         }
     }
 
