@@ -120,10 +120,11 @@ impl Camera {
     /// `roots`; `None` (the root is nowhere) leaves it where it was. At a `true` in
     /// `cuts` it jumps to the robot (a new episode).
     ///
-    /// The path is smoothed once forwards and once backwards: what lags behind on the
-    /// way there leads on the way back, so a robot that runs stays in the middle.
+    /// Each episode's path is smoothed once forwards and once backwards around the
+    /// straight line from its start to its end, so that a robot that runs stays in the
+    /// middle: what lags behind on the way there leads on the way back, and the line
+    /// itself does not lag.
     pub fn path(&self, roots: &[Option<V3>], cuts: &[bool], dt: f32) -> Vec<View> {
-        let keep = (-dt / LAG).exp().clamp(0.0, 1.0);
         let mut last = self.target;
         let mut targets: Vec<V3> = roots
             .iter()
@@ -134,19 +135,40 @@ impl Camera {
                 last
             })
             .collect();
-        let cut_at = |i: usize| cuts.get(i).copied().unwrap_or(false);
-        for i in 1..targets.len() {
-            if !cut_at(i) {
-                targets[i] = targets[i].lerp(targets[i - 1], keep);
-            }
-        }
-        for i in (1..targets.len()).rev() {
-            if !cut_at(i) {
-                targets[i - 1] = targets[i - 1].lerp(targets[i], keep);
-            }
+        let keep = (-dt / LAG).exp().clamp(0.0, 1.0);
+        let mut rest = targets.as_mut_slice();
+        let mut from = 0;
+        while !rest.is_empty() {
+            let next = (from + 1..cuts.len()).find(|&i| cuts[i]);
+            let len = next.map_or(rest.len(), |i| i - from).min(rest.len());
+            let (episode, others) = rest.split_at_mut(len);
+            smooth(episode, keep);
+            (rest, from) = (others, from + len);
         }
         let view = |t: V3| View::look_at(t, self.azimuth, self.elevation, self.distance);
         targets.into_iter().map(view).collect()
+    }
+}
+
+/// Smooths a path around its chord; `keep` is the part of the former point that each
+/// point takes.
+fn smooth(path: &mut [V3], keep: f32) {
+    let (Some(&start), Some(&end)) = (path.first(), path.last()) else {
+        return;
+    };
+    let steps = path.len().saturating_sub(1).max(1) as f32;
+    let chord = |i: usize| start.lerp(end, i as f32 / steps);
+    for (i, p) in path.iter_mut().enumerate() {
+        *p = *p - chord(i);
+    }
+    for i in 1..path.len() {
+        path[i] = path[i].lerp(path[i - 1], keep);
+    }
+    for i in (1..path.len()).rev() {
+        path[i - 1] = path[i - 1].lerp(path[i], keep);
+    }
+    for (i, p) in path.iter_mut().enumerate() {
+        *p = *p + chord(i);
     }
 }
 
