@@ -9,7 +9,7 @@ const TAN: f32 = 0.36;
 /// Part of the picture's half-width and half-height that the robot may fill.
 const FILL: f32 = 0.78;
 
-/// Time constant of the smoothing of the camera's path [s].
+/// Time constant of the smoothing of the camera's path (s).
 const LAG: f32 = 0.25;
 
 /// One picture's camera.
@@ -26,7 +26,7 @@ pub struct View {
 }
 
 impl View {
-    /// Looks at `target` from `distance` [m]; `azimuth` and `elevation` [rad] are
+    /// Looks at `target` from `distance` (m); `azimuth` and `elevation` (rad) are
     /// those of the direction of sight, as in MuJoCo: azimuth from +x to +y,
     /// elevation negative when looking down.
     pub fn look_at(target: V3, azimuth: f32, elevation: f32, distance: f32) -> View {
@@ -49,7 +49,7 @@ impl View {
         self.forward + self.right * (sx * TAN * width / height) + self.up * (sy * TAN)
     }
 
-    /// Where a point appears, in pixels, and its depth [m]; the reverse of
+    /// Where a point appears, in pixels, and its depth (m); the reverse of
     /// [`ray`](Self::ray). Only points of positive depth can be seen.
     pub fn project(&self, p: V3, width: f32, height: f32) -> (f32, f32, f32) {
         let c = p - self.eye;
@@ -116,7 +116,7 @@ impl Camera {
         (v3(0.0, 0.0, 1.0) - view.forward * 0.45 - view.right * 0.40).unit()
     }
 
-    /// Where the camera is at each of the pictures, `dt` [s] apart, with the root at
+    /// Where the camera is at each of the pictures, `dt` (s) apart, with the root at
     /// `roots`; `None` (the root is nowhere) leaves it where it was. At a `true` in
     /// `cuts` it jumps to the robot (a new episode).
     ///

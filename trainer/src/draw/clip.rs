@@ -28,7 +28,7 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// An empty recording; `step_dt` is the control step [s].
+    /// An empty recording; `step_dt` is the control step (s).
     pub fn new(model: &Model, step_dt: f64) -> Clip {
         Clip {
             scene: Scene::new(model),
@@ -56,7 +56,7 @@ impl Clip {
         self.shots.is_empty()
     }
 
-    /// Control step [s].
+    /// Control step (s).
     pub fn step_dt(&self) -> f64 {
         self.step_dt
     }
