@@ -43,8 +43,10 @@ pub fn normals(stream: u32, size: &[i64]) -> Tensor {
     Tensor::from_slice(&numbers).view(size)
 }
 
-/// Small networks, so that tests are quick.
+/// Small networks, so that tests are quick, learnt on one thread: a second would
+/// wait for the first much longer than it works, and for the other tests' too.
 pub fn small() -> (ActorConfig, CriticConfig) {
+    tch::set_num_threads(1);
     let actor = ActorConfig {
         hidden_dims: vec![16, 8],
         ..ActorConfig::default()
