@@ -1,14 +1,20 @@
 //! `ostler bench`: environment steps per second, stage by stage.
 
 use super::ConfigArgs;
-use crate::learner::Learner;
+use crate::learner::{Learner, Ppo};
 use crate::log::outln;
 use crate::run::{Parts, RunError, build_env, build_parts, plan, resident_mib};
+use crate::torch::cpu_allocations;
 use clap::Args;
-use ostler_collector::Collector;
+use ostler_collector::{Collector, SyncCollector};
+use ostler_sim::env::ActionSpace;
+use ostler_sim::rng::{self, Purpose};
 use ostler_sim::{BatchEnv, Groups, StepOut};
 use serde_json::{Map, json};
 use std::time::{Duration, Instant};
+
+/// Steps after which the actions of the simulation's measurement repeat.
+const DRAWS: usize = 32;
 
 /// Flags of `ostler bench`.
 #[derive(Debug, Args)]
@@ -67,6 +73,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         iterations += 1.0;
     }
     let whole_s = clock.elapsed().as_secs_f64();
+    let (per_step, per_update) = allocations(&mut collector, &mut ppo)?;
     let steps = samples * iterations;
     let numbers = [
         ("simulation.steps_per_s", simulation),
@@ -83,6 +90,8 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         ("threads.simulation", config.sim_threads() as f64),
         ("threads.learning", torch.threads as f64),
         ("memory.rss_mib", resident_mib()),
+        ("collection.libtorch_allocations_per_step", per_step),
+        ("learning.libtorch_allocations_per_update", per_update),
     ];
     if args.json {
         let map: Map<String, serde_json::Value> = numbers
@@ -103,7 +112,19 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
     Ok(0)
 }
 
-/// Steps per second of physics and task alone, with actions of zero.
+/// How often libtorch allocates for a tensor in a control step and in an update.
+fn allocations(collector: &mut SyncCollector, ppo: &mut Ppo) -> Result<(f64, f64), RunError> {
+    let before = cpu_allocations()?;
+    let steps = collector.collect(ppo.policy_mut())?.steps;
+    let between = cpu_allocations()?;
+    ppo.update(collector.rollout())?;
+    let after = cpu_allocations()?;
+    let per_step = (between - before).calls as f64 / steps as f64;
+    Ok((per_step, (after - between).calls as f64))
+}
+
+/// Steps per second of physics and task alone, with actions drawn uniformly (from
+/// -1 to 1, or over the choices) before the clock starts.
 fn simulate(env: &mut BatchEnv, time: Duration) -> f64 {
     let spec = env.spec();
     let (n, width, critic_width) = (
@@ -113,7 +134,22 @@ fn simulate(env: &mut BatchEnv, time: Duration) -> f64 {
     );
     let mut obs = vec![0.0; n * spec.obs.policy];
     let mut critic = vec![0.0; n * critic_width];
-    let actions = vec![0.0; n * width];
+    let mut actions = vec![0.0; DRAWS * n * width];
+    rng::fill_uniform(
+        0,
+        0..(DRAWS * n) as u32,
+        Purpose::Replay,
+        0,
+        width,
+        &mut actions,
+    );
+    for a in &mut actions {
+        *a = match spec.action {
+            ActionSpace::Continuous(_) => 2.0 * *a - 1.0,
+            ActionSpace::Discrete(choices) => (*a * choices as f32).floor(),
+        };
+    }
+    let mut draws = actions.chunks_exact((n * width).max(1)).cycle();
     let mut rows = [(); 4].map(|()| vec![0.0_f32; n]);
     let mut slots = vec![0; n];
     let mut both = Groups {
@@ -125,7 +161,7 @@ fn simulate(env: &mut BatchEnv, time: Duration) -> f64 {
         let [reward, terminated, truncated, valid] = &mut rows;
         env.begin_rollout();
         env.step(
-            &actions,
+            draws.next().unwrap_or_default(),
             &mut StepOut {
                 obs: Groups {
                     policy: &mut obs,

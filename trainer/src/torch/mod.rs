@@ -73,8 +73,46 @@ unsafe extern "C" {
         error_size: usize,
     ) -> i32;
     fn ostler_torch_version() -> *const c_char;
+    fn ostler_torch_cpu_allocations(
+        calls: *mut u64,
+        bytes: *mut u64,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
     fn ostler_torch_matmul_precision(level: *mut i32, error: *mut c_char, error_size: usize)
     -> i32;
+}
+
+/// Tensor allocations in host memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allocations {
+    /// How many.
+    pub calls: u64,
+    /// Their sizes added up (bytes).
+    pub bytes: u64,
+}
+
+impl std::ops::Sub for Allocations {
+    type Output = Self;
+
+    fn sub(self, before: Self) -> Self {
+        Self {
+            calls: self.calls - before.calls,
+            bytes: self.bytes - before.bytes,
+        }
+    }
+}
+
+/// What libtorch's tensors took from the host's allocator since the first call of
+/// this function, which puts the counter in place for the rest of the process.
+pub fn cpu_allocations() -> Result<Allocations, TorchError> {
+    let mut all = Allocations::default();
+    // SAFETY: both numbers live across the call, and `call` hands over a buffer
+    // together with its length.
+    call("count allocations", |error, size| unsafe {
+        ostler_torch_cpu_allocations(&mut all.calls, &mut all.bytes, error, size)
+    })?;
+    Ok(all)
 }
 
 /// Version of the libtorch that this program was built with, such as `2.11.0`.

@@ -4,9 +4,12 @@
 // `error` (`error_size` bytes, always terminated).
 
 #include <ATen/Context.h>
+#include <c10/core/CPUAllocator.h>
 #include <torch/headeronly/version.h>
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -28,9 +31,52 @@ int guarded(char* error, std::size_t error_size, F&& body) noexcept {
   }
 }
 
+// Counts what libtorch's tensors ask for on the CPU and passes it on.
+class CountingAllocator final : public c10::Allocator {
+ public:
+  explicit CountingAllocator(c10::Allocator* inner) : inner_(inner) {}
+
+  c10::DataPtr allocate(std::size_t bytes) override {
+    calls_.fetch_add(1, std::memory_order_relaxed);
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    return inner_->allocate(bytes);
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return inner_->raw_deleter(); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    inner_->copy_data(to, from, bytes);
+  }
+
+  void read(std::uint64_t* calls, std::uint64_t* bytes) const {
+    *calls = calls_.load(std::memory_order_relaxed);
+    *bytes = bytes_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  c10::Allocator* inner_;
+  std::atomic<std::uint64_t> calls_{0};
+  std::atomic<std::uint64_t> bytes_{0};
+};
+
+// Puts the counter in place once and for the rest of the process: tensors keep
+// the deleter of the allocator they came from, which is the inner one's.
+CountingAllocator& counter() {
+  static CountingAllocator* installed = [] {
+    auto* counting = new CountingAllocator(c10::GetCPUAllocator());
+    c10::SetCPUAllocator(counting, 1);
+    return counting;
+  }();
+  return *installed;
+}
+
 }  // namespace
 
 extern "C" {
+
+// Tensor allocations on the CPU, in number and bytes, since the first call.
+int ostler_torch_cpu_allocations(std::uint64_t* calls, std::uint64_t* bytes, char* error,
+                                 std::size_t error_size) {
+  return guarded(error, error_size, [&] { counter().read(calls, bytes); });
+}
 
 // How float32 matrix products may be computed: "highest", "high" or "medium".
 int ostler_torch_set_matmul_precision(const char* name, char* error, std::size_t error_size) {

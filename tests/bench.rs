@@ -1,0 +1,44 @@
+//! `ostler bench`: what it prints, and that libtorch's share of the allocations is a
+//! constant of the configuration.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::Place;
+use serde_json::Value;
+
+fn bench(place: &Place, seconds: &str) -> Value {
+    let out = place.ok(&["bench", "pole.toml", "--json", "--seconds", seconds]);
+    serde_json::from_str(&out).unwrap()
+}
+
+#[test]
+fn libtorch_allocates_the_same_number_of_times_in_every_iteration() {
+    let place = Place::new();
+    // Different times are different numbers of iterations before the count.
+    let (short, long) = (bench(&place, "0.02"), bench(&place, "0.3"));
+    for key in [
+        "pole.collection.libtorch_allocations_per_step",
+        "pole.learning.libtorch_allocations_per_update",
+    ] {
+        let count = short[key].as_f64().unwrap();
+        assert!(count > 0.0, "{key} was not counted");
+        assert_eq!(short[key], long[key], "{key}");
+        eprintln!("{key} {count}");
+    }
+}
+
+#[test]
+fn stages_and_their_shares_add_up() {
+    let numbers = bench(&Place::new(), "0.1");
+    let get = |key: &str| numbers[format!("pole.{key}")].as_f64().unwrap();
+    for key in ["simulation", "collection", "learning", "whole"] {
+        assert!(get(&format!("{key}.steps_per_s")) > 0.0, "{key}");
+    }
+    let stages = get("share.simulation") + get("share.policy");
+    assert!((stages - get("share.collection")).abs() < 0.01);
+    let all = get("share.collection") + get("share.learning");
+    assert!(all > 0.5 && all < 1.001, "{all}");
+    assert!(get("share.simulation") > 0.0 && get("memory.rss_mib") > 10.0);
+}
