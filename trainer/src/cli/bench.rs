@@ -4,7 +4,7 @@ use super::ConfigArgs;
 use crate::learner::{Learner, Ppo};
 use crate::log::outln;
 use crate::run::{Parts, RunError, build_env, build_parts, plan, resident_mib};
-use crate::torch::cpu_allocations;
+use crate::torch::{cpu_allocations, with_threads};
 use clap::Args;
 use ostler_collector::{Collector, SyncCollector};
 use ostler_sim::env::ActionSpace;
@@ -58,7 +58,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
     if ppo.wants_warm_up() {
         ppo.warm_up(collector.rollout())?;
     }
-    ppo.update(collector.rollout())?;
+    with_threads(torch.threads, || ppo.update(collector.rollout()))?;
 
     let (mut collect_s, mut env_s, mut policy_s, mut update_s) = (0.0, 0.0, 0.0, 0.0);
     let mut iterations = 0.0;
@@ -69,7 +69,8 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         collect_s += times.total;
         env_s += times.env;
         policy_s += times.policy;
-        update_s += ppo.update(collector.rollout())?.update_s;
+        let update = with_threads(torch.threads, || ppo.update(collector.rollout()))?;
+        update_s += update.update_s;
         iterations += 1.0;
     }
     let whole_s = clock.elapsed().as_secs_f64();

@@ -31,7 +31,7 @@ pub use start::Options;
 pub(crate) use start::{Parts, build_parts, plan};
 
 use crate::config::Config;
-use crate::learner::{Learner, Ppo};
+use crate::learner::{Learner, Ppo, UpdateStats};
 use crate::log::curve;
 use crate::log::metrics::Record;
 use crate::log::progress::Progress;
@@ -114,7 +114,7 @@ impl Run {
             let done = self.counters.iteration as f64 / self.config.runner.max_iterations as f64;
             self.ppo.set_progress(done.min(1.0))?;
             self.collector.collect(self.ppo.policy_mut())?;
-            let update = self.ppo.update(self.collector.rollout())?;
+            let update = self.update()?;
             self.count();
             let took = clock.elapsed();
             let evaluation = self.evaluate_if_due()?;
@@ -189,6 +189,12 @@ impl Run {
             self.counters.window.add(self.collector.stats());
         }
         Ok(())
+    }
+
+    fn update(&mut self) -> Result<UpdateStats, RunError> {
+        let threads = self.config.learner_threads();
+        let update = || self.ppo.update(self.collector.rollout());
+        Ok(crate::torch::with_threads(threads, update)?)
     }
 
     fn ended(&self) -> Option<Ended> {

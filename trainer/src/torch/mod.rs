@@ -43,8 +43,21 @@ pub struct TorchSetup {
     pub allocator_tuned: bool,
 }
 
-/// Prepares the process for libtorch on a CPU: allocator thresholds, `threads`
-/// threads per operation, and the fastest matrix product that is still float32.
+/// Runs `work` with `threads` threads within each operation of libtorch; before and
+/// after there is one.
+///
+/// Only updates are worth more: libtorch's threads spin for a while after every
+/// operation, and would take the cores from the physics between two actions.
+pub fn with_threads<T>(threads: usize, work: impl FnOnce() -> T) -> T {
+    tch::set_num_threads(i32::try_from(threads).unwrap_or(1).max(1));
+    let result = work();
+    tch::set_num_threads(1);
+    result
+}
+
+/// Prepares the process for libtorch on a CPU: allocator thresholds, one thread per
+/// operation (see [`with_threads`]; `threads` is what updates will ask for), and the
+/// fastest matrix product that is still float32.
 ///
 /// Call it before anything has allocated much, first in `main`: glibc's
 /// thresholds hold for allocations made afterwards.
@@ -56,7 +69,8 @@ pub fn init(threads: usize) -> Result<TorchSetup, TorchError> {
     let count = i32::try_from(threads)
         .ok()
         .filter(|n| (1..=1024).contains(n));
-    tch::set_num_threads(count.ok_or(TorchError::Threads(threads))?);
+    count.ok_or(TorchError::Threads(threads))?;
+    tch::set_num_threads(1);
     let (precision, medium_error) = choose_matmul_precision()?;
     Ok(TorchSetup {
         threads,
