@@ -168,7 +168,7 @@ fn smooth(path: &mut [V3], keep: f32) {
         path[i - 1] = path[i - 1].lerp(path[i], keep);
     }
     for (i, p) in path.iter_mut().enumerate() {
-        *p = *p + chord(i);
+        *p += chord(i);
     }
 }
 
