@@ -149,12 +149,14 @@ fn bytes_of(tensor: &Tensor) -> Result<Bytes, tch::TchError> {
 
 fn checksum<'a>(
     json: &str,
-    tensors: impl Iterator<Item = (&'a str, &'a [usize], &'a [u8])>,
+    tensors: impl Iterator<Item = (&'a str, Dtype, &'a [usize], &'a [u8])>,
 ) -> String {
     let mut hash = blake3::Hasher::new();
     hash.update(json.as_bytes());
-    for (name, shape, data) in tensors {
+    for (name, dtype, shape, data) in tensors {
         hash.update(name.as_bytes());
+        hash.update(&[0]);
+        hash.update(dtype.to_string().as_bytes());
         hash.update(&[0]);
         for d in shape {
             hash.update(&(*d as u64).to_le_bytes());
@@ -214,7 +216,7 @@ impl Checkpoint {
             &json,
             tensors
                 .iter()
-                .map(|(n, b)| (n.as_str(), b.shape.as_slice(), b.data.as_slice())),
+                .map(|(n, b)| (n.as_str(), b.dtype, b.shape.as_slice(), b.data.as_slice())),
         );
         let metadata = HashMap::from([(META.to_string(), json), (CHECKSUM.to_string(), sum)]);
         let bytes =
@@ -285,7 +287,7 @@ fn parse(bytes: &[u8]) -> Result<Checkpoint, String> {
         json,
         tensors
             .iter()
-            .map(|(n, t)| (n.as_str(), t.shape(), t.data())),
+            .map(|(n, t)| (n.as_str(), t.dtype(), t.shape(), t.data())),
     );
     if Some(&found) != entry(CHECKSUM) {
         return Err(format!("{REMEDY} (checksum)"));
