@@ -74,7 +74,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         iterations += 1.0;
     }
     let whole_s = clock.elapsed().as_secs_f64();
-    let (per_step, per_update) = allocations(&mut collector, &mut ppo)?;
+    let (per_step, per_update) = allocations(&mut collector, &mut ppo, torch.threads)?;
     let steps = samples * iterations;
     let numbers = [
         ("simulation.steps_per_s", simulation),
@@ -114,11 +114,15 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
 }
 
 /// How often libtorch allocates for a tensor in a control step and in an update.
-fn allocations(collector: &mut SyncCollector, ppo: &mut Ppo) -> Result<(f64, f64), RunError> {
+fn allocations(
+    collector: &mut SyncCollector,
+    ppo: &mut Ppo,
+    threads: usize,
+) -> Result<(f64, f64), RunError> {
     let before = cpu_allocations()?;
     let steps = collector.collect(ppo.policy_mut())?.steps;
     let between = cpu_allocations()?;
-    ppo.update(collector.rollout())?;
+    with_threads(threads, || ppo.update(collector.rollout()))?;
     let after = cpu_allocations()?;
     let per_step = (between - before).calls as f64 / steps as f64;
     Ok((per_step, (after - between).calls as f64))
