@@ -1,0 +1,179 @@
+// What a kernel knows of a robot.
+//
+// The lists below are the one place where the tables' names and order are fixed;
+// sim/src/physics/native/tables.rs mirrors them (a test compares the two).
+// A model type M is either `Tables<T>` (the generic kernel: pointers, filled at run
+// time) or a generated struct with static constexpr members of the same names (the
+// specialised kernel). Code reads both as `m.body_parent[b]`.
+//
+// Conventions: bodies here are MOVING bodies (static ones are merged into what
+// they are welded to), parents first, body -1 is the world. Everything is SI,
+// quaternions are (w, x, y, z), matrices row-major. Triples and more are flat:
+// body_pos[3*b+k].
+#pragma once
+
+// Numbers of things.
+#define OSTLER_COUNTS(X) \
+  X(nq) X(nv) X(nu) X(na) \
+  X(nb)      /* moving bodies */ \
+  X(nj)      /* joints */ \
+  X(ntree)   /* kinematic trees */ \
+  X(nframe)  /* bodies of the model, the world included: frames that are reported */ \
+  X(ngeom)   /* geoms of the model: for contact forces */ \
+  X(nhess)   /* entries of the packed lower triangle that the Hessian may fill without pair contacts */ \
+  X(nlim)    /* limits of hinge and slide joints */ \
+  X(nfric)   /* degrees of freedom with dry friction */ \
+  X(nrow)    /* general constraint rows (equality, tendons, ball limits) */ \
+  X(nitem)   /* things that make general rows */ \
+  X(nrowj)   /* stored Jacobian entries of general rows */ \
+  X(ncg)     /* geoms that can collide */ \
+  X(nwpair)  /* candidate pairs of the world with a moving body */ \
+  X(npair)   /* all candidate pairs; those between moving bodies follow the nwpair */ \
+  X(nwslot)  /* most contacts with the world at once */ \
+  X(npslot)  /* most contacts between moving bodies at once */ \
+  X(npath)   /* most degrees of freedom between two bodies in contact */ \
+  X(nten)    /* fixed tendons */ \
+  X(nfluid)  /* bodies that feel the medium */ \
+  X(integrator) /* 0 Euler, 1 RK4, 2 implicitfast */ \
+  X(elliptic)   /* 1: elliptic cones, 0: pyramidal */ \
+  X(dense)      /* 1: every pair of degrees of freedom may couple */ \
+  X(eulerdamp)  /* 1: Euler treats joint damping implicitly */
+
+// Single numbers.
+#define OSTLER_SCALARS(X) \
+  X(timestep) \
+  X(gravity_x) X(gravity_y) X(gravity_z) \
+  X(density) X(viscosity) X(wind_x) X(wind_y) X(wind_z) \
+  X(scale)      /* 1 / (mean inertia * nv): the solver's scale of costs */
+
+// Arrays of integers.
+#define OSTLER_INTS(X) \
+  X(body_parent)  /* [nb] -1: the world */ \
+  X(body_tree)    /* [nb] */ \
+  X(body_jnt)     /* [nb+1] first joint */ \
+  X(body_dof)     /* [nb+1] first degree of freedom */ \
+  X(tree_root)    /* [ntree] its first body */ \
+  X(jnt_type)     /* [nj] 0 free, 1 ball, 2 slide, 3 hinge */ \
+  X(jnt_body)     /* [nj] */ \
+  X(jnt_qpos)     /* [nj] first position */ \
+  X(jnt_dof)      /* [nj] first velocity */ \
+  X(dof_body)     /* [nv] */ \
+  X(dof_jnt)      /* [nv] */ \
+  X(dof_parent)   /* [nv] -1: none */ \
+  X(dof_nanc)     /* [nv] entries of row i of the mass matrix, itself included */ \
+  X(hrow_adr)     /* [nv+1] row i of the Hessian's static pattern, columns j < i ascending, in hrow_col */ \
+  X(hrow_col)     \
+  X(mrow_adr)     /* [nv+1] row i of the mass matrix: columns j < i ascending, in mrow_col */ \
+  X(mrow_col)     \
+  X(frame_body)   /* [nframe] moving body that carries the frame, -1 static */ \
+  X(lim_qpos)     /* [nlim] */ \
+  X(lim_dof)      /* [nlim] */ \
+  X(fric_dof)     /* [nfric] */ \
+  X(row_kind)     /* [nrow] 0 equality, 1 dry friction, 2 limit */ \
+  X(row_adr)      /* [nrow+1] first stored Jacobian entry */ \
+  X(row_dof)      /* [nrowj] degree of freedom of each entry, ascending within a row */ \
+  X(item_kind)    /* [nitem] 0 joint equality, 1 tendon equality, 2 connect, 3 weld, 4 tendon limit, 5 tendon friction, 6 ball limit */ \
+  X(item_row)     /* [nitem] first row */ \
+  X(item_int)     /* [4*nitem] what the kind needs: see rows.cuh */ \
+  X(item_path)    /* [2*nitem+1] ranges in ipath: dofs that move body 1, body 2 of connect and weld */ \
+  X(ipath_entry)  /* which Jacobian entry of the row (offset within the row) */ \
+  X(ipath_dof)    \
+  X(cg_type)      /* [ncg] 0 plane, 1 hfield, 2 sphere, 3 capsule, 4 ellipsoid, 5 cylinder, 6 box, 7 mesh */ \
+  X(cg_body)      /* [ncg] moving body, -1 static */ \
+  X(cg_geom)      /* [ncg] the model's geom */ \
+  X(cg_data)      /* [ncg] mesh or height field, else -1 */ \
+  X(pair_kind)    /* [npair] which narrow phase: see contact.cuh */ \
+  X(pair_g1)      /* [npair] in cg_*; for world pairs the static geom */ \
+  X(pair_g2)      /* [npair] */ \
+  X(pair_flip)    /* [npair] 1: g1 and g2 are in the reverse of MuJoCo's order */ \
+  X(pair_dim)     /* [npair] 1, 3, 4, 6 */ \
+  X(pair_hits)    /* [npair] most contacts it makes */ \
+  X(pair_path)    /* [npair+1] range in path_*; empty for world pairs */ \
+  X(path_dof)     /* ascending within a pair */ \
+  X(path_sign)    /* +1 moves body of g2, -1 moves body of g1 */ \
+  X(ten_adr)      /* [nten+1] */ \
+  X(ten_qpos)     X(ten_dof) \
+  X(act_adr)      /* [nu+1] moment arm of each actuator */ \
+  X(act_qpos)     /* entry's position, -1: does not lengthen the actuator */ \
+  X(act_dof)      \
+  X(act_dyn)      /* [nu] 0 none, 1 integrator, 2 filter, 3 filterexact */ \
+  X(act_state)    /* [nu] index in act, -1 none */ \
+  X(act_early)    /* [nu] */ \
+  X(fluid_body)   /* [nfluid] */ \
+  X(mesh_vert)    /* [nmesh+1] ranges in mesh_pos (vertices of the convex hull) */ \
+  X(mesh_edge)    /* [nvertices+1] ranges in mesh_link: neighbours of each hull vertex */ \
+  X(mesh_link)    \
+  X(field_adr)    /* [nfield+1] ranges in field_data */ \
+  X(field_rows)   X(field_cols)
+
+// Arrays of real numbers.
+#define OSTLER_REALS(X) \
+  X(qpos0)        /* [nq] */ \
+  X(qpos_spring)  /* [nq] */ \
+  X(body_pos)     /* [3*nb] in the parent's frame */ \
+  X(body_quat)    /* [4*nb] */ \
+  X(body_mass)    /* [nb] */ \
+  X(body_mcom)    /* [3*nb] mass times centre of mass, body frame */ \
+  X(body_inertia) /* [6*nb] about the body's origin, body frame: xx yy zz xy xz yz */ \
+  X(jnt_pos)      /* [3*nj] */ \
+  X(jnt_axis)     /* [3*nj] */ \
+  X(jnt_stiffness)/* [nj] */ \
+  X(dof_damping)  /* [nv] */ \
+  X(dof_armature) /* [nv] */ \
+  X(dof_actlo)    /* [nv] range of the actuators' sum, -1e30 unlimited */ \
+  X(dof_acthi)    \
+  X(frame_pos)    /* [3*nframe] in the moving body's frame (or the world's) */ \
+  X(frame_quat)   /* [4*nframe] */ \
+  X(lim_lo)       /* [nlim] */ \
+  X(lim_hi)       \
+  X(lim_soft)     /* [SOFT*nlim] */ \
+  X(fric_loss)    /* [nfric] */ \
+  X(fric_soft)    /* [SOFT*nfric] */ \
+  X(row_loss)     /* [nrow] dry friction of kind 1 */ \
+  X(row_soft)     /* [SOFT*nrow] */ \
+  X(item_real)    /* [16*nitem] what the kind needs: see rows.cuh */ \
+  X(cg_pos)       /* [3*ncg] in the moving body's frame (or the world's) */ \
+  X(cg_mat)       /* [9*ncg] */ \
+  X(cg_size)      /* [3*ncg] MuJoCo's */ \
+  X(cg_bound)     /* [ncg] radius of the bounding sphere, 0 for planes */ \
+  X(pair_soft)    /* [SOFT*npair] normal direction */ \
+  X(pair_fricb)   /* [npair] damping B of elliptic friction directions */ \
+  X(pair_mu)      /* [5*npair] */ \
+  X(pair_dfri)    /* [5*npair] D of friction direction k over D of the normal (elliptic) */ \
+  X(pair_reach)   /* [npair] margin + gap: contacts exist (without force) within it */ \
+  X(ten_coef)     X(ten_stiffness) X(ten_damping) X(ten_lo) X(ten_hi) /* spring's dead band */ \
+  X(act_coef)     X(act_ctrllo) X(act_ctrlhi) X(act_forcelo) X(act_forcehi) \
+  X(act_gain)     /* [3*nu] */ \
+  X(act_bias)     /* [3*nu] */ \
+  X(act_prm)      /* [nu] time constant */ \
+  X(act_lo)       X(act_hi) \
+  X(fluid_pos)    /* [3*nfluid] centre of mass in the body's frame */ \
+  X(fluid_mat)    /* [9*nfluid] principal axes in the body's frame */ \
+  X(fluid_box)    /* [3*nfluid] equivalent box, full sizes */ \
+  X(mesh_pos)     X(field_data) X(field_size)
+
+// One soft constraint's parameters, from solref, solimp and the inverse weights.
+//   K B      stiffness and damping of the reference acceleration
+//   d0 dw    impedance at zero and at full width
+//   iw       1 / width (1 where the impedance is flat)
+//   mid la hb power   the sigmoid: la = 1/mid^(power-1), hb = 1/(1-mid)^(power-1)
+//   margin   distance at which the constraint acts
+//   diag     the diagonal that regularises: R = (1-imp)/imp * diag
+enum { SOFT_K, SOFT_B, SOFT_D0, SOFT_DW, SOFT_IW, SOFT_MID, SOFT_LA, SOFT_HB, SOFT_POWER,
+       SOFT_MARGIN, SOFT_DIAG, SOFT };
+
+// The generic kernel's model: pointers into the caller's arrays.
+template<class T> struct Tables {
+#define X(name) int name;
+  OSTLER_COUNTS(X)
+#undef X
+#define X(name) T name;
+  OSTLER_SCALARS(X)
+#undef X
+#define X(name) const int* name;
+  OSTLER_INTS(X)
+#undef X
+#define X(name) const T* name;
+  OSTLER_REALS(X)
+#undef X
+};
