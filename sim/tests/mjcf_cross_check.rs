@@ -169,7 +169,10 @@ fn actuators(ours: &Model, theirs: &mjcf_rs::Model) {
     for (a, t) in ours.actuators.iter().zip(&theirs.actuators) {
         let what = a.name.as_str();
         assert_eq!(t.name.as_deref(), Some(what));
-        assert_eq!(t.joint.as_deref(), Some(ours.joints[a.joint].name.as_str()));
+        assert_eq!(
+            t.joint.as_deref(),
+            Some(ours.joints[a.joint().unwrap()].name.as_str())
+        );
         same(&a.gear, &t.gear, what);
         assert_eq!(a.ctrlrange, t.ctrl_range, "{what}");
         assert_eq!(a.forcerange, t.force_range, "{what}");

@@ -5,9 +5,16 @@
 //! radians, quaternions `(w, x, y, z)`, world z up; bodies are numbered so that
 //! a parent comes before its children and body 0 is the world.
 
+mod actuator;
+mod constraint;
+mod geom;
 pub mod mjcf;
 mod rotation;
 mod summary;
+
+pub use actuator::{Actuator, Dynamics, Transmission};
+pub use constraint::{Equality, EqualityKind, Tendon, TendonKind};
+pub use geom::{Geom, GeomKind, HField, Mesh, Pair};
 
 use crate::names::nearest;
 use std::path::PathBuf;
@@ -32,6 +39,14 @@ pub struct Model {
     pub geoms: Vec<Geom>,
     /// All sites in body order.
     pub sites: Vec<Site>,
+    /// Meshes that geoms refer to.
+    pub meshes: Vec<Mesh>,
+    /// Height fields that geoms refer to.
+    pub hfields: Vec<HField>,
+    /// Tendons in file order.
+    pub tendons: Vec<Tendon>,
+    /// Equality constraints in file order.
+    pub equalities: Vec<Equality>,
     /// All actuators in file order.
     pub actuators: Vec<Actuator>,
     /// Keyframes in file order.
@@ -44,6 +59,8 @@ pub struct Model {
     pub nq: usize,
     /// Number of generalised velocities.
     pub nv: usize,
+    /// Number of activations: state variables of actuators.
+    pub na: usize,
     /// Generalised positions of the initial pose `(nq)`.
     pub qpos0: Vec<f64>,
     /// Elements and attributes that were read and have no effect here.
@@ -193,7 +210,7 @@ pub struct Joint {
     pub axis: Vec3,
     /// Position in the initial pose ((m) or (rad), MJCF `ref`).
     pub reference: f64,
-    /// Limits ((m) or (rad); ball: the second is the cone's angle), if limited.
+    /// Limits ((m) or (rad); ball: 0 and the largest angle of rotation), if limited.
     pub range: Option<[f64; 2]>,
     /// Viscous damping (N s/m) or (N m s/rad).
     pub damping: f64,
@@ -223,87 +240,6 @@ pub struct Joint {
     pub dof_adr: usize,
 }
 
-/// Shape of a geom; `size` in [`Geom::size`] is MuJoCo's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GeomKind {
-    /// z = 0 plane, normal +z; size: half-extents x, y (0 = infinite), grid.
-    Plane,
-    /// size: radius.
-    Sphere,
-    /// Along z; size: radius, half-length of the cylinder part.
-    Capsule,
-    /// Semi-axes.
-    Ellipsoid,
-    /// Along z; size: radius, half-length.
-    Cylinder,
-    /// Half-extents.
-    Box,
-}
-
-/// A collision (and visual) shape fixed to a body.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Geom {
-    /// Name; `geomK` where the file gives none.
-    pub name: String,
-    /// Shape.
-    pub kind: GeomKind,
-    /// The body it is fixed to.
-    pub body: usize,
-    /// Position in the body's frame (m).
-    pub pos: Vec3,
-    /// Orientation in the body's frame.
-    pub quat: Quat,
-    /// Shape's size (m), see [`GeomKind`].
-    pub size: Vec3,
-    /// Collision bits this geom has.
-    pub contype: u32,
-    /// Collision bits this geom accepts.
-    pub conaffinity: u32,
-    /// Dimension of its contacts: 1, 3, 4 or 6.
-    pub condim: u32,
-    /// Sliding, torsional (m) and rolling (m) friction.
-    pub friction: Vec3,
-    /// Contact priority.
-    pub priority: i32,
-    /// Weight in mixing of solver parameters.
-    pub solmix: f64,
-    /// Contact reference.
-    pub solref: [f64; 2],
-    /// Contact impedance.
-    pub solimp: [f64; 5],
-    /// Distance at which a contact is made (m).
-    pub margin: f64,
-    /// Part of the margin without force (m).
-    pub gap: f64,
-    /// Visualisation group.
-    pub group: i32,
-    /// Colour.
-    pub rgba: [f32; 4],
-}
-
-/// Two geoms that collide whatever their bits say, with parameters of their own.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Pair {
-    /// Geom whose body comes first.
-    pub geom1: usize,
-    /// The other geom.
-    pub geom2: usize,
-    /// Dimension of the contacts: 1, 3, 4 or 6.
-    pub condim: u32,
-    /// Two sliding, one torsional (m) and two rolling (m) coefficients.
-    pub friction: [f64; 5],
-    /// Contact reference, normal direction.
-    pub solref: [f64; 2],
-    /// Contact reference of the friction directions; zeros: as `solref`.
-    pub solref_friction: [f64; 2],
-    /// Contact impedance.
-    pub solimp: [f64; 5],
-    /// Distance at which a contact is made (m).
-    pub margin: f64,
-    /// Part of the margin without force (m).
-    pub gap: f64,
-}
-
 /// A named frame on a body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Site {
@@ -317,32 +253,6 @@ pub struct Site {
     pub quat: Quat,
 }
 
-/// An actuator on one joint: force = gain * ctrl + bias, scaled by the gear.
-///
-/// `gain = gain[0] + gain[1] l + gain[2] v` and likewise `bias`, where length
-/// `l = gear[0] q` and velocity `v = gear[0] dq/dt`; the joint feels
-/// `gear[0] * clamp(gain ctrl + bias, forcerange)`. Source: MuJoCo, Computation,
-/// "Actuation model".
-#[derive(Debug, Clone, PartialEq)]
-pub struct Actuator {
-    /// Name; `actuatorK` where the file gives none.
-    pub name: String,
-    /// What the element was called in the file: motor, position, velocity, general.
-    pub element: &'static str,
-    /// The joint it drives.
-    pub joint: usize,
-    /// Transmission ratio (6 entries; hinge and slide use the first).
-    pub gear: [f64; 6],
-    /// Range controls are clamped to, if limited.
-    pub ctrlrange: Option<[f64; 2]>,
-    /// Range the force is clamped to, if limited.
-    pub forcerange: Option<[f64; 2]>,
-    /// Affine gain (1, length, velocity).
-    pub gain: [f64; 3],
-    /// Affine bias (1, length, velocity).
-    pub bias: [f64; 3],
-}
-
 /// A named configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Keyframe {
@@ -352,6 +262,8 @@ pub struct Keyframe {
     pub qpos: Vec<f64>,
     /// Generalised velocities `(nv)`.
     pub qvel: Vec<f64>,
+    /// Activations `(na)`.
+    pub act: Vec<f64>,
     /// Controls `(nu)`.
     pub ctrl: Vec<f64>,
 }
@@ -403,6 +315,8 @@ impl Model {
         site, sites, "site");
     find!(/// Index of the actuator with this name.
         actuator, actuators, "actuator");
+    find!(/// Index of the tendon with this name.
+        tendon, tendons, "tendon");
     find!(/// Index of the keyframe with this name.
         keyframe, keyframes, "keyframe");
 

@@ -1,6 +1,6 @@
 //! What a model is, in words and tables, for `ostler check`.
 
-use super::{Actuator, Ignored, Joint, JointKind, Model};
+use super::{Actuator, Dynamics, Ignored, Joint, JointKind, Model, Transmission};
 use std::fmt::Write as _;
 
 impl JointKind {
@@ -47,6 +47,18 @@ impl Model {
     /// Sum of the bodies' masses (kg).
     pub fn total_mass(&self) -> f64 {
         self.bodies.iter().map(|b| b.mass).sum()
+    }
+
+    /// What an actuator acts on, in words: `joint knee`.
+    pub fn target(&self, actuator: &Actuator) -> String {
+        match actuator.transmission {
+            Transmission::Joint(j) | Transmission::JointInParent(j) => {
+                format!("joint {}", self.joints[j].name)
+            }
+            Transmission::Tendon(t) => format!("tendon {}", self.tendons[t].name),
+            Transmission::Site { site, .. } => format!("site {}", self.sites[site].name),
+            Transmission::SliderCrank { crank, .. } => format!("crank {}", self.sites[crank].name),
+        }
     }
 
     /// The model for human readers: sizes, bodies, joints, actuators, keyframes
@@ -119,17 +131,26 @@ impl Model {
             writeln!(out, "\nactuators")?;
         }
         for a in &self.actuators {
-            let joint = &self.joints[a.joint];
+            let unit = a.joint().map_or("", |j| self.joints[j].kind.force_unit());
             writeln!(
                 out,
                 "  {:width$}  {} on {}: {}",
                 a.name,
                 a.element,
-                joint.name,
-                a.law(joint.kind)
+                self.target(a),
+                a.law(unit)
             )?;
         }
 
+        let parts = [
+            (self.tendons.len(), "tendon", "tendons"),
+            (self.equalities.len(), "equality", "equalities"),
+            (self.meshes.len(), "mesh", "meshes"),
+            (self.hfields.len(), "height field", "height fields"),
+        ];
+        for (n, one, many) in parts.into_iter().filter(|(n, ..)| *n > 0) {
+            writeln!(out, "\n{}", count(n, one, many))?;
+        }
         if !self.keyframes.is_empty() {
             let names: Vec<_> = self.keyframes.iter().map(|k| k.name.as_str()).collect();
             writeln!(out, "\nkeyframes: {}", names.join(", "))?;
@@ -155,7 +176,7 @@ impl Joint {
 
 impl Actuator {
     /// The force law in words.
-    fn law(&self, joint: JointKind) -> String {
+    fn law(&self, unit: &str) -> String {
         let mut text = String::new();
         let polynomial = |c: [f64; 3]| {
             let terms: Vec<_> = c
@@ -170,19 +191,23 @@ impl Actuator {
                 terms.join(" + ")
             }
         };
-        let _ = write!(text, "({}) control", polynomial(self.gain));
+        let input = match self.dynamics {
+            Dynamics::None => "control",
+            Dynamics::Integrator => "integral of control",
+            Dynamics::Filter | Dynamics::FilterExact => "filtered control",
+            Dynamics::Muscle => "muscle activation",
+        };
+        let _ = write!(text, "({}) {input}", polynomial(self.gain));
         if self.bias != [0.0; 3] {
             let _ = write!(text, " + {}", polynomial(self.bias));
         }
         if let Some([low, high]) = self.forcerange {
             let _ = write!(text, ", within {} .. {}", short(low), short(high));
         }
-        let _ = write!(
-            text,
-            ", gear {} -> {}",
-            short(self.gear[0]),
-            joint.force_unit()
-        );
+        let _ = write!(text, ", gear {}", short(self.gear[0]));
+        if !unit.is_empty() {
+            let _ = write!(text, " -> {unit}");
+        }
         match self.ctrlrange {
             Some([low, high]) => {
                 let _ = write!(text, "; control {} .. {}", short(low), short(high));
@@ -280,7 +305,7 @@ mod tests {
             "moves on cart",
             "slider  slide       -1 .. 1        qpos 0  [m]",
             "-1.571 .. 1.571    qpos 1  [rad]",
-            "slide  motor on slider: (1) control, gear 100 -> [N]; control -3 .. 3",
+            "slide  motor on joint slider: (1) control, gear 100 -> [N]; control -3 .. 3",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }

@@ -3,7 +3,7 @@
 use super::{number, range, select, spread};
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
 use crate::env::ActionSpace;
-use crate::model::{Actuator, JointKind, Model};
+use crate::model::{Actuator, Dynamics, Joint, JointKind, Model};
 use crate::physics::State;
 
 /// The compiled action terms.
@@ -324,8 +324,9 @@ fn position(
     initial_qpos: &[f64],
     path: &str,
 ) -> Result<Law, ConfigError> {
-    let joint = &model.joints[actuator.joint];
-    if !matches!(joint.kind, JointKind::Hinge | JointKind::Slide) {
+    let scalar = |j: &&Joint| matches!(j.kind, JointKind::Hinge | JointKind::Slide);
+    let joint = actuator.joint().map(|j| &model.joints[j]).filter(scalar);
+    let Some(joint) = joint else {
         return Err(ConfigError::new(
             format!("{path}.kind"),
             format!(
@@ -333,6 +334,16 @@ fn position(
                 actuator.name
             ),
         ));
+    };
+    if !matches!(actuator.dynamics, Dynamics::None | Dynamics::FilterExact) {
+        return Err(ConfigError::new(
+            format!("{path}.kind"),
+            format!(
+                "the control of \"{}\" is not a position: it has a state of its own",
+                actuator.name
+            ),
+        )
+        .help("use kind = \"control\""));
     }
     let gear = actuator.gear[0];
     let offset = f64::from(offset) + initial_qpos[joint.qpos_adr];
@@ -354,7 +365,7 @@ fn position(
             offset: (gear * offset) as f32,
         });
     }
-    if !motor || gear == 0.0 {
+    if !motor || gear == 0.0 || actuator.dynamics != Dynamics::None {
         return Err(ConfigError::new(
             format!("{path}.kind"),
             format!("\"{name}\" is neither a position actuator nor a motor"),

@@ -275,6 +275,7 @@ fn compare(m: &Model, theirs: &Value) {
     for (i, k) in m.keyframes.iter().enumerate() {
         c.field("key_qpos", i, &k.qpos);
         c.field("key_qvel", i, &k.qvel);
+        c.field("key_act", i, &k.act);
         c.field("key_ctrl", i, &k.ctrl);
     }
     assert_eq!(
@@ -409,6 +410,8 @@ fn geoms(m: &Model, c: &Check) {
             GeomKind::Ellipsoid => (4.0, 3),
             GeomKind::Cylinder => (5.0, 2),
             GeomKind::Box => (6.0, 3),
+            GeomKind::Mesh(_) => (7.0, 3),
+            GeomKind::HField(_) => (1.0, 0),
         };
         c.field("geom_type", i, &[kind]);
         c.field("geom_bodyid", i, &[g.body as f64]);
@@ -456,7 +459,7 @@ fn actuators(m: &Model, c: &Check) {
     for (i, a) in m.actuators.iter().enumerate() {
         c.same(
             "actuator_trnid",
-            &[a.joint as f64],
+            &[a.joint().unwrap() as f64],
             &row(c.theirs, "actuator_trnid", i)[..1],
         );
         c.field("actuator_gear", i, &a.gear);

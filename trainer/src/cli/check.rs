@@ -107,13 +107,13 @@ fn actions(config: &Config, model: &Model, spec: &EnvSpec) {
         outln!("  {:?} on {}", term.kind, term.actuators.join(", "));
     }
     for a in &model.actuators {
-        let joint = model.joints.get(a.joint).map_or("?", |j| j.name.as_str());
+        let target = model.target(a);
         let range = match a.ctrlrange {
             Some([low, high]) => format!("{low}..{high}"),
             None => "unlimited".into(),
         };
         outln!(
-            "  {:20} {:10} joint {joint:20} control {range}",
+            "  {:20} {:10} {target:26} control {range}",
             a.name,
             a.element
         );

@@ -2,7 +2,7 @@
 
 use super::math::{Frame, Rot, V3, v3};
 use super::shape::Shape;
-use ostler_sim::model::JointKind;
+use ostler_sim::model::{GeomKind, JointKind};
 use ostler_sim::{Model, State};
 
 /// Poses of one environment's bodies in the world.
@@ -142,7 +142,7 @@ impl Scene {
                     shape,
                     color: color(model, geom.body, geom.rgba),
                 }),
-                None if floor.is_none() => {
+                None if floor.is_none() && geom.kind == GeomKind::Plane => {
                     let half = |x: f64| if x > 0.0 { x as f32 } else { f32::INFINITY };
                     let pose = poses.frame(geom.body).map_or(local, |b| b.then(&local));
                     floor = Some((pose, [half(geom.size[0]), half(geom.size[1])]));

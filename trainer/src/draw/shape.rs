@@ -19,16 +19,17 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The shape of a geom; `None` for planes, which are the floor's.
+    /// The shape of a geom, meshes as their bounding boxes; `None` for planes, which
+    /// are the floor's, and height fields, which are not drawn.
     pub fn new(kind: GeomKind, size: [f64; 3]) -> Option<Shape> {
         let s: V3 = size.into();
         Some(match kind {
-            GeomKind::Plane => return None,
+            GeomKind::Plane | GeomKind::HField(_) => return None,
             GeomKind::Sphere => Shape::Sphere(s.x),
             GeomKind::Capsule => Shape::Capsule(s.x, s.y),
             GeomKind::Ellipsoid => Shape::Ellipsoid(s),
             GeomKind::Cylinder => Shape::Cylinder(s.x, s.y),
-            GeomKind::Box => Shape::Box(s),
+            GeomKind::Box | GeomKind::Mesh(_) => Shape::Box(s),
         })
     }
 

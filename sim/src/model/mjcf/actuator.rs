@@ -4,7 +4,7 @@ use super::compiler::Compiler;
 use super::joint::limit;
 use super::source::{Element, Fault, Read};
 use super::value::{Keywords, LIMITED, Limited, wrong};
-use crate::model::{Actuator, Joint, JointKind};
+use crate::model::{Actuator, Dynamics, Joint, JointKind, Transmission};
 
 /// Parameters of gain and bias in MuJoCo; three are used by what is supported.
 const PARAMETERS: usize = 10;
@@ -231,7 +231,7 @@ impl ActuatorSpec {
                 .into_iter()
                 .find(|n| *n == e.name)
                 .unwrap_or("general"),
-            joint,
+            transmission: Transmission::Joint(joint),
             gear: self.gear,
             ctrlrange: limit(
                 e,
@@ -251,6 +251,11 @@ impl ActuatorSpec {
             )?,
             gain: affine(self.gain_form, self.gain),
             bias: affine(self.bias_form, self.bias),
+            dynamics: Dynamics::None,
+            dynprm: [1.0, 0.0, 0.0],
+            actrange: None,
+            actearly: false,
+            act_adr: None,
         })
     }
 }

@@ -205,6 +205,7 @@ impl GeomSpec {
             solimp: self.solimp,
             margin: self.margin,
             gap: self.gap,
+            fluid: None,
             group: self.group,
             rgba: self.rgba.map(|c| c as f32),
         };

@@ -10,6 +10,7 @@ pub(super) fn read(e: &Element, name: String, model: &Model) -> Read<Keyframe> {
         name,
         qpos: values(e, "qpos", &model.qpos0)?,
         qvel: values(e, "qvel", &vec![0.0; model.nv])?,
+        act: values(e, "act", &vec![0.0; model.na])?,
         ctrl: values(e, "ctrl", &vec![0.0; model.nu()])?,
     };
     for joint in &model.joints {

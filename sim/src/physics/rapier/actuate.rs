@@ -106,7 +106,7 @@ impl Drives {
                 .actuators
                 .iter()
                 .enumerate()
-                .filter(|(_, a)| a.joint == j)
+                .filter(|(_, a)| a.joint() == Some(j))
                 .map(|(i, a)| Act::new(i, a))
                 .collect();
             if acts.is_empty() {

@@ -43,6 +43,20 @@ pub(super) fn collider(
             turn = UnitQuaternion::from_axis_angle(&Vector3::x_axis(), std::f64::consts::FRAC_PI_2);
             ColliderBuilder::cylinder(b, a)
         }
+        GeomKind::Mesh(i) => {
+            let corner = |v: &[f32; 3]| math::Vector::new(v[0], v[1], v[2]);
+            let corners: Vec<_> = model.meshes[i].vertices.iter().map(corner).collect();
+            ColliderBuilder::convex_hull(&corners).ok_or_else(|| PhysicsError::Unsupported {
+                engine: "rapier",
+                what: format!("the flat mesh of geom \"{}\"", geom.name),
+            })?
+        }
+        GeomKind::HField(_) => {
+            return Err(PhysicsError::Unsupported {
+                engine: "rapier",
+                what: format!("the height field of geom \"{}\"", geom.name),
+            });
+        }
         GeomKind::Ellipsoid => ColliderBuilder::convex_hull(&ellipsoid(geom)).ok_or_else(|| {
             PhysicsError::Unsupported {
                 engine: "rapier",

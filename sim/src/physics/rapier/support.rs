@@ -1,7 +1,7 @@
 //! What this engine cannot do, and what it does otherwise than MuJoCo.
 
 use super::super::PhysicsError;
-use crate::model::{GeomKind, JointKind, Model};
+use crate::model::{Dynamics, GeomKind, JointKind, Model, Transmission};
 
 /// Refuses what would silently be another robot.
 pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
@@ -14,6 +14,41 @@ pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
     let options = &model.options;
     if options.density > 0.0 || options.viscosity > 0.0 {
         return refuse("forces of a fluid (option density, viscosity)".to_string());
+    }
+    if let Some(equality) = model.equalities.iter().find(|e| e.active) {
+        return refuse(format!("equality constraint \"{}\"", equality.name));
+    }
+    for tendon in &model.tendons {
+        let forces = [
+            tendon.stiffness,
+            tendon.damping,
+            tendon.frictionloss,
+            tendon.armature,
+        ];
+        if tendon.range.is_some() || forces.iter().any(|f| *f != 0.0) {
+            return refuse(format!(
+                "tendon \"{}\" with a spring, damper, friction, inertia or limit",
+                tendon.name
+            ));
+        }
+    }
+    for actuator in &model.actuators {
+        if actuator.dynamics != Dynamics::None {
+            return refuse(format!(
+                "actuator \"{}\" with a state of its own",
+                actuator.name
+            ));
+        }
+        let joint = actuator.joint().map(|j| model.joints[j].kind);
+        let turned = matches!(joint, Some(JointKind::Ball | JointKind::Free))
+            && matches!(actuator.transmission, Transmission::JointInParent(_));
+        if joint.is_none() || turned {
+            return refuse(format!(
+                "actuator \"{}\" on {}; only joints are driven",
+                actuator.name,
+                model.target(actuator)
+            ));
+        }
     }
     for joint in &model.joints {
         let scalar = matches!(joint.kind, JointKind::Slide | JointKind::Hinge);

@@ -205,7 +205,7 @@ fn meant(model: &Model, text: &str, other: ElementKind, kind: Kind) -> Option<St
         ElementKind::Geom => model.geoms[index].body,
         ElementKind::Site => model.sites[index].body,
         ElementKind::Actuator => {
-            let joint = &model.joints[model.actuators[index].joint].name;
+            let joint = &model.joints[model.actuators[index].joint()?].name;
             return (kind == Kind::Joint).then(|| format!("it drives the joint \"{joint}\""));
         }
         ElementKind::Body => {

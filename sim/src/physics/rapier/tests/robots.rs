@@ -1,6 +1,8 @@
 //! Small models, written by hand.
 
-use crate::model::{Actuator, Body, Geom, GeomKind, Joint, JointKind, Model};
+use crate::model::{
+    Actuator, Body, Dynamics, Geom, GeomKind, Joint, JointKind, Model, Transmission,
+};
 
 /// A world with nothing in it.
 pub(super) fn empty(timestep: f64) -> Model {
@@ -92,6 +94,7 @@ pub(super) fn geom(m: &mut Model, kind: GeomKind, size: [f64; 3]) -> usize {
         solimp: [0.9, 0.95, 0.001, 0.5, 2.0],
         margin: 0.0,
         gap: 0.0,
+        fluid: None,
         group: 0,
         rgba: [0.5; 4],
     });
@@ -103,12 +106,17 @@ pub(super) fn motor(m: &mut Model, joint: usize, gear: f64) -> usize {
     m.actuators.push(Actuator {
         name: format!("motor{}", m.actuators.len()),
         element: "motor",
-        joint,
+        transmission: Transmission::Joint(joint),
         gear: [gear, 0.0, 0.0, 0.0, 0.0, 0.0],
         ctrlrange: None,
         forcerange: None,
         gain: [1.0, 0.0, 0.0],
         bias: [0.0; 3],
+        dynamics: Dynamics::None,
+        dynprm: [1.0, 0.0, 0.0],
+        actrange: None,
+        actearly: false,
+        act_adr: None,
     });
     m.actuators.len() - 1
 }

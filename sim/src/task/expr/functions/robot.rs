@@ -296,11 +296,11 @@ fn actuators(c: &mut Checker<'_>, call: &Call, source: Source, force: bool) -> V
         .into_iter()
         .map(|e| {
             c.reads(e);
-            let unit = match model.joints[model.actuators[e.index].joint].kind {
-                _ if !force => Unit::Any,
-                JointKind::Hinge => unit("N m"),
-                JointKind::Slide => unit("N"),
-                JointKind::Free | JointKind::Ball => Unit::Any,
+            let joint = model.actuators[e.index].joint();
+            let unit = match joint.map(|j| model.joints[j].kind) {
+                Some(JointKind::Hinge) if force => unit("N m"),
+                Some(JointKind::Slide) if force => unit("N"),
+                _ => Unit::Any,
             };
             Comp {
                 node: c.dag.load(source, e.index),

@@ -1,0 +1,97 @@
+//! Actuators.
+
+/// What an actuator acts on; its length and moment arm follow from it. Source:
+/// MuJoCo, Computation, "Transmission".
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Transmission {
+    /// A joint, in its own coordinates: hinge and slide have length `gear[0] q`; ball
+    /// and free joints feel `gear` as an axis (ball: the first three entries) in the
+    /// child's frame.
+    Joint(usize),
+    /// As `Joint`, but the axis of a ball or free joint is given in the parent's frame.
+    JointInParent(usize),
+    /// A tendon: length is `gear[0]` times the tendon's.
+    Tendon(usize),
+    /// A force and torque `gear` in a site's frame; with `reference`, that site's
+    /// frame, and the length is the pose relative to it.
+    Site {
+        /// The site that is driven.
+        site: usize,
+        /// `refsite`.
+        reference: Option<usize>,
+    },
+    /// A rod of fixed length from `crank` to a pin that slides on the z axis of
+    /// `slider`.
+    SliderCrank {
+        /// Site at the crank's pin.
+        crank: usize,
+        /// Site whose z axis is the slider's.
+        slider: usize,
+        /// Length of the rod (m).
+        length: f64,
+    },
+}
+
+/// How the activation `w` of an actuator follows its control `u`; `p` is
+/// [`Actuator::dynprm`]. Source: MuJoCo, Computation, "Activation dynamics".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dynamics {
+    /// No state: the force follows the control.
+    None,
+    /// dw/dt = u.
+    Integrator,
+    /// dw/dt = (u - w) / p0.
+    Filter,
+    /// As `Filter`, integrated exactly over a time step.
+    FilterExact,
+    /// Time constants p0 (activation) and p1 (deactivation), smoothing width p2.
+    Muscle,
+}
+
+/// An actuator: force = gain * input + bias, scaled by the gear.
+///
+/// The input is the control, or the activation of actuators with [`Dynamics`].
+/// `gain = gain[0] + gain[1] l + gain[2] v` and likewise `bias`, where `l` is the
+/// transmission's length and `v` its velocity (hinge and slide: `l = gear[0] q`,
+/// `v = gear[0] dq/dt`); the joint feels
+/// `gear[0] * clamp(gain input + bias, forcerange)`. Source: MuJoCo, Computation,
+/// "Actuation model".
+#[derive(Debug, Clone, PartialEq)]
+pub struct Actuator {
+    /// Name; `actuatorK` where the file gives none.
+    pub name: String,
+    /// What the element was called in the file: motor, position, velocity, general, ...
+    pub element: &'static str,
+    /// What it acts on.
+    pub transmission: Transmission,
+    /// Transmission ratio (6 entries; hinge, slide and tendon use the first).
+    pub gear: [f64; 6],
+    /// Range controls are clamped to, if limited.
+    pub ctrlrange: Option<[f64; 2]>,
+    /// Range the force is clamped to, if limited.
+    pub forcerange: Option<[f64; 2]>,
+    /// Affine gain (1, length, velocity).
+    pub gain: [f64; 3],
+    /// Affine bias (1, length, velocity). Damping ratios are resolved into it.
+    pub bias: [f64; 3],
+    /// How the activation follows the control.
+    pub dynamics: Dynamics,
+    /// Parameters of the dynamics: time constants (s), see [`Dynamics`].
+    pub dynprm: [f64; 3],
+    /// Range the activation is clamped to, if limited.
+    pub actrange: Option<[f64; 2]>,
+    /// The force uses the next activation instead of the current one.
+    pub actearly: bool,
+    /// Index of its activation in `act`, if it has one.
+    pub act_adr: Option<usize>,
+}
+
+impl Actuator {
+    /// The joint it drives, if it drives one.
+    pub fn joint(&self) -> Option<usize> {
+        match self.transmission {
+            Transmission::Joint(j) | Transmission::JointInParent(j) => Some(j),
+            _ => None,
+        }
+    }
+}

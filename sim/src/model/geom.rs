@@ -1,0 +1,127 @@
+//! Shapes, and how they touch.
+
+use super::{Quat, Vec3};
+
+/// Shape of a geom; `size` in [`Geom::size`] is MuJoCo's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GeomKind {
+    /// z = 0 plane, normal +z; size: half-extents x, y (0 = infinite), grid.
+    Plane,
+    /// size: radius.
+    Sphere,
+    /// Along z; size: radius, half-length of the cylinder part.
+    Capsule,
+    /// Semi-axes.
+    Ellipsoid,
+    /// Along z; size: radius, half-length.
+    Cylinder,
+    /// Half-extents.
+    Box,
+    /// The convex hull of [`Model::meshes`](super::Model::meshes)`[i]`; size: half-extents of its
+    /// bounding box.
+    Mesh(usize),
+    /// The terrain [`Model::hfields`](super::Model::hfields)`[i]`; size is not used.
+    HField(usize),
+}
+
+/// A collision (and visual) shape fixed to a body.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Geom {
+    /// Name; `geomK` where the file gives none.
+    pub name: String,
+    /// Shape.
+    pub kind: GeomKind,
+    /// The body it is fixed to.
+    pub body: usize,
+    /// Position in the body's frame (m).
+    pub pos: Vec3,
+    /// Orientation in the body's frame.
+    pub quat: Quat,
+    /// Shape's size (m), see [`GeomKind`].
+    pub size: Vec3,
+    /// Collision bits this geom has.
+    pub contype: u32,
+    /// Collision bits this geom accepts.
+    pub conaffinity: u32,
+    /// Dimension of its contacts: 1, 3, 4 or 6.
+    pub condim: u32,
+    /// Sliding, torsional (m) and rolling (m) friction.
+    pub friction: Vec3,
+    /// Contact priority.
+    pub priority: i32,
+    /// Weight in mixing of solver parameters.
+    pub solmix: f64,
+    /// Contact reference.
+    pub solref: [f64; 2],
+    /// Contact impedance.
+    pub solimp: [f64; 5],
+    /// Distance at which a contact is made (m).
+    pub margin: f64,
+    /// Part of the margin without force (m).
+    pub gap: f64,
+    /// Fluid forces on the equivalent ellipsoid (`fluidshape="ellipsoid"`): MuJoCo's
+    /// `geom_fluid`: blunt drag, slender drag, angular drag, Kutta lift and Magnus
+    /// lift coefficients, virtual mass per density (m^3) and virtual moment of
+    /// inertia per density (m^5). `None`: the body's inertia box feels the fluid.
+    pub fluid: Option<[f64; 11]>,
+    /// Visualisation group.
+    pub group: i32,
+    /// Colour.
+    pub rgba: [f32; 4],
+}
+
+/// A convex body given by its corners, in its own frame: the centre of mass is
+/// the origin, the principal axes of inertia are the axes (MuJoCo's centring).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mesh {
+    /// Name; the file's stem where the file gives none.
+    pub name: String,
+    /// Position of the mesh's frame in the frame the file's vertices are given in (m).
+    pub pos: Vec3,
+    /// Orientation of the mesh's frame in the frame of the file's vertices.
+    pub quat: Quat,
+    /// Vertices of the convex hull (m); float32 as MuJoCo keeps them.
+    pub vertices: Vec<[f32; 3]>,
+    /// Triangles of the convex hull, indices into `vertices`, counter-clockwise
+    /// seen from outside.
+    pub faces: Vec<[u32; 3]>,
+}
+
+/// A terrain over a rectangle: x grows with the column, y with the row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HField {
+    /// Name.
+    pub name: String,
+    /// Number of rows (y).
+    pub nrow: usize,
+    /// Number of columns (x).
+    pub ncol: usize,
+    /// Half-extents x and y, greatest height and depth of the base below z = 0 (m).
+    pub size: [f64; 4],
+    /// Heights in 0..1, row by row `(nrow ncol)`, the row of least y first; 1 is
+    /// `size[2]`.
+    pub data: Vec<f32>,
+}
+
+/// Two geoms that collide whatever their bits say, with parameters of their own.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// Geom whose body comes first.
+    pub geom1: usize,
+    /// The other geom.
+    pub geom2: usize,
+    /// Dimension of the contacts: 1, 3, 4 or 6.
+    pub condim: u32,
+    /// Two sliding, one torsional (m) and two rolling (m) coefficients.
+    pub friction: [f64; 5],
+    /// Contact reference, normal direction.
+    pub solref: [f64; 2],
+    /// Contact reference of the friction directions; zeros: as `solref`.
+    pub solref_friction: [f64; 2],
+    /// Contact impedance.
+    pub solimp: [f64; 5],
+    /// Distance at which a contact is made (m).
+    pub margin: f64,
+    /// Part of the margin without force (m).
+    pub gap: f64,
+}
