@@ -111,6 +111,29 @@ OSTLER_FN void sincos_(double x, double& s, double& c) {
 }
 #endif
 
+// Angle of the vector (c, s) in 0..pi, for s >= 0. Single precision: reduction to
+// |x| < tan(pi/8), then a minimax polynomial (Cephes atanf).
+template<class R> OSTLER_FN R atan2_(R s, R c) {
+  const R ac = abs_(c);
+  const R big = max_(s, ac), small = min_(s, ac);
+  R x = small / max_(big, bc<R>(1e-30));
+  const auto half = x > bc<R>(0.41421356237309503);
+  x = sel(half, (x - bc<R>(1)) / (x + bc<R>(1)), x);
+  const R z = x * x;
+  R p = fma(z, bc<R>(8.05374449538e-2), bc<R>(-1.38776856032e-1));
+  p = fma(z, p, bc<R>(1.99777106478e-1));
+  p = fma(z, p, bc<R>(-3.33329491539e-1));
+  R a = fma(x * z, p, x);
+  a = sel(half, a + bc<R>(0.78539816339744831), a);
+  a = sel(s > ac, bc<R>(1.57079632679489662) - a, a);
+  return sel(c < bc<R>(0), bc<R>(3.14159265358979324) - a, a);
+}
+#ifdef __CUDACC__
+OSTLER_FN double atan2_(double s, double c) { return atan2(s, c); }
+#else
+OSTLER_FN double atan2_(double s, double c) { return __builtin_atan2(s, c); }
+#endif
+
 // Below this a length counts as zero (MuJoCo's mjMINVAL in double).
 template<class R> struct Tiny { static constexpr double value = 1e-15; };
 template<> struct Tiny<float> { static constexpr double value = 1e-10; };

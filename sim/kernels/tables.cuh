@@ -145,7 +145,8 @@
   X(act_coef)     X(act_ctrllo) X(act_ctrlhi) X(act_forcelo) X(act_forcehi) \
   X(act_gain)     /* [3*nu] */ \
   X(act_bias)     /* [3*nu] */ \
-  X(act_prm)      /* [nu] time constant */ \
+  X(act_prm)      /* [nu] time constant of a filter */ \
+  X(act_step)     /* [nu] act grows by this times its rate in a time step: the step, or tau (1 - exp(-step/tau)) of an exact filter */ \
   X(act_lo)       X(act_hi) \
   X(fluid_pos)    /* [3*nfluid] centre of mass in the body's frame */ \
   X(fluid_mat)    /* [9*nfluid] principal axes in the body's frame */ \

@@ -1,0 +1,233 @@
+// Smooth dynamics: where bodies are, the mass matrix, and every force but the
+// constraints'. Written as loops over tables without branches on values, so that
+// the same code runs on lanes and records the specialised kernel's straight line.
+//
+// Source: Featherstone, Rigid Body Dynamics Algorithms (2008), chapters 5 and 6;
+// meaning of the tables: MuJoCo, Computation.
+#pragma once
+
+enum { JNT_FREE, JNT_BALL, JNT_SLIDE, JNT_HINGE };
+
+template<class T> OSTLER_FN bool is_zero3(const T* v) { return v[0] == 0 && v[1] == 0 && v[2] == 0; }
+template<class T> OSTLER_FN bool is_identity(const T* q) { return q[1] == 0 && q[2] == 0 && q[3] == 0; }
+
+// Poses of the bodies and motion axes of the degrees of freedom.
+template<class R, class M> OSTLER_FN void kinematics(const M& m, Work<R, M>& w) {
+  for (int b = 0; b < m.nb; b++) {
+    const int p = m.body_parent[b];
+    R* x = w.xpos + 3 * b;
+    R* quat = w.xquat + 4 * b;
+    R* mat = w.xmat + 9 * b;
+    // A root's origin is far + x: far holds what can be large (positions of free
+    // and slide joints), x the small remainder, so that nothing below loses digits.
+    R far[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
+    const auto* c = m.body_quat + 4 * b;
+    const R fixed[4] = {bc<R>(c[0]), bc<R>(c[1]), bc<R>(c[2]), bc<R>(c[3])};
+    if (p < 0) {
+      for (int k = 0; k < 3; k++) far[k] = bc<R>(m.body_pos[3 * b + k]), x[k] = bc<R>(0);
+      for (int k = 0; k < 4; k++) quat[k] = fixed[k];
+    } else {
+      mat_con(w.xmat + 9 * p, m.body_pos + 3 * b, x);
+      for (int k = 0; k < 3; k++) x[k] = x[k] + w.xpos[3 * p + k];
+      if (is_identity(c)) {
+        for (int k = 0; k < 4; k++) quat[k] = w.xquat[4 * p + k];
+      } else {
+        quat_mul(w.xquat + 4 * p, fixed, quat);
+      }
+    }
+    bool stale = true; // mat is not yet that of quat
+    const int j0 = m.body_jnt[b], j1 = m.body_jnt[b + 1];
+    for (int j = j0; j < j1; j++) {
+      const int type = m.jnt_type[j], q = m.jnt_qpos[j], d = m.jnt_dof[j];
+      const auto* axis = m.jnt_axis + 3 * j;
+      const auto* anchor = m.jnt_pos + 3 * j;
+      // Until the body's pose is known, cdof holds (axis, anchor) of each joint.
+      if (type == JNT_FREE) {
+        for (int k = 0; k < 3; k++) far[k] = w.qpos[q + k], x[k] = bc<R>(0);
+        for (int k = 0; k < 4; k++) quat[k] = w.qpos[q + 3 + k];
+        quat_unit(quat);
+        stale = true;
+        for (int k = 0; k < 3; k++) w.cdof[6 * (d + 3) + 3 + k] = x[k];
+      } else if (type == JNT_SLIDE) {
+        if (stale) quat_mat(quat, mat), stale = false;
+        R a[3];
+        mat_con(mat, axis, a);
+        const R dq = w.qpos[q] - bc<R>(m.qpos0[q]);
+        for (int k = 0; k < 3; k++) {
+          w.cdof[6 * d + k] = a[k];
+          if (p < 0) {
+            far[k] = fma(a[k], dq, far[k]);
+            for (int i = j0; i < j; i++) {
+              if (m.jnt_type[i] == JNT_SLIDE) continue;
+              const int e = m.jnt_dof[i] + (m.jnt_type[i] == JNT_FREE ? 3 : 0);
+              w.cdof[6 * e + 3 + k] = fnma(a[k], dq, w.cdof[6 * e + 3 + k]);
+            }
+          } else {
+            x[k] = fma(a[k], dq, x[k]);
+          }
+        }
+      } else {
+        const bool off = !is_zero3(anchor);
+        R o[3];
+        for (int k = 0; k < 3; k++) o[k] = x[k];
+        if (off) {
+          if (stale) quat_mat(quat, mat);
+          R v[3];
+          mat_con(mat, anchor, v);
+          for (int k = 0; k < 3; k++) o[k] = x[k] + v[k];
+        }
+        R turn[4];
+        if (type == JNT_HINGE) {
+          R s, co;
+          sincos_(bc<R>(0.5) * (w.qpos[q] - bc<R>(m.qpos0[q])), s, co);
+          turn[0] = co;
+          for (int k = 0; k < 3; k++) turn[1 + k] = s * bc<R>(axis[k]);
+        } else {
+          for (int k = 0; k < 4; k++) turn[k] = w.qpos[q + k];
+          quat_unit(turn);
+        }
+        quat_mul(quat, turn, quat);
+        quat_mat(quat, mat);
+        stale = false;
+        if (type == JNT_HINGE) mat_con(mat, axis, w.cdof + 6 * d);
+        for (int k = 0; k < 3; k++) w.cdof[6 * d + 3 + k] = o[k];
+        if (off) {
+          R v[3];
+          mat_con(mat, anchor, v);
+          for (int k = 0; k < 3; k++) x[k] = o[k] - v[k];
+        }
+      }
+    }
+    if (stale) quat_mat(quat, mat);
+    // The root's origin becomes the tree's reference point.
+    R shift[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
+    if (p < 0) {
+      for (int k = 0; k < 3; k++) {
+        shift[k] = x[k];
+        w.ref[3 * m.body_tree[b] + k] = far[k] + x[k];
+        x[k] = bc<R>(0);
+      }
+    }
+    for (int j = j0; j < j1; j++) {
+      const int type = m.jnt_type[j];
+      int d = m.jnt_dof[j];
+      if (type == JNT_SLIDE) {
+        for (int k = 0; k < 3; k++) {
+          w.cdof[6 * d + 3 + k] = w.cdof[6 * d + k];
+          w.cdof[6 * d + k] = bc<R>(0);
+        }
+      } else if (type == JNT_HINGE) {
+        R o[3];
+        for (int k = 0; k < 3; k++) o[k] = w.cdof[6 * d + 3 + k] - shift[k];
+        cross(o, w.cdof + 6 * d, w.cdof + 6 * d + 3);
+      } else {
+        if (type == JNT_FREE) {
+          for (int i = 0; i < 3; i++)
+            for (int k = 0; k < 6; k++) w.cdof[6 * (d + i) + k] = bc<R>(k == 3 + i ? 1 : 0);
+          d += 3;
+        }
+        R o[3];
+        for (int k = 0; k < 3; k++) o[k] = w.cdof[6 * d + 3 + k] - shift[k];
+        for (int i = 0; i < 3; i++) {
+          for (int k = 0; k < 3; k++) w.cdof[6 * (d + i) + k] = mat[3 * k + i];
+          cross(o, w.cdof + 6 * (d + i), w.cdof + 6 * (d + i) + 3);
+        }
+      }
+    }
+  }
+}
+
+// Spatial inertia of body b alone, world axes, about its tree's reference.
+template<class R, class M> OSTLER_FN void body_inertia(const M& m, const Work<R, M>& w, int b, R* I) {
+  const R* Q = w.xmat + 9 * b;
+  const auto* c = m.body_inertia + 6 * b;
+  const R s[6] = {bc<R>(c[0]), bc<R>(c[1]), bc<R>(c[2]), bc<R>(c[3]), bc<R>(c[4]), bc<R>(c[5])};
+  const R rows[9] = {s[0], s[3], s[4], s[3], s[1], s[5], s[4], s[5], s[2]};
+  R T[9];
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 3; j++) T[3 * i + j] = dot3(rows + 3 * j, Q + 3 * i);
+  I[0] = dot3(T, Q), I[1] = dot3(T + 3, Q + 3), I[2] = dot3(T + 6, Q + 6);
+  I[3] = dot3(T, Q + 3), I[4] = dot3(T, Q + 6), I[5] = dot3(T + 3, Q + 6);
+  R h0[3], g[3];
+  mat_con(Q, m.body_mcom + 3 * b, h0);
+  const R mass = bc<R>(m.body_mass[b]);
+  const R* r = w.xpos + 3 * b;
+  for (int k = 0; k < 3; k++) g[k] = fma(mass, r[k], h0[k]);
+  // Parallel axes: I + (2 r.h0 + m r.r) 1 - (r g' + h0 r')
+  const R rr = dot3(r, g) + dot3(r, h0);
+  I[0] = I[0] + (rr - fma(r[0], g[0], h0[0] * r[0]));
+  I[1] = I[1] + (rr - fma(r[1], g[1], h0[1] * r[1]));
+  I[2] = I[2] + (rr - fma(r[2], g[2], h0[2] * r[2]));
+  I[3] = I[3] - fma(r[0], g[1], h0[0] * r[1]);
+  I[4] = I[4] - fma(r[0], g[2], h0[0] * r[2]);
+  I[5] = I[5] - fma(r[1], g[2], h0[1] * r[2]);
+  for (int k = 0; k < 3; k++) I[6 + k] = g[k];
+  I[9] = mass;
+}
+
+// Velocities of the bodies, their accelerations at qacc = 0 (gravity as the
+// world's), the forces these need; then inward: bias forces and the mass matrix.
+template<class R, class M> OSTLER_FN void inertia_and_bias(const M& m, Work<R, M>& w) {
+  for (int b = 0; b < m.nb; b++) {
+    const int p = m.body_parent[b];
+    R* v = w.vel + 6 * b;
+    R* a = w.acc + 6 * b;
+    R* I = w.inertia + 10 * b;
+    body_inertia(m, w, b, I);
+    if (p < 0) {
+      for (int k = 0; k < 6; k++) v[k] = a[k] = bc<R>(0);
+      a[3] = bc<R>(-m.gravity_x), a[4] = bc<R>(-m.gravity_y), a[5] = bc<R>(-m.gravity_z);
+    } else {
+      for (int k = 0; k < 6; k++) v[k] = w.vel[6 * p + k], a[k] = w.acc[6 * p + k];
+    }
+    for (int j = m.body_jnt[b]; j < m.body_jnt[b + 1]; j++) {
+      const int type = m.jnt_type[j];
+      int d = m.jnt_dof[j], n = 1;
+      if (type == JNT_FREE) {
+        for (int k = 0; k < 3; k++) v[3 + k] = v[3 + k] + w.qvel[d + k];
+        d += 3, n = 3;
+      } else if (type == JNT_BALL) {
+        n = 3;
+      }
+      R u[6];
+      for (int k = 0; k < 6; k++) u[k] = w.cdof[6 * d + k] * w.qvel[d];
+      for (int i = 1; i < n; i++)
+        for (int k = 0; k < 6; k++) u[k] = fma(w.cdof[6 * (d + i) + k], w.qvel[d + i], u[k]);
+      // The first joint of a root turns about axes at rest.
+      if (!(p < 0 && j == m.body_jnt[b] && type != JNT_FREE)) motion_cross_add(v, u, a);
+      for (int k = 0; k < 6; k++) v[k] = v[k] + u[k];
+    }
+    R Iv[6];
+    inertia_mul(I, v, Iv);
+    inertia_mul(I, a, w.frc + 6 * b);
+    force_cross_add(v, Iv, w.frc + 6 * b);
+  }
+  for (int b = m.nb - 1; b >= 0; b--) {
+    const R* I = w.inertia + 10 * b;
+    for (int d = m.body_dof[b]; d < m.body_dof[b + 1]; d++) {
+      const R* s = w.cdof + 6 * d;
+      w.smooth[d] = -dot6(s, w.frc + 6 * b);
+      R u[6];
+      inertia_mul(I, s, u);
+      for (int e = d; e >= 0; e = m.dof_parent[e]) w.mass[tri(d) + e] = dot6(w.cdof + 6 * e, u);
+      w.mass[tri(d) + d] = w.mass[tri(d) + d] + bc<R>(m.dof_armature[d]);
+    }
+    const int p = m.body_parent[b];
+    if (p >= 0) {
+      for (int k = 0; k < 6; k++) w.frc[6 * p + k] = w.frc[6 * p + k] + w.frc[6 * b + k];
+      for (int k = 0; k < 10; k++) w.inertia[10 * p + k] = w.inertia[10 * p + k] + w.inertia[10 * b + k];
+    }
+  }
+}
+
+// Body velocities for generalised velocities x.
+template<class R, class M> OSTLER_FN void body_velocities(const M& m, const Work<R, M>& w, const R* x, R* out) {
+  for (int b = 0; b < m.nb; b++) {
+    const int p = m.body_parent[b];
+    R v[6];
+    for (int k = 0; k < 6; k++) v[k] = p < 0 ? bc<R>(0) : out[6 * p + k];
+    for (int d = m.body_dof[b]; d < m.body_dof[b + 1]; d++)
+      for (int k = 0; k < 6; k++) v[k] = fma(w.cdof[6 * d + k], x[d], v[k]);
+    for (int k = 0; k < 6; k++) out[6 * b + k] = v[k];
+  }
+}

@@ -1,0 +1,85 @@
+// Linear algebra on the tree: matrices are packed lower triangles of which only
+// the pattern's entries are used. Row i of a pattern lists its columns j < i in
+// ascending order: col[adr[i]] .. col[adr[i+1]-1].
+#pragma once
+
+// y = M x
+template<class R, class M> OSTLER_FN void mass_mul(const M& m, const Work<R, M>& w, const R* x, R* y) {
+  for (int i = 0; i < m.nv; i++) {
+    const R* row = w.mass + tri(i);
+    R sum = row[i] * x[i];
+    const R xi = x[i];
+    for (int a = m.mrow_adr[i]; a < m.mrow_adr[i + 1]; a++) {
+      const int j = m.mrow_col[a];
+      sum = fma(row[j], x[j], sum);
+      y[j] = fma(row[j], xi, y[j]);
+    }
+    y[i] = sum;
+  }
+}
+
+// A = L' D L in place, from the last row to the first; the diagonal becomes 1/D.
+template<class R> OSTLER_FN void factor(int n, const int* adr, const int* col, R* A) {
+  for (int k = n - 1; k >= 0; k--) {
+    R* row = A + tri(k);
+    const R inv = recip_(row[k]);
+    for (int a = adr[k + 1] - 1; a >= adr[k]; a--) {
+      const int i = col[a];
+      R* up = A + tri(i);
+      const R t = row[i] * inv;
+      for (int c = adr[k]; c <= a; c++) up[col[c]] = fnma(t, row[col[c]], up[col[c]]);
+      row[i] = t;
+    }
+    row[k] = inv;
+  }
+}
+
+// x = A^-1 x from the factor.
+template<class R> OSTLER_FN void solve(int n, const int* adr, const int* col, const R* A, R* x) {
+  for (int k = n - 1; k >= 0; k--) {
+    const R* row = A + tri(k);
+    const R xk = x[k];
+    for (int a = adr[k]; a < adr[k + 1]; a++) x[col[a]] = fnma(row[col[a]], xk, x[col[a]]);
+  }
+  for (int k = 0; k < n; k++) {
+    const R* row = A + tri(k);
+    R sum = x[k] * row[k];
+    for (int a = adr[k]; a < adr[k + 1]; a++) sum = fnma(row[col[a]], x[col[a]], sum);
+    x[k] = sum;
+  }
+}
+
+// grad += J' f and hess += J' K J for contact wrenches f (`wrench`) and contact
+// inertias K (`stiff`) of the bodies: inward through the tree, both are summed
+// on the way. K: 0..5 angular xx yy zz xy xz yz, 6..14 angular (row) by linear
+// (column), 15..20 linear.
+template<class R, class M> OSTLER_FN void load_joint_space(const M& m, Work<R, M>& w, int b) {
+  const R* K = w.stiff + 21 * b;
+  for (int d = m.body_dof[b]; d < m.body_dof[b + 1]; d++) {
+    const R* s = w.cdof + 6 * d;
+    R u[6];
+    u[0] = fma(K[8], s[5], fma(K[7], s[4], fma(K[6], s[3], fma(K[4], s[2], fma(K[3], s[1], K[0] * s[0])))));
+    u[1] = fma(K[11], s[5], fma(K[10], s[4], fma(K[9], s[3], fma(K[5], s[2], fma(K[1], s[1], K[3] * s[0])))));
+    u[2] = fma(K[14], s[5], fma(K[13], s[4], fma(K[12], s[3], fma(K[2], s[2], fma(K[5], s[1], K[4] * s[0])))));
+    u[3] = fma(K[19], s[5], fma(K[18], s[4], fma(K[15], s[3], fma(K[12], s[2], fma(K[9], s[1], K[6] * s[0])))));
+    u[4] = fma(K[20], s[5], fma(K[16], s[4], fma(K[18], s[3], fma(K[13], s[2], fma(K[10], s[1], K[7] * s[0])))));
+    u[5] = fma(K[17], s[5], fma(K[20], s[4], fma(K[19], s[3], fma(K[14], s[2], fma(K[11], s[1], K[8] * s[0])))));
+    for (int e = d; e >= 0; e = m.dof_parent[e])
+      w.hess[tri(d) + e] = w.hess[tri(d) + e] + dot6(w.cdof + 6 * e, u);
+    w.grad[d] = w.grad[d] + dot6(s, w.wrench + 6 * b);
+  }
+}
+template<class R, class M> OSTLER_FN void load_to_parent(const M& m, Work<R, M>& w, int b) {
+  const int p = m.body_parent[b];
+  if (p < 0) return;
+  for (int k = 0; k < 6; k++) w.wrench[6 * p + k] = w.wrench[6 * p + k] + w.wrench[6 * b + k];
+  for (int k = 0; k < 21; k++) w.stiff[21 * p + k] = w.stiff[21 * p + k] + w.stiff[21 * b + k];
+}
+template<class R, class M> OSTLER_FN void contact_loads(const M& m, Work<R, M>& w) {
+  for (int b = m.nb - 1; b >= 0; b--) {
+    if (!w.has_load[b]) continue;
+    load_joint_space(m, w, b);
+    load_to_parent(m, w, b);
+    if (m.body_parent[b] >= 0) w.has_load[m.body_parent[b]] = 1;
+  }
+}

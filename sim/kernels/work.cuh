@@ -1,0 +1,112 @@
+// The working memory of one block of environments.
+//
+// A specialised kernel has every array at its size; the generic kernel gets its
+// arrays from one allocation laid out at start (`work_bytes`, `work_bind`).
+#pragma once
+
+// Sizes as template constants; -1 where they are known at run time only.
+template<class M> struct Sizes {
+  enum { fixed = 1 };
+#define X(name) static constexpr int name = M::name;
+  OSTLER_COUNTS(X)
+#undef X
+};
+template<class T> struct Sizes<Tables<T>> { enum { fixed = 0 }; };
+
+// Stored contact directions: normal, two tangents, torsion, two rolling.
+enum { CDIM = 6 };
+
+// Arrays of R. N(count) is a count of the tables.
+#define OSTLER_WORK(X) \
+  X(qpos, N(nq)) X(qvel, N(nv)) X(act, N(na)) X(ctrl, N(nu)) \
+  X(qacc, N(nv))          /* acceleration; the warm start before */ \
+  X(ref, 3 * N(ntree))    /* each tree's reference point in the world */ \
+  X(xpos, 3 * N(nb))      /* bodies' origins relative to their tree's reference */ \
+  X(xquat, 4 * N(nb)) X(xmat, 9 * N(nb)) \
+  X(cdof, 6 * N(nv))      /* motion axes (angular, linear) about the reference */ \
+  X(inertia, 10 * N(nb))  /* composite spatial inertias */ \
+  X(vel, 6 * N(nb)) X(acc, 6 * N(nb)) X(frc, 6 * N(nb)) \
+  X(mass, N(nhess))       /* mass matrix, packed lower triangle */ \
+  X(smooth, N(nv))        /* generalised forces but the constraints' */ \
+  X(act_force, N(nu)) X(act_dot, N(na)) \
+  X(hess, N(nhess)) X(grad, N(nv)) X(step, N(nv)) X(mstep, N(nv)) \
+  X(wrench, 6 * N(nb)) X(stiff, 21 * N(nb)) /* contact force and contact inertia per body */ \
+  X(tmp, 6 * N(nb)) \
+  X(lim_sign, N(nlim)) X(lim_d, N(nlim)) X(lim_aref, N(nlim)) X(lim_jar, N(nlim)) X(lim_js, N(nlim)) \
+  X(fric_aref, N(nfric)) X(fric_jar, N(nfric)) X(fric_js, N(nfric)) \
+  X(row_j, N(nrowj)) X(row_d, N(nrow)) X(row_aref, N(nrow)) X(row_jar, N(nrow)) X(row_js, N(nrow)) \
+  X(wc_pos, 3 * N(nwslot)) X(wc_frame, 6 * N(nwslot)) /* normal, first tangent */ \
+  X(wc_d, N(nwslot)) X(wc_aref, CDIM * N(nwslot)) X(wc_jar, CDIM * N(nwslot)) X(wc_js, CDIM * N(nwslot)) \
+  X(pc_j, CDIM * N(npath) * N(npslot)) \
+  X(pc_d, N(npslot)) X(pc_aref, CDIM * N(npslot)) X(pc_jar, CDIM * N(npslot)) X(pc_js, CDIM * N(npslot)) \
+  X(geom_force, N(ngeom)) \
+  X(rk_q, N(integrator) == 1 ? N(nq) + N(na) : 0) X(rk_v, N(integrator) == 1 ? N(nv) : 0) \
+  X(rk_dv, N(integrator) == 1 ? N(nv) : 0) X(rk_da, N(integrator) == 1 ? N(nv) + N(na) : 0)
+
+// Arrays of int, alike in all lanes.
+#define OSTLER_WORK_INT(X) \
+  X(wc_pair, N(nwslot)) X(pc_pair, N(npslot)) \
+  X(has_load, N(nb))      /* bodies with a contact somewhere in their subtree */ \
+  X(pat_adr, N(npslot) > 0 ? N(nv) + 1 : 0) X(pat_col, N(npslot) > 0 ? N(nhess) : 0)
+
+template<class R, class M, int Fixed = Sizes<M>::fixed> struct Work;
+
+template<class R> struct WorkScalars {
+  typename Lane<R>::Mask constrained; // lanes with a constraint that may act
+  typename Lane<R>::Mask overflow;    // lanes that lost a contact
+  int nwc, npc;                       // contacts present in any lane
+  int iterations;                     // Newton iterations of the last solve
+  R lane_iterations;                  // the same per lane
+};
+
+template<class R, class M> struct Work<R, M, 0> : WorkScalars<R> {
+#define X(name, n) R* name;
+  OSTLER_WORK(X)
+#undef X
+#define X(name, n) int* name;
+  OSTLER_WORK_INT(X)
+#undef X
+};
+
+template<class R, class M> struct Work<R, M, 1> : WorkScalars<R> {
+#define N(count) Sizes<M>::count
+#define X(name, n) R name[(n) > 0 ? (n) : 1];
+  OSTLER_WORK(X)
+#undef X
+#define X(name, n) int name[(n) > 0 ? (n) : 1];
+  OSTLER_WORK_INT(X)
+#undef X
+#undef N
+};
+
+#ifndef __CUDACC__
+// Bytes that `work_bind` needs.
+template<class R, class M> inline unsigned long work_bytes(const M& m) {
+#define N(count) (unsigned long)m.count
+  unsigned long reals = 0, ints = 0;
+#define X(name, n) reals += n;
+  OSTLER_WORK(X)
+#undef X
+#define X(name, n) ints += ((n) + 15) / 16 * 16;
+  OSTLER_WORK_INT(X)
+#undef X
+#undef N
+  return reals * sizeof(R) + ints * sizeof(int) + 64;
+}
+// Points the arrays into `memory`, which is aligned to 64 bytes and zeroed.
+template<class R, class M> inline void work_bind(const M& m, Work<R, M, 0>& w, void* memory) {
+#define N(count) (unsigned long)m.count
+  R* r = (R*)memory;
+#define X(name, n) w.name = r, r += n;
+  OSTLER_WORK(X)
+#undef X
+  int* i = (int*)(((unsigned long)r + 63) & ~63ul);
+#define X(name, n) w.name = i, i += ((n) + 15) / 16 * 16;
+  OSTLER_WORK_INT(X)
+#undef X
+#undef N
+}
+#endif
+
+// Index of row i, column j <= i in a packed lower triangle.
+OSTLER_FN int tri(int i) { return i * (i + 1) / 2; }
