@@ -12,6 +12,7 @@ pub mod memory;
 pub mod model;
 pub mod names;
 pub mod physics;
+pub mod referee;
 pub mod rng;
 pub mod task;
 

@@ -1,5 +1,6 @@
 //! N copies of a model, stepped together.
 
+pub mod evaluate;
 mod kinematics;
 mod lanes;
 pub mod pool;

@@ -5,8 +5,11 @@
 
 mod bench;
 mod check;
+mod compare;
+mod engine;
 mod envs;
 mod eval;
+mod physics;
 mod play;
 mod target;
 pub mod time;
@@ -41,6 +44,10 @@ enum Command {
     Envs(envs::EnvsArgs),
     /// Measure steps per second of simulation, collection, learning and the whole
     Bench(bench::BenchArgs),
+    /// Evaluate the dynamics of any MJCF file at given states
+    Physics(physics::PhysicsArgs),
+    /// Compare the dynamics of any MJCF file with MuJoCo's
+    Compare(compare::CompareArgs),
 }
 
 /// Which configuration, and what differs from it.
@@ -132,6 +139,8 @@ pub fn run() -> i32 {
         Command::Eval(args) => eval::run(&args),
         Command::Envs(args) => envs::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Physics(args) => physics::run(&args),
+        Command::Compare(args) => compare::run(&args),
     };
     match result {
         Ok(code) => code,

@@ -6,6 +6,9 @@ use crate::learner::LearnError;
 use ostler_collector::CollectError;
 use ostler_sim::env::EnvError;
 use ostler_sim::model::mjcf::MjcfError;
+use ostler_sim::physics::PhysicsError;
+use ostler_sim::referee::mujoco::RefereeError;
+use ostler_sim::referee::npz::NpzError;
 use std::path::{Path, PathBuf};
 
 /// Exit code: everything went well.
@@ -35,6 +38,15 @@ pub enum RunError {
     /// The environments could not be built.
     #[error(transparent)]
     Env(EnvError),
+    /// A physics engine cannot be set up.
+    #[error(transparent)]
+    Physics(#[from] PhysicsError),
+    /// A file of arrays cannot be used.
+    #[error(transparent)]
+    Npz(#[from] NpzError),
+    /// MuJoCo gives no answer.
+    #[error(transparent)]
+    Referee(#[from] RefereeError),
     /// A folder or file of the run cannot be used.
     #[error("cannot {action} {path}: {source}{hint}")]
     File {
@@ -147,7 +159,9 @@ impl RunError {
             | Self::Rescued { .. }
             | Self::NothingLearnt { .. }
             | Self::Collect(_)
-            | Self::Torch(_) => FAILED,
+            | Self::Torch(_)
+            | Self::Physics(PhysicsError::Memory(_) | PhysicsError::Thread(_))
+            | Self::Npz(NpzError::Memory { .. }) => FAILED,
             Self::Learn(LearnError::Config(_) | LearnError::Checkpoint(_)) => USAGE,
             Self::Learn(_) => FAILED,
             Self::Env(e) => match e {

@@ -8,6 +8,7 @@
 
 mod actuate;
 mod build;
+mod evaluate;
 mod filter;
 mod joints;
 mod sets;
@@ -27,6 +28,7 @@ use crate::config::SimConfig;
 use crate::memory::MemoryError;
 use crate::model::Model;
 use build::Layout;
+pub use evaluate::evaluate;
 use sets::{Sets, Workspace};
 use std::sync::Arc;
 use step::{Scratch, Shared, World};
@@ -62,6 +64,15 @@ pub fn new(
     num_envs: usize,
     pool: &Arc<Pool>,
 ) -> Result<Box<dyn Physics>, PhysicsError> {
+    Ok(Box::new(build_worlds(model, config, num_envs, pool)?))
+}
+
+fn build_worlds(
+    model: &Arc<Model>,
+    config: &SimConfig,
+    num_envs: usize,
+    pool: &Arc<Pool>,
+) -> Result<Rapier, PhysicsError> {
     let dt = if config.dt > 0.0 {
         config.dt
     } else {
@@ -103,7 +114,7 @@ pub fn new(
     let qpos: Vec<f32> = columns(&rapier.initial);
     let qvel = vec![0.0; model.nv * num_envs];
     rapier.reset(&all, &qpos, &qvel);
-    Ok(Box::new(rapier))
+    Ok(rapier)
 }
 
 /// Lets rapier register the new bodies, joints and shapes, so that clones need not:

@@ -1,0 +1,50 @@
+//! One evaluation of the dynamics at given states: what the tools around the engines
+//! and the comparisons with MuJoCo ask for.
+
+use crate::model::Model;
+
+/// Scalar type of an evaluation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precision {
+    /// Single: what training uses.
+    F32,
+    /// Double.
+    F64,
+}
+
+/// K states, row-major.
+#[derive(Debug, Clone, Copy)]
+pub struct States<'a> {
+    /// Generalised positions `[K, nq]`.
+    pub qpos: &'a [f64],
+    /// Generalised velocities `[K, nv]`.
+    pub qvel: &'a [f64],
+    /// Controls `[K, nu]`.
+    pub ctrl: &'a [f64],
+    /// Activations `[K, na]`.
+    pub act: &'a [f64],
+}
+
+/// What an engine makes of K states, row-major.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evaluation {
+    /// Accelerations `[K, nv]`.
+    pub qacc: Vec<f64>,
+    /// Positions after one step `[K, nq]`.
+    pub qpos_next: Vec<f64>,
+    /// Velocities after one step `[K, nv]`.
+    pub qvel_next: Vec<f64>,
+    /// Activations after one step `[K, na]`.
+    pub act_next: Vec<f64>,
+    /// Contacts at the state `[K]`.
+    pub ncon: Vec<u32>,
+    /// Bits of [`fault`](super::fault) after the step `[K]`.
+    pub fault: Vec<u32>,
+    /// Iterations of the solver, 0 where it does not count them `[K]`.
+    pub iterations: Vec<u32>,
+}
+
+/// Number of activations of a model.
+pub fn na(_model: &Model) -> usize {
+    0
+}

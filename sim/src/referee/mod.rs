@@ -1,0 +1,11 @@
+//! Comparison with a referee: states in, what an engine makes of them out, and how
+//! far that is from MuJoCo's answers.
+//!
+//! [`npz`] reads and writes numpy's files, [`states`] gives their arrays the shapes
+//! of a model, [`mujoco`] runs MuJoCo in the user's Python, [`residual`] measures
+//! differences and prints them. Nothing of a run depends on this module.
+
+pub mod mujoco;
+pub mod npz;
+pub mod residual;
+pub mod states;

@@ -1,0 +1,239 @@
+//! MuJoCo in the user's own Python: found, started, asked.
+//!
+//! The script is part of the program; Python and MuJoCo never are.
+
+use serde_json::{Value, json};
+use std::io::{BufRead, BufReader, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// The script, which says what it can be asked.
+pub const SCRIPT: &str = include_str!("../../../tests/referee/mujoco_states.py");
+
+/// Names the interpreter, for this module and for the tests.
+pub const VARIABLE: &str = "OSTLER_REFEREE_PYTHON";
+
+/// Why MuJoCo gives no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum RefereeError {
+    /// No Python with MuJoCo.
+    #[error(
+        "no Python with mujoco and numpy: {tried}; install them with `python3 -m pip install mujoco numpy`, or name an interpreter that has them with --python or {VARIABLE}"
+    )]
+    NoPython {
+        /// What was tried, and what came of it.
+        tried: String,
+    },
+    /// A request was refused.
+    #[error("MuJoCo: {0}")]
+    Refused(String),
+    /// The process ended, or answers nonsense.
+    #[error("the Python process of MuJoCo {why}{words}")]
+    Broken {
+        /// What happened.
+        why: String,
+        /// The end of its standard error, on a line of its own.
+        words: String,
+    },
+    /// The file system refuses.
+    #[error("cannot prepare a folder for MuJoCo's Python: {0}")]
+    Folder(#[source] std::io::Error),
+}
+
+/// A running MuJoCo.
+pub struct MuJoCo {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    errors: std::fs::File,
+    folder: Folder,
+    /// The interpreter.
+    pub python: PathBuf,
+    /// Its version of MuJoCo.
+    pub version: String,
+}
+
+/// A folder for the script and its files, removed in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> std::io::Result<Self> {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let n = NEXT.fetch_add(1, Ordering::Relaxed);
+            let name = format!("ostler-referee-{}-{n}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            match std::fs::create_dir(&path) {
+                Ok(()) => return Ok(Self(path)),
+                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && n < 1000 => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+impl MuJoCo {
+    /// Starts MuJoCo in the interpreter that is named, or in the first of
+    /// [`VARIABLE`], `python3` and `python` that has it.
+    ///
+    /// # Errors
+    /// There is none; the message says what was tried.
+    pub fn start(named: Option<&Path>) -> Result<Self, RefereeError> {
+        let variable = std::env::var_os(VARIABLE).filter(|v| !v.is_empty());
+        let candidates: Vec<PathBuf> = match (named, variable) {
+            (Some(path), _) => vec![path.to_path_buf()],
+            (None, Some(path)) => vec![path.into()],
+            (None, None) => vec!["python3".into(), "python".into()],
+        };
+        let mut tried = Vec::new();
+        for python in candidates {
+            match Self::open(&python) {
+                Ok(running) => return Ok(running),
+                Err(e @ RefereeError::Folder(_)) => return Err(e),
+                Err(e) => tried.push(format!("{}: {}", python.display(), reason(&e))),
+            }
+        }
+        Err(RefereeError::NoPython {
+            tried: tried.join("; "),
+        })
+    }
+
+    fn open(python: &Path) -> Result<Self, RefereeError> {
+        let folder = Folder::new().map_err(RefereeError::Folder)?;
+        let script = folder.0.join("mujoco_states.py");
+        std::fs::write(&script, SCRIPT).map_err(RefereeError::Folder)?;
+        let errors = std::fs::OpenOptions::new()
+            .create_new(true)
+            .read(true)
+            .append(true)
+            .open(folder.0.join("stderr"))
+            .map_err(RefereeError::Folder)?;
+        // A name with a slash is relative to where the user stands.
+        let program = match std::path::absolute(python) {
+            Ok(path) if python.components().count() > 1 => path,
+            _ => python.to_path_buf(),
+        };
+        // MuJoCo writes its log where it runs.
+        let mut child = Command::new(program)
+            .arg(&script)
+            .arg("serve")
+            .current_dir(&folder.0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(errors.try_clone().map_err(RefereeError::Folder)?)
+            .spawn()
+            .map_err(|e| broken(format!("does not start: {e}"), String::new()))?;
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(broken("has no pipes".into(), String::new()));
+        };
+        let mut running = Self {
+            child,
+            input: Some(input),
+            output: BufReader::new(output),
+            errors,
+            folder,
+            python: python.to_path_buf(),
+            version: String::new(),
+        };
+        let version = running.ask(&json!({"op": "version"}))?;
+        running.version = version["mujoco"].as_str().unwrap_or("?").to_string();
+        Ok(running)
+    }
+
+    /// A path in a folder that lives as long as this.
+    pub fn scratch(&self, name: &str) -> PathBuf {
+        self.folder.0.join(name)
+    }
+
+    /// Sends a request and waits for the answer.
+    ///
+    /// # Errors
+    /// The script refuses, with its reason, or the process has ended.
+    pub fn ask(&mut self, request: &Value) -> Result<Value, RefereeError> {
+        let mut line = request.to_string();
+        line.push('\n');
+        let sent = match &mut self.input {
+            Some(input) => input
+                .write_all(line.as_bytes())
+                .and_then(|()| input.flush()),
+            None => Ok(()),
+        };
+        let mut answer = String::new();
+        if sent.is_err() || self.output.read_line(&mut answer).is_ok_and(|n| n == 0) {
+            let status = self.child.wait().map(|s| s.to_string());
+            let why = format!("ended ({})", status.unwrap_or_else(|e| e.to_string()));
+            return Err(broken(why, self.words()));
+        }
+        let mut answer: Value = serde_json::from_str(&answer)
+            .map_err(|_| broken(format!("answers {answer:?}"), String::new()))?;
+        if let Some(error) = answer["error"].as_str() {
+            return Err(RefereeError::Refused(error.to_string()));
+        }
+        Ok(answer["ok"].take())
+    }
+
+    /// Samples states of a model and lets MuJoCo evaluate them into a file.
+    ///
+    /// # Errors
+    /// As [`ask`](Self::ask).
+    pub fn states(
+        &mut self,
+        model: &Path,
+        out: &Path,
+        states: usize,
+        seed: u64,
+    ) -> Result<Value, RefereeError> {
+        let absolute = |p: &Path| std::path::absolute(p).unwrap_or_else(|_| p.to_path_buf());
+        self.ask(&json!({
+            "op": "states", "model": absolute(model), "out": absolute(out),
+            "states": states, "seed": seed,
+        }))
+    }
+
+    /// The last words on standard error.
+    fn words(&mut self) -> String {
+        let mut text = Vec::new();
+        let _ = self.errors.rewind();
+        let _ = (&mut self.errors).take(1 << 16).read_to_end(&mut text);
+        let text = String::from_utf8_lossy(&text);
+        match text.trim_end().lines().next_back() {
+            Some(last) => format!("\n{last}"),
+            None => String::new(),
+        }
+    }
+}
+
+impl Drop for MuJoCo {
+    fn drop(&mut self) {
+        // The end of its input ends it; one that hangs is ended.
+        drop(self.input.take());
+        for _ in 0..100 {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn broken(why: String, words: String) -> RefereeError {
+    RefereeError::Broken { why, words }
+}
+
+/// The shortest that explains a failed attempt.
+fn reason(error: &RefereeError) -> String {
+    match error {
+        RefereeError::Broken { words, .. } if !words.is_empty() => words.trim().to_string(),
+        RefereeError::Broken { why, .. } => why.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,157 @@
+//! States of a model, an engine's answers, a referee's answers; as files.
+
+use super::npz::{Expected, Npz, NpzError, NpzWriter};
+use crate::model::Model;
+use crate::physics::evaluate::{Evaluation, States};
+use std::path::Path;
+
+/// K states of a model, row-major.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct StateTable {
+    /// K.
+    pub count: usize,
+    /// Generalised positions `[K, nq]`.
+    pub qpos: Vec<f64>,
+    /// Generalised velocities `[K, nv]`.
+    pub qvel: Vec<f64>,
+    /// Controls `[K, nu]`.
+    pub ctrl: Vec<f64>,
+    /// Activations `[K, na]`.
+    pub act: Vec<f64>,
+}
+
+impl StateTable {
+    /// Borrows the arrays.
+    pub fn view(&self) -> States<'_> {
+        States {
+            qpos: &self.qpos,
+            qvel: &self.qvel,
+            ctrl: &self.ctrl,
+            act: &self.act,
+        }
+    }
+
+    /// Reads `qpos`, `qvel`, `ctrl` (if the model has actuators) and `act` (if it has
+    /// activations).
+    ///
+    /// # Errors
+    /// An array is missing, of another shape or type, or holds what is not finite.
+    pub fn read(path: &Path, model: &Model) -> Result<Self, NpzError> {
+        read_states(&mut Npz::open(path)?, model)
+    }
+}
+
+fn expected(rows: Option<usize>, columns: usize, label: &str) -> Expected<'_> {
+    Expected {
+        rows,
+        columns: Some(columns),
+        label,
+    }
+}
+
+fn read_states(file: &mut Npz, model: &Model) -> Result<StateTable, NpzError> {
+    let (qpos, count) = file.finite("qpos", expected(None, model.nq, "nq"))?;
+    let (qvel, _) = file.finite("qvel", expected(Some(count), model.nv, "nv"))?;
+    let mut optional = |name: &str, columns: usize, label: &str| {
+        if columns == 0 && !file.has(name) {
+            return Ok(Vec::new());
+        }
+        let (values, _) = file.finite(name, expected(Some(count), columns, label))?;
+        Ok(values)
+    };
+    Ok(StateTable {
+        ctrl: optional("ctrl", model.nu(), "nu")?,
+        act: optional("act", crate::physics::evaluate::na(model), "na")?,
+        count,
+        qpos,
+        qvel,
+    })
+}
+
+/// States and MuJoCo's answers, as `tests/referee/mujoco_states.py` writes them.
+#[derive(Debug, Clone, Default)]
+pub struct Reference {
+    /// The states.
+    pub states: StateTable,
+    /// Accelerations `[K, nv]`.
+    pub qacc: Vec<f64>,
+    /// Positions after one step `[K, nq]`.
+    pub qpos_next: Vec<f64>,
+    /// Velocities after one step `[K, nv]`.
+    pub qvel_next: Vec<f64>,
+    /// Activations after one step `[K, na]`.
+    pub act_next: Vec<f64>,
+    /// Contacts `[K]`.
+    pub ncon: Vec<u32>,
+    /// Constraint rows of contacts `[K]`.
+    pub contact_rows: Vec<u32>,
+    /// Constraint rows of joint and tendon limits `[K]`.
+    pub limit_rows: Vec<u32>,
+    /// Constraint rows of equalities and friction losses `[K]`.
+    pub other_rows: Vec<u32>,
+    /// 1 where MuJoCo found a contact by an iterative method `[K]`.
+    pub iterative: Vec<u32>,
+    /// How far `qacc` moves when MuJoCo's solver starts elsewhere, relative `[K]`.
+    pub noise: Vec<f64>,
+}
+
+impl Reference {
+    /// Reads a reference file of `model`.
+    ///
+    /// # Errors
+    /// An array is missing, of another shape or type, or holds what is not finite.
+    pub fn read(path: &Path, model: &Model) -> Result<Self, NpzError> {
+        let mut file = Npz::open(path)?;
+        let states = read_states(&mut file, model)?;
+        let rows = Some(states.count);
+        let mut floats = |name: &str, columns: usize, label: &str| {
+            Ok(file.finite(name, expected(rows, columns, label))?.0)
+        };
+        let (nq, nv, na) = (model.nq, model.nv, crate::physics::evaluate::na(model));
+        let qacc = floats("qacc", nv, "nv")?;
+        let qpos_next = floats("qpos_next", nq, "nq")?;
+        let qvel_next = floats("qvel_next", nv, "nv")?;
+        let act_next = floats("act_next", na, "na")?;
+        let noise = Expected {
+            rows,
+            columns: None,
+            label: "",
+        };
+        let (noise, _) = file.finite("noise", noise)?;
+        let mut counts = |name: &str| file.counts(name, states.count);
+        Ok(Self {
+            ncon: counts("ncon")?,
+            contact_rows: counts("contact_rows")?,
+            limit_rows: counts("limit_rows")?,
+            other_rows: counts("other_rows")?,
+            iterative: counts("iterative")?,
+            states,
+            qacc,
+            qpos_next,
+            qvel_next,
+            act_next,
+            noise,
+        })
+    }
+}
+
+/// Writes `qacc`, `qpos_next`, `qvel_next`, `act_next` (if the model has activations),
+/// `ncon` and `fault`.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write_evaluation(path: &Path, model: &Model, e: &Evaluation) -> Result<(), NpzError> {
+    let k = e.ncon.len();
+    let mut file = NpzWriter::create(path)?;
+    file.array("qacc", &[k, model.nv], &e.qacc)?;
+    file.array("qpos_next", &[k, model.nq], &e.qpos_next)?;
+    file.array("qvel_next", &[k, model.nv], &e.qvel_next)?;
+    if !e.act_next.is_empty() {
+        file.array("act_next", &[k, e.act_next.len() / k.max(1)], &e.act_next)?;
+    }
+    let count = |x: &u32| i32::try_from(*x).unwrap_or(i32::MAX);
+    file.array("ncon", &[k], &e.ncon.iter().map(count).collect::<Vec<_>>())?;
+    let faults: Vec<i32> = e.fault.iter().map(count).collect();
+    file.array("fault", &[k], &faults)?;
+    file.finish()
+}

@@ -1,0 +1,70 @@
+//! `--backend` and `--precision`, for the commands that take a model file.
+
+use crate::run::RunError;
+use clap::ValueEnum;
+use ostler_sim::Model;
+use ostler_sim::config::SimConfig;
+use ostler_sim::physics::evaluate::{Evaluation, Precision, States};
+use ostler_sim::physics::pool::Pool;
+use ostler_sim::physics::{PhysicsError, rapier};
+use std::sync::Arc;
+
+/// `--backend`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum EngineArg {
+    /// MuJoCo's semantics, batched
+    Native,
+    /// rapier3d multibodies
+    Rapier,
+}
+
+/// `--precision`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PrecisionArg {
+    /// Single precision, as in training
+    F32,
+    /// Double precision
+    F64,
+}
+
+impl EngineArg {
+    /// The precision that was asked for, or the engine's best.
+    ///
+    /// # Errors
+    /// The engine does not compute in that precision.
+    pub fn precision(self, asked: Option<PrecisionArg>) -> Result<Precision, RunError> {
+        match (self, asked) {
+            (Self::Rapier, Some(PrecisionArg::F64)) => Err(RunError::Usage(
+                "rapier computes in single precision: leave --precision out, or take --backend native".into(),
+            )),
+            (Self::Rapier, _) | (_, Some(PrecisionArg::F32)) => Ok(Precision::F32),
+            (Self::Native, _) => Ok(Precision::F64),
+        }
+    }
+
+    /// Evaluates the dynamics at `states`, whose arrays fit the model.
+    ///
+    /// # Errors
+    /// The engine cannot be set up for this model.
+    pub fn evaluate(
+        self,
+        model: &Arc<Model>,
+        precision: Precision,
+        states: &States<'_>,
+    ) -> Result<Evaluation, PhysicsError> {
+        match self {
+            Self::Native => native(model, precision, states),
+            Self::Rapier => {
+                let pool = Arc::new(Pool::new(Pool::available())?);
+                rapier::evaluate(model, &SimConfig::default(), &pool, states)
+            }
+        }
+    }
+}
+
+fn native(_: &Arc<Model>, _: Precision, _: &States<'_>) -> Result<Evaluation, PhysicsError> {
+    Err(PhysicsError::Unsupported {
+        engine: "native",
+        what: "evaluation yet: take --backend rapier".into(),
+    })
+}
