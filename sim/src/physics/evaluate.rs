@@ -1,8 +1,6 @@
 //! One evaluation of the dynamics at given states: what the tools around the engines
 //! and the comparisons with MuJoCo ask for.
 
-use crate::model::Model;
-
 /// Scalar type of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
@@ -42,9 +40,4 @@ pub struct Evaluation {
     pub fault: Vec<u32>,
     /// Iterations of the solver, 0 where it does not count them `[K]`.
     pub iterations: Vec<u32>,
-}
-
-/// Number of activations of a model.
-pub fn na(_model: &Model) -> usize {
-    0
 }

@@ -214,7 +214,7 @@ fn row(data: &[f64], width: usize, i: usize) -> &[f64] {
 /// Errors of every state: of `qacc`, and of the next state.
 pub fn errors(model: &Model, ours: &Evaluation, theirs: &Reference) -> (Vec<f64>, Vec<f64>) {
     let (nq, nv) = (model.nq, model.nv);
-    let na = crate::physics::evaluate::na(model);
+    let na = model.na;
     let of =
         |a: &[f64], b: &[f64], width: usize, i: usize| error(row(a, width, i), row(b, width, i));
     (0..theirs.states.count)

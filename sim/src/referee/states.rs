@@ -61,7 +61,7 @@ fn read_states(file: &mut Npz, model: &Model) -> Result<StateTable, NpzError> {
     };
     Ok(StateTable {
         ctrl: optional("ctrl", model.nu(), "nu")?,
-        act: optional("act", crate::physics::evaluate::na(model), "na")?,
+        act: optional("act", model.na, "na")?,
         count,
         qpos,
         qvel,
@@ -107,7 +107,7 @@ impl Reference {
         let mut floats = |name: &str, columns: usize, label: &str| {
             Ok(file.finite(name, expected(rows, columns, label))?.0)
         };
-        let (nq, nv, na) = (model.nq, model.nv, crate::physics::evaluate::na(model));
+        let (nq, nv, na) = (model.nq, model.nv, model.na);
         let qacc = floats("qacc", nv, "nv")?;
         let qpos_next = floats("qpos_next", nq, "nq")?;
         let qvel_next = floats("qvel_next", nv, "nv")?;
