@@ -1,11 +1,11 @@
 //! `ostler bench`: environment steps per second, stage by stage.
 
-use super::ConfigArgs;
+use super::{ConfigArgs, bench_physics};
 use crate::learner::{Learner, Ppo};
 use crate::log::outln;
 use crate::run::{Parts, RunError, build_env, build_parts, plan, resident_mib};
 use crate::torch::{cpu_allocations, with_threads};
-use clap::Args;
+use clap::{Args, Subcommand};
 use ostler_collector::{Collector, SyncCollector};
 use ostler_sim::env::ActionSpace;
 use ostler_sim::rng::{self, Purpose};
@@ -18,7 +18,10 @@ const DRAWS: usize = 32;
 
 /// Flags of `ostler bench`.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct BenchArgs {
+    #[command(subcommand)]
+    only: Option<Only>,
     #[command(flatten)]
     config: ConfigArgs,
     /// One JSON object on standard output
@@ -29,8 +32,18 @@ pub struct BenchArgs {
     seconds: f64,
 }
 
+/// What is measured by itself.
+#[derive(Debug, Subcommand)]
+enum Only {
+    /// Measure an engine's physics steps per second with any MJCF file
+    Physics(bench_physics::BenchPhysicsArgs),
+}
+
 /// Measures and prints.
 pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
+    if let Some(Only::Physics(args)) = &args.only {
+        return bench_physics::run(args);
+    }
     let (file, overrides) = args.config.required()?;
     if !(args.seconds > 0.0 && args.seconds <= 3600.0) {
         return Err(RunError::Usage(

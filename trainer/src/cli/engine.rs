@@ -2,11 +2,11 @@
 
 use crate::run::RunError;
 use clap::ValueEnum;
-use ostler_sim::Model;
 use ostler_sim::config::SimConfig;
 use ostler_sim::physics::evaluate::{Evaluation, Precision, States};
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{PhysicsError, rapier};
+use ostler_sim::{Model, Physics};
 use std::sync::Arc;
 
 /// `--backend`.
@@ -42,6 +42,35 @@ impl EngineArg {
         }
     }
 
+    /// As it is written in `sim.backend`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Rapier => "rapier",
+        }
+    }
+
+    /// N worlds in the initial pose, and what their kernel is called.
+    ///
+    /// # Errors
+    /// The engine cannot be set up for this model.
+    pub fn worlds(
+        self,
+        model: &Arc<Model>,
+        num_envs: usize,
+        threads: usize,
+    ) -> Result<(Box<dyn Physics>, String), PhysicsError> {
+        let pool = Arc::new(Pool::new(threads)?);
+        match self {
+            Self::Native => Err(no_native()),
+            Self::Rapier => {
+                let config = SimConfig::default();
+                let worlds = rapier::new(model, &config, num_envs, &pool)?;
+                Ok((worlds, "rapier".to_string()))
+            }
+        }
+    }
+
     /// Evaluates the dynamics at `states`, whose arrays fit the model.
     ///
     /// # Errors
@@ -63,8 +92,12 @@ impl EngineArg {
 }
 
 fn native(_: &Arc<Model>, _: Precision, _: &States<'_>) -> Result<Evaluation, PhysicsError> {
-    Err(PhysicsError::Unsupported {
+    Err(no_native())
+}
+
+fn no_native() -> PhysicsError {
+    PhysicsError::Unsupported {
         engine: "native",
         what: "evaluation yet: take --backend rapier".into(),
-    })
+    }
 }

@@ -1,0 +1,176 @@
+//! `ostler bench physics`: steps per second of an engine alone, with any model.
+
+use super::engine::EngineArg;
+use crate::log::outln;
+use crate::run::{RunError, resident_mib};
+use clap::Args;
+use ostler_sim::Physics;
+use ostler_sim::memory::zeroed;
+use ostler_sim::model::{Model, mjcf};
+use ostler_sim::physics::pool::Pool;
+use ostler_sim::physics::{PhysicsError, fault};
+use ostler_sim::rng::{self, Purpose};
+use serde_json::json;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Sets of controls after which they repeat.
+const DRAWS: usize = 16;
+/// Calls in a row between two looks at the clock.
+const SLICE: usize = 10;
+
+/// Flags of `ostler bench physics`.
+#[derive(Debug, Args)]
+pub struct BenchPhysicsArgs {
+    /// Any MJCF file
+    #[arg(value_name = "MODEL.xml")]
+    model: PathBuf,
+    /// Parallel environments
+    #[arg(long, alias = "num_envs", default_value_t = 1024, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    num_envs: u32,
+    /// Threads; 0: as many as there are cores
+    #[arg(long, default_value_t = 0, value_name = "T")]
+    threads: u16,
+    /// Physics engine
+    #[arg(long, value_enum, default_value_t = EngineArg::Native)]
+    backend: EngineArg,
+    /// Physics steps with the same controls
+    #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    substeps: u32,
+    /// Time to measure (s)
+    #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
+    seconds: f64,
+    /// One JSON object on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was measured.
+struct Figures {
+    /// Over the whole time.
+    mean: f64,
+    /// In the best slice: the one that other programs disturbed least.
+    best: f64,
+    /// Environments that broke and were put back.
+    broken: u64,
+}
+
+/// Measures and prints.
+pub fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
+    if !(args.seconds > 0.0 && args.seconds <= 3600.0) {
+        return Err(RunError::Usage(
+            "--seconds takes a number above 0 and up to 3600".into(),
+        ));
+    }
+    let model = Arc::new(mjcf::load(&args.model)?);
+    let threads = match args.threads {
+        0 => Pool::available(),
+        n => usize::from(n),
+    };
+    let before = resident_mib();
+    let (mut worlds, kernel) = args
+        .backend
+        .worlds(&model, args.num_envs as usize, threads)?;
+    let figures = measure(
+        worlds.as_mut(),
+        &model,
+        args.substeps as usize,
+        Duration::from_secs_f64(args.seconds),
+    )?;
+    let bytes = (resident_mib() - before).max(0.0) * 1_048_576.0 / f64::from(args.num_envs);
+    let all = json!({
+        "model": model.name,
+        "backend": args.backend.name(),
+        "kernel": kernel,
+        "num_envs": args.num_envs,
+        "threads": threads,
+        "substeps": args.substeps,
+        "timestep": worlds.timestep(),
+        "physics_steps_per_s": figures.mean.round(),
+        "physics_steps_per_s_best": figures.best.round(),
+        "broken": figures.broken,
+        "bytes_per_env": bytes.round(),
+    });
+    if args.json {
+        outln!("{all}");
+    } else if let Some(map) = all.as_object() {
+        for (key, value) in map {
+            match value.as_str() {
+                Some(text) => outln!("{key} {text}"),
+                None => outln!("{key} {value}"),
+            }
+        }
+    }
+    Ok(0)
+}
+
+/// Steps all worlds under changing controls; what breaks starts again.
+fn measure(
+    worlds: &mut dyn Physics,
+    model: &Model,
+    substeps: usize,
+    time: Duration,
+) -> Result<Figures, PhysicsError> {
+    let n = worlds.state().num_envs;
+    let start = worlds.state().qpos.clone();
+    let still = vec![0.0; model.nv * n];
+    let ctrl = controls(model, n)?;
+    let width = model.nu() * n;
+    let mut next = 0;
+    let mut broken = 0;
+    let mut best = 0.0_f64;
+    let mut slice = |worlds: &mut dyn Physics| {
+        let clock = Instant::now();
+        for _ in 0..SLICE {
+            let draw = ctrl.get(next * width..(next + 1) * width);
+            worlds.step(draw.unwrap_or_default(), substeps);
+            next = (next + 1) % DRAWS;
+        }
+        let taken = clock.elapsed().as_secs_f64();
+        let mask: Vec<u8> = (worlds.state().fault.iter())
+            .map(|f| u8::from(f & !fault::CONTROL != 0))
+            .collect();
+        let count: u64 = mask.iter().map(|m| u64::from(*m)).sum();
+        if count > 0 {
+            worlds.reset(&mask, &start, &still);
+        }
+        (taken, count)
+    };
+    // To where contacts are.
+    for _ in 0..10 {
+        slice(worlds);
+    }
+    let steps = (SLICE * substeps * n) as f64;
+    let (mut slices, mut total) = (0.0, 0.0);
+    let clock = Instant::now();
+    while slices == 0.0 || clock.elapsed() < time {
+        let (taken, count) = slice(worlds);
+        slices += 1.0;
+        total += taken;
+        broken += count;
+        best = best.max(steps / taken);
+    }
+    Ok(Figures {
+        mean: slices * steps / total,
+        best,
+        broken,
+    })
+}
+
+/// Uniform over the actuators' ranges: `[DRAWS][nu][N]`.
+fn controls(model: &Model, n: usize) -> Result<Vec<f32>, PhysicsError> {
+    let nu = model.nu();
+    let mut draws: Vec<f32> = zeroed("controls", (DRAWS * nu).saturating_mul(n))?;
+    for (i, chunk) in draws.chunks_exact_mut((nu * n).max(1)).enumerate() {
+        // Which number goes where does not matter: all are independent.
+        rng::fill_uniform(0, 0..n as u32, Purpose::Replay, i as u64, nu, chunk);
+        for (a, row) in model.actuators.iter().zip(chunk.chunks_exact_mut(n)) {
+            let [low, high] = a.ctrlrange.unwrap_or([-1.0, 1.0]).map(|x| x as f32);
+            for u in row {
+                *u = low + (high - low) * *u;
+            }
+        }
+    }
+    Ok(draws)
+}
