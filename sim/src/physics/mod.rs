@@ -3,6 +3,7 @@
 pub mod evaluate;
 mod kinematics;
 mod lanes;
+pub mod native;
 pub mod pool;
 pub mod rapier;
 

@@ -1,0 +1,306 @@
+//! The C functions that `sim/kernels/sym.cuh` calls.
+//!
+//! They work on the recorder that [`record`] has put up for the calling thread.
+//! Numbers for values are [`Val::raw`]; whatever is wrong with one is kept as the
+//! recording's error, never undefined.
+
+use super::node::Val;
+use super::program::{Array, Program};
+use super::record::{Recorder, TapeError};
+use std::cell::RefCell;
+use std::ffi::{CStr, c_char};
+
+thread_local! {
+    static CURRENT: RefCell<Option<Recorder>> = const { RefCell::new(None) };
+}
+
+/// Handed out instead of a value that cannot be had; using it is an error too.
+pub const NO_VALUE: u32 = u32::MAX;
+
+/// Runs `body` and returns what it recorded on this thread.
+///
+/// # Errors
+/// The first mistake of the recording; a recording within a recording.
+pub fn record(arrays: Vec<Array>, body: impl FnOnce()) -> Result<Program, TapeError> {
+    /// Takes the recorder down even if `body` panics.
+    struct Down;
+    impl Drop for Down {
+        fn drop(&mut self) {
+            CURRENT.with(|current| current.take());
+        }
+    }
+    let busy = CURRENT.with(|current| {
+        let mut current = current.borrow_mut();
+        let busy = current.is_some();
+        if !busy {
+            *current = Some(Recorder::new(arrays));
+        }
+        busy
+    });
+    if busy {
+        return Err(TapeError::Busy);
+    }
+    let down = Down;
+    body();
+    let recorder = CURRENT.with(|current| current.take());
+    drop(down);
+    recorder.ok_or(TapeError::Busy)?.finish()
+}
+
+/// Records one function on this thread: for kernels that are called from Rust one
+/// by one. Without a recorder only `body` runs.
+pub fn function(name: &str, body: impl FnOnce()) {
+    with((), |recorder| recorder.begin(name));
+    body();
+    with((), Recorder::end);
+}
+
+/// Names of operations by number, as in `sym.cuh`.
+pub mod op {
+    /// One operand.
+    pub const NEG: u32 = 1;
+    /// √a.
+    pub const SQRT: u32 = 2;
+    /// 1/a.
+    pub const RECIP: u32 = 3;
+    /// |a|.
+    pub const ABS: u32 = 4;
+    /// sin a.
+    pub const SIN: u32 = 5;
+    /// cos a.
+    pub const COS: u32 = 6;
+    /// Nearest integer.
+    pub const RINT: u32 = 7;
+    /// Mask: not a.
+    pub const NOT: u32 = 8;
+    /// Two operands: a + b.
+    pub const ADD: u32 = 16;
+    /// a - b.
+    pub const SUB: u32 = 17;
+    /// a b.
+    pub const MUL: u32 = 18;
+    /// a / b.
+    pub const DIV: u32 = 19;
+    /// a if a < b, else b.
+    pub const MIN: u32 = 20;
+    /// a if a > b, else b.
+    pub const MAX: u32 = 21;
+    /// Mask: a < b.
+    pub const LT: u32 = 22;
+    /// Mask: a <= b.
+    pub const LE: u32 = 23;
+    /// Mask: both.
+    pub const AND: u32 = 24;
+    /// Mask: either.
+    pub const OR: u32 = 25;
+    /// Mask: exactly one.
+    pub const XOR: u32 = 26;
+    /// Three operands: a b + c.
+    pub const FMA: u32 = 32;
+    /// Where mask a holds b, else c.
+    pub const SEL: u32 = 33;
+}
+
+fn with<T>(otherwise: T, body: impl FnOnce(&mut Recorder) -> T) -> T {
+    CURRENT.with(|current| match current.try_borrow_mut() {
+        Ok(mut current) => match current.as_mut() {
+            Some(recorder) => body(recorder),
+            None => otherwise,
+        },
+        Err(_) => otherwise,
+    })
+}
+
+/// An operation's operands, if each is a value of the open function and of the kind
+/// asked for (`true`: a mask).
+fn operands<const N: usize>(
+    recorder: &mut Recorder,
+    what: &'static str,
+    raw: [u32; N],
+    masks: [bool; N],
+) -> Option<[Val; N]> {
+    let values = raw.map(Val::from_raw);
+    for (value, mask) in values.into_iter().zip(masks) {
+        if !recorder.graph().holds(value) {
+            recorder.fail(TapeError::UnknownValue { raw: value.raw() });
+            return None;
+        }
+        if recorder.graph().node(value).is_mask() != mask {
+            recorder.fail(TapeError::Kind { what });
+            return None;
+        }
+    }
+    Some(values)
+}
+
+/// Checks that what has just been computed may be: anything but a constant needs an
+/// open function.
+fn result(recorder: &mut Recorder, what: &'static str, value: Option<Val>) -> u32 {
+    let Some(value) = value else { return NO_VALUE };
+    let graph = recorder.graph();
+    let constant = graph.constant(value).is_some() || graph.known_mask(value).is_some();
+    if graph.nodes().len() >= Val::MAX_NODES {
+        recorder.fail(TapeError::TooLarge);
+        return NO_VALUE;
+    }
+    if !constant && !recorder.is_open() {
+        recorder.fail(TapeError::NoFunction { what });
+        return NO_VALUE;
+    }
+    value.raw()
+}
+
+/// A constant.
+#[unsafe(no_mangle)]
+pub extern "C" fn ostler_sym_const(value: f64) -> u32 {
+    with(NO_VALUE, |r| {
+        let value = r.graph().number(value);
+        result(r, "a constant", Some(value))
+    })
+}
+
+/// A mask that holds always (`holds` is not 0) or never.
+#[unsafe(no_mangle)]
+pub extern "C" fn ostler_sym_mask(holds: u32) -> u32 {
+    with(NO_VALUE, |r| {
+        let value = r.graph().mask(holds != 0);
+        result(r, "a mask", Some(value))
+    })
+}
+
+/// An operation on one value.
+#[unsafe(no_mangle)]
+pub extern "C" fn ostler_sym_op1(op: u32, a: u32) -> u32 {
+    with(NO_VALUE, |r| {
+        let what = "an operation on one value";
+        let Some([a]) = operands(r, what, [a], [op == op::NOT]) else {
+            return NO_VALUE;
+        };
+        let graph = r.graph();
+        let value = match op {
+            op::NEG | op::NOT => a.flip(),
+            op::SQRT => graph.sqrt(a),
+            op::RECIP => graph.recip(a),
+            op::ABS => graph.abs(a),
+            op::SIN => graph.sin(a),
+            op::COS => graph.cos(a),
+            op::RINT => graph.rint(a),
+            _ => {
+                r.fail(TapeError::UnknownOperation(op));
+                return NO_VALUE;
+            }
+        };
+        result(r, what, Some(value))
+    })
+}
+
+/// An operation on two values.
+#[unsafe(no_mangle)]
+pub extern "C" fn ostler_sym_op2(op: u32, a: u32, b: u32) -> u32 {
+    with(NO_VALUE, |r| {
+        let what = "an operation on two values";
+        let masks = matches!(op, op::AND | op::OR | op::XOR);
+        let Some([a, b]) = operands(r, what, [a, b], [masks; 2]) else {
+            return NO_VALUE;
+        };
+        let graph = r.graph();
+        let value = match op {
+            op::ADD => graph.add(a, b),
+            op::SUB => graph.sub(a, b),
+            op::MUL => graph.mul(a, b),
+            op::DIV => graph.div(a, b),
+            op::MIN => graph.min(a, b),
+            op::MAX => graph.max(a, b),
+            op::LT => graph.lt(a, b),
+            op::LE => graph.le(a, b),
+            op::AND => graph.and(a, b),
+            op::OR => graph.or(a, b),
+            op::XOR => graph.xor(a, b),
+            _ => {
+                r.fail(TapeError::UnknownOperation(op));
+                return NO_VALUE;
+            }
+        };
+        result(r, what, Some(value))
+    })
+}
+
+/// An operation on three values.
+#[unsafe(no_mangle)]
+pub extern "C" fn ostler_sym_op3(op: u32, a: u32, b: u32, c: u32) -> u32 {
+    with(NO_VALUE, |r| {
+        let what = "an operation on three values";
+        let masks = [op == op::SEL, false, false];
+        let Some([a, b, c]) = operands(r, what, [a, b, c], masks) else {
+            return NO_VALUE;
+        };
+        let graph = r.graph();
+        let value = match op {
+            op::FMA => graph.fma(a, b, c),
+            op::SEL => graph.sel(a, b, c),
+            _ => {
+                r.fail(TapeError::UnknownOperation(op));
+                return NO_VALUE;
+            }
+        };
+        result(r, what, Some(value))
+    })
+}
+
+/// An element as it is at this point of the function.
+#[unsafe(no_mangle)]
+pub extern "C" fn ostler_sym_load(array: u32, index: u32) -> u32 {
+    with(NO_VALUE, |r| {
+        let value = r.load(array, index);
+        result(r, "a load", value)
+    })
+}
+
+/// Sets an element.
+#[unsafe(no_mangle)]
+pub extern "C" fn ostler_sym_store(array: u32, index: u32, value: u32) {
+    with((), |r| r.store(array, index, Val::from_raw(value)));
+}
+
+/// Whether a value is a constant.
+///
+/// # Safety
+/// `value` is null or may be written to; a constant is written there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ostler_sym_is_const(id: u32, value: *mut f64) -> u32 {
+    with(0, |r| {
+        let Some([id]) = operands(r, "a query", [id], [false]) else {
+            return 0;
+        };
+        let Some(number) = r.graph().constant(id) else {
+            return 0;
+        };
+        if !value.is_null() {
+            // SAFETY: not null, hence writable by this function's contract.
+            unsafe { value.write(number) };
+        }
+        1
+    })
+}
+
+/// Begins a function.
+///
+/// # Safety
+/// `name` is null or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ostler_sym_begin(name: *const c_char) {
+    let name = if name.is_null() {
+        String::new()
+    } else {
+        // SAFETY: not null, hence a C string by this function's contract.
+        let name = unsafe { CStr::from_ptr(name) };
+        name.to_string_lossy().into_owned()
+    };
+    with((), |r| r.begin(&name));
+}
+
+/// Ends the function.
+#[unsafe(no_mangle)]
+pub extern "C" fn ostler_sym_end() {
+    with((), Recorder::end);
+}
