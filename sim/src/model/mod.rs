@@ -9,6 +9,7 @@ mod actuator;
 mod constraint;
 mod geom;
 pub mod mjcf;
+mod rest;
 mod rotation;
 mod summary;
 
@@ -192,6 +193,13 @@ impl JointKind {
             Self::Ball => 3,
             Self::Slide | Self::Hinge => 1,
         }
+    }
+}
+
+impl Joint {
+    /// True for hinge and slide joints: one position, one velocity.
+    pub fn is_scalar(&self) -> bool {
+        matches!(self.kind, JointKind::Hinge | JointKind::Slide)
     }
 }
 

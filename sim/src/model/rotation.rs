@@ -33,6 +33,11 @@ pub(crate) fn add(a: Vec3, b: Vec3) -> Vec3 {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
+/// The inverse of a unit quaternion.
+pub(crate) fn conjugate(q: Quat) -> Quat {
+    [q[0], -q[1], -q[2], -q[3]]
+}
+
 /// First `b`, then `a`.
 pub(crate) fn mul(a: Quat, b: Quat) -> Quat {
     [

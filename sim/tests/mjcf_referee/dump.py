@@ -53,6 +53,8 @@ def dump(path):
             "geom": names(m, obj.mjOBJ_GEOM, m.ngeom),
             "site": names(m, obj.mjOBJ_SITE, m.nsite),
             "actuator": names(m, obj.mjOBJ_ACTUATOR, m.nu),
+            "tendon": names(m, obj.mjOBJ_TENDON, m.ntendon),
+            "equality": names(m, obj.mjOBJ_EQUALITY, m.neq),
             "key": names(m, obj.mjOBJ_KEY, m.nkey),
         },
         "flags": flags(m),
@@ -67,8 +69,8 @@ def dump(path):
     }
     for field in dir(m):
         if field.startswith(
-            ("body_", "jnt_", "dof_", "geom_", "site_", "actuator_", "pair_", "exclude_", "key_")
-        ) or field in ("qpos0", "nq", "nv", "nu", "qpos_spring"):
+            ("body_", "jnt_", "dof_", "geom_", "site_", "actuator_", "pair_", "exclude_", "key_", "tendon_", "wrap_", "eq_")
+        ) or field in ("qpos0", "nq", "nv", "nu", "na", "neq", "ntendon", "qpos_spring"):
             value = np.asarray(getattr(m, field))
             if value.dtype.kind in "biuf":
                 rows = value.reshape(len(value), -1) if value.size and value.ndim else value

@@ -152,6 +152,97 @@ pub const MODELS: &[(&str, &str)] = &[
 </mujoco>"#,
     ),
     (
+        "activations",
+        r#"<mujoco model="activations">
+  <default>
+    <default class="f"><general dyntype="filter" dynprm="0.2" actrange="-1 1" gainprm="2"/></default>
+    <default class="s"><position kp="20" dampratio="0.7"/></default>
+  </default>
+  <worldbody>
+    <body name="a"><joint name="h" axis="0 1 0" range="-40 60" armature="0.1"/><geom type="capsule" size="0.1 0.3" pos="0.1 0.2 0.3"/>
+      <body name="b" pos="0 0 1"><joint name="s" type="slide" axis="1 0 1"/><joint name="g" axis="1 1 0" pos="0 0.1 0" ref="20"/><geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0"/><site name="q" pos="0.1 0 0" euler="0 30 0"/></body>
+    </body>
+    <body name="c"><joint name="ball" type="ball"/><geom size="0.1"/><site name="p" pos="0 0 1"/></body>
+    <body name="d"><freejoint name="free"/><geom size="0.1"/></body>
+  </worldbody>
+  <actuator>
+    <motor name="m" joint="h"/>
+    <general name="f1" class="f" joint="h"/>
+    <general name="f2" class="f" joint="g" dyntype="filterexact" actlimited="false" actearly="true"/>
+    <general name="i" joint="s" dyntype="integrator" gaintype="affine" gainprm="1 2 3" actrange="-2 2" actdim="1"/>
+    <general name="mu" joint="s" dyntype="muscle" dynprm="0.01 0.04 0.1"/>
+    <position name="r1" class="s" joint="h" gear="3"/>
+    <position name="r2" class="s" joint="g" dampratio="1.5" timeconst="0.05"/>
+    <position name="r3" joint="g" kp="5" kv="0.3" timeconst="0"/>
+    <intvelocity name="v1" joint="h" kp="4" dampratio="1" inheritrange="0.9"/>
+    <intvelocity name="v2" joint="s" kp="4" kv="2" actrange="-1 1" actlimited="true"/>
+    <cylinder name="c1" joint="s" timeconst="0.3" area="0.02" bias="1 2 3"/>
+    <cylinder name="c2" joint="s" diameter="0.1"/>
+    <motor name="ball1" joint="ball" gear="1 2 3"/>
+    <motor name="ball2" jointinparent="ball" gear="1 2 3"/>
+    <motor name="free1" jointinparent="free" gear="1 2 3 4 5 6"/>
+    <motor name="slide1" jointinparent="s"/>
+    <general name="site1" site="p" gear="0 0 1 0 0 2"/>
+    <general name="site2" site="p" refsite="q" gear="1 0 0"/>
+    <general name="crank" cranksite="p" slidersite="q" cranklength="0.4"/>
+  </actuator>
+  <keyframe><key act="1 2 3 4 5 6 7 8 9"/></keyframe>
+</mujoco>"#,
+    ),
+    (
+        "tendons",
+        r#"<mujoco model="tendons">
+  <default><tendon damping="0.2" solreflimit="0.03"/><default class="t"><tendon stiffness="7" range="-1 2"/></default></default>
+  <worldbody>
+    <body name="a"><joint name="h" axis="0 1 0" ref="10" springref="25"/><geom type="capsule" size="0.1 0.3" pos="0.1 0.2 0.3"/>
+      <body name="b" pos="0 0 1"><joint name="s" type="slide" axis="1 0 1" ref="0.2" springref="-0.1"/><joint name="g" axis="1 1 0" pos="0 0.1 0"/><geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0"/></body>
+    </body>
+  </worldbody>
+  <tendon>
+    <fixed name="one" class="t"><joint joint="h" coef="1.5"/><joint joint="s" coef="-2"/></fixed>
+    <fixed name="two" stiffness="1" springlength="0.3" armature="0.4" frictionloss="0.1" margin="0.01" solimplimit="0.8" solreffriction="0.1" solimpfriction="0.7"><joint joint="g" coef="1"/></fixed>
+    <fixed stiffness="2" springlength="-0.2 0.4" limited="false" range="0 1" actuatorfrclimited="true" actuatorfrcrange="-1 2"><joint joint="g" coef="1"/><joint joint="h" coef="0.5"/><joint joint="s" coef="0"/></fixed>
+    <fixed name="four" actuatorfrcrange="-1 2"><joint joint="s" coef="3"/></fixed>
+  </tendon>
+  <actuator>
+    <motor tendon="one" gear="2"/>
+    <position tendon="two" kp="30" dampratio="0.9"/>
+    <position tendon="one" kp="30" dampratio="1.1" gear="0.7" inheritrange="1"/>
+    <position joint="g" kp="30" dampratio="1"/>
+  </actuator>
+  <equality><tendon tendon1="one" tendon2="two" polycoef="0.1 2"/><tendon tendon1="four"/></equality>
+</mujoco>"#,
+    ),
+    (
+        "equalities",
+        r#"<mujoco model="equalities">
+  <default><equality solref="0.05 0.9"/><default class="e"><equality solimp="0.8 0.9 0.01" active="false"/></default></default>
+  <worldbody>
+    <site name="w" pos="1 2 3" euler="10 0 20"/>
+    <body name="a" pos="0.1 0.2 0.3" euler="10 20 30"><joint name="h" axis="0 1 0" ref="10"/><geom type="capsule" size="0.1 0.3" pos="0.1 0.2 0.3"/>
+      <site name="p" pos="0.1 0.2 0" zaxis="1 1 1"/>
+      <body name="b" pos="0 0 1" euler="0 50 0"><joint name="s" type="slide" axis="1 0 1"/><joint name="g" axis="1 1 0" pos="0 0.1 0"/><geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0"/><site name="q" pos="0.3 0 0.2" euler="40 0 5"/></body>
+    </body>
+    <body name="c" pos="2 0 0" quat="1 2 3 4"><freejoint/><geom size="0.1"/></body>
+    <body name="d" pos="2 1 0"><joint type="ball" pos="0 0 0.5"/><geom size="0.1"/></body>
+  </worldbody>
+  <equality>
+    <connect body1="b" anchor="0.1 0.2 0.3"/>
+    <connect name="n" body1="c" body2="b" anchor="0.1 -0.2 0.3" class="e"/>
+    <connect site1="p" site2="q"/>
+    <connect site1="w" site2="q" active="false"/>
+    <weld body1="c"/>
+    <weld body1="c" body2="b" anchor="0.1 0.2 0.3" torquescale="2.5"/>
+    <weld body1="d" body2="b" relpose="0.1 0.2 0.3 2 0 1 0" anchor="0 0 1"/>
+    <weld body1="world" body2="d" relpose="0.1 0.2 0.3 0 0 0 0"/>
+    <weld site1="q" site2="w" torquescale="0.5" solref="-100 -10"/>
+    <joint joint1="h"/>
+    <joint joint1="h" joint2="g" polycoef="0.1 2 3 4 5"/>
+    <joint joint1="s" joint2="h" polycoef="0 0.5" class="e"/>
+  </equality>
+</mujoco>"#,
+    ),
+    (
         "inherit",
         r#"<mujoco model="inherit">
   <worldbody>

@@ -5,10 +5,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-use ostler_sim::model::{GeomKind, JointKind, Model, mjcf};
+use ostler_sim::model::{GeomKind, JointKind, Model, Transmission, mjcf};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
+mod constraints;
 mod features;
 #[path = "../../../tests/support/referee.rs"]
 mod support;
@@ -85,8 +86,7 @@ fn gymnasiums_files_load_and_mean_what_mujoco_says() {
             );
         }
         if path.contains("humanoid.xml") {
-            let tendon = |i: &&ostler_sim::model::Ignored| i.what.contains("tendon");
-            assert_eq!(model.ignored.iter().filter(tendon).count(), 2);
+            assert_eq!(model.tendons.len(), 2);
         }
     }
 }
@@ -252,8 +252,8 @@ fn compare(m: &Model, theirs: &Value) {
     assert!(theirs.get("error").is_none(), "{theirs}");
     let size = |f: &str| theirs[f].as_f64().unwrap() as usize;
     assert_eq!(
-        (m.nq, m.nv, m.nu()),
-        (size("nq"), size("nv"), size("nu")),
+        (m.nq, m.nv, m.nu(), m.na),
+        (size("nq"), size("nv"), size("nu"), size("na")),
         "{}",
         m.name
     );
@@ -261,6 +261,7 @@ fn compare(m: &Model, theirs: &Value) {
     bodies(m, &c);
     joints(m, &c);
     geoms(m, &c);
+    constraints::compare(m, &c);
     actuators(m, &c);
     c.names("site", m.sites.iter().map(|s| s.name.as_str()));
     for (i, s) in m.sites.iter().enumerate() {
@@ -457,11 +458,41 @@ fn geoms(m: &Model, c: &Check) {
 fn actuators(m: &Model, c: &Check) {
     c.names("actuator", m.actuators.iter().map(|a| a.name.as_str()));
     for (i, a) in m.actuators.iter().enumerate() {
+        let (kind, ids) = match a.transmission {
+            Transmission::Joint(j) => (0, vec![j]),
+            Transmission::JointInParent(j) => (1, vec![j]),
+            Transmission::SliderCrank {
+                crank,
+                slider,
+                length,
+            } => {
+                c.field("actuator_cranklength", i, &[length]);
+                (2, vec![crank, slider])
+            }
+            Transmission::Tendon(t) => (3, vec![t]),
+            Transmission::Site {
+                site,
+                reference: Some(reference),
+            } => (4, vec![site, reference]),
+            Transmission::Site { site, .. } => (4, vec![site]),
+        };
+        // In the parent's frame or not is one for hinges and slides.
+        let theirs = row(c.theirs, "actuator_trntype", i)[0];
+        let scalar = a.joint().is_some_and(|j| m.joints[j].is_scalar());
+        assert!(theirs == f64::from(kind) || scalar && theirs < 2.0, "{a:?}");
+        let ids: Vec<f64> = ids.into_iter().map(|x| x as f64).collect();
+        let theirs = row(c.theirs, "actuator_trnid", i);
+        c.same("actuator_trnid", &ids, &theirs[..ids.len()]);
+        c.field("actuator_dyntype", i, &[f64::from(a.dynamics as u8)]);
         c.same(
-            "actuator_trnid",
-            &[a.joint().unwrap() as f64],
-            &row(c.theirs, "actuator_trnid", i)[..1],
+            "dynprm",
+            &a.dynprm,
+            &row(c.theirs, "actuator_dynprm", i)[..3],
         );
+        c.range("actuator_actlimited", "actuator_actrange", i, a.actrange);
+        c.field("actuator_actearly", i, &[f64::from(a.actearly)]);
+        let adr = a.act_adr.map_or(-1.0, |x| x as f64);
+        c.field("actuator_actadr", i, &[adr]);
         c.field("actuator_gear", i, &a.gear);
         c.range("actuator_ctrllimited", "actuator_ctrlrange", i, a.ctrlrange);
         c.range(

@@ -1,12 +1,15 @@
-//! `<motor>`, `<position>`, `<velocity>`, `<damper>`, `<general>`.
+//! `<motor>`, `<position>`, `<velocity>`, `<intvelocity>`, `<damper>`, `<cylinder>`,
+//! `<general>`.
 
 use super::compiler::Compiler;
 use super::joint::limit;
 use super::source::{Element, Fault, Read};
-use super::value::{Keywords, LIMITED, Limited, wrong};
-use crate::model::{Actuator, Dynamics, Joint, JointKind, Transmission};
+use super::transmission::TransmissionSpec;
+use super::value::{BOOL, Keywords, LIMITED, Limited, wrong};
+use crate::model::{Actuator, Dynamics, Model, Transmission};
 
-/// Parameters of gain and bias in MuJoCo; three are used by what is supported.
+/// Parameters of dynamics, gain and bias in MuJoCo; three are used by what is
+/// supported.
 const PARAMETERS: usize = 10;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,19 +37,27 @@ const BIAS: Keywords<Form> = &[
     ("so3", Form::Unsupported),
     ("user", Form::Unsupported),
 ];
-const DYNAMICS: Keywords<bool> = &[
-    ("none", true),
-    ("integrator", false),
-    ("filter", false),
-    ("filterexact", false),
-    ("muscle", false),
-    ("dcmotor", false),
-    ("pid", false),
-    ("user", false),
+const DYNAMICS: Keywords<Option<Dynamics>> = &[
+    ("none", Some(Dynamics::None)),
+    ("integrator", Some(Dynamics::Integrator)),
+    ("filter", Some(Dynamics::Filter)),
+    ("filterexact", Some(Dynamics::FilterExact)),
+    ("muscle", Some(Dynamics::Muscle)),
+    ("dcmotor", None),
+    ("pid", None),
+    ("user", None),
 ];
 
 /// Elements this file reads.
-pub(super) const ELEMENTS: [&str; 5] = ["motor", "position", "velocity", "damper", "general"];
+pub(super) const ELEMENTS: [&str; 7] = [
+    "motor",
+    "position",
+    "velocity",
+    "intvelocity",
+    "damper",
+    "cylinder",
+    "general",
+];
 
 /// What the attributes of an actuator say. As in MuJoCo all kinds share one set
 /// of defaults per class: `<default><position kp="5"/>` also reaches `<general>`.
@@ -57,28 +68,41 @@ pub(super) struct ActuatorSpec {
     ctrlrange: [f64; 2],
     force_limited: Limited,
     forcerange: [f64; 2],
+    act_limited: Limited,
+    actrange: [f64; 2],
+    act_early: bool,
     inherit_range: f64,
+    dynamics: Dynamics,
     gain_form: Form,
     bias_form: Form,
+    dynprm: [f64; PARAMETERS],
     gain: [f64; PARAMETERS],
     bias: [f64; PARAMETERS],
+    transmission: TransmissionSpec,
 }
 
 impl Default for ActuatorSpec {
     fn default() -> Self {
         let mut gain = [0.0; PARAMETERS];
         gain[0] = 1.0;
+        let dynprm = gain;
         Self {
             gear: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0],
             ctrl_limited: Limited::Auto,
             ctrlrange: [0.0; 2],
             force_limited: Limited::Auto,
             forcerange: [0.0; 2],
+            act_limited: Limited::Auto,
+            actrange: [0.0; 2],
+            act_early: false,
             inherit_range: 0.0,
+            dynamics: Dynamics::None,
             gain_form: Form::Fixed,
             bias_form: Form::None,
+            dynprm,
             gain,
             bias: [0.0; PARAMETERS],
+            transmission: TransmissionSpec::default(),
         }
     }
 }
@@ -92,19 +116,29 @@ impl ActuatorSpec {
         e.array("ctrlrange", &mut self.ctrlrange)?;
         e.keyword("forcelimited", LIMITED, &mut self.force_limited)?;
         e.array("forcerange", &mut self.forcerange)?;
+        e.keyword("actlimited", LIMITED, &mut self.act_limited)?;
+        e.array("actrange", &mut self.actrange)?;
+        self.transmission.read(e)?;
         match e.name.as_str() {
             "motor" => {
                 self.gain[0] = 1.0;
-                (self.gain_form, self.bias_form) = (Form::Fixed, Form::None);
+                self.forms(Dynamics::None, Form::Fixed, Form::None);
             }
-            "position" => self.read_position(e)?,
+            "position" => self.read_servo(e)?,
+            "intvelocity" => {
+                self.read_servo(e)?;
+                self.dynamics = Dynamics::Integrator;
+                if self.inherit_range > 0.0 && self.actrange != [0.0; 2] {
+                    return Err(two_ranges(e, "actrange"));
+                }
+            }
             "velocity" => {
                 let mut kv = self.gain[0];
                 e.scalar("kv", &mut kv)?;
                 self.gain[0] = kv;
                 self.bias = [0.0; PARAMETERS];
                 self.bias[2] = -kv;
-                (self.gain_form, self.bias_form) = (Form::Fixed, Form::Affine);
+                self.forms(Dynamics::None, Form::Fixed, Form::Affine);
             }
             "damper" => {
                 let mut kv = match self.gain_form {
@@ -116,7 +150,7 @@ impl ActuatorSpec {
                 self.gain = [0.0; PARAMETERS];
                 self.gain[2] = -kv;
                 self.ctrl_limited = Limited::Yes;
-                (self.gain_form, self.bias_form) = (Form::Affine, Form::None);
+                self.forms(Dynamics::None, Form::Affine, Form::None);
                 if self.ctrlrange.iter().any(|c| *c < 0.0) {
                     return Err(Fault::new(
                         e.attr("ctrlrange").map_or(e.at, |a| a.value_at(0)),
@@ -124,34 +158,71 @@ impl ActuatorSpec {
                     ));
                 }
             }
+            "cylinder" => {
+                e.scalar("timeconst", &mut self.dynprm[0])?;
+                e.fill("bias", 3, &mut self.bias[..3])?;
+                e.scalar("area", &mut self.gain[0])?;
+                let mut diameter = 0.0;
+                if e.scalar("diameter", &mut diameter)? && diameter >= 0.0 {
+                    self.gain[0] = std::f64::consts::FRAC_PI_4 * diameter * diameter;
+                }
+                self.forms(Dynamics::Filter, Form::Fixed, Form::Affine);
+            }
             _ => self.read_general(e)?,
         }
         Ok(())
     }
 
-    fn read_position(&mut self, e: &Element) -> Read<()> {
+    fn forms(&mut self, dynamics: Dynamics, gain: Form, bias: Form) {
+        (self.dynamics, self.gain_form, self.bias_form) = (dynamics, gain, bias);
+    }
+
+    fn read_servo(&mut self, e: &Element) -> Read<()> {
         let mut kp = self.gain[0];
         e.scalar("kp", &mut kp)?;
         self.gain[0] = kp;
         self.bias[1] = -kp;
-        let mut kv = 0.0;
+        let (mut kv, mut ratio, mut timeconst) = (0.0, 0.0, 0.0);
         if e.scalar("kv", &mut kv)? {
             not_negative(e, "kv", kv)?;
             self.bias[2] = -kv;
         }
+        if e.scalar("dampratio", &mut ratio)? {
+            not_negative(e, "dampratio", ratio)?;
+            if e.attr("kv").is_some() {
+                let at = e.attr("dampratio").map_or(e.at, |a| a.at);
+                return Err(Fault::new(at, "kv and dampratio both damp; keep one"));
+            }
+            // Positive until the robot's inertia turns it into damping.
+            self.bias[2] = ratio;
+        }
+        if e.scalar("timeconst", &mut timeconst)? {
+            not_negative(e, "timeconst", timeconst)?;
+            self.dynprm[0] = timeconst;
+            self.dynamics = if timeconst == 0.0 {
+                Dynamics::None
+            } else {
+                Dynamics::FilterExact
+            };
+        }
         e.scalar("inheritrange", &mut self.inherit_range)?;
+        if self.inherit_range > 0.0 && self.ctrlrange != [0.0; 2] {
+            return Err(two_ranges(e, "ctrlrange"));
+        }
         (self.gain_form, self.bias_form) = (Form::Fixed, Form::Affine);
         Ok(())
     }
 
     fn read_general(&mut self, e: &Element) -> Read<()> {
-        let mut plain = true;
-        e.keyword("dyntype", DYNAMICS, &mut plain)?;
-        if let (false, Some(attr)) = (plain, e.attr("dyntype")) {
-            return Err(wrong(
-                attr,
-                "is not supported: actuators with their own state; use dyntype=\"none\"",
-            ));
+        let mut dynamics = Some(self.dynamics);
+        e.keyword("dyntype", DYNAMICS, &mut dynamics)?;
+        match (dynamics, e.attr("dyntype")) {
+            (Some(dynamics), _) => self.dynamics = dynamics,
+            (None, Some(attr)) => {
+                let why = "is not supported; use none, integrator, filter, filterexact or muscle";
+                return Err(wrong(attr, why));
+            }
+            (None, None) => {}
         }
         e.keyword("gaintype", GAIN, &mut self.gain_form)?;
         e.keyword("biastype", BIAS, &mut self.bias_form)?;
@@ -160,78 +231,109 @@ impl ActuatorSpec {
                 return Err(wrong(attr, "is not supported; use fixed, affine or none"));
             }
         }
+        e.fill("dynprm", 1, &mut self.dynprm)?;
         e.fill("gainprm", 1, &mut self.gain)?;
         e.fill("biasprm", 1, &mut self.bias)?;
+        e.keyword("actearly", BOOL, &mut self.act_early)?;
+        let mut width = -1;
+        e.integer("actdim", &mut width)?;
+        if let Some(attr) = e.attr("actdim")
+            && width >= 0
+            && width != i32::from(self.dynamics != Dynamics::None)
+        {
+            return Err(wrong(
+                attr,
+                "contradicts dyntype: an actuator has one activation, with dyntype=\"none\" none",
+            ));
+        }
         Ok(())
     }
 
-    /// The actuator, with its joint looked up among `joints`.
+    /// A servo whose stiffness is its gain: MuJoCo reads a positive third bias as a
+    /// damping ratio.
+    fn is_servo(&self) -> bool {
+        self.gain[0] == -self.bias[1]
+    }
+
+    /// The range of the servo's setpoint, from that of what it acts on.
+    fn inherit(&mut self, e: &Element, target: Transmission, model: &Model) -> Read<()> {
+        let servo =
+            self.gain_form == Form::Fixed && self.bias_form == Form::Affine && self.is_servo();
+        if !servo || self.inherit_range <= 0.0 {
+            return Ok(());
+        }
+        let at = e.attr("inheritrange").map_or(e.at, |a| a.at);
+        let range = match target {
+            Transmission::Joint(j) if model.joints[j].is_scalar() => model.joints[j].range,
+            Transmission::Tendon(t) => model.tendons[t].range,
+            _ => {
+                let why = "inheritrange needs a hinge or slide joint, or a tendon";
+                return Err(Fault::new(at, why));
+            }
+        };
+        let [low, high] = range.ok_or_else(|| {
+            let why = "inheritrange: what the actuator acts on has no range";
+            Fault::new(at, why)
+        })?;
+        let (mean, radius) = (0.5 * (low + high), 0.5 * (high - low) * self.inherit_range);
+        let range = [mean - radius, mean + radius];
+        match self.dynamics {
+            Dynamics::None | Dynamics::FilterExact => self.ctrlrange = range,
+            Dynamics::Integrator => self.actrange = range,
+            Dynamics::Filter | Dynamics::Muscle => {
+                let why = "inheritrange is for position and intvelocity actuators";
+                return Err(Fault::new(at, why));
+            }
+        }
+        Ok(())
+    }
+
+    /// The actuator, with what it acts on looked up in `model`. A damping ratio is
+    /// still a positive `bias[2]`: see `derive`.
     pub fn resolve(
-        &self,
+        &mut self,
         e: &Element,
         compiler: &Compiler,
         name: String,
-        joints: &[Joint],
+        model: &Model,
     ) -> Read<Actuator> {
-        let attr = e
-            .attr("joint")
-            .or_else(|| e.attr("jointinparent"))
-            .ok_or_else(|| {
-                Fault::new(
-                    e.at,
-                    format!("<{}> needs joint=\"...\", the joint it drives", e.name),
-                )
-            })?;
-        let joint = super::find(attr, "joint", joints.iter().map(|j| j.name.as_str()))?;
-        let target = &joints[joint];
-        if !matches!(target.kind, JointKind::Hinge | JointKind::Slide) {
+        let transmission = self.transmission.resolve(e, model)?;
+        self.inherit(e, transmission, model)?;
+        if self.is_servo() && self.bias[2] > 0.0 && !dampable(transmission, model) {
             return Err(Fault::new(
-                attr.value_at(0),
-                format!(
-                    "\"{}\" is a ball or free joint; actuators drive hinge and slide joints",
-                    target.name
-                ),
+                e.attr("dampratio")
+                    .or(e.attr("biasprm"))
+                    .map_or(e.at, |a| a.value_at(0)),
+                "a damping ratio (dampratio, or a positive third biasprm of a servo) is \
+                 supported on hinge and slide joints and tendons; write kv or a negative biasprm",
             ));
-        }
-        // MuJoCo reads a positive velocity coefficient of a servo as a damping ratio.
-        let servo = self.gain_form == Form::Fixed
-            && self.bias_form == Form::Affine
-            && self.gain[0] == -self.bias[1];
-        if servo && self.bias[2] > 0.0 {
-            return Err(Fault::new(
-                e.attr("biasprm").map_or(e.at, |a| a.value_at(0)),
-                "a damping ratio (positive third biasprm of a servo) is not supported; write kv \
-                 or a negative biasprm",
-            ));
-        }
-        let mut ctrlrange = self.ctrlrange;
-        if servo && self.inherit_range > 0.0 {
-            let at = e.attr("inheritrange").map_or(e.at, |a| a.at);
-            if ctrlrange != [0.0; 2] {
-                return Err(Fault::new(
-                    at,
-                    "ctrlrange and inheritrange are both given; keep one",
-                ));
-            }
-            let [low, high] = target.range.ok_or_else(|| {
-                let why = format!("inheritrange: joint \"{}\" has no range", target.name);
-                Fault::new(at, why)
-            })?;
-            let (mean, radius) = (0.5 * (low + high), 0.5 * (high - low) * self.inherit_range);
-            ctrlrange = [mean - radius, mean + radius];
         }
         let affine = |form, p: [f64; PARAMETERS]| match form {
             Form::Affine => [p[0], p[1], p[2]],
             Form::Fixed => [p[0], 0.0, 0.0],
             _ => [0.0; 3],
         };
+        let actrange = limit(
+            e,
+            compiler,
+            "actlimited",
+            "actrange",
+            self.act_limited,
+            self.actrange,
+        )?;
+        if actrange.is_some() && self.dynamics == Dynamics::None {
+            return Err(Fault::new(
+                e.attr("actrange").map_or(e.at, |a| a.at),
+                "actrange is for actuators with a state; this one has dyntype=\"none\"",
+            ));
+        }
         Ok(Actuator {
             name,
             element: ELEMENTS
                 .into_iter()
                 .find(|n| *n == e.name)
                 .unwrap_or("general"),
-            transmission: Transmission::Joint(joint),
+            transmission,
             gear: self.gear,
             ctrlrange: limit(
                 e,
@@ -239,7 +341,7 @@ impl ActuatorSpec {
                 "ctrllimited",
                 "ctrlrange",
                 self.ctrl_limited,
-                ctrlrange,
+                self.ctrlrange,
             )?,
             forcerange: limit(
                 e,
@@ -251,13 +353,30 @@ impl ActuatorSpec {
             )?,
             gain: affine(self.gain_form, self.gain),
             bias: affine(self.bias_form, self.bias),
-            dynamics: Dynamics::None,
-            dynprm: [1.0, 0.0, 0.0],
-            actrange: None,
-            actearly: false,
-            act_adr: None,
+            dynamics: self.dynamics,
+            dynprm: [self.dynprm[0], self.dynprm[1], self.dynprm[2]],
+            actrange,
+            actearly: self.act_early,
+            act_adr: (self.dynamics != Dynamics::None).then_some(model.na),
         })
     }
+}
+
+/// A damping ratio has a meaning that is read here.
+fn dampable(transmission: Transmission, model: &Model) -> bool {
+    match transmission {
+        Transmission::Joint(j) => model.joints[j].is_scalar(),
+        Transmission::Tendon(_) => true,
+        _ => false,
+    }
+}
+
+fn two_ranges(e: &Element, name: &str) -> Fault {
+    let at = e.attr("inheritrange").map_or(e.at, |a| a.at);
+    Fault::new(
+        at,
+        format!("{name} and inheritrange both give a range; keep one"),
+    )
 }
 
 fn not_negative(e: &Element, name: &str, value: f64) -> Read<()> {

@@ -6,6 +6,7 @@
 
 use super::actuator::{self, ActuatorSpec};
 use super::contact::PairSpec;
+use super::equality::EqualitySpec;
 use super::geom::{GeomSpec, SiteSpec};
 use super::joint::JointSpec;
 use super::source::{At, Element, Fault, Read};
@@ -22,6 +23,7 @@ pub(super) struct Class {
     pub actuator: ActuatorSpec,
     pub pair: PairSpec,
     pub tendon: TendonSpec,
+    pub equality: EqualitySpec,
 }
 
 /// All classes by name; `main` is there always.
@@ -66,6 +68,7 @@ impl Classes {
                 "site" => class.site.read(child)?,
                 "pair" => class.pair.read(child)?,
                 "tendon" => class.tendon.read(child)?,
+                "equality" => class.equality.read(child)?,
                 n if actuator::ELEMENTS.contains(&n) => class.actuator.read(child)?,
                 _ => {}
             }

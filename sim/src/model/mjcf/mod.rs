@@ -12,6 +12,8 @@ mod check;
 mod compiler;
 mod contact;
 mod defaults;
+mod derive;
+mod equality;
 mod geom;
 mod inertia;
 mod joint;
@@ -22,9 +24,11 @@ mod pose;
 mod schema;
 mod source;
 mod tendon;
+mod transmission;
 mod tree;
 mod value;
 
+use super::rest::Rest;
 use super::rotation::IDENTITY;
 use super::{Body, Ignored, Model, Options};
 use crate::names::nearest;
@@ -174,7 +178,13 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
     for e in root.children_named("tendon").flat_map(|t| &t.children) {
         let mut spec = classes.of(e, defaults::MAIN)?.tendon.clone();
         spec.read(e)?;
-        spec.check(e)?;
+        if e.name == "fixed" {
+            let name = names.tendon.take(e, "tendon", model.tendons.len())?;
+            let tendon = spec.resolve(e, &compiler, name, &model)?;
+            model.tendons.push(tendon);
+            continue;
+        }
+        spec.check_idle(e)?;
         notes.push(Note {
             at: e.at,
             what: format!(
@@ -185,18 +195,42 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
             why: "exerts no force: no stiffness, damping, friction or limit",
         });
     }
+    derive::tendon_lengths(&mut model);
+    read_equalities(root, &classes, &mut names, &mut model)?;
     for e in root.children_named("actuator").flat_map(|a| &a.children) {
         let mut spec = classes.of(e, defaults::MAIN)?.actuator.clone();
         spec.read(e)?;
         let name = names.actuator.take(e, "actuator", model.actuators.len())?;
-        let actuator = spec.resolve(e, &compiler, name, &model.joints)?;
+        let actuator = spec.resolve(e, &compiler, name, &model)?;
+        model.na += usize::from(actuator.act_adr.is_some());
         model.actuators.push(actuator);
+    }
+    for e in root.children_named("actuator") {
+        derive::damping_ratios(&mut model, e.at)?;
     }
     for e in root.children_named("keyframe").flat_map(|k| &k.children) {
         let name = names.key.take(e, "key", model.keyframes.len())?;
         model.keyframes.push(keyframe::read(e, name, &model)?);
     }
     Ok(model)
+}
+
+fn read_equalities(
+    root: &Element,
+    classes: &defaults::Classes,
+    names: &mut Names,
+    model: &mut Model,
+) -> Read<()> {
+    let mut read = Vec::new();
+    let rest = Rest::new(model, &model.qpos0);
+    for e in root.children_named("equality").flat_map(|s| &s.children) {
+        let mut spec = classes.of(e, defaults::MAIN)?.equality.clone();
+        spec.read(e)?;
+        let name = names.equality.take(e, "equality", read.len())?;
+        read.push(spec.resolve(e, name, model, &rest)?);
+    }
+    model.equalities = read;
+    Ok(())
 }
 
 fn world() -> Body {
@@ -237,6 +271,8 @@ struct Names {
     joint: Taken,
     geom: Taken,
     site: Taken,
+    tendon: Taken,
+    equality: Taken,
     actuator: Taken,
     key: Taken,
 }
@@ -256,6 +292,8 @@ impl Names {
             joint: taken(),
             geom: taken(),
             site: taken(),
+            tendon: taken(),
+            equality: taken(),
             actuator: taken(),
             key: taken(),
         }

@@ -187,20 +187,49 @@ fn errors_name_the_place_and_the_remedy() {
             "not supported",
         ),
         (
-            top("<equality>~<weld body1=\"a\"/></equality>"),
-            "equality constraints",
+            top("<equality><weld body1=\"~a\"/></equality>"),
+            "no body called",
         ),
+        (
+            top("<equality>~<weld body1=\"world\"/></equality>"),
+            "another body2",
+        ),
+        (
+            top("<equality>~<connect body1=\"world\" body2=\"world\"/></equality>")
+                .replace("~<connect", "<connect")
+                .replace("body2=\"", "body2=\"~"),
+            "is also the first",
+        ),
+        (
+            top("<equality><connect site1=\"a\" ~anchor=\"0 0 0\"/></equality>"),
+            "do not go together",
+        ),
+        (
+            top("<equality>~<connect site1=\"a\"/></equality>"),
+            "needs site2",
+        ),
+        (top("<equality>~<joint/></equality>"), "needs joint1"),
+        (top("<equality>~<flex flex=\"a\"/></equality>"), "rigid"),
         (
             top("<tendon><spatial ~stiffness=\"3\"/></tendon>"),
             "exert no force",
         ),
         (
-            top("<tendon><fixed ~range=\"0 1\"/></tendon>"),
+            top("<default><tendon stiffness=\"3\"/></default><tendon>~<spatial/></tendon>"),
             "exert no force",
         ),
+        (top("<tendon>~<fixed/></tendon>"), "at least one <joint"),
         (
-            top("<default><tendon ~stiffness=\"3\"/></default><tendon><fixed/></tendon>"),
-            "exert no force",
+            top("<tendon><fixed stiffness=\"~1 2\"/></tendon>"),
+            "polynomial",
+        ),
+        (
+            top("<tendon><fixed><joint joint=\"~a\" coef=\"1\"/></fixed></tendon>"),
+            "no joint called",
+        ),
+        (
+            top("<tendon><fixed>~<joint joint=\"a\"/></fixed></tendon>"),
+            "needs coef",
         ),
         (top("~<deformable/>"), "rigid"),
         (top("~<extension/>"), "plugins"),
@@ -211,19 +240,40 @@ fn errors_name_the_place_and_the_remedy() {
         ),
         (driven("~<muscle joint=\"knee\"/>"), "not supported"),
         (
-            driven("<general joint=\"knee\" dyntype=\"~filter\"/>"),
-            "own state",
+            driven("<general joint=\"knee\" dyntype=\"~user\"/>"),
+            "use none, integrator",
         ),
         (
             driven("<general joint=\"knee\" gaintype=\"~muscle\"/>"),
             "not supported",
         ),
         (
-            driven("<position joint=\"knee\" ~dampratio=\"1\"/>"),
-            "write the damping itself as kv",
+            driven("<position joint=\"knee\" kv=\"1\" ~dampratio=\"1\"/>"),
+            "keep one",
         ),
-        (driven("<motor ~site=\"s\"/>"), "on joints"),
-        (driven("<motor joint=\"~ball\"/>"), "hinge and slide"),
+        (driven("<motor site=\"~s\"/>"), "no site called"),
+        (driven("<motor joint=\"knee\" ~tendon=\"t\"/>"), "keep one"),
+        (
+            driven("<position joint=\"knee\" ~refsite=\"s\"/>"),
+            "for actuators with site",
+        ),
+        (
+            driven("<position joint=\"ball\" dampratio=\"~1\"/>"),
+            "write kv",
+        ),
+        (
+            driven("<position joint=\"knee\" ~inheritrange=\"1\"/>"),
+            "no range",
+        ),
+        (
+            driven("<general joint=\"knee\" ~actrange=\"0 1\"/>"),
+            "actuators with a state",
+        ),
+        (
+            driven("<general joint=\"knee\" dyntype=\"filter\" actdim=\"~2\"/>"),
+            "contradicts dyntype",
+        ),
+        (driven("<motor ~delay=\"0.1\" joint=\"knee\"/>"), "delayed"),
         (driven("~<motor/>"), "needs joint"),
         (
             driven("<position joint=\"knee\" kv=\"~-1\"/>"),

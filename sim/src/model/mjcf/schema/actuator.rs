@@ -2,23 +2,22 @@
 
 use super::{LEAF, NAMED, Node, Role, USER};
 
-const ACTUATOR: &str = "gear ctrllimited ctrlrange forcelimited forcerange";
+const ACTUATOR: &str = "gear ctrllimited ctrlrange forcelimited forcerange cranklength";
+const TARGET: &str = "joint jointinparent tendon site refsite cranksite slidersite";
 
 nodes! {
-    INTVELOCITY "intvelocity" Role::Refused(MUSCLE);
     ORIENTATION_SERVO "orientation" Role::Refused(MUSCLE);
     PID "pid" Role::Refused(MUSCLE);
-    CYLINDER "cylinder" Role::Refused(MUSCLE);
     MUSCLES "muscle" Role::Refused(MUSCLE);
     ADHESION "adhesion" Role::Refused(MUSCLE);
     DCMOTOR "dcmotor" Role::Refused(MUSCLE);
     ACTUATOR_PLUGIN "plugin" Role::Refused("MuJoCo's plugins do not run here");
 }
 
-const NO_STATE: &str = "delayed or filtered actuators are not supported";
-const NO_TRANSMISSION: &str = "only actuators on joints are supported; use joint=\"...\"";
+const NO_DELAY: &str = "delayed actuators are not supported; use timeconst or dyntype=\"filter\"";
+const NO_ADHESION: &str = "adhesion is not supported; use joint=\"...\"";
 const NO_ACTUATOR_DAMPING: &str = "write it as the joint's own damping or armature";
-const MUSCLE: &str = "use motor, position, velocity or general";
+const MUSCLE: &str = "use motor, position, velocity, intvelocity, cylinder, damper or general";
 
 const ACTUATOR_IGNORES: &[(&str, &str)] = &[
     ("group", "actuators are never switched off by group"),
@@ -27,30 +26,16 @@ const ACTUATOR_IGNORES: &[(&str, &str)] = &[
     ("interp", "without delay there is nothing to interpolate"),
 ];
 const ACTUATOR_REFUSES: &[(&str, &str)] = &[
-    ("nsample delay", NO_STATE),
+    ("nsample delay", NO_DELAY),
     ("damping armature", NO_ACTUATOR_DAMPING),
-    (
-        "tendon site refsite cranksite slidersite cranklength body",
-        NO_TRANSMISSION,
-    ),
-    ("dampratio", "write the damping itself as kv"),
-    ("timeconst", NO_STATE),
-    ("actlimited actrange actearly dynprm", NO_STATE),
+    ("body", NO_ADHESION),
     ("input velrange ffrange", MUSCLE),
 ];
-const ACTUATOR_DEFAULT_IGNORES: &[(&str, &str)] = &[
-    ("group", "actuators are never switched off by group"),
-    ("user", USER),
-    ("lengthrange", "only muscles use it"),
-    ("interp", "without delay there is nothing to interpolate"),
-    ("dynprm", "actuators without state do not use it"),
-];
-
 macro_rules! actuators {
     ($($id:ident $default:ident $name:literal $own:literal;)*) => {
         $(pub(super) static $id: Node = Node {
             name: $name,
-            reads: &[NAMED, ACTUATOR, "joint jointinparent", $own],
+            reads: &[NAMED, ACTUATOR, TARGET, $own],
             ignores: ACTUATOR_IGNORES,
             refuses: ACTUATOR_REFUSES,
             ..LEAF
@@ -58,7 +43,7 @@ macro_rules! actuators {
         pub(super) static $default: Node = Node {
             name: $name,
             reads: &[ACTUATOR, $own],
-            ignores: ACTUATOR_DEFAULT_IGNORES,
+            ignores: ACTUATOR_IGNORES,
             refuses: ACTUATOR_REFUSES,
             ..LEAF
         };)*
@@ -66,10 +51,14 @@ macro_rules! actuators {
 }
 actuators! {
     MOTOR MOTOR_DEFAULT "motor" "";
-    POSITION POSITION_DEFAULT "position" "kp kv inheritrange";
+    POSITION POSITION_DEFAULT "position" "kp kv dampratio timeconst inheritrange";
     VELOCITY VELOCITY_DEFAULT "velocity" "kv";
+    INTVELOCITY INTVELOCITY_DEFAULT "intvelocity"
+        "kp kv dampratio inheritrange actlimited actrange";
     DAMPER DAMPER_DEFAULT "damper" "kv";
-    GENERAL GENERAL_DEFAULT "general" "dyntype gaintype biastype gainprm biasprm";
+    CYLINDER CYLINDER_DEFAULT "cylinder" "timeconst area diameter bias";
+    GENERAL GENERAL_DEFAULT "general"
+        "dyntype gaintype biastype dynprm gainprm biasprm actlimited actrange actearly actdim";
 }
 
 pub(super) static ACTUATOR_NODE: Node = Node {

@@ -52,7 +52,6 @@ const FILES: &str = "no meshes or textures are read";
 const ROUNDING: &str = "chooses how MuJoCo computes, not what";
 
 const PAIR: &str = "condim friction solref solreffriction solimp margin gap";
-const TENDON: &str = "stiffness damping frictionloss armature range limited";
 const NAMED: &str = "name class";
 
 nodes! {
@@ -70,12 +69,7 @@ nodes! {
     HFIELD "hfield" Role::Ignored("height-field geoms are refused where they are used");
     MODEL_ASSET "model" Role::Ignored("<attach> is refused where it is used");
     SENSOR "sensor" Role::Ignored(SENSING);
-    EQUALITY_DEFAULT "equality" Role::Ignored("equality constraints are refused where they are used");
     LENGTHRANGE "lengthrange" Role::Ignored("only muscles use it");
-    CONNECT "connect" Role::Refused("equality constraints are not supported");
-    WELD "weld" Role::Refused("equality constraints are not supported; make it one body");
-    EQUALITY_JOINT "joint" Role::Refused("equality constraints are not supported");
-    EQUALITY_TENDON "tendon" Role::Refused("equality constraints are not supported");
     EQUALITY_FLEX "flex" Role::Refused("only rigid bodies are supported");
     FLEXVERT "flexvert" Role::Refused("only rigid bodies are supported");
     FLEXSTRAIN "flexstrain" Role::Refused("only rigid bodies are supported");
@@ -171,13 +165,14 @@ static CONTACT: Node = Node {
     ..LEAF
 };
 
-// Tendons that exert no force are listed as ignored by tendon.rs.
-const TENDON_REST: &str = "group width material margin rgba user springlength solreflimit \
-                           solimplimit solreffriction solimpfriction actuatorfrclimited \
-                           actuatorfrcrange";
+const TENDON: &str = "stiffness damping frictionloss armature range limited margin springlength \
+                      solreflimit solimplimit solreffriction solimpfriction actuatorfrclimited \
+                      actuatorfrcrange";
+const TENDON_IGNORES: &[(&str, &str)] = &[("group width material rgba", DRAWING), ("user", USER)];
+// Spatial tendons that exert no force are listed as ignored, the others are refused.
 static SPATIAL: Node = Node {
     name: "spatial",
-    reads: &[NAMED, TENDON, TENDON_REST],
+    reads: &[NAMED, TENDON, "group width material rgba user"],
     children: &[&SPATIAL_SITE, &SPATIAL_GEOM, &PULLEY],
     ..LEAF
 };
@@ -198,7 +193,8 @@ static PULLEY: Node = Node {
 };
 static FIXED: Node = Node {
     name: "fixed",
-    reads: &[NAMED, TENDON, TENDON_REST],
+    reads: &[NAMED, TENDON],
+    ignores: TENDON_IGNORES,
     children: &[&FIXED_JOINT],
     ..LEAF
 };
@@ -214,10 +210,41 @@ static TENDON_NODE: Node = Node {
 };
 static TENDON_DEFAULT: Node = Node {
     name: "tendon",
-    reads: &[TENDON, TENDON_REST],
+    reads: &[TENDON],
+    ignores: TENDON_IGNORES,
     ..LEAF
 };
 
+const EQUALITY_BASE: &str = "active solref solimp";
+static EQUALITY_DEFAULT: Node = Node {
+    name: "equality",
+    reads: &[EQUALITY_BASE],
+    ..LEAF
+};
+static CONNECT: Node = Node {
+    name: "connect",
+    reads: &[NAMED, EQUALITY_BASE, "body1 body2 anchor site1 site2"],
+    ..LEAF
+};
+static WELD: Node = Node {
+    name: "weld",
+    reads: &[
+        NAMED,
+        EQUALITY_BASE,
+        "body1 body2 anchor relpose site1 site2 torquescale",
+    ],
+    ..LEAF
+};
+static EQUALITY_JOINT: Node = Node {
+    name: "joint",
+    reads: &[NAMED, EQUALITY_BASE, "joint1 joint2 polycoef"],
+    ..LEAF
+};
+static EQUALITY_TENDON: Node = Node {
+    name: "tendon",
+    reads: &[NAMED, EQUALITY_BASE, "tendon1 tendon2 polycoef"],
+    ..LEAF
+};
 static EQUALITY: Node = Node {
     name: "equality",
     children: &[
@@ -279,12 +306,12 @@ static DEFAULT: Node = Node {
         &MOTOR_DEFAULT,
         &POSITION_DEFAULT,
         &VELOCITY_DEFAULT,
+        &INTVELOCITY_DEFAULT,
         &DAMPER_DEFAULT,
+        &CYLINDER_DEFAULT,
         &GENERAL_DEFAULT,
-        &INTVELOCITY,
         &ORIENTATION_SERVO,
         &PID,
-        &CYLINDER,
         &MUSCLES,
         &ADHESION,
         &DCMOTOR,
@@ -294,12 +321,9 @@ static DEFAULT: Node = Node {
 
 static KEY: Node = Node {
     name: "key",
-    reads: &["name qpos qvel ctrl"],
+    reads: &["name qpos qvel act ctrl"],
     ignores: &[("time", "episodes start at 0")],
-    refuses: &[
-        ("act", "actuators have no state"),
-        ("mpos mquat", "bodies moved from outside are not supported"),
-    ],
+    refuses: &[("mpos mquat", "bodies moved from outside are not supported")],
     ..LEAF
 };
 static KEYFRAME: Node = Node {

@@ -1,0 +1,68 @@
+//! What MuJoCo's compiler derives from the initial pose: damping from damping
+//! ratios, stiffness from `springdamper`, rest lengths and anchors.
+
+use super::source::{At, Fault, Read};
+use crate::model::rest::{MIN_VALUE, Rest, spring_pose, tendon_length};
+use crate::model::{Actuator, Model, Transmission};
+use nalgebra::DVector;
+
+/// Lengths of tendons in the initial pose, and where the file gives none those at
+/// which their springs rest: the lengths in the joints' springs' rest pose.
+pub(super) fn tendon_lengths(model: &mut Model) {
+    let springs = spring_pose(model);
+    for t in 0..model.tendons.len() {
+        let start = tendon_length(model, t, &model.qpos0);
+        let relaxed = tendon_length(model, t, &springs);
+        let tendon = &mut model.tendons[t];
+        tendon.length0 = start;
+        if tendon.springlength == [-1.0; 2] {
+            tendon.springlength = [relaxed; 2];
+        }
+    }
+}
+
+/// Damping of servos that give a damping ratio, a positive `bias[2]`:
+/// `kv = 2 ratio sqrt(kp m)`, where `m = 1 / (J M^-1 J')` is the inertia that the
+/// actuator feels through its moment arms J (MuJoCo, XML reference,
+/// actuator/position/dampratio).
+pub(super) fn damping_ratios(model: &mut Model, at: At) -> Read<()> {
+    let ratio = |a: &Actuator| a.gain[0] == -a.bias[1] && a.bias[2] > 0.0;
+    if !model.actuators.iter().any(ratio) {
+        return Ok(());
+    }
+    let rest = Rest::new(model, &model.qpos0);
+    let factor = rest.factor().ok_or_else(|| singular(at, "dampratio"))?;
+    let damping: Vec<f64> = model
+        .actuators
+        .iter()
+        .map(|a| {
+            let mut arms = DVector::zeros(model.nv);
+            match a.transmission {
+                Transmission::Joint(j) => arms[model.joints[j].dof_adr] = a.gear[0],
+                Transmission::Tendon(t) => arms = rest.tendon_jacobian(t) * a.gear[0],
+                _ => {}
+            }
+            let inverse = arms.dot(&factor.solve(&arms));
+            2.0 * a.bias[2] * (a.gain[0] / inverse.max(MIN_VALUE)).sqrt()
+        })
+        .collect();
+    for (actuator, kv) in model.actuators.iter_mut().zip(damping) {
+        if ratio(actuator) {
+            if !kv.is_finite() {
+                let why = format!(
+                    "actuator \"{}\": a damping ratio with stiffness {} has no meaning",
+                    actuator.name, actuator.gain[0]
+                );
+                return Err(Fault::new(at, why));
+            }
+            actuator.bias[2] = -kv;
+        }
+    }
+    Ok(())
+}
+
+/// The initial pose has a direction without inertia.
+fn singular(at: At, what: &str) -> Fault {
+    let why = format!("{what} needs a robot that has inertia in every direction it can move");
+    Fault::new(at, why)
+}
