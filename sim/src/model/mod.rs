@@ -10,7 +10,7 @@ mod constraint;
 mod geom;
 pub mod mjcf;
 mod rest;
-mod rotation;
+pub(crate) mod rotation;
 mod summary;
 
 pub use actuator::{Actuator, Dynamics, Transmission};

@@ -1,0 +1,176 @@
+//! Contact candidates: which pairs of geoms may touch, and by which rules.
+//!
+//! Source: MuJoCo, Computation, "Collision detection" (selection of pairs) and
+//! "Contact parameters" (mixing of the two geoms' parameters).
+
+mod filter;
+mod shape;
+
+use super::soft::Spec;
+use super::tree::Tree;
+use super::{Context, LowerError};
+use crate::model::{Cone, Model, Pair};
+use crate::physics::native::tables::{Plan, soft};
+use filter::candidates;
+use shape::{Shapes, code};
+
+/// Smallest friction coefficient, as MuJoCo's.
+const MIN_FRICTION: f64 = 1e-5;
+/// Most contacts at once with the world, and as many between moving bodies.
+const MAX_SLOTS: usize = 256;
+
+/// Two geoms that may touch, in MuJoCo's order, and their parameters.
+#[derive(Debug, Clone)]
+pub(super) struct Candidate {
+    pub geoms: [usize; 2],
+    pub rules: Rules,
+}
+
+/// Parameters of a contact.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Rules {
+    pub condim: u32,
+    pub friction: [f64; 5],
+    pub solref: [f64; 2],
+    pub solref_friction: [f64; 2],
+    pub solimp: [f64; 5],
+    pub margin: f64,
+    pub gap: f64,
+}
+
+impl From<&Pair> for Rules {
+    fn from(pair: &Pair) -> Self {
+        Self {
+            condim: pair.condim,
+            friction: pair.friction,
+            solref: pair.solref,
+            solref_friction: pair.solref_friction,
+            solimp: pair.solimp,
+            margin: pair.margin,
+            gap: pair.gap,
+        }
+    }
+}
+
+/// Writes the candidates: those with the world first.
+pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
+    let all = if c.flags.contact {
+        candidates(c.model, &c.tree, c.flags.filterparent)
+    } else {
+        Vec::new()
+    };
+    let is_static = |g: usize| c.tree.carrier[c.model.geoms[g].body].body.is_none();
+    let (world, moving): (Vec<_>, Vec<_>) = all
+        .iter()
+        .partition(|p: &&Candidate| p.geoms.into_iter().any(is_static));
+    plan.nwpair = world.len();
+    plan.npair = all.len();
+    let mut shapes = Shapes::new(c);
+    plan.pair_path.push(0);
+    for candidate in world.iter().chain(&moving) {
+        let [a, b] = candidate.geoms;
+        // The kernels want the static geom first.
+        let flip = is_static(b);
+        let [g1, g2] = if flip { [b, a] } else { [a, b] };
+        let (first, second) = (shapes.index(g1, plan)?, shapes.index(g2, plan)?);
+        plan.pair_g1.push(first);
+        plan.pair_g2.push(second);
+        plan.pair_flip.push(i32::from(flip));
+        let kinds = [a, b].map(|g| code(c.model.geoms[g].kind));
+        plan.pair_kind.push(kinds[0] * 8 + kinds[1]);
+        let rules = &candidate.rules;
+        let reach = rules.margin + rules.gap;
+        let hits = shape::hits(kinds, reach > 0.0, c.flags.multiccd);
+        plan.pair_hits.push(hits as i32);
+        if is_static(g1) {
+            plan.nwslot = (plan.nwslot + hits).min(MAX_SLOTS);
+        } else {
+            plan.npslot = (plan.npslot + hits).min(MAX_SLOTS);
+            write_path(&c.tree, c.model, [g1, g2], plan);
+        }
+        plan.pair_path.push(plan.path_dof.len() as i32);
+        write_rules(c, candidate, plan)?;
+        plan.pair_reach.push(reach);
+    }
+    plan.npath = plan
+        .pair_path
+        .windows(2)
+        .map(|w| (w[1] - w[0]) as usize)
+        .max()
+        .unwrap_or(0);
+    plan.ncg = plan.cg_type.len();
+    shapes.finish(plan);
+    Ok(())
+}
+
+/// Degrees of freedom that move one body of a pair but not the other.
+fn write_path(tree: &Tree, model: &Model, geoms: [usize; 2], plan: &mut Plan) {
+    let [first, second] = geoms.map(|g| tree.chain(tree.carrier[model.geoms[g].body].body));
+    let mut path: Vec<(usize, i32)> = Vec::new();
+    path.extend(
+        first
+            .iter()
+            .filter(|d| !second.contains(d))
+            .map(|d| (*d, -1)),
+    );
+    path.extend(
+        second
+            .iter()
+            .filter(|d| !first.contains(d))
+            .map(|d| (*d, 1)),
+    );
+    path.sort_unstable();
+    for (dof, sign) in path {
+        plan.path_dof.push(dof as i32);
+        plan.path_sign.push(sign);
+    }
+}
+
+/// Softness and friction of one candidate.
+fn write_rules(c: &Context, candidate: &Candidate, plan: &mut Plan) -> Result<(), LowerError> {
+    let rules = &candidate.rules;
+    if ![1, 3, 4, 6].contains(&rules.condim) {
+        let of = names(c.model, candidate.geoms);
+        return Err(LowerError::new(
+            format!("condim {} of {of}", rules.condim),
+            "write 1, 3, 4 or 6",
+        ));
+    }
+    let elliptic = c.cone == Cone::Elliptic;
+    let impratio = c.model.options.impratio.max(super::soft::MIN_VALUE);
+    let friction = rules.friction.map(|f| f.max(MIN_FRICTION));
+    let translation: f64 = candidate
+        .geoms
+        .iter()
+        .map(|g| c.weights.body[c.model.geoms[*g].body][0])
+        .sum();
+    let slide = friction[0] * friction[0];
+    // All edges of a pyramid share one regularisation, that of the elliptic cone.
+    let diag = if rules.condim == 1 || elliptic {
+        translation
+    } else {
+        2.0 * slide / impratio * (1.0 + slide) * translation
+    };
+    let of = names(c.model, candidate.geoms);
+    let spec = Spec {
+        of: &of,
+        solref: rules.solref,
+        solimp: rules.solimp,
+    };
+    let packed: [f64; soft::LEN] = c.packer.position(spec, rules.margin, diag)?;
+    plan.pair_soft.extend(packed);
+    plan.pair_fricb
+        .push(c.packer.friction_damping(spec, rules.solref_friction));
+    plan.pair_dim.push(rules.condim as i32);
+    plan.pair_mu.extend(friction);
+    plan.pair_dfri
+        .extend(friction.map(|f| impratio * f * f / slide));
+    Ok(())
+}
+
+fn names(model: &Model, [a, b]: [usize; 2]) -> String {
+    format!(
+        "the contact of geoms \"{}\" and \"{}\"",
+        model.geoms[a].name, model.geoms[b].name
+    )
+}

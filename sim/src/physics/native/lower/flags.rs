@@ -1,0 +1,86 @@
+//! `option/flag`: what is switched off.
+
+use super::LowerError;
+
+/// Parts of the dynamics that flags can switch off; all are on by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flags {
+    pub equality: bool,
+    pub frictionloss: bool,
+    pub limit: bool,
+    pub contact: bool,
+    pub spring: bool,
+    pub damper: bool,
+    pub gravity: bool,
+    pub clampctrl: bool,
+    pub filterparent: bool,
+    pub actuation: bool,
+    pub refsafe: bool,
+    pub eulerdamp: bool,
+    pub multiccd: bool,
+}
+
+/// Flags that change how MuJoCo computes, or what it reports, but not the dynamics.
+const WITHOUT_EFFECT: [&str; 8] = [
+    "warmstart",
+    "sensor",
+    "midphase",
+    "autoreset",
+    "island",
+    "energy",
+    "fwdinv",
+    "invdiscrete",
+];
+
+impl Flags {
+    /// Reads the flags that are at other than their default.
+    pub fn new(set: &[(String, bool)]) -> Result<Self, LowerError> {
+        let mut flags = Self {
+            equality: true,
+            frictionloss: true,
+            limit: true,
+            contact: true,
+            spring: true,
+            damper: true,
+            gravity: true,
+            clampctrl: true,
+            filterparent: true,
+            actuation: true,
+            refsafe: true,
+            eulerdamp: true,
+            multiccd: true,
+        };
+        for (name, value) in set {
+            match name.as_str() {
+                "constraint" => {
+                    (flags.equality, flags.frictionloss) = (*value, *value);
+                    (flags.limit, flags.contact) = (*value, *value);
+                }
+                // Older versions of MuJoCo had one flag for both.
+                "passive" => (flags.spring, flags.damper) = (*value, *value),
+                "equality" => flags.equality = *value,
+                "frictionloss" => flags.frictionloss = *value,
+                "limit" => flags.limit = *value,
+                "contact" => flags.contact = *value,
+                "spring" => flags.spring = *value,
+                "damper" => flags.damper = *value,
+                "gravity" => flags.gravity = *value,
+                "clampctrl" => flags.clampctrl = *value,
+                "filterparent" => flags.filterparent = *value,
+                "actuation" => flags.actuation = *value,
+                "refsafe" => flags.refsafe = *value,
+                "eulerdamp" => flags.eulerdamp = *value,
+                "multiccd" => flags.multiccd = *value,
+                name if WITHOUT_EFFECT.contains(&name) => {}
+                name => {
+                    let word = if *value { "enable" } else { "disable" };
+                    return Err(LowerError::new(
+                        format!("option/flag {name}=\"{word}\""),
+                        "leave the flag out",
+                    ));
+                }
+            }
+        }
+        Ok(flags)
+    }
+}

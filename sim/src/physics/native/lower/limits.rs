@@ -1,0 +1,59 @@
+//! Limits of hinge and slide joints, and dry friction of degrees of freedom.
+
+use super::soft::Spec;
+use super::{Context, LowerError};
+use crate::model::JointKind;
+use crate::physics::native::tables::{Plan, UNLIMITED};
+
+/// Writes limits and dry friction; limits of ball joints are general rows.
+pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
+    let off = UNLIMITED;
+    for joint in c.model.joints.iter().filter(|_| c.flags.limit) {
+        let (JointKind::Hinge | JointKind::Slide, Some([lo, hi])) = (joint.kind, joint.range)
+        else {
+            continue;
+        };
+        let of = format!("the limit of joint \"{}\"", joint.name);
+        let spec = Spec {
+            of: &of,
+            solref: joint.solref_limit,
+            solimp: joint.solimp_limit,
+        };
+        let soft = c
+            .packer
+            .position(spec, joint.margin, c.weights.dof[joint.dof_adr])?;
+        // A range narrower than its margins acts from both sides at once.
+        let sides = if 2.0 * joint.margin > hi - lo {
+            vec![[lo, off], [-off, hi]]
+        } else {
+            vec![[lo, hi]]
+        };
+        for [lo, hi] in sides {
+            plan.lim_qpos.push(joint.qpos_adr as i32);
+            plan.lim_dof.push(joint.dof_adr as i32);
+            plan.lim_lo.push(lo);
+            plan.lim_hi.push(hi);
+            plan.lim_soft.extend(soft);
+        }
+    }
+    for joint in c.model.joints.iter().filter(|_| c.flags.frictionloss) {
+        if joint.frictionloss == 0.0 {
+            continue;
+        }
+        let of = format!("the friction of joint \"{}\"", joint.name);
+        let spec = Spec {
+            of: &of,
+            solref: joint.solref_friction,
+            solimp: joint.solimp_friction,
+        };
+        for dof in joint.dof_adr..joint.dof_adr + joint.kind.nv() {
+            plan.fric_dof.push(dof as i32);
+            plan.fric_loss.push(joint.frictionloss);
+            let soft = c.packer.friction(spec, c.weights.dof[dof]);
+            plan.fric_soft.extend(soft);
+        }
+    }
+    plan.nlim = plan.lim_dof.len();
+    plan.nfric = plan.fric_dof.len();
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! Lowering: a [`Model`] becomes the [`Plan`] through which kernels know it.
+//!
+//! Everything that depends on the model alone is computed here, once, in double
+//! precision: static bodies are merged into what they are welded to (`tree`),
+//! inverse weights are taken at the initial pose (`weights`), soft constraints are
+//! packed (`soft`), candidate contacts are listed with their parameters
+//! (`contacts`), disable flags take effect (`flags`). What the kernels cannot do is
+//! refused by name. The meaning of everything is MuJoCo's.
+
+mod actuators;
+mod contacts;
+mod flags;
+mod fluid;
+mod limits;
+mod pattern;
+mod soft;
+mod tree;
+mod weights;
+
+use super::tables::Plan;
+use crate::model::{Cone, Integrator, JointKind, Model};
+use flags::Flags;
+use soft::Packer;
+use tree::Tree;
+use weights::Weights;
+
+/// What may be asked for besides what the model's file says.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct LowerOptions {
+    /// Time step (s); the model's own without it.
+    pub timestep: Option<f64>,
+    /// The model's own without it.
+    pub integrator: Option<Integrator>,
+    /// The model's own without it.
+    pub cone: Option<Cone>,
+}
+
+/// Something in a model that the native engine does not do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the native engine does not support {what}; {remedy}")]
+pub struct LowerError {
+    /// What, by its name in the model.
+    pub what: String,
+    /// What to write instead.
+    pub remedy: String,
+}
+
+impl LowerError {
+    fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            remedy: remedy.into(),
+        }
+    }
+}
+
+/// What all parts of the lowering read.
+struct Context<'a> {
+    model: &'a Model,
+    flags: Flags,
+    tree: Tree,
+    weights: Weights,
+    packer: Packer,
+    cone: Cone,
+}
+
+/// Lowers `model` to the kernels' tables.
+///
+/// # Errors
+/// The model asks for what the kernels cannot do, or a number in it is not finite
+/// where the dynamics need it; the message names the element and a way out.
+pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> {
+    let flags = Flags::new(&model.options.flags)?;
+    let tree = Tree::new(model)?;
+    let timestep = options.timestep.unwrap_or(model.options.timestep);
+    if !(timestep > 0.0 && timestep.is_finite()) {
+        return Err(LowerError::new(
+            format!("a time step of {timestep} s"),
+            "it must be positive, for example 0.002",
+        ));
+    }
+    let integrator = options.integrator.unwrap_or(model.options.integrator);
+    let context = Context {
+        model,
+        flags,
+        weights: Weights::new(model, &tree)?,
+        tree,
+        packer: Packer {
+            timestep,
+            refsafe: flags.refsafe,
+        },
+        cone: options.cone.unwrap_or(model.options.cone),
+    };
+
+    let mut plan = Plan {
+        timestep,
+        ngeom: model.geoms.len(),
+        elliptic: usize::from(context.cone == Cone::Elliptic),
+        scale: 1.0 / (context.weights.mean_inertia * model.nv.max(1) as f64),
+        integrator: match integrator {
+            Integrator::Euler => 0,
+            Integrator::Rk4 => 1,
+            Integrator::ImplicitFast => 2,
+            Integrator::Implicit => {
+                return Err(LowerError::new(
+                    "option/integrator=\"implicit\"",
+                    "use implicitfast, which differs only in leaving out the derivatives of \
+                     Coriolis forces",
+                ));
+            }
+        },
+        ..Plan::default()
+    };
+    if flags.gravity {
+        [plan.gravity_x, plan.gravity_y, plan.gravity_z] = model.options.gravity;
+    }
+    context.tree.write(model, &mut plan);
+    passive(&context, &mut plan);
+    limits::write(&context, &mut plan)?;
+    contacts::write(&context, &mut plan)?;
+    refuse_ball_limits(&context)?;
+    plan.row_adr.push(0);
+    plan.item_path.push(0);
+    plan.ten_adr.push(0);
+    actuators::write(&context, &mut plan)?;
+    fluid::write(&context, &mut plan);
+    pattern::write(&context.tree, &mut plan);
+    finite(&plan)?;
+    Ok(plan)
+}
+
+/// Springs and dampers that flags switch off, and whether Euler is implicit in them.
+fn passive(c: &Context, plan: &mut Plan) {
+    if !c.flags.spring {
+        plan.jnt_stiffness.fill(0.0);
+    }
+    if !c.flags.damper {
+        plan.dof_damping.fill(0.0);
+    }
+    let damped = plan.dof_damping.iter().any(|d| *d > 0.0);
+    plan.eulerdamp = usize::from(c.flags.eulerdamp && damped);
+}
+
+fn refuse_ball_limits(c: &Context) -> Result<(), LowerError> {
+    let limited = |j: &&crate::model::Joint| j.kind == JointKind::Ball && j.range.is_some();
+    match c.model.joints.iter().find(limited) {
+        Some(joint) if c.flags.limit => Err(LowerError::new(
+            format!("the limit of ball joint \"{}\"", joint.name),
+            "leave it without limit, or use backend rapier",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Numbers that are not finite would come out as accelerations that are not.
+fn finite(plan: &Plan) -> Result<(), LowerError> {
+    let bad = |x: &f64| !x.is_finite();
+    let scalars = plan.scalars().find(|(_, x)| bad(x)).map(|(name, _)| name);
+    let array = || plan.reals().find(|(_, x)| x.iter().any(bad)).map(|x| x.0);
+    match scalars.or_else(array) {
+        None => Ok(()),
+        Some(name) => Err(LowerError::new(
+            format!("a model with numbers that are not finite (in table {name})"),
+            "look for infinite or absurdly large values",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,307 @@
+//! What lowering makes of small models, without a referee.
+
+use super::*;
+use crate::model::mjcf;
+use crate::physics::native::tables::{UNLIMITED, soft};
+use std::path::Path;
+
+/// A model from what stands between `<mujoco>` and `</mujoco>`.
+pub(super) fn model(text: &str) -> Model {
+    let text = format!("<mujoco>{text}</mujoco>");
+    mjcf::parse(Path::new("test.xml"), text).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn plan(text: &str) -> Plan {
+    lower(&model(text), &LowerOptions::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn refused(text: &str) -> String {
+    match lower(&model(text), &LowerOptions::default()) {
+        Ok(_) => panic!("accepted: {text}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn near(a: &[f64], b: &[f64]) {
+    let same = a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
+    assert!(same, "{a:?} is not {b:?}");
+}
+
+#[test]
+fn jointless_bodies_become_part_of_what_they_are_welded_to() {
+    let p = plan(
+        r#"<worldbody><body name="stand" pos="0 0 1">
+          <body name="arm" pos="1 0 0" quat="0 0 0 1"><joint axis="0 0 1"/>
+            <inertial mass="2" pos="0.5 0 0" diaginertia="1 2 3"/>
+            <body name="hand" pos="1 0 0"><inertial mass="1" pos="0 1 0" diaginertia="0.1 0.1 0.1"/>
+              <body name="finger" pos="0 0 1"><joint type="slide" axis="1 0 0"/>
+                <inertial mass="1" pos="0 0 0" diaginertia="0.1 0.1 0.1"/></body>
+            </body></body></body></worldbody>"#,
+    );
+    assert_eq!((p.nb, p.nframe, p.ntree), (2, 5, 1));
+    assert_eq!(p.body_parent, [-1, 0]);
+    assert_eq!(p.frame_body, [-1, -1, 0, 0, 1]);
+    near(&p.body_pos, &[1.0, 0.0, 1.0, 1.0, 0.0, 1.0]);
+    near(&p.frame_pos[9..12], &[1.0, 0.0, 0.0]);
+    near(&p.body_mass, &[3.0, 1.0]);
+    // Arm 2 kg at (0.5, 0, 0), hand 1 kg at (1, 1, 0).
+    near(&p.body_mcom[..3], &[2.0, 1.0, 0.0]);
+    near(
+        &p.body_inertia[..6],
+        &[
+            1.0 + 0.1 + 1.0,
+            2.0 + 0.5 + 0.1 + 1.0,
+            3.0 + 0.5 + 0.1 + 2.0,
+            -1.0,
+            0.0,
+            0.0,
+        ],
+    );
+}
+
+#[test]
+fn joints_of_one_body_chain_and_branches_do_not_couple() {
+    let ball = |name: &str, inner: &str| {
+        format!(
+            r#"<body name="{name}" pos="0 1 0"><joint type="ball"/><geom size="0.1"/>{inner}</body>"#
+        )
+    };
+    let p = plan(&format!(
+        r#"<worldbody><body><freejoint/><geom size="0.1"/>{}{}</body>
+          <body pos="5 0 0"><joint type="slide" axis="1 0 0"/><joint axis="0 0 1"/><geom size="0.1"/></body>
+        </worldbody>"#,
+        ball("a", ""),
+        ball("b", "")
+    ));
+    assert_eq!((p.nv, p.nj, p.ntree), (14, 5, 2));
+    assert_eq!(p.tree_root, [0, 3]);
+    assert_eq!(p.body_tree, [0, 0, 0, 1]);
+    assert_eq!(p.dof_parent, [-1, 0, 1, 2, 3, 4, 5, 6, 7, 5, 9, 10, -1, 12]);
+    assert_eq!(p.dof_nanc, [1, 2, 3, 4, 5, 6, 7, 8, 9, 7, 8, 9, 1, 2]);
+    let row = |i: usize| &p.mrow_col[p.mrow_adr[i] as usize..p.mrow_adr[i + 1] as usize];
+    assert_eq!(row(9), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(row(13), [12]);
+    assert_eq!((&p.hrow_adr, &p.hrow_col), (&p.mrow_adr, &p.mrow_col));
+    assert_eq!(p.nhess, 14 * 15 / 2);
+    assert_eq!(p.body_dof, [0, 6, 9, 12, 14]);
+    assert_eq!(p.body_jnt, [0, 1, 2, 3, 5]);
+}
+
+#[test]
+fn a_pendulums_weights_are_its_inverse_inertia() {
+    let p = plan(
+        r#"<worldbody><body><joint name="j" axis="0 1 0" range="-1 1" limited="true"/>
+          <inertial mass="2" pos="0 0 -0.5" diaginertia="0.1 0.1 0.1"/></body></worldbody>"#,
+    );
+    let inertia = 0.1 + 2.0 * 0.25;
+    near(&[p.scale], &[1.0 / inertia]);
+    near(&[p.lim_soft[soft::DIAG]], &[1.0 / inertia]);
+    assert_eq!(
+        (p.lim_lo[0], p.lim_hi[0]),
+        (-1.0_f64.to_radians(), 1.0_f64.to_radians())
+    );
+}
+
+#[test]
+fn limits_whose_margins_overlap_act_from_each_side_alone() {
+    let text = |margin: &str| {
+        format!(
+            r#"<worldbody><body><joint type="slide" range="-0.1 0.3" limited="true" margin="{margin}"/>
+            <geom size="0.1"/></body></worldbody>"#
+        )
+    };
+    let apart = plan(&text("0.2"));
+    assert_eq!(
+        (apart.nlim, &apart.lim_lo, &apart.lim_hi),
+        (1, &vec![-0.1], &vec![0.3])
+    );
+    let both = plan(&text("0.21"));
+    assert_eq!(both.nlim, 2);
+    assert_eq!(both.lim_lo, [-0.1, -UNLIMITED]);
+    assert_eq!(both.lim_hi, [UNLIMITED, 0.3]);
+    assert_eq!(both.lim_dof, [0, 0]);
+}
+
+#[test]
+fn world_contacts_come_first_with_the_static_geom_first() {
+    let p = plan(
+        r#"<worldbody>
+          <geom name="wall" type="box" size="1 1 1"/>
+          <body pos="0 0 3"><freejoint/><geom name="a" size="0.1"/></body>
+          <body pos="0 0 5"><freejoint/><geom name="b" type="capsule" size="0.1 0.2"/></body>
+        </worldbody>"#,
+    );
+    assert_eq!((p.nwpair, p.npair, p.ncg, p.dense), (2, 3, 3, 1));
+    assert_eq!((p.nwslot, p.npslot), (1 + 2, 1));
+    // Sphere and capsule come before the box in MuJoCo.
+    assert_eq!(p.pair_flip, [1, 1, 0]);
+    assert_eq!(p.pair_kind, [2 * 8 + 6, 3 * 8 + 6, 2 * 8 + 3]);
+    assert_eq!(p.cg_body, [-1, 0, 1]);
+    assert_eq!((p.pair_g1[0], p.pair_g2[0]), (0, 1));
+    assert_eq!(p.pair_path, [0, 0, 0, 12]);
+    assert_eq!(p.path_sign, [-1, -1, -1, -1, -1, -1, 1, 1, 1, 1, 1, 1]);
+    assert_eq!(p.npath, 12);
+}
+
+#[test]
+fn contacts_between_relatives_move_by_the_joints_between_them() {
+    let p = plan(
+        r#"<worldbody><body><freejoint/><geom name="a" size="0.1"/>
+          <body pos="1 0 0"><joint/><inertial mass="1" pos="0 0 0" diaginertia="1 1 1"/>
+            <body pos="1 0 0"><joint/><geom name="c" type="capsule" size="0.1 0.1"/></body></body>
+          </body></worldbody>"#,
+    );
+    assert_eq!(p.npair, 1);
+    assert_eq!(p.path_dof, [6, 7]);
+    assert_eq!(p.path_sign, [1, 1]);
+}
+
+#[test]
+fn elliptic_and_pyramidal_contacts_have_their_own_regularisation() {
+    let text = |cone: &str| {
+        format!(
+            r#"<option cone="{cone}" impratio="4"/><worldbody><geom type="plane" size="1 1 1"/>
+            <body><freejoint/><inertial mass="2" pos="0 0 0" diaginertia="1 1 1"/>
+              <geom size="0.1" friction="0.5 0.02 0.01" condim="6"/></body></worldbody>"#
+        )
+    };
+    // The plane's friction of 1 is the larger.
+    let p = plan(&text("pyramidal"));
+    near(&[p.pair_soft[soft::DIAG]], &[2.0 / 4.0 * 2.0 * 0.5]);
+    let e = plan(&text("elliptic"));
+    near(&[e.pair_soft[soft::DIAG]], &[0.5]);
+    near(&e.pair_mu, &[1.0, 1.0, 0.02, 0.01, 0.01]);
+    near(
+        &e.pair_dfri,
+        &[4.0, 4.0, 4.0 * 0.0004, 4.0 * 0.0001, 4.0 * 0.0001],
+    );
+    assert_eq!((p.elliptic, e.elliptic), (0, 1));
+}
+
+#[test]
+fn margin_makes_contacts_and_gap_only_reports_them() {
+    let p = plan(
+        r#"<worldbody><geom type="plane" size="1 1 1" margin="0.1" gap="0.02"/>
+          <body><freejoint/><geom size="0.1" margin="0.2" gap="0.03"/></body></worldbody>"#,
+    );
+    near(&[p.pair_soft[soft::MARGIN], p.pair_reach[0]], &[0.3, 0.35]);
+}
+
+#[test]
+fn flags_switch_parts_off() {
+    let text = |flag: &str| {
+        format!(
+            r#"<option><flag {flag}/></option><worldbody><geom type="plane" size="1 1 1"/>
+            <body><joint name="j" damping="1" stiffness="2" frictionloss="3" range="0 1" limited="true"
+              actuatorfrcrange="-1 1"/><geom size="0.1"/></body></worldbody>
+            <actuator><motor joint="j" ctrlrange="-1 1"/></actuator>"#
+        )
+    };
+    let on = plan(&text(r#"energy="enable""#));
+    assert_eq!((on.nlim, on.nfric, on.npair, on.eulerdamp), (1, 1, 1, 1));
+    assert_eq!(
+        (on.gravity_z, on.act_ctrlhi[0], on.act_gain[0]),
+        (-9.81, 1.0, 1.0)
+    );
+    let off = |flag: &str| plan(&text(&format!("{flag}=\"disable\"")));
+    let none = off("constraint");
+    assert_eq!((none.nlim, none.nfric, none.npair), (0, 0, 0));
+    assert_eq!(off("limit").nlim, 0);
+    assert_eq!(off("frictionloss").nfric, 0);
+    assert_eq!(off("contact").npair, 0);
+    assert_eq!(off("spring").jnt_stiffness, [0.0]);
+    let undamped = off("damper");
+    assert_eq!((undamped.dof_damping[0], undamped.eulerdamp), (0.0, 0));
+    assert_eq!(off("eulerdamp").eulerdamp, 0);
+    assert_eq!(off("gravity").gravity_z, 0.0);
+    assert_eq!(off("clampctrl").act_ctrlhi, [UNLIMITED]);
+    let idle = off("actuation");
+    assert_eq!((idle.act_gain[0], idle.dof_acthi[0]), (0.0, UNLIMITED));
+    assert_eq!(on.dof_acthi[0], 1.0);
+    let error = refused(&text(r#"diagexact="enable""#));
+    assert!(error.contains("diagexact"), "{error}");
+}
+
+#[test]
+fn the_medium_acts_on_each_body_by_its_own_box() {
+    let p = plan(
+        r#"<option density="1.2" wind="1 0 0"/><worldbody><body><joint/><geom type="box" size="0.1 0.2 0.3"/>
+          <body pos="0 0 1"><geom type="box" size="0.3 0.1 0.2" pos="1 0 0"/></body></body></worldbody>"#,
+    );
+    assert_eq!((p.nfluid, p.wind_x), (2, 1.0));
+    // The equivalent box of a box is itself; MuJoCo sorts principal axes its own way.
+    let mut sizes = p.fluid_box[..3].to_vec();
+    sizes.sort_by(f64::total_cmp);
+    near(&sizes, &[0.2, 0.4, 0.6]);
+    near(&p.fluid_pos[3..], &[1.0, 0.0, 1.0]);
+    assert_eq!(
+        plan(r#"<worldbody><body><joint/><geom size="1"/></body></worldbody>"#).nfluid,
+        0
+    );
+}
+
+#[test]
+fn what_is_not_supported_is_refused_by_name() {
+    let body = |inner: &str| format!(r#"<worldbody><body name="b">{inner}</body></worldbody>"#);
+    for (text, parts) in [
+        (
+            format!(
+                r#"<option integrator="implicit"/>{}"#,
+                body("<joint/><geom size='1'/>")
+            ),
+            ["implicit", "implicitfast"],
+        ),
+        (
+            body(
+                "<joint name='hip' range='0 1' limited='true' solimplimit='0.9 0.95 0.01 0.5 2.5'/><geom size='1'/>",
+            ),
+            ["hip", "2.5"],
+        ),
+        (
+            format!(
+                r#"<option><flag nativeccd="disable"/></option>{}"#,
+                body("<joint/><geom size='1'/>")
+            ),
+            ["nativeccd", "flag"],
+        ),
+    ] {
+        let error = refused(&text);
+        assert!(parts.iter().all(|p| error.contains(p)), "{error}");
+    }
+}
+
+#[test]
+fn a_joint_that_nothing_resists_is_named() {
+    let mut m = model(
+        r#"<worldbody><body name="b"><joint name="first"/><geom size="1"/>
+          <body name="c" pos="0 0 1"><joint name="second" axis="0 0 1"/><geom size="0.1"/></body></body></worldbody>"#,
+    );
+    let c = m.body("c").unwrap();
+    m.bodies[c].inertia = [0.0; 3];
+    let error = lower(&m, &LowerOptions::default()).unwrap_err().to_string();
+    assert!(
+        error.contains("second") && error.contains("\"c\""),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_time_step_of_the_run_replaces_the_models() {
+    let m = model(
+        r#"<worldbody><body><joint limited="true" range="0 1"/><geom size="1"/></body></worldbody>"#,
+    );
+    let at = |timestep| {
+        lower(
+            &m,
+            &LowerOptions {
+                timestep: Some(timestep),
+                ..LowerOptions::default()
+            },
+        )
+    };
+    let p = at(0.05).unwrap();
+    assert_eq!(p.timestep, 0.05);
+    // refsafe: a time constant of at least two steps.
+    near(&[p.lim_soft[soft::B]], &[2.0 / (0.95 * 0.1)]);
+    assert!(at(0.0).is_err() && at(f64::NAN).is_err());
+}
