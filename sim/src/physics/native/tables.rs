@@ -117,7 +117,7 @@ tables! {
         frame_quat lim_lo lim_hi lim_soft fric_loss fric_soft row_loss row_soft
         item_real cg_pos cg_mat cg_size cg_bound pair_soft pair_fricb pair_mu pair_dfri
         pair_reach ten_coef ten_stiffness ten_damping ten_lo ten_hi act_coef act_ctrllo
-        act_ctrlhi act_forcelo act_forcehi act_gain act_bias act_prm act_lo act_hi
+        act_ctrlhi act_forcelo act_forcehi act_gain act_bias act_prm act_step act_lo act_hi
         fluid_pos fluid_mat fluid_box mesh_pos field_data field_size
     }
 }

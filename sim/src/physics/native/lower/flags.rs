@@ -18,6 +18,7 @@ pub(super) struct Flags {
     pub refsafe: bool,
     pub eulerdamp: bool,
     pub multiccd: bool,
+    pub nativeccd: bool,
 }
 
 /// Flags that change how MuJoCo computes, or what it reports, but not the dynamics.
@@ -49,6 +50,7 @@ impl Flags {
             refsafe: true,
             eulerdamp: true,
             multiccd: true,
+            nativeccd: true,
         };
         for (name, value) in set {
             match name.as_str() {
@@ -71,6 +73,7 @@ impl Flags {
                 "refsafe" => flags.refsafe = *value,
                 "eulerdamp" => flags.eulerdamp = *value,
                 "multiccd" => flags.multiccd = *value,
+                "nativeccd" => flags.nativeccd = *value,
                 name if WITHOUT_EFFECT.contains(&name) => {}
                 name => {
                     let word = if *value { "enable" } else { "disable" };

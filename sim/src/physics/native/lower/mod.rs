@@ -118,12 +118,12 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> 
     passive(&context, &mut plan);
     limits::write(&context, &mut plan)?;
     contacts::write(&context, &mut plan)?;
-    refuse_ball_limits(&context)?;
+    refuse_general_rows(&context)?;
     plan.row_adr.push(0);
     plan.item_path.push(0);
     plan.ten_adr.push(0);
     actuators::write(&context, &mut plan)?;
-    fluid::write(&context, &mut plan);
+    fluid::write(&context, &mut plan)?;
     pattern::write(&context.tree, &mut plan);
     finite(&plan)?;
     Ok(plan)
@@ -141,14 +141,18 @@ fn passive(c: &Context, plan: &mut Plan) {
     plan.eulerdamp = usize::from(c.flags.eulerdamp && damped);
 }
 
-fn refuse_ball_limits(c: &Context) -> Result<(), LowerError> {
+/// Constraints that need general rows.
+fn refuse_general_rows(c: &Context) -> Result<(), LowerError> {
     let limited = |j: &&crate::model::Joint| j.kind == JointKind::Ball && j.range.is_some();
-    match c.model.joints.iter().find(limited) {
-        Some(joint) if c.flags.limit => Err(LowerError::new(
-            format!("the limit of ball joint \"{}\"", joint.name),
-            "leave it without limit, or use backend rapier",
+    let ball = c.model.joints.iter().find(limited).map(|j| &j.name);
+    let tendon = c.model.tendons.first().map(|t| &t.name);
+    let equality = c.model.equalities.first().map(|e| &e.name);
+    match (ball, tendon.or(equality)) {
+        (None, None) => Ok(()),
+        (Some(name), _) | (_, Some(name)) => Err(LowerError::new(
+            format!("the constraint or ball limit \"{name}\""),
+            "leave it out, or use backend rapier",
         )),
-        _ => Ok(()),
     }
 }
 

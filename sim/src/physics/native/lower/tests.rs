@@ -258,11 +258,10 @@ fn what_is_not_supported_is_refused_by_name() {
             ["hip", "2.5"],
         ),
         (
-            format!(
-                r#"<option><flag nativeccd="disable"/></option>{}"#,
-                body("<joint/><geom size='1'/>")
-            ),
-            ["nativeccd", "flag"],
+            r#"<option><flag nativeccd="disable"/></option><worldbody><geom name="can" type="cylinder" size="1 1"/>
+              <body><freejoint/><geom name="egg" type="ellipsoid" size="1 1 2"/></body></worldbody>"#
+                .to_string(),
+            ["nativeccd", "\"egg\" and \"can\""],
         ),
     ] {
         let error = refused(&text);

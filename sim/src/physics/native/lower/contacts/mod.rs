@@ -65,22 +65,31 @@ pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
         .partition(|p: &&Candidate| p.geoms.into_iter().any(is_static));
     plan.nwpair = world.len();
     plan.npair = all.len();
-    let mut shapes = Shapes::new(c);
+    let mut shapes = Shapes::new(c, plan);
     plan.pair_path.push(0);
     for candidate in world.iter().chain(&moving) {
         let [a, b] = candidate.geoms;
         // The kernels want the static geom first.
         let flip = is_static(b);
         let [g1, g2] = if flip { [b, a] } else { [a, b] };
-        let (first, second) = (shapes.index(g1, plan)?, shapes.index(g2, plan)?);
+        let (first, second) = (shapes.index(g1, plan), shapes.index(g2, plan));
         plan.pair_g1.push(first);
         plan.pair_g2.push(second);
         plan.pair_flip.push(i32::from(flip));
         let kinds = [a, b].map(|g| code(c.model.geoms[g].kind));
         plan.pair_kind.push(kinds[0] * 8 + kinds[1]);
+        if shape::iterative(kinds) && !(c.flags.multiccd && c.flags.nativeccd) {
+            return Err(LowerError::new(
+                format!(
+                    "option/flag multiccd or nativeccd \"disable\" with {}",
+                    names(c.model, candidate.geoms)
+                ),
+                "leave the flags out",
+            ));
+        }
         let rules = &candidate.rules;
         let reach = rules.margin + rules.gap;
-        let hits = shape::hits(kinds, reach > 0.0, c.flags.multiccd);
+        let hits = shape::hits(kinds, reach > 0.0);
         plan.pair_hits.push(hits as i32);
         if is_static(g1) {
             plan.nwslot = (plan.nwslot + hits).min(MAX_SLOTS);
@@ -99,7 +108,6 @@ pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
         .max()
         .unwrap_or(0);
     plan.ncg = plan.cg_type.len();
-    shapes.finish(plan);
     Ok(())
 }
 

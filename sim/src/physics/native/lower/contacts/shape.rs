@@ -1,8 +1,8 @@
 //! Geoms that can collide, in the frames of the bodies that carry them.
 
-use super::super::{Context, LowerError};
-use crate::model::rotation::matrix;
-use crate::model::{Geom, GeomKind, Model};
+use super::super::Context;
+use crate::model::rotation::{dot, matrix};
+use crate::model::{Geom, GeomKind, HField, Mesh, Model, Vec3};
 use crate::physics::native::tables::Plan;
 
 /// Number of a geom's type, in MuJoCo's order.
@@ -14,6 +14,8 @@ pub(super) fn code(kind: GeomKind) -> i32 {
         GeomKind::Ellipsoid => ELLIPSOID,
         GeomKind::Cylinder => CYLINDER,
         GeomKind::Box => BOX,
+        GeomKind::Mesh(_) => MESH,
+        GeomKind::HField(_) => HFIELD,
     }
 }
 
@@ -34,9 +36,9 @@ pub(super) fn collide([_, b]: [i32; 2]) -> bool {
 
 /// Most contacts between two types, given in MuJoCo's order.
 ///
-/// `near` is whether they make contact before they touch, `multi` the flag
-/// `multiccd`. Source: MuJoCo's collision functions and `mj_maxContact`.
-pub(super) fn hits(kinds: [i32; 2], near: bool, multi: bool) -> usize {
+/// `near` is whether they make contact before they touch. Source: MuJoCo's
+/// collision functions and `mj_maxContact`.
+pub(super) fn hits(kinds: [i32; 2], near: bool) -> usize {
     match kinds {
         [HFIELD, _] => 50,
         [SPHERE | ELLIPSOID, _] | [_, SPHERE | ELLIPSOID] => 1,
@@ -44,67 +46,136 @@ pub(super) fn hits(kinds: [i32; 2], near: bool, multi: bool) -> usize {
         [PLANE, MESH] => 3,
         [PLANE, _] => 4,
         [BOX, BOX] => 8,
-        _ if !multi => 1,
         [CAPSULE | CYLINDER, _] | [_, CAPSULE | CYLINDER] => 5,
         _ if near => 5,
         _ => 4,
     }
 }
 
+/// Whether contacts between two types are found by the iterative convex collision,
+/// which the flags `multiccd` and `nativeccd` change.
+pub(super) fn iterative(kinds: [i32; 2]) -> bool {
+    match kinds {
+        [HFIELD, _] | [_, MESH] => kinds != [PLANE, MESH],
+        [PLANE | SPHERE, _] => kinds == [SPHERE, ELLIPSOID],
+        [CAPSULE, CAPSULE | BOX] | [BOX, BOX] => false,
+        _ => true,
+    }
+}
+
 /// Radius of a sphere about the geom's centre that holds it; 0 for planes.
-fn bound(geom: &Geom) -> f64 {
+fn bound(model: &Model, geom: &Geom) -> f64 {
     let [x, y, z] = geom.size;
     match geom.kind {
+        GeomKind::Mesh(i) => model.meshes[i]
+            .vertices
+            .iter()
+            .map(|v| length(v.map(f64::from)))
+            .fold(0.0, f64::max),
+        GeomKind::HField(i) => {
+            let [x, y, top, base] = model.hfields[i].size;
+            length([x, y, top.max(base)])
+        }
         GeomKind::Plane => 0.0,
         GeomKind::Sphere => x,
         GeomKind::Capsule => x + y,
         GeomKind::Ellipsoid => x.max(y).max(z),
         GeomKind::Cylinder => x.hypot(y),
-        GeomKind::Box => (x * x + y * y + z * z).sqrt(),
+        GeomKind::Box => length([x, y, z]),
     }
 }
 
-/// Writes each geom once, when it is first needed.
+fn length(v: Vec3) -> f64 {
+    dot(v, v).sqrt()
+}
+
+/// Writes each geom once, when it is first needed, and each mesh and height field.
 pub(super) struct Shapes<'a> {
     context: &'a Context<'a>,
     /// Index among the colliding geoms, for each geom of the model.
-    known: Vec<Option<i32>>,
+    geoms: Vec<Option<i32>>,
+    /// Index among the written meshes, for each mesh of the model.
+    meshes: Vec<Option<i32>>,
+    hfields: Vec<Option<i32>>,
 }
 
 impl<'a> Shapes<'a> {
-    pub fn new(context: &'a Context) -> Self {
+    pub fn new(context: &'a Context, plan: &mut Plan) -> Self {
+        plan.mesh_vert.push(0);
+        plan.mesh_edge.push(0);
+        plan.field_adr.push(0);
+        let model = context.model;
         Self {
             context,
-            known: vec![None; context.model.geoms.len()],
+            geoms: vec![None; model.geoms.len()],
+            meshes: vec![None; model.meshes.len()],
+            hfields: vec![None; model.hfields.len()],
         }
     }
 
     /// Index of the model's geom `g` among the colliding ones.
-    pub fn index(&mut self, g: usize, plan: &mut Plan) -> Result<i32, LowerError> {
-        if let Some(index) = self.known[g] {
-            return Ok(index);
+    pub fn index(&mut self, g: usize, plan: &mut Plan) -> i32 {
+        if let Some(index) = self.geoms[g] {
+            return index;
         }
         let model: &Model = self.context.model;
         let geom = &model.geoms[g];
+        let data = match geom.kind {
+            GeomKind::Mesh(i) => {
+                *self.meshes[i].get_or_insert_with(|| write_mesh(&model.meshes[i], plan))
+            }
+            GeomKind::HField(i) => {
+                *self.hfields[i].get_or_insert_with(|| write_hfield(&model.hfields[i], plan))
+            }
+            _ => -1,
+        };
         let pose = self.context.tree.fixed(geom.body, geom.pos, geom.quat);
         let index = plan.cg_type.len() as i32;
         plan.cg_type.push(code(geom.kind));
         plan.cg_body
             .push(self.context.tree.carrier[geom.body].index());
         plan.cg_geom.push(g as i32);
-        plan.cg_data.push(-1);
+        plan.cg_data.push(data);
         plan.cg_pos.extend(pose.pos);
         plan.cg_mat.extend(matrix(pose.quat).concat());
         plan.cg_size.extend(geom.size);
-        plan.cg_bound.push(bound(geom));
-        self.known[g] = Some(index);
-        Ok(index)
+        plan.cg_bound.push(bound(model, geom));
+        self.geoms[g] = Some(index);
+        index
     }
+}
 
-    /// Writes the assets of the geoms that were needed.
-    pub fn finish(self, plan: &mut Plan) {
-        plan.mesh_vert.push(0);
-        plan.mesh_edge.push(0);
-        plan.field_adr.push(0);
+/// Writes the hull's vertices and, for each, its neighbours along edges (as indices
+/// within the mesh, ascending).
+fn write_mesh(mesh: &Mesh, plan: &mut Plan) -> i32 {
+    let index = plan.mesh_vert.len() as i32 - 1;
+    let mut neighbours = vec![Vec::new(); mesh.vertices.len()];
+    for face in &mesh.faces {
+        let corners = face.map(|v| v as usize);
+        for (a, b) in [(0, 1), (1, 2), (2, 0)] {
+            let (a, b) = (corners[a], corners[b]);
+            neighbours[a].push(b as i32);
+            neighbours[b].push(a as i32);
+        }
     }
+    for (vertex, mut links) in mesh.vertices.iter().zip(neighbours) {
+        links.sort_unstable();
+        links.dedup();
+        plan.mesh_link.extend(links);
+        plan.mesh_edge.push(plan.mesh_link.len() as i32);
+        plan.mesh_pos.extend(vertex.map(f64::from));
+    }
+    plan.mesh_vert.push(plan.mesh_pos.len() as i32 / 3);
+    index
+}
+
+fn write_hfield(field: &HField, plan: &mut Plan) -> i32 {
+    let index = plan.field_rows.len() as i32;
+    plan.field_rows.push(field.nrow as i32);
+    plan.field_cols.push(field.ncol as i32);
+    plan.field_size.extend(field.size);
+    plan.field_data
+        .extend(field.data.iter().map(|h| f64::from(*h)));
+    plan.field_adr.push(plan.field_data.len() as i32);
+    index
 }
