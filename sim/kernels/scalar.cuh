@@ -48,6 +48,11 @@ OSTLER_FN double sqrt_(double x) { return __builtin_sqrt(x); }
 OSTLER_FN float rint_(float x) { return __builtin_nearbyintf(x); }
 OSTLER_FN double rint_(double x) { return __builtin_nearbyint(x); }
 #endif
+#ifdef __CUDACC__
+OSTLER_FN int ctz_(unsigned long long x) { return __ffsll((long long)x) - 1; }
+#else
+OSTLER_FN int ctz_(unsigned long long x) { return __builtin_ctzll(x); }
+#endif
 OSTLER_FN bool any(bool m) { return m; }
 OSTLER_FN float sel(bool m, float a, float b) { return m ? a : b; }
 OSTLER_FN double sel(bool m, double a, double b) { return m ? a : b; }

@@ -54,9 +54,11 @@ template<class R, class M, int Fixed = Sizes<M>::fixed> struct Work;
 template<class R> struct WorkScalars {
   typename Lane<R>::Mask constrained; // lanes with a constraint that may act
   typename Lane<R>::Mask overflow;    // lanes that lost a contact
+  typename Lane<R>::Mask unsolved;    // lanes whose last solve stopped at the iteration cap
   int nwc, npc;                       // contacts present in any lane
   int iterations;                     // Newton iterations of the last solve
   R lane_iterations;                  // the same per lane
+  R ncon;                             // contacts of the last state per lane
 };
 
 template<class R, class M> struct Work<R, M, 0> : WorkScalars<R> {

@@ -1,0 +1,176 @@
+// The cost of one contact in contact space: residuals x[dim] (normal, tangents,
+// torsion, rolling), stiffness d of the normal.
+//
+// Pyramidal: edges x[0] +- mu[i] x[i], each a quadratic where negative.
+// Elliptic: with N = mu x[0] and T = |mu_i x_i|, zero where N >= mu T, quadratic
+// in all where mu N + T <= 0, between them 1/2 Dm (N - mu T)^2.
+// Source: MuJoCo, Computation, "Friction cones" and "Primal problem".
+#pragma once
+
+template<class R> struct ConeCost {
+  R g[CDIM];       // slope
+  R h[21];         // curvature, packed lower triangle
+};
+
+// What the elliptic cone needs of a pair: mu (regularised), the friction scales,
+// the quadratic's D per direction relative to the normal's.
+template<class R, class M> struct Ellipse {
+  R n, t, nt;      // N, T, N - mu T
+  R u[CDIM];       // scaled residuals
+  typename Lane<R>::Mask top, bottom;
+};
+template<class M> OSTLER_FN double cone_mu(const M& m, int c) {
+  // friction[0] / sqrt(impratio), and pair_dfri[0] is impratio
+  return m.pair_mu[5 * c] / __builtin_sqrt((double)m.pair_dfri[5 * c]);
+}
+template<class R, class M>
+OSTLER_FN Ellipse<R, M> ellipse(const M& m, int c, R d, const R* x) {
+  const int dim = m.pair_dim[c];
+  const double mu = cone_mu(m, c);
+  Ellipse<R, M> e;
+  e.n = e.u[0] = x[0] * bc<R>(mu);
+  R t2 = bc<R>(0);
+  for (int i = 1; i < dim; i++) {
+    e.u[i] = x[i] * bc<R>(m.pair_mu[5 * c + i - 1]);
+    t2 = fma(e.u[i], e.u[i], t2);
+  }
+  e.t = sqrt_(t2);
+  const auto point = e.t < bc<R>(Tiny<R>::value);
+  e.nt = fnma(bc<R>(mu), e.t, e.n);
+  const auto absent = !(d > bc<R>(0));
+  e.top = (e.n >= bc<R>(mu) * e.t) | (point & (e.n >= bc<R>(0))) | absent;
+  e.bottom = ((fma(bc<R>(mu), e.n, e.t) <= bc<R>(0)) | (point & (e.n < bc<R>(0)))) & (!e.top);
+  return e;
+}
+
+template<class R, class M>
+OSTLER_FN void cone_cost(const M& m, int c, R d, const R* x, ConeCost<R>& o) {
+  const int dim = m.pair_dim[c];
+  const R zero = bc<R>(0);
+  if (dim == 1) {
+    o.h[0] = sel(x[0] < zero, d, zero);
+    o.g[0] = o.h[0] * x[0];
+    return;
+  }
+  for (int i = 0; i < tri(dim); i++) o.h[i] = zero;
+  if (!m.elliptic) {
+    R g0 = zero, h0 = zero;
+    for (int i = 1; i < dim; i++) {
+      const R mu = bc<R>(m.pair_mu[5 * c + i - 1]);
+      const R a = mu * x[i];
+      const R p = x[0] + a, q = x[0] - a;
+      const R dp = sel(p < zero, d, zero), dq = sel(q < zero, d, zero);
+      const R fp = dp * p, fq = dq * q;
+      g0 = g0 + (fp + fq);
+      o.g[i] = mu * (fp - fq);
+      h0 = h0 + (dp + dq);
+      o.h[tri(i)] = mu * (dp - dq);
+      o.h[tri(i) + i] = mu * mu * (dp + dq);
+    }
+    o.g[0] = g0;
+    o.h[0] = h0;
+    return;
+  }
+  const double mu = cone_mu(m, c);
+  const Ellipse<R, M> e = ellipse(m, c, d, x);
+  const auto middle = !(e.top | e.bottom);
+  const R t = sel(middle, e.t, bc<R>(1));
+  const R it = recip_(t);
+  const R dm = d * bc<R>(1 / (mu * mu * (1 + mu * mu)));
+  // Quadratic zone.
+  o.g[0] = sel(e.bottom, d * x[0], zero);
+  o.h[0] = sel(e.bottom, d, zero);
+  for (int i = 1; i < dim; i++) {
+    const R di = d * bc<R>(m.pair_dfri[5 * c + i - 1]);
+    o.g[i] = sel(e.bottom, di * x[i], zero);
+    o.h[tri(i) + i] = sel(e.bottom, di, zero);
+  }
+  if (!any(middle)) return;
+  // Between: cost 1/2 Dm (N - mu T)^2.
+  const R s = dm * e.nt;
+  o.g[0] = sel(middle, s * bc<R>(mu), o.g[0]);
+  o.h[0] = sel(middle, dm * bc<R>(mu * mu), o.h[0]);
+  const R ratio = bc<R>(mu) * e.n * it;       // mu N / T
+  for (int i = 1; i < dim; i++) {
+    const R fi = bc<R>(m.pair_mu[5 * c + i - 1]);
+    const R ui = e.u[i] * it;
+    o.g[i] = sel(middle, s * bc<R>(-mu) * ui * fi, o.g[i]);
+    o.h[tri(i)] = sel(middle, dm * bc<R>(-mu) * ui * fi * bc<R>(mu), o.h[tri(i)]);
+    for (int j = 1; j <= i; j++) {
+      const R fj = bc<R>(m.pair_mu[5 * c + j - 1]);
+      R v = ratio * ui * (e.u[j] * it);
+      if (i == j) v = v + (bc<R>(mu * mu) - ratio);
+      o.h[tri(i) + j] = sel(middle, dm * v * fi * fj, o.h[tri(i) + j]);
+    }
+  }
+}
+
+// Whether the piece of the cost differs between x and x + s, or is no quadratic.
+template<class R, class M>
+OSTLER_FN typename Lane<R>::Mask cone_change(const M& m, int c, R d, const R* x, const R* s) {
+  const int dim = m.pair_dim[c];
+  const R zero = bc<R>(0);
+  const auto present = d > zero;
+  if (dim == 1) return mask_xor(x[0] < zero, x[0] + s[0] < zero) & present;
+  if (!m.elliptic) {
+    auto change = mask_of<typename Lane<R>::Mask>(false);
+    for (int i = 1; i < dim; i++) {
+      const R mu = bc<R>(m.pair_mu[5 * c + i - 1]);
+      const R a = mu * x[i], b = mu * s[i];
+      const R p = x[0] + a, q = x[0] - a;
+      change = change | mask_xor(p < zero, p + (s[0] + b) < zero) | mask_xor(q < zero, q + (s[0] - b) < zero);
+    }
+    return change & present;
+  }
+  R y[CDIM];
+  for (int i = 0; i < dim; i++) y[i] = x[i] + s[i];
+  const Ellipse<R, M> e = ellipse(m, c, d, x), f = ellipse(m, c, d, y);
+  return !((e.top & f.top) | (e.bottom & f.bottom)) & present;
+}
+
+// Adds slope and curvature of the cost along s at x + a s.
+template<class R, class M>
+OSTLER_FN void cone_slope(const M& m, int c, R d, const R* x, const R* s, R a, R* d1, R* d2) {
+  const int dim = m.pair_dim[c];
+  const R zero = bc<R>(0);
+  if (dim == 1 || !m.elliptic) {
+    if (dim == 1) {
+      const R y = fma(a, s[0], x[0]);
+      const R on = sel(y < zero, d, zero) * s[0];
+      *d1 = fma(on, y, *d1);
+      *d2 = fma(on, s[0], *d2);
+    }
+    for (int i = 1; i < dim; i++) {
+      const R mu = bc<R>(m.pair_mu[5 * c + i - 1]);
+      const R u = mu * x[i], v = mu * s[i];
+      const R sp = s[0] + v, sq = s[0] - v;
+      const R p = fma(a, sp, x[0] + u), q = fma(a, sq, x[0] - u);
+      const R on = sel(p < zero, d, zero) * sp, oq = sel(q < zero, d, zero) * sq;
+      *d1 = fma(on, p, fma(oq, q, *d1));
+      *d2 = fma(on, sp, fma(oq, sq, *d2));
+    }
+    return;
+  }
+  const double mu = cone_mu(m, c);
+  R y[CDIM];
+  for (int i = 0; i < dim; i++) y[i] = fma(a, s[i], x[i]);
+  const Ellipse<R, M> e = ellipse(m, c, d, y);
+  R q1 = d * y[0] * s[0], q2 = d * s[0] * s[0], uv = zero, vv = zero;
+  for (int i = 1; i < dim; i++) {
+    const R di = d * bc<R>(m.pair_dfri[5 * c + i - 1]) * s[i];
+    q1 = fma(di, y[i], q1);
+    q2 = fma(di, s[i], q2);
+    const R v = s[i] * bc<R>(m.pair_mu[5 * c + i - 1]);
+    uv = fma(e.u[i], v, uv);
+    vv = fma(v, v, vv);
+  }
+  const auto middle = !(e.top | e.bottom);
+  const R it = recip_(sel(middle, e.t, bc<R>(1)));
+  const R t1 = uv * it;                                // T'
+  const R t2 = fnma(t1, t1, vv) * it;                  // T''
+  const R n1 = s[0] * bc<R>(mu);
+  const R k = fnma(bc<R>(mu), t1, n1);
+  const R dm = d * bc<R>(1 / (mu * mu * (1 + mu * mu)));
+  *d1 = *d1 + sel(e.bottom, q1, sel(middle, dm * e.nt * k, zero));
+  *d2 = *d2 + sel(e.bottom, q2, sel(middle, dm * fnma(bc<R>(mu) * e.nt, t2, k * k), zero));
+}

@@ -1,0 +1,373 @@
+// Contacts: from candidate pairs of geoms to contact points with frames,
+// stiffnesses and reference accelerations.
+//
+// Pairs of planes, spheres and capsules are tested on all lanes at once; other
+// shapes one lane at a time by the functions of collide/. A contact that is
+// present in any lane takes a slot; lanes without it have stiffness 0 there.
+#pragma once
+
+enum { GEOM_PLANE, GEOM_HFIELD, GEOM_SPHERE, GEOM_CAPSULE, GEOM_ELLIPSOID, GEOM_CYLINDER, GEOM_BOX, GEOM_MESH };
+// pair_kind: the lower of MuJoCo's two geom types times 8 plus the higher.
+#define PAIR_KIND(a, b) ((a) * 8 + (b))
+
+// MuJoCo's second axis of a contact frame (mju_makeFrame).
+template<class R> OSTLER_FN void contact_tangent(const R* n, const R* hint, R* t) {
+  const R half = bc<R>(0.5), zero = bc<R>(0), one = bc<R>(1);
+  const auto use_y = (n[1] < half) & (n[1] > -half);
+  const auto none = dot3(hint, hint) < bc<R>(0.25);
+  R y[3] = {sel(none, zero, hint[0]), sel(none, sel(use_y, one, zero), hint[1]),
+            sel(none, sel(use_y, zero, one), hint[2])};
+  const R along = dot3(n, y);
+  for (int k = 0; k < 3; k++) y[k] = fnma(n[k], along, y[k]);
+  const R len2 = dot3(y, y);
+  const auto flat = len2 < bc<R>(Tiny<R>::value * Tiny<R>::value);
+  const R s = recip_(sqrt_(sel(flat, one, len2)));
+  for (int k = 0; k < 3; k++) t[k] = sel(flat, k == 0 ? one : zero, y[k] * s);
+}
+
+// Contact-space velocity of a point that moves with (angular w, linear u at the point).
+template<class R> OSTLER_FN void contact_velocity(int dim, const R* n, const R* t1, const R* w, const R* u, R* o) {
+  o[0] = dot3(n, u);
+  if (dim == 1) return;
+  R t2[3];
+  cross(n, t1, t2);
+  o[1] = dot3(t1, u);
+  o[2] = dot3(t2, u);
+  if (dim == 3) return;
+  o[3] = dot3(n, w);
+  if (dim == 4) return;
+  o[4] = dot3(t1, w);
+  o[5] = dot3(t2, w);
+}
+
+// Reference accelerations and stiffness of a contact with velocity v.
+template<class R, class M>
+OSTLER_FN void contact_soft(const M& m, int c, R dist, const R* v, R* d, R* aref) {
+  const auto* s = m.pair_soft + SOFT * c;
+  const R r = dist - bc<R>(s[SOFT_MARGIN]);
+  const R imp = impedance(s, r);
+  *d = sel(r < bc<R>(0), stiffness(s, imp), bc<R>(0));
+  aref[0] = reference(s, imp, r, v[0]);
+  const R b = bc<R>(m.elliptic ? -m.pair_fricb[c] : -s[SOFT_B]);
+  for (int k = 1; k < m.pair_dim[c]; k++) aref[k] = b * v[k];
+}
+
+// A contact of body b with the world at p (relative to the tree's reference).
+template<class R, class M>
+OSTLER_FN void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R dist, const R* p, const R* n, const R* hint) {
+  const auto present = dist < bc<R>(m.pair_reach[c]);
+  if (!any(present)) return;
+  if (w.nwc >= m.nwslot) {
+    w.overflow = w.overflow | present;
+    return;
+  }
+  const int k = w.nwc++;
+  w.wc_pair[k] = c;
+  R* frame = w.wc_frame + 6 * k;
+  for (int i = 0; i < 3; i++) w.wc_pos[3 * k + i] = p[i], frame[i] = n[i];
+  const int dim = m.pair_dim[c];
+  if (dim > 1) contact_tangent(n, hint, frame + 3);
+  const R* vb = w.vel + 6 * b;
+  R u[3] = {vb[3], vb[4], vb[5]}, v[CDIM];
+  cross_add(vb, p, u);
+  contact_velocity(dim, frame, frame + 3, vb, u, v);
+  contact_soft(m, c, dist, v, w.wc_d + k, w.wc_aref + CDIM * k);
+  w.constrained = w.constrained | (w.wc_d[k] > bc<R>(0));
+  w.ncon = w.ncon + sel(present, bc<R>(1), bc<R>(0));
+}
+
+// A contact between moving bodies at p (relative to the reference of g1's tree);
+// `shift` leads from that reference to the one of g2's tree.
+template<class R, class M>
+OSTLER_FN void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, const R* p, const R* shift, const R* n, const R* hint) {
+  const auto present = dist < bc<R>(m.pair_reach[c]);
+  if (!any(present)) return;
+  if (w.npc >= m.npslot) {
+    w.overflow = w.overflow | present;
+    return;
+  }
+  const int k = w.npc++;
+  w.pc_pair[k] = c;
+  const int dim = m.pair_dim[c];
+  R t[3];
+  if (dim > 1) contact_tangent(n, hint, t);
+  R p2[3];
+  for (int i = 0; i < 3; i++) p2[i] = p[i] - shift[i];
+  const int tree1 = m.body_tree[m.cg_body[m.pair_g1[c]]];
+  R v[CDIM];
+  for (int i = 0; i < dim; i++) v[i] = bc<R>(0);
+  const int e0 = m.pair_path[c], e1 = m.pair_path[c + 1];
+  R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
+  for (int e = e0; e < e1; e++, J += CDIM) {
+    const int d = m.path_dof[e];
+    const R* s = w.cdof + 6 * d;
+    R u[3] = {s[3], s[4], s[5]};
+    cross_add(s, m.body_tree[m.dof_body[d]] == tree1 ? p : p2, u);
+    contact_velocity(dim, n, t, s, u, J);
+    if (m.path_sign[e] < 0)
+      for (int i = 0; i < dim; i++) J[i] = -J[i];
+    for (int i = 0; i < dim; i++) v[i] = fma(J[i], w.qvel[d], v[i]);
+  }
+  contact_soft(m, c, dist, v, w.pc_d + k, w.pc_aref + CDIM * k);
+  w.constrained = w.constrained | (w.pc_d[k] > bc<R>(0));
+  w.ncon = w.ncon + sel(present, bc<R>(1), bc<R>(0));
+}
+
+// A geom's centre relative to its tree's reference (moving) or to `ref` (static).
+template<class R, class M>
+OSTLER_FN void geom_centre(const M& m, const Work<R, M>& w, int g, const R* ref, R* o) {
+  const int b = m.cg_body[g];
+  if (b < 0) {
+    for (int k = 0; k < 3; k++) o[k] = bc<R>(m.cg_pos[3 * g + k]) - ref[k];
+    return;
+  }
+  for (int k = 0; k < 3; k++) o[k] = w.xpos[3 * b + k];
+  if (!is_zero3(m.cg_pos + 3 * g)) {
+    R v[3];
+    mat_con(w.xmat + 9 * b, m.cg_pos + 3 * g, v);
+    for (int k = 0; k < 3; k++) o[k] = o[k] + v[k];
+  }
+}
+// Its third axis, scaled.
+template<class R, class M>
+OSTLER_FN void geom_axis(const M& m, const Work<R, M>& w, int g, double scale, R* o) {
+  const int b = m.cg_body[g];
+  const auto* a = m.cg_mat + 9 * g;
+  const double z[3] = {a[2] * scale, a[5] * scale, a[8] * scale};
+  if (b < 0)
+    for (int k = 0; k < 3; k++) o[k] = bc<R>(z[k]);
+  else
+    mat_con(w.xmat + 9 * b, z, o);
+}
+template<class R, class M> OSTLER_FN void geom_matrix(const M& m, const Work<R, M>& w, int g, R* o) {
+  const int b = m.cg_body[g];
+  const auto* a = m.cg_mat + 9 * g;
+  for (int j = 0; j < 3; j++) {
+    const double column[3] = {a[j], a[3 + j], a[6 + j]};
+    R v[3];
+    if (b < 0)
+      for (int k = 0; k < 3; k++) v[k] = bc<R>(column[k]);
+    else
+      mat_con(w.xmat + 9 * b, column, v);
+    for (int k = 0; k < 3; k++) o[3 * k + j] = v[k];
+  }
+}
+
+// Where a pair's contacts go: to the world list or the pair list.
+template<class R, class M> struct Sink {
+  const M& m;
+  Work<R, M>& w;
+  int pair, body;  // body: the moving one of a world pair, else -1
+  R shift[3];
+  OSTLER_FN void add(R dist, const R* p, const R* n, const R* hint) {
+    if (body >= 0) add_world_contact(m, w, pair, body, dist, p, n, hint);
+    else add_pair_contact(m, w, pair, dist, p, shift, n, hint);
+  }
+};
+
+// Two spheres (or the nearest points of two capsules' axes): p1, p2 centres.
+// Below `Touch` the direction is noise and `fallback` takes its place.
+template<class R> struct Touch { static constexpr double value = 2e-6; };
+template<> struct Touch<double> { static constexpr double value = 1e-15; };
+template<class R, class M>
+OSTLER_FN void sphere_sphere(Sink<R, M>& out, const R* p1, double r1, const R* p2, double r2, const R* fallback) {
+  R n[3], zero[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
+  for (int k = 0; k < 3; k++) n[k] = p2[k] - p1[k];
+  const R len2 = dot3(n, n);
+  const auto touch = len2 < bc<R>(Touch<R>::value * Touch<R>::value);
+  const R len = sqrt_(len2);
+  const R s = recip_(sel(touch, bc<R>(1), len));
+  for (int k = 0; k < 3; k++) n[k] = n[k] * s;
+  if (any(touch)) {
+    const R f2 = dot3(fallback, fallback);
+    const auto flat = f2 < bc<R>(Tiny<R>::value * Tiny<R>::value);
+    const R fs = recip_(sqrt_(sel(flat, bc<R>(1), f2)));
+    for (int k = 0; k < 3; k++)
+      n[k] = sel(touch, sel(flat, bc<R>(k == 0 ? 1 : 0), fallback[k] * fs), n[k]);
+  }
+  const R dist = len - bc<R>(r1 + r2);
+  const R depth = fma(dist, bc<R>(0.5), bc<R>(r1));
+  R p[3];
+  for (int k = 0; k < 3; k++) p[k] = fma(n[k], depth, p1[k]);
+  out.add(dist, p, n, zero);
+}
+
+template<class R> OSTLER_FN R clamp_(R x, double lo, double hi) {
+  return max_(min_(x, bc<R>(hi)), bc<R>(lo));
+}
+
+// One lane at a time, for the shapes that have no lane-wise test.
+template<class R, class M>
+OSTLER_FN_BIG void collide_lanes(Sink<R, M>& out, int first, int second, bool reversed, typename Lane<R>::Mask near,
+                                 const R* c1, const R* c2) {
+  typedef typename Lane<R>::T T;
+  const M& m = out.m;
+  const int kind = m.pair_kind[out.pair];
+  R mat1[9], mat2[9];
+  geom_matrix(m, out.w, first, mat1);
+  geom_matrix(m, out.w, second, mat2);
+  R dist[MAX_HITS], pos[MAX_HITS][3], nrm[MAX_HITS][3], tan[MAX_HITS][3];
+  const int most = m.pair_hits[out.pair] < MAX_HITS ? m.pair_hits[out.pair] : (int)MAX_HITS;
+  for (int h = 0; h < most; h++) {
+    dist[h] = bc<R>(1e10);
+    for (int k = 0; k < 3; k++) pos[h][k] = tan[h][k] = bc<R>(0), nrm[h][k] = bc<R>(k == 2 ? 1 : 0);
+  }
+  int used = 0;
+  for (int l = 0; l < (int)Lane<R>::N; l++) {
+    if (!lane_get(near, l)) continue;
+    Solid<T> a, b;
+    for (int k = 0; k < 3; k++) {
+      a.pos[k] = lane_get(c1[k], l), b.pos[k] = lane_get(c2[k], l);
+      a.size[k] = m.cg_size[3 * first + k], b.size[k] = m.cg_size[3 * second + k];
+    }
+    for (int k = 0; k < 9; k++) a.mat[k] = lane_get(mat1[k], l), b.mat[k] = lane_get(mat2[k], l);
+    ConvexMesh<T> mesh1, mesh2;
+    HeightField<T> field;
+    a.mesh = b.mesh = nullptr, a.field = b.field = nullptr;
+    if (m.cg_type[first] == GEOM_MESH) mesh_of(m, m.cg_data[first], mesh1), a.mesh = &mesh1;
+    if (m.cg_type[second] == GEOM_MESH) mesh_of(m, m.cg_data[second], mesh2), b.mesh = &mesh2;
+    if (m.cg_type[first] == GEOM_HFIELD) field_of(m, m.cg_data[first], field), a.field = &field;
+    Hit<T> hits[MAX_HITS];
+    int n = collide_pair<T>(kind, a, b, m.pair_reach[out.pair], hits);
+    if (n > most) {
+      n = most;
+      lane_set(out.w.overflow, l, true);
+    }
+    used = n > used ? n : used;
+    for (int h = 0; h < n; h++) {
+      lane_set(dist[h], l, hits[h].dist);
+      for (int k = 0; k < 3; k++) {
+        lane_set(pos[h][k], l, hits[h].pos[k]);
+        lane_set(nrm[h][k], l, reversed ? -hits[h].normal[k] : hits[h].normal[k]);
+        lane_set(tan[h][k], l, hits[h].tangent[k]);
+      }
+    }
+  }
+  for (int h = 0; h < used; h++) out.add(dist[h], pos[h], nrm[h], tan[h]);
+}
+
+// Capsules: the nearest points of two segments; parallel ones have two contacts
+// and go lane by lane.
+template<class R, class M>
+OSTLER_FN void capsule_capsule(Sink<R, M>& out, int g1, int g2, bool reversed, typename Lane<R>::Mask near, const R* c1, const R* c2) {
+  const M& m = out.m;
+  const double h1 = m.cg_size[3 * g1 + 1], h2 = m.cg_size[3 * g2 + 1];
+  const double ma = h1 * h1, mc = h2 * h2;
+  R a1[3], a2[3], dif[3];
+  geom_axis(m, out.w, g1, h1, a1);
+  geom_axis(m, out.w, g2, h2, a2);
+  for (int k = 0; k < 3; k++) dif[k] = c1[k] - c2[k];
+  const R mb = -dot3(a1, a2), u = -dot3(a1, dif), v = dot3(a2, dif);
+  const R det = fnma(mb, mb, bc<R>(ma * mc));
+  const R least = bc<R>(Lane<R>::N == 1 && sizeof(R) == 8 ? 1e-15 : 1e-6 * ma * mc);
+  const auto parallel = !(abs_(det) > least);
+  const R id = recip_(sel(parallel, bc<R>(1), det));
+  R x1 = fms(bc<R>(mc), u, mb * v) * id, x2 = fms(bc<R>(ma), v, mb * u) * id;
+  const R one = bc<R>(1);
+  const auto over = x1 > one, under = x1 < -one;
+  x2 = sel(over, (v - mb) * bc<R>(1 / mc), sel(under, (v + mb) * bc<R>(1 / mc), x2));
+  x1 = max_(min_(x1, one), -one);
+  const auto over2 = x2 > one, under2 = x2 < -one;
+  x1 = sel(over2, clamp_((u - mb) * bc<R>(1 / ma), -1, 1), sel(under2, clamp_((u + mb) * bc<R>(1 / ma), -1, 1), x1));
+  x2 = max_(min_(x2, one), -one);
+  R p1[3], p2[3], fallback[3];
+  const R lost = sel(parallel, bc<R>(1e10), bc<R>(0));
+  for (int k = 0; k < 3; k++) {
+    p1[k] = fma(a1[k], x1, c1[k]);
+    p2[k] = fma(a2[k], x2, c2[k]) + lost;
+  }
+  cross(a1, a2, fallback);
+  sphere_sphere(out, p1, m.cg_size[3 * g1], p2, m.cg_size[3 * g2], fallback);
+  if (any(parallel & near)) collide_lanes(out, reversed ? g2 : g1, reversed ? g1 : g2, reversed, parallel & near, reversed ? c2 : c1, reversed ? c1 : c2);
+}
+
+// Contacts of one candidate pair.
+template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, M>& w, int c) {
+  const int g1 = m.pair_g1[c], g2 = m.pair_g2[c];
+  const int b1 = m.cg_body[g1], b2 = m.cg_body[g2];
+  const int t2 = m.body_tree[b2], t1 = b1 < 0 ? t2 : m.body_tree[b1];
+  Sink<R, M> out = {m, w, c, b1 < 0 ? b2 : -1, {bc<R>(0), bc<R>(0), bc<R>(0)}};
+  R c1[3], c2[3];
+  geom_centre(m, w, g1, w.ref + 3 * t1, c1);
+  geom_centre(m, w, g2, w.ref + 3 * t2, c2);
+  if (t1 != t2) {
+    for (int k = 0; k < 3; k++) {
+      out.shift[k] = w.ref[3 * t2 + k] - w.ref[3 * t1 + k];
+      c2[k] = c2[k] + out.shift[k];
+    }
+  }
+  const double reach = m.pair_reach[c], r1 = m.cg_size[3 * g1], r2 = m.cg_size[3 * g2];
+  const R zero[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
+  const int kind = m.pair_kind[c];
+  if (m.cg_type[g1] == GEOM_PLANE) {
+    R n[3], dif[3];
+    geom_axis(m, w, g1, 1, n);
+    for (int k = 0; k < 3; k++) dif[k] = c2[k] - c1[k];
+    const R height = dot3(n, dif);
+    const auto near = height < bc<R>(reach + m.cg_bound[g2]);
+    if (!any(near)) return;
+    if (kind == PAIR_KIND(GEOM_PLANE, GEOM_SPHERE)) {
+      const R dist = height - bc<R>(r2);
+      const R down = fms(dist, bc<R>(-0.5), bc<R>(r2));
+      R p[3];
+      for (int k = 0; k < 3; k++) p[k] = fma(n[k], down, c2[k]);
+      out.add(dist, p, n, zero);
+    } else if (kind == PAIR_KIND(GEOM_PLANE, GEOM_CAPSULE)) {
+      R axis[3];
+      geom_axis(m, w, g2, 1, axis);
+      const R half = bc<R>(m.cg_size[3 * g2 + 1]);
+      const R rise = dot3(n, axis) * half;
+      for (int end = 0; end < 2; end++) {
+        const R dist = (end == 0 ? height + rise : height - rise) - bc<R>(r2);
+        const R down = fms(dist, bc<R>(-0.5), bc<R>(r2));
+        R p[3];
+        for (int k = 0; k < 3; k++)
+          p[k] = fma(n[k], down, fma(axis[k], end == 0 ? half : -half, c2[k]));
+        out.add(dist, p, n, axis);
+      }
+    } else {
+      collide_lanes(out, g1, g2, false, near, c1, c2);
+    }
+    return;
+  }
+  const bool reversed = m.pair_flip[c] != 0;
+  R dif[3];
+  for (int k = 0; k < 3; k++) dif[k] = c1[k] - c2[k];
+  const double far = m.cg_bound[g1] + m.cg_bound[g2] + reach;
+  const auto near = m.cg_type[g1] == GEOM_HFIELD || m.cg_type[g2] == GEOM_HFIELD
+                        ? mask_of<typename Lane<R>::Mask>(true)
+                        : dot3(dif, dif) < bc<R>(far * far * 1.0001);
+  if (!any(near)) return;
+  if (kind == PAIR_KIND(GEOM_SPHERE, GEOM_SPHERE)) {
+    R z1[3], z2[3], fallback[3];
+    geom_axis(m, w, g1, reversed ? -1 : 1, z1);
+    geom_axis(m, w, g2, 1, z2);
+    cross(z1, z2, fallback);
+    sphere_sphere(out, c1, r1, c2, r2, fallback);
+  } else if (kind == PAIR_KIND(GEOM_SPHERE, GEOM_CAPSULE)) {
+    const bool first = m.cg_type[g1] == GEOM_CAPSULE;
+    const int cap = first ? g1 : g2;
+    const double half = m.cg_size[3 * cap + 1];
+    R a[3], p[3], z1[3], z2[3], fallback[3];
+    geom_axis(m, w, cap, 1, a);
+    const R along = first ? -dot3(a, dif) : dot3(a, dif);
+    const R x = clamp_(along, -half, half);
+    for (int k = 0; k < 3; k++) p[k] = fma(a[k], x, first ? c1[k] : c2[k]);
+    geom_axis(m, w, g1, reversed ? -1 : 1, z1);
+    geom_axis(m, w, g2, 1, z2);
+    cross(z1, z2, fallback);
+    sphere_sphere(out, first ? p : c1, r1, first ? c2 : p, r2, fallback);
+  } else if (kind == PAIR_KIND(GEOM_CAPSULE, GEOM_CAPSULE)) {
+    capsule_capsule(out, g1, g2, reversed, near, c1, c2);
+  } else if (reversed) {
+    collide_lanes(out, g2, g1, true, near, c2, c1);
+  } else {
+    collide_lanes(out, g1, g2, false, near, c1, c2);
+  }
+}
+
+template<class R, class M> OSTLER_FN void collide(const M& m, Work<R, M>& w) {
+  w.nwc = w.npc = 0;
+  w.ncon = bc<R>(0);
+  for (int c = 0; c < m.npair; c++) collide_candidate(m, w, c);
+}

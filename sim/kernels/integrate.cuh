@@ -1,0 +1,151 @@
+// One time step: forward dynamics and integration as MuJoCo's mj_step has them.
+// Source: MuJoCo, Computation, "Numerical integration".
+#pragma once
+
+enum { EULER, RK4, IMPLICITFAST };
+
+// What the solver is asked for.
+struct Solver {
+  int iterations;     // most Newton iterations
+  double tolerance;   // of the scaled improvement
+};
+
+// Acceleration of the present state, in w.qacc (which is the warm start).
+template<class R, class M> OSTLER_FN void forward(const M& m, Work<R, M>& w, const Solver& s) {
+  smooth(m, w);
+  w.constrained = mask_of<typename Lane<R>::Mask>(false);
+  collide(m, w);
+  constraint_rows(m, w);
+  w.constrained = w.constrained | rows_act(m, w);
+  newton(m, w, s.iterations, s.tolerance);
+}
+
+// qpos += h * v in the space of configurations.
+template<class R, class M> OSTLER_FN void integrate_positions(const M& m, R* qpos, const R* v, double h) {
+  const R step = bc<R>(h);
+  for (int j = 0; j < m.nj; j++) {
+    const int type = m.jnt_type[j];
+    int q = m.jnt_qpos[j], d = m.jnt_dof[j];
+    if (type == JNT_SLIDE || type == JNT_HINGE) {
+      qpos[q] = fma(step, v[d], qpos[q]);
+      continue;
+    }
+    if (type == JNT_FREE) {
+      for (int k = 0; k < 3; k++) qpos[q + k] = fma(step, v[d + k], qpos[q + k]);
+      q += 3, d += 3;
+    }
+    // quaternion times the rotation by h * angular velocity (body frame)
+    const R n2 = dot3(v + d, v + d);
+    const auto rest = n2 < bc<R>(Tiny<R>::value * Tiny<R>::value);
+    const R n = sqrt_(sel(rest, bc<R>(1), n2));
+    R s, c;
+    sincos_(n * bc<R>(0.5 * h), s, c);
+    s = sel(rest, bc<R>(0), s / n);
+    R turn[4] = {sel(rest, bc<R>(1), c), s * v[d], s * v[d + 1], s * v[d + 2]};
+    R o[4] = {qpos[q], qpos[q + 1], qpos[q + 2], qpos[q + 3]};
+    quat_mul(o, turn, o);
+    quat_unit(o);
+    for (int k = 0; k < 4; k++) qpos[q + k] = o[k];
+  }
+}
+
+template<class R, class M> OSTLER_FN void advance_act(const M& m, Work<R, M>& w) {
+  for (int u = 0; u < m.nu; u++)
+    if (m.act_state[u] >= 0) w.act[m.act_state[u]] = next_act(m, w, u);
+}
+
+// Acceleration with joint damping (and, for implicitfast, the actuators' velocity
+// terms) taken at the end of the step: (M - h D) a = M qacc. Result in w.step.
+template<class R, class M> OSTLER_FN void damped_acceleration(const M& m, Work<R, M>& w) {
+  const double h = m.timestep;
+  mass_mul(m, w, w.qacc, w.step);
+  for (int i = 0; i < m.nv; i++) {
+    for (int a = m.mrow_adr[i]; a < m.mrow_adr[i + 1]; a++) w.hess[tri(i) + m.mrow_col[a]] = w.mass[tri(i) + m.mrow_col[a]];
+    w.hess[tri(i) + i] = w.mass[tri(i) + i] + bc<R>(h * m.dof_damping[i]);
+  }
+  if (m.integrator == IMPLICITFAST) {
+    for (int u = 0; u < m.nu; u++) {
+      const double g = m.act_gain[3 * u + 2], c = m.act_bias[3 * u + 2];
+      if (g == 0 && c == 0) continue;
+      R slope = bc<R>(c);
+      if (g != 0) {
+        const int s = m.act_state[u];
+        R input = s < 0 ? w.ctrl[u] : m.act_early[u] ? next_act(m, w, u) : w.act[s];
+        if (s < 0) {
+          if (m.act_ctrllo[u] > -OSTLER_UNLIMITED) input = max_(input, bc<R>(m.act_ctrllo[u]));
+          if (m.act_ctrlhi[u] < OSTLER_UNLIMITED) input = min_(input, bc<R>(m.act_ctrlhi[u]));
+        }
+        slope = fma(bc<R>(g), input, slope);
+      }
+      // A force at its limit does not change with velocity.
+      const R f = w.act_force[u];
+      const auto held = (f <= bc<R>(m.act_forcelo[u])) | (f >= bc<R>(m.act_forcehi[u]));
+      slope = sel(held, bc<R>(0), slope) * bc<R>(-h);
+      for (int i = m.act_adr[u]; i < m.act_adr[u + 1]; i++) {
+        const int d = m.act_dof[i];
+        for (int j = m.act_adr[u]; j <= i; j++) {
+          // Couplings outside the tree's pattern are left out, as in MuJoCo.
+          const int hi = d > m.act_dof[j] ? d : m.act_dof[j], lo = d > m.act_dof[j] ? m.act_dof[j] : d;
+          bool kept = hi == lo;
+          for (int a = m.mrow_adr[hi]; a < m.mrow_adr[hi + 1]; a++) kept |= m.mrow_col[a] == lo;
+          if (kept) w.hess[tri(hi) + lo] = fma(slope, bc<R>(m.act_coef[i] * m.act_coef[j]), w.hess[tri(hi) + lo]);
+        }
+      }
+    }
+    for (int t = 0; t < m.nten; t++) {
+      if (m.ten_damping[t] == 0) continue;
+      for (int i = m.ten_adr[t]; i < m.ten_adr[t + 1]; i++)
+        for (int j = m.ten_adr[t]; j <= i; j++) {
+          const int d = m.ten_dof[i], e = m.ten_dof[j], hi = d > e ? d : e, lo = d > e ? e : d;
+          bool kept = hi == lo;
+          for (int a = m.mrow_adr[hi]; a < m.mrow_adr[hi + 1]; a++) kept |= m.mrow_col[a] == lo;
+          if (kept) w.hess[tri(hi) + lo] = w.hess[tri(hi) + lo] + bc<R>(h * m.ten_damping[t] * m.ten_coef[i] * m.ten_coef[j]);
+        }
+    }
+  }
+  factor(m.nv, m.mrow_adr, m.mrow_col, w.hess);
+  solve(m.nv, m.mrow_adr, m.mrow_col, w.hess, w.step);
+}
+
+// Semi-implicit Euler and implicitfast, after `forward`.
+template<class R, class M> OSTLER_FN void step_euler(const M& m, Work<R, M>& w) {
+  const R* a = w.qacc;
+  if (m.eulerdamp || m.integrator == IMPLICITFAST) damped_acceleration(m, w), a = w.step;
+  for (int i = 0; i < m.nv; i++) w.qvel[i] = fma(bc<R>(m.timestep), a[i], w.qvel[i]);
+  integrate_positions(m, w.qpos, w.qvel, m.timestep);
+  advance_act(m, w);
+}
+
+// The classical Runge-Kutta method of order 4, after the first `forward`.
+template<class R, class M> OSTLER_FN_BIG void step_rk4(const M& m, Work<R, M>& w, const Solver& s) {
+  const int nq = m.nq, nv = m.nv, na = m.na;
+  const double h = m.timestep;
+  for (int i = 0; i < nq; i++) w.rk_q[i] = w.qpos[i];
+  for (int i = 0; i < na; i++) w.rk_q[nq + i] = w.act[i];
+  for (int i = 0; i < nv; i++) {
+    w.rk_v[i] = w.qvel[i];
+    w.rk_dv[i] = w.qvel[i] * bc<R>(1.0 / 6);
+    w.rk_da[i] = w.qacc[i] * bc<R>(1.0 / 6);
+  }
+  for (int i = 0; i < na; i++) w.rk_da[nv + i] = w.act_dot[i] * bc<R>(1.0 / 6);
+  for (int stage = 1; stage < 4; stage++) {
+    const R a = bc<R>(stage == 3 ? h : 0.5 * h), b = bc<R>(stage == 3 ? 1.0 / 6 : 1.0 / 3);
+    // The velocity of the stage before moves the positions from the start.
+    for (int i = 0; i < nv; i++) w.step[i] = w.qvel[i];
+    for (int i = 0; i < nq; i++) w.qpos[i] = w.rk_q[i];
+    integrate_positions(m, w.qpos, w.step, stage == 3 ? h : 0.5 * h);
+    for (int i = 0; i < nv; i++) w.qvel[i] = fma(a, w.qacc[i], w.rk_v[i]);
+    for (int i = 0; i < na; i++) w.act[i] = fma(a, w.act_dot[i], w.rk_q[nq + i]);
+    forward(m, w, s);
+    for (int i = 0; i < nv; i++) {
+      w.rk_dv[i] = fma(b, w.qvel[i], w.rk_dv[i]);
+      w.rk_da[i] = fma(b, w.qacc[i], w.rk_da[i]);
+    }
+    for (int i = 0; i < na; i++) w.rk_da[nv + i] = fma(b, w.act_dot[i], w.rk_da[nv + i]);
+  }
+  for (int i = 0; i < nv; i++) w.qvel[i] = fma(bc<R>(h), w.rk_da[i], w.rk_v[i]);
+  for (int i = 0; i < nq; i++) w.qpos[i] = w.rk_q[i];
+  integrate_positions(m, w.qpos, w.rk_dv, h);
+  for (int i = 0; i < na; i++) w.act[i] = w.rk_q[nq + i], w.act_dot[i] = w.rk_da[nv + i];
+  advance_act(m, w);
+}

@@ -1,0 +1,266 @@
+// The constrained acceleration: Newton's method with an exact line search on
+// MuJoCo's primal problem. For pyramidal cones the cost is piecewise quadratic and
+// the method ends at the exact optimum after finitely many steps.
+// Source: MuJoCo, Computation, "Primal problem"; Todorov 2014.
+#pragma once
+
+// Contact-space product J x for every contact.
+template<class R, class M> OSTLER_FN void contacts_mul(const M& m, Work<R, M>& w, const R* x, R* world, R* pair) {
+  if (w.nwc > 0) {
+    body_velocities(m, w, x, w.tmp);
+    for (int k = 0; k < w.nwc; k++) {
+      const int c = w.wc_pair[k], b = m.cg_body[m.pair_g2[c]];
+      const R* v = w.tmp + 6 * b;
+      R u[3] = {v[3], v[4], v[5]};
+      cross_add(v, w.wc_pos + 3 * k, u);
+      contact_velocity(m.pair_dim[c], w.wc_frame + 6 * k, w.wc_frame + 6 * k + 3, v, u, world + CDIM * k);
+    }
+  }
+  for (int k = 0; k < w.npc; k++) {
+    const int c = w.pc_pair[k], dim = m.pair_dim[c];
+    const R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
+    R* o = pair + CDIM * k;
+    for (int i = 0; i < dim; i++) o[i] = bc<R>(0);
+    for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++, J += CDIM)
+      for (int i = 0; i < dim; i++) o[i] = fma(J[i], x[m.path_dof[e]], o[i]);
+  }
+}
+
+// Adds a contact's wrench and inertia to its body: W g and W h W' for the contact's
+// axes W = (p x frame, frame).
+template<class R, class M> OSTLER_FN void world_contact_load(const M& m, Work<R, M>& w, int k) {
+  const int c = w.wc_pair[k], b = m.cg_body[m.pair_g2[c]], dim = m.pair_dim[c];
+  ConeCost<R> q;
+  cone_cost(m, c, w.wc_d[k], w.wc_jar + CDIM * k, q);
+  const R* p = w.wc_pos + 3 * k;
+  const R* n = w.wc_frame + 6 * k;
+  const R* t1 = n + 3;
+  R f[3], S[6];
+  if (dim == 1) {
+    R h[3];
+    for (int i = 0; i < 3; i++) f[i] = n[i] * q.g[0], h[i] = n[i] * q.h[0];
+    S[0] = h[0] * n[0], S[1] = h[1] * n[1], S[2] = h[2] * n[2];
+    S[3] = h[0] * n[1], S[4] = h[0] * n[2], S[5] = h[1] * n[2];
+  } else {
+    R t2[3], x[3], y[3], z[3];
+    cross(n, t1, t2);
+    for (int i = 0; i < 3; i++) {
+      f[i] = fma(t2[i], q.g[2], fma(t1[i], q.g[1], n[i] * q.g[0]));
+      x[i] = fma(q.h[3], t2[i], fma(q.h[1], t1[i], q.h[0] * n[i]));
+      y[i] = fma(q.h[4], t2[i], fma(q.h[2], t1[i], q.h[1] * n[i]));
+      z[i] = fma(q.h[5], t2[i], fma(q.h[4], t1[i], q.h[3] * n[i]));
+    }
+    S[0] = fma(z[0], t2[0], fma(y[0], t1[0], x[0] * n[0]));
+    S[1] = fma(z[1], t2[1], fma(y[1], t1[1], x[1] * n[1]));
+    S[2] = fma(z[2], t2[2], fma(y[2], t1[2], x[2] * n[2]));
+    S[3] = fma(z[0], t2[1], fma(y[0], t1[1], x[0] * n[1]));
+    S[4] = fma(z[0], t2[2], fma(y[0], t1[2], x[0] * n[2]));
+    S[5] = fma(z[1], t2[2], fma(y[1], t1[2], x[1] * n[2]));
+  }
+  R* F = w.wrench + 6 * b;
+  R* A = w.stiff + 21 * b;
+  cross_add(p, f, F);
+  for (int i = 0; i < 3; i++) F[3 + i] = F[3 + i] + f[i];
+  // Q = [p] S (rows: moments of S's columns), E = [p] S [p]'
+  const R s0[3] = {S[0], S[3], S[4]}, s1[3] = {S[3], S[1], S[5]}, s2[3] = {S[4], S[5], S[2]};
+  R w0[3], w1[3], w2[3], e0[3], e1[3], e2[3];
+  cross(p, s0, w0), cross(p, s1, w1), cross(p, s2, w2);
+  const R q0[3] = {w0[0], w1[0], w2[0]}, q1[3] = {w0[1], w1[1], w2[1]}, q2[3] = {w0[2], w1[2], w2[2]};
+  cross(p, q0, e0), cross(p, q1, e1), cross(p, q2, e2);
+  A[0] = A[0] + e0[0], A[1] = A[1] + e1[1], A[2] = A[2] + e2[2];
+  A[3] = A[3] + e0[1], A[4] = A[4] + e0[2], A[5] = A[5] + e1[2];
+  for (int i = 0; i < 3; i++)
+    A[6 + i] = A[6 + i] + q0[i], A[9 + i] = A[9 + i] + q1[i], A[12 + i] = A[12 + i] + q2[i];
+  for (int i = 0; i < 6; i++) A[15 + i] = A[15 + i] + S[i];
+  if (dim > 3) {
+    // Torsion and rolling act on the angular velocity: axes (a, 0).
+    R axis[CDIM][3], lin[3][3], t2[3];
+    cross(n, t1, t2);
+    for (int i = 0; i < 3; i++) axis[3][i] = n[i], axis[4][i] = t1[i], axis[5][i] = t2[i], lin[0][i] = n[i], lin[1][i] = t1[i], lin[2][i] = t2[i];
+    for (int a = 3; a < dim; a++) {
+      for (int i = 0; i < 3; i++) F[i] = fma(axis[a][i], q.g[a], F[i]);
+      R ang[3], off[3];  // sum over angular, over linear directions
+      for (int i = 0; i < 3; i++) {
+        ang[i] = off[i] = bc<R>(0);
+        for (int c2 = 3; c2 < dim; c2++)
+          ang[i] = fma(c2 <= a ? q.h[tri(a) + c2] : q.h[tri(c2) + a], axis[c2][i], ang[i]);
+        for (int c2 = 0; c2 < 3; c2++) off[i] = fma(q.h[tri(a) + c2], lin[c2][i], off[i]);
+      }
+      R mom[3];
+      cross(p, off, mom);
+      // angular-angular: axis ang' + axis mom' + mom axis'
+      A[0] = fma(axis[a][0], ang[0] + mom[0] + mom[0], A[0]);
+      A[1] = fma(axis[a][1], ang[1] + mom[1] + mom[1], A[1]);
+      A[2] = fma(axis[a][2], ang[2] + mom[2] + mom[2], A[2]);
+      A[3] = fma(axis[a][0], ang[1] + mom[1], fma(mom[0], axis[a][1], A[3]));
+      A[4] = fma(axis[a][0], ang[2] + mom[2], fma(mom[0], axis[a][2], A[4]));
+      A[5] = fma(axis[a][1], ang[2] + mom[2], fma(mom[1], axis[a][2], A[5]));
+      for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++) A[6 + 3 * i + j] = fma(axis[a][i], off[j], A[6 + 3 * i + j]);
+    }
+  }
+  w.has_load[b] = 1;
+}
+
+// A contact between moving bodies: straight into gradient and Hessian.
+template<class R, class M> OSTLER_FN void pair_contact_load(const M& m, Work<R, M>& w, int k) {
+  const int c = w.pc_pair[k], dim = m.pair_dim[c];
+  ConeCost<R> q;
+  cone_cost(m, c, w.pc_d[k], w.pc_jar + CDIM * k, q);
+  const R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
+  const int e0 = m.pair_path[c], n = m.pair_path[c + 1] - e0;
+  for (int e = 0; e < n; e++) {
+    const int d = m.path_dof[e0 + e];
+    const R* je = J + CDIM * e;
+    R t[CDIM], g = w.grad[d];
+    for (int i = 0; i < dim; i++) {
+      g = fma(je[i], q.g[i], g);
+      t[i] = bc<R>(0);
+      for (int j = 0; j < dim; j++) t[i] = fma(q.h[j <= i ? tri(i) + j : tri(j) + i], je[j], t[i]);
+    }
+    w.grad[d] = g;
+    R* row = w.hess + tri(d);
+    for (int f = 0; f <= e; f++) {
+      const int o = m.path_dof[e0 + f];
+      const R* jf = J + CDIM * f;
+      R h = row[o];
+      for (int i = 0; i < dim; i++) h = fma(t[i], jf[i], h);
+      row[o] = h;
+    }
+  }
+}
+
+// The Hessian's pattern with the couplings of the contacts that are present, and
+// what elimination fills in. Words of 64 degrees of freedom; more couple fully.
+template<class R, class M> OSTLER_FN_BIG void couple(const M& m, Work<R, M>& w) {
+  unsigned long long mask[64];
+  const int n = m.nv;
+  if (n > 64) {
+    for (int i = 0, at = 0; i < n; i++) {
+      w.pat_adr[i] = at;
+      for (int j = 0; j < i; j++) w.pat_col[at++] = j;
+      w.pat_adr[i + 1] = at;
+    }
+    return;
+  }
+  for (int i = 0; i < n; i++) {
+    mask[i] = 0;
+    for (int a = m.hrow_adr[i]; a < m.hrow_adr[i + 1]; a++) mask[i] |= 1ull << m.hrow_col[a];
+  }
+  for (int k = 0; k < w.npc; k++) {
+    const int c = w.pc_pair[k];
+    unsigned long long path = 0;
+    for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++) {
+      mask[m.path_dof[e]] |= path;
+      path |= 1ull << m.path_dof[e];
+    }
+  }
+  for (int i = n - 1; i > 0; i--)
+    for (unsigned long long rest = mask[i]; rest; rest &= rest - 1) {
+      const int j = ctz_(rest);
+      mask[j] |= mask[i] & ((1ull << j) - 1);
+    }
+  int at = 0;
+  for (int i = 0; i < n; i++) {
+    w.pat_adr[i] = at;
+    for (unsigned long long rest = mask[i]; rest; rest &= rest - 1) w.pat_col[at++] = ctz_(rest);
+  }
+  w.pat_adr[n] = at;
+}
+
+// Newton's method from w.qacc; the result is in w.qacc, the residuals are those of
+// the result.
+template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, int most, double tolerance) {
+  typedef typename Lane<R>::Mask B;
+  const int n = m.nv;
+  const int* adr = m.hrow_adr;
+  const int* col = m.hrow_col;
+  if (w.npc > 0) couple(m, w), adr = w.pat_adr, col = w.pat_col;
+  const R zero = bc<R>(0), one = bc<R>(1);
+  B done = mask_of<B>(false);
+  R* Ma = w.mstep;  // M qacc - smooth, kept up to date
+  for (int i = 0; i < n; i++) w.qacc[i] = sel(w.constrained, w.qacc[i], zero);
+  contacts_mul(m, w, w.qacc, w.wc_jar, w.pc_jar);
+  rows_mul(m, w, w.qacc, w.lim_jar, w.fric_jar, w.row_jar);
+  for (int k = 0; k < w.nwc; k++)
+    for (int i = 0; i < m.pair_dim[w.wc_pair[k]]; i++) w.wc_jar[CDIM * k + i] = w.wc_jar[CDIM * k + i] - w.wc_aref[CDIM * k + i];
+  for (int k = 0; k < w.npc; k++)
+    for (int i = 0; i < m.pair_dim[w.pc_pair[k]]; i++) w.pc_jar[CDIM * k + i] = w.pc_jar[CDIM * k + i] - w.pc_aref[CDIM * k + i];
+  for (int l = 0; l < m.nlim; l++) w.lim_jar[l] = w.lim_jar[l] - w.lim_aref[l];
+  for (int f = 0; f < m.nfric; f++) w.fric_jar[f] = w.fric_jar[f] - w.fric_aref[f];
+  for (int r = 0; r < m.nrow; r++) w.row_jar[r] = w.row_jar[r] - w.row_aref[r];
+  mass_mul(m, w, w.qacc, Ma);
+  for (int i = 0; i < n; i++) Ma[i] = Ma[i] - w.smooth[i];
+  w.iterations = 0;
+  w.lane_iterations = zero;
+  for (int it = 0; it < most; it++) {
+    w.iterations++;
+    w.lane_iterations = w.lane_iterations + sel(done, zero, one);
+    for (int i = 0; i < n; i++) {
+      w.grad[i] = Ma[i];
+      if (w.npc > 0)
+        for (int a = adr[i]; a < adr[i + 1]; a++) w.hess[tri(i) + col[a]] = zero;
+      else if (m.nrow > 0)
+        for (int a = m.hrow_adr[i]; a < m.hrow_adr[i + 1]; a++) w.hess[tri(i) + m.hrow_col[a]] = zero;
+      for (int a = m.mrow_adr[i]; a < m.mrow_adr[i + 1]; a++) w.hess[tri(i) + m.mrow_col[a]] = w.mass[tri(i) + m.mrow_col[a]];
+      w.hess[tri(i) + i] = w.mass[tri(i) + i];
+    }
+    rows_load(m, w);
+    if (w.nwc > 0) {
+      for (int b = 0; b < m.nb; b++) {
+        w.has_load[b] = 0;
+        for (int k = 0; k < 6; k++) w.wrench[6 * b + k] = zero;
+        for (int k = 0; k < 21; k++) w.stiff[21 * b + k] = zero;
+      }
+      for (int k = 0; k < w.nwc; k++) world_contact_load(m, w, k);
+      contact_loads(m, w);
+    }
+    for (int k = 0; k < w.npc; k++) pair_contact_load(m, w, k);
+    for (int i = 0; i < n; i++) w.step[i] = -w.grad[i];
+    factor(n, adr, col, w.hess);
+    solve(n, adr, col, w.hess, w.step);
+    contacts_mul(m, w, w.step, w.wc_js, w.pc_js);
+    rows_mul(m, w, w.step, w.lim_js, w.fric_js, w.row_js);
+    B change = rows_change(m, w);
+    for (int k = 0; k < w.nwc; k++) change = change | cone_change(m, w.wc_pair[k], w.wc_d[k], w.wc_jar + CDIM * k, w.wc_js + CDIM * k);
+    for (int k = 0; k < w.npc; k++) change = change | cone_change(m, w.pc_pair[k], w.pc_d[k], w.pc_jar + CDIM * k, w.pc_js + CDIM * k);
+    const B need = change & !done;
+    R slope = zero;  // of the cost along the step, at its start
+    for (int i = 0; i < n; i++) slope = fma(w.step[i], w.grad[i], slope);
+    R length = sel(done, zero, one);
+    const bool search = any(need);
+    if (search) {
+      R* Ms = w.grad;
+      R q1 = zero, q2 = zero;
+      for (int i = 0; i < n; i++) q1 = fma(w.step[i], Ma[i], q1);
+      mass_mul(m, w, w.step, Ms);
+      for (int i = 0; i < n; i++) q2 = fma(w.step[i], Ms[i], q2);
+      R lo = zero, hi = bc<R>(1e30), a = one;
+      B found = !need;
+      for (int k = 0; k < 16; k++) {
+        R d1 = fma(a, q2, q1), d2 = q2;
+        rows_slope(m, w, a, &d1, &d2);
+        for (int c = 0; c < w.nwc; c++) cone_slope(m, w.wc_pair[c], w.wc_d[c], w.wc_jar + CDIM * c, w.wc_js + CDIM * c, a, &d1, &d2);
+        for (int c = 0; c < w.npc; c++) cone_slope(m, w.pc_pair[c], w.pc_d[c], w.pc_jar + CDIM * c, w.pc_js + CDIM * c, a, &d1, &d2);
+        found = found | !(abs_(d1) > bc<R>(-0.01) * slope);
+        if (!any(!found)) break;
+        lo = sel(d1 < zero, max_(lo, a), lo);
+        hi = sel(d1 > zero, min_(hi, a), hi);
+        R next = a - d1 / d2;
+        const B out = !((next > lo) & (next < hi));
+        const R mid = sel(hi < bc<R>(1e29), bc<R>(0.5) * (lo + hi), a + a);
+        next = sel(out, mid, next);
+        a = sel(found, a, next);
+      }
+      length = sel(need, a, length);
+      for (int i = 0; i < n; i++) Ma[i] = fma(length, Ms[i], Ma[i]);
+    }
+    for (int i = 0; i < n; i++) w.qacc[i] = sel(done, w.qacc[i], fma(length, w.step[i], w.qacc[i]));
+    for (int k = 0; k < CDIM * w.nwc; k++) w.wc_jar[k] = fma(length, w.wc_js[k], w.wc_jar[k]);
+    for (int k = 0; k < CDIM * w.npc; k++) w.pc_jar[k] = fma(length, w.pc_js[k], w.pc_jar[k]);
+    rows_advance(m, w, length);
+    done = done | !change | !(bc<R>(-0.5 * m.scale) * slope > bc<R>(tolerance));
+    if (!any(!done)) break;
+  }
+  w.unsolved = !done;
+}

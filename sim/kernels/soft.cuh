@@ -1,0 +1,36 @@
+// MuJoCo's soft constraints: impedance and reference acceleration.
+// Source: MuJoCo, Computation, "Constraint model" and Modeling, "Solver parameters".
+#pragma once
+
+template<class R> OSTLER_FN R power_(R x, int p) {
+  R y = x;
+  for (int i = 1; i < p; i++) y = y * x;
+  return y;
+}
+
+// Impedance at distance r beyond the margin.
+template<class R, class T> OSTLER_FN R impedance(const T* s, R r) {
+  if (s[SOFT_D0] == s[SOFT_DW]) return bc<R>(s[SOFT_D0]);
+  const R x = abs_(r) * bc<R>(s[SOFT_IW]);
+  const R rest = bc<R>(1) - x;
+  const int p = (int)s[SOFT_POWER];
+  R y = x;
+  if (p == 2) {
+    y = sel(x > bc<R>(s[SOFT_MID]), fnma(bc<R>(s[SOFT_HB]) * rest, rest, bc<R>(1)), bc<R>(s[SOFT_LA]) * x * x);
+  } else if (p > 2) {
+    y = sel(x > bc<R>(s[SOFT_MID]), fnma(bc<R>(s[SOFT_HB]), power_(rest, p), bc<R>(1)),
+            bc<R>(s[SOFT_LA]) * power_(x, p));
+  }
+  const R d = fma(y, bc<R>(s[SOFT_DW] - s[SOFT_D0]), bc<R>(s[SOFT_D0]));
+  return sel(x < bc<R>(1), d, bc<R>(s[SOFT_DW]));
+}
+
+// D = 1/R of a constraint with impedance `imp`.
+template<class R, class T> OSTLER_FN R stiffness(const T* s, R imp) {
+  return imp / ((bc<R>(1) - imp) * bc<R>(s[SOFT_DIAG]));
+}
+
+// Reference acceleration for velocity v and distance r beyond the margin.
+template<class R, class T> OSTLER_FN R reference(const T* s, R imp, R r, R v) {
+  return fms(bc<R>(-s[SOFT_B]), v, bc<R>(s[SOFT_K]) * imp * r);
+}

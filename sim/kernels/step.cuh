@@ -1,0 +1,206 @@
+// A control step of one block of environments, and the evaluation of given states.
+#pragma once
+
+// Everything a control step reads and writes. Buffers are [k][stride], the
+// environment fastest; a block starts at environment `first` of `count`.
+template<class T> struct StepArgs {
+  int stride, substeps;
+  Solver solver;
+  T max_speed, max_position;
+  const T* ctrl;          // [nu]
+  T *qpos, *qvel, *act;   // state
+  T *qacc;                // [nv] warm start
+  T *frame_pos, *frame_quat, *frame_lin, *frame_ang;  // [3|4 nframe]
+  T *geom_force;          // [ngeom] mean normal force
+  T *act_force;           // [nu]
+  unsigned* fault;        // [1] bits as in Rust's physics::fault; a broken world stays as it is
+  unsigned* overflow;     // [1] counts control steps in which a contact was lost
+  unsigned* unsolved;     // [1] counts time steps whose solve met the iteration cap
+};
+enum { FAULT_NON_FINITE = 1, FAULT_SPEED = 2, FAULT_POSITION = 4, FAULT_CONTROL = 8, FAULT_ENGINE = 16 };
+
+template<class R, class T> OSTLER_FN R read_lanes(const T* p, int lanes) {
+  R x;
+  if (lanes == (int)Lane<R>::N) {
+    load(x, p);
+  } else {
+    T pad[Lane<R>::N];
+    for (int l = 0; l < (int)Lane<R>::N; l++) pad[l] = p[l < lanes ? l : 0];
+    load(x, pad);
+  }
+  return x;
+}
+template<class R, class T> OSTLER_FN void write_lanes(T* p, R x, int lanes) {
+  if (lanes == (int)Lane<R>::N) {
+    store(p, x);
+  } else {
+    T pad[Lane<R>::N];
+    store(pad, x);
+    for (int l = 0; l < lanes; l++) p[l] = pad[l];
+  }
+}
+
+// Contact forces of the last solve, added up per geom.
+template<class R, class M> OSTLER_FN void gather_forces(const M& m, Work<R, M>& w) {
+  for (int k = 0; k < w.nwc + w.npc; k++) {
+    const bool world = k < w.nwc;
+    const int i = world ? k : k - w.nwc;
+    const int c = world ? w.wc_pair[i] : w.pc_pair[i];
+    ConeCost<R> q;
+    cone_cost(m, c, world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
+    const int g1 = m.cg_geom[m.pair_g1[c]], g2 = m.cg_geom[m.pair_g2[c]];
+    w.geom_force[g1] = w.geom_force[g1] - q.g[0];
+    w.geom_force[g2] = w.geom_force[g2] - q.g[0];
+  }
+}
+
+// Poses and velocities of every frame of the model.
+template<class R, class M> OSTLER_FN void write_frames(const M& m, Work<R, M>& w, const StepArgs<typename Lane<R>::T>& a, int first, int lanes) {
+  kinematics(m, w);
+  body_velocities(m, w, w.qvel, w.vel);
+  for (int f = 0; f < m.nframe; f++) {
+    const int b = m.frame_body[f];
+    const auto* fp = m.frame_pos + 3 * f;
+    const auto* fq = m.frame_quat + 4 * f;
+    R quat[4], pos[3], lin[3], ang[3];
+    for (int k = 0; k < 4; k++) quat[k] = bc<R>(fq[k]);
+    for (int k = 0; k < 3; k++) pos[k] = bc<R>(fp[k]), lin[k] = ang[k] = bc<R>(0);
+    if (b >= 0) {
+      R o[3] = {w.xpos[3 * b], w.xpos[3 * b + 1], w.xpos[3 * b + 2]};
+      if (!is_zero3(fp)) {
+        R v[3];
+        mat_con(w.xmat + 9 * b, fp, v);
+        for (int k = 0; k < 3; k++) o[k] = o[k] + v[k];
+      }
+      quat_mul(w.xquat + 4 * b, quat, quat);
+      quat_unit(quat);
+      for (int k = 0; k < 3; k++) {
+        pos[k] = w.ref[3 * m.body_tree[b] + k] + o[k];
+        ang[k] = w.vel[6 * b + k];
+        lin[k] = w.vel[6 * b + 3 + k];
+      }
+      cross_add(ang, o, lin);
+    }
+    for (int k = 0; k < 4; k++) write_lanes(a.frame_quat + (4 * f + k) * (long)a.stride + first, quat[k], lanes);
+    for (int k = 0; k < 3; k++) {
+      write_lanes(a.frame_pos + (3 * f + k) * (long)a.stride + first, pos[k], lanes);
+      write_lanes(a.frame_lin + (3 * f + k) * (long)a.stride + first, lin[k], lanes);
+      write_lanes(a.frame_ang + (3 * f + k) * (long)a.stride + first, ang[k], lanes);
+    }
+  }
+}
+
+// Steps the environments first .. first+lanes-1 (at most the number of lanes of R).
+template<class R, class M>
+OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typename Lane<R>::T>& a, int first, int lanes) {
+  typedef typename Lane<R>::T T;
+  typedef typename Lane<R>::Mask B;
+  const long s = a.stride;
+  for (int i = 0; i < m.nq; i++) w.qpos[i] = read_lanes<R>(a.qpos + i * s + first, lanes);
+  for (int i = 0; i < m.nv; i++) {
+    w.qvel[i] = read_lanes<R>(a.qvel + i * s + first, lanes);
+    w.qacc[i] = read_lanes<R>(a.qacc + i * s + first, lanes);
+  }
+  for (int i = 0; i < m.na; i++) w.act[i] = read_lanes<R>(a.act + i * s + first, lanes);
+  const R huge = bc<R>(1e30), zero = bc<R>(0);
+  B bad_ctrl = mask_of<B>(false);
+  for (int i = 0; i < m.nu; i++) {
+    const R u = read_lanes<R>(a.ctrl + i * s + first, lanes);
+    const B ok = abs_(u) < huge;  // false for NaN too
+    bad_ctrl = bad_ctrl | !ok;
+    w.ctrl[i] = sel(ok, u, zero);
+  }
+  for (int g = 0; g < m.ngeom; g++) w.geom_force[g] = zero;
+  w.overflow = mask_of<B>(false);
+  unsigned unsolved[Lane<R>::N] = {};
+  for (int n = 0; n < a.substeps; n++) {
+    forward(m, w, a.solver);
+    gather_forces(m, w);
+    if (any(w.unsolved))
+      for (int l = 0; l < lanes; l++) unsolved[l] += lane_get(w.unsolved, l);
+    if (m.integrator == RK4) step_rk4(m, w, a.solver);
+    else step_euler(m, w);
+  }
+  // The first bad quantity decides; a comparison with NaN is false.
+  B speed = mask_of<B>(false), place = speed, finite = mask_of<B>(true);
+  const R top_speed = bc<R>(a.max_speed), top_place = bc<R>(a.max_position);
+  for (int i = 0; i < m.nq; i++) {
+    finite = finite & (abs_(w.qpos[i]) < huge);
+    place = place | (abs_(w.qpos[i]) > top_place);
+  }
+  for (int i = 0; i < m.nv; i++) {
+    finite = finite & (abs_(w.qvel[i]) < huge);
+    speed = speed | (abs_(w.qvel[i]) > top_speed);
+    finite = finite & (abs_(w.qacc[i]) < huge);
+  }
+  for (int i = 0; i < m.na; i++) finite = finite & (abs_(w.act[i]) < huge);
+  B keep = mask_of<B>(false);  // lanes that stay as they were
+  for (int l = 0; l < lanes; l++) {
+    unsigned* fault = a.fault + first + l;
+    const bool was = (*fault & ~(unsigned)FAULT_CONTROL) != 0;
+    unsigned now = lane_get(bad_ctrl, l) ? FAULT_CONTROL : 0;
+    if (!lane_get(finite, l)) now |= FAULT_NON_FINITE;
+    else if (lane_get(speed, l)) now |= FAULT_SPEED;
+    else if (lane_get(place, l)) now |= FAULT_POSITION;
+    if (!was) {
+      *fault |= now;
+      if (lane_get(w.overflow, l)) a.overflow[first + l]++;
+      a.unsolved[first + l] += unsolved[l];
+    }
+    lane_set(keep, l, was || !lane_get(finite, l));
+  }
+  for (int l = lanes; l < (int)Lane<R>::N; l++) lane_set(keep, l, true);
+  if (any(keep)) {
+    for (int i = 0; i < m.nq; i++) w.qpos[i] = sel(keep, read_lanes<R>(a.qpos + i * s + first, lanes), w.qpos[i]);
+    for (int i = 0; i < m.nv; i++) {
+      w.qvel[i] = sel(keep, read_lanes<R>(a.qvel + i * s + first, lanes), w.qvel[i]);
+      w.qacc[i] = sel(keep, read_lanes<R>(a.qacc + i * s + first, lanes), w.qacc[i]);
+    }
+    for (int i = 0; i < m.na; i++) w.act[i] = sel(keep, read_lanes<R>(a.act + i * s + first, lanes), w.act[i]);
+    for (int g = 0; g < m.ngeom; g++) w.geom_force[g] = sel(keep, zero, w.geom_force[g]);
+    for (int u = 0; u < m.nu; u++) w.act_force[u] = sel(keep, zero, w.act_force[u]);
+  }
+  for (int i = 0; i < m.nq; i++) write_lanes(a.qpos + i * s + first, w.qpos[i] + zero, lanes);
+  for (int i = 0; i < m.nv; i++) {
+    // Adding zero turns -0 into 0: bits do not tell whether a neighbour had contacts.
+    w.qvel[i] = w.qvel[i] + zero;
+    write_lanes(a.qvel + i * s + first, w.qvel[i], lanes);
+    write_lanes(a.qacc + i * s + first, w.qacc[i] + zero, lanes);
+  }
+  for (int i = 0; i < m.na; i++) write_lanes(a.act + i * s + first, w.act[i], lanes);
+  const R mean = bc<R>(1.0 / (a.substeps > 0 ? a.substeps : 1));
+  for (int g = 0; g < m.ngeom; g++) write_lanes(a.geom_force + g * s + first, w.geom_force[g] * mean, lanes);
+  for (int u = 0; u < m.nu; u++) write_lanes(a.act_force + u * s + first, w.act_force[u], lanes);
+  write_frames(m, w, a, first, lanes);
+  (void)sizeof(T);
+}
+
+// Dynamics of given states, for comparisons: [k][stride] buffers, as above.
+template<class T> struct EvalArgs {
+  int stride;
+  Solver solver;
+  const T *qpos, *qvel, *act, *ctrl;
+  T *qacc, *qpos_next, *qvel_next, *act_next;
+  unsigned *ncon, *iterations, *flags;  // flags: 1 overflow, 2 unsolved
+};
+template<class R, class M>
+OSTLER_FN_BIG void evaluate(const M& m, Work<R, M>& w, const EvalArgs<typename Lane<R>::T>& a, int first, int lanes) {
+  const long s = a.stride;
+  for (int i = 0; i < m.nq; i++) w.qpos[i] = read_lanes<R>(a.qpos + i * s + first, lanes);
+  for (int i = 0; i < m.nv; i++) w.qvel[i] = read_lanes<R>(a.qvel + i * s + first, lanes), w.qacc[i] = bc<R>(0);
+  for (int i = 0; i < m.na; i++) w.act[i] = read_lanes<R>(a.act + i * s + first, lanes);
+  for (int i = 0; i < m.nu; i++) w.ctrl[i] = read_lanes<R>(a.ctrl + i * s + first, lanes);
+  w.overflow = mask_of<typename Lane<R>::Mask>(false);
+  forward(m, w, a.solver);
+  for (int l = 0; l < lanes; l++) {
+    a.ncon[first + l] = (unsigned)lane_get(w.ncon, l);
+    a.iterations[first + l] = (unsigned)lane_get(w.lane_iterations, l);
+    a.flags[first + l] = (lane_get(w.overflow, l) ? 1u : 0u) | (lane_get(w.unsolved, l) ? 2u : 0u);
+  }
+  for (int i = 0; i < m.nv; i++) write_lanes(a.qacc + i * s + first, w.qacc[i], lanes);
+  if (m.integrator == RK4) step_rk4(m, w, a.solver);
+  else step_euler(m, w);
+  for (int i = 0; i < m.nq; i++) write_lanes(a.qpos_next + i * s + first, w.qpos[i], lanes);
+  for (int i = 0; i < m.nv; i++) write_lanes(a.qvel_next + i * s + first, w.qvel[i], lanes);
+  for (int i = 0; i < m.na; i++) write_lanes(a.act_next + i * s + first, w.act[i], lanes);
+}
