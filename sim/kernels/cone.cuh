@@ -125,7 +125,7 @@ OSTLER_FN typename Lane<R>::Mask cone_change(const M& m, int c, R d, const R* x,
   R y[CDIM];
   for (int i = 0; i < dim; i++) y[i] = x[i] + s[i];
   const Ellipse<R, M> e = ellipse(m, c, d, x), f = ellipse(m, c, d, y);
-  return !((e.top & f.top) | (e.bottom & f.bottom)) & present;
+  return (!((e.top & f.top) | (e.bottom & f.bottom))) & present;
 }
 
 // Adds slope and curvature of the cost along s at x + a s.

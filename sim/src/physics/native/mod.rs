@@ -2,8 +2,27 @@
 //! robot.
 //!
 //! `lower` turns a model into `tables`, the numbers through which the kernels in
-//! `sim/kernels` know a robot.
+//! `sim/kernels` know a robot. `ffi` calls the kernels, `kernel` chooses one,
+//! `engine` steps N worlds with it, `evaluate` asks for the dynamics of given states.
 
+mod engine;
+mod evaluate;
+mod ffi;
+mod kernel;
 pub mod lower;
+mod snapshot;
 pub mod tables;
 pub mod tape;
+
+pub use engine::{NativePhysics, new};
+pub use evaluate::{EvalOptions, Evaluation, States, evaluate};
+pub use kernel::{InstructionSet, Precision};
+
+use super::PhysicsError;
+
+fn unsupported(what: String) -> PhysicsError {
+    PhysicsError::Unsupported {
+        engine: "native",
+        what,
+    }
+}

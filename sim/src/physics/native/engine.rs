@@ -1,0 +1,273 @@
+//! N worlds stepped by a kernel, behind [`Physics`].
+
+use super::ffi::{Robot, Solver, StepArgs, Work};
+use super::kernel::InstructionSet;
+use super::lower::{LowerOptions, lower};
+use super::{snapshot, unsupported};
+use crate::config::SimConfig;
+use crate::memory::{MemoryError, zeroed};
+use crate::model::Model;
+use crate::physics::kinematics::{Frame, Kinematics};
+use crate::physics::pool::Pool;
+use crate::physics::{Physics, PhysicsError, SnapshotError, State};
+use std::sync::{Arc, Mutex, TryLockError};
+
+/// Most Newton iterations of a time step; the few that need more are counted
+/// ([`NativePhysics::unsolved`]).
+const ITERATIONS: i32 = 12;
+/// Improvements of the scaled cost below this are rounding errors in single
+/// precision.
+const TOLERANCE: f64 = 1e-8;
+
+/// N worlds of one robot.
+#[derive(Debug)]
+pub struct NativePhysics {
+    robot: Robot<f32>,
+    kernel: String,
+    kinematics: Kinematics,
+    pub(super) state: State,
+    pub(super) hidden: Hidden,
+    /// One per thread of the pool; a part of a loop takes any that is free.
+    work: Vec<Mutex<Work>>,
+    pool: Arc<Pool>,
+    frames: Vec<Frame>,
+    qpos: Vec<f32>,
+    qvel: Vec<f32>,
+    max_speed: f32,
+    max_position: f32,
+    notes: Vec<String>,
+    /// What a snapshot must have been taken from.
+    pub(super) fingerprint: [u8; 32],
+}
+
+/// State that tasks do not see.
+#[derive(Debug)]
+pub(super) struct Hidden {
+    /// Activations `[na][N]`.
+    pub act: Vec<f32>,
+    /// Accelerations of the last step, where the solver starts `[nv][N]`.
+    pub qacc: Vec<f32>,
+    /// Control steps in which a contact found no room `[N]`.
+    pub overflow: Vec<u32>,
+    /// Time steps whose solve stopped at the cap on iterations `[N]`.
+    pub unsolved: Vec<u32>,
+}
+
+/// N worlds of `model` in its initial pose.
+///
+/// # Errors
+/// [`PhysicsError::Unsupported`] for what the native engine cannot do, by name;
+/// [`PhysicsError::Memory`] when N worlds do not fit.
+pub fn new(
+    model: &Arc<Model>,
+    config: &SimConfig,
+    num_envs: usize,
+    pool: &Arc<Pool>,
+) -> Result<NativePhysics, PhysicsError> {
+    let options = LowerOptions {
+        timestep: (config.dt > 0.0).then_some(config.dt),
+        ..LowerOptions::default()
+    };
+    let plan = lower(model, &options).map_err(|e| unsupported(e.what))?;
+    let set = InstructionSet::detect();
+    let fingerprint = snapshot::fingerprint(&plan);
+    let robot = Robot::<f32>::new(set.generic(), plan)
+        .ok_or_else(|| unsupported("a kernel of another version".into()))?;
+    if i32::try_from(num_envs).is_err() {
+        return Err(unsupported(format!("{num_envs} environments in one batch")));
+    }
+    let work = (0..pool.threads())
+        .map(|_| {
+            robot.work().map(Mutex::new).map_err(|bytes| MemoryError {
+                what: "the physics kernel".into(),
+                bytes,
+            })
+        })
+        .collect::<Result<Vec<_>, _>>()?;
+    let buf = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(num_envs));
+    let mut physics = NativePhysics {
+        kernel: format!("generic-{}", set.name()),
+        kinematics: Kinematics::new(model),
+        state: State::new(model, num_envs)?,
+        hidden: Hidden {
+            act: buf("activations", robot.plan().na)?,
+            qacc: buf("warm starts", robot.plan().nv)?,
+            overflow: zeroed("contact overflows", num_envs)?,
+            unsolved: zeroed("unsolved steps", num_envs)?,
+        },
+        work,
+        pool: Arc::clone(pool),
+        frames: vec![Frame::default(); model.bodies.len()],
+        qpos: vec![0.0; model.nq],
+        qvel: vec![0.0; model.nv],
+        max_speed: config.max_speed as f32,
+        max_position: config.max_position as f32,
+        notes: Vec::new(),
+        fingerprint,
+        robot,
+    };
+    let initial: Vec<f32> = model
+        .qpos0
+        .iter()
+        .flat_map(|x| std::iter::repeat_n(*x as f32, num_envs))
+        .collect();
+    let rest = buf("qvel", model.nv)?;
+    physics.reset(&vec![1; num_envs], &initial, &rest);
+    Ok(physics)
+}
+
+impl NativePhysics {
+    /// The kernel in use, as logs and the resolved configuration name it.
+    pub fn kernel(&self) -> &str {
+        &self.kernel
+    }
+
+    /// Control steps so far in which a contact found no room, per environment.
+    pub fn overflow(&self) -> &[u32] {
+        &self.hidden.overflow
+    }
+
+    /// Time steps so far whose solve stopped at the cap on iterations, per
+    /// environment.
+    pub fn unsolved(&self) -> &[u32] {
+        &self.hidden.unsolved
+    }
+
+    /// Bytes held per environment, and bytes of working memory per thread.
+    pub fn bytes(&self) -> (usize, usize) {
+        let s = &self.state;
+        let floats = s.qpos.len()
+            + s.qvel.len()
+            + s.body_pos.len()
+            + s.body_quat.len()
+            + s.body_lin_vel.len()
+            + s.body_ang_vel.len()
+            + s.contact_force.len()
+            + s.actuator_force.len()
+            + self.hidden.act.len()
+            + self.hidden.qacc.len();
+        let per_env = 4 * floats / s.num_envs.max(1) + 3 * 4;
+        (per_env, self.robot.work_bytes())
+    }
+}
+
+impl Physics for NativePhysics {
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn step(&mut self, ctrl: &[f32], substeps: usize) {
+        let plan = self.robot.plan();
+        let n = self.state.num_envs;
+        assert_eq!(ctrl.len(), plan.nu * n, "ctrl is [nu][N]");
+        let (state, hidden) = (&mut self.state, &mut self.hidden);
+        let args = StepArgs {
+            stride: n as i32,
+            substeps: i32::try_from(substeps).unwrap_or(i32::MAX),
+            solver: Solver {
+                iterations: ITERATIONS,
+                tolerance: TOLERANCE,
+            },
+            max_speed: self.max_speed,
+            max_position: self.max_position,
+            ctrl: ctrl.as_ptr(),
+            qpos: state.qpos.as_mut_ptr(),
+            qvel: state.qvel.as_mut_ptr(),
+            act: hidden.act.as_mut_ptr(),
+            qacc: hidden.qacc.as_mut_ptr(),
+            frame_pos: state.body_pos.as_mut_ptr(),
+            frame_quat: state.body_quat.as_mut_ptr(),
+            frame_lin: state.body_lin_vel.as_mut_ptr(),
+            frame_ang: state.body_ang_vel.as_mut_ptr(),
+            geom_force: state.contact_force.as_mut_ptr(),
+            act_force: state.actuator_force.as_mut_ptr(),
+            fault: state.fault.as_mut_ptr(),
+            overflow: hidden.overflow.as_mut_ptr(),
+            unsolved: hidden.unsolved.as_mut_ptr(),
+        };
+        let lanes = self.robot.lanes();
+        let blocks = n.div_ceil(lanes);
+        // Several parts per thread, so that a slow one does not hold up the rest.
+        let size = blocks.div_ceil(self.pool.threads() * 8).max(1) * lanes;
+        let (robot, work) = (&self.robot, &self.work);
+        self.pool.run(n.div_ceil(size), &|part| {
+            let first = part * size;
+            with_free(work, |work| {
+                // SAFETY: `work` is this robot's and locked. The buffers are the
+                // state's, [k][N] with the robot's k, borrowed mutably by this
+                // function; the pool hands out every part once, and parts are disjoint
+                // ranges of columns.
+                unsafe { robot.step(work, &args, first, size.min(n - first)) }
+            });
+        });
+    }
+
+    fn reset(&mut self, mask: &[u8], qpos: &[f32], qvel: &[f32]) {
+        let n = self.state.num_envs;
+        let (nq, nv, na) = (self.qpos.len(), self.qvel.len(), self.robot.plan().na);
+        assert_eq!(mask.len(), n, "mask is [N]");
+        assert_eq!(qpos.len(), nq * n, "qpos is [nq][N]");
+        assert_eq!(qvel.len(), nv * n, "qvel is [nv][N]");
+        let (state, hidden) = (&mut self.state, &mut self.hidden);
+        for e in (0..n).filter(|e| mask[*e] != 0) {
+            for (i, q) in self.qpos.iter_mut().enumerate() {
+                *q = qpos[i * n + e];
+                state.qpos[i * n + e] = *q;
+            }
+            for (i, v) in self.qvel.iter_mut().enumerate() {
+                *v = qvel[i * n + e];
+                state.qvel[i * n + e] = *v;
+                hidden.qacc[i * n + e] = 0.0;
+            }
+            (0..na).for_each(|i| hidden.act[i * n + e] = 0.0);
+            for buffer in [&mut state.contact_force, &mut state.actuator_force] {
+                buffer.iter_mut().skip(e).step_by(n).for_each(|x| *x = 0.0);
+            }
+            state.fault[e] = 0;
+            self.kinematics
+                .frames(&self.qpos, &self.qvel, &mut self.frames);
+            for (b, frame) in self.frames.iter().enumerate() {
+                for k in 0..4 {
+                    state.body_quat[(4 * b + k) * n + e] = frame.quat[k];
+                }
+                for k in 0..3 {
+                    state.body_pos[(3 * b + k) * n + e] = frame.pos[k];
+                    state.body_lin_vel[(3 * b + k) * n + e] = frame.lin[k];
+                    state.body_ang_vel[(3 * b + k) * n + e] = frame.ang[k];
+                }
+            }
+        }
+    }
+
+    fn timestep(&self) -> f64 {
+        self.robot.plan().timestep
+    }
+
+    fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        snapshot::save(self, out)
+    }
+
+    fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
+        snapshot::restore(self, blob)
+    }
+}
+
+/// Calls `f` with a working memory that no other thread uses. There is one per
+/// thread, so one is free.
+fn with_free(work: &[Mutex<Work>], f: impl FnOnce(&mut Work)) {
+    loop {
+        for slot in work {
+            match slot.try_lock() {
+                Ok(mut work) => return f(&mut work),
+                // A kernel leaves nothing behind that the next call reads.
+                Err(TryLockError::Poisoned(e)) => return f(&mut e.into_inner()),
+                Err(TryLockError::WouldBlock) => {}
+            }
+        }
+        std::hint::spin_loop();
+    }
+}

@@ -1,0 +1,184 @@
+//! Dynamics of given states: for comparisons with other engines.
+
+use super::ffi::{self, EvalArgs, Linked, Robot, Solver};
+use super::kernel::{InstructionSet, Precision};
+use super::lower::{LowerOptions, lower};
+use super::tables::Scalar;
+use super::unsupported;
+use crate::memory::{MemoryError, zeroed};
+use crate::model::Model;
+use crate::physics::PhysicsError;
+use bytemuck::Zeroable;
+
+/// K states of a model, row by row.
+#[derive(Debug, Clone, Copy)]
+pub struct States<'a> {
+    /// Generalised positions `[K][nq]`.
+    pub qpos: &'a [f64],
+    /// Generalised velocities `[K][nv]`.
+    pub qvel: &'a [f64],
+    /// Controls `[K][nu]`.
+    pub ctrl: &'a [f64],
+    /// Activations `[K][na]`.
+    pub act: &'a [f64],
+}
+
+/// How states are evaluated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EvalOptions {
+    /// Most Newton iterations.
+    pub iterations: u32,
+    /// The solver's tolerance (MuJoCo's meaning: scaled improvement of the cost).
+    pub tolerance: f64,
+    /// Which kernel; `None` is the widest the processor has. Double precision has
+    /// one only.
+    pub instruction_set: Option<InstructionSet>,
+    /// Overrides of the model's options.
+    pub lower: LowerOptions,
+}
+
+impl Default for EvalOptions {
+    fn default() -> Self {
+        Self {
+            iterations: 100,
+            tolerance: 1e-15,
+            instruction_set: None,
+            lower: LowerOptions::default(),
+        }
+    }
+}
+
+/// What the dynamics make of K states, row by row.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Evaluation {
+    /// Accelerations `[K][nv]`.
+    pub qacc: Vec<f64>,
+    /// Positions after one time step `[K][nq]`.
+    pub qpos_next: Vec<f64>,
+    /// Velocities after one time step `[K][nv]`.
+    pub qvel_next: Vec<f64>,
+    /// Activations after one time step `[K][na]`.
+    pub act_next: Vec<f64>,
+    /// Contacts `[K]`.
+    pub ncon: Vec<u32>,
+    /// Newton iterations `[K]`.
+    pub iterations: Vec<u32>,
+    /// States that had more contacts than the kernel has room for `[K]`.
+    pub overflow: Vec<bool>,
+    /// States whose solver stopped at the cap on iterations `[K]`.
+    pub unsolved: Vec<bool>,
+}
+
+/// Evaluates the native engine's dynamics at `states`.
+///
+/// # Errors
+/// What the engine does not support in the model, wrong lengths, no memory.
+pub fn evaluate(
+    model: &Model,
+    options: &EvalOptions,
+    precision: Precision,
+    states: &States<'_>,
+) -> Result<Evaluation, PhysicsError> {
+    match precision {
+        Precision::F64 => run::<f64>(model, options, ffi::linked(Linked::Double), states),
+        Precision::F32 => {
+            let set = options
+                .instruction_set
+                .unwrap_or_else(InstructionSet::detect);
+            if !set.is_available() {
+                return Err(unsupported(format!(
+                    "{} on this processor",
+                    set.name()
+                )));
+            }
+            run::<f32>(model, options, set.generic(), states)
+        }
+    }
+}
+
+fn run<T: Scalar + Zeroable + Into<f64>>(
+    model: &Model,
+    options: &EvalOptions,
+    api: &'static ffi::Api,
+    states: &States<'_>,
+) -> Result<Evaluation, PhysicsError> {
+    let plan = lower(model, &options.lower).map_err(|e| unsupported(e.to_string()))?;
+    let (nq, nv, nu, na) = (plan.nq, plan.nv, plan.nu, plan.na);
+    let k = states.qpos.len() / nq.max(1);
+    for (name, rows, width) in [
+        ("qpos", states.qpos, nq),
+        ("qvel", states.qvel, nv),
+        ("ctrl", states.ctrl, nu),
+        ("act", states.act, na),
+    ] {
+        if rows.len() != k * width {
+            return Err(unsupported(format!(
+                "{} numbers of {name} for {k} states of {width}",
+                rows.len()
+            )));
+        }
+    }
+    let robot = Robot::<T>::new(api, plan)
+        .ok_or_else(|| unsupported("a kernel of another version".into()))?;
+    let mut work = robot.work().map_err(|bytes| MemoryError {
+        what: "the physics kernel".into(),
+        bytes,
+    })?;
+    let columns = |name: &str, rows: &[f64], width: usize| -> Result<Vec<T>, MemoryError> {
+        let mut out = zeroed::<T>(name, rows.len())?;
+        for (e, row) in rows.chunks(width.max(1)).enumerate() {
+            for (i, x) in row.iter().enumerate() {
+                out[i * k + e] = T::round(*x);
+            }
+        }
+        Ok(out)
+    };
+    let qpos = columns("qpos", states.qpos, nq)?;
+    let qvel = columns("qvel", states.qvel, nv)?;
+    let ctrl = columns("ctrl", states.ctrl, nu)?;
+    let act = columns("act", states.act, na)?;
+    let mut qacc = zeroed::<T>("qacc", nv * k)?;
+    let mut qpos_next = zeroed::<T>("qpos", nq * k)?;
+    let mut qvel_next = zeroed::<T>("qvel", nv * k)?;
+    let mut act_next = zeroed::<T>("act", na * k)?;
+    let mut ncon = zeroed::<u32>("ncon", k)?;
+    let mut iterations = zeroed::<u32>("iterations", k)?;
+    let mut flags = zeroed::<u32>("flags", k)?;
+    let args = EvalArgs {
+        stride: i32::try_from(k).map_err(|_| unsupported(format!("{k} states at once")))?,
+        solver: Solver {
+            iterations: i32::try_from(options.iterations).unwrap_or(i32::MAX),
+            tolerance: options.tolerance,
+        },
+        qpos: qpos.as_ptr(),
+        qvel: qvel.as_ptr(),
+        act: act.as_ptr(),
+        ctrl: ctrl.as_ptr(),
+        qacc: qacc.as_mut_ptr(),
+        qpos_next: qpos_next.as_mut_ptr(),
+        qvel_next: qvel_next.as_mut_ptr(),
+        act_next: act_next.as_mut_ptr(),
+        ncon: ncon.as_mut_ptr(),
+        iterations: iterations.as_mut_ptr(),
+        flags: flags.as_mut_ptr(),
+    };
+    // SAFETY: `work` is this robot's; the buffers are [rows][k] as laid out above,
+    // borrowed here alone until the call returns.
+    unsafe { robot.evaluate(&mut work, &args, k) };
+    let rows = |columns: &[T], width: usize| -> Vec<f64> {
+        (0..k)
+            .flat_map(|e| (0..width).map(move |i| (i, e)))
+            .map(|(i, e)| columns[i * k + e].into())
+            .collect()
+    };
+    Ok(Evaluation {
+        qacc: rows(&qacc, nv),
+        qpos_next: rows(&qpos_next, nq),
+        qvel_next: rows(&qvel_next, nv),
+        act_next: rows(&act_next, na),
+        ncon,
+        iterations,
+        overflow: flags.iter().map(|f| f & 1 != 0).collect(),
+        unsolved: flags.iter().map(|f| f & 2 != 0).collect(),
+    })
+}

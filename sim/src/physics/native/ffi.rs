@@ -1,0 +1,241 @@
+//! The C side: kernels as tables of functions (`sim/kernels/api.h`) and what they
+//! take (`step.cuh`).
+
+use super::tables::{Plan, RawTables, RealTables, Scalar};
+use std::alloc::Layout;
+use std::os::raw::{c_int, c_long, c_ulong, c_void};
+use std::ptr::NonNull;
+
+/// `OSTLER_KERNEL_VERSION`.
+pub(super) const VERSION: c_int = 1;
+
+/// `OstlerKernel` of `api.h`.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct Api {
+    pub version: c_int,
+    pub lanes: c_int,
+    pub real_bytes: c_int,
+    pub specialised: c_int,
+    work_bytes: unsafe extern "C" fn(*const c_void) -> c_ulong,
+    work_init: unsafe extern "C" fn(*const c_void, *mut c_void),
+    step: unsafe extern "C" fn(*const c_void, *mut c_void, *const c_void, c_int, c_int),
+    evaluate: unsafe extern "C" fn(*const c_void, *mut c_void, *const c_void, c_int, c_int),
+}
+
+unsafe extern "C" {
+    fn ostler_kernel_portable() -> *const Api;
+    fn ostler_kernel_avx2() -> *const Api;
+    fn ostler_kernel_avx512() -> *const Api;
+    fn ostler_kernel_double() -> *const Api;
+}
+
+/// Which of the linked kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Linked {
+    Portable,
+    Avx2,
+    Avx512,
+    Double,
+}
+
+/// A linked kernel's functions.
+pub(super) fn linked(which: Linked) -> &'static Api {
+    // SAFETY: each returns the address of a constant that lives as long as the
+    // program, laid out as `Api` (the kernels' own test compares sizes).
+    unsafe {
+        &*match which {
+            Linked::Portable => ostler_kernel_portable(),
+            Linked::Avx2 => ostler_kernel_avx2(),
+            Linked::Avx512 => ostler_kernel_avx512(),
+            Linked::Double => ostler_kernel_double(),
+        }
+    }
+}
+
+/// `Solver` of `integrate.cuh`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Solver {
+    pub iterations: c_int,
+    pub tolerance: f64,
+}
+
+/// `StepArgs<T>` of `step.cuh`.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct StepArgs<T> {
+    pub stride: c_int,
+    pub substeps: c_int,
+    pub solver: Solver,
+    pub max_speed: T,
+    pub max_position: T,
+    pub ctrl: *const T,
+    pub qpos: *mut T,
+    pub qvel: *mut T,
+    pub act: *mut T,
+    pub qacc: *mut T,
+    pub frame_pos: *mut T,
+    pub frame_quat: *mut T,
+    pub frame_lin: *mut T,
+    pub frame_ang: *mut T,
+    pub geom_force: *mut T,
+    pub act_force: *mut T,
+    pub fault: *mut u32,
+    pub overflow: *mut u32,
+    pub unsolved: *mut u32,
+}
+
+// SAFETY: the pointers are to buffers that the owner borrows mutably for as long as
+// the arguments live; threads use disjoint columns of them (see `Robot::step`).
+unsafe impl<T: Sync> Sync for StepArgs<T> {}
+
+/// `EvalArgs<T>` of `step.cuh`.
+#[repr(C)]
+#[derive(Debug)]
+pub(super) struct EvalArgs<T> {
+    pub stride: c_int,
+    pub solver: Solver,
+    pub qpos: *const T,
+    pub qvel: *const T,
+    pub act: *const T,
+    pub ctrl: *const T,
+    pub qacc: *mut T,
+    pub qpos_next: *mut T,
+    pub qvel_next: *mut T,
+    pub act_next: *mut T,
+    pub ncon: *mut u32,
+    pub iterations: *mut u32,
+    pub flags: *mut u32,
+}
+
+/// One thread's working memory for a robot.
+#[derive(Debug)]
+pub(super) struct Work {
+    memory: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: `Work` owns its memory and nothing in it is tied to a thread.
+unsafe impl Send for Work {}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `Robot::work` with this layout, freed once.
+        unsafe { std::alloc::dealloc(self.memory.as_ptr(), self.layout) };
+    }
+}
+
+/// A kernel with the tables of the robot it steps.
+#[derive(Debug)]
+pub(super) struct Robot<T> {
+    api: &'static Api,
+    plan: Plan,
+    reals: RealTables<T>,
+}
+
+impl<T: Scalar> Robot<T> {
+    /// Binds `api` to a robot; `None` when the kernel is of another version or
+    /// computes in another type.
+    pub(super) fn new(api: &'static Api, plan: Plan) -> Option<Self> {
+        let fits = api.version == VERSION && api.real_bytes as usize == size_of::<T>();
+        fits.then(|| Self {
+            api,
+            reals: RealTables::new(&plan),
+            plan,
+        })
+    }
+
+    /// Environments per block.
+    pub(super) fn lanes(&self) -> usize {
+        self.api.lanes.max(1) as usize
+    }
+
+    /// The robot's tables.
+    pub(super) fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    fn tables(&self) -> RawTables<'_, T> {
+        self.reals.raw(&self.plan)
+    }
+
+    /// Bytes of working memory per thread.
+    pub(super) fn work_bytes(&self) -> usize {
+        let tables = self.tables();
+        // SAFETY: the tables are laid out as `Tables<T>` and outlive the call.
+        unsafe { (self.api.work_bytes)((&raw const tables).cast()) as usize }
+    }
+
+    /// Working memory for one thread, or the bytes that could not be had.
+    pub(super) fn work(&self) -> Result<Work, usize> {
+        let bytes = self.work_bytes();
+        let layout = Layout::from_size_align(bytes.max(64), 64).map_err(|_| bytes)?;
+        // SAFETY: the layout's size is not 0.
+        let memory = unsafe { std::alloc::alloc_zeroed(layout) };
+        let work = Work {
+            memory: NonNull::new(memory).ok_or(bytes)?,
+            layout,
+        };
+        let tables = self.tables();
+        // SAFETY: `memory` is zeroed, aligned to 64 and as large as the kernel asked.
+        unsafe {
+            (self.api.work_init)((&raw const tables).cast(), work.memory.as_ptr().cast());
+        }
+        Ok(work)
+    }
+
+    /// Steps environments `first..first + count`.
+    ///
+    /// # Safety
+    /// `work` is this robot's. Every pointer in `args` is to a buffer `[k][stride]`
+    /// with `k` as `step.cuh` says and `first + count <= stride`, alive and reached by
+    /// nobody else in these columns during the call.
+    pub(super) unsafe fn step(
+        &self,
+        work: &mut Work,
+        args: &StepArgs<T>,
+        first: usize,
+        count: usize,
+    ) {
+        let tables = self.tables();
+        let lanes = self.lanes();
+        for start in (first..first + count).step_by(lanes) {
+            let n = lanes.min(first + count - start);
+            // SAFETY: the caller's promise; at most `lanes` columns from `start` on.
+            unsafe {
+                (self.api.step)(
+                    (&raw const tables).cast(),
+                    work.memory.as_ptr().cast(),
+                    (&raw const *args).cast(),
+                    start as c_int,
+                    n as c_int,
+                );
+            }
+        }
+    }
+
+    /// Evaluates states `0..count`.
+    ///
+    /// # Safety
+    /// As for [`step`](Self::step).
+    pub(super) unsafe fn evaluate(&self, work: &mut Work, args: &EvalArgs<T>, count: usize) {
+        let tables = self.tables();
+        let lanes = self.lanes();
+        for start in (0..count).step_by(lanes) {
+            let n = lanes.min(count - start);
+            // SAFETY: the caller's promise.
+            unsafe {
+                (self.api.evaluate)(
+                    (&raw const tables).cast(),
+                    work.memory.as_ptr().cast(),
+                    (&raw const *args).cast(),
+                    start as c_int,
+                    n as c_int,
+                );
+            }
+        }
+    }
+}
+
+const _: () = assert!(size_of::<c_long>() == 8, "Linux x86-64");

@@ -1,0 +1,70 @@
+//! Which kernel steps a robot.
+
+use super::ffi::{self, Api, Linked};
+
+/// How a kernel's numbers are held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Precision {
+    /// Single precision, 8 or 16 environments per vector.
+    F32,
+    /// Double precision, one state at a time: for comparisons.
+    F64,
+}
+
+/// Instructions a kernel was compiled for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstructionSet {
+    /// Any x86-64, 8 lanes.
+    Portable,
+    /// AVX2 and FMA, 8 lanes.
+    Avx2,
+    /// AVX-512, 16 lanes.
+    Avx512,
+}
+
+impl InstructionSet {
+    /// The widest that this processor has.
+    pub fn detect() -> Self {
+        let fma = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
+        let wide = fma
+            && std::is_x86_feature_detected!("avx512f")
+            && std::is_x86_feature_detected!("avx512dq")
+            && std::is_x86_feature_detected!("avx512vl");
+        match (wide, fma) {
+            (true, _) => Self::Avx512,
+            (_, true) => Self::Avx2,
+            _ => Self::Portable,
+        }
+    }
+
+    /// Whether this processor can run it.
+    pub fn is_available(self) -> bool {
+        let has = Self::detect();
+        self == Self::Portable || self == has || (self == Self::Avx2 && has == Self::Avx512)
+    }
+
+    /// As it is written in logs and snapshots.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        }
+    }
+
+    /// Environments per vector.
+    pub fn lanes(self) -> usize {
+        match self {
+            Self::Avx512 => 16,
+            _ => 8,
+        }
+    }
+
+    pub(super) fn generic(self) -> &'static Api {
+        ffi::linked(match self {
+            Self::Portable => Linked::Portable,
+            Self::Avx2 => Linked::Avx2,
+            Self::Avx512 => Linked::Avx512,
+        })
+    }
+}
