@@ -177,13 +177,29 @@ impl<'a> Rest<'a> {
         row
     }
 
-    /// The factor of the whole mass matrix; `None` where it has none.
+    /// True if degree of freedom `i` moves the body of `j`.
+    fn above(&self, i: usize, j: usize) -> bool {
+        let (root, mut body) = (self.dofs[i].body, self.dofs[j].body);
+        while body > root {
+            body = self.model.bodies[body].parent;
+        }
+        body == root
+    }
+
+    /// The factor of the whole mass matrix; `None` where it has none. As in MuJoCo a
+    /// tendon's inertia couples only joints of which one carries the other.
     pub fn factor(&self) -> Option<Cholesky<f64, Dyn>> {
         let mut mass = self.mass_matrix();
         for (t, tendon) in self.model.tendons.iter().enumerate() {
             if tendon.armature != 0.0 {
                 let row = self.tendon_jacobian(t);
-                mass += tendon.armature * &row * row.transpose();
+                for i in 0..self.dofs.len() {
+                    for j in 0..self.dofs.len() {
+                        if self.above(i, j) || self.above(j, i) {
+                            mass[(i, j)] += tendon.armature * row[i] * row[j];
+                        }
+                    }
+                }
             }
         }
         Cholesky::new(mass)

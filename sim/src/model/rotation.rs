@@ -144,6 +144,15 @@ impl Pose {
         }
     }
 
+    /// The parent's frame in this one.
+    pub(crate) fn inverse(self) -> Self {
+        let quat = conjugate(self.quat);
+        Self {
+            pos: rotate(quat, self.pos.map(|x| -x)),
+            quat,
+        }
+    }
+
     /// A point of this frame in the parent's frame.
     pub(crate) fn point(self, p: Vec3) -> Vec3 {
         add(self.pos, rotate(self.quat, p))

@@ -243,6 +243,35 @@ pub const MODELS: &[(&str, &str)] = &[
 </mujoco>"#,
     ),
     (
+        "springs",
+        r#"<mujoco model="springs">
+  <worldbody>
+    <body name="a"><joint type="slide" armature="2" springdamper="0.1 1"/><geom type="box" size=".1 .2 .3"/></body>
+    <body name="b"><joint type="slide" armature="2" springdamper="0.1 1" axis="1 1 0"/><geom type="box" size=".1 .2 .3"/></body>
+    <body name="c"><joint type="ball" springdamper="0.1 0.5" damping="3"/><geom size="0.1" pos="1 0 0"/>
+      <body name="d" pos="1 0 0"><joint armature="0.3" springdamper="0.2 0.7"/><joint type="slide" name="s" springdamper="0.2 0.7"/><geom type="capsule" size="0.1 0.2" pos="0.1 0.2 0.3"/></body>
+    </body>
+    <body name="e"><joint type="free" springdamper="0.3 2"/><geom type="box" size="0.1 0.2 0.3" pos="0.1 0 0"/></body>
+    <body name="f"><joint name="t" type="slide" armature="2" springdamper="0.1 1"/><geom type="box" size=".1 .2 .3"/></body>
+  </worldbody>
+  <tendon><fixed armature="3"><joint joint="t" coef="1"/><joint joint="s" coef="2"/></fixed></tendon>
+</mujoco>"#,
+    ),
+    (
+        "aligned",
+        r#"<mujoco model="aligned">
+  <compiler alignfree="true"/>
+  <worldbody>
+    <body name="a" pos="1 0 0" euler="10 20 30"><joint type="free"/><geom type="box" size=".1 .2 .3" pos="0.1 0.2 0.3" euler="10 20 0"/><geom size=".1" pos="1 0 0"/><site pos="0 0 1"/></body>
+    <body name="b"><freejoint align="false"/><geom type="box" size=".1 .2 .3" pos="0.1 0.2 0.3" euler="10 20 0"/></body>
+    <body name="c"><freejoint align="auto"/><geom type="box" size=".1 .2 .3" pos="0.1 0.2 0.3"/><site euler="0 10 20"/></body>
+    <body name="d"><freejoint align="true"/><geom type="box" size=".1 .2 .3" pos="0.1 0.2 0.3"/><body><geom size="0.1"/></body></body>
+    <body name="e"><freejoint align="true"/><frame pos="1 2 3" euler="0 0 90"><inertial pos="0.1 0 0" mass="1" diaginertia="1 2 2.5" euler="5 0 0"/></frame><geom size="0.1"/></body>
+    <body name="f"><joint/><frame pos="1 2 3" euler="0 0 90"><frame pos="1 0 0"><inertial pos="0.1 0 0" mass="1" diaginertia="1 2 2.5" euler="5 0 0"/></frame></frame></body>
+  </worldbody>
+</mujoco>"#,
+    ),
+    (
         "inherit",
         r#"<mujoco model="inherit">
   <worldbody>

@@ -32,6 +32,8 @@ pub(super) struct Compiler {
     pub bound_inertia: f64,
     /// Replace impossible moments of inertia by their mean.
     pub balance_inertia: bool,
+    /// Frames of free bodies without children move to their principal axes.
+    pub align_free: bool,
 }
 
 impl Default for Compiler {
@@ -46,6 +48,7 @@ impl Default for Compiler {
             bound_mass: 0.0,
             bound_inertia: 0.0,
             balance_inertia: false,
+            align_free: false,
         }
     }
 }
@@ -64,6 +67,7 @@ impl Compiler {
         e.keyword("angle", ANGLE, &mut self.degrees)?;
         e.keyword("autolimits", BOOL, &mut self.autolimits)?;
         e.keyword("balanceinertia", BOOL, &mut self.balance_inertia)?;
+        e.keyword("alignfree", BOOL, &mut self.align_free)?;
         e.keyword("inertiafromgeom", FROM_GEOMS, &mut self.inertia_from_geoms)?;
         e.scalar("settotalmass", &mut self.total_mass)?;
         e.scalar("boundmass", &mut self.bound_mass)?;

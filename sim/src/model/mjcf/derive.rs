@@ -3,8 +3,78 @@
 
 use super::source::{At, Fault, Read};
 use crate::model::rest::{MIN_VALUE, Rest, spring_pose, tendon_length};
-use crate::model::{Actuator, Model, Transmission};
+use crate::model::rotation::{EPS, IDENTITY};
+use crate::model::{Actuator, JointKind, Model, TendonKind, Transmission};
 use nalgebra::DVector;
+
+/// A joint whose spring and damper are given by a time constant (s) and a damping
+/// ratio.
+pub(super) struct SpringDamper {
+    pub joint: usize,
+    pub timeconst: f64,
+    pub dampratio: f64,
+    pub at: At,
+}
+
+/// Stiffness and damping of joints with `springdamper`: those of a mass-spring-damper
+/// with the joint's inertia in the initial pose (MuJoCo, XML reference,
+/// body/joint/springdamper).
+pub(super) fn spring_dampers(model: &mut Model, list: &[SpringDamper]) -> Read<()> {
+    let Some(first) = list.first() else {
+        return Ok(());
+    };
+    let rest = Rest::new(model, &model.qpos0);
+    let factor = rest
+        .factor()
+        .ok_or_else(|| singular(first.at, "springdamper"))?;
+    let inverse = factor.inverse();
+    let mut found = Vec::new();
+    for s in list {
+        let joint = &model.joints[s.joint];
+        let (start, n) = (joint.dof_adr, joint.kind.nv());
+        let mut inverse = (start..start + n).map(|d| inverse[(d, d)]).sum::<f64>() / n as f64;
+        // MuJoCo leaves the armature of such bodies out.
+        if only_slides(model, joint.body) {
+            inverse = 1.0 / model.bodies[joint.body].mass;
+        }
+        let inertia = 1.0 / inverse.max(MIN_VALUE);
+        let time = s.timeconst * s.dampratio;
+        found.push([
+            inertia / (time * time).max(MIN_VALUE),
+            2.0 * inertia / s.timeconst.max(MIN_VALUE),
+        ]);
+    }
+    for (s, [stiffness, damping]) in list.iter().zip(found) {
+        let joint = &mut model.joints[s.joint];
+        (joint.stiffness, joint.damping) = (stiffness, damping);
+    }
+    Ok(())
+}
+
+/// MuJoCo's "simple" body that only slides: a leaf on the world (or on a body that
+/// is fixed to it) whose frame is that of its inertia, with slides along its axes.
+fn only_slides(model: &Model, b: usize) -> bool {
+    const SMALL: f64 = 1e-6;
+    let body = &model.bodies[b];
+    let near = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(a, b)| (a - b).abs() < SMALL);
+    let grounded = body.parent == 0
+        || model.bodies[body.parent].parent == 0 && model.bodies[body.parent].joints.is_empty();
+    let leaf = model.bodies.iter().skip(1).all(|child| child.parent != b);
+    let joints = &model.joints[body.joints.clone()];
+    let plain = |j: &crate::model::Joint| {
+        j.kind == JointKind::Slide
+            && near(&j.pos, &[0.0; 3])
+            && j.axis.iter().filter(|a| a.abs() > EPS).count() == 1
+    };
+    let tied = model.tendons.iter().any(|t| {
+        let TendonKind::Fixed(joints) = &t.kind;
+        t.armature > 0.0 && joints.iter().any(|(j, _)| model.joints[*j].body == b)
+    });
+    let q = body.iquat;
+    let aligned =
+        near(&body.ipos, &[0.0; 3]) && (near(&q, &IDENTITY) || near(&q.map(|x| -x), &IDENTITY));
+    grounded && leaf && aligned && !tied && joints.iter().all(plain)
+}
 
 /// Lengths of tendons in the initial pose, and where the file gives none those at
 /// which their springs rest: the lengths in the joints' springs' rest pose.

@@ -77,6 +77,11 @@ impl JointSpec {
         }
     }
 
+    /// Time constant and damping ratio, if the file gives them.
+    pub fn springdamper(&self) -> Option<[f64; 2]> {
+        (self.springdamper != [0.0; 2]).then_some(self.springdamper)
+    }
+
     /// Overwrites what the element says.
     pub fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("type", KIND, &mut self.kind)?;
@@ -129,10 +134,10 @@ impl JointSpec {
                 return Err(Fault::new(at(attr), why));
             }
         }
-        if self.springdamper != [0.0; 2] {
+        if self.springdamper != [0.0; 2] && self.springdamper.iter().any(|x| *x <= 0.0) {
             return Err(Fault::new(
                 at("springdamper"),
-                "springdamper is not supported; write stiffness and damping instead",
+                "springdamper: time constant [s] and damping ratio must both be positive",
             ));
         }
         let single = matches!(self.kind, JointKind::Hinge | JointKind::Slide);

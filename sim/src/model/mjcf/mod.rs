@@ -11,6 +11,7 @@ mod actuator;
 mod check;
 mod compiler;
 mod contact;
+mod content;
 mod defaults;
 mod derive;
 mod equality;
@@ -158,6 +159,7 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
     };
     let mut names = Names::new(root);
     let mut places = vec![root.at];
+    let mut spring_dampers = Vec::new();
     let sections: Vec<_> = root.children_named("worldbody").collect();
     tree::TreeReader {
         compiler: &compiler,
@@ -167,6 +169,7 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
         names: &mut names,
         notes,
         places: &mut places,
+        spring_dampers: &mut spring_dampers,
     }
     .world(&sections)?;
     mass::check(&model, &places)?;
@@ -196,6 +199,7 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
         });
     }
     derive::tendon_lengths(&mut model);
+    derive::spring_dampers(&mut model, &spring_dampers)?;
     read_equalities(root, &classes, &mut names, &mut model)?;
     for e in root.children_named("actuator").flat_map(|a| &a.children) {
         let mut spec = classes.of(e, defaults::MAIN)?.actuator.clone();

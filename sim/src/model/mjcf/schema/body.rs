@@ -21,27 +21,20 @@ pub(super) static JOINT_NODE: Node = Node {
     name: "joint",
     reads: &[NAMED, JOINT],
     ignores: &[("group", DRAWING), ("user", USER)],
-    refuses: &[
-        ("actuatorgravcomp", "gravity compensation is not supported"),
-        ("align", "free bodies stay as they are written"),
-    ],
+    refuses: &[("actuatorgravcomp", "gravity compensation is not supported")],
     ..LEAF
 };
 pub(super) static JOINT_DEFAULT: Node = Node {
     name: "joint",
     reads: &[JOINT],
     ignores: &[("group", DRAWING), ("user", USER)],
-    refuses: &[
-        ("actuatorgravcomp", "gravity compensation is not supported"),
-        ("align", "free bodies stay as they are written"),
-    ],
+    refuses: &[("actuatorgravcomp", "gravity compensation is not supported")],
     ..LEAF
 };
 pub(super) static FREEJOINT: Node = Node {
     name: "freejoint",
-    reads: &["name"],
+    reads: &["name align"],
     ignores: &[("group", DRAWING)],
-    refuses: &[("align", "free bodies stay as they are written")],
     ..LEAF
 };
 

@@ -79,7 +79,7 @@ static COMPILER: Node = Node {
     name: "compiler",
     reads: &[
         "angle autolimits balanceinertia inertiafromgeom inertiagrouprange settotalmass \
-         boundmass boundinertia coordinate eulerseq",
+         boundmass boundinertia coordinate eulerseq alignfree",
     ],
     ignores: &[
         ("meshdir texturedir assetdir strippath", FILES),
@@ -89,13 +89,7 @@ static COMPILER: Node = Node {
         ("fitaabb", "only for meshes fitted by primitives"),
         ("conflict", "only for attached models"),
     ],
-    refuses: &[
-        ("fusestatic", "bodies stay as they are written; remove it"),
-        (
-            "alignfree",
-            "free bodies stay as they are written; remove it",
-        ),
-    ],
+    refuses: &[("fusestatic", "bodies stay as they are written; remove it")],
     children: &[&LENGTHRANGE],
     ..LEAF
 };
