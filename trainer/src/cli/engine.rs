@@ -4,6 +4,7 @@ use crate::run::RunError;
 use clap::ValueEnum;
 use ostler_sim::config::SimConfig;
 use ostler_sim::physics::evaluate::{Evaluation, Precision, States};
+use ostler_sim::physics::native::{self, EvalOptions};
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{PhysicsError, rapier};
 use ostler_sim::{Model, Physics};
@@ -62,7 +63,11 @@ impl EngineArg {
     ) -> Result<(Box<dyn Physics>, String), PhysicsError> {
         let pool = Arc::new(Pool::new(threads)?);
         match self {
-            Self::Native => Err(no_native()),
+            Self::Native => {
+                let worlds = native::new(model, &SimConfig::default(), num_envs, &pool)?;
+                let kernel = worlds.kernel().to_string();
+                Ok((Box::new(worlds), kernel))
+            }
             Self::Rapier => {
                 let config = SimConfig::default();
                 let worlds = rapier::new(model, &config, num_envs, &pool)?;
@@ -82,22 +87,11 @@ impl EngineArg {
         states: &States<'_>,
     ) -> Result<Evaluation, PhysicsError> {
         match self {
-            Self::Native => native(model, precision, states),
+            Self::Native => native::evaluate(model, &EvalOptions::default(), precision, states),
             Self::Rapier => {
                 let pool = Arc::new(Pool::new(Pool::available())?);
                 rapier::evaluate(model, &SimConfig::default(), &pool, states)
             }
         }
-    }
-}
-
-fn native(_: &Arc<Model>, _: Precision, _: &States<'_>) -> Result<Evaluation, PhysicsError> {
-    Err(no_native())
-}
-
-fn no_native() -> PhysicsError {
-    PhysicsError::Unsupported {
-        engine: "native",
-        what: "evaluation yet: take --backend rapier".into(),
     }
 }

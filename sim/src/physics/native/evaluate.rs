@@ -1,27 +1,15 @@
 //! Dynamics of given states: for comparisons with other engines.
 
 use super::ffi::{self, EvalArgs, Linked, Robot, Solver};
-use super::kernel::{InstructionSet, Precision};
+use super::kernel::InstructionSet;
 use super::lower::{LowerOptions, lower};
 use super::tables::Scalar;
 use super::unsupported;
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
-use crate::physics::PhysicsError;
+use crate::physics::evaluate::{Evaluation, Precision, States};
+use crate::physics::{PhysicsError, fault};
 use bytemuck::Zeroable;
-
-/// K states of a model, row by row.
-#[derive(Debug, Clone, Copy)]
-pub struct States<'a> {
-    /// Generalised positions `[K][nq]`.
-    pub qpos: &'a [f64],
-    /// Generalised velocities `[K][nv]`.
-    pub qvel: &'a [f64],
-    /// Controls `[K][nu]`.
-    pub ctrl: &'a [f64],
-    /// Activations `[K][na]`.
-    pub act: &'a [f64],
-}
 
 /// How states are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,27 +36,6 @@ impl Default for EvalOptions {
     }
 }
 
-/// What the dynamics make of K states, row by row.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Evaluation {
-    /// Accelerations `[K][nv]`.
-    pub qacc: Vec<f64>,
-    /// Positions after one time step `[K][nq]`.
-    pub qpos_next: Vec<f64>,
-    /// Velocities after one time step `[K][nv]`.
-    pub qvel_next: Vec<f64>,
-    /// Activations after one time step `[K][na]`.
-    pub act_next: Vec<f64>,
-    /// Contacts `[K]`.
-    pub ncon: Vec<u32>,
-    /// Newton iterations `[K]`.
-    pub iterations: Vec<u32>,
-    /// States that had more contacts than the kernel has room for `[K]`.
-    pub overflow: Vec<bool>,
-    /// States whose solver stopped at the cap on iterations `[K]`.
-    pub unsolved: Vec<bool>,
-}
-
 /// Evaluates the native engine's dynamics at `states`.
 ///
 /// # Errors
@@ -86,10 +53,7 @@ pub fn evaluate(
                 .instruction_set
                 .unwrap_or_else(InstructionSet::detect);
             if !set.is_available() {
-                return Err(unsupported(format!(
-                    "{} on this processor",
-                    set.name()
-                )));
+                return Err(unsupported(format!("{} on this processor", set.name())));
             }
             run::<f32>(model, options, set.generic(), states)
         }
@@ -176,9 +140,24 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
         qpos_next: rows(&qpos_next, nq),
         qvel_next: rows(&qvel_next, nv),
         act_next: rows(&act_next, na),
+        fault: (0..k)
+            .map(|e| {
+                let finite = |columns: &[T]| {
+                    columns
+                        .iter()
+                        .skip(e)
+                        .step_by(k)
+                        .all(|x| (*x).into().is_finite())
+                };
+                let bits = if finite(&qpos_next) && finite(&qvel_next) {
+                    0
+                } else {
+                    fault::NON_FINITE
+                };
+                bits | if flags[e] & 1 != 0 { fault::ENGINE } else { 0 }
+            })
+            .collect(),
         ncon,
         iterations,
-        overflow: flags.iter().map(|f| f & 1 != 0).collect(),
-        unsolved: flags.iter().map(|f| f & 2 != 0).collect(),
     })
 }

@@ -2,15 +2,6 @@
 
 use super::ffi::{self, Api, Linked};
 
-/// How a kernel's numbers are held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Precision {
-    /// Single precision, 8 or 16 environments per vector.
-    F32,
-    /// Double precision, one state at a time: for comparisons.
-    F64,
-}
-
 /// Instructions a kernel was compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionSet {

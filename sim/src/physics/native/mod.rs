@@ -15,8 +15,8 @@ pub mod tables;
 pub mod tape;
 
 pub use engine::{NativePhysics, new};
-pub use evaluate::{EvalOptions, Evaluation, States, evaluate};
-pub use kernel::{InstructionSet, Precision};
+pub use evaluate::{EvalOptions, evaluate};
+pub use kernel::InstructionSet;
 
 use super::PhysicsError;
 
