@@ -116,29 +116,68 @@ template<class R, class M> OSTLER_FN void step_euler(const M& m, Work<R, M>& w) 
   advance_act(m, w);
 }
 
-// The classical Runge-Kutta method of order 4, after the first `forward`.
+// The classical Runge-Kutta method of order 4 in the coordinates of each
+// quaternion's rotation vector u from the start of the step, as MuJoCo 4 has it
+// (Munthe-Kaas): du/dt = w + 1/2 u x w + c u x (u x w) with angular velocity w in
+// the body's frame and c = (1 - x cot x) / |u|^2, x = |u|/2. `rate` becomes du/dt of the stage
+// that `u` = h `rate` led to.
+template<class R> OSTLER_FN void rotation_rate(const R* w, R h, R* rate) {
+  R u[3], uw[3], uuw[3];
+  for (int k = 0; k < 3; k++) u[k] = rate[k] * h;
+  const R x2 = dot3(u, u) * bc<R>(0.25);
+  const auto small = x2 < bc<R>(sizeof(typename Lane<R>::T) == 8 ? 0.01 : 0.25);
+  R series = fma(x2, bc<R>(1.0 / 187110), bc<R>(1.0 / 18900));
+  series = fma(x2, series, bc<R>(1.0 / 1890));
+  series = fma(x2, series, bc<R>(1.0 / 180));
+  series = fma(x2, series, bc<R>(1.0 / 12));
+  const R y2 = sel(small, bc<R>(1), x2);
+  const R x = sqrt_(y2);
+  R s, c;
+  sincos_(x, s, c);
+  const R closed = (bc<R>(1) - x * c / s) / (y2 * bc<R>(4));
+  const R k2 = sel(small, series, closed);
+  cross(u, w, uw);
+  cross(u, uw, uuw);
+  for (int k = 0; k < 3; k++) rate[k] = fma(k2, uuw[k], fma(bc<R>(0.5), uw[k], w[k]));
+}
+template<class R, class M> OSTLER_FN void stage_rates(const M& m, Work<R, M>& w, R h) {
+  for (int j = 0; j < m.nj; j++) {
+    const int type = m.jnt_type[j];
+    int d = m.jnt_dof[j];
+    if (type == JNT_SLIDE || type == JNT_HINGE) {
+      w.rk_rate[d] = w.qvel[d];
+      continue;
+    }
+    if (type == JNT_FREE)
+      for (int k = 0; k < 3; k++, d++) w.rk_rate[d] = w.qvel[d];
+    rotation_rate(w.qvel + d, h, w.rk_rate + d);
+  }
+}
+
+// One step after the first `forward`.
 template<class R, class M> OSTLER_FN_BIG void step_rk4(const M& m, Work<R, M>& w, const Solver& s) {
   const int nq = m.nq, nv = m.nv, na = m.na;
   const double h = m.timestep;
   for (int i = 0; i < nq; i++) w.rk_q[i] = w.qpos[i];
   for (int i = 0; i < na; i++) w.rk_q[nq + i] = w.act[i];
   for (int i = 0; i < nv; i++) {
-    w.rk_v[i] = w.qvel[i];
+    w.rk_v[i] = w.rk_rate[i] = w.qvel[i];
     w.rk_dv[i] = w.qvel[i] * bc<R>(1.0 / 6);
     w.rk_da[i] = w.qacc[i] * bc<R>(1.0 / 6);
   }
   for (int i = 0; i < na; i++) w.rk_da[nv + i] = w.act_dot[i] * bc<R>(1.0 / 6);
   for (int stage = 1; stage < 4; stage++) {
-    const R a = bc<R>(stage == 3 ? h : 0.5 * h), b = bc<R>(stage == 3 ? 1.0 / 6 : 1.0 / 3);
-    // The velocity of the stage before moves the positions from the start.
-    for (int i = 0; i < nv; i++) w.step[i] = w.qvel[i];
+    const double a = stage == 3 ? h : 0.5 * h;
+    const R b = bc<R>(stage == 3 ? 1.0 / 6 : 1.0 / 3);
+    // The rate of the stage before moves the positions from the start.
     for (int i = 0; i < nq; i++) w.qpos[i] = w.rk_q[i];
-    integrate_positions(m, w.qpos, w.step, stage == 3 ? h : 0.5 * h);
-    for (int i = 0; i < nv; i++) w.qvel[i] = fma(a, w.qacc[i], w.rk_v[i]);
-    for (int i = 0; i < na; i++) w.act[i] = fma(a, w.act_dot[i], w.rk_q[nq + i]);
+    integrate_positions(m, w.qpos, w.rk_rate, a);
+    for (int i = 0; i < nv; i++) w.qvel[i] = fma(bc<R>(a), w.qacc[i], w.rk_v[i]);
+    for (int i = 0; i < na; i++) w.act[i] = fma(bc<R>(a), w.act_dot[i], w.rk_q[nq + i]);
+    stage_rates(m, w, bc<R>(a));
     forward(m, w, s);
     for (int i = 0; i < nv; i++) {
-      w.rk_dv[i] = fma(b, w.qvel[i], w.rk_dv[i]);
+      w.rk_dv[i] = fma(b, w.rk_rate[i], w.rk_dv[i]);
       w.rk_da[i] = fma(b, w.qacc[i], w.rk_da[i]);
     }
     for (int i = 0; i < na; i++) w.rk_da[nv + i] = fma(b, w.act_dot[i], w.rk_da[nv + i]);

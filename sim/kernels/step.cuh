@@ -124,10 +124,11 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
   // The first bad quantity decides; a comparison with NaN is false.
   B speed = mask_of<B>(false), place = speed, finite = mask_of<B>(true);
   const R top_speed = bc<R>(a.max_speed), top_place = bc<R>(a.max_position);
-  for (int i = 0; i < m.nq; i++) {
-    finite = finite & (abs_(w.qpos[i]) < huge);
-    place = place | (abs_(w.qpos[i]) > top_place);
-  }
+  for (int i = 0; i < m.nq; i++) finite = finite & (abs_(w.qpos[i]) < huge);
+  for (int j = 0; j < m.nj; j++)
+    if (m.jnt_type[j] == JNT_FREE || m.jnt_type[j] == JNT_SLIDE)
+      for (int k = 0; k < (m.jnt_type[j] == JNT_FREE ? 3 : 1); k++)
+        place = place | (abs_(w.qpos[m.jnt_qpos[j] + k]) > top_place);
   for (int i = 0; i < m.nv; i++) {
     finite = finite & (abs_(w.qvel[i]) < huge);
     speed = speed | (abs_(w.qvel[i]) > top_speed);

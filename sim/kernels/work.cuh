@@ -41,7 +41,7 @@ enum { CDIM = 6 };
   X(pc_d, N(npslot)) X(pc_aref, CDIM * N(npslot)) X(pc_jar, CDIM * N(npslot)) X(pc_js, CDIM * N(npslot)) \
   X(geom_force, N(ngeom)) \
   X(rk_q, N(integrator) == 1 ? N(nq) + N(na) : 0) X(rk_v, N(integrator) == 1 ? N(nv) : 0) \
-  X(rk_dv, N(integrator) == 1 ? N(nv) : 0) X(rk_da, N(integrator) == 1 ? N(nv) + N(na) : 0)
+  X(rk_rate, N(integrator) == 1 ? N(nv) : 0) X(rk_dv, N(integrator) == 1 ? N(nv) : 0) X(rk_da, N(integrator) == 1 ? N(nv) + N(na) : 0)
 
 // Arrays of int, alike in all lanes.
 #define OSTLER_WORK_INT(X) \
