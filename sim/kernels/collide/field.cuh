@@ -1,0 +1,71 @@
+// A height field and a convex shape: every cell under the shape is two prisms down to
+// the field's base, each a convex shape with at most one contact.
+#pragma once
+
+// Row or column of a height field, from a real-valued one; NaN gives 0.
+template <class T>
+OSTLER_FN int cell_of(T at, int last) {
+  if (!(at > T(0))) return 0;
+  return at < T(last) ? int(at) : last;
+}
+
+template <class T>
+OSTLER_FN_BIG int field_pair(int second, const Solid<T>& sa, const Solid<T>& sb, T margin,
+                             Hit<T>* out) {
+  if (!sa.field || sa.field->rows < 2 || sa.field->columns < 2) return 0;
+  if (second == SHAPE_MESH && (!sb.mesh || sb.mesh->vertices < 1)) return 0;
+  const HeightField<T>& field = *sa.field;
+  const P3<T> base = p3(sa.pos);
+  Convex<T> prism, shape;
+  init_convex(prism, SHAPE_PRISM, sa, T(0));
+  init_convex(shape, second, sb, T(0));
+  shape.pos = turn_back(sa.mat, p3(sb.pos) - base);
+  turn_between(shape.mat, sa.mat, sb.mat);
+
+  // The shape's box in the field's frame.
+  P3<T> low, high;
+  for (int i = 0; i < 3; i++) {
+    P3<T> way = p3(T(0), T(0), T(0));
+    way[i] = T(1);
+    high[i] = support_point(shape, way)[i];
+    way[i] = T(-1);
+    low[i] = support_point(shape, way)[i];
+  }
+  for (int i = 0; i < 3; i++) {
+    const T floor = i == 2 ? field.size[3] : field.size[i];
+    if (!(low[i] - margin <= field.size[i]) || !(high[i] + margin >= -floor)) return 0;
+  }
+  const int last_c = field.columns - 1, last_r = field.rows - 1;
+  const T x = field.size[0], y = field.size[1];
+  const int c0 = cell_of((low[0] + x) / (T(2) * x) * T(last_c), last_c);
+  const int r0 = cell_of((low[1] + y) / (T(2) * y) * T(last_r), last_r);
+  // Upwards: the last cell that begins below the shape's end.
+  const int c1 = cell_of(-round_down(-((high[0] + x) / (T(2) * x) * T(last_c))), last_c);
+  const int r1 = cell_of(-round_down(-((high[1] + y) / (T(2) * y) * T(last_r))), last_r);
+  const T dx = T(2) * x / T(last_c), dy = T(2) * y / T(last_r);
+  shape.margin = margin;
+
+  int hits = 0;
+  for (int r = r0; r < r1; r++) {
+    int corners = 0;
+    for (int k = 2 * c0; k <= 2 * c1 + 1; k++) {
+      // A strip of triangles: upper row, lower row, next column.
+      const int c = k / 2, row = r + 1 - k % 2;
+      for (int i = 0; i < 5; i++)
+        if (i != 2) prism.prism[i] = prism.prism[i + 1];
+      const T px = dx * T(c) - x, py = dy * T(row) - y;
+      prism.prism[2] = p3(px, py, -field.size[3]);
+      prism.prism[5] = p3(px, py, field.height[row * field.columns + c] * field.size[2] + margin);
+      if (++corners < 3) continue;
+      if (prism.prism[3][2] < low[2] && prism.prism[4][2] < low[2] && prism.prism[5][2] < low[2])
+        continue;
+      if (hits >= MAX_HITS) return hits;
+      if (penetration(prism, shape, 1, T(0), out + hits)) {
+        Hit<T>& hit = out[hits++];
+        put(hit.normal, turn(sa.mat, p3(hit.normal)));
+        put(hit.pos, turn(sa.mat, p3(hit.pos)) + base);
+      }
+    }
+  }
+  return hits;
+}

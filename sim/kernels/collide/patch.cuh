@@ -1,0 +1,385 @@
+// Several contacts where flat faces of boxes and meshes meet: the face or edge of
+// one is clipped against the face of the other. After MuJoCo's native convex
+// collision, "multiccd".
+#pragma once
+
+enum {
+  PATCH_CORNERS = 64,  // of a mesh's face; larger faces keep their single contact
+  PATCH_DEGREE = 32,   // faces looked at around a vertex
+  PATCH_HITS = 4
+};
+
+template <class T>
+struct Alignment;  // within 5.1 degrees
+template <>
+struct Alignment<double> {
+  static constexpr double faces = 0.996, edge = 0.0888;
+};
+template <>
+struct Alignment<float> {
+  static constexpr float faces = 0.996f, edge = 0.0888f;
+};
+
+// What the polytope's nearest face touches of one shape: vertex, edge or face.
+template <class T>
+struct Feature {
+  int size;  // 1, 2, 3 different vertices
+  int vertex[3];
+  P3<T> point[3];
+  int count;                    // normals of faces, or directions of edges
+  P3<T> normal[PATCH_DEGREE];
+  int face[PATCH_DEGREE];
+  P3<T> end[PATCH_DEGREE];      // of edges
+};
+
+template <class T>
+OSTLER_FN void add_normal(Feature<T>& f, const P3<T>& normal, int face) {
+  if (f.count >= PATCH_DEGREE) return;
+  f.normal[f.count] = normal;
+  f.face[f.count++] = face;
+}
+
+template <class T>
+OSTLER_FN void add_edge(Feature<T>& f, const P3<T>& end) {
+  if (f.count >= PATCH_DEGREE) return;
+  P3<T> way = end - f.point[0];
+  make_unit(way);
+  f.normal[f.count] = way;
+  f.end[f.count++] = end;
+}
+
+// Sorts the face's three vertices: how many differ, those first.
+template <class T>
+OSTLER_FN void sort_feature(Feature<T>& f) {
+  int* v = f.vertex;
+  if (v[0] == v[1]) {
+    f.size = v[0] == v[2] ? 1 : 2;
+    v[1] = v[2];
+    f.point[1] = f.point[2];
+  } else {
+    f.size = v[2] == v[0] || v[2] == v[1] ? 2 : 3;
+  }
+}
+
+// Faces of a box that hold the feature; face 2 i is at the positive end of axis i.
+template <class T>
+OSTLER_FN_BIG void box_faces(Feature<T>& f, const Convex<T>& box, const P3<T>& outward) {
+  f.count = 0;
+  for (int i = 0; i < 3; i++) {
+    int up = 0;
+    for (int k = 0; k < f.size; k++) up += (f.vertex[k] >> i) & 1;
+    if (up != 0 && up != f.size) continue;
+    const P3<T> axis = axis_of(box.mat, i);
+    add_normal(f, up ? axis : -axis, 2 * i + (up ? 0 : 1));
+  }
+  if (f.count == 4 - f.size) return;
+  // Vertices that share no such face: take the one that the contact's normal is close to.
+  f.count = 0;
+  P3<T> way = turn_back(box.mat, outward);
+  const T inverse = T(1) / norm(way);
+  for (int i = 0; i < 6; i++) {
+    const T along = (i % 2 ? -way[i / 2] : way[i / 2]) * inverse;
+    if (along > Alignment<T>::faces) {
+      const P3<T> axis = axis_of(box.mat, i / 2);
+      add_normal(f, i % 2 ? -axis : axis, i);
+      return;
+    }
+  }
+}
+
+template <class T>
+OSTLER_FN bool face_holds(const ConvexMesh<T>& mesh, int face, int vertex) {
+  const int* list = mesh.vertex_polygon + mesh.vertex_start[vertex];
+  for (int k = 0; k < mesh.vertex_degree[vertex]; k++)
+    if (list[k] == face) return true;
+  return false;
+}
+
+// Faces of a mesh that hold the feature.
+template <class T>
+OSTLER_FN_BIG void mesh_faces(Feature<T>& f, const Convex<T>& c) {
+  const ConvexMesh<T>& mesh = *c.mesh;
+  const int v = f.vertex[0];
+  const int* list = mesh.vertex_polygon + mesh.vertex_start[v];
+  // An edge has two faces; of the first two, three vertices choose one.
+  const int most = f.size == 1 ? PATCH_DEGREE : 2;
+  int shared = 0;
+  f.count = 0;
+  for (int k = 0; k < mesh.vertex_degree[v] && shared < most; k++) {
+    if (f.size > 1 && !face_holds(mesh, list[k], f.vertex[1])) continue;
+    shared++;
+    if (f.size > 2 && (f.count > 0 || !face_holds(mesh, list[k], f.vertex[2]))) continue;
+    add_normal(f, turn(c.mat, p3(mesh.polygon_normal + 3 * list[k])), list[k]);
+  }
+}
+
+// Edges that begin in the feature.
+template <class T>
+OSTLER_FN_BIG void edges_at(Feature<T>& f, const Convex<T>& c) {
+  f.count = 0;
+  if (f.size == 2) {
+    const P3<T> end = f.point[1];
+    add_edge(f, end);
+    return;
+  }
+  const int v = f.vertex[0];
+  if (c.type == SHAPE_BOX) {
+    for (int i = 0; i < 3; i++) {
+      P3<T> at;
+      for (int k = 0; k < 3; k++) at[k] = ((v >> k) & 1) != (k == i) ? c.size[k] : -c.size[k];
+      add_edge(f, turn(c.mat, at) + c.pos);
+    }
+    return;
+  }
+  const ConvexMesh<T>& mesh = *c.mesh;
+  for (int k = 0; k < mesh.vertex_degree[v]; k++) {
+    const int face = mesh.vertex_polygon[mesh.vertex_start[v] + k];
+    const int* corner = mesh.polygon_vertex + mesh.polygon_start[face];
+    const int size = mesh.polygon_size[face];
+    for (int j = 0; j < size; j++) {
+      if (corner[j] != v) continue;
+      add_edge(f, turn(c.mat, p3(mesh.vertex + 3 * corner[j == 0 ? size - 1 : j - 1])) + c.pos);
+      break;
+    }
+  }
+}
+
+// A face's corners, clockwise from outside; 0 where there are too many.
+template <class T>
+OSTLER_FN_BIG int face_corners(const Convex<T>& c, int face, P3<T>* corner) {
+  if (c.type == SHAPE_BOX) {
+    // Which of its four corners lie at the positive end of each of the two other axes,
+    // as bits; MuJoCo's first corner, since the widest quadrilateral depends on it.
+    const int ups_u[6] = {3, 3, 6, 6, 6, 9}, ups_v[6] = {9, 6, 12, 3, 3, 3};
+    const int z = face / 2, u = z == 0 ? 1 : 0, v = z == 2 ? 1 : 2;
+    for (int k = 0; k < 4; k++) {
+      P3<T> at;
+      at[z] = face % 2 ? -c.size[z] : c.size[z];
+      at[u] = (ups_u[face] >> k) & 1 ? c.size[u] : -c.size[u];
+      at[v] = (ups_v[face] >> k) & 1 ? c.size[v] : -c.size[v];
+      corner[k] = turn(c.mat, at) + c.pos;
+    }
+    return 4;
+  }
+  const ConvexMesh<T>& mesh = *c.mesh;
+  const int size = mesh.polygon_size[face];
+  if (size > PATCH_CORNERS) return 0;
+  const int* list = mesh.polygon_vertex + mesh.polygon_start[face];
+  for (int k = 0; k < size; k++)
+    corner[k] = turn(c.mat, p3(mesh.vertex + 3 * list[size - 1 - k])) + c.pos;
+  return size;
+}
+
+// First pair of faces that look at each other.
+template <class T>
+OSTLER_FN bool facing_faces(const Feature<T>& a, const Feature<T>& b, int* pair) {
+  for (int i = 0; i < a.count; i++)
+    for (int j = 0; j < b.count; j++)
+      if (dot(a.normal[i], b.normal[j]) < -Alignment<T>::faces) {
+        pair[0] = i;
+        pair[1] = j;
+        return true;
+      }
+  return false;
+}
+
+// First face that an edge lies along.
+template <class T>
+OSTLER_FN bool edge_on_face(const Feature<T>& edges, const Feature<T>& faces, int* pair) {
+  for (int i = 0; i < faces.count; i++)
+    for (int j = 0; j < edges.count; j++)
+      if (mag(dot(edges.normal[j], faces.normal[i])) < Alignment<T>::edge) {
+        pair[0] = j;
+        pair[1] = i;
+        return true;
+      }
+  return false;
+}
+
+// Clips a polygon (or an edge: 2 points) against the sides of a face seen along its
+// normal, and drops what is above the face. In place; returns the corners left.
+template <class T>
+OSTLER_FN_BIG int clip_on_face(P3<T>* polygon, int count, const P3<T>* face, int corners,
+                               const P3<T>& normal) {
+  P3<T> kept[2 * PATCH_CORNERS];
+  for (int e = 0; e < corners; e++) {
+    const P3<T> from = face[e];
+    P3<T> side = cross(face[e + 1 == corners ? 0 : e + 1] - from, normal);
+    make_unit(side);
+    const T level = dot(side, from), slack = -Search<T>::exact;
+    int left = 0;
+    for (int i = 0; i < count; i++) {
+      const P3<T> p = polygon[i], q = polygon[i + 1 == count ? 0 : i + 1];
+      const bool p_in = dot(p - from, side) > slack, q_in = dot(q - from, side) > slack;
+      if (p_in != q_in) {
+        const T slope = dot(side, q - p);
+        const T at = (level - dot(side, p)) / slope;
+        if (slope != T(0) && at >= T(0) && at <= T(1) && left < 2 * PATCH_CORNERS)
+          kept[left++] = p + at * (q - p);
+      }
+      if (q_in && left < 2 * PATCH_CORNERS) kept[left++] = q;
+    }
+    count = left;
+    for (int i = 0; i < count; i++) polygon[i] = kept[i];
+  }
+  int left = 0;
+  for (int i = 0; i < count; i++)
+    if (dot(polygon[i] - face[0], normal) <= T(0)) polygon[left++] = polygon[i];
+  return left;
+}
+
+template <class T>
+OSTLER_FN T quad_area(const P3<T>& a, const P3<T>& b, const P3<T>& c, const P3<T>& d) {
+  return T(0.5) * norm(cross(d - a, b - d) + cross(c - b, a - c));
+}
+
+// The quadrilateral of (nearly) the largest area in a convex polygon, by turning its
+// corners forward one after another.
+template <class T>
+OSTLER_FN_BIG void widest_quad(const P3<T>* polygon, int count, int* best) {
+  int a = 0, b = 1, c = 2, d = 3;
+  for (int i = 0; i < 4; i++) best[i] = i;
+  T most = quad_area(polygon[a], polygon[b], polygon[c], polygon[d]);
+  for (; a < count; a++) {
+    for (int guard = 0; guard < count * count; guard++) {
+      bool grew = false;
+      for (int which = 0; which < 3; which++) {
+        for (int turns = 0; turns < count; turns++) {
+          const int b1 = which == 2 ? (b + 1) % count : b, c1 = which == 1 ? (c + 1) % count : c,
+                    d1 = which == 0 ? (d + 1) % count : d;
+          const T area = quad_area(polygon[a], polygon[b1], polygon[c1], polygon[d1]);
+          if (!(area > most)) break;
+          most = area;
+          b = b1;
+          c = c1;
+          d = d1;
+          best[0] = a;
+          best[1] = b;
+          best[2] = c;
+          best[3] = d;
+          grew = true;
+          if (which == 0) break;  // one step of the last, then the others
+        }
+        if (which == 0 && !grew) break;
+      }
+      if (!grew) break;
+    }
+    if (b == a) {
+      b = (b + 1) % count;
+      if (c == b) {
+        c = (c + 1) % count;
+        if (d == c) d = (d + 1) % count;
+      }
+    }
+  }
+}
+
+// Contacts of the patch: `from` on the first shape, `to` on the second, and the unit
+// normal from the first to the second.
+template <class T>
+struct Patch {
+  int count;
+  T dist[PATCH_HITS];
+  P3<T> mid[PATCH_HITS];
+  P3<T> normal;
+};
+
+// Clips `polygon` on a face and keeps up to four corners; the other shape's point lies
+// across the gap along `normal`, the first face's outward one.
+template <class T>
+OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const P3<T>* face,
+                              int corners, const P3<T>& normal, const P3<T>& across) {
+  patch.count = 0;
+  if (corners < 3 || count < 2) return;
+  const bool edge = count == 2;
+  count = clip_on_face(polygon, count, face, corners, normal);
+  int keep[PATCH_HITS] = {0, 1, 2, 3};
+  int kept = count < PATCH_HITS ? count : PATCH_HITS;
+  if (count > PATCH_HITS) {
+    widest_quad(polygon, count, keep);
+  } else if (edge && count > 2) {
+    T most = T(0);
+    kept = 2;
+    for (int i = 0; i < count; i++)
+      for (int j = i + 1; j < count; j++) {
+        const P3<T> gap = polygon[j] - polygon[i];
+        if (dot(gap, gap) > most) {
+          most = dot(gap, gap);
+          keep[0] = i;
+          keep[1] = j;
+        }
+      }
+  }
+  for (int k = 0; k < kept; k++) {
+    const P3<T> at = polygon[keep[k]];
+    const T dist = dot(at - face[0], normal);
+    patch.dist[k] = dist;
+    patch.mid[k] = T(0.5) * ((at - mag(dist) * across) + at);
+  }
+  patch.count = kept;
+}
+
+// Several contacts from the nearest face of the polytope; none where only one makes
+// sense. `outward` points from the first shape to the second.
+template <class T>
+OSTLER_FN_BIG void make_patch(Patch<T>& patch, const Polytope<T>& p, int face, const Convex<T>& a,
+                              const Convex<T>& b, const P3<T>& outward) {
+  patch.count = 0;
+  if (a.type == SHAPE_MESH && a.mesh->polygons <= 0) return;
+  if (b.type == SHAPE_MESH && b.mesh->polygons <= 0) return;
+  Feature<T> fa, fb;
+  for (int k = 0; k < 3; k++) {
+    const Support<T>& s = p.point[p.face[face].point[k]];
+    fa.vertex[k] = s.vertex1;
+    fa.point[k] = s.on1;
+    fb.vertex[k] = s.vertex2;
+    fb.point[k] = s.on2;
+  }
+  sort_feature(fa);
+  sort_feature(fb);
+  if (a.type == SHAPE_BOX) {
+    box_faces(fa, a, outward);
+  } else {
+    mesh_faces(fa, a);
+  }
+  if (b.type == SHAPE_BOX) {
+    box_faces(fb, b, -outward);
+  } else {
+    mesh_faces(fb, b);
+  }
+
+  int pair[2];
+  bool edge_a = false, edge_b = false;
+  if (!facing_faces(fa, fb, pair)) {
+    if (fa.size < 3 && fa.size <= fb.size) {
+      edges_at(fa, a);
+      edge_a = edge_on_face(fa, fb, pair);
+    } else if (fb.size < 3) {
+      edges_at(fb, b);
+      edge_b = edge_on_face(fb, fa, pair);
+    }
+    if (!edge_a && !edge_b) return;
+  }
+
+  P3<T> polygon[2 * PATCH_CORNERS], border[PATCH_CORNERS];
+  if (edge_a) {
+    polygon[0] = fa.point[0];
+    polygon[1] = fa.end[pair[0]];
+    const int corners = face_corners(b, fb.face[pair[1]], border);
+    const P3<T> normal = fb.normal[pair[1]];
+    patch.normal = -normal;
+    fill_patch(patch, polygon, 2, border, corners, normal, -normal);
+  } else if (edge_b) {
+    polygon[0] = fb.point[0];
+    polygon[1] = fb.end[pair[0]];
+    const int corners = face_corners(a, fa.face[pair[1]], border);
+    const P3<T> normal = fa.normal[pair[1]];
+    patch.normal = normal;
+    fill_patch(patch, polygon, 2, border, corners, normal, -normal);
+  } else {
+    const int count = face_corners(b, fb.face[pair[1]], polygon);
+    const int corners = face_corners(a, fa.face[pair[0]], border);
+    patch.normal = -fb.normal[pair[1]];
+    fill_patch(patch, polygon, count, border, corners, fa.normal[pair[0]], fb.normal[pair[1]]);
+  }
+}

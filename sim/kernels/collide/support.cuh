@@ -1,0 +1,180 @@
+// Convex shapes as the general algorithm sees them: a centre and the farthest point
+// along a direction. After MuJoCo, Computation, "Collision"; the cached vertex is
+// where the last search of a mesh ended, which only decides between equals.
+#pragma once
+
+enum { SHAPE_PRISM = SHAPE_FIELD };  // one cell's half of a height field
+
+template <class T>
+struct Convex {
+  int type;
+  bool core;  // a sphere as its centre, a capsule as its segment
+  P3<T> pos;
+  T mat[9];
+  P3<T> size;
+  T margin;  // half of it is added all around
+  const ConvexMesh<T>* mesh;
+  P3<T> prism[6];  // three corners below, three above
+  int vertex;      // of a box (bits) or mesh; -1: none yet
+  int hull;        // the same as a hull index
+};
+
+template <class T>
+OSTLER_FN void init_convex(Convex<T>& c, int type, const Solid<T>& solid, T margin) {
+  c.type = type;
+  c.core = false;
+  c.pos = p3(solid.pos);
+  for (int i = 0; i < 9; i++) c.mat[i] = solid.mat[i];
+  c.size = p3(solid.size);
+  c.margin = margin;
+  c.mesh = solid.mesh;
+  c.vertex = c.hull = -1;
+}
+
+// Climbs the hull's graph from vertex `at` to the one farthest along `way`.
+template <class T>
+OSTLER_FN_BIG int climb_hull(const ConvexMesh<T>& mesh, const P3<T>& way, int at) {
+  T top = dot(way, p3(mesh.vertex + 3 * mesh.hull_vertex[at]));
+  for (int step = 0; step < mesh.hull; step++) {
+    const int from = at;
+    const int* next = mesh.hull_next + mesh.hull_edges[from];
+    for (int k = 0; k < mesh.hull && next[k] >= 0; k++) {
+      const T reach = dot(way, p3(mesh.vertex + 3 * mesh.hull_vertex[next[k]]));
+      if (reach > top) {
+        top = reach;
+        at = next[k];
+      }
+    }
+    if (at == from) break;
+  }
+  return at;
+}
+
+template <class T>
+OSTLER_FN_BIG P3<T> mesh_point(Convex<T>& c, const P3<T>& way) {
+  const ConvexMesh<T>& mesh = *c.mesh;
+  if (mesh.hull > 0 && mesh.vertices >= 10) {
+    // The graph pays from 10 vertices on (MuJoCo's mjMESH_HILLCLIMB_MIN); start at
+    // the better of the last vertex and the one of 27 directions' nearest.
+    int cell = 0;
+    for (int i = 0; i < 3; i++)
+      cell = 3 * cell + (way[i] > T(0.4) ? 2 : (way[i] < T(-0.4) ? 0 : 1));
+    int start = mesh.seed[cell];
+    if (c.hull >= 0) {
+      const T last = dot(way, p3(mesh.vertex + 3 * mesh.hull_vertex[c.hull]));
+      const T seed = dot(way, p3(mesh.vertex + 3 * mesh.hull_vertex[start]));
+      if (!(seed > last)) start = c.hull;
+    }
+    c.hull = climb_hull(mesh, way, start);
+    c.vertex = mesh.hull_vertex[c.hull];
+  } else {
+    int best = c.vertex >= 0 ? c.vertex : 0;
+    T top = c.vertex >= 0 ? dot(way, p3(mesh.vertex + 3 * best)) : -Noise<T>::huge;
+    for (int i = 0; i < mesh.vertices; i++) {
+      const T reach = dot(way, p3(mesh.vertex + 3 * i));
+      if (reach > top) {
+        top = reach;
+        best = i;
+      }
+    }
+    c.vertex = best;
+  }
+  return p3(mesh.vertex + 3 * c.vertex);
+}
+
+// The farthest point along the unit vector `dir`, without the margin.
+template <class T>
+OSTLER_FN_BIG P3<T> support_point(Convex<T>& c, const P3<T>& dir) {
+  if (c.type == SHAPE_PRISM) {
+    const int base = dir[2] < T(0) ? 0 : 3;
+    int best = base;
+    T top = dot(c.prism[base], dir);
+    for (int i = 1; i < 3; i++) {
+      const T reach = dot(c.prism[base + i], dir);
+      if (reach > top) {
+        top = reach;
+        best = base + i;
+      }
+    }
+    return c.prism[best];
+  }
+  if (c.type == SHAPE_SPHERE) return c.core ? c.pos : c.size[0] * dir + c.pos;
+  if (c.type == SHAPE_CAPSULE && c.core) {
+    const P3<T> z = axis_of(c.mat, 2);
+    return (dot(z, dir) >= T(0) ? c.size[1] : -c.size[1]) * z + c.pos;
+  }
+
+  const P3<T> way = turn_back(c.mat, dir);
+  const T least2 = Noise<T>::tiny * Noise<T>::tiny;
+  P3<T> at = way;
+  switch (c.type) {
+    case SHAPE_CAPSULE:
+      at = c.size[0] * way;
+      at[2] += way[2] >= T(0) ? c.size[1] : -c.size[1];
+      break;
+    case SHAPE_ELLIPSOID: {
+      for (int i = 0; i < 3; i++) at[i] = way[i] * c.size[i];
+      const T length2 = dot(at, at);
+      if (length2 < least2) {
+        at = p3(c.size[0], T(0), T(0));
+      } else {
+        const T inverse = T(1) / root(length2);
+        for (int i = 0; i < 3; i++) at[i] *= inverse * c.size[i];
+      }
+      break;
+    }
+    case SHAPE_CYLINDER: {
+      const T length2 = way[0] * way[0] + way[1] * way[1];
+      const T scale = length2 >= least2 ? c.size[0] / root(length2) : T(0);
+      at = p3(scale * way[0], scale * way[1], way[2] >= T(0) ? c.size[1] : -c.size[1]);
+      break;
+    }
+    case SHAPE_BOX: {
+      int corner = 0;
+      for (int i = 0; i < 3; i++) {
+        at[i] = way[i] >= T(0) ? c.size[i] : -c.size[i];
+        if (at[i] > T(0)) corner |= 1 << i;
+      }
+      c.vertex = corner;
+      break;
+    }
+    default:
+      at = mesh_point(c, way);
+  }
+  return turn(c.mat, at) + c.pos;
+}
+
+// A point of the Minkowski difference of two shapes, and where it comes from.
+template <class T>
+struct Support {
+  P3<T> at, on1, on2;
+  int vertex1, vertex2;
+};
+
+// Farthest along the unit vector `dir` for the first shape, against it for the second.
+template <class T>
+OSTLER_FN_BIG void support(Support<T>& s, Convex<T>& a, Convex<T>& b, const P3<T>& dir) {
+  s.on1 = support_point(a, dir);
+  if (a.margin > T(0) && !a.core) s.on1 = s.on1 + (T(0.5) * a.margin) * dir;
+  s.on2 = support_point(b, -dir);
+  if (b.margin > T(0) && !b.core) s.on2 = s.on2 - (T(0.5) * b.margin) * dir;
+  s.at = s.on1 - s.on2;
+  s.vertex1 = a.vertex;
+  s.vertex2 = b.vertex;
+}
+
+// Polytopes without a rounding margin: supports are vertices, searches are finite.
+template <class T>
+OSTLER_FN bool both_discrete(const Convex<T>& a, const Convex<T>& b) {
+  return a.margin == T(0) && b.margin == T(0) &&
+         (a.type == SHAPE_BOX || a.type == SHAPE_MESH || a.type == SHAPE_PRISM) &&
+         (b.type == SHAPE_BOX || b.type == SHAPE_MESH || b.type == SHAPE_PRISM);
+}
+
+template <class T>
+OSTLER_FN P3<T> centre_of(const Convex<T>& c) {
+  if (c.type != SHAPE_PRISM) return c.pos;
+  P3<T> sum = p3(T(0), T(0), T(0));
+  for (int i = 0; i < 6; i++) sum = sum + c.prism[i];
+  return (T(1) / T(6)) * sum;
+}

@@ -1,0 +1,128 @@
+"""Contacts of the scalar narrow phase against MuJoCo's, pair by pair.
+
+usage: compare.py LIBRARY [--count N] [--kinds a-b,c-d] [--how anywhere,...]
+
+Prints a table and exits with 1 where a gate is missed. Contacts are compared as
+sets. A contact that one side alone has is forgiven where its distance is at the
+margin to within the gate: there rounding decides.
+"""
+
+import argparse
+import ctypes
+import sys
+
+import mujoco
+import numpy as np
+
+from place import place
+from scene import TYPE_ID, TYPES, Kernel, model, mujoco_hits
+
+ANALYTIC = {f"plane-{t}" for t in TYPES[2:]} | {
+    "sphere-sphere", "sphere-capsule", "sphere-cylinder", "sphere-box", "capsule-capsule",
+    "capsule-box", "box-box"}
+GATES = {True: {"double": 1e-10, "float": 1e-4}, False: {"double": 1e-6, "float": 1e-3}}
+HOW = ["anywhere", "touching", "aligned"]
+
+
+def second_axis(hits):
+    """The contact frame's second axis, from the normal and the hint."""
+    n, t = hits[:, 4:7], hits[:, 7:10].copy()
+    free = np.einsum("ij,ij->i", t, t) < 0.25
+    y = np.abs(n[:, 1]) < 0.5
+    t[free] = np.where(y[free, None], [0, 1, 0], [0, 0, 1])
+    t -= n * np.einsum("ij,ij->i", n, t)[:, None]
+    return t / np.maximum(np.linalg.norm(t, axis=1, keepdims=True), 1e-300)
+
+
+def pair_up(ours, theirs):
+    """Greedy matching by position, then error of each matched contact."""
+    cost = np.linalg.norm(ours[:, None, 1:4] - theirs[None, :, 1:4], axis=2)
+    free_o, free_t, pairs = set(range(len(ours))), set(range(len(theirs))), []
+    for flat in np.argsort(cost, axis=None):
+        i, j = divmod(int(flat), len(theirs))
+        if i in free_o and j in free_t:
+            pairs.append((i, j))
+            free_o.discard(i)
+            free_t.discard(j)
+    return pairs, free_o, free_t
+
+
+def errors(ours, theirs, margin, gate):
+    """Errors (dist, pos, normal, second axis) of the matched; unforgiven leftovers."""
+    pairs, alone_o, alone_t = pair_up(ours, theirs)
+    left = sum(abs(ours[i, 0] - margin) > gate for i in alone_o)
+    left += sum(abs(theirs[j, 0] - margin) > gate for j in alone_t)
+    o, t = ours[[i for i, _ in pairs]], theirs[[j for _, j in pairs]]
+    y = t[:, 7:10]
+    # At |normal_y| = 0.5 the free second axis jumps.
+    settled = np.abs(np.abs(t[:, 5]) - 0.5) > 1e-3
+    err = np.stack([np.abs(o[:, 0] - t[:, 0]), np.linalg.norm(o[:, 1:4] - t[:, 1:4], axis=1),
+                    np.linalg.norm(o[:, 4:7] - t[:, 4:7], axis=1),
+                    settled * np.linalg.norm(second_axis(o) - y, axis=1)], 1)
+    return err, left
+
+
+def compare(kernels, first, second, how, count, mesh, seed, verbose):
+    rng = np.random.default_rng(seed)
+    m = model(first, second, mesh)
+    kind = TYPE_ID[first] * 8 + TYPE_ID[second]
+    a, b, margin = place(how, rng, m, kernels["double"], first, second, count)
+    n_t, theirs = mujoco_hits(m, first, second, a, b, margin)
+    row = {"contacts": int(n_t.sum())}
+    for precision, kernel in kernels.items():
+        gate = GATES[f"{first}-{second}" in ANALYTIC][precision]
+        n_o, ours = kernel.run(m, kind, a, b, margin)
+        left, bad, worst = 0, 0, [np.zeros((0, 4))]
+        for i in range(count):
+            if n_o[i] == 0 and n_t[i] == 0:
+                continue
+            err, more = errors(ours[i, :n_o[i]], theirs[i, :n_t[i]], margin[i], gate)
+            left += more > 0
+            wrong = not (err < gate).all() if len(err) else False
+            bad += wrong
+            worst.append(err)
+            if verbose and (more or wrong) and precision == verbose:
+                print(i, "margin", margin[i], "\n", a[i].tolist(), "\n", b[i].tolist())
+                print("ours\n", ours[i, :n_o[i]], "\ntheirs\n", theirs[i, :n_t[i]], "\n", err)
+                verbose = False
+        err = np.concatenate(worst)
+        row[precision] = {"left": left, "bad": bad,
+                          "max": err.max(0).tolist() if len(err) else [0] * 4}
+    return row
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("library")
+    args.add_argument("--count", type=int, default=1000)
+    args.add_argument("--kinds", default="")
+    args.add_argument("--how", default=",".join(HOW))
+    args.add_argument("--verbose", default="", help="double or float: print the first miss")
+    args.add_argument("--mesh", default="few,many,cube")
+    args = args.parse_args()
+    library = ctypes.CDLL(args.library)
+    kernels = {p: Kernel(library, p) for p in ("double", "float")}
+    kinds = args.kinds.split(",") if args.kinds else [
+        f"{f}-{s}" for i, f in enumerate(TYPES) for s in TYPES[max(i, 2):]]
+    print(f"MuJoCo {mujoco.__version__}; errors are the largest of dist, pos, normal, 2nd axis")
+    print(f"{'pair':20} {'placed':9} {'pairs':>5} {'hits':>5}  "
+          f"{'double: alone':>13} {'off':>4} {'dist':>8} {'pos':>8} {'normal':>8}  "
+          f"{'float: alone':>12} {'off':>4} {'dist':>8} {'pos':>8} {'normal':>8}")
+    for kind in kinds:
+        first, second = kind.split("-")
+        for mesh in args.mesh.split(",") if "mesh" in kind else ["many"]:
+            for k, how in enumerate(args.how.split(",")):
+                row = compare(kernels, first, second, how, args.count, mesh, 100 + k, args.verbose)
+                name = kind + (f" {mesh}" if "mesh" in kind else "")
+                text = f"{name:20} {how:9} {args.count:5} {row['contacts']:5}  "
+                for p, w in (("double", 13), ("float", 12)):
+                    r = row[p]
+                    dist, pos, normal, axis = r["max"]
+                    text += (f"{r['left']:{w}} {r['bad']:4} {dist:8.1e} {pos:8.1e} "
+                             f"{max(normal, axis):8.1e}  ")
+                print(text, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Placements of a pair: anywhere, barely touching, aligned, degenerate."""
+
+import numpy as np
+
+from scene import TYPE_ID, bound
+
+
+def rotations(rng, n):
+    q = rng.normal(size=(n, 4))
+    w, x, y, z = (q / np.linalg.norm(q, axis=1, keepdims=True)).T
+    return np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
+                     2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+                     2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], 1)
+
+
+def quarter_turns(rng, n):
+    """Rotations that map axes to axes, exactly."""
+    out = np.zeros((n, 3, 3))
+    for m in out:
+        m[np.arange(3), rng.permutation(3)] = rng.choice([-1, 1], 3)
+        m[:, 0] *= np.linalg.det(m)
+    return out.reshape(n, 9)
+
+
+def sizes(rng, n):
+    return rng.uniform(0.03, 0.15, (n, 3))
+
+
+def bounds(m, kind, size):
+    return np.array([bound(m, kind, s) for s in size])
+
+
+def solids(pos, mat, size):
+    return np.concatenate([pos, mat, size], 1)
+
+
+def directions(rng, n):
+    u = rng.normal(size=(n, 3))
+    return u / np.linalg.norm(u, axis=1, keepdims=True)
+
+
+def place(how, rng, m, kernel, first, second, n):
+    """Solids a, b [n, 15] and margins [n]."""
+    size_a, size_b = sizes(rng, n), sizes(rng, n)
+    mat_a = rotations(rng, n) if how in ("anywhere", "touching") else quarter_turns(rng, n)
+    mat_b = rotations(rng, n) if how in ("anywhere", "touching") else quarter_turns(rng, n)
+    pos_a = rng.uniform(-0.5, 0.5, (n, 3))
+    margin = rng.choice([0, 0.01, 0.03], n)
+    reach = bounds(m, first, size_a) + bounds(m, second, size_b)
+    # Planes and fields: near their surface; the plane's normal is its z axis.
+    along = directions(rng, n)
+    at = np.zeros((n, 3))
+    flat = first in ("plane", "field")
+    if flat:
+        spread = np.array([0.5, 0.3, 0]) if first == "field" else np.array([0.5, 0.5, 0])
+        at = np.einsum("nij,nj->ni", mat_a.reshape(n, 3, 3), rng.uniform(-1, 1, (n, 3)) * spread)
+        along = mat_a[:, [2, 5, 8]]
+    scale = rng.uniform(-0.5 if flat else 0, 1, n)
+    if how in ("aligned", "degenerate"):
+        if not flat:
+            # Along an axis or in a diagonal, on round numbers, so that ties happen.
+            along = np.round(rng.uniform(-1.5, 1.5, (n, 3)))
+            at = np.zeros((n, 3))
+        size_a = np.round(size_a, 2)
+        size_b = np.where(rng.uniform(size=(n, 1)) < 0.3, size_a, np.round(size_b, 2))
+        scale = np.round(scale * reach, 2) / reach
+        pos_a = np.round(pos_a, 1)
+        if how == "degenerate":
+            scale *= rng.choice([0, 1e-17, 1e-9, 1], n)
+            mat_b = np.where(rng.uniform(size=(n, 1)) < 0.5, mat_a, mat_b)
+            size_a *= rng.choice([0, 1e-12, 1, 1, 1, 1], (n, 3))
+
+    def b_at(s):
+        return solids(pos_a + at + along * (s * reach)[:, None], mat_b, size_b)
+
+    a = solids(pos_a, mat_a, size_a)
+    if how == "touching":
+        # Bisect to where contact begins, then up to 2 % in or out.
+        kind = TYPE_ID[first] * 8 + TYPE_ID[second]
+        low, high = np.full(n, -1.5 if flat else 0.0), np.full(n, 3.0)
+        for _ in range(30):
+            mid = (low + high) / 2
+            inside = kernel.run(m, kind, a, b_at(mid), np.zeros(n))[0] > 0
+            low, high = np.where(inside, mid, low), np.where(inside, high, mid)
+        scale = low + rng.uniform(-0.1, 0.02, n)
+    return a, b_at(scale), margin
