@@ -82,11 +82,10 @@ OSTLER_FN T lesser(T a, T b) {
 }
 
 // How far to go from the first point for the second, in units of half the segment;
-// 0 where there is none.
+// `none` where there is none. It may be 0: MuJoCo then has the same contact twice.
 template <class T>
 OSTLER_FN_BIG T second_step(const T* size, const P3<T>& centre, const P3<T>& axis,
-                            const P3<T>& half, const SegmentOnBox<T>& at) {
-  const T none = T(0);
+                            const P3<T>& half, const SegmentOnBox<T>& at, T none) {
   const int heading = (half[0] > T(0) ? 1 : 0) | (half[1] > T(0) ? 2 : 0) | (half[2] > T(0) ? 4 : 0);
   if (!at.on_edge) {
     if (at.face < 0) return none;
@@ -165,8 +164,8 @@ OSTLER_FN_BIG int capsule_box(const Solid<T>& a, const Solid<T>& b, T margin, Hi
 
   const P3<T> first = turn(b.mat, centre + best.along * half) + p3(b.pos);
   int hits = hit_sphere_box(first, a.size[0], b, margin, out);
-  const T step = second_step(b.size, centre, axis, half, best);
-  if (step != T(0)) {
+  const T none = T(-4), step = second_step(b.size, centre, axis, half, best, none);
+  if (step > T(-3)) {
     const P3<T> second = turn(b.mat, centre + (step + best.along) * half) + p3(b.pos);
     hits += hit_sphere_box(second, a.size[0], b, margin, out + hits);
   }

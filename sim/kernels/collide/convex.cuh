@@ -41,7 +41,7 @@ OSTLER_FN_BIG int penetration(Convex<T>& a, Convex<T>& b, int most, T offset, Hi
   g.on2 = centre_b;
   const T around_a = shrink(a), around_b = shrink(b);
   if (a.core || b.core) {
-    gjk(g, a, b);
+    gjk(g, a, b, around_a + around_b);
     a.core = b.core = false;
     if (g.dist > Search<T>::tolerance) {
       if (!g.on) return 0;
@@ -57,7 +57,7 @@ OSTLER_FN_BIG int penetration(Convex<T>& a, Convex<T>& b, int most, T offset, Hi
     g.on1 = centre_a;
     g.on2 = centre_b;
   }
-  gjk(g, a, b);
+  gjk(g, a, b, T(0));
   if (!(g.dist <= Search<T>::tolerance) || g.size < 2 || g.apart) return 0;
 
   Polytope<T> p;

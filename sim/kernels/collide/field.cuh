@@ -43,7 +43,7 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<T>& sa, const Solid<T>& sb,
   const int c1 = cell_of(-round_down(-((high[0] + x) / (T(2) * x) * T(last_c))), last_c);
   const int r1 = cell_of(-round_down(-((high[1] + y) / (T(2) * y) * T(last_r))), last_r);
   const T dx = T(2) * x / T(last_c), dy = T(2) * y / T(last_r);
-  shape.margin = margin;
+  shape.margin = prism.margin = margin;
 
   int hits = 0;
   for (int r = r0; r < r1; r++) {
@@ -60,7 +60,7 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<T>& sa, const Solid<T>& sb,
       if (prism.prism[3][2] < low[2] && prism.prism[4][2] < low[2] && prism.prism[5][2] < low[2])
         continue;
       if (hits >= MAX_HITS) return hits;
-      if (penetration(prism, shape, 1, T(0), out + hits)) {
+      if (penetration(prism, shape, 1, margin, out + hits)) {
         Hit<T>& hit = out[hits++];
         put(hit.normal, turn(sa.mat, p3(hit.normal)));
         put(hit.pos, turn(sa.mat, p3(hit.pos)) + base);

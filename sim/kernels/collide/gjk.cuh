@@ -93,15 +93,15 @@ OSTLER_FN_BIG int enclose_origin(Nearest<T>& g, Convex<T>& a, Convex<T>& b) {
   return -1;
 }
 
-// Nearest points of two shapes; stops as soon as a plane is found between them, since
-// only contacts are asked for. g.on1, g.on2 are the first guess.
+// Nearest points of two shapes, as long as they may be nearer than `cutoff`; with a
+// cutoff of 0 only whether they overlap. g.on1, g.on2 are the first guess.
 template <class T>
-OSTLER_FN_BIG void gjk(Nearest<T>& g, Convex<T>& a, Convex<T>& b) {
+OSTLER_FN_BIG void gjk(Nearest<T>& g, Convex<T>& a, Convex<T>& b, T cutoff) {
   const bool discrete = both_discrete(a, b);
   const T tolerance = Search<T>::tolerance;
   const T gap = discrete ? T(0) : T(0.5) * tolerance * tolerance;
   const T contained = discrete ? Search<T>::exact : tolerance;
-  bool may_enclose = true;
+  bool may_enclose = !(cutoff > T(0));
   T weight[4] = {T(1), T(0), T(0), T(0)};
   P3<T> x = g.on1 - g.on2;
   T length = norm(x), before = T(0);
@@ -113,7 +113,8 @@ OSTLER_FN_BIG void gjk(Nearest<T>& g, Convex<T>& a, Convex<T>& b) {
     Support<T>& fresh = g.simplex[n];
     support(fresh, a, b, -((T(1) / length) * x));
     if (dot(x, x - fresh.at) < gap) break;
-    if (dot(x, fresh.at) > T(0)) {
+    const T ahead = dot(x, fresh.at);
+    if (ahead > T(0) && ahead >= cutoff * length) {
       g.apart = true;
       g.size = 0;
       g.dist = Noise<T>::huge;

@@ -1,6 +1,8 @@
 // The plane z = 0 of a geom's frame against everything.
 #pragma once
 
+enum { PLANE_CORNERS = 64 };  // of a mesh's face that are looked at
+
 // Signed height of a point over the plane, made a hit if it is within the margin.
 template <class T>
 OSTLER_FN int hit_plane_point(const P3<T>& normal, T height, const P3<T>& point, T margin,
@@ -100,51 +102,51 @@ OSTLER_FN int plane_ellipsoid(const Solid<T>& a, const Solid<T>& b, T margin, Hi
   return hit_plane_point(normal, dot(normal, point - p3(a.pos)), point, margin, out);
 }
 
-// The lowest vertex, then up to two more below the margin: among the lowest one's
-// neighbours on the hull, or among all vertices where the hull is unknown.
+// The mesh's lowest vertex, and of the face around it that looks most at the plane
+// the other corners within the margin that are not above the mesh's middle, up to four
+// in all. This is what MuJoCo 4.0 gives; earlier releases took neighbours on the hull.
 template <class T>
 OSTLER_FN_BIG int plane_mesh(const Solid<T>& a, const Solid<T>& b, T margin, Hit<T>* out) {
   if (!b.mesh || b.mesh->vertices < 1) return 0;
   const ConvexMesh<T>& mesh = *b.mesh;
   const P3<T> normal = axis_of(a.mat, 2), centre = p3(b.pos);
   const P3<T> way = turn_back(b.mat, -normal);
-  const bool graph = mesh.hull > 0;
+  Convex<T> shape;
+  init_convex(shape, SHAPE_MESH, b, T(0));
+  const P3<T> lowest = turn(b.mat, mesh_point(shape, way)) + centre;
+  const int from = shape.vertex;
+  if (mesh.polygons <= 0)
+    return hit_plane_point(normal, dot(normal, lowest - p3(a.pos)), lowest, margin, out);
 
-  int best = 0;
-  if (graph) {
-    best = climb_hull(mesh, way, 0);
-  } else {
-    T top = -Noise<T>::huge;
-    for (int i = 0; i < mesh.vertices; i++) {
-      const T reach = dot(way, p3(mesh.vertex + 3 * i));
-      if (reach > top) {
-        top = reach;
-        best = i;
-      }
+  int face = -1;
+  T facing = -Noise<T>::huge;
+  for (int k = 0; k < mesh.vertex_degree[from]; k++) {
+    const int other = mesh.vertex_polygon[mesh.vertex_start[from] + k];
+    const T along = dot(way, p3(mesh.polygon_normal + 3 * other));
+    if (along > facing) {
+      facing = along;
+      face = other;
     }
   }
-  const int lowest = graph ? mesh.hull_vertex[best] : best;
-  const P3<T> point = turn(b.mat, p3(mesh.vertex + 3 * lowest)) + centre;
-  int hits = hit_plane_point(normal, dot(normal, point - p3(a.pos)), point, margin, out);
-  if (hits == 0) return 0;
+  int hits = hit_plane_point(normal, dot(normal, lowest - p3(a.pos)), lowest, margin, out);
+  if (hits == 0 || face < 0) return hits;
 
-  const P3<T> first = p3(out[0].pos);
-  const T threshold = dot(normal, centre - p3(a.pos)) - margin;
-  const int from = graph ? mesh.hull_edges[best] : 0;
-  for (int k = 0; k < mesh.vertices && hits < 3; k++) {
-    int vertex = k;
-    if (graph) {
-      const int next = mesh.hull_next[from + k];
-      if (next < 0) break;
-      vertex = mesh.hull_vertex[next];
-    } else if (k == best) {
-      continue;
-    }
-    if (!(dot(way, p3(mesh.vertex + 3 * vertex)) > threshold)) continue;
-    const P3<T> other = turn(b.mat, p3(mesh.vertex + 3 * vertex)) + centre;
-    if (norm(other - first) < T(0.3) * mesh.bound) continue;
-    const T height = dot(normal, other - p3(a.pos));
-    write_hit(out[hits++], height, other - (T(0.5) * height) * normal, normal);
+  // The face's corners from the lowest on; of more than four those that span the most.
+  const int size = mesh.polygon_size[face] < PLANE_CORNERS ? mesh.polygon_size[face] : PLANE_CORNERS;
+  const int* corner = mesh.polygon_vertex + mesh.polygon_start[face];
+  P3<T> around[PLANE_CORNERS];
+  int first = 0;
+  for (int k = 0; k < size; k++)
+    if (corner[k] == from) first = k;
+  for (int k = 0; k < size; k++)
+    around[k] = turn(b.mat, p3(mesh.vertex + 3 * corner[(first + k) % size]));
+  int pick[4] = {0, 1, 2, 3};
+  if (size > 4) widest_quad(around, size, pick);
+  for (int k = 1; k < 4 && k < size; k++) {
+    const P3<T> at = around[pick[k]];
+    if (dot(normal, at) > T(0)) continue;
+    const P3<T> point = at + centre;
+    hits += hit_plane_point(normal, dot(normal, point - p3(a.pos)), point, margin, out + hits);
   }
   return hits;
 }

@@ -62,8 +62,7 @@ constexpr int max_hits(int kind) {
   if (first == SHAPE_FIELD) return MAX_HITS;
   if (first == SHAPE_PLANE) {
     if (second == SHAPE_CAPSULE) return 2;
-    if (second == SHAPE_CYLINDER || second == SHAPE_BOX) return 4;
-    return second == SHAPE_MESH ? 3 : 1;
+    return second == SHAPE_CYLINDER || second >= SHAPE_BOX ? 4 : 1;
   }
   if (first == SHAPE_SPHERE || first == SHAPE_ELLIPSOID || second == SHAPE_ELLIPSOID) return 1;
   if (kind == PAIR_CAPSULE_CAPSULE || kind == PAIR_CAPSULE_BOX) return 2;

@@ -31,7 +31,9 @@ def second_axis(hits):
     y = np.abs(n[:, 1]) < 0.5
     t[free] = np.where(y[free, None], [0, 1, 0], [0, 0, 1])
     t -= n * np.einsum("ij,ij->i", n, t)[:, None]
-    return t / np.maximum(np.linalg.norm(t, axis=1, keepdims=True), 1e-300)
+    length = np.linalg.norm(t, axis=1, keepdims=True)
+    # A hint along the normal leaves nothing: MuJoCo's mju_normalize3 then says x.
+    return np.where(length < 1e-10, [1, 0, 0], t / np.maximum(length, 1e-300))
 
 
 def pair_up(ours, theirs):

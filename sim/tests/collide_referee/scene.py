@@ -12,8 +12,12 @@ MOST = 50
 
 def vertices(name):
     """Corners of the meshes that the pairs use: few (searched one by one), many
-    (climbed), and a box with its flat faces."""
+    (climbed), a box and a prism with their flat faces."""
     rng = np.random.default_rng(len(name))
+    if name == "prism":
+        turns = np.cumsum([0.3, 0.8, 0.5, 1.1, 0.6, 0.9, 0.7])
+        return np.array([[0.1 * np.cos(t), 0.08 * np.sin(t), z] for z in (-0.06, 0.04)
+                         for t in turns])
     if name == "cube":
         return np.array([[x, y, z] for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * [
             0.1, 0.07, 0.05]
@@ -141,7 +145,7 @@ def bound(m, kind, size):
         return 0.0
     x, y, z = size
     return {"sphere": x, "capsule": x + y, "cylinder": np.hypot(x, y), "ellipsoid": max(size),
-            "box": np.linalg.norm(size), "mesh": m.geom_rbound.max()}[kind]
+            "box": np.linalg.norm(size), "mesh": m.geom_rbound[m.geom_type == mujoco.mjtGeom.mjGEOM_MESH].max(initial=0)}[kind]
 
 
 def mujoco_hits(m, first, second, a, b, margin):
