@@ -83,13 +83,13 @@ OSTLER_FN_BIG int penetration(Convex<T>& a, Convex<T>& b, int most, T offset, Hi
   make_unit(normal);
   if (most > 1) {
     Patch<T> patch;
-    make_patch(patch, p, face, a, b, normal);
+    make_patch(patch, p, face, a, b, normal, offset);
     if (patch.count > 0) {
       T deepest = patch.dist[0];
       for (int k = 1; k < patch.count; k++) deepest = lesser(deepest, patch.dist[k]);
-      if (!(deepest < T(0))) return 0;
+      if (!(deepest < offset)) return 0;
       for (int k = 0; k < patch.count; k++)
-        write_hit(out[k], offset + patch.dist[k], patch.mid[k], patch.normal);
+        write_hit(out[k], patch.dist[k], patch.mid[k], patch.normal);
       return patch.count;
     }
   }
@@ -175,7 +175,7 @@ OSTLER_FN_BIG int convex_pair(int first, int second, const Solid<T>& sa, const S
   Convex<T> a, b;
   init_convex(a, first, sa, margin);
   init_convex(b, second, sb, margin);
-  const bool patch = !(margin > T(0)) && first >= SHAPE_BOX && second >= SHAPE_BOX;
+  const bool patch = first >= SHAPE_BOX && second >= SHAPE_BOX;
   const int hits = penetration(a, b, patch ? PATCH_HITS : 1, margin, out);
   if (patch || hits != 1) return hits;
   const bool round = first == SHAPE_SPHERE || first == SHAPE_ELLIPSOID || second == SHAPE_SPHERE ||

@@ -37,11 +37,11 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<T>& sa, const Solid<T>& sb,
   }
   const int last_c = field.columns - 1, last_r = field.rows - 1;
   const T x = field.size[0], y = field.size[1];
-  const int c0 = cell_of((low[0] + x) / (T(2) * x) * T(last_c), last_c);
-  const int r0 = cell_of((low[1] + y) / (T(2) * y) * T(last_r), last_r);
+  const int c0 = cell_of((low[0] - margin + x) / (T(2) * x) * T(last_c), last_c);
+  const int r0 = cell_of((low[1] - margin + y) / (T(2) * y) * T(last_r), last_r);
   // Upwards: the last cell that begins below the shape's end.
-  const int c1 = cell_of(-round_down(-((high[0] + x) / (T(2) * x) * T(last_c))), last_c);
-  const int r1 = cell_of(-round_down(-((high[1] + y) / (T(2) * y) * T(last_r))), last_r);
+  const int c1 = cell_of(-round_down(-((high[0] + margin + x) / (T(2) * x) * T(last_c))), last_c);
+  const int r1 = cell_of(-round_down(-((high[1] + margin + y) / (T(2) * y) * T(last_r))), last_r);
   const T dx = T(2) * x / T(last_c), dy = T(2) * y / T(last_r);
   shape.margin = prism.margin = margin;
 
@@ -55,9 +55,10 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<T>& sa, const Solid<T>& sb,
         if (i != 2) prism.prism[i] = prism.prism[i + 1];
       const T px = dx * T(c) - x, py = dy * T(row) - y;
       prism.prism[2] = p3(px, py, -field.size[3]);
-      prism.prism[5] = p3(px, py, field.height[row * field.columns + c] * field.size[2] + margin);
+      prism.prism[5] = p3(px, py, field.height[row * field.columns + c] * field.size[2]);
       if (++corners < 3) continue;
-      if (prism.prism[3][2] < low[2] && prism.prism[4][2] < low[2] && prism.prism[5][2] < low[2])
+      const T bottom = low[2] - margin;
+      if (prism.prism[3][2] < bottom && prism.prism[4][2] < bottom && prism.prism[5][2] < bottom)
         continue;
       if (hits >= MAX_HITS) return hits;
       if (penetration(prism, shape, 1, margin, out + hits)) {

@@ -197,10 +197,11 @@ OSTLER_FN bool edge_on_face(const Feature<T>& edges, const Feature<T>& faces, in
 }
 
 // Clips a polygon (or an edge: 2 points) against the sides of a face seen along its
-// normal, and drops what is above the face. In place; returns the corners left.
+// normal, and drops what is more than `margin` above it. In place; returns the corners
+// left.
 template <class T>
 OSTLER_FN_BIG int clip_on_face(P3<T>* polygon, int count, const P3<T>* face, int corners,
-                               const P3<T>& normal) {
+                               const P3<T>& normal, T margin) {
   P3<T> kept[2 * PATCH_CORNERS];
   for (int e = 0; e < corners; e++) {
     const P3<T> from = face[e];
@@ -224,7 +225,7 @@ OSTLER_FN_BIG int clip_on_face(P3<T>* polygon, int count, const P3<T>* face, int
   }
   int left = 0;
   for (int i = 0; i < count; i++)
-    if (dot(polygon[i] - face[0], normal) <= T(0)) polygon[left++] = polygon[i];
+    if (dot(polygon[i] - face[0], normal) <= margin) polygon[left++] = polygon[i];
   return left;
 }
 
@@ -284,15 +285,17 @@ struct Patch {
   P3<T> normal;
 };
 
-// Clips `polygon` on a face and keeps up to four corners; the other shape's point lies
-// across the gap along `normal`, the first face's outward one.
+// Clips `polygon` on a face and keeps up to four corners. Each is dropped onto the face
+// along its normal; a corner of a face goes back from there to that face's plane, whose
+// outward normal is `back`. The last way is the contact's distance.
 template <class T>
 OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const P3<T>* face,
-                              int corners, const P3<T>& normal, const P3<T>& across) {
+                              int corners, const P3<T>& normal, const P3<T>& back, T margin) {
   patch.count = 0;
   if (corners < 3 || count < 2) return;
   const bool edge = count == 2;
-  count = clip_on_face(polygon, count, face, corners, normal);
+  const P3<T> there = polygon[0];
+  count = clip_on_face(polygon, count, face, corners, normal, margin);
   int keep[PATCH_HITS] = {0, 1, 2, 3};
   int kept = count < PATCH_HITS ? count : PATCH_HITS;
   if (count > PATCH_HITS) {
@@ -312,9 +315,14 @@ OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const 
   }
   for (int k = 0; k < kept; k++) {
     const P3<T> at = polygon[keep[k]];
-    const T dist = dot(at - face[0], normal);
-    patch.dist[k] = dist;
-    patch.mid[k] = T(0.5) * ((at - mag(dist) * across) + at);
+    const T height = dot(at - face[0], normal);
+    patch.dist[k] = height;
+    patch.mid[k] = at - (T(0.5) * height) * normal;
+    if (!edge) {
+      const P3<T> on = at - height * normal;
+      patch.dist[k] = dot(on - there, back);
+      patch.mid[k] = on - (T(0.5) * patch.dist[k]) * back;
+    }
   }
   patch.count = kept;
 }
@@ -323,7 +331,7 @@ OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const 
 // sense. `outward` points from the first shape to the second.
 template <class T>
 OSTLER_FN_BIG void make_patch(Patch<T>& patch, const Polytope<T>& p, int face, const Convex<T>& a,
-                              const Convex<T>& b, const P3<T>& outward) {
+                              const Convex<T>& b, const P3<T>& outward, T margin) {
   patch.count = 0;
   if (a.type == SHAPE_MESH && a.mesh->polygons <= 0) return;
   if (b.type == SHAPE_MESH && b.mesh->polygons <= 0) return;
@@ -352,9 +360,12 @@ OSTLER_FN_BIG void make_patch(Patch<T>& patch, const Polytope<T>& p, int face, c
   bool edge_a = false, edge_b = false;
   if (!facing_faces(fa, fb, pair)) {
     if (fa.size < 3 && fa.size <= fb.size) {
-      edges_at(fa, a);
-      edge_a = edge_on_face(fa, fb, pair);
-    } else if (fb.size < 3) {
+      Feature<T> edges = fa;
+      edges_at(edges, a);
+      edge_a = edge_on_face(edges, fb, pair);
+      if (edge_a) fa = edges;
+    }
+    if (!edge_a && fb.size < 3) {
       edges_at(fb, b);
       edge_b = edge_on_face(fb, fa, pair);
     }
@@ -368,18 +379,19 @@ OSTLER_FN_BIG void make_patch(Patch<T>& patch, const Polytope<T>& p, int face, c
     const int corners = face_corners(b, fb.face[pair[1]], border);
     const P3<T> normal = fb.normal[pair[1]];
     patch.normal = -normal;
-    fill_patch(patch, polygon, 2, border, corners, normal, -normal);
+    fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin);
   } else if (edge_b) {
     polygon[0] = fb.point[0];
     polygon[1] = fb.end[pair[0]];
     const int corners = face_corners(a, fa.face[pair[1]], border);
     const P3<T> normal = fa.normal[pair[1]];
     patch.normal = normal;
-    fill_patch(patch, polygon, 2, border, corners, normal, -normal);
+    fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin);
   } else {
     const int count = face_corners(b, fb.face[pair[1]], polygon);
     const int corners = face_corners(a, fa.face[pair[0]], border);
     patch.normal = -fb.normal[pair[1]];
-    fill_patch(patch, polygon, count, border, corners, fa.normal[pair[0]], fb.normal[pair[1]]);
+    fill_patch(patch, polygon, count, border, corners, fa.normal[pair[0]], fb.normal[pair[1]],
+               margin);
   }
 }

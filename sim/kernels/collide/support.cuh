@@ -96,6 +96,8 @@ OSTLER_FN_BIG P3<T> support_point(Convex<T>& c, const P3<T>& dir) {
         best = base + i;
       }
     }
+    // Its vertices have no numbers: the search of two polytopes ends when only the
+    // other shape's vertex comes again, as MuJoCo's does.
     return c.prism[best];
   }
   if (c.type == SHAPE_SPHERE) return c.core ? c.pos : c.size[0] * dir + c.pos;
