@@ -327,6 +327,18 @@ OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const 
   patch.count = kept;
 }
 
+// A vertex of a box or mesh by its number.
+template <class T>
+OSTLER_FN P3<T> vertex_at(const Convex<T>& c, int vertex) {
+  P3<T> at;
+  if (c.type == SHAPE_BOX) {
+    for (int i = 0; i < 3; i++) at[i] = (vertex >> i) & 1 ? c.size[i] : -c.size[i];
+  } else {
+    at = p3(c.mesh->vertex + 3 * vertex);
+  }
+  return turn(c.mat, at) + c.pos;
+}
+
 // Several contacts from the nearest face of the polytope; none where only one makes
 // sense. `outward` points from the first shape to the second.
 template <class T>
@@ -339,9 +351,10 @@ OSTLER_FN_BIG void make_patch(Patch<T>& patch, const Polytope<T>& p, int face, c
   for (int k = 0; k < 3; k++) {
     const Support<T>& s = p.point[p.face[face].point[k]];
     fa.vertex[k] = s.vertex1;
-    fa.point[k] = s.on1;
     fb.vertex[k] = s.vertex2;
-    fb.point[k] = s.on2;
+    // Not the search's points: those have moved out by the margin.
+    fa.point[k] = vertex_at(a, s.vertex1);
+    fb.point[k] = vertex_at(b, s.vertex2);
   }
   sort_feature(fa);
   sort_feature(fb);
