@@ -20,32 +20,34 @@ struct Alignment<float> {
   static constexpr float faces = 0.996f, edge = 0.0888f;
 };
 
-// What the polytope's nearest face touches of one shape: vertex, edge or face.
+// What the search has touched of one shape, a vertex, an edge or a face, and the flat
+// faces and straight edges there. A capsule has one edge and a cylinder one edge and
+// one face, whatever was touched.
 template <class T>
 struct Feature {
   int size;  // 1, 2, 3 different vertices
   int vertex[3];
-  P3<T> point[3];
-  int count;                    // normals of faces, or directions of edges
+  int faces;
   P3<T> normal[PATCH_DEGREE];
   int face[PATCH_DEGREE];
-  P3<T> end[PATCH_DEGREE];      // of edges
+  int edges;
+  P3<T> way[PATCH_DEGREE], begin, end[PATCH_DEGREE];
 };
 
 template <class T>
 OSTLER_FN void add_normal(Feature<T>& f, const P3<T>& normal, int face) {
-  if (f.count >= PATCH_DEGREE) return;
-  f.normal[f.count] = normal;
-  f.face[f.count++] = face;
+  if (f.faces >= PATCH_DEGREE) return;
+  f.normal[f.faces] = normal;
+  f.face[f.faces++] = face;
 }
 
 template <class T>
 OSTLER_FN void add_edge(Feature<T>& f, const P3<T>& end) {
-  if (f.count >= PATCH_DEGREE) return;
-  P3<T> way = end - f.point[0];
+  if (f.edges >= PATCH_DEGREE) return;
+  P3<T> way = end - f.begin;
   make_unit(way);
-  f.normal[f.count] = way;
-  f.end[f.count++] = end;
+  f.way[f.edges] = way;
+  f.end[f.edges++] = end;
 }
 
 // Sorts the face's three vertices: how many differ, those first.
@@ -55,7 +57,6 @@ OSTLER_FN void sort_feature(Feature<T>& f) {
   if (v[0] == v[1]) {
     f.size = v[0] == v[2] ? 1 : 2;
     v[1] = v[2];
-    f.point[1] = f.point[2];
   } else {
     f.size = v[2] == v[0] || v[2] == v[1] ? 2 : 3;
   }
@@ -64,7 +65,7 @@ OSTLER_FN void sort_feature(Feature<T>& f) {
 // Faces of a box that hold the feature; face 2 i is at the positive end of axis i.
 template <class T>
 OSTLER_FN_BIG void box_faces(Feature<T>& f, const Convex<T>& box, const P3<T>& outward) {
-  f.count = 0;
+  f.faces = 0;
   for (int i = 0; i < 3; i++) {
     int up = 0;
     for (int k = 0; k < f.size; k++) up += (f.vertex[k] >> i) & 1;
@@ -72,9 +73,9 @@ OSTLER_FN_BIG void box_faces(Feature<T>& f, const Convex<T>& box, const P3<T>& o
     const P3<T> axis = axis_of(box.mat, i);
     add_normal(f, up ? axis : -axis, 2 * i + (up ? 0 : 1));
   }
-  if (f.count == 4 - f.size) return;
+  if (f.faces == 4 - f.size) return;
   // Vertices that share no such face: take the one that the contact's normal is close to.
-  f.count = 0;
+  f.faces = 0;
   P3<T> way = turn_back(box.mat, outward);
   const T inverse = T(1) / norm(way);
   for (int i = 0; i < 6; i++) {
@@ -104,44 +105,85 @@ OSTLER_FN_BIG void mesh_faces(Feature<T>& f, const Convex<T>& c) {
   // An edge has two faces; of the first two, three vertices choose one.
   const int most = f.size == 1 ? PATCH_DEGREE : 2;
   int shared = 0;
-  f.count = 0;
+  f.faces = 0;
   for (int k = 0; k < mesh.vertex_degree[v] && shared < most; k++) {
     if (f.size > 1 && !face_holds(mesh, list[k], f.vertex[1])) continue;
     shared++;
-    if (f.size > 2 && (f.count > 0 || !face_holds(mesh, list[k], f.vertex[2]))) continue;
+    if (f.size > 2 && (f.faces > 0 || !face_holds(mesh, list[k], f.vertex[2]))) continue;
     add_normal(f, turn(c.mat, p3(mesh.polygon_normal + 3 * list[k])), list[k]);
   }
 }
 
-// Edges that begin in the feature.
+// A vertex of a box or mesh by its number.
+template <class T>
+OSTLER_FN P3<T> vertex_at(const Convex<T>& c, int vertex) {
+  P3<T> at;
+  if (c.type == SHAPE_BOX) {
+    for (int i = 0; i < 3; i++) at[i] = (vertex >> i) & 1 ? c.size[i] : -c.size[i];
+  } else {
+    at = p3(c.mesh->vertex + 3 * vertex);
+  }
+  return turn(c.mat, at) + c.pos;
+}
+
+// The edge that a touched edge is, or those that end in a touched vertex.
 template <class T>
 OSTLER_FN_BIG void edges_at(Feature<T>& f, const Convex<T>& c) {
-  f.count = 0;
-  if (f.size == 2) {
-    const P3<T> end = f.point[1];
-    add_edge(f, end);
-    return;
-  }
+  f.edges = 0;
+  if (f.size > 2) return;
+  // From the vertices: the search's own points have moved out by the margin.
+  f.begin = vertex_at(c, f.vertex[0]);
   const int v = f.vertex[0];
-  if (c.type == SHAPE_BOX) {
-    for (int i = 0; i < 3; i++) {
-      P3<T> at;
-      for (int k = 0; k < 3; k++) at[k] = ((v >> k) & 1) != (k == i) ? c.size[k] : -c.size[k];
-      add_edge(f, turn(c.mat, at) + c.pos);
+  if (f.size == 2) {
+    add_edge(f, vertex_at(c, f.vertex[1]));
+  } else if (c.type == SHAPE_BOX) {
+    for (int i = 0; i < 3; i++) add_edge(f, vertex_at(c, v ^ (1 << i)));
+  } else {
+    const ConvexMesh<T>& mesh = *c.mesh;
+    for (int k = 0; k < mesh.vertex_degree[v]; k++) {
+      const int face = mesh.vertex_polygon[mesh.vertex_start[v] + k];
+      const int* corner = mesh.polygon_vertex + mesh.polygon_start[face];
+      const int size = mesh.polygon_size[face];
+      for (int j = 0; j < size; j++) {
+        if (corner[j] != v) continue;
+        add_edge(f, vertex_at(c, corner[j == 0 ? size - 1 : j - 1]));
+        break;
+      }
     }
+  }
+}
+
+// The cap that looks along `outward` and the line of the side that does; a capsule has
+// the line alone.
+template <class T>
+OSTLER_FN_BIG void round_feature(Feature<T>& f, const Convex<T>& c, const P3<T>& outward) {
+  const P3<T> axis = axis_of(c.mat, 2);
+  const T along = dot(axis, outward);
+  f.size = 2;
+  if (c.type == SHAPE_CYLINDER) add_normal(f, along >= T(0) ? axis : -axis, along >= T(0) ? 0 : 1);
+  P3<T> side = outward - along * axis;
+  if (norm(side) < Noise<T>::coincident) return;
+  make_unit(side);
+  const P3<T> middle = c.pos + c.size[0] * side, half = c.size[1] * axis;
+  f.begin = middle - half;
+  add_edge(f, middle + half);
+}
+
+// Fills in what is at the touched vertices.
+template <class T>
+OSTLER_FN_BIG void describe(Feature<T>& f, const Convex<T>& c, const P3<T>& outward) {
+  f.faces = f.edges = 0;
+  if (c.type == SHAPE_CAPSULE || c.type == SHAPE_CYLINDER) {
+    round_feature(f, c, outward);
     return;
   }
-  const ConvexMesh<T>& mesh = *c.mesh;
-  for (int k = 0; k < mesh.vertex_degree[v]; k++) {
-    const int face = mesh.vertex_polygon[mesh.vertex_start[v] + k];
-    const int* corner = mesh.polygon_vertex + mesh.polygon_start[face];
-    const int size = mesh.polygon_size[face];
-    for (int j = 0; j < size; j++) {
-      if (corner[j] != v) continue;
-      add_edge(f, turn(c.mat, p3(mesh.vertex + 3 * corner[j == 0 ? size - 1 : j - 1])) + c.pos);
-      break;
-    }
+  sort_feature(f);
+  if (c.type == SHAPE_BOX) {
+    box_faces(f, c, outward);
+  } else {
+    mesh_faces(f, c);
   }
+  edges_at(f, c);
 }
 
 // A face's corners, clockwise from outside; 0 where there are too many.
@@ -161,6 +203,21 @@ OSTLER_FN_BIG int face_corners(const Convex<T>& c, int face, P3<T>* corner) {
     }
     return 4;
   }
+  if (c.type == SHAPE_CYLINDER) {
+    // A polygon of 16 corners in the cap's circle.
+    const T cosine[5] = {T(1), T(0.92387953251128675613), T(0.70710678118654752440),
+                         T(0.38268343236508977173), T(0)};
+    for (int k = 0; k < 16; k++) {
+      const int turns = face == 0 ? (16 - k) % 16 : k;  // in 16ths of a circle
+      const int q = turns / 4, r = turns % 4;
+      const T near = cosine[r], far = cosine[4 - r];
+      const T x = q == 0 ? near : (q == 1 ? -far : (q == 2 ? -near : far));
+      const T y = q == 0 ? far : (q == 1 ? near : (q == 2 ? -far : -near));
+      corner[k] = turn(c.mat, p3(c.size[0] * x, c.size[0] * y, face == 0 ? c.size[1] : -c.size[1])) +
+                  c.pos;
+    }
+    return 16;
+  }
   const ConvexMesh<T>& mesh = *c.mesh;
   const int size = mesh.polygon_size[face];
   if (size > PATCH_CORNERS) return 0;
@@ -173,8 +230,8 @@ OSTLER_FN_BIG int face_corners(const Convex<T>& c, int face, P3<T>* corner) {
 // First pair of faces that look at each other.
 template <class T>
 OSTLER_FN bool facing_faces(const Feature<T>& a, const Feature<T>& b, int* pair) {
-  for (int i = 0; i < a.count; i++)
-    for (int j = 0; j < b.count; j++)
+  for (int i = 0; i < a.faces; i++)
+    for (int j = 0; j < b.faces; j++)
       if (dot(a.normal[i], b.normal[j]) < -Alignment<T>::faces) {
         pair[0] = i;
         pair[1] = j;
@@ -186,9 +243,9 @@ OSTLER_FN bool facing_faces(const Feature<T>& a, const Feature<T>& b, int* pair)
 // First face that an edge lies along.
 template <class T>
 OSTLER_FN bool edge_on_face(const Feature<T>& edges, const Feature<T>& faces, int* pair) {
-  for (int i = 0; i < faces.count; i++)
-    for (int j = 0; j < edges.count; j++)
-      if (mag(dot(edges.normal[j], faces.normal[i])) < Alignment<T>::edge) {
+  for (int i = 0; i < faces.faces; i++)
+    for (int j = 0; j < edges.edges; j++)
+      if (mag(dot(edges.way[j], faces.normal[i])) < Alignment<T>::edge) {
         pair[0] = j;
         pair[1] = i;
         return true;
@@ -327,84 +384,42 @@ OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const 
   patch.count = kept;
 }
 
-// A vertex of a box or mesh by its number.
+// Several contacts where the touched features are flat; none where only one makes
+// sense. `fa`, `fb` hold the touched vertices; `outward` points from the first shape to
+// the second.
 template <class T>
-OSTLER_FN P3<T> vertex_at(const Convex<T>& c, int vertex) {
-  P3<T> at;
-  if (c.type == SHAPE_BOX) {
-    for (int i = 0; i < 3; i++) at[i] = (vertex >> i) & 1 ? c.size[i] : -c.size[i];
-  } else {
-    at = p3(c.mesh->vertex + 3 * vertex);
-  }
-  return turn(c.mat, at) + c.pos;
-}
-
-// Several contacts from the nearest face of the polytope; none where only one makes
-// sense. `outward` points from the first shape to the second.
-template <class T>
-OSTLER_FN_BIG void make_patch(Patch<T>& patch, const Polytope<T>& p, int face, const Convex<T>& a,
+OSTLER_FN_BIG void make_patch(Patch<T>& patch, Feature<T>& fa, Feature<T>& fb, const Convex<T>& a,
                               const Convex<T>& b, const P3<T>& outward, T margin) {
   patch.count = 0;
   if (a.type == SHAPE_MESH && a.mesh->polygons <= 0) return;
   if (b.type == SHAPE_MESH && b.mesh->polygons <= 0) return;
-  Feature<T> fa, fb;
-  for (int k = 0; k < 3; k++) {
-    const Support<T>& s = p.point[p.face[face].point[k]];
-    fa.vertex[k] = s.vertex1;
-    fb.vertex[k] = s.vertex2;
-    // Not the search's points: those have moved out by the margin.
-    fa.point[k] = vertex_at(a, s.vertex1);
-    fb.point[k] = vertex_at(b, s.vertex2);
-  }
-  sort_feature(fa);
-  sort_feature(fb);
-  if (a.type == SHAPE_BOX) {
-    box_faces(fa, a, outward);
-  } else {
-    mesh_faces(fa, a);
-  }
-  if (b.type == SHAPE_BOX) {
-    box_faces(fb, b, -outward);
-  } else {
-    mesh_faces(fb, b);
-  }
+  describe(fa, a, outward);
+  describe(fb, b, -outward);
 
   int pair[2];
-  bool edge_a = false, edge_b = false;
-  if (!facing_faces(fa, fb, pair)) {
-    if (fa.size < 3 && fa.size <= fb.size) {
-      Feature<T> edges = fa;
-      edges_at(edges, a);
-      edge_a = edge_on_face(edges, fb, pair);
-      if (edge_a) fa = edges;
-    }
-    if (!edge_a && fb.size < 3) {
-      edges_at(fb, b);
-      edge_b = edge_on_face(fb, fa, pair);
-    }
-    if (!edge_a && !edge_b) return;
-  }
-
   P3<T> polygon[2 * PATCH_CORNERS], border[PATCH_CORNERS];
-  if (edge_a) {
-    polygon[0] = fa.point[0];
-    polygon[1] = fa.end[pair[0]];
-    const int corners = face_corners(b, fb.face[pair[1]], border);
-    const P3<T> normal = fb.normal[pair[1]];
-    patch.normal = -normal;
-    fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin);
-  } else if (edge_b) {
-    polygon[0] = fb.point[0];
-    polygon[1] = fb.end[pair[0]];
-    const int corners = face_corners(a, fa.face[pair[1]], border);
-    const P3<T> normal = fa.normal[pair[1]];
-    patch.normal = normal;
-    fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin);
-  } else {
+  if (facing_faces(fa, fb, pair)) {
     const int count = face_corners(b, fb.face[pair[1]], polygon);
     const int corners = face_corners(a, fa.face[pair[0]], border);
     patch.normal = -fb.normal[pair[1]];
     fill_patch(patch, polygon, count, border, corners, fa.normal[pair[0]], fb.normal[pair[1]],
                margin);
+    return;
+  }
+  const bool first_is_round = a.type == SHAPE_CAPSULE || a.type == SHAPE_CYLINDER;
+  if ((first_is_round || fa.size <= fb.size) && edge_on_face(fa, fb, pair)) {
+    polygon[0] = fa.begin;
+    polygon[1] = fa.end[pair[0]];
+    const int corners = face_corners(b, fb.face[pair[1]], border);
+    const P3<T> normal = fb.normal[pair[1]];
+    patch.normal = -normal;
+    fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin);
+  } else if (edge_on_face(fb, fa, pair)) {
+    polygon[0] = fb.begin;
+    polygon[1] = fb.end[pair[0]];
+    const int corners = face_corners(a, fa.face[pair[1]], border);
+    const P3<T> normal = fa.normal[pair[1]];
+    patch.normal = normal;
+    fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin);
   }
 }

@@ -65,9 +65,8 @@ constexpr int max_hits(int kind) {
     return second == SHAPE_CYLINDER || second >= SHAPE_BOX ? 4 : 1;
   }
   if (first == SHAPE_SPHERE || first == SHAPE_ELLIPSOID || second == SHAPE_ELLIPSOID) return 1;
-  if (kind == PAIR_CAPSULE_CAPSULE || kind == PAIR_CAPSULE_BOX) return 2;
-  if (kind == PAIR_BOX_BOX) return 8;
-  return 5;
+  if (first == SHAPE_CAPSULE) return 2;
+  return kind == PAIR_BOX_BOX ? 8 : 4;
 }
 
 // A mesh's convex hull, in the geom's frame. Index tables as in MuJoCo's mjModel.
