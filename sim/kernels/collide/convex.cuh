@@ -21,6 +21,8 @@ OSTLER_FN_BIG int patch_hits(const Support<T>& s0, const Support<T>& s1, const S
   fa.vertex[0] = s0.vertex1;
   fa.vertex[1] = s1.vertex1;
   fa.vertex[2] = s2.vertex1;
+  fa.touched = s0.on1;
+  fb.touched = s0.on2;
   fb.vertex[0] = s0.vertex2;
   fb.vertex[1] = s1.vertex2;
   fb.vertex[2] = s2.vertex2;

@@ -13,11 +13,11 @@ template <class T>
 struct Alignment;  // within 5.1 degrees
 template <>
 struct Alignment<double> {
-  static constexpr double faces = 0.996, edge = 0.0888;
+  static constexpr double faces = 0.996, edge = 0.0888, none = 1e-8;
 };
 template <>
 struct Alignment<float> {
-  static constexpr float faces = 0.996f, edge = 0.0888f;
+  static constexpr float faces = 0.996f, edge = 0.0888f, none = 1e-5f;
 };
 
 // What the search has touched of one shape, a vertex, an edge or a face, and the flat
@@ -27,6 +27,7 @@ template <class T>
 struct Feature {
   int size;  // 1, 2, 3 different vertices
   int vertex[3];
+  P3<T> touched;  // the first of them
   int faces;
   P3<T> normal[PATCH_DEGREE];
   int face[PATCH_DEGREE];
@@ -153,17 +154,23 @@ OSTLER_FN_BIG void edges_at(Feature<T>& f, const Convex<T>& c) {
   }
 }
 
-// The cap that looks along `outward` and the line of the side that does; a capsule has
-// the line alone.
+// The line of a capsule's or cylinder's side that looks along `outward`, and the cap
+// that does. A cylinder touched on its side alone has no cap here; touched on a cap
+// alone its line is through a point of the rim that the search went by.
 template <class T>
 OSTLER_FN_BIG void round_feature(Feature<T>& f, const Convex<T>& c, const P3<T>& outward) {
   const P3<T> axis = axis_of(c.mat, 2);
   const T along = dot(axis, outward);
-  f.size = 2;
-  if (c.type == SHAPE_CYLINDER) add_normal(f, along >= T(0) ? axis : -axis, along >= T(0) ? 0 : 1);
   P3<T> side = outward - along * axis;
-  if (norm(side) < Noise<T>::coincident) return;
-  make_unit(side);
+  f.size = mag(along) > Alignment<T>::none ? 1 : 2;
+  if (c.type == SHAPE_CYLINDER) {
+    if (f.size == 1) add_normal(f, along >= T(0) ? axis : -axis, along >= T(0) ? 0 : 1);
+    if (!(norm(side) > Alignment<T>::none)) {
+      side = f.touched - c.pos;
+      side = side - dot(axis, side) * axis;
+    }
+    make_unit(side);
+  }
   const P3<T> middle = c.pos + c.size[0] * side, half = c.size[1] * axis;
   f.begin = middle - half;
   add_edge(f, middle + half);
@@ -414,7 +421,7 @@ OSTLER_FN_BIG void make_patch(Patch<T>& patch, Feature<T>& fa, Feature<T>& fb, c
     const P3<T> normal = fb.normal[pair[1]];
     patch.normal = -normal;
     fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin);
-  } else if (edge_on_face(fb, fa, pair)) {
+  } else if ((fa.size > fb.size || fb.size == 2) && edge_on_face(fb, fa, pair)) {
     polygon[0] = fb.begin;
     polygon[1] = fb.end[pair[0]];
     const int corners = face_corners(a, fa.face[pair[1]], border);
