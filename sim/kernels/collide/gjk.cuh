@@ -105,6 +105,10 @@ OSTLER_FN_BIG void gjk(Nearest<T>& g, Convex<T>& a, Convex<T>& b, T cutoff) {
   T weight[4] = {T(1), T(0), T(0), T(0)};
   P3<T> x = g.on1 - g.on2;
   T length = norm(x), before = T(0);
+  if (length < Noise<T>::tiny) {  // the same centre: any direction will do
+    x = p3(T(1), T(0), T(0));
+    length = T(1);
+  }
   int n = 0;
   g.steps = 0;
   g.apart = g.on = false;

@@ -421,7 +421,7 @@ OSTLER_FN_BIG void make_patch(Patch<T>& patch, Feature<T>& fa, Feature<T>& fb, c
     const P3<T> normal = fb.normal[pair[1]];
     patch.normal = -normal;
     fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin);
-  } else if ((fa.size > fb.size || fb.size == 2) && edge_on_face(fb, fa, pair)) {
+  } else if (edge_on_face(fb, fa, pair)) {
     polygon[0] = fb.begin;
     polygon[1] = fb.end[pair[0]];
     const int corners = face_corners(a, fa.face[pair[1]], border);
