@@ -4,8 +4,8 @@
 
 // A sphere or capsule keeps its distance to the core: nothing iterative is left where
 // only the round part overlaps.
-template <class T>
-OSTLER_FN T shrink(Convex<T>& c) {
+template <class T, class S>
+OSTLER_FN T shrink(Convex<T, S>& c) {
   if (c.type != SHAPE_SPHERE && c.type != SHAPE_CAPSULE) return T(0);
   c.core = true;
   return c.size[0] + T(0.5) * c.margin;
@@ -13,10 +13,10 @@ OSTLER_FN T shrink(Convex<T>& c) {
 
 // The contacts of what three points of the search have touched; -1 where that gives
 // only one.
-template <class T>
+template <class T, class S, class H>
 OSTLER_FN_BIG int patch_hits(const Support<T>& s0, const Support<T>& s1, const Support<T>& s2,
-                             const Convex<T>& a, const Convex<T>& b, const P3<T>& normal, T margin,
-                             Hit<T>* out) {
+                             const Convex<T, S>& a, const Convex<T, S>& b, const P3<T>& normal, T margin,
+                             Hit<H>* out) {
   Feature<T> fa, fb;
   fa.vertex[0] = s0.vertex1;
   fa.vertex[1] = s1.vertex1;
@@ -39,8 +39,8 @@ OSTLER_FN_BIG int patch_hits(const Support<T>& s0, const Support<T>& s1, const S
 
 // Contacts of two convex shapes, at most `most` (1 or PATCH_HITS); `offset` is added
 // to each distance.
-template <class T>
-OSTLER_FN_BIG int penetration(Convex<T>& a, Convex<T>& b, int most, T offset, Hit<T>* out) {
+template <class T, class S, class H>
+OSTLER_FN_BIG int penetration(Convex<T, S>& a, Convex<T, S>& b, int most, T offset, Hit<H>* out) {
   Nearest<T> g;
   const P3<T> centre_a = centre_of(a), centre_b = centre_of(b);
   g.on1 = centre_a;
@@ -102,15 +102,17 @@ OSTLER_FN_BIG int penetration(Convex<T>& a, Convex<T>& b, int most, T offset, Hi
   return 1;
 }
 
-template <class T>
-OSTLER_FN_BIG int convex_pair(int first, int second, const Solid<T>& sa, const Solid<T>& sb,
-                              T margin, Hit<T>* out) {
+// Two convex geoms. The search runs in double for float geoms too: its result is the
+// difference of nearly equal numbers, and the normal's error the root of that.
+template <class S>
+OSTLER_FN_BIG int convex_pair(int first, int second, const Solid<S>& sa, const Solid<S>& sb,
+                              S margin, Hit<S>* out) {
   if (first == SHAPE_MESH && (!sa.mesh || sa.mesh->vertices < 1)) return 0;
   if (second == SHAPE_MESH && (!sb.mesh || sb.mesh->vertices < 1)) return 0;
-  Convex<T> a, b;
-  init_convex(a, first, sa, margin);
-  init_convex(b, second, sb, margin);
+  Convex<double, S> a, b;
+  init_convex(a, first, sa, double(margin));
+  init_convex(b, second, sb, double(margin));
   const bool round = first == SHAPE_SPHERE || first == SHAPE_ELLIPSOID || second == SHAPE_SPHERE ||
                      second == SHAPE_ELLIPSOID;
-  return penetration(a, b, round ? 1 : PATCH_HITS, margin, out);
+  return penetration(a, b, round ? 1 : PATCH_HITS, double(margin), out);
 }

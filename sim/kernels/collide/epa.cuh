@@ -37,8 +37,8 @@ OSTLER_FN int add_point(Polytope<T>& p, const Support<T>& s) {
   return p.points++;
 }
 
-template <class T>
-OSTLER_FN int add_support(Polytope<T>& p, Convex<T>& a, Convex<T>& b, const P3<T>& way, T length) {
+template <class T, class S>
+OSTLER_FN int add_support(Polytope<T>& p, Convex<T, S>& a, Convex<T, S>& b, const P3<T>& way, T length) {
   const P3<T> dir = length > Noise<T>::tiny ? p3(way[0] / length, way[1] / length, way[2] / length)
                                             : p3(T(1), T(0), T(0));
   support(p.point[p.points], a, b, dir);
@@ -176,9 +176,9 @@ OSTLER_FN bool list_faces(Polytope<T>& p, int count) {  // always true
 }
 
 // Two tetrahedra over a triangle of the difference.
-template <class T>
+template <class T, class S>
 OSTLER_FN_BIG bool start_triangle(Polytope<T>& p, const Support<T>& sa, const Support<T>& sb,
-                                  const Support<T>& sc, Convex<T>& a, Convex<T>& b) {
+                                  const Support<T>& sc, Convex<T, S>& a, Convex<T, S>& b) {
   restart(p);
   p.centre = (T(1) / T(3)) * (sa.at + sb.at + sc.at);
   const P3<T> normal = cross(sb.at - sa.at, sc.at - sa.at);
@@ -201,15 +201,15 @@ OSTLER_FN_BIG bool start_triangle(Polytope<T>& p, const Support<T>& sa, const Su
 }
 
 // A triangle's two-sided start from three points of the polytope.
-template <class T>
-OSTLER_FN_BIG bool restart_from(Polytope<T>& p, const int* face, Convex<T>& a, Convex<T>& b) {
+template <class T, class S>
+OSTLER_FN_BIG bool restart_from(Polytope<T>& p, const int* face, Convex<T, S>& a, Convex<T, S>& b) {
   const Support<T> sa = p.point[face[0]], sb = p.point[face[1]], sc = p.point[face[2]];
   return start_triangle(p, sa, sb, sc, a, b);
 }
 
 // Two tetrahedra about a segment of the difference: points of each face, neighbours.
-template <class T>
-OSTLER_FN_BIG bool start_segment(Polytope<T>& p, const Nearest<T>& g, Convex<T>& a, Convex<T>& b) {
+template <class T, class S>
+OSTLER_FN_BIG bool start_segment(Polytope<T>& p, const Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b) {
   restart(p);
   const P3<T> from = g.simplex[0].at, to = g.simplex[1].at;
   p.centre = T(0.5) * (from + to);
@@ -253,9 +253,9 @@ OSTLER_FN_BIG bool start_segment(Polytope<T>& p, const Nearest<T>& g, Convex<T>&
   return pierces && list_faces(p, 6);
 }
 
-template <class T>
-OSTLER_FN_BIG bool start_tetrahedron(Polytope<T>& p, const Nearest<T>& g, Convex<T>& a,
-                                     Convex<T>& b) {
+template <class T, class S>
+OSTLER_FN_BIG bool start_tetrahedron(Polytope<T>& p, const Nearest<T>& g, Convex<T, S>& a,
+                                     Convex<T, S>& b) {
   restart(p);
   for (int i = 0; i < 4; i++) add_point(p, g.simplex[i]);
   p.centre = T(0.25) * (p.point[0].at + p.point[1].at + p.point[2].at + p.point[3].at);
@@ -300,8 +300,8 @@ OSTLER_FN_BIG bool close_polytope(Polytope<T>& p, int point, T lower2, T upper2,
 }
 
 // The nearest face of the difference, or -1; its points are the contact's.
-template <class T>
-OSTLER_FN_BIG int expand(Polytope<T>& p, Convex<T>& a, Convex<T>& b) {
+template <class T, class S>
+OSTLER_FN_BIG int expand(Polytope<T>& p, Convex<T, S>& a, Convex<T, S>& b) {
   const bool discrete = both_discrete(a, b);
   const T tolerance = discrete ? Search<T>::exact : Search<T>::tolerance;
   T upper = Noise<T>::huge, upper2 = Noise<T>::huge;

@@ -9,18 +9,24 @@ OSTLER_FN int cell_of(T at, int last) {
   return at < T(last) ? int(at) : last;
 }
 
-template <class T>
-OSTLER_FN_BIG int field_pair(int second, const Solid<T>& sa, const Solid<T>& sb, T margin,
-                             Hit<T>* out) {
+template <class S>
+OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb, S reach,
+                             Hit<S>* out) {
+  typedef double T;  // as in convex_pair
   if (!sa.field || sa.field->rows < 2 || sa.field->columns < 2) return 0;
   if (second == SHAPE_MESH && (!sb.mesh || sb.mesh->vertices < 1)) return 0;
-  const HeightField<T>& field = *sa.field;
-  const P3<T> base = p3(sa.pos);
-  Convex<T> prism, shape;
+  const HeightField<S>& field = *sa.field;
+  const T margin = T(reach), x = T(field.size[0]), y = T(field.size[1]);
+  const P3<T> base = as_p3<T>(sa.pos);
+  T frame[9];
+  for (int i = 0; i < 9; i++) frame[i] = T(sa.mat[i]);
+  Convex<T, S> prism, shape;
   init_convex(prism, SHAPE_PRISM, sa, T(0));
   init_convex(shape, second, sb, T(0));
-  shape.pos = turn_back(sa.mat, p3(sb.pos) - base);
-  turn_between(shape.mat, sa.mat, sb.mat);
+  T mat[9];
+  turn_between(mat, frame, shape.mat);
+  for (int i = 0; i < 9; i++) shape.mat[i] = mat[i];
+  shape.pos = turn_back(frame, shape.pos - base);
 
   // The shape's box in the field's frame.
   P3<T> low, high;
@@ -32,11 +38,10 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<T>& sa, const Solid<T>& sb,
     low[i] = support_point(shape, way)[i];
   }
   for (int i = 0; i < 3; i++) {
-    const T floor = i == 2 ? field.size[3] : field.size[i];
-    if (!(low[i] - margin <= field.size[i]) || !(high[i] + margin >= -floor)) return 0;
+    const T floor = T(i == 2 ? field.size[3] : field.size[i]);
+    if (!(low[i] - margin <= T(field.size[i])) || !(high[i] + margin >= -floor)) return 0;
   }
   const int last_c = field.columns - 1, last_r = field.rows - 1;
-  const T x = field.size[0], y = field.size[1];
   const int c0 = cell_of((low[0] - margin + x) / (T(2) * x) * T(last_c), last_c);
   const int r0 = cell_of((low[1] - margin + y) / (T(2) * y) * T(last_r), last_r);
   // Upwards: the last cell that begins below the shape's end.
@@ -54,18 +59,16 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<T>& sa, const Solid<T>& sb,
       for (int i = 0; i < 5; i++)
         if (i != 2) prism.prism[i] = prism.prism[i + 1];
       const T px = dx * T(c) - x, py = dy * T(row) - y;
-      prism.prism[2] = p3(px, py, -field.size[3]);
-      prism.prism[5] = p3(px, py, field.height[row * field.columns + c] * field.size[2]);
+      prism.prism[2] = p3(px, py, -T(field.size[3]));
+      prism.prism[5] = p3(px, py, T(field.height[row * field.columns + c]) * T(field.size[2]));
       if (++corners < 3) continue;
       const T bottom = low[2] - margin;
       if (prism.prism[3][2] < bottom && prism.prism[4][2] < bottom && prism.prism[5][2] < bottom)
         continue;
       if (hits >= MAX_HITS) return hits;
-      if (penetration(prism, shape, 1, margin, out + hits)) {
-        Hit<T>& hit = out[hits++];
-        put(hit.normal, turn(sa.mat, p3(hit.normal)));
-        put(hit.pos, turn(sa.mat, p3(hit.pos)) + base);
-      }
+      Hit<T> hit;
+      if (penetration(prism, shape, 1, margin, &hit))
+        write_hit(out[hits++], hit.dist, turn(frame, p3(hit.pos)) + base, turn(frame, p3(hit.normal)));
     }
   }
   return hits;

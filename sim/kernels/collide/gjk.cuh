@@ -61,8 +61,8 @@ OSTLER_FN T face_height(const Support<T>& a, const Support<T>& b, const Support<
 
 // Moves a tetrahedron towards the origin: 1 the origin is inside, 0 it is outside the
 // difference, -1 cannot tell.
-template <class T>
-OSTLER_FN_BIG int enclose_origin(Nearest<T>& g, Convex<T>& a, Convex<T>& b) {
+template <class T, class S>
+OSTLER_FN_BIG int enclose_origin(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b) {
   Support<T> s[4] = {g.simplex[0], g.simplex[1], g.simplex[2], g.simplex[3]};
   int o[4] = {0, 1, 2, 3};  // the order that keeps the orientation
   for (; g.steps < SEARCH_STEPS; g.steps++) {
@@ -95,8 +95,8 @@ OSTLER_FN_BIG int enclose_origin(Nearest<T>& g, Convex<T>& a, Convex<T>& b) {
 
 // Nearest points of two shapes, as long as they may be nearer than `cutoff`; with a
 // cutoff of 0 only whether they overlap. g.on1, g.on2 are the first guess.
-template <class T>
-OSTLER_FN_BIG void gjk(Nearest<T>& g, Convex<T>& a, Convex<T>& b, T cutoff) {
+template <class T, class S>
+OSTLER_FN_BIG void gjk(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b, T cutoff) {
   const bool discrete = both_discrete(a, b);
   const T tolerance = Search<T>::tolerance;
   const T gap = discrete ? T(0) : T(0.5) * tolerance * tolerance;

@@ -64,8 +64,8 @@ OSTLER_FN void sort_feature(Feature<T>& f) {
 }
 
 // Faces of a box that hold the feature; face 2 i is at the positive end of axis i.
-template <class T>
-OSTLER_FN_BIG void box_faces(Feature<T>& f, const Convex<T>& box, const P3<T>& outward) {
+template <class T, class S>
+OSTLER_FN_BIG void box_faces(Feature<T>& f, const Convex<T, S>& box, const P3<T>& outward) {
   f.faces = 0;
   for (int i = 0; i < 3; i++) {
     int up = 0;
@@ -89,8 +89,8 @@ OSTLER_FN_BIG void box_faces(Feature<T>& f, const Convex<T>& box, const P3<T>& o
   }
 }
 
-template <class T>
-OSTLER_FN bool face_holds(const ConvexMesh<T>& mesh, int face, int vertex) {
+template <class S>
+OSTLER_FN bool face_holds(const ConvexMesh<S>& mesh, int face, int vertex) {
   const int* list = mesh.vertex_polygon + mesh.vertex_start[vertex];
   for (int k = 0; k < mesh.vertex_degree[vertex]; k++)
     if (list[k] == face) return true;
@@ -98,9 +98,9 @@ OSTLER_FN bool face_holds(const ConvexMesh<T>& mesh, int face, int vertex) {
 }
 
 // Faces of a mesh that hold the feature.
-template <class T>
-OSTLER_FN_BIG void mesh_faces(Feature<T>& f, const Convex<T>& c) {
-  const ConvexMesh<T>& mesh = *c.mesh;
+template <class T, class S>
+OSTLER_FN_BIG void mesh_faces(Feature<T>& f, const Convex<T, S>& c) {
+  const ConvexMesh<S>& mesh = *c.mesh;
   const int v = f.vertex[0];
   const int* list = mesh.vertex_polygon + mesh.vertex_start[v];
   // An edge has two faces; of the first two, three vertices choose one.
@@ -111,25 +111,25 @@ OSTLER_FN_BIG void mesh_faces(Feature<T>& f, const Convex<T>& c) {
     if (f.size > 1 && !face_holds(mesh, list[k], f.vertex[1])) continue;
     shared++;
     if (f.size > 2 && (f.faces > 0 || !face_holds(mesh, list[k], f.vertex[2]))) continue;
-    add_normal(f, turn(c.mat, p3(mesh.polygon_normal + 3 * list[k])), list[k]);
+    add_normal(f, turn(c.mat, as_p3<T>(mesh.polygon_normal + 3 * list[k])), list[k]);
   }
 }
 
 // A vertex of a box or mesh by its number.
-template <class T>
-OSTLER_FN P3<T> vertex_at(const Convex<T>& c, int vertex) {
+template <class T, class S>
+OSTLER_FN P3<T> vertex_at(const Convex<T, S>& c, int vertex) {
   P3<T> at;
   if (c.type == SHAPE_BOX) {
     for (int i = 0; i < 3; i++) at[i] = (vertex >> i) & 1 ? c.size[i] : -c.size[i];
   } else {
-    at = p3(c.mesh->vertex + 3 * vertex);
+    at = as_p3<T>(c.mesh->vertex + 3 * vertex);
   }
   return turn(c.mat, at) + c.pos;
 }
 
 // The edge that a touched edge is, or those that end in a touched vertex.
-template <class T>
-OSTLER_FN_BIG void edges_at(Feature<T>& f, const Convex<T>& c) {
+template <class T, class S>
+OSTLER_FN_BIG void edges_at(Feature<T>& f, const Convex<T, S>& c) {
   f.edges = 0;
   if (f.size > 2) return;
   // From the vertices: the search's own points have moved out by the margin.
@@ -140,7 +140,7 @@ OSTLER_FN_BIG void edges_at(Feature<T>& f, const Convex<T>& c) {
   } else if (c.type == SHAPE_BOX) {
     for (int i = 0; i < 3; i++) add_edge(f, vertex_at(c, v ^ (1 << i)));
   } else {
-    const ConvexMesh<T>& mesh = *c.mesh;
+    const ConvexMesh<S>& mesh = *c.mesh;
     for (int k = 0; k < mesh.vertex_degree[v]; k++) {
       const int face = mesh.vertex_polygon[mesh.vertex_start[v] + k];
       const int* corner = mesh.polygon_vertex + mesh.polygon_start[face];
@@ -157,8 +157,8 @@ OSTLER_FN_BIG void edges_at(Feature<T>& f, const Convex<T>& c) {
 // The line of a capsule's or cylinder's side that looks along `outward`, and the cap
 // that does. A cylinder touched on its side alone has no cap here; touched on a cap
 // alone its line is through a point of the rim that the search went by.
-template <class T>
-OSTLER_FN_BIG void round_feature(Feature<T>& f, const Convex<T>& c, const P3<T>& outward) {
+template <class T, class S>
+OSTLER_FN_BIG void round_feature(Feature<T>& f, const Convex<T, S>& c, const P3<T>& outward) {
   const P3<T> axis = axis_of(c.mat, 2);
   const T along = dot(axis, outward);
   P3<T> side = outward - along * axis;
@@ -177,8 +177,8 @@ OSTLER_FN_BIG void round_feature(Feature<T>& f, const Convex<T>& c, const P3<T>&
 }
 
 // Fills in what is at the touched vertices.
-template <class T>
-OSTLER_FN_BIG void describe(Feature<T>& f, const Convex<T>& c, const P3<T>& outward) {
+template <class T, class S>
+OSTLER_FN_BIG void describe(Feature<T>& f, const Convex<T, S>& c, const P3<T>& outward) {
   f.faces = f.edges = 0;
   if (c.type == SHAPE_CAPSULE || c.type == SHAPE_CYLINDER) {
     round_feature(f, c, outward);
@@ -194,8 +194,8 @@ OSTLER_FN_BIG void describe(Feature<T>& f, const Convex<T>& c, const P3<T>& outw
 }
 
 // A face's corners, clockwise from outside; 0 where there are too many.
-template <class T>
-OSTLER_FN_BIG int face_corners(const Convex<T>& c, int face, P3<T>* corner) {
+template <class T, class S>
+OSTLER_FN_BIG int face_corners(const Convex<T, S>& c, int face, P3<T>* corner) {
   if (c.type == SHAPE_BOX) {
     // Which of its four corners lie at the positive end of each of the two other axes,
     // as bits; MuJoCo's first corner, since the widest quadrilateral depends on it.
@@ -225,12 +225,12 @@ OSTLER_FN_BIG int face_corners(const Convex<T>& c, int face, P3<T>* corner) {
     }
     return 16;
   }
-  const ConvexMesh<T>& mesh = *c.mesh;
+  const ConvexMesh<S>& mesh = *c.mesh;
   const int size = mesh.polygon_size[face];
   if (size > PATCH_CORNERS) return 0;
   const int* list = mesh.polygon_vertex + mesh.polygon_start[face];
   for (int k = 0; k < size; k++)
-    corner[k] = turn(c.mat, p3(mesh.vertex + 3 * list[size - 1 - k])) + c.pos;
+    corner[k] = turn(c.mat, as_p3<T>(mesh.vertex + 3 * list[size - 1 - k])) + c.pos;
   return size;
 }
 
@@ -394,9 +394,9 @@ OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const 
 // Several contacts where the touched features are flat; none where only one makes
 // sense. `fa`, `fb` hold the touched vertices; `outward` points from the first shape to
 // the second.
-template <class T>
-OSTLER_FN_BIG void make_patch(Patch<T>& patch, Feature<T>& fa, Feature<T>& fb, const Convex<T>& a,
-                              const Convex<T>& b, const P3<T>& outward, T margin) {
+template <class T, class S>
+OSTLER_FN_BIG void make_patch(Patch<T>& patch, Feature<T>& fa, Feature<T>& fb, const Convex<T, S>& a,
+                              const Convex<T, S>& b, const P3<T>& outward, T margin) {
   patch.count = 0;
   if (a.type == SHAPE_MESH && a.mesh->polygons <= 0) return;
   if (b.type == SHAPE_MESH && b.mesh->polygons <= 0) return;

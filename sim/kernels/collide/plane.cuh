@@ -111,7 +111,7 @@ OSTLER_FN_BIG int plane_mesh(const Solid<T>& a, const Solid<T>& b, T margin, Hit
   const ConvexMesh<T>& mesh = *b.mesh;
   const P3<T> normal = axis_of(a.mat, 2), centre = p3(b.pos);
   const P3<T> way = turn_back(b.mat, -normal);
-  Convex<T> shape;
+  Convex<T, T> shape;
   init_convex(shape, SHAPE_MESH, b, T(0));
   const P3<T> lowest = turn(b.mat, mesh_point(shape, way)) + centre;
   const int from = shape.vertex;

@@ -1,11 +1,11 @@
 // Convex shapes as the general algorithm sees them: a centre and the farthest point
-// along a direction. After MuJoCo, Computation, "Collision"; the cached vertex is
+// along a direction. T is the search's scalar, S the tables' and the geoms'. After MuJoCo, Computation, "Collision"; the cached vertex is
 // where the last search of a mesh ended, which only decides between equals.
 #pragma once
 
 enum { SHAPE_PRISM = SHAPE_FIELD };  // one cell's half of a height field
 
-template <class T>
+template <class T, class S>
 struct Convex {
   int type;
   bool core;  // a sphere as its centre, a capsule as its segment
@@ -13,33 +13,33 @@ struct Convex {
   T mat[9];
   P3<T> size;
   T margin;  // half of it is added all around
-  const ConvexMesh<T>* mesh;
+  const ConvexMesh<S>* mesh;
   P3<T> prism[6];  // three corners below, three above
   int vertex;      // of a box (bits) or mesh; -1: none yet
   int hull;        // the same as a hull index
 };
 
-template <class T>
-OSTLER_FN void init_convex(Convex<T>& c, int type, const Solid<T>& solid, T margin) {
+template <class T, class S>
+OSTLER_FN void init_convex(Convex<T, S>& c, int type, const Solid<S>& solid, T margin) {
   c.type = type;
   c.core = false;
-  c.pos = p3(solid.pos);
-  for (int i = 0; i < 9; i++) c.mat[i] = solid.mat[i];
-  c.size = p3(solid.size);
+  c.pos = as_p3<T>(solid.pos);
+  for (int i = 0; i < 9; i++) c.mat[i] = T(solid.mat[i]);
+  c.size = as_p3<T>(solid.size);
   c.margin = margin;
   c.mesh = solid.mesh;
   c.vertex = c.hull = -1;
 }
 
 // Climbs the hull's graph from vertex `at` to the one farthest along `way`.
-template <class T>
-OSTLER_FN_BIG int climb_hull(const ConvexMesh<T>& mesh, const P3<T>& way, int at) {
-  T top = dot(way, p3(mesh.vertex + 3 * mesh.hull_vertex[at]));
+template <class T, class S>
+OSTLER_FN_BIG int climb_hull(const ConvexMesh<S>& mesh, const P3<T>& way, int at) {
+  T top = dot(way, as_p3<T>(mesh.vertex + 3 * mesh.hull_vertex[at]));
   for (int step = 0; step < mesh.hull; step++) {
     const int from = at;
     const int* next = mesh.hull_next + mesh.hull_edges[from];
     for (int k = 0; k < mesh.hull && next[k] >= 0; k++) {
-      const T reach = dot(way, p3(mesh.vertex + 3 * mesh.hull_vertex[next[k]]));
+      const T reach = dot(way, as_p3<T>(mesh.vertex + 3 * mesh.hull_vertex[next[k]]));
       if (reach > top) {
         top = reach;
         at = next[k];
@@ -50,9 +50,9 @@ OSTLER_FN_BIG int climb_hull(const ConvexMesh<T>& mesh, const P3<T>& way, int at
   return at;
 }
 
-template <class T>
-OSTLER_FN_BIG P3<T> mesh_point(Convex<T>& c, const P3<T>& way) {
-  const ConvexMesh<T>& mesh = *c.mesh;
+template <class T, class S>
+OSTLER_FN_BIG P3<T> mesh_point(Convex<T, S>& c, const P3<T>& way) {
+  const ConvexMesh<S>& mesh = *c.mesh;
   if (mesh.hull > 0 && mesh.vertices >= 10) {
     // The graph pays from 10 vertices on (MuJoCo's mjMESH_HILLCLIMB_MIN); start at
     // the better of the last vertex and the one of 27 directions' nearest.
@@ -61,17 +61,17 @@ OSTLER_FN_BIG P3<T> mesh_point(Convex<T>& c, const P3<T>& way) {
       cell = 3 * cell + (way[i] > T(0.4) ? 2 : (way[i] < T(-0.4) ? 0 : 1));
     int start = mesh.seed[cell];
     if (c.hull >= 0) {
-      const T last = dot(way, p3(mesh.vertex + 3 * mesh.hull_vertex[c.hull]));
-      const T seed = dot(way, p3(mesh.vertex + 3 * mesh.hull_vertex[start]));
+      const T last = dot(way, as_p3<T>(mesh.vertex + 3 * mesh.hull_vertex[c.hull]));
+      const T seed = dot(way, as_p3<T>(mesh.vertex + 3 * mesh.hull_vertex[start]));
       if (!(seed > last)) start = c.hull;
     }
     c.hull = climb_hull(mesh, way, start);
     c.vertex = mesh.hull_vertex[c.hull];
   } else {
     int best = c.vertex >= 0 ? c.vertex : 0;
-    T top = c.vertex >= 0 ? dot(way, p3(mesh.vertex + 3 * best)) : -Noise<T>::huge;
+    T top = c.vertex >= 0 ? dot(way, as_p3<T>(mesh.vertex + 3 * best)) : -Noise<T>::huge;
     for (int i = 0; i < mesh.vertices; i++) {
-      const T reach = dot(way, p3(mesh.vertex + 3 * i));
+      const T reach = dot(way, as_p3<T>(mesh.vertex + 3 * i));
       if (reach > top) {
         top = reach;
         best = i;
@@ -79,12 +79,12 @@ OSTLER_FN_BIG P3<T> mesh_point(Convex<T>& c, const P3<T>& way) {
     }
     c.vertex = best;
   }
-  return p3(mesh.vertex + 3 * c.vertex);
+  return as_p3<T>(mesh.vertex + 3 * c.vertex);
 }
 
 // The farthest point along the unit vector `dir`, without the margin.
-template <class T>
-OSTLER_FN_BIG P3<T> support_point(Convex<T>& c, const P3<T>& dir) {
+template <class T, class S>
+OSTLER_FN_BIG P3<T> support_point(Convex<T, S>& c, const P3<T>& dir) {
   if (c.type == SHAPE_PRISM) {
     const int base = dir[2] < T(0) ? 0 : 3;
     int best = base;
@@ -154,8 +154,8 @@ struct Support {
 };
 
 // Farthest along the unit vector `dir` for the first shape, against it for the second.
-template <class T>
-OSTLER_FN_BIG void support(Support<T>& s, Convex<T>& a, Convex<T>& b, const P3<T>& dir) {
+template <class T, class S>
+OSTLER_FN_BIG void support(Support<T>& s, Convex<T, S>& a, Convex<T, S>& b, const P3<T>& dir) {
   s.on1 = support_point(a, dir);
   if (a.margin > T(0) && !a.core) s.on1 = s.on1 + (T(0.5) * a.margin) * dir;
   s.on2 = support_point(b, -dir);
@@ -166,15 +166,15 @@ OSTLER_FN_BIG void support(Support<T>& s, Convex<T>& a, Convex<T>& b, const P3<T
 }
 
 // Polytopes without a rounding margin: supports are vertices, searches are finite.
-template <class T>
-OSTLER_FN bool both_discrete(const Convex<T>& a, const Convex<T>& b) {
+template <class T, class S>
+OSTLER_FN bool both_discrete(const Convex<T, S>& a, const Convex<T, S>& b) {
   return a.margin == T(0) && b.margin == T(0) &&
          (a.type == SHAPE_BOX || a.type == SHAPE_MESH || a.type == SHAPE_PRISM) &&
          (b.type == SHAPE_BOX || b.type == SHAPE_MESH || b.type == SHAPE_PRISM);
 }
 
-template <class T>
-OSTLER_FN P3<T> centre_of(const Convex<T>& c) {
+template <class T, class S>
+OSTLER_FN P3<T> centre_of(const Convex<T, S>& c) {
   if (c.type != SHAPE_PRISM) return c.pos;
   P3<T> sum = p3(T(0), T(0), T(0));
   for (int i = 0; i < 6; i++) sum = sum + c.prism[i];

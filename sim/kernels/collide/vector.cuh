@@ -29,11 +29,16 @@ template <class T>
 OSTLER_FN P3<T> p3(const T* v) {
   return p3(v[0], v[1], v[2]);
 }
-template <class T>
-OSTLER_FN void put(T* to, const P3<T>& v) {
-  to[0] = v.c[0];
-  to[1] = v.c[1];
-  to[2] = v.c[2];
+// A table's or geom's vector in the scalar of a computation.
+template <class T, class S>
+OSTLER_FN P3<T> as_p3(const S* v) {
+  return p3(T(v[0]), T(v[1]), T(v[2]));
+}
+template <class S, class T>
+OSTLER_FN void put(S* to, const P3<T>& v) {
+  to[0] = S(v.c[0]);
+  to[1] = S(v.c[1]);
+  to[2] = S(v.c[2]);
 }
 template <class T>
 OSTLER_FN P3<T> operator+(const P3<T>& a, const P3<T>& b) {
@@ -124,10 +129,10 @@ OSTLER_FN T make_unit(P3<T>& v, T least = Noise<T>::tiny) {
   return length;
 }
 
-template <class T>
-OSTLER_FN void write_hit(Hit<T>& hit, T dist, const P3<T>& pos, const P3<T>& normal) {
-  hit.dist = dist;
+template <class S, class T>
+OSTLER_FN void write_hit(Hit<S>& hit, T dist, const P3<T>& pos, const P3<T>& normal) {
+  hit.dist = S(dist);
   put(hit.pos, pos);
   put(hit.normal, normal);
-  hit.tangent[0] = hit.tangent[1] = hit.tangent[2] = T(0);
+  hit.tangent[0] = hit.tangent[1] = hit.tangent[2] = S(0);
 }
