@@ -28,6 +28,7 @@ struct Feature {
   int size;  // 1, 2, 3 different vertices
   int vertex[3];
   P3<T> touched;  // the first of them
+  T puffed;       // how much the edge lies outside the surface
   int faces;
   P3<T> normal[PATCH_DEGREE];
   int face[PATCH_DEGREE];
@@ -171,7 +172,9 @@ OSTLER_FN_BIG void round_feature(Feature<T>& f, const Convex<T, S>& c, const P3<
     }
     make_unit(side);
   }
-  const P3<T> middle = c.pos + c.size[0] * side, half = c.size[1] * axis;
+  // A capsule's line has moved out by its share of the margin, a cylinder's has not.
+  if (c.type == SHAPE_CAPSULE) f.puffed = T(0.5) * c.margin;
+  const P3<T> middle = c.pos + (c.size[0] + f.puffed) * side, half = c.size[1] * axis;
   f.begin = middle - half;
   add_edge(f, middle + half);
 }
@@ -180,6 +183,7 @@ OSTLER_FN_BIG void round_feature(Feature<T>& f, const Convex<T, S>& c, const P3<
 template <class T, class S>
 OSTLER_FN_BIG void describe(Feature<T>& f, const Convex<T, S>& c, const P3<T>& outward) {
   f.faces = f.edges = 0;
+  f.puffed = T(0);
   if (c.type == SHAPE_CAPSULE || c.type == SHAPE_CYLINDER) {
     round_feature(f, c, outward);
     return;
@@ -354,12 +358,13 @@ struct Patch {
 // outward normal is `back`. The last way is the contact's distance.
 template <class T>
 OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const P3<T>* face,
-                              int corners, const P3<T>& normal, const P3<T>& back, T margin) {
+                              int corners, const P3<T>& normal, const P3<T>& back, T margin,
+                              T puffed = T(0)) {
   patch.count = 0;
   if (corners < 3 || count < 2) return;
   const bool edge = count == 2;
   const P3<T> there = polygon[0];
-  count = clip_on_face(polygon, count, face, corners, normal, margin);
+  count = clip_on_face(polygon, count, face, corners, normal, margin - puffed);
   int keep[PATCH_HITS] = {0, 1, 2, 3};
   int kept = count < PATCH_HITS ? count : PATCH_HITS;
   if (count > PATCH_HITS) {
@@ -380,8 +385,8 @@ OSTLER_FN_BIG void fill_patch(Patch<T>& patch, P3<T>* polygon, int count, const 
   for (int k = 0; k < kept; k++) {
     const P3<T> at = polygon[keep[k]];
     const T height = dot(at - face[0], normal);
-    patch.dist[k] = height;
-    patch.mid[k] = at - (T(0.5) * height) * normal;
+    patch.dist[k] = height + puffed;
+    patch.mid[k] = at - (height - T(0.5) * patch.dist[k]) * normal;
     if (!edge) {
       const P3<T> on = at - height * normal;
       patch.dist[k] = dot(on - there, back);
@@ -420,13 +425,13 @@ OSTLER_FN_BIG void make_patch(Patch<T>& patch, Feature<T>& fa, Feature<T>& fb, c
     const int corners = face_corners(b, fb.face[pair[1]], border);
     const P3<T> normal = fb.normal[pair[1]];
     patch.normal = -normal;
-    fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin);
+    fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin, fa.puffed);
   } else if (edge_on_face(fb, fa, pair)) {
     polygon[0] = fb.begin;
     polygon[1] = fb.end[pair[0]];
     const int corners = face_corners(a, fa.face[pair[1]], border);
     const P3<T> normal = fa.normal[pair[1]];
     patch.normal = normal;
-    fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin);
+    fill_patch(patch, polygon, 2, border, corners, normal, -normal, margin, fb.puffed);
   }
 }
