@@ -1,6 +1,7 @@
 // The generic kernel for one instruction set: compiled once for each with
 // OSTLER_NAME, and OSTLER_LANES (8, 16) or OSTLER_DOUBLE.
 #include <immintrin.h>
+#include <math.h>
 #include "api.h"
 
 #define OSTLER_JOIN_(a, b) a##b
