@@ -11,6 +11,60 @@ OSTLER_FN T shrink(Convex<T, S>& c) {
   return c.size[0] + T(0.5) * c.margin;
 }
 
+// The direction of least depth for curved shapes, by Newton from a direction near it:
+// the depth along n is h(n) = n . p(n), p the support point of the difference; its
+// gradient on the sphere is p - h n, its Hessian p' - h. Where the search has stopped
+// before that is exact to rounding, and its polytope's face is not. False where the
+// depth is not smooth there (a face, an edge): the search's answer then is exact.
+template <class T, class S>
+OSTLER_FN_BIG bool settle(Support<T>& s, P3<T>& n, Convex<T, S>& a, Convex<T, S>& b) {
+  support(s, a, b, n);
+  T h = dot(s.at, n);
+  for (int step = 0; step < 12; step++) {
+    const P3<T> slope = s.at - h * n;
+    if (norm(slope) <= T(1e-13) * norm(s.at) + Noise<T>::tiny) return true;
+    P3<T> way[2] = {p3(T(0), T(0), T(0)), p3(T(0), T(0), T(0))};
+    way[0][mag(n[1]) < T(0.5) ? 1 : 2] = T(1);
+    way[0] = way[0] - dot(n, way[0]) * n;
+    make_unit(way[0]);
+    way[1] = cross(n, way[0]);
+    T hess[2][2];
+    const T shift = T(1e-6);
+    for (int k = 0; k < 2; k++) {
+      Support<T> near;
+      P3<T> aside = n + shift * way[k];
+      make_unit(aside);
+      support(near, a, b, aside);
+      for (int i = 0; i < 2; i++)
+        hess[i][k] = dot(way[i], near.at - s.at) / shift - (i == k ? h : T(0));
+    }
+    const T off = T(0.5) * (hess[0][1] + hess[1][0]);
+    const T det = hess[0][0] * hess[1][1] - off * off;
+    if (!(hess[0][0] > T(0)) || !(det > T(0))) return false;
+    const T g0 = dot(way[0], slope), g1 = dot(way[1], slope);
+    const T d0 = (off * g1 - hess[1][1] * g0) / det, d1 = (off * g0 - hess[0][0] * g1) / det;
+    if (!(d0 * d0 + d1 * d1 < T(0.04))) return false;
+    P3<T> next = n + (d0 * way[0] + d1 * way[1]);
+    make_unit(next);
+    Support<T> there;
+    support(there, a, b, next);
+    const T depth = dot(there.at, next);
+    // Rounding may raise the depth by an ulp or so where it is least.
+    if (!(depth <= h + T(1e-14) * norm(s.at))) return false;
+    const bool still = norm(next - n) < T(1e-13);
+    n = next;
+    s = there;
+    h = depth;
+    if (still) return norm(s.at - h * n) <= T(1e-10) * norm(s.at);
+  }
+  return norm(s.at - h * n) <= T(1e-10) * norm(s.at);
+}
+
+template <class T, class S>
+OSTLER_FN bool curved(const Convex<T, S>& c) {
+  return c.type == SHAPE_SPHERE || c.type == SHAPE_CAPSULE || c.type == SHAPE_ELLIPSOID;
+}
+
 // The contacts of what three points of the search have touched; -1 where that gives
 // only one.
 template <class T, class S, class H>
@@ -88,11 +142,22 @@ OSTLER_FN_BIG int penetration(Convex<T, S>& a, Convex<T, S>& b, int most, T offs
   const Support<T>&s0 = p.point[f.point[0]], &s1 = p.point[f.point[1]], &s2 = p.point[f.point[2]];
   T w[3];
   triangle_weights(s0.at, s1.at, s2.at, f.foot, w);
-  const P3<T> on1 = w[0] * s0.on1 + w[1] * s1.on1 + w[2] * s2.on1;
-  const P3<T> on2 = w[0] * s0.on2 + w[1] * s1.on2 + w[2] * s2.on2;
-  const T dist = -root(f.dist2);
+  P3<T> on1 = w[0] * s0.on1 + w[1] * s1.on1 + w[2] * s2.on1;
+  P3<T> on2 = w[0] * s0.on2 + w[1] * s1.on2 + w[2] * s2.on2;
+  T dist = -root(f.dist2);
   P3<T> normal = on1 - on2;
   make_unit(normal);
+  if (curved(a) || curved(b)) {
+    Support<T> exact;
+    P3<T> way = f.foot;
+    make_unit(way);
+    if (settle(exact, way, a, b)) {
+      on1 = exact.on1;
+      on2 = exact.on2;
+      dist = -dot(exact.at, way);
+      normal = way;
+    }
+  }
   if (most > 1) {
     const int hits = patch_hits(s0, s1, s2, a, b, normal, offset, out);
     if (hits >= 0) return hits;

@@ -4,7 +4,7 @@
 #pragma once
 
 enum {
-  EPA_POINTS = SEARCH_STEPS + 5,
+  EPA_POINTS = EPA_STEPS + 5,
   // A closed polytope of V points has 2 V - 4 faces; faces that went are used again.
   EPA_FACES = 2 * EPA_POINTS,
   EPA_RIM = 64
@@ -133,25 +133,9 @@ OSTLER_FN_BIG bool open_polytope(Polytope<T>& p, int first, const P3<T>& eye) {
 }
 
 template <class T>
-OSTLER_FN bool origin_beside(const P3<T>& a, const P3<T>& b, const P3<T>& c, const P3<T>& d) {
-  const P3<T> normal = cross(b - a, c - a);
-  return agree(dot(normal, d - a), dot(normal, -a));
-}
-
-template <class T>
 OSTLER_FN bool origin_within(const P3<T>& a, const P3<T>& b, const P3<T>& c, const P3<T>& d) {
   return origin_beside(a, b, c, d) && origin_beside(b, c, d, a) && origin_beside(c, d, a, b) &&
          origin_beside(d, a, b, c);
-}
-
-// Weights of a point of a triangle's plane.
-template <class T>
-OSTLER_FN void triangle_weights(const P3<T>& a, const P3<T>& b, const P3<T>& c, const P3<T>& at,
-                                T* weight) {
-  T whole;
-  const int drop = largest_shadow(a, b, c, whole);
-  part_areas(a, b, c, at, drop == 0 ? 1 : 0, drop == 2 ? 1 : 2, weight);
-  for (int i = 0; i < 3; i++) weight[i] = weight[i] / whole;
 }
 
 template <class T>
@@ -306,7 +290,7 @@ OSTLER_FN_BIG int expand(Polytope<T>& p, Convex<T, S>& a, Convex<T, S>& b) {
   const T tolerance = discrete ? Search<T>::exact : Search<T>::tolerance;
   T upper = Noise<T>::huge, upper2 = Noise<T>::huge;
   int face = -1;
-  for (int step = 0; step < SEARCH_STEPS; step++) {
+  for (int step = 0; step < EPA_STEPS; step++) {
     const int before = face;
     T lower2 = Noise<T>::huge;
     for (int i = 0; i < p.candidates; i++) {

@@ -23,7 +23,10 @@ struct Search<float> {
   static constexpr float in_corner2 = 1e-17f;
   static constexpr float inverted = 1e-5f;
 };
-enum { SEARCH_STEPS = 100 };
+enum {
+  GJK_STEPS = 400,  // each in constant memory; curved shapes that barely touch need many
+  EPA_STEPS = 100
+};
 
 template <class T>
 struct Nearest {
@@ -65,7 +68,7 @@ template <class T, class S>
 OSTLER_FN_BIG int enclose_origin(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b) {
   Support<T> s[4] = {g.simplex[0], g.simplex[1], g.simplex[2], g.simplex[3]};
   int o[4] = {0, 1, 2, 3};  // the order that keeps the orientation
-  for (; g.steps < SEARCH_STEPS; g.steps++) {
+  for (; g.steps < GJK_STEPS; g.steps++) {
     T height[4];
     P3<T> normal[4];
     height[0] = face_height(s[o[2]], s[o[1]], s[o[3]], normal[0]);
@@ -112,7 +115,7 @@ OSTLER_FN_BIG void gjk(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b, T cutoff
   int n = 0;
   g.steps = 0;
   g.apart = g.on = false;
-  for (; g.steps < SEARCH_STEPS; g.steps++) {
+  for (; g.steps < GJK_STEPS; g.steps++) {
     if (!(length >= contained) || mag(before - length) < Noise<T>::tiny) break;
     Support<T>& fresh = g.simplex[n];
     support(fresh, a, b, -((T(1) / length) * x));
