@@ -34,49 +34,27 @@ OSTLER_FN int sphere_capsule(const Solid<T>& a, const Solid<T>& b, T margin, Hit
                      axis, margin, out);
 }
 
-// Two capsules. One contact at the nearest points of the segments; where the
-// segments are parallel, up to two, at the ends of the overlap.
+// Two capsules: one contact at the nearest points of the segments; two, at the ends of
+// the overlap, where the axes are parallel to within 1e-4 rad (MuJoCo 4.0).
 template <class T>
 OSTLER_FN_BIG int capsule_capsule(const Solid<T>& a, const Solid<T>& b, T margin, Hit<T>* out) {
   const P3<T> z1 = axis_of(a.mat, 2), z2 = axis_of(b.mat, 2), c1 = p3(a.pos), c2 = p3(b.pos);
-  const P3<T> half1 = a.size[1] * z1, half2 = b.size[1] * z2, gap = c1 - c2;
-  // |gap + x1 half1 - x2 half2|^2 is least where [q1 cr; cr q2] [x1 x2]' = [g1 g2]'.
-  const T q1 = dot(half1, half1), cr = -dot(half1, half2), q2 = dot(half2, half2);
-  const T g1 = -dot(half1, gap), g2 = dot(half2, gap);
-  const T det = q1 * q2 - cr * cr;
-  const T one = T(1);
-
-  const T noise = Noise<T>::parallel * q1 * q2;
-  if (mag(det) >= (noise > Noise<T>::tiny ? noise : Noise<T>::tiny)) {
-    T x1 = (q2 * g1 - cr * g2) / det, x2 = (q1 * g2 - cr * g1) / det;
-    if (x1 > one) {
-      x1 = one;
-      x2 = (g2 - cr) / q2;
-    } else if (x1 < -one) {
-      x1 = -one;
-      x2 = (g2 + cr) / q2;
-    }
-    if (x2 > one) {
-      x2 = one;
-      x1 = clamped((g1 - cr) / q1, -one, one);
-    } else if (x2 < -one) {
-      x2 = -one;
-      x1 = clamped((g1 + cr) / q1, -one, one);
-    }
-    return hit_spheres(c1 + x1 * half1, a.size[0], z1, c2 + x2 * half2, b.size[0], z2, margin, out);
-  }
+  const T l1 = a.size[1], l2 = b.size[1];
+  const P3<T> gap = c2 - c1, across = cross(z1, z2);
+  const T cosine = dot(z1, z2), sine2 = dot(across, across);
+  const T gap1 = dot(z1, gap), gap2 = dot(z2, gap);
 
   int hits = 0;
-  for (int k = 0; k < 4 && hits < 2; k++) {
-    const T end = (k & 1) ? -one : one;
-    T x1 = end, x2 = end;
-    if (k < 2) {
-      x2 = clamped((g2 - end * cr) / q2, -one, one);
-    } else {
-      x1 = clamped((g1 - end * cr) / q1, -one, one);
-    }
-    hits += hit_spheres(c1 + x1 * half1, a.size[0], z1, c2 + x2 * half2, b.size[0], z2, margin,
-                        out + hits);
+  const bool parallel = sine2 < T(1e-8);
+  const bool segments = l1 > Noise<T>::tiny && l2 > Noise<T>::tiny;
+  for (int k = 0; k < (parallel && segments ? 2 : 1); k++) {
+    // Positions along the axes. From cross products, so that nearly parallel axes do
+    // not cancel; where they are parallel, from one end of the first segment.
+    T s1 = k == 0 ? -l1 : l1;
+    if (!parallel) s1 = clamped(dot(cross(gap, z2), across) / sine2, -l1, l1);
+    const T s2 = clamped(cosine * s1 - gap2, -l2, l2);
+    s1 = clamped(gap1 + cosine * s2, -l1, l1);
+    hits += hit_spheres(c1 + s1 * z1, a.size[0], z1, c2 + s2 * z2, b.size[0], z2, margin, out + hits);
   }
   return hits;
 }
