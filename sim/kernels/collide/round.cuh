@@ -46,7 +46,7 @@ OSTLER_FN_BIG int capsule_capsule(const Solid<T>& a, const Solid<T>& b, T margin
 
   int hits = 0;
   const bool parallel = sine2 < T(1e-8);
-  const bool segments = l1 > Noise<T>::tiny && l2 > Noise<T>::tiny;
+  const bool segments = l1 * l1 > T(1e-15) && l2 * l2 > T(1e-15);  // not points
   for (int k = 0; k < (parallel && segments ? 2 : 1); k++) {
     // Positions along the axes. From cross products, so that nearly parallel axes do
     // not cancel; where they are parallel, from one end of the first segment.

@@ -4,7 +4,7 @@ usage: compare.py LIBRARY [--count N] [--kinds a-b,c-d] [--how anywhere,...]
 
 Prints a table and exits with 1 where a gate is missed. Contacts are compared as
 sets. A contact that one side alone has is forgiven where its distance is at the
-margin to within the gate: there rounding decides.
+margin to within the gate: there rounding decides. Hostile input must end.
 """
 
 import argparse
@@ -20,8 +20,30 @@ from scene import TYPE_ID, TYPES, Kernel, model, mujoco_hits
 ANALYTIC = {f"plane-{t}" for t in TYPES[2:]} | {
     "sphere-sphere", "sphere-capsule", "sphere-cylinder", "sphere-box", "capsule-capsule",
     "capsule-box", "box-box"}
-GATES = {True: {"double": 1e-10, "float": 1e-4}, False: {"double": 1e-6, "float": 1e-3}}
 HOW = ["anywhere", "touching", "aligned"]
+
+# Largest errors of dist, pos, normal and second axis. MuJoCo's search is exact in the
+# distance to its tolerance of 1e-12 and in the normal to the root of that, times the
+# curvature; positions lie between.
+GATES = {("analytic", "double"): [1e-10] * 4, ("analytic", "float"): [1e-4] * 2 + [1e-3] * 2,
+         ("iterative", "double"): [1e-6, 1e-5, 5e-4, 5e-4],
+         ("iterative", "float"): [1e-5, 1e-4, 1e-3, 1e-3]}
+
+
+def allowed(pair, how, precision):
+    """Share of placements that may miss the gate, and why."""
+    if pair in ANALYTIC:
+        # On ties (a sphere's centre as far from two faces) float's rounding decides.
+        return 0 if precision == "double" else 0.03 if how == "aligned" else 0.005
+    if pair in ("field-box", "field-mesh"):
+        # MuJoCo ends these searches early, at a face that depends on their path.
+        return 1 if how == "aligned" else 0.75
+    if how == "aligned":
+        # Overlaps equally deep in several directions: which one is a matter of path.
+        return 1 if pair.startswith("field") else 0.2
+    # Deep overlaps of nearly round shapes, where MuJoCo's polytope has not converged;
+    # caps on a vertex, where the path decides which line of the side counts.
+    return 0.02
 
 
 def second_axis(hits):
@@ -52,8 +74,8 @@ def pair_up(ours, theirs):
 def errors(ours, theirs, margin, gate):
     """Errors (dist, pos, normal, second axis) of the matched; unforgiven leftovers."""
     pairs, alone_o, alone_t = pair_up(ours, theirs)
-    left = sum(abs(ours[i, 0] - margin) > gate for i in alone_o)
-    left += sum(abs(theirs[j, 0] - margin) > gate for j in alone_t)
+    left = sum(abs(ours[i, 0] - margin) > gate[1] for i in alone_o)
+    left += sum(abs(theirs[j, 0] - margin) > gate[1] for j in alone_t)
     o, t = ours[[i for i, _ in pairs]], theirs[[j for _, j in pairs]]
     y = t[:, 7:10]
     # At |normal_y| = 0.5 the free second axis jumps.
@@ -72,16 +94,18 @@ def compare(kernels, first, second, how, count, mesh, seed, verbose):
     n_t, theirs = mujoco_hits(m, first, second, a, b, margin)
     row = {"contacts": int(n_t.sum())}
     for precision, kernel in kernels.items():
-        gate = GATES[f"{first}-{second}" in ANALYTIC][precision]
+        pair = f"{first}-{second}"
+        gate = GATES["analytic" if pair in ANALYTIC else "iterative", precision]
         n_o, ours = kernel.run(m, kind, a, b, margin)
-        left, bad, worst = 0, 0, [np.zeros((0, 4))]
+        left, bad, missed, worst = 0, 0, 0, [np.zeros((0, 4))]
         for i in range(count):
             if n_o[i] == 0 and n_t[i] == 0:
                 continue
             err, more = errors(ours[i, :n_o[i]], theirs[i, :n_t[i]], margin[i], gate)
             left += more > 0
-            wrong = not (err < gate).all() if len(err) else False
+            wrong = not (err < gate).all()
             bad += wrong
+            missed += wrong or more > 0
             worst.append(err)
             if verbose and (more or wrong) and precision == verbose:
                 print(i, "margin", margin[i], "\n", a[i].tolist(), "\n", b[i].tolist())
@@ -89,8 +113,31 @@ def compare(kernels, first, second, how, count, mesh, seed, verbose):
                 verbose = False
         err = np.concatenate(worst)
         row[precision] = {"left": left, "bad": bad,
+                          "failed": missed > allowed(pair, how, precision) * count,
                           "max": err.max(0).tolist() if len(err) else [0] * 4}
     return row
+
+
+def survive(kernels, count):
+    """Hostile input ends, within the bound on hits: NaN, infinite, huge, zero, tiny
+    sizes, coincident centres, for every pair."""
+    rng = np.random.default_rng(9)
+    failed = []
+    m = model("sphere", "mesh", "many")
+    for first in TYPES:
+        for second in TYPES[max(TYPES.index(first), 2):]:
+            kind = TYPE_ID[first] * 8 + TYPE_ID[second]
+            a, b, margin = place("degenerate", rng, m, kernels["double"], first, second, count)
+            for solids in (a, b):
+                poison = rng.choice([np.nan, np.inf, -np.inf, 1e30, 1e-30, 0, -0.1], a.shape)
+                hit = rng.uniform(size=a.shape) < rng.choice([0, 0.02, 0.5], (count, 1))
+                solids[hit] = poison[hit]
+            for precision, kernel in kernels.items():
+                with np.errstate(over="ignore"):
+                    hits, _ = kernel.run(m, kind, a, b, margin)
+                if hits.min() < 0 or hits.max() > kernel.most(kind):
+                    failed.append(f"{first}-{second} hostile {precision}")
+    return failed
 
 
 def main():
@@ -110,6 +157,7 @@ def main():
     print(f"{'pair':20} {'placed':9} {'pairs':>5} {'hits':>5}  "
           f"{'double: alone':>13} {'off':>4} {'dist':>8} {'pos':>8} {'normal':>8}  "
           f"{'float: alone':>12} {'off':>4} {'dist':>8} {'pos':>8} {'normal':>8}")
+    failed = []
     for kind in kinds:
         first, second = kind.split("-")
         for mesh in args.mesh.split(",") if "mesh" in kind else ["many"]:
@@ -120,10 +168,14 @@ def main():
                 for p, w in (("double", 13), ("float", 12)):
                     r = row[p]
                     dist, pos, normal, axis = r["max"]
+                    if r["failed"]:
+                        failed.append(f"{name} {how} {p}")
                     text += (f"{r['left']:{w}} {r['bad']:4} {dist:8.1e} {pos:8.1e} "
                              f"{max(normal, axis):8.1e}  ")
                 print(text, flush=True)
-    return 0
+    failed += survive(kernels, args.count)
+    print("missed:", "; ".join(failed) if failed else "nothing")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

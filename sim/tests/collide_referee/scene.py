@@ -119,6 +119,7 @@ class Kernel:
         self.call.restype = None
         self.timer = getattr(library, f"time_{precision}")
         self.timer.restype = ct.c_double
+        self.most = library.most_hits
 
     def run(self, m, kind, a, b, margin):
         """Hits of each pair: counts [n] and rows (dist, pos, normal, tangent) [n, MOST, 10]."""
