@@ -9,7 +9,7 @@ mod actuator;
 mod constraint;
 mod geom;
 pub mod mjcf;
-mod rest;
+pub(crate) mod rest;
 pub(crate) mod rotation;
 mod summary;
 

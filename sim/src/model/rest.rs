@@ -113,7 +113,7 @@ impl<'a> Rest<'a> {
 
     /// How a point of a body moves per degree of freedom: columns (velocity of the
     /// point, angular velocity) for the degrees of freedom that move it.
-    fn jacobian(
+    pub fn jacobian(
         &self,
         mut body: usize,
         point: Vec3,

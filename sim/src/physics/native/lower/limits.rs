@@ -7,7 +7,6 @@ use crate::physics::native::tables::{Plan, UNLIMITED};
 
 /// Writes limits and dry friction; limits of ball joints are general rows.
 pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
-    let off = UNLIMITED;
     for joint in c.model.joints.iter().filter(|_| c.flags.limit) {
         let (JointKind::Hinge | JointKind::Slide, Some([lo, hi])) = (joint.kind, joint.range)
         else {
@@ -22,13 +21,7 @@ pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
         let soft = c
             .packer
             .position(spec, joint.margin, c.weights.dof[joint.dof_adr])?;
-        // A range narrower than its margins acts from both sides at once.
-        let sides = if 2.0 * joint.margin > hi - lo {
-            vec![[lo, off], [-off, hi]]
-        } else {
-            vec![[lo, hi]]
-        };
-        for [lo, hi] in sides {
+        for [lo, hi] in sides([lo, hi], joint.margin) {
             plan.lim_qpos.push(joint.qpos_adr as i32);
             plan.lim_dof.push(joint.dof_adr as i32);
             plan.lim_lo.push(lo);
@@ -56,4 +49,14 @@ pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
     plan.nlim = plan.lim_dof.len();
     plan.nfric = plan.fric_dof.len();
     Ok(())
+}
+
+/// The limits that may act together: one with two sides, or, where a range is
+/// narrower than its margins, each side alone.
+pub(super) fn sides([lo, hi]: [f64; 2], margin: f64) -> Vec<[f64; 2]> {
+    if 2.0 * margin > hi - lo {
+        vec![[lo, UNLIMITED], [-UNLIMITED, hi]]
+    } else {
+        vec![[lo, hi]]
+    }
 }

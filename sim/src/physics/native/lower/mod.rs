@@ -4,7 +4,8 @@
 //! precision: static bodies are merged into what they are welded to (`tree`),
 //! inverse weights are taken at the initial pose (`weights`), soft constraints are
 //! packed (`soft`), candidate contacts are listed with their parameters
-//! (`contacts`), disable flags take effect (`flags`). What the kernels cannot do is
+//! (`contacts`), other constraints than joint limits become general rows (`rows`),
+//! disable flags take effect (`flags`). What the kernels cannot do is
 //! refused by name. The meaning of everything is MuJoCo's.
 
 mod actuators;
@@ -13,14 +14,17 @@ mod flags;
 mod fluid;
 mod limits;
 mod pattern;
+mod rows;
 mod soft;
+mod tendons;
 mod tree;
 mod weights;
 
 use super::tables::Plan;
-use crate::model::{Cone, Integrator, JointKind, Model};
+use crate::model::{Cone, Integrator, Model};
 use flags::Flags;
 use soft::Packer;
+use tendons::Tendons;
 use tree::Tree;
 use weights::Weights;
 
@@ -118,10 +122,9 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> 
     passive(&context, &mut plan);
     limits::write(&context, &mut plan)?;
     contacts::write(&context, &mut plan)?;
-    refuse_general_rows(&context)?;
-    plan.row_adr.push(0);
-    plan.item_path.push(0);
-    plan.ten_adr.push(0);
+    let tendons = Tendons::new(&context)?;
+    tendons.write(&context, &mut plan);
+    rows::write(&context, &tendons, &mut plan)?;
     actuators::write(&context, &mut plan)?;
     fluid::write(&context, &mut plan)?;
     pattern::write(&context.tree, &mut plan);
@@ -141,21 +144,6 @@ fn passive(c: &Context, plan: &mut Plan) {
     plan.eulerdamp = usize::from(c.flags.eulerdamp && damped);
 }
 
-/// Constraints that need general rows.
-fn refuse_general_rows(c: &Context) -> Result<(), LowerError> {
-    let limited = |j: &&crate::model::Joint| j.kind == JointKind::Ball && j.range.is_some();
-    let ball = c.model.joints.iter().find(limited).map(|j| &j.name);
-    let tendon = c.model.tendons.first().map(|t| &t.name);
-    let equality = c.model.equalities.first().map(|e| &e.name);
-    match (ball, tendon.or(equality)) {
-        (None, None) => Ok(()),
-        (Some(name), _) | (_, Some(name)) => Err(LowerError::new(
-            format!("the constraint or ball limit \"{name}\""),
-            "leave it out, or use backend rapier",
-        )),
-    }
-}
-
 /// Numbers that are not finite would come out as accelerations that are not.
 fn finite(plan: &Plan) -> Result<(), LowerError> {
     let bad = |x: &f64| !x.is_finite();
@@ -170,5 +158,7 @@ fn finite(plan: &Plan) -> Result<(), LowerError> {
     }
 }
 
+#[cfg(test)]
+mod row_tests;
 #[cfg(test)]
 mod tests;

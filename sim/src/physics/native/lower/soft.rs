@@ -9,8 +9,8 @@
 use super::LowerError;
 use crate::physics::native::tables::soft;
 
-/// Smallest denominator, as MuJoCo's.
-pub(super) const MIN_VALUE: f64 = 1e-15;
+pub(super) use crate::model::rest::MIN_VALUE;
+
 /// Range of impedances, as MuJoCo's.
 const IMPEDANCE: [f64; 2] = [1e-4, 0.9999];
 /// What replaces a solref of mixed signs, as in MuJoCo.

@@ -22,7 +22,7 @@ fn refused(text: &str) -> String {
     }
 }
 
-fn near(a: &[f64], b: &[f64]) {
+pub(super) fn near(a: &[f64], b: &[f64]) {
     let same = a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
     assert!(same, "{a:?} is not {b:?}");
 }

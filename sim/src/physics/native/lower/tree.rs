@@ -1,7 +1,7 @@
 //! The moving tree: bodies without joints merged into what they are welded to.
 
 use super::LowerError;
-use crate::model::rotation::{Pose, add, cross, dot, matrix, rotate};
+use crate::model::rotation::{Pose, add, dot, matrix};
 use crate::model::{JointKind, Model, Quat, Vec3};
 use crate::physics::native::tables::Plan;
 
@@ -251,7 +251,7 @@ impl Lump {
 }
 
 /// `R diag(moments) R^T` as xx yy zz xy xz yz.
-pub(super) fn turned(moments: Vec3, quat: Quat) -> [f64; 6] {
+fn turned(moments: Vec3, quat: Quat) -> [f64; 6] {
     let r = matrix(quat);
     let entry = |i: usize, j: usize| (0..3).map(|k| r[i][k] * moments[k] * r[j][k]).sum::<f64>();
     [
@@ -262,14 +262,4 @@ pub(super) fn turned(moments: Vec3, quat: Quat) -> [f64; 6] {
         entry(0, 2),
         entry(1, 2),
     ]
-}
-
-/// Velocity of the point `at` per unit of a rotation about `axis` through `anchor`.
-pub(super) fn lever(axis: Vec3, anchor: Vec3, at: Vec3) -> Vec3 {
-    cross(axis, [0, 1, 2].map(|k| at[k] - anchor[k]))
-}
-
-/// Unit vectors of a frame, in the world.
-pub(super) fn axes(quat: Quat) -> [Vec3; 3] {
-    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]].map(|e| rotate(quat, e))
 }

@@ -6,8 +6,9 @@
 //! over what may not depend on a choice of axes.
 
 use super::LowerError;
-use super::tree::{Tree, axes, lever, turned};
-use crate::model::rotation::{Pose, add, rotate};
+use super::soft::MIN_VALUE;
+use super::tree::Tree;
+use crate::model::rest::Rest;
 use crate::model::{Body, Joint, JointKind, Model, Vec3};
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
@@ -31,9 +32,8 @@ pub(super) struct Weights {
 impl Weights {
     /// Computes all of them.
     pub fn new(model: &Model, tree: &Tree) -> Result<Self, LowerError> {
-        let pose = poses(model);
-        let motion = motions(model, &pose);
-        let mass = mass_matrix(model, tree, &pose, &motion);
+        let rest = Rest::new(model, &model.qpos0);
+        let mass = rest.mass_matrix();
         let mean_inertia = match model.nv {
             0 => 1.0,
             nv => mass.diagonal().sum() / nv as f64,
@@ -49,20 +49,20 @@ impl Weights {
             factor,
         };
         for (b, carrier) in tree.carrier.iter().enumerate() {
-            let Some(moving) = carrier.body else { continue };
-            let chain = tree.chain(Some(moving));
+            if carrier.body.is_none() {
+                continue;
+            }
             weights.body[b] = if only_slides(model, b) {
-                [1.0 / model.bodies[b].mass.max(super::soft::MIN_VALUE), 0.0]
+                [1.0 / model.bodies[b].mass.max(MIN_VALUE), 0.0]
             } else {
-                let com = pose[b].point(model.bodies[b].ipos);
-                weights.of_body(&chain, &motion, com)
+                weights.of_body(&rest, model, b)
             };
         }
         for joint in &model.joints {
             let first = joint.dof_adr;
             if only_slides(model, joint.body) {
                 let mass = model.bodies[joint.body].mass;
-                weights.dof[first] = 1.0 / mass.max(super::soft::MIN_VALUE);
+                weights.dof[first] = 1.0 / mass.max(MIN_VALUE);
                 continue;
             }
             let diagonal: Vec<f64> = (first..first + joint.kind.nv())
@@ -90,117 +90,19 @@ impl Weights {
         force.dot(&factor.solve(&force))
     }
 
-    /// Means over three axes of a point of a body and of its rotation.
-    fn of_body(&self, chain: &[usize], motion: &[Motion], point: Vec3) -> [f64; 2] {
+    /// Means over three axes of a body's centre of mass and of its rotation.
+    fn of_body(&self, rest: &Rest, model: &Model, body: usize) -> [f64; 2] {
+        let com = rest.bodies[body].point(model.bodies[body].ipos);
+        let columns: Vec<_> = rest.jacobian(body, com).collect();
         let mut mean = [0.0; 2];
         for k in 0..3 {
-            let row = |of: &dyn Fn(&Motion) -> Vec3| -> Vec<(usize, f64)> {
-                chain.iter().map(|&d| (d, of(&motion[d])[k])).collect()
-            };
-            mean[0] += self.inverse(&row(&|m| m.at(point))) / 3.0;
-            mean[1] += self.inverse(&row(&|m| m.angular)) / 3.0;
+            let shift: Vec<_> = columns.iter().map(|(d, v, _)| (*d, v[k])).collect();
+            let turn: Vec<_> = columns.iter().map(|(d, _, w)| (*d, w[k])).collect();
+            mean[0] += self.inverse(&shift) / 3.0;
+            mean[1] += self.inverse(&turn) / 3.0;
         }
         mean
     }
-}
-
-/// What one unit of a degree of freedom's velocity does, in the world's frame.
-#[derive(Debug, Clone, Copy)]
-struct Motion {
-    angular: Vec3,
-    /// Velocity of the anchor.
-    linear: Vec3,
-    anchor: Vec3,
-}
-
-impl Motion {
-    /// Velocity of a point of the body that moves.
-    fn at(&self, point: Vec3) -> Vec3 {
-        add(self.linear, lever(self.angular, self.anchor, point))
-    }
-}
-
-/// Poses of all bodies in the initial pose, where all joints are at their reference.
-fn poses(model: &Model) -> Vec<Pose> {
-    let mut poses: Vec<Pose> = Vec::with_capacity(model.bodies.len());
-    for (i, body) in model.bodies.iter().enumerate() {
-        let own = Pose {
-            pos: body.pos,
-            quat: body.quat,
-        };
-        let pose = match i {
-            0 => Pose::IDENTITY,
-            _ => poses[body.parent].then(own),
-        };
-        poses.push(pose);
-    }
-    poses
-}
-
-fn motions(model: &Model, pose: &[Pose]) -> Vec<Motion> {
-    let mut motions = Vec::with_capacity(model.nv);
-    for joint in &model.joints {
-        let body = pose[joint.body];
-        let anchor = body.point(joint.pos);
-        let axis = rotate(body.quat, joint.axis);
-        let none = [0.0; 3];
-        let mut push = |angular, linear, anchor| {
-            motions.push(Motion {
-                angular,
-                linear,
-                anchor,
-            });
-        };
-        match joint.kind {
-            JointKind::Slide => push(none, axis, anchor),
-            JointKind::Hinge => push(axis, none, anchor),
-            JointKind::Ball => axes(body.quat)
-                .into_iter()
-                .for_each(|a| push(a, none, anchor)),
-            JointKind::Free => {
-                let world = axes(Pose::IDENTITY.quat);
-                world.into_iter().for_each(|a| push(none, a, body.pos));
-                let own = axes(body.quat);
-                own.into_iter().for_each(|a| push(a, none, body.pos));
-            }
-        }
-    }
-    motions
-}
-
-/// Sum over the bodies of `J^T diag(mass, inertia) J`, plus the rotors.
-fn mass_matrix(model: &Model, tree: &Tree, pose: &[Pose], motion: &[Motion]) -> DMatrix<f64> {
-    let mut mass = DMatrix::zeros(model.nv, model.nv);
-    for (b, body) in model.bodies.iter().enumerate() {
-        let chain = tree.chain(tree.carrier[b].body);
-        let com = pose[b].point(body.ipos);
-        let axes = pose[b].then(Pose {
-            pos: body.ipos,
-            quat: body.iquat,
-        });
-        let [xx, yy, zz, xy, xz, yz] = turned(body.inertia, axes.quat);
-        for &i in &chain {
-            let w = motion[i].angular;
-            let spin = [
-                xx * w[0] + xy * w[1] + xz * w[2],
-                xy * w[0] + yy * w[1] + yz * w[2],
-                xz * w[0] + yz * w[1] + zz * w[2],
-            ];
-            let momentum = motion[i].at(com).map(|v| body.mass * v);
-            for &j in chain.iter().filter(|j| **j <= i) {
-                let (v, w) = (motion[j].at(com), motion[j].angular);
-                let entry: f64 = (0..3).map(|k| momentum[k] * v[k] + spin[k] * w[k]).sum();
-                mass[(i, j)] += entry;
-                if i != j {
-                    mass[(j, i)] += entry;
-                }
-            }
-        }
-    }
-    for (d, &joint) in tree.dof_joint.iter().enumerate() {
-        mass[(d, d)] += model.joints[joint].armature;
-    }
-    mass
 }
 
 /// Factorises, or names the first degree of freedom that nothing resists.
