@@ -68,36 +68,69 @@ struct Context<'a> {
     cone: Cone,
 }
 
+impl<'a> Context<'a> {
+    fn new(model: &'a Model, options: &LowerOptions) -> Result<Self, LowerError> {
+        let flags = Flags::new(&model.options.flags)?;
+        let tree = Tree::new(model)?;
+        let timestep = options.timestep.unwrap_or(model.options.timestep);
+        if !(timestep > 0.0 && timestep.is_finite()) {
+            return Err(LowerError::new(
+                format!("a time step of {timestep} s"),
+                "it must be positive, for example 0.002",
+            ));
+        }
+        Ok(Self {
+            model,
+            flags,
+            weights: Weights::new(model, &tree)?,
+            tree,
+            packer: Packer {
+                timestep,
+                refsafe: flags.refsafe,
+            },
+            cone: options.cone.unwrap_or(model.options.cone),
+        })
+    }
+}
+
+/// MuJoCo's inverse weights of a model (`body_invweight0` and so on), which scale
+/// the softness of its constraints.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InverseWeights {
+    /// Translation (1/kg) and rotation (1/(kg m^2)) for each body `(nbody)`.
+    pub body: Vec<[f64; 2]>,
+    /// For each degree of freedom `(nv)`.
+    pub dof: Vec<f64>,
+    /// For each tendon `(ntendon)`.
+    pub tendon: Vec<f64>,
+}
+
+/// Computes the inverse weights of `model`.
+///
+/// # Errors
+/// As [`lower`].
+pub fn inverse_weights(model: &Model) -> Result<InverseWeights, LowerError> {
+    let context = Context::new(model, &LowerOptions::default())?;
+    let tendons = Tendons::new(&context)?;
+    Ok(InverseWeights {
+        tendon: (0..model.tendons.len())
+            .map(|t| tendons.weight(&context, t))
+            .collect(),
+        body: context.weights.body,
+        dof: context.weights.dof,
+    })
+}
+
 /// Lowers `model` to the kernels' tables.
 ///
 /// # Errors
 /// The model asks for what the kernels cannot do, or a number in it is not finite
 /// where the dynamics need it; the message names the element and a way out.
 pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> {
-    let flags = Flags::new(&model.options.flags)?;
-    let tree = Tree::new(model)?;
-    let timestep = options.timestep.unwrap_or(model.options.timestep);
-    if !(timestep > 0.0 && timestep.is_finite()) {
-        return Err(LowerError::new(
-            format!("a time step of {timestep} s"),
-            "it must be positive, for example 0.002",
-        ));
-    }
+    let context = Context::new(model, options)?;
     let integrator = options.integrator.unwrap_or(model.options.integrator);
-    let context = Context {
-        model,
-        flags,
-        weights: Weights::new(model, &tree)?,
-        tree,
-        packer: Packer {
-            timestep,
-            refsafe: flags.refsafe,
-        },
-        cone: options.cone.unwrap_or(model.options.cone),
-    };
-
     let mut plan = Plan {
-        timestep,
+        timestep: context.packer.timestep,
         ngeom: model.geoms.len(),
         elliptic: usize::from(context.cone == Cone::Elliptic),
         scale: 1.0 / (context.weights.mean_inertia * model.nv.max(1) as f64),
@@ -115,7 +148,7 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> 
         },
         ..Plan::default()
     };
-    if flags.gravity {
+    if context.flags.gravity {
         [plan.gravity_x, plan.gravity_y, plan.gravity_z] = model.options.gravity;
     }
     context.tree.write(model, &mut plan);

@@ -22,7 +22,7 @@ fn list(p: &Plan, i: usize, which: usize) -> Vec<(i32, i32)> {
 }
 
 /// Two branches on a free body.
-const BRANCHES: &str = r#"<worldbody><body name="root" pos="0 0 1"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/>
+const BRANCHES: &str = r#"<compiler angle="radian"/><worldbody><body name="root" pos="0 0 1"><freejoint/><geom size="0.1" contype="0" conaffinity="0"/>
     <body name="a" pos="1 0 0"><joint name="a" axis="0 1 0" ref="0.2"/><geom size="0.1" contype="0" conaffinity="0"/>
       <body name="tip" pos="1 0 0" quat="0 0 0 1"><geom size="0.1" contype="0" conaffinity="0"/></body></body>
     <body name="b" pos="-1 0 0"><joint name="b" axis="0 1 0"/><geom size="0.1" contype="0" conaffinity="0"/>
