@@ -272,6 +272,23 @@ pub const MODELS: &[(&str, &str)] = &[
 </mujoco>"#,
     ),
     (
+        "fluid",
+        r#"<mujoco model="fluid">
+  <option density="1.2" viscosity="1e-5" wind="1 2 3"/>
+  <default><default class="f"><geom fluidshape="ellipsoid"/></default></default>
+  <worldbody>
+    <body childclass="f"><freejoint/>
+      <geom size="0.1"/>
+      <geom type="capsule" size="0.1 0.3" fluidcoef="1 2 3 4 5"/>
+      <geom type="cylinder" size="0.1 0.3" fluidcoef="0.4"/>
+      <geom type="ellipsoid" size="0.1 0.3 0.02"/>
+      <geom type="box" size="0.1 0.3 0.4"/>
+      <geom type="box" size="0.1 0.3 0.4" fluidshape="none"/>
+    </body>
+  </worldbody>
+</mujoco>"#,
+    ),
+    (
         "inherit",
         r#"<mujoco model="inherit">
   <worldbody>

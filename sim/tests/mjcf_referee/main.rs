@@ -433,6 +433,13 @@ fn geoms(m: &Model, c: &Check) {
         c.field("geom_solimp", i, &g.solimp);
         c.field("geom_margin", i, &[g.margin]);
         c.field("geom_gap", i, &[g.gap]);
+        let fluid = row(c.theirs, "geom_fluid", i);
+        assert_eq!(g.fluid.is_some(), fluid[0] != 0.0, "{}", g.name);
+        if let Some(ours) = g.fluid {
+            c.same("geom_fluid", &ours[..5], &fluid[1..6]);
+            c.same("virtual mass", &ours[5..8], &fluid[6..9]);
+            c.same("virtual inertia", &ours[8..], &fluid[9..]);
+        }
         c.field("geom_group", i, &[g.group.into()]);
     }
     // MuJoCo sorts pairs by bodies: find each of ours among theirs.

@@ -30,6 +30,8 @@ const SHAPE: Keywords<Shape> = &[
     ("sdf", Shape::Sdf),
 ];
 
+const FLUID_SHAPE: Keywords<bool> = &[("none", false), ("ellipsoid", true)];
+
 /// MuJoCo's colour of a geom that names none.
 pub(super) const GREY: [f64; 4] = [0.5, 0.5, 0.5, 1.0];
 
@@ -58,6 +60,8 @@ pub(super) struct GeomSpec {
     pub mass: Option<f64>,
     pub density: f64,
     shell: bool,
+    fluid_ellipsoid: bool,
+    fluid_coef: [f64; 5],
 }
 
 impl Default for GeomSpec {
@@ -84,6 +88,8 @@ impl Default for GeomSpec {
             mass: None,
             density: 1000.0,
             shell: false,
+            fluid_ellipsoid: false,
+            fluid_coef: [0.5, 0.25, 1.5, 1.0, 1.0],
         }
     }
 }
@@ -120,6 +126,8 @@ impl GeomSpec {
         }
         e.scalar("density", &mut self.density)?;
         e.keyword("shellinertia", BOOL, &mut self.shell)?;
+        e.keyword("fluidshape", FLUID_SHAPE, &mut self.fluid_ellipsoid)?;
+        e.fill("fluidcoef", 1, &mut self.fluid_coef)?;
         Ok(())
     }
 
@@ -205,7 +213,9 @@ impl GeomSpec {
             solimp: self.solimp,
             margin: self.margin,
             gap: self.gap,
-            fluid: None,
+            fluid: self
+                .fluid_ellipsoid
+                .then(|| super::fluid::interaction(kind, size, self.fluid_coef)),
             group: self.group,
             rgba: self.rgba.map(|c| c as f32),
         };

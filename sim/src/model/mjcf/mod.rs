@@ -15,6 +15,7 @@ mod content;
 mod defaults;
 mod derive;
 mod equality;
+mod fluid;
 mod geom;
 mod inertia;
 mod joint;

@@ -183,8 +183,8 @@ fn errors_name_the_place_and_the_remedy() {
         (body("<joint damping=\"~1 2\"/>"), "polynomial"),
         (body("~<composite type=\"cable\"/>"), "not supported"),
         (
-            body("<geom size=\"1\" ~fluidshape=\"ellipsoid\"/>"),
-            "not supported",
+            body("<geom size=\"1\" fluidshape=\"~sphere\"/>"),
+            "none, ellipsoid",
         ),
         (
             top("<equality><weld body1=\"~a\"/></equality>"),

@@ -7,7 +7,8 @@ const JOINT: &str = "type pos axis ref springref limited range actuatorfrclimite
                      actuatorfrcrange damping stiffness armature frictionloss margin springdamper \
                      solreflimit solimplimit solreffriction solimpfriction";
 const GEOM: &str = "type fromto size contype conaffinity condim friction priority solmix solref \
-                    solimp margin gap group rgba material mass density shellinertia mesh hfield";
+                    solimp margin gap group rgba material mass density shellinertia mesh hfield \
+                    fitscale fluidshape fluidcoef";
 
 nodes! {
     BODY_PLUGIN "plugin" Role::Refused("MuJoCo's plugins do not run here");
@@ -38,19 +39,8 @@ pub(super) static FREEJOINT: Node = Node {
     ..LEAF
 };
 
-const GEOM_IGNORES: &[(&str, &str)] = &[
-    ("user", USER),
-    ("fitscale", "only for meshes fitted by primitives"),
-    (
-        "fluidcoef",
-        "only with fluidshape=\"ellipsoid\", which is refused",
-    ),
-];
+const GEOM_IGNORES: &[(&str, &str)] = &[("user", USER)];
 const GEOM_REFUSES: &[(&str, &str)] = &[
-    (
-        "fluidshape",
-        "only MuJoCo's fluid model by bodies is supported",
-    ),
     ("surfacevel", "moving surfaces are not supported"),
     ("adhesion", "adhesion is not supported"),
 ];
