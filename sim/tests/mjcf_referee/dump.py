@@ -57,6 +57,8 @@ def dump(path):
             "equality": names(m, obj.mjOBJ_EQUALITY, m.neq),
             "key": names(m, obj.mjOBJ_KEY, m.nkey),
         },
+        # MuJoCo finds the axes of meshes to about 1e-6.
+        "fitted": bool(m.nmesh),
         "flags": flags(m),
         "tensor": tensors(m),
         "option": {
@@ -69,7 +71,7 @@ def dump(path):
     }
     for field in dir(m):
         if field.startswith(
-            ("body_", "jnt_", "dof_", "geom_", "site_", "actuator_", "pair_", "exclude_", "key_", "tendon_", "wrap_", "eq_")
+            ("body_", "jnt_", "dof_", "geom_", "site_", "actuator_", "pair_", "exclude_", "key_", "tendon_", "wrap_", "eq_", "mesh_vert", "mesh_graph", "hfield_")
         ) or field in ("qpos0", "nq", "nv", "nu", "na", "neq", "ntendon", "qpos_spring"):
             value = np.asarray(getattr(m, field))
             if value.dtype.kind in "biuf":

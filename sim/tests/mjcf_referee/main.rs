@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 mod constraints;
 mod features;
+mod meshes;
 #[path = "../../../tests/support/referee.rs"]
 mod support;
 
@@ -130,8 +131,12 @@ fn every_feature_means_what_mujoco_says() {
     for (name, text) in features::PARTS {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
+    for (name, bytes) in meshes::files() {
+        std::fs::write(folder.path().join(name), bytes).unwrap();
+    }
     let paths: Vec<_> = features::MODELS
         .iter()
+        .chain(meshes::MODELS)
         .map(|(name, text)| {
             let path = folder.path().join(format!("{name}.xml"));
             std::fs::write(&path, text).unwrap();
@@ -330,7 +335,12 @@ fn bodies(m: &Model, c: &Check) {
         c.field("body_weldid", i, &[b.weld as f64]);
         c.field("body_pos", i, &b.pos);
         c.quat("body_quat", i, b.quat);
-        c.field("body_mass", i, &[b.mass]);
+        let fitted = c.theirs["fitted"].as_bool().unwrap();
+        if fitted {
+            meshes::near("body_mass", &[b.mass], &row(c.theirs, "body_mass", i), c);
+        } else {
+            c.field("body_mass", i, &[b.mass]);
+        }
         c.field("body_jntnum", i, &[b.joints.len() as f64]);
         c.field("body_geomnum", i, &[b.geoms.len() as f64]);
         if !b.joints.is_empty() {
@@ -340,8 +350,14 @@ fn bodies(m: &Model, c: &Check) {
             c.field("body_geomadr", i, &[b.geoms.start as f64]);
         }
         if b.mass > 0.0 {
-            c.field("body_ipos", i, &b.ipos);
-            c.field("tensor", i, &tensor(b.iquat, b.inertia));
+            let ours = tensor(b.iquat, b.inertia);
+            if fitted {
+                meshes::near("body_ipos", &b.ipos, &row(c.theirs, "body_ipos", i), c);
+                meshes::near("tensor", &ours, &row(c.theirs, "tensor", i), c);
+            } else {
+                c.field("body_ipos", i, &b.ipos);
+                c.field("tensor", i, &ours);
+            }
         }
     }
 }
@@ -412,17 +428,26 @@ fn geoms(m: &Model, c: &Check) {
             GeomKind::Cylinder => (5.0, 2),
             GeomKind::Box => (6.0, 3),
             GeomKind::Mesh(_) => (7.0, 3),
-            GeomKind::HField(_) => (1.0, 0),
+            GeomKind::HField(_) => (1.0, 3),
         };
         c.field("geom_type", i, &[kind]);
         c.field("geom_bodyid", i, &[g.body as f64]);
-        c.field("geom_pos", i, &g.pos);
-        c.quat("geom_quat", i, g.quat);
-        c.same(
-            "geom_size",
-            &g.size[..sizes],
-            &row(c.theirs, "geom_size", i)[..sizes],
-        );
+        if let GeomKind::Mesh(mesh) = g.kind {
+            meshes::same_hull(m, g, mesh, i, c);
+        } else if m.meshes.is_empty() && !c.theirs["fitted"].as_bool().unwrap() {
+            c.field("geom_pos", i, &g.pos);
+            c.quat("geom_quat", i, g.quat);
+            c.same(
+                "geom_size",
+                &g.size[..sizes],
+                &row(c.theirs, "geom_size", i)[..sizes],
+            );
+        } else {
+            meshes::same_place(g, &g.size[..sizes], i, c);
+        }
+        if let GeomKind::HField(h) = g.kind {
+            meshes::same_field(&m.hfields[h], i, c);
+        }
         c.field("geom_contype", i, &[g.contype.into()]);
         c.field("geom_conaffinity", i, &[g.conaffinity.into()]);
         c.field("geom_condim", i, &[g.condim.into()]);
@@ -436,9 +461,14 @@ fn geoms(m: &Model, c: &Check) {
         let fluid = row(c.theirs, "geom_fluid", i);
         assert_eq!(g.fluid.is_some(), fluid[0] != 0.0, "{}", g.name);
         if let Some(ours) = g.fluid {
-            c.same("geom_fluid", &ours[..5], &fluid[1..6]);
-            c.same("virtual mass", &ours[5..8], &fluid[6..9]);
-            c.same("virtual inertia", &ours[8..], &fluid[9..]);
+            for part in [0..5, 5..8, 8..11] {
+                let (ours, theirs) = (&ours[part.clone()], &fluid[1..][part]);
+                if c.theirs["fitted"].as_bool().unwrap() {
+                    meshes::near("geom_fluid", ours, theirs, c);
+                } else {
+                    c.same("geom_fluid", ours, theirs);
+                }
+            }
         }
         c.field("geom_group", i, &[g.group.into()]);
     }

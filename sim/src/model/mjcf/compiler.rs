@@ -34,6 +34,12 @@ pub(super) struct Compiler {
     pub balance_inertia: bool,
     /// Frames of free bodies without children move to their principal axes.
     pub align_free: bool,
+    /// Primitives fitted to meshes hold the mesh's bounding box.
+    pub fit_aabb: bool,
+    /// Folder of meshes and height fields in the model's folder.
+    pub mesh_dir: String,
+    /// Assets lie directly in that folder, whatever folder they name.
+    pub strip_path: bool,
 }
 
 impl Default for Compiler {
@@ -49,6 +55,9 @@ impl Default for Compiler {
             bound_inertia: 0.0,
             balance_inertia: false,
             align_free: false,
+            fit_aabb: false,
+            mesh_dir: String::new(),
+            strip_path: false,
         }
     }
 }
@@ -67,6 +76,11 @@ impl Compiler {
         e.keyword("angle", ANGLE, &mut self.degrees)?;
         e.keyword("autolimits", BOOL, &mut self.autolimits)?;
         e.keyword("balanceinertia", BOOL, &mut self.balance_inertia)?;
+        e.keyword("fitaabb", BOOL, &mut self.fit_aabb)?;
+        e.keyword("strippath", BOOL, &mut self.strip_path)?;
+        if let Some(dir) = e.text("meshdir").or(e.text("assetdir")) {
+            self.mesh_dir = dir.to_string();
+        }
         e.keyword("alignfree", BOOL, &mut self.align_free)?;
         e.keyword("inertiafromgeom", FROM_GEOMS, &mut self.inertia_from_geoms)?;
         e.scalar("settotalmass", &mut self.total_mass)?;

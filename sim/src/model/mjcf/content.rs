@@ -12,7 +12,7 @@ use super::value::{LIMITED, Limited};
 use crate::model::JointKind;
 use crate::model::rotation::{IDENTITY, Pose};
 
-impl TreeReader<'_> {
+impl TreeReader<'_, '_> {
     pub(super) fn joint(&mut self, item: &Item, body: usize) -> Read<()> {
         let e = item.element;
         let mut spec = if e.name == "freejoint" {
@@ -98,7 +98,8 @@ impl TreeReader<'_> {
         spec.read(e)?;
         let [least, most] = self.compiler.inertia_groups;
         let counts = infer && (least..=most).contains(&spec.group);
-        if self.skips(&spec, counts) {
+        let named = e.text("name").is_some_and(|n| self.needed.contains(n));
+        if !named && self.skips(&spec, counts) {
             let what = match e.text("name").or(e.text("mesh")) {
                 Some(name) => format!("<geom> \"{name}\""),
                 None => "<geom>".to_string(),
@@ -112,7 +113,15 @@ impl TreeReader<'_> {
         }
         let number = self.model.geoms.len();
         let name = self.names.geom.take(e, "geom", number)?;
-        let (mut geom, inertia) = spec.resolve(e, item.frame, self.compiler, name, body)?;
+        let (mut geom, inertia) = spec.resolve(
+            e,
+            item.frame,
+            self.compiler,
+            self.assets,
+            self.model,
+            name,
+            body,
+        )?;
         if let Some(material) = spec.material() {
             match self.materials.get(material) {
                 Some(colour) => geom.rgba = *colour,
@@ -135,10 +144,10 @@ impl TreeReader<'_> {
         Ok(counts.then_some(inertia))
     }
 
-    /// True for shapes that are not supported and cannot be felt.
+    /// True for shapes from files that cannot be felt: their files are not read.
     fn skips(&self, spec: &GeomSpec, counts: bool) -> bool {
         let massless = spec.mass == Some(0.0) || spec.mass.is_none() && spec.density == 0.0;
-        !matches!(spec.shape, Shape::Primitive(_))
+        (spec.mesh.is_some() || !matches!(spec.shape, Shape::Primitive(_)))
             && spec.contype == 0
             && spec.conaffinity == 0
             && (!counts || massless)

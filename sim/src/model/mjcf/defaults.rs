@@ -5,10 +5,12 @@
 //! starts from a copy of its class and overwrites what it says itself.
 
 use super::actuator::{self, ActuatorSpec};
+use super::asset::MeshSpec;
 use super::contact::PairSpec;
 use super::equality::EqualitySpec;
-use super::geom::{GeomSpec, SiteSpec};
+use super::geom::GeomSpec;
 use super::joint::JointSpec;
+use super::site::SiteSpec;
 use super::source::{At, Element, Fault, Read};
 use super::tendon::TendonSpec;
 use crate::names::nearest;
@@ -19,6 +21,7 @@ use std::collections::BTreeMap;
 pub(super) struct Class {
     pub joint: JointSpec,
     pub geom: GeomSpec,
+    pub mesh: MeshSpec,
     pub site: SiteSpec,
     pub actuator: ActuatorSpec,
     pub pair: PairSpec,
@@ -65,6 +68,7 @@ impl Classes {
             match child.name.as_str() {
                 "joint" => class.joint.read(child)?,
                 "geom" => class.geom.read(child)?,
+                "mesh" => class.mesh.read(child)?,
                 "site" => class.site.read(child)?,
                 "pair" => class.pair.read(child)?,
                 "tendon" => class.tendon.read(child)?,

@@ -1,5 +1,6 @@
-//! `<geom>` and `<site>`.
+//! `<geom>`.
 
+use super::asset::Assets;
 use super::compiler::Compiler;
 use super::inertia::{Inertia, moments, volume};
 use super::joint::{SOLIMP, SOLREF};
@@ -7,7 +8,7 @@ use super::pose::PoseSpec;
 use super::source::{Element, Fault, Read};
 use super::value::{BOOL, Keywords};
 use crate::model::rotation::{EPS, Pose, add, normalized, z_to};
-use crate::model::{Geom, GeomKind, Site, Vec3};
+use crate::model::{Geom, GeomKind, Model, Vec3};
 
 /// Shapes MJCF knows; not all are supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,8 +56,9 @@ pub(super) struct GeomSpec {
     pub group: i32,
     rgba: [f64; 4],
     material: Option<String>,
-    /// A mesh or height field is named.
-    asset: bool,
+    pub mesh: Option<String>,
+    hfield: Option<String>,
+    fit_scale: f64,
     pub mass: Option<f64>,
     pub density: f64,
     shell: bool,
@@ -84,12 +86,37 @@ impl Default for GeomSpec {
             group: 0,
             rgba: GREY,
             material: None,
-            asset: false,
+            mesh: None,
+            hfield: None,
+            fit_scale: 1.0,
             mass: None,
             density: 1000.0,
             shell: false,
             fluid_ellipsoid: false,
             fluid_coef: [0.5, 0.25, 1.5, 1.0, 1.0],
+        }
+    }
+}
+
+/// A shape with its place and size.
+struct Form {
+    kind: GeomKind,
+    pose: Pose,
+    size: Vec3,
+    /// Volume (m^3), or area of shells (m^2).
+    volume: f64,
+    /// Principal moments of inertia per mass (m^2).
+    unit_moments: Vec3,
+}
+
+impl Form {
+    fn primitive(kind: GeomKind, pose: Pose, size: Vec3, shell: bool) -> Self {
+        Self {
+            kind,
+            pose,
+            size,
+            volume: volume(kind, size, shell),
+            unit_moments: moments(kind, size, 1.0, shell),
         }
     }
 }
@@ -119,7 +146,12 @@ impl GeomSpec {
         if let Some(material) = e.text("material") {
             self.material = Some(material.to_string());
         }
-        self.asset |= e.text("mesh").is_some() || e.text("hfield").is_some();
+        for (name, to) in [("mesh", &mut self.mesh), ("hfield", &mut self.hfield)] {
+            if let Some(text) = e.text(name) {
+                *to = Some(text.to_string());
+            }
+        }
+        e.scalar("fitscale", &mut self.fit_scale)?;
         let mut mass = 0.0;
         if e.scalar("mass", &mut mass)? {
             self.mass = Some(mass);
@@ -131,52 +163,124 @@ impl GeomSpec {
         Ok(())
     }
 
-    /// The supported shape, or why it is not.
-    pub fn primitive(&self, e: &Element) -> Read<GeomKind> {
-        let what = match self.shape {
-            Shape::Primitive(kind) if !self.asset => return Ok(kind),
-            Shape::Primitive(_) => {
-                let at = e.attr("mesh").or(e.attr("hfield")).map_or(e.at, |a| a.at);
-                let why = "a shape fitted to a mesh is not supported; give its size instead";
-                return Err(Fault::new(at, why));
+    /// Shape, place and size, before the frames around it.
+    fn form(
+        &self,
+        e: &Element,
+        compiler: &Compiler,
+        assets: &mut Assets,
+        model: &mut Model,
+    ) -> Read<Form> {
+        let at = |attr: &str| e.attr(attr).map_or(e.at, |a| a.value_at(0));
+        let fault = |attr: &str, why: &str| Err(Fault::new(at(attr), why));
+        if let Some(ends) = self.fromto {
+            if self.mesh.is_some() {
+                return fault("fromto", "fromto and mesh both give the size; keep one");
             }
-            Shape::Mesh => "mesh",
-            Shape::HeightField => "height field (hfield)",
-            Shape::Sdf => "signed distance field (sdf)",
-        };
-        Err(Fault::new(
-            e.attr("type").map_or(e.at, |a| a.value_at(0)),
-            format!(
-                "a {what} geom that collides or has mass is not supported; use capsules, boxes, \
-                 spheres, cylinders or ellipsoids (visual geoms with contype=\"0\" \
-                 conaffinity=\"0\" on a body with <inertial> are skipped)"
+            let (pose, size) = self.between(ends, e)?;
+            return Ok(Form::primitive(
+                self.primitive(),
+                pose,
+                used_size(self.primitive(), size, e)?,
+                self.shell,
+            ));
+        }
+        let pose = self.pose.resolve(compiler, e)?;
+        match (self.shape, &self.mesh, &self.hfield) {
+            (Shape::Mesh, Some(_), None) if self.shell => fault(
+                "shellinertia",
+                "a mesh says itself what is filled: <mesh inertia=\"shell\">",
             ),
-        ))
+            (Shape::Mesh, Some(name), None) => {
+                let (index, solid) = assets.mesh(name, at("mesh"), model)?;
+                let [low, high] = solid.bounds;
+                Ok(Form {
+                    kind: GeomKind::Mesh(index),
+                    pose: pose.then(solid.frame),
+                    size: [0, 1, 2].map(|i| low[i].abs().max(high[i].abs())),
+                    volume: solid.volume,
+                    unit_moments: moments(GeomKind::Box, solid.inertia_box, 1.0, false),
+                })
+            }
+            (Shape::HeightField, None, Some(name)) => {
+                let index = assets.hfield(name, at("hfield"), model)?;
+                let [x, y, top, base] = model.hfields[index].size;
+                Ok(Form {
+                    kind: GeomKind::HField(index),
+                    pose,
+                    size: [x, y, 0.25 * top + 0.5 * base],
+                    volume: 0.0,
+                    unit_moments: [0.0; 3],
+                })
+            }
+            (Shape::Primitive(GeomKind::Plane), Some(_), None) => {
+                fault("mesh", "a plane cannot be fitted to a mesh")
+            }
+            (Shape::Primitive(kind), Some(name), None) => {
+                let solid = assets.fitted(name, at("mesh"))?;
+                let (size, centre) = solid.fit(kind, compiler.fit_aabb, self.fit_scale);
+                let centre = Pose {
+                    pos: centre,
+                    ..Pose::IDENTITY
+                };
+                let size = used_size(kind, size, e)?;
+                let pose = pose.then(solid.frame).then(centre);
+                Ok(Form::primitive(kind, pose, size, self.shell))
+            }
+            (Shape::Primitive(kind), None, None) => Ok(Form::primitive(
+                kind,
+                pose,
+                used_size(kind, self.size, e)?,
+                self.shell,
+            )),
+            (Shape::Mesh, None, None) => fault(
+                "type",
+                "a mesh geom needs mesh=\"...\", the name of an asset",
+            ),
+            (Shape::HeightField, None, None) => fault(
+                "type",
+                "an hfield geom needs hfield=\"...\", the name of an asset",
+            ),
+            (Shape::Sdf, ..) => fault(
+                "type",
+                "a signed distance field (sdf) is not supported; use a mesh or primitives",
+            ),
+            (_, _, Some(_)) => fault("hfield", "hfield is for geoms with type=\"hfield\""),
+            (Shape::HeightField, Some(_), None) => {
+                fault("mesh", "mesh is not for geoms with type=\"hfield\"")
+            }
+        }
+    }
+
+    /// The shape of `fromto` geoms: what is no primitive is refused before.
+    fn primitive(&self) -> GeomKind {
+        match self.shape {
+            Shape::Primitive(kind) => kind,
+            _ => GeomKind::Plane,
+        }
     }
 
     /// The geom in its body's frame, and its inertia if it counts for the body.
+    #[allow(clippy::too_many_arguments)]
     pub fn resolve(
         &self,
         e: &Element,
         frame: Pose,
         compiler: &Compiler,
+        assets: &mut Assets,
+        model: &mut Model,
         name: String,
         body: usize,
     ) -> Read<(Geom, Inertia)> {
         let at = |attr: &str| e.attr(attr).map_or(e.at, |a| a.value_at(0));
-        let kind = self.primitive(e)?;
         if ![1, 3, 4, 6].contains(&self.condim) {
             let why = format!("condim {} is not one of 1, 3, 4, 6", self.condim);
             return Err(Fault::new(at("condim"), why));
         }
-        let (pose, size) = match self.fromto {
-            Some(ends) => self.between(kind, ends, e)?,
-            None => (self.pose.resolve(compiler, e)?, self.size),
-        };
-        let size = used_size(kind, size, e)?;
+        let form = self.form(e, compiler, assets, model)?;
         let mass = match self.mass {
             Some(mass) => mass,
-            None => self.density * volume(kind, size, self.shell),
+            None => self.density * form.volume,
         };
         if mass < 0.0 || !mass.is_finite() {
             let attr = if self.mass.is_some() {
@@ -190,19 +294,15 @@ impl GeomSpec {
             ));
         }
         // A shape without volume has no mass either, whatever the file says.
-        let mass = if volume(kind, size, self.shell) > EPS {
-            mass
-        } else {
-            0.0
-        };
-        let pose = frame.then(pose);
+        let mass = if form.volume > EPS { mass } else { 0.0 };
+        let pose = frame.then(form.pose);
         let geom = Geom {
             name,
-            kind,
+            kind: form.kind,
             body,
             pos: pose.pos,
             quat: pose.quat,
-            size,
+            size: form.size,
             contype: self.contype,
             conaffinity: self.conaffinity,
             condim: self.condim as u32,
@@ -215,19 +315,18 @@ impl GeomSpec {
             gap: self.gap,
             fluid: self
                 .fluid_ellipsoid
-                .then(|| super::fluid::interaction(kind, size, self.fluid_coef)),
+                .then(|| super::fluid::interaction(form.kind, form.size, self.fluid_coef)),
             group: self.group,
             rgba: self.rgba.map(|c| c as f32),
-        };
-        let moments = if mass > 0.0 {
-            moments(kind, size, mass, self.shell)
-        } else {
-            [0.0; 3]
         };
         let inertia = Inertia {
             mass,
             frame: pose,
-            moments,
+            moments: if mass > 0.0 {
+                form.unit_moments.map(|m| m * mass)
+            } else {
+                [0.0; 3]
+            },
         };
         Ok((geom, inertia))
     }
@@ -238,7 +337,8 @@ impl GeomSpec {
     }
 
     /// Pose and size of a shape that reaches from one point to another.
-    fn between(&self, kind: GeomKind, ends: [f64; 6], e: &Element) -> Read<(Pose, Vec3)> {
+    fn between(&self, ends: [f64; 6], e: &Element) -> Read<(Pose, Vec3)> {
+        let kind = self.primitive();
         let at = e.attr("fromto").map_or(e.at, |a| a.value_at(0));
         if !matches!(
             kind,
@@ -300,54 +400,4 @@ fn used_size(kind: GeomKind, mut size: Vec3, e: &Element) -> Read<Vec3> {
     }
     size[count..].fill(0.0);
     Ok(size)
-}
-
-/// What the attributes of a site say; its shape is only drawn.
-#[derive(Debug, Clone, Default)]
-pub(super) struct SiteSpec {
-    pose: PoseSpec,
-    fromto: Option<[f64; 6]>,
-}
-
-impl SiteSpec {
-    /// Overwrites what the element says.
-    pub fn read(&mut self, e: &Element) -> Read<()> {
-        self.pose.read(e)?;
-        let mut ends = [0.0; 6];
-        if e.array("fromto", &mut ends)? {
-            self.fromto = Some(ends);
-        }
-        Ok(())
-    }
-
-    /// The site in its body's frame.
-    pub fn resolve(
-        &self,
-        e: &Element,
-        frame: Pose,
-        compiler: &Compiler,
-        name: String,
-        body: usize,
-    ) -> Read<Site> {
-        let pose = match self.fromto {
-            // The middle, as for geoms; only the drawing has a length.
-            Some([a, b, c, d, f, g]) => {
-                let at = e.attr("fromto").map_or(e.at, |x| x.value_at(0));
-                let direction = normalized([a - d, b - f, c - g])
-                    .ok_or_else(|| Fault::new(at, "the two points of fromto are the same"))?;
-                Pose {
-                    pos: [0.5 * (a + d), 0.5 * (b + f), 0.5 * (c + g)],
-                    quat: z_to(direction),
-                }
-            }
-            None => self.pose.resolve(compiler, e)?,
-        };
-        let pose = frame.then(pose);
-        Ok(Site {
-            name,
-            body,
-            pos: pose.pos,
-            quat: pose.quat,
-        })
-    }
 }

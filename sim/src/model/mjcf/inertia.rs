@@ -156,8 +156,17 @@ pub(super) fn tensor(quat: Quat, moments: Vec3) -> [Vec3; 3] {
     [0, 1, 2].map(|i| [0, 1, 2].map(|j| (0..3).map(|k| r[i][k] * moments[k] * r[j][k]).sum()))
 }
 
-/// Principal axes and moments, largest first, of a symmetric tensor (cyclic Jacobi).
-pub(super) fn principal_axes(mut m: [Vec3; 3]) -> Result<(Quat, Vec3), &'static str> {
+/// Principal axes and moments, largest first, of a body's inertia.
+pub(super) fn principal_axes(m: [Vec3; 3]) -> Result<(Quat, Vec3), &'static str> {
+    let (quat, moments) = eigen(m)?;
+    if !moments[2].is_finite() || moments[2] < crate::model::rotation::EPS {
+        return Err("inertia must have positive principal moments");
+    }
+    Ok((quat, moments))
+}
+
+/// Axes and eigenvalues, largest first, of a symmetric tensor (cyclic Jacobi).
+pub(super) fn eigen(mut m: [Vec3; 3]) -> Result<(Quat, Vec3), &'static str> {
     // Columns are the axes.
     let mut axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
     let scale = m.iter().flatten().fold(0.0_f64, |a, x| a.max(x.abs()));
@@ -193,9 +202,6 @@ pub(super) fn principal_axes(mut m: [Vec3; 3]) -> Result<(Quat, Vec3), &'static 
     // Stable: equal moments keep the order of the body's own axes.
     order.sort_by(|a, b| m[*b][*b].total_cmp(&m[*a][*a]));
     let moments = order.map(|i| m[i][i]);
-    if !moments[2].is_finite() || moments[2] < crate::model::rotation::EPS {
-        return Err("inertia must have positive principal moments");
-    }
     let column = |i: usize| [axes[0][i], axes[1][i], axes[2][i]];
     let x = column(order[0]);
     let y = column(order[1]);

@@ -8,6 +8,7 @@
 //! (XML reference and `mjSpec`); what is not supported is refused by name.
 
 mod actuator;
+mod asset;
 mod check;
 mod compiler;
 mod contact;
@@ -24,6 +25,7 @@ mod mass;
 mod options;
 mod pose;
 mod schema;
+mod site;
 mod source;
 mod tendon;
 mod transmission;
@@ -92,7 +94,9 @@ pub fn parse(path: &Path, text: String) -> Result<Model, MjcfError> {
             why: n.why.to_string(),
         })
         .collect();
+    let assets = std::mem::take(&mut model.sources);
     model.sources = sources.paths();
+    model.sources.extend(assets);
     Ok(model)
 }
 
@@ -159,6 +163,8 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
         sources: Vec::new(),
     };
     let mut names = Names::new(root);
+    let mut assets = asset::Assets::new(root, path, &compiler, &classes)?;
+    let needed = needed_geoms(root);
     let mut places = vec![root.at];
     let mut spring_dampers = Vec::new();
     let sections: Vec<_> = root.children_named("worldbody").collect();
@@ -166,6 +172,8 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
         compiler: &compiler,
         classes: &classes,
         materials: &materials,
+        assets: &mut assets,
+        needed: &needed,
         model: &mut model,
         names: &mut names,
         notes,
@@ -173,6 +181,8 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
         spring_dampers: &mut spring_dampers,
     }
     .world(&sections)?;
+    assets.unused(&model, notes);
+    model.sources = assets.files;
     mass::check(&model, &places)?;
     mass::scale(&mut model, compiler.total_mass);
 
@@ -252,6 +262,15 @@ fn world() -> Body {
         geoms: 0..0,
         weld: 0,
     }
+}
+
+/// Names of geoms that contact pairs refer to.
+fn needed_geoms(root: &Element) -> BTreeSet<&str> {
+    root.children_named("contact")
+        .flat_map(|c| c.children_named("pair"))
+        .flat_map(|p| [p.text("geom1"), p.text("geom2")])
+        .flatten()
+        .collect()
 }
 
 /// Colours of materials by name, for geoms that have no colour of their own.

@@ -329,46 +329,53 @@ impl Sources {
                 ),
             )
         };
-        let inside = Path::new(&attr.value).components().all(|c| {
-            matches!(
-                c,
-                std::path::Component::Normal(_) | std::path::Component::CurDir
-            )
-        });
-        if attr.value.is_empty() || !inside {
-            return Err(outside());
-        }
-        let path = self.folder.join(&attr.value);
-        // A link may lead outside although its name does not.
-        if let (Ok(real), Ok(folder)) = (
-            path.canonicalize(),
-            if self.folder.as_os_str().is_empty() {
-                Path::new(".").canonicalize()
-            } else {
-                self.folder.canonicalize()
-            },
-        ) && !real.starts_with(folder)
-        {
-            return Err(outside());
-        }
+        let path = inside(&self.folder, Path::new(&attr.value)).ok_or_else(outside)?;
         Ok((path, at))
     }
 }
 
+/// The file `name` in `folder`; `None` if it lies outside.
+pub(super) fn inside(folder: &Path, name: &Path) -> Option<PathBuf> {
+    use std::path::Component;
+    let mut parts = name.components();
+    let stays = parts.all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
+    if name.as_os_str().is_empty() || !stays {
+        return None;
+    }
+    let path = folder.join(name);
+    // A link may lead outside although its name does not.
+    let real = path.canonicalize();
+    let folder = if folder.as_os_str().is_empty() {
+        Path::new(".").canonicalize()
+    } else {
+        folder.canonicalize()
+    };
+    match (real, folder) {
+        (Ok(real), Ok(folder)) if !real.starts_with(&folder) => None,
+        _ => Some(path),
+    }
+}
+
 /// Reads a model file; refuses what cannot be one by its size.
-pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
+pub(super) fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     use std::io::{Error, ErrorKind, Read as _};
     let file = std::fs::File::open(path)?;
     if !file.metadata()?.is_file() {
         return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
     }
-    let mut text = String::new();
-    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > MAX_BYTES {
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
         return Err(Error::new(
             ErrorKind::FileTooLarge,
             format!("larger than {} MiB", MAX_BYTES >> 20),
         ));
     }
-    Ok(text)
+    Ok(bytes)
+}
+
+/// As [`read_bytes`], of text.
+pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
+    let bytes = read_bytes(path)?;
+    String::from_utf8(bytes).map_err(|e| std::io::Error::new(std::io::ErrorKind::InvalidData, e))
 }

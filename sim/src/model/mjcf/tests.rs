@@ -42,6 +42,13 @@ fn errors_name_the_place_and_the_remedy() {
              <geom size=\"1\"/></body></worldbody>\n<actuator>\n  {actuator}\n</actuator>\n</mujoco>"
         )
     };
+    let with = |asset: &str, geom: &str| {
+        format!(
+            "<mujoco>\n<asset>\n{asset}\n</asset>\n<worldbody><geom {geom}/></worldbody></mujoco>"
+        )
+    };
+    let meshed = |asset: &str| with(asset, "type=\"mesh\" mesh=\"m\"");
+    let terrain = |asset: &str| with(asset, "type=\"hfield\" hfield=\"h\"");
     let top = |section: &str| format!("<mujoco>\n\t{section}\n<worldbody/>\n</mujoco>");
     let table = [
         // The file itself.
@@ -170,11 +177,54 @@ fn errors_name_the_place_and_the_remedy() {
             "has 2 numbers, this model needs 0",
         ),
         // What is not supported, by name.
-        (body("<geom type=\"~mesh\" mesh=\"m\"/>"), "mesh"),
-        (body("<geom type=\"box\" ~mesh=\"m\"/>"), "fitted to a mesh"),
+        (body("<geom type=\"mesh\" mesh=\"~m\"/>"), "no mesh called"),
+        (body("<geom type=\"box\" mesh=\"~m\"/>"), "no mesh called"),
+        (body("<geom type=\"~mesh\"/>"), "needs mesh"),
+        (body("<geom type=\"~sdf\" mesh=\"m\"/>"), "not supported"),
         (
-            body("<geom type=\"~hfield\" hfield=\"h\"/>"),
-            "height field",
+            body("<geom type=\"hfield\" hfield=\"~h\"/>"),
+            "no hfield called",
+        ),
+        (
+            meshed("<mesh name=\"m\" file=\"~../m.stl\"/>"),
+            "outside the model's folder",
+        ),
+        (
+            meshed("<mesh name=\"m\" file=\"~no_such.stl\"/>"),
+            "cannot read",
+        ),
+        (
+            meshed("~<mesh name=\"m\" vertex=\"0 0 0 1 0 0 0 1 0 1 1 0\"/>"),
+            "lie in a plane",
+        ),
+        (
+            meshed("<mesh name=\"m\" vertex=\"~0 0\"/>"),
+            "multiple of three",
+        ),
+        (
+            meshed("~<mesh name=\"m\" vertex=\"0 0 0 1 0 0 0 1 0 0 0 1\" face=\"0 1 4\"/>"),
+            "beyond the 4 there are",
+        ),
+        (
+            meshed("<mesh name=\"m\" file=\"m.obj\" ~vertex=\"0 0 0\"/>"),
+            "keep one",
+        ),
+        (meshed("<mesh name=\"m\" ~builtin=\"sphere\"/>"), "vertices"),
+        (
+            meshed("<mesh name=\"m\" vertex=\"0\"/>~<mesh name=\"m\"/>"),
+            "two <mesh>",
+        ),
+        (
+            terrain("~<hfield name=\"h\" size=\"1 1 1 1\"/>"),
+            "nrow and ncol",
+        ),
+        (
+            terrain("<hfield name=\"h\" size=\"~1 1 0 1\" nrow=\"2\" ncol=\"2\"/>"),
+            "must be positive",
+        ),
+        (
+            terrain("<hfield name=\"h\" size=\"1 1 1 1\" nrow=\"2\" ncol=\"2\" elevation=\"~1\"/>"),
+            "needs 4 numbers",
         ),
         (
             body("<joint springdamper=\"~1 0\"/>"),
@@ -348,7 +398,7 @@ fn shapes_that_are_only_seen_are_skipped_and_listed() {
         "<inertial pos=\"0 0 0\" mass=\"1\" diaginertia=\"1 1 1\"/>",
         "",
     ));
-    assert!(message.unwrap_err().to_string().contains("mesh"));
+    assert!(message.unwrap_err().to_string().contains("shell.stl"));
 }
 
 #[test]

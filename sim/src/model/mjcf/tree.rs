@@ -1,5 +1,6 @@
 //! `<worldbody>`: the tree of bodies, flattened parents first.
 
+use super::asset::Assets;
 use super::compiler::{Compiler, FromGeoms};
 use super::defaults::Classes;
 use super::derive::SpringDamper;
@@ -9,14 +10,17 @@ use super::source::{At, Element, Fault, Read};
 use super::{Names, Note};
 use crate::model::rotation::{IDENTITY, Pose};
 use crate::model::{Body, Model};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the tree's elements need to be understood, and where they go.
-pub(super) struct TreeReader<'a> {
+pub(super) struct TreeReader<'a, 'b> {
     pub compiler: &'a Compiler,
     pub classes: &'a Classes,
     /// Colours of materials.
     pub materials: &'a BTreeMap<String, [f32; 4]>,
+    pub assets: &'a mut Assets<'b>,
+    /// Geoms that others refer to by name: they stay whatever they are.
+    pub needed: &'a BTreeSet<&'b str>,
     pub model: &'a mut Model,
     pub names: &'a mut Names,
     pub notes: &'a mut Vec<Note>,
@@ -33,7 +37,7 @@ pub(super) struct Item<'a> {
     pub class: &'a str,
 }
 
-impl TreeReader<'_> {
+impl TreeReader<'_, '_> {
     /// Reads one `<worldbody>`; the world is body 0.
     ///
     /// Geoms and sites of bodies stand in body order, so that a second

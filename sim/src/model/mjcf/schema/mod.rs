@@ -48,7 +48,7 @@ const LEAF: Node = Node {
 const DRAWING: &str = "only for drawing";
 const SENSING: &str = "only for sensors; tasks read the state itself";
 const USER: &str = "user data has no effect on the dynamics";
-const FILES: &str = "no meshes or textures are read";
+const FILES: &str = "no textures are read";
 const ROUNDING: &str = "chooses how MuJoCo computes, not what";
 
 const PAIR: &str = "condim friction solref solreffriction solimp margin gap";
@@ -65,8 +65,6 @@ nodes! {
     CUSTOM "custom" Role::Ignored(USER);
     TEXTURE "texture" Role::Ignored(DRAWING);
     SKIN "skin" Role::Ignored(DRAWING);
-    MESH "mesh" Role::Ignored("mesh geoms that collide or have mass are refused where they are used");
-    HFIELD "hfield" Role::Ignored("height-field geoms are refused where they are used");
     MODEL_ASSET "model" Role::Ignored("<attach> is refused where it is used");
     SENSOR "sensor" Role::Ignored(SENSING);
     LENGTHRANGE "lengthrange" Role::Ignored("only muscles use it");
@@ -79,14 +77,14 @@ static COMPILER: Node = Node {
     name: "compiler",
     reads: &[
         "angle autolimits balanceinertia inertiafromgeom inertiagrouprange settotalmass \
-         boundmass boundinertia coordinate eulerseq alignfree",
+         boundmass boundinertia coordinate eulerseq alignfree \
+         fitaabb meshdir assetdir strippath",
     ],
     ignores: &[
-        ("meshdir texturedir assetdir strippath", FILES),
+        ("texturedir", FILES),
         ("usethread", ROUNDING),
         ("saveinertial", "says how MuJoCo saves the file"),
         ("discardvisual", "geoms that do not collide are kept"),
-        ("fitaabb", "only for meshes fitted by primitives"),
         ("conflict", "only for attached models"),
     ],
     refuses: &[("fusestatic", "bodies stay as they are written; remove it")],
@@ -274,8 +272,37 @@ static MATERIAL_DEFAULT: Node = Node {
     ..LEAF
 };
 nodes! {
+    MESH_PLUGIN "plugin" Role::Refused("MuJoCo's plugins do not run here");
     LAYER "layer" Role::Ignored(DRAWING);
 }
+const MESH_BASE: &str = "scale inertia maxhullvert";
+const MESH_IGNORES: &[(&str, &str)] = &[
+    ("normal texcoord smoothnormal material", DRAWING),
+    ("content_type", "the file's name says what it is"),
+];
+static MESH: Node = Node {
+    name: "mesh",
+    reads: &[NAMED, MESH_BASE, "file vertex face refpos refquat"],
+    ignores: MESH_IGNORES,
+    refuses: &[(
+        "builtin params",
+        "write the vertices out, or use a primitive geom",
+    )],
+    children: &[&MESH_PLUGIN],
+    ..LEAF
+};
+static MESH_DEFAULT: Node = Node {
+    name: "mesh",
+    reads: &[MESH_BASE],
+    ignores: MESH_IGNORES,
+    ..LEAF
+};
+static HFIELD: Node = Node {
+    name: "hfield",
+    reads: &["name file nrow ncol size elevation"],
+    ignores: &[("content_type", "the file's name says what it is")],
+    ..LEAF
+};
 static ASSET: Node = Node {
     name: "asset",
     children: &[&MESH, &HFIELD, &SKIN, &TEXTURE, &MATERIAL, &MODEL_ASSET],
@@ -294,7 +321,7 @@ static DEFAULT: Node = Node {
         &TENDON_DEFAULT,
         &EQUALITY_DEFAULT,
         &MATERIAL_DEFAULT,
-        &MESH,
+        &MESH_DEFAULT,
         &CAMERA,
         &LIGHT,
         &MOTOR_DEFAULT,

@@ -1,0 +1,308 @@
+//! `<asset>`: meshes and height fields, read when a geom needs them.
+
+mod hfield;
+mod hull;
+mod obj;
+mod solid;
+mod stl;
+
+use super::Note;
+use super::compiler::Compiler;
+use super::defaults::{Classes, MAIN};
+use super::source::{self, At, Element, Fault, Read};
+use super::value::Keywords;
+use crate::model::rotation::{IDENTITY, normalized};
+use crate::model::{Mesh, Model, Vec3};
+use crate::names::nearest;
+use solid::{Filling, Placing, Solid, Surface};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+const FILLING: Keywords<Filling> = &[
+    ("convex", Filling::Convex),
+    ("exact", Filling::Exact),
+    ("legacy", Filling::Legacy),
+    ("shell", Filling::Shell),
+];
+
+/// What classes can say about meshes.
+#[derive(Debug, Clone)]
+pub(super) struct MeshSpec {
+    scale: Vec3,
+    filling: Filling,
+    most_corners: i32,
+}
+
+impl Default for MeshSpec {
+    fn default() -> Self {
+        Self {
+            scale: [1.0; 3],
+            filling: Filling::Legacy,
+            most_corners: -1,
+        }
+    }
+}
+
+impl MeshSpec {
+    /// Overwrites what the element says.
+    pub fn read(&mut self, e: &Element) -> Read<()> {
+        e.array("scale", &mut self.scale)?;
+        e.keyword("inertia", FILLING, &mut self.filling)?;
+        e.integer("maxhullvert", &mut self.most_corners)?;
+        if let Some(attr) = e.attr("scale").filter(|_| self.scale.contains(&0.0)) {
+            return Err(Fault::new(attr.value_at(0), "scale cannot be 0"));
+        }
+        Ok(())
+    }
+}
+
+/// The file's assets by name.
+pub(super) struct Assets<'a> {
+    compiler: &'a Compiler,
+    classes: &'a Classes,
+    /// The model's folder, which assets may not leave.
+    folder: PathBuf,
+    meshes: BTreeMap<String, &'a Element>,
+    hfields: BTreeMap<String, &'a Element>,
+    /// Solids of the meshes in use, in the order of `Model::meshes`.
+    solids: Vec<Solid>,
+    /// Meshes that primitives were fitted to.
+    fitted: Vec<String>,
+    /// Files that were read.
+    pub files: Vec<PathBuf>,
+}
+
+impl<'a> Assets<'a> {
+    /// Lists what `root` has.
+    pub fn new(
+        root: &'a Element,
+        main: &Path,
+        compiler: &'a Compiler,
+        classes: &'a Classes,
+    ) -> Read<Self> {
+        let list = |kind: &'static str| -> Read<BTreeMap<String, &'a Element>> {
+            let mut found = BTreeMap::new();
+            for e in root
+                .children_named("asset")
+                .flat_map(|a| a.children_named(kind))
+            {
+                let name = name_of(e)?;
+                if found.insert(name.clone(), e).is_some() {
+                    let why = format!("there are two <{kind}> called \"{name}\"");
+                    return Err(Fault::new(e.at, why));
+                }
+            }
+            Ok(found)
+        };
+        Ok(Self {
+            compiler,
+            classes,
+            folder: main.parent().unwrap_or(Path::new("")).to_path_buf(),
+            meshes: list("mesh")?,
+            hfields: list("hfield")?,
+            solids: Vec::new(),
+            fitted: Vec::new(),
+            files: Vec::new(),
+        })
+    }
+
+    /// The mesh `name` and its index in `model`, which it enters on first use.
+    pub fn mesh(&mut self, name: &str, at: At, model: &mut Model) -> Read<(usize, &Solid)> {
+        if let Some(known) = model.meshes.iter().position(|m| m.name == name) {
+            return Ok((known, &self.solids[known]));
+        }
+        let solid = self.solid(name, at)?;
+        model.meshes.push(Mesh {
+            name: name.to_string(),
+            pos: solid.frame.pos,
+            quat: solid.frame.quat,
+            vertices: solid.vertices.clone(),
+            faces: solid.faces.clone(),
+        });
+        self.solids.push(solid);
+        let index = self.solids.len() - 1;
+        Ok((index, &self.solids[index]))
+    }
+
+    /// The mesh `name` as a solid, for a primitive that is fitted to it.
+    pub fn fitted(&mut self, name: &str, at: At) -> Read<Solid> {
+        self.fitted.push(name.to_string());
+        self.solid(name, at)
+    }
+
+    fn solid(&mut self, name: &str, at: At) -> Read<Solid> {
+        let e = find(&self.meshes, "mesh", name, at)?;
+        let mut spec = self.classes.of(e, MAIN)?.mesh.clone();
+        spec.read(e)?;
+        if spec.most_corners != -1 {
+            let at = e.attr("maxhullvert").map_or(e.at, |a| a.at);
+            let why = "a hull of limited corners is not supported; simplify the mesh instead";
+            return Err(Fault::new(at, why));
+        }
+        let mut placing = Placing {
+            refpos: [0.0; 3],
+            refquat: IDENTITY,
+            scale: spec.scale,
+        };
+        e.array("refpos", &mut placing.refpos)?;
+        e.array("refquat", &mut placing.refquat)?;
+        placing.refquat = normalized(placing.refquat)
+            .ok_or_else(|| Fault::new(e.at, "refquat is zero; no rotation is \"1 0 0 0\""))?;
+        let surface = self.surface(e)?;
+        let fault = |why: String| Fault::new(e.at, format!("mesh \"{name}\": {why}"));
+        if surface.vertices.len() < 4 {
+            return Err(fault("needs at least four vertices".into()));
+        }
+        Solid::new(&surface, placing, spec.filling).map_err(fault)
+    }
+
+    fn surface(&mut self, e: &Element) -> Read<Surface> {
+        if e.text("file").is_some() {
+            for name in ["vertex", "face"] {
+                if let Some(attr) = e.attr(name) {
+                    let why = format!("{name} and file both describe the mesh; keep one");
+                    return Err(Fault::new(attr.at, why));
+                }
+            }
+            let (path, bytes) = self.load(e)?;
+            let name = path.to_string_lossy().to_ascii_lowercase();
+            let surface = if name.ends_with(".stl") {
+                stl::read(&bytes)
+            } else if name.ends_with(".obj") {
+                obj::read(&String::from_utf8_lossy(&bytes))
+            } else {
+                Err("only .stl (binary) and .obj files are supported".into())
+            };
+            let at = e.attr("file").map_or(e.at, |a| a.value_at(0));
+            return surface.map_err(|why| Fault::new(at, format!("{}: {why}", path.display())));
+        }
+        let triples = |name: &str| -> Read<Vec<[f64; 3]>> {
+            let Some(values) = e.numbers(name)? else {
+                return Ok(Vec::new());
+            };
+            if values.len() % 3 != 0 {
+                let at = e.attr(name).map_or(e.at, |a| a.value_at(0));
+                let why = format!("{name} needs a multiple of three numbers");
+                return Err(Fault::new(at, why));
+            }
+            let chunks = values.chunks_exact(3);
+            Ok(chunks.map(|c| [c[0], c[1], c[2]]).collect())
+        };
+        let whole = |x: f64| {
+            let at = e.attr("face").map_or(e.at, |a| a.value_at(0));
+            (x >= 0.0 && x.fract() == 0.0)
+                .then_some(x as usize)
+                .ok_or_else(|| Fault::new(at, format!("face: {x} is not the number of a vertex")))
+        };
+        Ok(Surface {
+            vertices: triples("vertex")?
+                .iter()
+                .map(|v| v.map(|x| x as f32))
+                .collect(),
+            faces: triples("face")?
+                .into_iter()
+                .map(|[a, b, c]| Ok([whole(a)?, whole(b)?, whole(c)?]))
+                .collect::<Read<_>>()?,
+        })
+    }
+
+    /// Index in `model` of the height field `name`, which it enters on first use.
+    pub fn hfield(&mut self, name: &str, at: At, model: &mut Model) -> Read<usize> {
+        if let Some(known) = model.hfields.iter().position(|h| h.name == name) {
+            return Ok(known);
+        }
+        let e = find(&self.hfields, "hfield", name, at)?;
+        let mut size = [0.0; 4];
+        e.required("size")?;
+        e.array("size", &mut size)?;
+        if size.iter().any(|s| *s <= 0.0) {
+            return Err(Fault::new(
+                e.attr("size").map_or(e.at, |a| a.value_at(0)),
+                "size must be positive: half-extents x and y, height, depth of the base [m]",
+            ));
+        }
+        let fault = |why: String| Fault::new(e.at, format!("hfield \"{name}\": {why}"));
+        let grid = if e.text("file").is_some() {
+            let (path, bytes) = self.load(e)?;
+            hfield::file(&path.to_string_lossy(), &bytes).map_err(fault)?
+        } else {
+            hfield::inline(e)?
+        };
+        let field = grid.field(name.to_string(), size).map_err(fault)?;
+        model.hfields.push(field);
+        Ok(model.hfields.len() - 1)
+    }
+
+    /// The file an asset names, in the model's folder for meshes.
+    fn load(&mut self, e: &Element) -> Read<(PathBuf, Vec<u8>)> {
+        let attr = e
+            .attr("file")
+            .ok_or_else(|| Fault::new(e.at, "missing attribute"))?;
+        let at = attr.value_at(0);
+        let name = if self.compiler.strip_path {
+            attr.value.rsplit(['/', '\\']).next().unwrap_or_default()
+        } else {
+            &attr.value
+        };
+        let name = Path::new(&self.compiler.mesh_dir).join(name);
+        let path = source::inside(&self.folder, &name).ok_or_else(|| {
+            let why = format!(
+                "\"{}\" is outside the model's folder; a model's files stay together",
+                name.display()
+            );
+            Fault::new(at, why)
+        })?;
+        let bytes = source::read_bytes(&path)
+            .map_err(|error| Fault::new(at, format!("cannot read {}: {error}", path.display())))?;
+        if !self.files.contains(&path) {
+            self.files.push(path.clone());
+        }
+        Ok((path, bytes))
+    }
+
+    /// Lists what no geom that touches or weighs something uses.
+    pub fn unused(&self, model: &Model, notes: &mut Vec<Note>) {
+        let meshes = self.meshes.iter().filter(|(name, _)| {
+            !model.meshes.iter().any(|m| m.name == **name) && !self.fitted.contains(name)
+        });
+        let hfields = self
+            .hfields
+            .iter()
+            .filter(|(name, _)| !model.hfields.iter().any(|h| h.name == **name));
+        for (name, e) in meshes.chain(hfields) {
+            notes.push(Note {
+                at: e.at,
+                what: format!("<{}> \"{name}\"", e.name),
+                why: "no geom that collides or has mass uses it",
+            });
+        }
+    }
+}
+
+/// The asset's name, or its file's stem.
+fn name_of(e: &Element) -> Read<String> {
+    if let Some(name) = e.text("name") {
+        return Ok(name.to_string());
+    }
+    let file = e.text("file").and_then(|f| {
+        let file = f.rsplit(['/', '\\']).next()?;
+        Path::new(file).file_stem()?.to_str()
+    });
+    file.map(str::to_string).ok_or_else(|| {
+        let why = format!("<{}> needs name=\"...\" or file=\"...\"", e.name);
+        Fault::new(e.at, why)
+    })
+}
+
+fn find<'a>(
+    assets: &BTreeMap<String, &'a Element>,
+    kind: &str,
+    name: &str,
+    at: At,
+) -> Read<&'a Element> {
+    assets.get(name).copied().ok_or_else(|| {
+        let guess = nearest(name, assets.keys().map(String::as_str));
+        let guess = guess.map_or(String::new(), |g| format!("; did you mean \"{g}\"?"));
+        Fault::new(at, format!("no {kind} called \"{name}\"{guess}"))
+    })
+}

@@ -1,0 +1,54 @@
+//! Wavefront OBJ files: vertices, and the triangles and quads of the first object
+//! that has any.
+
+use super::solid::Surface;
+
+/// # Errors
+/// A line that cannot be understood, with its number.
+pub(super) fn read(text: &str) -> Result<Surface, String> {
+    let mut surface = Surface::default();
+    let mut first_object = true;
+    for (number, line) in (1..).zip(text.lines()) {
+        let mut words = line.split_ascii_whitespace();
+        let wrong = |why: &str| format!("line {number} of the OBJ file: {why}");
+        match words.next() {
+            Some("v") => {
+                let mut v = [0.0_f32; 3];
+                for x in &mut v {
+                    *x = words
+                        .next()
+                        .and_then(|w| w.parse().ok())
+                        .ok_or_else(|| wrong("a vertex has three numbers"))?;
+                }
+                surface.vertices.push(v);
+            }
+            // As MuJoCo: only the first object's faces, but all vertices.
+            Some("o" | "g") if !surface.faces.is_empty() => first_object = false,
+            Some("f") if first_object => {
+                let corners = words
+                    .map(|w| corner(w, surface.vertices.len()))
+                    .collect::<Option<Vec<_>>>()
+                    .ok_or_else(|| wrong("a face has numbers of vertices before it"))?;
+                match corners[..] {
+                    [a, b, c] => surface.faces.push([a, b, c]),
+                    [a, b, c, d] => surface.faces.extend([[a, b, c], [a, c, d]]),
+                    _ => return Err(wrong("only triangles and quads are supported")),
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(surface)
+}
+
+/// `3`, `3/1`, `3//2`, `-1`: counted from 1, or backwards from the last vertex.
+fn corner(word: &str, vertices: usize) -> Option<usize> {
+    let number: i64 = word.split('/').next()?.parse().ok()?;
+    let vertices = i64::try_from(vertices).ok()?;
+    let index = if number < 0 {
+        vertices + number
+    } else {
+        number - 1
+    };
+    (0..vertices).contains(&index).then_some(index as usize)
+}
