@@ -12,10 +12,10 @@ struct Solver {
 
 // Acceleration of the present state, in w.qacc (which is the warm start).
 template<class R, class M> OSTLER_FN void forward(const M& m, Work<R, M>& w, const Solver& s) {
-  smooth(m, w);
+  Straight<R, M>::smooth(m, w);
   w.constrained = mask_of<typename Lane<R>::Mask>(false);
   collide(m, w);
-  constraint_rows(m, w);
+  Straight<R, M>::rows(m, w);
   w.constrained = w.constrained | rows_act(m, w);
   newton(m, w, s.iterations, s.tolerance);
 }

@@ -15,7 +15,7 @@
 #include "rows.cuh"
 #include "general.cuh"
 #include "cone.cuh"
-#include "newton.cuh"
 #include "hooks.cuh"
+#include "newton.cuh"
 #include "integrate.cuh"
 #include "step.cuh"

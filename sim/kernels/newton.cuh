@@ -4,10 +4,12 @@
 // Source: MuJoCo, Computation, "Primal problem"; Todorov 2014.
 #pragma once
 
-// Contact-space product J x for every contact.
+// Contact-space product J x for every contact, x being qacc or step
+// (and tmp = body velocities for x).
 template<class R, class M> OSTLER_FN void contacts_mul(const M& m, Work<R, M>& w, const R* x, R* world, R* pair) {
   if (w.nwc > 0) {
-    body_velocities(m, w, x, w.tmp);
+    if (x == w.step) Straight<R, M>::velocities_step(m, w);
+    else Straight<R, M>::velocities_qacc(m, w);
     for (int k = 0; k < w.nwc; k++) {
       const int c = w.wc_pair[k], b = m.cg_body[m.pair_g2[c]];
       const R* v = w.tmp + 6 * b;
@@ -189,22 +191,14 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
   for (int l = 0; l < m.nlim; l++) w.lim_jar[l] = w.lim_jar[l] - w.lim_aref[l];
   for (int f = 0; f < m.nfric; f++) w.fric_jar[f] = w.fric_jar[f] - w.fric_aref[f];
   for (int r = 0; r < m.nrow; r++) w.row_jar[r] = w.row_jar[r] - w.row_aref[r];
-  mass_mul(m, w, w.qacc, Ma);
-  for (int i = 0; i < n; i++) Ma[i] = Ma[i] - w.smooth[i];
+  Straight<R, M>::residual(m, w);
   w.iterations = 0;
   w.lane_iterations = zero;
   for (int it = 0; it < most; it++) {
     w.iterations++;
     w.lane_iterations = w.lane_iterations + sel(done, zero, one);
-    for (int i = 0; i < n; i++) {
-      w.grad[i] = Ma[i];
-      if (w.npc > 0)
-        for (int a = adr[i]; a < adr[i + 1]; a++) w.hess[tri(i) + col[a]] = zero;
-      else if (m.nrow > 0)
-        for (int a = m.hrow_adr[i]; a < m.hrow_adr[i + 1]; a++) w.hess[tri(i) + m.hrow_col[a]] = zero;
-      for (int a = m.mrow_adr[i]; a < m.mrow_adr[i + 1]; a++) w.hess[tri(i) + m.mrow_col[a]] = w.mass[tri(i) + m.mrow_col[a]];
-      w.hess[tri(i) + i] = w.mass[tri(i) + i];
-    }
+    if (w.npc > 0) copy_system(m, w, adr, col);
+    else Straight<R, M>::start_system(m, w);
     rows_load(m, w);
     if (w.nwc > 0) {
       for (int b = 0; b < m.nb; b++) {
@@ -213,12 +207,11 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
         for (int k = 0; k < 21; k++) w.stiff[21 * b + k] = zero;
       }
       for (int k = 0; k < w.nwc; k++) world_contact_load(m, w, k);
-      contact_loads(m, w);
+      Straight<R, M>::loads(m, w);
     }
     for (int k = 0; k < w.npc; k++) pair_contact_load(m, w, k);
-    for (int i = 0; i < n; i++) w.step[i] = -w.grad[i];
-    factor(n, adr, col, w.hess);
-    solve(n, adr, col, w.hess, w.step);
+    if (w.npc > 0) newton_step(m, w, adr, col);
+    else Straight<R, M>::solve_system(m, w);
     contacts_mul(m, w, w.step, w.wc_js, w.pc_js);
     rows_mul(m, w, w.step, w.lim_js, w.fric_js, w.row_js);
     B change = rows_change(m, w);
@@ -233,7 +226,7 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
       R* Ms = w.grad;
       R q1 = zero, q2 = zero;
       for (int i = 0; i < n; i++) q1 = fma(w.step[i], Ma[i], q1);
-      mass_mul(m, w, w.step, Ms);
+      Straight<R, M>::mass_step(m, w);
       for (int i = 0; i < n; i++) q2 = fma(w.step[i], Ms[i], q2);
       R lo = zero, hi = bc<R>(1e30), a = one;
       B found = !need;

@@ -56,8 +56,7 @@ template<class R, class M> OSTLER_FN void gather_forces(const M& m, Work<R, M>& 
 
 // Poses and velocities of every frame of the model.
 template<class R, class M> OSTLER_FN void write_frames(const M& m, Work<R, M>& w, const StepArgs<typename Lane<R>::T>& a, int first, int lanes) {
-  kinematics(m, w);
-  body_velocities(m, w, w.qvel, w.vel);
+  Straight<R, M>::poses(m, w);
   for (int f = 0; f < m.nframe; f++) {
     const int b = m.frame_body[f];
     const auto* fp = m.frame_pos + 3 * f;
@@ -119,7 +118,7 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
     if (any(w.unsolved))
       for (int l = 0; l < lanes; l++) unsolved[l] += lane_get(w.unsolved, l);
     if (m.integrator == RK4) step_rk4(m, w, a.solver);
-    else step_euler(m, w);
+    else Straight<R, M>::euler(m, w);
   }
   // The first bad quantity decides; a comparison with NaN is false.
   B speed = mask_of<B>(false), place = speed, finite = mask_of<B>(true);
@@ -200,7 +199,7 @@ OSTLER_FN_BIG void evaluate(const M& m, Work<R, M>& w, const EvalArgs<typename L
   }
   for (int i = 0; i < m.nv; i++) write_lanes(a.qacc + i * s + first, w.qacc[i], lanes);
   if (m.integrator == RK4) step_rk4(m, w, a.solver);
-  else step_euler(m, w);
+  else Straight<R, M>::euler(m, w);
   for (int i = 0; i < m.nq; i++) write_lanes(a.qpos_next + i * s + first, w.qpos[i], lanes);
   for (int i = 0; i < m.nv; i++) write_lanes(a.qvel_next + i * s + first, w.qvel[i], lanes);
   for (int i = 0; i < m.na; i++) write_lanes(a.act_next + i * s + first, w.act[i], lanes);

@@ -5,6 +5,8 @@
 // defines. A Sym is a number of that tape; one that was never set is recognised as
 // such when it is used. There is no any(SymMask): what depends on data cannot steer
 // a recording.
+//
+// Included behind scalar.cuh, in the namespace that the kernels are in.
 #pragma once
 
 extern "C" {
@@ -25,7 +27,7 @@ enum SymOp : unsigned {
   SYM_NEG = 1, SYM_SQRT = 2, SYM_RECIP = 3, SYM_ABS = 4, SYM_SIN = 5, SYM_COS = 6,
   SYM_RINT = 7, SYM_NOT = 8,
   SYM_ADD = 16, SYM_SUB = 17, SYM_MUL = 18, SYM_DIV = 19, SYM_MIN = 20, SYM_MAX = 21,
-  SYM_LT = 22, SYM_LE = 23, SYM_AND = 24, SYM_OR = 25, SYM_XOR = 26,
+  SYM_LT = 22, SYM_LE = 23, SYM_AND = 24, SYM_OR = 25, SYM_XOR = 26, SYM_ATAN2 = 27,
   SYM_FMA = 32, SYM_SEL = 33,
 };
 
@@ -41,9 +43,14 @@ struct SymMask {
   explicit SymMask(unsigned raw) : id(raw) {}
 };
 
-// The constant that bc<R>() makes of a double.
-inline Sym sym_const(double value) { return Sym(ostler_sym_const(value)); }
-inline SymMask sym_mask(bool holds) { return SymMask(ostler_sym_mask(holds)); }
+// A lane's numbers are those of the tables, in double precision.
+template<> struct Lane<Sym> { typedef double T; typedef SymMask Mask; enum { N = 1 }; };
+template<> struct Broadcast<Sym> {
+  static inline Sym of(double value) { return Sym(ostler_sym_const(value)); }
+};
+template<> inline SymMask mask_of<SymMask>(bool holds) { return SymMask(ostler_sym_mask(holds)); }
+// Tapes are printed for single precision.
+template<> struct Tiny<Sym> : Tiny<float> {};
 
 // Whether a value is a constant, and which.
 inline bool is_const(Sym a, double* value = nullptr) { return ostler_sym_is_const(a.id, value) != 0; }
@@ -64,18 +71,19 @@ inline SymMask operator>(Sym a, Sym b) { return b < a; }
 inline SymMask operator>=(Sym a, Sym b) { return b <= a; }
 inline SymMask operator&(SymMask a, SymMask b) { return SymMask(ostler_sym_op2(SYM_AND, a.id, b.id)); }
 inline SymMask operator|(SymMask a, SymMask b) { return SymMask(ostler_sym_op2(SYM_OR, a.id, b.id)); }
-inline SymMask operator^(SymMask a, SymMask b) { return SymMask(ostler_sym_op2(SYM_XOR, a.id, b.id)); }
+inline SymMask mask_xor(SymMask a, SymMask b) { return SymMask(ostler_sym_op2(SYM_XOR, a.id, b.id)); }
 inline SymMask operator!(SymMask a) { return SymMask(ostler_sym_op1(SYM_NOT, a.id)); }
 
 inline Sym fma(Sym a, Sym b, Sym c) { return Sym(ostler_sym_op3(SYM_FMA, a.id, b.id, c.id)); }
 inline Sym sel(SymMask m, Sym a, Sym b) { return Sym(ostler_sym_op3(SYM_SEL, m.id, a.id, b.id)); }
-inline SymMask sel(SymMask m, SymMask a, SymMask b) { return (m & a) | (!m & b); }
+inline SymMask sel(SymMask m, SymMask a, SymMask b) { return (m & a) | ((!m) & b); }
 inline Sym sqrt_(Sym a) { return Sym(ostler_sym_op1(SYM_SQRT, a.id)); }
 inline Sym recip_(Sym a) { return Sym(ostler_sym_op1(SYM_RECIP, a.id)); }
 inline Sym abs_(Sym a) { return Sym(ostler_sym_op1(SYM_ABS, a.id)); }
 inline Sym min_(Sym a, Sym b) { return Sym(ostler_sym_op2(SYM_MIN, a.id, b.id)); }
 inline Sym max_(Sym a, Sym b) { return Sym(ostler_sym_op2(SYM_MAX, a.id, b.id)); }
 inline Sym rint_(Sym a) { return Sym(ostler_sym_op1(SYM_RINT, a.id)); }
+inline Sym atan2_(Sym s, Sym c) { return Sym(ostler_sym_op2(SYM_ATAN2, s.id, c.id)); }
 inline void sincos_(Sym x, Sym& s, Sym& c) {
   s = Sym(ostler_sym_op1(SYM_SIN, x.id));
   c = Sym(ostler_sym_op1(SYM_COS, x.id));

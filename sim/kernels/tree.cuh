@@ -83,3 +83,20 @@ template<class R, class M> OSTLER_FN void contact_loads(const M& m, Work<R, M>& 
     if (m.body_parent[b] >= 0) w.has_load[m.body_parent[b]] = 1;
   }
 }
+
+// grad = mstep and hess = M, with zeros where a pattern has more than M.
+template<class R, class M> OSTLER_FN void copy_system(const M& m, Work<R, M>& w, const int* adr, const int* col) {
+  for (int i = 0; i < m.nv; i++) {
+    w.grad[i] = w.mstep[i];
+    for (int a = adr[i]; a < adr[i + 1]; a++) w.hess[tri(i) + col[a]] = bc<R>(0);
+    for (int a = m.mrow_adr[i]; a < m.mrow_adr[i + 1]; a++) w.hess[tri(i) + m.mrow_col[a]] = w.mass[tri(i) + m.mrow_col[a]];
+    w.hess[tri(i) + i] = w.mass[tri(i) + i];
+  }
+}
+
+// step = -hess^-1 grad; hess becomes its factor.
+template<class R, class M> OSTLER_FN void newton_step(const M& m, Work<R, M>& w, const int* adr, const int* col) {
+  for (int i = 0; i < m.nv; i++) w.step[i] = -w.grad[i];
+  factor(m.nv, adr, col, w.hess);
+  solve(m.nv, adr, col, w.hess, w.step);
+}
