@@ -11,6 +11,7 @@ mod ffi;
 mod kernel;
 pub mod lower;
 mod snapshot;
+pub mod specialize;
 pub mod tables;
 pub mod tape;
 

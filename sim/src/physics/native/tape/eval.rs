@@ -20,6 +20,8 @@ pub trait Real: Copy + PartialOrd + std::ops::Neg<Output = Self> {
     fn sqrt(self) -> Self;
     /// The absolute value.
     fn abs(self) -> Self;
+    /// Angle of the vector (b, a).
+    fn atan2(self, b: Self) -> Self;
     /// The sine.
     fn sin(self) -> Self;
     /// The cosine.
@@ -51,6 +53,10 @@ macro_rules! real {
             }
             fn abs(self) -> Self {
                 self.abs()
+            }
+            fn atan2(self, b: Self) -> Self {
+                // Whatever the signs of zeros.
+                (self + 0.0).atan2(b + 0.0)
             }
             fn sin(self) -> Self {
                 self.sin()
@@ -137,6 +143,7 @@ fn compute<T: Real>(node: &Node, slots: &[Slot<T>], arrays: &[Vec<T>]) -> Slot<T
         Node::Min(a, b) if n(a) < n(b) => n(a),
         Node::Max(a, b) if n(a) > n(b) => n(a),
         Node::Min(_, b) | Node::Max(_, b) => n(b),
+        Node::Atan2(a, b) => n(a).atan2(n(b)),
         Node::Sin(a) => n(a).sin(),
         Node::Cos(a) => n(a).cos(),
         Node::Rint(a) => n(a).rint(),

@@ -95,6 +95,8 @@ pub mod op {
     pub const OR: u32 = 25;
     /// Mask: exactly one.
     pub const XOR: u32 = 26;
+    /// Angle of the vector (b, a), a not negative.
+    pub const ATAN2: u32 = 27;
     /// Three operands: a b + c.
     pub const FMA: u32 = 32;
     /// Where mask a holds b, else c.
@@ -178,7 +180,8 @@ pub extern "C" fn ostler_sym_op1(op: u32, a: u32) -> u32 {
         };
         let graph = r.graph();
         let value = match op {
-            op::NEG | op::NOT => a.flip(),
+            op::NEG => graph.neg(a),
+            op::NOT => a.flip(),
             op::SQRT => graph.sqrt(a),
             op::RECIP => graph.recip(a),
             op::ABS => graph.abs(a),
@@ -216,6 +219,7 @@ pub extern "C" fn ostler_sym_op2(op: u32, a: u32, b: u32) -> u32 {
             op::AND => graph.and(a, b),
             op::OR => graph.or(a, b),
             op::XOR => graph.xor(a, b),
+            op::ATAN2 => graph.atan2(a, b),
             _ => {
                 r.fail(TapeError::UnknownOperation(op));
                 return NO_VALUE;

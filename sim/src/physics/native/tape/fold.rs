@@ -7,6 +7,14 @@ use super::graph::Graph;
 use super::node::{Node, Val};
 
 impl Graph {
+    /// -a.
+    pub fn neg(&mut self, a: Val) -> Val {
+        match self.constant(a) {
+            Some(x) => self.number(-x),
+            None => a.flip(),
+        }
+    }
+
     /// a + b.
     pub fn add(&mut self, a: Val, b: Val) -> Val {
         match (self.constant(a), self.constant(b)) {
@@ -131,6 +139,14 @@ impl Graph {
             (Some(x), Some(y)) => self.number(if x > y { x } else { y }),
             _ if a == b => a,
             _ => self.intern(Node::Max(a, b)),
+        }
+    }
+
+    /// Angle of the vector (c, s), s not negative.
+    pub fn atan2(&mut self, s: Val, c: Val) -> Val {
+        match (self.constant(s), self.constant(c)) {
+            (Some(y), Some(x)) if y.atan2(x).is_finite() => self.number(y.atan2(x)),
+            _ => self.intern(Node::Atan2(s, c)),
         }
     }
 

@@ -54,7 +54,8 @@ impl Graph {
     /// The number, if the value is a constant.
     pub fn constant(&self, value: Val) -> Option<f64> {
         match self.node(value) {
-            Node::Const(bits) if value.negated() => Some(-f64::from_bits(bits)),
+            // Of zeros there is one.
+            Node::Const(bits) if value.negated() => Some(0.0 - f64::from_bits(bits)),
             Node::Const(bits) => Some(f64::from_bits(bits)),
             _ => None,
         }

@@ -93,6 +93,8 @@ pub enum Node {
     Min(Val, Val),
     /// a if a > b, else b.
     Max(Val, Val),
+    /// Angle of the vector (second, first), the first not negative.
+    Atan2(Val, Val),
     /// The sine.
     Sin(Val),
     /// The cosine.
@@ -127,6 +129,7 @@ impl Node {
             | Div(a, b)
             | Min(a, b)
             | Max(a, b)
+            | Atan2(a, b)
             | Lt(a, b)
             | Le(a, b)
             | And(a, b)

@@ -262,6 +262,23 @@ impl Writer<'_> {
         }
     }
 
+    /// A product and a sum, rounded once: the processor has an instruction for each
+    /// combination of signs, and literals have theirs.
+    fn fused(&self, a: Val, b: Val, negated: bool, c: Val) -> String {
+        let literal = |v: Val| matches!(self.node(v.node()), Node::Const(_));
+        let minus_product = negated ^ self.sign(a) ^ self.sign(b) && !literal(b) && !literal(a);
+        let minus_sum = self.sign(c) && !literal(c);
+        let (p, q) = self.factors(a, b, negated ^ minus_product);
+        let name = match (minus_product, minus_sum) {
+            (false, false) => return format!("fma({p}, {q}, {})", self.value(c)),
+            (true, false) => "fnma",
+            (false, true) => "fms",
+            (true, true) => return format!("fms(-{p}, {q}, {})", self.value(c.flip())),
+        };
+        let sum = self.value(c.flip_if(minus_sum));
+        format!("{name}({p}, {q}, {sum})")
+    }
+
     /// What a node's variable is set to.
     fn expression(&self, node: u32) -> String {
         let flip = self.flips[node as usize];
@@ -279,8 +296,7 @@ impl Writer<'_> {
             }
             Node::Fma(a, b, c) | Node::Fnma(a, b, c) => {
                 let minus = matches!(self.node(node), Node::Fnma(..));
-                let (a, b) = self.factors(a, b, flip ^ minus);
-                format!("fma({a}, {b}, {})", v(c.flip_if(flip)))
+                self.fused(a, b, flip ^ minus, c.flip_if(flip))
             }
             Node::Sqrt(a) => format!("sqrt_({})", v(a)),
             Node::Recip(a) => format!("recip_({})", v(a)),
@@ -292,7 +308,8 @@ impl Writer<'_> {
             Node::Le(a, b) => format!("{} <= {}", v(a), v(b)),
             Node::And(a, b) => format!("{} & {}", v(a), v(b)),
             Node::Or(a, b) => format!("{} | {}", v(a), v(b)),
-            Node::Xor(a, b) => format!("{} ^ {}", v(a), v(b)),
+            Node::Xor(a, b) => format!("mask_xor({}, {})", v(a), v(b)),
+            Node::Atan2(a, b) => format!("atan2_({}, {})", v(a), v(b)),
             Node::Sel(m, a, b) => {
                 format!(
                     "sel({}, {}, {})",

@@ -135,7 +135,7 @@ impl Program {
                 Node::Fma(..) | Node::Fnma(..) => counts.fma += 1,
                 Node::Div(..) | Node::Recip(_) => counts.div += 1,
                 Node::Sqrt(_) => counts.sqrt += 1,
-                Node::Sin(_) | Node::Cos(_) => counts.trigonometric += 1,
+                Node::Sin(_) | Node::Cos(_) | Node::Atan2(..) => counts.trigonometric += 1,
                 _ => counts.other += 1,
             }
         }
@@ -160,7 +160,7 @@ pub struct Counts {
     pub div: usize,
     /// Square roots.
     pub sqrt: usize,
-    /// Sines and cosines.
+    /// Sines, cosines and angles.
     pub trigonometric: usize,
     /// Comparisons, masks, selections, minima, absolute values, roundings.
     pub other: usize,

@@ -194,6 +194,11 @@ impl Recorder {
             self.fail(TapeError::NoFunction { what: "a store" });
             return;
         };
+        let value = match self.graph.constant(value) {
+            // Minus zero is zero.
+            Some(number) => self.graph.number(number),
+            None => value,
+        };
         let store = Store {
             array,
             index,

@@ -28,7 +28,7 @@ fn signs_are_printed_where_they_cost_nothing() {
     let text = printed(&program, Order::Recorded, 0);
     let expected = "\
 static OSTLER_FN_BIG void f(W& w) {
-  const R t0 = fma(-w.x[0], w.x[1], w.x[2]);
+  const R t0 = fnma(w.x[0], w.x[1], w.x[2]);
   const R t1 = w.x[0] * t0;
   w.y[0] = -t1;
   const R t2 = t1 * bc<R>(-2.0);
@@ -116,6 +116,10 @@ struct W {{ R x[{n}], y[{outputs}]; }};
 #define OSTLER_RESTRICT __restrict
 template<class T> T bc(double x) {{ return T(x); }}
 static R fma(R a, R b, R c) {{ return sizeof(R) == 4 ? R(fmaf(a, b, c)) : R(::fma(double(a), b, c)); }}
+static R fms(R a, R b, R c) {{ return fma(a, b, -c); }}
+static R fnma(R a, R b, R c) {{ return fma(-a, b, c); }}
+static bool mask_xor(bool a, bool b) {{ return a != b; }}
+static R atan2_(R a, R b) {{ return sizeof(R) == 4 ? R(atan2f(a + 0, b + 0)) : R(atan2(a + 0, b + 0)); }}
 static R sel(bool m, R a, R b) {{ return m ? a : b; }}
 static R sqrt_(R a) {{ return sizeof(R) == 4 ? R(sqrtf(a)) : R(sqrt(a)); }}
 static R recip_(R a) {{ return R(1) / a; }}

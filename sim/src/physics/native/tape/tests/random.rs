@@ -36,15 +36,15 @@ fn both<T: Real>(code: &[Instruction], inputs: &[f64], constants: bool) -> Both<
         let pick_mask = |i: u16| masks[i as usize % masks.len()];
         let ((a, va), (b, vb), (c, vc)) = (pick(i), pick(j), pick(k));
         let known = [va, vb, vc].map(|v| g.constant(v).is_some());
-        let used = match op % 21 {
+        let used = match op % 22 {
             0..=7 => 1,
-            8..=15 => 2,
+            8..=15 | 21 => 2,
             _ => 3,
         };
         if !constants && known[..used].iter().all(|k| *k) {
             continue;
         }
-        let new = match op % 21 {
+        let new = match op % 22 {
             0 => (-a, va.flip()),
             1 => (a.sqrt(), g.sqrt(va)),
             2 => (T::constant(1.0).div(a), g.recip(va)),
@@ -71,6 +71,10 @@ fn both<T: Real>(code: &[Instruction], inputs: &[f64], constants: bool) -> Both<
                 masks.push((a <= b, g.le(va, vb)));
                 continue;
             }
+            21 => (a.abs().atan2(b), {
+                let y = g.abs(va);
+                g.atan2(y, vb)
+            }),
             16 | 17 => (a.fma(b, c), g.fma(va, vb, vc)),
             18 => {
                 let ((m, vm), (n, vn)) = (pick_mask(i), pick_mask(j));

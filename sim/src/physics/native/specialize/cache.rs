@@ -1,0 +1,272 @@
+//! The folder in which compiled kernels are kept.
+
+use super::SpecializeError;
+use std::ffi::OsString;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::ops::ControlFlow;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Bytes that entries may take together; the longest unused go first.
+pub const SIZE_LIMIT: u64 = 512 << 20;
+
+/// The library of an entry.
+const LIBRARY: &str = "kernel.so";
+/// Hash of the library, in hexadecimal.
+const CHECKSUM: &str = "kernel.so.blake3";
+const BUILDING: &str = "building-";
+const LOCK: &str = ".lock";
+
+/// A folder of entries `<hash>/`, each renamed there when complete, beside
+/// `building-<hash>/` and `<hash>.lock` of compilations.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    folder: PathBuf,
+    limit: u64,
+}
+
+/// The right to compile one kernel, among all processes.
+#[derive(Debug)]
+pub(super) struct Lock {
+    key: String,
+    _file: File,
+}
+
+/// A folder to compile in, removed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Building<'a> {
+    cache: &'a Cache,
+    lock: Lock,
+    path: PathBuf,
+}
+
+impl Cache {
+    /// In the folder that the environment names: `OSTLER_CACHE`, else
+    /// `XDG_CACHE_HOME/ostler`, else `HOME/.cache/ostler`, there `kernels`.
+    ///
+    /// # Errors
+    /// None of them is set.
+    pub fn from_environment(
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Result<Self, SpecializeError> {
+        let set = |name: &str| variable(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let folder = set("OSTLER_CACHE")
+            // A relative XDG folder is to be ignored, says its specification.
+            .or_else(|| {
+                set("XDG_CACHE_HOME")
+                    .filter(|p| p.is_absolute())
+                    .map(|p| p.join("ostler"))
+            })
+            .or_else(|| set("HOME").map(|p| p.join(".cache/ostler")))
+            .ok_or(SpecializeError::NoCacheFolder)?;
+        Ok(Self::new(folder.join("kernels"), SIZE_LIMIT))
+    }
+
+    /// In this folder, with so many bytes at most.
+    pub fn new(folder: PathBuf, limit: u64) -> Self {
+        // The compiler runs in a folder of its own.
+        let folder = std::path::absolute(&folder).unwrap_or(folder);
+        Self { folder, limit }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The library of an entry, if it is there and whole.
+    pub(super) fn find(&self, key: &str) -> Result<PathBuf, SpecializeError> {
+        // A key comes from files, too: it names nothing outside of the cache.
+        if key.len() != 64 || !key.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(SpecializeError::NotCached(key.to_owned()));
+        }
+        let entry = self.folder.join(key);
+        let path = entry.join(LIBRARY);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !entry.exists() => {
+                return Err(SpecializeError::NotCached(key.to_owned()));
+            }
+            Err(_) => return Err(SpecializeError::Damaged(path)),
+        };
+        let expected = fs::read_to_string(entry.join(CHECKSUM)).unwrap_or_default();
+        if expected.trim() != blake3::hash(&bytes).to_hex().as_str() {
+            return Err(SpecializeError::Damaged(path));
+        }
+        // What is used is not old. A cache that cannot be written is as good.
+        if let Ok(file) = File::open(entry.join(CHECKSUM)) {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        Ok(path)
+    }
+
+    /// Waits for the right to compile.
+    pub(super) fn lock(
+        &self,
+        key: &str,
+        waiting: &mut dyn FnMut(Duration) -> ControlFlow<()>,
+    ) -> Result<Lock, SpecializeError> {
+        let mut builder = fs::DirBuilder::new();
+        builder
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)
+            .map_err(SpecializeError::cache("make", &self.folder))?;
+        let path = self.lock_path(key);
+        let start = Instant::now();
+        loop {
+            let file = open_lock(&path).map_err(SpecializeError::cache("write", &path))?;
+            match file.try_lock() {
+                Ok(()) if is_at(&file, &path) => {
+                    return Ok(Lock {
+                        key: key.to_owned(),
+                        _file: file,
+                    });
+                }
+                // Swept away between opening and locking.
+                Ok(()) => continue,
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => {
+                    return Err(SpecializeError::cache("lock", path)(error));
+                }
+            }
+            if waiting(start.elapsed()).is_break() {
+                return Err(SpecializeError::Stopped);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// An empty folder to compile in. One that is there was left by a process that
+    /// was killed: nobody else holds the lock.
+    pub(super) fn building(&self, lock: Lock) -> Result<Building<'_>, SpecializeError> {
+        let path = self.folder.join(format!("{BUILDING}{}", lock.key));
+        remove(&path).map_err(SpecializeError::cache("remove", &path))?;
+        fs::create_dir(&path).map_err(SpecializeError::cache("make", &path))?;
+        Ok(Building {
+            cache: self,
+            lock,
+            path,
+        })
+    }
+
+    /// Removes what killed processes left, and the longest unused entries beyond the
+    /// limit, but never `keep`. Best effort: what cannot be removed stays.
+    fn sweep(&self, keep: &str) {
+        let Ok(list) = fs::read_dir(&self.folder) else {
+            return;
+        };
+        let mut entries = Vec::new();
+        for path in list.filter_map(|entry| entry.ok().map(|e| e.path())) {
+            let Some(name) = path.file_name().and_then(|n| n.to_str()) else {
+                continue;
+            };
+            if let Some(key) = name.strip_prefix(BUILDING) {
+                self.remove_unused(key, &path);
+            } else if let Some(key) = name.strip_suffix(LOCK) {
+                if !self.folder.join(key).exists() {
+                    self.remove_unused(key, &path);
+                }
+            } else if name.len() == 64 && path.is_dir() {
+                let used = path.join(CHECKSUM).metadata().and_then(|m| m.modified());
+                let used = used.unwrap_or(SystemTime::UNIX_EPOCH);
+                let size = fs::read_dir(&path).map_or(0, |files| {
+                    let sizes = files.filter_map(|f| f.ok()?.metadata().ok().map(|m| m.len()));
+                    sizes.sum::<u64>()
+                });
+                entries.push((name == keep, used, size, path));
+            }
+        }
+        // The newest first; behind the limit begins what goes.
+        entries.sort_by_key(|e| std::cmp::Reverse((e.0, e.1)));
+        let mut total = 0_u64;
+        for (kept, _, size, path) in entries {
+            total = total.saturating_add(size);
+            let key = path.file_name().and_then(|n| n.to_str());
+            if let (false, true, Some(key)) = (kept, total > self.limit, key) {
+                self.remove_unused(key, &path);
+            }
+        }
+    }
+
+    /// Removes a path unless somebody compiles that kernel, and the lock with it.
+    fn remove_unused(&self, key: &str, path: &Path) {
+        let lock = self.lock_path(key);
+        let Ok(file) = open_lock(&lock) else { return };
+        if file.try_lock().is_ok() && is_at(&file, &lock) {
+            let _ = remove(path);
+            let _ = remove(&lock);
+        }
+    }
+
+    fn lock_path(&self, key: &str) -> PathBuf {
+        self.folder.join(format!("{key}{LOCK}"))
+    }
+}
+
+impl Building<'_> {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the compiler writes.
+    pub fn library(&self) -> PathBuf {
+        self.path.join(LIBRARY)
+    }
+
+    /// Makes the compiled library an entry; `about` is for people.
+    pub fn publish(self, about: &str) -> Result<(), SpecializeError> {
+        let library = self.library();
+        let bytes = fs::read(&library).map_err(SpecializeError::cache("read", &library))?;
+        // Only what an entry consists of.
+        let complete = self.path.join("entry");
+        fs::create_dir(&complete).map_err(SpecializeError::cache("make", &complete))?;
+        let write = |name: &str, text: &str| {
+            let path = complete.join(name);
+            fs::write(&path, text).map_err(SpecializeError::cache("write", &path))
+        };
+        write(CHECKSUM, blake3::hash(&bytes).to_hex().as_str())?;
+        write("about.txt", about)?;
+        let place = complete.join(LIBRARY);
+        fs::rename(&library, &place).map_err(SpecializeError::cache("write", &place))?;
+        let entry = self.cache.folder.join(&self.lock.key);
+        remove(&entry).map_err(SpecializeError::cache("remove", &entry))?;
+        fs::rename(&complete, &entry).map_err(SpecializeError::cache("write", &entry))?;
+        self.cache.sweep(&self.lock.key);
+        Ok(())
+    }
+}
+
+impl Drop for Building<'_> {
+    fn drop(&mut self) {
+        let _ = remove(&self.path);
+    }
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create(true).truncate(false).write(true).open(path)
+}
+
+/// Whether the open file is still the one of that name.
+fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), path.metadata()) {
+        (Ok(a), Ok(b)) => (a.dev(), a.ino()) == (b.dev(), b.ino()),
+        _ => false,
+    }
+}
+
+/// Removes a file or folder, if there is one.
+fn remove(path: &Path) -> io::Result<()> {
+    let result = match path.symlink_metadata() {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,144 @@
+//! The host's C++ compiler.
+
+use super::SpecializeError;
+use super::child::{self, Limits};
+use crate::physics::native::InstructionSet;
+use std::ffi::{OsStr, OsString};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// A C++ compiler that has said its version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Compiler {
+    /// The program.
+    pub path: PathBuf,
+    /// What precedes every argument: `ccache`'s compiler, a target.
+    pub arguments: Vec<OsString>,
+    /// First line of what `--version` prints.
+    pub version: String,
+}
+
+/// Language, floating point and linking. Nothing here lets the compiler change a
+/// result: no contraction but where the source says so, no assumption about numbers
+/// that are not finite.
+const FLAGS: [&str; 13] = [
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-ffp-contract=off",
+    "-fno-exceptions",
+    "-fno-rtti",
+    "-Wno-psabi",
+    "-fmax-errors=5",
+    "-Wl,--as-needed",
+];
+
+impl Compiler {
+    /// `OSTLER_CXX`, else `CXX`, else the first of c++, g++ and clang++ in `PATH`.
+    ///
+    /// # Errors
+    /// None found; the one that was named does not run.
+    pub fn find(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, SpecializeError> {
+        let folders = variable("PATH").unwrap_or_default();
+        let named = ["OSTLER_CXX", "CXX"]
+            .iter()
+            .find_map(|name| variable(name).filter(|v| !v.is_empty()));
+        if let Some(command) = named {
+            return Self::named(&command, &folders);
+        }
+        let usual = ["c++", "g++", "clang++"];
+        let found = usual
+            .iter()
+            .filter_map(|name| in_path(OsStr::new(name), &folders))
+            .find_map(|path| Self::ask(path, Vec::new()).ok());
+        found.ok_or_else(|| SpecializeError::NoCompiler {
+            tried: usual.join(", "),
+        })
+    }
+
+    /// A command with its arguments, separated by spaces.
+    fn named(command: &OsStr, folders: &OsStr) -> Result<Self, SpecializeError> {
+        let text = command.to_string_lossy();
+        let mut words = text.split_whitespace().map(OsString::from);
+        let failed = |reason: String| SpecializeError::CompilerDoesNotRun {
+            command: text.clone().into_owned(),
+            reason,
+        };
+        let program = words.next().unwrap_or_default();
+        let path = in_path(&program, folders).ok_or_else(|| failed("not found".into()))?;
+        Self::ask(path, words.collect()).map_err(failed)
+    }
+
+    fn ask(path: PathBuf, arguments: Vec<OsString>) -> Result<Self, String> {
+        let mut command = Command::new(&path);
+        command.args(&arguments).arg("--version").env("LC_ALL", "C");
+        let limits = Limits {
+            time: Some(Duration::from_secs(20)),
+            niceness: 0,
+        };
+        let output = child::output(command, limits, &mut |_| ControlFlow::Continue(()))
+            .map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(format!("--version ends with {}", output.status));
+        }
+        let version = output.text.lines().next().unwrap_or_default().trim();
+        if version.is_empty() {
+            return Err("--version prints nothing".to_owned());
+        }
+        Ok(Self {
+            path,
+            arguments,
+            version: version.to_owned(),
+        })
+    }
+
+    /// All flags.
+    pub fn flags(&self, instructions: InstructionSet) -> Vec<&'static str> {
+        let mut flags = FLAGS.to_vec();
+        // What this forbids clang does not do. With it, two kernels in one process
+        // would share what both define.
+        if !self.version.contains("clang") {
+            flags.push("-fno-gnu-unique");
+        }
+        flags.extend(match instructions {
+            InstructionSet::Portable => &[][..],
+            InstructionSet::Avx2 => &["-mavx2", "-mfma"],
+            InstructionSet::Avx512 => &["-mavx2", "-mfma", "-mavx512f", "-mavx512vl", "-mavx512dq"],
+        });
+        flags
+    }
+
+    /// A call of the compiler, in its own folder for temporary files.
+    pub(super) fn command(&self, folder: &Path) -> Command {
+        let mut command = Command::new(&self.path);
+        command
+            .args(&self.arguments)
+            .current_dir(folder)
+            .env("TMPDIR", folder)
+            .env("LC_ALL", "C");
+        command
+    }
+}
+
+/// The program's file: as it is if it names a folder, else from `PATH`.
+fn in_path(program: &OsStr, folders: &OsStr) -> Option<PathBuf> {
+    if Path::new(program).components().count() > 1 {
+        return std::path::absolute(program).ok().filter(|p| p.is_file());
+    }
+    std::env::split_paths(folders)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(program))
+        .find(|path| is_executable(path))
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata()
+        .is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
