@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 /// Name, definition, flags.
-const KERNELS: [(&str, &str, &[&str]); 4] = [
+const KERNELS: [(&str, &str, &[&str]); 5] = [
     ("portable", "OSTLER_LANES=8", &["-Wno-psabi"]),
     ("avx2", "OSTLER_LANES=8", &["-mavx2", "-mfma"]),
     (
@@ -12,6 +12,7 @@ const KERNELS: [(&str, &str, &[&str]); 4] = [
         &["-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma"],
     ),
     ("double", "OSTLER_DOUBLE", &[]),
+    ("trace", "", &["-Wno-psabi", "-Wno-unused-function"]),
 ];
 
 fn main() -> ExitCode {
@@ -43,16 +44,19 @@ fn compile((name, define, flags): (&str, &str, &[&str])) -> Result<(), String> {
         .cpp(true)
         .std("c++17")
         // Kernels are slow without it, whatever the profile.
-        .opt_level(2)
+        .opt_level(if name == "trace" { 1 } else { 2 })
         .debug(false)
         // Nothing of the C++ library is used.
         .cpp_link_stdlib(None)
-        .define("OSTLER_NAME", name)
-        .file("kernels/host.cpp");
-    match define.split_once('=') {
-        Some((key, value)) => build.define(key, value),
-        None => build.define(define, None),
-    };
+        .file(if name == "trace" {
+            "kernels/trace.cpp"
+        } else {
+            "kernels/host.cpp"
+        });
+    if name != "trace" {
+        let (key, value) = define.split_once('=').unwrap_or((define, ""));
+        build.define("OSTLER_NAME", name).define(key, value);
+    }
     for flag in [
         "-ffp-contract=off",
         "-fno-math-errno",

@@ -21,6 +21,11 @@ pub struct SimConfig {
     pub threads: Auto,
     /// `[sim.rapier]`.
     pub rapier: RapierConfig,
+    /// When the native engine's kernels are compiled for the robot.
+    pub specialize: Specialize,
+    /// The native engine's kernel: `"auto"`, or the name of exactly one, as logs and
+    /// resolved configurations have it.
+    pub kernel: String,
     /// A world is broken beyond this linear (m/s) or angular (rad/s) speed.
     pub max_speed: f64,
     /// A world is broken when a body is farther than this from the origin (m).
@@ -31,6 +36,8 @@ pub struct SimConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Backend {
+    /// MuJoCo's semantics, batched: one environment per lane of a vector.
+    Native,
     /// rapier3d multibodies on the CPU.
     Rapier,
 }
@@ -39,9 +46,24 @@ impl Backend {
     /// As it is written in `sim.backend`.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Native => "native",
             Self::Rapier => "rapier",
         }
     }
+}
+
+/// `sim.specialize`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Specialize {
+    /// A kernel that is in the cache is used; one that is not is compiled in the
+    /// background, for the next run.
+    #[default]
+    Auto,
+    /// Compiled before the run starts.
+    Wait,
+    /// Never: the generic kernel.
+    Off,
 }
 
 /// `[sim.rapier]`.
@@ -77,6 +99,8 @@ impl Default for SimConfig {
             dt: 0.0,
             threads: Auto::Auto(AutoWord::Auto),
             rapier: RapierConfig::default(),
+            specialize: Specialize::default(),
+            kernel: "auto".into(),
             max_speed: 1e3,
             max_position: 1e4,
         }

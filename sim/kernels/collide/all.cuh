@@ -1,6 +1,13 @@
 // The scalar narrow phase as contact.cuh uses it.
 #pragma once
+#include "solid.cuh"
+#include "vector.cuh"
+#include "round.cuh"
+#ifdef OSTLER_PRIMITIVES_ONLY
+#include "primitives.cuh"
+#else
 #include "pair.cuh"
+#endif
 
 // Meshes and height fields in the tables.
 template<class M, class T> OSTLER_FN void mesh_of(const M&, int, ConvexMesh<T>&) {}

@@ -221,7 +221,11 @@ impl BatchEnv {
             model.options.timestep
         };
         Task::compile(&model, task, dt * env.decimation as f64)?;
-        let physics = match sim.backend {
+        let physics: Box<dyn Physics> = match sim.backend {
+            Backend::Native => {
+                let worlds = crate::physics::native::new(&model, sim, env.num_envs, &pool)?;
+                Box::new(worlds)
+            }
             Backend::Rapier => crate::physics::rapier::new(&model, sim, env.num_envs, &pool)?,
         };
         let mut built = Self::with_physics(model, physics, pool, env, task, seed, first_env)?;

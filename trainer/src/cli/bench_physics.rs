@@ -3,8 +3,9 @@
 use super::engine::EngineArg;
 use crate::log::outln;
 use crate::run::{RunError, resident_mib};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use ostler_sim::Physics;
+use ostler_sim::config::{SimConfig, Specialize};
 use ostler_sim::memory::zeroed;
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::physics::pool::Pool;
@@ -35,6 +36,9 @@ pub struct BenchPhysicsArgs {
     /// Physics engine
     #[arg(long, value_enum, default_value_t = EngineArg::Native)]
     backend: EngineArg,
+    /// Which kernel: the robot's own is waited for
+    #[arg(long, value_enum, default_value_t = KernelArg::Wait)]
+    specialize: KernelArg,
     /// Physics steps with the same controls
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     substeps: u32,
@@ -44,6 +48,15 @@ pub struct BenchPhysicsArgs {
     /// One JSON object on standard output
     #[arg(long)]
     json: bool,
+}
+
+/// `--specialize`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum KernelArg {
+    /// Compiled for the robot, before the measurement
+    Wait,
+    /// The generic kernel
+    Off,
 }
 
 /// What was measured.
@@ -68,10 +81,17 @@ pub fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
         0 => Pool::available(),
         n => usize::from(n),
     };
+    let config = SimConfig {
+        specialize: match args.specialize {
+            KernelArg::Wait => Specialize::Wait,
+            KernelArg::Off => Specialize::Off,
+        },
+        ..SimConfig::default()
+    };
     let before = resident_mib();
-    let (mut worlds, kernel) = args
-        .backend
-        .worlds(&model, args.num_envs as usize, threads)?;
+    let (mut worlds, kernel) =
+        args.backend
+            .worlds(&model, args.num_envs as usize, threads, &config)?;
     let figures = measure(
         worlds.as_mut(),
         &model,

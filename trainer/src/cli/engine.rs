@@ -60,17 +60,17 @@ impl EngineArg {
         model: &Arc<Model>,
         num_envs: usize,
         threads: usize,
+        config: &SimConfig,
     ) -> Result<(Box<dyn Physics>, String), PhysicsError> {
         let pool = Arc::new(Pool::new(threads)?);
         match self {
             Self::Native => {
-                let worlds = native::new(model, &SimConfig::default(), num_envs, &pool)?;
+                let worlds = native::new(model, config, num_envs, &pool)?;
                 let kernel = worlds.kernel().to_string();
                 Ok((Box::new(worlds), kernel))
             }
             Self::Rapier => {
-                let config = SimConfig::default();
-                let worlds = rapier::new(model, &config, num_envs, &pool)?;
+                let worlds = rapier::new(model, config, num_envs, &pool)?;
                 Ok((worlds, "rapier".to_string()))
             }
         }

@@ -1,8 +1,9 @@
 //! N worlds stepped by a kernel, behind [`Physics`].
 
+use super::choose::{Choice, choose};
 use super::ffi::{Robot, Solver, StepArgs, Work};
-use super::kernel::InstructionSet;
 use super::lower::{LowerOptions, lower};
+use super::specialize::Background;
 use super::{snapshot, unsupported};
 use crate::config::SimConfig;
 use crate::memory::{MemoryError, zeroed};
@@ -24,6 +25,8 @@ const TOLERANCE: f64 = 1e-8;
 pub struct NativePhysics {
     robot: Robot<f32>,
     kernel: String,
+    /// Stopped with the worlds if it is not done by then.
+    _background: Option<Background>,
     kinematics: Kinematics,
     pub(super) state: State,
     pub(super) hidden: Hidden,
@@ -69,9 +72,14 @@ pub fn new(
         ..LowerOptions::default()
     };
     let plan = lower(model, &options).map_err(|e| unsupported(e.what))?;
-    let set = InstructionSet::detect();
     let fingerprint = snapshot::fingerprint(&plan);
-    let robot = Robot::<f32>::new(set.generic(), plan)
+    let Choice {
+        functions,
+        name: kernel,
+        note,
+        background,
+    } = choose(&plan, config)?;
+    let robot = Robot::<f32>::new(functions, plan)
         .ok_or_else(|| unsupported("a kernel of another version".into()))?;
     if i32::try_from(num_envs).is_err() {
         return Err(unsupported(format!("{num_envs} environments in one batch")));
@@ -86,7 +94,8 @@ pub fn new(
         .collect::<Result<Vec<_>, _>>()?;
     let buf = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(num_envs));
     let mut physics = NativePhysics {
-        kernel: format!("generic-{}", set.name()),
+        kernel,
+        _background: background,
         kinematics: Kinematics::new(model),
         state: State::new(model, num_envs)?,
         hidden: Hidden {
@@ -102,7 +111,7 @@ pub fn new(
         qvel: vec![0.0; model.nv],
         max_speed: config.max_speed as f32,
         max_position: config.max_position as f32,
-        notes: Vec::new(),
+        notes: note.into_iter().collect(),
         fingerprint,
         robot,
     };

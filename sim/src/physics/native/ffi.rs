@@ -1,10 +1,12 @@
 //! The C side: kernels as tables of functions (`sim/kernels/api.h`) and what they
 //! take (`step.cuh`).
 
+use super::specialize::{Library, SpecializeError};
 use super::tables::{Plan, RawTables, RealTables, Scalar};
 use std::alloc::Layout;
 use std::os::raw::{c_int, c_long, c_ulong, c_void};
 use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// `OSTLER_KERNEL_VERSION`.
 pub(super) const VERSION: c_int = 1;
@@ -51,6 +53,39 @@ pub(super) fn linked(which: Linked) -> &'static Api {
             Linked::Double => ostler_kernel_double(),
         }
     }
+}
+
+/// A kernel's functions, and the library they are in unless they are linked.
+#[derive(Debug, Clone)]
+pub(super) struct Functions {
+    api: &'static Api,
+    _library: Option<Arc<Library>>,
+}
+
+impl From<&'static Api> for Functions {
+    fn from(api: &'static Api) -> Self {
+        Self {
+            api,
+            _library: None,
+        }
+    }
+}
+
+/// The functions of a library that was compiled from `generate`'s text.
+///
+/// # Errors
+/// It has no kernel in it.
+pub(super) fn loaded(library: &Arc<Library>) -> Result<Functions, SpecializeError> {
+    // SAFETY: `generate` gives this name this signature.
+    let entry =
+        unsafe { library.function::<unsafe extern "C" fn() -> *const Api>("ostler_kernel") }?;
+    // SAFETY: as above; the constant it points to lives as long as the library, which
+    // `Functions` keeps beside it and which no copy of `api` outlives.
+    let api = unsafe { &*(entry.get())() };
+    Ok(Functions {
+        api,
+        _library: Some(Arc::clone(library)),
+    })
 }
 
 /// `Solver` of `integrate.cuh`.
@@ -129,7 +164,7 @@ impl Drop for Work {
 /// A kernel with the tables of the robot it steps.
 #[derive(Debug)]
 pub(super) struct Robot<T> {
-    api: &'static Api,
+    functions: Functions,
     plan: Plan,
     reals: RealTables<T>,
 }
@@ -137,10 +172,12 @@ pub(super) struct Robot<T> {
 impl<T: Scalar> Robot<T> {
     /// Binds `api` to a robot; `None` when the kernel is of another version or
     /// computes in another type.
-    pub(super) fn new(api: &'static Api, plan: Plan) -> Option<Self> {
+    pub(super) fn new(functions: impl Into<Functions>, plan: Plan) -> Option<Self> {
+        let functions = functions.into();
+        let api = functions.api;
         let fits = api.version == VERSION && api.real_bytes as usize == size_of::<T>();
         fits.then(|| Self {
-            api,
+            functions,
             reals: RealTables::new(&plan),
             plan,
         })
@@ -148,7 +185,7 @@ impl<T: Scalar> Robot<T> {
 
     /// Environments per block.
     pub(super) fn lanes(&self) -> usize {
-        self.api.lanes.max(1) as usize
+        self.functions.api.lanes.max(1) as usize
     }
 
     /// The robot's tables.
@@ -164,7 +201,7 @@ impl<T: Scalar> Robot<T> {
     pub(super) fn work_bytes(&self) -> usize {
         let tables = self.tables();
         // SAFETY: the tables are laid out as `Tables<T>` and outlive the call.
-        unsafe { (self.api.work_bytes)((&raw const tables).cast()) as usize }
+        unsafe { (self.functions.api.work_bytes)((&raw const tables).cast()) as usize }
     }
 
     /// Working memory for one thread, or the bytes that could not be had.
@@ -180,7 +217,7 @@ impl<T: Scalar> Robot<T> {
         let tables = self.tables();
         // SAFETY: `memory` is zeroed, aligned to 64 and as large as the kernel asked.
         unsafe {
-            (self.api.work_init)((&raw const tables).cast(), work.memory.as_ptr().cast());
+            (self.functions.api.work_init)((&raw const tables).cast(), work.memory.as_ptr().cast());
         }
         Ok(work)
     }
@@ -204,7 +241,7 @@ impl<T: Scalar> Robot<T> {
             let n = lanes.min(first + count - start);
             // SAFETY: the caller's promise; at most `lanes` columns from `start` on.
             unsafe {
-                (self.api.step)(
+                (self.functions.api.step)(
                     (&raw const tables).cast(),
                     work.memory.as_ptr().cast(),
                     (&raw const *args).cast(),
@@ -226,7 +263,7 @@ impl<T: Scalar> Robot<T> {
             let n = lanes.min(count - start);
             // SAFETY: the caller's promise.
             unsafe {
-                (self.api.evaluate)(
+                (self.functions.api.evaluate)(
                     (&raw const tables).cast(),
                     work.memory.as_ptr().cast(),
                     (&raw const *args).cast(),

@@ -5,9 +5,11 @@
 //! `sim/kernels` know a robot. `ffi` calls the kernels, `kernel` chooses one,
 //! `engine` steps N worlds with it, `evaluate` asks for the dynamics of given states.
 
+mod choose;
 mod engine;
 mod evaluate;
 mod ffi;
+pub mod generate;
 mod kernel;
 pub mod lower;
 mod snapshot;

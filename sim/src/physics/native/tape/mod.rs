@@ -33,6 +33,7 @@ mod tests;
 
 pub use eval::Real;
 pub use graph::Graph;
+pub(crate) use hex::literal;
 pub use node::{Node, Val};
 pub use order::Order;
 pub use print::{Printer, Style};

@@ -1,0 +1,9 @@
+// Planes, spheres and capsules alone, for robots that have nothing else: most of
+// these pairs are tested lane by lane in contact.cuh; what is left is parallel
+// capsules.
+#pragma once
+
+template <class T>
+OSTLER_FN_BIG int collide_pair(int kind, const Solid<T>& a, const Solid<T>& b, T margin, Hit<T>* out) {
+  return kind == PAIR_CAPSULE_CAPSULE ? capsule_capsule(a, b, margin, out) : 0;
+}

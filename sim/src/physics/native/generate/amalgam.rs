@@ -1,0 +1,64 @@
+//! The kernels' text in one piece.
+
+macro_rules! files {
+    ($($name:literal)*) => {
+        [$(($name, include_str!(concat!("../../../../kernels/", $name)))),*]
+    };
+}
+
+/// Every file that `kernel.cuh` reaches.
+const FILES: [(&str, &str); 35] = files! {
+    "api.h" "kernel.cuh" "scalar.cuh" "lanes.cuh" "space.cuh" "tables.cuh" "work.cuh"
+    "smooth.cuh" "forces.cuh" "tree.cuh" "soft.cuh" "contact.cuh" "rows.cuh" "general.cuh"
+    "cone.cuh" "hooks.cuh" "newton.cuh" "integrate.cuh" "step.cuh"
+    "collide/all.cuh" "collide/pair.cuh" "collide/solid.cuh" "collide/vector.cuh"
+    "collide/round.cuh" "collide/support.cuh" "collide/plane.cuh" "collide/capsule_box.cuh"
+    "collide/box_box.cuh" "collide/simplex.cuh" "collide/gjk.cuh" "collide/epa.cuh"
+    "collide/patch.cuh" "collide/convex.cuh" "collide/field.cuh" "collide/primitives.cuh"
+};
+
+/// A file with the files it includes in their places, each once.
+pub(super) fn expand(name: &str) -> String {
+    let mut seen = Vec::new();
+    let mut text = String::new();
+    append(name, "", &mut seen, &mut text);
+    text
+}
+
+fn append(name: &str, folder: &str, seen: &mut Vec<String>, text: &mut String) {
+    let path = format!("{folder}{name}");
+    let Some((path, body)) = FILES.iter().find(|(known, _)| *known == path) else {
+        // Left for the compiler to report; a test holds that there is none.
+        text.push_str(&format!("#include \"{path}\"\n"));
+        return;
+    };
+    if seen.iter().any(|s| s == path) {
+        return;
+    }
+    seen.push((*path).to_string());
+    let folder = path.rfind('/').map_or("", |at| &path[..=at]);
+    for line in body.lines() {
+        if let Some(included) = line
+            .strip_prefix("#include \"")
+            .and_then(|rest| rest.strip_suffix('"'))
+        {
+            append(included, folder, seen, text);
+        } else if line.trim() != "#pragma once" {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::expand;
+
+    #[test]
+    fn nothing_is_left_to_include() {
+        let text = expand("kernel.cuh");
+        assert!(!text.contains("#include \""), "{text}");
+        assert!(text.contains("control_step"));
+        assert_eq!(text.matches("struct ConeCost {").count(), 1);
+    }
+}

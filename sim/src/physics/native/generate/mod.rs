@@ -1,0 +1,124 @@
+//! C++ for one robot: its tables as constants, the straight parts of a step as they
+//! were recorded (`tape`), around the kernels' own text.
+
+mod amalgam;
+mod tables;
+mod trace;
+
+use super::specialize::Source;
+use super::tables::Plan;
+use super::tape::{Printer, Program, Style, TapeError};
+use std::fmt::Write;
+
+/// The kernels' text and what was recorded for a robot.
+#[derive(Debug)]
+pub struct Generated {
+    /// What is compiled for the host's lanes.
+    pub source: Source,
+    /// What was recorded: for counts of operations.
+    pub program: Program,
+}
+
+/// Functions of `Straight` (`sim/kernels/hooks.cuh`) that a recording may hold.
+const STRAIGHT: [&str; 10] = [
+    "smooth",
+    "rows",
+    "poses",
+    "velocities_qacc",
+    "velocities_step",
+    "residual",
+    "mass_step",
+    "start_system",
+    "solve_system",
+    "euler",
+];
+
+/// Writes the kernel of a robot for vectors of `lanes` floats.
+///
+/// # Errors
+/// The recording went wrong: a mistake in a kernel.
+pub fn generate(plan: &Plan, lanes: usize) -> Result<Generated, TapeError> {
+    let program = trace::record(plan)?;
+    let straight = Printer::new(&program, Style::default()).all("constants");
+    let mut text = String::from(
+        "// A physics kernel for one robot, written by Ostler.\n\
+         #include <immintrin.h>\n#include <math.h>\n",
+    );
+    text.push_str(&amalgam::expand("api.h"));
+    text.push_str("#define OSTLER_RESTRICT __restrict__\n");
+    if primitives_only(plan) {
+        text.push_str("#define OSTLER_PRIMITIVES_ONLY\n");
+    }
+    // A namespace without a name: nothing in it can be shared with another robot's.
+    text.push_str("namespace {\n");
+    text.push_str(&amalgam::expand("kernel.cuh"));
+    let _ = writeln!(text, "typedef Vec<{lanes}> R;");
+    text.push_str(&tables::write(plan));
+    text.push_str("typedef Work<R, Robot> W;\nnamespace straight {\n");
+    text.push_str(&straight);
+    text.push_str("}\n");
+    text.push_str(&hooks(plan, &program));
+    text.push_str(ENTRY);
+    Ok(Generated {
+        source: Source {
+            text,
+            headers: Vec::new(),
+        },
+        program,
+    })
+}
+
+/// Whether all contacts are between planes, spheres and capsules.
+fn primitives_only(plan: &Plan) -> bool {
+    let simple = |kind: &i32| matches!(kind / 8, 0 | 2 | 3) && matches!(kind % 8, 0 | 2 | 3);
+    plan.pair_kind.iter().all(simple)
+}
+
+/// `Straight` with the recorded functions in it.
+fn hooks(plan: &Plan, program: &Program) -> String {
+    let mut text = String::from("template<> struct Straight<R, Robot> {\n");
+    for name in STRAIGHT {
+        if program.functions.iter().any(|f| f.name == name) {
+            let _ = writeln!(
+                text,
+                "  static OSTLER_FN void {name}(const Robot&, W& w) {{ straight::{name}(w); }}"
+            );
+        }
+    }
+    text.push_str("  static OSTLER_FN void loads(const Robot&, W& w) {\n");
+    for b in (0..plan.nb).rev() {
+        let parent = plan.body_parent[b];
+        let up = if parent < 0 {
+            String::new()
+        } else {
+            format!(", w.has_load[{parent}] = 1")
+        };
+        let _ = writeln!(text, "    if (w.has_load[{b}]) straight::load_{b}(w){up};");
+    }
+    text.push_str("    (void)w;\n  }\n");
+    if !program.functions.iter().any(|f| f.name == "euler") {
+        text.push_str("  static OSTLER_FN void euler(const Robot&, W&) {}\n");
+    }
+    text.push_str("};\n");
+    text
+}
+
+/// The functions of `OstlerKernel`, as `host.cpp` has them for the generic kernel.
+const ENTRY: &str = r#"
+static const Robot robot = {};
+static unsigned long bytes(const void*) { return sizeof(W); }
+static void init(const void*, void* work) { straight::constants(*(W*)work); }
+static void run(const void*, void* work, const void* args, int first, int lanes) {
+  control_step<R, Robot>(robot, *(W*)work, *(const StepArgs<float>*)args, first, lanes);
+}
+static void eval(const void*, void* work, const void* args, int first, int lanes) {
+  evaluate<R, Robot>(robot, *(W*)work, *(const EvalArgs<float>*)args, first, lanes);
+}
+static const OstlerKernel kernel = {OSTLER_KERNEL_VERSION, (int)Lane<R>::N, 4, 1, bytes, init, run, eval};
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) const OstlerKernel* ostler_kernel() { return &kernel; }
+"#;
+
+#[cfg(test)]
+mod tests;

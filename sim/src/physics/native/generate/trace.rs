@@ -1,0 +1,80 @@
+//! Runs the kernels' straight parts once and records them (`sim/kernels/trace.cpp`).
+
+use crate::physics::native::tables::{Plan, RealTables};
+use crate::physics::native::tape::{Array, Program, TapeError, ffi};
+use std::alloc::Layout;
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
+
+unsafe extern "C" {
+    fn ostler_trace_bytes(tables: *const c_void) -> c_ulong;
+    fn ostler_trace_array(tables: *const c_void, array: c_int, name: *mut *const c_char) -> c_uint;
+    fn ostler_trace_run(tables: *const c_void, memory: *mut c_void);
+}
+
+/// Arrays that only recorded functions write: what is constant in them is so for
+/// ever.
+const RECORDED: [&str; 20] = [
+    "ref",
+    "xpos",
+    "xquat",
+    "xmat",
+    "cdof",
+    "vel",
+    "acc",
+    "mass",
+    "smooth",
+    "act_force",
+    "act_dot",
+    "tmp",
+    "lim_sign",
+    "lim_d",
+    "lim_aref",
+    "fric_aref",
+    "row_j",
+    "row_d",
+    "row_aref",
+    "inertia",
+];
+
+/// Records `plan`'s robot.
+pub(super) fn record(plan: &Plan) -> Result<Program, TapeError> {
+    let reals = RealTables::<f64>::new(plan);
+    let tables = reals.raw(plan);
+    let tables: *const c_void = (&raw const tables).cast();
+    let mut arrays = Vec::new();
+    loop {
+        let mut name = std::ptr::null();
+        // SAFETY: `tables` is laid out as `Tables<double>` and alive; `name` is
+        // written before the call returns.
+        let length = unsafe { ostler_trace_array(tables, arrays.len() as c_int, &raw mut name) };
+        if name.is_null() {
+            break;
+        }
+        // SAFETY: a constant string of the program.
+        let name = unsafe { CStr::from_ptr(name) }.to_string_lossy();
+        let member = format!("w.{name}");
+        arrays.push(if RECORDED.contains(&&*name) {
+            Array::new(member, &[length as usize])
+        } else {
+            Array::shared(member, &[length as usize])
+        });
+    }
+    // SAFETY: as above.
+    let bytes = unsafe { ostler_trace_bytes(tables) } as usize;
+    let Ok(layout) = Layout::from_size_align(bytes.max(64), 64) else {
+        return Err(TapeError::TooLarge);
+    };
+    // SAFETY: the layout's size is not 0.
+    let memory = unsafe { std::alloc::alloc_zeroed(layout) };
+    if memory.is_null() {
+        return Err(TapeError::TooLarge);
+    }
+    let program = ffi::record(arrays, || {
+        // SAFETY: `memory` is zeroed, aligned to 64 and as large as was asked for; the
+        // tables are those it was asked with.
+        unsafe { ostler_trace_run(tables, memory.cast()) }
+    });
+    // SAFETY: allocated above with this layout, freed once.
+    unsafe { std::alloc::dealloc(memory, layout) };
+    program
+}
