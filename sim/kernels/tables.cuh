@@ -101,8 +101,13 @@
   X(act_early)    /* [nu] */ \
   X(fluid_body)   /* [nfluid] */ \
   X(mesh_vert)    /* [nmesh+1] ranges in mesh_pos (vertices of the convex hull) */ \
-  X(mesh_edge)    /* [nvertices+1] ranges in mesh_link: neighbours of each hull vertex */ \
-  X(mesh_link)    \
+  X(mesh_face)    /* [nmesh+1] ranges in face_*: faces of the hull, coplanar triangles merged */ \
+  X(face_adr)     /* [nfaces] first corner in face_vert */ \
+  X(face_num)     /* [nfaces] corners */ \
+  X(face_vert)    /* vertices within the mesh, counter-clockwise from outside */ \
+  X(vert_adr)     /* [nvertices] first in vert_face */ \
+  X(vert_num)     /* [nvertices] faces that meet in a vertex */ \
+  X(vert_face)    /* faces within the mesh */ \
   X(field_adr)    /* [nfield+1] ranges in field_data */ \
   X(field_rows)   X(field_cols)
 
@@ -151,7 +156,10 @@
   X(fluid_pos)    /* [3*nfluid] centre of mass in the body's frame */ \
   X(fluid_mat)    /* [9*nfluid] principal axes in the body's frame */ \
   X(fluid_box)    /* [3*nfluid] equivalent box, full sizes */ \
-  X(mesh_pos)     X(field_data) X(field_size)
+  X(mesh_pos)     \
+  X(mesh_bound)   /* [nmesh] radius of the sphere around the origin */ \
+  X(face_normal)  /* [3*nfaces] outwards */ \
+  X(field_data) X(field_size)
 
 // One soft constraint's parameters, from solref, solimp and the inverse weights.
 //   K B      stiffness and damping of the reference acceleration

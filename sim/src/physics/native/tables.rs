@@ -108,8 +108,8 @@ tables! {
         item_int item_path ipath_entry ipath_dof cg_type cg_body cg_geom cg_data
         pair_kind pair_g1 pair_g2 pair_flip pair_dim pair_hits pair_path path_dof
         path_sign ten_adr ten_qpos ten_dof act_adr act_qpos act_dof act_dyn act_state
-        act_early fluid_body mesh_vert mesh_edge mesh_link field_adr field_rows
-        field_cols
+        act_early fluid_body mesh_vert mesh_face face_adr face_num face_vert vert_adr
+        vert_num vert_face field_adr field_rows field_cols
     }
     reals {
         qpos0 qpos_spring body_pos body_quat body_mass body_mcom body_inertia jnt_pos
@@ -117,8 +117,9 @@ tables! {
         frame_quat lim_lo lim_hi lim_soft fric_loss fric_soft row_loss row_soft
         item_real cg_pos cg_mat cg_size cg_bound pair_soft pair_fricb pair_mu pair_dfri
         pair_reach ten_coef ten_stiffness ten_damping ten_lo ten_hi act_coef act_ctrllo
-        act_ctrlhi act_forcelo act_forcehi act_gain act_bias act_prm act_step act_lo act_hi
-        fluid_pos fluid_mat fluid_box mesh_pos field_data field_size
+        act_ctrlhi act_forcelo act_forcehi act_gain act_bias act_prm act_step act_lo
+        act_hi fluid_pos fluid_mat fluid_box mesh_pos mesh_bound face_normal field_data
+        field_size
     }
 }
 

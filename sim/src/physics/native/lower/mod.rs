@@ -28,6 +28,9 @@ use tendons::Tendons;
 use tree::Tree;
 use weights::Weights;
 
+/// Most degrees of freedom; matrices are dense here, indices small in the kernels.
+const MAX_DOFS: usize = 1024;
+
 /// What may be asked for besides what the model's file says.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LowerOptions {
@@ -71,6 +74,12 @@ struct Context<'a> {
 impl<'a> Context<'a> {
     fn new(model: &'a Model, options: &LowerOptions) -> Result<Self, LowerError> {
         let flags = Flags::new(&model.options.flags)?;
+        if model.nv > MAX_DOFS {
+            return Err(LowerError::new(
+                format!("{} degrees of freedom", model.nv),
+                format!("up to {MAX_DOFS} are supported"),
+            ));
+        }
         let tree = Tree::new(model)?;
         let timestep = options.timestep.unwrap_or(model.options.timestep);
         if !(timestep > 0.0 && timestep.is_finite()) {
@@ -161,6 +170,7 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> 
     actuators::write(&context, &mut plan)?;
     fluid::write(&context, &mut plan)?;
     pattern::write(&context.tree, &mut plan);
+    bounded(&plan)?;
     finite(&plan)?;
     Ok(plan)
 }
@@ -175,6 +185,20 @@ fn passive(c: &Context, plan: &mut Plan) {
     }
     let damped = plan.dof_damping.iter().any(|d| *d > 0.0);
     plan.eulerdamp = usize::from(c.flags.eulerdamp && damped);
+}
+
+/// Kernels count with 32 bits.
+fn bounded(plan: &Plan) -> Result<(), LowerError> {
+    let ints = plan.ints().map(|(name, x)| (name, x.len()));
+    let reals = plan.reals().map(|(name, x)| (name, x.len()));
+    let large = |(_, n): &(&str, usize)| i32::try_from(*n).is_err();
+    match plan.counts().chain(ints).chain(reals).find(large) {
+        None => Ok(()),
+        Some((name, n)) => Err(LowerError::new(
+            format!("a model this large ({n} in table {name})"),
+            "fewer geoms that collide make it smaller",
+        )),
+    }
 }
 
 /// Numbers that are not finite would come out as accelerations that are not.

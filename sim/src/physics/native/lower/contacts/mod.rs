@@ -4,6 +4,7 @@
 //! "Contact parameters" (mixing of the two geoms' parameters).
 
 mod filter;
+mod mesh;
 mod shape;
 
 use super::soft::Spec;
@@ -89,7 +90,7 @@ pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
         }
         let rules = &candidate.rules;
         let reach = rules.margin + rules.gap;
-        let hits = shape::hits(kinds, reach > 0.0);
+        let hits = shape::hits(kinds);
         plan.pair_hits.push(hits as i32);
         if is_static(g1) {
             plan.nwslot = (plan.nwslot + hits).min(MAX_SLOTS);

@@ -1,8 +1,9 @@
 //! Geoms that can collide, in the frames of the bodies that carry them.
 
 use super::super::Context;
-use crate::model::rotation::{dot, matrix};
-use crate::model::{Geom, GeomKind, HField, Mesh, Model, Vec3};
+use super::mesh;
+use crate::model::rotation::matrix;
+use crate::model::{Geom, GeomKind, HField, Model};
 use crate::physics::native::tables::Plan;
 
 /// Number of a geom's type, in MuJoCo's order.
@@ -34,20 +35,14 @@ pub(super) fn collide([_, b]: [i32; 2]) -> bool {
     b > HFIELD
 }
 
-/// Most contacts between two types, given in MuJoCo's order.
-///
-/// `near` is whether they make contact before they touch. Source: MuJoCo's
-/// collision functions and `mj_maxContact`.
-pub(super) fn hits(kinds: [i32; 2], near: bool) -> usize {
+/// Most contacts between two types, given in MuJoCo's order, by its collision
+/// functions; as `max_hits` of `sim/kernels/collide`.
+pub(super) fn hits(kinds: [i32; 2]) -> usize {
     match kinds {
         [HFIELD, _] => 50,
+        [PLANE | CAPSULE, CAPSULE] | [CAPSULE, CYLINDER | BOX | MESH] => 2,
         [SPHERE | ELLIPSOID, _] | [_, SPHERE | ELLIPSOID] => 1,
-        [PLANE, CAPSULE] | [CAPSULE, CAPSULE | BOX] => 2,
-        [PLANE, MESH] => 3,
-        [PLANE, _] => 4,
         [BOX, BOX] => 8,
-        [CAPSULE | CYLINDER, _] | [_, CAPSULE | CYLINDER] => 5,
-        _ if near => 5,
         _ => 4,
     }
 }
@@ -67,26 +62,22 @@ pub(super) fn iterative(kinds: [i32; 2]) -> bool {
 fn bound(model: &Model, geom: &Geom) -> f64 {
     let [x, y, z] = geom.size;
     match geom.kind {
-        GeomKind::Mesh(i) => model.meshes[i]
-            .vertices
-            .iter()
-            .map(|v| length(v.map(f64::from)))
-            .fold(0.0, f64::max),
+        GeomKind::Mesh(i) => mesh::bound(&model.meshes[i]),
         GeomKind::HField(i) => {
             let [x, y, top, base] = model.hfields[i].size;
-            length([x, y, top.max(base)])
+            norm(&[x, y, top.max(base)])
         }
         GeomKind::Plane => 0.0,
         GeomKind::Sphere => x,
         GeomKind::Capsule => x + y,
         GeomKind::Ellipsoid => x.max(y).max(z),
         GeomKind::Cylinder => x.hypot(y),
-        GeomKind::Box => length([x, y, z]),
+        GeomKind::Box => norm(&[x, y, z]),
     }
 }
 
-fn length(v: Vec3) -> f64 {
-    dot(v, v).sqrt()
+fn norm(v: &[f64]) -> f64 {
+    v.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
 /// Writes each geom once, when it is first needed, and each mesh and height field.
@@ -102,7 +93,7 @@ pub(super) struct Shapes<'a> {
 impl<'a> Shapes<'a> {
     pub fn new(context: &'a Context, plan: &mut Plan) -> Self {
         plan.mesh_vert.push(0);
-        plan.mesh_edge.push(0);
+        plan.mesh_face.push(0);
         plan.field_adr.push(0);
         let model = context.model;
         Self {
@@ -122,7 +113,7 @@ impl<'a> Shapes<'a> {
         let geom = &model.geoms[g];
         let data = match geom.kind {
             GeomKind::Mesh(i) => {
-                *self.meshes[i].get_or_insert_with(|| write_mesh(&model.meshes[i], plan))
+                *self.meshes[i].get_or_insert_with(|| mesh::write(&model.meshes[i], plan))
             }
             GeomKind::HField(i) => {
                 *self.hfields[i].get_or_insert_with(|| write_hfield(&model.hfields[i], plan))
@@ -143,30 +134,6 @@ impl<'a> Shapes<'a> {
         self.geoms[g] = Some(index);
         index
     }
-}
-
-/// Writes the hull's vertices and, for each, its neighbours along edges (as indices
-/// within the mesh, ascending).
-fn write_mesh(mesh: &Mesh, plan: &mut Plan) -> i32 {
-    let index = plan.mesh_vert.len() as i32 - 1;
-    let mut neighbours = vec![Vec::new(); mesh.vertices.len()];
-    for face in &mesh.faces {
-        let corners = face.map(|v| v as usize);
-        for (a, b) in [(0, 1), (1, 2), (2, 0)] {
-            let (a, b) = (corners[a], corners[b]);
-            neighbours[a].push(b as i32);
-            neighbours[b].push(a as i32);
-        }
-    }
-    for (vertex, mut links) in mesh.vertices.iter().zip(neighbours) {
-        links.sort_unstable();
-        links.dedup();
-        plan.mesh_link.extend(links);
-        plan.mesh_edge.push(plan.mesh_link.len() as i32);
-        plan.mesh_pos.extend(vertex.map(f64::from));
-    }
-    plan.mesh_vert.push(plan.mesh_pos.len() as i32 / 3);
-    index
 }
 
 fn write_hfield(field: &HField, plan: &mut Plan) -> i32 {
