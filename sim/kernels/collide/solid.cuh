@@ -34,7 +34,7 @@ enum {
 };
 
 // The kind of a pair whose first geom type is not above its second.
-constexpr int pair_kind(int first, int second) { return first * SHAPE_TYPES + second; }
+OSTLER_FN constexpr int pair_kind(int first, int second) { return first * SHAPE_TYPES + second; }
 
 enum {
   PAIR_PLANE_SPHERE = pair_kind(SHAPE_PLANE, SHAPE_SPHERE),
@@ -56,7 +56,7 @@ enum {
 enum { MAX_HITS = 50 };
 
 // Contacts that a pair of this kind gives at most; 0 for pairs that never collide.
-constexpr int max_hits(int kind) {
+OSTLER_FN constexpr int max_hits(int kind) {
   const int first = kind / SHAPE_TYPES, second = kind % SHAPE_TYPES;
   if (first < 0 || first > second || second <= SHAPE_FIELD) return 0;
   if (first == SHAPE_FIELD) return MAX_HITS;
