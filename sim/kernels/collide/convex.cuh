@@ -136,34 +136,37 @@ OSTLER_FN_BIG int penetration(Convex<T, S>& a, Convex<T, S>& b, int most, T offs
     started = start_tetrahedron(p, g, a, b);
   }
   if (!started) return 0;
-  const int face = expand(p, a, b);
+  const bool smooth = curved(a) || curved(b);
+  const T fine = both_discrete(a, b) ? Search<T>::exact : Search<T>::tolerance;
+  int face = expand(p, a, b, smooth ? Search<T>::rough : fine);
   if (face < 0) return 0;
+  Support<T> exact;
+  P3<T> normal = p.way;
+  make_unit(normal);
+  const bool settled = smooth && settle(exact, normal, a, b);
+  if (smooth && !settled) {
+    const int finer = expand(p, a, b, fine);
+    face = finer >= 0 ? finer : face;
+  }
   const Face<T>& f = p.face[face];
   const Support<T>&s0 = p.point[f.point[0]], &s1 = p.point[f.point[1]], &s2 = p.point[f.point[2]];
-  T w[3];
-  triangle_weights(s0.at, s1.at, s2.at, f.foot, w);
-  P3<T> on1 = w[0] * s0.on1 + w[1] * s1.on1 + w[2] * s2.on1;
-  P3<T> on2 = w[0] * s0.on2 + w[1] * s1.on2 + w[2] * s2.on2;
   T dist = -root(f.dist2);
-  P3<T> normal = on1 - on2;
-  make_unit(normal);
-  if (curved(a) || curved(b)) {
-    Support<T> exact;
-    P3<T> way = f.foot;
-    make_unit(way);
-    if (settle(exact, way, a, b)) {
-      on1 = exact.on1;
-      on2 = exact.on2;
-      dist = -dot(exact.at, way);
-      normal = way;
-    }
+  if (settled) {
+    dist = -dot(exact.at, normal);
+  } else {
+    T w[3];
+    triangle_weights(s0.at, s1.at, s2.at, f.foot, w);
+    exact.on1 = w[0] * s0.on1 + w[1] * s1.on1 + w[2] * s2.on1;
+    exact.on2 = w[0] * s0.on2 + w[1] * s1.on2 + w[2] * s2.on2;
+    normal = exact.on1 - exact.on2;
+    make_unit(normal);
   }
   if (most > 1) {
     const int hits = patch_hits(s0, s1, s2, a, b, normal, offset, out);
     if (hits >= 0) return hits;
   }
   if (!(dist < T(0))) return 0;
-  write_hit(out[0], offset + dist, T(0.5) * (on1 + on2), normal);
+  write_hit(out[0], offset + dist, T(0.5) * (exact.on1 + exact.on2), normal);
   return 1;
 }
 

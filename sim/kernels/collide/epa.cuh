@@ -24,6 +24,7 @@ struct Polytope {
   Support<T> point[EPA_POINTS];
   Face<T> face[EPA_FACES];
   P3<T> centre;
+  P3<T> way;  // the direction of the least depth met
   short list[EPA_FACES];  // candidates for the nearest face
   short unused[EPA_FACES];
   short rim_face[EPA_RIM], rim_edge[EPA_RIM];
@@ -150,6 +151,7 @@ template <class T>
 OSTLER_FN void restart(Polytope<T>& p) {
   p.points = p.faces = p.candidates = p.spare = p.rim = 0;
   p.held = -1;
+  p.way = p3(T(0), T(0), T(0));
 }
 
 template <class T>
@@ -283,14 +285,14 @@ OSTLER_FN_BIG bool close_polytope(Polytope<T>& p, int point, T lower2, T upper2,
   return true;
 }
 
-// The nearest face of the difference, or -1; its points are the contact's.
+// The nearest face of the difference to within the tolerance, or -1; its points are the
+// contact's. May be called again for a finer answer.
 template <class T, class S>
-OSTLER_FN_BIG int expand(Polytope<T>& p, Convex<T, S>& a, Convex<T, S>& b) {
+OSTLER_FN_BIG int expand(Polytope<T>& p, Convex<T, S>& a, Convex<T, S>& b, T tolerance) {
   const bool discrete = both_discrete(a, b);
-  const T tolerance = discrete ? Search<T>::exact : Search<T>::tolerance;
   T upper = Noise<T>::huge, upper2 = Noise<T>::huge;
   int face = -1;
-  for (int step = 0; step < EPA_STEPS; step++) {
+  for (int step = 0; p.points < EPA_POINTS; step++) {
     const int before = face;
     T lower2 = Noise<T>::huge;
     for (int i = 0; i < p.candidates; i++) {
@@ -307,6 +309,7 @@ OSTLER_FN_BIG int expand(Polytope<T>& p, Convex<T, S>& a, Convex<T, S>& b) {
     const Support<T>& s = p.point[point];
     const T reach = dot(p.face[face].foot, s.at) / lower;
     if (reach < upper) {
+      p.way = p.face[face].foot;
       upper = reach;
       upper2 = upper * upper;
     }

@@ -11,6 +11,7 @@ template <>
 struct Search<double> {
   static constexpr double tolerance = 1e-12;
   static constexpr double exact = 1e-15;     // for two polytopes
+  static constexpr double rough = 1e-6;      // good enough for Newton to go on from
   static constexpr double contained2 = 1e-30; // squared distance of the origin on a face
   static constexpr double in_corner2 = 1e-30;
   static constexpr double inverted = 1e-10;  // bounds the wrong way round by more: nothing
