@@ -124,16 +124,27 @@ OSTLER_FN_BIG int penetration(Convex<T, S>& a, Convex<T, S>& b, int most, T offs
     g.on2 = centre_b;
   }
   gjk(g, a, b, T(0));
-  if (!(g.dist <= Search<T>::tolerance) || g.size < 2 || g.apart) return 0;
-
+  if (!(g.dist <= Search<T>::tolerance) || g.apart) return 0;
   Polytope<T> p;
   bool started = false;
   if (g.size == 2) {
     started = start_segment(p, g, a, b);
   } else if (g.size == 3) {
     started = start_triangle(p, g.simplex[0], g.simplex[1], g.simplex[2], a, b);
-  } else {
+  } else if (g.size == 4) {
     started = start_tetrahedron(p, g, a, b);
+  }
+  // Overlaps on round numbers put the origin on an edge of whatever is built around
+  // it; a tetrahedron along skew directions does not have such edges.
+  for (int attempt = 0; attempt < 3 && !started; attempt++) {
+    for (int i = 0; i < 4; i++) {
+      P3<T> way = p3(i & 1 ? T(1) : T(-1), i & 2 ? T(1) : T(-1), (i == 0 || i == 3) ? T(1) : T(-1));
+      way = way + T(0.37 * (attempt + 1)) * p3(way[1], way[2], T(0.3) * way[0]);
+      make_unit(way);
+      support(g.simplex[i], a, b, way);
+    }
+    g.steps = 0;
+    if (enclose_origin(g, a, b) == 1) started = start_tetrahedron(p, g, a, b);
   }
   if (!started) return 0;
   const bool smooth = curved(a) || curved(b);

@@ -117,7 +117,8 @@ OSTLER_FN_BIG void gjk(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b, T cutoff
   g.steps = 0;
   g.apart = g.on = false;
   for (; g.steps < GJK_STEPS; g.steps++) {
-    if (!(length >= contained) || mag(before - length) < Noise<T>::tiny) break;
+    // No progress; the first length does not count, it is not a simplex's.
+    if (!(length >= contained) || (g.steps > 1 && mag(before - length) < Noise<T>::tiny)) break;
     Support<T>& fresh = g.simplex[n];
     support(fresh, a, b, -((T(1) / length) * x));
     if (dot(x, x - fresh.at) < gap) break;
@@ -161,7 +162,8 @@ OSTLER_FN_BIG void gjk(Nearest<T>& g, Convex<T, S>& a, Convex<T, S>& b, T cutoff
   }
   Support<T> last;
   support(last, a, b, -((T(1) / length) * x));
-  if (dot(x, last.at) > T(0)) g.apart = true;
+  // Where the origin is reached to rounding, x has no direction to speak of.
+  if (length > T(10) * Search<T>::exact && dot(x, last.at) > T(0)) g.apart = true;
   g.on = true;
   g.size = n;
   g.dist = n == 4 && !g.apart ? T(0) : length;
