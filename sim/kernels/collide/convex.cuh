@@ -85,7 +85,8 @@ OSTLER_FN_BIG int patch_hits(const Support<T>& s0, const Support<T>& s1, const S
   if (patch.count == 0) return -1;
   T deepest = patch.dist[0];
   for (int k = 1; k < patch.count; k++) deepest = lesser(deepest, patch.dist[k]);
-  if (!(deepest < margin)) return 0;
+  // Rounding may have chosen a face that the shapes only graze.
+  if (!(deepest < margin)) return -1;
   for (int k = 0; k < patch.count; k++)
     write_hit(out[k], patch.dist[k], patch.mid[k], patch.normal);
   return patch.count;

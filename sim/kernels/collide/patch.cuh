@@ -13,7 +13,7 @@ template <class T>
 struct Alignment;  // within 5.1 degrees
 template <>
 struct Alignment<double> {
-  static constexpr double faces = 0.996, edge = 0.0888, none = 1e-8;
+  static constexpr double faces = 0.996, edge = 0.0888, none = 1e-6;
 };
 template <>
 struct Alignment<float> {
@@ -238,17 +238,22 @@ OSTLER_FN_BIG int face_corners(const Convex<T, S>& c, int face, P3<T>* corner) {
   return size;
 }
 
-// First pair of faces that look at each other.
+// The pair of faces that look most at each other, within the tolerance.
 template <class T>
 OSTLER_FN bool facing_faces(const Feature<T>& a, const Feature<T>& b, int* pair) {
+  T best = -Alignment<T>::faces;
+  bool found = false;
   for (int i = 0; i < a.faces; i++)
-    for (int j = 0; j < b.faces; j++)
-      if (dot(a.normal[i], b.normal[j]) < -Alignment<T>::faces) {
+    for (int j = 0; j < b.faces; j++) {
+      const T along = dot(a.normal[i], b.normal[j]);
+      if (along < best) {
+        best = along;
         pair[0] = i;
         pair[1] = j;
-        return true;
+        found = true;
       }
-  return false;
+    }
+  return found;
 }
 
 // First face that an edge lies along.

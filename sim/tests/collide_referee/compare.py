@@ -34,16 +34,25 @@ def allowed(pair, how, precision):
     """Share of placements that may miss the gate, and why."""
     if pair in ANALYTIC:
         # On ties (a sphere's centre as far from two faces) float's rounding decides.
-        return 0 if precision == "double" else 0.03 if how == "aligned" else 0.005
+        return 0 if precision == "double" else 0.04 if how == "aligned" else 0.005
     if pair in ("field-box", "field-mesh"):
         # MuJoCo ends these searches early, at a face that depends on their path.
         return 1 if how == "aligned" else 0.75
     if how == "aligned":
         # Overlaps equally deep in several directions: which one is a matter of path.
         return 1 if pair.startswith("field") else 0.2
-    # Deep overlaps of nearly round shapes, where MuJoCo's polytope has not converged;
-    # caps on a vertex, where the path decides which line of the side counts.
-    return 0.02
+    if "cylinder" in pair:
+        # Of a cap on a vertex the search's path decides which line of the side counts.
+        return 0.02
+    if "ellipsoid" in pair or pair.startswith("field"):
+        # Deep overlaps of nearly round shapes, where MuJoCo's polytope has not converged.
+        return 0.015
+    return 0.005
+
+
+def limit(pair, how, precision, count):
+    share = allowed(pair, how, precision)
+    return share * count + 2 if share else 0
 
 
 def second_axis(hits):
@@ -97,7 +106,7 @@ def compare(kernels, first, second, how, count, mesh, seed, verbose):
         pair = f"{first}-{second}"
         gate = GATES["analytic" if pair in ANALYTIC else "iterative", precision]
         n_o, ours = kernel.run(m, kind, a, b, margin)
-        left, bad, missed, worst = 0, 0, 0, [np.zeros((0, 4))]
+        left, bad, missed, lost, worst = 0, 0, 0, 0, [np.zeros((0, 4))]
         for i in range(count):
             if n_o[i] == 0 and n_t[i] == 0:
                 continue
@@ -106,6 +115,8 @@ def compare(kernels, first, second, how, count, mesh, seed, verbose):
             wrong = not (err < gate).all()
             bad += wrong
             missed += wrong or more > 0
+            # A clear overlap that is not found lets bodies fall through each other.
+            lost += n_o[i] == 0 and theirs[i, :n_t[i], 0].min() < -1e-4
             worst.append(err)
             if verbose and (more or wrong) and precision == verbose:
                 print(i, "margin", margin[i], "\n", a[i].tolist(), "\n", b[i].tolist())
@@ -113,7 +124,7 @@ def compare(kernels, first, second, how, count, mesh, seed, verbose):
                 verbose = False
         err = np.concatenate(worst)
         row[precision] = {"left": left, "bad": bad,
-                          "failed": missed > allowed(pair, how, precision) * count,
+                          "failed": lost > 0 or missed > limit(pair, how, precision, count),
                           "max": err.max(0).tolist() if len(err) else [0] * 4}
     return row
 
