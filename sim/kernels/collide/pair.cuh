@@ -11,6 +11,7 @@
 #include "simplex.cuh"
 #include "gjk.cuh"
 #include "epa.cuh"
+#include "feature.cuh"
 #include "patch.cuh"
 #include "convex.cuh"
 #include "field.cuh"
