@@ -57,6 +57,20 @@ pub const MODELS: &[(&str, &str)] = &[
   </worldbody></mujoco>"#,
     ),
     (
+        "meshes",
+        r#"<mujoco><asset>
+    <mesh name="wedge" vertex="0 0 0  0.3 0 0  0 0.3 0  0.3 0.3 0  0 0 0.2  0 0.3 0.2"/>
+    <hfield name="hills" nrow="3" ncol="3" size="1 1 0.1 0.1" elevation="0 1 0 1 0 1 0 1 0"/>
+  </asset><worldbody>
+    <geom name="ground" type="hfield" hfield="hills"/>
+    <geom name="floor" type="plane" size="5 5 1" pos="0 0 -1"/>
+    <body pos="0 0 0.3"><freejoint/><geom name="w1" type="mesh" mesh="wedge"/></body>
+    <body pos="0.2 0.1 0.4"><freejoint/><geom name="w2" type="mesh" mesh="wedge" pos="0.1 0 0" euler="10 0 0"/>
+      <geom name="box" type="box" size="0.1 0.1 0.1" pos="-0.2 0 0"/></body>
+    <body pos="0.3 0.3 0.4"><freejoint/><geom name="can" type="cylinder" size="0.1 0.1"/><geom name="pill" type="capsule" size="0.1 0.1" pos="0.2 0 0"/></body>
+  </worldbody></mujoco>"#,
+    ),
+    (
         "welded",
         r#"<mujoco><worldbody>
     <body name="base" pos="1 2 3" euler="10 20 30"><geom size="0.1"/>
