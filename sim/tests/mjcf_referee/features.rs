@@ -289,6 +289,27 @@ pub const MODELS: &[(&str, &str)] = &[
 </mujoco>"#,
     ),
     (
+        "fused",
+        r#"<mujoco model="fused">
+  <compiler fusestatic="true"/>
+  <worldbody>
+    <geom size="0.3"/>
+    <body name="base" pos="1 0 0" euler="0 0 30"><geom name="bg" size="0.1" pos="0 0 1"/><site name="bs" euler="10 0 0"/>
+      <body name="a" pos="0 1 0" euler="0 20 0"><joint axis="0 1 0"/><geom name="ag" type="box" size="0.1 0.2 0.3"/>
+        <body name="b" pos="0 0 0.5" euler="40 0 0"><geom name="bb" type="capsule" size="0.1 0.2" pos="0.1 0 0"/><site name="bbs" pos="1 0 0"/>
+          <body name="c" pos="0.1 0.2 0.3"><joint type="slide"/><geom name="cg" size="0.1"/></body>
+          <body name="d" pos="0.1 0.2 0.3" euler="1 2 3"><geom name="dg" size="0.1" pos="0.2 0 0"/></body>
+        </body>
+        <body name="kept"><geom name="kg" size="0.1"/><body name="e" pos="1 0 0"><joint/><geom name="eg" size="0.2"/></body></body>
+        <geom name="last" size="0.05"/>
+      </body>
+      <body name="f"><geom name="fg" size="0.1" pos="3 0 0"/></body>
+    </body>
+  </worldbody>
+  <contact><exclude body1="kept" body2="a"/></contact>
+</mujoco>"#,
+    ),
+    (
         "inherit",
         r#"<mujoco model="inherit">
   <worldbody>

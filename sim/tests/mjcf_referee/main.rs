@@ -14,6 +14,7 @@ mod features;
 mod meshes;
 #[path = "../../../tests/support/referee.rs"]
 mod support;
+mod urdf;
 
 /// Largest relative difference that counts as equal.
 const TOLERANCE: f64 = 1e-12;
@@ -137,6 +138,7 @@ fn every_feature_means_what_mujoco_says() {
     let paths: Vec<_> = features::MODELS
         .iter()
         .chain(meshes::MODELS)
+        .chain(urdf::MODELS)
         .map(|(name, text)| {
             let path = folder.path().join(format!("{name}.xml"));
             std::fs::write(&path, text).unwrap();

@@ -34,6 +34,8 @@ pub(super) struct Compiler {
     pub balance_inertia: bool,
     /// Frames of free bodies without children move to their principal axes.
     pub align_free: bool,
+    /// Bodies without joints become part of their parents.
+    pub fuse_static: bool,
     /// Primitives fitted to meshes hold the mesh's bounding box.
     pub fit_aabb: bool,
     /// Folder of meshes and height fields in the model's folder.
@@ -55,6 +57,7 @@ impl Default for Compiler {
             bound_inertia: 0.0,
             balance_inertia: false,
             align_free: false,
+            fuse_static: false,
             fit_aabb: false,
             mesh_dir: String::new(),
             strip_path: false,
@@ -81,6 +84,7 @@ impl Compiler {
         if let Some(dir) = e.text("meshdir").or(e.text("assetdir")) {
             self.mesh_dir = dir.to_string();
         }
+        e.keyword("fusestatic", BOOL, &mut self.fuse_static)?;
         e.keyword("alignfree", BOOL, &mut self.align_free)?;
         e.keyword("inertiafromgeom", FROM_GEOMS, &mut self.inertia_from_geoms)?;
         e.scalar("settotalmass", &mut self.total_mass)?;

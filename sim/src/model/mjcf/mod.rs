@@ -1,4 +1,4 @@
-//! MJCF files -> [`Model`], strictly.
+//! MJCF files -> [`Model`], strictly. URDF files too: `urdf` rewrites them as MJCF.
 //!
 //! `source` turns XML into a tree that knows its places and pulls in includes;
 //! `check` compares the tree with `schema`: what is unknown is refused, what
@@ -17,6 +17,7 @@ mod defaults;
 mod derive;
 mod equality;
 mod fluid;
+mod fuse;
 mod geom;
 mod inertia;
 mod joint;
@@ -30,6 +31,7 @@ mod source;
 mod tendon;
 mod transmission;
 mod tree;
+mod urdf;
 mod value;
 
 use super::rest::Rest;
@@ -61,7 +63,7 @@ pub enum MjcfError {
     },
 }
 
-/// Reads an MJCF file and what it includes.
+/// Reads an MJCF or URDF file and what it includes.
 ///
 /// # Errors
 /// The file cannot be read, is not MJCF, or uses what is not supported; the
@@ -74,7 +76,7 @@ pub fn load(path: &Path) -> Result<Model, MjcfError> {
     parse(path, text)
 }
 
-/// Reads MJCF from `text` as if it stood in the file `path`, which need not
+/// Reads MJCF or URDF from `text` as if it stood in the file `path`, which need not
 /// exist; includes are looked up in its folder.
 ///
 /// # Errors
@@ -83,8 +85,11 @@ pub fn parse(path: &Path, text: String) -> Result<Model, MjcfError> {
     let mut sources = Sources::new(path);
     let root = sources.parse(path, text)?;
     let mut notes = Vec::new();
-    let read = read(&root, path, &mut notes).map_err(|f| sources.error(f));
-    let mut model = read?;
+    let read = match root.name.as_str() {
+        "robot" => urdf::translate(&root, &mut notes).and_then(|r| read(&r, path, &mut notes)),
+        _ => read(&root, path, &mut notes),
+    };
+    let mut model = read.map_err(|f| sources.error(f))?;
     notes.sort_by_key(|n| n.at.order());
     model.ignored = notes
         .iter()
@@ -110,7 +115,6 @@ struct Note {
 fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
     if root.name != "mujoco" {
         let hint = match root.name.as_str() {
-            "robot" => "; this looks like URDF, which is not read yet",
             "mujocoinclude" => "; this file is meant to be included by another",
             _ => "",
         };
@@ -183,6 +187,9 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
     .world(&sections)?;
     assets.unused(&model, notes);
     model.sources = assets.files;
+    if compiler.fuse_static {
+        fuse::fuse(&mut model, root, &mut places)?;
+    }
     mass::check(&model, &places)?;
     mass::scale(&mut model, compiler.total_mass);
 

@@ -57,6 +57,17 @@ pub(super) struct Attr {
 }
 
 impl Attr {
+    /// An attribute that does not stand in the file, for what stands at `at`.
+    pub fn made(name: &str, value: &str, at: At) -> Self {
+        Self {
+            name: name.to_string(),
+            value: value.to_string(),
+            at,
+            value_at: at,
+            verbatim: false,
+        }
+    }
+
     /// Place of the value's byte `offset`.
     pub fn value_at(&self, offset: usize) -> At {
         At {

@@ -53,7 +53,6 @@ fn errors_name_the_place_and_the_remedy() {
     let table = [
         // The file itself.
         ("<mujoco><a>~</b></mujoco>".into(), "not well-formed"),
-        ("~<robot/>".into(), "URDF"),
         ("~<mujoko/>".into(), "starts with <mujoco>"),
         (top("  ~text"), "attributes only"),
         // Unknown names, with the nearest known one.

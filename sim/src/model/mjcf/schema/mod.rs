@@ -78,7 +78,7 @@ static COMPILER: Node = Node {
     reads: &[
         "angle autolimits balanceinertia inertiafromgeom inertiagrouprange settotalmass \
          boundmass boundinertia coordinate eulerseq alignfree \
-         fitaabb meshdir assetdir strippath",
+         fusestatic fitaabb meshdir assetdir strippath",
     ],
     ignores: &[
         ("texturedir", FILES),
@@ -87,7 +87,6 @@ static COMPILER: Node = Node {
         ("discardvisual", "geoms that do not collide are kept"),
         ("conflict", "only for attached models"),
     ],
-    refuses: &[("fusestatic", "bodies stay as they are written; remove it")],
     children: &[&LENGTHRANGE],
     ..LEAF
 };

@@ -1,0 +1,117 @@
+//! `compiler/fusestatic`: bodies that cannot move relative to their parents become
+//! part of them.
+
+use super::inertia::{Inertia, combine};
+use super::source::{At, Element, Fault, Read};
+use crate::model::rotation::Pose;
+use crate::model::{Body, Model};
+use std::collections::BTreeSet;
+
+/// Names of bodies that contacts and constraints refer to: these stay.
+fn needed(root: &Element) -> BTreeSet<&str> {
+    ["contact", "equality"]
+        .into_iter()
+        .flat_map(|section| root.children_named(section))
+        .flat_map(|s| &s.children)
+        .flat_map(|e| [e.text("body1"), e.text("body2")])
+        .flatten()
+        .collect()
+}
+
+fn frame(body: &Body) -> Pose {
+    Pose {
+        pos: body.pos,
+        quat: body.quat,
+    }
+}
+
+fn inertia(body: &Body, around: Pose) -> Inertia {
+    Inertia {
+        mass: body.mass,
+        frame: around.then(Pose {
+            pos: body.ipos,
+            quat: body.iquat,
+        }),
+        moments: body.inertia,
+    }
+}
+
+/// Fuses all bodies without joints, except those that others refer to; `places` are
+/// the bodies' and shrink with them.
+pub(super) fn fuse(model: &mut Model, root: &Element, places: &mut Vec<At>) -> Read<()> {
+    let needed = needed(root);
+    let count = model.bodies.len();
+    // The body each becomes a part of, and its frame in that body's.
+    let mut into: Vec<usize> = (0..count).collect();
+    let mut shift = vec![Pose::IDENTITY; count];
+    for b in 1..count {
+        let old = model.bodies[b].parent;
+        let (parent, pose) = (into[old], shift[old].then(frame(&model.bodies[b])));
+        let body = &mut model.bodies[b];
+        (body.parent, body.pos, body.quat) = (parent, pose.pos, pose.quat);
+        if !body.joints.is_empty() || needed.contains(body.name.as_str()) {
+            continue;
+        }
+        (into[b], shift[b]) = (parent, pose);
+        if parent == 0 || body.mass < super::inertia::MIN_VALUE {
+            continue;
+        }
+        let parts = [
+            inertia(&model.bodies[parent], Pose::IDENTITY),
+            inertia(&model.bodies[b], pose),
+        ];
+        let whole = combine(&parts).map_err(|why| Fault::new(places[b], why))?;
+        if let Some(whole) = whole {
+            let parent = &mut model.bodies[parent];
+            (parent.mass, parent.inertia) = (whole.mass, whole.moments);
+            (parent.ipos, parent.iquat) = (whole.frame.pos, whole.frame.quat);
+        }
+    }
+
+    let kept: Vec<usize> = (0..count).filter(|b| into[*b] == *b).collect();
+    let mut number = vec![0; count];
+    for (new, old) in kept.iter().enumerate() {
+        number[*old] = new;
+    }
+    let target: Vec<usize> = into.iter().map(|b| number[*b]).collect();
+    for geom in &mut model.geoms {
+        let pose = shift[geom.body].then(Pose {
+            pos: geom.pos,
+            quat: geom.quat,
+        });
+        (geom.pos, geom.quat) = (pose.pos, pose.quat);
+        geom.body = target[geom.body];
+    }
+    for site in &mut model.sites {
+        let pose = shift[site.body].then(Pose {
+            pos: site.pos,
+            quat: site.quat,
+        });
+        (site.pos, site.quat) = (pose.pos, pose.quat);
+        site.body = target[site.body];
+    }
+    // A body's own come first, then those of the bodies it took in, in their order.
+    model.geoms.sort_by_key(|g| g.body);
+    model.sites.sort_by_key(|s| s.body);
+    for joint in &mut model.joints {
+        joint.body = target[joint.body];
+    }
+    let mut bodies: Vec<Body> = kept.iter().map(|b| model.bodies[*b].clone()).collect();
+    for b in 0..bodies.len() {
+        let parent = number[bodies[b].parent];
+        let weld = if b == 0 {
+            0
+        } else if bodies[b].joints.is_empty() {
+            bodies[parent].weld
+        } else {
+            b
+        };
+        let first = model.geoms.partition_point(|g| g.body < b);
+        let end = model.geoms.partition_point(|g| g.body <= b);
+        let body = &mut bodies[b];
+        (body.parent, body.weld, body.geoms) = (parent, weld, first..end);
+    }
+    model.bodies = bodies;
+    *places = kept.iter().map(|b| places[*b]).collect();
+    Ok(())
+}

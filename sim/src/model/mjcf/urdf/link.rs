@@ -1,0 +1,217 @@
+//! What a URDF link consists of.
+
+use super::{attr, made, numbers, only, origin, place_attrs, renamed};
+use crate::model::mjcf::source::{At, Element, Fault, Read};
+use crate::model::rotation::matrix;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What links share: colours, meshes, names of geoms.
+pub(super) struct Links {
+    /// What is only seen is left out.
+    discard: bool,
+    strip: bool,
+    colours: BTreeMap<String, String>,
+    meshes: Vec<Element>,
+    /// Names and scales of the meshes of one file, in order.
+    scales: BTreeMap<String, Vec<([f64; 3], String)>>,
+    names: BTreeSet<String>,
+}
+
+impl Links {
+    pub fn new(root: &Element, discard: bool, strip: bool) -> Read<Self> {
+        let mut links = Self {
+            discard,
+            strip,
+            colours: BTreeMap::new(),
+            meshes: Vec::new(),
+            scales: BTreeMap::new(),
+            names: BTreeSet::new(),
+        };
+        links.materials(root)?;
+        Ok(links)
+    }
+
+    /// Colours of named materials, the first of each name, wherever they stand.
+    fn materials(&mut self, e: &Element) -> Read<()> {
+        if e.name == "material"
+            && let (Some(name), Some(colour)) = (e.text("name"), only(e, "color")?)
+        {
+            let rgba = colour.required("rgba")?.to_string();
+            self.colours.entry(name.to_string()).or_insert(rgba);
+        }
+        e.children.iter().try_for_each(|c| self.materials(c))
+    }
+
+    /// The meshes that were met.
+    pub fn assets(self, at: At) -> Element {
+        let mut asset = made("asset", at);
+        asset.children = self.meshes;
+        asset
+    }
+
+    /// Inertia and geoms of a link.
+    pub fn content(&mut self, e: &Element, body: &mut Element) -> Read<()> {
+        let mut colour: Option<String> = None;
+        for part in &e.children {
+            match part.name.as_str() {
+                "inertial" => body.children.push(inertial(part)?),
+                "visual" => {
+                    if let Some(material) = only(part, "material")? {
+                        if let Some(own) = only(material, "color")? {
+                            colour = Some(own.required("rgba")?.to_string());
+                        } else if let Some(named) = self.colours.get(material.required("name")?) {
+                            colour = Some(named.clone());
+                        }
+                    }
+                    if !self.discard {
+                        let mut geom = self.geom(part, &colour)?;
+                        for (name, value) in [
+                            ("contype", "0"),
+                            ("conaffinity", "0"),
+                            ("group", "1"),
+                            ("density", "0"),
+                        ] {
+                            geom.attrs.push(attr(name, value, part.at));
+                        }
+                        body.children.push(geom);
+                    }
+                }
+                "collision" => {
+                    let geom = self.geom(part, &colour)?;
+                    body.children.push(geom);
+                }
+                other => {
+                    let why = format!("unknown element <{other}> in a link");
+                    return Err(Fault::new(part.at, why));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn geom(&mut self, e: &Element, colour: &Option<String>) -> Read<Element> {
+        let geometry = only(e, "geometry")?
+            .ok_or_else(|| Fault::new(e.at, format!("<{}> needs <geometry>", e.name)))?;
+        let [shape] = &geometry.children[..] else {
+            let why = "<geometry> holds one of box, cylinder, sphere, capsule, mesh";
+            return Err(Fault::new(geometry.at, why));
+        };
+        let mut geom = made("geom", e.at);
+        // The first of a name has it, the others have none.
+        if let Some(name) = e.attr("name").filter(|a| !a.value.is_empty())
+            && self.names.insert(name.value.clone())
+        {
+            geom.attrs.push(renamed(name, "name"));
+        }
+        let number = |name: &str| -> Read<f64> {
+            let mut value = 0.0;
+            shape.required(name)?;
+            shape.scalar(name, &mut value)?;
+            Ok(value)
+        };
+        let (kind, size) = match shape.name.as_str() {
+            "box" => {
+                let mut size = [0.0; 3];
+                shape.required("size")?;
+                shape.array("size", &mut size)?;
+                ("box", size.map(|s| 0.5 * s).to_vec())
+            }
+            "cylinder" => ("cylinder", vec![number("radius")?, 0.5 * number("length")?]),
+            "capsule" => ("capsule", vec![number("radius")?, 0.5 * number("length")?]),
+            "sphere" => ("sphere", vec![number("radius")?]),
+            "mesh" => {
+                let name = self.mesh(shape)?;
+                geom.attrs.push(attr("mesh", &name, shape.at));
+                ("mesh", Vec::new())
+            }
+            other => {
+                let why =
+                    format!("unknown shape <{other}>; use box, cylinder, sphere, capsule, mesh");
+                return Err(Fault::new(shape.at, why));
+            }
+        };
+        geom.attrs.push(attr("type", kind, shape.at));
+        if !size.is_empty() {
+            geom.attrs.push(attr("size", &numbers(&size), shape.at));
+        }
+        if let Some(rgba) = colour {
+            geom.attrs.push(attr("rgba", rgba, e.at));
+        }
+        place_attrs(e, &mut geom)?;
+        Ok(geom)
+    }
+
+    /// The name of the mesh asset of a file at a scale.
+    fn mesh(&mut self, e: &Element) -> Read<String> {
+        let file = e.required("filename")?;
+        if file.contains("://") && !self.strip {
+            return Err(Fault::new(
+                e.attr("filename").map_or(e.at, |a| a.value_at(0)),
+                format!(
+                    "\"{file}\" is an address; put the meshes beside the URDF and add \
+                     <mujoco><compiler strippath=\"true\" meshdir=\"...\"/></mujoco>"
+                ),
+            ));
+        }
+        let mut scale = [1.0; 3];
+        e.array("scale", &mut scale)?;
+        let last = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        let stem = last.rsplit_once('.').map_or(last, |(stem, _)| stem);
+        let known = self.scales.entry(stem.to_string()).or_default();
+        if let Some((_, name)) = known.iter().find(|(s, _)| *s == scale) {
+            return Ok(name.clone());
+        }
+        let name = match known.len() {
+            0 => stem.to_string(),
+            n => format!("{stem}{n}"),
+        };
+        known.push((scale, name.clone()));
+        let mut mesh = made("mesh", e.at);
+        mesh.attrs.push(attr("name", &name, e.at));
+        mesh.attrs
+            .extend(e.attr("filename").map(|a| renamed(a, "file")));
+        mesh.attrs.push(attr("scale", &numbers(&scale), e.at));
+        self.meshes.push(mesh);
+        Ok(name)
+    }
+}
+
+/// The inertia about the link's axes.
+fn inertial(e: &Element) -> Read<Element> {
+    let part = |name: &'static str| -> Read<&Element> {
+        only(e, name)?.ok_or_else(|| Fault::new(e.at, format!("<inertial> needs <{name}>")))
+    };
+    let (mass, inertia) = (part("mass")?, part("inertia")?);
+    mass.required("value")?;
+    let read = |name: &str| -> Read<f64> {
+        let mut value = 0.0;
+        inertia.required(name)?;
+        inertia.scalar(name, &mut value)?;
+        Ok(value)
+    };
+    let (xx, yy, zz) = (read("ixx")?, read("iyy")?, read("izz")?);
+    let (xy, xz, yz) = (read("ixy")?, read("ixz")?, read("iyz")?);
+    let own = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
+    let pose = origin(e)?;
+    let r = matrix(pose.quat);
+    let turned = |i: usize, j: usize| -> f64 {
+        let term = |k: usize, l: usize| r[i][k] * own[k][l] * r[j][l];
+        (0..3)
+            .map(|k| (0..3).map(|l| term(k, l)).sum::<f64>())
+            .sum()
+    };
+    let mut out = made("inertial", e.at);
+    out.attrs.push(attr("pos", &numbers(&pose.pos), e.at));
+    out.attrs
+        .extend(mass.attr("value").map(|a| renamed(a, "mass")));
+    let pairs = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)];
+    let full = pairs.map(|(i, j)| turned(i, j));
+    // Zeros mean that the inertia is not known.
+    let known = own.iter().flatten().any(|x| *x != 0.0);
+    out.attrs.push(if known {
+        attr("fullinertia", &numbers(&full), inertia.at)
+    } else {
+        attr("diaginertia", "0 0 0", inertia.at)
+    });
+    Ok(out)
+}
