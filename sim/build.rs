@@ -39,8 +39,15 @@ fn main() -> ExitCode {
 }
 
 fn compile((name, define, flags): (&str, &str, &[&str])) -> Result<(), String> {
+    // Each in a folder of its own: all come from the same file, and objects are named
+    // after files.
+    let folder = std::env::var_os("OUT_DIR").ok_or("cargo sets no OUT_DIR")?;
+    let folder = std::path::Path::new(&folder).join(name);
+    std::fs::create_dir_all(&folder)
+        .map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
     let mut build = cc::Build::new();
     build
+        .out_dir(&folder)
         .cpp(true)
         .std("c++17")
         // Kernels are slow without it, whatever the profile.

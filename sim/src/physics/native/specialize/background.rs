@@ -38,6 +38,7 @@ impl Background {
                         ControlFlow::Continue(())
                     }
                 });
+                tell(&result);
                 let _ = theirs.result.set(result);
             })
             .map_err(|error| SpecializeError::Thread(error.to_string()))?;
@@ -68,6 +69,18 @@ impl Background {
         }
         let result = self.result().cloned();
         result.unwrap_or(Err(SpecializeError::Stopped))
+    }
+}
+
+fn tell(result: &Result<(), SpecializeError>) {
+    match result {
+        Ok(()) => {
+            tracing::info!(target: "ostler::kernels", "the kernel for this robot is compiled: the next run uses it");
+        }
+        Err(SpecializeError::Stopped) => {}
+        Err(error) => {
+            tracing::warn!(target: "ostler::kernels", "no kernel for the next run: {error}")
+        }
     }
 }
 

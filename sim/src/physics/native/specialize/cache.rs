@@ -102,18 +102,30 @@ impl Cache {
         Ok(path)
     }
 
+    /// Whether an entry could be made.
+    pub(super) fn check_writable(&self, key: &str) -> Result<(), SpecializeError> {
+        self.make_folder()?;
+        let path = self.lock_path(key);
+        open_lock(&path).map_err(SpecializeError::cache("write", &path))?;
+        Ok(())
+    }
+
+    fn make_folder(&self) -> Result<(), SpecializeError> {
+        let mut builder = fs::DirBuilder::new();
+        builder
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)
+            .map_err(SpecializeError::cache("make", &self.folder))
+    }
+
     /// Waits for the right to compile.
     pub(super) fn lock(
         &self,
         key: &str,
         waiting: &mut dyn FnMut(Duration) -> ControlFlow<()>,
     ) -> Result<Lock, SpecializeError> {
-        let mut builder = fs::DirBuilder::new();
-        builder
-            .recursive(true)
-            .mode(0o700)
-            .create(&self.folder)
-            .map_err(SpecializeError::cache("make", &self.folder))?;
+        self.make_folder()?;
         let path = self.lock_path(key);
         let start = Instant::now();
         loop {

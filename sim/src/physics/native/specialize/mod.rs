@@ -176,6 +176,10 @@ impl Specializer {
             niceness: if mode == Mode::Auto { 10 } else { 0 },
         };
         if mode == Mode::Auto {
+            // Known at once, rather than when the compilation has come so far.
+            if let Err(error) = self.cache.check_writable(&key) {
+                return Outcome::Generic(error);
+            }
             return match Background::start(job) {
                 Ok(background) => Outcome::Background(background),
                 Err(error) => Outcome::Generic(error),
