@@ -28,7 +28,10 @@ impl Default for Style {
         Self {
             order: Order::Recorded,
             qualifiers: "static OSTLER_FN_BIG void".to_owned(),
-            piece: 4000,
+            // The ant's smooth dynamics on eight lanes (g++ 12, AVX2): 480 ns, 505 with
+            // 1000, 600 whole; compiled in 5.7 s rather than 8.6. Registers are
+            // allocated better within less.
+            piece: 300,
         }
     }
 }
