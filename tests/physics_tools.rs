@@ -12,7 +12,7 @@ use ostler_sim::referee::npz::{Expected, Npz, NpzWriter};
 use serde_json::Value;
 
 /// The engines at hand.
-const BACKENDS: [&str; 1] = ["rapier"];
+const BACKENDS: [&str; 2] = ["rapier", "native"];
 const CARTPOLE: &str = "robots/cartpole.xml";
 
 /// Writes `in.npz` with `count` states of the cart-pole.

@@ -3,8 +3,10 @@
 Needs mujoco and numpy. Two ways to call it:
 
     python mujoco_states.py states MODEL.xml OUT.npz [--states 10000] [--seed 0]
+    python mujoco_states.py refresh
     python mujoco_states.py serve
 
+`refresh` writes the small reference files beside this script again.
 `serve` reads requests from standard input, one JSON object a line, each with an
 "op" (a function of OPS below, the rest are its arguments), and answers each with
 one line: {"ok": {...}} or {"error": "..."}.
@@ -19,7 +21,9 @@ its solver starts elsewhere, relative to its largest entry (or 1).
 """
 
 import argparse
+import importlib.util
 import json
+import os
 import sys
 
 import mujoco
@@ -45,8 +49,10 @@ def load(path):
     opt = model.opt
     # All solvers seek the same optimum; this one reaches it.
     opt.solver = mujoco.mjtSolver.mjSOL_NEWTON
-    opt.tolerance, opt.iterations = 1e-15, 300
-    opt.ls_tolerance, opt.ls_iterations = 1e-6, 200
+    elliptic = opt.cone == mujoco.mjtCone.mjCONE_ELLIPTIC
+    # Elliptic cones converge without an end that is exact: until nothing moves.
+    opt.tolerance, opt.iterations = (0, 40) if elliptic else (1e-20, 300)
+    opt.ls_tolerance, opt.ls_iterations = 1e-10, 200
     opt.ccd_tolerance, opt.ccd_iterations = 1e-12, max(200, opt.ccd_iterations)
     return model
 
@@ -153,7 +159,11 @@ def sample(model, count, seed):
     rng = np.random.default_rng(seed)
     data = mujoco.MjData(model)
     half = count // 2
+    exact = model.opt.tolerance, model.opt.iterations
+    # On the way to a state nothing has to be exact.
+    model.opt.tolerance, model.opt.iterations = 1e-8, 50
     rows = list(visited(model, data, rng, half)) + list(scattered(model, data, rng, count - half))
+    model.opt.tolerance, model.opt.iterations = exact
     widths = model.nq, model.nv, model.nu, model.na
     return [
         single(np.array(column).reshape(count, width)) for column, width in zip(zip(*rows), widths)
@@ -190,7 +200,7 @@ def rows_of(data):
     )
 
 
-ANSWERS = "qacc qpos_next qvel_next act_next ncon contact_rows limit_rows other_rows iterative noise"
+ANSWERS = "qacc qpos_next qvel_next act_next ncon contact_rows limit_rows other_rows iterative noise broken"
 
 
 def evaluate(model, states):
@@ -216,6 +226,8 @@ def evaluate(model, states):
         out["qpos_next"].append(data.qpos.copy())
         out["qvel_next"].append(data.qvel.copy())
         out["act_next"].append(data.act.copy())
+        finite = np.isfinite(np.concatenate([qacc, data.qacc, data.qpos, data.qvel])).all()
+        out["broken"].append(broken(data) or not finite)
     count = len(states[0])
     wide = {"qacc": model.nv, "qpos_next": model.nq, "qvel_next": model.nv, "act_next": model.na}
     for name, rows in out.items():
@@ -236,17 +248,111 @@ def save(path, model, states, more):
 
 
 def op_version():
-    return {"mujoco": mujoco.__version__, "numpy": np.__version__, "python": sys.version.split()[0]}
+    gymnasium = importlib.util.find_spec("gymnasium")
+    folder = gymnasium and os.path.join(gymnasium.submodule_search_locations[0], "envs/mujoco/assets")
+    return {"mujoco": mujoco.__version__, "numpy": np.__version__, "gymnasium": folder}
 
 
 def op_states(model, out, states=10000, seed=0):
-    """Samples states and writes a reference file."""
+    """Samples states and writes a reference file; states in which MuJoCo's own answer
+    breaks are left out."""
     model = load(model)
     sampled = sample(model, states, seed)
-    return save(out, model, sampled, evaluate(model, sampled))
+    answers = evaluate(model, sampled)
+    whole = answers.pop("broken") == 0
+    if not whole.any():
+        raise ValueError("MuJoCo is unstable in every state")
+    answers = {name: x[whole] for name, x in answers.items()}
+    return save(out, model, [x[whole] for x in sampled], answers)
 
 
-OPS = {"version": op_version, "states": op_states}
+def op_refresh():
+    """Writes the small reference files that are kept with the tests."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    robots = os.path.join(here, "../../configs/robots")
+    for kind, folder in (("robots", robots), ("features", os.path.join(here, "features"))):
+        kept = os.path.join(here, "kept", kind)
+        os.makedirs(kept, exist_ok=True)
+        for old in os.listdir(kept):
+            os.unlink(os.path.join(kept, old))
+        for name in sorted(n[:-4] for n in os.listdir(folder) if n.endswith(".xml")):
+            model = os.path.join(folder, name + ".xml")
+            op_states(model, os.path.join(kept, name + ".npz"), 64 if kind == "robots" else 8)
+    return {}
+
+
+def op_evaluate(model, states, out):
+    """MuJoCo's answers to the states of a file, into a reference file."""
+    model = load(model)
+    with np.load(states) as file:
+        given = [np.asarray(file[n], np.float64) if n in file else None for n in INPUTS]
+    count = len(given[0])
+    given = [np.zeros((count, 0)) if x is None else x for x in given]
+    answers = evaluate(model, given)
+    answers.pop("broken")
+    return save(out, model, given, answers)
+
+
+def op_trajectories(model, out, trajectories=8, steps=1000, hold=5, seed=0):
+    """Roll-outs under recorded controls, each a second time from one float32 ulp away
+    (of numbers near zero: an ulp of 0.5).
+
+    Writes the starts qpos, qvel, act [B]; ctrl [B*S,nu], S = steps / hold, each row for
+    `hold` steps; path and beside [B*S,nq], the positions after each row.
+    """
+    model = load(model)
+    rng = np.random.default_rng(seed)
+    data = mujoco.MjData(model)
+    starts, rows, path, beside = [], [], [], []
+    for _ in range(trajectories):
+        start(model, data, rng)
+        begin = [single(x) for x in (data.qpos, data.qvel, data.act)]
+        plan = [single(controls(model, rng)) for _ in range(steps // hold)]
+        starts.append(begin)
+        rows += plan
+        ulp = np.spacing(np.maximum(np.abs(begin[0]), 0.5).astype(np.float32))
+        moved = begin[0] + np.where(rng.random(model.nq) < 0.5, -1.0, 1.0) * ulp
+        for kept, qpos in ((path, begin[0]), (beside, moved)):
+            write(data, (qpos, begin[1], np.zeros(model.nu), begin[2]))
+            for ctrl in plan:
+                data.ctrl[:] = ctrl
+                for _ in range(hold):
+                    mujoco.mj_step(model, data)
+                kept.append(data.qpos.copy())
+    qpos, qvel, act = (np.array(x).reshape(trajectories, -1) for x in zip(*starts))
+    wide = np.array(rows).reshape(len(rows), model.nu)
+    np.savez(out, qpos=qpos, qvel=qvel, act=act, ctrl=wide, path=np.array(path), beside=np.array(beside))
+    return {"rows": len(rows)}
+
+
+def op_invariants(model, states, out):
+    """Energy [K], momentum [K,3], angular momentum about the centre of mass [K,3]."""
+    model = load(model)
+    data = mujoco.MjData(model)
+    energy, momentum, spin = [], [], []
+    with np.load(states) as file:
+        for qpos, qvel in zip(file["qpos"], file["qvel"]):
+            mujoco.mj_resetData(model, data)
+            data.qpos[:], data.qvel[:] = qpos, qvel
+            mujoco.mj_forward(model, data)
+            mujoco.mj_energyPos(model, data)
+            mujoco.mj_energyVel(model, data)
+            mujoco.mj_subtreeVel(model, data)
+            energy.append(data.energy.sum())
+            momentum.append(data.subtree_linvel[0] * model.body_subtreemass[0])
+            spin.append(data.subtree_angmom[0].copy())
+    np.savez(out, energy=np.array(energy), momentum=np.array(momentum), spin=np.array(spin))
+    return {"states": len(energy)}
+
+
+OPS = {
+    "version": op_version,
+    "states": op_states,
+    "refresh": op_refresh,
+    "evaluate": op_evaluate,
+    "trajectories": op_trajectories,
+    "invariants": op_invariants,
+}
 
 
 def serve():
@@ -268,6 +374,7 @@ def main():
     commands = parser.add_subparsers(dest="op", required=True)
     commands.add_parser("serve")
     commands.add_parser("version")
+    commands.add_parser("refresh")
     states = commands.add_parser("states")
     states.add_argument("model")
     states.add_argument("out")

@@ -7,7 +7,5 @@
 
 pub mod mujoco;
 pub mod npz;
-#[cfg(test)]
-mod npz_tests;
 pub mod residual;
 pub mod states;

@@ -136,7 +136,7 @@ impl Reference {
 }
 
 /// Writes `qacc`, `qpos_next`, `qvel_next`, `act_next` (if the model has activations),
-/// `ncon` and `fault`.
+/// `ncon`, `fault` and `iterations` (of the solver).
 ///
 /// # Errors
 /// The file cannot be written.
@@ -151,7 +151,8 @@ pub fn write_evaluation(path: &Path, model: &Model, e: &Evaluation) -> Result<()
     }
     let count = |x: &u32| i32::try_from(*x).unwrap_or(i32::MAX);
     file.array("ncon", &[k], &e.ncon.iter().map(count).collect::<Vec<_>>())?;
-    let faults: Vec<i32> = e.fault.iter().map(count).collect();
-    file.array("fault", &[k], &faults)?;
+    for (name, counts) in [("fault", &e.fault), ("iterations", &e.iterations)] {
+        file.array(name, &[k], &counts.iter().map(count).collect::<Vec<_>>())?;
+    }
     file.finish()
 }

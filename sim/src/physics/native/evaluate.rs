@@ -66,7 +66,7 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
     api: &'static ffi::Api,
     states: &States<'_>,
 ) -> Result<Evaluation, PhysicsError> {
-    let plan = lower(model, &options.lower).map_err(|e| unsupported(e.to_string()))?;
+    let plan = lower(model, &options.lower).map_err(|e| unsupported(e.what))?;
     let (nq, nv, nu, na) = (plan.nq, plan.nv, plan.nu, plan.na);
     let k = states.qpos.len() / nq.max(1);
     for (name, rows, width) in [

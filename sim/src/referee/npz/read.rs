@@ -1,112 +1,15 @@
-//! numpy's `.npz` files: two-dimensional arrays of floats and rows of integers.
-//!
-//! What a file claims is checked before anything is allocated: an array must have
-//! the shape that the caller expects.
+//! Reading: what a file claims is checked before it is believed.
 
-use npyz::{DType, NpyFile, Order, TypeChar, WriterBuilder};
+use super::{Expected, NpzError};
+use npyz::{DType, NpyFile, Order, TypeChar};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{BufReader, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// Longest header of an array that is read: numpy's own take 128 bytes, and what
 /// parses them recurses.
 const MAX_HEADER: usize = 1024;
-
-/// Why an `.npz` file cannot be read or written.
-#[derive(Debug, thiserror::Error)]
-pub enum NpzError {
-    /// The file system refuses.
-    #[error("cannot {action} {path}: {source}")]
-    File {
-        /// "read", "write".
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// Not a zip archive, or a damaged one.
-    #[error("{path} is no .npz file: {why}; numpy.savez writes one")]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        why: String,
-    },
-    /// An array is not there.
-    #[error("{path} has no array \"{name}\" (expected {expected}); it has {found}")]
-    Missing {
-        /// The file.
-        path: PathBuf,
-        /// The array.
-        name: String,
-        /// Expected shape.
-        expected: String,
-        /// Names of the arrays there are.
-        found: String,
-    },
-    /// An array is not what it should be.
-    #[error("{path}: {name} {found}, expected {expected}")]
-    Array {
-        /// The file.
-        path: PathBuf,
-        /// The array.
-        name: String,
-        /// What was found.
-        found: String,
-        /// What was expected.
-        expected: String,
-    },
-    /// A number is not finite.
-    #[error("{path}: {name}[{row},{column}] is {value}, expected finite numbers")]
-    NotFinite {
-        /// The file.
-        path: PathBuf,
-        /// The array.
-        name: String,
-        /// Row (the state).
-        row: usize,
-        /// Column.
-        column: usize,
-        /// The number.
-        value: f64,
-    },
-    /// More than memory holds.
-    #[error("{path}: {name} needs {bytes} bytes of memory, which there are not")]
-    Memory {
-        /// The file.
-        path: PathBuf,
-        /// The array.
-        name: String,
-        /// Its size.
-        bytes: u64,
-    },
-}
-
-/// An array's shape as a caller expects it.
-#[derive(Debug, Clone, Copy)]
-pub struct Expected<'a> {
-    /// Rows, if known already.
-    pub rows: Option<usize>,
-    /// Columns; `None`: the array has one dimension.
-    pub columns: Option<usize>,
-    /// The columns' name, for messages: "nq".
-    pub label: &'a str,
-}
-
-impl std::fmt::Display for Expected<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.columns {
-            Some(columns) => write!(f, "shape [K,{0}] with {0} = {columns}", self.label)?,
-            None => write!(f, "shape [K]")?,
-        }
-        if let Some(rows) = self.rows {
-            write!(f, " and K = {rows} as in the array before")?;
-        }
-        Ok(())
-    }
-}
 
 /// An `.npz` file that is open for reading.
 pub struct Npz {
@@ -352,92 +255,4 @@ fn collect<T: npyz::Deserialize + Into<f64>>(
         out.push(x.map_err(|e| damaged(path, name, &e))?.into());
     }
     Ok(out)
-}
-
-/// Writes arrays one after the other; the file appears under its name when
-/// [`finish`](Self::finish)ed.
-pub struct NpzWriter {
-    path: PathBuf,
-    part: PathBuf,
-    archive: zip::ZipWriter<BufWriter<File>>,
-}
-
-impl NpzWriter {
-    /// Begins a file.
-    ///
-    /// # Errors
-    /// It cannot be created.
-    pub fn create(path: &Path) -> Result<Self, NpzError> {
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        let file = File::create(&part).map_err(|source| NpzError::File {
-            action: "write",
-            path: path.to_path_buf(),
-            source,
-        })?;
-        Ok(Self {
-            path: path.to_path_buf(),
-            part,
-            archive: zip::ZipWriter::new(BufWriter::new(file)),
-        })
-    }
-
-    /// Adds an array; `shape`'s product must be the number of values.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn array<T: npyz::AutoSerialize + Copy>(
-        &mut self,
-        name: &str,
-        shape: &[usize],
-        values: &[T],
-    ) -> Result<(), NpzError> {
-        let result = self.try_array(name, shape, values);
-        result.map_err(|e| self.error(e))
-    }
-
-    fn try_array<T: npyz::AutoSerialize + Copy>(
-        &mut self,
-        name: &str,
-        shape: &[usize],
-        values: &[T],
-    ) -> std::io::Result<()> {
-        let options = zip::write::FileOptions::default()
-            .compression_method(zip::CompressionMethod::Deflated)
-            .large_file(values.len() > 1 << 28);
-        self.archive
-            .start_file(npyz::npz::file_name_from_array_name(name), options)?;
-        let shape: Vec<u64> = shape.iter().map(|n| *n as u64).collect();
-        let mut writer = npyz::WriteOptions::new()
-            .default_dtype()
-            .shape(&shape)
-            .writer(&mut self.archive)
-            .begin_nd()?;
-        writer.extend(values.iter().copied())?;
-        writer.finish()
-    }
-
-    /// Ends the file.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub fn finish(mut self) -> Result<(), NpzError> {
-        let done = self
-            .archive
-            .finish()
-            .map_err(std::io::Error::from)
-            .and_then(|mut file| file.flush())
-            .and_then(|()| std::fs::rename(&self.part, &self.path));
-        done.map_err(|e| self.error(e))
-    }
-
-    fn error(&self, source: std::io::Error) -> NpzError {
-        let _ = std::fs::remove_file(&self.part);
-        NpzError::File {
-            action: "write",
-            path: self.path.clone(),
-            source,
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! Files that numpy could have written, and files that it could not.
 
-use super::npz::{Expected, Npz, NpzError, NpzWriter};
+use super::{Expected, Npz, NpzError, NpzWriter};
 use std::io::Write;
 use std::path::PathBuf;
 

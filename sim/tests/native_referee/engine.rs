@@ -1,0 +1,113 @@
+//! The engine under test, and what it is allowed.
+
+use super::pending::pending;
+use ostler_sim::Model;
+use ostler_sim::physics::evaluate::{Evaluation, Precision, States};
+use ostler_sim::physics::native::{self, EvalOptions};
+use ostler_sim::referee::residual::{Gate, Table, compare};
+use ostler_sim::referee::states::Reference;
+use std::path::{Path, PathBuf};
+
+pub const PRECISIONS: [(&str, Precision); 2] = [("f64", Precision::F64), ("f32", Precision::F32)];
+
+/// The native engine at given states.
+pub fn evaluate(
+    model: &Model,
+    precision: Precision,
+    states: &States<'_>,
+) -> Result<Evaluation, String> {
+    native::evaluate(model, &EvalOptions::default(), precision, states).map_err(|e| e.to_string())
+}
+
+/// The gate, times `TOL_SCALE`.
+pub fn gate(precision: Precision) -> Gate {
+    let factor = match std::env::var("TOL_SCALE") {
+        Ok(text) => text.parse().expect("TOL_SCALE is a number"),
+        Err(_) => 1.0,
+    };
+    Gate::of(precision).scaled(factor)
+}
+
+/// Compares in one precision.
+pub fn table(
+    model: &Model,
+    label: &str,
+    precision: Precision,
+    reference: &Reference,
+) -> Result<Table, String> {
+    let ours = evaluate(model, precision, &reference.states.view())?;
+    Ok(compare(model, label, &ours, reference, gate(precision)))
+}
+
+/// What differed, over several models.
+#[derive(Default)]
+pub struct Findings {
+    different: Vec<String>,
+    known: Vec<String>,
+}
+
+impl Findings {
+    /// Compares one model in both precisions, prints the tables.
+    pub fn check(&mut self, name: &str, model: &Model, reference: &Reference) {
+        assert!(reference.states.count > 0, "{name}: no states");
+        let before = self.different.len() + self.known.len();
+        for (label, precision) in PRECISIONS {
+            match table(model, label, precision, reference) {
+                Ok(table) => {
+                    println!("{name}\n{table}");
+                    self.add(name, label, &table.beyond);
+                }
+                Err(error) => self.add(name, label, &[error]),
+            }
+        }
+        if before == self.different.len() + self.known.len()
+            && let Some(why) = pending(name)
+        {
+            println!("{name} is pending ({why}) and agrees: take it off the list");
+        }
+    }
+
+    pub fn add(&mut self, name: &str, label: &str, beyond: &[String]) {
+        let list = match pending(name) {
+            Some(_) => &mut self.known,
+            None => &mut self.different,
+        };
+        list.extend(beyond.iter().map(|b| format!("{name}, {label}: {b}")));
+    }
+
+    /// Fails where anything differed that is not known to.
+    #[track_caller]
+    pub fn finish(self) {
+        if !self.known.is_empty() {
+            println!(
+                "{} known differences:\n{}",
+                self.known.len(),
+                self.known.join("\n")
+            );
+        }
+        assert!(
+            self.different.is_empty(),
+            "{} differences:\n{}",
+            self.different.len(),
+            self.different.join("\n")
+        );
+    }
+}
+
+/// A folder of the repository.
+pub fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
+}
+
+/// The MJCF files of a folder, in order, by their stems.
+pub fn files(folder: &str) -> Vec<(String, PathBuf)> {
+    let mut all: Vec<(String, PathBuf)> = std::fs::read_dir(repository(folder))
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.extension().is_some_and(|e| e == "xml"))
+        .map(|p| (p.file_stem().unwrap().to_str().unwrap().to_string(), p))
+        .collect();
+    all.sort();
+    assert!(!all.is_empty(), "{folder} is empty");
+    all
+}

@@ -1,0 +1,77 @@
+//! Our robots and Gymnasium's: 10,000 states each.
+
+use super::engine::{Findings, files, repository};
+use super::reference::{gymnasium, mujoco, reference};
+use ostler_sim::model::mjcf;
+use ostler_sim::referee::states::Reference;
+
+const STATES: usize = 10_000;
+
+#[test]
+fn shipped_robots_agree_with_the_kept_answers() {
+    let mut findings = Findings::default();
+    for (name, path) in files("configs/robots") {
+        let model = mjcf::load(&path).unwrap();
+        let kept = repository("tests/referee/kept/robots").join(format!("{name}.npz"));
+        let kept = Reference::read(&kept, &model).unwrap_or_else(|e| panic!("{e}"));
+        findings.check(&name, &model, &kept);
+    }
+    findings.finish();
+}
+
+#[test]
+fn shipped_robots_agree_with_mujoco() {
+    let Some(mut mujoco) = mujoco() else { return };
+    let mut findings = Findings::default();
+    for (name, path) in files("configs/robots") {
+        let model = mjcf::load(&path).unwrap();
+        let answers = reference(&mut mujoco, &path, &model, STATES, 1);
+        findings.check(&name, &model, &answers);
+    }
+    findings.finish();
+}
+
+#[track_caller]
+fn gymnasiums(names: &[&str]) {
+    let Some(mut mujoco) = mujoco() else { return };
+    let folder = gymnasium(&mut mujoco);
+    let mut findings = Findings::default();
+    for name in names {
+        let path = folder.join(format!("{name}.xml"));
+        let model = mjcf::load(&path).unwrap_or_else(|e| panic!("{e}"));
+        let answers = reference(&mut mujoco, &path, &model, STATES, 1);
+        findings.check(name, &model, &answers);
+    }
+    findings.finish();
+}
+
+#[test]
+fn gymnasiums_pendulums_and_arms_agree_with_mujoco() {
+    gymnasiums(&[
+        "inverted_pendulum",
+        "inverted_double_pendulum",
+        "reacher",
+        "pusher",
+    ]);
+}
+
+#[test]
+fn gymnasiums_planar_robots_agree_with_mujoco() {
+    gymnasiums(&[
+        "swimmer",
+        "hopper",
+        "walker2d",
+        "walker2d_v5",
+        "half_cheetah",
+    ]);
+}
+
+#[test]
+fn gymnasiums_ant_agrees_with_mujoco() {
+    gymnasiums(&["ant"]);
+}
+
+#[test]
+fn gymnasiums_humanoids_agree_with_mujoco() {
+    gymnasiums(&["humanoid", "humanoidstandup"]);
+}

@@ -1,0 +1,50 @@
+//! MuJoCo's answers: asked for once, then kept in cargo's folder for tests.
+
+use super::support;
+use ostler_sim::Model;
+use ostler_sim::referee::mujoco::{MuJoCo, SCRIPT};
+use ostler_sim::referee::states::Reference;
+use std::path::{Path, PathBuf};
+
+/// MuJoCo, or `None` after saying that the test is skipped.
+pub fn mujoco() -> Option<MuJoCo> {
+    let python = support::referee_python()?;
+    Some(MuJoCo::start(Some(&python)).unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// Folder of Gymnasium's models.
+pub fn gymnasium(mujoco: &mut MuJoCo) -> PathBuf {
+    let about = mujoco.ask(&serde_json::json!({"op": "version"})).unwrap();
+    about["gymnasium"].as_str().unwrap().into()
+}
+
+/// Answers for `count` states of a model's file.
+pub fn reference(
+    mujoco: &mut MuJoCo,
+    path: &Path,
+    model: &Model,
+    count: usize,
+    seed: u64,
+) -> Reference {
+    // All that the answers depend on.
+    let mut hash = blake3::Hasher::new();
+    hash.update(SCRIPT.as_bytes());
+    hash.update(format!("{} {count} {seed}", mujoco.version).as_bytes());
+    for source in &model.sources {
+        hash.update(&std::fs::read(source).unwrap());
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("referee");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join(format!("{}.npz", hash.finalize().to_hex()));
+    if !file.exists() {
+        let part = mujoco.scratch("reference.npz");
+        mujoco
+            .states(path, &part, count, seed)
+            .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        // Not a rename: the folders may lie on different disks.
+        let whole = folder.join(format!("{}-{seed}.part", std::process::id()));
+        std::fs::copy(&part, &whole).unwrap();
+        std::fs::rename(&whole, &file).unwrap();
+    }
+    Reference::read(&file, model).unwrap_or_else(|e| panic!("{e}"))
+}
