@@ -23,7 +23,7 @@ const PENDING: &[(&str, &str)] = &[
     ("hfield", "another set of contacts"),
     (
         "hopper",
-        "double precision stops far from the optimum, 1 state of 10,000",
+        "double precision: capsules whose axes cross get another normal, 1 state of 10,000",
     ),
     ("humanoidstandup", "single precision: 1.4e-4 at 99.9 %"),
     ("integrator_implicit", "integrator implicit"),
