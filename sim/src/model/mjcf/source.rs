@@ -200,8 +200,10 @@ impl Sources {
                 message: format!("not well-formed XML: {message}{remedy}"),
             }
         })?;
+        let top = document.root_element();
+        let prose = top.tag_name().name() == "robot";
         let mut root = self
-            .convert(document.root_element(), file, &text, 0)
+            .convert(top, file, &text, prose, 0)
             .map_err(|f| self.error(f))?;
         open.push(path.to_path_buf());
         self.expand_includes(&mut root, open, 0)?;
@@ -209,7 +211,15 @@ impl Sources {
         Ok(root)
     }
 
-    fn convert(&self, node: roxmltree::Node, file: u32, text: &str, depth: usize) -> Read<Element> {
+    /// `prose`: text between elements says nothing, as in a URDF's <transmission>.
+    fn convert(
+        &self,
+        node: roxmltree::Node,
+        file: u32,
+        text: &str,
+        prose: bool,
+        depth: usize,
+    ) -> Read<Element> {
         let at = |byte: usize| At {
             file,
             byte: byte as u32,
@@ -236,8 +246,11 @@ impl Sources {
         let mut children = Vec::new();
         for child in node.children() {
             if child.is_element() {
-                children.push(self.convert(child, file, text, depth + 1)?);
-            } else if child.is_text() && child.text().is_some_and(|t| !t.trim().is_empty()) {
+                children.push(self.convert(child, file, text, prose, depth + 1)?);
+            } else if !prose
+                && child.is_text()
+                && child.text().is_some_and(|t| !t.trim().is_empty())
+            {
                 let skip = child.text().map_or(0, |t| t.len() - t.trim_start().len());
                 return Err(Fault::new(
                     at(child.range().start + skip),

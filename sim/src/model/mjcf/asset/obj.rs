@@ -52,3 +52,30 @@ fn corner(word: &str, vertices: usize) -> Option<usize> {
     };
     (0..vertices).contains(&index).then_some(index as usize)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faces_are_counted_from_one_or_backwards() {
+        let text = "# a comment\nv 0 0 0\nv 1 0 0 # w\nv 0 1 0\nvn 0 0 1\nvt 0 0\nv 0 0 1\n\
+                    f 1/1/1 2/1/1 3/1/1\nf 1//1 2//1 3//1 4//1\nf -1 -2 -3\no next\nv 5 5 5\nf 1 2 5\n";
+        let surface = read(text).unwrap();
+        assert_eq!(surface.vertices.len(), 5);
+        let faces = [[0, 1, 2], [0, 1, 2], [0, 2, 3], [3, 2, 1]];
+        assert_eq!(surface.faces, faces);
+    }
+
+    #[test]
+    fn wrong_lines_are_named() {
+        for (text, words) in [
+            ("v 0 0", "line 1"),
+            ("v 0 0 0\nf 1 1 2", "line 2"),
+            ("v 0 0 0\n\nf 0 1 1", "line 3"),
+            ("v 0 0 0\nf 1 1 1 1 1", "triangles and quads"),
+        ] {
+            assert!(read(text).unwrap_err().contains(words), "{text}");
+        }
+    }
+}

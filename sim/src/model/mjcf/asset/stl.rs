@@ -44,3 +44,38 @@ pub(super) fn read(bytes: &[u8]) -> Result<Surface, String> {
     }
     Ok(surface)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(faces: &[[[f32; 3]; 3]]) -> Vec<u8> {
+        let mut out = vec![b' '; 80];
+        out.extend((faces.len() as u32).to_le_bytes());
+        for face in faces {
+            out.extend([0; 12]);
+            for x in face.iter().flatten() {
+                out.extend(x.to_le_bytes());
+            }
+            out.extend([0; 2]);
+        }
+        out
+    }
+
+    #[test]
+    fn shared_corners_are_one_vertex() {
+        let [a, b, c, d] = [[0.0; 3], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
+        let surface = read(&file(&[[a, b, c], [a, c, d]])).unwrap();
+        assert_eq!(surface.vertices, [a, b, c, d]);
+        assert_eq!(surface.faces, [[0, 1, 2], [0, 2, 3]]);
+    }
+
+    #[test]
+    fn other_files_are_refused() {
+        let whole = file(&[[[0.0; 3]; 3]]);
+        let text = b"solid cube\nfacet normal 0 0 1\n".repeat(9);
+        for bytes in [&[][..], &whole[..83], &whole[..whole.len() - 1], &text] {
+            assert!(read(bytes).unwrap_err().contains("binary STL"));
+        }
+    }
+}

@@ -333,3 +333,6 @@ fn numbers(values: &[f64]) -> String {
     let words: Vec<_> = values.iter().map(|x| format!("{x:e}")).collect();
     words.join(" ")
 }
+
+#[cfg(test)]
+mod tests;
