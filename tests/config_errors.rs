@@ -177,12 +177,57 @@ fn check_prints_what_the_configuration_comes_to() {
         "slide",
         "32 environments x 16 steps = 512 transitions",
         "time-out after 20 steps",
-        "physics: rapier",
-        "contacts: rapier's own compliance",
+        "physics: native, kernel generic-",
         "for the networks",
         "pole.toml is sound",
     ] {
         assert!(out.contains(expected), "{expected:?} not in\n{out}");
+    }
+    let out = place.ok(&["check", "pole.toml", "sim.backend=rapier"]);
+    for expected in [
+        "physics: rapier",
+        "contacts: rapier's own compliance",
+        "sim.backend = \"native\" supports all of this robot",
+    ] {
+        assert!(out.contains(expected), "{expected:?} not in\n{out}");
+    }
+}
+
+#[test]
+fn what_an_engine_cannot_do_is_named_where_the_engine_was_chosen() {
+    let place = Place::with(&TASK.replacen("[sim]\n", "[sim]\nbackend = \"native\"\n", 1));
+    let file = place.path("robots/cartpole.xml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let implicit = text.replacen("integrator=\"RK4\"", "integrator=\"implicit\"", 1);
+    assert_ne!(text, implicit);
+    std::fs::write(&file, implicit).unwrap();
+    for command in ["train", "check"] {
+        let err = place.fails(2, &[command, "pole.toml"]);
+        for expected in [
+            "pole.toml:4:11: sim.backend: ",
+            "the native engine does not support option/integrator=\"implicit\"",
+            "use implicitfast",
+            "backend = \"native\"",
+            "sim.backend = \"rapier\" is the other engine",
+        ] {
+            assert!(err.contains(expected), "{expected:?} not in\n{err}");
+        }
+    }
+    // By default it is native, too.
+    std::fs::write(place.path("pole.toml"), TASK).unwrap();
+    let err = place.fails(2, &["train", "pole.toml"]);
+    assert!(err.contains("sim.backend = \"rapier\""), "{err}");
+    assert!(err.contains("pole.toml"), "{err}");
+    assert!(!place.path("runs").exists(), "nothing is left behind");
+    let out = place.ok(&["check", "pole.toml", "sim.backend=rapier"]);
+    assert!(
+        out.contains("sim.backend = \"native\" does not do: ") && out.contains("implicitfast"),
+        "{out}"
+    );
+    std::fs::write(&file, text).unwrap();
+    let err = place.fails(2, &["check", "pole.toml", "sim.kernel=generic-sse"]);
+    for expected in ["--set: sim.kernel: ", "no kernel is called so", "\"auto\""] {
+        assert!(err.contains(expected), "{expected:?} not in\n{err}");
     }
 }
 

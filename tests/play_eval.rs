@@ -22,7 +22,11 @@ fn train(dir: &Path) -> PathBuf {
         .arg(config())
         .args(["--quiet", "--out"])
         .arg(&run)
-        .args(["env.num_envs=8", "runner.max_iterations=2"])
+        .args([
+            "env.num_envs=8",
+            "runner.max_iterations=2",
+            "sim.specialize=off",
+        ])
         .assert()
         .success();
     run
@@ -70,6 +74,41 @@ fn eval_counts_exactly_and_repeats_itself() {
     );
     assert_eq!(other["seed"], 77);
     assert_ne!(other["mean_return"], first["mean_return"]);
+}
+
+#[test]
+fn a_policy_is_judged_on_both_engines() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = train(dir.path());
+    let size = ["--episodes", "16", "--num-envs", "8"];
+    let with = |backend: &[&str]| eval(&run, &[&size[..], backend].concat());
+    let both = with(&["--backend", "native,rapier"]);
+    let names: Vec<&String> = both.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["native", "rapier"]);
+    for name in ["native", "rapier"] {
+        assert_eq!(both[name]["backend"], name);
+        assert_eq!(both[name]["episodes"], 16);
+        let mut alone = with(&["--backend", name]);
+        for key in ["env_steps_per_s"] {
+            alone[key] = both[name][key].clone();
+        }
+        assert_eq!(alone, both[name]);
+    }
+    // Two engines are two answers, near each other for a cart and a pole.
+    let mean = |name: &str| both[name]["mean_return"].as_f64().unwrap();
+    assert_ne!(both["native"]["kernel"], both["rapier"]["kernel"]);
+    assert!((mean("native") / mean("rapier")).ln().abs() < 1.0, "{both}");
+    let out = ostler()
+        .arg("eval")
+        .arg(&run)
+        .args(size)
+        .args(["--backend", "rapier", "--backend", "native"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).to_string();
+    let head: Vec<&str> = text.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(head, ["cartpole", "rapier", "native"], "{text}");
+    assert!(text.contains("mean return"), "{text}");
 }
 
 #[test]

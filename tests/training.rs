@@ -30,6 +30,8 @@ fn a_run_leaves_a_self_contained_folder() {
         "seed = 7",
         "device = \"cpu\"",
         "dt = 0.02",
+        "backend = \"native\"",
+        "kernel = \"generic-",
         "robot = \"robot/cartpole.xml\"",
     ] {
         assert!(config.contains(resolved), "{resolved}\n{config}");
@@ -56,6 +58,8 @@ fn a_run_leaves_a_self_contained_folder() {
             "Perf/learning_time",
             "Perf/physics_ms",
             "Guard/broken_envs",
+            "Guard/contact_overflow",
+            "Guard/unsolved",
             "Memory/rss_mib",
         ] {
             assert!(line.get(key).is_some(), "{key}");

@@ -3,7 +3,7 @@
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use ostler_sim::config::{Auto, EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::config::{Auto, EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::env::{BatchEnv, Groups, StepOut};
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::pool::Pool;
@@ -53,6 +53,8 @@ fn steps(bencher: Bencher, name: &str, num_envs: usize, threads: usize, still: b
     let mut run: Run = toml::from_str(&text).expect("config");
     run.env.num_envs = num_envs;
     run.sim.threads = Auto::N(threads);
+    // Nothing compiles beside what is measured.
+    run.sim.specialize = Specialize::Wait;
     let model = Arc::new(mjcf::load(&folder.join(&run.task.robot)).expect("robot"));
     let mut env = if still {
         let physics = Still(

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SimConfig {
-    /// Physics engine.
+    /// Physics engine: `"native"` unless a part of the robot needs `"rapier"`.
     pub backend: Backend,
     /// Time step (s); 0 means the model's own.
     pub dt: f64,
@@ -24,7 +24,7 @@ pub struct SimConfig {
     /// When the native engine's kernels are compiled for the robot.
     pub specialize: Specialize,
     /// The native engine's kernel: `"auto"`, or the name of exactly one, as logs and
-    /// resolved configurations have it.
+    /// resolved configurations have it; then `specialize` decides nothing any more.
     pub kernel: String,
     /// A world is broken beyond this linear (m/s) or angular (rad/s) speed.
     pub max_speed: f64,
@@ -95,7 +95,7 @@ pub enum AutoWord {
 impl Default for SimConfig {
     fn default() -> Self {
         Self {
-            backend: Backend::Rapier,
+            backend: Backend::Native,
             dt: 0.0,
             threads: Auto::Auto(AutoWord::Auto),
             rapier: RapierConfig::default(),

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 use ostler_sim::EpisodeStats;
-use ostler_sim::config::{EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::config::{Backend, EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::env::{ActionSpace, BatchEnv, Groups, StepOut};
 use ostler_sim::model::mjcf;
 use ostler_sim::rng::{Purpose, fill_normal};
@@ -22,20 +22,36 @@ struct Run {
     task: TaskConfig,
 }
 
-fn load(name: &str, num_envs: usize) -> (Run, BatchEnv) {
+/// Both engines.
+const BACKENDS: [Backend; 2] = [Backend::Native, Backend::Rapier];
+
+fn load(name: &str, num_envs: usize, backend: Backend) -> (Run, BatchEnv) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
     let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
     let mut run: Run = toml::from_str(&text).unwrap();
+    assert_eq!(run.sim.backend, Backend::Native, "as it is shipped");
     run.env.num_envs = num_envs;
+    run.sim.backend = backend;
+    run.sim.specialize = Specialize::Off;
     let model = mjcf::load(&folder.join(&run.task.robot)).unwrap();
     let env = BatchEnv::new(Arc::new(model), &run.sim, &run.env, &run.task, 1).unwrap();
     (run, env)
 }
 
+/// [`wander_on`] both engines.
+fn wander(name: &str, sizes: (usize, Option<usize>, usize), step_dt: f64) -> [EpisodeStats; 2] {
+    BACKENDS.map(|backend| wander_on(backend, name, sizes, step_dt))
+}
+
 /// 200 steps of random actions with 16 environments; statistics of the episodes.
-fn wander(name: &str, sizes: (usize, Option<usize>, usize), step_dt: f64) -> EpisodeStats {
+fn wander_on(
+    backend: Backend,
+    name: &str,
+    sizes: (usize, Option<usize>, usize),
+    step_dt: f64,
+) -> EpisodeStats {
     let n = 16;
-    let (run, mut env) = load(name, n);
+    let (run, mut env) = load(name, n, backend);
     assert_eq!(run.name, name);
     assert!(!run.description.is_empty());
     let spec = env.spec().clone();
@@ -109,18 +125,20 @@ fn wander(name: &str, sizes: (usize, Option<usize>, usize), step_dt: f64) -> Epi
 
 #[test]
 fn cartpole_has_the_sizes_of_inverted_pendulum_v5_and_falls_at_random() {
-    let stats = wander("cartpole", (4, None, 1), 0.04);
-    assert!(stats.episodes > 16 && stats.terminations[1] == stats.episodes);
-    let mean = stats.return_sum / stats.episodes as f64;
-    // A random policy holds the pole for some steps; the last step gives nothing.
-    assert!((3.0..60.0).contains(&mean), "{mean}");
-    assert!((stats.length_sum - stats.return_sum - stats.episodes as f64).abs() < 1e-6);
+    for stats in wander("cartpole", (4, None, 1), 0.04) {
+        assert!(stats.episodes > 16 && stats.terminations[1] == stats.episodes);
+        let mean = stats.return_sum / stats.episodes as f64;
+        // A random policy holds the pole for some steps; the last step gives nothing.
+        assert!((3.0..60.0).contains(&mean), "{mean}");
+        assert!((stats.length_sum - stats.return_sum - stats.episodes as f64).abs() < 1e-6);
+    }
 }
 
 #[test]
 fn double_pendulum_runs() {
-    let stats = wander("double_pendulum", (8, None, 1), 0.05);
-    assert!(stats.episodes > 16);
+    for stats in wander("double_pendulum", (8, None, 1), 0.05) {
+        assert!(stats.episodes > 16);
+    }
 }
 
 #[test]
@@ -144,8 +162,9 @@ fn quadruped_follows_the_usual_layout() {
 }
 
 #[test]
-fn a_snapshot_over_rapier_goes_on_with_the_same_bits() {
-    for name in ["cartpole", "quadruped"] {
+fn a_snapshot_goes_on_with_the_same_bits_on_either_engine() {
+    let robots = ["cartpole", "quadruped"];
+    for (name, backend) in robots.iter().flat_map(|name| BACKENDS.map(|b| (*name, b))) {
         let n = 8;
         let play = |env: &mut BatchEnv, steps: std::ops::Range<u64>| {
             let spec = env.spec().clone();
@@ -204,13 +223,17 @@ fn a_snapshot_over_rapier_goes_on_with_the_same_bits() {
             }
             seen
         };
-        let (_, mut env) = load(name, n);
+        let (_, mut env) = load(name, n, backend);
         play(&mut env, 0..40);
         let mut blob = Vec::new();
         env.save(&mut blob).unwrap();
         let straight = play(&mut env, 40..120);
-        let (_, mut other) = load(name, n);
+        let (_, mut other) = load(name, n, backend);
         other.restore(&blob).unwrap();
-        assert!(play(&mut other, 40..120) == straight, "{name}");
+        assert!(play(&mut other, 40..120) == straight, "{name} {backend:?}");
+        let (mut ours, mut theirs) = (EpisodeStats::default(), EpisodeStats::default());
+        env.take_stats(&mut ours);
+        other.take_stats(&mut theirs);
+        assert_eq!(ours, theirs, "{name} {backend:?}");
     }
 }

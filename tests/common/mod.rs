@@ -10,6 +10,7 @@ pub const TASK: &str = r#"
 description = "a small cart-pole for tests"
 [sim]
 threads = 1
+specialize = "off"
 [env]
 num_envs = 8
 decimation = 2

@@ -3,6 +3,7 @@
 use super::{EnvSpec, EpisodeStats, stats};
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
+use crate::physics::Shortfalls;
 use crate::task::Task;
 use crate::task::expr::{BLOCK, Scratch};
 use crate::task::score::Judged;
@@ -38,6 +39,8 @@ pub(super) struct Live {
     pub last_critic: Vec<f32>,
     /// Statistics since they were last taken.
     pub stats: EpisodeStats,
+    /// The physics' shortfalls when they were last taken.
+    pub taken: Shortfalls,
 }
 
 impl Live {
@@ -60,6 +63,7 @@ impl Live {
             last_policy: f("observations", spec.obs.policy)?,
             last_critic: f("observations", spec.obs.critic.unwrap_or(0))?,
             stats: stats::empty(spec),
+            taken: Shortfalls::default(),
         })
     }
 }

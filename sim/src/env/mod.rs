@@ -10,7 +10,7 @@ use crate::config::{Auto, Backend, ConfigError, EnvConfig, SimConfig, TaskConfig
 use crate::memory::MemoryError;
 use crate::model::Model;
 use crate::physics::pool::Pool;
-use crate::physics::{Physics, PhysicsError, SnapshotError};
+use crate::physics::{Physics, PhysicsError, Shortfalls, SnapshotError};
 use crate::task::Task;
 use buffers::{Live, Work};
 use std::sync::Arc;
@@ -138,6 +138,8 @@ pub struct EpisodeStats {
     pub faults: Vec<u64>,
     /// Truncations that found no room in `final_obs`.
     pub final_overflow: u64,
+    /// What the physics did less well than it should have.
+    pub shortfalls: Shortfalls,
     /// Returns and lengths of the episodes, in order of (step, environment),
     /// for evaluation; capped at the number of environments per call.
     pub finished: Vec<Finished>,
@@ -329,6 +331,9 @@ impl BatchEnv {
     /// Statistics since the last call; `into` is overwritten, its buffers reused.
     pub fn take_stats(&mut self, into: &mut EpisodeStats) {
         stats::take(&mut self.live.stats, into);
+        let all = self.physics.shortfalls();
+        into.shortfalls = all.since(self.live.taken);
+        self.live.taken = all;
     }
 
     /// Switches observation noise off (evaluation) or on.

@@ -10,7 +10,7 @@ use crate::physics::SnapshotError;
 use std::fmt::Debug;
 
 const MAGIC: &[u8; 8] = b"OSTLENV\n";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const CHECKSUM: usize = 32;
 
 /// Digests of what a snapshot must agree with.
@@ -75,6 +75,8 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>) -> Result<(), SnapshotErro
     }
     let s = &live.stats;
     for word in [
+        live.taken.contact_overflow,
+        live.taken.unsolved,
         s.episodes,
         s.return_sum.to_bits(),
         s.length_sum.to_bits(),
@@ -237,6 +239,8 @@ pub(super) fn restore(env: &mut BatchEnv, blob: &[u8]) -> Result<(), SnapshotErr
     ] {
         r.fill(buffer)?;
     }
+    live.taken.contact_overflow = r.long()?;
+    live.taken.unsolved = r.long()?;
     read_stats(&mut r, &mut live.stats, env.spec.num_envs)?;
     let len = r.long()?;
     let physics = r.bytes(usize::try_from(len).unwrap_or(usize::MAX))?;

@@ -42,6 +42,7 @@ impl EpisodeStats {
         self.terminations.clone_from(&from.terminations);
         self.faults.clone_from(&from.faults);
         self.final_overflow = from.final_overflow;
+        self.shortfalls = from.shortfalls;
         self.finished.clone_from(&from.finished);
     }
 }

@@ -34,6 +34,17 @@ pub trait Physics: Send {
     /// Time step (s).
     fn timestep(&self) -> f64;
 
+    /// The kernel that steps the worlds, as `sim.kernel` takes it; none where an
+    /// engine has only one.
+    fn kernel(&self) -> Option<&str> {
+        None
+    }
+
+    /// What went less well than it should have, since the worlds were built.
+    fn shortfalls(&self) -> Shortfalls {
+        Shortfalls::default()
+    }
+
     /// What this engine does otherwise than MuJoCo with this model, one line each:
     /// for `ostler check` and the run's log.
     fn notes(&self) -> &[String] {
@@ -46,6 +57,28 @@ pub trait Physics: Send {
     /// The reverse of [`save`](Self::save) for the same model and N. After an error
     /// nothing has changed.
     fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError>;
+}
+
+/// Steps that were taken, but not as the model asks, summed over all worlds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shortfalls {
+    /// Control steps in which a contact found no room.
+    pub contact_overflow: u64,
+    /// Time steps whose constraint solver stopped at its cap on iterations.
+    pub unsolved: u64,
+}
+
+impl Shortfalls {
+    /// What came after `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            contact_overflow: self
+                .contact_overflow
+                .saturating_sub(earlier.contact_overflow),
+            unsolved: self.unsolved.saturating_sub(earlier.unsolved),
+        }
+    }
 }
 
 /// A snapshot that cannot be written or read.
@@ -66,6 +99,16 @@ pub enum PhysicsError {
         engine: &'static str,
         /// What, by name.
         what: String,
+    },
+    /// The kernel that `sim.kernel` names cannot be used.
+    #[error(
+        "sim.kernel = \"{name}\": {why}; sim.kernel = \"auto\" takes the best there is, with other bits"
+    )]
+    Kernel {
+        /// As given.
+        name: String,
+        /// Why not.
+        why: String,
     },
     /// A thread could not be started.
     #[error("cannot start a physics thread: {0}; lower sim.threads")]

@@ -4,7 +4,7 @@
 use ostler_sim::config::{EnvConfig, TaskConfig};
 use ostler_sim::env::{BatchEnv, EnvError, EnvSpec, Groups, StepOut};
 use ostler_sim::physics::pool::Pool;
-use ostler_sim::physics::{Physics, SnapshotError, State, fault};
+use ostler_sim::physics::{Physics, Shortfalls, SnapshotError, State, fault};
 use ostler_sim::{Model, model::mjcf};
 use std::sync::Arc;
 
@@ -40,6 +40,8 @@ pub fn model() -> Arc<Model> {
 
 pub struct PointMass {
     pub state: State,
+    /// Each falls short in one contact and three solves.
+    pub steps: u32,
 }
 
 const DT: f32 = 0.01;
@@ -79,6 +81,7 @@ impl Physics for PointMass {
     }
 
     fn step(&mut self, ctrl: &[f32], substeps: usize) {
+        self.steps += 1;
         let n = self.state.num_envs;
         let s = &mut self.state;
         for e in 0..n {
@@ -116,11 +119,19 @@ impl Physics for PointMass {
         0.01
     }
 
+    fn shortfalls(&self) -> Shortfalls {
+        Shortfalls {
+            contact_overflow: u64::from(self.steps),
+            unsolved: 3 * u64::from(self.steps),
+        }
+    }
+
     fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
         for buffer in [&self.state.qpos, &self.state.qvel, &self.state.body_pos] {
             out.extend(buffer.iter().flat_map(|x| x.to_le_bytes()));
         }
         out.extend(self.state.fault.iter().flat_map(|x| x.to_le_bytes()));
+        out.extend(self.steps.to_le_bytes());
         Ok(())
     }
 
@@ -134,7 +145,7 @@ impl Physics for PointMass {
                 *x = f32::from_bits(words.next().ok_or_else(|| SnapshotError("short".into()))?);
             }
         }
-        for x in &mut s.fault {
+        for x in s.fault.iter_mut().chain([&mut self.steps]) {
             *x = words.next().ok_or_else(|| SnapshotError("short".into()))?;
         }
         Ok(())
@@ -169,6 +180,7 @@ pub fn build(b: Batch, task: &TaskConfig) -> Result<BatchEnv, EnvError> {
     let model = model();
     let physics = Box::new(PointMass {
         state: State::new(&model, b.n).unwrap(),
+        steps: 0,
     });
     let env = EnvConfig {
         num_envs: b.n,

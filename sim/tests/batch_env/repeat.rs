@@ -134,12 +134,18 @@ fn an_environment_behaves_the_same_in_any_batch_and_shard() {
 #[test]
 fn a_snapshot_goes_on_with_the_same_bits() {
     let (mut env, mut out) = fresh(BATCH);
-    play(&mut env, &mut out, BATCH, 0..23);
+    play(&mut env, &mut out, BATCH, 0..10);
+    let mut early = EpisodeStats::default();
+    env.take_stats(&mut early);
+    assert_eq!(early.shortfalls.contact_overflow, 10);
+    play(&mut env, &mut out, BATCH, 10..23);
     let mut blob = b"before".to_vec();
     env.save(&mut blob).unwrap();
     let straight = play(&mut env, &mut out, BATCH, 23..60);
     let mut straight_stats = EpisodeStats::default();
     env.take_stats(&mut straight_stats);
+    assert_eq!(straight_stats.shortfalls.contact_overflow, 50);
+    assert_eq!(straight_stats.shortfalls.unsolved, 150);
     assert!(straight_stats.episodes > 50 && straight_stats.faults.iter().sum::<u64>() == 1);
 
     let (mut other, mut other_out) = fresh(Batch {

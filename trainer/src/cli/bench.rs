@@ -3,10 +3,11 @@
 use super::{ConfigArgs, bench_physics};
 use crate::learner::{Learner, Ppo};
 use crate::log::outln;
-use crate::run::{Parts, RunError, build_env, build_parts, plan, resident_mib};
+use crate::run::{Parts, RunError, build_env, build_parts, plan, resident_mib, settle_kernel};
 use crate::torch::{cpu_allocations, with_threads};
 use clap::{Args, Subcommand};
 use ostler_collector::{Collector, SyncCollector};
+use ostler_sim::config::Specialize;
 use ostler_sim::env::ActionSpace;
 use ostler_sim::rng::{self, Purpose};
 use ostler_sim::{BatchEnv, Groups, StepOut};
@@ -51,13 +52,20 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         ));
     }
     let time = Duration::from_secs_f64(args.seconds);
-    let (loaded, model, _) = plan(&file, &overrides, None)?;
+    let (mut loaded, model, _) = plan(&file, &overrides, None)?;
+    // Nothing compiles beside what is measured.
+    if loaded.config.sim.specialize == Specialize::Auto {
+        loaded.config.sim.specialize = Specialize::Wait;
+    }
+    let quiet = args.json;
+    settle_kernel(&mut loaded, &model, quiet, None)?;
     let config = &loaded.config;
     let torch = crate::torch::init(config.learner_threads())?;
     let n = config.env.num_envs;
 
     let mut env = build_env(&loaded, config, &model, n, config.seed)?;
     let simulation = simulate(&mut env, time);
+    let kernel = env.physics().kernel().unwrap_or("-").to_string();
     drop(env);
 
     let Parts {
@@ -108,12 +116,19 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         ("learning.libtorch_allocations_per_update", per_update),
     ];
     if args.json {
-        let map: Map<String, serde_json::Value> = numbers
+        let mut map: Map<String, serde_json::Value> = numbers
             .iter()
             .map(|(key, value)| (format!("{}.{key}", config.name), json!(value)))
             .collect();
+        map.insert(
+            format!("{}.backend", config.name),
+            json!(config.sim.backend.name()),
+        );
+        map.insert(format!("{}.kernel", config.name), json!(kernel));
         outln!("{}", serde_json::Value::Object(map));
     } else {
+        outln!("{}.backend {}", config.name, config.sim.backend.name());
+        outln!("{}.kernel {kernel}", config.name);
         for (key, value) in numbers {
             let digits = if value.abs() < 100.0 && value.fract() != 0.0 {
                 3

@@ -4,10 +4,12 @@ use super::ConfigArgs;
 use crate::config::Config;
 use crate::log::outln;
 use crate::log::progress::thousands;
-use crate::run::{Need, RunError, build_env, plan};
+use crate::run::{Need, RunError, foresee_kernel, generic, one_env, plan};
 use clap::Args;
 use ostler_sim::Model;
+use ostler_sim::config::Backend;
 use ostler_sim::env::{ActionSpace, EnvSpec, ObsRow};
+use ostler_sim::physics::native;
 
 /// Flags of `ostler check`.
 #[derive(Debug, Args)]
@@ -24,8 +26,8 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     let (file, overrides) = args.config.required()?;
     let (loaded, model, notes) = plan(&file, &overrides, None)?;
     let config = &loaded.config;
-    // One environment compiles the task as well as thousands.
-    let env = build_env(&loaded, config, &model, 1, config.seed)?;
+    let env = one_env(&loaded, &model)?;
+    let kernel = foresee_kernel(&loaded, &model)?;
     if !args.quiet {
         let text = toml::to_string(config)
             .map_err(|e| RunError::Usage(format!("the configuration cannot be written: {e}")))?;
@@ -49,9 +51,18 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     outln!("\ntermination: {}", spec.termination_names.join(", "));
     sizes(config, spec);
-    outln!("\nphysics: {}", config.sim.backend.name());
+    match kernel.line() {
+        Some(line) => outln!("\n{line}"),
+        None => outln!("\nphysics: {}", config.sim.backend.name()),
+    }
     for note in env.physics().notes() {
         outln!("  {note}");
+    }
+    if config.sim.backend == Backend::Rapier {
+        match native::foresee(&model, &generic(&config.sim)) {
+            Ok(_) => outln!("  sim.backend = \"native\" supports all of this robot"),
+            Err(e) => outln!("  sim.backend = \"native\" does not do: {e}"),
+        }
     }
     for note in notes {
         outln!("note: {note}");

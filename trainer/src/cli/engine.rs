@@ -2,7 +2,7 @@
 
 use crate::run::RunError;
 use clap::ValueEnum;
-use ostler_sim::config::SimConfig;
+use ostler_sim::config::{Backend, SimConfig};
 use ostler_sim::physics::evaluate::{Evaluation, Precision, States};
 use ostler_sim::physics::native::{self, EvalOptions};
 use ostler_sim::physics::pool::Pool;
@@ -43,12 +43,17 @@ impl EngineArg {
         }
     }
 
+    /// The same as a value of `sim.backend`.
+    pub fn backend(self) -> Backend {
+        match self {
+            Self::Native => Backend::Native,
+            Self::Rapier => Backend::Rapier,
+        }
+    }
+
     /// As it is written in `sim.backend`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Native => "native",
-            Self::Rapier => "rapier",
-        }
+        self.backend().name()
     }
 
     /// N worlds in the initial pose, and what their kernel is called.

@@ -1,10 +1,12 @@
 //! `ostler eval`: how good a trained policy is, as numbers.
 
+use super::engine::EngineArg;
 use super::target::{Target, open};
 use crate::run::stage::{Stage, quotas};
 use crate::run::{RunError, error::OK};
 use clap::Args;
 use serde_json::json;
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -26,20 +28,67 @@ pub struct EvalArgs {
     /// Seed of the episodes' starts [default: 1000 + the run's seed]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Physics engine [default: the run's]; several are compared: native,rapier
+    #[arg(long, value_enum, value_delimiter = ',')]
+    backend: Vec<EngineArg>,
     /// One JSON object on standard output, everything else on standard error
     #[arg(long)]
     json: bool,
 }
 
-/// Returns and lengths of the episodes that count.
-#[derive(Debug, Default)]
-struct Tally {
+/// What one engine made of the policy.
+#[derive(Debug)]
+struct Outcome {
+    name: String,
+    checkpoint: Option<PathBuf>,
+    seed: u64,
+    envs: usize,
+    backend: String,
+    kernel: String,
+    /// Of the episodes that count.
     returns: Vec<f64>,
     lengths: Vec<f64>,
+    broken: u64,
+    steps: u64,
+    seconds: f64,
 }
 
 /// Evaluates and prints.
 pub fn run(args: &EvalArgs) -> Result<i32, RunError> {
+    let mut backends: Vec<Option<EngineArg>> = Vec::new();
+    for backend in &args.backend {
+        if !backends.contains(&Some(*backend)) {
+            backends.push(Some(*backend));
+        }
+    }
+    if backends.is_empty() {
+        backends.push(None);
+    }
+    let mut outcomes = Vec::new();
+    for backend in backends {
+        let outcome = measure(args, backend)?;
+        if outcome.returns.is_empty() {
+            eprintln!("error: no episode was completed, so there is nothing to report");
+            return Ok(crate::run::error::FAILED);
+        }
+        outcomes.push(outcome);
+    }
+    let text = match (outcomes.as_slice(), args.json) {
+        ([one], true) => one.json().to_string(),
+        ([one], false) => one.line(),
+        (several, true) => {
+            let all = several.iter().map(|o| (o.backend.clone(), o.json()));
+            serde_json::Value::Object(all.collect()).to_string()
+        }
+        (several, false) => table(several),
+    };
+    // A reader that has gone away is no failure of ours.
+    let _ = writeln!(std::io::stdout(), "{text}");
+    Ok(OK)
+}
+
+/// Plays the episodes on one engine: the run's own unless one is given.
+fn measure(args: &EvalArgs, backend: Option<EngineArg>) -> Result<Outcome, RunError> {
     let episodes = args.episodes as usize;
     let envs = args.num_envs.map_or(ENVS, |n| n as usize).min(episodes);
     let Target {
@@ -48,75 +97,133 @@ pub fn run(args: &EvalArgs) -> Result<i32, RunError> {
         mut agent,
         seed,
         checkpoint,
+        backend,
         ..
-    } = open(&args.run, None, &[], Some(envs), args.seed)?;
+    } = open(
+        &args.run,
+        None,
+        &[],
+        Some(envs),
+        args.seed,
+        backend.map(EngineArg::backend),
+    )?;
     let mut stage = Stage::new(env)?;
     let limit = u64::from(stage.env().spec().max_episode_steps);
     let mut left = quotas(episodes, envs);
     let rounds = left.iter().max().copied().unwrap_or(0) as u64;
-    let mut tally = Tally::default();
-    let (mut steps, mut broken) = (0_u64, 0_u64);
+    let mut outcome = Outcome {
+        name,
+        checkpoint,
+        seed,
+        envs,
+        backend: backend.name().into(),
+        kernel: stage.env().physics().kernel().unwrap_or("-").into(),
+        returns: Vec::new(),
+        lengths: Vec::new(),
+        broken: 0,
+        steps: 0,
+        seconds: 0.0,
+    };
     let clock = Instant::now();
     // Broken episodes do not count and start anew: a policy that breaks the physics
     // every time would never be done.
-    while left.iter().any(|&l| l > 0) && steps < 2 * limit * rounds {
+    while left.iter().any(|&l| l > 0) && outcome.steps < 2 * limit * rounds {
         let stats = stage.step(&mut agent)?;
-        steps += 1;
-        broken += stats.faults.iter().sum::<u64>();
+        outcome.steps += 1;
+        outcome.broken += stats.faults.iter().sum::<u64>();
         for episode in &stats.finished {
             if let Some(quota) = left.get_mut(episode.env as usize).filter(|q| **q > 0) {
                 *quota -= 1;
-                tally.returns.push(f64::from(episode.ret));
-                tally.lengths.push(f64::from(episode.length));
+                outcome.returns.push(f64::from(episode.ret));
+                outcome.lengths.push(f64::from(episode.length));
             }
         }
     }
-    let seconds = clock.elapsed().as_secs_f64();
-    if tally.returns.len() < episodes {
+    outcome.seconds = clock.elapsed().as_secs_f64();
+    if outcome.returns.len() < episodes {
         eprintln!(
-            "warning: only {} of {episodes} episodes were completed; {broken} broke off with a physics fault",
-            tally.returns.len()
+            "warning: only {} of {episodes} episodes were completed; {} broke off with a physics fault",
+            outcome.returns.len(),
+            outcome.broken
         );
     }
-    if tally.returns.is_empty() {
-        eprintln!("error: no episode was completed, so there is nothing to report");
-        return Ok(crate::run::error::FAILED);
+    Ok(outcome)
+}
+
+impl Outcome {
+    fn min(&self) -> f64 {
+        self.returns.iter().copied().fold(f64::INFINITY, f64::min)
     }
-    let (mean, std) = mean_std(&tally.returns);
-    let length = mean_std(&tally.lengths).0;
-    let min = tally.returns.iter().copied().fold(f64::INFINITY, f64::min);
-    let max = tally
-        .returns
-        .iter()
-        .copied()
-        .fold(f64::NEG_INFINITY, f64::max);
-    let fps = steps as f64 * envs as f64 / seconds;
-    let text = if args.json {
+
+    fn max(&self) -> f64 {
+        let start = f64::NEG_INFINITY;
+        self.returns.iter().copied().fold(start, f64::max)
+    }
+
+    fn steps_per_s(&self) -> f64 {
+        self.steps as f64 * self.envs as f64 / self.seconds
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let (mean, std) = mean_std(&self.returns);
         json!({
-            "config": name,
-            "checkpoint": checkpoint,
-            "seed": seed,
-            "num_envs": envs,
-            "episodes": tally.returns.len(),
+            "config": self.name,
+            "checkpoint": self.checkpoint,
+            "backend": self.backend,
+            "kernel": self.kernel,
+            "seed": self.seed,
+            "num_envs": self.envs,
+            "episodes": self.returns.len(),
             "mean_return": mean,
             "std_return": std,
-            "min_return": min,
-            "max_return": max,
-            "mean_length": length,
-            "broken_episodes": broken,
-            "env_steps": steps * envs as u64,
-            "env_steps_per_s": fps,
+            "min_return": self.min(),
+            "max_return": self.max(),
+            "mean_length": mean_std(&self.lengths).0,
+            "broken_episodes": self.broken,
+            "env_steps": self.steps * self.envs as u64,
+            "env_steps_per_s": self.steps_per_s(),
         })
-        .to_string()
-    } else {
+    }
+
+    fn line(&self) -> String {
+        let (mean, std) = mean_std(&self.returns);
         format!(
-            "{name}: mean return {mean:.2} ± {std:.2} (from {min:.2} to {max:.2}) over {} episodes of {length:.1} steps on average, {fps:.0} environment steps/s",
-            tally.returns.len()
+            "{}: mean return {mean:.2} ± {std:.2} (from {:.2} to {:.2}) over {} episodes of {:.1} steps on average, {:.0} environment steps/s",
+            self.name,
+            self.min(),
+            self.max(),
+            self.returns.len(),
+            mean_std(&self.lengths).0,
+            self.steps_per_s()
         )
+    }
+}
+
+/// Engines side by side.
+fn table(outcomes: &[Outcome]) -> String {
+    let name = outcomes.first().map_or("", |o| o.name.as_str());
+    let mut text = String::new();
+    let mut row = |label: &str, cell: &dyn Fn(&Outcome) -> String| {
+        let _ = write!(text, "{label:22}");
+        for outcome in outcomes {
+            let _ = write!(text, "{:>14}", cell(outcome));
+        }
+        text.push('\n');
     };
-    // A reader that has gone away is no failure of ours.
-    let _ = writeln!(std::io::stdout(), "{text}");
-    Ok(OK)
+    row(name, &|o| o.backend.clone());
+    row("mean return", &|o| format!("{:.2}", mean_std(&o.returns).0));
+    row("standard deviation", &|o| {
+        format!("{:.2}", mean_std(&o.returns).1)
+    });
+    row("lowest return", &|o| format!("{:.2}", o.min()));
+    row("highest return", &|o| format!("{:.2}", o.max()));
+    row("mean length", &|o| format!("{:.1}", mean_std(&o.lengths).0));
+    row("episodes", &|o| o.returns.len().to_string());
+    row("broken episodes", &|o| o.broken.to_string());
+    row("environment steps/s", &|o| {
+        format!("{:.0}", o.steps_per_s())
+    });
+    text.trim_end().to_string()
 }
 
 /// Mean and standard deviation (divisor n), in f64, in the order given.

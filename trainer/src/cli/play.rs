@@ -1,5 +1,6 @@
 //! `ostler play`: runs a policy, prints what it gets and draws what it does.
 
+use super::engine::EngineArg;
 use super::target::{AgentKind, open};
 use crate::config::Override;
 use crate::draw::{Clip, DrawError, Poses, gif, sheet};
@@ -44,6 +45,9 @@ pub struct PlayArgs {
     /// Seed of the episodes' starts [default: 1000 + the run's seed]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// Physics engine [default: the run's]
+    #[arg(long, value_enum)]
+    backend: Option<EngineArg>,
     /// Replace a value of the configuration: --set env.episode_length_s=5
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -57,7 +61,15 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
     check(args)?;
     let overrides: Vec<Override> = args.set.iter().map(Override::set).collect();
     let envs = args.num_envs as usize;
-    let mut target = open(&args.run, args.agent, &overrides, Some(envs), args.seed)?;
+    let backend = args.backend.map(EngineArg::backend);
+    let mut target = open(
+        &args.run,
+        args.agent,
+        &overrides,
+        Some(envs),
+        args.seed,
+        backend,
+    )?;
     let model = target.model.clone();
     let mut stage = Stage::new(target.env)?;
     let step_dt = stage.env().spec().step_dt;

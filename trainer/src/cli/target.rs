@@ -2,8 +2,9 @@
 
 use crate::config::Override;
 use crate::run::stage::Agent;
-use crate::run::{RunError, build_env, load_run, plan};
+use crate::run::{RunError, build_env, load_run, plan, settle_here};
 use clap::ValueEnum;
+use ostler_sim::config::Backend;
 use ostler_sim::{BatchEnv, Model};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,6 +27,8 @@ pub struct Target {
     pub name: String,
     /// The environments.
     pub env: BatchEnv,
+    /// The engine that simulates them.
+    pub backend: Backend,
     /// The robot.
     pub model: Arc<Model>,
     /// Who acts.
@@ -40,7 +43,8 @@ pub struct Target {
 ///
 /// `agent`: the policy of a run unless given. `envs`: the configuration's number
 /// unless given. `seed`: 1000 + the configuration's unless given, so that a policy
-/// is not judged on the starts it was trained from.
+/// is not judged on the starts it was trained from. `backend`: the configuration's
+/// unless given.
 ///
 /// # Errors
 /// There is nothing there, or it cannot be used; a configuration has no policy.
@@ -50,10 +54,13 @@ pub fn open(
     overrides: &[Override],
     envs: Option<usize>,
     seed: Option<u64>,
+    backend: Option<Backend>,
 ) -> Result<Target, RunError> {
     let is_config = path.extension().is_some_and(|e| e == "toml");
     if is_config {
-        let (loaded, model, _) = plan(path, overrides, None)?;
+        let (mut loaded, model, _) = plan(path, overrides, None)?;
+        loaded.config.sim.backend = backend.unwrap_or(loaded.config.sim.backend);
+        settle_here(&mut loaded, &model)?;
         let config = &loaded.config;
         crate::torch::init(config.learner_threads())?;
         let seed = seed.unwrap_or(config.seed.wrapping_add(1000));
@@ -67,6 +74,7 @@ pub fn open(
         return Ok(Target {
             name: config.name.clone(),
             env: build_env(&loaded, config, &model, envs, seed)?,
+            backend: config.sim.backend,
             model,
             agent,
             seed,
@@ -79,7 +87,8 @@ pub fn open(
                 .into(),
         ));
     }
-    let run = load_run(path)?;
+    let mut run = load_run(path)?;
+    run.settle(backend)?;
     crate::torch::init(run.config.learner_threads())?;
     let seed = seed.unwrap_or(run.config.seed.wrapping_add(1000));
     let env = run.env(envs.unwrap_or(run.config.env.num_envs), seed)?;
@@ -90,6 +99,7 @@ pub fn open(
     Ok(Target {
         name: run.config.name.clone(),
         env,
+        backend: run.config.sim.backend,
         model: run.model.clone(),
         agent,
         seed,

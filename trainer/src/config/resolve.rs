@@ -57,12 +57,13 @@ const MOST_LEARNER_THREADS: usize = 8;
 const WORK_PER_THREAD: usize = 8 << 20;
 
 impl Config {
-    /// Replaces every "auto". `threads` is what the learner's becomes where a run goes
-    /// on: its bits depend on it.
+    /// Replaces every "auto" but the kernel's, which takes the robot to decide. Where a
+    /// run goes on, `earlier` is what it ran with: its bits depend on the learner's
+    /// threads and the kernel.
     ///
     /// # Errors
     /// A GPU was asked for.
-    pub fn resolve(&mut self, threads: Option<usize>) -> Result<Resolution, NoGpu> {
+    pub fn resolve(&mut self, earlier: Option<&Self>) -> Result<Resolution, NoGpu> {
         let mut notes = Vec::new();
         match Device::parse(&self.device) {
             Ok(Device::Auto) => {
@@ -72,8 +73,13 @@ impl Config {
             Ok(Device::Cpu) | Err(_) => {}
             Ok(Device::Cuda(_)) => return Err(NoGpu(self.device.clone())),
         }
-        if let (Auto::Auto(_), Some(n)) = (self.learner.threads, threads) {
-            self.learner.threads = Auto::N(n);
+        if let Some(earlier) = earlier {
+            if let Auto::Auto(_) = self.learner.threads {
+                self.learner.threads = Auto::N(earlier.learner_threads());
+            }
+            if self.sim.kernel == "auto" {
+                self.sim.kernel.clone_from(&earlier.sim.kernel);
+            }
         }
         let useful = self.learner_work() / WORK_PER_THREAD;
         let cores = Pool::available().max(1);

@@ -161,7 +161,7 @@ impl Progress {
 }
 
 /// Whether standard error is a terminal that can move its cursor.
-fn can_redraw() -> bool {
+pub(crate) fn can_redraw() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|t| t.is_empty() || t == "dumb");
     std::io::stderr().is_terminal() && !dumb
 }

@@ -38,6 +38,9 @@ pub enum RunError {
     /// The environments could not be built.
     #[error(transparent)]
     Env(EnvError),
+    /// A signal came before anything was trained.
+    #[error("stopped while the physics kernel was compiled: nothing was started")]
+    Stopped,
     /// A physics engine cannot be set up.
     #[error(transparent)]
     Physics(#[from] PhysicsError),
@@ -162,6 +165,7 @@ impl RunError {
             | Self::Torch(_)
             | Self::Physics(PhysicsError::Memory(_) | PhysicsError::Thread(_))
             | Self::Npz(NpzError::Memory { .. }) => FAILED,
+            Self::Stopped => INTERRUPTED,
             Self::Learn(LearnError::Config(_) | LearnError::Checkpoint(_)) => USAGE,
             Self::Learn(_) => FAILED,
             Self::Env(e) => match e {

@@ -2,23 +2,28 @@
 
 use super::error::RunError;
 use crate::learner::UpdateStats;
+use ostler_sim::EpisodeStats;
 use ostler_sim::physics::fault;
 
 /// So many updates in a row without one usable minibatch end the training.
 const FRUITLESS: u32 = 10;
 /// Share of steps with broken environments that is worth a warning.
 const BROKEN: f64 = 0.01;
+/// Share of steps whose physics fell short that is worth one.
+const SHORT: f64 = 0.001;
 
 /// Watches updates and environments.
 #[derive(Debug, Default)]
 pub struct Watch {
     skips_said: bool,
     broken_said: bool,
+    overflow_said: bool,
+    unsolved_said: bool,
     fruitless: u32,
 }
 
 impl Watch {
-    /// Looks at one iteration: its update, its faults by kind, its number of steps.
+    /// Looks at one iteration: its update, its episodes, its number of control steps.
     ///
     /// # Errors
     /// No minibatch could be used in ten updates in a row.
@@ -26,11 +31,13 @@ impl Watch {
         &mut self,
         iteration: u64,
         update: &UpdateStats,
-        faults: &[u64],
+        stats: &EpisodeStats,
         steps: u64,
     ) -> Result<(), RunError> {
+        let faults = stats.faults.as_slice();
         let broken: u64 = faults.iter().sum();
-        let share = broken as f64 / steps.max(1) as f64;
+        let share_of = |n: u64| n as f64 / steps.max(1) as f64;
+        let share = share_of(broken);
         if share > BROKEN && !self.broken_said {
             self.broken_said = true;
             tracing::warn!(
@@ -38,6 +45,25 @@ impl Watch {
                  Guard/broken_envs counts on. A smaller sim.dt, weaker actions or a gentler reset may help",
                 100.0 * share,
                 kinds(faults)
+            );
+        }
+        let short = stats.shortfalls;
+        // A contact that is left out is another robot, however rarely.
+        if short.contact_overflow > 0 && !self.overflow_said {
+            self.overflow_said = true;
+            tracing::warn!(
+                "iteration {iteration}: in {} control steps more contacts touched than the physics \
+                 has room for, and some were left out; Guard/contact_overflow counts on. Fewer or \
+                 simpler geoms, or contype and conaffinity, leave fewer contacts",
+                short.contact_overflow
+            );
+        }
+        if share_of(short.unsolved) > SHORT && !self.unsolved_said {
+            self.unsolved_said = true;
+            tracing::warn!(
+                "iteration {iteration}: the constraint solver stopped early in {} time steps; \
+                 Guard/unsolved counts on. A smaller sim.dt or softer contacts (solref) may help",
+                short.unsolved
             );
         }
         let skipped = update.skipped;
@@ -84,7 +110,11 @@ mod tests {
             ..UpdateStats::default()
         };
         let mut watch = Watch::default();
-        let mut look = |n| watch.look(1, &of(n), &[0, 3], 100);
+        let stats = EpisodeStats {
+            faults: vec![0, 3],
+            ..EpisodeStats::default()
+        };
+        let mut look = |n| watch.look(1, &of(n), &stats, 100);
         for _ in 0..9 {
             look(4).unwrap();
         }

@@ -2,11 +2,13 @@
 
 use super::checkpoint::{Checkpoint, TaskMark};
 use super::error::RunError;
-use super::{dir, keep};
+use super::{dir, keep, kernel};
 use crate::config::{Config, Loaded, load};
 use crate::learner::ActorCritic;
-use ostler_sim::config::EnvConfig;
+use crate::log::errln;
+use ostler_sim::config::{Backend, ConfigError, EnvConfig};
 use ostler_sim::env::{EnvError, EnvSpec};
+use ostler_sim::physics::PhysicsError;
 use ostler_sim::{BatchEnv, Model};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -96,6 +98,29 @@ pub fn find(run: &Path) -> Result<(PathBuf, PathBuf), RunError> {
 }
 
 impl LoadedRun {
+    /// Settles the engine for [`env`](Self::env): the run's own unless another is given.
+    /// A kernel of the run's that is not on this machine is replaced, which is said: it
+    /// computes the same but for the last bits.
+    ///
+    /// # Errors
+    /// The engine cannot do something in the robot's model.
+    pub fn settle(&mut self, backend: Option<Backend>) -> Result<(), RunError> {
+        let own = self.loaded.config.sim.kernel.clone();
+        if let Some(backend) = backend {
+            self.loaded.config.sim.backend = backend;
+        }
+        kernel::settle_here(&mut self.loaded, &self.model)?;
+        if own != "auto" && self.loaded.config.sim.kernel != own {
+            errln!(
+                "the run's kernel {} is not to be had here; {} is used, and the last digits may differ",
+                kernel::short(&own),
+                kernel::short(&self.loaded.config.sim.kernel)
+            );
+        }
+        self.config = self.loaded.config.clone();
+        Ok(())
+    }
+
     /// `num_envs` environments of the run's task.
     ///
     /// # Errors
@@ -139,9 +164,31 @@ pub(crate) fn build_env(
         ..config.env.clone()
     };
     BatchEnv::new(model.clone(), &config.sim, &env, &config.task, seed).map_err(|e| match e {
-        EnvError::Config(e) => RunError::from(loaded.places.explain(&e)),
+        EnvError::Config(e) => loaded.places.explain(&e).into(),
+        EnvError::Physics(e) => unsuitable(loaded, e),
         e => RunError::Env(e),
     })
+}
+
+/// An engine or a kernel that cannot be used, shown where it was chosen.
+pub(super) fn unsuitable(loaded: &Loaded, e: PhysicsError) -> RunError {
+    let error = match &e {
+        PhysicsError::Unsupported { engine, .. } => {
+            let other = match *engine {
+                "native" => "rapier",
+                _ => "native",
+            };
+            let help = format!("sim.backend = \"{other}\" is the other engine");
+            ConfigError::new("sim.backend", e.to_string()).help(help)
+        }
+        PhysicsError::Kernel { name, why } => {
+            let message = format!("\"{name}\" cannot be used: {why}");
+            ConfigError::new("sim.kernel", message)
+                .help("sim.kernel = \"auto\" takes the best there is, with other bits")
+        }
+        _ => return RunError::Env(e.into()),
+    };
+    loaded.places.explain(&error).into()
 }
 
 /// What a checkpoint of this task says it is of.

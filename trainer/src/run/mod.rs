@@ -10,6 +10,7 @@ pub mod error;
 pub mod evaluate;
 mod guard;
 pub mod keep;
+mod kernel;
 mod load;
 mod memory;
 mod meta;
@@ -22,6 +23,9 @@ mod start;
 pub use dir::METRICS;
 pub use error::RunError;
 pub use evaluate::{Evaluation, Evaluator};
+pub(crate) use kernel::{
+    foresee as foresee_kernel, generic, one_env, settle as settle_kernel, settle_here,
+};
 pub(crate) use load::build_env;
 pub use load::{LoadedRun, load_run};
 pub(crate) use memory::Need;
@@ -74,6 +78,8 @@ pub struct Run {
     watch: guard::Watch,
     reached: Option<f64>,
     curve: Option<PathBuf>,
+    /// A kernel that is being compiled for the next run; stopped when this is dropped.
+    _kernel: kernel::Settled,
     /// Where this session began.
     first_iteration: u64,
 }
@@ -120,10 +126,10 @@ impl Run {
             let evaluation = self.evaluate_if_due()?;
             self.judge(evaluation.as_ref());
             self.log(&update, took, evaluation.as_ref());
-            let faults = &self.collector.stats().faults;
             let iteration = self.counters.iteration;
+            let stats = self.collector.stats();
             self.watch
-                .look(iteration, &update, faults, self.config.samples())?;
+                .look(iteration, &update, stats, self.config.samples())?;
             self.save_if_due(evaluation.as_ref())?;
             self.after_first();
         };

@@ -48,6 +48,9 @@ impl Run {
                 r.put_in("Guard/", name, *count as f64);
             }
         }
+        let short = stats.shortfalls;
+        r.put("Guard/contact_overflow", short.contact_overflow as f64);
+        r.put("Guard/unsolved", short.unsolved as f64);
         r.put("Guard/final_obs_overflow", stats.final_overflow as f64);
         r.put("Guard/lost_log_records", self.sinks.lost as f64);
         let samples = self.config.samples() as f64;

@@ -19,6 +19,8 @@ pub const MAY_CHANGE: &[&str] = &[
     "log",
     // The simulation's bits do not depend on it.
     "sim.threads",
+    // The run has its kernel: sim.kernel, which may not change.
+    "sim.specialize",
     // Compared by the content of its files.
     "task.robot",
 ];

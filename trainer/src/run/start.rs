@@ -8,8 +8,8 @@ use super::evaluate::Evaluator;
 use super::load::{build_env, find, fits, load_run, mark};
 use super::meta::MetaWriter;
 use super::signals::StopFlag;
-use super::{Run, keep, resume};
-use crate::config::{Loaded, Override, load};
+use super::{Run, keep, kernel, resume};
+use crate::config::{Config, Loaded, Override, load};
 use crate::learner::Ppo;
 use crate::log::errln;
 use crate::log::metrics::Record;
@@ -19,6 +19,7 @@ use crate::log::tensorboard::FILE_NAME;
 use crate::log::trace;
 use ostler_collector::{Collector, SyncCollector};
 use ostler_sim::Model;
+use ostler_sim::config::Backend;
 use ostler_sim::env::EnvSpec;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -79,13 +80,18 @@ impl Run {
             None => (fresh(options)?, None),
         };
         let Plan {
-            loaded,
+            mut loaded,
             model,
             mut notes,
         } = plan;
-        let config = loaded.config.clone();
         // Before anything expensive is built for nothing.
         let weights = options.init_from.as_deref().map(load_run).transpose()?;
+        let kernel = match kernel::settle(&mut loaded, &model, options.quiet, Some(&stop)) {
+            Err(e) if earlier.is_some() => return Err(kernel::without_its_own(e)),
+            kernel => kernel?,
+        };
+        notes.extend(kernel.line());
+        let config = loaded.config.clone();
         let torch = crate::torch::init(config.learner_threads())?;
         let Parts {
             mut collector,
@@ -155,6 +161,9 @@ impl Run {
         for note in &physics_notes {
             tracing::info!("{}: {note}", config.sim.backend.name());
         }
+        if config.sim.backend == Backend::Native {
+            tracing::info!("native: kernel {}", config.sim.kernel);
+        }
         let git_folder = loaded
             .path
             .parent()
@@ -166,6 +175,7 @@ impl Run {
             task,
             reward_names: spec.reward_names,
             termination_names: spec.termination_names,
+            _kernel: kernel,
             first_iteration: counters.iteration,
             saved_iteration: options.resume.is_some().then_some(counters.iteration),
             counters,
@@ -227,15 +237,15 @@ pub(crate) fn build_parts(loaded: &Loaded, model: &Arc<Model>) -> Result<Parts, 
     })
 }
 
-/// Reads, overrides and resolves a configuration (an automatic number of learner
-/// threads becomes `threads`), and loads its robot.
+/// Reads, overrides and resolves a configuration (see [`crate::config::Config::resolve`]
+/// for `earlier`), and loads its robot.
 pub(crate) fn plan(
     path: &Path,
     overrides: &[Override],
-    threads: Option<usize>,
+    earlier: Option<&Config>,
 ) -> Result<(Loaded, Arc<Model>, Vec<String>), RunError> {
     let mut loaded = load(path, overrides)?;
-    let mut notes = loaded.config.resolve(threads)?.notes;
+    let mut notes = loaded.config.resolve(earlier)?.notes;
     let robot = loaded.robot();
     if !robot.is_file() {
         let message = match robot.is_dir() {
@@ -290,8 +300,7 @@ fn resumed(options: &Options, run: &Path) -> Result<(Plan, Earlier), RunError> {
     let own = folder.join(dir::CONFIG);
     let (before, old_model, _) = plan(&own, &[], None)?;
     let path = options.config.as_deref().unwrap_or(&own);
-    let threads = Some(before.config.learner_threads());
-    let (mut loaded, model, notes) = plan(path, &options.overrides, threads)?;
+    let (mut loaded, model, notes) = plan(path, &options.overrides, Some(&before.config))?;
     resume::same_run(&before.config, &loaded.config, &folder)?;
     if !same_files(&old_model.sources, &model.sources) {
         return Err(RunError::Usage(format!(

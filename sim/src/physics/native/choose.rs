@@ -1,14 +1,15 @@
 //! Which kernel a run gets: the robot's own or the generic one.
 
+use super::engine::plan;
 use super::ffi::{self, Functions};
 use super::generate::generate;
 use super::kernel::InstructionSet;
 use super::specialize::{
-    Background, Kernel, Mode, Outcome, Progress, SpecializeError, Specializer,
+    Background, Kernel, Mode, OnProgress, Outcome, Progress, Source, SpecializeError, Specializer,
 };
 use super::tables::Plan;
-use super::unsupported;
 use crate::config::{SimConfig, Specialize};
+use crate::model::Model;
 use crate::physics::PhysicsError;
 use std::ops::ControlFlow;
 
@@ -29,47 +30,91 @@ pub(super) struct Choice {
     pub background: Option<Background>,
 }
 
-/// Chooses as `sim.kernel` and `sim.specialize` say.
+/// A kernel that was decided on before any worlds are built.
+#[derive(Debug)]
+pub struct Settled {
+    /// Its name: what `sim.kernel` takes to get exactly this one.
+    pub kernel: String,
+    /// Why it is this one, where that needs saying.
+    pub note: Option<String>,
+    /// A compilation for the next run; dropping it stops it.
+    pub background: Option<Background>,
+}
+
+/// Decides on the kernel for `model` as `sim.kernel` and `sim.specialize` say.
+/// Compiles it where they ask for that; `progress` may give that up.
 ///
 /// # Errors
-/// `sim.kernel` names a kernel that is not there or does not run on this processor.
-pub(super) fn choose(plan: &Plan, config: &SimConfig) -> Result<Choice, PhysicsError> {
-    if config.kernel != AUTO {
-        return named(&config.kernel);
-    }
-    let set = InstructionSet::detect();
-    let generic = |note: Option<String>, background| Choice {
-        functions: Functions::from(set.generic()),
-        name: format!("{GENERIC}{}", set.name()),
+/// The native engine cannot do something in the model; `sim.kernel` names a kernel
+/// that cannot be had.
+pub fn settle(
+    model: &Model,
+    config: &SimConfig,
+    progress: OnProgress<'_>,
+) -> Result<Settled, PhysicsError> {
+    let Choice {
+        name,
         note,
         background,
+        ..
+    } = choose(&plan(model, config)?, config, progress)?;
+    Ok(Settled {
+        kernel: name,
+        note,
+        background,
+    })
+}
+
+/// What [`settle`] would decide, without compiling anything.
+///
+/// # Errors
+/// As [`settle`].
+pub fn foresee(model: &Model, config: &SimConfig) -> Result<Settled, PhysicsError> {
+    let plan = plan(model, config)?;
+    let looks_only = |name: String, note: Option<String>| Settled {
+        kernel: name,
+        note,
+        background: None,
     };
-    let mode = match config.specialize {
-        Specialize::Off => return Ok(generic(None, None)),
-        Specialize::Auto => Mode::Auto,
-        Specialize::Wait => Mode::Wait,
-    };
-    if set == InstructionSet::Portable {
-        let note = "this processor lacks AVX2, for which kernels are specialised";
-        return Ok(generic(Some(note.into()), None));
+    let mut never = |_: Progress| ControlFlow::Break(());
+    if config.kernel != AUTO || config.specialize == Specialize::Off {
+        return match choose(&plan, config, &mut never) {
+            Ok(choice) => Ok(looks_only(choice.name, choice.note)),
+            Err(_) if can_come_back(&plan, &config.kernel) => {
+                let note = "it has left the cache and is compiled again before the run starts";
+                Ok(looks_only(config.kernel.clone(), Some(note.into())))
+            }
+            Err(error) => Err(error),
+        };
     }
-    let own = |error: &dyn std::fmt::Display| {
-        Some(format!(
-            "the generic kernel runs, at a half to a third of the speed of one compiled for this robot: {error}"
-        ))
+    let set = InstructionSet::detect();
+    let own = match Own::of(&plan, set) {
+        Ok(own) => own,
+        Err(why) => return Ok(looks_only(generic_name(set), Some(slower(&why)))),
     };
-    let generated = match generate(plan, set.lanes()) {
-        Ok(generated) => generated,
-        Err(error) => return Ok(generic(own(&error), None)),
+    let hash = match own.specializer.hash(&own.source, set) {
+        Ok(hash) => hash,
+        Err(why) => return Ok(looks_only(generic_name(set), Some(slower(&why)))),
     };
-    let specializer = match Specializer::from_environment() {
-        Ok(specializer) => specializer,
-        Err(error) => return Ok(generic(own(&error), None)),
-    };
+    let (name, waits) = (own_name(set, &hash), config.specialize == Specialize::Wait);
+    Ok(match (own.specializer.find(&hash), waits) {
+        (Ok(_), _) => looks_only(name, None),
+        (Err(_), true) => {
+            let note = "it is compiled before the run starts";
+            looks_only(name, Some(note.into()))
+        }
+        (Err(_), false) => {
+            let note = "a run also compiles one for this robot, for the next run";
+            looks_only(generic_name(set), Some(note.into()))
+        }
+    })
+}
+
+/// Says in the log what takes long.
+pub(super) fn tell() -> impl FnMut(Progress) -> ControlFlow<()> {
     let mut told = false;
-    let mut progress = |progress: Progress| {
-        if !told {
-            told = true;
+    move |progress| {
+        if !std::mem::replace(&mut told, true) {
             match progress {
                 Progress::Waiting(_) => {
                     tracing::info!(target: "ostler::kernels", "another process compiles this robot's kernel: waiting for it");
@@ -80,60 +125,109 @@ pub(super) fn choose(plan: &Plan, config: &SimConfig) -> Result<Choice, PhysicsE
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// Chooses as `sim.kernel` and `sim.specialize` say.
+///
+/// # Errors
+/// `sim.kernel` names a kernel that is not there or does not run on this processor.
+pub(super) fn choose(
+    plan: &Plan,
+    config: &SimConfig,
+    progress: OnProgress<'_>,
+) -> Result<Choice, PhysicsError> {
+    if config.kernel != AUTO {
+        return named(plan, &config.kernel, progress);
+    }
+    let set = InstructionSet::detect();
+    let generic = |note: Option<String>, background| Choice {
+        functions: Functions::from(set.generic()),
+        name: generic_name(set),
+        note,
+        background,
+    };
+    let mode = match config.specialize {
+        Specialize::Off => return Ok(generic(None, None)),
+        Specialize::Auto => Mode::Auto,
+        Specialize::Wait => Mode::Wait,
+    };
+    let own = match Own::of(plan, set) {
+        Ok(own) => own,
+        Err(why) => return Ok(generic(Some(slower(&why)), None)),
     };
     Ok(
-        match specializer.prepare(&generated.source, set, mode, &mut progress) {
-            Outcome::Ready(kernel) => match ready(&kernel, set) {
+        match own.specializer.prepare(&own.source, set, mode, progress) {
+            Outcome::Ready(kernel) => match ready(plan, &kernel, set) {
                 Ok(choice) => choice,
-                Err(error) => generic(own(&error), None),
+                Err(error) => generic(Some(slower(&error)), None),
             },
             Outcome::Background(background) => generic(
                 Some(
-                    "the generic kernel runs; one for this robot is being compiled for the next \
-                     run (sim.specialize = \"wait\" waits for it)"
+                    "the generic kernel; one for this robot is being compiled for the next run \
+                     (sim.specialize = \"wait\" waits for it)"
                         .into(),
                 ),
                 Some(background),
             ),
             Outcome::Generic(SpecializeError::Off) => generic(None, None),
-            Outcome::Generic(error) => generic(own(&error), None),
+            Outcome::Generic(error) => generic(Some(slower(&error)), None),
         },
     )
 }
 
-fn ready(kernel: &Kernel, set: InstructionSet) -> Result<Choice, SpecializeError> {
+/// What it takes to compile the robot's own kernel.
+struct Own {
+    source: Source,
+    specializer: Specializer,
+}
+
+impl Own {
+    /// Or why there is none.
+    fn of(plan: &Plan, set: InstructionSet) -> Result<Self, String> {
+        if set == InstructionSet::Portable {
+            return Err("kernels are specialised for AVX2, which this processor lacks".into());
+        }
+        let generated = generate(plan, set.lanes()).map_err(|error| error.to_string())?;
+        let specializer = Specializer::from_environment().map_err(|error| error.to_string())?;
+        Ok(Self {
+            source: generated.source,
+            specializer,
+        })
+    }
+}
+
+fn slower(why: &dyn std::fmt::Display) -> String {
+    format!(
+        "the generic kernel, at a half to a third of the speed of one compiled for this robot: {why}"
+    )
+}
+
+fn generic_name(set: InstructionSet) -> String {
+    format!("{GENERIC}{}", set.name())
+}
+
+fn own_name(set: InstructionSet, hash: &str) -> String {
+    format!("{}-{hash}", set.name())
+}
+
+fn ready(plan: &Plan, kernel: &Kernel, set: InstructionSet) -> Result<Choice, SpecializeError> {
     Ok(Choice {
-        functions: ffi::loaded(&kernel.library)?,
-        name: format!("{}-{}", set.name(), kernel.hash),
+        functions: ffi::loaded(&kernel.library, plan)?,
+        name: own_name(set, &kernel.hash),
         note: None,
         background: None,
     })
 }
 
-/// Exactly the kernel that an earlier run had.
-fn named(name: &str) -> Result<Choice, PhysicsError> {
-    let of = |name: &str| {
-        [
-            InstructionSet::Portable,
-            InstructionSet::Avx2,
-            InstructionSet::Avx512,
-        ]
-        .into_iter()
-        .find(|set| set.name() == name)
+/// Exactly the kernel that an earlier run had. One that has left the cache is compiled
+/// again if that gives the same one.
+fn named(plan: &Plan, name: &str, progress: OnProgress<'_>) -> Result<Choice, PhysicsError> {
+    let missing = |why: String| PhysicsError::Kernel {
+        name: name.into(),
+        why,
     };
-    let missing = |why: String| {
-        unsupported(format!(
-            "sim.kernel = \"{name}\": {why}; sim.kernel = \"auto\" takes the best there is, with other bits"
-        ))
-    };
-    let (set, hash) = match name.strip_prefix(GENERIC) {
-        Some(set) => (of(set), None),
-        None => {
-            let (set, hash) = name.split_once('-').unwrap_or((name, ""));
-            (of(set), Some(hash))
-        }
-    };
-    let set = set.ok_or_else(|| missing("no kernel is called so".into()))?;
+    let (set, hash) = parse(name).ok_or_else(|| missing("no kernel is called so".into()))?;
     if !set.is_available() {
         return Err(missing(format!("this processor has no {}", set.name())));
     }
@@ -145,8 +239,67 @@ fn named(name: &str) -> Result<Choice, PhysicsError> {
             background: None,
         });
     };
-    Specializer::from_environment()
-        .and_then(|specializer| specializer.find(hash))
-        .and_then(|kernel| ready(&kernel, set))
-        .map_err(|error| missing(error.to_string()))
+    let specializer = Specializer::from_environment().map_err(|e| missing(e.to_string()))?;
+    let kernel = match specializer.find(hash) {
+        Ok(kernel) => kernel,
+        Err(gone) => {
+            again(plan, set, hash, progress).map_err(|why| missing(format!("{gone}, and {why}")))?
+        }
+    };
+    ready(plan, &kernel, set).map_err(|e| missing(e.to_string()))
+}
+
+/// The instruction set and, but for the generic kernel, the hash in a name.
+fn parse(name: &str) -> Option<(InstructionSet, Option<&str>)> {
+    let (set, hash) = match name.strip_prefix(GENERIC) {
+        Some(set) => (set, None),
+        None => name.split_once('-').map(|(set, hash)| (set, Some(hash)))?,
+    };
+    [
+        InstructionSet::Portable,
+        InstructionSet::Avx2,
+        InstructionSet::Avx512,
+    ]
+    .into_iter()
+    .find(|s| s.name() == set)
+    .map(|set| (set, hash))
+}
+
+/// Whether compiling gives the kernel of this name.
+fn can_come_back(plan: &Plan, name: &str) -> bool {
+    let same = || {
+        let (set, hash) = parse(name)?;
+        let own = Own::of(plan, set).ok().filter(|_| set.is_available())?;
+        Some(own.specializer.hash(&own.source, set).ok()? == hash?)
+    };
+    same().unwrap_or(false)
+}
+
+/// Compiles the kernel of this hash, if that is what would come out.
+fn again(
+    plan: &Plan,
+    set: InstructionSet,
+    hash: &str,
+    progress: OnProgress<'_>,
+) -> Result<Kernel, String> {
+    let own = Own::of(plan, set)?;
+    let same = own
+        .specializer
+        .hash(&own.source, set)
+        .map_err(|error| format!("it cannot be compiled again: {error}"))?;
+    if same != hash {
+        return Err(
+            "the robot, the time step, the compiler or this program is another than when it was \
+             compiled"
+                .into(),
+        );
+    }
+    match own
+        .specializer
+        .prepare(&own.source, set, Mode::Wait, progress)
+    {
+        Outcome::Ready(kernel) => Ok(kernel),
+        Outcome::Generic(error) => Err(error.to_string()),
+        Outcome::Background(_) => Err(SpecializeError::Stopped.to_string()),
+    }
 }

@@ -1,16 +1,17 @@
 //! N worlds stepped by a kernel, behind [`Physics`].
 
-use super::choose::{Choice, choose};
+use super::choose::{Choice, choose, tell};
 use super::ffi::{Robot, Solver, StepArgs, Work};
 use super::lower::{LowerOptions, lower};
 use super::specialize::Background;
+use super::tables::Plan;
 use super::{snapshot, unsupported};
 use crate::config::SimConfig;
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
 use crate::physics::kinematics::{Frame, Kinematics};
 use crate::physics::pool::Pool;
-use crate::physics::{Physics, PhysicsError, SnapshotError, State};
+use crate::physics::{Physics, PhysicsError, Shortfalls, SnapshotError, State};
 use std::sync::{Arc, Mutex, TryLockError};
 
 /// Most Newton iterations of a time step; the few that need more are counted
@@ -56,6 +57,18 @@ pub(super) struct Hidden {
     pub unsolved: Vec<u32>,
 }
 
+/// The tables of `model`.
+///
+/// # Errors
+/// [`PhysicsError::Unsupported`] for what the native engine cannot do, by name.
+pub(super) fn plan(model: &Model, config: &SimConfig) -> Result<Plan, PhysicsError> {
+    let options = LowerOptions {
+        timestep: (config.dt > 0.0).then_some(config.dt),
+        ..LowerOptions::default()
+    };
+    lower(model, &options).map_err(|e| unsupported(format!("{} ({})", e.what, e.remedy)))
+}
+
 /// N worlds of `model` in its initial pose.
 ///
 /// # Errors
@@ -67,18 +80,14 @@ pub fn new(
     num_envs: usize,
     pool: &Arc<Pool>,
 ) -> Result<NativePhysics, PhysicsError> {
-    let options = LowerOptions {
-        timestep: (config.dt > 0.0).then_some(config.dt),
-        ..LowerOptions::default()
-    };
-    let plan = lower(model, &options).map_err(|e| unsupported(e.what))?;
+    let plan = plan(model, config)?;
     let fingerprint = snapshot::fingerprint(&plan);
     let Choice {
         functions,
         name: kernel,
         note,
         background,
-    } = choose(&plan, config)?;
+    } = choose(&plan, config, &mut tell())?;
     let robot = Robot::<f32>::new(functions, plan)
         .ok_or_else(|| unsupported("a kernel of another version".into()))?;
     if i32::try_from(num_envs).is_err() {
@@ -250,6 +259,18 @@ impl Physics for NativePhysics {
 
     fn timestep(&self) -> f64 {
         self.robot.plan().timestep
+    }
+
+    fn kernel(&self) -> Option<&str> {
+        Some(&self.kernel)
+    }
+
+    fn shortfalls(&self) -> Shortfalls {
+        let sum = |counts: &[u32]| counts.iter().map(|n| u64::from(*n)).sum();
+        Shortfalls {
+            contact_overflow: sum(&self.hidden.overflow),
+            unsolved: sum(&self.hidden.unsolved),
+        }
     }
 
     fn notes(&self) -> &[String] {

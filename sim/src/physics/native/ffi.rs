@@ -4,7 +4,8 @@
 use super::specialize::{Library, SpecializeError};
 use super::tables::{Plan, RawTables, RealTables, Scalar};
 use std::alloc::Layout;
-use std::os::raw::{c_int, c_long, c_ulong, c_void};
+use std::ffi::CStr;
+use std::os::raw::{c_char, c_int, c_long, c_ulong, c_void};
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -71,11 +72,23 @@ impl From<&'static Api> for Functions {
     }
 }
 
-/// The functions of a library that was compiled from `generate`'s text.
+/// The functions of a library that was compiled from `generate`'s text for a robot.
 ///
 /// # Errors
-/// It has no kernel in it.
-pub(super) fn loaded(library: &Arc<Library>) -> Result<Functions, SpecializeError> {
+/// It has no kernel in it, or one for another robot: its code would read and write
+/// beyond the worlds' buffers.
+pub(super) fn loaded(library: &Arc<Library>, plan: &Plan) -> Result<Functions, SpecializeError> {
+    // SAFETY: `generate` gives this name this signature.
+    let robot =
+        unsafe { library.function::<unsafe extern "C" fn() -> *const c_char>("ostler_robot") }?;
+    // SAFETY: as above; it returns a constant C string of the library, which is loaded.
+    let digest = unsafe { CStr::from_ptr((robot.get())()) };
+    if digest.to_bytes() != plan.digest().to_hex().as_bytes() {
+        return Err(SpecializeError::Load {
+            path: library.path().to_path_buf(),
+            reason: "it was compiled for another robot, time step or solver".into(),
+        });
+    }
     // SAFETY: `generate` gives this name this signature.
     let entry =
         unsafe { library.function::<unsafe extern "C" fn() -> *const Api>("ostler_kernel") }?;

@@ -17,6 +17,7 @@ pub mod specialize;
 pub mod tables;
 pub mod tape;
 
+pub use choose::{Settled, foresee, settle};
 pub use engine::{NativePhysics, new};
 pub use evaluate::{EvalOptions, evaluate};
 pub use kernel::InstructionSet;

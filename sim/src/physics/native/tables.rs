@@ -7,6 +7,27 @@
 use std::marker::PhantomData;
 use std::os::raw::c_int;
 
+impl Plan {
+    /// Of everything in it: robots with the same one have the same dynamics.
+    pub(crate) fn digest(&self) -> blake3::Hash {
+        let mut hash = blake3::Hasher::new();
+        for (name, count) in self.counts() {
+            hash.update(name.as_bytes());
+            hash.update(&(count as u64).to_le_bytes());
+        }
+        for (_, x) in self.scalars() {
+            hash.update(&x.to_le_bytes());
+        }
+        for (_, array) in self.ints() {
+            hash.update(bytemuck::cast_slice(array));
+        }
+        for (_, array) in self.reals() {
+            hash.update(bytemuck::cast_slice(array));
+        }
+        hash.finalize()
+    }
+}
+
 /// Writes the tables' structs from one list of names.
 macro_rules! tables {
     (

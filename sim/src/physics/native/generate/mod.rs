@@ -59,6 +59,7 @@ pub fn generate(plan: &Plan, lanes: usize) -> Result<Generated, TapeError> {
     text.push_str("}\n");
     text.push_str(&hooks(plan, &program));
     text.push_str(ENTRY);
+    let _ = writeln!(text, "{ROBOT}{{ return \"{}\"; }}", plan.digest().to_hex());
     Ok(Generated {
         source: Source {
             text,
@@ -102,6 +103,10 @@ fn hooks(plan: &Plan, program: &Program) -> String {
     text.push_str("};\n");
     text
 }
+
+/// Which robot's tables the kernel has: [`Plan::digest`].
+const ROBOT: &str =
+    "extern \"C\" __attribute__((visibility(\"default\"))) const char* ostler_robot() ";
 
 /// The functions of `OstlerKernel`, as `host.cpp` has them for the generic kernel.
 const ENTRY: &str = r#"
