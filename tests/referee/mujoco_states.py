@@ -17,7 +17,8 @@ numbers); qacc [K,nv], qpos_next, qvel_next, act_next after one step with the
 model's own timestep and integrator (float64); ncon [K] and, of the constraints'
 rows, contact_rows, limit_rows, other_rows [K]; iterative [K] is 1 where MuJoCo finds
 a contact by an iterative method; noise [K] is how far MuJoCo's own qacc moves
-when its solver starts elsewhere and its collision search stops a little earlier,
+when its solver starts elsewhere and its collision search stops a little earlier, or
+the positions change by 1e-13; noise_single [K] when they change by a float32 ulp;
 relative to its largest entry (or 1).
 """
 
@@ -203,13 +204,15 @@ def rows_of(data):
     )
 
 
-ANSWERS = "qacc qpos_next qvel_next act_next ncon contact_rows limit_rows other_rows iterative noise broken"
+ANSWERS = "qacc qpos_next qvel_next act_next ncon contact_rows limit_rows other_rows iterative broken"
 
 
 def evaluate(model, states):
     """MuJoCo's answers for all states: a dict of arrays."""
     data = mujoco.MjData(model)
-    out = {name: [] for name in ANSWERS.split()}
+    rng = np.random.default_rng(7)
+    floats = ("noise", "noise_single")
+    out = {name: [] for name in (*ANSWERS.split(), *floats)}
     for state in zip(*states):
         write(data, state)
         mujoco.mj_forward(model, data)
@@ -225,8 +228,15 @@ def evaluate(model, states):
         model.opt.ccd_tolerance = 100 * CCD_TOLERANCE
         mujoco.mj_forward(model, data)
         model.opt.ccd_tolerance = CCD_TOLERANCE
-        moved = np.abs(data.qacc - qacc).max(initial=0)
-        out["noise"].append(moved / max(1.0, np.abs(qacc).max(initial=0)))
+        scale = max(1.0, np.abs(qacc).max(initial=0))
+        moved = [np.abs(data.qacc - qacc).max(initial=0) / scale]
+        for size in (1e-13, 6e-8):
+            away = size * np.maximum(np.abs(state[0]), 0.1) * rng.choice((-1.0, 1.0), model.nq)
+            write(data, (state[0] + away, *state[1:]))
+            mujoco.mj_forward(model, data)
+            moved.append(np.abs(data.qacc - qacc).max(initial=0) / scale)
+        out["noise"].append(max(moved[:2]))
+        out["noise_single"].append(max(moved))
         write(data, state)
         mujoco.mj_step(model, data)
         out["qpos_next"].append(data.qpos.copy())
@@ -240,7 +250,7 @@ def evaluate(model, states):
         if name in wide:
             out[name] = np.array(rows, np.float64).reshape(count, wide[name])
         else:
-            out[name] = np.array(rows, np.float64 if name == "noise" else np.int32)
+            out[name] = np.array(rows, np.float64 if name in floats else np.int32)
     return out
 
 
@@ -354,6 +364,13 @@ def op_invariants(model, states, out):
     return {"states": len(energy)}
 
 
+def op_speed(**request):
+    """See mujoco_speed.py, which lies beside this script."""
+    import mujoco_speed
+
+    return mujoco_speed.speed(controls=controls, **request)
+
+
 OPS = {
     "version": op_version,
     "states": op_states,
@@ -361,6 +378,7 @@ OPS = {
     "evaluate": op_evaluate,
     "trajectories": op_trajectories,
     "invariants": op_invariants,
+    "speed": op_speed,
 }
 
 

@@ -10,6 +10,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// The script, which says what it can be asked.
 pub const SCRIPT: &str = include_str!("../../../tests/referee/mujoco_states.py");
 
+/// What times MuJoCo's own stepping; beside the script.
+const SPEED: &str = include_str!("../../../tests/referee/mujoco_speed.py");
+
 /// Names the interpreter, for this module and for the tests.
 pub const VARIABLE: &str = "OSTLER_REFEREE_PYTHON";
 
@@ -109,6 +112,8 @@ impl MuJoCo {
         let folder = Folder::new().map_err(RefereeError::Folder)?;
         let script = folder.0.join("mujoco_states.py");
         std::fs::write(&script, SCRIPT).map_err(RefereeError::Folder)?;
+        let speed = folder.0.join("mujoco_speed.py");
+        std::fs::write(speed, SPEED).map_err(RefereeError::Folder)?;
         let errors = std::fs::OpenOptions::new()
             .create_new(true)
             .read(true)

@@ -91,8 +91,11 @@ pub struct Reference {
     pub other_rows: Vec<u32>,
     /// 1 where MuJoCo found a contact by an iterative method `[K]`.
     pub iterative: Vec<u32>,
-    /// How far `qacc` moves when MuJoCo's solver starts elsewhere, relative `[K]`.
+    /// How far MuJoCo's own `qacc` moves when its solver starts elsewhere, its
+    /// collision search stops earlier or positions change by 1e-13, relative `[K]`.
     pub noise: Vec<f64>,
+    /// The same where positions change by a float32 ulp `[K]`.
+    pub noise_single: Vec<f64>,
 }
 
 impl Reference {
@@ -112,12 +115,13 @@ impl Reference {
         let qpos_next = floats("qpos_next", nq, "nq")?;
         let qvel_next = floats("qvel_next", nv, "nv")?;
         let act_next = floats("act_next", na, "na")?;
-        let noise = Expected {
+        let scalar = Expected {
             rows,
             columns: None,
             label: "",
         };
-        let (noise, _) = file.finite("noise", noise)?;
+        let (noise, _) = file.finite("noise", scalar)?;
+        let (noise_single, _) = file.finite("noise_single", scalar)?;
         let mut counts = |name: &str| file.counts(name, states.count);
         Ok(Self {
             ncon: counts("ncon")?,
@@ -131,6 +135,7 @@ impl Reference {
             qvel_next,
             act_next,
             noise,
+            noise_single,
         })
     }
 }

@@ -1,0 +1,183 @@
+//! The native engine beside MuJoCo's own C stepping, on one core: how many times as
+//! fast, with the same model, states, controls, integrator (Euler) and tolerance.
+//!
+//! `cargo bench -p ostler-sim --bench versus_mujoco [-- MODEL.xml...]`; without
+//! models, Gymnasium's. Needs a Python with mujoco and numpy (and gymnasium), as
+//! `ostler compare` does: OSTLER_REFEREE_PYTHON, python3, python. Slices of both
+//! engines alternate on the same pinned core, so that both meet the same machine;
+//! the middle slice counts.
+
+use ostler_sim::Physics;
+use ostler_sim::config::{SimConfig, Specialize};
+use ostler_sim::model::{Integrator, mjcf};
+use ostler_sim::physics::native;
+use ostler_sim::physics::pool::Pool;
+use ostler_sim::referee::mujoco::MuJoCo;
+use ostler_sim::referee::npz::{Expected, Npz};
+use serde_json::json;
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const ROBOTS: [&str; 5] = [
+    "inverted_pendulum",
+    "hopper",
+    "half_cheetah",
+    "ant",
+    "humanoid",
+];
+const WORLDS: usize = 256;
+const STEPS: usize = 100;
+const HOLD: usize = 5;
+const TIME: Duration = Duration::from_secs(6);
+
+fn main() {
+    if let Err(error) = run() {
+        eprintln!("error: {error}");
+        std::process::exit(1);
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
+    // The Python process inherits it.
+    pin();
+    let mut mujoco = MuJoCo::start(None)?;
+    let mut models: Vec<PathBuf> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .map(PathBuf::from)
+        .collect();
+    if models.is_empty() {
+        let about = mujoco.ask(&json!({"op": "version"}))?;
+        let folder = about["gymnasium"]
+            .as_str()
+            .ok_or("no gymnasium in that Python: install it, or name MJCF files")?;
+        models = ROBOTS
+            .map(|name| Path::new(folder).join(format!("{name}.xml")))
+            .into();
+    }
+    for model in models {
+        if let Err(error) = compare(&mut mujoco, &model) {
+            eprintln!("{}: {error}", model.display());
+        }
+    }
+    Ok(())
+}
+
+fn compare(mujoco: &mut MuJoCo, path: &Path) -> Result<(), Box<dyn Error>> {
+    let path = std::path::absolute(path)?;
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let file = mujoco.scratch("speed.npz");
+    let request = json!({
+        "op": "speed", "model": &path, "out": &file, "worlds": WORLDS, "steps": STEPS, "hold": HOLD,
+    });
+    mujoco.ask(&request)?;
+    let mut native = Native::new(&path, &file)?;
+    native.slice();
+    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+    let end = Instant::now() + TIME;
+    while Instant::now() < end || ours.len() < 3 {
+        theirs.push(
+            mujoco.ask(&request)?["seconds"]
+                .as_f64()
+                .unwrap_or(f64::NAN),
+        );
+        ours.push(native.slice());
+    }
+    let steps = (WORLDS * STEPS) as f64;
+    let rate = |mut seconds: Vec<f64>| {
+        seconds.sort_unstable_by(f64::total_cmp);
+        steps / seconds[seconds.len() / 2]
+    };
+    let (theirs, ours) = (rate(theirs), rate(ours));
+    println!("versus_mujoco.{name}.kernel {}", native.kernel);
+    println!("versus_mujoco.{name}.native_steps_per_s {ours:.0}");
+    println!("versus_mujoco.{name}.mujoco_steps_per_s {theirs:.0}");
+    println!("versus_mujoco.{name}.ratio {:.1}", ours / theirs);
+    println!("versus_mujoco.{name}.broken {}", native.broken());
+    Ok(())
+}
+
+/// The native engine with the work that MuJoCo has.
+struct Native {
+    worlds: Box<dyn Physics>,
+    kernel: String,
+    qpos: Vec<f32>,
+    qvel: Vec<f32>,
+    /// `[S][nu][N]`.
+    ctrl: Vec<f32>,
+    width: usize,
+}
+
+impl Native {
+    fn new(path: &Path, file: &Path) -> Result<Self, Box<dyn Error>> {
+        let mut model = mjcf::load(path)?;
+        model.options.integrator = Integrator::Euler;
+        let model = Arc::new(model);
+        let config = SimConfig {
+            specialize: Specialize::Wait,
+            ..SimConfig::default()
+        };
+        let pool = Arc::new(Pool::new(1)?);
+        let worlds = native::new(&model, &config, WORLDS, &pool)?;
+        let kernel = worlds.kernel().to_string();
+        let mut npz = Npz::open(file)?;
+        let mut columns = |name: &str, width: usize| -> Result<Vec<f32>, Box<dyn Error>> {
+            let expected = Expected {
+                rows: None,
+                columns: Some(width),
+                label: "n",
+            };
+            let (rows, count) = npz.finite(name, expected)?;
+            let at = |i: usize| {
+                let (block, rest) = (i / (WORLDS * width), i % (WORLDS * width));
+                rows[(block * WORLDS + rest % WORLDS) * width + rest / WORLDS] as f32
+            };
+            Ok((0..count * width).map(at).collect())
+        };
+        Ok(Self {
+            qpos: columns("qpos", model.nq)?,
+            qvel: columns("qvel", model.nv)?,
+            ctrl: columns("ctrl", model.nu())?,
+            width: model.nu() * WORLDS,
+            worlds: Box::new(worlds),
+            kernel,
+        })
+    }
+
+    /// All steps of all worlds once; their seconds.
+    fn slice(&mut self) -> f64 {
+        self.worlds.reset(&[1; WORLDS], &self.qpos, &self.qvel);
+        let clock = Instant::now();
+        for s in 0..STEPS / HOLD {
+            let ctrl = &self.ctrl[s * self.width..(s + 1) * self.width];
+            self.worlds.step(ctrl, HOLD);
+        }
+        clock.elapsed().as_secs_f64()
+    }
+
+    fn broken(&self) -> usize {
+        self.worlds
+            .state()
+            .fault
+            .iter()
+            .filter(|f| **f != 0)
+            .count()
+    }
+}
+
+/// Ties this thread, and what it starts, to the first core it may use.
+fn pin() {
+    // SAFETY: the sets are plain data and live through the calls.
+    unsafe {
+        let mut set = std::mem::zeroed::<libc::cpu_set_t>();
+        libc::sched_getaffinity(0, std::mem::size_of_val(&set), &mut set);
+        let first = (0..libc::CPU_SETSIZE as usize).find(|c| libc::CPU_ISSET(*c, &set));
+        let mut one = std::mem::zeroed::<libc::cpu_set_t>();
+        if let Some(core) = first {
+            libc::CPU_SET(core, &mut one);
+            libc::sched_setaffinity(0, std::mem::size_of_val(&one), &one);
+        }
+    }
+}
