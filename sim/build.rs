@@ -1,25 +1,74 @@
-//! Compiles the generic physics kernels, one for each instruction set.
+//! Compiles the physics kernels that do not know their robot.
 
 use std::process::ExitCode;
 
-/// Name, definition, flags.
-const KERNELS: [(&str, &str, &[&str]); 5] = [
-    ("portable", "OSTLER_LANES=8", &["-Wno-psabi"]),
-    ("avx2", "OSTLER_LANES=8", &["-mavx2", "-mfma"]),
-    (
-        "avx512",
-        "OSTLER_LANES=16",
-        &["-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma"],
-    ),
-    ("double", "OSTLER_DOUBLE", &[]),
-    ("trace", "", &["-Wno-psabi", "-Wno-unused-function"]),
+/// One file, compiled one way.
+struct Unit {
+    name: &'static str,
+    file: &'static str,
+    defines: &'static [(&'static str, &'static str)],
+    optimise: u32,
+    flags: &'static [&'static str],
+}
+
+const UNITS: [Unit; 7] = [
+    Unit {
+        name: "portable",
+        file: "kernels/host.cpp",
+        defines: &[("OSTLER_LANES", "4")],
+        optimise: 2,
+        flags: &[],
+    },
+    Unit {
+        name: "avx2",
+        file: "kernels/host.cpp",
+        defines: &[("OSTLER_LANES", "8")],
+        optimise: 3,
+        flags: &["-mavx2", "-mfma"],
+    },
+    Unit {
+        name: "avx512",
+        file: "kernels/host.cpp",
+        defines: &[("OSTLER_LANES", "16")],
+        optimise: 3,
+        flags: &["-mavx512f", "-mavx512dq", "-mavx512vl", "-mavx2", "-mfma"],
+    },
+    // For comparisons, not for speed.
+    Unit {
+        name: "double",
+        file: "kernels/host.cpp",
+        defines: &[("OSTLER_DOUBLE", "")],
+        optimise: 1,
+        flags: &[],
+    },
+    Unit {
+        name: "f32",
+        file: "kernels/collide.cpp",
+        defines: &[("OSTLER_REAL", "float")],
+        optimise: 2,
+        flags: &[],
+    },
+    Unit {
+        name: "f64",
+        file: "kernels/collide.cpp",
+        defines: &[("OSTLER_REAL", "double")],
+        optimise: 1,
+        flags: &[],
+    },
+    Unit {
+        name: "trace",
+        file: "kernels/trace.cpp",
+        defines: &[],
+        optimise: 0,
+        flags: &["-Wno-unused-function"],
+    },
 ];
 
 fn main() -> ExitCode {
     println!("cargo:rerun-if-changed=kernels");
     println!("cargo:rerun-if-changed=build.rs");
     let results = std::thread::scope(|scope| {
-        let compiles = KERNELS.map(|kernel| scope.spawn(move || compile(kernel)));
+        let compiles = UNITS.map(|unit| scope.spawn(move || compile(&unit)));
         compiles.map(|compile| {
             compile
                 .join()
@@ -38,11 +87,11 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn compile((name, define, flags): (&str, &str, &[&str])) -> Result<(), String> {
-    // Each in a folder of its own: all come from the same file, and objects are named
-    // after files.
-    let folder = std::env::var_os("OUT_DIR").ok_or("cargo sets no OUT_DIR")?;
-    let folder = std::path::Path::new(&folder).join(name);
+fn compile(unit: &Unit) -> Result<(), String> {
+    // Each in a folder of its own: objects are named after files, and several units
+    // are of the same file. The libraries go where the linker looks.
+    let out = std::env::var_os("OUT_DIR").ok_or("cargo sets no OUT_DIR")?;
+    let folder = std::path::Path::new(&out).join(unit.name);
     std::fs::create_dir_all(&folder)
         .map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
     let mut build = cc::Build::new();
@@ -51,18 +100,17 @@ fn compile((name, define, flags): (&str, &str, &[&str])) -> Result<(), String> {
         .cpp(true)
         .std("c++17")
         // Kernels are slow without it, whatever the profile.
-        .opt_level(if name == "trace" { 1 } else { 2 })
+        .opt_level(unit.optimise)
         .debug(false)
         // Nothing of the C++ library is used.
         .cpp_link_stdlib(None)
-        .file(if name == "trace" {
-            "kernels/trace.cpp"
-        } else {
-            "kernels/host.cpp"
-        });
-    if name != "trace" {
-        let (key, value) = define.split_once('=').unwrap_or((define, ""));
-        build.define("OSTLER_NAME", name).define(key, value);
+        .define("OSTLER_NAME", unit.name)
+        .file(unit.file);
+    if unit.file.ends_with("host.cpp") {
+        build.define("OSTLER_COLLIDE_ELSEWHERE", None);
+    }
+    for (name, value) in unit.defines {
+        build.define(name, *value);
     }
     for flag in [
         "-ffp-contract=off",
@@ -70,15 +118,16 @@ fn compile((name, define, flags): (&str, &str, &[&str])) -> Result<(), String> {
         "-fno-trapping-math",
         "-fno-exceptions",
         "-fno-rtti",
+        "-Wno-psabi",
         "-Wno-unused-parameter",
         "-Wno-maybe-uninitialized",
     ]
     .iter()
-    .chain(flags)
+    .chain(unit.flags)
     {
         build.flag(flag);
     }
     build
-        .try_compile(&format!("ostler_kernel_{name}"))
-        .map_err(|e| format!("the {name} physics kernel does not compile: {e}"))
+        .try_compile(&format!("ostler_kernel_{}", unit.name))
+        .map_err(|e| format!("the physics kernel \"{}\" does not compile: {e}", unit.name))
 }

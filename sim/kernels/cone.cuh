@@ -23,9 +23,9 @@ template<class M> OSTLER_FN double cone_mu(const M& m, int c) {
   // friction[0] / sqrt(impratio), and pair_dfri[0] is impratio
   return m.pair_mu[5 * c] / __builtin_sqrt((double)m.pair_dfri[5 * c]);
 }
-template<class R, class M>
-OSTLER_FN Ellipse<R, M> ellipse(const M& m, int c, R d, const R* x) {
-  const int dim = m.pair_dim[c];
+template<class R, class M, int D>
+OSTLER_FN Ellipse<R, M> ellipse(Dim<D> dims, const M& m, int c, R d, const R* x) {
+  const int dim = dims.of(m, c);
   const double mu = cone_mu(m, c);
   Ellipse<R, M> e;
   e.n = e.u[0] = x[0] * bc<R>(mu);
@@ -43,9 +43,9 @@ OSTLER_FN Ellipse<R, M> ellipse(const M& m, int c, R d, const R* x) {
   return e;
 }
 
-template<class R, class M>
-OSTLER_FN void cone_cost(const M& m, int c, R d, const R* x, ConeCost<R>& o) {
-  const int dim = m.pair_dim[c];
+template<class R, class M, int D>
+OSTLER_FN void cone_cost(Dim<D> dims, const M& m, int c, R d, const R* x, ConeCost<R>& o) {
+  const int dim = dims.of(m, c);
   const R zero = bc<R>(0);
   if (dim == 1) {
     o.h[0] = sel(x[0] < zero, d, zero);
@@ -72,7 +72,7 @@ OSTLER_FN void cone_cost(const M& m, int c, R d, const R* x, ConeCost<R>& o) {
     return;
   }
   const double mu = cone_mu(m, c);
-  const Ellipse<R, M> e = ellipse(m, c, d, x);
+  const Ellipse<R, M> e = ellipse<R>(dims, m, c, d, x);
   const auto middle = !(e.top | e.bottom);
   const R t = sel(middle, e.t, bc<R>(1));
   const R it = recip_(t);
@@ -106,9 +106,9 @@ OSTLER_FN void cone_cost(const M& m, int c, R d, const R* x, ConeCost<R>& o) {
 }
 
 // Whether the piece of the cost differs between x and x + s, or is no quadratic.
-template<class R, class M>
-OSTLER_FN typename Lane<R>::Mask cone_change(const M& m, int c, R d, const R* x, const R* s) {
-  const int dim = m.pair_dim[c];
+template<class R, class M, int D>
+OSTLER_FN typename Lane<R>::Mask cone_change(Dim<D> dims, const M& m, int c, R d, const R* x, const R* s) {
+  const int dim = dims.of(m, c);
   const R zero = bc<R>(0);
   const auto present = d > zero;
   if (dim == 1) return mask_xor(x[0] < zero, x[0] + s[0] < zero) & present;
@@ -124,14 +124,14 @@ OSTLER_FN typename Lane<R>::Mask cone_change(const M& m, int c, R d, const R* x,
   }
   R y[CDIM];
   for (int i = 0; i < dim; i++) y[i] = x[i] + s[i];
-  const Ellipse<R, M> e = ellipse(m, c, d, x), f = ellipse(m, c, d, y);
+  const Ellipse<R, M> e = ellipse<R>(dims, m, c, d, x), f = ellipse<R>(dims, m, c, d, y);
   return (!((e.top & f.top) | (e.bottom & f.bottom))) & present;
 }
 
 // Adds slope and curvature of the cost along s at x + a s.
-template<class R, class M>
-OSTLER_FN void cone_slope(const M& m, int c, R d, const R* x, const R* s, R a, R* d1, R* d2) {
-  const int dim = m.pair_dim[c];
+template<class R, class M, int D>
+OSTLER_FN void cone_slope(Dim<D> dims, const M& m, int c, R d, const R* x, const R* s, R a, R* d1, R* d2) {
+  const int dim = dims.of(m, c);
   const R zero = bc<R>(0);
   if (dim == 1 || !m.elliptic) {
     if (dim == 1) {
@@ -154,7 +154,7 @@ OSTLER_FN void cone_slope(const M& m, int c, R d, const R* x, const R* s, R a, R
   const double mu = cone_mu(m, c);
   R y[CDIM];
   for (int i = 0; i < dim; i++) y[i] = fma(a, s[i], x[i]);
-  const Ellipse<R, M> e = ellipse(m, c, d, y);
+  const Ellipse<R, M> e = ellipse<R>(dims, m, c, d, y);
   R q1 = d * y[0] * s[0], q2 = d * s[0] * s[0], uv = zero, vv = zero;
   for (int i = 1; i < dim; i++) {
     const R di = d * bc<R>(m.pair_dfri[5 * c + i - 1]) * s[i];

@@ -26,7 +26,7 @@ template<class R> OSTLER_FN void contact_tangent(const R* n, const R* hint, R* t
 }
 
 // Contact-space velocity of a point that moves with (angular w, linear u at the point).
-template<class R> OSTLER_FN void contact_velocity(int dim, const R* n, const R* t1, const R* w, const R* u, R* o) {
+template<class R> OSTLER_FN void contact_velocity(const int dim, const R* n, const R* t1, const R* w, const R* u, R* o) {
   o[0] = dot3(n, u);
   if (dim == 1) return;
   R t2[3];
@@ -41,15 +41,15 @@ template<class R> OSTLER_FN void contact_velocity(int dim, const R* n, const R* 
 }
 
 // Reference accelerations and stiffness of a contact with velocity v.
-template<class R, class M>
-OSTLER_FN void contact_soft(const M& m, int c, R dist, const R* v, R* d, R* aref) {
+template<class R, class M, int D>
+OSTLER_FN void contact_soft(Dim<D> dims, const M& m, int c, R dist, const R* v, R* d, R* aref) {
   const auto* s = m.pair_soft + SOFT * c;
   const R r = dist - bc<R>(s[SOFT_MARGIN]);
   const R imp = impedance(s, r);
   *d = sel(r < bc<R>(0), stiffness(s, imp), bc<R>(0));
   aref[0] = reference(s, imp, r, v[0]);
   const R b = bc<R>(m.elliptic ? -m.pair_fricb[c] : -s[SOFT_B]);
-  for (int k = 1; k < m.pair_dim[c]; k++) aref[k] = b * v[k];
+  for (int k = 1; k < dims.of(m, c); k++) aref[k] = b * v[k];
 }
 
 // A contact of body b with the world at p (relative to the tree's reference).
@@ -65,13 +65,16 @@ OSTLER_FN void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R dist
   w.wc_pair[k] = c;
   R* frame = w.wc_frame + 6 * k;
   for (int i = 0; i < 3; i++) w.wc_pos[3 * k + i] = p[i], frame[i] = n[i];
-  const int dim = m.pair_dim[c];
-  if (dim > 1) contact_tangent(n, hint, frame + 3);
   const R* vb = w.vel + 6 * b;
-  R u[3] = {vb[3], vb[4], vb[5]}, v[CDIM];
+  R u[3] = {vb[3], vb[4], vb[5]};
   cross_add(vb, p, u);
-  contact_velocity(dim, frame, frame + 3, vb, u, v);
-  contact_soft(m, c, dist, v, w.wc_d + k, w.wc_aref + CDIM * k);
+  by_dim(m, c, [&](auto dims) OSTLER_INLINE {
+    R v[CDIM];
+    const int dim = dims.of(m, c);
+    if (dim > 1) contact_tangent(n, hint, frame + 3);
+    contact_velocity(dim, frame, frame + 3, vb, u, v);
+    contact_soft(dims, m, c, dist, v, w.wc_d + k, w.wc_aref + CDIM * k);
+  });
   w.constrained = w.constrained | (w.wc_d[k] > bc<R>(0));
   w.ncon = w.ncon + sel(present, bc<R>(1), bc<R>(0));
 }
@@ -88,27 +91,27 @@ OSTLER_FN void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, const 
   }
   const int k = w.npc++;
   w.pc_pair[k] = c;
-  const int dim = m.pair_dim[c];
-  R t[3];
-  if (dim > 1) contact_tangent(n, hint, t);
   R p2[3];
   for (int i = 0; i < 3; i++) p2[i] = p[i] - shift[i];
   const int tree1 = m.body_tree[m.cg_body[m.pair_g1[c]]];
-  R v[CDIM];
-  for (int i = 0; i < dim; i++) v[i] = bc<R>(0);
-  const int e0 = m.pair_path[c], e1 = m.pair_path[c + 1];
-  R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
-  for (int e = e0; e < e1; e++, J += CDIM) {
-    const int d = m.path_dof[e];
-    const R* s = w.cdof + 6 * d;
-    R u[3] = {s[3], s[4], s[5]};
-    cross_add(s, m.body_tree[m.dof_body[d]] == tree1 ? p : p2, u);
-    contact_velocity(dim, n, t, s, u, J);
-    if (m.path_sign[e] < 0)
-      for (int i = 0; i < dim; i++) J[i] = -J[i];
-    for (int i = 0; i < dim; i++) v[i] = fma(J[i], w.qvel[d], v[i]);
-  }
-  contact_soft(m, c, dist, v, w.pc_d + k, w.pc_aref + CDIM * k);
+  by_dim(m, c, [&](auto dims) OSTLER_INLINE {
+    const int dim = dims.of(m, c);
+    R t[3], v[CDIM];
+    if (dim > 1) contact_tangent(n, hint, t);
+    for (int i = 0; i < dim; i++) v[i] = bc<R>(0);
+    R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
+    for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++, J += CDIM) {
+      const int d = m.path_dof[e];
+      const R* s = w.cdof + 6 * d;
+      R u[3] = {s[3], s[4], s[5]};
+      cross_add(s, m.body_tree[m.dof_body[d]] == tree1 ? p : p2, u);
+      contact_velocity(dim, n, t, s, u, J);
+      if (m.path_sign[e] < 0)
+        for (int i = 0; i < dim; i++) J[i] = -J[i];
+      for (int i = 0; i < dim; i++) v[i] = fma(J[i], w.qvel[d], v[i]);
+    }
+    contact_soft(dims, m, c, dist, v, w.pc_d + k, w.pc_aref + CDIM * k);
+  });
   w.constrained = w.constrained | (w.pc_d[k] > bc<R>(0));
   w.ncon = w.ncon + sel(present, bc<R>(1), bc<R>(0));
 }

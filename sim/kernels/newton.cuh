@@ -15,25 +15,31 @@ template<class R, class M> OSTLER_FN void contacts_mul(const M& m, Work<R, M>& w
       const R* v = w.tmp + 6 * b;
       R u[3] = {v[3], v[4], v[5]};
       cross_add(v, w.wc_pos + 3 * k, u);
-      contact_velocity(m.pair_dim[c], w.wc_frame + 6 * k, w.wc_frame + 6 * k + 3, v, u, world + CDIM * k);
+      by_dim(m, c, [&](auto dims) OSTLER_INLINE {
+        contact_velocity(dims.of(m, c), w.wc_frame + 6 * k, w.wc_frame + 6 * k + 3, v, u, world + CDIM * k);
+      });
     }
   }
   for (int k = 0; k < w.npc; k++) {
-    const int c = w.pc_pair[k], dim = m.pair_dim[c];
-    const R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
-    R* o = pair + CDIM * k;
-    for (int i = 0; i < dim; i++) o[i] = bc<R>(0);
-    for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++, J += CDIM)
-      for (int i = 0; i < dim; i++) o[i] = fma(J[i], x[m.path_dof[e]], o[i]);
+    const int c = w.pc_pair[k];
+    by_dim(m, c, [&](auto dims) OSTLER_INLINE {
+      const int dim = dims.of(m, c);
+      const R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
+      R o[CDIM];
+      for (int i = 0; i < dim; i++) o[i] = bc<R>(0);
+      for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++, J += CDIM)
+        for (int i = 0; i < dim; i++) o[i] = fma(J[i], x[m.path_dof[e]], o[i]);
+      for (int i = 0; i < dim; i++) pair[CDIM * k + i] = o[i];
+    });
   }
 }
 
 // Adds a contact's wrench and inertia to its body: W g and W h W' for the contact's
 // axes W = (p x frame, frame).
-template<class R, class M> OSTLER_FN void world_contact_load(const M& m, Work<R, M>& w, int k) {
-  const int c = w.wc_pair[k], b = m.cg_body[m.pair_g2[c]], dim = m.pair_dim[c];
+template<class R, class M, int D> OSTLER_FN void world_contact_load(Dim<D> dims, const M& m, Work<R, M>& w, int k) {
+  const int c = w.wc_pair[k], b = m.cg_body[m.pair_g2[c]], dim = dims.of(m, c);
   ConeCost<R> q;
-  cone_cost(m, c, w.wc_d[k], w.wc_jar + CDIM * k, q);
+  cone_cost(dims, m, c, w.wc_d[k], w.wc_jar + CDIM * k, q);
   const R* p = w.wc_pos + 3 * k;
   const R* n = w.wc_frame + 6 * k;
   const R* t1 = n + 3;
@@ -105,10 +111,10 @@ template<class R, class M> OSTLER_FN void world_contact_load(const M& m, Work<R,
 }
 
 // A contact between moving bodies: straight into gradient and Hessian.
-template<class R, class M> OSTLER_FN void pair_contact_load(const M& m, Work<R, M>& w, int k) {
-  const int c = w.pc_pair[k], dim = m.pair_dim[c];
+template<class R, class M, int D> OSTLER_FN void pair_contact_load(Dim<D> dims, const M& m, Work<R, M>& w, int k) {
+  const int c = w.pc_pair[k], dim = dims.of(m, c);
   ConeCost<R> q;
-  cone_cost(m, c, w.pc_d[k], w.pc_jar + CDIM * k, q);
+  cone_cost(dims, m, c, w.pc_d[k], w.pc_jar + CDIM * k, q);
   const R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
   const int e0 = m.pair_path[c], n = m.pair_path[c + 1] - e0;
   for (int e = 0; e < n; e++) {
@@ -133,8 +139,9 @@ template<class R, class M> OSTLER_FN void pair_contact_load(const M& m, Work<R, 
 }
 
 // The Hessian's pattern with the couplings of the contacts that are present, and
-// what elimination fills in. Words of 64 degrees of freedom; more couple fully.
-template<class R, class M> OSTLER_FN_BIG void couple(const M& m, Work<R, M>& w) {
+// what elimination fills in; false where it is the static one (contacts within one
+// branch). Words of 64 degrees of freedom; more couple fully.
+template<class R, class M> OSTLER_FN_BIG bool couple(const M& m, Work<R, M>& w) {
   unsigned long long mask[64];
   const int n = m.nv;
   if (n > 64) {
@@ -143,7 +150,7 @@ template<class R, class M> OSTLER_FN_BIG void couple(const M& m, Work<R, M>& w) 
       for (int j = 0; j < i; j++) w.pat_col[at++] = j;
       w.pat_adr[i + 1] = at;
     }
-    return;
+    return true;
   }
   for (int i = 0; i < n; i++) {
     mask[i] = 0;
@@ -168,6 +175,20 @@ template<class R, class M> OSTLER_FN_BIG void couple(const M& m, Work<R, M>& w) 
     for (unsigned long long rest = mask[i]; rest; rest &= rest - 1) w.pat_col[at++] = ctz_(rest);
   }
   w.pat_adr[n] = at;
+  return at != m.hrow_adr[n];
+}
+
+// f(dimension, pair, stiffness, residuals, their change along the step) for every
+// contact.
+template<class R, class M, class F> OSTLER_FN void for_contacts(const M& m, const Work<R, M>& w, F&& f) {
+  for (int k = 0; k < w.nwc; k++)
+    by_dim(m, w.wc_pair[k], [&](auto dims) OSTLER_INLINE {
+      f(dims, w.wc_pair[k], w.wc_d[k], w.wc_jar + CDIM * k, w.wc_js + CDIM * k);
+    });
+  for (int k = 0; k < w.npc; k++)
+    by_dim(m, w.pc_pair[k], [&](auto dims) OSTLER_INLINE {
+      f(dims, w.pc_pair[k], w.pc_d[k], w.pc_jar + CDIM * k, w.pc_js + CDIM * k);
+    });
 }
 
 // Newton's method from w.qacc; the result is in w.qacc, the residuals are those of
@@ -177,7 +198,8 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
   const int n = m.nv;
   const int* adr = m.hrow_adr;
   const int* col = m.hrow_col;
-  if (w.npc > 0) couple(m, w), adr = w.pat_adr, col = w.pat_col;
+  const bool coupled = w.npc > 0 && couple(m, w);
+  if (coupled) adr = w.pat_adr, col = w.pat_col;
   const R zero = bc<R>(0), one = bc<R>(1);
   B done = mask_of<B>(false);
   R* Ma = w.mstep;  // M qacc - smooth, kept up to date
@@ -197,7 +219,7 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
   for (int it = 0; it < most; it++) {
     w.iterations++;
     w.lane_iterations = w.lane_iterations + sel(done, zero, one);
-    if (w.npc > 0) copy_system(m, w, adr, col);
+    if (coupled) copy_system(m, w, adr, col);
     else Straight<R, M>::start_system(m, w);
     rows_load(m, w);
     if (w.nwc > 0) {
@@ -206,17 +228,20 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
         for (int k = 0; k < 6; k++) w.wrench[6 * b + k] = zero;
         for (int k = 0; k < 21; k++) w.stiff[21 * b + k] = zero;
       }
-      for (int k = 0; k < w.nwc; k++) world_contact_load(m, w, k);
+      for (int k = 0; k < w.nwc; k++)
+        by_dim(m, w.wc_pair[k], [&](auto dims) OSTLER_INLINE { world_contact_load(dims, m, w, k); });
       Straight<R, M>::loads(m, w);
     }
-    for (int k = 0; k < w.npc; k++) pair_contact_load(m, w, k);
-    if (w.npc > 0) newton_step(m, w, adr, col);
+    for (int k = 0; k < w.npc; k++)
+      by_dim(m, w.pc_pair[k], [&](auto dims) OSTLER_INLINE { pair_contact_load(dims, m, w, k); });
+    if (coupled) newton_step(m, w, adr, col);
     else Straight<R, M>::solve_system(m, w);
     contacts_mul(m, w, w.step, w.wc_js, w.pc_js);
     rows_mul(m, w, w.step, w.lim_js, w.fric_js, w.row_js);
     B change = rows_change(m, w);
-    for (int k = 0; k < w.nwc; k++) change = change | cone_change(m, w.wc_pair[k], w.wc_d[k], w.wc_jar + CDIM * k, w.wc_js + CDIM * k);
-    for (int k = 0; k < w.npc; k++) change = change | cone_change(m, w.pc_pair[k], w.pc_d[k], w.pc_jar + CDIM * k, w.pc_js + CDIM * k);
+    for_contacts(m, w, [&](auto dims, int c, R d, const R* jar, const R* js) OSTLER_INLINE {
+      change = change | cone_change(dims, m, c, d, jar, js);
+    });
     const B need = change & !done;
     R slope = zero;  // of the cost along the step, at its start
     for (int i = 0; i < n; i++) slope = fma(w.step[i], w.grad[i], slope);
@@ -233,8 +258,9 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
       for (int k = 0; k < 16; k++) {
         R d1 = fma(a, q2, q1), d2 = q2;
         rows_slope(m, w, a, &d1, &d2);
-        for (int c = 0; c < w.nwc; c++) cone_slope(m, w.wc_pair[c], w.wc_d[c], w.wc_jar + CDIM * c, w.wc_js + CDIM * c, a, &d1, &d2);
-        for (int c = 0; c < w.npc; c++) cone_slope(m, w.pc_pair[c], w.pc_d[c], w.pc_jar + CDIM * c, w.pc_js + CDIM * c, a, &d1, &d2);
+        for_contacts(m, w, [&](auto dims, int c, R d, const R* jar, const R* js) OSTLER_INLINE {
+          cone_slope(dims, m, c, d, jar, js, a, &d1, &d2);
+        });
         found = found | !(abs_(d1) > bc<R>(-0.01) * slope);
         if (!any(!found)) break;
         lo = sel(d1 < zero, max_(lo, a), lo);

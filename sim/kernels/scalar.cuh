@@ -10,9 +10,11 @@
 
 #ifdef __CUDACC__
 #define OSTLER_FN __device__ __forceinline__
+#define OSTLER_INLINE
 #define OSTLER_FN_BIG __device__ __noinline__
 #else
 #define OSTLER_FN inline __attribute__((always_inline))
+#define OSTLER_INLINE __attribute__((always_inline))  // of a lambda
 #define OSTLER_FN_BIG inline __attribute__((noinline))
 #endif
 

@@ -8,6 +8,29 @@ template<class R> OSTLER_FN R power_(R x, int p) {
   return y;
 }
 
+// Contacts' dimension as a template constant where it is one of the common ones (1
+// and 3; 0 stands for any other), so that loops over it unroll. A robot whose
+// contacts all have the same dimension knows it when it is compiled.
+template<int D> struct Dim {
+  static constexpr int value = D;
+  // The dimension itself.
+  template<class M> static OSTLER_FN int of(const M& m, int pair) { return D > 0 ? D : m.pair_dim[pair]; }
+};
+template<class M> struct OneDim { static constexpr int value = M::one_dim; };
+template<class T> struct OneDim<Tables<T>> { static constexpr int value = 0; };
+template<class M, class F> OSTLER_FN void by_dim(const M& m, int pair, F&& f) {
+  constexpr int one = OneDim<M>::value;
+  if constexpr (one == 1 || one == 3) {
+    f(Dim<one>());
+  } else {
+    switch (m.pair_dim[pair]) {
+      case 1: f(Dim<1>()); break;
+      case 3: f(Dim<3>()); break;
+      default: f(Dim<0>());
+    }
+  }
+}
+
 // Impedance at distance r beyond the margin.
 template<class R, class T> OSTLER_FN R impedance(const T* s, R r) {
   if (s[SOFT_D0] == s[SOFT_DW]) return bc<R>(s[SOFT_D0]);

@@ -47,7 +47,9 @@ template<class R, class M> OSTLER_FN void gather_forces(const M& m, Work<R, M>& 
     const int i = world ? k : k - w.nwc;
     const int c = world ? w.wc_pair[i] : w.pc_pair[i];
     ConeCost<R> q;
-    cone_cost(m, c, world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
+    by_dim(m, c, [&](auto dims) OSTLER_INLINE {
+      cone_cost(dims, m, c, world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
+    });
     const int g1 = m.cg_geom[m.pair_g1[c]], g2 = m.cg_geom[m.pair_g2[c]];
     w.geom_force[g1] = w.geom_force[g1] - q.g[0];
     w.geom_force[g2] = w.geom_force[g2] - q.g[0];

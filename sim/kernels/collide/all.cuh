@@ -3,8 +3,10 @@
 #include "solid.cuh"
 #include "vector.cuh"
 #include "round.cuh"
-#ifdef OSTLER_PRIMITIVES_ONLY
+#if defined(OSTLER_PRIMITIVES_ONLY)
 #include "primitives.cuh"
+#elif defined(OSTLER_COLLIDE_ELSEWHERE)
+#include "elsewhere.cuh"
 #else
 #include "pair.cuh"
 #endif

@@ -5,7 +5,7 @@ use super::ffi::{self, Api, Linked};
 /// Instructions a kernel was compiled for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InstructionSet {
-    /// Any x86-64, 8 lanes.
+    /// Any x86-64, 4 lanes.
     Portable,
     /// AVX2 and FMA, 8 lanes.
     Avx2,
@@ -46,8 +46,9 @@ impl InstructionSet {
     /// Environments per vector.
     pub fn lanes(self) -> usize {
         match self {
+            Self::Portable => 4,
+            Self::Avx2 => 8,
             Self::Avx512 => 16,
-            _ => 8,
         }
     }
 

@@ -7,7 +7,7 @@ macro_rules! files {
 }
 
 /// Every file that `kernel.cuh` reaches.
-const FILES: [(&str, &str); 35] = files! {
+const FILES: [(&str, &str); 36] = files! {
     "api.h" "kernel.cuh" "scalar.cuh" "lanes.cuh" "space.cuh" "tables.cuh" "work.cuh"
     "smooth.cuh" "forces.cuh" "tree.cuh" "soft.cuh" "contact.cuh" "rows.cuh" "general.cuh"
     "cone.cuh" "hooks.cuh" "newton.cuh" "integrate.cuh" "step.cuh"
@@ -15,6 +15,7 @@ const FILES: [(&str, &str); 35] = files! {
     "collide/round.cuh" "collide/support.cuh" "collide/plane.cuh" "collide/capsule_box.cuh"
     "collide/box_box.cuh" "collide/simplex.cuh" "collide/gjk.cuh" "collide/epa.cuh"
     "collide/patch.cuh" "collide/convex.cuh" "collide/field.cuh" "collide/primitives.cuh"
+    "collide/elsewhere.cuh"
 };
 
 /// A file with the files it includes in their places, each once.

@@ -25,6 +25,14 @@ pub(super) fn write(plan: &Plan) -> String {
         let single = array.iter().map(|x| real(f64::from(*x as f32)));
         list(&mut text, "float", name, single);
     }
+    // The dimension of all contacts, 0 where they differ.
+    let first = plan.pair_dim.first().copied().unwrap_or(1);
+    let same = plan.pair_dim.iter().all(|d| *d == first);
+    let _ = writeln!(
+        text,
+        "  static constexpr int one_dim = {};",
+        if same { first } else { 0 }
+    );
     text.push_str("};\n");
     text
 }
