@@ -262,7 +262,9 @@ OSTLER_FN void capsule_capsule(Sink<R, M>& out, int g1, int g2, bool reversed, t
   for (int k = 0; k < 3; k++) dif[k] = c1[k] - c2[k];
   const R mb = -dot3(a1, a2), u = -dot3(a1, dif), v = dot3(a2, dif);
   const R det = fnma(mb, mb, bc<R>(ma * mc));
-  const R least = bc<R>(Lane<R>::N == 1 && sizeof(R) == 8 ? 1e-15 : 1e-6 * ma * mc);
+  // Squared sine of the angle below which MuJoCo takes them for parallel; single
+  // precision cannot tell as little from rounding.
+  const R least = bc<R>((sizeof(typename Lane<R>::T) == 8 ? 1e-8 : 1e-6) * ma * mc);
   const auto parallel = !(abs_(det) > least);
   const R id = recip_(sel(parallel, bc<R>(1), det));
   R x1 = fms(bc<R>(mc), u, mb * v) * id, x2 = fms(bc<R>(ma), v, mb * u) * id;

@@ -25,7 +25,7 @@ pub struct Compiler {
 /// that are not finite.
 const FLAGS: [&str; 13] = [
     "-std=c++17",
-    "-O2",
+    "-O3",
     "-fPIC",
     "-shared",
     "-fvisibility=hidden",
