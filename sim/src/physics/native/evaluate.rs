@@ -1,10 +1,12 @@
 //! Dynamics of given states: for comparisons with other engines.
 
-use super::ffi::{self, EvalArgs, Linked, Robot, Solver};
+use super::choose::choose;
+use super::ffi::{self, EvalArgs, Functions, Linked, Robot, Solver};
 use super::kernel::InstructionSet;
 use super::lower::{LowerOptions, lower};
-use super::tables::Scalar;
+use super::tables::{Plan, Scalar};
 use super::unsupported;
+use crate::config::{SimConfig, Specialize};
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
 use crate::physics::evaluate::{Evaluation, Precision, States};
@@ -21,6 +23,9 @@ pub struct EvalOptions {
     /// Which kernel; `None` is the widest the processor has. Double precision has
     /// one only.
     pub instruction_set: Option<InstructionSet>,
+    /// In single precision: the robot's own kernel (`wait`), one that is in the cache
+    /// (`auto`), or the generic one (`off`). Without `instruction_set`.
+    pub specialize: Specialize,
     /// Overrides of the model's options.
     pub lower: LowerOptions,
 }
@@ -31,6 +36,7 @@ impl Default for EvalOptions {
             iterations: 100,
             tolerance: 1e-15,
             instruction_set: None,
+            specialize: Specialize::Off,
             lower: LowerOptions::default(),
         }
     }
@@ -46,27 +52,33 @@ pub fn evaluate(
     precision: Precision,
     states: &States<'_>,
 ) -> Result<Evaluation, PhysicsError> {
-    match precision {
-        Precision::F64 => run::<f64>(model, options, ffi::linked(Linked::Double), states),
-        Precision::F32 => {
-            let set = options
-                .instruction_set
-                .unwrap_or_else(InstructionSet::detect);
-            if !set.is_available() {
-                return Err(unsupported(format!("{} on this processor", set.name())));
+    let plan = lower(model, &options.lower).map_err(|e| unsupported(e.what))?;
+    match (precision, options.instruction_set) {
+        (Precision::F64, _) => run::<f64>(plan, options, ffi::linked(Linked::Double), states),
+        (Precision::F32, Some(set)) if !set.is_available() => {
+            Err(unsupported(format!("{} on this processor", set.name())))
+        }
+        (Precision::F32, Some(set)) => run::<f32>(plan, options, set.generic(), states),
+        (Precision::F32, None) => {
+            let config = SimConfig {
+                specialize: options.specialize,
+                ..SimConfig::default()
+            };
+            let choice = choose(&plan, &config)?;
+            if let (Specialize::Wait, Some(note)) = (options.specialize, choice.note) {
+                return Err(unsupported(note));
             }
-            run::<f32>(model, options, set.generic(), states)
+            run::<f32>(plan, options, choice.functions, states)
         }
     }
 }
 
 fn run<T: Scalar + Zeroable + Into<f64>>(
-    model: &Model,
+    plan: Plan,
     options: &EvalOptions,
-    api: &'static ffi::Api,
+    functions: impl Into<Functions>,
     states: &States<'_>,
 ) -> Result<Evaluation, PhysicsError> {
-    let plan = lower(model, &options.lower).map_err(|e| unsupported(e.what))?;
     let (nq, nv, nu, na) = (plan.nq, plan.nv, plan.nu, plan.na);
     let k = states.qpos.len() / nq.max(1);
     for (name, rows, width) in [
@@ -82,7 +94,7 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
             )));
         }
     }
-    let robot = Robot::<T>::new(api, plan)
+    let robot = Robot::<T>::new(functions, plan)
         .ok_or_else(|| unsupported("a kernel of another version".into()))?;
     let mut work = robot.work().map_err(|bytes| MemoryError {
         what: "the physics kernel".into(),

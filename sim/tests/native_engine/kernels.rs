@@ -1,0 +1,63 @@
+//! A robot's own kernel against the generic one.
+
+use crate::common::{bits, config, robot, run, start, worlds};
+use ostler_sim::config::{SimConfig, Specialize};
+use ostler_sim::physics::Physics;
+use ostler_sim::physics::native::InstructionSet;
+
+/// Largest difference of positions after one control step, relative to 1 or their
+/// size.
+fn difference(a: &[f32], b: &[f32]) -> f32 {
+    let pairs = a.iter().zip(b);
+    pairs
+        .map(|(x, y)| (x - y).abs() / x.abs().max(1.0))
+        .fold(0.0, f32::max)
+}
+
+#[test]
+fn a_robots_own_kernel_means_the_same_and_keeps_its_promises() {
+    if InstructionSet::detect() == InstructionSet::Portable {
+        eprintln!("SKIPPED: a_robots_own_kernel: this processor has no AVX2");
+        return;
+    }
+    let cache = tempfile::tempdir().unwrap();
+    // SAFETY: no other test of this program reads or writes the environment: all
+    // others leave specialisation off.
+    unsafe { std::env::set_var("OSTLER_CACHE", cache.path()) };
+    for name in ["hopper", "half_cheetah"] {
+        let model = robot(name);
+        let ids: Vec<usize> = (0..21).collect();
+        let own = SimConfig {
+            specialize: Specialize::Wait,
+            ..config("auto")
+        };
+        let mut special = worlds(&model, &own, ids.len(), 1);
+        assert!(
+            !special.kernel().starts_with("generic"),
+            "{}: {:?}",
+            special.kernel(),
+            special.notes()
+        );
+        let mut generic = worlds(&model, &config("auto"), ids.len(), 1);
+        for physics in [&mut special, &mut generic] {
+            start(&model, physics, &ids);
+            run(&model, physics, &ids, 0..5);
+        }
+        let apart = difference(&special.state().qpos, &generic.state().qpos);
+        assert!(apart < 1e-3, "{name}: {apart}");
+        // Alone, and by the kernel's name: the same bits.
+        let named = config(special.kernel());
+        let mut alone = worlds(&model, &named, 1, 1);
+        assert_eq!(alone.kernel(), special.kernel());
+        start(&model, &mut alone, &ids[13..14]);
+        run(&model, &mut alone, &ids[13..14], 0..5);
+        assert_eq!(bits(&alone, 0), bits(&special, 13), "{name}");
+    }
+    let lost = config("avx2-0000");
+    let pool = std::sync::Arc::new(ostler_sim::physics::pool::Pool::new(1).unwrap());
+    let error = ostler_sim::physics::native::new(&robot("hopper"), &lost, 1, &pool).unwrap_err();
+    assert!(
+        error.to_string().contains("sim.kernel = \"auto\""),
+        "{error}"
+    );
+}

@@ -1,0 +1,7 @@
+//! What the native engine promises whatever the robot: bits that depend on the world
+//! alone, broken worlds that break nobody else, snapshots, a robot's own kernel that
+//! means the same as the generic one.
+
+mod common;
+mod kernels;
+mod worlds;

@@ -1,0 +1,159 @@
+//! Worlds beside each other.
+
+use crate::common::{bits, config, robot, run, start, worlds};
+use ostler_sim::physics::native::InstructionSet;
+use ostler_sim::physics::{Physics, fault};
+
+/// Robots with contacts within one branch, across branches, and Runge-Kutta.
+const ROBOTS: [&str; 4] = ["hopper", "half_cheetah", "ant", "quadruped"];
+
+fn generic_kernels() -> Vec<String> {
+    [
+        InstructionSet::Portable,
+        InstructionSet::Avx2,
+        InstructionSet::Avx512,
+    ]
+    .into_iter()
+    .filter(|set| set.is_available())
+    .map(|set| format!("generic-{}", set.name()))
+    .collect()
+}
+
+#[test]
+fn a_world_has_the_same_bits_beside_any_others() {
+    for kernel in generic_kernels() {
+        for name in ROBOTS {
+            let model = robot(name);
+            let many: Vec<usize> = (0..37).collect();
+            let mut batch = worlds(&model, &config(&kernel), many.len(), 2);
+            start(&model, &mut batch, &many);
+            run(&model, &mut batch, &many, 0..60);
+            for ids in [vec![0], vec![36, 20, 3]] {
+                let mut few = worlds(&model, &config(&kernel), ids.len(), 1);
+                start(&model, &mut few, &ids);
+                run(&model, &mut few, &ids, 0..60);
+                for (e, id) in ids.iter().enumerate() {
+                    assert_eq!(
+                        bits(&few, e),
+                        bits(&batch, *id),
+                        "{kernel} {name} world {id}"
+                    );
+                }
+            }
+            let moved = (0..37).filter(|e| {
+                batch
+                    .state()
+                    .contact_force
+                    .iter()
+                    .skip(*e)
+                    .step_by(37)
+                    .any(|f| *f > 0.0)
+            });
+            assert!(moved.count() > 5, "{name}: contacts took part in this test");
+        }
+    }
+}
+
+#[test]
+fn worlds_have_the_same_bits_on_any_number_of_threads() {
+    let model = robot("ant");
+    let ids: Vec<usize> = (0..100).collect();
+    let of = |threads| {
+        let mut batch = worlds(&model, &config("auto"), ids.len(), threads);
+        start(&model, &mut batch, &ids);
+        run(&model, &mut batch, &ids, 0..40);
+        ids.iter().map(|e| bits(&batch, *e)).collect::<Vec<_>>()
+    };
+    let one = of(1);
+    assert_eq!(one, of(2));
+    assert_eq!(one, of(3));
+}
+
+#[test]
+fn a_broken_world_is_flagged_stays_as_it_was_and_breaks_nobody() {
+    for kernel in generic_kernels() {
+        let model = robot("ant");
+        let ids: Vec<usize> = (0..20).collect();
+        let (n, nu) = (ids.len(), model.nu());
+        let mut whole = worlds(&model, &config(&kernel), n, 1);
+        let mut broken = worlds(&model, &config(&kernel), n, 1);
+        for physics in [&mut whole, &mut broken] {
+            start(&model, physics, &ids);
+        }
+        let mut qvel = whole.state().qvel.clone();
+        qvel[3 * n + 5] = f32::NAN;
+        qvel[6] = f32::INFINITY;
+        let qpos = broken.state().qpos.clone();
+        let mut mask = vec![0; n];
+        (mask[5], mask[6]) = (1, 1);
+        broken.reset(&mask, &qpos, &qvel);
+        let mut ctrl = vec![0.25; nu * n];
+        whole.step(&ctrl, 4);
+        // World 7 is asked for what cannot be; it counts as zero and is told.
+        ctrl[2 * n + 7] = f32::NAN;
+        broken.step(&ctrl, 4);
+        for e in (0..n).filter(|e| ![5, 6, 7].contains(e)) {
+            assert_eq!(bits(&whole, e), bits(&broken, e), "{kernel} world {e}");
+        }
+        let s = broken.state();
+        assert_eq!(s.fault[5], fault::NON_FINITE);
+        assert_eq!(s.fault[6], fault::NON_FINITE);
+        assert_eq!(s.fault[7], fault::CONTROL);
+        assert!(
+            bits(&broken, 7)
+                .iter()
+                .all(|b| f32::from_bits(*b).is_finite())
+        );
+        let before = bits(&broken, 5);
+        broken.step(&vec![0.1; nu * n], 4);
+        assert_eq!(bits(&broken, 5), before, "a broken world waits");
+    }
+}
+
+#[test]
+fn absurd_states_and_controls_end_and_are_flagged() {
+    let model = robot("quadruped");
+    let n = 8;
+    let mut physics = worlds(&model, &config("auto"), n, 1);
+    for scale in [1e3_f32, 1e8, 1e20, 1e38] {
+        let qpos: Vec<f32> = (0..model.nq * n)
+            .map(|i| scale * ((i % 7) as f32 - 3.0))
+            .collect();
+        let qvel: Vec<f32> = (0..model.nv * n)
+            .map(|i| scale * ((i % 5) as f32 - 2.0))
+            .collect();
+        physics.reset(&vec![1; n], &qpos, &qvel);
+        physics.step(&vec![scale; model.nu() * n], 20);
+        physics.step(&vec![-scale; model.nu() * n], 20);
+        let s = physics.state();
+        assert!(s.fault.iter().all(|f| *f != 0), "{scale:e}: {:?}", s.fault);
+    }
+}
+
+#[test]
+fn a_restored_snapshot_goes_on_with_the_same_bits() {
+    let model = robot("hopper");
+    let ids: Vec<usize> = (0..11).collect();
+    let mut one = worlds(&model, &config("auto"), ids.len(), 1);
+    start(&model, &mut one, &ids);
+    run(&model, &mut one, &ids, 0..30);
+    let mut blob = Vec::new();
+    one.save(&mut blob).unwrap();
+    run(&model, &mut one, &ids, 30..60);
+    let mut other = worlds(&model, &config("auto"), ids.len(), 2);
+    other.restore(&blob).unwrap();
+    run(&model, &mut other, &ids, 30..60);
+    for e in 0..ids.len() {
+        assert_eq!(bits(&one, e), bits(&other, e));
+    }
+    let good = bits(&other, 0);
+    for at in [0, 9, 45, blob.len() / 2, blob.len() - 1] {
+        let mut damaged = blob.clone();
+        damaged[at] ^= 1;
+        assert!(other.restore(&damaged).is_err(), "byte {at}");
+        assert!(other.restore(&blob[..at]).is_err(), "cut at {at}");
+    }
+    assert_eq!(bits(&other, 0), good, "a refused snapshot changes nothing");
+    let ant = robot("ant");
+    assert!(worlds(&ant, &config("auto"), 11, 1).restore(&blob).is_err());
+}
