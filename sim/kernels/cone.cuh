@@ -21,7 +21,7 @@ template<class R, class M> struct Ellipse {
 };
 template<class M> OSTLER_FN double cone_mu(const M& m, int c) {
   // friction[0] / sqrt(impratio), and pair_dfri[0] is impratio
-  return m.pair_mu[5 * c] / __builtin_sqrt((double)m.pair_dfri[5 * c]);
+  return m.pair_mu[5 * c] / sqrt_((double)m.pair_dfri[5 * c]);
 }
 template<class R, class M, int D>
 OSTLER_FN Ellipse<R, M> ellipse(Dim<D> dims, const M& m, int c, R d, const R* x) {

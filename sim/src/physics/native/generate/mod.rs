@@ -69,6 +69,35 @@ pub fn generate(plan: &Plan, lanes: usize) -> Result<Generated, TapeError> {
     })
 }
 
+/// Writes the CUDA program of a robot: one environment per thread, the same kernel
+/// text, tables and straight parts. Its one entry is `ostler_step`.
+///
+/// # Errors
+/// As [`generate`].
+pub fn generate_cuda(plan: &Plan) -> Result<String, TapeError> {
+    let program = trace::record(plan)?;
+    // Whole functions: pieces would hand their values on through local memory.
+    let style = Style {
+        piece: 0,
+        ..Style::default()
+    };
+    let straight = Printer::new(&program, style).all("constants");
+    let mut text = String::from("#define OSTLER_RESTRICT __restrict__\n");
+    if primitives_only(plan) {
+        text.push_str("#define OSTLER_PRIMITIVES_ONLY\n");
+    }
+    text.push_str("namespace {\n");
+    text.push_str(&amalgam::expand("kernel.cuh"));
+    text.push_str("typedef float R;\n");
+    text.push_str(&tables::write(plan));
+    text.push_str("typedef Work<R, Robot> W;\nnamespace straight {\n");
+    text.push_str(&straight);
+    text.push_str("}\n");
+    text.push_str(&hooks(plan, &program));
+    text.push_str(DEVICE_ENTRY);
+    Ok(text)
+}
+
 /// Whether all contacts are between planes, spheres and capsules.
 fn primitives_only(plan: &Plan) -> bool {
     let simple = |kind: &i32| matches!(kind / 8, 0 | 2 | 3) && matches!(kind % 8, 0 | 2 | 3);
@@ -123,6 +152,22 @@ static const OstlerKernel kernel = {OSTLER_KERNEL_VERSION, (int)Lane<R>::N, 4, 1
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) const OstlerKernel* ostler_kernel() { return &kernel; }
+"#;
+
+/// The device's entry: a thread steps environment `first + thread`.
+const DEVICE_ENTRY: &str = r#"
+}  // namespace
+#ifndef OSTLER_THREADS
+#define OSTLER_THREADS 128
+#endif
+extern "C" __global__ void __launch_bounds__(OSTLER_THREADS) ostler_step(StepArgs<float> args, int count) {
+  const int e = blockIdx.x * blockDim.x + threadIdx.x;
+  if (e >= count) return;
+  W w;
+  straight::constants(w);
+  const Robot robot = {};
+  control_step<R, Robot>(robot, w, args, e, 1);
+}
 "#;
 
 #[cfg(test)]
