@@ -34,8 +34,7 @@ fn kernels_compile_for_gpus_within_the_recorded_needs() {
     let programs: Vec<_> = ROBOTS
         .iter()
         .map(|robot| {
-            let model =
-                mjcf::load(&here.join(format!("../configs/robots/{robot}.xml"))).unwrap();
+            let model = mjcf::load(&here.join(format!("../configs/robots/{robot}.xml"))).unwrap();
             let plan = lower(&model, &LowerOptions::default()).unwrap();
             let path = folder.path().join(robot);
             std::fs::write(&path, generate_cuda(&plan).unwrap()).unwrap();
@@ -50,7 +49,11 @@ fn kernels_compile_for_gpus_within_the_recorded_needs() {
             .args(&programs)
             .output()
             .unwrap();
-        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        assert!(
+            out.status.success(),
+            "{}",
+            String::from_utf8_lossy(&out.stderr)
+        );
         for line in String::from_utf8(out.stdout).unwrap().lines() {
             let row: Value = serde_json::from_str(line).unwrap();
             if row.get("missing").is_some() {
@@ -59,10 +62,16 @@ fn kernels_compile_for_gpus_within_the_recorded_needs() {
                     "the package nvidia-cuda-nvrtc is missing beside {}",
                     python.display()
                 );
-                eprintln!("SKIPPED: kernels_compile_for_gpus: no nvidia-cuda-nvrtc beside the referees");
+                eprintln!(
+                    "SKIPPED: kernels_compile_for_gpus: no nvidia-cuda-nvrtc beside the referees"
+                );
                 return;
             }
-            assert!(row.get("error").is_none(), "{arch} {}", row["error"].as_str().unwrap_or(""));
+            assert!(
+                row.get("error").is_none(),
+                "{arch} {}",
+                row["error"].as_str().unwrap_or("")
+            );
             println!("{row}");
             found.push(row);
         }
