@@ -171,7 +171,7 @@ template<class R, class M> struct Sink {
 // Two spheres (or the nearest points of two capsules' axes): p1, p2 centres.
 // Below `Touch` the direction is noise and `fallback` takes its place.
 template<class R> struct Touch { static constexpr double value = 2e-6; };
-template<> struct Touch<double> { static constexpr double value = 1e-15; };
+template<> struct Touch<double> { static constexpr double value = 1e-13; };
 template<class R, class M>
 OSTLER_FN void sphere_sphere(Sink<R, M>& out, const R* p1, double r1, const R* p2, double r2, const R* fallback) {
   R n[3], zero[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};

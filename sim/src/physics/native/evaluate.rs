@@ -12,6 +12,7 @@ use crate::model::Model;
 use crate::physics::evaluate::{Evaluation, Precision, States};
 use crate::physics::{PhysicsError, fault};
 use bytemuck::Zeroable;
+use std::ops::ControlFlow;
 
 /// How states are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,7 +65,7 @@ pub fn evaluate(
                 specialize: options.specialize,
                 ..SimConfig::default()
             };
-            let choice = choose(&plan, &config)?;
+            let choice = choose(&plan, &config, &mut |_| ControlFlow::Continue(()))?;
             if let (Specialize::Wait, Some(note)) = (options.specialize, choice.note) {
                 return Err(unsupported(note));
             }
