@@ -21,7 +21,7 @@ mod tree;
 mod weights;
 
 use super::tables::Plan;
-use crate::model::{Cone, Integrator, Model};
+use crate::model::{Body, Cone, Integrator, JointKind, Model};
 use flags::Flags;
 use soft::Packer;
 use tendons::Tendons;
@@ -146,7 +146,10 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> 
         integrator: match integrator {
             Integrator::Euler => 0,
             Integrator::Rk4 => 1,
-            Integrator::ImplicitFast => 2,
+            Integrator::ImplicitFast => {
+                implicit_fast(model, &context.tree)?;
+                2
+            }
             Integrator::Implicit => {
                 return Err(LowerError::new(
                     "option/integrator=\"implicit\"",
@@ -173,6 +176,35 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> 
     bounded(&plan)?;
     finite(&plan)?;
     Ok(plan)
+}
+
+/// What `implicitfast` derives with respect to velocity and the kernels do not: the
+/// medium's drag, and the gyroscopic forces of a free body that carries nothing, for
+/// which MuJoCo 4 solves a block of its own.
+fn implicit_fast(model: &Model, tree: &Tree) -> Result<(), LowerError> {
+    let refuse = |what: String| {
+        Err(LowerError::new(
+            format!("integrator=\"implicitfast\" with {what}"),
+            "use integrator=\"Euler\" or \"RK4\"",
+        ))
+    };
+    if model.options.density > 0.0 || model.options.viscosity > 0.0 {
+        return refuse("a medium (density, viscosity)".into());
+    }
+    let alone = model.joints.iter().find(|joint| {
+        let last = Some(joint.dof_adr + 5);
+        let carries = |b: &Body| b.parent == joint.body && b.mass > 0.0;
+        joint.kind == JointKind::Free
+            && !tree.dof_parent.contains(&last)
+            && !model.bodies.iter().any(carries)
+    });
+    match alone {
+        Some(joint) => refuse(format!(
+            "the free body \"{}\", which carries nothing",
+            model.bodies[joint.body].name
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Springs and dampers that flags switch off, and whether Euler is implicit in them.

@@ -252,6 +252,20 @@ fn what_is_not_supported_is_refused_by_name() {
             ["implicit", "implicitfast"],
         ),
         (
+            format!(
+                r#"<option integrator="implicitfast"/>{}"#,
+                body("<freejoint/><geom size='1'/>")
+            ),
+            ["implicitfast", "\"b\", which carries nothing"],
+        ),
+        (
+            format!(
+                r#"<option integrator="implicitfast" density="1.2"/>{}"#,
+                body("<joint/><geom size='1'/>")
+            ),
+            ["implicitfast", "medium"],
+        ),
+        (
             body(
                 "<joint name='hip' range='0 1' limited='true' solimplimit='0.9 0.95 0.01 0.5 2.5'/><geom size='1'/>",
             ),
