@@ -2,6 +2,8 @@
 //! alone, broken worlds that break nobody else, snapshots, a robot's own kernel that
 //! means the same as the generic one.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 mod kernels;
 mod worlds;

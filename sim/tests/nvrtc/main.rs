@@ -2,6 +2,8 @@
 //! for sm_80 and sm_90, whose registers, spills and stack are held against the table
 //! `needs.json` (what they were when it was last written).
 
+#![allow(clippy::unwrap_used)]
+
 #[path = "../../../tests/support/referee.rs"]
 mod referee;
 
