@@ -330,7 +330,7 @@ fn worst(model: &Model, ours: &Evaluation, theirs: &Reference, i: usize, error: 
     }
 }
 
-/// "knee", or "root[3]" for one of several degrees of freedom.
+/// `knee`, or `root[3]` for one of several degrees of freedom.
 fn joint_of(model: &Model, dof: usize) -> String {
     let inside = |j: &&crate::model::Joint| (j.dof_adr..j.dof_adr + j.kind.nv()).contains(&dof);
     match model.joints.iter().find(inside) {

@@ -211,7 +211,7 @@ impl Sources {
         Ok(root)
     }
 
-    /// `prose`: text between elements says nothing, as in a URDF's <transmission>.
+    /// `prose`: text between elements says nothing, as in a URDF's `<transmission>`.
     fn convert(
         &self,
         node: roxmltree::Node,
