@@ -15,13 +15,13 @@ pub struct PhysicsArgs {
     /// Any MJCF file
     #[arg(value_name = "MODEL.xml")]
     model: PathBuf,
-    /// States, written by numpy.savez: qpos [K,nq], qvel [K,nv], ctrl [K,nu] and, for
-    /// models with activations, act [K,na], float32 or float64
+    /// States, written by numpy.savez: qpos (K,nq), qvel (K,nv), ctrl (K,nu) and, for
+    /// models with activations, act (K,na), float32 or float64
     #[arg(long, value_name = "IN.npz")]
     states: PathBuf,
-    /// What comes of them, as float64: qacc [K,nv] and, after one step with the model's
-    /// own time step and integrator, qpos_next [K,nq], qvel_next [K,nv], act_next
-    /// [K,na]; ncon and fault [K] as int32
+    /// What comes of them, as float64: qacc (K,nv) and, after one step with the model's
+    /// own time step and integrator, qpos_next (K,nq), qvel_next (K,nv), act_next
+    /// (K,na); ncon and fault (K) as int32
     #[arg(long, value_name = "OUT.npz")]
     out: PathBuf,
     /// Physics engine
