@@ -21,10 +21,6 @@ const PENDING: &[(&str, &str)] = &[
     ("fluid_ellipsoid", "fluid forces on ellipsoids"),
     ("fluid_implicitfast", "derivatives of fluid forces"),
     ("hfield", "another set of contacts"),
-    (
-        "hopper",
-        "double precision: capsules whose axes cross get another normal, 1 state of 10,000",
-    ),
     ("humanoidstandup", "single precision: 1.4e-4 at 99.9 %"),
     ("integrator_implicit", "integrator implicit"),
     (
