@@ -135,18 +135,23 @@ fn a_killed_run_goes_on_with_the_bits_of_its_own_kernel() {
     assert!(said.contains("sim.kernel = \"auto\""), "{said}");
 }
 
+/// A compiler that takes longer than anybody waits.
+fn slow_compiler(place: &Place) -> std::path::PathBuf {
+    let slow = place.path("slow-g++");
+    let script = "#!/bin/sh\ncase \"$*\" in *--version*) echo slow 1.0;; *) sleep 1000;; esac\n";
+    std::fs::write(&slow, script).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&slow, mode).unwrap();
+    slow
+}
+
 #[test]
 fn a_run_that_ends_first_stops_the_compilation_beside_it() {
     if !specialises() {
         return;
     }
     let place = Place::new();
-    // A compiler that takes longer than anybody waits.
-    let slow = place.path("slow-g++");
-    let script = "#!/bin/sh\ncase \"$*\" in *--version*) echo slow 1.0;; *) sleep 1000;; esac\n";
-    std::fs::write(&slow, script).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&slow, mode).unwrap();
+    let slow = slow_compiler(&place);
     let train = [
         "train",
         "pole.toml",
@@ -177,11 +182,7 @@ fn ctrl_c_gives_up_a_compilation_that_a_run_waits_for() {
         return;
     }
     let place = Place::new();
-    let slow = place.path("slow-g++");
-    let script = "#!/bin/sh\ncase \"$*\" in *--version*) echo slow 1.0;; *) sleep 1000;; esac\n";
-    std::fs::write(&slow, script).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&slow, mode).unwrap();
+    let slow = slow_compiler(&place);
     let train = ["train", "pole.toml", "--out", "a", "sim.specialize=wait"];
     let mut child = ostler(&place, &train)
         .env("OSTLER_CXX", &slow)

@@ -66,7 +66,7 @@ pub(super) fn plan(model: &Model, config: &SimConfig) -> Result<Plan, PhysicsErr
         timestep: (config.dt > 0.0).then_some(config.dt),
         ..LowerOptions::default()
     };
-    lower(model, &options).map_err(|e| unsupported(format!("{} ({})", e.what, e.remedy)))
+    Ok(lower(model, &options)?)
 }
 
 /// N worlds of `model` in its initial pose.

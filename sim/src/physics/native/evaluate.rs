@@ -1,6 +1,6 @@
 //! Dynamics of given states: for comparisons with other engines.
 
-use super::choose::choose;
+use super::choose::{choose, tell};
 use super::ffi::{self, EvalArgs, Functions, Linked, Robot, Solver};
 use super::kernel::InstructionSet;
 use super::lower::{LowerOptions, lower};
@@ -12,7 +12,6 @@ use crate::model::Model;
 use crate::physics::evaluate::{Evaluation, Precision, States};
 use crate::physics::{PhysicsError, fault};
 use bytemuck::Zeroable;
-use std::ops::ControlFlow;
 
 /// How states are evaluated.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,7 +52,7 @@ pub fn evaluate(
     precision: Precision,
     states: &States<'_>,
 ) -> Result<Evaluation, PhysicsError> {
-    let plan = lower(model, &options.lower).map_err(|e| unsupported(e.what))?;
+    let plan = lower(model, &options.lower)?;
     match (precision, options.instruction_set) {
         (Precision::F64, _) => run::<f64>(plan, options, ffi::linked(Linked::Double), states),
         (Precision::F32, Some(set)) if !set.is_available() => {
@@ -65,7 +64,7 @@ pub fn evaluate(
                 specialize: options.specialize,
                 ..SimConfig::default()
             };
-            let choice = choose(&plan, &config, &mut |_| ControlFlow::Continue(()))?;
+            let choice = choose(&plan, &config, &mut tell())?;
             if let (Specialize::Wait, Some(note)) = (options.specialize, choice.note) {
                 return Err(unsupported(note));
             }

@@ -24,6 +24,12 @@ pub use kernel::InstructionSet;
 
 use super::PhysicsError;
 
+impl From<lower::LowerError> for PhysicsError {
+    fn from(error: lower::LowerError) -> Self {
+        unsupported(format!("{} ({})", error.what, error.remedy))
+    }
+}
+
 fn unsupported(what: String) -> PhysicsError {
     PhysicsError::Unsupported {
         engine: "native",

@@ -15,47 +15,31 @@ pub(super) fn fingerprint(plan: &Plan) -> [u8; HASH] {
     *plan.digest().as_bytes()
 }
 
-/// Every buffer of the worlds, as bytes, in a fixed order.
-fn buffers(p: &mut NativePhysics) -> [&mut [u8]; 13] {
-    let (s, h) = (&mut p.state, &mut p.hidden);
-    [
-        bytemuck::cast_slice_mut(&mut s.qpos),
-        bytemuck::cast_slice_mut(&mut s.qvel),
-        bytemuck::cast_slice_mut(&mut s.body_pos),
-        bytemuck::cast_slice_mut(&mut s.body_quat),
-        bytemuck::cast_slice_mut(&mut s.body_lin_vel),
-        bytemuck::cast_slice_mut(&mut s.body_ang_vel),
-        bytemuck::cast_slice_mut(&mut s.contact_force),
-        bytemuck::cast_slice_mut(&mut s.actuator_force),
-        bytemuck::cast_slice_mut(&mut s.fault),
-        bytemuck::cast_slice_mut(&mut h.act),
-        bytemuck::cast_slice_mut(&mut h.qacc),
-        bytemuck::cast_slice_mut(&mut h.overflow),
-        bytemuck::cast_slice_mut(&mut h.unsolved),
-    ]
-}
-
-fn shared(p: &NativePhysics) -> [&[u8]; 13] {
-    let (s, h) = (&p.state, &p.hidden);
-    [
-        bytemuck::cast_slice(&s.qpos),
-        bytemuck::cast_slice(&s.qvel),
-        bytemuck::cast_slice(&s.body_pos),
-        bytemuck::cast_slice(&s.body_quat),
-        bytemuck::cast_slice(&s.body_lin_vel),
-        bytemuck::cast_slice(&s.body_ang_vel),
-        bytemuck::cast_slice(&s.contact_force),
-        bytemuck::cast_slice(&s.actuator_force),
-        bytemuck::cast_slice(&s.fault),
-        bytemuck::cast_slice(&h.act),
-        bytemuck::cast_slice(&h.qacc),
-        bytemuck::cast_slice(&h.overflow),
-        bytemuck::cast_slice(&h.unsolved),
-    ]
+/// Every buffer of the worlds, as bytes, in a fixed order: `buffers!(p, cast_slice)`,
+/// or `buffers!(p, cast_slice_mut, mut)` to write them.
+macro_rules! buffers {
+    ($p:ident, $cast:ident $(, $mutable:tt)?) => {{
+        let (s, h) = (&$($mutable)? $p.state, &$($mutable)? $p.hidden);
+        [
+            bytemuck::$cast::<f32, u8>(&$($mutable)? s.qpos),
+            bytemuck::$cast::<f32, u8>(&$($mutable)? s.qvel),
+            bytemuck::$cast::<f32, u8>(&$($mutable)? s.body_pos),
+            bytemuck::$cast::<f32, u8>(&$($mutable)? s.body_quat),
+            bytemuck::$cast::<f32, u8>(&$($mutable)? s.body_lin_vel),
+            bytemuck::$cast::<f32, u8>(&$($mutable)? s.body_ang_vel),
+            bytemuck::$cast::<f32, u8>(&$($mutable)? s.contact_force),
+            bytemuck::$cast::<f32, u8>(&$($mutable)? s.actuator_force),
+            bytemuck::$cast::<u32, u8>(&$($mutable)? s.fault),
+            bytemuck::$cast::<f32, u8>(&$($mutable)? h.act),
+            bytemuck::$cast::<f32, u8>(&$($mutable)? h.qacc),
+            bytemuck::$cast::<u32, u8>(&$($mutable)? h.overflow),
+            bytemuck::$cast::<u32, u8>(&$($mutable)? h.unsolved),
+        ]
+    }};
 }
 
 pub(super) fn save(p: &NativePhysics, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-    let buffers = shared(p);
+    let buffers = buffers!(p, cast_slice);
     let size = MAGIC.len() + HASH + 8 + buffers.iter().map(|b| b.len()).sum::<usize>() + HASH;
     out.try_reserve(size)
         .map_err(|_| SnapshotError(format!("no memory for {size} bytes")))?;
@@ -96,11 +80,11 @@ pub(super) fn restore(p: &mut NativePhysics, blob: &[u8]) -> Result<(), Snapshot
     if has != have {
         return error(&format!("it holds {has} environments, not {have}"));
     }
-    let expected: usize = shared(p).iter().map(|b| b.len()).sum();
+    let expected: usize = buffers!(p, cast_slice).iter().map(|b| b.len()).sum();
     if rest.len() != expected {
         return error("its length does not match");
     }
-    for buffer in buffers(p) {
+    for buffer in buffers!(p, cast_slice_mut, mut) {
         let (part, tail) = rest.split_at(buffer.len());
         buffer.copy_from_slice(part);
         rest = tail;

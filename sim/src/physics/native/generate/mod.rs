@@ -39,25 +39,13 @@ const STRAIGHT: [&str; 10] = [
 /// The recording went wrong: a mistake in a kernel.
 pub fn generate(plan: &Plan, lanes: usize) -> Result<Generated, TapeError> {
     let program = trace::record(plan)?;
-    let straight = Printer::new(&program, Style::default()).all("constants");
     let mut text = String::from(
         "// A physics kernel for one robot, written by Ostler.\n\
          #include <immintrin.h>\n#include <math.h>\n",
     );
     text.push_str(&amalgam::expand("api.h"));
-    text.push_str("#define OSTLER_RESTRICT __restrict__\n");
-    if primitives_only(plan) {
-        text.push_str("#define OSTLER_PRIMITIVES_ONLY\n");
-    }
-    // A namespace without a name: nothing in it can be shared with another robot's.
-    text.push_str("namespace {\n");
-    text.push_str(&amalgam::expand("kernel.cuh"));
-    let _ = writeln!(text, "typedef Vec<{lanes}> R;");
-    text.push_str(&tables::write(plan));
-    text.push_str("typedef Work<R, Robot> W;\nnamespace straight {\n");
-    text.push_str(&straight);
-    text.push_str("}\n");
-    text.push_str(&hooks(plan, &program));
+    let scalar = format!("Vec<{lanes}>");
+    text.push_str(&robot_text(plan, &program, &scalar, Style::default()));
     text.push_str(ENTRY);
     let _ = writeln!(text, "{ROBOT}{{ return \"{}\"; }}", plan.digest().to_hex());
     Ok(Generated {
@@ -81,21 +69,25 @@ pub fn generate_cuda(plan: &Plan) -> Result<String, TapeError> {
         piece: 0,
         ..Style::default()
     };
-    let straight = Printer::new(&program, style).all("constants");
+    Ok(robot_text(plan, &program, "float", style) + DEVICE_ENTRY)
+}
+
+/// The kernel of a robot up to its entries, in a namespace that they close.
+fn robot_text(plan: &Plan, program: &Program, scalar: &str, style: Style) -> String {
     let mut text = String::from("#define OSTLER_RESTRICT __restrict__\n");
     if primitives_only(plan) {
         text.push_str("#define OSTLER_PRIMITIVES_ONLY\n");
     }
+    // A namespace without a name: nothing in it can be shared with another robot's.
     text.push_str("namespace {\n");
     text.push_str(&amalgam::expand("kernel.cuh"));
-    text.push_str("typedef float R;\n");
+    let _ = writeln!(text, "typedef {scalar} R;");
     text.push_str(&tables::write(plan));
     text.push_str("typedef Work<R, Robot> W;\nnamespace straight {\n");
-    text.push_str(&straight);
+    text.push_str(&Printer::new(program, style).all("constants"));
     text.push_str("}\n");
-    text.push_str(&hooks(plan, &program));
-    text.push_str(DEVICE_ENTRY);
-    Ok(text)
+    text.push_str(&hooks(plan, program));
+    text
 }
 
 /// Whether all contacts are between planes, spheres and capsules.

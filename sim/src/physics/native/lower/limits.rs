@@ -1,9 +1,21 @@
 //! Limits of hinge and slide joints, and dry friction of degrees of freedom.
 
-use super::soft::Spec;
+use super::soft::{Soft, Spec};
 use super::{Context, LowerError};
-use crate::model::JointKind;
+use crate::model::{Joint, JointKind};
 use crate::physics::native::tables::{Plan, UNLIMITED};
+
+/// The soft constraint of a joint's limit.
+pub(super) fn packed(c: &Context, joint: &Joint) -> Result<Soft, LowerError> {
+    let of = format!("the limit of joint \"{}\"", joint.name);
+    let spec = Spec {
+        of: &of,
+        solref: joint.solref_limit,
+        solimp: joint.solimp_limit,
+    };
+    c.packer
+        .position(spec, joint.margin, c.weights.dof[joint.dof_adr])
+}
 
 /// Writes limits and dry friction; limits of ball joints are general rows.
 pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
@@ -12,15 +24,7 @@ pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
         else {
             continue;
         };
-        let of = format!("the limit of joint \"{}\"", joint.name);
-        let spec = Spec {
-            of: &of,
-            solref: joint.solref_limit,
-            solimp: joint.solimp_limit,
-        };
-        let soft = c
-            .packer
-            .position(spec, joint.margin, c.weights.dof[joint.dof_adr])?;
+        let soft = packed(c, joint)?;
         for [lo, hi] in sides([lo, hi], joint.margin) {
             plan.lim_qpos.push(joint.qpos_adr as i32);
             plan.lim_dof.push(joint.dof_adr as i32);

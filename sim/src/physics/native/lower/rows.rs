@@ -303,16 +303,8 @@ fn ball_limits(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
         let (JointKind::Ball, Some([lo, hi])) = (joint.kind, joint.range) else {
             continue;
         };
-        let of = format!("the limit of joint \"{}\"", joint.name);
-        let spec = Spec {
-            of: &of,
-            solref: joint.solref_limit,
-            solimp: joint.solimp_limit,
-        };
         let first = joint.dof_adr;
-        let soft = c
-            .packer
-            .position(spec, joint.margin, c.weights.dof[first])?;
+        let soft = super::limits::packed(c, joint)?;
         Item {
             kind: BALL_LIMIT,
             lists: [(first..first + 3).collect(), Vec::new()],
