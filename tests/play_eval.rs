@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/referee.rs"]
+mod referee;
+
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
 
@@ -107,6 +110,38 @@ fn a_policy_is_judged_on_both_engines() {
     let head: Vec<&str> = text.lines().next().unwrap().split_whitespace().collect();
     assert_eq!(head, ["cartpole", "rapier", "native"], "{text}");
     assert!(text.contains("mean return"), "{text}");
+}
+
+#[test]
+fn mujoco_judges_a_policy_as_native_does() {
+    let Some(python) = referee::referee_python() else {
+        return;
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let run = dir.path().join("run");
+    let config = config().with_file_name("half_cheetah.toml");
+    ostler()
+        .arg("train")
+        .arg(config)
+        .args(["--quiet", "--out"])
+        .arg(&run)
+        .args(["runner.max_iterations=3", "sim.specialize=off"])
+        .assert()
+        .success();
+    let python = python.to_str().unwrap();
+    let asked = ["--backend", "native,mujoco", "--python", python];
+    let both = eval(&run, &[&asked[..], &["--episodes", "32"]].concat());
+    let number = |name: &str, key: &str| both[name][key].as_f64().unwrap();
+    let kernel = both["mujoco"]["kernel"].as_str().unwrap();
+    assert!(kernel.starts_with("mujoco-"), "{both}");
+    // Trajectories part after some hundred steps, so means differ by chance alone.
+    let apart = number("native", "mean_return") - number("mujoco", "mean_return");
+    let chance = number("native", "ci95_return").hypot(number("mujoco", "ci95_return"));
+    assert!(chance > 0.0 && apart.abs() < 2.0 * chance, "{both}");
+    assert_eq!(both["mujoco"]["broken_episodes"], 0);
+    let out = ostler().arg("eval").arg(&run).args(&asked[2..]).output();
+    let text = String::from_utf8_lossy(&out.unwrap().stderr).to_string();
+    assert!(text.contains("--backend mujoco"), "{text}");
 }
 
 #[test]

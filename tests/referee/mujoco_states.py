@@ -371,6 +371,13 @@ def op_speed(**request):
     return mujoco_speed.speed(controls=controls, **request)
 
 
+def op_worlds(what, **request):
+    """See mujoco_worlds.py, which lies beside this script."""
+    import mujoco_worlds
+
+    return getattr(mujoco_worlds, what)(**request)
+
+
 OPS = {
     "version": op_version,
     "states": op_states,
@@ -379,6 +386,7 @@ OPS = {
     "trajectories": op_trajectories,
     "invariants": op_invariants,
     "speed": op_speed,
+    "worlds": op_worlds,
 }
 
 

@@ -3,9 +3,10 @@
 //!
 //! [`npz`] reads and writes numpy's files, [`states`] gives their arrays the shapes
 //! of a model, [`mujoco`] runs MuJoCo in the user's Python, [`residual`] measures
-//! differences and prints them. Nothing of a run depends on this module.
+//! differences and prints them, [`worlds`] steps MuJoCo for a task. Nothing of a run depends on this module.
 
 pub mod mujoco;
 pub mod npz;
 pub mod residual;
 pub mod states;
+pub mod worlds;

@@ -13,6 +13,9 @@ pub const SCRIPT: &str = include_str!("../../../tests/referee/mujoco_states.py")
 /// What times MuJoCo's own stepping; beside the script.
 const SPEED: &str = include_str!("../../../tests/referee/mujoco_speed.py");
 
+/// Worlds that MuJoCo steps; beside the script.
+const WORLDS: &str = include_str!("../../../tests/referee/mujoco_worlds.py");
+
 /// Names the interpreter, for this module and for the tests.
 pub const VARIABLE: &str = "OSTLER_REFEREE_PYTHON";
 
@@ -111,9 +114,13 @@ impl MuJoCo {
     fn open(python: &Path) -> Result<Self, RefereeError> {
         let folder = Folder::new().map_err(RefereeError::Folder)?;
         let script = folder.0.join("mujoco_states.py");
-        std::fs::write(&script, SCRIPT).map_err(RefereeError::Folder)?;
-        let speed = folder.0.join("mujoco_speed.py");
-        std::fs::write(speed, SPEED).map_err(RefereeError::Folder)?;
+        for (name, text) in [
+            ("mujoco_states.py", SCRIPT),
+            ("mujoco_speed.py", SPEED),
+            ("mujoco_worlds.py", WORLDS),
+        ] {
+            std::fs::write(folder.0.join(name), text).map_err(RefereeError::Folder)?;
+        }
         let errors = std::fs::OpenOptions::new()
             .create_new(true)
             .read(true)

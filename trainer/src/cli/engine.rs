@@ -19,6 +19,33 @@ pub enum EngineArg {
     Rapier,
 }
 
+/// `--backend`, where a policy is watched or judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum JudgeArg {
+    /// MuJoCo's semantics, batched
+    Native,
+    /// rapier3d multibodies
+    Rapier,
+    /// MuJoCo itself, in a Python that has it (slow)
+    Mujoco,
+}
+
+impl JudgeArg {
+    /// The engine of ours that is meant; none for MuJoCo.
+    pub fn backend(self) -> Option<Backend> {
+        match self {
+            Self::Native => Some(Backend::Native),
+            Self::Rapier => Some(Backend::Rapier),
+            Self::Mujoco => None,
+        }
+    }
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        self.backend().map_or("mujoco", Backend::name)
+    }
+}
+
 /// `--precision`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PrecisionArg {

@@ -1,10 +1,11 @@
 //! `ostler eval`: how good a trained policy is, as numbers.
 
-use super::engine::EngineArg;
-use super::target::{Target, open};
+use super::engine::JudgeArg;
+use super::target::{Target, Wish, open};
 use crate::run::stage::{Stage, quotas};
 use crate::run::{RunError, error::OK};
 use clap::Args;
+use ostler_sim::referee::worlds::Failure;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -28,9 +29,13 @@ pub struct EvalArgs {
     /// Seed of the episodes' starts [default: 1000 + the run's seed]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Physics engine [default: the run's]; several are compared: native,rapier
+    /// Physics engine [default: the run's]; several are compared: native,mujoco
     #[arg(long, value_enum, value_delimiter = ',')]
-    backend: Vec<EngineArg>,
+    backend: Vec<JudgeArg>,
+    /// Python that has mujoco and numpy, for --backend mujoco [default:
+    /// OSTLER_REFEREE_PYTHON, then python3 and python]
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
     /// One JSON object on standard output, everything else on standard error
     #[arg(long)]
     json: bool,
@@ -55,11 +60,15 @@ struct Outcome {
 
 /// Evaluates and prints.
 pub fn run(args: &EvalArgs) -> Result<i32, RunError> {
-    let mut backends: Vec<Option<EngineArg>> = Vec::new();
+    let mut backends: Vec<Option<JudgeArg>> = Vec::new();
     for backend in &args.backend {
         if !backends.contains(&Some(*backend)) {
             backends.push(Some(*backend));
         }
+    }
+    if args.python.is_some() && !args.backend.contains(&JudgeArg::Mujoco) {
+        let why = "--python names the Python of MuJoCo: it goes with --backend mujoco";
+        return Err(RunError::Usage(why.into()));
     }
     if backends.is_empty() {
         backends.push(None);
@@ -88,9 +97,19 @@ pub fn run(args: &EvalArgs) -> Result<i32, RunError> {
 }
 
 /// Plays the episodes on one engine: the run's own unless one is given.
-fn measure(args: &EvalArgs, backend: Option<EngineArg>) -> Result<Outcome, RunError> {
+fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunError> {
     let episodes = args.episodes as usize;
     let envs = args.num_envs.map_or(ENVS, |n| n as usize).min(episodes);
+    let wish = Wish {
+        envs: Some(envs),
+        seed: args.seed,
+        backend,
+        python: args
+            .python
+            .as_deref()
+            .filter(|_| backend == Some(JudgeArg::Mujoco)),
+        ..Wish::default()
+    };
     let Target {
         name,
         env,
@@ -98,15 +117,9 @@ fn measure(args: &EvalArgs, backend: Option<EngineArg>) -> Result<Outcome, RunEr
         seed,
         checkpoint,
         backend,
+        failure,
         ..
-    } = open(
-        &args.run,
-        None,
-        &[],
-        Some(envs),
-        args.seed,
-        backend.map(EngineArg::backend),
-    )?;
+    } = open(&args.run, &wish)?;
     let mut stage = Stage::new(env)?;
     let limit = u64::from(stage.env().spec().max_episode_steps);
     let mut left = quotas(episodes, envs);
@@ -116,7 +129,7 @@ fn measure(args: &EvalArgs, backend: Option<EngineArg>) -> Result<Outcome, RunEr
         checkpoint,
         seed,
         envs,
-        backend: backend.name().into(),
+        backend: backend.into(),
         kernel: stage.env().physics().kernel().unwrap_or("-").into(),
         returns: Vec::new(),
         lengths: Vec::new(),
@@ -129,6 +142,9 @@ fn measure(args: &EvalArgs, backend: Option<EngineArg>) -> Result<Outcome, RunEr
     // every time would never be done.
     while left.iter().any(|&l| l > 0) && outcome.steps < 2 * limit * rounds {
         let stats = stage.step(&mut agent)?;
+        if let Some(error) = failure.as_ref().and_then(Failure::take) {
+            return Err(error.into());
+        }
         outcome.steps += 1;
         outcome.broken += stats.faults.iter().sum::<u64>();
         for episode in &stats.finished {
@@ -160,6 +176,13 @@ impl Outcome {
         self.returns.iter().copied().fold(start, f64::max)
     }
 
+    /// Half the width of the mean's 95 % confidence interval (normal approximation).
+    fn ci95(&self) -> f64 {
+        let n = self.returns.len() as f64;
+        // The sample's deviation has divisor n - 1.
+        1.96 * mean_std(&self.returns).1 / (n - 1.0).max(1.0).sqrt()
+    }
+
     fn steps_per_s(&self) -> f64 {
         self.steps as f64 * self.envs as f64 / self.seconds
     }
@@ -176,6 +199,7 @@ impl Outcome {
             "episodes": self.returns.len(),
             "mean_return": mean,
             "std_return": std,
+            "ci95_return": self.ci95(),
             "min_return": self.min(),
             "max_return": self.max(),
             "mean_length": mean_std(&self.lengths).0,
@@ -212,6 +236,7 @@ fn table(outcomes: &[Outcome]) -> String {
     };
     row(name, &|o| o.backend.clone());
     row("mean return", &|o| format!("{:.2}", mean_std(&o.returns).0));
+    row("95 % confidence", &|o| format!("± {:.2}", o.ci95()));
     row("standard deviation", &|o| {
         format!("{:.2}", mean_std(&o.returns).1)
     });

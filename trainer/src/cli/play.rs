@@ -1,12 +1,13 @@
 //! `ostler play`: runs a policy, prints what it gets and draws what it does.
 
-use super::engine::EngineArg;
-use super::target::{AgentKind, open};
+use super::engine::JudgeArg;
+use super::target::{AgentKind, Wish, open};
 use crate::config::Override;
 use crate::draw::{Clip, DrawError, Poses, gif, sheet};
 use crate::run::stage::Stage;
 use crate::run::{RunError, error::OK};
 use clap::Args;
+use ostler_sim::referee::worlds::Failure;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -47,7 +48,11 @@ pub struct PlayArgs {
     seed: Option<u64>,
     /// Physics engine [default: the run's]
     #[arg(long, value_enum)]
-    backend: Option<EngineArg>,
+    backend: Option<JudgeArg>,
+    /// Python that has mujoco and numpy, for --backend mujoco [default:
+    /// OSTLER_REFEREE_PYTHON, then python3 and python]
+    #[arg(long, value_name = "PATH")]
+    python: Option<PathBuf>,
     /// Replace a value of the configuration: --set env.episode_length_s=5
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -61,15 +66,15 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
     check(args)?;
     let overrides: Vec<Override> = args.set.iter().map(Override::set).collect();
     let envs = args.num_envs as usize;
-    let backend = args.backend.map(EngineArg::backend);
-    let mut target = open(
-        &args.run,
-        args.agent,
-        &overrides,
-        Some(envs),
-        args.seed,
-        backend,
-    )?;
+    let wish = Wish {
+        agent: args.agent,
+        overrides: &overrides,
+        envs: Some(envs),
+        seed: args.seed,
+        backend: args.backend,
+        python: args.python.as_deref(),
+    };
+    let mut target = open(&args.run, &wish)?;
     let model = target.model.clone();
     let mut stage = Stage::new(target.env)?;
     let step_dt = stage.env().spec().step_dt;
@@ -96,6 +101,9 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         && steps < rounds.saturating_mul(2 * limit)
     {
         let stats = stage.step(&mut target.agent)?;
+        if let Some(error) = target.failure.as_ref().and_then(Failure::take) {
+            return Err(error.into());
+        }
         steps += 1;
         broken += stats.faults.iter().sum::<u64>();
         let mut first = false;

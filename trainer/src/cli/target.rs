@@ -1,10 +1,12 @@
 //! What `play` and `eval` are pointed at: a run, or a configuration without one.
 
+use super::engine::JudgeArg;
 use crate::config::Override;
 use crate::run::stage::Agent;
-use crate::run::{RunError, build_env, load_run, plan, settle_here};
+use crate::run::{RunError, build_env, judged_env, load_run, plan, settle_here};
 use clap::ValueEnum;
 use ostler_sim::config::Backend;
+use ostler_sim::referee::worlds::Failure;
 use ostler_sim::{BatchEnv, Model};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,8 +29,10 @@ pub struct Target {
     pub name: String,
     /// The environments.
     pub env: BatchEnv,
-    /// The engine that simulates them.
-    pub backend: Backend,
+    /// What simulates them, by name.
+    pub backend: &'static str,
+    /// Tells why the environments stand still, where MuJoCo steps them.
+    pub failure: Option<Failure>,
     /// The robot.
     pub model: Arc<Model>,
     /// Who acts.
@@ -39,28 +43,54 @@ pub struct Target {
     pub checkpoint: Option<PathBuf>,
 }
 
+/// What is asked for beside the run or configuration itself.
+#[derive(Debug, Default)]
+pub struct Wish<'a> {
+    /// The policy of a run unless given.
+    pub agent: Option<AgentKind>,
+    /// `--set`, for configurations.
+    pub overrides: &'a [Override],
+    /// The configuration's number unless given.
+    pub envs: Option<usize>,
+    /// 1000 + the configuration's unless given, so that a policy is not judged on the
+    /// starts it was trained from.
+    pub seed: Option<u64>,
+    /// The configuration's unless given.
+    pub backend: Option<JudgeArg>,
+    /// The Python that has MuJoCo; found unless given.
+    pub python: Option<&'a Path>,
+}
+
 /// Opens a run (a folder or a checkpoint) or a configuration (a `.toml` file).
-///
-/// `agent`: the policy of a run unless given. `envs`: the configuration's number
-/// unless given. `seed`: 1000 + the configuration's unless given, so that a policy
-/// is not judged on the starts it was trained from. `backend`: the configuration's
-/// unless given.
 ///
 /// # Errors
 /// There is nothing there, or it cannot be used; a configuration has no policy.
-pub fn open(
-    path: &Path,
-    agent: Option<AgentKind>,
-    overrides: &[Override],
-    envs: Option<usize>,
-    seed: Option<u64>,
-    backend: Option<Backend>,
-) -> Result<Target, RunError> {
+pub fn open(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
+    let Wish {
+        agent,
+        overrides,
+        envs,
+        seed,
+        python,
+        ..
+    } = *wish;
+    let mujoco = wish.backend == Some(JudgeArg::Mujoco);
+    if python.is_some() && !mujoco {
+        let why = "--python names the Python of MuJoCo: it goes with --backend mujoco";
+        return Err(RunError::Usage(why.into()));
+    }
+    let backend = wish.backend.and_then(JudgeArg::backend);
+    let name = |own: Backend| match wish.backend {
+        Some(asked) => asked.name(),
+        None => own.name(),
+    };
     let is_config = path.extension().is_some_and(|e| e == "toml");
     if is_config {
         let (mut loaded, model, _) = plan(path, overrides, None)?;
         loaded.config.sim.backend = backend.unwrap_or(loaded.config.sim.backend);
-        settle_here(&mut loaded, &model)?;
+        if !mujoco {
+            settle_here(&mut loaded, &model)?;
+        }
         let config = &loaded.config;
         crate::torch::init(config.learner_threads())?;
         let seed = seed.unwrap_or(config.seed.wrapping_add(1000));
@@ -71,10 +101,17 @@ pub fn open(
             ))
         })?;
         let envs = envs.unwrap_or(config.env.num_envs);
+        let (env, failure) = if mujoco {
+            let (env, failure) = judged_env(&loaded, config, &model, envs, seed, python)?;
+            (env, Some(failure))
+        } else {
+            (build_env(&loaded, config, &model, envs, seed)?, None)
+        };
         return Ok(Target {
             name: config.name.clone(),
-            env: build_env(&loaded, config, &model, envs, seed)?,
-            backend: config.sim.backend,
+            env,
+            backend: name(config.sim.backend),
+            failure,
             model,
             agent,
             seed,
@@ -88,10 +125,18 @@ pub fn open(
         ));
     }
     let mut run = load_run(path)?;
-    run.settle(backend)?;
+    if !mujoco {
+        run.settle(backend)?;
+    }
     crate::torch::init(run.config.learner_threads())?;
     let seed = seed.unwrap_or(run.config.seed.wrapping_add(1000));
-    let env = run.env(envs.unwrap_or(run.config.env.num_envs), seed)?;
+    let envs = envs.unwrap_or(run.config.env.num_envs);
+    let (env, failure) = if mujoco {
+        let (env, failure) = run.judged_env(envs, seed, python)?;
+        (env, Some(failure))
+    } else {
+        (run.env(envs, seed)?, None)
+    };
     let agent = match simple(agent.unwrap_or(AgentKind::Policy), seed) {
         Some(agent) => agent,
         None => Agent::Policy(Box::new(run.policy(env.spec())?)),
@@ -99,7 +144,8 @@ pub fn open(
     Ok(Target {
         name: run.config.name.clone(),
         env,
-        backend: run.config.sim.backend,
+        backend: name(run.config.sim.backend),
+        failure,
         model: run.model.clone(),
         agent,
         seed,

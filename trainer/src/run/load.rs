@@ -2,13 +2,14 @@
 
 use super::checkpoint::{Checkpoint, TaskMark};
 use super::error::RunError;
-use super::{dir, keep, kernel};
+use super::{dir, judge, keep, kernel};
 use crate::config::{Config, Loaded, load};
 use crate::learner::ActorCritic;
 use crate::log::errln;
 use ostler_sim::config::{Backend, ConfigError, EnvConfig};
 use ostler_sim::env::{EnvError, EnvSpec};
 use ostler_sim::physics::PhysicsError;
+use ostler_sim::referee::worlds::Failure;
 use ostler_sim::{BatchEnv, Model};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,6 +130,26 @@ impl LoadedRun {
         build_env(&self.loaded, &self.config, &self.model, num_envs, seed)
     }
 
+    /// The same, stepped by MuJoCo in `python` or the one that is found.
+    ///
+    /// # Errors
+    /// Likewise, or there is no MuJoCo.
+    pub fn judged_env(
+        &self,
+        num_envs: usize,
+        seed: u64,
+        python: Option<&Path>,
+    ) -> Result<(BatchEnv, Failure), RunError> {
+        judge::judged_env(
+            &self.loaded,
+            &self.config,
+            &self.model,
+            num_envs,
+            seed,
+            python,
+        )
+    }
+
     /// The policy with the checkpoint's weights and normalisers.
     ///
     /// # Errors
@@ -163,11 +184,17 @@ pub(crate) fn build_env(
         num_envs,
         ..config.env.clone()
     };
-    BatchEnv::new(model.clone(), &config.sim, &env, &config.task, seed).map_err(|e| match e {
+    BatchEnv::new(model.clone(), &config.sim, &env, &config.task, seed)
+        .map_err(|e| explained(loaded, e))
+}
+
+/// Why there are no environments, shown in the configuration where that has a place.
+pub(super) fn explained(loaded: &Loaded, e: EnvError) -> RunError {
+    match e {
         EnvError::Config(e) => loaded.places.explain(&e).into(),
         EnvError::Physics(e) => unsuitable(loaded, e),
         e => RunError::Env(e),
-    })
+    }
 }
 
 /// An engine or a kernel that cannot be used, shown where it was chosen.

@@ -9,6 +9,7 @@ pub mod dir;
 pub mod error;
 pub mod evaluate;
 mod guard;
+mod judge;
 pub mod keep;
 mod kernel;
 mod load;
@@ -23,6 +24,7 @@ mod start;
 pub use dir::METRICS;
 pub use error::RunError;
 pub use evaluate::{Evaluation, Evaluator};
+pub(crate) use judge::judged_env;
 pub(crate) use kernel::{
     foresee as foresee_kernel, generic, one_env, settle as settle_kernel, settle_here,
 };

@@ -1,0 +1,279 @@
+//! N worlds that MuJoCo steps in the user's Python, behind the interface of our own
+//! engines: a policy is judged by the engine that it was not trained on.
+
+use super::mujoco::{MuJoCo, RefereeError};
+use crate::memory::zeroed;
+use crate::model::Model;
+use crate::physics::{Physics, SnapshotError, State, fault};
+use bytemuck::{cast_slice, cast_slice_mut};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// Why the worlds stand still, once they do: [`Physics`] has no way to say it.
+#[derive(Debug, Clone, Default)]
+pub struct Failure(Arc<Mutex<Option<RefereeError>>>);
+
+impl Failure {
+    /// The first error since the worlds were made; the next call returns none.
+    pub fn take(&self) -> Option<RefereeError> {
+        match self.0.lock() {
+            Ok(mut error) => error.take(),
+            Err(poisoned) => poisoned.into_inner().take(),
+        }
+    }
+
+    fn put(&self, error: RefereeError) {
+        if let Ok(mut first) = self.0.lock() {
+            first.get_or_insert(error);
+        }
+    }
+}
+
+/// Worlds of a model, stepped by MuJoCo with the file's own options.
+///
+/// For judging, not for training: it has no snapshots. Numbers go through files in
+/// single precision; MuJoCo keeps the worlds in double.
+pub struct MuJoCoWorlds {
+    mujoco: MuJoCo,
+    model: Arc<Model>,
+    state: State,
+    timestep: f64,
+    /// Speeds and distances beyond which a world is broken.
+    limits: [f32; 2],
+    given: PathBuf,
+    answer: PathBuf,
+    /// What is sent, and what is received.
+    buffer: Vec<f32>,
+    /// Faults since the last reset that MuJoCo does not see.
+    seen: Vec<u32>,
+    kernel: String,
+    failure: Failure,
+}
+
+impl MuJoCoWorlds {
+    /// `num_envs` worlds in the initial pose. `timestep` (s): the file's own where it
+    /// is 0. A world is broken beyond `max_speed` (m/s, rad/s) or `max_position` (m).
+    ///
+    /// # Errors
+    /// MuJoCo refuses the file, reads another robot in it, or memory does not suffice.
+    pub fn new(
+        mut mujoco: MuJoCo,
+        model: &Arc<Model>,
+        num_envs: usize,
+        timestep: f64,
+        max_speed: f64,
+        max_position: f64,
+    ) -> Result<Self, RefereeError> {
+        let refused = |e: &dyn std::fmt::Display| RefereeError::Refused(e.to_string());
+        let file = model
+            .sources
+            .first()
+            .ok_or_else(|| refused(&"the robot was not read from a file"))?;
+        let file = std::path::absolute(file).map_err(|e| refused(&e))?;
+        let timestep = if timestep > 0.0 {
+            timestep
+        } else {
+            model.options.timestep
+        };
+        let (given, answer) = (mujoco.scratch("given.bin"), mujoco.scratch("answer.bin"));
+        let theirs = mujoco.ask(&json!({
+            "op": "worlds", "what": "opened", "model": file, "count": num_envs,
+            "timestep": timestep, "given": given, "answer": answer,
+        }))?;
+        let ours = json!({
+            "nq": model.nq, "nv": model.nv, "nu": model.nu(),
+            "nbody": model.bodies.len(), "ngeom": model.geoms.len(),
+        });
+        if ours != theirs {
+            return Err(refused(&format!(
+                "reads another robot in {}: {theirs}; here it is {ours}",
+                file.display()
+            )));
+        }
+        let state = State::new(model, num_envs).map_err(|e| refused(&e))?;
+        let rows = Self::rows(&state).iter().map(|r| r.len()).sum::<usize>() + num_envs;
+        let most = rows.max((1 + model.nq + model.nv) * num_envs);
+        let buffer = zeroed("MuJoCo's answers", most).map_err(|e| refused(&e))?;
+        let kernel = format!("mujoco-{}", mujoco.version);
+        let mut worlds = Self {
+            mujoco,
+            model: Arc::clone(model),
+            timestep,
+            limits: [max_speed as f32, max_position as f32],
+            given,
+            answer,
+            buffer,
+            seen: vec![0; num_envs],
+            kernel,
+            failure: Failure::default(),
+            state,
+        };
+        let columns = |row: &[f64]| -> Vec<f32> {
+            row.iter()
+                .flat_map(|x| std::iter::repeat_n(*x as f32, num_envs))
+                .collect()
+        };
+        let qpos = columns(&model.qpos0);
+        let qvel = vec![0.0; model.nv * num_envs];
+        worlds.reset(&vec![1; num_envs], &qpos, &qvel);
+        match worlds.failure.take() {
+            Some(error) => Err(error),
+            None => Ok(worlds),
+        }
+    }
+
+    /// Tells why the worlds stand still, if they do.
+    pub fn failure(&self) -> Failure {
+        self.failure.clone()
+    }
+
+    /// The arrays of an answer but for the last, in its order.
+    fn rows(state: &State) -> [&Vec<f32>; 8] {
+        [
+            &state.qpos,
+            &state.qvel,
+            &state.body_pos,
+            &state.body_quat,
+            &state.body_lin_vel,
+            &state.body_ang_vel,
+            &state.contact_force,
+            &state.actuator_force,
+        ]
+    }
+
+    /// Sends the first `count` numbers of the buffer, takes the answer into the state.
+    /// After an error every world is broken.
+    fn exchange(&mut self, request: &Value, count: usize) {
+        if let Err(error) = self.ask(request, count) {
+            self.failure.put(error);
+            for bits in &mut self.state.fault {
+                *bits |= fault::ENGINE;
+            }
+        }
+    }
+
+    fn ask(&mut self, request: &Value, count: usize) -> Result<(), RefereeError> {
+        let out = self.buffer.get(..count).unwrap_or(&self.buffer);
+        std::fs::write(&self.given, cast_slice::<f32, u8>(out)).map_err(RefereeError::Folder)?;
+        self.mujoco.ask(request)?;
+        let n = self.state.num_envs;
+        let rows = Self::rows(&self.state)
+            .iter()
+            .map(|r| r.len())
+            .sum::<usize>()
+            + n;
+        let answer = std::fs::read(&self.answer).map_err(RefereeError::Folder)?;
+        let into = cast_slice_mut::<f32, u8>(&mut self.buffer[..rows]);
+        if answer.len() != into.len() {
+            let why = format!("{} bytes for {}", answer.len(), into.len());
+            return Err(RefereeError::Refused(format!("answers {why}")));
+        }
+        into.copy_from_slice(&answer);
+        self.take();
+        Ok(())
+    }
+
+    /// Takes the answer over, world by world: one that broke stays as it was.
+    fn take(&mut self) {
+        let n = self.state.num_envs;
+        let state = &mut self.state;
+        let mut parts = [
+            &mut state.qpos,
+            &mut state.qvel,
+            &mut state.body_pos,
+            &mut state.body_quat,
+            &mut state.body_lin_vel,
+            &mut state.body_ang_vel,
+            &mut state.contact_force,
+            &mut state.actuator_force,
+        ];
+        let all = parts.iter().map(|p| p.len()).sum::<usize>();
+        let broken = self.buffer.get(all..).unwrap_or_default();
+        for e in 0..n {
+            if broken.get(e) != Some(&0.0) {
+                self.seen[e] |= fault::NON_FINITE;
+            }
+            let mut at = e;
+            for part in &mut parts {
+                for value in part.iter_mut().skip(e).step_by(n) {
+                    if self.seen[e] & !fault::CONTROL == 0 {
+                        *value = self.buffer[at];
+                    }
+                    at += n;
+                }
+            }
+        }
+        let beyond = |v: &[f32], e: usize, limit: f32| {
+            let (bodies, squared) = (v.len() / (3 * n), limit * limit);
+            (0..bodies).any(|b| {
+                let of = |k: usize| v[(3 * b + k) * n + e];
+                let sum = of(0) * of(0) + of(1) * of(1) + of(2) * of(2);
+                sum.is_nan() || sum > squared
+            })
+        };
+        for e in 0..n {
+            let [speed, position] = self.limits;
+            if beyond(&state.body_lin_vel, e, speed) || beyond(&state.body_ang_vel, e, speed) {
+                self.seen[e] |= fault::SPEED;
+            }
+            if beyond(&state.body_pos, e, position) {
+                self.seen[e] |= fault::POSITION;
+            }
+        }
+        state.fault.copy_from_slice(&self.seen);
+    }
+}
+
+impl Physics for MuJoCoWorlds {
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn step(&mut self, ctrl: &[f32], substeps: usize) {
+        let n = self.state.num_envs;
+        let count = self.model.nu() * n;
+        for (i, to) in self.buffer.iter_mut().take(count).enumerate() {
+            let given = ctrl.get(i).copied().unwrap_or(f32::NAN);
+            *to = if given.is_finite() { given } else { 0.0 };
+            if !given.is_finite() {
+                self.seen[i % n] |= fault::CONTROL;
+            }
+        }
+        let request = json!({"op": "worlds", "what": "step", "substeps": substeps});
+        self.exchange(&request, count);
+    }
+
+    fn reset(&mut self, mask: &[u8], qpos: &[f32], qvel: &[f32]) {
+        let n = self.state.num_envs;
+        let (first, rest) = self.buffer.split_at_mut(n);
+        for (e, to) in first.iter_mut().enumerate() {
+            let reset = mask.get(e).is_some_and(|m| *m != 0);
+            *to = f32::from(u8::from(reset));
+            if reset {
+                self.seen[e] = 0;
+            }
+        }
+        for (to, from) in rest.iter_mut().zip(qpos.iter().chain(qvel)) {
+            *to = *from;
+        }
+        let request = json!({"op": "worlds", "what": "reset"});
+        self.exchange(&request, (1 + self.model.nq + self.model.nv) * n);
+    }
+
+    fn timestep(&self) -> f64 {
+        self.timestep
+    }
+
+    fn kernel(&self) -> Option<&str> {
+        Some(&self.kernel)
+    }
+
+    fn save(&self, _: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        Err(SnapshotError("MuJoCo's worlds have none".into()))
+    }
+
+    fn restore(&mut self, _: &[u8]) -> Result<(), SnapshotError> {
+        Err(SnapshotError("MuJoCo's worlds have none".into()))
+    }
+}

@@ -1,0 +1,131 @@
+"""Worlds that MuJoCo itself steps, so that a policy can be judged by it.
+
+Used by mujoco_states.py (operation "worlds": what = "opened", "reset" or "step").
+Numbers travel in two files of float32: what is asked for in IN, the answer in OUT.
+Every array is [k][N], the world's index fastest; OUT is qpos, qvel, body_pos,
+body_quat, body_lin_vel, body_ang_vel, contact_force, actuator_force and broken [N],
+one after the other, as after the last step.
+"""
+
+import mujoco
+import numpy as np
+
+BROKEN = [
+    int(getattr(mujoco.mjtWarning, "mjWARN_" + name))
+    for name in ("BADQPOS", "BADQVEL", "BADQACC", "BADCTRL")
+]
+
+
+class Worlds:
+    def __init__(self, path, count, timestep, given, answer):
+        self.model = model = mujoco.MjModel.from_xml_path(path)
+        model.opt.timestep = timestep
+        # A world that breaks is to be seen, not started anew.
+        model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+        self.given, self.answer = given, answer
+        self.worlds = [mujoco.MjData(model) for _ in range(count)]
+        widths = (model.nq, model.nv, *(k * model.nbody for k in (3, 4, 3, 3)), model.ngeom, model.nu, 1)
+        ends = np.cumsum(widths)
+        self.out = np.zeros((ends[-1], count), np.float32)
+        self.parts = [slice(end - width, end) for end, width in zip(ends, widths)]
+
+    def read(self, rows):
+        return np.fromfile(self.given, np.float32).reshape(rows, len(self.worlds)).astype(np.float64)
+
+    def write(self, e, contact_force):
+        """What is known of world e now goes into column e."""
+        model, data = self.model, self.worlds[e]
+        broken = any(data.warning[w].number for w in BROKEN)
+        if not (broken or np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
+            broken = True
+        self.out[-1, e] = broken
+        if broken:
+            return
+        # A step leaves the positions of bodies where it found them.
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_comVel(model, data)
+        turn, shift = data.cvel[:, :3], data.cvel[:, 3:]
+        arm = data.xpos - data.subtree_com[model.body_rootid]
+        values = (
+            data.qpos,
+            data.qvel,
+            data.xpos.ravel(),
+            data.xquat.ravel(),
+            (shift + np.cross(turn, arm)).ravel(),
+            turn.ravel(),
+            contact_force,
+            data.actuator_force,
+        )
+        for part, value in zip(self.parts, values):
+            self.out[part, e] = value
+
+    def add_contacts(self, data, force):
+        """Adds each contact's normal force to both geoms."""
+        six = np.zeros(6)
+        for i, (a, b) in enumerate(data.contact.geom):
+            mujoco.mj_contactForce(self.model, data, i, six)
+            for geom in (a, b):
+                if geom >= 0:
+                    force[geom] += six[0]
+
+    def advance(self, data, force):
+        """One time step; what touched at its start is added to `force`."""
+        model = self.model
+        if model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4:
+            mujoco.mj_step(model, data)
+            self.add_contacts(data, force)
+            return
+        # mj_step in parts: its stages replace the contacts, sensors see the first.
+        mujoco.mj_checkPos(model, data)
+        mujoco.mj_checkVel(model, data)
+        mujoco.mj_forward(model, data)
+        mujoco.mj_checkAcc(model, data)
+        self.add_contacts(data, force)
+        mujoco.mj_RungeKutta(model, data, 4)
+
+    def reset(self):
+        model = self.model
+        rows = self.read(1 + model.nq + model.nv)
+        for e in np.flatnonzero(rows[0]):
+            data = self.worlds[e]
+            mujoco.mj_resetData(model, data)
+            data.qpos[:] = rows[1 : 1 + model.nq, e]
+            data.qvel[:] = rows[1 + model.nq :, e]
+            self.write(e, np.zeros(model.ngeom))
+
+    def step(self, substeps):
+        ctrl = self.read(self.model.nu)
+        for e, data in enumerate(self.worlds):
+            if self.out[-1, e]:
+                continue
+            data.ctrl[:] = ctrl[:, e]
+            force = np.zeros(self.model.ngeom)
+            for _ in range(substeps):
+                self.advance(data, force)
+            self.write(e, force / substeps)
+
+
+OPEN = {}
+
+
+def opened(model, **request):
+    worlds = OPEN["worlds"] = Worlds(model, **request)
+    m = worlds.model
+    return {"nq": m.nq, "nv": m.nv, "nu": m.nu, "nbody": m.nbody, "ngeom": m.ngeom}
+
+
+def reset():
+    OPEN["worlds"].reset()
+    return answer()
+
+
+def step(substeps):
+    OPEN["worlds"].step(substeps)
+    return answer()
+
+
+def answer():
+    worlds = OPEN["worlds"]
+    worlds.out.tofile(worlds.answer)
+    return {}
