@@ -146,6 +146,20 @@ fn bench_physics_prints_its_rate_and_its_kernel() {
         assert_eq!(out["num_envs"], 16);
         assert_eq!(out["threads"], 1);
     }
+    let out = place.ok(&[
+        "bench",
+        "physics",
+        CARTPOLE,
+        "--instructions",
+        "portable",
+        "--threads",
+        "1",
+        "--seconds",
+        "0.05",
+        "--json",
+    ]);
+    let out: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(out["kernel"], "generic-portable");
 }
 
 #[test]

@@ -1,11 +1,16 @@
-//! The native engine beside MuJoCo's own C stepping, on one core: how many times as
-//! fast, with the same model, states, controls, integrator (Euler) and tolerance.
+//! The native engine beside MuJoCo's own C stepping: how many times as fast, with the
+//! same model, states, controls, integrator (Euler) and tolerance.
 //!
-//! `cargo bench -p ostler-sim --bench versus_mujoco [-- MODEL.xml...]`; without
-//! models, Gymnasium's. Needs a Python with mujoco and numpy (and gymnasium), as
-//! `ostler compare` does: OSTLER_REFEREE_PYTHON, python3, python. Slices of both
-//! engines alternate on the same pinned core, so that both meet the same machine;
-//! the middle slice counts.
+//! `cargo bench -p ostler-sim --bench versus_mujoco -- [--instructions avx2]
+//! [--specialize off] [--threads 2] [MODEL.xml...]`; without models, Gymnasium's; the
+//! widest instructions, the robot's own kernel and one thread unless said otherwise.
+//! Needs a Python with mujoco and numpy (and gymnasium), as `ostler compare` does:
+//! OSTLER_REFEREE_PYTHON, python3, python.
+//!
+//! Slices of both engines alternate, so that both meet the same machine; the middle
+//! slice counts. One thread: both on the same pinned core, processor time. Several:
+//! nothing is pinned, MuJoCo has its own pool of as many threads, time by the clock, so
+//! the machine has to be quiet.
 
 use ostler_sim::Physics;
 use ostler_sim::config::{SimConfig, Specialize};
@@ -39,15 +44,51 @@ fn main() {
     }
 }
 
+/// What to measure.
+struct Setting {
+    /// `sim.kernel`.
+    kernel: String,
+    specialize: Specialize,
+    threads: usize,
+}
+
+/// The settings and models on the command line.
+fn arguments() -> Result<(Setting, Vec<PathBuf>), Box<dyn Error>> {
+    let mut setting = Setting {
+        kernel: "auto".into(),
+        specialize: Specialize::Wait,
+        threads: 1,
+    };
+    let mut models = Vec::new();
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut value = || words.next().ok_or(format!("{word} takes a value"));
+        match word.as_str() {
+            "--instructions" => setting.kernel = format!("auto-{}", value()?),
+            "--specialize" => {
+                setting.specialize = match value()?.as_str() {
+                    "wait" => Specialize::Wait,
+                    "off" => Specialize::Off,
+                    other => return Err(format!("--specialize wait or off, not {other}").into()),
+                }
+            }
+            "--threads" => setting.threads = value()?.parse::<usize>()?.max(1),
+            // Cargo's own.
+            "--bench" => {}
+            flag if flag.starts_with('-') => return Err(format!("unknown flag {flag}").into()),
+            model => models.push(model.into()),
+        }
+    }
+    Ok((setting, models))
+}
+
 fn run() -> Result<(), Box<dyn Error>> {
-    // The Python process inherits it.
-    pin();
+    let (setting, mut models) = arguments()?;
+    if setting.threads == 1 {
+        // The Python process inherits it.
+        pin();
+    }
     let mut mujoco = MuJoCo::start(None)?;
-    let mut models: Vec<PathBuf> = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with('-'))
-        .map(PathBuf::from)
-        .collect();
     if models.is_empty() {
         let about = mujoco.ask(&json!({"op": "version"}))?;
         let folder = about["gymnasium"]
@@ -58,22 +99,23 @@ fn run() -> Result<(), Box<dyn Error>> {
             .into();
     }
     for model in models {
-        if let Err(error) = compare(&mut mujoco, &model) {
+        if let Err(error) = compare(&mut mujoco, &model, &setting) {
             eprintln!("{}: {error}", model.display());
         }
     }
     Ok(())
 }
 
-fn compare(mujoco: &mut MuJoCo, path: &Path) -> Result<(), Box<dyn Error>> {
+fn compare(mujoco: &mut MuJoCo, path: &Path, setting: &Setting) -> Result<(), Box<dyn Error>> {
     let path = std::path::absolute(path)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let file = mujoco.scratch("speed.npz");
     let request = json!({
         "op": "speed", "model": &path, "out": &file, "worlds": WORLDS, "steps": STEPS, "hold": HOLD,
+        "threads": setting.threads,
     });
     mujoco.ask(&request)?;
-    let mut native = Native::new(&path, &file)?;
+    let mut native = Native::new(&path, &file, setting)?;
     native.slice();
     let (mut theirs, mut ours) = (Vec::new(), Vec::new());
     let end = Instant::now() + TIME;
@@ -108,18 +150,20 @@ struct Native {
     /// `[S][nu][N]`.
     ctrl: Vec<f32>,
     width: usize,
+    threads: usize,
 }
 
 impl Native {
-    fn new(path: &Path, file: &Path) -> Result<Self, Box<dyn Error>> {
+    fn new(path: &Path, file: &Path, setting: &Setting) -> Result<Self, Box<dyn Error>> {
         let mut model = mjcf::load(path)?;
         model.options.integrator = Integrator::Euler;
         let model = Arc::new(model);
         let config = SimConfig {
-            specialize: Specialize::Wait,
+            specialize: setting.specialize,
+            kernel: setting.kernel.clone(),
             ..SimConfig::default()
         };
-        let pool = Arc::new(Pool::new(1)?);
+        let pool = Arc::new(Pool::new(setting.threads)?);
         let worlds = native::new(&model, &config, WORLDS, &pool)?;
         let kernel = worlds.kernel().to_string();
         let mut npz = Npz::open(file)?;
@@ -141,6 +185,7 @@ impl Native {
             qvel: columns("qvel", model.nv)?,
             ctrl: columns("ctrl", model.nu())?,
             width: model.nu() * WORLDS,
+            threads: setting.threads,
             worlds: Box::new(worlds),
             kernel,
         })
@@ -149,13 +194,17 @@ impl Native {
     /// All steps of all worlds once; their seconds.
     fn slice(&mut self) -> f64 {
         self.worlds.reset(&[1; WORLDS], &self.qpos, &self.qvel);
-        // Processor time, as for MuJoCo: other programs' turns do not count.
-        let begin = processor_time();
+        // As for MuJoCo; other programs' turns do not count in processor time.
+        let now = || match self.threads {
+            1 => time_of(libc::CLOCK_PROCESS_CPUTIME_ID),
+            _ => time_of(libc::CLOCK_MONOTONIC),
+        };
+        let begin = now();
         for s in 0..STEPS / HOLD {
             let ctrl = &self.ctrl[s * self.width..(s + 1) * self.width];
             self.worlds.step(ctrl, HOLD);
         }
-        processor_time() - begin
+        now() - begin
     }
 
     fn broken(&self) -> usize {
@@ -168,14 +217,14 @@ impl Native {
     }
 }
 
-/// Processor time of this process so far (s).
-fn processor_time() -> f64 {
+/// What a clock shows (s).
+fn time_of(clock: libc::clockid_t) -> f64 {
     let mut time = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
     // SAFETY: the time is plain data and lives through the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &mut time) };
+    unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64
 }
 

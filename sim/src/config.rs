@@ -23,13 +23,21 @@ pub struct SimConfig {
     pub rapier: RapierConfig,
     /// When the native engine's kernels are compiled for the robot.
     pub specialize: Specialize,
-    /// The native engine's kernel: `"auto"`, or the name of exactly one, as logs and
-    /// resolved configurations have it; then `specialize` decides nothing any more.
+    /// The native engine's kernel: `"auto"`, `"auto-avx2"` (the best with these
+    /// instructions), or the name of exactly one, as logs and resolved configurations
+    /// have it; then `specialize` decides nothing any more.
     pub kernel: String,
     /// A world is broken beyond this linear (m/s) or angular (rad/s) speed.
     pub max_speed: f64,
     /// A world is broken when a body is farther than this from the origin (m).
     pub max_position: f64,
+}
+
+impl SimConfig {
+    /// Whether `kernel` leaves the choice to `specialize`.
+    pub fn kernel_is_open(&self) -> bool {
+        self.kernel == "auto" || self.kernel.starts_with("auto-")
+    }
 }
 
 /// `sim.backend`.

@@ -1,10 +1,10 @@
-"""MuJoCo's own C stepping, timed: `mujoco.rollout` on one thread.
+"""MuJoCo's own C stepping, timed: `mujoco.rollout`, on one thread or on its pool.
 
 Used by mujoco_states.py (operation "speed"). The first call for a model samples
 starting states from roll-outs and controls, and writes them, so that another engine
 can do the same work: qpos [N,nq], qvel [N,nv], ctrl [S*N,nu], row s * N + e for
 environment e during the s-th `hold` steps. Every call steps all of it once and
-answers with the seconds of processor time.
+answers with the seconds: of processor time on one thread, of the clock on several.
 """
 
 import time
@@ -40,18 +40,21 @@ def prepare(model, worlds, steps, hold, seed, controls):
     return qpos, qvel, state, plan
 
 
-def speed(model, out, controls, worlds=256, steps=100, hold=5, seed=0):
+def speed(model, out, controls, worlds=256, steps=100, hold=5, seed=0, threads=1):
     """Seconds for `worlds * steps` steps by the Euler integrator."""
-    key = (model, worlds, steps, hold, seed)
+    key = (model, worlds, steps, hold, seed, threads)
     if key not in CASES:
         loaded = mujoco.MjModel.from_xml_path(model)
         loaded.opt.integrator = mujoco.mjtIntegrator.mjINT_EULER
         qpos, qvel, state, plan = prepare(loaded, worlds, steps, hold, seed, controls)
         np.savez(out, qpos=qpos, qvel=qvel, ctrl=plan.reshape(steps // hold * worlds, loaded.nu))
         held = np.ascontiguousarray(np.repeat(plan.transpose(1, 0, 2), hold, axis=1))
-        CASES[key] = loaded, mujoco.MjData(loaded), state, held
-    loaded, data, state, held = CASES[key]
-    begin = time.process_time()
-    end, _ = rollout.rollout(loaded, data, state, held, nstep=steps)
-    taken = time.process_time() - begin
+        data = [mujoco.MjData(loaded) for _ in range(threads)]
+        pool = rollout.Rollout(nthread=threads if threads > 1 else 0)
+        CASES[key] = loaded, data, state, held, pool
+    loaded, data, state, held, pool = CASES[key]
+    clock = time.perf_counter if threads > 1 else time.process_time
+    begin = clock()
+    end, _ = pool.rollout(loaded, data, state, held, nstep=steps)
+    taken = clock() - begin
     return {"seconds": taken, "finite": bool(np.isfinite(end).all())}

@@ -61,3 +61,28 @@ fn a_robots_own_kernel_means_the_same_and_keeps_its_promises() {
         "{error}"
     );
 }
+
+#[test]
+fn a_kernel_of_named_instructions_is_had_or_refused() {
+    let pool = std::sync::Arc::new(ostler_sim::physics::pool::Pool::new(1).unwrap());
+    let model = robot("cartpole");
+    let kernel = |name: &str| {
+        ostler_sim::physics::native::new(&model, &config(name), 1, &pool)
+            .map(|worlds| worlds.kernel().to_string())
+            .map_err(|error| error.to_string())
+    };
+    for set in [
+        InstructionSet::Portable,
+        InstructionSet::Avx2,
+        InstructionSet::Avx512,
+    ] {
+        let found = kernel(&format!("auto-{}", set.name()));
+        if set.is_available() {
+            assert_eq!(found, Ok(format!("generic-{}", set.name())));
+        } else {
+            assert!(found.unwrap_err().contains(set.name()));
+        }
+    }
+    let error = kernel("auto-sse9").unwrap_err();
+    assert!(error.contains("no instruction set"), "{error}");
+}

@@ -8,6 +8,7 @@ use ostler_sim::Physics;
 use ostler_sim::config::{SimConfig, Specialize};
 use ostler_sim::memory::zeroed;
 use ostler_sim::model::{Model, mjcf};
+use ostler_sim::physics::native::InstructionSet;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{PhysicsError, fault};
 use ostler_sim::rng::{self, Purpose};
@@ -39,6 +40,9 @@ pub struct BenchPhysicsArgs {
     /// Which kernel: the robot's own is waited for
     #[arg(long, value_enum, default_value_t = KernelArg::Wait)]
     specialize: KernelArg,
+    /// Instructions of the kernel; the widest unless given
+    #[arg(long, value_enum, value_name = "SET")]
+    instructions: Option<InstructionsArg>,
     /// Physics steps with the same controls
     #[arg(long, default_value_t = 5, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     substeps: u32,
@@ -57,6 +61,28 @@ enum KernelArg {
     Wait,
     /// The generic kernel
     Off,
+}
+
+/// `--instructions`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum InstructionsArg {
+    /// Any x86-64, 4 lanes; the generic kernel alone
+    Portable,
+    /// AVX2 and FMA, 8 lanes
+    Avx2,
+    /// AVX-512, 16 lanes
+    Avx512,
+}
+
+impl InstructionsArg {
+    /// The set.
+    fn set(self) -> InstructionSet {
+        match self {
+            Self::Portable => InstructionSet::Portable,
+            Self::Avx2 => InstructionSet::Avx2,
+            Self::Avx512 => InstructionSet::Avx512,
+        }
+    }
 }
 
 /// What was measured.
@@ -85,6 +111,10 @@ pub fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
         specialize: match args.specialize {
             KernelArg::Wait => Specialize::Wait,
             KernelArg::Off => Specialize::Off,
+        },
+        kernel: match args.instructions {
+            Some(set) => format!("auto-{}", set.set().name()),
+            None => "auto".into(),
         },
         ..SimConfig::default()
     };

@@ -66,7 +66,7 @@ pub(crate) fn settle(
         return Ok(Settled::default());
     }
     let sim = &loaded.config.sim;
-    if sim.specialize == Specialize::Wait && sim.kernel == AUTO {
+    if sim.specialize == Specialize::Wait && sim.kernel_is_open() {
         // Nobody waits for a kernel to be told then that the task has a mistake.
         one_env(loaded, model)?;
     }
@@ -106,18 +106,19 @@ pub(crate) fn settle_here(loaded: &mut Loaded, model: &Model) -> Result<(), RunE
     if loaded.config.sim.backend != Backend::Native {
         return Ok(());
     }
+    let open = loaded.config.sim.kernel_is_open();
     let best = SimConfig {
-        kernel: AUTO.into(),
+        kernel: match open {
+            true => loaded.config.sim.kernel.clone(),
+            false => AUTO.into(),
+        },
         specialize: match loaded.config.sim.specialize {
             Specialize::Off => Specialize::Off,
             Specialize::Auto | Specialize::Wait => Specialize::Auto,
         },
         ..loaded.config.sim.clone()
     };
-    let named = match loaded.config.sim.kernel.as_str() {
-        AUTO => None,
-        _ => Some(ask(model, &loaded.config.sim, false, None)),
-    };
+    let named = (!open).then(|| ask(model, &loaded.config.sim, false, None));
     let here = match named {
         None | Some(Err(PhysicsError::Kernel { .. })) => native::foresee(model, &best),
         Some(named) => named,

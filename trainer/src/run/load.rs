@@ -107,11 +107,12 @@ impl LoadedRun {
     /// The engine cannot do something in the robot's model.
     pub fn settle(&mut self, backend: Option<Backend>) -> Result<(), RunError> {
         let own = self.loaded.config.sim.kernel.clone();
+        let open = self.loaded.config.sim.kernel_is_open();
         if let Some(backend) = backend {
             self.loaded.config.sim.backend = backend;
         }
         kernel::settle_here(&mut self.loaded, &self.model)?;
-        if own != "auto" && self.loaded.config.sim.kernel != own {
+        if !open && self.loaded.config.sim.kernel != own {
             errln!(
                 "the run's kernel {} is not to be had here; {} is used, and the last digits may differ",
                 kernel::short(&own),

@@ -13,7 +13,8 @@ use crate::model::Model;
 use crate::physics::PhysicsError;
 use std::ops::ControlFlow;
 
-/// `sim.kernel` that leaves the choice to `sim.specialize`.
+/// `sim.kernel` that leaves the choice to `sim.specialize`; with a dash and an
+/// instruction set behind it, among that set's kernels.
 const AUTO: &str = "auto";
 /// What precedes the instruction set in the generic kernel's name.
 const GENERIC: &str = "generic-";
@@ -77,7 +78,8 @@ pub fn foresee(model: &Model, config: &SimConfig) -> Result<Settled, PhysicsErro
         background: None,
     };
     let mut never = |_: Progress| ControlFlow::Break(());
-    if config.kernel != AUTO || config.specialize == Specialize::Off {
+    let open = open(&config.kernel)?.filter(|_| config.specialize != Specialize::Off);
+    let Some(set) = open else {
         return match choose(&plan, config, &mut never) {
             Ok(choice) => Ok(looks_only(choice.name, choice.note)),
             Err(_) if can_come_back(&plan, &config.kernel) => {
@@ -86,8 +88,7 @@ pub fn foresee(model: &Model, config: &SimConfig) -> Result<Settled, PhysicsErro
             }
             Err(error) => Err(error),
         };
-    }
-    let set = InstructionSet::detect();
+    };
     let own = match Own::of(&plan, set) {
         Ok(own) => own,
         Err(why) => return Ok(looks_only(generic_name(set), Some(slower(&why)))),
@@ -137,10 +138,9 @@ pub(super) fn choose(
     config: &SimConfig,
     progress: OnProgress<'_>,
 ) -> Result<Choice, PhysicsError> {
-    if config.kernel != AUTO {
+    let Some(set) = open(&config.kernel)? else {
         return named(plan, &config.kernel, progress);
-    }
-    let set = InstructionSet::detect();
+    };
     let generic = |note: Option<String>, background| Choice {
         functions: Functions::from(set.generic()),
         name: generic_name(set),
@@ -176,6 +176,30 @@ pub(super) fn choose(
     )
 }
 
+/// The instruction set among whose kernels `sim.kernel` leaves the choice: the widest,
+/// or the one in `auto-avx2`; none where it names one kernel.
+///
+/// # Errors
+/// No instruction set is called so; this processor has not got it.
+fn open(kernel: &str) -> Result<Option<InstructionSet>, PhysicsError> {
+    if kernel == AUTO {
+        return Ok(Some(InstructionSet::detect()));
+    }
+    let Some(name) = kernel.strip_prefix(AUTO).and_then(|k| k.strip_prefix('-')) else {
+        return Ok(None);
+    };
+    let missing = |why: String| PhysicsError::Kernel {
+        name: kernel.into(),
+        why,
+    };
+    let set = InstructionSet::named(name)
+        .ok_or_else(|| missing(format!("no instruction set is called \"{name}\"")))?;
+    if !set.is_available() {
+        return Err(missing(format!("this processor has no {}", set.name())));
+    }
+    Ok(Some(set))
+}
+
 /// What it takes to compile the robot's own kernel.
 struct Own {
     source: Source,
@@ -186,7 +210,7 @@ impl Own {
     /// Or why there is none.
     fn of(plan: &Plan, set: InstructionSet) -> Result<Self, String> {
         if set == InstructionSet::Portable {
-            return Err("kernels are specialised for AVX2, which this processor lacks".into());
+            return Err("kernels are specialised for AVX2 and AVX-512 only".into());
         }
         let generated = generate(plan, set.lanes()).map_err(|error| error.to_string())?;
         let specializer = Specializer::from_environment().map_err(|error| error.to_string())?;
@@ -255,14 +279,7 @@ fn parse(name: &str) -> Option<(InstructionSet, Option<&str>)> {
         Some(set) => (set, None),
         None => name.split_once('-').map(|(set, hash)| (set, Some(hash)))?,
     };
-    [
-        InstructionSet::Portable,
-        InstructionSet::Avx2,
-        InstructionSet::Avx512,
-    ]
-    .into_iter()
-    .find(|s| s.name() == set)
-    .map(|set| (set, hash))
+    InstructionSet::named(set).map(|set| (set, hash))
 }
 
 /// Whether compiling gives the kernel of this name.

@@ -43,6 +43,12 @@ impl InstructionSet {
         }
     }
 
+    /// The set of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        let all = [Self::Portable, Self::Avx2, Self::Avx512];
+        all.into_iter().find(|set| set.name() == name)
+    }
+
     /// Environments per vector.
     pub fn lanes(self) -> usize {
         match self {
