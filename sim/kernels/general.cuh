@@ -13,12 +13,6 @@ template<class R, class T> OSTLER_FN void quartic(const T* c, R d, R* p, R* slop
   *p = v, *slope = s;
 }
 
-template<class R, class M> OSTLER_FN R tendon_length(const M& m, const Work<R, M>& w, int t) {
-  R len = bc<R>(0);
-  for (int i = m.ten_adr[t]; i < m.ten_adr[t + 1]; i++) len = fma(bc<R>(m.ten_coef[i]), w.qpos[m.ten_qpos[i]], len);
-  return len;
-}
-
 template<class R, class M> OSTLER_FN R row_velocity(const M& m, const Work<R, M>& w, int row) {
   R v = bc<R>(0);
   for (int e = m.row_adr[row]; e < m.row_adr[row + 1]; e++) v = fma(w.row_j[e], w.qvel[m.row_dof[e]], v);
@@ -35,15 +29,15 @@ template<class R, class M> OSTLER_FN void scalar_equality(const M& m, Work<R, M>
   for (int e = adr; e < m.row_adr[row + 1]; e++) w.row_j[e] = bc<R>(0);
   R slope = bc<R>(0), p = bc<R>(c[0]);
   if (what[1] >= 0) {
-    const R x = tendon ? tendon_length(m, w, what[1]) : w.qpos[what[1]];
+    const R x = tendon ? w.ten_len[what[1]] : w.qpos[what[1]];
     quartic(c, x - bc<R>(c[6]), &p, &slope);
   }
-  const R r = (tendon ? tendon_length(m, w, what[0]) : w.qpos[what[0]]) - bc<R>(c[5]) - p;
+  const R r = (tendon ? w.ten_len[what[0]] : w.qpos[what[0]]) - bc<R>(c[5]) - p;
   for (int k = a0; k < a2; k++) {
     const bool first = k < a1;
-    const double coef = !tendon ? 1 : first ? (double)m.ten_coef[m.ten_adr[what[0]] + k - a0] : (double)m.ten_coef[m.ten_adr[what[1]] + k - a1];
+    const R coef = !tendon ? bc<R>(1) : first ? w.ten_j[m.ten_adr[what[0]] + k - a0] : w.ten_j[m.ten_adr[what[1]] + k - a1];
     R* j = w.row_j + adr + m.ipath_entry[k];
-    *j = first ? *j + bc<R>(coef) : fnma(slope, bc<R>(coef), *j);
+    *j = first ? *j + coef : fnma(slope, coef, *j);
   }
   const auto* s = m.row_soft + SOFT * row;
   const R imp = impedance(s, r);
@@ -158,7 +152,7 @@ template<class R, class M> OSTLER_FN void tendon_row(const M& m, Work<R, M>& w, 
   R sign = bc<R>(1), r = bc<R>(0);
   const bool limit = m.item_kind[i] == ITEM_TENDON_LIMIT;
   if (limit) {
-    const R len = tendon_length(m, w, t);
+    const R len = w.ten_len[t];
     const R lo = len - bc<R>(m.item_real[16 * i]), hi = bc<R>(m.item_real[16 * i + 1]) - len;
     sign = sel(lo < hi, bc<R>(1), bc<R>(-1));
     r = min_(lo, hi) - bc<R>(s[SOFT_MARGIN]);
@@ -166,7 +160,7 @@ template<class R, class M> OSTLER_FN void tendon_row(const M& m, Work<R, M>& w, 
   for (int e = adr; e < m.row_adr[row + 1]; e++) w.row_j[e] = bc<R>(0);
   for (int k = a0; k < a1; k++) {
     R* j = w.row_j + adr + m.ipath_entry[k];
-    *j = fma(sign, bc<R>(m.ten_coef[m.ten_adr[t] + k - a0]), *j);
+    *j = fma(sign, w.ten_j[m.ten_adr[t] + k - a0], *j);
   }
   const R v = row_velocity(m, w, row);
   if (limit) {

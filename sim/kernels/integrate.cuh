@@ -51,7 +51,10 @@ template<class R, class M> OSTLER_FN void integrate_positions(const M& m, R* qpo
 
 template<class R, class M> OSTLER_FN void advance_act(const M& m, Work<R, M>& w) {
   for (int u = 0; u < m.nu; u++)
-    if (m.act_state[u] >= 0) w.act[m.act_state[u]] = next_act(m, w, u);
+    if (m.act_state[u] >= 0) {
+      const R a = next_act(m, w, u);
+      w.act[m.act_state[u]] = m.act_dyn[u] == 1 ? nearest_turn(m, w, u, a) : a;
+    }
 }
 
 // Acceleration with joint damping (and, for implicitfast, the actuators' velocity
@@ -65,22 +68,8 @@ template<class R, class M> OSTLER_FN void damped_acceleration(const M& m, Work<R
   }
   if (m.integrator == IMPLICITFAST) {
     for (int u = 0; u < m.nu; u++) {
-      const double g = m.act_gain[3 * u + 2], c = m.act_bias[3 * u + 2];
-      if (g == 0 && c == 0) continue;
-      R slope = bc<R>(c);
-      if (g != 0) {
-        const int s = m.act_state[u];
-        R input = s < 0 ? w.ctrl[u] : m.act_early[u] ? next_act(m, w, u) : w.act[s];
-        if (s < 0) {
-          if (m.act_ctrllo[u] > -OSTLER_UNLIMITED) input = max_(input, bc<R>(m.act_ctrllo[u]));
-          if (m.act_ctrlhi[u] < OSTLER_UNLIMITED) input = min_(input, bc<R>(m.act_ctrlhi[u]));
-        }
-        slope = fma(bc<R>(g), input, slope);
-      }
-      // A force at its limit does not change with velocity.
-      const R f = w.act_force[u];
-      const auto held = (f <= bc<R>(m.act_forcelo[u])) | (f >= bc<R>(m.act_forcehi[u]));
-      slope = sel(held, bc<R>(0), slope) * bc<R>(-h);
+      if (m.act_gain[3 * u + 2] == 0 && m.act_bias[3 * u + 2] == 0 && !(m.act_muscle[u] & 1)) continue;
+      const R slope = actuator_slope(m, w, u) * bc<R>(-h);
       for (int i = m.act_adr[u]; i < m.act_adr[u + 1]; i++) {
         const int d = m.act_dof[i];
         for (int j = m.act_adr[u]; j <= i; j++) {
@@ -88,7 +77,7 @@ template<class R, class M> OSTLER_FN void damped_acceleration(const M& m, Work<R
           const int hi = d > m.act_dof[j] ? d : m.act_dof[j], lo = d > m.act_dof[j] ? m.act_dof[j] : d;
           bool kept = hi == lo;
           for (int a = m.mrow_adr[hi]; a < m.mrow_adr[hi + 1]; a++) kept |= m.mrow_col[a] == lo;
-          if (kept) w.hess[tri(hi) + lo] = fma(slope, bc<R>(m.act_coef[i] * m.act_coef[j]), w.hess[tri(hi) + lo]);
+          if (kept) w.hess[tri(hi) + lo] = fma(slope * w.act_j[i], w.act_j[j], w.hess[tri(hi) + lo]);
         }
       }
     }
@@ -99,7 +88,7 @@ template<class R, class M> OSTLER_FN void damped_acceleration(const M& m, Work<R
           const int d = m.ten_dof[i], e = m.ten_dof[j], hi = d > e ? d : e, lo = d > e ? e : d;
           bool kept = hi == lo;
           for (int a = m.mrow_adr[hi]; a < m.mrow_adr[hi + 1]; a++) kept |= m.mrow_col[a] == lo;
-          if (kept) w.hess[tri(hi) + lo] = w.hess[tri(hi) + lo] + bc<R>(h * m.ten_damping[t] * m.ten_coef[i] * m.ten_coef[j]);
+          if (kept) w.hess[tri(hi) + lo] = fma(bc<R>(h * m.ten_damping[t]) * w.ten_j[i], w.ten_j[j], w.hess[tri(hi) + lo]);
         }
     }
   }

@@ -32,7 +32,10 @@
   X(nwslot)  /* most contacts with the world at once */ \
   X(npslot)  /* most contacts between moving bodies at once */ \
   X(npath)   /* most degrees of freedom between two bodies in contact */ \
-  X(nten)    /* fixed tendons */ \
+  X(nten)    /* tendons */ \
+  X(ntenj)   /* moment arms of all tendons */ \
+  X(nactj)   /* moment arms of all actuators */ \
+  X(nshare)  /* tendons that limit the sum of their actuators' forces */ \
   X(nfluid)  /* bodies that feel the medium */ \
   X(integrator) /* 0 Euler, 1 RK4, 2 implicitfast */ \
   X(elliptic)   /* 1: elliptic cones, 0: pyramidal */ \
@@ -91,13 +94,30 @@
   X(pair_path)    /* [npair+1] range in path_*; empty for world pairs */ \
   X(path_dof)     /* ascending within a pair */ \
   X(path_sign)    /* +1 moves body of g2, -1 moves body of g1 */ \
-  X(ten_adr)      /* [nten+1] */ \
-  X(ten_qpos)     X(ten_dof) \
-  X(act_adr)      /* [nu+1] moment arm of each actuator */ \
-  X(act_qpos)     /* entry's position, -1: does not lengthen the actuator */ \
-  X(act_dof)      \
-  X(act_dyn)      /* [nu] 0 none, 1 integrator, 2 filter, 3 filterexact */ \
+  X(spot_body)    /* [nspot] moving body that carries a frame that tendons and actuators use, -1 static */ \
+  X(ten_adr)      /* [nten+1] moment arms of each tendon */ \
+  X(ten_qpos)     /* [ntenj] entry's position, -1 of spatial tendons */ \
+  X(ten_dof)      /* [ntenj] ascending within a tendon */ \
+  X(ten_tree)     /* [nten] tree about whose reference a spatial tendon is computed, -1 none */ \
+  X(ten_seg)      /* [nten+1] straight and wrapping parts of spatial tendons */ \
+  X(seg_spot)     /* [4*nseg] from, to, wrapping geom, side site; -1 none */ \
+  X(seg_kind)     /* [nseg] 0 straight, 1 sphere, 2 cylinder */ \
+  X(seg_inside)   /* [nseg] 0 wraps outside, 1 inside, 2 as the side site lies */ \
+  X(seg_path)     /* [nseg+1] ranges in seg_entry, seg_dof, seg_moves */ \
+  X(seg_entry)    /* offset within the tendon's moment arms */ \
+  X(seg_dof)      \
+  X(seg_moves)    /* sum of 1 moves the start, 2 the end, 4 the geom */ \
+  X(act_adr)      /* [nu+1] moment arms of each actuator */ \
+  X(act_qpos)     /* [nactj] entry's position, -1: does not lengthen the actuator */ \
+  X(act_dof)      /* [nactj] */ \
+  X(act_moves)    /* [nactj] sum of 1 moves the first frame, 2 the second */ \
+  X(act_arms)     /* [nu] 0 constant, 1 tendon, 2 ball, 3 free, 4 site, 5 slider-crank: see actuator.cuh */ \
+  X(act_int)      /* [4*nu] what the kind of arms needs: see actuator.cuh */ \
+  X(act_dyn)      /* [nu] 0 none, 1 integrator, 2 filter, 3 filterexact, 4 muscle */ \
   X(act_state)    /* [nu] index in act, -1 none */ \
+  X(act_muscle)   /* [nu] sum of 1 muscle gain, 2 muscle bias */ \
+  X(share_adr)    /* [nshare+1] ranges in share_act */ \
+  X(share_act)    \
   X(act_early)    /* [nu] */ \
   X(fluid_body)   /* [nfluid] */ \
   X(mesh_vert)    /* [nmesh+1] ranges in mesh_pos (vertices of the convex hull) */ \
@@ -146,13 +166,24 @@
   X(pair_mu)      /* [5*npair] */ \
   X(pair_dfri)    /* [5*npair] D of friction direction k over D of the normal (elliptic) */ \
   X(pair_reach)   /* [npair] margin + gap: contacts exist (without force) within it */ \
-  X(ten_coef)     X(ten_stiffness) X(ten_damping) X(ten_lo) X(ten_hi) /* spring's dead band */ \
+  X(spot_pos)     /* [3*nspot] in the moving body's frame (or the world's) */ \
+  X(spot_quat)    /* [4*nspot] */ \
+  X(seg_radius)   /* [nseg] */ \
+  X(seg_share)    /* [nseg] 1 / divisor of the pulley */ \
+  X(ten_coef)     /* [ntenj] */ \
+  X(ten_stiffness) X(ten_damping) X(ten_lo) X(ten_hi) /* spring's dead band */ \
   X(act_coef)     X(act_ctrllo) X(act_ctrlhi) X(act_forcelo) X(act_forcehi) \
   X(act_gain)     /* [3*nu] */ \
   X(act_bias)     /* [3*nu] */ \
-  X(act_prm)      /* [nu] time constant of a filter */ \
+  X(act_gear)     /* [6*nu] */ \
+  X(act_rod)      /* [nu] length of a slider-crank's rod */ \
+  X(act_period)   /* [nu] a rotation's setpoint is taken modulo this, 0: as it is */ \
+  X(act_curve)    /* [MUSCLE*nu] a muscle's curves: see actuator.cuh */ \
+  X(act_prm)      /* [3*nu] time constant of a filter; a muscle's of activation, deactivation, width */ \
   X(act_step)     /* [nu] act grows by this times its rate in a time step: the step, or tau (1 - exp(-step/tau)) of an exact filter */ \
   X(act_lo)       X(act_hi) \
+  X(share_lo)     /* [nshare] */ \
+  X(share_hi)     \
   X(fluid_pos)    /* [3*nfluid] centre of mass in the body's frame */ \
   X(fluid_mat)    /* [9*nfluid] principal axes in the body's frame */ \
   X(fluid_box)    /* [3*nfluid] equivalent box, full sizes */ \

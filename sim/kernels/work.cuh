@@ -28,6 +28,8 @@ enum { CDIM = 6 };
   X(vel, 6 * N(nb)) X(acc, 6 * N(nb)) X(frc, 6 * N(nb)) \
   X(mass, N(nhess))       /* mass matrix, packed lower triangle */ \
   X(smooth, N(nv))        /* generalised forces but the constraints' */ \
+  X(ten_len, N(nten)) X(ten_j, N(ntenj)) /* lengths of tendons, their derivatives */ \
+  X(act_len, N(nu)) X(act_vel, N(nu)) X(act_j, N(nactj)) /* of actuators; 0 where nothing reads them */ \
   X(act_force, N(nu)) X(act_dot, N(na)) \
   X(hess, N(nhess)) X(grad, N(nv)) X(step, N(nv)) X(mstep, N(nv)) \
   X(wrench, 6 * N(nb)) X(stiff, 21 * N(nb)) /* contact force and contact inertia per body */ \

@@ -82,8 +82,31 @@ pub struct Actuator {
     pub actrange: Option<[f64; 2]>,
     /// The force uses the next activation instead of the current one.
     pub actearly: bool,
+    /// Curves that replace `gain` and `bias`, for muscles.
+    pub muscle: Option<Muscle>,
+    /// Its group is not among those that `actuatorgroupdisable` switches off. One that
+    /// is off has no gain and no bias, and its activation rests.
+    pub enabled: bool,
     /// Index of its activation in `act`, if it has one.
     pub act_adr: Option<usize>,
+}
+
+/// A muscle's active force (gain) and passive force (bias) over its length and velocity.
+/// Source: MuJoCo, Modeling, "Muscles".
+///
+/// Parameters are those of `gainprm` and `biasprm`: operating range (2, in optimal
+/// lengths), peak force (N; negative: `scale / acc0`), scale, lmin, lmax, vmax, fpmax,
+/// fvmax.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Muscle {
+    /// Active force, if the gain is a muscle's.
+    pub gain: Option<[f64; 9]>,
+    /// Passive force, if the bias is a muscle's.
+    pub bias: Option<[f64; 9]>,
+    /// Lengths of the actuator at the ends of the operating range.
+    pub lengthrange: [f64; 2],
+    /// Norm of the acceleration that a unit force gives in the initial pose.
+    pub acc0: f64,
 }
 
 impl Actuator {

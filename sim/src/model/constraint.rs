@@ -7,6 +7,62 @@ use super::{Quat, Vec3};
 pub enum TendonKind {
     /// A linear combination of joint positions: (joint, coefficient), as in the file.
     Fixed(Vec<(usize, f64)>),
+    /// A string through sites, over pulleys and around geoms, in the order of the file.
+    Spatial(Vec<PathPart>),
+}
+
+/// One thing that a spatial tendon passes. Source: MuJoCo, XML reference, tendon/spatial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PathPart {
+    /// Through a site.
+    Site(usize),
+    /// Around a sphere or cylinder, where the straight way would go through it.
+    Geom {
+        /// The geom.
+        geom: usize,
+        /// `sidesite`: on which side; inside the geom, the string passes within.
+        side: Option<usize>,
+    },
+    /// What follows is a branch of its own and counts for 1 / divisor.
+    Pulley(f64),
+}
+
+/// One piece of a spatial tendon.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Piece {
+    /// The sites it goes from and to.
+    pub sites: [usize; 2],
+    /// What lies between: geom and side site.
+    pub around: Option<(usize, Option<usize>)>,
+    /// It counts for 1 / divisor of its length.
+    pub divisor: f64,
+}
+
+impl TendonKind {
+    /// Pieces of a spatial tendon; none of a fixed one.
+    pub(crate) fn pieces(&self) -> Vec<Piece> {
+        let Self::Spatial(path) = self else {
+            return Vec::new();
+        };
+        let (mut pieces, mut from, mut around, mut divisor) = (Vec::new(), None, None, 1.0);
+        for part in path {
+            match *part {
+                PathPart::Pulley(by) => (from, around, divisor) = (None, None, by),
+                PathPart::Geom { geom, side } => around = Some((geom, side)),
+                PathPart::Site(to) => {
+                    if let Some(from) = from {
+                        pieces.push(Piece {
+                            sites: [from, to],
+                            around: around.take(),
+                            divisor,
+                        });
+                    }
+                    from = Some(to);
+                }
+            }
+        }
+        pieces
+    }
 }
 
 /// A length that springs, dampers, limits and actuators act on.

@@ -6,6 +6,7 @@
 //! a parent comes before its children and body 0 is the world.
 
 mod actuator;
+pub(crate) mod arms;
 mod constraint;
 mod geom;
 pub mod mjcf;
@@ -13,8 +14,9 @@ pub(crate) mod rest;
 pub(crate) mod rotation;
 mod summary;
 
-pub use actuator::{Actuator, Dynamics, Transmission};
-pub use constraint::{Equality, EqualityKind, Tendon, TendonKind};
+pub use actuator::{Actuator, Dynamics, Muscle, Transmission};
+pub(crate) use constraint::Piece;
+pub use constraint::{Equality, EqualityKind, PathPart, Tendon, TendonKind};
 pub use geom::{Geom, GeomKind, HField, Mesh, Pair};
 
 use crate::names::nearest;
@@ -103,6 +105,8 @@ pub struct Options {
     pub ccd_iterations: u32,
     /// Tolerance of collision detection between convex shapes (m).
     pub ccd_tolerance: f64,
+    /// Groups of actuators that are switched off, one bit each.
+    pub disabled_actuators: u32,
     /// `<flag>` entries that are set to other than their default, by name.
     pub flags: Vec<(String, bool)>,
 }

@@ -5,8 +5,8 @@
 //! `dampratio`. Dense and in double precision: it runs once per model.
 
 use super::rotation::{Pose, about, add, cross, matrix, mul, normalized, rotate};
-use super::{JointKind, Model, TendonKind, Vec3};
-use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+use super::{JointKind, Model, Vec3};
+use nalgebra::{Cholesky, DMatrix, Dyn};
 
 /// MuJoCo's smallest divisor.
 pub(crate) const MIN_VALUE: f64 = 1e-15;
@@ -23,7 +23,7 @@ struct Dof {
 
 /// The model in one pose.
 pub(crate) struct Rest<'a> {
-    model: &'a Model,
+    pub(super) model: &'a Model,
     /// Body frames in the world.
     pub bodies: Vec<Pose>,
     dofs: Vec<Dof>,
@@ -167,16 +167,6 @@ impl<'a> Rest<'a> {
         mass
     }
 
-    /// How a tendon's length changes per degree of freedom `(nv)`.
-    pub fn tendon_jacobian(&self, tendon: usize) -> DVector<f64> {
-        let mut row = DVector::zeros(self.model.nv);
-        let TendonKind::Fixed(joints) = &self.model.tendons[tendon].kind;
-        for (joint, coef) in joints {
-            row[self.model.joints[*joint].dof_adr] += coef;
-        }
-        row
-    }
-
     /// True if degree of freedom `i` moves the body of `j`.
     fn above(&self, i: usize, j: usize) -> bool {
         let (root, mut body) = (self.dofs[i].body, self.dofs[j].body);
@@ -204,13 +194,6 @@ impl<'a> Rest<'a> {
         }
         Cholesky::new(mass)
     }
-}
-
-/// Length of a tendon in the pose `qpos (nq)`.
-pub(crate) fn tendon_length(model: &Model, tendon: usize, qpos: &[f64]) -> f64 {
-    let TendonKind::Fixed(joints) = &model.tendons[tendon].kind;
-    let part = |(joint, coef): &(usize, f64)| coef * qpos[model.joints[*joint].qpos_adr];
-    joints.iter().map(part).sum()
 }
 
 /// The pose in which the joints' springs are at rest `(nq)`.

@@ -1,7 +1,7 @@
 //! Tendons and equality constraints, field by field.
 
 use super::{Check, row};
-use ostler_sim::model::{EqualityKind, Model, TendonKind};
+use ostler_sim::model::{EqualityKind, GeomKind, Model, PathPart, TendonKind};
 
 pub fn compare(m: &Model, c: &Check) {
     // Spatial tendons without force are left out.
@@ -32,13 +32,32 @@ fn tendons(m: &Model, c: &Check) {
         c.field("tendon_solimp_lim", i, &t.solimp_limit);
         c.field("tendon_solref_fri", i, &t.solref_friction);
         c.field("tendon_solimp_fri", i, &t.solimp_friction);
-        let TendonKind::Fixed(joints) = &t.kind;
-        c.field("tendon_num", i, &[joints.len() as f64]);
+        // MuJoCo's (wrap_type, wrap_objid, wrap_prm).
+        let path: Vec<[f64; 3]> = match &t.kind {
+            TendonKind::Fixed(joints) => {
+                let part = |(j, coef): &(usize, f64)| [1.0, *j as f64, *coef];
+                joints.iter().map(part).collect()
+            }
+            TendonKind::Spatial(path) => path.iter().map(|p| part(m, p)).collect(),
+        };
+        c.field("tendon_num", i, &[path.len() as f64]);
         let adr = row(c.theirs, "tendon_adr", i)[0] as usize;
-        for (k, (joint, coef)) in joints.iter().enumerate() {
-            c.field("wrap_type", adr + k, &[1.0]);
-            c.field("wrap_objid", adr + k, &[*joint as f64]);
-            c.field("wrap_prm", adr + k, &[*coef]);
+        for (k, [kind, object, prm]) in path.into_iter().enumerate() {
+            c.field("wrap_type", adr + k, &[kind]);
+            c.field("wrap_objid", adr + k, &[object]);
+            c.field("wrap_prm", adr + k, &[prm]);
+        }
+    }
+}
+
+fn part(m: &Model, part: &PathPart) -> [f64; 3] {
+    match *part {
+        PathPart::Pulley(divisor) => [2.0, -1.0, divisor],
+        PathPart::Site(site) => [3.0, site as f64, 0.0],
+        PathPart::Geom { geom, side } => {
+            let sphere = m.geoms[geom].kind == GeomKind::Sphere;
+            let side = side.map_or(-1.0, |s| s as f64);
+            [if sphere { 4.0 } else { 5.0 }, geom as f64, side]
         }
     }
 }

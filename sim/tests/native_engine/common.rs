@@ -14,6 +14,12 @@ pub fn robot(name: &str) -> Arc<Model> {
     Arc::new(mjcf::load(&path).unwrap())
 }
 
+/// A small model of one feature of MJCF.
+pub fn feature(name: &str) -> Arc<Model> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/referee/features");
+    Arc::new(mjcf::load(&folder.join(format!("{name}.xml"))).unwrap())
+}
+
 /// The generic kernel for what `kernel` names, or the best there is.
 pub fn config(kernel: &str) -> SimConfig {
     SimConfig {

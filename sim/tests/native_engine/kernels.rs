@@ -1,6 +1,6 @@
 //! A robot's own kernel against the generic one.
 
-use crate::common::{bits, config, robot, run, start, worlds};
+use crate::common::{bits, config, feature, robot, run, start, worlds};
 use ostler_sim::config::{SimConfig, Specialize};
 use ostler_sim::physics::Physics;
 use ostler_sim::physics::native::InstructionSet;
@@ -24,8 +24,12 @@ fn a_robots_own_kernel_means_the_same_and_keeps_its_promises() {
     // SAFETY: no other test of this program reads or writes the environment: all
     // others leave specialisation off.
     unsafe { std::env::set_var("OSTLER_CACHE", cache.path()) };
-    for name in ["hopper", "half_cheetah"] {
-        let model = robot(name);
+    // The last has muscles, and strings around balls and drums.
+    for name in ["hopper", "half_cheetah", "tendon_spatial_wrap"] {
+        let model = match name {
+            "tendon_spatial_wrap" => feature(name),
+            _ => robot(name),
+        };
         let ids: Vec<usize> = (0..21).collect();
         let own = SimConfig {
             specialize: Specialize::Wait,

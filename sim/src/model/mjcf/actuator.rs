@@ -1,14 +1,15 @@
 //! `<motor>`, `<position>`, `<velocity>`, `<intvelocity>`, `<damper>`, `<cylinder>`,
-//! `<general>`.
+//! `<muscle>`, `<general>`.
 
 use super::compiler::Compiler;
 use super::joint::limit;
+use super::muscle;
 use super::source::{Element, Fault, Read};
 use super::transmission::TransmissionSpec;
 use super::value::{BOOL, Keywords, LIMITED, Limited, wrong};
 use crate::model::{Actuator, Dynamics, Model, Transmission};
 
-/// Parameters of dynamics, gain and bias in MuJoCo; three are used by what is
+/// Parameters of dynamics, gain and bias in MuJoCo; nine are used by what is
 /// supported.
 const PARAMETERS: usize = 10;
 
@@ -17,13 +18,14 @@ enum Form {
     None,
     Fixed,
     Affine,
+    Muscle,
     Unsupported,
 }
 
 const GAIN: Keywords<Form> = &[
     ("fixed", Form::Fixed),
     ("affine", Form::Affine),
-    ("muscle", Form::Unsupported),
+    ("muscle", Form::Muscle),
     ("dcmotor", Form::Unsupported),
     ("so3", Form::Unsupported),
     ("pid", Form::Unsupported),
@@ -32,7 +34,7 @@ const GAIN: Keywords<Form> = &[
 const BIAS: Keywords<Form> = &[
     ("none", Form::None),
     ("affine", Form::Affine),
-    ("muscle", Form::Unsupported),
+    ("muscle", Form::Muscle),
     ("dcmotor", Form::Unsupported),
     ("so3", Form::Unsupported),
     ("user", Form::Unsupported),
@@ -49,13 +51,14 @@ const DYNAMICS: Keywords<Option<Dynamics>> = &[
 ];
 
 /// Elements this file reads.
-pub(super) const ELEMENTS: [&str; 7] = [
+pub(super) const ELEMENTS: [&str; 8] = [
     "motor",
     "position",
     "velocity",
     "intvelocity",
     "damper",
     "cylinder",
+    "muscle",
     "general",
 ];
 
@@ -78,6 +81,8 @@ pub(super) struct ActuatorSpec {
     dynprm: [f64; PARAMETERS],
     gain: [f64; PARAMETERS],
     bias: [f64; PARAMETERS],
+    length_range: [f64; 2],
+    group: i32,
     transmission: TransmissionSpec,
 }
 
@@ -102,6 +107,8 @@ impl Default for ActuatorSpec {
             dynprm,
             gain,
             bias: [0.0; PARAMETERS],
+            length_range: [0.0; 2],
+            group: 0,
             transmission: TransmissionSpec::default(),
         }
     }
@@ -118,6 +125,8 @@ impl ActuatorSpec {
         e.array("forcerange", &mut self.forcerange)?;
         e.keyword("actlimited", LIMITED, &mut self.act_limited)?;
         e.array("actrange", &mut self.actrange)?;
+        e.array("lengthrange", &mut self.length_range)?;
+        e.integer("group", &mut self.group)?;
         self.transmission.read(e)?;
         match e.name.as_str() {
             "motor" => {
@@ -167,6 +176,11 @@ impl ActuatorSpec {
                     self.gain[0] = std::f64::consts::FRAC_PI_4 * diameter * diameter;
                 }
                 self.forms(Dynamics::Filter, Form::Fixed, Form::Affine);
+            }
+            "muscle" => {
+                muscle::read(e, &mut self.dynprm, &mut self.gain)?;
+                self.bias[..9].copy_from_slice(&self.gain[..9]);
+                self.forms(Dynamics::Muscle, Form::Muscle, Form::Muscle);
             }
             _ => self.read_general(e)?,
         }
@@ -228,7 +242,10 @@ impl ActuatorSpec {
         e.keyword("biastype", BIAS, &mut self.bias_form)?;
         for (name, form) in [("gaintype", self.gain_form), ("biastype", self.bias_form)] {
             if let (Form::Unsupported, Some(attr)) = (form, e.attr(name)) {
-                return Err(wrong(attr, "is not supported; use fixed, affine or none"));
+                return Err(wrong(
+                    attr,
+                    "is not supported; use fixed, affine, muscle or none",
+                ));
             }
         }
         e.fill("dynprm", 1, &mut self.dynprm)?;
@@ -327,6 +344,15 @@ impl ActuatorSpec {
                 "actrange is for actuators with a state; this one has dyntype=\"none\"",
             ));
         }
+        let curve = |form, p: [f64; PARAMETERS]| (form == Form::Muscle).then(|| first_nine(p));
+        let curves = [
+            curve(self.gain_form, self.gain),
+            curve(self.bias_form, self.bias),
+        ];
+        let muscle = muscle::resolve(e, compiler, curves, self.length_range, transmission, model)?;
+        let off = (0..=30).contains(&self.group)
+            && model.options.disabled_actuators & (1 << self.group) != 0;
+        let acting = |x: [f64; 3]| if off { [0.0; 3] } else { x };
         Ok(Actuator {
             name,
             element: ELEMENTS
@@ -351,8 +377,10 @@ impl ActuatorSpec {
                 self.force_limited,
                 self.forcerange,
             )?,
-            gain: affine(self.gain_form, self.gain),
-            bias: affine(self.bias_form, self.bias),
+            gain: acting(affine(self.gain_form, self.gain)),
+            bias: acting(affine(self.bias_form, self.bias)),
+            muscle: muscle.filter(|_| !off),
+            enabled: !off,
             dynamics: self.dynamics,
             dynprm: [self.dynprm[0], self.dynprm[1], self.dynprm[2]],
             actrange,
@@ -360,6 +388,10 @@ impl ActuatorSpec {
             act_adr: (self.dynamics != Dynamics::None).then_some(model.na),
         })
     }
+}
+
+fn first_nine(p: [f64; PARAMETERS]) -> [f64; 9] {
+    std::array::from_fn(|i| p[i])
 }
 
 /// A damping ratio has a meaning that is read here.

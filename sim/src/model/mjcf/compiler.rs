@@ -38,6 +38,8 @@ pub(super) struct Compiler {
     pub fuse_static: bool,
     /// Primitives fitted to meshes hold the mesh's bounding box.
     pub fit_aabb: bool,
+    /// Muscles without a length range take the range of what they act on.
+    pub length_from_limit: bool,
     /// Folder of meshes and height fields in the model's folder.
     pub mesh_dir: String,
     /// Assets lie directly in that folder, whatever folder they name.
@@ -59,6 +61,7 @@ impl Default for Compiler {
             align_free: false,
             fuse_static: false,
             fit_aabb: false,
+            length_from_limit: false,
             mesh_dir: String::new(),
             strip_path: false,
         }
@@ -87,6 +90,9 @@ impl Compiler {
         e.keyword("fusestatic", BOOL, &mut self.fuse_static)?;
         e.keyword("alignfree", BOOL, &mut self.align_free)?;
         e.keyword("inertiafromgeom", FROM_GEOMS, &mut self.inertia_from_geoms)?;
+        for lengths in e.children_named("lengthrange") {
+            lengths.keyword("uselimit", BOOL, &mut self.length_from_limit)?;
+        }
         e.scalar("settotalmass", &mut self.total_mass)?;
         e.scalar("boundmass", &mut self.bound_mass)?;
         e.scalar("boundinertia", &mut self.bound_inertia)?;

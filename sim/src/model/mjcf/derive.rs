@@ -2,7 +2,8 @@
 //! ratios, stiffness from `springdamper`, rest lengths and anchors.
 
 use super::source::{At, Fault, Read};
-use crate::model::rest::{MIN_VALUE, Rest, spring_pose, tendon_length};
+use crate::model::arms::tendon_length;
+use crate::model::rest::{MIN_VALUE, Rest, spring_pose};
 use crate::model::rotation::{EPS, IDENTITY};
 use crate::model::{Actuator, JointKind, Model, TendonKind, Transmission};
 use nalgebra::DVector;
@@ -67,7 +68,9 @@ fn only_slides(model: &Model, b: usize) -> bool {
             && j.axis.iter().filter(|a| a.abs() > EPS).count() == 1
     };
     let tied = model.tendons.iter().any(|t| {
-        let TendonKind::Fixed(joints) = &t.kind;
+        let TendonKind::Fixed(joints) = &t.kind else {
+            return false;
+        };
         t.armature > 0.0 && joints.iter().any(|(j, _)| model.joints[*j].body == b)
     });
     let q = body.iquat;

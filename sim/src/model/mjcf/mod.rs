@@ -23,6 +23,7 @@ mod inertia;
 mod joint;
 mod keyframe;
 mod mass;
+mod muscle;
 mod options;
 mod pose;
 mod schema;
@@ -199,22 +200,9 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
     for e in root.children_named("tendon").flat_map(|t| &t.children) {
         let mut spec = classes.of(e, defaults::MAIN)?.tendon.clone();
         spec.read(e)?;
-        if e.name == "fixed" {
-            let name = names.tendon.take(e, "tendon", model.tendons.len())?;
-            let tendon = spec.resolve(e, &compiler, name, &model)?;
-            model.tendons.push(tendon);
-            continue;
-        }
-        spec.check_idle(e)?;
-        notes.push(Note {
-            at: e.at,
-            what: format!(
-                "<{}> tendon \"{}\"",
-                e.name,
-                e.text("name").unwrap_or_default()
-            ),
-            why: "exerts no force: no stiffness, damping, friction or limit",
-        });
+        let name = names.tendon.take(e, "tendon", model.tendons.len())?;
+        let tendon = spec.resolve(e, &compiler, name, &model)?;
+        model.tendons.push(tendon);
     }
     derive::tendon_lengths(&mut model);
     derive::spring_dampers(&mut model, &spring_dampers)?;
@@ -229,6 +217,7 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
     }
     for e in root.children_named("actuator") {
         derive::damping_ratios(&mut model, e.at)?;
+        muscle::accelerations(&mut model, e.at)?;
     }
     for e in root.children_named("keyframe").flat_map(|k| &k.children) {
         let name = names.key.take(e, "key", model.keyframes.len())?;

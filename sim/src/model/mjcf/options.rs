@@ -47,6 +47,7 @@ impl Default for Options {
             ls_tolerance: 0.01,
             ccd_iterations: 35,
             ccd_tolerance: 1e-6,
+            disabled_actuators: 0,
             flags: Vec::new(),
         }
     }
@@ -69,6 +70,15 @@ pub(super) fn read(o: &mut Options, e: &Element) -> Read<()> {
     e.scalar("ls_tolerance", &mut o.ls_tolerance)?;
     e.unsigned("ccd_iterations", &mut o.ccd_iterations)?;
     e.scalar("ccd_tolerance", &mut o.ccd_tolerance)?;
+    if let Some(groups) = e.numbers("actuatorgroupdisable")? {
+        for group in groups {
+            if group.fract() != 0.0 || !(0.0..=30.0).contains(&group) {
+                let why = format!("actuatorgroupdisable: groups are 0 .. 30, not {group}");
+                return Err(at_value(e, "actuatorgroupdisable", why));
+            }
+            o.disabled_actuators |= 1 << group as u32;
+        }
+    }
     positive(
         e,
         "timestep",

@@ -1,10 +1,11 @@
-//! `<tendon>`: fixed tendons; spatial ones are read only where they exert no force.
+//! `<tendon>`: fixed and spatial tendons.
 
 use super::compiler::Compiler;
 use super::joint::{SOLIMP, SOLREF, limit};
-use super::source::{Element, Fault, Read};
+use super::source::{At, Element, Fault, Read};
 use super::value::{LIMITED, Limited, wrong};
-use crate::model::{Model, Tendon, TendonKind};
+use crate::model::arms::winds;
+use crate::model::{Model, PathPart, Tendon, TendonKind};
 
 /// What the attributes of a tendon say.
 #[derive(Debug, Clone)]
@@ -87,34 +88,7 @@ impl TendonSpec {
         Ok(())
     }
 
-    /// Refuses a spatial tendon that acts on the robot.
-    pub fn check_idle(&self, e: &Element) -> Read<()> {
-        let limited = match self.limited {
-            Limited::No => false,
-            Limited::Yes => true,
-            Limited::Auto => self.range != [0.0; 2],
-        };
-        let acting = [
-            ("stiffness", self.stiffness != [0.0; 3]),
-            ("damping", self.damping != [0.0; 3]),
-            ("frictionloss", self.frictionloss != 0.0),
-            ("armature", self.armature != 0.0),
-            ("range", limited),
-        ];
-        match acting.into_iter().find(|(_, acts)| *acts) {
-            None => Ok(()),
-            Some((name, _)) => Err(Fault::new(
-                e.attr(name).map_or(e.at, |a| a.at),
-                format!(
-                    "{name} of a <spatial> tendon is not supported; spatial tendons that exert \
-                     no force are accepted, others need a <fixed> tendon, or joint springs, \
-                     dampers or limits instead"
-                ),
-            )),
-        }
-    }
-
-    /// The fixed tendon; its lengths are still to be found: see `derive`.
+    /// The tendon; its lengths are still to be found: see `derive`.
     pub fn resolve(
         &self,
         e: &Element,
@@ -122,33 +96,17 @@ impl TendonSpec {
         name: String,
         model: &Model,
     ) -> Read<Tendon> {
-        let mut joints = Vec::new();
-        for part in &e.children {
-            part.required("joint")?;
-            part.required("coef")?;
-            let mut coef = 0.0;
-            part.scalar("coef", &mut coef)?;
-            for attr in part.attrs.iter().filter(|a| a.name == "joint") {
-                let names = model.joints.iter().map(|j| j.name.as_str());
-                let joint = super::find(attr, "joint", names)?;
-                if !model.joints[joint].is_scalar() {
-                    return Err(wrong(
-                        attr,
-                        "is a ball or free joint; a tendon adds hinge and slide joints",
-                    ));
-                }
-                if joints.iter().any(|(j, _)| *j == joint) {
-                    return Err(wrong(attr, "is there twice; add the coefficients up"));
-                }
-                joints.push((joint, coef));
+        let kind = if e.name == "fixed" {
+            fixed(e, model)?
+        } else {
+            if let Some(attr) = e.attr("armature").filter(|_| self.armature > 0.0) {
+                return Err(wrong(
+                    attr,
+                    "is not supported on a <spatial> tendon; give the joints armature",
+                ));
             }
-        }
-        if joints.is_empty() {
-            return Err(Fault::new(
-                e.at,
-                "a <fixed> tendon needs at least one <joint joint=\"...\" coef=\"...\"/>",
-            ));
-        }
+            spatial(e, model)?
+        };
         if self.springlength[0] > self.springlength[1] {
             return Err(Fault::new(
                 e.attr("springlength").map_or(e.at, |a| a.value_at(0)),
@@ -173,7 +131,7 @@ impl TendonSpec {
         }
         Ok(Tendon {
             name,
-            kind: TendonKind::Fixed(joints),
+            kind,
             range: limit(e, compiler, "limited", "range", self.limited, self.range)?,
             actfrcrange,
             margin: self.margin,
@@ -189,4 +147,111 @@ impl TendonSpec {
             solimp_friction: self.solimp_friction,
         })
     }
+}
+
+/// Joints and their coefficients.
+fn fixed(e: &Element, model: &Model) -> Read<TendonKind> {
+    let mut joints = Vec::new();
+    for part in &e.children {
+        part.required("joint")?;
+        part.required("coef")?;
+        let mut coef = 0.0;
+        part.scalar("coef", &mut coef)?;
+        for attr in part.attrs.iter().filter(|a| a.name == "joint") {
+            let names = model.joints.iter().map(|j| j.name.as_str());
+            let joint = super::find(attr, "joint", names)?;
+            if !model.joints[joint].is_scalar() {
+                return Err(wrong(
+                    attr,
+                    "is a ball or free joint; a tendon adds hinge and slide joints",
+                ));
+            }
+            if joints.iter().any(|(j, _)| *j == joint) {
+                return Err(wrong(attr, "is there twice; add the coefficients up"));
+            }
+            joints.push((joint, coef));
+        }
+    }
+    if joints.is_empty() {
+        return Err(Fault::new(
+            e.at,
+            "a <fixed> tendon needs at least one <joint joint=\"...\" coef=\"...\"/>",
+        ));
+    }
+    Ok(TendonKind::Fixed(joints))
+}
+
+/// The path of a string, with MuJoCo's rules of what may follow what.
+fn spatial(e: &Element, model: &Model) -> Read<TendonKind> {
+    let sites = || model.sites.iter().map(|s| s.name.as_str());
+    let mut path = Vec::new();
+    let attr = |part: &Element, name: &str| part.required(name).map(|_| ());
+    for part in &e.children {
+        let read = match part.name.as_str() {
+            "site" => {
+                attr(part, "site")?;
+                let named = part.attr("site").map(|a| super::find(a, "site", sites()));
+                named.transpose()?.map(PathPart::Site)
+            }
+            "geom" => {
+                attr(part, "geom")?;
+                let names = model.geoms.iter().map(|g| g.name.as_str());
+                let geom = match part.attr("geom") {
+                    Some(a) => {
+                        let geom = super::find(a, "geom", names)?;
+                        if winds(&model.geoms[geom]).is_none() {
+                            return Err(wrong(a, "is neither a sphere nor a cylinder"));
+                        }
+                        Some(geom)
+                    }
+                    None => None,
+                };
+                let side = part
+                    .attr("sidesite")
+                    .map(|a| super::find(a, "site", sites()));
+                let side = side.transpose()?;
+                geom.map(|geom| PathPart::Geom { geom, side })
+            }
+            _ => {
+                attr(part, "divisor")?;
+                let mut divisor = 1.0;
+                part.scalar("divisor", &mut divisor)?;
+                if let Some(a) = part.attr("divisor").filter(|_| divisor <= 0.0) {
+                    return Err(wrong(a, "must be positive"));
+                }
+                Some(PathPart::Pulley(divisor))
+            }
+        };
+        path.extend(read.map(|r| (part.at, r)));
+    }
+    check_path(e, &path)?;
+    Ok(TendonKind::Spatial(path.into_iter().map(|p| p.1).collect()))
+}
+
+fn check_path(e: &Element, path: &[(At, PathPart)]) -> Read<()> {
+    use PathPart::{Geom, Pulley, Site};
+    if path.len() < 2 {
+        let why = "a <spatial> tendon needs at least two <site site=\"...\"/>";
+        return Err(Fault::new(e.at, why));
+    }
+    for (i, (at, part)) in path.iter().enumerate() {
+        let before = i.checked_sub(1).map(|k| path[k].1);
+        let after = path.get(i + 1).map(|p| p.1);
+        let apart = |x: Option<PathPart>| matches!(x, None | Some(Pulley(_)));
+        let site = |x: Option<PathPart>| matches!(x, Some(Site(_)));
+        let why = match part {
+            Pulley(_) if matches!(before, Some(Pulley(_))) => "two pulleys in a row",
+            Pulley(_) if after.is_none() => "a pulley cannot be the last",
+            Site(_) if apart(before) && apart(after) => {
+                "a site needs another site before or after it on the same branch"
+            }
+            Site(s) if after == Some(Site(*s)) => "the same site twice in a row",
+            Geom { .. } if !(site(before) && site(after)) => {
+                "a geom needs a site before it and after it"
+            }
+            _ => continue,
+        };
+        return Err(Fault::new(*at, why));
+    }
+    Ok(())
 }

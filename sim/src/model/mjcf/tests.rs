@@ -259,13 +259,24 @@ fn errors_name_the_place_and_the_remedy() {
         ),
         (top("<equality>~<joint/></equality>"), "needs joint1"),
         (top("<equality>~<flex flex=\"a\"/></equality>"), "rigid"),
+        (top("<tendon>~<spatial/></tendon>"), "at least two <site"),
         (
-            top("<tendon><spatial ~stiffness=\"3\"/></tendon>"),
-            "exert no force",
+            top("<tendon><spatial><site site=\"~a\"/></spatial></tendon>"),
+            "no site called",
         ),
         (
-            top("<default><tendon stiffness=\"3\"/></default><tendon>~<spatial/></tendon>"),
-            "exert no force",
+            top(
+                "<tendon><spatial><pulley divisor=\"2\"/>~<pulley divisor=\"3\"/></spatial></tendon>",
+            ),
+            "two pulleys in a row",
+        ),
+        (
+            top("<tendon><spatial><pulley divisor=\"~0\"/></spatial></tendon>"),
+            "must be positive",
+        ),
+        (
+            top("<tendon><spatial ~armature=\"1\"/></tendon>"),
+            "give the joints armature",
         ),
         (top("<tendon>~<fixed/></tendon>"), "at least one <joint"),
         (
@@ -287,13 +298,26 @@ fn errors_name_the_place_and_the_remedy() {
             top("<option><flag ~sleep=\"enable\"/></option>"),
             "not supported",
         ),
-        (driven("~<muscle joint=\"knee\"/>"), "not supported"),
+        (driven("~<muscle joint=\"knee\"/>"), "needs lengthrange"),
+        (
+            driven("~<muscle joint=\"knee\" lengthrange=\"0 1\" lmin=\"2\"/>"),
+            "lmin is below 1",
+        ),
+        (
+            driven("<muscle joint=\"knee\" lengthrange=\"0 1\" ~tausmooth=\"-1\"/>"),
+            "cannot be negative",
+        ),
+        (driven("~<dcmotor joint=\"knee\"/>"), "use motor"),
+        (
+            top("<option actuatorgroupdisable=\"~31\"/>"),
+            "groups are 0 .. 30",
+        ),
         (
             driven("<general joint=\"knee\" dyntype=\"~user\"/>"),
             "use none, integrator",
         ),
         (
-            driven("<general joint=\"knee\" gaintype=\"~muscle\"/>"),
+            driven("<general joint=\"knee\" gaintype=\"~dcmotor\"/>"),
             "not supported",
         ),
         (

@@ -16,6 +16,7 @@ mod snapshot;
 pub mod specialize;
 pub mod tables;
 pub mod tape;
+pub(crate) mod wrap;
 
 pub use choose::{Settled, foresee, settle};
 pub use engine::{NativePhysics, new};

@@ -39,6 +39,9 @@ pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
                 actuator.name
             ));
         }
+        if actuator.muscle.is_some() {
+            return refuse(format!("muscle \"{}\"", actuator.name));
+        }
         let joint = actuator.joint().map(|j| model.joints[j].kind);
         let turned = matches!(joint, Some(JointKind::Ball | JointKind::Free))
             && matches!(actuator.transmission, Transmission::JointInParent(_));

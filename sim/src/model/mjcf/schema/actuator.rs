@@ -2,34 +2,33 @@
 
 use super::{LEAF, NAMED, Node, Role, USER};
 
-const ACTUATOR: &str = "gear ctrllimited ctrlrange forcelimited forcerange cranklength";
+const ACTUATOR: &str = "gear ctrllimited ctrlrange forcelimited forcerange cranklength group \
+                        lengthrange";
 const TARGET: &str = "joint jointinparent tendon site refsite cranksite slidersite";
 
 nodes! {
-    ORIENTATION_SERVO "orientation" Role::Refused(MUSCLE);
-    PID "pid" Role::Refused(MUSCLE);
-    MUSCLES "muscle" Role::Refused(MUSCLE);
-    ADHESION "adhesion" Role::Refused(MUSCLE);
-    DCMOTOR "dcmotor" Role::Refused(MUSCLE);
+    ORIENTATION_SERVO "orientation" Role::Refused(OTHER);
+    PID "pid" Role::Refused(OTHER);
+    ADHESION "adhesion" Role::Refused(OTHER);
+    DCMOTOR "dcmotor" Role::Refused(OTHER);
     ACTUATOR_PLUGIN "plugin" Role::Refused("MuJoCo's plugins do not run here");
 }
 
 const NO_DELAY: &str = "delayed actuators are not supported; use timeconst or dyntype=\"filter\"";
 const NO_ADHESION: &str = "adhesion is not supported; use joint=\"...\"";
 const NO_ACTUATOR_DAMPING: &str = "write it as the joint's own damping or armature";
-const MUSCLE: &str = "use motor, position, velocity, intvelocity, cylinder, damper or general";
+const OTHER: &str =
+    "use motor, position, velocity, intvelocity, cylinder, damper, muscle or general";
 
 const ACTUATOR_IGNORES: &[(&str, &str)] = &[
-    ("group", "actuators are never switched off by group"),
     ("user", USER),
-    ("lengthrange", "only muscles use it"),
     ("interp", "without delay there is nothing to interpolate"),
 ];
 const ACTUATOR_REFUSES: &[(&str, &str)] = &[
     ("nsample delay", NO_DELAY),
     ("damping armature", NO_ACTUATOR_DAMPING),
     ("body", NO_ADHESION),
-    ("input velrange ffrange", MUSCLE),
+    ("input velrange ffrange", OTHER),
 ];
 macro_rules! actuators {
     ($($id:ident $default:ident $name:literal $own:literal;)*) => {
@@ -57,6 +56,8 @@ actuators! {
         "kp kv dampratio inheritrange actlimited actrange";
     DAMPER DAMPER_DEFAULT "damper" "kv";
     CYLINDER CYLINDER_DEFAULT "cylinder" "timeconst area diameter bias";
+    MUSCLE MUSCLE_DEFAULT "muscle"
+        "timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax";
     GENERAL GENERAL_DEFAULT "general"
         "dyntype gaintype biastype dynprm gainprm biasprm actlimited actrange actearly actdim";
 }
@@ -73,7 +74,7 @@ pub(super) static ACTUATOR_NODE: Node = Node {
         &ORIENTATION_SERVO,
         &PID,
         &CYLINDER,
-        &MUSCLES,
+        &MUSCLE,
         &ADHESION,
         &DCMOTOR,
         &ACTUATOR_PLUGIN,

@@ -67,12 +67,20 @@ nodes! {
     SKIN "skin" Role::Ignored(DRAWING);
     MODEL_ASSET "model" Role::Ignored("<attach> is refused where it is used");
     SENSOR "sensor" Role::Ignored(SENSING);
-    LENGTHRANGE "lengthrange" Role::Ignored("only muscles use it");
     EQUALITY_FLEX "flex" Role::Refused("only rigid bodies are supported");
     FLEXVERT "flexvert" Role::Refused("only rigid bodies are supported");
     FLEXSTRAIN "flexstrain" Role::Refused("only rigid bodies are supported");
 }
 
+static LENGTHRANGE: Node = Node {
+    name: "lengthrange",
+    reads: &["uselimit"],
+    ignores: &[(
+        "mode useexisting accel maxforce timeconst timestep inttotal interval tolrange",
+        "only for the simulation that finds lengths, which muscles have to give here",
+    )],
+    ..LEAF
+};
 static COMPILER: Node = Node {
     name: "compiler",
     reads: &[
@@ -95,7 +103,8 @@ static OPTION: Node = Node {
     name: "option",
     reads: &[
         "timestep gravity density viscosity wind impratio integrator cone solver iterations \
-         tolerance ls_iterations ls_tolerance ccd_iterations ccd_tolerance",
+         tolerance ls_iterations ls_tolerance ccd_iterations ccd_tolerance \
+         actuatorgroupdisable",
     ],
     ignores: &[
         ("jacobian", ROUNDING),
@@ -115,13 +124,10 @@ static OPTION: Node = Node {
         ),
         ("apirate", "has no effect since MuJoCo 3"),
     ],
-    refuses: &[
-        (
-            "noslip_iterations",
-            "the no-slip solver is not supported; raise impratio instead",
-        ),
-        ("actuatorgroupdisable", "remove the actuators instead"),
-    ],
+    refuses: &[(
+        "noslip_iterations",
+        "the no-slip solver is not supported; raise impratio instead",
+    )],
     children: &[&FLAG],
     ..LEAF
 };
@@ -160,10 +166,10 @@ const TENDON: &str = "stiffness damping frictionloss armature range limited marg
                       solreflimit solimplimit solreffriction solimpfriction actuatorfrclimited \
                       actuatorfrcrange";
 const TENDON_IGNORES: &[(&str, &str)] = &[("group width material rgba", DRAWING), ("user", USER)];
-// Spatial tendons that exert no force are listed as ignored, the others are refused.
 static SPATIAL: Node = Node {
     name: "spatial",
-    reads: &[NAMED, TENDON, "group width material rgba user"],
+    reads: &[NAMED, TENDON],
+    ignores: TENDON_IGNORES,
     children: &[&SPATIAL_SITE, &SPATIAL_GEOM, &PULLEY],
     ..LEAF
 };
@@ -332,7 +338,7 @@ static DEFAULT: Node = Node {
         &GENERAL_DEFAULT,
         &ORIENTATION_SERVO,
         &PID,
-        &MUSCLES,
+        &MUSCLE_DEFAULT,
         &ADHESION,
         &DCMOTOR,
     ],

@@ -13,7 +13,7 @@ unsafe extern "C" {
 
 /// Arrays that only recorded functions write: what is constant in them is so for
 /// ever.
-const RECORDED: [&str; 20] = [
+const RECORDED: [&str; 25] = [
     "ref",
     "xpos",
     "xquat",
@@ -25,6 +25,11 @@ const RECORDED: [&str; 20] = [
     "smooth",
     "act_force",
     "act_dot",
+    "ten_len",
+    "ten_j",
+    "act_len",
+    "act_vel",
+    "act_j",
     "tmp",
     "lim_sign",
     "lim_d",

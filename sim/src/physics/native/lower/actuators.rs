@@ -1,31 +1,55 @@
-//! Actuators as moment arms on hinge and slide joints.
+//! Actuators: what they pull, and how control becomes force.
 
 use super::soft::MIN_VALUE;
+use super::spots::{Spot, Spots, movers, tree};
+use super::tendons::Tendons;
 use super::{Context, LowerError};
-use crate::model::{Actuator, Dynamics, JointKind, TendonKind, Transmission};
+use crate::model::rotation::dot;
+use crate::model::{Actuator, Dynamics, JointKind, Muscle, TendonKind, Transmission};
 use crate::physics::native::tables::{Plan, UNLIMITED};
 
 /// No limit on either side.
 const FREE: [f64; 2] = [-UNLIMITED, UNLIMITED];
 
-/// Writes actuators and the limits on their sum at each joint.
-pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
+/// `act_arms` of `actuator.cuh`.
+const CONSTANT: i32 = 0;
+const TENDON: i32 = 1;
+const BALL: i32 = 2;
+const FREE_JOINT: i32 = 3;
+const SITE: i32 = 4;
+const CRANK: i32 = 5;
+
+/// Writes actuators and the limits on their sum at each joint and tendon.
+pub(super) fn write(
+    c: &Context,
+    tendons: &Tendons,
+    spots: &mut Spots,
+    plan: &mut Plan,
+) -> Result<(), LowerError> {
     plan.nu = c.model.nu();
     plan.na = c.model.na;
     plan.act_adr.push(0);
     for actuator in &c.model.actuators {
-        for (joint, coefficient) in arms(c, actuator)? {
-            let joint = &c.model.joints[joint];
-            if !matches!(joint.kind, JointKind::Hinge | JointKind::Slide) {
-                return Err(unsupported(actuator, "on a ball or free joint"));
-            }
-            plan.act_qpos.push(joint.qpos_adr as i32);
-            plan.act_dof.push(joint.dof_adr as i32);
-            plan.act_coef.push(coefficient);
+        let arms = arms(c, tendons, spots, plan, actuator);
+        for arm in &arms.entries {
+            plan.act_qpos.push(arm.qpos);
+            plan.act_dof.push(arm.dof as i32);
+            plan.act_coef.push(arm.coef);
+            plan.act_moves.push(arm.moves);
         }
+        plan.act_arms.push(arms.kind);
+        plan.act_int.extend(arms.ints);
+        plan.act_int.push(0);
+        plan.act_gear.extend(actuator.gear);
+        plan.act_rod.push(match actuator.transmission {
+            Transmission::SliderCrank { length, .. } => length,
+            _ => 0.0,
+        });
+        plan.act_period.push(period(c, actuator));
         plan.act_adr.push(plan.act_dof.len() as i32);
-        write_law(c, actuator, plan)?;
+        write_law(c, actuator, plan);
     }
+    plan.nactj = plan.act_dof.len();
     plan.dof_actlo = vec![-UNLIMITED; plan.nv];
     plan.dof_acthi = vec![UNLIMITED; plan.nv];
     for joint in c.model.joints.iter().filter(|_| c.flags.actuation) {
@@ -36,39 +60,171 @@ pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
             plan.dof_acthi[joint.dof_adr] = hi;
         }
     }
+    plan.share_adr.push(0);
+    for (t, tendon) in c.model.tendons.iter().enumerate() {
+        let Some([lo, hi]) = tendon.actfrcrange.filter(|_| c.flags.actuation) else {
+            continue;
+        };
+        for (u, actuator) in c.model.actuators.iter().enumerate() {
+            if actuator.transmission == Transmission::Tendon(t) {
+                plan.share_act.push(u as i32);
+            }
+        }
+        plan.share_adr.push(plan.share_act.len() as i32);
+        plan.share_lo.push(lo);
+        plan.share_hi.push(hi);
+    }
+    plan.nshare = plan.share_lo.len();
     Ok(())
 }
 
-/// Joints that an actuator lengthens with, and its moment arms at them.
-fn arms(c: &Context, actuator: &Actuator) -> Result<Vec<(usize, f64)>, LowerError> {
+/// A moment arm.
+struct Arm {
+    /// Position that it lengthens the actuator by, -1 none.
+    qpos: i32,
+    dof: usize,
+    /// The arm itself, where it is constant.
+    coef: f64,
+    moves: i32,
+}
+
+struct Arms {
+    kind: i32,
+    ints: [i32; 3],
+    entries: Vec<Arm>,
+}
+
+/// Degrees of freedom that an actuator pulls, and how to find its arms at them.
+fn arms(
+    c: &Context,
+    tendons: &Tendons,
+    spots: &mut Spots,
+    plan: &Plan,
+    actuator: &Actuator,
+) -> Arms {
     let gear = actuator.gear[0];
+    let entry = |dof: usize| Arm {
+        qpos: -1,
+        dof,
+        coef: 0.0,
+        moves: 0,
+    };
     match actuator.transmission {
-        Transmission::Joint(joint) | Transmission::JointInParent(joint) => Ok(vec![(joint, gear)]),
-        Transmission::Tendon(tendon) => {
-            let tendon = &c.model.tendons[tendon];
-            if c.flags.actuation && tendon.actfrcrange.is_some() {
-                return Err(LowerError::new(
-                    format!("actuatorfrcrange of tendon \"{}\"", tendon.name),
-                    "limit the actuators on it by their own forcerange",
-                ));
+        Transmission::Joint(j) | Transmission::JointInParent(j) => {
+            let joint = &c.model.joints[j];
+            let dofs = joint.dof_adr..joint.dof_adr + joint.kind.nv();
+            let kind = match joint.kind {
+                JointKind::Free => FREE_JOINT,
+                JointKind::Ball => BALL,
+                JointKind::Hinge | JointKind::Slide => {
+                    return constant(vec![(j, gear)], c);
+                }
+            };
+            let parent = matches!(actuator.transmission, Transmission::JointInParent(_));
+            Arms {
+                kind,
+                ints: [joint.qpos_adr as i32, i32::from(parent), 0],
+                entries: dofs.map(entry).collect(),
             }
-            let TendonKind::Fixed(parts) = &tendon.kind;
-            Ok(parts.iter().map(|(j, x)| (*j, gear * x)).collect())
         }
-        Transmission::Site { .. } => Err(unsupported(actuator, "on a site")),
-        Transmission::SliderCrank { .. } => Err(unsupported(actuator, "on a slider-crank")),
+        Transmission::Tendon(t) => {
+            if let (TendonKind::Fixed(parts), false) =
+                (&c.model.tendons[t].kind, tendons.spatial(t))
+            {
+                let scaled = parts.iter().map(|(j, x)| (*j, gear * x));
+                return constant(scaled.collect(), c);
+            }
+            Arms {
+                kind: TENDON,
+                ints: [t as i32, 0, 0],
+                entries: tendons.row(t).iter().map(|(d, _)| entry(*d)).collect(),
+            }
+        }
+        Transmission::Site { site, reference } => {
+            let mut both = vec![Spot::site(c, site)];
+            both.extend(reference.map(|r| Spot::site(c, r)));
+            let mut movers = movers(c, &both);
+            // What moves both does not move one relative to the other.
+            movers.retain(|m| m.1 != 3);
+            between(SITE, &both, movers, spots, plan)
+        }
+        Transmission::SliderCrank { crank, slider, .. } => {
+            let both = [Spot::site(c, crank), Spot::site(c, slider)];
+            let movers = movers(c, &both);
+            between(CRANK, &both, movers, spots, plan)
+        }
     }
 }
 
-fn unsupported(actuator: &Actuator, how: &str) -> LowerError {
-    LowerError::new(
-        format!("actuator \"{}\" {how}", actuator.name),
-        "actuators drive hinge and slide joints and fixed tendons",
-    )
+/// Constant arms at hinge and slide joints.
+fn constant(parts: Vec<(usize, f64)>, c: &Context) -> Arms {
+    let entry = |(joint, coef): (usize, f64)| {
+        let joint = &c.model.joints[joint];
+        Arm {
+            qpos: joint.qpos_adr as i32,
+            dof: joint.dof_adr,
+            coef,
+            moves: 0,
+        }
+    };
+    Arms {
+        kind: CONSTANT,
+        ints: [0; 3],
+        entries: parts.into_iter().map(entry).collect(),
+    }
+}
+
+/// Arms that follow from one or two spots.
+fn between(
+    kind: i32,
+    both: &[Spot],
+    movers: Vec<(usize, i32)>,
+    spots: &mut Spots,
+    plan: &Plan,
+) -> Arms {
+    let second = both.get(1).map_or(-1, |s| spots.index(*s));
+    let entry = |(dof, moves)| Arm {
+        qpos: -1,
+        dof,
+        coef: 0.0,
+        moves,
+    };
+    Arms {
+        kind,
+        ints: [spots.index(both[0]), second, tree(plan, both)],
+        entries: movers.into_iter().map(entry).collect(),
+    }
+}
+
+/// Setpoints of servos on rotations are taken modulo a turn: the turn in units of the
+/// actuator's length, 0 for all others.
+fn period(c: &Context, actuator: &Actuator) -> f64 {
+    let servo = actuator.gain[1..] == [0.0; 2]
+        && actuator.gain[0] == -actuator.bias[1]
+        && actuator.gain[0] != 0.0
+        && actuator.muscle.is_none()
+        && matches!(actuator.dynamics, Dynamics::None | Dynamics::Integrator);
+    let [x, y, z, a, b, g] = actuator.gear;
+    let axis = match actuator.transmission {
+        Transmission::Joint(j) | Transmission::JointInParent(j)
+            if c.model.joints[j].kind == JointKind::Ball =>
+        {
+            [x, y, z]
+        }
+        Transmission::Site {
+            reference: Some(_), ..
+        } if [x, y, z] == [0.0; 3] => [a, b, g],
+        _ => return 0.0,
+    };
+    if servo {
+        std::f64::consts::TAU * dot(axis, axis).sqrt()
+    } else {
+        0.0
+    }
 }
 
 /// Writes how control becomes force.
-fn write_law(c: &Context, actuator: &Actuator, plan: &mut Plan) -> Result<(), LowerError> {
+fn write_law(c: &Context, actuator: &Actuator, plan: &mut Plan) {
     // Without actuation nothing pulls, whatever the control, and activations rest.
     let on = c.flags.actuation;
     let part = |x: [f64; 3]| if on { x } else { [0.0; 3] };
@@ -89,12 +245,7 @@ fn write_law(c: &Context, actuator: &Actuator, plan: &mut Plan) -> Result<(), Lo
         Dynamics::Integrator => 1,
         Dynamics::Filter => 2,
         Dynamics::FilterExact => 3,
-        Dynamics::Muscle => {
-            return Err(LowerError::new(
-                format!("the muscle dynamics of actuator \"{}\"", actuator.name),
-                "use dyntype integrator, filter or filterexact, or none",
-            ));
-        }
+        Dynamics::Muscle => 4,
     };
     plan.act_dyn.push(if on { dynamics } else { 0 });
     let state = actuator.act_adr.filter(|_| on);
@@ -103,11 +254,56 @@ fn write_law(c: &Context, actuator: &Actuator, plan: &mut Plan) -> Result<(), Lo
     // MuJoCo, Computation, "Activation dynamics": an exact filter decays by
     // exp(-step / tau) in a time step.
     let step = c.packer.timestep;
-    let tau = actuator.dynprm[0].max(MIN_VALUE);
-    plan.act_prm.push(tau);
+    let [first, second, third] = actuator.dynprm;
+    let filter = matches!(actuator.dynamics, Dynamics::Filter | Dynamics::FilterExact);
+    let tau = if filter { first.max(MIN_VALUE) } else { first };
+    plan.act_prm.extend([tau, second, third]);
     plan.act_step.push(match actuator.dynamics {
+        // The activation of one that is switched off rests.
+        _ if !actuator.enabled => 0.0,
         Dynamics::FilterExact => -tau * (-step / tau).exp_m1(),
         _ => step,
     });
-    Ok(())
+    let muscle = actuator.muscle.filter(|_| on);
+    let [gain, bias] = [muscle.and_then(|m| m.gain), muscle.and_then(|m| m.bias)];
+    plan.act_muscle
+        .push(i32::from(gain.is_some()) + 2 * i32::from(bias.is_some()));
+    plan.act_curve
+        .extend(muscle.map_or([0.0; CURVE], |m| curves(&m)));
+}
+
+/// Numbers of a muscle's curves: `MUSCLE` of `actuator.cuh`.
+const CURVE: usize = 13;
+
+/// A muscle's curves as the kernels take them (`MUSCLE_*` of `actuator.cuh`).
+fn curves(m: &Muscle) -> [f64; CURVE] {
+    let [low, high] = m.lengthrange;
+    let part = |x: f64| x.max(MIN_VALUE);
+    // Optimal length, and peak force.
+    let optimal = |p: [f64; 9]| (high - low) / part(p[1] - p[0]);
+    let peak = |p: [f64; 9]| {
+        if p[2] < 0.0 {
+            p[3] / part(m.acc0)
+        } else {
+            p[2]
+        }
+    };
+    let g = m.gain.unwrap_or([0.0; 9]);
+    let b = m.bias.unwrap_or([0.0; 9]);
+    let scale = |p: [f64; 9]| 1.0 / part(optimal(p));
+    [
+        g[0],
+        low,
+        scale(g),
+        -peak(g),
+        g[4],
+        g[5],
+        1.0 / part(optimal(g) * g[6]),
+        g[8],
+        b[0],
+        scale(b),
+        -peak(b),
+        b[5],
+        b[7],
+    ]
 }

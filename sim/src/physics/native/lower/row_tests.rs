@@ -187,7 +187,7 @@ fn actuators_with_a_state_grow_by_their_own_step() {
     assert_eq!(p.act_early, [0, 0, 1, 0]);
     let exact = 0.3 * (1.0 - (-0.1_f64 / 0.3).exp());
     near(&p.act_step[1..], &[0.1, 0.1, exact]);
-    near(&p.act_prm[2..], &[0.3, 0.3]);
+    near(&[p.act_prm[6], p.act_prm[9]], &[0.3, 0.3]);
     assert_eq!(
         (p.act_lo[1], p.act_hi[1], p.act_hi[2]),
         (-1.0, 2.0, UNLIMITED)

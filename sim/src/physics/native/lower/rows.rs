@@ -185,7 +185,7 @@ fn equality_item(
         } => {
             let length0 = |t: usize| c.model.tendons[t].length0;
             let weight = |t: usize| tendons.weight(c, t);
-            let dofs = |t: usize| tendon_dofs(c, tendons, t);
+            let dofs = |t: usize| tendon_dofs(tendons, t);
             let mut reals = polycoef.to_vec();
             reals.extend([length0(tendon1), tendon2.map_or(0.0, length0)]);
             item(
@@ -270,8 +270,8 @@ impl Joined {
     }
 }
 
-fn tendon_dofs(c: &Context, tendons: &Tendons, tendon: usize) -> Vec<usize> {
-    tendons.row(c, tendon).iter().map(|(dof, _)| *dof).collect()
+fn tendon_dofs(tendons: &Tendons, tendon: usize) -> Vec<usize> {
+    tendons.row(tendon).iter().map(|(dof, _)| *dof).collect()
 }
 
 fn tendon_friction(c: &Context, tendons: &Tendons, plan: &mut Plan) {
@@ -287,7 +287,7 @@ fn tendon_friction(c: &Context, tendons: &Tendons, plan: &mut Plan) {
         };
         Item {
             kind: TENDON_FRICTION,
-            lists: [tendon_dofs(c, tendons, t), Vec::new()],
+            lists: [tendon_dofs(tendons, t), Vec::new()],
             ints: [t as i32, 0],
             reals: Vec::new(),
             row_kind: FRICTION,
@@ -336,7 +336,7 @@ fn tendon_limits(c: &Context, tendons: &Tendons, plan: &mut Plan) -> Result<(), 
         for [lo, hi] in super::limits::sides([lo, hi], tendon.margin) {
             Item {
                 kind: TENDON_LIMIT,
-                lists: [tendon_dofs(c, tendons, t), Vec::new()],
+                lists: [tendon_dofs(tendons, t), Vec::new()],
                 ints: [t as i32, 0],
                 reals: vec![lo, hi],
                 row_kind: LIMIT,

@@ -116,6 +116,8 @@ pub(super) fn motor(m: &mut Model, joint: usize, gear: f64) -> usize {
         dynprm: [1.0, 0.0, 0.0],
         actrange: None,
         actearly: false,
+        muscle: None,
+        enabled: true,
         act_adr: None,
     });
     m.actuators.len() - 1

@@ -1,0 +1,133 @@
+// Lengths of tendons and their derivatives by the degrees of freedom. A fixed tendon
+// adds joint positions up; a spatial one is a string through sites, over pulleys and
+// around spheres and cylinders. Source: MuJoCo, Computation, "Actuation model", "Tendon".
+#pragma once
+
+// Where the reference point of `tree` is (-1: the world's origin).
+template<class R, class M> OSTLER_FN R reference_of(const M& m, const Work<R, M>& w, int tree, int k) {
+  return tree < 0 ? bc<R>(0) : w.ref[3 * tree + k];
+}
+
+// Position of a spot about the reference of `tree`.
+template<class R, class M> OSTLER_FN void spot_point(const M& m, const Work<R, M>& w, int spot, int tree, R* p) {
+  const int b = m.spot_body[spot];
+  const auto* at = m.spot_pos + 3 * spot;
+  if (b < 0) {
+    for (int k = 0; k < 3; k++) p[k] = bc<R>(at[k]) - reference_of(m, w, tree, k);
+    return;
+  }
+  for (int k = 0; k < 3; k++) p[k] = w.xpos[3 * b + k];
+  if (!is_zero3(at)) {
+    R v[3];
+    mat_con(w.xmat + 9 * b, at, v);
+    for (int k = 0; k < 3; k++) p[k] = p[k] + v[k];
+  }
+  const int own = m.body_tree[b];
+  if (own != tree)
+    for (int k = 0; k < 3; k++) p[k] = p[k] + (w.ref[3 * own + k] - reference_of(m, w, tree, k));
+}
+
+// Orientation of a spot.
+template<class R, class M> OSTLER_FN void spot_turn(const M& m, const Work<R, M>& w, int spot, R* quat) {
+  const int b = m.spot_body[spot];
+  const auto* c = m.spot_quat + 4 * spot;
+  for (int k = 0; k < 4; k++) quat[k] = bc<R>(c[k]);
+  if (b >= 0) quat_mul(w.xquat + 4 * b, quat, quat);
+}
+
+// A force f at p and a torque (or null) as what the degree of freedom `d` feels; p is
+// about the reference of `tree`.
+template<class R, class M>
+OSTLER_FN R felt(const M& m, const Work<R, M>& w, int d, int tree, const R* p, const R* f, const R* torque) {
+  const int own = m.body_tree[m.dof_body[d]];
+  R o[3], x[6];
+  for (int k = 0; k < 3; k++) {
+    o[k] = p[k];
+    if (own != tree) o[k] = o[k] - (w.ref[3 * own + k] - reference_of(m, w, tree, k));
+    x[3 + k] = f[k];
+  }
+  cross(o, f, x);
+  if (torque)
+    for (int k = 0; k < 3; k++) x[k] = x[k] + torque[k];
+  return dot6(w.cdof + 6 * d, x);
+}
+
+// Unit vector from a to b and their distance.
+template<class R> OSTLER_FN R way(const R* a, const R* b, R* dir) {
+  for (int k = 0; k < 3; k++) dir[k] = b[k] - a[k];
+  return unit_<3>(dir);
+}
+
+// Adds part s of a spatial tendon to its length and its moment arms J.
+template<class R, class M> OSTLER_FN void tendon_part(const M& m, const Work<R, M>& w, int s, int tree, R* length, R* J) {
+  const int* spot = m.seg_spot + 4 * s;
+  const R share = bc<R>(m.seg_share[s]);
+  R a[3], b[3], from[3], to[3], c[3], d[3];  // directions at the start and the end; where the string touches
+  spot_point(m, w, spot[0], tree, a);
+  spot_point(m, w, spot[1], tree, b);
+  R straight = way(a, b, from);
+  for (int k = 0; k < 3; k++) to[k] = from[k];
+  const bool winds = m.seg_kind[s] != 0;
+  auto touches = mask_of<typename Lane<R>::Mask>(false);
+  if (winds) {
+    R centre[3], quat[4], mat[9], x0[3], x1[3], side[3], v[3], touch[6], arc;
+    spot_point(m, w, spot[2], tree, centre);
+    spot_turn(m, w, spot[2], quat);
+    quat_mat(quat, mat);
+    // Into the geom's frame: by the matrix's columns.
+    auto local = [&](const R* p, R* o) OSTLER_INLINE {
+      for (int k = 0; k < 3; k++) v[k] = p[k] - centre[k];
+      for (int k = 0; k < 3; k++) o[k] = fma(mat[6 + k], v[2], fma(mat[3 + k], v[1], mat[k] * v[0]));
+    };
+    local(a, x0);
+    local(b, x1);
+    if (spot[3] >= 0) {
+      R p[3];
+      spot_point(m, w, spot[3], tree, p);
+      local(p, side);
+    }
+    touches = wrap<R>(x0, x1, spot[3] >= 0 ? side : nullptr, m.seg_radius[s], m.seg_kind[s] == 2, m.seg_inside[s], touch, &arc);
+    mat_vec(mat, touch, c);
+    mat_vec(mat, touch + 3, d);
+    for (int k = 0; k < 3; k++) c[k] = c[k] + centre[k], d[k] = d[k] + centre[k];
+    R u[3], x[3];
+    const R l0 = way(a, c, u), l1 = way(d, b, x);
+    straight = sel(touches, l0 + arc + l1, straight);
+    for (int k = 0; k < 3; k++) from[k] = sel(touches, u[k], from[k]), to[k] = sel(touches, x[k], to[k]);
+  }
+  *length = fma(straight, share, *length);
+  for (int e = m.seg_path[s]; e < m.seg_path[s + 1]; e++) {
+    const int dof = m.seg_dof[e], moves = m.seg_moves[e];
+    R sum = bc<R>(0);
+    if (moves & 1) sum = sum - felt<R>(m, w, dof, tree, a, from, nullptr);
+    if (moves & 2) sum = sum + felt<R>(m, w, dof, tree, b, to, nullptr);
+    if (winds) {
+      R wound = sum;
+      if (moves & 4) wound = wound + felt<R>(m, w, dof, tree, c, from, nullptr) - felt<R>(m, w, dof, tree, d, to, nullptr);
+      // What moves both ends and not the geom changes a straight string by nothing.
+      if ((moves & 3) == 3 || (moves & 3) == 0) sum = bc<R>(0);
+      sum = sel(touches, wound, sum);
+    }
+    R* j = J + m.seg_entry[e];
+    *j = fma(sum, share, *j);
+  }
+}
+
+template<class R, class M> OSTLER_FN void tendons(const M& m, Work<R, M>& w) {
+  for (int t = 0; t < m.nten; t++) {
+    R len = bc<R>(0);
+    R* J = w.ten_j + m.ten_adr[t];
+    for (int i = m.ten_adr[t]; i < m.ten_adr[t + 1]; i++) {
+      w.ten_j[i] = bc<R>(m.ten_coef[i]);
+      if (m.ten_qpos[i] >= 0) len = fma(bc<R>(m.ten_coef[i]), w.qpos[m.ten_qpos[i]], len);
+    }
+    for (int s = m.ten_seg[t]; s < m.ten_seg[t + 1]; s++) tendon_part(m, w, s, m.ten_tree[t], &len, J);
+    w.ten_len[t] = len;
+  }
+}
+
+template<class R, class M> OSTLER_FN R tendon_velocity(const M& m, const Work<R, M>& w, int t) {
+  R v = bc<R>(0);
+  for (int i = m.ten_adr[t]; i < m.ten_adr[t + 1]; i++) v = fma(w.ten_j[i], w.qvel[m.ten_dof[i]], v);
+  return v;
+}

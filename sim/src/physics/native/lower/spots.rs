@@ -1,0 +1,85 @@
+//! Frames that tendons and actuators use: sites, and geoms that strings wind around.
+
+use super::Context;
+use crate::model::rotation::Pose;
+use crate::physics::native::tables::Plan;
+
+/// A frame fixed to a moving body or to the world.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Spot {
+    /// The moving body; `None` for the world.
+    pub body: Option<usize>,
+    /// Its pose there.
+    pub pose: Pose,
+}
+
+impl Spot {
+    pub fn site(c: &Context, site: usize) -> Self {
+        let site = &c.model.sites[site];
+        Self {
+            body: c.tree.carrier[site.body].body,
+            pose: c.tree.fixed(site.body, site.pos, site.quat),
+        }
+    }
+
+    pub fn geom(c: &Context, geom: usize) -> Self {
+        let geom = &c.model.geoms[geom];
+        Self {
+            body: c.tree.carrier[geom.body].body,
+            pose: c.tree.fixed(geom.body, geom.pos, geom.quat),
+        }
+    }
+
+    /// Degrees of freedom that move it.
+    pub fn chain(&self, c: &Context) -> Vec<usize> {
+        c.tree.chain(self.body)
+    }
+}
+
+/// The spots of a plan, each once.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Spots {
+    list: Vec<Spot>,
+}
+
+impl Spots {
+    /// Index of a spot in the tables.
+    pub fn index(&mut self, spot: Spot) -> i32 {
+        let at = self.list.iter().position(|s| *s == spot);
+        at.unwrap_or_else(|| {
+            self.list.push(spot);
+            self.list.len() - 1
+        }) as i32
+    }
+
+    pub fn write(&self, plan: &mut Plan) {
+        for spot in &self.list {
+            plan.spot_body.push(spot.body.map_or(-1, |b| b as i32));
+            plan.spot_pos.extend(spot.pose.pos);
+            plan.spot_quat.extend(spot.pose.quat);
+        }
+    }
+}
+
+/// The tree about whose reference points are computed: that of the first spot that
+/// moves; -1 where none does.
+pub(super) fn tree(plan: &Plan, spots: &[Spot]) -> i32 {
+    let body = spots.iter().find_map(|s| s.body);
+    body.map_or(-1, |b| plan.body_tree[b])
+}
+
+/// Degrees of freedom that move any of `spots`, ascending, each with the sum of
+/// 1, 2, 4, .. for the first, second, third, .. of them.
+pub(super) fn movers(c: &Context, spots: &[Spot]) -> Vec<(usize, i32)> {
+    let mut movers: Vec<(usize, i32)> = Vec::new();
+    for (k, spot) in spots.iter().enumerate() {
+        for dof in spot.chain(c) {
+            match movers.iter_mut().find(|m| m.0 == dof) {
+                Some(found) => found.1 |= 1 << k,
+                None => movers.push((dof, 1 << k)),
+            }
+        }
+    }
+    movers.sort_unstable_by_key(|m| m.0);
+    movers
+}

@@ -1,0 +1,77 @@
+//! A string around a sphere or cylinder: `sim/kernels/wrap.cuh` in double precision.
+
+use crate::model::Vec3;
+
+unsafe extern "C" {
+    fn ostler_wrap(
+        from: *const f64,
+        to: *const f64,
+        side: *const f64,
+        radius: f64,
+        cylinder: i32,
+        out: *mut f64,
+    ) -> i32;
+}
+
+/// Where a string touches, and the length between.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Wrapped {
+    pub touch: [Vec3; 2],
+    pub arc: f64,
+}
+
+/// The way from `from` to `to` around a sphere at the origin, or a cylinder along z;
+/// `None` where the straight one does not meet it. `side`: see
+/// [`PathPart::Geom`](crate::model::PathPart::Geom). Lengths in (m).
+pub(crate) fn wrap(
+    from: Vec3,
+    to: Vec3,
+    side: Option<Vec3>,
+    radius: f64,
+    cylinder: bool,
+) -> Option<Wrapped> {
+    let mut out = [0.0; 7];
+    // SAFETY: points of three numbers, `side` or null, and room for seven numbers.
+    let wraps = unsafe {
+        ostler_wrap(
+            from.as_ptr(),
+            to.as_ptr(),
+            side.as_ref().map_or(std::ptr::null(), |s| s.as_ptr()),
+            radius,
+            i32::from(cylinder),
+            out.as_mut_ptr(),
+        )
+    };
+    (wraps != 0).then_some(Wrapped {
+        touch: [[out[0], out[1], out[2]], [out[3], out[4], out[5]]],
+        arc: out[6],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_string_over_a_drum_is_two_tangents_and_an_arc() {
+        let w = wrap(
+            [-2.0, 0.0, 0.0],
+            [2.0, 0.0, 0.0],
+            Some([0.0, 3.0, 0.0]),
+            1.0,
+            true,
+        )
+        .unwrap();
+        let third = std::f64::consts::FRAC_PI_3;
+        assert!((w.arc - third).abs() < 1e-14, "{w:?}");
+        assert!(
+            (w.touch[0][0] + 0.5).abs() < 1e-14 && w.touch[0][1] > 0.8,
+            "{w:?}"
+        );
+        // Beside it the string is straight.
+        assert_eq!(
+            wrap([-2.0, 1.5, 0.0], [2.0, 1.5, 0.0], None, 1.0, true),
+            None
+        );
+    }
+}
