@@ -4,7 +4,7 @@
 //! precision: static bodies are merged into what they are welded to (`tree`),
 //! inverse weights are taken at the initial pose (`weights`), soft constraints are
 //! packed (`soft`), candidate contacts are listed with their parameters
-//! (`contacts`), other constraints than joint limits become general rows (`rows`),
+//! (`contacts`), frames that nearly coincide become one (`frames`), other constraints than joint limits become general rows (`rows`),
 //! disable flags take effect (`flags`). What the kernels cannot do is
 //! refused by name. The meaning of everything is MuJoCo's.
 
@@ -12,6 +12,7 @@ mod actuators;
 mod contacts;
 mod flags;
 mod fluid;
+mod frames;
 mod limits;
 mod pattern;
 mod rows;
@@ -121,7 +122,8 @@ pub struct InverseWeights {
 /// # Errors
 /// As [`lower`].
 pub fn inverse_weights(model: &Model) -> Result<InverseWeights, LowerError> {
-    let context = Context::new(model, &LowerOptions::default())?;
+    let model = frames::merged(model);
+    let context = Context::new(&model, &LowerOptions::default())?;
     let tendons = Tendons::new(&context)?;
     Ok(InverseWeights {
         tendon: (0..model.tendons.len())
@@ -138,6 +140,8 @@ pub fn inverse_weights(model: &Model) -> Result<InverseWeights, LowerError> {
 /// The model asks for what the kernels cannot do, or a number in it is not finite
 /// where the dynamics need it; the message names the element and a way out.
 pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> {
+    let merged = frames::merged(model);
+    let model = &*merged;
     let context = Context::new(model, options)?;
     let integrator = options.integrator.unwrap_or(model.options.integrator);
     let mut plan = Plan {

@@ -38,6 +38,12 @@ pub(super) struct Spec<'a> {
     pub solimp: [f64; 5],
 }
 
+/// A body that cannot give way at the initial pose has inverse weight 0: as hard as it
+/// gets, but not infinitely (`mjMINVAL`).
+fn regular(diag: f64) -> f64 {
+    diag.max(MIN_VALUE)
+}
+
 impl Packer {
     /// A constraint on a position: limit, equality or contact normal.
     ///
@@ -71,7 +77,7 @@ impl Packer {
         out[soft::HB] = 1.0 / (1.0 - mid).powf(power - 1.0);
         out[soft::POWER] = power;
         out[soft::MARGIN] = margin;
-        out[soft::DIAG] = diag;
+        out[soft::DIAG] = regular(diag);
         Ok(out)
     }
 
@@ -90,7 +96,7 @@ impl Packer {
         out[soft::LA] = 1.0;
         out[soft::HB] = 1.0;
         out[soft::POWER] = 1.0;
-        out[soft::DIAG] = diag;
+        out[soft::DIAG] = regular(diag);
         out
     }
 
