@@ -152,6 +152,10 @@ impl Default for EnvConfig {
 pub struct TaskConfig {
     /// MJCF file, relative to the configuration's folder.
     pub robot: String,
+    /// Folder in which the robot's files lie, relative to the configuration's folder, for
+    /// robots that name files beside or above their own; their own folder without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub robot_folder: Option<String>,
     /// Named numbers that expressions can read as `param.NAME`.
     pub params: BTreeMap<String, f64>,
     /// How the policy's output becomes controls; in order, first output first.

@@ -28,6 +28,9 @@ pub struct BenchPhysicsArgs {
     /// Any MJCF file
     #[arg(value_name = "MODEL.xml")]
     model: PathBuf,
+    /// Folder that holds the model's files, if not its own
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
     /// Parallel environments
     #[arg(long, alias = "num_envs", default_value_t = 1024, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     num_envs: u32,
@@ -102,7 +105,7 @@ pub fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
             "--seconds takes a number above 0 and up to 3600".into(),
         ));
     }
-    let model = Arc::new(mjcf::load(&args.model)?);
+    let model = Arc::new(mjcf::load_within(&args.model, args.folder.as_deref())?);
     let threads = match args.threads {
         0 => Pool::available(),
         n => usize::from(n),

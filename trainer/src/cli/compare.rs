@@ -22,6 +22,9 @@ pub struct CompareArgs {
     /// Any MJCF file
     #[arg(value_name = "MODEL.xml")]
     model: PathBuf,
+    /// Folder that holds the model's files, if not its own
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
     /// Random states: half met in roll-outs, half scattered near floor and limits
     #[arg(long, default_value_t = 2000, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     states: u32,
@@ -45,7 +48,7 @@ pub struct CompareArgs {
 
 /// Compares and prints; the exit code is 1 where they differ.
 pub fn run(args: &CompareArgs) -> Result<i32, RunError> {
-    let model = Arc::new(mjcf::load(&args.model)?);
+    let model = Arc::new(mjcf::load_within(&args.model, args.folder.as_deref())?);
     let mut mujoco = MuJoCo::start(args.python.as_deref())?;
     let file = match &args.keep {
         Some(path) => path.clone(),

@@ -15,6 +15,9 @@ pub struct PhysicsArgs {
     /// Any MJCF file
     #[arg(value_name = "MODEL.xml")]
     model: PathBuf,
+    /// Folder that holds the model's files, if not its own
+    #[arg(long, value_name = "DIR")]
+    folder: Option<PathBuf>,
     /// States, written by numpy.savez: qpos (K,nq), qvel (K,nv), ctrl (K,nu) and, for
     /// models with activations, act (K,na), float32 or float64
     #[arg(long, value_name = "IN.npz")]
@@ -35,7 +38,7 @@ pub struct PhysicsArgs {
 /// Reads, evaluates, writes.
 pub fn run(args: &PhysicsArgs) -> Result<i32, RunError> {
     let precision = args.backend.precision(args.precision)?;
-    let model = Arc::new(mjcf::load(&args.model)?);
+    let model = Arc::new(mjcf::load_within(&args.model, args.folder.as_deref())?);
     let states = StateTable::read(&args.states, &model)?;
     let evaluation = args.backend.evaluate(&model, precision, &states.view())?;
     write_evaluation(&args.out, &model, &evaluation)?;

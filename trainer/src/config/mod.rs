@@ -23,7 +23,9 @@ pub use resolve::{Device, NoGpu, Resolution};
 pub use sections::{CollectorConfig, CollectorKind, LearnerConfig, LogConfig, RunnerConfig};
 
 use crate::learner::{ActorConfig, CriticConfig, PpoConfig};
+use ostler_sim::Model;
 use ostler_sim::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::model::mjcf::{self, MjcfError};
 use serde::{Deserialize, Serialize};
 use source::{Node, Sources};
 use std::path::{Path, PathBuf};
@@ -106,6 +108,16 @@ impl Loaded {
     pub fn robot(&self) -> PathBuf {
         let base = self.path.parent().unwrap_or(Path::new(""));
         base.join(&self.config.task.robot)
+    }
+
+    /// Reads the robot.
+    ///
+    /// # Errors
+    /// Its file, or one that it names, is missing, out of reach or wrong.
+    pub fn model(&self) -> Result<Model, MjcfError> {
+        let base = self.path.parent().unwrap_or(Path::new(""));
+        let within = self.config.task.robot_folder.as_ref();
+        mjcf::load_within(&self.robot(), within.map(|f| base.join(f)).as_deref())
     }
 }
 

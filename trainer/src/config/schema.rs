@@ -26,6 +26,7 @@ fn exemplar() -> Config {
     Config {
         task: TaskConfig {
             robot: text(),
+            robot_folder: Some(text()),
             params: BTreeMap::from([(ANY.to_string(), 0.0)]),
             action: vec![ActionTerm {
                 actuators: vec![text()],

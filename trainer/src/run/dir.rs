@@ -136,6 +136,9 @@ impl RunDir {
     pub fn write_config(&self, config: &Config, sources: &[PathBuf]) -> Result<(), RunError> {
         let mut config = config.clone();
         config.task.robot = self.copy_robot(sources)?;
+        if let Some(folder) = &mut config.task.robot_folder {
+            *folder = ROBOT.into();
+        }
         let body = toml::to_string(&config)
             .map_err(|e| RunError::Usage(format!("the configuration cannot be written: {e}")))?;
         let text = format!(

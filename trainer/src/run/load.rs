@@ -38,7 +38,7 @@ pub struct LoadedRun {
 pub fn load_run(run: &Path) -> Result<LoadedRun, RunError> {
     let (dir, file) = find(run)?;
     let loaded = load(&dir.join(dir::CONFIG), &[])?;
-    let model = Arc::new(ostler_sim::model::mjcf::load(&loaded.robot())?);
+    let model = Arc::new(loaded.model()?);
     let checkpoint = Checkpoint::read(&file)?;
     Ok(LoadedRun {
         dir,

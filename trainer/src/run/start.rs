@@ -256,7 +256,7 @@ pub(crate) fn plan(
             .help("the path is relative to the configuration's folder");
         return Err(loaded.places.explain(&error).into());
     }
-    let model = Arc::new(ostler_sim::model::mjcf::load(&robot)?);
+    let model = Arc::new(loaded.model()?);
     let (asked, own) = (loaded.config.sim.dt, model.options.timestep);
     if asked == 0.0 {
         loaded.config.sim.dt = own;

@@ -28,6 +28,13 @@ pub(super) fn check(e: &Element, node: &'static Node, notes: &mut Vec<Note>) -> 
         }
         Role::Read => {}
     }
+    if let Some(at) = e.stray {
+        notes.push(Note {
+            at,
+            what: format!("text inside <{}>", e.name),
+            why: "MJCF has attributes only",
+        });
+    }
     for (i, attr) in e.attrs.iter().enumerate() {
         if e.attrs[..i].iter().any(|a| a.name == attr.name) {
             // Possible with namespaces only.

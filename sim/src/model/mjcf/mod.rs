@@ -26,6 +26,7 @@ mod mass;
 mod muscle;
 mod options;
 mod pose;
+mod reach;
 mod schema;
 mod site;
 mod source;
@@ -39,6 +40,7 @@ use super::rest::Rest;
 use super::rotation::IDENTITY;
 use super::{Body, Ignored, Model, Options};
 use crate::names::nearest;
+use reach::Reach;
 use source::{At, Attr, Element, Fault, Read, Sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -70,11 +72,20 @@ pub enum MjcfError {
 /// The file cannot be read, is not MJCF, or uses what is not supported; the
 /// message says where and what to write instead.
 pub fn load(path: &Path) -> Result<Model, MjcfError> {
+    load_within(path, None)
+}
+
+/// The same for a model whose files lie anywhere in the folder `within`, beside and
+/// above its own.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_within(path: &Path, within: Option<&Path>) -> Result<Model, MjcfError> {
     let text = source::read_text(path).map_err(|source| MjcfError::Read {
         path: path.to_path_buf(),
         source,
     })?;
-    parse(path, text)
+    parse_within(path, within, text)
 }
 
 /// Reads MJCF or URDF from `text` as if it stood in the file `path`, which need not
@@ -83,12 +94,19 @@ pub fn load(path: &Path) -> Result<Model, MjcfError> {
 /// # Errors
 /// As [`load`].
 pub fn parse(path: &Path, text: String) -> Result<Model, MjcfError> {
-    let mut sources = Sources::new(path);
+    parse_within(path, None, text)
+}
+
+fn parse_within(path: &Path, within: Option<&Path>, text: String) -> Result<Model, MjcfError> {
+    let reach = Reach::new(path, within);
+    let mut sources = Sources::new(reach.clone());
     let root = sources.parse(path, text)?;
     let mut notes = Vec::new();
     let read = match root.name.as_str() {
-        "robot" => urdf::translate(&root, &mut notes).and_then(|r| read(&r, path, &mut notes)),
-        _ => read(&root, path, &mut notes),
+        "robot" => {
+            urdf::translate(&root, &mut notes).and_then(|r| read(&r, path, &reach, &mut notes))
+        }
+        _ => read(&root, path, &reach, &mut notes),
     };
     let mut model = read.map_err(|f| sources.error(f))?;
     notes.sort_by_key(|n| n.at.order());
@@ -113,7 +131,7 @@ struct Note {
     why: &'static str,
 }
 
-fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
+fn read(root: &Element, path: &Path, reach: &Reach, notes: &mut Vec<Note>) -> Read<Model> {
     if root.name != "mujoco" {
         let hint = match root.name.as_str() {
             "mujocoinclude" => "; this file is meant to be included by another",
@@ -168,7 +186,7 @@ fn read(root: &Element, path: &Path, notes: &mut Vec<Note>) -> Read<Model> {
         sources: Vec::new(),
     };
     let mut names = Names::new(root);
-    let mut assets = asset::Assets::new(root, path, &compiler, &classes)?;
+    let mut assets = asset::Assets::new(root, reach, &compiler, &classes)?;
     let needed = needed_geoms(root);
     let mut places = vec![root.at];
     let mut spring_dampers = Vec::new();

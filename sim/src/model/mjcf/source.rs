@@ -1,6 +1,7 @@
 //! XML text -> a tree of elements that knows where everything stands.
 
 use super::MjcfError;
+use super::reach::Reach;
 use std::path::{Path, PathBuf};
 
 /// Elements nested deeper than this are refused (the reader recurses).
@@ -84,6 +85,8 @@ pub(super) struct Element {
     pub at: At,
     pub attrs: Vec<Attr>,
     pub children: Vec<Element>,
+    /// Text between its children, which says nothing.
+    pub stray: Option<At>,
 }
 
 impl Element {
@@ -106,15 +109,15 @@ struct SourceFile {
 #[derive(Default)]
 pub(super) struct Sources {
     files: Vec<SourceFile>,
-    /// The model's folder; includes may not leave it.
-    folder: PathBuf,
+    /// Where includes may lie.
+    reach: Reach,
 }
 
 impl Sources {
-    pub fn new(main: &Path) -> Self {
+    pub fn new(reach: Reach) -> Self {
         Self {
             files: Vec::new(),
-            folder: main.parent().unwrap_or(Path::new("")).to_path_buf(),
+            reach,
         }
     }
 
@@ -201,9 +204,8 @@ impl Sources {
             }
         })?;
         let top = document.root_element();
-        let prose = top.tag_name().name() == "robot";
         let mut root = self
-            .convert(top, file, &text, prose, 0)
+            .convert(top, file, &text, 0)
             .map_err(|f| self.error(f))?;
         open.push(path.to_path_buf());
         self.expand_includes(&mut root, open, 0)?;
@@ -211,15 +213,7 @@ impl Sources {
         Ok(root)
     }
 
-    /// `prose`: text between elements says nothing, as in a URDF's `<transmission>`.
-    fn convert(
-        &self,
-        node: roxmltree::Node,
-        file: u32,
-        text: &str,
-        prose: bool,
-        depth: usize,
-    ) -> Read<Element> {
+    fn convert(&self, node: roxmltree::Node, file: u32, text: &str, depth: usize) -> Read<Element> {
         let at = |byte: usize| At {
             file,
             byte: byte as u32,
@@ -244,21 +238,15 @@ impl Sources {
             })
             .collect();
         let mut children = Vec::new();
+        let mut stray = None;
         for child in node.children() {
             if child.is_element() {
-                children.push(self.convert(child, file, text, prose, depth + 1)?);
-            } else if !prose
-                && child.is_text()
-                && child.text().is_some_and(|t| !t.trim().is_empty())
+                children.push(self.convert(child, file, text, depth + 1)?);
+            } else if child.is_text()
+                && let Some(words) = child.text().filter(|t| !t.trim().is_empty())
             {
-                let skip = child.text().map_or(0, |t| t.len() - t.trim_start().len());
-                return Err(Fault::new(
-                    at(child.range().start + skip),
-                    format!(
-                        "text inside <{}>; MJCF has attributes only",
-                        node.tag_name().name()
-                    ),
-                ));
+                let skip = words.len() - words.trim_start().len();
+                stray.get_or_insert(at(child.range().start + skip));
             }
         }
         Ok(Element {
@@ -266,6 +254,7 @@ impl Sources {
             at: here,
             attrs,
             children,
+            stray,
         })
     }
 
@@ -344,39 +333,8 @@ impl Sources {
             return Err(Fault::new(child.at, "<include> has no children"));
         }
         let at = attr.value_at(0);
-        let outside = || {
-            Fault::new(
-                at,
-                format!(
-                    "\"{}\" is outside the model's folder; a model's files stay together",
-                    attr.value
-                ),
-            )
-        };
-        let path = inside(&self.folder, Path::new(&attr.value)).ok_or_else(outside)?;
-        Ok((path, at))
-    }
-}
-
-/// The file `name` in `folder`; `None` if it lies outside.
-pub(super) fn inside(folder: &Path, name: &Path) -> Option<PathBuf> {
-    use std::path::Component;
-    let mut parts = name.components();
-    let stays = parts.all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
-    if name.as_os_str().is_empty() || !stays {
-        return None;
-    }
-    let path = folder.join(name);
-    // A link may lead outside although its name does not.
-    let real = path.canonicalize();
-    let folder = if folder.as_os_str().is_empty() {
-        Path::new(".").canonicalize()
-    } else {
-        folder.canonicalize()
-    };
-    match (real, folder) {
-        (Ok(real), Ok(folder)) if !real.starts_with(&folder) => None,
-        _ => Some(path),
+        let path = self.reach.file(Path::new(&attr.value));
+        Ok((path.map_err(|why| Fault::new(at, why))?, at))
     }
 }
 

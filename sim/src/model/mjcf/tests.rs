@@ -54,7 +54,6 @@ fn errors_name_the_place_and_the_remedy() {
         // The file itself.
         ("<mujoco><a>~</b></mujoco>".into(), "not well-formed"),
         ("~<mujoko/>".into(), "starts with <mujoco>"),
-        (top("  ~text"), "attributes only"),
         // Unknown names, with the nearest known one.
         (
             body("<geom size=\"1\" ~frction=\"1\"/>"),
@@ -475,6 +474,15 @@ fn includes_stay_inside_the_models_folder() {
         model.sources,
         [main.clone(), folder.join("parts/floor.xml")]
     );
+    // A folder that was named may hold more.
+    let above = "<mujoco>chat<include file=\"../secret.xml\"/></mujoco>";
+    std::fs::write(&main, above).unwrap();
+    let within = load_within(&main, folder.parent()).unwrap();
+    assert_eq!(within.sources[1], folder.join("../secret.xml"));
+    assert_eq!(within.ignored[0].what, "text inside <mujoco>");
+    let message = load_within(&main, Some(&folder.join("parts")));
+    let message = message.unwrap_err().to_string();
+    assert!(message.contains("is outside"), "{message}");
     for outside in [
         "../secret.xml",
         "/etc/passwd",

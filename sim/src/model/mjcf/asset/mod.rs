@@ -9,6 +9,7 @@ mod stl;
 use super::Note;
 use super::compiler::Compiler;
 use super::defaults::{Classes, MAIN};
+use super::reach::Reach;
 use super::source::{self, At, Element, Fault, Read};
 use super::value::Keywords;
 use crate::model::rotation::{IDENTITY, normalized};
@@ -60,8 +61,8 @@ impl MeshSpec {
 pub(super) struct Assets<'a> {
     compiler: &'a Compiler,
     classes: &'a Classes,
-    /// The model's folder, which assets may not leave.
-    folder: PathBuf,
+    /// Where assets may lie.
+    reach: &'a Reach,
     meshes: BTreeMap<String, &'a Element>,
     hfields: BTreeMap<String, &'a Element>,
     /// Solids of the meshes in use, in the order of `Model::meshes`.
@@ -76,7 +77,7 @@ impl<'a> Assets<'a> {
     /// Lists what `root` has.
     pub fn new(
         root: &'a Element,
-        main: &Path,
+        reach: &'a Reach,
         compiler: &'a Compiler,
         classes: &'a Classes,
     ) -> Read<Self> {
@@ -97,7 +98,7 @@ impl<'a> Assets<'a> {
         Ok(Self {
             compiler,
             classes,
-            folder: main.parent().unwrap_or(Path::new("")).to_path_buf(),
+            reach,
             meshes: list("mesh")?,
             hfields: list("hfield")?,
             solids: Vec::new(),
@@ -245,13 +246,7 @@ impl<'a> Assets<'a> {
             &attr.value
         };
         let name = Path::new(&self.compiler.mesh_dir).join(name);
-        let path = source::inside(&self.folder, &name).ok_or_else(|| {
-            let why = format!(
-                "\"{}\" is outside the model's folder; a model's files stay together",
-                name.display()
-            );
-            Fault::new(at, why)
-        })?;
+        let path = self.reach.file(&name).map_err(|why| Fault::new(at, why))?;
         let bytes = source::read_bytes(&path)
             .map_err(|error| Fault::new(at, format!("cannot read {}: {error}", path.display())))?;
         if !self.files.contains(&path) {

@@ -315,6 +315,7 @@ fn made(name: &str, at: At) -> Element {
         at,
         attrs: Vec::new(),
         children: Vec::new(),
+        stray: None,
     }
 }
 

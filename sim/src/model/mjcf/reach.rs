@@ -1,0 +1,62 @@
+//! Where a model's files may lie.
+
+use std::path::{Path, PathBuf};
+
+/// Where a model's files may lie: in its folder, or anywhere in one that was named.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reach {
+    /// The main file's folder, from which names count.
+    folder: PathBuf,
+    /// The folder that was named.
+    within: Option<PathBuf>,
+}
+
+impl Reach {
+    pub fn new(main: &Path, within: Option<&Path>) -> Self {
+        Self {
+            folder: main.parent().unwrap_or(Path::new("")).to_path_buf(),
+            within: within.map(Path::to_path_buf),
+        }
+    }
+
+    /// The file `name`, or why it is out of reach.
+    pub fn file(&self, name: &Path) -> Result<PathBuf, String> {
+        use std::path::Component;
+        let mut parts = name.components();
+        let up = self.within.is_some();
+        let named = |c| match c {
+            Component::Normal(_) | Component::CurDir => true,
+            Component::ParentDir => up,
+            _ => false,
+        };
+        let path = self.folder.join(name);
+        if name.as_os_str().is_empty() || !parts.all(named) {
+            return Err(self.outside(name));
+        }
+        let real = |folder: &Path| match folder.as_os_str().is_empty() {
+            true => Path::new(".").canonicalize(),
+            false => folder.canonicalize(),
+        };
+        // A link may lead outside although its name does not.
+        match (path.canonicalize(), real(self.bound())) {
+            (Ok(file), Ok(bound)) if !file.starts_with(&bound) => Err(self.outside(name)),
+            _ => Ok(path),
+        }
+    }
+
+    fn bound(&self) -> &Path {
+        self.within.as_ref().unwrap_or(&self.folder)
+    }
+
+    fn outside(&self, name: &Path) -> String {
+        let name = name.display();
+        match &self.within {
+            Some(within) => format!("\"{name}\" is outside {}", within.display()),
+            None => format!(
+                "\"{name}\" is outside the model's folder; a model's files stay together, or \
+                 the folder that holds them all is named: task.robot_folder in a \
+                 configuration, --folder for ostler compare, physics and bench physics"
+            ),
+        }
+    }
+}
