@@ -100,10 +100,9 @@ impl TendonSpec {
             fixed(e, model)?
         } else {
             if let Some(attr) = e.attr("armature").filter(|_| self.armature > 0.0) {
-                return Err(wrong(
-                    attr,
-                    "is not supported on a <spatial> tendon; give the joints armature",
-                ));
+                let why =
+                    "armature of a <spatial> tendon is not supported; give the joints armature";
+                return Err(Fault::new(attr.at, why));
             }
             spatial(e, model)?
         };
