@@ -12,12 +12,15 @@ mod geom;
 pub mod mjcf;
 pub(crate) mod rest;
 pub(crate) mod rotation;
+mod sensor;
 mod summary;
 
 pub use actuator::{Actuator, Dynamics, Muscle, Transmission};
 pub(crate) use constraint::Piece;
 pub use constraint::{Equality, EqualityKind, PathPart, Tendon, TendonKind};
 pub use geom::{Geom, GeomKind, HField, Mesh, Pair};
+
+pub use sensor::{FrameQuantity, Sensor, SensorFrame, SensorKind};
 
 use crate::names::nearest;
 use std::path::PathBuf;
@@ -52,6 +55,8 @@ pub struct Model {
     pub equalities: Vec<Equality>,
     /// All actuators in file order.
     pub actuators: Vec<Actuator>,
+    /// Sensors in file order, for task expressions.
+    pub sensors: Vec<Sensor>,
     /// Keyframes in file order.
     pub keyframes: Vec<Keyframe>,
     /// Pairs of bodies `(a, b)`, a < b, that never collide (`<exclude>`).
@@ -329,6 +334,8 @@ impl Model {
         actuator, actuators, "actuator");
     find!(/// Index of the tendon with this name.
         tendon, tendons, "tendon");
+    find!(/// Index of the sensor with this name.
+        sensor, sensors, "sensor");
     find!(/// Index of the keyframe with this name.
         keyframe, keyframes, "keyframe");
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 mod constraints;
 mod features;
 mod meshes;
+mod sensors;
 #[path = "../../../tests/support/referee.rs"]
 mod support;
 mod urdf;
@@ -45,6 +46,12 @@ fn ask(script: &str, args: &[PathBuf]) -> Option<serde_json::Map<String, Value>>
     let text = String::from_utf8(out.stdout).unwrap();
     let line = text.lines().rfind(|l| l.starts_with('{')).unwrap();
     Some(serde_json::from_str(line).unwrap())
+}
+
+/// A list of numbers.
+fn numbers(value: &Value) -> Vec<f64> {
+    let list = value.as_array().unwrap();
+    list.iter().map(|x| x.as_f64().unwrap()).collect()
 }
 
 fn robots() -> Vec<PathBuf> {

@@ -28,6 +28,7 @@ mod options;
 mod pose;
 mod reach;
 mod schema;
+mod sensor;
 mod site;
 mod source;
 mod tendon;
@@ -175,6 +176,7 @@ fn read(root: &Element, path: &Path, reach: &Reach, notes: &mut Vec<Note>) -> Re
         tendons: Vec::new(),
         equalities: Vec::new(),
         actuators: Vec::new(),
+        sensors: Vec::new(),
         keyframes: Vec::new(),
         excludes: Vec::new(),
         pairs: Vec::new(),
@@ -236,6 +238,10 @@ fn read(root: &Element, path: &Path, reach: &Reach, notes: &mut Vec<Note>) -> Re
     for e in root.children_named("actuator") {
         derive::damping_ratios(&mut model, e.at)?;
         muscle::accelerations(&mut model, e.at)?;
+    }
+    for e in root.children_named("sensor") {
+        let sensors = sensor::read(e, &model);
+        model.sensors.extend(sensors);
     }
     for e in root.children_named("keyframe").flat_map(|k| &k.children) {
         let name = names.key.take(e, "key", model.keyframes.len())?;

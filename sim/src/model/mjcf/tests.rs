@@ -274,7 +274,7 @@ fn errors_name_the_place_and_the_remedy() {
             "must be positive",
         ),
         (
-            top("<tendon><spatial ~armature=\"1\"/></tendon>"),
+            top("<tendon><spatial armature=\"~1\"/></tendon>"),
             "give the joints armature",
         ),
         (top("<tendon>~<fixed/></tendon>"), "at least one <joint"),
@@ -303,7 +303,7 @@ fn errors_name_the_place_and_the_remedy() {
             "lmin is below 1",
         ),
         (
-            driven("<muscle joint=\"knee\" lengthrange=\"0 1\" ~tausmooth=\"-1\"/>"),
+            driven("<muscle joint=\"knee\" lengthrange=\"0 1\" tausmooth=\"~-1\"/>"),
             "cannot be negative",
         ),
         (driven("~<dcmotor joint=\"knee\"/>"), "use motor"),

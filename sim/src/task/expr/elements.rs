@@ -27,12 +27,13 @@ pub fn matches(pattern: &str, name: &str) -> bool {
 }
 
 impl ElementKind {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Body,
         Self::Joint,
         Self::Geom,
         Self::Site,
         Self::Actuator,
+        Self::Sensor,
     ];
 
     /// `"body"`, `"joint"`, ...
@@ -43,6 +44,7 @@ impl ElementKind {
             Self::Geom => "geom",
             Self::Site => "site",
             Self::Actuator => "actuator",
+            Self::Sensor => "sensor",
         }
     }
 
@@ -54,6 +56,7 @@ impl ElementKind {
             Self::Geom => model.geoms.iter().map(|x| x.name.as_str()).collect(),
             Self::Site => model.sites.iter().map(|x| x.name.as_str()).collect(),
             Self::Actuator => model.actuators.iter().map(|x| x.name.as_str()).collect(),
+            Self::Sensor => model.sensors.iter().map(|x| x.name.as_str()).collect(),
         }
     }
 }
@@ -66,6 +69,7 @@ impl Kind {
             Self::Body => &[ElementKind::Body],
             Self::Joint => &[ElementKind::Joint],
             Self::Actuator => &[ElementKind::Actuator],
+            Self::Sensor => &[ElementKind::Sensor],
             Self::Touch => &[ElementKind::Body, ElementKind::Geom],
             Self::Value | Self::Vec3 | Self::Quat | Self::Bool => &[],
         }
@@ -78,6 +82,7 @@ impl Kind {
             Self::Body => "body",
             Self::Joint => "joint",
             Self::Actuator => "actuator",
+            Self::Sensor => "sensor",
             Self::Touch => "body or geom",
             Self::Value => "number or vector",
             Self::Vec3 => "vector of 3",
@@ -208,6 +213,7 @@ fn meant(model: &Model, text: &str, other: ElementKind, kind: Kind) -> Option<St
             let joint = &model.joints[model.actuators[index].joint()?].name;
             return (kind == Kind::Joint).then(|| format!("it drives the joint \"{joint}\""));
         }
+        ElementKind::Sensor => return None,
         ElementKind::Body => {
             let joints = &model.joints[model.bodies[index].joints.clone()];
             return match (kind, joints) {

@@ -31,7 +31,7 @@ pub const BLOCK: usize = 64;
 /// Names an expression can use besides the model's.
 #[derive(Debug, Clone)]
 pub struct Scope<'a> {
-    /// Bodies, joints, geoms, sites, actuators.
+    /// Bodies, joints, geoms, sites, actuators, sensors.
     pub model: &'a Model,
     /// `command.NAME`: name, number of components, unit (`""`: any).
     pub commands: &'a [(String, usize, String)],
@@ -77,6 +77,7 @@ pub enum ElementKind {
     Geom,
     Site,
     Actuator,
+    Sensor,
 }
 
 /// An element of the model, by its place in the model's list of that kind.

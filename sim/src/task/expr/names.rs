@@ -46,6 +46,7 @@ impl Checker<'_> {
             let write = match kind {
                 ElementKind::Joint => format!("joint_pos({name}) or joint_vel({name})"),
                 ElementKind::Actuator => format!("actuator_force({name}) or ctrl({name})"),
+                ElementKind::Sensor => format!("sensor({name})"),
                 _ => format!("pos({name}), lin_vel({name}) or another function of it"),
             };
             let noun = kind.noun();
@@ -90,6 +91,7 @@ impl Checker<'_> {
         match kind_of(self.scope.model, text) {
             Some(ElementKind::Joint) => error.help(format!("write joint_pos(\"{text}\")")),
             Some(ElementKind::Actuator) => error.help(format!("write ctrl(\"{text}\")")),
+            Some(ElementKind::Sensor) => error.help(format!("write sensor(\"{text}\")")),
             Some(_) => error.help(format!("write pos(\"{text}\") or another function of it")),
             None => error.help("quotes are for names of bodies, joints, ... as arguments"),
         }

@@ -46,7 +46,7 @@ const LEAF: Node = Node {
 };
 
 const DRAWING: &str = "only for drawing";
-const SENSING: &str = "only for sensors; tasks read the state itself";
+const SENSING: &str = "tasks read sensor(NAME) or the state itself";
 const USER: &str = "user data has no effect on the dynamics";
 const FILES: &str = "no textures are read";
 const ROUNDING: &str = "chooses how MuJoCo computes, not what";

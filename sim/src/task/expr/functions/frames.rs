@@ -21,7 +21,8 @@ fn fixed(c: &Checker<'_>, e: Element) -> (usize, [f64; 3], [f64; 4]) {
     }
 }
 
-fn load<const K: usize>(c: &mut Checker<'_>, source: Source, body: usize) -> [Id; K] {
+/// A body's quantity.
+pub fn load<const K: usize>(c: &mut Checker<'_>, source: Source, body: usize) -> [Id; K] {
     c.reads(Element {
         kind: ElementKind::Body,
         index: body,
@@ -84,11 +85,21 @@ pub fn ang_vel(c: &mut Checker<'_>, e: Element) -> [Id; 3] {
 pub fn quat(c: &mut Checker<'_>, e: Element) -> [Id; 4] {
     c.reads(e);
     let (body, _, own) = fixed(c, e);
+    turned(c, body, own)
+}
+
+/// Orientation of what has the orientation `own` in a body's frame.
+pub fn turned(c: &mut Checker<'_>, body: usize, own: [f64; 4]) -> [Id; 4] {
     let a: [Id; 4] = load(c, Source::BodyQuat, body);
     if own == [1.0, 0.0, 0.0, 0.0] {
         return a;
     }
     let b = own.map(|x| c.dag.constant(x));
+    product(c, a, b)
+}
+
+/// First b, then a.
+pub fn product(c: &mut Checker<'_>, a: [Id; 4], b: [Id; 4]) -> [Id; 4] {
     let d = &mut c.dag;
     // Hamilton's product: (s, u)(t, v) = (s t - u.v, s v + t u + u x v).
     let (u, v) = ([a[1], a[2], a[3]], [b[1], b[2], b[3]]);

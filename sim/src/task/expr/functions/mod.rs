@@ -6,6 +6,7 @@ mod geometry;
 mod logic;
 mod maths;
 mod robot;
+mod sensors;
 
 use super::ExprError;
 use super::check::{Call, Checker, Value};
@@ -30,6 +31,8 @@ pub enum Kind {
     Joint,
     /// Name of an actuator.
     Actuator,
+    /// Name of a sensor.
+    Sensor,
     /// Name of a geom or body.
     Touch,
 }

@@ -114,6 +114,7 @@ pub const TABLE: &[Function] = &[
         "controls the actuators were given; all of them without names",
         |c, call| Ok(actuators(c, call, Source::Ctrl, false))
     ),
+    super::sensors::SENSOR,
     value!(
         "action",
         "A",

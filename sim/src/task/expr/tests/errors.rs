@@ -36,6 +36,21 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "it drives the joint \"hip_1\"",
     ),
     (
+        "«sensor(wrist)»",
+        "the sensor \"wrist\" cannot be read: <force> is not supported",
+        "",
+    ),
+    (
+        "«sensor([imu_gyro, lost])»",
+        "the sensor \"lost\" cannot be read: frames of a camera are not supported",
+        "",
+    ),
+    (
+        "sensor(«imu»)",
+        "`sensor` takes a sensor, \"imu\" is a site",
+        "",
+    ),
+    (
         "contact(«imu»)",
         "`contact` takes a body or geom, \"imu\" is a site",
         "it belongs to the body \"torso\"",

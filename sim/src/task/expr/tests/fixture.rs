@@ -43,6 +43,12 @@ const ROBOT: &str = r#"
     <motor name="motor_2" joint="hip_2"/>
     <motor name="push" joint="rail"/>
   </actuator>
+  <sensor>
+    <gyro name="imu_gyro" site="imu"/>
+    <jointpos name="encoder" joint="hip_1" cutoff="0.3"/>
+    <force name="wrist" site="imu"/>
+    <framepos name="lost" objtype="camera" objname="eye"/>
+  </sensor>
 </mujoco>
 "#;
 

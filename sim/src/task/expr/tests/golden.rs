@@ -85,6 +85,14 @@ const GOLDEN: &[(&str, Formula)] = &[
     ("ang_vel_body(torso)", |v| {
         apply(transpose(v.mat(1)), v.omega(1)).to_vec()
     }),
+    // The sensor's site is turned by 120 degrees about (1, 1, 1).
+    ("sensor(imu_gyro)", |v| {
+        let own = matrix([0.5; 4]);
+        apply(transpose(own), apply(transpose(v.mat(1)), v.omega(1))).to_vec()
+    }),
+    ("sensor(encoder)", |v| {
+        v.q(7..8).into_iter().map(|q| q.clamp(-0.3, 0.3)).collect()
+    }),
     ("lin_vel_yaw(torso)", |v| {
         let (m, u) = (v.mat(1), v.vel(1));
         let yaw = m[1][0].atan2(m[0][0]);

@@ -1,0 +1,86 @@
+//! Sensors: what `<sensor>` defines and task expressions read as `sensor(NAME)`.
+
+/// A frame that a sensor measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SensorFrame {
+    /// A body's frame (`xbody`).
+    Body(usize),
+    /// A body's principal axes at its centre of mass (`body`).
+    Inertia(usize),
+    /// A geom.
+    Geom(usize),
+    /// A site.
+    Site(usize),
+}
+
+/// What of a frame is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameQuantity {
+    /// Position (m).
+    Pos,
+    /// Orientation, (w, x, y, z).
+    Quat,
+    /// Its x (0), y (1) or z (2) axis.
+    Axis(usize),
+    /// Linear velocity (m/s).
+    LinVel,
+    /// Angular velocity (rad/s).
+    AngVel,
+}
+
+/// What a sensor measures. Source: MuJoCo, XML reference, "sensor".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SensorKind {
+    /// Position of a hinge or slide joint.
+    JointPos(usize),
+    /// Its velocity.
+    JointVel(usize),
+    /// Quaternion of a ball joint.
+    BallQuat(usize),
+    /// Angular velocity of a ball joint (rad/s), child's frame.
+    BallAngVel(usize),
+    /// Length of a tendon.
+    TendonPos(usize),
+    /// Its velocity.
+    TendonVel(usize),
+    /// Length of an actuator.
+    ActuatorPos(usize),
+    /// Its velocity.
+    ActuatorVel(usize),
+    /// Force of an actuator, before the gear.
+    ActuatorFrc(usize),
+    /// A frame, in the world or in `relative`.
+    Frame {
+        /// What of it.
+        quantity: FrameQuantity,
+        /// The frame.
+        frame: SensorFrame,
+        /// The frame that it is measured in; `None` for the world.
+        relative: Option<SensorFrame>,
+    },
+    /// Linear velocity of a site in its own frame (m/s).
+    Velocimeter(usize),
+    /// Angular velocity of a site in its own frame (rad/s).
+    Gyro(usize),
+    /// Centre of mass of a body and all below it (m).
+    SubtreeCom(usize),
+    /// Velocity of that centre (m/s).
+    SubtreeLinVel(usize),
+    /// Angular momentum about that centre (kg m^2/s).
+    SubtreeAngMom(usize),
+    /// Time since the episode began (s).
+    Clock,
+    /// What tasks cannot read, with the reason.
+    Unsupported(String),
+}
+
+/// A sensor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sensor {
+    /// Name; `sensorK` where the file gives none.
+    pub name: String,
+    /// What it measures.
+    pub kind: SensorKind,
+    /// Components beyond this size are clipped; 0 none.
+    pub cutoff: f64,
+}
