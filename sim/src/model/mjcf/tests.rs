@@ -274,7 +274,7 @@ fn errors_name_the_place_and_the_remedy() {
             "must be positive",
         ),
         (
-            top("<tendon><spatial armature=\"~1\"/></tendon>"),
+            top("<tendon><spatial ~armature=\"1\"/></tendon>"),
             "give the joints armature",
         ),
         (top("<tendon>~<fixed/></tendon>"), "at least one <joint"),
