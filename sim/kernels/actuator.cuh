@@ -297,6 +297,7 @@ template<class R, class M> OSTLER_FN void actuation(const M& m, Work<R, M>& w) {
     for (int i = m.act_adr[u]; i < m.act_adr[u + 1]; i++)
       sum[m.act_dof[i]] = fma(w.act_j[i], force, sum[m.act_dof[i]]);
   }
+  weight_compensation(m, w, 1, sum);
   for (int d = 0; d < m.nv; d++) {
     R q = sum[d];
     if (m.dof_actlo[d] > -OSTLER_UNLIMITED) q = max_(q, bc<R>(m.dof_actlo[d]));

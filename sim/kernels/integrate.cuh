@@ -2,7 +2,7 @@
 // Source: MuJoCo, Computation, "Numerical integration".
 #pragma once
 
-enum { EULER, RK4, IMPLICITFAST };
+enum { EULER, RK4, IMPLICITFAST, IMPLICIT };
 
 // What the solver is asked for.
 struct Solver {
@@ -57,27 +57,24 @@ template<class R, class M> OSTLER_FN void advance_act(const M& m, Work<R, M>& w)
     }
 }
 
-// Acceleration with joint damping (and, for implicitfast, the actuators' velocity
-// terms) taken at the end of the step: (M - h D) a = M qacc. Result in w.step.
+// Acceleration with forces taken at the end of the step: (M - h D) a = M qacc. Euler
+// knows of joint damping alone, implicitfast and implicit of all that depends on
+// velocity. Result in w.step.
 template<class R, class M> OSTLER_FN void damped_acceleration(const M& m, Work<R, M>& w) {
   const double h = m.timestep;
   mass_mul(m, w, w.qacc, w.step);
-  for (int i = 0; i < m.nv; i++) {
-    for (int a = m.mrow_adr[i]; a < m.mrow_adr[i + 1]; a++) w.hess[tri(i) + m.mrow_col[a]] = w.mass[tri(i) + m.mrow_col[a]];
-    w.hess[tri(i) + i] = w.mass[tri(i) + i] + bc<R>(h * m.dof_damping[i]);
-  }
-  if (m.integrator == IMPLICITFAST) {
+  implicit_mass(m, w);
+  for (int i = 0; i < m.nv; i++) w.hess[tri(i) + i] = w.hess[tri(i) + i] + bc<R>(h * m.dof_damping[i]);
+  if (m.integrator >= IMPLICITFAST) {
     for (int u = 0; u < m.nu; u++) {
       if (m.act_gain[3 * u + 2] == 0 && m.act_bias[3 * u + 2] == 0 && !(m.act_muscle[u] & 1)) continue;
       const R slope = actuator_slope(m, w, u) * bc<R>(-h);
       for (int i = m.act_adr[u]; i < m.act_adr[u + 1]; i++) {
         const int d = m.act_dof[i];
         for (int j = m.act_adr[u]; j <= i; j++) {
-          // Couplings outside the tree's pattern are left out, as in MuJoCo.
           const int hi = d > m.act_dof[j] ? d : m.act_dof[j], lo = d > m.act_dof[j] ? m.act_dof[j] : d;
-          bool kept = hi == lo;
-          for (int a = m.mrow_adr[hi]; a < m.mrow_adr[hi + 1]; a++) kept |= m.mrow_col[a] == lo;
-          if (kept) w.hess[tri(hi) + lo] = fma(slope * w.act_j[i], w.act_j[j], w.hess[tri(hi) + lo]);
+          if (coupled(m, hi, lo))
+            w.hess[tri(hi) + lo] = fma(slope * w.act_j[i], w.act_j[j], w.hess[tri(hi) + lo]);
         }
       }
     }
@@ -86,20 +83,25 @@ template<class R, class M> OSTLER_FN void damped_acceleration(const M& m, Work<R
       for (int i = m.ten_adr[t]; i < m.ten_adr[t + 1]; i++)
         for (int j = m.ten_adr[t]; j <= i; j++) {
           const int d = m.ten_dof[i], e = m.ten_dof[j], hi = d > e ? d : e, lo = d > e ? e : d;
-          bool kept = hi == lo;
-          for (int a = m.mrow_adr[hi]; a < m.mrow_adr[hi + 1]; a++) kept |= m.mrow_col[a] == lo;
-          if (kept) w.hess[tri(hi) + lo] = fma(bc<R>(h * m.ten_damping[t]) * w.ten_j[i], w.ten_j[j], w.hess[tri(hi) + lo]);
+          if (coupled(m, hi, lo))
+            w.hess[tri(hi) + lo] = fma(bc<R>(h * m.ten_damping[t]) * w.ten_j[i], w.ten_j[j], w.hess[tri(hi) + lo]);
         }
     }
+    if (m.nfluid + m.nell > 0) implicit_fluid(m, w);
   }
-  factor(m.nv, m.mrow_adr, m.mrow_col, w.hess);
-  solve(m.nv, m.mrow_adr, m.mrow_col, w.hess, w.step);
+  if (m.slopes == 2) {
+    implicit_skew(m, w);
+    solve_skew(m, w);
+  } else {
+    factor(m.nv, m.mrow_adr, m.mrow_col, w.hess);
+    solve(m.nv, m.mrow_adr, m.mrow_col, w.hess, w.step);
+  }
 }
 
-// Semi-implicit Euler and implicitfast, after `forward`.
+// Semi-implicit Euler, implicitfast and implicit, after `forward`.
 template<class R, class M> OSTLER_FN void step_euler(const M& m, Work<R, M>& w) {
   const R* a = w.qacc;
-  if (m.eulerdamp || m.integrator == IMPLICITFAST) damped_acceleration(m, w), a = w.step;
+  if (m.eulerdamp || m.integrator >= IMPLICITFAST) damped_acceleration(m, w), a = w.step;
   for (int i = 0; i < m.nv; i++) w.qvel[i] = fma(bc<R>(m.timestep), a[i], w.qvel[i]);
   integrate_positions(m, w.qpos, w.qvel, m.timestep);
   advance_act(m, w);

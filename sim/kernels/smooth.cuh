@@ -220,6 +220,43 @@ template<class R, class M> OSTLER_FN void inertia_and_bias(const M& m, Work<R, M
   }
 }
 
+// Inertia of tendons: couples only degrees of freedom of which one moves the other,
+// as in MuJoCo.
+template<class R, class M> OSTLER_FN void tendon_inertia(const M& m, Work<R, M>& w) {
+  for (int t = 0; t < m.nten; t++) {
+    if (m.ten_armature[t] == 0) continue;
+    for (int i = m.ten_adr[t]; i < m.ten_adr[t + 1]; i++) {
+      const int d = m.ten_dof[i];
+      for (int j = m.ten_adr[t]; j < m.ten_adr[t + 1]; j++) {
+        const int e = m.ten_dof[j];
+        bool kept = d == e;
+        for (int a = m.mrow_adr[d]; a < m.mrow_adr[d + 1]; a++) kept |= m.mrow_col[a] == e;
+        if (kept) w.mass[tri(d) + e] = fma(bc<R>(m.ten_armature[t]) * w.ten_j[i], w.ten_j[j], w.mass[tri(d) + e]);
+      }
+    }
+  }
+}
+
+// Forces that carry the weight of bodies with `gravcomp`, added to f: those of kind
+// `who` of dof_grav.
+template<class R, class M> OSTLER_FN void weight_compensation(const M& m, const Work<R, M>& w, int who, R* f) {
+  for (int g = 0; g < m.ngrav; g++) {
+    const int b = m.grav_body[g];
+    const double mass = m.grav_mass[g];
+    const double up[3] = {-m.gravity_x, -m.gravity_y, -m.gravity_z};
+    R at[3], wrench[6];  // at: mass times its centre
+    mat_con(w.xmat + 9 * b, m.grav_mcom + 3 * g, at);
+    for (int k = 0; k < 3; k++) {
+      at[k] = fma(bc<R>(mass), w.xpos[3 * b + k], at[k]);
+      wrench[3 + k] = bc<R>(up[k]);
+    }
+    cross(at, wrench + 3, wrench);
+    for (int k = 0; k < 3; k++) wrench[3 + k] = bc<R>(mass * up[k]);
+    for (int e = m.body_dof[b + 1] - 1; e >= 0; e = m.dof_parent[e])
+      if (m.dof_grav[e] == who) f[e] = f[e] + dot6(w.cdof + 6 * e, wrench);
+  }
+}
+
 // Body velocities for generalised velocities x.
 template<class R, class M> OSTLER_FN void body_velocities(const M& m, const Work<R, M>& w, const R* x, R* out) {
   for (int b = 0; b < m.nb; b++) {

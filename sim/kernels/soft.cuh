@@ -2,9 +2,21 @@
 // Source: MuJoCo, Computation, "Constraint model" and Modeling, "Solver parameters".
 #pragma once
 
-template<class R> OSTLER_FN R power_(R x, int p) {
-  R y = x;
-  for (int i = 1; i < p; i++) y = y * x;
+// x to the power p >= 1, for x >= 0. The part of p below one is a product of square
+// roots of square roots: those that its binary digits name.
+template<class R> OSTLER_FN R power_(R x, double p) {
+  int whole = (int)p;
+  double part = p - whole;
+  R y = bc<R>(1), at = x;
+  for (; whole > 0; whole >>= 1, at = at * at)
+    if (whole & 1) y = y * at;
+  at = x;
+  const int digits = Tiny<R>::value < 1e-12 ? 52 : 24;
+  for (int i = 0; i < digits && part > 0; i++) {
+    at = sqrt_(at);
+    part *= 2;
+    if (part >= 1) y = y * at, part -= 1;
+  }
   return y;
 }
 
@@ -36,13 +48,14 @@ template<class R, class T> OSTLER_FN R impedance(const T* s, R r) {
   if (s[SOFT_D0] == s[SOFT_DW]) return bc<R>(s[SOFT_D0]);
   const R x = abs_(r) * bc<R>(s[SOFT_IW]);
   const R rest = bc<R>(1) - x;
-  const int p = (int)s[SOFT_POWER];
+  const double p = s[SOFT_POWER];
   R y = x;
   if (p == 2) {
     y = sel(x > bc<R>(s[SOFT_MID]), fnma(bc<R>(s[SOFT_HB]) * rest, rest, bc<R>(1)), bc<R>(s[SOFT_LA]) * x * x);
-  } else if (p > 2) {
-    y = sel(x > bc<R>(s[SOFT_MID]), fnma(bc<R>(s[SOFT_HB]), power_(rest, p), bc<R>(1)),
-            bc<R>(s[SOFT_LA]) * power_(x, p));
+  } else if (p > 1) {
+    const R high = max_(rest, bc<R>(0)) * bc<R>(s[SOFT_HB]);
+    y = sel(x > bc<R>(s[SOFT_MID]), fnma(bc<R>(1 - s[SOFT_MID]), power_(high, p), bc<R>(1)),
+            bc<R>(s[SOFT_MID]) * power_(x * bc<R>(s[SOFT_LA]), p));
   }
   const R d = fma(y, bc<R>(s[SOFT_DW] - s[SOFT_D0]), bc<R>(s[SOFT_D0]));
   return sel(x < bc<R>(1), d, bc<R>(s[SOFT_DW]));

@@ -36,8 +36,11 @@
   X(ntenj)   /* moment arms of all tendons */ \
   X(nactj)   /* moment arms of all actuators */ \
   X(nshare)  /* tendons that limit the sum of their actuators' forces */ \
-  X(nfluid)  /* bodies that feel the medium */ \
-  X(integrator) /* 0 Euler, 1 RK4, 2 implicitfast */ \
+  X(nfluid)  /* bodies that feel the medium as boxes */ \
+  X(nell)    /* geoms that feel the medium as ellipsoids */ \
+  X(ngrav)   /* bodies whose weight is compensated */ \
+  X(integrator) /* 0 Euler, 1 RK4, 2 implicitfast, 3 implicit */ \
+  X(slopes)     /* the matrix of a time step has, besides mass and damping: 1 what is symmetric (a medium's), 2 what is not */ \
   X(elliptic)   /* 1: elliptic cones, 0: pyramidal */ \
   X(dense)      /* 1: every pair of degrees of freedom may couple */ \
   X(eulerdamp)  /* 1: Euler treats joint damping implicitly */
@@ -55,6 +58,7 @@
   X(body_tree)    /* [nb] */ \
   X(body_jnt)     /* [nb+1] first joint */ \
   X(body_dof)     /* [nb+1] first degree of freedom */ \
+  X(body_skew)    /* [nb] 1: its rows of the step's matrix are not symmetric, see implicit.cuh */ \
   X(tree_root)    /* [ntree] its first body */ \
   X(jnt_type)     /* [nj] 0 free, 1 ball, 2 slide, 3 hinge */ \
   X(jnt_body)     /* [nj] */ \
@@ -120,6 +124,9 @@
   X(share_act)    \
   X(act_early)    /* [nu] */ \
   X(fluid_body)   /* [nfluid] */ \
+  X(ell_body)     /* [nell] */ \
+  X(grav_body)    /* [ngrav] */ \
+  X(dof_grav)     /* [nv] who compensates weight: 0 a passive force, 1 the actuators, within their range, 2 nobody */ \
   X(mesh_vert)    /* [nmesh+1] ranges in mesh_pos (vertices of the convex hull) */ \
   X(mesh_face)    /* [nmesh+1] ranges in face_*: faces of the hull, coplanar triangles merged */ \
   X(face_adr)     /* [nfaces] first corner in face_vert */ \
@@ -171,7 +178,7 @@
   X(seg_radius)   /* [nseg] */ \
   X(seg_share)    /* [nseg] 1 / divisor of the pulley */ \
   X(ten_coef)     /* [ntenj] */ \
-  X(ten_stiffness) X(ten_damping) X(ten_lo) X(ten_hi) /* spring's dead band */ \
+  X(ten_stiffness) X(ten_damping) X(ten_armature) X(ten_lo) X(ten_hi) /* spring's dead band */ \
   X(act_coef)     X(act_ctrllo) X(act_ctrlhi) X(act_forcelo) X(act_forcehi) \
   X(act_gain)     /* [3*nu] */ \
   X(act_bias)     /* [3*nu] */ \
@@ -187,6 +194,11 @@
   X(fluid_pos)    /* [3*nfluid] centre of mass in the body's frame */ \
   X(fluid_mat)    /* [9*nfluid] principal axes in the body's frame */ \
   X(fluid_box)    /* [3*nfluid] equivalent box, full sizes */ \
+  X(grav_mass)    /* [ngrav] mass that is compensated */ \
+  X(grav_mcom)    /* [3*ngrav] times its centre, body frame */ \
+  X(ell_pos)      /* [3*nell] centre in the body's frame */ \
+  X(ell_mat)      /* [9*nell] axes in the body's frame */ \
+  X(ell_real)     /* [19*nell] see fluid.cuh */ \
   X(mesh_pos)     \
   X(mesh_bound)   /* [nmesh] radius of the sphere around the origin */ \
   X(face_normal)  /* [3*nfaces] outwards */ \
@@ -196,7 +208,7 @@
 //   K B      stiffness and damping of the reference acceleration
 //   d0 dw    impedance at zero and at full width
 //   iw       1 / width (1 where the impedance is flat)
-//   mid la hb power   the sigmoid: la = 1/mid^(power-1), hb = 1/(1-mid)^(power-1)
+//   mid la hb power   the sigmoid: la = 1/mid, hb = 1/(1-mid)
 //   margin   distance at which the constraint acts
 //   diag     the diagonal that regularises: R = (1-imp)/imp * diag
 enum { SOFT_K, SOFT_B, SOFT_D0, SOFT_DW, SOFT_IW, SOFT_MID, SOFT_LA, SOFT_HB, SOFT_POWER,

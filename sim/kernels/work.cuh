@@ -42,6 +42,8 @@ enum { CDIM = 6 };
   X(pc_j, CDIM * N(npath) * N(npslot)) \
   X(pc_d, N(npslot)) X(pc_aref, CDIM * N(npslot)) X(pc_jar, CDIM * N(npslot)) X(pc_js, CDIM * N(npslot)) \
   X(geom_force, N(ngeom)) \
+  X(wet, N(slopes) > 0 && N(nfluid) + N(nell) > 0 ? 36 * N(nb) : 0) /* see fluid_slopes */ \
+  X(upper, N(slopes) == 2 ? N(nhess) : 0) X(axis_dot, N(slopes) == 2 ? 6 * N(nv) : 0) X(spin, N(slopes) == 2 ? 12 * N(nb) : 0) \
   X(rk_q, N(integrator) == 1 ? N(nq) + N(na) : 0) X(rk_v, N(integrator) == 1 ? N(nv) : 0) \
   X(rk_rate, N(integrator) == 1 ? N(nv) : 0) X(rk_dv, N(integrator) == 1 ? N(nv) : 0) X(rk_da, N(integrator) == 1 ? N(nv) + N(na) : 0)
 

@@ -24,6 +24,19 @@ pub enum GeomKind {
     HField(usize),
 }
 
+impl GeomKind {
+    /// Semi-axes (m) of the ellipsoid that stands for a shape of `size` in a medium.
+    pub(crate) fn semi_axes(self, size: Vec3) -> Vec3 {
+        let [a, b, _] = size;
+        match self {
+            Self::Sphere => [a; 3],
+            Self::Capsule => [a, a, a + b],
+            Self::Cylinder => [a, a, b],
+            _ => size,
+        }
+    }
+}
+
 /// A collision (and visual) shape fixed to a body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Geom {

@@ -13,6 +13,7 @@ pub mod mjcf;
 pub(crate) mod rest;
 pub(crate) mod rotation;
 mod sensor;
+pub(crate) mod simple;
 mod summary;
 
 pub use actuator::{Actuator, Dynamics, Muscle, Transmission};
@@ -166,6 +167,13 @@ pub struct Body {
     pub joints: std::ops::Range<usize>,
     /// Its geoms, as indices into [`Model::geoms`].
     pub geoms: std::ops::Range<usize>,
+    /// Moved from outside in MuJoCo (`mocap`); here it stays where the file puts it.
+    pub mocap: bool,
+    /// How many times its weight is carried by forces that compensate gravity.
+    pub gravcomp: f64,
+    /// False where the file forbids MuJoCo's short cuts for bodies with a diagonal
+    /// mass matrix.
+    pub simple: bool,
     /// The ancestor (or itself) that it is welded to: bodies without joints move
     /// with their parent. 0 for static bodies.
     pub weld: usize,
@@ -241,6 +249,9 @@ pub struct Joint {
     pub frictionloss: f64,
     /// Limits on the sum of actuator forces at this joint, if limited.
     pub actfrcrange: Option<[f64; 2]>,
+    /// The actuators compensate weight, within `actfrcrange`; otherwise it is a passive
+    /// force.
+    pub actuator_gravcomp: bool,
     /// Limit margin (m) or (rad).
     pub margin: f64,
     /// Limit constraint's reference (`solreflimit`).

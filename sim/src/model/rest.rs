@@ -130,7 +130,8 @@ impl<'a> Rest<'a> {
         })
     }
 
-    /// The mass matrix without what tendons add `(nv, nv)`.
+    /// The mass matrix `(nv, nv)`. As in MuJoCo a tendon's inertia couples only joints
+    /// of which one carries the other.
     pub fn mass_matrix(&self) -> DMatrix<f64> {
         let nv = self.model.nv;
         let mut mass = DMatrix::zeros(nv, nv);
@@ -164,22 +165,6 @@ impl<'a> Rest<'a> {
                 mass[(d, d)] += joint.armature;
             }
         }
-        mass
-    }
-
-    /// True if degree of freedom `i` moves the body of `j`.
-    fn above(&self, i: usize, j: usize) -> bool {
-        let (root, mut body) = (self.dofs[i].body, self.dofs[j].body);
-        while body > root {
-            body = self.model.bodies[body].parent;
-        }
-        body == root
-    }
-
-    /// The factor of the whole mass matrix; `None` where it has none. As in MuJoCo a
-    /// tendon's inertia couples only joints of which one carries the other.
-    pub fn factor(&self) -> Option<Cholesky<f64, Dyn>> {
-        let mut mass = self.mass_matrix();
         for (t, tendon) in self.model.tendons.iter().enumerate() {
             if tendon.armature != 0.0 {
                 let row = self.tendon_jacobian(t);
@@ -192,7 +177,21 @@ impl<'a> Rest<'a> {
                 }
             }
         }
-        Cholesky::new(mass)
+        mass
+    }
+
+    /// True if degree of freedom `i` moves the body of `j`.
+    fn above(&self, i: usize, j: usize) -> bool {
+        let (root, mut body) = (self.dofs[i].body, self.dofs[j].body);
+        while body > root {
+            body = self.model.bodies[body].parent;
+        }
+        body == root
+    }
+
+    /// The factor of the mass matrix; `None` where it has none.
+    pub fn factor(&self) -> Option<Cholesky<f64, Dyn>> {
+        Cholesky::new(self.mass_matrix())
     }
 }
 

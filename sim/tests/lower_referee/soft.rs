@@ -33,9 +33,9 @@ impl Soft<'_> {
         let y = if x >= 1.0 {
             1.0
         } else if x <= s[soft::MID] {
-            s[soft::LA] * x.powf(p)
+            s[soft::MID] * (s[soft::LA] * x).powf(p)
         } else {
-            1.0 - s[soft::HB] * (1.0 - x).powf(p)
+            1.0 - (1.0 - s[soft::MID]) * (s[soft::HB] * (1.0 - x)).powf(p)
         };
         s[soft::D0] + y * (s[soft::DW] - s[soft::D0])
     }

@@ -346,6 +346,17 @@ pub const MODELS: &[(&str, &str)] = &[
 </mujoco>"#,
     ),
     (
+        "gravcomp",
+        r#"<mujoco model="gravcomp">
+  <default><joint actuatorgravcomp="true"/></default>
+  <worldbody>
+    <body gravcomp="0.5"><joint/><geom size="1"/>
+      <body gravcomp="1"><joint actuatorgravcomp="false"/><geom size="1"/></body>
+    </body>
+  </worldbody>
+</mujoco>"#,
+    ),
+    (
         "includes",
         r#"<mujoco model="includes">
   <include file="settings.part"/>

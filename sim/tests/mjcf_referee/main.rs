@@ -350,6 +350,7 @@ fn bodies(m: &Model, c: &Check) {
         } else {
             c.field("body_mass", i, &[b.mass]);
         }
+        c.field("body_gravcomp", i, &[b.gravcomp]);
         c.field("body_jntnum", i, &[b.joints.len() as f64]);
         c.field("body_geomnum", i, &[b.geoms.len() as f64]);
         if !b.joints.is_empty() {
@@ -400,6 +401,7 @@ fn joints(m: &Model, c: &Check) {
         c.field("jnt_axis", i, &j.axis);
         c.range("jnt_limited", "jnt_range", i, j.range);
         c.range("jnt_actfrclimited", "jnt_actfrcrange", i, j.actfrcrange);
+        c.field("jnt_actgravcomp", i, &[f64::from(j.actuator_gravcomp)]);
         c.field("jnt_margin", i, &[j.margin]);
         // A polynomial in MuJoCo 4; its other coefficients are refused.
         c.same(

@@ -151,6 +151,7 @@ impl TreeReader<'_, '_> {
             && spec.contype == 0
             && spec.conaffinity == 0
             && (!counts || massless)
+            && !spec.feels_medium()
     }
 
     pub(super) fn inertial(&self, item: &Item) -> Read<Inertia> {

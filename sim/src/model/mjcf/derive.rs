@@ -4,8 +4,8 @@
 use super::source::{At, Fault, Read};
 use crate::model::arms::tendon_length;
 use crate::model::rest::{MIN_VALUE, Rest, spring_pose};
-use crate::model::rotation::{EPS, IDENTITY};
-use crate::model::{Actuator, JointKind, Model, TendonKind, Transmission};
+use crate::model::simple::only_slides;
+use crate::model::{Actuator, Model, Transmission};
 use nalgebra::DVector;
 
 /// A joint whose spring and damper are given by a time constant (s) and a damping
@@ -50,33 +50,6 @@ pub(super) fn spring_dampers(model: &mut Model, list: &[SpringDamper]) -> Read<(
         (joint.stiffness, joint.damping) = (stiffness, damping);
     }
     Ok(())
-}
-
-/// MuJoCo's "simple" body that only slides: a leaf on the world (or on a body that
-/// is fixed to it) whose frame is that of its inertia, with slides along its axes.
-fn only_slides(model: &Model, b: usize) -> bool {
-    const SMALL: f64 = 1e-6;
-    let body = &model.bodies[b];
-    let near = |x: &[f64], y: &[f64]| x.iter().zip(y).all(|(a, b)| (a - b).abs() < SMALL);
-    let grounded = body.parent == 0
-        || model.bodies[body.parent].parent == 0 && model.bodies[body.parent].joints.is_empty();
-    let leaf = model.bodies.iter().skip(1).all(|child| child.parent != b);
-    let joints = &model.joints[body.joints.clone()];
-    let plain = |j: &crate::model::Joint| {
-        j.kind == JointKind::Slide
-            && near(&j.pos, &[0.0; 3])
-            && j.axis.iter().filter(|a| a.abs() > EPS).count() == 1
-    };
-    let tied = model.tendons.iter().any(|t| {
-        let TendonKind::Fixed(joints) = &t.kind else {
-            return false;
-        };
-        t.armature > 0.0 && joints.iter().any(|(j, _)| model.joints[*j].body == b)
-    });
-    let q = body.iquat;
-    let aligned =
-        near(&body.ipos, &[0.0; 3]) && (near(&q, &IDENTITY) || near(&q.map(|x| -x), &IDENTITY));
-    grounded && leaf && aligned && !tied && joints.iter().all(plain)
 }
 
 /// Lengths of tendons in the initial pose, and where the file gives none those at

@@ -44,21 +44,10 @@ fn kappa([a, b, c]: Vec3) -> f64 {
     sum / (a * a)
 }
 
-/// Semi-axes of the ellipsoid that stands for a shape (m).
-fn semi_axes(kind: GeomKind, size: Vec3) -> Vec3 {
-    let [a, b, _] = size;
-    match kind {
-        GeomKind::Sphere => [a; 3],
-        GeomKind::Capsule => [a, a, a + b],
-        GeomKind::Cylinder => [a, a, b],
-        _ => size,
-    }
-}
-
 /// `Geom::fluid` of a shape with `fluidshape="ellipsoid"` and the five `fluidcoef`.
 pub(super) fn interaction(kind: GeomKind, size: Vec3, coefs: [f64; 5]) -> [f64; 11] {
     const LEAST: f64 = crate::model::rotation::EPS;
-    let axes = semi_axes(kind, size);
+    let axes = kind.semi_axes(size);
     let volume = 4.0 / 3.0 * PI * axes[0] * axes[1] * axes[2];
     let k = [0, 1, 2].map(|i| kappa([axes[i], axes[(i + 1) % 3], axes[(i + 2) % 3]]));
     let square = axes.map(|a| a * a);

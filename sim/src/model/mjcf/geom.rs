@@ -122,6 +122,11 @@ impl Form {
 }
 
 impl GeomSpec {
+    /// True for ellipsoids in the medium.
+    pub fn feels_medium(&self) -> bool {
+        self.fluid_ellipsoid
+    }
+
     /// Overwrites what the element says.
     pub fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("type", SHAPE, &mut self.shape)?;

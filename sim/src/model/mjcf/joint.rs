@@ -2,7 +2,7 @@
 
 use super::compiler::Compiler;
 use super::source::{Element, Fault, Read};
-use super::value::{Keywords, LIMITED, Limited, wrong};
+use super::value::{BOOL, Keywords, LIMITED, Limited, wrong};
 use crate::model::rotation::{Pose, normalized, rotate};
 use crate::model::{Joint, JointKind, Vec3};
 
@@ -33,6 +33,7 @@ pub(super) struct JointSpec {
     stiffness: [f64; 3],
     armature: f64,
     frictionloss: f64,
+    gravcomp: bool,
     margin: f64,
     springdamper: [f64; 2],
     solref_limit: [f64; 2],
@@ -57,6 +58,7 @@ impl Default for JointSpec {
             stiffness: [0.0; 3],
             armature: 0.0,
             frictionloss: 0.0,
+            gravcomp: false,
             margin: 0.0,
             springdamper: [0.0; 2],
             solref_limit: SOLREF,
@@ -97,6 +99,7 @@ impl JointSpec {
         e.fill("stiffness", 1, &mut self.stiffness)?;
         e.scalar("armature", &mut self.armature)?;
         e.scalar("frictionloss", &mut self.frictionloss)?;
+        e.keyword("actuatorgravcomp", BOOL, &mut self.gravcomp)?;
         e.scalar("margin", &mut self.margin)?;
         e.array("springdamper", &mut self.springdamper)?;
         e.fill("solreflimit", 1, &mut self.solref_limit)?;
@@ -200,6 +203,7 @@ impl JointSpec {
                 actfrc_limited,
                 self.actfrcrange,
             )?,
+            actuator_gravcomp: self.gravcomp,
             margin: self.margin,
             solref_limit: self.solref_limit,
             solimp_limit: self.solimp_limit,

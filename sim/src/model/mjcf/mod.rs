@@ -280,6 +280,9 @@ fn world() -> Body {
         inertia: [0.0; 3],
         joints: 0..0,
         geoms: 0..0,
+        mocap: false,
+        gravcomp: 0.0,
+        simple: true,
         weld: 0,
     }
 }

@@ -352,8 +352,12 @@ fn errors_name_the_place_and_the_remedy() {
             "cannot be negative",
         ),
         (
-            body("<joint ~actuatorgravcomp=\"true\"/>"),
-            "gravity compensation",
+            "<mujoco><worldbody>~<body name=\"m\" mocap=\"true\"><joint/><geom size=\"1\"/></body></worldbody></mujoco>".to_string(),
+            "have no joint",
+        ),
+        (
+            "<mujoco><worldbody><body mocap=\"true\"/></worldbody><keyframe><key mpos=\"~0 0 1\"/></keyframe></mujoco>".to_string(),
+            "mpos moves a mocap body",
         ),
     ];
     for (marked, words) in table {
@@ -388,7 +392,7 @@ fn places_count_characters_not_bytes() {
 
 #[test]
 fn what_means_off_passes_though_not_supported() {
-    let text = r#"<mujoco><option noslip_iterations="0"/><worldbody><body gravcomp="0" mocap="false">
+    let text = r#"<mujoco><option noslip_iterations="0"/><worldbody><body mocap="false">
         <joint name="j" springdamper="0 0"/><geom size="1" fluidshape="none" adhesion="0"/></body></worldbody>
         <actuator><position joint="j" timeconst="0"/></actuator></mujoco>"#;
     let model = parse_text(text).unwrap();

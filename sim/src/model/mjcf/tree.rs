@@ -7,6 +7,7 @@ use super::derive::SpringDamper;
 use super::inertia::combine;
 use super::pose::PoseSpec;
 use super::source::{At, Element, Fault, Read};
+use super::value::BOOL;
 use super::{Names, Note};
 use crate::model::rotation::{IDENTITY, Pose};
 use crate::model::{Body, Model};
@@ -105,6 +106,10 @@ impl TreeReader<'_, '_> {
         let class = self.childclass(e, item.class)?;
         let id = self.model.bodies.len();
         let name = self.names.body.take(e, "body", id)?;
+        let (mut mocap, mut gravcomp, mut simple) = (false, 0.0, true);
+        e.keyword("mocap", BOOL, &mut mocap)?;
+        e.scalar("gravcomp", &mut gravcomp)?;
+        e.keyword("simple", BOOL, &mut simple)?;
         self.places.push(e.at);
         self.model.bodies.push(Body {
             name,
@@ -117,6 +122,9 @@ impl TreeReader<'_, '_> {
             inertia: [0.0; 3],
             joints: 0..0,
             geoms: 0..0,
+            mocap,
+            gravcomp,
+            simple,
             weld: self.model.bodies[parent].weld,
         });
         let mut items = Vec::new();
@@ -140,6 +148,7 @@ impl TreeReader<'_, '_> {
         }
         let joints = first..self.model.joints.len();
         self.check_joints(id, joints.clone(), items)?;
+        self.check_mocap(id, &joints)?;
         if !joints.is_empty() {
             self.model.bodies[id].weld = id;
         }
@@ -188,6 +197,18 @@ impl TreeReader<'_, '_> {
         }
         self.bound_inertia(id)?;
         self.align(id, items, first_site)
+    }
+
+    fn check_mocap(&self, id: usize, joints: &std::ops::Range<usize>) -> Read<()> {
+        let body = &self.model.bodies[id];
+        if body.mocap && (body.parent != 0 || !joints.is_empty()) {
+            let why = format!(
+                "mocap body \"{}\" must be directly in <worldbody> and have no joint",
+                body.name
+            );
+            return Err(Fault::new(self.place(id), why));
+        }
+        Ok(())
     }
 
     pub(super) fn place(&self, body: usize) -> At {

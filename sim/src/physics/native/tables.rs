@@ -116,14 +116,15 @@ macro_rules! tables {
 tables! {
     counts {
         nq nv nu na nb nj ntree nframe ngeom nhess nlim nfric nrow nitem nrowj ncg
-        nwpair npair nwslot npslot npath nten ntenj nactj nshare nfluid integrator elliptic dense eulerdamp
+        nwpair npair nwslot npslot npath nten ntenj nactj nshare nfluid nell ngrav
+        integrator slopes elliptic dense eulerdamp
     }
     scalars {
         timestep gravity_x gravity_y gravity_z density viscosity wind_x wind_y wind_z
         scale
     }
     ints {
-        body_parent body_tree body_jnt body_dof tree_root jnt_type jnt_body jnt_qpos
+        body_parent body_tree body_jnt body_dof body_skew tree_root jnt_type jnt_body jnt_qpos
         jnt_dof dof_body dof_jnt dof_parent dof_nanc hrow_adr hrow_col mrow_adr mrow_col
         frame_body lim_qpos lim_dof fric_dof row_kind row_adr row_dof item_kind item_row
         item_int item_path ipath_entry ipath_dof cg_type cg_body cg_geom cg_data
@@ -131,7 +132,7 @@ tables! {
         path_sign spot_body ten_adr ten_qpos ten_dof ten_tree ten_seg seg_spot seg_kind
         seg_inside seg_path seg_entry seg_dof seg_moves act_adr act_qpos act_dof
         act_moves act_arms act_int act_dyn act_state act_muscle share_adr share_act
-        act_early fluid_body mesh_vert mesh_face face_adr face_num face_vert vert_adr
+        act_early fluid_body ell_body grav_body dof_grav mesh_vert mesh_face face_adr face_num face_vert vert_adr
         vert_num vert_face field_adr field_rows field_cols
     }
     reals {
@@ -139,9 +140,9 @@ tables! {
         jnt_axis jnt_stiffness dof_damping dof_armature dof_actlo dof_acthi frame_pos
         frame_quat lim_lo lim_hi lim_soft fric_loss fric_soft row_loss row_soft
         item_real cg_pos cg_mat cg_size cg_bound pair_soft pair_fricb pair_mu pair_dfri
-        pair_reach spot_pos spot_quat seg_radius seg_share ten_coef ten_stiffness ten_damping ten_lo ten_hi act_coef act_ctrllo
+        pair_reach spot_pos spot_quat seg_radius seg_share ten_coef ten_stiffness ten_damping ten_armature ten_lo ten_hi act_coef act_ctrllo
         act_ctrlhi act_forcelo act_forcehi act_gain act_bias act_gear act_rod act_period
-        act_curve act_prm act_step act_lo act_hi share_lo share_hi fluid_pos fluid_mat fluid_box mesh_pos mesh_bound face_normal field_data
+        act_curve act_prm act_step act_lo act_hi share_lo share_hi fluid_pos fluid_mat fluid_box grav_mass grav_mcom ell_pos ell_mat ell_real mesh_pos mesh_bound face_normal field_data
         field_size
     }
 }

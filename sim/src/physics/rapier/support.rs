@@ -18,6 +18,9 @@ pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
     if let Some(equality) = model.equalities.iter().find(|e| e.active) {
         return refuse(format!("equality constraint \"{}\"", equality.name));
     }
+    if let Some(body) = model.bodies.iter().find(|b| b.gravcomp != 0.0) {
+        return refuse(format!("gravcomp of body \"{}\"", body.name));
+    }
     for tendon in &model.tendons {
         let forces = [
             tendon.stiffness,

@@ -1,11 +1,11 @@
 //! Bodies and what they consist of, in the schema.
 
-use super::{CAMERA, DRAWING, LEAF, LIGHT, NAMED, Node, ROUNDING, Role, USER};
+use super::{CAMERA, DRAWING, LEAF, LIGHT, NAMED, Node, Role, USER};
 
 const ORIENTATION: &str = "pos quat axisangle euler xyaxes zaxis";
 const JOINT: &str = "type pos axis ref springref limited range actuatorfrclimited \
                      actuatorfrcrange damping stiffness armature frictionloss margin springdamper \
-                     solreflimit solimplimit solreffriction solimpfriction";
+                     solreflimit solimplimit solreffriction solimpfriction actuatorgravcomp";
 const GEOM: &str = "type fromto size contype conaffinity condim friction priority solmix solref \
                     solimp margin gap group rgba material mass density shellinertia mesh hfield \
                     fitscale fluidshape fluidcoef";
@@ -22,14 +22,12 @@ pub(super) static JOINT_NODE: Node = Node {
     name: "joint",
     reads: &[NAMED, JOINT],
     ignores: &[("group", DRAWING), ("user", USER)],
-    refuses: &[("actuatorgravcomp", "gravity compensation is not supported")],
     ..LEAF
 };
 pub(super) static JOINT_DEFAULT: Node = Node {
     name: "joint",
     reads: &[JOINT],
     ignores: &[("group", DRAWING), ("user", USER)],
-    refuses: &[("actuatorgravcomp", "gravity compensation is not supported")],
     ..LEAF
 };
 pub(super) static FREEJOINT: Node = Node {
@@ -82,16 +80,8 @@ pub(super) static INERTIAL: Node = Node {
 
 pub(super) static BODY: Node = Node {
     name: "body",
-    reads: &["name childclass", ORIENTATION],
-    ignores: &[
-        ("user", USER),
-        ("simple", ROUNDING),
-        ("sleep", "bodies never sleep here"),
-    ],
-    refuses: &[
-        ("mocap", "bodies moved from outside are not supported"),
-        ("gravcomp", "gravity compensation is not supported"),
-    ],
+    reads: &["name childclass mocap gravcomp simple", ORIENTATION],
+    ignores: &[("user", USER), ("sleep", "bodies never sleep here")],
     children: &BODY_CHILDREN,
     ..LEAF
 };

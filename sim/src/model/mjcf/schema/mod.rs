@@ -347,9 +347,8 @@ static DEFAULT: Node = Node {
 
 static KEY: Node = Node {
     name: "key",
-    reads: &["name qpos qvel act ctrl"],
+    reads: &["name qpos qvel act ctrl mpos mquat"],
     ignores: &[("time", "episodes start at 0")],
-    refuses: &[("mpos mquat", "bodies moved from outside are not supported")],
     ..LEAF
 };
 static KEYFRAME: Node = Node {

@@ -7,8 +7,9 @@ macro_rules! files {
 }
 
 /// Every file that `kernel.cuh` reaches.
-const FILES: [(&str, &str); 40] = files! {
-    "actuator.cuh" "tendon.cuh" "wrap.cuh" "api.h" "cone.cuh" "contact.cuh" "forces.cuh" "general.cuh" "hooks.cuh" "integrate.cuh"
+const FILES: [(&str, &str); 42] = files! {
+    "actuator.cuh" "tendon.cuh" "wrap.cuh" "api.h" "cone.cuh" "contact.cuh" "fluid.cuh"
+    "forces.cuh" "general.cuh" "hooks.cuh" "implicit.cuh" "integrate.cuh"
     "kernel.cuh" "lanes.cuh" "newton.cuh" "rows.cuh" "scalar.cuh" "smooth.cuh" "soft.cuh"
     "space.cuh" "step.cuh" "tables.cuh" "tree.cuh" "work.cuh" "collide/all.cuh"
     "collide/box_box.cuh" "collide/capsule_box.cuh" "collide/convex.cuh"

@@ -1,34 +1,45 @@
-//! Forces of the medium on bodies, by their equivalent inertia boxes.
+//! Forces of the medium: on bodies by their equivalent inertia boxes, on geoms as
+//! ellipsoids.
 //!
-//! Source: MuJoCo, Computation, "Fluid forces", "Inertia model".
+//! Source: MuJoCo, Computation, "Fluid forces", "Inertia model" and "Ellipsoid model".
 
+use super::Context;
 use super::soft::MIN_VALUE;
-use super::{Context, LowerError};
 use crate::model::rotation::{Pose, matrix};
+use crate::model::{Geom, Options};
 use crate::physics::native::tables::Plan;
+use std::f64::consts::PI;
 
-/// Writes the bodies that feel the medium: every body of the model by itself, in
-/// the frame of the moving body that carries it.
-pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
+/// Writes what feels the medium, in the frames of the moving bodies that carry it:
+/// every body of the model by itself, or in its place those of its geoms that are
+/// ellipsoids.
+pub(super) fn write(c: &Context, plan: &mut Plan) {
     let o = &c.model.options;
-    // With springs and dampers both off MuJoCo computes no passive force at all.
-    let passive = c.flags.spring || c.flags.damper;
     plan.density = o.density;
     plan.viscosity = o.viscosity;
     [plan.wind_x, plan.wind_y, plan.wind_z] = o.wind;
-    if !passive || (o.density == 0.0 && o.viscosity == 0.0) {
-        return Ok(());
+    if !c.flags.passive() || (o.density == 0.0 && o.viscosity == 0.0) {
+        return;
     }
     for (body, carrier) in c.model.bodies.iter().zip(&c.tree.carrier) {
         if carrier.body.is_none() || body.mass < MIN_VALUE {
             continue;
         }
-        let geoms = &c.model.geoms[body.geoms.clone()];
-        if let Some(geom) = geoms.iter().find(|g| g.fluid.is_some()) {
-            return Err(LowerError::new(
-                format!("fluidshape=\"ellipsoid\" of geom \"{}\"", geom.name),
-                "leave it out: the medium then acts on the body's inertia box",
-            ));
+        let mut ellipsoid = false;
+        for geom in &c.model.geoms[body.geoms.clone()] {
+            let Some(fluid) = &geom.fluid else { continue };
+            ellipsoid = true;
+            let axes = carrier.pose.then(Pose {
+                pos: geom.pos,
+                quat: geom.quat,
+            });
+            plan.ell_body.push(carrier.index());
+            plan.ell_pos.extend(axes.pos);
+            plan.ell_mat.extend(matrix(axes.quat).concat());
+            plan.ell_real.extend(numbers(o, geom, fluid));
+        }
+        if ellipsoid {
+            continue;
         }
         let axes = carrier.pose.then(Pose {
             pos: body.ipos,
@@ -44,5 +55,43 @@ pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
         );
     }
     plan.nfluid = plan.fluid_body.len();
-    Ok(())
+    plan.nell = plan.ell_body.len();
+}
+
+/// An ellipsoid in the order of `fluid.cuh`.
+fn numbers(o: &Options, geom: &Geom, fluid: &[f64; 11]) -> [f64; 19] {
+    let [blunt, slender, angular, kutta, magnus, ..] = *fluid;
+    let axes = geom.kind.semi_axes(geom.size);
+    let [a, b, c] = axes;
+    let mut sorted = axes;
+    sorted.sort_by(f64::total_cmp);
+    let [_, middle, largest] = sorted;
+    let moment = |along: f64, across: f64| 8.0 / 15.0 * PI * along * across.powi(4);
+    let most = moment(middle, largest);
+    let turning = |along: f64, u: f64, v: f64| {
+        let own = moment(along, u.max(v));
+        angular * own + slender * (most - own)
+    };
+    let diameter = 2.0 / 3.0 * (a + b + c);
+    let areas = [(b * c).powi(2), (c * a).powi(2), (a * b).powi(2)];
+    let widest = areas.into_iter().fold(0.0, f64::max);
+    let moments = [turning(a, b, c), turning(b, c, a), turning(c, a, b)];
+    // Nothing resists turning if both coefficients are zero.
+    let drill = moments.into_iter().fold(0.0, |x: f64, m| x.max(m.abs()));
+    let mut out = [0.0; 19];
+    for i in 0..6 {
+        out[i] = o.density * fluid[5 + i];
+    }
+    for i in 0..3 {
+        out[6 + i] = areas[i] / widest;
+        out[15 + i] = if drill > 0.0 { moments[i] / drill } else { 0.0 };
+    }
+    out[9] = magnus * o.density * 4.0 / 3.0 * PI * a * b * c;
+    out[10] = kutta * o.density * PI * widest.sqrt();
+    out[11] = (blunt - slender) * o.density * PI * widest.sqrt();
+    out[12] = slender * o.density * PI * largest * middle;
+    out[13] = o.viscosity * 3.0 * PI * diameter;
+    out[14] = o.viscosity * PI * diameter.powi(3);
+    out[18] = o.density * drill;
+    out
 }

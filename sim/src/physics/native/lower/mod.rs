@@ -13,6 +13,8 @@ mod contacts;
 mod flags;
 mod fluid;
 mod frames;
+mod gravity;
+mod implicit;
 mod limits;
 mod pattern;
 mod rows;
@@ -23,7 +25,7 @@ mod tree;
 mod weights;
 
 use super::tables::Plan;
-use crate::model::{Body, Cone, Integrator, JointKind, Model};
+use crate::model::{Cone, Integrator, Model};
 use flags::Flags;
 use soft::Packer;
 use spots::Spots;
@@ -152,17 +154,8 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> 
         integrator: match integrator {
             Integrator::Euler => 0,
             Integrator::Rk4 => 1,
-            Integrator::ImplicitFast => {
-                implicit_fast(model, &context.tree)?;
-                2
-            }
-            Integrator::Implicit => {
-                return Err(LowerError::new(
-                    "option/integrator=\"implicit\"",
-                    "use implicitfast, which differs only in leaving out the derivatives of \
-                     Coriolis forces",
-                ));
-            }
+            Integrator::ImplicitFast => 2,
+            Integrator::Implicit => 3,
         },
         ..Plan::default()
     };
@@ -179,40 +172,13 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> 
     rows::write(&context, &tendons, &mut plan)?;
     actuators::write(&context, &tendons, &mut spots, &mut plan)?;
     spots.write(&mut plan);
-    fluid::write(&context, &mut plan)?;
-    pattern::write(&context.tree, &mut plan);
+    fluid::write(&context, &mut plan);
+    gravity::write(&context, &mut plan);
+    implicit::write(&context, integrator, &mut plan);
+    pattern::write(model, &context.tree, &mut plan);
     bounded(&plan)?;
     finite(&plan)?;
     Ok(plan)
-}
-
-/// What `implicitfast` derives with respect to velocity and the kernels do not: the
-/// medium's drag, and the gyroscopic forces of a free body that carries nothing, for
-/// which MuJoCo 4 solves a block of its own.
-fn implicit_fast(model: &Model, tree: &Tree) -> Result<(), LowerError> {
-    let refuse = |what: String| {
-        Err(LowerError::new(
-            format!("integrator=\"implicitfast\" with {what}"),
-            "use integrator=\"Euler\" or \"RK4\"",
-        ))
-    };
-    if model.options.density > 0.0 || model.options.viscosity > 0.0 {
-        return refuse("a medium (density, viscosity)".into());
-    }
-    let alone = model.joints.iter().find(|joint| {
-        let last = Some(joint.dof_adr + 5);
-        let carries = |b: &Body| b.parent == joint.body && b.mass > 0.0;
-        joint.kind == JointKind::Free
-            && !tree.dof_parent.contains(&last)
-            && !model.bodies.iter().any(carries)
-    });
-    match alone {
-        Some(joint) => refuse(format!(
-            "the free body \"{}\", which carries nothing",
-            model.bodies[joint.body].name
-        )),
-        None => Ok(()),
-    }
 }
 
 /// Springs and dampers that flags switch off, and whether Euler is implicit in them.

@@ -1,6 +1,8 @@
 //! Which entries of the mass matrix and of the solver's Hessian can be other than zero.
 
 use super::tree::Tree;
+use crate::model::Model;
+use crate::model::simple::is_simple;
 use crate::physics::native::tables::Plan;
 
 /// A symmetric pattern: row i holds the columns j < i, ascending.
@@ -25,6 +27,16 @@ impl Pattern {
             })
             .collect();
         Self { rows }
+    }
+
+    /// The same with nothing beside the diagonal in some rows.
+    fn diagonal_where(&self, alone: impl Fn(usize) -> bool) -> Self {
+        let rows = self.rows.iter().enumerate();
+        Self {
+            rows: rows
+                .map(|(i, row)| if alone(i) { Vec::new() } else { row.clone() })
+                .collect(),
+        }
     }
 
     /// Couples all of `dofs` with each other.
@@ -67,9 +79,10 @@ fn insert(row: &mut Vec<usize>, j: usize) {
 }
 
 /// Writes both patterns; `plan`'s general rows are complete.
-pub(super) fn write(tree: &Tree, plan: &mut Plan) {
-    let mass = Pattern::of_tree(tree);
-    let mut hessian = mass.clone();
+pub(super) fn write(model: &Model, tree: &Tree, plan: &mut Plan) {
+    let mut hessian = Pattern::of_tree(tree);
+    let mass =
+        hessian.diagonal_where(|dof| is_simple(model, model.joints[tree.dof_joint[dof]].body));
     for row in plan.row_adr.windows(2) {
         let dofs: Vec<usize> = plan.row_dof[row[0] as usize..row[1] as usize]
             .iter()

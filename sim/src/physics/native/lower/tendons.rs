@@ -43,9 +43,9 @@ impl Tendons {
     pub fn new(c: &Context) -> Result<Self, LowerError> {
         let rest = Rest::new(c.model, &c.model.qpos0);
         let read = |(t, tendon): (usize, &Tendon)| {
-            if tendon.armature != 0.0 {
+            if tendon.armature != 0.0 && !matches!(tendon.kind, TendonKind::Fixed(_)) {
                 return Err(LowerError::new(
-                    format!("armature of tendon \"{}\"", tendon.name),
+                    format!("armature of spatial tendon \"{}\"", tendon.name),
                     "give its joints armature instead",
                 ));
             }
@@ -109,6 +109,7 @@ impl Tendons {
             plan.ten_stiffness
                 .push(on(c.flags.spring, tendon.stiffness));
             plan.ten_damping.push(on(c.flags.damper, tendon.damping));
+            plan.ten_armature.push(tendon.armature);
             plan.ten_lo.push(tendon.springlength[0]);
             plan.ten_hi.push(tendon.springlength[1]);
             // Nothing asks for the length of a string that exerts no force.

@@ -8,14 +8,10 @@
 use super::LowerError;
 use super::soft::MIN_VALUE;
 use super::tree::Tree;
+use crate::model::Model;
 use crate::model::rest::Rest;
-use crate::model::{Body, Joint, JointKind, Model, Vec3};
+use crate::model::simple::only_slides;
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
-
-/// Poses closer than this are the same, as in MuJoCo's compiler.
-const SAME_FRAME: f64 = 1e-6;
-/// An axis component smaller than this is none, as in MuJoCo's compiler.
-const AXIS: f64 = 1e-14;
 
 /// What the initial pose says about the inertia that forces meet.
 #[derive(Debug, Clone)]
@@ -129,28 +125,4 @@ fn factor(
         ),
         "give the body mass and inertia, or the joint armature",
     ))
-}
-
-/// Bodies on slides alone whose mass matrix is their mass times one: MuJoCo takes
-/// the mass itself there, without the joints' armature (its "simple" bodies, level 2).
-fn only_slides(model: &Model, b: usize) -> bool {
-    let body: &Body = &model.bodies[b];
-    let parent = &model.bodies[body.parent];
-    let on_ground = body.parent == 0 || (parent.parent == 0 && parent.joints.is_empty());
-    let leaf = || model.bodies.iter().skip(1).all(|c| c.parent != b);
-    let slide = |j: &Joint| {
-        j.kind == JointKind::Slide
-            && near_zero(j.pos)
-            && j.axis.iter().filter(|a| a.abs() > AXIS).count() == 1
-    };
-    !body.joints.is_empty()
-        && on_ground
-        && near_zero(body.ipos)
-        && near_zero([body.iquat[1], body.iquat[2], body.iquat[3]])
-        && model.joints[body.joints.clone()].iter().all(slide)
-        && leaf()
-}
-
-fn near_zero(v: Vec3) -> bool {
-    v.iter().all(|x| x.abs() < SAME_FRAME)
 }

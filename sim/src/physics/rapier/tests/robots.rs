@@ -25,6 +25,9 @@ pub(super) fn body(m: &mut Model, parent: usize, pos: [f64; 3], mass: f64, inert
         inertia: [inertia; 3],
         joints: j..j,
         geoms: g..g,
+        mocap: false,
+        gravcomp: 0.0,
+        simple: true,
         weld: m.bodies[parent].weld,
     });
     m.bodies.len() - 1
@@ -48,6 +51,7 @@ pub(super) fn joint(m: &mut Model, kind: JointKind, pos: [f64; 3], axis: [f64; 3
         armature: 0.0,
         frictionloss: 0.0,
         actfrcrange: None,
+        actuator_gravcomp: false,
         margin: 0.0,
         solref_limit: [0.02, 1.0],
         solimp_limit: [0.9, 0.95, 0.001, 0.5, 2.0],

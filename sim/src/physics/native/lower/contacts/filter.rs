@@ -64,11 +64,18 @@ fn bodies_meet(model: &Model, tree: &Tree, b1: usize, b2: usize, filter_parent: 
     if m1 == m2 || model.excludes.contains(&(b1, b2)) {
         return false;
     }
-    // Moving bodies whose moving parent is the other; the world is no parent here.
-    let (Some(m1), Some(m2)) = (m1, m2) else {
-        return true;
-    };
-    !(filter_parent && (tree.parent[m1] == Some(m2) || tree.parent[m2] == Some(m1)))
+    // Bodies of which one carries the other; the world is no parent here.
+    let [w1, w2] = [b1, b2].map(|b| held_by(model, b));
+    let carries = |a: usize, b: usize| held_by(model, model.bodies[b].parent) == a;
+    !(filter_parent && w1 != 0 && w2 != 0 && (carries(w1, w2) || carries(w2, w1)))
+}
+
+/// The body that moves, is moved from outside or is the world, to which `b` is welded.
+fn held_by(model: &Model, mut b: usize) -> usize {
+    while b != 0 && model.bodies[b].joints.is_empty() && !model.bodies[b].mocap {
+        b = model.bodies[b].parent;
+    }
+    b
 }
 
 /// The parameters of a contact between two geoms.
