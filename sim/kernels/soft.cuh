@@ -4,18 +4,16 @@
 
 // x to the power p >= 1, for x >= 0. The part of p below one is a product of square
 // roots of square roots: those that its binary digits name.
-template<class R> OSTLER_FN R power_(R x, double p) {
-  int whole = (int)p;
-  double part = p - whole;
-  R y = bc<R>(1), at = x;
-  for (; whole > 0; whole >>= 1, at = at * at)
-    if (whole & 1) y = y * at;
-  at = x;
-  const int digits = Tiny<R>::value < 1e-12 ? 52 : 24;
-  for (int i = 0; i < digits && part > 0; i++) {
-    at = sqrt_(at);
-    part *= 2;
-    if (part >= 1) y = y * at, part -= 1;
+template<class R, class T> OSTLER_FN R power_(R x, T p) {
+  const int whole = (int)p;
+  R y = x;
+  for (int i = 1; i < whole; i++) y = y * x;
+  T part = p - (T)whole;
+  R root = x;
+  for (int left = Tiny<R>::value < 1e-12 ? 52 : 24; left > 0 && part > 0; left--) {
+    root = sqrt_(root);
+    part = part + part;
+    if (part >= 1) y = y * root, part = part - 1;
   }
   return y;
 }
@@ -48,7 +46,7 @@ template<class R, class T> OSTLER_FN R impedance(const T* s, R r) {
   if (s[SOFT_D0] == s[SOFT_DW]) return bc<R>(s[SOFT_D0]);
   const R x = abs_(r) * bc<R>(s[SOFT_IW]);
   const R rest = bc<R>(1) - x;
-  const double p = s[SOFT_POWER];
+  const auto p = s[SOFT_POWER];
   R y = x;
   if (p == 2) {
     y = sel(x > bc<R>(s[SOFT_MID]), fnma(bc<R>(s[SOFT_HB]) * rest, rest, bc<R>(1)), bc<R>(s[SOFT_LA]) * x * x);

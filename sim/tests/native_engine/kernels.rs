@@ -24,12 +24,14 @@ fn a_robots_own_kernel_means_the_same_and_keeps_its_promises() {
     // SAFETY: no other test of this program reads or writes the environment: all
     // others leave specialisation off.
     unsafe { std::env::set_var("OSTLER_CACHE", cache.path()) };
-    // The last has muscles, and strings around balls and drums.
-    for name in ["hopper", "half_cheetah", "tendon_spatial_wrap"] {
-        let model = match name {
-            "tendon_spatial_wrap" => feature(name),
-            _ => robot(name),
-        };
+    for (name, model) in [
+        ("hopper", robot("hopper")),
+        ("half_cheetah", robot("half_cheetah")),
+        // Muscles, and strings around balls and drums.
+        ("strings", feature("tendon_spatial_wrap")),
+        // A time step's matrix that is not symmetric, both kinds of drag.
+        ("implicit", feature("integrator_implicit_fluid")),
+    ] {
         let ids: Vec<usize> = (0..21).collect();
         let own = SimConfig {
             specialize: Specialize::Wait,
