@@ -261,28 +261,28 @@ OSTLER_FN void capsule_capsule(Sink<R, M>& out, int g1, int g2, bool reversed, t
   geom_axis(m, out.w, g2, h2, a2);
   for (int k = 0; k < 3; k++) dif[k] = c1[k] - c2[k];
   const R mb = -dot3(a1, a2), u = -dot3(a1, dif), v = dot3(a2, dif);
-  const R det = fnma(mb, mb, bc<R>(ma * mc));
-  // Squared sine of the angle below which MuJoCo takes them for parallel; single
-  // precision cannot tell as little from rounding.
-  const R least = bc<R>((sizeof(typename Lane<R>::T) == 8 ? 1e-8 : 1e-6) * ma * mc);
-  const auto parallel = !(abs_(det) > least);
+  // From products of vectors: where the axes are nearly parallel, 1 - cosine^2 is all
+  // rounding in single precision.
+  R across[3];
+  cross(a1, a2, across);
+  const R det = dot3(across, across);
+  // Squared sine of the angle below which MuJoCo takes them for parallel.
+  const auto parallel = !(det > bc<R>(1e-8 * ma * mc));
   const R id = recip_(sel(parallel, bc<R>(1), det));
-  R x1 = fms(bc<R>(mc), u, mb * v) * id, x2 = fms(bc<R>(ma), v, mb * u) * id;
-  const R one = bc<R>(1);
-  const auto over = x1 > one, under = x1 < -one;
-  x2 = sel(over, (v - mb) * bc<R>(1 / mc), sel(under, (v + mb) * bc<R>(1 / mc), x2));
-  x1 = max_(min_(x1, one), -one);
-  const auto over2 = x2 > one, under2 = x2 < -one;
-  x1 = sel(over2, clamp_((u - mb) * bc<R>(1 / ma), -1, 1), sel(under2, clamp_((u + mb) * bc<R>(1 / ma), -1, 1), x1));
-  x2 = max_(min_(x2, one), -one);
-  R p1[3], p2[3], fallback[3];
+  // Nearest on the first line, from there on the second segment, and back: where a
+  // segment's end is nearest, that is the end.
+  R aside[3];
+  cross(dif, a2, aside);
+  R x1 = clamp_(-dot3(aside, across) * id, -1, 1);
+  const R x2 = clamp_(fnma(mb, x1, v) * bc<R>(1 / mc), -1, 1);
+  x1 = clamp_(fnma(mb, x2, u) * bc<R>(1 / ma), -1, 1);
+  R p1[3], p2[3];
   const R lost = sel(parallel, bc<R>(1e10), bc<R>(0));
   for (int k = 0; k < 3; k++) {
     p1[k] = fma(a1[k], x1, c1[k]);
     p2[k] = fma(a2[k], x2, c2[k]) + lost;
   }
-  cross(a1, a2, fallback);
-  sphere_sphere(out, p1, m.cg_size[3 * g1], p2, m.cg_size[3 * g2], fallback);
+  sphere_sphere(out, p1, m.cg_size[3 * g1], p2, m.cg_size[3 * g2], across);
   if (any(parallel & near)) collide_lanes(out, reversed ? g2 : g1, reversed ? g1 : g2, reversed, parallel & near, reversed ? c2 : c1, reversed ? c1 : c2);
 }
 

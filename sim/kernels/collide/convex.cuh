@@ -60,9 +60,115 @@ OSTLER_FN_BIG bool settle(Support<T>& s, P3<T>& n, Convex<T, S>& a, Convex<T, S>
   return norm(s.at - h * n) <= T(1e-10) * norm(s.at);
 }
 
+// A straight line of a shape that two of the touched points span: the side of a cylinder
+// or capsule, the edge of a box or mesh. `low`, `high`: its ends along `way`.
+template <class T>
+struct Line {
+  bool found;
+  P3<T> way;
+  T low, high;
+};
+
+template <class T, class S>
+OSTLER_FN_BIG Line<T> touched_line(const Convex<T, S>& c, const P3<T>* on, const int* vertex) {
+  Line<T> line;
+  line.found = false;
+  if (c.type == SHAPE_CYLINDER || c.type == SHAPE_CAPSULE) {
+    line.way = axis_of(c.mat, 2);
+    const T middle = dot(line.way, c.pos);
+    bool up = false, down = false;
+    for (int i = 0; i < 3; i++) (dot(line.way, on[i]) > middle ? up : down) = true;
+    line.found = up && down;
+    line.low = middle - c.size[1];
+    line.high = middle + c.size[1];
+  } else if (c.type == SHAPE_BOX) {
+    const int differ = (vertex[0] ^ vertex[1]) | (vertex[0] ^ vertex[2]);
+    if (differ != 1 && differ != 2 && differ != 4) return line;
+    const int i = differ >> 1;  // 1, 2, 4 -> 0, 1, 2
+    line.way = axis_of(c.mat, i);
+    line.found = true;
+    line.low = dot(line.way, c.pos) - c.size[i];
+    line.high = line.low + T(2) * c.size[i];
+  } else if (c.type == SHAPE_MESH) {
+    const int other = vertex[1] != vertex[0] ? 1 : 2;
+    if (vertex[other] == vertex[0]) return line;
+    const int last = 3 - other;
+    if (vertex[last] != vertex[0] && vertex[last] != vertex[other]) return line;
+    const P3<T> from = vertex_at(c, vertex[0]);
+    line.way = vertex_at(c, vertex[other]) - from;
+    const T length = make_unit(line.way);
+    line.low = dot(line.way, from);
+    line.high = line.low + length;
+    line.found = true;
+  }
+  return line;
+}
+
+// As settle, where one of the shapes is touched along a line: the direction turns about
+// it, and the point on it lies opposite to the other shape's. False where that is beyond
+// the line's ends.
+template <class T, class S>
+OSTLER_FN_BIG bool settle_on_line(Support<T>& s, P3<T>& n, Convex<T, S>& a, Convex<T, S>& b,
+                                  const Line<T>& line, bool first) {
+  const P3<T> e = line.way;
+  n = n - dot(n, e) * e;
+  make_unit(n);
+  bool still = false;
+  for (int step = 0; step < 12 && !still; step++) {
+    support(s, a, b, n);
+    const P3<T> t = cross(e, n);
+    const T h = dot(s.at, n), slope = dot(s.at, t);
+    still = mag(slope) <= T(1e-14) * norm(s.at) + Noise<T>::tiny;
+    if (still) break;
+    const T shift = T(1e-6);
+    Support<T> near;
+    P3<T> aside = n + shift * t;
+    make_unit(aside);
+    support(near, a, b, aside);
+    const T bend = dot(near.at - s.at, t) / shift - h;
+    if (!(bend > T(0))) return false;
+    const T turn = -slope / bend;
+    if (!(mag(turn) < T(0.2))) return false;
+    n = n + turn * t;
+    n = n - dot(n, e) * e;
+    make_unit(n);
+    still = mag(turn) < T(1e-13);
+  }
+  support(s, a, b, n);
+  if (!(mag(dot(s.at, cross(e, n))) <= T(1e-10) * norm(s.at))) return false;
+  P3<T>& on = first ? s.on1 : s.on2;
+  on = on + (first ? -dot(s.at, e) : dot(s.at, e)) * e;
+  s.at = s.on1 - s.on2;
+  const T at = dot(on, e), slack = T(1e-12);
+  return at > line.low - slack && at < line.high + slack;
+}
+
+// The exact answer near `normal`, where what three points of the search have touched
+// leaves it a direction to turn.
+template <class T, class S>
+OSTLER_FN_BIG bool settle_touched(Support<T>& exact, P3<T>& normal, const Support<T>& s0,
+                                  const Support<T>& s1, const Support<T>& s2, Convex<T, S>& a,
+                                  Convex<T, S>& b) {
+  const P3<T> on1[3] = {s0.on1, s1.on1, s2.on1}, on2[3] = {s0.on2, s1.on2, s2.on2};
+  const int vertex1[3] = {s0.vertex1, s1.vertex1, s2.vertex1};
+  const int vertex2[3] = {s0.vertex2, s1.vertex2, s2.vertex2};
+  make_unit(normal);
+  const Line<T> line1 = touched_line(a, on1, vertex1), line2 = touched_line(b, on2, vertex2);
+  if (line1.found && line2.found) return false;  // two lines that cross: nothing turns
+  if (line1.found) return settle_on_line(exact, normal, a, b, line1, true);
+  if (line2.found) return settle_on_line(exact, normal, a, b, line2, false);
+  return settle(exact, normal, a, b);
+}
+
+// Neither a ball around a core nor a polytope: where it is nearest is found by iteration.
+template <class T, class S>
+OSTLER_FN bool rounded(const Convex<T, S>& c) {
+  return c.type == SHAPE_ELLIPSOID || c.type == SHAPE_CYLINDER;
+}
+
 template <class T, class S>
 OSTLER_FN bool curved(const Convex<T, S>& c) {
-  return c.type == SHAPE_SPHERE || c.type == SHAPE_CAPSULE || c.type == SHAPE_ELLIPSOID;
+  return c.type == SHAPE_SPHERE || c.type == SHAPE_CAPSULE || rounded(c);
 }
 
 // The contacts of what three points of the search have touched; -1 where that gives
@@ -108,13 +214,24 @@ OSTLER_FN_BIG int penetration(Convex<T, S>& a, Convex<T, S>& b, int most, T offs
       if (!g.on) return 0;
       P3<T> normal = g.on2 - g.on1;
       make_unit(normal);
-      const T dist = g.dist - (around_a + around_b);
+      T dist = g.dist - (around_a + around_b);
       if (!(dist < T(0))) return 0;
-      const P3<T> from = g.on1 + around_a * normal, to = g.on2 - around_b * normal;
-      // The cores are apart, the surfaces overlap: the normal does not turn around.
+      P3<T> from = g.on1 + around_a * normal, to = g.on2 - around_b * normal;
       const Support<T>* s = g.simplex;
       const int last = g.size - 1;
-      if (most > 1 && last >= 0 && last < 3) {
+      const bool flat = last >= 0 && last < 3;
+      Support<T> exact;
+      P3<T> turned = normal;
+      if ((rounded(a) || rounded(b)) && flat &&
+          settle_touched(exact, turned, s[0], s[last < 1 ? last : 1], s[last], a, b) &&
+          dot(turned, normal) > T(0.999)) {
+        normal = turned;
+        from = exact.on1;
+        to = exact.on2;
+        dist = dot(to - from, normal);
+      }
+      // The cores are apart, the surfaces overlap: the normal does not turn around.
+      if (most > 1 && flat) {
         const int hits = patch_hits(s[0], s[last < 1 ? last : 1], s[last], a, b, normal, offset, out);
         if (hits >= 0) return hits;
       }
@@ -153,12 +270,17 @@ OSTLER_FN_BIG int penetration(Convex<T, S>& a, Convex<T, S>& b, int most, T offs
   int face = expand(p, a, b, smooth ? Search<T>::rough : fine);
   if (face < 0) return 0;
   Support<T> exact;
-  P3<T> normal = p.way;
-  make_unit(normal);
-  const bool settled = smooth && settle(exact, normal, a, b);
-  if (smooth && !settled) {
-    const int finer = expand(p, a, b, fine);
-    face = finer >= 0 ? finer : face;
+  P3<T> normal;
+  bool settled = false;
+  for (int pass = 0; pass < 2 && smooth && !settled; pass++) {
+    if (pass == 1) {
+      const int finer = expand(p, a, b, fine);
+      face = finer >= 0 ? finer : face;
+    }
+    const Face<T>& near = p.face[face];
+    normal = p.way;
+    settled = settle_touched(exact, normal, p.point[near.point[0]], p.point[near.point[1]],
+                             p.point[near.point[2]], a, b);
   }
   const Face<T>& f = p.face[face];
   const Support<T>&s0 = p.point[f.point[0]], &s1 = p.point[f.point[1]], &s2 = p.point[f.point[2]];

@@ -71,7 +71,8 @@ OSTLER_FN_BIG int clip_on_face(P3<T>* polygon, int count, const P3<T>* face, int
 
 template <class T>
 OSTLER_FN T quad_area(const P3<T>& a, const P3<T>& b, const P3<T>& c, const P3<T>& d) {
-  return T(0.5) * norm(cross(c - a, d - b));
+  // As MuJoCo sums it: of equally wide quadrilaterals rounding chooses.
+  return T(0.5) * norm(cross(d - a, b - d) + cross(c - b, a - c));
 }
 
 // The quadrilateral of (nearly) the largest area in a convex polygon, by turning its

@@ -52,7 +52,7 @@ OSTLER_FN_BIG int plane_cylinder(const Solid<T>& a, const Solid<T>& b, T margin,
   // Down the disk: what is left of -normal without its part along the axis.
   P3<T> down = slope * axis - normal;
   const T length2 = dot(down, down);
-  const T flat = Noise<T>::coincident * Noise<T>::coincident;
+  const T flat = Noise<T>::upright * Noise<T>::upright;
   down = length2 >= flat ? (b.size[0] / root(length2)) * down : b.size[0] * axis_of(b.mat, 0);
 
   const T height = dot(centre - p3(a.pos), normal), drop = dot(down, normal);

@@ -102,6 +102,7 @@ template <>
 struct Noise<double> {
   static constexpr double tiny = 1e-15;       // below: not worth dividing by
   static constexpr double coincident = 1e-15; // centres that give no direction
+  static constexpr double upright = 1e-15;    // slope of a cylinder's cap on a plane
   static constexpr double touching = 1e-15;   // sphere centre on a box's surface
   static constexpr double parallel = 0;       // of a determinant, relative to its terms
   static constexpr double huge = 1e300;
@@ -110,6 +111,7 @@ template <>
 struct Noise<float> {
   static constexpr float tiny = 1e-15f;
   static constexpr float coincident = 2e-6f;
+  static constexpr float upright = 4e-7f;
   static constexpr float touching = 1e-6f;
   static constexpr float parallel = 1e-6f;
   static constexpr float huge = 1e30f;

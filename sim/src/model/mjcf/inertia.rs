@@ -1,6 +1,6 @@
 //! Mass and inertia of shapes, and principal axes.
 
-use crate::model::rotation::{IDENTITY, Pose, dot, from_axes, matrix, normalized};
+use crate::model::rotation::{IDENTITY, Pose, dot, matrix, mul, normalized};
 use crate::model::{GeomKind, Quat, Vec3};
 use std::f64::consts::PI;
 
@@ -158,54 +158,75 @@ pub(super) fn tensor(quat: Quat, moments: Vec3) -> [Vec3; 3] {
 
 /// Principal axes and moments, largest first, of a body's inertia.
 pub(super) fn principal_axes(m: [Vec3; 3]) -> Result<(Quat, Vec3), &'static str> {
-    let (quat, moments) = eigen(m)?;
+    let largest = m.iter().flatten().fold(0.0_f64, |a, x| a.max(x.abs()));
+    let (quat, moments) = eigen(m, largest)?;
     if !moments[2].is_finite() || moments[2] < crate::model::rotation::EPS {
         return Err("inertia must have positive principal moments");
     }
     Ok((quat, moments))
 }
 
-/// Axes and eigenvalues, largest first, of a symmetric tensor (cyclic Jacobi).
-pub(super) fn eigen(mut m: [Vec3; 3]) -> Result<(Quat, Vec3), &'static str> {
-    // Columns are the axes.
-    let mut axes = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]];
-    let scale = m.iter().flatten().fold(0.0_f64, |a, x| a.max(x.abs()));
-    if !scale.is_finite() {
+/// What MuJoCo's compiler takes for zero off the diagonal, and by how much moments have
+/// to differ for it to exchange them, in a unit that is a body's largest entry and 1 for
+/// meshes. Found by experiment with 4.0.0. They decide the axes of a body whose moments
+/// are equal but for rounding, and a medium acts along these axes; a mesh of the size of
+/// a hand has axes that are exact to 1e-9.
+const OFF_DIAGONAL: f64 = 4e-15;
+const DIFFERENT: f64 = 1e-12;
+
+/// Axes and eigenvalues, largest first, of a symmetric tensor: Jacobi's turns about the
+/// axis that the largest entry off the diagonal calls for, as a quaternion, as MuJoCo's
+/// compiler does (`mjuu_eig3`).
+pub(super) fn eigen(m: [Vec3; 3], unit: f64) -> Result<(Quat, Vec3), &'static str> {
+    if m.iter().flatten().any(|x| !x.is_finite()) {
         return Err("inertia is not finite");
     }
-    let off_diagonal = |m: &[Vec3; 3]| m[0][1].abs().max(m[0][2].abs()).max(m[1][2].abs());
-    // Jacobi converges quadratically; 60 sweeps are far beyond double precision.
-    for _ in 0..60 {
-        if off_diagonal(&m) <= 1e-17 * scale {
+    let mut quat = IDENTITY;
+    let mut moments = [m[0][0], m[1][1], m[2][2]];
+    for _ in 0..500 {
+        let axes = matrix(quat);
+        let product = |i: usize, j: usize| -> f64 {
+            let of = |k: usize| (0..3).map(|l| m[k][l] * axes[l][j]).sum::<f64>();
+            (0..3).map(|k| axes[k][i] * of(k)).sum()
+        };
+        moments = [0, 1, 2].map(|i| product(i, i));
+        let off = [product(1, 2), product(0, 2), product(0, 1)];
+        // The last of equals.
+        let about = if off[2].abs() > off[1].abs() && off[2].abs() > off[0].abs() {
+            2
+        } else if off[1].abs() > off[0].abs() {
+            1
+        } else {
+            0
+        };
+        if off[about].abs() <= OFF_DIAGONAL * unit {
             break;
         }
-        for (p, q) in [(0, 1), (0, 2), (1, 2)] {
-            if m[p][q] == 0.0 {
-                continue;
-            }
-            let theta = (m[q][q] - m[p][p]) / (2.0 * m[p][q]);
-            let t = theta.signum() / (theta.abs() + (theta * theta + 1.0).sqrt());
-            let c = 1.0 / (t * t + 1.0).sqrt();
-            let s = t * c;
-            for row in &mut m {
-                (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
-            }
-            let (rp, rq) = (m[p], m[q]);
-            m[p] = [0, 1, 2].map(|k| c * rp[k] - s * rq[k]);
-            m[q] = [0, 1, 2].map(|k| s * rp[k] + c * rq[k]);
-            for row in &mut axes {
-                (row[p], row[q]) = (c * row[p] - s * row[q], s * row[p] + c * row[q]);
-            }
+        let (row, column) = [(1, 2), (0, 2), (0, 1)][about];
+        let tau = (moments[column] - moments[row]) / (2.0 * off[about]);
+        let sign = if tau >= 0.0 { 1.0 } else { -1.0 };
+        let tangent = sign / (tau.abs() + (1.0 + tau * tau).sqrt());
+        let cosine = 1.0 / (1.0 + tangent * tangent).sqrt();
+        // The sine of half the angle, from the sine: 1 - cosine cancels.
+        let half = tangent.abs() * cosine / (2.0 + 2.0 * cosine).sqrt();
+        let half = half * if about == 1 { sign } else { -sign };
+        let mut turn = [(1.0 - half * half).sqrt(), 0.0, 0.0, 0.0];
+        turn[about + 1] = half;
+        quat = turned(quat, turn);
+    }
+    for first in [0, 1, 0] {
+        if moments[first] + DIFFERENT * unit < moments[first + 1] {
+            moments.swap(first, first + 1);
+            // A quarter turn about the third axis.
+            let mut turn = [std::f64::consts::FRAC_1_SQRT_2, 0.0, 0.0, 0.0];
+            turn[(first + 2) % 3 + 1] = turn[0];
+            quat = turned(quat, turn);
         }
     }
-    let mut order = [0, 1, 2];
-    // Stable: equal moments keep the order of the body's own axes.
-    order.sort_by(|a, b| m[*b][*b].total_cmp(&m[*a][*a]));
-    let moments = order.map(|i| m[i][i]);
-    let column = |i: usize| [axes[0][i], axes[1][i], axes[2][i]];
-    let x = column(order[0]);
-    let y = column(order[1]);
-    let z = crate::model::rotation::cross(x, y);
-    let quat = from_axes(x, y, normalized(z).unwrap_or(z));
-    Ok((normalized(quat).unwrap_or(IDENTITY), moments))
+    Ok((quat, moments))
+}
+
+fn turned(quat: Quat, turn: Quat) -> Quat {
+    let q = mul(quat, normalized(turn).unwrap_or(IDENTITY));
+    normalized(q).unwrap_or(IDENTITY)
 }
