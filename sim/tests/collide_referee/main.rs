@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[path = "../../../tests/support/referee.rs"]
+#[path = "../../../tests/support/mod.rs"]
 mod support;
 
 /// The first C++ compiler that answers: `CXX`, then the usual names.
@@ -61,7 +61,7 @@ fn library(compiler: &str, folder: &Path) -> PathBuf {
 
 #[test]
 fn contacts_of_every_pair_are_mujocos() {
-    let Some(python) = support::referee_python() else {
+    let Some(python) = support::referee::referee_python() else {
         return;
     };
     let Some(compiler) = compiler() else {
@@ -71,14 +71,8 @@ fn contacts_of_every_pair_are_mujocos() {
     let scratch = tempfile::tempdir().unwrap();
     let library = library(&compiler, scratch.path());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/collide_referee/compare.py");
-    let out = Command::new(python)
-        .current_dir(&scratch)
-        .arg(script)
-        .arg(library)
-        .args(["--count", "150"])
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .output()
-        .unwrap();
+    let args = [library.as_os_str(), "--count".as_ref(), "150".as_ref()];
+    let out = support::script::run(&python, &script, &args);
     let table = String::from_utf8_lossy(&out.stdout);
     println!("{table}");
     assert!(

@@ -12,11 +12,12 @@ use ostler_sim::physics::native::tables::Plan;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use support::script::numbers;
 
 mod features;
 mod rows;
 mod soft;
-#[path = "../../../tests/support/referee.rs"]
+#[path = "../../../tests/support/mod.rs"]
 mod support;
 
 /// Largest relative difference that counts as equal.
@@ -24,25 +25,8 @@ const TOLERANCE: f64 = 1e-10;
 
 /// What MuJoCo says about the files, by path; `None` without a referee.
 fn referee(args: &[PathBuf]) -> Option<serde_json::Map<String, Value>> {
-    let python = support::referee_python()?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lower_referee");
-    // MuJoCo writes its log into the working directory.
-    let scratch = tempfile::tempdir().unwrap();
-    let out = std::process::Command::new(python)
-        .current_dir(&scratch)
-        .arg(folder.join("dump.py"))
-        .args(args)
-        .output()
-        .unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
-    // MuJoCo prints warnings to standard output too.
-    let text = String::from_utf8(out.stdout).unwrap();
-    let line = text.lines().rfind(|l| l.starts_with('{')).unwrap();
-    Some(serde_json::from_str(line).unwrap())
+    support::script::answer(&folder.join("dump.py"), args)
 }
 
 /// How much of MuJoCo was seen, so that a comparison of nothing cannot pass.
@@ -79,25 +63,11 @@ struct Case<'a> {
     plan: &'a Plan,
 }
 
-fn numbers(value: &Value) -> Vec<f64> {
-    let list = value.as_array().unwrap();
-    list.iter().map(|x| x.as_f64().unwrap()).collect()
-}
-
 impl Case<'_> {
     #[track_caller]
     fn same(&self, what: &str, ours: &[f64], theirs: &[f64]) {
-        let scale = theirs.iter().fold(1e-6_f64, |a, x| a.max(x.abs()));
-        let equal = ours.len() == theirs.len()
-            && ours
-                .iter()
-                .zip(theirs)
-                .all(|(a, b)| (a - b).abs() <= TOLERANCE * scale);
-        assert!(
-            equal,
-            "{}: {what}: ours {ours:?}, MuJoCo's {theirs:?}",
-            self.path
-        );
+        let what = format!("{}: {what}", self.path);
+        support::script::same(TOLERANCE, &what, ours, theirs);
     }
 
     /// Inverse weights, through the constraints that carry them.

@@ -8,12 +8,13 @@
 use ostler_sim::model::{GeomKind, JointKind, Model, Transmission, mjcf};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+use support::script::numbers;
 
 mod constraints;
 mod features;
 mod meshes;
 mod sensors;
-#[path = "../../../tests/support/referee.rs"]
+#[path = "../../../tests/support/mod.rs"]
 mod support;
 mod urdf;
 
@@ -27,31 +28,8 @@ fn referee(args: &[PathBuf]) -> Option<serde_json::Map<String, Value>> {
 
 /// The answer of one of the scripts beside this file.
 fn ask(script: &str, args: &[PathBuf]) -> Option<serde_json::Map<String, Value>> {
-    let python = support::referee_python()?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mjcf_referee");
-    // MuJoCo writes its log into the working directory.
-    let scratch = tempfile::tempdir().unwrap();
-    let out = std::process::Command::new(python)
-        .current_dir(&scratch)
-        .arg(folder.join(script))
-        .args(args)
-        .output()
-        .unwrap();
-    assert!(
-        out.status.success(),
-        "{}",
-        String::from_utf8_lossy(&out.stderr)
-    );
-    // MuJoCo prints warnings to standard output too.
-    let text = String::from_utf8(out.stdout).unwrap();
-    let line = text.lines().rfind(|l| l.starts_with('{')).unwrap();
-    Some(serde_json::from_str(line).unwrap())
-}
-
-/// A list of numbers.
-fn numbers(value: &Value) -> Vec<f64> {
-    let list = value.as_array().unwrap();
-    list.iter().map(|x| x.as_f64().unwrap()).collect()
+    support::script::answer(&folder.join(script), args)
 }
 
 fn robots() -> Vec<PathBuf> {
@@ -192,8 +170,8 @@ fn both_refuse_what_is_wrong() {
 /// Row `i` of a field.
 fn row(theirs: &Value, field: &str, i: usize) -> Vec<f64> {
     match &theirs[field][i] {
-        Value::Array(a) => a.iter().map(|x| x.as_f64().unwrap()).collect(),
-        x => vec![x.as_f64().unwrap_or_else(|| panic!("no {field}[{i}]"))],
+        Value::Null => panic!("no {field}[{i}]"),
+        value => numbers(value),
     }
 }
 
@@ -205,17 +183,8 @@ struct Check<'a> {
 impl Check<'_> {
     #[track_caller]
     fn same(&self, what: &str, ours: &[f64], theirs: &[f64]) {
-        let scale = theirs.iter().fold(1e-6_f64, |a, x| a.max(x.abs()));
-        let equal = ours.len() == theirs.len()
-            && ours
-                .iter()
-                .zip(theirs)
-                .all(|(a, b)| (a - b).abs() <= TOLERANCE * scale);
-        assert!(
-            equal,
-            "{}: {what}: ours {ours:?}, MuJoCo's {theirs:?}",
-            self.file
-        );
+        let what = format!("{}: {what}", self.file);
+        support::script::same(TOLERANCE, &what, ours, theirs);
     }
 
     #[track_caller]
