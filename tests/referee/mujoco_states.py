@@ -16,10 +16,12 @@ ctrl [K,nu], act [K,na] (float32, so that single precision starts from the same
 numbers); qacc [K,nv], qpos_next, qvel_next, act_next after one step with the
 model's own timestep and integrator (float64); ncon [K] and, of the constraints'
 rows, contact_rows, limit_rows, other_rows [K]; iterative [K] is 1 where MuJoCo finds
-a contact by an iterative method; noise [K] is how far MuJoCo's own qacc moves
-when its solver starts elsewhere and its collision search stops a little earlier, or
-the positions change by 1e-13; noise_single [K] when they change by a float32 ulp;
-relative to its largest entry (or 1).
+a contact by an iterative method, iterative_next [K] where one of the step's stages
+does; choice [K] where one of them is of a pair for which it chooses (is_choice). How
+far MuJoCo's own qacc moves, relative to its largest entry (or 1): noise [K]
+when its solver starts elsewhere or the positions change by 1e-13, noise_single [K] when
+they change by a float32 ulp, search [K] when its collision search ends at a hundred times
+the tolerance or a tenth, or positions change by 1e-9; noise_next, noise_single_next, search_next [K]: the next state.
 """
 
 import argparse
@@ -43,8 +45,9 @@ CLOSED = {
         + [(CAPSULE, CAPSULE), (CAPSULE, BOX), (BOX, BOX)]
     )
 }
-# Iterated contacts are about as exact as its square root.
-CCD_TOLERANCE = 1e-14
+# A contact's depth is as exact as this where its search ends there, its normal and
+# place as the square root. Below 1e-12 rounding ends the search as early.
+CCD_TOLERANCE = 1e-12
 
 
 def load(path):
@@ -93,8 +96,14 @@ def activations(model, rng):
     return act
 
 
+# Beyond this (m/s, rad/s) a model has blown up: what its next step is, rounding decides.
+FASTEST = 1e3
+
+
 def broken(data):
-    """MuJoCo has reset or warned about the state."""
+    """MuJoCo has reset or warned about the state, or it flies apart."""
+    if np.abs(data.qvel).max(initial=0) > FASTEST:
+        return True
     bad = (
         mujoco.mjtWarning.mjWARN_BADQPOS,
         mujoco.mjtWarning.mjWARN_BADQVEL,
@@ -114,8 +123,10 @@ def start(model, data, rng):
 
 def visited(model, data, rng, count):
     """States of roll-outs under random controls."""
-    step = 0
+    step, most = 0, 2000 + 100 * count
     while count > 0:
+        if step > most:
+            raise ValueError("MuJoCo is unstable on most of its way")
         if step % 200 == 0 or broken(data):
             start(model, data, rng)
         if step % 5 == 0:
@@ -192,6 +203,26 @@ def is_iterative(model, data):
     return False
 
 
+HFIELD, MESH = int(mujoco.mjtGeom.mjGEOM_HFIELD), int(mujoco.mjtGeom.mjGEOM_MESH)
+
+
+def is_choice(model, data):
+    """Whether a contact is of a pair for which MuJoCo chooses between contacts by the
+    path of its search, the order of a mesh's faces, or rounding: which corners of a cap
+    it keeps (moving the shapes by 1e-12 changes them in one state of ten), which line
+    of a cylinder's side that stands on a corner (any point of its rim that the search
+    came by), which of a mesh's edges (the first in the order of its hull's faces)."""
+    for a, b in data.contact.geom:
+        kinds = {int(model.geom_type[g]) for g in (a, b) if g >= 0}
+        if PLANE in kinds:
+            continue
+        if MESH in kinds and kinds & {BOX, CYLINDER, CAPSULE} or kinds == {MESH}:
+            return True
+        if kinds in ({CYLINDER}, {CYLINDER, BOX}):
+            return True
+    return False
+
+
 def rows_of(data):
     """How many constraint rows are of contacts, of limits, of other kinds."""
     kinds = np.array(data.efc_type)
@@ -204,53 +235,85 @@ def rows_of(data):
     )
 
 
-ANSWERS = "qacc qpos_next qvel_next act_next ncon contact_rows limit_rows other_rows iterative broken"
+RK4 = int(mujoco.mjtIntegrator.mjINT_RK4)
+COUNTS = "ncon contact_rows limit_rows other_rows iterative iterative_next choice broken".split()
+DOUBTS = [x + y for x in ("noise", "noise_single", "search") for y in ("", "_next")]
+
+
+def answer(model, data, state, warmstart=0.0):
+    """qacc, and the next state's qpos, qvel, act, each a copy; `data` after the step."""
+    write(data, state, warmstart)
+    if model.opt.integrator == RK4:
+        # Its stages write over qacc.
+        mujoco.mj_forward(model, data)
+        qacc = data.qacc.copy()
+        write(data, state, warmstart)
+        mujoco.mj_step(model, data)
+    else:
+        mujoco.mj_step(model, data)
+        qacc = data.qacc.copy()
+    return qacc, data.qpos.copy(), data.qvel.copy(), data.act.copy()
+
+
+def moved(a, b):
+    """How far two answers are apart, relative: qacc, next state."""
+    gaps = [np.abs(x - y).max(initial=0) / max(1.0, np.abs(x).max(initial=0)) for x, y in zip(a, b)]
+    return gaps[0], max(gaps[1:])
+
+
+def doubts(model, data, state, first, smooth, searches, rng):
+    """How far MuJoCo's own answer `first` moves; keys as DOUBTS."""
+    qpos = np.maximum(np.abs(state[0]), 0.1)
+
+    def aside(size):
+        away = size * qpos * rng.choice((-1.0, 1.0), model.nq)
+        return moved(first, answer(model, data, (state[0] + away, *state[1:])))
+
+    # From the smooth acceleration instead of zero: the same optimum, as far as the
+    # solver knows it.
+    exact = [moved(first, answer(model, data, state, smooth)), aside(1e-13)]
+    coarse = exact + [aside(6e-8) for _ in range(2)]
+    search = [(0.0, 0.0)]
+    if searches:
+        for factor in (100, 0.1):
+            model.opt.ccd_tolerance = factor * CCD_TOLERANCE
+            search.append(moved(first, answer(model, data, state)))
+        model.opt.ccd_tolerance = CCD_TOLERANCE
+        # A search that ends where nothing falls any more ends elsewhere.
+        search += [aside(1e-9) for _ in range(2)]
+    most = [max(column) for rows in (exact, coarse, search) for column in zip(*rows)]
+    return dict(zip(DOUBTS, most))
 
 
 def evaluate(model, states):
     """MuJoCo's answers for all states: a dict of arrays."""
     data = mujoco.MjData(model)
     rng = np.random.default_rng(7)
-    floats = ("noise", "noise_single")
-    out = {name: [] for name in (*ANSWERS.split(), *floats)}
+    wide = {"qacc": model.nv, "qpos_next": model.nq, "qvel_next": model.nv, "act_next": model.na}
+    out = {name: [] for name in (*wide, *COUNTS, *DOUBTS)}
     for state in zip(*states):
         write(data, state)
         mujoco.mj_forward(model, data)
-        qacc = data.qacc.copy()
-        out["qacc"].append(qacc)
-        out["ncon"].append(data.ncon)
-        for name, rows in zip(("contact_rows", "limit_rows", "other_rows"), rows_of(data)):
-            out[name].append(rows)
-        out["iterative"].append(is_iterative(model, data))
-        # From the smooth acceleration instead of zero, contacts a little less exact:
-        # the same optimum, as far as MuJoCo itself knows it.
-        write(data, state, data.qacc_smooth.copy())
-        model.opt.ccd_tolerance = 100 * CCD_TOLERANCE
-        mujoco.mj_forward(model, data)
-        model.opt.ccd_tolerance = CCD_TOLERANCE
-        scale = max(1.0, np.abs(qacc).max(initial=0))
-        moved = [np.abs(data.qacc - qacc).max(initial=0) / scale]
-        for size in (1e-13, 6e-8):
-            away = size * np.maximum(np.abs(state[0]), 0.1) * rng.choice((-1.0, 1.0), model.nq)
-            write(data, (state[0] + away, *state[1:]))
-            mujoco.mj_forward(model, data)
-            moved.append(np.abs(data.qacc - qacc).max(initial=0) / scale)
-        out["noise"].append(max(moved[:2]))
-        out["noise_single"].append(max(moved))
-        write(data, state)
-        mujoco.mj_step(model, data)
-        out["qpos_next"].append(data.qpos.copy())
-        out["qvel_next"].append(data.qvel.copy())
-        out["act_next"].append(data.act.copy())
-        finite = np.isfinite(np.concatenate([qacc, data.qacc, data.qpos, data.qvel])).all()
-        out["broken"].append(broken(data) or not finite)
+        smooth = data.qacc_smooth.copy()
+        row = {"ncon": data.ncon, "iterative": is_iterative(model, data)}
+        row["choice"] = is_choice(model, data)
+        row.update(zip(("contact_rows", "limit_rows", "other_rows"), rows_of(data)))
+        first = answer(model, data, state)
+        row.update(zip(wide, first))
+        # After a step these are the contacts of its last stage.
+        row["iterative_next"] = row["iterative"] or is_iterative(model, data)
+        finite = all(np.isfinite(x).all() for x in first)
+        row["choice"] = row["choice"] or is_choice(model, data)
+        row["broken"] = broken(data) or not finite
+        row.update(doubts(model, data, state, first, smooth, row["iterative_next"], rng))
+        for name, value in row.items():
+            out[name].append(value)
     count = len(states[0])
-    wide = {"qacc": model.nv, "qpos_next": model.nq, "qvel_next": model.nv, "act_next": model.na}
     for name, rows in out.items():
         if name in wide:
             out[name] = np.array(rows, np.float64).reshape(count, wide[name])
         else:
-            out[name] = np.array(rows, np.float64 if name in floats else np.int32)
+            out[name] = np.array(rows, np.float64 if name in DOUBTS else np.int32)
     return out
 
 

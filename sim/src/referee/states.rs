@@ -91,11 +91,34 @@ pub struct Reference {
     pub other_rows: Vec<u32>,
     /// 1 where MuJoCo found a contact by an iterative method `[K]`.
     pub iterative: Vec<u32>,
-    /// How far MuJoCo's own `qacc` moves when its solver starts elsewhere, its
-    /// collision search stops earlier or positions change by 1e-13, relative `[K]`.
-    pub noise: Vec<f64>,
-    /// The same where positions change by a float32 ulp `[K]`.
-    pub noise_single: Vec<f64>,
+    /// 1 where a stage of the step has such a contact `[K]`.
+    pub iterative_next: Vec<u32>,
+    /// 1 where a contact is of a pair for which MuJoCo chooses between contacts by the
+    /// path of its search or by rounding `[K]`.
+    pub choice: Vec<u32>,
+    /// How far MuJoCo's own answers move.
+    pub doubt: Doubt,
+}
+
+/// How far an answer of MuJoCo's moves, relative to its largest entry `[K]`.
+#[derive(Debug, Clone, Default)]
+pub struct Moves {
+    /// When its solver starts elsewhere or positions change by 1e-13.
+    pub rounding: Vec<f64>,
+    /// When positions change by a float32 ulp.
+    pub single: Vec<f64>,
+    /// When its collision search ends at a hundred times the tolerance, or a tenth, or
+    /// positions change by 1e-9; 0 without contacts that are searched for.
+    pub search: Vec<f64>,
+}
+
+/// The same for both answers.
+#[derive(Debug, Clone, Default)]
+pub struct Doubt {
+    /// Accelerations.
+    pub qacc: Moves,
+    /// The next state.
+    pub next: Moves,
 }
 
 impl Reference {
@@ -120,8 +143,18 @@ impl Reference {
             columns: None,
             label: "",
         };
-        let (noise, _) = file.finite("noise", scalar)?;
-        let (noise_single, _) = file.finite("noise_single", scalar)?;
+        let mut moves = |end: &str| -> Result<Moves, NpzError> {
+            let mut of = |name: &str| Ok(file.finite(&format!("{name}{end}"), scalar)?.0);
+            Ok(Moves {
+                rounding: of("noise")?,
+                single: of("noise_single")?,
+                search: of("search")?,
+            })
+        };
+        let doubt = Doubt {
+            qacc: moves("")?,
+            next: moves("_next")?,
+        };
         let mut counts = |name: &str| file.counts(name, states.count);
         Ok(Self {
             ncon: counts("ncon")?,
@@ -129,13 +162,14 @@ impl Reference {
             limit_rows: counts("limit_rows")?,
             other_rows: counts("other_rows")?,
             iterative: counts("iterative")?,
+            iterative_next: counts("iterative_next")?,
+            choice: counts("choice")?,
             states,
             qacc,
             qpos_next,
             qvel_next,
             act_next,
-            noise,
-            noise_single,
+            doubt,
         })
     }
 }

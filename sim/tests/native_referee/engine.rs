@@ -28,15 +28,15 @@ pub fn gate(precision: Precision) -> Gate {
     Gate::of(precision).scaled(factor)
 }
 
-/// Compares in one precision.
+/// Compares an engine's answers, or says why there are none.
 pub fn table(
     model: &Model,
     label: &str,
     precision: Precision,
+    ours: Result<Evaluation, String>,
     reference: &Reference,
 ) -> Result<Table, String> {
-    let ours = evaluate(model, precision, &reference.states.view())?;
-    Ok(compare(model, label, &ours, reference, gate(precision)))
+    Ok(compare(model, label, &ours?, reference, gate(precision)))
 }
 
 /// What differed, over several models.
@@ -49,21 +49,38 @@ pub struct Findings {
 impl Findings {
     /// Compares one model in both precisions, prints the tables.
     pub fn check(&mut self, name: &str, model: &Model, reference: &Reference) {
-        assert!(reference.states.count > 0, "{name}: no states");
         let before = self.different.len() + self.known.len();
         for (label, precision) in PRECISIONS {
-            match table(model, label, precision, reference) {
-                Ok(table) => {
-                    println!("{name}\n{table}");
-                    self.add(name, label, &table.beyond);
-                }
-                Err(error) => self.add(name, label, &[error]),
-            }
+            let ours = evaluate(model, precision, &reference.states.view());
+            self.judge(
+                name,
+                table(model, label, precision, ours, reference),
+                label,
+                reference,
+            );
         }
         if before == self.different.len() + self.known.len()
             && let Some(why) = pending(name)
         {
             println!("{name} is pending ({why}) and agrees: take it off the list");
+        }
+    }
+
+    /// Takes in a comparison, prints its table.
+    pub fn judge(
+        &mut self,
+        name: &str,
+        table: Result<Table, String>,
+        label: &str,
+        reference: &Reference,
+    ) {
+        assert!(reference.states.count > 0, "{name}: no states");
+        match table {
+            Ok(table) => {
+                println!("{name}\n{table}");
+                self.add(name, label, &table.beyond);
+            }
+            Err(error) => self.add(name, label, &[error]),
         }
     }
 

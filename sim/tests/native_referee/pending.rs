@@ -4,46 +4,67 @@
 
 /// The model's name, and what is missing.
 const PENDING: &[(&str, &str)] = &[
-    ("box_cylinder", "a few contacts of cylinders with boxes"),
-    ("box_ellipsoid", "curved shapes: 1.4e-4"),
-    ("capsule_cylinder", "curved shapes: 2e-6"),
-    ("capsule_ellipsoid", "curved shapes: 4e-5"),
-    ("cylinder_ellipsoid", "curved shapes: 1.1e-5"),
-    ("sphere_ellipsoid", "curved shapes: 2.5e-4"),
-    ("capsule_capsule", "parallel capsules in single precision"),
-    ("capsules_parallel", "parallel capsules in single precision"),
-    ("cylinder_cylinder", "a few contacts of cylinders"),
+    (
+        "box_ellipsoid",
+        "6e-6 in a state where MuJoCo's search ends at 1e-10 more than the least depth",
+    ),
+    ("capsule_ellipsoid", "the same: 2.4e-5"),
+    (
+        "sphere_ellipsoid",
+        "MuJoCo's distance of the centre ends where it falls by 1e-15 no more: 5e-5",
+    ),
+    (
+        "cylinder_cylinder",
+        "another of several equally wide quadrilaterals in 11 % of the contacts",
+    ),
+    (
+        "hfield",
+        "MuJoCo ends the search of a prism and a polytope early, on its path",
+    ),
+    (
+        "plane_cylinder",
+        "an upright cylinder's three points turn with rounding of its axis",
+    ),
+    ("humanoidstandup", "single precision: 1.3e-4 at 99.9 %"),
+    (
+        "walker2d",
+        "single precision: 1.1e-4 at 99.9 %; its systems have a condition of 2e4",
+    ),
+    ("walker2d_v5", "single precision: 3.2e-3 in one state"),
     (
         "disable_filterparent",
         "capsules whose axis passes through a box",
-    ),
-    ("hfield", "another set of contacts"),
-    ("humanoidstandup", "single precision: 1.4e-4 at 99.9 %"),
-    (
-        "mesh_box",
-        "another set of contacts in some states; inertia to 1e-9",
-    ),
-    ("mesh_plane", "inertia to 1e-9"),
-    (
-        "plane_cylinder",
-        "a cylinder whose axis is nearly the plane's normal",
     ),
     (
         "tendon_spatial_inside",
         "1e-8: the search of MuJoCo inside a ring ends early",
     ),
-    ("walker2d", "single precision: 1.1e-4 at 99.9 %"),
-    ("walker2d_v5", "single precision: 3.2e-3 in one state"),
-    ("generated *", "curved shapes, meshes"),
 ];
+
+/// What generated models may be refused for: a part of the refusal's words. They are
+/// counted and left out; a refusal for anything else fails.
+const REFUSED: &[&str] = &[];
+
+/// Generated models that are known to differ: a part of the file, and why. They are
+/// counted.
+const GENERATED: &[(&str, &str)] = &[(
+    "integrator=\"implicitfast\"",
+    "MuJoCo drops the derivative of actuators whose joint's force is clamped",
+)];
+
+/// Why a generated model is known to differ, if it is.
+pub fn known_model(text: &str) -> Option<&'static str> {
+    let found = GENERATED.iter().find(|(part, _)| text.contains(part));
+    found.map(|(_, why)| *why)
+}
+
+/// Which of these a refusal is.
+pub fn known_refusal(words: &str) -> Option<&'static str> {
+    REFUSED.iter().copied().find(|part| words.contains(part))
+}
 
 /// Why a model is known to differ, if it is.
 pub fn pending(name: &str) -> Option<&'static str> {
-    let fits = |pattern: &str| match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
-        (Some(end), _) => name.ends_with(end),
-        (_, Some(start)) => name.starts_with(start),
-        _ => name == pattern,
-    };
-    let found = PENDING.iter().find(|(pattern, _)| fits(pattern));
+    let found = PENDING.iter().find(|(known, _)| *known == name);
     found.map(|(_, why)| *why)
 }

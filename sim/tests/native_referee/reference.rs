@@ -2,7 +2,7 @@
 
 use super::support;
 use ostler_sim::Model;
-use ostler_sim::referee::mujoco::{MuJoCo, SCRIPT};
+use ostler_sim::referee::mujoco::{MuJoCo, RefereeError, SCRIPT};
 use ostler_sim::referee::states::Reference;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +26,18 @@ pub fn reference(
     count: usize,
     seed: u64,
 ) -> Reference {
+    try_reference(mujoco, path, model, count, seed)
+        .unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The same; MuJoCo may refuse the model.
+pub fn try_reference(
+    mujoco: &mut MuJoCo,
+    path: &Path,
+    model: &Model,
+    count: usize,
+    seed: u64,
+) -> Result<Reference, RefereeError> {
     // All that the answers depend on.
     let mut hash = blake3::Hasher::new();
     hash.update(SCRIPT.as_bytes());
@@ -38,13 +50,11 @@ pub fn reference(
     let file = folder.join(format!("{}.npz", hash.finalize().to_hex()));
     if !file.exists() {
         let part = mujoco.scratch("reference.npz");
-        mujoco
-            .states(path, &part, count, seed)
-            .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        mujoco.states(path, &part, count, seed)?;
         // Not a rename: the folders may lie on different disks.
         let whole = folder.join(format!("{}-{seed}.part", std::process::id()));
         std::fs::copy(&part, &whole).unwrap();
         std::fs::rename(&whole, &file).unwrap();
     }
-    Reference::read(&file, model).unwrap_or_else(|e| panic!("{e}"))
+    Ok(Reference::read(&file, model).unwrap_or_else(|e| panic!("{e}")))
 }

@@ -1,0 +1,255 @@
+//! Tables of residuals: quantiles, judgement, printing.
+
+use super::gate::{Gate, Kind};
+use crate::referee::states::Moves;
+use serde::Serialize;
+
+/// Quantiles of an error over some states.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// Half of the states are below.
+    pub median: f64,
+    /// 99 % are below.
+    pub p99: f64,
+    /// 99.9 % are below.
+    pub p999: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Quantiles {
+    /// Of `errors`, which need no order; zeros where there are none.
+    pub fn of(mut errors: Vec<f64>) -> Self {
+        errors.sort_unstable_by(f64::total_cmp);
+        // The next larger one: no interpolation, so that infinity stays infinity.
+        let at = |q: f64| {
+            let i = (q * errors.len().saturating_sub(1) as f64).ceil() as usize;
+            errors.get(i).copied().unwrap_or(0.0)
+        };
+        Self {
+            median: at(0.5),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: at(1.0),
+        }
+    }
+}
+
+/// The state with the largest error.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Worst {
+    /// Its index.
+    pub state: usize,
+    /// Its error.
+    pub error: f64,
+    /// The degree of freedom that differs most.
+    pub dof: usize,
+    /// The joint it belongs to.
+    pub joint: String,
+    /// The engine's acceleration there.
+    pub ours: f64,
+    /// The referee's.
+    pub theirs: f64,
+    /// Contacts by the engine.
+    pub ncon: u32,
+    /// Contacts by the referee.
+    pub referee_ncon: u32,
+}
+
+/// A line of the table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Row {
+    /// Which states.
+    pub kind: Kind,
+    /// How many.
+    pub states: usize,
+    /// Errors of `qacc`.
+    pub qacc: Quantiles,
+    /// Errors of the next state: the largest of positions', velocities', activations'.
+    pub next: Quantiles,
+    /// The state with the largest error of `qacc` or of the next state.
+    pub worst: usize,
+}
+
+/// Residuals of one model in one precision.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Table {
+    /// What was compared: "f64", "f32".
+    pub label: String,
+    /// One line per kind of state there is.
+    pub rows: Vec<Row>,
+    /// All states.
+    pub states: usize,
+    /// Errors of `qacc` over all states.
+    pub qacc: Quantiles,
+    /// Errors of the next state over all states.
+    pub next: Quantiles,
+    /// The state with the largest error of `qacc`.
+    pub worst: Option<Worst>,
+    /// States with as many contacts as the referee's.
+    pub same_ncon: usize,
+    /// States that the engine flagged as broken.
+    pub faults: usize,
+    /// How far the referee's own `qacc` moves under rounding, at most.
+    pub noise: f64,
+    /// States whose error the referee's own movement under rounding explains alone.
+    pub excused: usize,
+    /// States in which MuJoCo chooses between contacts by its search's path.
+    pub choices: usize,
+    /// Those of them that are beyond: another choice.
+    pub chosen: usize,
+    /// States with contacts that are searched for, whose error is within what the
+    /// referee's search leaves open.
+    pub searched: usize,
+    /// What is allowed.
+    pub gate: Gate,
+    /// What is beyond it; empty: all within.
+    pub beyond: Vec<String>,
+}
+
+/// How much of MuJoCo's own movement an error may be.
+const OWN: f64 = 10.0;
+
+/// One of the two answers, state by state.
+pub(super) struct Answer<'a> {
+    pub what: &'static str,
+    pub errors: &'a [f64],
+    pub kinds: &'a [Kind],
+    pub moves: &'a Moves,
+}
+
+impl Table {
+    /// Finds what is beyond the gate.
+    pub(super) fn judge(&mut self, answers: [Answer<'_>; 2], choice: &[u32], fault: &[u32]) {
+        let gate = self.gate;
+        let mut beyond = Vec::new();
+        let mut check = |what: &str, value: f64, allowed: f64| {
+            // A gate of zero lets nothing pass, equality included.
+            if value > allowed || allowed <= 0.0 {
+                beyond.push(format!("{what} {value:.1e} (allowed {allowed:.0e})"));
+            }
+        };
+        let mut excused = vec![false; self.states];
+        let mut searched = vec![false; self.states];
+        let mut chosen = vec![false; self.states];
+        for answer in answers {
+            // What is left of the errors that the referee's own doubt explains.
+            let left: Vec<f64> = (0..self.states)
+                .map(|i| {
+                    let (error, kind) = (answer.errors[i], answer.kinds[i]);
+                    let single = if gate.single {
+                        answer.moves.single[i]
+                    } else {
+                        0.0
+                    };
+                    let doubt = answer.moves.rounding[i].max(single);
+                    let search = doubt.max(answer.moves.search[i]);
+                    if error <= gate.allows(kind) {
+                        error
+                    } else if kind == Kind::Iterative && error <= gate.search.min(OWN * search) {
+                        searched[i] = true;
+                        0.0
+                    } else if error <= OWN * doubt {
+                        excused[i] = true;
+                        0.0
+                    } else if choice[i] != 0 && error.is_finite() {
+                        chosen[i] = true;
+                        0.0
+                    } else {
+                        error
+                    }
+                })
+                .collect();
+            for kind in Kind::ALL {
+                let of_kind = left.iter().zip(answer.kinds).filter(|(_, k)| **k == kind);
+                let errors: Vec<f64> = of_kind.map(|(e, _)| *e).collect();
+                if !errors.is_empty() {
+                    let what = format!("{}, {}: max", answer.what, kind.name());
+                    check(&what, Quantiles::of(errors).max, gate.allows(kind));
+                }
+            }
+            // Of fewer states that is the maximum.
+            if self.states >= 1000 && !answer.kinds.contains(&Kind::Iterative) {
+                let what = format!("{}: 99.9 %", answer.what);
+                check(&what, Quantiles::of(left).p999, gate.most);
+            }
+        }
+        let count = |flags: &[bool]| flags.iter().filter(|f| **f).count();
+        (self.excused, self.searched) = (count(&excused), count(&searched));
+        self.chosen = count(&chosen);
+        self.choices = choice.iter().filter(|c| **c != 0).count();
+        for (what, n, of, share) in [
+            ("states excused", self.excused, self.states, gate.excused),
+            (
+                "choices of another contact",
+                self.chosen,
+                self.choices,
+                gate.choice,
+            ),
+        ] {
+            let most = ((of as f64 * share) as usize).max(1);
+            if n > most || (gate.most <= 0.0 && n > 0) {
+                beyond.push(format!("{n} of {of} {what} (at most {most})"));
+            }
+        }
+        let broken = fault.iter().zip(&excused).filter(|(f, e)| **f != 0 && !**e);
+        let broken = broken.count();
+        if broken > 0 {
+            beyond.push(format!("{broken} states flagged as broken"));
+        }
+        self.beyond = beyond;
+    }
+}
+
+impl std::fmt::Display for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(
+            f,
+            "{:<5} {:24} {:>7}  {:>8} {:>8} {:>8} {:>8}   {:>8} {:>8} {:>8} {:>8}",
+            self.label,
+            "",
+            "states",
+            "median",
+            "99 %",
+            "99.9 %",
+            "max",
+            "median",
+            "99 %",
+            "99.9 %",
+            "max"
+        )?;
+        let mut line = |name: &str, n: usize, a: &Quantiles, b: &Quantiles| {
+            writeln!(
+                f,
+                "      {name:24} {n:>7}  {:8.1e} {:8.1e} {:8.1e} {:8.1e}   {:8.1e} {:8.1e} {:8.1e} {:8.1e}",
+                a.median, a.p99, a.p999, a.max, b.median, b.p99, b.p999, b.max
+            )
+        };
+        for r in &self.rows {
+            line(r.kind.name(), r.states, &r.qacc, &r.next)?;
+        }
+        if self.rows.len() != 1 {
+            line("all", self.states, &self.qacc, &self.next)?;
+        }
+        write!(
+            f,
+            "      contacts counted alike in {} of {} states; MuJoCo's own qacc moves by {:.1e}",
+            self.same_ncon, self.states, self.noise
+        )?;
+        if self.excused + self.searched > 0 {
+            let (excused, searched) = (self.excused, self.searched);
+            write!(
+                f,
+                "; {excused} states excused, {searched} within its search"
+            )?;
+        }
+        if let Some(w) = &self.worst {
+            write!(
+                f,
+                "\n      largest: state {}, dof {} ({}): {:.6e} here, {:.6e} in MuJoCo; contacts {} here, {} there",
+                w.state, w.dof, w.joint, w.ours, w.theirs, w.ncon, w.referee_ncon
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! The robots' own kernels, compiled here, against MuJoCo: the states, the answers and
+//! the gate of `native_referee`.
+
+#![allow(clippy::unwrap_used)]
+
+#[allow(dead_code)]
+#[path = "native_referee/engine.rs"]
+mod engine;
+#[path = "native_referee/pending.rs"]
+#[allow(dead_code)]
+mod pending;
+#[allow(dead_code)]
+#[path = "native_referee/reference.rs"]
+mod reference;
+#[path = "../../tests/support/referee.rs"]
+mod support;
+
+use engine::{Findings, files, table};
+use ostler_sim::config::Specialize;
+use ostler_sim::model::mjcf;
+use ostler_sim::physics::evaluate::Precision;
+use ostler_sim::physics::native::{self, EvalOptions, InstructionSet};
+use reference::{gymnasium, mujoco, reference};
+use std::path::Path;
+
+const STATES: usize = 10_000;
+const GYMNASIUM: [&str; 9] = [
+    "inverted_double_pendulum",
+    "reacher",
+    "pusher",
+    "swimmer",
+    "hopper",
+    "walker2d_v5",
+    "half_cheetah",
+    "ant",
+    "humanoid",
+];
+
+// One test: it writes the environment.
+#[test]
+fn robots_own_kernels_agree_with_mujoco() {
+    let Some(mut mujoco) = mujoco() else { return };
+    if InstructionSet::detect() == InstructionSet::Portable {
+        eprintln!("SKIPPED: own kernels: this processor has no AVX2");
+        return;
+    }
+    // Kept beside MuJoCo's answers: the next run compiles nothing.
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own_kernels");
+    // SAFETY: this program has no other test, and no thread is running yet.
+    unsafe { std::env::set_var("OSTLER_CACHE", cache) };
+    let folder = gymnasium(&mut mujoco);
+    let others = GYMNASIUM.map(|name| (name.to_string(), folder.join(format!("{name}.xml"))));
+    let mut findings = Findings::default();
+    for (name, path) in files("configs/robots").into_iter().chain(others) {
+        let model = mjcf::load(&path).unwrap_or_else(|e| panic!("{e}"));
+        let answers = reference(&mut mujoco, &path, &model, STATES, 1);
+        let (label, precision) = ("own", Precision::F32);
+        let options = EvalOptions {
+            specialize: Specialize::Wait,
+            ..EvalOptions::default()
+        };
+        let ours = native::evaluate(&model, &options, precision, &answers.states.view());
+        let ours = ours.map_err(|e| e.to_string());
+        let table = table(&model, label, precision, ours, &answers);
+        findings.judge(&name, table, label, &answers);
+    }
+    findings.finish();
+}
