@@ -24,9 +24,10 @@ const ROBOTS: [&str; 6] = [
 ];
 const ARCHITECTURES: [&str; 2] = ["sm_80", "sm_90"];
 /// Models of what our robots do not have, compiled for the last only.
-const FEATURES: [&str; 4] = [
+const FEATURES: [&str; 5] = [
     "actuator_site_reference",
     "actuator_slidercrank",
+    "integrator_implicit_fluid",
     "muscle",
     "tendon_spatial_wrap",
 ];
