@@ -42,8 +42,10 @@ template<class R, class T> OSTLER_FN void turn_back(const R* mat, const T* c, R*
   for (int k = 0; k < 3; k++) o[k] = fma(mat[6 + k], bc<R>(c[2]), fma(mat[3 + k], bc<R>(c[1]), mat[k] * bc<R>(c[0])));
 }
 
+// What few robots have is kept out of line, so that the others' code stays small.
+
 // Ball and free joints: the gear is an axis, or a force and an axis.
-template<class R, class M> OSTLER_FN R turning_arms(const M& m, Work<R, M>& w, int u) {
+template<class R, class M> OSTLER_FN_BIG R turning_arms(const M& m, Work<R, M>& w, int u) {
   const bool free = m.act_arms[u] == ARMS_FREE;
   const auto* gear = m.act_gear + 6 * u;
   const auto* axis = free ? gear + 3 : gear;
@@ -67,7 +69,7 @@ template<class R, class M> OSTLER_FN R turning_arms(const M& m, Work<R, M>& w, i
 }
 
 // A site, alone (a force and a torque in its frame) or relative to another.
-template<class R, class M> OSTLER_FN R site_arms(const M& m, Work<R, M>& w, int u) {
+template<class R, class M> OSTLER_FN_BIG R site_arms(const M& m, Work<R, M>& w, int u) {
   const int* what = m.act_int + 4 * u;
   const int tree = what[2], reference = what[1];
   const auto* gear = m.act_gear + 6 * u;
@@ -98,7 +100,7 @@ template<class R, class M> OSTLER_FN R site_arms(const M& m, Work<R, M>& w, int 
 }
 
 // A rod from a crank's pin to a point that slides along an axis.
-template<class R, class M> OSTLER_FN R crank_arms(const M& m, Work<R, M>& w, int u) {
+template<class R, class M> OSTLER_FN_BIG R crank_arms(const M& m, Work<R, M>& w, int u) {
   const int* what = m.act_int + 4 * u;
   const int tree = what[2];
   const double rod = m.act_rod[u];
@@ -175,7 +177,7 @@ template<class R, class T> OSTLER_FN void force_velocity(const T* c, R v, R* f, 
   *f = sel(fast, zero, sel(short_, up * up, sel(long_, fnma(left * left, bc<R>(iy), bc<R>(c[MUSCLE_FVMAX])), bc<R>(c[MUSCLE_FVMAX]))));
   *slope = sel(fast, zero, sel(short_, two * up, sel(long_, two * left * bc<R>(iy), zero)));
 }
-template<class R, class M> OSTLER_FN R muscle_gain(const M& m, int u, R len, R vel, R* slope) {
+template<class R, class M> OSTLER_FN_BIG R muscle_gain(const M& m, int u, R len, R vel, R* slope) {
   const auto* c = m.act_curve + MUSCLE * u;
   const R l = fma(len - bc<R>(c[MUSCLE_LENGTH0]), bc<R>(c[MUSCLE_SCALE]), bc<R>(c[MUSCLE_RANGE0]));
   R fv, dv;
@@ -184,7 +186,7 @@ template<class R, class M> OSTLER_FN R muscle_gain(const M& m, int u, R len, R v
   *slope = active * dv * bc<R>(c[MUSCLE_VSCALE]);
   return active * fv;
 }
-template<class R, class M> OSTLER_FN R muscle_bias(const M& m, int u, R len) {
+template<class R, class M> OSTLER_FN_BIG R muscle_bias(const M& m, int u, R len) {
   const auto* c = m.act_curve + MUSCLE * u;
   const R l = fma(len - bc<R>(c[MUSCLE_LENGTH0]), bc<R>(c[MUSCLE_BIAS_SCALE]), bc<R>(c[MUSCLE_BIAS_RANGE0]));
   const double b = 0.5 * (1 + c[MUSCLE_BIAS_LMAX]), width = b - 1, i = 1 / (width > OSTLER_MIN_VALUE ? width : OSTLER_MIN_VALUE);
@@ -193,7 +195,7 @@ template<class R, class M> OSTLER_FN R muscle_bias(const M& m, int u, R len) {
   return f * bc<R>(c[MUSCLE_BIAS_PEAK] * c[MUSCLE_BIAS_FPMAX]);
 }
 // Rate of a muscle's activation: slower to rest than to act (Millard et al. 2013).
-template<class R, class M> OSTLER_FN R muscle_rate(const M& m, int u, R ctrl, R act) {
+template<class R, class M> OSTLER_FN_BIG R muscle_rate(const M& m, int u, R ctrl, R act) {
   const auto* p = m.act_prm + 3 * u;
   const R zero = bc<R>(0), one = bc<R>(1);
   const R excess = max_(min_(ctrl, one), zero) - act;

@@ -59,7 +59,7 @@ template<class R> OSTLER_FN R way(const R* a, const R* b, R* dir) {
 }
 
 // Adds part s of a spatial tendon to its length and its moment arms J.
-template<class R, class M> OSTLER_FN void tendon_part(const M& m, const Work<R, M>& w, int s, int tree, R* length, R* J) {
+template<class R, class M> OSTLER_FN_BIG void tendon_part(const M& m, const Work<R, M>& w, int s, int tree, R* length, R* J) {
   const int* spot = m.seg_spot + 4 * s;
   const R share = bc<R>(m.seg_share[s]);
   R a[3], b[3], from[3], to[3], c[3], d[3];  // directions at the start and the end; where the string touches
