@@ -116,13 +116,16 @@ fn generated_models_mean_what_mujoco_says() {
         states += table.states;
         excused += table.excused;
         searched += table.searched;
-        choices += table.choices;
-        chosen += table.chosen;
+        let known = known_model(&node.to_string());
+        if known.is_none() {
+            choices += table.choices;
+            chosen += table.chosen;
+        }
         let Some(kept) = manner(&table) else {
             far += off;
             continue;
         };
-        if let Some(why) = known_model(&node.to_string()) {
+        if let Some(why) = known {
             println!("{name} is known to differ: {why}");
             different += 1;
             continue;
@@ -171,7 +174,7 @@ fn generated_models_mean_what_mujoco_says() {
         "{excused} of {states} states are excused"
     );
     assert!(
-        chosen as f64 <= 0.05 * choices as f64,
+        chosen as f64 <= 0.01 * choices as f64,
         "another contact chosen in {chosen} of {choices} states"
     );
     // Condition numbers are random, up to 1e7: single precision cannot follow them all.
