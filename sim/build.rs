@@ -127,6 +127,8 @@ fn compile(unit: &Unit) -> Result<(), String> {
     {
         build.flag(flag);
     }
+    // As for robots' own kernels; clang has no such thing.
+    build.flag_if_supported("-fno-tree-loop-distribute-patterns");
     build
         .try_compile(&format!("ostler_kernel_{}", unit.name))
         .map_err(|e| format!("the physics kernel \"{}\" does not compile: {e}", unit.name))

@@ -6,6 +6,8 @@
 // present in any lane takes a slot; lanes without it have stiffness 0 there.
 #pragma once
 
+template<class R, class M> struct Straight;  // hooks.cuh
+
 enum { GEOM_PLANE, GEOM_HFIELD, GEOM_SPHERE, GEOM_CAPSULE, GEOM_ELLIPSOID, GEOM_CYLINDER, GEOM_BOX, GEOM_MESH };
 // pair_kind: the lower of MuJoCo's two geom types times 8 plus the higher.
 #define PAIR_KIND(a, b) ((a) * 8 + (b))
@@ -75,6 +77,8 @@ OSTLER_FN void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R dist
     contact_velocity(dim, frame, frame + 3, vb, u, v);
     contact_soft(dims, m, c, dist, v, w.wc_d + k, w.wc_aref + CDIM * k);
   });
+  // Of a contact that does not push nothing else sets them.
+  for (int i = 0; i < CDIM; i++) w.wc_jar[CDIM * k + i] = bc<R>(0);
   w.constrained = w.constrained | (w.wc_d[k] > bc<R>(0));
   w.ncon = w.ncon + sel(present, bc<R>(1), bc<R>(0));
 }
@@ -100,7 +104,7 @@ OSTLER_FN void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, const 
     if (dim > 1) contact_tangent(n, hint, t);
     for (int i = 0; i < dim; i++) v[i] = bc<R>(0);
     R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
-    for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++, J += CDIM) {
+    for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++, J += dim) {
       const int d = m.path_dof[e];
       const R* s = w.cdof + 6 * d;
       R u[3] = {s[3], s[4], s[5]};
@@ -112,35 +116,35 @@ OSTLER_FN void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, const 
     }
     contact_soft(dims, m, c, dist, v, w.pc_d + k, w.pc_aref + CDIM * k);
   });
+  for (int i = 0; i < CDIM; i++) w.pc_jar[CDIM * k + i] = bc<R>(0);
   w.constrained = w.constrained | (w.pc_d[k] > bc<R>(0));
   w.ncon = w.ncon + sel(present, bc<R>(1), bc<R>(0));
 }
 
-// A geom's centre relative to its tree's reference (moving) or to `ref` (static).
-template<class R, class M>
-OSTLER_FN void geom_centre(const M& m, const Work<R, M>& w, int g, const R* ref, R* o) {
-  const int b = m.cg_body[g];
-  if (b < 0) {
-    for (int k = 0; k < 3; k++) o[k] = bc<R>(m.cg_pos[3 * g + k]) - ref[k];
-    return;
+// Whether contact.cuh tests a geom's pairs on all lanes at once, by its third axis.
+OSTLER_FN bool is_round(int type) { return type == GEOM_PLANE || type == GEOM_SPHERE || type == GEOM_CAPSULE; }
+
+// Centres of the geoms that can collide, relative to their tree's reference (moving)
+// or in the world (static), and the third axes of those that need it.
+template<class R, class M> OSTLER_FN void place_geoms(const M& m, Work<R, M>& w) {
+  for (int g = 0; g < m.ncg; g++) {
+    const int b = m.cg_body[g];
+    R* o = w.gpos + 3 * g;
+    R* axis = w.gaxis + 3 * g;
+    const auto* a = m.cg_mat + 9 * g;
+    const decltype(a[0] + 0) z[3] = {a[2], a[5], a[8]};
+    if (b < 0) {
+      for (int k = 0; k < 3; k++) o[k] = bc<R>(m.cg_pos[3 * g + k]), axis[k] = bc<R>(z[k]);
+      continue;
+    }
+    for (int k = 0; k < 3; k++) o[k] = w.xpos[3 * b + k];
+    if (!is_zero3(m.cg_pos + 3 * g)) {
+      R v[3];
+      mat_con(w.xmat + 9 * b, m.cg_pos + 3 * g, v);
+      for (int k = 0; k < 3; k++) o[k] = o[k] + v[k];
+    }
+    if (is_round(m.cg_type[g])) mat_con(w.xmat + 9 * b, z, axis);
   }
-  for (int k = 0; k < 3; k++) o[k] = w.xpos[3 * b + k];
-  if (!is_zero3(m.cg_pos + 3 * g)) {
-    R v[3];
-    mat_con(w.xmat + 9 * b, m.cg_pos + 3 * g, v);
-    for (int k = 0; k < 3; k++) o[k] = o[k] + v[k];
-  }
-}
-// Its third axis, scaled.
-template<class R, class M>
-OSTLER_FN void geom_axis(const M& m, const Work<R, M>& w, int g, double scale, R* o) {
-  const int b = m.cg_body[g];
-  const auto* a = m.cg_mat + 9 * g;
-  const double z[3] = {a[2] * scale, a[5] * scale, a[8] * scale};
-  if (b < 0)
-    for (int k = 0; k < 3; k++) o[k] = bc<R>(z[k]);
-  else
-    mat_con(w.xmat + 9 * b, z, o);
 }
 template<class R, class M> OSTLER_FN void geom_matrix(const M& m, const Work<R, M>& w, int g, R* o) {
   const int b = m.cg_body[g];
@@ -257,9 +261,10 @@ OSTLER_FN void capsule_capsule(Sink<R, M>& out, int g1, int g2, bool reversed, t
   const double h1 = m.cg_size[3 * g1 + 1], h2 = m.cg_size[3 * g2 + 1];
   const double ma = h1 * h1, mc = h2 * h2;
   R a1[3], a2[3], dif[3];
-  geom_axis(m, out.w, g1, h1, a1);
-  geom_axis(m, out.w, g2, h2, a2);
-  for (int k = 0; k < 3; k++) dif[k] = c1[k] - c2[k];
+  for (int k = 0; k < 3; k++) {
+    a1[k] = out.w.gaxis[3 * g1 + k] * bc<R>(h1), a2[k] = out.w.gaxis[3 * g2 + k] * bc<R>(h2);
+    dif[k] = c1[k] - c2[k];
+  }
   const R mb = -dot3(a1, a2), u = -dot3(a1, dif), v = dot3(a2, dif);
   // From products of vectors: where the axes are nearly parallel, 1 - cosine^2 is all
   // rounding in single precision.
@@ -290,27 +295,26 @@ OSTLER_FN void capsule_capsule(Sink<R, M>& out, int g1, int g2, bool reversed, t
 template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, M>& w, int c) {
   const int g1 = m.pair_g1[c], g2 = m.pair_g2[c];
   const int b1 = m.cg_body[g1], b2 = m.cg_body[g2];
-  const int t2 = m.body_tree[b2], t1 = b1 < 0 ? t2 : m.body_tree[b1];
-  Sink<R, M> out = {m, w, c, b1 < 0 ? b2 : -1, {bc<R>(0), bc<R>(0), bc<R>(0)}};
-  R c1[3], c2[3];
-  geom_centre(m, w, g1, w.ref + 3 * t1, c1);
-  geom_centre(m, w, g2, w.ref + 3 * t2, c2);
-  if (t1 != t2) {
-    for (int k = 0; k < 3; k++) {
-      out.shift[k] = w.ref[3 * t2 + k] - w.ref[3 * t1 + k];
-      c2[k] = c2[k] + out.shift[k];
-    }
+  R c1[3], c2[3], dif[3], shift[3];
+  const R* ref2 = w.ref + 3 * m.body_tree[b2];
+  const R* ref1 = b1 < 0 ? ref2 : w.ref + 3 * m.body_tree[b1];
+  for (int k = 0; k < 3; k++) {
+    c1[k] = w.gpos[3 * g1 + k], c2[k] = w.gpos[3 * g2 + k], shift[k] = bc<R>(0);
+    if (b1 < 0) c1[k] = c1[k] - ref2[k];
+    if (ref1 != ref2) shift[k] = ref2[k] - ref1[k], c2[k] = c2[k] + shift[k];
+    dif[k] = c1[k] - c2[k];
   }
-  const double reach = m.pair_reach[c], r1 = m.cg_size[3 * g1], r2 = m.cg_size[3 * g2];
+  const bool plane = m.cg_type[g1] == GEOM_PLANE;
+  const R* n = w.gaxis + 3 * g1;
+  const R height = -dot3(n, dif);
+  // Most pairs end here.
+  const auto near = plane ? height < bc<R>(m.pair_near[c]) : dot3(dif, dif) < bc<R>(m.pair_near[c]);
+  if (!any(near)) return;
+  Sink<R, M> out = {m, w, c, b1 < 0 ? b2 : -1, {shift[0], shift[1], shift[2]}};
+  const double r1 = m.cg_size[3 * g1], r2 = m.cg_size[3 * g2];
   const R zero[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
   const int kind = m.pair_kind[c];
-  if (m.cg_type[g1] == GEOM_PLANE) {
-    R n[3], dif[3];
-    geom_axis(m, w, g1, 1, n);
-    for (int k = 0; k < 3; k++) dif[k] = c2[k] - c1[k];
-    const R height = dot3(n, dif);
-    const auto near = height < bc<R>(reach + m.cg_bound[g2]);
-    if (!any(near)) return;
+  if (plane) {
     if (kind == PAIR_KIND(GEOM_PLANE, GEOM_SPHERE)) {
       const R dist = height - bc<R>(r2);
       const R down = fms(dist, bc<R>(-0.5), bc<R>(r2));
@@ -318,8 +322,7 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
       for (int k = 0; k < 3; k++) p[k] = fma(n[k], down, c2[k]);
       out.add(dist, p, n, zero);
     } else if (kind == PAIR_KIND(GEOM_PLANE, GEOM_CAPSULE)) {
-      R axis[3];
-      geom_axis(m, w, g2, 1, axis);
+      const R* axis = w.gaxis + 3 * g2;
       const R half = bc<R>(m.cg_size[3 * g2 + 1]);
       const R rise = dot3(n, axis) * half;
       for (int end = 0; end < 2; end++) {
@@ -336,31 +339,23 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
     return;
   }
   const bool reversed = m.pair_flip[c] != 0;
-  R dif[3];
-  for (int k = 0; k < 3; k++) dif[k] = c1[k] - c2[k];
-  const double far = m.cg_bound[g1] + m.cg_bound[g2] + reach;
-  const auto near = m.cg_type[g1] == GEOM_HFIELD || m.cg_type[g2] == GEOM_HFIELD
-                        ? mask_of<typename Lane<R>::Mask>(true)
-                        : dot3(dif, dif) < bc<R>(far * far * 1.0001);
-  if (!any(near)) return;
+  // What stands in for the direction between centres that coincide.
+  R fallback[3];
+  if (kind == PAIR_KIND(GEOM_SPHERE, GEOM_SPHERE) || kind == PAIR_KIND(GEOM_SPHERE, GEOM_CAPSULE)) {
+    const R* z1 = w.gaxis + 3 * (reversed ? g2 : g1);
+    cross(z1, w.gaxis + 3 * (reversed ? g1 : g2), fallback);
+  }
   if (kind == PAIR_KIND(GEOM_SPHERE, GEOM_SPHERE)) {
-    R z1[3], z2[3], fallback[3];
-    geom_axis(m, w, g1, reversed ? -1 : 1, z1);
-    geom_axis(m, w, g2, 1, z2);
-    cross(z1, z2, fallback);
     sphere_sphere(out, c1, r1, c2, r2, fallback);
   } else if (kind == PAIR_KIND(GEOM_SPHERE, GEOM_CAPSULE)) {
     const bool first = m.cg_type[g1] == GEOM_CAPSULE;
     const int cap = first ? g1 : g2;
     const double half = m.cg_size[3 * cap + 1];
-    R a[3], p[3], z1[3], z2[3], fallback[3];
-    geom_axis(m, w, cap, 1, a);
+    const R* a = w.gaxis + 3 * cap;
+    R p[3];
     const R along = first ? -dot3(a, dif) : dot3(a, dif);
     const R x = clamp_(along, -half, half);
     for (int k = 0; k < 3; k++) p[k] = fma(a[k], x, first ? c1[k] : c2[k]);
-    geom_axis(m, w, g1, reversed ? -1 : 1, z1);
-    geom_axis(m, w, g2, 1, z2);
-    cross(z1, z2, fallback);
     sphere_sphere(out, first ? p : c1, r1, first ? c2 : p, r2, fallback);
   } else if (kind == PAIR_KIND(GEOM_CAPSULE, GEOM_CAPSULE)) {
     capsule_capsule(out, g1, g2, reversed, near, c1, c2);
@@ -374,5 +369,6 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
 template<class R, class M> OSTLER_FN void collide(const M& m, Work<R, M>& w) {
   w.nwc = w.npc = 0;
   w.ncon = bc<R>(0);
+  Straight<R, M>::geoms(m, w);
   for (int c = 0; c < m.npair; c++) collide_candidate(m, w, c);
 }

@@ -11,6 +11,8 @@ template<class R, class M> struct Straight {
   static OSTLER_FN void smooth(const M& m, W& w) { smooth_dynamics(m, w); }
   // -> everything of the constraints but contacts
   static OSTLER_FN void rows(const M& m, W& w) { constraint_rows(m, w); }
+  // poses -> centres and axes of the geoms that can collide
+  static OSTLER_FN void geoms(const M& m, W& w) { place_geoms(m, w); }
   // qpos, qvel -> poses and velocities
   static OSTLER_FN void poses(const M& m, W& w) {
     kinematics(m, w);
@@ -28,6 +30,11 @@ template<class R, class M> struct Straight {
   static OSTLER_FN void mass_step(const M& m, W& w) { mass_mul(m, w, w.step, w.grad); }
   // grad = mstep, hess = M on the static pattern
   static OSTLER_FN void start_system(const M& m, W& w) { copy_system(m, w, m.hrow_adr, m.hrow_col); }
+  // Whether the contacts that are present couple degrees of freedom beyond the static
+  // pattern, and as start_system and solve_system for that case.
+  static OSTLER_FN bool coupled(const M& m, W& w) { return w.npc > 0 && couple(m, w, w.npc, w.pc_pair); }
+  static OSTLER_FN void start_coupled(const M& m, W& w) { copy_system(m, w, w.pat_adr, w.pat_col); }
+  static OSTLER_FN void solve_coupled(const M& m, W& w) { newton_step(m, w, w.pat_adr, w.pat_col); }
   // grad and hess += contact loads
   static OSTLER_FN void loads(const M& m, W& w) { contact_loads(m, w); }
   // step = -hess^-1 grad on the static pattern

@@ -4,14 +4,14 @@
 // Source: MuJoCo, Computation, "Primal problem"; Todorov 2014.
 #pragma once
 
-// Contact-space product J x for every contact, x being qacc or step
+// Contact-space product J x for every listed contact, x being qacc or step
 // (and tmp = body velocities for x).
 template<class R, class M> OSTLER_FN void contacts_mul(const M& m, Work<R, M>& w, const R* x, R* world, R* pair) {
-  if (w.nwc > 0) {
+  if (w.nwon > 0) {
     if (x == w.step) Straight<R, M>::velocities_step(m, w);
     else Straight<R, M>::velocities_qacc(m, w);
-    for (int k = 0; k < w.nwc; k++) {
-      const int c = w.wc_pair[k], b = m.cg_body[m.pair_g2[c]];
+    for (int o = 0; o < w.nwon; o++) {
+      const int k = w.wc_on[o], c = w.wc_pair[k], b = m.cg_body[m.pair_g2[c]];
       const R* v = w.tmp + 6 * b;
       R u[3] = {v[3], v[4], v[5]};
       cross_add(v, w.wc_pos + 3 * k, u);
@@ -20,16 +20,16 @@ template<class R, class M> OSTLER_FN void contacts_mul(const M& m, Work<R, M>& w
       });
     }
   }
-  for (int k = 0; k < w.npc; k++) {
-    const int c = w.pc_pair[k];
+  for (int o = 0; o < w.npon; o++) {
+    const int k = w.pc_on[o], c = w.pc_pair[k];
     by_dim(m, c, [&](auto dims) OSTLER_INLINE {
       const int dim = dims.of(m, c);
       const R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
-      R o[CDIM];
-      for (int i = 0; i < dim; i++) o[i] = bc<R>(0);
-      for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++, J += CDIM)
-        for (int i = 0; i < dim; i++) o[i] = fma(J[i], x[m.path_dof[e]], o[i]);
-      for (int i = 0; i < dim; i++) pair[CDIM * k + i] = o[i];
+      R v[CDIM];
+      for (int i = 0; i < dim; i++) v[i] = bc<R>(0);
+      for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++, J += dim)
+        for (int i = 0; i < dim; i++) v[i] = fma(J[i], x[m.path_dof[e]], v[i]);
+      for (int i = 0; i < dim; i++) pair[CDIM * k + i] = v[i];
     });
   }
 }
@@ -107,7 +107,30 @@ template<class R, class M, int D> OSTLER_FN void world_contact_load(Dim<D> dims,
         for (int j = 0; j < 3; j++) A[6 + 3 * i + j] = fma(axis[a][i], off[j], A[6 + 3 * i + j]);
     }
   }
-  w.has_load[b] = 1;
+}
+
+// Makes room for the loads of the bodies that carry contacts with the world, and of
+// those that these hang on.
+template<class R, class M> OSTLER_FN void clear_loads(const M& m, Work<R, M>& w) {
+  for (int b = 0; b < m.nb; b++) w.has_load[b] = 0;
+  for (int o = 0; o < w.nwon; o++) w.has_load[m.cg_body[m.pair_g2[w.wc_pair[w.wc_on[o]]]]] = 1;
+  for (int b = m.nb - 1; b >= 0; b--) {
+    if (!w.has_load[b]) continue;
+    if (m.body_parent[b] >= 0) w.has_load[m.body_parent[b]] = 1;
+    for (int k = 0; k < 6; k++) w.wrench[6 * b + k] = bc<R>(0);
+    for (int k = 0; k < 21; k++) w.stiff[21 * b + k] = bc<R>(0);
+  }
+}
+
+// Lists the contacts that push back in a lane that is not done: the others do not
+// bear on the rest of the solve.
+template<class R, class M> OSTLER_FN void list_contacts(Work<R, M>& w, typename Lane<R>::Mask done) {
+  const R zero = bc<R>(0);
+  w.nwon = w.npon = 0;
+  for (int k = 0; k < w.nwc; k++)
+    if (any((w.wc_d[k] > zero) & !done)) w.wc_on[w.nwon++] = k;
+  for (int k = 0; k < w.npc; k++)
+    if (any((w.pc_d[k] > zero) & !done)) w.pc_on[w.npon++] = k;
 }
 
 // A contact between moving bodies: straight into gradient and Hessian.
@@ -119,7 +142,7 @@ template<class R, class M, int D> OSTLER_FN void pair_contact_load(Dim<D> dims, 
   const int e0 = m.pair_path[c], n = m.pair_path[c + 1] - e0;
   for (int e = 0; e < n; e++) {
     const int d = m.path_dof[e0 + e];
-    const R* je = J + CDIM * e;
+    const R* je = J + dim * e;
     R t[CDIM], g = w.grad[d];
     for (int i = 0; i < dim; i++) {
       g = fma(je[i], q.g[i], g);
@@ -130,7 +153,7 @@ template<class R, class M, int D> OSTLER_FN void pair_contact_load(Dim<D> dims, 
     R* row = w.hess + tri(d);
     for (int f = 0; f <= e; f++) {
       const int o = m.path_dof[e0 + f];
-      const R* jf = J + CDIM * f;
+      const R* jf = J + dim * f;
       R h = row[o];
       for (int i = 0; i < dim; i++) h = fma(t[i], jf[i], h);
       row[o] = h;
@@ -138,10 +161,10 @@ template<class R, class M, int D> OSTLER_FN void pair_contact_load(Dim<D> dims, 
   }
 }
 
-// The Hessian's pattern with the couplings of the contacts that are present, and
-// what elimination fills in; false where it is the static one (contacts within one
-// branch). Words of 64 degrees of freedom; more couple fully.
-template<class R, class M> OSTLER_FN_BIG bool couple(const M& m, Work<R, M>& w) {
+// The Hessian's pattern with the couplings of `count` pairs (null: all between moving
+// bodies), and what elimination fills in; false where it is the static one (contacts
+// within one branch). Words of 64 degrees of freedom; more couple fully.
+template<class R, class M> OSTLER_FN_BIG bool couple(const M& m, Work<R, M>& w, int count, const int* pairs) {
   unsigned long long mask[64];
   const int n = m.nv;
   if (n > 64) {
@@ -156,8 +179,8 @@ template<class R, class M> OSTLER_FN_BIG bool couple(const M& m, Work<R, M>& w) 
     mask[i] = 0;
     for (int a = m.hrow_adr[i]; a < m.hrow_adr[i + 1]; a++) mask[i] |= 1ull << m.hrow_col[a];
   }
-  for (int k = 0; k < w.npc; k++) {
-    const int c = w.pc_pair[k];
+  for (int k = 0; k < count; k++) {
+    const int c = pairs ? pairs[k] : m.nwpair + k;
     unsigned long long path = 0;
     for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++) {
       mask[m.path_dof[e]] |= path;
@@ -179,16 +202,20 @@ template<class R, class M> OSTLER_FN_BIG bool couple(const M& m, Work<R, M>& w) 
 }
 
 // f(dimension, pair, stiffness, residuals, their change along the step) for every
-// contact.
-template<class R, class M, class F> OSTLER_FN void for_contacts(const M& m, const Work<R, M>& w, F&& f) {
-  for (int k = 0; k < w.nwc; k++)
+// listed contact.
+template<class R, class M, class F> OSTLER_FN void for_contacts(const M& m, Work<R, M>& w, F&& f) {
+  for (int o = 0; o < w.nwon; o++) {
+    const int k = w.wc_on[o];
     by_dim(m, w.wc_pair[k], [&](auto dims) OSTLER_INLINE {
       f(dims, w.wc_pair[k], w.wc_d[k], w.wc_jar + CDIM * k, w.wc_js + CDIM * k);
     });
-  for (int k = 0; k < w.npc; k++)
+  }
+  for (int o = 0; o < w.npon; o++) {
+    const int k = w.pc_on[o];
     by_dim(m, w.pc_pair[k], [&](auto dims) OSTLER_INLINE {
       f(dims, w.pc_pair[k], w.pc_d[k], w.pc_jar + CDIM * k, w.pc_js + CDIM * k);
     });
+  }
 }
 
 // Newton's method from w.qacc; the result is in w.qacc, the residuals are those of
@@ -196,45 +223,41 @@ template<class R, class M, class F> OSTLER_FN void for_contacts(const M& m, cons
 template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, int most, double tolerance) {
   typedef typename Lane<R>::Mask B;
   const int n = m.nv;
-  const int* adr = m.hrow_adr;
-  const int* col = m.hrow_col;
-  const bool coupled = w.npc > 0 && couple(m, w);
-  if (coupled) adr = w.pat_adr, col = w.pat_col;
+  const bool coupled = Straight<R, M>::coupled(m, w);
   const R zero = bc<R>(0), one = bc<R>(1);
   B done = mask_of<B>(false);
   R* Ma = w.mstep;  // M qacc - smooth, kept up to date
   for (int i = 0; i < n; i++) w.qacc[i] = sel(w.constrained, w.qacc[i], zero);
+  list_contacts(w, done);
   contacts_mul(m, w, w.qacc, w.wc_jar, w.pc_jar);
   rows_mul(m, w, w.qacc, w.lim_jar, w.fric_jar, w.row_jar);
-  for (int k = 0; k < w.nwc; k++)
+  for (int o = 0; o < w.nwon; o++) {
+    const int k = w.wc_on[o];
     for (int i = 0; i < m.pair_dim[w.wc_pair[k]]; i++) w.wc_jar[CDIM * k + i] = w.wc_jar[CDIM * k + i] - w.wc_aref[CDIM * k + i];
-  for (int k = 0; k < w.npc; k++)
+  }
+  for (int o = 0; o < w.npon; o++) {
+    const int k = w.pc_on[o];
     for (int i = 0; i < m.pair_dim[w.pc_pair[k]]; i++) w.pc_jar[CDIM * k + i] = w.pc_jar[CDIM * k + i] - w.pc_aref[CDIM * k + i];
+  }
   for (int l = 0; l < m.nlim; l++) w.lim_jar[l] = w.lim_jar[l] - w.lim_aref[l];
   for (int f = 0; f < m.nfric; f++) w.fric_jar[f] = w.fric_jar[f] - w.fric_aref[f];
   for (int r = 0; r < m.nrow; r++) w.row_jar[r] = w.row_jar[r] - w.row_aref[r];
   Straight<R, M>::residual(m, w);
-  w.iterations = 0;
   w.lane_iterations = zero;
   for (int it = 0; it < most; it++) {
-    w.iterations++;
     w.lane_iterations = w.lane_iterations + sel(done, zero, one);
-    if (coupled) copy_system(m, w, adr, col);
+    if (coupled) Straight<R, M>::start_coupled(m, w);
     else Straight<R, M>::start_system(m, w);
     rows_load(m, w);
-    if (w.nwc > 0) {
-      for (int b = 0; b < m.nb; b++) {
-        w.has_load[b] = 0;
-        for (int k = 0; k < 6; k++) w.wrench[6 * b + k] = zero;
-        for (int k = 0; k < 21; k++) w.stiff[21 * b + k] = zero;
-      }
-      for (int k = 0; k < w.nwc; k++)
-        by_dim(m, w.wc_pair[k], [&](auto dims) OSTLER_INLINE { world_contact_load(dims, m, w, k); });
+    if (w.nwon > 0) {
+      clear_loads(m, w);
+      for (int o = 0; o < w.nwon; o++)
+        by_dim(m, w.wc_pair[w.wc_on[o]], [&](auto dims) OSTLER_INLINE { world_contact_load(dims, m, w, w.wc_on[o]); });
       Straight<R, M>::loads(m, w);
     }
-    for (int k = 0; k < w.npc; k++)
-      by_dim(m, w.pc_pair[k], [&](auto dims) OSTLER_INLINE { pair_contact_load(dims, m, w, k); });
-    if (coupled) newton_step(m, w, adr, col);
+    for (int o = 0; o < w.npon; o++)
+      by_dim(m, w.pc_pair[w.pc_on[o]], [&](auto dims) OSTLER_INLINE { pair_contact_load(dims, m, w, w.pc_on[o]); });
+    if (coupled) Straight<R, M>::solve_coupled(m, w);
     else Straight<R, M>::solve_system(m, w);
     contacts_mul(m, w, w.step, w.wc_js, w.pc_js);
     rows_mul(m, w, w.step, w.lim_js, w.fric_js, w.row_js);
@@ -275,11 +298,18 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
       for (int i = 0; i < n; i++) Ma[i] = fma(length, Ms[i], Ma[i]);
     }
     for (int i = 0; i < n; i++) w.qacc[i] = sel(done, w.qacc[i], fma(length, w.step[i], w.qacc[i]));
-    for (int k = 0; k < CDIM * w.nwc; k++) w.wc_jar[k] = fma(length, w.wc_js[k], w.wc_jar[k]);
-    for (int k = 0; k < CDIM * w.npc; k++) w.pc_jar[k] = fma(length, w.pc_js[k], w.pc_jar[k]);
+    for (int o = 0; o < w.nwon; o++) {
+      const int k = w.wc_on[o];
+      for (int i = CDIM * k; i < CDIM * k + m.pair_dim[w.wc_pair[k]]; i++) w.wc_jar[i] = fma(length, w.wc_js[i], w.wc_jar[i]);
+    }
+    for (int o = 0; o < w.npon; o++) {
+      const int k = w.pc_on[o];
+      for (int i = CDIM * k; i < CDIM * k + m.pair_dim[w.pc_pair[k]]; i++) w.pc_jar[i] = fma(length, w.pc_js[i], w.pc_jar[i]);
+    }
     rows_advance(m, w, length);
     done = done | !change | !(bc<R>(-0.5 * m.scale) * slope > bc<R>(tolerance));
     if (!any(!done)) break;
+    list_contacts(w, done);
   }
   w.unsolved = !done;
 }

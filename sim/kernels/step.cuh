@@ -17,7 +17,7 @@ template<class T> struct StepArgs {
   unsigned* overflow;     // [1] counts control steps in which a contact was lost
   unsigned* unsolved;     // [1] counts time steps whose solve met the iteration cap
 };
-enum { FAULT_NON_FINITE = 1, FAULT_SPEED = 2, FAULT_POSITION = 4, FAULT_CONTROL = 8, FAULT_ENGINE = 16 };
+enum { FAULT_NON_FINITE = 1, FAULT_SPEED = 2, FAULT_POSITION = 4, FAULT_CONTROL = 8 };
 
 template<class R, class T> OSTLER_FN R read_lanes(const T* p, int lanes) {
   R x;
@@ -94,7 +94,6 @@ template<class R, class M> OSTLER_FN void write_frames(const M& m, Work<R, M>& w
 // Steps the environments first .. first+lanes-1 (at most the number of lanes of R).
 template<class R, class M>
 OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typename Lane<R>::T>& a, int first, int lanes) {
-  typedef typename Lane<R>::T T;
   typedef typename Lane<R>::Mask B;
   const long s = a.stride;
   for (int i = 0; i < m.nq; i++) w.qpos[i] = read_lanes<R>(a.qpos + i * s + first, lanes);
@@ -174,7 +173,6 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
   for (int g = 0; g < m.ngeom; g++) write_lanes(a.geom_force + g * s + first, w.geom_force[g] * mean, lanes);
   for (int u = 0; u < m.nu; u++) write_lanes(a.act_force + u * s + first, w.act_force[u], lanes);
   write_frames(m, w, a, first, lanes);
-  (void)sizeof(T);
 }
 
 // Dynamics of given states, for comparisons: [k][stride] buffers, as above.

@@ -15,7 +15,6 @@ unsigned ostler_sym_mask(unsigned holds);
 unsigned ostler_sym_op1(unsigned op, unsigned a);
 unsigned ostler_sym_op2(unsigned op, unsigned a, unsigned b);
 unsigned ostler_sym_op3(unsigned op, unsigned a, unsigned b, unsigned c);
-unsigned ostler_sym_load(unsigned array, unsigned index);
 void ostler_sym_store(unsigned array, unsigned index, unsigned value);
 unsigned ostler_sym_is_const(unsigned id, double* value);
 void ostler_sym_begin(const char* name);
@@ -89,14 +88,16 @@ inline void sincos_(Sym x, Sym& s, Sym& c) {
   c = Sym(ostler_sym_op1(SYM_COS, x.id));
 }
 
-// An array's elements as the open function finds them.
-inline void sym_load(Sym* to, unsigned array, unsigned count) {
-  for (unsigned i = 0; i < count; i++) to[i] = Sym(ostler_sym_load(array, i));
+// An element as the open function finds it, by its place in all arrays one behind
+// the other. It is loaded where it is used first.
+enum : unsigned { SYM_ELEMENT = 1u << 31 };
+inline void sym_find(Sym* to, unsigned first, unsigned count) {
+  for (unsigned i = 0; i < count; i++) to[i] = Sym(SYM_ELEMENT | (first + i));
 }
 
 // An array's elements as the open function leaves them; what still is what was
-// loaded, or was never set, counts as unchanged.
-inline void sym_store(const Sym* from, unsigned array, unsigned count) {
+// found, or was never set, counts as unchanged.
+inline void sym_store(const Sym* from, unsigned array, unsigned first, unsigned count) {
   for (unsigned i = 0; i < count; i++)
-    if (from[i].id != ~0u) ostler_sym_store(array, i, from[i].id);
+    if (from[i].id != ~0u && from[i].id != (SYM_ELEMENT | (first + i))) ostler_sym_store(array, i, from[i].id);
 }

@@ -173,6 +173,7 @@
   X(pair_mu)      /* [5*npair] */ \
   X(pair_dfri)    /* [5*npair] D of friction direction k over D of the normal (elliptic) */ \
   X(pair_reach)   /* [npair] margin + gap: contacts exist (without force) within it */ \
+  X(pair_near)    /* [npair] contacts need centres nearer than this: g2's height above a plane g1, else the squared distance */ \
   X(spot_pos)     /* [3*nspot] in the moving body's frame (or the world's) */ \
   X(spot_quat)    /* [4*nspot] */ \
   X(seg_radius)   /* [nseg] */ \

@@ -23,8 +23,9 @@ static unsigned long head() { return (sizeof(W) + 63) & ~63ul; }
 // Every array as the function that begins finds it.
 static void begin(const M& m, W& w, const char* name) {
   ostler_sym_begin(name);
+  unsigned first = 0;
 #define N(count) m.count
-#define X(name, n) sym_load(w.name, ARRAY_##name, (unsigned)(n));
+#define X(name, n) sym_find(w.name, first, (unsigned)(n)), first += (unsigned)(n);
   OSTLER_WORK(X)
 #undef X
 #undef N
@@ -41,7 +42,49 @@ static unsigned length(const M& m, int array) {
   return 0;
 }
 #undef N
-#define STORE(name) sym_store(w.name, ARRAY_##name, length(m, ARRAY_##name))
+static unsigned first_of(const M& m, int array) {
+  unsigned first = 0;
+  for (int k = 0; k < array; k++) first += length(m, k);
+  return first;
+}
+#define STORE(name) sym_store(w.name, ARRAY_##name, first_of(m, ARRAY_##name), length(m, ARRAY_##name))
+
+// tree.cuh's factor with the same products in the same order for each entry, but
+// entry by entry: the compiler keeps in a register what is added up, where the
+// loops' order has it store and load every product-sum. Chosen over the template
+// because it is none.
+inline void factor(int n, const int* adr, const int* col, Sym* A) {
+  const auto has = [&](int k, int j) {
+    for (int a = adr[k]; a < adr[k + 1]; a++)
+      if (col[a] == j) return true;
+    return false;
+  };
+  // Rows below i hold their entries before the division by their diagonal, which is
+  // inverted already.
+  for (int i = n - 1; i >= 0; i--) {
+    for (int a = adr[i + 1]; a >= adr[i]; a--) {
+      const int j = a == adr[i + 1] ? i : col[a];
+      Sym sum = A[tri(i) + j];
+      for (int k = n - 1; k > i; k--)
+        if (has(k, i) && (j == i || has(k, j))) sum = fnma(A[tri(k) + i] * A[tri(k) + k], A[tri(k) + j], sum);
+      A[tri(i) + j] = j == i ? recip_(sum) : sum;
+    }
+  }
+  for (int k = 0; k < n; k++)
+    for (int a = adr[k]; a < adr[k + 1]; a++) A[tri(k) + col[a]] = A[tri(k) + col[a]] * A[tri(k) + k];
+}
+
+// The pattern with the couplings of all pairs at once, if there are any and their
+// factor is short enough to be written out.
+static bool couples_all(const M& m, W& w) {
+  if (m.npslot == 0 || m.nv > 64 || !couple(m, w, m.npair - m.nwpair, nullptr)) return false;
+  long products = 0;
+  for (int i = 0; i < m.nv; i++) {
+    const long entries = w.pat_adr[i + 1] - w.pat_adr[i];
+    products += entries * (entries + 1) / 2;
+  }
+  return products <= 5000;
+}
 
 static void trace(const M& m, W& w) {
   typedef Straight<R, M> S;
@@ -50,6 +93,11 @@ static void trace(const M& m, W& w) {
   STORE(ref), STORE(xpos), STORE(xquat), STORE(xmat), STORE(cdof), STORE(vel), STORE(acc);
   STORE(mass), STORE(smooth), STORE(act_force), STORE(act_dot);
   STORE(ten_len), STORE(ten_j), STORE(act_len), STORE(act_vel), STORE(act_j);
+  ostler_sym_end();
+
+  begin(m, w, "geoms");
+  S::geoms(m, w);
+  STORE(gpos), STORE(gaxis);
   ostler_sym_end();
 
   begin(m, w, "rows");
@@ -104,6 +152,18 @@ static void trace(const M& m, W& w) {
   S::solve_system(m, w);
   STORE(step);
   ostler_sym_end();
+
+  if (couples_all(m, w)) {
+    begin(m, w, "start_coupled");
+    copy_system(m, w, w.pat_adr, w.pat_col);
+    STORE(grad), STORE(hess);
+    ostler_sym_end();
+
+    begin(m, w, "solve_coupled");
+    newton_step(m, w, w.pat_adr, w.pat_col);
+    STORE(step);
+    ostler_sym_end();
+  }
 
   if (m.integrator != RK4) {
     begin(m, w, "euler");

@@ -37,9 +37,10 @@ enum { CDIM = 6 };
   X(lim_sign, N(nlim)) X(lim_d, N(nlim)) X(lim_aref, N(nlim)) X(lim_jar, N(nlim)) X(lim_js, N(nlim)) \
   X(fric_aref, N(nfric)) X(fric_jar, N(nfric)) X(fric_js, N(nfric)) \
   X(row_j, N(nrowj)) X(row_d, N(nrow)) X(row_aref, N(nrow)) X(row_jar, N(nrow)) X(row_js, N(nrow)) \
+  X(gpos, 3 * N(ncg)) X(gaxis, 3 * N(ncg)) /* geoms' centres, as xpos (static: in the world), and third axes */ \
   X(wc_pos, 3 * N(nwslot)) X(wc_frame, 6 * N(nwslot)) /* normal, first tangent */ \
   X(wc_d, N(nwslot)) X(wc_aref, CDIM * N(nwslot)) X(wc_jar, CDIM * N(nwslot)) X(wc_js, CDIM * N(nwslot)) \
-  X(pc_j, CDIM * N(npath) * N(npslot)) \
+  X(pc_j, CDIM * N(npath) * N(npslot)) /* per contact: by degree of freedom, then by direction */ \
   X(pc_d, N(npslot)) X(pc_aref, CDIM * N(npslot)) X(pc_jar, CDIM * N(npslot)) X(pc_js, CDIM * N(npslot)) \
   X(geom_force, N(ngeom)) \
   X(wet, N(slopes) > 0 && N(nfluid) + N(nell) > 0 ? 36 * N(nb) : 0) /* see fluid_slopes */ \
@@ -50,6 +51,7 @@ enum { CDIM = 6 };
 // Arrays of int, alike in all lanes.
 #define OSTLER_WORK_INT(X) \
   X(wc_pair, N(nwslot)) X(pc_pair, N(npslot)) \
+  X(wc_on, N(nwslot)) X(pc_on, N(npslot)) /* contacts that the solve still needs */ \
   X(has_load, N(nb))      /* bodies with a contact somewhere in their subtree */ \
   X(pat_adr, N(npslot) > 0 ? N(nv) + 1 : 0) X(pat_col, N(npslot) > 0 ? N(nhess) : 0)
 
@@ -60,8 +62,8 @@ template<class R> struct WorkScalars {
   typename Lane<R>::Mask overflow;    // lanes that lost a contact
   typename Lane<R>::Mask unsolved;    // lanes whose last solve stopped at the iteration cap
   int nwc, npc;                       // contacts present in any lane
-  int iterations;                     // Newton iterations of the last solve
-  R lane_iterations;                  // the same per lane
+  int nwon, npon;                     // listed in wc_on, pc_on
+  R lane_iterations;                  // Newton iterations of the last solve
   R ncon;                             // contacts of the last state per lane
 };
 

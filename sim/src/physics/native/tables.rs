@@ -140,7 +140,7 @@ tables! {
         jnt_axis jnt_stiffness dof_damping dof_armature dof_actlo dof_acthi frame_pos
         frame_quat lim_lo lim_hi lim_soft fric_loss fric_soft row_loss row_soft
         item_real cg_pos cg_mat cg_size cg_bound pair_soft pair_fricb pair_mu pair_dfri
-        pair_reach spot_pos spot_quat seg_radius seg_share ten_coef ten_stiffness ten_damping ten_armature ten_lo ten_hi act_coef act_ctrllo
+        pair_reach pair_near spot_pos spot_quat seg_radius seg_share ten_coef ten_stiffness ten_damping ten_armature ten_lo ten_hi act_coef act_ctrllo
         act_ctrlhi act_forcelo act_forcehi act_gain act_bias act_gear act_rod act_period
         act_curve act_prm act_step act_lo act_hi share_lo share_hi fluid_pos fluid_mat fluid_box grav_mass grav_mcom ell_pos ell_mat ell_real mesh_pos mesh_bound face_normal field_data
         field_size

@@ -20,8 +20,9 @@ pub struct Generated {
 }
 
 /// Functions of `Straight` (`sim/kernels/hooks.cuh`) that a recording may hold.
-const STRAIGHT: [&str; 10] = [
+const STRAIGHT: [&str; 11] = [
     "smooth",
+    "geoms",
     "rows",
     "poses",
     "velocities_qacc",
@@ -77,6 +78,8 @@ fn robot_text(plan: &Plan, program: &Program, scalar: &str, style: Style) -> Str
     let mut text = String::from("#define OSTLER_RESTRICT __restrict__\n");
     if primitives_only(plan) {
         text.push_str("#define OSTLER_PRIMITIVES_ONLY\n");
+    } else {
+        text.push_str(&shapes_used(plan));
     }
     // A namespace without a name: nothing in it can be shared with another robot's.
     text.push_str("namespace {\n");
@@ -96,6 +99,17 @@ fn primitives_only(plan: &Plan) -> bool {
     plan.pair_kind.iter().all(simple)
 }
 
+/// The kinds of pairs that the scalar narrow phase has code for (`collide/pair.cuh`):
+/// without it, a kernel carries the code, and on a GPU the stack, of shapes that the
+/// robot has not got.
+fn shapes_used(plan: &Plan) -> String {
+    let mut kinds = plan.pair_kind.clone();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let kinds: Vec<String> = kinds.iter().map(ToString::to_string).collect();
+    format!("#define OSTLER_PAIR_KINDS {}\n", kinds.join(", "))
+}
+
 /// `Straight` with the recorded functions in it.
 fn hooks(plan: &Plan, program: &Program) -> String {
     let mut text = String::from("template<> struct Straight<R, Robot> {\n");
@@ -107,6 +121,7 @@ fn hooks(plan: &Plan, program: &Program) -> String {
             );
         }
     }
+    text.push_str(coupled(plan, program));
     text.push_str("  static OSTLER_FN void loads(const Robot&, W& w) {\n");
     for b in (0..plan.nb).rev() {
         let parent = plan.body_parent[b];
@@ -123,6 +138,27 @@ fn hooks(plan: &Plan, program: &Program) -> String {
     }
     text.push_str("};\n");
     text
+}
+
+/// The case of contacts that couple branches of the tree: written out for all pairs at
+/// once, or as the generic kernel has it where that would be too long.
+fn coupled(plan: &Plan, program: &Program) -> &'static str {
+    if program.functions.iter().any(|f| f.name == "solve_coupled") {
+        return "  static OSTLER_FN bool coupled(const Robot&, W& w) { return w.npc > 0; }
+  static OSTLER_FN void start_coupled(const Robot&, W& w) { straight::start_coupled(w); }
+  static OSTLER_FN void solve_coupled(const Robot&, W& w) { straight::solve_coupled(w); }
+";
+    }
+    if plan.npslot == 0 {
+        return "  static OSTLER_FN bool coupled(const Robot&, W&) { return false; }
+  static OSTLER_FN void start_coupled(const Robot&, W&) {}
+  static OSTLER_FN void solve_coupled(const Robot&, W&) {}
+";
+    }
+    "  static OSTLER_FN bool coupled(const Robot& m, W& w) { return w.npc > 0 && couple(m, w, w.npc, w.pc_pair); }
+  static OSTLER_FN void start_coupled(const Robot& m, W& w) { copy_system(m, w, w.pat_adr, w.pat_col); }
+  static OSTLER_FN void solve_coupled(const Robot& m, W& w) { newton_step(m, w, w.pat_adr, w.pat_col); }
+"
 }
 
 /// Which robot's tables the kernel has: [`Plan::digest`].

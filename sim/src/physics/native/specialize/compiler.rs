@@ -101,10 +101,13 @@ impl Compiler {
     /// All flags.
     pub fn flags(&self, instructions: InstructionSet) -> Vec<&'static str> {
         let mut flags = FLAGS.to_vec();
-        // What this forbids clang does not do. With it, two kernels in one process
-        // would share what both define.
         if !self.version.contains("clang") {
+            // What this forbids clang does not do. With it, two kernels in one process
+            // would share what both define.
             flags.push("-fno-gnu-unique");
+            // Otherwise loops that clear a few hundred bytes become `rep stos`, at a
+            // tenth of the half-cheetah's time.
+            flags.push("-fno-tree-loop-distribute-patterns");
         }
         flags.extend(match instructions {
             InstructionSet::Portable => &[][..],

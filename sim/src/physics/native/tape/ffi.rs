@@ -17,6 +17,19 @@ thread_local! {
 /// Handed out instead of a value that cannot be had; using it is an error too.
 pub const NO_VALUE: u32 = u32::MAX;
 
+/// With this bit, a number stands for an element as the open function finds it, by its
+/// place in all arrays one behind the other: it is loaded where it is used first.
+pub const ELEMENT: u32 = 1 << 31;
+
+/// The value behind a number; none if it is an element that cannot be had.
+fn value(recorder: &mut Recorder, raw: u32) -> Option<Val> {
+    match raw {
+        NO_VALUE => Some(Val::from_raw(raw)),
+        _ if raw & ELEMENT != 0 => recorder.found(raw & !ELEMENT),
+        _ => Some(Val::from_raw(raw)),
+    }
+}
+
 /// Runs `body` and returns what it recorded on this thread.
 ///
 /// # Errors
@@ -121,7 +134,10 @@ fn operands<const N: usize>(
     raw: [u32; N],
     masks: [bool; N],
 ) -> Option<[Val; N]> {
-    let values = raw.map(Val::from_raw);
+    let mut values = [Val::from_raw(NO_VALUE); N];
+    for (value, raw) in values.iter_mut().zip(raw) {
+        *value = self::value(recorder, raw)?;
+    }
     for (value, mask) in values.into_iter().zip(masks) {
         if !recorder.graph().holds(value) {
             recorder.fail(TapeError::UnknownValue { raw: value.raw() });
@@ -251,19 +267,14 @@ pub extern "C" fn ostler_sym_op3(op: u32, a: u32, b: u32, c: u32) -> u32 {
     })
 }
 
-/// An element as it is at this point of the function.
-#[unsafe(no_mangle)]
-pub extern "C" fn ostler_sym_load(array: u32, index: u32) -> u32 {
-    with(NO_VALUE, |r| {
-        let value = r.load(array, index);
-        result(r, "a load", value)
-    })
-}
-
 /// Sets an element.
 #[unsafe(no_mangle)]
-pub extern "C" fn ostler_sym_store(array: u32, index: u32, value: u32) {
-    with((), |r| r.store(array, index, Val::from_raw(value)));
+pub extern "C" fn ostler_sym_store(array: u32, index: u32, raw: u32) {
+    with((), |r| {
+        if let Some(value) = value(r, raw) {
+            r.store(array, index, value);
+        }
+    });
 }
 
 /// Whether a value is a constant.

@@ -87,12 +87,20 @@ pub struct Recorder {
     open: Option<Open>,
     known: BTreeMap<(u32, u32), Known>,
     error: Option<TapeError>,
+    /// Place of each array's first element in all arrays one behind the other.
+    starts: Vec<u32>,
 }
 
 impl Recorder {
     /// A recorder of functions over these arrays.
     pub fn new(arrays: Vec<Array>) -> Self {
+        let starts = arrays.iter().scan(0_u32, |next, array| {
+            let start = *next;
+            *next = start.saturating_add(array.len() as u32);
+            Some(start)
+        });
         Self {
+            starts: starts.collect(),
             graph: Graph::new(),
             arrays,
             functions: Vec::new(),
@@ -160,15 +168,32 @@ impl Recorder {
         });
     }
 
+    /// An element as the open function finds it, by its place in all arrays one behind
+    /// the other.
+    pub fn found(&mut self, place: u32) -> Option<Val> {
+        let array = self.starts.partition_point(|start| *start <= place) as u32;
+        let array = array.saturating_sub(1);
+        let index = place - self.starts.get(array as usize).copied().unwrap_or(0);
+        self.check_element(array, index)?;
+        self.before(array, index)
+    }
+
     /// An element as it is at this point of the open function.
     pub fn load(&mut self, array: u32, index: u32) -> Option<Val> {
         self.check_element(array, index)?;
-        let Some(open) = &self.open else {
+        if let Some(open) = &self.open
+            && let Some(&at) = open.position.get(&(array, index))
+        {
+            return Some(open.stores[at].value);
+        }
+        self.before(array, index)
+    }
+
+    /// An element that exists, as the open function finds it.
+    fn before(&mut self, array: u32, index: u32) -> Option<Val> {
+        if self.open.is_none() {
             self.fail(TapeError::NoFunction { what: "a load" });
             return None;
-        };
-        if let Some(&at) = open.position.get(&(array, index)) {
-            return Some(open.stores[at].value);
         }
         if let Some(Known::Constant { value, used }) = self.known.get_mut(&(array, index)) {
             *used = true;

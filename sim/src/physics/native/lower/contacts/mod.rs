@@ -101,6 +101,9 @@ pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
         plan.pair_path.push(plan.path_dof.len() as i32);
         write_rules(c, candidate, plan)?;
         plan.pair_reach.push(reach);
+        let types = [first, second].map(|g| plan.cg_type[g as usize]);
+        let bounds = [first, second].map(|g| plan.cg_bound[g as usize]);
+        plan.pair_near.push(shape::near(types, bounds, reach));
     }
     plan.npath = plan
         .pair_path

@@ -29,6 +29,18 @@ const CYLINDER: i32 = 5;
 const BOX: i32 = 6;
 const MESH: i32 = 7;
 
+/// The least distance of centres at which a pair has no contact: above a plane that
+/// comes first, else squared. Height fields have no bounding sphere.
+pub(super) fn near(types: [i32; 2], bounds: [f64; 2], reach: f64) -> f64 {
+    const EVERYWHERE: f64 = 1e30;
+    match types {
+        [PLANE, _] => reach + bounds[1],
+        _ if types.contains(&HFIELD) => EVERYWHERE,
+        // A little more, for rounding.
+        _ => (bounds[0] + bounds[1] + reach).powi(2) * 1.0001,
+    }
+}
+
 /// Whether there are contacts between two types at all: planes and height fields
 /// do not meet each other.
 pub(super) fn collide([_, b]: [i32; 2]) -> bool {

@@ -8,10 +8,10 @@ fn mistake(body: impl FnOnce()) -> TapeError {
 
 #[test]
 fn mistakes_are_reported_not_undefined() {
-    let x = || ffi::ostler_sym_load(0, 0);
+    let x = || ffi::ELEMENT;
     let add = |a, b| ffi::ostler_sym_op2(op::ADD, a, b);
     let outside = mistake(|| {
-        x();
+        add(x(), x());
     });
     assert!(matches!(outside, TapeError::NoFunction { .. }));
     for raw in [NO_VALUE, 12_345] {
@@ -20,7 +20,7 @@ fn mistakes_are_reported_not_undefined() {
     }
     let mut old = 0;
     let stale = mistake(|| {
-        ffi::function("f", || old = x());
+        ffi::function("f", || old = add(x(), x()));
         ffi::function("g", || ffi::ostler_sym_store(1, 0, old));
     });
     assert_eq!(stale, TapeError::UnknownValue { raw: old });
@@ -42,6 +42,9 @@ fn mistakes_are_reported_not_undefined() {
     assert_eq!(operation, TapeError::UnknownOperation(99));
     let element = mistake(|| ffi::function("f", || ffi::ostler_sym_store(1, 2, x())));
     assert_eq!(element, TapeError::NoElement { array: 1, index: 2 });
+    // Two arrays of two elements: there is no fifth.
+    let element = mistake(|| ffi::function("f", || assert_eq!(add(x() + 4, x()), NO_VALUE)));
+    assert_eq!(element, TapeError::NoElement { array: 1, index: 2 });
     let open = mistake(|| ffi::function("f", || ffi::function("g", || {})));
     assert_eq!(open, TapeError::OpenFunction("f".into()));
     let busy = ffi::record(arrays(1, 1), || {
@@ -57,6 +60,21 @@ fn mistakes_are_reported_not_undefined() {
 }
 
 #[test]
+fn an_element_is_what_the_function_found_whatever_was_stored_since() {
+    let program = ffi::record(arrays(1, 2), || {
+        ffi::function("swap", || {
+            // Places: the first array's element, then the second's two.
+            ffi::ostler_sym_store(1, 0, ffi::ELEMENT + 2);
+            ffi::ostler_sym_store(1, 1, ffi::ELEMENT + 1);
+        });
+    });
+    let program = program.unwrap();
+    let mut arrays = vec![vec![1.0_f32], vec![2.0, 3.0]];
+    program.run(&program.functions[0], &mut arrays);
+    assert_eq!(arrays[1], [3.0, 2.0]);
+}
+
+#[test]
 fn a_panicking_recording_leaves_no_recorder_behind() {
     let result = std::panic::catch_unwind(|| ffi::record(arrays(1, 1), || panic!("kernel")));
     assert!(result.is_err());
@@ -68,7 +86,7 @@ fn constants_hold_in_every_function_and_can_be_asked_for() {
     let program = ffi::record(arrays(1, 2), || {
         let two = ffi::ostler_sym_const(2.0);
         ffi::function("f", || {
-            let y = ffi::ostler_sym_op2(op::MUL, two, ffi::ostler_sym_load(0, 0));
+            let y = ffi::ostler_sym_op2(op::MUL, two, ffi::ELEMENT);
             ffi::ostler_sym_store(1, 0, y);
             let mut value = 0.0;
             // SAFETY: the pointer is to a number.
