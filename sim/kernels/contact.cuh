@@ -54,7 +54,8 @@ OSTLER_FN void contact_soft(Dim<D> dims, const M& m, int c, R dist, const R* v, 
   for (int k = 1; k < dims.of(m, c); k++) aref[k] = b * v[k];
 }
 
-// A contact of body b with the world at p (relative to the tree's reference).
+// A contact of body b with the world at p (relative to the tree's reference), kept by
+// body.
 template<class R, class M>
 OSTLER_FN void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R dist, const R* p, const R* n, const R* hint) {
   const auto present = dist < bc<R>(m.pair_reach[c]);
@@ -83,8 +84,8 @@ OSTLER_FN void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R dist
   w.ncon = w.ncon + sel(present, bc<R>(1), bc<R>(0));
 }
 
-// A contact between moving bodies at p (relative to the reference of g1's tree);
-// `shift` leads from that reference to the one of g2's tree.
+// A contact that is kept by its Jacobian, at p (relative to the reference of g1's tree,
+// of g2's if g1 is static); `shift` leads from that reference to the one of g2's tree.
 template<class R, class M>
 OSTLER_FN void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, const R* p, const R* shift, const R* n, const R* hint) {
   const auto present = dist < bc<R>(m.pair_reach[c]);
@@ -97,13 +98,14 @@ OSTLER_FN void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, const 
   w.pc_pair[k] = c;
   R p2[3];
   for (int i = 0; i < 3; i++) p2[i] = p[i] - shift[i];
-  const int tree1 = m.body_tree[m.cg_body[m.pair_g1[c]]];
+  const int b1 = m.cg_body[m.pair_g1[c]];
+  const int tree1 = m.body_tree[b1 < 0 ? m.cg_body[m.pair_g2[c]] : b1];
   by_dim(m, c, [&](auto dims) OSTLER_INLINE {
     const int dim = dims.of(m, c);
     R t[3], v[CDIM];
     if (dim > 1) contact_tangent(n, hint, t);
     for (int i = 0; i < dim; i++) v[i] = bc<R>(0);
-    R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
+    R* J = w.pc_j + (unsigned long)m.npdim * m.npath * k;
     for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++, J += dim) {
       const int d = m.path_dof[e];
       const R* s = w.cdof + 6 * d;
@@ -160,11 +162,11 @@ template<class R, class M> OSTLER_FN void geom_matrix(const M& m, const Work<R, 
   }
 }
 
-// Where a pair's contacts go: to the world list or the pair list.
+// Where a pair's contacts go: to the list by body or to the one with Jacobians.
 template<class R, class M> struct Sink {
   const M& m;
   Work<R, M>& w;
-  int pair, body;  // body: the moving one of a world pair, else -1
+  int pair, body;  // body: the moving one of a pair that is kept by body, else -1
   R shift[3];
   OSTLER_FN void add(R dist, const R* p, const R* n, const R* hint) {
     if (body >= 0) add_world_contact(m, w, pair, body, dist, p, n, hint);
@@ -310,7 +312,7 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
   // Most pairs end here.
   const auto near = plane ? height < bc<R>(m.pair_near[c]) : dot3(dif, dif) < bc<R>(m.pair_near[c]);
   if (!any(near)) return;
-  Sink<R, M> out = {m, w, c, b1 < 0 ? b2 : -1, {shift[0], shift[1], shift[2]}};
+  Sink<R, M> out = {m, w, c, c < m.nwpair ? b2 : -1, {shift[0], shift[1], shift[2]}};
   const double r1 = m.cg_size[3 * g1], r2 = m.cg_size[3 * g2];
   const R zero[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
   const int kind = m.pair_kind[c];

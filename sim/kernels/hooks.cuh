@@ -32,7 +32,7 @@ template<class R, class M> struct Straight {
   static OSTLER_FN void start_system(const M& m, W& w) { copy_system(m, w, m.hrow_adr, m.hrow_col); }
   // Whether the contacts that are present couple degrees of freedom beyond the static
   // pattern, and as start_system and solve_system for that case.
-  static OSTLER_FN bool coupled(const M& m, W& w) { return w.npc > 0 && couple(m, w, w.npc, w.pc_pair); }
+  static OSTLER_FN bool coupled(const M& m, W& w) { return m.dense && w.npc > 0 && couple(m, w, w.npc, w.pc_pair); }
   static OSTLER_FN void start_coupled(const M& m, W& w) { copy_system(m, w, w.pat_adr, w.pat_col); }
   static OSTLER_FN void solve_coupled(const M& m, W& w) { newton_step(m, w, w.pat_adr, w.pat_col); }
   // grad and hess += contact loads

@@ -24,7 +24,7 @@ template<class R, class M> OSTLER_FN void contacts_mul(const M& m, Work<R, M>& w
     const int k = w.pc_on[o], c = w.pc_pair[k];
     by_dim(m, c, [&](auto dims) OSTLER_INLINE {
       const int dim = dims.of(m, c);
-      const R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
+      const R* J = w.pc_j + (unsigned long)m.npdim * m.npath * k;
       R v[CDIM];
       for (int i = 0; i < dim; i++) v[i] = bc<R>(0);
       for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++, J += dim)
@@ -133,12 +133,12 @@ template<class R, class M> OSTLER_FN void list_contacts(Work<R, M>& w, typename 
     if (any((w.pc_d[k] > zero) & !done)) w.pc_on[w.npon++] = k;
 }
 
-// A contact between moving bodies: straight into gradient and Hessian.
+// A contact with its Jacobian: straight into gradient and Hessian.
 template<class R, class M, int D> OSTLER_FN void pair_contact_load(Dim<D> dims, const M& m, Work<R, M>& w, int k) {
   const int c = w.pc_pair[k], dim = dims.of(m, c);
   ConeCost<R> q;
   cone_cost(dims, m, c, w.pc_d[k], w.pc_jar + CDIM * k, q);
-  const R* J = w.pc_j + (unsigned long)CDIM * m.npath * k;
+  const R* J = w.pc_j + (unsigned long)m.npdim * m.npath * k;
   const int e0 = m.pair_path[c], n = m.pair_path[c + 1] - e0;
   for (int e = 0; e < n; e++) {
     const int d = m.path_dof[e0 + e];

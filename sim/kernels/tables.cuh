@@ -27,11 +27,12 @@
   X(nitem)   /* things that make general rows */ \
   X(nrowj)   /* stored Jacobian entries of general rows */ \
   X(ncg)     /* geoms that can collide */ \
-  X(nwpair)  /* candidate pairs of the world with a moving body */ \
-  X(npair)   /* all candidate pairs; those between moving bodies follow the nwpair */ \
-  X(nwslot)  /* most contacts with the world at once */ \
-  X(npslot)  /* most contacts between moving bodies at once */ \
-  X(npath)   /* most degrees of freedom between two bodies in contact */ \
+  X(nwpair)  /* candidate pairs whose contacts are kept by body: with the world, if on long paths or many to a pair */ \
+  X(npair)   /* all candidate pairs; those whose contacts have a Jacobian follow the nwpair */ \
+  X(nwslot)  /* most contacts of the former at once */ \
+  X(npslot)  /* most contacts of the latter at once */ \
+  X(npdim)   /* most directions that one of the latter has */ \
+  X(npath)   /* most degrees of freedom that move one of the latter */ \
   X(nten)    /* tendons */ \
   X(ntenj)   /* moment arms of all tendons */ \
   X(nactj)   /* moment arms of all actuators */ \
@@ -42,7 +43,7 @@
   X(integrator) /* 0 Euler, 1 RK4, 2 implicitfast, 3 implicit */ \
   X(slopes)     /* the matrix of a time step has, besides mass and damping: 1 what is symmetric (a medium's), 2 what is not */ \
   X(elliptic)   /* 1: elliptic cones, 0: pyramidal */ \
-  X(dense)      /* 1: every pair of degrees of freedom may couple */ \
+  X(dense)      /* 1: contacts couple degrees of freedom of different branches */ \
   X(eulerdamp)  /* 1: Euler treats joint damping implicitly */
 
 // Single numbers.
@@ -90,12 +91,12 @@
   X(cg_geom)      /* [ncg] the model's geom */ \
   X(cg_data)      /* [ncg] mesh or height field, else -1 */ \
   X(pair_kind)    /* [npair] which narrow phase: see contact.cuh */ \
-  X(pair_g1)      /* [npair] in cg_*; for world pairs the static geom */ \
+  X(pair_g1)      /* [npair] in cg_*; the static geom if there is one */ \
   X(pair_g2)      /* [npair] */ \
   X(pair_flip)    /* [npair] 1: g1 and g2 are in the reverse of MuJoCo's order */ \
   X(pair_dim)     /* [npair] 1, 3, 4, 6 */ \
   X(pair_hits)    /* [npair] most contacts it makes */ \
-  X(pair_path)    /* [npair+1] range in path_*; empty for world pairs */ \
+  X(pair_path)    /* [npair+1] range in path_*; empty for the first nwpair */ \
   X(path_dof)     /* ascending within a pair */ \
   X(path_sign)    /* +1 moves body of g2, -1 moves body of g1 */ \
   X(spot_body)    /* [nspot] moving body that carries a frame that tendons and actuators use, -1 static */ \

@@ -77,7 +77,7 @@ inline void factor(int n, const int* adr, const int* col, Sym* A) {
 // The pattern with the couplings of all pairs at once, if there are any and their
 // factor is short enough to be written out.
 static bool couples_all(const M& m, W& w) {
-  if (m.npslot == 0 || m.nv > 64 || !couple(m, w, m.npair - m.nwpair, nullptr)) return false;
+  if (!m.dense || m.nv > 64 || !couple(m, w, m.npair - m.nwpair, nullptr)) return false;
   long products = 0;
   for (int i = 0; i < m.nv; i++) {
     const long entries = w.pat_adr[i + 1] - w.pat_adr[i];
@@ -111,15 +111,17 @@ static void trace(const M& m, W& w) {
   STORE(ref), STORE(xpos), STORE(xquat), STORE(xmat), STORE(vel);
   ostler_sym_end();
 
-  begin(m, w, "velocities_qacc");
-  S::velocities_qacc(m, w);
-  STORE(tmp);
-  ostler_sym_end();
+  if (m.nwslot > 0) {
+    begin(m, w, "velocities_qacc");
+    S::velocities_qacc(m, w);
+    STORE(tmp);
+    ostler_sym_end();
 
-  begin(m, w, "velocities_step");
-  S::velocities_step(m, w);
-  STORE(tmp);
-  ostler_sym_end();
+    begin(m, w, "velocities_step");
+    S::velocities_step(m, w);
+    STORE(tmp);
+    ostler_sym_end();
+  }
 
   begin(m, w, "residual");
   S::residual(m, w);
@@ -136,7 +138,7 @@ static void trace(const M& m, W& w) {
   STORE(grad), STORE(hess);
   ostler_sym_end();
 
-  for (int b = m.nb - 1; b >= 0; b--) {
+  for (int b = m.nwslot > 0 ? m.nb - 1 : -1; b >= 0; b--) {
     char name[24] = "load_";
     int at = 5, digits = 1;
     for (int rest = b; rest >= 10; rest /= 10) digits++;

@@ -88,7 +88,8 @@ template<class R, class M> OSTLER_FN void contact_loads(const M& m, Work<R, M>& 
 template<class R, class M> OSTLER_FN void copy_system(const M& m, Work<R, M>& w, const int* adr, const int* col) {
   for (int i = 0; i < m.nv; i++) {
     w.grad[i] = w.mstep[i];
-    for (int a = adr[i]; a < adr[i + 1]; a++) w.hess[tri(i) + col[a]] = bc<R>(0);
+    if (adr[i + 1] - adr[i] > m.mrow_adr[i + 1] - m.mrow_adr[i])
+      for (int a = adr[i]; a < adr[i + 1]; a++) w.hess[tri(i) + col[a]] = bc<R>(0);
     for (int a = m.mrow_adr[i]; a < m.mrow_adr[i + 1]; a++) w.hess[tri(i) + m.mrow_col[a]] = w.mass[tri(i) + m.mrow_col[a]];
     w.hess[tri(i) + i] = w.mass[tri(i) + i];
   }

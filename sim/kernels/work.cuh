@@ -32,15 +32,15 @@ enum { CDIM = 6 };
   X(act_len, N(nu)) X(act_vel, N(nu)) X(act_j, N(nactj)) /* of actuators; 0 where nothing reads them */ \
   X(act_force, N(nu)) X(act_dot, N(na)) \
   X(hess, N(nhess)) X(grad, N(nv)) X(step, N(nv)) X(mstep, N(nv)) \
-  X(wrench, 6 * N(nb)) X(stiff, 21 * N(nb)) /* contact force and contact inertia per body */ \
-  X(tmp, 6 * N(nb)) \
+  X(wrench, N(nwslot) > 0 ? 6 * N(nb) : 0) X(stiff, N(nwslot) > 0 ? 21 * N(nb) : 0) /* contact force and contact inertia per body */ \
+  X(tmp, N(nwslot) > 0 ? 6 * N(nb) : 0) \
   X(lim_sign, N(nlim)) X(lim_d, N(nlim)) X(lim_aref, N(nlim)) X(lim_jar, N(nlim)) X(lim_js, N(nlim)) \
   X(fric_aref, N(nfric)) X(fric_jar, N(nfric)) X(fric_js, N(nfric)) \
   X(row_j, N(nrowj)) X(row_d, N(nrow)) X(row_aref, N(nrow)) X(row_jar, N(nrow)) X(row_js, N(nrow)) \
   X(gpos, 3 * N(ncg)) X(gaxis, 3 * N(ncg)) /* geoms' centres, as xpos (static: in the world), and third axes */ \
   X(wc_pos, 3 * N(nwslot)) X(wc_frame, 6 * N(nwslot)) /* normal, first tangent */ \
   X(wc_d, N(nwslot)) X(wc_aref, CDIM * N(nwslot)) X(wc_jar, CDIM * N(nwslot)) X(wc_js, CDIM * N(nwslot)) \
-  X(pc_j, CDIM * N(npath) * N(npslot)) /* per contact: by degree of freedom, then by direction */ \
+  X(pc_j, N(npdim) * N(npath) * N(npslot)) /* per contact: by degree of freedom, then by direction */ \
   X(pc_d, N(npslot)) X(pc_aref, CDIM * N(npslot)) X(pc_jar, CDIM * N(npslot)) X(pc_js, CDIM * N(npslot)) \
   X(geom_force, N(ngeom)) \
   X(wet, N(slopes) > 0 && N(nfluid) + N(nell) > 0 ? 36 * N(nb) : 0) /* see fluid_slopes */ \

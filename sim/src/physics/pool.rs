@@ -1,14 +1,15 @@
 //! A fork-join pool for loops that run thousands of times a second.
 //!
 //! The caller publishes a loop, takes part in it, and returns when every part is
-//! done. Parts are handed out one by one through an atomic counter, so a slow part
-//! or a slow core delays nobody else; which thread computes a part must not matter
-//! to the result. Idle workers spin for a few tens of microseconds (the next loop
+//! done. Every thread has its share of the parts, the same in every loop of as many
+//! parts, so that it finds in its cache what it left there; a thread that is through
+//! helps the others, so a slow part or a slow core delays nobody else. Which thread
+//! computes a part must not matter to the result. Idle workers spin for a few tens of microseconds (the next loop
 //! is usually that near), then sleep in the kernel.
 
 use super::PhysicsError;
 use std::any::Any;
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -37,11 +38,27 @@ struct Job {
     parts: usize,
 }
 
+/// A counter in a cache line (and its neighbour, which processors fetch with it) of its
+/// own: threads count at the same time.
+#[repr(align(128))]
+struct Counter(AtomicUsize);
+
+thread_local! {
+    /// Number of this thread in its pool.
+    static WORKER: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Number of this thread in its pool, from 0; threads of no pool, which call
+/// [`Pool::run`], have 0. For picking what one's own cache may hold, nothing else.
+pub fn worker() -> usize {
+    WORKER.get()
+}
+
 struct Shared {
     /// Written by the caller while `open` is false and `active` is 0.
     job: UnsafeCell<Job>,
-    /// Next part to hand out.
-    next: AtomicUsize,
+    /// By thread: the next part of its share.
+    next: Box<[Counter]>,
     /// Whether workers may still enter the loop.
     open: AtomicBool,
     /// Counts loops, so that a worker enters each at most once.
@@ -75,21 +92,33 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Shared {
-    /// Takes parts until none is left. A panicking part counts as done.
-    fn work(&self, body: &(dyn Fn(usize) + Sync), parts: usize) {
-        loop {
-            let part = self.next.fetch_add(1, SeqCst);
-            if part >= parts {
-                return;
-            }
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body(part))) {
-                self.panicked.fetch_add(1, SeqCst);
-                *lock(&self.payload) = Some(payload);
+    /// First part of a thread's share.
+    fn share(&self, thread: usize, parts: usize) -> usize {
+        // No overflow: there are fewer threads than 2^16, fewer parts than worlds.
+        thread * parts / self.next.len()
+    }
+
+    /// Takes parts until none is left, of its own share first. A panicking part counts
+    /// as done.
+    fn work(&self, me: usize, body: &(dyn Fn(usize) + Sync), parts: usize) {
+        let threads = self.next.len();
+        for owner in (me..threads).chain(0..me) {
+            let end = self.share(owner + 1, parts);
+            loop {
+                let part = self.next[owner].0.fetch_add(1, SeqCst);
+                if part >= end {
+                    break;
+                }
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| body(part))) {
+                    self.panicked.fetch_add(1, SeqCst);
+                    *lock(&self.payload) = Some(payload);
+                }
             }
         }
     }
 
-    fn worker(&self) {
+    fn worker(&self, me: usize) {
+        WORKER.set(me);
         let mut seen = 0;
         loop {
             let Some(epoch) = self.await_epoch(seen) else {
@@ -104,7 +133,7 @@ impl Shared {
                 let job = unsafe { &*self.job.get() };
                 if let Some(body) = job.body {
                     // SAFETY: as above: the closure outlives this call.
-                    self.work(unsafe { &*body }, job.parts);
+                    self.work(me, unsafe { &*body }, job.parts);
                 }
             }
             if self.active.fetch_sub(1, SeqCst) == 1 && !self.open.load(SeqCst) {
@@ -182,7 +211,9 @@ impl Pool {
                 body: None,
                 parts: 0,
             }),
-            next: AtomicUsize::new(0),
+            next: (0..threads.max(1))
+                .map(|_| Counter(AtomicUsize::new(0)))
+                .collect(),
             open: AtomicBool::new(false),
             epoch: AtomicUsize::new(0),
             active: AtomicUsize::new(0),
@@ -203,7 +234,7 @@ impl Pool {
             let shared = Arc::clone(&pool.shared);
             let worker = std::thread::Builder::new()
                 .name(format!("physics-{i}"))
-                .spawn(move || shared.worker())
+                .spawn(move || shared.worker(i))
                 // Dropping `pool` ends the workers that did start.
                 .map_err(|e| PhysicsError::Thread(e.to_string()))?;
             pool.workers.push(worker);
@@ -283,13 +314,15 @@ impl Pool {
                 parts,
             };
         }
-        shared.next.store(0, SeqCst);
+        for (thread, next) in shared.next.iter().enumerate() {
+            next.0.store(shared.share(thread, parts), SeqCst);
+        }
         shared.panicked.store(0, SeqCst);
         shared.open.store(true, SeqCst);
         shared.epoch.fetch_add(1, SeqCst);
         shared.ring();
         // `work` does not unwind: it catches every part's panic.
-        shared.work(f, parts);
+        shared.work(0, f, parts);
         shared.open.store(false, SeqCst);
         self.await_workers();
         match shared.panicked.load(SeqCst) {

@@ -10,7 +10,7 @@ use crate::config::SimConfig;
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
 use crate::physics::kinematics::{Frame, Kinematics};
-use crate::physics::pool::Pool;
+use crate::physics::pool::{Pool, worker};
 use crate::physics::{Physics, PhysicsError, Shortfalls, SnapshotError, State};
 use std::sync::{Arc, Mutex, TryLockError};
 
@@ -287,10 +287,11 @@ impl Physics for NativePhysics {
 }
 
 /// Calls `f` with a working memory that no other thread uses. There is one per
-/// thread, so one is free.
+/// thread, so one is free: usually the thread's own, which is in its cache.
 fn with_free(work: &[Mutex<Work>], f: impl FnOnce(&mut Work)) {
+    let (before, from) = work.split_at(worker() % work.len().max(1));
     loop {
-        for slot in work {
+        for slot in from.iter().chain(before) {
             match slot.try_lock() {
                 Ok(mut work) => return f(&mut work),
                 // A kernel leaves nothing behind that the next call reads.

@@ -119,11 +119,18 @@ fn hooks(plan: &Plan, program: &Program) -> String {
                 text,
                 "  static OSTLER_FN void {name}(const Robot&, W& w) {{ straight::{name}(w); }}"
             );
+        } else if name.starts_with("velocities") {
+            // No contact of this robot asks for them.
+            let _ = writeln!(
+                text,
+                "  static OSTLER_FN void {name}(const Robot&, W&) {{}}"
+            );
         }
     }
     text.push_str(coupled(plan, program));
     text.push_str("  static OSTLER_FN void loads(const Robot&, W& w) {\n");
-    for b in (0..plan.nb).rev() {
+    let loaded = if plan.nwslot > 0 { plan.nb } else { 0 };
+    for b in (0..loaded).rev() {
         let parent = plan.body_parent[b];
         let up = if parent < 0 {
             String::new()
@@ -149,7 +156,7 @@ fn coupled(plan: &Plan, program: &Program) -> &'static str {
   static OSTLER_FN void solve_coupled(const Robot&, W& w) { straight::solve_coupled(w); }
 ";
     }
-    if plan.npslot == 0 {
+    if plan.dense == 0 {
         return "  static OSTLER_FN bool coupled(const Robot&, W&) { return false; }
   static OSTLER_FN void start_coupled(const Robot&, W&) {}
   static OSTLER_FN void solve_coupled(const Robot&, W&) {}

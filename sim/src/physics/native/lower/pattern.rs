@@ -95,7 +95,6 @@ pub(super) fn write(model: &Model, tree: &Tree, plan: &mut Plan) {
     (plan.mrow_adr, plan.mrow_col) = mass.flat();
     (plan.hrow_adr, plan.hrow_col) = hessian.flat();
     plan.nhess = plan.nv * (plan.nv + 1) / 2;
-    plan.dense = usize::from(plan.npslot > 0);
 }
 
 #[cfg(test)]

@@ -144,6 +144,24 @@ fn world_contacts_come_first_with_the_static_geom_first() {
 }
 
 #[test]
+fn a_few_contacts_with_the_world_alone_have_jacobians() {
+    let of = |geom: &str| {
+        plan(&format!(
+            r#"<worldbody><geom type="plane" size="1 1 1"/>
+              <body pos="0 0 3"><freejoint/>{geom}</body></worldbody>"#
+        ))
+    };
+    let p = of(r#"<geom type="capsule" size="0.1 0.2"/>"#);
+    assert_eq!((p.nwpair, p.npair, p.nwslot, p.npslot), (0, 1, 0, 2));
+    assert_eq!((p.dense, p.npath, p.npdim), (0, 6, 3));
+    assert_eq!(p.path_dof, [0, 1, 2, 3, 4, 5]);
+    assert_eq!(p.path_sign, [1; 6]);
+    // A box stands on many.
+    let p = of(r#"<geom type="box" size="0.1 0.2 0.3"/>"#);
+    assert_eq!((p.nwpair, p.npslot, p.npath), (1, 0, 0));
+}
+
+#[test]
 fn contacts_between_relatives_move_by_the_joints_between_them() {
     let p = plan(
         r#"<worldbody><body><freejoint/><geom name="a" size="0.1"/>
