@@ -255,7 +255,8 @@ template<class R, class M> OSTLER_FN R actuator_slope(const M& m, Work<R, M>& w,
   }
   const R f = w.act_force[u];
   const auto held = (f <= bc<R>(m.act_forcelo[u])) | (f >= bc<R>(m.act_forcehi[u]));
-  return sel(held, bc<R>(0), slope);
+  slope = sel(held, bc<R>(0), slope);
+  return m.nheld > 0 ? slope * w.act_free[u] : slope;
 }
 
 template<class R, class M> OSTLER_FN void actuation(const M& m, Work<R, M>& w) {
@@ -279,6 +280,7 @@ template<class R, class M> OSTLER_FN void actuation(const M& m, Work<R, M>& w) {
     if (m.act_muscle[u] & 2) bias = muscle_bias(m, u, len);
     w.act_force[u] = fma(gain, input, bias);
   }
+  for (int u = 0; u < m.nheld; u++) w.act_free[u] = bc<R>(1);
   // Tendons that bear no more than so much from all their actuators.
   for (int t = 0; t < m.nshare; t++) {
     R total = bc<R>(0);
@@ -289,6 +291,7 @@ template<class R, class M> OSTLER_FN void actuation(const M& m, Work<R, M>& w) {
     for (int i = m.share_adr[t]; i < m.share_adr[t + 1]; i++) {
       const int u = m.share_act[i];
       w.act_force[u] = sel(below | above, w.act_force[u] * part, w.act_force[u]);
+      if (m.nheld > 0) w.act_free[u] = sel(below | above, bc<R>(0), w.act_free[u]);
     }
   }
   for (int u = 0; u < m.nu; u++) {
@@ -300,6 +303,12 @@ template<class R, class M> OSTLER_FN void actuation(const M& m, Work<R, M>& w) {
       sum[m.act_dof[i]] = fma(w.act_j[i], force, sum[m.act_dof[i]]);
   }
   weight_compensation(m, w, 1, sum);
+  for (int u = 0; u < m.nheld; u++) {
+    const int d = m.act_int[4 * u] - 1;
+    if (m.act_arms[u] != 0 || d < 0) continue;
+    const auto reached = (sum[d] <= bc<R>(m.dof_actlo[d])) | (sum[d] >= bc<R>(m.dof_acthi[d]));
+    w.act_free[u] = sel(reached, bc<R>(0), w.act_free[u]);
+  }
   for (int d = 0; d < m.nv; d++) {
     R q = sum[d];
     if (m.dof_actlo[d] > -OSTLER_UNLIMITED) q = max_(q, bc<R>(m.dof_actlo[d]));

@@ -37,6 +37,7 @@
   X(ntenj)   /* moment arms of all tendons */ \
   X(nactj)   /* moment arms of all actuators */ \
   X(nshare)  /* tendons that limit the sum of their actuators' forces */ \
+  X(nheld)   /* actuators whose joint or tendon may hold their derivatives back, 0 none */ \
   X(nfluid)  /* bodies that feel the medium as boxes */ \
   X(nell)    /* geoms that feel the medium as ellipsoids */ \
   X(ngrav)   /* bodies whose weight is compensated */ \
@@ -117,7 +118,7 @@
   X(act_dof)      /* [nactj] */ \
   X(act_moves)    /* [nactj] sum of 1 moves the first frame, 2 the second */ \
   X(act_arms)     /* [nu] 0 constant, 1 tendon, 2 ball, 3 free, 4 site, 5 slider-crank: see actuator.cuh */ \
-  X(act_int)      /* [4*nu] what the kind of arms needs: see actuator.cuh */ \
+  X(act_int)      /* [4*nu] what the kind of arms needs: see actuator.cuh; of a joint alone: 1 + its dof */ \
   X(act_dyn)      /* [nu] 0 none, 1 integrator, 2 filter, 3 filterexact, 4 muscle */ \
   X(act_state)    /* [nu] index in act, -1 none */ \
   X(act_muscle)   /* [nu] sum of 1 muscle gain, 2 muscle bias */ \

@@ -31,6 +31,7 @@ enum { CDIM = 6 };
   X(ten_len, N(nten)) X(ten_j, N(ntenj)) /* lengths of tendons, their derivatives */ \
   X(act_len, N(nu)) X(act_vel, N(nu)) X(act_j, N(nactj)) /* of actuators; 0 where nothing reads them */ \
   X(act_force, N(nu)) X(act_dot, N(na)) \
+  X(act_free, N(nheld))   /* 0 where the joint's or tendon's limit on its actuators is reached, else 1 */ \
   X(hess, N(nhess)) X(grad, N(nv)) X(step, N(nv)) X(mstep, N(nv)) \
   X(wrench, N(nwslot) > 0 ? 6 * N(nb) : 0) X(stiff, N(nwslot) > 0 ? 21 * N(nb) : 0) /* contact force and contact inertia per body */ \
   X(tmp, N(nwslot) > 0 ? 6 * N(nb) : 0) \

@@ -48,10 +48,7 @@ const REFUSED: &[&str] = &[];
 
 /// Generated models that are known to differ: a part of the file, and why. They are
 /// counted.
-const GENERATED: &[(&str, &str)] = &[(
-    "integrator=\"implicitfast\"",
-    "MuJoCo drops the derivative of actuators whose joint's force is clamped",
-)];
+const GENERATED: &[(&str, &str)] = &[];
 
 /// Why a generated model is known to differ, if it is.
 pub fn known_model(text: &str) -> Option<&'static str> {

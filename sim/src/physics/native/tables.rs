@@ -116,7 +116,7 @@ macro_rules! tables {
 tables! {
     counts {
         nq nv nu na nb nj ntree nframe ngeom nhess nlim nfric nrow nitem nrowj ncg
-        nwpair npair nwslot npslot npdim npath nten ntenj nactj nshare nfluid nell ngrav
+        nwpair npair nwslot npslot npdim npath nten ntenj nactj nshare nheld nfluid nell ngrav
         integrator slopes elliptic dense eulerdamp
     }
     scalars {

@@ -117,7 +117,9 @@ fn arms(
                 JointKind::Free => FREE_JOINT,
                 JointKind::Ball => BALL,
                 JointKind::Hinge | JointKind::Slide => {
-                    return constant(vec![(j, gear)], c);
+                    let mut arms = constant(vec![(j, gear)], c);
+                    arms.ints[0] = 1 + joint.dof_adr as i32;
+                    return arms;
                 }
             };
             let parent = matches!(actuator.transmission, Transmission::JointInParent(_));

@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::model::{Integrator, JointKind, Model};
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::{Plan, UNLIMITED};
 
 /// Writes it; what feels the medium is known.
 pub(super) fn write(c: &Context, integrator: Integrator, plan: &mut Plan) {
@@ -16,6 +16,12 @@ pub(super) fn write(c: &Context, integrator: Integrator, plan: &mut Plan) {
             Integrator::Implicit => 1,
         })
         .collect();
+    // MuJoCo leaves the derivatives of actuators out where the range of their joint's or
+    // tendon's actuator force (`actuatorfrcrange`) is reached.
+    let ranges = plan.nshare > 0 || plan.dof_acthi.iter().any(|hi| *hi < UNLIMITED);
+    if ranges && matches!(integrator, Integrator::ImplicitFast | Integrator::Implicit) {
+        plan.nheld = plan.nu;
+    }
     let wet = plan.nfluid + plan.nell > 0;
     plan.slopes = match integrator {
         _ if plan.body_skew.contains(&1) => 2,
