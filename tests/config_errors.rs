@@ -198,15 +198,16 @@ fn what_an_engine_cannot_do_is_named_where_the_engine_was_chosen() {
     let place = Place::with(&TASK.replacen("[sim]\n", "[sim]\nbackend = \"native\"\n", 1));
     let file = place.path("robots/cartpole.xml");
     let text = std::fs::read_to_string(&file).unwrap();
-    let implicit = text.replacen("integrator=\"RK4\"", "integrator=\"implicit\"", 1);
-    assert_ne!(text, implicit);
-    std::fs::write(&file, implicit).unwrap();
+    let power = "damping=\"1\" solimplimit=\"0.9 0.95 0.001 0.5 200\"";
+    let steep = text.replacen("damping=\"1\"", power, 1);
+    assert_ne!(text, steep);
+    std::fs::write(&file, steep).unwrap();
     for command in ["train", "check"] {
         let err = place.fails(2, &[command, "pole.toml"]);
         for expected in [
             "pole.toml:4:11: sim.backend: ",
-            "the native engine does not support option/integrator=\"implicit\"",
-            "use implicitfast",
+            "the native engine does not support solimp power 200 of the limit of joint \"slider\"",
+            "100 is the most",
             "backend = \"native\"",
             "sim.backend = \"rapier\" is the other engine",
         ] {
@@ -221,7 +222,7 @@ fn what_an_engine_cannot_do_is_named_where_the_engine_was_chosen() {
     assert!(!place.path("runs").exists(), "nothing is left behind");
     let out = place.ok(&["check", "pole.toml", "sim.backend=rapier"]);
     assert!(
-        out.contains("sim.backend = \"native\" does not do: ") && out.contains("implicitfast"),
+        out.contains("sim.backend = \"native\" does not do: ") && out.contains("power 200"),
         "{out}"
     );
     std::fs::write(&file, text).unwrap();
