@@ -84,6 +84,8 @@ pub(super) struct ActuatorSpec {
     length_range: [f64; 2],
     group: i32,
     transmission: TransmissionSpec,
+    /// The last of MuJoCo's shortcuts that set this; empty: none.
+    shortcut: String,
 }
 
 impl Default for ActuatorSpec {
@@ -110,6 +112,7 @@ impl Default for ActuatorSpec {
             length_range: [0.0; 2],
             group: 0,
             transmission: TransmissionSpec::default(),
+            shortcut: String::new(),
         }
     }
 }
@@ -128,6 +131,7 @@ impl ActuatorSpec {
         e.array("lengthrange", &mut self.length_range)?;
         e.integer("group", &mut self.group)?;
         self.transmission.read(e)?;
+        self.begin(&e.name);
         match e.name.as_str() {
             "motor" => {
                 self.gain[0] = 1.0;
@@ -187,6 +191,22 @@ impl ActuatorSpec {
         Ok(())
     }
 
+    /// A shortcut takes its parameters from the class only where the class has them from
+    /// the same shortcut, or from a `<general>` of the plain form; else it starts anew
+    /// (MuJoCo 4; found by trial).
+    fn begin(&mut self, name: &str) {
+        if name == "general" || self.shortcut == name {
+            return;
+        }
+        let plain = self.gain_form == Form::Fixed && self.dynamics == Dynamics::None;
+        if !self.shortcut.is_empty() || !plain || name == "muscle" {
+            let fresh = Self::default();
+            (self.dynprm, self.gain, self.bias) = (fresh.dynprm, fresh.gain, fresh.bias);
+            (self.dynamics, self.gain_form) = (fresh.dynamics, fresh.gain_form);
+        }
+        self.shortcut = name.to_string();
+    }
+
     fn forms(&mut self, dynamics: Dynamics, gain: Form, bias: Form) {
         (self.dynamics, self.gain_form, self.bias_form) = (dynamics, gain, bias);
     }
@@ -195,7 +215,7 @@ impl ActuatorSpec {
         let mut kp = self.gain[0];
         e.scalar("kp", &mut kp)?;
         self.gain[0] = kp;
-        self.bias[1] = -kp;
+        self.bias[..2].copy_from_slice(&[0.0, -kp]);
         let (mut kv, mut ratio, mut timeconst) = (0.0, 0.0, 0.0);
         if e.scalar("kv", &mut kv)? {
             not_negative(e, "kv", kv)?;

@@ -9,7 +9,7 @@ use super::pose::PoseSpec;
 use super::source::{At, Element, Fault, Read};
 use super::value::BOOL;
 use super::{Names, Note};
-use crate::model::rotation::{IDENTITY, Pose};
+use crate::model::rotation::Pose;
 use crate::model::{Body, Model};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,7 +102,8 @@ impl TreeReader<'_, '_> {
         let e = item.element;
         let mut pose = PoseSpec::default();
         pose.read(e)?;
-        let pose = item.frame.then(pose.resolve(self.compiler, e)?);
+        let own = pose.resolve(self.compiler, e)?;
+        let pose = item.frame.then(own);
         let class = self.childclass(e, item.class)?;
         let id = self.model.bodies.len();
         let name = self.names.body.take(e, "body", id)?;
@@ -117,8 +118,9 @@ impl TreeReader<'_, '_> {
             pos: pose.pos,
             quat: pose.quat,
             mass: 0.0,
-            ipos: [0.0; 3],
-            iquat: IDENTITY,
+            // What MuJoCo leaves where nothing has mass; inverse weights depend on it.
+            ipos: own.pos,
+            iquat: own.quat,
             inertia: [0.0; 3],
             joints: 0..0,
             geoms: 0..0,
