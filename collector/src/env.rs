@@ -15,6 +15,14 @@ pub trait Environments {
     fn take_stats(&mut self, into: &mut EpisodeStats);
     fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError>;
     fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError>;
+    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError>;
+    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError>;
+    fn adopt(
+        &mut self,
+        blob: &[u8],
+        spread: bool,
+        obs: &mut Groups<&mut [f32]>,
+    ) -> Result<usize, SnapshotError>;
 }
 
 impl Environments for BatchEnv {
@@ -38,5 +46,19 @@ impl Environments for BatchEnv {
     }
     fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
         self.restore(blob)
+    }
+    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        self.keep(out)
+    }
+    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
+        self.revert(kept)
+    }
+    fn adopt(
+        &mut self,
+        blob: &[u8],
+        spread: bool,
+        obs: &mut Groups<&mut [f32]>,
+    ) -> Result<usize, SnapshotError> {
+        self.adopt(blob, spread, obs)
     }
 }

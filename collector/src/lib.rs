@@ -8,6 +8,7 @@ pub mod memory;
 mod noise;
 pub mod policy;
 pub mod rollout;
+mod state;
 pub mod sync;
 
 pub use policy::{Act, Policy};
@@ -21,7 +22,7 @@ use ostler_sim::EpisodeStats;
 #[allow(missing_docs)]
 pub enum CollectError {
     #[error("libtorch: {0}")]
-    Torch(#[from] tch::TchError),
+    Torch(tch::TchError),
     #[error(transparent)]
     Memory(#[from] ostler_sim::memory::MemoryError),
     #[error(transparent)]
@@ -34,6 +35,24 @@ pub enum CollectError {
         "the saved state of the collector does not fit: {0}; resume with the configuration it was saved with"
     )]
     Blob(String),
+}
+
+impl From<tch::TchError> for CollectError {
+    fn from(e: tch::TchError) -> Self {
+        memory::out_of_memory(&e).map_or_else(|| Self::Torch(e), Self::Memory)
+    }
+}
+
+impl CollectError {
+    /// The allocation that failed, if that is what happened: fewer environments may
+    /// do.
+    pub fn out_of_memory(&self) -> Option<&ostler_sim::memory::MemoryError> {
+        match self {
+            Self::Memory(e) => Some(e),
+            Self::Snapshot(e) => e.out_of_memory(),
+            Self::Torch(_) | Self::NotHostRows(_) | Self::Blob(_) => None,
+        }
+    }
 }
 
 /// Time spent in the parts of the last collection (s).
@@ -64,6 +83,21 @@ pub trait Collector {
     /// Everything needed to go on with the same bits, appended to `out`.
     fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError>;
 
-    /// The reverse of [`save`](Self::save).
+    /// The reverse of [`save`](Self::save). After an error nothing has changed.
     fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError>;
+
+    /// What [`save`](Self::save) writes, for use within this process: without checksums.
+    /// `out` is overwritten, and nothing is allocated once it was used: cheap enough for
+    /// the start of every iteration.
+    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError>;
+
+    /// Goes back to what was kept (or saved): the same bits follow. After an error
+    /// nothing has changed.
+    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError>;
+
+    /// Takes over what a collector of the same robot, task and seed with another number
+    /// of environments saved or kept. Environments 0..min(N, stored) go on with the bits
+    /// that they would have had there; those beyond start new episodes, with random ages
+    /// if `spread`. Returns how many were taken over; after an error nothing has changed.
+    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError>;
 }

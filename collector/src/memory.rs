@@ -6,7 +6,7 @@
 use crate::CollectError;
 use bytemuck::Pod;
 use ostler_sim::memory::MemoryError;
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Kind, TchError, Tensor};
 
 /// A zeroed tensor on the host, or an error that says what it was for.
 pub fn host_zeros(what: &str, size: &[i64], kind: Kind) -> Result<Tensor, CollectError> {
@@ -22,6 +22,80 @@ pub fn host_zeros(what: &str, size: &[i64], kind: Kind) -> Result<Tensor, Collec
     };
     bytes.ok_or_else(error)?;
     Ok(Tensor::f_zeros(size, (kind, Device::Cpu)).map_err(|_| error())?)
+}
+
+/// What could not be allocated, if that is why libtorch failed.
+///
+/// libtorch's errors are texts; these are the ones that its allocators, the C++
+/// library and the CUDA libraries have for "no memory". A size beyond what can be
+/// addressed counts too.
+pub fn out_of_memory(error: &TchError) -> Option<MemoryError> {
+    match error {
+        TchError::Io(e) if e.kind() == std::io::ErrorKind::OutOfMemory => {
+            let inner = e.get_ref().and_then(|e| e.downcast_ref::<MemoryError>());
+            Some(inner.cloned().unwrap_or_else(|| tensor_of(0)))
+        }
+        TchError::Torch(text) | TchError::FileFormat(text) => out_of_memory_text(text),
+        _ => None,
+    }
+}
+
+/// The same for the text of an exception of libtorch.
+pub fn out_of_memory_text(text: &str) -> Option<MemoryError> {
+    const REFUSALS: [&str; 9] = [
+        "DefaultCPUAllocator: ",
+        "std::bad_alloc",
+        "out of memory",
+        "CUBLAS_STATUS_ALLOC_FAILED",
+        "CUDNN_STATUS_ALLOC_FAILED",
+        "CUSOLVER_STATUS_ALLOC_FAILED",
+        "Storage size calculation overflowed",
+        // oneDNN has one sentence for all its failures; on shapes that worked before it
+        // is memory, and where it is not, fewer environments do not help and the run
+        // ends with this text.
+        "could not create a primitive",
+        "could not create a memory object",
+    ];
+    // Only the message, not the stack that may follow it.
+    let end = text.find("\nframe #").unwrap_or(text.len());
+    let text = &text[..end];
+    if !REFUSALS.iter().any(|r| text.contains(r)) {
+        return None;
+    }
+    if text.contains("Storage size calculation overflowed") {
+        return Some(tensor_of(usize::MAX));
+    }
+    Some(tensor_of(asked_for(text).unwrap_or(0)))
+}
+
+/// An error of [`Policy::act`](crate::Policy::act) that says what could not be
+/// allocated; [`out_of_memory`] finds it again.
+pub fn memory_as_tch(error: MemoryError) -> TchError {
+    TchError::Io(std::io::Error::new(std::io::ErrorKind::OutOfMemory, error))
+}
+
+fn tensor_of(bytes: usize) -> MemoryError {
+    MemoryError {
+        what: "a tensor".to_string(),
+        bytes,
+    }
+}
+
+/// `tried to allocate 67108864 bytes` on the CPU, `Tried to allocate 20.00 MiB` on a
+/// GPU.
+fn asked_for(text: &str) -> Option<usize> {
+    let rest = text.split("ried to allocate ").nth(1)?;
+    let mut words = rest.split_whitespace();
+    let number: f64 = words.next()?.parse().ok()?;
+    let unit = match words.next()?.trim_end_matches('.') {
+        "bytes" => 0,
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        "TiB" => 40,
+        _ => return None,
+    };
+    Some((number * (1_u64 << unit) as f64) as usize)
 }
 
 /// Elements that both sides know.
@@ -162,6 +236,56 @@ mod tests {
         let rows = HostRows::<f32>::new(&t).unwrap();
         let _ = t.shallow_clone().resize_([3000, 2000]);
         assert!(rows.row(0).is_err());
+    }
+
+    #[test]
+    fn a_failed_allocation_is_told_from_other_errors_with_its_size() {
+        let cpu = |size: &[i64]| Tensor::f_empty(size, (Kind::Float, Device::Cpu)).unwrap_err();
+        let bytes = |e: &TchError| out_of_memory(e).map(|m| m.bytes);
+        assert_eq!(bytes(&cpu(&[1 << 44])), Some(1 << 46));
+        assert_eq!(bytes(&cpu(&[1 << 62, 8])), Some(usize::MAX));
+        assert_eq!(bytes(&cpu(&[-1])), None);
+        let texts = [
+            ("std::bad_alloc", Some(0)),
+            (
+                "CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of",
+                Some(5 << 29),
+            ),
+            ("CUDA error: out of memory", Some(0)),
+            (
+                "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling",
+                Some(0),
+            ),
+            ("mat1 and mat2 shapes cannot be multiplied", None),
+            ("a NaN\nframe #0: c10::OutOfMemoryError out of memory", None),
+        ];
+        for (text, expected) in texts {
+            assert_eq!(bytes(&TchError::Torch(text.into())), expected, "{text}");
+        }
+        let ours = MemoryError {
+            what: "hidden layers".into(),
+            bytes: 12,
+        };
+        assert_eq!(
+            out_of_memory(&memory_as_tch(ours.clone())),
+            Some(ours.clone())
+        );
+        assert!(
+            CollectError::from(cpu(&[1 << 44]))
+                .out_of_memory()
+                .is_some()
+        );
+        assert!(matches!(
+            CollectError::from(memory_as_tch(ours)),
+            CollectError::Memory(_)
+        ));
+        let shape = CollectError::from(cpu(&[-1]));
+        assert!(matches!(shape, CollectError::Torch(_)) && shape.out_of_memory().is_none());
+        assert!(
+            tensor_of(0)
+                .to_string()
+                .starts_with("cannot allocate memory for a tensor")
+        );
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use crate::env::Environments;
 use crate::memory::{HostRows, host_zeros};
 use crate::policy::Noise;
+use crate::state::{self, Saved};
 use crate::{Act, CollectError, CollectTimes, Collector, Policy, Rollout, noise};
+use ostler_sim::memory::MemoryError;
 use ostler_sim::{BatchEnv, EpisodeStats, Groups, StepOut};
 use std::time::Instant;
 use tch::{Kind, Tensor};
@@ -80,7 +82,16 @@ impl<E: Environments> SyncCollector<E> {
         )?;
         let rows = |t: &Tensor| -> Result<Vec<Tensor>, CollectError> {
             let count = t.size().first().copied().unwrap_or(0);
-            Ok((0..count).map(|i| t.f_get(i)).collect::<Result<_, _>>()?)
+            let mut rows = Vec::new();
+            rows.try_reserve_exact(count as usize)
+                .map_err(|_| MemoryError {
+                    what: format!("{count} rows of a rollout"),
+                    bytes: (count as usize).saturating_mul(std::mem::size_of::<Tensor>()),
+                })?;
+            for i in 0..count {
+                rows.push(t.f_get(i)?);
+            }
+            Ok(rows)
         };
         let mut host = Host {
             obs: host_groups(&rollout.obs)?,
@@ -92,6 +103,7 @@ impl<E: Environments> SyncCollector<E> {
             final_obs: host_groups(&rollout.final_obs)?,
             final_slot: HostRows::new(&rollout.final_slot)?,
         };
+        let stats = EpisodeStats::with_room(spec)?;
         env.reset(spread, &mut row_mut(&mut host.obs, 0)?);
         Ok(Self {
             rows: Rows {
@@ -110,7 +122,7 @@ impl<E: Environments> SyncCollector<E> {
             seed,
             step: 0,
             go_on: false,
-            stats: EpisodeStats::default(),
+            stats,
             times: CollectTimes::default(),
         })
     }
@@ -225,64 +237,73 @@ impl<E: Environments> Collector for SyncCollector<E> {
     }
 
     fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        let row = self.next_row();
-        out.extend_from_slice(&MAGIC);
-        out.extend_from_slice(&self.step.to_le_bytes());
-        let obs = &self.host.obs;
-        for group in std::iter::once(&obs.policy).chain(&obs.critic) {
-            let numbers = group.row(row)?;
-            out.extend_from_slice(&(numbers.len() as u64).to_le_bytes());
-            for x in numbers {
-                out.extend_from_slice(&x.to_le_bytes());
-            }
-        }
+        self.write_head(out)?;
         Ok(self.env.save(out)?)
     }
 
     fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
-        let mut rest = blob;
-        if take(&mut rest, MAGIC.len())? != MAGIC {
-            return Err(CollectError::Blob("it does not begin as one".into()));
-        }
-        let step = take_u64(&mut rest)?;
-        // Checked first, so that a blob that does not fit changes nothing of ours.
-        let obs = &mut self.host.obs;
-        let mut rows = Vec::new();
-        for group in std::iter::once(&mut obs.policy).chain(&mut obs.critic) {
-            let (len, expected) = (take_u64(&mut rest)?, group.width() as u64);
-            if len != expected {
-                return Err(CollectError::Blob(format!(
-                    "it holds {len} numbers of first observations, expected {expected} \
-                     (environments times observation width)"
-                )));
-            }
-            rows.push((group, take(&mut rest, len as usize * 4)?));
-        }
-        self.env.restore(rest)?;
-        for (group, bytes) in rows {
-            for (x, b) in group.row_mut(0)?.iter_mut().zip(bytes.chunks_exact(4)) {
-                *x = f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
-            }
-        }
-        self.step = step;
-        self.go_on = false;
-        Ok(())
+        let n = self.env.spec().num_envs;
+        let saved = Saved::read(blob, &self.host.obs, n, Some(n))?;
+        self.env.restore(saved.env)?;
+        self.fill(&saved)
+    }
+
+    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        out.clear();
+        self.write_head(out)?;
+        Ok(self.env.keep(out)?)
+    }
+
+    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
+        let n = self.env.spec().num_envs;
+        let saved = Saved::read(kept, &self.host.obs, n, Some(n))?;
+        self.env.revert(saved.env)?;
+        self.fill(&saved)
+    }
+
+    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
+        let n = self.env.spec().num_envs;
+        let saved = Saved::read(blob, &self.host.obs, n, None)?;
+        let mut first = row_mut(&mut self.host.obs, 0)?;
+        let taken = self.env.adopt(saved.env, spread, &mut first)?;
+        self.fill(&saved)?;
+        Ok(taken)
     }
 }
 
-/// Begins a saved collector; the digit is the format's version.
-const MAGIC: [u8; 8] = *b"ostlerC1";
+impl<E: Environments> SyncCollector<E> {
+    /// The part of a kept state that is the environments' own.
+    ///
+    /// # Errors
+    /// It is not one of a collector.
+    pub fn environments_of<'a>(&self, kept: &'a [u8]) -> Result<&'a [u8], CollectError> {
+        let n = self.env.spec().num_envs;
+        Ok(Saved::read(kept, &self.host.obs, n, None)?.env)
+    }
 
-fn take<'a>(rest: &mut &'a [u8], len: usize) -> Result<&'a [u8], CollectError> {
-    let Some((head, tail)) = rest.split_at_checked(len) else {
-        return Err(CollectError::Blob("it ends too early".into()));
-    };
-    *rest = tail;
-    Ok(head)
-}
+    /// Appends all but the environments, with the bytes that they are to follow.
+    fn write_head(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        let row = self.next_row();
+        let obs = &self.host.obs;
+        state::write_head(
+            out,
+            self.step,
+            [
+                Some(obs.policy.row(row)?),
+                obs.critic.as_ref().map(|c| c.row(row)).transpose()?,
+            ],
+        )
+    }
 
-fn take_u64(rest: &mut &[u8]) -> Result<u64, CollectError> {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(take(rest, 8)?);
-    Ok(u64::from_le_bytes(bytes))
+    /// Takes over what is not the environments'.
+    fn fill(&mut self, saved: &Saved<'_>) -> Result<(), CollectError> {
+        let obs = &mut self.host.obs;
+        let groups = std::iter::once(&mut obs.policy).chain(&mut obs.critic);
+        for (group, stored) in groups.zip(saved.obs) {
+            state::copy(stored, group.row_mut(0)?);
+        }
+        self.step = saved.step;
+        self.go_on = false;
+        Ok(())
+    }
 }

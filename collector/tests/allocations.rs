@@ -47,6 +47,11 @@ fn a_collection_allocates_nothing() {
         let mut c = SyncCollector::new(env, steps, &Copying, 1, false).unwrap();
         c.collect(&mut Copying).unwrap();
         assert_eq!(allocations(&mut c), 0, "{steps} steps");
+        let mut kept = Vec::new();
+        c.keep(&mut kept).unwrap();
+        let before = ALLOCATIONS.with(Cell::get);
+        c.keep(&mut kept).unwrap();
+        assert_eq!(ALLOCATIONS.with(Cell::get), before, "keeping");
     }
     // The counter does count.
     let before = ALLOCATIONS.with(Cell::get);

@@ -6,6 +6,8 @@
 
 mod validate;
 
+use crate::model::Model;
+use crate::physics::pool::Pool;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -37,6 +39,23 @@ impl SimConfig {
     /// Whether `kernel` leaves the choice to `specialize`.
     pub fn kernel_is_open(&self) -> bool {
         self.kernel == "auto" || self.kernel.starts_with("auto-")
+    }
+
+    /// The time step (s): the model's own unless another is given.
+    pub fn timestep(&self, model: &Model) -> f64 {
+        if self.dt > 0.0 {
+            self.dt
+        } else {
+            model.options.timestep
+        }
+    }
+
+    /// Threads for physics and tasks.
+    pub fn thread_count(&self) -> usize {
+        match self.threads {
+            Auto::Auto(_) => Pool::available(),
+            Auto::N(n) => n,
+        }
     }
 }
 
@@ -346,6 +365,10 @@ pub struct RewardOptions {
     /// Clip the summed reward.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<[f64; 2]>,
+    /// A summed reward farther from 0 than this, before clipping, is no reward: the
+    /// environment counts as broken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_abs: Option<f64>,
 }
 
 /// A value of `[sim]`, `[env]` or `[task]` that cannot be used.

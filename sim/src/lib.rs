@@ -14,6 +14,7 @@ pub mod names;
 pub mod physics;
 pub mod referee;
 pub mod rng;
+mod snapshot;
 pub mod task;
 
 pub use env::{BatchEnv, EpisodeStats, Groups, StepOut};

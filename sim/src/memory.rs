@@ -6,13 +6,21 @@
 /// An allocation that did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "cannot allocate {bytes} bytes for {what}; use fewer environments (env.num_envs) or free memory"
+    "cannot allocate {} for {what}; use fewer environments (env.num_envs) or free memory",
+    amount(*.bytes)
 )]
 pub struct MemoryError {
     /// What the memory was for.
     pub what: String,
-    /// How much was asked for.
+    /// How much was asked for; 0 where whoever refused did not say.
     pub bytes: usize,
+}
+
+fn amount(bytes: usize) -> String {
+    match bytes {
+        0 => "memory".to_string(),
+        n => format!("{n} bytes"),
+    }
 }
 
 /// A zeroed host buffer of `len` elements, or an error instead of an abort.

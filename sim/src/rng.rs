@@ -18,6 +18,7 @@ pub enum Purpose {
     EpisodeStart = 7,
     Randomisation = 8,
     Replay = 9,
+    Injection = 10,
 }
 
 /// Four 32-bit words for one (seed, stream, purpose, step, index).

@@ -39,23 +39,24 @@ fn pair(model: &Arc<Model>) -> Option<(native::NativePhysics, MuJoCoWorlds)> {
     let pool = Arc::new(Pool::new(1).unwrap());
     let ours = native::new(model, &config, WORLDS, &pool).unwrap();
     let mujoco = MuJoCo::start(Some(&python)).unwrap();
-    let speed = (config.max_speed, config.max_position);
-    let theirs = MuJoCoWorlds::new(mujoco, model, WORLDS, 0.0, speed.0, speed.1).unwrap();
+    let theirs = MuJoCoWorlds::new(mujoco, model, WORLDS, &config).unwrap();
     Some((ours, theirs))
 }
 
-/// The arrays with the size of number to which a difference is relative.
+/// The arrays by name.
 fn arrays(s: &State) -> [(&'static str, &Vec<f32>); 8] {
-    [
-        ("qpos", &s.qpos),
-        ("qvel", &s.qvel),
-        ("body_pos", &s.body_pos),
-        ("body_quat", &s.body_quat),
-        ("body_lin_vel", &s.body_lin_vel),
-        ("body_ang_vel", &s.body_ang_vel),
-        ("contact_force", &s.contact_force),
-        ("actuator_force", &s.actuator_force),
-    ]
+    let names = [
+        "qpos",
+        "qvel",
+        "body_pos",
+        "body_quat",
+        "body_lin_vel",
+        "body_ang_vel",
+        "contact_force",
+        "actuator_force",
+    ];
+    let mut named = names.into_iter();
+    s.floats().map(|b| (named.next().unwrap(), b))
 }
 
 fn compare(name: &str, step: usize, ours: &State, theirs: &State) -> bool {
@@ -160,7 +161,7 @@ fn another_robot_in_the_file_is_refused() {
     let mut model = Arc::unwrap_or_clone(robot("hopper"));
     model.sources = robot("ant").sources.clone();
     let mujoco = MuJoCo::start(Some(&python)).unwrap();
-    let error = MuJoCoWorlds::new(mujoco, &Arc::new(model), 2, 0.0, 1e3, 1e4).err();
+    let error = MuJoCoWorlds::new(mujoco, &Arc::new(model), 2, &SimConfig::default()).err();
     let text = error.unwrap().to_string();
     assert!(text.contains("another robot"), "{text}");
 }

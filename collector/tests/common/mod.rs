@@ -37,6 +37,7 @@ impl Counting {
             min_truncation_steps: 2,
             reward_names: Vec::new(),
             termination_names: vec!["time_out".into()],
+            cause_names: Vec::new(),
         };
         Self {
             spec,
@@ -103,9 +104,28 @@ impl Environments for Counting {
     fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
         let bytes = blob
             .try_into()
-            .map_err(|_| SnapshotError("four bytes expected".into()))?;
+            .map_err(|_| SnapshotError::Unfit("four bytes expected".into()))?;
         self.step = u32::from_le_bytes(bytes);
         Ok(())
+    }
+
+    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        self.save(out)
+    }
+
+    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
+        self.restore(kept)
+    }
+
+    fn adopt(
+        &mut self,
+        blob: &[u8],
+        _: bool,
+        obs: &mut Groups<&mut [f32]>,
+    ) -> Result<usize, SnapshotError> {
+        self.restore(blob)?;
+        self.observe(obs, None);
+        Ok(self.spec.num_envs)
     }
 }
 

@@ -1,18 +1,21 @@
 //! Buffers that live as long as the environments.
 
-use super::{EnvSpec, EpisodeStats, stats};
+use super::{EnvSpec, EpisodeStats};
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
 use crate::physics::Shortfalls;
 use crate::task::Task;
 use crate::task::expr::{BLOCK, Scratch};
 use crate::task::score::Judged;
+use std::sync::atomic::AtomicBool;
 
 /// What the future depends on, besides the physics: a snapshot holds it all.
 #[derive(Debug)]
 pub(super) struct Live {
     /// Steps and resets of the whole batch so far: keys the draws.
     pub clock: u64,
+    /// The clock when the rollout began.
+    pub began: u64,
     /// Clipped actions of the last step `[A][N]`.
     pub action: Vec<f32>,
     /// Those of the step before `[A][N]`.
@@ -50,6 +53,7 @@ impl Live {
         let u = |what: &str| zeroed::<u32>(what, n);
         Ok(Self {
             clock: 0,
+            began: 0,
             action: f("actions", spec.action.width())?,
             last_action: f("actions", spec.action.width())?,
             command: f("commands", commands)?,
@@ -62,7 +66,7 @@ impl Live {
             final_used: u("episode flags")?,
             last_policy: f("observations", spec.obs.policy)?,
             last_critic: f("observations", spec.obs.critic.unwrap_or(0))?,
-            stats: stats::empty(spec),
+            stats: EpisodeStats::with_room(spec)?,
             taken: Shortfalls::default(),
         })
     }
@@ -87,8 +91,32 @@ pub(super) struct Work {
     pub fault: Vec<u32>,
     /// 1 where a new episode begins `[N]`.
     pub mask: Vec<u8>,
+    /// Environments that broke in this step (up to N).
+    pub broken: Vec<u32>,
+    /// One environment's reward terms.
+    pub terms: Vec<f32>,
+    /// One environment's observations; the critic's is empty without privileged terms.
+    pub row: Row,
+    /// Where a loop panicked.
+    pub panicked: Panicked,
     /// One per thread.
     pub workers: Vec<Worker>,
+}
+
+/// One environment's observations.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub policy: Vec<f32>,
+    pub critic: Vec<f32>,
+}
+
+/// Blocks of environments whose part of a loop panicked.
+#[derive(Debug)]
+pub(super) struct Panicked {
+    /// Whether there are any.
+    pub any: AtomicBool,
+    /// By block.
+    pub blocks: Vec<AtomicBool>,
 }
 
 /// What one thread works in.
@@ -121,7 +149,26 @@ impl Work {
                 qvel: zeroed("velocities", model.nv)?,
             });
         }
+        let mut broken = zeroed::<u32>("flags", n)?;
+        broken.clear();
+        let blocks = n.div_ceil(BLOCK);
+        let mut flags = Vec::new();
+        flags.try_reserve_exact(blocks).map_err(|_| MemoryError {
+            what: "flags".to_string(),
+            bytes: blocks,
+        })?;
+        flags.resize_with(blocks, || AtomicBool::new(false));
         Ok(Self {
+            broken,
+            terms: zeroed("reward terms", spec.reward_names.len())?,
+            row: Row {
+                policy: zeroed("observations", spec.obs.policy)?,
+                critic: zeroed("observations", spec.obs.critic.unwrap_or(0))?,
+            },
+            panicked: Panicked {
+                any: AtomicBool::new(false),
+                blocks: flags,
+            },
             ctrl: f("controls", model.nu())?,
             qpos: f("positions", model.nq)?,
             qvel: f("velocities", model.nv)?,

@@ -1,18 +1,26 @@
 //! Physics and task joined: actions in, observations and rewards out.
 
 mod buffers;
+mod causes;
+mod change;
+mod examine;
+mod inject;
 mod share;
 mod snapshot;
 mod stats;
 mod step;
 
-use crate::config::{Auto, Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
+use crate::config::{Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
 use crate::memory::MemoryError;
 use crate::model::Model;
 use crate::physics::pool::Pool;
 use crate::physics::{Physics, PhysicsError, Shortfalls, SnapshotError};
+use crate::snapshot::Seal;
 use crate::task::Task;
 use buffers::{Live, Work};
+use causes::Causes;
+use inject::Drill;
+pub use inject::{Injection, Value, What, When, Which};
 use std::sync::Arc;
 
 /// One value for the policy and, where the task has privileged terms, one for the
@@ -82,6 +90,8 @@ pub struct EnvSpec {
     pub reward_names: Vec<String>,
     /// Termination causes, in order, `time_out` first.
     pub termination_names: Vec<String>,
+    /// Causes for which an environment breaks, as `KIND/PLACE/NAME`: `nan/joint/knee`.
+    pub cause_names: Vec<String>,
 }
 
 /// Why an environment could not be built.
@@ -94,6 +104,17 @@ pub enum EnvError {
     Physics(#[from] PhysicsError),
     #[error(transparent)]
     Memory(#[from] MemoryError),
+}
+
+impl EnvError {
+    /// The allocation that failed, if that is what happened: fewer environments may do.
+    pub fn out_of_memory(&self) -> Option<&MemoryError> {
+        match self {
+            Self::Memory(e) => Some(e),
+            Self::Physics(e) => e.out_of_memory(),
+            Self::Config(_) => None,
+        }
+    }
 }
 
 /// Where one step's results go: rows of long-lived buffers, written in place.
@@ -136,6 +157,11 @@ pub struct EpisodeStats {
     pub terminations: Vec<u64>,
     /// Per bit of [`crate::physics::fault`]: broken environments.
     pub faults: Vec<u64>,
+    /// Per cause ([`EnvSpec::cause_names`]): broken environments, each counted once, by
+    /// what was wrong first.
+    pub causes: Vec<u64>,
+    /// The first few broken environments.
+    pub breaks: Vec<Break>,
     /// Truncations that found no room in `final_obs`.
     pub final_overflow: u64,
     /// What the physics did less well than it should have.
@@ -143,6 +169,31 @@ pub struct EpisodeStats {
     /// Returns and lengths of the episodes, in order of (step, environment),
     /// for evaluation; capped at the number of environments per call.
     pub finished: Vec<Finished>,
+}
+
+/// An environment that broke.
+#[derive(Debug, Clone, Copy)]
+pub struct Break {
+    /// Its global id.
+    pub env: u32,
+    /// Steps and resets of the batch when it broke.
+    pub clock: u64,
+    /// Control step of the rollout, from 0.
+    pub step: u32,
+    /// Control steps of its episode, that of the break included.
+    pub age: u32,
+    /// Index into [`EnvSpec::cause_names`].
+    pub cause: u32,
+    /// The number that was wrong; NaN where there is none to show.
+    pub value: f32,
+}
+
+impl PartialEq for Break {
+    /// By bits: a NaN is itself.
+    fn eq(&self, other: &Self) -> bool {
+        let all = |b: &Self| (b.env, b.clock, b.step, b.age, b.cause, b.value.to_bits());
+        all(self) == all(other)
+    }
 }
 
 /// One finished episode.
@@ -170,6 +221,12 @@ pub struct BatchEnv {
     first_env: u32,
     /// Observation noise is on.
     noise: bool,
+    /// Why environments break.
+    causes: Causes,
+    /// Faults on purpose.
+    drill: Drill,
+    /// The task with its present numbers.
+    config: TaskConfig,
     /// What a snapshot must agree with.
     identity: snapshot::Identity,
     /// What a snapshot holds.
@@ -211,18 +268,9 @@ impl BatchEnv {
     ) -> Result<Self, EnvError> {
         sim.validate()?;
         env.validate()?;
-        let threads = match sim.threads {
-            Auto::Auto(_) => Pool::available(),
-            Auto::N(n) => n,
-        };
-        let pool = Arc::new(Pool::new(threads)?);
+        let pool = Arc::new(Pool::new(sim.thread_count())?);
         // The task is checked first: its mistakes are the likelier ones, and worlds cost memory.
-        let dt = if sim.dt > 0.0 {
-            sim.dt
-        } else {
-            model.options.timestep
-        };
-        Task::compile(&model, task, dt * env.decimation as f64)?;
+        Task::compile(&model, task, sim.timestep(&model) * env.decimation as f64)?;
         let physics: Box<dyn Physics> = match sim.backend {
             Backend::Native => {
                 let worlds = crate::physics::native::new(&model, sim, env.num_envs, &pool)?;
@@ -249,7 +297,9 @@ impl BatchEnv {
         let step_dt = physics.timestep() * env.decimation as f64;
         let max_episode_steps = env.max_episode_steps(step_dt)?;
         let identity = snapshot::Identity::new(&model, env, task, step_dt);
+        let config = task.clone();
         let task = Task::compile(&model, task, step_dt)?;
+        let causes = Causes::new(&model, &task);
         let spec = EnvSpec {
             num_envs: env.num_envs,
             obs: task.observations.width.clone(),
@@ -264,6 +314,7 @@ impl BatchEnv {
             },
             reward_names: task.score.reward_names(),
             termination_names: task.score.termination_names(),
+            cause_names: causes.names.clone(),
         };
         let live = Live::new(&spec, task.commands.width())?;
         let work = Work::new(&spec, &model, &task, pool.threads())?;
@@ -278,6 +329,9 @@ impl BatchEnv {
             seed,
             first_env,
             noise: true,
+            causes,
+            drill: Drill::default(),
+            config,
             identity,
             live,
             work,
@@ -313,18 +367,35 @@ impl BatchEnv {
     /// Forgets which slots of `final_obs` are taken; call at a rollout's start.
     pub fn begin_rollout(&mut self) {
         self.live.final_used.fill(0);
+        self.live.began = self.live.clock;
     }
 
     /// One control step: `actions` is `[N][A]`.
     pub fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
         self.live.clock += 1;
+        let mut changed = None;
+        if !self.drill.is_empty() {
+            self.draw_faults();
+            changed = self.drill.take_actions(actions, self.spec.action.width());
+        }
+        let actions = changed.as_deref().unwrap_or(actions);
         self.act(actions);
+        if !self.drill.is_empty() {
+            self.poke();
+        }
         self.physics.step(&self.work.ctrl, self.decimation);
         self.judge();
         self.redraw_commands();
         self.observe(&mut out.obs);
-        if self.settle(out) {
+        let any = self.settle(out);
+        if !self.work.broken.is_empty() {
+            self.examine(actions);
+        }
+        if any {
             self.restart(false, &mut out.obs);
+        }
+        if let Some(changed) = changed {
+            self.drill.give_back(changed);
         }
     }
 
@@ -341,14 +412,43 @@ impl BatchEnv {
         self.noise = on;
     }
 
-    /// Everything needed to go on with the same bits, appended to `out`.
+    /// Everything needed to go on with the same bits, appended to `out`: for files, with
+    /// checksums.
     pub fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        snapshot::save(self, out)
+        snapshot::save(self, out, Seal::Checked)
     }
 
     /// The reverse of [`save`](Self::save), for the same robot, task, size and seed;
     /// refuses anything else with the reason and changes nothing then.
     pub fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
         snapshot::restore(self, blob)
+    }
+
+    /// What [`save`](Self::save) writes, for use within this process: without
+    /// checksums, appended to `out`; nothing is allocated where `out` has room. Cheap
+    /// enough for the start of every iteration.
+    pub fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        snapshot::save(self, out, Seal::Bare)
+    }
+
+    /// Goes back to what was kept: the same bits follow. Like
+    /// [`restore`](Self::restore) otherwise.
+    pub fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
+        snapshot::revert(self, kept)
+    }
+
+    /// Takes over environments of the same robot, task and seed that were saved or kept
+    /// in another number. Environments 0..min(N, stored) go on with the bits that they
+    /// would have had there; those beyond start new episodes (`spread` as for
+    /// [`reset`](Self::reset)), whose first observations go into their rows of `obs`
+    /// `[N][O]`; other rows stay as they are. Returns how many were taken over; after an
+    /// error nothing has changed.
+    pub fn adopt(
+        &mut self,
+        blob: &[u8],
+        spread: bool,
+        obs: &mut Groups<&mut [f32]>,
+    ) -> Result<usize, SnapshotError> {
+        snapshot::adopt(self, blob, spread, obs)
     }
 }

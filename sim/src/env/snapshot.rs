@@ -1,17 +1,25 @@
 //! Everything the future depends on, as bytes.
 //!
-//! Layout, little endian: magic, version, identity, [`Live`] field by field, the
-//! physics' own blob with its length, and a BLAKE3 checksum of all before it.
+//! Layout, little endian: version, identity, [`Live`] field by field, the physics' own
+//! blob with its length.
 
-use super::{BatchEnv, EpisodeStats, Finished, Live};
+use super::examine::DESCRIBED;
+use super::{BatchEnv, Break, EpisodeStats, Finished, Groups, Live};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
 use crate::model::Model;
-use crate::physics::SnapshotError;
+use crate::physics::{Shortfalls, SnapshotError};
+use crate::snapshot::{Format, Reader, Seal, columns, reserve, unfit};
 use std::fmt::Debug;
 
-const MAGIC: &[u8; 8] = b"OSTLENV\n";
-const VERSION: u32 = 2;
-const CHECKSUM: usize = 32;
+const FORMAT: Format = Format {
+    checked: b"OSTLENV\n",
+    bare: b"OSTLENVK",
+    what: "environments",
+};
+const VERSION: u32 = 3;
+/// Beyond so many (the last number that doubles count to) no count is believed:
+/// neither a step more nor a sum over all causes may overflow.
+const MOST: u64 = 1 << 53;
 
 /// Digests of what a snapshot must agree with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,9 +59,15 @@ impl Identity {
     }
 }
 
-pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-    let start = out.len();
-    out.extend_from_slice(MAGIC);
+/// Appends what [`restore`], [`revert`] and [`adopt`] read.
+pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>, seal: Seal) -> Result<(), SnapshotError> {
+    let live = &env.live;
+    let s = &live.stats;
+    let buffers: usize = floats(live).iter().map(|b| b.len()).sum::<usize>()
+        + words(live).iter().map(|b| b.len()).sum::<usize>();
+    let counts = s.reward_sums.len() + s.terminations.len() + s.faults.len() + s.causes.len();
+    let size = 4 * buffers + 8 * counts + 12 * s.finished.len() + 28 * s.breaks.len() + 256;
+    let start = FORMAT.begin(out, seal, size)?;
     out.extend_from_slice(&VERSION.to_le_bytes());
     out.extend_from_slice(&(env.spec.num_envs as u64).to_le_bytes());
     out.extend_from_slice(&env.first_env.to_le_bytes());
@@ -65,15 +79,14 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>) -> Result<(), SnapshotErro
     ] {
         out.extend_from_slice(d);
     }
-    let live = &env.live;
     out.extend_from_slice(&live.clock.to_le_bytes());
+    out.extend_from_slice(&live.began.to_le_bytes());
     for buffer in floats(live) {
         out.extend_from_slice(bytemuck::cast_slice(buffer));
     }
     for buffer in words(live) {
         out.extend_from_slice(bytemuck::cast_slice(buffer));
     }
-    let s = &live.stats;
     for word in [
         live.taken.contact_overflow,
         live.taken.unsolved,
@@ -82,24 +95,36 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>) -> Result<(), SnapshotErro
         s.length_sum.to_bits(),
         s.final_overflow,
         s.finished.len() as u64,
+        s.breaks.len() as u64,
     ] {
         out.extend_from_slice(&word.to_le_bytes());
     }
     out.extend_from_slice(bytemuck::cast_slice(&s.reward_sums));
     out.extend_from_slice(bytemuck::cast_slice(&s.terminations));
     out.extend_from_slice(bytemuck::cast_slice(&s.faults));
+    out.extend_from_slice(bytemuck::cast_slice(&s.causes));
+    for b in &s.breaks {
+        out.extend_from_slice(&b.clock.to_le_bytes());
+        for word in [b.env, b.step, b.age, b.cause, b.value.to_bits()] {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+    }
     for f in &s.finished {
         for word in [f.env, f.ret.to_bits(), f.length] {
             out.extend_from_slice(&word.to_le_bytes());
         }
     }
-    let mut physics = Vec::new();
-    env.physics.save(&mut physics)?;
-    out.extend_from_slice(&(physics.len() as u64).to_le_bytes());
-    out.extend_from_slice(&physics);
-    let sum = blake3::hash(&out[start..]);
-    out.extend_from_slice(sum.as_bytes());
-    Ok(())
+    // The length of the physics' part is known when it is written.
+    reserve(out, 8, FORMAT.what)?;
+    let at = out.len();
+    out.extend_from_slice(&[0; 8]);
+    match seal {
+        Seal::Checked => env.physics.save(out)?,
+        Seal::Bare => env.physics.keep(out)?,
+    }
+    let len = (out.len() - at - 8) as u64;
+    out[at..at + 8].copy_from_slice(&len.to_le_bytes());
+    FORMAT.end(out, seal, start)
 }
 
 fn floats(live: &Live) -> [&Vec<f32>; 7] {
@@ -114,6 +139,21 @@ fn floats(live: &Live) -> [&Vec<f32>; 7] {
     ]
 }
 
+fn floats_mut(live: &mut Live) -> [&mut Vec<f32>; 7] {
+    [
+        &mut live.action,
+        &mut live.last_action,
+        &mut live.command,
+        &mut live.ret,
+        &mut live.sums,
+        &mut live.last_policy,
+        &mut live.last_critic,
+    ]
+}
+
+/// Of [`floats`], how many at the end are rows `[N][k]` instead of columns `[k][N]`.
+const ROWS: usize = 2;
+
 fn words(live: &Live) -> [&Vec<u32>; 5] {
     [
         &live.age,
@@ -124,74 +164,91 @@ fn words(live: &Live) -> [&Vec<u32>; 5] {
     ]
 }
 
-/// Takes bytes from the front, never past the end.
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn bytes(&mut self, len: usize) -> Result<&'a [u8], SnapshotError> {
-        let Some((head, rest)) = self.0.split_at_checked(len) else {
-            return Err(SnapshotError("the snapshot ends too early".to_string()));
-        };
-        self.0 = rest;
-        Ok(head)
-    }
-
-    fn array<const K: usize>(&mut self) -> Result<[u8; K], SnapshotError> {
-        let mut a = [0; K];
-        a.copy_from_slice(self.bytes(K)?);
-        Ok(a)
-    }
-
-    fn word(&mut self) -> Result<u32, SnapshotError> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn long(&mut self) -> Result<u64, SnapshotError> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    fn fill<T: bytemuck::Pod>(&mut self, into: &mut [T]) -> Result<(), SnapshotError> {
-        let to = bytemuck::cast_slice_mut::<T, u8>(into);
-        to.copy_from_slice(self.bytes(to.len())?);
-        Ok(())
-    }
+fn words_mut(live: &mut Live) -> [&mut Vec<u32>; 5] {
+    [
+        &mut live.age,
+        &mut live.length,
+        &mut live.counted,
+        &mut live.stuck,
+        &mut live.final_used,
+    ]
 }
 
-pub(super) fn restore(env: &mut BatchEnv, blob: &[u8]) -> Result<(), SnapshotError> {
-    let refuse = |why: String| Err(SnapshotError(why));
-    let Some(body) = blob.len().checked_sub(CHECKSUM).map(|at| &blob[..at]) else {
-        return refuse("too short to be a snapshot of environments".to_string());
-    };
-    let mut r = Reader(body);
-    if r.array()? != *MAGIC {
-        return refuse("not a snapshot of environments".to_string());
+/// A snapshot that fits, in its parts.
+struct Parsed<'a> {
+    /// Environments in it.
+    stored: usize,
+    clock: u64,
+    began: u64,
+    floats: [&'a [u8]; 7],
+    words: [&'a [u8]; 5],
+    taken: Shortfalls,
+    stats: Stats<'a>,
+    physics: &'a [u8],
+}
+
+struct Stats<'a> {
+    episodes: u64,
+    return_sum: f64,
+    length_sum: f64,
+    final_overflow: u64,
+    reward_sums: &'a [u8],
+    terminations: &'a [u8],
+    faults: &'a [u8],
+    causes: &'a [u8],
+    breaks: &'a [u8],
+    finished: &'a [u8],
+}
+
+/// A count, if it can be one.
+fn believed(count: u64, of: &str) -> Result<u64, SnapshotError> {
+    if count > MOST {
+        return Err(unfit(format!("it counts {count} {of}")));
     }
+    Ok(count)
+}
+
+/// The bytes of `len` counts that can be some.
+fn counts<'a>(r: &mut Reader<'a>, len: usize, of: &str) -> Result<&'a [u8], SnapshotError> {
+    let bytes = r.items(len, 8)?;
+    let mut each = Reader(bytes);
+    for _ in 0..len {
+        believed(each.long()?, of)?;
+    }
+    Ok(bytes)
+}
+
+/// Checks all but the physics' part. `other_size`: any number of environments will do.
+fn parse<'a>(
+    env: &BatchEnv,
+    mut r: Reader<'a>,
+    other_size: bool,
+) -> Result<Parsed<'a>, SnapshotError> {
     let version = r.word()?;
     if version != VERSION {
-        return refuse(format!(
+        return Err(unfit(format!(
             "written by format {version}; this program reads format {VERSION}"
-        ));
+        )));
     }
-    if blake3::hash(body).as_bytes()[..] != blob[body.len()..] {
-        return refuse("the checksum is wrong: the snapshot is damaged".to_string());
-    }
-    let n = r.long()?;
-    if n != env.spec.num_envs as u64 {
-        return refuse(format!(
-            "it holds {n} environments, this run has {}",
-            env.spec.num_envs
-        ));
+    let (stored, n) = (r.count()?, env.spec.num_envs);
+    if stored != n && !other_size {
+        return Err(unfit(format!(
+            "it holds {stored} environments, this run has {n}"
+        )));
     }
     let first = r.word()?;
     if first != env.first_env {
-        return refuse(format!(
+        return Err(unfit(format!(
             "its first environment is {first}, this run's is {}",
             env.first_env
-        ));
+        )));
     }
     let seed = r.long()?;
     if seed != env.seed {
-        return refuse(format!("its seed is {seed}, this run's is {}", env.seed));
+        return Err(unfit(format!(
+            "its seed is {seed}, this run's is {}",
+            env.seed
+        )));
     }
     let identity = Identity {
         robot: r.array()?,
@@ -213,70 +270,168 @@ pub(super) fn restore(env: &mut BatchEnv, blob: &[u8]) -> Result<(), SnapshotErr
         ),
     ] {
         if !same {
-            return refuse(what.to_string());
+            return Err(unfit(what));
         }
     }
-    let commands = env.task.commands.width();
-    let mut live = Live::new(&env.spec, commands).map_err(|e| SnapshotError(e.to_string()))?;
-    live.clock = r.long()?;
-    for buffer in [
-        &mut live.action,
-        &mut live.last_action,
-        &mut live.command,
-        &mut live.ret,
-        &mut live.sums,
-        &mut live.last_policy,
-        &mut live.last_critic,
-    ] {
-        r.fill(buffer)?;
+    let (clock, began) = (
+        believed(r.long()?, "control steps")?,
+        believed(r.long()?, "control steps")?,
+    );
+    let live = &env.live;
+    let mut floats = floats(live).map(|b| (b.len() / n, &[][..]));
+    for (per_env, bytes) in &mut floats {
+        *bytes = r.items(stored, 4 * *per_env)?;
     }
-    for buffer in [
-        &mut live.age,
-        &mut live.length,
-        &mut live.counted,
-        &mut live.stuck,
-        &mut live.final_used,
-    ] {
-        r.fill(buffer)?;
+    let mut words = [&[][..]; 5];
+    for bytes in &mut words {
+        *bytes = r.items(stored, 4)?;
     }
-    live.taken.contact_overflow = r.long()?;
-    live.taken.unsolved = r.long()?;
-    read_stats(&mut r, &mut live.stats, env.spec.num_envs)?;
-    let len = r.long()?;
-    let physics = r.bytes(usize::try_from(len).unwrap_or(usize::MAX))?;
-    if !r.0.is_empty() {
-        return refuse("there is more in it than belongs there".to_string());
+    let taken = Shortfalls {
+        contact_overflow: believed(r.long()?, "contacts")?,
+        unsolved: believed(r.long()?, "unsolved steps")?,
+    };
+    let (episodes, return_sum, length_sum, final_overflow) = (
+        believed(r.long()?, "episodes")?,
+        f64::from_bits(r.long()?),
+        f64::from_bits(r.long()?),
+        believed(r.long()?, "final observations")?,
+    );
+    let (finished, breaks) = (r.count()?, r.count()?);
+    if finished > stored {
+        return Err(unfit("it holds more finished episodes than environments"));
     }
+    if breaks > DESCRIBED {
+        return Err(unfit(format!("it describes {breaks} broken environments")));
+    }
+    let s = &live.stats;
+    let stats = Stats {
+        episodes,
+        return_sum,
+        length_sum,
+        final_overflow,
+        reward_sums: r.items(s.reward_sums.len(), 8)?,
+        terminations: counts(&mut r, s.terminations.len(), "ends of episodes")?,
+        faults: counts(&mut r, s.faults.len(), "faults")?,
+        causes: counts(&mut r, s.causes.len(), "broken environments")?,
+        breaks: r.items(breaks, 28)?,
+        finished: r.items(finished, 12)?,
+    };
+    let len = r.count()?;
+    let physics = r.bytes(len)?;
+    r.finish()?;
+    Ok(Parsed {
+        stored,
+        clock,
+        began,
+        floats: floats.map(|(_, bytes)| bytes),
+        words,
+        taken,
+        stats,
+        physics,
+    })
+}
+
+impl Parsed<'_> {
+    /// Takes over all that fits; nothing here can fail.
+    fn fill(&self, live: &mut Live, n: usize) {
+        let from = self.stored;
+        live.clock = self.clock;
+        live.began = self.began;
+        let columns_only = self.floats.len() - ROWS;
+        for (i, (stored, into)) in self.floats.iter().zip(floats_mut(live)).enumerate() {
+            let width = if i < columns_only { 1 } else { into.len() / n };
+            columns(stored, into, from * width, n * width);
+        }
+        for (stored, into) in self.words.iter().zip(words_mut(live)) {
+            columns(stored, into, from, n);
+        }
+        live.taken = self.taken;
+        self.stats.fill(&mut live.stats, n);
+    }
+}
+
+impl Stats<'_> {
+    fn fill(&self, s: &mut EpisodeStats, n: usize) {
+        s.episodes = self.episodes;
+        s.return_sum = self.return_sum;
+        s.length_sum = self.length_sum;
+        s.final_overflow = self.final_overflow;
+        let whole = |stored: &[u8], into: &mut [u8]| into.copy_from_slice(stored);
+        whole(
+            self.reward_sums,
+            bytemuck::cast_slice_mut(&mut s.reward_sums),
+        );
+        whole(
+            self.terminations,
+            bytemuck::cast_slice_mut(&mut s.terminations),
+        );
+        whole(self.faults, bytemuck::cast_slice_mut(&mut s.faults));
+        whole(self.causes, bytemuck::cast_slice_mut(&mut s.causes));
+        s.finished.clear();
+        s.breaks.clear();
+        let word = |b: &[u8], i: usize| {
+            let mut w = [0; 4];
+            w.copy_from_slice(&b[4 * i..4 * i + 4]);
+            u32::from_le_bytes(w)
+        };
+        for b in self.breaks.chunks_exact(28) {
+            s.breaks.push(Break {
+                clock: u64::from(word(b, 0)) | u64::from(word(b, 1)) << 32,
+                env: word(b, 2),
+                step: word(b, 3),
+                age: word(b, 4),
+                cause: word(b, 5),
+                value: f32::from_bits(word(b, 6)),
+            });
+        }
+        // There is room for as many as there are environments.
+        for f in self.finished.chunks_exact(12).take(n) {
+            s.finished.push(Finished {
+                env: word(f, 0),
+                ret: f32::from_bits(word(f, 1)),
+                length: word(f, 2),
+            });
+        }
+    }
+}
+
+pub(super) fn restore(env: &mut BatchEnv, blob: &[u8]) -> Result<(), SnapshotError> {
+    let parsed = parse(env, FORMAT.open_checked(blob)?, false)?;
     // The last thing that can fail; then the rest is taken over.
-    env.physics.restore(physics)?;
-    env.live = live;
+    env.physics.restore(parsed.physics)?;
+    parsed.fill(&mut env.live, env.spec.num_envs);
     Ok(())
 }
 
-fn read_stats(
-    r: &mut Reader<'_>,
-    s: &mut EpisodeStats,
-    num_envs: usize,
-) -> Result<(), SnapshotError> {
-    s.episodes = r.long()?;
-    s.return_sum = f64::from_bits(r.long()?);
-    s.length_sum = f64::from_bits(r.long()?);
-    s.final_overflow = r.long()?;
-    let finished = r.long()?;
-    r.fill(&mut s.reward_sums)?;
-    r.fill(&mut s.terminations)?;
-    r.fill(&mut s.faults)?;
-    if finished > num_envs as u64 {
-        return Err(SnapshotError(
-            "it holds more finished episodes than environments".to_string(),
-        ));
-    }
-    for _ in 0..finished {
-        s.finished.push(Finished {
-            env: r.word()?,
-            ret: f32::from_bits(r.word()?),
-            length: r.word()?,
-        });
-    }
+pub(super) fn revert(env: &mut BatchEnv, kept: &[u8]) -> Result<(), SnapshotError> {
+    let parsed = parse(env, FORMAT.open(kept)?.1, false)?;
+    env.physics.revert(parsed.physics)?;
+    parsed.fill(&mut env.live, env.spec.num_envs);
     Ok(())
+}
+
+pub(super) fn adopt(
+    env: &mut BatchEnv,
+    blob: &[u8],
+    spread: bool,
+    obs: &mut Groups<&mut [f32]>,
+) -> Result<usize, SnapshotError> {
+    let n = env.spec.num_envs;
+    let parsed = parse(env, FORMAT.open(blob)?.1, true)?;
+    let taken = env.physics.adopt(parsed.physics)?;
+    parsed.fill(&mut env.live, n);
+    // Counts of worlds that are gone are gone with them.
+    env.live.taken = env.physics.shortfalls();
+    for (e, mask) in env.work.mask.iter_mut().enumerate() {
+        *mask = u8::from(e >= taken);
+    }
+    if taken < n {
+        let live = &mut env.live;
+        let (wide, critic_wide) = (env.spec.obs.policy, env.spec.obs.critic.unwrap_or(0));
+        live.last_policy[taken * wide..].fill(0.0);
+        live.last_critic[taken * critic_wide..].fill(0.0);
+        live.final_used[taken..].fill(0);
+        env.restart(spread, obs);
+    }
+    Ok(taken)
 }

@@ -1,7 +1,7 @@
 //! The phases of one control step. Each goes over blocks of environments, spread
 //! over the pool; a block's numbers depend on nothing outside it.
 
-use super::buffers::Worker;
+use super::buffers::{Panicked, Worker};
 use super::share::Shared;
 use super::{BatchEnv, Finished, Groups, StepOut};
 use crate::physics::fault;
@@ -9,12 +9,16 @@ use crate::physics::pool::Pool;
 use crate::rng::{Purpose, philox, unit};
 use crate::task::expr::{BLOCK, Inputs};
 use crate::task::observe::NoiseKey;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering::Relaxed;
 
-/// Calls `f(worker, first, len)` for every block of `n` environments.
+/// Calls `f(worker, first, len)` for every block of `n` environments. A block that
+/// panics is marked; the others are not affected.
 fn for_blocks(
     pool: &Pool,
     n: usize,
     workers: &mut [Worker],
+    panicked: &Panicked,
     f: impl Fn(&mut Worker, usize, usize) + Sync,
 ) {
     let blocks = n.div_ceil(BLOCK);
@@ -25,7 +29,12 @@ fn for_blocks(
         let worker = unsafe { &mut workers.part(part, 1)[0] };
         for block in part * blocks / parts..(part + 1) * blocks / parts {
             let first = block * BLOCK;
-            f(worker, first, BLOCK.min(n - first));
+            // What a panic leaves behind in a worker is overwritten by the next block.
+            let call = AssertUnwindSafe(|| f(worker, first, BLOCK.min(n - first)));
+            if catch_unwind(call).is_err() {
+                panicked.blocks[block].store(true, Relaxed);
+                panicked.any.store(true, Relaxed);
+            }
         }
     });
 }
@@ -49,6 +58,8 @@ macro_rules! inputs {
     };
 }
 
+pub(super) use inputs;
+
 impl BatchEnv {
     /// Actions `[N][A]` to controls; episodes grow older by a step.
     pub(super) fn act(&mut self, actions: &[f32]) {
@@ -62,43 +73,53 @@ impl BatchEnv {
         let (age, length) = (Shared::new(&mut live.age), Shared::new(&mut live.length));
         let (ctrl, faults) = (Shared::new(&mut work.ctrl), Shared::new(&mut work.fault));
         let (task, state) = (&self.task.actions, self.physics.state());
-        for_blocks(&self.pool, n, &mut work.workers, |_, first, len| {
-            let column = |buffer, k: usize| {
-                // SAFETY: entries of environments first..first+len, in row k at
-                // k * n + first, belong to this block alone, and below no two parts
-                // of the same buffer are alive at once.
-                unsafe { Shared::part(buffer, k * n + first, len) }
-            };
-            for k in 0..width {
-                column(&last, k).copy_from_slice(column(&action, k));
-            }
-            let mut bad = [false; BLOCK];
-            let rows = &actions[first * width..(first + len) * width];
-            task.clip(rows, &mut bad[..len], |k, lane, x| {
-                column(&action, k)[lane] = x
-            });
-            for lane in 0..len {
-                task.drive(
-                    state,
-                    first + lane,
-                    |k| column(&action, k)[lane],
-                    |u, x| column(&ctrl, u)[lane] = x,
-                );
-            }
-            // SAFETY: as above.
-            let (fault, age, length) = unsafe {
-                (
-                    faults.part(first, len),
-                    age.part(first, len),
-                    length.part(first, len),
-                )
-            };
-            for lane in 0..len {
-                fault[lane] = if bad[lane] { fault::CONTROL } else { 0 };
-                age[lane] = age[lane].saturating_add(1);
-                length[lane] = length[lane].saturating_add(1);
-            }
-        });
+        let drill = (!self.drill.is_empty()).then_some(&self.drill);
+        for_blocks(
+            &self.pool,
+            n,
+            &mut work.workers,
+            &work.panicked,
+            |_, first, len| {
+                let column = |buffer, k: usize| {
+                    // SAFETY: entries of environments first..first+len, in row k at
+                    // k * n + first, belong to this block alone, and below no two parts
+                    // of the same buffer are alive at once.
+                    unsafe { Shared::part(buffer, k * n + first, len) }
+                };
+                if let Some(drill) = drill {
+                    drill.panic(first, len);
+                }
+                for k in 0..width {
+                    column(&last, k).copy_from_slice(column(&action, k));
+                }
+                let mut bad = [false; BLOCK];
+                let rows = &actions[first * width..(first + len) * width];
+                task.clip(rows, &mut bad[..len], |k, lane, x| {
+                    column(&action, k)[lane] = x
+                });
+                for lane in 0..len {
+                    task.drive(
+                        state,
+                        first + lane,
+                        |k| column(&action, k)[lane],
+                        |u, x| column(&ctrl, u)[lane] = x,
+                    );
+                }
+                // SAFETY: as above.
+                let (fault, age, length) = unsafe {
+                    (
+                        faults.part(first, len),
+                        age.part(first, len),
+                        length.part(first, len),
+                    )
+                };
+                for lane in 0..len {
+                    fault[lane] = if bad[lane] { fault::CONTROL } else { 0 };
+                    age[lane] = age[lane].saturating_add(1);
+                    length[lane] = length[lane].saturating_add(1);
+                }
+            },
+        );
     }
 
     /// Faults, rewards and causes of ends, into the work buffers.
@@ -112,38 +133,49 @@ impl BatchEnv {
             Shared::new(&mut work.terminated),
             Shared::new(&mut work.truncated),
         );
-        for_blocks(&self.pool, n, &mut work.workers, |worker, first, len| {
-            let inputs = inputs!(self, live, work, state, first, len);
-            let Worker {
-                scratch, judged, ..
-            } = worker;
-            self.task
-                .score
-                .judge(&inputs, scratch, judged, |term, lanes| {
-                    // SAFETY: this block's entries of row `term`.
-                    let sum = unsafe { sums.part(term * n + first, len) };
-                    sum.iter_mut().zip(lanes).for_each(|(s, x)| *s += x);
-                });
-            // SAFETY: this block's entries.
-            let (reward, fault, terminated, truncated) = unsafe {
-                (
-                    reward.part(first, len),
-                    faults.part(first, len),
-                    terminated.part(first, len),
-                    truncated.part(first, len),
-                )
-            };
-            reward.copy_from_slice(&judged.reward[..len]);
-            terminated.copy_from_slice(&judged.terminated[..len]);
-            truncated.copy_from_slice(&judged.truncated[..len]);
-            for lane in 0..len {
-                let env = first + lane;
-                fault[lane] |= inputs.state.fault[env] | live.stuck[env];
-                if !reward[lane].is_finite() {
-                    fault[lane] |= fault::TASK;
+        for_blocks(
+            &self.pool,
+            n,
+            &mut work.workers,
+            &work.panicked,
+            |worker, first, len| {
+                let inputs = inputs!(self, live, work, state, first, len);
+                let Worker {
+                    scratch, judged, ..
+                } = worker;
+                self.task
+                    .score
+                    .judge(&inputs, scratch, judged, |term, lanes| {
+                        // SAFETY: this block's entries of row `term`.
+                        let sum = unsafe { sums.part(term * n + first, len) };
+                        sum.iter_mut().zip(lanes).for_each(|(s, x)| *s += x);
+                    });
+                // SAFETY: this block's entries.
+                let (reward, fault, terminated, truncated) = unsafe {
+                    (
+                        reward.part(first, len),
+                        faults.part(first, len),
+                        terminated.part(first, len),
+                        truncated.part(first, len),
+                    )
+                };
+                reward.copy_from_slice(&judged.reward[..len]);
+                terminated.copy_from_slice(&judged.terminated[..len]);
+                truncated.copy_from_slice(&judged.truncated[..len]);
+                for lane in 0..len {
+                    let env = first + lane;
+                    fault[lane] |= inputs.state.fault[env] | live.stuck[env];
+                    if !reward[lane].is_finite() || judged.absurd[lane] {
+                        fault[lane] |= fault::TASK;
+                    }
                 }
-            }
-        });
+            },
+        );
+        if !self.drill.is_empty() {
+            let faults = &mut work.fault;
+            let bad = |env: usize| faults[env] |= fault::TASK;
+            self.drill.reward(&mut work.reward, bad);
+        }
     }
 
     /// Commands whose time has come.
@@ -169,6 +201,16 @@ impl BatchEnv {
         self.write_observations(obs, false);
     }
 
+    /// Key of the noise of rows written now, if there is noise. Two rows in one step,
+    /// before and after a reset (`masked`), differ in it.
+    pub(super) fn noise_key(&self, masked: bool) -> Option<NoiseKey> {
+        self.noise.then_some(NoiseKey {
+            seed: self.seed,
+            stream: self.first_env,
+            clock: 2 * self.live.clock + u64::from(masked),
+        })
+    }
+
     /// Writes rows: of all environments, or of those in the mask, which then have a
     /// new episode. A row that is not finite is a fault of the environment.
     fn write_observations(&mut self, obs: &mut Groups<&mut [f32]>, masked: bool) {
@@ -182,12 +224,8 @@ impl BatchEnv {
             n * critic_wide,
             "critic observations are [N][O]"
         );
-        let noise = self.noise.then_some(NoiseKey {
-            seed: self.seed,
-            stream: self.first_env,
-            // Two rows in one step, before and after a reset, differ in their noise.
-            clock: 2 * self.live.clock + u64::from(masked),
-        });
+        let noise = self.noise_key(masked);
+        let drill = (!masked && !self.drill.is_empty()).then_some(&self.drill);
         let state = self.physics.state();
         let (live, work) = (&mut self.live, &mut self.work);
         let (policy, critic) = (Shared::new(&mut *obs.policy), Shared::new(critic));
@@ -200,56 +238,66 @@ impl BatchEnv {
         } else {
             &mut work.fault
         });
-        for_blocks(&self.pool, n, &mut work.workers, |worker, first, len| {
-            let mut want = [!masked; BLOCK];
-            if masked {
-                for (w, &m) in want.iter_mut().zip(&work.mask[first..first + len]) {
-                    *w = m != 0;
-                }
-                if !want.contains(&true) {
-                    return;
-                }
-            }
-            let rows = |buffer, width: usize| {
-                // SAFETY: rows of this block's environments; one part per buffer.
-                unsafe { Shared::part(buffer, first * width, len * width) }
-            };
-            let (policy, critic) = (rows(&policy, wide), rows(&critic, critic_wide));
-            let (last_policy, last_critic) =
-                (rows(&last_policy, wide), rows(&last_critic, critic_wide));
-            // SAFETY: this block's entries.
-            let bits = unsafe { bits.part(first, len) };
-            let inputs = inputs!(self, live, work, state, first, len);
-            self.task.observations.write(
-                &inputs,
-                &mut worker.scratch,
-                noise,
-                &want,
-                policy,
-                critic,
-            );
-            for lane in (0..len).filter(|&l| want[l]) {
-                let (p, c) = (
-                    lane * wide..(lane + 1) * wide,
-                    lane * critic_wide..(lane + 1) * critic_wide,
-                );
-                let finite = policy[p.clone()]
-                    .iter()
-                    .chain(&critic[c.clone()])
-                    .all(|x| x.is_finite());
+        for_blocks(
+            &self.pool,
+            n,
+            &mut work.workers,
+            &work.panicked,
+            |worker, first, len| {
+                let mut want = [!masked; BLOCK];
                 if masked {
-                    bits[lane] = inputs.state.fault[first + lane];
+                    for (w, &m) in want.iter_mut().zip(&work.mask[first..first + len]) {
+                        *w = m != 0;
+                    }
+                    if !want.contains(&true) {
+                        return;
+                    }
                 }
-                if finite {
-                    last_policy[p.clone()].copy_from_slice(&policy[p]);
-                    last_critic[c.clone()].copy_from_slice(&critic[c]);
-                } else {
-                    bits[lane] |= fault::TASK;
-                    policy[p.clone()].copy_from_slice(&last_policy[p]);
-                    critic[c.clone()].copy_from_slice(&last_critic[c]);
+                let rows = |buffer, width: usize| {
+                    // SAFETY: rows of this block's environments; one part per buffer.
+                    unsafe { Shared::part(buffer, first * width, len * width) }
+                };
+                let (policy, critic) = (rows(&policy, wide), rows(&critic, critic_wide));
+                let (last_policy, last_critic) =
+                    (rows(&last_policy, wide), rows(&last_critic, critic_wide));
+                // SAFETY: this block's entries.
+                let bits = unsafe { bits.part(first, len) };
+                let inputs = inputs!(self, live, work, state, first, len);
+                self.task.observations.write(
+                    &inputs,
+                    &mut worker.scratch,
+                    noise,
+                    &want,
+                    policy,
+                    critic,
+                );
+                if let Some(drill) = drill {
+                    drill.observe(first, len, wide, policy);
                 }
-            }
-        });
+                for lane in (0..len).filter(|&l| want[l]) {
+                    let (p, c) = (
+                        lane * wide..(lane + 1) * wide,
+                        lane * critic_wide..(lane + 1) * critic_wide,
+                    );
+                    let finite = policy[p.clone()]
+                        .iter()
+                        .chain(&critic[c.clone()])
+                        .all(|x| x.is_finite());
+                    if masked {
+                        bits[lane] = inputs.state.fault[first + lane];
+                    }
+                    if finite {
+                        last_policy[p.clone()].copy_from_slice(&policy[p]);
+                        last_critic[c.clone()].copy_from_slice(&critic[c]);
+                    } else {
+                        bits[lane] |= fault::TASK;
+                        policy[p.clone()].copy_from_slice(&last_policy[p]);
+                        critic[c.clone()].copy_from_slice(&last_critic[c]);
+                    }
+                }
+            },
+        );
+        self.contain_panics(obs, masked);
     }
 
     /// Writes rewards and flags, keeps last observations and statistics, and marks
@@ -260,6 +308,7 @@ impl BatchEnv {
         let slots = out.final_obs.policy.len() / (n * wide);
         let (live, work) = (&mut self.live, &mut self.work);
         let mut any = false;
+        work.broken.clear();
         for env in 0..n {
             let bits = work.fault[env];
             let valid = bits == 0;
@@ -281,6 +330,7 @@ impl BatchEnv {
             }
             any = true;
             if !valid {
+                work.broken.push(env as u32);
                 for (bit, count) in live.stats.faults.iter_mut().enumerate() {
                     *count += u64::from(bits >> bit & 1);
                 }

@@ -245,8 +245,11 @@ fn count(n: usize, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }
 
+/// Columns for names; longer ones stick out. (Text formatted wider than 65535 panics.)
 fn width<'a>(names: impl Iterator<Item = &'a str>) -> usize {
-    names.map(|n| n.chars().count()).max().unwrap_or(0)
+    const MOST: usize = 80;
+    let longest = names.map(|n| n.chars().count()).max();
+    longest.unwrap_or(0).min(MOST)
 }
 
 fn span(start: usize, n: usize) -> String {
@@ -278,6 +281,16 @@ fn short(x: f64) -> String {
 mod tests {
     use super::*;
     use std::path::Path;
+
+    #[test]
+    fn names_of_any_length_are_shown() {
+        let long = "x".repeat(70_000);
+        let text = format!(
+            "<mujoco><worldbody><body name=\"{long}\"><joint name=\"{long}\"/><geom size=\"1\"/></body></worldbody></mujoco>"
+        );
+        let model = crate::model::mjcf::parse(Path::new("r.xml"), text).unwrap();
+        assert!(model.summary().contains(&long));
+    }
 
     #[test]
     fn numbers_are_short() {

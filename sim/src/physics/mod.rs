@@ -1,6 +1,7 @@
 //! N copies of a model, stepped together.
 
 pub mod evaluate;
+pub mod evidence;
 mod kinematics;
 mod lanes;
 pub mod native;
@@ -9,6 +10,7 @@ pub mod rapier;
 
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
+pub use evidence::{Evidence, Part};
 
 /// N identical worlds.
 ///
@@ -45,6 +47,24 @@ pub trait Physics: Send {
         Shortfalls::default()
     }
 
+    /// Why the world `env`, whose fault bits say that it broke in the last step, did.
+    /// `ctrl` and `substeps` are that step's. Takes its time: for few worlds.
+    fn diagnose(&self, env: usize, ctrl: &[f32], substeps: usize) -> Option<Evidence> {
+        let _ = substeps;
+        evidence::of_state(self.state(), env, ctrl, |_| true)
+    }
+
+    /// Whether [`poke`](Self::poke) does anything.
+    fn can_be_poked(&self) -> bool {
+        false
+    }
+
+    /// Overwrites a position or velocity of one world, with whatever number, for the
+    /// next step to start from: for drills.
+    fn poke(&mut self, env: usize, part: Part, value: f32) {
+        let _ = (env, part, value);
+    }
+
     /// What this engine does otherwise than MuJoCo with this model, one line each:
     /// for `ostler check` and the run's log.
     fn notes(&self) -> &[String] {
@@ -57,6 +77,28 @@ pub trait Physics: Send {
     /// The reverse of [`save`](Self::save) for the same model and N. After an error
     /// nothing has changed.
     fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError>;
+
+    /// The content of [`save`](Self::save) for use within this process, appended to
+    /// `out`: cheap enough for every iteration.
+    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        self.save(out)
+    }
+
+    /// The reverse of [`keep`](Self::keep); takes what was saved as well.
+    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
+        self.restore(kept)
+    }
+
+    /// Takes over worlds of the same model that were saved or kept in another number:
+    /// worlds 0..min(N, stored) with every bit of their state. The others are to be
+    /// reset by the caller. Returns how many were taken over; after an error nothing
+    /// has changed.
+    fn adopt(&mut self, blob: &[u8]) -> Result<usize, SnapshotError> {
+        let _ = blob;
+        Err(SnapshotError::Unfit(
+            "this engine cannot take over worlds of another batch".into(),
+        ))
+    }
 }
 
 /// Steps that were taken, but not as the model asks, summed over all worlds.
@@ -83,8 +125,24 @@ impl Shortfalls {
 
 /// A snapshot that cannot be written or read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("physics snapshot: {0}")]
-pub struct SnapshotError(pub String);
+pub enum SnapshotError {
+    /// Out of memory: fewer environments may do.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// It is not of what it is read into, or it is damaged.
+    #[error("snapshot: {0}")]
+    Unfit(String),
+}
+
+impl SnapshotError {
+    /// The allocation that failed, if that is what happened.
+    pub fn out_of_memory(&self) -> Option<&MemoryError> {
+        match self {
+            Self::Memory(e) => Some(e),
+            Self::Unfit(_) => None,
+        }
+    }
+}
 
 /// A physics engine that cannot be set up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -113,6 +171,16 @@ pub enum PhysicsError {
     /// A thread could not be started.
     #[error("cannot start a physics thread: {0}; lower sim.threads")]
     Thread(String),
+}
+
+impl PhysicsError {
+    /// The allocation that failed, if that is what happened.
+    pub fn out_of_memory(&self) -> Option<&MemoryError> {
+        match self {
+            Self::Memory(e) => Some(e),
+            _ => None,
+        }
+    }
 }
 
 /// Bits of [`State::fault`].
@@ -170,6 +238,34 @@ pub struct State {
 }
 
 impl State {
+    /// The buffers of numbers, in the order of the fields.
+    pub fn floats(&self) -> [&Vec<f32>; 8] {
+        [
+            &self.qpos,
+            &self.qvel,
+            &self.body_pos,
+            &self.body_quat,
+            &self.body_lin_vel,
+            &self.body_ang_vel,
+            &self.contact_force,
+            &self.actuator_force,
+        ]
+    }
+
+    /// The same, to be written.
+    pub fn floats_mut(&mut self) -> [&mut Vec<f32>; 8] {
+        [
+            &mut self.qpos,
+            &mut self.qvel,
+            &mut self.body_pos,
+            &mut self.body_quat,
+            &mut self.body_lin_vel,
+            &mut self.body_ang_vel,
+            &mut self.contact_force,
+            &mut self.actuator_force,
+        ]
+    }
+
     /// Zeroed state of `num_envs` worlds.
     pub fn new(model: &Model, num_envs: usize) -> Result<Self, MemoryError> {
         let buf = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(num_envs));

@@ -2,6 +2,7 @@
 //! engines: a policy is judged by the engine that it was not trained on.
 
 use super::mujoco::{MuJoCo, RefereeError};
+use crate::config::SimConfig;
 use crate::memory::zeroed;
 use crate::model::Model;
 use crate::physics::{Physics, SnapshotError, State, fault};
@@ -52,8 +53,8 @@ pub struct MuJoCoWorlds {
 }
 
 impl MuJoCoWorlds {
-    /// `num_envs` worlds in the initial pose. `timestep` (s): the file's own where it
-    /// is 0. A world is broken beyond `max_speed` (m/s, rad/s) or `max_position` (m).
+    /// `num_envs` worlds in the initial pose, with the time step and the limits of
+    /// `config`.
     ///
     /// # Errors
     /// MuJoCo refuses the file, reads another robot in it, or memory does not suffice.
@@ -61,9 +62,7 @@ impl MuJoCoWorlds {
         mut mujoco: MuJoCo,
         model: &Arc<Model>,
         num_envs: usize,
-        timestep: f64,
-        max_speed: f64,
-        max_position: f64,
+        config: &SimConfig,
     ) -> Result<Self, RefereeError> {
         let refused = |e: &dyn std::fmt::Display| RefereeError::Refused(e.to_string());
         let file = model
@@ -71,11 +70,7 @@ impl MuJoCoWorlds {
             .first()
             .ok_or_else(|| refused(&"the robot was not read from a file"))?;
         let file = std::path::absolute(file).map_err(|e| refused(&e))?;
-        let timestep = if timestep > 0.0 {
-            timestep
-        } else {
-            model.options.timestep
-        };
+        let timestep = config.timestep(model);
         let (given, answer) = (mujoco.scratch("given.bin"), mujoco.scratch("answer.bin"));
         let theirs = mujoco.ask(&json!({
             "op": "worlds", "what": "opened", "model": file, "count": num_envs,
@@ -92,7 +87,7 @@ impl MuJoCoWorlds {
             )));
         }
         let state = State::new(model, num_envs).map_err(|e| refused(&e))?;
-        let rows = Self::rows(&state).iter().map(|r| r.len()).sum::<usize>() + num_envs;
+        let rows = Self::answered(&state);
         let most = rows.max((1 + model.nq + model.nv) * num_envs);
         let buffer = zeroed("MuJoCo's answers", most).map_err(|e| refused(&e))?;
         let kernel = format!("mujoco-{}", mujoco.version);
@@ -100,7 +95,7 @@ impl MuJoCoWorlds {
             mujoco,
             model: Arc::clone(model),
             timestep,
-            limits: [max_speed as f32, max_position as f32],
+            limits: [config.max_speed as f32, config.max_position as f32],
             given,
             answer,
             buffer,
@@ -128,18 +123,9 @@ impl MuJoCoWorlds {
         self.failure.clone()
     }
 
-    /// The arrays of an answer but for the last, in its order.
-    fn rows(state: &State) -> [&Vec<f32>; 8] {
-        [
-            &state.qpos,
-            &state.qvel,
-            &state.body_pos,
-            &state.body_quat,
-            &state.body_lin_vel,
-            &state.body_ang_vel,
-            &state.contact_force,
-            &state.actuator_force,
-        ]
+    /// Numbers in an answer: those of the state, and which worlds broke.
+    fn answered(state: &State) -> usize {
+        state.floats().iter().map(|b| b.len()).sum::<usize>() + state.num_envs
     }
 
     /// Sends the first `count` numbers of the buffer, takes the answer into the state.
@@ -157,12 +143,7 @@ impl MuJoCoWorlds {
         let out = self.buffer.get(..count).unwrap_or(&self.buffer);
         std::fs::write(&self.given, cast_slice::<f32, u8>(out)).map_err(RefereeError::Folder)?;
         self.mujoco.ask(request)?;
-        let n = self.state.num_envs;
-        let rows = Self::rows(&self.state)
-            .iter()
-            .map(|r| r.len())
-            .sum::<usize>()
-            + n;
+        let rows = Self::answered(&self.state);
         let answer = std::fs::read(&self.answer).map_err(RefereeError::Folder)?;
         let into = cast_slice_mut::<f32, u8>(&mut self.buffer[..rows]);
         if answer.len() != into.len() {
@@ -178,16 +159,7 @@ impl MuJoCoWorlds {
     fn take(&mut self) {
         let n = self.state.num_envs;
         let state = &mut self.state;
-        let mut parts = [
-            &mut state.qpos,
-            &mut state.qvel,
-            &mut state.body_pos,
-            &mut state.body_quat,
-            &mut state.body_lin_vel,
-            &mut state.body_ang_vel,
-            &mut state.contact_force,
-            &mut state.actuator_force,
-        ];
+        let mut parts = state.floats_mut();
         let all = parts.iter().map(|p| p.len()).sum::<usize>();
         let broken = self.buffer.get(all..).unwrap_or_default();
         for e in 0..n {
@@ -270,10 +242,10 @@ impl Physics for MuJoCoWorlds {
     }
 
     fn save(&self, _: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        Err(SnapshotError("MuJoCo's worlds have none".into()))
+        Err(SnapshotError::Unfit("MuJoCo's worlds have none".into()))
     }
 
     fn restore(&mut self, _: &[u8]) -> Result<(), SnapshotError> {
-        Err(SnapshotError("MuJoCo's worlds have none".into()))
+        Err(SnapshotError::Unfit("MuJoCo's worlds have none".into()))
     }
 }

@@ -253,6 +253,18 @@ impl Actions {
         Ok(())
     }
 
+    /// A name for each output: that of the actuator it drives.
+    pub fn names(&self, model: &Model) -> Vec<String> {
+        match self.space {
+            ActionSpace::Discrete(_) => vec!["choice".to_string()],
+            ActionSpace::Continuous(_) => self
+                .drives
+                .iter()
+                .map(|d| model.actuators[d.actuator].name.clone())
+                .collect(),
+        }
+    }
+
     /// Clips the rows `raw` `[len][A]` of environments `first..first + len` into
     /// columns of `action` `[A][N]`; marks rows that are not finite in `bad` `[len]`
     /// and takes them as zero.

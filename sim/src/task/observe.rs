@@ -119,6 +119,19 @@ impl Observations {
         self.terms.iter().map(|t| &t.program)
     }
 
+    /// Terms in order: whether only the critic sees it, and its name.
+    pub fn names(&self) -> Vec<(bool, String)> {
+        let name = |t: &Term| (t.privileged, t.name.clone());
+        self.terms.iter().map(name).collect()
+    }
+
+    /// The term that entry `at` of the policy's row, or the critic's, belongs to.
+    pub fn term_at(&self, at: usize, critic: bool) -> Option<usize> {
+        self.terms
+            .iter()
+            .position(|t| (critic || !t.privileged) && (t.at..t.at + t.scale.len()).contains(&at))
+    }
+
     /// What `ostler check` prints.
     pub fn table(&self) -> Groups<Vec<ObsRow>> {
         let row = |t: &Term| ObsRow {

@@ -11,6 +11,8 @@ pub struct Score {
     rewards: Vec<Reward>,
     terminations: Vec<Termination>,
     clip: Option<[f32; 2]>,
+    /// A sum beyond it, before clipping, breaks the environment.
+    max_abs: f32,
 }
 
 #[derive(Debug, Clone)]
@@ -37,6 +39,8 @@ pub struct Judged {
     pub terminated: [u32; BLOCK],
     /// The same for extra truncations.
     pub truncated: [u32; BLOCK],
+    /// The summed reward was beyond the task's limit.
+    pub absurd: [bool; BLOCK],
 }
 
 impl Default for Judged {
@@ -45,6 +49,7 @@ impl Default for Judged {
             reward: [0.0; BLOCK],
             terminated: [0; BLOCK],
             truncated: [0; BLOCK],
+            absurd: [false; BLOCK],
         }
     }
 }
@@ -61,7 +66,18 @@ impl Score {
             rewards: Vec::new(),
             terminations: Vec::new(),
             clip: None,
+            max_abs: f32::INFINITY,
         };
+        if let Some(limit) = cfg.rewards.max_abs {
+            all.max_abs = number(limit, "task.rewards.max_abs")?;
+            if all.max_abs <= 0.0 {
+                return Err(ConfigError::new(
+                    "task.rewards.max_abs",
+                    format!("{limit} is not positive"),
+                )
+                .help("leave it out for no limit"));
+            }
+        }
         all.clip = cfg
             .rewards
             .clip
@@ -154,6 +170,9 @@ impl Score {
                 *sum += *w;
             }
             log(i, &weighted);
+        }
+        for (absurd, r) in out.absurd.iter_mut().zip(&out.reward) {
+            *absurd = r.abs() > self.max_abs;
         }
         if let Some([low, high]) = self.clip {
             for r in &mut out.reward {

@@ -3,7 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod actions;
+mod broken;
+mod change;
 mod episodes;
+mod keep;
 mod mistakes;
 mod point_mass;
 mod repeat;

@@ -4,7 +4,7 @@
 use ostler_sim::config::{EnvConfig, TaskConfig};
 use ostler_sim::env::{BatchEnv, EnvError, EnvSpec, Groups, StepOut};
 use ostler_sim::physics::pool::Pool;
-use ostler_sim::physics::{Physics, Shortfalls, SnapshotError, State, fault};
+use ostler_sim::physics::{Part, Physics, Shortfalls, SnapshotError, State, fault};
 use ostler_sim::{Model, model::mjcf};
 use std::sync::Arc;
 
@@ -119,6 +119,19 @@ impl Physics for PointMass {
         0.01
     }
 
+    fn can_be_poked(&self) -> bool {
+        true
+    }
+
+    fn poke(&mut self, env: usize, part: Part, value: f32) {
+        let n = self.state.num_envs;
+        match part {
+            Part::Qpos(i) => self.state.qpos[i * n + env] = value,
+            Part::Qvel(i) => self.state.qvel[i * n + env] = value,
+            _ => panic!("{part:?}"),
+        }
+    }
+
     fn shortfalls(&self) -> Shortfalls {
         Shortfalls {
             contact_overflow: u64::from(self.steps),
@@ -135,6 +148,32 @@ impl Physics for PointMass {
         Ok(())
     }
 
+    fn adopt(&mut self, blob: &[u8]) -> Result<usize, SnapshotError> {
+        let s = &mut self.state;
+        let n = s.num_envs;
+        let per_env = (s.qpos.len() + s.qvel.len() + s.body_pos.len()) / n + 1;
+        let words: Vec<u32> = blob
+            .chunks_exact(4)
+            .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+            .collect();
+        let stored = (words.len() - 1) / per_env;
+        let mut at = 0;
+        for buffer in [&mut s.qpos, &mut s.qvel, &mut s.body_pos] {
+            for row in buffer.chunks_mut(n) {
+                for (x, w) in row.iter_mut().zip(&words[at..at + stored]) {
+                    *x = f32::from_bits(*w);
+                }
+                at += stored;
+            }
+        }
+        s.fault
+            .iter_mut()
+            .zip(&words[at..at + stored])
+            .for_each(|(x, w)| *x = *w);
+        self.steps = words[words.len() - 1];
+        Ok(stored.min(n))
+    }
+
     fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
         let mut words = blob
             .chunks_exact(4)
@@ -142,11 +181,17 @@ impl Physics for PointMass {
         let s = &mut self.state;
         for buffer in [&mut s.qpos, &mut s.qvel, &mut s.body_pos] {
             for x in buffer {
-                *x = f32::from_bits(words.next().ok_or_else(|| SnapshotError("short".into()))?);
+                *x = f32::from_bits(
+                    words
+                        .next()
+                        .ok_or_else(|| SnapshotError::Unfit("short".into()))?,
+                );
             }
         }
         for x in s.fault.iter_mut().chain([&mut self.steps]) {
-            *x = words.next().ok_or_else(|| SnapshotError("short".into()))?;
+            *x = words
+                .next()
+                .ok_or_else(|| SnapshotError::Unfit("short".into()))?;
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use ostler_sim::config::TaskConfig;
 use ostler_sim::env::BatchEnv;
 use ostler_sim::rng::{Purpose, fill_uniform};
 
-fn everything() -> TaskConfig {
+pub fn everything() -> TaskConfig {
     task(
         r#"
 [[action]]
@@ -44,7 +44,7 @@ normal = 0.1
     )
 }
 
-const BATCH: Batch = Batch {
+pub const BATCH: Batch = Batch {
     n: 200,
     threads: 1,
     seed: 11,
@@ -70,7 +70,12 @@ fn actions(b: Batch, step: u64) -> Vec<f32> {
 }
 
 /// All that `range` of environments showed over `steps`, as bits, per environment.
-fn play(env: &mut BatchEnv, out: &mut Out, b: Batch, steps: std::ops::Range<u64>) -> Vec<Vec<u32>> {
+pub fn play(
+    env: &mut BatchEnv,
+    out: &mut Out,
+    b: Batch,
+    steps: std::ops::Range<u64>,
+) -> Vec<Vec<u32>> {
     let mut seen = vec![Vec::new(); b.n];
     for step in steps {
         out.step(env, &actions(b, step));
@@ -96,7 +101,7 @@ fn play(env: &mut BatchEnv, out: &mut Out, b: Batch, steps: std::ops::Range<u64>
     seen
 }
 
-fn fresh(b: Batch) -> (BatchEnv, Out) {
+pub fn fresh(b: Batch) -> (BatchEnv, Out) {
     let mut env = build(b, &everything()).unwrap();
     let mut out = Out::new(env.spec(), 8);
     out.reset(&mut env, true);

@@ -1,4 +1,4 @@
-//! Pins: a control step allocates nothing.
+//! Pins: a control step allocates nothing, nor does keeping what came of it.
 
 use crate::point_mass::{Batch, Out, build, task};
 use ostler_sim::EpisodeStats;
@@ -36,7 +36,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 #[test]
-fn stepping_resetting_and_taking_statistics_allocate_nothing() {
+fn stepping_resetting_keeping_and_taking_statistics_allocate_nothing() {
     let text = r#"
 [[action]]
 actuators = ["*"]
@@ -77,6 +77,8 @@ normal = 0.01
     out.reset(&mut env, true);
     env.take_stats(&mut stats);
     out.step(&mut env, &actions);
+    let mut kept = Vec::new();
+    env.keep(&mut kept).unwrap();
     let before = COUNT.get();
     let mut episodes = 0;
     for step in 0..100 {
@@ -86,6 +88,9 @@ normal = 0.01
         env.begin_rollout();
         env.take_stats(&mut stats);
         episodes += stats.episodes;
+        kept.clear();
+        env.keep(&mut kept).unwrap();
+        env.revert(&kept).unwrap();
     }
     assert_eq!(COUNT.get() - before, 0);
     assert!(episodes > 1000);

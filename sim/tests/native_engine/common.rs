@@ -80,18 +80,9 @@ pub fn run(
 pub fn bits(physics: &NativePhysics, e: usize) -> Vec<u32> {
     let s = physics.state();
     let n = s.num_envs;
-    [
-        &s.qpos,
-        &s.qvel,
-        &s.body_pos,
-        &s.body_quat,
-        &s.body_lin_vel,
-        &s.body_ang_vel,
-        &s.contact_force,
-        &s.actuator_force,
-    ]
-    .iter()
-    .flat_map(|b| b.iter().skip(e).step_by(n).map(|x| x.to_bits()))
-    .chain([s.fault[e]])
-    .collect()
+    s.floats()
+        .iter()
+        .flat_map(|b| b.iter().skip(e).step_by(n).map(|x| x.to_bits()))
+        .chain([s.fault[e]])
+        .collect()
 }

@@ -1,8 +1,9 @@
 //! Worlds beside each other.
 
 use crate::common::{bits, config, robot, run, start, worlds};
+use ostler_sim::config::SimConfig;
 use ostler_sim::physics::native::InstructionSet;
-use ostler_sim::physics::{Physics, fault};
+use ostler_sim::physics::{Part, Physics, fault};
 
 /// Robots with contacts within one branch, across branches, and Runge-Kutta.
 const ROBOTS: [&str; 4] = ["hopper", "half_cheetah", "ant", "quadruped"];
@@ -156,4 +157,84 @@ fn a_restored_snapshot_goes_on_with_the_same_bits() {
     assert_eq!(bits(&other, 0), good, "a refused snapshot changes nothing");
     let ant = robot("ant");
     assert!(worlds(&ant, &config("auto"), 11, 1).restore(&blob).is_err());
+}
+
+#[test]
+fn worlds_that_another_number_takes_over_go_on_with_the_same_bits() {
+    let model = robot("ant");
+    for kernel in generic_kernels() {
+        let ids: Vec<usize> = (0..37).collect();
+        let mut whole = worlds(&model, &config(&kernel), ids.len(), 1);
+        start(&model, &mut whole, &ids);
+        run(&model, &mut whole, &ids, 0..20);
+        let (mut kept, mut saved) = (Vec::new(), Vec::new());
+        whole.keep(&mut kept).unwrap();
+        whole.save(&mut saved).unwrap();
+        run(&model, &mut whole, &ids, 20..50);
+        for (n, blob) in [(1, &kept), (18, &saved), (37, &kept), (53, &kept)] {
+            let mut other = worlds(&model, &config(&kernel), n, 2);
+            // What was there before does not matter.
+            other.step(&vec![0.5; model.nu() * n], 2);
+            assert_eq!(other.adopt(blob).unwrap(), n.min(37));
+            let ids: Vec<usize> = (0..n).collect();
+            run(&model, &mut other, &ids, 20..50);
+            for e in 0..n.min(37) {
+                assert_eq!(bits(&whole, e), bits(&other, e), "{kernel} {n} world {e}");
+            }
+        }
+        let mut other = worlds(&model, &config(&kernel), 18, 1);
+        let before = bits(&other, 3);
+        assert!(other.restore(&kept).is_err() && other.revert(&kept).is_err());
+        assert!(other.adopt(&kept[..kept.len() - 1]).is_err());
+        assert_eq!(
+            bits(&other, 3),
+            before,
+            "a refused snapshot changes nothing"
+        );
+    }
+}
+
+#[test]
+fn the_joint_that_broke_a_world_is_found() {
+    let model = robot("ant");
+    let (n, nu) = (11, model.nu());
+    let ids: Vec<usize> = (0..n).collect();
+    for kernel in generic_kernels() {
+        for dof in [0, 6, 9, 13] {
+            let evidence = |value: f32, max_speed: f64| {
+                let config = SimConfig {
+                    max_speed,
+                    ..config(&kernel)
+                };
+                let mut physics = worlds(&model, &config, n, 2);
+                start(&model, &mut physics, &ids);
+                run(&model, &mut physics, &ids, 0..3);
+                physics.poke(4, Part::Qvel(dof), value);
+                let ctrl = vec![0.25; nu * n];
+                physics.step(&ctrl, 4);
+                let broken: Vec<usize> =
+                    (0..n).filter(|e| physics.state().fault[*e] != 0).collect();
+                assert_eq!(broken, [4], "{kernel} {dof}");
+                let found = physics.diagnose(4, &ctrl, 4).unwrap();
+                (physics.state().fault[4], found)
+            };
+            let (bits, found) = evidence(f32::NAN, 1e9);
+            assert_eq!(bits, fault::NON_FINITE);
+            assert_eq!(found.part, Part::Qvel(dof));
+            assert!(found.value.is_nan());
+            // Finite when the step begins: the kernel leaves the world as it was, and
+            // what broke shows only when the step is taken again.
+            let (bits, found) = evidence(1e25, 1e9);
+            assert_eq!(bits, fault::NON_FINITE);
+            assert_eq!(found.part, Part::Qvel(dof), "{kernel} {found:?}");
+            assert!(found.value.is_nan() || found.value.abs() >= 1e30);
+            if dof == 0 {
+                // A hinge would be slower again after the step.
+                let (bits, found) = evidence(500.0, 100.0);
+                assert_eq!(bits, fault::SPEED);
+                assert_eq!(found.part, Part::Qvel(0));
+                assert!(found.value > 100.0, "{found:?}");
+            }
+        }
+    }
 }

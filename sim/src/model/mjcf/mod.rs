@@ -82,6 +82,12 @@ pub fn load(path: &Path) -> Result<Model, MjcfError> {
 /// # Errors
 /// As [`load`].
 pub fn load_within(path: &Path, within: Option<&Path>) -> Result<Model, MjcfError> {
+    if let Some(folder) = within {
+        folder.read_dir().map_err(|source| MjcfError::Read {
+            path: folder.to_path_buf(),
+            source,
+        })?;
+    }
     let text = source::read_text(path).map_err(|source| MjcfError::Read {
         path: path.to_path_buf(),
         source,

@@ -40,6 +40,7 @@ impl Reach {
         // A link may lead outside although its name does not.
         match (path.canonicalize(), real(self.bound())) {
             (Ok(file), Ok(bound)) if !file.starts_with(&bound) => Err(self.outside(name)),
+            (Ok(_), Err(_)) if self.within.is_some() => Err(self.outside(name)),
             _ => Ok(path),
         }
     }

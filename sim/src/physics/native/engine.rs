@@ -8,10 +8,13 @@ use super::tables::Plan;
 use super::{snapshot, unsupported};
 use crate::config::SimConfig;
 use crate::memory::{MemoryError, zeroed};
-use crate::model::Model;
+use crate::model::{JointKind, Model};
 use crate::physics::kinematics::{Frame, Kinematics};
 use crate::physics::pool::{Pool, worker};
-use crate::physics::{Physics, PhysicsError, Shortfalls, SnapshotError, State};
+use crate::physics::{
+    Evidence, Part, Physics, PhysicsError, Shortfalls, SnapshotError, State, fault,
+};
+use crate::snapshot::Seal;
 use std::sync::{Arc, Mutex, TryLockError};
 
 /// Most Newton iterations of a time step; the few that need more are counted
@@ -20,6 +23,11 @@ const ITERATIONS: i32 = 12;
 /// Improvements of the scaled cost below this are rounding errors in single
 /// precision.
 const TOLERANCE: f64 = 1e-8;
+/// How constraints are solved.
+pub(super) const SOLVER: Solver = Solver {
+    iterations: ITERATIONS,
+    tolerance: TOLERANCE,
+};
 
 /// N worlds of one robot.
 #[derive(Debug)]
@@ -40,6 +48,8 @@ pub struct NativePhysics {
     max_speed: f32,
     max_position: f32,
     notes: Vec<String>,
+    /// Which entries of `qpos` are lengths `(nq)`.
+    pub(super) lengths: Vec<bool>,
     /// What a snapshot must have been taken from.
     pub(super) fingerprint: [u8; 32],
 }
@@ -121,20 +131,41 @@ pub fn new(
         max_speed: config.max_speed as f32,
         max_position: config.max_position as f32,
         notes: note.into_iter().collect(),
+        lengths: lengths(model),
         fingerprint,
         robot,
     };
-    let initial: Vec<f32> = model
-        .qpos0
-        .iter()
-        .flat_map(|x| std::iter::repeat_n(*x as f32, num_envs))
-        .collect();
+    let mut initial = buf("qpos", model.nq)?;
+    for (row, x) in initial.chunks_mut(num_envs.max(1)).zip(&model.qpos0) {
+        row.fill(*x as f32);
+    }
     let rest = buf("qvel", model.nv)?;
-    physics.reset(&vec![1; num_envs], &initial, &rest);
+    let mut all = zeroed::<u8>("flags", num_envs)?;
+    all.fill(1);
+    physics.reset(&all, &initial, &rest);
     Ok(physics)
 }
 
+/// Which entries of `qpos` are lengths `(nq)`.
+fn lengths(model: &Model) -> Vec<bool> {
+    let mut lengths = vec![false; model.nq];
+    for joint in &model.joints {
+        let count = match joint.kind {
+            JointKind::Free => 3,
+            JointKind::Slide => 1,
+            JointKind::Ball | JointKind::Hinge => 0,
+        };
+        lengths[joint.qpos_adr..joint.qpos_adr + count].fill(true);
+    }
+    lengths
+}
+
 impl NativePhysics {
+    /// Calls `f` with a working memory that no other thread uses.
+    pub(super) fn with_work(&self, f: impl FnOnce(&Robot<f32>, &mut Work)) {
+        with_free(&self.work, |work| f(&self.robot, work));
+    }
+
     /// The kernel in use, as logs and the resolved configuration name it.
     pub fn kernel(&self) -> &str {
         &self.kernel
@@ -182,10 +213,7 @@ impl Physics for NativePhysics {
         let args = StepArgs {
             stride: n as i32,
             substeps: i32::try_from(substeps).unwrap_or(i32::MAX),
-            solver: Solver {
-                iterations: ITERATIONS,
-                tolerance: TOLERANCE,
-            },
+            solver: SOLVER,
             max_speed: self.max_speed,
             max_position: self.max_position,
             ctrl: ctrl.as_ptr(),
@@ -208,7 +236,7 @@ impl Physics for NativePhysics {
         // Several parts per thread, so that a slow one does not hold up the rest.
         let size = blocks.div_ceil(self.pool.threads() * 8).max(1) * lanes;
         let (robot, work) = (&self.robot, &self.work);
-        self.pool.run(n.div_ceil(size), &|part| {
+        let stepped = self.pool.try_run(n.div_ceil(size), &|part| {
             let first = part * size;
             with_free(work, |work| {
                 // SAFETY: `work` is this robot's and locked. The buffers are the
@@ -218,6 +246,34 @@ impl Physics for NativePhysics {
                 unsafe { robot.step(work, &args, first, size.min(n - first)) }
             });
         });
+        if let Err(e) = stepped {
+            // Nobody knows how far the worlds came: all of them are to be reset.
+            tracing::error!("{e}");
+            self.state
+                .fault
+                .iter_mut()
+                .for_each(|f| *f |= fault::ENGINE);
+        }
+    }
+
+    fn diagnose(&self, env: usize, ctrl: &[f32], substeps: usize) -> Option<Evidence> {
+        self.evidence(env, ctrl, substeps)
+    }
+
+    fn can_be_poked(&self) -> bool {
+        true
+    }
+
+    fn poke(&mut self, env: usize, part: Part, value: f32) {
+        let n = self.state.num_envs;
+        let entry = match part {
+            Part::Qpos(i) => self.state.qpos.get_mut(i * n + env),
+            Part::Qvel(i) => self.state.qvel.get_mut(i * n + env),
+            _ => None,
+        };
+        if let Some(x) = entry {
+            *x = value;
+        }
     }
 
     fn reset(&mut self, mask: &[u8], qpos: &[f32], qvel: &[f32]) {
@@ -278,11 +334,23 @@ impl Physics for NativePhysics {
     }
 
     fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        snapshot::save(self, out)
+        snapshot::save(self, out, Seal::Checked)
     }
 
     fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
         snapshot::restore(self, blob)
+    }
+
+    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        snapshot::save(self, out, Seal::Bare)
+    }
+
+    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
+        snapshot::revert(self, kept)
+    }
+
+    fn adopt(&mut self, blob: &[u8]) -> Result<usize, SnapshotError> {
+        snapshot::adopt(self, blob)
     }
 }
 

@@ -6,6 +6,7 @@
 //! `engine` steps N worlds with it, `evaluate` asks for the dynamics of given states.
 
 mod choose;
+mod diagnose;
 mod engine;
 mod evaluate;
 mod ffi;

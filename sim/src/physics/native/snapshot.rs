@@ -1,13 +1,17 @@
-//! Worlds as bytes: `magic | fingerprint | N | buffers | blake3`, little-endian.
+//! Worlds as bytes: `fingerprint | N | buffers`, little-endian.
 //!
 //! The fingerprint names the robot's tables: worlds of anything else are refused.
-//! The checksum guards against accidents, not against a forger.
 
 use super::engine::NativePhysics;
 use super::tables::Plan;
 use crate::physics::SnapshotError;
+use crate::snapshot::{Format, Reader, Seal, columns, unfit};
 
-const MAGIC: &[u8; 8] = b"OSTNAT01";
+const FORMAT: Format = Format {
+    checked: b"OSTNAT01",
+    bare: b"OSTNATK1",
+    what: "native worlds",
+};
 const HASH: usize = 32;
 
 /// What worlds must have in common to be exchanged.
@@ -16,7 +20,7 @@ pub(super) fn fingerprint(plan: &Plan) -> [u8; HASH] {
 }
 
 /// Every buffer of the worlds, as bytes, in a fixed order: `buffers!(p, cast_slice)`,
-/// or `buffers!(p, cast_slice_mut, mut)` to write them.
+/// or `buffers!(p, cast_slice_mut, mut)` to write them. Elements are of four bytes.
 macro_rules! buffers {
     ($p:ident, $cast:ident $(, $mutable:tt)?) => {{
         let (s, h) = (&$($mutable)? $p.state, &$($mutable)? $p.hidden);
@@ -38,56 +42,53 @@ macro_rules! buffers {
     }};
 }
 
-pub(super) fn save(p: &NativePhysics, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+pub(super) fn save(p: &NativePhysics, out: &mut Vec<u8>, seal: Seal) -> Result<(), SnapshotError> {
     let buffers = buffers!(p, cast_slice);
-    let size = MAGIC.len() + HASH + 8 + buffers.iter().map(|b| b.len()).sum::<usize>() + HASH;
-    out.try_reserve(size)
-        .map_err(|_| SnapshotError(format!("no memory for {size} bytes")))?;
-    let start = out.len();
-    out.extend_from_slice(MAGIC);
+    let size = HASH + 8 + buffers.iter().map(|b| b.len()).sum::<usize>();
+    let start = FORMAT.begin(out, seal, size)?;
     out.extend_from_slice(&p.fingerprint);
     out.extend_from_slice(&(p.state.num_envs as u64).to_le_bytes());
     for buffer in buffers {
         out.extend_from_slice(buffer);
     }
-    let hash = blake3::hash(&out[start..]);
-    out.extend_from_slice(hash.as_bytes());
-    Ok(())
+    FORMAT.end(out, seal, start)
 }
 
 pub(super) fn restore(p: &mut NativePhysics, blob: &[u8]) -> Result<(), SnapshotError> {
-    let error = |text: &str| Err(SnapshotError(text.to_string()));
-    let Some((body, hash)) = blob
-        .len()
-        .checked_sub(HASH)
-        .and_then(|at| blob.split_at_checked(at))
-    else {
-        return error("it is too short");
-    };
-    let Some(rest) = body.strip_prefix(MAGIC) else {
-        return error("it is not one of the native engine");
-    };
-    if blake3::hash(body).as_bytes() != hash {
-        return error("its checksum does not match: it is damaged");
+    let content = FORMAT.open_checked(blob)?;
+    read(p, content, false).map(|_| ())
+}
+
+pub(super) fn revert(p: &mut NativePhysics, blob: &[u8]) -> Result<(), SnapshotError> {
+    let (_, content) = FORMAT.open(blob)?;
+    read(p, content, false).map(|_| ())
+}
+
+pub(super) fn adopt(p: &mut NativePhysics, blob: &[u8]) -> Result<usize, SnapshotError> {
+    let (_, content) = FORMAT.open(blob)?;
+    read(p, content, true)
+}
+
+fn read(
+    p: &mut NativePhysics,
+    mut content: Reader<'_>,
+    other_size: bool,
+) -> Result<usize, SnapshotError> {
+    if content.array::<HASH>()? != p.fingerprint {
+        return Err(unfit("it is of another robot, time step or solver"));
     }
-    let Some(rest) = rest.strip_prefix(&p.fingerprint) else {
-        return error("it is of another robot, time step or solver");
-    };
-    let Some((n, mut rest)) = rest.split_first_chunk::<8>() else {
-        return error("it is too short");
-    };
-    let (has, have) = (u64::from_le_bytes(*n), p.state.num_envs as u64);
-    if has != have {
-        return error(&format!("it holds {has} environments, not {have}"));
+    let (stored, n) = (content.count()?, p.state.num_envs);
+    if stored != n && !other_size {
+        return Err(unfit(format!("it holds {stored} environments, not {n}")));
     }
-    let expected: usize = buffers!(p, cast_slice).iter().map(|b| b.len()).sum();
-    if rest.len() != expected {
-        return error("its length does not match");
-    }
+    let bytes: usize = buffers!(p, cast_slice).iter().map(|b| b.len()).sum();
+    // By the length that is right, the number of environments is too.
+    let mut rest = Reader(content.items(stored, bytes / n.max(1))?);
+    content.finish()?;
     for buffer in buffers!(p, cast_slice_mut, mut) {
-        let (part, tail) = rest.split_at(buffer.len());
-        buffer.copy_from_slice(part);
-        rest = tail;
+        let rows = buffer.len() / (4 * n.max(1));
+        let part = rest.items(rows, 4 * stored)?;
+        columns::<u8>(part, buffer, 4 * stored, 4 * n);
     }
-    Ok(())
+    Ok(stored.min(n))
 }

@@ -8,6 +8,7 @@
 
 mod actuate;
 mod build;
+mod diagnose;
 mod evaluate;
 mod filter;
 mod joints;
@@ -23,14 +24,16 @@ mod tests;
 use super::kinematics::{Frame, Kinematics};
 use super::lanes::Columns;
 use super::pool::Pool;
-use super::{Physics, PhysicsError, SnapshotError, State, fault};
+use super::{Evidence, Part, Physics, PhysicsError, SnapshotError, State, fault};
 use crate::config::SimConfig;
-use crate::memory::MemoryError;
+use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
+use crate::snapshot::Seal;
 use build::Layout;
 pub use evaluate::evaluate;
 use sets::{Sets, Workspace};
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
 use step::{Scratch, Shared, World};
 
 /// Environments per block at most: their floats in one row fill a cache line.
@@ -51,20 +54,33 @@ struct Rapier {
     notes: Vec<String>,
     /// What a snapshot must have been taken from.
     fingerprint: [u8; 32],
+    /// Where snapshots are put together.
+    parts: Mutex<Vec<snapshot::Part>>,
 }
 
 /// N rapier worlds of `model`, in its initial pose.
 ///
 /// # Errors
 /// [`PhysicsError::Unsupported`] for parts of the model that rapier cannot
-/// simulate; [`PhysicsError::Memory`] when N worlds do not fit.
+/// simulate, or whose sizes make it fail; [`PhysicsError::Memory`] when N worlds do not
+/// fit.
 pub fn new(
     model: &Arc<Model>,
     config: &SimConfig,
     num_envs: usize,
     pool: &Arc<Pool>,
 ) -> Result<Box<dyn Physics>, PhysicsError> {
-    Ok(Box::new(build_worlds(model, config, num_envs, pool)?))
+    // Shapes of absurd sizes make rapier panic; nothing outlives the attempt.
+    let built = catch_unwind(AssertUnwindSafe(|| {
+        build_worlds(model, config, num_envs, pool)
+    }));
+    let built = built.map_err(|_| PhysicsError::Unsupported {
+        engine: "rapier",
+        what: "this model: it fails on its first step, as it does with sizes or positions \
+               far from a robot's (1e-3 to 1e3 m)"
+            .into(),
+    })?;
+    Ok(Box::new(built?))
 }
 
 fn build_worlds(
@@ -73,11 +89,7 @@ fn build_worlds(
     num_envs: usize,
     pool: &Arc<Pool>,
 ) -> Result<Rapier, PhysicsError> {
-    let dt = if config.dt > 0.0 {
-        config.dt
-    } else {
-        model.options.timestep
-    };
+    let dt = config.timestep(model);
     if !(dt.is_finite() && dt > 0.0) {
         return Err(PhysicsError::Unsupported {
             engine: "rapier",
@@ -94,6 +106,11 @@ fn build_worlds(
             what: "rapier worlds".to_string(),
             bytes: num_envs.saturating_mul(std::mem::size_of::<World>()),
         })?;
+    // What the worlds allocate one by one would end the process where it cannot be had:
+    // asked for at once and given back, it is an error. Half of what a world holds is
+    // in its bytes, or more.
+    let each = std::mem::size_of::<World>().saturating_add(2 * snapshot::size(&pristine)?);
+    probe(num_envs.saturating_mul(each))?;
     worlds.extend((0..num_envs).map(|_| World::new(model, &pristine)));
     let mut rapier = Rapier {
         layout,
@@ -108,13 +125,30 @@ fn build_worlds(
         max_position: config.max_position as f32,
         notes: support::notes(model),
         fingerprint: snapshot::fingerprint(model, config, dt),
+        parts: Mutex::new(Vec::new()),
     };
-    let all = vec![1; num_envs];
-    let columns = |row: &[f32]| row.iter().flat_map(|x| vec![*x; num_envs]).collect();
-    let qpos: Vec<f32> = columns(&rapier.initial);
-    let qvel = vec![0.0; model.nv * num_envs];
+    let mut all = zeroed::<u8>("flags", num_envs)?;
+    all.fill(1);
+    let buf = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(num_envs));
+    let mut qpos = buf("qpos", model.nq)?;
+    for (row, x) in qpos.chunks_mut(num_envs.max(1)).zip(&rapier.initial) {
+        row.fill(*x);
+    }
+    let qvel = buf("qvel", model.nv)?;
     rapier.reset(&all, &qpos, &qvel);
     Ok(rapier)
+}
+
+/// Whether so much memory can be had now.
+fn probe(bytes: usize) -> Result<(), MemoryError> {
+    let mut all: Vec<u8> = Vec::new();
+    let had = all.try_reserve_exact(bytes);
+    // Else an optimiser might see that nobody uses it, and not ask.
+    std::hint::black_box(&mut all);
+    had.map_err(|_| MemoryError {
+        what: "rapier worlds".to_string(),
+        bytes,
+    })
 }
 
 /// Lets rapier register the new bodies, joints and shapes, so that clones need not:
@@ -263,15 +297,39 @@ impl Physics for Rapier {
         self.dt
     }
 
+    fn diagnose(&self, env: usize, ctrl: &[f32], _: usize) -> Option<Evidence> {
+        self.evidence(env, ctrl)
+    }
+
+    fn can_be_poked(&self) -> bool {
+        true
+    }
+
+    fn poke(&mut self, env: usize, part: Part, value: f32) {
+        self.set(env, part, value);
+    }
+
     fn notes(&self) -> &[String] {
         &self.notes
     }
 
     fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        snapshot::save(self, out)
+        snapshot::save(self, out, Seal::Checked)
     }
 
     fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
         snapshot::restore(self, blob)
+    }
+
+    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        snapshot::save(self, out, Seal::Bare)
+    }
+
+    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
+        snapshot::revert(self, kept)
+    }
+
+    fn adopt(&mut self, blob: &[u8]) -> Result<usize, SnapshotError> {
+        snapshot::adopt(self, blob)
     }
 }

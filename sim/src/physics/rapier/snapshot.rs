@@ -1,28 +1,33 @@
 //! Worlds as bytes.
 //!
-//! `magic | version | fingerprint | N | state buffers | N x (length, world) | blake3`
-//! Integers are little-endian. The fingerprint names the model, the time step, the
-//! solver and rapier's version: worlds of anything else are refused. The checksum
-//! guards against accidents, not against a forger: snapshots are trusted input.
+//! `fingerprint | N | state buffers | N x (length, world)`, little-endian. The
+//! fingerprint names the model, the time step, the solver and rapier's version: worlds
+//! of anything else are refused. Snapshots are trusted input. What rapier and serde
+//! allocate for a world on their own cannot fail without ending the process; all else
+//! here can.
 
 use super::super::lanes::Columns;
-use super::super::pool::Pool;
-use super::super::{SnapshotError, State};
+use super::super::{PhysicsError, SnapshotError};
 use super::Rapier;
 use super::sets::{Sets, Workspace};
+use super::step::World;
 use crate::config::SimConfig;
+use crate::memory::MemoryError;
 use crate::model::Model;
+use crate::snapshot::{Format, Reader, Seal, columns, reserve, unfit};
+use bincode::enc::write::Writer;
+use bincode::error::EncodeError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::PoisonError;
 
-const MAGIC: [u8; 4] = *b"OSRP";
-const VERSION: u32 = 1;
+const FORMAT: Format = Format {
+    checked: b"OSTRAP02",
+    bare: b"OSTRAPK2",
+    what: "rapier worlds",
+};
 const HASH: usize = 32;
 /// A world beyond this size (bytes) is not believed.
 const WORLD_MAX: usize = 64 << 20;
-
-fn error(text: impl Into<String>) -> SnapshotError {
-    SnapshotError(text.into())
-}
 
 fn config() -> impl bincode::config::Config {
     bincode::config::standard()
@@ -42,181 +47,213 @@ pub(super) fn fingerprint(model: &Model, config: &SimConfig, dt: f64) -> [u8; HA
     *blake3::hash(text.as_bytes()).as_bytes()
 }
 
-/// The float buffers of a state, in a fixed order.
-fn buffers(state: &State) -> [&Vec<f32>; 8] {
-    [
-        &state.qpos,
-        &state.qvel,
-        &state.body_pos,
-        &state.body_quat,
-        &state.body_lin_vel,
-        &state.body_ang_vel,
-        &state.contact_force,
-        &state.actuator_force,
-    ]
+/// The worlds that one thread writes; kept, so that the next snapshot allocates nothing.
+#[derive(Default)]
+pub(super) struct Part {
+    bytes: Vec<u8>,
+    failed: Option<SnapshotError>,
 }
 
-pub(super) fn save(rapier: &Rapier, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-    let worlds = encode(rapier)?;
-    let state = &rapier.state;
-    let floats: usize = buffers(state).iter().map(|b| b.len()).sum();
-    let size: usize = 4 * (floats + state.fault.len())
-        + worlds.iter().map(|w| w.len() + 8).sum::<usize>()
-        + 16
-        + 2 * HASH;
-    out.try_reserve(size)
-        .map_err(|_| error(format!("no memory for {size} bytes")))?;
-    let start = out.len();
-    out.extend_from_slice(&MAGIC);
-    out.extend_from_slice(&VERSION.to_le_bytes());
-    out.extend_from_slice(&rapier.fingerprint);
-    out.extend_from_slice(&(state.num_envs as u64).to_le_bytes());
-    for buffer in buffers(state) {
-        for x in buffer {
-            out.extend_from_slice(&x.to_le_bytes());
+/// A vector whose growth can fail.
+struct Growing<'a> {
+    bytes: &'a mut Vec<u8>,
+    refused: bool,
+}
+
+impl Writer for Growing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), EncodeError> {
+        if self.bytes.try_reserve(bytes.len()).is_err() {
+            self.refused = true;
+            return Err(EncodeError::Other("no memory"));
         }
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
     }
-    for bits in &state.fault {
-        out.extend_from_slice(&bits.to_le_bytes());
-    }
-    for world in &worlds {
-        out.extend_from_slice(&(world.len() as u64).to_le_bytes());
-        out.extend_from_slice(world);
-    }
-    let hash = blake3::hash(&out[start..]);
-    out.extend_from_slice(hash.as_bytes());
-    Ok(())
 }
 
-/// Runs `f` for each of `results` over the pool; the first error wins.
-fn each<T: Send>(
-    pool: &Pool,
-    n: usize,
-    f: &(dyn Fn(usize) -> Result<T, SnapshotError> + Sync),
-) -> Result<Vec<T>, SnapshotError> {
-    let mut results: Vec<Option<Result<T, SnapshotError>>> = Vec::new();
-    results
-        .try_reserve_exact(n)
-        .map_err(|_| error(format!("no memory for {n} worlds")))?;
-    results.extend((0..n).map(|_| None));
-    let columns = Columns::new(&mut results, n);
-    pool.try_run(n, &|e| {
-        let result = catch_unwind(AssertUnwindSafe(|| f(e)))
-            .unwrap_or_else(|_| Err(error(format!("world {e} makes no sense"))));
+impl Part {
+    fn push(&mut self, e: usize, sets: &Sets) -> Result<(), SnapshotError> {
+        reserve(&mut self.bytes, 8, FORMAT.what)?;
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; 8]);
+        let mut to = Growing {
+            bytes: &mut self.bytes,
+            refused: false,
+        };
+        let done = bincode::serde::encode_into_writer(sets, &mut to, config());
+        let refused = to.refused;
+        let len = self.bytes.len() - start - 8;
+        if refused {
+            // Says how much was asked for.
+            return reserve(&mut self.bytes, isize::MAX as usize, FORMAT.what);
+        }
+        done.map_err(|why| unfit(format!("world {e} cannot be written: {why}")))?;
+        if len > WORLD_MAX {
+            return Err(unfit(format!("world {e} has {len} bytes")));
+        }
+        self.bytes[start..start + 8].copy_from_slice(&(len as u64).to_le_bytes());
+        Ok(())
+    }
+}
+
+/// Bytes of a world in a snapshot.
+pub(super) fn size(sets: &Sets) -> Result<usize, PhysicsError> {
+    let mut part = Part::default();
+    match part.push(0, sets) {
+        Ok(()) => Ok(part.bytes.len()),
+        Err(SnapshotError::Memory(e)) => Err(e.into()),
+        Err(SnapshotError::Unfit(what)) => Err(PhysicsError::Unsupported {
+            engine: "rapier",
+            what,
+        }),
+    }
+}
+
+/// Worlds of which threads read the sets alone.
+struct Worlds<'a>(&'a [World]);
+
+// SAFETY: it hands out shared references to `Sets` and nothing else, and those are Sync
+// (checked below); what else is in a world, which is not, nobody reaches through it.
+unsafe impl Sync for Worlds<'_> {}
+
+const _: () = {
+    const fn sync<T: Sync>() {}
+    sync::<Sets>();
+};
+
+impl Worlds<'_> {
+    fn sets(&self, e: usize) -> &Sets {
+        &self.0[e].sets
+    }
+}
+
+pub(super) fn save(rapier: &Rapier, out: &mut Vec<u8>, seal: Seal) -> Result<(), SnapshotError> {
+    let n = rapier.worlds.len();
+    let mut parts = rapier.parts.lock().unwrap_or_else(PoisonError::into_inner);
+    let threads = rapier.pool.threads();
+    parts.resize_with(threads, Part::default);
+    let each = Columns::new(&mut parts, threads);
+    let worlds = Worlds(&rapier.worlds);
+    let pushed = rapier.pool.try_run(threads, &|i| {
         // SAFETY: the pool hands out each part once.
-        *unsafe { columns.column(e) }.at(0) = Some(result);
-    })
-    .map_err(|e| error(e.to_string()))?;
-    results
-        .into_iter()
-        .map(|r| r.unwrap_or_else(|| Err(error("a world was left out"))))
-        .collect()
-}
-
-fn encode(rapier: &Rapier) -> Result<Vec<Vec<u8>>, SnapshotError> {
-    let worlds: Vec<&Sets> = rapier.worlds.iter().map(|w| &w.sets).collect();
-    each(&rapier.pool, worlds.len(), &|e| {
-        let bytes = bincode::serde::encode_to_vec(worlds[e], config())
-            .map_err(|why| error(format!("world {e} cannot be written: {why}")))?;
-        if bytes.len() > WORLD_MAX {
-            return Err(error(format!("world {e} has {} bytes", bytes.len())));
-        }
-        Ok(bytes)
-    })
-}
-
-/// A cursor over the snapshot.
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take(&mut self, n: usize, what: &str) -> Result<&'a [u8], SnapshotError> {
-        if n > self.0.len() {
-            return Err(error(format!(
-                "truncated: {what} needs {n} bytes, {} are left",
-                self.0.len()
-            )));
-        }
-        let (head, tail) = self.0.split_at(n);
-        self.0 = tail;
-        Ok(head)
+        let mut column = unsafe { each.column(i) };
+        let part: &mut Part = column.at(0);
+        part.bytes.clear();
+        let mine = i * n / threads..(i + 1) * n / threads;
+        part.failed = mine
+            .into_iter()
+            .find_map(|e| part.push(e, worlds.sets(e)).err());
+    });
+    pushed.map_err(|e| unfit(e.to_string()))?;
+    if let Some(e) = parts.iter_mut().find_map(|p| p.failed.take()) {
+        return Err(e);
     }
-
-    fn word<const N: usize>(&mut self, what: &str) -> Result<[u8; N], SnapshotError> {
-        let mut word = [0; N];
-        word.copy_from_slice(self.take(N, what)?);
-        Ok(word)
+    let state = &rapier.state;
+    let floats: usize = state.floats().iter().map(|b| b.len()).sum();
+    let worlds: usize = parts.iter().map(|p| p.bytes.len()).sum();
+    let size = HASH + 8 + 4 * (floats + state.fault.len()) + worlds;
+    let start = FORMAT.begin(out, seal, size)?;
+    out.extend_from_slice(&rapier.fingerprint);
+    out.extend_from_slice(&(n as u64).to_le_bytes());
+    for buffer in state.floats() {
+        out.extend_from_slice(bytemuck::cast_slice(buffer));
     }
+    out.extend_from_slice(bytemuck::cast_slice(&state.fault));
+    for part in parts.iter() {
+        out.extend_from_slice(&part.bytes);
+    }
+    FORMAT.end(out, seal, start)
 }
 
 pub(super) fn restore(rapier: &mut Rapier, blob: &[u8]) -> Result<(), SnapshotError> {
-    let Some(body) = blob.len().checked_sub(HASH).map(|n| blob.split_at(n)) else {
-        return Err(error("truncated: no room for a checksum"));
-    };
-    let (body, hash) = body;
-    if blake3::hash(body).as_bytes() != hash {
-        return Err(error("checksum does not match: truncated or corrupt"));
-    }
-    let mut reader = Reader(body);
-    if reader.word("magic")? != MAGIC {
-        return Err(error("not a snapshot of rapier worlds"));
-    }
-    let version = u32::from_le_bytes(reader.word("version")?);
-    if version != VERSION {
-        return Err(error(format!("version {version}, expected {VERSION}")));
-    }
-    if reader.word::<HASH>("fingerprint")? != rapier.fingerprint {
-        return Err(error(
+    let content = FORMAT.open_checked(blob)?;
+    read(rapier, content, false).map(|_| ())
+}
+
+pub(super) fn revert(rapier: &mut Rapier, blob: &[u8]) -> Result<(), SnapshotError> {
+    let (_, content) = FORMAT.open(blob)?;
+    read(rapier, content, false).map(|_| ())
+}
+
+pub(super) fn adopt(rapier: &mut Rapier, blob: &[u8]) -> Result<usize, SnapshotError> {
+    let (_, content) = FORMAT.open(blob)?;
+    read(rapier, content, true)
+}
+
+/// `count` places of something, or an error.
+fn places<T>(count: usize) -> Result<Vec<T>, SnapshotError> {
+    let mut v = Vec::new();
+    v.try_reserve_exact(count).map_err(|_| MemoryError {
+        what: format!("{count} {}", FORMAT.what),
+        bytes: count.saturating_mul(std::mem::size_of::<T>()),
+    })?;
+    Ok(v)
+}
+
+fn read(
+    rapier: &mut Rapier,
+    mut content: Reader<'_>,
+    other_size: bool,
+) -> Result<usize, SnapshotError> {
+    if content.array::<HASH>()? != rapier.fingerprint {
+        return Err(unfit(
             "taken from another robot, time step or solver setting",
         ));
     }
-    let n = rapier.state.num_envs;
-    let stored = u64::from_le_bytes(reader.word("number of environments")?);
-    if stored != n as u64 {
-        return Err(error(format!("{stored} environments, expected {n}")));
+    let (stored, n) = (content.count()?, rapier.state.num_envs);
+    if stored != n && !other_size {
+        return Err(unfit(format!("{stored} environments, expected {n}")));
     }
-    let mut state = rapier.state.clone();
-    for buffer in [
-        &mut state.qpos,
-        &mut state.qvel,
-        &mut state.body_pos,
-        &mut state.body_quat,
-        &mut state.body_lin_vel,
-        &mut state.body_ang_vel,
-        &mut state.contact_force,
-        &mut state.actuator_force,
-    ] {
-        for x in buffer {
-            *x = f32::from_le_bytes(reader.word("state")?);
-        }
-    }
-    for bits in &mut state.fault {
-        *bits = u32::from_le_bytes(reader.word("faults")?);
-    }
-    let mut blobs = Vec::with_capacity(n);
-    for _ in 0..n {
-        let len = u64::from_le_bytes(reader.word("length of a world")?);
-        let len = usize::try_from(len).unwrap_or(usize::MAX);
+    let floats: usize = rapier.state.floats().iter().map(|b| b.len()).sum();
+    let mut state = Reader(content.items(stored, 4 * (floats / n.max(1) + 1))?);
+    let taken = stored.min(n);
+    let mut blobs = places(taken)?;
+    for e in 0..stored {
+        let len = content.count()?;
         if len > WORLD_MAX {
-            return Err(error(format!("a world of {len} bytes")));
+            return Err(unfit(format!("a world of {len} bytes")));
         }
-        blobs.push(reader.take(len, "world")?);
+        let world = content.bytes(len)?;
+        if e < taken {
+            blobs.push(world);
+        }
     }
-    if !reader.0.is_empty() {
-        return Err(error(format!("{} bytes too many", reader.0.len())));
-    }
-    let worlds = each(&rapier.pool, n, &|e| {
+    content.finish()?;
+    let mut worlds: Vec<Result<Sets, SnapshotError>> = places(taken)?;
+    worlds.resize_with(taken, || Err(unfit("a world was left out")));
+    let each = Columns::new(&mut worlds, taken);
+    let decode = |e: usize| {
         let (sets, used) = bincode::serde::decode_from_slice::<Sets, _>(blobs[e], config())
-            .map_err(|why| error(format!("world {e} cannot be read: {why}")))?;
+            .map_err(|why| unfit(format!("world {e} cannot be read: {why}")))?;
         if used != blobs[e].len() {
-            return Err(error(format!("world {e} has bytes left over")));
+            return Err(unfit(format!("world {e} has bytes left over")));
         }
         Ok(sets)
-    })?;
+    };
+    let decoded = rapier.pool.try_run(taken, &|e| {
+        let result = catch_unwind(AssertUnwindSafe(|| decode(e)))
+            .unwrap_or_else(|_| Err(unfit(format!("world {e} makes no sense"))));
+        // SAFETY: the pool hands out each part once.
+        *unsafe { each.column(e) }.at(0) = result;
+    });
+    decoded.map_err(|e| unfit(e.to_string()))?;
+    if let Some(Err(e)) = worlds.iter().find(|w| w.is_err()) {
+        return Err(e.clone());
+    }
     // Nothing was changed up to here: a snapshot is taken over whole or not at all.
-    rapier.state = state;
-    for (world, sets) in rapier.worlds.iter_mut().zip(worlds) {
+    for buffer in rapier.state.floats_mut() {
+        let rows = buffer.len() / n.max(1);
+        columns(state.items(rows, 4 * stored)?, buffer, stored, n);
+    }
+    columns(
+        state.items(1, 4 * stored)?,
+        &mut rapier.state.fault,
+        stored,
+        n,
+    );
+    for (world, sets) in rapier.worlds.iter_mut().zip(worlds.into_iter().flatten()) {
         world.sets = sets;
         world.work = Workspace::default();
     }
-    Ok(())
+    Ok(taken)
 }

@@ -105,6 +105,9 @@ fn includes_stay_inside_the_models_folder() {
     let within = load_within(&main, folder.parent()).unwrap();
     assert_eq!(within.sources[1], folder.join("../secret.xml"));
     assert_eq!(within.ignored[0].what, "text inside <mujoco>");
+    let nowhere = load_within(&main, Some(&folder.join("nowhere")));
+    let message = nowhere.unwrap_err().to_string();
+    assert!(message.contains("nowhere"), "{message}");
     let message = load_within(&main, Some(&folder.join("parts")));
     let message = message.unwrap_err().to_string();
     assert!(message.contains("is outside"), "{message}");

@@ -103,3 +103,80 @@ fn a_reset_to_numbers_that_are_not_finite_is_a_fault_and_leaks_nothing() {
             .all(|x| x.is_finite())
     );
 }
+
+#[test]
+fn the_coordinate_that_broke_a_world_is_found() {
+    use crate::physics::Part;
+    let model = walker();
+    let ids: Vec<usize> = (0..4).collect();
+    let fresh = || {
+        let mut w = super::worlds(model.clone(), 4, 2);
+        w.reset(
+            &[1; 4],
+            &super::poses(&model, &ids),
+            &vec![0.0; model.nv * 4],
+        );
+        for t in 0..20 {
+            w.step(&super::controls(&ids, model.nu(), t), 2);
+        }
+        w
+    };
+    let mut well = fresh();
+    well.step(&vec![0.1; model.nu() * 4], 2);
+    for joint in &model.joints {
+        let (q, v) = (joint.qpos_adr, joint.dof_adr);
+        for (part, value, want) in [
+            (Part::Qvel(v), f32::NAN, fault::NON_FINITE | fault::ENGINE),
+            (
+                Part::Qvel(v),
+                f32::INFINITY,
+                fault::NON_FINITE | fault::ENGINE,
+            ),
+            (Part::Qpos(q), f32::NAN, fault::NON_FINITE | fault::ENGINE),
+        ] {
+            let mut w = fresh();
+            w.poke(2, part, value);
+            let ctrl = vec![0.1; model.nu() * 4];
+            w.step(&ctrl, 2);
+            assert_ne!(w.state().fault[2] & want, 0, "{} {part:?}", joint.name);
+            assert_eq!(w.state().fault.iter().filter(|f| **f != 0).count(), 1);
+            let found = w.diagnose(2, &ctrl, 2).unwrap();
+            let of = match found.part {
+                Part::Qpos(i) => (joint.qpos_adr..joint.qpos_adr + joint.kind.nq()).contains(&i),
+                Part::Qvel(i) => (joint.dof_adr..joint.dof_adr + joint.kind.nv()).contains(&i),
+                _ => false,
+            };
+            assert!(of, "{} {part:?} {value}: {found:?}", joint.name);
+            for e in [0, 1, 3] {
+                assert_eq!(super::bits(w.state(), e), super::bits(well.state(), e));
+            }
+            let before = w.state().qpos.clone();
+            w.reset(&[0, 0, 1, 0], &before, &vec![0.0; model.nv * 4]);
+            w.step(&ctrl, 2);
+            assert_eq!(w.state().fault, [0; 4], "a reset mends it");
+        }
+    }
+    let mut w = fresh();
+    w.poke(1, Part::Qvel(0), 5e3);
+    w.step(&vec![0.0; model.nu() * 4], 1);
+    assert_eq!(w.state().fault[1], fault::SPEED);
+    let found = w.diagnose(1, &vec![0.0; model.nu() * 4], 1).unwrap();
+    assert!(
+        matches!(found.part, Part::BodySpeed(_)) && found.value > 1e3,
+        "{found:?}"
+    );
+}
+
+#[test]
+fn a_model_that_makes_rapier_panic_is_refused() {
+    let text = r#"<mujoco><worldbody>
+        <geom type="cylinder" size="18446744073709551615 0.45"/>
+        <body pos="0 0 0.8"><freejoint/><geom type="cylinder" size="0.2 0.15"/></body>
+    </worldbody></mujoco>"#;
+    let path = std::path::Path::new("r.xml");
+    let model = std::sync::Arc::new(crate::model::mjcf::parse(path, text.into()).unwrap());
+    let pool = std::sync::Arc::new(crate::physics::pool::Pool::new(1).unwrap());
+    let refused = super::super::new(&model, &SimConfig::default(), 1, &pool);
+    let why = refused.err().unwrap().to_string();
+    assert!(why.contains("it fails on its first step"), "{why}");
+}

@@ -92,6 +92,49 @@ fn a_snapshot_goes_on_with_the_same_bits() {
 }
 
 #[test]
+fn worlds_that_another_number_takes_over_go_on_with_the_same_bits() {
+    let model = walker();
+    let ids: Vec<usize> = (0..5).collect();
+    let mut a = worlds(model.clone(), 5, 2);
+    a.reset(&[1; 5], &poses(&model, &ids), &vec![0.0; model.nv * 5]);
+    for t in 0..50 {
+        a.step(&controls(&ids, model.nu(), t), 2);
+    }
+    let (mut kept, mut saved) = (Vec::new(), Vec::new());
+    a.keep(&mut kept).unwrap();
+    a.save(&mut saved).unwrap();
+    let room = kept.capacity();
+    kept.clear();
+    a.keep(&mut kept).unwrap();
+    assert_eq!(kept.capacity(), room);
+    let mut others = Vec::new();
+    for (n, blob) in [(1, &saved), (3, &kept), (5, &kept), (8, &kept)] {
+        let mut b = worlds(model.clone(), n, 1);
+        b.step(&vec![0.3; model.nu() * n], 1);
+        assert_eq!(b.adopt(blob).unwrap(), n.min(5));
+        if n == 5 {
+            b.step(&controls(&ids, model.nu(), 1), 1);
+            b.revert(blob).unwrap();
+        }
+        others.push(b);
+    }
+    for t in 50..100 {
+        a.step(&controls(&ids, model.nu(), t), 2);
+        for b in &mut others {
+            let ids: Vec<usize> = (0..b.state().num_envs).collect();
+            b.step(&controls(&ids, model.nu(), t), 2);
+            for e in 0..ids.len().min(5) {
+                assert_eq!(bits(a.state(), e), bits(b.state(), e), "step {t}");
+            }
+        }
+    }
+    assert!(a.restore(&kept).is_err(), "kept is not for files");
+    for len in [0, 8, 60, kept.len() - 1] {
+        assert!(others[1].adopt(&kept[..len]).is_err(), "{len}");
+    }
+}
+
+#[test]
 fn a_damaged_or_foreign_snapshot_is_refused_and_changes_nothing() {
     let mut a = worlds(cartpole(), 2, 1);
     a.step(&[0.3, -0.2], 3);

@@ -24,20 +24,12 @@ fn worlds_with(model: Model, n: usize, threads: usize, config: &SimConfig) -> Bo
 /// Everything task can see of environment `e`, as bits.
 fn bits(state: &State, e: usize) -> Vec<u32> {
     let n = state.num_envs;
-    [
-        &state.qpos,
-        &state.qvel,
-        &state.body_pos,
-        &state.body_quat,
-        &state.body_lin_vel,
-        &state.body_ang_vel,
-        &state.contact_force,
-        &state.actuator_force,
-    ]
-    .iter()
-    .flat_map(|b| b.iter().skip(e).step_by(n).map(|x| x.to_bits()))
-    .chain(std::iter::once(state.fault[e]))
-    .collect()
+    state
+        .floats()
+        .iter()
+        .flat_map(|b| b.iter().skip(e).step_by(n).map(|x| x.to_bits()))
+        .chain(std::iter::once(state.fault[e]))
+        .collect()
 }
 
 /// A control in -1..1 that depends on the environment's identity, not its slot.

@@ -1,0 +1,165 @@
+//! Looks at environments that broke: which number came first. Nothing here runs for an
+//! environment that is well.
+
+use super::causes::{Kind, Place};
+use super::step::inputs;
+use super::{BatchEnv, Break, Groups};
+use crate::physics::fault;
+use crate::task::expr::{BLOCK, Inputs};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Broken environments that are looked at, and those that are described, between two
+/// calls of [`BatchEnv::take_stats`]: many at once have one cause.
+const EXAMINED: u64 = 256;
+pub(super) const DESCRIBED: usize = 16;
+
+impl BatchEnv {
+    /// Counts the cause of every environment in `work.broken`. Their state is still that
+    /// in which they broke.
+    #[cold]
+    pub(super) fn examine(&mut self, actions: &[f32]) {
+        let before: u64 = self.live.stats.causes.iter().sum();
+        for i in 0..self.work.broken.len() {
+            let env = self.work.broken[i] as usize;
+            let (place, kind, value) = if before + (i as u64) < EXAMINED {
+                self.first_cause(env, actions)
+            } else {
+                (Place::Unexamined, Kind::Nan, f32::NAN)
+            };
+            let cause = self.causes.index(place, kind);
+            let live = &mut self.live;
+            live.stats.causes[cause] += 1;
+            if live.stats.breaks.len() < DESCRIBED {
+                live.stats.breaks.push(Break {
+                    env: self.first_env.wrapping_add(env as u32),
+                    clock: live.clock,
+                    step: live.clock.saturating_sub(live.began + 1) as u32,
+                    age: live.length[env],
+                    cause: cause as u32,
+                    value,
+                });
+            }
+        }
+    }
+
+    /// The first that was wrong, in the order of a step: action, physics, reward,
+    /// observation.
+    fn first_cause(&mut self, env: usize, actions: &[f32]) -> (Place, Kind, f32) {
+        let width = self.spec.action.width();
+        let row = &actions[env * width..(env + 1) * width];
+        if let Some((k, &x)) = row.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+            return (Place::Action(k), Kind::of(x), x);
+        }
+        let nothing = (Place::Unknown, Kind::Nan, f32::NAN);
+        if self.live.stuck[env] != 0 {
+            return (Place::Start, Kind::Nan, f32::NAN);
+        }
+        if self.physics.state().fault[env] != 0 {
+            let found = self
+                .physics
+                .diagnose(env, &self.work.ctrl, self.decimation)
+                .map(|e| (Place::Physics(e.part), Kind::of(e.value), e.value));
+            return found.unwrap_or(nothing);
+        }
+        if self.work.fault[env] & fault::ENGINE != 0 {
+            return (Place::Engine, Kind::Nan, f32::NAN);
+        }
+        self.bad_reward(env)
+            .or_else(|| self.bad_observation(env))
+            .unwrap_or(nothing)
+    }
+
+    /// The reward term that is not finite, or the largest of a sum beyond the limit.
+    fn bad_reward(&mut self, env: usize) -> Option<(Place, Kind, f32)> {
+        let n = self.spec.num_envs;
+        let given = self.work.reward[env];
+        let (live, work) = (&self.live, &mut self.work);
+        let worker = work.workers.first_mut()?;
+        let state = self.physics.state();
+        let inputs = inputs!(self, live, work, state, env, 1);
+        let terms = &mut work.terms;
+        self.task.score.judge(
+            &inputs,
+            &mut worker.scratch,
+            &mut worker.judged,
+            |term, lanes| terms[term] = lanes[0],
+        );
+        // A command that was drawn anew since may hide the term; its sum has it still.
+        let now = terms.iter().copied().enumerate();
+        let so_far = (0..terms.len()).map(|k| (k, live.sums[k * n + env]));
+        if let Some((k, x)) = now.chain(so_far).find(|(_, x)| !x.is_finite()) {
+            return Some((Place::Reward(k), Kind::of(x), x));
+        }
+        if !given.is_finite() {
+            return Some((Place::Reward(terms.len()), Kind::of(given), given));
+        }
+        if worker.judged.absurd[0] {
+            let (k, value) = crate::physics::evidence::largest(terms.iter().copied())?;
+            return Some((Place::Reward(k), Kind::Beyond, value));
+        }
+        None
+    }
+
+    /// The observation term that is not finite.
+    fn bad_observation(&mut self, env: usize) -> Option<(Place, Kind, f32)> {
+        let noise = self.noise_key(false);
+        let (live, work) = (&self.live, &mut self.work);
+        let worker = work.workers.first_mut()?;
+        let state = self.physics.state();
+        let inputs = inputs!(self, live, work, state, env, 1);
+        let mut want = [false; BLOCK];
+        want[0] = true;
+        self.task.observations.write(
+            &inputs,
+            &mut worker.scratch,
+            noise,
+            &want,
+            &mut work.row.policy,
+            &mut work.row.critic,
+        );
+        self.drill
+            .observe(env, 1, self.spec.obs.policy, &mut work.row.policy);
+        let rows = [(&work.row.policy, false), (&work.row.critic, true)];
+        rows.into_iter().find_map(|(row, critic)| {
+            let (at, &x) = row.iter().enumerate().find(|(_, x)| !x.is_finite())?;
+            let term = self.task.observations.term_at(at, critic)?;
+            Some((Place::Observation(term), Kind::of(x), x))
+        })
+    }
+
+    /// Makes broken environments of those whose block of a loop panicked: their rows
+    /// become the last finite ones. `masked`: after a reset, whose fault the next step
+    /// reports.
+    pub(super) fn contain_panics(&mut self, obs: &mut Groups<&mut [f32]>, masked: bool) {
+        if !self.work.panicked.any.swap(false, Relaxed) {
+            return;
+        }
+        let n = self.spec.num_envs;
+        let (live, work) = (&mut self.live, &mut self.work);
+        for (block, flag) in work.panicked.blocks.iter().enumerate() {
+            if !flag.swap(false, Relaxed) {
+                continue;
+            }
+            let envs = block * BLOCK..((block + 1) * BLOCK).min(n);
+            tracing::error!(
+                "environments {}..{} are reset: a panic in their step was caught",
+                envs.start,
+                envs.end
+            );
+            for env in envs.clone() {
+                if !masked {
+                    work.fault[env] |= fault::ENGINE;
+                } else if work.mask[env] != 0 {
+                    live.stuck[env] |= fault::ENGINE;
+                }
+            }
+            let rows = |width: usize| envs.start * width..envs.end * width;
+            let wide = rows(self.spec.obs.policy);
+            obs.policy[wide.clone()].copy_from_slice(&live.last_policy[wide]);
+            if let Some(critic) = &mut obs.critic {
+                let wide = rows(self.spec.obs.critic.unwrap_or(0));
+                critic[wide.clone()].copy_from_slice(&live.last_critic[wide]);
+            }
+        }
+    }
+}

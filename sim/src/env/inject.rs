@@ -1,0 +1,287 @@
+//! Faults on purpose: numbers that are not finite and panics, where they would arise,
+//! so that a run can be drilled.
+
+use super::{BatchEnv, EnvError};
+use crate::config::ConfigError;
+use crate::memory::{MemoryError, zeroed};
+use crate::physics::Part;
+use crate::rng::{Purpose, philox, unit};
+use serde::{Deserialize, Serialize};
+
+/// A fault that is put into environments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Injection {
+    /// In which control steps.
+    pub when: When,
+    /// In which environments.
+    pub env: Which,
+    /// Into what.
+    pub what: What,
+    /// Which number.
+    #[serde(default)]
+    pub value: Value,
+}
+
+/// Control steps, counted from the run's first, which is 1; they go on through
+/// checkpoints and are taken again when the environments go back to an earlier state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    /// Once, in this step; again if the step is taken again by environments that were
+    /// built anew.
+    At(u64),
+    /// In every step whose number is a multiple of this.
+    Every(u64),
+}
+
+/// Environments.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Which {
+    /// The one with this global id; none where the batch does not have it.
+    One(u32),
+    /// Each with this probability, drawn anew in every step.
+    Share(f64),
+}
+
+/// What is overwritten.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// An entry of `qpos`, before the physics.
+    Qpos(usize),
+    /// An entry of `qvel`, before the physics.
+    Qvel(usize),
+    /// An output of the policy.
+    Action(usize),
+    /// An entry of the policy's observation.
+    Observation(usize),
+    /// The sum of rewards.
+    Reward,
+    /// Nothing: the thread that steps the environment panics.
+    Panic,
+}
+
+/// The number that is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Value {
+    /// Not a number.
+    #[default]
+    Nan,
+    /// Infinity.
+    Inf,
+    /// This.
+    #[serde(untagged)]
+    Number(f64),
+}
+
+impl Value {
+    /// The number.
+    pub fn number(self) -> f64 {
+        match self {
+            Self::Nan => f64::NAN,
+            Self::Inf => f64::INFINITY,
+            Self::Number(x) => x,
+        }
+    }
+
+    fn float(self) -> f32 {
+        match self {
+            Self::Nan => f32::NAN,
+            Self::Inf => f32::INFINITY,
+            Self::Number(x) => x as f32,
+        }
+    }
+}
+
+/// A fault of this step.
+#[derive(Debug, Clone, Copy)]
+struct Hit {
+    env: usize,
+    what: What,
+    value: f32,
+}
+
+/// What is injected into a batch.
+#[derive(Debug, Default)]
+pub(super) struct Drill {
+    list: Vec<Injection>,
+    /// Those that are due once and were.
+    fired: Vec<bool>,
+    /// This step's, by environment.
+    hits: Vec<Hit>,
+    /// Actions with faults in them `[N][A]`, where some are to be.
+    actions: Vec<f32>,
+}
+
+impl Drill {
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// This step's faults of environments `first..first + len`.
+    fn of(&self, first: usize, len: usize) -> &[Hit] {
+        let start = self.hits.partition_point(|h| h.env < first);
+        let end = self.hits.partition_point(|h| h.env < first + len);
+        &self.hits[start..end]
+    }
+
+    /// Panics if one of these environments is to.
+    pub fn panic(&self, first: usize, len: usize) {
+        if let Some(hit) = self.of(first, len).iter().find(|h| h.what == What::Panic) {
+            panic!("injected: a panic in environment {}", hit.env);
+        }
+    }
+
+    /// Writes into the policy's rows `[len][O]` of environments `first..first + len`.
+    pub fn observe(&self, first: usize, len: usize, width: usize, rows: &mut [f32]) {
+        for hit in self.of(first, len) {
+            if let What::Observation(i) = hit.what {
+                rows[(hit.env - first) * width + i] = hit.value;
+            }
+        }
+    }
+
+    /// Writes into the rewards `[N]`; calls `bad(env)` where they are not finite then.
+    pub fn reward(&self, rewards: &mut [f32], mut bad: impl FnMut(usize)) {
+        for hit in self.hits.iter().filter(|h| h.what == What::Reward) {
+            rewards[hit.env] = hit.value;
+            if !hit.value.is_finite() {
+                bad(hit.env);
+            }
+        }
+    }
+
+    /// The actions with faults in them, if there are any in this step; to be given back.
+    pub fn take_actions(&mut self, actions: &[f32], width: usize) -> Option<Vec<f32>> {
+        let is_action = |h: &&Hit| matches!(h.what, What::Action(_));
+        if !self.hits.iter().any(|h| is_action(&h)) {
+            return None;
+        }
+        let mut changed = std::mem::take(&mut self.actions);
+        changed.copy_from_slice(actions);
+        for hit in self.hits.iter().filter(is_action) {
+            if let What::Action(k) = hit.what {
+                changed[hit.env * width + k] = hit.value;
+            }
+        }
+        Some(changed)
+    }
+
+    pub fn give_back(&mut self, actions: Vec<f32>) {
+        self.actions = actions;
+    }
+}
+
+impl BatchEnv {
+    /// Replaces the faults that are injected from now on; none at first.
+    ///
+    /// # Errors
+    /// An index, share or interval that cannot be, named as `fault[I].KEY`; no memory.
+    pub fn inject(&mut self, list: Vec<Injection>) -> Result<(), EnvError> {
+        let n = self.spec.num_envs;
+        let (mut most, mut actions) = (0usize, 0);
+        for (i, injection) in list.iter().enumerate() {
+            self.check_injection(i, injection)?;
+            most = most.saturating_add(match injection.env {
+                Which::One(_) => 1,
+                Which::Share(_) => n,
+            });
+            if matches!(injection.what, What::Action(_)) {
+                actions = n * self.spec.action.width();
+            }
+        }
+        let mut hits = Vec::new();
+        hits.try_reserve_exact(most).map_err(|_| MemoryError {
+            what: "injected faults".into(),
+            bytes: most.saturating_mul(std::mem::size_of::<Hit>()),
+        })?;
+        self.drill = Drill {
+            fired: vec![false; list.len()],
+            hits,
+            actions: zeroed("injected actions", actions)?,
+            list,
+        };
+        Ok(())
+    }
+
+    fn check_injection(&self, i: usize, injection: &Injection) -> Result<(), ConfigError> {
+        let refuse =
+            |key: &str, why: String| Err(ConfigError::new(format!("fault[{i}].{key}"), why));
+        if let When::At(0) | When::Every(0) = injection.when {
+            return refuse("when", "control steps are counted from 1".into());
+        }
+        if let Which::Share(p) = injection.env
+            && !(0.0..=1.0).contains(&p)
+        {
+            return refuse("env", format!("a share of {p} is not within 0..1"));
+        }
+        let (index, len, of) = match injection.what {
+            What::Qpos(k) => (k, self.model.nq, "positions"),
+            What::Qvel(k) => (k, self.model.nv, "velocities"),
+            What::Action(k) => (k, self.spec.action.width(), "actions"),
+            What::Observation(k) => (k, self.spec.obs.policy, "observations"),
+            What::Reward | What::Panic => (0, 1, ""),
+        };
+        if index >= len {
+            return refuse("what", format!("there is no {index} among {len} {of}"));
+        }
+        let state = matches!(injection.what, What::Qpos(_) | What::Qvel(_));
+        if state && !self.physics.can_be_poked() {
+            return refuse("what", "this engine's states cannot be overwritten".into());
+        }
+        Ok(())
+    }
+
+    /// Draws this step's faults.
+    #[cold]
+    pub(super) fn draw_faults(&mut self) {
+        let drill = &mut self.drill;
+        drill.hits.clear();
+        // The reset that began the run counts on the clock, too.
+        let step = self.live.clock.saturating_sub(1);
+        for (i, injection) in drill.list.iter().enumerate() {
+            let due = match injection.when {
+                When::At(at) => step == at && !std::mem::replace(&mut drill.fired[i], true),
+                When::Every(k) => step.is_multiple_of(k),
+            };
+            if !due {
+                continue;
+            }
+            let (what, value) = (injection.what, injection.value.float());
+            let mut hit = |env| drill.hits.push(Hit { env, what, value });
+            match injection.env {
+                Which::One(id) => {
+                    let env = id.wrapping_sub(self.first_env) as usize;
+                    if env < self.spec.num_envs {
+                        hit(env);
+                    }
+                }
+                Which::Share(p) => {
+                    for env in 0..self.spec.num_envs {
+                        let stream = self.first_env.wrapping_add(env as u32);
+                        let word = philox(self.seed, stream, Purpose::Injection, step, i as u32)[0];
+                        if f64::from(unit(word)) < p {
+                            hit(env);
+                        }
+                    }
+                }
+            }
+        }
+        drill.hits.sort_by_key(|h| h.env);
+    }
+
+    /// Writes this step's faults into the worlds.
+    pub(super) fn poke(&mut self) {
+        for hit in &self.drill.hits {
+            let part = match hit.what {
+                What::Qpos(k) => Part::Qpos(k),
+                What::Qvel(k) => Part::Qvel(k),
+                _ => continue,
+            };
+            self.physics.poke(hit.env, part, hit.value);
+        }
+    }
+}

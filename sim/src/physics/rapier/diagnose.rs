@@ -1,0 +1,58 @@
+//! Which number broke a world; numbers that are to break one.
+
+use super::Rapier;
+use crate::physics::evidence::{self, Evidence, Part};
+use crate::physics::fault;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+impl Rapier {
+    /// See [`crate::Physics::diagnose`]. A world's last reading, good or bad, is still in
+    /// its scratch memory.
+    pub(super) fn evidence(&self, env: usize, ctrl: &[f32]) -> Option<Evidence> {
+        let s = &self.worlds.get(env)?.scratch;
+        let bits = *self.state.fault.get(env)?;
+        let found = evidence::bad_state(s.qpos.iter().copied(), s.qvel.iter().copied());
+        if found.is_some() {
+            return found;
+        }
+        let norm = |v: &[f32; 3]| v.iter().map(|x| x * x).sum::<f32>().sqrt();
+        if bits & fault::SPEED != 0 {
+            let speeds = s.frames.iter().map(|f| norm(&f.lin).max(norm(&f.ang)));
+            let (i, value) = evidence::largest(speeds)?;
+            let part = Part::BodySpeed(i);
+            return Some(Evidence { part, value });
+        }
+        if bits & fault::POSITION != 0 {
+            let (i, value) = evidence::largest(s.frames.iter().map(|f| norm(&f.pos)))?;
+            let part = Part::BodyPosition(i);
+            return Some(Evidence { part, value });
+        }
+        evidence::of_state(&self.state, env, ctrl, |_| true)
+    }
+
+    /// Puts one world where it is with one other number; its contacts start anew.
+    pub(super) fn set(&mut self, env: usize, part: Part, value: f32) {
+        let Some(world) = self.worlds.get_mut(env) else {
+            return;
+        };
+        let s = &mut world.scratch;
+        self.layout.read(&world.sets, &mut s.qpos, &mut s.qvel);
+        let entry = match part {
+            Part::Qpos(i) => s.qpos.get_mut(i),
+            Part::Qvel(i) => s.qvel.get_mut(i),
+            _ => None,
+        };
+        let Some(entry) = entry else {
+            return;
+        };
+        *entry = value;
+        let (sets, layout, pristine) = (&mut world.sets, &self.layout, &self.pristine);
+        let done = catch_unwind(AssertUnwindSafe(|| {
+            sets.clone_from(pristine);
+            layout.write(sets, &s.qpos, &s.qvel, &mut s.displacement);
+        }));
+        if done.is_err() {
+            self.state.fault[env] |= fault::ENGINE;
+        }
+    }
+}
