@@ -9,6 +9,8 @@ use std::process::ExitCode;
 const WAY_OUT: &str = "run `cargo run --bin train -- --fetch-only` once, which puts libtorch at \
      .libtorch/torch, or set LIBTORCH to a libtorch of the version in README.md";
 
+const SHIMS: [&str; 2] = ["src/torch/shim.cpp", "src/torch/device.cpp"];
+
 fn main() -> ExitCode {
     match build() {
         Ok(()) => ExitCode::SUCCESS,
@@ -22,7 +24,9 @@ fn main() -> ExitCode {
 fn build() -> Result<(), String> {
     println!("cargo:rerun-if-env-changed=LIBTORCH");
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed=src/torch/shim.cpp");
+    for file in SHIMS.iter().chain(&["src/torch/guarded.h"]) {
+        println!("cargo:rerun-if-changed={file}");
+    }
     let libtorch = std::env::var_os("LIBTORCH").ok_or("LIBTORCH is not set")?;
     let libtorch = std::path::absolute(PathBuf::from(libtorch)).map_err(|e| e.to_string())?;
     let header = libtorch.join("include/ATen/Context.h");
@@ -34,6 +38,10 @@ fn build() -> Result<(), String> {
         ));
     }
     rpath(&libtorch.join("lib"));
+    // See shim.cpp: failures of calls that take numbers must not become panics.
+    for function in ["ats_free", "get_and_reset_last_err"] {
+        println!("cargo:rustc-link-arg=-Wl,--wrap={function}");
+    }
     cc::Build::new()
         .cpp(true)
         .std("c++17")
@@ -42,7 +50,7 @@ fn build() -> Result<(), String> {
         .include(libtorch.join("include/torch/csrc/api/include"))
         // libtorch's own headers warn; ours are few enough to be read.
         .warnings(false)
-        .file("src/torch/shim.cpp")
+        .files(SHIMS)
         .try_compile("ostler_torch_shim")
         .map_err(|e| format!("the shim over libtorch does not compile: {e}"))
 }

@@ -7,11 +7,13 @@ pub mod nn;
 pub mod normalizer;
 pub mod policy;
 pub mod ppo;
+pub mod returns;
 
 pub use policy::{ActorConfig, ActorCritic, CriticConfig};
 pub use ppo::{Ppo, PpoConfig};
 
 use ostler_collector::Rollout;
+use ostler_collector::memory::out_of_memory;
 use ostler_sim::config::ConfigError;
 use ostler_sim::memory::MemoryError;
 use tch::Tensor;
@@ -31,7 +33,7 @@ pub type NamedTensors = Vec<(String, Tensor)>;
 #[allow(missing_docs)]
 pub enum LearnError {
     #[error("libtorch: {0}")]
-    Torch(#[from] tch::TchError),
+    Torch(tch::TchError),
     #[error(transparent)]
     Memory(#[from] MemoryError),
     #[error(transparent)]
@@ -41,9 +43,28 @@ pub enum LearnError {
         "the checkpoint does not fit: {0}; it is of another robot, task or network, use the run's own config.toml"
     )]
     Checkpoint(String),
+    /// A drill names a place that this learner does not have.
+    #[error("a fault cannot be injected: the learner has no {0}")]
+    Fault(String),
     /// A rollout of other sizes than the learner was built for.
     #[error("rollout of {got}, the learner was built for {expected}")]
     Shape { expected: String, got: String },
+}
+
+impl From<tch::TchError> for LearnError {
+    fn from(e: tch::TchError) -> Self {
+        out_of_memory(&e).map_or_else(|| Self::Torch(e), Self::Memory)
+    }
+}
+
+impl LearnError {
+    /// The allocation that failed, if that is what happened.
+    pub fn out_of_memory(&self) -> Option<&MemoryError> {
+        match self {
+            Self::Memory(e) => Some(e),
+            _ => None,
+        }
+    }
 }
 
 /// What one update did. Means are over all minibatches that were not skipped,
@@ -74,9 +95,20 @@ pub struct UpdateStats {
     pub grad_norm: f64,
     /// Share of minibatches whose gradient was clipped (`Loss/grad_clipped`).
     pub grad_clipped: f64,
-    /// Minibatches skipped because loss or gradient was not finite, or no sample was
-    /// valid (`Guard/skipped_minibatches`).
+    /// Minibatches skipped for one of the three reasons below
+    /// (`Guard/skipped_minibatches`).
     pub skipped: u64,
+    /// Of them: no sample was valid (`Guard/skipped_no_valid`).
+    pub skipped_no_valid: u64,
+    /// Of them: a loss was not finite (`Guard/skipped_loss`).
+    pub skipped_loss: u64,
+    /// Of them: all losses were finite, the gradient was not
+    /// (`Guard/skipped_gradient`).
+    pub skipped_gradient: u64,
+    /// After the update something of what a checkpoint holds is not finite: a weight,
+    /// a deviation, a moment of the optimiser, a statistic, the learning rate
+    /// (`Guard/non_finite_params`).
+    pub non_finite_params: bool,
     /// Minibatches in all.
     pub minibatches: u64,
     /// Samples that were not learnt from (`Guard/invalid_samples`).
@@ -88,8 +120,25 @@ pub struct UpdateStats {
 }
 
 impl UpdateStats {
+    /// Of an iteration whose update was not made: no means.
+    pub fn none() -> Self {
+        Self {
+            surrogate: f64::NAN,
+            value_function: f64::NAN,
+            entropy: f64::NAN,
+            kl: f64::NAN,
+            clip_fraction: f64::NAN,
+            explained_variance: f64::NAN,
+            mean_std: f64::NAN,
+            learning_rate: f64::NAN,
+            grad_norm: f64::NAN,
+            grad_clipped: f64::NAN,
+            ..Self::default()
+        }
+    }
+
     /// Tag and value of everything worth a curve.
-    pub fn scalars(&self) -> [(&'static str, f64); 12] {
+    pub fn scalars(&self) -> [(&'static str, f64); 16] {
         [
             ("Loss/surrogate", self.surrogate),
             ("Loss/value_function", self.value_function),
@@ -102,6 +151,13 @@ impl UpdateStats {
             ("Policy/kl", self.kl),
             ("Policy/clip_fraction", self.clip_fraction),
             ("Guard/skipped_minibatches", self.skipped as f64),
+            ("Guard/skipped_no_valid", self.skipped_no_valid as f64),
+            ("Guard/skipped_loss", self.skipped_loss as f64),
+            ("Guard/skipped_gradient", self.skipped_gradient as f64),
+            (
+                "Guard/non_finite_params",
+                f64::from(u8::from(self.non_finite_params)),
+            ),
             ("Guard/invalid_samples", self.invalid as f64),
         ]
     }

@@ -26,6 +26,8 @@ pub struct Normalizer {
     shift: Tensor,
     /// `1 / (deviation + EPS)` `[O]`, float32.
     scale: Tensor,
+    /// What is left of the old statistics' weight when new ones are merged, 0..1.
+    memory: f64,
 }
 
 impl Normalizer {
@@ -39,9 +41,26 @@ impl Normalizer {
             count: Tensor::f_zeros([1], double)?,
             shift: Tensor::f_zeros([width], (Kind::Float, device))?,
             scale: Tensor::f_ones([width], (Kind::Float, device))?,
+            memory: 1.0,
         };
         this.derive()?;
         Ok(this)
+    }
+
+    /// One that forgets: with every merge the weight of what was seen before shrinks
+    /// to `memory` of it.
+    pub fn forgetting(self, memory: f64) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// Mean, without dimensions, of a single column; float64.
+    pub fn mean(&self) -> Result<Tensor, TchError> {
+        self.mean.f_get(0)
+    }
+
+    /// Variance (of the population), without dimensions, of a single column; float64.
+    pub fn var(&self) -> Result<Tensor, TchError> {
+        self.var.f_get(0)
     }
 
     /// Normalises `x [B,O]` into `out`.
@@ -77,29 +96,28 @@ impl Normalizer {
             let x = x.f_mul(&x)?.f_mul(&w)?;
             let _ = squares.f_add_(&x.f_sum_dim_intlist(&[0i64][..], false, Kind::Double)?)?;
         }
-        let total = self.count.f_add(&n)?;
+        let count = self.count.f_mul_scalar(self.memory)?;
+        let total = count.f_add(&n)?;
         let at_least_1 = total.f_clamp_min(1.0)?;
         let delta = mean.f_sub(&self.mean)?;
         let share = n.f_div(&at_least_1)?;
-        let between = delta.f_mul(&delta)?.f_mul(&self.count)?.f_mul(&share)?;
-        let var = self
-            .var
-            .f_mul(&self.count)?
-            .f_add(&squares)?
-            .f_add(&between)?;
+        let between = delta.f_mul(&delta)?.f_mul(&count)?.f_mul(&share)?;
+        let var = self.var.f_mul(&count)?.f_add(&squares)?.f_add(&between)?;
         let var = var.f_div(&at_least_1)?;
         // A batch without a single valid row, or with one that is not finite, leaves
         // everything as it was.
         let good = delta.f_add(&var)?.f_sum(Kind::Double)?.f_isfinite()?;
         let good = good.f_logical_and(&n.f_gt(0.0)?)?;
-        self.var = var.f_where_self(&good, &self.var)?;
         let moved = self.mean.f_add(&delta.f_mul(&share)?)?;
-        self.mean = moved.f_where_self(&good, &self.mean)?;
-        self.count = total.f_where_self(&good, &self.count)?;
+        // In place: others hold these tensors too.
+        let _ = var.f_where_self_out(&self.var, &good, &self.var)?;
+        let _ = moved.f_where_self_out(&self.mean, &good, &self.mean)?;
+        let _ = total.f_where_self_out(&self.count, &good, &self.count)?;
         self.derive()
     }
 
-    fn derive(&mut self) -> Result<(), TchError> {
+    /// Takes what [`apply`](Self::apply) uses from the statistics.
+    pub fn derive(&mut self) -> Result<(), TchError> {
         self.shift.f_copy_(&self.mean)?;
         let scale = self.var.f_sqrt()?.f_add_scalar(EPS)?.f_reciprocal()?;
         self.scale.f_copy_(&scale)
@@ -111,6 +129,11 @@ impl Normalizer {
             .into_iter()
             .map(|(name, t)| Ok((name, host_copy(t)?)))
             .collect()
+    }
+
+    /// Mean, variance and count, and what is derived from them.
+    pub fn tensors(&self) -> [&Tensor; 5] {
+        [&self.mean, &self.var, &self.count, &self.shift, &self.scale]
     }
 
     fn parts(&self) -> [(String, &Tensor); 3] {
@@ -128,6 +151,14 @@ impl Normalizer {
             find(tensors, &name, &t.size())?;
         }
         Ok(())
+    }
+
+    /// Back to no statistics: mean 0, variance 1.
+    pub fn reset(&mut self) -> Result<(), TchError> {
+        let _ = self.mean.f_zero_()?;
+        let _ = self.var.f_fill_(1.0)?;
+        let _ = self.count.f_zero_()?;
+        self.derive()
     }
 
     /// The reverse of [`save`](Self::save); call [`check`](Self::check) first.

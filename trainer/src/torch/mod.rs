@@ -3,14 +3,17 @@
 //!
 //! [`init`] comes first in `main`, [`exit_fast`] last.
 
+mod device;
 mod precision;
 mod process;
+pub mod reserve;
 
+pub use device::{DeviceMemory, device_memory, release_device_memory};
 pub use precision::{
     MatmulPrecision, choose_matmul_precision, cpu_has_amx_bf16, matmul_precision,
     measured_matmul_error, set_matmul_precision,
 };
-pub use process::{exit_fast, flush_to_zero, release_free_memory};
+pub use process::{exit_fast, flush_to_zero, heap_free, release_free_memory, returnable};
 
 use std::ffi::c_char;
 
@@ -25,6 +28,9 @@ pub enum TorchError {
         /// What it answered.
         message: String,
     },
+    /// The reserve could not be set aside.
+    #[error(transparent)]
+    Memory(#[from] ostler_sim::memory::MemoryError),
     /// A thread count that libtorch cannot take.
     #[error("learner.threads = {0} is not possible: use 1 to 1024")]
     Threads(usize),
@@ -71,6 +77,10 @@ pub fn init(threads: usize) -> Result<TorchSetup, TorchError> {
         .filter(|n| (1..=1024).contains(n));
     count.ok_or(TorchError::Threads(threads))?;
     tch::set_num_threads(1);
+    // SAFETY: `call` hands over a buffer together with its length.
+    call("shorten error messages", |error, size| unsafe {
+        ostler_torch_short_errors(error, size)
+    })?;
     let (precision, medium_error) = choose_matmul_precision()?;
     Ok(TorchSetup {
         threads,
@@ -86,6 +96,15 @@ unsafe extern "C" {
         error: *mut c_char,
         error_size: usize,
     ) -> i32;
+    fn ostler_torch_short_errors(error: *mut c_char, error_size: usize) -> i32;
+    fn ostler_torch_fail_allocations(
+        after: u64,
+        above: u64,
+        refused: *mut u64,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
+    fn ostler_torch_use_reserve(error: *mut c_char, error_size: usize) -> i32;
     fn ostler_torch_version() -> *const c_char;
     fn ostler_torch_cpu_allocations(
         calls: *mut u64,
@@ -127,6 +146,37 @@ pub fn cpu_allocations() -> Result<Allocations, TorchError> {
         ostler_torch_cpu_allocations(&mut all.calls, &mut all.bytes, error, size)
     })?;
     Ok(all)
+}
+
+/// Which tensor allocations in host memory fail in a drill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailAllocation {
+    /// None (any more).
+    Never,
+    /// One: that after so many others from now on; 0 is the next.
+    After(u64),
+    /// All of so many bytes or more.
+    FromBytes(u64),
+}
+
+/// Lets tensor allocations on the host fail from now on, as libtorch lets them fail
+/// when there is no memory; replaces what was asked for before. For drills: the first
+/// call puts an allocator in place for the rest of the process, which costs a few
+/// instructions per tensor. Returns how many allocations have failed so until now.
+pub fn fail_allocation(which: FailAllocation) -> Result<u64, TorchError> {
+    const NEVER: u64 = u64::MAX;
+    let (after, above) = match which {
+        FailAllocation::Never => (NEVER, NEVER),
+        FailAllocation::After(n) => (n.min(NEVER - 1), NEVER),
+        FailAllocation::FromBytes(n) => (NEVER, n.min(NEVER - 1)),
+    };
+    let mut refused = 0;
+    // SAFETY: the number lives across the call, and `call` hands over a buffer
+    // together with its length.
+    call("let allocations fail", |error, size| unsafe {
+        ostler_torch_fail_allocations(after, above, &mut refused, error, size)
+    })?;
+    Ok(refused)
 }
 
 /// Version of the libtorch that this program was built with, such as `2.11.0`.
@@ -190,6 +240,19 @@ mod tests {
             assert!(text.contains(&format!("'{}", version())), "{text}");
         }
         assert_eq!(version().split('.').count(), 3, "{}", version());
+    }
+
+    #[test]
+    fn errors_of_libtorch_are_one_line() {
+        init(1).unwrap();
+        let empty = |n: i64| {
+            let options = (tch::Kind::Float, tch::Device::Cpu);
+            tch::Tensor::f_empty([n], options).unwrap_err().to_string()
+        };
+        for (n, word) in [(1 << 44, "can't allocate memory"), (-1, "negative")] {
+            let text = empty(n);
+            assert!(text.contains(word) && !text.contains("frame #"), "{text}");
+        }
     }
 
     #[test]

@@ -26,6 +26,25 @@ pub(super) fn keep_freed_memory() -> bool {
     false
 }
 
+/// Runs `build` so that every larger piece of memory it takes goes back to the kernel
+/// at once when it is freed: for buffers that live long. In the heap a small piece above
+/// them would keep all of it, and after a back-off nothing would be gained.
+pub fn returnable<T>(build: impl FnOnce() -> T) -> T {
+    #[cfg(target_env = "gnu")]
+    {
+        const FROM: libc::c_int = 1 << 18;
+        // SAFETY: mallopt takes two numbers and touches only glibc's allocator,
+        // which locks itself.
+        let set = |bytes| unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, bytes) == 1 };
+        set(FROM);
+        let built = build();
+        let _ = set(KEEP) || set(KEEP_OLD_GLIBC);
+        built
+    }
+    #[cfg(not(target_env = "gnu"))]
+    build()
+}
+
 /// Gives freed memory back to the kernel, which [`super::init`] made the process
 /// keep. For after a back-off; costs page faults later. Returns whether any went.
 pub fn release_free_memory() -> bool {
@@ -37,6 +56,12 @@ pub fn release_free_memory() -> bool {
     }
     #[cfg(not(target_env = "gnu"))]
     false
+}
+
+/// Bytes of the heap that were freed and are kept for later allocations.
+pub fn heap_free() -> u64 {
+    // SAFETY: it reads the allocator's own counters under its locks and takes nothing.
+    unsafe { libc::mallinfo2() }.fordblks as u64
 }
 
 /// Whether this thread rounds subnormal numbers to zero, as results (MXCSR bit

@@ -100,6 +100,20 @@ impl Adam {
             .collect()
     }
 
+    /// Forgets all gradients: the state of an optimiser that has not taken a step. The
+    /// learning rate stays.
+    pub fn restart(&mut self) -> Result<(), TchError> {
+        let _ = self.m.f_zero_()?;
+        let _ = self.v.f_zero_()?;
+        let _ = self.powers.f_fill_(1.0)?;
+        Ok(())
+    }
+
+    /// All of the state.
+    pub fn tensors(&self) -> [&Tensor; 4] {
+        self.parts().map(|(_, t)| t)
+    }
+
     fn parts(&self) -> [(&'static str, &Tensor); 4] {
         [
             ("adam.m", &self.m),

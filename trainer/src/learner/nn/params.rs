@@ -73,6 +73,12 @@ impl Params {
         self.slice(&self.grad, index)
     }
 
+    /// The parameter called `name`, sharing memory with `theta`.
+    pub fn by_name(&self, name: &str) -> Result<Option<Tensor>, TchError> {
+        let at = self.layout.entries.iter().position(|e| e.name == name);
+        at.map(|i| self.view(i)).transpose()
+    }
+
     fn slice(&self, flat: &Tensor, index: usize) -> Result<Tensor, TchError> {
         let e = &self.layout.entries[index];
         flat.f_narrow(0, e.offset, e.shape.iter().product())?

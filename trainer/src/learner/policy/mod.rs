@@ -7,9 +7,10 @@ pub use config::{Activation, ActorConfig, CriticConfig, StdType};
 
 use super::nn::{Params, zeros};
 use super::normalizer::Normalizer;
+use super::returns::ReturnNormalizer;
 use super::{LearnError, NamedTensors};
 use net::{Net, NetSpace};
-use ostler_collector::{Act, Policy, policy::Noise};
+use ostler_collector::{Act, Policy, memory::memory_as_tch, policy::Noise};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Kind, TchError, Tensor};
@@ -29,6 +30,8 @@ pub struct ActorCritic {
 pub(super) struct Norms {
     pub(super) actor: Option<Normalizer>,
     pub(super) critic: CriticNorm,
+    /// Statistics of returns, where the critic learns them normalised.
+    pub(super) returns: Option<ReturnNormalizer>,
 }
 
 #[derive(Debug)]
@@ -98,6 +101,7 @@ impl ActorCritic {
                 .then(|| normalizer("actor.obs_normalizer", spec.obs.policy))
                 .transpose()?,
             critic: critic_norm,
+            returns: None,
         };
         let act = ActSpace::new(&net, spec.obs.policy as i64, spec.num_envs as i64, device)?;
         Ok(Self {
@@ -107,6 +111,12 @@ impl ActorCritic {
             device,
             act,
         })
+    }
+
+    /// From now on the critic's outputs are normalised returns.
+    pub(super) fn normalize_returns(&mut self) -> Result<(), LearnError> {
+        self.norm.returns = Some(ReturnNormalizer::new(self.device)?);
+        Ok(())
     }
 
     /// Number of learnt parameters.
@@ -127,7 +137,10 @@ impl ActorCritic {
     /// Checks that weights and normalisers are among `tensors`, in their shapes.
     pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
         self.params.check(tensors)?;
-        self.norm.all().try_for_each(|n| n.check(tensors))
+        if let Some(returns) = &self.norm.returns {
+            returns.check(tensors)?;
+        }
+        self.norm.inputs().try_for_each(|n| n.check(tensors))
     }
 
     /// Takes weights and normalisers from a checkpoint; further names are ignored.
@@ -142,7 +155,10 @@ impl ActorCritic {
         if let CriticNorm::Own(normalizer) = &mut self.norm.critic {
             normalizer.load(tensors)?;
         }
-        Ok(())
+        match &mut self.norm.returns {
+            Some(returns) => returns.load(tensors),
+            None => ReturnNormalizer::fold(tensors, self.net.value_head()),
+        }
     }
 
     /// Runs the actor on raw observations; results lie in `self.act.net`.
@@ -150,8 +166,11 @@ impl ActorCritic {
         let (rows, width) = obs.size2()?;
         if rows != self.act.rows {
             // Another number of environments than before: an evaluation, or a back-off.
-            self.act = ActSpace::new(&self.net, width, rows, self.device)
-                .map_err(|e| TchError::Torch(e.to_string()))?;
+            self.act = ActSpace::new(&self.net, width, rows, self.device).map_err(|e| match e {
+                LearnError::Torch(e) => e,
+                LearnError::Memory(e) => memory_as_tch(e),
+                e => TchError::Torch(e.to_string()),
+            })?;
         }
         let obs = obs.f_to_device(self.device)?;
         match &self.norm.actor {
@@ -165,7 +184,14 @@ impl ActorCritic {
 }
 
 impl Norms {
-    fn all(&self) -> impl Iterator<Item = &Normalizer> {
+    /// All statistics.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Normalizer> {
+        let returns = self.returns.iter().map(ReturnNormalizer::stats);
+        self.inputs().chain(returns)
+    }
+
+    /// Those of observations.
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &Normalizer> {
         let critic = match &self.critic {
             CriticNorm::Own(normalizer) => Some(normalizer),
             _ => None,

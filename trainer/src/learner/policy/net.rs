@@ -147,6 +147,11 @@ impl Net {
         self.dist_width
     }
 
+    /// The critic's output layer.
+    pub fn value_head(&self) -> &Linear {
+        &self.value
+    }
+
     /// Whether the policy is categorical.
     pub fn is_categorical(&self) -> bool {
         matches!(self.std, Std::Categorical)

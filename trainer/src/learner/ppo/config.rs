@@ -20,6 +20,10 @@ pub struct PpoConfig {
     pub value_loss_coef: f64,
     /// Value loss: `"mse"` (squared error) or `"huber"` (linear beyond an error of 1).
     pub value_loss: ValueLoss,
+    /// The critic learns returns shifted and scaled by their running mean and
+    /// deviation, for tasks whose returns are far from 1. Value losses, `clip_param`
+    /// and the Huber loss's 1 are then in those units.
+    pub normalize_returns: bool,
     /// Weight of the entropy bonus, 0 or more.
     pub entropy_coef: f64,
     /// Discount per step, 0..1.
@@ -54,6 +58,7 @@ impl Default for PpoConfig {
             use_clipped_value_loss: true,
             value_loss_coef: 1.0,
             value_loss: ValueLoss::Mse,
+            normalize_returns: false,
             entropy_coef: 0.01,
             gamma: 0.99,
             gae_lambda: 0.95,

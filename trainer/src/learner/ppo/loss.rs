@@ -12,11 +12,12 @@ use tch::{Kind, TchError, Tensor};
 const HALF_LN_TAU: f64 = 0.918_938_533_204_672_7;
 
 /// Means that `stats` of [`loss`] holds, in order.
-pub const SURROGATE: usize = 0;
-pub const VALUE: usize = 1;
-pub const ENTROPY: usize = 2;
-pub const KL: usize = 3;
-pub const CLIP_FRACTION: usize = 4;
+pub const KL: usize = 0;
+/// Finite unless no sample was valid.
+pub const CLIP_FRACTION: usize = 1;
+pub const SURROGATE: usize = 2;
+pub const VALUE: usize = 3;
+pub const ENTROPY: usize = 4;
 /// How many there are.
 pub const STATS: usize = 5;
 
@@ -45,7 +46,7 @@ enum Parts {
 }
 
 /// Writes the gradients of the loss into `d_dist`, `d_log_std` and `d_value` of the
-/// minibatch's space, and the weighted means [`SURROGATE`].. into `stats [STATS]`.
+/// minibatch's space, and the weighted means [`KL`].. into `stats [STATS]`.
 /// A minibatch without a valid sample gives NaN everywhere.
 pub fn loss(config: &PpoConfig, mb: &MiniBatch, stats: &Tensor) -> Result<(), TchError> {
     let weight = mb.valid.f_div(&mb.valid.f_sum(Kind::Float)?)?;
@@ -77,7 +78,7 @@ pub fn loss(config: &PpoConfig, mb: &MiniBatch, stats: &Tensor) -> Result<(), Tc
     distribution_gradient(mb, &eval.parts, &d_log_prob, &d_entropy, &eval.entropy)?;
     let value = value_loss(config, mb, &weight, &zero)?;
 
-    let columns = [&surrogate, &value, &eval.entropy, &eval.kl, &outside];
+    let columns = [&eval.kl, &outside, &surrogate, &value, &eval.entropy];
     let columns = Tensor::f_cat(&columns, 1)?.f_mul(&weight)?;
     let _ = columns.f_sum_intlist_out(stats, &[0i64][..], false, Kind::Float)?;
     Ok(())

@@ -6,28 +6,31 @@
 
 mod batch;
 mod config;
+mod fault;
 mod gae;
 mod loss;
+mod prepare;
+mod state;
 mod stats;
 #[cfg(test)]
 mod tests;
 mod values;
 
 pub use config::{AdvantageNorm, PpoConfig, Schedule, ValueLoss};
+pub use fault::{UpdateFault, UpdateTarget};
 
-use super::nn::params::find;
-use super::nn::{Adam, zeros};
+use super::nn::Adam;
 use super::policy::CriticNorm;
-use super::{
-    ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, NamedTensors, UpdateStats,
-};
+use super::{ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, UpdateStats};
 use batch::{Columns, MiniBatch, Samples};
+use fault::{Faults, Place};
 use ostler_collector::Rollout;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
+use state::Kept;
 use stats::Accumulator;
 use std::time::Instant;
-use tch::{Device, Kind, TchError, Tensor};
+use tch::{Device, TchError, Tensor};
 
 /// The learner: a policy, its optimiser and every buffer an update needs.
 #[derive(Debug)]
@@ -45,6 +48,13 @@ pub struct Ppo {
     order: Vec<i64>,
     /// Updates done; keys the permutations.
     updates: u64,
+    /// What roll-backs have lowered the learning rate by.
+    lr_scale: f64,
+    /// How much of the run is left, 0..1.
+    left: f64,
+    /// The state that [`revert`](Self::revert) goes back to.
+    kept: Kept,
+    faults: Faults,
     seed: u64,
     steps: i64,
     envs: i64,
@@ -72,7 +82,10 @@ impl Ppo {
             _ => return Err(ConfigError::new("env.num_envs", "no samples to learn from").into()),
         };
         let _no_grad = tch::no_grad_guard();
-        let policy = ActorCritic::new(actor, critic, spec, seed, device)?;
+        let mut policy = ActorCritic::new(actor, critic, spec, seed, device)?;
+        if config.normalize_returns {
+            policy.normalize_returns()?;
+        }
         let action = spec.action.width() as i64;
         let columns = Columns {
             action,
@@ -96,8 +109,10 @@ impl Ppo {
             minibatches.push(full.narrow(columns, largest - 1)?);
         }
         minibatches.insert(0, full);
+        let adam = Adam::new(policy.num_parameters(), config.learning_rate, device)?;
         Ok(Self {
-            adam: Adam::new(policy.num_parameters(), config.learning_rate, device)?,
+            kept: Kept::new(&policy, &adam)?,
+            adam,
             samples: Samples::new(columns, total, device)?,
             values: values::Values::new(&policy, spec, steps, same)?,
             accumulator: Accumulator::new(device)?,
@@ -107,6 +122,9 @@ impl Ppo {
             columns,
             minibatches,
             updates: 0,
+            lr_scale: 1.0,
+            left: 1.0,
+            faults: Faults::default(),
             seed,
             steps,
             envs,
@@ -139,33 +157,21 @@ impl Ppo {
 
     /// How much of the run is done, 0..1, for `schedule = "linear"`.
     pub fn set_progress(&mut self, done: f64) -> Result<(), LearnError> {
+        self.left = (1.0 - done).clamp(0.0, 1.0);
         if self.config.schedule == Schedule::Linear {
-            let left = (1.0 - done).clamp(0.0, 1.0);
-            let _ = self.adam.lr.f_fill_(self.config.learning_rate * left)?;
+            let _ = self.adam.lr.f_fill_(self.start_rate())?;
         }
         Ok(())
     }
 
-    /// Everything needed to go on with the same bits: weights, normalisers,
-    /// optimiser, learning rate, count of updates.
-    pub fn save(&self) -> Result<NamedTensors, LearnError> {
-        let mut all = self.policy.save()?;
-        all.extend(self.adam.save()?);
-        let updates = i64::try_from(self.updates).unwrap_or(i64::MAX);
-        all.push(("ppo.updates".to_string(), Tensor::f_from_slice(&[updates])?));
-        Ok(all)
-    }
-
-    /// The reverse of [`save`](Self::save). Nothing is changed unless everything fits.
-    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        let _no_grad = tch::no_grad_guard();
-        self.policy.check(tensors)?;
-        self.adam.check(tensors)?;
-        let updates = find(tensors, "ppo.updates", &[1])?.f_int64_value(&[0])?;
-        self.policy.load(tensors)?;
-        self.adam.load(tensors)?;
-        self.updates = u64::try_from(updates).unwrap_or(0);
-        Ok(())
+    /// The learning rate as the configuration has it at this time of the run, lowered
+    /// by what roll-backs have lowered it.
+    fn start_rate(&self) -> f64 {
+        let left = match self.config.schedule {
+            Schedule::Linear => self.left,
+            _ => 1.0,
+        };
+        self.config.learning_rate * self.lr_scale * left
     }
 
     fn check_shape(&self, rollout: &Rollout) -> Result<(), LearnError> {
@@ -180,71 +186,16 @@ impl Ppo {
         })
     }
 
-    /// Inputs, values, advantages and old log-probabilities of all samples.
-    fn prepare(&mut self, rollout: &Rollout) -> Result<(), TchError> {
-        let total = self.steps * self.envs;
-        self.values.estimate(&self.policy, rollout)?;
-        let inputs = self.values.inputs();
-        self.samples.x_actor = inputs.0.f_narrow(0, 0, total)?;
-        self.samples.x_critic = match inputs.1 {
-            Some(x) => Some(x.f_narrow(0, 0, total)?),
-            None => None,
-        };
-
-        let device = self.policy.device;
-        let grid = |t: &Tensor| t.f_to_device(device);
-        let column = |t: &Tensor| grid(t)?.f_view([total, -1]);
-        let valid = column(&rollout.valid)?;
-        gae::advantages(
-            &gae::Trace {
-                reward: &grid(&rollout.reward)?,
-                terminated: &grid(&rollout.terminated)?,
-                truncated: &grid(&rollout.truncated)?,
-                valid: &grid(&rollout.valid)?,
-                value: &self.values.value,
-                final_value: &self.values.final_value,
-                final_slot: &grid(&rollout.final_slot)?,
-            },
-            self.config.gamma,
-            self.config.gae_lambda,
-            &self.values.advantage,
-        )?;
-        let advantage = self.values.advantage.f_view([total, 1])?;
-        let value = self
-            .values
-            .value
-            .f_narrow(0, 0, self.steps)?
-            .f_reshape([total, 1])?;
-        let returns = advantage.f_add(&value)?;
-        let weighed = match self.config.normalize_advantage {
-            AdvantageNorm::Batch => loss::standardize(&advantage, &valid)?,
-            _ => advantage.shallow_clone(),
-        };
-
-        let (action, dist) = (column(&rollout.action)?, column(&rollout.dist)?);
-        let std = if self.columns.std > 0 {
-            Some(column(&rollout.std)?)
-        } else {
-            None
-        };
-        let log_prob = loss::old_log_prob(&action, &dist, std.as_ref())?;
-        self.accumulator
-            .begin(&valid, &returns, &advantage, std.as_ref())?;
-        let mut columns = vec![&action, &dist];
-        columns.extend(std.as_ref());
-        columns.extend([&log_prob, &weighed, &returns, &value, &valid]);
-        let _ = Tensor::f_cat_out(&self.samples.packed, &columns, 1)?;
-        Ok(())
-    }
-
     /// One minibatch: forward, loss, backward, step.
-    fn learn(&mut self, which: usize, index: &Tensor) -> Result<(), TchError> {
+    fn learn(&mut self, which: usize, index: &Tensor) -> Result<(), LearnError> {
+        self.poison(Place::Begin)?;
         let mb = &self.minibatches[which];
         mb.gather(&self.samples, index)?;
         mb.forward(&self.policy.net)?;
         loss::loss(&self.config, mb, self.accumulator.losses())?;
         mb.backward(&self.policy.net)?;
 
+        self.poison(Place::Judged)?;
         let norm = self.policy.params.grad.f_norm()?;
         let limit = self.config.max_grad_norm;
         let (ok, kl) = self.accumulator.judge(&norm, limit)?;
@@ -257,7 +208,9 @@ impl Ppo {
             .f_mul_scalar(limit)?
             .f_clamp_max(1.0)?;
         self.adam.step(&mut self.policy.params, &scale, &ok)?;
-        self.policy.net.project()
+        self.policy.net.project()?;
+        self.faults.minibatch += 1;
+        Ok(())
     }
 
     /// The learning rate follows the divergence, on the device.
@@ -272,29 +225,11 @@ impl Ppo {
         let lr = &self.adam.lr;
         // Bounds hold only in the direction of the change: a rate that was set outside
         // them stays until the divergence moves it.
-        let down = lr.f_div_scalar(FACTOR)?.f_clamp_min(c.min_learning_rate)?;
-        let up = lr.f_mul_scalar(FACTOR)?.f_clamp_max(c.max_learning_rate)?;
+        let (low, high) = self.rate_bounds();
+        let down = lr.f_div_scalar(FACTOR)?.f_clamp_min(low)?;
+        let up = lr.f_mul_scalar(FACTOR)?.f_clamp_max(high)?;
         let moved = down.f_where_self(&far, &up.f_where_self(&near, lr)?)?;
         self.adam.lr.f_copy_(&moved)
-    }
-
-    /// Observations of the rollout enter the normalisers' statistics.
-    fn merge_statistics(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
-        let (total, device) = (self.steps * self.envs, self.policy.device);
-        let valid = rollout.valid.f_to_device(device)?.f_view([total, 1])?;
-        let rows = |t: &Tensor| -> Result<Tensor, TchError> {
-            t.f_narrow(0, 0, self.steps)?
-                .f_view([total, -1])?
-                .f_to_device(device)
-        };
-        if let Some(normalizer) = &mut self.policy.norm.actor {
-            normalizer.merge(&rows(&rollout.obs.policy)?, &valid)?;
-        }
-        if let CriticNorm::Own(normalizer) = &mut self.policy.norm.critic {
-            let obs = rollout.obs.critic.as_ref().unwrap_or(&rollout.obs.policy);
-            normalizer.merge(&rows(obs)?, &valid)?;
-        }
-        Ok(())
     }
 }
 
@@ -303,6 +238,7 @@ impl Learner for Ppo {
         let start = Instant::now();
         self.check_shape(rollout)?;
         let _no_grad = tch::no_grad_guard();
+        self.faults.minibatch = 0;
         self.prepare(rollout)?;
         let gae_s = start.elapsed().as_secs_f64();
 
@@ -323,19 +259,12 @@ impl Learner for Ppo {
         self.updates += 1;
 
         let minibatches = self.config.num_learning_epochs * self.config.num_mini_batches;
-        let mut stats = self.accumulator.read(&self.adam.lr, minibatches as u64)?;
+        let size = self.kept.size_of_state()?;
+        let mut stats = self
+            .accumulator
+            .read(&self.adam.lr, &size, minibatches as u64)?;
         stats.gae_s = gae_s;
         stats.update_s = start.elapsed().as_secs_f64();
         Ok(stats)
-    }
-}
-
-impl Samples {
-    fn new(columns: Columns, total: i64, device: Device) -> Result<Self, LearnError> {
-        Ok(Self {
-            x_actor: Tensor::new(),
-            x_critic: None,
-            packed: zeros("samples", &[total, columns.total()], Kind::Float, device)?,
-        })
     }
 }

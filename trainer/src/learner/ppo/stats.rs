@@ -9,6 +9,9 @@ const GRAD_NORM: usize = STATS;
 const CLIPPED: usize = STATS + 1;
 const COUNT: usize = STATS + 2;
 const WIDTH: usize = STATS + 3;
+/// What has to be finite for a step, in the order in which a reason is looked for:
+/// from [`CLIP_FRACTION`] (no sample was valid) over the losses to the gradient's norm.
+const DECISIVE: usize = GRAD_NORM + 1 - CLIP_FRACTION;
 
 /// Sums over minibatches that were not skipped.
 #[derive(Debug)]
@@ -19,10 +22,13 @@ pub struct Accumulator {
     grad_norm: Tensor,
     clipped: Tensor,
     kl: Tensor,
-    /// What decides whether the minibatch is skipped: losses and gradient norm.
-    decisive: [Tensor; 2],
+    /// What decides whether the minibatch is skipped `[DECISIVE]`.
+    decisive: Tensor,
     /// Sums, float64 `[WIDTH]`.
     sum: Tensor,
+    /// Minibatches in which this and everything before it was finite, float64
+    /// `[DECISIVE]`.
+    passed: Tensor,
     /// Before the first minibatch, float64 `[3]`: explained variance, mean deviation,
     /// samples not valid.
     before: Tensor,
@@ -38,12 +44,10 @@ impl Accumulator {
             grad_norm: row.f_get(GRAD_NORM as i64)?,
             clipped: row.f_get(CLIPPED as i64)?,
             kl: row.f_get(KL as i64)?,
-            decisive: [
-                row.f_narrow(0, 0, ENTROPY as i64 + 1)?,
-                row.f_get(GRAD_NORM as i64)?,
-            ],
+            decisive: row.f_narrow(0, CLIP_FRACTION as i64, DECISIVE as i64)?,
             row,
             sum: Tensor::f_zeros([WIDTH as i64], (Kind::Double, device))?,
+            passed: Tensor::f_zeros([DECISIVE as i64], (Kind::Double, device))?,
             before: Tensor::f_zeros([3], (Kind::Double, device))?,
             zero: Tensor::f_zeros([0i64; 0], (Kind::Float, device))?,
         })
@@ -63,6 +67,7 @@ impl Accumulator {
         std: Option<&Tensor>,
     ) -> Result<(), TchError> {
         let _ = self.sum.f_zero_()?;
+        let _ = self.passed.f_zero_()?;
         let n = valid.f_sum(Kind::Double)?;
         let variance = |x: &Tensor| -> Result<Tensor, TchError> {
             let mean = x.f_mul(valid)?.f_sum(Kind::Double)?.f_div(&n)?;
@@ -85,25 +90,46 @@ impl Accumulator {
         Ok(())
     }
 
+    #[cfg(test)]
+    pub fn explained_variance(&self) -> f64 {
+        self.before.double_value(&[0])
+    }
+
     /// Takes in a minibatch whose losses are in place. Says whether to step, a boolean
     /// without dimensions: every loss and the gradient's norm are finite (they are not
     /// where no sample was valid); and what the divergence is.
     pub fn judge(&mut self, norm: &Tensor, limit: f64) -> Result<(Tensor, Tensor), TchError> {
         self.grad_norm.f_copy_(norm)?;
         self.clipped.f_copy_(&norm.f_gt(limit)?)?;
-        // A sum is finite only if all its parts are.
-        let losses = self.decisive[0].f_sum(Kind::Double)?;
-        let ok = losses.f_add(&self.decisive[1])?.f_isfinite()?;
+        // 1 up to the first that is not finite, 0 from there on.
+        let passed = self.decisive.f_isfinite()?.f_cumprod(0, Kind::Double)?;
+        let _ = self.passed.f_add_(&passed)?;
+        let ok = passed.f_get(DECISIVE as i64 - 1)?.f_gt(0.0)?;
         let counted = self.row.f_where_self(&ok, &self.zero)?;
         let _ = self.sum.f_add_(&counted)?;
         Ok((ok, self.kl.f_to_kind(Kind::Double)?))
     }
 
-    /// Reads everything back after an update of so many minibatches.
-    pub fn read(&self, lr: &Tensor, minibatches: u64) -> Result<UpdateStats, TchError> {
-        let all = Tensor::f_cat(&[&self.sum, &self.before, &lr.f_view([1])?], 0)?;
+    /// Reads everything back after an update of so many minibatches. `size` is finite
+    /// if the learner's state is, float64 `[1]`.
+    pub fn read(
+        &self,
+        lr: &Tensor,
+        size: &Tensor,
+        minibatches: u64,
+    ) -> Result<UpdateStats, TchError> {
+        let parts = [
+            &self.sum,
+            &self.before,
+            &lr.f_view([1])?,
+            size,
+            &self.passed,
+        ];
+        let all = Tensor::f_cat(&parts, 0)?;
         let x = Vec::<f64>::try_from(all.f_to_device(Device::Cpu)?)?;
         let mean = |i: usize| x[i] / x[COUNT];
+        // How many got as far as this entry of the row.
+        let passed = |entry: usize| x[WIDTH + 5 + entry - CLIP_FRACTION] as u64;
         Ok(UpdateStats {
             surrogate: mean(SURROGATE),
             value_function: mean(VALUE),
@@ -113,6 +139,10 @@ impl Accumulator {
             grad_norm: mean(GRAD_NORM),
             grad_clipped: mean(CLIPPED),
             skipped: minibatches.saturating_sub(x[COUNT] as u64),
+            skipped_no_valid: minibatches.saturating_sub(passed(CLIP_FRACTION)),
+            skipped_loss: passed(CLIP_FRACTION) - passed(ENTROPY),
+            skipped_gradient: passed(ENTROPY) - passed(GRAD_NORM),
+            non_finite_params: !x[WIDTH + 4].is_finite(),
             minibatches,
             explained_variance: x[WIDTH],
             mean_std: x[WIDTH + 1],

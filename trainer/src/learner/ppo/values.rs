@@ -122,7 +122,7 @@ impl Values {
         (&self.actor.seen, self.critic.as_ref().map(|c| &c.seen))
     }
 
-    /// Normalises the rollout's observations and estimates the values of all of them.
+    /// Normalises the rollout's observations and estimates, in units of rewards, the values of all of them.
     pub fn estimate(&mut self, policy: &ActorCritic, rollout: &Rollout) -> Result<(), TchError> {
         let device = policy.device;
         let actor_norm = policy.norm.actor.as_ref();
@@ -146,7 +146,12 @@ impl Values {
             .unwrap_or(&rollout.final_obs.policy);
         let (k, n, width) = last.size3()?;
         let last = last.f_view([k * n, width])?.f_to_device(device)?;
-        self.pass(policy, &last, critic_norm, &self.final_value)
+        self.pass(policy, &last, critic_norm, &self.final_value)?;
+        if let Some(returns) = &policy.norm.returns {
+            returns.denormalize(&self.value)?;
+            returns.denormalize(&self.final_value)?;
+        }
+        Ok(())
     }
 
     /// The critic over all rows of `x`, a chunk at a time, into `out`.

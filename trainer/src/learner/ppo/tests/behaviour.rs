@@ -2,21 +2,6 @@
 
 use super::*;
 
-fn build(ppo: &PpoConfig, action: ActionSpace, normalize: bool) -> (Ppo, EnvSpec) {
-    let spec = spec(5, None, action, 6);
-    let (actor, critic) = small();
-    let actor = ActorConfig {
-        obs_normalization: normalize,
-        ..actor
-    };
-    let critic = CriticConfig {
-        obs_normalization: normalize,
-        ..critic
-    };
-    let ppo = Ppo::new(ppo, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
-    (ppo, spec)
-}
-
 fn theta(ppo: &Ppo) -> Tensor {
     ppo.policy.params.theta.copy()
 }

@@ -162,6 +162,7 @@ fn the_backward_pass_by_hand_equals_autograd_in_every_variant() {
                             value_loss,
                             normalize_advantage: norm,
                             entropy_coef: 0.1,
+                            normalize_returns: stream % 2 == 0,
                             ..PpoConfig::default()
                         },
                     };

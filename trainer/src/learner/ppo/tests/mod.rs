@@ -1,14 +1,19 @@
 //! The learner against autograd, against PyTorch, and against its own promises.
 
 mod behaviour;
+mod explosion;
+mod faults;
 mod gradient;
 mod reference;
+mod state;
 
 use super::*;
+use crate::learner::NamedTensors;
 use crate::learner::policy::{Activation, StdType};
 use ostler_collector::Policy;
 use ostler_sim::Groups;
 use ostler_sim::rng::{Purpose, normal_pair, philox};
+use tch::Kind;
 
 /// Sizes of a task that exists only here.
 pub fn spec(obs: usize, critic: Option<usize>, action: ActionSpace, num_envs: usize) -> EnvSpec {
@@ -28,6 +33,7 @@ pub fn spec(obs: usize, critic: Option<usize>, action: ActionSpace, num_envs: us
         min_truncation_steps: 100,
         reward_names: Vec::new(),
         termination_names: vec!["time_out".into()],
+        cause_names: Vec::new(),
     }
 }
 
@@ -56,6 +62,38 @@ pub fn small() -> (ActorConfig, CriticConfig) {
         ..CriticConfig::default()
     };
     (actor, critic)
+}
+
+/// A learner for a small task, rollouts of 8 steps of 6 environments.
+pub fn build(ppo: &PpoConfig, action: ActionSpace, normalize: bool) -> (Ppo, EnvSpec) {
+    let spec = spec(5, None, action, 6);
+    let (actor, critic) = small();
+    let actor = ActorConfig {
+        obs_normalization: normalize,
+        ..actor
+    };
+    let critic = CriticConfig {
+        obs_normalization: normalize,
+        ..critic
+    };
+    let ppo = Ppo::new(ppo, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
+    (ppo, spec)
+}
+
+/// Bit for bit the same tensors under the same names.
+pub fn same(a: &NamedTensors, b: &NamedTensors) {
+    assert_eq!(a.len(), b.len());
+    for ((name, x), (other, y)) in a.iter().zip(b) {
+        assert_eq!(name, other);
+        assert_eq!(bits(x), bits(y), "{name}");
+    }
+}
+
+/// A tensor's bytes: NaN equals itself, 0 does not equal -0.
+pub fn bits(t: &Tensor) -> Vec<u8> {
+    let mut bytes = vec![0; t.numel() * t.kind().elt_size_in_bytes()];
+    t.copy_data_u8(&mut bytes, t.numel());
+    bytes
 }
 
 /// A rollout with random observations and rewards, acted on by `policy`; one

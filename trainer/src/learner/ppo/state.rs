@@ -1,0 +1,175 @@
+//! The learner's state as a whole: saved and loaded, kept and put back, rolled back.
+
+use super::{Ppo, Schedule};
+use crate::learner::nn::params::find;
+use crate::learner::nn::{Adam, zeros};
+use crate::learner::{ActorCritic, LearnError, NamedTensors};
+use ostler_sim::config::ConfigError;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// Names in a checkpoint.
+const UPDATES: &str = "ppo.updates";
+const LR_SCALE: &str = "ppo.lr_scale";
+
+/// A copy of the state, on its device, in buffers that live as long as the learner.
+///
+/// The live tensors are held too: nothing may replace one by another, all changes are
+/// in place.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// The state, and where it is copied to.
+    tensors: Vec<(Tensor, Tensor)>,
+    updates: u64,
+    lr_scale: f64,
+}
+
+impl Kept {
+    /// Allocates, and keeps the state as it is.
+    pub(super) fn new(policy: &ActorCritic, adam: &Adam) -> Result<Self, LearnError> {
+        let live = std::iter::once(&policy.params.theta)
+            .chain(adam.tensors())
+            .chain(policy.norm.all().flat_map(|n| n.tensors()));
+        let tensors = live
+            .map(|t| {
+                let copy = zeros("kept state", &t.size(), t.kind(), t.device())?;
+                Ok((t.shallow_clone(), copy))
+            })
+            .collect::<Result<_, LearnError>>()?;
+        let mut kept = Self {
+            tensors,
+            updates: 0,
+            lr_scale: 1.0,
+        };
+        kept.copy()?;
+        Ok(kept)
+    }
+
+    /// The state's tensors.
+    #[cfg(test)]
+    pub(super) fn live(&self) -> Vec<&Tensor> {
+        self.tensors.iter().map(|(live, _)| live).collect()
+    }
+
+    fn copy(&mut self) -> Result<(), TchError> {
+        self.tensors
+            .iter_mut()
+            .try_for_each(|(live, copy)| copy.f_copy_(live))
+    }
+
+    /// The sum of every tensor's largest magnitude, float64 `[1]`: finite only if each
+    /// number of the state is.
+    pub(super) fn size_of_state(&self) -> Result<Tensor, TchError> {
+        let largest = self
+            .tensors
+            .iter()
+            .map(|(live, _)| {
+                live.f_view([-1])?
+                    .f_linalg_norm(f64::INFINITY, None::<&[i64]>, false, None)?
+                    .f_to_kind(Kind::Double)?
+                    .f_view([1])
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        Tensor::f_cat(&largest, 0)?.f_sum(Kind::Double)?.f_view([1])
+    }
+}
+
+impl Ppo {
+    /// Everything needed to go on with the same bits: weights, normalisers,
+    /// optimiser, learning rate, count of updates.
+    pub fn save(&self) -> Result<NamedTensors, LearnError> {
+        let mut all = self.policy.save()?;
+        all.extend(self.adam.save()?);
+        let updates = i64::try_from(self.updates).unwrap_or(i64::MAX);
+        all.push((UPDATES.to_string(), Tensor::f_from_slice(&[updates])?));
+        let scale = Tensor::f_from_slice(&[self.lr_scale])?;
+        all.push((LR_SCALE.to_string(), scale));
+        Ok(all)
+    }
+
+    /// The reverse of [`save`](Self::save). Nothing is changed unless everything fits.
+    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        self.policy.check(tensors)?;
+        self.adam.check(tensors)?;
+        let updates = find(tensors, UPDATES, &[1])?.f_int64_value(&[0])?;
+        // Checkpoints of earlier versions have none.
+        let scale = match tensors.iter().any(|(name, _)| name == LR_SCALE) {
+            true => find(tensors, LR_SCALE, &[1])?.f_double_value(&[0])?,
+            false => 1.0,
+        };
+        self.policy.load(tensors)?;
+        self.adam.load(tensors)?;
+        self.updates = u64::try_from(updates).unwrap_or(0);
+        self.lr_scale = scale;
+        Ok(())
+    }
+
+    /// Remembers the state as it is now: a copy of each tensor that a checkpoint
+    /// holds, on its device, into buffers that are there already.
+    ///
+    /// # Errors
+    /// libtorch refuses; what is remembered is then undefined.
+    pub fn keep(&mut self) -> Result<(), LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        self.kept.copy()?;
+        (self.kept.updates, self.kept.lr_scale) = (self.updates, self.lr_scale);
+        Ok(())
+    }
+
+    /// Goes back to the last [`keep`](Self::keep) (or to the state after construction),
+    /// the same bits, whatever happened since. Allocates no tensor.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn revert(&mut self) -> Result<(), LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        for (live, copy) in &mut self.kept.tensors {
+            live.f_copy_(copy)?;
+        }
+        (self.updates, self.lr_scale) = (self.kept.updates, self.kept.lr_scale);
+        Ok(())
+    }
+
+    /// Starts anew from an earlier policy, more carefully: weights and normalisers are
+    /// taken from `policy` (see [`ActorCritic::save`]), the optimiser forgets all
+    /// gradients, and from now on the learning rate is `lr_factor` times what it would
+    /// be: the present one, and where `ppo.schedule` moves it, its start and bounds.
+    /// The count of updates goes on: it keys the order of samples, and the same
+    /// failure must not repeat itself.
+    ///
+    /// # Errors
+    /// Weights of another network, or a factor that is not above 0 and at most 1;
+    /// nothing is changed then.
+    pub fn roll_back(
+        &mut self,
+        policy: &[(String, Tensor)],
+        lr_factor: f64,
+    ) -> Result<(), LearnError> {
+        if !(lr_factor > 0.0 && lr_factor <= 1.0) {
+            let why = format!("a roll-back cannot multiply it by {lr_factor}");
+            return Err(ConfigError::new("ppo.learning_rate", why)
+                .help("a factor above 0, at most 1")
+                .into());
+        }
+        let _no_grad = tch::no_grad_guard();
+        self.policy.load(policy)?;
+        self.adam.restart()?;
+        self.lr_scale *= lr_factor;
+        let mut rate = self.start_rate();
+        if self.config.schedule == Schedule::Adaptive {
+            let now = self.adam.lr.f_to_device(Device::Cpu)?.f_double_value(&[])?;
+            if now.is_finite() {
+                let (low, high) = self.rate_bounds();
+                rate = (now * lr_factor).clamp(low, high);
+            }
+        }
+        let _ = self.adam.lr.f_fill_(rate)?;
+        Ok(())
+    }
+
+    /// Bounds of an adaptive learning rate.
+    pub(super) fn rate_bounds(&self) -> (f64, f64) {
+        let (c, scale) = (&self.config, self.lr_scale);
+        (c.min_learning_rate * scale, c.max_learning_rate * scale)
+    }
+}

@@ -1,0 +1,123 @@
+//! Returns of any size for a critic that learns numbers near 1.
+//!
+//! Source: van Hasselt et al., "Learning values across many orders of magnitude",
+//! 2016 (Pop-Art): targets are shifted and scaled by running statistics, and whenever
+//! those move, the output layer is corrected so that the values it stands for do not.
+
+use super::LearnError;
+use super::nn::{Linear, params::find};
+use super::normalizer::Normalizer;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// Starts the names in a checkpoint.
+const PREFIX: &str = "critic.return_normalizer";
+
+/// What is left of the statistics' weight after an update: they follow the returns of
+/// a policy that improves within some twenty updates.
+const MEMORY: f64 = 0.95;
+
+/// Returns that differ by less are not blown up.
+const SMALLEST_DEVIATION: f64 = 1e-4;
+
+/// Running mean and deviation of returns.
+#[derive(Debug)]
+pub struct ReturnNormalizer {
+    stats: Normalizer,
+}
+
+impl ReturnNormalizer {
+    /// Without statistics: nothing is shifted or scaled.
+    pub fn new(device: Device) -> Result<Self, TchError> {
+        Ok(Self {
+            stats: Normalizer::new(PREFIX, 1, device)?.forgetting(MEMORY),
+        })
+    }
+
+    /// The statistics, to be saved and kept.
+    pub fn stats(&self) -> &Normalizer {
+        &self.stats
+    }
+
+    /// Without dimensions, float64.
+    fn deviation(&self) -> Result<Tensor, TchError> {
+        self.stats.var()?.f_sqrt()?.f_clamp_min(SMALLEST_DEVIATION)
+    }
+
+    /// From what the critic says to values, in place.
+    pub fn denormalize(&self, value: &Tensor) -> Result<(), TchError> {
+        let mut value = value.shallow_clone();
+        let _ = value.f_mul_(&self.deviation()?)?;
+        let _ = value.f_add_(&self.stats.mean()?)?;
+        Ok(())
+    }
+
+    /// From values to what the critic should say.
+    pub fn normalize(&self, value: &Tensor) -> Result<Tensor, TchError> {
+        value.f_sub(&self.stats.mean()?)?.f_div(&self.deviation()?)
+    }
+
+    /// Takes the returns `[M,1]` with weight 1 in `weight [M,1]` into the statistics
+    /// and corrects `head`, the critic's output layer. Without a usable return not a
+    /// bit changes.
+    pub fn merge(
+        &mut self,
+        returns: &Tensor,
+        weight: &Tensor,
+        head: &Linear,
+    ) -> Result<(), TchError> {
+        let mean = self.stats.mean()?.f_add_scalar(0.0)?;
+        let deviation = self.deviation()?;
+        self.stats.merge(returns, weight)?;
+        let now = self.deviation()?;
+        let shift = mean.f_sub(&self.stats.mean()?)?.f_div(&now)?;
+        correct(head, &deviation.f_div(&now)?, &shift)
+    }
+
+    /// Takes the statistics from `tensors`. A critic without any says values as they
+    /// are, which is what no statistics mean.
+    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        if Self::is_in(tensors) {
+            self.stats.load(tensors)
+        } else {
+            Ok(self.stats.reset()?)
+        }
+    }
+
+    /// Checks what [`load`](Self::load) would take.
+    pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        if Self::is_in(tensors) {
+            self.stats.check(tensors)?;
+        }
+        Ok(())
+    }
+
+    /// Makes a critic whose weights were taken from `tensors` say values as they are,
+    /// if it was trained on normalised returns: for a learner without.
+    pub fn fold(tensors: &[(String, Tensor)], head: &Linear) -> Result<(), LearnError> {
+        if !Self::is_in(tensors) {
+            return Ok(());
+        }
+        let device = head.weight().device();
+        let number = |part: &str| -> Result<Tensor, LearnError> {
+            let found = find(tensors, &format!("{PREFIX}.{part}"), &[1])?;
+            Ok(found
+                .f_to_device(device)?
+                .f_to_kind(Kind::Double)?
+                .f_get(0)?)
+        };
+        let deviation = number("var")?.f_sqrt()?.f_clamp_min(SMALLEST_DEVIATION)?;
+        Ok(correct(head, &deviation, &number("mean")?)?)
+    }
+
+    fn is_in(tensors: &[(String, Tensor)]) -> bool {
+        tensors.iter().any(|(name, _)| name.starts_with(PREFIX))
+    }
+}
+
+/// `y` becomes `ratio y + shift`; both without dimensions.
+fn correct(head: &Linear, ratio: &Tensor, shift: &Tensor) -> Result<(), TchError> {
+    let _ = head.weight().shallow_clone().f_mul_(ratio)?;
+    let mut bias = head.bias().shallow_clone();
+    let _ = bias.f_mul_(ratio)?.f_add_(shift)?;
+    Ok(())
+}

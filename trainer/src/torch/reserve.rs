@@ -1,0 +1,149 @@
+//! Memory that is set aside for the moment when there is none.
+//!
+//! A large allocation that fails is an error like any other; but handling an error
+//! takes a little memory too, and C++ and Rust end the process where a small
+//! allocation fails. So some memory is held from the start. Whoever finds none gives
+//! it back to the system and asks again: libtorch's allocator of tensors (whose error
+//! is for large ones and stays), C++'s `new`, and Rust's allocator. The run sees
+//! afterwards that the reserve is gone, makes room, and takes a new one.
+
+use super::{TorchError, call, ostler_torch_use_reserve};
+use ostler_sim::memory::MemoryError;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+/// Where it lies; null while there is none.
+static START: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
+/// Its size (bytes); belongs to whoever swapped `START` away from null.
+static SIZE: AtomicUsize = AtomicUsize::new(0);
+/// How often it was released.
+static RELEASED: AtomicU64 = AtomicU64::new(0);
+
+/// Rust allocations of more are left to fail: all that grow with the number of
+/// environments can (see [`MemoryError`]), and the reserve would not do. (bytes)
+const SMALL: usize = 1 << 20;
+
+/// Sets `bytes` aside, unless there is a reserve already, and has it used from now on.
+/// The memory is touched: it counts as used.
+///
+/// # Errors
+/// There is no such memory, or libtorch refuses.
+pub fn hold(bytes: usize) -> Result<(), TorchError> {
+    // SAFETY: `call` hands over a buffer together with its length.
+    call("use the reserve", |error, size| unsafe {
+        ostler_torch_use_reserve(error, size)
+    })?;
+    if is_held() {
+        return Ok(());
+    }
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a new mapping without a file; nothing of ours lies there.
+    let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    if start == libc::MAP_FAILED {
+        return Err(TorchError::Memory(MemoryError {
+            what: "the reserve for when memory runs out".to_string(),
+            bytes,
+        }));
+    }
+    SIZE.store(bytes, Ordering::Relaxed);
+    START.store(start, Ordering::Release);
+    Ok(())
+}
+
+/// What a run holds (bytes): an error's way through libtorch and the run, and the copy
+/// of the learner's state that a back-off takes along.
+const USUAL: usize = 16 << 20;
+
+/// Sets the usual reserve aside again if it is gone, and says so in the log where there
+/// is no room for it.
+pub fn keep_up() {
+    static SAID: AtomicU64 = AtomicU64::new(0);
+    if is_held() {
+        return;
+    }
+    if let Err(e) = hold(USUAL)
+        && SAID.swap(1, Ordering::Relaxed) == 0
+    {
+        tracing::warn!("{e}; the run goes on without");
+    }
+}
+
+/// Gives the reserve back to the system. Returns whether there was one. Allocates
+/// nothing; any thread may call it at any time.
+pub fn release() -> bool {
+    let start = START.swap(std::ptr::null_mut(), Ordering::Acquire);
+    if start.is_null() {
+        return false;
+    }
+    // SAFETY: `hold` mapped that many bytes there, and the swap made sure that only
+    // this call unmaps them; nobody ever reads or writes them.
+    unsafe { libc::munmap(start, SIZE.load(Ordering::Relaxed)) };
+    RELEASED.fetch_add(1, Ordering::Relaxed);
+    true
+}
+
+/// Whether there is a reserve now. If there was one before, memory ran out since.
+pub fn is_held() -> bool {
+    !START.load(Ordering::Relaxed).is_null()
+}
+
+/// How often the reserve was released since the start.
+pub fn released() -> u64 {
+    RELEASED.load(Ordering::Relaxed)
+}
+
+/// [`release`] for the shim; 1 if there was a reserve.
+#[unsafe(no_mangle)]
+extern "C" fn ostler_release_reserve() -> i32 {
+    i32::from(release())
+}
+
+/// Rust's allocator: the system's, and for small sizes a second try once the reserve is
+/// released.
+#[derive(Debug)]
+pub struct Reserving;
+
+#[global_allocator]
+static GLOBAL: Reserving = Reserving;
+
+// SAFETY: every call is passed on to the system's allocator with the layout it came
+// with, at most twice and only if the first try gave null; what is returned is what
+// the system's allocator returned last. Releasing the reserve unmaps memory that
+// nothing else uses, and does not allocate.
+unsafe impl GlobalAlloc for Reserving {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps `alloc`'s contract.
+        let first = unsafe { System.alloc(layout) };
+        if !first.is_null() || layout.size() > SMALL || !release() {
+            return first;
+        }
+        // SAFETY: as above.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller keeps `alloc_zeroed`'s contract.
+        let first = unsafe { System.alloc_zeroed(layout) };
+        if !first.is_null() || layout.size() > SMALL || !release() {
+            return first;
+        }
+        // SAFETY: as above.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller keeps `realloc`'s contract.
+        let first = unsafe { System.realloc(old, layout, size) };
+        if !first.is_null() || size > SMALL || !release() {
+            return first;
+        }
+        // SAFETY: as above; after null the old block is still there.
+        unsafe { System.realloc(old, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the block came from the system's allocator with this layout.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
