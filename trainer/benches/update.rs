@@ -73,6 +73,7 @@ fn measure(size: &Size, repeats: usize) -> Result<(), Box<dyn Error>> {
         min_truncation_steps: 1000,
         reward_names: Vec::new(),
         termination_names: Vec::new(),
+        cause_names: Vec::new(),
     };
     let ppo = PpoConfig {
         num_learning_epochs: size.epochs,

@@ -6,7 +6,12 @@
 pub mod cli;
 pub mod config;
 pub mod draw;
+pub mod drill;
 pub mod learner;
 pub mod log;
+pub mod memory;
+#[doc(hidden)]
+pub mod readers;
 pub mod run;
+pub mod supervise;
 pub mod torch;

@@ -3,14 +3,15 @@
 use super::{ConfigArgs, bench_physics};
 use crate::learner::{Learner, Ppo};
 use crate::log::outln;
-use crate::run::{Parts, RunError, build_env, build_parts, plan, resident_mib, settle_kernel};
+use crate::run::{Parts, Rows, RunError, build_env, plan, resident_mib, settle_kernel};
 use crate::torch::{cpu_allocations, with_threads};
 use clap::{Args, Subcommand};
-use ostler_collector::{Collector, SyncCollector};
+use ostler_collector::{CollectError, Collector, SyncCollector};
+use ostler_sim::BatchEnv;
 use ostler_sim::config::Specialize;
 use ostler_sim::env::ActionSpace;
+use ostler_sim::memory::zeroed;
 use ostler_sim::rng::{self, Purpose};
-use ostler_sim::{BatchEnv, Groups, StepOut};
 use serde_json::{Map, json};
 use std::time::{Duration, Instant};
 
@@ -64,15 +65,16 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
     let n = config.env.num_envs;
 
     let mut env = build_env(&loaded, config, &model, n, config.seed)?;
-    let simulation = simulate(&mut env, time);
+    let simulation = simulate(&mut env, time)?;
     let kernel = env.physics().kernel().unwrap_or("-").to_string();
+    let spec = env.spec().clone();
     drop(env);
 
     let Parts {
         mut collector,
         mut ppo,
         ..
-    } = build_parts(&loaded, &model)?;
+    } = Parts::build(&loaded, &model, &spec)?;
     let samples = config.samples() as f64;
     // Warm-up: first touches of buffers, libtorch's caches.
     collector.collect(ppo.policy_mut())?;
@@ -158,16 +160,11 @@ fn allocations(
 
 /// Steps per second of physics and task alone, with actions drawn uniformly (from
 /// -1 to 1, or over the choices) before the clock starts.
-fn simulate(env: &mut BatchEnv, time: Duration) -> f64 {
+fn simulate(env: &mut BatchEnv, time: Duration) -> Result<f64, CollectError> {
     let spec = env.spec();
-    let (n, width, critic_width) = (
-        spec.num_envs,
-        spec.action.width(),
-        spec.obs.critic.unwrap_or(0),
-    );
-    let mut obs = vec![0.0; n * spec.obs.policy];
-    let mut critic = vec![0.0; n * critic_width];
-    let mut actions = vec![0.0; DRAWS * n * width];
+    let (n, width) = (spec.num_envs, spec.action.width());
+    let mut rows = Rows::new(spec)?;
+    let mut actions = zeroed::<f32>("actions", (DRAWS * width).saturating_mul(n))?;
     rng::fill_uniform(
         0,
         0..(DRAWS * n) as u32,
@@ -183,34 +180,10 @@ fn simulate(env: &mut BatchEnv, time: Duration) -> f64 {
         };
     }
     let mut draws = actions.chunks_exact((n * width).max(1)).cycle();
-    let mut rows = [(); 4].map(|()| vec![0.0_f32; n]);
-    let mut slots = vec![0; n];
-    let mut both = Groups {
-        policy: obs.as_mut_slice(),
-        critic: (critic_width > 0).then_some(critic.as_mut_slice()),
-    };
-    env.reset(true, &mut both);
+    rows.reset(env, true);
     let mut step = |env: &mut BatchEnv| {
-        let [reward, terminated, truncated, valid] = &mut rows;
         env.begin_rollout();
-        env.step(
-            draws.next().unwrap_or_default(),
-            &mut StepOut {
-                obs: Groups {
-                    policy: &mut obs,
-                    critic: (critic_width > 0).then_some(&mut critic),
-                },
-                reward,
-                terminated,
-                truncated,
-                valid,
-                final_obs: Groups {
-                    policy: &mut [],
-                    critic: (critic_width > 0).then_some(&mut [] as &mut [f32]),
-                },
-                final_slot: &mut slots,
-            },
-        );
+        rows.step(env, draws.next().unwrap_or_default());
     };
     step(env);
     let clock = Instant::now();
@@ -219,5 +192,5 @@ fn simulate(env: &mut BatchEnv, time: Duration) -> f64 {
         step(env);
         steps += n as u64;
     }
-    steps as f64 / clock.elapsed().as_secs_f64()
+    Ok(steps as f64 / clock.elapsed().as_secs_f64())
 }

@@ -4,7 +4,8 @@ use super::ConfigArgs;
 use crate::config::Config;
 use crate::log::outln;
 use crate::log::progress::thousands;
-use crate::run::{Need, RunError, foresee_kernel, generic, one_env, plan};
+use crate::memory::fit::foreseen;
+use crate::run::{RunError, foresee_kernel, generic, one_env, plan};
 use clap::Args;
 use ostler_sim::Model;
 use ostler_sim::config::Backend;
@@ -51,6 +52,7 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     outln!("\ntermination: {}", spec.termination_names.join(", "));
     sizes(config, spec);
+    outln!("{}", foreseen(&loaded, &model)?);
     match kernel.line() {
         Some(line) => outln!("\n{line}"),
         None => outln!("\nphysics: {}", config.sim.backend.name()),
@@ -153,12 +155,5 @@ fn sizes(config: &Config, spec: &EnvSpec) {
         "run: at most {} iterations, {} environment steps",
         config.runner.max_iterations,
         thousands((config.runner.max_iterations as f64) * (n * t) as f64)
-    );
-    let need = Need::of(config, spec);
-    outln!(
-        "memory: {} bytes for a rollout, at least {} for a minibatch, {} for the networks",
-        thousands(need.rollout as f64),
-        thousands(need.update as f64),
-        thousands(need.networks as f64)
     );
 }

@@ -146,7 +146,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
             return Err(error.into());
         }
         outcome.steps += 1;
-        outcome.broken += stats.faults.iter().sum::<u64>();
+        outcome.broken += stats.broken();
         for episode in &stats.finished {
             if let Some(quota) = left.get_mut(episode.env as usize).filter(|q| **q > 0) {
                 *quota -= 1;

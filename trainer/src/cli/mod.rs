@@ -12,6 +12,7 @@ mod envs;
 mod eval;
 mod physics;
 mod play;
+mod replay;
 mod target;
 pub mod time;
 mod train;
@@ -45,6 +46,8 @@ enum Command {
     Envs(envs::EnvsArgs),
     /// Measure steps per second of simulation, collection, learning and the whole
     Bench(bench::BenchArgs),
+    /// Show a failure again: the report's folder below RUN/failure
+    Replay(replay::ReplayArgs),
     /// Evaluate the dynamics of any MJCF file at given states
     Physics(physics::PhysicsArgs),
     /// Compare the dynamics of any MJCF file with MuJoCo's
@@ -66,9 +69,9 @@ pub struct ConfigArgs {
     /// Where to compute: auto, cpu, cuda:0 (device)
     #[arg(long)]
     device: Option<String>,
-    /// Parallel environments (env.num_envs)
+    /// Parallel environments, or auto (env.num_envs)
     #[arg(long, alias = "num_envs", value_name = "N")]
-    num_envs: Option<u64>,
+    num_envs: Option<String>,
 }
 
 impl ConfigArgs {
@@ -94,11 +97,7 @@ impl ConfigArgs {
         let flags = [
             ("--seed", "seed", self.seed.map(|s| s.to_string())),
             ("--device", "device", self.device.clone()),
-            (
-                "--num-envs",
-                "env.num_envs",
-                self.num_envs.map(|n| n.to_string()),
-            ),
+            ("--num-envs", "env.num_envs", self.num_envs.clone()),
         ];
         for (flag, key, value) in flags {
             if let Some(value) = value {
@@ -140,6 +139,7 @@ pub fn run() -> i32 {
         Command::Eval(args) => eval::run(&args),
         Command::Envs(args) => envs::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Physics(args) => physics::run(&args),
         Command::Compare(args) => compare::run(&args),
     };

@@ -105,7 +105,7 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
             return Err(error.into());
         }
         steps += 1;
-        broken += stats.faults.iter().sum::<u64>();
+        broken += stats.broken();
         let mut first = false;
         for episode in &stats.finished {
             first |= episode.env as usize == watched;

@@ -1,13 +1,20 @@
 //! `ostler train`.
 
 use super::{ConfigArgs, time};
+use crate::config::{Override, load};
 use crate::log::progress::{duration, thousands};
 use crate::log::{errln, outln};
-use crate::run::error::{FAILED, INTERRUPTED, OK};
-use crate::run::{Ended, Options, Run, RunError};
+use crate::run::dir::CONFIG;
+use crate::run::error::{FAILED, INTERRUPTED, OK, POISONED};
+use crate::run::{Ended, Next, Options, Run, RunError, find as find_run_of, newest_unfinished};
+use crate::supervise::{Attempt, Wish, supervise};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// Help for `--inject`.
+const INJECT: &str =
+    "A fault on order, for drills: \"nan qpos[2] env=3 step=50\" (docs/robustness.md)";
 
 /// Flags of `ostler train`.
 #[derive(Debug, Args)]
@@ -17,7 +24,8 @@ pub struct TrainArgs {
     /// The run's folder [default: runs/NAME/DATE_TIME]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Go on with a run from its newest checkpoint; CONFIG may be left out
+    /// Go on with a run from its newest checkpoint; CONFIG may be left out. "auto": the
+    /// newest unfinished run of CONFIG, a new one if there is none
     #[arg(long, value_name = "RUN")]
     resume: Option<PathBuf>,
     /// Start from the weights and normalisers of a run
@@ -26,15 +34,22 @@ pub struct TrainArgs {
     /// Save and stop after this time: 90s, 15m, 2h
     #[arg(long, value_name = "TIME", value_parser = time::parse)]
     max_time: Option<Duration>,
+    #[arg(long, value_name = "FAULT", help = INJECT)]
+    inject: Vec<String>,
     /// No progress, no summary
     #[arg(long, short)]
     quiet: bool,
 }
 
-/// Trains and says where everything is.
+/// Trains, in a process of its own where that is configured, and says where everything
+/// is.
 pub fn run(args: &TrainArgs) -> Result<i32, RunError> {
-    let (config, overrides) = args.config.split()?;
-    let mut run = Run::start(&Options {
+    let (config, mut overrides) = args.config.split()?;
+    if !args.inject.is_empty() {
+        let list = toml::Value::from(args.inject.clone());
+        overrides.push(Override::flag("--inject", "fault.inject", list));
+    }
+    let mut options = Options {
         config,
         overrides,
         out: args.out.clone(),
@@ -42,21 +57,148 @@ pub fn run(args: &TrainArgs) -> Result<i32, RunError> {
         init_from: args.init_from.clone(),
         max_time: args.max_time,
         quiet: args.quiet,
+        ..Options::default()
+    };
+    if args.resume.as_deref() == Some(Path::new("auto")) && find_run(&mut options)? {
+        return Ok(OK);
+    }
+    if options.resume.is_none() {
+        measure_num_envs(&mut options)?;
+    }
+    match wish(&options) {
+        Some(wish) => Ok(supervise(wish, &|attempt| {
+            train(&of_attempt(&options, attempt))
+        })),
+        None => Ok(train(&options)),
+    }
+}
+
+/// `--resume auto`; whether nothing is left to do.
+fn find_run(options: &mut Options) -> Result<bool, RunError> {
+    if options.init_from.is_some() {
+        let why = "--resume auto goes on with a run's own weights: --init-from does not go with it";
+        return Err(RunError::Usage(why.into()));
+    }
+    let path = options.config.as_deref().ok_or_else(|| {
+        RunError::Usage("--resume auto finds the newest run of a configuration: which?".into())
     })?;
-    if !args.quiet {
+    let (next, why) = newest_unfinished(path, &options.overrides, options.out.as_deref())?;
+    if !options.quiet {
+        errln!("{why}");
+    }
+    (options.resume, options.again) = match next {
+        Next::GoOn(run) => (Some(run), None),
+        Next::Anew(folder) => (None, Some(folder)),
+        Next::Begin => (None, None),
+        Next::Finished => return Ok(true),
+    };
+    if options.resume.is_some() || options.again.is_some() {
+        options.out = None;
+    }
+    Ok(false)
+}
+
+/// `env.num_envs = "auto"`: by measurement, before there is anything to be measured.
+fn measure_num_envs(options: &mut Options) -> Result<(), RunError> {
+    let Some(path) = options.config.as_deref() else {
+        return Ok(());
+    };
+    // What is wrong with it is said where it is used.
+    if !load(path, &options.overrides).is_ok_and(|l| l.auto_envs) {
+        return Ok(());
+    }
+    if !options.quiet {
+        errln!("env.num_envs \"auto\": two small trainings measure what it takes");
+    }
+    let fit = crate::memory::fit::measured(path, &options.overrides)?;
+    if !options.quiet {
+        errln!("{fit}");
+    }
+    let number = Override::flag("env.num_envs = auto", "env.num_envs", fit.num_envs);
+    options.overrides.push(number);
+    Ok(())
+}
+
+/// What the configuration says about supervision. One that cannot be read is complained
+/// about where it is used.
+fn wish(options: &Options) -> Option<Wish> {
+    let own = |run: &PathBuf| Some(find_run_of(run).ok()?.0.join(CONFIG));
+    let path = match (&options.config, &options.resume) {
+        (Some(path), _) => path.clone(),
+        (None, run) => own(run.as_ref()?)?,
+    };
+    let config = load(&path, &options.overrides).ok()?.config;
+    config.runner.supervise.then_some(Wish {
+        max_restarts: config.runner.max_restarts,
+        back_off: config.back_off,
+        warn: config.memory.warn,
+    })
+}
+
+/// The options of a start after a death: the same run goes on in its folder.
+fn of_attempt(options: &Options, attempt: &Attempt) -> Options {
+    let mut options = options.clone();
+    options.reporter = attempt.reporter.clone();
+    options.max_envs = attempt.max_envs;
+    options.max_time = options.max_time.map(|t| t.saturating_sub(attempt.spent));
+    options.restarted |= attempt.folder.is_some();
+    if let Some(folder) = &attempt.folder {
+        if attempt.resumable {
+            // Its own configuration, in which every override is.
+            options.config = None;
+            options.overrides.clear();
+            options.resume = Some(folder.clone());
+            options.out = None;
+            options.init_from = None;
+        } else {
+            options.again = Some(folder.clone());
+        }
+    }
+    options
+}
+
+/// Trains in this process; returns the exit code, errors said.
+fn train(options: &Options) -> i32 {
+    match learn(options) {
+        Ok(code) => code,
+        Err(e) => {
+            errln!("error: {e}");
+            e.exit_code()
+        }
+    }
+}
+
+fn learn(options: &Options) -> Result<i32, RunError> {
+    let mut run = Run::start(options)?;
+    if !options.quiet {
         errln!("run {}", run.dir().path().display());
     }
     let ended = match run.learn() {
         Ok(ended) => ended,
+        // Whoever supervises says the rest.
+        Err(e @ RunError::Crowded { .. }) => {
+            tracing::warn!("{e}");
+            return Ok(e.exit_code());
+        }
         Err(e) => {
             tracing::info!("failed: {e}");
             errln!("error: {e}");
             let log = run.dir().path().join(crate::log::trace::LOG);
-            errln!("the report is {}", log.display());
-            return Ok(FAILED);
+            match run.newest_report() {
+                Some(report) => errln!(
+                    "the report is {}, the log {}",
+                    report.display(),
+                    log.display()
+                ),
+                None => errln!("the log is {}", log.display()),
+            }
+            return Ok(match e.gpu_is_lost() && options.reporter.supervised() {
+                true => POISONED,
+                false => FAILED,
+            });
         }
     };
-    if !args.quiet {
+    if !options.quiet {
         summary(&run, ended);
     }
     Ok(if ended == Ended::Interrupted {
@@ -84,6 +226,10 @@ fn summary(run: &Run, ended: Ended) {
     if mean_return.is_finite() {
         outln!("mean return {mean_return:.2}, mean length {mean_length:.0} (last 100 episodes)");
     }
+    let troubles = run.troubles();
+    if !troubles.is_empty() {
+        outln!("survived    {}", troubles.join(", "));
+    }
     outln!("run         {dir}");
     outln!("checkpoint  {}", run.checkpoint_file().display());
     if let Some(curve) = run.curve_file() {
@@ -92,6 +238,9 @@ fn summary(run: &Run, ended: Ended) {
     outln!("metrics     {dir}/metrics.jsonl");
     if run.lost_records() > 0 {
         outln!("{} log records could not be written", run.lost_records());
+    }
+    if let Some(report) = run.newest_report() {
+        outln!("report      {}", report.display());
     }
     outln!("watch it    ostler play {dir}");
     if matches!(ended, Ended::Interrupted | Ended::TimeUp) {

@@ -4,12 +4,14 @@
 //! (`--set`) -> `schema` (unknown keys, wrong kinds: all at once) -> `de` (serde)
 //! -> `validate`. An error about a path finds its line through [`Places`].
 
+pub mod curriculum;
 mod de;
 mod error;
 mod foreign;
 mod locate;
 mod overrides;
 mod resolve;
+mod robust;
 mod schema;
 mod sections;
 mod source;
@@ -20,14 +22,16 @@ mod validate;
 pub use error::{ConfigErrors, Diagnostic};
 pub use overrides::Override;
 pub use resolve::{Device, NoGpu, Resolution};
+pub use robust::{BackOffConfig, FaultConfig, GuardConfig};
 pub use sections::{CollectorConfig, CollectorKind, LearnerConfig, LogConfig, RunnerConfig};
 
 use crate::learner::{ActorConfig, CriticConfig, PpoConfig};
+use crate::memory::MemoryConfig;
 use ostler_sim::Model;
 use ostler_sim::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
 use ostler_sim::model::mjcf::{self, MjcfError};
 use serde::{Deserialize, Serialize};
-use source::{Node, Sources};
+use source::{Node, Sources, Value};
 use std::path::{Path, PathBuf};
 
 /// Everything that defines a run.
@@ -60,6 +64,16 @@ pub struct Config {
     pub collector: CollectorConfig,
     /// `[learner]`: threads.
     pub learner: LearnerConfig,
+    /// `[memory]`: the watch over memory and disk.
+    pub memory: MemoryConfig,
+    /// `[[curriculum]]`: numbers that follow a schedule.
+    pub curriculum: Vec<curriculum::Schedule>,
+    /// `[guard]`: when an iteration is not believed.
+    pub guard: GuardConfig,
+    /// `[back_off]`: how the number of environments gives way to memory.
+    pub back_off: BackOffConfig,
+    /// `[fault]`: drills.
+    pub fault: FaultConfig,
     /// `[log]`: what is written.
     pub log: LogConfig,
 }
@@ -80,6 +94,11 @@ impl Default for Config {
             runner: RunnerConfig::default(),
             collector: CollectorConfig::default(),
             learner: LearnerConfig::default(),
+            memory: MemoryConfig::default(),
+            curriculum: Vec::new(),
+            guard: GuardConfig::default(),
+            back_off: BackOffConfig::default(),
+            fault: FaultConfig::default(),
             log: LogConfig::default(),
         }
     }
@@ -101,6 +120,8 @@ pub struct Loaded {
     pub path: PathBuf,
     /// Where the values were written.
     pub places: Places,
+    /// `env.num_envs` is "auto": the number in `config` is only there to be replaced.
+    pub auto_envs: bool,
 }
 
 impl Loaded {
@@ -185,6 +206,7 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
             wrong.push(d);
         }
     }
+    let auto_envs = take_auto_envs(&mut root);
     wrong.extend(schema::check(&root, &sources));
     if !wrong.is_empty() {
         return Err(ConfigErrors::sorted(wrong));
@@ -213,5 +235,29 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
         config,
         path: path.to_path_buf(),
         places,
+        auto_envs,
     })
+}
+
+/// Stands for `env.num_envs = "auto"` until the number is known: large enough for any
+/// number of minibatches that makes sense.
+const ENVS_TO_BE_KNOWN: i64 = 4096;
+
+/// Puts a number where `env.num_envs` is "auto"; returns whether it was.
+fn take_auto_envs(root: &mut Node) -> bool {
+    let Value::Table(tables) = &mut root.value else {
+        return false;
+    };
+    let env = tables.iter_mut().find(|e| e.key == "env");
+    let Some(Value::Table(keys)) = env.map(|e| &mut e.node.value) else {
+        return false;
+    };
+    let Some(entry) = keys.iter_mut().find(|e| e.key == "num_envs") else {
+        return false;
+    };
+    let auto = matches!(&entry.node.value, Value::Str(s) if s == "auto");
+    if auto {
+        entry.node.value = Value::Int(ENVS_TO_BE_KNOWN);
+    }
+    auto
 }

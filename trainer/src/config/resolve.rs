@@ -132,6 +132,15 @@ impl Config {
         }
     }
 
+    /// The number of environments one step of back-off below `num_envs`; `None` where
+    /// that is switched off, below the least, or leaves a minibatch without a sample.
+    pub fn fewer_envs(&self, num_envs: usize) -> Option<usize> {
+        let fewer = self.back_off.below(num_envs)?;
+        let samples = fewer * self.runner.num_steps_per_env;
+        let enough = self.ppo.validate_batch(samples).is_empty();
+        enough.then_some(fewer)
+    }
+
     /// Transitions per iteration.
     pub fn samples(&self) -> u64 {
         self.env.num_envs as u64 * self.runner.num_steps_per_env as u64

@@ -4,10 +4,10 @@
 //! element in every list of tables, a value for every option. Its literals name
 //! every field, so that a new key cannot be forgotten here.
 
-use super::Config;
 use super::error::Diagnostic;
 use super::foreign;
 use super::source::{Entry, Node, Sources, Value};
+use super::{BackOffConfig, Config, FaultConfig, curriculum};
 use ostler_sim::config::{
     ActionKind, ActionTerm, CommandTerm, ObservationGroup, ObservationTerm, OneOrMany, ResetTerm,
     RewardOptions, RewardTerm, TaskConfig, TerminationTerm,
@@ -71,7 +71,22 @@ fn exemplar() -> Config {
             rewards: RewardOptions {
                 scale_by_dt: false,
                 clip: Some(range),
+                max_abs: Some(0.0),
             },
+        },
+        curriculum: vec![curriculum::Schedule {
+            key: text(),
+            over: text(),
+            points: vec![range],
+            steps: false,
+            ratchet: true,
+        }],
+        back_off: BackOffConfig {
+            changes: vec![[0, 0]],
+            ..BackOffConfig::default()
+        },
+        fault: FaultConfig {
+            inject: vec![text()],
         },
         ..Config::default()
     }

@@ -27,6 +27,11 @@ pub struct RunnerConfig {
     pub eval_episodes: usize,
     /// First episodes start at random ages, so that time-outs spread out.
     pub init_at_random_ep_len: bool,
+    /// A small process of its own starts the training again from its last checkpoint
+    /// when it dies of SIGKILL, an abort, a crash or a lost GPU.
+    pub supervise: bool,
+    /// Restarts in a row that may go by without a new checkpoint; 0: none at all.
+    pub max_restarts: u32,
 }
 
 impl Default for RunnerConfig {
@@ -40,6 +45,8 @@ impl Default for RunnerConfig {
             eval_interval: 0,
             eval_episodes: 64,
             init_at_random_ep_len: true,
+            supervise: true,
+            max_restarts: 3,
         }
     }
 }

@@ -146,6 +146,21 @@ fn wrong_kinds_say_what_is_allowed() {
 }
 
 #[test]
+fn the_number_of_environments_may_be_auto() {
+    let auto = |set: &[&str]| {
+        let overrides: Vec<Override> = set.iter().map(|s| Override::set(*s)).collect();
+        let text = "[env]\nnum_envs = 'auto'\n[task]\nrobot = 'a'";
+        parse(text, Path::new("a/c.toml"), &overrides).unwrap()
+    };
+    assert!(auto(&[]).auto_envs);
+    let number = auto(&["env.num_envs=48"]);
+    assert!(!number.auto_envs && number.config.env.num_envs == 48);
+    assert!(auto(&["env.num_envs=auto"]).auto_envs);
+    let m = message("[env]\nnum_envs = 'automatic'");
+    assert!(m.contains("env.num_envs takes a whole number"), "{m}");
+}
+
+#[test]
 fn impossible_sizes_name_line_and_limit() {
     for (text, expected) in [
         (

@@ -17,6 +17,11 @@ impl Config {
         errors.extend(self.actor.validate());
         errors.extend(self.critic.validate());
         errors.extend(self.ppo.validate());
+        errors.extend(self.memory.validate());
+        errors.extend(self.guard.validate());
+        errors.extend(self.back_off.validate(MAX_ENVS));
+        errors.extend(super::curriculum::validate(self));
+        errors.extend(self.fault.drills().err().unwrap_or_default());
         if errors.is_empty() {
             // Cannot overflow: both factors were checked.
             let samples = self.env.num_envs * self.runner.num_steps_per_env;

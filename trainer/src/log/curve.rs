@@ -19,6 +19,9 @@ const BLUE: RGBColor = RGBColor(28, 98, 168);
 const ORANGE: RGBColor = RGBColor(217, 119, 30);
 const GREEN: RGBColor = RGBColor(36, 130, 110);
 
+/// Larger numbers are not drawn.
+const MOST: f64 = 1e30;
+
 /// A learning curve that cannot be drawn.
 #[derive(Debug, thiserror::Error)]
 pub enum CurveError {
@@ -71,7 +74,11 @@ impl Metrics {
             let Ok(line) = serde_json::from_str::<serde_json::Value>(&line.map_err(fail)?) else {
                 continue;
             };
-            let get = |tag: &str| line.get(tag).and_then(serde_json::Value::as_f64);
+            // Axes of numbers whose difference overflows are counted for ever.
+            let get = |tag: &str| {
+                let x = line.get(tag).and_then(serde_json::Value::as_f64)?;
+                (x.abs() <= MOST).then_some(x)
+            };
             let Some(steps) = get("env_steps") else {
                 continue;
             };
@@ -368,5 +375,18 @@ mod tests {
             texts,
             ["0", "0.25", "950", "1500", "20k", "1.5M", "-3.2G", "1.0e-4"]
         );
+    }
+
+    #[test]
+    fn numbers_beyond_all_bounds_are_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let metrics = dir.path().join("m.jsonl");
+        let lines = [(1e308, -1e308), (1.0, 1e308), (2.0, 5.0)].map(|(steps, x)| {
+            format!(
+                "{{\"iteration\":1,\"env_steps\":{steps},\"Train/mean_reward\":{x},\"Eval/mean_reward\":{x},\"Eval/std_reward\":1e308}}\n"
+            )
+        });
+        std::fs::write(&metrics, lines.concat()).unwrap();
+        draw(&metrics, &dir.path().join("c.png"), "t").unwrap();
     }
 }

@@ -3,7 +3,7 @@
 use super::append::Appender;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// What is logged of one iteration. Kept and refilled, so that logging does not
@@ -121,6 +121,29 @@ impl MetricsWriter {
     }
 }
 
+/// The iteration of the last whole line; 0 where there is none.
+pub fn last_iteration(path: &Path) -> u64 {
+    /// Longer than a line.
+    const TAIL: u64 = 1 << 18;
+    let tail = || {
+        let mut file = File::open(path).ok()?;
+        let length = file.metadata().ok()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))
+            .ok()?;
+        let mut bytes = Vec::new();
+        file.take(TAIL).read_to_end(&mut bytes).ok()?;
+        Some(bytes)
+    };
+    let bytes = tail().unwrap_or_default();
+    let mut lines = bytes.split_inclusive(|&b| b == b'\n').rev();
+    let whole = lines.find_map(|line| {
+        let line = line.strip_suffix(b"\n")?;
+        let value: serde_json::Value = serde_json::from_slice(line).ok()?;
+        value.get("iteration")?.as_u64()
+    });
+    whole.unwrap_or(0)
+}
+
 /// Keeps the lines up to `iteration`; a damaged line ends what can be believed.
 fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
     let file = match File::open(path) {
@@ -172,6 +195,21 @@ mod tests {
         assert_eq!(v["wall_s"], 0.5);
         assert!(v["Train/mean_reward"].is_null());
         assert_eq!(v["Episode_Reward/a \"b\"\\"], 0.25);
+    }
+
+    #[test]
+    fn the_last_iteration_is_that_of_the_last_whole_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.jsonl");
+        assert_eq!(last_iteration(&path), 0);
+        let mut w = MetricsWriter::open(&path, 0).unwrap();
+        for i in 1..=3000 {
+            w.write(&record(i)).unwrap();
+        }
+        assert_eq!(last_iteration(&path), 3000);
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"{\"iteration\":3001,\"x").unwrap();
+        assert_eq!(last_iteration(&path), 3000);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The progress line: a bar on a terminal, plain lines elsewhere.
 
 use crate::log::errln;
+use crate::memory::Level;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -25,6 +26,10 @@ pub struct Snapshot {
     pub mean_length: f64,
     /// Time left at most (s).
     pub left_s: f64,
+    /// Resident memory (MiB); NaN where it is not known.
+    pub rss_mib: f64,
+    /// How tight memory is.
+    pub memory: crate::memory::Snapshot,
 }
 
 impl std::fmt::Display for Snapshot {
@@ -45,6 +50,15 @@ impl std::fmt::Display for Snapshot {
             )?;
         } else {
             write!(f, "no episode ended yet  ")?;
+        }
+        if self.rss_mib.is_finite() {
+            write!(f, "memory {} MiB", thousands(self.rss_mib))?;
+            let tight = &self.memory;
+            if tight.level > Level::Calm {
+                let percent = 100.0 * tight.share();
+                write!(f, " ({percent:.0} % of {})", tight.tightest.name())?;
+            }
+            write!(f, "  ")?;
         }
         write!(f, "left {}", duration(self.left_s))
     }
@@ -179,11 +193,20 @@ mod tests {
             mean_return: 12.345,
             mean_length: 99.6,
             left_s: 200.0,
+            rss_mib: 2345.6,
+            memory: crate::memory::Snapshot::default(),
         };
         assert_eq!(
             s.to_string(),
-            "iteration   7/100  1,234,567 steps/s  return 12.35  length 100  left 3m20s"
+            "iteration   7/100  1,234,567 steps/s  return 12.35  length 100  memory 2,346 MiB  left 3m20s"
         );
+        s.memory.level = Level::Warn;
+        (s.memory.used, s.memory.limit) = (87, 100);
+        assert!(
+            s.to_string()
+                .contains("2,346 MiB (87 % of the system)  left")
+        );
+        s.rss_mib = f64::NAN;
         s.mean_return = f64::NAN;
         assert!(s.to_string().contains("no episode ended yet"));
         assert_eq!(duration(3725.0), "1h02m");

@@ -3,12 +3,14 @@
 //! Tensors, JSON and checksum in one file, so that one rename makes all of it
 //! appear at once. Nothing in it can run code.
 
-use safetensors::tensor::{Dtype, SafeTensors, View};
+use ostler_collector::memory::out_of_memory;
+use ostler_sim::memory::{MemoryError, zeroed};
+use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use tch::{Kind, Tensor};
 
@@ -22,6 +24,10 @@ const META: &str = "ostler";
 const CHECKSUM: &str = "checksum";
 /// Prefix of the learner's tensors.
 const LEARNER: &str = "learner/";
+/// Prefix of the weights that a roll-back goes to.
+const GOOD: &str = "good/";
+/// Prefix of those that are to become them.
+const CANDIDATE: &str = "candidate/";
 /// Name of the collector's bytes.
 const COLLECTOR: &str = "collector";
 /// Name of the last episodes `[n, 2]`: return, length.
@@ -50,7 +56,26 @@ pub enum CheckpointError {
     },
     /// libtorch refused to copy a tensor.
     #[error("libtorch: {0}")]
-    Torch(#[from] tch::TchError),
+    Torch(tch::TchError),
+    /// Out of memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+}
+
+impl From<tch::TchError> for CheckpointError {
+    fn from(e: tch::TchError) -> Self {
+        out_of_memory(&e).map_or_else(|| Self::Torch(e), Self::Memory)
+    }
+}
+
+impl CheckpointError {
+    /// What could not be allocated, if that is why.
+    pub fn out_of_memory(&self) -> Option<&MemoryError> {
+        match self {
+            Self::Memory(e) => Some(e),
+            _ => None,
+        }
+    }
 }
 
 /// The small JSON.
@@ -72,6 +97,15 @@ pub struct Meta {
     pub best: Option<f64>,
     /// What the weights were trained on.
     pub task: TaskMark,
+    /// Whether the policy was trusted.
+    #[serde(default)]
+    pub health: super::health::Record,
+    /// The last iteration with pressure on memory.
+    #[serde(default)]
+    pub uneasy: u64,
+    /// How far the schedules of the curriculum have come.
+    #[serde(default)]
+    pub schedules: Vec<Option<f64>>,
 }
 
 /// What a checkpoint belongs to.
@@ -96,31 +130,21 @@ pub struct Checkpoint {
     pub meta: Meta,
     /// Weights, normalisers, optimiser.
     pub learner: Vec<(String, Tensor)>,
+    /// Weights and normalisers that a roll-back goes to; none in older files.
+    pub good: Vec<(String, Tensor)>,
+    /// Those that are to become them.
+    pub candidate: Vec<(String, Tensor)>,
     /// The collector's state.
     pub collector: Vec<u8>,
     /// Returns and lengths of the last episodes, oldest first.
     pub episodes: Vec<[f32; 2]>,
 }
 
-struct Bytes {
+/// A tensor as it lies in the file; what is large is borrowed.
+struct Bytes<'a> {
     dtype: Dtype,
     shape: Vec<usize>,
-    data: Vec<u8>,
-}
-
-impl View for &Bytes {
-    fn dtype(&self) -> Dtype {
-        self.dtype
-    }
-    fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-    fn data(&self) -> Cow<'_, [u8]> {
-        Cow::Borrowed(&self.data)
-    }
-    fn data_len(&self) -> usize {
-        self.data.len()
-    }
+    data: Cow<'a, [u8]>,
 }
 
 /// Kinds of tensors that a learner may keep.
@@ -133,7 +157,7 @@ const KINDS: [(Kind, Dtype); 6] = [
     (Kind::Bool, Dtype::BOOL),
 ];
 
-fn bytes_of(tensor: &Tensor) -> Result<Bytes, tch::TchError> {
+fn bytes_of(tensor: &Tensor) -> Result<Bytes<'static>, CheckpointError> {
     let kind = tensor.f_kind()?;
     let dtype = KINDS
         .iter()
@@ -142,8 +166,9 @@ fn bytes_of(tensor: &Tensor) -> Result<Bytes, tch::TchError> {
         .ok_or_else(|| tch::TchError::Kind(format!("{kind:?} cannot be kept in a checkpoint")))?;
     let host = tensor.f_to_device(tch::Device::Cpu)?.f_contiguous()?;
     let shape: Vec<usize> = host.size().iter().map(|&d| d as usize).collect();
-    let mut data = vec![0; host.numel() * kind.elt_size_in_bytes()];
+    let mut data = zeroed("a checkpoint", host.numel() * kind.elt_size_in_bytes())?;
     host.f_copy_data_u8(&mut data, host.numel())?;
+    let data = Cow::Owned(data);
     Ok(Bytes { dtype, shape, data })
 }
 
@@ -167,6 +192,32 @@ fn checksum<'a>(
     hash.finalize().to_hex().to_string()
 }
 
+/// The header of a safetensors file with these tensors in this order, filled up to
+/// whole words.
+fn header(
+    tensors: &[(String, Bytes<'_>)],
+    metadata: HashMap<String, String>,
+) -> Result<String, String> {
+    let mut end = 0;
+    let infos = tensors.iter().map(|(name, tensor)| {
+        let begin = end;
+        end += tensor.data.len();
+        let info = TensorInfo {
+            dtype: tensor.dtype,
+            shape: tensor.shape.clone(),
+            data_offsets: (begin, end),
+        };
+        (name.clone(), info)
+    });
+    let whole = Metadata::new(Some(metadata), infos.collect()).map_err(|e| e.to_string())?;
+    let mut text = serde_json::to_string(&whole).map_err(|e| e.to_string())?;
+    text.extend(std::iter::repeat_n(
+        ' ',
+        text.len().next_multiple_of(8) - text.len(),
+    ));
+    Ok(text)
+}
+
 impl Checkpoint {
     /// A JSON with the fixed parts filled in.
     pub fn meta(task: TaskMark) -> Meta {
@@ -179,6 +230,9 @@ impl Checkpoint {
             wall_s: 0.0,
             best: None,
             task,
+            health: super::health::Record::default(),
+            uneasy: 0,
+            schedules: Vec::new(),
         }
     }
 
@@ -188,15 +242,21 @@ impl Checkpoint {
     /// The file system or libtorch refuses; an older file of that name is untouched.
     pub fn write(&self, path: &Path) -> Result<(), CheckpointError> {
         let mut tensors = std::collections::BTreeMap::new();
-        for (name, tensor) in &self.learner {
-            tensors.insert(format!("{LEARNER}{name}"), bytes_of(tensor)?);
+        for (prefix, group) in [
+            (LEARNER, &self.learner),
+            (GOOD, &self.good),
+            (CANDIDATE, &self.candidate),
+        ] {
+            for (name, tensor) in group {
+                tensors.insert(format!("{prefix}{name}"), bytes_of(tensor)?);
+            }
         }
         tensors.insert(
             COLLECTOR.into(),
             Bytes {
                 dtype: Dtype::U8,
                 shape: vec![self.collector.len()],
-                data: self.collector.clone(),
+                data: Cow::Borrowed(&self.collector),
             },
         );
         tensors.insert(
@@ -204,7 +264,7 @@ impl Checkpoint {
             Bytes {
                 dtype: Dtype::F32,
                 shape: vec![self.episodes.len(), 2],
-                data: bytemuck::cast_slice(&self.episodes).to_vec(),
+                data: Cow::Borrowed(bytemuck::cast_slice(&self.episodes)),
             },
         );
         let content = |why: String| CheckpointError::Content {
@@ -216,13 +276,24 @@ impl Checkpoint {
             &json,
             tensors
                 .iter()
-                .map(|(n, b)| (n.as_str(), b.dtype, b.shape.as_slice(), b.data.as_slice())),
+                .map(|(n, b)| (n.as_str(), b.dtype, b.shape.as_slice(), &*b.data)),
         );
         let metadata = HashMap::from([(META.to_string(), json), (CHECKSUM.to_string(), sum)]);
-        let bytes =
-            safetensors::serialize(tensors.iter().map(|(n, b)| (n.as_str(), b)), Some(metadata))
-                .map_err(|e| content(e.to_string()))?;
-        write_atomically(path, &bytes).map_err(|source| CheckpointError::File {
+        // The widest numbers first, so that all are aligned.
+        let mut order: Vec<(String, Bytes<'_>)> = tensors.into_iter().collect();
+        order.sort_by_key(|t| std::cmp::Reverse(t.1.dtype));
+        let header = header(&order, metadata).map_err(content)?;
+        // One after the other: the file as a whole is never in memory.
+        let put = |file: &mut File| {
+            let mut out = BufWriter::new(file);
+            out.write_all(&(header.len() as u64).to_le_bytes())?;
+            out.write_all(header.as_bytes())?;
+            for (_, tensor) in &order {
+                out.write_all(&tensor.data)?;
+            }
+            out.flush()
+        };
+        write_atomically_with(path, put).map_err(|source| CheckpointError::File {
             action: "write",
             path: path.to_path_buf(),
             source,
@@ -249,21 +320,52 @@ impl Checkpoint {
         // The file's own length bounds every allocation here.
         bytes
             .try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX))
-            .map_err(|_| content(format!("its {length} bytes do not fit into memory")))?;
+            .map_err(|_| MemoryError {
+                what: format!("the checkpoint {}", path.display()),
+                bytes: usize::try_from(length).unwrap_or(usize::MAX),
+            })?;
         file.read_to_end(&mut bytes).map_err(file_error)?;
-        parse(&bytes).map_err(content)
+        parse(&bytes).map_err(|e| match e {
+            Refusal::Content(why) => content(why),
+            Refusal::Memory(e) => e.into(),
+        })
     }
 }
 
-/// Takes a checkpoint's bytes apart; an error is a sentence.
-fn parse(bytes: &[u8]) -> Result<Checkpoint, String> {
+/// Why bytes were not taken apart.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// A sentence about what is wrong with them.
+    #[error("{0}")]
+    Content(String),
+    /// They may be whole, but memory does not suffice.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self::Content(why)
+    }
+}
+
+/// A copy that memory may not suffice for.
+fn copied(bytes: &[u8]) -> Result<Vec<u8>, MemoryError> {
+    let mut copy = zeroed("a checkpoint", bytes.len())?;
+    copy.copy_from_slice(bytes);
+    Ok(copy)
+}
+
+/// Takes a checkpoint's bytes apart.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Checkpoint, Refusal> {
     const REMEDY: &str = "it is cut short or damaged; use another file of checkpoints/";
     let (_, header) =
         SafeTensors::read_metadata(bytes).map_err(|e| format!("{REMEDY} (safetensors: {e})"))?;
     let entry = |key| header.metadata().as_ref().and_then(|m| m.get(key));
-    let json = entry(META).ok_or(
-        "it is a safetensors file, but not a checkpoint of Ostler (no metadata \"ostler\")",
-    )?;
+    let json = entry(META).ok_or_else(|| {
+        "it is a safetensors file, but not a checkpoint of Ostler (no metadata \"ostler\")"
+            .to_string()
+    })?;
     #[derive(Deserialize)]
     struct Mark {
         format: String,
@@ -271,13 +373,14 @@ fn parse(bytes: &[u8]) -> Result<Checkpoint, String> {
     }
     let mark: Mark = serde_json::from_str(json).map_err(|e| format!("{REMEDY} (JSON: {e})"))?;
     if mark.format != FORMAT {
-        return Err(format!("its format is \"{}\", not {FORMAT}", mark.format));
+        return Err(format!("its format is \"{}\", not {FORMAT}", mark.format).into());
     }
     if mark.version != VERSION {
         return Err(format!(
             "its layout is version {}, this program reads version {VERSION}",
             mark.version
-        ));
+        )
+        .into());
     }
     let meta: Meta = serde_json::from_str(json).map_err(|e| format!("{REMEDY} (JSON: {e})"))?;
     let file = SafeTensors::deserialize(bytes).map_err(|e| format!("{REMEDY} ({e})"))?;
@@ -290,17 +393,19 @@ fn parse(bytes: &[u8]) -> Result<Checkpoint, String> {
             .map(|(n, t)| (n.as_str(), t.dtype(), t.shape(), t.data())),
     );
     if Some(&found) != entry(CHECKSUM) {
-        return Err(format!("{REMEDY} (checksum)"));
+        return Err(format!("{REMEDY} (checksum)").into());
     }
     let mut out = Checkpoint {
         meta,
         learner: Vec::new(),
+        good: Vec::new(),
+        candidate: Vec::new(),
         collector: Vec::new(),
         episodes: Vec::new(),
     };
     for (name, view) in tensors {
         match name.as_str() {
-            COLLECTOR => out.collector = view.data().to_vec(),
+            COLLECTOR => out.collector = copied(view.data())?,
             EPISODES => {
                 let words = view.data().chunks_exact(4);
                 let floats: Vec<f32> = words
@@ -309,7 +414,15 @@ fn parse(bytes: &[u8]) -> Result<Checkpoint, String> {
                 out.episodes = floats.chunks_exact(2).map(|p| [p[0], p[1]]).collect();
             }
             _ => {
-                let Some(short) = name.strip_prefix(LEARNER) else {
+                let groups = [
+                    (LEARNER, &mut out.learner),
+                    (GOOD, &mut out.good),
+                    (CANDIDATE, &mut out.candidate),
+                ];
+                let group = groups
+                    .into_iter()
+                    .find_map(|(prefix, group)| Some((name.strip_prefix(prefix)?, group)));
+                let Some((short, group)) = group else {
                     continue;
                 };
                 let kind = KINDS
@@ -318,9 +431,13 @@ fn parse(bytes: &[u8]) -> Result<Checkpoint, String> {
                     .map(|k| k.0)
                     .ok_or_else(|| format!("tensor {name} is of kind {:?}", view.dtype()))?;
                 let shape: Vec<i64> = view.shape().iter().map(|&d| d as i64).collect();
-                let tensor = Tensor::f_from_data_size(view.data(), &shape, kind)
-                    .map_err(|e| format!("tensor {name}: {e}"))?;
-                out.learner.push((short.to_string(), tensor));
+                let tensor = Tensor::f_from_data_size(view.data(), &shape, kind).map_err(|e| {
+                    match out_of_memory(&e) {
+                        Some(e) => Refusal::Memory(e),
+                        None => Refusal::Content(format!("tensor {name}: {e}")),
+                    }
+                })?;
+                group.push((short.to_string(), tensor));
             }
         }
     }
@@ -332,11 +449,21 @@ fn parse(bytes: &[u8]) -> Result<Checkpoint, String> {
 /// # Errors
 /// The system's; the temporary file is removed.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    write_atomically_with(path, |file| file.write_all(bytes))
+}
+
+fn write_atomically_with(
+    path: &Path,
+    put: impl FnOnce(&mut File) -> std::io::Result<()>,
+) -> std::io::Result<()> {
     let temporary = path.with_extension("tmp");
-    let written = File::create(&temporary).and_then(|mut f| {
-        f.write_all(bytes)?;
-        f.sync_all()
-    });
+    let written = crate::drill::before_write();
+    let written = written
+        .and_then(|()| File::create(&temporary))
+        .and_then(|mut f| {
+            put(&mut f)?;
+            f.sync_all()
+        });
     if let Err(e) = written.and_then(|()| std::fs::rename(&temporary, path)) {
         let _ = std::fs::remove_file(&temporary);
         return Err(e);

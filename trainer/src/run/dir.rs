@@ -18,14 +18,19 @@ use crate::config::Config;
 use crate::log::tensorboard::FILE_NAME;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Name of the resolved configuration.
 pub const CONFIG: &str = "config.toml";
 /// Name of the metrics file.
 pub const METRICS: &str = "metrics.jsonl";
-const CHECKPOINTS: &str = "checkpoints";
-const LOCK: &str = ".lock";
+pub(super) const CHECKPOINTS: &str = "checkpoints";
+pub(super) const LOCK: &str = ".lock";
+/// How long a lock is waited for.
+const LOCK_WAIT: Duration = Duration::from_millis(500);
 const ROBOT: &str = "robot";
+/// All that a folder holds before its configuration is there.
+pub(super) const FIRST: [&str; 4] = [LOCK, CHECKPOINTS, ROBOT, "config.tmp"];
 
 /// A run's folder, locked for as long as this value lives.
 #[derive(Debug)]
@@ -106,7 +111,17 @@ impl RunDir {
             .write(true)
             .open(&name)
             .map_err(RunError::file("write", &name))?;
-        match file.try_lock() {
+        // A run that was killed a moment ago may not be gone yet.
+        let until = Instant::now() + LOCK_WAIT;
+        let locked = loop {
+            match file.try_lock() {
+                Err(std::fs::TryLockError::WouldBlock) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                result => break result,
+            }
+        };
+        match locked {
             Ok(()) => Ok(Self {
                 path: path.to_path_buf(),
                 _lock: file,
@@ -134,8 +149,21 @@ impl RunDir {
     /// # Errors
     /// A file cannot be read or written.
     pub fn write_config(&self, config: &Config, sources: &[PathBuf]) -> Result<(), RunError> {
+        self.write_config_into(&self.path, config, sources)
+    }
+
+    /// The same into another folder, from which it can be used as well.
+    ///
+    /// # Errors
+    /// A file cannot be read or written.
+    pub fn write_config_into(
+        &self,
+        folder: &Path,
+        config: &Config,
+        sources: &[PathBuf],
+    ) -> Result<(), RunError> {
         let mut config = config.clone();
-        config.task.robot = self.copy_robot(sources)?;
+        config.task.robot = copy_robot(folder, sources)?;
         if let Some(folder) = &mut config.task.robot_folder {
             *folder = ROBOT.into();
         }
@@ -145,47 +173,47 @@ impl RunDir {
             "# Resolved configuration: every default and every \"auto\" is spelt out.\n\
              # `ostler train` with this file repeats the run.\n\n{body}"
         );
-        let path = self.path.join(CONFIG);
+        let path = folder.join(CONFIG);
         write_atomically(&path, text.as_bytes()).map_err(RunError::file("write", &path))
     }
+}
 
-    /// Copies the robot's files, keeping how they lie to one another; returns the main
-    /// file's path relative to the run.
-    fn copy_robot(&self, sources: &[PathBuf]) -> Result<String, RunError> {
-        let mut full = Vec::with_capacity(sources.len());
-        for s in sources {
-            full.push(s.canonicalize().map_err(RunError::file("read", s))?);
-        }
-        let mut base = full
-            .first()
-            .and_then(|f| f.parent())
-            .map(Path::to_path_buf)
-            .unwrap_or_default();
-        while !full.iter().all(|f| f.starts_with(&base)) {
-            if !base.pop() {
-                break;
-            }
-        }
-        let mut main = String::new();
-        for (i, from) in full.iter().enumerate() {
-            let inner = from.strip_prefix(&base).unwrap_or(from);
-            let relative = Path::new(ROBOT).join(inner);
-            let to = self.path.join(&relative);
-            if let Some(parent) = to.parent() {
-                make(parent)?;
-            }
-            // A resumed run reads the very files that lie here: copying a file onto
-            // itself would empty it.
-            if to.canonicalize().ok().as_ref() != Some(from) {
-                let bytes = std::fs::read(from).map_err(RunError::file("read", from))?;
-                write_atomically(&to, &bytes).map_err(RunError::file("write", &to))?;
-            }
-            if i == 0 {
-                main = relative.to_string_lossy().into_owned();
-            }
-        }
-        Ok(main)
+/// Copies the robot's files, keeping how they lie to one another; returns the main
+/// file's path relative to the run.
+fn copy_robot(folder: &Path, sources: &[PathBuf]) -> Result<String, RunError> {
+    let mut full = Vec::with_capacity(sources.len());
+    for s in sources {
+        full.push(s.canonicalize().map_err(RunError::file("read", s))?);
     }
+    let mut base = full
+        .first()
+        .and_then(|f| f.parent())
+        .map(Path::to_path_buf)
+        .unwrap_or_default();
+    while !full.iter().all(|f| f.starts_with(&base)) {
+        if !base.pop() {
+            break;
+        }
+    }
+    let mut main = String::new();
+    for (i, from) in full.iter().enumerate() {
+        let inner = from.strip_prefix(&base).unwrap_or(from);
+        let relative = Path::new(ROBOT).join(inner);
+        let to = folder.join(&relative);
+        if let Some(parent) = to.parent() {
+            make(parent)?;
+        }
+        // A resumed run reads the very files that lie here: copying a file onto
+        // itself would empty it.
+        if to.canonicalize().ok().as_ref() != Some(from) {
+            let bytes = std::fs::read(from).map_err(RunError::file("read", from))?;
+            write_atomically(&to, &bytes).map_err(RunError::file("write", &to))?;
+        }
+        if i == 0 {
+            main = relative.to_string_lossy().into_owned();
+        }
+    }
+    Ok(main)
 }
 
 fn make(path: &Path) -> Result<(), RunError> {

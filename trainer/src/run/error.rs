@@ -3,8 +3,11 @@
 use super::checkpoint::CheckpointError;
 use crate::config::{ConfigErrors, Diagnostic, NoGpu};
 use crate::learner::LearnError;
+use crate::torch::TorchError;
 use ostler_collector::CollectError;
+use ostler_collector::memory::out_of_memory_text;
 use ostler_sim::env::EnvError;
+use ostler_sim::memory::MemoryError;
 use ostler_sim::model::mjcf::MjcfError;
 use ostler_sim::physics::PhysicsError;
 use ostler_sim::referee::mujoco::RefereeError;
@@ -17,6 +20,13 @@ pub const OK: i32 = 0;
 pub const FAILED: i32 = 1;
 /// Exit code: wrong use or configuration.
 pub const USAGE: i32 = 2;
+/// Exit code of a training process whose GPU refuses everything until the process ends:
+/// only for the process that supervises it, which starts it again.
+pub const POISONED: i32 = 75;
+/// Exit code of a training process whose memory is in pieces: only for the process that
+/// supervises it, which goes on in a fresh one with as many environments as were said
+/// last.
+pub const CROWDED: i32 = 76;
 /// Exit code: stopped by a signal, after saving.
 pub const INTERRUPTED: i32 = 130;
 
@@ -82,17 +92,39 @@ pub enum RunError {
         /// Where it belongs.
         home: PathBuf,
     },
-    /// No update could be used any more.
+    /// Roll-backs did not help.
     #[error(
-        "nothing was learnt in the last {updates} updates: losses or gradients were not finite in every minibatch ({invalid} of {steps} samples were not valid)\nlower ppo.learning_rate, limit observations and rewards, or go on from an earlier checkpoint with --init-from"
+        "the training was rolled back {roll_backs} times and failed again: {trouble}\nwhat usually mends it: {remedy}\nthe last good weights are in the newest checkpoint: --init-from starts a new run from them"
     )]
-    NothingLearnt {
-        /// Updates without a usable minibatch.
-        updates: u32,
-        /// Samples of the last rollout that broken environments spoilt.
-        invalid: u64,
-        /// Samples of the last rollout.
-        steps: u64,
+    GaveUp {
+        /// How often.
+        roll_backs: u32,
+        /// What was found.
+        trouble: String,
+        /// What usually mends it.
+        remedy: &'static str,
+    },
+    /// Fewer environments would be needed than are worth it.
+    #[error(
+        "{reason}\n{num_envs} environments do not fit and {}", if *off { "back-off is off (back_off.factor = 1)".to_string() } else { format!("fewer are not possible (back_off.min_num_envs = {least}, one sample for every minibatch)") }
+    )]
+    TooFew {
+        /// Environments that do not fit.
+        num_envs: usize,
+        /// The configured least.
+        least: usize,
+        /// Back-off is off.
+        off: bool,
+        /// What did not fit.
+        reason: String,
+    },
+    /// Fewer environments did not help: what was freed did not go back to the system.
+    #[error("{reason}: {num_envs} environments find no room in this process; a fresh one goes on")]
+    Crowded {
+        /// Environments that a fresh process may hold.
+        num_envs: usize,
+        /// What did not fit.
+        reason: MemoryError,
     },
     /// More memory would be used than there is.
     #[error(
@@ -116,7 +148,7 @@ pub enum RunError {
     Learn(#[from] LearnError),
     /// libtorch could not be set up.
     #[error(transparent)]
-    Torch(#[from] crate::torch::TorchError),
+    Torch(#[from] TorchError),
 }
 
 impl From<Diagnostic> for RunError {
@@ -127,7 +159,7 @@ impl From<Diagnostic> for RunError {
 
 impl From<tch::TchError> for RunError {
     fn from(e: tch::TchError) -> Self {
-        Self::Learn(LearnError::Torch(e))
+        Self::Learn(e.into())
     }
 }
 
@@ -155,16 +187,73 @@ impl RunError {
         }
     }
 
+    /// What could not be allocated, if that is why: with fewer environments it may
+    /// work. A thread that does not start counts: its stack is memory.
+    pub fn out_of_memory(&self) -> Option<MemoryError> {
+        match self {
+            Self::Memory {
+                rollout,
+                update,
+                networks,
+                free,
+            } => Some(MemoryError {
+                what: format!("rollouts, minibatches and networks ({free} MiB are free)"),
+                bytes: usize::try_from((rollout + update + networks) << 20).unwrap_or(usize::MAX),
+            }),
+            Self::Collect(e) => e.out_of_memory().cloned(),
+            Self::Learn(e) => e.out_of_memory().cloned(),
+            Self::Env(EnvError::Memory(e)) => Some(e.clone()),
+            Self::Env(EnvError::Physics(e)) | Self::Physics(e) => match e {
+                PhysicsError::Memory(e) => Some(e.clone()),
+                PhysicsError::Thread(why) => Some(MemoryError {
+                    what: format!("a physics thread ({why})"),
+                    bytes: 0,
+                }),
+                _ => None,
+            },
+            Self::Checkpoint(e) | Self::Save(e) | Self::Rescued { cause: e, .. } => {
+                e.out_of_memory().cloned()
+            }
+            Self::Torch(TorchError::Call { message, .. }) => out_of_memory_text(message),
+            Self::Torch(TorchError::Memory(e)) => Some(e.clone()),
+            Self::Npz(NpzError::Memory { .. }) => Some(MemoryError {
+                what: "an array of a file".to_string(),
+                bytes: 0,
+            }),
+            _ => None,
+        }
+    }
+
+    /// Whether the GPU refuses everything until this process ends: what CUDA calls a
+    /// sticky error. <https://docs.nvidia.com/cuda/cuda-runtime-api/>, `cudaErrorIllegalAddress`
+    /// and others: "the process must be terminated and relaunched".
+    pub fn gpu_is_lost(&self) -> bool {
+        const STICKY: [&str; 8] = [
+            "illegal memory access",
+            "unspecified launch failure",
+            "device-side assert",
+            "misaligned address",
+            "illegal instruction",
+            "uncorrectable ECC error",
+            "hardware stack error",
+            "launch timed out",
+        ];
+        let text = self.to_string();
+        text.contains("CUDA") && STICKY.iter().any(|s| text.contains(s))
+    }
+
     /// What the process ends with.
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Save(_)
             | Self::Rescued { .. }
-            | Self::NothingLearnt { .. }
+            | Self::GaveUp { .. }
+            | Self::TooFew { .. }
             | Self::Collect(_)
             | Self::Torch(_)
             | Self::Physics(PhysicsError::Memory(_) | PhysicsError::Thread(_))
             | Self::Npz(NpzError::Memory { .. }) => FAILED,
+            Self::Crowded { .. } => CROWDED,
             Self::Stopped => INTERRUPTED,
             Self::Learn(LearnError::Config(_) | LearnError::Checkpoint(_)) => USAGE,
             Self::Learn(_) => FAILED,
@@ -173,6 +262,49 @@ impl RunError {
                 _ => FAILED,
             },
             _ => USAGE,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tch::{Device, Kind, Tensor};
+
+    #[test]
+    fn every_way_of_running_out_of_memory_is_told_from_the_rest() {
+        let torch = || Tensor::f_empty([1 << 44], (Kind::Float, Device::Cpu)).unwrap_err();
+        let other = || Tensor::f_empty([-1], (Kind::Float, Device::Cpu)).unwrap_err();
+        let ours = MemoryError {
+            what: "worlds".into(),
+            bytes: 7,
+        };
+        let memory = [
+            RunError::from(torch()),
+            RunError::Collect(torch().into()),
+            RunError::Collect(ours.clone().into()),
+            RunError::Learn(torch().into()),
+            RunError::Env(ours.clone().into()),
+            RunError::Env(PhysicsError::Memory(ours.clone()).into()),
+            RunError::Physics(PhysicsError::Thread("os error 11".into())),
+            RunError::Save(torch().into()),
+            RunError::Checkpoint(ours.into()),
+            RunError::Torch(TorchError::Call {
+                operation: "test",
+                message: torch().to_string(),
+            }),
+        ];
+        for e in memory {
+            assert!(e.out_of_memory().is_some(), "{e}");
+        }
+        for e in [
+            RunError::from(other()),
+            RunError::Collect(other().into()),
+            RunError::Save(other().into()),
+            RunError::Stopped,
+            RunError::Usage("out of memory".into()),
+        ] {
+            assert!(e.out_of_memory().is_none(), "{e}");
         }
     }
 }

@@ -2,8 +2,10 @@
 //! its own.
 
 use super::error::RunError;
-use ostler_collector::Policy;
-use ostler_sim::{BatchEnv, EpisodeStats, Groups, StepOut};
+use super::rows::Rows;
+use ostler_collector::{CollectError, Policy};
+use ostler_sim::memory::zeroed;
+use ostler_sim::{BatchEnv, EpisodeStats};
 use tch::Tensor;
 
 /// Result of an evaluation.
@@ -26,22 +28,10 @@ pub struct Evaluation {
 pub struct Evaluator {
     env: BatchEnv,
     start: Vec<u8>,
-    obs: Vec<f32>,
-    critic_obs: Vec<f32>,
+    rows: Rows,
     action: Vec<f32>,
     action_tensor: Tensor,
-    row: Row,
     stats: EpisodeStats,
-}
-
-/// Host buffers for the rest of a step's results.
-#[derive(Default)]
-struct Row {
-    reward: Vec<f32>,
-    terminated: Vec<f32>,
-    truncated: Vec<f32>,
-    valid: Vec<f32>,
-    final_slot: Vec<i32>,
 }
 
 impl std::fmt::Debug for Evaluator {
@@ -63,24 +53,15 @@ impl Evaluator {
         let spec = env.spec();
         let n = spec.num_envs;
         let width = spec.action.width();
-        let zeros = |k: usize| vec![0.0; n * k];
         Ok(Self {
             start,
-            obs: zeros(spec.obs.policy),
-            critic_obs: zeros(spec.obs.critic.unwrap_or(0)),
-            action: zeros(width),
+            rows: Rows::new(spec).map_err(CollectError::from)?,
+            action: zeroed("actions", n.saturating_mul(width)).map_err(CollectError::from)?,
             action_tensor: Tensor::f_zeros(
                 [n as i64, width as i64],
                 (tch::Kind::Float, tch::Device::Cpu),
             )?,
-            row: Row {
-                reward: zeros(1),
-                terminated: zeros(1),
-                truncated: zeros(1),
-                valid: zeros(1),
-                final_slot: vec![0; n],
-            },
-            stats: EpisodeStats::default(),
+            stats: EpisodeStats::with_room(spec).map_err(CollectError::from)?,
             env,
         })
     }
@@ -106,28 +87,24 @@ impl Evaluator {
                 u64::from(s.max_episode_steps),
             )
         };
-        let mut left: Vec<usize> = (0..n)
-            .map(|e| episodes / n + usize::from(e < episodes % n))
-            .collect();
+        let mut left = zeroed::<usize>("quotas", n).map_err(CollectError::from)?;
+        for (e, left) in left.iter_mut().enumerate() {
+            *left = episodes / n + usize::from(e < episodes % n);
+        }
         let rounds = left.iter().max().copied().unwrap_or(0) as u64;
         let (mut returns, mut lengths) = (Vec::with_capacity(episodes), 0.0);
         let mut steps = 0;
-        {
-            let mut obs = Groups {
-                policy: self.obs.as_mut_slice(),
-                critic: (!self.critic_obs.is_empty()).then_some(self.critic_obs.as_mut_slice()),
-            };
-            self.env.reset(false, &mut obs);
-        }
+        self.rows.reset(&mut self.env, false);
         self.env.take_stats(&mut self.stats);
         // Broken environments start anew without counting: twice the time is enough
         // unless the task is hopeless.
         while left.iter().any(|&l| l > 0) && steps < 2 * max_steps * rounds {
-            let obs = Tensor::f_from_slice(&self.obs)?.f_view([n as i64, obs_width])?;
+            let obs = Tensor::f_from_slice(&self.rows.obs)?.f_view([n as i64, obs_width])?;
             policy.act_mean(&obs, &self.action_tensor)?;
             let count = self.action.len();
             self.action_tensor.f_copy_data(&mut self.action, count)?;
-            self.step();
+            self.env.begin_rollout();
+            self.rows.step(&mut self.env, &self.action);
             steps += 1;
             self.env.take_stats(&mut self.stats);
             for episode in &self.stats.finished {
@@ -151,28 +128,5 @@ impl Evaluator {
             episodes: returns.len(),
             env_steps: steps * n as u64,
         })
-    }
-
-    fn step(&mut self) {
-        let critic = !self.critic_obs.is_empty();
-        let row = &mut self.row;
-        let mut out = StepOut {
-            obs: Groups {
-                policy: &mut self.obs,
-                critic: critic.then_some(&mut self.critic_obs),
-            },
-            reward: &mut row.reward,
-            terminated: &mut row.terminated,
-            truncated: &mut row.truncated,
-            valid: &mut row.valid,
-            // No room: what would be bootstrapped is of no interest here.
-            final_obs: Groups {
-                policy: &mut [],
-                critic: critic.then_some(&mut [] as &mut [f32]),
-            },
-            final_slot: &mut row.final_slot,
-        };
-        self.env.begin_rollout();
-        self.env.step(&self.action, &mut out);
     }
 }

@@ -1,12 +1,9 @@
-//! What goes wrong without an error: said once, and fatal when nothing is learnt.
+//! What goes wrong without an error: said once.
 
-use super::error::RunError;
 use crate::learner::UpdateStats;
 use ostler_sim::EpisodeStats;
 use ostler_sim::physics::fault;
 
-/// So many updates in a row without one usable minibatch end the training.
-const FRUITLESS: u32 = 10;
 /// Share of steps with broken environments that is worth a warning.
 const BROKEN: f64 = 0.01;
 /// Share of steps whose physics fell short that is worth one.
@@ -15,27 +12,26 @@ const SHORT: f64 = 0.001;
 /// Watches updates and environments.
 #[derive(Debug, Default)]
 pub struct Watch {
+    broken: u64,
+    skipped: u64,
     skips_said: bool,
     broken_said: bool,
     overflow_said: bool,
     unsolved_said: bool,
-    fruitless: u32,
 }
 
 impl Watch {
+    /// Environments that broke, minibatches that were skipped, in all iterations.
+    pub fn totals(&self) -> (u64, u64) {
+        (self.broken, self.skipped)
+    }
+
     /// Looks at one iteration: its update, its episodes, its number of control steps.
-    ///
-    /// # Errors
-    /// No minibatch could be used in ten updates in a row.
-    pub fn look(
-        &mut self,
-        iteration: u64,
-        update: &UpdateStats,
-        stats: &EpisodeStats,
-        steps: u64,
-    ) -> Result<(), RunError> {
+    pub fn look(&mut self, iteration: u64, update: &UpdateStats, stats: &EpisodeStats, steps: u64) {
         let faults = stats.faults.as_slice();
-        let broken: u64 = faults.iter().sum();
+        let broken = stats.broken();
+        self.broken += broken;
+        self.skipped += update.skipped;
         let share_of = |n: u64| n as f64 / steps.max(1) as f64;
         let share = share_of(broken);
         if share > BROKEN && !self.broken_said {
@@ -75,18 +71,6 @@ impl Watch {
                 update.minibatches
             );
         }
-        self.fruitless = match skipped >= update.minibatches {
-            true => self.fruitless + 1,
-            false => 0,
-        };
-        if self.fruitless < FRUITLESS {
-            return Ok(());
-        }
-        Err(RunError::NothingLearnt {
-            updates: FRUITLESS,
-            invalid: update.invalid,
-            steps,
-        })
     }
 }
 
@@ -103,29 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_updates_without_a_usable_minibatch_end_the_training() {
-        let of = |skipped| UpdateStats {
-            skipped,
-            minibatches: 4,
-            ..UpdateStats::default()
-        };
-        let mut watch = Watch::default();
-        let stats = EpisodeStats {
-            faults: vec![0, 3],
-            ..EpisodeStats::default()
-        };
-        let mut look = |n| watch.look(1, &of(n), &stats, 100);
-        for _ in 0..9 {
-            look(4).unwrap();
-        }
-        // One that works starts the count anew.
-        look(3).unwrap();
-        for _ in 0..9 {
-            look(4).unwrap();
-        }
-        let e = look(4).unwrap_err();
-        assert_eq!(e.exit_code(), super::super::error::FAILED);
-        assert!(e.to_string().contains("ppo.learning_rate"), "{e}");
+    fn kinds_that_occurred_are_named_with_their_numbers() {
         assert_eq!(kinds(&[0, 3, 1]), "speed 3, position 1");
     }
 }

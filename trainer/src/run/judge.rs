@@ -3,7 +3,7 @@
 use super::error::RunError;
 use super::load::explained;
 use crate::config::{Config, Loaded};
-use ostler_sim::config::{Auto, EnvConfig};
+use ostler_sim::config::EnvConfig;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::referee::mujoco::MuJoCo;
 use ostler_sim::referee::worlds::{Failure, MuJoCoWorlds};
@@ -29,20 +29,9 @@ pub(crate) fn judged_env(
         ..config.env.clone()
     };
     let sim = &config.sim;
-    let threads = match sim.threads {
-        Auto::Auto(_) => Pool::available(),
-        Auto::N(n) => n,
-    };
-    let pool = Arc::new(Pool::new(threads)?);
+    let pool = Arc::new(Pool::new(sim.thread_count())?);
     let mujoco = MuJoCo::start(python)?;
-    let worlds = MuJoCoWorlds::new(
-        mujoco,
-        model,
-        num_envs,
-        sim.dt,
-        sim.max_speed,
-        sim.max_position,
-    )?;
+    let worlds = MuJoCoWorlds::new(mujoco, model, num_envs, sim)?;
     let failure = worlds.failure();
     let built = BatchEnv::with_physics(
         model.clone(),

@@ -36,10 +36,12 @@ pub struct LoadedRun {
 /// # Errors
 /// There is no run, or a part of it cannot be read.
 pub fn load_run(run: &Path) -> Result<LoadedRun, RunError> {
-    let (dir, file) = find(run)?;
+    let (dir, file, checkpoint, note) = newest_whole(run)?;
+    if let Some(note) = note {
+        errln!("{note}");
+    }
     let loaded = load(&dir.join(dir::CONFIG), &[])?;
     let model = Arc::new(loaded.model()?);
-    let checkpoint = Checkpoint::read(&file)?;
     Ok(LoadedRun {
         dir,
         config: loaded.config.clone(),
@@ -48,6 +50,12 @@ pub fn load_run(run: &Path) -> Result<LoadedRun, RunError> {
         checkpoint,
         loaded,
     })
+}
+
+fn folder_below(run: &Path) -> Option<PathBuf> {
+    [run.to_path_buf(), run.join("latest")]
+        .into_iter()
+        .find(|d| d.join(dir::CONFIG).is_file())
 }
 
 /// The run's folder and the checkpoint meant.
@@ -74,10 +82,7 @@ pub fn find(run: &Path) -> Result<(PathBuf, PathBuf), RunError> {
             )),
         };
     }
-    let dir = [run.to_path_buf(), run.join("latest")]
-        .into_iter()
-        .find(|d| d.join(dir::CONFIG).is_file());
-    let Some(dir) = dir else {
+    let Some(dir) = folder_below(run) else {
         let why = if run.exists() {
             "it has no config.toml"
         } else {
@@ -96,6 +101,32 @@ pub fn find(run: &Path) -> Result<(PathBuf, PathBuf), RunError> {
             dir.join(dir::CONFIG).display()
         )),
     }
+}
+
+/// The run's folder, its newest checkpoint that is whole, and a line about those that
+/// are not. A file that is named itself is the one that is meant, whole or not.
+///
+/// # Errors
+/// There is no run, or no whole checkpoint.
+pub(super) fn newest_whole(
+    run: &Path,
+) -> Result<(PathBuf, PathBuf, Checkpoint, Option<String>), RunError> {
+    let (dir, file) = find(run)?;
+    let e = match Checkpoint::read(&file) {
+        Ok(checkpoint) => return Ok((dir, file, checkpoint, None)),
+        Err(e) if run.is_file() => return Err(e.into()),
+        // It may be whole: an older one would take back what was learnt.
+        Err(e) if e.out_of_memory().is_some() => return Err(e.into()),
+        Err(e) => e,
+    };
+    let older = keep::list(&dir.join("checkpoints")).into_iter().rev();
+    for (_, file) in older.skip(1) {
+        if let Ok(checkpoint) = Checkpoint::read(&file) {
+            let note = format!("{e}; the one before it is taken: {}", file.display());
+            return Ok((dir, file, checkpoint, Some(note)));
+        }
+    }
+    Err(e.into())
 }
 
 impl LoadedRun {

@@ -9,6 +9,9 @@ use std::thread::JoinHandle;
 /// A difference to the commit larger than this is not kept (bytes).
 const MAX_DIFF: usize = 8 << 20;
 
+/// The mean return with which the run ended, where it reached its goal.
+pub const REACHED: &str = "reached_return";
+
 /// Writes `meta.json` and later completes it with what git says.
 #[derive(Debug)]
 pub struct MetaWriter {
@@ -89,6 +92,19 @@ impl MetaWriter {
                 }
             });
         self.git = thread.ok();
+    }
+
+    /// Records that the goal was reached, for `--resume auto`; after [`finish`](Self::finish).
+    pub fn reached(&self, value: f64) {
+        let write = || {
+            let text = std::fs::read(&self.path)?;
+            let mut value_of: Map<String, Value> = serde_json::from_slice(&text)?;
+            value_of.insert(REACHED.into(), json!(value));
+            write_atomically(&self.path, &serde_json::to_vec_pretty(&value_of)?)
+        };
+        if let Err(e) = write() {
+            tracing::warn!("meta.json: {e}");
+        }
     }
 
     /// Waits for git's answer.

@@ -1,26 +1,40 @@
 //! One training: the loop, its folder, checkpoints and signals.
 //!
-//! Reading order: [`Run::learn`] (the loop) -> `start` (how a run is built, fresh or
-//! from a checkpoint) -> `record` (what is logged) -> [`checkpoint`], [`dir`].
+//! Reading order: [`Run::learn`] (the loop) -> `iteration` (one iteration, which counts
+//! whole or not at all) -> `health` (whether it is believed; roll-back) -> `size` (how
+//! many environments; back-off) -> `start` (how a run is built, fresh or from a
+//! checkpoint) -> `record` (what is logged) -> `saving`, [`checkpoint`], [`dir`].
 
+mod again;
+mod auto;
 pub mod checkpoint;
 mod counters;
+mod curriculum;
 pub mod dir;
 pub mod error;
 pub mod evaluate;
+pub(crate) mod failure;
+mod fitting;
 mod guard;
+mod health;
+mod iteration;
 mod judge;
 pub mod keep;
 mod kernel;
 mod load;
-mod memory;
 mod meta;
+mod parts;
 mod record;
 mod resume;
+mod rows;
+mod saving;
 mod signals;
+mod size;
 pub mod stage;
 mod start;
+mod trouble;
 
+pub(crate) use auto::{Next, newest_unfinished};
 pub use dir::METRICS;
 pub use error::RunError;
 pub use evaluate::{Evaluation, Evaluator};
@@ -28,44 +42,74 @@ pub(crate) use judge::judged_env;
 pub(crate) use kernel::{
     foresee as foresee_kernel, generic, one_env, settle as settle_kernel, settle_here,
 };
-pub(crate) use load::build_env;
 pub use load::{LoadedRun, load_run};
-pub(crate) use memory::Need;
+pub(crate) use load::{build_env, find};
+pub(crate) use parts::Parts;
 pub use record::resident_mib;
 pub use resume::MAY_CHANGE;
+pub(crate) use rows::Rows;
+pub(crate) use signals::forwarded_from;
 pub use start::Options;
-pub(crate) use start::{Parts, build_parts, plan};
+pub(crate) use start::plan;
 
-use crate::config::Config;
-use crate::learner::{Learner, Ppo, UpdateStats};
+use crate::config::{Config, Loaded};
+use crate::drill::RunDrill;
 use crate::log::curve;
 use crate::log::metrics::Record;
 use crate::log::progress::Progress;
 use crate::log::sinks::Sinks;
-use checkpoint::{Checkpoint, TaskMark};
+use crate::memory::MemoryMonitor;
+use crate::supervise::Reporter;
+use checkpoint::TaskMark;
 use counters::Counters;
 use dir::RunDir;
 use evaluate::Evaluator as Eval;
-use ostler_collector::{Collector, SyncCollector};
+use health::Health;
+use ostler_sim::Model;
+use ostler_sim::env::EnvSpec;
+use parts::Kept;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// A checkpoint is written at least this often, so that little is lost to a kill.
-const AUTOSAVE: Duration = Duration::from_secs(60);
 
 /// Name of the learning curve's picture.
 const CURVE: &str = "curve.png";
 
 /// One training.
 pub struct Run {
-    config: Config,
+    /// The configuration in force: `env.num_envs` is the number of now.
+    loaded: Loaded,
+    /// The number of environments that was asked for.
+    asked_envs: usize,
+    model: Arc<Model>,
     dir: RunDir,
-    collector: SyncCollector,
-    ppo: Ppo,
+    /// What works; taken while [`learn`](Self::learn) runs.
+    parts: Option<Parts>,
+    /// The state that the present iteration started from.
+    kept: Kept,
+    /// Whether the present iteration is done: then nothing of it is taken back.
+    committed: bool,
+    health: Health,
+    /// After how many iterations memory did not suffice the last time.
+    crowded: Option<u64>,
+    /// The last iteration with pressure on memory.
+    uneasy: u64,
+    /// It was said that there is pressure, and nothing left to give.
+    floor_said: bool,
+    /// How far each schedule has come.
+    progress_of: curriculum::Progress,
+    /// The schedules' values as the environments have them.
+    scheduled: Vec<(String, f64)>,
+    /// Whether what the schedules follow was looked for in the logs.
+    schedules_looked_at: bool,
+    /// Faults on order.
+    drill: RunDrill,
+    monitor: MemoryMonitor,
+    reporter: Reporter,
     evaluator: Option<Eval>,
     task: TaskMark,
-    reward_names: Vec<String>,
-    termination_names: Vec<String>,
+    /// The task's sizes and names, of one environment.
+    spec: EnvSpec,
     counters: Counters,
     sinks: Sinks,
     progress: Progress,
@@ -77,6 +121,8 @@ pub struct Run {
     started: Instant,
     saved: Instant,
     saved_iteration: Option<u64>,
+    /// Another process of this run died before.
+    restarted: bool,
     watch: guard::Watch,
     reached: Option<f64>,
     curve: Option<PathBuf>,
@@ -103,43 +149,50 @@ impl Run {
     /// Trains until the end, a goal, a time limit or a signal, and saves.
     ///
     /// # Errors
-    /// Collection or update failed, or a checkpoint could not be written.
+    /// Something that no roll-back and no back-off mends. The last checkpoint is intact.
     pub fn learn(&mut self) -> Result<Ended, RunError> {
-        let result = self.train();
-        if result.is_err() {
+        let Some(parts) = self.parts.take() else {
+            return Err(RunError::Usage("this run has ended already".into()));
+        };
+        let result = self.train(parts);
+        if let Err(e) = &result {
             self.progress.leave();
+            if e.exit_code() == error::FAILED && !matches!(e, RunError::GaveUp { .. }) {
+                self.report(None, "stopped", &e.to_string(), "see log.txt");
+            }
         }
         result
     }
 
-    fn train(&mut self) -> Result<Ended, RunError> {
-        self.warm_up()?;
+    fn train(&mut self, mut parts: Parts) -> Result<Ended, RunError> {
         let ended = loop {
+            crate::torch::reserve::keep_up();
+            parts = self.due_size(parts)?;
             if let Some(ended) = self.ended() {
                 break ended;
             }
-            let clock = Instant::now();
-            let done = self.counters.iteration as f64 / self.config.runner.max_iterations as f64;
-            self.ppo.set_progress(done.min(1.0))?;
-            self.collector.collect(self.ppo.policy_mut())?;
-            let update = self.update()?;
-            self.count();
-            let took = clock.elapsed();
-            let evaluation = self.evaluate_if_due()?;
-            self.judge(evaluation.as_ref());
-            self.log(&update, took, evaluation.as_ref());
-            let iteration = self.counters.iteration;
-            let stats = self.collector.stats();
-            self.watch
-                .look(iteration, &update, stats, self.config.samples())?;
-            self.save_if_due(evaluation.as_ref())?;
-            self.after_first();
+            if let Err(e) = self.iterate(&mut parts) {
+                parts = self.survive(parts, e)?;
+            }
         };
-        if let Err(e) = self.save(None) {
-            return Err(self.rescue(e));
+        while let Err(e) = self.save(&parts, None) {
+            match e.out_of_memory() {
+                Some(_) => parts = self.survive(parts, e)?,
+                None => return Err(self.rescue(&parts, e)),
+            }
         }
         self.finish();
         Ok(ended)
+    }
+
+    /// Goes on after an error if fewer environments mend it.
+    fn survive(&mut self, parts: Parts, e: RunError) -> Result<Parts, RunError> {
+        let Some(memory) = e.out_of_memory() else {
+            return Err(e);
+        };
+        // Making room takes some first.
+        crate::torch::reserve::release();
+        self.back_off(parts, &size::Reason::Allocation(memory))
     }
 
     /// The folder.
@@ -149,7 +202,7 @@ impl Run {
 
     /// The configuration as it is in force.
     pub fn config(&self) -> &Config {
-        &self.config
+        &self.loaded.config
     }
 
     /// The newest checkpoint.
@@ -182,27 +235,42 @@ impl Run {
         self.counters.window.means()
     }
 
+    /// What went wrong and was mended, in a few words each; nothing if nothing did.
+    /// Broken environments and skipped minibatches are those of this session.
+    pub fn troubles(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        let mut count = |n: u64, one: &str, more: &str| match n {
+            0 => {}
+            1 => all.push(one.to_string()),
+            n => all.push(format!("{n} {more}")),
+        };
+        let (broken, skipped) = self.watch.totals();
+        count(
+            broken,
+            "1 environment broke and was reset",
+            "environments broke and were reset",
+        );
+        count(skipped, "1 minibatch skipped", "minibatches skipped");
+        let roll_backs = self.health.record().roll_backs_in_all;
+        count(roll_backs, "1 roll-back", "roll-backs");
+        let (now, wanted) = (self.num_envs(), self.wanted_envs());
+        if now < wanted {
+            all.push(format!("{now} instead of {wanted} environments"));
+        }
+        if self.restarted {
+            all.push("started again after its process died".into());
+        }
+        all
+    }
+
+    /// The newest report of a failure in the run's folder.
+    pub fn newest_report(&self) -> Option<PathBuf> {
+        failure::newest(self.dir.path())
+    }
+
     /// Records that a log did not take.
     pub fn lost_records(&self) -> u64 {
         self.sinks.lost
-    }
-
-    /// A fresh normaliser would ruin the first updates: a fresh run with one first
-    /// collects a rollout for its statistics alone. Its steps count.
-    fn warm_up(&mut self) -> Result<(), RunError> {
-        if self.counters.env_steps == 0 && self.ppo.wants_warm_up() {
-            self.collector.collect(self.ppo.policy_mut())?;
-            self.ppo.warm_up(self.collector.rollout())?;
-            self.counters.env_steps += self.config.samples();
-            self.counters.window.add(self.collector.stats());
-        }
-        Ok(())
-    }
-
-    fn update(&mut self) -> Result<UpdateStats, RunError> {
-        let threads = self.config.learner_threads();
-        let update = || self.ppo.update(self.collector.rollout());
-        Ok(crate::torch::with_threads(threads, update)?)
     }
 
     fn ended(&self) -> Option<Ended> {
@@ -212,136 +280,11 @@ impl Run {
         if let Some(value) = self.reached {
             return Some(Ended::Reached(value));
         }
-        if self.counters.iteration >= self.config.runner.max_iterations {
+        if self.counters.iteration >= self.config().runner.max_iterations {
             return Some(Ended::Finished);
         }
         let over = self.max_time.is_some_and(|m| self.started.elapsed() >= m);
         over.then_some(Ended::TimeUp)
-    }
-
-    fn count(&mut self) {
-        self.counters.iteration += 1;
-        self.counters.env_steps += self.config.samples();
-        self.counters.window.add(self.collector.stats());
-    }
-
-    fn evaluate_if_due(&mut self) -> Result<Option<Evaluation>, RunError> {
-        let every = self.config.runner.eval_interval;
-        match &mut self.evaluator {
-            Some(evaluator) if self.counters.iteration.is_multiple_of(every) => {
-                let episodes = self.config.runner.eval_episodes;
-                Ok(Some(evaluator.evaluate(self.ppo.policy_mut(), episodes)?))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Decides whether `runner.stop_at_return` is reached: by evaluation where there
-    /// is one, else by the last hundred training episodes.
-    fn judge(&mut self, evaluation: Option<&Evaluation>) {
-        let goal = self.config.runner.stop_at_return;
-        if goal == 0.0 {
-            return;
-        }
-        let value = match (&self.evaluator, evaluation) {
-            (Some(_), Some(e)) if e.episodes > 0 => e.mean_return,
-            (None, _) if self.counters.window.full() => self.counters.window.means().0,
-            _ => return,
-        };
-        if value >= goal {
-            self.reached = Some(value);
-        }
-    }
-
-    fn save_if_due(&mut self, evaluation: Option<&Evaluation>) -> Result<(), RunError> {
-        let every = self.config.runner.save_interval;
-        let at_interval = every > 0 && self.counters.iteration.is_multiple_of(every);
-        let best = evaluation.is_some() && self.better(evaluation).is_some();
-        if at_interval || best || self.saved.elapsed() >= AUTOSAVE {
-            match self.save(evaluation) {
-                // Space may come back before the next one is due.
-                Err(RunError::Save(e)) => {
-                    self.saved = Instant::now();
-                    tracing::warn!("{e}; the training goes on and tries again");
-                }
-                result => result?,
-            }
-        }
-        Ok(())
-    }
-
-    /// After the last checkpoint could not be written: hours of training should not go
-    /// with it, so it is written into the system's temporary folder.
-    fn rescue(&self, e: RunError) -> RunError {
-        let RunError::Save(cause) = e else { return e };
-        let folder = std::env::temp_dir().join(format!("ostler-rescued-{}", std::process::id()));
-        let rescued = keep::file_of(&folder, self.counters.iteration);
-        // Only into a folder that is new: a temporary folder is open to everyone.
-        let written = std::fs::create_dir(&folder)
-            .is_ok()
-            .then(|| self.checkpoint().ok()?.write(&rescued).ok())
-            .flatten();
-        match written {
-            Some(()) => RunError::Rescued {
-                cause,
-                rescued,
-                home: self.dir.checkpoints(),
-            },
-            None => RunError::Save(cause),
-        }
-    }
-
-    /// The score of the present weights if it is the best so far. Evaluations, where
-    /// there are any, are not compared with training episodes.
-    fn better(&self, evaluation: Option<&Evaluation>) -> Option<f64> {
-        let score = match (&self.evaluator, evaluation) {
-            (Some(_), Some(e)) if e.episodes > 0 => e.mean_return,
-            (None, _) if self.counters.window.full() => self.counters.window.means().0,
-            _ => return None,
-        };
-        let best = self.counters.best;
-        (score.is_finite() && best.is_none_or(|b| score > b)).then_some(score)
-    }
-
-    /// Writes a checkpoint unless this iteration has one.
-    fn save(&mut self, evaluation: Option<&Evaluation>) -> Result<(), RunError> {
-        let iteration = self.counters.iteration;
-        if self.saved_iteration == Some(iteration) {
-            return Ok(());
-        }
-        let better = self.better(evaluation);
-        self.counters.best = better.or(self.counters.best);
-        let folder = self.dir.checkpoints();
-        let path = keep::file_of(&folder, iteration);
-        self.checkpoint()?.write(&path).map_err(RunError::Save)?;
-        if better.is_some()
-            && let Err(e) = keep::mark_best(&folder, &path)
-        {
-            tracing::warn!("cannot mark the best checkpoint: {e}");
-        }
-        let runner = &self.config.runner;
-        keep::prune(&folder, runner.keep_checkpoints, runner.save_interval);
-        self.saved = Instant::now();
-        self.saved_iteration = Some(iteration);
-        tracing::info!(iteration, best = better, "saved");
-        Ok(())
-    }
-
-    fn checkpoint(&self) -> Result<Checkpoint, RunError> {
-        let mut collector = Vec::new();
-        self.collector.save(&mut collector)?;
-        Ok(Checkpoint {
-            meta: checkpoint::Meta {
-                iteration: self.counters.iteration,
-                env_steps: self.counters.env_steps,
-                wall_s: self.wall_s(),
-                best: self.counters.best,
-                ..Checkpoint::meta(self.task.clone())
-            },
-            learner: self.ppo.save()?,
-            collector,
-            episodes: self.counters.window.to_vec(),
-        })
     }
 
     /// What would delay the first iteration waits until it is done.
@@ -354,15 +297,18 @@ impl Run {
 
     fn finish(&mut self) {
         self.progress.finish(&self.snapshot());
-        if self.config.log.curve {
+        if self.config().log.curve {
             let file = self.dir.path().join(CURVE);
             let metrics = self.dir.path().join(METRICS);
             // A picture is no reason to call a training failed.
-            match curve::draw(&metrics, &file, &self.config.name) {
+            match curve::draw(&metrics, &file, &self.config().name) {
                 Ok(()) => self.curve = Some(file),
                 Err(e) => tracing::info!("no learning curve: {e}"),
             }
         }
         self.meta.finish();
+        if let Some(value) = self.reached {
+            self.meta.reached(value);
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! What is logged of an iteration, under which tag.
 
+use super::parts::Parts;
 use super::{Evaluation, Run};
 use crate::learner::UpdateStats;
 use crate::log::progress::Snapshot;
@@ -11,12 +12,13 @@ impl Run {
     /// Writes the iteration's numbers to all logs and the progress line.
     pub(super) fn log(
         &mut self,
+        parts: &Parts,
         update: &UpdateStats,
         took: Duration,
         evaluation: Option<&Evaluation>,
     ) {
-        let stats = self.collector.stats();
-        let times = self.collector.times();
+        let stats = parts.collector.stats();
+        let times = parts.collector.times();
         let wall = self.wall_s();
         let r = &mut self.record;
         r.begin(self.counters.iteration, self.counters.env_steps, wall);
@@ -26,10 +28,10 @@ impl Run {
         r.put("Train/episodes", stats.episodes as f64);
         if stats.episodes > 0 {
             let n = stats.episodes as f64;
-            for (name, sum) in self.reward_names.iter().zip(&stats.reward_sums) {
+            for (name, sum) in self.spec.reward_names.iter().zip(&stats.reward_sums) {
                 r.put_in("Episode_Reward/", name, sum / n);
             }
-            for (name, count) in self.termination_names.iter().zip(&stats.terminations) {
+            for (name, count) in self.spec.termination_names.iter().zip(&stats.terminations) {
                 r.put_in("Episode_Termination/", name, *count as f64 / n);
             }
         }
@@ -41,9 +43,21 @@ impl Run {
             r.put("Eval/std_reward", e.std_return);
             r.put("Eval/mean_episode_length", e.mean_length);
         }
-        let broken: u64 = stats.faults.iter().sum();
+        let broken = stats.broken();
         r.put("Guard/broken_envs", broken as f64);
         for (name, count) in fault::NAMES.iter().zip(&stats.faults) {
+            if *count > 0 {
+                r.put_in("Guard/", name, *count as f64);
+            }
+        }
+        for (key, value) in &self.scheduled {
+            r.put_in("Curriculum/", key, *value);
+        }
+        let health = self.health.record();
+        r.put("Guard/roll_backs", health.roll_backs_in_all as f64);
+        r.put("Guard/bad_updates", f64::from(health.bad_updates));
+        let causes = &parts.collector.env().spec().cause_names;
+        for (name, count) in causes.iter().zip(&stats.causes) {
             if *count > 0 {
                 r.put_in("Guard/", name, *count as f64);
             }
@@ -53,9 +67,10 @@ impl Run {
         r.put("Guard/unsolved", short.unsolved as f64);
         r.put("Guard/final_obs_overflow", stats.final_overflow as f64);
         r.put("Guard/lost_log_records", self.sinks.lost as f64);
-        let samples = self.config.samples() as f64;
+        let samples = self.loaded.config.samples() as f64;
         let seconds = took.as_secs_f64();
         r.put("Perf/total_fps", samples / seconds);
+        r.put("Perf/num_envs", self.loaded.config.env.num_envs as f64);
         r.put("Perf/collection_time", times.total);
         r.put("Perf/learning_time", update.update_s);
         r.put("Perf/physics_ms", times.env * 1e3);
@@ -63,6 +78,10 @@ impl Run {
         r.put("Perf/gae_ms", update.gae_s * 1e3);
         r.put("Perf/update_ms", update.update_s * 1e3);
         r.put("Memory/rss_mib", resident_mib());
+        for (tag, value) in self.monitor.sample().scalars() {
+            r.put(tag, value);
+        }
+        r.put("Memory/level", self.monitor.latest().level as u8 as f64);
         self.sinks.write(r);
         if broken > 0 {
             tracing::info!(
@@ -79,7 +98,7 @@ impl Run {
     /// What the progress line shows now.
     pub(super) fn snapshot(&self) -> Snapshot {
         let (mean_return, mean_length) = self.counters.window.means();
-        let of = self.config.runner.max_iterations;
+        let of = self.loaded.config.runner.max_iterations;
         let done = self.counters.iteration.saturating_sub(self.first_iteration);
         let spent = self.started.elapsed().as_secs_f64();
         let per_iteration = spent / done as f64;
@@ -94,6 +113,8 @@ impl Run {
             mean_return,
             mean_length,
             left_s,
+            rss_mib: self.record.get("Memory/rss_mib").unwrap_or(f64::NAN),
+            memory: self.monitor.latest(),
         }
     }
 }

@@ -16,7 +16,14 @@ pub const MAY_CHANGE: &[&str] = &[
     "runner.stop_at_return",
     "runner.eval_interval",
     "runner.eval_episodes",
+    "runner.supervise",
+    "runner.max_restarts",
     "log",
+    "memory",
+    // What a run did, and what it does about the next trouble.
+    "back_off",
+    "guard",
+    "fault",
     // The simulation's bits do not depend on it.
     "sim.threads",
     // The run has its kernel: sim.kernel, which may not change.

@@ -1,11 +1,59 @@
-//! Ctrl-C and SIGTERM: the first asks for an orderly end, the second ends at once.
+//! Signals: SIGINT, SIGTERM and SIGHUP ask for an orderly end, the second one ends at
+//! once; SIGUSR1 asks for a checkpoint.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
-/// Whether the run was asked to stop.
+/// What asks for an end.
+const STOP: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// The process that passes signals on to this one; 0: none does.
+static FORWARDER: AtomicI32 = AtomicI32::new(0);
+
+/// Tells that process `pid` passes its signals on to this one.
+///
+/// A signal for both, as from a terminal or from SLURM, then comes twice, and the
+/// second must not count as a second wish.
+pub(crate) fn forwarded_from(pid: i32) {
+    FORWARDER.store(pid, Ordering::Relaxed);
+}
+
+/// What the run was asked for.
 #[derive(Debug, Clone, Default)]
-pub struct StopFlag(Arc<AtomicBool>);
+pub struct StopFlag(Arc<Asked>);
+
+#[derive(Debug, Default)]
+struct Asked {
+    stop: AtomicBool,
+    save: AtomicBool,
+    quiet: AtomicBool,
+    /// By signal of [`STOP`]: sent to this process, and passed on to it.
+    counts: [[AtomicU32; 2]; STOP.len()],
+}
+
+impl Asked {
+    /// In a signal handler: counts one of [`STOP`]. A signal sent to both processes
+    /// counts once.
+    fn stop(&self, place: usize, forwarded: bool) {
+        let total = || -> u32 {
+            let count = |c: &[AtomicU32; 2]| c.each_ref().map(|n| n.load(Ordering::SeqCst));
+            self.counts
+                .iter()
+                .map(|c| count(c)[0].max(count(c)[1]))
+                .sum()
+        };
+        let before = total();
+        self.counts[place][usize::from(forwarded)].fetch_add(1, Ordering::SeqCst);
+        let now = total();
+        if now >= 2 && now > before {
+            signal_hook::low_level::exit(super::error::INTERRUPTED);
+        }
+        self.stop.store(true, Ordering::SeqCst);
+        if before == 0 && !self.quiet.load(Ordering::Relaxed) {
+            say();
+        }
+    }
+}
 
 /// An iteration can take minutes: without a word a second Ctrl-C would follow.
 fn say() {
@@ -21,8 +69,17 @@ fn say() {
     }
 }
 
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: the structure is plain data that sigaction fills; null changes nothing.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &mut now) == 0
+            && now.sa_sigaction == libc::SIG_IGN
+    }
+}
+
 impl StopFlag {
-    /// A flag that SIGINT and SIGTERM raise; unless `quiet` a line says what follows.
+    /// Handlers for all of them; unless `quiet` a line says what follows.
     ///
     /// # Errors
     /// The system refuses the handlers.
@@ -32,25 +89,55 @@ impl StopFlag {
         // SAFETY: signal takes two numbers; nothing else here handles this signal.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         let flag = Self::default();
-        for signal in [libc::SIGINT, libc::SIGTERM] {
-            // The order matters: a second signal finds the flag up and ends the
-            // process; the first finds it down and raises it.
-            signal_hook::flag::register_conditional_shutdown(
-                signal,
-                super::error::INTERRUPTED,
-                flag.0.clone(),
-            )?;
-            signal_hook::flag::register(signal, flag.0.clone())?;
-            if !quiet {
-                // SAFETY: the handler only calls write, which signal-safety(7) allows.
-                unsafe { signal_hook::low_level::register(signal, say) }?;
+        flag.0.quiet.store(quiet, Ordering::Relaxed);
+        for (place, signal) in STOP.into_iter().enumerate() {
+            // `nohup` wants it so.
+            if signal == libc::SIGHUP && is_ignored(signal) {
+                continue;
             }
+            let asked = flag.0.clone();
+            let act = move |info: &libc::siginfo_t| {
+                let from = FORWARDER.load(Ordering::Relaxed);
+                // SAFETY: every signal has the field, zero where nobody sent it.
+                let sender = unsafe { info.si_pid() };
+                asked.stop(place, from != 0 && sender == from);
+            };
+            // SAFETY: the handler touches atomics, and calls write and _exit, which
+            // signal-safety(7) allows.
+            unsafe { signal_hook_registry::register_sigaction(signal, act) }?;
         }
+        let asked = flag.0.clone();
+        let act = move || asked.save.store(true, Ordering::Relaxed);
+        // SAFETY: the handler touches an atomic.
+        unsafe { signal_hook::low_level::register(libc::SIGUSR1, act) }?;
         Ok(flag)
     }
 
-    /// Whether a signal came.
+    /// Whether a signal asked for the end.
     pub fn raised(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether a signal asked for a checkpoint since this was asked last.
+    pub fn take_save(&self) -> bool {
+        self.0.save.swap(false, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_for_both_processes_is_one_wish() {
+        // In any order, with nothing but a flag up: a second wish would end this test.
+        for order in [[false, true], [true, false]] {
+            let asked = Asked::default();
+            asked.quiet.store(true, Ordering::Relaxed);
+            for forwarded in order {
+                asked.stop(0, forwarded);
+                assert!(asked.stop.load(Ordering::Relaxed));
+            }
+        }
     }
 }

@@ -1,11 +1,13 @@
 //! Environments for watching and judging a policy: nothing is stored, nothing learnt.
 
 use super::error::RunError;
+use super::rows::Rows;
 use crate::learner::ActorCritic;
-use ostler_collector::Policy;
+use ostler_collector::{CollectError, Policy};
 use ostler_sim::env::ActionSpace;
+use ostler_sim::memory::zeroed;
 use ostler_sim::rng::{Purpose, philox, unit};
-use ostler_sim::{BatchEnv, EpisodeStats, Groups, StepOut};
+use ostler_sim::{BatchEnv, EpisodeStats};
 use tch::{Device, Kind, Tensor};
 
 /// Who decides on actions.
@@ -22,14 +24,10 @@ pub enum Agent {
 /// Environments with the buffers that one step fills.
 pub struct Stage {
     env: BatchEnv,
-    obs: Vec<f32>,
-    critic_obs: Vec<f32>,
+    rows: Rows,
     obs_tensor: Tensor,
     action: Vec<f32>,
     action_tensor: Tensor,
-    reward: Vec<f32>,
-    flags: [Vec<f32>; 3],
-    final_slot: Vec<i32>,
     stats: EpisodeStats,
     steps: u64,
 }
@@ -50,24 +48,17 @@ impl Stage {
         env.set_noise(false);
         let spec = env.spec();
         let (n, width) = (spec.num_envs, spec.action.width());
-        let zeros = |k: usize| vec![0.0; n * k];
         let tensor = |k: usize| Tensor::f_zeros([n as i64, k as i64], (Kind::Float, Device::Cpu));
         let mut stage = Self {
-            obs: zeros(spec.obs.policy),
-            critic_obs: zeros(spec.obs.critic.unwrap_or(0)),
+            rows: Rows::new(spec).map_err(CollectError::from)?,
             obs_tensor: tensor(spec.obs.policy)?,
-            action: zeros(width),
+            action: zeroed("actions", n.saturating_mul(width)).map_err(CollectError::from)?,
             action_tensor: tensor(width)?,
-            reward: zeros(1),
-            flags: [zeros(1), zeros(1), zeros(1)],
-            final_slot: vec![-1; n],
-            stats: EpisodeStats::default(),
+            stats: EpisodeStats::with_room(spec).map_err(CollectError::from)?,
             steps: 0,
             env,
         };
-        let critic = (!stage.critic_obs.is_empty()).then_some(stage.critic_obs.as_mut_slice());
-        let policy = stage.obs.as_mut_slice();
-        stage.env.reset(false, &mut Groups { policy, critic });
+        stage.rows.reset(&mut stage.env, false);
         stage.env.take_stats(&mut stage.stats);
         Ok(stage)
     }
@@ -79,12 +70,12 @@ impl Stage {
 
     /// Reward of environment `e` in the last step.
     pub fn reward(&self, e: usize) -> f32 {
-        self.reward.get(e).copied().unwrap_or(0.0)
+        self.rows.reward.get(e).copied().unwrap_or(0.0)
     }
 
     /// Environment `e` broke in the last step and was reset.
     pub fn broke(&self, e: usize) -> bool {
-        self.flags[2].get(e) == Some(&0.0)
+        self.rows.valid().get(e) == Some(&0.0)
     }
 
     /// One control step of all environments; returns the episodes that ended in it.
@@ -94,28 +85,8 @@ impl Stage {
     pub fn step(&mut self, agent: &mut Agent) -> Result<&EpisodeStats, RunError> {
         self.decide(agent)?;
         self.steps += 1;
-        let critic = !self.critic_obs.is_empty();
-        let [terminated, truncated, valid] = &mut self.flags;
         self.env.begin_rollout();
-        self.env.step(
-            &self.action,
-            &mut StepOut {
-                obs: Groups {
-                    policy: &mut self.obs,
-                    critic: critic.then_some(&mut self.critic_obs),
-                },
-                reward: &mut self.reward,
-                terminated,
-                truncated,
-                valid,
-                // No room: nothing is bootstrapped here.
-                final_obs: Groups {
-                    policy: &mut [],
-                    critic: critic.then_some(&mut [] as &mut [f32]),
-                },
-                final_slot: &mut self.final_slot,
-            },
-        );
+        self.rows.step(&mut self.env, &self.action);
         self.env.take_stats(&mut self.stats);
         Ok(&self.stats)
     }
@@ -125,7 +96,7 @@ impl Stage {
         match agent {
             Agent::Policy(policy) => {
                 let shape = self.obs_tensor.size();
-                let obs = Tensor::f_from_slice(&self.obs)?.f_view(shape.as_slice())?;
+                let obs = Tensor::f_from_slice(&self.rows.obs)?.f_view(shape.as_slice())?;
                 self.obs_tensor.f_copy_(&obs)?;
                 policy.act_mean(&self.obs_tensor, &self.action_tensor)?;
                 let count = self.action.len();

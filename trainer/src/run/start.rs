@@ -1,26 +1,28 @@
 //! How a training comes to be: fresh, from another run's weights, or resumed.
 
-use super::checkpoint::Checkpoint;
-use super::counters::{Counters, Window};
-use super::dir::{self, RunDir};
+use super::again::{restore, resumed, set_aside};
+use super::counters::Counters;
+use super::dir::RunDir;
 use super::error::RunError;
 use super::evaluate::Evaluator;
-use super::load::{build_env, find, fits, load_run, mark};
+use super::fitting::{fitting, nowhere, reduce};
+use super::health::Health;
+use super::load::{build_env, fits, load_run, mark};
 use super::meta::MetaWriter;
 use super::signals::StopFlag;
-use super::{Run, keep, kernel, resume};
+use super::size::as_asked;
+use super::{Run, kernel};
 use crate::config::{Config, Loaded, Override, load};
-use crate::learner::Ppo;
+use crate::drill::{Drill, RunDrill};
 use crate::log::errln;
-use crate::log::metrics::Record;
+use crate::log::metrics::{Record, last_iteration};
 use crate::log::progress::Progress;
 use crate::log::sinks::Sinks;
-use crate::log::tensorboard::FILE_NAME;
 use crate::log::trace;
-use ostler_collector::{Collector, SyncCollector};
+use crate::memory::{Hook, Level, MemoryMonitor, Sources};
+use crate::supervise::{Message, Reporter};
 use ostler_sim::Model;
 use ostler_sim::config::Backend;
-use ostler_sim::env::EnvSpec;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,20 +50,22 @@ pub struct Options {
     pub max_time: Option<Duration>,
     /// No progress line.
     pub quiet: bool,
-}
-
-/// A run that goes on: where, and from which checkpoint.
-struct Earlier {
-    dir: RunDir,
-    file: PathBuf,
-    checkpoint: Checkpoint,
+    /// The supervising process started this one after another one died.
+    pub restarted: bool,
+    /// The folder of this very run, which died before its first checkpoint: it starts
+    /// anew in it.
+    pub again: Option<PathBuf>,
+    /// No more environments than this: memory did not hold more.
+    pub max_envs: Option<usize>,
+    /// Tells the process that supervises this one.
+    pub reporter: Reporter,
 }
 
 /// A configuration with its robot, resolved.
-struct Plan {
-    loaded: Loaded,
-    model: Arc<Model>,
-    notes: Vec<String>,
+pub(super) struct Plan {
+    pub(super) loaded: Loaded,
+    pub(super) model: Arc<Model>,
+    pub(super) notes: Vec<String>,
 }
 
 impl Run {
@@ -84,6 +88,17 @@ impl Run {
             model,
             mut notes,
         } = plan;
+        let mut drilled = Vec::new();
+        for fault in &loaded.config.fault.inject {
+            drilled.push(format!("DRILL: this run has a fault on order: {fault}"));
+        }
+        let drills = loaded.config.fault.drills().unwrap_or_default();
+        drilled.extend(nowhere(&drills, &loaded.config));
+        let drills = drills.into_iter().filter_map(|d| match d {
+            Drill::Run(fault) => Some(fault),
+            Drill::Env(_) | Drill::Update(_) => None,
+        });
+        let drills = drills.collect();
         // Before anything expensive is built for nothing.
         let weights = options.init_from.as_deref().map(load_run).transpose()?;
         let kernel = match kernel::settle(&mut loaded, &model, options.quiet, Some(&stop)) {
@@ -91,18 +106,34 @@ impl Run {
             kernel => kernel?,
         };
         notes.extend(kernel.line());
+        let torch = crate::torch::init(loaded.config.learner_threads())?;
+        let asked_envs = loaded.config.env.num_envs;
+        // Schedules are followed before the first iteration; this is where it starts.
+        let planned_envs = match &earlier {
+            Some(earlier) => earlier.checkpoint.meta.task.num_envs,
+            None => match loaded.config.back_off.last(0) {
+                Some([_, cap]) => asked_envs.min(cap as usize),
+                None => asked_envs,
+            },
+        };
+        let least = loaded.config.back_off.min_num_envs.min(planned_envs);
+        let most = options.max_envs.unwrap_or(planned_envs);
+        loaded.config.env.num_envs = planned_envs.min(most).max(least);
+        let foreseen = crate::memory::fit::foresee(&loaded, &model, options)?;
+        let mut warnings = drilled;
+        warnings.extend(reduce(&mut loaded.config, &foreseen));
+        notes.push(foreseen.note);
+        let (mut parts, kept) = fitting(&mut loaded, &model, &foreseen.spec, &mut warnings)?;
+        let start = earlier.as_ref().map_or(0, |e| e.checkpoint.meta.iteration);
+        if loaded.config.env.num_envs < planned_envs {
+            let n = loaded.config.env.num_envs;
+            loaded.config.back_off.record(start, n);
+        }
         let config = loaded.config.clone();
-        let torch = crate::torch::init(config.learner_threads())?;
-        let Parts {
-            mut collector,
-            mut ppo,
-            spec,
-            physics_notes,
-        } = build_parts(&loaded, &model)?;
-        let task = mark(&model, &spec);
+        let task = mark(&model, &parts.spec);
         if let Some(other) = weights {
             fits(&other.checkpoint.meta.task, &task, &other.file)?;
-            ppo.policy_mut().load(&other.checkpoint.learner)?;
+            parts.ppo.policy_mut().load(&other.checkpoint.learner)?;
         }
         let evaluator = match config.runner.eval_interval {
             0 => None,
@@ -115,25 +146,46 @@ impl Run {
             }
         };
         let mut counters = Counters::default();
-        let mut aside = None;
+        let mut health = Health::new(&config.guard, parts.ppo.policy().save()?);
+        let (mut aside, mut uneasy, mut progress_of) = (None, 0, Vec::new());
         let dir = match earlier {
             Some(earlier) => {
-                restore(&earlier, &task, &mut ppo, &mut collector, &mut counters)?;
+                let spread = config.runner.init_at_random_ep_len;
+                restore(&earlier, &task, spread, &mut parts, &mut counters)?;
                 aside = set_aside(&earlier.dir, counters.iteration)?;
+                let c = earlier.checkpoint;
+                uneasy = c.meta.uneasy;
+                progress_of = c.meta.schedules;
+                health.restore(c.meta.health, c.good, c.candidate);
                 earlier.dir
             }
-            None => RunDir::create(&config, options.out.as_deref())?,
+            None => match &options.again {
+                Some(folder) => RunDir::open(folder)?,
+                None => RunDir::create(&config, options.out.as_deref())?,
+            },
         };
-        dir.write_config(&config, &model.sources)?;
+        // Before anything is in it that a start after a death would have to refuse.
+        options.reporter.folder(dir.path());
+        dir.write_config(&as_asked(&config, asked_envs), &model.sources)?;
         let at = |e| RunError::file("write into", dir.path())(e);
+        let begun = match options.restarted {
+            true => last_iteration(&dir.path().join(super::METRICS)) + 1,
+            false => 0,
+        };
         trace::install(dir.path()).map_err(at)?;
+        options.reporter.say(&Message::NumEnvs(config.env.num_envs));
+        let monitor = MemoryMonitor::start_with(
+            &config.memory,
+            Sources::host(Some(dir.path())),
+            Some(told(options.reporter.clone())),
+        );
         let sinks =
             Sinks::open(dir.path(), counters.iteration, config.log.tensorboard).map_err(at)?;
         let facts = json!({
             "robot": model.name,
-            "num_envs": spec.num_envs,
-            "observations": spec.obs.policy,
-            "actions": spec.action.width(),
+            "num_envs": parts.spec.num_envs,
+            "observations": parts.spec.obs.policy,
+            "actions": parts.spec.action.width(),
             "resumed_at_iteration": counters.iteration,
             "init_from": options.init_from,
             "libtorch": crate::torch::version(),
@@ -155,10 +207,13 @@ impl Run {
                 errln!("{note}");
             }
         }
+        for warning in &warnings {
+            tracing::warn!("{warning}");
+        }
         for i in &model.ignored {
             tracing::info!("ignored {} at {}: {}", i.what, i.place, i.why);
         }
-        for note in &physics_notes {
+        for note in &parts.physics_notes {
             tracing::info!("{}: {note}", config.sim.backend.name());
         }
         if config.sim.backend == Backend::Native {
@@ -168,13 +223,30 @@ impl Run {
             .path
             .parent()
             .filter(|p| !p.as_os_str().is_empty())
-            .unwrap_or(Path::new("."));
+            .unwrap_or(Path::new("."))
+            .to_path_buf();
         let progress = Progress::new(options.quiet, config.runner.max_iterations);
         let now = Instant::now();
+        let reached = reached_before(options, &config, &counters);
         Ok(Self {
             task,
-            reward_names: spec.reward_names,
-            termination_names: spec.termination_names,
+            spec: foreseen.spec,
+            loaded,
+            asked_envs,
+            model,
+            parts: Some(parts),
+            kept,
+            committed: true,
+            health,
+            crowded: None,
+            uneasy,
+            progress_of,
+            floor_said: false,
+            scheduled: Vec::new(),
+            schedules_looked_at: false,
+            drill: RunDrill::new(drills, begun),
+            monitor,
+            reporter: options.reporter.clone(),
             _kernel: kernel,
             first_iteration: counters.iteration,
             saved_iteration: options.resume.is_some().then_some(counters.iteration),
@@ -183,57 +255,33 @@ impl Run {
             progress,
             record: Record::default(),
             meta,
-            git_folder: git_folder.to_path_buf(),
+            git_folder,
             stop,
             max_time: options.max_time,
             started: now,
             saved: now,
+            restarted: options.restarted,
             watch: super::guard::Watch::default(),
-            reached: None,
+            reached,
             curve: None,
-            config,
             dir,
-            collector,
-            ppo,
             evaluator,
         })
     }
 }
 
-/// What works together in every iteration.
-pub(crate) struct Parts {
-    pub(crate) collector: SyncCollector,
-    pub(crate) ppo: Ppo,
-    pub(crate) spec: EnvSpec,
-    /// What the physics does otherwise than MuJoCo.
-    pub(crate) physics_notes: Vec<String>,
-}
-
-/// Builds environments, policy, learner and collector.
-pub(crate) fn build_parts(loaded: &Loaded, model: &Arc<Model>) -> Result<Parts, RunError> {
-    let config = &loaded.config;
-    let env = build_env(loaded, config, model, config.env.num_envs, config.seed)?;
-    let spec = env.spec().clone();
-    let physics_notes = env.physics().notes().to_vec();
-    super::Need::of(config, &spec).check(super::memory::available())?;
-    let steps = config.runner.num_steps_per_env;
-    let ppo = Ppo::new(
-        &config.ppo,
-        &config.actor,
-        &config.critic,
-        &spec,
-        steps,
-        config.seed,
-        tch::Device::Cpu,
-    )
-    .map_err(|e| in_file(loaded, e))?;
-    let spread = config.runner.init_at_random_ep_len;
-    let collector = SyncCollector::new(env, steps, ppo.policy(), config.seed, spread)?;
-    Ok(Parts {
-        collector,
-        ppo,
-        spec,
-        physics_notes,
+/// Tells the supervising process when memory is tight, and when no longer.
+fn told(reporter: Reporter) -> Hook {
+    let mut before = Level::Calm;
+    Box::new(move |memory, _| {
+        if memory.level != Level::Calm || before != Level::Calm {
+            before = memory.level;
+            reporter.say(&Message::Memory {
+                level: memory.level.name().into(),
+                share: memory.share(),
+                what: memory.pressure().to_string(),
+            });
+        }
     })
 }
 
@@ -265,6 +313,21 @@ pub(crate) fn plan(
             "sim.dt = {asked} s replaces the model's own time step of {own} s"
         ));
     }
+    if loaded.auto_envs {
+        // With the number in its place everything else is decided anew: threads depend
+        // on it.
+        let (n, note) = match earlier {
+            Some(earlier) => (earlier.env.num_envs, None),
+            None => {
+                let fit = crate::memory::fit::estimated(&loaded, &model)?;
+                (fit.num_envs, Some(fit.to_string()))
+            }
+        };
+        let number = Override::flag("env.num_envs = auto", "env.num_envs", n);
+        let overrides = [overrides, &[number]].concat();
+        let (loaded, model, notes) = plan(path, &overrides, earlier)?;
+        return Ok((loaded, model, note.into_iter().chain(notes).collect()));
+    }
     if !model.ignored.is_empty() {
         notes.push(format!(
             "{} things in {} are ignored: log.txt and `ostler check` name them",
@@ -289,102 +352,10 @@ fn fresh(options: &Options) -> Result<Plan, RunError> {
     })
 }
 
-fn resumed(options: &Options, run: &Path) -> Result<(Plan, Earlier), RunError> {
-    if options.out.is_some() || options.init_from.is_some() {
-        return Err(RunError::Usage(
-            "--resume goes on in the run's own folder with its own weights: --out and --init-from do not go with it".into(),
-        ));
-    }
-    let (folder, file) = find(run)?;
-    let dir = RunDir::open(&folder)?;
-    let own = folder.join(dir::CONFIG);
-    let (before, old_model, _) = plan(&own, &[], None)?;
-    let path = options.config.as_deref().unwrap_or(&own);
-    let (mut loaded, model, notes) = plan(path, &options.overrides, Some(&before.config))?;
-    resume::same_run(&before.config, &loaded.config, &folder)?;
-    if !same_files(&old_model.sources, &model.sources) {
-        return Err(RunError::Usage(format!(
-            "cannot go on with {}: the robot in {} differs from the run's own copy",
-            folder.display(),
-            loaded.robot().display()
-        )));
-    }
-    let checkpoint = Checkpoint::read(&file)?;
-    if checkpoint.meta.iteration >= loaded.config.runner.max_iterations {
-        return Err(RunError::Usage(format!(
-            "{} has done {} of {} iterations; --set runner.max_iterations=N goes on",
-            folder.display(),
-            checkpoint.meta.iteration,
-            loaded.config.runner.max_iterations
-        )));
-    }
-    loaded.config.name.clone_from(&before.config.name);
-    let plan = Plan {
-        loaded,
-        // From the run's own copy, so that copying it anew changes nothing.
-        model: old_model,
-        notes,
-    };
-    Ok((
-        plan,
-        Earlier {
-            dir,
-            file,
-            checkpoint,
-        },
-    ))
-}
-
-/// Moves what the run would overwrite out of its way; see [`keep::set_aside`].
-fn set_aside(dir: &RunDir, iteration: u64) -> Result<Option<PathBuf>, RunError> {
-    let folder = dir.checkpoints();
-    let newest = keep::list(&folder).pop().map_or(0, |f| f.0);
-    if newest <= iteration {
-        return Ok(None);
-    }
-    // A damaged best checkpoint is no reason to refuse: it stays where it is.
-    let best = Checkpoint::read(&folder.join(keep::BEST)).ok();
-    let copies = [dir.path().join(dir::METRICS), dir.path().join(FILE_NAME)];
-    keep::set_aside(&folder, iteration, best.map(|b| b.meta.iteration), &copies).map_err(
-        RunError::file("set aside the newer checkpoints in", &folder),
-    )
-}
-
-fn same_files(a: &[PathBuf], b: &[PathBuf]) -> bool {
-    let read = |p: &PathBuf| std::fs::read(p).ok();
-    a.len() == b.len()
-        && a.iter()
-            .zip(b)
-            .all(|(x, y)| matches!((read(x), read(y)), (Some(x), Some(y)) if x == y))
-}
-
-fn restore(
-    earlier: &Earlier,
-    task: &super::TaskMark,
-    ppo: &mut Ppo,
-    collector: &mut SyncCollector,
-    counters: &mut Counters,
-) -> Result<(), RunError> {
-    let c = &earlier.checkpoint;
-    fits(&c.meta.task, task, &earlier.file)?;
-    ppo.load(&c.learner)?;
-    collector.restore(&c.collector).map_err(|e| {
-        RunError::Usage(format!("{} cannot be resumed: {e}", earlier.file.display()))
-    })?;
-    *counters = Counters {
-        iteration: c.meta.iteration,
-        env_steps: c.meta.env_steps,
-        wall_before_s: c.meta.wall_s,
-        best: c.meta.best,
-        window: Window::from_slice(&c.episodes),
-    };
-    Ok(())
-}
-
-/// Shows a learner's complaint about a key in its file.
-fn in_file(loaded: &Loaded, e: crate::learner::LearnError) -> RunError {
-    match e {
-        crate::learner::LearnError::Config(e) => loaded.places.explain(&e).into(),
-        e => e.into(),
-    }
+/// The return with which a run ended whose process died before it could say so.
+fn reached_before(options: &Options, config: &Config, counters: &Counters) -> Option<f64> {
+    let (goal, value) = (config.runner.stop_at_return, counters.window.means().0);
+    let by_training = config.runner.eval_interval == 0 && counters.window.full();
+    let over = goal != 0.0 && by_training && value >= goal;
+    (options.restarted && over).then_some(value)
 }

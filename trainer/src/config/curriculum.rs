@@ -1,0 +1,321 @@
+//! `[[curriculum]]`: numbers that follow a schedule.
+
+use super::Config;
+use ostler_sim::config::{ConfigError, TaskConfig};
+use ostler_sim::names::nearest;
+use serde::{Deserialize, Serialize};
+use toml::Value;
+
+/// The one number outside of the task that can follow a schedule.
+pub const NUM_ENVS: &str = "env.num_envs";
+/// `over` for schedules over iterations.
+pub const ITERATION: &str = "iteration";
+
+/// `[[curriculum]]`: one number and what it follows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Schedule {
+    /// Any number of `[task]`, by the path that `--set` takes
+    /// (`task.reward.effort.weight`, `task.params.push`, `task.reset[0].uniform[1]`), or
+    /// `env.num_envs`.
+    pub key: String,
+    /// What it follows: `"iteration"` (iterations done), or a number that is logged,
+    /// such as `"Train/mean_reward"` or `"Episode_Termination/fallen"`.
+    #[serde(default = "iteration")]
+    pub over: String,
+    /// `[over, value]`, `over` growing: straight lines between, constant beyond.
+    pub points: Vec<[f64; 2]>,
+    /// Steps instead of lines: each value holds from its point to the next. Always so
+    /// for `env.num_envs`.
+    #[serde(default)]
+    pub steps: bool,
+    /// What a logged number has reached counts, also when it falls back.
+    #[serde(default = "yes")]
+    pub ratchet: bool,
+}
+
+fn iteration() -> String {
+    ITERATION.into()
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Schedule {
+    /// The value where `over` is `x`; before the first point it is the first value.
+    pub fn at(&self, x: f64) -> f64 {
+        let after = self.points.iter().position(|p| p[0] > x);
+        match after {
+            Some(0) => self.points.first().map_or(f64::NAN, |p| p[1]),
+            None => self.points.last().map_or(f64::NAN, |p| p[1]),
+            Some(i) => {
+                let ([x0, y0], [x1, y1]) = (self.points[i - 1], self.points[i]);
+                if self.steps || self.key == NUM_ENVS {
+                    return y0;
+                }
+                y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+            }
+        }
+    }
+
+    fn validate(&self, at: &str, task: &Value, errors: &mut Vec<ConfigError>) {
+        if self.points.is_empty() {
+            let message = "a schedule without points";
+            errors.push(
+                ConfigError::new(format!("{at}.points"), message)
+                    .help("points = [[0, 0.0], [500, 1.0]] leads from 0 to 1 in 500 iterations"),
+            );
+        }
+        for (i, pair) in self.points.windows(2).enumerate() {
+            if pair[1][0].partial_cmp(&pair[0][0]) != Some(std::cmp::Ordering::Greater) {
+                let message = format!("{} does not come after {}", pair[1][0], pair[0][0]);
+                let path = format!("{at}.points[{}][0]", i + 1);
+                errors.push(ConfigError::new(path, message).help("points are in growing order"));
+            }
+        }
+        if self.over.is_empty() {
+            let help = "\"iteration\" or a logged number such as \"Train/mean_reward\"";
+            errors.push(ConfigError::new(format!("{at}.over"), "is empty").help(help));
+        }
+        if self.key == NUM_ENVS {
+            for (i, p) in self.points.iter().enumerate() {
+                if !(p[1] >= 1.0 && p[1].fract() == 0.0 && p[1] <= f64::from(1 << 22)) {
+                    let path = format!("{at}.points[{i}][1]");
+                    let message = format!("{} environments are not possible", p[1]);
+                    errors.push(ConfigError::new(path, message));
+                }
+            }
+            return;
+        }
+        if let Err((message, help)) = leads_to_number(task, &self.key) {
+            let error = ConfigError::new(format!("{at}.key"), message);
+            errors.push(match help {
+                Some(help) => error.help(help),
+                None => error,
+            });
+        }
+    }
+}
+
+/// The schedules of a configuration that cannot be used.
+pub fn validate(config: &Config) -> Vec<ConfigError> {
+    let mut errors = Vec::new();
+    if config.curriculum.is_empty() {
+        return errors;
+    }
+    let task = tree(&config.task);
+    for (i, schedule) in config.curriculum.iter().enumerate() {
+        let at = format!("curriculum[{i}]");
+        schedule.validate(&at, &task, &mut errors);
+        for (k, point) in schedule.points.iter().enumerate() {
+            let samples = (point[1] as usize).saturating_mul(config.runner.num_steps_per_env);
+            let too_few = !config.ppo.validate_batch(samples).is_empty();
+            if schedule.key == NUM_ENVS && point[1] >= 1.0 && too_few {
+                let message = format!(
+                    "{} environments give {samples} samples for {} minibatches",
+                    point[1], config.ppo.num_mini_batches
+                );
+                let path = format!("{at}.points[{k}][1]");
+                errors.push(ConfigError::new(path, message));
+            }
+        }
+        let again = config.curriculum[..i].iter().any(|s| s.key == schedule.key);
+        if again {
+            let message = format!("{} has a schedule already", schedule.key);
+            errors.push(ConfigError::new(format!("{at}.key"), message));
+        }
+    }
+    errors
+}
+
+/// The task with other numbers; keys that lead nowhere are left out (they were refused
+/// when the configuration was read).
+pub fn with_values<'a>(
+    task: &TaskConfig,
+    values: impl Iterator<Item = (&'a str, f64)>,
+) -> TaskConfig {
+    let mut changed = tree(task);
+    for (key, value) in values {
+        if let Some(slot) = find(&mut changed, key) {
+            *slot = Value::Float(value);
+        }
+    }
+    TaskConfig::deserialize(changed).unwrap_or_else(|_| task.clone())
+}
+
+fn tree(task: &TaskConfig) -> Value {
+    Value::try_from(task).unwrap_or(Value::Boolean(false))
+}
+
+/// `a.b[2].c` in parts.
+fn parts(key: &str) -> impl Iterator<Item = &str> {
+    key.split(['.', '[', ']']).filter(|s| !s.is_empty())
+}
+
+fn find<'a>(task: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    let mut path = parts(key);
+    (path.next() == Some("task")).then_some(())?;
+    let mut node = task;
+    for part in path {
+        node = match node {
+            Value::Table(t) => t.get_mut(part)?,
+            Value::Array(items) => {
+                let at = element(items, part)?;
+                items.get_mut(at)?
+            }
+            _ => return None,
+        };
+    }
+    matches!(node, Value::Float(_) | Value::Integer(_)).then_some(node)
+}
+
+fn name(v: &Value) -> Option<&str> {
+    v.get("name").and_then(Value::as_str)
+}
+
+fn element(items: &[Value], part: &str) -> Option<usize> {
+    let named = items.iter().position(|v| name(v) == Some(part));
+    named.or_else(|| part.parse().ok().filter(|i| *i < items.len()))
+}
+
+/// Whether `key` is a number of the task; else what is wrong and what would be right.
+fn leads_to_number(task: &Value, key: &str) -> Result<(), (String, Option<String>)> {
+    let mut path = parts(key);
+    if path.next() != Some("task") {
+        let help = "a number of [task] such as task.reward.NAME.weight, or env.num_envs";
+        return Err((
+            format!("\"{key}\" cannot follow a schedule"),
+            Some(help.into()),
+        ));
+    }
+    let mut node = task;
+    for part in path {
+        let (next, known): (Option<&Value>, Vec<&str>) = match node {
+            Value::Table(t) => (t.get(part), t.keys().map(String::as_str).collect()),
+            Value::Array(items) => (
+                element(items, part).and_then(|i| items.get(i)),
+                items.iter().filter_map(name).collect(),
+            ),
+            _ => (None, Vec::new()),
+        };
+        node = next.ok_or_else(|| {
+            let help = match nearest(part, known.iter().copied()) {
+                Some(near) => Some(format!("did you mean \"{near}\"?")),
+                None if known.is_empty() => None,
+                None => Some(format!("there are {}", known.join(", "))),
+            };
+            (format!("{key}: there is no \"{part}\""), help)
+        })?;
+    }
+    match node {
+        Value::Float(_) | Value::Integer(_) => Ok(()),
+        _ => Err((format!("{key} is not a number"), None)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ostler_sim::config::{ResetTerm, RewardTerm};
+
+    fn schedule(key: &str, points: &[[f64; 2]]) -> Schedule {
+        Schedule {
+            key: key.into(),
+            over: iteration(),
+            points: points.to_vec(),
+            steps: false,
+            ratchet: true,
+        }
+    }
+
+    fn task() -> TaskConfig {
+        TaskConfig {
+            params: [("push".to_string(), 1.0)].into(),
+            reward: vec![RewardTerm {
+                name: "effort".into(),
+                expr: "1".into(),
+                weight: -1.0,
+            }],
+            reset: vec![ResetTerm {
+                target: "qpos".into(),
+                uniform: Some([-0.1, 0.1]),
+                normal: None,
+                value: None,
+            }],
+            ..TaskConfig::default()
+        }
+    }
+
+    #[test]
+    fn lines_between_points_and_constant_beyond() {
+        let mut s = schedule("task.params.push", &[[10.0, 1.0], [20.0, 3.0], [30.0, 0.0]]);
+        let at = |s: &Schedule, x: f64| s.at(x);
+        for (x, y) in [
+            (0.0, 1.0),
+            (10.0, 1.0),
+            (15.0, 2.0),
+            (20.0, 3.0),
+            (25.0, 1.5),
+            (99.0, 0.0),
+        ] {
+            assert_eq!(at(&s, x), y, "{x}");
+        }
+        s.steps = true;
+        for (x, y) in [(0.0, 1.0), (19.9, 1.0), (20.0, 3.0), (30.0, 0.0)] {
+            assert_eq!(at(&s, x), y, "{x}");
+        }
+        let s = schedule(NUM_ENVS, &[[0.0, 64.0], [10.0, 128.0]]);
+        assert_eq!((at(&s, 9.0), at(&s, 10.0)), (64.0, 128.0));
+    }
+
+    #[test]
+    fn numbers_are_found_by_name_and_by_index() {
+        let values = [
+            ("task.params.push", 5.0),
+            ("task.reward.effort.weight", -0.5),
+            ("task.reset[0].uniform[1]", 0.7),
+        ];
+        let changed = with_values(&task(), values.into_iter());
+        assert_eq!(changed.params["push"], 5.0);
+        assert_eq!(changed.reward[0].weight, -0.5);
+        assert_eq!(changed.reset[0].uniform, Some([-0.1, 0.7]));
+        assert_eq!(changed.reward[0].name, "effort");
+    }
+
+    #[test]
+    fn mistakes_are_named_with_what_would_be_right() {
+        let mut config = Config {
+            task: task(),
+            ..Config::default()
+        };
+        config.curriculum = vec![
+            schedule("task.params.pish", &[[0.0, 1.0]]),
+            schedule("task.reward.effort.name", &[[0.0, 1.0]]),
+            schedule("ppo.gamma", &[[0.0, 1.0]]),
+            schedule("task.params.push", &[[2.0, 1.0], [2.0, 3.0]]),
+            schedule("task.params.push", &[]),
+            schedule(NUM_ENVS, &[[0.0, 0.5]]),
+        ];
+        let all: Vec<String> = validate(&config).iter().map(ToString::to_string).collect();
+        for (found, expected) in all.iter().zip([
+            "curriculum[0].key: task.params.pish: there is no \"pish\" (did you mean \"push\"?)",
+            "curriculum[1].key: task.reward.effort.name is not a number",
+            "curriculum[2].key: \"ppo.gamma\" cannot follow",
+            "curriculum[3].points[1][0]: 2 does not come after 2",
+            "curriculum[4].points: a schedule without points",
+            "curriculum[4].key: task.params.push has a schedule already",
+            "curriculum[5].points[0][1]: 0.5 environments",
+        ]) {
+            assert!(found.starts_with(expected), "{found}\n{expected}");
+        }
+        assert_eq!(all.len(), 7, "{all:?}");
+        config.ppo.num_mini_batches = 100;
+        config.curriculum = vec![schedule(NUM_ENVS, &[[0.0, 1.0], [9.0, 64.0]])];
+        let all: Vec<String> = validate(&config).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            all,
+            ["curriculum[0].points[0][1]: 1 environments give 24 samples for 100 minibatches"]
+        );
+    }
+}

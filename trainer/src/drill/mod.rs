@@ -1,0 +1,193 @@
+//! Drills: faults on order, by `--inject` and `[fault] inject`, to see what a run
+//! does about them. Off unless asked for, loud when asked for.
+//!
+//! [`parse`] reads one fault; environments and learner get theirs when they are built,
+//! [`RunDrill`] carries out those of the run itself.
+
+mod poison;
+mod text;
+
+pub use text::{EXAMPLES, parse};
+
+use crate::learner::ppo::UpdateFault;
+use crate::torch::{FailAllocation, fail_allocation};
+use ostler_sim::env::Injection;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// One fault.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Drill {
+    /// In environments.
+    Env(Injection),
+    /// In updates.
+    Update(UpdateFault),
+    /// In the run.
+    Run(RunFault),
+}
+
+/// A part of an iteration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The state at the iteration's start is kept.
+    Keep,
+    /// Policy and environments fill a rollout.
+    Collect,
+    /// The policy learns from it.
+    Update,
+    /// The policy is evaluated.
+    Evaluate,
+    /// A checkpoint is written.
+    Save,
+    /// The number of environments changes.
+    Resize,
+}
+
+impl Phase {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Keep,
+        Self::Collect,
+        Self::Update,
+        Self::Evaluate,
+        Self::Save,
+        Self::Resize,
+    ];
+
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Collect => "collect",
+            Self::Update => "update",
+            Self::Evaluate => "evaluate",
+            Self::Save => "save",
+            Self::Resize => "resize",
+        }
+    }
+}
+
+/// What a run does to itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// SIGKILL.
+    Kill,
+    /// An abort, as C++ and Rust do where nothing else is left.
+    Abort,
+    /// So many allocations of tensors succeed, the next fails.
+    FailAllocation {
+        /// How many succeed.
+        after: u64,
+    },
+    /// Files cannot be written for want of space.
+    FullDisk,
+    /// Writing takes so much longer (ms).
+    SlowDisk {
+        /// How much.
+        ms: u64,
+    },
+}
+
+/// A fault of the run itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunFault {
+    /// Where.
+    pub phase: Phase,
+    /// In which iterations, the first is 1.
+    pub iterations: RangeInclusive<u64>,
+    /// What.
+    pub act: Act,
+}
+
+/// Whether writes are to fail, and how long they wait (ms).
+static FULL_DISK: AtomicBool = AtomicBool::new(false);
+static SLOW_DISK: AtomicU64 = AtomicU64::new(0);
+
+/// What a drill wants of a write of a file, before it.
+///
+/// # Errors
+/// The disk is to be full.
+pub fn before_write() -> std::io::Result<()> {
+    let wait = SLOW_DISK.load(Ordering::Relaxed);
+    if wait > 0 {
+        std::thread::sleep(Duration::from_millis(wait));
+    }
+    match FULL_DISK.load(Ordering::Relaxed) {
+        true => Err(std::io::Error::from_raw_os_error(libc::ENOSPC)),
+        false => Ok(()),
+    }
+}
+
+/// Carries out the faults of the run itself.
+#[derive(Debug, Default)]
+pub struct RunDrill {
+    /// With whether each was carried out.
+    faults: Vec<(RunFault, bool)>,
+    /// The last iteration that a process of this run, which died, had begun: kills and
+    /// allocation failures up to it were carried out.
+    done_through: u64,
+}
+
+impl RunDrill {
+    /// `done_through`: the last iteration that a process of this run which died had
+    /// begun; 0 where none did.
+    pub fn new(faults: Vec<RunFault>, done_through: u64) -> Self {
+        Self {
+            faults: faults.into_iter().map(|f| (f, false)).collect(),
+            done_through,
+        }
+    }
+
+    /// A phase of the iteration begins. Kills and allocation failures come once each.
+    pub fn enter(&mut self, phase: Phase, iteration: u64) {
+        if self.faults.is_empty() {
+            return;
+        }
+        for (fault, done) in &mut self.faults {
+            if fault.phase != phase {
+                continue;
+            }
+            let due = fault.iterations.contains(&iteration);
+            match fault.act {
+                Act::FullDisk => FULL_DISK.store(due, Ordering::Relaxed),
+                Act::SlowDisk { ms } => {
+                    SLOW_DISK.store(if due { ms } else { 0 }, Ordering::Relaxed);
+                }
+                _ if !due || *done || iteration <= self.done_through => {}
+                Act::Kill => {
+                    tracing::warn!(iteration, phase = phase.name(), "drill: killed");
+                    // SAFETY: kill and getpid take and give numbers.
+                    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+                }
+                Act::Abort => {
+                    tracing::warn!(iteration, phase = phase.name(), "drill: abort");
+                    std::process::abort();
+                }
+                Act::FailAllocation { after } => {
+                    *done = true;
+                    tracing::warn!(
+                        iteration,
+                        phase = phase.name(),
+                        "drill: allocation {after} fails"
+                    );
+                    if let Err(e) = fail_allocation(FailAllocation::After(after)) {
+                        tracing::warn!("drill: {e}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// The phase is over: what was armed for it alone is disarmed.
+    pub fn leave(&self, phase: Phase) {
+        let armed = |f: &(RunFault, bool)| {
+            f.0.phase == phase && matches!(f.0.act, Act::FailAllocation { .. })
+        };
+        if self.faults.iter().any(armed)
+            && let Err(e) = fail_allocation(FailAllocation::Never)
+        {
+            tracing::warn!("drill: {e}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Memory: what a run will need, what there is, and a watch over both while it runs.
+//!
+//! Reading order: [`MemoryMonitor`] (a thread that looks twice a second) -> [`sample`]
+//! (what it sees, and how tight that is) -> one module a source: `cgroup`, `host`,
+//! `device` (NVML), `disk`; before the run
+//! begins `Need` (an estimate), `probe` (a measurement), `fit` (what follows).
+
+mod cgroup;
+mod config;
+mod device;
+mod disk;
+pub(crate) mod fit;
+mod host;
+mod monitor;
+mod need;
+mod probe;
+pub mod sample;
+
+pub use cgroup::{Cgroups, Use};
+pub use config::MemoryConfig;
+pub use device::Gpu;
+pub use disk::Disk;
+pub use host::{Process, System};
+pub use monitor::{Hook, MemoryMonitor, Snapshot};
+pub(crate) use need::Need;
+pub use sample::{Level, Pressure, Sample, Source, Sources, available};

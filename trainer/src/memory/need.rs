@@ -1,0 +1,182 @@
+//! Whether a training fits into memory, asked before it is built: the system grants
+//! more than there is and later kills whoever touches it.
+
+use crate::config::Config;
+use crate::run::RunError;
+use ostler_sim::env::{ActionSpace, EnvSpec};
+
+/// Bytes that a training takes beside the program itself, part by part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Need {
+    /// The rollout's buffers (see `ostler_collector::Rollout`).
+    pub rollout: u64,
+    /// Activations and their gradients in one minibatch, at the least, and activations
+    /// where the values of a rollout are estimated, a part of it at a time.
+    pub update: u64,
+    /// Weights, their gradients and the optimiser's two moments.
+    pub networks: u64,
+    /// What an update makes of a rollout: normalised observations, values, advantages,
+    /// one row per sample, the order of samples, temporaries.
+    pub samples: u64,
+    /// Environments: their state, what the task keeps of them, the copy that an
+    /// iteration can go back to, and what a checkpoint holds of them while it is written.
+    pub envs: u64,
+    /// Copies of the weights to go back to, and what a checkpoint holds of them.
+    pub copies: u64,
+}
+
+/// Rows of which values are estimated at a time, at the most.
+const VALUE_ROWS: u64 = 8192;
+
+/// How many times the saved state of an environment its memory is: its own, the task's
+/// working copy, the copy to go back to, and two while a checkpoint is written.
+const STATES: u64 = 5;
+
+impl Need {
+    /// Of a configuration and its task. `state` is what one environment takes in a
+    /// checkpoint (bytes); 0 where that is not known, and then neither are `envs`.
+    pub fn of(config: &Config, spec: &EnvSpec) -> Self {
+        Self::with_state(config, spec, 0)
+    }
+
+    /// [`of`](Self::of) with the size of an environment's saved state (bytes).
+    pub fn with_state(config: &Config, spec: &EnvSpec, state: u64) -> Self {
+        let steps = config.runner.num_steps_per_env as u64;
+        let envs = config.env.num_envs as u64;
+        let truncations = steps.div_ceil(u64::from(spec.min_truncation_steps.max(1)));
+        let width = (spec.obs.policy + spec.obs.critic.unwrap_or(0)) as u64;
+        let action = spec.action.width() as u64;
+        let (dist, std) = match spec.action {
+            ActionSpace::Continuous(n) => (n as u64, n as u64),
+            ActionSpace::Discrete(n) => (n as u64, 0),
+        };
+        let observations = (steps + 1 + truncations) * width;
+        // Reward, two flags, valid, slot.
+        let step = action + dist + action + 5;
+        let samples = steps.saturating_mul(envs);
+        let rows = samples.div_ceil(config.ppo.num_mini_batches.max(1) as u64);
+        let hidden = config
+            .actor
+            .hidden_dims
+            .iter()
+            .chain(&config.critic.hidden_dims);
+        // Every layer's output and the gradient with respect to it.
+        let neurons: u64 = hidden.map(|&n| 2 * n as u64).sum();
+        // Log-probability, advantage, return, value, validity beside them.
+        let columns = action + dist + std + 5;
+        let normalised = match (
+            config.actor.obs_normalization,
+            config.critic.obs_normalization,
+        ) {
+            (false, false) => 0,
+            (true, true) if spec.obs.critic.is_none() => 2 * spec.obs.policy as u64,
+            _ => width,
+        };
+        let weights = weights(spec.obs.policy, &config.actor.hidden_dims, dist)
+            + weights(
+                spec.obs.critic.unwrap_or(spec.obs.policy),
+                &config.critic.hidden_dims,
+                1,
+            );
+        // Log-probabilities are computed column by column over all samples.
+        let temporaries = 2 * (action + dist) + 8;
+        Self {
+            rollout: 4 * envs.saturating_mul(observations + steps * step),
+            update: 4 * rows.saturating_mul(neurons + width)
+                + 4 * samples.min(VALUE_ROWS).saturating_mul(neurons / 2 + width),
+            networks: 16 * weights,
+            // Value, advantage; the order of samples twice, 8 bytes each.
+            samples: 4 * samples.saturating_mul(columns + normalised + temporaries + 2 + 4)
+                + 4 * rows.saturating_mul(columns),
+            envs: STATES * envs.saturating_mul(state),
+            // To go back to: weights and moments, and two sets of weights. In a
+            // checkpoint: all of it, as tensors, as bytes, as a file.
+            copies: 5 * 4 * weights + 3 * 5 * 4 * weights,
+        }
+    }
+
+    /// All of it.
+    pub fn total(self) -> u64 {
+        [
+            self.rollout,
+            self.update,
+            self.networks,
+            self.samples,
+            self.envs,
+            self.copies,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add)
+    }
+
+    /// Refuses what is more than `free` bytes.
+    ///
+    /// # Errors
+    /// It does not fit.
+    pub fn check(self, free: Option<u64>) -> Result<(), RunError> {
+        let need = self
+            .rollout
+            .saturating_add(self.update)
+            .saturating_add(self.networks);
+        match free {
+            Some(free) if need > free => Err(RunError::Memory {
+                rollout: mib(self.rollout),
+                update: mib(self.update),
+                networks: mib(self.networks),
+                free: mib(free),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Numbers in the weights of a network.
+fn weights(input: usize, hidden: &[i64], output: u64) -> u64 {
+    let mut from = input as u64;
+    let mut sum = 0_u64;
+    for to in hidden.iter().map(|&n| n as u64).chain([output]) {
+        sum += (from + 1) * to;
+        from = to;
+    }
+    sum
+}
+
+fn mib(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_refused_with_the_numbers() {
+        let need = Need {
+            rollout: 3 << 20,
+            update: 5 << 20,
+            networks: 2 << 20,
+            ..Need::default()
+        };
+        need.check(Some(10 << 20)).unwrap();
+        need.check(None).unwrap();
+        let e = need.check(Some(9 << 20)).unwrap_err();
+        let text = e.to_string();
+        for word in [
+            "3 MiB",
+            "5 MiB",
+            "2 MiB",
+            "9 MiB",
+            "env.num_envs",
+            "hidden_dims",
+        ] {
+            assert!(text.contains(word), "{text}");
+        }
+        assert_eq!(e.exit_code(), crate::run::error::USAGE);
+    }
+
+    #[test]
+    fn weights_are_those_of_dense_layers_with_biases() {
+        assert_eq!(weights(3, &[], 2), 8);
+        assert_eq!(weights(3, &[5, 7], 2), 4 * 5 + 6 * 7 + 8 * 2);
+    }
+}

@@ -1,0 +1,43 @@
+//! Doors to readers that are nobody's business but the fuzz tests' (`tests/fuzz`).
+
+use crate::run::RunError;
+use crate::run::checkpoint::{self, Checkpoint};
+use crate::run::failure::Replay;
+use crate::supervise::message::Lines;
+use std::path::Path;
+
+/// Reads a checkpoint's bytes.
+///
+/// # Errors
+/// A sentence about what is wrong with them.
+pub fn checkpoint(bytes: &[u8]) -> Result<Checkpoint, String> {
+    checkpoint::parse(bytes).map_err(|e| e.to_string())
+}
+
+/// Reads what came through the supervising process's pipe, in pieces of `size` bytes;
+/// returns the number of messages.
+pub fn messages(bytes: &[u8], size: usize) -> usize {
+    let (mut lines, mut found) = (Lines::default(), 0);
+    for piece in bytes.chunks(size.max(1)) {
+        lines.add(piece, |_| found += 1);
+    }
+    found
+}
+
+/// Opens the report of a failure and goes through its first steps, as `ostler replay`
+/// does; returns the number of environments that broke.
+///
+/// # Errors
+/// As `ostler replay`.
+pub fn replay(folder: &Path, steps: usize) -> Result<usize, RunError> {
+    let mut replay = Replay::open(folder)?;
+    let mut broken = 0;
+    for _ in 0..steps {
+        let Some(seen) = replay.step()? else { break };
+        broken += seen.len();
+        if let Some(first) = seen.first() {
+            replay.state(first.env as usize);
+        }
+    }
+    Ok(broken)
+}

@@ -1,0 +1,120 @@
+//! A run that goes on from a checkpoint.
+
+use super::checkpoint::Checkpoint;
+use super::counters::{Counters, Window};
+use super::dir::{self, RunDir};
+use super::error::RunError;
+use super::load::{find, fits, newest_whole};
+use super::parts::Parts;
+use super::start::{Options, Plan, plan};
+use super::{keep, resume};
+use crate::log::tensorboard::FILE_NAME;
+use ostler_collector::Collector;
+use std::path::{Path, PathBuf};
+
+/// A run that goes on: where, and from which checkpoint.
+pub(super) struct Earlier {
+    pub(super) dir: RunDir,
+    pub(super) file: PathBuf,
+    pub(super) checkpoint: Checkpoint,
+}
+
+pub(super) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Earlier), RunError> {
+    if options.out.is_some() || options.init_from.is_some() {
+        return Err(RunError::Usage(
+            "--resume goes on in the run's own folder with its own weights: --out and --init-from do not go with it".into(),
+        ));
+    }
+    let (folder, _) = find(run)?;
+    let dir = RunDir::open(&folder)?;
+    // Read under the lock: nobody adds to them meanwhile.
+    let (_, file, checkpoint, note) = newest_whole(run)?;
+    let own = folder.join(dir::CONFIG);
+    let (before, old_model, _) = plan(&own, &[], None)?;
+    let path = options.config.as_deref().unwrap_or(&own);
+    let (mut loaded, model, mut notes) = plan(path, &options.overrides, Some(&before.config))?;
+    notes.extend(note);
+    resume::same_run(&before.config, &loaded.config, &folder)?;
+    if !same_files(&old_model.sources, &model.sources) {
+        return Err(RunError::Usage(format!(
+            "cannot go on with {}: the robot in {} differs from the run's own copy",
+            folder.display(),
+            loaded.robot().display()
+        )));
+    }
+    // A process that died after its last checkpoint has only its end before it.
+    if !options.restarted && checkpoint.meta.iteration >= loaded.config.runner.max_iterations {
+        return Err(RunError::Usage(format!(
+            "{} has done {} of {} iterations; --set runner.max_iterations=N goes on",
+            folder.display(),
+            checkpoint.meta.iteration,
+            loaded.config.runner.max_iterations
+        )));
+    }
+    loaded.config.name.clone_from(&before.config.name);
+    let plan = Plan {
+        loaded,
+        // From the run's own copy, so that copying it anew changes nothing.
+        model: old_model,
+        notes,
+    };
+    Ok((
+        plan,
+        Earlier {
+            dir,
+            file,
+            checkpoint,
+        },
+    ))
+}
+
+/// Moves what the run would overwrite out of its way; see [`keep::set_aside`].
+pub(super) fn set_aside(dir: &RunDir, iteration: u64) -> Result<Option<PathBuf>, RunError> {
+    let folder = dir.checkpoints();
+    let newest = keep::list(&folder).pop().map_or(0, |f| f.0);
+    if newest <= iteration {
+        return Ok(None);
+    }
+    // A damaged best checkpoint is no reason to refuse: it stays where it is.
+    let best = Checkpoint::read(&folder.join(keep::BEST)).ok();
+    let copies = [dir.path().join(dir::METRICS), dir.path().join(FILE_NAME)];
+    keep::set_aside(&folder, iteration, best.map(|b| b.meta.iteration), &copies).map_err(
+        RunError::file("set aside the newer checkpoints in", &folder),
+    )
+}
+
+pub(super) fn same_files(a: &[PathBuf], b: &[PathBuf]) -> bool {
+    let read = |p: &PathBuf| std::fs::read(p).ok();
+    a.len() == b.len()
+        && a.iter()
+            .zip(b)
+            .all(|(x, y)| matches!((read(x), read(y)), (Some(x), Some(y)) if x == y))
+}
+
+pub(super) fn restore(
+    earlier: &Earlier,
+    task: &super::TaskMark,
+    spread: bool,
+    parts: &mut Parts,
+    counters: &mut Counters,
+) -> Result<(), RunError> {
+    let c = &earlier.checkpoint;
+    fits(&c.meta.task, task, &earlier.file)?;
+    parts.ppo.load(&c.learner)?;
+    // Fewer fit than the checkpoint holds: the first of them go on.
+    let restored = match task.num_envs == c.meta.task.num_envs {
+        true => parts.collector.restore(&c.collector),
+        false => parts.collector.adopt(&c.collector, spread).map(|_| ()),
+    };
+    restored.map_err(|e| {
+        RunError::Usage(format!("{} cannot be resumed: {e}", earlier.file.display()))
+    })?;
+    *counters = Counters {
+        iteration: c.meta.iteration,
+        env_steps: c.meta.env_steps,
+        wall_before_s: c.meta.wall_s,
+        best: c.meta.best,
+        window: Window::from_slice(&c.episodes),
+    };
+    Ok(())
+}

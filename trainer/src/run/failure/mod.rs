@@ -1,0 +1,270 @@
+//! The report of a failure: what broke, everything that shows it again, and what
+//! usually mends it.
+//!
+//! ```text
+//! failure/iter_00000012_broken_envs/
+//!   report.md           for people
+//!   report.json         the same for programs
+//!   config.toml robot/  as in force, with the values of schedules beside it in report.json
+//!   metrics.jsonl       the last iterations
+//!   memory.jsonl        the last samples of memory and disk
+//!   start.safetensors   environments at the iteration's start, the actions since
+//!   meta.json           versions and hardware
+//! ```
+
+mod remedy;
+mod replay;
+mod start;
+mod text;
+
+pub(crate) use remedy::remedy;
+pub(crate) use replay::{Replay, Seen};
+use start::Start;
+
+use super::error::RunError;
+use super::parts::Parts;
+use super::{METRICS, Run};
+use crate::run::checkpoint::write_atomically;
+use ostler_collector::Collector;
+use ostler_sim::env::EpisodeStats;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// Folder of all reports in a run's folder.
+const FAILURES: &str = "failure";
+/// Name of the report for programs.
+pub(crate) const REPORT: &str = "report.json";
+/// Reports that stay: the first, which is the cause of the others more often than not,
+/// and the newest.
+const MOST: usize = 10;
+/// Iterations whose metrics are kept.
+const ITERATIONS: usize = 100;
+
+/// `report.json`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Report {
+    /// One sentence.
+    pub what: String,
+    /// The name of the trouble.
+    pub kind: String,
+    /// Iterations done, the one that failed included.
+    pub iteration: u64,
+    /// Environments.
+    pub num_envs: usize,
+    /// Values that schedules had, by key.
+    pub schedules: Vec<(String, f64)>,
+    /// The first environments that broke.
+    pub breaks: Vec<Broken>,
+    /// Causes and how many environments broke of each, the most frequent first.
+    pub causes: Vec<(String, u64)>,
+    /// What usually mends it.
+    pub remedies: Vec<String>,
+    /// Whether `start.safetensors` is there; if not, why.
+    pub start: Option<String>,
+    /// Roll-backs in a row and in all.
+    pub roll_backs: [u64; 2],
+}
+
+/// One environment that broke.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Broken {
+    /// Its number in the run.
+    pub env: u32,
+    /// Control step of the rollout, from 0.
+    pub step: u32,
+    /// Control steps of its episode.
+    pub age: u32,
+    /// `nan/joint/knee`.
+    pub cause: String,
+    /// The number that was wrong, as text: JSON has no NaN.
+    pub value: String,
+}
+
+fn cause(names: &[String], index: usize) -> String {
+    names.get(index).cloned().unwrap_or_default()
+}
+
+impl Broken {
+    /// Those of some statistics; `names`: [`EnvSpec`](ostler_sim::env::EnvSpec)'s of
+    /// causes.
+    pub fn all(stats: &EpisodeStats, names: &[String]) -> Vec<Self> {
+        let broken = stats.breaks.iter().map(|b| Self {
+            env: b.env,
+            step: b.step,
+            age: b.age,
+            cause: cause(names, b.cause as usize),
+            value: b.value.to_string(),
+        });
+        broken.collect()
+    }
+}
+
+impl Run {
+    /// Writes a report about the iteration that was just judged. A report that cannot
+    /// be written is a warning: the run has other troubles.
+    pub(super) fn report(&self, parts: Option<&Parts>, kind: &str, what: &str, remedy: &str) {
+        match self.try_report(parts, kind, what, remedy) {
+            Ok(folder) => tracing::info!("the report is {}", folder.display()),
+            Err(e) => tracing::warn!("no report of this failure: {e}"),
+        }
+    }
+
+    fn try_report(
+        &self,
+        parts: Option<&Parts>,
+        kind: &str,
+        what: &str,
+        remedy: &str,
+    ) -> Result<PathBuf, RunError> {
+        let all = self.dir.path().join(FAILURES);
+        let name = format!("iter_{:08}_{kind}", self.counters.iteration);
+        let folder = all.join(name);
+        let at = |path: &Path| {
+            let path = path.to_path_buf();
+            move |e| RunError::file("write the report", &path)(e)
+        };
+        std::fs::create_dir_all(&folder).map_err(at(&folder))?;
+        make_room(&all);
+        let health = self.health.record();
+        let mut report = Report {
+            what: what.into(),
+            kind: kind.into(),
+            iteration: self.counters.iteration,
+            num_envs: self.num_envs(),
+            schedules: self.scheduled.clone(),
+            roll_backs: [u64::from(health.roll_backs), health.roll_backs_in_all],
+            ..Report::default()
+        };
+        if let Some(parts) = parts {
+            self.add_breaks(parts, &mut report);
+            if !report.breaks.is_empty() {
+                let start = Start::write(&folder, parts, &self.kept);
+                report.start = Some(match start {
+                    Ok(()) => start::NAME.into(),
+                    Err(why) => format!("left out: {why}"),
+                });
+            }
+        }
+        for (cause, _) in report.causes.iter().take(3) {
+            let text = self::remedy(cause, &self.model, self.config());
+            if !report.remedies.contains(&text) {
+                report.remedies.push(text);
+            }
+        }
+        if report.remedies.is_empty() {
+            report.remedies.push(remedy.into());
+        }
+        self.dir
+            .write_config_into(&folder, self.config(), &self.model.sources)?;
+        let put = |name: &str, bytes: &[u8]| {
+            let path = folder.join(name);
+            write_atomically(&path, bytes).map_err(at(&path))
+        };
+        let json = serde_json::to_vec_pretty(&report)
+            .map_err(|e| RunError::Usage(format!("the report cannot be written: {e}")))?;
+        put(REPORT, &json)?;
+        put(METRICS, &tail(&self.dir.path().join(METRICS)))?;
+        let mut memory = Vec::new();
+        for sample in self.monitor.history() {
+            memory.extend_from_slice(text::sample(&sample).as_bytes());
+            memory.push(b'\n');
+        }
+        put("memory.jsonl", &memory)?;
+        if let Ok(meta) = std::fs::read(self.dir.path().join("meta.json")) {
+            put("meta.json", &meta)?;
+        }
+        let shown = text::markdown(&report, &folder);
+        put("report.md", shown.as_bytes())?;
+        Ok(folder)
+    }
+
+    fn add_breaks(&self, parts: &Parts, report: &mut Report) {
+        let stats = parts.collector.stats();
+        let names = &parts.spec.cause_names;
+        report.breaks = Broken::all(stats, names);
+        let counts = stats.causes.iter().enumerate().filter(|c| *c.1 > 0);
+        report.causes = counts.map(|(i, n)| (cause(names, i), *n)).collect();
+        report.causes.sort_by_key(|c| std::cmp::Reverse(c.1));
+    }
+}
+
+/// The newest report in a run's folder.
+pub(super) fn newest(run: &Path) -> Option<PathBuf> {
+    let all = std::fs::read_dir(run.join(FAILURES)).ok()?;
+    let reports = all.flatten().map(|e| e.path());
+    let dated = reports.filter_map(|p| {
+        let written = p.join(REPORT).metadata().ok()?.modified().ok()?;
+        Some((written, p))
+    });
+    Some(dated.max()?.1)
+}
+
+/// The last lines of a file; nothing where it cannot be read.
+fn tail(path: &Path) -> Vec<u8> {
+    let Ok(text) = std::fs::read(path) else {
+        return Vec::new();
+    };
+    let lines: Vec<&[u8]> = text.split_inclusive(|&b| b == b'\n').collect();
+    lines[lines.len().saturating_sub(ITERATIONS)..].concat()
+}
+
+/// Keeps the number of reports within bounds.
+fn make_room(all: &Path) {
+    // By age: a resumed run writes of earlier iterations than those on record.
+    let mut folders: Vec<(Option<SystemTime>, PathBuf)> = std::fs::read_dir(all)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|e| e.file_name().to_string_lossy().starts_with("iter_"))
+        .map(|e| (e.metadata().and_then(|m| m.modified()).ok(), e.path()))
+        .filter(|f| f.1.is_dir())
+        .collect();
+    folders.sort();
+    let surplus = folders.len().saturating_sub(MOST);
+    for (_, folder) in folders.iter().skip(1).take(surplus) {
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_report_and_the_newest_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        // In the order of writing, not of iterations.
+        std::fs::create_dir(dir.path().join("notes")).unwrap();
+        for i in (0..14).rev() {
+            std::fs::create_dir(dir.path().join(format!("iter_{i:08}_x"))).unwrap();
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            make_room(dir.path());
+        }
+        let mut left: Vec<String> = std::fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left.len(), MOST + 1);
+        assert_eq!(left[0], "iter_00000000_x");
+        assert_eq!(left[MOST - 2], "iter_00000008_x");
+        assert_eq!(left[MOST - 1], "iter_00000013_x");
+        assert_eq!(left[MOST], "notes");
+    }
+
+    #[test]
+    fn the_tail_of_a_file_is_its_last_lines() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m");
+        let text: String = (0..250).map(|i| format!("{i}\n")).collect();
+        std::fs::write(&path, text).unwrap();
+        let last = String::from_utf8(tail(&path)).unwrap();
+        assert!(
+            last.starts_with("150\n") && last.ends_with("249\n"),
+            "{last}"
+        );
+        assert!(tail(&dir.path().join("none")).is_empty());
+    }
+}

@@ -1,0 +1,81 @@
+//! What usually mends a cause, with the settings that are in force.
+
+use crate::config::Config;
+use ostler_sim::Model;
+
+/// One sentence for a cause such as `nan/joint/knee`.
+pub(crate) fn remedy(cause: &str, model: &Model, config: &Config) -> String {
+    let mut parts = cause.splitn(3, '/');
+    let (kind, place, name) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
+    let dt = config.sim.dt;
+    match (kind, place) {
+        (_, "joint") => {
+            let of = model.joints.iter().position(|j| j.name == name);
+            let now = of.map_or(String::new(), |i| joint(model, i));
+            format!(
+                "joint {name}{now}: a smaller time step (sim.dt, now {dt} s), more armature or damping at the joint, a range for it, weaker actuators (gear, ctrlrange), a heavier body; if the motion is wanted, sim.max_speed (now {}) and sim.max_position (now {})",
+                config.sim.max_speed, config.sim.max_position
+            )
+        }
+        (_, "body") => format!(
+            "body {name}: a smaller time step (sim.dt, now {dt} s), softer contacts (solref), no overlap at the reset; if the motion is wanted, sim.max_speed (now {}) and sim.max_position (now {})",
+            config.sim.max_speed, config.sim.max_position
+        ),
+        (_, "action") => "the policy's outputs are not finite: a lower ppo.learning_rate, actor.obs_normalization = true, observations with clip; with weights that are finite look at the observations".into(),
+        (_, "control" | "activation") => format!(
+            "actuator {name}: limits for its control (ctrlrange, or clip at [[task.action]]), gains that fit the time step ({dt} s)"
+        ),
+        ("bound", "reward") => format!(
+            "reward term {name}: a smaller weight, or min() and clamp() in its expression; task.rewards.max_abs is the bound"
+        ),
+        (_, "reward") => format!(
+            "reward term {name}: its expression divides by zero, takes a root or logarithm of what can be negative, or overflows: max(x, 1e-6), clamp()"
+        ),
+        (_, "observation" | "critic_observation") => format!(
+            "observation {name}: its expression divides by zero, takes a root or logarithm of what can be negative, or overflows: max(x, 1e-6), clip = [-10, 10]"
+        ),
+        ("start", _) => "the start of an episode cannot be simulated: [[task.reset]] puts bodies into one another or beyond limits".into(),
+        ("engine", _) => "the physics engine gave up: log.txt has its message; please report it with this folder".into(),
+        _ => "look at the replay of this folder".into(),
+    }
+}
+
+/// Armature and damping as the model has them.
+fn joint(model: &Model, i: usize) -> String {
+    let j = &model.joints[i];
+    format!(" (armature {}, damping {})", j.armature, j.damping)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ostler_sim::model::mjcf;
+
+    #[test]
+    fn each_cause_names_its_part_and_the_settings_in_force() {
+        let path =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots/cartpole.xml");
+        let model = mjcf::load(&path).unwrap();
+        let mut config = Config::default();
+        config.sim.dt = 0.02;
+        for (cause, words) in [
+            ("nan/joint/hinge", ["joint hinge", "now 0.02 s"]),
+            (
+                "speed/joint/slider",
+                ["armature", "sim.max_speed (now 1000)"],
+            ),
+            ("inf/reward/forward", ["reward term forward", "zero"]),
+            ("nan/action/slide", ["ppo.learning_rate", "clip"]),
+            ("start/unusable", ["task.reset", "limits"]),
+        ] {
+            let text = remedy(cause, &model, &config);
+            for word in words {
+                assert!(text.contains(word), "{cause}: {text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A failure once more: the same environments, the same actions.
+
+use super::{Broken, REPORT, Report, Start};
+use crate::config::curriculum::with_values;
+use crate::config::{Config, Loaded, load};
+use crate::run::dir::CONFIG;
+use crate::run::error::RunError;
+use crate::run::kernel;
+use crate::run::load::{build_env, explained};
+use crate::run::rows::Rows;
+use ostler_sim::{BatchEnv, EpisodeStats, Model};
+use std::path::Path;
+use std::sync::Arc;
+
+/// An environment that broke in a replay.
+pub(crate) type Seen = Broken;
+
+/// A report that is being replayed.
+pub(crate) struct Replay {
+    report: Report,
+    loaded: Loaded,
+    model: Arc<Model>,
+    env: BatchEnv,
+    start: Start,
+    done: usize,
+    rows: Rows,
+    stats: EpisodeStats,
+}
+
+impl Replay {
+    /// Reads a report and puts its environments where they were.
+    ///
+    /// # Errors
+    /// It is no report, or one whose start was not kept; or this program cannot step
+    /// what it holds.
+    pub(crate) fn open(folder: &Path) -> Result<Self, RunError> {
+        let usage = |m: String| RunError::Usage(m);
+        let path = folder.join(REPORT);
+        let text = std::fs::read_to_string(&path).map_err(|e| {
+            usage(format!(
+                "{} is not the report of a failure: {e}; reports are in RUN/failure/",
+                folder.display()
+            ))
+        })?;
+        let report: Report = serde_json::from_str(&text)
+            .map_err(|e| usage(format!("{} is damaged: {e}", path.display())))?;
+        if report.breaks.is_empty() {
+            return Err(usage(format!(
+                "in {} no environment broke, so there is nothing to replay: {}",
+                folder.display(),
+                report.what
+            )));
+        }
+        let start = Start::read(folder).map_err(|e| {
+            let why = report.start.clone().unwrap_or_default();
+            usage(format!("the iteration's start is not there ({why}): {e}"))
+        })?;
+        let mut loaded = load(&folder.join(CONFIG), &[])?;
+        let model = Arc::new(loaded.model()?);
+        kernel::settle(&mut loaded, &model, true, None).map_err(kernel::without_its_own)?;
+        let config = &loaded.config;
+        let [_, n, width] = start.shape;
+        let mut env = build_env(&loaded, config, &model, n, config.seed)?;
+        if env.spec().action.width() != width {
+            return Err(usage(format!(
+                "{} is of another task: {width} actions, here {}",
+                folder.display(),
+                env.spec().action.width()
+            )));
+        }
+        let unfit = |e: ostler_sim::physics::SnapshotError| {
+            usage(format!("{} cannot be replayed: {e}", folder.display()))
+        };
+        env.revert(&start.environments).map_err(unfit)?;
+        if !report.schedules.is_empty() {
+            let values = report.schedules.iter().map(|(k, v)| (k.as_str(), *v));
+            env.set_task(&with_values(&config.task, values))
+                .map_err(|e| explained(&loaded, e))?;
+        }
+        let drills = config.fault.drills().unwrap_or_default();
+        let faults = drills.into_iter().filter_map(|d| match d {
+            crate::drill::Drill::Env(fault) => Some(fault),
+            _ => None,
+        });
+        env.inject(faults.collect())
+            .map_err(|e| explained(&loaded, e))?;
+        env.begin_rollout();
+        let rows = Rows::new(env.spec()).map_err(ostler_collector::CollectError::from)?;
+        Ok(Self {
+            report,
+            loaded,
+            model,
+            env,
+            start,
+            done: 0,
+            rows,
+            stats: EpisodeStats::default(),
+        })
+    }
+
+    /// The report.
+    pub(crate) fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The robot.
+    pub(crate) fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The configuration in force then.
+    pub(crate) fn config(&self) -> &Config {
+        &self.loaded.config
+    }
+
+    /// Control steps in all.
+    pub(crate) fn steps(&self) -> usize {
+        self.start.shape[0]
+    }
+
+    /// Control steps done.
+    pub(crate) fn done(&self) -> usize {
+        self.done
+    }
+
+    /// Positions and velocities of one environment.
+    pub(crate) fn state(&self, env: usize) -> (Vec<f32>, Vec<f32>) {
+        let state = self.env.physics().state();
+        let column = |b: &[f32]| {
+            b.iter()
+                .skip(env)
+                .step_by(state.num_envs)
+                .copied()
+                .collect()
+        };
+        (column(&state.qpos), column(&state.qvel))
+    }
+
+    /// One control step; the environments that broke in it, or nothing at the end.
+    ///
+    /// # Errors
+    /// Never today.
+    pub(crate) fn step(&mut self) -> Result<Option<Vec<Seen>>, RunError> {
+        let [steps, n, width] = self.start.shape;
+        if self.done == steps {
+            return Ok(None);
+        }
+        let all = n * width;
+        let actions = &self.start.actions[self.done * all..(self.done + 1) * all];
+        self.rows.step(&mut self.env, actions);
+        self.done += 1;
+        self.env.take_stats(&mut self.stats);
+        let names = &self.env.spec().cause_names;
+        Ok(Some(Broken::all(&self.stats, names)))
+    }
+}

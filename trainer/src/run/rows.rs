@@ -1,0 +1,74 @@
+//! Where a step's results go when nothing is stored: for watching, judging, measuring
+//! and replaying.
+
+use ostler_sim::env::{EnvSpec, Groups};
+use ostler_sim::memory::{MemoryError, zeroed};
+use ostler_sim::{BatchEnv, StepOut};
+
+/// One row for each environment. Nothing is bootstrapped here, so there is no room for
+/// the observations before a reset.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    /// The policy's observations `[N][O]`.
+    pub obs: Vec<f32>,
+    critic: Option<Vec<f32>>,
+    /// Rewards `[N]`.
+    pub reward: Vec<f32>,
+    /// Terminated, truncated, valid `[N]` each.
+    flags: [Vec<f32>; 3],
+    slot: Vec<i32>,
+}
+
+impl Rows {
+    /// Zeros for `spec.num_envs` environments.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub fn new(spec: &EnvSpec) -> Result<Self, MemoryError> {
+        let n = spec.num_envs;
+        let zeros = |k: usize| zeroed::<f32>("environments that are watched", n.saturating_mul(k));
+        Ok(Self {
+            obs: zeros(spec.obs.policy)?,
+            critic: spec.obs.critic.map(zeros).transpose()?,
+            reward: zeros(1)?,
+            flags: [zeros(1)?, zeros(1)?, zeros(1)?],
+            slot: zeroed("environments that are watched", n)?,
+        })
+    }
+
+    /// 1 where the transition counts, 0 where the environment broke `[N]`.
+    pub fn valid(&self) -> &[f32] {
+        &self.flags[2]
+    }
+
+    /// Starts all episodes; see [`BatchEnv::reset`].
+    pub fn reset(&mut self, env: &mut BatchEnv, spread: bool) {
+        let mut obs = Groups {
+            policy: self.obs.as_mut_slice(),
+            critic: self.critic.as_deref_mut(),
+        };
+        env.reset(spread, &mut obs);
+    }
+
+    /// One control step.
+    pub fn step(&mut self, env: &mut BatchEnv, actions: &[f32]) {
+        let critic = self.critic.is_some();
+        let [terminated, truncated, valid] = &mut self.flags;
+        let mut out = StepOut {
+            obs: Groups {
+                policy: &mut self.obs,
+                critic: self.critic.as_deref_mut(),
+            },
+            reward: &mut self.reward,
+            terminated,
+            truncated,
+            valid,
+            final_obs: Groups {
+                policy: &mut [],
+                critic: critic.then_some(&mut [] as &mut [f32]),
+            },
+            final_slot: &mut self.slot,
+        };
+        env.step(actions, &mut out);
+    }
+}

@@ -1,0 +1,158 @@
+//! When checkpoints are written, and what becomes of one that cannot be.
+
+use super::checkpoint::{self, Checkpoint};
+use super::dir::CONFIG;
+use super::error::RunError;
+use super::parts::Parts;
+use super::{Evaluation, Run, keep};
+use crate::drill::Phase;
+use crate::learner::NamedTensors;
+use crate::supervise::Message;
+use ostler_collector::Collector;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// A checkpoint is written at least this often, so that little is lost to a kill.
+const AUTOSAVE: Duration = Duration::from_secs(60);
+
+impl Run {
+    pub(super) fn save_if_due(
+        &mut self,
+        parts: &Parts,
+        evaluation: Option<&Evaluation>,
+    ) -> Result<(), RunError> {
+        if self.health.doubtful() {
+            return Ok(());
+        }
+        let every = self.config().runner.save_interval;
+        let at_interval = every > 0 && self.counters.iteration.is_multiple_of(every);
+        let best = evaluation.is_some() && self.better(evaluation).is_some();
+        let due = self.stop.take_save() || self.saved.elapsed() >= AUTOSAVE;
+        if at_interval || best || due {
+            match self.save(parts, evaluation) {
+                Err(e) if e.out_of_memory().is_some() => return Err(e),
+                // Space may come back before the next one is due.
+                Err(RunError::Save(e)) => {
+                    self.saved = Instant::now();
+                    tracing::warn!("{e}; the training goes on and tries again");
+                }
+                result => result?,
+            }
+        }
+        Ok(())
+    }
+
+    /// After the last checkpoint could not be written: hours of training should not go
+    /// with it, so it is written into the system's temporary folder.
+    pub(super) fn rescue(&self, parts: &Parts, e: RunError) -> RunError {
+        let RunError::Save(cause) = e else { return e };
+        let folder = std::env::temp_dir().join(format!("ostler-rescued-{}", std::process::id()));
+        let rescued = keep::file_of(&folder, self.counters.iteration);
+        // Only into a folder that is new: a temporary folder is open to everyone.
+        let written = std::fs::create_dir(&folder)
+            .ok()
+            .and_then(|()| self.checkpoint(parts, self.counters.best).ok())
+            .and_then(|c| c.write(&rescued).ok());
+        match written {
+            Some(()) => RunError::Rescued {
+                cause,
+                rescued,
+                home: self.dir.checkpoints(),
+            },
+            None => RunError::Save(cause),
+        }
+    }
+
+    /// The score of the present weights if it is the best so far. Evaluations, where
+    /// there are any, are not compared with training episodes.
+    fn better(&self, evaluation: Option<&Evaluation>) -> Option<f64> {
+        let score = match (&self.evaluator, evaluation) {
+            (Some(_), Some(e)) if e.episodes > 0 => e.mean_return,
+            (None, _) if self.counters.window.full() => self.counters.window.means().0,
+            _ => return None,
+        };
+        let best = self.counters.best;
+        (score.is_finite() && best.is_none_or(|b| score > b)).then_some(score)
+    }
+
+    /// Writes a checkpoint unless this iteration has one.
+    ///
+    /// # Errors
+    /// It cannot be written, or memory does not suffice.
+    pub(super) fn save(
+        &mut self,
+        parts: &Parts,
+        evaluation: Option<&Evaluation>,
+    ) -> Result<(), RunError> {
+        let iteration = self.counters.iteration;
+        if self.saved_iteration == Some(iteration) {
+            return Ok(());
+        }
+        let better = self.better(evaluation);
+        let best = better.or(self.counters.best);
+        let folder = self.dir.checkpoints();
+        let path = keep::file_of(&folder, iteration);
+        self.restore_folder(&folder);
+        self.drill.enter(Phase::Save, iteration);
+        let written = self
+            .checkpoint(parts, best)
+            .and_then(|c| c.write(&path).map_err(RunError::Save));
+        self.drill.leave(Phase::Save);
+        written?;
+        self.counters.best = best;
+        if better.is_some()
+            && let Err(e) = keep::mark_best(&folder, &path)
+        {
+            tracing::warn!("cannot mark the best checkpoint: {e}");
+        }
+        let runner = &self.config().runner;
+        keep::prune(&folder, runner.keep_checkpoints, runner.save_interval);
+        self.saved = Instant::now();
+        self.saved_iteration = Some(iteration);
+        self.reporter.say(&Message::Saved(iteration));
+        tracing::info!(iteration, best = better, "saved");
+        Ok(())
+    }
+
+    /// Makes the folder of checkpoints again if it vanished, and with it what going on
+    /// needs. What cannot be made shows when the checkpoint is written.
+    fn restore_folder(&self, folder: &Path) {
+        if folder.exists() {
+            return;
+        }
+        tracing::warn!("{} vanished and is made again", folder.display());
+        let _ = std::fs::create_dir_all(folder);
+        if !self.dir.path().join(CONFIG).exists() {
+            self.write_config();
+        }
+    }
+
+    fn checkpoint(&self, parts: &Parts, best: Option<f64>) -> Result<Checkpoint, RunError> {
+        let mut collector = Vec::new();
+        parts.collector.save(&mut collector)?;
+        let (health, good, candidate) = self.health.save();
+        Ok(Checkpoint {
+            meta: checkpoint::Meta {
+                iteration: self.counters.iteration,
+                env_steps: self.counters.env_steps,
+                wall_s: self.wall_s(),
+                best,
+                health: health.clone(),
+                uneasy: self.uneasy,
+                schedules: self.progress_of.clone(),
+                ..Checkpoint::meta(self.task.clone())
+            },
+            learner: parts.ppo.save()?,
+            good: same(good),
+            candidate: same(candidate),
+            collector,
+            episodes: self.counters.window.to_vec(),
+        })
+    }
+}
+
+/// The same tensors once more; nothing is copied.
+fn same(tensors: &NamedTensors) -> NamedTensors {
+    let again = tensors.iter().map(|(n, t)| (n.clone(), t.shallow_clone()));
+    again.collect()
+}

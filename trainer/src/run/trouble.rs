@@ -1,0 +1,108 @@
+//! Why an iteration is not believed.
+
+use std::fmt;
+
+/// What was found. Displays as one sentence with the numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Trouble {
+    /// More environments broke than bad luck explains.
+    Broken {
+        /// Steps that broke.
+        broken: u64,
+        /// All steps of the iteration.
+        steps: u64,
+        /// The share that is put up with.
+        limit: f64,
+        /// Most of them because the policy's actions were not finite.
+        actions: bool,
+    },
+    /// Parameters or the optimiser's state are not finite.
+    NotFinite,
+    /// Updates that could not be used, in a row.
+    Skipped {
+        /// How many.
+        updates: u32,
+        /// Minibatches skipped in the last of them.
+        skipped: u64,
+        /// Its minibatches.
+        minibatches: u64,
+    },
+    /// Updates whose value loss was far beyond what it used to be, in a row.
+    ValueLoss {
+        /// How many.
+        updates: u32,
+        /// The last one's.
+        loss: f64,
+        /// The largest of the good ones before.
+        usual: f64,
+    },
+}
+
+impl Trouble {
+    /// Names it in logs and reports.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Broken { .. } => "broken_envs",
+            Self::NotFinite => "non_finite_params",
+            Self::Skipped { .. } => "skipped_updates",
+            Self::ValueLoss { .. } => "value_loss",
+        }
+    }
+
+    /// What usually mends it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Broken { actions: false, .. } => {
+                "a smaller sim.dt, more armature or damping at the joints, weaker actions or a gentler reset; see the causes under Guard/*"
+            }
+            Self::Broken { .. } | Self::NotFinite | Self::Skipped { .. } => {
+                "a lower ppo.learning_rate, observations and rewards within limits (clip, obs_normalization)"
+            }
+            Self::ValueLoss { .. } => {
+                "rewards within limits (task.rewards.clip, smaller weights), ppo.value_loss = \"huber\", a lower ppo.learning_rate"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Broken {
+                broken,
+                steps,
+                limit,
+                actions,
+            } => write!(
+                f,
+                "{broken} of {steps} environment steps broke{} ({:.1} %, guard.max_broken_share allows {:.1} %)",
+                if *actions {
+                    " on actions that were not finite"
+                } else {
+                    ""
+                },
+                100.0 * *broken as f64 / (*steps).max(1) as f64,
+                100.0 * limit
+            ),
+            Self::NotFinite => {
+                write!(f, "parameters or the optimiser's state were not finite")
+            }
+            Self::Skipped {
+                updates,
+                skipped,
+                minibatches,
+            } => write!(
+                f,
+                "nothing was learnt in {updates} updates in a row: losses or gradients were not finite ({skipped} of {minibatches} minibatches skipped in the last)"
+            ),
+            Self::ValueLoss {
+                updates,
+                loss,
+                usual,
+            } => write!(
+                f,
+                "the value loss was {loss:.3e} after {updates} bad updates in a row, at most {usual:.3e} in the good ones before"
+            ),
+        }
+    }
+}
