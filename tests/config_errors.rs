@@ -178,7 +178,7 @@ fn check_prints_what_the_configuration_comes_to() {
         "32 environments x 16 steps = 512 transitions",
         "time-out after 20 steps",
         "physics: native, kernel generic-",
-        "for the networks",
+        "memory: about ",
         "pole.toml is sound",
     ] {
         assert!(out.contains(expected), "{expected:?} not in\n{out}");

@@ -2,8 +2,10 @@
 
 #![allow(dead_code)]
 
+pub mod process;
+
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A cart-pole small enough for a debug build.
 pub const TASK: &str = r#"
@@ -81,6 +83,20 @@ impl Place {
 
     pub fn run(&self, args: &[&str]) -> Output {
         self.ostler(args).output().unwrap()
+    }
+
+    /// `ostler ARGS` below a limit as a shell sets it: `-d KIB` for memory of its own
+    /// (RLIMIT_DATA), `-f KIB` for files, the fault of a full disk without a disk.
+    pub fn limited(&self, limit: &str, args: &str) -> Output {
+        let script = format!("ulimit {limit}; exec \"$0\" \"$@\"");
+        Command::new("bash")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_ostler")])
+            .args(args.split(' '))
+            .current_dir(self.0.path())
+            .env("TMPDIR", self.0.path())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap()
     }
 
     /// Runs and expects exit code 0; returns standard output.

@@ -1,0 +1,66 @@
+//! Faults in environments.
+
+use super::seen::{drill, train};
+use super::{Case, case};
+
+pub fn all() -> Vec<Case> {
+    vec![
+        case(
+            "a joint's position is NaN",
+            "`nan qpos[1] env=3 step=50`",
+            || drill("nan qpos[1] env=3 step=50").goes_on(),
+        ),
+        case(
+            "a joint's velocity is infinite",
+            "`inf qvel[0] env=3 step=50`",
+            || drill("inf qvel[0] env=3 step=50").goes_on(),
+        ),
+        case("a joint is too fast", "`1e5 qvel[1] env=3 step=50`", || {
+            drill("1e5 qvel[1] env=3 step=50").goes_on()
+        }),
+        case(
+            "a body is too far away",
+            "`1e6 qpos[0] env=3 step=50`",
+            || drill("1e6 qpos[0] env=3 step=50").goes_on(),
+        ),
+        case("an action is NaN", "`nan action[0] env=3 step=50`", || {
+            drill("nan action[0] env=3 step=50").goes_on()
+        }),
+        case(
+            "an observation is infinite",
+            "`inf observation[2] env=3 step=50`",
+            || drill("inf observation[2] env=3 step=50").goes_on(),
+        ),
+        case("a reward is NaN", "`nan reward env=3 step=50`", || {
+            drill("nan reward env=3 step=50").goes_on()
+        }),
+        case(
+            "a thread of the simulation panics",
+            "`panic worker env=3 step=50`",
+            || {
+                // All environments of its block begin anew: here that is every one.
+                train(&["--inject", "panic worker env=3 step=50"]).goes_on()
+            },
+        ),
+        case(
+            "half of the environments break in every step of an iteration",
+            "`nan qpos[0] share=0.5 step=...` (steps 49 to 64)",
+            || {
+                let mut args = Vec::new();
+                let faults: Vec<String> = (49..65)
+                    .map(|s| format!("nan qpos[0] share=0.5 step={s}"))
+                    .collect();
+                for f in &faults {
+                    args.extend(["--inject", f]);
+                }
+                let tried = train(&args);
+                let all = std::fs::read_dir(tried.run.join("failure")).unwrap();
+                let folder = all.map(|e| e.unwrap().path()).next().unwrap();
+                // And its report shows it again.
+                let shown = tried.place.ok(&["replay", folder.to_str().unwrap()]);
+                assert!(shown.contains("the same as in the report"), "{shown}");
+                tried.goes_on()
+            },
+        ),
+    ]
+}

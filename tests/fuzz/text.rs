@@ -1,0 +1,408 @@
+//! Readers of text: configurations, robots, tasks, expressions, drills, messages.
+
+use super::drive::Target;
+use super::mutate::Corpus;
+use ostler_sim::config::{Backend, SimConfig};
+use ostler_sim::model::mjcf;
+use ostler_sim::physics::pool::Pool;
+use ostler_sim::physics::{Physics, native, rapier};
+use ostler_sim::task::Task;
+use ostler_sim::task::expr::{Program, Scope};
+use ostler_sim::{BatchEnv, Model};
+use ostler_trainer::config::{Config, Override, parse};
+use ostler_trainer::{drill, readers};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// All files of a folder whose names end so, by name.
+fn files(folder: &str, end: &str) -> Vec<PathBuf> {
+    let folder = root().join(folder);
+    let mut all: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .filter(|p| p.to_string_lossy().ends_with(end))
+        .collect();
+    all.sort();
+    assert!(!all.is_empty(), "{}", folder.display());
+    all
+}
+
+fn texts(folder: &str, end: &str) -> Vec<Vec<u8>> {
+    let all = files(folder, end);
+    all.iter().map(|p| std::fs::read(p).unwrap()).collect()
+}
+
+/// Keys and values as `--set` takes them, written as comments of the file.
+const SET: &str = "#!set ";
+
+fn overrides(text: &str) -> Vec<Override> {
+    let lines = text.lines().filter_map(|l| l.strip_prefix(SET));
+    lines.map(Override::set).collect()
+}
+
+fn configurations() -> Vec<Vec<u8>> {
+    let mut all = texts("configs", ".toml");
+    let mut full = toml::to_string(&Config::default()).unwrap().into_bytes();
+    full.extend_from_slice(b"#!set env.num_envs=16\n#!set task.robot=x.xml\n");
+    all.push(full);
+    let curriculum = b"#!set curriculum=[{key=\"task.reward.alive.weight\",points=[[0,1],[5,2]]}]\n#!set fault.inject=[\"nan qpos[2] env=3 step=50\"]\n#!set ppo.clip_param=0.3\n#!set task.reward[0].weight=2\n";
+    all.push([super::common::TASK.as_bytes(), curriculum].concat());
+    all
+}
+
+const KEYS: [&str; 24] = [
+    "[task]",
+    "[env]",
+    "[[task.reward]]",
+    "[[curriculum]]",
+    "[sim.rapier]",
+    "num_envs",
+    "auto",
+    "true",
+    "\"auto\"",
+    "task.params",
+    "expr",
+    "[1, 2]",
+    "[]",
+    "{}",
+    "\"\"\"",
+    "'",
+    "\\u00e9",
+    "1979-05-27T07:32:00Z",
+    "inject",
+    "points",
+    "key",
+    "#!set a.b=[",
+    "#!set task.reward.x.y=1",
+    "0x10",
+];
+
+pub fn config() -> Target {
+    Target {
+        corpus: Corpus::of_text(configurations(), &KEYS),
+        read: Box::new(|bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            let read = parse(&text, Path::new("dir/name.toml"), &overrides(&text));
+            match &read {
+                Ok(loaded) => {
+                    // What was accepted can be written and read again.
+                    let again = toml::to_string(&loaded.config).unwrap();
+                    parse(&again, Path::new("name.toml"), &[]).unwrap();
+                }
+                Err(e) => assert!(!e.to_string().is_empty()),
+            }
+            read.is_ok()
+        }),
+    }
+}
+
+/// Robots by the path that configurations give them.
+fn robots() -> Vec<(String, Arc<Model>)> {
+    let name = |p: &Path| format!("robots/{}", p.file_name().unwrap().to_string_lossy());
+    let all = files("configs/robots", ".xml");
+    all.iter()
+        .map(|p| (name(p), Arc::new(mjcf::load(p).unwrap())))
+        .collect()
+}
+
+const TERMS: [&str; 60] = [
+    "qpos",
+    "qvel",
+    "abs(",
+    "joint_pos(hinge)",
+    "joint_vel(\"*\")",
+    "pos(",
+    "command.",
+    "param.x",
+    "action",
+    "last_action",
+    "sqrt(",
+    "exp(",
+    "norm(",
+    "clamp(",
+    "min(",
+    "max(",
+    "sum(",
+    "where(",
+    "contact(",
+    "height(",
+    "up(",
+    "dot(",
+    "[0]",
+    "[1:3]",
+    ".x",
+    ".y",
+    "and",
+    "or",
+    "not",
+    "true",
+    "?",
+    ":",
+    "<",
+    "==",
+    "!=",
+    "^",
+    "*",
+    "/",
+    "\"*\"",
+    "m/s",
+    "sensor(",
+    "com(",
+    "energy(",
+    "step",
+    "step_dt",
+    "max_steps",
+    "rotate(",
+    "body_quat(",
+    "yaw(",
+    "world",
+    "keyframe(",
+    "actuator_force(",
+    "ctrl",
+    "force(",
+    "mean(",
+    "log(",
+    "sin(",
+    "atan2(",
+    "floor(",
+    "quat(",
+];
+
+pub fn task() -> Target {
+    let robots = robots();
+    let mut corpus = Corpus::of_text(texts("configs", ".toml"), &TERMS);
+    corpus.files.push(super::common::TASK.as_bytes().to_vec());
+    Target {
+        corpus,
+        read: Box::new(move |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            let Ok(loaded) = parse(&text, Path::new("name.toml"), &overrides(&text)) else {
+                return false;
+            };
+            let c = &loaded.config;
+            let robot = robots.iter().find(|r| r.0 == c.task.robot);
+            let model = &robot.unwrap_or(&robots[bytes.len() % robots.len()]).1;
+            let dt = c.sim.timestep(model) * c.env.decimation as f64;
+            if let Err(e) = Task::compile(model, &c.task, dt) {
+                assert!(!loaded.places.explain(&e).to_string().is_empty());
+                return false;
+            }
+            let mut env = c.env.clone();
+            env.num_envs = 2;
+            env.decimation = env.decimation.min(3);
+            let sim = SimConfig {
+                threads: ostler_sim::config::Auto::N(1),
+                specialize: ostler_sim::config::Specialize::Off,
+                backend: Backend::Native,
+                kernel: "auto".into(),
+                ..c.sim.clone()
+            };
+            let Ok(mut env) = BatchEnv::new(model.clone(), &sim, &env, &c.task, c.seed) else {
+                return false;
+            };
+            super::state::step(&mut env, 2);
+            true
+        }),
+    }
+}
+
+pub fn expression() -> Target {
+    let robots = robots();
+    let mut found = Vec::new();
+    let page = std::fs::read_to_string(root().join("docs/task-language.md")).unwrap();
+    found.extend(page.split('`').skip(1).step_by(2).map(str::to_string));
+    for text in texts("configs", ".toml") {
+        for line in String::from_utf8(text).unwrap().lines() {
+            if let Some(value) = line.strip_prefix("expr = ") {
+                found.push(value.trim_matches(['"', '\'']).to_string());
+            }
+        }
+    }
+    let files = found.into_iter().map(String::into_bytes).collect();
+    let commands = vec![
+        ("speed".to_string(), 3, "m/s".to_string()),
+        ("any".to_string(), 1, String::new()),
+    ];
+    let params = vec!["x".to_string(), "width".to_string()];
+    Target {
+        corpus: Corpus::of_text(files, &TERMS),
+        read: Box::new(move |bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            let mut good = false;
+            for (_, model) in &robots[robots.len() - 2..] {
+                let scope = Scope {
+                    model,
+                    commands: &commands,
+                    params: &params,
+                    action_width: model.actuators.len(),
+                };
+                match Program::compile(&text, &scope) {
+                    Ok(program) => {
+                        assert!(program.steps() < 1 << 20 && program.scratch_len() < 1 << 20);
+                        good = true;
+                    }
+                    Err(e) => {
+                        // The place can be shown.
+                        let span = e.span.start.min(text.len())..e.span.end.min(text.len());
+                        assert_eq!(span, e.span, "{e}");
+                        assert!(text.get(span).is_some(), "{e}");
+                    }
+                }
+            }
+            good
+        }),
+    }
+}
+
+const URDF: &str = r#"<robot name="arm">
+  <material name="red"><color rgba="1 0 0 1"/></material>
+  <link name="base"/>
+  <link name="upper">
+    <inertial><origin xyz="0 0 0.1" rpy="0 0.1 0"/><mass value="1.5"/>
+      <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.002"/></inertial>
+    <collision name="c"><origin xyz="0 0 0.1"/><geometry><cylinder radius="0.05" length="0.3"/></geometry></collision>
+    <visual><geometry><box size="0.1 0.1 0.3"/></geometry><material name="red"/></visual>
+  </link>
+  <link name="lower"><inertial><mass value="0.5"/><inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial>
+    <collision><geometry><sphere radius="0.05"/></geometry></collision></link>
+  <joint name="shoulder" type="revolute"><parent link="base"/><child link="upper"/>
+    <origin xyz="0 0 0.2" rpy="0 0 1"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="10" velocity="3"/>
+    <dynamics damping="0.1" friction="0.05"/></joint>
+  <joint name="elbow" type="continuous"><parent link="upper"/><child link="lower"/><axis xyz="0 1 0"/><mimic joint="shoulder" multiplier="2" offset="0.1"/></joint>
+  <mujoco><compiler fusestatic="true" discardvisual="true"/></mujoco>
+</robot>"#;
+
+const TAGS: [&str; 48] = [
+    "body",
+    "geom",
+    "joint",
+    "freejoint",
+    "site",
+    "motor",
+    "position",
+    "general",
+    "muscle",
+    "tendon",
+    "fixed",
+    "spatial",
+    "equality",
+    "weld",
+    "connect",
+    "mesh",
+    "hfield",
+    "plane",
+    "sphere",
+    "capsule",
+    "box",
+    "ellipsoid",
+    "cylinder",
+    "hinge",
+    "slide",
+    "ball",
+    "free",
+    "range",
+    "size",
+    "mass",
+    "pos",
+    "quat",
+    "axisangle",
+    "euler",
+    "fromto",
+    "class",
+    "childclass",
+    "inertia",
+    "fullinertia",
+    "true",
+    "auto",
+    "<worldbody>",
+    "</worldbody>",
+    "<geom size='1'/>",
+    "<joint/>",
+    "<include file=\"hfield.xml\"/>",
+    "<!--",
+    "<![CDATA[",
+];
+
+pub fn mjcf() -> Target {
+    let folder = "tests/referee/features";
+    let mut corpus = Corpus::of_text(texts(folder, ".xml"), &TAGS);
+    corpus.files.extend(texts("configs/robots", ".xml"));
+    corpus.files.push(URDF.as_bytes().to_vec());
+    let place = root().join(folder).join("fuzz.xml");
+    let pool = Arc::new(Pool::new(1).unwrap());
+    let sim = SimConfig {
+        specialize: ostler_sim::config::Specialize::Off,
+        ..SimConfig::default()
+    };
+    Target {
+        corpus,
+        read: Box::new(move |bytes| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            let model = match mjcf::parse(&place, text) {
+                Ok(model) => Arc::new(model),
+                Err(e) => {
+                    assert!(!e.to_string().is_empty());
+                    return false;
+                }
+            };
+            assert!(!model.summary().is_empty());
+            // A robot that was read is one that engines take or refuse. Their memory grows
+            // with the square of its size.
+            if model.nv.max(model.geoms.len()) > 100 {
+                return true;
+            }
+            if let Ok(mut physics) = native::new(&model, &sim, 1, &pool) {
+                physics.step(&vec![0.0; model.actuators.len()], 1);
+            }
+            let _ = rapier::new(&model, &sim, 1, &pool);
+            true
+        }),
+    }
+}
+
+/// Drills, one a line, and the messages of a supervised run.
+pub fn lines() -> Target {
+    let drills = drill::EXAMPLES.replace("\", \"", "\n").replace('"', "");
+    let messages = "{\"folder\":\"/a\"}\n{\"num_envs\":4096}\n{\"saved\":17}\n{\"memory\":{\"level\":\"warn\",\"share\":0.9,\"what\":\"x\"}}\n";
+    let words = [
+        "nan",
+        "inf",
+        "qpos[2]",
+        "env=3",
+        "step=50",
+        "every=20",
+        "gradient",
+        "fail",
+        "allocation",
+        "phase=update",
+        "iteration=3..5",
+        "after=17",
+        "kill",
+        "full",
+        "disk",
+        "slow",
+        "ms=200",
+        "panic",
+        "worker",
+        "abort",
+        "=",
+        "..",
+        "parameter",
+        "reward",
+        "observation",
+        "value=1e9",
+    ];
+    Target {
+        corpus: Corpus::of_text(vec![drills.into(), messages.into()], &words),
+        read: Box::new(|bytes| {
+            let text = String::from_utf8_lossy(bytes);
+            let good = text.lines().filter(|l| drill::parse(l).is_ok()).count();
+            let one = readers::messages(bytes, 1 + bytes.len() % 7);
+            good + one > 0
+        }),
+    }
+}

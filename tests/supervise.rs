@@ -1,0 +1,365 @@
+//! The process that watches over a training: real children, real signals.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::process::{kill, parent_of, trainer_of};
+use common::{Place, assert_same_bits, metrics, newest, text};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Nothing here takes so long.
+const LONG: Duration = Duration::from_secs(60);
+
+fn wait<T>(what: &str, mut until: impl FnMut() -> Option<T>) -> T {
+    let clock = Instant::now();
+    loop {
+        if let Some(value) = until() {
+            return value;
+        }
+        assert!(clock.elapsed() < LONG, "waited for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn start(place: &Place, more: &[&str]) -> Child {
+    let args = ["train", "pole.toml", "--out", "a", "runner.save_interval=1"];
+    place
+        .ostler(&[&args, more].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn id(child: &Child) -> i32 {
+    child.id() as i32
+}
+
+/// Iterations of which `run` has a record.
+fn done(run: &Path) -> usize {
+    std::fs::read_to_string(run.join("metrics.jsonl")).map_or(0, |t| t.lines().count())
+}
+
+fn checkpoints(run: &Path) -> usize {
+    std::fs::read_dir(run.join("checkpoints")).map_or(0, |d| {
+        d.filter(|e| {
+            let name = e.as_ref().unwrap().file_name();
+            name.to_str().unwrap().starts_with("iter_")
+        })
+        .count()
+    })
+}
+
+/// Waits until the training goes beyond iteration `n` and can be resumed; its process.
+fn beyond(place: &Place, child: &Child, n: usize) -> i32 {
+    let run = place.path("a");
+    wait("iterations", || {
+        (done(&run) > n && checkpoints(&run) > 0).then_some(())
+    });
+    wait("the training process", || trainer_of(id(child)))
+}
+
+fn finish(child: Child) -> Output {
+    child.wait_with_output().unwrap()
+}
+
+/// Slow enough to be killed in the middle, short enough to end.
+const MIDDLE: [&str; 2] = ["runner.max_iterations=60", "env.num_envs=128"];
+
+#[test]
+fn a_training_that_is_killed_ends_with_the_bits_of_one_that_was_not() {
+    let place = Place::new();
+    let child = start(&place, &MIDDLE);
+    let mut before = 0;
+    for _ in 0..2 {
+        let trainer = beyond(&place, &child, before + 1);
+        kill(trainer, libc::SIGKILL);
+        before = done(&place.path("a"));
+        wait("its end", || parent_of(trainer).is_none().then_some(()));
+    }
+    let out = finish(child);
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(0), "{err}");
+    assert_eq!(
+        err.matches("the training died of SIGKILL; it goes on from")
+            .count(),
+        2,
+        "{err}"
+    );
+    let log = std::fs::read_to_string(place.path("a/log.txt")).unwrap();
+    assert!(
+        log.contains("supervisor: the training died of SIGKILL"),
+        "{log}"
+    );
+    let whole = place.train("whole", 60, &["env.num_envs=128"]);
+    assert_same_bits(&whole, &place.path("a"));
+    // Every iteration once, none twice.
+    let iterations = |run: &Path| -> Vec<u64> {
+        let all = metrics(run);
+        all.iter()
+            .map(|m| m["iteration"].as_u64().unwrap())
+            .collect()
+    };
+    assert_eq!(iterations(&place.path("a")), iterations(&whole));
+}
+
+#[test]
+fn nothing_is_left_when_the_supervisor_is_killed() {
+    let place = Place::new();
+    let child = start(&place, &["runner.max_iterations=1000000"]);
+    let trainer = beyond(&place, &child, 1);
+    let mut child = child;
+    kill(id(&child), libc::SIGKILL);
+    // Not its output: a training that is left would hold the pipe open.
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    wait("the training's end", || {
+        parent_of(trainer).is_none().then_some(())
+    });
+    // Neither lock nor process is in the way of the next one.
+    let n = format!("runner.max_iterations={}", done(&place.path("a")) + 1);
+    place.ok(&["train", "--resume", "a", "--quiet", &n]);
+}
+
+#[test]
+fn signals_to_the_supervisor_save_and_stop_the_training() {
+    // Under `nohup` SIGHUP is ignored, and a training that inherits that goes on.
+    // SAFETY: signal takes two numbers; nothing here handles SIGHUP.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+        let place = Place::new();
+        let child = start(&place, &["runner.max_iterations=1000000"]);
+        let trainer = beyond(&place, &child, 1);
+        kill(id(&child), signal);
+        let out = finish(child);
+        assert_eq!(out.status.code(), Some(130), "{}", text(&out));
+        assert!(parent_of(trainer).is_none());
+        let run = place.path("a");
+        let last = format!("iter_{:08}.safetensors", done(&run));
+        assert!(newest(&run).ends_with(last));
+        assert!(!text(&out).contains("goes on from"), "{}", text(&out));
+    }
+}
+
+#[test]
+fn a_signal_for_both_processes_counts_once() {
+    // As from a terminal or from SLURM: both get it, and one passes it on.
+    let place = Place::new();
+    let more = [
+        // Only an orderly end writes a checkpoint.
+        "runner.save_interval=0",
+        "runner.max_iterations=1000000",
+        // Long iterations: a second wish would end the training in the middle of one.
+        "env.num_envs=2048",
+        "runner.num_steps_per_env=64",
+    ];
+    let child = start(&place, &more);
+    let run = place.path("a");
+    let trainer = wait("the training process", || trainer_of(id(&child)));
+    wait("iterations", || (done(&run) > 0).then_some(()));
+    kill(trainer, libc::SIGTERM);
+    std::thread::sleep(Duration::from_millis(30));
+    kill(id(&child), libc::SIGTERM);
+    let out = finish(child);
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(130), "{err}");
+    assert_eq!(err.matches("once more stops at once").count(), 1, "{err}");
+    assert_eq!(checkpoints(&run), 1, "saved: {err}");
+}
+
+#[test]
+fn a_training_that_keeps_dying_is_given_up() {
+    let place = Place::new();
+    let args = ["runner.max_iterations=1000000", "runner.max_restarts=1"];
+    let child = start(&place, &[&args[..], &["runner.save_interval=0"]].concat());
+    for _ in 0..2 {
+        let trainer = wait("a training process", || trainer_of(id(&child)));
+        // It says first where it is.
+        wait("its folder", || {
+            place.path("a/log.txt").exists().then_some(())
+        });
+        // Rust's own handler lets one that nothing caused pass.
+        wait("its end", || {
+            kill(trainer, libc::SIGSEGV);
+            parent_of(trainer).is_none().then_some(())
+        });
+    }
+    let out = finish(child);
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(1), "{err}");
+    assert!(err.contains("died of SIGSEGV; it starts anew"), "{err}");
+    let last = "runner.max_restarts = 1 restart brought no new checkpoint";
+    assert!(err.contains(last), "{err}");
+    let log = std::fs::read_to_string(place.path("a/log.txt")).unwrap();
+    assert!(log.contains(last), "{log}");
+}
+
+#[test]
+fn a_run_without_a_checkpoint_starts_anew_in_its_folder() {
+    let place = Place::new();
+    let child = start(&place, &[&MIDDLE[..], &["runner.save_interval=0"]].concat());
+    let run = place.path("a");
+    wait("iterations", || (done(&run) > 2).then_some(()));
+    assert_eq!(checkpoints(&run), 0);
+    kill(trainer_of(id(&child)).unwrap(), libc::SIGABRT);
+    let out = finish(child);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out));
+    let said = "died of SIGABRT; it had no checkpoint yet and starts anew";
+    assert!(text(&out).contains(said), "{}", text(&out));
+    assert_eq!(metrics(&run).len(), 60);
+    let whole = place.train("whole", 60, &["env.num_envs=128", "runner.save_interval=0"]);
+    assert_same_bits(&whole, &run);
+}
+
+#[test]
+fn other_deaths_are_died_too_and_codes_pass() {
+    let place = Place::new();
+    place.fails(2, &["train", "pole.toml", "env.num_envs=0"]);
+    place.fails(2, &["train", "pole.toml", "task.reward.alive.expr=nothing"]);
+    let child = start(&place, &["runner.max_iterations=1000000"]);
+    let trainer = beyond(&place, &child, 1);
+    // Not one that is restarted, and the training does not handle it.
+    kill(trainer, libc::SIGALRM);
+    let out = finish(child);
+    assert_eq!(out.status.signal(), Some(libc::SIGALRM), "{}", text(&out));
+}
+
+#[test]
+fn without_supervision_there_is_one_process() {
+    let place = Place::new();
+    let args = ["runner.max_iterations=1000000", "runner.supervise=false"];
+    let child = start(&place, &args);
+    wait("iterations", || (done(&place.path("a")) > 1).then_some(()));
+    assert_eq!(trainer_of(id(&child)), None);
+    kill(id(&child), libc::SIGKILL);
+    assert_eq!(finish(child).status.signal(), Some(libc::SIGKILL));
+}
+
+#[test]
+fn a_checkpoint_on_demand_and_the_run_goes_on() {
+    let place = Place::new();
+    let args = ["runner.max_iterations=1000000", "runner.save_interval=0"];
+    let child = start(&place, &args);
+    let run = place.path("a");
+    wait("iterations", || (done(&run) > 1).then_some(()));
+    assert_eq!(checkpoints(&run), 0);
+    kill(id(&child), libc::SIGUSR1);
+    let clock = Instant::now();
+    wait("a checkpoint", || (checkpoints(&run) == 1).then_some(()));
+    // After a minute there is one anyway.
+    assert!(clock.elapsed() < Duration::from_secs(40));
+    let before = done(&run);
+    wait("more iterations", || {
+        (done(&run) > before + 1).then_some(())
+    });
+    kill(id(&child), libc::SIGTERM);
+    assert_eq!(finish(child).status.code(), Some(130));
+}
+
+#[test]
+fn resume_auto_finds_the_newest_run_that_is_not_finished() {
+    let place = Place::new();
+    let auto = |more: &[&str]| {
+        let args = ["train", "pole.toml", "--resume", "auto"];
+        let out = place.run(&[&args, more].concat());
+        assert_eq!(out.status.code(), Some(0), "{}", text(&out));
+        text(&out)
+    };
+    let err = auto(&["runner.max_iterations=2"]);
+    assert!(
+        err.contains("a new run begins") && err.contains("none yet"),
+        "{err}"
+    );
+    let runs = || {
+        let all = std::fs::read_dir(place.path("runs/pole")).unwrap();
+        all.filter(|e| e.as_ref().unwrap().file_name() != "latest")
+            .count()
+    };
+    assert_eq!(runs(), 1);
+    // Finished as it is, unfinished with a later end.
+    let err = auto(&["runner.max_iterations=4"]);
+    assert!(
+        err.contains("going on with runs/pole/") && err.contains("iteration 2"),
+        "{err}"
+    );
+    assert_eq!(runs(), 1);
+    let err = auto(&["runner.max_iterations=4"]);
+    assert!(err.contains("it is finished, at iteration 4"), "{err}");
+    assert_eq!(runs(), 2);
+    // Another configuration is another run.
+    let err = auto(&["runner.max_iterations=5", "ppo.gamma=0.9"]);
+    assert!(err.contains("another configuration"), "{err}");
+    assert_eq!(runs(), 3);
+    // In a folder of its own: the same line in every job.
+    let args = ["--out", "here", "runner.max_iterations=2"];
+    let err = auto(&args);
+    assert!(err.contains("a new run begins"), "{err}");
+    let args = ["--out", "here", "runner.max_iterations=3"];
+    let err = auto(&args);
+    assert!(err.contains("going on with here from iteration 2"), "{err}");
+    assert_eq!(metrics(&place.path("here")).len(), 3);
+    // And once more, when all is done: that is no failure of the job.
+    let err = auto(&args);
+    assert!(err.contains("nothing is left to do in here"), "{err}");
+    place.fails(2, &["train", "--resume", "auto"]);
+    // Killed before its first checkpoint: the line is not refused for ever.
+    for time in 0..2 {
+        std::fs::remove_dir_all(place.path("here/checkpoints")).unwrap();
+        let err = auto(&args);
+        assert!(err.contains("here starts anew"), "{time}: {err}");
+        assert_eq!(metrics(&place.path("here")).len(), 3);
+    }
+    // Before its configuration was written, too.
+    let early = place.path("early");
+    std::fs::create_dir_all(early.join("robot")).unwrap();
+    std::fs::write(early.join(".lock"), "").unwrap();
+    let args = ["--out", "early", "runner.max_iterations=1"];
+    let err = auto(&args);
+    assert!(err.contains("early starts anew"), "{err}");
+    // What is not a run's own stays as it is.
+    let mine = place.path("mine");
+    std::fs::create_dir_all(mine.join("robot")).unwrap();
+    std::fs::write(mine.join("robot/notes.txt"), "").unwrap();
+    let args = ["train", "pole.toml", "--resume", "auto", "--out", "mine"];
+    let err = place.fails(2, &args);
+    assert!(err.contains("would overwrite"), "{err}");
+}
+
+#[test]
+fn a_run_that_reached_its_goal_is_finished_for_resume_auto() {
+    let place = Place::new();
+    let args = [
+        "train",
+        "pole.toml",
+        "--resume",
+        "auto",
+        "runner.stop_at_return=1",
+    ];
+    let args = [&args[..], &["runner.max_iterations=1000"]].concat();
+    place.ok(&args);
+    let out = place.run(&args);
+    assert!(text(&out).contains("it reached its goal"), "{}", text(&out));
+}
+
+/// Time and signals stay right through a program that becomes this one.
+#[test]
+fn signals_reach_the_training_through_exec() {
+    let place = Place::new();
+    let ostler = env!("CARGO_BIN_EXE_ostler");
+    let line = format!(
+        "exec {ostler} train pole.toml --out a runner.save_interval=1 runner.max_iterations=1000000"
+    );
+    let child = Command::new("sh")
+        .args(["-c", &line])
+        .current_dir(place.0.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    beyond(&place, &child, 1);
+    kill(id(&child), libc::SIGTERM);
+    assert_eq!(finish(child).status.code(), Some(130));
+}
