@@ -28,6 +28,21 @@ pub(super) struct Workspace {
 }
 
 impl Sets {
+    /// Whether bodies, shapes and joints are the same ones, and only such are awake: by
+    /// their numbers rapier sizes its memory.
+    pub(super) fn has_the_parts_of(&self, other: &Self) -> bool {
+        let bodies = |s: &Self| s.bodies.iter().map(|b| b.0).collect::<Vec<_>>();
+        let colliders = |s: &Self| s.colliders.iter().map(|c| c.0).collect::<Vec<_>>();
+        let joints = |s: &Self| s.impulse_joints.iter().map(|j| j.0).collect::<Vec<_>>();
+        let multi = |s: &Self| s.multibody_joints.iter().map(|j| j.0).collect::<Vec<_>>();
+        let awake = |h| self.bodies.contains(h);
+        bodies(self) == bodies(other)
+            && colliders(self) == colliders(other)
+            && joints(self) == joints(other)
+            && multi(self) == multi(other)
+            && self.islands.active_bodies().all(awake)
+    }
+
     /// One time step.
     pub(super) fn step(&mut self, layout: &Layout, work: &mut Workspace) {
         self.step_with(layout, &layout.params, work);

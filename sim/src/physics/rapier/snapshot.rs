@@ -2,9 +2,9 @@
 //!
 //! `fingerprint | N | state buffers | N x (length, world)`, little-endian. The
 //! fingerprint names the model, the time step, the solver and rapier's version: worlds
-//! of anything else are refused. Snapshots are trusted input. What rapier and serde
-//! allocate for a world on their own cannot fail without ending the process; all else
-//! here can.
+//! of anything else are refused, and worlds with other parts. What lies deeper in them
+//! is trusted to be what its checksum says. What rapier and serde allocate for a world
+//! on their own cannot fail without ending the process; all else here can.
 
 use super::super::lanes::Columns;
 use super::super::{PhysicsError, SnapshotError};
@@ -222,11 +222,15 @@ fn read(
     let mut worlds: Vec<Result<Sets, SnapshotError>> = places(taken)?;
     worlds.resize_with(taken, || Err(unfit("a world was left out")));
     let each = Columns::new(&mut worlds, taken);
+    let ours = &rapier.worlds[0].sets;
     let decode = |e: usize| {
         let (sets, used) = bincode::serde::decode_from_slice::<Sets, _>(blobs[e], config())
             .map_err(|why| unfit(format!("world {e} cannot be read: {why}")))?;
         if used != blobs[e].len() {
             return Err(unfit(format!("world {e} has bytes left over")));
+        }
+        if !sets.has_the_parts_of(ours) {
+            return Err(unfit(format!("world {e} has other parts than the robot")));
         }
         Ok(sets)
     };
