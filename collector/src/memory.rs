@@ -108,6 +108,10 @@ impl Element for f32 {
     const KIND: Kind = Kind::Float;
 }
 
+impl Element for f64 {
+    const KIND: Kind = Kind::Double;
+}
+
 impl Element for i32 {
     const KIND: Kind = Kind::Int;
 }
@@ -179,6 +183,13 @@ impl<T: Element> HostRows<T> {
         // made per buffer, and while the slice lives the caller runs no libtorch
         // operation on this tensor.
         Ok(unsafe { std::slice::from_raw_parts_mut(start, self.width) })
+    }
+
+    /// All rows, to read.
+    pub fn all(&self) -> Result<&[T], CollectError> {
+        let start = self.start(0, self.rows)?;
+        // SAFETY: as in `row`, for all rows.
+        Ok(unsafe { std::slice::from_raw_parts(start, self.rows * self.width) })
     }
 
     /// All rows, to write.

@@ -12,8 +12,8 @@ pub mod returns;
 pub use policy::{ActorConfig, ActorCritic, CriticConfig};
 pub use ppo::{Ppo, PpoConfig};
 
-use ostler_collector::Rollout;
 use ostler_collector::memory::out_of_memory;
+use ostler_collector::{CollectError, Rollout};
 use ostler_sim::config::ConfigError;
 use ostler_sim::memory::MemoryError;
 use tch::Tensor;
@@ -46,6 +46,9 @@ pub enum LearnError {
     /// A drill names a place that this learner does not have.
     #[error("a fault cannot be injected: the learner has no {0}")]
     Fault(String),
+    /// A tensor's memory cannot be worked on.
+    #[error(transparent)]
+    Host(#[from] CollectError),
     /// A rollout of other sizes than the learner was built for.
     #[error("rollout of {got}, the learner was built for {expected}")]
     Shape { expected: String, got: String },
@@ -62,6 +65,7 @@ impl LearnError {
     pub fn out_of_memory(&self) -> Option<&MemoryError> {
         match self {
             Self::Memory(e) => Some(e),
+            Self::Host(e) => e.out_of_memory(),
             _ => None,
         }
     }

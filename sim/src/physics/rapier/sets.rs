@@ -31,16 +31,18 @@ impl Sets {
     /// Whether bodies, shapes and joints are the same ones, and only such are awake: by
     /// their numbers rapier sizes its memory.
     pub(super) fn has_the_parts_of(&self, other: &Self) -> bool {
-        let bodies = |s: &Self| s.bodies.iter().map(|b| b.0).collect::<Vec<_>>();
-        let colliders = |s: &Self| s.colliders.iter().map(|c| c.0).collect::<Vec<_>>();
-        let joints = |s: &Self| s.impulse_joints.iter().map(|j| j.0).collect::<Vec<_>>();
-        let multi = |s: &Self| s.multibody_joints.iter().map(|j| j.0).collect::<Vec<_>>();
-        let awake = |h| self.bodies.contains(h);
-        bodies(self) == bodies(other)
-            && colliders(self) == colliders(other)
-            && joints(self) == joints(other)
-            && multi(self) == multi(other)
-            && self.islands.active_bodies().all(awake)
+        // Not collected: how many there are is what may be wrong.
+        let (a, b) = (self, other);
+        a.bodies.len() == b.bodies.len()
+            && a.bodies
+                .iter()
+                .map(|x| x.0)
+                .eq(b.bodies.iter().map(|x| x.0))
+            && a.colliders.len() == b.colliders.len()
+            && (a.colliders.iter().map(|x| x.0)).eq(b.colliders.iter().map(|x| x.0))
+            && (a.impulse_joints.iter().map(|x| x.0)).eq(b.impulse_joints.iter().map(|x| x.0))
+            && (a.multibody_joints.iter().map(|x| x.0)).eq(b.multibody_joints.iter().map(|x| x.0))
+            && a.islands.active_bodies().all(|x| a.bodies.contains(x))
     }
 
     /// One time step.

@@ -7,6 +7,7 @@
 use super::params::find;
 use super::{Params, host_copy, zeros};
 use crate::learner::{LearnError, NamedTensors};
+use ostler_collector::memory::HostRows;
 use tch::{Device, Kind, TchError, Tensor};
 
 const BETA1: f64 = 0.9;
@@ -92,6 +93,19 @@ impl Adam {
         Ok(())
     }
 
+    /// The same on the host's memory, for as long as no tensor is replaced.
+    pub fn on_host(&self, params: &Params) -> Result<HostAdam, LearnError> {
+        let number = |t: &Tensor| HostRows::new(&t.f_view([1])?);
+        Ok(HostAdam {
+            theta: HostRows::new(&params.theta)?,
+            grad: HostRows::new(&params.grad)?,
+            m: HostRows::new(&self.m)?,
+            v: HostRows::new(&self.v)?,
+            lr: number(&self.lr)?,
+            powers: HostRows::new(&self.powers)?,
+        })
+    }
+
     /// State on the host, by name.
     pub fn save(&self) -> Result<NamedTensors, LearnError> {
         self.parts()
@@ -137,6 +151,61 @@ impl Adam {
             let source = find(tensors, name, &shape(t))?;
             t.shallow_clone()
                 .f_copy_(&source.f_view(t.size().as_slice())?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Parameters, gradient and the optimiser's state as the host's memory.
+#[derive(Debug)]
+pub struct HostAdam {
+    theta: HostRows<f32>,
+    grad: HostRows<f32>,
+    m: HostRows<f32>,
+    v: HostRows<f32>,
+    lr: HostRows<f64>,
+    powers: HostRows<f64>,
+}
+
+impl HostAdam {
+    /// The gradient's Euclidean norm, summed in double precision in a fixed order.
+    pub fn gradient_norm(&self) -> Result<f64, LearnError> {
+        const LANES: usize = 8;
+        let grad = self.grad.all()?;
+        let mut sums = [0.0_f64; LANES];
+        let mut chunks = grad.chunks_exact(LANES);
+        for chunk in &mut chunks {
+            for (sum, &g) in sums.iter_mut().zip(chunk) {
+                *sum += f64::from(g) * f64::from(g);
+            }
+        }
+        let rest = chunks.remainder().iter();
+        let rest: f64 = rest.map(|&g| f64::from(g) * f64::from(g)).sum();
+        Ok((sums.iter().sum::<f64>() + rest).sqrt())
+    }
+
+    /// The learning rate.
+    pub fn rate(&mut self) -> Result<&mut f64, LearnError> {
+        Ok(&mut self.lr.all_mut()?[0])
+    }
+
+    /// One step along the gradient times `scale`, as [`Adam::step`] does it. A step that
+    /// is not to be taken is not called for. The gradient is scaled in place.
+    pub fn step(&mut self, scale: f64) -> Result<(), LearnError> {
+        let powers = self.powers.all_mut()?;
+        powers[0] *= BETA1;
+        powers[1] *= BETA2;
+        let rate = (self.lr.all()?[0] / (1.0 - powers[0])) as f32;
+        let root = (1.0 / (1.0 - powers[1]).sqrt()) as f32;
+        let (scale, eps) = (scale as f32, EPS as f32);
+        let (keep1, keep2) = ((1.0 - BETA1) as f32, (1.0 - BETA2) as f32);
+        let theta = self.theta.all_mut()?.iter_mut();
+        let moments = self.m.all_mut()?.iter_mut().zip(self.v.all_mut()?);
+        for ((theta, (m, v)), g) in theta.zip(moments).zip(self.grad.all_mut()?) {
+            *g *= scale;
+            *m += keep1 * (*g - *m);
+            *v += keep2 * (*g * *g - *v);
+            *theta -= rate * (*m / (v.sqrt() * root + eps));
         }
         Ok(())
     }

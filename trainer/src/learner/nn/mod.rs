@@ -5,7 +5,7 @@ pub mod init;
 pub mod layer;
 pub mod params;
 
-pub use adam::Adam;
+pub use adam::{Adam, HostAdam};
 pub use layer::{Linear, Trunk, TrunkSpace};
 pub use params::{Layout, Params};
 

@@ -43,7 +43,8 @@ pub struct MiniBatch {
     pub rows: i64,
     x_actor: Tensor,
     x_critic: Option<Tensor>,
-    packed: Tensor,
+    /// All of the following columns `[B,F]`, see [`Columns`].
+    pub packed: Tensor,
     /// Actions taken `[B,A]`.
     pub action: Tensor,
     /// Mean or logits they were drawn with `[B,D]`.

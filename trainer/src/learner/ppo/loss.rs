@@ -9,7 +9,7 @@ use super::config::{AdvantageNorm, PpoConfig, ValueLoss};
 use tch::{Kind, TchError, Tensor};
 
 /// `ln(2 pi) / 2`.
-const HALF_LN_TAU: f64 = 0.918_938_533_204_672_7;
+pub(super) const HALF_LN_TAU: f64 = 0.918_938_533_204_672_7;
 
 /// Means that `stats` of [`loss`] holds, in order.
 pub const KL: usize = 0;

@@ -3,11 +3,15 @@
 //! [`Ppo::update`](crate::learner::Learner::update) reads top to bottom: inputs,
 //! values, advantages, then minibatch after minibatch forward, loss, backward, step.
 //! All of it is tensor operations on one device; numbers come back once, at the end.
+//! Where that device is the host, parts of many small operations are one pass over the
+//! tensors' memory instead.
 
 mod batch;
 mod config;
 mod fault;
+mod finish;
 mod gae;
+mod host_loss;
 mod loss;
 mod prepare;
 mod state;
@@ -24,13 +28,14 @@ use super::policy::CriticNorm;
 use super::{ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, UpdateStats};
 use batch::{Columns, MiniBatch, Samples};
 use fault::{Faults, Place};
+use finish::Host;
 use ostler_collector::Rollout;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use state::Kept;
 use stats::Accumulator;
 use std::time::Instant;
-use tch::{Device, TchError, Tensor};
+use tch::{Device, Tensor};
 
 /// The learner: a policy, its optimiser and every buffer an update needs.
 #[derive(Debug)]
@@ -55,6 +60,8 @@ pub struct Ppo {
     /// The state that [`revert`](Self::revert) goes back to.
     kept: Kept,
     faults: Faults,
+    /// Whether the tensors lie on the host: small operations are then passes over it.
+    on_host: bool,
     seed: u64,
     steps: i64,
     envs: i64,
@@ -125,6 +132,7 @@ impl Ppo {
             lr_scale: 1.0,
             left: 1.0,
             faults: Faults::default(),
+            on_host: device == Device::Cpu,
             seed,
             steps,
             envs,
@@ -187,49 +195,30 @@ impl Ppo {
     }
 
     /// One minibatch: forward, loss, backward, step.
-    fn learn(&mut self, which: usize, index: &Tensor) -> Result<(), LearnError> {
+    fn learn(
+        &mut self,
+        which: usize,
+        index: &Tensor,
+        mut host: Option<&mut Host>,
+    ) -> Result<(), LearnError> {
         self.poison(Place::Begin)?;
         let mb = &self.minibatches[which];
         mb.gather(&self.samples, index)?;
         mb.forward(&self.policy.net)?;
-        loss::loss(&self.config, mb, self.accumulator.losses())?;
+        match &mut host {
+            Some(host) => host.losses[which].run(&self.config)?,
+            None => loss::loss(&self.config, mb, self.accumulator.losses())?,
+        }
         mb.backward(&self.policy.net)?;
 
         self.poison(Place::Judged)?;
-        let norm = self.policy.params.grad.f_norm()?;
-        let limit = self.config.max_grad_norm;
-        let (ok, kl) = self.accumulator.judge(&norm, limit)?;
-        if self.config.schedule == Schedule::Adaptive {
-            self.adapt(&ok, &kl)?;
+        match host {
+            Some(host) => self.finish_on_host(host)?,
+            None => self.finish_on_device()?,
         }
-        let scale = norm
-            .f_add_scalar(1e-6)?
-            .f_reciprocal()?
-            .f_mul_scalar(limit)?
-            .f_clamp_max(1.0)?;
-        self.adam.step(&mut self.policy.params, &scale, &ok)?;
         self.policy.net.project()?;
         self.faults.minibatch += 1;
         Ok(())
-    }
-
-    /// The learning rate follows the divergence, on the device.
-    fn adapt(&mut self, ok: &Tensor, kl: &Tensor) -> Result<(), TchError> {
-        const FACTOR: f64 = 1.5;
-        let c = &self.config;
-        let far = kl.f_gt(2.0 * c.desired_kl)?.f_logical_and(ok)?;
-        let near = kl
-            .f_lt(0.5 * c.desired_kl)?
-            .f_logical_and(&kl.f_gt(0.0)?)?
-            .f_logical_and(ok)?;
-        let lr = &self.adam.lr;
-        // Bounds hold only in the direction of the change: a rate that was set outside
-        // them stays until the divergence moves it.
-        let (low, high) = self.rate_bounds();
-        let down = lr.f_div_scalar(FACTOR)?.f_clamp_min(low)?;
-        let up = lr.f_mul_scalar(FACTOR)?.f_clamp_max(high)?;
-        let moved = down.f_where_self(&far, &up.f_where_self(&near, lr)?)?;
-        self.adam.lr.f_copy_(&moved)
     }
 }
 
@@ -244,6 +233,7 @@ impl Learner for Ppo {
 
         let parts = self.config.num_mini_batches as i64;
         let total = self.order.len() as i64;
+        let mut host = self.host()?;
         for epoch in 0..self.config.num_learning_epochs {
             // From the same order each time: an update depends on nothing before it.
             self.order.iter_mut().zip(0..).for_each(|(o, i)| *o = i);
@@ -252,7 +242,7 @@ impl Learner for Ppo {
             for i in 0..parts {
                 let (from, len) = batch::part(total, parts, i);
                 let which = usize::from(len != self.minibatches[0].rows);
-                self.learn(which, &order.f_narrow(0, from, len)?)?;
+                self.learn(which, &order.f_narrow(0, from, len)?, host.as_mut())?;
             }
         }
         self.merge_statistics(rollout)?;

@@ -2,6 +2,7 @@
 
 use super::loss::{CLIP_FRACTION, ENTROPY, KL, STATS, SURROGATE, VALUE};
 use crate::learner::{LearnError, UpdateStats};
+use ostler_collector::memory::HostRows;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Places behind the losses' means.
@@ -33,6 +34,35 @@ pub struct Accumulator {
     /// samples not valid.
     before: Tensor,
     zero: Tensor,
+}
+
+/// [`Accumulator::judge`] on the host.
+#[derive(Debug)]
+pub struct Judge {
+    row: HostRows<f32>,
+    sum: HostRows<f64>,
+    passed: HostRows<f64>,
+}
+
+impl Judge {
+    /// Takes in a minibatch whose losses are in place: whether to step, and what the
+    /// divergence is.
+    pub fn judge(&mut self, norm: f64, limit: f64) -> Result<(bool, f64), LearnError> {
+        let row = self.row.all_mut()?;
+        row[GRAD_NORM] = norm as f32;
+        row[CLIPPED] = f32::from(u8::from(norm > limit));
+        let decisive = &row[CLIP_FRACTION..CLIP_FRACTION + DECISIVE];
+        let mut ok = true;
+        for (passed, x) in self.passed.all_mut()?.iter_mut().zip(decisive) {
+            ok &= x.is_finite();
+            *passed += f64::from(u8::from(ok));
+        }
+        if ok {
+            let sum = self.sum.all_mut()?.iter_mut();
+            sum.zip(&*row).for_each(|(s, &x)| *s += f64::from(x));
+        }
+        Ok((ok, f64::from(row[KL])))
+    }
 }
 
 impl Accumulator {
@@ -108,6 +138,16 @@ impl Accumulator {
         let counted = self.row.f_where_self(&ok, &self.zero)?;
         let _ = self.sum.f_add_(&counted)?;
         Ok((ok, self.kl.f_to_kind(Kind::Double)?))
+    }
+
+    /// What [`judge`](Self::judge) works on, as the host's memory, for as long as no
+    /// tensor is replaced.
+    pub fn on_host(&self) -> Result<Judge, LearnError> {
+        Ok(Judge {
+            row: HostRows::new(&self.row)?,
+            sum: HostRows::new(&self.sum)?,
+            passed: HostRows::new(&self.passed)?,
+        })
     }
 
     /// Reads everything back after an update of so many minibatches. `size` is finite

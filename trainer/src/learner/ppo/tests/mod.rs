@@ -4,6 +4,7 @@ mod behaviour;
 mod explosion;
 mod faults;
 mod gradient;
+mod host;
 mod reference;
 mod state;
 
