@@ -4,6 +4,7 @@
 use super::buffers::{Panicked, Worker};
 use super::share::Shared;
 use super::{BatchEnv, Finished, Groups, StepOut};
+use crate::math::all_finite;
 use crate::physics::fault;
 use crate::physics::pool::Pool;
 use crate::rng::{Purpose, philox, unit};
@@ -279,10 +280,7 @@ impl BatchEnv {
                         lane * wide..(lane + 1) * wide,
                         lane * critic_wide..(lane + 1) * critic_wide,
                     );
-                    let finite = policy[p.clone()]
-                        .iter()
-                        .chain(&critic[c.clone()])
-                        .all(|x| x.is_finite());
+                    let finite = all_finite(&policy[p.clone()]) && all_finite(&critic[c.clone()]);
                     if masked {
                         bits[lane] = inputs.state.fault[first + lane];
                     }

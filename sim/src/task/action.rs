@@ -3,6 +3,7 @@
 use super::{number, range, select, spread};
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
 use crate::env::ActionSpace;
+use crate::math::all_finite;
 use crate::model::{Actuator, Dynamics, Joint, JointKind, Model};
 use crate::physics::State;
 
@@ -271,7 +272,7 @@ impl Actions {
     pub fn clip(&self, raw: &[f32], bad: &mut [bool], mut put: impl FnMut(usize, usize, f32)) {
         let width = self.clip.len();
         for (lane, (row, bad)) in raw.chunks_exact(width).zip(bad).enumerate() {
-            *bad = row.iter().any(|x| !x.is_finite());
+            *bad = !all_finite(row);
             for (k, (&x, &[low, high])) in row.iter().zip(&self.clip).enumerate() {
                 let x = if *bad { 0.0 } else { x };
                 let x = if matches!(self.space, ActionSpace::Discrete(_)) {
