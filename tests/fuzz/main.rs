@@ -47,6 +47,11 @@ fn config() {
 }
 
 #[test]
+fn regression() {
+    fuzz("regression", 1000, text::regression);
+}
+
+#[test]
 fn mjcf() {
     fuzz("mjcf", 1000, text::mjcf);
 }
@@ -69,6 +74,16 @@ fn lines() {
 #[test]
 fn metrics() {
     fuzz("metrics", 1000, runs::metrics);
+}
+
+#[test]
+fn history() {
+    fuzz("history", 1000, runs::history);
+}
+
+#[test]
+fn baselines() {
+    fuzz("baselines", 1000, runs::baselines);
 }
 
 #[test]

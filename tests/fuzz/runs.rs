@@ -10,6 +10,8 @@ use ostler_trainer::learner::Ppo;
 use ostler_trainer::log::metrics::{MetricsWriter, Record};
 use ostler_trainer::log::{curve as picture, tensorboard};
 use ostler_trainer::readers;
+use ostler_trainer::regress::baseline::{Baseline, Baselines};
+use ostler_trainer::regress::metrics::History;
 use ostler_trainer::run::checkpoint::Checkpoint;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::{BTreeMap, HashMap};
@@ -46,7 +48,7 @@ fn runs() -> &'static Runs {
 }
 
 /// A folder in memory where there is one.
-fn folder() -> tempfile::TempDir {
+pub fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm")
         .or_else(|_| tempfile::tempdir())
         .unwrap()
@@ -97,6 +99,68 @@ pub fn metrics() -> Target {
                 assert!(v["iteration"].as_u64().unwrap() <= iteration);
             }
             left.len() > 80
+        }),
+    }
+}
+
+/// Metrics as a judge of regressions reads them.
+pub fn history() -> Target {
+    Target {
+        corpus: lines_of_metrics(),
+        read: Box::new(|bytes| match History::parse(bytes) {
+            Ok(all) => {
+                // Each iteration once, and no number that is none.
+                let lines = bytes.iter().filter(|&&b| b == b'\n').count();
+                assert_eq!((all.0.len(), all.iterations()), (lines, lines as u64));
+                for skip in [0, 3, usize::MAX] {
+                    if let Ok(values) = all.values("Train/mean_reward", skip, None) {
+                        assert!(!values.is_empty() && values.iter().all(|v| v.is_finite()));
+                    }
+                }
+                all.not_finite(&["*reward".into()]).len() < 99
+            }
+            Err(why) => {
+                assert!(why.contains("line "), "{why}");
+                false
+            }
+        }),
+    }
+}
+
+/// Baselines of throughput.
+pub fn baselines() -> Target {
+    let dir = folder();
+    let path = dir.path().join("baselines.json");
+    let mut all = Baselines::default();
+    for (class, case, steps_per_s) in [("a", "x", 1.5), ("a", "y --short", 2e9), ("b", "x", 3.0)] {
+        let date = "2026-11-20".into();
+        let seeds = 3;
+        let one = Baseline {
+            steps_per_s,
+            seeds,
+            date,
+        };
+        all.set(class, case, one);
+    }
+    all.write(&path).unwrap();
+    let keys = [
+        "\"version\"",
+        "null",
+        "1e999",
+        "-0.0",
+        "\"steps_per_s\"",
+        "{",
+        "}",
+        "0",
+    ];
+    Target {
+        corpus: Corpus::of_text(vec![std::fs::read(&path).unwrap()], &keys),
+        read: Box::new(move |bytes| {
+            std::fs::write(dir.path().join("b.json"), bytes).unwrap();
+            match Baselines::read(&dir.path().join("b.json")) {
+                Ok(all) => all.get("a", "x").is_some_and(|b| b.steps_per_s > 0.0),
+                Err(e) => e.to_string().is_empty(),
+            }
         }),
     }
 }

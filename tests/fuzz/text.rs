@@ -10,6 +10,7 @@ use ostler_sim::task::Task;
 use ostler_sim::task::expr::{Program, Scope};
 use ostler_sim::{BatchEnv, Model};
 use ostler_trainer::config::{Config, Override, parse};
+use ostler_trainer::regress::case::Case;
 use ostler_trainer::{drill, readers};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -96,6 +97,52 @@ pub fn config() -> Target {
                 Err(e) => assert!(!e.to_string().is_empty()),
             }
             read.is_ok()
+        }),
+    }
+}
+
+/// Regression files, beside the configurations that they name.
+pub fn regression() -> Target {
+    let dir = super::runs::folder();
+    for config in files("configs", ".toml") {
+        let name = config.file_name().unwrap();
+        std::fs::copy(&config, dir.path().join(name)).unwrap();
+    }
+    std::fs::create_dir(dir.path().join("regress")).unwrap();
+    let keys = [
+        "[budget]",
+        "[short.expect]",
+        "seeds",
+        "time = \"99999999999999999999s\"",
+        "limit",
+        "env_steps = 9223372036854775807",
+        "\"env.num_envs=auto\"",
+        "[expect.metrics.\"Guard/x\"]",
+        "absent = 0",
+        "last = 9223372036854775807",
+        "[]",
+        "-1",
+        "1e308",
+    ];
+    Target {
+        corpus: Corpus::of_text(texts("configs/regress", ".toml"), &keys),
+        read: Box::new(move |bytes| {
+            let path = dir.path().join("regress/case.toml");
+            std::fs::write(&path, bytes).unwrap();
+            match Case::read(&path) {
+                Ok(case) => {
+                    let plans = std::iter::once(&case.full).chain(&case.short);
+                    for plan in plans {
+                        assert!(!plan.seeds.is_empty() && !plan.limit.is_zero());
+                        assert!(plan.amount.iterations() >= 1);
+                    }
+                    true
+                }
+                Err(e) => {
+                    assert!(!e.to_string().is_empty());
+                    false
+                }
+            }
         }),
     }
 }

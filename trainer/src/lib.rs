@@ -12,6 +12,7 @@ pub mod log;
 pub mod memory;
 #[doc(hidden)]
 pub mod readers;
+pub mod regress;
 pub mod run;
 pub mod supervise;
 pub mod torch;

@@ -12,6 +12,7 @@ mod envs;
 mod eval;
 mod physics;
 mod play;
+mod regress;
 mod replay;
 mod target;
 pub mod time;
@@ -48,6 +49,8 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Show a failure again: the report's folder below RUN/failure
     Replay(replay::ReplayArgs),
+    /// Train and judge a folder of regression files: results as JUnit XML, JSON, Markdown
+    Regress(regress::RegressArgs),
     /// Evaluate the dynamics of any MJCF file at given states
     Physics(physics::PhysicsArgs),
     /// Compare the dynamics of any MJCF file with MuJoCo's
@@ -140,6 +143,7 @@ pub fn run() -> i32 {
         Command::Envs(args) => envs::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Regress(args) => regress::run(&args),
         Command::Physics(args) => physics::run(&args),
         Command::Compare(args) => compare::run(&args),
     };

@@ -17,13 +17,16 @@ mod sections;
 mod source;
 #[cfg(test)]
 mod tests;
+mod typed;
 mod validate;
 
 pub use error::{ConfigErrors, Diagnostic};
 pub use overrides::Override;
 pub use resolve::{Device, NoGpu, Resolution};
 pub use robust::{BackOffConfig, FaultConfig, GuardConfig};
+pub(crate) use schema::ANY;
 pub use sections::{CollectorConfig, CollectorKind, LearnerConfig, LogConfig, RunnerConfig};
+pub(crate) use typed::parse_as;
 
 use crate::learner::{ActorConfig, CriticConfig, PpoConfig};
 use crate::memory::MemoryConfig;
@@ -211,16 +214,7 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
     if !wrong.is_empty() {
         return Err(ConfigErrors::sorted(wrong));
     }
-    let mut config = Config::deserialize(&root).map_err(|e| match &e.origin {
-        Some(origin) => {
-            let message = match locate::path_of(&root, origin) {
-                Some(key) => format!("{key}: {}", e.message),
-                None => e.message,
-            };
-            Diagnostic::at(&sources, origin, message)
-        }
-        None => Diagnostic::plain(format!("{}: {}", path.display(), e.message)),
-    })?;
+    let mut config: Config = typed::deserialize(&root, &sources, path)?;
     if config.name.is_empty() {
         config.name = path
             .file_stem()

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use toml::Value as Schema;
 
 /// The key that stands for any key of a free-form table.
-const ANY: &str = "*";
+pub(crate) const ANY: &str = "*";
 
 fn exemplar() -> Config {
     let number = || OneOrMany::One(0.0);
@@ -113,13 +113,24 @@ enum Kind {
 /// Compares the tree with the schema; returns every unknown key and every value of
 /// a wrong kind.
 pub fn check(root: &Node, sources: &Sources) -> Vec<Diagnostic> {
-    let Ok(schema) = Schema::try_from(exemplar()) else {
-        // Only a Config that cannot be written at all gets here; serde then judges alone.
+    check_as(&exemplar(), foreign::recognise, root, sources)
+}
+
+/// [`check`] against any exemplar; `recognise` knows what other programs call a key.
+pub fn check_as(
+    exemplar: &impl serde::Serialize,
+    recognise: fn(&str) -> Option<String>,
+    root: &Node,
+    sources: &Sources,
+) -> Vec<Diagnostic> {
+    let Ok(schema) = Schema::try_from(exemplar) else {
+        // Only what cannot be written at all gets here; serde then judges alone.
         return Vec::new();
     };
     let mut walk = Walk {
         sources,
         schema: &schema,
+        recognise,
         found: Vec::new(),
     };
     walk.node(root, &schema, "");
@@ -129,6 +140,7 @@ pub fn check(root: &Node, sources: &Sources) -> Vec<Diagnostic> {
 struct Walk<'a> {
     sources: &'a Sources,
     schema: &'a Schema,
+    recognise: fn(&str) -> Option<String>,
     found: Vec<Diagnostic>,
 }
 
@@ -240,7 +252,7 @@ impl Walk<'_> {
                 format!("{path}.{k}")
             }
         };
-        let help = foreign::recognise(key)
+        let help = (self.recognise)(key)
             .or_else(|| {
                 let elsewhere = find(self.schema, key, "")?;
                 Some(format!("did you mean {elsewhere}?"))

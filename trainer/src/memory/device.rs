@@ -81,6 +81,27 @@ impl GpuWatch {
     }
 }
 
+/// Names of the GPUs that CUDA may use here; none where there is no NVML. `visible` is
+/// `CUDA_VISIBLE_DEVICES`.
+pub(crate) fn gpu_names(visible: Option<&str>) -> Vec<String> {
+    let Ok(nvml) = Nvml::init() else {
+        return Vec::new();
+    };
+    let count = match visible {
+        None => nvml.device_count().unwrap_or(0) as usize,
+        Some(list) => list.split(',').count(),
+    };
+    let name = |index: usize| {
+        let device = match which(index, visible)? {
+            Which::Index(i) => nvml.device_by_index(i),
+            Which::Uuid(id) => nvml.device_by_uuid(id.as_str()),
+        };
+        device.and_then(|d| d.name()).ok()
+    };
+    // CUDA sees no device after the first that is not there.
+    (0..count).map_while(name).collect()
+}
+
 /// The device that CUDA calls `index`, as NVML is asked for it. CUDA numbers only the
 /// visible ones, by bus where `CUDA_DEVICE_ORDER=PCI_BUS_ID` is set; without it, GPUs
 /// of different speed in one machine may be numbered otherwise.

@@ -19,6 +19,7 @@ pub mod sample;
 pub use cgroup::{Cgroups, Use};
 pub use config::MemoryConfig;
 pub use device::Gpu;
+pub(crate) use device::gpu_names;
 pub use disk::Disk;
 pub use host::{Process, System};
 pub use monitor::{Hook, MemoryMonitor, Snapshot};

@@ -140,7 +140,7 @@ pub(super) fn fork() -> Result<Forked> {
 
 /// In a child: the kernel kills it when `parent` dies, however that dies. Returns
 /// whether `parent` was still there.
-pub(super) fn die_with(parent: i32) -> bool {
+pub(crate) fn die_with(parent: i32) -> bool {
     // SAFETY: both calls take and return numbers.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);

@@ -1,0 +1,140 @@
+//! Steps per second as they were, by class of machine and case.
+
+use crate::run::RunError;
+use crate::run::checkpoint::write_atomically;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The file's version.
+const VERSION: u32 = 1;
+
+/// One case on one class of machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baseline {
+    /// Median over the seeds of the median over the iterations (environment steps/s).
+    pub steps_per_s: f64,
+    /// Seeds.
+    pub seeds: usize,
+    /// When: `2026-11-20`.
+    pub date: String,
+}
+
+/// The file of baselines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Baselines {
+    version: u32,
+    /// By class of machine, then by case.
+    machines: BTreeMap<String, BTreeMap<String, Baseline>>,
+}
+
+impl Default for Baselines {
+    fn default() -> Self {
+        Self {
+            version: VERSION,
+            machines: BTreeMap::new(),
+        }
+    }
+}
+
+/// The key of a case in one of its forms.
+pub fn key(case: &str, short: bool) -> String {
+    match short {
+        true => format!("{case} --short"),
+        false => case.to_string(),
+    }
+}
+
+impl Baselines {
+    /// Reads the file; one that is not there is empty.
+    ///
+    /// # Errors
+    /// It is there and cannot be used.
+    pub fn read(path: &Path) -> Result<Self, RunError> {
+        let bad = |why: String| {
+            RunError::Usage(format!(
+                "the baselines {} cannot be used: {why}; mend the file, or remove it and write it anew with --update-baselines",
+                path.display()
+            ))
+        };
+        let text = match std::fs::read(path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(e) => return Err(bad(e.to_string())),
+        };
+        let all: Self = serde_json::from_slice(&text).map_err(|e| bad(e.to_string()))?;
+        if all.version != VERSION {
+            return Err(bad(format!("version {} is not {VERSION}", all.version)));
+        }
+        let mut each = all.machines.values().flat_map(BTreeMap::iter);
+        match each.find(|(_, b)| !b.steps_per_s.is_finite() || b.steps_per_s <= 0.0) {
+            Some((case, b)) => Err(bad(format!("{case}: {} steps/s", b.steps_per_s))),
+            None => Ok(all),
+        }
+    }
+
+    /// That of a case.
+    pub fn get(&self, class: &str, key: &str) -> Option<&Baseline> {
+        self.machines.get(class)?.get(key)
+    }
+
+    /// Sets that of a case.
+    pub fn set(&mut self, class: &str, key: &str, baseline: Baseline) {
+        let of_class = self.machines.entry(class.to_string()).or_default();
+        of_class.insert(key.to_string(), baseline);
+    }
+
+    /// Writes the file, whole or not at all.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn write(&self, path: &Path) -> Result<(), RunError> {
+        let file = |source| RunError::File {
+            action: "write",
+            path: path.to_path_buf(),
+            source,
+            hint: "; --baselines names another file",
+        };
+        let mut text = serde_json::to_vec_pretty(self).map_err(|e| file(e.into()))?;
+        text.push(b'\n');
+        write_atomically(path, &text).map_err(file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_nothing_else_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("baselines.json");
+        assert_eq!(Baselines::read(&path).unwrap(), Baselines::default());
+        let mut all = Baselines::default();
+        let one = Baseline {
+            steps_per_s: 1234.5,
+            seeds: 3,
+            date: "2026-11-20".into(),
+        };
+        all.set("fast, release", &key("pole", false), one.clone());
+        all.write(&path).unwrap();
+        let read = Baselines::read(&path).unwrap();
+        assert_eq!(read.get("fast, release", "pole"), Some(&one));
+        assert_eq!(read.get("fast, debug", "pole"), None);
+        assert_eq!(read.get("fast, release", &key("pole", true)), None);
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (from, to) in [
+            ("1234.5", "0.0"),
+            ("1234.5", "-1"),
+            ("\"version\": 1", "\"version\": 2"),
+            ("seeds", "sides"),
+            ("{", "["),
+        ] {
+            std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+            let e = Baselines::read(&path).unwrap_err().to_string();
+            assert!(e.contains("baselines.json cannot be used"), "{e}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! `ostler regress`: trains what a folder of files says, in processes of its own, and
+//! fails where the results are worse than they must be.
+//!
+//! Reading order: [`mod@file`] and [`case`] (what a file says) -> [`folder`] (which files) ->
+//! [`suite`] (all cases, one after the other) -> [`trial`] (one run) -> [`child`] (one
+//! process), [`metrics`] (what it logged) -> [`judge`] (what is wrong with a run),
+//! [`checks`] (what the runs of a case are worth), [`stats`], [`baseline`], [`machine`] ->
+//! [`report`] (JUnit XML, JSON, Markdown).
+
+pub mod baseline;
+pub mod case;
+pub mod checks;
+pub mod child;
+pub mod file;
+pub mod folder;
+pub mod judge;
+#[cfg(test)]
+mod judge_tests;
+pub mod machine;
+pub mod metrics;
+#[cfg(test)]
+mod metrics_tests;
+pub mod plan;
+pub mod report;
+pub mod stats;
+pub mod suite;
+pub mod trial;
+pub mod verdict;
+
+pub use folder::{Chosen, find};
+pub use suite::{Options, Suite, run};

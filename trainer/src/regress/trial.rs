@@ -1,0 +1,167 @@
+//! One run of a case: the program itself trains, then evaluates, each in a process of
+//! its own.
+
+use super::case::Case;
+use super::child::{self, Ended, Stop, tail};
+use super::file::ReturnOf;
+use super::judge::{Judged, Raw, judge_run};
+use super::metrics::History;
+use super::plan::{Amount, Plan};
+use super::verdict::{Exit, Kind, Problem};
+use crate::run::METRICS;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+/// Lines that are kept of what a run said before it went wrong.
+const SAID: usize = 20;
+
+/// Trains and evaluates with one seed, below the folder `out`, and judges.
+pub fn run(case: &Case, plan: &Plan, seed: u64, out: &Path, stop: &Stop) -> Judged {
+    let clock = Instant::now();
+    let name = format!("{}/seed_{seed}", case.name);
+    let place = Place {
+        run: out.join(&name),
+        train: out.join(format!("{name}.train.txt")),
+        eval: out.join(format!("{name}.eval.txt")),
+    };
+    let ended = train(case, plan, seed, &place, stop);
+    let history = History::read(&place.run.join(METRICS));
+    let well = matches!(&ended, Ok(e) if e.exit == Exit::Code(0));
+    let evaluated = match plan.expect.return_of {
+        // Without a threshold nobody asks.
+        ReturnOf::Evaluation if well && plan.expect.return_at_least.is_some() => {
+            Some(evaluate(plan, &place, stop))
+        }
+        _ => None,
+    };
+    let raw = Raw {
+        seed,
+        folder: name,
+        ended,
+        history,
+        evaluated,
+        seconds: clock.elapsed().as_secs_f64(),
+    };
+    let mut judged = judge_run(plan, raw);
+    if !judged.trial.problems.is_empty() {
+        let said = [&place.train, &place.eval].map(|f| tail(f, SAID));
+        judged.trial.said = said.concat();
+    }
+    judged
+}
+
+struct Place {
+    run: PathBuf,
+    train: PathBuf,
+    eval: PathBuf,
+}
+
+fn own_program() -> std::io::Result<Command> {
+    Ok(Command::new(std::env::current_exe()?))
+}
+
+fn train(
+    case: &Case,
+    plan: &Plan,
+    seed: u64,
+    place: &Place,
+    stop: &Stop,
+) -> std::io::Result<Ended> {
+    if let Some(folder) = place.run.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut command = own_program()?;
+    command.arg("train").arg(&case.config).arg("--quiet");
+    command.arg("--out").arg(&place.run);
+    command.arg("--seed").arg(seed.to_string());
+    let own = [
+        format!("runner.max_iterations={}", plan.amount.iterations()),
+        "runner.stop_at_return=0".into(),
+        // A death is to be seen.
+        "runner.supervise=false".into(),
+    ];
+    for set in case.set.iter().chain(&own) {
+        command.arg("--set").arg(set);
+    }
+    if let Amount::Time(time) = plan.amount {
+        let seconds = format!("{}s", time.as_secs_f64());
+        command.arg("--max-time").arg(seconds);
+    }
+    child::run(&mut command, &place.train, plan.limit, stop)
+}
+
+/// The mean return of the last checkpoint.
+fn evaluate(plan: &Plan, place: &Place, stop: &Stop) -> Result<f64, Problem> {
+    let io = |e| Problem::new(Kind::NotStarted, format!("the evaluation: {e}"));
+    let mut command = own_program().map_err(io)?;
+    let episodes = plan.expect.episodes;
+    command.arg("eval").arg(&place.run).arg("--json");
+    command.arg("--episodes").arg(episodes.to_string());
+    let ended = child::run(&mut command, &place.eval, plan.limit, stop).map_err(io)?;
+    let fail = |kind, why: String| Err(Problem::new(kind, format!("the evaluation {why}")));
+    if ended.stopped {
+        return fail(Kind::Interrupted, "was stopped".into());
+    }
+    if ended.too_long {
+        let limit = plan.limit.as_secs_f64();
+        return fail(Kind::TimeLimit, format!("took longer than {limit} s"));
+    }
+    match &ended.exit {
+        Exit::Code(0) => {}
+        Exit::Code(code) => return fail(Kind::Evaluation, format!("ended with exit code {code}")),
+        Exit::Signal(signal) => return fail(Kind::Signal, format!("died of {signal}")),
+    }
+    read_evaluation(&std::fs::read(&place.eval).map_err(io)?, episodes)
+}
+
+/// The mean return in what `ostler eval --json` said.
+fn read_evaluation(said: &[u8], episodes: u32) -> Result<f64, Problem> {
+    let fail = |kind, why: String| Err(Problem::new(kind, format!("the evaluation {why}")));
+    // Warnings come before it.
+    let json = said
+        .split(|&b| b == b'\n')
+        .rfind(|l| l.first() == Some(&b'{'))
+        .and_then(|l| serde_json::from_slice::<serde_json::Value>(l).ok());
+    let Some(json) = json else {
+        return fail(Kind::Evaluation, "printed no result".into());
+    };
+    let done = json.get("episodes").and_then(serde_json::Value::as_u64);
+    if done != Some(u64::from(episodes)) {
+        let done = done.unwrap_or(0);
+        let why = format!("completed {done} of {episodes} episodes: the others broke off");
+        return fail(Kind::Evaluation, why);
+    }
+    match json.get("mean_return") {
+        Some(serde_json::Value::Null) => fail(
+            Kind::NotFinite,
+            "has a mean return that is not finite".into(),
+        ),
+        Some(value) => match value.as_f64() {
+            Some(value) if value.is_finite() => Ok(value),
+            _ => fail(Kind::Evaluation, format!("has the mean return {value}")),
+        },
+        None => fail(Kind::MissingMetric, "has no mean return".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_evaluation_counts_whole_or_not_at_all() {
+        let read = |text: &str| read_evaluation(text.as_bytes(), 10);
+        let kind = |text: &str| read(text).unwrap_err().kind;
+        let good = "warning: slow\n{\"episodes\":10,\"mean_return\":4.5}\n";
+        assert_eq!(read(good), Ok(4.5));
+        let nan = "{\"episodes\":10,\"mean_return\":null}\n";
+        assert_eq!(kind(nan), Kind::NotFinite);
+        assert_eq!(kind("{\"episodes\":10}\n"), Kind::MissingMetric);
+        let few = "{\"episodes\":9,\"mean_return\":4.5}\n";
+        assert_eq!(kind(few), Kind::Evaluation);
+        assert_eq!(kind("{\"mean_return\":4.5}\n"), Kind::Evaluation);
+        assert_eq!(kind(""), Kind::Evaluation);
+        assert_eq!(kind("{\"episodes\":10,\"mean_re"), Kind::Evaluation);
+    }
+}
