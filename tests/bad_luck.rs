@@ -5,9 +5,9 @@
 
 mod common;
 
-use common::{Place, metrics, text};
+use common::{Place, assert_same_bits, metrics, text};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 #[test]
 fn a_log_that_is_full_loses_records_but_no_bytes_of_the_others() {
@@ -244,4 +244,65 @@ fn every_session_of_a_run_is_on_record() {
     let first = earlier[0]["command_line"].as_array().unwrap();
     assert!(first.iter().any(|a| a == "--seed"), "{first:?}");
     assert_eq!(earlier[1]["resumed_at_iteration"], 1);
+}
+
+/// Runs a script in which `small` is a file system of its own of so many KiB, gone when
+/// the script ends; `$OSTLER` is the program. None where nothing can be mounted.
+fn with_small_disk(place: &Place, kib: u32, script: &str) -> Option<Output> {
+    let small = place.path("small");
+    std::fs::create_dir(&small).unwrap();
+    let mount = format!("mount -t tmpfs -o size={kib}k tmpfs '{}'", small.display());
+    let bash = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "bash", "-c", script]);
+        command.current_dir(place.0.path());
+        command.env("OSTLER", env!("CARGO_BIN_EXE_ostler"));
+        command.env("TMPDIR", place.0.path()).output()
+    };
+    if !bash(&mount).is_ok_and(|o| o.status.success()) {
+        println!("SKIPPED: no file system can be mounted here");
+        return None;
+    }
+    Some(bash(&format!("{mount} || exit 7; {script}")).unwrap())
+}
+
+#[test]
+fn a_disk_that_is_full_costs_records_and_no_training() {
+    let place = Place::new();
+    // Two checkpoints and some lines fit.
+    let script = "$OSTLER train pole.toml --quiet --out small/a log.curve=false \
+        runner.max_iterations=300 runner.save_interval=20; code=$?; \
+        cp -r small/a kept; exit $code";
+    let Some(out) = with_small_disk(&place, 200, script) else {
+        return;
+    };
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(1), "{err}");
+    assert!(err.contains("No space left on device"), "{err}");
+    assert!(err.contains("the training goes on"), "{err}");
+    // The last one is elsewhere and whole, those on the disk are whole.
+    let rescued = err.split("the last checkpoint is ").nth(1).unwrap();
+    let rescued = rescued.split(" instead").next().unwrap();
+    assert!(rescued.ends_with("iter_00000300.safetensors"), "{rescued}");
+    place.ok(&[
+        "train",
+        "--resume",
+        "kept",
+        "--quiet",
+        "runner.max_iterations=301",
+    ]);
+    std::fs::rename(
+        rescued,
+        place.path("kept/checkpoints/iter_00000300.safetensors"),
+    )
+    .unwrap();
+    place.train("whole", 301, &["log.curve=false"]);
+    place.ok(&[
+        "train",
+        "--resume",
+        "kept/checkpoints/iter_00000300.safetensors",
+        "--quiet",
+        "runner.max_iterations=301",
+    ]);
+    assert_same_bits(&place.path("whole"), &place.path("kept"));
 }
