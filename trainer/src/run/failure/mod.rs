@@ -28,6 +28,7 @@ use crate::run::checkpoint::write_atomically;
 use ostler_collector::Collector;
 use ostler_sim::env::EpisodeStats;
 use serde::{Deserialize, Serialize};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -38,6 +39,8 @@ pub(crate) const REPORT: &str = "report.json";
 /// Reports that stay: the first, which is the cause of the others more often than not,
 /// and the newest.
 const MOST: usize = 10;
+/// Their lines are among the last bytes of the metrics, so many.
+const TAIL: u64 = 1 << 20;
 /// Iterations whose metrics are kept.
 const ITERATIONS: usize = 100;
 
@@ -201,13 +204,28 @@ pub(super) fn newest(run: &Path) -> Option<PathBuf> {
     Some(dated.max()?.1)
 }
 
-/// The last lines of a file; nothing where it cannot be read.
+/// The last lines of a file; nothing where it cannot be read. Not all of it is read: a
+/// long run's metrics would be held in memory at every roll-back.
 fn tail(path: &Path) -> Vec<u8> {
-    let Ok(text) = std::fs::read(path) else {
+    let Ok((text, begins)) = end_of(path, TAIL) else {
         return Vec::new();
     };
-    let lines: Vec<&[u8]> = text.split_inclusive(|&b| b == b'\n').collect();
+    let mut lines: Vec<&[u8]> = text.split_inclusive(|&b| b == b'\n').collect();
+    if !begins && !lines.is_empty() {
+        // Cut somewhere.
+        lines.remove(0);
+    }
     lines[lines.len().saturating_sub(ITERATIONS)..].concat()
+}
+
+/// The last bytes of a file, `most` at the most, and whether they are all of it.
+fn end_of(path: &Path, most: u64) -> std::io::Result<(Vec<u8>, bool)> {
+    let mut file = std::fs::File::open(path)?;
+    let from = file.metadata()?.len().saturating_sub(most);
+    file.seek(SeekFrom::Start(from))?;
+    let mut text = Vec::new();
+    file.take(most).read_to_end(&mut text)?;
+    Ok((text, from == 0))
 }
 
 /// Keeps the number of reports within bounds.
@@ -266,5 +284,26 @@ mod tests {
             "{last}"
         );
         assert!(tail(&dir.path().join("none")).is_empty());
+    }
+
+    #[test]
+    fn the_last_lines_are_whole_however_long_the_file_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("m.jsonl");
+        assert!(tail(&path).is_empty());
+        let written = |lines: usize| {
+            let text: String = (0..lines).map(|i| format!("{i:01000}\n")).collect();
+            std::fs::write(&path, text).unwrap();
+            let read = String::from_utf8(tail(&path)).unwrap();
+            let numbers = read.lines().map(|l| l.parse().unwrap());
+            numbers.collect::<Vec<usize>>()
+        };
+        assert_eq!(written(3), [0, 1, 2]);
+        assert!(written(ITERATIONS + 7).into_iter().eq(7..ITERATIONS + 7));
+        // Beyond the bytes that are read.
+        let many = 2 * TAIL as usize / 1000;
+        assert!(written(many).into_iter().eq(many - ITERATIONS..many));
+        let (end, all) = end_of(&path, 2500).unwrap();
+        assert!(end.len() == 2500 && !all);
     }
 }
