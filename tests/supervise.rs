@@ -190,7 +190,10 @@ fn a_training_that_keeps_dying_is_given_up() {
     let out = finish(child);
     let err = text(&out);
     assert_eq!(out.status.code(), Some(1), "{err}");
-    assert!(err.contains("died of SIGSEGV; it starts anew"), "{err}");
+    assert!(
+        err.contains("died of SIGSEGV; it had no checkpoint yet and starts anew"),
+        "{err}"
+    );
     let last = "runner.max_restarts = 1 restart brought no new checkpoint";
     assert!(err.contains(last), "{err}");
     let log = std::fs::read_to_string(place.path("a/log.txt")).unwrap();

@@ -7,6 +7,7 @@ use super::config::{AdvantageNorm, PpoConfig, ValueLoss};
 use super::loss::{CLIP_FRACTION, ENTROPY, HALF_LN_TAU, KL, STATS, SURROGATE, VALUE};
 use crate::learner::LearnError;
 use ostler_collector::memory::HostRows;
+use ostler_sim::math::{exp, ln};
 use tch::Tensor;
 
 /// Views of a minibatch's tensors; good for as long as none of them is replaced.
@@ -26,6 +27,8 @@ pub struct HostLoss {
 #[derive(Debug)]
 struct Deviation {
     log_std: HostRows<f32>,
+    /// `1 / std`, an entry for each of `log_std`.
+    inv_std: Vec<f32>,
     d_log_std: HostRows<f32>,
     /// Entries from one sample's to the next one's: 0 if all have the same.
     stride: usize,
@@ -46,6 +49,7 @@ impl HostLoss {
             None => None,
             Some(_) => Some(Deviation {
                 log_std: HostRows::new(&space.log_std)?,
+                inv_std: vec![0.0; space.log_std.numel()],
                 d_log_std: HostRows::new(&space.d_log_std)?,
                 stride: match space.log_std.dim() {
                     1 => 0,
@@ -75,7 +79,13 @@ impl HostLoss {
         let (dist, value) = (self.dist.all()?, self.value.all()?);
         let (d_dist, d_value) = (self.d_dist.all_mut()?, self.d_value.all_mut()?);
         let mut deviation = match &mut self.deviation {
-            Some(d) => Some((d.log_std.all()?, d.d_log_std.all_mut()?, d.stride)),
+            Some(d) => {
+                let log_std = d.log_std.all()?;
+                for (inv, log) in d.inv_std.iter_mut().zip(log_std) {
+                    *inv = exp(-log);
+                }
+                Some(((log_std, &d.inv_std[..]), d.d_log_std.all_mut()?, d.stride))
+            }
             None => None,
         };
         let tail =
@@ -103,16 +113,20 @@ impl HostLoss {
             }
             // Factors of the gradients are left in their places.
             let eval = match &mut deviation {
-                Some((log_std, d_log_std, stride)) => gaussian(
+                Some(((log_std, inv_std), d_log_std, stride)) => gaussian(
                     &row[..actions],
                     (old, &row[actions + dists..][..stds]),
-                    (dist, &log_std[b * *stride..][..actions]),
+                    (
+                        dist,
+                        &log_std[b * *stride..][..actions],
+                        &inv_std[b * *stride..][..actions],
+                    ),
                     (d_dist, &mut d_log_std[b * actions..(b + 1) * actions]),
                 ),
                 None => categorical(row[0] as usize, old, dist, d_dist),
             };
             let advantage = (advantage - mean) * scale;
-            let ratio = (eval.log_prob - old_log_prob).exp();
+            let ratio = exp(eval.log_prob - old_log_prob);
             let clipped = ratio.clamp(low, high);
             let (free, bound) = (-advantage * ratio, -advantage * clipped);
             let (surrogate, d_log_prob) = match free >= bound {
@@ -130,7 +144,7 @@ impl HostLoss {
                 None => {
                     let choice = row[0] as usize;
                     for (k, d) in d_dist.iter_mut().enumerate() {
-                        let (log_p, p) = (*d, d.exp());
+                        let (log_p, p) = (*d, exp(*d));
                         let chosen = f32::from(u8::from(k == choice));
                         *d = (chosen - p) * d_log_prob - p * (log_p + eval.entropy) * d_entropy;
                     }
@@ -171,11 +185,12 @@ fn advantages(config: &PpoConfig, rows: impl Iterator<Item = [f32; 5]> + Clone) 
     (n as f32, mean, (1.0 / (deviation + 1e-8)) as f32)
 }
 
+/// `old`: mean and deviation; `new`: mean, logarithm and inverse of the deviation.
 /// Leaves `z / std` in `d_dist` and `z^2 - 1` in `d_log_std`.
 fn gaussian(
     action: &[f32],
     old: (&[f32], &[f32]),
-    new: (&[f32], &[f32]),
+    new: (&[f32], &[f32], &[f32]),
     gradient: (&mut [f32], &mut [f32]),
 ) -> Eval {
     let half_ln_tau = HALF_LN_TAU as f32;
@@ -185,13 +200,12 @@ fn gaussian(
         kl: 0.0,
     };
     for (k, &action) in action.iter().enumerate() {
-        let (mean, log_std) = (new.0[k], new.1[k]);
-        let inv_std = (-log_std).exp();
+        let (mean, log_std, inv_std) = (new.0[k], new.1[k], new.2[k]);
         let z = (action - mean) * inv_std;
         eval.log_prob += -0.5 * z * z - log_std - half_ln_tau;
         eval.entropy += log_std + 0.5 + half_ln_tau;
         let (shift, shrink) = ((old.0[k] - mean) * inv_std, old.1[k] * inv_std);
-        eval.kl += 0.5 * (shift * shift + shrink * shrink) - shrink.ln() - 0.5;
+        eval.kl += 0.5 * (shift * shift + shrink * shrink) - ln(shrink) - 0.5;
         gradient.0[k] = z * inv_std;
         gradient.1[k] = z * z - 1.0;
     }
@@ -208,8 +222,8 @@ fn categorical(choice: usize, old: &[f32], new: &[f32], d_dist: &mut [f32]) -> E
     };
     for (k, d) in d_dist.iter_mut().enumerate() {
         let (log_p, old_log_p) = (new[k] - log_norm, old[k] - old_norm);
-        eval.entropy -= log_p.exp() * log_p;
-        eval.kl += (old_log_p - log_p) * old_log_p.exp();
+        eval.entropy -= exp(log_p) * log_p;
+        eval.kl += (old_log_p - log_p) * exp(old_log_p);
         if k == choice {
             eval.log_prob = log_p;
         }
@@ -220,7 +234,7 @@ fn categorical(choice: usize, old: &[f32], new: &[f32], d_dist: &mut [f32]) -> E
 
 fn log_sum_exp(x: &[f32]) -> f32 {
     let most = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    most + x.iter().map(|x| (x - most).exp()).sum::<f32>().ln()
+    most + ln(x.iter().map(|x| exp(x - most)).sum::<f32>())
 }
 
 /// Loss and its slope.
