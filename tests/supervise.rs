@@ -4,26 +4,12 @@
 
 mod common;
 
-use common::process::{kill, parent_of, trainer_of};
+use common::process::{kill, parent_of, trainer_of, wait};
 use common::{Place, assert_same_bits, metrics, newest, text};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
-
-/// Nothing here takes so long.
-const LONG: Duration = Duration::from_secs(60);
-
-fn wait<T>(what: &str, mut until: impl FnMut() -> Option<T>) -> T {
-    let clock = Instant::now();
-    loop {
-        if let Some(value) = until() {
-            return value;
-        }
-        assert!(clock.elapsed() < LONG, "waited for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
 
 fn start(place: &Place, more: &[&str]) -> Child {
     let args = ["train", "pole.toml", "--out", "a", "runner.save_interval=1"];

@@ -1,5 +1,22 @@
 //! Processes of a training, seen from outside.
 
+use std::time::{Duration, Instant};
+
+/// Nothing that is waited for takes so long.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Waits until there is an answer; fails when it takes too long.
+pub fn wait<T>(what: &str, mut until: impl FnMut() -> Option<T>) -> T {
+    let clock = Instant::now();
+    loop {
+        if let Some(value) = until() {
+            return value;
+        }
+        assert!(clock.elapsed() < LONG, "waited for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 pub fn kill(pid: i32, signal: i32) {
     // SAFETY: kill takes two numbers; all processes here are ours.
     unsafe { libc::kill(pid, signal) };

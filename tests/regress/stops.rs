@@ -1,24 +1,9 @@
 //! Signals: nothing is left running, what was found is written.
 
-use crate::common::process::{is_ostler, kill, parent_of, trainer_of};
+use crate::common::process::{is_ostler, kill, parent_of, trainer_of, wait};
 use crate::{CASE, Suite, kinds, swap};
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
-
-/// Nothing here takes so long.
-const LONG: Duration = Duration::from_secs(60);
-
-fn wait<T>(what: &str, mut until: impl FnMut() -> Option<T>) -> T {
-    let clock = Instant::now();
-    loop {
-        if let Some(value) = until() {
-            return value;
-        }
-        assert!(clock.elapsed() < LONG, "waited for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
 
 /// A suite whose second case goes on for ever, in its first iterations.
 fn running() -> (Suite, Child, i32) {
