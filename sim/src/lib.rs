@@ -6,6 +6,7 @@
 //! (the two joined: actions in, observations and rewards out).
 
 pub mod config;
+pub mod device;
 pub mod env;
 pub mod math;
 pub mod memory;
