@@ -1,8 +1,10 @@
 //! A policy times a simulation gives rollouts.
 //!
 //! Reading order: [`Collector::collect`] -> [`SyncCollector`] -> [`Policy::act`] and
-//! `BatchEnv::step`. Nothing here knows what a loss is.
+//! `BatchEnv::step`; then [`device`], where the rollout is not on the host. Nothing here
+//! knows what a loss is.
 
+pub mod device;
 pub mod env;
 pub mod memory;
 mod noise;
@@ -11,11 +13,13 @@ pub mod rollout;
 mod state;
 pub mod sync;
 
+pub use device::{CudaSync, DeviceCollector};
 pub use policy::{Act, Policy};
 pub use rollout::Rollout;
 pub use sync::SyncCollector;
 
 use ostler_sim::EpisodeStats;
+use ostler_sim::device::Traffic;
 
 /// Why a collection failed.
 #[derive(Debug, thiserror::Error)]
@@ -27,6 +31,8 @@ pub enum CollectError {
     Memory(#[from] ostler_sim::memory::MemoryError),
     #[error(transparent)]
     Snapshot(#[from] ostler_sim::physics::SnapshotError),
+    #[error(transparent)]
+    Device(#[from] ostler_sim::device::DeviceError),
     /// A tensor whose memory the simulation cannot write.
     #[error("not rows of host memory: {0}; this is a defect, please report it")]
     NotHostRows(String),
@@ -50,6 +56,7 @@ impl CollectError {
         match self {
             Self::Memory(e) => Some(e),
             Self::Snapshot(e) => e.out_of_memory(),
+            Self::Device(e) => e.out_of_memory(),
             Self::Torch(_) | Self::NotHostRows(_) | Self::Blob(_) => None,
         }
     }
@@ -66,6 +73,16 @@ pub struct CollectTimes {
     pub total: f64,
 }
 
+/// What crossed between host and device in the last collection, and how often the host
+/// waited for the device. libtorch's own kernels are not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CollectCounts {
+    /// Within the loop over control steps.
+    pub in_loop: Traffic,
+    /// Since the end of the collection before: that and what came before and after it.
+    pub all: Traffic,
+}
+
 /// Fills a [`Rollout`] with T steps of N environments.
 pub trait Collector {
     /// Collects one rollout with the policy as it is now.
@@ -79,6 +96,12 @@ pub trait Collector {
 
     /// Where the time went in the last collection.
     fn times(&self) -> CollectTimes;
+
+    /// What crossed between host and device in the last collection: nothing where both
+    /// are the same.
+    fn counts(&self) -> CollectCounts {
+        CollectCounts::default()
+    }
 
     /// Everything needed to go on with the same bits, appended to `out`.
     fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError>;
@@ -100,4 +123,10 @@ pub trait Collector {
     /// that they would have had there; those beyond start new episodes, with random ages
     /// if `spread`. Returns how many were taken over; after an error nothing has changed.
     fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError>;
+
+    /// The part of a kept state that is the environments' own.
+    ///
+    /// # Errors
+    /// It is not one of a collector.
+    fn environments_of<'a>(&self, kept: &'a [u8]) -> Result<&'a [u8], CollectError>;
 }

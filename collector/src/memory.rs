@@ -10,6 +10,11 @@ use tch::{Device, Kind, TchError, Tensor};
 
 /// A zeroed tensor on the host, or an error that says what it was for.
 pub fn host_zeros(what: &str, size: &[i64], kind: Kind) -> Result<Tensor, CollectError> {
+    zeros(what, size, kind, Device::Cpu)
+}
+
+/// A zeroed tensor on a device, or an error that says what it was for.
+pub fn zeros(what: &str, size: &[i64], kind: Kind, device: Device) -> Result<Tensor, CollectError> {
     let bytes = size
         .iter()
         .try_fold(kind.elt_size_in_bytes(), |n, &d| {
@@ -21,7 +26,14 @@ pub fn host_zeros(what: &str, size: &[i64], kind: Kind) -> Result<Tensor, Collec
         bytes: bytes.unwrap_or(usize::MAX),
     };
     bytes.ok_or_else(error)?;
-    Ok(Tensor::f_zeros(size, (kind, Device::Cpu)).map_err(|_| error())?)
+    Tensor::f_zeros(size, (kind, device)).map_err(|e| match device {
+        // There is nothing else that can go wrong on a host.
+        Device::Cpu => error().into(),
+        _ => match out_of_memory(&e) {
+            Some(_) => error().into(),
+            None => CollectError::Torch(e),
+        },
+    })
 }
 
 /// What could not be allocated, if that is why libtorch failed.

@@ -1,10 +1,11 @@
 //! T steps of N environments, allocated once.
 
 use crate::CollectError;
-use crate::memory::host_zeros;
+use crate::memory::zeros;
 use ostler_sim::Groups;
 use ostler_sim::env::EnvSpec;
-use tch::{Kind, Tensor};
+use ostler_sim::memory::MemoryError;
+use tch::{Device, Kind, Tensor};
 
 /// Buffers of one rollout. Float32 unless noted; allocated once, written in place.
 ///
@@ -39,15 +40,19 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// Allocates for `steps` steps, on the host. Nothing is valid yet.
-    pub fn new(spec: &EnvSpec, steps: i64, dist_width: i64) -> Result<Self, CollectError> {
-        let float = |what: &str, size: &[i64]| host_zeros(what, size, Kind::Float);
+    /// Allocates for `steps` steps on a device. Nothing is valid yet.
+    ///
+    /// # Errors
+    /// [`CollectError::Memory`] where the device has no room for it.
+    pub fn new(
+        spec: &EnvSpec,
+        steps: i64,
+        dist_width: i64,
+        device: Device,
+    ) -> Result<Self, CollectError> {
+        let float = |what: &str, size: &[i64]| zeros(what, size, Kind::Float, device);
         let (t, n, a) = (steps, spec.num_envs as i64, spec.action.width() as i64);
-        // At least one, so that an index is never out of range.
-        let k = u64::try_from(steps)
-            .unwrap_or(0)
-            .div_ceil(u64::from(spec.min_truncation_steps.max(1)))
-            .max(1) as i64;
+        let k = final_rows(spec, steps);
         let groups = |what: &str, rows: i64| -> Result<Groups<Tensor>, CollectError> {
             Ok(Groups {
                 policy: float(what, &[rows, n, spec.obs.policy as i64])?,
@@ -58,7 +63,7 @@ impl Rollout {
                     .transpose()?,
             })
         };
-        let final_slot = host_zeros("rollout slots", &[t, n], Kind::Int)?;
+        let final_slot = zeros("rollout slots", &[t, n], Kind::Int, device)?;
         let _ = final_slot.shallow_clone().f_fill_(-1)?;
         Ok(Self {
             steps,
@@ -74,6 +79,11 @@ impl Rollout {
             final_obs: groups("rollout final observations", k)?,
             final_slot,
         })
+    }
+
+    /// The device of all buffers.
+    pub fn device(&self) -> Device {
+        self.action.device()
     }
 
     /// Bytes of all buffers.
@@ -94,4 +104,28 @@ impl Rollout {
             + groups(&self.final_obs)
             + others.iter().map(|t| t.numel()).sum::<usize>())
     }
+}
+
+/// Rows `K` of the last observations: how often an episode can time out in `steps`
+/// steps. At least one, so that an index is never out of range.
+pub(crate) fn final_rows(spec: &EnvSpec, steps: i64) -> i64 {
+    u64::try_from(steps)
+        .unwrap_or(0)
+        .div_ceil(u64::from(spec.min_truncation_steps.max(1)))
+        .max(1) as i64
+}
+
+/// One tensor per row of `t`, sharing its memory: made once, so that a step makes none.
+pub(crate) fn views(t: &Tensor) -> Result<Vec<Tensor>, CollectError> {
+    let count = t.size().first().copied().unwrap_or(0);
+    let mut rows = Vec::new();
+    rows.try_reserve_exact(count as usize)
+        .map_err(|_| MemoryError {
+            what: format!("{count} rows of a rollout"),
+            bytes: (count as usize).saturating_mul(std::mem::size_of::<Tensor>()),
+        })?;
+    for i in 0..count {
+        rows.push(t.f_get(i)?);
+    }
+    Ok(rows)
 }

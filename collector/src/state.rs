@@ -2,7 +2,6 @@
 //! little-endian; a group is its number of floats and the floats.
 
 use crate::CollectError;
-use crate::memory::HostRows;
 use ostler_sim::Groups;
 use ostler_sim::memory::MemoryError;
 
@@ -41,12 +40,11 @@ pub struct Saved<'a> {
 }
 
 impl<'a> Saved<'a> {
-    /// Takes a blob apart for a collector of `n` environments with these observations.
-    /// `stored`: the number of environments that it must hold; any without.
+    /// Takes a blob apart for a collector of observations so wide. `stored`: the number
+    /// of environments that it must hold; any without.
     pub fn read(
         blob: &'a [u8],
-        obs: &Groups<HostRows<f32>>,
-        n: usize,
+        widths: &Groups<usize>,
         stored: Option<usize>,
     ) -> Result<Self, CollectError> {
         let mut rest = blob;
@@ -56,12 +54,9 @@ impl<'a> Saved<'a> {
         let step = take_u64(&mut rest)?;
         let mut found = [&[][..]; 2];
         let mut envs = stored.map(|n| n as u64);
-        for (group, found) in std::iter::once(&obs.policy)
-            .chain(&obs.critic)
-            .zip(&mut found)
-        {
-            // Per environment.
-            let width = (group.width() / n.max(1)) as u64;
+        let widths = std::iter::once(widths.policy).chain(widths.critic);
+        for (width, found) in widths.zip(&mut found) {
+            let width = width as u64;
             let len = take_u64(&mut rest)?;
             let envs = *envs.get_or_insert(len / width.max(1));
             if envs.checked_mul(width) != Some(len) {

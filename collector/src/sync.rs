@@ -3,12 +3,12 @@
 use crate::env::Environments;
 use crate::memory::{HostRows, host_zeros};
 use crate::policy::Noise;
+use crate::rollout::views;
 use crate::state::{self, Saved};
 use crate::{Act, CollectError, CollectTimes, Collector, Policy, Rollout, noise};
-use ostler_sim::memory::MemoryError;
 use ostler_sim::{BatchEnv, EpisodeStats, Groups, StepOut};
 use std::time::Instant;
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 /// The synchronous collector.
 #[derive(Debug)]
@@ -79,20 +79,8 @@ impl<E: Environments> SyncCollector<E> {
             spec,
             i64::try_from(steps).unwrap_or(i64::MAX),
             policy.dist_width(),
+            Device::Cpu,
         )?;
-        let rows = |t: &Tensor| -> Result<Vec<Tensor>, CollectError> {
-            let count = t.size().first().copied().unwrap_or(0);
-            let mut rows = Vec::new();
-            rows.try_reserve_exact(count as usize)
-                .map_err(|_| MemoryError {
-                    what: format!("{count} rows of a rollout"),
-                    bytes: (count as usize).saturating_mul(std::mem::size_of::<Tensor>()),
-                })?;
-            for i in 0..count {
-                rows.push(t.f_get(i)?);
-            }
-            Ok(rows)
-        };
         let mut host = Host {
             obs: host_groups(&rollout.obs)?,
             action: HostRows::new(&rollout.action)?,
@@ -107,10 +95,10 @@ impl<E: Environments> SyncCollector<E> {
         env.reset(spread, &mut row_mut(&mut host.obs, 0)?);
         Ok(Self {
             rows: Rows {
-                obs: rows(&rollout.obs.policy)?,
-                action: rows(&rollout.action)?,
-                dist: rows(&rollout.dist)?,
-                std: rows(&rollout.std)?,
+                obs: views(&rollout.obs.policy)?,
+                action: views(&rollout.action)?,
+                dist: views(&rollout.dist)?,
+                std: views(&rollout.std)?,
             },
             noise_rows: HostRows::new(&noise)?,
             noise: noise.f_view(size)?,
@@ -243,7 +231,7 @@ impl<E: Environments> Collector for SyncCollector<E> {
 
     fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
         let n = self.env.spec().num_envs;
-        let saved = Saved::read(blob, &self.host.obs, n, Some(n))?;
+        let saved = Saved::read(blob, &self.env.spec().obs, Some(n))?;
         self.env.restore(saved.env)?;
         self.fill(&saved)
     }
@@ -256,31 +244,25 @@ impl<E: Environments> Collector for SyncCollector<E> {
 
     fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
         let n = self.env.spec().num_envs;
-        let saved = Saved::read(kept, &self.host.obs, n, Some(n))?;
+        let saved = Saved::read(kept, &self.env.spec().obs, Some(n))?;
         self.env.revert(saved.env)?;
         self.fill(&saved)
     }
 
     fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
-        let n = self.env.spec().num_envs;
-        let saved = Saved::read(blob, &self.host.obs, n, None)?;
+        let saved = Saved::read(blob, &self.env.spec().obs, None)?;
         let mut first = row_mut(&mut self.host.obs, 0)?;
         let taken = self.env.adopt(saved.env, spread, &mut first)?;
         self.fill(&saved)?;
         Ok(taken)
     }
+
+    fn environments_of<'a>(&self, kept: &'a [u8]) -> Result<&'a [u8], CollectError> {
+        Ok(Saved::read(kept, &self.env.spec().obs, None)?.env)
+    }
 }
 
 impl<E: Environments> SyncCollector<E> {
-    /// The part of a kept state that is the environments' own.
-    ///
-    /// # Errors
-    /// It is not one of a collector.
-    pub fn environments_of<'a>(&self, kept: &'a [u8]) -> Result<&'a [u8], CollectError> {
-        let n = self.env.spec().num_envs;
-        Ok(Saved::read(kept, &self.host.obs, n, None)?.env)
-    }
-
     /// Appends all but the environments, with the bytes that they are to follow.
     fn write_head(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
         let row = self.next_row();

@@ -3,10 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[allow(dead_code)]
 mod common;
 
 use common::{Copying, Counting};
-use ostler_collector::{Collector, SyncCollector};
+use ostler_collector::device::{Bridge, Queue};
+use ostler_collector::{Collector, CudaSync, DeviceCollector, SyncCollector};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -34,24 +36,31 @@ unsafe impl GlobalAlloc for Count {
 #[global_allocator]
 static GLOBAL: Count = Count;
 
-fn allocations(c: &mut SyncCollector<Counting>) -> u64 {
+fn allocations(c: &mut impl Collector) -> u64 {
     let before = ALLOCATIONS.with(Cell::get);
     c.collect(&mut Copying).unwrap();
     ALLOCATIONS.with(Cell::get) - before
+}
+
+/// Collects and keeps without an allocation, from the second time on.
+fn without_any(c: &mut impl Collector) {
+    c.collect(&mut Copying).unwrap();
+    assert_eq!(allocations(c), 0);
+    let mut kept = Vec::new();
+    c.keep(&mut kept).unwrap();
+    let before = ALLOCATIONS.with(Cell::get);
+    c.keep(&mut kept).unwrap();
+    assert_eq!(ALLOCATIONS.with(Cell::get), before, "keeping");
 }
 
 #[test]
 fn a_collection_allocates_nothing() {
     for steps in [4, 64] {
         let env = Counting::new(8);
-        let mut c = SyncCollector::new(env, steps, &Copying, 1, false).unwrap();
-        c.collect(&mut Copying).unwrap();
-        assert_eq!(allocations(&mut c), 0, "{steps} steps");
-        let mut kept = Vec::new();
-        c.keep(&mut kept).unwrap();
-        let before = ALLOCATIONS.with(Cell::get);
-        c.keep(&mut kept).unwrap();
-        assert_eq!(ALLOCATIONS.with(Cell::get), before, "keeping");
+        without_any(&mut SyncCollector::new(env, steps, &Copying, 1, false).unwrap());
+        let queue = Queue::host();
+        let env = Bridge::new(Counting::new(8), steps, &Copying, 1, queue.clone()).unwrap();
+        without_any(&mut DeviceCollector::new(env, queue, CudaSync::Event, false).unwrap());
     }
     // The counter does count.
     let before = ALLOCATIONS.with(Cell::get);

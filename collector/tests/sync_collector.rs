@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[allow(dead_code)]
 mod common;
 
 use common::{Copying, Counting};

@@ -131,7 +131,7 @@ fn measure(size: &Size, repeats: usize) -> Result<(), Box<dyn Error>> {
 fn rollout(ppo: &mut Ppo, spec: &EnvSpec, steps: i64) -> Result<Rollout, Box<dyn Error>> {
     let policy = ppo.policy_mut();
     assert_eq!(policy.noise().1, Noise::Normal);
-    let r = Rollout::new(spec, steps, policy.dist_width())?;
+    let r = Rollout::new(spec, steps, policy.dist_width(), tch::Device::Cpu)?;
     let mut obs = r.obs.policy.shallow_clone();
     obs.f_copy_(&normals(2, &obs.size()))?;
     let mut reward = r.reward.shallow_clone();

@@ -1,5 +1,7 @@
 //! Environments and a policy whose numbers say where they come from.
 
+pub mod robots;
+
 use ostler_collector::env::Environments;
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Policy};

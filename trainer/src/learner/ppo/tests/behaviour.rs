@@ -261,7 +261,7 @@ fn categorical_draws_follow_the_softmax() {
         }
     }
     policy.load(&saved).unwrap();
-    let r = Rollout::new(&spec, 1, 3).unwrap();
+    let r = Rollout::new(&spec, 1, 3, tch::Device::Cpu).unwrap();
     let mut noise = vec![0.0f32; n * 3];
     for (i, x) in noise.iter_mut().enumerate() {
         *x = ostler_sim::rng::unit(philox(4, i as u32, Purpose::ActionNoise, 0, 0)[0]);

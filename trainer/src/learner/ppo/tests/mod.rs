@@ -101,7 +101,7 @@ pub fn bits(t: &Tensor) -> Vec<u8> {
 /// termination, one time-out and one broken transition.
 pub fn rollout(policy: &mut ActorCritic, spec: &EnvSpec, steps: i64, stream: u32) -> Rollout {
     let n = spec.num_envs as i64;
-    let r = Rollout::new(spec, steps, policy.dist_width()).unwrap();
+    let r = Rollout::new(spec, steps, policy.dist_width(), tch::Device::Cpu).unwrap();
     let fill = |t: &Tensor, i: u32| {
         t.shallow_clone()
             .copy_(&normals(stream * 100 + i, &t.size()))

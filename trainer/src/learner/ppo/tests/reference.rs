@@ -94,7 +94,7 @@ fn whole_updates_equal_pytorchs() {
         ppo.policy_mut().load(&params).unwrap();
 
         let width = ppo.policy().dist_width();
-        let r = Rollout::new(&spec, case.steps as i64, width).unwrap();
+        let r = Rollout::new(&spec, case.steps as i64, width, tch::Device::Cpu).unwrap();
         for (name, to) in [
             ("obs", &r.obs.policy),
             ("final_obs", &r.final_obs.policy),

@@ -1,0 +1,286 @@
+//! Environments on the host, policy on a device.
+//!
+//! A control step is one copy each way: actions to the host, which waits for them, and
+//! observations back, for which nobody waits. What the policy does not look at (rewards,
+//! flags, the critic's observations) and the random numbers of the actions cross once per
+//! rollout. As actions are waited for in every step, all copies of the step before have
+//! landed when the host next writes what they were made from.
+
+use super::Traffic;
+use super::envs::{NoiseSpec, TensorEnvironments};
+use super::stream::{CudaSync, Landing, Outgoing, Queue};
+use crate::env::Environments;
+use crate::memory::zeros;
+use crate::rollout::views;
+use crate::{CollectError, Policy, Rollout, noise};
+use ostler_sim::env::EnvSpec;
+use ostler_sim::{EpisodeStats, Groups, StepOut};
+use tch::{Kind, Tensor};
+
+/// Environments on the host whose rollout lies on another device.
+#[derive(Debug)]
+pub struct Bridge<E> {
+    env: E,
+    queue: Queue,
+    rollout: Rollout,
+    noise: ActionNoise,
+    /// Rows of the rollout on the device.
+    there: There,
+    /// The same numbers on the host.
+    here: Here,
+    /// Whether copies may still be reading the host's memory.
+    in_flight: bool,
+}
+
+#[derive(Debug)]
+struct ActionNoise {
+    spec: NoiseSpec,
+    here: Outgoing<f32>,
+    there: Tensor,
+    rows: Vec<Tensor>,
+}
+
+#[derive(Debug)]
+struct There {
+    /// Policy's observations, `T + 1` rows.
+    obs: Vec<Tensor>,
+    action: Vec<Tensor>,
+    /// Critic's observations: the first row, and all others.
+    critic: Option<[Tensor; 2]>,
+}
+
+#[derive(Debug)]
+struct Here {
+    action: Landing,
+    /// One row: it has left when the next is written.
+    obs: Outgoing<f32>,
+    critic: Option<Critic>,
+    reward: Outgoing<f32>,
+    terminated: Outgoing<f32>,
+    truncated: Outgoing<f32>,
+    valid: Outgoing<f32>,
+    final_slot: Outgoing<i32>,
+    final_obs: Groups<Outgoing<f32>>,
+}
+
+#[derive(Debug)]
+struct Critic {
+    first: Outgoing<f32>,
+    others: Outgoing<f32>,
+}
+
+impl<E: Environments> Bridge<E> {
+    /// Allocates a rollout of `steps` steps on the queue's device, and on the host what
+    /// its numbers leave from. `seed` keys the noise of actions.
+    ///
+    /// # Errors
+    /// No memory on either side.
+    pub fn new(
+        env: E,
+        steps: usize,
+        policy: &dyn Policy,
+        seed: u64,
+        queue: Queue,
+    ) -> Result<Self, CollectError> {
+        let spec = env.spec();
+        let (device, steps) = (queue.device(), i64::try_from(steps).unwrap_or(i64::MAX));
+        let rollout = Rollout::new(spec, steps, policy.dist_width(), device)?;
+        let numbers = NoiseSpec::of(policy, seed);
+        let size = [steps, spec.num_envs as i64, numbers.width as i64];
+        let noise_there = zeros("action noise", &size, Kind::Float, device)?;
+        let r = &rollout;
+        let out = |what: &str, like: &Tensor| Outgoing::like(&queue, what, like);
+        let critic = match &r.obs.critic {
+            Some(all) => Some([all.f_narrow(0, 0, 1)?, all.f_narrow(0, 1, steps)?]),
+            None => None,
+        };
+        let here = Here {
+            action: Landing::like(&queue, "actions", &r.action.f_get(0)?)?,
+            obs: out("observations", &r.obs.policy.f_narrow(0, 0, 1)?)?,
+            critic: match &critic {
+                Some([first, others]) => Some(Critic {
+                    first: out("critic's observations", first)?,
+                    others: out("critic's observations", others)?,
+                }),
+                None => None,
+            },
+            reward: out("rewards", &r.reward)?,
+            terminated: out("terminations", &r.terminated)?,
+            truncated: out("truncations", &r.truncated)?,
+            valid: out("validity", &r.valid)?,
+            final_slot: Outgoing::like(&queue, "slots", &r.final_slot)?,
+            final_obs: Groups {
+                policy: out("final observations", &r.final_obs.policy)?,
+                critic: match &r.final_obs.critic {
+                    Some(critic) => Some(out("final observations", critic)?),
+                    None => None,
+                },
+            },
+        };
+        Ok(Self {
+            noise: ActionNoise {
+                spec: numbers,
+                here: out("action noise", &noise_there)?,
+                rows: views(&noise_there)?,
+                there: noise_there,
+            },
+            there: There {
+                obs: views(&r.obs.policy.f_unsqueeze(1)?)?,
+                action: views(&r.action)?,
+                critic,
+            },
+            here,
+            rollout,
+            queue,
+            env,
+            in_flight: false,
+        })
+    }
+
+    /// The environments.
+    pub fn env(&self) -> &E {
+        &self.env
+    }
+
+    /// The environments, to change their settings between rollouts.
+    pub fn env_mut(&mut self) -> &mut E {
+        &mut self.env
+    }
+
+    /// Waits until no copy reads the host's memory any more.
+    fn settle(&mut self) -> Result<(), CollectError> {
+        if self.in_flight {
+            self.queue.wait(CudaSync::Event)?;
+            self.in_flight = false;
+        }
+        Ok(())
+    }
+
+    /// Lets the environments write the first row of observations, and sends it.
+    fn first_row<R>(
+        &mut self,
+        write: impl FnOnce(&mut E, &mut Groups<&mut [f32]>) -> Result<R, CollectError>,
+    ) -> Result<R, CollectError> {
+        self.settle()?;
+        let here = &mut self.here;
+        let mut row = Groups {
+            policy: here.obs.rows.row_mut(0)?,
+            critic: match &mut here.critic {
+                Some(critic) => Some(critic.first.rows.row_mut(0)?),
+                None => None,
+            },
+        };
+        let result = write(&mut self.env, &mut row)?;
+        here.obs.send(&self.queue, &self.there.obs[0])?;
+        if let (Some(here), Some([first, _])) = (&here.critic, &self.there.critic) {
+            here.first.send(&self.queue, first)?;
+        }
+        self.in_flight = true;
+        Ok(result)
+    }
+}
+
+impl<E: Environments> TensorEnvironments for Bridge<E> {
+    fn spec(&self) -> &EnvSpec {
+        self.env.spec()
+    }
+
+    fn rollout(&self) -> &Rollout {
+        &self.rollout
+    }
+
+    fn noise(&self, t: usize) -> &Tensor {
+        &self.noise.rows[t]
+    }
+
+    fn reset(&mut self, spread: bool) -> Result<(), CollectError> {
+        self.first_row(|env, obs| {
+            env.reset(spread, obs);
+            Ok(())
+        })
+    }
+
+    fn begin_rollout(&mut self, step: u64) -> Result<(), CollectError> {
+        self.settle()?;
+        let noise = &mut self.noise;
+        for t in 0..noise.rows.len() {
+            let row = noise.here.rows.row_mut(t)?;
+            let spec = noise.spec;
+            noise::fill(row, spec.width, spec.kind, spec.seed, step + t as u64);
+        }
+        noise.here.send(&self.queue, &noise.there)?;
+        self.env.begin_rollout();
+        Ok(())
+    }
+
+    fn step(&mut self, t: usize) -> Result<(), CollectError> {
+        let here = &mut self.here;
+        let actions = here.action.fetch(&self.queue, &self.there.action[t])?;
+        let mut out = StepOut {
+            obs: Groups {
+                policy: here.obs.rows.row_mut(0)?,
+                critic: match &mut here.critic {
+                    Some(critic) => Some(critic.others.rows.row_mut(t)?),
+                    None => None,
+                },
+            },
+            reward: here.reward.rows.row_mut(t)?,
+            terminated: here.terminated.rows.row_mut(t)?,
+            truncated: here.truncated.rows.row_mut(t)?,
+            valid: here.valid.rows.row_mut(t)?,
+            final_obs: Groups {
+                policy: here.final_obs.policy.rows.all_mut()?,
+                critic: match &mut here.final_obs.critic {
+                    Some(critic) => Some(critic.rows.all_mut()?),
+                    None => None,
+                },
+            },
+            final_slot: here.final_slot.rows.row_mut(t)?,
+        };
+        self.env.step(actions, &mut out);
+        here.obs.send(&self.queue, &self.there.obs[t + 1])
+    }
+
+    fn end_rollout(&mut self, into: &mut EpisodeStats) -> Result<(), CollectError> {
+        let (queue, here, r) = (&self.queue, &self.here, &self.rollout);
+        if let (Some(here), Some([_, others])) = (&here.critic, &self.there.critic) {
+            here.others.send(queue, others)?;
+        }
+        here.reward.send(queue, &r.reward)?;
+        here.terminated.send(queue, &r.terminated)?;
+        here.truncated.send(queue, &r.truncated)?;
+        here.valid.send(queue, &r.valid)?;
+        here.final_slot.send(queue, &r.final_slot)?;
+        here.final_obs.policy.send(queue, &r.final_obs.policy)?;
+        if let (Some(here), Some(there)) = (&here.final_obs.critic, &r.final_obs.critic) {
+            here.send(queue, there)?;
+        }
+        self.in_flight = true;
+        self.env.take_stats(into);
+        Ok(())
+    }
+
+    fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        Ok(self.env.save(out)?)
+    }
+
+    fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
+        Ok(self.env.restore(blob)?)
+    }
+
+    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        Ok(self.env.keep(out)?)
+    }
+
+    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
+        Ok(self.env.revert(kept)?)
+    }
+
+    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
+        self.first_row(|env, obs| Ok(env.adopt(blob, spread, obs)?))
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
+    }
+}

@@ -1,0 +1,214 @@
+//! The order in which a device works, and how a host waits for it.
+//!
+//! Physics, policy and learner share one stream, so that nothing has to wait for
+//! anything. What a host does all the same is counted here.
+
+use super::Traffic;
+use crate::CollectError;
+use crate::memory::{Element, HostRows, zeros};
+use ostler_sim::memory::MemoryError;
+use std::cell::Cell;
+use std::fmt::Debug;
+use std::rc::Rc;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// Whether the host waits for the device after each control step:
+/// `collector.cuda_sync`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CudaSync {
+    /// It does not: the stream's order is enough.
+    #[default]
+    Off,
+    /// For one recorded event.
+    Event,
+    /// Until the whole device is idle.
+    Device,
+}
+
+/// What a stream does that tensors alone cannot ask for.
+pub trait Stream: Debug {
+    /// Copies `from` into `to`, of the same shape and kind, in order with all else. Where
+    /// one of them is pinned memory of the host, the host goes on at once, and must leave
+    /// that memory alone until it has waited for something later.
+    ///
+    /// # Errors
+    /// libtorch refuses, now or for something that was started before.
+    fn copy(&self, from: &Tensor, to: &Tensor) -> Result<(), TchError>;
+
+    /// Records an event behind all that was started, and waits for it.
+    ///
+    /// # Errors
+    /// Something that was started has failed.
+    fn wait_for_event(&self) -> Result<(), TchError>;
+
+    /// Waits until the device is idle.
+    ///
+    /// # Errors
+    /// Something that was started has failed.
+    fn wait_for_device(&self) -> Result<(), TchError>;
+}
+
+/// That of tensors on the host: what was called is done.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HostStream;
+
+impl Stream for HostStream {
+    fn copy(&self, from: &Tensor, to: &Tensor) -> Result<(), TchError> {
+        to.shallow_clone().f_copy_(from)
+    }
+
+    fn wait_for_event(&self) -> Result<(), TchError> {
+        Ok(())
+    }
+
+    fn wait_for_device(&self) -> Result<(), TchError> {
+        Ok(())
+    }
+}
+
+/// A stream with counts of what crossed and of how often the host waited. Clones count
+/// together.
+#[derive(Debug, Clone)]
+pub struct Queue {
+    stream: Rc<dyn Stream>,
+    device: Device,
+    pin: bool,
+    counts: Rc<Cell<Traffic>>,
+}
+
+impl Queue {
+    /// Over a device's stream. `pin`: the host's side of copies is pinned memory, where
+    /// the device is a GPU.
+    pub fn new(stream: Rc<dyn Stream>, device: Device, pin: bool) -> Self {
+        Self {
+            stream,
+            device,
+            pin: pin && device.is_cuda(),
+            counts: Rc::default(),
+        }
+    }
+
+    /// For tensors on the host.
+    pub fn host() -> Self {
+        Self::new(Rc::new(HostStream), Device::Cpu, false)
+    }
+
+    /// The device.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// Counts since the beginning.
+    pub fn traffic(&self) -> Traffic {
+        self.counts.get()
+    }
+
+    fn count(&self, add: impl FnOnce(&mut Traffic)) {
+        let mut counts = self.counts.get();
+        add(&mut counts);
+        self.counts.set(counts);
+    }
+
+    /// Copies the host's `from` to the device's `to`; see [`Stream::copy`].
+    pub(super) fn upload(&self, from: &Tensor, to: &Tensor) -> Result<(), TchError> {
+        self.count(|c| c.uploads += 1);
+        self.stream.copy(from, to)
+    }
+
+    /// Waits as it was configured.
+    pub fn wait(&self, how: CudaSync) -> Result<(), TchError> {
+        if how == CudaSync::Off {
+            return Ok(());
+        }
+        self.count(|c| c.waits += 1);
+        match how {
+            CudaSync::Event => self.stream.wait_for_event(),
+            _ => self.stream.wait_for_device(),
+        }
+    }
+
+    /// Zeroed memory of the host for one side of copies, pinned if that was asked for.
+    fn staging(&self, what: &str, size: &[i64], kind: Kind) -> Result<Tensor, CollectError> {
+        let host = zeros(what, size, kind, Device::Cpu)?;
+        if !self.pin {
+            return Ok(host);
+        }
+        host.f_pin_memory(self.device).map_err(|e| match e.into() {
+            CollectError::Memory(_) => CollectError::Memory(MemoryError {
+                what: format!("{what} {size:?}, pinned"),
+                bytes: host.numel() * kind.elt_size_in_bytes(),
+            }),
+            e => e,
+        })
+    }
+}
+
+/// Memory of the host that numbers leave from.
+#[derive(Debug)]
+pub(super) struct Outgoing<T> {
+    tensor: Tensor,
+    pub(super) rows: HostRows<T>,
+}
+
+impl<T: Element> Outgoing<T> {
+    /// As many as `like`, a tensor of the device, has.
+    pub(super) fn like(queue: &Queue, what: &str, like: &Tensor) -> Result<Self, CollectError> {
+        let tensor = queue.staging(what, &like.size(), T::KIND)?;
+        Ok(Self {
+            rows: HostRows::new(&tensor)?,
+            tensor,
+        })
+    }
+
+    /// All of it to the device.
+    pub(super) fn send(&self, queue: &Queue, to: &Tensor) -> Result<(), CollectError> {
+        Ok(queue.upload(&self.tensor, to)?)
+    }
+}
+
+/// Memory of the host that numbers of a device land in. What has not landed cannot be
+/// read: the slice comes from the call that waited for it.
+#[derive(Debug)]
+pub(super) struct Landing {
+    tensor: Tensor,
+    rows: HostRows<f32>,
+}
+
+impl Landing {
+    /// For tensors of the shape of `like`.
+    pub(super) fn like(queue: &Queue, what: &str, like: &Tensor) -> Result<Self, CollectError> {
+        let size = [&[1], &like.size()[..]].concat();
+        let tensor = queue.staging(what, &size, Kind::Float)?;
+        Ok(Self {
+            rows: HostRows::new(&tensor)?,
+            tensor: tensor.f_get(0)?,
+        })
+    }
+
+    /// Copies a tensor here and waits for it.
+    pub(super) fn fetch(&mut self, queue: &Queue, from: &Tensor) -> Result<&[f32], CollectError> {
+        queue.count(|c| {
+            c.downloads += 1;
+            c.waits += 1;
+        });
+        // Without being told otherwise libtorch's copies to the host wait.
+        self.tensor.f_copy_(from)?;
+        self.rows.row(0)
+    }
+
+    /// The same, lets `change` write, and copies it back.
+    pub(super) fn amend(
+        &mut self,
+        queue: &Queue,
+        there: &Tensor,
+        change: impl FnOnce(&mut [f32]),
+    ) -> Result<(), CollectError> {
+        self.fetch(queue, there)?;
+        change(self.rows.row_mut(0)?);
+        queue.count(|c| {
+            c.uploads += 1;
+            c.waits += 1;
+        });
+        Ok(there.shallow_clone().f_copy_(&self.tensor)?)
+    }
+}

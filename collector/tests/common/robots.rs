@@ -1,0 +1,59 @@
+//! The tasks of `configs/`, as batches of environments.
+
+use ostler_collector::policy::Noise;
+use ostler_collector::{Act, Policy};
+use ostler_sim::BatchEnv;
+use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
+use ostler_sim::model::mjcf;
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tch::{TchError, Tensor};
+
+#[derive(Deserialize)]
+struct File {
+    env: EnvConfig,
+    #[serde(default)]
+    sim: SimConfig,
+    task: TaskConfig,
+}
+
+/// `n` environments of the task in `configs/{name}.toml`, on the engine as it comes:
+/// without a kernel of the robot's own. Episodes last `seconds`.
+pub fn task(name: &str, n: usize, seed: u64, seconds: f64) -> BatchEnv {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../configs");
+    let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
+    let mut file: File = toml::from_str(&text).unwrap();
+    file.sim.specialize = Specialize::Off;
+    file.env.num_envs = n;
+    file.env.episode_length_s = seconds;
+    let robot = folder.join(format!("robots/{name}.xml"));
+    let model = Arc::new(mjcf::load(&robot).unwrap());
+    BatchEnv::new(model, &file.sim, &file.env, &file.task, seed).unwrap()
+}
+
+/// Acts with the first so many numbers of the observation, made small, plus noise.
+pub struct Jittery(pub i64);
+
+impl Policy for Jittery {
+    fn dist_width(&self) -> i64 {
+        self.0
+    }
+
+    fn noise(&self) -> (i64, Noise) {
+        (self.0, Noise::Normal)
+    }
+
+    fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
+        let _no_grad = tch::no_grad_guard();
+        self.act_mean(obs, out.dist)?;
+        let _ = out.std.shallow_clone().f_fill_(0.3)?;
+        let _ = out.dist.f_addcmul_out(out.action, noise, out.std)?;
+        Ok(())
+    }
+
+    fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
+        let first = obs.f_narrow(1, 0, self.0)?;
+        action.shallow_clone().f_copy_(&first.f_mul_scalar(0.1)?)
+    }
+}

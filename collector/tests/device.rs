@@ -1,0 +1,243 @@
+//! A rollout on a device: the numbers, states and bytes of the collector on the host. The
+//! device is the host here, which the code does not know of.
+
+#![allow(clippy::unwrap_used)]
+
+#[allow(dead_code)]
+mod common;
+
+use common::robots::{self, Jittery};
+use common::{Copying, Counting};
+use ostler_collector::device::{Bridge, HostStream, Queue, Stream};
+use ostler_collector::env::Environments;
+use ostler_collector::{
+    CollectError, Collector, CudaSync, DeviceCollector, Rollout, SyncCollector,
+};
+use ostler_sim::BatchEnv;
+use ostler_sim::env::{EnvSpec, Injection, Value, What, When, Which};
+use std::cell::Cell;
+use std::rc::Rc;
+use tch::{Device, TchError, Tensor};
+
+const T: usize = 7;
+const SEED: u64 = 11;
+
+type Bridged<E> = DeviceCollector<Bridge<E>>;
+
+fn bridge<E: Environments>(env: E, sync: CudaSync, stream: Rc<dyn Stream>) -> Bridged<E> {
+    let queue = Queue::new(stream, Device::Cpu, true);
+    let policy = policy(env.spec());
+    let env = Bridge::new(env, T, &policy, SEED, queue.clone()).unwrap();
+    DeviceCollector::new(env, queue, sync, true).unwrap()
+}
+
+fn bridged<E: Environments>(env: E) -> Bridged<E> {
+    bridge(env, CudaSync::Off, Rc::new(HostStream))
+}
+
+fn host<E: Environments>(env: E) -> SyncCollector<E> {
+    let policy = policy(env.spec());
+    SyncCollector::new(env, T, &policy, SEED, true).unwrap()
+}
+
+fn policy(spec: &EnvSpec) -> Jittery {
+    Jittery(spec.action.width() as i64)
+}
+
+fn collect(c: &mut impl Collector) -> &Rollout {
+    let mut policy = Jittery(c.rollout().action.size()[2]);
+    c.collect(&mut policy).unwrap()
+}
+
+fn all(r: &Rollout) -> Vec<Tensor> {
+    let groups = [&r.final_obs, &r.obs];
+    let groups = groups
+        .into_iter()
+        .flat_map(|g| std::iter::once(&g.policy).chain(&g.critic));
+    let others = [
+        &r.action,
+        &r.dist,
+        &r.std,
+        &r.reward,
+        &r.terminated,
+        &r.truncated,
+        &r.valid,
+        &r.final_slot,
+    ];
+    groups.chain(others).map(Tensor::copy).collect()
+}
+
+/// Both collect a rollout, and everything about it is the same. Returns what it was.
+fn same(a: &mut impl Collector, b: &mut impl Collector) -> Vec<Tensor> {
+    let (x, y) = (all(collect(a)), all(collect(b)));
+    for (i, (x, y)) in x.iter().zip(&y).enumerate() {
+        assert_eq!(x, y, "tensor {i}");
+    }
+    assert_eq!(x.len(), y.len());
+    assert_eq!(a.stats(), b.stats());
+    let bytes = |c: &dyn Collector| {
+        let (mut saved, mut kept) = (Vec::new(), Vec::new());
+        c.save(&mut saved).unwrap();
+        c.keep(&mut kept).unwrap();
+        (saved, kept)
+    };
+    assert_eq!(bytes(a), bytes(b));
+    x
+}
+
+/// A robot whose environments end, time out and break within a few rollouts.
+fn robot(name: &str, n: usize) -> BatchEnv {
+    let mut env = robots::task(name, n, SEED, 0.3);
+    let fault = |when, env, what| Injection {
+        when: When::Every(when),
+        env: Which::One(env),
+        what,
+        value: Value::Nan,
+    };
+    env.inject(vec![
+        fault(13, 2, What::Qvel(0)),
+        fault(9, 1, What::Observation(0)),
+    ])
+    .unwrap();
+    env
+}
+
+#[test]
+fn rollouts_statistics_and_states_are_those_of_the_host() {
+    for name in ["cartpole", "quadruped"] {
+        let (mut a, mut b) = (host(robot(name, 5)), bridged(robot(name, 5)));
+        let (mut truncated, mut broken) = (0.0, 0);
+        for _ in 0..4 {
+            let tensors = same(&mut a, &mut b);
+            truncated += tensors[tensors.len() - 3]
+                .sum(tch::Kind::Double)
+                .double_value(&[]);
+            broken += b.stats().broken();
+        }
+        // What was to be compared did happen.
+        assert!(
+            truncated > 0.0 && broken == 5,
+            "{name}: {truncated} {broken}"
+        );
+    }
+}
+
+#[test]
+fn what_one_saved_the_other_goes_on_with() {
+    let name = "quadruped";
+    let (mut a, mut b) = (host(robot(name, 5)), bridged(robot(name, 5)));
+    same(&mut a, &mut b);
+    let (mut saved, mut kept) = (Vec::new(), Vec::new());
+    a.save(&mut saved).unwrap();
+    b.keep(&mut kept).unwrap();
+    assert_eq!(
+        a.environments_of(&kept).unwrap(),
+        b.environments_of(&kept).unwrap()
+    );
+    let next = same(&mut a, &mut b);
+    // Crosswise.
+    let (mut c, mut d) = (host(robot(name, 5)), bridged(robot(name, 5)));
+    d.restore(&saved).unwrap();
+    c.revert(&kept).unwrap();
+    // What no episode timed out into is as the collector had it.
+    let last = 2;
+    assert_eq!(same(&mut c, &mut d)[last..], next[last..]);
+    b.revert(&kept).unwrap();
+    a.restore(&saved).unwrap();
+    assert_eq!(same(&mut a, &mut b)[last..], next[last..]);
+    assert!(b.restore(&kept).is_err(), "kept is not for files");
+    assert!(b.restore(&saved[..saved.len() - 1]).is_err());
+}
+
+#[test]
+fn another_number_of_environments_takes_over() {
+    let name = "quadruped";
+    let mut a = host(robot(name, 5));
+    collect(&mut a);
+    let mut saved = Vec::new();
+    a.save(&mut saved).unwrap();
+    for n in [3, 5, 8] {
+        let (mut few, mut bridged) = (host(robot(name, n)), bridged(robot(name, n)));
+        collect(&mut bridged);
+        collect(&mut few);
+        assert_eq!(bridged.adopt(&saved, true).unwrap(), n.min(5));
+        assert_eq!(few.adopt(&saved, true).unwrap(), n.min(5));
+        same(&mut few, &mut bridged);
+        same(&mut few, &mut bridged);
+    }
+}
+
+/// Counts what it was asked for.
+#[derive(Debug, Default)]
+struct Counted {
+    copies: Cell<u64>,
+    events: Cell<u64>,
+    devices: Cell<u64>,
+}
+
+fn add(n: &Cell<u64>) -> Result<(), TchError> {
+    n.set(n.get() + 1);
+    Ok(())
+}
+
+impl Stream for Counted {
+    fn copy(&self, from: &Tensor, to: &Tensor) -> Result<(), TchError> {
+        add(&self.copies)?;
+        HostStream.copy(from, to)
+    }
+    fn wait_for_event(&self) -> Result<(), TchError> {
+        add(&self.events)
+    }
+    fn wait_for_device(&self) -> Result<(), TchError> {
+        add(&self.devices)
+    }
+}
+
+#[test]
+fn one_copy_crosses_each_way_per_step_and_waits_are_as_configured() {
+    let t = T as u64;
+    for (sync, events, devices) in [
+        (CudaSync::Off, 0, 0),
+        (CudaSync::Event, t, 0),
+        (CudaSync::Device, 0, t),
+    ] {
+        let stream = Rc::new(Counted::default());
+        let mut c = bridge(Counting::new(4), sync, stream.clone());
+        collect(&mut c);
+        collect(&mut c);
+        let settled = stream.events.get() - 2 * events;
+        let before = [&stream.events, &stream.devices].map(Cell::get);
+        collect(&mut c);
+        assert_eq!(stream.devices.get() - before[1], devices);
+        let counts = c.counts();
+        assert_eq!(counts.in_loop.uploads, t);
+        assert_eq!(counts.in_loop.downloads, t);
+        // Actions are waited for, whatever else is.
+        assert_eq!(counts.in_loop.waits, t + events + devices);
+        // Noise, and each tensor that the policy does not look at, once.
+        assert_eq!(counts.all.uploads, t + 1 + 8);
+        // Before the noise of the next rollout is drawn, that of the last has left.
+        assert_eq!(settled, 2);
+        assert_eq!(stream.events.get() - before[0], events + 1);
+        assert_eq!(counts.all.waits, counts.in_loop.waits + 1);
+        let mut kept = Vec::new();
+        c.keep(&mut kept).unwrap();
+        collect(&mut c);
+        assert_eq!(c.counts().all.downloads, t + 2);
+        assert_eq!(c.counts().in_loop, counts.in_loop);
+    }
+}
+
+#[test]
+fn a_rollout_too_large_for_the_machine_is_an_error() {
+    let steps = usize::MAX / 2;
+    let error = Bridge::new(Counting::new(4), steps, &Copying, SEED, Queue::host())
+        .map(|_| ())
+        .unwrap_err();
+    assert!(matches!(error, CollectError::Memory(_)), "{error}");
+    // More than fits the address space, less than overflows it.
+    let error = Bridge::new(Counting::new(4), 1 << 42, &Copying, SEED, Queue::host())
+        .map(|_| ())
+        .unwrap_err();
+    assert!(error.out_of_memory().is_some_and(|e| e.bytes > 1 << 42));
+}
