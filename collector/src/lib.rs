@@ -19,7 +19,7 @@ pub use rollout::Rollout;
 pub use sync::SyncCollector;
 
 use ostler_sim::EpisodeStats;
-use ostler_sim::device::Traffic;
+use ostler_sim::device::{DeviceError, Traffic};
 
 /// Why a collection failed.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +32,7 @@ pub enum CollectError {
     #[error(transparent)]
     Snapshot(#[from] ostler_sim::physics::SnapshotError),
     #[error(transparent)]
-    Device(#[from] ostler_sim::device::DeviceError),
+    Device(Box<DeviceError>),
     /// A tensor whose memory the simulation cannot write.
     #[error("not rows of host memory: {0}; this is a defect, please report it")]
     NotHostRows(String),
@@ -46,6 +46,15 @@ pub enum CollectError {
 impl From<tch::TchError> for CollectError {
     fn from(e: tch::TchError) -> Self {
         memory::out_of_memory(&e).map_or_else(|| Self::Torch(e), Self::Memory)
+    }
+}
+
+impl From<DeviceError> for CollectError {
+    fn from(e: DeviceError) -> Self {
+        match e {
+            DeviceError::Memory(e) => Self::Memory(e),
+            e => Self::Device(Box::new(e)),
+        }
     }
 }
 
