@@ -6,6 +6,7 @@
 //! [`transfer`].
 
 mod error;
+pub mod host;
 mod memory;
 pub mod transfer;
 
@@ -26,6 +27,18 @@ pub struct Program {
     pub places: Vec<Place>,
     /// Entries, in the order of their numbers: `extern "C" __global__ void NAME(Args)`.
     pub entries: Vec<String>,
+}
+
+impl Program {
+    /// The first place that a compiler's message names.
+    pub fn place_in(&self, message: &str) -> Option<(String, String)> {
+        let found = self.places.iter().filter_map(|place| {
+            let at = message.find(&place.name)?;
+            Some((at, place))
+        });
+        let (_, place) = found.min_by_key(|(at, _)| *at)?;
+        Some((place.name.clone(), place.text.clone()))
+    }
 }
 
 /// A part of a program that was written for something in a user's file.

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Broken environments that are looked at, and those that are described, between two
 /// calls of [`BatchEnv::take_stats`]: many at once have one cause.
-const EXAMINED: u64 = 256;
+const EXAMINED: u64 = crate::task::emit::GRAVES as u64;
 pub(super) const DESCRIBED: usize = 16;
 
 impl BatchEnv {
@@ -44,7 +44,7 @@ impl BatchEnv {
 
     /// The first that was wrong, in the order of a step: action, physics, reward,
     /// observation.
-    fn first_cause(&mut self, env: usize, actions: &[f32]) -> (Place, Kind, f32) {
+    pub(super) fn first_cause(&mut self, env: usize, actions: &[f32]) -> (Place, Kind, f32) {
         let width = self.spec.action.width();
         let row = &actions[env * width..(env + 1) * width];
         if let Some((k, &x)) = row.iter().enumerate().find(|(_, x)| !x.is_finite()) {

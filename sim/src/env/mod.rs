@@ -5,6 +5,7 @@ mod causes;
 mod change;
 mod examine;
 mod inject;
+pub mod on_device;
 mod share;
 mod snapshot;
 mod stats;
@@ -21,11 +22,12 @@ use buffers::{Live, Work};
 use causes::Causes;
 use inject::Drill;
 pub use inject::{Injection, Value, What, When, Which};
+pub use on_device::{DeviceEnv, PolicyNoise, StepAddresses};
 use std::sync::Arc;
 
 /// One value for the policy and, where the task has privileged terms, one for the
 /// critic. Without one the critic sees what the policy sees.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Groups<T> {
     /// Seen by the actor.
     pub policy: T,
@@ -104,6 +106,8 @@ pub enum EnvError {
     Physics(#[from] PhysicsError),
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    #[error(transparent)]
+    Device(crate::device::DeviceError),
 }
 
 impl EnvError {
@@ -112,6 +116,7 @@ impl EnvError {
         match self {
             Self::Memory(e) => Some(e),
             Self::Physics(e) => e.out_of_memory(),
+            Self::Device(e) => e.out_of_memory(),
             Self::Config(_) => None,
         }
     }
@@ -302,7 +307,7 @@ impl BatchEnv {
         let causes = Causes::new(&model, &task);
         let spec = EnvSpec {
             num_envs: env.num_envs,
-            obs: task.observations.width.clone(),
+            obs: task.observations.width,
             obs_table: task.observations.table(),
             action: task.actions.space,
             step_dt,

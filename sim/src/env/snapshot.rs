@@ -10,6 +10,7 @@ use crate::model::Model;
 use crate::physics::{Shortfalls, SnapshotError};
 use crate::snapshot::{Format, Reader, Seal, columns, reserve, unfit};
 use std::fmt::Debug;
+use std::ops::Range;
 
 const FORMAT: Format = Format {
     checked: b"OSTLENV\n",
@@ -172,6 +173,24 @@ fn words_mut(live: &mut Live) -> [&mut Vec<u32>; 5] {
         &mut live.stuck,
         &mut live.final_used,
     ]
+}
+
+/// Where a snapshot that [`BatchEnv::keep`] has written holds the environments' own
+/// buffers, and those of the native worlds, which take `physics` bytes.
+pub(super) fn parts(
+    env: &BatchEnv,
+    kept: &[u8],
+    physics: usize,
+) -> Result<(Range<usize>, Range<usize>), SnapshotError> {
+    const HEAD: usize = 8 + 4 + 8 + 4 + 8 + 3 * 32 + 8 + 8;
+    let live = &env.live;
+    let buffers: usize = floats(live).iter().map(|b| b.len()).sum::<usize>()
+        + words(live).iter().map(|b| b.len()).sum::<usize>();
+    let end = kept.len().checked_sub(physics);
+    let (true, Some(end)) = (kept.starts_with(FORMAT.bare), end) else {
+        return Err(unfit("it is not one of native worlds"));
+    };
+    Ok((HEAD..HEAD + 4 * buffers, end..kept.len()))
 }
 
 /// A snapshot that fits, in its parts.

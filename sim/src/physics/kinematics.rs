@@ -23,28 +23,28 @@ pub(crate) struct Frame {
 }
 
 #[derive(Debug, Clone)]
-struct Joint {
-    kind: JointKind,
-    pos: V3,
-    axis: V3,
-    reference: f32,
-    qpos: usize,
-    dof: usize,
+pub(crate) struct Joint {
+    pub kind: JointKind,
+    pub pos: V3,
+    pub axis: V3,
+    pub reference: f32,
+    pub qpos: usize,
+    pub dof: usize,
 }
 
 #[derive(Debug, Clone)]
-struct Body {
-    parent: usize,
-    pos: V3,
-    quat: Q4,
-    joints: std::ops::Range<usize>,
+pub(crate) struct Body {
+    pub parent: usize,
+    pub pos: V3,
+    pub quat: Q4,
+    pub joints: std::ops::Range<usize>,
 }
 
 /// The parts of a model that kinematics needs, in single precision.
 #[derive(Debug, Clone)]
 pub(crate) struct Kinematics {
-    bodies: Vec<Body>,
-    joints: Vec<Joint>,
+    pub bodies: Vec<Body>,
+    pub joints: Vec<Joint>,
 }
 
 impl Kinematics {

@@ -2,6 +2,7 @@
 
 pub mod evaluate;
 pub mod evidence;
+pub(crate) mod frames_text;
 mod kinematics;
 mod lanes;
 pub mod native;

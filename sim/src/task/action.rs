@@ -13,23 +13,23 @@ pub struct Actions {
     /// What the policy decides.
     pub space: ActionSpace,
     /// Range each output is clipped to `(A)`.
-    clip: Vec<[f32; 2]>,
-    drives: Vec<Drive>,
+    pub(super) clip: Vec<[f32; 2]>,
+    pub(super) drives: Vec<Drive>,
 }
 
 /// How one actuator gets its control.
 #[derive(Debug, Clone)]
-struct Drive {
-    actuator: usize,
+pub(super) struct Drive {
+    pub actuator: usize,
     /// Output that decides it.
-    output: usize,
-    law: Law,
+    pub output: usize,
+    pub law: Law,
     /// Controls are clipped to this.
-    ctrlrange: [f32; 2],
+    pub ctrlrange: [f32; 2],
 }
 
 #[derive(Debug, Clone)]
-enum Law {
+pub(super) enum Law {
     /// `offset + scale * output`.
     Affine { scale: f32, offset: f32 },
     /// `(kp (offset + scale * output - q) - kd v) / gear`.

@@ -10,14 +10,14 @@ use std::collections::HashSet;
 pub struct Commands {
     /// Name, components, unit: what expressions see.
     pub scope: Vec<(String, usize, String)>,
-    components: Vec<Component>,
+    pub(super) components: Vec<Component>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Component {
-    range: [f32; 2],
+pub(super) struct Component {
+    pub range: [f32; 2],
     /// Control steps between draws; 0: only at reset.
-    interval: u32,
+    pub interval: u32,
 }
 
 impl Commands {

@@ -6,6 +6,7 @@
 
 pub mod action;
 pub mod command;
+pub mod emit;
 pub mod expr;
 pub mod observe;
 pub mod reset;

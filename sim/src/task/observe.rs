@@ -11,22 +11,24 @@ use std::collections::HashSet;
 #[derive(Debug, Clone)]
 pub struct Observations {
     /// Policy terms, then privileged ones.
-    terms: Vec<Term>,
+    pub(super) terms: Vec<Term>,
     /// Widths `O`.
     pub width: Groups<usize>,
 }
 
 #[derive(Debug, Clone)]
-struct Term {
-    name: String,
-    text: String,
-    program: Program,
+pub(super) struct Term {
+    /// Its place in the configuration.
+    pub index: usize,
+    pub name: String,
+    pub text: String,
+    pub program: Program,
     /// First index in the rows that hold it.
-    at: usize,
-    privileged: bool,
-    scale: Vec<f32>,
-    clip: Option<[f32; 2]>,
-    noise: f32,
+    pub at: usize,
+    pub privileged: bool,
+    pub scale: Vec<f32>,
+    pub clip: Option<[f32; 2]>,
+    pub noise: f32,
 }
 
 /// Key of the noise of one step.
@@ -93,6 +95,7 @@ impl Observations {
                     &mut all.width.policy
                 }) += len;
                 all.terms.push(Term {
+                    index: t,
                     name: term.name.clone(),
                     text: term.expr.clone(),
                     scale: spread(&term.scale, len, "components", &format!("{path}.scale"))?,

@@ -12,25 +12,25 @@ pub struct Reset {
     /// The pose without chance `(nq)`: what position targets are relative to.
     pub initial_qpos: Vec<f64>,
     /// Generalised positions and velocities before the operations.
-    start: (Vec<f32>, Vec<f32>),
-    operations: Vec<Operation>,
+    pub(super) start: (Vec<f32>, Vec<f32>),
+    pub(super) operations: Vec<Operation>,
     /// First index in `qpos` of each quaternion.
-    quaternions: Vec<usize>,
+    pub(super) quaternions: Vec<usize>,
 }
 
 #[derive(Debug, Clone)]
-struct Operation {
-    place: Place,
+pub(super) struct Operation {
+    pub place: Place,
     /// Replaces the value.
-    set: Option<f32>,
+    pub set: Option<f32>,
     /// Is added.
-    chance: Chance,
+    pub chance: Chance,
     /// Pair of random words it takes.
-    draw: u32,
+    pub draw: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Place {
+pub(super) enum Place {
     Position(usize),
     Velocity(usize),
     /// Turns the quaternion at this index of `qpos` about the world's z axis.
@@ -38,7 +38,7 @@ enum Place {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Chance {
+pub(super) enum Chance {
     None,
     Uniform([f32; 2]),
     Normal(f32),

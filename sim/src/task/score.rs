@@ -8,26 +8,28 @@ use std::collections::HashSet;
 /// The compiled reward and termination terms.
 #[derive(Debug, Clone)]
 pub struct Score {
-    rewards: Vec<Reward>,
-    terminations: Vec<Termination>,
-    clip: Option<[f32; 2]>,
+    pub(super) rewards: Vec<Reward>,
+    pub(super) terminations: Vec<Termination>,
+    pub(super) clip: Option<[f32; 2]>,
     /// A sum beyond it, before clipping, breaks the environment.
-    max_abs: f32,
+    pub(super) max_abs: f32,
 }
 
 #[derive(Debug, Clone)]
-struct Reward {
-    name: String,
-    program: Program,
+pub(super) struct Reward {
+    pub name: String,
+    pub text: String,
+    pub program: Program,
     /// Weight, times the control step where the task says so.
-    weight: f32,
+    pub weight: f32,
 }
 
 #[derive(Debug, Clone)]
-struct Termination {
-    name: String,
-    program: Program,
-    truncate: bool,
+pub(super) struct Termination {
+    pub name: String,
+    pub text: String,
+    pub program: Program,
+    pub truncate: bool,
 }
 
 /// Judgement of one block.
@@ -105,6 +107,7 @@ impl Score {
             let weight = number(term.weight * per_step, &format!("{path}.weight"))?;
             all.rewards.push(Reward {
                 name: term.name.clone(),
+                text: term.expr.clone(),
                 program,
                 weight,
             });
@@ -124,6 +127,7 @@ impl Score {
             }
             all.terminations.push(Termination {
                 name: term.name.clone(),
+                text: term.expr.clone(),
                 program,
                 truncate: term.truncate,
             });

@@ -19,10 +19,10 @@ use std::sync::{Arc, Mutex, TryLockError};
 
 /// Most Newton iterations of a time step; the few that need more are counted
 /// ([`NativePhysics::unsolved`]).
-const ITERATIONS: i32 = 12;
+pub(crate) const ITERATIONS: i32 = 12;
 /// Improvements of the scaled cost below this are rounding errors in single
 /// precision.
-const TOLERANCE: f64 = 1e-8;
+pub(crate) const TOLERANCE: f64 = 1e-8;
 /// How constraints are solved.
 pub(super) const SOLVER: Solver = Solver {
     iterations: ITERATIONS,

@@ -20,6 +20,7 @@ pub mod tape;
 pub(crate) mod wrap;
 
 pub use choose::{Settled, foresee, settle};
+pub(crate) use engine::{ITERATIONS, TOLERANCE};
 pub use engine::{NativePhysics, new};
 pub use evaluate::{EvalOptions, evaluate};
 pub use kernel::InstructionSet;
@@ -32,7 +33,7 @@ impl From<lower::LowerError> for PhysicsError {
     }
 }
 
-fn unsupported(what: String) -> PhysicsError {
+pub(crate) fn unsupported(what: String) -> PhysicsError {
     PhysicsError::Unsupported {
         engine: "native",
         what,

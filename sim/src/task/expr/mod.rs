@@ -5,6 +5,7 @@ mod call;
 mod check;
 mod dag;
 mod elements;
+mod emit;
 mod foreign;
 mod functions;
 mod lex;
@@ -18,6 +19,7 @@ mod unit;
 mod value;
 
 pub use elements::matches;
+pub(crate) use emit::literal;
 pub use functions::reference;
 pub use unit::Unit;
 

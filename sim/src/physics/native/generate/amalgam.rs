@@ -6,8 +6,8 @@ macro_rules! files {
     };
 }
 
-/// Every file that `kernel.cuh` reaches.
-const FILES: [(&str, &str); 42] = files! {
+/// Every file that `kernel.cuh` and `env/all.cuh` reach.
+const FILES: [(&str, &str); 50] = files! {
     "actuator.cuh" "tendon.cuh" "wrap.cuh" "api.h" "cone.cuh" "contact.cuh" "fluid.cuh"
     "forces.cuh" "general.cuh" "hooks.cuh" "implicit.cuh" "integrate.cuh"
     "kernel.cuh" "lanes.cuh" "newton.cuh" "rows.cuh" "scalar.cuh" "smooth.cuh" "soft.cuh"
@@ -16,7 +16,8 @@ const FILES: [(&str, &str); 42] = files! {
     "collide/elsewhere.cuh" "collide/epa.cuh" "collide/feature.cuh" "collide/field.cuh"
     "collide/gjk.cuh" "collide/pair.cuh" "collide/patch.cuh" "collide/plane.cuh"
     "collide/primitives.cuh" "collide/round.cuh" "collide/simplex.cuh" "collide/solid.cuh"
-    "collide/support.cuh" "collide/vector.cuh"
+    "collide/support.cuh" "collide/vector.cuh" "env/all.cuh" "env/args.cuh"
+    "env/entries.cuh" "env/env.cuh" "env/frames.cuh" "env/math.cuh" "env/ops.cuh" "env/rng.cuh"
 };
 
 /// A file with the files it includes in their places, each once.

@@ -73,6 +73,32 @@ pub fn generate_cuda(plan: &Plan) -> Result<String, TapeError> {
     Ok(robot_text(plan, &program, "float", style) + DEVICE_ENTRY)
 }
 
+/// Writes the program of whole environments: a robot's kernel, `task`'s text between what
+/// it needs and what needs it, and the entries of `sim/kernels/env`. One environment per
+/// thread on a device; the same text compiles for the host.
+///
+/// # Errors
+/// As [`generate`].
+pub(crate) fn generate_env(plan: &Plan, task: &str) -> Result<String, TapeError> {
+    let program = trace::record(plan)?;
+    let style = Style {
+        piece: 0,
+        ..Style::default()
+    };
+    let mut text = String::from(
+        "// Environments of one robot and task, written by Ostler.\n\
+         #ifndef __CUDACC__\n#include <immintrin.h>\n#include <math.h>\n#endif\n",
+    );
+    text.push_str(&robot_text(plan, &program, "float", style));
+    text.push_str(&amalgam::expand("env/all.cuh"));
+    text.push_str(task);
+    text.push_str("#line 1 \"environments\"\n");
+    text.push_str(&amalgam::expand("env/env.cuh"));
+    text.push_str("}  // namespace\n");
+    text.push_str(&amalgam::expand("env/entries.cuh"));
+    Ok(text)
+}
+
 /// The kernel of a robot up to its entries, in a namespace that they close.
 fn robot_text(plan: &Plan, program: &Program, scalar: &str, style: Style) -> String {
     let mut text = String::from("#define OSTLER_RESTRICT __restrict__\n");

@@ -1,0 +1,40 @@
+// What is launched: thread i of `count` does the statement. On a host, threads
+// first .. end-1.
+#pragma once
+
+#ifdef __CUDACC__
+#ifndef OSTLER_THREADS
+#define OSTLER_THREADS 128
+#endif
+#define OSTLER_ENTRY(name, count, setup, statement) \
+  extern "C" __global__ void __launch_bounds__(OSTLER_THREADS) name(const EnvArgs a) { \
+    const int i = blockIdx.x * blockDim.x + threadIdx.x; \
+    if (i >= (count)) return; \
+    setup \
+    statement \
+  }
+#else
+#define OSTLER_ENTRY(name, count, setup, statement) \
+  extern "C" __attribute__((visibility("default"))) void name(const void* args, int first, int end) { \
+    const EnvArgs& a = *(const EnvArgs*)args; \
+    setup \
+    for (int i = first; i < end && i < (count); i++) { statement } \
+  }
+#endif
+
+namespace {
+struct World {
+  W w;
+  OSTLER_FN World() { straight::constants(w); }
+  OSTLER_FN void step(const EnvArgs& a, int e) {
+    const Robot robot = {};
+    control_step<R, Robot>(robot, w, a.physics, e, 1);
+  }
+};
+}  // namespace
+
+OSTLER_ENTRY(ostler_env_restart, a.n, , restart(a, i);)
+OSTLER_ENTRY(ostler_env_begin, a.n, , env_begin(a, i);)
+OSTLER_ENTRY(ostler_env_step, a.n, World world;, env_step(a, i, world);)
+OSTLER_ENTRY(ostler_env_tally, a.chunks, , env_tally(a, i);)
+OSTLER_ENTRY(ostler_env_total, Task::TALLY + 2, , env_total(a, i);)

@@ -1,0 +1,233 @@
+// One control step of one environment, and how it begins: sim/src/env/step.rs for one
+// lane. `Task` is generated: sim/src/task/emit.
+#pragma once
+
+OSTLER_FN unsigned more(unsigned x) { return x + 1u == 0u ? x : x + 1u; }
+
+// New actions to controls; true where they are not all numbers.
+OSTLER_FN bool act(const EnvArgs& a, int e) {
+  const long n = a.n;
+  const float* raw = a.actions + (long)e * Task::A;
+  bool bad = false;
+  for (int k = 0; k < Task::A; k++) bad = bad || !is_finite(raw[k]);
+  for (int k = 0; k < Task::A; k++) {
+    float x = bad ? 0.0f : raw[k];
+    if (Task::discrete) x = whole_(x);
+    a.last_action[k * n + e] = a.action[k * n + e];
+    a.action[k * n + e] = rust_min(rust_max(x, Task::low(a, k)), Task::high(a, k));
+  }
+  Task::drive(a, e);
+  return bad;
+}
+
+// Observations into `row` (the policy's, then the critic's); whether all are numbers.
+OSTLER_FN_BIG bool look(const EnvArgs& a, int e, bool masked, float* row) {
+  Task::observe(a, e, a.noisy != 0, 2 * a.clock + (masked ? 1 : 0), row);
+  bool finite = true;
+  for (int i = 0; i < Task::O + Task::OC; i++) finite = finite && is_finite(row[i]);
+  return finite;
+}
+
+// Writes a row that is all numbers, else the last that was.
+OSTLER_FN void show(const EnvArgs& a, int e, const float* row, bool finite) {
+  for (int i = 0; i < Task::O; i++) {
+    float* last = a.last_policy + (long)e * Task::O + i;
+    if (finite) *last = row[i];
+    a.obs[(long)e * Task::O + i] = *last;
+  }
+  for (int i = 0; i < Task::OC; i++) {
+    float* last = a.last_critic + (long)e * Task::OC + i;
+    if (finite) *last = row[Task::O + i];
+    a.critic_obs[(long)e * Task::OC + i] = *last;
+  }
+}
+
+// A new episode and its first observation.
+OSTLER_FN_BIG void restart(const EnvArgs& a, int e) {
+  const long n = a.n;
+  const unsigned stream = a.first_env + (unsigned)e;
+  Task::start(a, e, stream);
+  Task::command(a, e, stream, 0);
+  for (int k = 0; k < Task::A; k++) a.action[k * n + e] = a.last_action[k * n + e] = 0.0f;
+  for (int k = 0; k < Task::R; k++) a.sums[k * n + e] = 0.0f;
+  for (int k = 0; k < Task::U; k++) a.ctrl[k * n + e] = 0.0f;
+  const unsigned word = philox(a.seed, stream, DRAW_START, a.clock, 0).w[0];
+  const unsigned age = a.spread ? (unsigned)((double)unit(word) * (double)Task::max_steps) : 0u;
+  a.age[e] = age;
+  a.counted[e] = age == 0 ? 1u : 0u;
+  a.length[e] = 0;
+  a.ret[e] = 0.0f;
+  float row[Task::O + Task::OC];
+  const bool finite = look(a, e, true, row);
+  a.stuck[e] = a.physics.fault[e] | (finite ? 0u : (unsigned)FAULT_TASK);
+  show(a, e, row, finite);
+}
+
+// What is left of a broken environment, for the host to look at: the first GRAVES of
+// them since statistics were taken. Laid out as sim/src/env/on_device/graves.rs reads it.
+OSTLER_FN_BIG void bury(const EnvArgs& a, int e, unsigned bits, float reward, const float* row) {
+#ifdef __CUDACC__
+  const unsigned place = atomicAdd(a.buried, 1u);
+#else
+  const unsigned place = (*a.buried)++;
+#endif
+  if (place >= Task::GRAVES) return;
+  const long n = a.n;
+  unsigned* g = a.grave + (long)place * Task::GRAVE;
+  g[0] = (unsigned)e;
+  g[1] = a.since;
+  g[2] = a.length[e];
+  g[3] = bits;
+  g[4] = bits_of(reward);
+  g[5] = (unsigned)a.clock;
+  g[6] = (unsigned)(a.clock >> 32);
+  g[7] = a.stuck[e];
+  g += GRAVE_HEAD;
+  for (int k = 0; k < Task::A; k++) *g++ = bits_of(a.actions[(long)e * Task::A + k]);
+  for (int k = 0; k < Task::U; k++) *g++ = bits_of(a.ctrl[k * n + e]);
+  for (int k = 0; k < Task::O + Task::OC; k++) *g++ = bits_of(row[k]);
+  // As a snapshot of one environment has them.
+  const float* live[] = {a.action, a.last_action, a.command, a.ret, a.sums};
+  const int widths[] = {Task::A, Task::A, Task::C, 1, Task::R};
+  for (int b = 0; b < 5; b++)
+    for (int k = 0; k < widths[b]; k++) *g++ = bits_of(live[b][k * n + e]);
+  for (int k = 0; k < Task::O; k++) *g++ = bits_of(a.last_policy[(long)e * Task::O + k]);
+  for (int k = 0; k < Task::OC; k++) *g++ = bits_of(a.last_critic[(long)e * Task::OC + k]);
+  const unsigned* words[] = {a.age, a.length, a.counted, a.stuck, a.final_used};
+  for (int b = 0; b < 5; b++) *g++ = words[b][e];
+  const StepArgs<float>& p = a.physics;
+  const float* state[] = {p.qpos, p.qvel, p.frame_pos, p.frame_quat, p.frame_lin, p.frame_ang, p.geom_force, p.act_force};
+  const int counts[] = {Task::NQ, Task::NV, 3 * Task::NB, 4 * Task::NB, 3 * Task::NB, 3 * Task::NB, Task::NG, Task::U};
+  for (int b = 0; b < 8; b++)
+    for (int k = 0; k < counts[b]; k++) *g++ = bits_of(state[b][k * n + e]);
+  *g++ = p.fault[e];
+  for (int k = 0; k < Task::NA; k++) *g++ = bits_of(p.act[k * n + e]);
+  for (int k = 0; k < Task::NV; k++) *g++ = bits_of(p.qacc[k * n + e]);
+  *g++ = p.overflow[e];
+  *g++ = p.unsolved[e];
+}
+
+// The order of the statistics; mirrored by sim/src/env/on_device/tally.rs.
+enum { TALLY_EPISODES, TALLY_RETURN, TALLY_LENGTH, TALLY_OVERFLOW, TALLY_FAULT, TALLY_REWARD = TALLY_FAULT + 6 };
+OSTLER_FN void count(const EnvArgs& a, int e, int what, double x) { a.tally[what * (long)a.n + e] += x; }
+
+OSTLER_FN void draw_noise(const EnvArgs& a, int e) {
+  if (!a.noise) return;
+  float* row = a.noise + (long)e * a.noise_width;
+  for (int i = 0; i < a.noise_width; i += 4) {
+    const Words w = philox(a.noise_seed, (unsigned)e, DRAW_ACTION, a.noise_step, (unsigned)(i / 4));
+    float x[4];
+    if (a.noise_normal) {
+      normal_pair(w.w[0], w.w[1], x[0], x[1]);
+      normal_pair(w.w[2], w.w[3], x[2], x[3]);
+    } else {
+      for (int k = 0; k < 4; k++) x[k] = unit(w.w[k]);
+    }
+    for (int k = 0; k < 4 && i + k < a.noise_width; k++) row[i + k] = x[k];
+  }
+}
+
+// A whole control step. `w` is the physics' working memory.
+template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& world) {
+  const long n = a.n;
+  unsigned bits = act(a, e) ? (unsigned)FAULT_CONTROL : 0u;
+  const unsigned age = a.age[e] = more(a.age[e]);
+  a.length[e] = more(a.length[e]);
+  world.step(a, e);
+
+  const Judged judged = Task::judge(a, e);
+  bits |= a.physics.fault[e] | a.stuck[e];
+  if (!is_finite(judged.reward) || judged.absurd) bits |= FAULT_TASK;
+  Task::command(a, e, a.first_env + (unsigned)e, age);
+  float row[Task::O + Task::OC];
+  const bool finite = look(a, e, false, row);
+  if (!finite) bits |= FAULT_TASK;
+  show(a, e, row, finite);
+
+  const bool valid = bits == 0;
+  const bool late = age >= Task::max_steps;
+  const bool terminated = valid && judged.terminated != 0;
+  const bool truncated = valid && !terminated && (judged.truncated != 0 || late);
+  const float reward = valid ? judged.reward : 0.0f;
+  a.reward[e] = reward;
+  a.terminated[e] = truth(terminated);
+  a.truncated[e] = truth(truncated);
+  a.valid[e] = truth(valid);
+  a.final_slot[e] = -1;
+  a.ret[e] = a.ret[e] + reward;
+  if (!valid) {
+    for (int bit = 0; bit < 6; bit++)
+      if (bits >> bit & 1) count(a, e, TALLY_FAULT + bit, 1);
+    bury(a, e, bits, judged.reward, row);
+    restart(a, e);
+  } else if (terminated || truncated) {
+    if (truncated) {
+      const unsigned slot = a.final_used[e];
+      if (slot < (unsigned)a.slots) {
+        a.final_used[e] = slot + 1;
+        a.final_slot[e] = (int)slot;
+        const long at = (long)slot * n + e;
+        for (int i = 0; i < Task::O; i++) a.final_obs[at * Task::O + i] = a.obs[(long)e * Task::O + i];
+        for (int i = 0; i < Task::OC; i++) a.final_critic[at * Task::OC + i] = a.critic_obs[(long)e * Task::OC + i];
+      } else {
+        count(a, e, TALLY_OVERFLOW, 1);
+      }
+    }
+    if (a.counted[e]) {
+      count(a, e, TALLY_EPISODES, 1);
+      count(a, e, TALLY_RETURN, (double)a.ret[e]);
+      count(a, e, TALLY_LENGTH, (double)a.length[e]);
+      for (int k = 0; k < Task::R; k++) count(a, e, TALLY_REWARD + k, (double)a.sums[k * n + e]);
+      const unsigned cause = terminated ? judged.terminated : judged.truncated;
+      count(a, e, TALLY_REWARD + Task::R + (int)cause, 1);
+      a.last_ret[e] = bits_of(a.ret[e]);
+      a.last_ret[n + e] = a.length[e];
+      a.last_ret[2 * n + e] = a.since + 1u;
+    }
+    restart(a, e);
+  }
+  draw_noise(a, e);
+}
+
+// The beginning of a rollout.
+OSTLER_FN void env_begin(const EnvArgs& a, int e) {
+  a.final_used[e] = 0;
+  draw_noise(a, e);
+}
+
+// Thread c sums the statistics of environments c, c + chunks, ... and starts them anew.
+OSTLER_FN void env_tally(const EnvArgs& a, int c) {
+  const long n = a.n;
+  for (int s = 0; s < Task::TALLY; s++) {
+    double sum = 0;
+    for (long e = c; e < n; e += a.chunks) {
+      sum += a.tally[s * n + e];
+      a.tally[s * n + e] = 0;
+    }
+    a.partial[(long)s * a.chunks + c] = sum;
+  }
+  double overflow = 0, unsolved = 0;
+  unsigned* last = (unsigned*)(a.total + Task::TALLY + 2) + 4 * c;
+  last[3] = 0;
+  for (long e = c; e < n; e += a.chunks) {
+    overflow += (double)a.physics.overflow[e];
+    unsolved += (double)a.physics.unsolved[e];
+    const unsigned when = a.last_ret[2 * n + e];
+    if (when > last[3]) {
+      last[0] = (unsigned)e;
+      last[1] = a.last_ret[e];
+      last[2] = a.last_ret[n + e];
+      last[3] = when;
+    }
+    a.last_ret[2 * n + e] = 0;
+  }
+  a.partial[(long)Task::TALLY * a.chunks + c] = overflow;
+  a.partial[(long)(Task::TALLY + 1) * a.chunks + c] = unsolved;
+}
+
+// Thread s sums what the chunks have of statistic s.
+OSTLER_FN void env_total(const EnvArgs& a, int s) {
+  double sum = 0;
+  for (int c = 0; c < a.chunks; c++) sum += a.partial[(long)s * a.chunks + c];
+  a.total[s] = sum;
+}

@@ -1,0 +1,179 @@
+//! The host's stand-in for a device: the same program, compiled by the host's compiler,
+//! run by the calling thread. It is how programs are tested where there is no GPU.
+
+use super::transfer::Staging;
+use super::{Address, CompileError, Device, DeviceError, Kernels, Program, Traffic};
+use crate::memory::zeroed;
+use crate::physics::native::InstructionSet;
+use crate::physics::native::specialize::{
+    Function, Mode, Outcome, Source, SpecializeError, Specializer,
+};
+use std::ffi::c_void;
+use std::ops::ControlFlow;
+use std::os::raw::c_int;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Runs programs on the host, one thread after the other.
+#[derive(Debug, Default)]
+pub struct Host {
+    counts: Arc<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    launches: AtomicU64,
+    uploads: AtomicU64,
+    downloads: AtomicU64,
+    waits: AtomicU64,
+}
+
+/// `extern "C" void NAME(const void* args, int first, int end)` of
+/// `sim/kernels/env/entries.cuh`.
+type Entry = unsafe extern "C" fn(*const c_void, c_int, c_int);
+
+#[derive(Debug)]
+struct Loaded {
+    entries: Vec<Function<Entry>>,
+    hash: String,
+    counts: Arc<Counts>,
+}
+
+impl Device for Host {
+    fn name(&self) -> String {
+        "the host's processor, in place of a GPU".into()
+    }
+
+    fn load(&self, program: &Program) -> Result<Arc<dyn Kernels>, DeviceError> {
+        let source = Source {
+            text: program.text.clone(),
+            headers: Vec::new(),
+        };
+        let failed = |e: SpecializeError| DeviceError::Compile(explain(&e.to_string(), program));
+        let specializer = Specializer::from_environment().map_err(failed)?;
+        // One environment at a time: wider vectors have nothing to do.
+        let set = match InstructionSet::detect() {
+            InstructionSet::Portable => InstructionSet::Portable,
+            _ => InstructionSet::Avx2,
+        };
+        let mut go_on = |_| ControlFlow::Continue(());
+        let kernel = match specializer.prepare(&source, set, Mode::Wait, &mut go_on) {
+            Outcome::Ready(kernel) => kernel,
+            Outcome::Generic(e) => return Err(failed(e)),
+            Outcome::Background(_) => {
+                return Err(DeviceError::Defect(
+                    "a compilation was not waited for".into(),
+                ));
+            }
+        };
+        let mut entries = Vec::new();
+        for name in &program.entries {
+            // SAFETY: on a host entries have this signature (`entries.cuh`).
+            let entry = unsafe { kernel.library.function::<Entry>(name) };
+            entries.push(entry.map_err(failed)?);
+        }
+        Ok(Arc::new(Loaded {
+            entries,
+            hash: kernel.hash,
+            counts: Arc::clone(&self.counts),
+        }))
+    }
+
+    fn staging(&self, what: &str, bytes: usize) -> Result<Box<dyn Staging>, DeviceError> {
+        Ok(Box::new(Copy {
+            bytes: zeroed(what, bytes)?,
+            counts: Arc::clone(&self.counts),
+        }))
+    }
+
+    unsafe fn upload(&self, from: &[u8], to: Address) -> Result<(), DeviceError> {
+        self.counts.uploads.fetch_add(1, Relaxed);
+        // SAFETY: the caller's promise; Rust's own memory is not part of a block.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u8, from.len()) };
+        Ok(())
+    }
+
+    fn synchronize(&self) -> Result<(), DeviceError> {
+        self.counts.waits.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    fn traffic(&self) -> Traffic {
+        let c = &self.counts;
+        Traffic {
+            launches: c.launches.load(Relaxed),
+            uploads: c.uploads.load(Relaxed),
+            downloads: c.downloads.load(Relaxed),
+            waits: c.waits.load(Relaxed),
+        }
+    }
+}
+
+impl Kernels for Loaded {
+    unsafe fn launch(&self, entry: usize, threads: usize, args: &[u8]) -> Result<(), DeviceError> {
+        let function = self
+            .entries
+            .get(entry)
+            .ok_or_else(|| DeviceError::Defect(format!("there is no entry {entry}")))?;
+        let threads = c_int::try_from(threads)
+            .map_err(|_| DeviceError::Defect(format!("{threads} threads in one launch")))?;
+        self.counts.launches.fetch_add(1, Relaxed);
+        // The struct may want more than a byte's alignment.
+        let mut words = [0_u64; 128];
+        let room: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        let Some(room) = room.get_mut(..args.len()) else {
+            return Err(DeviceError::Defect(format!(
+                "{} bytes of arguments",
+                args.len()
+            )));
+        };
+        room.copy_from_slice(args);
+        // SAFETY: the caller's promise about the struct and its addresses.
+        unsafe { (function.get())(words.as_ptr().cast(), 0, threads) };
+        Ok(())
+    }
+
+    fn hash(&self) -> &str {
+        &self.hash
+    }
+}
+
+#[derive(Debug)]
+struct Copy {
+    bytes: Vec<u8>,
+    counts: Arc<Counts>,
+}
+
+impl Staging for Copy {
+    unsafe fn begin(&mut self, from: Address) -> Result<(), DeviceError> {
+        self.counts.downloads.fetch_add(1, Relaxed);
+        // SAFETY: the caller's promise; Rust's own memory is not part of a block.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                from as *const u8,
+                self.bytes.as_mut_ptr(),
+                self.bytes.len(),
+            );
+        }
+        Ok(())
+    }
+
+    fn land(&mut self) -> Result<(), DeviceError> {
+        self.counts.waits.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// An error of the compiler, with the part of the user's file that it is in.
+fn explain(message: &str, program: &Program) -> CompileError {
+    CompileError {
+        target: "the host".into(),
+        message: message.lines().next().unwrap_or_default().into(),
+        place: program.place_in(message),
+        log: message.into(),
+    }
+}

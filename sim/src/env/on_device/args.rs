@@ -1,0 +1,98 @@
+//! What the entries take: `EnvArgs` of `sim/kernels/env/args.cuh`, pointers as addresses.
+
+use crate::device::Address;
+use bytemuck::{Pod, Zeroable};
+
+/// `StepArgs<float>` of `sim/kernels/step.cuh`.
+#[derive(Debug, Clone, Copy, Zeroable)]
+#[repr(C)]
+pub(super) struct PhysicsArgs {
+    pub stride: i32,
+    pub substeps: i32,
+    pub iterations: i32,
+    pub _padding: i32,
+    pub tolerance: f64,
+    pub max_speed: f32,
+    pub max_position: f32,
+    pub ctrl: Address,
+    pub qpos: Address,
+    pub qvel: Address,
+    pub act: Address,
+    pub qacc: Address,
+    pub frame_pos: Address,
+    pub frame_quat: Address,
+    pub frame_lin: Address,
+    pub frame_ang: Address,
+    pub geom_force: Address,
+    pub act_force: Address,
+    pub fault: Address,
+    pub overflow: Address,
+    pub unsolved: Address,
+}
+
+/// `EnvArgs`.
+#[derive(Debug, Clone, Copy, Zeroable)]
+#[repr(C)]
+pub(super) struct EnvArgs {
+    pub physics: PhysicsArgs,
+    pub n: i32,
+    pub first_env: u32,
+    pub seed: u64,
+    pub clock: u64,
+    pub noisy: u32,
+    pub spread: u32,
+    pub since: u32,
+    pub unused: u32,
+    pub action: Address,
+    pub last_action: Address,
+    pub command: Address,
+    pub ret: Address,
+    pub sums: Address,
+    pub last_policy: Address,
+    pub last_critic: Address,
+    pub age: Address,
+    pub length: Address,
+    pub counted: Address,
+    pub stuck: Address,
+    pub final_used: Address,
+    pub ctrl: Address,
+    pub number: Address,
+    pub tally: Address,
+    pub last_ret: Address,
+    pub buried: Address,
+    pub grave: Address,
+    pub actions: Address,
+    pub obs: Address,
+    pub critic_obs: Address,
+    pub reward: Address,
+    pub terminated: Address,
+    pub truncated: Address,
+    pub valid: Address,
+    pub final_obs: Address,
+    pub final_critic: Address,
+    pub slots: i32,
+    pub _padding: i32,
+    pub final_slot: Address,
+    pub noise: Address,
+    pub noise_width: i32,
+    pub noise_normal: u32,
+    pub noise_seed: u64,
+    pub noise_step: u64,
+    pub partial: Address,
+    pub chunks: i32,
+    pub _padding_2: i32,
+    pub total: Address,
+}
+
+// SAFETY: four- and eight-byte numbers; where eight follow an odd number of four, the
+// padding is a field of its own, so there are no bytes without a value (the size is
+// held against the sum of the fields below).
+unsafe impl Pod for PhysicsArgs {}
+// SAFETY: as above.
+unsafe impl Pod for EnvArgs {}
+
+const _: () = assert!(size_of::<PhysicsArgs>() == 4 * 4 + 8 + 2 * 4 + 14 * 8);
+const _: () = assert!(
+    size_of::<EnvArgs>()
+        == size_of::<PhysicsArgs>() + 8 + 16 + 16 + 27 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8
+);

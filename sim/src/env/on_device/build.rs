@@ -1,0 +1,251 @@
+//! From a robot and a task to a program, and from there to environments.
+
+use super::args::{EnvArgs, PhysicsArgs};
+use super::blocks::{Blocks, CHUNKS};
+use super::{DeviceEnv, ENTRIES, PolicyNoise, Recipe, lower_options};
+use crate::config::{Auto, Backend, ConfigError, EnvConfig, SimConfig, Specialize, TaskConfig};
+use crate::device::transfer::Reader;
+use crate::device::{Device, DeviceError, Memory, Program};
+use crate::env::{BatchEnv, EnvError};
+use crate::model::Model;
+use crate::physics::frames_text;
+use crate::physics::native::generate::generate_env;
+use crate::physics::native::lower::lower;
+use crate::physics::native::tables::Plan;
+use crate::physics::native::{ITERATIONS, TOLERANCE};
+use crate::physics::{PhysicsError, Shortfalls};
+use crate::task::Task;
+use crate::task::emit::{Emitted, Numbers, Sizes, emit};
+use bytemuck::Zeroable;
+use std::sync::Arc;
+
+/// Entries of the table of the task's numbers in words of an argument: none is too many.
+const WORD: usize = 4;
+
+/// The program of environments of this robot and task. `changing`: the task's numbers
+/// stand in a table beside the code, for a curriculum that changes them.
+///
+/// # Errors
+/// The task is wrong, or the native engine cannot simulate the robot.
+pub fn program(
+    model: &Model,
+    sim: &SimConfig,
+    env: &EnvConfig,
+    task: &TaskConfig,
+    changing: bool,
+) -> Result<Program, EnvError> {
+    sim.validate()?;
+    env.validate()?;
+    let plan = lower(model, &lower_options(sim)).map_err(PhysicsError::from)?;
+    let step_dt = plan.timestep * env.decimation as f64;
+    let compiled = Task::compile(model, task, step_dt)?;
+    let max_steps = env.max_episode_steps(step_dt)?;
+    let sizes = sizes(model, &plan, &compiled);
+    let emitted = emitted(model, &compiled, &sizes, step_dt, max_steps, changing);
+    Ok(text(&plan, &emitted)?)
+}
+
+fn emitted(
+    model: &Model,
+    task: &Task,
+    sizes: &Sizes,
+    step_dt: f64,
+    max_steps: u32,
+    changing: bool,
+) -> Emitted {
+    let numbers = match changing {
+        true => Numbers::table_of(),
+        false => Numbers::baked(),
+    };
+    let frames = frames_text::text(model);
+    emit(task, sizes, step_dt, max_steps, numbers, &frames)
+}
+
+fn text(plan: &Plan, emitted: &Emitted) -> Result<Program, PhysicsError> {
+    let mut text = generate_env(plan, &emitted.text).map_err(|e| {
+        crate::physics::native::unsupported(format!("this robot in a program of its own: {e}"))
+    })?;
+    text.push_str(&format!(
+        "static_assert(sizeof(EnvArgs) == {}, \"as Rust has it\");\n",
+        size_of::<EnvArgs>()
+    ));
+    Ok(Program {
+        text,
+        places: emitted.places.clone(),
+        entries: ENTRIES.map(String::from).to_vec(),
+    })
+}
+
+fn sizes(model: &Model, plan: &Plan, task: &Task) -> Sizes {
+    Sizes {
+        nq: model.nq,
+        nv: model.nv,
+        na: plan.na,
+        nu: model.nu(),
+        nbody: model.bodies.len(),
+        ngeom: model.geoms.len(),
+        action: task.actions.space.width(),
+        command: task.commands.width(),
+        obs: [
+            task.observations.width.policy,
+            task.observations.width.critic.unwrap_or(0),
+        ],
+        rewards: task.score.reward_names().len(),
+        terminations: task.score.termination_names().len(),
+    }
+}
+
+impl DeviceEnv {
+    /// Environments `first_env..first_env + N` of a batch on `device`, with buffers from
+    /// `memory`, which must be of that device. `changing` as for [`program`]. Compiles
+    /// the program, or takes it from the device's cache.
+    ///
+    /// # Errors
+    /// The configuration is wrong; memory does not hold them; the device refuses.
+    #[expect(clippy::too_many_arguments, reason = "each is a part of its own")]
+    pub fn new(
+        model: Arc<Model>,
+        sim: &SimConfig,
+        env: &EnvConfig,
+        task: &TaskConfig,
+        seed: u64,
+        first_env: u32,
+        device: Arc<dyn Device>,
+        memory: &dyn Memory,
+        noise: PolicyNoise,
+        changing: bool,
+    ) -> Result<Self, EnvError> {
+        if sim.backend != Backend::Native {
+            return Err(
+                ConfigError::new("sim.device", "only the native engine runs on a device")
+                    .help("sim.backend = \"native\", or sim.device = \"cpu\"")
+                    .into(),
+            );
+        }
+        // The twin steps nothing: the generic kernel and one thread will do.
+        let sim = SimConfig {
+            specialize: Specialize::Off,
+            kernel: "auto".into(),
+            threads: Auto::N(1),
+            ..sim.clone()
+        };
+        let n = env.num_envs;
+        let twin = BatchEnv::shard(Arc::clone(&model), &sim, env, task, seed, first_env)?;
+        let plan = lower(&model, &lower_options(&sim)).map_err(PhysicsError::from)?;
+        let sizes = sizes(&model, &plan, &twin.task);
+        let spec = &twin.spec;
+        let emitted = emitted(
+            &model,
+            &twin.task,
+            &sizes,
+            spec.step_dt,
+            spec.max_episode_steps,
+            changing,
+        );
+        let program = text(&plan, &emitted)?;
+        let kernels = device.load(&program)?;
+        let blocks = Blocks::new(memory, &sizes, n, emitted.numbers.len())?;
+        let mut args = EnvArgs {
+            physics: PhysicsArgs {
+                stride: n as i32,
+                substeps: i32::try_from(env.decimation).unwrap_or(i32::MAX),
+                iterations: ITERATIONS,
+                tolerance: TOLERANCE,
+                max_speed: sim.max_speed as f32,
+                max_position: sim.max_position as f32,
+                ..PhysicsArgs::zeroed()
+            },
+            n: n as i32,
+            first_env,
+            seed,
+            noisy: 1,
+            noise_width: i32::try_from(noise.width).unwrap_or(i32::MAX),
+            noise_normal: u32::from(noise.normal),
+            noise_seed: noise.seed,
+            ..EnvArgs::zeroed()
+        };
+        blocks.enter(&mut args, &sizes, n);
+        let totals = Reader::new(device.staging("statistics", blocks.totals.bytes())?);
+        let mut built = Self {
+            recipe: Recipe {
+                model,
+                sim,
+                env: env.clone(),
+                seed,
+            },
+            device,
+            kernels,
+            program,
+            twin,
+            coroner: None,
+            sizes,
+            blocks,
+            args,
+            noise,
+            totals: Some(totals),
+            shortfalls: Shortfalls::default(),
+            uncounted: false,
+            numbers: Vec::new(),
+        };
+        built.put_numbers(emitted.numbers)?;
+        built.send_state()?;
+        Ok(built)
+    }
+
+    /// What the policy is given random numbers for.
+    pub fn policy_noise(&self) -> PolicyNoise {
+        self.noise
+    }
+
+    /// Uploads the table of the task's numbers.
+    fn put_numbers(&mut self, numbers: Vec<f32>) -> Result<(), DeviceError> {
+        if let Some(block) = &self.blocks.number {
+            if block.bytes() != WORD * numbers.len() {
+                return Err(DeviceError::Defect("another table of numbers".into()));
+            }
+            let bytes = bytemuck::cast_slice(&numbers);
+            // SAFETY: the block is as long, and lives.
+            unsafe { self.device.upload(bytes, block.address()) }?;
+        }
+        self.numbers = numbers;
+        Ok(())
+    }
+
+    pub(super) fn change_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
+        let before = self.twin.task().clone();
+        self.twin.set_task(task)?;
+        let spec = &self.twin.spec;
+        let emitted = emitted(
+            &self.recipe.model,
+            &self.twin.task,
+            &self.sizes,
+            spec.step_dt,
+            spec.max_episode_steps,
+            self.blocks.number.is_some(),
+        );
+        let changed = self.take_over(&emitted);
+        if changed.is_err() {
+            self.twin.set_task(&before)?;
+        }
+        changed
+    }
+
+    fn take_over(&mut self, emitted: &Emitted) -> Result<(), EnvError> {
+        let options = lower_options(&self.recipe.sim);
+        let plan = lower(&self.recipe.model, &options).map_err(PhysicsError::from)?;
+        let program = text(&plan, emitted)?;
+        if program != self.program {
+            self.kernels = self.device.load(&program)?;
+            self.program = program;
+        }
+        if emitted.numbers != self.numbers {
+            self.put_numbers(emitted.numbers.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Chunks that sum statistics.
+    pub(super) fn chunks(&self) -> usize {
+        self.twin.spec.num_envs.min(CHUNKS)
+    }
+}

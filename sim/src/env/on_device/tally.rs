@@ -1,0 +1,90 @@
+//! What the host learns of a rollout.
+
+use super::{DeviceEnv, Entry};
+use crate::device::DeviceError;
+use crate::env::Finished;
+use crate::physics::{Shortfalls, fault};
+use crate::task::emit::TALLY_REWARD;
+use bytemuck::pod_read_unaligned;
+
+/// An episode that ended, as a chunk has it.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+struct Last {
+    env: u32,
+    ret: f32,
+    length: u32,
+    /// 1 + control steps of the rollout before; 0: none.
+    when: u32,
+}
+
+impl DeviceEnv {
+    /// Adds what the device has counted to the twin's statistics and starts it anew.
+    pub(super) fn count(&mut self) -> Result<(), DeviceError> {
+        if !self.uncounted {
+            return Ok(());
+        }
+        let (chunks, sums) = (self.chunks(), self.sizes.tally() + 2);
+        self.launch(Entry::Tally, chunks)?;
+        self.launch(Entry::Total, sums)?;
+        let reader = self.totals.take();
+        let reader = match reader {
+            Some(reader) => reader,
+            // The last copy failed.
+            None => {
+                let bytes = self.blocks.totals.bytes();
+                crate::device::transfer::Reader::new(self.device.staging("statistics", bytes)?)
+            }
+        };
+        // SAFETY: the reader is as long as the block, which lives.
+        let flight = unsafe { reader.begin(self.blocks.totals.address()) }?;
+        let reader = flight.wait()?;
+        let buried = self.add(reader.bytes());
+        self.totals = Some(reader);
+        self.uncounted = false;
+        self.examine(buried)
+    }
+
+    /// Adds the totals block to the twin's statistics; returns how many broke.
+    fn add(&mut self, bytes: &[u8]) -> u32 {
+        let s = &self.sizes;
+        let total = |i: usize| -> f64 { pod_read_unaligned(&bytes[8 * i..8 * i + 8]) };
+        let stats = &mut self.twin.live.stats;
+        stats.episodes += total(0) as u64;
+        stats.return_sum += total(1);
+        stats.length_sum += total(2);
+        stats.final_overflow += total(3) as u64;
+        for (bit, count) in stats.faults.iter_mut().enumerate().take(fault::COUNT) {
+            *count += total(4 + bit) as u64;
+        }
+        for (k, sum) in stats.reward_sums.iter_mut().enumerate() {
+            *sum += total(TALLY_REWARD + k);
+        }
+        for (k, count) in stats.terminations.iter_mut().enumerate() {
+            *count += total(TALLY_REWARD + s.rewards + k) as u64;
+        }
+        self.shortfalls = Shortfalls {
+            contact_overflow: total(s.tally()) as u64,
+            unsolved: total(s.tally() + 1) as u64,
+        };
+
+        let chunks = self.twin.spec.num_envs.min(super::blocks::CHUNKS);
+        let lasts = &bytes[8 * (s.tally() + 2)..][..16 * chunks];
+        let mut lasts: Vec<Last> = lasts
+            .chunks_exact(16)
+            .map(pod_read_unaligned::<Last>)
+            .filter(|l| l.when != 0)
+            .collect();
+        lasts.sort_unstable_by_key(|l| (l.when, l.env));
+        for last in lasts {
+            if stats.finished.len() < self.twin.spec.num_envs {
+                stats.finished.push(Finished {
+                    env: last.env,
+                    ret: last.ret,
+                    length: last.length,
+                });
+            }
+        }
+        pod_read_unaligned(&bytes[8 * (s.tally() + 2) + 16 * chunks..][..4])
+    }
+}

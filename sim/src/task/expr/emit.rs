@@ -1,0 +1,103 @@
+//! A compiled expression as C++ for one environment (`sim/kernels/env`).
+
+use super::Program;
+use super::dag::Source;
+use super::ops::Op;
+use super::program::Step;
+use std::fmt::Write;
+
+/// A single-precision number as a literal of C++.
+pub(crate) fn literal(x: f32) -> String {
+    if x.is_nan() {
+        "OSTLER_NAN".into()
+    } else if x.is_infinite() {
+        let sign = if x < 0.0 { "-" } else { "" };
+        format!("{sign}OSTLER_INF")
+    } else {
+        // As many digits as tell it from its neighbours.
+        let text = format!("{x:?}f");
+        if x.is_sign_negative() {
+            format!("({text})")
+        } else {
+            text
+        }
+    }
+}
+
+impl Program {
+    /// The body of a function that writes the value's components to `out`, of `a` (the
+    /// entries' arguments, `sim/kernels/env/args.cuh`) and `e` (the environment).
+    /// `param(k)` is the text of parameter `k`.
+    pub(crate) fn emit(&self, mut param: impl FnMut(usize) -> String) -> String {
+        let mut text = String::new();
+        // What each register holds, by the step that wrote it.
+        let mut held = vec![usize::MAX; self.code.registers];
+        for (i, (step, to)) in self.code.steps.iter().enumerate() {
+            let value = match *step {
+                Step::Const(x) => literal(x),
+                Step::Load(source, row) => load(source, row as usize, &mut param),
+                Step::Copy(from) => format!("t{}", held[from as usize]),
+                Step::Op(op, x) => {
+                    let operands: Vec<String> = x[..op.arity()]
+                        .iter()
+                        .map(|r| format!("t{}", held[*r as usize]))
+                        .collect();
+                    operation(op, &operands)
+                }
+            };
+            let _ = writeln!(text, "  const float t{i} = {value};");
+            held[*to as usize] = i;
+        }
+        for (k, from) in held.iter().enumerate().take(self.code.outputs) {
+            let _ = writeln!(text, "  out[{k}] = t{from};");
+        }
+        text
+    }
+}
+
+fn operation(op: Op, operands: &[String]) -> String {
+    match (op, operands) {
+        (Op::Add, [a, b]) => format!("{a} + {b}"),
+        (Op::Sub, [a, b]) => format!("{a} - {b}"),
+        (Op::Mul, [a, b]) => format!("{a} * {b}"),
+        (Op::Div, [a, b]) => format!("{a} / {b}"),
+        // Their names are the functions' (`sim/kernels/env/ops.cuh`).
+        _ => format!("op_{op:?}({})", operands.join(", ")),
+    }
+}
+
+fn load(source: Source, row: usize, param: &mut impl FnMut(usize) -> String) -> String {
+    let buffer = match source {
+        Source::Qpos => "a.physics.qpos",
+        Source::Qvel => "a.physics.qvel",
+        Source::BodyPos => "a.physics.frame_pos",
+        Source::BodyQuat => "a.physics.frame_quat",
+        Source::BodyLinVel => "a.physics.frame_lin",
+        Source::BodyAngVel => "a.physics.frame_ang",
+        Source::ContactForce => "a.physics.geom_force",
+        Source::ActuatorForce => "a.physics.act_force",
+        Source::Ctrl => "a.ctrl",
+        Source::Action => "a.action",
+        Source::LastAction => "a.last_action",
+        Source::Command => "a.command",
+        Source::Param => return param(row),
+        Source::StepDt => return "Task::step_dt".into(),
+        Source::MaxSteps => return "(float)Task::max_steps".into(),
+        Source::Step => return "(float)a.age[e]".into(),
+    };
+    format!("{buffer}[{row} * (long)a.n + e]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::literal;
+
+    #[test]
+    fn literals_are_the_number() {
+        assert_eq!(literal(0.1), "0.1f");
+        assert_eq!(literal(-0.0), "(-0.0f)");
+        assert_eq!(literal(1e-30), "1e-30f");
+        assert_eq!(literal(f32::NEG_INFINITY), "-OSTLER_INF");
+        assert_eq!(literal(f32::MAX), "3.4028235e38f");
+    }
+}

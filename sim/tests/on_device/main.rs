@@ -1,0 +1,7 @@
+//! Environments whose step is one program, run by the host's stand-in for a device, held
+//! against environments on the host.
+
+#![allow(clippy::unwrap_used)]
+
+mod same;
+mod support;

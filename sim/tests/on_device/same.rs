@@ -1,0 +1,121 @@
+//! Every number of every step is the same, bit for bit: the device's program has one
+//! environment where the host's kernels have a vector of them.
+
+use crate::support::{Device_, Host_, NOISE, SEED, Setup, actions, setup};
+use ostler_sim::rng::{Purpose, normal_pair, philox};
+use std::collections::BTreeMap;
+
+/// Steps both and compares all they write, and then their statistics.
+fn compare(name: &str, s: &Setup, steps: u64, spread: bool, edit: impl Fn(u64, &mut [f32])) {
+    let n = s.env.num_envs;
+    let (mut host, mut device) = (Host_::new(s), Device_::new(s, false));
+    host.reset(spread);
+    device.reset(spread);
+    let width = host.env.spec().action.width();
+    for t in 0..steps {
+        let mut a = actions(n, width, t, 0.7);
+        edit(t, &mut a);
+        if t % 50 == 0 {
+            host.env.begin_rollout();
+            device.env.begin_rollout(None).unwrap();
+        }
+        host.step(&a);
+        device.step(&mut a, None);
+        for ((what, x), (_, y)) in host.rows.all().iter().zip(device.rows.all()) {
+            let wrong = x
+                .iter()
+                .zip(y)
+                .position(|(x, y)| x.to_bits() != y.to_bits());
+            assert_eq!(wrong, None, "{name}: {what} in step {t}");
+        }
+        assert_eq!(host.rows.final_slot, device.rows.final_slot, "{name}, {t}");
+        if t % 50 == 49 {
+            let (a, b) = (host.stats(), device.stats());
+            let counts = |s: &ostler_sim::EpisodeStats| {
+                let faults = (s.faults.clone(), s.causes.clone(), s.breaks.clone());
+                let ends = (s.episodes, s.terminations.clone(), s.final_overflow);
+                (faults, ends, s.shortfalls)
+            };
+            assert_eq!(counts(&a), counts(&b), "{name}, after step {t}");
+            let sums = |s: &ostler_sim::EpisodeStats| {
+                let mut all = vec![s.return_sum, s.length_sum];
+                all.extend(&s.reward_sums);
+                all
+            };
+            for (x, y) in sums(&a).into_iter().zip(sums(&b)) {
+                assert!((x - y).abs() <= 1e-9 * x.abs().max(1.0), "{name}: {x} {y}");
+            }
+            // The host lists the first N, the device the last of each environment.
+            if a.finished.len() < n {
+                let of = |f: &ostler_sim::env::Finished| (f.env, (f.ret.to_bits(), f.length));
+                let last: BTreeMap<_, _> = a.finished.iter().map(of).collect();
+                let found: BTreeMap<_, _> = b.finished.iter().map(of).collect();
+                assert_eq!(last, found, "{name}, after step {t}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_shipped_task_has_the_hosts_bits() {
+    for name in [
+        "cartpole",
+        "double_pendulum",
+        "hopper",
+        "half_cheetah",
+        "ant",
+        "quadruped",
+    ] {
+        compare(name, &setup(name, 33), 300, true, |_, _| {});
+    }
+}
+
+#[test]
+fn the_policys_random_numbers_are_the_collectors() {
+    let s = setup("cartpole", 5);
+    let mut device = Device_::new(&s, false);
+    device.reset(false);
+    device.step(&mut [0.0; 5], Some(7));
+    for (env, row) in device.rows.noise.chunks(NOISE).enumerate() {
+        for (block, four) in row.chunks(4).enumerate() {
+            let w = philox(SEED, env as u32, Purpose::ActionNoise, 7, block as u32);
+            let (a, b) = normal_pair(w[0], w[1]);
+            let (c, d) = normal_pair(w[2], w[3]);
+            assert_eq!(four, &[a, b, c, d][..four.len()]);
+        }
+    }
+}
+
+#[test]
+fn environments_break_for_the_same_causes() {
+    // The policy's outputs are no numbers now and then.
+    let holes = |t: u64, a: &mut [f32]| {
+        if t.is_multiple_of(17) {
+            a[(t as usize * 7) % 20] = f32::NAN;
+        }
+        if t.is_multiple_of(23) {
+            a[(t as usize * 3) % 20] = f32::INFINITY;
+        }
+    };
+    compare("actions", &setup("hopper", 9), 200, true, holes);
+
+    // Limits of the physics.
+    let mut s = setup("hopper", 9);
+    s.sim.max_speed = 8.0;
+    compare("speed", &s, 200, true, |_, _| {});
+    let mut s = setup("cartpole", 9);
+    s.sim.max_position = 0.02;
+    compare("position", &s, 100, true, |_, _| {});
+
+    // Terms of the task.
+    let mut s = setup("cartpole", 9);
+    s.task.reward[0].expr = "log((0.05 - abs(joint_pos(slider))) / 0.05)".into();
+    compare("reward", &s, 150, false, |_, _| {});
+    let mut s = setup("cartpole", 9);
+    s.task.rewards.max_abs = Some(0.99);
+    s.task.reward[0].expr = "1 - abs(joint_vel(slider)) / 2".into();
+    compare("absurd reward", &s, 150, false, |_, _| {});
+    let mut s = setup("cartpole", 9);
+    s.task.observation[0].expr = "sqrt(0.1 - joint_vel(slider) / 1)".into();
+    compare("observation", &s, 150, false, |_, _| {});
+}

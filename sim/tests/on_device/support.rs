@@ -1,0 +1,228 @@
+//! A batch on the host and one on the stand-in, side by side.
+
+use ostler_sim::config::{EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::device::host::Host;
+use ostler_sim::device::{Address, HostMemory};
+use ostler_sim::env::{DeviceEnv, PolicyNoise, StepAddresses};
+use ostler_sim::rng::{Purpose, fill_normal};
+use ostler_sim::{BatchEnv, EpisodeStats, Groups, Model, StepOut};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub struct Setup {
+    pub model: Arc<Model>,
+    pub sim: SimConfig,
+    pub env: EnvConfig,
+    pub task: TaskConfig,
+}
+
+pub fn configs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
+}
+
+/// A shipped configuration with `n` environments.
+pub fn setup(name: &str, n: usize) -> Setup {
+    let path = configs().join(format!("{name}.toml"));
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut table: toml::Table = toml::from_str(&text).unwrap();
+    let mut part = |key: &str| {
+        table
+            .remove(key)
+            .unwrap_or(toml::Value::Table(toml::Table::new()))
+    };
+    let mut sim: SimConfig = part("sim").try_into().unwrap();
+    let mut env: EnvConfig = part("env").try_into().unwrap();
+    let task: TaskConfig = part("task").try_into().unwrap();
+    env.num_envs = n;
+    sim.specialize = ostler_sim::config::Specialize::Wait;
+    let model = ostler_sim::model::mjcf::load(&configs().join(&task.robot)).unwrap();
+    Setup {
+        model: Arc::new(model),
+        sim,
+        env,
+        task,
+    }
+}
+
+/// Rows of one batch.
+pub struct Rows {
+    pub obs: Vec<f32>,
+    pub critic: Vec<f32>,
+    pub reward: Vec<f32>,
+    pub terminated: Vec<f32>,
+    pub truncated: Vec<f32>,
+    pub valid: Vec<f32>,
+    pub final_obs: Vec<f32>,
+    pub final_critic: Vec<f32>,
+    pub final_slot: Vec<i32>,
+    pub noise: Vec<f32>,
+}
+
+pub const SLOTS: usize = 2;
+pub const NOISE: usize = 6;
+
+impl Rows {
+    fn new(n: usize, obs: &Groups<usize>) -> Self {
+        let (o, c) = (obs.policy, obs.critic.unwrap_or(0));
+        Self {
+            obs: vec![0.0; n * o],
+            critic: vec![0.0; n * c],
+            reward: vec![0.0; n],
+            terminated: vec![0.0; n],
+            truncated: vec![0.0; n],
+            valid: vec![0.0; n],
+            final_obs: vec![0.0; SLOTS * n * o],
+            final_critic: vec![0.0; SLOTS * n * c],
+            final_slot: vec![0; n],
+            noise: vec![0.0; n * NOISE],
+        }
+    }
+
+    /// Every number of a step, by name.
+    pub fn all(&self) -> [(&'static str, &[f32]); 8] {
+        [
+            ("obs", &self.obs),
+            ("critic", &self.critic),
+            ("reward", &self.reward),
+            ("terminated", &self.terminated),
+            ("truncated", &self.truncated),
+            ("valid", &self.valid),
+            ("final_obs", &self.final_obs),
+            ("final_critic", &self.final_critic),
+        ]
+    }
+}
+
+fn address<T>(x: &mut [T]) -> Address {
+    x.as_mut_ptr() as Address
+}
+
+/// On the host.
+pub struct Host_ {
+    pub env: BatchEnv,
+    pub rows: Rows,
+}
+
+/// On the stand-in.
+pub struct Device_ {
+    pub env: DeviceEnv,
+    pub rows: Rows,
+}
+
+pub const SEED: u64 = 11;
+
+impl Host_ {
+    pub fn new(s: &Setup) -> Self {
+        let env = BatchEnv::new(Arc::clone(&s.model), &s.sim, &s.env, &s.task, SEED).unwrap();
+        let rows = Rows::new(s.env.num_envs, &env.spec().obs);
+        Self { env, rows }
+    }
+
+    pub fn reset(&mut self, spread: bool) {
+        let critic = self.env.spec().obs.critic.is_some();
+        let mut obs = Groups {
+            policy: &mut self.rows.obs[..],
+            critic: critic.then_some(&mut self.rows.critic[..]),
+        };
+        self.env.reset(spread, &mut obs);
+    }
+
+    pub fn step(&mut self, actions: &[f32]) {
+        let critic = self.env.spec().obs.critic.is_some();
+        let r = &mut self.rows;
+        let mut out = StepOut {
+            obs: Groups {
+                policy: &mut r.obs,
+                critic: critic.then_some(&mut r.critic[..]),
+            },
+            reward: &mut r.reward,
+            terminated: &mut r.terminated,
+            truncated: &mut r.truncated,
+            valid: &mut r.valid,
+            final_obs: Groups {
+                policy: &mut r.final_obs,
+                critic: critic.then_some(&mut r.final_critic[..]),
+            },
+            final_slot: &mut r.final_slot,
+        };
+        self.env.step(actions, &mut out);
+    }
+
+    pub fn stats(&mut self) -> EpisodeStats {
+        let mut stats = EpisodeStats::with_room(self.env.spec()).unwrap();
+        self.env.take_stats(&mut stats);
+        stats
+    }
+}
+
+impl Device_ {
+    pub fn new(s: &Setup, changing: bool) -> Self {
+        let noise = PolicyNoise {
+            seed: SEED,
+            width: NOISE,
+            normal: true,
+        };
+        let env = DeviceEnv::new(
+            Arc::clone(&s.model),
+            &s.sim,
+            &s.env,
+            &s.task,
+            SEED,
+            0,
+            Arc::new(Host::default()),
+            &HostMemory,
+            noise,
+            changing,
+        );
+        let env = env.unwrap();
+        let rows = Rows::new(s.env.num_envs, &env.spec().obs);
+        Self { env, rows }
+    }
+
+    pub fn obs(&mut self) -> Groups<Address> {
+        let critic = self.env.spec().obs.critic.is_some();
+        Groups {
+            policy: address(&mut self.rows.obs),
+            critic: critic.then_some(address(&mut self.rows.critic)),
+        }
+    }
+
+    pub fn reset(&mut self, spread: bool) {
+        let obs = self.obs();
+        self.env.reset(spread, obs).unwrap();
+    }
+
+    pub fn step(&mut self, actions: &mut [f32], noise_step: Option<u64>) {
+        let obs = self.obs();
+        let r = &mut self.rows;
+        let out = StepAddresses {
+            obs,
+            reward: address(&mut r.reward),
+            terminated: address(&mut r.terminated),
+            truncated: address(&mut r.truncated),
+            valid: address(&mut r.valid),
+            final_obs: Groups {
+                policy: address(&mut r.final_obs),
+                critic: obs.critic.map(|_| address(&mut r.final_critic)),
+            },
+            final_slots: SLOTS,
+            final_slot: address(&mut r.final_slot),
+            noise: noise_step.map(|step| (address(&mut r.noise), step)),
+        };
+        self.env.step(address(actions), &out).unwrap();
+    }
+
+    pub fn stats(&mut self) -> EpisodeStats {
+        let mut stats = EpisodeStats::with_room(self.env.spec()).unwrap();
+        self.env.take_stats(&mut stats).unwrap();
+        stats
+    }
+}
+
+/// Actions of step `t`, normal with deviation `scale`.
+pub fn actions(n: usize, width: usize, t: u64, scale: f32) -> Vec<f32> {
+    let mut out = vec![0.0; n * width];
+    fill_normal(5, 0..n as u32, Purpose::ActionNoise, t, width, &mut out);
+    out.iter_mut().for_each(|x| *x *= scale);
+    out
+}
