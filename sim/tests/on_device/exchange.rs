@@ -1,0 +1,175 @@
+//! Snapshots go from the host to the device and back.
+
+use crate::support::{Device_, Host_, Setup, actions, setup};
+use ostler_sim::{EpisodeStats, Groups};
+
+fn both(s: &Setup, steps: u64) -> (Host_, Device_) {
+    let (mut host, mut device) = (Host_::new(s), Device_::new(s, false));
+    host.reset(true);
+    device.reset(true);
+    take(&mut host, &mut device, 0..steps);
+    (host, device)
+}
+
+/// Takes the same steps in both.
+fn take(host: &mut Host_, device: &mut Device_, steps: std::ops::Range<u64>) {
+    let width = host.env.spec().action.width();
+    for t in steps {
+        let mut a = actions(host.env.spec().num_envs, width, t, 0.7);
+        host.step(&a);
+        device.step(&mut a, None);
+        same(host, device, t);
+    }
+}
+
+fn same(host: &Host_, device: &Device_, t: u64) {
+    for ((what, x), (_, y)) in host.rows.all().iter().zip(device.rows.all()) {
+        let wrong = x
+            .iter()
+            .zip(y)
+            .position(|(x, y)| x.to_bits() != y.to_bits());
+        assert_eq!(wrong, None, "{what} in step {t}");
+    }
+}
+
+fn saved(host: &Host_) -> Vec<u8> {
+    let mut blob = Vec::new();
+    host.env.save(&mut blob).unwrap();
+    blob
+}
+
+fn saved_there(device: &mut Device_) -> Vec<u8> {
+    let mut blob = Vec::new();
+    device.env.save(&mut blob).unwrap();
+    blob
+}
+
+#[test]
+fn both_save_the_same_bytes() {
+    for name in ["cartpole", "quadruped"] {
+        let (mut host, mut device) = both(&setup(name, 7), 120);
+        // Sums are added in another order, and what ended is listed otherwise; without
+        // them all bytes are the same.
+        let statistics = (host.stats(), device.stats());
+        assert_eq!(statistics.0.episodes, statistics.1.episodes);
+        assert_eq!(saved(&host), saved_there(&mut device), "{name}");
+        take(&mut host, &mut device, 120..150);
+    }
+}
+
+#[test]
+fn what_one_saved_the_other_goes_on_with() {
+    let s = setup("hopper", 7);
+    let (mut host, mut device) = both(&s, 60);
+    let _ = (host.stats(), device.stats());
+    let (of_host, of_device) = (saved(&host), saved_there(&mut device));
+
+    let (mut new_host, mut new_device) = (Host_::new(&s), Device_::new(&s, false));
+    new_host.env.restore(&of_device).unwrap();
+    new_device.env.restore(&of_host).unwrap();
+    take(&mut new_host, &mut new_device, 60..120);
+    take(&mut host, &mut device, 60..120);
+    same(&new_host, &device, 120);
+
+    // Back to what was kept, with statistics that were not yet taken.
+    let mut kept = Vec::new();
+    device.env.keep(&mut kept).unwrap();
+    let then = device.rows.obs.clone();
+    take(&mut host, &mut device, 120..160);
+    let after = device.rows.obs.clone();
+    let stats = device.stats();
+    device.env.revert(&kept).unwrap();
+    let width = host.env.spec().action.width();
+    for t in 120..160 {
+        device.step(&mut actions(7, width, t, 0.7), None);
+    }
+    assert_ne!(then, after);
+    assert_eq!(after, device.rows.obs);
+    let again = device.stats();
+    assert_eq!(stats.episodes, again.episodes);
+    assert!((stats.return_sum - again.return_sum).abs() < 1e-9 * stats.return_sum.abs());
+}
+
+#[test]
+fn fewer_and_more_environments_are_taken_over() {
+    let (host, mut device) = both(&setup("ant", 6), 40);
+    let blob = saved_there(&mut device);
+    for n in [4, 9] {
+        let s = setup("ant", n);
+        let (mut other, mut there) = (Host_::new(&s), Device_::new(&s, false));
+        // The rows of environments that go on are the collector's to restore.
+        let wide = host.rows.obs.len() / 6;
+        let both = 6.min(n) * wide;
+        other.rows.obs[..both].copy_from_slice(&host.rows.obs[..both]);
+        there.rows.obs[..both].copy_from_slice(&host.rows.obs[..both]);
+        let mut obs = Groups {
+            policy: &mut other.rows.obs[..],
+            critic: None,
+        };
+        let taken = other.env.adopt(&blob, true, &mut obs).unwrap();
+        let obs = there.obs();
+        assert_eq!(there.env.adopt(&blob, true, obs).unwrap(), taken);
+        assert_eq!(taken, 6.min(n));
+        same(&other, &there, 40);
+        take(&mut other, &mut there, 40..80);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_changes_nothing() {
+    let (mut host, mut device) = both(&setup("cartpole", 5), 10);
+    let (_, mut other) = both(&setup("cartpole", 4), 3);
+    let error = device.env.restore(&saved_there(&mut other)).unwrap_err();
+    assert!(error.to_string().contains("4 environments"), "{error}");
+    let mut damaged = saved_there(&mut device);
+    let at = damaged.len() / 2;
+    damaged[at] ^= 1;
+    let error = device.env.restore(&damaged).unwrap_err();
+    assert!(error.to_string().contains("checksum"), "{error}");
+    take(&mut host, &mut device, 10..20);
+}
+
+#[test]
+fn a_curriculum_changes_numbers_in_a_table_or_in_the_code() {
+    let s = setup("quadruped", 5);
+    let mut harder = s.task.clone();
+    harder.reward[0].weight *= 0.5;
+    harder.command[0].range[0] = [-0.25, 0.75];
+    for changing in [true, false] {
+        let (mut host, mut device) = (Host_::new(&s), Device_::new(&s, changing));
+        host.reset(true);
+        device.reset(true);
+        let compiled = device.env.kernel().to_string();
+        take(&mut host, &mut device, 0..20);
+        host.env.set_task(&harder).unwrap();
+        device.env.set_task(&harder).unwrap();
+        take(&mut host, &mut device, 20..120);
+        assert_eq!(compiled == device.env.kernel(), changing);
+        let mut wrong = harder.clone();
+        wrong.reward[0].expr = "1".into();
+        assert!(device.env.set_task(&wrong).is_err());
+        take(&mut host, &mut device, 120..140);
+    }
+}
+
+#[test]
+fn a_rollout_is_one_launch_a_step_and_one_copy() {
+    let s = setup("cartpole", 8);
+    let mut device = Device_::new(&s, false);
+    device.reset(true);
+    let mut stats = EpisodeStats::with_room(device.env.spec()).unwrap();
+    for _ in 0..3 {
+        let before = device.env.traffic();
+        device.env.begin_rollout(None).unwrap();
+        for t in 0..24 {
+            device.step(&mut actions(8, 1, t, 0.7), None);
+        }
+        let inside = device.env.traffic().since(before);
+        assert_eq!((inside.launches, inside.downloads), (25, 0));
+        assert_eq!((inside.uploads, inside.waits), (0, 0));
+        device.env.take_stats(&mut stats).unwrap();
+        let all = device.env.traffic().since(before);
+        assert_eq!((all.launches, all.downloads, all.waits), (27, 1, 1));
+        assert_eq!(all.uploads, 0);
+    }
+}
