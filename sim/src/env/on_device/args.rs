@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 /// `StepArgs<float>` of `sim/kernels/step.cuh`.
 #[derive(Debug, Clone, Copy, Zeroable)]
 #[repr(C)]
-pub(super) struct PhysicsArgs {
+pub(crate) struct PhysicsArgs {
     pub stride: i32,
     pub substeps: i32,
     pub iterations: i32,
@@ -33,7 +33,7 @@ pub(super) struct PhysicsArgs {
 /// `EnvArgs`.
 #[derive(Debug, Clone, Copy, Zeroable)]
 #[repr(C)]
-pub(super) struct EnvArgs {
+pub(crate) struct EnvArgs {
     pub physics: PhysicsArgs,
     pub n: i32,
     pub first_env: u32,

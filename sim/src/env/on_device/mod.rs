@@ -9,7 +9,7 @@
 //! -> `tally` (what the host learns of a rollout) -> `graves` (why environments broke)
 //! -> `snapshot`.
 
-mod args;
+pub(crate) mod args;
 mod blocks;
 mod build;
 mod graves;

@@ -99,6 +99,16 @@ pub(crate) fn generate_env(plan: &Plan, task: &str) -> Result<String, TapeError>
     Ok(text)
 }
 
+/// What a task's text stands on, without any robot: for tests of that text.
+#[cfg(test)]
+pub(crate) fn env_prelude() -> String {
+    let kernel = amalgam::expand("kernel.cuh");
+    let env = amalgam::expand("env/all.cuh");
+    format!(
+        "#include <immintrin.h>\n#include <math.h>\n#define OSTLER_RESTRICT __restrict__\nnamespace {{\n{kernel}{env}"
+    )
+}
+
 /// The kernel of a robot up to its entries, in a namespace that they close.
 fn robot_text(plan: &Plan, program: &Program, scalar: &str, style: Style) -> String {
     let mut text = String::from("#define OSTLER_RESTRICT __restrict__\n");

@@ -1,3 +1,4 @@
+mod emitted;
 mod errors;
 mod fixture;
 mod golden;
