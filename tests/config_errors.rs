@@ -122,7 +122,10 @@ fn mistakes_on_the_command_line_point_into_it() {
             "--num-envs: env.num_envs: 0 environments",
         ),
         (&["--device", "gpu"], "\"gpu\" is not a device"),
-        (&["--device", "cuda:0"], "not available in this version"),
+        (
+            &["--device", "cuda:4096"],
+            "device \"cuda:4096\" cannot be used",
+        ),
         (&["other.toml"], "two configurations"),
         (&["--max-time", "2x"], "write 90s, 15m, 2h"),
         (&["--sed", "1"], "--seed"),

@@ -17,6 +17,10 @@ use std::collections::BTreeMap;
 pub struct SimConfig {
     /// Physics engine: `"native"` unless a part of the robot needs `"rapier"`.
     pub backend: Backend,
+    /// Where the physics and the task compute: `"auto"`, `"cpu"` or `"cuda"`, which is
+    /// the GPU of the run's `device`. `"auto"`: as `device` has it with the native
+    /// engine, the processor with rapier.
+    pub device: SimDevice,
     /// Time step (s); 0 means the model's own.
     pub dt: f64,
     /// Threads for physics and tasks: `"auto"` (the cores this process may use) or a number.
@@ -79,6 +83,19 @@ impl Backend {
     }
 }
 
+/// `sim.device`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SimDevice {
+    /// Where policy and learner compute, if the engine can.
+    #[default]
+    Auto,
+    /// The processor.
+    Cpu,
+    /// The GPU that policy and learner compute on.
+    Cuda,
+}
+
 /// `sim.specialize`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -123,6 +140,7 @@ impl Default for SimConfig {
     fn default() -> Self {
         Self {
             backend: Backend::Native,
+            device: SimDevice::default(),
             dt: 0.0,
             threads: Auto::Auto(AutoWord::Auto),
             rapier: RapierConfig::default(),

@@ -14,6 +14,9 @@ pub struct Place {
     /// `LIBTORCH` as the user set it: not the link, which `.cargo/config.toml`
     /// sets for whatever `cargo run` starts.
     pub libtorch: Option<PathBuf>,
+    /// Whether what a GPU takes is fetched: `OSTLER_CUDA`, 1 or 0; `None`: where there
+    /// is an NVIDIA driver.
+    pub cuda: Option<bool>,
 }
 
 impl Place {
@@ -41,12 +44,26 @@ impl Place {
             root,
             cache,
             libtorch,
+            cuda: cuda(std::env::var_os("OSTLER_CUDA"))?,
         })
     }
 
     /// What every build sees as `LIBTORCH`: a link to whatever was found.
     pub fn link(&self) -> PathBuf {
         self.root.join(".libtorch/torch")
+    }
+}
+
+/// `OSTLER_CUDA`.
+fn cuda(value: Option<OsString>) -> Result<Option<bool>, SetupError> {
+    let value = value.unwrap_or_default();
+    match value.to_string_lossy().as_ref() {
+        "" => Ok(None),
+        "0" => Ok(Some(false)),
+        "1" => Ok(Some(true)),
+        other => Err(SetupError::Usage(format!(
+            "OSTLER_CUDA={other}: 1 fetches what a GPU takes, 0 does not, unset does where there is an NVIDIA driver"
+        ))),
     }
 }
 
@@ -121,6 +138,21 @@ mod tests {
             Path::new("/c/.cache/ostler")
         );
         assert!(cache(&[]).unwrap_err().to_string().contains("OSTLER_CACHE"));
+    }
+
+    #[test]
+    fn what_a_gpu_takes_is_fetched_never_always_or_where_there_is_one() {
+        let of = |value: &str| cuda(Some(value.into()));
+        assert_eq!(cuda(None).unwrap(), None);
+        assert_eq!(of("").unwrap(), None);
+        assert_eq!(of("0").unwrap(), Some(false));
+        assert_eq!(of("1").unwrap(), Some(true));
+        assert!(
+            of("yes")
+                .unwrap_err()
+                .to_string()
+                .contains("OSTLER_CUDA=yes")
+        );
     }
 
     #[test]

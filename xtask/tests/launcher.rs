@@ -8,6 +8,8 @@ mod support;
 use std::fs;
 use support::Machine;
 
+/// What a GPU takes besides.
+const CUDA: usize = 12;
 const ALL: [&str; 3] = ["nvidia_cuda_cupti", "nvidia_cuda_runtime", "torch"];
 
 #[test]
@@ -118,6 +120,94 @@ fn a_damaged_wheel_is_fetched_again() {
         "{said}"
     );
     assert_eq!(machine.delivered(), ALL);
+}
+
+/// A machine whose driver is one, or is a file that none can load.
+fn driver(machine: &Machine, loads: bool) -> std::path::PathBuf {
+    machine.write("driver/libcuda.so.1", "none");
+    machine.write("driver/nothing.c", "int nothing;");
+    let folder = machine.path("driver");
+    if loads {
+        let status = std::process::Command::new("cc")
+            .args(["-shared", "-fPIC", "-o", "libcuda.so.1", "nothing.c"])
+            .current_dir(&folder)
+            .status();
+        assert!(status.unwrap().success());
+    }
+    folder
+}
+
+#[test]
+fn what_a_gpu_takes_is_fetched_where_there_is_a_driver() {
+    for (loads, more) in [(true, CUDA), (false, 0)] {
+        let machine = Machine::new();
+        let mut command = machine.command(&["--fetch-only"]);
+        command.env_remove("OSTLER_CUDA");
+        command.env("LD_LIBRARY_PATH", driver(&machine, loads));
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(machine.delivered().len(), ALL.len() + more);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said.contains("an NVIDIA driver is here"), loads, "{said}");
+        // A second start finds everything.
+        machine.pip("exit 1");
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        assert_eq!(machine.delivered().len(), ALL.len() + more);
+    }
+}
+
+#[test]
+fn a_gpu_that_comes_later_adds_its_libraries_to_what_is_there() {
+    let machine = Machine::new();
+    machine.succeeds();
+    assert_eq!(machine.delivered(), ALL);
+    let mark = machine.path("cache/libtorch-2.11.0/torch/version.py");
+    let before = fs::metadata(&mark).unwrap().modified().unwrap();
+    let with_cuda = || {
+        let mut command = machine.command(&["--fetch-only"]);
+        command.env("OSTLER_CUDA", "1").output().unwrap()
+    };
+    // Killed in the midst of the third wheel.
+    machine.pip("case $name in *cufile) kill -9 $PPID; exit 1;; *) deliver good;; esac");
+    assert_eq!(with_cuda().status.code(), None);
+    let cudnn = machine.path("cache/libtorch-2.11.0/nvidia/nvidia_cudnn_cu13/lib.so");
+    assert!(!cudnn.exists());
+
+    machine.pip("deliver good");
+    let output = with_cuda();
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("kept from an earlier fetch: nvidia_cublas"),
+        "{said}"
+    );
+    assert_eq!(
+        machine.delivered().len(),
+        ALL.len() + CUDA,
+        "none came twice"
+    );
+    assert!(cudnn.is_file());
+    let after = fs::metadata(&mark).unwrap().modified().unwrap();
+    assert_eq!(before, after, "libtorch itself stays as it was");
+    assert_eq!(machine.list("cache"), ["libtorch-2.11.0", "lock"]);
+}
+
+#[test]
+fn without_what_a_gpu_takes_the_processor_still_serves_unless_it_is_asked_for() {
+    let machine = Machine::new();
+    machine.succeeds();
+    machine.pip("echo \"connection broken by 'NewConnectionError'\" >&2; exit 1");
+    let mut command = machine.command(&["--fetch-only"]);
+    command.env("LD_LIBRARY_PATH", driver(&machine, true));
+    let output = command.env_remove("OSTLER_CUDA").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    for words in ["GPUs cannot be used", "no connection", "OSTLER_CUDA=0"] {
+        assert!(said.contains(words), "{words:?} not in {said}");
+    }
+    let output = command.env("OSTLER_CUDA", "1").output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
 }
 
 #[test]

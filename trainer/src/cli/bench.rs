@@ -1,6 +1,7 @@
 //! `ostler bench`: environment steps per second, stage by stage.
 
 use super::{ConfigArgs, bench_physics};
+use crate::config::Gpus;
 use crate::learner::{Learner, Ppo};
 use crate::log::outln;
 use crate::run::{Parts, Rows, RunError, build_env, plan, resident_mib, settle_kernel};
@@ -53,7 +54,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         ));
     }
     let time = Duration::from_secs_f64(args.seconds);
-    let (mut loaded, model, _) = plan(&file, &overrides, None)?;
+    let (mut loaded, model, _) = plan(&file, &overrides, None, Gpus::HERE)?;
     // Nothing compiles beside what is measured.
     if loaded.config.sim.specialize == Specialize::Auto {
         loaded.config.sim.specialize = Specialize::Wait;

@@ -1,7 +1,7 @@
 //! `ostler check`: is the configuration sound, and what does it come to?
 
 use super::ConfigArgs;
-use crate::config::Config;
+use crate::config::{Config, Gpus};
 use crate::log::outln;
 use crate::log::progress::thousands;
 use crate::memory::fit::foreseen;
@@ -25,7 +25,7 @@ pub struct CheckArgs {
 /// Validates and prints.
 pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     let (file, overrides) = args.config.required()?;
-    let (loaded, model, notes) = plan(&file, &overrides, None)?;
+    let (loaded, model, notes) = plan(&file, &overrides, None, Gpus::HERE)?;
     let config = &loaded.config;
     let env = one_env(&loaded, &model)?;
     let kernel = foresee_kernel(&loaded, &model)?;

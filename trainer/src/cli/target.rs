@@ -1,7 +1,7 @@
 //! What `play` and `eval` are pointed at: a run, or a configuration without one.
 
 use super::engine::JudgeArg;
-use crate::config::Override;
+use crate::config::{Gpus, Override};
 use crate::run::stage::Agent;
 use crate::run::{RunError, build_env, judged_env, load_run, plan, settle_here};
 use clap::ValueEnum;
@@ -86,7 +86,7 @@ pub fn open(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     };
     let is_config = path.extension().is_some_and(|e| e == "toml");
     if is_config {
-        let (mut loaded, model, _) = plan(path, overrides, None)?;
+        let (mut loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
         loaded.config.sim.backend = backend.unwrap_or(loaded.config.sim.backend);
         if !mujoco {
             settle_here(&mut loaded, &model)?;

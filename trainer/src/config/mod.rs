@@ -11,6 +11,8 @@ mod foreign;
 mod locate;
 mod overrides;
 mod resolve;
+#[cfg(test)]
+mod resolve_tests;
 mod robust;
 mod schema;
 mod sections;
@@ -22,10 +24,12 @@ mod validate;
 
 pub use error::{ConfigErrors, Diagnostic};
 pub use overrides::Override;
-pub use resolve::{Device, NoGpu, Resolution};
+pub use resolve::{Device, Gpus, NoGpu, Probe, Resolution};
 pub use robust::{BackOffConfig, FaultConfig, GuardConfig};
 pub(crate) use schema::ANY;
-pub use sections::{CollectorConfig, CollectorKind, LearnerConfig, LogConfig, RunnerConfig};
+pub use sections::{
+    CollectorConfig, CollectorKind, CudaSync, LearnerConfig, LogConfig, RunnerConfig,
+};
 pub(crate) use typed::parse_as;
 
 use crate::learner::{ActorConfig, CriticConfig, PpoConfig};
@@ -47,7 +51,8 @@ pub struct Config {
     pub description: String,
     /// Keys every random draw.
     pub seed: u64,
-    /// `"auto"`, `"cpu"` or `"cuda:0"`.
+    /// Where policy and learner compute: `"cpu"`, `"cuda:0"` (any number), or `"auto"`:
+    /// `"cuda:0"` where that can be used, else `"cpu"`.
     pub device: String,
     /// `[sim]`: the physics.
     pub sim: SimConfig,

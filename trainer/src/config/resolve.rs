@@ -1,7 +1,8 @@
 //! From what was asked to what will be: every "auto" gets its value.
 
-use super::Config;
-use ostler_sim::config::Auto;
+use super::{Config, CudaSync};
+use crate::torch::cuda::{self, Found, NoCuda};
+use ostler_sim::config::{Auto, Backend, SimDevice};
 use ostler_sim::physics::pool::Pool;
 
 /// Where a run computes.
@@ -32,6 +33,15 @@ impl Device {
                 .ok_or_else(|| format!("\"{text}\" is not a device")),
         }
     }
+
+    /// As it is written in `device`.
+    pub fn name(self) -> String {
+        match self {
+            Self::Auto => "auto".into(),
+            Self::Cpu => "cpu".into(),
+            Self::Cuda(index) => format!("cuda:{index}"),
+        }
+    }
 }
 
 /// What was decided while resolving, for the log.
@@ -41,12 +51,45 @@ pub struct Resolution {
     pub notes: Vec<String>,
 }
 
-/// A GPU was asked for.
-#[derive(Debug, thiserror::Error)]
-#[error(
-    "device \"{0}\": runs on a GPU are not available in this version yet; use --device cpu (or auto, which is cpu today)"
-)]
-pub struct NoGpu(pub String);
+/// What was asked of a GPU cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoGpu {
+    /// `device` names one that cannot be used.
+    #[error("device \"{device}\" cannot be used: {why}; or compute on the processor: --device cpu")]
+    Device {
+        /// As it was asked for.
+        device: String,
+        /// What is missing.
+        why: NoCuda,
+    },
+    /// `sim.device` asks for the GPU of a run that has none.
+    #[error(
+        "sim.device = \"cuda\", but device \"auto\" is cpu here: {why}; or let the physics follow: --set sim.device=auto"
+    )]
+    Physics {
+        /// What is missing.
+        why: NoCuda,
+    },
+}
+
+/// Looks for a GPU by CUDA's number of it: [`cuda::find`] or, in a test, any answer.
+pub type Probe<'a> = &'a dyn Fn(usize) -> Result<Found, NoCuda>;
+
+/// Who knows about this machine's GPUs.
+#[derive(Clone, Copy)]
+pub enum Gpus<'a> {
+    /// The probe, which is asked where a GPU is wanted.
+    Ask(Probe<'a>),
+    /// Nobody is asked: the configuration is read, not run. A GPU that it names is taken
+    /// on trust, and `device = "auto"` is the processor for the time being. A process
+    /// that will fork has to: CUDA does not survive that.
+    Trust,
+}
+
+impl Gpus<'_> {
+    /// Those of this machine.
+    pub const HERE: Gpus<'static> = Gpus::Ask(&cuda::find);
+}
 
 /// More threads than this do not help matrices of a policy's size.
 const MOST_LEARNER_THREADS: usize = 8;
@@ -58,21 +101,14 @@ const WORK_PER_THREAD: usize = 8 << 20;
 
 impl Config {
     /// Replaces every "auto" but the kernel's, which takes the robot to decide. Where a
-    /// run goes on, `earlier` is what it ran with: its bits depend on the learner's
-    /// threads and the kernel.
+    /// run goes on, `earlier` is what it ran with: its bits depend on the device, the
+    /// learner's threads and the kernel.
     ///
     /// # Errors
-    /// A GPU was asked for.
-    pub fn resolve(&mut self, earlier: Option<&Self>) -> Result<Resolution, NoGpu> {
+    /// A GPU was asked for that cannot be used.
+    pub fn resolve(&mut self, earlier: Option<&Self>, gpus: Gpus<'_>) -> Result<Resolution, NoGpu> {
         let mut notes = Vec::new();
-        match Device::parse(&self.device) {
-            Ok(Device::Auto) => {
-                self.device = "cpu".into();
-                notes.push("device \"auto\" is cpu: this version has no GPU runs yet".into());
-            }
-            Ok(Device::Cpu) | Err(_) => {}
-            Ok(Device::Cuda(_)) => return Err(NoGpu(self.device.clone())),
-        }
+        self.resolve_device(earlier, gpus, &mut notes)?;
         if let Some(earlier) = earlier {
             if let Auto::Auto(_) = self.learner.threads {
                 self.learner.threads = Auto::N(earlier.learner_threads());
@@ -103,6 +139,67 @@ impl Config {
             }
         }
         Ok(Resolution { notes })
+    }
+
+    /// `device` and `sim.device`.
+    fn resolve_device(
+        &mut self,
+        earlier: Option<&Self>,
+        gpus: Gpus<'_>,
+        notes: &mut Vec<String>,
+    ) -> Result<(), NoGpu> {
+        if let (Ok(Device::Auto), Some(earlier)) = (Device::parse(&self.device), earlier) {
+            self.device.clone_from(&earlier.device);
+        }
+        match (Device::parse(&self.device), gpus) {
+            (Ok(Device::Auto), Gpus::Ask(probe)) => match probe(0) {
+                Ok(gpu) => {
+                    self.device = Device::Cuda(0).name();
+                    notes.push(format!("device \"auto\" is cuda:0, {}", gpu.name));
+                }
+                Err(why) if self.sim.device == SimDevice::Cuda => {
+                    return Err(NoGpu::Physics { why });
+                }
+                Err(why) => {
+                    self.device = Device::Cpu.name();
+                    notes.push(format!("device \"auto\" is cpu: {why}"));
+                }
+            },
+            (Ok(Device::Auto), Gpus::Trust) => self.device = Device::Cpu.name(),
+            (Ok(device @ Device::Cuda(index)), gpus) => {
+                if let Gpus::Ask(probe) = gpus {
+                    probe(index).map_err(|why| NoGpu::Device {
+                        device: self.device.clone(),
+                        why,
+                    })?;
+                }
+                self.device = device.name();
+            }
+            (Ok(Device::Cpu) | Err(_), _) => {}
+        }
+        let gpu = self.gpu().is_some();
+        if self.sim.device == SimDevice::Auto {
+            self.sim.device = match self.sim.backend {
+                Backend::Native if gpu => SimDevice::Cuda,
+                Backend::Native | Backend::Rapier => SimDevice::Cpu,
+            };
+        }
+        if !gpu && self.collector.cuda_sync != CudaSync::Off {
+            notes.push(format!(
+                "collector.cuda_sync = \"{}\" has no meaning with device \"cpu\": there is nothing to wait for",
+                self.collector.cuda_sync.name()
+            ));
+        }
+        Ok(())
+    }
+
+    /// The GPU that the run computes on, by CUDA's number; known after
+    /// [`resolve`](Self::resolve).
+    pub fn gpu(&self) -> Option<usize> {
+        match Device::parse(&self.device) {
+            Ok(Device::Cuda(index)) => Some(index),
+            _ => None,
+        }
     }
 
     /// Multiplications of the largest matrix product of an update.

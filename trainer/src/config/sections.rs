@@ -52,11 +52,55 @@ impl Default for RunnerConfig {
 }
 
 /// `[collector]`: how rollouts are filled.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CollectorConfig {
     /// `"sync"`: policy and environments take turns.
     pub kind: CollectorKind,
+    /// What the host waits for after each control step on a GPU.
+    pub cuda_sync: CudaSync,
+    /// Transfers between physics on the processor and a policy on a GPU go through
+    /// memory that the GPU reads by itself (page-locked). Nothing to others.
+    pub pin_memory: bool,
+    /// Such transfers to the GPU are not waited for by the host, which goes on. What the
+    /// host reads it waits for in any case. Without `pin_memory` it changes nothing.
+    pub non_blocking: bool,
+}
+
+impl Default for CollectorConfig {
+    fn default() -> Self {
+        Self {
+            kind: CollectorKind::default(),
+            cuda_sync: CudaSync::default(),
+            pin_memory: true,
+            non_blocking: true,
+        }
+    }
+}
+
+/// `collector.cuda_sync`. The results are the same; the last two are for finding out
+/// whether they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CudaSync {
+    /// Nothing: all work is on one stream, whose order is enough.
+    #[default]
+    Off,
+    /// One recorded event.
+    Event,
+    /// Everything on the GPU.
+    Device,
+}
+
+impl CudaSync {
+    /// As it is written in `collector.cuda_sync`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Event => "event",
+            Self::Device => "device",
+        }
+    }
 }
 
 /// `collector.kind`.

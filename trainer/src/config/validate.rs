@@ -1,7 +1,7 @@
 //! What serde cannot know: ranges, and what two keys allow together.
 
-use super::Config;
-use ostler_sim::config::{Auto, ConfigError};
+use super::{Config, Device};
+use ostler_sim::config::{Auto, Backend, ConfigError, SimDevice};
 
 /// More environments than this cannot be numbered by the random streams' 32 bits
 /// and would not fit anywhere.
@@ -41,7 +41,7 @@ impl Config {
         if self.seed > i64::MAX as u64 {
             errors.push(ConfigError::new("seed", "larger than TOML can hold"));
         }
-        if let Err(message) = super::Device::parse(&self.device) {
+        if let Err(message) = Device::parse(&self.device) {
             errors.push(
                 ConfigError::new("device", message).help("allowed: \"auto\", \"cpu\", \"cuda:0\""),
             );
@@ -109,6 +109,22 @@ impl Config {
                 format!("{} solver iterations", sim.rapier.solver_iterations),
                 "1 to 1000",
             );
+        }
+        if sim.device == SimDevice::Cuda {
+            let wrong = |message: &str, help: &str| {
+                Some(ConfigError::new("sim.device", message).help(help))
+            };
+            errors.extend(match (sim.backend, Device::parse(&self.device)) {
+                (Backend::Rapier, _) => wrong(
+                    "rapier computes on the processor only",
+                    "sim.device = \"cpu\" goes with a policy on a GPU, too; or sim.backend = \"native\"",
+                ),
+                (Backend::Native, Ok(Device::Cpu)) => wrong(
+                    "\"cuda\" is the GPU of the run, and device = \"cpu\" has none",
+                    "device = \"cuda:0\", or sim.device = \"auto\", which follows device",
+                ),
+                (Backend::Native, _) => None,
+            });
         }
         if self.task.robot.is_empty() {
             errors.push(

@@ -4,7 +4,7 @@ use super::host::Process;
 use super::need::Need;
 use super::probe;
 use super::sample::available;
-use crate::config::{Config, Loaded, Override};
+use crate::config::{Config, Gpus, Loaded, Override};
 use crate::run::{Options, RunError, one_env, plan};
 use ostler_sim::Model;
 use ostler_sim::config::ConfigError;
@@ -116,7 +116,7 @@ pub(crate) fn estimated(loaded: &Loaded, model: &Arc<Model>) -> Result<Fit, RunE
 /// As [`estimated`].
 pub(crate) fn measured(path: &Path, overrides: &[Override]) -> Result<Fit, RunError> {
     // As if the number were known: what is wrong with the task is said here.
-    let (loaded, model, _) = plan(path, overrides, None)?;
+    let (loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
     let config = &loaded.config;
     let line = match probe::measure(path, overrides, config.runner.num_steps_per_env) {
         Ok(line) => line,

@@ -8,6 +8,7 @@ use super::load::{find, fits, newest_whole};
 use super::parts::Parts;
 use super::start::{Options, Plan, plan};
 use super::{keep, resume};
+use crate::config::Gpus;
 use crate::log::tensorboard::FILE_NAME;
 use ostler_collector::Collector;
 use std::path::{Path, PathBuf};
@@ -30,9 +31,10 @@ pub(super) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Earlier), 
     // Read under the lock: nobody adds to them meanwhile.
     let (_, file, checkpoint, note) = newest_whole(run)?;
     let own = folder.join(dir::CONFIG);
-    let (before, old_model, _) = plan(&own, &[], None)?;
+    let (before, old_model, _) = plan(&own, &[], None, Gpus::Trust)?;
     let path = options.config.as_deref().unwrap_or(&own);
-    let (mut loaded, model, mut notes) = plan(path, &options.overrides, Some(&before.config))?;
+    let (mut loaded, model, mut notes) =
+        plan(path, &options.overrides, Some(&before.config), Gpus::HERE)?;
     notes.extend(note);
     resume::same_run(&before.config, &loaded.config, &folder)?;
     if !same_files(&old_model.sources, &model.sources) {

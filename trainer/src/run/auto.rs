@@ -5,7 +5,7 @@ use super::error::RunError;
 use super::meta::REACHED;
 use super::start::plan;
 use super::{dir, keep, resume};
-use crate::config::{Config, Override};
+use crate::config::{Config, Gpus, Override};
 use std::path::{Path, PathBuf};
 
 /// What `--resume auto` comes to.
@@ -31,7 +31,7 @@ pub(crate) fn newest_unfinished(
     overrides: &[Override],
     out: Option<&Path>,
 ) -> Result<(Next, String), RunError> {
-    let (loaded, model, _) = plan(path, overrides, None)?;
+    let (loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
     let config = &loaded.config;
     let parent = Path::new(&config.log.dir).join(&config.name);
     let (place, folders) = match out {
@@ -145,8 +145,9 @@ fn same_run(
     sources: &[PathBuf],
 ) -> Result<Config, String> {
     let say = |e: RunError| e.to_string();
-    let (before, old_model, _) = plan(&folder.join(dir::CONFIG), &[], None).map_err(say)?;
-    let (now, _, _) = plan(path, overrides, Some(&before.config)).map_err(say)?;
+    let (before, old_model, _) =
+        plan(&folder.join(dir::CONFIG), &[], None, Gpus::Trust).map_err(say)?;
+    let (now, _, _) = plan(path, overrides, Some(&before.config), Gpus::Trust).map_err(say)?;
     resume::same_run(&before.config, &now.config, folder)
         .map_err(|_| "another configuration".to_string())?;
     match same_files(&old_model.sources, sources) {

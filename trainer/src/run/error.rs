@@ -36,9 +36,14 @@ pub enum RunError {
     /// The configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigErrors),
-    /// A GPU was asked for.
+    /// A GPU was asked for that cannot be used.
     #[error(transparent)]
     NoGpu(#[from] NoGpu),
+    /// The GPU could be used, but a training does not go there yet.
+    #[error(
+        "device \"{0}\": trainings on a GPU are not available in this version yet: use --device cpu"
+    )]
+    GpuNotYet(String),
     /// The command line or the state of folders does not allow it.
     #[error("{0}")]
     Usage(String),

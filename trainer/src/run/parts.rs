@@ -44,6 +44,11 @@ impl Parts {
 
     fn build_all(loaded: &Loaded, model: &Arc<Model>, spec: &EnvSpec) -> Result<Self, RunError> {
         let config = &loaded.config;
+        // The only place that keeps a training from a GPU: environments, collector and
+        // learner are built for the processor below.
+        if config.gpu().is_some() {
+            return Err(RunError::GpuNotYet(config.device.clone()));
+        }
         // The system grants more than there is and later kills whoever touches it.
         Need::of(config, spec).check(available())?;
         let mut env = build_env(loaded, config, model, config.env.num_envs, config.seed)?;

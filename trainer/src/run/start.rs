@@ -12,7 +12,7 @@ use super::meta::MetaWriter;
 use super::signals::StopFlag;
 use super::size::as_asked;
 use super::{Run, kernel};
-use crate::config::{Config, Loaded, Override, load};
+use crate::config::{Config, Gpus, Loaded, Override, load};
 use crate::drill::{Drill, RunDrill};
 use crate::log::errln;
 use crate::log::metrics::{Record, last_iteration};
@@ -286,14 +286,15 @@ fn told(reporter: Reporter) -> Hook {
 }
 
 /// Reads, overrides and resolves a configuration (see [`crate::config::Config::resolve`]
-/// for `earlier`), and loads its robot.
+/// for `earlier` and `gpus`), and loads its robot.
 pub(crate) fn plan(
     path: &Path,
     overrides: &[Override],
     earlier: Option<&Config>,
+    gpus: Gpus<'_>,
 ) -> Result<(Loaded, Arc<Model>, Vec<String>), RunError> {
     let mut loaded = load(path, overrides)?;
-    let mut notes = loaded.config.resolve(earlier)?.notes;
+    let mut notes = loaded.config.resolve(earlier, gpus)?.notes;
     let robot = loaded.robot();
     if !robot.is_file() {
         let message = match robot.is_dir() {
@@ -325,7 +326,7 @@ pub(crate) fn plan(
         };
         let number = Override::flag("env.num_envs = auto", "env.num_envs", n);
         let overrides = [overrides, &[number]].concat();
-        let (loaded, model, notes) = plan(path, &overrides, earlier)?;
+        let (loaded, model, notes) = plan(path, &overrides, earlier, gpus)?;
         return Ok((loaded, model, note.into_iter().chain(notes).collect()));
     }
     if !model.ignored.is_empty() {
@@ -344,7 +345,7 @@ fn fresh(options: &Options) -> Result<Plan, RunError> {
             "which configuration? `ostler train CONFIG`; `ostler envs` lists them".into(),
         )
     })?;
-    let (loaded, model, notes) = plan(path, &options.overrides, None)?;
+    let (loaded, model, notes) = plan(path, &options.overrides, None, Gpus::HERE)?;
     Ok(Plan {
         loaded,
         model,

@@ -63,6 +63,7 @@ mod tests {
 
     #[test]
     fn without_a_gpu_there_is_an_error_and_no_crash() {
+        #[allow(clippy::disallowed_methods, reason = "no test here loads CUDA's part")]
         if tch::Cuda::is_available() {
             return;
         }

@@ -1,9 +1,12 @@
 //! What tch lacks, through a small C++ shim; and how the process is set up for
 //! libtorch before its first tensor.
 //!
-//! [`init`] comes first in `main`, [`exit_fast`] last.
+//! [`init`] comes first in `main`, [`exit_fast`] last; [`cuda::find`] between them where
+//! a run wants a GPU.
 
+pub mod cuda;
 mod device;
+mod library;
 mod precision;
 mod process;
 pub mod reserve;

@@ -1,6 +1,12 @@
 //! Finds libtorch, or fetches it, and links it as `.libtorch/torch`.
 
+//!
+//! Reading order: [`ensure`] -> [`fetch`] -> `wheels` (what) -> `pip` (how).
+
+mod driver;
 pub mod fetch;
+mod pip;
+mod wheels;
 
 use crate::place::Place;
 use crate::{SetupError, python};
@@ -31,6 +37,28 @@ pub enum Source {
 /// What was named does not serve, or nothing was found and nothing could be
 /// fetched.
 pub fn ensure(place: &Place) -> Result<Source, SetupError> {
+    let source = ensure_processor(place)?;
+    // A torch of Python's or the user's own came with what it needs, or without.
+    let fetched = fetch::folder(&place.cache).join("torch");
+    let ours = std::fs::read_link(place.link()).is_ok_and(|target| target == fetched);
+    if !ours || place.cuda == Some(false) || fetch::has_cuda(&place.cache) {
+        return Ok(source);
+    }
+    if place.cuda == Some(true) {
+        fetch::fetch_cuda(&place.cache)?;
+    } else if driver::is_here() {
+        eprintln!("an NVIDIA driver is here: what libtorch needs for it is fetched, too");
+        if let Err(e) = fetch::fetch_cuda(&place.cache) {
+            // Everything but a GPU works.
+            eprintln!(
+                "GPUs cannot be used: {e}\ngoing on for the processor; OSTLER_CUDA=0 does not try again, OSTLER_CUDA=1 insists"
+            );
+        }
+    }
+    Ok(source)
+}
+
+fn ensure_processor(place: &Place) -> Result<Source, SetupError> {
     let link = place.link();
     if let Some(named) = &place.libtorch {
         let path = std::path::absolute(named).map_err(SetupError::io("find", named))?;
@@ -209,6 +237,7 @@ mod tests {
             root: dir.path().join("other"),
             cache: dir.path().join("cache"),
             libtorch: None,
+            cuda: None,
         };
         std::fs::create_dir_all(place.link()).unwrap();
         std::fs::write(place.link().join("mine"), "").unwrap();
