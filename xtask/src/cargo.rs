@@ -119,7 +119,7 @@ pub fn build_ostler(place: &Place) -> Result<PathBuf, SetupError> {
 }
 
 /// The value of `"executable"` in one of cargo's JSON messages.
-fn executable(line: &str) -> Option<PathBuf> {
+pub(crate) fn executable(line: &str) -> Option<PathBuf> {
     let (_, rest) = line.split_once("\"executable\":\"")?;
     let mut path = String::new();
     let mut characters = rest.chars();

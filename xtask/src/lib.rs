@@ -7,6 +7,7 @@
 pub mod cargo;
 pub mod checks;
 mod error;
+pub mod gpu_bundle;
 pub mod libtorch;
 pub mod place;
 pub mod python;

@@ -1,7 +1,8 @@
 //! `cargo xtask`: what developers and CI run. Works from a fresh clone.
 
 use ostler_xtask::place::{self, Place};
-use ostler_xtask::{SetupError, checks, libtorch};
+use ostler_xtask::{SetupError, checks, gpu_bundle, libtorch};
+use std::path::PathBuf;
 use std::time::Instant;
 
 const USAGE: &str = "usage: cargo xtask COMMAND
@@ -10,6 +11,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                ARGS go to `cargo test` (for example: -p ostler-sim model)
   lint         format, clippy and documentation, warnings are errors
   ci           lint, then test
+  gpu-bundle [FOLDER]
+               pack the GPU's tests and benchmarks for a machine without Rust, into
+               FOLDER (target/gpu-bundle without one); docs/gpu.md says how to run them
   libtorch     find or fetch libtorch and link it as .libtorch/torch";
 
 fn main() {
@@ -34,6 +38,15 @@ fn run(args: &[String]) -> Result<(), SetupError> {
             timed("test", || checks::test(&place, &[]).map(drop))
         }
         ("libtorch", []) => libtorch::ensure(&place).map(drop),
+        ("gpu-bundle", rest @ ([] | [_])) => {
+            let out = rest
+                .first()
+                .map_or_else(|| place.root.join("target/gpu-bundle"), PathBuf::from);
+            for part in gpu_bundle::bundle(&place, &out)? {
+                println!("{}", part.display());
+            }
+            Ok(())
+        }
         ("help" | "--help" | "-h", _) => {
             println!("{USAGE}");
             Ok(())
