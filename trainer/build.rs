@@ -9,7 +9,12 @@ use std::process::ExitCode;
 const WAY_OUT: &str = "run `cargo run --bin train -- --fetch-only` once, which puts libtorch at \
      .libtorch/torch, or set LIBTORCH to a libtorch of the version in README.md";
 
-const SHIMS: [&str; 2] = ["src/torch/shim.cpp", "src/torch/device.cpp"];
+const SHIMS: [&str; 4] = [
+    "src/torch/shim.cpp",
+    "src/torch/device.cpp",
+    "src/torch/stream.cpp",
+    "src/torch/watch.cpp",
+];
 
 fn main() -> ExitCode {
     match build() {

@@ -124,6 +124,10 @@ impl Element for f64 {
     const KIND: Kind = Kind::Double;
 }
 
+impl Element for i64 {
+    const KIND: Kind = Kind::Int64;
+}
+
 impl Element for i32 {
     const KIND: Kind = Kind::Int;
 }

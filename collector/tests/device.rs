@@ -8,7 +8,7 @@ mod common;
 
 use common::robots::{self, Jittery};
 use common::{Copying, Counting};
-use ostler_collector::device::{Bridge, HostStream, Queue, Stream};
+use ostler_collector::device::{Bridge, HostStream, Queue, Stream, Transfers};
 use ostler_collector::env::Environments;
 use ostler_collector::{
     CollectError, Collector, CudaSync, DeviceCollector, Rollout, SyncCollector,
@@ -24,15 +24,24 @@ const SEED: u64 = 11;
 
 type Bridged<E> = DeviceCollector<Bridge<E>>;
 
-fn bridge<E: Environments>(env: E, sync: CudaSync, stream: Rc<dyn Stream>) -> Bridged<E> {
-    let queue = Queue::new(stream, Device::Cpu, true);
+fn bridge<E: Environments>(
+    env: E,
+    sync: CudaSync,
+    stream: Rc<dyn Stream>,
+    non_blocking: bool,
+) -> Bridged<E> {
+    let transfers = Transfers {
+        pin_memory: true,
+        non_blocking,
+    };
+    let queue = Queue::new(stream, Device::Cpu, transfers);
     let policy = policy(env.spec());
     let env = Bridge::new(env, T, &policy, SEED, queue.clone()).unwrap();
     DeviceCollector::new(env, queue, sync, true).unwrap()
 }
 
 fn bridged<E: Environments>(env: E) -> Bridged<E> {
-    bridge(env, CudaSync::Off, Rc::new(HostStream))
+    bridge(env, CudaSync::Off, Rc::new(HostStream), true)
 }
 
 fn host<E: Environments>(env: E) -> SyncCollector<E> {
@@ -171,6 +180,7 @@ fn another_number_of_environments_takes_over() {
 #[derive(Debug, Default)]
 struct Counted {
     copies: Cell<u64>,
+    waited: Cell<bool>,
     events: Cell<u64>,
     devices: Cell<u64>,
 }
@@ -181,9 +191,10 @@ fn add(n: &Cell<u64>) -> Result<(), TchError> {
 }
 
 impl Stream for Counted {
-    fn copy(&self, from: &Tensor, to: &Tensor) -> Result<(), TchError> {
+    fn upload(&self, from: &Tensor, to: &Tensor, wait: bool) -> Result<(), TchError> {
         add(&self.copies)?;
-        HostStream.copy(from, to)
+        self.waited.set(self.waited.get() || wait);
+        HostStream.upload(from, to, wait)
     }
     fn wait_for_event(&self) -> Result<(), TchError> {
         add(&self.events)
@@ -202,7 +213,7 @@ fn one_copy_crosses_each_way_per_step_and_waits_are_as_configured() {
         (CudaSync::Device, 0, t),
     ] {
         let stream = Rc::new(Counted::default());
-        let mut c = bridge(Counting::new(4), sync, stream.clone());
+        let mut c = bridge(Counting::new(4), sync, stream.clone(), true);
         collect(&mut c);
         collect(&mut c);
         let settled = stream.events.get() - 2 * events;
@@ -225,7 +236,15 @@ fn one_copy_crosses_each_way_per_step_and_waits_are_as_configured() {
         collect(&mut c);
         assert_eq!(c.counts().all.downloads, t + 2);
         assert_eq!(c.counts().in_loop, counts.in_loop);
+        assert!(!stream.waited.get());
     }
+    let stream = Rc::new(Counted::default());
+    let mut c = bridge(Counting::new(4), CudaSync::Off, stream.clone(), false);
+    collect(&mut c);
+    collect(&mut c);
+    assert_eq!(c.counts().in_loop.waits, 2 * t);
+    assert_eq!(c.counts().all.waits, c.counts().all.uploads + t);
+    assert!(stream.waited.get() && stream.events.get() == 0);
 }
 
 #[test]

@@ -175,7 +175,7 @@ impl<E: Environments> Bridge<E> {
         if let (Some(here), Some([first, _])) = (&here.critic, &self.there.critic) {
             here.first.send(&self.queue, first)?;
         }
-        self.in_flight = true;
+        self.in_flight = !self.queue.waits_for_uploads();
         Ok(result)
     }
 }
@@ -255,7 +255,7 @@ impl<E: Environments> TensorEnvironments for Bridge<E> {
         if let (Some(here), Some(there)) = (&here.final_obs.critic, &r.final_obs.critic) {
             here.send(queue, there)?;
         }
-        self.in_flight = true;
+        self.in_flight = !self.queue.waits_for_uploads();
         self.env.take_stats(into);
         Ok(())
     }

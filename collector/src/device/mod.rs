@@ -11,7 +11,7 @@ pub mod stream;
 pub use bridge::Bridge;
 pub use envs::{NoiseSpec, TensorEnvironments};
 pub use ostler_sim::device::Traffic;
-pub use stream::{CudaSync, HostStream, Queue, Stream};
+pub use stream::{CudaSync, HostStream, Queue, Stream, Transfers};
 
 use crate::rollout::views;
 use crate::state::{self, Saved};

@@ -27,13 +27,13 @@ pub enum CudaSync {
 
 /// What a stream does that tensors alone cannot ask for.
 pub trait Stream: Debug {
-    /// Copies `from` into `to`, of the same shape and kind, in order with all else. Where
-    /// one of them is pinned memory of the host, the host goes on at once, and must leave
-    /// that memory alone until it has waited for something later.
+    /// Copies the host's `from` into the device's `to`, of the same shape and kind, in
+    /// order with all else. Where it is not to wait and `from` is pinned, the host goes on
+    /// at once, and must leave that memory alone until it has waited for something later.
     ///
     /// # Errors
     /// libtorch refuses, now or for something that was started before.
-    fn copy(&self, from: &Tensor, to: &Tensor) -> Result<(), TchError>;
+    fn upload(&self, from: &Tensor, to: &Tensor, wait: bool) -> Result<(), TchError>;
 
     /// Records an event behind all that was started, and waits for it.
     ///
@@ -53,7 +53,7 @@ pub trait Stream: Debug {
 pub struct HostStream;
 
 impl Stream for HostStream {
-    fn copy(&self, from: &Tensor, to: &Tensor) -> Result<(), TchError> {
+    fn upload(&self, from: &Tensor, to: &Tensor, _: bool) -> Result<(), TchError> {
         to.shallow_clone().f_copy_(from)
     }
 
@@ -72,25 +72,42 @@ impl Stream for HostStream {
 pub struct Queue {
     stream: Rc<dyn Stream>,
     device: Device,
-    pin: bool,
+    transfers: Transfers,
     counts: Rc<Cell<Traffic>>,
 }
 
+/// How the host's memory takes part in copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transfers {
+    /// It is pinned, so that a GPU reads and writes it by itself: `collector.pin_memory`.
+    pub pin_memory: bool,
+    /// The host does not wait for copies from pinned memory: `collector.non_blocking`.
+    pub non_blocking: bool,
+}
+
 impl Queue {
-    /// Over a device's stream. `pin`: the host's side of copies is pinned memory, where
-    /// the device is a GPU.
-    pub fn new(stream: Rc<dyn Stream>, device: Device, pin: bool) -> Self {
+    /// Over a device's stream.
+    pub fn new(stream: Rc<dyn Stream>, device: Device, transfers: Transfers) -> Self {
         Self {
             stream,
             device,
-            pin: pin && device.is_cuda(),
+            transfers,
             counts: Rc::default(),
         }
     }
 
     /// For tensors on the host.
     pub fn host() -> Self {
-        Self::new(Rc::new(HostStream), Device::Cpu, false)
+        let transfers = Transfers {
+            pin_memory: false,
+            non_blocking: false,
+        };
+        Self::new(Rc::new(HostStream), Device::Cpu, transfers)
+    }
+
+    /// Whether the host waits for its copies to the device.
+    pub(super) fn waits_for_uploads(&self) -> bool {
+        !(self.transfers.pin_memory && self.transfers.non_blocking)
     }
 
     /// The device.
@@ -109,10 +126,14 @@ impl Queue {
         self.counts.set(counts);
     }
 
-    /// Copies the host's `from` to the device's `to`; see [`Stream::copy`].
-    pub(super) fn upload(&self, from: &Tensor, to: &Tensor) -> Result<(), TchError> {
-        self.count(|c| c.uploads += 1);
-        self.stream.copy(from, to)
+    /// Copies the host's `from` to the device's `to`; see [`Stream::upload`].
+    fn upload(&self, from: &Tensor, to: &Tensor) -> Result<(), TchError> {
+        let wait = self.waits_for_uploads();
+        self.count(|c| {
+            c.uploads += 1;
+            c.waits += u64::from(wait);
+        });
+        self.stream.upload(from, to, wait)
     }
 
     /// Waits as it was configured.
@@ -130,7 +151,8 @@ impl Queue {
     /// Zeroed memory of the host for one side of copies, pinned if that was asked for.
     fn staging(&self, what: &str, size: &[i64], kind: Kind) -> Result<Tensor, CollectError> {
         let host = zeros(what, size, kind, Device::Cpu)?;
-        if !self.pin {
+        // To a device that is the host nothing is pinned.
+        if !(self.transfers.pin_memory && self.device.is_cuda()) {
             return Ok(host);
         }
         host.f_pin_memory(self.device).map_err(|e| match e.into() {

@@ -8,8 +8,11 @@ use tch::{Device, Kind, TchError, Tensor};
 /// same as in rsl_rl.
 const EPS: f64 = 1e-2;
 
-/// Rows that are converted to float64 at a time.
+/// Rows that are converted to float64 at a time on a host.
 const CHUNK: i64 = 16_384;
+
+/// The same on a GPU, where launches cost more than memory.
+const CHUNK_ON_GPU: i64 = 131_072;
 
 /// Shifts and scales observations by statistics that only [`merge`](Self::merge)
 /// changes: they are the same throughout an iteration, and in an evaluation.
@@ -76,9 +79,13 @@ impl Normalizer {
     /// computing sample variances", 1979.
     pub fn merge(&mut self, x: &Tensor, weight: &Tensor) -> Result<(), TchError> {
         let rows = x.size().first().copied().unwrap_or(0);
+        let chunk = match self.mean.device() {
+            Device::Cpu => CHUNK,
+            _ => CHUNK_ON_GPU,
+        };
         let chunks: Vec<(i64, i64)> = (0..rows)
-            .step_by(CHUNK as usize)
-            .map(|start| (start, CHUNK.min(rows - start)))
+            .step_by(chunk as usize)
+            .map(|start| (start, chunk.min(rows - start)))
             .collect();
         let n = weight.f_sum(Kind::Double)?;
         let mut sum = self.mean.f_zeros_like()?;

@@ -10,6 +10,8 @@ mod library;
 mod precision;
 mod process;
 pub mod reserve;
+mod stream;
+mod watch;
 
 pub use device::{DeviceMemory, device_memory, release_device_memory};
 pub use precision::{
@@ -17,6 +19,8 @@ pub use precision::{
     measured_matmul_error, set_matmul_precision,
 };
 pub use process::{exit_fast, flush_to_zero, heap_free, release_free_memory, returnable};
+pub use stream::CudaStream;
+pub use watch::{Operators, watched};
 
 use std::ffi::c_char;
 

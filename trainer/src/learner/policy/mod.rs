@@ -227,8 +227,12 @@ impl Policy for ActorCritic {
             out.action.shallow_clone().f_copy_(&choice)?;
         } else {
             let std = log_std.f_exp()?;
-            let _ = dist.f_addcmul_out(&self.act.action, &noise, &std)?;
-            out.action.shallow_clone().f_copy_(&self.act.action)?;
+            if out.action.device() == self.device && out.action.size() == dist.size() {
+                let _ = dist.f_addcmul_out(out.action, &noise, &std)?;
+            } else {
+                let _ = dist.f_addcmul_out(&self.act.action, &noise, &std)?;
+                out.action.shallow_clone().f_copy_(&self.act.action)?;
+            }
             out.std.shallow_clone().f_copy_(&std)?;
         }
         out.dist.shallow_clone().f_copy_(dist)

@@ -13,6 +13,7 @@ mod finish;
 mod gae;
 mod host_loss;
 mod loss;
+mod orders;
 mod prepare;
 mod state;
 mod stats;
@@ -29,6 +30,7 @@ use super::{ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, UpdateS
 use batch::{Columns, MiniBatch, Samples};
 use fault::{Faults, Place};
 use finish::Host;
+use orders::Orders;
 use ostler_collector::Rollout;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
@@ -49,8 +51,10 @@ pub struct Ppo {
     minibatches: Vec<MiniBatch>,
     values: values::Values,
     accumulator: Accumulator,
-    /// An order of the samples, shuffled anew each epoch.
+    /// An order of the samples, shuffled anew each epoch: on a host.
     order: Vec<i64>,
+    /// All epochs' orders at once: on a device.
+    orders: Option<Orders>,
     /// Updates done; keys the permutations.
     updates: u64,
     /// What roll-backs have lowered the learning rate by.
@@ -124,6 +128,7 @@ impl Ppo {
             values: values::Values::new(&policy, spec, steps, same)?,
             accumulator: Accumulator::new(device)?,
             order: (0..total).collect(),
+            orders: None,
             config: config.clone(),
             policy,
             columns,
@@ -194,6 +199,27 @@ impl Ppo {
         })
     }
 
+    /// The order of one epoch's samples, on a host.
+    fn draw_order(&mut self, epoch: u32) -> Result<Tensor, LearnError> {
+        // From the same order each time: an update depends on nothing before it.
+        self.order.iter_mut().zip(0..).for_each(|(o, i)| *o = i);
+        batch::shuffle(&mut self.order, self.seed, self.updates, epoch);
+        Ok(Tensor::f_from_slice(&self.order)?)
+    }
+
+    /// The orders of all epochs `[E,M]`, on a device.
+    fn send_orders(&mut self) -> Result<Tensor, LearnError> {
+        let orders = match &mut self.orders {
+            Some(orders) => orders,
+            none => {
+                let epochs = self.config.num_learning_epochs as i64;
+                let total = self.order.len() as i64;
+                none.insert(Orders::new(epochs, total, self.policy.device)?)
+            }
+        };
+        orders.send(self.seed, self.updates)
+    }
+
     /// One minibatch: forward, loss, backward, step.
     fn learn(
         &mut self,
@@ -234,11 +260,15 @@ impl Learner for Ppo {
         let parts = self.config.num_mini_batches as i64;
         let total = self.order.len() as i64;
         let mut host = self.host()?;
+        let orders = match host {
+            Some(_) => None,
+            None => Some(self.send_orders()?),
+        };
         for epoch in 0..self.config.num_learning_epochs {
-            // From the same order each time: an update depends on nothing before it.
-            self.order.iter_mut().zip(0..).for_each(|(o, i)| *o = i);
-            batch::shuffle(&mut self.order, self.seed, self.updates, epoch as u32);
-            let order = Tensor::f_from_slice(&self.order)?.f_to_device(self.policy.device)?;
+            let order = match &orders {
+                Some(all) => all.f_get(epoch as i64)?,
+                None => self.draw_order(epoch as u32)?,
+            };
             for i in 0..parts {
                 let (from, len) = batch::part(total, parts, i);
                 let which = usize::from(len != self.minibatches[0].rows);
@@ -247,6 +277,9 @@ impl Learner for Ppo {
         }
         self.merge_statistics(rollout)?;
         self.updates += 1;
+        if let Some(orders) = &mut self.orders {
+            orders.draw_ahead(self.seed, self.updates)?;
+        }
 
         let minibatches = self.config.num_learning_epochs * self.config.num_mini_batches;
         let size = self.kept.size_of_state()?;

@@ -9,8 +9,11 @@ use ostler_collector::Rollout;
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Kind, TchError, Tensor};
 
-/// Rows that one pass of the critic takes.
+/// Rows that one pass of the critic takes on a host.
 const CHUNK: i64 = 8192;
+
+/// The same on a GPU, where launches cost more than memory.
+const CHUNK_ON_GPU: i64 = 65_536;
 
 /// Buffers for the estimates of one rollout.
 #[derive(Debug)]
@@ -93,7 +96,11 @@ impl Values {
         let k = (steps as u64)
             .div_ceil(u64::from(spec.min_truncation_steps.max(1)))
             .max(1) as i64;
-        let chunk = CHUNK.min(rows.max(k * n));
+        let most = match device {
+            Device::Cpu => CHUNK,
+            _ => CHUNK_ON_GPU,
+        };
+        let chunk = most.min(rows.max(k * n));
         let float = |what: &str, size: &[i64]| zeros(what, size, Kind::Float, device);
         Ok(Self {
             actor: Input::new(

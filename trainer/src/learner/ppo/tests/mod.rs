@@ -1,6 +1,7 @@
 //! The learner against autograd, against PyTorch, and against its own promises.
 
 mod behaviour;
+mod device;
 mod explosion;
 mod faults;
 mod gradient;
