@@ -86,6 +86,13 @@ def machine():
     }
 
 
+def program(name):
+    """How a program of the bundle is started."""
+    if name.endswith(".py"):
+        return [sys.executable, os.path.join(HERE, name)]
+    return [os.path.join(HERE, "bin", name)]
+
+
 def run(item, device, out):
     """Runs one item and says how it went."""
     replaced = {"$DEVICE": device, "$OUT": out}
@@ -93,7 +100,7 @@ def run(item, device, out):
         for name, value in replaced.items():
             text = text.replace(name, value)
         return text
-    command = [os.path.join(HERE, "bin", item["program"])] + [fill(a) for a in item["args"]]
+    command = program(item["program"]) + [fill(a) for a in item["args"]]
     environment = dict(os.environ)
     paths = libraries() + [p for p in environment.get("LD_LIBRARY_PATH", "").split(":") if p]
     environment["LD_LIBRARY_PATH"] = ":".join(paths)
@@ -228,7 +235,11 @@ def main():
     with open(os.path.join(HERE, "bundle.json")) as file:
         bundle = json.load(file)
     on_gpu = args.device != "cpu"
-    here = [i for i in bundle["items"] if os.path.exists(os.path.join(HERE, "bin", i["program"]))]
+    def is_here(item):
+        needs = [item["program"]] + item.get("needs", [])
+        return all(os.path.exists(program(n)[-1]) for n in needs)
+
+    here = [i for i in bundle["items"] if is_here(i)]
     items = [i for i in here if on_gpu or not i.get("gpu_only")]
     groups = parts(items, bundle["part_seconds"])
     if args.list:

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 /// Bytes that one part may have.
 const PART: u64 = 60 << 20;
 const DRIVER: &str = include_str!("../gpu/run.py");
+const VERSUS: &str = include_str!("../gpu/versus.py");
 const ITEMS: &str = include_str!("../gpu/bundle.json");
 
 /// Builds the programs and packs them below `out`, in one folder `part-K` or several;
@@ -129,7 +130,11 @@ fn frame(part: &Path, configs: &Path, commit: &str) -> Result<u64, SetupError> {
     let bin = part.join("bin");
     fs::create_dir_all(&bin).map_err(SetupError::io("make", &bin))?;
     let items = ITEMS.replace("$COMMIT", commit);
-    for (name, text) in [("run.py", DRIVER), ("bundle.json", &items)] {
+    for (name, text) in [
+        ("run.py", DRIVER),
+        ("versus.py", VERSUS),
+        ("bundle.json", &items),
+    ] {
         let path = part.join(name);
         fs::write(&path, text).map_err(SetupError::io("write", &path))?;
     }
