@@ -52,6 +52,11 @@ pub(super) fn take(from: &mut EpisodeStats, into: &mut EpisodeStats) {
     from.finished.clear();
 }
 
+/// Copies `from` over `into`, reusing its memory.
+pub(super) fn copy(from: &EpisodeStats, into: &mut EpisodeStats) {
+    into.clone_from_reusing(from);
+}
+
 impl EpisodeStats {
     /// How often an environment broke.
     pub fn broken(&self) -> u64 {

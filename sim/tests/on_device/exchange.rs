@@ -173,3 +173,50 @@ fn a_rollout_is_one_launch_a_step_and_one_copy() {
         assert_eq!(all.uploads, 0);
     }
 }
+
+#[test]
+fn a_noted_state_is_gone_back_to_on_the_device_itself() {
+    let (mut host, mut device) = both(&setup("hopper", 7), 60);
+    let mut kept = Vec::new();
+    assert!(device.env.go_back().is_err() && device.env.noted(&mut kept).is_err());
+    let before = device.env.traffic();
+    let _ = device.stats();
+    device.env.note().unwrap();
+    device.env.note().unwrap();
+    let crossed = device.env.traffic().since(before);
+    assert_eq!(
+        (crossed.launches, crossed.downloads, crossed.uploads),
+        (4, 1, 0)
+    );
+    let mut then = Vec::new();
+    device.env.keep(&mut then).unwrap();
+
+    let width = host.env.spec().action.width();
+    let on = |device: &mut Device_| {
+        for t in 60..140 {
+            // Some break on the way.
+            let mut a = actions(7, width, t, 0.7);
+            a[2] = if t == 70 { f32::NAN } else { a[2] };
+            device.step(&mut a, None);
+        }
+        (device.rows.obs.clone(), device.rows.reward.clone())
+    };
+    let first = on(&mut device);
+    device.env.noted(&mut kept).unwrap();
+    assert_eq!(kept, then);
+    // With statistics that nobody has taken, and with ones that were.
+    device.env.go_back().unwrap();
+    assert_eq!(first, on(&mut device));
+    let stats = device.stats();
+    device.env.go_back().unwrap();
+    assert_eq!(first, on(&mut device));
+    let again = device.stats();
+    assert_eq!(
+        (stats.episodes, stats.faults, stats.causes),
+        (again.episodes, again.faults, again.causes)
+    );
+    // Others take over what was noted, not what is.
+    host.env.revert(&kept).unwrap();
+    device.env.go_back().unwrap();
+    take(&mut host, &mut device, 60..90);
+}

@@ -82,6 +82,9 @@ pub(crate) struct EnvArgs {
     pub chunks: i32,
     pub _padding_2: i32,
     pub total: Address,
+    pub from: Address,
+    pub to: Address,
+    pub words: i64,
 }
 
 // SAFETY: four- and eight-byte numbers; where eight follow an odd number of four, the
@@ -94,5 +97,5 @@ unsafe impl Pod for EnvArgs {}
 const _: () = assert!(size_of::<PhysicsArgs>() == 4 * 4 + 8 + 2 * 4 + 14 * 8);
 const _: () = assert!(
     size_of::<EnvArgs>()
-        == size_of::<PhysicsArgs>() + 8 + 16 + 16 + 27 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8
+        == size_of::<PhysicsArgs>() + 8 + 16 + 16 + 27 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24
 );

@@ -15,6 +15,8 @@ pub(super) const CHUNKS: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Blocks {
     pub state: Block,
+    /// A copy of it, to go back to.
+    pub noted: Block,
     pub work: Block,
     /// Sums of statistics, one finished episode a chunk, number of graves.
     pub totals: Block,
@@ -60,6 +62,7 @@ impl Blocks {
         let [state, work, totals] = lengths(s, n);
         Ok(Self {
             state: memory.zeroed("the environments' state", state)?,
+            noted: memory.zeroed("a copy of the environments' state", state)?,
             work: memory.zeroed("the environments' work", work)?,
             totals: memory.zeroed("statistics", totals)?,
             number: (numbers > 0)
@@ -71,7 +74,7 @@ impl Blocks {
 
     pub fn bytes(&self) -> usize {
         let number = self.number.as_ref().map_or(0, Block::bytes);
-        self.state.bytes() + self.work.bytes() + self.totals.bytes() + number
+        self.state.bytes() + self.noted.bytes() + self.work.bytes() + self.totals.bytes() + number
     }
 
     /// Enters every address that does not change from step to step.

@@ -185,6 +185,7 @@ impl DeviceEnv {
             totals: Some(totals),
             shortfalls: Shortfalls::default(),
             uncounted: false,
+            noted: None,
             numbers: Vec::new(),
         };
         built.put_numbers(emitted.numbers)?;

@@ -13,6 +13,7 @@ pub(crate) mod args;
 mod blocks;
 mod build;
 mod graves;
+mod note;
 mod snapshot;
 mod tally;
 
@@ -27,6 +28,7 @@ use crate::task::emit::Sizes;
 use args::EnvArgs;
 use blocks::Blocks;
 pub use build::program;
+use note::Note;
 use std::sync::Arc;
 
 /// The random numbers that a policy wants for every step.
@@ -71,15 +73,17 @@ enum Entry {
     Step,
     Tally,
     Total,
+    Copy,
 }
 
 /// Their names.
-const ENTRIES: [&str; 5] = [
+const ENTRIES: [&str; 6] = [
     "ostler_env_restart",
     "ostler_env_begin",
     "ostler_env_step",
     "ostler_env_tally",
     "ostler_env_total",
+    "ostler_env_copy",
 ];
 
 /// N environments on a device.
@@ -104,6 +108,8 @@ pub struct DeviceEnv {
     shortfalls: Shortfalls,
     /// Whether steps were taken since statistics were summed.
     uncounted: bool,
+    /// What [`note`](Self::note) left.
+    noted: Option<Note>,
     /// Table of the task's numbers as it is on the device.
     numbers: Vec<f32>,
 }

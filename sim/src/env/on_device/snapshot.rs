@@ -34,7 +34,7 @@ impl DeviceEnv {
         self.count()?;
         let start = out.len();
         self.twin.keep(out)?;
-        self.read_into(&mut out[start..])
+        self.read_into(&mut out[start..], self.blocks.state.address())
     }
 
     /// As [`crate::BatchEnv::restore`], of what either saved.
@@ -122,13 +122,13 @@ impl DeviceEnv {
         self.twin.revert(&blob)
     }
 
-    /// The state into its places in what the twin kept.
-    fn read_into(&self, blob: &mut [u8]) -> Result<(), SnapshotError> {
+    /// The state that lies at `from` into its places in what the twin kept.
+    pub(super) fn read_into(&self, blob: &mut [u8], from: Address) -> Result<(), SnapshotError> {
         let (live, physics) = self.parts(blob)?;
         let block = &self.blocks.state;
         let staging = self.device.staging("a snapshot", block.bytes())?;
-        // SAFETY: as long as the block, which lives.
-        let flight = unsafe { Reader::new(staging).begin(block.address()) }?;
+        // SAFETY: the state and its copy are as long, and live.
+        let flight = unsafe { Reader::new(staging).begin(from) }?;
         let reader = flight.wait()?;
         let (a, b) = reader.bytes().split_at(self.blocks.live);
         blob[live].copy_from_slice(a);
