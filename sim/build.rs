@@ -74,7 +74,12 @@ const UNITS: [Unit; 7] = [
 ];
 
 fn main() -> ExitCode {
-    println!("cargo:rerun-if-changed=kernels");
+    // The text of `kernels/env` is compiled when environments are built for a device.
+    for entry in std::fs::read_dir("kernels").into_iter().flatten().flatten() {
+        if entry.file_name() != "env" {
+            println!("cargo:rerun-if-changed={}", entry.path().display());
+        }
+    }
     println!("cargo:rerun-if-changed=build.rs");
     let results = std::thread::scope(|scope| {
         let compiles = UNITS.map(|unit| scope.spawn(move || compile(&unit)));
