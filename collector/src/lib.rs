@@ -34,8 +34,8 @@ pub enum CollectError {
     #[error(transparent)]
     Device(Box<DeviceError>),
     /// A tensor whose memory the simulation cannot write.
-    #[error("not rows of host memory: {0}; this is a defect, please report it")]
-    NotHostRows(String),
+    #[error("not rows of memory that can be written: {0}; this is a defect, please report it")]
+    NotRows(String),
     /// Saved state that does not fit.
     #[error(
         "the saved state of the collector does not fit: {0}; resume with the configuration it was saved with"
@@ -66,7 +66,7 @@ impl CollectError {
             Self::Memory(e) => Some(e),
             Self::Snapshot(e) => e.out_of_memory(),
             Self::Device(e) => e.out_of_memory(),
-            Self::Torch(_) | Self::NotHostRows(_) | Self::Blob(_) => None,
+            Self::Torch(_) | Self::NotRows(_) | Self::Blob(_) => None,
         }
     }
 }

@@ -156,7 +156,7 @@ impl<T: Element> HostRows<T> {
             || !tensor.is_contiguous()
             || size.is_empty()
         {
-            return Err(CollectError::NotHostRows(format!(
+            return Err(CollectError::NotRows(format!(
                 "{size:?} of {:?} on {:?}, {}",
                 tensor.kind(),
                 tensor.device(),
@@ -219,7 +219,7 @@ impl<T: Element> HostRows<T> {
     /// been moved by a resize. An empty buffer gets a pointer that may be sliced.
     fn start(&self, i: usize, count: usize) -> Result<*mut T, CollectError> {
         if i + count > self.rows || self.tensor.data_ptr().cast() != self.ptr {
-            return Err(CollectError::NotHostRows(format!(
+            return Err(CollectError::NotRows(format!(
                 "row {i} of {} rows, or the tensor was resized meanwhile",
                 self.rows
             )));

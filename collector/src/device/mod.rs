@@ -1,15 +1,20 @@
 //! Collection whose rollout lies on a device.
 //!
-//! Reading order: [`DeviceCollector`] -> [`TensorEnvironments`] -> [`Bridge`] (physics on
-//! the host) -> [`stream`] (what waits, and what is counted). With the host as the device
-//! all of it runs on the host too, which is how it is tested without a GPU.
+//! Reading order: [`DeviceCollector`] -> [`TensorEnvironments`] -> [`KernelEnvironments`]
+//! (physics there too) and [`Bridge`] (physics on the host) -> [`stream`] (what waits, and
+//! what is counted). With the host as the device all of it runs on the host too, which is
+//! how it is tested without a GPU.
 
 mod bridge;
 mod envs;
+mod kernel;
+mod memory;
 pub mod stream;
 
 pub use bridge::Bridge;
 pub use envs::{NoiseSpec, TensorEnvironments};
+pub use kernel::KernelEnvironments;
+pub use memory::TorchMemory;
 pub use ostler_sim::device::Traffic;
 pub use stream::{CudaSync, HostStream, Queue, Stream, Transfers};
 

@@ -2,34 +2,50 @@
 
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Policy};
-use ostler_sim::BatchEnv;
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::model::mjcf;
+use ostler_sim::{BatchEnv, Model};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tch::{TchError, Tensor};
 
-#[derive(Deserialize)]
-struct File {
-    env: EnvConfig,
-    #[serde(default)]
-    sim: SimConfig,
-    task: TaskConfig,
+/// What environments are made of.
+pub struct Setup {
+    pub model: Arc<Model>,
+    pub sim: SimConfig,
+    pub env: EnvConfig,
+    pub task: TaskConfig,
 }
 
-/// `n` environments of the task in `configs/{name}.toml`, on the engine as it comes:
-/// without a kernel of the robot's own. Episodes last `seconds`.
-pub fn task(name: &str, n: usize, seed: u64, seconds: f64) -> BatchEnv {
+/// The task in `configs/{name}.toml` for `n` environments, whose episodes last `seconds`,
+/// on the engine as it comes: without a kernel of the robot's own.
+pub fn setup(name: &str, n: usize, seconds: f64) -> Setup {
+    #[derive(Deserialize)]
+    struct File {
+        env: EnvConfig,
+        #[serde(default)]
+        sim: SimConfig,
+        task: TaskConfig,
+    }
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../configs");
     let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
     let mut file: File = toml::from_str(&text).unwrap();
     file.sim.specialize = Specialize::Off;
     file.env.num_envs = n;
     file.env.episode_length_s = seconds;
-    let robot = folder.join(format!("robots/{name}.xml"));
-    let model = Arc::new(mjcf::load(&robot).unwrap());
-    BatchEnv::new(model, &file.sim, &file.env, &file.task, seed).unwrap()
+    let model = mjcf::load(&folder.join(&file.task.robot)).unwrap();
+    Setup {
+        model: Arc::new(model),
+        sim: file.sim,
+        env: file.env,
+        task: file.task,
+    }
+}
+
+/// The environments of a setup.
+pub fn batch(s: &Setup, seed: u64) -> BatchEnv {
+    BatchEnv::new(s.model.clone(), &s.sim, &s.env, &s.task, seed).unwrap()
 }
 
 /// Acts with the first so many numbers of the observation, made small, plus noise.

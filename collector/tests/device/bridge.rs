@@ -1,26 +1,16 @@
-//! A rollout on a device: the numbers, states and bytes of the collector on the host. The
-//! device is the host here, which the code does not know of.
+//! Physics on the host, rollout on a device.
 
-#![allow(clippy::unwrap_used)]
-
-#[allow(dead_code)]
-mod common;
-
-use common::robots::{self, Jittery};
-use common::{Copying, Counting};
+use crate::common::robots;
+use crate::common::{Copying, Counting};
+use crate::support::{SEED, T, collect, host, policy, same};
 use ostler_collector::device::{Bridge, HostStream, Queue, Stream, Transfers};
 use ostler_collector::env::Environments;
-use ostler_collector::{
-    CollectError, Collector, CudaSync, DeviceCollector, Rollout, SyncCollector,
-};
+use ostler_collector::{CollectError, Collector, CudaSync, DeviceCollector};
 use ostler_sim::BatchEnv;
-use ostler_sim::env::{EnvSpec, Injection, Value, What, When, Which};
+use ostler_sim::env::{Injection, Value, What, When, Which};
 use std::cell::Cell;
 use std::rc::Rc;
 use tch::{Device, TchError, Tensor};
-
-const T: usize = 7;
-const SEED: u64 = 11;
 
 type Bridged<E> = DeviceCollector<Bridge<E>>;
 
@@ -44,59 +34,9 @@ fn bridged<E: Environments>(env: E) -> Bridged<E> {
     bridge(env, CudaSync::Off, Rc::new(HostStream), true)
 }
 
-fn host<E: Environments>(env: E) -> SyncCollector<E> {
-    let policy = policy(env.spec());
-    SyncCollector::new(env, T, &policy, SEED, true).unwrap()
-}
-
-fn policy(spec: &EnvSpec) -> Jittery {
-    Jittery(spec.action.width() as i64)
-}
-
-fn collect(c: &mut impl Collector) -> &Rollout {
-    let mut policy = Jittery(c.rollout().action.size()[2]);
-    c.collect(&mut policy).unwrap()
-}
-
-fn all(r: &Rollout) -> Vec<Tensor> {
-    let groups = [&r.final_obs, &r.obs];
-    let groups = groups
-        .into_iter()
-        .flat_map(|g| std::iter::once(&g.policy).chain(&g.critic));
-    let others = [
-        &r.action,
-        &r.dist,
-        &r.std,
-        &r.reward,
-        &r.terminated,
-        &r.truncated,
-        &r.valid,
-        &r.final_slot,
-    ];
-    groups.chain(others).map(Tensor::copy).collect()
-}
-
-/// Both collect a rollout, and everything about it is the same. Returns what it was.
-fn same(a: &mut impl Collector, b: &mut impl Collector) -> Vec<Tensor> {
-    let (x, y) = (all(collect(a)), all(collect(b)));
-    for (i, (x, y)) in x.iter().zip(&y).enumerate() {
-        assert_eq!(x, y, "tensor {i}");
-    }
-    assert_eq!(x.len(), y.len());
-    assert_eq!(a.stats(), b.stats());
-    let bytes = |c: &dyn Collector| {
-        let (mut saved, mut kept) = (Vec::new(), Vec::new());
-        c.save(&mut saved).unwrap();
-        c.keep(&mut kept).unwrap();
-        (saved, kept)
-    };
-    assert_eq!(bytes(a), bytes(b));
-    x
-}
-
 /// A robot whose environments end, time out and break within a few rollouts.
 fn robot(name: &str, n: usize) -> BatchEnv {
-    let mut env = robots::task(name, n, SEED, 0.3);
+    let mut env = robots::batch(&robots::setup(name, n, 0.3), SEED);
     let fault = |when, env, what| Injection {
         when: When::Every(when),
         env: Which::One(env),
@@ -118,6 +58,7 @@ fn rollouts_statistics_and_states_are_those_of_the_host() {
         let (mut truncated, mut broken) = (0.0, 0);
         for _ in 0..4 {
             let tensors = same(&mut a, &mut b);
+            assert_eq!(a.stats(), b.stats());
             truncated += tensors[tensors.len() - 3]
                 .sum(tch::Kind::Double)
                 .double_value(&[]);
