@@ -47,6 +47,14 @@ impl Machine {
         machine
     }
 
+    /// The same with an NVML for its GPU.
+    pub fn nvml(self) -> Self {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/devices/nvml.c");
+        let library = self.place.path("driver/libnvidia-ml.so.1");
+        compile(&[&source], &library, &[]);
+        self
+    }
+
     /// The same program with another libtorch: all of the real one but its CUDA part.
     pub fn libtorch(mut self, part: CudaPart) -> Self {
         let real = std::env::var_os("LIBTORCH").map_or_else(

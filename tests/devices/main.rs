@@ -5,6 +5,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod doctor;
 mod machine;
 
 use common::process::{kill, trainer_of, wait};
@@ -23,7 +24,7 @@ fn reasons() -> Vec<(Machine, &'static [&'static str])> {
         (
             with(&[("FAKE_DRIVER", "12040")]).libtorch(CudaPart::Hollow),
             &[
-                "too old: it does CUDA 12.4",
+                "too old, it does CUDA 12.4",
                 "built for CUDA 13.0",
                 "580 or newer",
                 "for CUDA 12",
@@ -58,7 +59,7 @@ fn reasons() -> Vec<(Machine, &'static [&'static str])> {
         ),
         (
             with(&[]).libtorch(CudaPart::Hollow),
-            &["the driver has 1 GPUs, libtorch finds 0"],
+            &["finds 0 GPUs where the driver has 1"],
         ),
     ]
 }
@@ -127,7 +128,7 @@ fn a_gpu_with_a_number_that_is_not_there_is_refused_with_those_that_are() {
     let out = machine.ostler(&args).output().unwrap();
     let said = text(&out);
     assert_eq!(out.status.code(), Some(2), "{said}");
-    let words = "there is no GPU 2: 2 are visible, \"cuda:0\" to \"cuda:1\"";
+    let words = "there is no GPU 2, 2 are visible: take one of \"cuda:0\" to \"cuda:1\"";
     assert!(said.contains(words), "{said}");
 }
 

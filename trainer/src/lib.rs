@@ -5,6 +5,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod doctor;
 pub mod draw;
 pub mod drill;
 pub mod learner;

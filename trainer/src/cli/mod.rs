@@ -7,6 +7,7 @@ mod bench;
 mod bench_physics;
 mod check;
 mod compare;
+mod doctor;
 mod engine;
 mod envs;
 mod eval;
@@ -49,6 +50,8 @@ enum Command {
     Bench(bench::BenchArgs),
     /// Show a failure again: the report's folder below RUN/failure
     Replay(replay::ReplayArgs),
+    /// Look at what this machine has for trainings, and what it lacks
+    Doctor(doctor::DoctorArgs),
     /// Train and judge a folder of regression files: results as JUnit XML, JSON, Markdown
     Regress(regress::RegressArgs),
     /// Evaluate the dynamics of any MJCF file at given states
@@ -143,6 +146,7 @@ pub fn run() -> i32 {
         Command::Envs(args) => envs::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Replay(args) => replay::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Regress(args) => regress::run(&args),
         Command::Physics(args) => physics::run(&args),
         Command::Compare(args) => compare::run(&args),

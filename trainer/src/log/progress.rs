@@ -77,6 +77,25 @@ pub fn thousands(x: f64) -> String {
     out
 }
 
+/// Bytes with three digits: `1.25 GiB`, `512 MiB`.
+pub fn bytes(n: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = n as f64;
+    let mut unit = 0;
+    // What would be shown as 1000 is shown as 0.977 of the next.
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    let digits = match value {
+        _ if unit == 0 => 0,
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
 /// `1h02m`, `3m20s`, `12s`.
 pub fn duration(seconds: f64) -> String {
     if !seconds.is_finite() {
@@ -183,6 +202,22 @@ pub(crate) fn can_redraw() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_have_three_digits() {
+        for (n, text) in [
+            (0, "0 B"),
+            (999, "999 B"),
+            (1000, "0.98 KiB"),
+            (1536, "1.50 KiB"),
+            (10 << 20, "10.0 MiB"),
+            (512 << 20, "512 MiB"),
+            (5 << 30, "5.00 GiB"),
+            (u64::MAX, "16777216 TiB"),
+        ] {
+            assert_eq!(bytes(n), text);
+        }
+    }
 
     #[test]
     fn the_line_says_iteration_speed_return_length_and_time_left() {

@@ -5,7 +5,7 @@
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
-use nvml_wrapper::enum_wrappers::device::TemperatureSensor;
+use nvml_wrapper::enum_wrappers::device::{EccCounter, MemoryError, TemperatureSensor};
 use nvml_wrapper::error::NvmlError;
 use serde::Serialize;
 
@@ -18,13 +18,96 @@ pub struct Gpu {
     pub total: u64,
     /// Share of the time in which it computed (%).
     pub utilisation: Option<u32>,
+    /// Share of the time in which its memory was read or written (%).
+    pub memory_utilisation: Option<u32>,
     /// Of the chip (degrees Celsius).
     pub temperature: Option<u32>,
     /// Drawn now (W).
     pub power: Option<f64>,
+    /// Errors of its memory since the driver started that were mended (ECC).
+    pub ecc_corrected: Option<u64>,
+    /// Such that could not be mended: numbers were lost.
+    pub ecc_uncorrected: Option<u64>,
     /// Why its clocks are lower than they could be: NVML's bits, without those of an
     /// idle GPU and of settings.
-    pub throttled: u64,
+    pub throttled: Option<u64>,
+}
+
+/// Why a GPU computes slower than it could.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Throttle {
+    /// It would draw more power than it may.
+    Power,
+    /// It would get too hot.
+    Heat,
+    /// Something else: the machine asked for it, or a GPU beside it.
+    Other,
+}
+
+impl Throttle {
+    const ALL: [Self; 3] = [Self::Power, Self::Heat, Self::Other];
+
+    fn bits(self) -> ThrottleReasons {
+        let power = ThrottleReasons::SW_POWER_CAP | ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN;
+        let heat = ThrottleReasons::SW_THERMAL_SLOWDOWN | ThrottleReasons::HW_THERMAL_SLOWDOWN;
+        match self {
+            Self::Power => power,
+            Self::Heat => heat,
+            Self::Other => ThrottleReasons::all() - power - heat,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Power => "power",
+            Self::Heat => "heat",
+            Self::Other => "other reasons",
+        }
+    }
+}
+
+impl Gpu {
+    /// Whether this is why it is slow now; `None` where it does not tell.
+    pub fn throttled_by(&self, why: Throttle) -> Option<bool> {
+        Some(self.throttled? & why.bits().bits() != 0)
+    }
+
+    /// All but its memory, as the end of a line: `, 45 degrees, 80 W, 12 % busy`.
+    pub(crate) fn condition(&self) -> String {
+        let mut text = String::new();
+        let mut add = |part: Option<String>| text.extend(part.map(|p| format!(", {p}")));
+        add(self.temperature.map(|t| format!("{t} degrees")));
+        add(self.power.map(|w| format!("{w:.0} W")));
+        add(self.utilisation.map(|u| format!("{u} % busy")));
+        for why in Throttle::ALL {
+            let slowed = self.throttled_by(why) == Some(true);
+            add(slowed.then(|| format!("slowed by {}", why.name())));
+        }
+        let lost = self.ecc_uncorrected.filter(|n| *n > 0);
+        add(lost.map(|n| format!("{n} memory errors that could not be mended")));
+        text
+    }
+
+    /// What has become worse since `before`, for the log.
+    pub(crate) fn news(&self, before: &Self) -> Vec<String> {
+        let mut news = Vec::new();
+        let count = |gpu: &Self| gpu.ecc_uncorrected.unwrap_or(0);
+        if count(self) > count(before) {
+            news.push(format!(
+                "the GPU's memory had {} errors that could not be mended: numbers may be wrong; if it happens again, the GPU has to be replaced",
+                count(self) - count(before)
+            ));
+        }
+        for why in Throttle::ALL {
+            let slowed = |gpu: &Self| gpu.throttled_by(why) == Some(true);
+            if slowed(self) && !slowed(before) {
+                let condition = self.condition();
+                news.push(format!("the GPU lowers its clocks{condition}"));
+                break;
+            }
+        }
+        news
+    }
 }
 
 /// NVML and which of its devices the run computes on.
@@ -49,11 +132,19 @@ impl GpuWatch {
     /// There is no NVML, or no such device.
     pub fn new(index: usize, visible: Option<&str>) -> Result<Self, NvmlError> {
         let which = which(index, visible).ok_or(NvmlError::NotFound)?;
-        let watch = Self {
-            nvml: Nvml::init()?,
-            which,
-        };
+        Self::of(Nvml::init()?, which)
+    }
+
+    fn of(nvml: Nvml, which: Which) -> Result<Self, NvmlError> {
+        let watch = Self { nvml, which };
         watch.now().map(|_| watch)
+    }
+
+    /// Device 0 of the NVML in this file.
+    #[cfg(test)]
+    pub(super) fn from_library(path: &std::path::Path) -> Result<Self, NvmlError> {
+        let nvml = Nvml::builder().lib_path(path.as_os_str()).init()?;
+        Self::of(nvml, Which::Index(0))
     }
 
     /// The GPU as it is now.
@@ -69,14 +160,19 @@ impl GpuWatch {
         let ordinary = ThrottleReasons::GPU_IDLE
             | ThrottleReasons::APPLICATIONS_CLOCKS_SETTING
             | ThrottleReasons::DISPLAY_CLOCK_SETTING;
-        let throttled = device.current_throttle_reasons().unwrap_or(ordinary) - ordinary;
+        let throttled = device.current_throttle_reasons().ok();
+        let utilisation = device.utilization_rates().ok();
+        let errors = |kind| device.total_ecc_errors(kind, EccCounter::Volatile).ok();
         Ok(Gpu {
             used: memory.total.saturating_sub(memory.free),
             total: memory.total,
-            utilisation: device.utilization_rates().ok().map(|u| u.gpu),
+            utilisation: utilisation.as_ref().map(|u| u.gpu),
+            memory_utilisation: utilisation.as_ref().map(|u| u.memory),
             temperature: device.temperature(TemperatureSensor::Gpu).ok(),
             power: device.power_usage().ok().map(|mw| f64::from(mw) / 1e3),
-            throttled: throttled.bits(),
+            ecc_corrected: errors(MemoryError::Corrected),
+            ecc_uncorrected: errors(MemoryError::Uncorrected),
+            throttled: throttled.map(|t| (t - ordinary).bits()),
         })
     }
 }
@@ -133,6 +229,69 @@ mod tests {
         for (i, list) in [(0, ""), (2, "0,1"), (0, "-1"), (0, "all")] {
             assert_eq!(which(i, Some(list)), None, "{list}");
         }
+    }
+
+    /// NVML with one GPU that answers as it is told.
+    fn fake() -> (tempfile::TempDir, GpuWatch) {
+        let dir = tempfile::tempdir().unwrap();
+        let library = dir.path().join("libnvidia-ml.so.1");
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/devices/nvml.c");
+        let status = std::process::Command::new("cc")
+            .args(["-shared", "-fPIC", "-o"])
+            .arg(&library)
+            .arg(source)
+            .status();
+        assert!(status.unwrap().success());
+        let watch = GpuWatch::from_library(&library).unwrap();
+        (dir, watch)
+    }
+
+    #[test]
+    fn what_nvml_tells_of_a_gpu_is_logged_with_the_metrics() {
+        use crate::memory::{Sample, Sources};
+        let (_dir, watch) = fake();
+        let mut sources = Sources::host(None).with_watch(0, watch);
+        let sample: Sample = sources.sample();
+        let scalars: Vec<_> = sample.scalars().collect();
+        for (tag, value) in [
+            ("Memory/gpu_used_mib", 20.0 * 1024.0),
+            ("Memory/gpu_total_mib", 80.0 * 1024.0),
+            ("Gpu/utilisation", 71.0),
+            ("Gpu/memory_utilisation", 23.0),
+            ("Gpu/temperature", 57.0),
+            ("Gpu/power_w", 312.5),
+            ("Gpu/ecc_corrected", 3.0),
+            ("Gpu/ecc_uncorrected", 0.0),
+            ("Gpu/throttled_by_power", 0.0),
+            ("Gpu/throttled_by_heat", 0.0),
+            ("Gpu/throttled_otherwise", 0.0),
+        ] {
+            assert!(scalars.contains(&(tag, value)), "{tag} in {scalars:?}");
+        }
+        let gpu = sample.gpu.unwrap();
+        assert_eq!(gpu.condition(), ", 57 degrees, 312 W, 71 % busy");
+    }
+
+    #[test]
+    fn only_what_becomes_worse_is_news() {
+        let (_dir, watch) = fake();
+        let well = watch.now().unwrap();
+        let hot = Gpu {
+            throttled: Some(ThrottleReasons::HW_THERMAL_SLOWDOWN.bits()),
+            ecc_uncorrected: Some(2),
+            temperature: Some(94),
+            ..well
+        };
+        assert_eq!(hot.throttled_by(Throttle::Heat), Some(true));
+        assert_eq!(hot.throttled_by(Throttle::Power), Some(false));
+        let news = hot.news(&well);
+        assert_eq!(news.len(), 2, "{news:?}");
+        assert!(news[0].contains("2 errors"), "{news:?}");
+        assert!(
+            news[1].contains("94 degrees") && news[1].contains("slowed by heat"),
+            "{news:?}"
+        );
+        assert!(hot.news(&hot).is_empty() && well.news(&hot).is_empty());
     }
 
     #[test]

@@ -18,8 +18,8 @@ pub mod sample;
 
 pub use cgroup::{Cgroups, Use};
 pub use config::MemoryConfig;
-pub use device::Gpu;
-pub(crate) use device::gpu_names;
+pub use device::{Gpu, Throttle};
+pub(crate) use device::{GpuWatch, gpu_names};
 pub use disk::Disk;
 pub use host::{Process, System};
 pub use monitor::{Hook, MemoryMonitor, Snapshot};

@@ -89,6 +89,7 @@ impl MemoryMonitor {
             shared: shared.clone(),
             sources,
             hook,
+            gpu: None,
         };
         watcher.look();
         let thread = std::thread::Builder::new()
@@ -169,6 +170,8 @@ struct Watcher {
     shared: Arc<Shared>,
     sources: Sources,
     hook: Option<Hook>,
+    /// As it was last seen.
+    gpu: Option<super::Gpu>,
 }
 
 impl Watcher {
@@ -193,6 +196,14 @@ impl Watcher {
         let shared = &self.shared;
         let mut sample = self.sources.sample();
         sample.at_s = shared.began.elapsed().as_secs_f64();
+        // Errors of before this run are none of its own.
+        if let Some(now) = sample.gpu
+            && let Some(before) = self.gpu.replace(now)
+        {
+            for line in now.news(&before) {
+                tracing::warn!("{line}");
+            }
+        }
         {
             let mut history = shared.history();
             while history.len() >= shared.config.history.max(1) {

@@ -2,7 +2,7 @@
 
 use super::cgroup::{Cgroups, Use};
 use super::config::MemoryConfig;
-use super::device::{Gpu, GpuWatch};
+use super::device::{Gpu, GpuWatch, Throttle};
 use super::disk::Disk;
 use super::host::{Process, System};
 use crate::torch::{DeviceMemory, device_memory};
@@ -213,6 +213,9 @@ impl Sample {
     pub fn scalars(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         let gpu = |of: fn(Gpu) -> Option<f64>| self.gpu.and_then(of);
+        fn flag(on: Option<bool>) -> Option<f64> {
+            on.map(|on| f64::from(u8::from(on)))
+        }
         [
             (
                 "Memory/anonymous_mib",
@@ -232,18 +235,29 @@ impl Sample {
                 "Memory/gpu_reserved_mib",
                 self.torch.map(|t| mib(t.reserved)),
             ),
+            ("Gpu/utilisation", gpu(|g| g.utilisation.map(f64::from))),
             (
-                "Perf/gpu_utilisation",
-                gpu(|g| g.utilisation.map(f64::from)),
+                "Gpu/memory_utilisation",
+                gpu(|g| g.memory_utilisation.map(f64::from)),
+            ),
+            ("Gpu/temperature", gpu(|g| g.temperature.map(f64::from))),
+            ("Gpu/power_w", gpu(|g| g.power)),
+            ("Gpu/ecc_corrected", gpu(|g| Some(g.ecc_corrected? as f64))),
+            (
+                "Gpu/ecc_uncorrected",
+                gpu(|g| Some(g.ecc_uncorrected? as f64)),
             ),
             (
-                "Perf/gpu_temperature",
-                gpu(|g| g.temperature.map(f64::from)),
+                "Gpu/throttled_by_power",
+                gpu(|g| flag(g.throttled_by(Throttle::Power))),
             ),
-            ("Perf/gpu_power_w", gpu(|g| g.power)),
             (
-                "Perf/gpu_throttled",
-                gpu(|g| Some(f64::from(u8::from(g.throttled != 0)))),
+                "Gpu/throttled_by_heat",
+                gpu(|g| flag(g.throttled_by(Throttle::Heat))),
+            ),
+            (
+                "Gpu/throttled_otherwise",
+                gpu(|g| flag(g.throttled_by(Throttle::Other))),
             ),
         ]
         .into_iter()
@@ -287,8 +301,17 @@ impl Sources {
         let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
         match GpuWatch::new(index, visible.as_deref()) {
             Ok(watch) => self.gpu = Some((index, watch)),
-            Err(e) => tracing::info!("the GPU's memory is not watched: NVML: {e}"),
+            Err(e) => tracing::warn!(
+                "the GPU's memory, load and temperature are not watched: NVML: {e}; it comes with the driver (libnvidia-ml.so.1), a container takes NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+            ),
         }
+        self
+    }
+
+    /// A GPU that is watched already.
+    #[cfg(test)]
+    pub(super) fn with_watch(mut self, index: usize, watch: GpuWatch) -> Self {
+        self.gpu = Some((index, watch));
         self
     }
 

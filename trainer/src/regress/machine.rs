@@ -24,16 +24,10 @@ pub struct Machine {
 impl Machine {
     /// This one.
     pub fn here(jobs: usize) -> Self {
-        let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        let model = text.lines().find(|l| l.starts_with("model name"));
-        let processor = model
-            .and_then(|l| l.split_once(':'))
-            .map_or("unknown processor", |l| l.1.trim())
-            .to_string();
         let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
         let mut machine = Self {
             class: String::new(),
-            processor,
+            processor: processor(),
             cores: ostler_sim::physics::pool::Pool::available(),
             gpus: gpu_names(visible.as_deref()),
             profile: match cfg!(debug_assertions) {
@@ -71,6 +65,16 @@ impl Machine {
             Requirement::Cuda => None,
         }
     }
+}
+
+/// The processor's model.
+pub(crate) fn processor() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find(|l| l.starts_with("model name"));
+    let model = model.and_then(|l| l.split_once(':'));
+    model
+        .map_or("unknown processor", |l| l.1.trim())
+        .to_string()
 }
 
 #[cfg(test)]

@@ -174,9 +174,13 @@ impl Run {
         };
         trace::install(dir.path()).map_err(at)?;
         options.reporter.say(&Message::NumEnvs(config.env.num_envs));
+        let sources = Sources::host(Some(dir.path()));
         let monitor = MemoryMonitor::start_with(
             &config.memory,
-            Sources::host(Some(dir.path())),
+            match config.gpu() {
+                Some(index) => sources.with_gpu(index),
+                None => sources,
+            },
             Some(told(options.reporter.clone())),
         );
         let sinks =

@@ -3,21 +3,16 @@
 use super::driver::Version;
 use std::path::PathBuf;
 
-/// What keeps a run from a GPU. The texts are one line: cause, then remedy.
+/// What keeps a run from a GPU. Shown in one line: cause, then remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {}", self.cause(), self.remedy())]
 pub enum NoCuda {
     /// The driver's library cannot be loaded.
-    #[error(
-        "no NVIDIA driver ({said}): install one (for libtorch from PyPI 580 or newer), or start the container with its GPUs (docker run --gpus all)"
-    )]
     NoDriver {
         /// The loader's words.
         said: String,
     },
     /// The driver is older than what libtorch was built for.
-    #[error(
-        "the NVIDIA driver is too old: it does CUDA {driver}, this libtorch is built for CUDA {libtorch}: update the driver{}, or set LIBTORCH to a libtorch {} for CUDA {} and build again", branch(*.libtorch), crate::torch::version(), .driver.major
-    )]
     DriverTooOld {
         /// The newest CUDA that the driver can do.
         driver: Version,
@@ -25,19 +20,11 @@ pub enum NoCuda {
         libtorch: Version,
     },
     /// There is a driver, and no GPU for this process.
-    #[error("no GPU is visible: {}", match .hidden {
-        Some(list) => format!("CUDA_VISIBLE_DEVICES=\"{list}\" hides every one: unset it, or name one that `nvidia-smi -L` lists"),
-        None => "the driver finds none: `nvidia-smi` shows what it sees; in a container, start it with its GPUs (docker run --gpus all)".to_string(),
-    })]
     NoneVisible {
         /// `CUDA_VISIBLE_DEVICES`, if it is set.
         hidden: Option<String>,
     },
     /// There are GPUs, but not this one.
-    #[error("there is no GPU {index}: {} visible, \"cuda:0\"{}{}", match .count { 1 => "1 is".to_string(), n => format!("{n} are") }, match .count { 1 => String::new(), n => format!(" to \"cuda:{}\"", n - 1) }, match .visible {
-        Some(list) => format!(" (CUDA_VISIBLE_DEVICES=\"{list}\" chooses and renumbers them)"),
-        None => String::new(),
-    })]
     OutOfRange {
         /// The one that was asked for.
         index: usize,
@@ -47,32 +34,21 @@ pub enum NoCuda {
         visible: Option<String>,
     },
     /// libtorch was built without CUDA.
-    #[error(
-        "libtorch in {} computes on the processor only (it has no libtorch_cuda.so): set LIBTORCH to a libtorch {} for CUDA and build again", .folder.display(), crate::torch::version()
-    )]
     ProcessorOnly {
         /// Where libtorch lies.
         folder: PathBuf,
     },
     /// A library that libtorch's CUDA part needs is not there.
-    #[error(
-        "libtorch's CUDA part needs {library}, which is not there: `cargo run --bin train -- --fetch-only` on a machine with an NVIDIA driver fetches it, or use a torch {} that Python's pip installed with its dependencies",
-        crate::torch::version()
-    )]
     Missing {
         /// The file's name.
         library: String,
     },
     /// libtorch's CUDA part cannot be loaded for another reason.
-    #[error(
-        "libtorch's CUDA part cannot be loaded ({said}): its libraries are damaged or of another version; remove the libtorch folder and fetch it again"
-    )]
     Unloadable {
         /// The loader's words.
         said: String,
     },
     /// The driver refuses to start.
-    #[error("CUDA does not start: {call} says {said} ({code}): {}", remedy(*.code))]
     Start {
         /// The driver's function.
         call: &'static str,
@@ -82,15 +58,90 @@ pub enum NoCuda {
         said: String,
     },
     /// The driver has GPUs, libtorch finds fewer.
-    #[error(
-        "CUDA does not start in libtorch: the driver has {driver} GPUs, libtorch finds {libtorch}: is libtorch_cuda.so of the same build as libtorch_cpu.so?"
-    )]
     Libtorch {
         /// GPUs that the driver counts.
         driver: usize,
         /// GPUs that libtorch counts.
         libtorch: i64,
     },
+}
+
+impl NoCuda {
+    /// What is missing.
+    pub fn cause(&self) -> String {
+        match self {
+            Self::NoDriver { said } => format!("no NVIDIA driver ({said})"),
+            Self::DriverTooOld { driver, libtorch } => format!(
+                "the NVIDIA driver is too old, it does CUDA {driver} and this libtorch is built for CUDA {libtorch}"
+            ),
+            Self::NoneVisible { hidden: Some(list) } => {
+                format!("no GPU is visible, CUDA_VISIBLE_DEVICES=\"{list}\" hides every one")
+            }
+            Self::NoneVisible { hidden: None } => "no GPU is visible, the driver finds none".into(),
+            Self::OutOfRange {
+                index, count: 1, ..
+            } => {
+                format!("there is no GPU {index}, 1 is visible")
+            }
+            Self::OutOfRange { index, count, .. } => {
+                format!("there is no GPU {index}, {count} are visible")
+            }
+            Self::ProcessorOnly { folder } => format!(
+                "libtorch in {} computes on the processor only (it has no libtorch_cuda.so)",
+                folder.display()
+            ),
+            Self::Missing { library } => {
+                format!("libtorch's CUDA part needs {library}, which is not there")
+            }
+            Self::Unloadable { said } => {
+                format!("libtorch's CUDA part cannot be loaded ({said})")
+            }
+            Self::Start { call, code, said } => {
+                format!("CUDA does not start, {call} says {said} ({code})")
+            }
+            Self::Libtorch { driver, libtorch } => format!(
+                "CUDA does not start in libtorch, it finds {libtorch} GPUs where the driver has {driver}"
+            ),
+        }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> String {
+        let version = crate::torch::version();
+        match self {
+            Self::NoDriver { .. } => "install one (for libtorch from PyPI 580 or newer), or start the container with its GPUs (docker run --gpus all)".into(),
+            Self::DriverTooOld { driver, libtorch } => format!(
+                "update the driver{}, or set LIBTORCH to a libtorch {version} for CUDA {} and build again",
+                branch(*libtorch),
+                driver.major
+            ),
+            Self::NoneVisible { hidden: Some(_) } => {
+                "unset it, or name one that `nvidia-smi -L` lists".into()
+            }
+            Self::NoneVisible { hidden: None } => "`nvidia-smi` shows what it sees; a container has to be started with its GPUs (docker run --gpus all)".into(),
+            Self::OutOfRange { count, visible, .. } => {
+                let range = match count {
+                    1 => "\"cuda:0\" is it".to_string(),
+                    n => format!("take one of \"cuda:0\" to \"cuda:{}\"", n - 1),
+                };
+                match visible {
+                    Some(list) => format!(
+                        "{range} (CUDA_VISIBLE_DEVICES=\"{list}\" chooses and renumbers them)"
+                    ),
+                    None => range,
+                }
+            }
+            Self::ProcessorOnly { .. } => {
+                format!("set LIBTORCH to a libtorch {version} for CUDA and build again")
+            }
+            Self::Missing { .. } => format!(
+                "`cargo run --bin train -- --fetch-only` on a machine with an NVIDIA driver fetches it, or use a torch {version} that Python's pip installed with its dependencies"
+            ),
+            Self::Unloadable { .. } => "its libraries are damaged or of another version, remove the folder of libtorch and fetch it again".into(),
+            Self::Start { code, .. } => start_remedy(*code).into(),
+            Self::Libtorch { .. } => "libtorch_cuda.so has to be of the same build as libtorch_cpu.so, and the driver to serve it; fetch or install libtorch again".into(),
+        }
+    }
 }
 
 /// The driver that a CUDA needs at least, where that is known:
@@ -105,7 +156,7 @@ fn branch(cuda: Version) -> &'static str {
 }
 
 /// What usually mends an error of `cuInit`; numbers as in `cuda.h`.
-fn remedy(code: i32) -> &'static str {
+fn start_remedy(code: i32) -> &'static str {
     match code {
         2 => "the GPU or the machine has no memory left: `nvidia-smi` shows who has it",
         34 => {
@@ -167,10 +218,13 @@ mod tests {
                 &["CUDA_VISIBLE_DEVICES=\"\" hides", "unset"],
             ),
             (none(None), &["nvidia-smi"]),
-            (range(1, None), &["no GPU 7", "1 is visible, \"cuda:0\""]),
+            (
+                range(1, None),
+                &["no GPU 7", "1 is visible", "\"cuda:0\" is it"],
+            ),
             (
                 range(3, Some("2,4,5")),
-                &["3 are visible, \"cuda:0\" to \"cuda:2\"", "\"2,4,5\""],
+                &["3 are visible", "\"cuda:0\" to \"cuda:2\"", "\"2,4,5\""],
             ),
             (
                 NoCuda::ProcessorOnly {
@@ -198,7 +252,7 @@ mod tests {
                     driver: 2,
                     libtorch: 0,
                 },
-                &["has 2 GPUs, libtorch finds 0"],
+                &["finds 0 GPUs where the driver has 2"],
             ),
         ] {
             let text = reason.to_string();

@@ -1,0 +1,60 @@
+//! `ostler doctor`: what this machine has for trainings, and what it lacks.
+
+use super::ConfigArgs;
+use crate::config::Device;
+use crate::doctor::{Finding, Verdict, Wanted, examine};
+use crate::log::outln;
+use crate::run::RunError;
+use crate::run::error::{FAILED, OK};
+use clap::Args;
+use serde_json::json;
+
+/// Flags of `ostler doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Looks and prints; fails where the configuration needs what is not there.
+pub fn run(args: &DoctorArgs) -> Result<i32, RunError> {
+    let (file, overrides) = args.config.split()?;
+    let wanted = match &file {
+        Some(file) => Wanted::of(file, &overrides),
+        None => Wanted::on(device(&args.config, overrides.len())?),
+    };
+    let findings = examine(&wanted);
+    let worst = findings.iter().map(|f| f.verdict).max();
+    let worst = worst.unwrap_or(Verdict::Ok);
+    if args.json {
+        outln!("{:#}", json!({ "verdict": worst, "findings": findings }));
+    } else {
+        for finding in &findings {
+            print(finding);
+        }
+    }
+    Ok(match worst {
+        Verdict::Problem => FAILED,
+        Verdict::Ok | Verdict::Warning => OK,
+    })
+}
+
+/// Without a configuration there is nothing else to ask for.
+fn device(args: &ConfigArgs, overrides: usize) -> Result<Device, RunError> {
+    let usage = |why: String| Err(RunError::Usage(why));
+    match &args.device {
+        Some(text) if overrides == 1 => Device::parse(text).or_else(usage),
+        None if overrides == 0 => Ok(Device::Auto),
+        _ => usage("values belong to a configuration: `ostler doctor CONFIG key=value`".into()),
+    }
+}
+
+fn print(f: &Finding) {
+    outln!("{:8} {:10} {}", f.verdict.name(), f.subject, f.found);
+    if let Some(remedy) = &f.remedy {
+        outln!("{:19} -> {remedy}", "");
+    }
+}

@@ -1,0 +1,89 @@
+//! What this machine has for trainings, what it lacks, and what to do about it.
+//!
+//! Reading order: [`examine`] -> [`Finding`] -> one module a subject: `host`
+//! (processor, compiler, memory), `gpu`, `folders`, `wanted` (what a configuration needs).
+
+mod folders;
+mod gpu;
+mod host;
+mod wanted;
+
+pub use wanted::Wanted;
+
+use serde::Serialize;
+
+/// How well something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// As it should be.
+    Ok,
+    /// Trainings run; slower, or elsewhere than they could.
+    Warning,
+    /// What was asked about will not run.
+    Problem,
+}
+
+impl Verdict {
+    /// As it is printed.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Problem => "PROBLEM",
+        }
+    }
+}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Finding {
+    /// What.
+    pub subject: &'static str,
+    /// How well it is.
+    pub verdict: Verdict,
+    /// What was found, in one line.
+    pub found: String,
+    /// What to do about it; none where it is as it should be.
+    pub remedy: Option<String>,
+}
+
+impl Finding {
+    fn ok(subject: &'static str, found: impl Into<String>) -> Self {
+        Self {
+            subject,
+            verdict: Verdict::Ok,
+            found: found.into(),
+            remedy: None,
+        }
+    }
+
+    /// Something is missing: a problem where it is `needed`.
+    fn lack(
+        subject: &'static str,
+        needed: bool,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Self {
+            subject,
+            verdict: if needed {
+                Verdict::Problem
+            } else {
+                Verdict::Warning
+            },
+            found: found.into(),
+            remedy: Some(remedy.into()),
+        }
+    }
+}
+
+/// Looks at everything, for what is `wanted`.
+pub fn examine(wanted: &Wanted) -> Vec<Finding> {
+    let mut findings = vec![host::program(), host::libtorch()];
+    findings.extend([host::processor(), host::compiler(), host::memory()]);
+    findings.extend(gpu::findings(wanted));
+    findings.extend(folders::findings(wanted));
+    findings.extend(wanted.findings());
+    findings
+}
