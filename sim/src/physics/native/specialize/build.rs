@@ -1,7 +1,7 @@
 //! One compilation.
 
 use super::child::{self, Limits, Output};
-use super::{Cache, Compiler, OnProgress, Progress, Source, SpecializeError};
+use super::{Cache, Compiler, ContentHash, OnProgress, Progress, Source, SpecializeError};
 use crate::physics::native::InstructionSet;
 use std::fs;
 use std::io::ErrorKind;
@@ -22,25 +22,21 @@ V<float>::type f(V<float>::type a, V<float>::type b) {
 
 /// The hash of everything that the code depends on.
 pub fn key(source: &Source, instructions: InstructionSet, compiler: &Compiler) -> String {
-    let mut hash = blake3::Hasher::new();
-    let mut part = |bytes: &[u8]| {
-        hash.update(&(bytes.len() as u64).to_le_bytes());
-        hash.update(bytes);
-    };
-    part(FORMAT.as_bytes());
-    part(instructions.name().as_bytes());
-    part(compiler.path.as_os_str().as_encoded_bytes());
-    part(compiler.version.as_bytes());
+    let mut hash = ContentHash::default();
+    hash.add(FORMAT.as_bytes());
+    hash.add(instructions.name().as_bytes());
+    hash.add(compiler.path.as_os_str().as_encoded_bytes());
+    hash.add(compiler.version.as_bytes());
     for argument in &compiler.arguments {
-        part(argument.as_encoded_bytes());
+        hash.add(argument.as_encoded_bytes());
     }
-    part(compiler.flags(instructions).join(" ").as_bytes());
-    part(source.text.as_bytes());
+    hash.add(compiler.flags(instructions).join(" ").as_bytes());
+    hash.add(source.text.as_bytes());
     for (name, text) in &source.headers {
-        part(name.as_bytes());
-        part(text.as_bytes());
+        hash.add(name.as_bytes());
+        hash.add(text.as_bytes());
     }
-    hash.finalize().to_hex().to_string()
+    hash.finish()
 }
 
 /// All that a compilation needs.
@@ -78,7 +74,7 @@ impl Job {
         command
             .args(&flags)
             .args(["-I.", "-o"])
-            .arg(building.library());
+            .arg(building.code());
         command.arg("kernel.cpp");
         let output = self.call(command, progress)?;
         if !output.status.success() {

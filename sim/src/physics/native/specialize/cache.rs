@@ -1,4 +1,4 @@
-//! The folder in which compiled kernels are kept.
+//! The folder in which compiled code is kept.
 
 use super::SpecializeError;
 use std::ffi::OsString;
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant, SystemTime};
 /// Bytes that entries may take together; the longest unused go first.
 pub const SIZE_LIMIT: u64 = 512 << 20;
 
-/// The library of an entry.
+/// The code of an entry in the cache of kernels for the host.
 const LIBRARY: &str = "kernel.so";
-/// Hash of the library, in hexadecimal.
-const CHECKSUM: &str = "kernel.so.blake3";
+/// What is appended to the name of an entry's code for that of its hash, in hexadecimal.
+const CHECKSUM: &str = ".blake3";
 const BUILDING: &str = "building-";
 const LOCK: &str = ".lock";
 
@@ -25,18 +25,20 @@ const LOCK: &str = ".lock";
 pub struct Cache {
     folder: PathBuf,
     limit: u64,
+    /// The file of an entry that is its code.
+    code: &'static str,
 }
 
 /// The right to compile one kernel, among all processes.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(crate) struct Lock {
     key: String,
     _file: File,
 }
 
 /// A folder to compile in, removed when this is dropped.
 #[derive(Debug)]
-pub(super) struct Building<'a> {
+pub(crate) struct Building<'a> {
     cache: &'a Cache,
     lock: Lock,
     path: PathBuf,
@@ -51,24 +53,23 @@ impl Cache {
     pub fn from_environment(
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Self, SpecializeError> {
-        let set = |name: &str| variable(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-        let folder = set("OSTLER_CACHE")
-            // A relative XDG folder is to be ignored, says its specification.
-            .or_else(|| {
-                set("XDG_CACHE_HOME")
-                    .filter(|p| p.is_absolute())
-                    .map(|p| p.join("ostler"))
-            })
-            .or_else(|| set("HOME").map(|p| p.join(".cache/ostler")))
-            .ok_or(SpecializeError::NoCacheFolder)?;
-        Ok(Self::new(folder.join("kernels"), SIZE_LIMIT))
+        Ok(Self::new(root(variable)?.join("kernels"), SIZE_LIMIT))
     }
 
     /// In this folder, with so many bytes at most.
     pub fn new(folder: PathBuf, limit: u64) -> Self {
+        Self::of(LIBRARY, folder, limit)
+    }
+
+    /// Of entries whose code is a file of this name.
+    pub(crate) fn of(code: &'static str, folder: PathBuf, limit: u64) -> Self {
         // The compiler runs in a folder of its own.
         let folder = std::path::absolute(&folder).unwrap_or(folder);
-        Self { folder, limit }
+        Self {
+            folder,
+            limit,
+            code,
+        }
     }
 
     /// The folder.
@@ -76,14 +77,14 @@ impl Cache {
         &self.folder
     }
 
-    /// The library of an entry, if it is there and whole.
-    pub(super) fn find(&self, key: &str) -> Result<PathBuf, SpecializeError> {
+    /// The code of an entry, if it is there and whole: its file and what is in it.
+    pub(crate) fn find(&self, key: &str) -> Result<(PathBuf, Vec<u8>), SpecializeError> {
         // A key comes from files, too: it names nothing outside of the cache.
         if key.len() != 64 || !key.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(SpecializeError::NotCached(key.to_owned()));
         }
         let entry = self.folder.join(key);
-        let path = entry.join(LIBRARY);
+        let path = entry.join(self.code);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !entry.exists() => {
@@ -91,19 +92,20 @@ impl Cache {
             }
             Err(_) => return Err(SpecializeError::Damaged(path)),
         };
-        let expected = fs::read_to_string(entry.join(CHECKSUM)).unwrap_or_default();
+        let checksum = entry.join(self.checksum());
+        let expected = fs::read_to_string(&checksum).unwrap_or_default();
         if expected.trim() != blake3::hash(&bytes).to_hex().as_str() {
             return Err(SpecializeError::Damaged(path));
         }
         // What is used is not old. A cache that cannot be written is as good.
-        if let Ok(file) = File::open(entry.join(CHECKSUM)) {
+        if let Ok(file) = File::open(checksum) {
             let _ = file.set_modified(SystemTime::now());
         }
-        Ok(path)
+        Ok((path, bytes))
     }
 
     /// Whether an entry could be made.
-    pub(super) fn check_writable(&self, key: &str) -> Result<(), SpecializeError> {
+    pub(crate) fn check_writable(&self, key: &str) -> Result<(), SpecializeError> {
         self.make_folder()?;
         let path = self.lock_path(key);
         open_lock(&path).map_err(SpecializeError::cache("write", &path))?;
@@ -120,7 +122,7 @@ impl Cache {
     }
 
     /// Waits for the right to compile.
-    pub(super) fn lock(
+    pub(crate) fn lock(
         &self,
         key: &str,
         waiting: &mut dyn FnMut(Duration) -> ControlFlow<()>,
@@ -153,7 +155,7 @@ impl Cache {
 
     /// An empty folder to compile in. One that is there was left by a process that
     /// was killed: nobody else holds the lock.
-    pub(super) fn building(&self, lock: Lock) -> Result<Building<'_>, SpecializeError> {
+    pub(crate) fn building(&self, lock: Lock) -> Result<Building<'_>, SpecializeError> {
         let path = self.folder.join(format!("{BUILDING}{}", lock.key));
         remove(&path).map_err(SpecializeError::cache("remove", &path))?;
         fs::create_dir(&path).map_err(SpecializeError::cache("make", &path))?;
@@ -182,7 +184,10 @@ impl Cache {
                     self.remove_unused(key, &path);
                 }
             } else if name.len() == 64 && path.is_dir() {
-                let used = path.join(CHECKSUM).metadata().and_then(|m| m.modified());
+                let used = path
+                    .join(self.checksum())
+                    .metadata()
+                    .and_then(|m| m.modified());
                 let used = used.unwrap_or(SystemTime::UNIX_EPOCH);
                 let size = fs::read_dir(&path).map_or(0, |files| {
                     let sizes = files.filter_map(|f| f.ok()?.metadata().ok().map(|m| m.len()));
@@ -213,6 +218,10 @@ impl Cache {
         }
     }
 
+    fn checksum(&self) -> String {
+        format!("{}{CHECKSUM}", self.code)
+    }
+
     fn lock_path(&self, key: &str) -> PathBuf {
         self.folder.join(format!("{key}{LOCK}"))
     }
@@ -224,14 +233,14 @@ impl Building<'_> {
     }
 
     /// Where the compiler writes.
-    pub fn library(&self) -> PathBuf {
-        self.path.join(LIBRARY)
+    pub fn code(&self) -> PathBuf {
+        self.path.join(self.cache.code)
     }
 
-    /// Makes the compiled library an entry; `about` is for people.
+    /// Makes the compiled code an entry; `about` is for people.
     pub fn publish(self, about: &str) -> Result<(), SpecializeError> {
-        let library = self.library();
-        let bytes = fs::read(&library).map_err(SpecializeError::cache("read", &library))?;
+        let code = self.code();
+        let bytes = fs::read(&code).map_err(SpecializeError::cache("read", &code))?;
         // Only what an entry consists of.
         let complete = self.path.join("entry");
         fs::create_dir(&complete).map_err(SpecializeError::cache("make", &complete))?;
@@ -239,10 +248,17 @@ impl Building<'_> {
             let path = complete.join(name);
             fs::write(&path, text).map_err(SpecializeError::cache("write", &path))
         };
-        write(CHECKSUM, blake3::hash(&bytes).to_hex().as_str())?;
+        write(
+            &self.cache.checksum(),
+            blake3::hash(&bytes).to_hex().as_str(),
+        )?;
         write("about.txt", about)?;
-        let place = complete.join(LIBRARY);
-        fs::rename(&library, &place).map_err(SpecializeError::cache("write", &place))?;
+        let place = complete.join(self.cache.code);
+        fs::rename(&code, &place).map_err(SpecializeError::cache("write", &place))?;
+        // What a power cut leaves is either nothing or whole.
+        File::open(&place)
+            .and_then(|file| file.sync_all())
+            .map_err(SpecializeError::cache("write", &place))?;
         let entry = self.cache.folder.join(&self.lock.key);
         remove(&entry).map_err(SpecializeError::cache("remove", &entry))?;
         fs::rename(&complete, &entry).map_err(SpecializeError::cache("write", &entry))?;
@@ -255,6 +271,39 @@ impl Drop for Building<'_> {
     fn drop(&mut self) {
         let _ = remove(&self.path);
     }
+}
+
+/// The name of an entry: a hash of all parts that its code depends on.
+#[derive(Default)]
+pub(crate) struct ContentHash(blake3::Hasher);
+
+impl ContentHash {
+    /// One more part; where it ends is part of it.
+    pub fn add(&mut self, part: &[u8]) {
+        self.0.update(&(part.len() as u64).to_le_bytes());
+        self.0.update(part);
+    }
+
+    /// In hexadecimal.
+    pub fn finish(self) -> String {
+        self.0.finalize().to_hex().to_string()
+    }
+}
+
+/// Where this program keeps what can be made again.
+pub(crate) fn root(
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf, SpecializeError> {
+    let set = |name: &str| variable(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    set("OSTLER_CACHE")
+        // A relative XDG folder is to be ignored, says its specification.
+        .or_else(|| {
+            set("XDG_CACHE_HOME")
+                .filter(|p| p.is_absolute())
+                .map(|p| p.join("ostler"))
+        })
+        .or_else(|| set("HOME").map(|p| p.join(".cache/ostler")))
+        .ok_or(SpecializeError::NoCacheFolder)
 }
 
 fn open_lock(path: &Path) -> io::Result<File> {

@@ -64,6 +64,9 @@ pub enum SpecializeError {
     /// The file is not what was written.
     #[error("kernel {path} is damaged (its checksum differs)", path = .0.display())]
     Damaged(PathBuf),
+    /// The file was written for something else.
+    #[error("kernel {path} is another one's", path = .0.display())]
+    Foreign(PathBuf),
     /// The system's loader refused.
     #[error("cannot load {path}: {reason}", path = path.display())]
     Load {
@@ -81,7 +84,7 @@ pub enum SpecializeError {
 }
 
 impl SpecializeError {
-    pub(super) fn cache(
+    pub(crate) fn cache(
         what: &'static str,
         path: impl AsRef<Path>,
     ) -> impl FnOnce(std::io::Error) -> Self {

@@ -21,6 +21,7 @@ mod tests;
 
 pub use background::Background;
 pub use cache::{Cache, SIZE_LIMIT};
+pub(crate) use cache::{ContentHash, Lock, root};
 pub use compiler::Compiler;
 pub use error::SpecializeError;
 pub use library::{Function, Library};
@@ -136,7 +137,7 @@ impl Specializer {
     /// # Errors
     /// It is not there, damaged, or cannot be loaded.
     pub fn find(&self, hash: &str) -> Result<Kernel, SpecializeError> {
-        let path = self.cache.find(hash)?;
+        let (path, _) = self.cache.find(hash)?;
         Ok(Kernel {
             library: Library::open(&path)?,
             hash: hash.to_owned(),
