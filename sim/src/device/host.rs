@@ -1,6 +1,7 @@
 //! The host's stand-in for a device: the same program, compiled by the host's compiler,
 //! run by the calling thread. It is how programs are tested where there is no GPU.
 
+use super::counts::Counts;
 use super::transfer::Staging;
 use super::{Address, CompileError, Device, DeviceError, Kernels, Program, Traffic};
 use crate::memory::zeroed;
@@ -12,20 +13,11 @@ use std::ffi::c_void;
 use std::ops::ControlFlow;
 use std::os::raw::c_int;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Runs programs on the host, one thread after the other.
 #[derive(Debug, Default)]
 pub struct Host {
     counts: Arc<Counts>,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    launches: AtomicU64,
-    uploads: AtomicU64,
-    downloads: AtomicU64,
-    waits: AtomicU64,
 }
 
 /// `extern "C" void NAME(const void* args, int first, int end)` of
@@ -87,25 +79,19 @@ impl Device for Host {
     }
 
     unsafe fn upload(&self, from: &[u8], to: Address) -> Result<(), DeviceError> {
-        self.counts.uploads.fetch_add(1, Relaxed);
+        self.counts.upload();
         // SAFETY: the caller's promise; Rust's own memory is not part of a block.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u8, from.len()) };
         Ok(())
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {
-        self.counts.waits.fetch_add(1, Relaxed);
+        self.counts.wait();
         Ok(())
     }
 
     fn traffic(&self) -> Traffic {
-        let c = &self.counts;
-        Traffic {
-            launches: c.launches.load(Relaxed),
-            uploads: c.uploads.load(Relaxed),
-            downloads: c.downloads.load(Relaxed),
-            waits: c.waits.load(Relaxed),
-        }
+        self.counts.traffic()
     }
 }
 
@@ -117,7 +103,7 @@ impl Kernels for Loaded {
             .ok_or_else(|| DeviceError::Defect(format!("there is no entry {entry}")))?;
         let threads = c_int::try_from(threads)
             .map_err(|_| DeviceError::Defect(format!("{threads} threads in one launch")))?;
-        self.counts.launches.fetch_add(1, Relaxed);
+        self.counts.launch();
         // The struct may want more than a byte's alignment.
         let mut words = [0_u64; 128];
         let room: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
@@ -146,7 +132,7 @@ struct Copy {
 
 impl Staging for Copy {
     unsafe fn begin(&mut self, from: Address) -> Result<(), DeviceError> {
-        self.counts.downloads.fetch_add(1, Relaxed);
+        self.counts.download();
         // SAFETY: the caller's promise; Rust's own memory is not part of a block.
         unsafe {
             std::ptr::copy_nonoverlapping(
@@ -159,7 +145,7 @@ impl Staging for Copy {
     }
 
     fn land(&mut self) -> Result<(), DeviceError> {
-        self.counts.waits.fetch_add(1, Relaxed);
+        self.counts.wait();
         Ok(())
     }
 

@@ -5,6 +5,8 @@
 //! What is written by one launch is there for the next; the host sees it only through
 //! [`transfer`].
 
+mod counts;
+pub mod cuda;
 mod error;
 pub mod host;
 mod memory;
@@ -94,6 +96,16 @@ pub trait Device: Debug + Send + Sync {
     /// # Safety
     /// `to` and the bytes behind it lie in a live block of this device.
     unsafe fn upload(&self, from: &[u8], to: Address) -> Result<(), DeviceError>;
+
+    /// Waits until what was started here so far is done, by a mark in its one order (an
+    /// event), where [`Self::synchronize`] waits for everything on the device. Counts as
+    /// one wait.
+    ///
+    /// # Errors
+    /// Something that was started has failed.
+    fn fence(&self) -> Result<(), DeviceError> {
+        self.synchronize()
+    }
 
     /// Waits until everything that was started is done.
     ///

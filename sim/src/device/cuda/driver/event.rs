@@ -1,0 +1,71 @@
+//! Marks in the stream.
+
+use super::{Context, Refused, STREAM, check};
+use cudarc::driver::sys::{self, CUevent, CUevent_flags, CUresult};
+use std::sync::Arc;
+
+/// A mark that the host can wait for.
+#[derive(Debug)]
+pub struct Event {
+    event: CUevent,
+    context: Arc<Context>,
+}
+
+// SAFETY: an event is a number to the driver, whose functions may be called from any
+// thread.
+unsafe impl Send for Event {}
+
+impl Event {
+    /// One that was never recorded: nothing to wait for.
+    pub fn new(context: &Arc<Context>) -> Result<Self, Refused> {
+        context.enter()?;
+        let mut event = std::ptr::null_mut();
+        // Without times, which cost.
+        let flags = CUevent_flags::CU_EVENT_DISABLE_TIMING as u32;
+        // SAFETY: the function writes one handle, destroyed once, by `drop`.
+        check("cuEventCreate", unsafe {
+            sys::cuEventCreate(&mut event, flags)
+        })?;
+        Ok(Self {
+            event,
+            context: Arc::clone(context),
+        })
+    }
+
+    /// Marks what was given to the stream so far.
+    pub fn record(&mut self) -> Result<(), Refused> {
+        self.context.enter()?;
+        // SAFETY: the event is alive and of the context that was entered.
+        check("cuEventRecord", unsafe {
+            sys::cuEventRecord(self.event, STREAM)
+        })
+    }
+
+    /// Whether what was marked is done.
+    pub fn is_done(&self) -> Result<bool, Refused> {
+        self.context.enter()?;
+        // SAFETY: the event is alive.
+        match unsafe { sys::cuEventQuery(self.event) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            result => check("cuEventQuery", result).map(|()| true),
+        }
+    }
+
+    /// Waits until what was marked is done.
+    pub fn wait(&self) -> Result<(), Refused> {
+        self.context.enter()?;
+        // SAFETY: the event is alive.
+        check("cuEventSynchronize", unsafe {
+            sys::cuEventSynchronize(self.event)
+        })
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if self.context.enter().is_ok() {
+            // SAFETY: created once, destroyed once.
+            let _ = unsafe { sys::cuEventDestroy_v2(self.event) };
+        }
+    }
+}

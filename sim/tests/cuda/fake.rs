@@ -1,0 +1,99 @@
+//! Runs a test in a process of its own whose CUDA driver is `fake_driver.cpp`.
+
+use ostler_sim::physics::native::specialize::Compiler;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// What the process of a scenario sees.
+pub struct Fake {
+    folder: tempfile::TempDir,
+    command: Command,
+}
+
+/// The folders of the whole and of the incomplete library, once built; `None` without a
+/// C++ compiler.
+fn libraries() -> Option<&'static [PathBuf; 2]> {
+    static BUILT: OnceLock<Option<(tempfile::TempDir, [PathBuf; 2])>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        let compiler = match Compiler::find(&|name| std::env::var_os(name)) {
+            Ok(compiler) => compiler,
+            Err(reason) => {
+                eprintln!("SKIPPED: {reason}");
+                return None;
+            }
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda/fake_driver.cpp");
+        let build = |name: &str, define: &[&str]| {
+            let into = folder.path().join(name);
+            std::fs::create_dir(&into).unwrap();
+            let library = into.join("libcuda.so.1");
+            let output = Command::new(&compiler.path)
+                .args(&compiler.arguments)
+                .args([
+                    "-std=c++17",
+                    "-O1",
+                    "-shared",
+                    "-fPIC",
+                    "-Wl,-soname,libcuda.so.1",
+                ])
+                .args(define)
+                .arg("-o")
+                .args([&library, &source])
+                .output()
+                .unwrap();
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success(), "{text}");
+            // The name by which cudarc asks first.
+            std::os::unix::fs::symlink(&library, into.join("libcuda.so")).unwrap();
+            into
+        };
+        let both = [build("whole", &[]), build("incomplete", &["-DINCOMPLETE"])];
+        Some((folder, both))
+    });
+    built.as_ref().map(|(_, libraries)| libraries)
+}
+
+impl Fake {
+    /// A process that runs the ignored test `driver::<scenario>`.
+    pub fn new(scenario: &str) -> Option<Self> {
+        let [whole, _] = libraries()?;
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", "--ignored", "--nocapture", "--test-threads=1"])
+            .arg(format!("driver::{scenario}"))
+            .env("LD_LIBRARY_PATH", whole)
+            .env("OSTLER_CACHE", folder.path())
+            .env("FAKE_LOG", folder.path().join("log"))
+            .env_remove("CUDA_VISIBLE_DEVICES")
+            .env_remove("OSTLER_NVRTC");
+        Some(Self { folder, command })
+    }
+
+    pub fn incomplete(mut self) -> Self {
+        let [_, incomplete] = libraries().unwrap();
+        self.command.env("LD_LIBRARY_PATH", incomplete);
+        self
+    }
+
+    pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Runs it; what it printed, and the driver's calls.
+    ///
+    /// # Panics
+    /// It failed.
+    pub fn run(mut self) -> (String, Vec<String>) {
+        let output = self.command.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        assert!(text.contains("1 passed"), "no such scenario: {text}");
+        let log = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+        (text, log.lines().map(str::to_owned).collect())
+    }
+}

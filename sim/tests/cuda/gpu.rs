@@ -1,0 +1,45 @@
+//! On a real GPU, where there is one.
+
+use crate::work;
+use ostler_sim::device::cuda::Cuda;
+use std::sync::Arc;
+
+/// The GPU; `None` after saying that the calling test is skipped.
+///
+/// # Panics
+/// Where `OSTLER_REQUIRE_GPU=1` and there is none.
+fn gpu() -> Option<Arc<Cuda>> {
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    match Cuda::open(0) {
+        Ok(cuda) => Some(cuda),
+        Err(reason) => {
+            assert!(
+                std::env::var_os("OSTLER_REQUIRE_GPU").is_none_or(|v| v != "1"),
+                "{test} needs a GPU, but {reason}"
+            );
+            let line = format!("SKIPPED: {test}: {reason}\n");
+            let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
+            None
+        }
+    }
+}
+
+#[test]
+fn a_gpu_keeps_the_order_of_launches_and_copies() {
+    let Some(cuda) = gpu() else { return };
+    work::launches_and_copies_keep_their_order(&cuda);
+    work::uploads_are_independent_of_what_becomes_of_their_bytes(&cuda);
+    work::arguments_of_another_length_are_refused(&cuda);
+}
+
+#[test]
+fn a_gpu_goes_on_after_it_ran_out_of_memory() {
+    use ostler_sim::device::Memory;
+    let Some(cuda) = gpu() else { return };
+    let error = cuda.memory().zeroed("far too much", 1 << 50).unwrap_err();
+    assert_eq!(
+        (error.what.as_str(), error.bytes),
+        ("far too much", 1 << 50)
+    );
+    work::launches_and_copies_keep_their_order(&cuda);
+}

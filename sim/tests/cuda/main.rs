@@ -1,0 +1,16 @@
+//! NVIDIA GPUs, as far as they can be tested without one: the reasons why there is none,
+//! the compiler and its cache, and the driver's calls against a library that stands in
+//! for it (`fake_driver.cpp`). Where there is a GPU, `gpu` does the same on it.
+
+#![allow(clippy::unwrap_used)]
+
+mod cache;
+mod compiler;
+mod driver;
+mod fake;
+mod gpu;
+#[path = "../../../tests/support/nvrtc.rs"]
+mod nvrtc;
+#[path = "../../../tests/support/referee.rs"]
+mod referee;
+mod work;
