@@ -1,116 +1,142 @@
-//! The physics kernels of our robots compile for GPUs, without one: NVRTC makes code
-//! for sm_80 and sm_90, whose registers, spills and stack are held against the table
-//! `needs.json` (what they were when it was last written).
+//! The programs of our robots and tasks compile for GPUs, without one: NVRTC makes code
+//! for sm_80, sm_89, sm_90 and sm_120, whose registers, spills and stack are held against
+//! the table `needs.json` (what they were when it was last written; `OSTLER_WRITE_NEEDS=1`
+//! writes it).
+//!
+//! All that on two cores takes minutes, so that the code is kept in the cache of compiled
+//! programs: only what has changed is compiled.
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../../../tests/support/nvrtc.rs"]
+mod nvrtc;
+mod programs;
 #[path = "../../../tests/support/referee.rs"]
 mod referee;
 
-use ostler_sim::model::mjcf;
-use ostler_sim::physics::native::generate::generate_cuda;
-use ostler_sim::physics::native::lower::{LowerOptions, lower};
-use serde_json::{Value, json};
+use ostler_sim::device::Program;
+use ostler_sim::device::cuda::compile::{Compiled, Compiler};
+use ostler_sim::device::cuda::nvrtc::Nvrtc;
+use ostler_sim::device::cuda::nvrtc::log::Needs;
+use serde::{Deserialize, Serialize};
 use std::path::Path;
-use std::process::Command;
+use std::sync::Mutex;
 
-const ROBOTS: [&str; 6] = [
-    "cartpole",
-    "double_pendulum",
-    "hopper",
-    "half_cheetah",
-    "ant",
-    "quadruped",
-];
-const ARCHITECTURES: [&str; 2] = ["sm_80", "sm_90"];
-/// Models of what our robots do not have, compiled for the last only.
-const FEATURES: [&str; 5] = [
-    "actuator_site_reference",
-    "actuator_slidercrank",
-    "integrator_implicit_fluid",
-    "muscle",
-    "tendon_spatial_wrap",
-];
+const ARCHITECTURES: [&str; 4] = ["sm_80", "sm_89", "sm_90", "sm_120"];
+/// What is not in the table is compiled for this one only.
+const ONE: &str = "sm_90";
 /// More than so much above the table is a regression.
 const SLACK: f64 = 1.15;
 
-#[test]
-fn kernels_compile_for_gpus_within_the_recorded_needs() {
-    let Some(python) = referee::referee_python() else {
-        return;
-    };
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let folder = tempfile::tempdir().unwrap();
-    let program = |from: &str, name: &str| {
-        let model = mjcf::load(&here.join(format!("../{from}/{name}.xml"))).unwrap();
-        let plan = lower(&model, &LowerOptions::default()).unwrap();
-        let path = folder.path().join(name);
-        std::fs::write(&path, generate_cuda(&plan).unwrap()).unwrap();
-        path
-    };
-    let programs = ROBOTS.map(|name| program("configs/robots", name));
-    let features = FEATURES.map(|name| program("tests/referee/features", name));
-    let mut found = Vec::new();
-    for arch in ARCHITECTURES {
-        let out = Command::new(&python)
-            .arg(here.join("tests/nvrtc/compile.py"))
-            .arg(arch)
-            .args(&programs)
-            .args(features.iter().filter(|_| arch == ARCHITECTURES[1]))
-            .output()
-            .unwrap();
-        assert!(
-            out.status.success(),
-            "{}",
-            String::from_utf8_lossy(&out.stderr)
-        );
-        for line in String::from_utf8(out.stdout).unwrap().lines() {
-            let row: Value = serde_json::from_str(line).unwrap();
-            if row.get("missing").is_some() {
-                assert!(
-                    std::env::var_os("OSTLER_REQUIRE_REFEREE").is_none_or(|v| v != "1"),
-                    "the package nvidia-cuda-nvrtc is missing beside {}",
-                    python.display()
-                );
-                eprintln!(
-                    "SKIPPED: kernels_compile_for_gpus: no nvidia-cuda-nvrtc beside the referees"
-                );
-                return;
-            }
-            assert!(
-                row.get("error").is_none(),
-                "{arch} {}",
-                row["error"].as_str().unwrap_or("")
-            );
-            println!("{row}");
-            if !FEATURES.iter().any(|f| row["program"] == *f) {
-                found.push(row);
-            }
+/// A row of the table: the largest of all entries.
+#[derive(Debug, Serialize, Deserialize)]
+struct Row {
+    program: String,
+    arch: String,
+    registers: u32,
+    stack: u32,
+    spill_stores: u32,
+    spill_loads: u32,
+}
+
+impl Row {
+    fn of(program: &str, compiled: &Compiled) -> Self {
+        let largest = |of: fn(&Needs) -> u32| {
+            let all = compiled.needs.iter().map(|entry| of(&entry.needs));
+            all.max().unwrap()
+        };
+        Self {
+            program: program.to_string(),
+            arch: compiled.architecture.clone(),
+            registers: largest(|n| n.registers),
+            stack: largest(|n| n.stack),
+            spill_stores: largest(|n| n.spill_stores),
+            spill_loads: largest(|n| n.spill_loads),
         }
     }
-    let table = here.join("tests/nvrtc/needs.json");
-    if std::env::var_os("OSTLER_WRITE_NEEDS").is_some() {
-        let rows: Vec<Value> = found
-            .iter()
-            .map(|r| json!({"program": r["program"], "arch": r["arch"], "registers": r["registers"],
-                "stack": r["stack"], "spill_stores": r["spill_stores"], "spill_loads": r["spill_loads"]}))
-            .collect();
-        std::fs::write(&table, serde_json::to_string_pretty(&rows).unwrap() + "\n").unwrap();
+
+    fn figures(&self) -> [(&'static str, u32); 4] {
+        [
+            ("registers", self.registers),
+            ("stack", self.stack),
+            ("spill_stores", self.spill_stores),
+            ("spill_loads", self.spill_loads),
+        ]
     }
-    let recorded: Vec<Value> =
+}
+
+/// Compiles them all, as many at a time as there are processors.
+fn compiled(compiler: &Compiler, work: &[(&str, &Program, &str)]) -> Vec<Row> {
+    let next = Mutex::new(work.iter());
+    let rows = Mutex::new(Vec::new());
+    let processors = std::thread::available_parallelism().unwrap().get();
+    std::thread::scope(|scope| {
+        for _ in 0..processors.min(4) {
+            scope.spawn(|| {
+                loop {
+                    let Some((name, program, architecture)) = next.lock().unwrap().next() else {
+                        break;
+                    };
+                    let compiled = compiler
+                        .compile(program, architecture)
+                        .unwrap_or_else(|e| panic!("{name}: {e}"));
+                    let row = Row::of(name, &compiled);
+                    println!(
+                        "{:5.1} s{} {row:?}",
+                        compiled.seconds,
+                        if compiled.fresh { "" } else { " (kept)" }
+                    );
+                    rows.lock().unwrap().push(row);
+                }
+            });
+        }
+    });
+    let mut rows = rows.into_inner().unwrap();
+    let place = |row: &Row| {
+        let same = |w: &&(&str, &Program, &str)| w.0 == row.program && w.2 == row.arch;
+        work.iter().position(|w| same(&w))
+    };
+    rows.sort_by_key(place);
+    rows
+}
+
+#[test]
+fn programs_compile_for_gpus_within_the_recorded_needs() {
+    let Some(folder) = nvrtc::nvrtc_folder() else {
+        return;
+    };
+    let compiler = Compiler::from_environment(Nvrtc::in_folder(&folder).unwrap());
+    let (shipped, others) = (programs::shipped(), programs::others());
+    // What takes longest first.
+    let for_all = ARCHITECTURES
+        .iter()
+        .flat_map(|arch| shipped.iter().rev().map(move |(n, p)| (*n, p, *arch)));
+    let for_one = others.iter().map(|(n, p)| (n.as_str(), p, ONE));
+    let found = compiled(&compiler, &for_all.chain(for_one).collect::<Vec<_>>());
+    let found: Vec<_> = found
+        .into_iter()
+        .filter(|row| shipped.iter().any(|(name, _)| *name == row.program))
+        .collect();
+
+    let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nvrtc/needs.json");
+    if std::env::var_os("OSTLER_WRITE_NEEDS").is_some() {
+        std::fs::write(&table, serde_json::to_string_pretty(&found).unwrap() + "\n").unwrap();
+    }
+    let recorded: Vec<Row> =
         serde_json::from_str(&std::fs::read_to_string(&table).unwrap()).unwrap();
     for row in &found {
         let was = recorded
             .iter()
-            .find(|r| r["program"] == row["program"] && r["arch"] == row["arch"])
-            .unwrap_or_else(|| panic!("{table:?} lacks {row}; write it with OSTLER_WRITE_NEEDS=1"));
-        for what in ["registers", "stack", "spill_stores", "spill_loads"] {
-            let (now, then) = (row[what].as_f64().unwrap(), was[what].as_f64().unwrap());
+            .find(|r| r.program == row.program && r.arch == row.arch)
+            .unwrap_or_else(|| {
+                panic!("{table:?} lacks {row:?}; write it with OSTLER_WRITE_NEEDS=1")
+            });
+        for ((what, now), (_, then)) in row.figures().into_iter().zip(was.figures()) {
             assert!(
-                now <= then * SLACK + 64.0,
+                f64::from(now) <= f64::from(then) * SLACK + 64.0,
                 "{} for {}: {what} {now}, recorded {then}",
-                row["program"],
-                row["arch"]
+                row.program,
+                row.arch
             );
         }
     }

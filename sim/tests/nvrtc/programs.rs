@@ -1,0 +1,82 @@
+//! What is compiled.
+
+use ostler_sim::config::{EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::device::Program;
+use ostler_sim::env::on_device::program;
+use ostler_sim::model::mjcf;
+use ostler_sim::physics::native::generate::generate_cuda;
+use ostler_sim::physics::native::lower::{LowerOptions, lower};
+use std::path::Path;
+
+/// Every shipped configuration, the smallest first.
+const SHIPPED: [&str; 6] = [
+    "cartpole",
+    "double_pendulum",
+    "half_cheetah",
+    "hopper",
+    "ant",
+    "quadruped",
+];
+/// Models of what our robots do not have.
+const FEATURES: [&str; 5] = [
+    "actuator_site_reference",
+    "actuator_slidercrank",
+    "integrator_implicit_fluid",
+    "muscle",
+    "tendon_spatial_wrap",
+];
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+fn environments(name: &str, changing: bool) -> Program {
+    let path = root().join(format!("configs/{name}.toml"));
+    let mut table: toml::Table = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut part = |key: &str| {
+        let part = table.remove(key);
+        part.unwrap_or(toml::Value::Table(toml::Table::new()))
+    };
+    let sim: SimConfig = part("sim").try_into().unwrap();
+    let env: EnvConfig = part("env").try_into().unwrap();
+    let task: TaskConfig = part("task").try_into().unwrap();
+    let model = mjcf::load(&root().join("configs").join(&task.robot)).unwrap();
+    program(&model, &sim, &env, &task, changing).unwrap()
+}
+
+/// Robots and tasks as they are shipped.
+pub fn shipped() -> Vec<(&'static str, Program)> {
+    let all = std::fs::read_dir(root().join("configs")).unwrap();
+    let all = all.filter(|f| {
+        f.as_ref()
+            .unwrap()
+            .path()
+            .extension()
+            .is_some_and(|e| e == "toml")
+    });
+    assert_eq!(
+        all.count(),
+        SHIPPED.len(),
+        "a configuration is not in the list"
+    );
+    SHIPPED.map(|name| (name, environments(name, false))).into()
+}
+
+/// Physics alone of other models, and a task whose numbers a curriculum changes.
+pub fn others() -> Vec<(String, Program)> {
+    let mut programs = vec![(
+        "changing cartpole".to_string(),
+        environments("cartpole", true),
+    )];
+    for name in FEATURES {
+        let path = root().join(format!("tests/referee/features/{name}.xml"));
+        let plan = lower(&mjcf::load(&path).unwrap(), &LowerOptions::default()).unwrap();
+        let program = Program {
+            text: generate_cuda(&plan).unwrap(),
+            places: Vec::new(),
+            entries: vec!["ostler_step".into()],
+        };
+        programs.push((name.to_string(), program));
+    }
+    programs
+}
