@@ -78,6 +78,16 @@ impl Fake {
         self
     }
 
+    /// A machine without a driver, whatever the real one has: the loader stops at a file
+    /// that is no library.
+    pub fn without_driver(mut self) -> Self {
+        for name in ["libcuda.so.1", "libcuda.so"] {
+            std::fs::write(self.folder.path().join(name), "none").unwrap();
+        }
+        self.command.env("LD_LIBRARY_PATH", self.folder.path());
+        self
+    }
+
     pub fn env(mut self, name: &str, value: impl AsRef<std::ffi::OsStr>) -> Self {
         self.command.env(name, value);
         self

@@ -161,6 +161,8 @@ impl Compiler {
             .nvrtc
             .compile(&program.text, architecture)
             .map_err(|failure| refused(failure, program, architecture))?;
+        let seconds = start.elapsed().as_secs_f64();
+        tracing::info!(target: "ostler::kernels", "the environments' program was compiled for {architecture} in {seconds:.1} s");
         let needs = |entry: &String| {
             let needs = output.needs(entry).ok_or_else(|| {
                 DeviceError::Defect(format!(
@@ -181,7 +183,7 @@ impl Compiler {
             cubin: output.cubin,
             architecture: architecture.to_string(),
             hash,
-            seconds: start.elapsed().as_secs_f64(),
+            seconds,
             fresh: true,
         })
     }
