@@ -20,6 +20,7 @@ pub use sync::SyncCollector;
 
 use ostler_sim::EpisodeStats;
 use ostler_sim::device::{DeviceError, Traffic};
+use std::borrow::Cow;
 
 /// Why a collection failed.
 #[derive(Debug, thiserror::Error)]
@@ -126,6 +127,25 @@ pub trait Collector {
     /// Goes back to what was kept (or saved): the same bits follow. After an error
     /// nothing has changed.
     fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError>;
+
+    /// Notes the state, to [go back](Self::go_back) to: as [`keep`](Self::keep) does in
+    /// `kept`, or where the state lies on a device, there, and `kept` stays empty. What
+    /// was noted before is gone.
+    fn note(&mut self, kept: &mut Vec<u8>) -> Result<(), CollectError> {
+        self.keep(kept)
+    }
+
+    /// Goes back to what was noted; `kept` is what [`note`](Self::note) left. It stays
+    /// noted.
+    fn go_back(&mut self, kept: &[u8]) -> Result<(), CollectError> {
+        self.revert(kept)
+    }
+
+    /// What [`keep`](Self::keep) would have written when the state was noted, for another
+    /// collector; `kept` is what [`note`](Self::note) left.
+    fn noted<'a>(&self, kept: &'a [u8]) -> Result<Cow<'a, [u8]>, CollectError> {
+        Ok(Cow::Borrowed(kept))
+    }
 
     /// Takes over what a collector of the same robot, task and seed with another number
     /// of environments saved or kept. Environments 0..min(N, stored) go on with the bits

@@ -14,6 +14,7 @@ use crate::memory::zeros;
 use crate::rollout::views;
 use crate::{CollectError, Policy, Rollout, noise};
 use ostler_sim::env::EnvSpec;
+use ostler_sim::memory::MemoryError;
 use ostler_sim::{EpisodeStats, Groups, StepOut};
 use tch::{Kind, Tensor};
 
@@ -30,6 +31,8 @@ pub struct Bridge<E> {
     here: Here,
     /// Whether copies may still be reading the host's memory.
     in_flight: bool,
+    /// The state that [`note`](TensorEnvironments::note) left.
+    noted: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -134,6 +137,7 @@ impl<E: Environments> Bridge<E> {
             queue,
             env,
             in_flight: false,
+            noted: Vec::new(),
         })
     }
 
@@ -274,6 +278,24 @@ impl<E: Environments> TensorEnvironments for Bridge<E> {
 
     fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
         Ok(self.env.revert(kept)?)
+    }
+
+    fn note(&mut self) -> Result<(), CollectError> {
+        self.noted.clear();
+        Ok(self.env.keep(&mut self.noted)?)
+    }
+
+    fn go_back(&mut self) -> Result<(), CollectError> {
+        Ok(self.env.revert(&self.noted)?)
+    }
+
+    fn noted(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        out.try_reserve(self.noted.len()).map_err(|_| MemoryError {
+            what: "a snapshot of the environments".into(),
+            bytes: self.noted.len(),
+        })?;
+        out.extend_from_slice(&self.noted);
+        Ok(())
     }
 
     fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {

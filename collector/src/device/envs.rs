@@ -94,6 +94,24 @@ pub trait TensorEnvironments {
     /// It does not fit, or the device refuses.
     fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError>;
 
+    /// As [`Collector::note`](crate::Collector::note): where the state is.
+    ///
+    /// # Errors
+    /// No memory, or the device refuses.
+    fn note(&mut self) -> Result<(), CollectError>;
+
+    /// Goes back to what was noted, which stays.
+    ///
+    /// # Errors
+    /// Nothing was noted, or the device refuses.
+    fn go_back(&mut self) -> Result<(), CollectError>;
+
+    /// Appends what [`keep`](Self::keep) would have written when the state was noted.
+    ///
+    /// # Errors
+    /// Nothing was noted; no memory, or the device refuses.
+    fn noted(&self, out: &mut Vec<u8>) -> Result<(), CollectError>;
+
     /// As [`Collector::adopt`](crate::Collector::adopt). Writes row 0 of the observations
     /// of environments that begin anew.
     ///

@@ -114,6 +114,11 @@ impl KernelEnvironments {
         })
     }
 
+    /// The program's name in its cache.
+    pub fn kernel(&self) -> String {
+        self.env.borrow().kernel().to_string()
+    }
+
     /// The environments, to change their settings between rollouts.
     pub fn env_mut(&mut self) -> &mut DeviceEnv {
         self.env.get_mut()
@@ -190,6 +195,18 @@ impl TensorEnvironments for KernelEnvironments {
 
     fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
         Ok(self.env.get_mut().revert(kept)?)
+    }
+
+    fn note(&mut self) -> Result<(), CollectError> {
+        Ok(self.env.get_mut().note()?)
+    }
+
+    fn go_back(&mut self) -> Result<(), CollectError> {
+        Ok(self.env.get_mut().go_back()?)
+    }
+
+    fn noted(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        Ok(self.env.borrow_mut().noted(out)?)
     }
 
     fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {

@@ -18,14 +18,16 @@ pub use memory::TorchMemory;
 pub use ostler_sim::device::Traffic;
 pub use stream::{CudaSync, HostStream, Queue, Stream, Transfers};
 
+use crate::memory::zeros;
 use crate::rollout::views;
 use crate::state::{self, Saved};
 use crate::{Act, CollectCounts, CollectError, CollectTimes, Collector, Policy, Rollout};
 use ostler_sim::{EpisodeStats, Groups};
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::time::Instant;
 use stream::Landing;
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 /// Collects from environments whose rollout lies on a device. The same numbers, states
 /// and saved bytes as those of [`SyncCollector`](crate::SyncCollector) over the same
@@ -36,6 +38,7 @@ pub struct DeviceCollector<E> {
     queue: Queue,
     sync: CudaSync,
     rows: Rows,
+    noted: Noted,
     /// Where first observations land, to be saved. Nothing is kept in it.
     landing: RefCell<Groups<Landing>>,
     /// Control steps since the run began; keys the noise.
@@ -48,6 +51,15 @@ pub struct DeviceCollector<E> {
     counts: CollectCounts,
     /// What was counted until the end of the last collection.
     counted: Traffic,
+}
+
+/// What a state is besides that of the environments, as it was noted.
+#[derive(Debug)]
+struct Noted {
+    /// The first row of observations of the next rollout, on the device.
+    obs: Groups<Tensor>,
+    /// Control steps, once something was noted.
+    step: Option<u64>,
 }
 
 /// One tensor per step over each buffer that the policy reads or writes, made once.
@@ -86,6 +98,21 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
             policy: landing(&rows.obs.policy)?,
             critic: rows.obs.critic.as_ref().map(landing).transpose()?,
         };
+        let like = |rows: &Vec<Tensor>| {
+            zeros(
+                "first observations",
+                &rows[0].size(),
+                Kind::Float,
+                rollout.device(),
+            )
+        };
+        let noted = Noted {
+            obs: Groups {
+                policy: like(&rows.obs.policy)?,
+                critic: rows.obs.critic.as_ref().map(like).transpose()?,
+            },
+            step: None,
+        };
         let stats = EpisodeStats::with_room(env.spec())?;
         env.reset(spread)?;
         Ok(Self {
@@ -93,6 +120,7 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
             queue,
             sync,
             rows,
+            noted,
             landing: RefCell::new(landing),
             step: 0,
             go_on: false,
@@ -133,20 +161,25 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
 
     /// Appends all but the environments, with the bytes that they are to follow.
     fn write_head(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        let row = self.next_row();
+        let (row, obs) = (self.next_row(), &self.rows.obs);
+        let critic = obs.critic.as_ref().map(|rows| &rows[row]);
+        self.write(out, self.step, &obs.policy[row], critic)
+    }
+
+    fn write(
+        &self,
+        out: &mut Vec<u8>,
+        step: u64,
+        policy: &Tensor,
+        critic: Option<&Tensor>,
+    ) -> Result<(), CollectError> {
         let landing = &mut *self.landing.borrow_mut();
-        let policy = &self.rows.obs.policy[row];
-        state::write_head(
-            out,
-            self.step,
-            [
-                Some(landing.policy.fetch(&self.queue, policy)?),
-                match (&mut landing.critic, &self.rows.obs.critic) {
-                    (Some(landing), Some(rows)) => Some(landing.fetch(&self.queue, &rows[row])?),
-                    _ => None,
-                },
-            ],
-        )
+        let policy = landing.policy.fetch(&self.queue, policy)?;
+        let critic = match (&mut landing.critic, critic) {
+            (Some(landing), Some(critic)) => Some(landing.fetch(&self.queue, critic)?),
+            _ => None,
+        };
+        state::write_head(out, step, [Some(policy), critic])
     }
 
     /// Takes over what is not the environments'.
@@ -171,6 +204,10 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
         }
         Ok(())
     }
+}
+
+fn nothing_noted() -> CollectError {
+    CollectError::Blob("nothing was noted".into())
 }
 
 impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
@@ -252,6 +289,42 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
         let saved = Saved::read(kept, &spec.obs, Some(spec.num_envs))?;
         self.env.revert(saved.env)?;
         self.fill(&saved)
+    }
+
+    fn note(&mut self, kept: &mut Vec<u8>) -> Result<(), CollectError> {
+        kept.clear();
+        self.noted.step = None;
+        let row = self.next_row();
+        let rows = std::iter::once(&self.rows.obs.policy).chain(&self.rows.obs.critic);
+        let noted = std::iter::once(&mut self.noted.obs.policy).chain(&mut self.noted.obs.critic);
+        for (noted, rows) in noted.zip(rows) {
+            noted.f_copy_(&rows[row])?;
+        }
+        self.env.note()?;
+        self.noted.step = Some(self.step);
+        Ok(())
+    }
+
+    fn go_back(&mut self, _: &[u8]) -> Result<(), CollectError> {
+        let step = self.noted.step.ok_or_else(nothing_noted)?;
+        self.env.go_back()?;
+        let rows = std::iter::once(&self.rows.obs.policy).chain(&self.rows.obs.critic);
+        let noted = std::iter::once(&self.noted.obs.policy).chain(&self.noted.obs.critic);
+        for (noted, rows) in noted.zip(rows) {
+            rows[0].shallow_clone().f_copy_(noted)?;
+        }
+        self.step = step;
+        self.go_on = false;
+        Ok(())
+    }
+
+    fn noted<'a>(&self, _: &'a [u8]) -> Result<Cow<'a, [u8]>, CollectError> {
+        let step = self.noted.step.ok_or_else(nothing_noted)?;
+        let mut out = Vec::new();
+        let obs = &self.noted.obs;
+        self.write(&mut out, step, &obs.policy, obs.critic.as_ref())?;
+        self.env.noted(&mut out)?;
+        Ok(Cow::Owned(out))
     }
 
     fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {

@@ -2,7 +2,7 @@
 
 use crate::common::robots;
 use crate::common::{Copying, Counting};
-use crate::support::{SEED, T, collect, host, policy, same};
+use crate::support::{SEED, T, collect, host, notes, policy, same};
 use ostler_collector::device::{Bridge, HostStream, Queue, Stream, Transfers};
 use ostler_collector::env::Environments;
 use ostler_collector::{CollectError, Collector, CudaSync, DeviceCollector};
@@ -97,6 +97,13 @@ fn what_one_saved_the_other_goes_on_with() {
     assert_eq!(same(&mut a, &mut b)[last..], next[last..]);
     assert!(b.restore(&kept).is_err(), "kept is not for files");
     assert!(b.restore(&saved[..saved.len() - 1]).is_err());
+}
+
+#[test]
+fn noted_states_are_gone_back_to_and_handed_on() {
+    for name in ["cartpole", "quadruped"] {
+        notes(bridged(robot(name, 5)), bridged(robot(name, 5)));
+    }
 }
 
 #[test]

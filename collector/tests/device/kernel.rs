@@ -1,7 +1,7 @@
 //! Physics, task and rollout on a device: one launch is a control step.
 
 use crate::common::robots::{self, Setup};
-use crate::support::{SEED, T, collect, host, policy, same};
+use crate::support::{SEED, T, collect, host, notes, policy, same};
 use ostler_collector::device::{KernelEnvironments, NoiseSpec, Queue, TorchMemory};
 use ostler_collector::{CollectError, Collector, CudaSync, DeviceCollector, Policy};
 use ostler_sim::config::Specialize;
@@ -93,6 +93,13 @@ fn what_one_saved_the_other_goes_on_with() {
         same(&mut a, &mut b);
         same(&mut a, &mut b);
     }
+}
+
+#[test]
+fn noted_states_are_gone_back_to_and_handed_on() {
+    let s = robot("quadruped", 5);
+    let on_device = || on_device(&s, CudaSync::Off);
+    notes(on_device(), on_device());
 }
 
 #[test]

@@ -79,3 +79,35 @@ fn agree(a: &EpisodeStats, b: &EpisodeStats) {
         assert!((x - y).abs() <= 1e-9 * x.abs().max(1.0), "{x} {y}");
     }
 }
+
+/// Noted states: gone back to they go on as they went on, and others take them over.
+pub fn notes(mut c: impl Collector, mut fresh: impl Collector) {
+    let mut kept = vec![1];
+    assert!(c.go_back(&[]).is_err() && c.noted(&[]).is_err());
+    collect(&mut c);
+    let mut as_kept = Vec::new();
+    c.keep(&mut as_kept).unwrap();
+    c.note(&mut kept).unwrap();
+    assert_eq!(c.noted(&kept).unwrap(), as_kept);
+    let went_on: Vec<_> = (0..2).map(|_| numbers(&mut c)).collect();
+    assert_ne!(went_on[0], went_on[1]);
+    // It stays noted, whatever came after.
+    assert_eq!(c.noted(&kept).unwrap(), as_kept);
+    for _ in 0..2 {
+        c.go_back(&kept).unwrap();
+        let again: Vec<_> = (0..2).map(|_| numbers(&mut c)).collect();
+        assert_eq!(again, went_on);
+    }
+    let noted = c.noted(&kept).unwrap();
+    let n = fresh.rollout().envs as usize;
+    assert_eq!(fresh.adopt(&noted, true).unwrap(), n);
+    assert_eq!(numbers(&mut fresh), went_on[0]);
+}
+
+/// All that is written in every rollout.
+fn numbers(c: &mut impl Collector) -> (Vec<Tensor>, EpisodeStats) {
+    let all = all(collect(c));
+    let groups = 1 + usize::from(c.rollout().obs.critic.is_some());
+    let stats = c.stats().clone();
+    (all.into_iter().skip(groups).collect(), stats)
+}

@@ -7,7 +7,7 @@ use crate::log::outln;
 use crate::run::{Parts, Rows, RunError, build_env, plan, resident_mib, settle_kernel};
 use crate::torch::{cpu_allocations, with_threads};
 use clap::{Args, Subcommand};
-use ostler_collector::{CollectError, Collector, SyncCollector};
+use ostler_collector::{CollectError, Collector};
 use ostler_sim::BatchEnv;
 use ostler_sim::config::Specialize;
 use ostler_sim::env::ActionSpace;
@@ -146,7 +146,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
 
 /// How often libtorch allocates for a tensor in a control step and in an update.
 fn allocations(
-    collector: &mut SyncCollector,
+    collector: &mut impl Collector,
     ppo: &mut Ppo,
     threads: usize,
 ) -> Result<(f64, f64), RunError> {

@@ -15,6 +15,7 @@ pub use ppo::{Ppo, PpoConfig};
 use ostler_collector::memory::out_of_memory;
 use ostler_collector::{CollectError, Rollout};
 use ostler_sim::config::ConfigError;
+use ostler_sim::device::Traffic;
 use ostler_sim::memory::MemoryError;
 use tch::Tensor;
 
@@ -121,6 +122,9 @@ pub struct UpdateStats {
     pub gae_s: f64,
     /// Time for all of the update (s).
     pub update_s: f64,
+    /// What crossed between host and device, and how often the host waited: nothing on a
+    /// host. libtorch's own launches are not counted.
+    pub traffic: Traffic,
 }
 
 impl UpdateStats {

@@ -188,7 +188,12 @@ pub(crate) fn foresee(
     let (spec, state) = one(loaded, model)?;
     let config = &loaded.config;
     let needs = Need::with_state(config, &spec, state);
-    let (need, free) = (needs.total(), available());
+    // A GPU's memory is asked for when it is needed, and refused where there is none.
+    let free = match config.gpu() {
+        Some(_) => None,
+        None => available(),
+    };
+    let need = needs.total();
     // What is refused needs no measurement, what is smaller than the measurement
     // neither; and the measurement must fit itself.
     let (_, more) = probe::sizes(config.runner.num_steps_per_env);

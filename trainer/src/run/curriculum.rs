@@ -100,7 +100,6 @@ impl Run {
         let task = with_values(&self.loaded.config.task, changes);
         parts
             .collector
-            .env_mut()
             .set_task(&task)
             .map_err(|e| super::load::explained(&self.loaded, e))?;
         self.scheduled = values;

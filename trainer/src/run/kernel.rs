@@ -8,7 +8,7 @@ use crate::config::{Config, Loaded};
 use crate::log::errln;
 use crate::log::progress::duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use ostler_sim::config::{Backend, SimConfig, Specialize};
+use ostler_sim::config::{Backend, SimConfig, SimDevice, Specialize};
 use ostler_sim::physics::PhysicsError;
 use ostler_sim::physics::native::{self, specialize::Progress};
 use ostler_sim::{BatchEnv, Model};
@@ -62,7 +62,7 @@ pub(crate) fn settle(
     quiet: bool,
     stop: Option<&StopFlag>,
 ) -> Result<Settled, RunError> {
-    if loaded.config.sim.backend != Backend::Native {
+    if !on_host(&loaded.config.sim) {
         return Ok(Settled::default());
     }
     let sim = &loaded.config.sim;
@@ -77,6 +77,12 @@ pub(crate) fn settle(
     let settled = settled.map_err(|e| unsuitable(loaded, e))?;
     loaded.config.sim.kernel.clone_from(&settled.kernel);
     Ok(Settled(Some(settled)))
+}
+
+/// Whether kernels for the host simulate. A GPU has its own, which is compiled with the
+/// environments.
+fn on_host(sim: &SimConfig) -> bool {
+    sim.backend == Backend::Native && sim.device != SimDevice::Cuda
 }
 
 fn ask(
@@ -133,7 +139,7 @@ pub(crate) fn settle_here(loaded: &mut Loaded, model: &Model) -> Result<(), RunE
 /// # Errors
 /// As [`settle`].
 pub(crate) fn foresee(loaded: &Loaded, model: &Model) -> Result<Settled, RunError> {
-    if loaded.config.sim.backend != Backend::Native {
+    if !on_host(&loaded.config.sim) {
         return Ok(Settled::default());
     }
     let settled = native::foresee(model, &loaded.config.sim).map_err(|e| unsuitable(loaded, e))?;

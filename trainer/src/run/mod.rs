@@ -8,6 +8,7 @@
 mod again;
 mod auto;
 pub mod checkpoint;
+mod collecting;
 mod counters;
 mod curriculum;
 pub mod dir;
@@ -22,6 +23,9 @@ mod judge;
 pub mod keep;
 mod kernel;
 mod load;
+mod machine;
+#[cfg(test)]
+mod machine_tests;
 mod meta;
 mod parts;
 mod record;

@@ -1,21 +1,23 @@
 //! What works together in every iteration: environments, policy, learner, collector.
 //! All of it is replaced at once when the number of environments changes.
 
+use super::collecting::Collecting;
 use super::error::RunError;
-use super::load::build_env;
+use super::machine::{Envs, Machine};
 use crate::config::Loaded;
 use crate::drill::Drill;
 use crate::learner::{LearnError, Ppo};
 use crate::memory::{Need, available};
-use ostler_collector::{Collector, SyncCollector};
+use ostler_collector::Collector;
+use ostler_sim::Model;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
-use ostler_sim::{BatchEnv, Model};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Collector and learner for one number of environments.
 pub(crate) struct Parts {
-    pub(crate) collector: SyncCollector,
+    pub(crate) collector: Collecting,
     pub(crate) ppo: Ppo,
     pub(crate) spec: EnvSpec,
     /// What the physics does otherwise than MuJoCo.
@@ -25,8 +27,27 @@ pub(crate) struct Parts {
 /// The state at an iteration's start. The learner's part lies beside the learner.
 #[derive(Debug, Default)]
 pub(super) struct Kept {
-    /// Environments and collector.
+    /// Environments and collector; empty where they have it themselves, on a device.
     pub(super) collector: Vec<u8>,
+    /// Whether there is one.
+    pub(super) noted: bool,
+}
+
+impl Kept {
+    /// Takes over what the parts have of it themselves: they are about to go.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub(super) fn fetch(&mut self, parts: &Parts) -> Result<(), RunError> {
+        let fetched = match parts.collector.noted(&self.collector)? {
+            Cow::Owned(bytes) => Some(bytes),
+            Cow::Borrowed(_) => None,
+        };
+        if let Some(bytes) = fetched {
+            self.collector = bytes;
+        }
+        Ok(())
+    }
 }
 
 impl Parts {
@@ -39,21 +60,25 @@ impl Parts {
         model: &Arc<Model>,
         spec: &EnvSpec,
     ) -> Result<Self, RunError> {
-        crate::torch::returnable(|| Self::build_all(loaded, model, spec))
+        let machine = Machine::of(&loaded.config)?;
+        crate::torch::returnable(|| Self::build_on(&machine, loaded, model, spec))
     }
 
-    fn build_all(loaded: &Loaded, model: &Arc<Model>, spec: &EnvSpec) -> Result<Self, RunError> {
+    /// The same on a machine that is not as the configuration has it, for tests.
+    pub(super) fn build_on(
+        machine: &Machine,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+        spec: &EnvSpec,
+    ) -> Result<Self, RunError> {
         let config = &loaded.config;
-        // The only place that keeps a training from a GPU: environments, collector and
-        // learner are built for the processor below.
-        if config.gpu().is_some() {
-            return Err(RunError::GpuNotYet(config.device.clone()));
+        if machine.torch == tch::Device::Cpu {
+            // The system grants more than there is and later kills whoever touches it; a
+            // GPU refuses.
+            Need::of(config, spec).check(available())?;
         }
-        // The system grants more than there is and later kills whoever touches it.
-        Need::of(config, spec).check(available())?;
-        let mut env = build_env(loaded, config, model, config.env.num_envs, config.seed)?;
-        let spec = env.spec().clone();
-        let physics_notes = env.physics().notes().to_vec();
+        let mut envs = Envs::of(machine, loaded, model)?;
+        let (spec, physics_notes) = envs.facts(loaded, model)?;
         let steps = config.runner.num_steps_per_env;
         let mut ppo = Ppo::new(
             &config.ppo,
@@ -62,15 +87,14 @@ impl Parts {
             &spec,
             steps,
             config.seed,
-            tch::Device::Cpu,
+            machine.torch,
         )
         .map_err(|e| in_file(loaded, e))?;
         let drills = config.fault.drills().unwrap_or_default();
         if !drills.is_empty() {
-            inject(&drills, &mut env, &mut ppo).map_err(|e| in_fault(loaded, e))?;
+            inject(&drills, &mut envs, &mut ppo).map_err(|e| in_fault(loaded, e))?;
         }
-        let spread = config.runner.init_at_random_ep_len;
-        let collector = SyncCollector::new(env, steps, ppo.policy(), config.seed, spread)?;
+        let collector = envs.collector(machine, loaded, model, ppo.policy())?;
         Ok(Self {
             collector,
             ppo,
@@ -84,7 +108,9 @@ impl Parts {
     /// # Errors
     /// Memory does not suffice; nothing has changed.
     pub(super) fn keep(&mut self, kept: &mut Kept) -> Result<(), RunError> {
-        self.collector.keep(&mut kept.collector)?;
+        kept.noted = false;
+        self.collector.note(&mut kept.collector)?;
+        kept.noted = true;
         Ok(self.ppo.keep()?)
     }
 
@@ -93,13 +119,13 @@ impl Parts {
     /// # Errors
     /// A defect: what was kept does not fit.
     pub(super) fn revert(&mut self, kept: &Kept) -> Result<(), RunError> {
-        self.collector.revert(&kept.collector)?;
+        self.collector.go_back(&kept.collector)?;
         Ok(self.ppo.revert()?)
     }
 }
 
 /// Gives environments and learner their faults.
-fn inject(drills: &[Drill], env: &mut BatchEnv, ppo: &mut Ppo) -> Result<(), String> {
+fn inject(drills: &[Drill], envs: &mut Envs, ppo: &mut Ppo) -> Result<(), String> {
     let (mut of_env, mut of_update) = (Vec::new(), Vec::new());
     for drill in drills {
         match drill {
@@ -108,7 +134,7 @@ fn inject(drills: &[Drill], env: &mut BatchEnv, ppo: &mut Ppo) -> Result<(), Str
             Drill::Run(_) => {}
         }
     }
-    env.inject(of_env).map_err(|e| e.to_string())?;
+    envs.inject(of_env)?;
     ppo.inject(of_update).map_err(|e| e.to_string())
 }
 

@@ -5,6 +5,7 @@ use super::{Evaluation, Run};
 use crate::learner::UpdateStats;
 use crate::log::progress::Snapshot;
 use ostler_collector::Collector;
+use ostler_sim::device::Traffic;
 use ostler_sim::physics::fault;
 use std::time::Duration;
 
@@ -56,7 +57,7 @@ impl Run {
         let health = self.health.record();
         r.put("Guard/roll_backs", health.roll_backs_in_all as f64);
         r.put("Guard/bad_updates", f64::from(health.bad_updates));
-        let causes = &parts.collector.env().spec().cause_names;
+        let causes = &parts.spec.cause_names;
         for (name, count) in causes.iter().zip(&stats.causes) {
             if *count > 0 {
                 r.put_in("Guard/", name, *count as f64);
@@ -77,6 +78,16 @@ impl Run {
         r.put("Perf/policy_ms", times.policy * 1e3);
         r.put("Perf/gae_ms", update.gae_s * 1e3);
         r.put("Perf/update_ms", update.update_s * 1e3);
+        if self.loaded.config.gpu().is_some() {
+            let counts = parts.collector.counts();
+            let (all, in_loop) = (counts.all, counts.in_loop);
+            let of_update = update.traffic;
+            let copies = |t: Traffic| (t.uploads + t.downloads) as f64;
+            r.put("Perf/cuda_syncs", (all.waits + of_update.waits) as f64);
+            r.put("Perf/cuda_syncs_in_loop", in_loop.waits as f64);
+            r.put("Perf/host_copies", copies(all) + copies(of_update));
+            r.put("Perf/host_copies_in_loop", copies(in_loop));
+        }
         r.put("Memory/rss_mib", resident_mib());
         for (tag, value) in self.monitor.sample().scalars() {
             r.put(tag, value);

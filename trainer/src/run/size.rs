@@ -183,7 +183,16 @@ impl Run {
     fn resize(&mut self, parts: Parts, to: usize, reason: &Reason) -> Result<Parts, RunError> {
         let from = self.num_envs();
         let learner = parts.ppo.save()?;
-        let before = std::mem::take(&mut self.kept);
+        let mut before = std::mem::take(&mut self.kept);
+        if before.noted
+            && let Err(e) = before.fetch(&parts)
+        {
+            if e.out_of_memory().is_none() {
+                return Err(e);
+            }
+            tracing::warn!("{e}: the environments begin anew");
+            before = Kept::default();
+        }
         // All of it goes before any of the new comes.
         drop(parts);
         crate::torch::release_free_memory();

@@ -220,7 +220,9 @@ impl Run {
         for note in &parts.physics_notes {
             tracing::info!("{}: {note}", config.sim.backend.name());
         }
-        if config.sim.backend == Backend::Native {
+        if let Some(kernel) = parts.collector.device_kernel() {
+            tracing::info!("native: program {kernel} on {}", config.device);
+        } else if config.sim.backend == Backend::Native {
             tracing::info!("native: kernel {}", config.sim.kernel);
         }
         let git_folder = loaded

@@ -33,6 +33,7 @@ use finish::Host;
 use orders::Orders;
 use ostler_collector::Rollout;
 use ostler_sim::config::ConfigError;
+use ostler_sim::device::Traffic;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use state::Kept;
 use stats::Accumulator;
@@ -286,6 +287,15 @@ impl Learner for Ppo {
         let mut stats = self
             .accumulator
             .read(&self.adam.lr, &size, minibatches as u64)?;
+        if orders.is_some() {
+            // The samples' orders, and the statistics that were just read.
+            stats.traffic = Traffic {
+                uploads: 1,
+                downloads: 1,
+                waits: 1,
+                ..Traffic::default()
+            };
+        }
         stats.gae_s = gae_s;
         stats.update_s = start.elapsed().as_secs_f64();
         Ok(stats)

@@ -2,7 +2,7 @@
 //! begins with.
 
 use super::super::parts::{Kept, Parts};
-use ostler_collector::Collector;
+use ostler_collector::{CollectError, Collector};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
 use std::path::Path;
@@ -27,10 +27,9 @@ pub(crate) struct Start {
 impl Start {
     /// Writes the file into `folder`; an error is a sentence.
     pub(super) fn write(folder: &Path, parts: &Parts, kept: &Kept) -> Result<(), String> {
-        let environments = parts
-            .collector
-            .environments_of(&kept.collector)
-            .map_err(|e| e.to_string())?;
+        let say = |e: CollectError| e.to_string();
+        let noted = parts.collector.noted(&kept.collector).map_err(say)?;
+        let environments = parts.collector.environments_of(&noted).map_err(say)?;
         let action = &parts.collector.rollout().action;
         let shape: Vec<usize> = action.size().iter().map(|&d| d as usize).collect();
         let count = action.numel();

@@ -1,0 +1,102 @@
+//! The collector of a run, whichever it is.
+
+use ostler_collector::device::{Bridge, KernelEnvironments};
+use ostler_collector::{
+    CollectCounts, CollectError, CollectTimes, Collector, DeviceCollector, Policy, Rollout,
+    SyncCollector,
+};
+use ostler_sim::config::TaskConfig;
+use ostler_sim::env::EnvError;
+use ostler_sim::{BatchEnv, EpisodeStats};
+use std::borrow::Cow;
+
+/// A collector and where its environments and its rollout lie.
+#[derive(Debug)]
+pub(crate) enum Collecting {
+    /// All on the host.
+    Host(SyncCollector),
+    /// Environments on the host, all else on a device.
+    Bridged(DeviceCollector<Bridge<BatchEnv>>),
+    /// All on a device.
+    OnDevice(DeviceCollector<KernelEnvironments>),
+}
+
+/// The same for each of them.
+macro_rules! each {
+    ($of:expr, $c:ident => $what:expr) => {
+        match $of {
+            Collecting::Host($c) => $what,
+            Collecting::Bridged($c) => $what,
+            Collecting::OnDevice($c) => $what,
+        }
+    };
+}
+
+impl Collecting {
+    /// Goes on with other numbers in the task.
+    ///
+    /// # Errors
+    /// Anything but a number differs; a number that cannot be. Nothing has changed then.
+    pub(crate) fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
+        match self {
+            Self::Host(c) => c.env_mut().set_task(task),
+            Self::Bridged(c) => c.env_mut().env_mut().set_task(task),
+            Self::OnDevice(c) => c.env_mut().env_mut().set_task(task),
+        }
+    }
+}
+
+impl Collecting {
+    /// The name of the program in its cache, where environments are on a device.
+    pub(crate) fn device_kernel(&self) -> Option<String> {
+        match self {
+            Self::Host(_) | Self::Bridged(_) => None,
+            Self::OnDevice(c) => Some(c.env().kernel()),
+        }
+    }
+}
+
+impl Collector for Collecting {
+    fn collect(&mut self, policy: &mut dyn Policy) -> Result<&Rollout, CollectError> {
+        each!(self, c => c.collect(policy))
+    }
+    fn rollout(&self) -> &Rollout {
+        each!(self, c => c.rollout())
+    }
+    fn stats(&self) -> &EpisodeStats {
+        each!(self, c => c.stats())
+    }
+    fn times(&self) -> CollectTimes {
+        each!(self, c => c.times())
+    }
+    fn counts(&self) -> CollectCounts {
+        each!(self, c => c.counts())
+    }
+    fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        each!(self, c => c.save(out))
+    }
+    fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
+        each!(self, c => c.restore(blob))
+    }
+    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        each!(self, c => c.keep(out))
+    }
+    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
+        each!(self, c => c.revert(kept))
+    }
+    fn note(&mut self, kept: &mut Vec<u8>) -> Result<(), CollectError> {
+        each!(self, c => c.note(kept))
+    }
+    fn go_back(&mut self, kept: &[u8]) -> Result<(), CollectError> {
+        each!(self, c => c.go_back(kept))
+    }
+    fn noted<'a>(&self, kept: &'a [u8]) -> Result<Cow<'a, [u8]>, CollectError> {
+        each!(self, c => c.noted(kept))
+    }
+    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
+        each!(self, c => c.adopt(blob, spread))
+    }
+    fn environments_of<'a>(&self, kept: &'a [u8]) -> Result<&'a [u8], CollectError> {
+        each!(self, c => c.environments_of(kept))
+    }
+}

@@ -1,0 +1,189 @@
+//! Where a run's environments, policy and learner compute, and the collector that
+//! belongs there.
+
+use super::collecting::Collecting;
+use super::error::RunError;
+use super::kernel::one_env;
+use super::load::{build_env, explained};
+use crate::config::{Config, CudaSync, Loaded};
+use crate::torch::CudaStream;
+use ostler_collector::device::{
+    Bridge, CudaSync as Sync, KernelEnvironments, NoiseSpec, Queue, Stream, TorchMemory, Transfers,
+};
+use ostler_collector::{DeviceCollector, Policy, SyncCollector};
+use ostler_sim::config::SimDevice;
+use ostler_sim::device::Device;
+use ostler_sim::env::{DeviceEnv, EnvSpec, Injection};
+use ostler_sim::{BatchEnv, Model};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What a run computes on.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    /// libtorch's name of the policy's and the learner's device.
+    pub(crate) torch: tch::Device,
+    /// Its stream; none where it is the host.
+    stream: Option<Rc<dyn Stream>>,
+    /// The same device for environments, where they are on it.
+    sim: Option<Arc<dyn Device>>,
+}
+
+impl Machine {
+    /// All on the host.
+    pub(crate) fn host() -> Self {
+        Self {
+            torch: tch::Device::Cpu,
+            stream: None,
+            sim: None,
+        }
+    }
+
+    /// As the configuration has it.
+    ///
+    /// # Errors
+    /// The GPU cannot be used.
+    pub(crate) fn of(config: &Config) -> Result<Self, RunError> {
+        let Some(index) = config.gpu() else {
+            return Ok(Self::host());
+        };
+        Ok(Self {
+            torch: tch::Device::Cuda(index),
+            stream: Some(Rc::new(CudaStream::new(index))),
+            sim: match config.sim.device {
+                SimDevice::Cuda => Some(open(config, index)?),
+                SimDevice::Auto | SimDevice::Cpu => None,
+            },
+        })
+    }
+
+    /// The host in place of a GPU: environments run on `sim`, where that is given.
+    #[cfg(test)]
+    pub(crate) fn stand_in(sim: Option<Arc<dyn Device>>) -> Self {
+        Self {
+            torch: tch::Device::Cpu,
+            stream: Some(Rc::new(ostler_collector::device::HostStream)),
+            sim,
+        }
+    }
+}
+
+fn open(config: &Config, _: usize) -> Result<Arc<dyn Device>, RunError> {
+    Err(RunError::GpuNotYet(config.device.clone()))
+}
+
+/// Environments that are to be collected from.
+pub(crate) enum Envs {
+    Host(BatchEnv),
+    Device(Arc<dyn Device>),
+}
+
+impl Envs {
+    /// Of a run. Those on a device are built when their policy is known.
+    ///
+    /// # Errors
+    /// The task has a mistake, or memory does not suffice.
+    pub(crate) fn of(
+        machine: &Machine,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+    ) -> Result<Self, RunError> {
+        let config = &loaded.config;
+        match &machine.sim {
+            Some(device) => Ok(Self::Device(device.clone())),
+            None => {
+                let n = config.env.num_envs;
+                let env = build_env(loaded, config, model, n, config.seed)?;
+                Ok(Self::Host(env))
+            }
+        }
+    }
+
+    /// Sizes and names, and what the physics does otherwise than MuJoCo.
+    ///
+    /// # Errors
+    /// As for [`of`](Self::of).
+    pub(crate) fn facts(
+        &self,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+    ) -> Result<(EnvSpec, Vec<String>), RunError> {
+        let of = |env: &BatchEnv| (env.spec().clone(), env.physics().notes().to_vec());
+        match self {
+            Self::Host(env) => Ok(of(env)),
+            Self::Device(_) => {
+                let (mut spec, notes) = of(&one_env(loaded, model)?);
+                spec.num_envs = loaded.config.env.num_envs;
+                Ok((spec, notes))
+            }
+        }
+    }
+
+    /// Gives them their faults.
+    ///
+    /// # Errors
+    /// A sentence about one that they cannot have.
+    pub(crate) fn inject(&mut self, faults: Vec<Injection>) -> Result<(), String> {
+        match self {
+            Self::Host(env) => env.inject(faults).map_err(|e| e.to_string()),
+            Self::Device(_) if faults.is_empty() => Ok(()),
+            Self::Device(_) => Err(
+                "environments on a GPU cannot be given faults: try them with --set sim.device=cpu"
+                    .into(),
+            ),
+        }
+    }
+
+    /// A collector of them.
+    ///
+    /// # Errors
+    /// The task has a mistake, memory does not suffice, or a device refuses.
+    pub(crate) fn collector(
+        self,
+        machine: &Machine,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+        policy: &dyn Policy,
+    ) -> Result<Collecting, RunError> {
+        let config = &loaded.config;
+        let (steps, seed) = (config.runner.num_steps_per_env, config.seed);
+        let spread = config.runner.init_at_random_ep_len;
+        let sync = match config.collector.cuda_sync {
+            CudaSync::Off => Sync::Off,
+            CudaSync::Event => Sync::Event,
+            CudaSync::Device => Sync::Device,
+        };
+        let transfers = Transfers {
+            pin_memory: config.collector.pin_memory,
+            non_blocking: config.collector.non_blocking,
+        };
+        let queue = |stream| Queue::new(stream, machine.torch, transfers);
+        Ok(match (self, machine.stream.clone().map(queue)) {
+            (Self::Host(env), None) => {
+                Collecting::Host(SyncCollector::new(env, steps, policy, seed, spread)?)
+            }
+            (Self::Host(env), Some(queue)) => {
+                let env = Bridge::new(env, steps, policy, seed, queue.clone())?;
+                Collecting::Bridged(DeviceCollector::new(env, queue, sync, spread)?)
+            }
+            (Self::Device(device), queue) => {
+                let queue = queue.unwrap_or_else(Queue::host);
+                let env = DeviceEnv::new(
+                    model.clone(),
+                    &config.sim,
+                    &config.env,
+                    &config.task,
+                    seed,
+                    0,
+                    device,
+                    &TorchMemory(machine.torch),
+                    NoiseSpec::of(policy, seed).into(),
+                    !config.curriculum.is_empty(),
+                )
+                .map_err(|e| explained(loaded, e))?;
+                let env = KernelEnvironments::new(env, steps, policy, machine.torch)?;
+                Collecting::OnDevice(DeviceCollector::new(env, queue, sync, spread)?)
+            }
+        })
+    }
+}

@@ -1,0 +1,152 @@
+//! A training is the same wherever it computes: on the host, with its rollout on a device
+//! and physics on the host, and all on a device. The host stands in for the device.
+
+use super::machine::Machine;
+use super::parts::{Kept, Parts};
+use super::start::plan;
+use crate::config::{Gpus, Loaded, Override};
+use crate::learner::{Learner, NamedTensors, UpdateStats};
+use ostler_collector::Collector;
+use ostler_sim::Model;
+use ostler_sim::device::host::Host;
+use std::path::Path;
+use std::sync::Arc;
+
+fn task(num_envs: usize, more: &[(&str, &str)]) -> (Loaded, Arc<Model>) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/cartpole.toml");
+    let n = num_envs.to_string();
+    let own = [
+        ("env.num_envs", n.as_str()),
+        // The same text as on the stand-in: the engine as it comes has other last bits.
+        ("sim.specialize", "wait"),
+        ("sim.threads", "1"),
+        ("learner.threads", "1"),
+        ("runner.num_steps_per_env", "16"),
+    ];
+    let all = own.iter().chain(more);
+    let overrides: Vec<_> = all.map(|(k, v)| Override::flag("--set", k, v)).collect();
+    let (loaded, model, _) = plan(&path, &overrides, None, Gpus::Trust).unwrap();
+    (loaded, model)
+}
+
+fn parts(machine: &Machine, (loaded, model): &(Loaded, Arc<Model>)) -> Parts {
+    tch::set_num_threads(1);
+    let spec = super::one_env(loaded, model).unwrap().spec().clone();
+    Parts::build_on(machine, loaded, model, &spec).unwrap()
+}
+
+fn machines() -> [(&'static str, Machine); 3] {
+    let host = Machine::host();
+    let bridged = Machine::stand_in(None);
+    let on_device = Machine::stand_in(Some(Arc::new(Host::default())));
+    [
+        ("host", host),
+        ("bridged", bridged),
+        ("on device", on_device),
+    ]
+}
+
+/// An iteration as a run does it.
+fn iterate(parts: &mut Parts, kept: &mut Kept) -> UpdateStats {
+    parts.keep(kept).unwrap();
+    parts.collector.collect(parts.ppo.policy_mut()).unwrap();
+    let stats = parts.ppo.update(parts.collector.rollout()).unwrap();
+    UpdateStats {
+        gae_s: 0.0,
+        update_s: 0.0,
+        ..stats
+    }
+}
+
+type State = (Vec<(String, Vec<u8>)>, Vec<u8>);
+
+fn bytes(tensors: NamedTensors) -> Vec<(String, Vec<u8>)> {
+    let of = |t: tch::Tensor| {
+        let count = t.numel();
+        let mut bytes = vec![0; count * t.kind().elt_size_in_bytes()];
+        t.copy_data_u8(&mut bytes, count);
+        bytes
+    };
+    tensors.into_iter().map(|(name, t)| (name, of(t))).collect()
+}
+
+/// All that a checkpoint has.
+fn state(parts: &Parts) -> State {
+    let mut environments = Vec::new();
+    parts.collector.save(&mut environments).unwrap();
+    (bytes(parts.ppo.save().unwrap()), environments)
+}
+
+#[test]
+fn a_training_has_the_same_bits_wherever_it_computes() {
+    let task = task(12, &[]);
+    let trained = machines().map(|(name, machine)| {
+        let (mut parts, mut kept) = (parts(&machine, &task), Kept::default());
+        let said: Vec<_> = (0..3).map(|_| iterate(&mut parts, &mut kept)).collect();
+        let after = state(&parts);
+        // The last iteration is taken back and done again.
+        parts.revert(&kept).unwrap();
+        assert_eq!(iterate(&mut parts, &mut kept), said[2], "{name}");
+        assert!(state(&parts) == after, "{name}");
+        (name, said, after)
+    });
+    let (_, said, after) = &trained[0];
+    assert!(said.iter().all(|s| s.skipped == 0));
+    for (name, others, state) in &trained[1..] {
+        assert_eq!(others, said, "{name}");
+        assert!(state == after, "{name}: another state");
+    }
+}
+
+#[test]
+fn fewer_environments_go_on_with_their_states_wherever_they_are() {
+    let (many, few) = (task(12, &[]), task(8, &[]));
+    let went_on = machines().map(|(name, machine)| {
+        let (mut before, mut kept) = (parts(&machine, &many), Kept::default());
+        iterate(&mut before, &mut kept);
+        iterate(&mut before, &mut kept);
+        before.revert(&kept).unwrap();
+        let learner = before.ppo.save().unwrap();
+        kept.fetch(&before).unwrap();
+        drop(before);
+        let mut after = parts(&machine, &few);
+        after.ppo.load(&learner).unwrap();
+        assert_eq!(
+            after.collector.adopt(&kept.collector, true).unwrap(),
+            8,
+            "{name}"
+        );
+        let said = iterate(&mut after, &mut Kept::default());
+        (name, said, state(&after))
+    });
+    for (name, said, state) in &went_on[1..] {
+        assert_eq!(*said, went_on[0].1, "{name}");
+        assert!(*state == went_on[0].2, "{name}: another state");
+    }
+}
+
+#[test]
+fn a_curriculum_is_followed_wherever_environments_are() {
+    let schedule = r#"[{key = "task.reward.upright.weight", points = [[0, 1], [10, 2]]}]"#;
+    let task = task(12, &[("curriculum", schedule)]);
+    let rewards = machines().map(|(_, machine)| {
+        let mut parts = parts(&machine, &task);
+        let mut changed = task.0.config.task.clone();
+        changed.reward[0].weight = 3.0;
+        parts.collector.set_task(&changed).unwrap();
+        let rollout = parts.collector.collect(parts.ppo.policy_mut()).unwrap();
+        rollout.reward.max().double_value(&[])
+    });
+    assert_eq!(rewards, [3.0; 3]);
+}
+
+#[test]
+fn faults_that_environments_on_a_device_cannot_have_are_refused() {
+    let task = task(12, &[("fault.inject", r#"["nan qpos[0] env=0 step=3"]"#)]);
+    let [host, bridged, on_device] = machines();
+    let spec = super::one_env(&task.0, &task.1).unwrap().spec().clone();
+    let build = |machine: &Machine| Parts::build_on(machine, &task.0, &task.1, &spec);
+    assert!(build(&host.1).is_ok() && build(&bridged.1).is_ok());
+    let error = build(&on_device.1).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("sim.device=cpu"), "{error}");
+}
