@@ -5,9 +5,9 @@
 //! primary context: libtorch's, so that what either writes is there for the other in
 //! the order in which it was started, and nothing has to be waited for.
 //!
-//! Reading order: [`Unavailable`] -> [`driver`] (the driver's functions) -> [`nvrtc`]
+//! Reading order: [`Unavailable`] -> `driver` (the driver's functions) -> [`nvrtc`]
 //! (CUDA's compiler) -> [`compile`] (compiled programs and their cache) ->
-//! [`CudaKernels`] -> [`staging`] -> [`occupancy`] (how full a program fills a device).
+//! [`CudaKernels`] -> `staging` -> [`occupancy`] (how full a program fills a device).
 
 pub mod compile;
 mod driver;

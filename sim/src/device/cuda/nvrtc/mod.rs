@@ -2,7 +2,7 @@
 //!
 //! cudarc has bindings of NVRTC, too, but finds it by name only, in an order of its own,
 //! and panics where there is none; ours is most often in a folder that the system's
-//! loader does not search (beside libtorch). Hence the dozen functions of [`calls`].
+//! loader does not search (beside libtorch). Hence the dozen functions of `calls`.
 //!
 //! Reading order: [`find`] (where it may be) -> `calls` -> [`Nvrtc`] -> [`log`] (what it
 //! says).
