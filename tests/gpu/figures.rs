@@ -1,0 +1,60 @@
+//! Control steps per second of the environments alone: actions that stay, no policy.
+
+use crate::place::{Rows, figure, place, task};
+use ostler_collector::device::TorchMemory;
+use std::time::{Duration, Instant};
+
+#[test]
+fn control_steps_per_second() {
+    let place = place();
+    let cases: &[(&str, usize)] = if place.cuda.is_some() {
+        &[
+            ("cartpole", 4096),
+            ("cartpole", 1 << 20),
+            ("hopper", 4096),
+            ("half_cheetah", 4096),
+            ("half_cheetah", 16_384),
+            ("ant", 4096),
+            ("ant", 16_384),
+            ("ant", 65_536),
+            ("quadruped", 4096),
+            ("quadruped", 16_384),
+        ]
+    } else {
+        &[("cartpole", 64), ("ant", 16)]
+    };
+    for (name, n) in cases {
+        let t = task(&place, name, *n);
+        let start = Instant::now();
+        let mut env = t.on_device(&place, &TorchMemory(place.torch));
+        figure(
+            &format!("{name}.{n}.build_s"),
+            start.elapsed().as_secs_f64(),
+        );
+        let rows = Rows::new(&place, &env);
+        env.reset(true, rows.obs()).unwrap();
+        env.begin_rollout(None).unwrap();
+        let mut slice = |steps: usize| {
+            let start = Instant::now();
+            for _ in 0..steps {
+                rows.step(&mut env);
+            }
+            place.device.synchronize().unwrap();
+            start.elapsed()
+        };
+        // Into contact; the clocks rise.
+        slice(100);
+        let (mut steps, mut best) = (0, 0.0_f64);
+        let time = Duration::from_millis(place.pick(1500, 50));
+        let begin = Instant::now();
+        while begin.elapsed() < time {
+            let taken = slice(50).as_secs_f64();
+            steps += 50;
+            best = best.max((50 * n) as f64 / taken);
+        }
+        let mean = (steps * n) as f64 / begin.elapsed().as_secs_f64();
+        assert!(mean > 0.0);
+        figure(&format!("{name}.{n}.steps_per_s"), mean.round());
+        figure(&format!("{name}.{n}.best_steps_per_s"), best.round());
+    }
+}

@@ -1,0 +1,13 @@
+//! What has to hold on a GPU. `OSTLER_GPU_TESTS=cuda:0` runs it there (the bundle of
+//! `cargo xtask gpu-bundle` does); without it the host stands in for the GPU, so that the
+//! tests themselves are tested, with smaller numbers.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+mod figures;
+mod memory;
+mod modes;
+mod place;
+mod same;
+mod soak;
+mod streams;

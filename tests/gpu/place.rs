@@ -1,0 +1,215 @@
+//! Where the tests run, and shipped tasks there.
+
+use ostler_collector::device::{
+    KernelEnvironments, NoiseSpec, Queue, Stream, TorchMemory, Transfers,
+};
+use ostler_collector::{CudaSync, DeviceCollector, Policy};
+use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
+use ostler_sim::device::cuda::Cuda;
+use ostler_sim::device::host::Host;
+use ostler_sim::device::{Address, Device, Memory};
+use ostler_sim::env::{DeviceEnv, PolicyNoise, StepAddresses};
+use ostler_sim::{BatchEnv, Groups, Model};
+use ostler_trainer::config::load;
+use ostler_trainer::learner::ActorCritic;
+use ostler_trainer::torch::CudaStream;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::Arc;
+use tch::{Kind, Tensor};
+
+pub const SEED: u64 = 5;
+
+/// A device, as libtorch and as we know it.
+pub struct Place {
+    pub torch: tch::Device,
+    pub device: Arc<dyn Device>,
+    /// `None` where the host stands in.
+    pub cuda: Option<Arc<Cuda>>,
+}
+
+pub fn place() -> Place {
+    let asked = std::env::var("OSTLER_GPU_TESTS").unwrap_or_else(|_| "cpu".into());
+    if asked == "cpu" {
+        return Place {
+            torch: tch::Device::Cpu,
+            device: Arc::new(Host::default()),
+            cuda: None,
+        };
+    }
+    let index = asked.strip_prefix("cuda:").and_then(|n| n.parse().ok());
+    let index: usize = index.unwrap_or_else(|| panic!("OSTLER_GPU_TESTS={asked}"));
+    ostler_trainer::torch::cuda::find(index).unwrap_or_else(|e| panic!("{e}"));
+    let cuda = Cuda::open(index).unwrap_or_else(|e| panic!("{e}"));
+    Place {
+        torch: tch::Device::Cuda(index),
+        device: cuda.clone(),
+        cuda: Some(cuda),
+    }
+}
+
+impl Place {
+    /// One number for a GPU, another for the host in its place.
+    pub fn pick<T>(&self, gpu: T, host: T) -> T {
+        if self.cuda.is_some() { gpu } else { host }
+    }
+
+    pub fn queue(&self) -> Queue {
+        match self.torch {
+            tch::Device::Cuda(index) => {
+                let stream: Rc<dyn Stream> = Rc::new(CudaStream::new(index));
+                let transfers = Transfers {
+                    pin_memory: true,
+                    non_blocking: true,
+                };
+                Queue::new(stream, self.torch, transfers)
+            }
+            _ => Queue::host(),
+        }
+    }
+
+    pub fn zeros(&self, size: &[i64], kind: Kind) -> Tensor {
+        Tensor::zeros(size, (kind, self.torch))
+    }
+}
+
+/// A shipped task with `n` environments.
+pub struct Task {
+    pub model: Arc<Model>,
+    pub sim: SimConfig,
+    pub env: EnvConfig,
+    pub task: TaskConfig,
+    pub policy: ActorCritic,
+}
+
+/// Below the folder that this program was built in, or, in a bundle, where it runs.
+fn configs() -> PathBuf {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
+    if built.is_dir() {
+        built
+    } else {
+        PathBuf::from("configs")
+    }
+}
+
+pub fn task(place: &Place, name: &str, n: usize) -> Task {
+    let mut loaded = load(&configs().join(format!("{name}.toml")), &[]).unwrap();
+    loaded.config.env.num_envs = n;
+    let model = Arc::new(loaded.model().unwrap());
+    let mut c = loaded.config;
+    // The text of the device's program.
+    c.sim.specialize = Specialize::Wait;
+    let small = EnvConfig {
+        num_envs: 1,
+        ..c.env.clone()
+    };
+    let one = BatchEnv::new(model.clone(), &c.sim, &small, &c.task, SEED).unwrap();
+    let policy = ActorCritic::new(&c.actor, &c.critic, one.spec(), 3, place.torch).unwrap();
+    Task {
+        model,
+        sim: c.sim,
+        env: c.env,
+        task: c.task,
+        policy,
+    }
+}
+
+impl Task {
+    pub fn on_host(&self) -> BatchEnv {
+        BatchEnv::new(self.model.clone(), &self.sim, &self.env, &self.task, SEED).unwrap()
+    }
+
+    pub fn on_device(&self, place: &Place, memory: &dyn Memory) -> DeviceEnv {
+        let noise: PolicyNoise = NoiseSpec::of(&self.policy, SEED).into();
+        let model = self.model.clone();
+        let device = place.device.clone();
+        DeviceEnv::new(
+            model, &self.sim, &self.env, &self.task, SEED, 0, device, memory, noise, false,
+        )
+        .unwrap()
+    }
+
+    pub fn collector(
+        &self,
+        place: &Place,
+        steps: usize,
+        sync: CudaSync,
+    ) -> DeviceCollector<KernelEnvironments> {
+        let env = self.on_device(place, &TorchMemory(place.torch));
+        let policy: &dyn Policy = &self.policy;
+        let env = KernelEnvironments::new(env, steps, policy, place.torch).unwrap();
+        DeviceCollector::new(env, place.queue(), sync, true).unwrap()
+    }
+}
+
+/// Tensors for what one step writes.
+pub struct Rows {
+    pub obs: Groups<Tensor>,
+    pub action: Tensor,
+    pub reward: Tensor,
+    pub flags: [Tensor; 3],
+    final_obs: Groups<Tensor>,
+    final_slot: Tensor,
+}
+
+impl Rows {
+    pub fn new(place: &Place, env: &DeviceEnv) -> Self {
+        let spec = env.spec();
+        let n = spec.num_envs as i64;
+        let float = |k: usize| place.zeros(&[n, k as i64], Kind::Float);
+        let groups = || Groups {
+            policy: float(spec.obs.policy),
+            critic: spec.obs.critic.map(float),
+        };
+        Self {
+            obs: groups(),
+            action: float(spec.action.width()),
+            reward: float(1),
+            flags: [float(1), float(1), float(1)],
+            final_obs: groups(),
+            final_slot: place.zeros(&[n], Kind::Int),
+        }
+    }
+
+    pub fn obs(&self) -> Groups<Address> {
+        addresses(&self.obs)
+    }
+
+    pub fn addresses(&self) -> StepAddresses {
+        let at = |t: &Tensor| t.data_ptr() as Address;
+        StepAddresses {
+            obs: self.obs(),
+            reward: at(&self.reward),
+            terminated: at(&self.flags[0]),
+            truncated: at(&self.flags[1]),
+            valid: at(&self.flags[2]),
+            final_obs: addresses(&self.final_obs),
+            final_slots: 1,
+            final_slot: at(&self.final_slot),
+            noise: None,
+        }
+    }
+
+    /// One step with the actions that are in place.
+    pub fn step(&self, env: &mut DeviceEnv) {
+        let action = self.action.data_ptr() as Address;
+        env.step(action, &self.addresses()).unwrap();
+    }
+}
+
+fn addresses(groups: &Groups<Tensor>) -> Groups<Address> {
+    Groups {
+        policy: groups.policy.data_ptr() as Address,
+        critic: groups.critic.as_ref().map(|t| t.data_ptr() as Address),
+    }
+}
+
+/// The numbers of a tensor, on the host.
+pub fn numbers(t: &Tensor) -> Vec<f32> {
+    Vec::try_from(t.to_device(tch::Device::Cpu).contiguous().view([-1])).unwrap()
+}
+
+/// Prints what `run.py` gathers.
+pub fn figure(name: &str, value: f64) {
+    println!("FIGURE {{\"{name}\": {value}}}");
+}
