@@ -1,7 +1,11 @@
 //! F15, F16: whatever allocation fails in an iteration, the program goes on, says that
 //! it was memory, and goes back to the bits from before.
 
-#![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "a test says what failed by panicking"
+)]
 
 use ostler_collector::{Collector, SyncCollector};
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};

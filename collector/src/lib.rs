@@ -4,6 +4,8 @@
 //! `BatchEnv::step`; then [`device`], where the rollout is not on the host. Nothing here
 //! knows what a loss is.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 pub mod device;
 pub mod env;
 pub mod memory;
@@ -12,6 +14,7 @@ pub mod policy;
 pub mod rollout;
 mod state;
 pub mod sync;
+pub mod transfer;
 
 pub use device::{CudaSync, DeviceCollector};
 pub use policy::{Act, Policy};

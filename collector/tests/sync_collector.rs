@@ -1,6 +1,6 @@
 //! Every number lands where the rollout's documentation says.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 #[allow(dead_code)]
 mod common;

@@ -3,6 +3,8 @@
 //! Reading order: `main` -> [`cli`] -> [`run`] -> [`learner`], and across to the
 //! collector and the simulation.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods))]
+
 pub mod cli;
 pub mod config;
 pub mod doctor;

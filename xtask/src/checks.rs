@@ -1,7 +1,7 @@
 //! The checks of a change: format, lints, documentation, tests.
 
 use crate::place::Place;
-use crate::{SetupError, cargo, libtorch, referee};
+use crate::{SetupError, cargo, libtorch, reads, referee};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
@@ -66,6 +66,7 @@ impl Counts {
 /// The first that fails, or no libtorch.
 pub fn lint(place: &Place) -> Result<(), SetupError> {
     cargo::run(place, &["fmt", "--all", "--check"])?;
+    reads::check(&place.root)?;
     libtorch::ensure(place)?;
     cargo::run(
         place,

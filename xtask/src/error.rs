@@ -16,6 +16,13 @@ pub enum SetupError {
     Usage(String),
     /// The checkout this program was built in is gone.
     NotACheckout(PathBuf),
+    /// A tensor is read where none may be.
+    TensorRead {
+        /// File and line.
+        place: String,
+        /// What reads it.
+        conversion: &'static str,
+    },
     /// `LIBTORCH` names something that does not serve.
     Libtorch {
         /// The variable's value.
@@ -103,6 +110,12 @@ impl fmt::Display for SetupError {
                 write!(f, "Ostler runs on Linux x86-64 with glibc; this is {this}")
             }
             Self::Usage(what) => f.write_str(what),
+            Self::TensorRead { place, conversion } => write!(
+                f,
+                "{place}: {conversion}...) reads a tensor, which waits for its device\nhelp: \
+                 collector/src/transfer.rs has functions for what the host has to know; on the \
+                 device, select by `where`"
+            ),
             Self::NotACheckout(path) => write!(
                 f,
                 "{} is no checkout of Ostler: start from inside one, with `cargo run --bin train`",

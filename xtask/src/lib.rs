@@ -11,6 +11,7 @@ pub mod gpu_bundle;
 pub mod libtorch;
 pub mod place;
 pub mod python;
+mod reads;
 pub mod referee;
 
 pub use error::SetupError;

@@ -1,5 +1,7 @@
 //! The bundle for a machine with a GPU, with scripts in place of its programs.
 
+#![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
+
 use ostler_xtask::gpu_bundle::pack;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

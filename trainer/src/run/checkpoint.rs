@@ -4,6 +4,7 @@
 //! appear at once. Nothing in it can run code.
 
 use ostler_collector::memory::out_of_memory;
+use ostler_collector::transfer::bytes_into;
 use ostler_sim::memory::{MemoryError, zeroed};
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 use serde::{Deserialize, Serialize};
@@ -164,10 +165,9 @@ fn bytes_of(tensor: &Tensor) -> Result<Bytes<'static>, CheckpointError> {
         .find(|k| k.0 == kind)
         .map(|k| k.1)
         .ok_or_else(|| tch::TchError::Kind(format!("{kind:?} cannot be kept in a checkpoint")))?;
-    let host = tensor.f_to_device(tch::Device::Cpu)?.f_contiguous()?;
-    let shape: Vec<usize> = host.size().iter().map(|&d| d as usize).collect();
-    let mut data = zeroed("a checkpoint", host.numel() * kind.elt_size_in_bytes())?;
-    host.f_copy_data_u8(&mut data, host.numel())?;
+    let shape: Vec<usize> = tensor.size().iter().map(|&d| d as usize).collect();
+    let mut data = zeroed("a checkpoint", tensor.numel() * kind.elt_size_in_bytes())?;
+    bytes_into(tensor, &mut data)?;
     let data = Cow::Owned(data);
     Ok(Bytes { dtype, shape, data })
 }

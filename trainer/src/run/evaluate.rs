@@ -3,6 +3,7 @@
 
 use super::error::RunError;
 use super::rows::Rows;
+use ostler_collector::transfer::read_into;
 use ostler_collector::{CollectError, Policy};
 use ostler_sim::memory::zeroed;
 use ostler_sim::{BatchEnv, EpisodeStats};
@@ -101,8 +102,7 @@ impl Evaluator {
         while left.iter().any(|&l| l > 0) && steps < 2 * max_steps * rounds {
             let obs = Tensor::f_from_slice(&self.rows.obs)?.f_view([n as i64, obs_width])?;
             policy.act_mean(&obs, &self.action_tensor)?;
-            let count = self.action.len();
-            self.action_tensor.f_copy_data(&mut self.action, count)?;
+            read_into(&self.action_tensor, &mut self.action)?;
             self.env.begin_rollout();
             self.rows.step(&mut self.env, &self.action);
             steps += 1;

@@ -3,6 +3,7 @@
 use super::error::RunError;
 use super::rows::Rows;
 use crate::learner::ActorCritic;
+use ostler_collector::transfer::read_into;
 use ostler_collector::{CollectError, Policy};
 use ostler_sim::env::ActionSpace;
 use ostler_sim::memory::zeroed;
@@ -99,8 +100,7 @@ impl Stage {
                 let obs = Tensor::f_from_slice(&self.rows.obs)?.f_view(shape.as_slice())?;
                 self.obs_tensor.f_copy_(&obs)?;
                 policy.act_mean(&self.obs_tensor, &self.action_tensor)?;
-                let count = self.action.len();
-                self.action_tensor.f_copy_data(&mut self.action, count)?;
+                read_into(&self.action_tensor, &mut self.action)?;
             }
             Agent::Zero => self.action.fill(0.0),
             Agent::Random(seed) => {

@@ -6,7 +6,8 @@
 //! is measured, not guessed.
 
 use super::{TorchError, call, ostler_torch_matmul_precision, ostler_torch_set_matmul_precision};
-use tch::{Device, Kind, Tensor};
+use ostler_collector::transfer::host_number;
+use tch::{Kind, Tensor};
 
 /// A float32 product may differ from the exact one by this much, relative to its
 /// largest element. Float32 gives 5e-7, bfloat16 4e-3.
@@ -131,8 +132,7 @@ fn spread(rows: i64, columns: i64) -> Result<Tensor, TorchError> {
 
 fn largest(t: &Tensor) -> Result<f64, TorchError> {
     let norm = tensor(t.f_abs().and_then(|t| t.f_max()))?;
-    debug_assert_eq!(norm.device(), Device::Cpu);
-    f64::try_from(&norm).map_err(failed)
+    host_number(&norm).map_err(failed)
 }
 
 fn tensor(result: Result<Tensor, tch::TchError>) -> Result<Tensor, TorchError> {

@@ -4,8 +4,9 @@ use super::{Ppo, Schedule};
 use crate::learner::nn::params::find;
 use crate::learner::nn::{Adam, zeros};
 use crate::learner::{ActorCritic, LearnError, NamedTensors};
+use ostler_collector::transfer::{host_integer, host_number};
 use ostler_sim::config::ConfigError;
-use tch::{Device, Kind, TchError, Tensor};
+use tch::{Kind, TchError, Tensor};
 
 /// Names in a checkpoint.
 const UPDATES: &str = "ppo.updates";
@@ -91,10 +92,10 @@ impl Ppo {
         let _no_grad = tch::no_grad_guard();
         self.policy.check(tensors)?;
         self.adam.check(tensors)?;
-        let updates = find(tensors, UPDATES, &[1])?.f_int64_value(&[0])?;
+        let updates = host_integer(find(tensors, UPDATES, &[1])?)?;
         // Checkpoints of earlier versions have none.
         let scale = match tensors.iter().any(|(name, _)| name == LR_SCALE) {
-            true => find(tensors, LR_SCALE, &[1])?.f_double_value(&[0])?,
+            true => host_number(find(tensors, LR_SCALE, &[1])?)?,
             false => 1.0,
         };
         self.policy.load(tensors)?;
@@ -157,7 +158,7 @@ impl Ppo {
         self.lr_scale *= lr_factor;
         let mut rate = self.start_rate();
         if self.config.schedule == Schedule::Adaptive {
-            let now = self.adam.lr.f_to_device(Device::Cpu)?.f_double_value(&[])?;
+            let now = host_number(&self.adam.lr)?;
             if now.is_finite() {
                 let (low, high) = self.rate_bounds();
                 rate = (now * lr_factor).clamp(low, high);

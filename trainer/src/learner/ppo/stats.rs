@@ -3,6 +3,7 @@
 use super::loss::{CLIP_FRACTION, ENTROPY, KL, STATS, SURROGATE, VALUE};
 use crate::learner::{LearnError, UpdateStats};
 use ostler_collector::memory::HostRows;
+use ostler_collector::transfer::host_doubles;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Places behind the losses' means.
@@ -166,7 +167,7 @@ impl Accumulator {
             &self.passed,
         ];
         let all = Tensor::f_cat(&parts, 0)?;
-        let x = Vec::<f64>::try_from(all.f_to_device(Device::Cpu)?)?;
+        let x = host_doubles(&all)?;
         let mean = |i: usize| x[i] / x[COUNT];
         // How many got as far as this entry of the row.
         let passed = |entry: usize| x[WIDTH + 5 + entry - CLIP_FRACTION] as u64;

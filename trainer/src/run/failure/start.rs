@@ -2,6 +2,7 @@
 //! begins with.
 
 use super::super::parts::{Kept, Parts};
+use ostler_collector::transfer::bytes_into;
 use ostler_collector::{CollectError, Collector};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
@@ -42,10 +43,7 @@ impl Start {
             .try_reserve_exact(4 * count)
             .map_err(|_| "no memory for it".to_string())?;
         actions.resize(4 * count, 0_u8);
-        action
-            .f_contiguous()
-            .and_then(|a| a.f_copy_data_u8(&mut actions, count))
-            .map_err(|e| e.to_string())?;
+        bytes_into(action, &mut actions).map_err(|e| e.to_string())?;
         let view = |dtype, shape, data| TensorView::new(dtype, shape, data);
         let tensors = [
             (
