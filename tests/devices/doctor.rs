@@ -2,6 +2,7 @@
 
 use crate::common::text;
 use crate::machine::{CudaPart, Machine};
+use crate::nvrtc::nvrtc_folder;
 use serde_json::Value;
 
 /// What is found about each subject, and the exit code.
@@ -170,4 +171,84 @@ fn a_gpu_that_is_hot_or_gone_is_told() {
         .nvml();
     let (findings, code) = examined(&gone, &[]);
     assert_eq!((of(&findings, "NVML").0, code), ("warning", 0));
+}
+
+#[test]
+fn the_compiler_for_gpus_is_found_or_missed() {
+    let machine = Machine::with_driver(&[("OSTLER_NVRTC", "/nowhere")]).libtorch(CudaPart::Hollow);
+    let (findings, code) = examined(&machine, &["pole.toml", "--device", "cuda:0"]);
+    let (verdict, found) = of(&findings, "NVRTC");
+    assert_eq!((verdict, code), ("problem", 1));
+    assert!(found.contains("OSTLER_NVRTC=/nowhere"), "{found}");
+    // Physics on the processor do without it.
+    let args = ["pole.toml", "--device", "cuda:0", "sim.backend=rapier"];
+    let (findings, _) = examined(&machine, &args);
+    assert_eq!(of(&findings, "NVRTC").0, "warning");
+
+    let Some(folder) = nvrtc_folder() else { return };
+    let folder = folder.display().to_string();
+    let machine = Machine::with_driver(&[("OSTLER_NVRTC", &folder)]).libtorch(CudaPart::Hollow);
+    let (findings, _) = examined(&machine, &[]);
+    let (verdict, found) = of(&findings, "NVRTC");
+    assert!(verdict == "ok" && found.contains("libnvrtc"), "{found}");
+}
+
+#[test]
+fn what_a_task_needs_of_a_gpu_is_told_without_one() {
+    let Some(folder) = nvrtc_folder() else { return };
+    let machine = Machine::without_driver();
+    let ostler = |args: &[&str]| {
+        let args = [&["doctor"], args].concat();
+        machine
+            .ostler(&args)
+            .env("OSTLER_NVRTC", &folder)
+            .output()
+            .unwrap()
+    };
+    let kernels = ["--json", "--arch", "sm_90", "--kernels", "pole.toml"];
+    let out = ostler(&kernels);
+    assert!(out.status.success(), "{}", text(&out));
+    let report: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    let step = rows
+        .iter()
+        .find(|r| r["entry"] == "ostler_env_step")
+        .unwrap();
+    let number = |key: &str| step[key].as_f64().unwrap();
+    assert!((16.0..=255.0).contains(&number("registers")), "{step}");
+    let occupancy = number("occupancy");
+    assert!(occupancy > 0.0 && occupancy <= 1.0, "{step}");
+    assert_eq!(
+        (&step["config"], &step["architecture"]),
+        (&"pole".into(), &"sm_90".into())
+    );
+
+    // For people: one line a program.
+    let out = ostler(&kernels[1..]);
+    let table = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(table.lines().count(), 2, "{table}");
+    assert!(table.contains("pole             sm_90"), "{table}");
+
+    for (args, words) in [
+        (
+            &["--kernels", "pole.toml", "--arch", "sm_1"][..],
+            "no code for \"sm_1\"",
+        ),
+        (&["--kernels"], "no configurations in configs"),
+    ] {
+        let out = ostler(args);
+        assert_eq!(out.status.code(), Some(2));
+        assert!(text(&out).contains(words), "{}", text(&out));
+    }
+    let wrong = [
+        "--arch",
+        "sm_90",
+        "--set",
+        "task.reward.alive.expr=qpos",
+        "--kernels",
+        "pole.toml",
+    ];
+    let out = ostler(&wrong);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out).contains("task.reward"), "{}", text(&out));
 }

@@ -7,6 +7,10 @@
 mod common;
 mod doctor;
 mod machine;
+#[path = "../support/nvrtc.rs"]
+mod nvrtc;
+#[path = "../support/referee.rs"]
+mod referee;
 
 use common::process::{kill, trainer_of, wait};
 use common::text;

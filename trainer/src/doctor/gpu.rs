@@ -1,4 +1,4 @@
-//! Driver, GPUs, libtorch's part for them, NVML.
+//! Driver, GPUs, NVML, CUDA's compiler, libtorch's part for GPUs.
 
 use super::{Finding, Wanted};
 use crate::config::Device;
@@ -7,6 +7,7 @@ use crate::memory::GpuWatch;
 use crate::torch::cuda::driver::Driver;
 use crate::torch::cuda::libtorch::Place;
 use crate::torch::cuda::{self, NoCuda};
+use ostler_sim::device::cuda::nvrtc::Nvrtc;
 
 pub fn findings(wanted: &Wanted) -> Vec<Finding> {
     if wanted.device == Device::Cpu {
@@ -63,6 +64,7 @@ pub fn findings(wanted: &Wanted) -> Vec<Finding> {
             "libnvidia-ml.so.1 comes with the driver; a container takes NVIDIA_DRIVER_CAPABILITIES=compute,utility",
         ),
     });
+    found.push(nvrtc(&driver, needed && wanted.gpu_physics));
     let index = match wanted.device {
         Device::Cuda(index) => index,
         Device::Auto | Device::Cpu => 0,
@@ -72,4 +74,23 @@ pub fn findings(wanted: &Wanted) -> Vec<Finding> {
         Err(why) => lack("CUDA", &why),
     });
     found
+}
+
+/// The compiler of programs for the GPU, one that the driver serves.
+fn nvrtc(driver: &Driver, needed: bool) -> Finding {
+    let cuda = (driver.version.major, driver.version.minor);
+    match Nvrtc::find(Some(cuda)) {
+        Ok(nvrtc) => {
+            let (major, minor) = nvrtc.version();
+            Finding::ok(
+                "NVRTC",
+                format!("{major}.{minor}, {}", nvrtc.path().display()),
+            )
+        }
+        Err(e) => {
+            let text = e.to_string();
+            let (cause, remedy) = text.split_once("; ").unwrap_or((&text, "see docs/gpu.md"));
+            Finding::lack("NVRTC", needed, cause, remedy)
+        }
+    }
 }

@@ -1,11 +1,13 @@
 //! What this machine has for trainings, what it lacks, and what to do about it.
 //!
 //! Reading order: [`examine`] -> [`Finding`] -> one module a subject: `host`
-//! (processor, compiler, memory), `gpu`, `folders`, `wanted` (what a configuration needs).
+//! (processor, compiler, memory), `gpu`, `folders`, `wanted` (what a configuration needs);
+//! by itself [`kernels`] (what programs need of a GPU).
 
 mod folders;
 mod gpu;
 mod host;
+pub mod kernels;
 mod wanted;
 
 pub use wanted::Wanted;

@@ -4,6 +4,7 @@ use super::Finding;
 use crate::config::{Device, Gpus, Override, load};
 use crate::memory::{Need, available};
 use crate::run::{RunError, one_env, plan};
+use ostler_sim::config::{Backend, SimDevice};
 
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,8 @@ pub struct Wanted {
     pub given: bool,
     /// Where it computes.
     pub device: Device,
+    /// Whether physics compute there, too, where that is a GPU.
+    pub gpu_physics: bool,
     /// Where runs go.
     pub runs: PathBuf,
     /// What was found out about the configuration itself.
@@ -26,6 +29,7 @@ impl Default for Wanted {
         Self {
             given: false,
             device: Device::Auto,
+            gpu_physics: true,
             runs: PathBuf::from("runs"),
             findings: Vec::new(),
         }
@@ -65,6 +69,8 @@ impl Wanted {
     fn read(&mut self, path: &Path, overrides: &[Override]) -> Result<(), RunError> {
         let asked = load(path, overrides)?.config;
         self.device = Device::parse(&asked.device).unwrap_or(Device::Auto);
+        self.gpu_physics =
+            asked.sim.backend == Backend::Native && asked.sim.device != SimDevice::Cpu;
         self.runs = asked.log.dir.into();
         // GPUs are looked at with everything else.
         let (loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;

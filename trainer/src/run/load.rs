@@ -221,7 +221,7 @@ pub(crate) fn build_env(
 }
 
 /// Why there are no environments, shown in the configuration where that has a place.
-pub(super) fn explained(loaded: &Loaded, e: EnvError) -> RunError {
+pub(crate) fn explained(loaded: &Loaded, e: EnvError) -> RunError {
     match e {
         EnvError::Config(e) => loaded.places.explain(&e).into(),
         EnvError::Physics(e) => unsuitable(loaded, e),

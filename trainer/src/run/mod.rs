@@ -47,7 +47,7 @@ pub(crate) use kernel::{
     foresee as foresee_kernel, generic, one_env, settle as settle_kernel, settle_here,
 };
 pub use load::{LoadedRun, load_run};
-pub(crate) use load::{build_env, find};
+pub(crate) use load::{build_env, explained, find};
 pub(crate) use parts::Parts;
 pub use record::resident_mib;
 pub use resume::MAY_CHANGE;

@@ -1,5 +1,7 @@
 //! `ostler doctor`: what this machine has for trainings, and what it lacks.
 
+mod kernels;
+
 use super::ConfigArgs;
 use crate::config::Device;
 use crate::doctor::{Finding, Verdict, Wanted, examine};
@@ -8,12 +10,20 @@ use crate::run::RunError;
 use crate::run::error::{FAILED, OK};
 use clap::Args;
 use serde_json::json;
+use std::path::PathBuf;
 
 /// Flags of `ostler doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
     #[command(flatten)]
     config: ConfigArgs,
+    /// What the programs of configurations (all in configs/) need of a GPU: registers,
+    /// local memory, spills, occupancy. Needs CUDA's compiler and no GPU
+    #[arg(long, num_args = 0.., value_name = "CONFIG")]
+    kernels: Option<Vec<PathBuf>>,
+    /// With --kernels: sm_90 and the like instead of the GPUs here, or the usual ones
+    #[arg(long, value_name = "SM", requires = "kernels")]
+    arch: Vec<String>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -22,6 +32,10 @@ pub struct DoctorArgs {
 /// Looks and prints; fails where the configuration needs what is not there.
 pub fn run(args: &DoctorArgs) -> Result<i32, RunError> {
     let (file, overrides) = args.config.split()?;
+    if let Some(files) = &args.kernels {
+        let files: Vec<PathBuf> = file.iter().chain(files).cloned().collect();
+        return kernels::run(&files, &overrides, &args.arch, args.json);
+    }
     let wanted = match &file {
         Some(file) => Wanted::of(file, &overrides),
         None => Wanted::on(device(&args.config, overrides.len())?),
