@@ -4,17 +4,20 @@ use super::{ConfigArgs, bench_physics};
 use crate::config::Gpus;
 use crate::learner::{Learner, Ppo};
 use crate::log::outln;
-use crate::run::{Parts, Rows, RunError, build_env, plan, resident_mib, settle_kernel};
+use crate::run::{Parts, Rows, RunError, build_env, one_env, plan, resident_mib, settle_kernel};
 use crate::torch::{cpu_allocations, with_threads};
 use clap::{Args, Subcommand};
-use ostler_collector::{CollectError, Collector};
+use ostler_collector::policy::Noise;
+use ostler_collector::{Act, CollectError, Collector, Policy};
 use ostler_sim::BatchEnv;
-use ostler_sim::config::Specialize;
+use ostler_sim::config::{SimDevice, Specialize};
+use ostler_sim::device::Traffic;
 use ostler_sim::env::ActionSpace;
 use ostler_sim::memory::zeroed;
 use ostler_sim::rng::{self, Purpose};
 use serde_json::{Map, json};
 use std::time::{Duration, Instant};
+use tch::{TchError, Tensor};
 
 /// Steps after which the actions of the simulation's measurement repeat.
 const DRAWS: usize = 32;
@@ -65,11 +68,20 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
     let torch = crate::torch::init(config.learner_threads())?;
     let n = config.env.num_envs;
 
-    let mut env = build_env(&loaded, config, &model, n, config.seed)?;
-    let simulation = simulate(&mut env, time)?;
-    let kernel = env.physics().kernel().unwrap_or("-").to_string();
-    let spec = env.spec().clone();
-    drop(env);
+    let on_device = config.sim.device == SimDevice::Cuda;
+    let (mut simulation, mut kernel, spec) = match on_device {
+        true => (
+            f64::NAN,
+            String::new(),
+            one_env(&loaded, &model)?.spec().clone(),
+        ),
+        false => {
+            let mut env = build_env(&loaded, config, &model, n, config.seed)?;
+            let simulation = simulate(&mut env, time)?;
+            let kernel = env.physics().kernel().unwrap_or("-").to_string();
+            (simulation, kernel, env.spec().clone())
+        }
+    };
 
     let Parts {
         mut collector,
@@ -77,6 +89,10 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         ..
     } = Parts::build(&loaded, &model, &spec)?;
     let samples = config.samples() as f64;
+    if on_device {
+        kernel = collector.device_kernel().unwrap_or_default();
+        simulation = simulate_on_device(&mut collector, &ppo, time)?;
+    }
     // Warm-up: first touches of buffers, libtorch's caches.
     collector.collect(ppo.policy_mut())?;
     if ppo.wants_warm_up() {
@@ -100,6 +116,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
     let whole_s = clock.elapsed().as_secs_f64();
     let (per_step, per_update) = allocations(&mut collector, &mut ppo, torch.threads)?;
     let steps = samples * iterations;
+    let counts = collector.counts();
     let numbers = [
         ("simulation.steps_per_s", simulation),
         ("collection.steps_per_s", steps / collect_s),
@@ -117,6 +134,10 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         ("memory.rss_mib", resident_mib()),
         ("collection.libtorch_allocations_per_step", per_step),
         ("learning.libtorch_allocations_per_update", per_update),
+        ("collection.waits_in_loop", counts.in_loop.waits as f64),
+        ("collection.copies_in_loop", copies(counts.in_loop)),
+        ("collection.waits", counts.all.waits as f64),
+        ("collection.copies", copies(counts.all)),
     ];
     if args.json {
         let mut map: Map<String, serde_json::Value> = numbers
@@ -142,6 +163,62 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         }
     }
     Ok(0)
+}
+
+/// Between host and device.
+fn copies(traffic: Traffic) -> f64 {
+    (traffic.uploads + traffic.downloads) as f64
+}
+
+/// A policy that leaves the actions as they are.
+struct Idle(i64, Noise);
+
+impl Policy for Idle {
+    fn dist_width(&self) -> i64 {
+        self.0
+    }
+    fn noise(&self) -> (i64, Noise) {
+        (self.0, self.1)
+    }
+    fn act(&mut self, _: &Tensor, _: &Tensor, _: &Act<'_>) -> Result<(), TchError> {
+        Ok(())
+    }
+    fn act_mean(&mut self, _: &Tensor, _: &Tensor) -> Result<(), TchError> {
+        Ok(())
+    }
+}
+
+/// Steps per second of physics and task alone on a device, with actions as in
+/// [`simulate`]: a collection whose policy does nothing.
+fn simulate_on_device(
+    collector: &mut impl Collector,
+    ppo: &Ppo,
+    time: Duration,
+) -> Result<f64, RunError> {
+    let (width, noise) = ppo.policy().noise();
+    let mut idle = Idle(width, noise);
+    let rollout = collector.rollout();
+    let samples = (rollout.steps * rollout.envs) as f64;
+    let mut actions = rollout.action.shallow_clone();
+    let (rows, width) = (samples as u32, actions.numel() / (samples as usize).max(1));
+    let mut draws = zeroed::<f32>("actions", actions.numel()).map_err(CollectError::from)?;
+    rng::fill_uniform(0, 0..rows, Purpose::Replay, 0, width, &mut draws);
+    let choices = match ppo.policy().noise().1 {
+        Noise::Normal => None,
+        Noise::Uniform => Some(ppo.policy().dist_width() as f32),
+    };
+    for a in &mut draws {
+        *a = choices.map_or(2.0 * *a - 1.0, |choices| (*a * choices).floor());
+    }
+    actions.f_copy_(&Tensor::f_from_slice(&draws)?.f_view(actions.size().as_slice())?)?;
+    collector.collect(&mut idle)?;
+    let clock = Instant::now();
+    let mut steps = 0.0;
+    while clock.elapsed() < time {
+        collector.collect(&mut idle)?;
+        steps += samples;
+    }
+    Ok(steps / clock.elapsed().as_secs_f64())
 }
 
 /// How often libtorch allocates for a tensor in a control step and in an update.
@@ -194,4 +271,24 @@ fn simulate(env: &mut BatchEnv, time: Duration) -> Result<f64, CollectError> {
         steps += n as u64;
     }
     Ok(steps as f64 / clock.elapsed().as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_a_device_environments_step_with_the_actions_that_lie_there() {
+        let Parts {
+            mut collector, ppo, ..
+        } = crate::run::on_device();
+        let speed = simulate_on_device(&mut collector, &ppo, Duration::from_millis(1)).unwrap();
+        assert!(speed.is_finite() && speed > 0.0);
+        let rollout = collector.rollout();
+        let (actions, obs) = (&rollout.action, &rollout.obs.policy);
+        assert!(actions.abs().max().double_value(&[]) <= 1.0);
+        // 192 numbers drawn evenly from -1 to 1; five deviations of their own deviation.
+        assert!((actions.std(true).double_value(&[]) - 0.577).abs() < 0.1);
+        assert!(obs.get(1).ne_tensor(&obs.get(2)).any().int64_value(&[]) == 1);
+    }
 }

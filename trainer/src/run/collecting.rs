@@ -14,11 +14,11 @@ use std::borrow::Cow;
 #[derive(Debug)]
 pub(crate) enum Collecting {
     /// All on the host.
-    Host(SyncCollector),
+    Host(Box<SyncCollector>),
     /// Environments on the host, all else on a device.
-    Bridged(DeviceCollector<Bridge<BatchEnv>>),
+    Bridged(Box<DeviceCollector<Bridge<BatchEnv>>>),
     /// All on a device.
-    OnDevice(DeviceCollector<KernelEnvironments>),
+    OnDevice(Box<DeviceCollector<KernelEnvironments>>),
 }
 
 /// The same for each of them.

@@ -6,6 +6,7 @@ use crate::learner::LearnError;
 use crate::torch::TorchError;
 use ostler_collector::CollectError;
 use ostler_collector::memory::out_of_memory_text;
+use ostler_sim::device::cuda::Unavailable;
 use ostler_sim::env::EnvError;
 use ostler_sim::memory::MemoryError;
 use ostler_sim::model::mjcf::MjcfError;
@@ -39,11 +40,16 @@ pub enum RunError {
     /// A GPU was asked for that cannot be used.
     #[error(transparent)]
     NoGpu(#[from] NoGpu),
-    /// The GPU could be used, but a training does not go there yet.
+    /// libtorch can compute on the GPU, physics cannot.
     #[error(
-        "device \"{0}\": trainings on a GPU are not available in this version yet: use --device cpu"
+        "environments cannot be on device \"{device}\": {why}; or leave them on the processor: --set sim.device=cpu"
     )]
-    GpuNotYet(String),
+    GpuPhysics {
+        /// As it was asked for.
+        device: String,
+        /// What is missing.
+        why: Unavailable,
+    },
     /// The command line or the state of folders does not allow it.
     #[error("{0}")]
     Usage(String),

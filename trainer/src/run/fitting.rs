@@ -1,6 +1,7 @@
 //! As many environments as fit, before a run begins.
 
 use super::error::RunError;
+use super::machine::release;
 use super::parts::{Kept, Parts};
 use crate::config::curriculum::NUM_ENVS;
 use crate::config::{Config, Loaded};
@@ -68,7 +69,7 @@ pub(super) fn fitting(
             Err(e) if e.out_of_memory().is_some() => e,
             Err(e) => return Err(e),
         };
-        crate::torch::release_free_memory();
+        release(config);
         let n = config.env.num_envs;
         let Some(to) = config.fewer_envs(n) else {
             return Err(e);

@@ -7,6 +7,7 @@ use crate::config::{Config, Loaded, load};
 use crate::learner::ActorCritic;
 use crate::log::errln;
 use ostler_sim::config::{Backend, ConfigError, EnvConfig};
+use ostler_sim::device::{CompileError, DeviceError};
 use ostler_sim::env::{EnvError, EnvSpec};
 use ostler_sim::physics::PhysicsError;
 use ostler_sim::referee::worlds::Failure;
@@ -225,7 +226,22 @@ pub(crate) fn explained(loaded: &Loaded, e: EnvError) -> RunError {
     match e {
         EnvError::Config(e) => loaded.places.explain(&e).into(),
         EnvError::Physics(e) => unsuitable(loaded, e),
+        EnvError::Device(DeviceError::Compile(e)) => uncompilable(loaded, e),
         e => RunError::Env(e),
+    }
+}
+
+/// A program for a device that does not compile, shown at the expression that it is in.
+fn uncompilable(loaded: &Loaded, e: CompileError) -> RunError {
+    match &e.place {
+        Some((name, _)) => {
+            let message = format!("does not compile for {}: {}", e.target, e.message);
+            loaded
+                .places
+                .explain(&ConfigError::new(name, message))
+                .into()
+        }
+        None => RunError::Env(EnvError::Device(DeviceError::Compile(e))),
     }
 }
 

@@ -6,13 +6,14 @@ use super::error::RunError;
 use super::kernel::one_env;
 use super::load::{build_env, explained};
 use crate::config::{Config, CudaSync, Loaded};
-use crate::torch::CudaStream;
+use crate::torch::{CudaStream, MatmulPrecision, set_matmul_precision};
 use ostler_collector::device::{
     Bridge, CudaSync as Sync, KernelEnvironments, NoiseSpec, Queue, Stream, TorchMemory, Transfers,
 };
 use ostler_collector::{DeviceCollector, Policy, SyncCollector};
 use ostler_sim::config::SimDevice;
 use ostler_sim::device::Device;
+use ostler_sim::device::cuda::Cuda;
 use ostler_sim::env::{DeviceEnv, EnvSpec, Injection};
 use ostler_sim::{BatchEnv, Model};
 use std::rc::Rc;
@@ -47,6 +48,8 @@ impl Machine {
         let Some(index) = config.gpu() else {
             return Ok(Self::host());
         };
+        // Below "highest" a GPU rounds the numbers of a product to ten bits.
+        set_matmul_precision(MatmulPrecision::Highest)?;
         Ok(Self {
             torch: tch::Device::Cuda(index),
             stream: Some(Rc::new(CudaStream::new(index))),
@@ -68,13 +71,32 @@ impl Machine {
     }
 }
 
-fn open(config: &Config, _: usize) -> Result<Arc<dyn Device>, RunError> {
-    Err(RunError::GpuNotYet(config.device.clone()))
+/// Gives what was freed back to the system and to the GPU, if there is one: after a
+/// back-off.
+pub(crate) fn release(config: &Config) {
+    crate::torch::release_free_memory();
+    if config.gpu().is_some()
+        && let Err(e) = crate::torch::release_device_memory()
+    {
+        tracing::info!("{e}");
+    }
+}
+
+/// The GPU for kernels of ours: the one that libtorch has, with libtorch's context and
+/// stream.
+fn open(config: &Config, index: usize) -> Result<Arc<dyn Device>, RunError> {
+    match Cuda::open(index) {
+        Ok(gpu) => Ok(gpu),
+        Err(why) => Err(RunError::GpuPhysics {
+            device: config.device.clone(),
+            why,
+        }),
+    }
 }
 
 /// Environments that are to be collected from.
 pub(crate) enum Envs {
-    Host(BatchEnv),
+    Host(Box<BatchEnv>),
     Device(Arc<dyn Device>),
 }
 
@@ -94,7 +116,7 @@ impl Envs {
             None => {
                 let n = config.env.num_envs;
                 let env = build_env(loaded, config, model, n, config.seed)?;
-                Ok(Self::Host(env))
+                Ok(Self::Host(Box::new(env)))
             }
         }
     }
@@ -160,11 +182,11 @@ impl Envs {
         let queue = |stream| Queue::new(stream, machine.torch, transfers);
         Ok(match (self, machine.stream.clone().map(queue)) {
             (Self::Host(env), None) => {
-                Collecting::Host(SyncCollector::new(env, steps, policy, seed, spread)?)
+                Collecting::Host(SyncCollector::new(*env, steps, policy, seed, spread)?.into())
             }
             (Self::Host(env), Some(queue)) => {
-                let env = Bridge::new(env, steps, policy, seed, queue.clone())?;
-                Collecting::Bridged(DeviceCollector::new(env, queue, sync, spread)?)
+                let env = Bridge::new(*env, steps, policy, seed, queue.clone())?;
+                Collecting::Bridged(DeviceCollector::new(env, queue, sync, spread)?.into())
             }
             (Self::Device(device), queue) => {
                 let queue = queue.unwrap_or_else(Queue::host);
@@ -182,7 +204,7 @@ impl Envs {
                 )
                 .map_err(|e| explained(loaded, e))?;
                 let env = KernelEnvironments::new(env, steps, policy, machine.torch)?;
-                Collecting::OnDevice(DeviceCollector::new(env, queue, sync, spread)?)
+                Collecting::OnDevice(DeviceCollector::new(env, queue, sync, spread)?.into())
             }
         })
     }

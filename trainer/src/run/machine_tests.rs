@@ -46,6 +46,12 @@ fn machines() -> [(&'static str, Machine); 3] {
     ]
 }
 
+/// Everything on the host's stand-in for a device.
+pub(crate) fn on_device() -> Parts {
+    let [.., (_, machine)] = machines();
+    parts(&machine, &task(12, &[]))
+}
+
 /// An iteration as a run does it.
 fn iterate(parts: &mut Parts, kept: &mut Kept) -> UpdateStats {
     parts.keep(kept).unwrap();

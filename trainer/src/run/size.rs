@@ -3,6 +3,7 @@
 
 use super::Run;
 use super::error::RunError;
+use super::machine::release;
 use super::parts::{Kept, Parts};
 use crate::config::Config;
 use crate::drill::Phase;
@@ -195,7 +196,7 @@ impl Run {
         }
         // All of it goes before any of the new comes.
         drop(parts);
-        crate::torch::release_free_memory();
+        release(self.config());
         let mut to = to;
         let parts = loop {
             self.loaded.config.env.num_envs = to;
@@ -206,7 +207,7 @@ impl Run {
                 Ok(parts) => break parts,
                 Err(e) => match e.out_of_memory() {
                     Some(memory) => {
-                        crate::torch::release_free_memory();
+                        release(self.config());
                         self.once_a_process(&memory)?;
                         to = self.next_below(to, &Reason::Allocation(memory))?;
                         self.record_cap(to);

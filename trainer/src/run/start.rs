@@ -194,7 +194,7 @@ impl Run {
             "init_from": options.init_from,
             "libtorch": crate::torch::version(),
             "libtorch_threads": torch.threads,
-            "libtorch_matmul_precision": torch.precision.name(),
+            "libtorch_matmul_precision": crate::torch::matmul_precision()?.name(),
         });
         let facts = facts.as_object().cloned().unwrap_or_default();
         let meta = MetaWriter::create(dir.path(), facts).map_err(at)?;
