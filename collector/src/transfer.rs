@@ -4,7 +4,9 @@
 //! too early (failure F3). Each is also a wait for everything that a GPU was given
 //! before, so none belongs into the collection loop or an update, where
 //! `ostler_sim::device::transfer` reads without standing still. The lint
-//! `disallowed-methods` keeps libtorch's own ways to the host to this file.
+//! `disallowed-methods` keeps libtorch's own ways to the host to this file. What comes back
+//! in every step lands in memory that is there already: `Landing` of [`crate::device::stream`],
+//! which can be read only from the call that waited, too.
 
 #![allow(clippy::disallowed_methods, reason = "this is the place")]
 

@@ -1,10 +1,6 @@
 //! The bundle for a machine with a GPU, with scripts in place of its programs.
 
-<<<<<<< HEAD
 #![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
-=======
-#![allow(clippy::unwrap_used)]
->>>>>>> f19c461 (device = "cuda:N" trains there, by everything that can be shown without a GPU)
 
 use ostler_xtask::gpu_bundle::pack;
 use std::fs;

@@ -47,13 +47,9 @@ pub(crate) use kernel::{
     foresee as foresee_kernel, generic, one_env, settle as settle_kernel, settle_here,
 };
 pub use load::{LoadedRun, load_run};
-<<<<<<< HEAD
 pub(crate) use load::{build_env, explained, find};
-=======
-pub(crate) use load::{build_env, find};
 #[cfg(test)]
 pub(crate) use machine_tests::on_device;
->>>>>>> f19c461 (device = "cuda:N" trains there, by everything that can be shown without a GPU)
 pub(crate) use parts::Parts;
 pub use record::resident_mib;
 pub use resume::MAY_CHANGE;
