@@ -6,6 +6,7 @@ use super::parts::{Kept, Parts};
 use super::start::plan;
 use crate::config::{Gpus, Loaded, Override};
 use crate::learner::{Learner, NamedTensors, UpdateStats};
+use crate::torch::PRECISION;
 use ostler_collector::Collector;
 use ostler_sim::Model;
 use ostler_sim::device::host::Host;
@@ -85,6 +86,7 @@ fn state(parts: &Parts) -> State {
 
 #[test]
 fn a_training_has_the_same_bits_wherever_it_computes() {
+    let _alone = PRECISION.lock();
     let task = task(12, &[]);
     let trained = machines().map(|(name, machine)| {
         let (mut parts, mut kept) = (parts(&machine, &task), Kept::default());
@@ -106,6 +108,7 @@ fn a_training_has_the_same_bits_wherever_it_computes() {
 
 #[test]
 fn fewer_environments_go_on_with_their_states_wherever_they_are() {
+    let _alone = PRECISION.lock();
     let (many, few) = (task(12, &[]), task(8, &[]));
     let went_on = machines().map(|(name, machine)| {
         let (mut before, mut kept) = (parts(&machine, &many), Kept::default());

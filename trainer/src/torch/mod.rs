@@ -14,6 +14,8 @@ mod stream;
 mod watch;
 
 pub use device::{DeviceMemory, device_memory, release_device_memory};
+#[cfg(test)]
+pub(crate) use precision::PRECISION;
 pub use precision::{
     MatmulPrecision, choose_matmul_precision, cpu_has_amx_bf16, matmul_precision,
     measured_matmul_error, set_matmul_precision,
@@ -251,6 +253,7 @@ mod tests {
 
     #[test]
     fn errors_of_libtorch_are_one_line() {
+        let _alone = PRECISION.lock();
         init(1).unwrap();
         let empty = |n: i64| {
             let options = (tch::Kind::Float, tch::Device::Cpu);

@@ -160,13 +160,14 @@ pub fn cpu_has_amx_bf16() -> bool {
     false
 }
 
+/// The precision is the process's, and the tests share one: whoever changes it, or
+/// compares bits over a while, is alone.
+#[cfg(test)]
+pub(crate) static PRECISION: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
-
-    /// The precision is the process's, the tests share one.
-    static PRECISION: Mutex<()> = Mutex::new(());
 
     #[test]
     fn what_is_set_is_read_back() {
