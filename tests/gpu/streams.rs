@@ -55,7 +55,7 @@ fn kernels_and_torch_see_each_others_numbers_in_order() {
     for round in 0..rounds {
         // Torch writes what the kernel reads, and reads what it writes, at once.
         let round = round as f32;
-        let _ = read.shallow_clone().copy_(&(round - &ramp));
+        read.shallow_clone().copy_(&(round - &ramp));
         let args = Args {
             written: written.data_ptr() as Address,
             read: read.data_ptr() as Address,

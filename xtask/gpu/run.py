@@ -1,6 +1,6 @@
 """Runs a bundle of programs on a machine with an NVIDIA GPU, or on any other in its place.
 
-    python3 run.py [--device cuda:0|cpu] [--out FOLDER] [--part K] [--list]
+    python3 run.py [--device cuda:0|cpu] [--out FOLDER] [--part K] [--skip ITEM] [--list]
     python3 run.py --merge FOLDER RESULTS.json...
 
 Beside this file lie `bundle.json` (what runs), `bin/` (the programs) and `configs/`.
@@ -227,6 +227,7 @@ def main():
     cli.add_argument("--device", default="cuda:0")
     cli.add_argument("--out", default=".")
     cli.add_argument("--part", type=int)
+    cli.add_argument("--skip", action="append", default=[], metavar="ITEM")
     cli.add_argument("--list", action="store_true", help="what would run, by part")
     cli.add_argument("--merge", nargs="+", metavar="RESULTS")
     args = cli.parse_args()
@@ -240,6 +241,10 @@ def main():
         return all(os.path.exists(program(n)[-1]) for n in needs)
 
     here = [i for i in bundle["items"] if is_here(i)]
+    unknown = set(args.skip) - {i["name"] for i in bundle["items"]}
+    if unknown:
+        cli.error("no item is called " + ", ".join(sorted(unknown)))
+    here = [i for i in here if i["name"] not in args.skip]
     items = [i for i in here if on_gpu or not i.get("gpu_only")]
     groups = parts(items, bundle["part_seconds"])
     if args.list:

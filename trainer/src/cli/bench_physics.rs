@@ -1,5 +1,6 @@
 //! `ostler bench physics`: steps per second of an engine alone, with any model.
 
+use super::bench_device;
 use super::engine::EngineArg;
 use crate::log::outln;
 use crate::run::{RunError, resident_mib};
@@ -18,9 +19,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Sets of controls after which they repeat.
-const DRAWS: usize = 16;
+pub(super) const DRAWS: usize = 16;
 /// Calls in a row between two looks at the clock.
-const SLICE: usize = 10;
+pub(super) const SLICE: usize = 10;
 
 /// Flags of `ostler bench physics`.
 #[derive(Debug, Args)]
@@ -52,6 +53,9 @@ pub struct BenchPhysicsArgs {
     /// Time to measure (s)
     #[arg(long, default_value_t = 2.0, value_name = "SECONDS")]
     seconds: f64,
+    /// A GPU, cuda:N, in place of the processor; native engine only
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["threads", "instructions", "specialize"])]
+    device: Option<String>,
     /// One JSON object on standard output
     #[arg(long)]
     json: bool,
@@ -89,13 +93,13 @@ impl InstructionsArg {
 }
 
 /// What was measured.
-struct Figures {
+pub(super) struct Figures {
     /// Over the whole time.
-    mean: f64,
+    pub mean: f64,
     /// In the best slice: the one that other programs disturbed least.
-    best: f64,
+    pub best: f64,
     /// Environments that broke and were put back.
-    broken: u64,
+    pub broken: u64,
 }
 
 /// Measures and prints.
@@ -106,6 +110,9 @@ pub fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
         ));
     }
     let model = Arc::new(mjcf::load_within(&args.model, args.folder.as_deref())?);
+    if let Some(device) = &args.device {
+        return on_device(args, &model, device);
+    }
     let threads = match args.threads {
         0 => Pool::available(),
         n => usize::from(n),
@@ -145,6 +152,38 @@ pub fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
         "broken": figures.broken,
         "bytes_per_env": bytes.round(),
     });
+    print(args, &all);
+    Ok(0)
+}
+
+/// The same on a GPU.
+fn on_device(args: &BenchPhysicsArgs, model: &Arc<Model>, device: &str) -> Result<i32, RunError> {
+    if args.backend != EngineArg::Native {
+        let why = "only the native engine runs on a GPU: leave --backend or --device out";
+        return Err(RunError::Usage(why.into()));
+    }
+    let gpu = bench_device::open(device)?;
+    let memory = gpu.memory();
+    let time = Duration::from_secs_f64(args.seconds);
+    let sizes = (args.num_envs as usize, args.substeps as usize);
+    let (figures, bytes, name) =
+        bench_device::measure(model, sizes, time, gpu, &memory).map_err(RunError::Env)?;
+    let all = json!({
+        "model": model.name,
+        "backend": args.backend.name(),
+        "device": name,
+        "num_envs": args.num_envs,
+        "substeps": args.substeps,
+        "physics_steps_per_s": figures.mean.round(),
+        "physics_steps_per_s_best": figures.best.round(),
+        "broken": figures.broken,
+        "bytes_per_env": bytes,
+    });
+    print(args, &all);
+    Ok(0)
+}
+
+fn print(args: &BenchPhysicsArgs, all: &serde_json::Value) {
     if args.json {
         outln!("{all}");
     } else if let Some(map) = all.as_object() {
@@ -155,7 +194,6 @@ pub fn run(args: &BenchPhysicsArgs) -> Result<i32, RunError> {
             }
         }
     }
-    Ok(0)
 }
 
 /// Steps all worlds under changing controls; what breaks starts again.
@@ -212,7 +250,7 @@ fn measure(
 }
 
 /// Uniform over the actuators' ranges: `[DRAWS][nu][N]`.
-fn controls(model: &Model, n: usize) -> Result<Vec<f32>, PhysicsError> {
+pub(super) fn controls(model: &Model, n: usize) -> Result<Vec<f32>, PhysicsError> {
     let nu = model.nu();
     let mut draws: Vec<f32> = zeroed("controls", (DRAWS * nu).saturating_mul(n))?;
     for (i, chunk) in draws.chunks_exact_mut((nu * n).max(1)).enumerate() {

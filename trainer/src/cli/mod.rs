@@ -4,6 +4,7 @@
 //! error is printed in one place, [`run`].
 
 mod bench;
+mod bench_device;
 mod bench_physics;
 mod check;
 mod compare;
