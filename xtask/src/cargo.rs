@@ -87,7 +87,6 @@ pub fn build_ostler(place: &Place) -> Result<PathBuf, SetupError> {
     if !place.root.join("target/release/ostler").is_file() && !has_cpp_compiler() {
         return Err(SetupError::NoCompiler);
     }
-    // The messages name the program's path, whatever the target folder is.
     let args = [
         "build",
         "--release",
@@ -96,6 +95,20 @@ pub fn build_ostler(place: &Place) -> Result<PathBuf, SetupError> {
         "--bin",
         "ostler",
     ];
+    build(place, &args, |_| true)
+}
+
+/// Builds with these arguments, and returns where the last program is whose message
+/// from cargo is `wanted`.
+///
+/// # Errors
+/// cargo fails, or names no such program.
+pub fn build(
+    place: &Place,
+    args: &[&str],
+    wanted: impl Fn(&str) -> bool,
+) -> Result<PathBuf, SetupError> {
+    // The messages name the program's path, whatever the target folder is.
     let mut child = command(place)
         .args(args)
         .arg("--message-format=json-render-diagnostics")
@@ -105,7 +118,9 @@ pub fn build_ostler(place: &Place) -> Result<PathBuf, SetupError> {
     let mut program = None;
     if let Some(output) = child.stdout.take() {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            program = executable(&line).or(program);
+            if wanted(&line) {
+                program = executable(&line).or(program);
+            }
         }
     }
     let status = child.wait().map_err(SetupError::io("wait for", "cargo"))?;
@@ -119,7 +134,7 @@ pub fn build_ostler(place: &Place) -> Result<PathBuf, SetupError> {
 }
 
 /// The value of `"executable"` in one of cargo's JSON messages.
-pub(crate) fn executable(line: &str) -> Option<PathBuf> {
+fn executable(line: &str) -> Option<PathBuf> {
     let (_, rest) = line.split_once("\"executable\":\"")?;
     let mut path = String::new();
     let mut characters = rest.chars();

@@ -1,11 +1,9 @@
 //! Everything a machine with a GPU needs to run the GPU's tests and benchmarks, without
 //! Rust: programs, configurations, one driver script (`xtask/gpu/run.py`).
 
-use crate::cargo::{self, executable};
 use crate::place::Place;
-use crate::{SetupError, libtorch};
+use crate::{SetupError, cargo, libtorch};
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -35,33 +33,10 @@ pub fn bundle(place: &Place, out: &Path) -> Result<Vec<PathBuf>, SetupError> {
     )
 }
 
-/// The program of the GPU's tests, as `cargo test` builds it.
+/// The program of the GPU's tests, as `cargo test` builds it, with `ostler` beside it.
 fn build_tests(place: &Place) -> Result<PathBuf, SetupError> {
     let args = ["test", "--workspace", "--test", "gpu", "--no-run"];
-    let mut child = cargo::command(place)
-        .args(args)
-        .arg("--message-format=json-render-diagnostics")
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(SetupError::io("start", "cargo"))?;
-    let mut program = None;
-    if let Some(output) = child.stdout.take() {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // `ostler` is built beside it.
-            if line.contains("\"kind\":[\"test\"]") {
-                program = executable(&line).or(program);
-            }
-        }
-    }
-    let status = child.wait().map_err(SetupError::io("wait for", "cargo"))?;
-    match program {
-        Some(program) if status.success() => Ok(program),
-        None if status.success() => Err(SetupError::NoProgram),
-        _ => Err(SetupError::Cargo {
-            command: args.join(" "),
-            code: status.code().unwrap_or(101),
-        }),
-    }
+    cargo::build(place, &args, |line| line.contains("\"kind\":[\"test\"]"))
 }
 
 /// The commit that is packed, with a mark where files differ from it.

@@ -209,9 +209,15 @@ impl Parent<'_> {
         let mut heard = Heard::default();
         let mut pipe = Some(pipe);
         loop {
-            // Asked for first: a signal that came before is still there to be read.
-            let ended = process::try_wait(pid)?;
+            // Signals are taken before the child is asked for: the SIGCHLD of one that ends
+            // after that is still there to wake the wait below. The other way round it would
+            // be taken here, unheeded, and nothing would come any more.
+            let mut came = Vec::new();
             while let Some(signal) = self.signals.next() {
+                came.push(signal);
+            }
+            let ended = process::try_wait(pid)?;
+            for signal in came {
                 if signal != libc::SIGCHLD && ended.is_none() {
                     process::send(pid, signal);
                 }
