@@ -75,6 +75,10 @@ fn what_passes_gives_one_file_of_results_and_a_summary() {
         assert!(results.contains(text), "{text}: {results}");
     }
     assert!(
+        summary.contains("| collection.steps_per_s 1.5 |"),
+        "{summary}"
+    );
+    assert!(
         summary.contains("| tests | ok (2 passed, 0 failed) |"),
         "{summary}"
     );
