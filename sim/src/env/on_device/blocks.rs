@@ -8,8 +8,10 @@ use crate::device::{Address, Block, Memory};
 use crate::memory::MemoryError;
 use crate::task::emit::{GRAVES, Sizes};
 
-/// Threads that sum statistics.
-pub(super) const CHUNKS: usize = 1024;
+/// Threads that sum the statistics of `n` environments.
+pub(super) fn chunks(n: usize) -> usize {
+    n.min(1024)
+}
 
 /// Memory of N environments.
 #[derive(Debug)]
@@ -40,7 +42,7 @@ impl Parts {
 
 /// Bytes of the three blocks for `n` environments.
 fn lengths(s: &Sizes, n: usize) -> [usize; 3] {
-    let chunks = n.min(CHUNKS);
+    let chunks = chunks(n);
     let tally = s.tally();
     let state = (s.live() + s.physics()).saturating_mul(4 * n);
     let partial = (tally + 2) * chunks * 8;
@@ -79,7 +81,7 @@ impl Blocks {
 
     /// Enters every address that does not change from step to step.
     pub fn enter(&self, a: &mut EnvArgs, s: &Sizes, n: usize) {
-        let chunks = n.min(CHUNKS);
+        let chunks = chunks(n);
         let mut p = Parts {
             next: self.state.address(),
         };

@@ -1,7 +1,7 @@
 //! From a robot and a task to a program, and from there to environments.
 
 use super::args::{EnvArgs, PhysicsArgs};
-use super::blocks::{Blocks, CHUNKS};
+use super::blocks::Blocks;
 use super::{DeviceEnv, ENTRIES, PolicyNoise, Recipe, lower_options};
 use crate::config::{Auto, Backend, ConfigError, EnvConfig, SimConfig, Specialize, TaskConfig};
 use crate::device::transfer::Reader;
@@ -18,9 +18,6 @@ use crate::task::Task;
 use crate::task::emit::{Emitted, Numbers, Sizes, emit};
 use bytemuck::Zeroable;
 use std::sync::Arc;
-
-/// Entries of the table of the task's numbers in words of an argument: none is too many.
-const WORD: usize = 4;
 
 /// The program of environments of this robot and task. `changing`: the task's numbers
 /// stand in a table beside the code, for a curriculum that changes them.
@@ -142,8 +139,7 @@ impl DeviceEnv {
             spec.max_episode_steps,
             changing,
         );
-        let program = text(&plan, &emitted)?;
-        let kernels = device.load(&program)?;
+        let kernels = device.load(&text(&plan, &emitted)?)?;
         let blocks = Blocks::new(memory, &sizes, n, emitted.numbers.len())?;
         let mut args = EnvArgs {
             physics: PhysicsArgs {
@@ -175,7 +171,7 @@ impl DeviceEnv {
             },
             device,
             kernels,
-            program,
+            task_text: emitted.text,
             twin,
             coroner: None,
             sizes,
@@ -201,10 +197,10 @@ impl DeviceEnv {
     /// Uploads the table of the task's numbers.
     fn put_numbers(&mut self, numbers: Vec<f32>) -> Result<(), DeviceError> {
         if let Some(block) = &self.blocks.number {
-            if block.bytes() != WORD * numbers.len() {
+            let bytes: &[u8] = bytemuck::cast_slice(&numbers);
+            if block.bytes() != bytes.len() {
                 return Err(DeviceError::Defect("another table of numbers".into()));
             }
-            let bytes = bytemuck::cast_slice(&numbers);
             // SAFETY: the block is as long, and lives.
             unsafe { self.device.upload(bytes, block.address()) }?;
         }
@@ -212,7 +208,12 @@ impl DeviceEnv {
         Ok(())
     }
 
-    pub(super) fn change_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
+    /// Goes on with other numbers in the task, as [`BatchEnv::set_task`]; where they are
+    /// in the code, it is compiled anew.
+    ///
+    /// # Errors
+    /// Anything but a number differs; a number that cannot be. Nothing has changed then.
+    pub fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
         let before = self.twin.task().clone();
         self.twin.set_task(task)?;
         let spec = &self.twin.spec;
@@ -232,21 +233,17 @@ impl DeviceEnv {
     }
 
     fn take_over(&mut self, emitted: &Emitted) -> Result<(), EnvError> {
-        let options = lower_options(&self.recipe.sim);
-        let plan = lower(&self.recipe.model, &options).map_err(PhysicsError::from)?;
-        let program = text(&plan, emitted)?;
-        if program != self.program {
-            self.kernels = self.device.load(&program)?;
-            self.program = program;
+        // Where the numbers are in a table the text stays, and the robot is not recorded
+        // again: a curriculum may change them in every iteration.
+        if emitted.text != self.task_text {
+            let options = lower_options(&self.recipe.sim);
+            let plan = lower(&self.recipe.model, &options).map_err(PhysicsError::from)?;
+            self.kernels = self.device.load(&text(&plan, emitted)?)?;
+            self.task_text.clone_from(&emitted.text);
         }
         if emitted.numbers != self.numbers {
             self.put_numbers(emitted.numbers.clone())?;
         }
         Ok(())
-    }
-
-    /// Chunks that sum statistics.
-    pub(super) fn chunks(&self) -> usize {
-        self.twin.spec.num_envs.min(CHUNKS)
     }
 }

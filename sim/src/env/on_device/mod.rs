@@ -17,10 +17,10 @@ mod note;
 mod snapshot;
 mod tally;
 
-use super::{BatchEnv, EnvError, EnvSpec, EpisodeStats, Groups};
+use super::{BatchEnv, EnvSpec, EpisodeStats, Groups};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
 use crate::device::transfer::Reader;
-use crate::device::{Address, Device, DeviceError, Kernels, Program, Traffic};
+use crate::device::{Address, Device, DeviceError, Kernels, Traffic};
 use crate::model::Model;
 use crate::physics::Shortfalls;
 use crate::physics::native::lower::LowerOptions;
@@ -65,7 +65,7 @@ pub struct StepAddresses {
     pub noise: Option<(Address, u64)>,
 }
 
-/// Entries of the program, by their place in [`Program::entries`].
+/// Entries of the program, by their place in [`crate::device::Program::entries`].
 #[derive(Debug, Clone, Copy)]
 enum Entry {
     Restart,
@@ -91,7 +91,8 @@ const ENTRIES: [&str; 6] = [
 pub struct DeviceEnv {
     device: Arc<dyn Device>,
     kernels: Arc<dyn Kernels>,
-    program: Program,
+    /// The task's part of the program.
+    task_text: String,
     /// On the host; its buffers hold what was last exchanged.
     twin: BatchEnv,
     /// One environment, to find out why others broke; built when the first breaks.
@@ -232,15 +233,6 @@ impl DeviceEnv {
         into.shortfalls = self.shortfalls.since(*taken);
         *taken = self.shortfalls;
         Ok(())
-    }
-
-    /// Goes on with other numbers in the task, as [`BatchEnv::set_task`]; where they are
-    /// in the code, it is compiled anew.
-    ///
-    /// # Errors
-    /// Anything but a number differs; a number that cannot be. Nothing has changed then.
-    pub fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
-        self.change_task(task)
     }
 
     fn aim_at(&mut self, obs: Groups<Address>) {

@@ -1,5 +1,6 @@
 //! Going back without the host: the state is copied on the device itself.
 
+use super::blocks::chunks;
 use super::{DeviceEnv, Entry};
 use crate::device::{Address, DeviceError};
 use crate::env::{EpisodeStats, stats};
@@ -93,7 +94,7 @@ impl DeviceEnv {
     /// Throws away what the device has counted since statistics were summed.
     fn forget(&mut self) -> Result<(), DeviceError> {
         if self.uncounted {
-            self.launch(Entry::Tally, self.chunks())?;
+            self.launch(Entry::Tally, chunks(self.twin.spec.num_envs))?;
             // SAFETY: four bytes in a block of `self`.
             unsafe { self.device.upload(&[0; 4], self.args.buried) }?;
             self.uncounted = false;

@@ -1,5 +1,6 @@
 //! What the host learns of a rollout.
 
+use super::blocks::chunks;
 use super::{DeviceEnv, Entry};
 use crate::device::DeviceError;
 use crate::env::Finished;
@@ -24,7 +25,7 @@ impl DeviceEnv {
         if !self.uncounted {
             return Ok(());
         }
-        let (chunks, sums) = (self.chunks(), self.sizes.tally() + 2);
+        let (chunks, sums) = (chunks(self.twin.spec.num_envs), self.sizes.tally() + 2);
         self.launch(Entry::Tally, chunks)?;
         self.launch(Entry::Total, sums)?;
         let reader = self.totals.take();
@@ -68,7 +69,7 @@ impl DeviceEnv {
             unsolved: total(s.tally() + 1) as u64,
         };
 
-        let chunks = self.twin.spec.num_envs.min(super::blocks::CHUNKS);
+        let chunks = chunks(self.twin.spec.num_envs);
         let lasts = &bytes[8 * (s.tally() + 2)..][..16 * chunks];
         let mut lasts: Vec<Last> = lasts
             .chunks_exact(16)
