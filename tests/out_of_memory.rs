@@ -11,7 +11,8 @@ use ostler_collector::{Collector, SyncCollector};
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::{BatchEnv, model::mjcf};
 use ostler_trainer::learner::{
-    ActorConfig, CriticConfig, LearnError, Learner, NamedTensors, Ppo, PpoConfig, UpdateStats,
+    ActorConfig, CriticConfig, LearnError, Learner, NamedTensors, Ppo, PpoConfig, TrainedPolicy,
+    UpdateStats,
 };
 use ostler_trainer::run::RunError;
 use ostler_trainer::torch::FailAllocation::{After, FromBytes, Never};

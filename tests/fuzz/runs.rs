@@ -6,7 +6,7 @@ use super::mutate::Corpus;
 use ostler_collector::{Collector, SyncCollector};
 use ostler_sim::BatchEnv;
 use ostler_trainer::config::load;
-use ostler_trainer::learner::Ppo;
+use ostler_trainer::learner::{Ppo, TrainedPolicy};
 use ostler_trainer::log::metrics::{MetricsWriter, Record};
 use ostler_trainer::log::{curve as picture, tensorboard};
 use ostler_trainer::readers;

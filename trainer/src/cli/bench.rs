@@ -2,7 +2,7 @@
 
 use super::{ConfigArgs, bench_physics};
 use crate::config::Gpus;
-use crate::learner::{Learner, Ppo};
+use crate::learner::Learner;
 use crate::log::outln;
 use crate::run::{Parts, Rows, RunError, build_env, one_env, plan, resident_mib, settle_kernel};
 use crate::torch::{cpu_allocations, with_threads};
@@ -85,36 +85,36 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
 
     let Parts {
         mut collector,
-        mut ppo,
+        mut learner,
         ..
     } = Parts::build(&loaded, &model, &spec)?;
     let samples = config.samples() as f64;
     if on_device {
         kernel = collector.device_kernel().unwrap_or_default();
-        simulation = simulate_on_device(&mut collector, &ppo, time)?;
+        simulation = simulate_on_device(&mut collector, learner.as_ref(), time)?;
     }
     // Warm-up: first touches of buffers, libtorch's caches.
-    collector.collect(ppo.policy_mut())?;
-    if ppo.wants_warm_up() {
-        ppo.warm_up(collector.rollout())?;
+    collector.collect(learner.policy_mut())?;
+    if learner.wants_warm_up() {
+        learner.warm_up(collector.rollout())?;
     }
-    with_threads(torch.threads, || ppo.update(collector.rollout()))?;
+    with_threads(torch.threads, || learner.update(collector.rollout()))?;
 
     let (mut collect_s, mut env_s, mut policy_s, mut update_s) = (0.0, 0.0, 0.0, 0.0);
     let mut iterations = 0.0;
     let clock = Instant::now();
     while clock.elapsed() < 2 * time {
-        collector.collect(ppo.policy_mut())?;
+        collector.collect(learner.policy_mut())?;
         let times = collector.times();
         collect_s += times.total;
         env_s += times.env;
         policy_s += times.policy;
-        let update = with_threads(torch.threads, || ppo.update(collector.rollout()))?;
+        let update = with_threads(torch.threads, || learner.update(collector.rollout()))?;
         update_s += update.update_s;
         iterations += 1.0;
     }
     let whole_s = clock.elapsed().as_secs_f64();
-    let (per_step, per_update) = allocations(&mut collector, &mut ppo, torch.threads)?;
+    let (per_step, per_update) = allocations(&mut collector, learner.as_mut(), torch.threads)?;
     let steps = samples * iterations;
     let counts = collector.counts();
     let numbers = [
@@ -192,10 +192,10 @@ impl Policy for Idle {
 /// [`simulate`]: a collection whose policy does nothing.
 fn simulate_on_device(
     collector: &mut impl Collector,
-    ppo: &Ppo,
+    learner: &dyn Learner,
     time: Duration,
 ) -> Result<f64, RunError> {
-    let (width, noise) = ppo.policy().noise();
+    let (width, noise) = learner.policy().noise();
     let mut idle = Idle(width, noise);
     let rollout = collector.rollout();
     let samples = (rollout.steps * rollout.envs) as f64;
@@ -203,9 +203,9 @@ fn simulate_on_device(
     let (rows, width) = (samples as u32, actions.numel() / (samples as usize).max(1));
     let mut draws = zeroed::<f32>("actions", actions.numel()).map_err(CollectError::from)?;
     rng::fill_uniform(0, 0..rows, Purpose::Replay, 0, width, &mut draws);
-    let choices = match ppo.policy().noise().1 {
+    let choices = match learner.policy().noise().1 {
         Noise::Normal => None,
-        Noise::Uniform => Some(ppo.policy().dist_width() as f32),
+        Noise::Uniform => Some(learner.policy().dist_width() as f32),
     };
     for a in &mut draws {
         *a = choices.map_or(2.0 * *a - 1.0, |choices| (*a * choices).floor());
@@ -224,13 +224,13 @@ fn simulate_on_device(
 /// How often libtorch allocates for a tensor in a control step and in an update.
 fn allocations(
     collector: &mut impl Collector,
-    ppo: &mut Ppo,
+    learner: &mut dyn Learner,
     threads: usize,
 ) -> Result<(f64, f64), RunError> {
     let before = cpu_allocations()?;
-    let steps = collector.collect(ppo.policy_mut())?.steps;
+    let steps = collector.collect(learner.policy_mut())?.steps;
     let between = cpu_allocations()?;
-    with_threads(threads, || ppo.update(collector.rollout()))?;
+    with_threads(threads, || learner.update(collector.rollout()))?;
     let after = cpu_allocations()?;
     let per_step = (between - before).calls as f64 / steps as f64;
     Ok((per_step, (after - between).calls as f64))
@@ -280,9 +280,12 @@ mod tests {
     #[test]
     fn on_a_device_environments_step_with_the_actions_that_lie_there() {
         let Parts {
-            mut collector, ppo, ..
+            mut collector,
+            learner,
+            ..
         } = crate::run::on_device();
-        let speed = simulate_on_device(&mut collector, &ppo, Duration::from_millis(1)).unwrap();
+        let speed =
+            simulate_on_device(&mut collector, learner.as_ref(), Duration::from_millis(1)).unwrap();
         assert!(speed.is_finite() && speed > 0.0);
         let rollout = collector.rollout();
         let (actions, obs) = (&rollout.action, &rollout.obs.policy);

@@ -139,7 +139,7 @@ pub fn open(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     };
     let agent = match simple(agent.unwrap_or(AgentKind::Policy), seed) {
         Some(agent) => agent,
-        None => Agent::Policy(Box::new(run.policy(env.spec())?)),
+        None => Agent::Policy(run.policy(env.spec())?),
     };
     Ok(Target {
         name: run.config.name.clone(),

@@ -10,20 +10,144 @@ pub mod ppo;
 pub mod returns;
 
 pub use policy::{ActorConfig, ActorCritic, CriticConfig};
-pub use ppo::{Ppo, PpoConfig};
+pub use ppo::{Ppo, PpoConfig, UpdateFault, UpdateTarget};
 
+use crate::config::Config;
 use ostler_collector::memory::out_of_memory;
-use ostler_collector::{CollectError, Rollout};
+use ostler_collector::{CollectError, Policy, Rollout};
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::Traffic;
+use ostler_sim::env::EnvSpec;
 use ostler_sim::memory::MemoryError;
-use tch::Tensor;
+use tch::{Device, Tensor};
 
 /// Something that improves a policy with what it is shown.
 pub trait Learner {
     /// Learns from one rollout and says what happened. Reads one small block of
     /// numbers back from the device, at its end.
     fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError>;
+
+    /// The policy as it is now.
+    fn policy(&self) -> &dyn TrainedPolicy;
+
+    /// The policy, to act with.
+    fn policy_mut(&mut self) -> &mut dyn TrainedPolicy;
+
+    /// Whether a rollout for statistics alone, [`warm_up`](Self::warm_up), is worth its
+    /// steps before the first iteration of a fresh run.
+    fn wants_warm_up(&self) -> bool;
+
+    /// Takes only the statistics of observations from a rollout.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError>;
+
+    /// How much of the run is done, 0..1, for what follows a schedule.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn set_progress(&mut self, done: f64) -> Result<(), LearnError>;
+
+    /// Everything needed to go on with the same bits, by name.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn save(&self) -> Result<NamedTensors, LearnError>;
+
+    /// The reverse of [`save`](Self::save). Nothing is changed unless everything fits.
+    ///
+    /// # Errors
+    /// Something is missing or of another shape.
+    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError>;
+
+    /// Remembers the state as it is now, on its device, in buffers that are there
+    /// already.
+    ///
+    /// # Errors
+    /// libtorch refuses; what is remembered is then undefined.
+    fn keep(&mut self) -> Result<(), LearnError>;
+
+    /// Goes back to the last [`keep`](Self::keep) (or to the state after construction):
+    /// the same bits, whatever happened since. Allocates no tensor.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn revert(&mut self) -> Result<(), LearnError>;
+
+    /// Starts anew from an earlier policy, more carefully: weights and normalisers are
+    /// taken from `policy` (see [`TrainedPolicy::save`]), optimisers forget all gradients,
+    /// and from now on every learning rate is `lr_factor` times what it would be. Counts
+    /// that key random draws go on: the same failure must not repeat itself.
+    ///
+    /// # Errors
+    /// Weights of another network, or a factor that is not above 0 and at most 1; nothing
+    /// is changed then.
+    fn roll_back(&mut self, policy: &[(String, Tensor)], lr_factor: f64) -> Result<(), LearnError>;
+
+    /// Puts these faults into the updates to come, instead of those given before: a
+    /// drill. The poisoned places are written whatever guards them.
+    ///
+    /// # Errors
+    /// A fault names a place that this learner does not have; none is armed then.
+    fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError>;
+}
+
+/// A policy whose weights and normalisers can be saved.
+pub trait TrainedPolicy: Policy + std::fmt::Debug {
+    /// Weights and normalisers on the host, by name: what acting takes, and what a
+    /// [roll-back](Learner::roll_back) goes back to.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn save(&self) -> Result<NamedTensors, LearnError>;
+
+    /// Takes weights and normalisers from a checkpoint; further names are ignored.
+    /// Nothing is changed unless everything fits.
+    ///
+    /// # Errors
+    /// Something is missing or of another shape.
+    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError>;
+
+    /// Number of learnt parameters.
+    fn num_parameters(&self) -> i64;
+}
+
+/// The learner that a configuration asks for; `spec`: of the environments that it will
+/// learn from.
+///
+/// # Errors
+/// A key that cannot be used with this task, or memory does not suffice.
+pub fn build(
+    config: &Config,
+    spec: &EnvSpec,
+    device: Device,
+) -> Result<Box<dyn Learner>, LearnError> {
+    let steps = config.runner.num_steps_per_env;
+    Ok(Box::new(Ppo::new(
+        &config.ppo,
+        &config.actor,
+        &config.critic,
+        spec,
+        steps,
+        config.seed,
+        device,
+    )?))
+}
+
+/// The policy of that learner alone, to act with: freshly initialised.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_policy(
+    config: &Config,
+    spec: &EnvSpec,
+    device: Device,
+) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+    let (actor, critic, seed) = (&config.actor, &config.critic, config.seed);
+    Ok(Box::new(ActorCritic::new(
+        actor, critic, spec, seed, device,
+    )?))
 }
 
 /// Tensors with their names, as a checkpoint holds them.

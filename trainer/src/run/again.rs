@@ -102,7 +102,7 @@ pub(super) fn restore(
 ) -> Result<(), RunError> {
     let c = &earlier.checkpoint;
     fits(&c.meta.task, task, &earlier.file)?;
-    parts.ppo.load(&c.learner)?;
+    parts.learner.load(&c.learner)?;
     // Fewer fit than the checkpoint holds: the first of them go on.
     let restored = match task.num_envs == c.meta.task.num_envs {
         true => parts.collector.restore(&c.collector),

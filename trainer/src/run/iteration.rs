@@ -7,7 +7,7 @@ use super::parts::Parts;
 use super::trouble::Trouble;
 use super::{Evaluation, Run};
 use crate::drill::Phase;
-use crate::learner::{Learner, UpdateStats};
+use crate::learner::UpdateStats;
 use ostler_collector::Collector;
 use std::time::Instant;
 
@@ -25,14 +25,17 @@ impl Run {
         self.drill.leave(Phase::Keep);
         kept?;
         self.committed = false;
-        if self.counters.env_steps == 0 && parts.ppo.wants_warm_up() {
+        if self.counters.env_steps == 0 && parts.learner.wants_warm_up() {
             return self.warm_up(parts);
         }
         let clock = Instant::now();
         let done = self.counters.iteration as f64 / self.config().runner.max_iterations as f64;
-        parts.ppo.set_progress(done.min(1.0))?;
+        parts.learner.set_progress(done.min(1.0))?;
         self.drill.enter(Phase::Collect, iteration);
-        let collected = parts.collector.collect(parts.ppo.policy_mut()).map(|_| ());
+        let collected = parts
+            .collector
+            .collect(parts.learner.policy_mut())
+            .map(|_| ());
         self.drill.leave(Phase::Collect);
         collected?;
         let samples = self.loaded.config.samples();
@@ -81,14 +84,14 @@ impl Run {
     }
 
     fn stood(&mut self, parts: &Parts) -> Result<(), RunError> {
-        Ok(self.health.stood(|| parts.ppo.policy().save())?)
+        Ok(self.health.stood(|| parts.learner.policy().save())?)
     }
 
     /// A fresh normaliser would ruin the first updates: a fresh run with one first
     /// collects a rollout for its statistics alone. Its steps count.
     fn warm_up(&mut self, parts: &mut Parts) -> Result<(), RunError> {
-        parts.collector.collect(parts.ppo.policy_mut())?;
-        parts.ppo.warm_up(parts.collector.rollout())?;
+        parts.collector.collect(parts.learner.policy_mut())?;
+        parts.learner.warm_up(parts.collector.rollout())?;
         self.counters = Counters {
             env_steps: self.loaded.config.samples(),
             ..self.counters.clone()
@@ -100,7 +103,7 @@ impl Run {
 
     fn update(&self, parts: &mut Parts) -> Result<UpdateStats, RunError> {
         let threads = self.config().learner_threads();
-        let update = || parts.ppo.update(parts.collector.rollout());
+        let update = || parts.learner.update(parts.collector.rollout());
         Ok(crate::torch::with_threads(threads, update)?)
     }
 
@@ -114,7 +117,7 @@ impl Run {
         let more = self.health.roll_back();
         let (what, remedy) = (trouble.to_string(), trouble.remedy());
         self.report(Some(parts), trouble.name(), &what, remedy);
-        parts.ppo.roll_back(self.health.good(), scale)?;
+        parts.learner.roll_back(self.health.good(), scale)?;
         let record = self.health.record();
         let (number, most) = (record.roll_backs, self.config().guard.max_roll_backs);
         tracing::warn!(
@@ -141,7 +144,8 @@ impl Run {
         match &mut self.evaluator {
             Some(evaluator) if self.counters.iteration.is_multiple_of(runner.eval_interval) => {
                 self.drill.enter(Phase::Evaluate, self.counters.iteration);
-                let evaluated = evaluator.evaluate(parts.ppo.policy_mut(), runner.eval_episodes);
+                let evaluated =
+                    evaluator.evaluate(parts.learner.policy_mut(), runner.eval_episodes);
                 self.drill.leave(Phase::Evaluate);
                 Ok(Some(evaluated?))
             }

@@ -4,7 +4,7 @@ use super::checkpoint::{Checkpoint, TaskMark};
 use super::error::RunError;
 use super::{dir, judge, keep, kernel};
 use crate::config::{Config, Loaded, load};
-use crate::learner::ActorCritic;
+use crate::learner::{self, TrainedPolicy};
 use crate::log::errln;
 use ostler_sim::config::{Backend, ConfigError, EnvConfig};
 use ostler_sim::device::{CompileError, DeviceError};
@@ -187,19 +187,13 @@ impl LoadedRun {
     ///
     /// # Errors
     /// The checkpoint is of another robot, task or network.
-    pub fn policy(&self, spec: &EnvSpec) -> Result<ActorCritic, RunError> {
+    pub fn policy(&self, spec: &EnvSpec) -> Result<Box<dyn TrainedPolicy>, RunError> {
         fits(
             &self.checkpoint.meta.task,
             &mark(&self.model, spec),
             &self.file,
         )?;
-        let mut policy = ActorCritic::new(
-            &self.config.actor,
-            &self.config.critic,
-            spec,
-            self.config.seed,
-            tch::Device::Cpu,
-        )?;
+        let mut policy = learner::build_policy(&self.config, spec, tch::Device::Cpu)?;
         policy.load(&self.checkpoint.learner)?;
         Ok(policy)
     }

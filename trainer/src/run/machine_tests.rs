@@ -5,7 +5,7 @@ use super::machine::Machine;
 use super::parts::{Kept, Parts};
 use super::start::plan;
 use crate::config::{Gpus, Loaded, Override};
-use crate::learner::{Learner, NamedTensors, UpdateStats};
+use crate::learner::{NamedTensors, UpdateStats};
 use crate::torch::PRECISION;
 use ostler_collector::Collector;
 use ostler_sim::Model;
@@ -56,8 +56,8 @@ pub(crate) fn on_device() -> Parts {
 /// An iteration as a run does it.
 fn iterate(parts: &mut Parts, kept: &mut Kept) -> UpdateStats {
     parts.keep(kept).unwrap();
-    parts.collector.collect(parts.ppo.policy_mut()).unwrap();
-    let stats = parts.ppo.update(parts.collector.rollout()).unwrap();
+    parts.collector.collect(parts.learner.policy_mut()).unwrap();
+    let stats = parts.learner.update(parts.collector.rollout()).unwrap();
     UpdateStats {
         gae_s: 0.0,
         update_s: 0.0,
@@ -81,7 +81,7 @@ fn bytes(tensors: NamedTensors) -> Vec<(String, Vec<u8>)> {
 fn state(parts: &Parts) -> State {
     let mut environments = Vec::new();
     parts.collector.save(&mut environments).unwrap();
-    (bytes(parts.ppo.save().unwrap()), environments)
+    (bytes(parts.learner.save().unwrap()), environments)
 }
 
 #[test]
@@ -115,11 +115,11 @@ fn fewer_environments_go_on_with_their_states_wherever_they_are() {
         iterate(&mut before, &mut kept);
         iterate(&mut before, &mut kept);
         before.revert(&kept).unwrap();
-        let learner = before.ppo.save().unwrap();
+        let learner = before.learner.save().unwrap();
         kept.fetch(&before).unwrap();
         drop(before);
         let mut after = parts(&machine, &few);
-        after.ppo.load(&learner).unwrap();
+        after.learner.load(&learner).unwrap();
         assert_eq!(
             after.collector.adopt(&kept.collector, true).unwrap(),
             8,
@@ -143,7 +143,7 @@ fn a_curriculum_is_followed_wherever_environments_are() {
         let mut changed = task.0.config.task.clone();
         changed.reward[0].weight = 3.0;
         parts.collector.set_task(&changed).unwrap();
-        let rollout = parts.collector.collect(parts.ppo.policy_mut()).unwrap();
+        let rollout = parts.collector.collect(parts.learner.policy_mut()).unwrap();
         rollout.reward.max().double_value(&[])
     });
     assert_eq!(rewards, [3.0; 3]);

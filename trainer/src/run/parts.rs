@@ -6,7 +6,7 @@ use super::error::RunError;
 use super::machine::{Envs, Machine};
 use crate::config::Loaded;
 use crate::drill::Drill;
-use crate::learner::{LearnError, Ppo};
+use crate::learner::{self, LearnError, Learner};
 use crate::memory::{Need, available};
 use ostler_collector::Collector;
 use ostler_sim::Model;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Collector and learner for one number of environments.
 pub(crate) struct Parts {
     pub(crate) collector: Collecting,
-    pub(crate) ppo: Ppo,
+    pub(crate) learner: Box<dyn Learner>,
     pub(crate) spec: EnvSpec,
     /// What the physics does otherwise than MuJoCo.
     pub(crate) physics_notes: Vec<String>,
@@ -79,25 +79,16 @@ impl Parts {
         }
         let mut envs = Envs::of(machine, loaded, model)?;
         let (spec, physics_notes) = envs.facts(loaded, model)?;
-        let steps = config.runner.num_steps_per_env;
-        let mut ppo = Ppo::new(
-            &config.ppo,
-            &config.actor,
-            &config.critic,
-            &spec,
-            steps,
-            config.seed,
-            machine.torch,
-        )
-        .map_err(|e| in_file(loaded, e))?;
+        let mut learner =
+            learner::build(config, &spec, machine.torch).map_err(|e| in_file(loaded, e))?;
         let drills = config.fault.drills().unwrap_or_default();
         if !drills.is_empty() {
-            inject(&drills, &mut envs, &mut ppo).map_err(|e| in_fault(loaded, e))?;
+            inject(&drills, &mut envs, learner.as_mut()).map_err(|e| in_fault(loaded, e))?;
         }
-        let collector = envs.collector(machine, loaded, model, ppo.policy())?;
+        let collector = envs.collector(machine, loaded, model, learner.policy())?;
         Ok(Self {
             collector,
-            ppo,
+            learner,
             spec,
             physics_notes,
         })
@@ -111,7 +102,7 @@ impl Parts {
         kept.noted = false;
         self.collector.note(&mut kept.collector)?;
         kept.noted = true;
-        Ok(self.ppo.keep()?)
+        Ok(self.learner.keep()?)
     }
 
     /// Takes the iteration back.
@@ -120,12 +111,12 @@ impl Parts {
     /// A defect: what was kept does not fit.
     pub(super) fn revert(&mut self, kept: &Kept) -> Result<(), RunError> {
         self.collector.go_back(&kept.collector)?;
-        Ok(self.ppo.revert()?)
+        Ok(self.learner.revert()?)
     }
 }
 
 /// Gives environments and learner their faults.
-fn inject(drills: &[Drill], envs: &mut Envs, ppo: &mut Ppo) -> Result<(), String> {
+fn inject(drills: &[Drill], envs: &mut Envs, learner: &mut dyn Learner) -> Result<(), String> {
     let (mut of_env, mut of_update) = (Vec::new(), Vec::new());
     for drill in drills {
         match drill {
@@ -135,7 +126,7 @@ fn inject(drills: &[Drill], envs: &mut Envs, ppo: &mut Ppo) -> Result<(), String
         }
     }
     envs.inject(of_env)?;
-    ppo.inject(of_update).map_err(|e| e.to_string())
+    learner.inject(of_update).map_err(|e| e.to_string())
 }
 
 fn in_fault(loaded: &Loaded, why: String) -> RunError {

@@ -142,7 +142,7 @@ impl Run {
                 schedules: self.progress_of.clone(),
                 ..Checkpoint::meta(self.task.clone())
             },
-            learner: parts.ppo.save()?,
+            learner: parts.learner.save()?,
             good: same(good),
             candidate: same(candidate),
             collector,

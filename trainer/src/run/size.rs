@@ -183,7 +183,7 @@ impl Run {
     /// weights, optimiser, normalisers and all counters stay.
     fn resize(&mut self, parts: Parts, to: usize, reason: &Reason) -> Result<Parts, RunError> {
         let from = self.num_envs();
-        let learner = parts.ppo.save()?;
+        let learner = parts.learner.save()?;
         let mut before = std::mem::take(&mut self.kept);
         if before.noted
             && let Err(e) = before.fetch(&parts)
@@ -238,7 +238,7 @@ impl Run {
 
     fn assemble(&mut self, learner: &NamedTensors, before: &Kept) -> Result<Parts, RunError> {
         let mut parts = Parts::build(&self.loaded, &self.model, &self.spec)?;
-        parts.ppo.load(learner)?;
+        parts.learner.load(learner)?;
         if !before.collector.is_empty() {
             let spread = self.config().runner.init_at_random_ep_len;
             parts.collector.adopt(&before.collector, spread)?;

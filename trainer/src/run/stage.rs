@@ -2,9 +2,9 @@
 
 use super::error::RunError;
 use super::rows::Rows;
-use crate::learner::ActorCritic;
+use crate::learner::TrainedPolicy;
+use ostler_collector::CollectError;
 use ostler_collector::transfer::read_into;
-use ostler_collector::{CollectError, Policy};
 use ostler_sim::env::ActionSpace;
 use ostler_sim::memory::zeroed;
 use ostler_sim::rng::{Purpose, philox, unit};
@@ -15,7 +15,7 @@ use tch::{Device, Kind, Tensor};
 #[derive(Debug)]
 pub enum Agent {
     /// A trained policy without chance: the mean or the most likely choice.
-    Policy(Box<ActorCritic>),
+    Policy(Box<dyn TrainedPolicy>),
     /// Zeros, or the first choice.
     Zero,
     /// Uniform in -1..1, or any choice, keyed by the seed.

@@ -133,7 +133,7 @@ impl Run {
         let task = mark(&model, &parts.spec);
         if let Some(other) = weights {
             fits(&other.checkpoint.meta.task, &task, &other.file)?;
-            parts.ppo.policy_mut().load(&other.checkpoint.learner)?;
+            parts.learner.policy_mut().load(&other.checkpoint.learner)?;
         }
         let evaluator = match config.runner.eval_interval {
             0 => None,
@@ -146,7 +146,7 @@ impl Run {
             }
         };
         let mut counters = Counters::default();
-        let mut health = Health::new(&config.guard, parts.ppo.policy().save()?);
+        let mut health = Health::new(&config.guard, parts.learner.policy().save()?);
         let (mut aside, mut uneasy, mut progress_of) = (None, 0, Vec::new());
         let dir = match earlier {
             Some(earlier) => {

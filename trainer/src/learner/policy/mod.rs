@@ -8,7 +8,7 @@ pub use config::{Activation, ActorConfig, CriticConfig, StdType};
 use super::nn::{Params, zeros};
 use super::normalizer::Normalizer;
 use super::returns::ReturnNormalizer;
-use super::{LearnError, NamedTensors};
+use super::{LearnError, NamedTensors, TrainedPolicy};
 use net::{Net, NetSpace};
 use ostler_collector::{Act, Policy, memory::memory_as_tch, policy::Noise};
 use ostler_sim::config::ConfigError;
@@ -119,21 +119,6 @@ impl ActorCritic {
         Ok(())
     }
 
-    /// Number of learnt parameters.
-    pub fn num_parameters(&self) -> i64 {
-        self.params.len()
-    }
-
-    /// Weights and normalisers on the host, by name.
-    pub fn save(&self) -> Result<NamedTensors, LearnError> {
-        let _no_grad = tch::no_grad_guard();
-        let mut all = self.params.save()?;
-        for normalizer in self.norm.all() {
-            all.extend(normalizer.save()?);
-        }
-        Ok(all)
-    }
-
     /// Checks that weights and normalisers are among `tensors`, in their shapes.
     pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
         self.params.check(tensors)?;
@@ -141,24 +126,6 @@ impl ActorCritic {
             returns.check(tensors)?;
         }
         self.norm.inputs().try_for_each(|n| n.check(tensors))
-    }
-
-    /// Takes weights and normalisers from a checkpoint; further names are ignored.
-    /// Nothing is changed unless everything fits.
-    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        let _no_grad = tch::no_grad_guard();
-        self.check(tensors)?;
-        self.params.load(tensors)?;
-        if let Some(normalizer) = &mut self.norm.actor {
-            normalizer.load(tensors)?;
-        }
-        if let CriticNorm::Own(normalizer) = &mut self.norm.critic {
-            normalizer.load(tensors)?;
-        }
-        match &mut self.norm.returns {
-            Some(returns) => returns.load(tensors),
-            None => ReturnNormalizer::fold(tensors, self.net.value_head()),
-        }
     }
 
     /// Runs the actor on raw observations; results lie in `self.act.net`.
@@ -247,5 +214,36 @@ impl Policy for ActorCritic {
         } else {
             action.shallow_clone().f_copy_(dist)
         }
+    }
+}
+
+impl TrainedPolicy for ActorCritic {
+    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        self.check(tensors)?;
+        self.params.load(tensors)?;
+        if let Some(normalizer) = &mut self.norm.actor {
+            normalizer.load(tensors)?;
+        }
+        if let CriticNorm::Own(normalizer) = &mut self.norm.critic {
+            normalizer.load(tensors)?;
+        }
+        match &mut self.norm.returns {
+            Some(returns) => returns.load(tensors),
+            None => ReturnNormalizer::fold(tensors, self.net.value_head()),
+        }
+    }
+
+    fn num_parameters(&self) -> i64 {
+        self.params.len()
+    }
+
+    fn save(&self) -> Result<NamedTensors, LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        let mut all = self.params.save()?;
+        for normalizer in self.norm.all() {
+            all.extend(normalizer.save()?);
+        }
+        Ok(all)
     }
 }

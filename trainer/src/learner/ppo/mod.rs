@@ -26,7 +26,10 @@ pub use fault::{UpdateFault, UpdateTarget};
 
 use super::nn::Adam;
 use super::policy::CriticNorm;
-use super::{ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, UpdateStats};
+use super::{
+    ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, NamedTensors, TrainedPolicy,
+    UpdateStats,
+};
 use batch::{Columns, MiniBatch, Samples};
 use fault::{Faults, Place};
 use finish::Host;
@@ -299,5 +302,49 @@ impl Learner for Ppo {
         stats.gae_s = gae_s;
         stats.update_s = start.elapsed().as_secs_f64();
         Ok(stats)
+    }
+
+    fn policy(&self) -> &dyn TrainedPolicy {
+        Self::policy(self)
+    }
+
+    fn policy_mut(&mut self) -> &mut dyn TrainedPolicy {
+        Self::policy_mut(self)
+    }
+
+    fn wants_warm_up(&self) -> bool {
+        Self::wants_warm_up(self)
+    }
+
+    fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
+        Self::warm_up(self, rollout)
+    }
+
+    fn set_progress(&mut self, done: f64) -> Result<(), LearnError> {
+        Self::set_progress(self, done)
+    }
+
+    fn save(&self) -> Result<NamedTensors, LearnError> {
+        Self::save(self)
+    }
+
+    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        Self::load(self, tensors)
+    }
+
+    fn keep(&mut self) -> Result<(), LearnError> {
+        Self::keep(self)
+    }
+
+    fn revert(&mut self) -> Result<(), LearnError> {
+        Self::revert(self)
+    }
+
+    fn roll_back(&mut self, policy: &[(String, Tensor)], lr_factor: f64) -> Result<(), LearnError> {
+        Self::roll_back(self, policy, lr_factor)
+    }
+
+    fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError> {
+        Self::inject(self, faults)
     }
 }

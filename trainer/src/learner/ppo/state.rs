@@ -3,7 +3,7 @@
 use super::{Ppo, Schedule};
 use crate::learner::nn::params::find;
 use crate::learner::nn::{Adam, zeros};
-use crate::learner::{ActorCritic, LearnError, NamedTensors};
+use crate::learner::{ActorCritic, LearnError, NamedTensors, TrainedPolicy};
 use ostler_collector::transfer::{host_integer, host_number};
 use ostler_sim::config::ConfigError;
 use tch::{Kind, TchError, Tensor};
