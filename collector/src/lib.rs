@@ -11,6 +11,7 @@ pub mod env;
 pub mod memory;
 mod noise;
 pub mod policy;
+pub mod replay;
 pub mod rollout;
 mod state;
 pub mod sync;

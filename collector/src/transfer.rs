@@ -14,7 +14,7 @@ use tch::kind::Element;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// The tensor in the host's memory, without gaps.
-fn landed(tensor: &Tensor) -> Result<Tensor, TchError> {
+pub(crate) fn landed(tensor: &Tensor) -> Result<Tensor, TchError> {
     // This copy is not one of the non-blocking ones: it returns when it is there.
     tensor.f_to_device(Device::Cpu)?.f_contiguous()
 }

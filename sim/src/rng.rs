@@ -19,6 +19,8 @@ pub enum Purpose {
     Randomisation = 8,
     Replay = 9,
     Injection = 10,
+    ReplayDraw = 11,
+    ReplayPass = 12,
 }
 
 /// Four 32-bit words for one (seed, stream, purpose, step, index).

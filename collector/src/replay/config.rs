@@ -1,0 +1,287 @@
+//! `[replay]`.
+
+use super::Layout;
+use super::fit::Room;
+use ostler_sim::config::ConfigError;
+use serde::{Deserialize, Serialize};
+use std::fmt::Display;
+use tch::Device;
+
+/// `[replay]`: what off-policy learners remember of the past, and how they draw from it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ReplayConfig {
+    /// Transitions that are remembered, 1 or more; the oldest make room for new ones.
+    pub capacity: usize,
+    /// Where they lie: `"device"` (the learner's), `"host"` (memory), `"memmap"` (a file,
+    /// read through a memory map), `"tiered"` (the newest `recent` on the device, all of
+    /// them in the file), or `"auto"`: the device where they fit into a quarter of its free
+    /// memory, else tiered.
+    pub storage: StorageKind,
+    /// Device of the storage: `"auto"` follows from `storage`. A memory map and host
+    /// memory are always on the `"cpu"`; batches are brought to the learner's device when
+    /// they are drawn.
+    pub storage_device: String,
+    /// `"tiered"`: so many of the newest transitions lie on the device, 1..`capacity`.
+    pub recent: usize,
+    /// Folder of the file; empty: `replay` in the folder of the run.
+    pub directory: String,
+    /// `"uniform"`; `"without_replacement"`: each pass over what is there draws every
+    /// transition once; `"prioritized"`: in proportion to priority^`alpha` (Schaul et al.
+    /// 2016).
+    pub sampler: SamplerKind,
+    /// Exponent of priorities, 0 (uniform) or more.
+    pub alpha: f64,
+    /// Exponent of the importance weights at the start of the run, 0..1.
+    pub beta: f64,
+    /// The same at its end; linear in between.
+    pub beta_end: f64,
+    /// Steps of the return that a transition is drawn with, 1 or more: their discounted
+    /// rewards are summed when it is drawn, up to the end of the episode.
+    pub n_step: usize,
+    /// Steps of a trajectory per draw; 0 draws single transitions. A trajectory never
+    /// goes beyond the end of its episode.
+    pub slice_len: usize,
+    /// Batches that a thread draws ahead, 0 (none) to 64. What is drawn does not depend
+    /// on it. Prioritised draws are never made ahead: they depend on the update before.
+    pub prefetch: usize,
+    /// Batches lie in pinned memory, from which a GPU copies fastest; needs a GPU.
+    pub pin_memory: bool,
+    /// When the disk is full: `"stop"` with an error, or go on in `"host"` memory.
+    pub on_full_disk: OnFullDisk,
+    /// Keep the transitions for a resume of the run; otherwise it begins with none.
+    pub save: bool,
+    /// Factor on rewards when they are drawn.
+    pub reward_scale: f64,
+    /// Rewards beyond this, after scaling, count as this; 0: they are left as they are.
+    pub reward_clip: f64,
+}
+
+impl Default for ReplayConfig {
+    fn default() -> Self {
+        Self {
+            capacity: 1_000_000,
+            storage: StorageKind::Auto,
+            storage_device: "auto".into(),
+            recent: 100_000,
+            directory: String::new(),
+            sampler: SamplerKind::Uniform,
+            alpha: 0.6,
+            beta: 0.4,
+            beta_end: 1.0,
+            n_step: 1,
+            slice_len: 0,
+            prefetch: 2,
+            pin_memory: false,
+            on_full_disk: OnFullDisk::Stop,
+            save: true,
+            reward_scale: 1.0,
+            reward_clip: 0.0,
+        }
+    }
+}
+
+/// `replay.storage`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StorageKind {
+    /// What fits: see [`ReplayConfig::resolve`].
+    Auto,
+    /// Memory of the learner's device.
+    Device,
+    /// Host memory.
+    Host,
+    /// A file.
+    Memmap,
+    /// The newest on the device, all in a file.
+    Tiered,
+}
+
+impl StorageKind {
+    /// As it is written in a configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Device => "device",
+            Self::Host => "host",
+            Self::Memmap => "memmap",
+            Self::Tiered => "tiered",
+        }
+    }
+
+    /// Whether transitions lie in a file as they come.
+    pub fn in_file(self) -> bool {
+        matches!(self, Self::Memmap | Self::Tiered)
+    }
+}
+
+/// `replay.sampler`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SamplerKind {
+    /// All are equally likely, each draw by itself.
+    Uniform,
+    /// Every one once per pass.
+    WithoutReplacement,
+    /// By priority.
+    Prioritized,
+}
+
+/// `replay.on_full_disk`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnFullDisk {
+    /// The run ends with an error; what was stored stays readable.
+    Stop,
+    /// New transitions go to host memory.
+    Host,
+}
+
+impl ReplayConfig {
+    /// What cannot be used, with paths such as `replay.capacity`.
+    pub fn validate(&self) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
+        let mut check = |ok: bool, key: &str, value: &dyn Display, allowed: &str| {
+            if !ok {
+                let what = format!("{value} cannot be used");
+                let help = format!("allowed: {allowed}");
+                errors.push(ConfigError::new(format!("replay.{key}"), what).help(help));
+            }
+        };
+        // Row numbers of a batch are 32-bit on a device.
+        let most = 1 << 31;
+        let c = self;
+        check(
+            (1..most).contains(&c.capacity),
+            "capacity",
+            &c.capacity,
+            "a whole number from 1 to 2^31 - 1",
+        );
+        check(
+            c.storage != StorageKind::Tiered || (1..=c.capacity).contains(&c.recent),
+            "recent",
+            &c.recent,
+            "a whole number from 1 to replay.capacity",
+        );
+        let from_0 = |x: f64| x.is_finite() && x >= 0.0;
+        check(from_0(c.alpha), "alpha", &c.alpha, "a number of 0 or more");
+        for (key, x) in [("beta", c.beta), ("beta_end", c.beta_end)] {
+            let ok = (0.0..=1.0).contains(&x);
+            check(ok, key, &x, "a number from 0 to 1");
+        }
+        check(
+            (1..=1000).contains(&c.n_step),
+            "n_step",
+            &c.n_step,
+            "a whole number from 1 to 1000",
+        );
+        check(
+            c.slice_len <= 10_000,
+            "slice_len",
+            &c.slice_len,
+            "a whole number from 0 (single transitions) to 10000",
+        );
+        check(
+            c.n_step == 1 || c.slice_len == 0,
+            "n_step",
+            &c.n_step,
+            "1 where replay.slice_len draws trajectories, which hold every step's reward",
+        );
+        check(
+            c.prefetch <= 64,
+            "prefetch",
+            &c.prefetch,
+            "a whole number from 0 to 64",
+        );
+        check(
+            c.reward_scale.is_finite() && c.reward_scale != 0.0,
+            "reward_scale",
+            &c.reward_scale,
+            "a number other than 0",
+        );
+        check(
+            from_0(c.reward_clip),
+            "reward_clip",
+            &c.reward_clip,
+            "a number of 0 (no clipping) or more",
+        );
+        errors.extend(self.validate_place());
+        errors
+    }
+
+    /// F11: a file is mapped into the host's memory, whatever device is asked for.
+    fn validate_place(&self) -> Option<ConfigError> {
+        let asked = self.storage_device.as_str();
+        let known = matches!(asked, "auto" | "cpu") || is_cuda(asked);
+        let (what, help) = match self.storage {
+            _ if !known => (
+                format!("no device is called {asked:?}"),
+                "allowed: \"auto\", \"cpu\", \"cuda\", \"cuda:0\", ...".to_string(),
+            ),
+            StorageKind::Memmap | StorageKind::Tiered if is_cuda(asked) => (
+                format!("a memory map cannot live on {asked:?}: it is a file in host memory"),
+                "either replay.storage = \"device\", which keeps the transitions on the GPU, or \
+                 replay.storage = \"memmap\" with replay.storage_device = \"auto\", which brings \
+                 each batch to the GPU when it is drawn"
+                    .to_string(),
+            ),
+            StorageKind::Host if is_cuda(asked) => (
+                format!("host memory is not on {asked:?}"),
+                "either replay.storage = \"device\", or replay.storage_device = \"auto\", which \
+                 brings each batch to the GPU when it is drawn"
+                    .to_string(),
+            ),
+            _ => return None,
+        };
+        Some(ConfigError::new("replay.storage_device", what).help(help))
+    }
+
+    /// What cannot be used where batches are wanted on `device`; `cuda` says whether this
+    /// machine has a GPU that works.
+    pub fn validate_device(&self, device: Device, cuda: bool) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
+        if self.pin_memory && !cuda {
+            // F9: silence would be worse.
+            let what = "memory can be pinned only for a GPU, and there is none";
+            let help = "leave it false, or choose a device with a GPU";
+            errors.push(ConfigError::new("replay.pin_memory", what).help(help));
+        }
+        let asked = self.storage_device.as_str();
+        let matches = match device {
+            Device::Cuda(0) => matches!(asked, "auto" | "cuda" | "cuda:0"),
+            Device::Cuda(i) => asked == "auto" || asked == format!("cuda:{i}"),
+            _ => matches!(asked, "auto" | "cpu"),
+        };
+        if self.storage == StorageKind::Device && !matches {
+            let what = format!("{asked:?} is not the learner's device");
+            let help = "leave it \"auto\", or choose another replay.storage";
+            errors.push(ConfigError::new("replay.storage_device", what).help(help));
+        }
+        errors
+    }
+
+    /// Replaces `storage = "auto"` by what it becomes on a device with this much room,
+    /// where `spare` further transitions are kept for [marks](super::Setup::margin).
+    #[must_use]
+    pub fn resolve(mut self, layout: &Layout, device: Device, room: &Room, spare: usize) -> Self {
+        if self.storage == StorageKind::Auto {
+            let rows = self.capacity.saturating_add(spare) as u64;
+            let bytes = rows.saturating_mul(layout.bytes_per_transition() as u64);
+            self.storage = match room.on(device) {
+                Some(free) if bytes > free / 4 => StorageKind::Tiered,
+                _ => StorageKind::Device,
+            };
+        }
+        self.recent = self.recent.min(self.capacity);
+        self
+    }
+}
+
+fn is_cuda(name: &str) -> bool {
+    let index = name.strip_prefix("cuda:").map(str::parse::<u16>);
+    name == "cuda" || matches!(index, Some(Ok(_)))
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

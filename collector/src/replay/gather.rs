@@ -1,0 +1,318 @@
+//! Transitions of host memory, scattered into the columns of a batch in one pass.
+
+use super::ReplayError;
+use super::layout::{FieldKind, Layout, names};
+use super::window::Window;
+
+/// Places that can be read: place `p` holds words `p * stride..` of which the first `words`
+/// are the transition.
+#[derive(Debug, Clone, Copy)]
+pub struct Ring<'a> {
+    places: &'a [u32],
+    stride: usize,
+    words: usize,
+    physical: u64,
+}
+
+impl<'a> Ring<'a> {
+    /// Over memory of `physical` places.
+    pub fn new(places: &'a [u32], stride: usize, words: usize, physical: u64) -> Self {
+        debug_assert!(places.len() >= physical as usize * stride && words <= stride);
+        Self {
+            places,
+            stride,
+            words,
+            physical,
+        }
+    }
+
+    /// The transition in the place of this number.
+    #[inline]
+    pub fn row(&self, row: u64) -> &'a [u32] {
+        let start = (row % self.physical) as usize * self.stride;
+        &self.places[start..start + self.words]
+    }
+}
+
+/// Transitions in up to two pieces of host memory.
+#[derive(Debug, Clone, Copy)]
+pub struct Rows<'a> {
+    /// Those from number `at` on, where there are two.
+    new: Option<(u64, Ring<'a>)>,
+    /// All others.
+    old: Ring<'a>,
+}
+
+impl<'a> Rows<'a> {
+    /// In one piece.
+    pub fn one(ring: Ring<'a>) -> Self {
+        Self {
+            new: None,
+            old: ring,
+        }
+    }
+
+    /// In two: numbers from `at` on lie in `new`.
+    pub fn two(old: Ring<'a>, at: u64, new: Ring<'a>) -> Self {
+        Self {
+            new: Some((at, new)),
+            old,
+        }
+    }
+
+    /// The transition with this number, which must be in the window.
+    #[inline]
+    pub fn row(&self, row: u64) -> &'a [u32] {
+        match &self.new {
+            Some((at, new)) if row >= *at => new.row(row),
+            _ => self.old.row(row),
+        }
+    }
+}
+
+/// What a draw consists of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// Draws per batch, `B`.
+    pub batch: usize,
+    /// Rewards summed per transition.
+    pub n_step: usize,
+    /// Steps per trajectory, `L`; 0: single transitions.
+    pub slice_len: usize,
+    /// gamma^0, gamma^1, ... gamma^n_step.
+    pub discounts: Vec<f32>,
+}
+
+impl Shape {
+    /// Rows of the batch's columns: `B`, or `B * L`.
+    pub fn rows(&self) -> usize {
+        self.batch * self.slice_len.max(1)
+    }
+}
+
+/// One field on its way from a transition to a batch.
+#[derive(Debug, Clone, Copy)]
+struct Way {
+    /// First word in the transition.
+    from: usize,
+    width: usize,
+    /// First word of its column in the batch.
+    to: usize,
+    /// Taken from the last of `n_step` transitions.
+    last: bool,
+}
+
+/// Words of the fields that end an episode or a sum of rewards.
+#[derive(Debug, Clone, Copy)]
+pub struct Flags {
+    /// The reward.
+    pub reward: usize,
+    /// Not 0 where the task ended.
+    pub terminated: usize,
+    /// Not 0 where time ran out.
+    pub truncated: usize,
+    /// 0 where the environment broke.
+    pub valid: usize,
+}
+
+impl Flags {
+    fn ends(&self, row: &[u32]) -> bool {
+        f32::from_bits(row[self.terminated]) != 0.0 || f32::from_bits(row[self.truncated]) != 0.0
+    }
+
+    fn broken(&self, row: &[u32]) -> bool {
+        f32::from_bits(row[self.valid]) == 0.0
+    }
+}
+
+/// How transitions become a batch: the columns of the layout one behind the other, then
+/// `discount` (or `mask`), then `weights`.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    ways: Vec<Way>,
+    /// Where the layout has them.
+    pub flags: Option<Flags>,
+    /// Draws.
+    pub shape: Shape,
+    /// First words of the columns `discount` or `mask`, and `weights`, and of what is behind.
+    extra: usize,
+    weights: usize,
+    total: usize,
+}
+
+/// Rows ahead of the one that is copied, whose memory is asked for already: enough to hide
+/// a read from memory behind a few copies.
+const AHEAD: usize = 12;
+
+impl Plan {
+    /// For transitions of this layout.
+    ///
+    /// # Errors
+    /// Sums of rewards, or trajectories, of a layout without the fields that they need.
+    pub fn new(layout: &Layout, shape: Shape) -> Result<Self, ReplayError> {
+        let rows = shape.rows();
+        let ways = layout.fields().iter().zip(layout.offsets());
+        let ways = ways.map(|(field, from)| Way {
+            from,
+            width: field.width,
+            to: from * rows,
+            last: field.name.starts_with("next_")
+                || [names::TERMINATED, names::TRUNCATED].contains(&field.name.as_str()),
+        });
+        let flag = |name| {
+            let (word, at) = layout.find(name)?;
+            let field = &layout.fields()[at];
+            (field.kind == FieldKind::F32 && field.width == 1).then_some(word)
+        };
+        let flags = (|| {
+            Some(Flags {
+                reward: flag(names::REWARD)?,
+                terminated: flag(names::TERMINATED)?,
+                truncated: flag(names::TRUNCATED)?,
+                valid: flag(names::VALID)?,
+            })
+        })();
+        if flags.is_none() && (shape.n_step > 1 || shape.slice_len > 0) {
+            let got: Vec<_> = layout.fields().iter().map(|f| f.name.as_str()).collect();
+            return Err(ReplayError::shape(
+                "fields for n-step returns and trajectories",
+                "reward, terminated, truncated, valid, one float each",
+                got.join(", "),
+            ));
+        }
+        let extra = layout.words() * rows;
+        Ok(Self {
+            ways: ways.collect(),
+            flags,
+            extra,
+            weights: extra + rows,
+            total: extra + rows + shape.batch,
+            shape,
+        })
+    }
+
+    /// 32-bit words of a batch.
+    pub fn words(&self) -> usize {
+        self.total
+    }
+
+    /// First word of `discount` or `mask`.
+    pub fn extra(&self) -> usize {
+        self.extra
+    }
+
+    /// First word of `weights`.
+    pub fn weights(&self) -> usize {
+        self.weights
+    }
+
+    /// Fills all columns but `weights` of `out` with the transitions (or trajectories) that
+    /// begin at `first`.
+    pub fn gather(&self, rows: Rows<'_>, window: &Window, first: &[u64], out: &mut [u32]) {
+        let ahead = |i: usize| {
+            if let Some(&row) = first.get(i) {
+                prefetch(rows.row(row));
+            }
+        };
+        (0..AHEAD).for_each(ahead);
+        for (i, &row) in first.iter().enumerate() {
+            ahead(i + AHEAD);
+            match (self.shape.slice_len, self.shape.n_step) {
+                (0, 1) => {
+                    let row = rows.row(row);
+                    self.put(row, row, i, out);
+                    out[self.extra + i] = self.shape.discounts[1].to_bits();
+                }
+                (0, _) => self.returns(rows, window, row, i, out),
+                _ => self.slice(rows, window, row, i, out),
+            }
+        }
+    }
+
+    /// Row `i` of all columns, from a transition and the last of those that are summed.
+    #[inline]
+    fn put(&self, row: &[u32], last: &[u32], i: usize, out: &mut [u32]) {
+        for way in &self.ways {
+            let source = if way.last { last } else { row };
+            match way.width {
+                // A call that copies costs more than one word.
+                1 => out[way.to + i] = source[way.from],
+                n => copy(&source[way.from..][..n], &mut out[way.to + i * n..][..n]),
+            }
+        }
+    }
+
+    /// The transition `row` with the discounted sum of up to `n_step` rewards, which stops
+    /// at the end of its episode, before a transition of a broken environment, and at the
+    /// newest.
+    fn returns(&self, rows: Rows<'_>, window: &Window, row: u64, i: usize, out: &mut [u32]) {
+        let Some(flags) = &self.flags else { return };
+        let (stride, count) = window.run_from(row, self.shape.n_step as u64);
+        let first = rows.row(row);
+        let (mut last, mut sum, mut steps) = (first, 0.0, 0);
+        for k in 0..count {
+            let next = rows.row(row + k * stride);
+            if k > 0 && flags.broken(next) {
+                break;
+            }
+            last = next;
+            sum += self.shape.discounts[steps] * f32::from_bits(last[flags.reward]);
+            steps += 1;
+            if flags.ends(last) || flags.broken(last) {
+                break;
+            }
+        }
+        self.put(first, last, i, out);
+        let rows = self.shape.rows();
+        out[flags.reward * rows + i] = f32::to_bits(sum);
+        out[self.extra + i] = self.shape.discounts[steps].to_bits();
+    }
+
+    /// The trajectory from `row` on; where it ends, its last transition goes on with a mask
+    /// of 0. A broken transition ends it and is not part of it.
+    fn slice(&self, rows: Rows<'_>, window: &Window, row: u64, i: usize, out: &mut [u32]) {
+        let Some(flags) = &self.flags else { return };
+        let (stride, count) = window.run_from(row, self.shape.slice_len as u64);
+        let (mut last, mut alive) = (rows.row(row), true);
+        for k in 0..self.shape.slice_len {
+            if alive && k > 0 {
+                let next = (k as u64) < count && !flags.ends(last);
+                let next = next.then(|| rows.row(row + k as u64 * stride));
+                alive = next.is_some_and(|next| !flags.broken(next));
+                last = next.filter(|_| alive).unwrap_or(last);
+            }
+            alive &= !flags.broken(last);
+            let at = i * self.shape.slice_len + k;
+            self.put(last, last, at, out);
+            out[self.extra + at] = f32::to_bits(if alive { 1.0 } else { 0.0 });
+        }
+    }
+}
+
+/// Copies in pieces whose length the compiler knows: a call per field would cost as much as
+/// the copy.
+#[inline]
+fn copy(from: &[u32], to: &mut [u32]) {
+    const PIECE: usize = 8;
+    let (from_pieces, from_rest) = from.as_chunks::<PIECE>();
+    let (to_pieces, to_rest) = to.as_chunks_mut::<PIECE>();
+    for (to, from) in to_pieces.iter_mut().zip(from_pieces) {
+        *to = *from;
+    }
+    for (to, from) in to_rest.iter_mut().zip(from_rest) {
+        *to = *from;
+    }
+}
+
+/// Asks for the cache lines of a row.
+#[inline]
+fn prefetch(row: &[u32]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in row.chunks(16) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing that the program can see, and never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = row;
+}

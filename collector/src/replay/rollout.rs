@@ -1,0 +1,156 @@
+//! Rollouts as transitions.
+
+use super::layout::{Layout, names};
+use super::{FieldKind, ReplayError};
+use crate::Rollout;
+use crate::memory::{Element, HostRows};
+use crate::transfer::landed;
+use tch::Tensor;
+
+/// A rollout in host memory. Where it lies on a device it was brought here.
+#[derive(Debug)]
+pub struct HostRollout {
+    obs: HostRows<f32>,
+    critic_obs: Option<HostRows<f32>>,
+    final_obs: HostRows<f32>,
+    final_critic_obs: Option<HostRows<f32>>,
+    action: HostRows<f32>,
+    reward: HostRows<f32>,
+    terminated: HostRows<f32>,
+    truncated: HostRows<f32>,
+    valid: HostRows<f32>,
+    final_slot: HostRows<i32>,
+    steps: usize,
+    envs: usize,
+}
+
+/// The source of one field.
+struct Source<'a> {
+    words: &'a [u32],
+    width: usize,
+    /// First word in the transition.
+    to: usize,
+    /// Of a next observation: the last ones of truncated episodes.
+    last: Option<&'a [u32]>,
+}
+
+fn here<T: Element>(tensor: &Tensor) -> Result<HostRows<T>, ReplayError> {
+    Ok(HostRows::new(&landed(tensor)?)?)
+}
+
+impl HostRollout {
+    /// Of a rollout.
+    ///
+    /// # Errors
+    /// Its device fails.
+    pub fn new(rollout: &Rollout) -> Result<Self, ReplayError> {
+        let maybe = |t: &Option<Tensor>| t.as_ref().map(here).transpose();
+        Ok(Self {
+            obs: here(&rollout.obs.policy)?,
+            critic_obs: maybe(&rollout.obs.critic)?,
+            final_obs: here(&rollout.final_obs.policy)?,
+            final_critic_obs: maybe(&rollout.final_obs.critic)?,
+            action: here(&rollout.action)?,
+            reward: here(&rollout.reward)?,
+            terminated: here(&rollout.terminated)?,
+            truncated: here(&rollout.truncated)?,
+            valid: here(&rollout.valid)?,
+            final_slot: here(&rollout.final_slot)?,
+            steps: rollout.steps as usize,
+            envs: rollout.envs as usize,
+        })
+    }
+
+    /// Transitions.
+    pub fn rows(&self) -> usize {
+        self.steps * self.envs
+    }
+
+    /// Environments.
+    pub fn envs(&self) -> usize {
+        self.envs
+    }
+
+    /// Hands a function that writes transition `i` (of step `i / N`, environment `i % N`) to
+    /// `store`.
+    ///
+    /// # Errors
+    /// The layout is of another rollout, or those of `store`.
+    pub fn rows_for<R>(
+        &self,
+        layout: &Layout,
+        version: i32,
+        store: impl FnOnce(&mut dyn FnMut(usize, &mut [u32])) -> Result<R, ReplayError>,
+    ) -> Result<R, ReplayError> {
+        let (envs, slots) = (self.envs, self.final_slot.all()?);
+        let (mut sources, mut version_at) = (Vec::new(), None);
+        for (field, to) in layout.fields().iter().zip(layout.offsets()) {
+            if field.name == names::VERSION && field.kind == FieldKind::I32 {
+                version_at = Some(to);
+                continue;
+            }
+            let (from, last) = match field.name.as_str() {
+                names::OBS => (Some(&self.obs), None),
+                names::CRITIC_OBS => (self.critic_obs.as_ref(), None),
+                names::NEXT_OBS => (Some(&self.obs), Some(&self.final_obs)),
+                names::NEXT_CRITIC_OBS => {
+                    (self.critic_obs.as_ref(), self.final_critic_obs.as_ref())
+                }
+                names::ACTION => (Some(&self.action), None),
+                names::REWARD => (Some(&self.reward), None),
+                names::TERMINATED => (Some(&self.terminated), None),
+                names::TRUNCATED => (Some(&self.truncated), None),
+                names::VALID => (Some(&self.valid), None),
+                _ => (None, None),
+            };
+            let all = from.map(HostRows::all).transpose()?.unwrap_or_default();
+            // Observations have a row of environments more.
+            let rows = match field.name.as_str() {
+                names::OBS | names::CRITIC_OBS | names::NEXT_OBS | names::NEXT_CRITIC_OBS => {
+                    self.rows() + envs
+                }
+                _ => self.rows(),
+            };
+            if all.len() != rows * field.width || from.is_none() {
+                return Err(ReplayError::shape(
+                    format!("field {:?} of a rollout", field.name),
+                    format!("{rows} x {}", field.width),
+                    format!("{} numbers", all.len()),
+                ));
+            }
+            sources.push(Source {
+                words: bytemuck::cast_slice(all),
+                width: field.width,
+                to,
+                last: last
+                    .map(HostRows::all)
+                    .transpose()?
+                    .map(bytemuck::cast_slice),
+            });
+        }
+        let truncated = self.truncated.all()?;
+        let valid_at = layout.find(names::VALID).map(|(to, _)| to);
+        store(&mut |i, row| {
+            let slot = usize::try_from(slots[i]).ok();
+            for s in &sources {
+                let (from, at) = match (s.last, slot) {
+                    (None, _) => (s.words, i),
+                    (Some(_), None) => (s.words, i + envs),
+                    (Some(last), Some(slot)) => (last, slot * envs + i % envs),
+                };
+                let (from, to) = (
+                    &from[at * s.width..][..s.width],
+                    &mut row[s.to..][..s.width],
+                );
+                to.copy_from_slice(from);
+            }
+            if let Some(at) = version_at {
+                row[at] = version as u32;
+            }
+            // More truncations than there was room for: where this one ended is not known.
+            if let (Some(at), true) = (valid_at, slot.is_none() && truncated[i] != 0.0) {
+                row[at] = 0.0_f32.to_bits();
+            }
+        })
+    }
+}

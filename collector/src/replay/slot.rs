@@ -1,0 +1,130 @@
+//! Memory of one batch, allocated once.
+
+use super::ReplayError;
+use super::batch::Batch;
+use super::draw::Progress;
+use super::gather::Plan;
+use super::layout::{FieldKind, Layout, names};
+use crate::memory::{HostRows, host_zeros, zeros};
+use ostler_sim::memory::zeroed;
+use tch::{Device, Kind, Tensor};
+
+/// One batch: its columns lie one behind the other in one piece of memory, so that a GPU
+/// gets all of them by one copy.
+#[derive(Debug)]
+pub struct Slot {
+    /// The columns on the host `[words]`.
+    host: Tensor,
+    /// The same on the batch's device, where that is another.
+    there: Option<Tensor>,
+    /// Views of the columns, on the device.
+    pub base: Batch,
+    /// After the transforms, where there are any.
+    pub made: Option<Batch>,
+    /// Numbers of the transitions.
+    pub rows: Vec<u64>,
+    /// The sampler after this draw.
+    pub after: Progress,
+}
+
+impl Slot {
+    /// For batches of this plan.
+    ///
+    /// # Errors
+    /// No room.
+    pub fn new(
+        layout: &Layout,
+        plan: &Plan,
+        device: Device,
+        pin: bool,
+    ) -> Result<Self, ReplayError> {
+        let words = plan.words() as i64;
+        let mut host = host_zeros("a replay batch", &[words], Kind::Float)?;
+        if pin {
+            host = host.f_pin_memory(device)?;
+        }
+        let there = match device {
+            Device::Cpu => None,
+            device => Some(zeros("a replay batch", &[words], Kind::Float, device)?),
+        };
+        let base = views(layout, plan, there.as_ref().unwrap_or(&host), device)?;
+        Ok(Self {
+            rows: zeroed("rows of a replay batch", plan.shape.batch)?,
+            host,
+            there,
+            base,
+            made: None,
+            after: Progress::default(),
+        })
+    }
+
+    /// The columns on the host, to write.
+    ///
+    /// # Errors
+    /// The memory was moved, which nothing does.
+    pub fn columns(&mut self, write: impl FnOnce(&[u64], &mut [u32])) -> Result<(), ReplayError> {
+        let mut memory = HostRows::<f32>::new(&self.host)?;
+        write(&self.rows, bytemuck::cast_slice_mut(memory.all_mut()?));
+        Ok(())
+    }
+
+    /// Brings the columns to the batch's device; the copy has landed when this returns.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn upload(&mut self) -> Result<(), ReplayError> {
+        if let Some(there) = &mut self.there {
+            there.f_copy_(&self.host)?;
+        }
+        self.finish();
+        Ok(())
+    }
+
+    /// Notes the numbers in the batch.
+    pub fn finish(&mut self) {
+        self.base.indices.clone_from(&self.rows);
+    }
+
+    /// What the learner sees.
+    pub fn batch(&self) -> &Batch {
+        self.made.as_ref().unwrap_or(&self.base)
+    }
+}
+
+/// The columns of `flat` by name.
+fn views(
+    layout: &Layout,
+    plan: &Plan,
+    flat: &Tensor,
+    device: Device,
+) -> Result<Batch, ReplayError> {
+    let shape = &plan.shape;
+    let mut batch = Batch::new(device, shape.batch);
+    let lead = |slices: bool| match shape.slice_len {
+        l if l > 0 && slices => vec![shape.batch as i64, l as i64],
+        _ => vec![shape.batch as i64],
+    };
+    let column = |start: usize, width: usize, slices: bool| {
+        let mut size = lead(slices);
+        let rows: i64 = size.iter().product();
+        size.extend((width > 1).then_some(width as i64));
+        flat.f_narrow(0, start as i64, rows * width as i64)?
+            .f_view(&size[..])
+    };
+    let rows = shape.rows();
+    for (field, offset) in layout.fields().iter().zip(layout.offsets()) {
+        let mut tensor = column(offset * rows, field.width, true)?;
+        if field.kind == FieldKind::I32 {
+            tensor = tensor.f_view_dtype(Kind::Int)?;
+        }
+        batch.insert(&field.name, tensor)?;
+    }
+    let extra = if shape.slice_len > 0 {
+        names::MASK
+    } else {
+        names::DISCOUNT
+    };
+    batch.insert(extra, column(plan.extra(), 1, true)?)?;
+    batch.insert(names::WEIGHTS, column(plan.weights(), 1, false)?)?;
+    Ok(batch)
+}
