@@ -1,7 +1,7 @@
 //! What the collector needs of environments, so that tests can use ones whose
 //! numbers can be recognised.
 
-use ostler_sim::env::EnvSpec;
+use ostler_sim::env::{EnvSpec, Layout};
 use ostler_sim::physics::SnapshotError;
 use ostler_sim::{BatchEnv, EpisodeStats, Groups, StepOut};
 
@@ -23,6 +23,56 @@ pub trait Environments {
         spread: bool,
         obs: &mut Groups<&mut [f32]>,
     ) -> Result<usize, SnapshotError>;
+}
+
+/// Environments that can be a part of a batch, in a thread of its own.
+pub trait Shards: Environments + Send + 'static {
+    /// What [`join`](Self::join) has to know.
+    type Layout: Send;
+
+    /// Steps and resets so far: keys the draws, and is the same in all parts of a batch.
+    fn clock(&self) -> u64;
+
+    /// Lets so many steps pass without anything happening.
+    fn skip(&mut self, steps: u64);
+
+    /// What snapshots of parts look like.
+    fn layout(&self) -> Self::Layout;
+
+    /// Appends what [`keep`](Environments::keep) (or, `checked`,
+    /// [`save`](Environments::save)) of the whole batch would write, from what `keep`
+    /// wrote of its parts in their order.
+    ///
+    /// # Errors
+    /// They are not parts of one batch at one time; no memory.
+    fn join(
+        layout: &Self::Layout,
+        parts: &[&[u8]],
+        checked: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SnapshotError>;
+}
+
+impl Shards for BatchEnv {
+    type Layout = Layout;
+
+    fn clock(&self) -> u64 {
+        self.clock()
+    }
+    fn skip(&mut self, steps: u64) {
+        self.skip(steps);
+    }
+    fn layout(&self) -> Layout {
+        self.layout()
+    }
+    fn join(
+        layout: &Layout,
+        parts: &[&[u8]],
+        checked: bool,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SnapshotError> {
+        layout.join(parts, checked, out)
+    }
 }
 
 impl Environments for BatchEnv {

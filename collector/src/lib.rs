@@ -1,11 +1,13 @@
 //! A policy times a simulation gives rollouts.
 //!
 //! Reading order: [`Collector::collect`] -> [`SyncCollector`] -> [`Policy::act`] and
-//! `BatchEnv::step`; then [`device`], where the rollout is not on the host. Nothing here
-//! knows what a loss is.
+//! `BatchEnv::step`; then [`asynchronous`], where other threads collect, and [`device`],
+//! where the rollout is not on the host. Nothing here knows what a loss is.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
+pub mod asynchronous;
+mod buffers;
 pub mod device;
 pub mod env;
 pub mod memory;
@@ -14,16 +16,20 @@ pub mod policy;
 pub mod replay;
 pub mod rollout;
 mod state;
+mod steps;
 pub mod sync;
 pub mod transfer;
 
+pub use asynchronous::{AsyncCollector, AsyncOptions, Crew};
 pub use device::{CudaSync, DeviceCollector};
-pub use policy::{Act, Policy};
+pub use policy::{Act, Policy, Replica, Replicate};
 pub use rollout::Rollout;
+pub use steps::Stepping;
 pub use sync::SyncCollector;
 
 use ostler_sim::EpisodeStats;
 use ostler_sim::device::{DeviceError, Traffic};
+use ostler_sim::env::EnvError;
 use std::borrow::Cow;
 
 /// Why a collection failed.
@@ -41,6 +47,21 @@ pub enum CollectError {
     /// A tensor whose memory the simulation cannot write.
     #[error("not rows of memory that can be written: {0}; this is a defect, please report it")]
     NotRows(String),
+    /// Environments could not be built, or changed.
+    #[error(transparent)]
+    Env(Box<EnvError>),
+    /// The policy cannot act in other threads.
+    #[error(
+        "this policy cannot be copied into other threads; collect with it in one: collector.kind = \"sync\""
+    )]
+    NotReplicable,
+    /// A thread could not be started, or there is no working one any more.
+    #[error("worker {worker} of the collector (environments {envs:?}) {why}")]
+    Worker {
+        worker: usize,
+        envs: std::ops::Range<usize>,
+        why: String,
+    },
     /// Saved state that does not fit.
     #[error(
         "the saved state of the collector does not fit: {0}; resume with the configuration it was saved with"
@@ -63,6 +84,12 @@ impl From<DeviceError> for CollectError {
     }
 }
 
+impl From<EnvError> for CollectError {
+    fn from(e: EnvError) -> Self {
+        Self::Env(Box::new(e))
+    }
+}
+
 impl CollectError {
     /// The allocation that failed, if that is what happened: fewer environments may
     /// do.
@@ -71,7 +98,12 @@ impl CollectError {
             Self::Memory(e) => Some(e),
             Self::Snapshot(e) => e.out_of_memory(),
             Self::Device(e) => e.out_of_memory(),
-            Self::Torch(_) | Self::NotRows(_) | Self::Blob(_) => None,
+            Self::Env(e) => e.out_of_memory(),
+            Self::Torch(_)
+            | Self::NotRows(_)
+            | Self::Blob(_)
+            | Self::NotReplicable
+            | Self::Worker { .. } => None,
         }
     }
 }
@@ -115,6 +147,20 @@ pub trait Collector {
     /// are the same.
     fn counts(&self) -> CollectCounts {
         CollectCounts::default()
+    }
+
+    /// How the threads that collect are doing, where there are such.
+    fn crew(&self) -> Option<Crew> {
+        None
+    }
+
+    /// Forgets what was collected ahead of what was handed out: with weights that are
+    /// not believed any more.
+    ///
+    /// # Errors
+    /// The environments cannot go back.
+    fn forget_ahead(&mut self) -> Result<(), CollectError> {
+        Ok(())
     }
 
     /// Everything needed to go on with the same bits, appended to `out`.

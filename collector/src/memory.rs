@@ -147,6 +147,11 @@ pub struct HostRows<T> {
     width: usize,
 }
 
+// SAFETY: the pointer leads into the storage of `tensor`, which is Send and goes along;
+// what it points to are plain numbers that no thread is bound to. Rows are written
+// through `&mut self` alone.
+unsafe impl<T: Element> Send for HostRows<T> {}
+
 impl<T: Element> HostRows<T> {
     /// Rows of `tensor`, which must be contiguous, of this element type, on the host.
     pub fn new(tensor: &Tensor) -> Result<Self, CollectError> {

@@ -1,29 +1,17 @@
 //! Random numbers for actions.
 
 use crate::policy::Noise;
-use ostler_sim::rng::{Purpose, normal_pair, philox, unit};
+use ostler_sim::rng::{Purpose, fill_normal, fill_uniform};
 
 /// Fills `out` `[N][width]` with the noise of one step, keyed by (seed, environment,
-/// step): the same whatever the other environments do.
-pub fn fill(out: &mut [f32], width: usize, kind: Noise, seed: u64, step: u64) {
-    for (env, row) in out.chunks_exact_mut(width.max(1)).enumerate() {
-        for (block, four) in row.chunks_mut(4).enumerate() {
-            let w = philox(seed, env as u32, Purpose::ActionNoise, step, block as u32);
-            let numbers = match kind {
-                Noise::Uniform => w.map(unit),
-                Noise::Normal => {
-                    let (a, b) = normal_pair(w[0], w[1]);
-                    // The second pair only where it is used: it costs as much again.
-                    let (c, d) = if four.len() > 2 {
-                        normal_pair(w[2], w[3])
-                    } else {
-                        (0.0, 0.0)
-                    };
-                    [a, b, c, d]
-                }
-            };
-            four.copy_from_slice(&numbers[..four.len()]);
-        }
+/// step): the same whatever the other environments do. `first` is the global id of the
+/// first of them.
+pub fn fill(out: &mut [f32], width: usize, kind: Noise, seed: u64, first: u32, step: u64) {
+    let count = out.len() / width.max(1);
+    let ids = first..first.wrapping_add(count as u32);
+    match kind {
+        Noise::Uniform => fill_uniform(seed, ids, Purpose::ActionNoise, step, width, out),
+        Noise::Normal => fill_normal(seed, ids, Purpose::ActionNoise, step, width, out),
     }
 }
 
@@ -34,11 +22,14 @@ mod tests {
     #[test]
     fn an_environments_noise_does_not_depend_on_how_many_there_are() {
         let (mut few, mut many) = ([0.0; 10], [0.0; 35]);
-        fill(&mut few, 5, Noise::Normal, 3, 9);
-        fill(&mut many, 5, Noise::Normal, 3, 9);
+        fill(&mut few, 5, Noise::Normal, 3, 0, 9);
+        fill(&mut many, 5, Noise::Normal, 3, 0, 9);
         assert_eq!(few, many[..10]);
+        let mut part = [0.0; 10];
+        fill(&mut part, 5, Noise::Normal, 3, 4, 9);
+        assert_eq!(part, many[20..30], "keyed by the global id");
         let mut later = [0.0; 10];
-        fill(&mut later, 5, Noise::Normal, 3, 10);
+        fill(&mut later, 5, Noise::Normal, 3, 0, 10);
         assert!(few.iter().zip(&later).all(|(a, b)| a != b));
     }
 
@@ -47,7 +38,7 @@ mod tests {
         let n = 40_000;
         for (kind, mean, var) in [(Noise::Normal, 0.0, 1.0), (Noise::Uniform, 0.5, 1.0 / 12.0)] {
             let mut x = vec![0.0f32; n];
-            fill(&mut x, 5, kind, 1, 2);
+            fill(&mut x, 5, kind, 1, 0, 2);
             let m = x.iter().map(|&x| f64::from(x)).sum::<f64>() / n as f64;
             let v = x.iter().map(|&x| (f64::from(x) - m).powi(2)).sum::<f64>() / n as f64;
             // Five standard errors of the mean; of the variance (kurtosis 3 or 1.8).

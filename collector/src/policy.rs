@@ -30,6 +30,42 @@ pub trait Policy {
 
     /// The same without chance: the mean or the most likely choice, into `action`.
     fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError>;
+
+    /// How many updates have made the policy what it is; -1 where nobody counts.
+    fn version(&self) -> i32 {
+        -1
+    }
+
+    /// The policy as one that can be copied into other threads, if it can be.
+    fn replicate(&self) -> Option<&dyn Replicate> {
+        None
+    }
+}
+
+/// A policy that acts in other threads, too, by copies of it.
+pub trait Replicate {
+    /// A copy that acts on the host for `envs` environments. It has other weights until
+    /// it [takes](Replica::take) some.
+    ///
+    /// # Errors
+    /// No memory.
+    fn replica(&self, envs: usize) -> Result<Box<dyn Replica>, TchError>;
+
+    /// Overwrites `out` with all that the decisions depend on and that an update changes:
+    /// weights and normalisers, as plain numbers on the host. `out` keeps its memory.
+    ///
+    /// # Errors
+    /// No memory; the device refuses.
+    fn weights(&self, out: &mut Vec<f32>) -> Result<(), TchError>;
+}
+
+/// A copy of a policy, for one thread.
+pub trait Replica: Policy + Send {
+    /// Decides from now on as the policy did when it [wrote](Replicate::weights) these.
+    ///
+    /// # Errors
+    /// They are of another policy.
+    fn take(&mut self, weights: &[f32]) -> Result<(), TchError>;
 }
 
 /// Kind of the random numbers of [`Policy::noise`].

@@ -31,8 +31,11 @@ pub struct Rollout {
     pub terminated: Tensor,
     /// 1 where time ran out `[T,N]`.
     pub truncated: Tensor,
-    /// 0 where the environment broke `[T,N]`.
+    /// 0 where the environment broke, or the step was not made `[T,N]`.
     pub valid: Tensor,
+    /// [Version](crate::Policy::version) of the policy that acted `[T,N]`, -1 where that
+    /// is not known; int32.
+    pub version: Tensor,
     /// Last observations of truncated episodes `[K,N,O]`.
     pub final_obs: Groups<Tensor>,
     /// Row of `final_obs` of the truncation at `[T,N]`, -1 for none; int32.
@@ -64,7 +67,10 @@ impl Rollout {
             })
         };
         let final_slot = zeros("rollout slots", &[t, n], Kind::Int, device)?;
-        let _ = final_slot.shallow_clone().f_fill_(-1)?;
+        let version = zeros("rollout versions", &[t, n], Kind::Int, device)?;
+        for unknown in [&final_slot, &version] {
+            let _ = unknown.shallow_clone().f_fill_(-1)?;
+        }
         Ok(Self {
             steps,
             envs: n,
@@ -76,6 +82,7 @@ impl Rollout {
             terminated: float("rollout terminations", &[t, n])?,
             truncated: float("rollout truncations", &[t, n])?,
             valid: float("rollout validity", &[t, n])?,
+            version,
             final_obs: groups("rollout final observations", k)?,
             final_slot,
         })
@@ -98,6 +105,7 @@ impl Rollout {
             &self.terminated,
             &self.truncated,
             &self.valid,
+            &self.version,
             &self.final_slot,
         ];
         4 * (groups(&self.obs)

@@ -30,6 +30,29 @@ pub fn write_head(
     Ok(())
 }
 
+/// [`write_head`] for the whole of which these are parts, in their order.
+pub fn write_joined(out: &mut Vec<u8>, parts: &[Saved<'_>]) -> Result<(), CollectError> {
+    let step = parts.first().map_or(0, |p| p.step);
+    let bytes: usize = parts.iter().flat_map(|p| p.obs).map(<[u8]>::len).sum();
+    out.try_reserve_exact(bytes + 64).map_err(|_| MemoryError {
+        what: "a snapshot of the collector".into(),
+        bytes: bytes + 64,
+    })?;
+    out.extend_from_slice(&MAGIC);
+    out.extend_from_slice(&step.to_le_bytes());
+    for group in 0..2 {
+        let floats: usize = parts.iter().map(|p| p.obs[group].len() / 4).sum();
+        if floats == 0 {
+            continue;
+        }
+        out.extend_from_slice(&(floats as u64).to_le_bytes());
+        for part in parts {
+            out.extend_from_slice(part.obs[group]);
+        }
+    }
+    Ok(())
+}
+
 /// Saved state that fits, in its parts.
 pub struct Saved<'a> {
     pub step: u64,

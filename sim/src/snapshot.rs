@@ -145,17 +145,34 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The first columns of a stored buffer `[k][from]` into those of `into` `[k][to]`;
-/// the others stay as they are. `[N][w]` is `[1][w N]`.
-pub(crate) fn columns<T: bytemuck::Pod>(stored: &[u8], into: &mut [T], from: usize, to: usize) {
+/// The columns of a stored buffer `[k][from]` from column `at` on into the first ones of
+/// `into` `[k][to]`; the others stay as they are. `[N][w]` is `[1][w N]`.
+pub(crate) fn columns<T: bytemuck::Pod>(
+    stored: &[u8],
+    into: &mut [T],
+    from: usize,
+    to: usize,
+    at: usize,
+) {
     let size = std::mem::size_of::<T>();
-    if from == 0 || to == 0 {
+    let shared = from.saturating_sub(at).min(to);
+    if shared == 0 {
         return;
     }
     let rows = stored.chunks_exact(from * size);
     for (old, new) in rows.zip(into.chunks_exact_mut(to)) {
-        let shared = from.min(to);
         bytemuck::cast_slice_mut::<T, u8>(&mut new[..shared])
-            .copy_from_slice(&old[..shared * size]);
+            .copy_from_slice(&old[at * size..(at + shared) * size]);
+    }
+}
+
+/// Appends the buffers `[k][N]` that the columns `[k][n]` of several `parts`, whose `n`
+/// add up to N, make side by side. Elements are of `size` bytes; all parts have as many
+/// rows.
+pub(crate) fn beside(parts: &[(&[u8], usize)], rows: usize, size: usize, out: &mut Vec<u8>) {
+    for row in 0..rows {
+        for (bytes, n) in parts {
+            out.extend_from_slice(&bytes[row * n * size..(row + 1) * n * size]);
+        }
     }
 }

@@ -210,7 +210,7 @@ impl<E: Environments> TensorEnvironments for Bridge<E> {
         for t in 0..noise.rows.len() {
             let row = noise.here.rows.row_mut(t)?;
             let spec = noise.spec;
-            noise::fill(row, spec.width, spec.kind, spec.seed, step + t as u64);
+            noise::fill(row, spec.width, spec.kind, spec.seed, 0, step + t as u64);
         }
         noise.here.send(&self.queue, &noise.there)?;
         self.env.begin_rollout();

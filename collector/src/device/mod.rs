@@ -43,6 +43,8 @@ pub struct DeviceCollector<E> {
     landing: RefCell<Groups<Landing>>,
     /// Control steps since the run began; keys the noise.
     step: u64,
+    /// The policy's version as it stands in the rollout.
+    version: i32,
     /// Whether the next rollout starts where the last one ended. Else the first row
     /// of observations is in place already: after a reset or a restore.
     go_on: bool,
@@ -123,6 +125,7 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
             noted,
             landing: RefCell::new(landing),
             step: 0,
+            version: -1,
             go_on: false,
             stats,
             times: CollectTimes::default(),
@@ -216,6 +219,11 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
         let mut policy_time = 0.0;
         if self.go_on {
             self.carry_over()?;
+        }
+        if policy.version() != self.version {
+            self.version = policy.version();
+            let all = &self.env.rollout().version;
+            let _ = all.shallow_clone().f_fill_(i64::from(self.version))?;
         }
         self.env.begin_rollout(self.step)?;
         let before_loop = self.traffic();

@@ -1,5 +1,6 @@
 //! Environments and a policy whose numbers say where they come from.
 
+pub mod parts;
 pub mod robots;
 
 use ostler_collector::env::Environments;

@@ -1,7 +1,7 @@
 //! The tasks of `configs/`, as batches of environments.
 
 use ostler_collector::policy::Noise;
-use ostler_collector::{Act, Policy};
+use ostler_collector::{Act, Policy, Replica, Replicate};
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::model::mjcf;
 use ostler_sim::{BatchEnv, Model};
@@ -71,5 +71,26 @@ impl Policy for Jittery {
     fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
         let first = obs.f_narrow(1, 0, self.0)?;
         action.shallow_clone().f_copy_(&first.f_mul_scalar(0.1)?)
+    }
+
+    fn replicate(&self) -> Option<&dyn Replicate> {
+        Some(self)
+    }
+}
+
+impl Replicate for Jittery {
+    fn replica(&self, _: usize) -> Result<Box<dyn Replica>, TchError> {
+        Ok(Box::new(Self(self.0)))
+    }
+
+    fn weights(&self, out: &mut Vec<f32>) -> Result<(), TchError> {
+        out.clear();
+        Ok(())
+    }
+}
+
+impl Replica for Jittery {
+    fn take(&mut self, _: &[f32]) -> Result<(), TchError> {
+        Ok(())
     }
 }

@@ -5,6 +5,7 @@ mod causes;
 mod change;
 mod examine;
 mod inject;
+mod join;
 pub mod on_device;
 mod share;
 mod snapshot;
@@ -22,6 +23,7 @@ use buffers::{Live, Work};
 use causes::Causes;
 use inject::Drill;
 pub use inject::{Injection, Value, What, When, Which};
+pub use join::Layout;
 pub use on_device::{DeviceEnv, PolicyNoise, StepAddresses};
 use std::sync::Arc;
 
@@ -204,8 +206,10 @@ impl PartialEq for Break {
 /// One finished episode.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Finished {
-    /// Environment.
+    /// Environment, by its place in the batch.
     pub env: u32,
+    /// Control step of the rollout in which it ended, from 0.
+    pub step: u32,
     /// Sum of rewards.
     pub ret: f32,
     /// Control steps.
@@ -404,6 +408,17 @@ impl BatchEnv {
         }
     }
 
+    /// Steps and resets of the batch so far: keys the draws.
+    pub fn clock(&self) -> u64 {
+        self.live.clock
+    }
+
+    /// Lets so many steps pass without anything happening: the draws of the next step are
+    /// those that the rest of the batch then makes.
+    pub fn skip(&mut self, steps: u64) {
+        self.live.clock += steps;
+    }
+
     /// Statistics since the last call; `into` is overwritten, its buffers reused.
     pub fn take_stats(&mut self, into: &mut EpisodeStats) {
         stats::take(&mut self.live.stats, into);
@@ -443,11 +458,12 @@ impl BatchEnv {
     }
 
     /// Takes over environments of the same robot, task and seed that were saved or kept
-    /// in another number. Environments 0..min(N, stored) go on with the bits that they
-    /// would have had there; those beyond start new episodes (`spread` as for
+    /// in another number, or in a batch that this one is a [part](Self::shard) of. Those
+    /// whose global ids are among the stored ones go on with the bits that they would
+    /// have had there; those beyond start new episodes (`spread` as for
     /// [`reset`](Self::reset)), whose first observations go into their rows of `obs`
-    /// `[N][O]`; other rows stay as they are. Returns how many were taken over; after an
-    /// error nothing has changed.
+    /// `[N][O]`; other rows stay as they are. Returns how many were taken over, which are
+    /// the first; after an error nothing has changed.
     pub fn adopt(
         &mut self,
         blob: &[u8],

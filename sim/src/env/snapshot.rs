@@ -3,8 +3,8 @@
 //! Layout, little endian: version, identity, [`Live`] field by field, the physics' own
 //! blob with its length.
 
-use super::examine::DESCRIBED;
-use super::{BatchEnv, Break, EpisodeStats, Finished, Groups, Live};
+pub(super) use super::examine::DESCRIBED;
+use super::{BatchEnv, Break, EpisodeStats, Finished, Groups, Live, stats};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
 use crate::model::Model;
 use crate::physics::{Shortfalls, SnapshotError};
@@ -12,12 +12,15 @@ use crate::snapshot::{Format, Reader, Seal, columns, reserve, unfit};
 use std::fmt::Debug;
 use std::ops::Range;
 
-const FORMAT: Format = Format {
+pub(super) static FORMAT: Format = Format {
     checked: b"OSTLENV\n",
     bare: b"OSTLENVK",
     what: "environments",
 };
-const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
+/// Bytes of a finished episode, and of one in format 3, which did not say when.
+pub(super) const FINISHED: usize = 16;
+const FINISHED_3: usize = 12;
 /// Beyond so many (the last number that doubles count to) no count is believed:
 /// neither a step more nor a sum over all causes may overflow.
 const MOST: u64 = 1 << 53;
@@ -67,7 +70,7 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>, seal: Seal) -> Result<(), 
     let buffers: usize = floats(live).iter().map(|b| b.len()).sum::<usize>()
         + words(live).iter().map(|b| b.len()).sum::<usize>();
     let counts = s.reward_sums.len() + s.terminations.len() + s.faults.len() + s.causes.len();
-    let size = 4 * buffers + 8 * counts + 12 * s.finished.len() + 28 * s.breaks.len() + 256;
+    let size = 4 * buffers + 8 * counts + FINISHED * s.finished.len() + 28 * s.breaks.len() + 256;
     let start = FORMAT.begin(out, seal, size)?;
     out.extend_from_slice(&VERSION.to_le_bytes());
     out.extend_from_slice(&(env.spec.num_envs as u64).to_le_bytes());
@@ -111,7 +114,7 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>, seal: Seal) -> Result<(), 
         }
     }
     for f in &s.finished {
-        for word in [f.env, f.ret.to_bits(), f.length] {
+        for word in [f.env, f.ret.to_bits(), f.length, f.step] {
             out.extend_from_slice(&word.to_le_bytes());
         }
     }
@@ -197,6 +200,8 @@ pub(super) fn parts(
 struct Parsed<'a> {
     /// Environments in it.
     stored: usize,
+    /// The first of them that is ours.
+    from: usize,
     clock: u64,
     began: u64,
     floats: [&'a [u8]; 7],
@@ -217,6 +222,8 @@ struct Stats<'a> {
     causes: &'a [u8],
     breaks: &'a [u8],
     finished: &'a [u8],
+    /// Bytes of one of those.
+    episode: usize,
 }
 
 /// A count, if it can be one.
@@ -244,7 +251,11 @@ fn parse<'a>(
     other_size: bool,
 ) -> Result<Parsed<'a>, SnapshotError> {
     let version = r.word()?;
-    if version != VERSION {
+    let episode = match version {
+        3 => FINISHED_3,
+        _ => FINISHED,
+    };
+    if !(3..=VERSION).contains(&version) {
         return Err(unfit(format!(
             "written by format {version}; this program reads format {VERSION}"
         )));
@@ -256,12 +267,17 @@ fn parse<'a>(
         )));
     }
     let first = r.word()?;
-    if first != env.first_env {
+    let from = match other_size {
+        // A part of a larger batch.
+        true => env.first_env.checked_sub(first),
+        false => (first == env.first_env).then_some(0),
+    };
+    let Some(from) = from else {
         return Err(unfit(format!(
             "its first environment is {first}, this run's is {}",
             env.first_env
         )));
-    }
+    };
     let seed = r.long()?;
     if seed != env.seed {
         return Err(unfit(format!(
@@ -333,13 +349,15 @@ fn parse<'a>(
         faults: counts(&mut r, s.faults.len(), "faults")?,
         causes: counts(&mut r, s.causes.len(), "broken environments")?,
         breaks: r.items(breaks, 28)?,
-        finished: r.items(finished, 12)?,
+        finished: r.items(finished, episode)?,
+        episode,
     };
     let len = r.count()?;
     let physics = r.bytes(len)?;
     r.finish()?;
     Ok(Parsed {
         stored,
+        from: from as usize,
         clock,
         began,
         floats: floats.map(|(_, bytes)| bytes),
@@ -353,19 +371,23 @@ fn parse<'a>(
 impl Parsed<'_> {
     /// Takes over all that fits; nothing here can fail.
     fn fill(&self, live: &mut Live, n: usize) {
-        let from = self.stored;
+        let (stored, at) = (self.stored, self.from);
         live.clock = self.clock;
         live.began = self.began;
         let columns_only = self.floats.len() - ROWS;
-        for (i, (stored, into)) in self.floats.iter().zip(floats_mut(live)).enumerate() {
-            let width = if i < columns_only { 1 } else { into.len() / n };
-            columns(stored, into, from * width, n * width);
+        for (i, (bytes, into)) in self.floats.iter().zip(floats_mut(live)).enumerate() {
+            let w = if i < columns_only { 1 } else { into.len() / n };
+            columns(bytes, into, stored * w, n * w, at * w);
         }
-        for (stored, into) in self.words.iter().zip(words_mut(live)) {
-            columns(stored, into, from, n);
+        for (bytes, into) in self.words.iter().zip(words_mut(live)) {
+            columns(bytes, into, stored, n, at);
         }
         live.taken = self.taken;
-        self.stats.fill(&mut live.stats, n);
+        // What was counted of a batch is not cut into parts: the first has it all.
+        match at {
+            0 => self.stats.fill(&mut live.stats, n),
+            _ => stats::clear(&mut live.stats),
+        }
     }
 }
 
@@ -404,9 +426,14 @@ impl Stats<'_> {
             });
         }
         // There is room for as many as there are environments.
-        for f in self.finished.chunks_exact(12).take(n) {
+        for f in self.finished.chunks_exact(self.episode).take(n) {
             s.finished.push(Finished {
                 env: word(f, 0),
+                step: if self.episode == FINISHED {
+                    word(f, 3)
+                } else {
+                    0
+                },
                 ret: f32::from_bits(word(f, 1)),
                 length: word(f, 2),
             });
@@ -437,7 +464,7 @@ pub(super) fn adopt(
 ) -> Result<usize, SnapshotError> {
     let n = env.spec.num_envs;
     let parsed = parse(env, FORMAT.open(blob)?.1, true)?;
-    let taken = env.physics.adopt(parsed.physics)?;
+    let taken = env.physics.adopt(parsed.physics, parsed.from)?;
     parsed.fill(&mut env.live, n);
     // Counts of worlds that are gone are gone with them.
     env.live.taken = env.physics.shortfalls();

@@ -40,6 +40,11 @@ pub(super) fn take(from: &mut EpisodeStats, into: &mut EpisodeStats) {
     into.breaks
         .reserve(DESCRIBED.saturating_sub(into.breaks.capacity()));
     into.clone_from_reusing(from);
+    clear(from);
+}
+
+/// Nothing was counted.
+pub(super) fn clear(from: &mut EpisodeStats) {
     from.episodes = 0;
     from.return_sum = 0.0;
     from.length_sum = 0.0;

@@ -368,6 +368,7 @@ impl BatchEnv {
                 if stats.finished.len() < n {
                     stats.finished.push(Finished {
                         env: env as u32,
+                        step: (live.clock - live.began).saturating_sub(1) as u32,
                         ret: live.ret[env],
                         length: live.length[env],
                     });

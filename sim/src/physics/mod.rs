@@ -1,5 +1,6 @@
 //! N copies of a model, stepped together.
 
+mod batching;
 pub mod evaluate;
 pub mod evidence;
 pub(crate) mod frames_text;
@@ -11,6 +12,7 @@ pub mod rapier;
 
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
+pub use batching::Batching;
 pub use evidence::{Evidence, Part};
 
 /// N identical worlds.
@@ -91,14 +93,19 @@ pub trait Physics: Send {
     }
 
     /// Takes over worlds of the same model that were saved or kept in another number:
-    /// worlds 0..min(N, stored) with every bit of their state. The others are to be
-    /// reset by the caller. Returns how many were taken over; after an error nothing
-    /// has changed.
-    fn adopt(&mut self, blob: &[u8]) -> Result<usize, SnapshotError> {
-        let _ = blob;
+    /// as many of the stored worlds from number `from` on as there are, with every bit
+    /// of their state. The others are to be reset by the caller. Returns how many were
+    /// taken over; after an error nothing has changed.
+    fn adopt(&mut self, blob: &[u8], from: usize) -> Result<usize, SnapshotError> {
+        let _ = (blob, from);
         Err(SnapshotError::Unfit(
             "this engine cannot take over worlds of another batch".into(),
         ))
+    }
+
+    /// How snapshots of parts of a batch become one of all; none where they cannot.
+    fn batching(&self) -> Option<Batching> {
+        None
     }
 }
 

@@ -142,11 +142,6 @@ fn what_does_not_fit_is_not_adopted_and_changes_nothing() {
     other.reward[0].weight = 2.0;
     for (b, task, part) in [
         (Batch { seed: 3, ..b }, &everything(), "seed is 11"),
-        (
-            Batch { first: 4, ..b },
-            &everything(),
-            "first environment is 0",
-        ),
         (b, &other, "task"),
     ] {
         let mut env = build(b, task).unwrap();
@@ -154,7 +149,13 @@ fn what_does_not_fit_is_not_adopted_and_changes_nothing() {
         let refused = adopt(&mut env, &mut out, &kept).unwrap_err();
         assert!(refused.to_string().contains(part), "{refused}");
     }
+    let (part, _) = fresh(Batch { first: 4, ..b });
+    let mut later = Vec::new();
+    part.keep(&mut later).unwrap();
     let (mut env, mut out) = fresh(b);
+    let refused = adopt(&mut env, &mut out, &later).unwrap_err();
+    let text = refused.to_string();
+    assert!(text.contains("first environment is 4"), "{text}");
     let mut before = Vec::new();
     env.save(&mut before).unwrap();
     saved[300] ^= 1;

@@ -148,7 +148,7 @@ impl Physics for PointMass {
         Ok(())
     }
 
-    fn adopt(&mut self, blob: &[u8]) -> Result<usize, SnapshotError> {
+    fn adopt(&mut self, blob: &[u8], from: usize) -> Result<usize, SnapshotError> {
         let s = &mut self.state;
         let n = s.num_envs;
         let per_env = (s.qpos.len() + s.qvel.len() + s.body_pos.len()) / n + 1;
@@ -160,7 +160,7 @@ impl Physics for PointMass {
         let mut at = 0;
         for buffer in [&mut s.qpos, &mut s.qvel, &mut s.body_pos] {
             for row in buffer.chunks_mut(n) {
-                for (x, w) in row.iter_mut().zip(&words[at..at + stored]) {
+                for (x, w) in row.iter_mut().zip(&words[at + from..at + stored]) {
                     *x = f32::from_bits(*w);
                 }
                 at += stored;
@@ -168,10 +168,10 @@ impl Physics for PointMass {
         }
         s.fault
             .iter_mut()
-            .zip(&words[at..at + stored])
+            .zip(&words[at + from..at + stored])
             .for_each(|(x, w)| *x = *w);
         self.steps = words[words.len() - 1];
-        Ok(stored.min(n))
+        Ok((stored - from).min(n))
     }
 
     fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {

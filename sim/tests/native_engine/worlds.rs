@@ -175,7 +175,7 @@ fn worlds_that_another_number_takes_over_go_on_with_the_same_bits() {
             let mut other = worlds(&model, &config(&kernel), n, 2);
             // What was there before does not matter.
             other.step(&vec![0.5; model.nu() * n], 2);
-            assert_eq!(other.adopt(blob).unwrap(), n.min(37));
+            assert_eq!(other.adopt(blob, 0).unwrap(), n.min(37));
             let ids: Vec<usize> = (0..n).collect();
             run(&model, &mut other, &ids, 20..50);
             for e in 0..n.min(37) {
@@ -185,7 +185,7 @@ fn worlds_that_another_number_takes_over_go_on_with_the_same_bits() {
         let mut other = worlds(&model, &config(&kernel), 18, 1);
         let before = bits(&other, 3);
         assert!(other.restore(&kept).is_err() && other.revert(&kept).is_err());
-        assert!(other.adopt(&kept[..kept.len() - 1]).is_err());
+        assert!(other.adopt(&kept[..kept.len() - 1], 0).is_err());
         assert_eq!(
             bits(&other, 3),
             before,

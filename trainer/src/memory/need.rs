@@ -51,8 +51,8 @@ impl Need {
             ActionSpace::Discrete(n) => (n as u64, 0),
         };
         let observations = (steps + 1 + truncations) * width;
-        // Reward, two flags, valid, slot.
-        let step = action + dist + action + 5;
+        // Reward, two flags, valid, version, slot.
+        let step = action + dist + action + 6;
         let samples = steps.saturating_mul(envs);
         let rows = samples.div_ceil(config.ppo.num_mini_batches.max(1) as u64);
         let hidden = config

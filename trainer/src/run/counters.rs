@@ -73,6 +73,7 @@ mod tests {
         for i in 0..150 {
             stats.finished = vec![Finished {
                 env: 0,
+                step: 0,
                 ret: i as f32,
                 length: 2,
             }];

@@ -81,6 +81,7 @@ impl DeviceEnv {
             if stats.finished.len() < self.twin.spec.num_envs {
                 stats.finished.push(Finished {
                     env: last.env,
+                    step: last.when - 1,
                     ret: last.ret,
                     length: last.length,
                 });

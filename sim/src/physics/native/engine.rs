@@ -12,7 +12,7 @@ use crate::model::{JointKind, Model};
 use crate::physics::kinematics::{Frame, Kinematics};
 use crate::physics::pool::{Pool, worker};
 use crate::physics::{
-    Evidence, Part, Physics, PhysicsError, Shortfalls, SnapshotError, State, fault,
+    Batching, Evidence, Part, Physics, PhysicsError, Shortfalls, SnapshotError, State, fault,
 };
 use crate::snapshot::Seal;
 use std::sync::{Arc, Mutex, TryLockError};
@@ -349,8 +349,12 @@ impl Physics for NativePhysics {
         snapshot::revert(self, kept)
     }
 
-    fn adopt(&mut self, blob: &[u8]) -> Result<usize, SnapshotError> {
-        snapshot::adopt(self, blob)
+    fn adopt(&mut self, blob: &[u8], from: usize) -> Result<usize, SnapshotError> {
+        snapshot::adopt(self, blob, from)
+    }
+
+    fn batching(&self) -> Option<Batching> {
+        Some(snapshot::batching(self))
     }
 }
 

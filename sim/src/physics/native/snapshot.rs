@@ -4,10 +4,10 @@
 
 use super::engine::NativePhysics;
 use super::tables::Plan;
-use crate::physics::SnapshotError;
+use crate::physics::{Batching, SnapshotError};
 use crate::snapshot::{Format, Reader, Seal, columns, unfit};
 
-const FORMAT: Format = Format {
+pub(super) static FORMAT: Format = Format {
     checked: b"OSTNAT01",
     bare: b"OSTNATK1",
     what: "native worlds",
@@ -56,39 +56,55 @@ pub(super) fn save(p: &NativePhysics, out: &mut Vec<u8>, seal: Seal) -> Result<(
 
 pub(super) fn restore(p: &mut NativePhysics, blob: &[u8]) -> Result<(), SnapshotError> {
     let content = FORMAT.open_checked(blob)?;
-    read(p, content, false).map(|_| ())
+    read(p, content, None).map(|_| ())
 }
 
 pub(super) fn revert(p: &mut NativePhysics, blob: &[u8]) -> Result<(), SnapshotError> {
     let (_, content) = FORMAT.open(blob)?;
-    read(p, content, false).map(|_| ())
+    read(p, content, None).map(|_| ())
 }
 
-pub(super) fn adopt(p: &mut NativePhysics, blob: &[u8]) -> Result<usize, SnapshotError> {
+pub(super) fn adopt(
+    p: &mut NativePhysics,
+    blob: &[u8],
+    from: usize,
+) -> Result<usize, SnapshotError> {
     let (_, content) = FORMAT.open(blob)?;
-    read(p, content, true)
+    read(p, content, Some(from))
 }
 
+/// How snapshots of parts of a batch become one of all.
+pub(super) fn batching(p: &NativePhysics) -> Batching {
+    let bytes: usize = buffers!(p, cast_slice).iter().map(|b| b.len()).sum();
+    Batching {
+        format: &FORMAT,
+        rows: bytes / 4 / p.state.num_envs.max(1),
+        worlds: false,
+    }
+}
+
+/// `part`: the first of the stored worlds that are taken, of a batch of any size.
 fn read(
     p: &mut NativePhysics,
     mut content: Reader<'_>,
-    other_size: bool,
+    part: Option<usize>,
 ) -> Result<usize, SnapshotError> {
     if content.array::<HASH>()? != p.fingerprint {
         return Err(unfit("it is of another robot, time step or solver"));
     }
     let (stored, n) = (content.count()?, p.state.num_envs);
-    if stored != n && !other_size {
+    if stored != n && part.is_none() {
         return Err(unfit(format!("it holds {stored} environments, not {n}")));
     }
+    let from = part.unwrap_or(0);
     let bytes: usize = buffers!(p, cast_slice).iter().map(|b| b.len()).sum();
     // By the length that is right, the number of environments is too.
     let mut rest = Reader(content.items(stored, bytes / n.max(1))?);
     content.finish()?;
     for buffer in buffers!(p, cast_slice_mut, mut) {
         let rows = buffer.len() / (4 * n.max(1));
-        let part = rest.items(rows, 4 * stored)?;
-        columns::<u8>(part, buffer, 4 * stored, 4 * n);
+        let row = rest.items(rows, 4 * stored)?;
+        columns::<u8>(row, buffer, 4 * stored, 4 * n, 4 * from);
     }
-    Ok(stored.min(n))
+    Ok(stored.saturating_sub(from).min(n))
 }

@@ -24,7 +24,7 @@ mod tests;
 use super::kinematics::{Frame, Kinematics};
 use super::lanes::Columns;
 use super::pool::Pool;
-use super::{Evidence, Part, Physics, PhysicsError, SnapshotError, State, fault};
+use super::{Batching, Evidence, Part, Physics, PhysicsError, SnapshotError, State, fault};
 use crate::config::SimConfig;
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
@@ -329,7 +329,11 @@ impl Physics for Rapier {
         snapshot::revert(self, kept)
     }
 
-    fn adopt(&mut self, blob: &[u8]) -> Result<usize, SnapshotError> {
-        snapshot::adopt(self, blob)
+    fn adopt(&mut self, blob: &[u8], from: usize) -> Result<usize, SnapshotError> {
+        snapshot::adopt(self, blob, from)
+    }
+
+    fn batching(&self) -> Option<Batching> {
+        Some(snapshot::batching(self))
     }
 }

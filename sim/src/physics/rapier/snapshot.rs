@@ -7,7 +7,7 @@
 //! on their own cannot fail without ending the process; all else here can.
 
 use super::super::lanes::Columns;
-use super::super::{PhysicsError, SnapshotError};
+use super::super::{Batching, PhysicsError, SnapshotError};
 use super::Rapier;
 use super::sets::{Sets, Workspace};
 use super::step::World;
@@ -20,7 +20,7 @@ use bincode::error::EncodeError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
-const FORMAT: Format = Format {
+static FORMAT: Format = Format {
     checked: b"OSTRAP02",
     bare: b"OSTRAPK2",
     what: "rapier worlds",
@@ -167,17 +167,27 @@ pub(super) fn save(rapier: &Rapier, out: &mut Vec<u8>, seal: Seal) -> Result<(),
 
 pub(super) fn restore(rapier: &mut Rapier, blob: &[u8]) -> Result<(), SnapshotError> {
     let content = FORMAT.open_checked(blob)?;
-    read(rapier, content, false).map(|_| ())
+    read(rapier, content, None).map(|_| ())
 }
 
 pub(super) fn revert(rapier: &mut Rapier, blob: &[u8]) -> Result<(), SnapshotError> {
     let (_, content) = FORMAT.open(blob)?;
-    read(rapier, content, false).map(|_| ())
+    read(rapier, content, None).map(|_| ())
 }
 
-pub(super) fn adopt(rapier: &mut Rapier, blob: &[u8]) -> Result<usize, SnapshotError> {
+pub(super) fn adopt(rapier: &mut Rapier, blob: &[u8], from: usize) -> Result<usize, SnapshotError> {
     let (_, content) = FORMAT.open(blob)?;
-    read(rapier, content, true)
+    read(rapier, content, Some(from))
+}
+
+/// How snapshots of parts of a batch become one of all.
+pub(super) fn batching(rapier: &Rapier) -> Batching {
+    let floats: usize = rapier.state.floats().iter().map(|b| b.len()).sum();
+    Batching {
+        format: &FORMAT,
+        rows: floats / rapier.state.num_envs.max(1) + 1,
+        worlds: true,
+    }
 }
 
 /// `count` places of something, or an error.
@@ -190,10 +200,11 @@ fn places<T>(count: usize) -> Result<Vec<T>, SnapshotError> {
     Ok(v)
 }
 
+/// `part`: the first of the stored worlds that are taken, of a batch of any size.
 fn read(
     rapier: &mut Rapier,
     mut content: Reader<'_>,
-    other_size: bool,
+    part: Option<usize>,
 ) -> Result<usize, SnapshotError> {
     if content.array::<HASH>()? != rapier.fingerprint {
         return Err(unfit(
@@ -201,12 +212,13 @@ fn read(
         ));
     }
     let (stored, n) = (content.count()?, rapier.state.num_envs);
-    if stored != n && !other_size {
+    if stored != n && part.is_none() {
         return Err(unfit(format!("{stored} environments, expected {n}")));
     }
     let floats: usize = rapier.state.floats().iter().map(|b| b.len()).sum();
     let mut state = Reader(content.items(stored, 4 * (floats / n.max(1) + 1))?);
-    let taken = stored.min(n);
+    let from = part.unwrap_or(0);
+    let taken = stored.saturating_sub(from).min(n);
     let mut blobs = places(taken)?;
     for e in 0..stored {
         let len = content.count()?;
@@ -214,7 +226,7 @@ fn read(
             return Err(unfit(format!("a world of {len} bytes")));
         }
         let world = content.bytes(len)?;
-        if e < taken {
+        if (from..from + taken).contains(&e) {
             blobs.push(world);
         }
     }
@@ -247,13 +259,14 @@ fn read(
     // Nothing was changed up to here: a snapshot is taken over whole or not at all.
     for buffer in rapier.state.floats_mut() {
         let rows = buffer.len() / n.max(1);
-        columns(state.items(rows, 4 * stored)?, buffer, stored, n);
+        columns(state.items(rows, 4 * stored)?, buffer, stored, n, from);
     }
     columns(
         state.items(1, 4 * stored)?,
         &mut rapier.state.fault,
         stored,
         n,
+        from,
     );
     for (world, sets) in rapier.worlds.iter_mut().zip(worlds.into_iter().flatten()) {
         world.sets = sets;

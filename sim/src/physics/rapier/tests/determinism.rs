@@ -111,7 +111,7 @@ fn worlds_that_another_number_takes_over_go_on_with_the_same_bits() {
     for (n, blob) in [(1, &saved), (3, &kept), (5, &kept), (8, &kept)] {
         let mut b = worlds(model.clone(), n, 1);
         b.step(&vec![0.3; model.nu() * n], 1);
-        assert_eq!(b.adopt(blob).unwrap(), n.min(5));
+        assert_eq!(b.adopt(blob, 0).unwrap(), n.min(5));
         if n == 5 {
             b.step(&controls(&ids, model.nu(), 1), 1);
             b.revert(blob).unwrap();
@@ -130,7 +130,7 @@ fn worlds_that_another_number_takes_over_go_on_with_the_same_bits() {
     }
     assert!(a.restore(&kept).is_err(), "kept is not for files");
     for len in [0, 8, 60, kept.len() - 1] {
-        assert!(others[1].adopt(&kept[..len]).is_err(), "{len}");
+        assert!(others[1].adopt(&kept[..len], 0).is_err(), "{len}");
     }
 }
 

@@ -1,0 +1,144 @@
+//! One rollout of the parts that workers made.
+
+use super::options::Crew;
+use super::package::{Package, Shard};
+use crate::{CollectError, CollectTimes, Rollout};
+use ostler_sim::EpisodeStats;
+use tch::Tensor;
+
+/// Where one worker's environments are in the rollout of all.
+#[derive(Debug)]
+pub(super) struct Columns {
+    pub shard: Shard,
+    into: Vec<Tensor>,
+}
+
+/// All tensors of a rollout; the environments are along dimension 1.
+fn tensors(r: &Rollout) -> impl Iterator<Item = &Tensor> {
+    let groups = [&r.obs, &r.final_obs];
+    let groups = groups
+        .into_iter()
+        .flat_map(|g| [Some(&g.policy), g.critic.as_ref()]);
+    groups.flatten().chain([
+        &r.action,
+        &r.dist,
+        &r.std,
+        &r.reward,
+        &r.terminated,
+        &r.truncated,
+        &r.valid,
+        &r.version,
+        &r.final_slot,
+    ])
+}
+
+impl Columns {
+    pub fn new(all: &Rollout, shard: Shard) -> Result<Self, CollectError> {
+        let (first, len) = (shard.first as i64, shard.len as i64);
+        let into = tensors(all).map(|t| t.f_narrow(1, first, len));
+        Ok(Self {
+            shard,
+            into: into.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Copies a part to its place. Returns when that is done: the part may be written
+    /// over then.
+    pub fn copy(&self, part: &Rollout) -> Result<(), CollectError> {
+        for (into, from) in self.into.iter().zip(tensors(part)) {
+            into.shallow_clone().f_copy_(from)?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds up what is not in tensors.
+pub(super) struct Sum<'a> {
+    stats: &'a mut EpisodeStats,
+    times: CollectTimes,
+    parts: f64,
+    /// Steps of environments, and sum over them of the publications that acted.
+    made: u64,
+    acted: f64,
+    cut: u64,
+}
+
+impl<'a> Sum<'a> {
+    pub fn over(stats: &'a mut EpisodeStats) -> Self {
+        let s = &mut *stats;
+        s.episodes = 0;
+        s.return_sum = 0.0;
+        s.length_sum = 0.0;
+        s.final_overflow = 0;
+        s.shortfalls = Default::default();
+        s.reward_sums.fill(0.0);
+        for counts in [&mut s.terminations, &mut s.faults, &mut s.causes] {
+            counts.fill(0);
+        }
+        s.breaks.clear();
+        s.finished.clear();
+        Self {
+            stats,
+            times: CollectTimes::default(),
+            parts: 0.0,
+            made: 0,
+            acted: 0.0,
+            cut: 0,
+        }
+    }
+
+    pub fn add(&mut self, package: &Package, shard: Shard) {
+        let (s, p) = (&mut *self.stats, &package.stats);
+        s.episodes += p.episodes;
+        s.return_sum += p.return_sum;
+        s.length_sum += p.length_sum;
+        s.final_overflow += p.final_overflow;
+        s.shortfalls.contact_overflow += p.shortfalls.contact_overflow;
+        s.shortfalls.unsolved += p.shortfalls.unsolved;
+        for (sum, x) in s.reward_sums.iter_mut().zip(&p.reward_sums) {
+            *sum += x;
+        }
+        for (sums, counts) in [
+            (&mut s.terminations, &p.terminations),
+            (&mut s.faults, &p.faults),
+            (&mut s.causes, &p.causes),
+        ] {
+            for (sum, x) in sums.iter_mut().zip(counts) {
+                *sum += x;
+            }
+        }
+        let room = s.breaks.capacity().max(1) - s.breaks.len();
+        s.breaks.extend(p.breaks.iter().take(room));
+        s.finished.extend(p.finished.iter().map(|f| {
+            let mut f = *f;
+            f.env += shard.first as u32;
+            f
+        }));
+        self.times.policy += package.times.policy;
+        self.times.env += package.times.env;
+        self.parts += 1.0;
+        let (n, steps) = (shard.len as u64, package.buffers.rollout.steps as u64);
+        self.made += n * package.made as u64;
+        self.cut += n * (steps - package.made as u64);
+        self.acted += shard.len as f64 * package.acted as f64;
+    }
+
+    /// Mean times of the workers. `published`: the number of the newest weights.
+    pub fn finish(self, crew: &mut Crew, published: u64, envs: usize) -> CollectTimes {
+        let s = self.stats;
+        // As one batch would have them.
+        s.finished.sort_unstable_by_key(|f| (f.step, f.env));
+        s.finished.truncate(envs);
+        s.breaks.sort_unstable_by_key(|b| (b.step, b.env));
+        crew.cut = self.cut;
+        crew.staleness = match self.made {
+            0 => 0.0,
+            made => published as f64 - self.acted / made as f64,
+        };
+        CollectTimes {
+            policy: self.times.policy / self.parts.max(1.0),
+            env: self.times.env / self.parts.max(1.0),
+            total: 0.0,
+        }
+    }
+}

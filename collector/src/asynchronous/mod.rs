@@ -1,0 +1,298 @@
+//! Collects in other threads, while the caller's learns.
+//!
+//! Reading order: [`AsyncCollector::collect`](crate::Collector::collect) -> `crew` (the
+//! workers, as seen from outside: orders, deadlines, replacements) -> `worker` (one of
+//! them, from inside) -> `package` (what goes back and forth) -> `assemble` (one rollout
+//! of all their parts). Each worker owns a part of the environments for good and acts with
+//! a copy of the policy; the step loop is the one of
+//! [`SyncCollector`](crate::SyncCollector), the state of all of them together is saved in
+//! its format.
+//!
+//! Rollouts are numbered. Rollout k is ordered when the caller asks for rollout
+//! k - `max_staleness`, with the weights of that moment: as long as no weights are
+//! refreshed on the way, nothing is cut and nobody fails, the numbers do not depend on
+//! who is how fast.
+
+mod assemble;
+mod crew;
+mod options;
+mod package;
+mod worker;
+
+pub use options::{AsyncOptions, Crew};
+pub use package::{Change, Shard};
+
+use crate::env::Shards;
+use crate::state::{self, Saved};
+use crate::{CollectError, CollectTimes, Collector, Policy, Rollout};
+use assemble::Columns;
+use crew::Members;
+use ostler_sim::env::{EnvError, EnvSpec};
+use ostler_sim::{BatchEnv, EpisodeStats};
+use package::Snapshot;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+/// Builds the environments of one worker, in its thread, as often as it takes.
+pub type Factory<E> = dyn Fn(Shard) -> Result<E, EnvError> + Send + Sync;
+
+/// The asynchronous collector.
+pub struct AsyncCollector<E: Shards = BatchEnv> {
+    options: AsyncOptions,
+    spec: EnvSpec,
+    members: Members<E>,
+    rollout: Rollout,
+    columns: Vec<Columns>,
+    /// The rollout that is handed out next.
+    next: u64,
+    /// Rollouts below this one are made or in the making.
+    ordered: u64,
+    /// Weights of the rollouts `next..ordered`.
+    in_flight: std::collections::VecDeque<Arc<Snapshot>>,
+    /// Weights that may be written over when nobody looks at them any more.
+    snapshots: Vec<Arc<Snapshot>>,
+    published: u64,
+    /// Something failed: what is in flight is worth nothing.
+    broken: bool,
+    stats: EpisodeStats,
+    times: CollectTimes,
+    crew: Crew,
+}
+
+impl<E: Shards> std::fmt::Debug for AsyncCollector<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AsyncCollector")
+            .field("options", &self.options)
+            .field("crew", &self.crew)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<E: Shards> AsyncCollector<E> {
+    /// Starts the workers, each with its part of `envs` environments, and waits until
+    /// those stand. Rollouts are of `steps` steps for this policy's sizes. `seed` keys
+    /// the noise of actions; `spread` gives the first episodes random ages.
+    ///
+    /// # Errors
+    /// The policy cannot be copied, environments cannot be built, no memory, no threads.
+    pub fn new(
+        factory: Arc<Factory<E>>,
+        envs: usize,
+        steps: usize,
+        policy: &dyn Policy,
+        seed: u64,
+        spread: bool,
+        options: AsyncOptions,
+    ) -> Result<Self, CollectError> {
+        let mut members = Members::new(factory, envs, steps, policy, seed, options)?;
+        let mut spec = members.begin(policy, spread)?;
+        spec.num_envs = envs;
+        let count = i64::try_from(steps).unwrap_or(i64::MAX);
+        let width = policy.dist_width();
+        let rollout = Rollout::new(&spec, count, width, options.storing_device)?;
+        let columns = members
+            .shards()
+            .map(|shard| Columns::new(&rollout, shard))
+            .collect::<Result<_, CollectError>>()?;
+        let stats = EpisodeStats::with_room(&spec)?;
+        members.stock(&spec)?;
+        let workers = members.len();
+        Ok(Self {
+            options,
+            spec,
+            members,
+            rollout,
+            columns,
+            next: 0,
+            ordered: 0,
+            in_flight: std::collections::VecDeque::new(),
+            snapshots: Vec::new(),
+            published: 0,
+            broken: false,
+            stats,
+            times: CollectTimes::default(),
+            crew: Crew {
+                workers,
+                ..Crew::default()
+            },
+        })
+    }
+
+    /// Sizes and names, of all environments.
+    pub fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    /// Lets every worker change the settings of its environments before the next rollout
+    /// that is ordered. What `change` refuses is the error of a later collection.
+    pub fn change(&mut self, change: Change<E>) {
+        self.members.change(&change);
+    }
+
+    /// The newest weights, for all who look.
+    fn publish(&mut self, policy: &dyn Policy) -> Result<Arc<Snapshot>, CollectError> {
+        let copied = policy.replicate().ok_or(CollectError::NotReplicable)?;
+        let free = self
+            .snapshots
+            .iter_mut()
+            .position(|s| Arc::get_mut(s).is_some());
+        let mut taken = match free {
+            Some(i) => self.snapshots.swap_remove(i),
+            None => Arc::default(),
+        };
+        self.published += 1;
+        if let Some(snapshot) = Arc::get_mut(&mut taken) {
+            snapshot.number = self.published;
+            snapshot.version = policy.version();
+            copied.weights(&mut snapshot.weights)?;
+        }
+        self.snapshots.push(taken.clone());
+        let newest = &mut *self
+            .members
+            .newest
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *newest = taken.clone();
+        Ok(taken)
+    }
+
+    fn try_collect(&mut self, policy: &mut dyn Policy) -> Result<(), CollectError> {
+        if self.broken {
+            self.rewind()?;
+        }
+        let weights = self.publish(policy)?;
+        let ahead = self.options.max_staleness as u64;
+        while self.ordered <= self.next + ahead {
+            self.members.order(self.ordered, &weights)?;
+            self.in_flight.push_back(weights.clone());
+            self.ordered += 1;
+        }
+        let flight = crew::Flight {
+            next: self.next,
+            weights: &self.in_flight,
+            policy,
+        };
+        self.members.wait_for(&flight)?;
+        self.assemble()?;
+        self.in_flight.pop_front();
+        self.next += 1;
+        Ok(())
+    }
+
+    /// What was made by all of them, as one.
+    fn assemble(&mut self) -> Result<(), CollectError> {
+        let mut sum = assemble::Sum::over(&mut self.stats);
+        for (i, columns) in self.columns.iter().enumerate() {
+            let Some(package) = self.members.take(i) else {
+                continue;
+            };
+            columns.copy(&package.buffers.rollout)?;
+            sum.add(&package, columns.shard);
+            self.members.give_back(i, package);
+        }
+        let number = self.published;
+        self.times = sum.finish(&mut self.crew, number, self.spec.num_envs);
+        let (restarts, hangs) = self.members.troubles();
+        self.crew.restarts = restarts;
+        self.crew.hangs = hangs;
+        Ok(())
+    }
+
+    /// Back to the state before the rollout that is handed out next.
+    fn rewind(&mut self) -> Result<(), CollectError> {
+        let places = self.members.own_places();
+        self.place(&places, false).map(|_| ())
+    }
+
+    /// Drops what is in flight and lets all workers go on from other states.
+    fn place(&mut self, places: &[crew::Place], spread: bool) -> Result<usize, CollectError> {
+        self.in_flight.clear();
+        self.next = self.ordered;
+        self.broken = true;
+        let taken = self.members.place(self.ordered, places, spread)?;
+        self.broken = false;
+        Ok(taken)
+    }
+
+    /// As the collector's [`adopt`](Collector::adopt); on an error all is as it was.
+    fn take_over(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
+        let places = self.members.places_in(blob)?;
+        self.place(&places, spread).inspect_err(|_| {
+            // Some may have gone along: the next collection brings them back.
+            self.broken = true;
+        })
+    }
+
+    fn write(&self, checked: bool, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        let parts = self.members.states();
+        let parts: Vec<Saved<'_>> = parts
+            .iter()
+            .map(|blob| Saved::read(blob, &self.spec.obs, None))
+            .collect::<Result<_, _>>()?;
+        state::write_joined(out, &parts)?;
+        let envs: Vec<&[u8]> = parts.iter().map(|p| p.env).collect();
+        Ok(self.members.join(&envs, checked, out)?)
+    }
+}
+
+impl<E: Shards> Collector for AsyncCollector<E> {
+    fn collect(&mut self, policy: &mut dyn Policy) -> Result<&Rollout, CollectError> {
+        let start = Instant::now();
+        if let Err(e) = self.try_collect(policy) {
+            self.broken = true;
+            return Err(e);
+        }
+        self.times.total = start.elapsed().as_secs_f64();
+        Ok(&self.rollout)
+    }
+
+    fn rollout(&self) -> &Rollout {
+        &self.rollout
+    }
+
+    fn stats(&self) -> &EpisodeStats {
+        &self.stats
+    }
+
+    fn times(&self) -> CollectTimes {
+        self.times
+    }
+
+    fn crew(&self) -> Option<Crew> {
+        Some(self.crew)
+    }
+
+    fn forget_ahead(&mut self) -> Result<(), CollectError> {
+        match self.in_flight.is_empty() && !self.broken {
+            true => Ok(()),
+            false => self.rewind(),
+        }
+    }
+
+    fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        self.write(true, out)
+    }
+
+    fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
+        Saved::read(blob, &self.spec.obs, Some(self.spec.num_envs))?;
+        self.take_over(blob, false).map(|_| ())
+    }
+
+    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        out.clear();
+        self.write(false, out)
+    }
+
+    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
+        self.restore(kept)
+    }
+
+    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
+        Saved::read(blob, &self.spec.obs, None)?;
+        self.take_over(blob, spread)
+    }
+
+    fn environments_of<'a>(&self, kept: &'a [u8]) -> Result<&'a [u8], CollectError> {
+        Ok(Saved::read(kept, &self.spec.obs, None)?.env)
+    }
+}

@@ -1,0 +1,271 @@
+//! The loop over control steps on the host, which every collector there runs.
+
+use crate::buffers::{Buffers, Host, row_mut};
+use crate::env::Environments;
+use crate::memory::{HostRows, host_zeros};
+use crate::policy::Noise;
+use crate::state::{self, Saved};
+use crate::{Act, CollectError, CollectTimes, Policy, noise};
+use ostler_sim::env::ActionSpace;
+use ostler_sim::memory::zeroed;
+use ostler_sim::{EpisodeStats, Groups, StepOut};
+use std::time::Instant;
+use tch::{Kind, TchError, Tensor};
+
+/// How steps are made, whichever collector makes them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stepping {
+    /// Control steps at the start of a run whose actions are uniform in -1..1 (or among
+    /// the choices), instead of the policy's.
+    pub init_random_steps: u64,
+    /// Every rollout begins with new episodes.
+    pub reset_at_each_iter: bool,
+}
+
+/// What is to be done before a step.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    /// Version of the policy that acts.
+    pub version: i32,
+    /// Whether the step is to be made at all.
+    pub go_on: bool,
+}
+
+/// Who acts.
+pub(crate) trait Actor {
+    /// Called before step `t` of the rollout.
+    fn look(&mut self, t: usize) -> Result<Look, CollectError>;
+    /// As [`Policy::act`].
+    fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError>;
+}
+
+/// A policy in its own thread.
+pub(crate) struct Alone<'a>(pub &'a mut dyn Policy);
+
+impl Actor for Alone<'_> {
+    fn look(&mut self, _: usize) -> Result<Look, CollectError> {
+        Ok(Look {
+            version: self.0.version(),
+            go_on: true,
+        })
+    }
+
+    fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
+        self.0.act(obs, noise, out)
+    }
+}
+
+/// Environments and all else that goes on from one rollout to the next.
+#[derive(Debug)]
+pub(crate) struct Stepper<E> {
+    pub env: E,
+    /// First observations of the next rollout, `[N][O]`.
+    next: Groups<Vec<f32>>,
+    noise: Tensor,
+    noise_rows: HostRows<f32>,
+    noise_width: usize,
+    noise_kind: Noise,
+    seed: u64,
+    /// Global id of the first environment; keys the noise.
+    first: u32,
+    /// Control steps since the run began; keys the noise.
+    pub step: u64,
+    stepping: Stepping,
+}
+
+/// What a run over the steps of a rollout came to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Ran {
+    /// Steps that were made.
+    pub steps: usize,
+    pub times: CollectTimes,
+}
+
+impl<E: Environments> Stepper<E> {
+    /// Environments `first..` of a batch, whose episodes are yet to be started. `seed`
+    /// keys the noise of actions.
+    pub fn new(
+        env: E,
+        noise: (i64, Noise),
+        seed: u64,
+        first: u32,
+        stepping: Stepping,
+    ) -> Result<Self, CollectError> {
+        let spec = env.spec();
+        let (width, kind) = noise;
+        let size = [spec.num_envs as i64, width];
+        let noise = host_zeros("action noise", &[&[1], &size[..]].concat(), Kind::Float)?;
+        let floats = |width: usize| zeroed::<f32>("observations", width * spec.num_envs);
+        Ok(Self {
+            next: Groups {
+                policy: floats(spec.obs.policy)?,
+                critic: spec.obs.critic.map(floats).transpose()?,
+            },
+            noise_rows: HostRows::new(&noise)?,
+            noise: noise.f_view(size)?,
+            noise_width: width as usize,
+            noise_kind: kind,
+            env,
+            seed,
+            first,
+            step: 0,
+            stepping,
+        })
+    }
+
+    fn next_rows(&mut self) -> (&mut E, Groups<&mut [f32]>) {
+        let next = Groups {
+            policy: &mut self.next.policy[..],
+            critic: self.next.critic.as_deref_mut(),
+        };
+        (&mut self.env, next)
+    }
+
+    /// New episodes for all.
+    pub fn reset(&mut self, spread: bool) {
+        let (env, mut next) = self.next_rows();
+        env.reset(spread, &mut next);
+    }
+
+    /// Makes the steps of one rollout, as many as the actor wants; the others are masked.
+    pub fn run(
+        &mut self,
+        buffers: &mut Buffers,
+        actor: &mut impl Actor,
+    ) -> Result<Ran, CollectError> {
+        let start = Instant::now();
+        let mut policy_time = 0.0;
+        let steps = buffers.rollout.steps as usize;
+        if self.stepping.reset_at_each_iter && self.step > 0 {
+            self.reset(false);
+        }
+        let Buffers { rows, host, .. } = buffers;
+        let first = row_mut(&mut host.obs, 0)?;
+        first.policy.copy_from_slice(&self.next.policy);
+        if let (Some(row), Some(next)) = (first.critic, &self.next.critic) {
+            row.copy_from_slice(next);
+        }
+        self.env.begin_rollout();
+        let mut made = 0;
+        while made < steps {
+            let t = made;
+            let before = Instant::now();
+            let look = actor.look(t)?;
+            if !look.go_on {
+                break;
+            }
+            host.version.row_mut(t)?.fill(look.version);
+            if self.step < self.stepping.init_random_steps {
+                self.act_at_random(host, t)?;
+            } else {
+                noise::fill(
+                    self.noise_rows.row_mut(0)?,
+                    self.noise_width,
+                    self.noise_kind,
+                    self.seed,
+                    self.first,
+                    self.step,
+                );
+                let act = Act {
+                    action: &rows.action[t],
+                    dist: &rows.dist[t],
+                    std: &rows.std[t],
+                };
+                actor.act(&rows.obs[t], &self.noise, &act)?;
+            }
+            policy_time += before.elapsed().as_secs_f64();
+            let mut out = StepOut {
+                obs: row_mut(&mut host.obs, t + 1)?,
+                reward: host.reward.row_mut(t)?,
+                terminated: host.terminated.row_mut(t)?,
+                truncated: host.truncated.row_mut(t)?,
+                valid: host.valid.row_mut(t)?,
+                final_obs: Groups {
+                    policy: host.final_obs.policy.all_mut()?,
+                    critic: match &mut host.final_obs.critic {
+                        Some(critic) => Some(critic.all_mut()?),
+                        None => None,
+                    },
+                },
+                final_slot: host.final_slot.row_mut(t)?,
+            };
+            self.env.step(host.action.row(t)?, &mut out);
+            self.step += 1;
+            made += 1;
+        }
+        self.next.policy.copy_from_slice(host.obs.policy.row(made)?);
+        if let (Some(next), Some(rows)) = (&mut self.next.critic, &host.obs.critic) {
+            next.copy_from_slice(rows.row(made)?);
+        }
+        if made < steps {
+            buffers.mask(made, &self.next)?;
+        }
+        let total = start.elapsed().as_secs_f64();
+        Ok(Ran {
+            steps: made,
+            times: CollectTimes {
+                policy: policy_time,
+                env: total - policy_time,
+                total,
+            },
+        })
+    }
+
+    /// Uniform actions, without a look at the observations.
+    fn act_at_random(&self, host: &mut Host, t: usize) -> Result<(), CollectError> {
+        let space = self.env.spec().action;
+        let row = host.action.row_mut(t)?;
+        let key = (self.seed, self.first, self.step);
+        noise::fill(row, space.width(), Noise::Uniform, key.0, key.1, key.2);
+        match space {
+            ActionSpace::Continuous(_) => row.iter_mut().for_each(|x| *x = 2.0 * *x - 1.0),
+            ActionSpace::Discrete(n) => row.iter_mut().for_each(|x| *x = (*x * n as f32).floor()),
+        }
+        host.dist.row_mut(t)?.fill(0.0);
+        // Of a uniform number in -1..1.
+        host.std.row_mut(t)?.fill(1.0 / 3.0_f32.sqrt());
+        Ok(())
+    }
+
+    /// Lets a whole rollout pass in which nothing is learnt: all of it masked.
+    pub fn miss(&mut self, buffers: &mut Buffers) -> Result<(), CollectError> {
+        buffers.mask(0, &self.next)
+    }
+
+    /// Statistics of episodes since the last call.
+    pub fn take_stats(&mut self, into: &mut EpisodeStats) {
+        self.env.take_stats(into);
+    }
+
+    /// Appends all but the environments, with the bytes that they are to follow.
+    pub fn write_head(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        let critic = self.next.critic.as_deref();
+        state::write_head(out, self.step, [Some(&self.next.policy), critic])
+    }
+
+    /// Takes over what is not the environments', of environments `from..` of those saved.
+    pub fn fill(&mut self, saved: &Saved<'_>, from: usize) {
+        let n = self.env.spec().num_envs;
+        let groups = std::iter::once(&mut self.next.policy).chain(&mut self.next.critic);
+        for (group, stored) in groups.zip(saved.obs) {
+            let skipped = 4 * from * (group.len() / n.max(1));
+            state::copy(stored.get(skipped..).unwrap_or_default(), group);
+        }
+        self.step = saved.step;
+    }
+
+    /// Takes over the number of control steps alone.
+    pub fn take_step(&mut self, blob: &[u8]) -> Result<(), CollectError> {
+        self.step = Saved::read(blob, &self.env.spec().obs, None)?.step;
+        Ok(())
+    }
+
+    /// As [`crate::Collector::adopt`], of environments `from..` of those saved.
+    pub fn adopt(&mut self, blob: &[u8], from: usize, spread: bool) -> Result<usize, CollectError> {
+        let saved = Saved::read(blob, &self.env.spec().obs, None)?;
+        let (env, mut next) = self.next_rows();
+        let taken = env.adopt(saved.env, spread, &mut next)?;
+        self.fill(&saved, from);
+        Ok(taken)
+    }
+}

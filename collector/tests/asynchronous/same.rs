@@ -1,0 +1,223 @@
+//! Pins: the number of workers changes nothing, and nothing else does that is not said
+//! to.
+
+use crate::common::parts::Learning;
+use crate::support::*;
+use ostler_collector::{Collector, Stepping};
+use std::sync::Arc;
+
+#[test]
+fn any_number_of_workers_collects_what_one_thread_does_bit_for_bit() {
+    for stepping in [
+        Stepping::default(),
+        Stepping {
+            init_random_steps: 7,
+            reset_at_each_iter: true,
+        },
+    ] {
+        let (mut alone, mut policy) = (sync(N, stepping), Learning::new());
+        let mut states = Vec::new();
+        let expected: Vec<Seen> = (0..4)
+            .map(|_| {
+                let seen = iterate(&mut alone, &mut policy);
+                states.push(saved(&alone));
+                seen
+            })
+            .collect();
+        for workers in [1, 2, 3, 7, 12] {
+            let mut options = options(workers, 0);
+            options.stepping = stepping;
+            let (mut many, mut policy) = (crew(options, &quiet()), Learning::new());
+            for (seen, state) in expected.iter().zip(&states) {
+                assert_eq!(&iterate(&mut many, &mut policy), seen, "{workers} workers");
+                assert_eq!(&saved(&many), state, "{workers} workers");
+            }
+            let crew = many.crew().unwrap();
+            assert_eq!((crew.workers, crew.staleness), (workers.min(N), 0.0));
+        }
+    }
+}
+
+#[test]
+fn random_actions_come_first_and_are_uniform() {
+    let stepping = Stepping {
+        init_random_steps: 3,
+        ..Stepping::default()
+    };
+    let mut c = sync(500, stepping);
+    let r = c.collect(&mut Learning::new()).unwrap();
+    let random = r.action.narrow(0, 0, 3);
+    let n = random.numel() as f64;
+    assert!(random.abs().max().double_value(&[]) < 1.0);
+    // Of a uniform number: mean 0 and variance 1/3; five standard errors.
+    let mean = random.mean(tch::Kind::Double).double_value(&[]);
+    assert!(mean.abs() < 5.0 * (1.0 / 3.0 / n).sqrt(), "{mean}");
+    let square = (&random * &random)
+        .mean(tch::Kind::Double)
+        .double_value(&[]);
+    assert!((square - 1.0 / 3.0).abs() < 5.0 * (4.0 / 45.0 / n).sqrt());
+    assert!((value(&r.std, &[2, 0, 0]) - 1.0 / 3.0_f64.sqrt()).abs() < 1e-6);
+    // The policy's are those of observation plus noise.
+    assert_eq!(value(&r.dist, &[3, 9, 0]), 9.0);
+}
+
+#[test]
+fn ahead_by_one_the_weights_are_those_of_the_rollout_before() {
+    let run = |workers| {
+        let (mut c, mut policy) = (crew(options(workers, 1), &quiet()), Learning::new());
+        let seen: Vec<Seen> = (0..5).map(|_| iterate(&mut c, &mut policy)).collect();
+        assert_eq!(c.crew().unwrap().staleness, 1.0);
+        (seen, versions(c.rollout(), 0), saved(&c))
+    };
+    let (one, last, state) = run(1);
+    assert_eq!(last, vec![3; T], "rollout 4, after four updates");
+    for workers in [2, 7] {
+        let (many, _, same) = run(workers);
+        assert_eq!(many, one, "{workers} workers");
+        assert_eq!(same, state);
+    }
+    // The environments have seen the weights that the versions name.
+    let r = &one[3].tensors;
+    let (dist, version) = (&r[4], &r[10]);
+    for t in 0..T as i64 {
+        let v = value(version, &[t, 2]);
+        assert_eq!((value(dist, &[t, 2, 0]), v), (2.0 + v, 2.0));
+    }
+}
+
+#[test]
+fn further_ahead_more_updates_lie_between() {
+    let (mut c, mut policy) = (crew(options(2, 3), &quiet()), Learning::new());
+    let acted: Vec<i64> = (0..7)
+        .map(|_| {
+            iterate(&mut c, &mut policy);
+            versions(c.rollout(), 6)[0]
+        })
+        .collect();
+    assert_eq!(acted, [0, 0, 0, 0, 1, 2, 3]);
+}
+
+#[test]
+fn a_checkpoint_goes_from_any_number_of_workers_to_any_other() {
+    let (mut straight, mut policy) = (sync(N, Stepping::default()), Learning::new());
+    let expected: Vec<Seen> = (0..5)
+        .map(|_| iterate(&mut straight, &mut policy))
+        .collect();
+    let mut policy = Learning::new();
+    let mut first = sync(N, Stepping::default());
+    let mut seen = vec![iterate(&mut first, &mut policy)];
+    let mut blob = saved(&first);
+    for workers in [3, 1, 5] {
+        let mut next = crew(options(workers, 0), &quiet());
+        next.restore(&blob).unwrap();
+        assert_eq!(saved(&next), blob);
+        seen.push(iterate(&mut next, &mut policy));
+        blob = saved(&next);
+    }
+    let mut last = sync(N, Stepping::default());
+    last.restore(&blob).unwrap();
+    seen.push(iterate(&mut last, &mut policy));
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn what_is_saved_while_others_collect_is_where_the_next_rollout_begins() {
+    let (mut ahead, mut policy) = (crew(options(2, 1), &quiet()), Learning::new());
+    let (mut alone, mut steady) = (sync(N, Stepping::default()), Learning::new());
+    for _ in 0..3 {
+        iterate(&mut ahead, &mut policy);
+        // The states of these environments do not depend on actions.
+        alone.collect(&mut steady).unwrap();
+    }
+    let blob = saved(&ahead);
+    alone.restore(&blob).unwrap();
+    let obs = alone.collect(&mut steady).unwrap().obs.policy.copy();
+    let next = &ahead.collect(&mut policy).unwrap().obs.policy;
+    assert_eq!(next.narrow(2, 0, 3), obs.narrow(2, 0, 3));
+}
+
+#[test]
+fn gone_back_to_what_was_noted_the_same_bits_follow() {
+    let (mut c, mut policy) = (crew(options(3, 1), &quiet()), Learning::new());
+    iterate(&mut c, &mut policy);
+    iterate(&mut c, &mut policy);
+    let mut kept = Vec::new();
+    c.note(&mut kept).unwrap();
+    let again = |c: &mut dyn Collector| {
+        let mut policy = policy.clone();
+        c.go_back(&kept).unwrap();
+        [iterate(c, &mut policy), iterate(c, &mut policy)]
+    };
+    let once = again(&mut c);
+    assert_eq!(again(&mut c), once);
+    // What was collected ahead is gone, so nothing is stale at first.
+    let version = &once[0].tensors[10];
+    assert_eq!(value(version, &[0, 0]), 2.0);
+    assert_eq!(saved(&c).len(), kept.len());
+}
+
+#[test]
+fn what_was_collected_ahead_can_be_forgotten() {
+    let (mut c, mut policy) = (crew(options(2, 1), &quiet()), Learning::new());
+    for _ in 0..3 {
+        iterate(&mut c, &mut policy);
+    }
+    let before = saved(&c);
+    c.forget_ahead().unwrap();
+    assert_eq!(saved(&c), before);
+    c.collect(&mut policy).unwrap();
+    assert_eq!(versions(c.rollout(), 0), vec![3; T]);
+    assert_eq!(c.crew().unwrap().staleness, 0.0);
+}
+
+#[test]
+fn another_number_of_environments_takes_over_those_it_has() {
+    let (mut large, mut policy) = (crew(options(3, 0), &quiet()), Learning::new());
+    for _ in 0..2 {
+        iterate(&mut large, &mut policy);
+    }
+    let blob = saved(&large);
+    let mut small = with(options(2, 0), 4, T, &quiet());
+    assert_eq!(small.adopt(&blob, false).unwrap(), 4);
+    let mut more = with(options(4, 0), 11, T, &quiet());
+    assert_eq!(more.adopt(&blob, false).unwrap(), N);
+    let next = large.collect(&mut policy).unwrap().obs.policy.copy();
+    let few = small.collect(&mut policy).unwrap().obs.policy.copy();
+    assert_eq!(few.narrow(2, 0, 3), next.narrow(1, 0, 4).narrow(2, 0, 3));
+    let many = &more.collect(&mut policy).unwrap().obs.policy;
+    assert_eq!(many.narrow(1, 0, 7).narrow(2, 0, 3), next.narrow(2, 0, 3));
+    assert_eq!(value(many, &[0, 10, 2]), 0.0, "a new episode");
+}
+
+#[test]
+fn a_state_that_does_not_fit_changes_nothing() {
+    let (mut c, mut policy) = (crew(options(2, 1), &quiet()), Learning::new());
+    iterate(&mut c, &mut policy);
+    let blob = saved(&c);
+    for len in [0, 8, 40, blob.len() - 1] {
+        assert!(c.restore(&blob[..len]).is_err(), "{len} bytes");
+    }
+    let other = with(options(2, 1), N + 1, T, &quiet());
+    assert!(c.restore(&saved(&other)).is_err());
+    assert_eq!(saved(&c), blob);
+    let mut copy = crew(options(3, 1), &quiet());
+    copy.restore(&blob).unwrap();
+    let mut same = policy.clone();
+    assert_eq!(iterate(&mut c, &mut policy), iterate(&mut copy, &mut same));
+}
+
+#[test]
+fn settings_change_with_the_next_rollout_that_is_ordered() {
+    let (mut c, mut policy) = (crew(options(2, 1), &quiet()), Learning::new());
+    let reward = |c: &mut dyn Collector, policy: &mut Learning| {
+        let r = c.collect(policy).unwrap();
+        (value(&r.reward, &[0, 0]), value(&r.reward, &[0, 6]))
+    };
+    reward(&mut c, &mut policy);
+    c.change(Arc::new(|part| {
+        part.bonus = 1000.0;
+        Ok(())
+    }));
+    assert_eq!(reward(&mut c, &mut policy), (60.0, 66.0), "ordered before");
+    assert_eq!(reward(&mut c, &mut policy), (1110.0, 1116.0));
+}
