@@ -11,8 +11,7 @@ use ostler_collector::{Collector, SyncCollector};
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::{BatchEnv, model::mjcf};
 use ostler_trainer::learner::{
-    ActorConfig, CriticConfig, LearnError, Learner, NamedTensors, Ppo, PpoConfig, TrainedPolicy,
-    UpdateStats,
+    ActorConfig, CriticConfig, LearnError, Learner, NamedTensors, Ppo, PpoConfig, UpdateStats,
 };
 use ostler_trainer::run::RunError;
 use ostler_trainer::torch::FailAllocation::{After, FromBytes, Never};

@@ -21,6 +21,7 @@ pub enum Purpose {
     Injection = 10,
     ReplayDraw = 11,
     ReplayPass = 12,
+    UpdateNoise = 13,
 }
 
 /// Four 32-bit words for one (seed, stream, purpose, step, index).

@@ -88,6 +88,8 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         mut learner,
         ..
     } = Parts::build(&loaded, &model, &spec)?;
+    let scratch = std::env::temp_dir().join(format!("ostler-bench-{}", std::process::id()));
+    learner.open(&scratch)?;
     let samples = config.samples() as f64;
     if on_device {
         kernel = collector.device_kernel().unwrap_or_default();

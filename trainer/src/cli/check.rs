@@ -1,12 +1,13 @@
 //! `ostler check`: is the configuration sound, and what does it come to?
 
 use super::ConfigArgs;
-use crate::config::{Config, Gpus};
+use crate::config::{Algorithm, Config, Gpus};
 use crate::log::outln;
 use crate::log::progress::thousands;
 use crate::memory::fit::foreseen;
 use crate::run::{RunError, foresee_kernel, generic, one_env, plan};
 use clap::Args;
+use ostler_collector::replay::Layout;
 use ostler_sim::Model;
 use ostler_sim::config::Backend;
 use ostler_sim::env::{ActionSpace, EnvSpec, ObsRow};
@@ -144,16 +145,40 @@ fn sizes(config: &Config, spec: &EnvSpec) {
         spec.max_episode_steps,
         config.env.episode_length_s
     );
+    let learning = match config.runner.algorithm {
+        Algorithm::Ppo => format!(
+            "{} minibatches of {} x {} epochs",
+            config.ppo.num_mini_batches,
+            thousands((n * t / config.ppo.num_mini_batches.max(1) as u64) as f64),
+            config.ppo.num_learning_epochs
+        ),
+        Algorithm::Sac => gradient_steps(config.sac.num_updates, t, config),
+        Algorithm::Td3 => gradient_steps(config.td3.num_updates, t, config),
+    };
     outln!(
-        "iteration: {n} environments x {t} steps = {} transitions, {} minibatches of {} x {} epochs",
+        "iteration: {n} environments x {t} steps = {} transitions, {learning}",
         thousands((n * t) as f64),
-        config.ppo.num_mini_batches,
-        thousands((n * t / config.ppo.num_mini_batches.max(1) as u64) as f64),
-        config.ppo.num_learning_epochs
     );
+    if config.runner.algorithm.off_policy() {
+        let each = Layout::of(spec).bytes_per_transition() as u64;
+        let capacity = config.replay.capacity as u64;
+        outln!(
+            "replay memory: {} transitions of {each} bytes, {} MiB",
+            thousands(capacity as f64),
+            thousands(((each * capacity) >> 20) as f64)
+        );
+    }
     outln!(
         "run: at most {} iterations, {} environment steps",
         config.runner.max_iterations,
         thousands((config.runner.max_iterations as f64) * (n * t) as f64)
     );
+}
+
+fn gradient_steps(per_step: usize, steps: u64, config: &Config) -> String {
+    format!(
+        "{} gradient steps on {} transitions each",
+        per_step as u64 * steps,
+        thousands(config.batch_rows() as f64)
+    )
 }

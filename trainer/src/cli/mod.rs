@@ -70,6 +70,9 @@ pub struct ConfigArgs {
     /// Replace a value: --set ppo.gamma=0.98, --set task.reward.forward.weight=2
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Take the values of the file's table [profile.NAME]
+    #[arg(long, value_name = "NAME")]
+    profile: Option<String>,
     /// Seed of every random draw (seed)
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -102,6 +105,7 @@ impl ConfigArgs {
             }
         }
         let flags = [
+            ("--profile", "profile", self.profile.clone()),
             ("--seed", "seed", self.seed.map(|s| s.to_string())),
             ("--device", "device", self.device.clone()),
             ("--num-envs", "env.num_envs", self.num_envs.clone()),

@@ -110,7 +110,7 @@ pub fn validate(config: &Config) -> Vec<ConfigError> {
         schedule.validate(&at, &task, &mut errors);
         for (k, point) in schedule.points.iter().enumerate() {
             let samples = (point[1] as usize).saturating_mul(config.runner.num_steps_per_env);
-            let too_few = !config.ppo.validate_batch(samples).is_empty();
+            let too_few = !config.validate_batch(samples).is_empty();
             if schedule.key == NUM_ENVS && point[1] >= 1.0 && too_few {
                 let message = format!(
                     "{} environments give {samples} samples for {} minibatches",

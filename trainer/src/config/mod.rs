@@ -1,7 +1,7 @@
 //! The run's TOML: read, checked, resolved.
 //!
-//! Reading order: [`load`] -> `source` (text to a tree with places) -> `overrides`
-//! (`--set`) -> `schema` (unknown keys, wrong kinds: all at once) -> `de` (serde)
+//! Reading order: [`load`] -> `source` (text to a tree with places) -> `profile`,
+//! `overrides` (`--set`) -> `schema` (unknown keys, wrong kinds: all at once) -> `de` (serde)
 //! -> `validate`. An error about a path finds its line through [`Places`].
 
 pub mod curriculum;
@@ -10,6 +10,7 @@ mod error;
 mod foreign;
 mod locate;
 mod overrides;
+mod profile;
 mod resolve;
 #[cfg(test)]
 mod resolve_tests;
@@ -28,12 +29,13 @@ pub use resolve::{Device, Gpus, NoGpu, Probe, Resolution};
 pub use robust::{BackOffConfig, FaultConfig, GuardConfig};
 pub(crate) use schema::ANY;
 pub use sections::{
-    CollectorConfig, CollectorKind, CudaSync, LearnerConfig, LogConfig, RunnerConfig,
+    Algorithm, CollectorConfig, CollectorKind, CudaSync, LearnerConfig, LogConfig, RunnerConfig,
 };
 pub(crate) use typed::parse_as;
 
-use crate::learner::{ActorConfig, CriticConfig, PpoConfig};
+use crate::learner::{ActorConfig, CriticConfig, PpoConfig, SacConfig, Td3Config};
 use crate::memory::MemoryConfig;
+use ostler_collector::replay::ReplayConfig;
 use ostler_sim::Model;
 use ostler_sim::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
 use ostler_sim::model::mjcf::{self, MjcfError};
@@ -64,8 +66,14 @@ pub struct Config {
     pub actor: ActorConfig,
     /// `[critic]`: the network that estimates the value.
     pub critic: CriticConfig,
-    /// `[ppo]`: the learner.
+    /// `[ppo]`: the learner, where `runner.algorithm = "ppo"`.
     pub ppo: PpoConfig,
+    /// `[sac]`: the learner, where `runner.algorithm = "sac"`.
+    pub sac: SacConfig,
+    /// `[td3]`: the learner, where `runner.algorithm = "td3"`.
+    pub td3: Td3Config,
+    /// `[replay]`: the memory of learners off policy.
+    pub replay: ReplayConfig,
     /// `[runner]`: how long, what is kept.
     pub runner: RunnerConfig,
     /// `[collector]`: how rollouts are filled.
@@ -99,6 +107,9 @@ impl Default for Config {
             actor: ActorConfig::default(),
             critic: CriticConfig::default(),
             ppo: PpoConfig::default(),
+            sac: SacConfig::default(),
+            td3: Td3Config::default(),
+            replay: ReplayConfig::default(),
             runner: RunnerConfig::default(),
             collector: CollectorConfig::default(),
             learner: LearnerConfig::default(),
@@ -209,7 +220,8 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
     sources.add(&path.display().to_string(), text, false);
     let mut root = sources.parse(0)?;
     let mut wrong = Vec::new();
-    for o in overrides {
+    let overrides = profile::apply(&mut root, &mut sources, overrides, &mut wrong);
+    for o in &overrides {
         if let Err(d) = overrides::apply(&mut root, &mut sources, o) {
             wrong.push(d);
         }

@@ -1,8 +1,8 @@
 //! From what was asked to what will be: every "auto" gets its value.
 
-use super::{Config, CudaSync};
+use super::{Algorithm, Config, CudaSync};
 use crate::torch::cuda::{self, Found, NoCuda};
-use ostler_sim::config::{Auto, Backend, SimDevice};
+use ostler_sim::config::{Auto, Backend, ConfigError, SimDevice};
 use ostler_sim::physics::pool::Pool;
 
 /// Where a run computes.
@@ -209,8 +209,24 @@ impl Config {
             dims.windows(2).map(product).max().unwrap_or(1)
         };
         let layer = widest(&self.actor.hidden_dims).max(widest(&self.critic.hidden_dims));
-        let rows = self.samples() as usize / self.ppo.num_mini_batches.max(1);
-        rows.saturating_mul(layer)
+        self.batch_rows().saturating_mul(layer)
+    }
+
+    /// Samples that a gradient step looks at.
+    pub fn batch_rows(&self) -> usize {
+        match self.runner.algorithm {
+            Algorithm::Ppo => (self.samples() as usize).div_ceil(self.ppo.num_mini_batches.max(1)),
+            Algorithm::Sac => self.sac.batch_size,
+            Algorithm::Td3 => self.td3.batch_size,
+        }
+    }
+
+    /// What keeps rollouts of `samples` transitions from being learnt from.
+    pub fn validate_batch(&self, samples: usize) -> Vec<ConfigError> {
+        match self.runner.algorithm {
+            Algorithm::Ppo => self.ppo.validate_batch(samples),
+            Algorithm::Sac | Algorithm::Td3 => Vec::new(),
+        }
     }
 
     /// Threads for libtorch; 1 before [`resolve`](Self::resolve).
@@ -234,7 +250,7 @@ impl Config {
     pub fn fewer_envs(&self, num_envs: usize) -> Option<usize> {
         let fewer = self.back_off.below(num_envs)?;
         let samples = fewer * self.runner.num_steps_per_env;
-        let enough = self.ppo.validate_batch(samples).is_empty();
+        let enough = self.validate_batch(samples).is_empty();
         enough.then_some(fewer)
     }
 

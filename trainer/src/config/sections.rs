@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunnerConfig {
+    /// What learns: `"ppo"`, `"sac"` or `"td3"`, each with a table of its own.
+    pub algorithm: Algorithm,
     /// Control steps of each environment per iteration, 1 or more.
     pub num_steps_per_env: usize,
     /// Iterations (one rollout, one update) of the whole run, 1 or more.
@@ -37,6 +39,7 @@ pub struct RunnerConfig {
 impl Default for RunnerConfig {
     fn default() -> Self {
         Self {
+            algorithm: Algorithm::default(),
             num_steps_per_env: 24,
             max_iterations: 1000,
             save_interval: 100,
@@ -48,6 +51,27 @@ impl Default for RunnerConfig {
             supervise: true,
             max_restarts: 3,
         }
+    }
+}
+
+/// `runner.algorithm`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Algorithm {
+    /// Proximal policy optimisation, on policy.
+    #[default]
+    Ppo,
+    /// Soft actor-critic, off policy.
+    Sac,
+    /// Twin delayed deterministic policy gradient with distributional critics, off
+    /// policy.
+    Td3,
+}
+
+impl Algorithm {
+    /// Whether it learns from a replay memory.
+    pub fn off_policy(self) -> bool {
+        self != Self::Ppo
     }
 }
 

@@ -17,6 +17,9 @@ impl Config {
         errors.extend(self.actor.validate());
         errors.extend(self.critic.validate());
         errors.extend(self.ppo.validate());
+        errors.extend(self.sac.validate());
+        errors.extend(self.td3.validate());
+        errors.extend(self.replay.validate());
         errors.extend(self.memory.validate());
         errors.extend(self.guard.validate());
         errors.extend(self.back_off.validate(MAX_ENVS));
@@ -25,7 +28,7 @@ impl Config {
         if errors.is_empty() {
             // Cannot overflow: both factors were checked.
             let samples = self.env.num_envs * self.runner.num_steps_per_env;
-            errors.extend(self.ppo.validate_batch(samples));
+            errors.extend(self.validate_batch(samples));
         }
         errors
     }

@@ -9,7 +9,7 @@ mod text;
 
 pub use text::{EXAMPLES, parse};
 
-use crate::learner::ppo::UpdateFault;
+use crate::learner::UpdateFault;
 use crate::torch::{FailAllocation, fail_allocation};
 use ostler_sim::env::Injection;
 use std::ops::RangeInclusive;

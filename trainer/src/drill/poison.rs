@@ -2,7 +2,7 @@
 
 use super::Drill;
 use super::text::{EXAMPLES, Words};
-use crate::learner::ppo::{UpdateFault, UpdateTarget};
+use crate::learner::{UpdateFault, UpdateTarget};
 use ostler_sim::env::{Injection, Value, What, When, Which};
 
 const ENV: [&str; 3] = ["env", "step", "every"];

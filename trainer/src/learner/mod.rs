@@ -3,22 +3,31 @@
 //! Reading order: [`Learner`] -> [`ppo::Ppo`] -> [`policy::ActorCritic`] -> `nn`
 //! (layers with a backward pass written by hand, the flat parameter tensor, Adam).
 
+pub mod fault;
+pub mod kept;
 pub mod nn;
 pub mod normalizer;
+pub mod off_policy;
 pub mod policy;
 pub mod ppo;
 pub mod returns;
+#[cfg(test)]
+mod testing;
 
+pub use fault::{UpdateFault, UpdateTarget};
+pub use off_policy::{OffPolicy, SacConfig, Td3Config};
 pub use policy::{ActorConfig, ActorCritic, CriticConfig};
-pub use ppo::{Ppo, PpoConfig, UpdateFault, UpdateTarget};
+pub use ppo::{Ppo, PpoConfig};
 
-use crate::config::Config;
+use crate::config::{Algorithm, Config};
 use ostler_collector::memory::out_of_memory;
+use ostler_collector::replay::{ReplayBuffer, ReplayError};
 use ostler_collector::{CollectError, Policy, Rollout};
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::Traffic;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::memory::MemoryError;
+use std::path::Path;
 use tch::{Device, Tensor};
 
 /// Something that improves a policy with what it is shown.
@@ -49,6 +58,20 @@ pub trait Learner {
     /// libtorch refuses.
     fn set_progress(&mut self, done: f64) -> Result<(), LearnError>;
 
+    /// Weights and normalisers on the host, by name: what a [`roll_back`](Self::roll_back)
+    /// goes back to.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn weights(&self) -> Result<NamedTensors, LearnError>;
+
+    /// Takes weights and normalisers from a checkpoint of another run; further names are
+    /// ignored. Nothing is changed unless everything fits.
+    ///
+    /// # Errors
+    /// Something is missing or of another shape.
+    fn load_weights(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError>;
+
     /// Everything needed to go on with the same bits, by name.
     ///
     /// # Errors
@@ -76,7 +99,7 @@ pub trait Learner {
     fn revert(&mut self) -> Result<(), LearnError>;
 
     /// Starts anew from an earlier policy, more carefully: weights and normalisers are
-    /// taken from `policy` (see [`TrainedPolicy::save`]), optimisers forget all gradients,
+    /// taken from `weights` (see [`weights`](Self::weights)), optimisers forget all gradients,
     /// and from now on every learning rate is `lr_factor` times what it would be. Counts
     /// that key random draws go on: the same failure must not repeat itself.
     ///
@@ -84,6 +107,28 @@ pub trait Learner {
     /// Weights of another network, or a factor that is not above 0 and at most 1; nothing
     /// is changed then.
     fn roll_back(&mut self, policy: &[(String, Tensor)], lr_factor: f64) -> Result<(), LearnError>;
+
+    /// Opens what the learner remembers the past in, below the run's folder, unless it is
+    /// open; returns a line about it. Comes before the first rollout.
+    ///
+    /// # Errors
+    /// It does not fit, or the folder cannot be written to.
+    fn open(&mut self, _folder: &Path) -> Result<Option<String>, LearnError> {
+        Ok(None)
+    }
+
+    /// Gives away what the learner remembers, for another one of the same kind.
+    fn take_memory(&mut self) -> Option<Box<ReplayBuffer>> {
+        None
+    }
+
+    /// Takes over what another one remembered.
+    fn put_memory(&mut self, _memory: Box<ReplayBuffer>) {}
+
+    /// What the learner remembers, to save it and to restore it.
+    fn memory_mut(&mut self) -> Option<&mut ReplayBuffer> {
+        None
+    }
 
     /// Puts these faults into the updates to come, instead of those given before: a
     /// drill. The poisoned places are written whatever guards them.
@@ -93,15 +138,8 @@ pub trait Learner {
     fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError>;
 }
 
-/// A policy whose weights and normalisers can be saved.
+/// A policy that a learner made.
 pub trait TrainedPolicy: Policy + std::fmt::Debug {
-    /// Weights and normalisers on the host, by name: what acting takes, and what a
-    /// [roll-back](Learner::roll_back) goes back to.
-    ///
-    /// # Errors
-    /// libtorch refuses.
-    fn save(&self) -> Result<NamedTensors, LearnError>;
-
     /// Takes weights and normalisers from a checkpoint; further names are ignored.
     /// Nothing is changed unless everything fits.
     ///
@@ -124,15 +162,25 @@ pub fn build(
     device: Device,
 ) -> Result<Box<dyn Learner>, LearnError> {
     let steps = config.runner.num_steps_per_env;
-    Ok(Box::new(Ppo::new(
-        &config.ppo,
-        &config.actor,
-        &config.critic,
-        spec,
-        steps,
-        config.seed,
-        device,
-    )?))
+    let (actor, critic, seed) = (&config.actor, &config.critic, config.seed);
+    Ok(match off_policy_algorithm(config) {
+        None => {
+            let ppo = Ppo::new(&config.ppo, actor, critic, spec, steps, seed, device)?;
+            Box::new(ppo)
+        }
+        Some(algorithm) => {
+            let plan = off_policy::Plan {
+                algorithm,
+                actor,
+                critic,
+                replay: &config.replay,
+                steps,
+                save_interval: config.runner.save_interval,
+                seed,
+            };
+            Box::new(OffPolicy::new(&plan, spec, device)?)
+        }
+    })
 }
 
 /// The policy of that learner alone, to act with: freshly initialised.
@@ -145,9 +193,20 @@ pub fn build_policy(
     device: Device,
 ) -> Result<Box<dyn TrainedPolicy>, LearnError> {
     let (actor, critic, seed) = (&config.actor, &config.critic, config.seed);
-    Ok(Box::new(ActorCritic::new(
-        actor, critic, spec, seed, device,
-    )?))
+    Ok(match off_policy_algorithm(config) {
+        None => Box::new(ActorCritic::new(actor, critic, spec, seed, device)?),
+        Some(algorithm) => Box::new(off_policy::policy(
+            algorithm, actor, critic, spec, seed, device,
+        )?),
+    })
+}
+
+fn off_policy_algorithm(config: &Config) -> Option<off_policy::Algorithm<'_>> {
+    match config.runner.algorithm {
+        Algorithm::Ppo => None,
+        Algorithm::Sac => Some(off_policy::Algorithm::Sac(&config.sac)),
+        Algorithm::Td3 => Some(off_policy::Algorithm::Td3(&config.td3)),
+    }
 }
 
 /// Tensors with their names, as a checkpoint holds them.
@@ -174,6 +233,12 @@ pub enum LearnError {
     /// A tensor's memory cannot be worked on.
     #[error(transparent)]
     Host(#[from] CollectError),
+    /// The memory of transitions.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// A defect: [`Learner::open`] was not called.
+    #[error("the replay memory was not opened; this is a defect, please report it")]
+    NoMemory,
     /// A rollout of other sizes than the learner was built for.
     #[error("rollout of {got}, the learner was built for {expected}")]
     Shape { expected: String, got: String },
@@ -191,6 +256,7 @@ impl LearnError {
         match self {
             Self::Memory(e) => Some(e),
             Self::Host(e) => e.out_of_memory(),
+            Self::Replay(e) => e.out_of_memory(),
             _ => None,
         }
     }
@@ -242,6 +308,8 @@ pub struct UpdateStats {
     pub minibatches: u64,
     /// Samples that were not learnt from (`Guard/invalid_samples`).
     pub invalid: u64,
+    /// What only learners with a replay memory know.
+    pub off_policy: Option<OffPolicyStats>,
     /// Time for values, advantages and what else precedes the first minibatch (s).
     pub gae_s: f64,
     /// Time for all of the update (s).
@@ -249,6 +317,36 @@ pub struct UpdateStats {
     /// What crossed between host and device, and how often the host waited: nothing on a
     /// host. libtorch's own launches are not counted.
     pub traffic: Traffic,
+}
+
+/// Numbers of learners with a replay memory.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct OffPolicyStats {
+    /// Loss of the actor (`Loss/actor`).
+    pub actor: f64,
+    /// Mean of what the critics were to say (`Loss/q_mean`).
+    pub q_mean: f64,
+    /// Temperature: the reward that a nat of entropy is worth (`Policy/alpha`).
+    pub alpha: f64,
+    /// Mean norm of the actor's gradient before clipping (`Loss/actor_grad_norm`).
+    pub actor_grad_norm: f64,
+    /// Transitions that can be drawn (`Replay/size`).
+    pub remembered: u64,
+    /// Gradient steps since the run began (`Replay/gradient_steps`).
+    pub gradient_steps: u64,
+}
+
+impl OffPolicyStats {
+    fn scalars(&self) -> [(&'static str, f64); 6] {
+        [
+            ("Loss/actor", self.actor),
+            ("Loss/q_mean", self.q_mean),
+            ("Loss/actor_grad_norm", self.actor_grad_norm),
+            ("Policy/alpha", self.alpha),
+            ("Replay/size", self.remembered as f64),
+            ("Replay/gradient_steps", self.gradient_steps as f64),
+        ]
+    }
 }
 
 impl UpdateStats {
@@ -270,18 +368,14 @@ impl UpdateStats {
     }
 
     /// Tag and value of everything worth a curve.
-    pub fn scalars(&self) -> [(&'static str, f64); 16] {
-        [
-            ("Loss/surrogate", self.surrogate),
+    pub fn scalars(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        let common = [
             ("Loss/value_function", self.value_function),
             ("Loss/entropy", self.entropy),
-            ("Loss/explained_variance", self.explained_variance),
             ("Loss/learning_rate", self.learning_rate),
             ("Loss/grad_norm", self.grad_norm),
             ("Loss/grad_clipped", self.grad_clipped),
             ("Policy/mean_std", self.mean_std),
-            ("Policy/kl", self.kl),
-            ("Policy/clip_fraction", self.clip_fraction),
             ("Guard/skipped_minibatches", self.skipped as f64),
             ("Guard/skipped_no_valid", self.skipped_no_valid as f64),
             ("Guard/skipped_loss", self.skipped_loss as f64),
@@ -291,6 +385,16 @@ impl UpdateStats {
                 f64::from(u8::from(self.non_finite_params)),
             ),
             ("Guard/invalid_samples", self.invalid as f64),
-        ]
+        ];
+        let on_policy = [
+            ("Loss/surrogate", self.surrogate),
+            ("Loss/explained_variance", self.explained_variance),
+            ("Policy/kl", self.kl),
+            ("Policy/clip_fraction", self.clip_fraction),
+        ];
+        let off_policy = self.off_policy.map(|o| o.scalars());
+        let on_policy = on_policy.into_iter().filter(move |_| off_policy.is_none());
+        let off_policy = off_policy.into_iter().flatten();
+        common.into_iter().chain(on_policy).chain(off_policy)
     }
 }

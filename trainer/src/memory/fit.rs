@@ -142,7 +142,7 @@ pub(crate) fn measured(path: &Path, overrides: &[Override]) -> Result<Fit, RunEr
 fn enough(loaded: &Loaded, fit: Fit) -> Result<Fit, RunError> {
     let config = &loaded.config;
     let samples = fit.num_envs * config.runner.num_steps_per_env;
-    match config.ppo.validate_batch(samples).into_iter().next() {
+    match config.validate_batch(samples).into_iter().next() {
         None => Ok(fit),
         Some(_) => {
             let why = format!("{fit}, which is too few for ppo.num_mini_batches");

@@ -3,6 +3,7 @@
 
 use crate::config::Config;
 use crate::run::RunError;
+use ostler_collector::replay::{Layout, StorageKind};
 use ostler_sim::env::{ActionSpace, EnvSpec};
 
 /// Bytes that a training takes beside the program itself, part by part.
@@ -21,6 +22,8 @@ pub struct Need {
     /// Environments: their state, what the task keeps of them, the copy that an
     /// iteration can go back to, and what a checkpoint holds of them while it is written.
     pub envs: u64,
+    /// Transitions that are remembered in memory.
+    pub replay: u64,
     /// Copies of the weights to go back to, and what a checkpoint holds of them.
     pub copies: u64,
 }
@@ -53,15 +56,20 @@ impl Need {
         let observations = (steps + 1 + truncations) * width;
         // Reward, two flags, valid, version, slot.
         let step = action + dist + action + 6;
+        let off_policy = config.runner.algorithm.off_policy();
         let samples = steps.saturating_mul(envs);
-        let rows = samples.div_ceil(config.ppo.num_mini_batches.max(1) as u64);
+        let rows = config.batch_rows() as u64;
         let hidden = config
             .actor
             .hidden_dims
             .iter()
             .chain(&config.critic.hidden_dims);
         // Every layer's output and the gradient with respect to it.
-        let neurons: u64 = hidden.map(|&n| 2 * n as u64).sum();
+        let mut neurons: u64 = hidden.map(|&n| 2 * n as u64).sum();
+        if off_policy {
+            // Another critic, and what their slow copies and the next observation take.
+            neurons *= 3;
+        }
         // Log-probability, advantage, return, value, validity beside them.
         let columns = action + dist + std + 5;
         let normalised = match (
@@ -78,6 +86,7 @@ impl Need {
                 &config.critic.hidden_dims,
                 1,
             );
+        let weights = if off_policy { 3 * weights } else { weights };
         // Log-probabilities are computed column by column over all samples.
         let temporaries = 2 * (action + dist) + 8;
         Self {
@@ -86,8 +95,17 @@ impl Need {
                 + 4 * samples.min(VALUE_ROWS).saturating_mul(neurons / 2 + width),
             networks: 16 * weights,
             // Value, advantage; the order of samples twice, 8 bytes each.
-            samples: 4 * samples.saturating_mul(columns + normalised + temporaries + 2 + 4)
-                + 4 * rows.saturating_mul(columns),
+            samples: match off_policy {
+                true => 8 * rows.saturating_mul(3 * width + 5 * action + 5),
+                false => {
+                    4 * samples.saturating_mul(columns + normalised + temporaries + 2 + 4)
+                        + 4 * rows.saturating_mul(columns)
+                }
+            },
+            replay: match off_policy {
+                true => remembered(config, spec),
+                false => 0,
+            },
             envs: STATES * envs.saturating_mul(state),
             // To go back to: weights and moments, and two sets of weights. In a
             // checkpoint: all of it, as tensors, as bytes, as a file.
@@ -103,6 +121,7 @@ impl Need {
             self.networks,
             self.samples,
             self.envs,
+            self.replay,
             self.copies,
         ]
         .into_iter()
@@ -128,6 +147,19 @@ impl Need {
             _ => Ok(()),
         }
     }
+}
+
+/// Bytes of the replay memory that do not lie in a file. With `"auto"` nobody knows yet:
+/// it takes no more than fits.
+fn remembered(config: &Config, spec: &EnvSpec) -> u64 {
+    let each = Layout::of(spec).bytes_per_transition() as u64;
+    let replay = &config.replay;
+    let rows = match replay.storage {
+        StorageKind::Device | StorageKind::Host => replay.capacity,
+        StorageKind::Tiered => replay.recent,
+        StorageKind::Memmap | StorageKind::Auto => 0,
+    };
+    each.saturating_mul(rows as u64)
 }
 
 /// Numbers in the weights of a network.

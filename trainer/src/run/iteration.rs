@@ -84,7 +84,7 @@ impl Run {
     }
 
     fn stood(&mut self, parts: &Parts) -> Result<(), RunError> {
-        Ok(self.health.stood(|| parts.learner.policy().save())?)
+        Ok(self.health.stood(|| parts.learner.weights())?)
     }
 
     /// A fresh normaliser would ruin the first updates: a fresh run with one first

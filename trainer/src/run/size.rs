@@ -181,7 +181,7 @@ impl Run {
     /// Rebuilds everything for another number of environments. The parts must be in the
     /// state that `self.kept` holds. Environments `0..` keep their states and numbers;
     /// weights, optimiser, normalisers and all counters stay.
-    fn resize(&mut self, parts: Parts, to: usize, reason: &Reason) -> Result<Parts, RunError> {
+    fn resize(&mut self, mut parts: Parts, to: usize, reason: &Reason) -> Result<Parts, RunError> {
         let from = self.num_envs();
         let learner = parts.learner.save()?;
         let mut before = std::mem::take(&mut self.kept);
@@ -194,11 +194,13 @@ impl Run {
             tracing::warn!("{e}: the environments begin anew");
             before = Kept::default();
         }
-        // All of it goes before any of the new comes.
+        // What was remembered does not depend on the number of environments.
+        let memory = parts.learner.take_memory();
+        // All else goes before any of the new comes.
         drop(parts);
         release(self.config());
         let mut to = to;
-        let parts = loop {
+        let mut parts = loop {
             self.loaded.config.env.num_envs = to;
             self.drill.enter(Phase::Resize, self.counters.iteration + 1);
             let built = self.assemble(&learner, &before);
@@ -216,6 +218,9 @@ impl Run {
                 },
             }
         };
+        if let Some(memory) = memory {
+            parts.learner.put_memory(memory);
+        }
         self.task.num_envs = to;
         self.reporter.say(&Message::NumEnvs(to));
         // The new environments do not know the schedules' values yet.

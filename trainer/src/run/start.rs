@@ -133,7 +133,7 @@ impl Run {
         let task = mark(&model, &parts.spec);
         if let Some(other) = weights {
             fits(&other.checkpoint.meta.task, &task, &other.file)?;
-            parts.learner.policy_mut().load(&other.checkpoint.learner)?;
+            parts.learner.load_weights(&other.checkpoint.learner)?;
         }
         let evaluator = match config.runner.eval_interval {
             0 => None,
@@ -146,7 +146,7 @@ impl Run {
             }
         };
         let mut counters = Counters::default();
-        let mut health = Health::new(&config.guard, parts.learner.policy().save()?);
+        let mut health = Health::new(&config.guard, parts.learner.weights()?);
         let (mut aside, mut uneasy, mut progress_of) = (None, 0, Vec::new());
         let dir = match earlier {
             Some(earlier) => {
@@ -164,6 +164,7 @@ impl Run {
                 None => RunDir::create(&config, options.out.as_deref())?,
             },
         };
+        notes.extend(parts.learner.open(dir.path())?);
         // Before anything is in it that a start after a death would have to refuse.
         options.reporter.folder(dir.path());
         dir.write_config(&as_asked(&config, asked_envs), &model.sources)?;

@@ -17,6 +17,10 @@ const EPS: f64 = 1e-8;
 /// The optimiser.
 #[derive(Debug)]
 pub struct Adam {
+    /// Starts the names in a checkpoint.
+    prefix: &'static str,
+    /// What a step takes off every parameter, as a share per unit of learning rate.
+    weight_decay: f64,
     /// Running mean of gradients `[P]`.
     m: Tensor,
     /// Running mean of squared gradients `[P]`.
@@ -37,6 +41,8 @@ impl Adam {
     pub fn new(len: i64, lr: f64, device: Device) -> Result<Self, LearnError> {
         let powers = Tensor::f_ones([2], (Kind::Double, device))?;
         Ok(Self {
+            prefix: "adam",
+            weight_decay: 0.0,
             m: zeros("Adam's m", &[len], Kind::Float, device)?,
             v: zeros("Adam's v", &[len], Kind::Float, device)?,
             lr: Tensor::f_full([0i64; 0], lr, (Kind::Double, device))?,
@@ -47,6 +53,20 @@ impl Adam {
             scratch: zeros("Adam", &[len], Kind::Float, device)?,
             zero: Tensor::f_zeros([0i64; 0], (Kind::Float, device))?,
         })
+    }
+
+    /// Another one beside the first: `prefix` starts its names in a checkpoint.
+    pub fn named(self, prefix: &'static str) -> Self {
+        Self { prefix, ..self }
+    }
+
+    /// Every step also takes `weight_decay` times the learning rate off each parameter
+    /// (Loshchilov and Hutter, "Decoupled weight decay regularization", 2019).
+    pub fn decaying(self, weight_decay: f64) -> Self {
+        Self {
+            weight_decay,
+            ..self
+        }
     }
 
     /// One step along `params.grad` scaled by `scale` (no dimensions). Where `ok` (a
@@ -75,6 +95,10 @@ impl Adam {
             .f_div(&correction(&self.powers_parts[0])?)?;
         let root = correction(&self.powers_parts[1])?.f_rsqrt()?;
 
+        if self.weight_decay > 0.0 {
+            let keep = self.lr.f_mul(&on)?.f_mul_scalar(-self.weight_decay)?;
+            let _ = params.theta.f_mul_(&keep.f_add_scalar(1.0)?)?;
+        }
         let on = on.f_to_kind(Kind::Float)?;
         let _ = self
             .m
@@ -102,6 +126,7 @@ impl Adam {
             m: HostRows::new(&self.m)?,
             v: HostRows::new(&self.v)?,
             lr: number(&self.lr)?,
+            weight_decay: self.weight_decay,
             powers: HostRows::new(&self.powers)?,
         })
     }
@@ -110,7 +135,7 @@ impl Adam {
     pub fn save(&self) -> Result<NamedTensors, LearnError> {
         self.parts()
             .into_iter()
-            .map(|(name, t)| Ok((name.to_string(), host_copy(t)?.f_view(shape(t).as_slice())?)))
+            .map(|(name, t)| Ok((name, host_copy(t)?.f_view(shape(t).as_slice())?)))
             .collect()
     }
 
@@ -125,22 +150,23 @@ impl Adam {
 
     /// All of the state.
     pub fn tensors(&self) -> [&Tensor; 4] {
-        self.parts().map(|(_, t)| t)
+        [&self.m, &self.v, &self.powers, &self.lr]
     }
 
-    fn parts(&self) -> [(&'static str, &Tensor); 4] {
+    fn parts(&self) -> [(String, &Tensor); 4] {
+        let name = |part: &str| format!("{}.{part}", self.prefix);
         [
-            ("adam.m", &self.m),
-            ("adam.v", &self.v),
-            ("adam.beta_powers", &self.powers),
-            ("adam.learning_rate", &self.lr),
+            (name("m"), &self.m),
+            (name("v"), &self.v),
+            (name("beta_powers"), &self.powers),
+            (name("learning_rate"), &self.lr),
         ]
     }
 
     /// Checks that the state is among `tensors`.
     pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
         for (name, t) in self.parts() {
-            find(tensors, name, &shape(t))?;
+            find(tensors, &name, &shape(t))?;
         }
         Ok(())
     }
@@ -148,7 +174,7 @@ impl Adam {
     /// The reverse of [`save`](Self::save); call [`check`](Self::check) first.
     pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
         for (name, t) in self.parts() {
-            let source = find(tensors, name, &shape(t))?;
+            let source = find(tensors, &name, &shape(t))?;
             t.shallow_clone()
                 .f_copy_(&source.f_view(t.size().as_slice())?)?;
         }
@@ -164,6 +190,7 @@ pub struct HostAdam {
     m: HostRows<f32>,
     v: HostRows<f32>,
     lr: HostRows<f64>,
+    weight_decay: f64,
     powers: HostRows<f64>,
 }
 
@@ -195,7 +222,10 @@ impl HostAdam {
         let powers = self.powers.all_mut()?;
         powers[0] *= BETA1;
         powers[1] *= BETA2;
-        let rate = (self.lr.all()?[0] / (1.0 - powers[0])) as f32;
+        let lr = self.lr.all()?[0];
+        let rate = (lr / (1.0 - powers[0])) as f32;
+        // Exactly 1 without: the bits are those of plain Adam.
+        let keep = (1.0 - lr * self.weight_decay) as f32;
         let root = (1.0 / (1.0 - powers[1]).sqrt()) as f32;
         let (scale, eps) = (scale as f32, EPS as f32);
         let (keep1, keep2) = ((1.0 - BETA1) as f32, (1.0 - BETA2) as f32);
@@ -205,7 +235,7 @@ impl HostAdam {
             *g *= scale;
             *m += keep1 * (*g - *m);
             *v += keep2 * (*g * *g - *v);
-            *theta -= rate * (*m / (v.sqrt() * root + eps));
+            *theta = keep * *theta - rate * (*m / (v.sqrt() * root + eps));
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! Initial weights.
 
-use ostler_sim::rng::{Purpose, normal_pair, philox};
+use super::Linear;
+use ostler_sim::rng::{Purpose, fill_uniform, normal_pair, philox};
 use tch::{Device, Kind, TchError, Tensor};
 
 /// A matrix `[rows,cols]` with orthonormal rows or columns (whichever are fewer)
@@ -34,6 +35,41 @@ pub fn orthogonal(
         .f_to_kind(Kind::Float)?
         .f_to_device(Device::Cpu)?
         .f_contiguous()
+}
+
+/// A matrix `[rows,cols]` with entries drawn evenly between `-bound` and `bound`.
+/// `stream` tells the matrices of one run apart.
+pub fn uniform(
+    rows: i64,
+    cols: i64,
+    bound: f64,
+    seed: u64,
+    stream: u32,
+) -> Result<Tensor, TchError> {
+    let mut numbers = vec![0.0_f32; (rows * cols) as usize];
+    let streams = stream..stream + 1;
+    fill_uniform(
+        seed,
+        streams,
+        Purpose::Initialisation,
+        0,
+        numbers.len(),
+        &mut numbers,
+    );
+    let unit = Tensor::f_from_slice(&numbers)?.f_view([rows, cols])?;
+    unit.f_mul_scalar(2.0 * bound)?.f_sub_scalar(bound)
+}
+
+/// Weights and biases of a layer drawn evenly between plus and minus one over the root
+/// of the number of its inputs, as PyTorch's `Linear` starts. Takes two streams: `2
+/// stream` and the next.
+pub fn fan_in(layer: &Linear, seed: u64, stream: u32) -> Result<(), TchError> {
+    let (rows, cols) = layer.weight().size2()?;
+    let bound = 1.0 / (cols.max(1) as f64).sqrt();
+    let weight = uniform(rows, cols, bound, seed, 2 * stream)?;
+    layer.weight().shallow_clone().f_copy_(&weight)?;
+    let bias = uniform(1, rows, bound, seed, 2 * stream + 1)?;
+    layer.bias().shallow_clone().f_copy_(&bias.f_view([rows])?)
 }
 
 #[cfg(test)]

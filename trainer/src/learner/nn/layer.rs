@@ -77,6 +77,18 @@ impl Linear {
         Ok(())
     }
 
+    /// Gradient of `len` of the layer's inputs from the `from`th on, into `dx [B,len]`.
+    pub fn backward_inputs(
+        &self,
+        dy: &Tensor,
+        from: i64,
+        len: i64,
+        dx: &Tensor,
+    ) -> Result<(), TchError> {
+        let _ = dy.f_mm_out(dx, &self.weight.f_narrow(1, from, len)?)?;
+        Ok(())
+    }
+
     /// The same, added to what `dx` holds.
     pub fn add_backward_input(&self, dy: &Tensor, dx: &Tensor) -> Result<(), TchError> {
         let _ = dx.f_addmm_out(dx, dy, &self.weight)?;
@@ -125,6 +137,27 @@ pub struct TrunkSpace {
 }
 
 impl Trunk {
+    /// Adds the parameters of layers of these `widths` to a layout; returns where they lie
+    /// and the width of the last.
+    pub fn declare(
+        layout: &mut Layout,
+        name: &str,
+        inputs: i64,
+        widths: &[i64],
+    ) -> (Vec<LinearAt>, i64) {
+        let mut width = inputs;
+        let at = widths
+            .iter()
+            .enumerate()
+            .map(|(i, &w)| {
+                let at = Linear::declare(layout, &format!("{name}.{i}"), width, w);
+                width = w;
+                at
+            })
+            .collect();
+        (at, width)
+    }
+
     /// Layers whose parameters lie at `at`.
     pub fn new(
         params: &Params,
@@ -188,6 +221,29 @@ impl Trunk {
                 self.layers[i].backward_input(d, &space.d_hidden[i - 1])?;
             } else {
                 self.layers[i].backward(x, d)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Trunk {
+    /// Gradient of `len` inputs from the `from`th on, into `dx [B,len]`, from that of the
+    /// output, which lies in [`TrunkSpace::d_output`]. Gradients of parameters stay as
+    /// they are. There must be a layer.
+    pub fn backward_inputs(
+        &self,
+        space: &TrunkSpace,
+        from: i64,
+        len: i64,
+        dx: &Tensor,
+    ) -> Result<(), TchError> {
+        for i in (0..self.layers.len()).rev() {
+            let (y, d) = (&space.hidden[i], &space.d_hidden[i]);
+            self.activation.backward(y, d)?;
+            match i {
+                0 => self.layers[i].backward_inputs(d, from, len, dx)?,
+                _ => self.layers[i].backward_input(d, &space.d_hidden[i - 1])?,
             }
         }
         Ok(())

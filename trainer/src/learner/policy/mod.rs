@@ -10,7 +10,7 @@ use super::normalizer::Normalizer;
 use super::returns::ReturnNormalizer;
 use super::{LearnError, NamedTensors, TrainedPolicy};
 use net::{Net, NetSpace};
-use ostler_collector::{Act, Policy, memory::memory_as_tch, policy::Noise};
+use ostler_collector::{Act, Policy, Rollout, memory::memory_as_tch, policy::Noise};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Kind, TchError, Tensor};
@@ -84,25 +84,7 @@ impl ActorCritic {
         }
         let _no_grad = tch::no_grad_guard();
         let (net, params) = Net::new(actor, critic, spec, seed, device)?;
-        let normalizer = |name, width: usize| Normalizer::new(name, width as i64, device);
-        let own = spec.obs.critic;
-        let critic_norm = match (critic.shared, own, critic.obs_normalization) {
-            (true, _, _) => CriticNorm::AsActor,
-            (_, None, on) if on == actor.obs_normalization => CriticNorm::AsActor,
-            (_, _, true) => CriticNorm::Own(normalizer(
-                "critic.obs_normalizer",
-                own.unwrap_or(spec.obs.policy),
-            )?),
-            (_, _, false) => CriticNorm::Raw,
-        };
-        let norm = Norms {
-            actor: actor
-                .obs_normalization
-                .then(|| normalizer("actor.obs_normalizer", spec.obs.policy))
-                .transpose()?,
-            critic: critic_norm,
-            returns: None,
-        };
+        let norm = Norms::new(actor, critic, spec, device)?;
         let act = ActSpace::new(&net, spec.obs.policy as i64, spec.num_envs as i64, device)?;
         Ok(Self {
             net,
@@ -119,6 +101,16 @@ impl ActorCritic {
         Ok(())
     }
 
+    /// Weights and normalisers on the host, by name.
+    pub fn save(&self) -> Result<NamedTensors, LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        let mut all = self.params.save()?;
+        for normalizer in self.norm.all() {
+            all.extend(normalizer.save()?);
+        }
+        Ok(all)
+    }
+
     /// Checks that weights and normalisers are among `tensors`, in their shapes.
     pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
         self.params.check(tensors)?;
@@ -133,11 +125,7 @@ impl ActorCritic {
         let (rows, width) = obs.size2()?;
         if rows != self.act.rows {
             // Another number of environments than before: an evaluation, or a back-off.
-            self.act = ActSpace::new(&self.net, width, rows, self.device).map_err(|e| match e {
-                LearnError::Torch(e) => e,
-                LearnError::Memory(e) => memory_as_tch(e),
-                e => TchError::Torch(e.to_string()),
-            })?;
+            self.act = ActSpace::new(&self.net, width, rows, self.device).map_err(own_memory)?;
         }
         let obs = obs.f_to_device(self.device)?;
         match &self.norm.actor {
@@ -150,11 +138,90 @@ impl ActorCritic {
     }
 }
 
+/// An error of acting in the words of libtorch, which is what
+/// [`Policy::act`] may give.
+pub(super) fn own_memory(e: LearnError) -> TchError {
+    match e {
+        LearnError::Torch(e) => e,
+        LearnError::Memory(e) => memory_as_tch(e),
+        e => TchError::Torch(e.to_string()),
+    }
+}
+
 impl Norms {
+    /// As the networks' configurations ask for, without statistics yet.
+    pub(super) fn new(
+        actor: &ActorConfig,
+        critic: &CriticConfig,
+        spec: &EnvSpec,
+        device: Device,
+    ) -> Result<Self, LearnError> {
+        let normalizer = |name, width: usize| Normalizer::new(name, width as i64, device);
+        let own = spec.obs.critic;
+        let critic_norm = match (critic.shared, own, critic.obs_normalization) {
+            (true, _, _) => CriticNorm::AsActor,
+            (_, None, on) if on == actor.obs_normalization => CriticNorm::AsActor,
+            (_, _, true) => CriticNorm::Own(normalizer(
+                "critic.obs_normalizer",
+                own.unwrap_or(spec.obs.policy),
+            )?),
+            (_, _, false) => CriticNorm::Raw,
+        };
+        Ok(Self {
+            actor: actor
+                .obs_normalization
+                .then(|| normalizer("actor.obs_normalizer", spec.obs.policy))
+                .transpose()?,
+            critic: critic_norm,
+            returns: None,
+        })
+    }
+
     /// All statistics.
     pub(super) fn all(&self) -> impl Iterator<Item = &Normalizer> {
         let returns = self.returns.iter().map(ReturnNormalizer::stats);
         self.inputs().chain(returns)
+    }
+
+    /// Observations of a rollout enter the statistics.
+    pub(super) fn merge(&mut self, rollout: &Rollout, device: Device) -> Result<(), LearnError> {
+        let total = rollout.steps * rollout.envs;
+        let valid = rollout.valid.f_to_device(device)?.f_view([total, 1])?;
+        let rows = |t: &Tensor| -> Result<Tensor, TchError> {
+            t.f_narrow(0, 0, rollout.steps)?
+                .f_view([total, -1])?
+                .f_to_device(device)
+        };
+        if let Some(normalizer) = &mut self.actor {
+            normalizer.merge(&rows(&rollout.obs.policy)?, &valid)?;
+        }
+        if let CriticNorm::Own(normalizer) = &mut self.critic {
+            let obs = rollout.obs.critic.as_ref().unwrap_or(&rollout.obs.policy);
+            normalizer.merge(&rows(obs)?, &valid)?;
+        }
+        Ok(())
+    }
+
+    /// Takes what is applied to observations from the statistics anew.
+    pub(super) fn derive(&mut self) -> Result<(), TchError> {
+        if let Some(normalizer) = &mut self.actor {
+            normalizer.derive()?;
+        }
+        match &mut self.critic {
+            CriticNorm::Own(normalizer) => normalizer.derive(),
+            CriticNorm::Raw | CriticNorm::AsActor => Ok(()),
+        }
+    }
+
+    /// Takes those of observations from `tensors`.
+    pub(super) fn load_inputs(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        if let Some(normalizer) = &mut self.actor {
+            normalizer.load(tensors)?;
+        }
+        match &mut self.critic {
+            CriticNorm::Own(normalizer) => normalizer.load(tensors),
+            CriticNorm::Raw | CriticNorm::AsActor => Ok(()),
+        }
     }
 
     /// Those of observations.
@@ -222,12 +289,7 @@ impl TrainedPolicy for ActorCritic {
         let _no_grad = tch::no_grad_guard();
         self.check(tensors)?;
         self.params.load(tensors)?;
-        if let Some(normalizer) = &mut self.norm.actor {
-            normalizer.load(tensors)?;
-        }
-        if let CriticNorm::Own(normalizer) = &mut self.norm.critic {
-            normalizer.load(tensors)?;
-        }
+        self.norm.load_inputs(tensors)?;
         match &mut self.norm.returns {
             Some(returns) => returns.load(tensors),
             None => ReturnNormalizer::fold(tensors, self.net.value_head()),
@@ -236,14 +298,5 @@ impl TrainedPolicy for ActorCritic {
 
     fn num_parameters(&self) -> i64 {
         self.params.len()
-    }
-
-    fn save(&self) -> Result<NamedTensors, LearnError> {
-        let _no_grad = tch::no_grad_guard();
-        let mut all = self.params.save()?;
-        for normalizer in self.norm.all() {
-            all.extend(normalizer.save()?);
-        }
-        Ok(all)
     }
 }

@@ -2,7 +2,6 @@
 
 use super::{ActorConfig, CriticConfig, StdType};
 use crate::learner::LearnError;
-use crate::learner::nn::layer::LinearAt;
 use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
@@ -69,7 +68,7 @@ impl Net {
         }
         let mut layout = Layout::default();
         let obs = spec.obs.policy as i64;
-        let (actor_at, width) = declare(&mut layout, "actor", obs, &actor.hidden_dims);
+        let (actor_at, width) = Trunk::declare(&mut layout, "actor", obs, &actor.hidden_dims);
         let (dist_width, discrete) = match spec.action {
             ActionSpace::Continuous(n) => (n as i64, false),
             ActionSpace::Discrete(n) => (n as i64, true),
@@ -89,7 +88,7 @@ impl Net {
             (Vec::new(), width)
         } else {
             let obs = spec.obs.critic.unwrap_or(spec.obs.policy) as i64;
-            declare(&mut layout, "critic", obs, &critic.hidden_dims)
+            Trunk::declare(&mut layout, "critic", obs, &critic.hidden_dims)
         };
         let value_at = Linear::declare(&mut layout, "critic.head", value_width, 1);
 
@@ -289,20 +288,6 @@ impl Net {
         }
         Ok(())
     }
-}
-
-fn declare(layout: &mut Layout, name: &str, inputs: i64, widths: &[i64]) -> (Vec<LinearAt>, i64) {
-    let mut width = inputs;
-    let at = widths
-        .iter()
-        .enumerate()
-        .map(|(i, &w)| {
-            let at = Linear::declare(layout, &format!("{name}.{i}"), width, w);
-            width = w;
-            at
-        })
-        .collect();
-    (at, width)
 }
 
 impl NetSpace {

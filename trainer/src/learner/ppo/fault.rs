@@ -1,98 +1,9 @@
-//! Faults that a drill puts into updates.
+//! Where a drill's faults go.
 
-use super::{CriticNorm, Ppo, loss};
+use super::{Ppo, loss};
 use crate::learner::LearnError;
-use ostler_sim::env::{Value, When};
-use serde::{Deserialize, Serialize};
-use tch::{TchError, Tensor};
-
-/// One poison, put into the learner at one minibatch.
-///
-/// Updates are counted from the run's first, which is 1. Each update meets a fault
-/// once, also if the run goes back to before it and takes it again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct UpdateFault {
-    /// In which updates.
-    pub when: When,
-    /// In which of their minibatches, all epochs counted; 0 is the first.
-    #[serde(default)]
-    pub minibatch: u64,
-    /// Where.
-    pub what: UpdateTarget,
-    /// What is put there.
-    #[serde(default)]
-    pub value: Value,
-}
-
-/// What is poisoned.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum UpdateTarget {
-    /// An entry of the gradient, after the backward pass.
-    Gradient(u64),
-    /// The value loss, as it is judged and logged.
-    Loss,
-    /// All entries of a parameter as a checkpoint names it, such as `actor.0.weight`,
-    /// before the minibatch.
-    Parameter(String),
-    /// An entry of all parameters in a row, before the minibatch.
-    ParameterIndex(u64),
-    /// The logarithm of the actions' deviation (of a state-dependent one: its bias).
-    LogStd,
-    /// An entry of Adam's running mean of gradients.
-    FirstMoment(u64),
-    /// An entry of Adam's running mean of squared gradients.
-    SecondMoment(u64),
-    /// The statistics of the observations.
-    Normalizer,
-}
-
-/// Faults that are still to come.
-#[derive(Debug, Default)]
-pub(super) struct Faults {
-    armed: Vec<Armed>,
-    /// Minibatches done in this update.
-    pub(super) minibatch: u64,
-}
-
-#[derive(Debug)]
-struct Armed {
-    fault: UpdateFault,
-    /// The update that met it last.
-    met: Option<u64>,
-}
-
-impl Armed {
-    fn is_due(&self, update: u64, minibatch: u64) -> bool {
-        let number = update + 1;
-        let due = match self.fault.when {
-            When::At(at) => number == at && self.met.is_none(),
-            When::Every(n) => {
-                n > 0 && number.is_multiple_of(n) && self.met.is_none_or(|last| last < update)
-            }
-        };
-        due && minibatch == self.fault.minibatch
-    }
-}
-
-/// Places in a minibatch's course.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// Before the networks run.
-    Begin,
-    /// The gradient is there, nothing was decided.
-    Judged,
-}
-
-impl UpdateTarget {
-    fn place(&self) -> Place {
-        match self {
-            Self::Gradient(_) | Self::Loss => Place::Judged,
-            _ => Place::Begin,
-        }
-    }
-}
+use crate::learner::fault::{Place, UpdateFault, UpdateTarget, say};
+use tch::Tensor;
 
 impl Ppo {
     /// Puts these faults into the updates to come, instead of those given before: a
@@ -104,33 +15,18 @@ impl Ppo {
         for fault in &faults {
             let _ = self.poisoned(&fault.what)?;
         }
-        self.faults.armed = faults
-            .into_iter()
-            .map(|fault| Armed { fault, met: None })
-            .collect();
+        self.faults.arm(faults);
         Ok(())
     }
 
-    /// Poisons what is due. Without faults this is one comparison.
+    /// Poisons what is due.
     pub(super) fn poison(&mut self, place: Place) -> Result<(), LearnError> {
-        if self.faults.armed.is_empty() {
-            return Ok(());
-        }
-        let (update, minibatch) = (self.updates, self.faults.minibatch);
-        for i in 0..self.faults.armed.len() {
-            let armed = &self.faults.armed[i];
-            if armed.fault.what.place() != place || !armed.is_due(update, minibatch) {
-                continue;
-            }
-            let fault = armed.fault.clone();
+        for fault in self.faults.due(place, self.updates) {
             let _ = self.poisoned(&fault.what)?.f_fill_(fault.value.number())?;
             if fault.what == UpdateTarget::Normalizer {
-                self.rederive()?;
+                self.policy.norm.derive()?;
             }
-            self.faults.armed[i].met = Some(update);
-            // Counted from 1, as it was ordered.
-            let update = update + 1;
-            tracing::warn!(update, minibatch, ?fault, "fault injected into the update");
+            say(&fault, self.updates, self.faults.minibatch);
         }
         Ok(())
     }
@@ -165,15 +61,5 @@ impl Ppo {
                 None => Err(none("statistics of observations".to_string())),
             },
         }
-    }
-
-    fn rederive(&mut self) -> Result<(), TchError> {
-        if let Some(normalizer) = &mut self.policy.norm.actor {
-            normalizer.derive()?;
-        }
-        if let CriticNorm::Own(normalizer) = &mut self.policy.norm.critic {
-            normalizer.derive()?;
-        }
-        Ok(())
     }
 }

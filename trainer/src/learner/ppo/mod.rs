@@ -22,8 +22,9 @@ mod tests;
 mod values;
 
 pub use config::{AdvantageNorm, PpoConfig, Schedule, ValueLoss};
-pub use fault::{UpdateFault, UpdateTarget};
 
+use super::fault::{Faults, Place, UpdateFault};
+use super::kept::Kept;
 use super::nn::Adam;
 use super::policy::CriticNorm;
 use super::{
@@ -31,14 +32,12 @@ use super::{
     UpdateStats,
 };
 use batch::{Columns, MiniBatch, Samples};
-use fault::{Faults, Place};
 use finish::Host;
 use orders::Orders;
 use ostler_collector::Rollout;
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::Traffic;
 use ostler_sim::env::{ActionSpace, EnvSpec};
-use state::Kept;
 use stats::Accumulator;
 use std::time::Instant;
 use tch::{Device, Tensor};
@@ -65,8 +64,9 @@ pub struct Ppo {
     lr_scale: f64,
     /// How much of the run is left, 0..1.
     left: f64,
-    /// The state that [`revert`](Self::revert) goes back to.
+    /// The state that [`revert`](Self::revert) goes back to, and the counts with it.
     kept: Kept,
+    counted: (u64, f64),
     faults: Faults,
     /// Whether the tensors lie on the host: small operations are then passes over it.
     on_host: bool,
@@ -126,7 +126,12 @@ impl Ppo {
         minibatches.insert(0, full);
         let adam = Adam::new(policy.num_parameters(), config.learning_rate, device)?;
         Ok(Self {
-            kept: Kept::new(&policy, &adam)?,
+            kept: Kept::new(
+                std::iter::once(&policy.params.theta)
+                    .chain(adam.tensors())
+                    .chain(policy.norm.all().flat_map(|n| n.tensors())),
+            )?,
+            counted: (0, 1.0),
             adam,
             samples: Samples::new(columns, total, device)?,
             values: values::Values::new(&policy, spec, steps, same)?,
@@ -169,7 +174,7 @@ impl Ppo {
     pub fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
         self.check_shape(rollout)?;
         let _no_grad = tch::no_grad_guard();
-        self.merge_statistics(rollout)
+        self.policy.norm.merge(rollout, self.policy.device)
     }
 
     /// How much of the run is done, 0..1, for `schedule = "linear"`.
@@ -279,7 +284,7 @@ impl Learner for Ppo {
                 self.learn(which, &order.f_narrow(0, from, len)?, host.as_mut())?;
             }
         }
-        self.merge_statistics(rollout)?;
+        self.policy.norm.merge(rollout, self.policy.device)?;
         self.updates += 1;
         if let Some(orders) = &mut self.orders {
             orders.draw_ahead(self.seed, self.updates)?;
@@ -322,6 +327,14 @@ impl Learner for Ppo {
 
     fn set_progress(&mut self, done: f64) -> Result<(), LearnError> {
         Self::set_progress(self, done)
+    }
+
+    fn weights(&self) -> Result<NamedTensors, LearnError> {
+        self.policy.save()
+    }
+
+    fn load_weights(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.policy.load(tensors)
     }
 
     fn save(&self) -> Result<NamedTensors, LearnError> {

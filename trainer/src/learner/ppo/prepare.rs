@@ -3,7 +3,6 @@
 use super::batch::{Columns, Samples};
 use super::{AdvantageNorm, Ppo, gae, loss};
 use crate::learner::nn::zeros;
-use crate::learner::policy::CriticNorm;
 use crate::learner::{ActorCritic, LearnError};
 use ostler_collector::Rollout;
 use tch::{Device, Kind, TchError, Tensor};
@@ -84,25 +83,6 @@ impl Ppo {
             normalizer.normalize(&returns)?,
             normalizer.normalize(&value)?,
         ))
-    }
-
-    /// Observations of the rollout enter the normalisers' statistics.
-    pub(super) fn merge_statistics(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
-        let (total, device) = (self.steps * self.envs, self.policy.device);
-        let valid = rollout.valid.f_to_device(device)?.f_view([total, 1])?;
-        let rows = |t: &Tensor| -> Result<Tensor, TchError> {
-            t.f_narrow(0, 0, self.steps)?
-                .f_view([total, -1])?
-                .f_to_device(device)
-        };
-        if let Some(normalizer) = &mut self.policy.norm.actor {
-            normalizer.merge(&rows(&rollout.obs.policy)?, &valid)?;
-        }
-        if let CriticNorm::Own(normalizer) = &mut self.policy.norm.critic {
-            let obs = rollout.obs.critic.as_ref().unwrap_or(&rollout.obs.policy);
-            normalizer.merge(&rows(obs)?, &valid)?;
-        }
-        Ok(())
     }
 }
 

@@ -2,77 +2,14 @@
 
 use super::{Ppo, Schedule};
 use crate::learner::nn::params::find;
-use crate::learner::nn::{Adam, zeros};
-use crate::learner::{ActorCritic, LearnError, NamedTensors, TrainedPolicy};
+use crate::learner::{LearnError, NamedTensors, TrainedPolicy};
 use ostler_collector::transfer::{host_integer, host_number};
 use ostler_sim::config::ConfigError;
-use tch::{Kind, TchError, Tensor};
+use tch::Tensor;
 
 /// Names in a checkpoint.
 const UPDATES: &str = "ppo.updates";
 const LR_SCALE: &str = "ppo.lr_scale";
-
-/// A copy of the state, on its device, in buffers that live as long as the learner.
-///
-/// The live tensors are held too: nothing may replace one by another, all changes are
-/// in place.
-#[derive(Debug)]
-pub(super) struct Kept {
-    /// The state, and where it is copied to.
-    tensors: Vec<(Tensor, Tensor)>,
-    updates: u64,
-    lr_scale: f64,
-}
-
-impl Kept {
-    /// Allocates, and keeps the state as it is.
-    pub(super) fn new(policy: &ActorCritic, adam: &Adam) -> Result<Self, LearnError> {
-        let live = std::iter::once(&policy.params.theta)
-            .chain(adam.tensors())
-            .chain(policy.norm.all().flat_map(|n| n.tensors()));
-        let tensors = live
-            .map(|t| {
-                let copy = zeros("kept state", &t.size(), t.kind(), t.device())?;
-                Ok((t.shallow_clone(), copy))
-            })
-            .collect::<Result<_, LearnError>>()?;
-        let mut kept = Self {
-            tensors,
-            updates: 0,
-            lr_scale: 1.0,
-        };
-        kept.copy()?;
-        Ok(kept)
-    }
-
-    /// The state's tensors.
-    #[cfg(test)]
-    pub(super) fn live(&self) -> Vec<&Tensor> {
-        self.tensors.iter().map(|(live, _)| live).collect()
-    }
-
-    fn copy(&mut self) -> Result<(), TchError> {
-        self.tensors
-            .iter_mut()
-            .try_for_each(|(live, copy)| copy.f_copy_(live))
-    }
-
-    /// The sum of every tensor's largest magnitude, float64 `[1]`: finite only if each
-    /// number of the state is.
-    pub(super) fn size_of_state(&self) -> Result<Tensor, TchError> {
-        let largest = self
-            .tensors
-            .iter()
-            .map(|(live, _)| {
-                live.f_view([-1])?
-                    .f_linalg_norm(f64::INFINITY, None::<&[i64]>, false, None)?
-                    .f_to_kind(Kind::Double)?
-                    .f_view([1])
-            })
-            .collect::<Result<Vec<_>, _>>()?;
-        Tensor::f_cat(&largest, 0)?.f_sum(Kind::Double)?.f_view([1])
-    }
-}
 
 impl Ppo {
     /// Everything needed to go on with the same bits: weights, normalisers,
@@ -112,8 +49,8 @@ impl Ppo {
     /// libtorch refuses; what is remembered is then undefined.
     pub fn keep(&mut self) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
-        self.kept.copy()?;
-        (self.kept.updates, self.kept.lr_scale) = (self.updates, self.lr_scale);
+        self.kept.keep()?;
+        self.counted = (self.updates, self.lr_scale);
         Ok(())
     }
 
@@ -124,10 +61,8 @@ impl Ppo {
     /// libtorch refuses.
     pub fn revert(&mut self) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
-        for (live, copy) in &mut self.kept.tensors {
-            live.f_copy_(copy)?;
-        }
-        (self.updates, self.lr_scale) = (self.kept.updates, self.kept.lr_scale);
+        self.kept.revert()?;
+        (self.updates, self.lr_scale) = self.counted;
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! What the learner promises.
 
 use super::*;
+use ostler_sim::rng::{Purpose, philox};
 
 fn theta(ppo: &Ppo) -> Tensor {
     ppo.policy.params.theta.copy()

@@ -1,7 +1,7 @@
 //! What a drill puts in is skipped, or reported.
 
 use super::*;
-use UpdateTarget as T;
+use crate::learner::UpdateTarget as T;
 use ostler_sim::env::Value;
 use ostler_sim::env::When::{self, At, Every};
 

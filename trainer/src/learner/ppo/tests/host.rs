@@ -1,7 +1,7 @@
 //! What is worked out on the host's memory is what tensor operations work out.
 
 use super::*;
-use UpdateTarget as T;
+use crate::learner::UpdateTarget as T;
 use ostler_sim::env::{Value, When};
 
 /// Parameters, optimiser and learning rate of two learners, and what they said.

@@ -10,46 +10,10 @@ mod reference;
 mod state;
 
 use super::*;
-use crate::learner::NamedTensors;
 use crate::learner::policy::{Activation, StdType};
+use crate::learner::testing::{bits, normals, rollout, same, spec};
 use ostler_collector::Policy;
-use ostler_sim::Groups;
-use ostler_sim::rng::{Purpose, normal_pair, philox};
 use tch::Kind;
-
-/// Sizes of a task that exists only here.
-pub fn spec(obs: usize, critic: Option<usize>, action: ActionSpace, num_envs: usize) -> EnvSpec {
-    EnvSpec {
-        num_envs,
-        obs: Groups {
-            policy: obs,
-            critic,
-        },
-        obs_table: Groups {
-            policy: Vec::new(),
-            critic: None,
-        },
-        action,
-        step_dt: 0.02,
-        max_episode_steps: 100,
-        min_truncation_steps: 100,
-        reward_names: Vec::new(),
-        termination_names: vec!["time_out".into()],
-        cause_names: Vec::new(),
-    }
-}
-
-/// Standard normal numbers that are the same in every run; `stream` tells them apart.
-pub fn normals(stream: u32, size: &[i64]) -> Tensor {
-    let count: i64 = size.iter().product();
-    let numbers: Vec<f32> = (0..count as u32)
-        .map(|i| {
-            let w = philox(99, stream, Purpose::Replay, 0, i);
-            normal_pair(w[0], w[1]).0
-        })
-        .collect();
-    Tensor::from_slice(&numbers).view(size)
-}
 
 /// Small networks, so that tests are quick, learnt on one thread: a second would
 /// wait for the first much longer than it works, and for the other tests' too.
@@ -80,61 +44,4 @@ pub fn build(ppo: &PpoConfig, action: ActionSpace, normalize: bool) -> (Ppo, Env
     };
     let ppo = Ppo::new(ppo, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
     (ppo, spec)
-}
-
-/// Bit for bit the same tensors under the same names.
-pub fn same(a: &NamedTensors, b: &NamedTensors) {
-    assert_eq!(a.len(), b.len());
-    for ((name, x), (other, y)) in a.iter().zip(b) {
-        assert_eq!(name, other);
-        assert_eq!(bits(x), bits(y), "{name}");
-    }
-}
-
-/// A tensor's bytes: NaN equals itself, 0 does not equal -0.
-pub fn bits(t: &Tensor) -> Vec<u8> {
-    let mut bytes = vec![0; t.numel() * t.kind().elt_size_in_bytes()];
-    t.copy_data_u8(&mut bytes, t.numel());
-    bytes
-}
-
-/// A rollout with random observations and rewards, acted on by `policy`; one
-/// termination, one time-out and one broken transition.
-pub fn rollout(policy: &mut ActorCritic, spec: &EnvSpec, steps: i64, stream: u32) -> Rollout {
-    let n = spec.num_envs as i64;
-    let r = Rollout::new(spec, steps, policy.dist_width(), tch::Device::Cpu).unwrap();
-    let fill = |t: &Tensor, i: u32| {
-        t.shallow_clone()
-            .copy_(&normals(stream * 100 + i, &t.size()))
-    };
-    fill(&r.obs.policy, 0);
-    fill(&r.final_obs.policy, 1);
-    if let (Some(obs), Some(last)) = (&r.obs.critic, &r.final_obs.critic) {
-        fill(obs, 2);
-        fill(last, 3);
-    }
-    fill(&r.reward, 4);
-    let _ = r.valid.shallow_clone().fill_(1.0);
-    let set = |t: &Tensor, step: i64, env: i64, x: f64| {
-        let _ = t.get(step).get(env % n).fill_(x);
-    };
-    set(&r.terminated, 1, 0, 1.0);
-    set(&r.truncated, 0, 1, 1.0);
-    set(&r.final_slot, 0, 1, 0.0);
-    set(&r.valid, 1, 2, 0.0);
-    set(&r.reward, 1, 2, 0.0);
-    for t in 0..steps {
-        let (width, kind) = policy.noise();
-        let mut noise = normals(stream * 100 + 10 + t as u32, &[n, width]);
-        if kind == ostler_collector::policy::Noise::Uniform {
-            noise = noise.sigmoid();
-        }
-        let out = ostler_collector::Act {
-            action: &r.action.get(t),
-            dist: &r.dist.get(t),
-            std: &r.std.get(t),
-        };
-        policy.act(&r.obs.policy.get(t), &noise, &out).unwrap();
-    }
-    r
 }

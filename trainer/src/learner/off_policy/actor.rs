@@ -1,0 +1,355 @@
+//! The network that decides, and the policy that it makes.
+
+use super::noise_scale;
+use crate::learner::nn::layer::LinearAt;
+use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
+use crate::learner::policy::{Norms, own_memory};
+use crate::learner::{ActorConfig, CriticConfig, LearnError, NamedTensors, TrainedPolicy};
+use ostler_collector::policy::Noise;
+use ostler_collector::{Act, Policy};
+use ostler_sim::config::ConfigError;
+use ostler_sim::env::{ActionSpace, EnvSpec};
+use tch::{Device, Kind, TchError, Tensor};
+
+/// How actions differ from the network's.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Explore {
+    /// Drawn from a Gaussian whose mean and deviation are the network's, then squashed by
+    /// a hyperbolic tangent (Haarnoja et al. 2018, appendix C).
+    Squashed,
+    /// The squashed output with Gaussian noise added; each environment has a deviation of
+    /// its own between these two, in units of the bound (Li et al., "Parallel
+    /// Q-Learning", 2023, section 3.3: mixed exploration).
+    Added {
+        /// Smallest deviation.
+        min: f64,
+        /// Largest deviation.
+        max: f64,
+    },
+}
+
+/// Trunk, head for the mean and, for [`Explore::Squashed`], one for the logarithm of the
+/// deviation.
+#[derive(Debug)]
+pub struct ActorNet {
+    trunk: Trunk,
+    mean: Linear,
+    log_std: Option<Linear>,
+    bounds: (f64, f64),
+    width: i64,
+}
+
+/// Buffers of one pass over `B` rows.
+#[derive(Debug)]
+pub struct ActorSpace {
+    trunk: TrunkSpace,
+    /// Before squashing `[B,A]`.
+    pub mean: Tensor,
+    /// Logarithm of the deviation, within its bounds `[B,A]`; empty without one.
+    pub log_std: Tensor,
+    raw_log_std: Tensor,
+    /// Gradient of `mean`.
+    pub d_mean: Tensor,
+    /// Gradient of `log_std`.
+    pub d_log_std: Tensor,
+}
+
+impl ActorNet {
+    /// Declares and initialises the network.
+    ///
+    /// # Errors
+    /// The task's actions are choices, or memory does not suffice.
+    pub fn new(
+        config: &ActorConfig,
+        spec: &EnvSpec,
+        explore: Explore,
+        seed: u64,
+        device: Device,
+    ) -> Result<(Self, Params), LearnError> {
+        let ActionSpace::Continuous(width) = spec.action else {
+            return Err(ConfigError::new(
+                "runner.algorithm",
+                "it needs actions that are numbers, and this task's are choices",
+            )
+            .help("runner.algorithm = \"ppo\" learns both")
+            .into());
+        };
+        let width = width as i64;
+        let mut layout = Layout::default();
+        let (at, features) = Trunk::declare(
+            &mut layout,
+            "actor",
+            spec.obs.policy as i64,
+            &config.hidden_dims,
+        );
+        let mut head = |name: &str| Linear::declare(&mut layout, name, features, width);
+        let mean_at: LinearAt = head("actor.head");
+        let std_at = (explore == Explore::Squashed).then(|| head("actor.log_std_head"));
+        let params = Params::new(layout, device)?;
+        let net = Self {
+            trunk: Trunk::new(&params, &at, &config.hidden_dims, config.activation)?,
+            mean: Linear::new(&params, mean_at)?,
+            log_std: std_at.map(|at| Linear::new(&params, at)).transpose()?,
+            bounds: (config.min_std.ln(), config.max_std.ln()),
+            width,
+        };
+        net.init(config.init_std, seed)?;
+        Ok((net, params))
+    }
+
+    /// Hidden layers as [`init::fan_in`] has them; the mean starts near 0 everywhere and
+    /// the deviation at `init_std`.
+    fn init(&self, init_std: f64, seed: u64) -> Result<(), TchError> {
+        for (stream, layer) in self.trunk.layers().iter().enumerate() {
+            init::fan_in(layer, seed, stream as u32)?;
+        }
+        let (rows, cols) = self.mean.weight().size2()?;
+        let stream = self.trunk.layers().len() as u32 * 2;
+        let weight = init::orthogonal(rows, cols, 0.01, seed, stream)?;
+        self.mean.weight().shallow_clone().f_copy_(&weight)?;
+        if let Some(head) = &self.log_std {
+            let _ = head.bias().shallow_clone().f_fill_(init_std.ln())?;
+        }
+        Ok(())
+    }
+
+    /// Allocates for `rows` rows.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub fn space(
+        &self,
+        rows: i64,
+        backward: bool,
+        device: Device,
+    ) -> Result<ActorSpace, LearnError> {
+        let matrix = |wanted: bool| {
+            let size: &[i64] = if wanted { &[rows, self.width] } else { &[0] };
+            zeros("actor outputs", size, Kind::Float, device)
+        };
+        let drawn = self.log_std.is_some();
+        Ok(ActorSpace {
+            trunk: self.trunk.space(rows, backward, device)?,
+            mean: matrix(true)?,
+            log_std: matrix(drawn)?,
+            raw_log_std: matrix(drawn)?,
+            d_mean: matrix(backward)?,
+            d_log_std: matrix(backward && drawn)?,
+        })
+    }
+
+    /// Mean and deviation for inputs `x [B,O]`.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn forward(&self, x: &Tensor, space: &ActorSpace) -> Result<(), TchError> {
+        self.trunk.forward(x, &space.trunk)?;
+        let features = space.trunk.output(x);
+        self.mean.forward(features, &space.mean)?;
+        if let Some(head) = &self.log_std {
+            head.forward(features, &space.raw_log_std)?;
+            let (low, high) = self.bounds;
+            let _ = space.raw_log_std.f_clamp_out(&space.log_std, low, high)?;
+        }
+        Ok(())
+    }
+
+    /// Gradients of all parameters from `d_mean` and `d_log_std`, which may be changed.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn backward(&self, x: &Tensor, space: &ActorSpace) -> Result<(), TchError> {
+        let (features, d_features) = (space.trunk.output(x), space.trunk.d_output());
+        self.mean.backward(features, &space.d_mean)?;
+        if let Some(d) = d_features {
+            self.mean.backward_input(&space.d_mean, d)?;
+        }
+        if let Some(head) = &self.log_std {
+            // A clamp lets no gradient through where it holds.
+            let (low, high) = self.bounds;
+            let raw = &space.raw_log_std;
+            let held = raw.f_lt(low)?.f_logical_or(&raw.f_gt(high)?)?;
+            let _ = space.d_log_std.shallow_clone().f_masked_fill_(&held, 0.0)?;
+            head.backward(features, &space.d_log_std)?;
+            if let Some(d) = d_features {
+                head.add_backward_input(&space.d_log_std, d)?;
+            }
+        }
+        self.trunk.backward(x, &space.trunk)
+    }
+}
+
+/// The policy of an off-policy learner: actions within `-bound..bound`.
+#[derive(Debug)]
+pub struct ContinuousPolicy {
+    pub(super) net: ActorNet,
+    pub(super) params: Params,
+    pub(super) norm: Norms,
+    pub(super) device: Device,
+    pub(super) bound: f64,
+    pub(super) explore: Explore,
+    act: ActBuffers,
+}
+
+#[derive(Debug)]
+struct ActBuffers {
+    rows: i64,
+    input: Tensor,
+    space: ActorSpace,
+    /// Deviation `[N,1]` of [`Explore::Added`] in units of the bound.
+    scale: Tensor,
+}
+
+impl ContinuousPolicy {
+    /// Freshly initialised; `seed` keys every draw.
+    ///
+    /// # Errors
+    /// A key that cannot be used, or memory does not suffice.
+    pub fn new(
+        actor: &ActorConfig,
+        critic: &CriticConfig,
+        spec: &EnvSpec,
+        explore: Explore,
+        bound: f64,
+        seed: u64,
+        device: Device,
+    ) -> Result<Self, LearnError> {
+        if let Some(error) = actor.validate().into_iter().next() {
+            return Err(error.into());
+        }
+        let _no_grad = tch::no_grad_guard();
+        let (net, params) = ActorNet::new(actor, spec, explore, seed, device)?;
+        let rows = spec.num_envs as i64;
+        let act = ActBuffers::new(&net, spec.obs.policy as i64, explore, rows, device)?;
+        Ok(Self {
+            net,
+            params,
+            norm: Norms::new(actor, critic, spec, device)?,
+            device,
+            bound,
+            explore,
+            act,
+        })
+    }
+
+    /// Numbers per action, `A`.
+    pub(super) fn width(&self) -> i64 {
+        self.net.width
+    }
+
+    /// Runs the network on raw observations `[N,O]`.
+    fn forward(&mut self, obs: &Tensor) -> Result<(), TchError> {
+        let (rows, width) = obs.size2()?;
+        if rows != self.act.rows {
+            // Another number of environments than before: an evaluation, or a back-off.
+            self.act = ActBuffers::new(&self.net, width, self.explore, rows, self.device)
+                .map_err(own_memory)?;
+        }
+        let obs = obs.f_to_device(self.device)?;
+        match &self.norm.actor {
+            Some(normalizer) => {
+                normalizer.apply(&obs, &self.act.input)?;
+                self.net.forward(&self.act.input, &self.act.space)
+            }
+            None => self.net.forward(&obs, &self.act.space),
+        }
+    }
+
+    /// `bound tanh(x)`.
+    fn squash(&self, x: &Tensor) -> Result<Tensor, TchError> {
+        x.f_tanh()?.f_mul_scalar(self.bound)
+    }
+
+    /// Checks that all of it is among `tensors`, in its shape.
+    pub(super) fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.params.check(tensors)?;
+        self.norm.inputs().try_for_each(|n| n.check(tensors))
+    }
+
+    /// Weights and normalisers on the host, by name.
+    pub(super) fn save(&self) -> Result<NamedTensors, LearnError> {
+        let mut all = self.params.save()?;
+        for normalizer in self.norm.inputs() {
+            all.extend(normalizer.save()?);
+        }
+        Ok(all)
+    }
+}
+
+impl ActBuffers {
+    fn new(
+        net: &ActorNet,
+        obs: i64,
+        explore: Explore,
+        rows: i64,
+        device: Device,
+    ) -> Result<Self, LearnError> {
+        let scales: Vec<f32> = match explore {
+            Explore::Squashed => Vec::new(),
+            Explore::Added { min, max } => {
+                (0..rows as u32).map(|e| noise_scale(e, min, max)).collect()
+            }
+        };
+        Ok(Self {
+            rows,
+            input: zeros("observations", &[rows, obs], Kind::Float, device)?,
+            space: net.space(rows, false, device)?,
+            scale: Tensor::f_from_slice(&scales)?
+                .f_view([-1, 1])?
+                .f_to_device(device)?,
+        })
+    }
+}
+
+impl Policy for ContinuousPolicy {
+    fn dist_width(&self) -> i64 {
+        self.net.width
+    }
+
+    fn noise(&self) -> (i64, Noise) {
+        (self.net.width, Noise::Normal)
+    }
+
+    fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
+        let _no_grad = tch::no_grad_guard();
+        self.forward(obs)?;
+        let noise = noise.f_to_device(self.device)?;
+        let space = &self.act.space;
+        match self.explore {
+            Explore::Squashed => {
+                let std = space.log_std.f_exp()?;
+                let action = self.squash(&space.mean.f_addcmul(&noise, &std)?)?;
+                out.action.shallow_clone().f_copy_(&action)?;
+                out.std.shallow_clone().f_copy_(&std)?;
+            }
+            Explore::Added { .. } => {
+                let std = self.act.scale.f_mul_scalar(self.bound)?;
+                let action = self.squash(&space.mean)?.f_addcmul(&noise, &std)?;
+                let action = action.f_clamp(-self.bound, self.bound)?;
+                out.action.shallow_clone().f_copy_(&action)?;
+                out.std.shallow_clone().f_copy_(&std)?;
+            }
+        }
+        out.dist.shallow_clone().f_copy_(&space.mean)
+    }
+
+    fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
+        let _no_grad = tch::no_grad_guard();
+        self.forward(obs)?;
+        let mean = self.squash(&self.act.space.mean)?;
+        action.shallow_clone().f_copy_(&mean)
+    }
+}
+
+impl TrainedPolicy for ContinuousPolicy {
+    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        self.check(tensors)?;
+        self.params.load(tensors)?;
+        self.norm.load_inputs(tensors)
+    }
+
+    fn num_parameters(&self) -> i64 {
+        self.params.len()
+    }
+}

@@ -1,0 +1,176 @@
+//! A batch of transitions as the networks see it.
+
+use crate::learner::LearnError;
+use crate::learner::nn::zeros;
+use crate::learner::normalizer::Normalizer;
+use crate::learner::policy::{CriticNorm, Norms};
+use ostler_collector::memory::HostRows;
+use ostler_collector::replay::Batch;
+use ostler_sim::env::EnvSpec;
+use ostler_sim::rng::{Purpose, fill_normal};
+use tch::{Device, Kind, TchError, Tensor};
+
+/// Buffers for `B` transitions, `O` observations, `C` of the critic, `A` actions.
+#[derive(Debug)]
+pub struct Inputs {
+    /// What the actor sees `[B,O]`.
+    pub obs: Tensor,
+    /// What it sees next `[B,O]`.
+    pub next_obs: Tensor,
+    /// Observation and the action taken `[B,C+A]`.
+    pub taken: Pair,
+    /// The next observation and an action for it.
+    pub next: Pair,
+    /// The observation and an action of the policy of now.
+    pub now: Pair,
+    /// Rewards `[B,1]`.
+    pub reward: Tensor,
+    /// What the value of the next observation counts `[B,1]`: the discount, 0 where the
+    /// task ended.
+    pub bootstrap: Tensor,
+    /// Weights of the samples `[B,1]`, which add up to 1; not numbers where none is valid.
+    pub weight: Tensor,
+    /// Sum of the weights, without dimensions.
+    pub total: Tensor,
+    /// Normal numbers for the next actions `[B,A]`.
+    pub next_noise: Tensor,
+    /// Normal numbers for the actions of now `[B,A]`.
+    pub noise: Tensor,
+    draws: Draws,
+}
+
+/// Inputs of a critic in one tensor, and views of its parts.
+#[derive(Debug)]
+pub struct Pair {
+    /// Both `[B,C+A]`.
+    pub all: Tensor,
+    /// Observation `[B,C]`.
+    pub obs: Tensor,
+    /// Action `[B,A]`.
+    pub action: Tensor,
+}
+
+/// Normal numbers from the run's seed.
+#[derive(Debug)]
+struct Draws {
+    rows: HostRows<f32>,
+    /// On the host `[B,2A]`.
+    tensor: Tensor,
+    width: usize,
+    seed: u64,
+}
+
+impl Pair {
+    fn new(rows: i64, obs: i64, action: i64, device: Device) -> Result<Self, LearnError> {
+        let all = zeros("critic inputs", &[rows, obs + action], Kind::Float, device)?;
+        Ok(Self {
+            obs: all.f_narrow(1, 0, obs)?,
+            action: all.f_narrow(1, obs, action)?,
+            all,
+        })
+    }
+}
+
+impl Inputs {
+    /// Allocates. `seed` keys the noise.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub fn new(rows: usize, spec: &EnvSpec, seed: u64, device: Device) -> Result<Self, LearnError> {
+        let (rows, width) = (rows as i64, spec.action.width() as i64);
+        let obs = spec.obs.policy as i64;
+        let critic = spec.obs.critic.map_or(obs, |c| c as i64);
+        let float = |what: &str, cols: i64| zeros(what, &[rows, cols], Kind::Float, device);
+        let pair = || Pair::new(rows, critic, width, device);
+        let tensor = zeros("noise", &[rows, 2 * width], Kind::Float, Device::Cpu)?;
+        let mut inputs = Self {
+            obs: float("normalised observations", obs)?,
+            next_obs: float("normalised observations", obs)?,
+            taken: pair()?,
+            next: pair()?,
+            now: pair()?,
+            reward: Tensor::new(),
+            bootstrap: Tensor::new(),
+            weight: Tensor::new(),
+            total: Tensor::new(),
+            next_noise: Tensor::new(),
+            noise: Tensor::new(),
+            draws: Draws {
+                rows: HostRows::new(&tensor)?,
+                tensor,
+                width: 2 * width as usize,
+                seed,
+            },
+        };
+        inputs.send_noise(device)?;
+        Ok(inputs)
+    }
+
+    /// Takes a batch in; `step` gradient steps were taken since the run began, and key the
+    /// noise.
+    ///
+    /// # Errors
+    /// It is not of this task, or libtorch refuses.
+    pub fn fill(&mut self, batch: &Batch, norm: &Norms, step: u64) -> Result<(), LearnError> {
+        let device = self.obs.device();
+        let of = |name: &str| -> Result<&Tensor, LearnError> { Ok(batch.get(name)?) };
+        let column = |name: &str| -> Result<Tensor, LearnError> { Ok(of(name)?.f_view([-1, 1])?) };
+        let actor = norm.actor.as_ref();
+        let critic = match &norm.critic {
+            CriticNorm::Raw => None,
+            CriticNorm::AsActor => actor,
+            CriticNorm::Own(own) => Some(own),
+        };
+        apply(actor, of("obs")?, &self.obs)?;
+        apply(actor, of("next_obs")?, &self.next_obs)?;
+        let own = batch.get("critic_obs").is_ok();
+        let (seen, seen_next) = match own {
+            true => ("critic_obs", "next_critic_obs"),
+            false => ("obs", "next_obs"),
+        };
+        apply(critic, of(seen)?, &self.taken.obs)?;
+        apply(critic, of(seen_next)?, &self.next.obs)?;
+        self.now.obs.f_copy_(&self.taken.obs)?;
+        self.taken.action.f_copy_(of("action")?)?;
+        self.reward = column("reward")?;
+        let goes_on = column("terminated")?.f_neg()?.f_add_scalar(1.0)?;
+        self.bootstrap = goes_on.f_mul(&column("discount")?)?;
+        let weight = column("valid")?.f_mul(&batch.weights()?.f_view([-1, 1])?)?;
+        self.weight = weight.f_div(&weight.f_sum(Kind::Float)?)?;
+        self.total = self.weight.f_sum(Kind::Float)?;
+        self.draws.fill(step)?;
+        self.send_noise(device)
+    }
+
+    fn send_noise(&mut self, device: Device) -> Result<(), LearnError> {
+        let noise = self.draws.tensor.f_to_device(device)?;
+        let width = self.draws.width as i64 / 2;
+        self.next_noise = noise.f_narrow(1, 0, width)?;
+        self.noise = noise.f_narrow(1, width, width)?;
+        Ok(())
+    }
+}
+
+fn apply(normalizer: Option<&Normalizer>, x: &Tensor, out: &Tensor) -> Result<(), TchError> {
+    match normalizer {
+        Some(normalizer) => normalizer.apply(x, out),
+        None => out.shallow_clone().f_copy_(x),
+    }
+}
+
+impl Draws {
+    fn fill(&mut self, step: u64) -> Result<(), LearnError> {
+        let width = self.width;
+        let numbers = self.rows.all_mut()?;
+        let rows = (numbers.len() / width.max(1)) as u32;
+        fill_normal(
+            self.seed,
+            0..rows,
+            Purpose::UpdateNoise,
+            step,
+            width,
+            numbers,
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,131 @@
+//! What the learners that work off policy do each in their own way.
+
+use super::actor::ContinuousPolicy;
+use super::critics::Critics;
+use super::inputs::Inputs;
+use super::section::Section;
+use crate::learner::{LearnError, NamedTensors};
+use tch::{Kind, TchError, Tensor};
+
+/// The networks.
+#[derive(Debug)]
+pub struct Nets {
+    /// Actor, normalisers.
+    pub policy: ContinuousPolicy,
+    /// Critics and their slow copies.
+    pub critics: Critics,
+}
+
+/// The temperature of an entropy.
+#[derive(Debug, Clone, Copy)]
+pub struct Temperature<'a> {
+    /// Its logarithm `[1]`.
+    pub log_alpha: &'a Tensor,
+}
+
+/// Losses, their gradients, and what else a method learns.
+pub trait Method: std::fmt::Debug {
+    /// Losses of the critics, into the section, with their mean target; their gradient,
+    /// into the critics' parameters'.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn critic_loss(
+        &mut self,
+        nets: &Nets,
+        x: &Inputs,
+        section: &mut Section,
+    ) -> Result<(), TchError>;
+
+    /// The same for the actor, with its entropy and mean deviation where it has them.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn actor_loss(
+        &mut self,
+        nets: &Nets,
+        x: &Inputs,
+        section: &mut Section,
+    ) -> Result<(), TchError>;
+
+    /// After a step of the actor.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn after_actor(&mut self, _: &Inputs) -> Result<(), LearnError> {
+        Ok(())
+    }
+
+    /// How wrong the critics were about each transition `[B]`, in units of returns.
+    fn td_error(&self) -> &Tensor;
+
+    /// Before an update.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn begin(&mut self) -> Result<(), TchError> {
+        Ok(())
+    }
+
+    /// The temperature, where there is one.
+    fn temperature(&self) -> Option<Temperature<'_>> {
+        None
+    }
+
+    /// What the method itself learns, and its optimiser.
+    fn tensors(&self) -> Vec<&Tensor> {
+        Vec::new()
+    }
+
+    /// What the method itself learns, on the host, by name.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn weights(&self) -> Result<NamedTensors, LearnError> {
+        Ok(Vec::new())
+    }
+
+    /// [`weights`](Self::weights) and the optimiser.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn save(&self) -> Result<NamedTensors, LearnError> {
+        Ok(Vec::new())
+    }
+
+    /// Checks what [`load`](Self::load) would take.
+    ///
+    /// # Errors
+    /// Something is missing or of another shape.
+    fn check(&self, _tensors: &[(String, Tensor)], _whole: bool) -> Result<(), LearnError> {
+        Ok(())
+    }
+
+    /// Takes what [`weights`](Self::weights) gave, and if `whole`, all of what
+    /// [`save`](Self::save) gave.
+    ///
+    /// # Errors
+    /// Something is missing or of another shape.
+    fn load(&mut self, _tensors: &[(String, Tensor)], _whole: bool) -> Result<(), LearnError> {
+        Ok(())
+    }
+
+    /// The optimiser forgets all gradients; its learning rate is `lr_scale` of the
+    /// configuration's.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn restart(&mut self, _lr_scale: f64) -> Result<(), TchError> {
+        Ok(())
+    }
+}
+
+/// Sum of all numbers, without dimensions.
+pub(super) fn sum(x: &Tensor) -> Result<Tensor, TchError> {
+    x.f_sum(Kind::Float)
+}
+
+/// Mean of `x [B,1]` with weights `[B,1]` that add up to 1, without dimensions.
+pub(super) fn weighted(x: &Tensor, weight: &Tensor) -> Result<Tensor, TchError> {
+    sum(&x.f_mul(weight)?)
+}

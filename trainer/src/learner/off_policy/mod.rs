@@ -1,0 +1,441 @@
+//! Learning from what is remembered: soft actor-critic, and TD3 for many environments.
+//!
+//! Reading order: [`OffPolicy::update`](crate::learner::Learner::update): a rollout goes
+//! into the memory, then gradient step after gradient step on batches drawn from it ->
+//! [`Method`] (the losses: `sac`, `td3`) -> `actor`, `critics` (networks) -> `section`
+//! (is a step good, the step, the sums) -> `state`.
+
+mod actor;
+mod config;
+mod critics;
+mod inputs;
+mod method;
+mod sac;
+mod section;
+mod state;
+mod td3;
+#[cfg(test)]
+mod tests;
+
+pub use actor::{ContinuousPolicy, Explore};
+pub use config::{SacConfig, Td3Config};
+
+use super::fault::Faults;
+use super::kept::Kept;
+use super::nn::Adam;
+use super::{
+    ActorConfig, CriticConfig, LearnError, Learner, NamedTensors, OffPolicyStats, TrainedPolicy,
+    UpdateFault, UpdateStats,
+};
+use config::Common;
+use critics::Critics;
+use inputs::Inputs;
+use method::{Method, Nets};
+use ostler_collector::Rollout;
+use ostler_collector::replay::{Layout, Mark, ReplayBuffer, ReplayConfig, SamplerKind};
+use ostler_collector::transfer::host_doubles;
+use ostler_sim::device::Traffic;
+use ostler_sim::env::EnvSpec;
+use sac::Sac;
+use section::{Section, Tally};
+use state::Counts;
+use std::path::Path;
+use std::time::Instant;
+use tch::{Device, Kind, Tensor};
+use td3::Td3;
+
+/// Which one.
+#[derive(Debug, Clone, Copy)]
+pub enum Algorithm<'a> {
+    /// Soft actor-critic.
+    Sac(&'a SacConfig),
+    /// TD3 with distributional critics.
+    Td3(&'a Td3Config),
+}
+
+/// A learner with a memory.
+#[derive(Debug)]
+pub struct OffPolicy {
+    common: Common,
+    nets: Nets,
+    method: Box<dyn Method>,
+    actor_adam: Adam,
+    critic_adam: Adam,
+    actor: Section,
+    critic: Section,
+    inputs: Inputs,
+    replay: ReplayConfig,
+    layout: Layout,
+    /// There once its folder is known.
+    memory: Option<ReplayBuffer>,
+    /// Transitions that stay for a while after they fell out of the memory.
+    margin: usize,
+    kept: Kept,
+    kept_counts: Counts,
+    kept_mark: Option<Mark>,
+    counts: Counts,
+    faults: Faults,
+    seed: u64,
+    device: Device,
+}
+
+/// The policy of such a learner alone, to act with.
+///
+/// # Errors
+/// A key that cannot be used with this task, or memory does not suffice.
+pub fn policy(
+    algorithm: Algorithm<'_>,
+    actor: &ActorConfig,
+    critic: &CriticConfig,
+    spec: &EnvSpec,
+    seed: u64,
+    device: Device,
+) -> Result<ContinuousPolicy, LearnError> {
+    let (explore, bound) = match algorithm {
+        Algorithm::Sac(c) => (Explore::Squashed, c.action_bound),
+        Algorithm::Td3(c) => {
+            let (min, max) = (c.std_min, c.std_max);
+            (Explore::Added { min, max }, c.action_bound)
+        }
+    };
+    ContinuousPolicy::new(actor, critic, spec, explore, bound, seed, device)
+}
+
+/// What a learner with a memory is built from.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// Which one.
+    pub algorithm: Algorithm<'a>,
+    /// `[actor]`.
+    pub actor: &'a ActorConfig,
+    /// `[critic]`.
+    pub critic: &'a CriticConfig,
+    /// `[replay]`.
+    pub replay: &'a ReplayConfig,
+    /// Control steps per rollout.
+    pub steps: usize,
+    /// Iterations between two checkpoints.
+    pub save_interval: u64,
+    /// Keys every draw.
+    pub seed: u64,
+}
+
+impl OffPolicy {
+    /// Builds the networks and allocates for batches; the memory comes with
+    /// [`open`](Learner::open).
+    ///
+    /// # Errors
+    /// A key that cannot be used with this task, or memory does not suffice.
+    pub fn new(plan: &Plan<'_>, spec: &EnvSpec, device: Device) -> Result<Self, LearnError> {
+        let (common, outputs, decay, errors) = match plan.algorithm {
+            Algorithm::Sac(c) => (c.common(), 1, 0.0, c.validate()),
+            Algorithm::Td3(c) => {
+                let atoms = c.num_atoms as i64;
+                (c.common(), atoms, c.weight_decay, c.validate())
+            }
+        };
+        let errors = [errors, plan.critic.validate(), plan.replay.validate()].concat();
+        if let Some(error) = errors.into_iter().next() {
+            return Err(error.into());
+        }
+        let _no_grad = tch::no_grad_guard();
+        let (actor, critic, seed) = (plan.actor, plan.critic, plan.seed);
+        let seen = spec.obs.critic.unwrap_or(spec.obs.policy) + spec.action.width();
+        let nets = Nets {
+            policy: policy(plan.algorithm, actor, critic, spec, seed, device)?,
+            critics: Critics::new(critic, seen as i64, outputs, seed, device)?,
+        };
+        let method: Box<dyn Method> = match plan.algorithm {
+            Algorithm::Sac(c) => Box::new(Sac::new(c, &nets, device)?),
+            Algorithm::Td3(c) => Box::new(Td3::new(c, &nets, device)?),
+        };
+        let adam = |len: i64, rate: f64, name: &'static str| {
+            let adam = Adam::new(len, rate, device)?;
+            Ok::<_, LearnError>(adam.named(name).decaying(decay))
+        };
+        let (of_actor, of_critics) = (nets.policy.params.len(), nets.critics.params.len());
+        let actor_adam = adam(of_actor, common.actor_learning_rate, "actor.adam")?;
+        let critic_adam = adam(of_critics, common.critic_learning_rate, "critic.adam")?;
+        let limit = common.max_grad_norm;
+        let own = match plan.algorithm {
+            Algorithm::Sac(_) => 2,
+            Algorithm::Td3(_) => 0,
+        };
+        let samples = spec.num_envs.saturating_mul(plan.steps);
+        let kept = Kept::new(
+            [
+                &nets.policy.params.theta,
+                &nets.critics.params.theta,
+                &nets.critics.target.theta,
+            ]
+            .into_iter()
+            .chain(actor_adam.tensors())
+            .chain(critic_adam.tensors())
+            .chain(method.tensors())
+            .chain(nets.policy.norm.inputs().flat_map(|n| n.tensors())),
+        )?;
+        Ok(Self {
+            inputs: Inputs::new(common.batch_size, spec, seed, device)?,
+            actor: Section::new(own, limit, device)?,
+            critic: Section::new(1, limit, device)?,
+            common,
+            nets,
+            method,
+            actor_adam,
+            critic_adam,
+            replay: plan.replay.clone(),
+            layout: Layout::of(spec),
+            memory: None,
+
+            margin: margin(samples, plan.save_interval, plan.replay.capacity),
+            kept,
+            kept_counts: Counts::default(),
+            kept_mark: None,
+            counts: Counts::default(),
+            faults: Faults::default(),
+            seed,
+            device,
+        })
+    }
+
+    /// Transitions in the memory.
+    pub fn remembered(&self) -> usize {
+        self.memory.as_ref().map_or(0, ReplayBuffer::len)
+    }
+
+    fn remember(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
+        let memory = opened(&mut self.memory)?;
+        memory.set_version(i32::try_from(self.counts.updates).unwrap_or(i32::MAX));
+        memory.extend(rollout)?;
+        self.counts.transitions += (rollout.steps * rollout.envs) as u64;
+        Ok(())
+    }
+
+    /// One gradient step: of the critics, at times of the actor, of the slow copies.
+    fn learn(&mut self) -> Result<(), LearnError> {
+        let prioritised = self.replay.sampler == SamplerKind::Prioritized;
+        let memory = opened(&mut self.memory)?;
+        let batch = memory.next()?;
+        let norm = &self.nets.policy.norm;
+        self.inputs.fill(batch, norm, self.counts.steps)?;
+        self.take_step()?;
+        if prioritised {
+            opened(&mut self.memory)?.update_priorities(self.method.td_error())?;
+        }
+        Ok(())
+    }
+
+    /// The same on inputs that are in place.
+    fn take_step(&mut self) -> Result<(), LearnError> {
+        self.poison_begin()?;
+        let x = &self.inputs;
+        self.method.critic_loss(&self.nets, x, &mut self.critic)?;
+        self.poison_judged()?;
+        let critics = &mut self.nets.critics;
+        self.critic
+            .step(&mut self.critic_adam, &mut critics.params)?;
+        let every = self.common.policy_frequency as u64;
+        // The first actor's step comes after so many of the critics.
+        if (self.counts.steps + 1).is_multiple_of(every) {
+            let x = &self.inputs;
+            self.method.actor_loss(&self.nets, x, &mut self.actor)?;
+            let policy = &mut self.nets.policy;
+            self.actor.step(&mut self.actor_adam, &mut policy.params)?;
+            self.method.after_actor(x)?;
+        }
+        self.nets.critics.follow(self.common.tau)?;
+        self.counts.steps += 1;
+        self.faults.minibatch += 1;
+        Ok(())
+    }
+
+    /// Reads the sums of an update back, all at once. `valid`: of the rollout.
+    fn read(&self, valid: &Tensor) -> Result<UpdateStats, LearnError> {
+        let mut parts: Vec<Tensor> = Vec::new();
+        for section in [&self.critic, &self.actor] {
+            parts.extend(section.sums().map(Tensor::shallow_clone));
+        }
+        parts.push(self.kept.size_of_state()?);
+        parts.push(valid.f_sum(Kind::Double)?.f_view([1])?);
+        parts.push(self.critic_adam.lr.f_view([1])?);
+        let temperature = self.method.temperature();
+        if let Some(t) = temperature {
+            parts.push(t.log_alpha.f_to_kind(Kind::Double)?);
+        }
+        let numbers = host_doubles(&Tensor::f_cat(&parts, 0)?)?;
+        let mut rest = numbers.as_slice();
+        let critic = self.critic.tally(&mut rest);
+        let actor = self.actor.tally(&mut rest);
+        let at = |i: usize| rest.get(i).copied().unwrap_or(f64::NAN);
+        let drawn = temperature.is_some();
+        let bad = |of: fn(&Tally) -> u64| of(&critic) + of(&actor);
+        Ok(UpdateStats {
+            value_function: critic.loss,
+            entropy: if drawn { actor.own[0] } else { f64::NAN },
+            mean_std: if drawn { actor.own[1] } else { f64::NAN },
+            learning_rate: at(2),
+            grad_norm: critic.norm,
+            grad_clipped: critic.clipped,
+            minibatches: critic.tried,
+            skipped: critic.tried - critic.taken + actor.tried - actor.taken,
+            skipped_no_valid: bad(|t| t.no_valid),
+            skipped_loss: bad(|t| t.bad_loss),
+            skipped_gradient: bad(|t| t.bad_gradient),
+            non_finite_params: !at(0).is_finite(),
+            invalid: (valid.numel() as f64 - at(1)) as u64,
+            off_policy: Some(OffPolicyStats {
+                actor: actor.loss,
+                q_mean: critic.own[0],
+                alpha: if drawn { at(3).exp() } else { f64::NAN },
+                actor_grad_norm: actor.norm,
+                remembered: self.remembered() as u64,
+                gradient_steps: self.counts.steps,
+            }),
+            ..UpdateStats::none()
+        })
+    }
+}
+
+/// The memory, which [`Learner::open`] has to come before.
+fn opened(memory: &mut Option<ReplayBuffer>) -> Result<&mut ReplayBuffer, LearnError> {
+    memory.as_mut().ok_or(LearnError::NoMemory)
+}
+
+/// What may fall out of the memory between two checkpoints, of which an earlier one has
+/// to be there again after a resume; at most a quarter of the capacity.
+fn margin(samples: usize, save_interval: u64, capacity: usize) -> usize {
+    let iterations = usize::try_from(save_interval.clamp(1, 100)).unwrap_or(100);
+    let most = (capacity / 4).max(samples);
+    samples.saturating_mul(iterations).min(most)
+}
+
+impl Learner for OffPolicy {
+    fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError> {
+        let start = Instant::now();
+        let _no_grad = tch::no_grad_guard();
+        self.faults.minibatch = 0;
+        for section in [&mut self.critic, &mut self.actor] {
+            section.begin()?;
+        }
+        self.method.begin()?;
+        self.remember(rollout)?;
+        let remember_s = start.elapsed().as_secs_f64();
+        if self.counts.transitions >= self.common.learning_starts as u64 {
+            let steps = self.common.num_updates * rollout.steps as usize;
+            opened(&mut self.memory)?.begin_update(steps);
+            for _ in 0..steps {
+                self.learn()?;
+            }
+        }
+        self.nets.policy.norm.merge(rollout, self.device)?;
+        self.counts.updates += 1;
+        let mut stats = self.read(&rollout.valid)?;
+        if self.device != Device::Cpu {
+            stats.traffic = Traffic {
+                uploads: stats.minibatches,
+                downloads: 1,
+                waits: 1,
+                ..Traffic::default()
+            };
+        }
+        stats.gae_s = remember_s;
+        stats.update_s = start.elapsed().as_secs_f64();
+        Ok(stats)
+    }
+
+    fn open(&mut self, folder: &Path) -> Result<Option<String>, LearnError> {
+        self.open_memory(folder)
+    }
+
+    fn take_memory(&mut self) -> Option<Box<ReplayBuffer>> {
+        self.memory.take().map(Box::new)
+    }
+
+    fn put_memory(&mut self, memory: Box<ReplayBuffer>) {
+        self.memory = Some(*memory);
+    }
+
+    fn memory_mut(&mut self) -> Option<&mut ReplayBuffer> {
+        self.memory.as_mut()
+    }
+
+    fn policy(&self) -> &dyn TrainedPolicy {
+        &self.nets.policy
+    }
+
+    fn policy_mut(&mut self) -> &mut dyn TrainedPolicy {
+        &mut self.nets.policy
+    }
+
+    fn wants_warm_up(&self) -> bool {
+        self.nets.policy.norm.inputs().next().is_some()
+    }
+
+    fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        self.remember(rollout)?;
+        self.nets.policy.norm.merge(rollout, self.device)
+    }
+
+    fn set_progress(&mut self, done: f64) -> Result<(), LearnError> {
+        if let Some(memory) = &mut self.memory {
+            let _ = (memory, done);
+        }
+        Ok(())
+    }
+
+    fn weights(&self) -> Result<NamedTensors, LearnError> {
+        self.save_weights()
+    }
+
+    fn load_weights(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.take_weights(tensors)
+    }
+
+    fn save(&self) -> Result<NamedTensors, LearnError> {
+        self.save_all()
+    }
+
+    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.load_all(tensors)
+    }
+
+    fn keep(&mut self) -> Result<(), LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        self.kept.keep()?;
+        self.kept_counts = self.counts;
+        self.kept_mark = self.memory.as_mut().map(ReplayBuffer::mark);
+        Ok(())
+    }
+
+    fn revert(&mut self) -> Result<(), LearnError> {
+        let _no_grad = tch::no_grad_guard();
+        self.kept.revert()?;
+        self.counts = self.kept_counts;
+        if let (Some(memory), Some(mark)) = (&mut self.memory, &self.kept_mark) {
+            memory.revert(mark)?;
+        }
+        Ok(())
+    }
+
+    fn roll_back(
+        &mut self,
+        weights: &[(String, Tensor)],
+        lr_factor: f64,
+    ) -> Result<(), LearnError> {
+        self.go_back_to(weights, lr_factor)
+    }
+
+    fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError> {
+        self.arm(faults)
+    }
+}
+
+/// Deviation of the noise that environment `env` explores with, between `min` and `max`:
+/// spread evenly over any number of environments, the same in a back-off.
+pub(super) fn noise_scale(env: u32, min: f64, max: f64) -> f32 {
+    // Multiples of the golden ratio fill the unit interval evenly at every length.
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
+    let place = ((f64::from(env) + 0.5) * GOLDEN).fract();
+    (min + place * (max - min)) as f32
+}

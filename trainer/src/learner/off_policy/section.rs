@@ -1,0 +1,210 @@
+//! One network's part in a gradient step: is it good, how large is the step, the step;
+//! and the sums that are read once per update.
+
+use crate::learner::LearnError;
+use crate::learner::nn::{Adam, Params};
+use ostler_collector::memory::HostRows;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// Places in a row. The first three have to be finite for a step; the reason why one was
+/// not taken is the first that is not.
+const VALID: usize = 0;
+const LOSS: usize = 1;
+const NORM: usize = 2;
+const DECISIVE: usize = 3;
+const CLIPPED: usize = 3;
+const COUNT: usize = 4;
+/// Numbers of the network's own.
+const OWN: usize = 5;
+
+/// Losses, the gradient's judge and the sums of one network.
+#[derive(Debug)]
+pub struct Section {
+    /// One gradient step, float32 `[OWN + own]`.
+    row: Tensor,
+    /// Its entries, without dimensions.
+    entries: Vec<Tensor>,
+    decisive: Tensor,
+    /// Sums over steps that were taken, float64.
+    sum: Tensor,
+    /// Steps in which this and everything before it was finite, float64 `[DECISIVE]`.
+    passed: Tensor,
+    zero: Tensor,
+    host: Option<Host>,
+    /// Longest gradient.
+    limit: f64,
+    /// Steps that were to be taken.
+    tried: u64,
+}
+
+#[derive(Debug)]
+struct Host {
+    row: HostRows<f32>,
+    sum: HostRows<f64>,
+    passed: HostRows<f64>,
+}
+
+/// What a section says after an update.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Tally {
+    /// Steps that were to be taken.
+    pub tried: u64,
+    /// Steps taken.
+    pub taken: u64,
+    /// Not taken: no sample was valid.
+    pub no_valid: u64,
+    /// Not taken: the loss was not finite.
+    pub bad_loss: u64,
+    /// Not taken: the gradient was not finite.
+    pub bad_gradient: u64,
+    /// Mean loss; NaN without a step.
+    pub loss: f64,
+    /// Mean norm of the gradient before clipping.
+    pub norm: f64,
+    /// Share of gradients that were clipped.
+    pub clipped: f64,
+    /// Means of the network's own numbers.
+    pub own: [f64; 2],
+}
+
+impl Section {
+    /// With `own` further numbers per step, at most 2. `limit` 0: gradients are as long as
+    /// they are.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub fn new(own: usize, limit: f64, device: Device) -> Result<Self, LearnError> {
+        let width = (OWN + own) as i64;
+        let row = Tensor::f_ones([width], (Kind::Float, device))?;
+        let double = (Kind::Double, device);
+        let sum = Tensor::f_zeros([width], double)?;
+        let passed = Tensor::f_zeros([DECISIVE as i64], double)?;
+        let host = match device {
+            Device::Cpu => Some(Host {
+                row: HostRows::new(&row)?,
+                sum: HostRows::new(&sum)?,
+                passed: HostRows::new(&passed)?,
+            }),
+            _ => None,
+        };
+        Ok(Self {
+            entries: (0..width).map(|i| row.f_get(i)).collect::<Result<_, _>>()?,
+            decisive: row.f_narrow(0, 0, DECISIVE as i64)?,
+            row,
+            sum,
+            passed,
+            zero: Tensor::f_zeros([0i64; 0], (Kind::Float, device))?,
+            host,
+            limit: if limit > 0.0 { limit } else { f64::MAX },
+            tried: 0,
+        })
+    }
+
+    /// Before an update.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn begin(&mut self) -> Result<(), TchError> {
+        self.tried = 0;
+        let _ = self.sum.f_zero_()?;
+        let _ = self.passed.f_zero_()?;
+        Ok(())
+    }
+
+    /// The step's loss, and the sum of the samples' weights, which is not finite where no
+    /// sample is valid.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn losses(&mut self, weights: &Tensor, loss: &Tensor) -> Result<(), TchError> {
+        self.entries[VALID].f_copy_(weights)?;
+        self.entries[LOSS].f_copy_(loss)
+    }
+
+    /// A number of the network's own.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn own(&mut self, which: usize, value: &Tensor) -> Result<(), TchError> {
+        self.entries[OWN + which].f_copy_(value)
+    }
+
+    /// The loss as it is judged and logged.
+    pub fn loss(&self) -> &Tensor {
+        &self.entries[LOSS]
+    }
+
+    /// Steps along the gradient if losses and gradient are finite. On a device nothing is
+    /// read back.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn step(&mut self, adam: &mut Adam, params: &mut Params) -> Result<(), LearnError> {
+        self.tried += 1;
+        let Some(host) = &mut self.host else {
+            return Ok(self.step_on_device(adam, params)?);
+        };
+        let mut adam = adam.on_host(params)?;
+        let norm = adam.gradient_norm()?;
+        let row = host.row.all_mut()?;
+        row[NORM] = norm as f32;
+        row[CLIPPED] = f32::from(u8::from(norm > self.limit));
+        let mut ok = true;
+        for (passed, x) in host.passed.all_mut()?.iter_mut().zip(&row[..DECISIVE]) {
+            ok &= x.is_finite();
+            *passed += f64::from(u8::from(ok));
+        }
+        if ok {
+            let sum = host.sum.all_mut()?.iter_mut();
+            sum.zip(&*row).for_each(|(s, &x)| *s += f64::from(x));
+            adam.step((self.limit / (norm + 1e-6)).min(1.0))?;
+        }
+        Ok(())
+    }
+
+    fn step_on_device(&mut self, adam: &mut Adam, params: &mut Params) -> Result<(), TchError> {
+        let norm = params.grad.f_norm()?;
+        self.entries[NORM].f_copy_(&norm)?;
+        self.entries[CLIPPED].f_copy_(&norm.f_gt(self.limit)?)?;
+        // 1 up to the first that is not finite, 0 from there on.
+        let passed = self.decisive.f_isfinite()?.f_cumprod(0, Kind::Double)?;
+        let _ = self.passed.f_add_(&passed)?;
+        let ok = passed.f_get(DECISIVE as i64 - 1)?.f_gt(0.0)?;
+        let counted = self.row.f_where_self(&ok, &self.zero)?;
+        let _ = self.sum.f_add_(&counted)?;
+        let scale = norm
+            .f_add_scalar(1e-6)?
+            .f_reciprocal()?
+            .f_mul_scalar(self.limit)?
+            .f_clamp_max(1.0)?;
+        adam.step(params, &scale, &ok)
+    }
+
+    /// What is to be read back, float64; the reverse is [`tally`](Self::tally).
+    pub fn sums(&self) -> [&Tensor; 2] {
+        [&self.sum, &self.passed]
+    }
+
+    /// Takes the numbers of [`sums`](Self::sums) from the front of `rest`.
+    pub fn tally(&self, rest: &mut &[f64]) -> Tally {
+        let width = self.entries.len();
+        let (x, others) = rest.split_at(width.min(rest.len()));
+        let (passed, others) = others.split_at(DECISIVE.min(others.len()));
+        *rest = others;
+        let at = |x: &[f64], i: usize| x.get(i).copied().unwrap_or(f64::NAN);
+        let taken = at(x, COUNT);
+        let mean = |i: usize| at(x, i) / taken;
+        let passed = |i: usize| at(passed, i) as u64;
+        Tally {
+            tried: self.tried,
+            taken: taken as u64,
+            no_valid: self.tried.saturating_sub(passed(VALID)),
+            bad_loss: passed(VALID).saturating_sub(passed(LOSS)),
+            bad_gradient: passed(LOSS).saturating_sub(passed(NORM)),
+            loss: mean(LOSS),
+            norm: mean(NORM),
+            clipped: mean(CLIPPED),
+            own: [mean(OWN), mean(OWN + 1)],
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Gradient steps equal PyTorch's; what a learner with a memory keeps and gives back.
+
+mod reference;
+mod state;
+
+use super::*;
+use crate::learner::testing::{bits, rollout, same, spec};
+use ostler_sim::env::ActionSpace;

@@ -1,0 +1,159 @@
+//! Gradient steps equal PyTorch's.
+
+use super::*;
+use crate::learner::policy::Activation;
+use ostler_collector::transfer::host_number;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// Written by `tests/referee/off_policy_reference.py`.
+const STEPS: &str = include_str!("../../../../../tests/fixtures/off_policy_update.json");
+
+#[derive(Deserialize)]
+struct Numbers {
+    shape: Vec<i64>,
+    data: Vec<f64>,
+}
+
+impl Numbers {
+    fn tensor(&self) -> Tensor {
+        Tensor::from_slice(&self.data)
+            .to_kind(Kind::Float)
+            .view(&self.shape[..])
+    }
+}
+
+type Named = BTreeMap<String, Numbers>;
+
+#[derive(Deserialize)]
+struct Fixture {
+    cases: Vec<Case>,
+}
+
+#[derive(Deserialize)]
+struct Case {
+    name: String,
+    own_critic_obs: bool,
+    config: serde_json::Value,
+    params: Named,
+    batches: Vec<Named>,
+    stats: Vec<Named>,
+    expected: Named,
+}
+
+fn close(what: &str, got: &Tensor, expected: &Tensor) {
+    let error = (got - expected).abs().max().double_value(&[]);
+    let scale = expected.abs().max().double_value(&[]).max(1.0);
+    assert!(
+        error / scale < 1e-5,
+        "{what}: off by {error:e}\n{got}\n{expected}"
+    );
+}
+
+/// Puts recorded numbers where a batch would have put them.
+fn fill(x: &mut Inputs, b: &Named, own: bool) {
+    let of = |name: &str| b[name].tensor();
+    let column = |name: &str| of(name).view([-1, 1]);
+    x.obs.copy_(&of("obs"));
+    x.next_obs.copy_(&of("next_obs"));
+    let (seen, seen_next) = match own {
+        true => ("critic_obs", "next_critic_obs"),
+        false => ("obs", "next_obs"),
+    };
+    x.taken.obs.copy_(&of(seen));
+    x.now.obs.copy_(&of(seen));
+    x.next.obs.copy_(&of(seen_next));
+    x.taken.action.copy_(&of("action"));
+    x.reward = column("reward");
+    x.bootstrap = (1.0 - column("terminated")) * column("discount");
+    let weight = column("valid") * column("weights");
+    x.weight = &weight / weight.sum(Kind::Float);
+    x.total = x.weight.sum(Kind::Float);
+    x.next_noise = of("next_noise");
+    x.noise = of("noise");
+}
+
+#[test]
+fn gradient_steps_equal_pytorchs() {
+    let fixture: Fixture = serde_json::from_str(STEPS).unwrap();
+    assert_eq!(fixture.cases.len(), 6);
+    for case in &fixture.cases {
+        let network = |dims: Vec<i64>| CriticConfig {
+            hidden_dims: dims,
+            activation: Activation::Elu,
+            ..CriticConfig::default()
+        };
+        let actor = ActorConfig {
+            hidden_dims: vec![8, 6],
+            activation: Activation::Elu,
+            min_std: 1e-3,
+            max_std: 1e3,
+            ..ActorConfig::default()
+        };
+        let (sac, td3): (SacConfig, Td3Config);
+        let algorithm = match case.name.starts_with("sac") {
+            true => {
+                sac = serde_json::from_value(case.config.clone()).unwrap();
+                Algorithm::Sac(&sac)
+            }
+            false => {
+                td3 = serde_json::from_value(case.config.clone()).unwrap();
+                Algorithm::Td3(&td3)
+            }
+        };
+        let plan = Plan {
+            algorithm,
+            actor: &actor,
+            critic: &network(vec![8, 6]),
+            replay: &ReplayConfig::default(),
+            steps: 1,
+            save_interval: 1,
+            seed: 9,
+        };
+        let action = ActionSpace::Continuous(2);
+        let spec = spec(5, case.own_critic_obs.then_some(3), action, 1);
+        let mut learner = OffPolicy::new(&plan, &spec, Device::Cpu).unwrap();
+        let start: NamedTensors = case
+            .params
+            .iter()
+            .map(|(name, n)| (name.clone(), n.tensor()))
+            .collect();
+        learner.take_weights(&start).unwrap();
+        let _no_grad = tch::no_grad_guard();
+        for (i, (batch, stats)) in case.batches.iter().zip(&case.stats).enumerate() {
+            let what = |part: &str| format!("{}, step {i}, {part}", case.name);
+            fill(&mut learner.inputs, batch, case.own_critic_obs);
+            learner.critic.begin().unwrap();
+            learner.actor.begin().unwrap();
+            learner.method.begin().unwrap();
+            learner.take_step().unwrap();
+            let said = learner.read(&learner.inputs.weight).unwrap();
+            let number = |name: &str| host_number(&stats[name].tensor()).unwrap();
+            let near = |part: &str, got: f64, expected: f64| {
+                let error = (got - expected).abs() / expected.abs().max(1.0);
+                assert!(error < 1e-5, "{}: {got} {expected}", what(part));
+            };
+            near("critic loss", said.value_function, number("critic_loss"));
+            near("critic norm", said.grad_norm, number("critic_norm"));
+            let own = said.off_policy.unwrap();
+            near("target", own.q_mean, number("q_mean"));
+            let td_error = learner.method.td_error();
+            close(&what("td error"), td_error, &stats["td_error"].tensor());
+            if stats.contains_key("actor_loss") {
+                near("actor loss", own.actor, number("actor_loss"));
+                near("actor norm", own.actor_grad_norm, number("actor_norm"));
+            } else {
+                assert!(own.actor.is_nan(), "{}", what("no step of the actor"));
+            }
+            if stats.contains_key("entropy") {
+                near("entropy", said.entropy, number("entropy"));
+            }
+        }
+        let after = learner.save_weights().unwrap();
+        assert_eq!(after.len(), case.expected.len(), "{}", case.name);
+        for (name, got) in &after {
+            let what = format!("{}, {name}", case.name);
+            close(&what, got, &case.expected[name].tensor());
+        }
+    }
+}
