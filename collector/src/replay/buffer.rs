@@ -1,22 +1,23 @@
 //! The replay memory as a learner sees it.
 
 use super::core::Core;
+use super::disk::FreeMemory;
 use super::draw::Progress;
-use super::fit;
-use super::gather::{Plan, Shape};
-use super::host::HostRing;
-use super::rollout::HostRollout;
+use super::file::Found;
+use super::prefetch::{Maker, Prefetch};
+use super::priority::PriorityMark;
+use super::saved::Keeper;
 use super::slot::Slot;
-use super::store::Store;
-use super::window::{Place, Window};
-use super::{Batch, Layout, ReplayConfig, ReplayError, Room, StorageKind};
+use super::window::Place;
+use super::{Batch, Layout, ReplayError, Room, StorageKind, Transform};
 use crate::Rollout;
-use std::path::Path;
+use crate::transfer::read_into;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
 
 /// What a [`ReplayBuffer`] needs to know beyond its configuration.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Setup<'a> {
     /// Discount per step, for n-step returns.
     pub gamma: f64,
@@ -35,6 +36,32 @@ pub struct Setup<'a> {
     pub margin: usize,
     /// What is free.
     pub room: Room,
+    /// The same of host memory at any later time, for `replay.on_full_disk = "host"`.
+    pub free_memory: FreeMemory,
+    /// A memory that is in the folder already is opened. Otherwise it is an error that there
+    /// is one.
+    pub reopen: bool,
+    /// What becomes of batches after they were drawn, in order; `replay.reward_scale` and
+    /// `replay.reward_clip` come before them.
+    pub transforms: Vec<Box<dyn Transform>>,
+}
+
+impl Setup<'_> {
+    /// For batches of this size on a device, without a folder.
+    pub fn new(batch_size: usize, device: Device, gamma: f64, seed: u64) -> Self {
+        Self {
+            gamma,
+            device,
+            batch_size,
+            seed,
+            folder: None,
+            margin: 0,
+            room: Room::default(),
+            free_memory: || None,
+            reopen: false,
+            transforms: Vec::new(),
+        }
+    }
 }
 
 /// Where a replay memory stood, to [go back](ReplayBuffer::revert) to.
@@ -42,65 +69,35 @@ pub struct Setup<'a> {
 pub struct Mark {
     place: Place,
     progress: Progress,
+    priorities: Option<PriorityMark>,
+    version: i32,
 }
 
 /// Transitions of the past, and batches of them.
 #[derive(Debug)]
 pub struct ReplayBuffer {
-    core: Arc<Core>,
-    storage: StorageKind,
-    device: Device,
-    progress: Progress,
-    slot: Slot,
-    version: i32,
+    pub(super) core: Arc<Core>,
+    pub(super) maker: Arc<Maker>,
+    pub(super) storage: StorageKind,
+    /// Where the file is, if there is one or is to be one.
+    pub(super) folder: Option<PathBuf>,
+    /// What came back from a file when this was made.
+    pub(super) found: Found,
+    /// `replay.save`.
+    pub(super) save: bool,
+    pub(super) keeper: Option<Keeper>,
+    /// Before `slot`, so that its thread ends first.
+    pub(super) prefetch: Option<Prefetch>,
+    pub(super) slot: Slot,
+    pub(super) progress: Progress,
+    pub(super) version: i32,
+    /// Priorities on their way, and how many of all were not finite.
+    pub(super) priorities: Vec<f32>,
+    pub(super) not_finite: u64,
+    pub(super) saves: u64,
 }
 
 impl ReplayBuffer {
-    /// Allocates the storage and the batches. `config` is
-    /// [resolved](ReplayConfig::resolve) and valid.
-    ///
-    /// # Errors
-    /// The capacity does not fit, or the system refuses the memory or the file.
-    pub fn new(
-        config: &ReplayConfig,
-        layout: Layout,
-        setup: &Setup<'_>,
-    ) -> Result<Self, ReplayError> {
-        let device = setup.device;
-        let built = matches!(config.storage, StorageKind::Host)
-            || (config.storage == StorageKind::Device && device == Device::Cpu);
-        if !built || config.sampler == super::SamplerKind::Prioritized {
-            let got = format!("{:?}, {:?}", config.storage, config.sampler);
-            return Err(ReplayError::shape(
-                "storage and sampler of this version",
-                "host",
-                got,
-            ));
-        }
-        fit::check(config, &layout, device, setup.margin, &setup.room, 0)?;
-        let powers = 0..=config.n_step as i32;
-        let shape = Shape {
-            batch: setup.batch_size,
-            n_step: config.n_step,
-            slice_len: config.slice_len,
-            discounts: powers.map(|k| setup.gamma.powi(k) as f32).collect(),
-        };
-        let plan = Plan::new(&layout, shape)?;
-        let capacity = config.capacity as u64;
-        let window = Window::new(capacity, capacity.saturating_add(setup.margin as u64));
-        let store = Store::Host(HostRing::new(window.physical(), layout.words())?);
-        let slot = Slot::new(&layout, &plan, device, config.pin_memory)?;
-        let core = Core::new(layout, plan, config.sampler, setup.seed, window, store);
-        Ok(Self {
-            core: Arc::new(core),
-            storage: config.storage,
-            device,
-            progress: Progress::default(),
-            slot,
-            version: 0,
-        })
-    }
-
     /// Takes in a rollout: transitions in the order of its steps, then of its
     /// environments. The next observation is the true one: of a truncated episode the
     /// last before the reset. Where an episode terminated it is that of the next episode,
@@ -109,12 +106,8 @@ impl ReplayBuffer {
     /// # Errors
     /// The rollout is of another layout, its device fails, or the storage is full.
     pub fn extend(&mut self, rollout: &Rollout) -> Result<(), ReplayError> {
-        let host = HostRollout::new(rollout)?;
-        let (count, envs) = (host.rows(), host.envs());
-        let core = &self.core;
-        host.rows_for(&core.layout, self.version, |fill| {
-            core.extend(count, envs, fill)
-        })
+        self.settle();
+        self.core.extend_rollout(rollout, self.version)
     }
 
     /// Takes in transitions by field, in the order of the layout: `[T*N,width]` as 32-bit
@@ -123,7 +116,8 @@ impl ReplayBuffer {
     /// # Errors
     /// The fields are not those of the layout, or the storage is full.
     pub fn extend_rows(&mut self, fields: &[&[u32]], envs: usize) -> Result<(), ReplayError> {
-        extend_rows(&self.core, fields, envs)
+        self.settle();
+        self.core.extend_fields(fields, envs)
     }
 
     /// The version of the policy that transitions of rollouts are marked with from now on.
@@ -137,6 +131,14 @@ impl ReplayBuffer {
         self.core.write().window.cut();
     }
 
+    /// How far the run is, 0..1: where `beta` is on its way to `beta_end`.
+    pub fn set_progress(&mut self, progress: f64) {
+        self.settle();
+        if let Some(priorities) = &mut self.core.write().priorities {
+            priorities.set_progress(progress);
+        }
+    }
+
     /// The next batch. It depends on the seed, on how many were drawn before, and on what
     /// is there; on nothing else.
     ///
@@ -144,45 +146,89 @@ impl ReplayBuffer {
     /// Nothing is there; the storage or the device fails.
     #[allow(clippy::should_implement_trait, reason = "the next draw, without end")]
     pub fn next(&mut self) -> Result<&Batch, ReplayError> {
-        self.core.draw(&mut self.progress, &mut self.slot)?;
+        let ready = self.prefetch.as_mut().and_then(|p| p.take(&mut self.slot));
+        match ready {
+            Some(made) => {
+                made?;
+                self.progress = self.slot.after;
+            }
+            None => self.maker.make(&mut self.progress, &mut self.slot)?,
+        }
         Ok(self.slot.batch())
     }
 
     /// Says that `count` batches will be drawn before the next transitions come, so that
-    /// they can be drawn ahead.
+    /// they can be drawn ahead. A number too large costs draws in vain, one too small draws
+    /// that are not made ahead; the batches are the same.
     pub fn begin_update(&mut self, count: usize) {
-        let _ = count;
+        if let Some(prefetch) = &mut self.prefetch {
+            prefetch.announce(count, self.progress);
+        }
     }
 
-    /// Sets the priorities of the transitions drawn last, `[B]`, 0 or more.
+    /// Draws made ahead are thrown away: the memory is about to change.
+    pub(super) fn settle(&mut self) {
+        if let Some(prefetch) = &mut self.prefetch {
+            prefetch.settle();
+        }
+    }
+
+    /// Sets the priorities of the transitions drawn last, `[B]`, 0 or more; those of
+    /// trajectories, of their first ones. Values that are not finite change nothing; they
+    /// are [counted](Self::not_finite). Without prioritised draws nothing happens.
     ///
     /// # Errors
     /// They are not as many, or their device fails.
     pub fn update_priorities(&mut self, priorities: &Tensor) -> Result<(), ReplayError> {
-        let _ = priorities;
+        let expected = self.slot.rows.len();
+        if priorities.numel() != expected {
+            let got = format!("{:?}", priorities.size());
+            return Err(ReplayError::shape("priorities of a batch", expected, got));
+        }
+        let inner = &mut *self.core.write();
+        if let Some(tree) = &mut inner.priorities {
+            self.priorities.resize(expected, 0.0);
+            let floats = priorities
+                .f_detach()?
+                .f_to_kind(Kind::Float)?
+                .f_reshape([-1])?;
+            read_into(&floats, &mut self.priorities)?;
+            let wrong = tree.update(&inner.window, &self.slot.rows, &self.priorities);
+            self.not_finite += wrong as u64;
+        }
         Ok(())
+    }
+
+    /// Priorities that were not finite or below 0, and were left out.
+    pub fn not_finite(&self) -> u64 {
+        self.not_finite
     }
 
     /// Where it stands now.
     pub fn mark(&mut self) -> Mark {
+        let (place, priorities) = self.core.mark();
         Mark {
-            place: self.core.place(),
+            place,
             progress: self.progress,
+            priorities,
+            version: self.version,
         }
     }
 
     /// Goes back to a mark: the same transitions are there, and where the same come again,
     /// the same batches follow. Returns how many of the oldest were overwritten since: none
-    /// where no more than [`Setup::margin`] came.
+    /// where no more than [`Setup::margin`] came. Priorities go back to the last mark only.
     ///
     /// # Errors
-    /// The mark is not of the past of this memory; nothing has changed.
+    /// The mark is not of the past of this memory, and nothing has changed; or the storage
+    /// fails.
     pub fn revert(&mut self, mark: &Mark) -> Result<u64, ReplayError> {
-        let lost = self.core.write().window.go_back(&mark.place);
-        let lost = lost.ok_or_else(|| {
-            ReplayError::Saved("the mark lies in the future of this memory".into())
-        })?;
-        self.progress = mark.progress;
+        self.settle();
+        let lost = self.core.revert(&mark.place, mark.priorities.as_ref())?;
+        (self.progress, self.version) = (mark.progress, mark.version);
+        if let Some(keeper) = &mut self.keeper {
+            keeper.went_back(mark.place.end);
+        }
         Ok(lost)
     }
 
@@ -211,45 +257,12 @@ impl ReplayBuffer {
         &self.core.layout
     }
 
-    /// A line for the start of a run.
-    pub fn describe(&self) -> String {
-        let each = self.bytes_per_transition();
-        let capacity = self.capacity();
-        format!(
-            "replay memory: {each} bytes per transition, {capacity} transitions ({} MiB), storage \
-             {:?}, batches of {} on {:?}",
-            (each * capacity).div_ceil(1 << 20),
-            self.storage.name(),
-            self.core.plan.shape.batch,
-            self.device,
-        )
+    /// Device of the batches that come out of the transforms.
+    pub fn device(&self) -> Device {
+        self.maker.chain.device()
     }
-}
-
-/// [`ReplayBuffer::extend_rows`] for all that write.
-pub(super) fn extend_rows(core: &Core, fields: &[&[u32]], envs: usize) -> Result<(), ReplayError> {
-    let layout = core.layout.fields();
-    let rows = match (fields.first(), layout.first()) {
-        (Some(words), Some(field)) => words.len() / field.width,
-        _ => 0,
-    };
-    let sizes: Vec<usize> = fields.iter().map(|f| f.len()).collect();
-    let expected: Vec<usize> = layout.iter().map(|f| rows * f.width).collect();
-    if sizes != expected || envs == 0 || rows % envs != 0 {
-        return Err(ReplayError::shape(
-            "words of the fields of new transitions",
-            format!("{expected:?}, a multiple of {envs} transitions"),
-            format!("{sizes:?}"),
-        ));
-    }
-    let offsets = core.layout.offsets();
-    core.extend(rows, envs, |i, row| {
-        for ((words, field), &to) in fields.iter().zip(layout).zip(&offsets) {
-            row[to..to + field.width].copy_from_slice(&words[i * field.width..][..field.width]);
-        }
-    })
 }
 
 #[cfg(test)]
 #[path = "buffer_tests.rs"]
-mod tests;
+pub(super) mod tests;

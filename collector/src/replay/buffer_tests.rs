@@ -1,4 +1,4 @@
-use super::super::{Field, SamplerKind, names};
+use super::super::{Field, ReplayConfig, SamplerKind, names};
 use super::*;
 use crate::transfer::host_numbers;
 use ostler_sim::Groups;
@@ -24,15 +24,7 @@ pub(crate) fn spec(envs: usize, critic: Option<usize>) -> EnvSpec {
 }
 
 pub(crate) fn setup(batch_size: usize) -> Setup<'static> {
-    Setup {
-        gamma: 0.5,
-        device: Device::Cpu,
-        batch_size,
-        seed: 11,
-        folder: None,
-        margin: 0,
-        room: Room::default(),
-    }
+    Setup::new(batch_size, Device::Cpu, 0.5, 11)
 }
 
 pub(crate) fn host(capacity: usize) -> ReplayConfig {
@@ -100,7 +92,7 @@ pub(crate) fn field(batch: &Batch, name: &str) -> Vec<Vec<f32>> {
 #[test]
 fn a_batch_holds_the_transitions_that_its_numbers_name() {
     let spec = spec(3, Some(2));
-    let mut buffer = ReplayBuffer::new(&host(30), Layout::of(&spec), &setup(64)).unwrap();
+    let mut buffer = ReplayBuffer::new(&host(30), Layout::of(&spec), setup(64)).unwrap();
     assert!(matches!(buffer.next(), Err(ReplayError::Empty)));
     for i in 0..4 {
         buffer.set_version(i as i32);
@@ -147,7 +139,7 @@ fn an_episode_whose_end_is_not_known_has_no_weight() {
     let spec = spec(3, None);
     let lost = rollout(&spec, 0, 4);
     let _ = lost.final_slot.shallow_clone().fill_(-1);
-    let mut buffer = ReplayBuffer::new(&host(12), Layout::of(&spec), &setup(64)).unwrap();
+    let mut buffer = ReplayBuffer::new(&host(12), Layout::of(&spec), setup(64)).unwrap();
     buffer.extend(&lost).unwrap();
     let batch = buffer.next().unwrap();
     let valid = field(batch, names::VALID);
@@ -163,7 +155,7 @@ fn n_step_returns_stop_where_they_must() {
         n_step: 3,
         ..host(1000)
     };
-    let mut buffer = ReplayBuffer::new(&config, Layout::of(&spec), &setup(500)).unwrap();
+    let mut buffer = ReplayBuffer::new(&config, Layout::of(&spec), setup(500)).unwrap();
     // Steps 0..5, 5..10 in a row; after a cut 10..15.
     buffer.extend(&rollout(&spec, 0, 5)).unwrap();
     buffer.extend(&rollout(&spec, 5, 5)).unwrap();
@@ -215,7 +207,7 @@ fn slices_never_cross_the_end_of_an_episode() {
         slice_len: 4,
         ..host(1000)
     };
-    let mut buffer = ReplayBuffer::new(&config, Layout::of(&spec), &setup(300)).unwrap();
+    let mut buffer = ReplayBuffer::new(&config, Layout::of(&spec), setup(300)).unwrap();
     buffer.extend(&rollout(&spec, 0, 10)).unwrap();
     let batch = buffer.next().unwrap();
     assert_eq!(batch.get(names::OBS).unwrap().size(), [300, 4, 3]);
@@ -256,12 +248,12 @@ fn after_a_revert_the_same_bits_follow() {
             n_step: 2,
             ..host(30)
         };
-        let with_margin = Setup {
+        let with_margin = || Setup {
             margin: 15,
             ..setup(32)
         };
         let layout = || Layout::of(&spec);
-        let mut buffer = ReplayBuffer::new(&config, layout(), &with_margin).unwrap();
+        let mut buffer = ReplayBuffer::new(&config, layout(), with_margin()).unwrap();
         let go = |buffer: &mut ReplayBuffer, first: i64, version: i32| {
             buffer.set_version(version);
             buffer.extend(&rollout(&spec, first, 5)).unwrap();
@@ -287,7 +279,7 @@ fn after_a_revert_the_same_bits_follow() {
         assert_eq!(buffer.revert(&mark).unwrap(), 15, "too many came since");
         assert_eq!(buffer.len(), 15);
         assert!(
-            ReplayBuffer::new(&config, layout(), &with_margin)
+            ReplayBuffer::new(&config, layout(), with_margin())
                 .unwrap()
                 .revert(&mark)
                 .is_err()
@@ -298,7 +290,7 @@ fn after_a_revert_the_same_bits_follow() {
 #[test]
 fn more_transitions_than_there_is_room_for_leave_the_last() {
     let layout = Layout::new(vec![Field::float("a", 1)]).unwrap();
-    let mut buffer = ReplayBuffer::new(&host(10), layout, &setup(50)).unwrap();
+    let mut buffer = ReplayBuffer::new(&host(10), layout, setup(50)).unwrap();
     let numbers: Vec<u32> = (0..64).map(|i| (i as f32).to_bits()).collect();
     buffer.extend_rows(&[&numbers], 4).unwrap();
     let batch = buffer.next().unwrap();
@@ -312,7 +304,7 @@ fn more_transitions_than_there_is_room_for_leave_the_last() {
 #[test]
 fn the_start_up_line_says_what_it_takes() {
     let layout = Layout::of(&spec(3, None));
-    let buffer = ReplayBuffer::new(&host(1_000_000), layout, &setup(8)).unwrap();
+    let buffer = ReplayBuffer::new(&host(1_000_000), layout, setup(8)).unwrap();
     // 3 + 2 + 5 + 3 words.
     assert_eq!(buffer.bytes_per_transition(), 52);
     let line = buffer.describe();
@@ -328,6 +320,6 @@ fn returns_of_a_layout_without_rewards_are_refused() {
         n_step: 2,
         ..host(10)
     };
-    let e = ReplayBuffer::new(&config, layout, &setup(4)).unwrap_err();
+    let e = ReplayBuffer::new(&config, layout, setup(4)).unwrap_err();
     assert!(e.to_string().contains("reward"), "{e}");
 }

@@ -4,11 +4,14 @@
 //! half a transition. Locks are held for one rollout or one batch.
 
 use super::draw::{self, Progress};
-use super::gather::Plan;
+use super::gather::{Plan, copy};
+use super::priority::{Priorities, PriorityMark};
+use super::rollout::HostRollout;
 use super::slot::Slot;
-use super::store::Store;
+use super::store::{Fill, Source, Store};
 use super::window::{Place, Window};
 use super::{Layout, ReplayError, SamplerKind};
+use crate::Rollout;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The shared part of a replay memory.
@@ -20,8 +23,6 @@ pub struct Core {
     pub plan: Plan,
     /// How transitions are chosen.
     pub sampler: SamplerKind,
-    /// Key of all draws.
-    pub seed: u64,
     inner: RwLock<Inner>,
 }
 
@@ -32,24 +33,24 @@ pub struct Inner {
     pub window: Window,
     /// Where they lie.
     pub store: Store,
+    /// Of prioritised draws.
+    pub priorities: Option<Priorities>,
 }
 
+// SAFETY: what keeps `Inner` from being `Sync` by itself are the tensors of `DeviceRing` and
+// the pointers in them. libtorch's tensors may be read from several threads at a time; what
+// writes them (`Store::extend`, `Store::copy_in`, `Store::reload`) takes `&mut`, so that the
+// lock gives it exclusive access.
+unsafe impl Sync for Inner {}
+
 impl Core {
-    /// Over an empty storage.
-    pub fn new(
-        layout: Layout,
-        plan: Plan,
-        sampler: SamplerKind,
-        seed: u64,
-        window: Window,
-        store: Store,
-    ) -> Self {
+    /// Over a storage and what is in it.
+    pub fn new(layout: Layout, plan: Plan, sampler: SamplerKind, inner: Inner) -> Self {
         Self {
             layout,
             plan,
             sampler,
-            seed,
-            inner: RwLock::new(Inner { window, store }),
+            inner: RwLock::new(inner),
         }
     }
 
@@ -72,55 +73,156 @@ impl Core {
         &self,
         count: usize,
         envs: usize,
-        mut fill: impl FnMut(usize, &mut [u32]),
+        fill: &mut Fill<'_>,
     ) -> Result<(), ReplayError> {
-        let stride = u32::try_from(envs).unwrap_or(u32::MAX).max(1);
-        let inner = &mut *self.write();
-        let (first, physical) = (inner.window.end(), inner.window.physical());
-        // More than there are places: the last ones stay anyway.
-        let skip = (count as u64).saturating_sub(physical) as usize;
-        let written = inner
-            .store
-            .write(first + skip as u64, count - skip, |i, row| {
-                fill(skip + i, row);
-            });
-        match written {
-            Ok(()) => inner.window.push(count as u64, stride),
-            Err(_) => inner.window.overwritten(first + count as u64),
+        let source = Source {
+            count,
+            stride: u32::try_from(envs).unwrap_or(u32::MAX).max(1),
+            rollout: None,
+        };
+        self.write().extend(&self.layout, &source, Some(fill))
+    }
+
+    /// Takes in a rollout whose policy had this version.
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend); its device fails, or it is of another layout.
+    pub fn extend_rollout(&self, rollout: &Rollout, version: i32) -> Result<(), ReplayError> {
+        if self.read().store.takes(rollout) {
+            let source = Source {
+                count: (rollout.steps * rollout.envs) as usize,
+                stride: rollout.envs as u32,
+                rollout: Some((rollout, version)),
+            };
+            return self.write().extend(&self.layout, &source, None);
         }
-        written
+        let host = HostRollout::new(rollout)?;
+        host.rows_for(&self.layout, version, |fill| {
+            self.extend(host.rows(), host.envs(), fill)
+        })
+    }
+
+    /// Takes in transitions by field; see `ReplayBuffer::extend_rows`.
+    ///
+    /// # Errors
+    /// As [`extend`](Self::extend); they are not those of the layout.
+    pub fn extend_fields(&self, fields: &[&[u32]], envs: usize) -> Result<(), ReplayError> {
+        let layout = self.layout.fields();
+        let rows = match (fields.first(), layout.first()) {
+            (Some(words), Some(field)) => words.len() / field.width,
+            _ => 0,
+        };
+        let sizes: Vec<usize> = fields.iter().map(|f| f.len()).collect();
+        let expected: Vec<usize> = layout.iter().map(|f| rows * f.width).collect();
+        if sizes != expected || envs == 0 || rows % envs != 0 {
+            return Err(ReplayError::shape(
+                "words of the fields of new transitions",
+                format!("{expected:?}, a multiple of {envs} transitions"),
+                format!("{sizes:?}"),
+            ));
+        }
+        let offsets = self.layout.offsets();
+        self.extend(rows, envs, &mut |i, row| {
+            for ((words, field), &to) in fields.iter().zip(layout).zip(&offsets) {
+                copy(
+                    &words[i * field.width..][..field.width],
+                    &mut row[to..][..field.width],
+                );
+            }
+        })
     }
 
     /// Fills a slot with the next draw.
     ///
     /// # Errors
     /// Nothing is there to draw, or the storage fails.
-    pub fn draw(&self, progress: &mut Progress, slot: &mut Slot) -> Result<(), ReplayError> {
+    pub fn draw(
+        &self,
+        seed: u64,
+        progress: &mut Progress,
+        slot: &mut Slot,
+    ) -> Result<(), ReplayError> {
         let mut next = *progress;
         {
             let inner = &*self.read();
-            draw::draw(
-                self.sampler,
-                self.seed,
-                &inner.window,
-                &mut next,
-                &mut slot.rows,
-            )?;
-            let weights = self.plan.weights();
-            slot.columns(|rows, out| {
-                self.plan
-                    .gather(inner.store.rows(), &inner.window, rows, out);
-                out[weights..].fill(1.0_f32.to_bits());
-            })?;
+            let start = self.plan.weights();
+            match &inner.priorities {
+                None => {
+                    let rows = &mut slot.rows;
+                    draw::draw(self.sampler, seed, &inner.window, &mut next, rows)?;
+                    slot.columns(|_, out| out[start..].fill(1.0_f32.to_bits()))?;
+                }
+                Some(priorities) => {
+                    let mut drawn = Ok(());
+                    slot.columns_mut(|rows, out| {
+                        let weights = bytemuck::cast_slice_mut(&mut out[start..]);
+                        drawn = priorities.draw(seed, next.draws, &inner.window, rows, weights);
+                    })?;
+                    drawn?;
+                    next.draws += 1;
+                }
+            }
+            inner
+                .store
+                .gather(&self.plan, &self.layout, &inner.window, slot)?;
         }
-        slot.upload()?;
+        slot.finish();
         slot.after = next;
         *progress = next;
         Ok(())
     }
 
-    /// Where the window stands.
-    pub fn place(&self) -> Place {
-        self.read().window.place()
+    /// Where everything stands.
+    pub fn mark(&self) -> (Place, Option<PriorityMark>) {
+        let inner = &mut *self.write();
+        let priorities = inner.priorities.as_mut().map(Priorities::mark);
+        (inner.window.place(), priorities)
+    }
+
+    /// Goes back to a mark; how many transitions were lost.
+    ///
+    /// # Errors
+    /// It is not of the past; then nothing has changed. The storage fails.
+    pub fn revert(&self, place: &Place, mark: Option<&PriorityMark>) -> Result<u64, ReplayError> {
+        let inner = &mut *self.write();
+        if let (Some(priorities), Some(mark)) = (&inner.priorities, mark)
+            && !priorities.knows(mark)
+        {
+            return Err(ReplayError::Saved(
+                "priorities go back to the last mark only".into(),
+            ));
+        }
+        let end = inner.window.end();
+        let future = || ReplayError::Saved("the mark lies in the future of this memory".into());
+        let lost = inner.window.go_back(place).ok_or_else(future)?;
+        if let (Some(priorities), Some(mark)) = (&mut inner.priorities, mark) {
+            priorities.revert(mark);
+            let (now, places) = (inner.window.range(), inner.window.physical());
+            priorities.moved(place.begin..place.end, now, places);
+        }
+        // The newest ones of a tiered storage were overwritten, if there were enough others.
+        if end - place.end > inner.window.physical() - inner.window.capacity() {
+            inner.store.reload(&inner.window)?;
+        }
+        if let Some(disk) = inner.store.disk() {
+            disk.commit(&inner.window)?;
+        }
+        Ok(lost)
+    }
+}
+
+impl Inner {
+    fn extend(
+        &mut self,
+        layout: &Layout,
+        source: &Source<'_>,
+        fill: Option<&mut Fill<'_>>,
+    ) -> Result<(), ReplayError> {
+        let old = self.window.range();
+        let extended = Store::extend(self, layout, source, fill);
+        if let Some(priorities) = &mut self.priorities {
+            priorities.moved(old, self.window.range(), self.window.physical());
+        }
+        extended
     }
 }

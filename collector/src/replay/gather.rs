@@ -156,8 +156,7 @@ impl Plan {
             from,
             width: field.width,
             to: from * rows,
-            last: field.name.starts_with("next_")
-                || [names::TERMINATED, names::TRUNCATED].contains(&field.name.as_str()),
+            last: Self::of_last(&field.name),
         });
         let flag = |name| {
             let (word, at) = layout.find(name)?;
@@ -191,6 +190,11 @@ impl Plan {
         })
     }
 
+    /// Whether a field of an n-step transition is that of the last of the n.
+    pub fn of_last(name: &str) -> bool {
+        name.starts_with("next_") || [names::TERMINATED, names::TRUNCATED].contains(&name)
+    }
+
     /// 32-bit words of a batch.
     pub fn words(&self) -> usize {
         self.total
@@ -207,16 +211,26 @@ impl Plan {
     }
 
     /// Fills all columns but `weights` of `out` with the transitions (or trajectories) that
-    /// begin at `first`.
-    pub fn gather(&self, rows: Rows<'_>, window: &Window, first: &[u64], out: &mut [u32]) {
+    /// begin at `first`. Those that begin at number `elsewhere` or later are left out.
+    pub fn gather(
+        &self,
+        rows: Rows<'_>,
+        window: &Window,
+        first: &[u64],
+        elsewhere: u64,
+        out: &mut [u32],
+    ) {
         let ahead = |i: usize| {
-            if let Some(&row) = first.get(i) {
+            if let Some(&row) = first.get(i).filter(|&&row| row < elsewhere) {
                 prefetch(rows.row(row));
             }
         };
         (0..AHEAD).for_each(ahead);
         for (i, &row) in first.iter().enumerate() {
             ahead(i + AHEAD);
+            if row >= elsewhere {
+                continue;
+            }
             match (self.shape.slice_len, self.shape.n_step) {
                 (0, 1) => {
                     let row = rows.row(row);
@@ -292,7 +306,7 @@ impl Plan {
 /// Copies in pieces whose length the compiler knows: a call per field would cost as much as
 /// the copy.
 #[inline]
-fn copy(from: &[u32], to: &mut [u32]) {
+pub fn copy(from: &[u32], to: &mut [u32]) {
     const PIECE: usize = 8;
     let (from_pieces, from_rest) = from.as_chunks::<PIECE>();
     let (to_pieces, to_rest) = to.as_chunks_mut::<PIECE>();

@@ -8,21 +8,32 @@
 //! A transition is a record of 32-bit words, all its fields side by side: a draw reads one
 //! run of memory per transition, not one per field.
 
-#![allow(dead_code, reason = "the file follows")]
-
 mod batch;
 mod buffer;
 mod config;
 mod core;
+mod device;
+mod disk;
 mod draw;
 mod error;
+mod file;
 mod fit;
+mod format;
 mod gather;
 mod host;
 mod layout;
+mod open;
+mod pin;
+mod prefetch;
+mod priority;
+mod resume;
 mod rollout;
+mod saved;
+mod shared;
 mod slot;
 mod store;
+mod sum_tree;
+pub mod transform;
 mod window;
 
 pub use batch::Batch;
@@ -31,3 +42,6 @@ pub use config::{OnFullDisk, ReplayConfig, SamplerKind, StorageKind};
 pub use error::ReplayError;
 pub use fit::Room;
 pub use layout::{Field, FieldKind, Layout, names};
+pub use saved::{Restored, Saved};
+pub use shared::{Sampler, Writer};
+pub use transform::Transform;

@@ -1,6 +1,8 @@
 //! Rollouts as transitions.
 
+use super::gather::copy;
 use super::layout::{Layout, names};
+use super::store::Fill;
 use super::{FieldKind, ReplayError};
 use crate::Rollout;
 use crate::memory::{Element, HostRows};
@@ -80,7 +82,7 @@ impl HostRollout {
         &self,
         layout: &Layout,
         version: i32,
-        store: impl FnOnce(&mut dyn FnMut(usize, &mut [u32])) -> Result<R, ReplayError>,
+        store: impl FnOnce(&mut Fill<'_>) -> Result<R, ReplayError>,
     ) -> Result<R, ReplayError> {
         let (envs, slots) = (self.envs, self.final_slot.all()?);
         let (mut sources, mut version_at) = (Vec::new(), None);
@@ -138,11 +140,10 @@ impl HostRollout {
                     (Some(_), None) => (s.words, i + envs),
                     (Some(last), Some(slot)) => (last, slot * envs + i % envs),
                 };
-                let (from, to) = (
+                copy(
                     &from[at * s.width..][..s.width],
                     &mut row[s.to..][..s.width],
                 );
-                to.copy_from_slice(from);
             }
             if let Some(at) = version_at {
                 row[at] = version as u32;

@@ -41,7 +41,7 @@ impl Slot {
         let words = plan.words() as i64;
         let mut host = host_zeros("a replay batch", &[words], Kind::Float)?;
         if pin {
-            host = host.f_pin_memory(device)?;
+            host = super::pin::pinned(&host)?;
         }
         let there = match device {
             Device::Cpu => None,
@@ -68,6 +68,19 @@ impl Slot {
         Ok(())
     }
 
+    /// The same, with the numbers of the transitions to write.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn columns_mut(
+        &mut self,
+        write: impl FnOnce(&mut [u64], &mut [u32]),
+    ) -> Result<(), ReplayError> {
+        let mut memory = HostRows::<f32>::new(&self.host)?;
+        write(&mut self.rows, bytemuck::cast_slice_mut(memory.all_mut()?));
+        Ok(())
+    }
+
     /// Brings the columns to the batch's device; the copy has landed when this returns.
     ///
     /// # Errors
@@ -76,7 +89,19 @@ impl Slot {
         if let Some(there) = &mut self.there {
             there.f_copy_(&self.host)?;
         }
-        self.finish();
+        Ok(())
+    }
+
+    /// Brings the importance weights alone.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn upload_weights(&mut self, plan: &Plan) -> Result<(), ReplayError> {
+        if let Some(there) = &self.there {
+            let (start, len) = (plan.weights() as i64, plan.shape.batch as i64);
+            let mut to = there.f_narrow(0, start, len)?;
+            to.f_copy_(&self.host.f_narrow(0, start, len)?)?;
+        }
         Ok(())
     }
 

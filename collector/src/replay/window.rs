@@ -28,6 +28,8 @@ pub struct Window {
     end: u64,
     /// One behind the newest that was ever written: places up to here are overwritten.
     head: u64,
+    /// What lies before this is damaged, or was never there.
+    floor: u64,
     /// In order; the first may begin before the window.
     segments: VecDeque<Segment>,
     /// The next transitions begin a new segment.
@@ -56,6 +58,7 @@ impl Window {
             begin: 0,
             end: 0,
             head: 0,
+            floor: 0,
             segments: VecDeque::new(),
             cut: true,
             next_id: 0,
@@ -85,6 +88,11 @@ impl Window {
     /// One behind the newest.
     pub fn end(&self) -> u64 {
         self.end
+    }
+
+    /// All that can be drawn.
+    pub fn range(&self) -> std::ops::Range<u64> {
+        self.begin..self.end
     }
 
     /// Whether a number is in the window.
@@ -155,8 +163,8 @@ impl Window {
         if to.end > self.end || to.begin > to.end {
             return None;
         }
-        let oldest = self.head.saturating_sub(self.physical).min(to.end);
-        self.begin = to.begin.max(oldest);
+        let oldest = self.head.saturating_sub(self.physical).max(self.floor);
+        self.begin = to.begin.max(oldest.min(to.end));
         self.end = to.end;
         self.cut = to.cut;
         self.next_id = to.next_id;
@@ -170,7 +178,7 @@ impl Window {
     /// follow each other from there (`row` itself included), at most `most`.
     pub fn run_from(&self, row: u64, most: u64) -> (u64, u64) {
         let behind = self.segments.partition_point(|s| s.start <= row);
-        let Some(segment) = behind.checked_sub(1).and_then(|i| self.segments.get(i)) else {
+        let Some(segment) = self.segment_at(row) else {
             return (1, 1);
         };
         let end = self.segments.get(behind).map_or(self.end, |s| s.start);
@@ -179,30 +187,55 @@ impl Window {
         (stride, steps.min(most).max(1))
     }
 
-    /// A window over transitions that were found in their places, oldest first as
-    /// (number, segment, stride). They must be consecutive.
-    pub fn refill(&mut self, rows: impl Iterator<Item = (u64, u32, u32)>) {
+    /// The segment that a transition is in.
+    pub fn segment_at(&self, row: u64) -> Option<Segment> {
+        let behind = self.segments.partition_point(|s| s.start <= row);
+        behind
+            .checked_sub(1)
+            .and_then(|i| self.segments.get(i).copied())
+    }
+
+    /// Nothing before this is there.
+    pub fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// One behind the newest that was ever written.
+    pub fn head(&self) -> u64 {
+        self.head
+    }
+
+    /// From now on there are no more than this many places.
+    pub fn shrink(&mut self, places: u64) {
+        self.physical = self.physical.min(places);
+        self.capacity = self.capacity.min(places);
+        self.begin = self.begin.max(self.end.saturating_sub(self.capacity));
+    }
+
+    /// A window over transitions that were found in their places `there`, each with (number,
+    /// segment, stride): those from `begin` on can be drawn, what lies before is there to go
+    /// back to. Places up to that of `head` were overwritten.
+    pub fn refill(
+        &mut self,
+        rows: impl Iterator<Item = (u64, u32, u32)>,
+        there: std::ops::Range<u64>,
+        begin: u64,
+        head: u64,
+    ) {
         self.segments.clear();
-        let mut first = None;
-        for (row, id, stride) in rows {
-            first.get_or_insert(row);
-            self.end = row + 1;
+        for (start, id, stride) in rows {
             if self.segments.back().is_none_or(|s| s.id != id) {
-                let start = row;
                 self.segments.push_back(Segment { start, stride, id });
                 self.next_id = id.wrapping_add(1);
             }
         }
-        self.begin = first.unwrap_or(self.end);
-        self.head = self.head.max(self.end);
+        self.end = there.end;
+        self.floor = there.start;
+        self.begin = begin
+            .clamp(there.start, there.end)
+            .max(there.end.saturating_sub(self.capacity));
+        self.head = head.max(there.end);
         self.cut = true;
-    }
-
-    /// A window that holds nothing, at this number; places up to `head` were overwritten.
-    pub fn jump(&mut self, end: u64, head: u64) {
-        self.segments.clear();
-        (self.begin, self.end, self.cut) = (end, end, true);
-        self.head = self.head.max(head).max(end);
     }
 }
 

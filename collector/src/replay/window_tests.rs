@@ -111,7 +111,7 @@ fn found_transitions_make_the_same_window() {
     };
     let mut found = Window::new(8, 12);
     let rows = (window.begin()..window.end()).map(|r| (r, segment_of(r).0, segment_of(r).1));
-    found.refill(rows);
+    found.refill(rows, 5..13, 5, 13);
     for row in window.begin()..window.end() {
         assert_eq!(found.run_from(row, 9), window.run_from(row, 9), "{row}");
     }

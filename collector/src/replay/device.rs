@@ -1,0 +1,325 @@
+//! Transitions on a device, drawn there: nothing but the numbers of the drawn transitions
+//! crosses over.
+
+use super::gather::Plan;
+use super::layout::{Layout, names};
+use super::window::Window;
+use super::{Batch, FieldKind, ReplayError};
+use crate::Rollout;
+use crate::memory::zeros;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// `places` transitions in one tensor `[places,words]`.
+#[derive(Debug)]
+pub struct DeviceRing {
+    places: Tensor,
+    count: u64,
+    device: Device,
+}
+
+/// Rows that are brought over at a time.
+const PIECE: usize = 1 << 14;
+
+/// Two pieces of `count` rows from number `first`: up to the last place, and from place 0
+/// on, each as (first place, first of the rows, how many).
+fn pieces(first: u64, count: usize, places: u64) -> [(i64, i64, i64); 2] {
+    let place = (first % places) as i64;
+    let one = (count as i64).min(places as i64 - place);
+    [(place, 0, one), (0, one, count as i64 - one)]
+}
+
+impl DeviceRing {
+    /// Allocates it.
+    ///
+    /// # Errors
+    /// The device has no room.
+    pub fn new(count: u64, words: usize, device: Device) -> Result<Self, ReplayError> {
+        let size = [i64::try_from(count).unwrap_or(i64::MAX), words as i64];
+        Ok(Self {
+            places: zeros(
+                "transitions of the replay memory",
+                &size,
+                Kind::Float,
+                device,
+            )?,
+            count,
+            device,
+        })
+    }
+
+    /// Places.
+    pub fn physical(&self) -> u64 {
+        self.count
+    }
+
+    /// Writes transitions of host memory; no more than there are places.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn write(
+        &self,
+        first: u64,
+        count: usize,
+        words: usize,
+        mut fill: impl FnMut(usize, &mut [u32]),
+    ) -> Result<(), ReplayError> {
+        let mut piece = vec![0_u32; PIECE.min(count) * words];
+        for start in (0..count).step_by(PIECE) {
+            let n = PIECE.min(count - start);
+            for (i, row) in piece.chunks_exact_mut(words).take(n).enumerate() {
+                fill(start + i, row);
+            }
+            let rows = bytemuck::cast_slice::<u32, f32>(&piece[..n * words]);
+            let rows = Tensor::f_from_slice(rows)?.f_view([n as i64, words as i64])?;
+            for (place, from, n) in pieces(first + start as u64, n, self.count) {
+                let mut to = self.places.f_narrow(0, place, n)?;
+                // The copy has landed when it returns: the memory it reads is used again.
+                to.f_copy_(&rows.f_narrow(0, from, n)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the transitions of a rollout, field by field, without waiting for the device:
+    /// those from `skip` on, the first of which has number `first`.
+    ///
+    /// # Errors
+    /// The rollout is of another layout; the device fails.
+    pub fn write_rollout(
+        &self,
+        first: u64,
+        skip: usize,
+        rollout: &Rollout,
+        layout: &Layout,
+        version: i32,
+    ) -> Result<(), ReplayError> {
+        let count = rollout.steps * rollout.envs;
+        for (field, offset) in layout.fields().iter().zip(layout.offsets()) {
+            let source = source(rollout, &field.name, version)?;
+            let width = field.width as i64;
+            if source.numel() as i64 != count * width {
+                return Err(ReplayError::shape(
+                    format!("field {:?} of a rollout", field.name),
+                    format!("{count} x {width}"),
+                    format!("{:?}", source.size()),
+                ));
+            }
+            let source = source.f_reshape([count, width])?;
+            let source = match field.kind {
+                FieldKind::F32 => source,
+                FieldKind::I32 => source.f_to_kind(Kind::Int)?.f_view_dtype(Kind::Float)?,
+            };
+            for (place, from, n) in pieces(first, count as usize - skip, self.count) {
+                let rows = self.places.f_narrow(0, place, n)?;
+                let mut to = rows.f_narrow(1, offset as i64, width)?;
+                to.f_copy_(&source.f_narrow(0, skip as i64 + from, n)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Transitions as they lie there, on the host `[count * words]`.
+    ///
+    /// # Errors
+    /// The device fails; no room.
+    pub fn read(&self, first: u64, count: usize) -> Result<Vec<f32>, ReplayError> {
+        let mut words = Vec::new();
+        for (place, _, n) in pieces(first, count, self.count) {
+            let rows = self.places.f_narrow(0, place, n)?;
+            words.extend(crate::transfer::host_numbers(&rows)?);
+        }
+        Ok(words)
+    }
+
+    /// Fills the rows of a batch whose first transitions are `first`, at `at` of its rows or
+    /// at all of them.
+    ///
+    /// # Errors
+    /// The device fails.
+    pub fn gather(
+        &self,
+        plan: &Plan,
+        layout: &Layout,
+        window: &Window,
+        first: &[u64],
+        at: Option<&[i64]>,
+        batch: &Batch,
+    ) -> Result<(), ReplayError> {
+        let shape = &plan.shape;
+        let (rows, steps) = (first.len() as i64, shape.n_step.max(shape.slice_len) as i64);
+        // [B,steps]: the places of what follows each other; behind the end the last one.
+        let (mut places, mut counts) = (Vec::new(), Vec::new());
+        for &row in first {
+            let (stride, count) = window.run_from(row, steps as u64);
+            let step = |k: u64| row + k.min(count - 1) * stride;
+            places.extend((0..steps as u64).map(|k| (step(k) % self.count) as i32));
+            counts.push(count as i32);
+        }
+        let upload = |numbers: &[i32]| Tensor::f_from_slice(numbers)?.f_to_device(self.device);
+        let places = upload(&places)?.f_view([rows, steps])?;
+        let at = at.map(|at| Tensor::f_from_slice(at)?.f_to_device(self.device));
+        let at = at.transpose()?;
+        let put = |name: &str, value: &Tensor| -> Result<(), ReplayError> {
+            let mut to = batch.get(name)?.shallow_clone();
+            let mut size = to.size();
+            size[0] = rows;
+            let value = value.f_reshape(&size[..])?;
+            match &at {
+                Some(at) => drop(to.f_index_copy_(0, at, &value)?),
+                None => to.f_copy_(&value)?,
+            };
+            Ok(())
+        };
+        let select = |places: &Tensor| self.places.f_index_select(0, &places.f_reshape([-1])?);
+        let columns =
+            |records: &Tensor, wanted: &dyn Fn(&str) -> bool| -> Result<(), ReplayError> {
+                for (field, offset) in layout.fields().iter().zip(layout.offsets()) {
+                    if wanted(&field.name) {
+                        let column = records.f_narrow(1, offset as i64, field.width as i64)?;
+                        put(
+                            &field.name,
+                            &column.f_contiguous()?.f_view_dtype(field.kind.torch())?,
+                        )?;
+                    }
+                }
+                Ok(())
+            };
+        let one = || places.f_select(1, 0);
+        if steps == 1 && shape.slice_len == 0 {
+            columns(&select(&one()?)?, &|_| true)?;
+            let gamma = f64::from(shape.discounts[1]);
+            put(names::DISCOUNT, &self.full(rows, gamma)?)?;
+            return Ok(());
+        }
+        let runs = self.runs(plan, &places, &upload(&counts)?)?;
+        if shape.slice_len > 0 {
+            // Behind the end the last transition goes on.
+            let shown = Tensor::f_arange(steps, (Kind::Int64, self.device))?.f_view([1, steps])?;
+            let shown = shown.f_minimum(&runs.last)?;
+            let shown = places.f_gather(1, &shown.f_expand([rows, steps], true)?, false)?;
+            columns(&select(&shown)?, &|_| true)?;
+            return put(names::MASK, &runs.mask);
+        }
+        columns(&select(&one()?)?, &|name| !Plan::of_last(name))?;
+        columns(
+            &select(&places.f_gather(1, &runs.last, false)?)?,
+            &Plan::of_last,
+        )?;
+        put(names::REWARD, &runs.sum)?;
+        put(names::DISCOUNT, &runs.discount)
+    }
+
+    fn full(&self, rows: i64, value: f64) -> Result<Tensor, TchError> {
+        Tensor::f_full([rows], value, (Kind::Float, self.device))
+    }
+
+    /// How far each row of `places` `[B,steps]` goes, of which `counts` `[B]` are there.
+    fn runs(&self, plan: &Plan, places: &Tensor, counts: &Tensor) -> Result<Runs, ReplayError> {
+        let Some(flags) = &plan.flags else {
+            return Err(ReplayError::Saved("a plan without flags".into()));
+        };
+        let (rows, steps) = places.size2()?;
+        let all = places.f_reshape([-1])?;
+        let column = |word: usize| {
+            let column = self.places.f_select(1, word as i64)?;
+            column.f_index_select(0, &all)?.f_view([rows, steps])
+        };
+        let (ended, cut) = (column(flags.terminated)?, column(flags.truncated)?);
+        let broken = column(flags.valid)?.f_eq(0.0)?;
+        let over = ended.f_ne(0.0)?.f_logical_or(&cut.f_ne(0.0)?)?;
+        let over = over.f_logical_or(&broken)?;
+        let step = Tensor::f_arange(steps, (Kind::Int, self.device))?.f_view([1, steps])?;
+        let there = step.f_lt_tensor(&counts.f_view([rows, 1])?)?;
+        // A step counts if it is there and not broken, and the one before did not end.
+        let goes_on = there.f_logical_and(&broken.f_logical_not()?)?;
+        let later = goes_on.f_narrow(1, 1, steps - 1)?;
+        let later = later.f_logical_and(&over.f_narrow(1, 0, steps - 1)?.f_logical_not()?)?;
+        let first = Tensor::f_ones([rows, 1], (Kind::Bool, self.device))?;
+        let alive = Tensor::f_cat(&[first, later], 1)?.f_to_kind(Kind::Float)?;
+        let alive = alive.f_cumprod(1, Kind::Float)?;
+        let count = alive.f_sum_dim_intlist(1, true, Kind::Float)?;
+        let powers = &plan.shape.discounts;
+        let powers = Tensor::f_from_slice(powers)?.f_to_device(self.device)?;
+        let count = count.f_to_kind(Kind::Int64)?;
+        let discount = match plan.shape.slice_len {
+            0 => powers.f_index_select(0, &count.f_view([-1])?)?,
+            _ => self.full(rows, 1.0)?,
+        };
+        let weights = match plan.shape.slice_len {
+            0 => powers.f_narrow(0, 0, steps)?.f_view([1, steps])?,
+            _ => self.full(1, 1.0)?.f_view([1, 1])?,
+        };
+        let sum = (column(flags.reward)?.f_mul(&alive)?.f_mul(&weights)?).f_sum_dim_intlist(
+            1,
+            false,
+            Kind::Float,
+        )?;
+        let whole = broken.f_narrow(1, 0, 1)?.f_logical_not()?;
+        Ok(Runs {
+            last: count.f_sub_scalar(1)?,
+            discount,
+            sum,
+            mask: alive.f_mul(&whole.f_to_kind(Kind::Float)?)?,
+        })
+    }
+}
+
+/// How far trajectories go.
+struct Runs {
+    /// Place of the last transition of each `[B,1]`, int64.
+    last: Tensor,
+    /// gamma^m `[B]`.
+    discount: Tensor,
+    /// Discounted sum of rewards `[B]`.
+    sum: Tensor,
+    /// 1 where the trajectory goes on `[B,steps]`; a broken first one is none.
+    mask: Tensor,
+}
+
+/// The numbers of a field of all transitions of a rollout, in order.
+fn source(rollout: &Rollout, name: &str, version: i32) -> Result<Tensor, ReplayError> {
+    let (t, n) = (rollout.steps, rollout.envs);
+    let missing = || ReplayError::NoField {
+        name: name.into(),
+        has: vec!["those of a rollout".into()],
+    };
+    let now = |obs: &Tensor| obs.f_narrow(0, 0, t);
+    let next = |obs: &Tensor, last: &Tensor| -> Result<Tensor, TchError> {
+        let width = obs.size().last().copied().unwrap_or(0);
+        let size = [t, n, width];
+        let slot = rollout.final_slot.f_to_kind(Kind::Int64)?.f_unsqueeze(-1)?;
+        let ended = slot.f_ge(0)?;
+        let slot = slot.f_clamp_min(0)?.f_expand(size, true)?;
+        let last = last.f_gather(0, &slot, false)?;
+        last.f_where_self(&ended, &obs.f_narrow(0, 1, t)?)
+    };
+    let critic = |obs: &Option<Tensor>| obs.as_ref().map(Tensor::shallow_clone).ok_or_else(missing);
+    Ok(match name {
+        names::OBS => now(&rollout.obs.policy)?,
+        names::CRITIC_OBS => now(&critic(&rollout.obs.critic)?)?,
+        names::NEXT_OBS => next(&rollout.obs.policy, &rollout.final_obs.policy)?,
+        names::NEXT_CRITIC_OBS => next(
+            &critic(&rollout.obs.critic)?,
+            &critic(&rollout.final_obs.critic)?,
+        )?,
+        names::ACTION => rollout.action.shallow_clone(),
+        names::REWARD => rollout.reward.shallow_clone(),
+        names::TERMINATED => rollout.terminated.shallow_clone(),
+        names::TRUNCATED => rollout.truncated.shallow_clone(),
+        names::VALID => {
+            // More truncations than there was room for: where these ended is not known.
+            let lost = rollout.final_slot.f_lt(0)?;
+            let lost = lost.f_logical_and(&rollout.truncated.f_ne(0.0)?)?;
+            rollout.valid.f_mul(&lost.f_logical_not()?)?
+        }
+        names::VERSION => {
+            let options = (Kind::Int, rollout.device());
+            Tensor::f_full([t, n], i64::from(version), options)?
+        }
+        _ => return Err(missing()),
+    })
+}
+
+#[cfg(test)]
+#[path = "device_tests.rs"]
+mod tests;

@@ -1,0 +1,370 @@
+//! Transitions in a file: written by calls that return errors, read through a map.
+//!
+//! Nothing is ever stored into the map: a full disk is then an error of a call, where a
+//! store would be a bus error (F13). The map is read only where rows were written: a hole
+//! would take space too, on some file systems.
+
+use super::format::{Commit, Head, PLACES, SLOT, SLOTS, seal, whole};
+use super::gather::Ring;
+use super::layout::TRAILER;
+use super::window::{Segment, Window};
+use super::{Layout, ReplayError};
+use memmap2::{Advice, Mmap};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Name of the file.
+pub const ROWS: &str = "rows.bin";
+const NEW: &str = "rows.tmp";
+const LOCK: &str = ".lock";
+/// 32-bit words that are written by one call, at least a row.
+const PIECE: usize = 1 << 18;
+
+/// Places of transitions in a file, locked for as long as this value lives.
+#[derive(Debug)]
+pub struct FileRing {
+    path: PathBuf,
+    file: File,
+    map: Mmap,
+    /// 32-bit words of a transition, and of a place.
+    words: usize,
+    stride: usize,
+    places: u64,
+    piece: Vec<u32>,
+    commit: Commit,
+    /// Held for its lock.
+    _lock: File,
+    /// So many bytes can still be written, in tests.
+    #[cfg(test)]
+    pub room: Option<u64>,
+}
+
+/// Sequence number of the last commit of a new file.
+const FIRST: u64 = 2;
+
+/// Whether a file may be there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// There must be none.
+    New,
+    /// If there is one, it is opened.
+    Any,
+}
+
+/// What was found in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Found {
+    /// Transitions that can be drawn.
+    pub rows: u64,
+    /// Transitions that were committed and are damaged, or cut off by damaged ones.
+    pub dropped: u64,
+}
+
+impl FileRing {
+    /// Makes the file in a folder, or opens it and fills `window` with what was committed.
+    ///
+    /// # Errors
+    /// Another run uses it, it is of another layout or size, or the system refuses.
+    pub fn open(
+        folder: &Path,
+        layout: &Layout,
+        window: &mut Window,
+        expect: Expect,
+    ) -> Result<(Self, Found), ReplayError> {
+        let path = folder.join(ROWS);
+        let io = |what| {
+            let path = path.clone();
+            move |e| ReplayError::io(what, &path, e)
+        };
+        std::fs::create_dir_all(folder).map_err(io("cannot make its folder"))?;
+        let lock = lock(folder)?;
+        let head = Head::new(layout, window.capacity(), window.physical());
+        let there = path.exists();
+        if there && expect == Expect::New {
+            return Err(ReplayError::InUse { path });
+        }
+        if !there {
+            make(folder, &path, &head)?;
+        }
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).open(&path);
+        let file = file.map_err(io("cannot open it"))?;
+        check_head(&path, &file, &head)?;
+        // SAFETY: the map is read-only. The file is this process's: it is locked, its length
+        // was checked and nothing here changes it, so that reads stay within it. Rows are
+        // read under the lock of `Core` that their writers hold exclusively; the words are
+        // plain data, and each row has a checksum should a stranger write here.
+        let map = unsafe { Mmap::map(&file) }.map_err(io("cannot map it"))?;
+        // Draws go all over the place: reading ahead would read for nothing.
+        let _ = map.advise(Advice::Random);
+        let (words, stride) = (layout.words(), layout.words() + TRAILER);
+        let mut piece = Vec::new();
+        let len = PIECE.max(stride);
+        piece
+            .try_reserve_exact(len)
+            .map_err(|_| ostler_sim::memory::MemoryError {
+                what: "rows on their way to a file".into(),
+                bytes: 4 * len,
+            })?;
+        let mut ring = Self {
+            path: path.clone(),
+            map,
+            words,
+            stride,
+            places: head.places,
+            piece,
+            commit: Commit::default(),
+            _lock: lock,
+            #[cfg(test)]
+            room: None,
+            file,
+        };
+        let found = match there {
+            true => ring.recover(window)?,
+            false => {
+                ring.commit.sequence = FIRST;
+                Found::default()
+            }
+        };
+        Ok((ring, found))
+    }
+
+    /// The newest commit, and the transitions that it speaks of.
+    fn recover(&mut self, window: &mut Window) -> Result<Found, ReplayError> {
+        let slots = [0, 1].map(|i| {
+            let mut bytes = [0; 36];
+            let read = self.file.read_exact_at(&mut bytes, SLOTS + i * SLOT);
+            read.ok().and_then(|()| Commit::from_bytes(&bytes))
+        });
+        let newest = slots.into_iter().flatten().max_by_key(|c| c.sequence);
+        let commit = newest.ok_or_else(|| ReplayError::Format {
+            path: self.path.clone(),
+            why: "both its commits are damaged".into(),
+        })?;
+        self.commit = commit;
+        // What fell out of the window is looked at too, for going back to an older state.
+        let oldest = commit.head.saturating_sub(self.places).min(commit.begin);
+        let (mut best, mut start) = (commit.begin..commit.begin, oldest);
+        for row in oldest..=commit.end {
+            let broken = row == commit.end || whole(self.place(row), row).is_none();
+            if broken {
+                let here = start.max(commit.begin)..row.max(commit.begin);
+                // Of runs of the same length the newest.
+                if here.end - here.start >= best.end - best.start && start < row {
+                    best = start..row;
+                }
+                start = row + 1;
+            }
+        }
+        let kept = best.clone().map(|row| {
+            let (segment, stride) = whole(self.place(row), row).unwrap_or_default();
+            (row, segment, stride)
+        });
+        window.refill(kept, best.start..best.end, commit.begin, commit.head);
+        Ok(Found {
+            rows: window.len(),
+            dropped: (commit.end - commit.begin) - window.len(),
+        })
+    }
+
+    fn place(&self, row: u64) -> &[u32] {
+        let start = (row % self.places) as usize * self.stride;
+        &self.words()[start..start + self.stride]
+    }
+
+    fn words(&self) -> &[u32] {
+        bytemuck::cast_slice(&self.map[PLACES as usize..])
+    }
+
+    /// All places, to read.
+    pub fn ring(&self) -> Ring<'_> {
+        Ring::new(self.words(), self.stride, self.words, self.places)
+    }
+
+    /// Writes transitions into their places; they do not count before they are
+    /// [committed](Self::commit).
+    ///
+    /// # Errors
+    /// The disk is full, or fails.
+    pub fn write(
+        &mut self,
+        first: u64,
+        count: usize,
+        segment: impl Fn(u64) -> Segment,
+        mut fill: impl FnMut(usize, &mut [u32]),
+    ) -> io::Result<()> {
+        let mut done = 0;
+        while done < count {
+            let place = (first + done as u64) % self.places;
+            let in_row = usize::try_from(self.places - place).unwrap_or(usize::MAX);
+            let n = (PIECE / self.stride).max(1).min(count - done).min(in_row);
+            self.piece.clear();
+            self.piece.resize(n * self.stride, 0);
+            for (i, words) in self.piece.chunks_exact_mut(self.stride).enumerate() {
+                let row = first + (done + i) as u64;
+                let Segment { id, stride, .. } = segment(row);
+                fill(done + i, &mut words[..self.words]);
+                seal(words, row, id, stride);
+            }
+            let at = PLACES + place * 4 * self.stride as u64;
+            self.write_at(at)?;
+            done += n;
+        }
+        Ok(())
+    }
+
+    fn write_at(&mut self, at: u64) -> io::Result<()> {
+        let bytes: &[u8] = bytemuck::cast_slice(&self.piece);
+        #[cfg(test)]
+        if let Some(room) = &mut self.room {
+            let part = (*room).min(bytes.len() as u64);
+            self.file.write_all_at(&bytes[..part as usize], at)?;
+            *room -= part;
+            if part < bytes.len() as u64 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            return Ok(());
+        }
+        self.file.write_all_at(bytes, at)
+    }
+
+    /// Makes the window what the file holds.
+    ///
+    /// # Errors
+    /// The disk is full, or fails; what was committed before holds.
+    pub fn commit(&mut self, window: &Window) -> io::Result<()> {
+        let commit = Commit {
+            sequence: self.commit.sequence + 1,
+            begin: window.begin(),
+            end: window.end(),
+            head: window.head(),
+        };
+        self.file.write_all_at(&commit.to_bytes(), commit.slot())?;
+        self.commit = commit;
+        Ok(())
+    }
+
+    /// Waits until everything is on the disk.
+    ///
+    /// # Errors
+    /// The disk is full, or fails.
+    pub fn sync(&self) -> Result<(), ReplayError> {
+        let synced = self.file.sync_data();
+        synced.map_err(|e| self.error("cannot write it to the disk", e))
+    }
+
+    /// An error of the system about this file. `FullDisk` where that is what happened.
+    pub fn error(&self, what: &'static str, source: io::Error) -> ReplayError {
+        match is_full(&source) {
+            true => ReplayError::FullDisk {
+                path: self.path.clone(),
+                rows: self.commit.end - self.commit.begin,
+                source,
+            },
+            false => ReplayError::io(what, &self.path, source),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Whether a disk, a quota or a limit is exhausted.
+pub fn is_full(e: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(e.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// Bytes on the disk that a file takes already.
+pub fn taken(folder: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let file = std::fs::metadata(folder.join(ROWS));
+    file.map_or(0, |m| m.blocks() * 512)
+}
+
+fn lock(folder: &Path) -> Result<File, ReplayError> {
+    let path = folder.join(LOCK);
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).truncate(false).open(&path);
+    let file = file.map_err(|e| ReplayError::io("cannot make it", &path, e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ReplayError::Locked {
+            path: folder.to_owned(),
+        }),
+        Err(TryLockError::Error(e)) => Err(ReplayError::io("cannot lock it", &path, e)),
+    }
+}
+
+/// Makes the file under another name first: what has its name is whole. Its length is that
+/// of a full memory at once; places take space when they are written.
+fn make(folder: &Path, path: &Path, head: &Head) -> Result<(), ReplayError> {
+    let new = folder.join(NEW);
+    let bytes = head.to_bytes().ok_or_else(|| ReplayError::Format {
+        path: path.to_owned(),
+        why: "the names of its fields are too long for its head".into(),
+    })?;
+    let write = || {
+        let file = File::create(&new)?;
+        file.write_all_at(&bytes, 0)?;
+        let empty = Commit::default();
+        // Both slots: what is written later finds its space taken.
+        for sequence in [FIRST - 1, FIRST] {
+            let commit = Commit { sequence, ..empty };
+            file.write_all_at(&commit.to_bytes(), commit.slot())?;
+        }
+        file.set_len(length(head))?;
+        file.sync_all()?;
+        std::fs::rename(&new, path)
+    };
+    write().map_err(|e| ReplayError::io("cannot make it", path, e))
+}
+
+fn length(head: &Head) -> u64 {
+    let place = 4 * (head.layout.words() + TRAILER) as u64;
+    PLACES.saturating_add(head.places.saturating_mul(place))
+}
+
+/// Refuses a file of another layout or size, saying what differs.
+fn check_head(path: &Path, file: &File, wanted: &Head) -> Result<(), ReplayError> {
+    let format = |why: String| ReplayError::Format {
+        path: path.to_owned(),
+        why,
+    };
+    let mut bytes = Vec::new();
+    let read = io::Read::read_to_end(&mut io::Read::take(file, SLOTS), &mut bytes);
+    read.map_err(|e| ReplayError::io("cannot read it", path, e))?;
+    let head = Head::from_bytes(&bytes).map_err(format)?;
+    let len = file.metadata().map_or(0, |m| m.len());
+    let differs = [
+        ("fields", head.layout != wanted.layout),
+        ("replay.capacity", head.capacity != wanted.capacity),
+        ("places", head.places != wanted.places),
+    ];
+    if let Some((what, _)) = differs.iter().find(|(_, differs)| *differs) {
+        let had = match *what {
+            "fields" => String::new(),
+            "places" => format!(" ({})", head.places),
+            _ => format!(" ({})", head.capacity),
+        };
+        return Err(format(format!(
+            "it was made with other {what}{had}; go on with the configuration that it was made \
+             with, or choose another replay.directory"
+        )));
+    }
+    if len != length(&head) {
+        return Err(format(format!(
+            "it has {len} bytes instead of {}",
+            length(&head)
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

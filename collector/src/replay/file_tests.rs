@@ -1,0 +1,225 @@
+use super::super::disk::Disk;
+use super::super::gather::Rows;
+use super::super::{Field, OnFullDisk};
+use super::*;
+use proptest::prelude::*;
+
+fn layout() -> Layout {
+    Layout::new(vec![Field::float("a", 3), Field::integer("b")]).unwrap()
+}
+
+/// All words of a transition follow from its number and `salt`.
+fn fill(first: u64, salt: u32) -> impl FnMut(usize, &mut [u32]) {
+    move |i, words| {
+        let row = first as u32 + i as u32;
+        let all = (0..).map(|k| 1000 * row + 10 * salt + k);
+        words.iter_mut().zip(all).for_each(|(w, v)| *w = v);
+    }
+}
+
+fn open(folder: &Path, window: &mut Window) -> Result<(FileRing, Found), ReplayError> {
+    FileRing::open(folder, &layout(), window, Expect::Any)
+}
+
+fn extend(file: &mut FileRing, window: &mut Window, count: usize, stride: u32, salt: u32) {
+    let (first, segment) = (window.end(), window.segment_for(stride));
+    file.write(first, count, |_| segment, fill(first, salt))
+        .unwrap();
+    window.push(count as u64, stride);
+    file.commit(window).unwrap();
+}
+
+fn seen(file: &FileRing, window: &Window) -> Vec<(u64, Vec<u32>, (u64, u64))> {
+    let rows = Rows::one(file.ring());
+    let row = |r| (r, rows.row(r).to_vec(), window.run_from(r, 50));
+    window.range().map(row).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn f13_what_was_committed_is_there_after_the_process_ended(
+        capacity in 4_u64..30, margin in 0_u64..30,
+        extends in prop::collection::vec((1_usize..9, 1_u32..4), 1..12),
+        torn in 0_usize..40,
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let new = || Window::new(capacity, capacity + margin);
+        let mut window = new();
+        let (mut file, _) = open(dir.path(), &mut window).unwrap();
+        for (i, &(steps, n)) in extends.iter().enumerate() {
+            let count = (steps * n as usize).min(window.physical() as usize);
+            extend(&mut file, &mut window, count, n, i as u32);
+        }
+        let expected = seen(&file, &window);
+        // Killed while it wrote: no more than the margin, as nothing promises more.
+        let torn = torn.min(margin as usize);
+        let segment = window.segment_for(1);
+        file.write(window.end(), torn, |_| segment, fill(0, 99)).unwrap();
+        drop(file);
+        let mut found = new();
+        let (file, said) = open(dir.path(), &mut found).unwrap();
+        prop_assert_eq!(seen(&file, &found), expected);
+        prop_assert_eq!(said, Found { rows: window.len(), dropped: 0 });
+        prop_assert!(found.segment_for(1).id != window.segment_at(window.end() - 1).unwrap().id);
+    }
+}
+
+#[test]
+fn damaged_transitions_are_dropped_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut window = Window::new(20, 20);
+    let (mut file, _) = open(dir.path(), &mut window).unwrap();
+    extend(&mut file, &mut window, 30, 1, 0);
+    let flip = |row: u64| {
+        let at = PLACES + (row % 20) * 4 * (4 + TRAILER as u64) + 5;
+        let mut raw = OpenOptions::new();
+        let raw = raw
+            .read(true)
+            .write(true)
+            .open(dir.path().join(ROWS))
+            .unwrap();
+        let mut byte = [0];
+        raw.read_exact_at(&mut byte, at).unwrap();
+        raw.write_all_at(&[byte[0] ^ 1], at).unwrap();
+    };
+    flip(15);
+    flip(28);
+    drop(file);
+    let mut found = Window::new(20, 20);
+    let (file, said) = open(dir.path(), &mut found).unwrap();
+    assert_eq!(found.range(), 16..28, "the longest whole part of 10..30");
+    assert_eq!(
+        said,
+        Found {
+            rows: 12,
+            dropped: 8
+        }
+    );
+    assert_eq!(seen(&file, &found)[0].1[0], 16_000);
+}
+
+#[test]
+fn one_damaged_commit_leaves_the_one_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let new = || Window::new(20, 30);
+    let mut window = new();
+    let (mut file, _) = open(dir.path(), &mut window).unwrap();
+    extend(&mut file, &mut window, 6, 1, 0);
+    extend(&mut file, &mut window, 6, 1, 0);
+    let slot = file.commit.slot();
+    file.file.write_all_at(&[1; 4], slot).unwrap();
+    drop(file);
+    let mut found = new();
+    let (file, _) = open(dir.path(), &mut found).unwrap();
+    assert_eq!(found.range(), 0..6);
+    let other = if slot == SLOTS { SLOTS + SLOT } else { SLOTS };
+    file.file.write_all_at(&[1; 4], other).unwrap();
+    drop(file);
+    let e = open(dir.path(), &mut new()).unwrap_err().to_string();
+    assert!(e.contains("both its commits are damaged"), "{e}");
+}
+
+#[test]
+fn a_file_of_another_memory_is_refused_with_what_differs() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path(), &mut Window::new(20, 30)).unwrap());
+    let refused = |layout: &Layout, mut window: Window, expect| {
+        let opened = FileRing::open(dir.path(), layout, &mut window, expect);
+        opened.unwrap_err().to_string()
+    };
+    let other = Layout::new(vec![Field::float("a", 4)]).unwrap();
+    let e = refused(&other, Window::new(20, 30), Expect::Any);
+    assert!(e.contains("other fields"), "{e}");
+    let e = refused(&layout(), Window::new(21, 30), Expect::Any);
+    assert!(e.contains("other replay.capacity (20)"), "{e}");
+    let e = refused(&layout(), Window::new(20, 31), Expect::Any);
+    assert!(e.contains("other places (30)"), "{e}");
+    let e = refused(&layout(), Window::new(20, 30), Expect::New);
+    assert!(e.contains("there is a replay memory already"), "{e}");
+    let path = dir.path().join(ROWS);
+    File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(20_000)
+        .unwrap();
+    let e = refused(&layout(), Window::new(20, 30), Expect::Any);
+    assert!(e.contains("20000 bytes instead of"), "{e}");
+    std::fs::write(&path, "something else").unwrap();
+    let e = refused(&layout(), Window::new(20, 30), Expect::Any);
+    assert!(e.contains("this is no replay memory"), "{e}");
+}
+
+#[test]
+fn two_runs_do_not_share_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = open(dir.path(), &mut Window::new(4, 4)).unwrap();
+    let second = open(dir.path(), &mut Window::new(4, 4));
+    assert!(matches!(second, Err(ReplayError::Locked { .. })));
+    drop(first);
+    open(dir.path(), &mut Window::new(4, 4)).unwrap();
+}
+
+fn disk(dir: &Path, window: &mut Window, on_full: OnFullDisk) -> Disk {
+    let (file, _) = open(dir, window).unwrap();
+    Disk::new(file, layout().words(), on_full, || Some(2 * 16 * 25))
+}
+
+#[test]
+fn f13_a_full_disk_is_an_error_and_what_was_stored_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut window = Window::new(20, 30);
+    let mut disk = disk(dir.path(), &mut window, OnFullDisk::Stop);
+    disk.extend(&mut window, 0, 24, 2, fill(0, 0)).unwrap();
+    let (before, expected) = (window.clone(), seen(&disk.file, &window));
+    disk.file.room = Some(50);
+    let e = disk.extend(&mut window, 0, 6, 2, fill(24, 0)).unwrap_err();
+    assert!(matches!(&e, ReplayError::FullDisk { rows: 20, .. }), "{e}");
+    let text = e.to_string();
+    for remedy in ["replay.capacity", "replay.directory", "replay.on_full_disk"] {
+        assert!(text.contains(remedy), "{text}");
+    }
+    assert_eq!(window.range(), before.range());
+    assert_eq!(seen(&disk.file, &window), expected);
+    disk.file.room = None;
+    disk.extend(&mut window, 0, 6, 2, fill(24, 0)).unwrap();
+    assert_eq!(
+        window.range(),
+        10..30,
+        "it goes on where there is room again"
+    );
+    assert_eq!(window.segment_at(29).unwrap().id, 0);
+    drop(disk);
+    let mut found = Window::new(20, 30);
+    open(dir.path(), &mut found).unwrap();
+    assert_eq!(found.range(), 10..30);
+}
+
+#[test]
+fn f13_a_full_disk_may_be_continued_in_host_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut window = Window::new(20, 30);
+    let mut disk = disk(dir.path(), &mut window, OnFullDisk::Host);
+    disk.extend(&mut window, 0, 24, 2, fill(0, 0)).unwrap();
+    disk.file.room = Some(50);
+    disk.extend(&mut window, 0, 6, 2, fill(24, 0)).unwrap();
+    assert_eq!(window.range(), 10..30);
+    for (row, words) in window.range().map(|r| (r, disk.rows().row(r))) {
+        assert_eq!(words[0], 1000 * row as u32);
+    }
+    assert_eq!(disk.end(window.end()), 24, "the rest is not in the file");
+    // Half of the free memory holds 25 transitions.
+    assert_eq!((window.capacity(), window.physical()), (20, 25));
+    for _ in 0..9 {
+        let first = window.end();
+        disk.extend(&mut window, 0, 6, 2, fill(first, 0)).unwrap();
+    }
+    for (row, words) in window.range().map(|r| (r, disk.rows().row(r))) {
+        assert_eq!(words[0], 1000 * row as u32);
+    }
+    drop(disk);
+    let mut found = Window::new(20, 30);
+    open(dir.path(), &mut found).unwrap();
+    assert!(found.end() == 24 && found.begin() >= 4);
+}

@@ -1,0 +1,101 @@
+//! A replay memory across the end of its process.
+
+use super::saved::{Restored, Saved, restore_priorities, save_priorities};
+use super::{ReplayBuffer, ReplayError};
+
+impl ReplayBuffer {
+    /// What a checkpoint needs to go on from here in another process. All transitions are on
+    /// the disk when this returns, unless `replay.save` is off.
+    ///
+    /// # Errors
+    /// The disk is full, or fails.
+    pub fn save(&mut self) -> Result<Saved, ReplayError> {
+        self.settle();
+        let in_file = {
+            let inner = &mut *self.core.write();
+            let end = inner.window.end();
+            match (&mut self.keeper, inner.store.disk()) {
+                (Some(keeper), _) => {
+                    keeper.append(inner)?;
+                    end
+                }
+                (None, Some(disk)) if self.save => {
+                    disk.file.sync()?;
+                    disk.end(end)
+                }
+                // The file of a memory that is not to be kept.
+                _ => 0,
+            }
+        };
+        let priorities = match &self.folder {
+            Some(folder) if self.save => {
+                self.saves += 1;
+                save_priorities(&self.core, folder, self.saves)?
+            }
+            _ => None,
+        };
+        Ok(Saved {
+            place: self.core.read().window.place(),
+            in_file,
+            progress: self.progress,
+            version: self.version,
+            priorities,
+        })
+    }
+
+    /// Goes back to what was saved, in a memory that was [reopened](super::Setup::reopen).
+    /// Without `replay.save` it is empty, and only its draws go on.
+    ///
+    /// # Errors
+    /// What was saved is of another memory; the device fails.
+    pub fn restore(&mut self, saved: &Saved) -> Result<Restored, ReplayError> {
+        self.settle();
+        let inner = &mut *self.core.write();
+        let (there, wanted) = (inner.window.end(), saved.place);
+        let mut place = wanted;
+        place.end = wanted.end.min(saved.in_file);
+        place.begin = wanted.begin.min(place.end);
+        // Of a memory that was not kept nothing is expected, and nothing is taken.
+        let lost_oldest = inner.window.go_back(&place).ok_or_else(|| {
+            ReplayError::Saved(format!(
+                "its file ends at transition {there}, the checkpoint needs those up to {}",
+                place.end
+            ))
+        })?;
+        let lost_newest = wanted.end - place.end;
+        if lost_newest > 0 {
+            inner.window.cut();
+        }
+        inner.store.reload(&inner.window)?;
+        if let Some(disk) = inner.store.disk() {
+            disk.commit(&inner.window)?;
+        }
+        if let Some(keeper) = &mut self.keeper {
+            keeper.went_back(place.end);
+        }
+        let places = inner.window.physical();
+        let range = inner.window.range();
+        if let Some(tree) = &mut inner.priorities {
+            tree.start_anew(range, places);
+        }
+        let lost = lost_oldest + lost_newest > 0;
+        let lost_priorities = match (&saved.priorities, &self.folder) {
+            _ if inner.priorities.is_none() => false,
+            (Some(priorities), Some(folder)) if !lost => {
+                !restore_priorities(inner, folder, priorities)
+            }
+            _ => wanted.end > 0,
+        };
+        (self.progress, self.version) = (saved.progress, saved.version);
+        Ok(Restored {
+            rows: inner.window.len(),
+            lost_oldest,
+            lost_newest,
+            lost_priorities,
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "resume_tests.rs"]
+mod tests;

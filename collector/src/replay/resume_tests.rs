@@ -1,0 +1,184 @@
+use super::super::buffer::tests::{field, host, rollout, setup, spec};
+use super::super::{Batch, Layout, ReplayConfig, SamplerKind, Setup, StorageKind};
+use super::*;
+use std::path::Path;
+use tch::Tensor;
+
+const STORAGES: [StorageKind; 4] = [
+    StorageKind::Host,
+    StorageKind::Device,
+    StorageKind::Memmap,
+    StorageKind::Tiered,
+];
+const SAMPLERS: [SamplerKind; 3] = [
+    SamplerKind::Uniform,
+    SamplerKind::WithoutReplacement,
+    SamplerKind::Prioritized,
+];
+
+fn config(storage: StorageKind, sampler: SamplerKind, prefetch: usize) -> ReplayConfig {
+    ReplayConfig {
+        storage,
+        sampler,
+        prefetch,
+        recent: 12,
+        save: true,
+        n_step: 2,
+        ..host(60)
+    }
+}
+
+fn make(config: &ReplayConfig, folder: &Path, reopen: bool) -> Result<ReplayBuffer, ReplayError> {
+    let setup = Setup {
+        folder: Some(folder),
+        margin: 30,
+        reopen,
+        ..setup(16)
+    };
+    ReplayBuffer::new(config, Layout::of(&spec(3, None)), setup)
+}
+
+fn all(batch: &Batch) -> Vec<(String, Vec<Vec<f32>>)> {
+    let names = batch.fields().map(|(n, _)| n.to_owned());
+    names.map(|n| (n.clone(), field(batch, &n))).collect()
+}
+
+type Drawn = Vec<(Vec<u64>, Vec<(String, Vec<Vec<f32>>)>)>;
+
+/// A rollout, and then four updates that set priorities.
+fn iterate(buffer: &mut ReplayBuffer, iteration: i64) -> Drawn {
+    buffer.set_version(iteration as i32);
+    buffer
+        .extend(&rollout(&spec(3, None), 5 * iteration, 5))
+        .unwrap();
+    buffer.set_progress(iteration as f64 / 20.0);
+    // More than will be drawn.
+    buffer.begin_update(5);
+    let draw = |_| {
+        let batch = buffer.next().unwrap();
+        let drawn = (batch.indices().to_vec(), all(batch));
+        let priorities: Vec<f32> = drawn.0.iter().map(|&r| (r % 7) as f32 + 0.5).collect();
+        buffer
+            .update_priorities(&Tensor::from_slice(&priorities))
+            .unwrap();
+        drawn
+    };
+    (0..4).map(draw).collect()
+}
+
+#[test]
+fn after_a_resume_the_same_bits_follow_as_without_it() {
+    for storage in STORAGES {
+        for sampler in SAMPLERS {
+            let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+            let config = config(storage, sampler, 2);
+            let mut straight = make(&config, other.path(), false).unwrap();
+            let mut buffer = make(&config, dir.path(), false).unwrap();
+            let mut saved = None;
+            let mut expected = Vec::new();
+            for i in 0..8 {
+                expected.push(iterate(&mut straight, i));
+                assert_eq!(iterate(&mut buffer, i), expected[i as usize]);
+                if i == 2 || i == 5 {
+                    saved = Some(serde_json::to_string(&buffer.save().unwrap()).unwrap());
+                }
+            }
+            // Killed two iterations behind the checkpoint.
+            drop(buffer);
+            let mut again = make(&config, dir.path(), true).unwrap();
+            let saved: Saved = serde_json::from_str(&saved.unwrap()).unwrap();
+            let restored = again.restore(&saved).unwrap();
+            assert!(restored.exact(), "{storage:?} {sampler:?} {restored:?}");
+            assert_eq!(restored.rows, 60);
+            for i in 6..8 {
+                let drawn = iterate(&mut again, i);
+                assert_eq!(drawn, expected[i as usize], "{storage:?} {sampler:?} {i}");
+            }
+            assert_eq!(iterate(&mut again, 8), iterate(&mut straight, 8));
+        }
+    }
+}
+
+#[test]
+fn prefetch_and_storage_change_nothing_that_is_drawn() {
+    for sampler in SAMPLERS {
+        let mut expected: Option<Vec<Drawn>> = None;
+        for storage in STORAGES {
+            for prefetch in [0, 1, 3, 9] {
+                let dir = tempfile::tempdir().unwrap();
+                let config = config(storage, sampler, prefetch);
+                let mut buffer = make(&config, dir.path(), false).unwrap();
+                let mut drawn = vec![iterate(&mut buffer, 0)];
+                let mark = buffer.mark();
+                iterate(&mut buffer, 1);
+                assert_eq!(buffer.revert(&mark).unwrap(), 0);
+                drawn.extend((1..4).map(|i| iterate(&mut buffer, i)));
+                let expected = expected.get_or_insert_with(|| drawn.clone());
+                assert_eq!(&drawn, expected, "{storage:?} {sampler:?} {prefetch}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_come_back_is_said() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(StorageKind::Host, SamplerKind::Prioritized, 0);
+    let mut buffer = make(&config, dir.path(), false).unwrap();
+    for i in 0..4 {
+        iterate(&mut buffer, i);
+    }
+    let early = buffer.save().unwrap();
+    for i in 4..10 {
+        iterate(&mut buffer, i);
+    }
+    buffer.save().unwrap();
+    buffer.save().unwrap();
+    drop(buffer);
+    let mut again = make(&config, dir.path(), true).unwrap();
+    assert!(
+        again.describe().contains("60 were there"),
+        "{}",
+        again.describe()
+    );
+    let restored = again.restore(&early).unwrap();
+    // 150 came, 90 places: those before 60 are gone, and 0..60 was saved.
+    assert_eq!((restored.rows, restored.lost_oldest), (0, 60));
+    assert!(restored.lost_priorities && !restored.exact());
+    drop(again);
+    let elsewhere = tempfile::tempdir().unwrap();
+    let mut empty = make(&config, elsewhere.path(), true).unwrap();
+    let e = empty.restore(&early).unwrap_err().to_string();
+    assert!(e.contains("its file ends at transition 0"), "{e}");
+}
+
+#[test]
+fn without_save_a_resume_begins_with_nothing() {
+    for storage in [StorageKind::Host, StorageKind::Memmap] {
+        let dir = tempfile::tempdir().unwrap();
+        let config = ReplayConfig {
+            save: false,
+            ..config(storage, SamplerKind::Uniform, 0)
+        };
+        let mut buffer = make(&config, dir.path(), false).unwrap();
+        iterate(&mut buffer, 0);
+        let saved = buffer.save().unwrap();
+        drop(buffer);
+        assert_eq!(dir.path().join("replay").exists(), storage.in_file());
+        let mut again = make(&config, dir.path(), true).unwrap();
+        let restored = again.restore(&saved).unwrap();
+        assert_eq!((restored.rows, restored.lost_newest), (0, 15));
+        assert!(again.is_empty());
+        iterate(&mut again, 1);
+        assert_eq!(again.len(), 15);
+    }
+}
+
+#[test]
+fn a_new_run_does_not_take_what_is_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(StorageKind::Memmap, SamplerKind::Uniform, 0);
+    drop(make(&config, dir.path(), false).unwrap());
+    let e = make(&config, dir.path(), false).unwrap_err();
+    assert!(matches!(e, ReplayError::InUse { .. }));
+}

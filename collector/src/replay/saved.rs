@@ -1,0 +1,162 @@
+//! What is kept for a resume of the run.
+//!
+//! Transitions are kept in the file of their storage, or are appended to one like it when a
+//! checkpoint is written; what the checkpoint itself holds is small: where the memory and
+//! its draws stood.
+
+use super::ReplayError;
+use super::core::{Core, Inner};
+use super::disk::segment_of;
+use super::draw::Progress;
+use super::file::FileRing;
+use super::window::Place;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// State of a replay memory for a checkpoint.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Saved {
+    /// Which transitions there were.
+    pub(super) place: Place,
+    /// One behind the newest of them that is in a file.
+    pub(super) in_file: u64,
+    /// How far its draws were.
+    pub(super) progress: Progress,
+    /// Version of the policy that acted last.
+    pub(super) version: i32,
+    /// Priorities, where draws go by them.
+    pub(super) priorities: Option<SavedPriorities>,
+}
+
+/// A file of priorities.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SavedPriorities {
+    /// Its name in the folder.
+    file: String,
+    /// CRC32C of its bytes.
+    check: u32,
+    /// The largest priority so far.
+    largest: f64,
+}
+
+/// What came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Restored {
+    /// Transitions that can be drawn.
+    pub rows: u64,
+    /// Oldest transitions that were overwritten since.
+    pub lost_oldest: u64,
+    /// Newest transitions that never came to the disk.
+    pub lost_newest: u64,
+    /// Priorities that were overwritten by a later checkpoint: all are as new.
+    pub lost_priorities: bool,
+}
+
+impl Restored {
+    /// Whether the same bits follow as without the interruption.
+    pub fn exact(&self) -> bool {
+        self.lost_oldest == 0 && self.lost_newest == 0 && !self.lost_priorities
+    }
+}
+
+/// A copy in a file of what lies in memory.
+#[derive(Debug)]
+pub struct Keeper {
+    file: FileRing,
+    /// One behind the newest transition that is in it and still the same in memory.
+    kept: u64,
+}
+
+impl Keeper {
+    /// Over a file that holds transitions up to this one.
+    pub fn new(file: FileRing, kept: u64) -> Self {
+        Self { file, kept }
+    }
+
+    /// The memory went back.
+    pub fn went_back(&mut self, end: u64) {
+        self.kept = self.kept.min(end);
+    }
+
+    /// Appends what came since.
+    ///
+    /// # Errors
+    /// The disk is full, or fails; the device fails.
+    pub fn append(&mut self, inner: &Inner) -> Result<(), ReplayError> {
+        let window = &inner.window;
+        let first = self.kept.max(window.begin());
+        let count = (window.end() - first) as usize;
+        let segment = segment_of(window);
+        inner.store.copy_out(first, count, |first, count, rows| {
+            let written = self.file.write(first, count, &segment, rows);
+            written.map_err(|e| self.file.error("cannot write to it", e))
+        })?;
+        let committed = self.file.commit(window);
+        committed.map_err(|e| self.file.error("cannot write to it", e))?;
+        self.kept = window.end();
+        self.file.sync()
+    }
+
+    /// All that is in it.
+    pub fn rows(&self) -> super::gather::Rows<'_> {
+        super::gather::Rows::one(self.file.ring())
+    }
+}
+
+/// Writes the priorities of the window into one of two files in turn, so that those of the
+/// checkpoint before stay.
+///
+/// # Errors
+/// The disk is full, or fails.
+pub fn save_priorities(
+    core: &Core,
+    folder: &Path,
+    turn: u64,
+) -> Result<Option<SavedPriorities>, ReplayError> {
+    let inner = core.read();
+    let Some(priorities) = &inner.priorities else {
+        return Ok(None);
+    };
+    let (window, places) = (&inner.window, inner.window.physical());
+    let leaves = priorities.leaves();
+    let bytes: Vec<u8> = (window.range())
+        .flat_map(|row| leaves[(row % places) as usize].to_le_bytes())
+        .collect();
+    let file = format!("priorities-{}.bin", turn % 2);
+    let path = folder.join(&file);
+    let write = || {
+        let mut to = std::fs::File::create(&path)?;
+        std::io::Write::write_all(&mut to, &bytes)?;
+        to.sync_data()
+    };
+    write().map_err(|e| ReplayError::io("cannot write it", &path, e))?;
+    Ok(Some(SavedPriorities {
+        file,
+        check: crc32c::crc32c(&bytes),
+        largest: priorities.largest(),
+    }))
+}
+
+/// Reads the priorities of the window; `false` where the file is another's now.
+pub fn restore_priorities(inner: &mut Inner, folder: &Path, saved: &SavedPriorities) -> bool {
+    let Some(priorities) = &mut inner.priorities else {
+        return true;
+    };
+    let mut name: PathBuf = folder.into();
+    // A name from a checkpoint stays within the folder.
+    name.push(Path::new(&saved.file).file_name().unwrap_or_default());
+    let bytes = std::fs::read(name).unwrap_or_default();
+    let fits =
+        crc32c::crc32c(&bytes) == saved.check && bytes.len() as u64 == 8 * inner.window.len();
+    if fits {
+        let values = bytes.chunks_exact(8).map(|b| {
+            let bytes = b.try_into().unwrap_or_default();
+            f64::from_le_bytes(bytes)
+        });
+        let values: Vec<f64> = values.collect();
+        priorities.fill(&inner.window, values.into_iter(), saved.largest);
+    }
+    fits
+}
