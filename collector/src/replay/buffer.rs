@@ -120,7 +120,8 @@ impl ReplayBuffer {
         self.core.extend_fields(fields, envs)
     }
 
-    /// The version of the policy that transitions of rollouts are marked with from now on.
+    /// The version of the policy that transitions are marked with from now on, of rollouts
+    /// that do not know it.
     pub fn set_version(&mut self, version: i32) {
         self.version = version;
     }

@@ -135,6 +135,20 @@ fn a_batch_holds_the_transitions_that_its_numbers_name() {
 }
 
 #[test]
+fn a_rollout_that_knows_its_versions_keeps_them() {
+    let spec = spec(3, None);
+    let known = rollout(&spec, 0, 4);
+    let _ = known.version.get(2).fill_(9);
+    let mut buffer = ReplayBuffer::new(&host(12), Layout::of(&spec), setup(64)).unwrap();
+    buffer.set_version(5);
+    buffer.extend(&known).unwrap();
+    let batch = buffer.next().unwrap();
+    for (&row, version) in batch.indices().iter().zip(field(batch, names::VERSION)) {
+        assert_eq!(version, [if row / 3 == 2 { 9.0 } else { 5.0 }]);
+    }
+}
+
+#[test]
 fn an_episode_whose_end_is_not_known_has_no_weight() {
     let spec = spec(3, None);
     let lost = rollout(&spec, 0, 4);

@@ -313,8 +313,10 @@ fn source(rollout: &Rollout, name: &str, version: i32) -> Result<Tensor, ReplayE
             rollout.valid.f_mul(&lost.f_logical_not()?)?
         }
         names::VERSION => {
-            let options = (Kind::Int, rollout.device());
-            Tensor::f_full([t, n], i64::from(version), options)?
+            let unknown = rollout.version.f_lt(0)?;
+            rollout
+                .version
+                .f_masked_fill(&unknown, i64::from(version))?
         }
         _ => return Err(missing()),
     })

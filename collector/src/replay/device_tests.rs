@@ -41,6 +41,7 @@ impl Twin {
 
     fn extend(&mut self, first: i64, steps: i64, on_device: bool) {
         let rollout = rollout(&spec(3, Some(2)), first, steps);
+        let _ = rollout.version.get(1).fill_(first + 100);
         let mut source = Source {
             count: (rollout.steps * rollout.envs) as usize,
             stride: 3,

@@ -163,7 +163,8 @@ impl Prefetch {
             return self.ended().map(Err);
         }
         let Ok((mut ready, made)) = self.done.recv() else {
-            self.under_way = 0;
+            // It is gone, or about to be: wait for it to say why.
+            (self.jobs, self.under_way) = (None, 0);
             return self.ended().map(Err);
         };
         self.under_way -= 1;
@@ -181,7 +182,10 @@ impl Prefetch {
         while self.under_way > 0 {
             match self.done.recv() {
                 Ok((slot, _)) => self.idle.push(slot),
-                Err(_) => break,
+                Err(_) => {
+                    self.jobs = None;
+                    break;
+                }
             }
             self.under_way -= 1;
         }
@@ -220,3 +224,7 @@ fn text(panic: &(dyn Any + Send)) -> String {
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
     text.unwrap_or_else(|| "it panicked".into())
 }
+
+#[cfg(test)]
+#[path = "prefetch_tests.rs"]
+mod tests;

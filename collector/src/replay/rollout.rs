@@ -21,6 +21,7 @@ pub struct HostRollout {
     terminated: HostRows<f32>,
     truncated: HostRows<f32>,
     valid: HostRows<f32>,
+    version: HostRows<i32>,
     final_slot: HostRows<i32>,
     steps: usize,
     envs: usize,
@@ -57,6 +58,7 @@ impl HostRollout {
             terminated: here(&rollout.terminated)?,
             truncated: here(&rollout.truncated)?,
             valid: here(&rollout.valid)?,
+            version: here(&rollout.version)?,
             final_slot: here(&rollout.final_slot)?,
             steps: rollout.steps as usize,
             envs: rollout.envs as usize,
@@ -74,7 +76,7 @@ impl HostRollout {
     }
 
     /// Hands a function that writes transition `i` (of step `i / N`, environment `i % N`) to
-    /// `store`.
+    /// `store`. Where the rollout does not know the version of its policy it is `version`.
     ///
     /// # Errors
     /// The layout is of another rollout, or those of `store`.
@@ -85,6 +87,7 @@ impl HostRollout {
         store: impl FnOnce(&mut Fill<'_>) -> Result<R, ReplayError>,
     ) -> Result<R, ReplayError> {
         let (envs, slots) = (self.envs, self.final_slot.all()?);
+        let versions = self.version.all()?;
         let (mut sources, mut version_at) = (Vec::new(), None);
         for (field, to) in layout.fields().iter().zip(layout.offsets()) {
             if field.name == names::VERSION && field.kind == FieldKind::I32 {
@@ -146,7 +149,11 @@ impl HostRollout {
                 );
             }
             if let Some(at) = version_at {
-                row[at] = version as u32;
+                // -1: not known.
+                row[at] = match versions[i] {
+                    -1 => version,
+                    known => known,
+                } as u32;
             }
             // More truncations than there was room for: where this one ended is not known.
             if let (Some(at), true) = (valid_at, slot.is_none() && truncated[i] != 0.0) {

@@ -62,16 +62,15 @@ impl OffPolicy {
         };
         let config = self.replay.clone();
         let config = config.resolve(&self.layout, self.device, &room, self.margin);
+        let (batch_size, gamma) = (self.common.batch_size, self.common.gamma);
         let setup = Setup {
-            gamma: self.common.gamma,
-            device: self.device,
-            batch_size: self.common.batch_size,
-            seed: self.seed,
             folder: Some(folder),
             margin: self.margin,
             room,
+            free_memory: available,
+            ..Setup::new(batch_size, self.device, gamma, self.seed)
         };
-        let memory = ReplayBuffer::new(&config, self.layout.clone(), &setup)?;
+        let memory = ReplayBuffer::new(&config, self.layout.clone(), setup)?;
         let line = memory.describe();
         self.memory = Some(memory);
         Ok(Some(line))
