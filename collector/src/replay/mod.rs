@@ -42,6 +42,7 @@ pub use config::{OnFullDisk, ReplayConfig, SamplerKind, StorageKind};
 pub use error::ReplayError;
 pub use fit::Room;
 pub use layout::{Field, FieldKind, Layout, names};
+pub use open::FOLDER;
 pub use saved::{Restored, Saved};
 pub use shared::{Sampler, Writer};
 pub use transform::Transform;

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use tch::Device;
 
 /// Name of the folder in the folder of a run.
-const FOLDER: &str = "replay";
+pub const FOLDER: &str = "replay";
 
 impl ReplayBuffer {
     /// Allocates the storage and the batches. `config` is

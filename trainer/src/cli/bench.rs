@@ -89,7 +89,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         ..
     } = Parts::build(&loaded, &model, &spec)?;
     let scratch = std::env::temp_dir().join(format!("ostler-bench-{}", std::process::id()));
-    learner.open(&scratch)?;
+    learner.open(&scratch, false)?;
     let samples = config.samples() as f64;
     if on_device {
         kernel = collector.device_kernel().unwrap_or_default();

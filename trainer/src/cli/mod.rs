@@ -14,6 +14,7 @@ mod envs;
 mod eval;
 mod physics;
 mod play;
+mod plot;
 mod regress;
 mod replay;
 mod target;
@@ -43,6 +44,8 @@ enum Command {
     Check(check::CheckArgs),
     /// Run a policy, print its returns, draw it: --png sheet.png --gif out.gif
     Play(play::PlayArgs),
+    /// Draw the learning curves of several runs: runs/a runs/b --png curves.png
+    Plot(plot::PlotArgs),
     /// Measure a policy over many episodes: --episodes 1000 --json
     Eval(eval::EvalArgs),
     /// List the configurations at hand
@@ -147,6 +150,7 @@ pub fn run() -> i32 {
         Command::Train(args) => train::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Play(args) => play::run(&args),
+        Command::Plot(args) => plot::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Envs(args) => envs::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -2,6 +2,7 @@
 
 use super::{Algorithm, Config, CudaSync};
 use crate::torch::cuda::{self, Found, NoCuda};
+use ostler_collector::replay::StorageKind;
 use ostler_sim::config::{Auto, Backend, ConfigError, SimDevice};
 use ostler_sim::physics::pool::Pool;
 
@@ -176,6 +177,16 @@ impl Config {
                 self.device = device.name();
             }
             (Ok(Device::Cpu) | Err(_), _) => {}
+        }
+        if self.replay.storage_device == "auto" {
+            self.replay.storage_device = match self.replay.storage {
+                StorageKind::Auto | StorageKind::Device => self.device.clone(),
+                StorageKind::Host | StorageKind::Memmap | StorageKind::Tiered => "cpu".into(),
+            };
+        }
+        if !self.runner.algorithm.off_policy() && self.replay.storage == StorageKind::Auto {
+            // There is no memory that could be anywhere.
+            self.replay.storage = StorageKind::Device;
         }
         let gpu = self.gpu().is_some();
         if self.sim.device == SimDevice::Auto {

@@ -21,7 +21,7 @@ pub use ppo::{Ppo, PpoConfig};
 
 use crate::config::{Algorithm, Config};
 use ostler_collector::memory::out_of_memory;
-use ostler_collector::replay::{ReplayBuffer, ReplayError};
+use ostler_collector::replay::{ReplayBuffer, ReplayError, StorageKind};
 use ostler_collector::{CollectError, Policy, Rollout};
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::Traffic;
@@ -109,11 +109,12 @@ pub trait Learner {
     fn roll_back(&mut self, policy: &[(String, Tensor)], lr_factor: f64) -> Result<(), LearnError>;
 
     /// Opens what the learner remembers the past in, below the run's folder, unless it is
-    /// open; returns a line about it. Comes before the first rollout.
+    /// open. Comes before the first rollout. `again`: the run goes on, and what is there
+    /// is its own.
     ///
     /// # Errors
     /// It does not fit, or the folder cannot be written to.
-    fn open(&mut self, _folder: &Path) -> Result<Option<String>, LearnError> {
+    fn open(&mut self, _folder: &Path, _again: bool) -> Result<Option<Opened>, LearnError> {
         Ok(None)
     }
 
@@ -136,6 +137,15 @@ pub trait Learner {
     /// # Errors
     /// A fault names a place that this learner does not have; none is armed then.
     fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError>;
+}
+
+/// A replay memory that was opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// What it takes and where, in a line.
+    pub line: String,
+    /// Where it lies: never `"auto"`.
+    pub storage: StorageKind,
 }
 
 /// A policy that a learner made.

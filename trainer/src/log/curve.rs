@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 /// Size of the picture; it is drawn at twice this and halved, as plotters' lines
 /// have hard edges.
-const WIDTH: u32 = 960;
-const HEIGHT: u32 = 600;
+pub(super) const WIDTH: u32 = 960;
+pub(super) const HEIGHT: u32 = 600;
 
-const INK: RGBColor = RGBColor(38, 50, 66);
-const FAINT: RGBColor = RGBColor(226, 231, 237);
+pub(super) const INK: RGBColor = RGBColor(38, 50, 66);
+pub(super) const FAINT: RGBColor = RGBColor(226, 231, 237);
 const BLUE: RGBColor = RGBColor(28, 98, 168);
 const ORANGE: RGBColor = RGBColor(217, 119, 30);
 const GREEN: RGBColor = RGBColor(36, 130, 110);
@@ -45,12 +45,14 @@ pub enum CurveError {
 }
 
 /// Numbers over environment steps.
-type Series = Vec<(f64, f64)>;
+pub(super) type Series = Vec<(f64, f64)>;
 
 /// What the picture shows of a run.
 #[derive(Debug, Default)]
-struct Metrics {
-    returns: Series,
+pub(super) struct Metrics {
+    pub(super) returns: Series,
+    /// The same over training time (s).
+    pub(super) returns_over_time: Series,
     lengths: Series,
     /// Steps, mean and standard deviation of evaluations.
     evaluations: Vec<(f64, f64, f64)>,
@@ -61,7 +63,7 @@ struct Metrics {
 }
 
 impl Metrics {
-    fn read(path: &Path) -> Result<Self, CurveError> {
+    pub(super) fn read(path: &Path) -> Result<Self, CurveError> {
         let fail = |source| CurveError::Read {
             path: path.to_path_buf(),
             source,
@@ -84,6 +86,9 @@ impl Metrics {
             };
             all.steps = all.steps.max(steps);
             all.wall_s = all.wall_s.max(get("wall_s").unwrap_or(0.0));
+            if let (Some(wall), Some(value)) = (get("wall_s"), get("Train/mean_reward")) {
+                all.returns_over_time.push((wall, value));
+            }
             for (tag, series) in [
                 ("Train/mean_reward", &mut all.returns),
                 ("Train/mean_episode_length", &mut all.lengths),
@@ -112,9 +117,14 @@ pub fn draw(metrics: &Path, out: &Path, title: &str) -> Result<(), CurveError> {
     Ok(large.halved().write_png(out)?)
 }
 
-fn paint(buffer: &mut [u8], data: &Metrics, title: &str) -> Result<(), String> {
+/// Makes the font that comes with the program known.
+pub(super) fn font() -> Result<(), String> {
     register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular())
-        .map_err(|_| "the built-in font is damaged".to_string())?;
+        .map_err(|_| "the built-in font is damaged".to_string())
+}
+
+fn paint(buffer: &mut [u8], data: &Metrics, title: &str) -> Result<(), String> {
+    font()?;
     let root = BitMapBackend::with_buffer(buffer, (2 * WIDTH, 2 * HEIGHT)).into_drawing_area();
     let text = |e: DrawingAreaErrorKind<_>| e.to_string();
     let (head, body) = root.split_vertically(120);
@@ -142,7 +152,7 @@ fn paint(buffer: &mut [u8], data: &Metrics, title: &str) -> Result<(), String> {
 }
 
 type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
-type Outcome<'a> =
+pub(super) type Outcome<'a> =
     Result<(), DrawingAreaErrorKind<<BitMapBackend<'a> as DrawingBackend>::ErrorType>>;
 
 /// Mean return: every iteration faint, a running mean bold, evaluations as points.
@@ -242,7 +252,7 @@ fn subtitle(data: &Metrics) -> String {
 }
 
 /// Smallest and largest value with a margin; never empty.
-fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
+pub(super) fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = values
         .filter(|v| v.is_finite())
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), v| {
@@ -256,7 +266,7 @@ fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 /// Means over a window of a thirtieth of the points, centred, shorter at the ends.
-fn smooth(series: &Series) -> Series {
+pub(super) fn smooth(series: &Series) -> Series {
     let half = series.len() / 60;
     let mut out = Vec::with_capacity(series.len());
     for k in 0..series.len() {
@@ -269,7 +279,7 @@ fn smooth(series: &Series) -> Series {
 }
 
 /// A number in few characters: 1.5M, 20k, 0.25.
-fn short(v: f64) -> String {
+pub(super) fn short(v: f64) -> String {
     let digits = |v: f64| {
         let text = format!("{v:.2}");
         text.trim_end_matches('0').trim_end_matches('.').to_string()

@@ -2,6 +2,7 @@
 
 pub mod append;
 pub mod curve;
+pub mod curves;
 pub mod metrics;
 pub mod progress;
 pub mod sinks;

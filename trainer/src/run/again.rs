@@ -9,8 +9,10 @@ use super::parts::Parts;
 use super::start::{Options, Plan, plan};
 use super::{keep, resume};
 use crate::config::Gpus;
+use crate::learner::LearnError;
 use crate::log::tensorboard::FILE_NAME;
 use ostler_collector::Collector;
+use ostler_collector::replay::{FOLDER, ReplayBuffer, Saved};
 use std::path::{Path, PathBuf};
 
 /// A run that goes on: where, and from which checkpoint.
@@ -111,6 +113,9 @@ pub(super) fn restore(
     restored.map_err(|e| {
         RunError::Usage(format!("{} cannot be resumed: {e}", earlier.file.display()))
     })?;
+    if let Some(memory) = parts.learner.memory_mut() {
+        restore_memory(memory, c.meta.replay.as_ref())?;
+    }
     *counters = Counters {
         iteration: c.meta.iteration,
         env_steps: c.meta.env_steps,
@@ -119,4 +124,37 @@ pub(super) fn restore(
         window: Window::from_slice(&c.episodes),
     };
     Ok(())
+}
+
+/// What a learner remembered when the checkpoint was written.
+fn restore_memory(memory: &mut ReplayBuffer, saved: Option<&Saved>) -> Result<(), RunError> {
+    let Some(saved) = saved else {
+        tracing::warn!("the checkpoint is without the replay memory, which starts empty");
+        return Ok(());
+    };
+    let restored = memory.restore(saved).map_err(LearnError::from)?;
+    if !restored.exact() {
+        tracing::warn!(
+            "the replay memory lacks {} of its oldest and {} of its newest transitions{}: the run \
+             goes on, with other numbers than without the interruption",
+            restored.lost_oldest,
+            restored.lost_newest,
+            if restored.lost_priorities {
+                ", and all priorities"
+            } else {
+                ""
+            }
+        );
+    }
+    Ok(())
+}
+
+/// A run that starts anew in its folder starts without what it remembered there.
+pub(super) fn forget_memory(dir: &Path) {
+    let folder = dir.join(FOLDER);
+    if let Err(e) = std::fs::remove_dir_all(&folder)
+        && e.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!("cannot remove {}: {e}", folder.display());
+    }
 }

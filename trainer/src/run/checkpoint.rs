@@ -107,6 +107,9 @@ pub struct Meta {
     /// How far the schedules of the curriculum have come.
     #[serde(default)]
     pub schedules: Vec<Option<f64>>,
+    /// Where the replay memory and its draws stood, where there is one and it was kept.
+    #[serde(default)]
+    pub replay: Option<ostler_collector::replay::Saved>,
 }
 
 /// What a checkpoint belongs to.
@@ -233,6 +236,7 @@ impl Checkpoint {
             health: super::health::Record::default(),
             uneasy: 0,
             schedules: Vec::new(),
+            replay: None,
         }
     }
 

@@ -6,6 +6,7 @@ use crate::learner::LearnError;
 use crate::torch::TorchError;
 use ostler_collector::CollectError;
 use ostler_collector::memory::out_of_memory_text;
+use ostler_collector::replay::ReplayError;
 use ostler_sim::device::cuda::Unavailable;
 use ostler_sim::env::EnvError;
 use ostler_sim::memory::MemoryError;
@@ -266,7 +267,11 @@ impl RunError {
             | Self::Npz(NpzError::Memory { .. }) => FAILED,
             Self::Crowded { .. } => CROWDED,
             Self::Stopped => INTERRUPTED,
-            Self::Learn(LearnError::Config(_) | LearnError::Checkpoint(_)) => USAGE,
+            Self::Learn(
+                LearnError::Config(_)
+                | LearnError::Checkpoint(_)
+                | LearnError::Replay(ReplayError::TooLarge { .. }),
+            ) => USAGE,
             Self::Learn(_) => FAILED,
             Self::Env(e) => match e {
                 EnvError::Config(_) => USAGE,

@@ -181,10 +181,10 @@ impl Run {
                 parts = self.survive(parts, e)?;
             }
         };
-        while let Err(e) = self.save(&parts, None) {
+        while let Err(e) = self.save(&mut parts, None) {
             match e.out_of_memory() {
                 Some(_) => parts = self.survive(parts, e)?,
-                None => return Err(self.rescue(&parts, e)),
+                None => return Err(self.rescue(&mut parts, e)),
             }
         }
         self.finish();

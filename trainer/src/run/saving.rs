@@ -6,7 +6,7 @@ use super::error::RunError;
 use super::parts::Parts;
 use super::{Evaluation, Run, keep};
 use crate::drill::Phase;
-use crate::learner::NamedTensors;
+use crate::learner::{LearnError, NamedTensors};
 use crate::supervise::Message;
 use ostler_collector::Collector;
 use std::path::Path;
@@ -18,7 +18,7 @@ const AUTOSAVE: Duration = Duration::from_secs(60);
 impl Run {
     pub(super) fn save_if_due(
         &mut self,
-        parts: &Parts,
+        parts: &mut Parts,
         evaluation: Option<&Evaluation>,
     ) -> Result<(), RunError> {
         if self.health.doubtful() {
@@ -44,7 +44,7 @@ impl Run {
 
     /// After the last checkpoint could not be written: hours of training should not go
     /// with it, so it is written into the system's temporary folder.
-    pub(super) fn rescue(&self, parts: &Parts, e: RunError) -> RunError {
+    pub(super) fn rescue(&self, parts: &mut Parts, e: RunError) -> RunError {
         let RunError::Save(cause) = e else { return e };
         let folder = std::env::temp_dir().join(format!("ostler-rescued-{}", std::process::id()));
         let rescued = keep::file_of(&folder, self.counters.iteration);
@@ -81,7 +81,7 @@ impl Run {
     /// It cannot be written, or memory does not suffice.
     pub(super) fn save(
         &mut self,
-        parts: &Parts,
+        parts: &mut Parts,
         evaluation: Option<&Evaluation>,
     ) -> Result<(), RunError> {
         let iteration = self.counters.iteration;
@@ -127,7 +127,15 @@ impl Run {
         }
     }
 
-    fn checkpoint(&self, parts: &Parts, best: Option<f64>) -> Result<Checkpoint, RunError> {
+    fn checkpoint(&self, parts: &mut Parts, best: Option<f64>) -> Result<Checkpoint, RunError> {
+        // The weights matter more than what can be collected again.
+        let replay = match parts.learner.memory_mut().map(|m| m.save()) {
+            Some(Err(e)) if e.out_of_memory().is_none() => {
+                tracing::warn!("{e}; this checkpoint is without the replay memory");
+                None
+            }
+            saved => saved.transpose().map_err(LearnError::from)?,
+        };
         let mut collector = Vec::new();
         parts.collector.save(&mut collector)?;
         let (health, good, candidate) = self.health.save();
@@ -140,6 +148,7 @@ impl Run {
                 health: health.clone(),
                 uneasy: self.uneasy,
                 schedules: self.progress_of.clone(),
+                replay,
                 ..Checkpoint::meta(self.task.clone())
             },
             learner: parts.learner.save()?,

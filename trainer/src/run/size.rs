@@ -136,7 +136,7 @@ impl Run {
             self.kept = Kept::default();
         }
         let to = self.next_below(self.num_envs(), reason)?;
-        self.save_in_need(&parts);
+        self.save_in_need(&mut parts);
         self.record_cap(to);
         self.resize(parts, to, reason)
     }
@@ -159,7 +159,7 @@ impl Run {
 
     /// A checkpoint, where there is memory for it and another process could go on from
     /// it: nothing is to be done again if this one cannot.
-    fn save_in_need(&mut self, parts: &Parts) {
+    fn save_in_need(&mut self, parts: &mut Parts) {
         if !self.reporter.supervised() || self.counters.iteration == 0 || self.health.doubtful() {
             return;
         }

@@ -1,6 +1,6 @@
 //! How a training comes to be: fresh, from another run's weights, or resumed.
 
-use super::again::{restore, resumed, set_aside};
+use super::again::{forget_memory, restore, resumed, set_aside};
 use super::counters::Counters;
 use super::dir::RunDir;
 use super::error::RunError;
@@ -148,8 +148,9 @@ impl Run {
         let mut counters = Counters::default();
         let mut health = Health::new(&config.guard, parts.learner.weights()?);
         let (mut aside, mut uneasy, mut progress_of) = (None, 0, Vec::new());
-        let dir = match earlier {
+        let (dir, opened) = match earlier {
             Some(earlier) => {
+                let opened = parts.learner.open(earlier.dir.path(), true)?;
                 let spread = config.runner.init_at_random_ep_len;
                 restore(&earlier, &task, spread, &mut parts, &mut counters)?;
                 aside = set_aside(&earlier.dir, counters.iteration)?;
@@ -157,14 +158,29 @@ impl Run {
                 uneasy = c.meta.uneasy;
                 progress_of = c.meta.schedules;
                 health.restore(c.meta.health, c.good, c.candidate);
-                earlier.dir
+                (earlier.dir, opened)
             }
-            None => match &options.again {
-                Some(folder) => RunDir::open(folder)?,
-                None => RunDir::create(&config, options.out.as_deref())?,
-            },
+            None => {
+                let dir = match &options.again {
+                    Some(folder) => RunDir::open(folder)?,
+                    None => RunDir::create(&config, options.out.as_deref())?,
+                };
+                if options.again.is_some() {
+                    forget_memory(dir.path());
+                }
+                let opened = parts.learner.open(dir.path(), false)?;
+                (dir, opened)
+            }
         };
-        notes.extend(parts.learner.open(dir.path())?);
+        if let Some(opened) = opened {
+            let replay = &mut loaded.config.replay;
+            replay.storage = opened.storage;
+            if opened.storage.in_file() {
+                replay.storage_device = "cpu".into();
+            }
+            notes.push(opened.line);
+        }
+        let config = loaded.config.clone();
         // Before anything is in it that a start after a death would have to refuse.
         options.reporter.folder(dir.path());
         dir.write_config(&as_asked(&config, asked_envs), &model.sources)?;

@@ -113,29 +113,31 @@ impl Inputs {
     /// It is not of this task, or libtorch refuses.
     pub fn fill(&mut self, batch: &Batch, norm: &Norms, step: u64) -> Result<(), LearnError> {
         let device = self.obs.device();
-        let of = |name: &str| -> Result<&Tensor, LearnError> { Ok(batch.get(name)?) };
-        let column = |name: &str| -> Result<Tensor, LearnError> { Ok(of(name)?.f_view([-1, 1])?) };
+        // A field of one number has no second dimension of its own.
+        let rows = self.obs.size2()?.0;
+        let of =
+            |name: &str| -> Result<Tensor, LearnError> { Ok(batch.get(name)?.f_view([rows, -1])?) };
         let actor = norm.actor.as_ref();
         let critic = match &norm.critic {
             CriticNorm::Raw => None,
             CriticNorm::AsActor => actor,
             CriticNorm::Own(own) => Some(own),
         };
-        apply(actor, of("obs")?, &self.obs)?;
-        apply(actor, of("next_obs")?, &self.next_obs)?;
+        apply(actor, &of("obs")?, &self.obs)?;
+        apply(actor, &of("next_obs")?, &self.next_obs)?;
         let own = batch.get("critic_obs").is_ok();
         let (seen, seen_next) = match own {
             true => ("critic_obs", "next_critic_obs"),
             false => ("obs", "next_obs"),
         };
-        apply(critic, of(seen)?, &self.taken.obs)?;
-        apply(critic, of(seen_next)?, &self.next.obs)?;
+        apply(critic, &of(seen)?, &self.taken.obs)?;
+        apply(critic, &of(seen_next)?, &self.next.obs)?;
         self.now.obs.f_copy_(&self.taken.obs)?;
-        self.taken.action.f_copy_(of("action")?)?;
-        self.reward = column("reward")?;
-        let goes_on = column("terminated")?.f_neg()?.f_add_scalar(1.0)?;
-        self.bootstrap = goes_on.f_mul(&column("discount")?)?;
-        let weight = column("valid")?.f_mul(&batch.weights()?.f_view([-1, 1])?)?;
+        self.taken.action.f_copy_(&of("action")?)?;
+        self.reward = of("reward")?;
+        let goes_on = of("terminated")?.f_neg()?.f_add_scalar(1.0)?;
+        self.bootstrap = goes_on.f_mul(&of("discount")?)?;
+        let weight = of("valid")?.f_mul(&batch.weights()?.f_view([-1, 1])?)?;
         self.weight = weight.f_div(&weight.f_sum(Kind::Float)?)?;
         self.total = self.weight.f_sum(Kind::Float)?;
         self.draws.fill(step)?;

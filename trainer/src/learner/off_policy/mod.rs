@@ -24,8 +24,8 @@ use super::fault::Faults;
 use super::kept::Kept;
 use super::nn::Adam;
 use super::{
-    ActorConfig, CriticConfig, LearnError, Learner, NamedTensors, OffPolicyStats, TrainedPolicy,
-    UpdateFault, UpdateStats,
+    ActorConfig, CriticConfig, LearnError, Learner, NamedTensors, OffPolicyStats, Opened,
+    TrainedPolicy, UpdateFault, UpdateStats,
 };
 use config::Common;
 use critics::Critics;
@@ -343,8 +343,8 @@ impl Learner for OffPolicy {
         Ok(stats)
     }
 
-    fn open(&mut self, folder: &Path) -> Result<Option<String>, LearnError> {
-        self.open_memory(folder)
+    fn open(&mut self, folder: &Path, again: bool) -> Result<Option<Opened>, LearnError> {
+        self.open_memory(folder, again)
     }
 
     fn take_memory(&mut self) -> Option<Box<ReplayBuffer>> {
@@ -379,7 +379,7 @@ impl Learner for OffPolicy {
 
     fn set_progress(&mut self, done: f64) -> Result<(), LearnError> {
         if let Some(memory) = &mut self.memory {
-            let _ = (memory, done);
+            memory.set_progress(done);
         }
         Ok(())
     }

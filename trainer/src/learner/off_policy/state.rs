@@ -4,7 +4,7 @@
 use super::OffPolicy;
 use crate::learner::fault::{Place, UpdateFault, UpdateTarget, say};
 use crate::learner::nn::params::find;
-use crate::learner::{LearnError, NamedTensors, TrainedPolicy};
+use crate::learner::{LearnError, NamedTensors, Opened, TrainedPolicy};
 use crate::memory::{Disk, available};
 use ostler_collector::replay::{ReplayBuffer, Room, Setup};
 use ostler_collector::transfer::{host_integer, host_number};
@@ -45,8 +45,12 @@ const COUNTS: [&str; 3] = [
 const LR_SCALE: &str = "off_policy.lr_scale";
 
 impl OffPolicy {
-    /// Opens the memory below `folder`, unless it is open; returns a line about it.
-    pub(super) fn open_memory(&mut self, folder: &Path) -> Result<Option<String>, LearnError> {
+    /// Opens the memory below `folder`, unless it is open.
+    pub(super) fn open_memory(
+        &mut self,
+        folder: &Path,
+        again: bool,
+    ) -> Result<Option<Opened>, LearnError> {
         if self.memory.is_some() {
             return Ok(None);
         }
@@ -62,18 +66,26 @@ impl OffPolicy {
         };
         let config = self.replay.clone();
         let config = config.resolve(&self.layout, self.device, &room, self.margin);
-        let (batch_size, gamma) = (self.common.batch_size, self.common.gamma);
+        let errors = config.validate_device(self.device, self.device.is_cuda());
+        if let Some(error) = errors.into_iter().next() {
+            return Err(error.into());
+        }
+        let (gamma, batch) = (self.common.gamma, self.common.batch_size);
         let setup = Setup {
             folder: Some(folder),
             margin: self.margin,
             room,
             free_memory: available,
-            ..Setup::new(batch_size, self.device, gamma, self.seed)
+            reopen: again,
+            ..Setup::new(batch, self.device, gamma, self.seed)
         };
         let memory = ReplayBuffer::new(&config, self.layout.clone(), setup)?;
-        let line = memory.describe();
+        let opened = Opened {
+            line: memory.describe(),
+            storage: config.storage,
+        };
         self.memory = Some(memory);
-        Ok(Some(line))
+        Ok(Some(opened))
     }
 
     pub(super) fn save_weights(&self) -> Result<NamedTensors, LearnError> {

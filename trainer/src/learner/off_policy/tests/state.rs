@@ -62,7 +62,7 @@ fn build(algorithm: Algorithm<'_>) -> (OffPolicy, EnvSpec, tempfile::TempDir) {
     let spec = spec(5, None, ActionSpace::Continuous(2), 6);
     let mut learner = OffPolicy::new(&plan, &spec, Device::Cpu).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    learner.open(folder.path()).unwrap();
+    learner.open(folder.path(), false).unwrap();
     (learner, spec, folder)
 }
 

@@ -1,0 +1,226 @@
+//! Learners with a replay memory, by the real program: what is logged, what repeats, what
+//! resumes with its memory, what a back-off and a full disk leave of it.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, TASK, assert_same_bits, metrics, tensors, text};
+
+/// The small task for both learners.
+fn place() -> Place {
+    let more = "
+[replay]
+capacity = 2000
+storage = \"host\"
+[sac]
+batch_size = 32
+num_updates = 1
+learning_starts = 200
+[td3]
+batch_size = 32
+num_updates = 1
+learning_starts = 200
+num_atoms = 21
+v_min = 0.0
+v_max = 40.0
+[profile.sac]
+runner.algorithm = \"sac\"
+[profile.td3]
+runner.algorithm = \"td3\"
+";
+    Place::with(&format!("{TASK}{more}"))
+}
+
+const BOTH: [&str; 2] = ["--profile=sac", "--profile=td3"];
+
+#[test]
+fn a_run_logs_what_its_learner_does_and_repeats() {
+    for learner in BOTH {
+        let place = place();
+        let run = place.train("a", 4, &[learner]);
+        let lines = metrics(&run);
+        assert_eq!(lines.len(), 4);
+        let number = |i: usize, key: &str| lines[i][key].as_f64();
+        // One rollout was collected for the normaliser and is remembered.
+        assert_eq!(number(0, "Replay/size"), Some(256.0));
+        assert_eq!(number(0, "Replay/gradient_steps"), Some(16.0));
+        assert_eq!(number(3, "Replay/size"), Some(640.0));
+        assert_eq!(number(3, "Replay/gradient_steps"), Some(64.0));
+        for key in ["Loss/value_function", "Loss/actor", "Loss/q_mean"] {
+            assert!(number(3, key).unwrap().is_finite(), "{key}");
+        }
+        assert_eq!(number(3, "Guard/skipped_minibatches"), Some(0.0));
+        assert!(lines[3].get("Loss/surrogate").is_none(), "that is PPO's");
+        let drawn = learner.ends_with("sac");
+        assert_eq!(number(3, "Policy/alpha").is_some(), drawn);
+        let config = std::fs::read_to_string(run.join("config.toml")).unwrap();
+        assert!(!config.contains("= \"auto\""), "{config}");
+        assert!(!config.contains("[profile"), "{config}");
+        place.ok(&["train", "a/config.toml", "--quiet", "--out", "b"]);
+        assert_same_bits(&run, &place.path("b"));
+        let said = place.ok(&["eval", "a", "--episodes", "4"]);
+        assert!(said.contains("return"), "{said}");
+    }
+}
+
+#[test]
+fn a_resumed_run_remembers_and_ends_with_the_bits_of_one_never_stopped() {
+    for (learner, storage) in [
+        (BOTH[0], "replay.storage=host"),
+        (BOTH[0], "replay.storage=memmap"),
+        (BOTH[1], "replay.storage=tiered"),
+        (BOTH[1], "replay.storage=device"),
+        (BOTH[0], "replay.sampler=prioritized"),
+        (BOTH[0], "replay.sampler=without_replacement"),
+    ] {
+        let place = place();
+        // Small enough that the memory is full, and old transitions fall out of it.
+        let small = ["replay.capacity=500", "replay.recent=150"];
+        // The exponent of priorities would follow the length of the run.
+        let more = [&[learner, storage, "replay.beta_end=0.4"], &small[..]].concat();
+        let whole = place.train("whole", 6, &more);
+        let parts = place.train("parts", 3, &more);
+        place.ok(&[
+            "train",
+            "--resume",
+            "parts",
+            "--quiet",
+            "runner.max_iterations=6",
+        ]);
+        assert_same_bits(&whole, &parts);
+        let size = |run| metrics(run).last().unwrap()["Replay/size"].as_f64();
+        assert_eq!(size(&parts), Some(500.0), "{storage}");
+    }
+}
+
+#[test]
+fn prefetching_changes_nothing_but_time() {
+    let place = place();
+    let run = |out: &str, depth: &str| place.train(out, 3, &[BOTH[0], depth]);
+    let none = run("none", "replay.prefetch=0");
+    assert_same_bits(&none, &run("some", "replay.prefetch=4"));
+}
+
+#[test]
+fn a_back_off_keeps_what_is_remembered() {
+    let place = place();
+    let out = place.run(&[
+        "train",
+        "pole.toml",
+        "--quiet",
+        BOTH[0],
+        "--out",
+        "a",
+        "--inject",
+        "fail allocation phase=update iteration=3",
+    ]);
+    assert!(out.status.success(), "{}", text(&out));
+    let lines = metrics(&place.path("a"));
+    let last = lines.last().unwrap();
+    assert_eq!(last["Perf/num_envs"].as_f64(), Some(4.0));
+    // Warm-up and two iterations of 8 environments, one of 4.
+    assert_eq!(last["Replay/size"].as_f64(), Some(448.0));
+}
+
+#[test]
+fn poisoned_updates_are_skipped_and_rolled_back() {
+    let place = place();
+    let fault = "nan gradient[3] update=2 minibatch=1";
+    let skipped = place.train("a", 3, &[BOTH[1], "--inject", fault]);
+    let lines = metrics(&skipped);
+    assert_eq!(lines[1]["Guard/skipped_minibatches"].as_f64(), Some(1.0));
+    assert_eq!(lines[2]["Guard/roll_backs"].as_f64(), Some(0.0));
+    let fault = "nan parameter[3] update=2";
+    let rolled = place.train("b", 3, &[BOTH[1], "--inject", fault]);
+    let last = metrics(&rolled).pop().unwrap();
+    assert_eq!(last["Guard/roll_backs"].as_f64(), Some(1.0));
+    assert_eq!(last["Guard/non_finite_params"].as_f64(), Some(0.0));
+    assert!(last["Loss/value_function"].as_f64().unwrap().is_finite());
+}
+
+#[test]
+fn f11_a_memory_map_on_a_gpu_is_refused_with_the_ways_out() {
+    let place = place();
+    let err = place.fails(
+        2,
+        &[
+            "train",
+            "pole.toml",
+            BOTH[0],
+            "replay.storage=memmap",
+            "replay.storage_device=cuda:0",
+        ],
+    );
+    for word in [
+        "replay.storage_device",
+        "replay.storage = \"device\"",
+        "drawn",
+    ] {
+        assert!(err.contains(word), "{word}\n{err}");
+    }
+}
+
+#[test]
+fn f13_a_full_disk_is_an_error_and_the_checkpoint_stays() {
+    let place = place();
+    let more = [BOTH[0], "replay.storage=memmap", "runner.supervise=false"];
+    let before = place.train("a", 2, &more);
+    let checkpoint = tensors(&before);
+    // No file may grow beyond this: the file of the memory is larger.
+    let out = place.limited(
+        "-f 64",
+        "train --resume a --quiet runner.max_iterations=40 log.tensorboard=false",
+    );
+    let err = text(&out);
+    assert!(!err.contains("panicked"), "{err}");
+    assert_eq!(out.status.code(), Some(1), "{err}");
+    assert!(err.contains("the disk is full"), "{err}");
+    let newest = tensors(&before);
+    assert_eq!(newest.len(), checkpoint.len());
+}
+
+#[test]
+fn f14_a_capacity_that_cannot_fit_is_refused_with_the_largest_that_would() {
+    let place = place();
+    let err = place.fails(
+        2,
+        &["train", "pole.toml", BOTH[0], "replay.capacity=2000000000"],
+    );
+    for word in ["bytes", "per transition", "free", "replay.capacity"] {
+        assert!(err.contains(word), "{word}\n{err}");
+    }
+    let out = place.run(&["train", "pole.toml", BOTH[0], "runner.max_iterations=1"]);
+    let said = text(&out);
+    assert!(said.contains("bytes per transition"), "{said}");
+}
+
+#[test]
+fn choices_and_a_profile_that_is_not_there_are_refused() {
+    let place = place();
+    let config = std::fs::read_to_string(place.path("pole.toml")).unwrap();
+    let choices = config.replace(
+        "actuators = [\"slide\"]",
+        "actuators = [\"slide\"]\nkind = \"discrete\"\nchoices = [[-1.0], [1.0]]",
+    );
+    std::fs::write(place.path("choices.toml"), choices).unwrap();
+    let err = place.fails(2, &["train", "choices.toml", BOTH[0]]);
+    assert!(
+        err.contains("runner.algorithm") && err.contains("ppo"),
+        "{err}"
+    );
+    let err = place.fails(2, &["train", "pole.toml", "--profile", "sca"]);
+    assert!(err.contains("did you mean \"sac\"?"), "{err}");
+}
+
+#[test]
+fn curves_of_several_runs_are_drawn_in_one_picture() {
+    let place = place();
+    place.train("a", 8, &[]);
+    place.train("b", 8, &[BOTH[0]]);
+    let out = place.ok(&["plot", "PPO=a", "SAC=b", "--png", "both.png"]);
+    assert!(out.contains("both.png"));
+    assert!(std::fs::metadata(place.path("both.png")).unwrap().len() > 5000);
+    let err = place.fails(2, &["plot", "a", "nowhere"]);
+    assert!(err.contains("nowhere is not a run"), "{err}");
+}

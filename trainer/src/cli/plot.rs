@@ -1,0 +1,67 @@
+//! `ostler plot`: learning curves of several runs in one picture.
+
+use crate::log::curves::{Curve, draw};
+use crate::log::outln;
+use crate::run::{METRICS, RunError};
+use clap::Args;
+use std::path::{Path, PathBuf};
+
+/// Flags of `ostler plot`.
+#[derive(Debug, Args)]
+pub struct PlotArgs {
+    /// Folders of runs (or runs/NAME: its newest), each as LABEL=RUN or RUN; runs of one
+    /// label share a colour. Without a label the run's name is taken
+    #[arg(required = true, value_name = "[LABEL=]RUN")]
+    runs: Vec<String>,
+    /// The picture
+    #[arg(long, value_name = "FILE.png", default_value = "curves.png")]
+    png: PathBuf,
+    /// What stands above it
+    #[arg(long, default_value = "")]
+    title: String,
+}
+
+/// Draws and says where.
+pub fn run(args: &PlotArgs) -> Result<i32, RunError> {
+    let curves = args.runs.iter().map(|run| curve(run));
+    let curves = curves.collect::<Result<Vec<_>, _>>()?;
+    draw(&curves, &args.png, &args.title).map_err(|e| RunError::Usage(e.to_string()))?;
+    outln!("{}", args.png.display());
+    Ok(0)
+}
+
+fn curve(text: &str) -> Result<Curve, RunError> {
+    let (label, path) = match text.split_once('=') {
+        // A folder may have that sign in its name.
+        Some((label, path)) if !Path::new(text).exists() => (Some(label), Path::new(path)),
+        _ => (None, Path::new(text)),
+    };
+    let folders = [path.to_path_buf(), path.join("latest")];
+    let Some(folder) = folders.iter().find(|d| d.join(METRICS).is_file()) else {
+        let why = match path.exists() {
+            true => format!("it has no {METRICS}"),
+            false => "there is no such folder".into(),
+        };
+        let path = path.display();
+        return Err(RunError::Usage(format!(
+            "{path} is not a run: {why}; give a folder such as runs/NAME/latest"
+        )));
+    };
+    let label = match label {
+        Some(label) => label.to_string(),
+        None => name_of(folder),
+    };
+    Ok(Curve {
+        label,
+        metrics: folder.join(METRICS),
+    })
+}
+
+/// The run's name, or that of its folder where it has no readable configuration.
+fn name_of(folder: &Path) -> String {
+    let config = crate::config::load(&folder.join("config.toml"), &[]);
+    config.map_or_else(
+        |_| folder.display().to_string(),
+        |loaded| loaded.config.name,
+    )
+}
