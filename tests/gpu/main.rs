@@ -8,6 +8,7 @@ mod figures;
 mod memory;
 mod modes;
 mod place;
+mod replay;
 mod same;
 mod soak;
 mod streams;

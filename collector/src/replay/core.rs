@@ -121,13 +121,14 @@ impl Core {
                 format!("{sizes:?}"),
             ));
         }
-        let offsets = self.layout.offsets();
+        let ways = fields.iter().zip(layout).zip(self.layout.offsets());
+        let ways: Vec<_> = ways.map(|((words, f), to)| (*words, f.width, to)).collect();
         self.extend(rows, envs, &mut |i, row| {
-            for ((words, field), &to) in fields.iter().zip(layout).zip(&offsets) {
-                copy(
-                    &words[i * field.width..][..field.width],
-                    &mut row[to..][..field.width],
-                );
+            for &(words, width, to) in &ways {
+                match width {
+                    1 => row[to] = words[i],
+                    _ => copy(&words[i * width..][..width], &mut row[to..][..width]),
+                }
             }
         })
     }

@@ -3,6 +3,7 @@
 
 use super::gather::Plan;
 use super::layout::{Layout, names};
+use super::rollout::on_device;
 use super::window::Window;
 use super::{Batch, FieldKind, ReplayError};
 use crate::Rollout;
@@ -95,7 +96,7 @@ impl DeviceRing {
     ) -> Result<(), ReplayError> {
         let count = rollout.steps * rollout.envs;
         for (field, offset) in layout.fields().iter().zip(layout.offsets()) {
-            let source = source(rollout, &field.name, version)?;
+            let source = on_device(rollout, &field.name, version)?;
             let width = field.width as i64;
             if source.numel() as i64 != count * width {
                 return Err(ReplayError::shape(
@@ -274,52 +275,6 @@ struct Runs {
     sum: Tensor,
     /// 1 where the trajectory goes on `[B,steps]`; a broken first one is none.
     mask: Tensor,
-}
-
-/// The numbers of a field of all transitions of a rollout, in order.
-fn source(rollout: &Rollout, name: &str, version: i32) -> Result<Tensor, ReplayError> {
-    let (t, n) = (rollout.steps, rollout.envs);
-    let missing = || ReplayError::NoField {
-        name: name.into(),
-        has: vec!["those of a rollout".into()],
-    };
-    let now = |obs: &Tensor| obs.f_narrow(0, 0, t);
-    let next = |obs: &Tensor, last: &Tensor| -> Result<Tensor, TchError> {
-        let width = obs.size().last().copied().unwrap_or(0);
-        let size = [t, n, width];
-        let slot = rollout.final_slot.f_to_kind(Kind::Int64)?.f_unsqueeze(-1)?;
-        let ended = slot.f_ge(0)?;
-        let slot = slot.f_clamp_min(0)?.f_expand(size, true)?;
-        let last = last.f_gather(0, &slot, false)?;
-        last.f_where_self(&ended, &obs.f_narrow(0, 1, t)?)
-    };
-    let critic = |obs: &Option<Tensor>| obs.as_ref().map(Tensor::shallow_clone).ok_or_else(missing);
-    Ok(match name {
-        names::OBS => now(&rollout.obs.policy)?,
-        names::CRITIC_OBS => now(&critic(&rollout.obs.critic)?)?,
-        names::NEXT_OBS => next(&rollout.obs.policy, &rollout.final_obs.policy)?,
-        names::NEXT_CRITIC_OBS => next(
-            &critic(&rollout.obs.critic)?,
-            &critic(&rollout.final_obs.critic)?,
-        )?,
-        names::ACTION => rollout.action.shallow_clone(),
-        names::REWARD => rollout.reward.shallow_clone(),
-        names::TERMINATED => rollout.terminated.shallow_clone(),
-        names::TRUNCATED => rollout.truncated.shallow_clone(),
-        names::VALID => {
-            // More truncations than there was room for: where these ended is not known.
-            let lost = rollout.final_slot.f_lt(0)?;
-            let lost = lost.f_logical_and(&rollout.truncated.f_ne(0.0)?)?;
-            rollout.valid.f_mul(&lost.f_logical_not()?)?
-        }
-        names::VERSION => {
-            let unknown = rollout.version.f_lt(0)?;
-            rollout
-                .version
-                .f_masked_fill(&unknown, i64::from(version))?
-        }
-        _ => return Err(missing()),
-    })
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 use super::super::buffer::tests::{field, host, rollout, setup, spec};
 use super::super::core::Inner;
-use super::super::gather::{Rows, Shape};
+use super::super::gather::Shape;
 use super::super::host::HostRing;
+use super::super::rows::Rows;
 use super::super::slot::Slot;
 use super::super::store::{Recent, Source, Store};
 use super::super::{ReplayConfig, SamplerKind};

@@ -1,8 +1,8 @@
 //! A file that may be continued in host memory when the disk is full.
 
 use super::file::{FileRing, Found, is_full};
-use super::gather::Rows;
 use super::host::HostRing;
+use super::rows::Rows;
 use super::window::{Segment, Window};
 use super::{OnFullDisk, ReplayError};
 use std::io;

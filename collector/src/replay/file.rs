@@ -5,22 +5,22 @@
 //! would take space too, on some file systems.
 
 use super::format::{Commit, Head, PLACES, SLOT, SLOTS, seal, whole};
-use super::gather::Ring;
 use super::layout::TRAILER;
+use super::make::{FIRST, check_head, lock, make};
+use super::rows::Ring;
 use super::window::{Segment, Window};
 use super::{Layout, ReplayError};
 use memmap2::{Advice, Mmap};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// Name of the file.
 pub const ROWS: &str = "rows.bin";
-const NEW: &str = "rows.tmp";
-const LOCK: &str = ".lock";
-/// 32-bit words that are written by one call, at least a row.
-const PIECE: usize = 1 << 18;
+/// 32-bit words that are written by one call, at least a row: few enough to stay in the
+/// processor's cache on their way, and enough that the call does not count.
+const PIECE: usize = 1 << 15;
 
 /// Places of transitions in a file, locked for as long as this value lives.
 #[derive(Debug)]
@@ -40,9 +40,6 @@ pub struct FileRing {
     #[cfg(test)]
     pub room: Option<u64>,
 }
-
-/// Sequence number of the last commit of a new file.
-const FIRST: u64 = 2;
 
 /// Whether a file may be there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,14 +197,16 @@ impl FileRing {
             let place = (first + done as u64) % self.places;
             let in_row = usize::try_from(self.places - place).unwrap_or(usize::MAX);
             let n = (PIECE / self.stride).max(1).min(count - done).min(in_row);
-            self.piece.clear();
+            // What is in it is written over.
             self.piece.resize(n * self.stride, 0);
+            let start = first + done as u64;
             for (i, words) in self.piece.chunks_exact_mut(self.stride).enumerate() {
-                let row = first + (done + i) as u64;
-                let Segment { id, stride, .. } = segment(row);
+                let Segment { id, stride, .. } = segment(start + i as u64);
                 fill(done + i, &mut words[..self.words]);
-                seal(words, row, id, stride);
+                words[self.words] = id;
+                words[self.words + 1] = stride;
             }
+            seal(&mut self.piece, self.stride, start);
             let at = PLACES + place * 4 * self.stride as u64;
             self.write_at(at)?;
             done += n;
@@ -284,85 +283,6 @@ pub fn taken(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let file = std::fs::metadata(folder.join(ROWS));
     file.map_or(0, |m| m.blocks() * 512)
-}
-
-fn lock(folder: &Path) -> Result<File, ReplayError> {
-    let path = folder.join(LOCK);
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(false).open(&path);
-    let file = file.map_err(|e| ReplayError::io("cannot make it", &path, e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(ReplayError::Locked {
-            path: folder.to_owned(),
-        }),
-        Err(TryLockError::Error(e)) => Err(ReplayError::io("cannot lock it", &path, e)),
-    }
-}
-
-/// Makes the file under another name first: what has its name is whole. Its length is that
-/// of a full memory at once; places take space when they are written.
-fn make(folder: &Path, path: &Path, head: &Head) -> Result<(), ReplayError> {
-    let new = folder.join(NEW);
-    let bytes = head.to_bytes().ok_or_else(|| ReplayError::Format {
-        path: path.to_owned(),
-        why: "the names of its fields are too long for its head".into(),
-    })?;
-    let write = || {
-        let file = File::create(&new)?;
-        file.write_all_at(&bytes, 0)?;
-        let empty = Commit::default();
-        // Both slots: what is written later finds its space taken.
-        for sequence in [FIRST - 1, FIRST] {
-            let commit = Commit { sequence, ..empty };
-            file.write_all_at(&commit.to_bytes(), commit.slot())?;
-        }
-        file.set_len(length(head))?;
-        file.sync_all()?;
-        std::fs::rename(&new, path)
-    };
-    write().map_err(|e| ReplayError::io("cannot make it", path, e))
-}
-
-fn length(head: &Head) -> u64 {
-    let place = 4 * (head.layout.words() + TRAILER) as u64;
-    PLACES.saturating_add(head.places.saturating_mul(place))
-}
-
-/// Refuses a file of another layout or size, saying what differs.
-fn check_head(path: &Path, file: &File, wanted: &Head) -> Result<(), ReplayError> {
-    let format = |why: String| ReplayError::Format {
-        path: path.to_owned(),
-        why,
-    };
-    let mut bytes = Vec::new();
-    let read = io::Read::read_to_end(&mut io::Read::take(file, SLOTS), &mut bytes);
-    read.map_err(|e| ReplayError::io("cannot read it", path, e))?;
-    let head = Head::from_bytes(&bytes).map_err(format)?;
-    let len = file.metadata().map_or(0, |m| m.len());
-    let differs = [
-        ("fields", head.layout != wanted.layout),
-        ("replay.capacity", head.capacity != wanted.capacity),
-        ("places", head.places != wanted.places),
-    ];
-    if let Some((what, _)) = differs.iter().find(|(_, differs)| *differs) {
-        let had = match *what {
-            "fields" => String::new(),
-            "places" => format!(" ({})", head.places),
-            _ => format!(" ({})", head.capacity),
-        };
-        return Err(format(format!(
-            "it was made with other {what}{had}; go on with the configuration that it was made \
-             with, or choose another replay.directory"
-        )));
-    }
-    if len != length(&head) {
-        return Err(format(format!(
-            "it has {len} bytes instead of {}",
-            length(&head)
-        )));
-    }
-    Ok(())
 }
 
 #[cfg(test)]

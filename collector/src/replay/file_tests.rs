@@ -1,5 +1,5 @@
 use super::super::disk::Disk;
-use super::super::gather::Rows;
+use super::super::rows::Rows;
 use super::super::{Field, OnFullDisk};
 use super::*;
 use proptest::prelude::*;

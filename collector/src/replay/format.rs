@@ -18,6 +18,7 @@
 //! number modulo 2: whatever a killed process was in the middle of, the other slot and all
 //! that it speaks of are whole.
 
+use super::checksum;
 use super::layout::TRAILER;
 use super::{FieldKind, Layout};
 use serde::{Deserialize, Serialize};
@@ -155,25 +156,30 @@ impl Commit {
     }
 }
 
-/// Fills in the last words of a place whose fields are written.
-pub fn seal(place: &mut [u32], row: u64, segment: u32, stride: u32) {
-    let Some(at) = place.len().checked_sub(TRAILER) else {
-        return;
-    };
-    place[at] = segment;
-    place[at + 1] = stride;
-    place[at + 2] = check(&place[..at + 2], row);
+/// Fills in the checks of places that follow each other, of `stride` words each, the first of
+/// which holds transition `first`; all else is written.
+pub fn seal(places: &mut [u32], stride: usize, first: u64) {
+    const MANY: usize = 4;
+    let mut row = first;
+    let mut groups = places.chunks_exact_mut(MANY * stride);
+    for group in &mut groups {
+        let rows = std::array::from_fn(|i| &group[i * stride..(i + 1) * stride - 1]);
+        let checks: [u32; MANY] = checksum::of_rows(rows, row);
+        for (place, check) in group.chunks_exact_mut(stride).zip(checks) {
+            place[stride - 1] = check;
+        }
+        row += MANY as u64;
+    }
+    for place in groups.into_remainder().chunks_exact_mut(stride) {
+        place[stride - 1] = checksum::of_row(&place[..stride - 1], row);
+        row += 1;
+    }
 }
 
 /// Segment and stride of a place, if it holds transition `row` and is whole.
 pub fn whole(place: &[u32], row: u64) -> Option<(u32, u32)> {
     let at = place.len().checked_sub(TRAILER)?;
-    (place[at + 2] == check(&place[..at + 2], row)).then_some((place[at], place[at + 1]))
-}
-
-fn check(words: &[u32], row: u64) -> u32 {
-    let seed = crc32c::crc32c(&row.to_le_bytes());
-    crc32c::crc32c_append(seed, bytemuck::cast_slice(words))
+    (place[at + 2] == checksum::of_row(&place[..at + 2], row)).then_some((place[at], place[at + 1]))
 }
 
 #[cfg(test)]
@@ -211,8 +217,8 @@ mod tests {
 
     #[test]
     fn a_transition_proves_that_it_is_whole_and_the_right_one() {
-        let mut place = [1, 2, 3, 0, 0, 0];
-        seal(&mut place, 9, 4, 5);
+        let mut place = [1, 2, 3, 4, 5, 0];
+        seal(&mut place, 6, 9);
         assert_eq!(whole(&place, 9), Some((4, 5)));
         assert_eq!(whole(&place, 10), None);
         for at in 0..6 {
@@ -221,5 +227,11 @@ mod tests {
             assert_eq!(whole(&torn, 9), None, "word {at}");
         }
         assert_eq!(whole(&[0; 6], 0), None, "a hole in the file");
+        // Several at once, and what is left over.
+        let mut places: Vec<u32> = (0..7 * 11).collect();
+        seal(&mut places, 7, 100);
+        for (place, row) in places.chunks(7).zip(100..) {
+            assert_eq!(whole(place, row), Some((place[4], place[5])));
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Transitions in host memory.
 
 use super::ReplayError;
-use super::gather::Ring;
+use super::rows::Ring;
 use memmap2::{Advice, MmapMut, MmapOptions};
 use ostler_sim::memory::MemoryError;
 

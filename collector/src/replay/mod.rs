@@ -10,6 +10,7 @@
 
 mod batch;
 mod buffer;
+mod checksum;
 mod config;
 mod core;
 mod device;
@@ -22,12 +23,14 @@ mod format;
 mod gather;
 mod host;
 mod layout;
+mod make;
 mod open;
 mod pin;
 mod prefetch;
 mod priority;
 mod resume;
 mod rollout;
+mod rows;
 mod saved;
 mod shared;
 mod slot;

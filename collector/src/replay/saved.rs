@@ -100,8 +100,8 @@ impl Keeper {
     }
 
     /// All that is in it.
-    pub fn rows(&self) -> super::gather::Rows<'_> {
-        super::gather::Rows::one(self.file.ring())
+    pub fn rows(&self) -> super::rows::Rows<'_> {
+        super::rows::Rows::one(self.file.ring())
     }
 }
 

@@ -3,8 +3,9 @@
 use super::core::Inner;
 use super::device::DeviceRing;
 use super::disk::Disk;
-use super::gather::{Plan, Rows};
+use super::gather::Plan;
 use super::host::HostRing;
+use super::rows::Rows;
 use super::slot::Slot;
 use super::window::Window;
 use super::{Layout, ReplayError};

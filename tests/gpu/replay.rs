@@ -1,0 +1,161 @@
+//! F9, F11, F12: pinned batches, and the replay memory's storages on a GPU.
+
+use crate::place::place;
+use ostler_collector::replay::transform::{Cast, Crop, RewardScale, Stack};
+use ostler_collector::replay::{
+    Batch, Field, Layout, ReplayBuffer, ReplayConfig, Setup, StorageKind, Transform, names,
+};
+use ostler_collector::transfer::host_numbers;
+use tch::{Device, Kind};
+
+fn layout() -> Layout {
+    let single = [
+        names::REWARD,
+        names::TERMINATED,
+        names::TRUNCATED,
+        names::VALID,
+    ];
+    let mut fields = vec![Field::float(names::OBS, 5), Field::float(names::ACTION, 2)];
+    fields.extend(single.map(|name| Field::float(name, 1)));
+    fields.push(Field::integer(names::VERSION));
+    fields.push(Field::float(names::NEXT_OBS, 5));
+    Layout::new(fields).unwrap()
+}
+
+fn config(storage: StorageKind, n_step: usize, slice_len: usize) -> ReplayConfig {
+    ReplayConfig {
+        capacity: 400,
+        recent: 100,
+        storage,
+        n_step,
+        slice_len,
+        save: false,
+        ..ReplayConfig::default()
+    }
+}
+
+/// 8 environments; episodes end at every ninth step.
+fn extend(buffer: &mut ReplayBuffer, first: usize) {
+    let rows = first..first + 80;
+    let column = |f: &Field| -> Vec<u32> {
+        let number = |row: usize, k: usize| match f.name.as_str() {
+            names::TERMINATED => f32::from(u8::from(row / 8 % 9 == 8)).to_bits(),
+            names::TRUNCATED => 0,
+            names::VALID => f32::from(u8::from(!row.is_multiple_of(31))).to_bits(),
+            names::VERSION => row as u32,
+            _ => ((row * 10 + k) as f32).to_bits(),
+        };
+        rows.clone()
+            .flat_map(|row| (0..f.width).map(move |k| number(row, k)))
+            .collect()
+    };
+    let columns: Vec<Vec<u32>> = layout().fields().iter().map(column).collect();
+    let fields: Vec<&[u32]> = columns.iter().map(Vec::as_slice).collect();
+    buffer.extend_rows(&fields, 8).unwrap();
+}
+
+fn transforms(count: usize) -> Vec<Box<dyn Transform>> {
+    let cast = |field: &str, kind| Cast {
+        fields: vec![field.into()],
+        kind,
+    };
+    let all: [Box<dyn Transform>; 5] = [
+        Box::new(RewardScale {
+            scale: 2.0,
+            clip: 1.0,
+        }),
+        Box::new(Crop {
+            field: names::OBS.into(),
+            first: 1,
+            len: 3,
+        }),
+        Box::new(Stack {
+            fields: vec![names::OBS.into(), names::ACTION.into()],
+            to: "input".into(),
+        }),
+        Box::new(cast(names::ACTION, Kind::Double)),
+        Box::new(cast("input", Kind::Half)),
+    ];
+    all.into_iter().take(count).collect()
+}
+
+#[test]
+fn f09_every_tensor_of_a_batch_is_pinned() {
+    let place = place();
+    for count in [0, 1, 5] {
+        for prefetch in [0, 2] {
+            let config = ReplayConfig {
+                pin_memory: true,
+                prefetch,
+                ..config(StorageKind::Host, 1, 0)
+            };
+            let errors = config.validate_device(Device::Cpu, place.cuda.is_some());
+            if place.cuda.is_none() {
+                assert_eq!(errors.len(), 1, "refused where there is no GPU");
+                continue;
+            }
+            assert!(errors.is_empty());
+            let setup = Setup {
+                transforms: transforms(count),
+                ..Setup::new(64, Device::Cpu, 0.99, 1)
+            };
+            let mut buffer = ReplayBuffer::new(&config, layout(), setup).unwrap();
+            extend(&mut buffer, 0);
+            buffer.begin_update(4);
+            for _ in 0..4 {
+                let batch = buffer.next().unwrap();
+                assert!(batch.fields().count() >= 10);
+                for (name, tensor) in batch.fields() {
+                    assert!(tensor.is_pinned(place.torch), "{name}, {count} transforms");
+                }
+            }
+        }
+    }
+}
+
+/// Numbers by field.
+type Numbers = Vec<(String, Vec<f32>)>;
+
+fn numbers(batch: &Batch) -> Numbers {
+    let numbers = |(name, t): (&str, &tch::Tensor)| (name.to_owned(), host_numbers(t).unwrap());
+    batch.fields().map(numbers).collect()
+}
+
+#[test]
+fn f12_every_storage_draws_the_same_batches_onto_the_device() {
+    let place = place();
+    for (n_step, slice_len) in [(1, 0), (3, 0), (1, 5)] {
+        let mut expected: Option<Vec<Numbers>> = None;
+        for storage in [
+            StorageKind::Host,
+            StorageKind::Device,
+            StorageKind::Memmap,
+            StorageKind::Tiered,
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            let config = ReplayConfig {
+                pin_memory: place.cuda.is_some(),
+                ..config(storage, n_step, slice_len)
+            };
+            assert!(config.validate().is_empty());
+            let setup = Setup {
+                folder: Some(dir.path()),
+                ..Setup::new(64, place.torch, 0.5, 1)
+            };
+            let mut buffer = ReplayBuffer::new(&config, layout(), setup).unwrap();
+            let mut drawn = Vec::new();
+            for i in 0..8 {
+                extend(&mut buffer, 80 * i);
+                buffer.begin_update(3);
+                for _ in 0..3 {
+                    let batch = buffer.next().unwrap();
+                    assert_eq!(batch.device(), place.torch);
+                    assert!(batch.fields().all(|(_, t)| t.device() == place.torch));
+                    drawn.push(numbers(batch));
+                }
+            }
+            let expected = expected.get_or_insert_with(|| drawn.clone());
+            assert_eq!(&drawn, expected, "{storage:?} {n_step} {slice_len}");
+        }
+    }
+}
