@@ -138,7 +138,7 @@ fn a_gpu_with_a_number_that_is_not_there_is_refused_with_those_that_are() {
 
 /// What of NVIDIA's a training that is under way has mapped or opened: the process that
 /// trains and the one that watches over it.
-fn nvidia(machine: &Machine, device: &str) -> Vec<String> {
+fn nvidia(machine: &Machine, device: &str, more: &[&str]) -> Vec<String> {
     let args = [
         "train",
         "pole.toml",
@@ -149,6 +149,7 @@ fn nvidia(machine: &Machine, device: &str) -> Vec<String> {
         device,
         "runner.max_iterations=1000000",
     ];
+    let args = [&args[..], more].concat();
     let mut child = machine
         .ostler(&args)
         .stdout(Stdio::null())
@@ -188,16 +189,38 @@ fn a_training_on_the_processor_maps_nothing_of_cuda() {
     let none: Vec<String> = Vec::new();
     // The driver is there for the taking.
     let machine = Machine::with_driver(&[]).libtorch(CudaPart::Hollow);
-    assert_eq!(nvidia(&machine, "cpu"), none);
+    assert_eq!(nvidia(&machine, "cpu", &[]), none);
     let machine = Machine::without_driver();
-    assert_eq!(nvidia(&machine, "auto"), none);
+    assert_eq!(nvidia(&machine, "auto", &[]), none);
+}
+
+/// Failure F5: workers that each initialise CUDA, until a GPU is full at 64 of them.
+#[test]
+fn two_hundred_and_fifty_six_workers_map_nothing_of_cuda_and_say_what_memory_they_take() {
+    let machine = Machine::with_driver(&[]).libtorch(CudaPart::Hollow);
+    let crew = [
+        "env.num_envs=256",
+        "collector.kind=async",
+        "collector.workers=256",
+        "runner.num_steps_per_env=4",
+    ];
+    let none: Vec<String> = Vec::new();
+    assert_eq!(nvidia(&machine, "cpu", &crew), none);
+    let log = std::fs::read_to_string(machine.place.path("a/log.txt")).unwrap();
+    let line = log.lines().find(|l| l.contains("256 workers collect, "));
+    let line = line.unwrap_or_else(|| panic!("{log}"));
+    let mib = line.split("256 workers collect, ").nth(1).unwrap();
+    let mib: f64 = mib.split(' ').next().unwrap().parse().unwrap();
+    // Stated, and bounded: a stack, a few buffers, one small robot.
+    assert!(mib < 8.0, "{line}");
+    assert!(log.contains("over-subscribes"), "{log}");
 }
 
 /// That the test above can fail: who asks for a GPU does map the driver.
 #[test]
 fn a_training_that_looks_for_a_gpu_maps_the_driver() {
     let machine = Machine::with_driver(&[]).libtorch(CudaPart::Hollow);
-    let seen = nvidia(&machine, "auto");
+    let seen = nvidia(&machine, "auto", &[]);
     for part in ["libcuda.so.1", "libtorch_cuda.so"] {
         assert!(seen.iter().any(|f| f.ends_with(part)), "{part}: {seen:?}");
     }

@@ -4,6 +4,7 @@
 //! `overrides` (`--set`) -> `schema` (unknown keys, wrong kinds: all at once) -> `de` (serde)
 //! -> `validate`. An error about a path finds its line through [`Places`].
 
+mod collector;
 pub mod curriculum;
 mod de;
 mod error;

@@ -1,5 +1,6 @@
 //! From what was asked to what will be: every "auto" gets its value.
 
+use super::collector::ONE_STREAM;
 use super::{Algorithm, Config, CudaSync};
 use crate::torch::cuda::{self, Found, NoCuda};
 use ostler_collector::replay::StorageKind;
@@ -63,6 +64,11 @@ pub enum NoGpu {
         /// What is missing.
         why: NoCuda,
     },
+    /// Threads are to collect, from environments on a GPU.
+    #[error(
+        "collector.kind = \"async\" cannot be used: {ONE_STREAM}; collect with --set collector.kind=sync, or compute the physics on the processor: --set sim.device=cpu"
+    )]
+    Async,
     /// `sim.device` asks for the GPU of a run that has none.
     #[error(
         "sim.device = \"cuda\", but device \"auto\" is cpu here: {why}; or let the physics follow: --set sim.device=auto"
@@ -120,8 +126,10 @@ impl Config {
         }
         let useful = self.learner_work() / WORK_PER_THREAD;
         let cores = Pool::available().max(1);
+        // Workers are the threads: each has its environments for itself.
+        let of_sim = if self.is_async() { 1 } else { usize::MAX };
         let most = [
-            ("sim.threads", &mut self.sim.threads, usize::MAX),
+            ("sim.threads", &mut self.sim.threads, of_sim),
             (
                 "learner.threads",
                 &mut self.learner.threads,
@@ -139,6 +147,7 @@ impl Config {
                 Auto::N(_) => {}
             }
         }
+        self.resolve_workers(cores, &mut notes);
         Ok(Resolution { notes })
     }
 
@@ -191,6 +200,7 @@ impl Config {
         let gpu = self.gpu().is_some();
         if self.sim.device == SimDevice::Auto {
             self.sim.device = match self.sim.backend {
+                Backend::Native if gpu && self.is_async() => return Err(NoGpu::Async),
                 Backend::Native if gpu => SimDevice::Cuda,
                 Backend::Native | Backend::Rapier => SimDevice::Cpu,
             };

@@ -95,7 +95,7 @@ fn exemplar() -> Config {
 /// Keys that take more than one kind of value.
 fn special(path: &str) -> Option<Kind> {
     match path {
-        "sim.threads" | "learner.threads" => Some(Kind::Auto),
+        "sim.threads" | "learner.threads" | "collector.workers" => Some(Kind::Auto),
         "task.action.scale"
         | "task.action.offset"
         | "task.observation.scale"

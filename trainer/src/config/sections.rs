@@ -79,8 +79,34 @@ impl Algorithm {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CollectorConfig {
-    /// `"sync"`: policy and environments take turns.
+    /// `"sync"`: policy and environments take turns, then the learner has its turn.
+    /// `"async"`: threads with parts of the environments and copies of the policy
+    /// collect while the learner learns; physics on the processor.
     pub kind: CollectorKind,
+    /// `"async"`: threads that collect, `"auto"` (the cores at hand, less those of the
+    /// learner where it learns meanwhile) or a number, at most `env.num_envs`.
+    pub workers: Auto,
+    /// `"async"`: policy versions between the one that acted and the learner's. So many
+    /// rollouts are collected ahead; 0: the learner waits for its own.
+    pub max_staleness: usize,
+    /// `"async"`: control steps between two looks for newer weights within a rollout; 0:
+    /// a rollout is made with those that it was begun with.
+    pub refresh_interval: usize,
+    /// `"async"`: share of the workers, above 0, that must be done with a rollout before
+    /// the others are cut: what they have not done is masked. 1: nobody is cut.
+    pub preemptive_threshold: f64,
+    /// Control steps of each environment at the start of a run with random actions in
+    /// -1..1 instead of the policy's. Not with `"ppo"`.
+    pub init_random_steps: u64,
+    /// Every rollout begins with new episodes.
+    pub reset_at_each_iter: bool,
+    /// `"async"`: where the workers' parts become one rollout: `"auto"` (where the
+    /// learner is), or `"cpu"`.
+    pub storing_device: String,
+    /// `"async"`: a worker that makes no step for so long is replaced [s], above 0.
+    pub worker_timeout_s: f64,
+    /// `"async"`: how long the end of a run waits for the workers' [s], above 0.
+    pub shutdown_timeout_s: f64,
     /// What the host waits for after each control step on a GPU.
     pub cuda_sync: CudaSync,
     /// Transfers between physics on the processor and a policy on a GPU go through
@@ -95,6 +121,15 @@ impl Default for CollectorConfig {
     fn default() -> Self {
         Self {
             kind: CollectorKind::default(),
+            workers: Auto::Auto(AutoWord::Auto),
+            max_staleness: 1,
+            refresh_interval: 0,
+            preemptive_threshold: 1.0,
+            init_random_steps: 0,
+            reset_at_each_iter: false,
+            storing_device: "auto".into(),
+            worker_timeout_s: 60.0,
+            shutdown_timeout_s: 10.0,
             cuda_sync: CudaSync::default(),
             pin_memory: true,
             non_blocking: true,
@@ -134,6 +169,8 @@ pub enum CollectorKind {
     /// Policy and environments take turns in one thread of control.
     #[default]
     Sync,
+    /// Threads collect while the learner learns.
+    Async,
 }
 
 /// `[learner]`: what is common to all learners.

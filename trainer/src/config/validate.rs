@@ -14,6 +14,7 @@ impl Config {
         self.check_top(&mut errors);
         self.check_simulation(&mut errors);
         self.check_runner(&mut errors);
+        self.check_collector(&mut errors);
         errors.extend(self.actor.validate());
         errors.extend(self.critic.validate());
         errors.extend(self.ppo.validate());

@@ -66,6 +66,12 @@ impl Normalizer {
         self.var.f_get(0)
     }
 
+    /// All that [`apply`](Self::apply) depends on: what is subtracted and what is then
+    /// multiplied by, `[O]`, float32.
+    pub fn applied(&self) -> [&Tensor; 2] {
+        [&self.shift, &self.scale]
+    }
+
     /// Normalises `x [B,O]` into `out`.
     pub fn apply(&self, x: &Tensor, out: &Tensor) -> Result<(), TchError> {
         let _ = x.f_sub_out(out, &self.shift)?;

@@ -89,8 +89,13 @@ impl Need {
         let weights = if off_policy { 3 * weights } else { weights };
         // Log-probabilities are computed column by column over all samples.
         let temporaries = 2 * (action + dist) + 8;
+        // Of threads: what they collect ahead, and what it is put together to.
+        let rollouts = match config.is_async() {
+            true => 2 + config.collector.max_staleness as u64,
+            false => 1,
+        };
         Self {
-            rollout: 4 * envs.saturating_mul(observations + steps * step),
+            rollout: rollouts * 4 * envs.saturating_mul(observations + steps * step),
             update: 4 * rows.saturating_mul(neurons + width)
                 + 4 * samples.min(VALUE_ROWS).saturating_mul(neurons / 2 + width),
             networks: 16 * weights,

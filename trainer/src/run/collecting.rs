@@ -2,19 +2,26 @@
 
 use ostler_collector::device::{Bridge, KernelEnvironments};
 use ostler_collector::{
-    CollectCounts, CollectError, CollectTimes, Collector, DeviceCollector, Policy, Rollout,
-    SyncCollector,
+    AsyncCollector, CollectCounts, CollectError, CollectTimes, Collector, Crew, DeviceCollector,
+    Policy, Rollout, SyncCollector,
 };
 use ostler_sim::config::TaskConfig;
 use ostler_sim::env::EnvError;
 use ostler_sim::{BatchEnv, EpisodeStats};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// A collector and where its environments and its rollout lie.
 #[derive(Debug)]
 pub(crate) enum Collecting {
     /// All on the host.
     Host(Box<SyncCollector>),
+    /// Environments on the host, in threads that collect.
+    Crew {
+        collector: Box<AsyncCollector>,
+        /// Memory that each of them took (MiB), as far as it was touched.
+        mib: f64,
+    },
     /// Environments on the host, all else on a device.
     Bridged(Box<DeviceCollector<Bridge<BatchEnv>>>),
     /// All on a device.
@@ -26,6 +33,7 @@ macro_rules! each {
     ($of:expr, $c:ident => $what:expr) => {
         match $of {
             Collecting::Host($c) => $what,
+            Collecting::Crew { collector: $c, .. } => $what,
             Collecting::Bridged($c) => $what,
             Collecting::OnDevice($c) => $what,
         }
@@ -40,6 +48,11 @@ impl Collecting {
     pub(crate) fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
         match self {
             Self::Host(c) => c.env_mut().set_task(task),
+            Self::Crew { collector, .. } => {
+                let task = task.clone();
+                collector.change(Arc::new(move |env| env.set_task(&task)));
+                Ok(())
+            }
             Self::Bridged(c) => c.env_mut().env_mut().set_task(task),
             Self::OnDevice(c) => c.env_mut().env_mut().set_task(task),
         }
@@ -50,9 +63,23 @@ impl Collecting {
     /// The name of the program in its cache, where environments are on a device.
     pub(crate) fn device_kernel(&self) -> Option<String> {
         match self {
-            Self::Host(_) | Self::Bridged(_) => None,
+            Self::Host(_) | Self::Crew { .. } | Self::Bridged(_) => None,
             Self::OnDevice(c) => Some(c.env().kernel()),
         }
+    }
+}
+
+impl Collecting {
+    /// What is to be said about threads that collect, where there are such.
+    pub(crate) fn line(&self) -> Option<String> {
+        let Self::Crew { collector, mib } = self else {
+            return None;
+        };
+        let workers = collector.crew().map_or(0, |c| c.workers);
+        Some(format!(
+            "{workers} workers collect, {mib:.1} MiB of memory each, with {} environments",
+            collector.spec().num_envs.div_ceil(workers.max(1))
+        ))
     }
 }
 
@@ -71,6 +98,12 @@ impl Collector for Collecting {
     }
     fn counts(&self) -> CollectCounts {
         each!(self, c => c.counts())
+    }
+    fn crew(&self) -> Option<Crew> {
+        each!(self, c => c.crew())
+    }
+    fn forget_ahead(&mut self) -> Result<(), CollectError> {
+        each!(self, c => c.forget_ahead())
     }
     fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
         each!(self, c => c.save(out))

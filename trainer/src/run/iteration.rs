@@ -92,6 +92,8 @@ impl Run {
     fn warm_up(&mut self, parts: &mut Parts) -> Result<(), RunError> {
         parts.collector.collect(parts.learner.policy_mut())?;
         parts.learner.warm_up(parts.collector.rollout())?;
+        // Collected ahead without what was just learnt about observations.
+        parts.collector.forget_ahead()?;
         self.counters = Counters {
             env_steps: self.loaded.config.samples(),
             ..self.counters.clone()
@@ -118,6 +120,8 @@ impl Run {
         let (what, remedy) = (trouble.to_string(), trouble.remedy());
         self.report(Some(parts), trouble.name(), &what, remedy);
         parts.learner.roll_back(self.health.good(), scale)?;
+        // Nothing of what the policy that is not believed did meanwhile.
+        parts.collector.forget_ahead()?;
         let record = self.health.record();
         let (number, most) = (record.roll_backs, self.config().guard.max_roll_backs);
         tracing::warn!(

@@ -5,13 +5,17 @@ use super::collecting::Collecting;
 use super::error::RunError;
 use super::kernel::one_env;
 use super::load::{build_env, explained};
+use super::record::resident_mib;
 use crate::config::{Config, CudaSync, Loaded};
 use crate::torch::{CudaStream, MatmulPrecision, set_matmul_precision};
+use ostler_collector::asynchronous::Shard;
 use ostler_collector::device::{
     Bridge, CudaSync as Sync, KernelEnvironments, NoiseSpec, Queue, Stream, TorchMemory, Transfers,
 };
-use ostler_collector::{DeviceCollector, Policy, SyncCollector};
-use ostler_sim::config::SimDevice;
+use ostler_collector::{
+    AsyncCollector, CollectError, Collector, DeviceCollector, Policy, Stepping, SyncCollector,
+};
+use ostler_sim::config::{ConfigError, EnvConfig, SimDevice};
 use ostler_sim::device::Device;
 use ostler_sim::device::cuda::Cuda;
 use ostler_sim::env::{DeviceEnv, EnvSpec, Injection};
@@ -97,6 +101,8 @@ fn open(config: &Config, index: usize) -> Result<Arc<dyn Device>, RunError> {
 /// Environments that are to be collected from.
 pub(crate) enum Envs {
     Host(Box<BatchEnv>),
+    /// Of threads, which build their own.
+    Crew,
     Device(Arc<dyn Device>),
 }
 
@@ -113,6 +119,7 @@ impl Envs {
         let config = &loaded.config;
         match &machine.sim {
             Some(device) => Ok(Self::Device(device.clone())),
+            None if config.is_async() => Ok(Self::Crew),
             None => {
                 let n = config.env.num_envs;
                 let env = build_env(loaded, config, model, n, config.seed)?;
@@ -133,7 +140,7 @@ impl Envs {
         let of = |env: &BatchEnv| (env.spec().clone(), env.physics().notes().to_vec());
         match self {
             Self::Host(env) => Ok(of(env)),
-            Self::Device(_) => {
+            Self::Crew | Self::Device(_) => {
                 let (mut spec, notes) = of(&one_env(loaded, model)?);
                 spec.num_envs = loaded.config.env.num_envs;
                 Ok((spec, notes))
@@ -148,7 +155,11 @@ impl Envs {
     pub(crate) fn inject(&mut self, faults: Vec<Injection>) -> Result<(), String> {
         match self {
             Self::Host(env) => env.inject(faults).map_err(|e| e.to_string()),
-            Self::Device(_) if faults.is_empty() => Ok(()),
+            Self::Crew | Self::Device(_) if faults.is_empty() => Ok(()),
+            Self::Crew => Err(
+                "environments of other threads cannot be given faults: try them with --set collector.kind=sync"
+                    .into(),
+            ),
             Self::Device(_) => Err(
                 "environments on a GPU cannot be given faults: try them with --set sim.device=cpu"
                     .into(),
@@ -180,10 +191,15 @@ impl Envs {
             non_blocking: config.collector.non_blocking,
         };
         let queue = |stream| Queue::new(stream, machine.torch, transfers);
+        let stepping = config.stepping();
+        let plain = stepping == Stepping::default();
         Ok(match (self, machine.stream.clone().map(queue)) {
+            (Self::Crew, _) => crew(machine, loaded, model, policy)?,
             (Self::Host(env), None) => {
-                Collecting::Host(SyncCollector::new(*env, steps, policy, seed, spread)?.into())
+                let env = SyncCollector::stepping(*env, steps, policy, seed, spread, stepping)?;
+                Collecting::Host(env.into())
             }
+            (Self::Host(_) | Self::Device(_), Some(_)) if !plain => return Err(on_host(loaded)),
             (Self::Host(env), Some(queue)) => {
                 let env = Bridge::new(*env, steps, policy, seed, queue.clone())?;
                 Collecting::Bridged(DeviceCollector::new(env, queue, sync, spread)?.into())
@@ -208,4 +224,56 @@ impl Envs {
             }
         })
     }
+}
+
+/// Threads that collect, each with its part of the environments.
+///
+/// # Errors
+/// The task has a mistake, memory does not suffice, or threads cannot be started.
+fn crew(
+    machine: &Machine,
+    loaded: &Loaded,
+    model: &Arc<Model>,
+    policy: &dyn Policy,
+) -> Result<Collecting, RunError> {
+    let config = &loaded.config;
+    let (sim, env, task) = (config.sim.clone(), config.env.clone(), config.task.clone());
+    let (model, seed) = (model.clone(), config.seed);
+    let factory = Arc::new(move |shard: Shard| {
+        let env = EnvConfig {
+            num_envs: shard.len,
+            ..env.clone()
+        };
+        BatchEnv::shard(model.clone(), &sim, &env, &task, seed, shard.first as u32)
+    });
+    let before = resident_mib();
+    let collector = AsyncCollector::new(
+        factory,
+        config.env.num_envs,
+        config.runner.num_steps_per_env,
+        policy,
+        seed,
+        config.runner.init_at_random_ep_len,
+        config.async_options(machine.torch),
+    );
+    let collector = collector.map_err(|e| match e {
+        CollectError::Env(e) => explained(loaded, *e),
+        e => e.into(),
+    })?;
+    let workers = collector.crew().map_or(1, |c| c.workers);
+    Ok(Collecting::Crew {
+        mib: (resident_mib() - before).max(0.0) / workers as f64,
+        collector: collector.into(),
+    })
+}
+
+/// What only collectors on the host do.
+fn on_host(loaded: &Loaded) -> RunError {
+    let key = match loaded.config.collector.init_random_steps {
+        0 => "collector.reset_at_each_iter",
+        _ => "collector.init_random_steps",
+    };
+    let e = ConfigError::new(key, "cannot be had where rollouts lie on a GPU")
+        .help("collector.kind = \"async\", or device = \"cpu\"");
+    loaded.places.explain(&e).into()
 }

@@ -107,6 +107,56 @@ fn a_training_has_the_same_bits_wherever_it_computes() {
 }
 
 #[test]
+fn threads_that_the_learner_waits_for_train_with_the_same_bits() {
+    let _alone = PRECISION.lock();
+    let train = |more: &[(&str, &str)]| {
+        let task = task(12, more);
+        let (mut parts, mut kept) = (parts(&Machine::host(), &task), Kept::default());
+        let said: Vec<_> = (0..3).map(|_| iterate(&mut parts, &mut kept)).collect();
+        let after = state(&parts);
+        parts.revert(&kept).unwrap();
+        assert_eq!(iterate(&mut parts, &mut kept), said[2], "{more:?}");
+        assert!(state(&parts) == after, "{more:?}");
+        (said, after)
+    };
+    let (said, after) = train(&[]);
+    for workers in ["1", "3"] {
+        let more = [
+            ("collector.kind", "async"),
+            ("collector.max_staleness", "0"),
+            ("collector.workers", workers),
+        ];
+        let (others, state) = train(&more);
+        assert_eq!(others, said, "{workers} workers");
+        assert!(state == after, "{workers} workers: another state");
+    }
+}
+
+#[test]
+fn rollouts_collected_ahead_are_learnt_from_with_a_correction() {
+    let _alone = PRECISION.lock();
+    let train = |workers: &str| {
+        let task = task(
+            12,
+            &[("collector.kind", "async"), ("collector.workers", workers)],
+        );
+        let (mut parts, mut kept) = (parts(&Machine::host(), &task), Kept::default());
+        let said: Vec<_> = (0..3).map(|_| iterate(&mut parts, &mut kept)).collect();
+        let crew = parts.collector.crew().unwrap();
+        assert_eq!(crew.staleness, 1.0);
+        assert_eq!((crew.restarts, crew.hangs, crew.cut), (0, 0, 0));
+        let version = &parts.collector.rollout().version;
+        assert_eq!(version.max().int64_value(&[]), 1, "the learner's was 2");
+        (said, state(&parts))
+    };
+    let (said, after) = train("1");
+    assert!(said.iter().all(|s| s.skipped == 0 && s.kl.is_finite()));
+    let (others, state) = train("3");
+    assert_eq!(others, said);
+    assert!(state == after);
+}
+
+#[test]
 fn fewer_environments_go_on_with_their_states_wherever_they_are() {
     let _alone = PRECISION.lock();
     let (many, few) = (task(12, &[]), task(8, &[]));
@@ -151,11 +201,16 @@ fn a_curriculum_is_followed_wherever_environments_are() {
 
 #[test]
 fn faults_that_environments_on_a_device_cannot_have_are_refused() {
-    let task = task(12, &[("fault.inject", r#"["nan qpos[0] env=0 step=3"]"#)]);
+    let fault = ("fault.inject", r#"["nan qpos[0] env=0 step=3"]"#);
+    let crew = task(12, &[("collector.kind", "async"), fault]);
+    let task = task(12, &[fault]);
     let [host, bridged, on_device] = machines();
     let spec = super::one_env(&task.0, &task.1).unwrap().spec().clone();
     let build = |machine: &Machine| Parts::build_on(machine, &task.0, &task.1, &spec);
     assert!(build(&host.1).is_ok() && build(&bridged.1).is_ok());
     let error = build(&on_device.1).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("sim.device=cpu"), "{error}");
+    let error = Parts::build_on(&host.1, &crew.0, &crew.1, &spec).map(|_| ());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("collector.kind=sync"), "{error}");
 }

@@ -26,6 +26,16 @@ pub const MAY_CHANGE: &[&str] = &[
     "fault",
     // The simulation's bits do not depend on it.
     "sim.threads",
+    // Any collector goes on from any other's checkpoint.
+    "collector.kind",
+    "collector.workers",
+    "collector.max_staleness",
+    "collector.refresh_interval",
+    "collector.preemptive_threshold",
+    "collector.storing_device",
+    "collector.worker_timeout_s",
+    "collector.shutdown_timeout_s",
+    "ppo.staleness_correction",
     // The run has its kernel: sim.kernel, which may not change.
     "sim.specialize",
     // Compared by the content of its files.

@@ -222,6 +222,7 @@ impl Run {
                 folder.display()
             ));
         }
+        notes.extend(parts.collector.line());
         for note in &notes {
             tracing::info!("{note}");
             if !options.quiet {

@@ -58,6 +58,13 @@ impl Params {
         self.layout.total
     }
 
+    /// Numbers in the parameters at the front whose names start so.
+    pub fn front(&self, prefix: &str) -> i64 {
+        let entries = self.layout.entries.iter();
+        let front = entries.take_while(|e| e.name.starts_with(prefix));
+        front.map(|e| e.shape.iter().product::<i64>()).sum()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.layout.total == 0

@@ -2,6 +2,7 @@
 
 mod config;
 pub mod net;
+mod replica;
 
 pub use config::{Activation, ActorConfig, CriticConfig, StdType};
 
@@ -10,7 +11,7 @@ use super::normalizer::Normalizer;
 use super::returns::ReturnNormalizer;
 use super::{LearnError, NamedTensors, TrainedPolicy};
 use net::{Net, NetSpace};
-use ostler_collector::{Act, Policy, Rollout, memory::memory_as_tch, policy::Noise};
+use ostler_collector::{Act, Policy, Replicate, Rollout, memory::memory_as_tch, policy::Noise};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Kind, TchError, Tensor};
@@ -22,6 +23,11 @@ pub struct ActorCritic {
     pub(super) params: Params,
     pub(super) norm: Norms,
     pub(super) device: Device,
+    /// Updates that have made it what it is.
+    pub(super) version: i32,
+    /// What copies are made from.
+    config: ActorConfig,
+    spec: EnvSpec,
     act: ActSpace,
 }
 
@@ -91,6 +97,9 @@ impl ActorCritic {
             params,
             norm,
             device,
+            version: 0,
+            config: actor.clone(),
+            spec: spec.clone(),
             act,
         })
     }
@@ -235,6 +244,14 @@ impl Norms {
 }
 
 impl Policy for ActorCritic {
+    fn version(&self) -> i32 {
+        self.version
+    }
+
+    fn replicate(&self) -> Option<&dyn Replicate> {
+        Some(self)
+    }
+
     fn dist_width(&self) -> i64 {
         self.net.dist_width()
     }

@@ -47,6 +47,11 @@ pub struct PpoConfig {
     /// Shift and scale advantages to mean 0 and deviation 1 over the `"batch"` (the
     /// whole rollout), over each `"mini_batch"`, or not at all: `"none"`.
     pub normalize_advantage: AdvantageNorm,
+    /// What is done about samples of an older policy (`collector.kind = "async"`):
+    /// `"vtrace"` corrects values and advantages (Espeholt et al. 2018), `"clip"` weighs
+    /// samples by the clipped ratio of the policies alone, `"none"`. `"auto"`: `"vtrace"`
+    /// where there are such samples.
+    pub staleness_correction: Staleness,
 }
 
 impl Default for PpoConfig {
@@ -69,6 +74,7 @@ impl Default for PpoConfig {
             max_learning_rate: 1e-2,
             max_grad_norm: 1.0,
             normalize_advantage: AdvantageNorm::Batch,
+            staleness_correction: Staleness::Auto,
         }
     }
 }
@@ -104,6 +110,20 @@ pub enum AdvantageNorm {
     /// Over each minibatch.
     MiniBatch,
     /// Not at all.
+    None,
+}
+
+/// `ppo.staleness_correction`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Staleness {
+    /// By what the collector does.
+    Auto,
+    /// Values and advantages by V-trace.
+    Vtrace,
+    /// Weights alone.
+    Clip,
+    /// Samples are taken as the present policy's.
     None,
 }
 

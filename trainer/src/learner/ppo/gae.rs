@@ -35,6 +35,54 @@ pub fn advantages(
     lambda: f64,
     out: &Tensor,
 ) -> Result<(), TchError> {
+    let (delta, carry) = pieces(trace, gamma, lambda)?;
+    accumulate(&delta, &carry, out)
+}
+
+/// V-trace (Espeholt et al., "IMPALA", 2018, equation 1, with the `lambda` of its remark
+/// 2), for samples of another policy than the one that learns.
+///
+/// `weight [T,N]` is the probability of each action under the policy that learns over that
+/// under the one that acted, clipped from above to 1: both the paper's rho and its c.
+/// Writes into `correction [T,N]` what the values `V` lack:
+/// `w[t] = rho[t] d[t] + gamma lambda c[t] w[t+1]`, and into `out [T,N]` advantages of the
+/// actions, `A[t] = d[t] + gamma lambda w[t+1]`, which are yet to be weighed by rho. With
+/// all weights 1 both are those of [`advantages`].
+pub fn vtrace(
+    trace: &Trace<'_>,
+    weight: &Tensor,
+    gamma: f64,
+    lambda: f64,
+    correction: &Tensor,
+    out: &Tensor,
+) -> Result<(), TchError> {
+    let (delta, carry) = pieces(trace, gamma, lambda)?;
+    accumulate(&delta.f_mul(weight)?, &carry.f_mul(weight)?, correction)?;
+    let (steps, _) = trace.reward.size2()?;
+    out.shallow_clone().f_copy_(&delta)?;
+    if steps > 1 {
+        let after = correction.f_narrow(0, 1, steps - 1)?;
+        let passed = carry.f_narrow(0, 0, steps - 1)?.f_mul(&after)?;
+        let _ = out.f_narrow(0, 0, steps - 1)?.f_add_(&passed)?;
+    }
+    Ok(())
+}
+
+/// `x[t] = delta[t] + carry[t] x[t+1]`, from the back.
+fn accumulate(delta: &Tensor, carry: &Tensor, out: &Tensor) -> Result<(), TchError> {
+    let (steps, _) = delta.size2()?;
+    out.f_get(steps - 1)?.f_copy_(&delta.f_get(steps - 1)?)?;
+    for t in (0..steps - 1).rev() {
+        let after = out.f_get(t + 1)?;
+        let _ = delta
+            .f_get(t)?
+            .f_addcmul_out(&out.f_get(t)?, &carry.f_get(t)?, &after)?;
+    }
+    Ok(())
+}
+
+/// The `d[t]` of [`advantages`], and the share of what comes after that is passed on.
+fn pieces(trace: &Trace<'_>, gamma: f64, lambda: f64) -> Result<(Tensor, Tensor), TchError> {
     let (steps, _) = trace.reward.size2()?;
     let now = trace.value.f_narrow(0, 0, steps)?;
     let next = trace.value.f_narrow(0, 1, steps)?;
@@ -53,15 +101,7 @@ pub fn advantages(
         .f_mul(&goes_on)?
         .f_mul(trace.valid)?
         .f_mul_scalar(gamma * lambda)?;
-
-    out.f_get(steps - 1)?.f_copy_(&delta.f_get(steps - 1)?)?;
-    for t in (0..steps - 1).rev() {
-        let after = out.f_get(t + 1)?;
-        let _ = delta
-            .f_get(t)?
-            .f_addcmul_out(&out.f_get(t)?, &carry.f_get(t)?, &after)?;
-    }
-    Ok(())
+    Ok((delta, carry))
 }
 
 #[cfg(test)]

@@ -15,13 +15,14 @@ mod host_loss;
 mod loss;
 mod orders;
 mod prepare;
+mod stale;
 mod state;
 mod stats;
 #[cfg(test)]
 mod tests;
 mod values;
 
-pub use config::{AdvantageNorm, PpoConfig, Schedule, ValueLoss};
+pub use config::{AdvantageNorm, PpoConfig, Schedule, Staleness, ValueLoss};
 
 use super::fault::{Faults, Place, UpdateFault};
 use super::kept::Kept;
@@ -196,6 +197,12 @@ impl Ppo {
         self.config.learning_rate * self.lr_scale * left
     }
 
+    /// So many updates have been made; the policy says so in what is collected with it.
+    fn count(&mut self, updates: u64) {
+        self.updates = updates;
+        self.policy.version = i32::try_from(updates).unwrap_or(i32::MAX);
+    }
+
     fn check_shape(&self, rollout: &Rollout) -> Result<(), LearnError> {
         let got = (rollout.steps, rollout.envs);
         if got == (self.steps, self.envs) {
@@ -285,7 +292,7 @@ impl Learner for Ppo {
             }
         }
         self.policy.norm.merge(rollout, self.policy.device)?;
-        self.updates += 1;
+        self.count(self.updates + 1);
         if let Some(orders) = &mut self.orders {
             orders.draw_ahead(self.seed, self.updates)?;
         }

@@ -1,7 +1,8 @@
 //! What comes before the first minibatch, and the statistics that come after the last.
 
 use super::batch::{Columns, Samples};
-use super::{AdvantageNorm, Ppo, gae, loss};
+use super::stale::Acted;
+use super::{AdvantageNorm, Ppo, Staleness, gae, loss};
 use crate::learner::nn::zeros;
 use crate::learner::{ActorCritic, LearnError};
 use ostler_collector::Rollout;
@@ -23,45 +24,59 @@ impl Ppo {
         let grid = |t: &Tensor| t.f_to_device(device);
         let column = |t: &Tensor| grid(t)?.f_view([total, -1]);
         let valid = column(&rollout.valid)?;
-        gae::advantages(
-            &gae::Trace {
-                reward: &grid(&rollout.reward)?,
-                terminated: &grid(&rollout.terminated)?,
-                truncated: &grid(&rollout.truncated)?,
-                valid: &grid(&rollout.valid)?,
-                value: &self.values.value,
-                final_value: &self.values.final_value,
-                final_slot: &grid(&rollout.final_slot)?,
+        let acted = Acted {
+            action: column(&rollout.action)?,
+            dist: column(&rollout.dist)?,
+            std: if self.columns.std > 0 {
+                Some(column(&rollout.std)?)
+            } else {
+                None
             },
-            self.config.gamma,
-            self.config.gae_lambda,
-            &self.values.advantage,
-        )?;
-        let advantage = self.values.advantage.f_view([total, 1])?;
+        };
+        let reference = self.reference(&acted)?;
+        let trace = gae::Trace {
+            reward: &grid(&rollout.reward)?,
+            terminated: &grid(&rollout.terminated)?,
+            truncated: &grid(&rollout.truncated)?,
+            valid: &grid(&rollout.valid)?,
+            value: &self.values.value,
+            final_value: &self.values.final_value,
+            final_slot: &grid(&rollout.final_slot)?,
+        };
+        let (gamma, lambda) = (self.config.gamma, self.config.gae_lambda);
+        let advantage = &self.values.advantage;
+        let lacking = match (&reference.weight, self.config.staleness_correction) {
+            (Some(weight), Staleness::Vtrace) => {
+                let weight = weight.f_view_as(advantage)?;
+                let lacking = advantage.f_zeros_like()?;
+                gae::vtrace(&trace, &weight, gamma, lambda, &lacking, advantage)?;
+                lacking.f_view([total, 1])?
+            }
+            _ => {
+                gae::advantages(&trace, gamma, lambda, advantage)?;
+                advantage.f_view([total, 1])?
+            }
+        };
+        let advantage = advantage.f_view([total, 1])?;
         let value = self
             .values
             .value
             .f_narrow(0, 0, self.steps)?
             .f_reshape([total, 1])?;
-        let returns = advantage.f_add(&value)?;
-        let weighed = match self.config.normalize_advantage {
+        let returns = lacking.f_add(&value)?;
+        let mut weighed = match self.config.normalize_advantage {
             AdvantageNorm::Batch => loss::standardize(&advantage, &valid)?,
             _ => advantage.shallow_clone(),
         };
-
-        let (action, dist) = (column(&rollout.action)?, column(&rollout.dist)?);
-        let std = if self.columns.std > 0 {
-            Some(column(&rollout.std)?)
-        } else {
-            None
-        };
-        let log_prob = loss::old_log_prob(&action, &dist, std.as_ref())?;
+        if let Some(weight) = &reference.weight {
+            weighed = weighed.f_mul(weight)?;
+        }
         self.accumulator
-            .begin(&valid, &returns, &advantage, std.as_ref())?;
+            .begin(&valid, &returns, &lacking, acted.std.as_ref())?;
         let (returns, value) = self.targets(returns, value, &valid)?;
-        let mut columns = vec![&action, &dist];
-        columns.extend(std.as_ref());
-        columns.extend([&log_prob, &weighed, &returns, &value, &valid]);
+        let mut columns = vec![&acted.action, &reference.dist];
+        columns.extend(reference.std.as_ref());
+        columns.extend([&reference.log_prob, &weighed, &returns, &value, &valid]);
         let _ = Tensor::f_cat_out(&self.samples.packed, &columns, 1)?;
         Ok(())
     }

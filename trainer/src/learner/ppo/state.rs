@@ -37,7 +37,7 @@ impl Ppo {
         };
         self.policy.load(tensors)?;
         self.adam.load(tensors)?;
-        self.updates = u64::try_from(updates).unwrap_or(0);
+        self.count(u64::try_from(updates).unwrap_or(0));
         self.lr_scale = scale;
         Ok(())
     }
@@ -62,7 +62,8 @@ impl Ppo {
     pub fn revert(&mut self) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
         self.kept.revert()?;
-        (self.updates, self.lr_scale) = self.counted;
+        self.lr_scale = self.counted.1;
+        self.count(self.counted.0);
         Ok(())
     }
 

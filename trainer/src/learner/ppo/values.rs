@@ -161,6 +161,19 @@ impl Values {
         Ok(())
     }
 
+    /// Calls `f(first, count, space)` for all of `rows` rows, a chunk at a time.
+    pub(super) fn in_chunks(
+        &self,
+        rows: i64,
+        mut f: impl FnMut(i64, i64, &NetSpace) -> Result<(), TchError>,
+    ) -> Result<(), TchError> {
+        for at in (0..rows).step_by(self.chunk as usize) {
+            let len = self.chunk.min(rows - at);
+            f(at, len, &self.space.narrow(len)?)?;
+        }
+        Ok(())
+    }
+
     /// The critic over all rows of `x`, a chunk at a time, into `out`.
     fn pass(
         &self,
@@ -171,20 +184,15 @@ impl Values {
     ) -> Result<(), TchError> {
         let rows = x.size2()?.0;
         let out = out.f_view([rows, 1])?;
-        let mut at = 0;
-        while at < rows {
-            let len = self.chunk.min(rows - at);
+        self.in_chunks(rows, |at, len, space| {
             let mut part = x.f_narrow(0, at, len)?;
             if let Some(normalizer) = normalizer {
                 let scratch = self.scratch.f_narrow(0, 0, len)?;
                 normalizer.apply(&part, &scratch)?;
                 part = scratch;
             }
-            let space = self.space.narrow(len)?;
-            policy.net.forward_value(&part, &space)?;
-            out.f_narrow(0, at, len)?.f_copy_(&space.value)?;
-            at += len;
-        }
-        Ok(())
+            policy.net.forward_value(&part, space)?;
+            out.f_narrow(0, at, len)?.f_copy_(&space.value)
+        })
     }
 }

@@ -7,6 +7,7 @@ mod faults;
 mod gradient;
 mod host;
 mod reference;
+mod stale;
 mod state;
 
 use super::*;

@@ -1,0 +1,214 @@
+//! The same run with either collector: one key, the same logs, checkpoints that go from
+//! one to the other (failure F8), nothing left behind (failure F4).
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::process::{kill, trainer_of, wait};
+use common::{Place, metrics, tensors};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Stdio;
+
+const ASYNC: &str = "collector.kind=async";
+const TWO: &str = "collector.workers=2";
+
+fn tags(run: &Path) -> BTreeSet<String> {
+    let last = metrics(run).pop().unwrap();
+    last.as_object().unwrap().keys().cloned().collect()
+}
+
+#[test]
+fn f8_one_key_changes_the_collector_and_nothing_else() {
+    let place = Place::new();
+    let sync = place.train("sync", 3, &[]);
+    let crew = place.train("async", 3, &[ASYNC, TWO]);
+    let of_crew: BTreeSet<String> = [
+        "Perf/workers",
+        "Perf/staleness",
+        "Guard/worker_restarts",
+        "Guard/worker_hangs",
+        "Guard/cut_steps",
+    ]
+    .map(String::from)
+    .into();
+    // What is logged once there is something to count may come in one and not the other.
+    let sometimes = |tag: &String| tag.starts_with("Episode_");
+    let (one, other) = (tags(&sync), tags(&crew));
+    assert!(one.difference(&other).all(sometimes), "{one:?}\n{other:?}");
+    let more: BTreeSet<String> = other.difference(&one).cloned().collect();
+    let more: BTreeSet<String> = more.into_iter().filter(|t| !sometimes(t)).collect();
+    assert_eq!(more, of_crew);
+    let lines = metrics(&crew);
+    // The first rollout only warmed the normaliser up, and what was collected ahead of
+    // that was thrown away.
+    let stale: Vec<f64> = lines
+        .iter()
+        .map(|l| l["Perf/staleness"].as_f64().unwrap())
+        .collect();
+    assert_eq!(stale, [0.0, 1.0, 1.0]);
+    for line in &lines {
+        assert_eq!(line["Perf/workers"], 2.0);
+        assert_eq!(line["Guard/worker_restarts"], 0.0);
+        assert_eq!(line["Guard/worker_hangs"], 0.0);
+        assert_eq!(line["Guard/cut_steps"], 0.0);
+    }
+    let config = std::fs::read_to_string(crew.join("config.toml")).unwrap();
+    for key in ["workers", "storing_device", "staleness_correction"] {
+        let auto = format!("\n{key} = \"auto\"");
+        assert!(!config.contains(&auto), "{config}");
+    }
+    assert!(
+        config.contains("staleness_correction = \"vtrace\""),
+        "{config}"
+    );
+    let log = std::fs::read_to_string(crew.join("log.txt")).unwrap();
+    assert!(log.contains("2 workers collect, "), "{log}");
+    // The same tensors in the checkpoint, in the same shapes.
+    let shapes = |run: &Path| -> Vec<(String, Vec<usize>)> {
+        let all = tensors(run).into_iter();
+        all.map(|(name, shape, _)| (name, shape)).collect()
+    };
+    let fixed = |(name, _): &(String, Vec<usize>)| name != "episodes";
+    let kept = |run: &Path| shapes(run).into_iter().filter(fixed).collect::<Vec<_>>();
+    assert_eq!(kept(&sync), kept(&crew));
+}
+
+#[test]
+fn f8_a_run_goes_on_with_the_other_collector() {
+    let place = Place::new();
+    let run = place.train("a", 2, &[]);
+    let path = run.display().to_string();
+    let go_on = |iterations: &str, more: &[&str]| {
+        let args = ["train", "--resume", &path, iterations];
+        place.ok(&[&args, more].concat());
+    };
+    let corrected = "ppo.staleness_correction=auto";
+    go_on("runner.max_iterations=4", &[ASYNC, TWO, corrected]);
+    let resumed = metrics(&run);
+    assert_eq!(resumed.len(), 4);
+    assert_eq!(resumed[3]["Perf/staleness"], 1.0);
+    assert!(resumed[1].get("Perf/staleness").is_none());
+    go_on("runner.max_iterations=5", &["collector.workers=1"]);
+    go_on(
+        "runner.max_iterations=6",
+        &["collector.kind=sync", corrected],
+    );
+    let all = metrics(&run);
+    assert_eq!(all.len(), 6);
+    assert!(all[5].get("Perf/staleness").is_none());
+    let samples = all[5]["env_steps"].as_u64().unwrap() - all[4]["env_steps"].as_u64().unwrap();
+    assert_eq!(
+        samples,
+        all[1]["env_steps"].as_u64().unwrap() - all[0]["env_steps"].as_u64().unwrap()
+    );
+}
+
+#[test]
+fn f4_a_killed_crew_leaves_nothing_in_shared_memory() {
+    let place = Place::new();
+    let args = [
+        "train",
+        "pole.toml",
+        "--quiet",
+        "--out",
+        "a",
+        ASYNC,
+        TWO,
+        "runner.supervise=true",
+        "runner.max_iterations=1000000",
+    ];
+    let mut child = place
+        .ostler(&args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let supervisor = child.id() as i32;
+    let metrics = place.path("a/metrics.jsonl");
+    wait("iterations", || {
+        let text = std::fs::read_to_string(&metrics).ok()?;
+        (text.lines().count() > 3).then_some(())
+    });
+    let trainer = wait("the training process", || trainer_of(supervisor));
+    let threads: Vec<String> = std::fs::read_dir(format!("/proc/{trainer}/task"))
+        .unwrap()
+        .filter_map(|t| std::fs::read_to_string(t.ok()?.path().join("comm")).ok())
+        .collect();
+    assert!(
+        threads.iter().any(|t| t.trim() == "collect-1"),
+        "{threads:?}"
+    );
+    // Semaphores and buffers of processes that share memory would be here.
+    let maps = std::fs::read_to_string(format!("/proc/{trainer}/maps")).unwrap();
+    assert!(!maps.contains("/dev/shm"), "{maps}");
+    let open = std::fs::read_dir(format!("/proc/{trainer}/fd")).unwrap();
+    let open = open.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+    let shared: Vec<_> = open.filter(|f| f.starts_with("/dev/shm")).collect();
+    assert!(shared.is_empty(), "{shared:?}");
+    kill(supervisor, libc::SIGKILL);
+    kill(trainer, libc::SIGKILL);
+    let _ = child.wait();
+}
+
+#[test]
+fn f6_more_workers_than_cores_are_honoured_with_a_warning() {
+    let place = Place::new();
+    let run = place.train("a", 1, &[ASYNC, "collector.workers=8"]);
+    let cores = std::thread::available_parallelism().unwrap().get();
+    let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
+    if cores < 9 {
+        assert!(
+            log.contains("collector.workers = 8 over-subscribes"),
+            "{log}"
+        );
+    }
+    assert_eq!(metrics(&run)[0]["Perf/workers"], 8.0);
+    let run = place.train("b", 1, &[ASYNC]);
+    let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
+    assert!(log.contains("collector.workers = \"auto\" is "), "{log}");
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_with_the_ways_out() {
+    let place = Place::new();
+    let refused = |overrides: &[&str], words: &[&str]| {
+        let said = place.fails(2, &[&["check", "pole.toml"], overrides].concat());
+        for word in words {
+            assert!(said.contains(word), "{word:?} not in\n{said}");
+        }
+    };
+    let none = "ppo.staleness_correction=none";
+    refused(&[ASYNC, none], &["vtrace", "collector.max_staleness = 0"]);
+    place.ok(&[
+        "check",
+        "pole.toml",
+        ASYNC,
+        none,
+        "collector.max_staleness=0",
+    ]);
+    place.ok(&["check", "pole.toml", none]);
+    refused(
+        &[ASYNC, "sim.device=cuda", "device=cuda:0"],
+        &[
+            "one stream",
+            "collector.kind = \"sync\"",
+            "sim.device = \"cpu\"",
+        ],
+    );
+    for (key, words) in [
+        ("collector.workers=0", "1 or more"),
+        ("collector.workers=100000", "1 to"),
+        ("collector.preemptive_threshold=0", "at most 1"),
+        ("collector.preemptive_threshold=1.5", "at most 1"),
+        ("collector.max_staleness=1000", "0 to 64"),
+        ("collector.worker_timeout_s=0", "above 0 [s]"),
+        ("collector.shutdown_timeout_s=-1.0", "above 0 [s]"),
+        ("collector.init_random_steps=10", "own policy"),
+        ("collector.storing_device=cuda:0", "storing_device"),
+    ] {
+        let name = key.split('=').next().unwrap();
+        refused(&[ASYNC, key], &[name, words]);
+    }
+}

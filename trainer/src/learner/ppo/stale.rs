@@ -1,0 +1,86 @@
+//! Samples of an older policy than the one that learns.
+//!
+//! Proximal is what the update starts from, not who acted (Hilton, Cobbe and Schulman,
+//! "Batch size-invariance for policy optimization", 2022): the ratio and the divergence
+//! of the loss begin at 1 and 0. What the older policy did otherwise is met by weights,
+//! clipped to 1 (Espeholt et al., "IMPALA", 2018).
+
+use super::{Ppo, Staleness, loss};
+use tch::{Kind, TchError, Tensor};
+
+/// What was done, and by what distribution: action `[M,A]`, mean or logits `[M,D]`,
+/// deviation `[M,A]`.
+pub(super) struct Acted {
+    pub action: Tensor,
+    pub dist: Tensor,
+    pub std: Option<Tensor>,
+}
+
+/// What the loss measures a new policy against.
+pub(super) struct Reference {
+    /// Mean or logits `[M,D]`.
+    pub dist: Tensor,
+    /// Deviation `[M,A]`; none for a categorical policy.
+    pub std: Option<Tensor>,
+    /// Log-probability of the actions `[M,1]`.
+    pub log_prob: Tensor,
+    /// Weight of each sample `[M,1]`, at most 1, where another policy acted.
+    pub weight: Option<Tensor>,
+}
+
+impl Ppo {
+    /// The policy as it is now, where samples may be of an older one; else the one that
+    /// acted, which is the same. After the values were estimated.
+    pub(super) fn reference(&self, acted: &Acted) -> Result<Reference, TchError> {
+        let Acted { action, dist, std } = acted;
+        let log_prob = loss::old_log_prob(action, dist, std.as_ref())?;
+        match self.config.staleness_correction {
+            Staleness::Vtrace | Staleness::Clip => {}
+            Staleness::Auto | Staleness::None => {
+                return Ok(Reference {
+                    dist: dist.shallow_clone(),
+                    std: std.as_ref().map(Tensor::shallow_clone),
+                    log_prob,
+                    weight: None,
+                });
+            }
+        }
+        let (dist, std) = self.values.decide(&self.policy, action.size()[0])?;
+        let now = loss::old_log_prob(action, &dist, std.as_ref())?;
+        let weight = now.f_sub(&log_prob)?.f_exp()?.f_clamp_max(1.0)?;
+        Ok(Reference {
+            dist,
+            std,
+            log_prob: now,
+            weight: Some(weight),
+        })
+    }
+}
+
+impl super::values::Values {
+    /// What the policy would do now in the first `rows` of the observations that were
+    /// estimated: mean or logits `[M,D]`, and the deviation `[M,A]` where it has one.
+    fn decide(
+        &self,
+        policy: &crate::learner::ActorCritic,
+        rows: i64,
+    ) -> Result<(Tensor, Option<Tensor>), TchError> {
+        let x = self.inputs().0;
+        let width = policy.net.dist_width();
+        let empty = || Tensor::f_empty([rows, width], (Kind::Float, x.device()));
+        let dist = empty()?;
+        let std = match policy.net.is_categorical() {
+            true => None,
+            false => Some(empty()?),
+        };
+        self.in_chunks(rows, |at, len, space| {
+            policy.net.forward_actor(&x.f_narrow(0, at, len)?, space)?;
+            dist.f_narrow(0, at, len)?.f_copy_(&space.dist)?;
+            if let Some(std) = &std {
+                std.f_narrow(0, at, len)?.f_copy_(&space.log_std.f_exp()?)?;
+            }
+            Ok(())
+        })?;
+        Ok((dist, std))
+    }
+}
