@@ -13,6 +13,7 @@ use ostler_collector::replay::{
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 const FOLDER: &str = "OSTLER_REPLAY_TEST_FOLDER";
 const ENVS: usize = 8;
@@ -25,7 +26,7 @@ fn folder() -> Option<PathBuf> {
     std::env::var_os(FOLDER).map(Into::into)
 }
 
-fn child_of(wrapper: &[&str], name: &str, folder: &Path) -> Child {
+fn child_of(wrapper: &[&str], name: &str, folder: &Path) -> std::io::Result<Child> {
     let this = std::env::current_exe().unwrap();
     let mut words = wrapper
         .iter()
@@ -34,7 +35,7 @@ fn child_of(wrapper: &[&str], name: &str, folder: &Path) -> Child {
     let mut command = Command::new(words.next().unwrap());
     command.args(words).args(["--exact", name, "--nocapture"]);
     command.env(FOLDER, folder).stdout(Stdio::piped());
-    command.spawn().unwrap()
+    command.spawn()
 }
 
 fn layout() -> Layout {
@@ -115,7 +116,7 @@ fn child_writes_until_it_is_killed() {
 fn f13_a_killed_process_leaves_everything_that_it_committed() {
     for after in [1, 3, 7, 40] {
         let dir = tempfile::tempdir().unwrap();
-        let mut child = child_of(&[], "child_writes_until_it_is_killed", dir.path());
+        let mut child = child_of(&[], "child_writes_until_it_is_killed", dir.path()).unwrap();
         let mut committed = 0;
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         for line in lines.by_ref() {
@@ -151,7 +152,9 @@ fn on_a_small_disk(name: &str, folder: &Path) -> Option<(String, Option<i32>)> {
     const MOUNT: &str = "mount -t tmpfs -o size=2m tmpfs \"$OSTLER_REPLAY_TEST_FOLDER\" && touch \"$OSTLER_REPLAY_TEST_FOLDER/mounted\" && exec \"$@\"";
     for unshare in [&["unshare", "-m"][..], &["unshare", "-rm"]] {
         let wrapper = [unshare, &["sh", "-c", MOUNT, "sh"]].concat();
-        let child = child_of(&wrapper, name, folder);
+        let Ok(child) = child_of(&wrapper, name, folder) else {
+            continue;
+        };
         let out = child.wait_with_output().unwrap();
         let text = String::from_utf8_lossy(&out.stdout).into_owned();
         if text.contains("on a small disk") {
@@ -231,7 +234,23 @@ fn child_counts_its_threads() {
     if folder().is_none() {
         return;
     }
-    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    // By name; a thread that was waited for may be listed for a moment longer.
+    let wait_for = |expected: usize| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let count = || {
+            let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+            let names = tasks.map(|t| std::fs::read_to_string(t.path().join("comm")));
+            names.flatten().filter(|n| n.trim() == "replay").count()
+        };
+        while count() != expected {
+            assert!(
+                Instant::now() < deadline,
+                "{} instead of {expected}",
+                count()
+            );
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
     let make = || {
         let config = ReplayConfig {
             storage: StorageKind::Host,
@@ -245,22 +264,22 @@ fn child_counts_its_threads() {
         buffer.begin_update(2);
         buffer
     };
-    drop(make());
-    let before = threads();
     let one = make();
-    assert_eq!(threads(), before + 1);
-    drop(one);
+    wait_for(1);
+    let two = make();
+    wait_for(2);
+    drop((one, two));
     for _ in 0..20 {
         drop(make());
     }
-    assert_eq!(threads(), before);
+    wait_for(0);
     println!("\ncounted");
 }
 
 #[test]
 fn the_thread_that_draws_ahead_ends_with_its_memory() {
     let dir = tempfile::tempdir().unwrap();
-    let out = child_of(&[], "child_counts_its_threads", dir.path());
+    let out = child_of(&[], "child_counts_its_threads", dir.path()).unwrap();
     let out = out.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&out.stdout);
     assert!(out.status.success() && text.contains("counted"), "{text}");

@@ -11,6 +11,15 @@ fn word(number: u32, i: usize) -> f32 {
     (number % 4096) as f32 * 64.0 + i as f32
 }
 
+/// Ends the samplers, also where something failed.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn writers_and_samplers_never_see_half_a_transition() {
     for sampler in [
@@ -57,6 +66,7 @@ fn writers_and_samplers_never_see_half_a_transition() {
         write(&buffer.writer(), 0);
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
+            let ended = Ended(&done);
             let writers: Vec<_> = (0..3_u32)
                 .map(|w| {
                     let writer = buffer.writer();
@@ -76,9 +86,9 @@ fn writers_and_samplers_never_see_half_a_transition() {
             for _ in 0..100 {
                 check(buffer.next().unwrap());
             }
-            let ended: Vec<_> = writers.into_iter().map(|w| w.join()).collect();
-            done.store(true, Ordering::Relaxed);
-            assert!(ended.iter().all(Result::is_ok));
+            let writers: Vec<_> = writers.into_iter().map(|w| w.join()).collect();
+            drop(ended);
+            assert!(writers.iter().all(Result::is_ok));
         });
         assert_eq!(buffer.len(), 97);
     }
