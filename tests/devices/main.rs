@@ -185,7 +185,7 @@ fn nvidia(machine: &Machine, device: &str, more: &[&str]) -> Vec<String> {
 
 /// Failure F5: a trainer for the processor that initialises CUDA all the same.
 #[test]
-fn a_training_on_the_processor_maps_nothing_of_cuda() {
+fn f5_a_training_on_the_processor_maps_nothing_of_cuda() {
     let none: Vec<String> = Vec::new();
     // The driver is there for the taking.
     let machine = Machine::with_driver(&[]).libtorch(CudaPart::Hollow);
@@ -216,7 +216,17 @@ fn two_hundred_and_fifty_six_workers_map_nothing_of_cuda_and_say_what_memory_the
     assert!(log.contains("over-subscribes"), "{log}");
 }
 
-/// That the test above can fail: who asks for a GPU does map the driver.
+/// Failure F7: `CUDA_VISIBLE_DEVICES=""` as the only way to keep CUDA asleep.
+#[test]
+fn f7_hiding_every_gpu_works_and_is_not_needed() {
+    let none: Vec<String> = Vec::new();
+    for hidden in [&[][..], &[("CUDA_VISIBLE_DEVICES", "")]] {
+        let machine = Machine::with_driver(hidden).libtorch(CudaPart::Hollow);
+        assert_eq!(nvidia(&machine, "cpu"), none, "{hidden:?}");
+    }
+}
+
+/// That the tests above can fail: who asks for a GPU does map the driver.
 #[test]
 fn a_training_that_looks_for_a_gpu_maps_the_driver() {
     let machine = Machine::with_driver(&[]).libtorch(CudaPart::Hollow);

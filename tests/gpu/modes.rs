@@ -4,7 +4,7 @@ use crate::place::{figure, numbers, place, task};
 use ostler_collector::{Collector, CudaSync};
 
 #[test]
-fn rollouts_are_the_same_however_the_host_waits() {
+fn f2_rollouts_are_the_same_however_the_host_waits() {
     let place = place();
     let n = place.pick(512, 16);
     let mut t = task(&place, "ant", n);

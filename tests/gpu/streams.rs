@@ -37,7 +37,7 @@ extern "C" __attribute__((visibility("default"))) void mark(const void* args, in
 "#;
 
 #[test]
-fn kernels_and_torch_see_each_others_numbers_in_order() {
+fn f1_kernels_and_torch_see_each_others_numbers_in_order() {
     let place = place();
     let rounds = place.pick(100_000, 1000);
     let count = place.pick(1 << 16, 256);

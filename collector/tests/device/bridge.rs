@@ -153,7 +153,7 @@ impl Stream for Counted {
 }
 
 #[test]
-fn one_copy_crosses_each_way_per_step_and_waits_are_as_configured() {
+fn f2_one_copy_crosses_each_way_per_step_and_waits_are_as_configured() {
     let t = T as u64;
     for (sync, events, devices) in [
         (CudaSync::Off, 0, 0),

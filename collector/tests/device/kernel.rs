@@ -103,7 +103,7 @@ fn noted_states_are_gone_back_to_and_handed_on() {
 }
 
 #[test]
-fn a_step_is_one_launch_and_nothing_waits() {
+fn f1_a_step_is_one_launch_on_one_stream_and_nothing_waits() {
     let s = robots::setup("cartpole", 5, 10.0);
     let t = T as u64;
     for (sync, waits) in [

@@ -92,3 +92,63 @@ impl Drop for Flight {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::SeqCst};
+
+    /// A copy that arrives as late as it may: when it is waited for.
+    struct Late {
+        there: Arc<AtomicU8>,
+        landed: [u8; 1],
+        waits: Arc<AtomicU32>,
+    }
+
+    impl Staging for Late {
+        unsafe fn begin(&mut self, _: Address) -> Result<(), DeviceError> {
+            // What is read before it arrived, as the reports have it.
+            self.landed = [0xEE];
+            Ok(())
+        }
+        fn land(&mut self) -> Result<(), DeviceError> {
+            self.landed = [self.there.load(SeqCst)];
+            self.waits.fetch_add(1, SeqCst);
+            Ok(())
+        }
+        fn bytes(&self) -> &[u8] {
+            &self.landed
+        }
+    }
+
+    impl std::fmt::Debug for Late {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("Late")
+        }
+    }
+
+    /// The page's example shows that there is no other way to the bytes.
+    #[test]
+    fn f3_bytes_are_readable_only_from_what_a_wait_returns() {
+        let (there, waits) = (Arc::new(AtomicU8::new(0)), Arc::new(AtomicU32::new(0)));
+        let late = Late {
+            there: there.clone(),
+            landed: [0],
+            waits: waits.clone(),
+        };
+        let mut reader = Reader::new(Box::new(late));
+        for number in 1..=100 {
+            // SAFETY: nothing is read from there.
+            let flight = unsafe { reader.begin(0) }.unwrap();
+            there.store(number, SeqCst);
+            reader = flight.wait().unwrap();
+            assert_eq!(reader.bytes(), [number]);
+        }
+        assert_eq!(waits.load(SeqCst), 100);
+        // A copy that nobody wants is waited for, too.
+        // SAFETY: as above.
+        drop(unsafe { reader.begin(0) }.unwrap());
+        assert_eq!(waits.load(SeqCst), 101);
+    }
+}

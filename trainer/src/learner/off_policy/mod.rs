@@ -9,6 +9,7 @@ mod actor;
 mod config;
 mod critics;
 mod inputs;
+mod learner;
 mod method;
 mod sac;
 mod section;
@@ -23,10 +24,7 @@ pub use config::{SacConfig, Td3Config};
 use super::fault::Faults;
 use super::kept::Kept;
 use super::nn::Adam;
-use super::{
-    ActorConfig, CriticConfig, LearnError, Learner, NamedTensors, OffPolicyStats, Opened,
-    TrainedPolicy, UpdateFault, UpdateStats,
-};
+use super::{ActorConfig, CriticConfig, LearnError, OffPolicyStats, UpdateStats};
 use config::Common;
 use critics::Critics;
 use inputs::Inputs;
@@ -34,13 +32,10 @@ use method::{Method, Nets};
 use ostler_collector::Rollout;
 use ostler_collector::replay::{Layout, Mark, ReplayBuffer, ReplayConfig, SamplerKind};
 use ostler_collector::transfer::host_doubles;
-use ostler_sim::device::Traffic;
 use ostler_sim::env::EnvSpec;
 use sac::Sac;
 use section::{Section, Tally};
 use state::Counts;
-use std::path::Path;
-use std::time::Instant;
 use tch::{Device, Kind, Tensor};
 use td3::Td3;
 
@@ -122,7 +117,7 @@ pub struct Plan<'a> {
 
 impl OffPolicy {
     /// Builds the networks and allocates for batches; the memory comes with
-    /// [`open`](Learner::open).
+    /// [`open`](crate::learner::Learner::open).
     ///
     /// # Errors
     /// A key that cannot be used with this task, or memory does not suffice.
@@ -296,7 +291,7 @@ impl OffPolicy {
     }
 }
 
-/// The memory, which [`Learner::open`] has to come before.
+/// The memory, which [`crate::learner::Learner::open`] has to come before.
 fn opened(memory: &mut Option<ReplayBuffer>) -> Result<&mut ReplayBuffer, LearnError> {
     memory.as_mut().ok_or(LearnError::NoMemory)
 }
@@ -307,128 +302,6 @@ fn margin(samples: usize, save_interval: u64, capacity: usize) -> usize {
     let iterations = usize::try_from(save_interval.clamp(1, 100)).unwrap_or(100);
     let most = (capacity / 4).max(samples);
     samples.saturating_mul(iterations).min(most)
-}
-
-impl Learner for OffPolicy {
-    fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError> {
-        let start = Instant::now();
-        let _no_grad = tch::no_grad_guard();
-        self.faults.minibatch = 0;
-        for section in [&mut self.critic, &mut self.actor] {
-            section.begin()?;
-        }
-        self.method.begin()?;
-        self.remember(rollout)?;
-        let remember_s = start.elapsed().as_secs_f64();
-        if self.counts.transitions >= self.common.learning_starts as u64 {
-            let steps = self.common.num_updates * rollout.steps as usize;
-            opened(&mut self.memory)?.begin_update(steps);
-            for _ in 0..steps {
-                self.learn()?;
-            }
-        }
-        self.nets.policy.norm.merge(rollout, self.device)?;
-        self.counts.updates += 1;
-        let mut stats = self.read(&rollout.valid)?;
-        if self.device != Device::Cpu {
-            stats.traffic = Traffic {
-                uploads: stats.minibatches,
-                downloads: 1,
-                waits: 1,
-                ..Traffic::default()
-            };
-        }
-        stats.gae_s = remember_s;
-        stats.update_s = start.elapsed().as_secs_f64();
-        Ok(stats)
-    }
-
-    fn open(&mut self, folder: &Path, again: bool) -> Result<Option<Opened>, LearnError> {
-        self.open_memory(folder, again)
-    }
-
-    fn take_memory(&mut self) -> Option<Box<ReplayBuffer>> {
-        self.memory.take().map(Box::new)
-    }
-
-    fn put_memory(&mut self, memory: Box<ReplayBuffer>) {
-        self.memory = Some(*memory);
-    }
-
-    fn memory_mut(&mut self) -> Option<&mut ReplayBuffer> {
-        self.memory.as_mut()
-    }
-
-    fn policy(&self) -> &dyn TrainedPolicy {
-        &self.nets.policy
-    }
-
-    fn policy_mut(&mut self) -> &mut dyn TrainedPolicy {
-        &mut self.nets.policy
-    }
-
-    fn wants_warm_up(&self) -> bool {
-        self.nets.policy.norm.inputs().next().is_some()
-    }
-
-    fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
-        let _no_grad = tch::no_grad_guard();
-        self.remember(rollout)?;
-        self.nets.policy.norm.merge(rollout, self.device)
-    }
-
-    fn set_progress(&mut self, done: f64) -> Result<(), LearnError> {
-        if let Some(memory) = &mut self.memory {
-            memory.set_progress(done);
-        }
-        Ok(())
-    }
-
-    fn weights(&self) -> Result<NamedTensors, LearnError> {
-        self.save_weights()
-    }
-
-    fn load_weights(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.take_weights(tensors)
-    }
-
-    fn save(&self) -> Result<NamedTensors, LearnError> {
-        self.save_all()
-    }
-
-    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.load_all(tensors)
-    }
-
-    fn keep(&mut self) -> Result<(), LearnError> {
-        let _no_grad = tch::no_grad_guard();
-        self.kept.keep()?;
-        self.kept_counts = self.counts;
-        self.kept_mark = self.memory.as_mut().map(ReplayBuffer::mark);
-        Ok(())
-    }
-
-    fn revert(&mut self) -> Result<(), LearnError> {
-        let _no_grad = tch::no_grad_guard();
-        self.kept.revert()?;
-        self.counts = self.kept_counts;
-        if let (Some(memory), Some(mark)) = (&mut self.memory, &self.kept_mark) {
-            memory.revert(mark)?;
-        }
-        Ok(())
-    }
-
-    fn roll_back(
-        &mut self,
-        weights: &[(String, Tensor)],
-        lr_factor: f64,
-    ) -> Result<(), LearnError> {
-        self.go_back_to(weights, lr_factor)
-    }
-
-    fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError> {
-        self.arm(faults)
-    }
 }
 
 /// Deviation of the noise that environment `env` explores with, between `min` and `max`:

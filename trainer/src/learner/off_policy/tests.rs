@@ -5,4 +5,5 @@ mod state;
 
 use super::*;
 use crate::learner::testing::{bits, rollout, same, spec};
+use crate::learner::{Learner, NamedTensors, UpdateFault};
 use ostler_sim::env::ActionSpace;
