@@ -103,6 +103,29 @@ fn prefetching_changes_nothing_but_time() {
 }
 
 #[test]
+fn collection_beside_the_learner_feeds_the_memory_and_with_no_staleness_has_the_same_bits() {
+    let place = place();
+    let sync = place.train("sync", 3, &[BOTH[0]]);
+    let parallel = ["collector.kind=async", "collector.workers=2"];
+    let fresh = [&[BOTH[0], "collector.max_staleness=0"], &parallel[..]].concat();
+    // Episodes that end in one rollout are listed worker by worker.
+    let but_episodes = |run| -> Vec<_> {
+        let all = tensors(run).into_iter();
+        all.filter(|(name, ..)| name != "episodes").collect()
+    };
+    let parallel_run = place.train("parallel", 3, &fresh);
+    assert!(but_episodes(&sync) == but_episodes(&parallel_run));
+    for learner in BOTH {
+        let stale = [&[learner], &parallel[..]].concat();
+        let run = place.train(&format!("async{learner}"), 4, &stale);
+        let last = metrics(&run).pop().unwrap();
+        assert_eq!(last["Guard/skipped_minibatches"].as_f64(), Some(0.0));
+        assert_eq!(last["Guard/worker_restarts"].as_f64(), Some(0.0));
+        assert!(last["Loss/value_function"].as_f64().unwrap().is_finite());
+    }
+}
+
+#[test]
 fn a_back_off_keeps_what_is_remembered() {
     let place = place();
     let out = place.run(&[

@@ -10,6 +10,7 @@ pub mod normalizer;
 pub mod off_policy;
 pub mod policy;
 pub mod ppo;
+mod published;
 pub mod returns;
 #[cfg(test)]
 mod testing;
@@ -185,6 +186,7 @@ pub fn build(
                 critic,
                 replay: &config.replay,
                 steps,
+                fresh_episodes: config.collector.reset_at_each_iter,
                 save_interval: config.runner.save_interval,
                 seed,
             };

@@ -6,7 +6,7 @@ use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros}
 use crate::learner::policy::{Norms, own_memory};
 use crate::learner::{ActorConfig, CriticConfig, LearnError, NamedTensors, TrainedPolicy};
 use ostler_collector::policy::Noise;
-use ostler_collector::{Act, Policy};
+use ostler_collector::{Act, Policy, Replicate};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use tch::{Device, Kind, TchError, Tensor};
@@ -188,6 +188,10 @@ pub struct ContinuousPolicy {
     pub(super) device: Device,
     pub(super) bound: f64,
     pub(super) explore: Explore,
+    pub(super) config: ActorConfig,
+    pub(super) spec: EnvSpec,
+    /// Updates that made it what it is.
+    pub(super) version: i32,
     act: ActBuffers,
 }
 
@@ -228,6 +232,9 @@ impl ContinuousPolicy {
             device,
             bound,
             explore,
+            config: actor.clone(),
+            spec: spec.clone(),
+            version: 0,
             act,
         })
     }
@@ -338,6 +345,14 @@ impl Policy for ContinuousPolicy {
         self.forward(obs)?;
         let mean = self.squash(&self.act.space.mean)?;
         action.shallow_clone().f_copy_(&mean)
+    }
+
+    fn version(&self) -> i32 {
+        self.version
+    }
+
+    fn replicate(&self) -> Option<&dyn Replicate> {
+        Some(self)
     }
 }
 

@@ -31,6 +31,7 @@ impl Learner for OffPolicy {
         }
         self.nets.policy.norm.merge(rollout, self.device)?;
         self.counts.updates += 1;
+        self.mark_version();
         let mut stats = self.read(&rollout.valid)?;
         if self.device != Device::Cpu {
             stats.traffic = Traffic {
@@ -114,6 +115,7 @@ impl Learner for OffPolicy {
         let _no_grad = tch::no_grad_guard();
         self.kept.revert()?;
         self.counts = self.kept_counts;
+        self.mark_version();
         if let (Some(memory), Some(mark)) = (&mut self.memory, &self.kept_mark) {
             memory.revert(mark)?;
         }

@@ -11,6 +11,7 @@ mod critics;
 mod inputs;
 mod learner;
 mod method;
+mod replica;
 mod sac;
 mod section;
 mod state;
@@ -70,6 +71,7 @@ pub struct OffPolicy {
     kept_mark: Option<Mark>,
     counts: Counts,
     faults: Faults,
+    fresh_episodes: bool,
     seed: u64,
     device: Device,
 }
@@ -109,6 +111,8 @@ pub struct Plan<'a> {
     pub replay: &'a ReplayConfig,
     /// Control steps per rollout.
     pub steps: usize,
+    /// Every rollout begins with new episodes.
+    pub fresh_episodes: bool,
     /// Iterations between two checkpoints.
     pub save_interval: u64,
     /// Keys every draw.
@@ -188,6 +192,7 @@ impl OffPolicy {
             kept_mark: None,
             counts: Counts::default(),
             faults: Faults::default(),
+            fresh_episodes: plan.fresh_episodes,
             seed,
             device,
         })
@@ -200,6 +205,9 @@ impl OffPolicy {
 
     fn remember(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
         let memory = opened(&mut self.memory)?;
+        if self.fresh_episodes {
+            memory.cut();
+        }
         memory.set_version(i32::try_from(self.counts.updates).unwrap_or(i32::MAX));
         memory.extend(rollout)?;
         self.counts.transitions += (rollout.steps * rollout.envs) as u64;

@@ -88,6 +88,11 @@ impl OffPolicy {
         Ok(Some(opened))
     }
 
+    /// The policy knows how many updates made it.
+    pub(super) fn mark_version(&mut self) {
+        self.nets.policy.version = i32::try_from(self.counts.updates).unwrap_or(i32::MAX);
+    }
+
     pub(super) fn save_weights(&self) -> Result<NamedTensors, LearnError> {
         let _no_grad = tch::no_grad_guard();
         let mut all = self.nets.policy.save()?;
@@ -150,6 +155,7 @@ impl OffPolicy {
             transitions,
             lr_scale,
         };
+        self.mark_version();
         Ok(())
     }
 

@@ -1,9 +1,7 @@
 //! Copies of the actor, for threads that collect.
 
-use super::{ActorCritic, CriticConfig};
-use crate::learner::LearnError;
-use ostler_collector::memory::memory_as_tch;
-use ostler_collector::transfer::read_into;
+use super::{ActorCritic, CriticConfig, own_memory};
+use crate::learner::published::{publish, take};
 use ostler_collector::{Replica, Replicate};
 use ostler_sim::Groups;
 use ostler_sim::env::EnvSpec;
@@ -38,50 +36,16 @@ impl Replicate for ActorCritic {
             ..self.spec.clone()
         };
         let copy = Self::new(&self.config, &critic, &spec, 0, Device::Cpu);
-        Ok(Box::new(copy.map_err(|e| match e {
-            LearnError::Torch(e) => e,
-            LearnError::Memory(e) => memory_as_tch(e),
-            e => TchError::Torch(e.to_string()),
-        })?))
+        Ok(Box::new(copy.map_err(own_memory)?))
     }
 
     fn weights(&self, out: &mut Vec<f32>) -> Result<(), TchError> {
-        let acting = self.acting()?;
-        let total: usize = acting.iter().map(Tensor::numel).sum();
-        out.clear();
-        out.try_reserve_exact(total).map_err(|_| {
-            memory_as_tch(ostler_sim::memory::MemoryError {
-                what: "published weights".into(),
-                bytes: 4 * total,
-            })
-        })?;
-        out.resize(total, 0.0);
-        let mut rest = &mut out[..];
-        for tensor in acting {
-            let (part, after) = rest.split_at_mut(tensor.numel());
-            read_into(&tensor, part)?;
-            rest = after;
-        }
-        Ok(())
+        publish(&self.acting()?, out)
     }
 }
 
 impl Replica for ActorCritic {
     fn take(&mut self, weights: &[f32]) -> Result<(), TchError> {
-        let acting = self.acting()?;
-        let total: usize = acting.iter().map(Tensor::numel).sum();
-        if total != weights.len() {
-            return Err(TchError::Shape(format!(
-                "{} published weights, a copy of the policy has {total}",
-                weights.len()
-            )));
-        }
-        let mut rest = weights;
-        for mut tensor in acting {
-            let (part, after) = rest.split_at(tensor.numel());
-            tensor.f_copy_(&Tensor::f_from_slice(part)?.f_view_as(&tensor)?)?;
-            rest = after;
-        }
-        Ok(())
+        take(self.acting()?, weights)
     }
 }

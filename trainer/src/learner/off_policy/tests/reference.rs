@@ -107,6 +107,7 @@ fn gradient_steps_equal_pytorchs() {
             critic: &network(vec![8, 6]),
             replay: &ReplayConfig::default(),
             steps: 1,
+            fresh_episodes: false,
             save_interval: 1,
             seed: 9,
         };

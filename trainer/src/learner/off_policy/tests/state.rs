@@ -56,6 +56,7 @@ fn build(algorithm: Algorithm<'_>) -> (OffPolicy, EnvSpec, tempfile::TempDir) {
         critic: &critic,
         replay: &replay,
         steps: STEPS as usize,
+        fresh_episodes: false,
         save_interval: 10,
         seed: 3,
     };

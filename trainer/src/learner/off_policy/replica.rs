@@ -1,0 +1,52 @@
+//! Copies of the policy, for threads that collect.
+
+use super::actor::ContinuousPolicy;
+use crate::learner::CriticConfig;
+use crate::learner::policy::own_memory;
+use crate::learner::published::{publish, take};
+use ostler_collector::{Replica, Replicate};
+use ostler_sim::Groups;
+use ostler_sim::env::EnvSpec;
+use tch::{Device, TchError, Tensor};
+
+impl ContinuousPolicy {
+    /// Tensors that acting depends on, in the order in which they are published.
+    fn acting(&self) -> Vec<Tensor> {
+        let mut all = vec![self.params.theta.shallow_clone()];
+        if let Some(normalizer) = &self.norm.actor {
+            all.extend(normalizer.applied().map(Tensor::shallow_clone));
+        }
+        all
+    }
+}
+
+impl Replicate for ContinuousPolicy {
+    fn replica(&self, envs: usize) -> Result<Box<dyn Replica>, TchError> {
+        // No critic acts, and so none of its statistics are needed.
+        let critic = CriticConfig {
+            obs_normalization: self.config.obs_normalization,
+            ..CriticConfig::default()
+        };
+        let spec = EnvSpec {
+            num_envs: envs,
+            obs: Groups {
+                policy: self.spec.obs.policy,
+                critic: None,
+            },
+            ..self.spec.clone()
+        };
+        let (explore, bound) = (self.explore, self.bound);
+        let copy = Self::new(&self.config, &critic, &spec, explore, bound, 0, Device::Cpu);
+        Ok(Box::new(copy.map_err(own_memory)?))
+    }
+
+    fn weights(&self, out: &mut Vec<f32>) -> Result<(), TchError> {
+        publish(&self.acting(), out)
+    }
+}
+
+impl Replica for ContinuousPolicy {
+    fn take(&mut self, weights: &[f32]) -> Result<(), TchError> {
+        take(self.acting(), weights)
+    }
+}

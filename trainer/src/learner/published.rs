@@ -1,0 +1,50 @@
+//! Weights as plain numbers, for copies of a policy in other threads.
+
+use ostler_collector::memory::memory_as_tch;
+use ostler_collector::transfer::read_into;
+use ostler_sim::memory::MemoryError;
+use tch::{TchError, Tensor};
+
+/// Overwrites `out` with the numbers of all `tensors`, in their order.
+///
+/// # Errors
+/// No memory; the device refuses.
+pub fn publish(tensors: &[Tensor], out: &mut Vec<f32>) -> Result<(), TchError> {
+    let total: usize = tensors.iter().map(Tensor::numel).sum();
+    out.clear();
+    out.try_reserve_exact(total).map_err(|_| {
+        memory_as_tch(MemoryError {
+            what: "published weights".into(),
+            bytes: 4 * total,
+        })
+    })?;
+    out.resize(total, 0.0);
+    let mut rest = &mut out[..];
+    for tensor in tensors {
+        let (part, after) = rest.split_at_mut(tensor.numel());
+        read_into(tensor, part)?;
+        rest = after;
+    }
+    Ok(())
+}
+
+/// The reverse.
+///
+/// # Errors
+/// They are not as many: they are of another policy.
+pub fn take(tensors: Vec<Tensor>, weights: &[f32]) -> Result<(), TchError> {
+    let total: usize = tensors.iter().map(Tensor::numel).sum();
+    if total != weights.len() {
+        return Err(TchError::Shape(format!(
+            "{} published weights, a copy of the policy has {total}",
+            weights.len()
+        )));
+    }
+    let mut rest = weights;
+    for mut tensor in tensors {
+        let (part, after) = rest.split_at(tensor.numel());
+        tensor.f_copy_(&Tensor::f_from_slice(part)?.f_view_as(&tensor)?)?;
+        rest = after;
+    }
+    Ok(())
+}
