@@ -222,7 +222,7 @@ fn f7_hiding_every_gpu_works_and_is_not_needed() {
     let none: Vec<String> = Vec::new();
     for hidden in [&[][..], &[("CUDA_VISIBLE_DEVICES", "")]] {
         let machine = Machine::with_driver(hidden).libtorch(CudaPart::Hollow);
-        assert_eq!(nvidia(&machine, "cpu"), none, "{hidden:?}");
+        assert_eq!(nvidia(&machine, "cpu", &[]), none, "{hidden:?}");
     }
 }
 
