@@ -127,6 +127,11 @@ impl<E: Environments> Stepper<E> {
         env.reset(spread, &mut next);
     }
 
+    /// Whether the next rollout begins with a reset.
+    pub fn begins_anew(&self) -> bool {
+        self.stepping.reset_at_each_iter && self.step > 0
+    }
+
     /// Makes the steps of one rollout, as many as the actor wants; the others are masked.
     pub fn run(
         &mut self,
@@ -136,7 +141,7 @@ impl<E: Environments> Stepper<E> {
         let start = Instant::now();
         let mut policy_time = 0.0;
         let steps = buffers.rollout.steps as usize;
-        if self.stepping.reset_at_each_iter && self.step > 0 {
+        if self.begins_anew() {
             self.reset(false);
         }
         let Buffers { rows, host, .. } = buffers;

@@ -181,12 +181,17 @@ impl<E: Shards> AsyncCollector<E> {
 
     /// What was made by all of them, as one.
     fn assemble(&mut self) -> Result<(), CollectError> {
+        for (i, columns) in self.columns.iter().enumerate() {
+            if let Some(package) = self.members.made(i) {
+                columns.copy(&package.buffers.rollout)?;
+            }
+        }
+        // Nothing can fail any more: all states move on together.
         let mut sum = assemble::Sum::over(&mut self.stats);
         for (i, columns) in self.columns.iter().enumerate() {
             let Some(package) = self.members.take(i) else {
                 continue;
             };
-            columns.copy(&package.buffers.rollout)?;
             sum.add(&package, columns.shard);
             self.members.give_back(i, package);
         }

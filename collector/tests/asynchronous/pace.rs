@@ -30,6 +30,19 @@ fn workers_collect_while_the_caller_learns() {
 }
 
 #[test]
+fn workers_compute_on_one_thread_each_and_leave_the_callers_threads_alone() {
+    // libtorch's setting is each thread's own, once a thread has asked for it: what others
+    // set does not show here.
+    tch::get_num_threads();
+    tch::set_num_threads(2);
+    let mut c = crew(options(3, 1), &quiet());
+    c.collect(&mut Learning::new()).unwrap();
+    drop(c);
+    assert_eq!(tch::get_num_threads(), 2);
+    tch::set_num_threads(1);
+}
+
+#[test]
 fn weights_are_refreshed_within_a_rollout_where_that_is_asked_for() {
     let (told, tell) = channel();
     let (open, gate) = channel();

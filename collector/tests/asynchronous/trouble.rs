@@ -94,6 +94,20 @@ fn a_rollout_that_cannot_be_made_is_masked() {
 }
 
 #[test]
+fn what_lost_a_rollout_is_in_step_with_the_others_where_all_begin_anew() {
+    let well = Arc::new(AtomicBool::new(false));
+    let mut options = options(2, 0);
+    options.stepping.reset_at_each_iter = true;
+    let (mut c, mut policy) = (crew(options, &stubborn(&well)), Learning::new());
+    for _ in 0..3 {
+        c.collect(&mut policy).unwrap();
+        // Parts of different times cannot be joined.
+        saved(&c);
+    }
+    assert_eq!(value(&c.rollout().valid.narrow(1, 3, 4).max(), &[]), 0.0);
+}
+
+#[test]
 fn a_worker_beyond_help_is_an_error_that_says_who_and_why() {
     let well = Arc::new(AtomicBool::new(false));
     let (mut c, mut policy) = (crew(options(2, 0), &stubborn(&well)), Learning::new());

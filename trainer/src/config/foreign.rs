@@ -36,6 +36,32 @@ const NAMES: &[(&str, &str, &str)] = &[
     ("n_epochs", "ppo.num_learning_epochs", ""),
     ("update_epochs", "ppo.num_learning_epochs", ""),
     ("num_updates_per_batch", "ppo.num_learning_epochs", ""),
+    ("num_workers", "collector.workers", ""),
+    (
+        "update_at_each_batch",
+        "collector.refresh_interval",
+        "0: once per rollout",
+    ),
+    (
+        "init_random_frames",
+        "collector.init_random_steps",
+        "control steps of each environment, not frames of all",
+    ),
+    (
+        "frames_per_batch",
+        "runner.num_steps_per_env",
+        "of each environment, not of all",
+    ),
+    (
+        "split_trajs",
+        "replay.slice_len",
+        "rollouts are [T,N] with every end marked; trajectories are drawn from the replay memory",
+    ),
+    (
+        "split_trajectories",
+        "replay.slice_len",
+        "rollouts are [T,N] with every end marked; trajectories are drawn from the replay memory",
+    ),
     ("discounting", "ppo.gamma", ""),
     ("discount", "ppo.gamma", ""),
     ("lam", "ppo.gae_lambda", ""),

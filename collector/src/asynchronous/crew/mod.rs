@@ -268,6 +268,11 @@ impl<E: Shards> Members<E> {
     }
 
     /// The oldest rollout of a worker.
+    pub fn made(&self, worker: usize) -> Option<&Package> {
+        self.all[worker].done.front().map(|p| &**p)
+    }
+
+    /// The same, which is handed out with that: the worker's state is the one after it.
     pub fn take(&mut self, worker: usize) -> Option<Box<Package>> {
         let member = &mut self.all[worker];
         let mut package = member.done.pop_front()?;

@@ -86,7 +86,8 @@ impl<E: Shards> Worker<E> {
     fn miss(&self, stepper: &mut Stepper<E>, package: &mut Package) -> Result<(), CollectError> {
         let steps = package.buffers.rollout.steps as u64;
         stepper.miss(&mut package.buffers)?;
-        stepper.env.skip(steps);
+        // The others' clocks count the reset that they began with, too.
+        stepper.env.skip(steps + u64::from(stepper.begins_anew()));
         stepper.step += steps;
         stepper.take_stats(&mut package.stats);
         package.made = 0;
