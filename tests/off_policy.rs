@@ -219,7 +219,7 @@ fn f14_a_capacity_that_cannot_fit_is_refused_with_the_largest_that_would() {
 }
 
 #[test]
-fn choices_and_a_profile_that_is_not_there_are_refused() {
+fn what_these_learners_cannot_use_is_refused() {
     let place = place();
     let config = std::fs::read_to_string(place.path("pole.toml")).unwrap();
     let choices = config.replace(
@@ -232,6 +232,8 @@ fn choices_and_a_profile_that_is_not_there_are_refused() {
         err.contains("runner.algorithm") && err.contains("ppo"),
         "{err}"
     );
+    let err = place.fails(2, &["train", "pole.toml", BOTH[1], "replay.slice_len=8"]);
+    assert!(err.contains("replay.n_step"), "{err}");
     let err = place.fails(2, &["train", "pole.toml", "--profile", "sca"]);
     assert!(err.contains("did you mean \"sac\"?"), "{err}");
 }

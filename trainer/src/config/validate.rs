@@ -21,6 +21,15 @@ impl Config {
         errors.extend(self.sac.validate());
         errors.extend(self.td3.validate());
         errors.extend(self.replay.validate());
+        if self.runner.algorithm.off_policy() && self.replay.slice_len > 0 {
+            errors.push(
+                ConfigError::new(
+                    "replay.slice_len",
+                    "SAC and TD3 learn from single transitions, not from trajectories",
+                )
+                .help("leave it 0; replay.n_step sums rewards over several steps"),
+            );
+        }
         errors.extend(self.memory.validate());
         errors.extend(self.guard.validate());
         errors.extend(self.back_off.validate(MAX_ENVS));

@@ -1,7 +1,9 @@
 //! Faults that a drill puts into updates.
 
+use super::LearnError;
 use ostler_sim::env::{Value, When};
 use serde::{Deserialize, Serialize};
+use tch::Tensor;
 
 /// One poison, put into the learner at one minibatch.
 ///
@@ -119,4 +121,18 @@ impl Faults {
 pub fn say(fault: &UpdateFault, update: u64, minibatch: u64) {
     let update = update + 1;
     tracing::warn!(update, minibatch, ?fault, "fault injected into the update");
+}
+
+/// Entry `i` of flat parameters.
+///
+/// # Errors
+/// There are not as many.
+pub fn entry(flat: &Tensor, i: u64) -> Result<Tensor, LearnError> {
+    match i64::try_from(i).ok().filter(|&i| i < flat.numel() as i64) {
+        Some(i) => Ok(flat.f_get(i)?),
+        None => Err(LearnError::Fault(format!(
+            "entry {i} of {} parameters",
+            flat.numel()
+        ))),
+    }
 }

@@ -6,7 +6,7 @@ use ostler_collector::{Act, Policy, Rollout};
 use ostler_sim::Groups;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use ostler_sim::rng::{Purpose, normal_pair, philox};
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
 
 /// Sizes of a task that exists only here.
 pub fn spec(obs: usize, critic: Option<usize>, action: ActionSpace, num_envs: usize) -> EnvSpec {
@@ -98,3 +98,21 @@ pub fn rollout(policy: &mut dyn Policy, spec: &EnvSpec, steps: i64, stream: u32)
     }
     r
 }
+
+/// A tensor as a fixture has it.
+#[derive(serde::Deserialize)]
+pub struct Numbers {
+    pub shape: Vec<i64>,
+    pub data: Vec<f64>,
+}
+
+impl Numbers {
+    pub fn tensor(&self) -> Tensor {
+        Tensor::from_slice(&self.data)
+            .to_kind(Kind::Float)
+            .view(&self.shape[..])
+    }
+}
+
+/// Tensors by name.
+pub type Named = std::collections::BTreeMap<String, Numbers>;

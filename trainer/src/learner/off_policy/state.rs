@@ -2,7 +2,7 @@
 //! where a drill's faults go.
 
 use super::OffPolicy;
-use crate::learner::fault::{Place, UpdateFault, UpdateTarget, say};
+use crate::learner::fault::{Place, UpdateFault, UpdateTarget, entry, say};
 use crate::learner::nn::params::find;
 use crate::learner::{LearnError, NamedTensors, Opened, TrainedPolicy};
 use crate::memory::{Disk, available};
@@ -216,12 +216,6 @@ impl OffPolicy {
     /// The numbers that a target means.
     fn poisoned(&self, what: &UpdateTarget) -> Result<Tensor, LearnError> {
         let none = |what: String| LearnError::Fault(what);
-        let entry = |flat: &Tensor, i: u64| -> Result<Tensor, LearnError> {
-            match i64::try_from(i).ok().filter(|&i| i < flat.numel() as i64) {
-                Some(i) => Ok(flat.f_get(i)?),
-                None => Err(none(format!("entry {i} of {} parameters", flat.numel()))),
-            }
-        };
         let (actor, critics) = (&self.nets.policy.params, &self.nets.critics.params);
         let named = |name: &str| -> Result<Tensor, LearnError> {
             let found = match actor.by_name(name)? {

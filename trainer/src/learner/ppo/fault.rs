@@ -2,7 +2,7 @@
 
 use super::{Ppo, loss};
 use crate::learner::LearnError;
-use crate::learner::fault::{Place, UpdateFault, UpdateTarget, say};
+use crate::learner::fault::{Place, UpdateFault, UpdateTarget, entry, say};
 use tch::Tensor;
 
 impl Ppo {
@@ -34,12 +34,6 @@ impl Ppo {
     /// The numbers that a target means.
     fn poisoned(&self, what: &UpdateTarget) -> Result<Tensor, LearnError> {
         let none = |what: String| LearnError::Fault(what);
-        let entry = |flat: &Tensor, i: u64| -> Result<Tensor, LearnError> {
-            match i64::try_from(i).ok().filter(|&i| i < flat.numel() as i64) {
-                Some(i) => Ok(flat.f_get(i)?),
-                None => Err(none(format!("entry {i} of {} parameters", flat.numel()))),
-            }
-        };
         let params = &self.policy.params;
         let named = |name: &str| -> Result<Tensor, LearnError> {
             let found = params.by_name(name)?;

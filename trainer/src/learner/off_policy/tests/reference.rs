@@ -2,28 +2,12 @@
 
 use super::*;
 use crate::learner::policy::Activation;
+use crate::learner::testing::Named;
 use ostler_collector::transfer::host_number;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 /// Written by `tests/referee/off_policy_reference.py`.
 const STEPS: &str = include_str!("../../../../../tests/fixtures/off_policy_update.json");
-
-#[derive(Deserialize)]
-struct Numbers {
-    shape: Vec<i64>,
-    data: Vec<f64>,
-}
-
-impl Numbers {
-    fn tensor(&self) -> Tensor {
-        Tensor::from_slice(&self.data)
-            .to_kind(Kind::Float)
-            .view(&self.shape[..])
-    }
-}
-
-type Named = BTreeMap<String, Numbers>;
 
 #[derive(Deserialize)]
 struct Fixture {

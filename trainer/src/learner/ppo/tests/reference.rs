@@ -1,27 +1,12 @@
 //! Whole updates equal PyTorch's, and advantages TorchRL's.
 
 use super::*;
+use crate::learner::testing::Named;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// Written by `tests/referee/ppo_reference.py`.
 const UPDATES: &str = include_str!("../../../../../tests/fixtures/ppo_update.json");
-
-#[derive(Deserialize)]
-struct Numbers {
-    shape: Vec<i64>,
-    data: Vec<f64>,
-}
-
-impl Numbers {
-    fn tensor(&self) -> Tensor {
-        Tensor::from_slice(&self.data)
-            .to_kind(Kind::Float)
-            .view(&self.shape[..])
-    }
-}
-
-type Named = BTreeMap<String, Numbers>;
 
 #[derive(Deserialize)]
 struct Fixture {
