@@ -2,8 +2,8 @@
 //!
 //! A [`ReplayBuffer`] is a storage (where transitions lie), a sampler (which of them are
 //! drawn), and transforms (what becomes of a batch). Reading order:
-//! [`ReplayBuffer::extend`] -> [`core`] -> [`window`], [`store`];
-//! [`ReplayBuffer::next`] -> [`draw`] -> [`gather`] -> [`Batch`].
+//! [`ReplayBuffer::extend`] -> `core` -> `window`, `store`;
+//! [`ReplayBuffer::next`] -> `draw` -> `gather` -> [`Batch`].
 //!
 //! A transition is a record of 32-bit words, all its fields side by side: a draw reads one
 //! run of memory per transition, not one per field.

@@ -10,7 +10,7 @@ use std::time::Duration;
 const MOST_WORKERS: usize = 4096;
 /// So many rollouts ahead nothing is on-policy in any sense.
 const MOST_STALE: usize = 64;
-/// No machine waits longer [s].
+/// No machine waits longer (s).
 const LONGEST_S: f64 = 1e6;
 
 /// Why physics on a GPU and threads that collect do not go together.

@@ -103,9 +103,9 @@ pub struct CollectorConfig {
     /// `"async"`: where the workers' parts become one rollout: `"auto"` (where the
     /// learner is), or `"cpu"`.
     pub storing_device: String,
-    /// `"async"`: a worker that makes no step for so long is replaced [s], above 0.
+    /// `"async"`: a worker that makes no step for so long is replaced (s), above 0.
     pub worker_timeout_s: f64,
-    /// `"async"`: how long the end of a run waits for the workers' [s], above 0.
+    /// `"async"`: how long the end of a run waits for the workers (s), above 0.
     pub shutdown_timeout_s: f64,
     /// What the host waits for after each control step on a GPU.
     pub cuda_sync: CudaSync,

@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`OffPolicy::update`](crate::learner::Learner::update): a rollout goes
 //! into the memory, then gradient step after gradient step on batches drawn from it ->
-//! [`Method`] (the losses: `sac`, `td3`) -> `actor`, `critics` (networks) -> `section`
+//! `Method` (the losses: `sac`, `td3`) -> `actor`, `critics` (networks) -> `section`
 //! (is a step good, the step, the sums) -> `state`.
 
 mod actor;

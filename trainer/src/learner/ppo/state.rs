@@ -68,7 +68,7 @@ impl Ppo {
     }
 
     /// Starts anew from an earlier policy, more carefully: weights and normalisers are
-    /// taken from `policy` (see [`ActorCritic::save`]), the optimiser forgets all
+    /// taken from `policy` (see [`Learner::weights`](crate::learner::Learner::weights)), the optimiser forgets all
     /// gradients, and from now on the learning rate is `lr_factor` times what it would
     /// be: the present one, and where `ppo.schedule` moves it, its start and bounds.
     /// The count of updates goes on: it keys the order of samples, and the same
