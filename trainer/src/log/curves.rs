@@ -104,7 +104,7 @@ fn panel<'a>(
         .x_desc(x)
         .y_desc("mean return")
         .axis_desc_style(("sans-serif", 26).into_font().color(&INK))
-        .x_label_formatter(&|v| short(*v))
+        .x_label_formatter(&|v| tick(*v))
         .y_label_formatter(&|v| short(*v))
         .draw()?;
     for (label, series) in series {
@@ -140,10 +140,29 @@ fn panel<'a>(
     Ok(())
 }
 
+/// Labels of a logarithmic axis: 1, 2 and 5 of each power of ten. The others would stand
+/// on top of one another.
+fn tick(v: f64) -> String {
+    let mantissa = v / 10_f64.powf(v.abs().max(f64::MIN_POSITIVE).log10().floor());
+    let shown = [1.0, 2.0, 5.0, 10.0];
+    match shown.iter().any(|m| (mantissa - m).abs() < 1e-3) {
+        true => short(v),
+        false => String::new(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fmt::Write as _;
+
+    #[test]
+    fn a_logarithmic_axis_is_labelled_sparsely() {
+        for (v, label) in [(1e6, "1M"), (2e5, "200k"), (0.5, "0.5"), (1000.0, "1000")] {
+            assert_eq!(tick(v), label);
+        }
+        assert_eq!([3e5, 7e5, 40.0].map(tick), ["", "", ""]);
+    }
 
     #[test]
     fn several_runs_are_drawn_each_label_in_its_colour() {
