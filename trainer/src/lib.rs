@@ -17,5 +17,6 @@ pub mod memory;
 pub mod readers;
 pub mod regress;
 pub mod run;
+mod scratch;
 pub mod supervise;
 pub mod torch;

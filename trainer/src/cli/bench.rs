@@ -5,6 +5,7 @@ use crate::config::Gpus;
 use crate::learner::Learner;
 use crate::log::outln;
 use crate::run::{Parts, Rows, RunError, build_env, one_env, plan, resident_mib, settle_kernel};
+use crate::scratch::Scratch;
 use crate::torch::{cpu_allocations, with_threads};
 use clap::{Args, Subcommand};
 use ostler_collector::policy::Noise;
@@ -88,8 +89,9 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         mut learner,
         ..
     } = Parts::build(&loaded, &model, &spec)?;
-    let scratch = std::env::temp_dir().join(format!("ostler-bench-{}", std::process::id()));
-    learner.open(&scratch, false)?;
+    let scratch = Scratch::new("bench")
+        .map_err(|e| RunError::file("make a folder in", &std::env::temp_dir())(e))?;
+    learner.open(scratch.path(), false)?;
     let samples = config.samples() as f64;
     if on_device {
         kernel = collector.device_kernel().unwrap_or_default();

@@ -5,8 +5,9 @@
 //! allocates besides. The rest is a straight line.
 
 use crate::config::Override;
+use crate::scratch::Scratch;
 use crate::supervise::process::{self, End};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -96,10 +97,10 @@ pub fn measure(path: &Path, overrides: &[Override], steps: usize) -> Result<Line
 
 /// The largest resident size of two iterations with `num_envs` environments (bytes).
 pub fn peak(path: &Path, overrides: &[Override], num_envs: usize) -> Result<u64, ProbeError> {
-    let place = Place::new()?;
+    let place = Scratch::new("probe")?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("train").arg(path).arg("--quiet");
-    command.arg("--out").arg(place.0.join("run"));
+    command.arg("--out").arg(place.path().join("run"));
     let own = [
         format!("env.num_envs={num_envs}"),
         "runner.max_iterations=2".into(),
@@ -120,7 +121,7 @@ pub fn peak(path: &Path, overrides: &[Override], num_envs: usize) -> Result<u64,
     for text in given.chain(own) {
         command.arg("--set").arg(text);
     }
-    let said = place.0.join("said");
+    let said = place.path().join("said");
     let child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -152,29 +153,6 @@ pub fn peak(path: &Path, overrides: &[Override], num_envs: usize) -> Result<u64,
         how,
         said: said.unwrap_or("nothing").trim().into(),
     })
-}
-
-/// A folder of its own that goes with this value.
-struct Place(PathBuf);
-
-impl Place {
-    fn new() -> std::io::Result<Self> {
-        let name = format!("ostler-probe-{}", std::process::id());
-        for attempt in 0.. {
-            let path = std::env::temp_dir().join(format!("{name}-{attempt}"));
-            match std::fs::create_dir(&path) {
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && attempt < 100 => {}
-                made => return made.map(|()| Self(path)),
-            }
-        }
-        Err(std::io::ErrorKind::AlreadyExists.into())
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 #[cfg(test)]

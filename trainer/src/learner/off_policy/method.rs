@@ -16,13 +16,6 @@ pub struct Nets {
     pub critics: Critics,
 }
 
-/// The temperature of an entropy.
-#[derive(Debug, Clone, Copy)]
-pub struct Temperature<'a> {
-    /// Its logarithm `[1]`.
-    pub log_alpha: &'a Tensor,
-}
-
 /// Losses, their gradients, and what else a method learns.
 pub trait Method: std::fmt::Debug {
     /// Losses of the critics, into the section, with their mean target; their gradient,
@@ -67,8 +60,8 @@ pub trait Method: std::fmt::Debug {
         Ok(())
     }
 
-    /// The temperature, where there is one.
-    fn temperature(&self) -> Option<Temperature<'_>> {
+    /// Logarithm of the temperature `[1]`, where there is one.
+    fn log_alpha(&self) -> Option<&Tensor> {
         None
     }
 
@@ -128,4 +121,12 @@ pub(super) fn sum(x: &Tensor) -> Result<Tensor, TchError> {
 /// Mean of `x [B,1]` with weights `[B,1]` that add up to 1, without dimensions.
 pub(super) fn weighted(x: &Tensor, weight: &Tensor) -> Result<Tensor, TchError> {
     sum(&x.f_mul(weight)?)
+}
+
+/// Derivative of `bound tanh(u)` by `u`, from `tanh(u)`.
+pub(super) fn squash_slope(tanh: &Tensor, bound: f64) -> Result<Tensor, TchError> {
+    tanh.f_mul(tanh)?
+        .f_neg()?
+        .f_add_scalar(1.0)?
+        .f_mul_scalar(bound)
 }

@@ -261,16 +261,16 @@ impl OffPolicy {
         parts.push(self.kept.size_of_state()?);
         parts.push(valid.f_sum(Kind::Double)?.f_view([1])?);
         parts.push(self.critic_adam.lr.f_view([1])?);
-        let temperature = self.method.temperature();
-        if let Some(t) = temperature {
-            parts.push(t.log_alpha.f_to_kind(Kind::Double)?);
+        let log_alpha = self.method.log_alpha();
+        if let Some(log_alpha) = log_alpha {
+            parts.push(log_alpha.f_to_kind(Kind::Double)?);
         }
         let numbers = host_doubles(&Tensor::f_cat(&parts, 0)?)?;
         let mut rest = numbers.as_slice();
         let critic = self.critic.tally(&mut rest);
         let actor = self.actor.tally(&mut rest);
         let at = |i: usize| rest.get(i).copied().unwrap_or(f64::NAN);
-        let drawn = temperature.is_some();
+        let drawn = log_alpha.is_some();
         let bad = |of: fn(&Tally) -> u64| of(&critic) + of(&actor);
         Ok(UpdateStats {
             value_function: critic.loss,

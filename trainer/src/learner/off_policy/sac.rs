@@ -8,7 +8,7 @@ use super::actor::ActorSpace;
 use super::config::SacConfig;
 use super::critics::CriticSpace;
 use super::inputs::Inputs;
-use super::method::{Method, Nets, Temperature, sum, weighted};
+use super::method::{Method, Nets, squash_slope, sum, weighted};
 use super::section::Section;
 use crate::learner::nn::{Adam, Layout, Params, zeros};
 use crate::learner::{LearnError, NamedTensors};
@@ -33,8 +33,6 @@ pub struct Sac {
     next: ActorSpace,
     critic: CriticSpace,
     slow: CriticSpace,
-    /// Of the actions drawn last.
-    drawn: Drawn,
     d_action: Tensor,
     scratch: Tensor,
     td_error: Tensor,
@@ -77,11 +75,6 @@ impl Sac {
             next: nets.policy.net.space(rows, false, device)?,
             critic: nets.critics.space(rows, true, device)?,
             slow: nets.critics.space(rows, false, device)?,
-            drawn: Drawn {
-                tanh: Tensor::new(),
-                std: Tensor::new(),
-                log_prob: Tensor::new(),
-            },
             d_action: matrix()?,
             scratch: matrix()?,
             td_error: Tensor::new(),
@@ -157,12 +150,11 @@ impl Method for Sac {
     ) -> Result<(), TchError> {
         let bound = nets.policy.bound;
         nets.policy.net.forward(&x.obs, &self.actor)?;
-        self.drawn = draw(&self.actor, &x.noise)?;
         let Drawn {
             tanh,
             std,
             log_prob,
-        } = &self.drawn;
+        } = &draw(&self.actor, &x.noise)?;
         let action = tanh.f_mul_scalar(bound)?;
         x.now.action.shallow_clone().f_copy_(&action)?;
         nets.critics.forward(&x.now.all, &self.critic)?;
@@ -177,13 +169,8 @@ impl Method for Sac {
 
         let alpha = self.alpha()?;
         let worth = x.weight.f_mul(&alpha)?;
-        // d(log_prob)/du is 2 tanh(u); da/du is bound (1 - tanh(u)^2).
-        let slope = tanh
-            .f_mul(tanh)?
-            .f_neg()?
-            .f_add_scalar(1.0)?
-            .f_mul_scalar(bound)?;
-        let d_u = self.d_action.f_mul(&slope)?;
+        // d(log_prob)/du is 2 tanh(u).
+        let d_u = self.d_action.f_mul(&squash_slope(tanh, bound)?)?;
         let d_u = d_u.f_add(&tanh.f_mul(&worth)?.f_mul_scalar(2.0)?)?;
         self.actor.d_mean.f_copy_(&d_u)?;
         let d_log_std = d_u.f_mul(std)?.f_mul(&x.noise)?.f_sub(&worth)?;
@@ -218,10 +205,8 @@ impl Method for Sac {
         self.section.begin()
     }
 
-    fn temperature(&self) -> Option<Temperature<'_>> {
-        Some(Temperature {
-            log_alpha: &self.log_alpha.theta,
-        })
+    fn log_alpha(&self) -> Option<&Tensor> {
+        Some(&self.log_alpha.theta)
     }
 
     fn tensors(&self) -> Vec<&Tensor> {

@@ -9,7 +9,7 @@ use super::actor::ActorSpace;
 use super::config::Td3Config;
 use super::critics::CriticSpace;
 use super::inputs::Inputs;
-use super::method::{Method, Nets, weighted};
+use super::method::{Method, Nets, squash_slope, weighted};
 use super::section::Section;
 use crate::learner::LearnError;
 use crate::learner::nn::zeros;
@@ -207,11 +207,7 @@ impl Method for Td3 {
         }
         nets.critics
             .backward_action(&self.critic, &self.d_action, &self.scratch)?;
-        let slope = tanh
-            .f_mul(&tanh)?
-            .f_neg()?
-            .f_add_scalar(1.0)?
-            .f_mul_scalar(bound)?;
+        let slope = squash_slope(&tanh, bound)?;
         let _ = self.d_action.f_mul_out(&self.actor.d_mean, &slope)?;
         section.losses(&x.total, &weighted(&counts, &x.weight)?.f_neg()?)?;
         nets.policy.net.backward(&x.obs, &self.actor)
