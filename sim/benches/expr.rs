@@ -34,6 +34,7 @@ fn eval(bencher: Bencher, text: &str) {
         commands: &commands,
         params: &[],
         action_width: 12,
+        agents: None,
     };
     let program = Program::compile(text, &scope).expect("the term");
     let mut state = State::new(&model, N).expect("memory");
@@ -80,6 +81,7 @@ fn compile(bencher: Bencher, text: &str) {
         commands: &commands,
         params: &[],
         action_width: 12,
+        agents: None,
     };
     bencher.bench_local(|| Program::compile(divan::black_box(text), &scope));
 }

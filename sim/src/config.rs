@@ -4,7 +4,10 @@
 //! by the program's reader, so errors here name a *path* such as
 //! `task.reward[2].expr`.
 
+mod agents;
 mod validate;
+
+pub use agents::{AgentsConfig, MAX_AGENTS, Policies, PoliciesWord};
 
 use crate::model::Model;
 use crate::physics::pool::Pool;
@@ -209,6 +212,9 @@ pub struct TaskConfig {
     pub reset: Vec<ResetTerm>,
     /// Reward scaling and clipping.
     pub rewards: RewardOptions,
+    /// `[agents]`, which stands beside `[task]` in the run's file: put here by who reads it.
+    #[serde(skip)]
+    pub agents: Option<AgentsConfig>,
 }
 
 /// `[[task.action]]`.
@@ -238,6 +244,9 @@ pub struct ActionTerm {
     /// Damping for `kind = "position"` on motor actuators (N s/m or N m s/rad).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damping: Option<f64>,
+    /// Agents that have it, where there are several; all without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<Vec<String>>,
 }
 
 /// What an action means.
@@ -311,6 +320,9 @@ pub struct ObservationTerm {
     /// Half-width of uniform noise, added before scaling (policy's copy only).
     #[serde(default)]
     pub noise: f64,
+    /// Agents that see it, where there are several; all without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<Vec<String>>,
 }
 
 /// Which networks see an observation.
@@ -336,6 +348,9 @@ pub struct RewardTerm {
     /// Multiplies the value.
     #[serde(default = "weight_one")]
     pub weight: f64,
+    /// Agents that get it, where there are several; all without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agents: Option<Vec<String>>,
 }
 
 fn weight_one() -> f64 {

@@ -286,6 +286,7 @@ pub fn expression() -> Target {
                     commands: &commands,
                     params: &params,
                     action_width: model.actuators.len(),
+                    agents: None,
                 };
                 match Program::compile(&text, &scope) {
                     Ok(program) => {

@@ -74,6 +74,8 @@ fn measure(size: &Size, repeats: usize) -> Result<(), Box<dyn Error>> {
         reward_names: Vec::new(),
         termination_names: Vec::new(),
         cause_names: Vec::new(),
+        agents: Vec::new(),
+        policy_names: Vec::new(),
     };
     let ppo = PpoConfig {
         num_learning_epochs: size.epochs,

@@ -20,6 +20,8 @@ pub(crate) fn spec(envs: usize, critic: Option<usize>) -> EnvSpec {
         reward_names: Vec::new(),
         termination_names: Vec::new(),
         cause_names: Vec::new(),
+        agents: Vec::new(),
+        policy_names: Vec::new(),
     }
 }
 

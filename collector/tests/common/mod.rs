@@ -41,6 +41,8 @@ impl Counting {
             reward_names: Vec::new(),
             termination_names: vec!["time_out".into()],
             cause_names: Vec::new(),
+            agents: Vec::new(),
+            policy_names: Vec::new(),
         };
         Self {
             spec,

@@ -15,6 +15,11 @@ impl BatchEnv {
     /// Anything but a number differs, named by its key; a number that cannot be. Nothing
     /// has changed then.
     pub fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
+        if task.agents != self.config.agents {
+            return Err(ConfigError::new("agents", "has changed")
+                .help("only numbers can change while a task is trained")
+                .into());
+        }
         only_numbers(&plain(&self.config)?, &plain(task)?, "task")?;
         let compiled = Task::compile(&self.model, task, self.spec.step_dt)?;
         for worker in &mut self.work.workers {

@@ -71,16 +71,35 @@ pub struct ObsRow {
     pub unit: String,
 }
 
+/// One of several agents in every environment.
+#[derive(Debug, Clone)]
+pub struct AgentSpec {
+    /// Its name.
+    pub name: String,
+    /// The policy that moves it: index into [`EnvSpec::policy_names`].
+    pub policy: usize,
+    /// Widths of its observations; its rows hold zeros beyond.
+    pub obs: Groups<usize>,
+    /// What it decides; beyond its width an action row means nothing.
+    pub action: ActionSpace,
+    /// Its observation tables.
+    pub obs_table: Groups<Vec<ObsRow>>,
+}
+
 /// Sizes and names that never change during a run.
+///
+/// What leaves the environments comes in rows, `R` of them, `R = N * M`: row
+/// `e * M + m` is that of agent `m` of environment `e`. Tasks without `[agents]` have
+/// one agent, `M = 1`.
 #[derive(Debug, Clone)]
 pub struct EnvSpec {
     /// Environments, `N`.
     pub num_envs: usize,
-    /// Observation widths, `O`.
+    /// Observation widths of a row, `O`: the widest agent's.
     pub obs: Groups<usize>,
-    /// Observation tables.
+    /// Observation tables; the first agent's where there are several.
     pub obs_table: Groups<Vec<ObsRow>>,
-    /// What the policy decides.
+    /// What a row of actions decides: the widest agent's.
     pub action: ActionSpace,
     /// Control step (s).
     pub step_dt: f64,
@@ -96,6 +115,22 @@ pub struct EnvSpec {
     pub termination_names: Vec<String>,
     /// Causes for which an environment breaks, as `KIND/PLACE/NAME`: `nan/joint/knee`.
     pub cause_names: Vec<String>,
+    /// The agents of an environment, in order; empty for tasks without `[agents]`.
+    pub agents: Vec<AgentSpec>,
+    /// Names of the agents' policies; empty for tasks without `[agents]`.
+    pub policy_names: Vec<String>,
+}
+
+impl EnvSpec {
+    /// Agents of an environment, `M`; at least 1.
+    pub fn agents_per_env(&self) -> usize {
+        self.agents.len().max(1)
+    }
+
+    /// Rows of all environments, `R = N * M`.
+    pub fn rows(&self) -> usize {
+        self.num_envs * self.agents_per_env()
+    }
 }
 
 /// Why an environment could not be built.
@@ -126,25 +161,26 @@ impl EnvError {
 
 /// Where one step's results go: rows of long-lived buffers, written in place.
 ///
-/// Rows are environments: `obs.policy` is `[N][O]`.
+/// Rows are agents of environments, `R = N * M` ([`EnvSpec`]): `obs.policy` is `[R][O]`.
+/// An episode ends for all agents of an environment at once.
 #[derive(Debug)]
 pub struct StepOut<'a> {
-    /// Observations after the step, after auto-reset `[N][O]`.
+    /// Observations after the step, after auto-reset `[R][O]`.
     pub obs: Groups<&'a mut [f32]>,
-    /// Rewards `[N]`.
+    /// Rewards `[R]`.
     pub reward: &'a mut [f32],
-    /// 1 where the task ended `[N]`.
+    /// 1 where the task ended `[R]`.
     pub terminated: &'a mut [f32],
-    /// 1 where time ran out `[N]`.
+    /// 1 where time ran out `[R]`.
     pub truncated: &'a mut [f32],
     /// 0 where the environment broke and this transition must not be learnt from,
-    /// else 1 `[N]`. A broken environment has reward 0 and both flags 0; its trace
+    /// else 1 `[R]`. A broken environment has reward 0 and both flags 0; its trace
     /// is cut.
     pub valid: &'a mut [f32],
     /// Observations before the reset of episodes that were truncated
-    /// `[K][N][O]`; row `k` of environment `e` is its `k`-th truncation in the rollout.
+    /// `[K][R][O]`; row `k` of environment `e` is its `k`-th truncation in the rollout.
     pub final_obs: Groups<&'a mut [f32]>,
-    /// Which `k` this step's truncation took `[N]`, -1 where none (or no room).
+    /// Which `k` this step's truncation took `[R]`, -1 where none (or no room).
     pub final_slot: &'a mut [i32],
 }
 
@@ -154,8 +190,10 @@ pub struct StepOut<'a> {
 pub struct EpisodeStats {
     /// Episodes that ended (broken ones are not counted).
     pub episodes: u64,
-    /// Sum of returns.
+    /// Sum of returns; of several agents, the mean counts.
     pub return_sum: f64,
+    /// Sum of returns of every agent `[M]`; empty for tasks without `[agents]`.
+    pub agent_return_sums: Vec<f64>,
     /// Sum of lengths in control steps.
     pub length_sum: f64,
     /// Per reward term: sum of weighted values.
@@ -210,7 +248,7 @@ pub struct Finished {
     pub env: u32,
     /// Control step of the rollout in which it ended, from 0.
     pub step: u32,
-    /// Sum of rewards.
+    /// Sum of rewards; of several agents, the mean.
     pub ret: f32,
     /// Control steps.
     pub length: u32,
@@ -324,6 +362,8 @@ impl BatchEnv {
             reward_names: task.score.reward_names(),
             termination_names: task.score.termination_names(),
             cause_names: causes.names.clone(),
+            agents: Vec::new(),
+            policy_names: Vec::new(),
         };
         let live = Live::new(&spec, task.commands.width())?;
         let work = Work::new(&spec, &model, &task, pool.threads())?;
@@ -362,7 +402,7 @@ impl BatchEnv {
         &*self.physics
     }
 
-    /// Starts every episode anew and writes the first observations `[N][O]`.
+    /// Starts every episode anew and writes the first observations `[R][O]`.
     ///
     /// `spread`: give episodes random ages, so that resets spread out in time; such
     /// an episode, cut short by its age, is left out of the statistics.
@@ -379,7 +419,7 @@ impl BatchEnv {
         self.live.began = self.live.clock;
     }
 
-    /// One control step: `actions` is `[N][A]`.
+    /// One control step: `actions` is `[R][A]`.
     pub fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
         self.live.clock += 1;
         let mut changed = None;
@@ -462,7 +502,7 @@ impl BatchEnv {
     /// whose global ids are among the stored ones go on with the bits that they would
     /// have had there; those beyond start new episodes (`spread` as for
     /// [`reset`](Self::reset)), whose first observations go into their rows of `obs`
-    /// `[N][O]`; other rows stay as they are. Returns how many were taken over, which are
+    /// `[R][O]`; other rows stay as they are. Returns how many were taken over, which are
     /// the first; after an error nothing has changed.
     pub fn adopt(
         &mut self,

@@ -18,6 +18,7 @@ impl EpisodeStats {
                     .saturating_mul(std::mem::size_of::<super::Finished>()),
             })?;
         Ok(Self {
+            agent_return_sums: vec![0.0; spec.agents.len()],
             reward_sums: vec![0.0; spec.reward_names.len()],
             terminations: vec![0; spec.termination_names.len()],
             faults: vec![0; fault::COUNT],
@@ -48,6 +49,7 @@ pub(super) fn clear(from: &mut EpisodeStats) {
     from.episodes = 0;
     from.return_sum = 0.0;
     from.length_sum = 0.0;
+    from.agent_return_sums.fill(0.0);
     from.reward_sums.fill(0.0);
     from.terminations.fill(0);
     from.faults.fill(0);
@@ -72,6 +74,7 @@ impl EpisodeStats {
         self.episodes = from.episodes;
         self.return_sum = from.return_sum;
         self.length_sum = from.length_sum;
+        self.agent_return_sums.clone_from(&from.agent_return_sums);
         self.reward_sums.clone_from(&from.reward_sums);
         self.terminations.clone_from(&from.terminations);
         self.faults.clone_from(&from.faults);

@@ -38,6 +38,13 @@ pub struct Task {
 impl Task {
     /// Checks every term of `cfg` against the robot. `step_dt` is the control step (s).
     pub fn compile(model: &Model, cfg: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
+        if let Some(agents) = &cfg.agents {
+            agents.validate()?;
+            return Err(ConfigError::new(
+                "agents",
+                "tasks of several agents cannot be simulated yet",
+            ));
+        }
         let reset = reset::Reset::compile(model, &cfg.reset)?;
         let actions = action::Actions::compile(model, &cfg.action, &reset.initial_qpos)?;
         let commands = command::Commands::compile(&cfg.command, step_dt)?;
@@ -51,6 +58,7 @@ impl Task {
             commands: &commands.scope,
             params: &names,
             action_width: actions.space.width(),
+            agents: None,
         };
         Ok(Self {
             observations: observe::Observations::compile(&scope, &cfg.observation)?,

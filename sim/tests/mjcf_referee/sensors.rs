@@ -57,6 +57,7 @@ fn sensors_read_what_mujocos_read() {
         commands: &[],
         params: &[],
         action_width: 0,
+        agents: None,
     };
     let mut seen = 0;
     for theirs in answer[path.to_str().unwrap()].as_array().unwrap() {

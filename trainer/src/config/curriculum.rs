@@ -141,7 +141,14 @@ pub fn with_values<'a>(
             *slot = Value::Float(value);
         }
     }
-    TaskConfig::deserialize(changed).unwrap_or_else(|_| task.clone())
+    match TaskConfig::deserialize(changed) {
+        // Not part of the table.
+        Ok(changed) => TaskConfig {
+            agents: task.agents.clone(),
+            ..changed
+        },
+        Err(_) => task.clone(),
+    }
 }
 
 fn tree(task: &TaskConfig) -> Value {
@@ -236,6 +243,7 @@ mod tests {
                 name: "effort".into(),
                 expr: "1".into(),
                 weight: -1.0,
+                agents: None,
             }],
             reset: vec![ResetTerm {
                 target: "qpos".into(),

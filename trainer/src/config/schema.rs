@@ -37,6 +37,7 @@ fn exemplar() -> Config {
                 choices: vec![vec![0.0]],
                 stiffness: Some(0.0),
                 damping: Some(0.0),
+                agents: Some(vec![text()]),
             }],
             command: vec![CommandTerm {
                 name: text(),
@@ -51,11 +52,13 @@ fn exemplar() -> Config {
                 scale: number(),
                 clip: Some(range),
                 noise: 0.0,
+                agents: Some(vec![text()]),
             }],
             reward: vec![RewardTerm {
                 name: text(),
                 expr: text(),
                 weight: 0.0,
+                agents: Some(vec![text()]),
             }],
             termination: vec![TerminationTerm {
                 name: text(),
@@ -73,6 +76,7 @@ fn exemplar() -> Config {
                 clip: Some(range),
                 max_abs: Some(0.0),
             },
+            agents: None,
         },
         curriculum: vec![curriculum::Schedule {
             key: text(),

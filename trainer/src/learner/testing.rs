@@ -27,6 +27,8 @@ pub fn spec(obs: usize, critic: Option<usize>, action: ActionSpace, num_envs: us
         reward_names: Vec::new(),
         termination_names: vec!["time_out".into()],
         cause_names: Vec::new(),
+        agents: Vec::new(),
+        policy_names: Vec::new(),
     }
 }
 

@@ -41,6 +41,21 @@ pub struct Scope<'a> {
     pub params: &'a [String],
     /// Width of `action` and `last_action`.
     pub action_width: usize,
+    /// Several agents, where the task has some.
+    pub agents: Option<Agents<'a>>,
+}
+
+/// The agents of a task, and the one that an expression is evaluated for.
+#[derive(Debug, Clone, Copy)]
+pub struct Agents<'a> {
+    /// Names of all.
+    pub names: &'a [String],
+    /// The one that `{agent}` stands for; none in terms that are the world's.
+    pub agent: Option<usize>,
+    /// All but that one, in the order of `others(...)`; empty without one.
+    pub others: &'a [usize],
+    /// First row of its `action` and `last_action`.
+    pub action_first: usize,
 }
 
 /// What is wrong with an expression.

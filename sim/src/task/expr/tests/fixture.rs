@@ -156,6 +156,7 @@ impl World {
             commands: &self.commands,
             params: &self.params,
             action_width: ACTIONS,
+            agents: None,
         }
     }
 

@@ -65,6 +65,7 @@ fn with_scope<R>(task: &TaskConfig, f: impl FnOnce(&Scope<'_>) -> R) -> R {
         commands: &commands,
         params: &params,
         action_width: model.nu(),
+        agents: None,
     })
 }
 
