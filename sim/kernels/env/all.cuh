@@ -9,8 +9,8 @@
 enum { FAULT_TASK = 32 };
 // A task's expression as a function.
 #define OSTLER_TERM OSTLER_FN
-struct Judged {
-  float reward;
-  bool absurd;                   // beyond the task's limit
+template<int M> struct Judged {
+  float reward[M];               // of every agent
+  bool absurd;                   // one of them beyond the task's limit
   unsigned terminated, truncated; // 1 + the term that ended the episode, 0 for none
 };

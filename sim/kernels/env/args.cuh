@@ -13,11 +13,11 @@ struct EnvArgs {
   unsigned noisy, spread;      // observation noise; random ages of first episodes
   unsigned since, unused;      // control steps of the rollout before this one
   // The future depends on these.
-  float *action, *last_action; // [A]
+  float *action, *last_action; // [A], the outputs of all agents
   float* command;
-  float* ret;
+  float* ret;                  // [M]
   float* sums;                 // reward terms so far
-  float *last_policy, *last_critic; // [n][O]
+  float *last_policy, *last_critic; // [n][O], the rows of all agents one after the other
   unsigned *age, *length, *counted, *stuck, *final_used;
   // Work.
   float* ctrl;                 // [nu]
@@ -27,15 +27,15 @@ struct EnvArgs {
   unsigned* last_ret;          // [3]: return's bits, length, 1 + since of the last episode that ended
   unsigned* buried;            // one number: broken environments that asked for a grave
   unsigned* grave;             // [GRAVES][GRAVE]
-  // One step.
-  const float* actions;        // [n][A]
+  // One step; rows are agents of environments, [n][M].
+  const float* actions;        // [n][RAW]
   float *obs, *critic_obs;     // [n][O]
-  float *reward, *terminated, *truncated, *valid;
+  float *reward, *terminated, *truncated, *valid; // [n][M]
   float *final_obs, *final_critic; // [slots][n][O]
   int slots;
-  int* final_slot;
+  int* final_slot;             // [n][M]
   // Random numbers for the policy's next step.
-  float* noise;                // [n][noise_width], or null
+  float* noise;                // [n][M][noise_width], or null
   int noise_width;
   unsigned noise_normal;       // else uniform
   unsigned long long noise_seed, noise_step;

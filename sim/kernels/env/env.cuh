@@ -7,11 +7,11 @@ OSTLER_FN unsigned more(unsigned x) { return x + 1u == 0u ? x : x + 1u; }
 // New actions to controls; true where they are not all numbers.
 OSTLER_FN bool act(const EnvArgs& a, int e) {
   const long n = a.n;
-  const float* raw = a.actions + (long)e * Task::A;
+  const float* raw = a.actions + (long)e * Task::RAW;
   bool bad = false;
-  for (int k = 0; k < Task::A; k++) bad = bad || !is_finite(raw[k]);
+  for (int k = 0; k < Task::A; k++) bad = bad || !is_finite(raw[Task::raw(k)]);
   for (int k = 0; k < Task::A; k++) {
-    float x = bad ? 0.0f : raw[k];
+    float x = bad ? 0.0f : raw[Task::raw(k)];
     if (Task::discrete) x = whole_(x);
     a.last_action[k * n + e] = a.action[k * n + e];
     a.action[k * n + e] = rust_min(rust_max(x, Task::low(a, k)), Task::high(a, k));
@@ -20,7 +20,7 @@ OSTLER_FN bool act(const EnvArgs& a, int e) {
   return bad;
 }
 
-// Observations into `row` (the policy's, then the critic's); whether all are numbers.
+// Observations into `row` (the policies', then the critics'); whether all are numbers.
 OSTLER_FN_BIG bool look(const EnvArgs& a, int e, bool masked, float* row) {
   Task::observe(a, e, a.noisy != 0, 2 * a.clock + (masked ? 1 : 0), row);
   bool finite = true;
@@ -56,7 +56,7 @@ OSTLER_FN_BIG void restart(const EnvArgs& a, int e) {
   a.age[e] = age;
   a.counted[e] = age == 0 ? 1u : 0u;
   a.length[e] = 0;
-  a.ret[e] = 0.0f;
+  for (int m = 0; m < Task::M; m++) a.ret[m * n + e] = 0.0f;
   float row[Task::O + Task::OC];
   const bool finite = look(a, e, true, row);
   a.stuck[e] = a.physics.fault[e] | (finite ? 0u : (unsigned)FAULT_TASK);
@@ -65,7 +65,7 @@ OSTLER_FN_BIG void restart(const EnvArgs& a, int e) {
 
 // What is left of a broken environment, for the host to look at: the first GRAVES of
 // them since statistics were taken. Laid out as sim/src/env/on_device/graves.rs reads it.
-OSTLER_FN_BIG void bury(const EnvArgs& a, int e, unsigned bits, float reward, const float* row) {
+OSTLER_FN_BIG void bury(const EnvArgs& a, int e, unsigned bits, const float* reward, const float* row) {
 #ifdef __CUDACC__
   const unsigned place = atomicAdd(a.buried, 1u);
 #else
@@ -78,17 +78,18 @@ OSTLER_FN_BIG void bury(const EnvArgs& a, int e, unsigned bits, float reward, co
   g[1] = a.since;
   g[2] = a.length[e];
   g[3] = bits;
-  g[4] = bits_of(reward);
+  g[4] = 0;
   g[5] = (unsigned)a.clock;
   g[6] = (unsigned)(a.clock >> 32);
   g[7] = a.stuck[e];
   g += GRAVE_HEAD;
-  for (int k = 0; k < Task::A; k++) *g++ = bits_of(a.actions[(long)e * Task::A + k]);
+  for (int k = 0; k < Task::RAW; k++) *g++ = bits_of(a.actions[(long)e * Task::RAW + k]);
   for (int k = 0; k < Task::U; k++) *g++ = bits_of(a.ctrl[k * n + e]);
+  for (int m = 0; m < Task::M; m++) *g++ = bits_of(reward[m]);
   for (int k = 0; k < Task::O + Task::OC; k++) *g++ = bits_of(row[k]);
   // As a snapshot of one environment has them.
   const float* live[] = {a.action, a.last_action, a.command, a.ret, a.sums};
-  const int widths[] = {Task::A, Task::A, Task::C, 1, Task::R};
+  const int widths[] = {Task::A, Task::A, Task::C, Task::M, Task::R};
   for (int b = 0; b < 5; b++)
     for (int k = 0; k < widths[b]; k++) *g++ = bits_of(live[b][k * n + e]);
   for (int k = 0; k < Task::O; k++) *g++ = bits_of(a.last_policy[(long)e * Task::O + k]);
@@ -111,11 +112,10 @@ OSTLER_FN_BIG void bury(const EnvArgs& a, int e, unsigned bits, float reward, co
 enum { TALLY_EPISODES, TALLY_RETURN, TALLY_LENGTH, TALLY_OVERFLOW, TALLY_FAULT, TALLY_REWARD = TALLY_FAULT + 6 };
 OSTLER_FN void count(const EnvArgs& a, int e, int what, double x) { a.tally[what * (long)a.n + e] += x; }
 
-OSTLER_FN void draw_noise(const EnvArgs& a, int e) {
-  if (!a.noise) return;
-  float* row = a.noise + (long)e * a.noise_width;
+OSTLER_FN void draw_row(const EnvArgs& a, long r) {
+  float* row = a.noise + r * a.noise_width;
   for (int i = 0; i < a.noise_width; i += 4) {
-    const Words w = philox(a.noise_seed, (unsigned)e, DRAW_ACTION, a.noise_step, (unsigned)(i / 4));
+    const Words w = philox(a.noise_seed, (unsigned)r, DRAW_ACTION, a.noise_step, (unsigned)(i / 4));
     float x[4];
     if (a.noise_normal) {
       normal_pair(w.w[0], w.w[1], x[0], x[1]);
@@ -127,6 +127,11 @@ OSTLER_FN void draw_noise(const EnvArgs& a, int e) {
   }
 }
 
+OSTLER_FN void draw_noise(const EnvArgs& a, int e) {
+  if (!a.noise) return;
+  for (int m = 0; m < Task::M; m++) draw_row(a, (long)e * Task::M + m);
+}
+
 // A whole control step. `w` is the physics' working memory.
 template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& world) {
   const long n = a.n;
@@ -135,9 +140,11 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& wo
   a.length[e] = more(a.length[e]);
   world.step(a, e);
 
-  const Judged judged = Task::judge(a, e);
+  const Judged<Task::M> judged = Task::judge(a, e);
   bits |= a.physics.fault[e] | a.stuck[e];
-  if (!is_finite(judged.reward) || judged.absurd) bits |= FAULT_TASK;
+  for (int m = 0; m < Task::M; m++)
+    if (!is_finite(judged.reward[m])) bits |= FAULT_TASK;
+  if (judged.absurd) bits |= FAULT_TASK;
   Task::command(a, e, a.first_env + (unsigned)e, age);
   float row[Task::O + Task::OC];
   const bool finite = look(a, e, false, row);
@@ -148,13 +155,16 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& wo
   const bool late = age >= Task::max_steps;
   const bool terminated = valid && judged.terminated != 0;
   const bool truncated = valid && !terminated && (judged.truncated != 0 || late);
-  const float reward = valid ? judged.reward : 0.0f;
-  a.reward[e] = reward;
-  a.terminated[e] = truth(terminated);
-  a.truncated[e] = truth(truncated);
-  a.valid[e] = truth(valid);
-  a.final_slot[e] = -1;
-  a.ret[e] = a.ret[e] + reward;
+  for (int m = 0; m < Task::M; m++) {
+    const long r = (long)e * Task::M + m;
+    const float reward = valid ? judged.reward[m] : 0.0f;
+    a.reward[r] = reward;
+    a.terminated[r] = truth(terminated);
+    a.truncated[r] = truth(truncated);
+    a.valid[r] = truth(valid);
+    a.final_slot[r] = -1;
+    a.ret[m * n + e] = a.ret[m * n + e] + reward;
+  }
   if (!valid) {
     for (int bit = 0; bit < 6; bit++)
       if (bits >> bit & 1) count(a, e, TALLY_FAULT + bit, 1);
@@ -165,7 +175,7 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& wo
       const unsigned slot = a.final_used[e];
       if (slot < (unsigned)a.slots) {
         a.final_used[e] = slot + 1;
-        a.final_slot[e] = (int)slot;
+        for (int m = 0; m < Task::M; m++) a.final_slot[(long)e * Task::M + m] = (int)slot;
         const long at = (long)slot * n + e;
         for (int i = 0; i < Task::O; i++) a.final_obs[at * Task::O + i] = a.obs[(long)e * Task::O + i];
         for (int i = 0; i < Task::OC; i++) a.final_critic[at * Task::OC + i] = a.critic_obs[(long)e * Task::OC + i];
@@ -175,12 +185,18 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& wo
     }
     if (a.counted[e]) {
       count(a, e, TALLY_EPISODES, 1);
-      count(a, e, TALLY_RETURN, (double)a.ret[e]);
+      double sum = 0;
+      for (int m = 0; m < Task::M; m++) {
+        sum = sum + (double)a.ret[m * n + e];
+        if (Task::M > 1) count(a, e, TALLY_REWARD + Task::R + Task::ENDS + m, (double)a.ret[m * n + e]);
+      }
+      const double mean = sum / Task::M;
+      count(a, e, TALLY_RETURN, mean);
       count(a, e, TALLY_LENGTH, (double)a.length[e]);
       for (int k = 0; k < Task::R; k++) count(a, e, TALLY_REWARD + k, (double)a.sums[k * n + e]);
       const unsigned cause = terminated ? judged.terminated : judged.truncated;
       count(a, e, TALLY_REWARD + Task::R + (int)cause, 1);
-      a.last_ret[e] = bits_of(a.ret[e]);
+      a.last_ret[e] = bits_of((float)mean);
       a.last_ret[n + e] = a.length[e];
       a.last_ret[2 * n + e] = a.since + 1u;
     }

@@ -16,7 +16,7 @@ pub(super) struct Live {
     pub clock: u64,
     /// The clock when the rollout began.
     pub began: u64,
-    /// Clipped actions of the last step `[A][N]`.
+    /// Clipped outputs of all agents of the last step `[A][N]`.
     pub action: Vec<f32>,
     /// Those of the step before `[A][N]`.
     pub last_action: Vec<f32>,
@@ -26,7 +26,7 @@ pub(super) struct Live {
     pub age: Vec<u32>,
     /// Control steps taken in the episode `[N]`.
     pub length: Vec<u32>,
-    /// Return so far `[N]`.
+    /// Every agent's return so far `[M][N]`.
     pub ret: Vec<f32>,
     /// Weighted reward terms so far `[R][N]`.
     pub sums: Vec<f32>,
@@ -36,7 +36,7 @@ pub(super) struct Live {
     pub stuck: Vec<u32>,
     /// Slots of `final_obs` taken in this rollout `[N]`.
     pub final_used: Vec<u32>,
-    /// Last finite observations `[N][O]`, `[N][Oc]`.
+    /// Last finite observations `[N][M][O]`, `[N][M][Oc]`.
     pub last_policy: Vec<f32>,
     /// See `last_policy`.
     pub last_critic: Vec<f32>,
@@ -47,25 +47,26 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub fn new(spec: &EnvSpec, commands: usize) -> Result<Self, MemoryError> {
-        let n = spec.num_envs;
+    pub fn new(spec: &EnvSpec, task: &Task) -> Result<Self, MemoryError> {
+        let (n, outputs) = (spec.num_envs, task.actions.outputs());
+        let [wide, critic_wide] = task.observations.world();
         let f = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(n));
         let u = |what: &str| zeroed::<u32>(what, n);
         Ok(Self {
             clock: 0,
             began: 0,
-            action: f("actions", spec.action.width())?,
-            last_action: f("actions", spec.action.width())?,
-            command: f("commands", commands)?,
+            action: f("actions", outputs)?,
+            last_action: f("actions", outputs)?,
+            command: f("commands", task.commands.width())?,
             age: u("episode ages")?,
             length: u("episode lengths")?,
-            ret: f("returns", 1)?,
+            ret: f("returns", spec.agents_per_env())?,
             sums: f("reward terms", spec.reward_names.len())?,
             counted: u("episode flags")?,
             stuck: u("episode flags")?,
             final_used: u("episode flags")?,
-            last_policy: f("observations", spec.obs.policy)?,
-            last_critic: f("observations", spec.obs.critic.unwrap_or(0))?,
+            last_policy: f("observations", wide)?,
+            last_critic: f("observations", critic_wide)?,
             stats: EpisodeStats::with_room(spec)?,
             taken: Shortfalls::default(),
         })
@@ -81,7 +82,7 @@ pub(super) struct Work {
     pub qpos: Vec<f32>,
     /// Starts of episodes `[nv][N]`.
     pub qvel: Vec<f32>,
-    /// This step's rewards `[N]`.
+    /// This step's rewards of every agent `[M][N]`.
     pub reward: Vec<f32>,
     /// Cause that ended the task, 0 for none `[N]`.
     pub terminated: Vec<u32>,
@@ -95,7 +96,7 @@ pub(super) struct Work {
     pub broken: Vec<u32>,
     /// One environment's reward terms.
     pub terms: Vec<f32>,
-    /// One environment's observations; the critic's is empty without privileged terms.
+    /// One environment's observations; the critics' is empty where they see the policies'.
     pub row: Row,
     /// Where a loop panicked.
     pub panicked: Panicked,
@@ -137,6 +138,7 @@ impl Work {
         threads: usize,
     ) -> Result<Self, MemoryError> {
         let n = spec.num_envs;
+        let [wide, critic_wide] = task.observations.world();
         let f = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(n));
         let mut workers = Vec::new();
         for _ in 0..threads.min(n.div_ceil(BLOCK)).max(1) {
@@ -144,7 +146,7 @@ impl Work {
                 scratch: Scratch {
                     registers: zeroed("expressions", task.scratch_len())?,
                 },
-                judged: Judged::default(),
+                judged: Judged::new(spec.agents_per_env()),
                 qpos: zeroed("positions", model.nq)?,
                 qvel: zeroed("velocities", model.nv)?,
             });
@@ -162,8 +164,8 @@ impl Work {
             broken,
             terms: zeroed("reward terms", spec.reward_names.len())?,
             row: Row {
-                policy: zeroed("observations", spec.obs.policy)?,
-                critic: zeroed("observations", spec.obs.critic.unwrap_or(0))?,
+                policy: zeroed("observations", wide)?,
+                critic: zeroed("observations", critic_wide)?,
             },
             panicked: Panicked {
                 any: AtomicBool::new(false),
@@ -172,7 +174,7 @@ impl Work {
             ctrl: f("controls", model.nu())?,
             qpos: f("positions", model.nq)?,
             qvel: f("velocities", model.nv)?,
-            reward: f("rewards", 1)?,
+            reward: f("rewards", spec.agents_per_env())?,
             terminated: zeroed("flags", n)?,
             truncated: zeroed("flags", n)?,
             fault: zeroed("flags", n)?,

@@ -6,11 +6,12 @@
 //! | `nan/joint/J`, `inf/joint/J` | a position, velocity or acceleration of joint J |
 //! | `speed/joint/J`, `position/joint/J` | beyond `sim.max_speed`, `sim.max_position` |
 //! | `speed/body/B`, `position/body/B` | the same, in engines that look at bodies |
-//! | `nan/action/U`, `inf/action/U` | the policy's output for actuator U |
+//! | `nan/action/U`, `inf/action/U` | the policy's output for actuator U; `AGENT/choice` for a choice of one of several agents |
 //! | `nan/control/U`, `nan/activation/U` and `inf/...` | actuator U's control, state |
 //! | `nan/reward/R`, `inf/reward/R` | reward term R; `sum_of_terms` where none is it alone |
 //! | `bound/reward/R` | the sum is beyond `task.rewards.max_abs`, R is its largest term |
 //! | `nan/observation/O`, `inf/observation/O` | observation term O; `critic_observation` for privileged ones |
+//! | `.../AGENT/O` | the same of one of several agents |
 //! | `engine/failed` | the engine gave up (a panic was caught, a body was quarantined) |
 //! | `start/unusable` | the episode's start could not be simulated or observed |
 //! | `unknown/unknown` | it broke, and nothing was found |
@@ -92,12 +93,12 @@ impl Causes {
         let actuators: Vec<String> = model.actuators.iter().map(|a| a.name.clone()).collect();
         let mut terms = task.score.reward_names();
         terms.push("sum_of_terms".to_string());
-        let observed = task.observations.names();
+        let observed = task.observations.names(&task.team);
         let joints = group(&[numbers, limits].concat(), "joint", &joints);
         let bodies = group(&limits, "body", &bodies);
         let controls = group(&numbers, "control", &actuators);
         let activations = group(&numbers, "activation", &actuators);
-        let actions = group(&numbers, "action", &task.actions.names(model));
+        let actions = group(&numbers, "action", &task.actions.names(model, &task.team));
         let rewards = group(&["nan", "inf", "bound"], "reward", &terms);
         let start = names.len();
         for (privileged, name) in observed {

@@ -45,9 +45,9 @@ impl BatchEnv {
     /// The first that was wrong, in the order of a step: action, physics, reward,
     /// observation.
     pub(super) fn first_cause(&mut self, env: usize, actions: &[f32]) -> (Place, Kind, f32) {
-        let width = self.spec.action.width();
+        let width = self.task.actions.raw_width();
         let row = &actions[env * width..(env + 1) * width];
-        if let Some((k, &x)) = row.iter().enumerate().find(|(_, x)| !x.is_finite()) {
+        if let Some((k, x)) = self.task.actions.first_bad(row) {
             return (Place::Action(k), Kind::of(x), x);
         }
         let nothing = (Place::Unknown, Kind::Nan, f32::NAN);
@@ -72,7 +72,7 @@ impl BatchEnv {
     /// The reward term that is not finite, or the largest of a sum beyond the limit.
     fn bad_reward(&mut self, env: usize) -> Option<(Place, Kind, f32)> {
         let n = self.spec.num_envs;
-        let given = self.work.reward[env];
+        let agents = self.spec.agents_per_env();
         let (live, work) = (&self.live, &mut self.work);
         let worker = work.workers.first_mut()?;
         let state = self.physics.state();
@@ -90,14 +90,19 @@ impl BatchEnv {
         if let Some((k, x)) = now.chain(so_far).find(|(_, x)| !x.is_finite()) {
             return Some((Place::Reward(k), Kind::of(x), x));
         }
-        if !given.is_finite() {
-            return Some((Place::Reward(terms.len()), Kind::of(given), given));
+        let given = (0..agents).map(|m| work.reward[m * n + env]);
+        if let Some(x) = given.into_iter().find(|x| !x.is_finite()) {
+            return Some((Place::Reward(terms.len()), Kind::of(x), x));
         }
-        if worker.judged.absurd[0] {
-            let (k, value) = crate::physics::evidence::largest(terms.iter().copied())?;
-            return Some((Place::Reward(k), Kind::Beyond, value));
+        if !worker.judged.absurd[0] {
+            return None;
         }
-        None
+        let score = &self.task.score;
+        let agent = (0..agents).find(|&m| score.is_absurd(m, terms))?;
+        let own = score.terms_of(agent).map(|k| terms[k]);
+        let (at, value) = crate::physics::evidence::largest(own)?;
+        let k = score.terms_of(agent).nth(at)?;
+        Some((Place::Reward(k), Kind::Beyond, value))
     }
 
     /// The observation term that is not finite.
@@ -117,8 +122,8 @@ impl BatchEnv {
             &mut work.row.policy,
             &mut work.row.critic,
         );
-        self.drill
-            .observe(env, 1, self.spec.obs.policy, &mut work.row.policy);
+        let [wide, _] = self.task.observations.world();
+        self.drill.observe(env, 1, wide, &mut work.row.policy);
         let rows = [(&work.row.policy, false), (&work.row.critic, true)];
         rows.into_iter().find_map(|(row, critic)| {
             let (at, &x) = row.iter().enumerate().find(|(_, x)| !x.is_finite())?;
@@ -154,10 +159,11 @@ impl BatchEnv {
                 }
             }
             let rows = |width: usize| envs.start * width..envs.end * width;
-            let wide = rows(self.spec.obs.policy);
+            let [wide, critic_wide] = self.task.observations.world();
+            let wide = rows(wide);
             obs.policy[wide.clone()].copy_from_slice(&live.last_policy[wide]);
             if let Some(critic) = &mut obs.critic {
-                let wide = rows(self.spec.obs.critic.unwrap_or(0));
+                let wide = rows(critic_wide);
                 critic[wide.clone()].copy_from_slice(&live.last_critic[wide]);
             }
         }

@@ -53,11 +53,11 @@ pub enum What {
     Qpos(usize),
     /// An entry of `qvel`, before the physics.
     Qvel(usize),
-    /// An output of the policy.
+    /// An output of the policy; those of several agents are counted through.
     Action(usize),
-    /// An entry of the policy's observation.
+    /// An entry of the policy's observation; those of several agents are counted through.
     Observation(usize),
-    /// The sum of rewards.
+    /// The sum of rewards, of all agents.
     Reward,
     /// Nothing: the thread that steps the environment panics.
     Panic,
@@ -112,7 +112,7 @@ pub(super) struct Drill {
     fired: Vec<bool>,
     /// This step's, by environment.
     hits: Vec<Hit>,
-    /// Actions with faults in them `[N][A]`, where some are to be.
+    /// Actions with faults in them `[R][A]`, where some are to be.
     actions: Vec<f32>,
 }
 
@@ -135,7 +135,7 @@ impl Drill {
         }
     }
 
-    /// Writes into the policy's rows `[len][O]` of environments `first..first + len`.
+    /// Writes into the policies' rows `[len][width]` of environments `first..first + len`.
     pub fn observe(&self, first: usize, len: usize, width: usize, rows: &mut [f32]) {
         for hit in self.of(first, len) {
             if let What::Observation(i) = hit.what {
@@ -144,10 +144,11 @@ impl Drill {
         }
     }
 
-    /// Writes into the rewards `[N]`; calls `bad(env)` where they are not finite then.
-    pub fn reward(&self, rewards: &mut [f32], mut bad: impl FnMut(usize)) {
+    /// Writes into the rewards `[M][N]`; calls `bad(env)` where they are not finite then.
+    pub fn reward(&self, n: usize, rewards: &mut [f32], mut bad: impl FnMut(usize)) {
         for hit in self.hits.iter().filter(|h| h.what == What::Reward) {
-            rewards[hit.env] = hit.value;
+            let all = rewards.iter_mut().skip(hit.env).step_by(n);
+            all.for_each(|r| *r = hit.value);
             if !hit.value.is_finite() {
                 bad(hit.env);
             }
@@ -180,17 +181,18 @@ impl BatchEnv {
     ///
     /// # Errors
     /// An index, share or interval that cannot be, named as `fault[I].KEY`; no memory.
-    pub fn inject(&mut self, list: Vec<Injection>) -> Result<(), EnvError> {
+    pub fn inject(&mut self, mut list: Vec<Injection>) -> Result<(), EnvError> {
         let n = self.spec.num_envs;
         let (mut most, mut actions) = (0usize, 0);
-        for (i, injection) in list.iter().enumerate() {
+        for (i, injection) in list.iter_mut().enumerate() {
             self.check_injection(i, injection)?;
+            self.find(&mut injection.what);
             most = most.saturating_add(match injection.env {
                 Which::One(_) => 1,
                 Which::Share(_) => n,
             });
             if matches!(injection.what, What::Action(_)) {
-                actions = n * self.spec.action.width();
+                actions = n * self.task.actions.raw_width();
             }
         }
         let mut hits = Vec::new();
@@ -207,6 +209,15 @@ impl BatchEnv {
         Ok(())
     }
 
+    /// From a number among all outputs or entries to its place in an environment's rows.
+    fn find(&self, what: &mut What) {
+        match what {
+            What::Action(k) => *k = self.task.actions.place(*k).unwrap_or(*k),
+            What::Observation(k) => *k = self.task.observations.place(*k).unwrap_or(*k),
+            _ => {}
+        }
+    }
+
     fn check_injection(&self, i: usize, injection: &Injection) -> Result<(), ConfigError> {
         let refuse =
             |key: &str, why: String| Err(ConfigError::new(format!("fault[{i}].{key}"), why));
@@ -221,8 +232,8 @@ impl BatchEnv {
         let (index, len, of) = match injection.what {
             What::Qpos(k) => (k, self.model.nq, "positions"),
             What::Qvel(k) => (k, self.model.nv, "velocities"),
-            What::Action(k) => (k, self.spec.action.width(), "actions"),
-            What::Observation(k) => (k, self.spec.obs.policy, "observations"),
+            What::Action(k) => (k, self.task.actions.outputs(), "actions"),
+            What::Observation(k) => (k, self.task.observations.entries(), "observations"),
             What::Reward | What::Panic => (0, 1, ""),
         };
         if index >= len {

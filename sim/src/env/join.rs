@@ -12,7 +12,8 @@ pub struct Layout {
     columns: usize,
     /// Widths of the last observations `[N][w]`.
     last: [usize; 2],
-    /// Of the statistics: sums of reward terms, and counts after them.
+    /// Of the statistics: sums of reward terms and of agents' returns, and counts after
+    /// them.
     sums: usize,
     counts: usize,
     physics: Option<Batching>,
@@ -36,6 +37,7 @@ impl BatchEnv {
         ];
         let EpisodeStats {
             reward_sums,
+            agent_return_sums,
             terminations,
             faults,
             causes,
@@ -44,7 +46,7 @@ impl BatchEnv {
         Layout {
             columns: columns.iter().map(|b| b.len()).sum::<usize>() / n,
             last: [live.last_policy.len() / n, live.last_critic.len() / n],
-            sums: reward_sums.len(),
+            sums: reward_sums.len() + agent_return_sums.len(),
             counts: terminations.len() + faults.len() + causes.len(),
             physics: self.physics.batching(),
         }

@@ -121,6 +121,22 @@ pub struct EnvSpec {
     pub policy_names: Vec<String>,
 }
 
+impl AgentSpec {
+    /// The agents of a task; none without `[agents]`.
+    fn all(task: &Task) -> Vec<Self> {
+        let agents = task.team.names().iter().enumerate();
+        agents
+            .map(|(m, name)| Self {
+                name: name.clone(),
+                policy: task.team.policy[m],
+                obs: task.observations.agents[m].width,
+                action: task.actions.spaces[m],
+                obs_table: task.observations.agents[m].table.clone(),
+            })
+            .collect()
+    }
+}
+
 impl EnvSpec {
     /// Agents of an environment, `M`; at least 1.
     pub fn agents_per_env(&self) -> usize {
@@ -350,7 +366,7 @@ impl BatchEnv {
         let spec = EnvSpec {
             num_envs: env.num_envs,
             obs: task.observations.width,
-            obs_table: task.observations.table(),
+            obs_table: task.observations.agents[0].table.clone(),
             action: task.actions.space,
             step_dt,
             max_episode_steps,
@@ -362,10 +378,10 @@ impl BatchEnv {
             reward_names: task.score.reward_names(),
             termination_names: task.score.termination_names(),
             cause_names: causes.names.clone(),
-            agents: Vec::new(),
-            policy_names: Vec::new(),
+            agents: AgentSpec::all(&task),
+            policy_names: task.team.policy_names.clone(),
         };
-        let live = Live::new(&spec, task.commands.width())?;
+        let live = Live::new(&spec, &task)?;
         let work = Work::new(&spec, &model, &task, pool.threads())?;
         let decimation = env.decimation;
         Ok(Self {
@@ -425,7 +441,9 @@ impl BatchEnv {
         let mut changed = None;
         if !self.drill.is_empty() {
             self.draw_faults();
-            changed = self.drill.take_actions(actions, self.spec.action.width());
+            changed = self
+                .drill
+                .take_actions(actions, self.task.actions.raw_width());
         }
         let actions = changed.as_deref().unwrap_or(actions);
         self.act(actions);

@@ -71,7 +71,8 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>, seal: Seal) -> Result<(), 
     let s = &live.stats;
     let buffers: usize = floats(live).iter().map(|b| b.len()).sum::<usize>()
         + words(live).iter().map(|b| b.len()).sum::<usize>();
-    let counts = s.reward_sums.len() + s.terminations.len() + s.faults.len() + s.causes.len();
+    let sums = s.reward_sums.len() + s.agent_return_sums.len();
+    let counts = sums + s.terminations.len() + s.faults.len() + s.causes.len();
     let size = 4 * buffers + 8 * counts + FINISHED * s.finished.len() + 28 * s.breaks.len() + 256;
     let start = FORMAT.begin(out, seal, size)?;
     out.extend_from_slice(&VERSION.to_le_bytes());
@@ -106,6 +107,7 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>, seal: Seal) -> Result<(), 
         out.extend_from_slice(&word.to_le_bytes());
     }
     out.extend_from_slice(bytemuck::cast_slice(&s.reward_sums));
+    out.extend_from_slice(bytemuck::cast_slice(&s.agent_return_sums));
     out.extend_from_slice(bytemuck::cast_slice(&s.terminations));
     out.extend_from_slice(bytemuck::cast_slice(&s.faults));
     out.extend_from_slice(bytemuck::cast_slice(&s.causes));
@@ -219,6 +221,7 @@ struct Stats<'a> {
     length_sum: f64,
     final_overflow: u64,
     reward_sums: &'a [u8],
+    agent_return_sums: &'a [u8],
     terminations: &'a [u8],
     faults: &'a [u8],
     causes: &'a [u8],
@@ -347,6 +350,7 @@ fn parse<'a>(
         length_sum,
         final_overflow,
         reward_sums: r.items(s.reward_sums.len(), 8)?,
+        agent_return_sums: r.items(s.agent_return_sums.len(), 8)?,
         terminations: counts(&mut r, s.terminations.len(), "ends of episodes")?,
         faults: counts(&mut r, s.faults.len(), "faults")?,
         causes: counts(&mut r, s.causes.len(), "broken environments")?,
@@ -403,6 +407,10 @@ impl Stats<'_> {
         whole(
             self.reward_sums,
             bytemuck::cast_slice_mut(&mut s.reward_sums),
+        );
+        whole(
+            self.agent_return_sums,
+            bytemuck::cast_slice_mut(&mut s.agent_return_sums),
         );
         whole(
             self.terminations,
@@ -475,7 +483,7 @@ pub(super) fn adopt(
     }
     if taken < n {
         let live = &mut env.live;
-        let (wide, critic_wide) = (env.spec.obs.policy, env.spec.obs.critic.unwrap_or(0));
+        let [wide, critic_wide] = env.task.observations.world();
         live.last_policy[taken * wide..].fill(0.0);
         live.last_critic[taken * critic_wide..].fill(0.0);
         live.final_used[taken..].fill(0);

@@ -62,10 +62,11 @@ macro_rules! inputs {
 pub(super) use inputs;
 
 impl BatchEnv {
-    /// Actions `[N][A]` to controls; episodes grow older by a step.
+    /// Actions `[R][A]` to controls; episodes grow older by a step.
     pub(super) fn act(&mut self, actions: &[f32]) {
-        let (n, width) = (self.spec.num_envs, self.spec.action.width());
-        assert_eq!(actions.len(), n * width, "actions are [N][A]");
+        let (n, outputs) = (self.spec.num_envs, self.task.actions.outputs());
+        let width = self.task.actions.raw_width();
+        assert_eq!(actions.len(), n * width, "actions are [R][A]");
         let (live, work) = (&mut self.live, &mut self.work);
         let (action, last) = (
             Shared::new(&mut live.action),
@@ -90,7 +91,7 @@ impl BatchEnv {
                 if let Some(drill) = drill {
                     drill.panic(first, len);
                 }
-                for k in 0..width {
+                for k in 0..outputs {
                     column(&last, k).copy_from_slice(column(&action, k));
                 }
                 let mut bad = [false; BLOCK];
@@ -152,21 +153,24 @@ impl BatchEnv {
                         sum.iter_mut().zip(lanes).for_each(|(s, x)| *s += x);
                     });
                 // SAFETY: this block's entries.
-                let (reward, fault, terminated, truncated) = unsafe {
+                let (fault, terminated, truncated) = unsafe {
                     (
-                        reward.part(first, len),
                         faults.part(first, len),
                         terminated.part(first, len),
                         truncated.part(first, len),
                     )
                 };
-                reward.copy_from_slice(&judged.reward[..len]);
+                for (agent, sums) in judged.reward.iter().enumerate() {
+                    // SAFETY: this block's entries of row `agent`.
+                    unsafe { reward.part(agent * n + first, len) }.copy_from_slice(&sums[..len]);
+                }
                 terminated.copy_from_slice(&judged.terminated[..len]);
                 truncated.copy_from_slice(&judged.truncated[..len]);
                 for lane in 0..len {
                     let env = first + lane;
                     fault[lane] |= inputs.state.fault[env] | live.stuck[env];
-                    if !reward[lane].is_finite() || judged.absurd[lane] {
+                    let finite = judged.reward.iter().all(|r| r[lane].is_finite());
+                    if !finite || judged.absurd[lane] {
                         fault[lane] |= fault::TASK;
                     }
                 }
@@ -175,7 +179,7 @@ impl BatchEnv {
         if !self.drill.is_empty() {
             let faults = &mut work.fault;
             let bad = |env: usize| faults[env] |= fault::TASK;
-            self.drill.reward(&mut work.reward, bad);
+            self.drill.reward(n, &mut work.reward, bad);
         }
     }
 
@@ -215,15 +219,15 @@ impl BatchEnv {
     /// Writes rows: of all environments, or of those in the mask, which then have a
     /// new episode. A row that is not finite is a fault of the environment.
     fn write_observations(&mut self, obs: &mut Groups<&mut [f32]>, masked: bool) {
-        let (n, wide) = (self.spec.num_envs, self.spec.obs.policy);
-        let critic_wide = self.spec.obs.critic.unwrap_or(0);
+        let n = self.spec.num_envs;
+        let [wide, critic_wide] = self.task.observations.world();
         let no_critic: &mut [f32] = &mut [];
         let critic = obs.critic.as_deref_mut().unwrap_or(no_critic);
-        assert_eq!(obs.policy.len(), n * wide, "observations are [N][O]");
+        assert_eq!(obs.policy.len(), n * wide, "observations are [R][O]");
         assert_eq!(
             critic.len(),
             n * critic_wide,
-            "critic observations are [N][O]"
+            "critic observations are [R][O]"
         );
         let noise = self.noise_key(masked);
         let drill = (!masked && !self.drill.is_empty()).then_some(&self.drill);
@@ -301,8 +305,8 @@ impl BatchEnv {
     /// Writes rewards and flags, keeps last observations and statistics, and marks
     /// the environments that begin anew; false if there are none.
     pub(super) fn settle(&mut self, out: &mut StepOut<'_>) -> bool {
-        let n = self.spec.num_envs;
-        let (wide, critic_wide) = (self.spec.obs.policy, self.spec.obs.critic.unwrap_or(0));
+        let (n, agents) = (self.spec.num_envs, self.spec.agents_per_env());
+        let [wide, critic_wide] = self.task.observations.world();
         let slots = out.final_obs.policy.len() / (n * wide);
         let (live, work) = (&mut self.live, &mut self.work);
         let mut any = false;
@@ -314,13 +318,17 @@ impl BatchEnv {
             let late = live.age[env] >= self.spec.max_episode_steps;
             let terminated = valid && cause != 0;
             let truncated = valid && !terminated && (work.truncated[env] != 0 || late);
-            let reward = if valid { work.reward[env] } else { 0.0 };
-            out.reward[env] = reward;
-            out.terminated[env] = f32::from(u8::from(terminated));
-            out.truncated[env] = f32::from(u8::from(truncated));
-            out.valid[env] = f32::from(u8::from(valid));
-            out.final_slot[env] = -1;
-            live.ret[env] += reward;
+            let rows = env * agents..(env + 1) * agents;
+            for (m, row) in rows.clone().enumerate() {
+                let at = m * n + env;
+                let reward = if valid { work.reward[at] } else { 0.0 };
+                out.reward[row] = reward;
+                live.ret[at] += reward;
+            }
+            out.terminated[rows.clone()].fill(f32::from(u8::from(terminated)));
+            out.truncated[rows.clone()].fill(f32::from(u8::from(truncated)));
+            out.valid[rows.clone()].fill(f32::from(u8::from(valid)));
+            out.final_slot[rows.clone()].fill(-1);
             let done = !valid || terminated || truncated;
             work.mask[env] = u8::from(done);
             if !done {
@@ -338,7 +346,7 @@ impl BatchEnv {
                 let slot = live.final_used[env] as usize;
                 if slot < slots {
                     live.final_used[env] += 1;
-                    out.final_slot[env] = slot as i32;
+                    out.final_slot[rows].fill(slot as i32);
                     let row = (slot * n + env) * wide..(slot * n + env + 1) * wide;
                     out.final_obs.policy[row]
                         .copy_from_slice(&out.obs.policy[env * wide..(env + 1) * wide]);
@@ -354,7 +362,15 @@ impl BatchEnv {
             if live.counted[env] != 0 {
                 let stats = &mut live.stats;
                 stats.episodes += 1;
-                stats.return_sum += f64::from(live.ret[env]);
+                let mut sum = 0.0;
+                for (m, ret) in live.ret.iter().skip(env).step_by(n).enumerate() {
+                    sum += f64::from(*ret);
+                    if let Some(own) = stats.agent_return_sums.get_mut(m) {
+                        *own += f64::from(*ret);
+                    }
+                }
+                let ret = sum / agents as f64;
+                stats.return_sum += ret;
                 stats.length_sum += f64::from(live.length[env]);
                 for (k, sum) in stats.reward_sums.iter_mut().enumerate() {
                     *sum += f64::from(live.sums[k * n + env]);
@@ -369,7 +385,7 @@ impl BatchEnv {
                     stats.finished.push(Finished {
                         env: env as u32,
                         step: (live.clock - live.began).saturating_sub(1) as u32,
-                        ret: live.ret[env],
+                        ret: ret as f32,
                         length: live.length[env],
                     });
                 }
@@ -406,6 +422,7 @@ impl BatchEnv {
                 &mut live.action,
                 &mut live.last_action,
                 &mut live.sums,
+                &mut live.ret,
                 &mut work.ctrl,
             ] {
                 buffer
@@ -419,7 +436,6 @@ impl BatchEnv {
             live.age[env] = if spread { age } else { 0 };
             live.counted[env] = u32::from(live.age[env] == 0);
             live.length[env] = 0;
-            live.ret[env] = 0.0;
         }
         self.physics.reset(&work.mask, &work.qpos, &work.qvel);
         self.write_observations(obs, true);

@@ -1,18 +1,27 @@
 //! `[[task.action]]`: policy outputs to controls.
 
+use super::team::Team;
 use super::{number, range, select, spread};
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
 use crate::env::ActionSpace;
 use crate::math::all_finite;
 use crate::model::{Actuator, Dynamics, Joint, JointKind, Model};
 use crate::physics::State;
+use std::ops::Range;
 
 /// The compiled action terms.
 #[derive(Debug, Clone)]
 pub struct Actions {
-    /// What the policy decides.
+    /// What a row of actions decides: the widest agent's.
     pub space: ActionSpace,
-    /// Range each output is clipped to `(A)`.
+    /// What every agent decides `[M]`.
+    pub spaces: Vec<ActionSpace>,
+    /// Which of all outputs are whose `[M]`.
+    pub own: Vec<Range<usize>>,
+    /// Where every output stands in an environment's rows `[M][A]` of actions; the rest is
+    /// padding.
+    pub(super) raw: Vec<usize>,
+    /// Range each output of all agents is clipped to.
     pub(super) clip: Vec<[f32; 2]>,
     pub(super) drives: Vec<Drive>,
 }
@@ -54,24 +63,65 @@ impl Actions {
         model: &Model,
         terms: &[ActionTerm],
         initial_qpos: &[f64],
+        team: &Team,
     ) -> Result<Self, ConfigError> {
         let mut all = Self {
             space: ActionSpace::Continuous(0),
+            spaces: Vec::new(),
+            own: Vec::new(),
+            raw: Vec::new(),
             clip: Vec::new(),
             drives: Vec::new(),
         };
-        let mut owner: Vec<Option<usize>> = vec![None; model.nu()];
-        if terms.is_empty() {
-            return Err(ConfigError::new("task.action", "the policy moves nothing")
-                .help("add [[task.action]] with actuators = [\"*\"]"));
-        }
+        let mut agents = Vec::with_capacity(terms.len());
         for (t, term) in terms.iter().enumerate() {
+            agents.push(team.of_term(term.agents.as_deref(), &format!("task.action[{t}]"))?);
+        }
+        let mut owner: Vec<Option<usize>> = vec![None; model.nu()];
+        for agent in 0..team.count() {
+            let own = terms.iter().enumerate().zip(&agents);
+            let own: Vec<(usize, &ActionTerm)> = own
+                .filter(|(_, agents)| agents.contains(&agent))
+                .map(|(term, _)| term)
+                .collect();
+            let first = all.clip.len();
+            let space = all.agent(model, &own, initial_qpos, team, agent, &mut owner)?;
+            all.spaces.push(space);
+            all.own.push(first..all.clip.len());
+        }
+        all.space = row(&all.spaces, team)?;
+        let width = all.space.width();
+        for (agent, own) in all.own.iter().enumerate() {
+            all.raw.extend((0..own.len()).map(|k| agent * width + k));
+        }
+        Ok(all)
+    }
+
+    /// The outputs of one agent: `terms` with their places in the configuration.
+    fn agent(
+        &mut self,
+        model: &Model,
+        terms: &[(usize, &ActionTerm)],
+        initial_qpos: &[f64],
+        team: &Team,
+        agent: usize,
+        owner: &mut [Option<usize>],
+    ) -> Result<ActionSpace, ConfigError> {
+        let first = self.clip.len();
+        if terms.is_empty() {
+            return Err(ConfigError::new(
+                "task.action",
+                format!("{} moves nothing", team.subject(agent)),
+            )
+            .help("add [[task.action]] with actuators = [\"*\"]"));
+        }
+        for &(t, term) in terms {
             let path = format!("task.action[{t}]");
             let mut chosen = Vec::new();
             for (p, pattern) in term.actuators.iter().enumerate() {
                 let names = model.actuators.iter().map(|a| a.name.as_str()).enumerate();
                 chosen.extend(select(
-                    pattern,
+                    &team.fill(Some(agent), pattern),
                     "actuator",
                     names,
                     &format!("{path}.actuators[{p}]"),
@@ -88,13 +138,20 @@ impl Actions {
             }
             for &a in &chosen {
                 if let Some(other) = owner[a].replace(t) {
-                    return Err(ConfigError::new(
+                    let error = ConfigError::new(
                         format!("{path}.actuators"),
                         format!(
                             "\"{}\" is already driven by task.action[{other}]",
                             model.actuators[a].name
                         ),
-                    ));
+                    );
+                    return Err(match team.is_several() {
+                        true => error.help(
+                            "every agent drives actuators of its own: write {agent} in their \
+                             names, or agents = [...] beside them",
+                        ),
+                        false => error,
+                    });
                 }
             }
             if term.kind == ActionKind::Discrete {
@@ -105,20 +162,20 @@ impl Actions {
                     )
                     .help("list every combination of controls as a row of `choices`"));
                 }
-                return Self::discrete(model, term, &chosen, &path);
+                return self.discrete(model, term, &chosen, &path);
             }
-            all.continuous(model, term, &chosen, initial_qpos, &path)?;
+            self.continuous(model, term, &chosen, initial_qpos, &path)?;
         }
-        all.space = ActionSpace::Continuous(all.clip.len());
-        Ok(all)
+        Ok(ActionSpace::Continuous(self.clip.len() - first))
     }
 
     fn discrete(
+        &mut self,
         model: &Model,
         term: &ActionTerm,
         chosen: &[usize],
         path: &str,
-    ) -> Result<Self, ConfigError> {
+    ) -> Result<ActionSpace, ConfigError> {
         if term.choices.len() < 2 {
             return Err(ConfigError::new(
                 format!("{path}.choices"),
@@ -139,7 +196,6 @@ impl Actions {
                 .help("write the controls themselves into `choices`"));
             }
         }
-        let mut drives = Vec::new();
         for (i, &actuator) in chosen.iter().enumerate() {
             let mut table = Vec::new();
             for (r, row) in term.choices.iter().enumerate() {
@@ -153,19 +209,16 @@ impl Actions {
                 table.push(number(row[i], &path)?);
             }
             let ctrlrange = limits(&model.actuators[actuator]);
-            drives.push(Drive {
+            self.drives.push(Drive {
                 actuator,
-                output: 0,
+                output: self.clip.len(),
                 law: Law::Choice(table),
                 ctrlrange,
             });
         }
         let n = term.choices.len();
-        Ok(Self {
-            space: ActionSpace::Discrete(n),
-            clip: vec![[0.0, (n - 1) as f32]],
-            drives,
-        })
+        self.clip.push([0.0, (n - 1) as f32]);
+        Ok(ActionSpace::Discrete(n))
     }
 
     fn continuous(
@@ -254,10 +307,22 @@ impl Actions {
         Ok(())
     }
 
-    /// A name for each output: that of the actuator it drives.
-    pub fn names(&self, model: &Model) -> Vec<String> {
+    /// Outputs of all agents.
+    pub fn outputs(&self) -> usize {
+        self.clip.len()
+    }
+
+    /// Floats of an environment's rows of actions, `M A`.
+    pub fn raw_width(&self) -> usize {
+        self.spaces.len() * self.space.width()
+    }
+
+    /// A name for each output of all agents: that of the actuator it drives.
+    pub fn names(&self, model: &Model, team: &Team) -> Vec<String> {
         match self.space {
-            ActionSpace::Discrete(_) => vec!["choice".to_string()],
+            ActionSpace::Discrete(_) => (0..team.count())
+                .map(|agent| team.prefixed(agent, "choice"))
+                .collect(),
             ActionSpace::Continuous(_) => self
                 .drives
                 .iter()
@@ -266,15 +331,26 @@ impl Actions {
         }
     }
 
-    /// Clips the rows `raw` `[len][A]` of environments `first..first + len` into
-    /// columns of `action` `[A][N]`; marks rows that are not finite in `bad` `[len]`
-    /// and takes them as zero.
+    /// Where output `k` of all agents stands in an environment's rows of actions.
+    pub fn place(&self, k: usize) -> Option<usize> {
+        self.raw.get(k).copied()
+    }
+
+    /// The first output of an environment's rows of actions that is not finite.
+    pub fn first_bad(&self, row: &[f32]) -> Option<(usize, f32)> {
+        let outputs = self.raw.iter().map(|&at| row[at]).enumerate();
+        outputs.into_iter().find(|(_, x)| !x.is_finite())
+    }
+
+    /// Clips the rows `raw` `[len][M][A]` of environments `first..first + len` into
+    /// columns, one per output of all agents; marks environments with an output that is
+    /// not finite in `bad` `[len]` and takes all of theirs as zero.
     pub fn clip(&self, raw: &[f32], bad: &mut [bool], mut put: impl FnMut(usize, usize, f32)) {
-        let width = self.clip.len();
-        for (lane, (row, bad)) in raw.chunks_exact(width).zip(bad).enumerate() {
-            *bad = !all_finite(row);
-            for (k, (&x, &[low, high])) in row.iter().zip(&self.clip).enumerate() {
-                let x = if *bad { 0.0 } else { x };
+        for (lane, (row, bad)) in raw.chunks_exact(self.raw_width()).zip(bad).enumerate() {
+            // Padding may be anything.
+            *bad = !all_finite(row) && self.first_bad(row).is_some();
+            for (k, (&at, &[low, high])) in self.raw.iter().zip(&self.clip).enumerate() {
+                let x = if *bad { 0.0 } else { row[at] };
                 let x = if matches!(self.space, ActionSpace::Discrete(_)) {
                     x.round()
                 } else {
@@ -319,6 +395,31 @@ impl Actions {
             );
         }
     }
+}
+
+/// What a row of actions decides that each of these agents finds its own in.
+fn row(spaces: &[ActionSpace], team: &Team) -> Result<ActionSpace, ConfigError> {
+    let kind = |space: &ActionSpace| matches!(space, ActionSpace::Discrete(_));
+    let widest = |of: &dyn Fn(&ActionSpace) -> usize| spaces.iter().map(of).max().unwrap_or(0);
+    let differs = spaces.iter().position(|s| kind(s) != kind(&spaces[0]));
+    if let Some(other) = differs {
+        let (names, discrete) = (team.names(), kind(&spaces[0]));
+        let (a, b) = if discrete { (0, other) } else { (other, 0) };
+        return Err(ConfigError::new(
+            "task.action",
+            format!(
+                "\"{}\" chooses, \"{}\" decides continuous numbers",
+                names[a], names[b]
+            ),
+        )
+        .help("the agents of one task are all discrete or all continuous"));
+    }
+    Ok(match spaces[0] {
+        ActionSpace::Continuous(_) => ActionSpace::Continuous(widest(&|s| s.width())),
+        ActionSpace::Discrete(_) => ActionSpace::Discrete(widest(&|s| match s {
+            ActionSpace::Continuous(n) | ActionSpace::Discrete(n) => *n,
+        })),
+    })
 }
 
 fn limits(actuator: &Actuator) -> [f32; 2] {

@@ -1,5 +1,6 @@
 //! `[[task.command]]`: random targets.
 
+use super::team::Team;
 use super::{range, unique};
 use crate::config::{CommandTerm, ConfigError};
 use crate::rng::{Purpose, philox, unit};
@@ -22,7 +23,7 @@ pub(super) struct Component {
 
 impl Commands {
     /// `step_dt`: control step (s).
-    pub fn compile(terms: &[CommandTerm], step_dt: f64) -> Result<Self, ConfigError> {
+    pub fn compile(terms: &[CommandTerm], step_dt: f64, team: &Team) -> Result<Self, ConfigError> {
         let mut all = Self {
             scope: Vec::new(),
             components: Vec::new(),
@@ -30,7 +31,6 @@ impl Commands {
         let mut seen = HashSet::new();
         for (t, term) in terms.iter().enumerate() {
             let path = format!("task.command[{t}]");
-            unique(&mut seen, &term.name, format!("{path}.name"))?;
             if term.range.is_empty() {
                 return Err(ConfigError::new(format!("{path}.range"), "no components")
                     .help("range = [[-1.0, 1.0]]: one pair each"));
@@ -48,15 +48,20 @@ impl Commands {
                 )
                 .help("0 draws only at reset"));
             }
-            for (i, &pair) in term.range.iter().enumerate() {
-                let range = range(pair, &format!("{path}.range[{i}]"))?;
-                all.components.push(Component {
-                    range,
-                    interval: interval as u32,
-                });
+            for whom in team.whom(&[&term.name, &term.unit]) {
+                let name = team.fill(whom, &term.name);
+                unique(&mut seen, &name, format!("{path}.name"))?;
+                for (i, &pair) in term.range.iter().enumerate() {
+                    let range = range(pair, &format!("{path}.range[{i}]"))?;
+                    all.components.push(Component {
+                        range,
+                        interval: interval as u32,
+                    });
+                }
+                let unit = team.fill(whom, &term.unit);
+                all.scope
+                    .push((name.into_owned(), term.range.len(), unit.into_owned()));
             }
-            all.scope
-                .push((term.name.clone(), term.range.len(), term.unit.clone()));
         }
         Ok(all)
     }

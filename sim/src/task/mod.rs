@@ -11,12 +11,14 @@ pub mod expr;
 pub mod observe;
 pub mod reset;
 pub mod score;
+pub mod team;
 
 use crate::config::{ConfigError, OneOrMany, TaskConfig};
 use crate::model::Model;
 use crate::names::nearest;
 use expr::{Program, Scope};
 use std::collections::HashSet;
+use team::{Team, Whom};
 
 /// A compiled `[task]` table.
 #[derive(Debug, Clone)]
@@ -33,21 +35,18 @@ pub struct Task {
     pub reset: reset::Reset,
     /// `param.NAME`, in the order of their names.
     pub params: Vec<f32>,
+    /// Who acts.
+    pub team: Team,
 }
 
 impl Task {
     /// Checks every term of `cfg` against the robot. `step_dt` is the control step (s).
     pub fn compile(model: &Model, cfg: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
-        if let Some(agents) = &cfg.agents {
-            agents.validate()?;
-            return Err(ConfigError::new(
-                "agents",
-                "tasks of several agents cannot be simulated yet",
-            ));
-        }
-        let reset = reset::Reset::compile(model, &cfg.reset)?;
-        let actions = action::Actions::compile(model, &cfg.action, &reset.initial_qpos)?;
-        let commands = command::Commands::compile(&cfg.command, step_dt)?;
+        let mut team = Team::new(cfg)?;
+        let reset = reset::Reset::compile(model, &cfg.reset, &team)?;
+        let actions = action::Actions::compile(model, &cfg.action, &reset.initial_qpos, &team)?;
+        team.outputs.clone_from(&actions.own);
+        let commands = command::Commands::compile(&cfg.command, step_dt, &team)?;
         let mut params = Vec::with_capacity(cfg.params.len());
         for (name, &value) in &cfg.params {
             params.push(number(value, &format!("task.params.{name}"))?);
@@ -57,16 +56,20 @@ impl Task {
             model,
             commands: &commands.scope,
             params: &names,
-            action_width: actions.space.width(),
+            action_width: actions.outputs(),
             agents: None,
         };
+        let observations = observe::Observations::compile(&scope, &cfg.observation, &team)?;
+        let score = score::Score::compile(&scope, cfg, step_dt, &team)?;
+        shared_alike(&team, &actions, &observations)?;
         Ok(Self {
-            observations: observe::Observations::compile(&scope, &cfg.observation)?,
-            score: score::Score::compile(&scope, cfg, step_dt)?,
+            observations,
+            score,
             actions,
             commands,
             reset,
             params,
+            team,
         })
     }
 
@@ -81,9 +84,56 @@ impl Task {
     }
 }
 
-/// Compiles the expression at `path`.
-fn program(scope: &Scope<'_>, text: &str, path: String) -> Result<Program, ConfigError> {
-    Program::compile(text, scope).map_err(|e| ConfigError {
+/// Refuses agents of one policy that are of different sizes.
+fn shared_alike(
+    team: &Team,
+    actions: &action::Actions,
+    observations: &observe::Observations,
+) -> Result<(), ConfigError> {
+    for agent in 0..team.count() {
+        let Some(first) = team.policy[..agent]
+            .iter()
+            .position(|p| *p == team.policy[agent])
+        else {
+            continue;
+        };
+        let [a, b] = [first, agent].map(|i| (&observations.agents[i].width, actions.spaces[i]));
+        let differ = if a.0.policy != b.0.policy {
+            format!("see {} and {} numbers", a.0.policy, b.0.policy)
+        } else if a.1 != b.1 {
+            let text = |space| match space {
+                crate::env::ActionSpace::Continuous(n) => format!("{n} numbers"),
+                crate::env::ActionSpace::Discrete(n) => format!("one of {n} choices"),
+            };
+            format!("decide {} and {}", text(a.1), text(b.1))
+        } else if a.0.critic != b.0.critic {
+            let [x, y] = [a, b].map(|i| i.0.critic.unwrap_or(0));
+            format!("have critics that see {x} and {y} numbers")
+        } else {
+            continue;
+        };
+        let names = team.names();
+        return Err(ConfigError::new(
+            "agents.policies",
+            format!(
+                "\"{}\" and \"{}\" share a policy, but {differ}",
+                names[first], names[agent]
+            ),
+        )
+        .help("policies = \"separate\", or a list with a name for each kind of agent"));
+    }
+    Ok(())
+}
+
+/// Compiles the expression at `path` for `whom`.
+fn program(
+    scope: &Scope<'_>,
+    team: &Team,
+    whom: Whom,
+    text: &str,
+    path: String,
+) -> Result<Program, ConfigError> {
+    Program::compile(text, &team.scope(scope, whom)).map_err(|e| ConfigError {
         path,
         span: Some(e.span),
         message: e.message,
@@ -132,11 +182,11 @@ fn spread(values: &OneOrMany, len: usize, what: &str, path: &str) -> Result<Vec<
 }
 
 /// Refuses an empty or repeated name.
-fn unique<'a>(seen: &mut HashSet<&'a str>, name: &'a str, path: String) -> Result<(), ConfigError> {
+fn unique(seen: &mut HashSet<String>, name: &str, path: String) -> Result<(), ConfigError> {
     if name.is_empty() {
         return Err(ConfigError::new(path, "the name is empty"));
     }
-    if !seen.insert(name) {
+    if !seen.insert(name.to_string()) {
         return Err(ConfigError::new(
             path,
             format!("the name \"{name}\" is used twice"),

@@ -1,31 +1,52 @@
 //! `[[task.observation]]`: what the networks see.
 
 use super::expr::{BLOCK, Inputs, Program, Scope, Scratch};
+use super::team::Team;
 use super::{number, program, range, spread, unique};
 use crate::config::{ConfigError, ObservationGroup, ObservationTerm};
 use crate::env::{Groups, ObsRow};
 use crate::rng::{Purpose, philox, unit};
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// The compiled observation terms.
+///
+/// The rows of an environment's agents lie one after the other, `[M][O]`: places below
+/// are in them, as if they were one row.
 #[derive(Debug, Clone)]
 pub struct Observations {
-    /// Policy terms, then privileged ones.
+    /// Agent by agent: policy terms, then privileged ones.
     pub(super) terms: Vec<Term>,
-    /// Widths `O`.
+    /// Widths `O` of a row: the widest agent's.
     pub width: Groups<usize>,
+    /// What every agent sees `[M]`.
+    pub agents: Vec<Seen>,
+    /// Places that no agent sees: zeros.
+    pub(super) padding: Groups<Vec<Range<usize>>>,
+}
+
+/// What an agent sees.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// Its own widths.
+    pub width: Groups<usize>,
+    /// What `ostler check` prints.
+    pub table: Groups<Vec<ObsRow>>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Term {
     /// Its place in the configuration.
     pub index: usize,
+    /// Whose it is.
+    pub agent: usize,
     pub name: String,
     pub text: String,
     pub program: Program,
-    /// First index in the rows that hold it.
-    pub at: usize,
-    pub privileged: bool,
+    /// First place in the policies' rows; none where only the critic sees it.
+    pub policy_at: Option<usize>,
+    /// First places in the critics' rows.
+    pub critic_at: Vec<usize>,
     pub scale: Vec<f32>,
     pub clip: Option<[f32; 2]>,
     pub noise: f32,
@@ -55,66 +76,178 @@ impl NoiseKey {
     }
 }
 
+impl Term {
+    /// Entries.
+    pub fn len(&self) -> usize {
+        self.scale.len()
+    }
+
+    /// Only the critic sees it.
+    pub fn is_privileged(&self) -> bool {
+        self.policy_at.is_none()
+    }
+
+    fn row(&self, index: usize, name: String) -> ObsRow {
+        ObsRow {
+            index,
+            len: self.len(),
+            name,
+            expr: self.text.clone(),
+            unit: match self.program.ty() {
+                super::expr::Type::Bool => "-".to_string(),
+                super::expr::Type::Num { unit, .. } => unit.clone(),
+            },
+        }
+    }
+}
+
 impl Observations {
     /// Checks names, expressions and sizes.
-    pub fn compile(scope: &Scope<'_>, terms: &[ObservationTerm]) -> Result<Self, ConfigError> {
-        let mut all = Self {
-            terms: Vec::new(),
-            width: Groups {
-                policy: 0,
-                critic: None,
-            },
-        };
-        for group in [ObservationGroup::Policy, ObservationGroup::Critic] {
-            let mut seen = HashSet::new();
-            for (t, term) in terms.iter().enumerate().filter(|(_, t)| t.group == group) {
-                let path = format!("task.observation[{t}]");
-                unique(&mut seen, &term.name, format!("{path}.name"))?;
-                let program = program(scope, &term.expr, format!("{path}.expr"))?;
-                let len = program.ty().len();
-                let privileged = group == ObservationGroup::Critic;
-                let noise = number(term.noise, &format!("{path}.noise"))?;
-                if noise < 0.0 || (privileged && noise > 0.0) {
-                    return Err(ConfigError::new(
-                        format!("{path}.noise"),
-                        if privileged {
-                            "privileged observations have no noise".to_string()
-                        } else {
-                            format!("{noise} is negative")
-                        },
-                    ));
+    pub fn compile(
+        scope: &Scope<'_>,
+        terms: &[ObservationTerm],
+        team: &Team,
+    ) -> Result<Self, ConfigError> {
+        let mut compiled = Vec::new();
+        let mut agents = Vec::with_capacity(terms.len());
+        for (t, term) in terms.iter().enumerate() {
+            agents.push(team.of_term(term.agents.as_deref(), &format!("task.observation[{t}]"))?);
+        }
+        for agent in 0..team.count() {
+            for group in [ObservationGroup::Policy, ObservationGroup::Critic] {
+                let mut seen = HashSet::new();
+                for (t, term) in terms.iter().enumerate() {
+                    if term.group == group && agents[t].contains(&agent) {
+                        compiled.push(compile(scope, term, t, team, agent, &mut seen)?);
+                    }
                 }
-                let at = if privileged {
-                    *all.width.critic.get_or_insert(all.width.policy)
-                } else {
-                    all.width.policy
-                };
-                *(if privileged {
-                    all.width.critic.get_or_insert(at)
-                } else {
-                    &mut all.width.policy
-                }) += len;
-                all.terms.push(Term {
-                    index: t,
-                    name: term.name.clone(),
-                    text: term.expr.clone(),
-                    scale: spread(&term.scale, len, "components", &format!("{path}.scale"))?,
-                    clip: term
-                        .clip
-                        .map(|c| range(c, &format!("{path}.clip")))
-                        .transpose()?,
-                    program,
-                    at,
-                    privileged,
-                    noise,
-                });
+            }
+            if !compiled
+                .iter()
+                .any(|t| t.agent == agent && !t.is_privileged())
+            {
+                return Err(ConfigError::new(
+                    "task.observation",
+                    format!("{} sees nothing", team.subject(agent)),
+                )
+                .help("add [[task.observation]] with name = \"state\" and expr = \"qpos\", for example"));
             }
         }
-        if all.width.policy == 0 {
-            return Err(ConfigError::new("task.observation", "the policy sees nothing")
-                .help("add [[task.observation]] with name = \"state\" and expr = \"qpos\", for example"));
+        Ok(Self::lay_out(compiled, team))
+    }
+
+    /// Finds the places of all terms.
+    fn lay_out(mut terms: Vec<Term>, team: &Team) -> Self {
+        let count = team.count();
+        let with_critic = team.is_centralized() || terms.iter().any(Term::is_privileged);
+        // Terms of the agent's rows, in order: its own policy terms first.
+        let of = |terms: &[Term], agent: usize, privileged: bool| -> Vec<usize> {
+            let own = terms.iter().enumerate();
+            own.filter(|(_, t)| t.agent == agent && t.is_privileged() == privileged)
+                .map(|(i, _)| i)
+                .collect()
+        };
+        let mut agents = Vec::with_capacity(count);
+        let mut rows = Vec::with_capacity(count);
+        for agent in 0..count {
+            let policy = of(&terms, agent, false);
+            let mut critic = policy.clone();
+            if team.is_centralized() {
+                for &other in team.others(agent) {
+                    critic.extend(of(&terms, other, false));
+                }
+            }
+            critic.extend(of(&terms, agent, true));
+            let table = |row: &[usize]| -> (usize, Vec<ObsRow>) {
+                let (mut at, mut table) = (0, Vec::new());
+                for term in row.iter().map(|&i| &terms[i]) {
+                    let name = match term.agent == agent {
+                        true => term.name.clone(),
+                        false => team.prefixed(term.agent, &term.name),
+                    };
+                    table.push(term.row(at, name));
+                    at += term.len();
+                }
+                (at, table)
+            };
+            let (width, rows_of_policy) = table(&policy);
+            let of_critic = with_critic.then(|| table(&critic));
+            agents.push(Seen {
+                width: Groups {
+                    policy: width,
+                    critic: of_critic.as_ref().map(|c| c.0),
+                },
+                table: Groups {
+                    policy: rows_of_policy,
+                    critic: of_critic.map(|c| c.1),
+                },
+            });
+            rows.push((policy, critic));
         }
-        Ok(all)
+        let widest = |of: fn(&Seen) -> usize| agents.iter().map(of).max().unwrap_or(0);
+        let width = Groups {
+            policy: widest(|a| a.width.policy),
+            critic: with_critic.then(|| widest(|a| a.width.critic.unwrap_or(0))),
+        };
+        let mut padding = Groups {
+            policy: Vec::new(),
+            critic: width.critic.map(|_| Vec::new()),
+        };
+        let pad = |into: &mut Vec<Range<usize>>, agent: usize, own: usize, row: usize| {
+            if own < row {
+                into.push(agent * row + own..(agent + 1) * row);
+            }
+        };
+        for (agent, (policy, critic)) in rows.into_iter().enumerate() {
+            let mut at = agent * width.policy;
+            for i in policy {
+                // Privileged terms stay without a place.
+                terms[i].policy_at = Some(at);
+                at += terms[i].len();
+            }
+            pad(
+                &mut padding.policy,
+                agent,
+                agents[agent].width.policy,
+                width.policy,
+            );
+            let (Some(row), Some(into)) = (width.critic, &mut padding.critic) else {
+                continue;
+            };
+            let mut at = agent * row;
+            for i in critic {
+                terms[i].critic_at.push(at);
+                at += terms[i].len();
+            }
+            pad(into, agent, at - agent * row, row);
+        }
+        Self {
+            terms,
+            width,
+            agents,
+            padding,
+        }
+    }
+
+    /// Widths of an environment's rows, `M O`; 0 for a critic without its own.
+    pub fn world(&self) -> [usize; 2] {
+        [self.width.policy, self.width.critic.unwrap_or(0)].map(|w| w * self.agents.len())
+    }
+
+    /// Entries of the policies' rows of an environment, without padding.
+    pub fn entries(&self) -> usize {
+        self.agents.iter().map(|a| a.width.policy).sum()
+    }
+
+    /// Where entry `i` of all that the policies see stands in their rows.
+    pub fn place(&self, mut i: usize) -> Option<usize> {
+        for (agent, seen) in self.agents.iter().enumerate() {
+            if i < seen.width.policy {
+                return Some(agent * self.width.policy + i);
+            }
+            i -= seen.width.policy;
+        }
+        None
     }
 
     /// All expressions.
@@ -123,46 +256,22 @@ impl Observations {
     }
 
     /// Terms in order: whether only the critic sees it, and its name.
-    pub fn names(&self) -> Vec<(bool, String)> {
-        let name = |t: &Term| (t.privileged, t.name.clone());
+    pub fn names(&self, team: &Team) -> Vec<(bool, String)> {
+        let name = |t: &Term| (t.is_privileged(), team.prefixed(t.agent, &t.name));
         self.terms.iter().map(name).collect()
     }
 
-    /// The term that entry `at` of the policy's row, or the critic's, belongs to.
+    /// The term that entry `at` of the policies' rows, or the critics', belongs to.
     pub fn term_at(&self, at: usize, critic: bool) -> Option<usize> {
-        self.terms
-            .iter()
-            .position(|t| (critic || !t.privileged) && (t.at..t.at + t.scale.len()).contains(&at))
-    }
-
-    /// What `ostler check` prints.
-    pub fn table(&self) -> Groups<Vec<ObsRow>> {
-        let row = |t: &Term| ObsRow {
-            index: t.at,
-            len: t.scale.len(),
-            name: t.name.clone(),
-            expr: t.text.clone(),
-            unit: match t.program.ty() {
-                super::expr::Type::Bool => "-".to_string(),
-                super::expr::Type::Num { unit, .. } => unit.clone(),
-            },
-        };
-        Groups {
-            policy: self
-                .terms
-                .iter()
-                .filter(|t| !t.privileged)
-                .map(row)
-                .collect(),
-            critic: self
-                .width
-                .critic
-                .map(|_| self.terms.iter().map(row).collect()),
-        }
+        let holds = |t: &Term, first: usize| (first..first + t.len()).contains(&at);
+        self.terms.iter().position(|t| match critic {
+            true => t.critic_at.iter().any(|&first| holds(t, first)),
+            false => t.policy_at.is_some_and(|first| holds(t, first)),
+        })
     }
 
     /// Writes the rows of the block's environments where `want` is set: `policy`
-    /// `[len][O]`, `critic` `[len][Oc]` (empty without one); `noise` off: `None`.
+    /// `[len][M][O]`, `critic` `[len][M][Oc]` (empty without one); `noise` off: `None`.
     pub fn write(
         &self,
         inputs: &Inputs<'_>,
@@ -172,7 +281,7 @@ impl Observations {
         policy: &mut [f32],
         critic: &mut [f32],
     ) {
-        let (wide, critic_wide) = (self.width.policy, self.width.critic.unwrap_or(0));
+        let [wide, critic_wide] = self.world();
         for term in &self.terms {
             let values = term.program.eval(inputs, scratch);
             let [low, high] = term.clip.unwrap_or([f32::NEG_INFINITY, f32::INFINITY]);
@@ -180,14 +289,14 @@ impl Observations {
                 // Four numbers come at a time: word `at % 4` of draw `at / 4`.
                 let (mut words, mut drawn) = ([0; 4], usize::MAX);
                 for (i, &scale) in term.scale.iter().enumerate() {
-                    let at = term.at + i;
                     let mut value = values[i * BLOCK + lane];
-                    if critic_wide > 0 {
-                        critic[lane * critic_wide + at] = (value * scale).clamp(low, high);
+                    for at in &term.critic_at {
+                        critic[lane * critic_wide + at + i] = (value * scale).clamp(low, high);
                     }
-                    if term.privileged {
+                    let Some(at) = term.policy_at else {
                         continue;
-                    }
+                    };
+                    let at = at + i;
                     if let Some(key) = noise.filter(|_| term.noise > 0.0) {
                         if drawn != at / 4 {
                             drawn = at / 4;
@@ -199,5 +308,59 @@ impl Observations {
                 }
             }
         }
+        let padding = [
+            (&mut *policy, wide, Some(&self.padding.policy)),
+            (&mut *critic, critic_wide, self.padding.critic.as_ref()),
+        ];
+        for (rows, wide, padding) in padding {
+            for range in padding.into_iter().flatten() {
+                for lane in (0..inputs.len).filter(|&l| want[l]) {
+                    rows[lane * wide..][range.clone()].fill(0.0);
+                }
+            }
+        }
     }
+}
+
+/// One term for one agent; its places come later.
+fn compile(
+    scope: &Scope<'_>,
+    term: &ObservationTerm,
+    index: usize,
+    team: &Team,
+    agent: usize,
+    seen: &mut HashSet<String>,
+) -> Result<Term, ConfigError> {
+    let path = format!("task.observation[{index}]");
+    let name = team.fill(Some(agent), &term.name);
+    unique(seen, &name, format!("{path}.name"))?;
+    let program = program(scope, team, Some(agent), &term.expr, format!("{path}.expr"))?;
+    let len = program.ty().len();
+    let privileged = term.group == ObservationGroup::Critic;
+    let noise = number(term.noise, &format!("{path}.noise"))?;
+    if noise < 0.0 || (privileged && noise > 0.0) {
+        return Err(ConfigError::new(
+            format!("{path}.noise"),
+            if privileged {
+                "privileged observations have no noise".to_string()
+            } else {
+                format!("{noise} is negative")
+            },
+        ));
+    }
+    Ok(Term {
+        index,
+        agent,
+        name: name.into_owned(),
+        text: team.fill(Some(agent), &term.expr).into_owned(),
+        scale: spread(&term.scale, len, "components", &format!("{path}.scale"))?,
+        clip: term
+            .clip
+            .map(|c| range(c, &format!("{path}.clip")))
+            .transpose()?,
+        program,
+        policy_at: (!privileged).then_some(0),
+        critic_at: Vec::new(),
+        noise,
+    })
 }

@@ -1,5 +1,6 @@
 //! `[[task.reset]]`: how a new episode starts.
 
+use super::team::{Team, Whom};
 use super::{number, range, select, spread};
 use crate::config::{ConfigError, ResetTerm};
 use crate::model::{JointKind, Model};
@@ -58,7 +59,7 @@ const TARGETS: [&str; 9] = [
 
 impl Reset {
     /// Checks targets and sizes.
-    pub fn compile(model: &Model, terms: &[ResetTerm]) -> Result<Self, ConfigError> {
+    pub fn compile(model: &Model, terms: &[ResetTerm], team: &Team) -> Result<Self, ConfigError> {
         let mut all = Self {
             initial_qpos: Vec::new(),
             start: (Vec::new(), vec![0.0; model.nv]),
@@ -75,7 +76,10 @@ impl Reset {
         }
         let mut draw = 0;
         for (t, term) in terms.iter().enumerate() {
-            all.term(model, term, &format!("task.reset[{t}]"), &mut draw)?;
+            for whom in team.whom(&[&term.target]) {
+                let path = format!("task.reset[{t}]");
+                all.term(model, term, team, whom, &path, &mut draw)?;
+            }
         }
         let (mut qpos, mut qvel) = (all.start.0.clone(), all.start.1.clone());
         all.apply(|_| [0; 4], true, &mut qpos, &mut qvel);
@@ -87,11 +91,14 @@ impl Reset {
         &mut self,
         model: &Model,
         term: &ResetTerm,
+        team: &Team,
+        whom: Whom,
         path: &str,
         draws: &mut u32,
     ) -> Result<(), ConfigError> {
-        let target = format!("{path}.target");
-        let places = places(model, &term.target, &target)?;
+        let target = team.fill(whom, &term.target);
+        let places = places(model, &target, &format!("{path}.target"))
+            .map_err(|e| team.blame(whom, &term.target, e))?;
         let chance = match (term.uniform, term.normal) {
             (Some(_), Some(_)) => {
                 return Err(
@@ -110,7 +117,7 @@ impl Reset {
             (None, None) => Chance::None,
         };
         let Some(places) = places else {
-            return self.keyframe(model, term, path);
+            return self.keyframe(model, term, &target, path);
         };
         if term.value.is_none() && matches!(chance, Chance::None) {
             return Err(
@@ -143,12 +150,18 @@ impl Reset {
     }
 
     /// Expands `keyframe("name")` into one operation per coordinate.
-    fn keyframe(&mut self, model: &Model, term: &ResetTerm, path: &str) -> Result<(), ConfigError> {
+    fn keyframe(
+        &mut self,
+        model: &Model,
+        term: &ResetTerm,
+        target: &str,
+        path: &str,
+    ) -> Result<(), ConfigError> {
         if term.uniform.is_some() || term.normal.is_some() || term.value.is_some() {
             return Err(ConfigError::new(path, "a keyframe takes no numbers")
                 .help("add another reset term, such as target = \"qpos\", after it"));
         }
-        let name = argument(&term.target).unwrap_or_default();
+        let name = argument(target).unwrap_or_default();
         let index = model
             .keyframe(name)
             .map_err(|e| ConfigError::new(format!("{path}.target"), e.to_string()))?;

@@ -1,8 +1,9 @@
 //! `[[task.reward]]` and `[[task.termination]]`: how a step is judged.
 
 use super::expr::{BLOCK, Inputs, Program, Scope, Scratch, Type};
+use super::team::{Team, Whom};
 use super::{number, program, range, unique};
-use crate::config::{ConfigError, TaskConfig};
+use crate::config::{ConfigError, RewardTerm, TaskConfig};
 use std::collections::HashSet;
 
 /// The compiled reward and termination terms.
@@ -17,6 +18,10 @@ pub struct Score {
 
 #[derive(Debug, Clone)]
 pub(super) struct Reward {
+    /// Its place in the configuration.
+    pub index: usize,
+    /// Who gets it.
+    pub agents: Vec<usize>,
     pub name: String,
     pub text: String,
     pub program: Program,
@@ -26,6 +31,8 @@ pub(super) struct Reward {
 
 #[derive(Debug, Clone)]
 pub(super) struct Termination {
+    /// Its place in the configuration.
+    pub index: usize,
     pub name: String,
     pub text: String,
     pub program: Program,
@@ -35,20 +42,21 @@ pub(super) struct Termination {
 /// Judgement of one block.
 #[derive(Debug, Clone)]
 pub struct Judged {
-    /// Summed, scaled, clipped rewards.
-    pub reward: [f32; BLOCK],
+    /// Summed, scaled, clipped rewards of every agent `[M]`.
+    pub reward: Vec<[f32; BLOCK]>,
     /// Index of the cause in `Score::termination_names` that ended the task, else 0.
     pub terminated: [u32; BLOCK],
     /// The same for extra truncations.
     pub truncated: [u32; BLOCK],
-    /// The summed reward was beyond the task's limit.
+    /// An agent's summed reward was beyond the task's limit.
     pub absurd: [bool; BLOCK],
 }
 
-impl Default for Judged {
-    fn default() -> Self {
+impl Judged {
+    /// Of so many agents.
+    pub fn new(agents: usize) -> Self {
         Self {
-            reward: [0.0; BLOCK],
+            reward: vec![[0.0; BLOCK]; agents],
             terminated: [0; BLOCK],
             truncated: [0; BLOCK],
             absurd: [false; BLOCK],
@@ -58,7 +66,12 @@ impl Default for Judged {
 
 impl Score {
     /// Checks names, expressions and types.
-    pub fn compile(scope: &Scope<'_>, cfg: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
+    pub fn compile(
+        scope: &Scope<'_>,
+        cfg: &TaskConfig,
+        step_dt: f64,
+        team: &Team,
+    ) -> Result<Self, ConfigError> {
         let per_step = if cfg.rewards.scale_by_dt {
             step_dt
         } else {
@@ -89,50 +102,95 @@ impl Score {
             return Err(ConfigError::new("task.reward", "nothing is rewarded")
                 .help("add [[task.reward]] with name = \"alive\" and expr = \"1\", for example"));
         }
-        let mut seen = HashSet::new();
+        let mut seen: HashSet<String> = HashSet::new();
         for (t, term) in cfg.reward.iter().enumerate() {
             let path = format!("task.reward[{t}]");
-            unique(&mut seen, &term.name, format!("{path}.name"))?;
-            let program = program(scope, &term.expr, format!("{path}.expr"))?;
-            if program.ty().len() != 1 {
-                return Err(ConfigError {
-                    path: format!("{path}.expr"),
-                    span: Some(0..term.expr.len()),
-                    message: format!("a reward is one number; this has {}", program.ty().len()),
-                    help: Some(
-                        "sum(...), norm(...) or a component such as .x makes one".to_string(),
-                    ),
-                });
-            }
             let weight = number(term.weight * per_step, &format!("{path}.weight"))?;
-            all.rewards.push(Reward {
-                name: term.name.clone(),
-                text: term.expr.clone(),
-                program,
-                weight,
-            });
+            let agents = team.of_term(term.agents.as_deref(), &path)?;
+            if term.name.is_empty() {
+                return Err(ConfigError::new(
+                    format!("{path}.name"),
+                    "the name is empty",
+                ));
+            }
+            let one = |agent: usize| {
+                let of = format!("{path}.expr");
+                reward(
+                    program(scope, team, Some(agent), &term.expr, of)?,
+                    term,
+                    &path,
+                )
+            };
+            let mut push = |whom: Whom, agents: Vec<usize>, program: Program| {
+                let own = team.fill(whom, &term.name);
+                let name = match whom {
+                    Some(agent) => team.prefixed(agent, &own),
+                    None => own.into_owned(),
+                };
+                unique(&mut seen, &name, format!("{path}.name"))?;
+                all.rewards.push(Reward {
+                    index: t,
+                    agents,
+                    name,
+                    text: team.fill(whom, &term.expr).into_owned(),
+                    program,
+                    weight,
+                });
+                Ok::<(), ConfigError>(())
+            };
+            let first = one(agents[0])?;
+            let named = team.whom(&[&term.name]) != [None];
+            if !team.is_several() || !(named || first.of_agent()) {
+                push(None, agents, first)?;
+                continue;
+            }
+            for agent in agents {
+                push(Some(agent), vec![agent], one(agent)?)?;
+            }
         }
-        let mut seen = HashSet::from(["time_out"]);
+        let mut seen = HashSet::from(["time_out".to_string()]);
         for (t, term) in cfg.termination.iter().enumerate() {
             let path = format!("task.termination[{t}]");
-            unique(&mut seen, &term.name, format!("{path}.name"))?;
-            let program = program(scope, &term.expr, format!("{path}.expr"))?;
-            if *program.ty() != Type::Bool {
-                return Err(ConfigError {
-                    path: format!("{path}.expr"),
-                    span: Some(0..term.expr.len()),
-                    message: "a termination is true or false; this is a number".to_string(),
-                    help: Some("compare it: ... > 0.2".to_string()),
+            for whom in team.whom(&[&term.name, &term.expr]) {
+                let own = team.fill(whom, &term.name);
+                let name = match whom.and_then(|agent| team.names().get(agent)) {
+                    Some(agent) if !own.is_empty() => format!("{own}/{agent}"),
+                    _ => own.into_owned(),
+                };
+                unique(&mut seen, &name, format!("{path}.name"))?;
+                let program = program(scope, team, whom, &term.expr, format!("{path}.expr"))?;
+                if *program.ty() != Type::Bool {
+                    return Err(ConfigError {
+                        path: format!("{path}.expr"),
+                        span: Some(0..term.expr.len()),
+                        message: "a termination is true or false; this is a number".to_string(),
+                        help: Some("compare it: ... > 0.2".to_string()),
+                    });
+                }
+                all.terminations.push(Termination {
+                    index: t,
+                    name,
+                    text: team.fill(whom, &term.expr).into_owned(),
+                    program,
+                    truncate: term.truncate,
                 });
             }
-            all.terminations.push(Termination {
-                name: term.name.clone(),
-                text: term.expr.clone(),
-                program,
-                truncate: term.truncate,
-            });
         }
         Ok(all)
+    }
+
+    /// The reward terms that an agent gets, by their places.
+    pub fn terms_of(&self, agent: usize) -> impl Iterator<Item = usize> {
+        let terms = self.rewards.iter().enumerate();
+        terms
+            .filter(move |(_, r)| r.agents.contains(&agent))
+            .map(|(i, _)| i)
+    }
+
+    /// Whether an agent's sum of these weighted terms is beyond the limit.
+    pub fn is_absurd(&self, agent: usize, terms: &[f32]) -> bool {
+        let sum = self.terms_of(agent).fold(0.0, |sum, k| sum + terms[k]);
+        sum.abs() > self.max_abs
     }
 
     /// All expressions.
@@ -165,23 +223,30 @@ impl Score {
         out: &mut Judged,
         mut log: impl FnMut(usize, &[f32; BLOCK]),
     ) {
-        out.reward = [0.0; BLOCK];
+        out.reward.fill([0.0; BLOCK]);
         for (i, term) in self.rewards.iter().enumerate() {
             let values = term.program.eval(inputs, scratch);
             let mut weighted = [0.0; BLOCK];
-            for ((w, sum), v) in weighted.iter_mut().zip(&mut out.reward).zip(values) {
+            for (w, v) in weighted.iter_mut().zip(values) {
                 *w = term.weight * v;
-                *sum += *w;
+            }
+            for &agent in &term.agents {
+                for (sum, w) in out.reward[agent].iter_mut().zip(&weighted) {
+                    *sum += *w;
+                }
             }
             log(i, &weighted);
         }
-        for (absurd, r) in out.absurd.iter_mut().zip(&out.reward) {
-            *absurd = r.abs() > self.max_abs;
-        }
-        if let Some([low, high]) = self.clip {
-            for r in &mut out.reward {
-                // A NaN stays one: it must be seen.
-                *r = r.clamp(low, high);
+        out.absurd = [false; BLOCK];
+        for sums in &mut out.reward {
+            for (absurd, r) in out.absurd.iter_mut().zip(&*sums) {
+                *absurd |= r.abs() > self.max_abs;
+            }
+            if let Some([low, high]) = self.clip {
+                for r in sums {
+                    // A NaN stays one: it must be seen.
+                    *r = r.clamp(low, high);
+                }
             }
         }
         (out.terminated, out.truncated) = ([0; BLOCK], [0; BLOCK]);
@@ -200,4 +265,17 @@ impl Score {
             }
         }
     }
+}
+
+/// Refuses what is not one number.
+fn reward(program: Program, term: &RewardTerm, path: &str) -> Result<Program, ConfigError> {
+    if program.ty().len() == 1 {
+        return Ok(program);
+    }
+    Err(ConfigError {
+        path: format!("{path}.expr"),
+        span: Some(0..term.expr.len()),
+        message: format!("a reward is one number; this has {}", program.ty().len()),
+        help: Some("sum(...), norm(...) or a component such as .x makes one".to_string()),
+    })
 }

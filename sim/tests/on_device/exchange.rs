@@ -1,6 +1,6 @@
 //! Snapshots go from the host to the device and back.
 
-use crate::support::{Device_, Host_, Setup, actions, setup};
+use crate::support::{Device_, Host_, Setup, actions, agents, setup};
 use ostler_sim::{EpisodeStats, Groups};
 
 fn both(s: &Setup, steps: u64) -> (Host_, Device_) {
@@ -15,7 +15,7 @@ fn both(s: &Setup, steps: u64) -> (Host_, Device_) {
 fn take(host: &mut Host_, device: &mut Device_, steps: std::ops::Range<u64>) {
     let width = host.env.spec().action.width();
     for t in steps {
-        let mut a = actions(host.env.spec().num_envs, width, t, 0.7);
+        let mut a = actions(host.env.spec().rows(), width, t, 0.7);
         host.step(&a);
         device.step(&mut a, None);
         same(host, device, t);
@@ -46,8 +46,12 @@ fn saved_there(device: &mut Device_) -> Vec<u8> {
 
 #[test]
 fn both_save_the_same_bytes() {
-    for name in ["cartpole", "quadruped"] {
-        let (mut host, mut device) = both(&setup(name, 7), 120);
+    for (name, s) in [
+        ("cartpole", setup("cartpole", 7)),
+        ("quadruped", setup("quadruped", 7)),
+        ("agents", agents(7, true)),
+    ] {
+        let (mut host, mut device) = both(&s, 120);
         // Sums are added in another order, and what ended is listed otherwise; without
         // them all bytes are the same.
         let statistics = (host.stats(), device.stats());
@@ -92,19 +96,28 @@ fn what_one_saved_the_other_goes_on_with() {
 
 #[test]
 fn fewer_and_more_environments_are_taken_over() {
-    let (host, mut device) = both(&setup("ant", 6), 40);
+    taken_over(|n| setup("ant", n));
+    taken_over(|n| agents(n, true));
+}
+
+fn taken_over(setup: impl Fn(usize) -> Setup) {
+    let (host, mut device) = both(&setup(6), 40);
     let blob = saved_there(&mut device);
     for n in [4, 9] {
-        let s = setup("ant", n);
+        let s = setup(n);
         let (mut other, mut there) = (Host_::new(&s), Device_::new(&s, false));
         // The rows of environments that go on are the collector's to restore.
         let wide = host.rows.obs.len() / 6;
         let both = 6.min(n) * wide;
         other.rows.obs[..both].copy_from_slice(&host.rows.obs[..both]);
         there.rows.obs[..both].copy_from_slice(&host.rows.obs[..both]);
+        let wide = host.rows.critic.len() / 6;
+        let both = 6.min(n) * wide;
+        other.rows.critic[..both].copy_from_slice(&host.rows.critic[..both]);
+        there.rows.critic[..both].copy_from_slice(&host.rows.critic[..both]);
         let mut obs = Groups {
             policy: &mut other.rows.obs[..],
-            critic: None,
+            critic: (wide > 0).then_some(&mut other.rows.critic[..]),
         };
         let taken = other.env.adopt(&blob, true, &mut obs).unwrap();
         let obs = there.obs();

@@ -1,19 +1,27 @@
 //! Every number of every step is the same, bit for bit: the device's program has one
 //! environment where the host's kernels have a vector of them.
 
-use crate::support::{Device_, Host_, NOISE, SEED, Setup, actions, setup};
-use ostler_sim::rng::{Purpose, normal_pair, philox};
+use crate::support::{Device_, Host_, NOISE, SEED, Setup, actions, agents, setup};
+use ostler_sim::rng::{Purpose, fill_normal, normal_pair, philox};
 use std::collections::BTreeMap;
 
-/// Steps both and compares all they write, and then their statistics.
-fn compare(name: &str, s: &Setup, steps: u64, spread: bool, edit: impl Fn(u64, &mut [f32])) {
+/// Steps both and compares all they write, and then their statistics. Returns how many
+/// episodes ended and how many environments broke.
+fn compare(
+    name: &str,
+    s: &Setup,
+    steps: u64,
+    spread: bool,
+    edit: impl Fn(u64, &mut [f32]),
+) -> (u64, u64) {
+    let mut counted = (0, 0);
     let n = s.env.num_envs;
     let (mut host, mut device) = (Host_::new(s), Device_::new(s, false));
     host.reset(spread);
     device.reset(spread);
     let width = host.env.spec().action.width();
     for t in 0..steps {
-        let mut a = actions(n, width, t, 0.7);
+        let mut a = actions(host.env.spec().rows(), width, t, 0.7);
         edit(t, &mut a);
         if t % 50 == 0 {
             host.env.begin_rollout();
@@ -31,6 +39,7 @@ fn compare(name: &str, s: &Setup, steps: u64, spread: bool, edit: impl Fn(u64, &
         assert_eq!(host.rows.final_slot, device.rows.final_slot, "{name}, {t}");
         if t % 50 == 49 {
             let (a, b) = (host.stats(), device.stats());
+            counted = (counted.0 + a.episodes, counted.1 + a.broken());
             let counts = |s: &ostler_sim::EpisodeStats| {
                 let faults = (s.faults.clone(), s.causes.clone(), s.breaks.clone());
                 let ends = (s.episodes, s.terminations.clone(), s.final_overflow);
@@ -40,6 +49,7 @@ fn compare(name: &str, s: &Setup, steps: u64, spread: bool, edit: impl Fn(u64, &
             let sums = |s: &ostler_sim::EpisodeStats| {
                 let mut all = vec![s.return_sum, s.length_sum];
                 all.extend(&s.reward_sums);
+                all.extend(&s.agent_return_sums);
                 all
             };
             for (x, y) in sums(&a).into_iter().zip(sums(&b)) {
@@ -54,6 +64,7 @@ fn compare(name: &str, s: &Setup, steps: u64, spread: bool, edit: impl Fn(u64, &
             }
         }
     }
+    counted
 }
 
 #[test]
@@ -118,4 +129,42 @@ fn environments_break_for_the_same_causes() {
     let mut s = setup("cartpole", 9);
     s.task.observation[0].expr = "sqrt(0.1 - joint_vel(slider) / 1)".into();
     compare("observation", &s, 150, false, |_, _| {});
+}
+
+#[test]
+fn several_agents_have_the_hosts_bits() {
+    for centralized in [false, true] {
+        let s = agents(33, centralized);
+        let (ended, broken) = compare("agents", &s, 300, true, |_, _| {});
+        assert!(ended > 100 && broken == 0, "{ended} {broken}");
+    }
+    // Padding of blue's rows may be anything; a number of its own may not.
+    let s = agents(9, true);
+    let holes = |t: u64, a: &mut [f32]| {
+        a.chunks_mut(6).for_each(|world| world[3] = f32::NAN);
+        if t.is_multiple_of(17) {
+            a[(t as usize * 6 + 2) % 54] = f32::NAN;
+        }
+    };
+    assert!(compare("an agent's actions", &s, 200, true, holes).1 > 0);
+    let mut s = agents(9, false);
+    s.task.reward[0].expr = "log((0.25 - joint_pos({agent}_x)) / 0.25)".into();
+    assert!(compare("an agent's reward", &s, 150, false, |_, _| {}).1 > 0);
+    let mut s = agents(9, false);
+    s.task.rewards.max_abs = Some(0.6);
+    assert!(compare("an agent's sum", &s, 150, false, |_, _| {}).1 > 0);
+    let mut s = agents(9, true);
+    s.task.observation[1].expr = "sqrt(others(joint_pos({other}_x)) + 0.25)".into();
+    assert!(compare("an agent's observation", &s, 150, false, |_, _| {}).1 > 0);
+}
+
+#[test]
+fn the_policys_random_numbers_are_those_of_rows() {
+    let s = agents(5, false);
+    let mut device = Device_::new(&s, false);
+    device.reset(false);
+    device.step(&mut [0.0; 30], Some(7));
+    let mut expected = vec![0.0; 15 * NOISE];
+    fill_normal(SEED, 0..15, Purpose::ActionNoise, 7, NOISE, &mut expected);
+    assert_eq!(device.rows.noise, expected);
 }

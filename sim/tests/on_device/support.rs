@@ -1,9 +1,9 @@
 //! A batch on the host and one on the stand-in, side by side.
 
-use ostler_sim::config::{EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::config::{AgentsConfig, EnvConfig, Policies, SimConfig, TaskConfig};
 use ostler_sim::device::host::Host;
 use ostler_sim::device::{Address, HostMemory};
-use ostler_sim::env::{DeviceEnv, PolicyNoise, StepAddresses};
+use ostler_sim::env::{DeviceEnv, EnvSpec, PolicyNoise, StepAddresses};
 use ostler_sim::rng::{Purpose, fill_normal};
 use ostler_sim::{BatchEnv, EpisodeStats, Groups, Model, StepOut};
 use std::path::{Path, PathBuf};
@@ -44,6 +44,101 @@ pub fn setup(name: &str, n: usize) -> Setup {
     }
 }
 
+/// Three carts of unequal agents on a plane, with `n` worlds.
+pub fn agents(n: usize, centralized: bool) -> Setup {
+    let (mut bodies, mut motors) = (String::new(), String::new());
+    for (i, name) in ["red", "blue", "green"].iter().enumerate() {
+        bodies += &format!(
+            r#"<body name="{name}" pos="{i} 0 0.1">
+                 <joint name="{name}_x" type="slide" axis="1 0 0" damping="0.3"/>
+                 <joint name="{name}_y" type="slide" axis="0 1 0" damping="0.2"/>
+                 <geom name="{name}" size="0.3" mass="1"/></body>"#
+        );
+        motors += &format!(
+            r#"<motor name="{name}_x" joint="{name}_x" gear="6" ctrlrange="-1 1"/>
+               <motor name="{name}_y" joint="{name}_y" gear="4" ctrlrange="-1 1"/>"#
+        );
+    }
+    let robot = format!(
+        r#"<mujoco><option timestep="0.01"/><worldbody>{bodies}</worldbody>
+             <actuator>{motors}</actuator></mujoco>"#
+    );
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("robot.xml");
+    std::fs::write(&path, robot).unwrap();
+    let mut task: TaskConfig = toml::from_str(
+        r#"
+robot = ""
+[[action]]
+actuators = ["{agent}_*"]
+agents = ["red", "green"]
+[[action]]
+actuators = ["blue_y"]
+agents = ["blue"]
+[[command]]
+name = "{agent}_goal"
+range = [[-1, 1], [-1, 1]]
+resample_s = 0.1
+[[observation]]
+name = "own"
+expr = "[joint_pos(\"{agent}_*\"), joint_vel(\"{agent}_*\"), command.{agent}_goal, action]"
+noise = 0.05
+clip = [-3, 3]
+[[observation]]
+name = "others"
+expr = "[others(pos({other}).xy - pos({agent}).xy), agent_id]"
+agents = ["red", "green"]
+[[observation]]
+name = "close"
+expr = "min(each(contact_force({each})))"
+group = "critic"
+[[reward]]
+name = "goal"
+expr = "exp(-norm2(command.{agent}_goal - joint_pos(\"{agent}_*\")) / 1)"
+[[reward]]
+name = "touch"
+expr = "sum(contact([red, blue, green]))"
+weight = -0.1
+agents = ["red", "blue"]
+[[reward]]
+name = "effort"
+expr = "norm2(action_rate)"
+weight = -0.01
+[[termination]]
+name = "gone"
+expr = "abs(joint_pos({agent}_x)) > 1.1"
+[[termination]]
+name = "apart"
+expr = "max(each(joint_pos({each}_y))) > 0.9"
+truncate = true
+[[reset]]
+target = "joint_pos(\"{agent}_*\")"
+uniform = [-0.2, 0.2]
+[rewards]
+clip = [-0.8, 0.95]
+"#,
+    )
+    .unwrap();
+    task.agents = Some(AgentsConfig {
+        names: ["red", "blue", "green"].map(String::from).to_vec(),
+        policies: Policies::List(["a", "b", "a"].map(String::from).to_vec()),
+        centralized_critic: centralized,
+    });
+    Setup {
+        model: Arc::new(ostler_sim::model::mjcf::load(&path).unwrap()),
+        sim: SimConfig {
+            specialize: ostler_sim::config::Specialize::Wait,
+            ..SimConfig::default()
+        },
+        env: EnvConfig {
+            num_envs: n,
+            decimation: 2,
+            episode_length_s: 0.8,
+        },
+        task,
+    }
+}
+
 /// Rows of one batch.
 pub struct Rows {
     pub obs: Vec<f32>,
@@ -62,7 +157,8 @@ pub const SLOTS: usize = 2;
 pub const NOISE: usize = 6;
 
 impl Rows {
-    fn new(n: usize, obs: &Groups<usize>) -> Self {
+    fn new(spec: &EnvSpec) -> Self {
+        let (n, obs) = (spec.rows(), spec.obs);
         let (o, c) = (obs.policy, obs.critic.unwrap_or(0));
         Self {
             obs: vec![0.0; n * o],
@@ -114,7 +210,7 @@ pub const SEED: u64 = 11;
 impl Host_ {
     pub fn new(s: &Setup) -> Self {
         let env = BatchEnv::new(Arc::clone(&s.model), &s.sim, &s.env, &s.task, SEED).unwrap();
-        let rows = Rows::new(s.env.num_envs, &env.spec().obs);
+        let rows = Rows::new(env.spec());
         Self { env, rows }
     }
 
@@ -175,7 +271,7 @@ impl Device_ {
             changing,
         );
         let env = env.unwrap();
-        let rows = Rows::new(s.env.num_envs, &env.spec().obs);
+        let rows = Rows::new(env.spec());
         Self { env, rows }
     }
 

@@ -89,7 +89,7 @@ impl Blocks {
         a.action = column(s.action);
         a.last_action = column(s.action);
         a.command = column(s.command);
-        a.ret = column(1);
+        a.ret = column(s.agents);
         a.sums = column(s.rewards);
         a.last_policy = column(s.obs[0]);
         a.last_critic = column(s.obs[1]);

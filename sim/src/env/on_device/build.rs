@@ -81,12 +81,11 @@ fn sizes(model: &Model, plan: &Plan, task: &Task) -> Sizes {
         nu: model.nu(),
         nbody: model.bodies.len(),
         ngeom: model.geoms.len(),
-        action: task.actions.space.width(),
+        agents: task.team.count(),
+        action: task.actions.outputs(),
+        raw: task.actions.raw_width(),
         command: task.commands.width(),
-        obs: [
-            task.observations.width.policy,
-            task.observations.width.critic.unwrap_or(0),
-        ],
+        obs: task.observations.world(),
         rewards: task.score.reward_names().len(),
         terminations: task.score.termination_names().len(),
     }

@@ -91,8 +91,9 @@ impl DeviceEnv {
             rest = tail;
             head.chunks_exact(4).map(pod_read_unaligned).collect()
         };
-        let actions = floats(s.action);
+        let actions = floats(s.raw);
         let ctrl = floats(s.nu);
+        let rewards = floats(s.agents);
         let _row = floats(s.obs[0] + s.obs[1]);
         coroner.first_env = self.twin.first_env.wrapping_add(word(grave, 0));
         coroner.noise = self.twin.noise;
@@ -110,7 +111,7 @@ impl DeviceEnv {
         }
         coroner.work.ctrl.copy_from_slice(&ctrl);
         coroner.work.fault[0] = word(grave, 3);
-        coroner.work.reward[0] = f32::from_bits(word(grave, 4));
+        coroner.work.reward.copy_from_slice(&rewards);
         coroner.first_cause(0, &actions)
     }
 }

@@ -36,7 +36,7 @@ use std::sync::Arc;
 pub struct PolicyNoise {
     /// Keys them.
     pub seed: u64,
-    /// Per environment.
+    /// Per row.
     pub width: usize,
     /// Standard normal, else uniform in [0, 1).
     pub normal: bool,
@@ -45,23 +45,23 @@ pub struct PolicyNoise {
 /// Where one step's results go, on the device; shapes as in [`super::StepOut`].
 #[derive(Debug, Clone, Copy)]
 pub struct StepAddresses {
-    /// Observations after the step, after auto-reset `[N][O]`.
+    /// Observations after the step, after auto-reset `[R][O]`.
     pub obs: Groups<Address>,
-    /// Rewards `[N]`.
+    /// Rewards `[R]`.
     pub reward: Address,
-    /// 1 where the task ended `[N]`.
+    /// 1 where the task ended `[R]`.
     pub terminated: Address,
-    /// 1 where time ran out `[N]`.
+    /// 1 where time ran out `[R]`.
     pub truncated: Address,
-    /// 0 where the environment broke `[N]`.
+    /// 0 where the environment broke `[R]`.
     pub valid: Address,
-    /// Observations before the reset of episodes that were truncated `[K][N][O]`.
+    /// Observations before the reset of episodes that were truncated `[K][R][O]`.
     pub final_obs: Groups<Address>,
     /// `K`.
     pub final_slots: usize,
-    /// Which `k` this step's truncation took `[N]`, int32.
+    /// Which `k` this step's truncation took `[R]`, int32.
     pub final_slot: Address,
-    /// Where random numbers for the policy go `[N][width]`, and for which step.
+    /// Where random numbers for the policy go `[R][width]`, and for which step.
     pub noise: Option<(Address, u64)>,
 }
 
@@ -166,7 +166,7 @@ impl DeviceEnv {
         self.args.noisy = u32::from(on);
     }
 
-    /// Starts every episode anew and writes the first observations `[N][O]`; `spread` as
+    /// Starts every episode anew and writes the first observations `[R][O]`; `spread` as
     /// for [`BatchEnv::reset`].
     ///
     /// # Errors
@@ -194,7 +194,7 @@ impl DeviceEnv {
         self.launch(Entry::Begin, self.spec().num_envs)
     }
 
-    /// One control step in one launch: `actions` is `[N][A]`. Nothing is waited for.
+    /// One control step in one launch: `actions` is `[R][A]`. Nothing is waited for.
     ///
     /// # Errors
     /// The device refuses, now or for something that was started before.

@@ -56,7 +56,7 @@ impl DeviceEnv {
     }
 
     /// As [`crate::BatchEnv::adopt`]; rows of environments that begin anew are written to
-    /// `obs` `[N][O]` on the device.
+    /// `obs` `[R][O]` on the device.
     ///
     /// # Errors
     /// As for [`restore`](Self::restore).
@@ -67,7 +67,8 @@ impl DeviceEnv {
         obs: Groups<Address>,
     ) -> Result<usize, SnapshotError> {
         let spec = &self.twin.spec;
-        let (n, wide, critic_wide) = (spec.num_envs, spec.obs.policy, spec.obs.critic.unwrap_or(0));
+        let n = spec.num_envs;
+        let [wide, critic_wide] = self.twin.task.observations.world();
         let mut policy = zeroed::<f32>("observations", n * wide)?;
         let mut critic = zeroed::<f32>("observations", n * critic_wide)?;
         let mut rows = Groups {
@@ -85,7 +86,7 @@ impl DeviceEnv {
             };
             if !new.is_empty() {
                 let at = at + (4 * taken * width) as Address;
-                // SAFETY: the rest of the rows `[N][O]` that the caller has at `at`.
+                // SAFETY: the rest of the rows `[R][O]` that the caller has at `at`.
                 unsafe { self.device.upload(bytemuck::cast_slice(new), at) }?;
             }
         }

@@ -64,6 +64,10 @@ impl DeviceEnv {
         for (k, count) in stats.terminations.iter_mut().enumerate() {
             *count += total(TALLY_REWARD + s.rewards + k) as u64;
         }
+        let first = TALLY_REWARD + s.rewards + s.terminations;
+        for (m, sum) in stats.agent_return_sums.iter_mut().enumerate() {
+            *sum += total(first + m);
+        }
         self.shortfalls = Shortfalls {
             contact_overflow: total(s.tally()) as u64,
             unsolved: total(s.tally() + 1) as u64,

@@ -38,11 +38,15 @@ pub struct Sizes {
     pub nbody: usize,
     /// Geoms.
     pub ngeom: usize,
-    /// Actions.
+    /// Agents.
+    pub agents: usize,
+    /// Outputs of all agents.
     pub action: usize,
+    /// Floats of an environment's rows of actions.
+    pub raw: usize,
     /// Components of commands.
     pub command: usize,
-    /// Widths of the observations, 0 for a critic without its own.
+    /// Widths of an environment's rows of observations, 0 for a critic without its own.
     pub obs: [usize; 2],
     /// Reward terms.
     pub rewards: usize,
@@ -53,12 +57,18 @@ pub struct Sizes {
 impl Sizes {
     /// Statistics of one environment.
     pub fn tally(&self) -> usize {
-        TALLY_REWARD + self.rewards + self.terminations
+        TALLY_REWARD + self.rewards + self.terminations + self.agent_sums()
+    }
+
+    /// Sums of returns of single agents.
+    pub fn agent_sums(&self) -> usize {
+        if self.agents > 1 { self.agents } else { 0 }
     }
 
     /// Floats and words of one environment in a snapshot of environments.
     pub fn live(&self) -> usize {
-        2 * self.action + self.command + 1 + self.rewards + self.obs[0] + self.obs[1] + 5
+        let rows = self.obs[0] + self.obs[1];
+        2 * self.action + self.command + self.agents + self.rewards + rows + 5
     }
 
     /// The same in a snapshot of native worlds.
@@ -68,7 +78,7 @@ impl Sizes {
 
     /// Words of a grave.
     pub fn grave(&self) -> usize {
-        let seen = self.action + self.nu + self.obs[0] + self.obs[1];
+        let seen = self.raw + self.nu + self.agents + self.obs[0] + self.obs[1];
         GRAVE_HEAD + seen + self.live() + self.physics()
     }
 }
@@ -148,12 +158,15 @@ impl Writer<'_> {
             ("NA", s.na),
             ("NB", s.nbody),
             ("NG", s.ngeom),
+            ("M", s.agents),
             ("A", s.action),
+            ("RAW", s.raw),
             ("U", s.nu),
             ("C", s.command),
             ("O", s.obs[0]),
             ("OC", s.obs[1]),
             ("R", s.rewards),
+            ("ENDS", s.terminations),
             ("TALLY", s.tally()),
             ("GRAVES", GRAVES),
             ("GRAVE", s.grave()),
@@ -173,11 +186,11 @@ impl Writer<'_> {
     fn terms(&mut self) {
         let task = self.task;
         for (i, term) in task.score.rewards.iter().enumerate() {
-            let place = format!("task.reward[{i}].expr");
+            let place = format!("task.reward[{}].expr", term.index);
             self.term(&function("reward", i), &term.program, place, &term.text);
         }
         for (i, term) in task.score.terminations.iter().enumerate() {
-            let place = format!("task.termination[{i}].expr");
+            let place = format!("task.termination[{}].expr", term.index);
             self.term(&function("end", i), &term.program, place, &term.text);
         }
         for (i, term) in task.observations.terms.iter().enumerate() {

@@ -4,31 +4,35 @@ use super::{Writer, function};
 use crate::task::expr::literal;
 
 impl Writer<'_> {
-    /// `judge`: the step's reward and the cause of an end; adds to the terms' sums.
+    /// `judge`: the step's reward of every agent and the cause of an end; adds to the
+    /// terms' sums.
     pub(super) fn judge(&mut self) {
         let task = self.task;
         self.line(format_args!(
-            "  static OSTLER_FN Judged judge(const EnvArgs& a, int e) {{\n    \
-             const long n = a.n;\n    Judged j = {{0.0f, false, 0, 0}};\n    float v;"
+            "  static OSTLER_FN Judged<M> judge(const EnvArgs& a, int e) {{\n    \
+             const long n = a.n;\n    Judged<M> j = {{}};\n    float v;"
         ));
         for (i, term) in task.score.rewards.iter().enumerate() {
             let weight = self.numbers.text(term.weight);
             self.line(format_args!(
-                "    {}(a, e, &v);\n    v = {weight} * v;\n    j.reward += v;\n    a.sums[{i} * n + e] += v;",
+                "    {}(a, e, &v);\n    v = {weight} * v;\n    a.sums[{i} * n + e] += v;",
                 function("reward", i)
             ));
+            for agent in &term.agents {
+                self.line(format_args!("    j.reward[{agent}] += v;"));
+            }
         }
         let limit = match task.score.max_abs {
             x if x.is_finite() => self.numbers.text(x),
             x => literal(x),
         };
         self.line(format_args!(
-            "    j.absurd = magnitude(j.reward) > {limit};"
+            "    for (int m = 0; m < M; m++) j.absurd = j.absurd || magnitude(j.reward[m]) > {limit};"
         ));
         if let Some(clip) = task.score.clip {
             let [low, high] = clip.map(|x| self.numbers.text(x));
             self.line(format_args!(
-                "    j.reward = clamp_(j.reward, {low}, {high});"
+                "    for (int m = 0; m < M; m++) j.reward[m] = clamp_(j.reward[m], {low}, {high});"
             ));
         }
         for (i, term) in task.score.terminations.iter().enumerate() {

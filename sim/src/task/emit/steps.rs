@@ -5,9 +5,21 @@ use crate::task::action::Law;
 use crate::task::expr::literal;
 
 impl Writer<'_> {
-    /// `low`, `high`: the range of an output; `drive`: clipped actions to controls.
+    /// `low`, `high`: the range of an output, `raw`: its place in an environment's rows of
+    /// actions; `drive`: clipped actions to controls.
     pub(super) fn actions(&mut self) {
         let task = self.task;
+        self.line(format_args!("  static OSTLER_FN int raw(int k) {{"));
+        let moved = task
+            .actions
+            .raw
+            .iter()
+            .enumerate()
+            .filter(|(k, at)| k != *at);
+        for (k, at) in moved {
+            self.line(format_args!("    if (k == {k}) return {at};"));
+        }
+        self.line(format_args!("    return k;\n  }}"));
         for (name, side) in [("low", 0), ("high", 1)] {
             self.line(format_args!(
                 "  static OSTLER_FN float {name}(const EnvArgs& a, int k) {{\n    (void)a;\n    switch (k) {{"
@@ -96,11 +108,10 @@ impl Writer<'_> {
         self.line(format_args!("  }}"));
     }
 
-    /// `observe`: the policy's row, then the critic's.
+    /// `observe`: the policies' rows, then the critics'.
     pub(super) fn observe(&mut self) {
         let task = self.task;
-        let wide = task.observations.width.policy;
-        let critic = task.observations.width.critic.is_some();
+        let [wide, _] = task.observations.world();
         self.line(format_args!(
             "  static OSTLER_FN void observe(const EnvArgs& a, int e, bool noisy, unsigned long long clock, float* row) {{\n    \
              Words w;\n    (void)w, (void)noisy, (void)clock;"
@@ -116,21 +127,21 @@ impl Writer<'_> {
                 .unwrap_or([f32::NEG_INFINITY, f32::INFINITY])
                 .map(|x| self.numbers.text(x));
             // Whether there is noise is part of the code, even where its size is not.
-            let noisy = term.noise > 0.0 && !term.privileged;
+            let noisy = term.noise > 0.0 && !term.is_privileged();
             let noise = self.numbers.text(term.noise);
             let mut drawn = usize::MAX;
             for (i, &scale) in term.scale.iter().enumerate() {
-                let at = term.at + i;
                 let scale = self.numbers.text(scale);
-                if critic {
+                for at in &term.critic_at {
                     self.line(format_args!(
                         "      row[{}] = clamp_(v[{i}] * {scale}, {low}, {high});",
-                        wide + at
+                        wide + at + i
                     ));
                 }
-                if term.privileged {
+                let Some(at) = term.policy_at else {
                     continue;
-                }
+                };
+                let at = at + i;
                 if noisy {
                     if drawn != at / 4 {
                         drawn = at / 4;
@@ -148,6 +159,15 @@ impl Writer<'_> {
                 ));
             }
             self.line(format_args!("    }}"));
+        }
+        let padding = &task.observations.padding;
+        let critics = padding.critic.iter().flatten().map(|r| (wide, r));
+        for (from, range) in padding.policy.iter().map(|r| (0, r)).chain(critics) {
+            self.line(format_args!(
+                "    for (int i = {}; i < {}; i++) row[i] = 0.0f;",
+                from + range.start,
+                from + range.end
+            ));
         }
         self.line(format_args!("  }}"));
     }

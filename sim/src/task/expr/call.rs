@@ -39,6 +39,9 @@ impl Checker<'_> {
             )
             .help(format!("write {}", f.signature())));
         }
+        if let ("each" | "others", [of]) = (name, args) {
+            return self.over_agents(name, *of, span);
+        }
         let mut checked = Vec::with_capacity(args.len());
         for (i, &arg) in args.iter().enumerate() {
             let kind = f.param(i).map_or(Kind::Value, |p| p.kind);
@@ -86,7 +89,8 @@ impl Checker<'_> {
         let (node, span) = &self.tree.nodes[arg];
         match node {
             Node::Name(name) | Node::Text(name) => {
-                resolve(self.scope.model, name, kind, f.name, span.clone())
+                let name = self.fill(name, span)?;
+                resolve(self.scope.model, &name, kind, f.name, span.clone())
             }
             Node::List(items) => {
                 let mut all = Vec::new();

@@ -2,6 +2,7 @@
 
 pub use super::value::{Comp, Value};
 
+use super::agents::Meant;
 use super::dag::{Dag, Id};
 use super::functions::Function;
 use super::ops::Op;
@@ -63,6 +64,9 @@ pub struct Checker<'a> {
     pub dag: Dag,
     /// Elements that were read.
     pub elements: Vec<Element>,
+    /// Whether the agent is mentioned that this is evaluated for.
+    pub of_agent: bool,
+    pub(super) meant: Meant,
     pub(super) tree: &'a Tree<'a>,
     pub(super) text: &'a str,
 }
@@ -74,6 +78,8 @@ impl<'a> Checker<'a> {
             scope,
             dag: Dag::default(),
             elements: Vec::new(),
+            of_agent: false,
+            meant: Meant::default(),
             tree,
             text,
         }
@@ -145,8 +151,14 @@ impl<'a> Checker<'a> {
         let (kind, span) = &tree.nodes[node];
         match kind {
             Node::Number(x) => Ok(Value::scalar(self.dag.constant(*x), Unit::Any)),
-            Node::Name(name) => self.name(name, span),
-            Node::Text(text) => Err(self.quoted(text, span)),
+            Node::Name(name) => {
+                let name = self.fill(name, span)?;
+                self.name(&name, span)
+            }
+            Node::Text(text) => {
+                let text = self.fill(text, span)?;
+                Err(self.quoted(&text, span))
+            }
             Node::List(items) => {
                 let values = items
                     .iter()
@@ -158,12 +170,18 @@ impl<'a> Checker<'a> {
                 name,
                 name_span,
                 args,
-            } => self.call(name, name_span, args, span),
+            } => {
+                let name = self.fill(name, name_span)?;
+                self.call(&name, name_span, args, span)
+            }
             Node::Member {
                 of,
                 name,
                 name_span,
-            } => self.member(*of, name, name_span),
+            } => {
+                let name = self.fill(name, name_span)?;
+                self.member(*of, &name, name_span)
+            }
             Node::Index { of, at, index_span } => {
                 let value = self.check(*of)?;
                 let i = position(*at, value.len()).filter(|&i| i < value.len());

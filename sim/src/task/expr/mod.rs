@@ -1,6 +1,7 @@
 //! The expression language of tasks: text -> checked program -> values of a block
 //! of environments. The language is described in `docs/task-language.md`.
 
+mod agents;
 mod call;
 mod check;
 mod dag;
@@ -169,6 +170,7 @@ pub struct Program {
     ty: Type,
     units: Vec<Unit>,
     elements: Vec<Element>,
+    of_agent: bool,
     code: program::Code,
 }
 
@@ -203,6 +205,7 @@ impl Program {
             ty: value.ty(),
             units: value.comps.iter().map(|c| c.unit).collect(),
             elements: checker.elements,
+            of_agent: checker.of_agent,
             code,
         })
     }
@@ -220,6 +223,12 @@ impl Program {
     /// Elements of the model that the value depends on, in order of appearance.
     pub fn elements(&self) -> &[Element] {
         &self.elements
+    }
+
+    /// Whether the value may differ between agents: it mentions the agent, the others or
+    /// the agent's own outputs.
+    pub fn of_agent(&self) -> bool {
+        self.of_agent
     }
 
     /// Steps of the compiled code: each costs one pass over a block.

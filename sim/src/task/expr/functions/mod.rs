@@ -1,6 +1,7 @@
 //! Every function of the language: one table drives the checker, its messages
 //! and the page `docs/task-language.md`.
 
+mod agents;
 mod frames;
 mod geometry;
 mod logic;
@@ -165,11 +166,12 @@ impl Function {
 }
 
 /// All functions by section of the page.
-pub const SECTIONS: [(&str, &[Function]); 4] = [
+pub const SECTIONS: [(&str, &[Function]); 5] = [
     ("The robot", robot::TABLE),
     ("Bodies, sites and geoms", geometry::TABLE),
     ("Mathematics", maths::TABLE),
     ("Conditions", logic::TABLE),
+    ("Several agents", agents::TABLE),
 ];
 
 /// All functions.

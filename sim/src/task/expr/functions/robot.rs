@@ -313,8 +313,10 @@ fn actuators(c: &mut Checker<'_>, call: &Call, source: Source, force: bool) -> V
 }
 
 fn action(c: &mut Checker<'_>, source: Source) -> Value {
+    let first = c.scope.agents.map_or(0, |a| a.action_first);
+    c.of_agent = true;
     let ids: Vec<_> = (0..c.scope.action_width)
-        .map(|i| c.dag.load(source, i))
+        .map(|i| c.dag.load(source, first + i))
         .collect();
     Value::vector(ids, Unit::Any)
 }

@@ -86,6 +86,7 @@ fn random(draw: &mut Draw, world: &World, nodes: usize) -> Program {
     }
     let outputs = &known[known.len() - 3..];
     Program {
+        of_agent: false,
         ty: Type::Num {
             len: outputs.len(),
             unit: "any".into(),
