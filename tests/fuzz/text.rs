@@ -7,7 +7,7 @@ use ostler_sim::model::mjcf;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, native, rapier};
 use ostler_sim::task::Task;
-use ostler_sim::task::expr::{Program, Scope};
+use ostler_sim::task::expr::{Agents, Program, Scope};
 use ostler_sim::{BatchEnv, Model};
 use ostler_trainer::config::{Config, Override, parse};
 use ostler_trainer::regress::case::Case;
@@ -156,7 +156,11 @@ fn robots() -> Vec<(String, Arc<Model>)> {
         .collect()
 }
 
-const TERMS: [&str; 60] = [
+const TERMS: [&str; 64] = [
+    "each(",
+    "others(",
+    "{agent}",
+    "{other}",
     "qpos",
     "qvel",
     "abs(",
@@ -275,18 +279,25 @@ pub fn expression() -> Target {
         ("any".to_string(), 1, String::new()),
     ];
     let params = vec!["x".to_string(), "width".to_string()];
+    let names = ["red".to_string(), "torso".to_string()];
     Target {
         corpus: Corpus::of_text(files, &TERMS),
         read: Box::new(move |bytes| {
             let text = String::from_utf8_lossy(bytes);
             let mut good = false;
-            for (_, model) in &robots[robots.len() - 2..] {
+            for (several, (_, model)) in robots[robots.len() - 2..].iter().enumerate() {
+                let agents = Agents {
+                    names: &names,
+                    agent: Some(0),
+                    others: &[1],
+                    action_first: 0,
+                };
                 let scope = Scope {
                     model,
                     commands: &commands,
                     params: &params,
                     action_width: model.actuators.len(),
-                    agents: None,
+                    agents: (several == 1).then_some(agents),
                 };
                 match Program::compile(&text, &scope) {
                     Ok(program) => {

@@ -1,6 +1,9 @@
 //! Pins: every mistake says where in the text that the user wrote, and what would be right.
 
-use crate::arena::{SMALL, built, mistake};
+use crate::arena::{SMALL, built, mistake, model, task};
+use ostler_sim::config::{CommandTerm, ResetTerm, RewardTerm};
+use ostler_sim::task::Task;
+use proptest::prelude::*;
 
 const GOOD: &str = r#"
 [agents]
@@ -284,5 +287,73 @@ fn reset_targets_are_underlined_as_they_were_written() {
         assert_eq!(e.path, "task.reset[0].target");
         assert!(e.message.contains(message), "{e}");
         assert_eq!(e.span, Some(start..end), "{text}: {e}");
+    }
+}
+
+/// Pieces of texts, good and bad.
+const PIECES: [&str; 24] = [
+    "{agent}",
+    "{other}",
+    "{each}",
+    "{agnet}",
+    "{",
+    "}",
+    "each(",
+    "others(",
+    "pos(",
+    "joint_pos(",
+    ")",
+    ".x",
+    "\"",
+    "red",
+    "_x",
+    "agent_index",
+    "agent_id",
+    "action",
+    "command.",
+    " + ",
+    "1",
+    ", ",
+    "é",
+    "sum(",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    /// Whatever is written, an error can be shown in the text as it was written.
+    #[test]
+    fn any_text_is_a_term_or_an_error_within_it(
+        pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 1..9),
+        kind in 0..4,
+    ) {
+        let text = pieces.concat();
+        let mut cfg = task(GOOD);
+        match kind {
+            0 => cfg.reward.push(RewardTerm {
+                name: "y".into(),
+                expr: text.clone(),
+                weight: 1.0,
+                agents: None,
+            }),
+            1 => cfg.reset.push(ResetTerm {
+                target: text.clone(),
+                uniform: Some([-1.0, 1.0]),
+                normal: None,
+                value: None,
+            }),
+            2 => cfg.action[0].actuators = vec![text.clone()],
+            _ => cfg.command.push(CommandTerm {
+                name: text.clone(),
+                range: vec![[0.0, 1.0]],
+                unit: String::new(),
+                resample_s: 0.0,
+            }),
+        }
+        if let Err(e) = Task::compile(&model(), &cfg, 0.02)
+            && let Some(span) = e.span.clone()
+        {
+            prop_assert!(text.get(span).is_some(), "{e}: {:?}", e.span);
+        }
     }
 }
