@@ -33,11 +33,15 @@ fn mjcf_rs_reads_the_shipped_robots_alike() {
     let mut read = 0;
     for path in robots() {
         let ours = mjcf::load(&path).unwrap();
+        // mjcf-rs passes over <attach>.
+        if ours.sources.len() > 1 {
+            continue;
+        }
         let theirs = mjcf_rs::Model::from_file(&path).unwrap();
         compare(&ours, &theirs);
         read += 1;
     }
-    assert!(read >= 6);
+    assert!(read >= 7);
 }
 
 fn compare(ours: &Model, theirs: &mjcf_rs::Model) {

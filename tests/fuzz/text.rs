@@ -335,7 +335,9 @@ const URDF: &str = r#"<robot name="arm">
   <mujoco><compiler fusestatic="true" discardvisual="true"/></mujoco>
 </robot>"#;
 
-const TAGS: [&str; 48] = [
+const TAGS: [&str; 50] = [
+    "<replicate count='2'>",
+    "<attach body='torso' prefix='a_'/>",
     "body",
     "geom",
     "joint",

@@ -55,6 +55,7 @@ def dump(path):
             "actuator": names(m, obj.mjOBJ_ACTUATOR, m.nu),
             "tendon": names(m, obj.mjOBJ_TENDON, m.ntendon),
             "equality": names(m, obj.mjOBJ_EQUALITY, m.neq),
+            "sensor": names(m, obj.mjOBJ_SENSOR, m.nsensor),
             "key": names(m, obj.mjOBJ_KEY, m.nkey),
         },
         # MuJoCo finds the axes of meshes to about 1e-6.
@@ -71,7 +72,7 @@ def dump(path):
     }
     for field in dir(m):
         if field.startswith(
-            ("body_", "jnt_", "dof_", "geom_", "site_", "actuator_", "pair_", "exclude_", "key_", "tendon_", "wrap_", "eq_", "mesh_vert", "mesh_graph", "hfield_")
+            ("body_", "jnt_", "dof_", "geom_", "site_", "actuator_", "pair_", "exclude_", "key_", "tendon_", "wrap_", "eq_", "sensor_objid", "sensor_refid", "mesh_vert", "mesh_graph", "hfield_")
         ) or field in ("qpos0", "nq", "nv", "nu", "na", "neq", "ntendon", "qpos_spring"):
             value = np.asarray(getattr(m, field))
             if value.dtype.kind in "biuf":

@@ -10,6 +10,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use support::script::numbers;
 
+mod attached;
 mod constraints;
 mod features;
 mod meshes;
@@ -114,8 +115,10 @@ fn shipped_robots_move_like_gymnasiums() {
 #[test]
 fn every_feature_means_what_mujoco_says() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, text) in features::PARTS {
-        std::fs::write(folder.path().join(name), text).unwrap();
+    for (name, text) in features::PARTS.iter().chain(attached::PARTS) {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
     }
     for (name, bytes) in meshes::files() {
         std::fs::write(folder.path().join(name), bytes).unwrap();
@@ -124,6 +127,7 @@ fn every_feature_means_what_mujoco_says() {
         .iter()
         .chain(meshes::MODELS)
         .chain(urdf::MODELS)
+        .chain(attached::MODELS)
         .map(|(name, text)| {
             let path = folder.path().join(format!("{name}.xml"));
             std::fs::write(&path, text).unwrap();
@@ -252,6 +256,7 @@ fn compare(m: &Model, theirs: &Value) {
         c.field("site_pos", i, &s.pos);
         c.quat("site_quat", i, s.quat);
     }
+    sensors::compare(m, &c);
     // <size nkey="5"> makes MuJoCo add empty ones.
     if !m.ignored.iter().any(|i| i.what == "<size>") {
         c.names("key", m.keyframes.iter().map(|k| k.name.as_str()));

@@ -1,8 +1,8 @@
 //! `sensor(NAME)` in task expressions is what MuJoCo's sensor of that name reads.
 
-use super::{ask, numbers};
+use super::{Check, ask, numbers};
 use ostler_sim::State;
-use ostler_sim::model::{SensorKind, mjcf};
+use ostler_sim::model::{Model, SensorFrame, SensorKind, mjcf};
 use ostler_sim::task::expr::{BLOCK, Inputs, Program, Scope, Scratch};
 use serde_json::Value;
 
@@ -35,6 +35,34 @@ const ROBOT: &str = r#"<mujoco><worldbody>
     <subtreeangmom name="momentum" body="trunk"/><subtreecom name="com_world" body="world"/>
     <accelerometer name="accelerometer" site="imu"/><rangefinder name="range" site="imu"/>
   </sensor></mujoco>"#;
+
+/// Sensors have MuJoCo's order and names, and are of what they are of there.
+pub fn compare(m: &Model, c: &Check) {
+    c.names("sensor", m.sensors.iter().map(|s| s.name.as_str()));
+    let frame = |frame: &SensorFrame| match frame {
+        SensorFrame::Body(i) | SensorFrame::Inertia(i) => *i,
+        SensorFrame::Geom(i) | SensorFrame::Site(i) => *i,
+    };
+    for (i, sensor) in m.sensors.iter().enumerate() {
+        let of = match &sensor.kind {
+            SensorKind::JointPos(j) | SensorKind::JointVel(j) => *j,
+            SensorKind::TendonPos(t) | SensorKind::TendonVel(t) => *t,
+            SensorKind::ActuatorPos(a) | SensorKind::ActuatorVel(a) => *a,
+            SensorKind::Velocimeter(s) | SensorKind::Gyro(s) => *s,
+            SensorKind::Frame {
+                frame: of,
+                relative,
+                ..
+            } => {
+                let relative = relative.as_ref().map_or(-1.0, |f| frame(f) as f64);
+                c.field("sensor_refid", i, &[relative]);
+                frame(of)
+            }
+            _ => continue,
+        };
+        c.field("sensor_objid", i, &[of as f64]);
+    }
+}
 
 /// Bodies, joints and so on of a JSON list, one environment.
 fn fill(to: &mut [f32], from: &Value) {

@@ -7,6 +7,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod attached;
 mod engine;
 mod features;
 mod generated;

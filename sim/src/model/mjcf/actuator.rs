@@ -118,6 +118,11 @@ impl Default for ActuatorSpec {
 }
 
 impl ActuatorSpec {
+    /// True if it has a number of its own in the state.
+    pub fn has_state(&self) -> bool {
+        self.dynamics != Dynamics::None
+    }
+
     /// Overwrites what the element says; its name sets gain and bias as MuJoCo's
     /// shortcuts do.
     pub fn read(&mut self, e: &Element) -> Read<()> {
@@ -405,7 +410,7 @@ impl ActuatorSpec {
             dynprm: [self.dynprm[0], self.dynprm[1], self.dynprm[2]],
             actrange,
             actearly: self.act_early,
-            act_adr: (self.dynamics != Dynamics::None).then_some(model.na),
+            act_adr: self.has_state().then_some(model.na),
         })
     }
 }

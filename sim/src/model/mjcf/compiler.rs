@@ -1,6 +1,7 @@
 //! `<compiler>`: how the rest of the file is to be understood.
 
-use super::source::{Element, Fault, Read};
+use super::reach::Reach;
+use super::source::{At, Element, Fault, Read};
 use super::value::{BOOL, Keywords};
 use crate::model::rotation::about;
 use crate::model::{Quat, Vec3};
@@ -44,6 +45,9 @@ pub(super) struct Compiler {
     pub mesh_dir: String,
     /// Assets lie directly in that folder, whatever folder they name.
     pub strip_path: bool,
+    /// What differs between a model and one it attaches is no reason to complain, as
+    /// long as its own holds.
+    pub own_options: bool,
 }
 
 impl Default for Compiler {
@@ -64,11 +68,42 @@ impl Default for Compiler {
             length_from_limit: false,
             mesh_dir: String::new(),
             strip_path: false,
+            own_options: true,
         }
     }
 }
 
+/// The settings of each file: a model's includes share its own, an attached model keeps
+/// its own.
+#[derive(Default)]
+pub(super) struct Settings {
+    models: Vec<(Compiler, Reach)>,
+    /// Each file's model.
+    of_file: Vec<usize>,
+}
+
+impl Settings {
+    /// Gives the files of a model, those read since the last call and before `end`, its
+    /// settings.
+    pub fn add(&mut self, end: usize, compiler: Compiler, reach: Reach) {
+        let model = self.models.len();
+        self.models.push((compiler, reach));
+        self.of_file.resize(end, model);
+    }
+
+    /// What holds for what stands at `at`.
+    pub fn of(&self, at: At) -> &Compiler {
+        &self.models[self.of_file[at.file()]].0
+    }
+
+    /// Where files lie that are named at `at`.
+    pub fn reach(&self, at: At) -> &Reach {
+        &self.models[self.of_file[at.file()]].1
+    }
+}
+
 const ANGLE: Keywords<bool> = &[("degree", true), ("radian", false)];
+const CONFLICT: Keywords<bool> = &[("warning", true), ("merge", false), ("error", false)];
 const COORDINATE: Keywords<bool> = &[("local", true), ("global", false)];
 const FROM_GEOMS: Keywords<FromGeoms> = &[
     ("true", FromGeoms::Always),
@@ -84,6 +119,7 @@ impl Compiler {
         e.keyword("balanceinertia", BOOL, &mut self.balance_inertia)?;
         e.keyword("fitaabb", BOOL, &mut self.fit_aabb)?;
         e.keyword("strippath", BOOL, &mut self.strip_path)?;
+        e.keyword("conflict", CONFLICT, &mut self.own_options)?;
         if let Some(dir) = e.text("meshdir").or(e.text("assetdir")) {
             self.mesh_dir = dir.to_string();
         }

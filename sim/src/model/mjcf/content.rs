@@ -37,7 +37,10 @@ impl TreeReader<'_, '_> {
                 at: e.at,
             });
         }
-        let mut joint = spec.resolve(e, item.frame, self.compiler, name, body)?;
+        let mut joint = spec.resolve(e, item.frame, self.settings.of(e.at), name, body)?;
+        if let Some(slot) = e.slot {
+            self.slots.insert(slot, number);
+        }
         joint.qpos_adr = self.model.nq;
         joint.dof_adr = self.model.nv;
         self.model.nq += joint.kind.nq();
@@ -96,7 +99,7 @@ impl TreeReader<'_, '_> {
         let e = item.element;
         let mut spec = self.classes.of(e, item.class)?.geom.clone();
         spec.read(e)?;
-        let [least, most] = self.compiler.inertia_groups;
+        let [least, most] = self.settings.of(self.place(body)).inertia_groups;
         let counts = infer && (least..=most).contains(&spec.group);
         let named = e.text("name").is_some_and(|n| self.needed.contains(n));
         if !named && self.skips(&spec, counts) {
@@ -116,7 +119,7 @@ impl TreeReader<'_, '_> {
         let (mut geom, inertia) = spec.resolve(
             e,
             item.frame,
-            self.compiler,
+            self.settings.of(e.at),
             self.assets,
             self.model,
             name,
@@ -160,7 +163,7 @@ impl TreeReader<'_, '_> {
         e.required("mass")?;
         let mut pose = PoseSpec::default();
         pose.read(e)?;
-        let mut frame = pose.resolve(self.compiler, e)?;
+        let mut frame = pose.resolve(self.settings.of(e.at), e)?;
         let (mut mass, mut moments, mut full) = (0.0, [0.0; 3], [0.0; 6]);
         e.scalar("mass", &mut mass)?;
         e.array::<3>("diaginertia", &mut moments)?;
@@ -191,7 +194,7 @@ impl TreeReader<'_, '_> {
             return Ok(());
         }
         let at = self.place(id);
-        let compiler = self.compiler;
+        let compiler = self.settings.of(at);
         let body = &mut self.model.bodies[id];
         body.mass = body.mass.max(compiler.bound_mass);
         body.inertia = body.inertia.map(|i| i.max(compiler.bound_inertia));
@@ -232,7 +235,7 @@ impl TreeReader<'_, '_> {
         if joints.len() != 1 || joints[0].kind != JointKind::Free || !childless {
             return Ok(());
         }
-        if !aligned(item.element, self.compiler.align_free)? {
+        if !aligned(item.element, self.settings.of(self.place(id)).align_free)? {
             return Ok(());
         }
         let inertial = Pose {

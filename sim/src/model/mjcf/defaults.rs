@@ -92,6 +92,17 @@ impl Classes {
         Ok(())
     }
 
+    /// Takes in another model's classes: their names and those of its assets get a
+    /// prefix. A name that is taken stays what it is.
+    pub fn adopt(&mut self, other: &Self, class_prefix: &str, prefix: &str) {
+        for (name, class) in &other.classes {
+            let mut class = class.clone();
+            class.geom.prefix_assets(prefix);
+            let name = format!("{class_prefix}{name}");
+            self.classes.entry(name).or_insert(class);
+        }
+    }
+
     /// The class `name`, which was asked for at `at`.
     pub fn get(&self, name: &str, at: At) -> Read<&Class> {
         self.classes.get(name).ok_or_else(|| {

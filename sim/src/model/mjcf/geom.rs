@@ -122,6 +122,14 @@ impl Form {
 }
 
 impl GeomSpec {
+    /// Puts `prefix` before the names of what it is made of.
+    pub fn prefix_assets(&mut self, prefix: &str) {
+        let names = [&mut self.material, &mut self.mesh, &mut self.hfield];
+        for name in names.into_iter().flatten() {
+            name.insert_str(0, prefix);
+        }
+    }
+
     /// True for ellipsoids in the medium.
     pub fn feels_medium(&self) -> bool {
         self.fluid_ellipsoid

@@ -1,19 +1,71 @@
 //! `<keyframe>`.
 
+use super::attach::Pending;
 use super::source::{Element, Fault, Read};
 use crate::model::rotation::normalized;
 use crate::model::{JointKind, Keyframe, Model};
+use std::collections::BTreeMap;
 
-/// Reads one `<key>`; what it leaves out is the initial pose at rest.
-pub(super) fn read(e: &Element, name: String, model: &Model) -> Read<Keyframe> {
+/// Reads one `<key>`; what it leaves out is the initial pose at rest. In a model that
+/// has `grown` by attached bodies a key may end where the file's own bodies end.
+pub(super) fn read(e: &Element, name: String, model: &Model, grown: bool) -> Read<Keyframe> {
+    let values = |name: &str, otherwise: &[f64]| values(e, name, otherwise, grown);
     let mut key = Keyframe {
         name,
-        qpos: values(e, "qpos", &model.qpos0)?,
-        qvel: values(e, "qvel", &vec![0.0; model.nv])?,
-        act: values(e, "act", &vec![0.0; model.na])?,
-        ctrl: values(e, "ctrl", &vec![0.0; model.nu()])?,
+        qpos: values("qpos", &model.qpos0)?,
+        qvel: values("qvel", &vec![0.0; model.nv])?,
+        act: values("act", &vec![0.0; model.na])?,
+        ctrl: values("ctrl", &vec![0.0; model.nu()])?,
     };
-    mocap(e, model)?;
+    mocap(e, model, grown)?;
+    normalize(&mut key, e, model)?;
+    Ok(key)
+}
+
+/// Where the joints and actuators are that keyframes of attached models know.
+#[derive(Default)]
+pub(super) struct Slots {
+    pub joints: BTreeMap<u32, usize>,
+    pub actuators: BTreeMap<u32, usize>,
+}
+
+/// The keyframe of an attached model.
+pub(super) fn attached(
+    pending: &Pending,
+    name: String,
+    slots: &Slots,
+    model: &Model,
+) -> Read<Keyframe> {
+    let mut key = Keyframe {
+        name,
+        qpos: model.qpos0.clone(),
+        qvel: vec![0.0; model.nv],
+        act: vec![0.0; model.na],
+        ctrl: vec![0.0; model.nu()],
+    };
+    for (slot, joint) in &slots.joints {
+        let joint = &model.joints[*joint];
+        put(&mut key.qpos, joint.qpos_adr, pending.qpos.get(slot));
+        put(&mut key.qvel, joint.dof_adr, pending.qvel.get(slot));
+    }
+    for (slot, actuator) in &slots.actuators {
+        put(&mut key.ctrl, *actuator, pending.ctrl.get(slot));
+        if let Some(adr) = model.actuators[*actuator].act_adr {
+            put(&mut key.act, adr, pending.act.get(slot));
+        }
+    }
+    normalize(&mut key, &pending.key, model)?;
+    Ok(key)
+}
+
+fn put(to: &mut [f64], start: usize, part: Option<&Vec<f64>>) {
+    if let Some(part) = part {
+        to[start..start + part.len()].copy_from_slice(part);
+    }
+}
+
+/// Makes rotations unit quaternions.
+fn normalize(key: &mut Keyframe, e: &Element, model: &Model) -> Read<()> {
     for joint in &model.joints {
         let start = match joint.kind {
             JointKind::Free => joint.qpos_adr + 3,
@@ -31,16 +83,16 @@ pub(super) fn read(e: &Element, name: String, model: &Model) -> Read<Keyframe> {
         })?;
         key.qpos[start..start + 4].copy_from_slice(&quat);
     }
-    Ok(key)
+    Ok(())
 }
 
 /// Poses of mocap bodies: nothing moves these here, so that a keyframe can only repeat
 /// where they are.
-fn mocap(e: &Element, model: &Model) -> Read<()> {
+fn mocap(e: &Element, model: &Model, grown: bool) -> Read<()> {
     let bodies = || model.bodies.iter().filter(|b| b.mocap);
     let pos: Vec<f64> = bodies().flat_map(|b| b.pos).collect();
     let quat: Vec<f64> = bodies().flat_map(|b| b.quat).collect();
-    let turned: Vec<f64> = values(e, "mquat", &quat)?
+    let turned: Vec<f64> = values(e, "mquat", &quat, grown)?
         .chunks_exact(4)
         .zip(quat.chunks_exact(4))
         .flat_map(|(q, here)| {
@@ -51,7 +103,7 @@ fn mocap(e: &Element, model: &Model) -> Read<()> {
         })
         .collect();
     for (name, found, here) in [
-        ("mpos", values(e, "mpos", &pos)?, pos),
+        ("mpos", values(e, "mpos", &pos, grown)?, pos),
         ("mquat", turned, quat),
     ] {
         // As near as a file writes numbers; a zero quaternion is not.
@@ -69,12 +121,16 @@ fn mocap(e: &Element, model: &Model) -> Read<()> {
     Ok(())
 }
 
-fn values(e: &Element, name: &str, otherwise: &[f64]) -> Read<Vec<f64>> {
+fn values(e: &Element, name: &str, otherwise: &[f64], grown: bool) -> Read<Vec<f64>> {
     match e.numbers(name)? {
         // An empty attribute counts as none, as in MuJoCo.
         None => Ok(otherwise.to_vec()),
         Some(v) if v.is_empty() => Ok(otherwise.to_vec()),
         Some(v) if v.len() == otherwise.len() => Ok(v),
+        Some(mut v) if v.len() < otherwise.len() && grown => {
+            v.extend(&otherwise[v.len()..]);
+            Ok(v)
+        }
         Some(v) => Err(Fault::new(
             e.attr(name).map_or(e.at, |a| a.value_at(0)),
             format!(

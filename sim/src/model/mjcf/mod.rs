@@ -9,6 +9,7 @@
 
 mod actuator;
 mod asset;
+mod attach;
 mod check;
 mod compiler;
 mod contact;
@@ -39,8 +40,10 @@ mod value;
 
 use super::rest::Rest;
 use super::rotation::IDENTITY;
-use super::{Body, Ignored, Model, Options};
+use super::{Body, Ignored, Model};
 use crate::names::nearest;
+use attach::{Assembler, Whole};
+use compiler::Settings;
 use reach::Reach;
 use source::{At, Attr, Element, Fault, Read, Sources};
 use std::collections::{BTreeMap, BTreeSet};
@@ -106,15 +109,11 @@ pub fn parse(path: &Path, text: String) -> Result<Model, MjcfError> {
 
 fn parse_within(path: &Path, within: Option<&Path>, text: String) -> Result<Model, MjcfError> {
     let reach = Reach::new(path, within);
-    let mut sources = Sources::new(reach.clone());
-    let root = sources.parse(path, text)?;
+    let (mut sources, mut settings) = (Sources::default(), Settings::default());
     let mut notes = Vec::new();
-    let read = match root.name.as_str() {
-        "robot" => {
-            urdf::translate(&root, &mut notes).and_then(|r| read(&r, path, &reach, &mut notes))
-        }
-        _ => read(&root, path, &reach, &mut notes),
-    };
+    let whole =
+        Assembler::new(&mut sources, &mut settings, &mut notes).model(path, text, &reach)?;
+    let read = read(&whole, path, &settings, &mut notes);
     let mut model = read.map_err(|f| sources.error(f))?;
     notes.sort_by_key(|n| n.at.order());
     model.ignored = notes
@@ -138,32 +137,9 @@ struct Note {
     why: &'static str,
 }
 
-fn read(root: &Element, path: &Path, reach: &Reach, notes: &mut Vec<Note>) -> Read<Model> {
-    if root.name != "mujoco" {
-        let hint = match root.name.as_str() {
-            "mujocoinclude" => "; this file is meant to be included by another",
-            _ => "",
-        };
-        let why = format!(
-            "an MJCF file starts with <mujoco>, not <{}>{hint}",
-            root.name
-        );
-        return Err(Fault::new(root.at, why));
-    }
-    check::check(root, &schema::MUJOCO, notes)?;
-
-    let mut compiler = compiler::Compiler::default();
-    for e in root.children_named("compiler") {
-        compiler.read(e)?;
-    }
-    let mut opt = Options::default();
-    for e in root.children_named("option") {
-        options::read(&mut opt, e)?;
-    }
-    let mut classes = defaults::Classes::new();
-    for e in root.children_named("default") {
-        classes.read(e)?;
-    }
+fn read(whole: &Whole, path: &Path, settings: &Settings, notes: &mut Vec<Note>) -> Read<Model> {
+    let (root, classes) = (&whole.root, &whole.classes);
+    let compiler = settings.of(root.at);
     let materials = materials(root)?;
 
     let stem = || {
@@ -172,7 +148,7 @@ fn read(root: &Element, path: &Path, reach: &Reach, notes: &mut Vec<Note>) -> Re
     };
     let mut model = Model {
         name: root.text("model").map_or_else(stem, str::to_string),
-        options: opt,
+        options: whole.options.clone(),
         bodies: vec![world()],
         joints: Vec::new(),
         geoms: Vec::new(),
@@ -194,14 +170,15 @@ fn read(root: &Element, path: &Path, reach: &Reach, notes: &mut Vec<Note>) -> Re
         sources: Vec::new(),
     };
     let mut names = Names::new(root);
-    let mut assets = asset::Assets::new(root, reach, &compiler, &classes)?;
+    let mut assets = asset::Assets::new(root, settings, classes)?;
+    let mut slots = keyframe::Slots::default();
     let needed = needed_geoms(root);
     let mut places = vec![root.at];
     let mut spring_dampers = Vec::new();
     let sections: Vec<_> = root.children_named("worldbody").collect();
     tree::TreeReader {
-        compiler: &compiler,
-        classes: &classes,
+        settings,
+        classes,
         materials: &materials,
         assets: &mut assets,
         needed: &needed,
@@ -210,6 +187,7 @@ fn read(root: &Element, path: &Path, reach: &Reach, notes: &mut Vec<Note>) -> Re
         notes,
         places: &mut places,
         spring_dampers: &mut spring_dampers,
+        slots: &mut slots.joints,
     }
     .world(&sections)?;
     assets.unused(&model, notes);
@@ -221,23 +199,26 @@ fn read(root: &Element, path: &Path, reach: &Reach, notes: &mut Vec<Note>) -> Re
     mass::scale(&mut model, compiler.total_mass);
 
     for e in root.children_named("contact") {
-        contact::read(e, &classes, &mut model)?;
+        contact::read(e, classes, &mut model)?;
     }
     for e in root.children_named("tendon").flat_map(|t| &t.children) {
         let mut spec = classes.of(e, defaults::MAIN)?.tendon.clone();
         spec.read(e)?;
         let name = names.tendon.take(e, "tendon", model.tendons.len())?;
-        let tendon = spec.resolve(e, &compiler, name, &model)?;
+        let tendon = spec.resolve(e, settings.of(e.at), name, &model)?;
         model.tendons.push(tendon);
     }
     derive::tendon_lengths(&mut model);
     derive::spring_dampers(&mut model, &spring_dampers)?;
-    read_equalities(root, &classes, &mut names, &mut model)?;
+    read_equalities(root, classes, &mut names, &mut model)?;
     for e in root.children_named("actuator").flat_map(|a| &a.children) {
         let mut spec = classes.of(e, defaults::MAIN)?.actuator.clone();
         spec.read(e)?;
         let name = names.actuator.take(e, "actuator", model.actuators.len())?;
-        let actuator = spec.resolve(e, &compiler, name, &model)?;
+        let actuator = spec.resolve(e, settings.of(e.at), name, &model)?;
+        if let Some(slot) = e.slot {
+            slots.actuators.insert(slot, model.actuators.len());
+        }
         model.na += usize::from(actuator.act_adr.is_some());
         model.actuators.push(actuator);
     }
@@ -251,7 +232,13 @@ fn read(root: &Element, path: &Path, reach: &Reach, notes: &mut Vec<Note>) -> Re
     }
     for e in root.children_named("keyframe").flat_map(|k| &k.children) {
         let name = names.key.take(e, "key", model.keyframes.len())?;
-        model.keyframes.push(keyframe::read(e, name, &model)?);
+        let key = keyframe::read(e, name, &model, whole.grown)?;
+        model.keyframes.push(key);
+    }
+    for pending in &whole.pending {
+        let name = names.key.take(&pending.key, "key", model.keyframes.len())?;
+        let key = keyframe::attached(pending, name, &slots, &model)?;
+        model.keyframes.push(key);
     }
     Ok(model)
 }

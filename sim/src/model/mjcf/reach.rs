@@ -19,6 +19,17 @@ impl Reach {
         }
     }
 
+    /// Where the files of a model in this reach may lie: names count from its folder and
+    /// stay within the same bound.
+    pub fn of(&self, file: &Path) -> Self {
+        let here = Path::new(".");
+        let bound = match self.bound() {
+            b if b.as_os_str().is_empty() => here,
+            b => b,
+        };
+        Self::new(file, Some(bound))
+    }
+
     /// The file `name`, or why it is out of reach.
     pub fn file(&self, name: &Path) -> Result<PathBuf, String> {
         use std::path::Component;

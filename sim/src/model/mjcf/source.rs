@@ -5,11 +5,11 @@ use super::reach::Reach;
 use std::path::{Path, PathBuf};
 
 /// Elements nested deeper than this are refused (the reader recurses).
-const MAX_DEPTH: usize = 200;
+pub(super) const MAX_DEPTH: usize = 200;
 /// Bytes of one model file; a robot without meshes needs some 10 kB.
 const MAX_BYTES: u64 = 64 << 20;
 /// Files one model may include.
-const MAX_FILES: usize = 1000;
+pub(super) const MAX_FILES: usize = 1000;
 
 /// A place in one of the model's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,11 @@ impl At {
     /// Key that sorts places by file and position.
     pub fn order(self) -> (u32, u32) {
         (self.file, self.byte)
+    }
+
+    /// Number of its file, in the order of reading.
+    pub fn file(self) -> usize {
+        self.file as usize
     }
 }
 
@@ -69,6 +74,12 @@ impl Attr {
         }
     }
 
+    /// Gives it another value, which does not stand in the file.
+    pub fn set(&mut self, value: String) {
+        self.value = value;
+        self.verbatim = false;
+    }
+
     /// Place of the value's byte `offset`.
     pub fn value_at(&self, offset: usize) -> At {
         At {
@@ -87,9 +98,31 @@ pub(super) struct Element {
     pub children: Vec<Element>,
     /// Text between its children, which says nothing.
     pub stray: Option<At>,
+    /// What keyframes of attached models know a joint or actuator by.
+    pub slot: Option<u32>,
 }
 
 impl Element {
+    /// An element that does not stand in the file, for what stands at `at`.
+    pub fn made(name: &str, at: At) -> Self {
+        Self {
+            name: name.to_string(),
+            at,
+            attrs: Vec::new(),
+            children: Vec::new(),
+            stray: None,
+            slot: None,
+        }
+    }
+
+    /// Gives an attribute a value, whether it stands in the file or not.
+    pub fn set(&mut self, name: &str, value: &str) {
+        match self.attrs.iter_mut().find(|a| a.name == name) {
+            Some(attr) => attr.set(value.to_string()),
+            None => self.attrs.push(Attr::made(name, value, self.at)),
+        }
+    }
+
     pub fn attr(&self, name: &str) -> Option<&Attr> {
         self.attrs.iter().find(|a| a.name == name)
     }
@@ -109,16 +142,16 @@ struct SourceFile {
 #[derive(Default)]
 pub(super) struct Sources {
     files: Vec<SourceFile>,
-    /// Where includes may lie.
+    /// Where includes of the model that is being read may lie.
     reach: Reach,
+    /// That model's first file: others may include the same files.
+    first: usize,
 }
 
 impl Sources {
-    pub fn new(reach: Reach) -> Self {
-        Self {
-            files: Vec::new(),
-            reach,
-        }
+    /// How many files were read.
+    pub fn count(&self) -> usize {
+        self.files.len()
     }
 
     pub fn paths(&self) -> Vec<PathBuf> {
@@ -163,8 +196,15 @@ impl Sources {
         }
     }
 
-    /// Parses `text`, replacing `<include>` by the contents of the named file.
-    pub fn parse(&mut self, path: &Path, text: String) -> Result<Element, MjcfError> {
+    /// Parses a model's `text`, replacing `<include>` by the contents of the named file.
+    pub fn parse(
+        &mut self,
+        path: &Path,
+        text: String,
+        reach: &Reach,
+    ) -> Result<Element, MjcfError> {
+        self.reach = reach.clone();
+        self.first = self.files.len();
         self.parse_file(path, text, &mut Vec::new())
     }
 
@@ -255,6 +295,7 @@ impl Sources {
             attrs,
             children,
             stray,
+            slot: None,
         })
     }
 
@@ -293,7 +334,7 @@ impl Sources {
     ) -> Result<Vec<Element>, MjcfError> {
         let (path, attr) = self.included_path(element).map_err(|f| self.error(f))?;
         let refuse = |s: &Self, why: String| s.error(Fault::new(attr, why));
-        if open.contains(&path) || self.files.iter().any(|f| f.path == path) {
+        if open.contains(&path) || self.files[self.first..].iter().any(|f| f.path == path) {
             let why = format!(
                 "{} is included a second time; MJCF allows it once",
                 path.display()

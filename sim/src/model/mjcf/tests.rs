@@ -1,5 +1,6 @@
 use super::*;
 
+mod attached;
 mod files;
 
 fn robots() -> Vec<std::path::PathBuf> {
@@ -19,12 +20,19 @@ fn parse_text(text: impl Into<String>) -> Result<Model, MjcfError> {
 
 #[test]
 fn shipped_robots_load_and_ignore_nothing() {
-    assert!(robots().len() >= 6);
+    assert!(robots().len() >= 8);
     for path in robots() {
         let model = load(&path).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(model.ignored, [], "{}", path.display());
         assert_eq!(model.qpos0.len(), model.nq);
-        assert_eq!(model.sources, [path]);
+        assert_eq!(model.sources[0], path);
+        // What is attached is copied into runs, too.
+        let ants = model.sources[1..].iter().filter(|s| s.ends_with("ant.xml"));
+        let attached = usize::from(path.ends_with("ant_sumo.xml"));
+        assert_eq!(
+            (ants.count(), model.sources.len()),
+            (attached, 1 + attached)
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! `<worldbody>`: the tree of bodies, flattened parents first.
 
 use super::asset::Assets;
-use super::compiler::{Compiler, FromGeoms};
+use super::compiler::{FromGeoms, Settings};
 use super::defaults::Classes;
 use super::derive::SpringDamper;
 use super::inertia::combine;
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What the tree's elements need to be understood, and where they go.
 pub(super) struct TreeReader<'a, 'b> {
-    pub compiler: &'a Compiler,
+    pub settings: &'a Settings,
     pub classes: &'a Classes,
     /// Colours of materials.
     pub materials: &'a BTreeMap<String, [f32; 4]>,
@@ -29,6 +29,8 @@ pub(super) struct TreeReader<'a, 'b> {
     pub places: &'a mut Vec<At>,
     /// Joints whose spring and damper follow from the robot's inertia.
     pub spring_dampers: &'a mut Vec<SpringDamper>,
+    /// Joints that keyframes of attached models know.
+    pub slots: &'a mut BTreeMap<u32, usize>,
 }
 
 /// An element of a body, with the frames around it resolved.
@@ -67,7 +69,7 @@ impl TreeReader<'_, '_> {
             if element.name == "frame" {
                 let mut spec = PoseSpec::default();
                 spec.read(element)?;
-                let inner = frame.then(spec.resolve(self.compiler, element)?);
+                let inner = frame.then(spec.resolve(self.settings.of(element.at), element)?);
                 let class = self.childclass(element, class)?;
                 self.collect(element, inner, class, items)?;
             } else {
@@ -102,7 +104,7 @@ impl TreeReader<'_, '_> {
         let e = item.element;
         let mut pose = PoseSpec::default();
         pose.read(e)?;
-        let own = pose.resolve(self.compiler, e)?;
+        let own = pose.resolve(self.settings.of(e.at), e)?;
         let pose = item.frame.then(own);
         let class = self.childclass(e, item.class)?;
         let id = self.model.bodies.len();
@@ -164,9 +166,10 @@ impl TreeReader<'_, '_> {
                 "a body has one <inertial>, this is the second",
             ));
         }
+        let from_geoms = self.settings.of(self.place(id)).inertia_from_geoms;
         let infer = id > 0
-            && (explicit.is_none() && self.compiler.inertia_from_geoms == FromGeoms::Auto
-                || self.compiler.inertia_from_geoms == FromGeoms::Always);
+            && (explicit.is_none() && from_geoms == FromGeoms::Auto
+                || from_geoms == FromGeoms::Always);
 
         let first = self.model.geoms.len();
         let mut parts = Vec::new();
@@ -182,7 +185,8 @@ impl TreeReader<'_, '_> {
             spec.read(item.element)?;
             let number = self.model.sites.len();
             let name = self.names.site.take(item.element, "site", number)?;
-            let site = spec.resolve(item.element, item.frame, self.compiler, name, id)?;
+            let compiler = self.settings.of(item.element.at);
+            let site = spec.resolve(item.element, item.frame, compiler, name, id)?;
             self.model.sites.push(site);
         }
 

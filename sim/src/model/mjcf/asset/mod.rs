@@ -7,9 +7,8 @@ mod solid;
 mod stl;
 
 use super::Note;
-use super::compiler::Compiler;
+use super::compiler::Settings;
 use super::defaults::{Classes, MAIN};
-use super::reach::Reach;
 use super::source::{self, At, Element, Fault, Read};
 use super::value::Keywords;
 use crate::model::rotation::{IDENTITY, normalized};
@@ -59,10 +58,8 @@ impl MeshSpec {
 
 /// The file's assets by name.
 pub(super) struct Assets<'a> {
-    compiler: &'a Compiler,
+    settings: &'a Settings,
     classes: &'a Classes,
-    /// Where assets may lie.
-    reach: &'a Reach,
     meshes: BTreeMap<String, &'a Element>,
     hfields: BTreeMap<String, &'a Element>,
     /// Solids of the meshes in use, in the order of `Model::meshes`.
@@ -75,12 +72,7 @@ pub(super) struct Assets<'a> {
 
 impl<'a> Assets<'a> {
     /// Lists what `root` has.
-    pub fn new(
-        root: &'a Element,
-        reach: &'a Reach,
-        compiler: &'a Compiler,
-        classes: &'a Classes,
-    ) -> Read<Self> {
+    pub fn new(root: &'a Element, settings: &'a Settings, classes: &'a Classes) -> Read<Self> {
         let list = |kind: &'static str| -> Read<BTreeMap<String, &'a Element>> {
             let mut found = BTreeMap::new();
             for e in root
@@ -96,9 +88,8 @@ impl<'a> Assets<'a> {
             Ok(found)
         };
         Ok(Self {
-            compiler,
+            settings,
             classes,
-            reach,
             meshes: list("mesh")?,
             hfields: list("hfield")?,
             solids: Vec::new(),
@@ -240,13 +231,15 @@ impl<'a> Assets<'a> {
             .attr("file")
             .ok_or_else(|| Fault::new(e.at, "missing attribute"))?;
         let at = attr.value_at(0);
-        let name = if self.compiler.strip_path {
+        let compiler = self.settings.of(e.at);
+        let name = if compiler.strip_path {
             attr.value.rsplit(['/', '\\']).next().unwrap_or_default()
         } else {
             &attr.value
         };
-        let name = Path::new(&self.compiler.mesh_dir).join(name);
-        let path = self.reach.file(&name).map_err(|why| Fault::new(at, why))?;
+        let name = Path::new(&compiler.mesh_dir).join(name);
+        let reach = self.settings.reach(e.at);
+        let path = reach.file(&name).map_err(|why| Fault::new(at, why))?;
         let bytes = source::read_bytes(&path)
             .map_err(|error| Fault::new(at, format!("cannot read {}: {error}", path.display())))?;
         if !self.files.contains(&path) {
@@ -275,7 +268,7 @@ impl<'a> Assets<'a> {
 }
 
 /// The asset's name, or its file's stem.
-fn name_of(e: &Element) -> Read<String> {
+pub(super) fn name_of(e: &Element) -> Read<String> {
     if let Some(name) = e.text("name") {
         return Ok(name.to_string());
     }

@@ -14,8 +14,6 @@ nodes! {
     BODY_PLUGIN "plugin" Role::Refused("MuJoCo's plugins do not run here");
     FLEXCOMP "flexcomp" Role::Refused("only rigid bodies are supported");
     COMPOSITE "composite" Role::Refused("write the bodies out");
-    REPLICATE "replicate" Role::Refused("write the copies out");
-    ATTACH "attach" Role::Refused("write the bodies out, or use <include>");
 }
 
 pub(super) static JOINT_NODE: Node = Node {
@@ -89,6 +87,30 @@ pub(super) static FRAME: Node = Node {
     name: "frame",
     reads: &["name childclass", ORIENTATION],
     children: &BODY_CHILDREN,
+    ..LEAF
+};
+static REPLICATE: Node = Node {
+    name: "replicate",
+    reads: &["count offset euler sep childclass"],
+    // No joints and inertia, as in MuJoCo: they belong to a body.
+    children: &[
+        &BODY,
+        &FRAME,
+        &GEOM_NODE,
+        &SITE_NODE,
+        &CAMERA,
+        &LIGHT,
+        &REPLICATE,
+        &ATTACH,
+        &COMPOSITE,
+        &FLEXCOMP,
+        &BODY_PLUGIN,
+    ],
+    ..LEAF
+};
+static ATTACH: Node = Node {
+    name: "attach",
+    reads: &["model body frame prefix"],
     ..LEAF
 };
 pub(super) static WORLDBODY: Node = Node {

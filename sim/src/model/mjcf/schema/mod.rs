@@ -65,7 +65,6 @@ nodes! {
     CUSTOM "custom" Role::Ignored(USER);
     TEXTURE "texture" Role::Ignored(DRAWING);
     SKIN "skin" Role::Ignored(DRAWING);
-    MODEL_ASSET "model" Role::Ignored("<attach> is refused where it is used");
     SENSOR "sensor" Role::Ignored(SENSING);
     EQUALITY_FLEX "flex" Role::Refused("only rigid bodies are supported");
     FLEXVERT "flexvert" Role::Refused("only rigid bodies are supported");
@@ -86,14 +85,13 @@ static COMPILER: Node = Node {
     reads: &[
         "angle autolimits balanceinertia inertiafromgeom inertiagrouprange settotalmass \
          boundmass boundinertia coordinate eulerseq alignfree \
-         fusestatic fitaabb meshdir assetdir strippath",
+         fusestatic fitaabb meshdir assetdir strippath conflict",
     ],
     ignores: &[
         ("texturedir", FILES),
         ("usethread", ROUNDING),
         ("saveinertial", "says how MuJoCo saves the file"),
         ("discardvisual", "geoms that do not collide are kept"),
-        ("conflict", "only for attached models"),
     ],
     children: &[&LENGTHRANGE],
     ..LEAF
@@ -306,6 +304,12 @@ static HFIELD: Node = Node {
     name: "hfield",
     reads: &["name file nrow ncol size elevation"],
     ignores: &[("content_type", "the file's name says what it is")],
+    ..LEAF
+};
+static MODEL_ASSET: Node = Node {
+    name: "model",
+    reads: &["name file"],
+    ignores: &[("content_type", "the file's root says what it is")],
     ..LEAF
 };
 static ASSET: Node = Node {

@@ -310,13 +310,7 @@ fn only<'a>(e: &'a Element, name: &'a str) -> Read<Option<&'a Element>> {
 }
 
 fn made(name: &str, at: At) -> Element {
-    Element {
-        name: name.into(),
-        at,
-        attrs: Vec::new(),
-        children: Vec::new(),
-        stray: None,
-    }
+    Element::made(name, at)
 }
 
 fn attr(name: &str, value: &str, at: At) -> Attr {

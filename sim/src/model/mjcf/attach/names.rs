@@ -1,0 +1,150 @@
+//! Names that references can mean, and how copies are named.
+
+use super::super::asset;
+use super::super::defaults::MAIN;
+use super::super::source::{Element, Read};
+use std::collections::HashMap;
+
+/// What an element of the tree is to those who refer to it.
+fn kind(e: &Element) -> Option<&'static str> {
+    Some(match e.name.as_str() {
+        "body" => "body",
+        "frame" => "frame",
+        "joint" | "freejoint" => "joint",
+        "geom" => "geom",
+        "site" => "site",
+        "camera" => "camera",
+        _ => return None,
+    })
+}
+
+/// How often each name stands, by kind.
+#[derive(Clone, Default)]
+pub(super) struct Names {
+    count: HashMap<(&'static str, String), usize>,
+}
+
+impl Names {
+    pub fn has(&self, kind: &'static str, name: &str) -> bool {
+        kind == "body" && name == "world" || self.count.contains_key(&(kind, name.to_string()))
+    }
+
+    pub fn of_kind(&self, kind: &'static str) -> impl Iterator<Item = &str> {
+        let all = self.count.keys().filter(move |(k, _)| *k == kind);
+        all.map(|(_, name)| name.as_str())
+    }
+
+    /// Adds one name.
+    pub fn add(&mut self, kind: &'static str, name: Option<&str>) {
+        if let Some(name) = name {
+            *self.count.entry((kind, name.to_string())).or_default() += 1;
+        }
+    }
+
+    /// Takes one name away.
+    pub fn remove(&mut self, kind: &'static str, name: Option<&str>) {
+        let Some(name) = name else { return };
+        let key = (kind, name.to_string());
+        if let Some(count) = self.count.get_mut(&key) {
+            *count -= 1;
+            if *count == 0 {
+                self.count.remove(&key);
+            }
+        }
+    }
+
+    /// Adds the element of the tree alone.
+    pub fn add_element(&mut self, e: &Element) {
+        if let Some(kind) = kind(e) {
+            self.add(kind, e.text("name"));
+        }
+    }
+
+    /// Adds the element and all in it.
+    pub fn add_tree(&mut self, e: &Element) {
+        self.add_element(e);
+        e.children.iter().for_each(|c| self.add_tree(c));
+    }
+
+    /// Takes the element and all in it away.
+    pub fn remove_tree(&mut self, e: &Element) {
+        if let Some(kind) = kind(e) {
+            self.remove(kind, e.text("name"));
+        }
+        e.children.iter().for_each(|c| self.remove_tree(c));
+    }
+}
+
+/// How the names of a copy follow from those of what is copied.
+pub(super) struct Naming {
+    pub prefix: String,
+    pub suffix: String,
+    /// What stands before classes of another model; `None` within one model, where
+    /// classes and assets stay what they are.
+    pub classes: Option<String>,
+}
+
+impl Naming {
+    pub fn name(&self, name: &str) -> String {
+        format!("{}{name}{}", self.prefix, self.suffix)
+    }
+
+    fn asset(&self, name: &str) -> String {
+        format!("{}{name}", self.prefix)
+    }
+
+    /// The other model's class `name`.
+    pub fn class(&self, name: &str) -> String {
+        let prefix = self.classes.as_deref().unwrap_or_default();
+        format!("{prefix}{name}")
+    }
+
+    fn rename(e: &mut Element, attr: &str, to: impl Fn(&str) -> String) {
+        if let Some(attr) = e.attrs.iter_mut().find(|a| a.name == attr)
+            && !attr.value.is_empty()
+        {
+            attr.set(to(&attr.value));
+        }
+    }
+
+    /// Renames an element of the tree and all in it.
+    pub fn tree(&self, e: &mut Element) {
+        Self::rename(e, "name", |n| self.name(n));
+        if self.classes.is_some() {
+            for attr in ["class", "childclass"] {
+                Self::rename(e, attr, |n| self.class(n));
+            }
+            for attr in ["material", "mesh", "hfield"] {
+                Self::rename(e, attr, |n| self.asset(n));
+            }
+        }
+        e.children.iter_mut().for_each(|c| self.tree(c));
+    }
+
+    /// Gives an element outside the tree its name and, from another model, its class.
+    pub fn listed(&self, e: &mut Element) {
+        Self::rename(e, "name", |n| self.name(n));
+        if self.classes.is_some() && !matches!(e.name.as_str(), "exclude") {
+            self.own_class(e);
+        }
+    }
+
+    fn own_class(&self, e: &mut Element) {
+        let class = self.class(e.text("class").unwrap_or(MAIN));
+        e.set("class", &class);
+    }
+
+    /// Renames what `<asset>` holds of meshes, height fields and materials.
+    pub fn assets(&self, e: &mut Element) -> Read<()> {
+        if e.name != "material" {
+            let name = self.asset(&asset::name_of(e)?);
+            e.set("name", &name);
+        } else {
+            Self::rename(e, "name", |n| self.asset(n));
+        }
+        if e.name == "mesh" {
+            self.own_class(e);
+        }
+        Ok(())
+    }
+}
