@@ -11,11 +11,14 @@ use tch::{Device, Kind, Tensor};
 ///
 /// A transition `t` is (`obs[t]`, `action[t]`) -> (`reward[t]`, flags, `obs[t+1]`),
 /// where `obs[t+1]` is already that of the next episode if one ended.
+///
+/// `N` counts environments, or where several agents share each of them, agents: row
+/// `e * M + i` is agent `i` of environment `e`.
 #[derive(Debug)]
 pub struct Rollout {
     /// Steps, `T`.
     pub steps: i64,
-    /// Environments, `N`.
+    /// Rows, `N`: environments times agents.
     pub envs: i64,
     /// Raw observations `[T+1,N,O]`.
     pub obs: Groups<Tensor>,
@@ -54,7 +57,7 @@ impl Rollout {
         device: Device,
     ) -> Result<Self, CollectError> {
         let float = |what: &str, size: &[i64]| zeros(what, size, Kind::Float, device);
-        let (t, n, a) = (steps, spec.num_envs as i64, spec.action.width() as i64);
+        let (t, n, a) = (steps, spec.rows() as i64, spec.action.width() as i64);
         let k = final_rows(spec, steps);
         let groups = |what: &str, rows: i64| -> Result<Groups<Tensor>, CollectError> {
             Ok(Groups {
@@ -95,9 +98,16 @@ impl Rollout {
 
     /// Bytes of all buffers.
     pub fn bytes(&self) -> usize {
-        let groups =
-            |g: &Groups<Tensor>| g.policy.numel() + g.critic.as_ref().map_or(0, Tensor::numel);
-        let others = [
+        4 * self.tensors().map(Tensor::numel).sum::<usize>()
+    }
+
+    /// All buffers, of four bytes a number; rows are along dimension 1.
+    pub fn tensors(&self) -> impl Iterator<Item = &Tensor> {
+        let groups = [&self.obs, &self.final_obs];
+        let groups = groups
+            .into_iter()
+            .flat_map(|g| [Some(&g.policy), g.critic.as_ref()]);
+        groups.flatten().chain([
             &self.action,
             &self.dist,
             &self.std,
@@ -107,10 +117,7 @@ impl Rollout {
             &self.valid,
             &self.version,
             &self.final_slot,
-        ];
-        4 * (groups(&self.obs)
-            + groups(&self.final_obs)
-            + others.iter().map(|t| t.numel()).sum::<usize>())
+        ])
     }
 }
 

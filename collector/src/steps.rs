@@ -66,7 +66,7 @@ pub(crate) struct Stepper<E> {
     noise_width: usize,
     noise_kind: Noise,
     seed: u64,
-    /// Global id of the first environment; keys the noise.
+    /// Global number of the first row; keys the noise.
     first: u32,
     /// Control steps since the run began; keys the noise.
     pub step: u64,
@@ -93,9 +93,9 @@ impl<E: Environments> Stepper<E> {
     ) -> Result<Self, CollectError> {
         let spec = env.spec();
         let (width, kind) = noise;
-        let size = [spec.num_envs as i64, width];
+        let size = [spec.rows() as i64, width];
         let noise = host_zeros("action noise", &[&[1], &size[..]].concat(), Kind::Float)?;
-        let floats = |width: usize| zeroed::<f32>("observations", width * spec.num_envs);
+        let floats = |width: usize| zeroed::<f32>("observations", width * spec.rows());
         Ok(Self {
             next: Groups {
                 policy: floats(spec.obs.policy)?,
@@ -105,9 +105,9 @@ impl<E: Environments> Stepper<E> {
             noise: noise.f_view(size)?,
             noise_width: width as usize,
             noise_kind: kind,
+            first: first.wrapping_mul(spec.agents_per_env() as u32),
             env,
             seed,
-            first,
             step: 0,
             stepping,
         })

@@ -64,7 +64,7 @@ impl<E: Environments> SyncCollector<E> {
 
     fn read<'a>(&self, blob: &'a [u8]) -> Result<Saved<'a>, CollectError> {
         let spec = self.stepper.env.spec();
-        Saved::read(blob, &spec.obs, Some(spec.num_envs))
+        Saved::read(blob, &spec.obs, Some(spec.rows()))
     }
 }
 

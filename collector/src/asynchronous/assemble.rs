@@ -13,29 +13,13 @@ pub(super) struct Columns {
     into: Vec<Tensor>,
 }
 
-/// All tensors of a rollout; the environments are along dimension 1.
-fn tensors(r: &Rollout) -> impl Iterator<Item = &Tensor> {
-    let groups = [&r.obs, &r.final_obs];
-    let groups = groups
-        .into_iter()
-        .flat_map(|g| [Some(&g.policy), g.critic.as_ref()]);
-    groups.flatten().chain([
-        &r.action,
-        &r.dist,
-        &r.std,
-        &r.reward,
-        &r.terminated,
-        &r.truncated,
-        &r.valid,
-        &r.version,
-        &r.final_slot,
-    ])
-}
-
 impl Columns {
-    pub fn new(all: &Rollout, shard: Shard) -> Result<Self, CollectError> {
-        let (first, len) = (shard.first as i64, shard.len as i64);
-        let into = tensors(all).map(|t| t.f_narrow(1, first, len));
+    /// Of a worker's environments, with so many rows each.
+    pub fn new(all: &Rollout, shard: Shard, agents: usize) -> Result<Self, CollectError> {
+        let (first, len) = (shard.first * agents, shard.len * agents);
+        let into = all
+            .tensors()
+            .map(|t| t.f_narrow(1, first as i64, len as i64));
         Ok(Self {
             shard,
             into: into.collect::<Result<_, _>>()?,
@@ -45,7 +29,7 @@ impl Columns {
     /// Copies a part to its place. Returns when that is done: the part may be written
     /// over then.
     pub fn copy(&self, part: &Rollout) -> Result<(), CollectError> {
-        for (into, from) in self.into.iter().zip(tensors(part)) {
+        for (into, from) in self.into.iter().zip(part.tensors()) {
             into.shallow_clone().f_copy_(from)?;
         }
         Ok(())
@@ -72,6 +56,7 @@ impl<'a> Sum<'a> {
         s.final_overflow = 0;
         s.shortfalls = Default::default();
         s.reward_sums.fill(0.0);
+        s.agent_return_sums.fill(0.0);
         for counts in [&mut s.terminations, &mut s.faults, &mut s.causes] {
             counts.fill(0);
         }
@@ -95,8 +80,13 @@ impl<'a> Sum<'a> {
         s.final_overflow += p.final_overflow;
         s.shortfalls.contact_overflow += p.shortfalls.contact_overflow;
         s.shortfalls.unsolved += p.shortfalls.unsolved;
-        for (sum, x) in s.reward_sums.iter_mut().zip(&p.reward_sums) {
-            *sum += x;
+        for (sums, more) in [
+            (&mut s.reward_sums, &p.reward_sums),
+            (&mut s.agent_return_sums, &p.agent_return_sums),
+        ] {
+            for (sum, x) in sums.iter_mut().zip(more) {
+                *sum += x;
+            }
         }
         for (sums, counts) in [
             (&mut s.terminations, &p.terminations),

@@ -92,7 +92,7 @@ impl<E: Shards> AsyncCollector<E> {
         let rollout = Rollout::new(&spec, count, width, options.storing_device)?;
         let columns = members
             .shards()
-            .map(|shard| Columns::new(&rollout, shard))
+            .map(|shard| Columns::new(&rollout, shard, spec.agents_per_env()))
             .collect::<Result<_, CollectError>>()?;
         let stats = EpisodeStats::with_room(&spec)?;
         members.stock(&spec)?;
@@ -279,7 +279,7 @@ impl<E: Shards> Collector for AsyncCollector<E> {
     }
 
     fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
-        Saved::read(blob, &self.spec.obs, Some(self.spec.num_envs))?;
+        Saved::read(blob, &self.spec.obs, Some(self.spec.rows()))?;
         self.take_over(blob, false).map(|_| ())
     }
 

@@ -89,7 +89,7 @@ impl<E: Environments> Bridge<E> {
         let (device, steps) = (queue.device(), i64::try_from(steps).unwrap_or(i64::MAX));
         let rollout = Rollout::new(spec, steps, policy.dist_width(), device)?;
         let numbers = NoiseSpec::of(policy, seed);
-        let size = [steps, spec.num_envs as i64, numbers.width as i64];
+        let size = [steps, spec.rows() as i64, numbers.width as i64];
         let noise_there = zeros("action noise", &size, Kind::Float, device)?;
         let r = &rollout;
         let out = |what: &str, like: &Tensor| Outgoing::like(&queue, what, like);

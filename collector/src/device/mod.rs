@@ -281,7 +281,7 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
 
     fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
         let spec = self.env.spec();
-        let saved = Saved::read(blob, &spec.obs, Some(spec.num_envs))?;
+        let saved = Saved::read(blob, &spec.obs, Some(spec.rows()))?;
         self.env.restore(saved.env)?;
         self.fill(&saved)
     }
@@ -294,7 +294,7 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
 
     fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
         let spec = self.env.spec();
-        let saved = Saved::read(kept, &spec.obs, Some(spec.num_envs))?;
+        let saved = Saved::read(kept, &spec.obs, Some(spec.rows()))?;
         self.env.revert(saved.env)?;
         self.fill(&saved)
     }

@@ -130,6 +130,19 @@ pub struct Traffic {
     pub waits: u64,
 }
 
+impl std::ops::Add for Traffic {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            launches: self.launches + other.launches,
+            uploads: self.uploads + other.uploads,
+            downloads: self.downloads + other.downloads,
+            waits: self.waits + other.waits,
+        }
+    }
+}
+
 impl Traffic {
     /// What came after `earlier`.
     #[must_use]

@@ -244,7 +244,7 @@ fn allocations(
 /// -1 to 1, or over the choices) before the clock starts.
 fn simulate(env: &mut BatchEnv, time: Duration) -> Result<f64, CollectError> {
     let spec = env.spec();
-    let (n, width) = (spec.num_envs, spec.action.width());
+    let (n, width) = (spec.rows(), spec.action.width());
     let mut rows = Rows::new(spec)?;
     let mut actions = zeroed::<f32>("actions", (DRAWS * width).saturating_mul(n))?;
     rng::fill_uniform(

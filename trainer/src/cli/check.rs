@@ -10,6 +10,7 @@ use clap::Args;
 use ostler_collector::replay::Layout;
 use ostler_sim::Model;
 use ostler_sim::config::Backend;
+use ostler_sim::Groups;
 use ostler_sim::env::{ActionSpace, EnvSpec, ObsRow};
 use ostler_sim::physics::native;
 
@@ -37,10 +38,7 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     robot(&model);
     let spec = env.spec();
-    table("observation (policy)", &spec.obs_table.policy);
-    if let Some(rows) = &spec.obs_table.critic {
-        table("observation (critic)", rows);
-    }
+    observations(spec);
     actions(config, &model, spec);
     outln!("\nreward");
     for term in &config.task.reward {
@@ -50,6 +48,9 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
             term.weight,
             one_line(&term.expr)
         );
+    }
+    if !spec.agents.is_empty() {
+        outln!("  logged as: {}", spec.reward_names.join(", "));
     }
     outln!("\ntermination: {}", spec.termination_names.join(", "));
     sizes(config, spec);
@@ -95,6 +96,29 @@ fn robot(m: &Model) {
     }
 }
 
+/// What is seen: of several agents, by the first of each policy.
+fn observations(spec: &EnvSpec) {
+    let tables = |of: &str, t: &Groups<Vec<ObsRow>>| {
+        table(&format!("observation (policy){of}"), &t.policy);
+        if let Some(rows) = &t.critic {
+            table(&format!("observation (critic){of}"), rows);
+        }
+    };
+    if spec.agents.is_empty() {
+        return tables("", &spec.obs_table);
+    }
+    let names: Vec<&str> = spec.agents.iter().map(|a| a.name.as_str()).collect();
+    outln!("\nagents: {}", names.join(", "));
+    for (p, policy) in spec.policy_names.iter().enumerate() {
+        let mut own = spec.agents.iter().filter(|a| a.policy == p);
+        let names: Vec<&str> = own.clone().map(|a| a.name.as_str()).collect();
+        outln!("  policy {policy} decides for {}", names.join(", "));
+        if let Some(agent) = own.next() {
+            tables(&format!(" of {}", agent.name), &agent.obs_table);
+        }
+    }
+}
+
 fn table(title: &str, rows: &[ObsRow]) {
     outln!("\n{title}");
     outln!("  {:>9}  {:20} {:10} expression", "index", "name", "unit");
@@ -113,9 +137,13 @@ fn table(title: &str, rows: &[ObsRow]) {
 }
 
 fn actions(config: &Config, model: &Model, spec: &EnvSpec) {
-    match spec.action {
-        ActionSpace::Continuous(n) => outln!("\naction: {n} numbers"),
-        ActionSpace::Discrete(n) => outln!("\naction: one of {n} choices"),
+    let decision = |space: ActionSpace| match space {
+        ActionSpace::Continuous(n) => format!("{n} numbers"),
+        ActionSpace::Discrete(n) => format!("one of {n} choices"),
+    };
+    outln!("\naction: {}", decision(spec.action));
+    for agent in &spec.agents {
+        outln!("  {}: {}", agent.name, decision(agent.action));
     }
     for term in &config.task.action {
         outln!("  {:?} on {}", term.kind, term.actuators.join(", "));
@@ -149,15 +177,20 @@ fn sizes(config: &Config, spec: &EnvSpec) {
         Algorithm::Ppo => format!(
             "{} minibatches of {} x {} epochs",
             config.ppo.num_mini_batches,
-            thousands((n * t / config.ppo.num_mini_batches.max(1) as u64) as f64),
+            thousands(config.batch_rows() as f64),
             config.ppo.num_learning_epochs
         ),
         Algorithm::Sac => gradient_steps(config.sac.num_updates, t, config),
         Algorithm::Td3 => gradient_steps(config.td3.num_updates, t, config),
     };
+    let m = spec.agents_per_env() as u64;
+    let agents = match spec.agents.len() {
+        0 => String::new(),
+        m => format!(" of {m} agents ({} rows)", n * m as u64),
+    };
     outln!(
-        "iteration: {n} environments x {t} steps = {} transitions, {learning}",
-        thousands((n * t) as f64),
+        "iteration: {n} environments{agents} x {t} steps = {} transitions, {learning}",
+        thousands((n * m * t) as f64),
     );
     if config.runner.algorithm.off_policy() {
         let each = Layout::of(spec).bytes_per_transition() as u64;

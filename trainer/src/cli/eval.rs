@@ -1,6 +1,8 @@
 //! `ostler eval`: how good a trained policy is, as numbers.
 
+use super::contest::Contest;
 use super::engine::JudgeArg;
+use super::instead::Instead;
 use super::target::{Target, Wish, open};
 use crate::run::stage::{Stage, quotas};
 use crate::run::{RunError, error::OK};
@@ -36,6 +38,9 @@ pub struct EvalArgs {
     /// OSTLER_REFEREE_PYTHON, then python3 and python]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
+    /// Who acts for one of several agents: AGENT=zero, AGENT=random or AGENT=RUN
+    #[arg(long, value_name = "AGENT=WHO")]
+    instead: Vec<Instead>,
     /// One JSON object on standard output, everything else on standard error
     #[arg(long)]
     json: bool,
@@ -53,6 +58,7 @@ struct Outcome {
     /// Of the episodes that count.
     returns: Vec<f64>,
     lengths: Vec<f64>,
+    contest: Contest,
     broken: u64,
     steps: u64,
     seconds: f64,
@@ -104,6 +110,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         envs: Some(envs),
         seed: args.seed,
         backend,
+        instead: &args.instead,
         python: args
             .python
             .as_deref()
@@ -133,6 +140,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         kernel: stage.env().physics().kernel().unwrap_or("-").into(),
         returns: Vec::new(),
         lengths: Vec::new(),
+        contest: Contest::new(stage.env().spec()),
         broken: 0,
         steps: 0,
         seconds: 0.0,
@@ -141,14 +149,22 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
     // Broken episodes do not count and start anew: a policy that breaks the physics
     // every time would never be done.
     while left.iter().any(|&l| l > 0) && outcome.steps < 2 * limit * rounds {
-        let stats = stage.step(&mut agent)?;
+        stage.step(&mut agent)?;
         if let Some(error) = failure.as_ref().and_then(Failure::take) {
             return Err(error.into());
         }
         outcome.steps += 1;
+        outcome.contest.add(stage.rewards());
+        let stats = stage.stats();
+        if stats.broken() > 0 {
+            let broke = (0..envs).filter(|&e| stage.broke(e));
+            broke.for_each(|e| outcome.contest.end(e, false));
+        }
         outcome.broken += stats.broken();
         for episode in &stats.finished {
-            if let Some(quota) = left.get_mut(episode.env as usize).filter(|q| **q > 0) {
+            let quota = left.get_mut(episode.env as usize).filter(|q| **q > 0);
+            outcome.contest.end(episode.env as usize, quota.is_some());
+            if let Some(quota) = quota {
                 *quota -= 1;
                 outcome.returns.push(f64::from(episode.ret));
                 outcome.lengths.push(f64::from(episode.length));
@@ -206,19 +222,23 @@ impl Outcome {
             "broken_episodes": self.broken,
             "env_steps": self.steps * self.envs as u64,
             "env_steps_per_s": self.steps_per_s(),
+            "agents": self.contest.standings().iter().map(|s| {
+                json!({ "name": s.name, "mean_return": s.mean, "best": s.best })
+            }).collect::<Vec<_>>(),
         })
     }
 
     fn line(&self) -> String {
         let (mean, std) = mean_std(&self.returns);
         format!(
-            "{}: mean return {mean:.2} ± {std:.2} (from {:.2} to {:.2}) over {} episodes of {:.1} steps on average, {:.0} environment steps/s",
+            "{}: mean return {mean:.2} ± {std:.2} (from {:.2} to {:.2}) over {} episodes of {:.1} steps on average, {:.0} environment steps/s{}",
             self.name,
             self.min(),
             self.max(),
             self.returns.len(),
             mean_std(&self.lengths).0,
-            self.steps_per_s()
+            self.steps_per_s(),
+            self.contest.lines()
         )
     }
 }

@@ -1,6 +1,7 @@
 //! `ostler play`: runs a policy, prints what it gets and draws what it does.
 
 use super::engine::JudgeArg;
+use super::instead::Instead;
 use super::target::{AgentKind, Wish, open};
 use crate::config::Override;
 use crate::draw::{Clip, DrawError, Poses, gif, sheet};
@@ -53,6 +54,9 @@ pub struct PlayArgs {
     /// OSTLER_REFEREE_PYTHON, then python3 and python]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
+    /// Who acts for one of several agents: AGENT=zero, AGENT=random or AGENT=RUN
+    #[arg(long, value_name = "AGENT=WHO")]
+    instead: Vec<Instead>,
     /// Replace a value of the configuration: --set env.episode_length_s=5
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -73,6 +77,7 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         seed: args.seed,
         backend: args.backend,
         python: args.python.as_deref(),
+        instead: &args.instead,
     };
     let mut target = open(&args.run, &wish)?;
     let model = target.model.clone();

@@ -1,6 +1,7 @@
 //! What `play` and `eval` are pointed at: a run, or a configuration without one.
 
 use super::engine::JudgeArg;
+use super::instead::{Instead, Who};
 use crate::config::{Gpus, Override};
 use crate::run::stage::Agent;
 use crate::run::{RunError, build_env, judged_env, load_run, plan, settle_here};
@@ -59,6 +60,8 @@ pub struct Wish<'a> {
     pub backend: Option<JudgeArg>,
     /// The Python that has MuJoCo; found unless given.
     pub python: Option<&'a Path>,
+    /// Who acts for single agents.
+    pub instead: &'a [Instead],
 }
 
 /// Opens a run (a folder or a checkpoint) or a configuration (a `.toml` file).
@@ -66,6 +69,31 @@ pub struct Wish<'a> {
 /// # Errors
 /// There is nothing there, or it cannot be used; a configuration has no policy.
 pub fn open(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
+    let mut target = open_one(path, wish)?;
+    for instead in wish.instead {
+        target = replaced(target, instead)?;
+    }
+    Ok(target)
+}
+
+/// The same with another one acting for one of its agents.
+fn replaced(mut target: Target, instead: &Instead) -> Result<Target, RunError> {
+    let spec = target.env.spec();
+    let of = instead.place(spec)?;
+    let by = match &instead.who {
+        Who::Zero => Agent::Zero,
+        Who::Random => Agent::Random(target.seed ^ 1 << 32),
+        Who::Run(path) => Agent::Policy(load_run(path)?.policy(spec)?),
+    };
+    target.agent = Agent::Instead {
+        by: Box::new(by),
+        of: vec![of],
+        rest: Box::new(target.agent),
+    };
+    Ok(target)
+}
+
+fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     let Wish {
         agent,
         overrides,

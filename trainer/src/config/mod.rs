@@ -38,7 +38,7 @@ use crate::learner::{ActorConfig, CriticConfig, PpoConfig, SacConfig, Td3Config}
 use crate::memory::MemoryConfig;
 use ostler_collector::replay::ReplayConfig;
 use ostler_sim::Model;
-use ostler_sim::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::config::{AgentsConfig, ConfigError, EnvConfig, SimConfig, TaskConfig};
 use ostler_sim::model::mjcf::{self, MjcfError};
 use serde::{Deserialize, Serialize};
 use source::{Node, Sources, Value};
@@ -61,6 +61,9 @@ pub struct Config {
     pub sim: SimConfig,
     /// `[env]`: the batch.
     pub env: EnvConfig,
+    /// `[agents]`: who acts in every environment, where that are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agents: Option<AgentsConfig>,
     /// `[task]`: what is asked of the robot.
     pub task: TaskConfig,
     /// `[actor]`: the network that decides.
@@ -104,6 +107,7 @@ impl Default for Config {
             device: "auto".into(),
             sim: SimConfig::default(),
             env: EnvConfig::default(),
+            agents: None,
             task: TaskConfig::default(),
             actor: ActorConfig::default(),
             critic: CriticConfig::default(),
@@ -238,6 +242,8 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
             .file_stem()
             .map_or_else(String::new, |s| s.to_string_lossy().into_owned());
     }
+    // A table of its own in the file; the simulation has it with its task.
+    config.task.agents = config.agents.clone();
     let places = Places { root, sources };
     let errors = config.validate();
     if !errors.is_empty() {

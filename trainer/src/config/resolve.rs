@@ -236,7 +236,10 @@ impl Config {
     /// Samples that a gradient step looks at.
     pub fn batch_rows(&self) -> usize {
         match self.runner.algorithm {
-            Algorithm::Ppo => (self.samples() as usize).div_ceil(self.ppo.num_mini_batches.max(1)),
+            Algorithm::Ppo => {
+                let samples = self.samples() as usize * self.agents_of_a_policy().1;
+                samples.div_ceil(self.ppo.num_mini_batches.max(1))
+            }
             Algorithm::Sac => self.sac.batch_size,
             Algorithm::Td3 => self.td3.batch_size,
         }
@@ -270,13 +273,37 @@ impl Config {
     /// that is switched off, below the least, or leaves a minibatch without a sample.
     pub fn fewer_envs(&self, num_envs: usize) -> Option<usize> {
         let fewer = self.back_off.below(num_envs)?;
-        let samples = fewer * self.runner.num_steps_per_env;
+        let samples = self.least_samples(fewer);
         let enough = self.validate_batch(samples).is_empty();
         enough.then_some(fewer)
     }
 
-    /// Transitions per iteration.
+    /// Steps of environments per iteration; of transitions there are as many for each
+    /// [agent](Self::agents).
     pub fn samples(&self) -> u64 {
         self.env.num_envs as u64 * self.runner.num_steps_per_env as u64
+    }
+
+    /// Agents of an environment; 1 without `[agents]`.
+    pub fn agents(&self) -> usize {
+        self.agents.as_ref().map_or(1, |a| a.names.len().max(1))
+    }
+
+    /// How many agents of an environment the policies have: the fewest and the most.
+    fn agents_of_a_policy(&self) -> (usize, usize) {
+        let Some(agents) = &self.agents else {
+            return (1, 1);
+        };
+        let of = agents.policy_of();
+        let counts = of.iter().map(|p| of.iter().filter(|q| *q == p).count());
+        let most = counts.clone().max().unwrap_or(1);
+        (counts.min().unwrap_or(1), most)
+    }
+
+    /// Transitions that the policy with the fewest agents learns from in an iteration of
+    /// so many environments.
+    pub fn least_samples(&self, num_envs: usize) -> usize {
+        let steps = num_envs.saturating_mul(self.runner.num_steps_per_env);
+        steps.saturating_mul(self.agents_of_a_policy().0)
     }
 }

@@ -9,7 +9,7 @@ use super::foreign;
 use super::source::{Entry, Node, Sources, Value};
 use super::{BackOffConfig, Config, FaultConfig, curriculum};
 use ostler_sim::config::{
-    ActionKind, ActionTerm, CommandTerm, ObservationGroup, ObservationTerm, OneOrMany, ResetTerm,
+    ActionKind, ActionTerm, AgentsConfig, CommandTerm, ObservationGroup, ObservationTerm, OneOrMany, ResetTerm,
     RewardOptions, RewardTerm, TaskConfig, TerminationTerm,
 };
 use ostler_sim::names::nearest;
@@ -24,6 +24,10 @@ fn exemplar() -> Config {
     let range = [0.0, 0.0];
     let text = String::new;
     Config {
+        agents: Some(AgentsConfig {
+            names: vec![text()],
+            ..AgentsConfig::default()
+        }),
         task: TaskConfig {
             robot: text(),
             robot_folder: Some(text()),
@@ -104,6 +108,7 @@ fn special(path: &str) -> Option<Kind> {
         | "task.action.offset"
         | "task.observation.scale"
         | "task.reset.value" => Some(Kind::NumberOrList),
+        "agents.policies" => Some(Kind::Policies),
         _ => None,
     }
 }
@@ -112,6 +117,7 @@ fn special(path: &str) -> Option<Kind> {
 enum Kind {
     Auto,
     NumberOrList,
+    Policies,
 }
 
 /// Compares the tree with the schema; returns every unknown key and every value of
@@ -228,6 +234,16 @@ impl Walk<'_> {
                     _ => number(node),
                 },
                 "a finite number or a list of such",
+            ),
+            Kind::Policies => (
+                match &node.value {
+                    Value::Str(s) => s == "shared" || s == "separate",
+                    Value::Array(items) => {
+                        items.iter().all(|n| matches!(n.value, Value::Str(_)))
+                    }
+                    _ => false,
+                },
+                "\"shared\", \"separate\" or a list with a policy's name for each agent",
             ),
         };
         if !fits {

@@ -30,14 +30,19 @@ impl Config {
                 .help("leave it 0; replay.n_step sums rewards over several steps"),
             );
         }
+        if let Some(agents) = &self.agents {
+            errors.extend(agents.validate().err());
+            if self.runner.algorithm.off_policy() && agents.policy_names().len() > 1 {
+                errors.push(crate::learner::off_policy_team());
+            }
+        }
         errors.extend(self.memory.validate());
         errors.extend(self.guard.validate());
         errors.extend(self.back_off.validate(MAX_ENVS));
         errors.extend(super::curriculum::validate(self));
         errors.extend(self.fault.drills().err().unwrap_or_default());
         if errors.is_empty() {
-            // Cannot overflow: both factors were checked.
-            let samples = self.env.num_envs * self.runner.num_steps_per_env;
+            let samples = self.least_samples(self.env.num_envs);
             errors.extend(self.validate_batch(samples));
         }
         errors

@@ -2,6 +2,7 @@
 //!
 //! Reading order: [`Learner`] -> [`ppo::Ppo`] -> [`policy::ActorCritic`] -> `nn`
 //! (layers with a backward pass written by hand, the flat parameter tensor, Adam).
+//! Where agents have policies of their own, a [`team`] has a learner for each.
 
 pub mod fault;
 pub mod kept;
@@ -12,6 +13,7 @@ pub mod policy;
 pub mod ppo;
 mod published;
 pub mod returns;
+pub mod team;
 #[cfg(test)]
 mod testing;
 
@@ -32,10 +34,16 @@ use std::path::Path;
 use tch::{Device, Tensor};
 
 /// Something that improves a policy with what it is shown.
-pub trait Learner {
+pub trait Learner: std::fmt::Debug {
     /// Learns from one rollout and says what happened. Reads one small block of
     /// numbers back from the device, at its end.
     fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError>;
+
+    /// Where there are several policies, what the last update did to each, by the ending
+    /// of tags (`/red`).
+    fn each(&self) -> &[(String, UpdateStats)] {
+        &[]
+    }
 
     /// The policy as it is now.
     fn policy(&self) -> &dyn TrainedPolicy;
@@ -151,6 +159,12 @@ pub struct Opened {
 
 /// A policy that a learner made.
 pub trait TrainedPolicy: Policy + std::fmt::Debug {
+    /// Whether weights and normalisers are among `tensors`, in their shapes.
+    ///
+    /// # Errors
+    /// Something is missing or of another shape.
+    fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError>;
+
     /// Takes weights and normalisers from a checkpoint; further names are ignored.
     /// Nothing is changed unless everything fits.
     ///
@@ -173,7 +187,26 @@ pub fn build(
     device: Device,
 ) -> Result<Box<dyn Learner>, LearnError> {
     let steps = config.runner.num_steps_per_env;
-    let (actor, critic, seed) = (&config.actor, &config.critic, config.seed);
+    if !team::wanted(spec) {
+        return build_one(config, spec, config.seed, device);
+    }
+    if config.runner.algorithm.off_policy() {
+        return Err(off_policy_team().into());
+    }
+    let team = team::TeamLearner::new(spec, steps, device, |i, own| {
+        build_one(config, own, team::seed(config.seed, i), device)
+    })?;
+    Ok(Box::new(team))
+}
+
+fn build_one(
+    config: &Config,
+    spec: &EnvSpec,
+    seed: u64,
+    device: Device,
+) -> Result<Box<dyn Learner>, LearnError> {
+    let steps = config.runner.num_steps_per_env;
+    let (actor, critic) = (&config.actor, &config.critic);
     Ok(match off_policy_algorithm(config) {
         None => {
             let ppo = Ppo::new(&config.ppo, actor, critic, spec, steps, seed, device)?;
@@ -204,7 +237,34 @@ pub fn build_policy(
     spec: &EnvSpec,
     device: Device,
 ) -> Result<Box<dyn TrainedPolicy>, LearnError> {
-    let (actor, critic, seed) = (&config.actor, &config.critic, config.seed);
+    if !team::wanted(spec) {
+        return build_policy_of_one(config, spec, config.seed, device);
+    }
+    if config.runner.algorithm.off_policy() {
+        return Err(off_policy_team().into());
+    }
+    let team: team::Team<Vec<Box<dyn TrainedPolicy>>> = team::Team::new(spec, |i, own| {
+        build_policy_of_one(config, own, team::seed(config.seed, i), device)
+    })?;
+    Ok(Box::new(team))
+}
+
+/// Why these learners cannot have several policies.
+pub fn off_policy_team() -> ConfigError {
+    ConfigError::new(
+        "agents.policies",
+        "SAC and TD3 learn one policy for all agents",
+    )
+    .help("policies = \"shared\", or runner.algorithm = \"ppo\"")
+}
+
+fn build_policy_of_one(
+    config: &Config,
+    spec: &EnvSpec,
+    seed: u64,
+    device: Device,
+) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+    let (actor, critic) = (&config.actor, &config.critic);
     Ok(match off_policy_algorithm(config) {
         None => Box::new(ActorCritic::new(actor, critic, spec, seed, device)?),
         Some(algorithm) => Box::new(off_policy::policy(
@@ -362,6 +422,37 @@ impl OffPolicyStats {
 }
 
 impl UpdateStats {
+    /// Of several learners: means of means and shares, sums of counts and times.
+    pub fn of_all<'a>(each: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let n = each.clone().count().max(1) as f64;
+        let mean = |of: fn(&Self) -> f64| each.clone().map(of).sum::<f64>() / n;
+        let time = |of: fn(&Self) -> f64| each.clone().map(of).sum::<f64>();
+        let count = |of: fn(&Self) -> u64| each.clone().map(of).sum::<u64>();
+        Self {
+            surrogate: mean(|s| s.surrogate),
+            value_function: mean(|s| s.value_function),
+            entropy: mean(|s| s.entropy),
+            kl: mean(|s| s.kl),
+            clip_fraction: mean(|s| s.clip_fraction),
+            explained_variance: mean(|s| s.explained_variance),
+            mean_std: mean(|s| s.mean_std),
+            learning_rate: mean(|s| s.learning_rate),
+            grad_norm: mean(|s| s.grad_norm),
+            grad_clipped: mean(|s| s.grad_clipped),
+            skipped: count(|s| s.skipped),
+            skipped_no_valid: count(|s| s.skipped_no_valid),
+            skipped_loss: count(|s| s.skipped_loss),
+            skipped_gradient: count(|s| s.skipped_gradient),
+            non_finite_params: each.clone().any(|s| s.non_finite_params),
+            minibatches: count(|s| s.minibatches),
+            invalid: count(|s| s.invalid),
+            off_policy: None,
+            gae_s: time(|s| s.gae_s),
+            update_s: time(|s| s.update_s),
+            traffic: each.map(|s| s.traffic).fold(Traffic::default(), |a, b| a + b),
+        }
+    }
+
     /// Of an iteration whose update was not made: no means.
     pub fn none() -> Self {
         Self {

@@ -63,7 +63,7 @@ pub fn bits(t: &Tensor) -> Vec<u8> {
 /// A rollout with random observations and rewards, acted on by `policy`; one
 /// termination, one time-out and one broken transition.
 pub fn rollout(policy: &mut dyn Policy, spec: &EnvSpec, steps: i64, stream: u32) -> Rollout {
-    let n = spec.num_envs as i64;
+    let n = spec.rows() as i64;
     let r = Rollout::new(spec, steps, policy.dist_width(), Device::Cpu).unwrap();
     let fill = |t: &Tensor, i: u32| {
         t.shallow_clone()

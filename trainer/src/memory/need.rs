@@ -45,7 +45,11 @@ impl Need {
     /// [`of`](Self::of) with the size of an environment's saved state (bytes).
     pub fn with_state(config: &Config, spec: &EnvSpec, state: u64) -> Self {
         let steps = config.runner.num_steps_per_env as u64;
-        let envs = config.env.num_envs as u64;
+        // Rows: every agent of an environment has its own.
+        let rows_of_env = spec.agents_per_env() as u64;
+        let worlds = config.env.num_envs as u64;
+        let envs = worlds.saturating_mul(rows_of_env);
+        let policies = spec.policy_names.len().max(1) as u64;
         let truncations = steps.div_ceil(u64::from(spec.min_truncation_steps.max(1)));
         let width = (spec.obs.policy + spec.obs.critic.unwrap_or(0)) as u64;
         let action = spec.action.width() as u64;
@@ -86,7 +90,7 @@ impl Need {
                 &config.critic.hidden_dims,
                 1,
             );
-        let weights = if off_policy { 3 * weights } else { weights };
+        let weights = policies * if off_policy { 3 * weights } else { weights };
         // Log-probabilities are computed column by column over all samples.
         let temporaries = 2 * (action + dist) + 8;
         // Of threads: what they collect ahead, and what it is put together to.
@@ -94,6 +98,8 @@ impl Need {
             true => 2 + config.collector.max_staleness as u64,
             false => 1,
         };
+        // Every policy learns from a rollout of its own agents.
+        let rollouts = rollouts + u64::from(policies > 1);
         Self {
             rollout: rollouts * 4 * envs.saturating_mul(observations + steps * step),
             update: 4 * rows.saturating_mul(neurons + width)
@@ -111,7 +117,7 @@ impl Need {
                 true => remembered(config, spec),
                 false => 0,
             },
-            envs: STATES * envs.saturating_mul(state),
+            envs: STATES * worlds.saturating_mul(state),
             // To go back to: weights and moments, and two sets of weights. In a
             // checkpoint: all of it, as tensors, as bytes, as a file.
             copies: 5 * 4 * weights + 3 * 5 * 4 * weights,

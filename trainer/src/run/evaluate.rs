@@ -52,7 +52,7 @@ impl Evaluator {
         env.save(&mut start)
             .map_err(ostler_collector::CollectError::Snapshot)?;
         let spec = env.spec();
-        let n = spec.num_envs;
+        let n = spec.rows();
         let width = spec.action.width();
         Ok(Self {
             start,
@@ -80,10 +80,11 @@ impl Evaluator {
         self.env
             .restore(&self.start)
             .map_err(ostler_collector::CollectError::Snapshot)?;
-        let (n, obs_width, max_steps) = {
+        let (n, rows, obs_width, max_steps) = {
             let s = self.env.spec();
             (
                 s.num_envs,
+                s.rows() as i64,
                 s.obs.policy as i64,
                 u64::from(s.max_episode_steps),
             )
@@ -100,7 +101,7 @@ impl Evaluator {
         // Broken environments start anew without counting: twice the time is enough
         // unless the task is hopeless.
         while left.iter().any(|&l| l > 0) && steps < 2 * max_steps * rounds {
-            let obs = Tensor::f_from_slice(&self.rows.obs)?.f_view([n as i64, obs_width])?;
+            let obs = Tensor::f_from_slice(&self.rows.obs)?.f_view([rows, obs_width])?;
             policy.act_mean(&obs, &self.action_tensor)?;
             read_into(&self.action_tensor, &mut self.action)?;
             self.env.begin_rollout();

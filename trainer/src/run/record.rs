@@ -32,12 +32,20 @@ impl Run {
             for (name, sum) in self.spec.reward_names.iter().zip(&stats.reward_sums) {
                 r.put_in("Episode_Reward/", name, sum / n);
             }
+            for (agent, sum) in self.spec.agents.iter().zip(&stats.agent_return_sums) {
+                r.put_in("Train/agent_reward/", &agent.name, sum / n);
+            }
             for (name, count) in self.spec.termination_names.iter().zip(&stats.terminations) {
                 r.put_in("Episode_Termination/", name, *count as f64 / n);
             }
         }
         for (tag, value) in update.scalars() {
             r.put(tag, value);
+        }
+        for (policy, update) in parts.learner.each() {
+            for (tag, value) in update.scalars() {
+                r.put_in(tag, policy, value);
+            }
         }
         if let Some(e) = evaluation {
             r.put("Eval/mean_reward", e.mean_return);

@@ -5,7 +5,7 @@ use ostler_sim::env::{EnvSpec, Groups};
 use ostler_sim::memory::{MemoryError, zeroed};
 use ostler_sim::{BatchEnv, StepOut};
 
-/// One row for each environment. Nothing is bootstrapped here, so there is no room for
+/// One row for each environment and agent. Nothing is bootstrapped here, so there is no room for
 /// the observations before a reset.
 #[derive(Debug)]
 pub(crate) struct Rows {
@@ -20,12 +20,12 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Zeros for `spec.num_envs` environments.
+    /// Zeros for all rows of `spec`.
     ///
     /// # Errors
     /// Memory does not suffice.
     pub fn new(spec: &EnvSpec) -> Result<Self, MemoryError> {
-        let n = spec.num_envs;
+        let n = spec.rows();
         let zeros = |k: usize| zeroed::<f32>("environments that are watched", n.saturating_mul(k));
         Ok(Self {
             obs: zeros(spec.obs.policy)?,

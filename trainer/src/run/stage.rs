@@ -20,6 +20,16 @@ pub enum Agent {
     Zero,
     /// Uniform in -1..1, or any choice, keyed by the seed.
     Random(u64),
+    /// Of several agents in every environment, one decides for these, the other for all
+    /// others.
+    Instead {
+        /// Who decides for the others; not itself of this kind.
+        by: Box<Agent>,
+        /// Places of the agents.
+        of: Vec<usize>,
+        /// Who decides for the rest.
+        rest: Box<Agent>,
+    },
 }
 
 /// Environments with the buffers that one step fills.
@@ -28,6 +38,8 @@ pub struct Stage {
     rows: Rows,
     obs_tensor: Tensor,
     action: Vec<f32>,
+    /// Actions of whoever decided first.
+    spare: Vec<f32>,
     action_tensor: Tensor,
     stats: EpisodeStats,
     steps: u64,
@@ -48,12 +60,13 @@ impl Stage {
     pub fn new(mut env: BatchEnv) -> Result<Self, RunError> {
         env.set_noise(false);
         let spec = env.spec();
-        let (n, width) = (spec.num_envs, spec.action.width());
+        let (n, width) = (spec.rows(), spec.action.width());
         let tensor = |k: usize| Tensor::f_zeros([n as i64, k as i64], (Kind::Float, Device::Cpu));
         let mut stage = Self {
             rows: Rows::new(spec).map_err(CollectError::from)?,
             obs_tensor: tensor(spec.obs.policy)?,
             action: zeroed("actions", n.saturating_mul(width)).map_err(CollectError::from)?,
+            spare: Vec::new(),
             action_tensor: tensor(width)?,
             stats: EpisodeStats::with_room(spec).map_err(CollectError::from)?,
             steps: 0,
@@ -69,14 +82,27 @@ impl Stage {
         &self.env
     }
 
-    /// Reward of environment `e` in the last step.
+    /// Reward of environment `e` in the last step: the mean over its agents.
     pub fn reward(&self, e: usize) -> f32 {
-        self.rows.reward.get(e).copied().unwrap_or(0.0)
+        let m = self.env.spec().agents_per_env();
+        let own = self.rows.reward.get(e * m..(e + 1) * m).unwrap_or_default();
+        own.iter().sum::<f32>() / m as f32
+    }
+
+    /// Rewards of all agents in the last step `[N*M]`.
+    pub fn rewards(&self) -> &[f32] {
+        &self.rows.reward
     }
 
     /// Environment `e` broke in the last step and was reset.
     pub fn broke(&self, e: usize) -> bool {
-        self.rows.valid().get(e) == Some(&0.0)
+        let m = self.env.spec().agents_per_env();
+        self.rows.valid().get(e * m) == Some(&0.0)
+    }
+
+    /// The episodes that ended in the last step.
+    pub fn stats(&self) -> &EpisodeStats {
+        &self.stats
     }
 
     /// One control step of all environments; returns the episodes that ended in it.
@@ -103,6 +129,19 @@ impl Stage {
                 read_into(&self.action_tensor, &mut self.action)?;
             }
             Agent::Zero => self.action.fill(0.0),
+            Agent::Instead { by, of, rest } => {
+                self.decide(rest)?;
+                self.spare.clone_from(&self.action);
+                self.decide(by)?;
+                let m = self.env.spec().agents_per_env();
+                let rows = self.action.chunks_mut(space.width().max(1));
+                let first = self.spare.chunks(space.width().max(1));
+                for (r, (row, first)) in rows.zip(first).enumerate() {
+                    if !of.contains(&(r % m)) {
+                        row.copy_from_slice(first);
+                    }
+                }
+            }
             Agent::Random(seed) => {
                 let width = space.width().max(1);
                 for (e, row) in self.action.chunks_mut(width).enumerate() {

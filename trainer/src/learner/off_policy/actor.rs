@@ -223,7 +223,7 @@ impl ContinuousPolicy {
         }
         let _no_grad = tch::no_grad_guard();
         let (net, params) = ActorNet::new(actor, spec, explore, seed, device)?;
-        let rows = spec.num_envs as i64;
+        let rows = spec.rows() as i64;
         let act = ActBuffers::new(&net, spec.obs.policy as i64, explore, rows, device)?;
         Ok(Self {
             net,
@@ -357,6 +357,10 @@ impl Policy for ContinuousPolicy {
 }
 
 impl TrainedPolicy for ContinuousPolicy {
+    fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        Self::check(self, tensors)
+    }
+
     fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
         self.check(tensors)?;

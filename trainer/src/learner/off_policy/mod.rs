@@ -160,7 +160,7 @@ impl OffPolicy {
             Algorithm::Sac(_) => 2,
             Algorithm::Td3(_) => 0,
         };
-        let samples = spec.num_envs.saturating_mul(plan.steps);
+        let samples = spec.rows().saturating_mul(plan.steps);
         let kept = Kept::new(
             [
                 &nets.policy.params.theta,

@@ -91,7 +91,7 @@ impl ActorCritic {
         let _no_grad = tch::no_grad_guard();
         let (net, params) = Net::new(actor, critic, spec, seed, device)?;
         let norm = Norms::new(actor, critic, spec, device)?;
-        let act = ActSpace::new(&net, spec.obs.policy as i64, spec.num_envs as i64, device)?;
+        let act = ActSpace::new(&net, spec.obs.policy as i64, spec.rows() as i64, device)?;
         Ok(Self {
             net,
             params,
@@ -302,6 +302,10 @@ impl Policy for ActorCritic {
 }
 
 impl TrainedPolicy for ActorCritic {
+    fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        Self::check(self, tensors)
+    }
+
     fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
         self.check(tensors)?;

@@ -88,13 +88,13 @@ impl Ppo {
         seed: u64,
         device: Device,
     ) -> Result<Self, LearnError> {
-        let total = spec.num_envs.saturating_mul(steps);
+        let total = spec.rows().saturating_mul(steps);
         let errors = [config.validate(), config.validate_batch(total)].concat();
         if let Some(error) = errors.into_iter().next() {
             return Err(error.into());
         }
         let (steps, envs, total) = match (i64::try_from(steps), i64::try_from(total)) {
-            (Ok(t), Ok(m)) if m > 0 => (t, spec.num_envs as i64, m),
+            (Ok(t), Ok(m)) if m > 0 => (t, spec.rows() as i64, m),
             _ => return Err(ConfigError::new("env.num_envs", "no samples to learn from").into()),
         };
         let _no_grad = tch::no_grad_guard();

@@ -89,7 +89,7 @@ impl Values {
         steps: i64,
         same: bool,
     ) -> Result<Self, LearnError> {
-        let (n, device) = (spec.num_envs as i64, policy.device);
+        let (n, device) = (spec.rows() as i64, policy.device);
         let rows = (steps + 1) * n;
         let own = !matches!(policy.norm.critic, CriticNorm::Raw);
         let width = spec.obs.critic.unwrap_or(spec.obs.policy) as i64;

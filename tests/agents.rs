@@ -1,0 +1,257 @@
+//! Several agents in one world, by the real program: shared and separate policies, what
+//! is logged, what repeats, resumes, goes on in other threads and with fewer worlds.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Place, assert_same_bits, metrics, tensors};
+
+/// Two carts on one rail each, which are rewarded for meeting: one of them is slow to
+/// see it.
+const TWO: &str = r#"
+description = "two carts that want to meet"
+[sim]
+threads = 1
+specialize = "off"
+[agents]
+names = ["left", "right"]
+[env]
+num_envs = 8
+decimation = 2
+episode_length_s = 0.8
+[task]
+robot = "robots/carts.xml"
+[[task.action]]
+actuators = ["{agent}_*"]
+[[task.observation]]
+name = "own"
+expr = "[joint_pos({agent}_slide), joint_vel({agent}_slide)]"
+[[task.observation]]
+name = "other"
+expr = "others(pos({other}_cart).x - pos({agent}_cart).x)"
+[[task.reward]]
+name = "near"
+expr = "-distance(left_cart, right_cart)"
+[[task.reward]]
+name = "effort"
+expr = "sum(action^2)"
+weight = -0.01
+[[task.termination]]
+name = "away"
+expr = "abs(joint_pos({agent}_slide)) > 0.9"
+[[task.reset]]
+target = "qpos"
+uniform = [-0.3, 0.3]
+[actor]
+hidden_dims = [16]
+obs_normalization = true
+[critic]
+hidden_dims = [16]
+obs_normalization = true
+[ppo]
+num_mini_batches = 2
+num_learning_epochs = 2
+[runner]
+num_steps_per_env = 16
+max_iterations = 3
+[learner]
+threads = 1
+[replay]
+capacity = 2000
+storage = "host"
+[sac]
+batch_size = 32
+num_updates = 1
+learning_starts = 200
+"#;
+
+const CARTS: &str = r#"
+<mujoco model="carts">
+  <option timestep="0.01" gravity="0 0 0"/>
+  <worldbody>
+    <body name="left_cart">
+      <joint name="left_slide" type="slide" axis="1 0 0" damping="1"/>
+      <geom name="left_geom" size="0.1" mass="1"/>
+    </body>
+    <body name="right_cart" pos="0 1 0">
+      <joint name="right_slide" type="slide" axis="1 0 0" damping="1"/>
+      <geom name="right_geom" size="0.1" mass="2"/>
+    </body>
+  </worldbody>
+  <actuator>
+    <motor name="left_motor" joint="left_slide" gear="5" ctrlrange="-1 1"/>
+    <motor name="right_motor" joint="right_slide" gear="5" ctrlrange="-1 1"/>
+  </actuator>
+</mujoco>
+"#;
+
+fn place() -> Place {
+    let place = Place::with(TWO);
+    std::fs::write(place.path("robots/carts.xml"), CARTS).unwrap();
+    place
+}
+
+const SEPARATE: &str = "agents.policies=separate";
+const CENTRAL: &str = "agents.centralized_critic=true";
+
+fn names(run: &std::path::Path) -> Vec<(String, Vec<usize>)> {
+    let all = tensors(run).into_iter();
+    all.map(|(name, shape, _)| (name, shape)).collect()
+}
+
+fn shape(run: &std::path::Path, name: &str) -> Option<Vec<usize>> {
+    let found = names(run).into_iter().find(|(n, _)| n == name);
+    found.map(|(_, shape)| shape)
+}
+
+#[test]
+fn one_policy_decides_for_all_and_its_critic_sees_what_it_is_to_see() {
+    for (critic, width) in [(None, 3), (Some(CENTRAL), 6)] {
+        let place = place();
+        let more: Vec<&str> = critic.into_iter().collect();
+        let run = place.train("a", 3, &more);
+        assert_eq!(shape(&run, "actor.0.weight"), Some(vec![16, 3]));
+        assert_eq!(shape(&run, "critic.0.weight"), Some(vec![16, width]));
+        let lines = metrics(&run);
+        let last = lines.last().unwrap();
+        let number = |tag: &str| last[tag].as_f64();
+        assert!(number("Loss/surrogate").unwrap().is_finite());
+        assert!(last.get("Loss/surrogate/left").is_none());
+        // 8 worlds of 16 steps, and the warm-up.
+        assert_eq!(number("step"), Some(4.0 * 128.0));
+        let seen = lines.iter().rev().find(|l| l.get("Episode_Reward/near").is_some());
+        let seen = seen.unwrap();
+        for tag in [
+            "Episode_Reward/left/effort",
+            "Episode_Reward/right/effort",
+            "Train/agent_reward/left",
+            "Train/agent_reward/right",
+            "Episode_Termination/away/left",
+        ] {
+            assert!(seen[tag].as_f64().unwrap().is_finite(), "{tag}");
+        }
+        // Once for both, and each one's own: a return is the mean over agents.
+        let of = |tag: &str| seen[tag].as_f64().unwrap();
+        let near = of("Episode_Reward/near");
+        for agent in ["left", "right"] {
+            let own = of(&format!("Episode_Reward/{agent}/effort"));
+            let sum = of(&format!("Train/agent_reward/{agent}"));
+            assert!((near + own - sum).abs() < 1e-4 * sum.abs(), "{near} {own} {sum}");
+        }
+        place.ok(&["train", "a/config.toml", "--quiet", "--out", "b"]);
+        assert_same_bits(&run, &place.path("b"));
+        let said = place.ok(&["eval", "a", "--episodes", "4"]);
+        assert!(said.contains("return"), "{said}");
+    }
+}
+
+#[test]
+fn separate_policies_have_networks_losses_and_checkpoints_of_their_own() {
+    let place = place();
+    let run = place.train("a", 3, &[SEPARATE, CENTRAL]);
+    for name in ["left/actor.0.weight", "right/actor.0.weight"] {
+        assert_eq!(shape(&run, name), Some(vec![16, 3]), "{name}");
+    }
+    assert_eq!(shape(&run, "actor.0.weight"), None);
+    let last = metrics(&run).pop().unwrap();
+    let loss = |tag: &str| last[tag].as_f64().unwrap();
+    let (left, right) = (loss("Loss/surrogate/left"), loss("Loss/surrogate/right"));
+    assert_ne!(left, right);
+    assert!((loss("Loss/surrogate") - (left + right) / 2.0).abs() < 1e-9);
+    place.ok(&["train", "a/config.toml", "--quiet", "--out", "b"]);
+    assert_same_bits(&run, &place.path("b"));
+    place.ok(&["eval", "a", "--episodes", "4"]);
+    // A list of names says the same as "separate" does, under other names.
+    let list = place.train("c", 1, &["agents.policies=[\"x\", \"y\"]"]);
+    assert!(shape(&list, "y/critic.head.weight").is_some());
+}
+
+#[test]
+fn a_resumed_run_ends_with_the_bits_of_one_never_stopped() {
+    for policies in ["agents.policies=shared", SEPARATE] {
+        let place = place();
+        let whole = place.train("whole", 4, &[policies, CENTRAL]);
+        let parts = place.train("parts", 2, &[policies, CENTRAL]);
+        place.ok(&["train", "--resume", "parts", "--quiet", "runner.max_iterations=4"]);
+        assert_same_bits(&whole, &parts);
+    }
+}
+
+#[test]
+fn threads_that_collect_make_the_same_rollouts() {
+    for policies in ["agents.policies=shared", SEPARATE] {
+        let place = place();
+        let sync = place.train("sync", 3, &[policies, CENTRAL]);
+        let crew = ["collector.kind=async", "collector.workers=3"];
+        let fresh = [&[policies, CENTRAL, "collector.max_staleness=0"], &crew[..]].concat();
+        let fresh = place.train("fresh", 3, &fresh);
+        let but_episodes = |run| -> Vec<_> {
+            let all = tensors(run).into_iter();
+            all.filter(|(name, ..)| name != "episodes").collect()
+        };
+        assert!(but_episodes(&sync) == but_episodes(&fresh), "{policies}");
+        let ahead = [&[policies], &crew[..]].concat();
+        let last = metrics(&place.train("ahead", 3, &ahead)).pop().unwrap();
+        assert_eq!(last["Guard/worker_restarts"].as_f64(), Some(0.0));
+        assert!(last["Loss/value_function"].as_f64().unwrap().is_finite());
+    }
+}
+
+#[test]
+fn a_back_off_takes_whole_worlds() {
+    for policies in ["agents.policies=shared", SEPARATE] {
+        let place = place();
+        let out = place.run(&[
+            "train",
+            "pole.toml",
+            "--quiet",
+            policies,
+            "--out",
+            "a",
+            "--inject",
+            "fail allocation phase=update iteration=2",
+        ]);
+        assert!(out.status.success(), "{}", common::text(&out));
+        let last = metrics(&place.path("a")).pop().unwrap();
+        assert_eq!(last["Perf/num_envs"].as_f64(), Some(6.0), "{policies}");
+        assert!(last["Loss/value_function"].as_f64().unwrap().is_finite());
+    }
+}
+
+#[test]
+fn learners_with_a_memory_learn_one_policy() {
+    let place = place();
+    let sac = ["runner.algorithm=sac"];
+    let run = place.train("a", 3, &sac);
+    let last = metrics(&run).pop().unwrap();
+    // Every agent's transition is one: 16 rows of 16 steps, four times.
+    assert_eq!(last["Replay/size"].as_f64(), Some(1024.0));
+    let said = place.fails(2, &["train", "pole.toml", sac[0], SEPARATE]);
+    assert!(said.contains("agents.policies"), "{said}");
+    assert!(said.contains("policies = \"shared\""), "{said}");
+}
+
+#[test]
+fn a_task_with_agents_is_checked_and_shown() {
+    let place = place();
+    let said = place.ok(&["check", "pole.toml", CENTRAL]);
+    for part in [
+        "agents: left, right",
+        "observation (policy)",
+        "left/effort",
+        "16 rows",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    for (change, words) in [
+        ("agents.names=[\"left\"]", "agents.names"),
+        ("agents.names=[\"left\", \"left\"]", "agents.names"),
+        ("agents.policies=[\"x\"]", "agents.policies"),
+        ("agents.policies=none", "agents.policies"),
+        ("agents.central=true", "agents.centralized_critic"),
+    ] {
+        let said = place.fails(2, &["check", "pole.toml", change]);
+        assert!(said.contains(words), "{change}\n{said}");
+    }
+}

@@ -1,0 +1,177 @@
+//! Several policies in one task: each decides and learns for its own agents.
+//!
+//! Where all agents share one policy there is nothing to be done here: rows are rows, and
+//! any learner learns from them. Otherwise a [`Team`] deals the rows out ([`seats`]):
+//! every policy has a learner of its own, which knows nothing of the others.
+
+mod learner;
+mod replica;
+mod seats;
+#[cfg(test)]
+mod tests;
+
+pub use learner::TeamLearner;
+
+use super::{LearnError, NamedTensors, TrainedPolicy};
+use ostler_collector::policy::Noise;
+use ostler_collector::{Act, Policy, Replica, Replicate};
+use ostler_sim::env::EnvSpec;
+use seats::Seats;
+use tch::{TchError, Tensor};
+
+/// Whether a task wants more than one policy.
+pub fn wanted(spec: &EnvSpec) -> bool {
+    spec.policy_names.len() > 1
+}
+
+/// The seed of a policy among several: the first has the run's own.
+pub fn seed(run: u64, policy: usize) -> u64 {
+    run ^ (policy as u64) << 56
+}
+
+/// Policies in the order of their names.
+pub trait Members {
+    /// One of them.
+    fn policy(&self, i: usize) -> &dyn Policy;
+    /// The same, to act with.
+    fn policy_mut(&mut self, i: usize) -> &mut dyn Policy;
+}
+
+impl Members for Vec<Box<dyn TrainedPolicy>> {
+    fn policy(&self, i: usize) -> &dyn Policy {
+        &*self[i]
+    }
+    fn policy_mut(&mut self, i: usize) -> &mut dyn Policy {
+        &mut *self[i]
+    }
+}
+
+impl Members for Vec<Box<dyn Replica>> {
+    fn policy(&self, i: usize) -> &dyn Policy {
+        &*self[i]
+    }
+    fn policy_mut(&mut self, i: usize) -> &mut dyn Policy {
+        &mut *self[i]
+    }
+}
+
+/// Several policies as one.
+#[derive(Debug)]
+pub struct Team<M> {
+    seats: Vec<Seats>,
+    members: M,
+    /// The task with all agents.
+    spec: EnvSpec,
+    /// Width of the widest distribution, and what the widest wants of random numbers.
+    widths: (i64, i64),
+    /// Of [copies](Replica): how many published numbers are each member's.
+    parts: Vec<usize>,
+}
+
+impl<M: Members> Team<M> {
+    /// `member` makes the policy (or its learner) for a part of the task; it is given its
+    /// number.
+    ///
+    /// # Errors
+    /// Those of `member`.
+    pub fn new<T, E>(
+        spec: &EnvSpec,
+        mut member: impl FnMut(usize, &EnvSpec) -> Result<T, E>,
+    ) -> Result<Self, E>
+    where
+        M: FromIterator<T>,
+    {
+        let seats = Seats::of(spec);
+        let members: M = seats
+            .iter()
+            .enumerate()
+            .map(|(i, s)| member(i, &s.spec))
+            .collect::<Result<_, E>>()?;
+        let each = || (0..seats.len()).map(|i| members.policy(i));
+        let widths = (
+            each().map(|p| p.dist_width()).max().unwrap_or(0),
+            each().map(|p| p.noise().0).max().unwrap_or(0),
+        );
+        Ok(Self {
+            seats,
+            members,
+            spec: spec.clone(),
+            widths,
+            parts: Vec::new(),
+        })
+    }
+
+    fn each(&self) -> impl Iterator<Item = &dyn Policy> {
+        (0..self.seats.len()).map(|i| self.members.policy(i))
+    }
+}
+
+impl<M: Members> Policy for Team<M> {
+    fn dist_width(&self) -> i64 {
+        self.widths.0
+    }
+
+    fn noise(&self) -> (i64, Noise) {
+        // A task has agents of one kind of action.
+        let kind = self.each().next().map_or(Noise::Normal, |p| p.noise().1);
+        (self.widths.1, kind)
+    }
+
+    fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
+        for (i, seats) in self.seats.iter_mut().enumerate() {
+            seats.act(self.members.policy_mut(i), obs, noise, out)?;
+        }
+        Ok(())
+    }
+
+    fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
+        for (i, seats) in self.seats.iter_mut().enumerate() {
+            seats.act_mean(self.members.policy_mut(i), obs, action)?;
+        }
+        Ok(())
+    }
+
+    fn version(&self) -> i32 {
+        self.each().map(|p| p.version()).min().unwrap_or(-1)
+    }
+
+    fn replicate(&self) -> Option<&dyn Replicate> {
+        let all = self.each().all(|p| p.replicate().is_some());
+        all.then_some(self)
+    }
+}
+
+impl TrainedPolicy for Team<Vec<Box<dyn TrainedPolicy>>> {
+    fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        let each = self.seats.iter().zip(&self.members);
+        each.into_iter()
+            .try_for_each(|(s, m)| m.check(&s.own_tensors(tensors)))
+    }
+
+    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.check(tensors)?;
+        let each = self.seats.iter().zip(&mut self.members);
+        each.into_iter()
+            .try_for_each(|(s, m)| m.load(&s.own_tensors(tensors)))
+    }
+
+    fn num_parameters(&self) -> i64 {
+        self.members.iter().map(|m| m.num_parameters()).sum()
+    }
+}
+
+/// What a checkpoint calls a tensor of one of several policies.
+pub fn name_of(policy: &str, tensor: &str) -> String {
+    format!("{policy}/{tensor}")
+}
+
+impl Seats {
+    /// Those of `tensors` that are the policy's, by its own names for them.
+    fn own_tensors(&self, tensors: &[(String, Tensor)]) -> NamedTensors {
+        let own = tensors.iter().filter_map(|(name, t)| {
+            let name = name.strip_prefix(&self.name)?.strip_prefix('/')?;
+            Some((name.to_string(), t.shallow_clone()))
+        });
+        own.collect()
+    }
+}

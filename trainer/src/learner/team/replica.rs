@@ -1,0 +1,56 @@
+//! Copies of several policies, for threads that collect.
+
+use super::{Members, Team};
+use ostler_collector::{Replica, Replicate};
+use ostler_sim::env::EnvSpec;
+use tch::TchError;
+
+impl<M: Members> Replicate for Team<M> {
+    fn replica(&self, envs: usize) -> Result<Box<dyn Replica>, TchError> {
+        let mut parts = Vec::new();
+        let mut numbers = Vec::new();
+        let spec = EnvSpec {
+            num_envs: envs,
+            ..self.spec.clone()
+        };
+        let mut team = Team::<Vec<Box<dyn Replica>>>::new(&spec, |i, _| {
+            let member = self.members.policy(i).replicate().ok_or_else(nobody)?;
+            member.weights(&mut numbers)?;
+            parts.push(numbers.len());
+            member.replica(envs)
+        })?;
+        team.parts = parts;
+        Ok(Box::new(team))
+    }
+
+    fn weights(&self, out: &mut Vec<f32>) -> Result<(), TchError> {
+        out.clear();
+        let mut numbers = Vec::new();
+        for policy in self.each() {
+            policy.replicate().ok_or_else(nobody)?.weights(&mut numbers)?;
+            out.extend_from_slice(&numbers);
+        }
+        Ok(())
+    }
+}
+
+impl Replica for Team<Vec<Box<dyn Replica>>> {
+    fn take(&mut self, weights: &[f32]) -> Result<(), TchError> {
+        let total: usize = self.parts.iter().sum();
+        if total != weights.len() {
+            let why = format!("{} published weights, copies have {total}", weights.len());
+            return Err(TchError::Shape(why));
+        }
+        let mut rest = weights;
+        for (member, &len) in self.members.iter_mut().zip(&self.parts) {
+            let (own, after) = rest.split_at(len);
+            member.take(own)?;
+            rest = after;
+        }
+        Ok(())
+    }
+}
+
+fn nobody() -> TchError {
+    TchError::Torch("a policy of several cannot be copied into other threads".into())
+}

@@ -1,0 +1,200 @@
+//! Which rows of a batch belong to which policy, and how they get there and back.
+//!
+//! Rows of all agents lie world by world: row `e * M + i` is agent `i` of world `e`. A
+//! policy of `m` agents sees `e * m + j`, without what was padded.
+
+use crate::learner::LearnError;
+use crate::learner::nn::zeros;
+use crate::learner::policy::own_memory;
+use ostler_collector::{Act, Policy, Rollout};
+use ostler_sim::env::EnvSpec;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// The agents of one policy.
+#[derive(Debug)]
+pub struct Seats {
+    /// The policy's name.
+    pub name: String,
+    /// The task as the policy sees it: its agents alone, in their own widths.
+    pub spec: EnvSpec,
+    /// Agents of a world, `M`.
+    all: i64,
+    /// Agents in a row: the first, and how many.
+    runs: Vec<(i64, i64)>,
+    /// For the number of worlds that acted last.
+    desk: Option<Desk>,
+}
+
+/// What one decision of the policy reads and writes; dimension 0 is worlds, 1 agents.
+#[derive(Debug)]
+struct Desk {
+    worlds: i64,
+    obs: Tensor,
+    noise: Tensor,
+    action: Tensor,
+    dist: Tensor,
+    std: Tensor,
+}
+
+impl Seats {
+    /// Of every policy of a task.
+    pub fn of(spec: &EnvSpec) -> Vec<Self> {
+        let policies = spec.policy_names.iter().enumerate();
+        policies
+            .filter_map(|(p, name)| {
+                let mut runs: Vec<(i64, i64)> = Vec::new();
+                let mut own = Vec::new();
+                for (i, agent) in spec.agents.iter().enumerate() {
+                    if agent.policy != p {
+                        continue;
+                    }
+                    own.push(agent.clone());
+                    match runs.last_mut() {
+                        Some((first, len)) if *first + *len == i as i64 => *len += 1,
+                        _ => runs.push((i as i64, 1)),
+                    }
+                }
+                let first = own.first()?;
+                Some(Self {
+                    name: name.clone(),
+                    spec: EnvSpec {
+                        obs: first.obs,
+                        action: first.action,
+                        obs_table: first.obs_table.clone(),
+                        policy_names: vec![name.clone()],
+                        agents: own,
+                        ..spec.clone()
+                    },
+                    all: spec.agents.len() as i64,
+                    runs,
+                    desk: None,
+                })
+            })
+            .collect()
+    }
+
+    /// Agents of a world that the policy decides for.
+    fn own(&self) -> i64 {
+        self.spec.agents.len() as i64
+    }
+
+    /// Copies between `all [d, N*M, W]` and `own [d, N*m, w]`, `w <= W`; without a last
+    /// dimension `w` is 1.
+    fn copy(&self, all: &Tensor, own: &Tensor, out: bool) -> Result<(), TchError> {
+        let (d, rows) = (all.size()[0], all.size()[1]);
+        let worlds = rows / self.all;
+        let width = |t: &Tensor| t.size().get(2).copied().unwrap_or(1);
+        let narrow = width(own);
+        let all = all.f_view([d, worlds, self.all, width(all)])?;
+        let own = own.f_view([d, worlds, self.own(), narrow])?;
+        let mut at = 0;
+        for &(first, len) in &self.runs {
+            let mut all = all.f_narrow(2, first, len)?.f_narrow(3, 0, narrow)?;
+            let mut own = own.f_narrow(2, at, len)?;
+            if out {
+                all.f_copy_(&own)?;
+            } else {
+                own.f_copy_(&all)?;
+            }
+            at += len;
+        }
+        Ok(())
+    }
+
+    /// What one step has of them: a dimension in front, to [copy](Self::copy) it.
+    fn copy_step(&self, all: &Tensor, own: &Tensor, out: bool) -> Result<(), TchError> {
+        self.copy(&all.f_unsqueeze(0)?, &own.f_unsqueeze(0)?, out)
+    }
+
+    fn desk(&mut self, policy: &dyn Policy, rows: i64, out: &Act<'_>) -> Result<&Desk, TchError> {
+        let worlds = rows / self.all;
+        let fits = self.desk.as_ref().is_some_and(|d| d.worlds == worlds);
+        if !fits {
+            let device = out.action.device();
+            let desk = Desk::new(policy, &self.spec, worlds, worlds * self.own(), device);
+            self.desk = Some(desk.map_err(own_memory)?);
+        }
+        self.desk
+            .as_ref()
+            .ok_or_else(|| TchError::Torch("no room to act in".into()))
+    }
+
+    /// [`Policy::act`] for the policy's rows of `obs [R,O]`.
+    pub fn act(
+        &mut self,
+        policy: &mut dyn Policy,
+        obs: &Tensor,
+        noise: &Tensor,
+        out: &Act<'_>,
+    ) -> Result<(), TchError> {
+        self.desk(policy, obs.size2()?.0, out)?;
+        let Some(desk) = &self.desk else {
+            return Ok(());
+        };
+        self.copy_step(obs, &desk.obs, false)?;
+        self.copy_step(noise, &desk.noise, false)?;
+        let own = Act {
+            action: &desk.action,
+            dist: &desk.dist,
+            std: &desk.std,
+        };
+        policy.act(&desk.obs, &desk.noise, &own)?;
+        self.copy_step(out.action, &desk.action, true)?;
+        self.copy_step(out.dist, &desk.dist, true)?;
+        self.copy_step(out.std, &desk.std, true)
+    }
+
+    /// [`Policy::act_mean`] for the policy's rows of `obs [R,O]`.
+    pub fn act_mean(
+        &mut self,
+        policy: &mut dyn Policy,
+        obs: &Tensor,
+        action: &Tensor,
+    ) -> Result<(), TchError> {
+        let out = Act {
+            action,
+            dist: action,
+            std: action,
+        };
+        self.desk(policy, obs.size2()?.0, &out)?;
+        let Some(desk) = &self.desk else {
+            return Ok(());
+        };
+        self.copy_step(obs, &desk.obs, false)?;
+        policy.act_mean(&desk.obs, &desk.action)?;
+        self.copy_step(action, &desk.action, true)
+    }
+
+    /// A rollout of the policy's agents alone, without content.
+    pub fn rollout(&self, policy: &dyn Policy, steps: i64, device: Device) -> Result<Rollout, LearnError> {
+        Ok(Rollout::new(&self.spec, steps, policy.dist_width(), device)?)
+    }
+
+    /// What `all` has of the policy's agents, into `own`.
+    pub fn take(&self, all: &Rollout, own: &Rollout) -> Result<(), TchError> {
+        all.tensors()
+            .zip(own.tensors())
+            .try_for_each(|(all, own)| self.copy(all, own, false))
+    }
+}
+
+impl Desk {
+    fn new(
+        policy: &dyn Policy,
+        spec: &EnvSpec,
+        worlds: i64,
+        rows: i64,
+        device: Device,
+    ) -> Result<Self, LearnError> {
+        let matrix = |width: i64| zeros("agents' decisions", &[rows, width], Kind::Float, device);
+        let action = spec.action.width() as i64;
+        Ok(Self {
+            worlds,
+            obs: matrix(spec.obs.policy as i64)?,
+            noise: matrix(policy.noise().0)?,
+            action: matrix(action)?,
+            dist: matrix(policy.dist_width())?,
+            std: matrix(action)?,
+        })
+    }
+}
