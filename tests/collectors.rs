@@ -60,7 +60,7 @@ fn f8_one_key_changes_the_collector_and_nothing_else() {
         assert!(!config.contains(&auto), "{config}");
     }
     assert!(
-        config.contains("staleness_correction = \"vtrace\""),
+        config.contains("staleness_correction = \"clip\""),
         "{config}"
     );
     let log = std::fs::read_to_string(crew.join("log.txt")).unwrap();

@@ -138,7 +138,7 @@ impl Config {
                         self.collector.max_staleness
                     ),
                 )
-                .help("\"vtrace\" or \"clip\", or collector.max_staleness = 0"),
+                .help("\"clip\" or \"vtrace\", or collector.max_staleness = 0"),
             );
         }
     }
@@ -147,8 +147,10 @@ impl Config {
     pub(super) fn resolve_workers(&mut self, cores: usize, notes: &mut Vec<String>) {
         if self.ppo.staleness_correction == Staleness::Auto {
             let stale = self.is_async() && self.collector.max_staleness > 0;
+            // V-trace's clipped traces are shorter, which costs more than it mends where
+            // policies are as near as these (docs/collectors.md).
             self.ppo.staleness_correction = match stale {
-                true => Staleness::Vtrace,
+                true => Staleness::Clip,
                 false => Staleness::None,
             };
         }
