@@ -8,9 +8,9 @@ use crate::memory::fit::foreseen;
 use crate::run::{RunError, foresee_kernel, generic, one_env, plan};
 use clap::Args;
 use ostler_collector::replay::Layout;
+use ostler_sim::Groups;
 use ostler_sim::Model;
 use ostler_sim::config::Backend;
-use ostler_sim::Groups;
 use ostler_sim::env::{ActionSpace, EnvSpec, ObsRow};
 use ostler_sim::physics::native;
 

@@ -77,7 +77,10 @@ mod tests {
         assert_eq!(read("a=zero").unwrap().who, Who::Zero);
         assert_eq!(read("a=random").unwrap().who, Who::Random);
         let run = read("blue=runs/x=y/latest").unwrap();
-        assert_eq!((run.agent.as_str(), run.who), ("blue", Who::Run("runs/x=y/latest".into())));
+        assert_eq!(
+            (run.agent.as_str(), run.who),
+            ("blue", Who::Run("runs/x=y/latest".into()))
+        );
         for wrong in ["", "a", "a=", "=zero"] {
             assert!(read(wrong).unwrap_err().contains("AGENT=RUN"), "{wrong}");
         }

@@ -9,8 +9,8 @@ use super::foreign;
 use super::source::{Entry, Node, Sources, Value};
 use super::{BackOffConfig, Config, FaultConfig, curriculum};
 use ostler_sim::config::{
-    ActionKind, ActionTerm, AgentsConfig, CommandTerm, ObservationGroup, ObservationTerm, OneOrMany, ResetTerm,
-    RewardOptions, RewardTerm, TaskConfig, TerminationTerm,
+    ActionKind, ActionTerm, AgentsConfig, CommandTerm, ObservationGroup, ObservationTerm,
+    OneOrMany, ResetTerm, RewardOptions, RewardTerm, TaskConfig, TerminationTerm,
 };
 use ostler_sim::names::nearest;
 use std::collections::BTreeMap;
@@ -238,9 +238,7 @@ impl Walk<'_> {
             Kind::Policies => (
                 match &node.value {
                     Value::Str(s) => s == "shared" || s == "separate",
-                    Value::Array(items) => {
-                        items.iter().all(|n| matches!(n.value, Value::Str(_)))
-                    }
+                    Value::Array(items) => items.iter().all(|n| matches!(n.value, Value::Str(_))),
                     _ => false,
                 },
                 "\"shared\", \"separate\" or a list with a policy's name for each agent",

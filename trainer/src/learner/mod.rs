@@ -449,7 +449,9 @@ impl UpdateStats {
             off_policy: None,
             gae_s: time(|s| s.gae_s),
             update_s: time(|s| s.update_s),
-            traffic: each.map(|s| s.traffic).fold(Traffic::default(), |a, b| a + b),
+            traffic: each
+                .map(|s| s.traffic)
+                .fold(Traffic::default(), |a, b| a + b),
         }
     }
 

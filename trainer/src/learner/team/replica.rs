@@ -27,7 +27,10 @@ impl<M: Members> Replicate for Team<M> {
         out.clear();
         let mut numbers = Vec::new();
         for policy in self.each() {
-            policy.replicate().ok_or_else(nobody)?.weights(&mut numbers)?;
+            policy
+                .replicate()
+                .ok_or_else(nobody)?
+                .weights(&mut numbers)?;
             out.extend_from_slice(&numbers);
         }
         Ok(())

@@ -166,8 +166,18 @@ impl Seats {
     }
 
     /// A rollout of the policy's agents alone, without content.
-    pub fn rollout(&self, policy: &dyn Policy, steps: i64, device: Device) -> Result<Rollout, LearnError> {
-        Ok(Rollout::new(&self.spec, steps, policy.dist_width(), device)?)
+    pub fn rollout(
+        &self,
+        policy: &dyn Policy,
+        steps: i64,
+        device: Device,
+    ) -> Result<Rollout, LearnError> {
+        Ok(Rollout::new(
+            &self.spec,
+            steps,
+            policy.dist_width(),
+            device,
+        )?)
     }
 
     /// What `all` has of the policy's agents, into `own`.

@@ -61,7 +61,16 @@ fn ppo(spec: &EnvSpec, seed: u64) -> Ppo {
         num_learning_epochs: 2,
         ..PpoConfig::default()
     };
-    Ppo::new(&config, &actor, &critic, spec, STEPS as usize, seed, Device::Cpu).unwrap()
+    Ppo::new(
+        &config,
+        &actor,
+        &critic,
+        spec,
+        STEPS as usize,
+        seed,
+        Device::Cpu,
+    )
+    .unwrap()
 }
 
 fn learner() -> TeamLearner {
@@ -73,16 +82,19 @@ fn learner() -> TeamLearner {
 
 fn policies() -> Team<Vec<Box<dyn TrainedPolicy>>> {
     let (actor, critic) = networks();
-    Team::new(&three(), |i, own| -> Result<Box<dyn TrainedPolicy>, LearnError> {
-        let seed = seed(7, i);
-        Ok(Box::new(ActorCritic::new(
-            &actor,
-            &critic,
-            own,
-            seed,
-            Device::Cpu,
-        )?))
-    })
+    Team::new(
+        &three(),
+        |i, own| -> Result<Box<dyn TrainedPolicy>, LearnError> {
+            let seed = seed(7, i);
+            Ok(Box::new(ActorCritic::new(
+                &actor,
+                &critic,
+                own,
+                seed,
+                Device::Cpu,
+            )?))
+        },
+    )
     .unwrap()
 }
 
@@ -132,11 +144,17 @@ fn every_policy_decides_for_its_agents_as_it_would_alone() {
             let all = rows(all, 0, agents);
             assert_eq!(bits(&all.i((.., ..a)).contiguous()), bits(own));
             // What was padded nobody writes.
-            assert_eq!(all.i((.., a..)).abs().sum(Kind::Float).double_value(&[]), 0.0);
+            assert_eq!(
+                all.i((.., a..)).abs().sum(Kind::Float).double_value(&[]),
+                0.0
+            );
         }
         let own = zeros(&[obs.size()[0], a]);
         Policy::act_mean(alone.policy_mut(), &obs, &own).unwrap();
-        assert_eq!(bits(&rows(&mean, 0, agents).i((.., ..a)).contiguous()), bits(&own));
+        assert_eq!(
+            bits(&rows(&mean, 0, agents).i((.., ..a)).contiguous()),
+            bits(&own)
+        );
     }
 }
 
@@ -145,7 +163,13 @@ fn rollout(team: &mut dyn Policy) -> Rollout {
     let spec = three();
     let r = Rollout::new(&spec, STEPS, team.dist_width(), Device::Cpu).unwrap();
     let critic = [&r.obs.critic, &r.final_obs.critic].map(|c| c.as_ref().unwrap());
-    let filled = [&r.obs.policy, &r.final_obs.policy, critic[0], critic[1], &r.reward];
+    let filled = [
+        &r.obs.policy,
+        &r.final_obs.policy,
+        critic[0],
+        critic[1],
+        &r.reward,
+    ];
     for (i, t) in filled.into_iter().enumerate() {
         t.shallow_clone().copy_(&normals(10 + i as u32, &t.size()));
     }
