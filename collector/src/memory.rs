@@ -237,6 +237,46 @@ impl<T: Element> HostRows<T> {
     }
 }
 
+/// Runs `work` over the memory of tensors: those it reads and those it writes. `None`, and
+/// nothing is done, if one of them is not contiguous float32 on the host, or one that is
+/// written shares memory with another.
+pub fn with_floats<const READ: usize, const WRITTEN: usize, T>(
+    read: [&Tensor; READ],
+    written: [&Tensor; WRITTEN],
+    work: impl FnOnce([&[f32]; READ], [&mut [f32]; WRITTEN]) -> T,
+) -> Option<T> {
+    let plain =
+        |t: &&Tensor| t.device() == Device::Cpu && t.kind() == Kind::Float && t.is_contiguous();
+    if !(read.iter().all(plain) && written.iter().all(plain)) {
+        return None;
+    }
+    let place = |t: &Tensor| match t.numel() {
+        0 => (std::ptr::NonNull::dangling().as_ptr(), 0),
+        len => (t.data_ptr().cast::<f32>(), len),
+    };
+    let (read, written) = (read.map(place), written.map(place));
+    let apart = |&(a, a_len): &(*mut f32, usize), &(b, b_len): &(*mut f32, usize)| {
+        let (a, b) = (a.addr(), b.addr());
+        a + 4 * a_len <= b || b + 4 * b_len <= a || a_len == 0 || b_len == 0
+    };
+    for (i, w) in written.iter().enumerate() {
+        let others = read.iter().chain(&written[..i]);
+        if !others.into_iter().all(|other| apart(w, other)) {
+            return None;
+        }
+    }
+    // SAFETY: a contiguous float tensor on the host is `len` initialised floats in a
+    // storage that the borrowed tensors keep alive while `work` runs. Nothing that is
+    // written overlaps anything else here. Operations of libtorch on host tensors end
+    // before they return, so none is under way, and `work` starts none on these.
+    Some(unsafe {
+        work(
+            read.map(|(at, len)| std::slice::from_raw_parts(at, len)),
+            written.map(|(at, len)| std::slice::from_raw_parts_mut(at, len)),
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -260,6 +300,34 @@ mod tests {
         assert!(HostRows::<f32>::new(&t.tr()).is_err());
         assert!(HostRows::<i32>::new(&t).is_err());
         assert!(HostRows::<f32>::new(&t.sum(Kind::Float)).is_err());
+    }
+
+    #[test]
+    fn work_on_tensors_happens_in_their_memory_or_not_at_all() {
+        let t = host_zeros("t", &[4, 2], Kind::Float).unwrap();
+        let (top, bottom) = (t.narrow(0, 0, 2), t.narrow(0, 2, 2));
+        let _ = top.shallow_clone().fill_(3.0);
+        let done = with_floats([&top], [&bottom], |[x], [y]| {
+            y.copy_from_slice(x);
+            y[0] = 7.0;
+        });
+        assert!(done.is_some());
+        assert_eq!(bottom.double_value(&[0, 0]), 7.0);
+        assert_eq!(bottom.double_value(&[1, 1]), 3.0);
+        let refused = |read: &Tensor, written: [&Tensor; 2]| {
+            with_floats([read], written, |_, _| panic!("not to be run")).is_none()
+        };
+        let (columns, double) = (t.narrow(1, 0, 1), t.to_kind(Kind::Double));
+        assert!(refused(&t, [&top, &bottom]), "read and written");
+        assert!(refused(&double, [&top, &bottom]), "another kind");
+        assert!(refused(&columns, [&top, &bottom]), "gaps");
+        let (all, other) = (&t, t.copy());
+        assert!(refused(&other, [all, &bottom]), "written twice");
+        let none = t.narrow(0, 1, 0);
+        assert_eq!(
+            with_floats([&none], [&t], |[x], [y]| x.len() + y.len()),
+            Some(8)
+        );
     }
 
     #[test]

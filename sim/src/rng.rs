@@ -91,8 +91,8 @@ pub fn fill_uniform(
     width: usize,
     out: &mut [f32],
 ) {
-    fill(seed, streams, purpose, step, width, out, |words| {
-        words.map(unit)
+    fill(seed, streams, purpose, step, width, out, |a, b| {
+        (unit(a), unit(b))
     });
 }
 
@@ -105,13 +105,10 @@ pub fn fill_normal(
     width: usize,
     out: &mut [f32],
 ) {
-    fill(seed, streams, purpose, step, width, out, |[a, b, c, d]| {
-        let (x, y) = normal_pair(a, b);
-        let (z, w) = normal_pair(c, d);
-        [x, y, z, w]
-    });
+    fill(seed, streams, purpose, step, width, out, normal_pair);
 }
 
+/// `shape` makes two numbers of two words.
 fn fill(
     seed: u64,
     streams: std::ops::Range<u32>,
@@ -119,21 +116,63 @@ fn fill(
     step: u64,
     width: usize,
     out: &mut [f32],
-    shape: impl Fn([u32; 4]) -> [f32; 4],
+    shape: impl Fn(u32, u32) -> (f32, f32),
+) {
+    if std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has them.
+        return unsafe { fill_avx2(seed, streams, purpose, step, width, out, shape) };
+    }
+    fill_rows(seed, streams, purpose, step, width, out, shape);
+}
+
+/// [`fill_rows`] with wider vectors: the same operations, the same bits.
+#[target_feature(enable = "avx2")]
+fn fill_avx2(
+    seed: u64,
+    streams: std::ops::Range<u32>,
+    purpose: Purpose,
+    step: u64,
+    width: usize,
+    out: &mut [f32],
+    shape: impl Fn(u32, u32) -> (f32, f32),
+) {
+    fill_rows(seed, streams, purpose, step, width, out, shape);
+}
+
+#[inline(always)]
+fn fill_rows(
+    seed: u64,
+    streams: std::ops::Range<u32>,
+    purpose: Purpose,
+    step: u64,
+    width: usize,
+    out: &mut [f32],
+    shape: impl Fn(u32, u32) -> (f32, f32),
 ) {
     debug_assert_eq!(out.len(), streams.len() * width);
     if width == 0 {
         return;
     }
+    let mut words = [[0u32; LANES]; 4];
     let mut lanes = [[0.0f32; LANES]; 4];
     let mut first = streams.start;
     for rows in out.chunks_mut(width * LANES) {
         for block in 0..width.div_ceil(4) {
             for lane in 0..LANES {
                 let stream = first.wrapping_add(lane as u32);
-                let values = shape(philox(seed, stream, purpose, step, block as u32));
-                for (to, value) in lanes.iter_mut().zip(values) {
-                    to[lane] = value;
+                let four = philox(seed, stream, purpose, step, block as u32);
+                for (to, word) in words.iter_mut().zip(four) {
+                    to[lane] = word;
+                }
+            }
+            // Of the last four only the pairs that are wanted.
+            let wanted = (width - 4 * block).min(4);
+            let pairs = words.chunks_exact(2).zip(lanes.chunks_exact_mut(2));
+            for pair in pairs.take(wanted.div_ceil(2)) {
+                if let ([a, b], [x, y]) = pair {
+                    for lane in 0..LANES {
+                        (x[lane], y[lane]) = shape(a[lane], b[lane]);
+                    }
                 }
             }
             for (lane, row) in rows.chunks_mut(width).enumerate() {
@@ -193,6 +232,38 @@ mod tests {
         let mut other = vec![0.0; 9];
         fill_normal(9, 5..8, Purpose::Reset, 4, 3, &mut other);
         assert!(other.iter().zip(&few).all(|(a, b)| a != b));
+    }
+
+    #[test]
+    fn numbers_are_those_of_their_words_at_every_width() {
+        for width in 1..=9 {
+            let (mut normal, mut uniform) = (vec![0.0; 37 * width], vec![0.0; 37 * width]);
+            fill_normal(9, 100..137, Purpose::ActionNoise, 4, width, &mut normal);
+            fill_uniform(9, 100..137, Purpose::ActionNoise, 4, width, &mut uniform);
+            let mut plain = vec![0.0; 37 * width];
+            fill_rows(
+                9,
+                100..137,
+                Purpose::ActionNoise,
+                4,
+                width,
+                &mut plain,
+                normal_pair,
+            );
+            for row in 0..37 {
+                for k in 0..width {
+                    let stream = 100 + row as u32;
+                    let w = philox(9, stream, Purpose::ActionNoise, 4, k as u32 / 4);
+                    let at = row * width + k;
+                    assert_eq!(uniform[at], unit(w[k % 4]));
+                    let pair = k % 4 / 2 * 2;
+                    let (x, y) = normal_pair(w[pair], w[pair + 1]);
+                    let expected = if k % 2 == 0 { x } else { y };
+                    assert_eq!(normal[at].to_bits(), expected.to_bits());
+                    assert_eq!(plain[at].to_bits(), expected.to_bits(), "narrow vectors");
+                }
+            }
+        }
     }
 
     #[test]

@@ -2,10 +2,16 @@
 //!
 //! Shapes: `B` rows, `I` inputs, `H` outputs.
 
+use super::host::{self, Vectors, Weights};
 use super::{Layout, Params, zeros};
 use crate::learner::LearnError;
 use crate::learner::policy::Activation;
+use ostler_collector::memory::with_floats;
 use tch::{Device, Kind, TchError, Tensor};
+
+/// Numbers beyond which the threads of libtorch, if it has several, are quicker together
+/// than one that makes a better pass.
+const ALONE: usize = 1 << 18;
 
 /// `y = x W' + b`, with views into the flat parameters and their gradient.
 #[derive(Debug)]
@@ -15,6 +21,10 @@ pub struct Linear {
     bias: Tensor,
     d_weight: Tensor,
     d_bias: Tensor,
+    /// The parameters again, where they lie on the host.
+    host: Option<Weights>,
+    inputs: usize,
+    outputs: usize,
 }
 
 /// Where a layer's parameters lie.
@@ -37,11 +47,15 @@ impl Linear {
 
     /// The layer whose parameters lie there.
     pub fn new(params: &Params, at: LinearAt) -> Result<Self, TchError> {
-        let weight = params.view(at.weight)?;
+        let (weight, bias) = (params.view(at.weight)?, params.view(at.bias)?);
+        let (outputs, inputs) = weight.size2()?;
         Ok(Self {
+            host: Weights::new(&weight, &bias),
+            inputs: inputs as usize,
+            outputs: outputs as usize,
             weight_t: weight.f_transpose(0, 1)?,
             weight,
-            bias: params.view(at.bias)?,
+            bias,
             d_weight: params.grad_view(at.weight)?,
             d_bias: params.grad_view(at.bias)?,
         })
@@ -55,6 +69,21 @@ impl Linear {
     /// Bias `[H]`.
     pub fn bias(&self) -> &Tensor {
         &self.bias
+    }
+
+    /// Inputs `I`.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// Outputs `H`.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    /// The parameters as numbers, where they lie on the host.
+    pub fn weights(&self) -> Option<&Weights> {
+        self.host.as_ref()
     }
 
     /// `x [B,I]` into `y [B,H]`.
@@ -99,6 +128,11 @@ impl Linear {
 impl Activation {
     /// In place.
     fn forward(self, z: &Tensor) -> Result<(), TchError> {
+        if let Some(vectors) = self.on_host(z)
+            && with_floats([], [z], |[], [z]| host::forward(vectors, self, z)).is_some()
+        {
+            return Ok(());
+        }
         let _ = match self {
             Self::Elu => z.f_elu_out(z)?,
             Self::Relu => z.f_relu_out(z)?,
@@ -107,9 +141,23 @@ impl Activation {
         Ok(())
     }
 
+    /// Vectors to pass over a tensor with, where that is quicker than libtorch.
+    fn on_host(self, x: &Tensor) -> Option<Vectors> {
+        let small = || x.numel() <= ALONE || tch::get_num_threads() == 1;
+        match x.device() {
+            Device::Cpu if small() => Vectors::widest(),
+            _ => None,
+        }
+    }
+
     /// From the gradient `d` of the result `y` to that of the argument, in place.
     /// All three derivatives are functions of the result.
     fn backward(self, y: &Tensor, d: &Tensor) -> Result<(), TchError> {
+        if let Some(vectors) = self.on_host(d)
+            && with_floats([y], [d], |[y], [d]| host::backward(vectors, self, y, d)).is_some()
+        {
+            return Ok(());
+        }
         let _ = match self {
             Self::Elu => Tensor::f_elu_backward_grad_input(d, d, 1.0, 1.0, 1.0, true, y)?,
             Self::Relu => y.f_threshold_backward_grad_input(d, d, 0.0)?,
@@ -178,6 +226,11 @@ impl Trunk {
     /// The layers, first first.
     pub fn layers(&self) -> &[Linear] {
         &self.layers
+    }
+
+    /// What stands between the layers.
+    pub fn activation(&self) -> Activation {
+        self.activation
     }
 
     /// Allocates for `rows` rows.

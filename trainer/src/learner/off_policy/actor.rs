@@ -1,8 +1,10 @@
 //! The network that decides, and the policy that it makes.
 
-use super::noise_scale;
+use super::{noise_scale, sample};
+use crate::learner::nn::host::ActorPass;
 use crate::learner::nn::layer::LinearAt;
 use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
+use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::{Norms, own_memory};
 use crate::learner::{ActorConfig, CriticConfig, LearnError, NamedTensors, TrainedPolicy};
 use ostler_collector::policy::Noise;
@@ -154,6 +156,35 @@ impl ActorNet {
         Ok(())
     }
 
+    fn pass(&self) -> Result<Option<ActorPass>, LearnError> {
+        ActorPass::new(
+            &self.trunk,
+            std::iter::once(&self.mean).chain(&self.log_std),
+        )
+    }
+
+    /// [`forward`](Self::forward) for raw observations, which `norm` shifts and scales,
+    /// without what a backward pass would need. `false`, and nothing is done, where a
+    /// tensor is not the host's.
+    fn forward_on_host(
+        &self,
+        pass: &mut ActorPass,
+        obs: &Tensor,
+        norm: Option<[&Tensor; 2]>,
+        space: &ActorSpace,
+    ) -> Result<bool, TchError> {
+        let Some(head) = &self.log_std else {
+            return pass.tensors(obs, norm, &self.trunk, [&self.mean], [&space.mean]);
+        };
+        let out = [&space.mean, &space.raw_log_std];
+        let done = pass.tensors(obs, norm, &self.trunk, [&self.mean, head], out)?;
+        if done {
+            let (low, high) = self.bounds;
+            let _ = space.raw_log_std.f_clamp_out(&space.log_std, low, high)?;
+        }
+        Ok(done)
+    }
+
     /// Gradients of all parameters from `d_mean` and `d_log_std`, which may be changed.
     ///
     /// # Errors
@@ -202,6 +233,8 @@ struct ActBuffers {
     space: ActorSpace,
     /// Deviation `[N,1]` of [`Explore::Added`] in units of the bound.
     scale: Tensor,
+    /// On a host, the network at once.
+    pass: Option<ActorPass>,
 }
 
 impl ContinuousPolicy {
@@ -251,6 +284,12 @@ impl ContinuousPolicy {
             // Another number of environments than before: an evaluation, or a back-off.
             self.act = ActBuffers::new(&self.net, width, self.explore, rows, self.device)
                 .map_err(own_memory)?;
+        }
+        let norm = self.norm.actor.as_ref().map(Normalizer::applied);
+        if let Some(pass) = &mut self.act.pass
+            && self.net.forward_on_host(pass, obs, norm, &self.act.space)?
+        {
+            return Ok(());
         }
         let obs = obs.f_to_device(self.device)?;
         match &self.norm.actor {
@@ -304,6 +343,7 @@ impl ActBuffers {
             scale: Tensor::f_from_slice(&scales)?
                 .f_view([-1, 1])?
                 .f_to_device(device)?,
+            pass: net.pass()?,
         })
     }
 }
@@ -320,8 +360,15 @@ impl Policy for ContinuousPolicy {
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
         let _no_grad = tch::no_grad_guard();
         self.forward(obs)?;
-        let noise = noise.f_to_device(self.device)?;
         let space = &self.act.space;
+        let spread = match self.explore {
+            Explore::Squashed => &space.log_std,
+            Explore::Added { .. } => &self.act.scale,
+        };
+        if sample::explore(self.explore, self.bound, (&space.mean, spread), noise, out) {
+            return Ok(());
+        }
+        let noise = noise.f_to_device(self.device)?;
         match self.explore {
             Explore::Squashed => {
                 let std = space.log_std.f_exp()?;

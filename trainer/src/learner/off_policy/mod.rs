@@ -13,6 +13,7 @@ mod learner;
 mod method;
 mod replica;
 mod sac;
+mod sample;
 mod section;
 mod state;
 mod td3;

@@ -3,9 +3,11 @@
 mod config;
 pub mod net;
 mod replica;
+mod sample;
 
 pub use config::{Activation, ActorConfig, CriticConfig, StdType};
 
+use super::nn::host::ActorPass;
 use super::nn::{Params, zeros};
 use super::normalizer::Normalizer;
 use super::returns::ReturnNormalizer;
@@ -57,6 +59,8 @@ struct ActSpace {
     input: Tensor,
     net: NetSpace,
     action: Tensor,
+    /// On a host, the network at once.
+    pass: Option<ActorPass>,
 }
 
 impl ActSpace {
@@ -71,6 +75,7 @@ impl ActSpace {
             input: zeros("observations", &[rows, obs], Kind::Float, device)?,
             net: net.space(rows, false, device)?,
             action: zeros("actions", &[rows, width], Kind::Float, device)?,
+            pass: net.actor_pass()?,
         })
     }
 }
@@ -135,6 +140,12 @@ impl ActorCritic {
         if rows != self.act.rows {
             // Another number of environments than before: an evaluation, or a back-off.
             self.act = ActSpace::new(&self.net, width, rows, self.device).map_err(own_memory)?;
+        }
+        let norm = self.norm.actor.as_ref().map(Normalizer::applied);
+        if let Some(pass) = &mut self.act.pass
+            && self.net.forward_on_host(pass, obs, norm, &self.act.net)?
+        {
+            return Ok(());
         }
         let obs = obs.f_to_device(self.device)?;
         match &self.norm.actor {
@@ -268,8 +279,11 @@ impl Policy for ActorCritic {
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
         let _no_grad = tch::no_grad_guard();
         self.forward(obs)?;
-        let noise = noise.f_to_device(self.device)?;
         let (dist, log_std) = (&self.act.net.dist, &self.act.net.log_std);
+        if !self.net.is_categorical() && sample::gaussian(dist, log_std, noise, out) {
+            return Ok(());
+        }
+        let noise = noise.f_to_device(self.device)?;
         if self.net.is_categorical() {
             // The largest of logit + Gumbel noise is a draw from the softmax. A
             // uniform number of 0 would give -inf for every choice at once.

@@ -2,6 +2,7 @@
 
 use super::{ActorConfig, CriticConfig, StdType};
 use crate::learner::LearnError;
+use crate::learner::nn::host::ActorPass;
 use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
@@ -194,6 +195,38 @@ impl Net {
             let _ = space.raw_log_std.f_clamp_out(&space.log_std, low, high)?;
         }
         Ok(())
+    }
+
+    /// What [`forward_on_host`](Self::forward_on_host) needs, where that can be.
+    pub fn actor_pass(&self) -> Result<Option<ActorPass>, LearnError> {
+        let std_head = match &self.std {
+            Std::Head(head) => Some(head),
+            Std::Categorical | Std::Scalar { .. } => None,
+        };
+        ActorPass::new(&self.actor, std::iter::once(&self.head).chain(std_head))
+    }
+
+    /// [`forward_actor`](Self::forward_actor) for raw observations, which `norm` shifts
+    /// and scales, without what a backward pass would need. `false`, and nothing is done,
+    /// where a tensor is not the host's.
+    pub fn forward_on_host(
+        &self,
+        pass: &mut ActorPass,
+        obs: &Tensor,
+        norm: Option<[&Tensor; 2]>,
+        space: &NetSpace,
+    ) -> Result<bool, TchError> {
+        let Std::Head(std_head) = &self.std else {
+            return pass.tensors(obs, norm, &self.actor, [&self.head], [&space.dist]);
+        };
+        let heads = [&self.head, std_head];
+        let out = [&space.dist, &space.raw_log_std];
+        let done = pass.tensors(obs, norm, &self.actor, heads, out)?;
+        if done {
+            let (low, high) = self.log_std_bounds;
+            let _ = space.raw_log_std.f_clamp_out(&space.log_std, low, high)?;
+        }
+        Ok(done)
     }
 
     /// Values for inputs `x [B,O]` into [`NetSpace::value`]. With a shared trunk,

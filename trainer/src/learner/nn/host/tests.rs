@@ -1,0 +1,258 @@
+use super::*;
+use crate::learner::nn::{Layout, Linear, Params, Trunk};
+use crate::learner::policy::Activation;
+use ostler_collector::memory::with_floats;
+use ostler_sim::rng::{Purpose, fill_normal};
+use tch::{Device, Kind, Tensor};
+
+const ALL: [Activation; 3] = [Activation::Elu, Activation::Relu, Activation::Tanh];
+
+fn libtorch(activation: Activation, x: &Tensor) -> Tensor {
+    match activation {
+        Activation::Elu => x.elu(),
+        Activation::Relu => x.relu(),
+        Activation::Tanh => x.tanh(),
+    }
+}
+
+/// Distance from `exact` in units in the last place of the float next to it.
+fn ulps(x: f32, exact: f64) -> f64 {
+    let near = (exact as f32).abs().max(f32::MIN_POSITIVE);
+    let ulp = f64::from(f32::from_bits(near.to_bits() + 1)) - f64::from(near);
+    (f64::from(x) - exact).abs() / ulp
+}
+
+/// Numbers of both signs from the smallest subnormal ones to 2^40.
+fn everywhere() -> Vec<f32> {
+    let magnitudes = (1..0x5380_0000_u32).step_by(4099).map(f32::from_bits);
+    magnitudes.flat_map(|x| [x, -x]).collect()
+}
+
+#[test]
+fn errors_are_within_their_bounds_everywhere() {
+    for vectors in Vectors::all() {
+        for (activation, bound) in [(Activation::Elu, 1.0), (Activation::Tanh, 3.0)] {
+            let x = everywhere();
+            let mut y = x.clone();
+            forward(vectors, activation, &mut y);
+            let worst = x.iter().zip(&y).map(|(&x, &y)| {
+                let exact = match activation {
+                    Activation::Tanh => f64::from(x).tanh(),
+                    _ if x > 0.0 => f64::from(x),
+                    _ => f64::from(x).exp_m1(),
+                };
+                (ulps(y, exact), x)
+            });
+            let worst = worst.fold((0.0, 0.0), |a, b| if b.0 > a.0 { b } else { a });
+            assert!(worst.0 <= bound, "{vectors:?} {activation:?} {worst:?}");
+        }
+    }
+}
+
+#[test]
+fn forward_and_backward_agree_with_libtorch_and_special_values_are_its() {
+    let special = [
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        0.0,
+        -0.0,
+        1e-40,
+        -1e-40,
+        f32::MAX,
+        f32::MIN,
+        f32::MIN_POSITIVE,
+        -f32::MIN_POSITIVE,
+        -87.5,
+        -104.0,
+    ];
+    let mut x = everywhere();
+    // libtorch treats what is left over at an end apart; here all are in its vectors.
+    x.splice(0..0, special.into_iter().cycle().take(16 * special.len()));
+    x.truncate(x.len() / 64 * 64);
+    let mut d = vec![0.0; x.len()];
+    fill_normal(1, 0..x.len() as u32, Purpose::Replay, 0, 1, &mut d);
+    d[5] = f32::NAN;
+    d[6] = f32::INFINITY;
+    for vectors in Vectors::all() {
+        for activation in ALL {
+            let theirs = libtorch(activation, &Tensor::from_slice(&x));
+            let mut y = x.clone();
+            forward(vectors, activation, &mut y);
+            let expected = Vec::<f32>::try_from(&theirs).unwrap();
+            for ((&x, &y), &e) in x.iter().zip(&y).zip(&expected) {
+                let same = match activation {
+                    Activation::Relu => y.to_bits() == e.to_bits(),
+                    _ => y == e || ulps(y, f64::from(e)) <= 4.0,
+                };
+                let signed = y.is_sign_negative() == e.is_sign_negative();
+                let nan = y.is_nan() && e.is_nan();
+                assert!(
+                    nan || (same && signed),
+                    "{activation:?}({x:e}) = {y:e}, theirs {e:e}"
+                );
+            }
+            // From the same results, so that it is the derivative alone.
+            let (their_d, y) = (Tensor::from_slice(&d), expected);
+            let _ = match activation {
+                Activation::Elu => Tensor::elu_backward_grad_input(
+                    &their_d, &their_d, 1.0, 1.0, 1.0, true, &theirs,
+                ),
+                Activation::Relu => theirs.threshold_backward_grad_input(&their_d, &their_d, 0.0),
+                Activation::Tanh => Tensor::tanh_backward_grad_input(&their_d, &their_d, &theirs),
+            };
+            let mut own_d = d.clone();
+            backward(vectors, activation, &y, &mut own_d);
+            let expected = Vec::<f32>::try_from(&their_d).unwrap();
+            for (i, (&own, &e)) in own_d.iter().zip(&expected).enumerate() {
+                let close = match activation {
+                    // `1 - y^2` may be rounded once or twice.
+                    Activation::Tanh => (own - e).abs() <= 2.4e-7 * d[i].abs(),
+                    _ => own.to_bits() == e.to_bits(),
+                };
+                let same = close || own == e || (own.is_nan() && e.is_nan());
+                assert!(same, "{activation:?} at {:e}: {own:e}, theirs {e:e}", y[i]);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_number_gets_the_same_bits_wherever_it_stands_and_however_wide_vectors_are() {
+    let mut x = vec![0.0; 131];
+    fill_normal(2, 0..131, Purpose::Replay, 0, 1, &mut x);
+    let bits = |x: &[f32]| x.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+    for activation in ALL {
+        let mut whole = x.clone();
+        forward(Vectors::Eight, activation, &mut whole);
+        let mut d_whole = x.clone();
+        backward(Vectors::Eight, activation, &whole, &mut d_whole);
+        for vectors in Vectors::all() {
+            for (from, to) in [
+                (0, 0),
+                (0, 131),
+                (0, 1),
+                (1, 8),
+                (3, 36),
+                (50, 131),
+                (130, 131),
+            ] {
+                let mut part = x[from..to].to_vec();
+                forward(vectors, activation, &mut part);
+                assert_eq!(
+                    bits(&part),
+                    bits(&whole[from..to]),
+                    "{activation:?} {from}..{to}"
+                );
+                let mut d = x[from..to].to_vec();
+                backward(vectors, activation, &part, &mut d);
+                assert_eq!(
+                    bits(&d),
+                    bits(&d_whole[from..to]),
+                    "{activation:?} {from}..{to}"
+                );
+            }
+        }
+    }
+}
+
+/// Layers of these widths with random parameters, the last two of them heads.
+fn network(activation: Activation, widths: &[i64]) -> (Params, Trunk, [Linear; 2]) {
+    let mut layout = Layout::default();
+    let (at, features) = Trunk::declare(&mut layout, "t", widths[0], &widths[1..]);
+    let heads = [3, 13].map(|w| Linear::declare(&mut layout, &format!("h{w}"), features, w));
+    let params = Params::new(layout, Device::Cpu).unwrap();
+    let n = params.len();
+    let mut random = vec![0.0; n as usize];
+    fill_normal(3, 0..n as u32, Purpose::Replay, 0, 1, &mut random);
+    params
+        .theta
+        .shallow_clone()
+        .copy_(&(Tensor::from_slice(&random) * 0.3));
+    let trunk = Trunk::new(&params, &at, &widths[1..], activation).unwrap();
+    let heads = heads.map(|at| Linear::new(&params, at).unwrap());
+    (params, trunk, heads)
+}
+
+/// Outputs of both heads for the rows.
+fn pass(net: &(Params, Trunk, [Linear; 2]), vectors: Vectors, x: &Tensor) -> [Tensor; 2] {
+    let mut pass = ActorPass::new(&net.1, &net.2).unwrap().unwrap();
+    pass.vectors = vectors;
+    let out = [3, 13].map(|w| Tensor::zeros([x.size()[0], w], (Kind::Float, Device::Cpu)));
+    let [a, b] = &net.2;
+    let done = pass
+        .tensors(x, None, &net.1, [a, b], [&out[0], &out[1]])
+        .unwrap();
+    assert!(done);
+    out
+}
+
+fn rows(n: i64, width: i64) -> Tensor {
+    let mut x = vec![0.0; (n * width) as usize];
+    fill_normal(4, 0..n as u32, Purpose::Replay, 0, width as usize, &mut x);
+    Tensor::from_slice(&x).view([n, width])
+}
+
+#[test]
+fn a_network_in_one_pass_equals_libtorch_layer_by_layer() {
+    for activation in ALL {
+        for widths in [&[5, 37, 16][..], &[8, 64, 64], &[1, 1], &[17]] {
+            let net = network(activation, widths);
+            let x = rows(71, widths[0]);
+            let mut hidden = x.to_kind(Kind::Double);
+            for layer in net.1.layers() {
+                let double = |t: &Tensor| t.to_kind(Kind::Double);
+                hidden = hidden.matmul(&double(layer.weight()).tr()) + double(layer.bias());
+                hidden = libtorch(activation, &hidden);
+            }
+            for vectors in Vectors::all() {
+                for (head, own) in net.2.iter().zip(pass(&net, vectors, &x)) {
+                    let double = |t: &Tensor| t.to_kind(Kind::Double);
+                    let exact = hidden.matmul(&double(head.weight()).tr()) + double(head.bias());
+                    let error = (double(&own) - &exact).abs().max().double_value(&[]);
+                    let size = exact.abs().max().double_value(&[]);
+                    assert!(
+                        error <= 2e-6 * size,
+                        "{vectors:?} {widths:?} {error} of {size}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_row_has_the_same_bits_in_a_batch_of_any_size() {
+    let net = network(Activation::Elu, &[5, 37, 16]);
+    let x = rows(100, 5);
+    let whole = pass(&net, Vectors::Eight, &x);
+    for vectors in Vectors::all() {
+        for (from, len) in [(0, 1), (7, 31), (31, 33), (36, 64), (99, 1), (0, 100)] {
+            let part = pass(&net, vectors, &x.narrow(0, from, len));
+            for (part, whole) in part.iter().zip(&whole) {
+                assert_eq!(part, &whole.narrow(0, from, len), "{from} {len}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_pass_normalises_as_libtorch_does_and_leaves_other_tensors_to_it() {
+    let net = network(Activation::Tanh, &[5, 8]);
+    let x = rows(40, 5);
+    let (shift, scale) = (rows(1, 5).view([5]), rows(2, 5).get(1));
+    let mut pass_of = ActorPass::new(&net.1, &net.2).unwrap().unwrap();
+    let out = Tensor::zeros([40, 3], (Kind::Float, Device::Cpu));
+    let [head, _] = &net.2;
+    let norm = Some([&shift, &scale]);
+    assert!(pass_of.tensors(&x, norm, &net.1, [head], [&out]).unwrap());
+    let before = (&x - &shift) * &scale;
+    assert_eq!(out, pass(&net, pass_of.vectors, &before)[0]);
+    let gaps = rows(40, 10).narrow(1, 0, 5);
+    assert!(
+        !pass_of
+            .tensors(&gaps, norm, &net.1, [head], [&out])
+            .unwrap()
+    );
+    assert!(with_floats([&gaps], [], |_, []| ()).is_none());
+}
