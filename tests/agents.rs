@@ -195,7 +195,7 @@ fn threads_that_collect_make_the_same_rollouts() {
     for policies in ["agents.policies=shared", SEPARATE] {
         let place = place();
         let sync = place.train("sync", 3, &[policies, CENTRAL]);
-        let crew = ["collector.kind=async", "collector.workers=2"];
+        let crew = ["collector.kind=async", "collector.workers=3"];
         let fresh = [&[policies, CENTRAL, "collector.max_staleness=0"], &crew[..]].concat();
         let fresh = place.train("fresh", 3, &fresh);
         let but_episodes = |run| -> Vec<_> {
