@@ -1,7 +1,7 @@
 //! Several policies in one task: each decides and learns for its own agents.
 //!
 //! Where all agents share one policy there is nothing to be done here: rows are rows, and
-//! any learner learns from them. Otherwise a [`Team`] deals the rows out ([`seats`]):
+//! any learner learns from them. Otherwise a [`Team`] deals the rows out (`seats`):
 //! every policy has a learner of its own, which knows nothing of the others.
 
 mod learner;
