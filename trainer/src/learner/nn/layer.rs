@@ -9,10 +9,6 @@ use crate::learner::policy::Activation;
 use ostler_collector::memory::with_floats;
 use tch::{Device, Kind, TchError, Tensor};
 
-/// Numbers beyond which the threads of libtorch, if it has several, are quicker together
-/// than one that makes a better pass.
-const ALONE: usize = 1 << 18;
-
 /// `y = x W' + b`, with views into the flat parameters and their gradient.
 #[derive(Debug)]
 pub struct Linear {
@@ -143,7 +139,13 @@ impl Activation {
 
     /// Vectors to pass over a tensor with, where that is quicker than libtorch.
     fn on_host(self, x: &Tensor) -> Option<Vectors> {
-        let small = || x.numel() <= ALONE || tch::get_num_threads() == 1;
+        // Where libtorch may use several threads, it does from 2^15 numbers on; its ELU
+        // is so slow that two of them lose.
+        let alone = match self {
+            Self::Elu => 1 << 18,
+            Self::Relu | Self::Tanh => 1 << 15,
+        };
+        let small = || x.numel() <= alone || tch::get_num_threads() == 1;
         match x.device() {
             Device::Cpu if small() => Vectors::widest(),
             _ => None,
