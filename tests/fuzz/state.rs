@@ -13,7 +13,7 @@ const N: usize = 3;
 
 /// Steps environments without looking at what comes out.
 pub fn step(env: &mut BatchEnv, steps: usize) {
-    let n = env.spec().num_envs;
+    let n = env.spec().rows();
     let zeros = |k: usize| vec![0.0_f32; n * k];
     let (mut obs, mut critic) = (
         zeros(env.spec().obs.policy),

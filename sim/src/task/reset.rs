@@ -284,7 +284,7 @@ fn places(model: &Model, target: &str, path: &str) -> Result<Option<Vec<Place>>,
             |n| format!("did you mean \"{n}\"?"),
         );
         return Err(ConfigError {
-            span: Some(0..function.len()),
+            span: target.find(function).map(|at| at..at + function.len()),
             ..ConfigError::new(path, format!("no reset target \"{function}\"")).help(help)
         });
     }

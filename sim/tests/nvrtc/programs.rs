@@ -9,14 +9,18 @@ use ostler_sim::physics::native::lower::{LowerOptions, lower};
 use std::path::Path;
 
 /// Every shipped configuration, the smallest first.
-const SHIPPED: [&str; 6] = [
+const SHIPPED: [&str; 8] = [
     "cartpole",
     "double_pendulum",
+    "spread",
     "half_cheetah",
+    "half_cheetah_legs",
     "hopper",
     "ant",
     "quadruped",
 ];
+/// One that takes a minute for each architecture: compiled for one of them.
+const LONG: [&str; 1] = ["ant_sumo"];
 /// Models of what our robots do not have.
 const FEATURES: [&str; 5] = [
     "actuator_site_reference",
@@ -39,7 +43,8 @@ fn environments(name: &str, changing: bool) -> Program {
     };
     let sim: SimConfig = part("sim").try_into().unwrap();
     let env: EnvConfig = part("env").try_into().unwrap();
-    let task: TaskConfig = part("task").try_into().unwrap();
+    let mut task: TaskConfig = part("task").try_into().unwrap();
+    task.agents = table.remove("agents").map(|a| a.try_into().unwrap());
     let model = mjcf::load(&root().join("configs").join(&task.robot)).unwrap();
     program(&model, &sim, &env, &task, changing).unwrap()
 }
@@ -56,7 +61,7 @@ pub fn shipped() -> Vec<(&'static str, Program)> {
     });
     assert_eq!(
         all.count(),
-        SHIPPED.len(),
+        SHIPPED.len() + LONG.len(),
         "a configuration is not in the list"
     );
     SHIPPED.map(|name| (name, environments(name, false))).into()
@@ -68,6 +73,9 @@ pub fn others() -> Vec<(String, Program)> {
         "changing cartpole".to_string(),
         environments("cartpole", true),
     )];
+    for name in LONG {
+        programs.push((name.to_string(), environments(name, false)));
+    }
     for name in FEATURES {
         let path = root().join(format!("tests/referee/features/{name}.xml"));
         let plan = lower(&mjcf::load(&path).unwrap(), &LowerOptions::default()).unwrap();
