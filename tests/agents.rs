@@ -232,6 +232,26 @@ fn a_back_off_takes_whole_worlds() {
 }
 
 #[test]
+fn a_failure_is_replayed() {
+    let place = place();
+    let fault = "nan qpos[0] share=0.5 every=1";
+    let out = place.run(&[
+        "train",
+        "pole.toml",
+        "--quiet",
+        "--out",
+        "a",
+        "--inject",
+        fault,
+    ]);
+    let failure = std::fs::read_dir(place.path("a/failure"));
+    let mut all = failure.unwrap_or_else(|e| panic!("{e}: {}", common::text(&out)));
+    let folder = all.next().unwrap().unwrap().path();
+    let shown = place.ok(&["replay", folder.to_str().unwrap()]);
+    assert!(shown.contains("the same as in the report"), "{shown}");
+}
+
+#[test]
 fn learners_with_a_memory_learn_one_policy() {
     let place = place();
     let sac = ["runner.algorithm=sac"];

@@ -128,22 +128,26 @@ fn collection_beside_the_learner_feeds_the_memory_and_with_no_staleness_has_the_
 #[test]
 fn a_back_off_keeps_what_is_remembered() {
     let place = place();
-    let out = place.run(&[
-        "train",
-        "pole.toml",
-        "--quiet",
-        BOTH[0],
-        "--out",
-        "a",
-        "--inject",
-        "fail allocation phase=update iteration=3",
-    ]);
-    assert!(out.status.success(), "{}", text(&out));
-    let lines = metrics(&place.path("a"));
-    let last = lines.last().unwrap();
-    assert_eq!(last["Perf/num_envs"].as_f64(), Some(4.0));
-    // Warm-up and two iterations of 8 environments, one of 4.
-    assert_eq!(last["Replay/size"].as_f64(), Some(448.0));
+    for phase in ["collect", "update"] {
+        let fault = format!("fail allocation phase={phase} iteration=3");
+        let all = [
+            "train",
+            "pole.toml",
+            "--quiet",
+            BOTH[0],
+            "--out",
+            phase,
+            "--inject",
+            &fault,
+        ];
+        let out = place.run(&all);
+        assert!(out.status.success(), "{}", text(&out));
+        let lines = metrics(&place.path(phase));
+        let last = lines.last().unwrap();
+        assert_eq!(last["Perf/num_envs"].as_f64(), Some(4.0), "{phase}");
+        // Warm-up and two iterations of 8 environments, one of 4.
+        assert_eq!(last["Replay/size"].as_f64(), Some(448.0), "{phase}");
+    }
 }
 
 #[test]

@@ -184,9 +184,9 @@ fn sizes(config: &Config, spec: &EnvSpec) {
         Algorithm::Td3 => gradient_steps(config.td3.num_updates, t, config),
     };
     let m = spec.agents_per_env() as u64;
-    let agents = match spec.agents.len() {
-        0 => String::new(),
-        m => format!(" of {m} agents ({} rows)", n * m as u64),
+    let agents = match spec.agents.is_empty() {
+        true => String::new(),
+        false => format!(" of {m} agents ({} rows)", n * m),
     };
     outln!(
         "iteration: {n} environments{agents} x {t} steps = {} transitions, {learning}",

@@ -58,23 +58,21 @@ impl Contest {
     pub fn standings(&self) -> Vec<Standing<'_>> {
         let m = self.names.len().max(1);
         let episodes = (self.returns.len() / m) as f64;
-        let one = |(i, name): (usize, &'_ String)| {
+        let of_one = |(i, name)| {
             let each = self.returns.chunks_exact(m);
             let sum: f64 = each.clone().map(|own| own[i]).sum();
-            let others = |own: &[f64]| {
-                let all = own.iter().enumerate().filter(|(j, _)| *j != i);
-                all.map(|(_, &r)| r).fold(f64::NEG_INFINITY, f64::max)
-            };
-            let best = each.filter(|own| own[i] > others(own)).count() as f64;
-            (i, sum / episodes, best / episodes, name.len())
+            let best = each.filter(|own| {
+                let mut others = own.iter().enumerate().filter(|(j, _)| *j != i);
+                others.all(|(_, r)| own[i] > *r)
+            });
+            Standing {
+                name,
+                mean: sum / episodes,
+                best: best.count() as f64 / episodes,
+            }
         };
-        let all = self.names.iter().enumerate().map(one);
-        all.map(|(i, mean, best, _)| Standing {
-            name: &self.names[i],
-            mean,
-            best,
-        })
-        .collect()
+        let names = self.names.iter().map(String::as_str);
+        names.enumerate().map(of_one).collect()
     }
 
     /// A line for every agent, each with a line break in front.

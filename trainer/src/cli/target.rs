@@ -87,7 +87,7 @@ fn replaced(mut target: Target, instead: &Instead) -> Result<Target, RunError> {
     };
     target.agent = Agent::Instead {
         by: Box::new(by),
-        of: vec![of],
+        of,
         rest: Box::new(target.agent),
     };
     Ok(target)

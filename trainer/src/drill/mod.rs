@@ -15,6 +15,7 @@ use ostler_sim::env::Injection;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use tch::{Device, Kind, TchError, Tensor};
 
 /// One fault.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +78,7 @@ pub enum Act {
     Abort,
     /// So many allocations of tensors succeed, the next fails.
     FailAllocation {
-        /// How many succeed.
+        /// How many succeed. Where the phase makes fewer, the rest come at its end.
         after: u64,
     },
     /// Files cannot be written for want of space.
@@ -127,7 +128,12 @@ pub struct RunDrill {
     /// The last iteration that a process of this run, which died, had begun: kills and
     /// allocation failures up to it were carried out.
     done_through: u64,
+    /// After how many allocations one fails in the phase that goes on.
+    armed: Option<u64>,
 }
+
+/// More than any phase makes.
+const MOST_ALLOCATIONS: u64 = 100_000;
 
 impl RunDrill {
     /// `done_through`: the last iteration that a process of this run which died had
@@ -136,6 +142,7 @@ impl RunDrill {
         Self {
             faults: faults.into_iter().map(|f| (f, false)).collect(),
             done_through,
+            armed: None,
         }
     }
 
@@ -171,23 +178,45 @@ impl RunDrill {
                         phase = phase.name(),
                         "drill: allocation {after} fails"
                     );
-                    if let Err(e) = fail_allocation(FailAllocation::After(after)) {
-                        tracing::warn!("drill: {e}");
+                    match fail_allocation(FailAllocation::After(after)) {
+                        Ok(_) => self.armed = Some(after),
+                        Err(e) => tracing::warn!("drill: {e}"),
                     }
                 }
             }
         }
     }
 
-    /// The phase is over: what was armed for it alone is disarmed.
-    pub fn leave(&self, phase: Phase) {
-        let armed = |f: &(RunFault, bool)| {
-            f.0.phase == phase && matches!(f.0.act, Act::FailAllocation { .. })
+    /// The phase is over and came to `done`. What was armed for it alone is disarmed;
+    /// a failure for which the phase allocated too little comes now, at its end.
+    ///
+    /// # Errors
+    /// Those of `done`, and an allocation that was to fail.
+    pub fn leave<T, E: From<TchError>>(
+        &mut self,
+        phase: Phase,
+        done: Result<T, E>,
+    ) -> Result<T, E> {
+        let Some(after) = self.armed.take() else {
+            return done;
         };
-        if self.faults.iter().any(armed)
-            && let Err(e) = fail_allocation(FailAllocation::Never)
-        {
+        let left = match &done {
+            Ok(_) => (0..=after.min(MOST_ALLOCATIONS))
+                .try_for_each(|_| Tensor::f_zeros([1], (Kind::Float, Device::Cpu)).map(drop)),
+            Err(_) => Ok(()),
+        };
+        if let Err(e) = fail_allocation(FailAllocation::Never) {
             tracing::warn!("drill: {e}");
         }
+        if done.is_ok() && left.is_ok() {
+            let phase = phase.name();
+            tracing::warn!(
+                phase,
+                "drill: the phase went on as if no allocation had failed"
+            );
+        }
+        let done = done?;
+        left?;
+        Ok(done)
     }
 }

@@ -22,8 +22,7 @@ impl Run {
         let iteration = self.counters.iteration + 1;
         self.drill.enter(Phase::Keep, iteration);
         let kept = parts.keep(&mut self.kept);
-        self.drill.leave(Phase::Keep);
-        kept?;
+        self.drill.leave(Phase::Keep, kept)?;
         self.committed = false;
         if self.counters.env_steps == 0 && parts.learner.wants_warm_up() {
             return self.warm_up(parts);
@@ -36,8 +35,7 @@ impl Run {
             .collector
             .collect(parts.learner.policy_mut())
             .map(|_| ());
-        self.drill.leave(Phase::Collect);
-        collected?;
+        self.drill.leave(Phase::Collect, collected)?;
         let samples = self.loaded.config.samples();
         let stats = parts.collector.stats();
         let judged = self
@@ -49,8 +47,7 @@ impl Run {
             None => {
                 self.drill.enter(Phase::Update, iteration);
                 let update = self.update(parts);
-                self.drill.leave(Phase::Update);
-                let update = update?;
+                let update = self.drill.leave(Phase::Update, update)?;
                 let trouble = self.health.judge_update(&update);
                 (update, trouble)
             }
@@ -150,8 +147,7 @@ impl Run {
                 self.drill.enter(Phase::Evaluate, self.counters.iteration);
                 let evaluated =
                     evaluator.evaluate(parts.learner.policy_mut(), runner.eval_episodes);
-                self.drill.leave(Phase::Evaluate);
-                Ok(Some(evaluated?))
+                Ok(Some(self.drill.leave(Phase::Evaluate, evaluated)?))
             }
             _ => Ok(None),
         }

@@ -5,8 +5,8 @@ use ostler_sim::env::{EnvSpec, Groups};
 use ostler_sim::memory::{MemoryError, zeroed};
 use ostler_sim::{BatchEnv, StepOut};
 
-/// One row for each environment and agent. Nothing is bootstrapped here, so there is no room for
-/// the observations before a reset.
+/// One row for each environment and agent. Nothing is bootstrapped here, so there is no
+/// room for the observations before a reset.
 #[derive(Debug)]
 pub(crate) struct Rows {
     /// The policy's observations `[N][O]`.

@@ -97,8 +97,7 @@ impl Run {
         let written = self
             .checkpoint(parts, best)
             .and_then(|c| c.write(&path).map_err(RunError::Save));
-        self.drill.leave(Phase::Save);
-        written?;
+        self.drill.leave(Phase::Save, written)?;
         self.counters.best = best;
         if better.is_some()
             && let Err(e) = keep::mark_best(&folder, &path)

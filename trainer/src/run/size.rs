@@ -204,8 +204,7 @@ impl Run {
             self.loaded.config.env.num_envs = to;
             self.drill.enter(Phase::Resize, self.counters.iteration + 1);
             let built = self.assemble(&learner, &before);
-            self.drill.leave(Phase::Resize);
-            match built {
+            match self.drill.leave(Phase::Resize, built) {
                 Ok(parts) => break parts,
                 Err(e) => match e.out_of_memory() {
                     Some(memory) => {

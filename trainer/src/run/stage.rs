@@ -20,14 +20,13 @@ pub enum Agent {
     Zero,
     /// Uniform in -1..1, or any choice, keyed by the seed.
     Random(u64),
-    /// Of several agents in every environment, one decides for these, the other for all
-    /// others.
+    /// Of several agents in every environment, somebody else decides for one.
     Instead {
-        /// Who decides for the others; not itself of this kind.
+        /// Who decides for the one; not itself of this kind.
         by: Box<Agent>,
-        /// Places of the agents.
-        of: Vec<usize>,
-        /// Who decides for the rest.
+        /// The one's place among the agents of its environment.
+        of: usize,
+        /// Who decides for the others.
         rest: Box<Agent>,
     },
 }
@@ -137,7 +136,7 @@ impl Stage {
                 let rows = self.action.chunks_mut(space.width().max(1));
                 let first = self.spare.chunks(space.width().max(1));
                 for (r, (row, first)) in rows.zip(first).enumerate() {
-                    if !of.contains(&(r % m)) {
+                    if r % m != *of {
                         row.copy_from_slice(first);
                     }
                 }

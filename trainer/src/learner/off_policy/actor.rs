@@ -173,16 +173,9 @@ impl ActorNet {
         norm: Option<[&Tensor; 2]>,
         space: &ActorSpace,
     ) -> Result<bool, TchError> {
-        let Some(head) = &self.log_std else {
-            return pass.tensors(obs, norm, &self.trunk, [&self.mean], [&space.mean]);
-        };
-        let out = [&space.mean, &space.raw_log_std];
-        let done = pass.tensors(obs, norm, &self.trunk, [&self.mean, head], out)?;
-        if done {
-            let (low, high) = self.bounds;
-            let _ = space.raw_log_std.f_clamp_out(&space.log_std, low, high)?;
-        }
-        Ok(done)
+        let heads = (&self.mean, self.log_std.as_ref());
+        let out = [&space.mean, &space.raw_log_std, &space.log_std];
+        pass.actor((obs, norm), &self.trunk, heads, self.bounds, out)
     }
 
     /// Gradients of all parameters from `d_mean` and `d_log_std`, which may be changed.

@@ -3,6 +3,7 @@
 mod config;
 pub mod net;
 mod replica;
+mod sample;
 
 pub use config::{Activation, ActorConfig, CriticConfig, StdType};
 
@@ -279,6 +280,9 @@ impl Policy for ActorCritic {
         let _no_grad = tch::no_grad_guard();
         self.forward(obs)?;
         let (dist, log_std) = (&self.act.net.dist, &self.act.net.log_std);
+        if !self.net.is_categorical() && sample::gaussian(dist, log_std, noise, out) {
+            return Ok(());
+        }
         let noise = noise.f_to_device(self.device)?;
         if self.net.is_categorical() {
             // The largest of logit + Gumbel noise is a draw from the softmax. A

@@ -189,7 +189,7 @@ impl Net {
         self.actor.forward(x, &space.actor)?;
         let features = space.actor.output(x);
         self.head.forward(features, &space.dist)?;
-        if let Std::Head(head) = &self.std {
+        if let Some(head) = self.std_head() {
             let (low, high) = self.log_std_bounds;
             head.forward(features, &space.raw_log_std)?;
             let _ = space.raw_log_std.f_clamp_out(&space.log_std, low, high)?;
@@ -199,11 +199,16 @@ impl Net {
 
     /// What [`forward_on_host`](Self::forward_on_host) needs, where that can be.
     pub fn actor_pass(&self) -> Result<Option<ActorPass>, LearnError> {
-        let std_head = match &self.std {
+        let heads = std::iter::once(&self.head).chain(self.std_head());
+        ActorPass::new(&self.actor, heads)
+    }
+
+    /// The head for a deviation that depends on the state.
+    fn std_head(&self) -> Option<&Linear> {
+        match &self.std {
             Std::Head(head) => Some(head),
             Std::Categorical | Std::Scalar { .. } => None,
-        };
-        ActorPass::new(&self.actor, std::iter::once(&self.head).chain(std_head))
+        }
     }
 
     /// [`forward_actor`](Self::forward_actor) for raw observations, which `norm` shifts
@@ -216,17 +221,9 @@ impl Net {
         norm: Option<[&Tensor; 2]>,
         space: &NetSpace,
     ) -> Result<bool, TchError> {
-        let Std::Head(std_head) = &self.std else {
-            return pass.tensors(obs, norm, &self.actor, [&self.head], [&space.dist]);
-        };
-        let heads = [&self.head, std_head];
-        let out = [&space.dist, &space.raw_log_std];
-        let done = pass.tensors(obs, norm, &self.actor, heads, out)?;
-        if done {
-            let (low, high) = self.log_std_bounds;
-            let _ = space.raw_log_std.f_clamp_out(&space.log_std, low, high)?;
-        }
-        Ok(done)
+        let heads = (&self.head, self.std_head());
+        let out = [&space.dist, &space.raw_log_std, &space.log_std];
+        pass.actor((obs, norm), &self.actor, heads, self.log_std_bounds, out)
     }
 
     /// Values for inputs `x [B,O]` into [`NetSpace::value`]. With a shared trunk,

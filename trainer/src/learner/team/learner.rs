@@ -1,6 +1,6 @@
 //! A learner for each of several policies.
 
-use super::{Members, Team, name_of};
+use super::{Members, Team};
 use crate::learner::fault::UpdateTarget;
 use crate::learner::{LearnError, Learner, NamedTensors, TrainedPolicy, UpdateFault, UpdateStats};
 use ostler_collector::{Policy, Rollout};
@@ -88,8 +88,7 @@ impl TeamLearner {
     ) -> Result<NamedTensors, LearnError> {
         let mut all = Vec::new();
         for (seats, member) in self.team.seats.iter().zip(&self.team.members) {
-            let own = of(&**member)?.into_iter();
-            all.extend(own.map(|(name, t)| (name_of(&seats.name, &name), t)));
+            all.extend(seats.named(of(&**member)?));
         }
         Ok(all)
     }

@@ -160,12 +160,14 @@ impl TrainedPolicy for Team<Vec<Box<dyn TrainedPolicy>>> {
     }
 }
 
-/// What a checkpoint calls a tensor of one of several policies.
-pub fn name_of(policy: &str, tensor: &str) -> String {
-    format!("{policy}/{tensor}")
-}
-
 impl Seats {
+    /// The policy's tensors by the names that a checkpoint of several policies has for
+    /// them.
+    fn named(&self, own: NamedTensors) -> impl Iterator<Item = (String, Tensor)> {
+        let named = |(name, t)| (format!("{}/{name}", self.name), t);
+        own.into_iter().map(named)
+    }
+
     /// Those of `tensors` that are the policy's, by its own names for them.
     fn own_tensors(&self, tensors: &[(String, Tensor)]) -> NamedTensors {
         let own = tensors.iter().filter_map(|(name, t)| {

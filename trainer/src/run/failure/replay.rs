@@ -59,8 +59,8 @@ impl Replay {
         let model = Arc::new(loaded.model()?);
         kernel::settle(&mut loaded, &model, true, None).map_err(kernel::without_its_own)?;
         let config = &loaded.config;
-        let [_, n, width] = start.shape;
-        let mut env = build_env(&loaded, config, &model, n, config.seed)?;
+        let [_, rows, width] = start.shape;
+        let mut env = build_env(&loaded, config, &model, rows / config.agents(), config.seed)?;
         if env.spec().action.width() != width {
             return Err(usage(format!(
                 "{} is of another task: {width} actions, here {}",
@@ -141,11 +141,11 @@ impl Replay {
     /// # Errors
     /// Never today.
     pub(crate) fn step(&mut self) -> Result<Option<Vec<Seen>>, RunError> {
-        let [steps, n, width] = self.start.shape;
+        let [steps, rows, width] = self.start.shape;
         if self.done == steps {
             return Ok(None);
         }
-        let all = n * width;
+        let all = rows * width;
         let actions = &self.start.actions[self.done * all..(self.done + 1) * all];
         self.rows.step(&mut self.env, actions);
         self.done += 1;

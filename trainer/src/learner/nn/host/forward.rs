@@ -100,6 +100,29 @@ impl ActorPass {
         done.unwrap_or(Ok(false))
     }
 
+    /// [`tensors`](Self::tensors) into the first of `out` and, with a second head, the
+    /// deviation's logarithm into the second and, held within `bounds`, into the third.
+    ///
+    /// # Errors
+    /// Parameters lie elsewhere than they did.
+    pub fn actor(
+        &mut self,
+        (x, norm): (&Tensor, Option<[&Tensor; 2]>),
+        trunk: &Trunk,
+        (head, std_head): (&Linear, Option<&Linear>),
+        (low, high): (f64, f64),
+        [out, raw_log_std, log_std]: [&Tensor; 3],
+    ) -> Result<bool, TchError> {
+        let Some(std_head) = std_head else {
+            return self.tensors(x, norm, trunk, [head], [out]);
+        };
+        let done = self.tensors(x, norm, trunk, [head, std_head], [out, raw_log_std])?;
+        if done {
+            let _ = raw_log_std.f_clamp_out(log_std, low, high)?;
+        }
+        Ok(done)
+    }
+
     /// Rows `x [B,I]`, shifted by `norm.0 [I]` and scaled by `norm.1 [I]`, through `hidden`
     /// layers with a function after each, then through each of `heads` into its
     /// `out [B,H]`.
