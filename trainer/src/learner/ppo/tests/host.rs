@@ -84,7 +84,10 @@ fn passes_over_the_hosts_memory_do_what_operations_on_tensors_do() {
                     fault(T::Loss, 3, f64::INFINITY),
                 ];
                 ppo.inject(faults).unwrap();
-                let r = rollout(ppo.policy_mut(), &spec, 8, 1);
+                // By another policy: by this one, the first divergence is 0 but for
+                // rounding, whose sign would decide on the learning rate.
+                let (mut other, _) = build_seeded(&config, action, true, 4);
+                let r = rollout(other.policy_mut(), &spec, 8, 1);
                 let said: Vec<_> = (0..3).map(|_| ppo.update(&r).unwrap()).collect();
                 (ppo, said)
             });
@@ -110,7 +113,8 @@ fn also_where_the_deviation_depends_on_the_state() {
         let config = PpoConfig::default();
         let mut ppo = Ppo::new(&config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
         ppo.on_host = on_host;
-        let r = rollout(ppo.policy_mut(), &spec, 8, 1);
+        let mut other = Ppo::new(&config, &actor, &critic, &spec, 8, 4, Device::Cpu).unwrap();
+        let r = rollout(other.policy_mut(), &spec, 8, 1);
         let said = ppo.update(&r).unwrap();
         (ppo, said)
     });

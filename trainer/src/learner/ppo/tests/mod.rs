@@ -33,6 +33,15 @@ pub fn small() -> (ActorConfig, CriticConfig) {
 
 /// A learner for a small task, rollouts of 8 steps of 6 environments.
 pub fn build(ppo: &PpoConfig, action: ActionSpace, normalize: bool) -> (Ppo, EnvSpec) {
+    build_seeded(ppo, action, normalize, 3)
+}
+
+pub fn build_seeded(
+    ppo: &PpoConfig,
+    action: ActionSpace,
+    normalize: bool,
+    seed: u64,
+) -> (Ppo, EnvSpec) {
     let spec = spec(5, None, action, 6);
     let (actor, critic) = small();
     let actor = ActorConfig {
@@ -43,6 +52,6 @@ pub fn build(ppo: &PpoConfig, action: ActionSpace, normalize: bool) -> (Ppo, Env
         obs_normalization: normalize,
         ..critic
     };
-    let ppo = Ppo::new(ppo, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
+    let ppo = Ppo::new(ppo, &actor, &critic, &spec, 8, seed, Device::Cpu).unwrap();
     (ppo, spec)
 }
