@@ -4,7 +4,7 @@
 use divan::{Bencher, counter::ItemsCount};
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::State;
-use ostler_sim::task::expr::{BLOCK, Inputs, Program, Scope, Scratch};
+use ostler_sim::task::expr::{BLOCK, Inputs, Notebook, Program, Scope, Scratch};
 use std::path::PathBuf;
 
 /// Typical terms of a quadruped's task.
@@ -29,12 +29,14 @@ fn eval(bencher: Bencher, text: &str) {
     let robot = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../configs/robots/quadruped.xml");
     let model = mjcf::load(&robot).expect("the quadruped");
     let commands = [("velocity".to_string(), 3, "m/s".to_string())];
+    let notebook = Notebook::default();
     let scope = Scope {
         model: &model,
         commands: &commands,
         params: &[],
         action_width: 12,
         agents: None,
+        memory: &notebook,
     };
     let program = Program::compile(text, &scope).expect("the term");
     let mut state = State::new(&model, N).expect("memory");
@@ -58,6 +60,7 @@ fn eval(bencher: Bencher, text: &str) {
                 ctrl: &action,
                 action: &action,
                 last_action: &action,
+                memory: &[],
                 command: &command,
                 params: &[],
                 step: &step,
@@ -76,12 +79,14 @@ fn compile(bencher: Bencher, text: &str) {
     let robot = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../configs/robots/quadruped.xml");
     let model = mjcf::load(&robot).expect("the quadruped");
     let commands = [("velocity".to_string(), 3, "m/s".to_string())];
+    let notebook = Notebook::default();
     let scope = Scope {
         model: &model,
         commands: &commands,
         params: &[],
         action_width: 12,
         agents: None,
+        memory: &notebook,
     };
     bencher.bench_local(|| Program::compile(divan::black_box(text), &scope));
 }

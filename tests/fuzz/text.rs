@@ -7,7 +7,7 @@ use ostler_sim::model::mjcf;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, native, rapier};
 use ostler_sim::task::Task;
-use ostler_sim::task::expr::{Agents, Program, Scope};
+use ostler_sim::task::expr::{Agents, Notebook, Program, Scope};
 use ostler_sim::{BatchEnv, Model};
 use ostler_trainer::config::{Config, Override, parse};
 use ostler_trainer::regress::case::Case;
@@ -171,6 +171,8 @@ const TERMS: [&str; 64] = [
     "param.x",
     "action",
     "last_action",
+    "previous(",
+    "since(",
     "sqrt(",
     "exp(",
     "norm(",
@@ -292,12 +294,14 @@ pub fn expression() -> Target {
                     others: &[1],
                     action_first: 0,
                 };
+                let notebook = Notebook::default();
                 let scope = Scope {
                     model,
                     commands: &commands,
                     params: &params,
                     action_width: model.actuators.len(),
                     agents: (several == 1).then_some(agents),
+                    memory: &notebook,
                 };
                 match Program::compile(&text, &scope) {
                     Ok(program) => {

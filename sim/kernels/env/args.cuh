@@ -15,6 +15,7 @@ struct EnvArgs {
   // The future depends on these.
   float *action, *last_action; // [A], the outputs of all agents
   float* command;
+  float* memory;               // [K], what expressions remember of the step before
   float* ret;                  // [M]
   float* sums;                 // reward terms so far
   float *last_policy, *last_critic; // [n][O], the rows of all agents one after the other

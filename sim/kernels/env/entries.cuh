@@ -33,7 +33,7 @@ struct World {
 };
 }  // namespace
 
-OSTLER_ENTRY(ostler_env_restart, a.n, , restart(a, i);)
+OSTLER_ENTRY(ostler_env_restart, a.n, , restart(a, i); Task::remember(a, i);)
 OSTLER_ENTRY(ostler_env_begin, a.n, , env_begin(a, i);)
 OSTLER_ENTRY(ostler_env_step, a.n, World world;, env_step(a, i, world);)
 OSTLER_ENTRY(ostler_env_tally, a.chunks, , env_tally(a, i);)

@@ -57,6 +57,7 @@ OSTLER_FN_BIG void restart(const EnvArgs& a, int e) {
   a.counted[e] = age == 0 ? 1u : 0u;
   a.length[e] = 0;
   for (int m = 0; m < Task::M; m++) a.ret[m * n + e] = 0.0f;
+  Task::begin_memory(a, e);
   float row[Task::O + Task::OC];
   const bool finite = look(a, e, true, row);
   a.stuck[e] = a.physics.fault[e] | (finite ? 0u : (unsigned)FAULT_TASK);
@@ -88,9 +89,9 @@ OSTLER_FN_BIG void bury(const EnvArgs& a, int e, unsigned bits, const float* rew
   for (int m = 0; m < Task::M; m++) *g++ = bits_of(reward[m]);
   for (int k = 0; k < Task::O + Task::OC; k++) *g++ = bits_of(row[k]);
   // As a snapshot of one environment has them.
-  const float* live[] = {a.action, a.last_action, a.command, a.ret, a.sums};
-  const int widths[] = {Task::A, Task::A, Task::C, Task::M, Task::R};
-  for (int b = 0; b < 5; b++)
+  const float* live[] = {a.action, a.last_action, a.command, a.memory, a.ret, a.sums};
+  const int widths[] = {Task::A, Task::A, Task::C, Task::K, Task::M, Task::R};
+  for (int b = 0; b < 6; b++)
     for (int k = 0; k < widths[b]; k++) *g++ = bits_of(live[b][k * n + e]);
   for (int k = 0; k < Task::O; k++) *g++ = bits_of(a.last_policy[(long)e * Task::O + k]);
   for (int k = 0; k < Task::OC; k++) *g++ = bits_of(a.last_critic[(long)e * Task::OC + k]);
@@ -202,6 +203,7 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& wo
     }
     restart(a, e);
   }
+  Task::remember(a, e);
   draw_noise(a, e);
 }
 

@@ -22,6 +22,8 @@ pub(super) struct Live {
     pub last_action: Vec<f32>,
     /// Commands `[c][N]`.
     pub command: Vec<f32>,
+    /// What expressions remember of the step before `[k][N]`.
+    pub memory: Vec<f32>,
     /// Age of the episode in control steps; random at the start of a spread batch `[N]`.
     pub age: Vec<u32>,
     /// Control steps taken in the episode `[N]`.
@@ -58,6 +60,7 @@ impl Live {
             action: f("actions", outputs)?,
             last_action: f("actions", outputs)?,
             command: f("commands", task.commands.width())?,
+            memory: f("what expressions remember", task.memory.width())?,
             age: u("episode ages")?,
             length: u("episode lengths")?,
             ret: f("returns", spec.agents_per_env())?,
@@ -78,6 +81,8 @@ impl Live {
 pub(super) struct Work {
     /// Controls `[nu][N]`.
     pub ctrl: Vec<f32>,
+    /// What expressions will remember of this step `[k][N]`.
+    pub memory: Vec<f32>,
     /// Starts of episodes `[nq][N]`.
     pub qpos: Vec<f32>,
     /// Starts of episodes `[nv][N]`.
@@ -172,6 +177,7 @@ impl Work {
                 blocks: flags,
             },
             ctrl: f("controls", model.nu())?,
+            memory: f("what expressions remember", task.memory.width())?,
             qpos: f("positions", model.nq)?,
             qvel: f("velocities", model.nv)?,
             reward: f("rewards", spec.agents_per_env())?,

@@ -32,6 +32,7 @@ impl BatchEnv {
             &live.action,
             &live.last_action,
             &live.command,
+            &live.memory,
             &live.ret,
             &live.sums,
         ];

@@ -6,6 +6,7 @@ mod change;
 mod examine;
 mod inject;
 mod join;
+mod memory;
 pub mod on_device;
 mod share;
 mod snapshot;
@@ -24,6 +25,7 @@ use causes::Causes;
 use inject::Drill;
 pub use inject::{Injection, Value, What, When, Which};
 pub use join::Layout;
+use memory::Whose;
 pub use on_device::{DeviceEnv, PolicyNoise, StepAddresses};
 use std::sync::Arc;
 
@@ -427,6 +429,7 @@ impl BatchEnv {
         self.work.mask.fill(1);
         self.begin_rollout();
         self.restart(spread, obs);
+        self.remember(Whose::All);
     }
 
     /// Forgets which slots of `final_obs` are taken; call at a rollout's start.
@@ -461,6 +464,7 @@ impl BatchEnv {
         if any {
             self.restart(false, &mut out.obs);
         }
+        self.remember(Whose::All);
         if let Some(changed) = changed {
             self.drill.give_back(changed);
         }

@@ -4,6 +4,7 @@
 //! blob with its length.
 
 pub(super) use super::examine::DESCRIBED;
+use super::memory::Whose;
 use super::{BatchEnv, Break, EpisodeStats, Finished, Groups, Live, stats};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
 use crate::model::Model;
@@ -135,11 +136,12 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>, seal: Seal) -> Result<(), 
     FORMAT.end(out, seal, start)
 }
 
-fn floats(live: &Live) -> [&Vec<f32>; 7] {
+fn floats(live: &Live) -> [&Vec<f32>; 8] {
     [
         &live.action,
         &live.last_action,
         &live.command,
+        &live.memory,
         &live.ret,
         &live.sums,
         &live.last_policy,
@@ -147,11 +149,12 @@ fn floats(live: &Live) -> [&Vec<f32>; 7] {
     ]
 }
 
-fn floats_mut(live: &mut Live) -> [&mut Vec<f32>; 7] {
+fn floats_mut(live: &mut Live) -> [&mut Vec<f32>; 8] {
     [
         &mut live.action,
         &mut live.last_action,
         &mut live.command,
+        &mut live.memory,
         &mut live.ret,
         &mut live.sums,
         &mut live.last_policy,
@@ -208,7 +211,7 @@ struct Parsed<'a> {
     from: usize,
     clock: u64,
     began: u64,
-    floats: [&'a [u8]; 7],
+    floats: [&'a [u8]; 8],
     words: [&'a [u8]; 5],
     taken: Shortfalls,
     stats: Stats<'a>,
@@ -488,6 +491,7 @@ pub(super) fn adopt(
         live.last_critic[taken * critic_wide..].fill(0.0);
         live.final_used[taken..].fill(0);
         env.restart(spread, obs);
+        env.remember(Whose::New);
     }
     Ok(taken)
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Calls `f(worker, first, len)` for every block of `n` environments. A block that
 /// panics is marked; the others are not affected.
-fn for_blocks(
+pub(super) fn for_blocks(
     pool: &Pool,
     n: usize,
     workers: &mut [Worker],
@@ -48,6 +48,7 @@ macro_rules! inputs {
             ctrl: &$work.ctrl,
             action: &$live.action,
             last_action: &$live.last_action,
+            memory: &$live.memory,
             command: &$live.command,
             params: &$env.task.params,
             step: &$live.age,
@@ -438,6 +439,7 @@ impl BatchEnv {
             live.length[env] = 0;
         }
         self.physics.reset(&work.mask, &work.qpos, &work.qvel);
+        self.begin_memory();
         self.write_observations(obs, true);
     }
 }

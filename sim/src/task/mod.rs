@@ -16,7 +16,7 @@ pub mod team;
 use crate::config::{ConfigError, OneOrMany, TaskConfig};
 use crate::model::Model;
 use crate::names::nearest;
-use expr::{Program, Scope};
+use expr::{Memory, Notebook, Program, Scope};
 use std::collections::HashSet;
 use team::{Team, Whom};
 
@@ -35,6 +35,8 @@ pub struct Task {
     pub reset: reset::Reset,
     /// `param.NAME`, in the order of their names.
     pub params: Vec<f32>,
+    /// What expressions remember from step to step.
+    pub memory: Memory,
     /// Who acts.
     pub team: Team,
 }
@@ -52,12 +54,14 @@ impl Task {
             params.push(number(value, &format!("task.params.{name}"))?);
         }
         let names: Vec<String> = cfg.params.keys().cloned().collect();
+        let notebook = Notebook::default();
         let scope = Scope {
             model,
             commands: &commands.scope,
             params: &names,
             action_width: actions.outputs(),
             agents: None,
+            memory: &notebook,
         };
         let observations = observe::Observations::compile(&scope, &cfg.observation, &team)?;
         let score = score::Score::compile(&scope, cfg, step_dt, &team)?;
@@ -69,6 +73,7 @@ impl Task {
             commands,
             reset,
             params,
+            memory: notebook.finish(),
             team,
         })
     }
@@ -79,6 +84,7 @@ impl Task {
         observed
             .chain(self.score.programs())
             .map(Program::scratch_len)
+            .chain([self.memory.scratch_len()])
             .max()
             .unwrap_or(0)
     }

@@ -7,6 +7,7 @@ mod broken;
 mod change;
 mod episodes;
 mod keep;
+mod memory;
 mod mistakes;
 mod point_mass;
 mod repeat;

@@ -31,6 +31,10 @@ expr = "exp(-norm2(joint_pos(slider) - command.goal) / 1.0)"
 name = "effort"
 expr = "sum(action^2) + sum(last_action^2)"
 weight = -0.1
+[[reward]]
+name = "rest"
+expr = "since(abs(qvel[0]) > 0.1) - norm2(qpos - previous(qpos)) + previous(since(action[0] > 0.5))"
+weight = 0.1
 [[termination]]
 name = "far"
 expr = "abs(joint_pos(slider)) > 0.05"

@@ -3,7 +3,7 @@
 use super::{Check, ask, numbers};
 use ostler_sim::State;
 use ostler_sim::model::{Model, SensorFrame, SensorKind, mjcf};
-use ostler_sim::task::expr::{BLOCK, Inputs, Program, Scope, Scratch};
+use ostler_sim::task::expr::{BLOCK, Inputs, Notebook, Program, Scope, Scratch};
 use serde_json::Value;
 
 const ROBOT: &str = r#"<mujoco><worldbody>
@@ -80,12 +80,14 @@ fn sensors_read_what_mujocos_read() {
         return;
     };
     let model = mjcf::load(&path).unwrap();
+    let notebook = Notebook::default();
     let scope = Scope {
         model: &model,
         commands: &[],
         params: &[],
         action_width: 0,
         agents: None,
+        memory: &notebook,
     };
     let mut seen = 0;
     for theirs in answer[path.to_str().unwrap()].as_array().unwrap() {
@@ -115,6 +117,7 @@ fn sensors_read_what_mujocos_read() {
                 ctrl: &[0.0; 2],
                 action: &[],
                 last_action: &[],
+                memory: &[],
                 command: &[],
                 params: &[],
                 step: &[0],

@@ -104,6 +104,10 @@ agents = ["red", "blue"]
 name = "effort"
 expr = "norm2(action_rate)"
 weight = -0.01
+[[reward]]
+name = "apart"
+expr = "since(contact({agent})) - previous(since(each(contact({each})))).x + 0.1 * sum(abs(qpos - previous(qpos)))"
+weight = -0.1
 [[termination]]
 name = "gone"
 expr = "abs(joint_pos({agent}_x)) > 1.1"

@@ -46,6 +46,7 @@ pub(crate) struct EnvArgs {
     pub action: Address,
     pub last_action: Address,
     pub command: Address,
+    pub memory: Address,
     pub ret: Address,
     pub sums: Address,
     pub last_policy: Address,
@@ -97,5 +98,5 @@ unsafe impl Pod for EnvArgs {}
 const _: () = assert!(size_of::<PhysicsArgs>() == 4 * 4 + 8 + 2 * 4 + 14 * 8);
 const _: () = assert!(
     size_of::<EnvArgs>()
-        == size_of::<PhysicsArgs>() + 8 + 16 + 16 + 27 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24
+        == size_of::<PhysicsArgs>() + 8 + 16 + 16 + 28 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24
 );

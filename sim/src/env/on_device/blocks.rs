@@ -89,6 +89,7 @@ impl Blocks {
         a.action = column(s.action);
         a.last_action = column(s.action);
         a.command = column(s.command);
+        a.memory = column(s.memory);
         a.ret = column(s.agents);
         a.sums = column(s.rewards);
         a.last_policy = column(s.obs[0]);

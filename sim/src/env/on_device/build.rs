@@ -85,6 +85,7 @@ fn sizes(model: &Model, plan: &Plan, task: &Task) -> Sizes {
         action: task.actions.outputs(),
         raw: task.actions.raw_width(),
         command: task.commands.width(),
+        memory: task.memory.width(),
         obs: task.observations.world(),
         rewards: task.score.reward_names().len(),
         terminations: task.score.termination_names().len(),

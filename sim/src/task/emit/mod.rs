@@ -3,6 +3,7 @@
 //! Every number of the task goes through [`Numbers`]: into the code, or into a table
 //! beside it where a curriculum changes it while the task is trained.
 
+mod memory;
 mod numbers;
 mod score;
 mod start;
@@ -11,7 +12,7 @@ mod steps;
 pub use numbers::Numbers;
 
 use super::Task;
-use super::expr::Program;
+use super::expr::Code;
 use crate::device::Place;
 use std::fmt::Write;
 
@@ -46,6 +47,8 @@ pub struct Sizes {
     pub raw: usize,
     /// Components of commands.
     pub command: usize,
+    /// Numbers that expressions remember.
+    pub memory: usize,
     /// Widths of an environment's rows of observations, 0 for a critic without its own.
     pub obs: [usize; 2],
     /// Reward terms.
@@ -68,7 +71,8 @@ impl Sizes {
     /// Floats and words of one environment in a snapshot of environments.
     pub fn live(&self) -> usize {
         let rows = self.obs[0] + self.obs[1];
-        2 * self.action + self.command + self.agents + self.rewards + rows + 5
+        let drawn = self.command + self.memory;
+        2 * self.action + drawn + self.agents + self.rewards + rows + 5
     }
 
     /// The same in a snapshot of native worlds.
@@ -126,6 +130,7 @@ pub(crate) fn emit(
     w.judge();
     w.observe();
     w.start();
+    w.memory();
     w.text.push_str("};\n");
     Emitted {
         text: w.text,
@@ -163,6 +168,7 @@ impl Writer<'_> {
             ("RAW", s.raw),
             ("U", s.nu),
             ("C", s.command),
+            ("K", s.memory),
             ("O", s.obs[0]),
             ("OC", s.obs[1]),
             ("R", s.rewards),
@@ -187,20 +193,29 @@ impl Writer<'_> {
         let task = self.task;
         for (i, term) in task.score.rewards.iter().enumerate() {
             let place = format!("task.reward[{}].expr", term.index);
-            self.term(&function("reward", i), &term.program, place, &term.text);
+            self.term(
+                &function("reward", i),
+                term.program.code(),
+                place,
+                &term.text,
+            );
         }
         for (i, term) in task.score.terminations.iter().enumerate() {
             let place = format!("task.termination[{}].expr", term.index);
-            self.term(&function("end", i), &term.program, place, &term.text);
+            self.term(&function("end", i), term.program.code(), place, &term.text);
         }
         for (i, term) in task.observations.terms.iter().enumerate() {
             let place = format!("task.observation[{}].expr", term.index);
-            self.term(&function("seen", i), &term.program, place, &term.text);
+            self.term(&function("seen", i), term.program.code(), place, &term.text);
+        }
+        for (i, cell) in task.memory.cells().iter().enumerate() {
+            let place = format!("what the task remembers, {i}");
+            self.term(&function("kept", i), cell.code(), place, cell.text());
         }
         self.line(format_args!("#line 1 \"task\""));
     }
 
-    fn term(&mut self, name: &str, program: &Program, place: String, text: &str) {
+    fn term(&mut self, name: &str, program: &Code, place: String, text: &str) {
         let params = &self.task.params;
         let numbers = &mut self.numbers;
         let body = program.emit(|k| numbers.text(params.get(k).copied().unwrap_or(f32::NAN)));

@@ -25,6 +25,7 @@ pub enum Source {
     Ctrl,
     Action,
     LastAction,
+    Memory,
     Command,
     Param,
     Step,

@@ -3,7 +3,7 @@
 use super::Program;
 use super::dag::Source;
 use super::ops::Op;
-use super::program::Step;
+use super::program::{Code, Step};
 use std::fmt::Write;
 
 /// A single-precision number as a literal of C++.
@@ -28,11 +28,18 @@ impl Program {
     /// The body of a function that writes the value's components to `out`, of `a` (the
     /// entries' arguments, `sim/kernels/env/args.cuh`) and `e` (the environment).
     /// `param(k)` is the text of parameter `k`.
-    pub(crate) fn emit(&self, mut param: impl FnMut(usize) -> String) -> String {
+    pub(crate) fn emit(&self, param: impl FnMut(usize) -> String) -> String {
+        self.code.emit(param)
+    }
+}
+
+impl Code {
+    /// As [`Program::emit`].
+    pub(in crate::task) fn emit(&self, mut param: impl FnMut(usize) -> String) -> String {
         let mut text = String::new();
         // What each register holds, by the step that wrote it.
-        let mut held = vec![usize::MAX; self.code.registers];
-        for (i, (step, to)) in self.code.steps.iter().enumerate() {
+        let mut held = vec![usize::MAX; self.registers];
+        for (i, (step, to)) in self.steps.iter().enumerate() {
             let value = match *step {
                 Step::Const(x) => literal(x),
                 Step::Load(source, row) => load(source, row as usize, &mut param),
@@ -48,7 +55,7 @@ impl Program {
             let _ = writeln!(text, "  const float t{i} = {value};");
             held[*to as usize] = i;
         }
-        for (k, from) in held.iter().enumerate().take(self.code.outputs) {
+        for (k, from) in held.iter().enumerate().take(self.outputs) {
             let _ = writeln!(text, "  out[{k}] = t{from};");
         }
         text
@@ -79,6 +86,7 @@ fn load(source: Source, row: usize, param: &mut impl FnMut(usize) -> String) -> 
         Source::Ctrl => "a.ctrl",
         Source::Action => "a.action",
         Source::LastAction => "a.last_action",
+        Source::Memory => "a.memory",
         Source::Command => "a.command",
         Source::Param => return param(row),
         Source::StepDt => return "Task::step_dt".into(),

@@ -10,6 +10,7 @@ mod emit;
 mod foreign;
 mod functions;
 mod lex;
+mod memory;
 mod names;
 mod operators;
 mod ops;
@@ -22,11 +23,12 @@ mod value;
 pub use elements::matches;
 pub(crate) use emit::literal;
 pub use functions::reference;
+pub use memory::{Cell, Kind as Remembered, Memory, Notebook};
+pub(in crate::task) use program::Code;
 pub use unit::Unit;
 
 use crate::model::Model;
 use crate::physics::State;
-use ops::Register;
 
 /// Environments that are evaluated together: one register is `[BLOCK]` floats.
 pub const BLOCK: usize = 64;
@@ -44,6 +46,8 @@ pub struct Scope<'a> {
     pub action_width: usize,
     /// Several agents, where the task has some.
     pub agents: Option<Agents<'a>>,
+    /// What the expressions remember; the same for all of a task.
+    pub memory: &'a Notebook,
 }
 
 /// The agents of a task, and the one that an expression is evaluated for.
@@ -148,6 +152,8 @@ pub struct Inputs<'a> {
     pub action: &'a [f32],
     /// Actions of the step before `[A][N]`; zero after a reset.
     pub last_action: &'a [f32],
+    /// What expressions remember of earlier steps `[k][N]` ([`Memory`]).
+    pub memory: &'a [f32],
     /// Commands, all components of all commands in order `[c][N]`.
     pub command: &'a [f32],
     /// Parameters, the same for all environments.
@@ -220,6 +226,11 @@ impl Program {
         &self.units
     }
 
+    /// Its steps.
+    pub(in crate::task) fn code(&self) -> &Code {
+        &self.code
+    }
+
     /// Elements of the model that the value depends on, in order of appearance.
     pub fn elements(&self) -> &[Element] {
         &self.elements
@@ -249,12 +260,7 @@ impl Program {
     /// When `inputs` has fewer rows or environments than the scope the program was
     /// compiled for: a mistake of the caller's, not of the data.
     pub fn eval<'s>(&self, inputs: &Inputs<'_>, scratch: &'s mut Scratch) -> &'s [f32] {
-        if scratch.registers.len() < self.scratch_len() {
-            scratch.registers.resize(self.scratch_len(), 0.0);
-        }
-        let (registers, _): (&mut [Register], _) = scratch.registers.as_chunks_mut();
-        self.code.run(inputs, registers);
-        &scratch.registers[..self.code.outputs * BLOCK]
+        self.code.eval(inputs, scratch)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::dag::{Dag, Id, Node, Source};
 use super::ops::{Op, Register};
-use super::{BLOCK, Inputs};
+use super::{BLOCK, Inputs, Scratch};
 use std::collections::BTreeSet;
 
 /// Most registers of one program (256 bytes each).
@@ -105,9 +105,20 @@ pub fn generate(dag: &Dag, outputs: &[Id]) -> Result<Code, usize> {
 }
 
 impl Code {
+    /// Runs all steps for one block; the outputs, in the scratch's first registers.
+    pub fn eval<'s>(&self, inputs: &Inputs<'_>, scratch: &'s mut Scratch) -> &'s mut [f32] {
+        let floats = self.registers * BLOCK;
+        if scratch.registers.len() < floats {
+            scratch.registers.resize(floats, 0.0);
+        }
+        let (registers, _): (&mut [Register], _) = scratch.registers.as_chunks_mut();
+        self.run(inputs, registers);
+        &mut scratch.registers[..self.outputs * BLOCK]
+    }
+
     /// Runs all steps for one block. `registers` has at least
     /// [`Code::registers`] entries.
-    pub fn run(&self, inputs: &Inputs<'_>, registers: &mut [Register]) {
+    fn run(&self, inputs: &Inputs<'_>, registers: &mut [Register]) {
         let mut out = [0.0; BLOCK];
         for (step, to) in &self.steps {
             match *step {
@@ -136,6 +147,7 @@ fn load(inputs: &Inputs<'_>, source: Source, row: usize, out: &mut Register) {
         Source::Ctrl => inputs.ctrl,
         Source::Action => inputs.action,
         Source::LastAction => inputs.last_action,
+        Source::Memory => inputs.memory,
         Source::Command => inputs.command,
         Source::Param => return *out = [inputs.params[row]; BLOCK],
         Source::StepDt => return *out = [inputs.step_dt; BLOCK],

@@ -6,6 +6,7 @@ mod frames;
 mod geometry;
 mod logic;
 mod maths;
+mod memory;
 mod robot;
 mod sensors;
 
@@ -166,11 +167,12 @@ impl Function {
 }
 
 /// All functions by section of the page.
-pub const SECTIONS: [(&str, &[Function]); 5] = [
+pub const SECTIONS: [(&str, &[Function]); 6] = [
     ("The robot", robot::TABLE),
     ("Bodies, sites and geoms", geometry::TABLE),
     ("Mathematics", maths::TABLE),
     ("Conditions", logic::TABLE),
+    ("What was before", memory::TABLE),
     ("Several agents", agents::TABLE),
 ];
 

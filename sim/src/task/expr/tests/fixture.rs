@@ -3,7 +3,7 @@
 use crate::model::{Model, mjcf};
 use crate::physics::State;
 use crate::rng::{Purpose, philox, unit};
-use crate::task::expr::{BLOCK, ExprError, Inputs, Program, Scope, Scratch};
+use crate::task::expr::{BLOCK, ExprError, Inputs, Notebook, Program, Scope, Scratch};
 use std::path::Path;
 
 /// A floating torso with two legs on hinges and a tail on a slide.
@@ -66,6 +66,8 @@ pub struct World {
     pub ctrl: Vec<f32>,
     pub action: Vec<f32>,
     pub last_action: Vec<f32>,
+    pub memory: Vec<f32>,
+    pub notebook: Notebook,
     pub command: Vec<f32>,
     pub param: Vec<f32>,
     pub step: Vec<u32>,
@@ -73,6 +75,8 @@ pub struct World {
 
 /// Outputs of the policy.
 pub const ACTIONS: usize = 3;
+/// Numbers that are remembered at most.
+pub const MEMORY: usize = 12;
 /// Duration of a control step.
 pub const STEP_DT: f32 = 0.02;
 /// Steps until the time-out.
@@ -133,6 +137,7 @@ impl World {
         };
         let (ctrl, action, last_action, command) =
             (drawn(3), drawn(ACTIONS), drawn(ACTIONS), drawn(4));
+        let memory = drawn(MEMORY);
         Self {
             commands: vec![
                 ("twist".into(), 3, "m/s".into()),
@@ -142,6 +147,8 @@ impl World {
             ctrl,
             action,
             last_action,
+            memory,
+            notebook: Notebook::default(),
             command,
             param: vec![0.75, 2.0],
             step: (0..n as u32).map(|e| e * 7 % MAX_STEPS).collect(),
@@ -157,6 +164,7 @@ impl World {
             params: &self.params,
             action_width: ACTIONS,
             agents: None,
+            memory: &self.notebook,
         }
     }
 
@@ -166,6 +174,7 @@ impl World {
             ctrl: &self.ctrl,
             action: &self.action,
             last_action: &self.last_action,
+            memory: &self.memory,
             command: &self.command,
             params: &self.param,
             step: &self.step,

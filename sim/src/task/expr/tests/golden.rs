@@ -291,6 +291,22 @@ const GOLDEN: &[(&str, Formula)] = &[
         |v| vec![flag(v.action()[0] <= 0.0 && v.action()[1] < 0.0)],
     ),
     ("true and not false ? .5 : 1e3", |_| vec![0.5]),
+    // Rows of the memory in the order in which these are compiled, equal ones once.
+    ("previous(qpos[:2])", |v| v.memory(0..2)),
+    ("qpos[0] - previous(qpos[:2]).y", |v| {
+        vec![v.q(0..1)[0] - v.memory(1..2)[0]]
+    }),
+    ("since([contact(foot_1), action[0] > 0])", |v| {
+        let held = [v.force(3) > 0.0, v.action()[0] > 0.0];
+        let before = v.memory(2..4).into_iter().zip(held);
+        let dt = f64::from(STEP_DT);
+        before
+            .map(|(x, held)| if held { 0.0 } else { x + dt })
+            .collect()
+    }),
+    ("previous(not contact(foot_1)) and true", |v| {
+        vec![flag(v.memory(4..5)[0] != 0.0)]
+    }),
 ];
 
 #[test]

@@ -62,6 +62,9 @@ impl View<'_> {
     pub fn last_action(&self) -> Vec<f64> {
         self.rows(&self.w.last_action, 0..ACTIONS)
     }
+    pub fn memory(&self, rows: std::ops::Range<usize>) -> Vec<f64> {
+        self.rows(&self.w.memory, rows)
+    }
     pub fn command(&self) -> Vec<f64> {
         self.rows(&self.w.command, 0..4)
     }

@@ -1,0 +1,68 @@
+//! What was before.
+
+use super::{Body, Function, Kind, Rule, one};
+use crate::task::expr::check::{Call, Checker, Comp, Value};
+use crate::task::expr::dag::Source;
+use crate::task::expr::memory::Kind as Remembered;
+use crate::task::expr::{ExprError, unit::Unit};
+
+/// The table.
+pub const TABLE: &[Function] = &[
+    Function {
+        name: "previous",
+        params: &[one("x", Kind::Value)],
+        gives: "as x",
+        rule: Rule::Keep,
+        doc: "x at the end of the control step before; in an episode's first observation, x itself",
+        body: Body::Special(previous),
+    },
+    Function {
+        name: "since",
+        params: &[one("conditions", Kind::Bool)],
+        gives: "one per condition",
+        rule: Rule::Fixed("s"),
+        doc: "time since the condition last held, 0 while it does; where it has not held yet, since the episode began",
+        body: Body::Special(since),
+    },
+];
+
+fn previous(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
+    let x = c.value(call, 0)?;
+    let first = c.remember(Remembered::Previous, &x, call)?;
+    let comps = x.comps.iter().enumerate().map(|(i, comp)| Comp {
+        node: c.dag.load(Source::Memory, first + i),
+        unit: comp.unit,
+    });
+    Ok(Value {
+        comps: comps.collect(),
+        ..x
+    })
+}
+
+fn since(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
+    let conditions = c.value(call, 0)?;
+    let first = c.remember(Remembered::Since, &conditions, call)?;
+    let dt = c.dag.load(Source::StepDt, 0);
+    let none = c.dag.constant(0.0);
+    let mut times = Vec::with_capacity(conditions.len());
+    for (i, holds) in conditions.ids().into_iter().enumerate() {
+        let before = c.dag.load(Source::Memory, first + i);
+        let longer = c.dag.add(before, dt);
+        times.push(c.dag.select(holds, none, longer));
+    }
+    Ok(Value::vector(times, unit("s")))
+}
+
+impl Checker<'_> {
+    /// The first row of the memory that holds the argument `value` of `call`.
+    fn remember(
+        &mut self,
+        kind: Remembered,
+        value: &Value,
+        call: &Call,
+    ) -> Result<usize, ExprError> {
+        let text = &self.text[call.span_of(0)];
+        let (ids, span) = (value.ids(), call.span.clone());
+        self.scope.memory.keep(kind, &self.dag, &ids, text, span)
+    }
+}
