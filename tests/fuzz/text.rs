@@ -156,7 +156,7 @@ fn robots() -> Vec<(String, Arc<Model>)> {
         .collect()
 }
 
-const TERMS: [&str; 64] = [
+const TERMS: [&str; 66] = [
     "each(",
     "others(",
     "{agent}",

@@ -53,6 +53,12 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
         outln!("  logged as: {}", spec.reward_names.join(", "));
     }
     outln!("\ntermination: {}", spec.termination_names.join(", "));
+    for (i, (text, numbers)) in env.remembered().enumerate() {
+        if i == 0 {
+            outln!("\nremembered from step to step");
+        }
+        outln!("  {numbers:>8}  {}", one_line(&text));
+    }
     sizes(config, spec);
     outln!("{}", foreseen(&loaded, &model)?);
     match kernel.line() {

@@ -1,6 +1,5 @@
 //! A compiled expression as C++ for one environment (`sim/kernels/env`).
 
-use super::Program;
 use super::dag::Source;
 use super::ops::Op;
 use super::program::{Code, Step};
@@ -24,17 +23,10 @@ pub(crate) fn literal(x: f32) -> String {
     }
 }
 
-impl Program {
+impl Code {
     /// The body of a function that writes the value's components to `out`, of `a` (the
     /// entries' arguments, `sim/kernels/env/args.cuh`) and `e` (the environment).
     /// `param(k)` is the text of parameter `k`.
-    pub(crate) fn emit(&self, param: impl FnMut(usize) -> String) -> String {
-        self.code.emit(param)
-    }
-}
-
-impl Code {
-    /// As [`Program::emit`].
     pub(in crate::task) fn emit(&self, mut param: impl FnMut(usize) -> String) -> String {
         let mut text = String::new();
         // What each register holds, by the step that wrote it.
@@ -89,8 +81,8 @@ fn load(source: Source, row: usize, param: &mut impl FnMut(usize) -> String) -> 
         Source::Memory => "a.memory",
         Source::Command => "a.command",
         Source::Param => return param(row),
-        Source::StepDt => return "Task::step_dt".into(),
-        Source::MaxSteps => return "(float)Task::max_steps".into(),
+        Source::StepDt => return "TaskSizes::step_dt".into(),
+        Source::MaxSteps => return "(float)TaskSizes::max_steps".into(),
         Source::Step => return "(float)a.age[e]".into(),
     };
     format!("{buffer}[{row} * (long)a.n + e]")

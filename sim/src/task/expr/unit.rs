@@ -33,6 +33,8 @@ const DERIVED: [(&str, [Halves; 4]); 5] = [
 impl Unit {
     /// No dimension.
     pub const NONE: Self = Self::Of([0; 4]);
+    /// Times.
+    pub const SECOND: Self = Self::Of([0, 0, 2, 0]);
     /// Angles.
     pub const RAD: Self = Self::Of([0, 0, 0, 2]);
 

@@ -50,7 +50,7 @@ fn since(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
         let longer = c.dag.add(before, dt);
         times.push(c.dag.select(holds, none, longer));
     }
-    Ok(Value::vector(times, unit("s")))
+    Ok(Value::vector(times, Unit::SECOND))
 }
 
 impl Checker<'_> {

@@ -103,12 +103,12 @@ fn text(programs: &[Program], world: &World) -> (Text, usize) {
     let mut text = env_prelude();
     let _ = writeln!(
         text,
-        "struct Task {{ static constexpr float step_dt = {}; static constexpr unsigned max_steps = {MAX_STEPS}u; }};",
+        "struct TaskSizes {{ static constexpr float step_dt = {}; static constexpr unsigned max_steps = {MAX_STEPS}u; }};",
         literal(STEP_DT)
     );
     let (mut calls, mut at) = (String::new(), 0);
     for (i, program) in programs.iter().enumerate() {
-        let body = program.emit(|k| literal(world.param[k]));
+        let body = program.code().emit(|k| literal(world.param[k]));
         let _ = writeln!(
             text,
             "__attribute__((noinline)) void term_{i}(const EnvArgs& a, int e, float* out) {{\n  (void)a, (void)e;\n{body}}}"
@@ -186,7 +186,7 @@ fn compare(programs: &[Program], world: &World) {
                     "expression {i}, environment {e}, component {k}: {got:e} ({:#x}), not {want:e} ({:#x})\n{}",
                     got.to_bits(),
                     want.to_bits(),
-                    program.emit(|k| literal(world.param[k])),
+                    program.code().emit(|k| literal(world.param[k])),
                 );
             }
         }

@@ -304,8 +304,8 @@ const GOLDEN: &[(&str, Formula)] = &[
             .map(|(x, held)| if held { 0.0 } else { x + dt })
             .collect()
     }),
-    ("previous(not contact(foot_1)) and true", |v| {
-        vec![flag(v.memory(4..5)[0] != 0.0)]
+    ("previous(not contact(foot_1)) ? qpos[0] : 0", |v| {
+        vec![flag(v.memory(4..5)[0] != 0.0) * v.q(0..1)[0]]
     }),
 ];
 
