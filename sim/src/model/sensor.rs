@@ -62,6 +62,8 @@ pub enum SensorKind {
     Velocimeter(usize),
     /// Angular velocity of a site in its own frame (rad/s).
     Gyro(usize),
+    /// Distance from a site along its z axis (m), -1 where nothing is met.
+    Rangefinder(usize),
     /// Centre of mass of a body and all below it (m).
     SubtreeCom(usize),
     /// Velocity of that centre (m/s).

@@ -33,7 +33,7 @@ const ROBOT: &str = r#"<mujoco><worldbody>
     <velocimeter name="velocimeter" site="imu"/><gyro name="gyro" site="tip" noise="0.3"/>
     <subtreecom name="com" body="trunk"/><subtreecom name="com_leaf" body="tail"/><subtreelinvel name="com_vel" body="arm"/>
     <subtreeangmom name="momentum" body="trunk"/><subtreecom name="com_world" body="world"/>
-    <accelerometer name="accelerometer" site="imu"/><rangefinder name="range" site="imu"/>
+    <accelerometer name="accelerometer" site="imu"/><rangefinder name="range" site="imu" cutoff="3"/>
   </sensor></mujoco>"#;
 
 /// Sensors have MuJoCo's order and names, and are of what they are of there.
@@ -49,6 +49,7 @@ pub fn compare(m: &Model, c: &Check) {
             SensorKind::TendonPos(t) | SensorKind::TendonVel(t) => *t,
             SensorKind::ActuatorPos(a) | SensorKind::ActuatorVel(a) => *a,
             SensorKind::Velocimeter(s) | SensorKind::Gyro(s) => *s,
+            SensorKind::Rangefinder(s) => *s,
             SensorKind::Frame {
                 frame: of,
                 relative,
@@ -71,13 +72,55 @@ fn fill(to: &mut [f32], from: &Value) {
     }
 }
 
+/// A robot with rays in many directions, in a room with every shape that they can meet.
+fn room() -> String {
+    let mut rays = String::new();
+    let mut sensors = String::new();
+    for i in 0..48 {
+        let (yaw, pitch) = (i * 37 % 360, i * 53 % 180 - 90);
+        let z = f64::from(i % 5) / 20.0;
+        rays += &format!(r#"<site name="s{i}" pos="0.02 0 {z}" euler="0 {pitch} {yaw}"/>"#);
+        let cutoff = if i % 6 == 0 { r#"cutoff="0.7""# } else { "" };
+        sensors += &format!(r#"<rangefinder name="ray{i}" site="s{i}" {cutoff}/>"#);
+    }
+    format!(
+        r#"<mujoco><compiler eulerseq="zyx"/><worldbody>
+  <geom name="floor" type="plane" size="0 0 1" pos="0 0 -1.5"/>
+  <geom name="wall" type="plane" size="1 0.4 1" pos="-2 0 0.5" euler="0 90 0"/>
+  <geom name="box" type="box" size="0.5 0.3 0.4" pos="1.5 0.3 0" euler="20 10 40"/>
+  <geom name="drum" type="cylinder" size="0.4 0.3" pos="0 1.6 0.2" euler="0 60 30"/>
+  <geom name="pill" type="capsule" size="0.3 0.5" pos="0 -1.5 0" euler="40 70 0"/>
+  <geom name="egg" type="ellipsoid" size="0.3 0.6 0.4" pos="0.3 0.2 1.4" euler="10 0 30"/>
+  <geom name="glass" type="sphere" size="0.3" pos="0.9 0 0" rgba="1 1 1 0"/>
+  <geom name="round" type="sphere" size="1.2" pos="0.5 -0.5 1.2"/>
+  <body name="trunk"><freejoint/><geom name="own" size="0.15"/>{rays}
+    <body name="arm" pos="0.3 0 0"><joint name="hinge" axis="0 1 0.2"/>
+      <geom name="arm" type="capsule" fromto="0 0 0 0.4 0 0.1" size="0.06"/></body></body>
+  <body name="ball" pos="-1 1 0.3"><freejoint/><geom name="ball" size="0.5"/></body>
+  </worldbody><sensor>{sensors}</sensor></mujoco>"#
+    )
+}
+
+#[test]
+fn rays_end_where_mujocos_end() {
+    let (met, missed) = read_alike("room.xml", &room());
+    assert!(met > 400 && missed > 20, "{met} met, {missed} missed");
+}
+
 #[test]
 fn sensors_read_what_mujocos_read() {
+    let (seen, _) = read_alike("sensors.xml", ROBOT);
+    assert!(seen > 400, "{seen}");
+}
+
+/// Compares all sensors of a robot in random states: how many readings were not -1, and
+/// how many were. Nothing without the referee.
+fn read_alike(name: &str, robot: &str) -> (usize, usize) {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sensors.xml");
-    std::fs::write(&path, ROBOT).unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, robot).unwrap();
     let Some(answer) = ask("sensors.py", std::slice::from_ref(&path)) else {
-        return;
+        return (usize::MAX, usize::MAX);
     };
     let model = mjcf::load(&path).unwrap();
     let notebook = Notebook::default();
@@ -89,7 +132,7 @@ fn sensors_read_what_mujocos_read() {
         agents: None,
         memory: &notebook,
     };
-    let mut seen = 0;
+    let (mut seen, mut none) = (0, 0);
     for theirs in answer[path.to_str().unwrap()].as_array().unwrap() {
         let mut state = State::new(&model, 1).unwrap();
         fill(&mut state.qpos, &theirs["qpos"]);
@@ -144,8 +187,11 @@ fn sensors_read_what_mujocos_read() {
                     sensor.name
                 );
             }
-            seen += 1;
+            match theirs[..] == [-1.0] {
+                true => none += 1,
+                false => seen += 1,
+            }
         }
     }
-    assert!(seen > 400, "{seen}");
+    (seen, none)
 }

@@ -83,6 +83,10 @@ fn kind(e: &Element, model: &Model) -> Result<SensorKind, String> {
         "frameangvel" => frame(FrameQuantity::AngVel),
         "velocimeter" => site().map(SensorKind::Velocimeter),
         "gyro" => site().map(SensorKind::Gyro),
+        "rangefinder" => match e.text("data") {
+            None | Some("dist") => site().map(SensorKind::Rangefinder),
+            Some(_) => Err("of a <rangefinder>, data=\"dist\" is supported alone".into()),
+        },
         "subtreecom" => body().map(SensorKind::SubtreeCom),
         "subtreelinvel" => body().map(SensorKind::SubtreeLinVel),
         "subtreeangmom" => body().map(SensorKind::SubtreeAngMom),

@@ -7,6 +7,7 @@ mod geometry;
 mod logic;
 mod maths;
 mod memory;
+mod rays;
 mod robot;
 mod sensors;
 

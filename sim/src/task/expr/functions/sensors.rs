@@ -15,7 +15,7 @@ pub const SENSOR: Function = Function {
     params: &[one("name", Kind::Sensor), more(Kind::Sensor)],
     gives: "as the sensor",
     rule: Rule::Each("that of what is measured"),
-    doc: "a sensor of the robot's file, of the present state: joints, tendons, actuators, frames, velocimeter, gyro, subtree, clock; noise has no effect",
+    doc: "a sensor of the robot's file, of the present state: joints, tendons, actuators, frames, velocimeter, gyro, rangefinder, subtree, clock; noise has no effect",
     body: Body::Special(sensors),
 };
 
@@ -104,6 +104,14 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
             let w = load(c, Source::BodyAngVel, frame.0);
             ids(&back(c, frame, w), "rad/s")
         }
+        SensorKind::Rangefinder(s) => match super::rays::rangefinder(c, *s) {
+            Ok(distance) => ids(&[distance], "m"),
+            Err(geom) => {
+                return Err(refuse(&format!(
+                    "its ray may meet \"{geom}\", and rays to meshes and height fields are not supported"
+                )));
+            }
+        },
         SensorKind::SubtreeCom(b) => ids(&subtree(c, *b, point), "m"),
         SensorKind::SubtreeLinVel(b) => ids(&subtree(c, *b, point_vel), "m/s"),
         SensorKind::SubtreeAngMom(b) => ids(&momentum(c, *b), "kg m^2/s"),
