@@ -4,7 +4,7 @@
 use super::BatchEnv;
 use super::share::Shared;
 use super::step::{for_blocks, inputs};
-use crate::task::expr::{BLOCK, Cell, Inputs, Remembered};
+use crate::task::expr::{BLOCK, Cell, Inputs};
 
 /// Environments of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,12 +44,8 @@ impl BatchEnv {
     /// What expressions remember from step to step, as it is written, and how many
     /// numbers that is.
     pub fn remembered(&self) -> impl Iterator<Item = (String, usize)> {
-        let text = |c: &Cell| match c.kind() {
-            Remembered::Previous => format!("previous({})", c.text()),
-            Remembered::Since => format!("since({})", c.text()),
-        };
         let cells = self.task.memory.cells().iter();
-        cells.map(move |c| (text(c), c.rows().len()))
+        cells.map(|c| (c.text(), c.rows().len()))
     }
 
     /// Writes down what expressions are to remember of the state as it is now.

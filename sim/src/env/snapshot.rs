@@ -7,7 +7,7 @@ pub(super) use super::examine::DESCRIBED;
 use super::memory::Whose;
 use super::{BatchEnv, Break, EpisodeStats, Finished, Groups, Live, stats};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
-use crate::model::Model;
+use crate::model::{Model, SensorKind};
 use crate::physics::{Shortfalls, SnapshotError};
 use crate::snapshot::{Format, Reader, Seal, columns, reserve, unfit};
 use std::fmt::Debug;
@@ -35,20 +35,31 @@ pub(super) struct Identity {
 }
 
 fn digest(value: &dyn Debug) -> [u8; 32] {
-    // Debug prints every field, floats with all the digits that tell them apart. Agents
-    // that there are none of are left out: so it was before there could be some.
-    let text = format!("{value:?}").replace(", agents: None", "");
+    // Debug prints every field, floats with all the digits that tell them apart. What
+    // there was not when the format was made is left out where it says nothing.
+    let mut text = format!("{value:?}");
+    for nothing in [", agents: None", ", more_seen: false", ", unseen: false"] {
+        text = text.replace(nothing, "");
+    }
     *blake3::hash(text.as_bytes()).as_bytes()
 }
 
 impl Identity {
     pub fn new(model: &Model, env: &EnvConfig, task: &TaskConfig, step_dt: f64) -> Self {
         // Where files lie is not what they say.
-        let robot = Model {
+        let mut robot = Model {
             sources: Vec::new(),
             ignored: Vec::new(),
             ..model.clone()
         };
+        // Nor do states depend on what rays meet; sensors are read by the task.
+        robot.bodies.iter_mut().for_each(|b| b.more_seen = false);
+        robot.geoms.iter_mut().for_each(|g| g.unseen = false);
+        for sensor in &mut robot.sensors {
+            if let SensorKind::Rangefinder(_) = sensor.kind {
+                sensor.kind = SensorKind::Unsupported("<rangefinder> is not supported".into());
+            }
+        }
         let task = TaskConfig {
             robot: String::new(),
             ..task.clone()

@@ -81,6 +81,8 @@ pub struct Geom {
     pub group: i32,
     /// Colour.
     pub rgba: [f32; 4],
+    /// It is not seen, by its material if it has one, else by its own colour: rays pass.
+    pub unseen: bool,
 }
 
 /// A convex body given by its corners, in its own frame: the centre of mass is

@@ -177,6 +177,8 @@ pub struct Body {
     /// The ancestor (or itself) that it is welded to: bodies without joints move
     /// with their parent. 0 for static bodies.
     pub weld: usize,
+    /// Shapes are fixed to it that are only seen and were not kept: rays meet them.
+    pub more_seen: bool,
 }
 
 /// Kind of a joint.

@@ -72,6 +72,17 @@ fn fill(to: &mut [f32], from: &Value) {
     }
 }
 
+fn scope<'a>(model: &'a Model, notebook: &'a Notebook) -> Scope<'a> {
+    Scope {
+        model,
+        commands: &[],
+        params: &[],
+        action_width: 0,
+        agents: None,
+        memory: notebook,
+    }
+}
+
 /// A robot with rays in many directions, in a room with every shape that they can meet.
 fn room() -> String {
     let mut rays = String::new();
@@ -84,7 +95,10 @@ fn room() -> String {
         sensors += &format!(r#"<rangefinder name="ray{i}" site="s{i}" {cutoff}/>"#);
     }
     format!(
-        r#"<mujoco><compiler eulerseq="zyx"/><worldbody>
+        r#"<mujoco><compiler eulerseq="zyx"/>
+  <asset><material name="clear" rgba="1 1 1 0"/><material name="solid" rgba="1 1 1 1"/></asset><worldbody>
+  <geom name="by_material" type="sphere" size="0.5" pos="-0.8 -0.8 -0.6" material="clear" rgba="1 0 0 1"/>
+  <geom name="in_spite" type="sphere" size="0.4" pos="0.7 0.9 -0.7" material="solid" rgba="1 0 0 0"/>
   <geom name="floor" type="plane" size="0 0 1" pos="0 0 -1.5"/>
   <geom name="wall" type="plane" size="1 0.4 1" pos="-2 0 0.5" euler="0 90 0"/>
   <geom name="box" type="box" size="0.5 0.3 0.4" pos="1.5 0.3 0" euler="20 10 40"/>
@@ -108,6 +122,28 @@ fn rays_end_where_mujocos_end() {
 }
 
 #[test]
+fn a_ray_that_may_meet_what_was_not_kept_is_refused() {
+    for (colour, refused) in [("1 1 1 1", true), ("1 1 1 0", false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("robot.xml");
+        let robot = format!(
+            r#"<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1"/></asset><worldbody>
+  <body name="eye"><joint name="j"/><geom size="0.1"/><site name="s"/></body>
+  <body name="shell" pos="0 0 2"><geom type="mesh" mesh="m" contype="0" conaffinity="0" mass="0" rgba="{colour}"/></body>
+  </worldbody><sensor><rangefinder name="ray" site="s"/></sensor></mujoco>"#
+        );
+        std::fs::write(&path, robot).unwrap();
+        let model = mjcf::load(&path).unwrap();
+        let notebook = Notebook::default();
+        let scope = scope(&model, &notebook);
+        match Program::compile("sensor(ray)", &scope) {
+            Err(e) if refused => assert!(e.to_string().contains("\"shell\""), "{e}"),
+            other => assert_eq!(other.is_err(), refused, "{colour}"),
+        }
+    }
+}
+
+#[test]
 fn sensors_read_what_mujocos_read() {
     let (seen, _) = read_alike("sensors.xml", ROBOT);
     assert!(seen > 400, "{seen}");
@@ -124,14 +160,7 @@ fn read_alike(name: &str, robot: &str) -> (usize, usize) {
     };
     let model = mjcf::load(&path).unwrap();
     let notebook = Notebook::default();
-    let scope = Scope {
-        model: &model,
-        commands: &[],
-        params: &[],
-        action_width: 0,
-        agents: None,
-        memory: &notebook,
-    };
+    let scope = scope(&model, &notebook);
     let (mut seen, mut none) = (0, 0);
     for theirs in answer[path.to_str().unwrap()].as_array().unwrap() {
         let mut state = State::new(&model, 1).unwrap();

@@ -78,7 +78,7 @@ pub enum Act {
     Abort,
     /// So many allocations of tensors succeed, the next fails.
     FailAllocation {
-        /// How many succeed. Where the phase makes fewer, the rest come at its end.
+        /// How many succeed. Where the phase makes no more, one at its end fails.
         after: u64,
     },
     /// Files cannot be written for want of space.
@@ -128,12 +128,9 @@ pub struct RunDrill {
     /// The last iteration that a process of this run, which died, had begun: kills and
     /// allocation failures up to it were carried out.
     done_through: u64,
-    /// After how many allocations one fails in the phase that goes on.
+    /// One is to fail in the phase that goes on: how many had failed before.
     armed: Option<u64>,
 }
-
-/// More than any phase makes.
-const MOST_ALLOCATIONS: u64 = 100_000;
 
 impl RunDrill {
     /// `done_through`: the last iteration that a process of this run which died had
@@ -179,7 +176,7 @@ impl RunDrill {
                         "drill: allocation {after} fails"
                     );
                     match fail_allocation(FailAllocation::After(after)) {
-                        Ok(_) => self.armed = Some(after),
+                        Ok(refused) => self.armed = Some(refused),
                         Err(e) => tracing::warn!("drill: {e}"),
                     }
                 }
@@ -187,36 +184,39 @@ impl RunDrill {
         }
     }
 
-    /// The phase is over and came to `done`. What was armed for it alone is disarmed;
-    /// a failure for which the phase allocated too little comes now, at its end.
+    /// The phase is over and came to `done`. What was armed for it alone is disarmed; an
+    /// allocation that was to fail, and for which the phase made too few, fails now.
     ///
     /// # Errors
-    /// Those of `done`, and an allocation that was to fail.
+    /// Those of `done`, and the allocation's.
     pub fn leave<T, E: From<TchError>>(
         &mut self,
         phase: Phase,
         done: Result<T, E>,
     ) -> Result<T, E> {
-        let Some(after) = self.armed.take() else {
+        let Some(refused) = self.armed.take() else {
             return done;
         };
-        let left = match &done {
-            Ok(_) => (0..=after.min(MOST_ALLOCATIONS))
-                .try_for_each(|_| Tensor::f_zeros([1], (Kind::Float, Device::Cpu)).map(drop)),
-            Err(_) => Ok(()),
+        let disarmed = fail_allocation(FailAllocation::Never);
+        let (Ok(_), Ok(now)) = (&done, &disarmed) else {
+            return done;
         };
-        if let Err(e) = fail_allocation(FailAllocation::Never) {
-            tracing::warn!("drill: {e}");
-        }
-        if done.is_ok() && left.is_ok() {
+        if *now > refused {
             let phase = phase.name();
             tracing::warn!(
                 phase,
-                "drill: the phase went on as if no allocation had failed"
+                "drill: the phase went on although an allocation failed"
             );
+            return done;
         }
-        let done = done?;
-        left?;
-        Ok(done)
+        let failed = fail_allocation(FailAllocation::After(0))
+            .and_then(|_| Ok(Tensor::f_zeros([1], (Kind::Float, Device::Cpu)).map(drop)));
+        if let Err(e) = fail_allocation(FailAllocation::Never) {
+            tracing::warn!("drill: {e}");
+        }
+        match failed {
+            Ok(Err(e)) => Err(e.into()),
+            _ => done,
+        }
     }
 }

@@ -112,6 +112,7 @@ impl TreeReader<'_, '_> {
                 what,
                 why: "a shape that is only seen: no collision, no mass",
             });
+            self.model.bodies[body].more_seen |= !spec.is_unseen(self.materials);
             return Ok(None);
         }
         let number = self.model.geoms.len();
@@ -125,6 +126,7 @@ impl TreeReader<'_, '_> {
             name,
             body,
         )?;
+        geom.unseen = spec.is_unseen(self.materials);
         if let Some(material) = spec.material() {
             match self.materials.get(material) {
                 Some(colour) => geom.rgba = *colour,

@@ -53,7 +53,9 @@ pub(super) fn fuse(model: &mut Model, root: &Element, places: &mut Vec<At>) -> R
             continue;
         }
         (into[b], shift[b]) = (parent, pose);
-        if parent == 0 || body.mass < super::inertia::MIN_VALUE {
+        let (mass, more_seen) = (body.mass, body.more_seen);
+        model.bodies[parent].more_seen |= more_seen;
+        if parent == 0 || mass < super::inertia::MIN_VALUE {
             continue;
         }
         let parts = [

@@ -9,6 +9,7 @@ use super::source::{Element, Fault, Read};
 use super::value::{BOOL, Keywords};
 use crate::model::rotation::{EPS, Pose, add, normalized, z_to};
 use crate::model::{Geom, GeomKind, Model, Vec3};
+use std::collections::BTreeMap;
 
 /// Shapes MJCF knows; not all are supported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -331,6 +332,7 @@ impl GeomSpec {
                 .then(|| super::fluid::interaction(form.kind, form.size, self.fluid_coef)),
             group: self.group,
             rgba: self.rgba.map(|c| c as f32),
+            unseen: false,
         };
         let inertia = Inertia {
             mass,
@@ -342,6 +344,12 @@ impl GeomSpec {
             },
         };
         Ok((geom, inertia))
+    }
+
+    /// Its alpha is 0: its material's, of these, if it has one, else its own.
+    pub fn is_unseen(&self, materials: &BTreeMap<String, [f32; 4]>) -> bool {
+        let material = self.material.as_ref().and_then(|m| materials.get(m));
+        material.map_or(self.rgba[3] == 0.0, |colour| colour[3] == 0.0)
     }
 
     /// The material that gives the geom its colour, if it names none itself.

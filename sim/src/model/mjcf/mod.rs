@@ -277,6 +277,7 @@ fn world() -> Body {
         gravcomp: 0.0,
         simple: true,
         weld: 0,
+        more_seen: false,
     }
 }
 

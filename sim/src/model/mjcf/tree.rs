@@ -130,6 +130,7 @@ impl TreeReader<'_, '_> {
             gravcomp,
             simple,
             weld: self.model.bodies[parent].weld,
+            more_seen: false,
         });
         let mut items = Vec::new();
         self.collect(e, Pose::IDENTITY, class, &mut items)?;

@@ -210,15 +210,15 @@ impl Writer<'_> {
         }
         for (i, cell) in task.memory.cells().iter().enumerate() {
             let place = format!("what the task remembers, {i}");
-            self.term(&function("kept", i), cell.code(), place, cell.text());
+            self.term(&function("kept", i), cell.code(), place, &cell.text());
         }
         self.line(format_args!("#line 1 \"task\""));
     }
 
-    fn term(&mut self, name: &str, program: &Code, place: String, text: &str) {
+    fn term(&mut self, name: &str, code: &Code, place: String, text: &str) {
         let params = &self.task.params;
         let numbers = &mut self.numbers;
-        let body = program.emit(|k| numbers.text(params.get(k).copied().unwrap_or(f32::NAN)));
+        let body = code.emit(|k| numbers.text(params.get(k).copied().unwrap_or(f32::NAN)));
         self.line(format_args!("#line 1 \"{place}\""));
         self.line(format_args!(
             "OSTLER_TERM void {name}(const EnvArgs& a, int e, float* out) {{\n  (void)a, (void)e;\n{body}}}"

@@ -42,6 +42,21 @@ impl Checker<'_> {
         Ok(filled)
     }
 
+    /// `text`, for people: with the names of agents where it is known whose.
+    pub(super) fn named(&self, text: &str) -> String {
+        let mut named = text.to_string();
+        let Some(agents) = self.scope.agents else {
+            return named;
+        };
+        let meant = [agents.agent, self.meant.other, self.meant.each];
+        for (placeholder, agent) in PLACEHOLDERS.into_iter().zip(meant) {
+            if let Some(name) = agent.and_then(|a| agents.names.get(a)) {
+                named = named.replace(placeholder, name);
+            }
+        }
+        named
+    }
+
     fn stands_for(&mut self, placeholder: &str, span: Range<usize>) -> Result<&str, ExprError> {
         let Some(agents) = self.scope.agents else {
             return Err(no_agents(&format!("`{placeholder}`"), span));

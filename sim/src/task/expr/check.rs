@@ -8,7 +8,8 @@ use super::functions::Function;
 use super::ops::Op;
 use super::tree::{Node, NodeRef, Tree};
 use super::unit::Unit;
-use super::{Element, ExprError, Scope};
+use super::{Element, ExprError, Remembered, Scope};
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Most components of one vector.
@@ -66,6 +67,8 @@ pub struct Checker<'a> {
     pub elements: Vec<Element>,
     /// Whether the agent is mentioned that this is evaluated for.
     pub of_agent: bool,
+    /// Where values that this expression remembers are kept.
+    pub remembered: HashMap<(Remembered, Vec<Id>), usize>,
     pub(super) meant: Meant,
     pub(super) tree: &'a Tree<'a>,
     pub(super) text: &'a str,
@@ -79,6 +82,7 @@ impl<'a> Checker<'a> {
             dag: Dag::default(),
             elements: Vec::new(),
             of_agent: false,
+            remembered: HashMap::new(),
             meant: Meant::default(),
             tree,
             text,

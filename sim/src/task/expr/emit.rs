@@ -33,7 +33,7 @@ impl Code {
         let mut held = vec![usize::MAX; self.registers];
         for (i, (step, to)) in self.steps.iter().enumerate() {
             let value = match *step {
-                Step::Const(x) => literal(x),
+                Step::Const(bits) => literal(f32::from_bits(bits)),
                 Step::Load(source, row) => load(source, row as usize, &mut param),
                 Step::Copy(from) => format!("t{}", held[from as usize]),
                 Step::Op(op, x) => {

@@ -105,14 +105,17 @@ const NAMES: &[(&str, &str)] = &[
     ("params", "write param.NAME"),
     (
         "air_time",
-        "write since(contact(FOOT)); previous(...) of it at the touch-down",
+        "write since(contact(FOOT)); at the touch-down, previous(since(contact(FOOT))) + step_dt",
     ),
     (
         "feet_air_time",
-        "write since(contact(FOOT)); previous(...) of it at the touch-down",
+        "write since(contact(FOOT)); at the touch-down, previous(since(contact(FOOT))) + step_dt",
     ),
     ("current_air_time", "write since(contact(FOOT))"),
-    ("last_air_time", "write previous(since(contact(FOOT)))"),
+    (
+        "last_air_time",
+        "write previous(since(contact(FOOT))) + step_dt at the touch-down; it is not held after it",
+    ),
     ("contact_time", "write since(not contact(FOOT))"),
     ("prev", "write previous(x)"),
     ("last", "write previous(x)"),

@@ -5,7 +5,7 @@
 
 use super::dag::{Dag, Id, Source};
 use super::ops::Register;
-use super::program::{Code, Step, generate};
+use super::program::{Code, MAX_REGISTERS, Step, generate};
 use super::{BLOCK, ExprError, Inputs, Scratch};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use std::ops::Range;
 const MOST: usize = 4096;
 
 /// What a cell holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The value at the end of the step before; in a new episode, that of its first state.
     Previous,
@@ -29,7 +29,7 @@ pub struct Cell {
     /// Its first row of the memory `[k][N]`.
     first: usize,
     code: Code,
-    /// As it is written in an expression.
+    /// The argument, as it is written.
     text: String,
     /// One more than that of any previous value whose row it reads.
     level: usize,
@@ -58,12 +58,14 @@ impl Notebook {
         kind: Kind,
         dag: &Dag,
         value: &[Id],
-        text: &str,
+        text: String,
         span: Range<usize>,
     ) -> Result<usize, ExprError> {
         let refused = |why: String| ExprError::new(span.clone(), why);
-        let code = generate(dag, value)
-            .map_err(|_| refused("this takes more registers than there are".into()))?;
+        let code = generate(dag, value).map_err(|_| {
+            refused(format!("this takes more than {MAX_REGISTERS} registers"))
+                .help("remember its parts instead")
+        })?;
         let memory = &mut *self.0.borrow_mut();
         let known = memory
             .cells
@@ -85,7 +87,7 @@ impl Notebook {
             kind,
             first,
             code,
-            text: text.to_string(),
+            text,
             level,
         });
         Ok(first)
@@ -120,9 +122,13 @@ impl Cell {
         (self.kind == Kind::Previous).then_some(self.level)
     }
 
-    /// As it is written: `contact(foot)`.
-    pub fn text(&self) -> &str {
-        &self.text
+    /// As it is written: `since(contact(foot))`.
+    pub fn text(&self) -> String {
+        let function = match self.kind {
+            Kind::Previous => "previous",
+            Kind::Since => "since",
+        };
+        format!("{function}({})", self.text)
     }
 
     pub(in crate::task) fn code(&self) -> &Code {

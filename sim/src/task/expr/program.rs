@@ -11,8 +11,8 @@ pub const MAX_REGISTERS: usize = 4096;
 /// One step of a program.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// A constant in all lanes.
-    Const(f32),
+    /// A constant in all lanes, by its bits.
+    Const(u32),
     /// A row of an input.
     Load(Source, u32),
     /// An operation on registers (unused operands repeat the first).
@@ -63,7 +63,7 @@ pub fn generate(dag: &Dag, outputs: &[Id]) -> Result<Code, usize> {
             continue;
         }
         let step = match *node {
-            Node::Const(bits) => Step::Const(f32::from_bits(bits)),
+            Node::Const(bits) => Step::Const(bits),
             Node::Load(source, row) => Step::Load(source, row),
             Node::Op(op, x) => {
                 let mut operands = [place[x[0] as usize]; 3];
@@ -122,7 +122,7 @@ impl Code {
         let mut out = [0.0; BLOCK];
         for (step, to) in &self.steps {
             match *step {
-                Step::Const(x) => out = [x; BLOCK],
+                Step::Const(bits) => out = [f32::from_bits(bits); BLOCK],
                 Step::Load(source, row) => load(inputs, source, row as usize, &mut out),
                 Step::Op(op, x) => op.block(x.map(|r| &registers[r as usize]), &mut out),
                 Step::Copy(from) => out = registers[from as usize],

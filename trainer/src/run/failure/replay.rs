@@ -60,7 +60,14 @@ impl Replay {
         kernel::settle(&mut loaded, &model, true, None).map_err(kernel::without_its_own)?;
         let config = &loaded.config;
         let [_, rows, width] = start.shape;
-        let mut env = build_env(&loaded, config, &model, rows / config.agents(), config.seed)?;
+        let agents = config.agents();
+        if !rows.is_multiple_of(agents) {
+            return Err(usage(format!(
+                "{} is of another task: {rows} actions a step, of {agents} agents",
+                folder.display()
+            )));
+        }
+        let mut env = build_env(&loaded, config, &model, rows / agents, config.seed)?;
         if env.spec().action.width() != width {
             return Err(usage(format!(
                 "{} is of another task: {width} actions, here {}",

@@ -29,6 +29,7 @@ pub(super) fn body(m: &mut Model, parent: usize, pos: [f64; 3], mass: f64, inert
         gravcomp: 0.0,
         simple: true,
         weld: m.bodies[parent].weld,
+        more_seen: false,
     });
     m.bodies.len() - 1
 }
@@ -101,6 +102,7 @@ pub(super) fn geom(m: &mut Model, kind: GeomKind, size: [f64; 3]) -> usize {
         fluid: None,
         group: 0,
         rgba: [0.5; 4],
+        unseen: false,
     });
     m.bodies[b].geoms.end = i + 1;
     i

@@ -61,8 +61,14 @@ impl Checker<'_> {
         value: &Value,
         call: &Call,
     ) -> Result<usize, ExprError> {
-        let text = &self.text[call.span_of(0)];
-        let (ids, span) = (value.ids(), call.span.clone());
-        self.scope.memory.keep(kind, &self.dag, &ids, text, span)
+        let key = (kind, value.ids());
+        if let Some(first) = self.remembered.get(&key) {
+            return Ok(*first);
+        }
+        let text = self.named(&self.text[call.span_of(0)]);
+        let memory = self.scope.memory;
+        let first = memory.keep(kind, &self.dag, &key.1, text, call.span.clone())?;
+        self.remembered.insert(key, first);
+        Ok(first)
     }
 }

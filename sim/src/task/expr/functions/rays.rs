@@ -20,7 +20,7 @@ struct Ray {
 /// site's own body; -1 where there is none.
 ///
 /// # Errors
-/// A geom that it might meet is a mesh or a height field; its name.
+/// What it might meet and cannot: a mesh, a height field, a shape that was not kept.
 pub fn rangefinder(c: &mut Checker<'_>, site: usize) -> Result<Id, String> {
     let model = c.scope.model;
     let site = &model.sites[site];
@@ -29,11 +29,12 @@ pub fn rangefinder(c: &mut Checker<'_>, site: usize) -> Result<Id, String> {
     let z = [0.0, 0.0, 1.0].map(|x| c.dag.constant(x));
     let along = c.dag.rotate(q, z, false);
     let mut nearest = c.dag.constant(f64::INFINITY);
-    let seen = |g: &&Geom| g.body != site.body && g.rgba[3] != 0.0;
+    let seen = |g: &&Geom| g.body != site.body && !g.unseen;
+    let bodies = model.bodies.iter().enumerate();
+    if let Some((_, body)) = { bodies }.find(|(b, body)| *b != site.body && body.more_seen) {
+        return Err(format!("a shape of \"{}\" that is only seen", body.name));
+    }
     for geom in model.geoms.iter().filter(seen) {
-        if let GeomKind::Mesh(_) | GeomKind::HField(_) = geom.kind {
-            return Err(geom.name.clone());
-        }
         let centre = point(c, geom.body, geom.pos);
         let axes = turned(c, geom.body, geom.quat);
         let d = &mut c.dag;
@@ -48,7 +49,10 @@ pub fn rangefinder(c: &mut Checker<'_>, site: usize) -> Result<Id, String> {
             GeomKind::Ellipsoid => round(d, ray, geom.size),
             GeomKind::Capsule => capsule(d, ray, geom.size),
             GeomKind::Cylinder => cylinder(d, ray, geom.size),
-            GeomKind::Box | GeomKind::Mesh(_) | GeomKind::HField(_) => cuboid(d, ray, geom.size),
+            GeomKind::Box => cuboid(d, ray, geom.size),
+            GeomKind::Mesh(_) | GeomKind::HField(_) => {
+                return Err(format!("the mesh or height field \"{}\"", geom.name));
+            }
         };
         nearest = c.dag.two(Op::Min, nearest, met);
     }

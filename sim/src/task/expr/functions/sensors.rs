@@ -106,9 +106,9 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
         }
         SensorKind::Rangefinder(s) => match super::rays::rangefinder(c, *s) {
             Ok(distance) => ids(&[distance], "m"),
-            Err(geom) => {
+            Err(what) => {
                 return Err(refuse(&format!(
-                    "its ray may meet \"{geom}\", and rays to meshes and height fields are not supported"
+                    "its ray may meet {what}, which is not supported"
                 )));
             }
         },
