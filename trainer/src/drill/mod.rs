@@ -209,13 +209,13 @@ impl RunDrill {
             );
             return done;
         }
-        let failed = fail_allocation(FailAllocation::After(0))
-            .and_then(|_| Ok(Tensor::f_zeros([1], (Kind::Float, Device::Cpu)).map(drop)));
+        let armed = fail_allocation(FailAllocation::After(0));
+        let made = Tensor::f_zeros([1], (Kind::Float, Device::Cpu));
         if let Err(e) = fail_allocation(FailAllocation::Never) {
             tracing::warn!("drill: {e}");
         }
-        match failed {
-            Ok(Err(e)) => Err(e.into()),
+        match (armed, made) {
+            (Ok(_), Err(e)) => Err(e.into()),
             _ => done,
         }
     }

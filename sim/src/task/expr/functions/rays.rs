@@ -30,8 +30,8 @@ pub fn rangefinder(c: &mut Checker<'_>, site: usize) -> Result<Id, String> {
     let along = c.dag.rotate(q, z, false);
     let mut nearest = c.dag.constant(f64::INFINITY);
     let seen = |g: &&Geom| g.body != site.body && !g.unseen;
-    let bodies = model.bodies.iter().enumerate();
-    if let Some((_, body)) = { bodies }.find(|(b, body)| *b != site.body && body.more_seen) {
+    let mut others = (model.bodies.iter().enumerate()).filter(|(b, _)| *b != site.body);
+    if let Some((_, body)) = others.find(|(_, body)| body.more_seen) {
         return Err(format!("a shape of \"{}\" that is only seen", body.name));
     }
     for geom in model.geoms.iter().filter(seen) {
