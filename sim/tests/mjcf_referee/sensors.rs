@@ -100,6 +100,7 @@ fn room() -> String {
   <geom name="by_material" type="sphere" size="0.5" pos="-0.8 -0.8 -0.6" material="clear" rgba="1 0 0 1"/>
   <geom name="in_spite" type="sphere" size="0.4" pos="0.7 0.9 -0.7" material="solid" rgba="1 0 0 0"/>
   <geom name="floor" type="plane" size="0 0 1" pos="0 0 -1.5"/>
+  <geom name="seen_from_behind" type="plane" size="0 0 1" pos="0 0 2.5" contype="0" conaffinity="0"/>
   <geom name="wall" type="plane" size="1 0.4 1" pos="-2 0 0.5" euler="0 90 0"/>
   <geom name="box" type="box" size="0.5 0.3 0.4" pos="1.5 0.3 0" euler="20 10 40"/>
   <geom name="drum" type="cylinder" size="0.4 0.3" pos="0 1.6 0.2" euler="0 60 30"/>
