@@ -2,8 +2,10 @@
 //! same model, states, controls, integrator (Euler) and tolerance.
 //!
 //! `cargo bench -p ostler-sim --bench versus_mujoco -- [--instructions avx2]
-//! [--specialize off] [--threads 2] [MODEL.xml...]`; without models, Gymnasium's; the
+//! [--specialize off|both] [--threads 2] [MODEL.xml...]`; without models, Gymnasium's; the
 //! widest instructions, the robot's own kernel and one thread unless said otherwise.
+//! `both` measures the generic kernel beside the robot's own; several threads have one
+//! beside them, of both engines.
 //! Needs a Python with mujoco and numpy (and gymnasium), as `ostler compare` does:
 //! OSTLER_REFEREE_PYTHON, python3, python.
 //!
@@ -45,11 +47,14 @@ fn main() {
 }
 
 /// What to measure.
+#[derive(Clone)]
 struct Setting {
     /// `sim.kernel`.
     kernel: String,
     specialize: Specialize,
     threads: usize,
+    /// The generic kernel beside the robot's own.
+    generic: bool,
 }
 
 /// The settings and models on the command line.
@@ -58,6 +63,7 @@ fn arguments() -> Result<(Setting, Vec<PathBuf>), Box<dyn Error>> {
         kernel: "auto".into(),
         specialize: Specialize::Wait,
         threads: 1,
+        generic: false,
     };
     let mut models = Vec::new();
     let mut words = std::env::args().skip(1);
@@ -69,7 +75,13 @@ fn arguments() -> Result<(Setting, Vec<PathBuf>), Box<dyn Error>> {
                 setting.specialize = match value()?.as_str() {
                     "wait" => Specialize::Wait,
                     "off" => Specialize::Off,
-                    other => return Err(format!("--specialize wait or off, not {other}").into()),
+                    "both" => {
+                        setting.generic = true;
+                        Specialize::Wait
+                    }
+                    other => {
+                        return Err(format!("--specialize wait, off or both, not {other}").into());
+                    }
                 }
             }
             "--threads" => setting.threads = value()?.parse::<usize>()?.max(1),
@@ -110,34 +122,91 @@ fn compare(mujoco: &mut MuJoCo, path: &Path, setting: &Setting) -> Result<(), Bo
     let path = std::path::absolute(path)?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
     let file = mujoco.scratch("speed.npz");
-    let request = json!({
-        "op": "speed", "model": &path, "out": &file, "worlds": WORLDS, "steps": STEPS, "hold": HOLD,
-        "threads": setting.threads,
-    });
-    mujoco.ask(&request)?;
-    let mut native = Native::new(&path, &file, setting)?;
-    native.slice();
-    let (mut theirs, mut ours) = (Vec::new(), Vec::new());
-    let end = Instant::now() + TIME;
-    while Instant::now() < end || ours.len() < 3 {
-        theirs.push(
-            mujoco.ask(&request)?["seconds"]
-                .as_f64()
-                .unwrap_or(f64::NAN),
-        );
-        ours.push(native.slice());
+    let request = |threads: usize| {
+        json!({
+            "op": "speed", "model": &path, "out": &file, "worlds": WORLDS, "steps": STEPS,
+            "hold": HOLD, "threads": threads,
+        })
+    };
+    mujoco.ask(&request(setting.threads))?;
+    let mut natives = vec![("native", Native::new(&path, &file, setting)?)];
+    let mut beside = |name, setting: Setting| -> Result<(), Box<dyn Error>> {
+        natives.push((name, Native::new(&path, &file, &setting)?));
+        Ok(())
+    };
+    if setting.generic {
+        let specialize = Specialize::Off;
+        beside(
+            "generic",
+            Setting {
+                specialize,
+                ..setting.clone()
+            },
+        )?;
+    }
+    // By the clock, as several threads are measured.
+    if setting.threads > 1 {
+        beside(
+            "one_thread",
+            Setting {
+                threads: 1,
+                ..setting.clone()
+            },
+        )?;
+    }
+    let mut mujocos = vec![("mujoco", setting.threads)];
+    if setting.threads > 1 {
+        mujocos.push(("mujoco_one_thread", 1));
+    }
+    let mut theirs = vec![Vec::new(); mujocos.len()];
+    let mut ours = vec![Vec::new(); natives.len()];
+    for (_, native) in &mut natives {
+        native.clock = setting.threads > 1;
+        native.slice();
+    }
+    let end = Instant::now() + TIME * (natives.len() + mujocos.len()) as u32 / 2;
+    while Instant::now() < end || ours[0].len() < 3 {
+        for ((_, threads), slices) in mujocos.iter().zip(&mut theirs) {
+            let seconds = &mujoco.ask(&request(*threads))?["seconds"];
+            slices.push(seconds.as_f64().unwrap_or(f64::NAN));
+        }
+        for ((_, native), slices) in natives.iter_mut().zip(&mut ours) {
+            slices.push(native.slice());
+        }
     }
     let steps = (WORLDS * STEPS) as f64;
-    let rate = |mut seconds: Vec<f64>| {
+    let rate = |seconds: &mut Vec<f64>| {
         seconds.sort_unstable_by(f64::total_cmp);
         steps / seconds[seconds.len() / 2]
     };
-    let (theirs, ours) = (rate(theirs), rate(ours));
-    println!("versus_mujoco.{name}.kernel {}", native.kernel);
-    println!("versus_mujoco.{name}.native_steps_per_s {ours:.0}");
-    println!("versus_mujoco.{name}.mujoco_steps_per_s {theirs:.0}");
-    println!("versus_mujoco.{name}.ratio {:.1}", ours / theirs);
-    println!("versus_mujoco.{name}.broken {}", native.broken());
+    let names = natives
+        .iter()
+        .map(|n| n.0)
+        .chain(mujocos.iter().map(|m| m.0));
+    let rates: Vec<(&str, f64)> = names
+        .zip(ours.iter_mut().chain(&mut theirs).map(rate))
+        .collect();
+    println!("versus_mujoco.{name}.kernel {}", natives[0].1.kernel);
+    for (who, rate) in &rates {
+        println!("versus_mujoco.{name}.{who}_steps_per_s {rate:.0}");
+    }
+    let over = |a: &str, b: &str| {
+        let of = |who: &str| rates.iter().find(|r| r.0 == who).map(|r| r.1);
+        of(a).zip(of(b)).map(|(a, b)| a / b)
+    };
+    for (what, a, b) in [
+        ("ratio", "native", "mujoco"),
+        ("generic_ratio", "generic", "mujoco"),
+        ("generic_over_own", "generic", "native"),
+        ("threads_over_one", "native", "one_thread"),
+        ("mujoco_threads_over_one", "mujoco", "mujoco_one_thread"),
+    ] {
+        if let Some(ratio) = over(a, b) {
+            println!("versus_mujoco.{name}.{what} {ratio:.2}");
+        }
+    }
+    let broken: usize = natives.iter().map(|n| n.1.broken()).sum();
+    println!("versus_mujoco.{name}.broken {broken}");
     Ok(())
 }
 
@@ -150,7 +219,8 @@ struct Native {
     /// `[S][nu][N]`.
     ctrl: Vec<f32>,
     width: usize,
-    threads: usize,
+    /// Time by the clock instead of processor time.
+    clock: bool,
 }
 
 impl Native {
@@ -185,26 +255,32 @@ impl Native {
             qvel: columns("qvel", model.nv)?,
             ctrl: columns("ctrl", model.nu())?,
             width: model.nu() * WORLDS,
-            threads: setting.threads,
+            clock: false,
             worlds: Box::new(worlds),
             kernel,
         })
     }
 
-    /// All steps of all worlds once; their seconds.
+    /// All steps of all worlds, again until they have taken a while: threads that had no
+    /// work before take their time to wake. Seconds of one round.
     fn slice(&mut self) -> f64 {
-        self.worlds.reset(&[1; WORLDS], &self.qpos, &self.qvel);
         // As for MuJoCo; other programs' turns do not count in processor time.
-        let now = || match self.threads {
-            1 => time_of(libc::CLOCK_PROCESS_CPUTIME_ID),
-            _ => time_of(libc::CLOCK_MONOTONIC),
+        let clock = match self.clock {
+            true => libc::CLOCK_MONOTONIC,
+            false => libc::CLOCK_PROCESS_CPUTIME_ID,
         };
-        let begin = now();
-        for s in 0..STEPS / HOLD {
-            let ctrl = &self.ctrl[s * self.width..(s + 1) * self.width];
-            self.worlds.step(ctrl, HOLD);
+        let (mut seconds, mut rounds) = (0.0, 0);
+        while seconds < 0.05 {
+            self.worlds.reset(&[1; WORLDS], &self.qpos, &self.qvel);
+            let begin = time_of(clock);
+            for s in 0..STEPS / HOLD {
+                let ctrl = &self.ctrl[s * self.width..(s + 1) * self.width];
+                self.worlds.step(ctrl, HOLD);
+            }
+            seconds += time_of(clock) - begin;
+            rounds += 1;
         }
-        now() - begin
+        seconds / f64::from(rounds)
     }
 
     fn broken(&self) -> usize {

@@ -259,7 +259,7 @@ template<class R, class M> OSTLER_FN R actuator_slope(const M& m, Work<R, M>& w,
   return m.nheld > 0 ? slope * w.act_free[u] : slope;
 }
 
-template<class R, class M> OSTLER_FN void actuation(const M& m, Work<R, M>& w) {
+template<class R, class M> OSTLER_FN_PART void actuation(const M& m, Work<R, M>& w) {
   R* sum = w.grad; // free at this stage
   for (int d = 0; d < m.nv; d++) sum[d] = bc<R>(0);
   for (int u = 0; u < m.nu; u++) {

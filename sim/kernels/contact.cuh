@@ -128,7 +128,7 @@ OSTLER_FN bool is_round(int type) { return type == GEOM_PLANE || type == GEOM_SP
 
 // Centres of the geoms that can collide, relative to their tree's reference (moving)
 // or in the world (static), and the third axes of those that need it.
-template<class R, class M> OSTLER_FN void place_geoms(const M& m, Work<R, M>& w) {
+template<class R, class M> OSTLER_FN_PART void place_geoms(const M& m, Work<R, M>& w) {
   for (int g = 0; g < m.ncg; g++) {
     const int b = m.cg_body[g];
     R* o = w.gpos + 3 * g;
@@ -368,7 +368,7 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
   }
 }
 
-template<class R, class M> OSTLER_FN void collide(const M& m, Work<R, M>& w) {
+template<class R, class M> OSTLER_FN_PART void collide(const M& m, Work<R, M>& w) {
   w.nwc = w.npc = 0;
   w.ncon = bc<R>(0);
   Straight<R, M>::geoms(m, w);

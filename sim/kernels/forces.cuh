@@ -2,7 +2,7 @@
 // forces but the constraints'. Source: MuJoCo, Computation, "Passive forces".
 #pragma once
 
-template<class R, class M> OSTLER_FN void passive(const M& m, Work<R, M>& w) {
+template<class R, class M> OSTLER_FN_PART void passive(const M& m, Work<R, M>& w) {
   for (int d = 0; d < m.nv; d++)
     if (m.dof_damping[d] != 0) w.smooth[d] = fnma(bc<R>(m.dof_damping[d]), w.qvel[d], w.smooth[d]);
   for (int j = 0; j < m.nj; j++) {

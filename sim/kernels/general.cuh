@@ -192,7 +192,7 @@ template<class R, class M> OSTLER_FN void ball_limit(const M& m, Work<R, M>& w, 
 }
 
 // All rows but the contacts'.
-template<class R, class M> OSTLER_FN void constraint_rows(const M& m, Work<R, M>& w) {
+template<class R, class M> OSTLER_FN_PART void constraint_rows(const M& m, Work<R, M>& w) {
   limits(m, w);
   for (int i = 0; i < m.nitem; i++) {
     switch (m.item_kind[i]) {

@@ -3,7 +3,7 @@
 // recorded from the same loops for its robot (trace.cpp).
 #pragma once
 
-template<class R, class M> OSTLER_FN void step_euler(const M& m, Work<R, M>& w);
+template<class R, class M> OSTLER_FN_PART void step_euler(const M& m, Work<R, M>& w);
 
 template<class R, class M> struct Straight {
   typedef Work<R, M> W;

@@ -79,7 +79,7 @@ template<class R, class M> OSTLER_FN void axis_rates(const M& m, Work<R, M>& w, 
 // spin: Y as xx yy zz xy xz yz, n, l.
 template<class R, class M> OSTLER_FN void spin_slopes(const M& m, Work<R, M>& w, int b) {
   R* I = w.inertia + 10 * b;
-  body_inertia(m, w, b, I);
+  body_inertia(Space(), m, w, b, I);
   const R* v = w.vel + 6 * b;
   const R* g = I + 6;
   R* Y = w.spin + 12 * b;

@@ -11,7 +11,7 @@ struct Solver {
 };
 
 // Acceleration of the present state, in w.qacc (which is the warm start).
-template<class R, class M> OSTLER_FN void forward(const M& m, Work<R, M>& w, const Solver& s) {
+template<class R, class M> OSTLER_FN_PART void forward(const M& m, Work<R, M>& w, const Solver& s) {
   Straight<R, M>::smooth(m, w);
   w.constrained = mask_of<typename Lane<R>::Mask>(false);
   collide(m, w);
@@ -93,13 +93,12 @@ template<class R, class M> OSTLER_FN void damped_acceleration(const M& m, Work<R
     implicit_skew(m, w);
     solve_skew(m, w);
   } else {
-    factor(m.nv, m.mrow_adr, m.mrow_col, w.hess);
     solve(m.nv, m.mrow_adr, m.mrow_col, w.hess, w.step);
   }
 }
 
 // Semi-implicit Euler, implicitfast and implicit, after `forward`.
-template<class R, class M> OSTLER_FN void step_euler(const M& m, Work<R, M>& w) {
+template<class R, class M> OSTLER_FN_PART void step_euler(const M& m, Work<R, M>& w) {
   const R* a = w.qacc;
   if (m.eulerdamp || m.integrator >= IMPLICITFAST) damped_acceleration(m, w), a = w.step;
   for (int i = 0; i < m.nv; i++) w.qvel[i] = fma(bc<R>(m.timestep), a[i], w.qvel[i]);

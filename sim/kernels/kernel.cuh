@@ -4,6 +4,7 @@
 #pragma once
 #include "scalar.cuh"
 #include "space.cuh"
+#include "planar.cuh"
 #include "tables.cuh"
 #include "work.cuh"
 #include "smooth.cuh"

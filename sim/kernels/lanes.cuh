@@ -5,6 +5,9 @@
 
 template<int L> struct Vec;
 template<int L> struct LaneMask;
+// Not __m128 and the like, which may alias everything in GCC: behind each store the
+// compiler would read all pointers and counts of the tables again.
+template<int L> struct Lanes { typedef float Type __attribute__((vector_size(4 * L))); };
 template<int L> struct Lane<Vec<L>> { typedef float T; typedef LaneMask<L> Mask; enum { N = L }; };
 
 // Operators and functions of a vector type, from the compiler's intrinsics
@@ -54,8 +57,8 @@ template<int L> struct Lane<Vec<L>> { typedef float T; typedef LaneMask<L> Mask;
     m.x[i] = f; \
   }
 
-template<> struct Vec<4> { __m128 x; };
-template<> struct LaneMask<4> { __m128 x; };
+template<> struct Vec<4> { Lanes<4>::Type x; };
+template<> struct LaneMask<4> { Lanes<4>::Type x; };
 OSTLER_LANES_ARITHMETIC(4, _mm)
 OSTLER_LANES_WIDE_MASK(4, _mm, _mm_cmplt_ps, _mm_cmple_ps)
 OSTLER_FN Vec<4> sel(LaneMask<4> m, Vec<4> a, Vec<4> b) {
@@ -71,8 +74,8 @@ OSTLER_FN Vec<4> rint_(Vec<4> a) {
 #ifdef __AVX2__
 #define OSTLER_LT8(a, b) _mm256_cmp_ps(a, b, _CMP_LT_OQ)
 #define OSTLER_LE8(a, b) _mm256_cmp_ps(a, b, _CMP_LE_OQ)
-template<> struct Vec<8> { __m256 x; };
-template<> struct LaneMask<8> { __m256 x; };
+template<> struct Vec<8> { Lanes<8>::Type x; };
+template<> struct LaneMask<8> { Lanes<8>::Type x; };
 OSTLER_LANES_ARITHMETIC(8, _mm256)
 OSTLER_LANES_WIDE_MASK(8, _mm256, OSTLER_LT8, OSTLER_LE8)
 OSTLER_LANES_FUSED(8, _mm256)
@@ -81,7 +84,7 @@ OSTLER_FN Vec<8> rint_(Vec<8> a) { return {_mm256_round_ps(a.x, 8)}; }
 #endif
 
 #ifdef __AVX512F__
-template<> struct Vec<16> { __m512 x; };
+template<> struct Vec<16> { Lanes<16>::Type x; };
 template<> struct LaneMask<16> { __mmask16 x; };
 OSTLER_LANES_ARITHMETIC(16, _mm512)
 OSTLER_LANES_FUSED(16, _mm512)

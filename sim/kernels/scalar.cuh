@@ -12,10 +12,13 @@
 #define OSTLER_FN __device__ __forceinline__
 #define OSTLER_INLINE
 #define OSTLER_FN_BIG __device__ __noinline__
+#define OSTLER_FN_PART OSTLER_FN
 #else
 #define OSTLER_FN inline __attribute__((always_inline))
 #define OSTLER_INLINE __attribute__((always_inline))  // of a lambda
 #define OSTLER_FN_BIG inline __attribute__((noinline))
+// Called from several places, or long: in one piece, compilers take minutes.
+#define OSTLER_FN_PART __attribute__((noinline))  // templates
 #endif
 
 // ---- one number ----

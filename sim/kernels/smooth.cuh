@@ -11,8 +11,8 @@ enum { JNT_FREE, JNT_BALL, JNT_SLIDE, JNT_HINGE };
 template<class T> OSTLER_FN bool is_zero3(const T* v) { return v[0] == 0 && v[1] == 0 && v[2] == 0; }
 template<class T> OSTLER_FN bool is_identity(const T* q) { return q[1] == 0 && q[2] == 0 && q[3] == 0; }
 
-// Poses of the bodies and motion axes of the degrees of freedom.
-template<class R, class M> OSTLER_FN void kinematics(const M& m, Work<R, M>& w) {
+// Poses of the bodies and motion axes of the degrees of freedom; `in`: Space or Plane.
+template<class S, class R, class M> OSTLER_FN_PART void kinematics(const S& in, const M& m, Work<R, M>& w) {
   for (int b = 0; b < m.nb; b++) {
     const int p = m.body_parent[b];
     R* x = w.xpos + 3 * b;
@@ -27,12 +27,12 @@ template<class R, class M> OSTLER_FN void kinematics(const M& m, Work<R, M>& w) 
       for (int k = 0; k < 3; k++) far[k] = bc<R>(m.body_pos[3 * b + k]), x[k] = bc<R>(0);
       for (int k = 0; k < 4; k++) quat[k] = fixed[k];
     } else {
-      mat_con(w.xmat + 9 * p, m.body_pos + 3 * b, x);
+      in.turn(w.xmat + 9 * p, m.body_pos + 3 * b, x);
       for (int k = 0; k < 3; k++) x[k] = x[k] + w.xpos[3 * p + k];
       if (is_identity(c)) {
         for (int k = 0; k < 4; k++) quat[k] = w.xquat[4 * p + k];
       } else {
-        quat_mul(w.xquat + 4 * p, fixed, quat);
+        in.mul(w.xquat + 4 * p, fixed, quat);
       }
     }
     bool stale = true; // mat is not yet that of quat
@@ -49,9 +49,9 @@ template<class R, class M> OSTLER_FN void kinematics(const M& m, Work<R, M>& w) 
         stale = true;
         for (int k = 0; k < 3; k++) w.cdof[6 * (d + 3) + 3 + k] = x[k];
       } else if (type == JNT_SLIDE) {
-        if (stale) quat_mat(quat, mat), stale = false;
+        if (stale) in.mat(quat, mat), stale = false;
         R a[3];
-        mat_con(mat, axis, a);
+        in.turn(mat, axis, a);
         const R dq = w.qpos[q] - bc<R>(m.qpos0[q]);
         for (int k = 0; k < 3; k++) {
           w.cdof[6 * d + k] = a[k];
@@ -71,9 +71,9 @@ template<class R, class M> OSTLER_FN void kinematics(const M& m, Work<R, M>& w) 
         R o[3];
         for (int k = 0; k < 3; k++) o[k] = x[k];
         if (off) {
-          if (stale) quat_mat(quat, mat);
+          if (stale) in.mat(quat, mat);
           R v[3];
-          mat_con(mat, anchor, v);
+          in.turn(mat, anchor, v);
           for (int k = 0; k < 3; k++) o[k] = x[k] + v[k];
         }
         R turn[4];
@@ -86,19 +86,19 @@ template<class R, class M> OSTLER_FN void kinematics(const M& m, Work<R, M>& w) 
           for (int k = 0; k < 4; k++) turn[k] = w.qpos[q + k];
           quat_unit(turn);
         }
-        quat_mul(quat, turn, quat);
-        quat_mat(quat, mat);
+        in.mul(quat, turn, quat);
+        in.mat(quat, mat);
         stale = false;
-        if (type == JNT_HINGE) mat_con(mat, axis, w.cdof + 6 * d);
+        if (type == JNT_HINGE) in.axis(mat, axis, w.cdof + 6 * d);
         for (int k = 0; k < 3; k++) w.cdof[6 * d + 3 + k] = o[k];
         if (off) {
           R v[3];
-          mat_con(mat, anchor, v);
+          in.turn(mat, anchor, v);
           for (int k = 0; k < 3; k++) x[k] = o[k] - v[k];
         }
       }
     }
-    if (stale) quat_mat(quat, mat);
+    if (stale) in.mat(quat, mat);
     // The root's origin becomes the tree's reference point.
     R shift[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
     if (p < 0) {
@@ -119,7 +119,7 @@ template<class R, class M> OSTLER_FN void kinematics(const M& m, Work<R, M>& w) 
       } else if (type == JNT_HINGE) {
         R o[3];
         for (int k = 0; k < 3; k++) o[k] = w.cdof[6 * d + 3 + k] - shift[k];
-        cross(o, w.cdof + 6 * d, w.cdof + 6 * d + 3);
+        in.moment(o, w.cdof + 6 * d, w.cdof + 6 * d + 3);
       } else {
         if (type == JNT_FREE) {
           for (int i = 0; i < 3; i++)
@@ -137,8 +137,24 @@ template<class R, class M> OSTLER_FN void kinematics(const M& m, Work<R, M>& w) 
   }
 }
 
+template<class R, class M> OSTLER_FN void kinematics(const M& m, Work<R, M>& w) {
+  where_it_moves(m, [&](const auto& in) OSTLER_INLINE { kinematics(in, m, w); });
+}
+
+// The part of a body's spatial inertia that motion in a plane meets.
+template<int Axis, class R, class M> OSTLER_FN void body_inertia(const Plane<Axis>& in, const M& m, const Work<R, M>& w, int b, R* I) {
+  constexpr int r = Plane<Axis>::r, lo = Plane<Axis>::lo, hi = Plane<Axis>::hi;
+  const R mass = bc<R>(m.body_mass[b]);
+  const R* x = w.xpos + 3 * b;
+  R h[3], g[3];
+  in.turn(w.xmat + 9 * b, m.body_mcom + 3 * b, h);
+  g[lo] = fma(mass, x[lo], h[lo]), g[hi] = fma(mass, x[hi], h[hi]);
+  const R rr = fma(x[hi], g[hi], x[lo] * g[lo]) + fma(x[hi], h[hi], x[lo] * h[lo]);
+  I[r] = bc<R>(m.body_inertia[6 * b + r]) + rr;
+  I[6 + lo] = g[lo], I[6 + hi] = g[hi], I[9] = mass;
+}
 // Spatial inertia of body b alone, world axes, about its tree's reference.
-template<class R, class M> OSTLER_FN void body_inertia(const M& m, const Work<R, M>& w, int b, R* I) {
+template<class R, class M> OSTLER_FN void body_inertia(const Space&, const M& m, const Work<R, M>& w, int b, R* I) {
   const R* Q = w.xmat + 9 * b;
   const auto* c = m.body_inertia + 6 * b;
   const R s[6] = {bc<R>(c[0]), bc<R>(c[1]), bc<R>(c[2]), bc<R>(c[3]), bc<R>(c[4]), bc<R>(c[5])};
@@ -167,13 +183,13 @@ template<class R, class M> OSTLER_FN void body_inertia(const M& m, const Work<R,
 
 // Velocities of the bodies, their accelerations at qacc = 0 (gravity as the
 // world's), the forces these need; then inward: bias forces and the mass matrix.
-template<class R, class M> OSTLER_FN void inertia_and_bias(const M& m, Work<R, M>& w) {
+template<class S, class R, class M> OSTLER_FN_PART void inertia_and_bias(const S& in, const M& m, Work<R, M>& w) {
   for (int b = 0; b < m.nb; b++) {
     const int p = m.body_parent[b];
     R* v = w.vel + 6 * b;
     R* a = w.acc + 6 * b;
     R* I = w.inertia + 10 * b;
-    body_inertia(m, w, b, I);
+    body_inertia(in, m, w, b, I);
     if (p < 0) {
       for (int k = 0; k < 6; k++) v[k] = a[k] = bc<R>(0);
       a[3] = bc<R>(-m.gravity_x), a[4] = bc<R>(-m.gravity_y), a[5] = bc<R>(-m.gravity_z);
@@ -190,34 +206,37 @@ template<class R, class M> OSTLER_FN void inertia_and_bias(const M& m, Work<R, M
         n = 3;
       }
       R u[6];
-      for (int k = 0; k < 6; k++) u[k] = w.cdof[6 * d + k] * w.qvel[d];
+      in.each([&](int k) OSTLER_INLINE { u[k] = w.cdof[6 * d + k] * w.qvel[d]; });
       for (int i = 1; i < n; i++)
-        for (int k = 0; k < 6; k++) u[k] = fma(w.cdof[6 * (d + i) + k], w.qvel[d + i], u[k]);
+        in.each([&](int k) OSTLER_INLINE { u[k] = fma(w.cdof[6 * (d + i) + k], w.qvel[d + i], u[k]); });
       // The first joint of a root turns about axes at rest.
-      if (!(p < 0 && j == m.body_jnt[b] && type != JNT_FREE)) motion_cross_add(v, u, a);
-      for (int k = 0; k < 6; k++) v[k] = v[k] + u[k];
+      if (!(p < 0 && j == m.body_jnt[b] && type != JNT_FREE)) in.motion(v, u, a);
+      in.each([&](int k) OSTLER_INLINE { v[k] = v[k] + u[k]; });
     }
     R Iv[6];
-    inertia_mul(I, v, Iv);
-    inertia_mul(I, a, w.frc + 6 * b);
-    force_cross_add(v, Iv, w.frc + 6 * b);
+    in.inertia(I, v, Iv);
+    in.inertia(I, a, w.frc + 6 * b);
+    in.force(v, Iv, w.frc + 6 * b);
   }
   for (int b = m.nb - 1; b >= 0; b--) {
     const R* I = w.inertia + 10 * b;
     for (int d = m.body_dof[b]; d < m.body_dof[b + 1]; d++) {
       const R* s = w.cdof + 6 * d;
-      w.smooth[d] = -dot6(s, w.frc + 6 * b);
+      w.smooth[d] = -in.dot(s, w.frc + 6 * b);
       R u[6];
-      inertia_mul(I, s, u);
-      for (int e = d; e >= 0; e = m.dof_parent[e]) w.mass[tri(d) + e] = dot6(w.cdof + 6 * e, u);
+      in.inertia(I, s, u);
+      for (int e = d; e >= 0; e = m.dof_parent[e]) w.mass[tri(d) + e] = in.dot(w.cdof + 6 * e, u);
       w.mass[tri(d) + d] = w.mass[tri(d) + d] + bc<R>(m.dof_armature[d]);
     }
     const int p = m.body_parent[b];
     if (p >= 0) {
-      for (int k = 0; k < 6; k++) w.frc[6 * p + k] = w.frc[6 * p + k] + w.frc[6 * b + k];
-      for (int k = 0; k < 10; k++) w.inertia[10 * p + k] = w.inertia[10 * p + k] + w.inertia[10 * b + k];
+      in.each([&](int k) OSTLER_INLINE { w.frc[6 * p + k] = w.frc[6 * p + k] + w.frc[6 * b + k]; });
+      in.each_inertia([&](int k) OSTLER_INLINE { w.inertia[10 * p + k] = w.inertia[10 * p + k] + I[k]; });
     }
   }
+}
+template<class R, class M> OSTLER_FN void inertia_and_bias(const M& m, Work<R, M>& w) {
+  where_it_moves(m, [&](const auto& in) OSTLER_INLINE { inertia_and_bias(in, m, w); });
 }
 
 // Inertia of tendons: couples only degrees of freedom of which one moves the other,
@@ -258,13 +277,16 @@ template<class R, class M> OSTLER_FN void weight_compensation(const M& m, const 
 }
 
 // Body velocities for generalised velocities x.
-template<class R, class M> OSTLER_FN void body_velocities(const M& m, const Work<R, M>& w, const R* x, R* out) {
+template<class S, class R, class M> OSTLER_FN_PART void body_velocities(const S& in, const M& m, const Work<R, M>& w, const R* x, R* out) {
   for (int b = 0; b < m.nb; b++) {
     const int p = m.body_parent[b];
     R v[6];
     for (int k = 0; k < 6; k++) v[k] = p < 0 ? bc<R>(0) : out[6 * p + k];
     for (int d = m.body_dof[b]; d < m.body_dof[b + 1]; d++)
-      for (int k = 0; k < 6; k++) v[k] = fma(w.cdof[6 * d + k], x[d], v[k]);
+      in.each([&](int k) OSTLER_INLINE { v[k] = fma(w.cdof[6 * d + k], x[d], v[k]); });
     for (int k = 0; k < 6; k++) out[6 * b + k] = v[k];
   }
+}
+template<class R, class M> OSTLER_FN void body_velocities(const M& m, const Work<R, M>& w, const R* x, R* out) {
+  where_it_moves(m, [&](const auto& in) OSTLER_INLINE { body_velocities(in, m, w, x, out); });
 }

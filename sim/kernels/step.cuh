@@ -57,7 +57,7 @@ template<class R, class M> OSTLER_FN void gather_forces(const M& m, Work<R, M>& 
 }
 
 // Poses and velocities of every frame of the model.
-template<class R, class M> OSTLER_FN void write_frames(const M& m, Work<R, M>& w, const StepArgs<typename Lane<R>::T>& a, int first, int lanes) {
+template<class R, class M> OSTLER_FN_PART void write_frames(const M& m, Work<R, M>& w, const StepArgs<typename Lane<R>::T>& a, int first, int lanes) {
   Straight<R, M>::poses(m, w);
   for (int f = 0; f < m.nframe; f++) {
     const int b = m.frame_body[f];

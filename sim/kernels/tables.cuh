@@ -43,6 +43,7 @@
   X(ngrav)   /* bodies whose weight is compensated */ \
   X(integrator) /* 0 Euler, 1 RK4, 2 implicitfast, 3 implicit */ \
   X(slopes)     /* the matrix of a time step has, besides mass and damping: 1 what is symmetric (a medium's), 2 what is not */ \
+  X(planar)     /* 1 + axis: all joints move in the plane normal to this axis of the world, and all bodies' frames keep it; 0: in space */ \
   X(elliptic)   /* 1: elliptic cones, 0: pyramidal */ \
   X(dense)      /* 1: contacts couple degrees of freedom of different branches */ \
   X(eulerdamp)  /* 1: Euler treats joint damping implicitly */

@@ -113,7 +113,7 @@ template<class R, class M> OSTLER_FN_BIG void tendon_part(const M& m, const Work
   }
 }
 
-template<class R, class M> OSTLER_FN void tendons(const M& m, Work<R, M>& w) {
+template<class R, class M> OSTLER_FN_PART void tendons(const M& m, Work<R, M>& w) {
   for (int t = 0; t < m.nten; t++) {
     R len = bc<R>(0);
     R* J = w.ten_j + m.ten_adr[t];

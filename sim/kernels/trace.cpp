@@ -53,7 +53,7 @@ static unsigned first_of(const M& m, int array) {
 // entry by entry: the compiler keeps in a register what is added up, where the
 // loops' order has it store and load every product-sum. Chosen over the template
 // because it is none.
-inline void factor(int n, const int* adr, const int* col, Sym* A) {
+inline void factor(int n, const int* adr, const int* col, Sym* A, Sym* x) {
   const auto has = [&](int k, int j) {
     for (int a = adr[k]; a < adr[k + 1]; a++)
       if (col[a] == j) return true;
@@ -72,6 +72,8 @@ inline void factor(int n, const int* adr, const int* col, Sym* A) {
   }
   for (int k = 0; k < n; k++)
     for (int a = adr[k]; a < adr[k + 1]; a++) A[tri(k) + col[a]] = A[tri(k) + col[a]] * A[tri(k) + k];
+  for (int k = n - 1; k >= 0; k--)
+    for (int a = adr[k]; a < adr[k + 1]; a++) x[col[a]] = fnma(A[tri(k) + col[a]], x[k], x[col[a]]);
 }
 
 // The pattern with the couplings of all pairs at once, if there are any and their

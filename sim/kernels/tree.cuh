@@ -5,46 +5,55 @@
 
 // y = M x
 template<class R, class M> OSTLER_FN void mass_mul(const M& m, const Work<R, M>& w, const R* x, R* y) {
-  for (int i = 0; i < m.nv; i++) {
-    const R* row = w.mass + tri(i);
-    R sum = row[i] * x[i];
+  const int* adr = m.mrow_adr;
+  const int* col = m.mrow_col;
+  const R* row = w.mass;
+  for (int i = 0; i < m.nv; row += ++i) {
     const R xi = x[i];
-    for (int a = m.mrow_adr[i]; a < m.mrow_adr[i + 1]; a++) {
-      const int j = m.mrow_col[a];
-      sum = fma(row[j], x[j], sum);
-      y[j] = fma(row[j], xi, y[j]);
+    R sum = row[i] * xi;
+    for (int a = adr[i], end = adr[i + 1]; a < end; a++) {
+      const int j = col[a];
+      const R mij = row[j];
+      sum = fma(mij, x[j], sum);
+      y[j] = fma(mij, xi, y[j]);
     }
     y[i] = sum;
   }
 }
 
-// A = L' D L in place, from the last row to the first; the diagonal becomes 1/D.
-template<class R> OSTLER_FN void factor(int n, const int* adr, const int* col, R* A) {
+// A = L' D L in place, from the last row to the first, the diagonal becomes 1/D; and
+// x = L'^-1 x on the way, while the factor waits for its divisions.
+template<class R> OSTLER_FN void factor(int n, const int* adr, const int* col, R* A, R* x) {
+  R* row = A + tri(n);
   for (int k = n - 1; k >= 0; k--) {
-    R* row = A + tri(k);
-    const R inv = recip_(row[k]);
-    for (int a = adr[k + 1] - 1; a >= adr[k]; a--) {
+    row -= k + 1;
+    const R inv = recip_(row[k]), xk = x[k];
+    for (int first = adr[k], a = adr[k + 1] - 1; a >= first; a--) {
       const int i = col[a];
       R* up = A + tri(i);
-      const R t = row[i] * inv;
-      for (int c = adr[k]; c <= a; c++) up[col[c]] = fnma(t, row[col[c]], up[col[c]]);
+      const R old = row[i], t = old * inv;
+      up[i] = fnma(t, old, up[i]);
+      for (int c = first; c < a; c++) {
+        const int j = col[c];
+        up[j] = fnma(t, row[j], up[j]);
+      }
       row[i] = t;
+      x[i] = fnma(t, xk, x[i]);
     }
     row[k] = inv;
   }
 }
 
-// x = A^-1 x from the factor.
-template<class R> OSTLER_FN void solve(int n, const int* adr, const int* col, const R* A, R* x) {
-  for (int k = n - 1; k >= 0; k--) {
-    const R* row = A + tri(k);
-    const R xk = x[k];
-    for (int a = adr[k]; a < adr[k + 1]; a++) x[col[a]] = fnma(row[col[a]], xk, x[col[a]]);
-  }
-  for (int k = 0; k < n; k++) {
-    const R* row = A + tri(k);
+// x = A^-1 x; A becomes its factor.
+template<class R> OSTLER_FN void solve(int n, const int* adr, const int* col, R* A, R* x) {
+  factor(n, adr, col, A, x);
+  const R* row = A;
+  for (int k = 0; k < n; row += ++k) {
     R sum = x[k] * row[k];
-    for (int a = adr[k]; a < adr[k + 1]; a++) sum = fnma(row[col[a]], x[col[a]], sum);
+    for (int a = adr[k], end = adr[k + 1]; a < end; a++) {
+      const int j = col[a];
+      sum = fnma(row[j], x[j], sum);
+    }
     x[k] = sum;
   }
 }
@@ -86,18 +95,22 @@ template<class R, class M> OSTLER_FN void contact_loads(const M& m, Work<R, M>& 
 
 // grad = mstep and hess = M, with zeros where a pattern has more than M.
 template<class R, class M> OSTLER_FN void copy_system(const M& m, Work<R, M>& w, const int* adr, const int* col) {
+  const int* from = m.mrow_adr;
+  const int* mcol = m.mrow_col;
+  const R* mass = w.mass;
+  R* hess = w.hess;
   for (int i = 0; i < m.nv; i++) {
     w.grad[i] = w.mstep[i];
-    if (adr[i + 1] - adr[i] > m.mrow_adr[i + 1] - m.mrow_adr[i])
-      for (int a = adr[i]; a < adr[i + 1]; a++) w.hess[tri(i) + col[a]] = bc<R>(0);
-    for (int a = m.mrow_adr[i]; a < m.mrow_adr[i + 1]; a++) w.hess[tri(i) + m.mrow_col[a]] = w.mass[tri(i) + m.mrow_col[a]];
-    w.hess[tri(i) + i] = w.mass[tri(i) + i];
+    if (adr[i + 1] - adr[i] > from[i + 1] - from[i])
+      for (int a = adr[i], end = adr[i + 1]; a < end; a++) hess[col[a]] = bc<R>(0);
+    for (int a = from[i], end = from[i + 1]; a < end; a++) hess[mcol[a]] = mass[mcol[a]];
+    hess[i] = mass[i];
+    mass += i + 1, hess += i + 1;
   }
 }
 
 // step = -hess^-1 grad; hess becomes its factor.
 template<class R, class M> OSTLER_FN void newton_step(const M& m, Work<R, M>& w, const int* adr, const int* col) {
   for (int i = 0; i < m.nv; i++) w.step[i] = -w.grad[i];
-  factor(m.nv, adr, col, w.hess);
   solve(m.nv, adr, col, w.hess, w.step);
 }

@@ -117,7 +117,7 @@ tables! {
     counts {
         nq nv nu na nb nj ntree nframe ngeom nhess nlim nfric nrow nitem nrowj ncg
         nwpair npair nwslot npslot npdim npath nten ntenj nactj nshare nheld nfluid nell ngrav
-        integrator slopes elliptic dense eulerdamp
+        integrator slopes planar elliptic dense eulerdamp
     }
     scalars {
         timestep gravity_x gravity_y gravity_z density viscosity wind_x wind_y wind_z

@@ -88,6 +88,40 @@ fn joints_of_one_body_chain_and_branches_do_not_couple() {
 }
 
 #[test]
+fn robots_of_one_plane_are_told_from_others() {
+    let planar = |joints: &str, quat: &str| {
+        plan(&format!(
+            r#"<worldbody><body quat="{quat}">{joints}<geom size="0.1"/>
+              <body pos="0.1 0.2 0.3"><joint axis="0 -2 0"/><geom size="0.1"/></body>
+            </body></worldbody>"#
+        ))
+        .planar
+    };
+    let upright = "1 0 0 0";
+    assert_eq!(planar(r#"<joint type="slide" axis="1 0 3"/>"#, upright), 2);
+    assert_eq!(planar(r#"<joint axis="0 1 0"/>"#, "0.8 0 0.6 0"), 2);
+    assert_eq!(planar(r#"<joint axis="0 1 0"/>"#, "0.8 0 0 0.6"), 0);
+    assert_eq!(planar(r#"<joint axis="0 1 1e-9"/>"#, upright), 0);
+    assert_eq!(
+        planar(r#"<joint type="slide" axis="1 0.1 0"/>"#, upright),
+        0
+    );
+    assert_eq!(planar(r#"<joint type="ball"/>"#, upright), 0);
+    assert_eq!(planar("<freejoint/>", upright), 0);
+    let slide = |axis: &str| {
+        let joint = format!(r#"<joint type="slide" axis="{axis}"/>"#);
+        plan(&format!(
+            "<worldbody><body>{joint}<geom size='0.1'/></body></worldbody>"
+        ))
+        .planar
+    };
+    assert_eq!(
+        ["0 1 1", "1 0 1", "1 1 0", "1 1 1"].map(slide),
+        [1, 2, 3, 0]
+    );
+}
+
+#[test]
 fn a_pendulums_weights_are_its_inverse_inertia() {
     let p = plan(
         r#"<worldbody><body><joint name="j" axis="0 1 0" range="-1 1" limited="true"/>

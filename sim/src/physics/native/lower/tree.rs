@@ -151,6 +151,9 @@ impl Tree {
         }
         let index = |d: &Option<usize>| d.map_or(-1, |d| d as i32);
         plan.dof_parent = self.dof_parent.iter().map(index).collect();
+        plan.planar = (0..3)
+            .find(|&axis| moves_in_plane(plan, axis))
+            .map_or(0, |axis| 1 + axis);
         for carrier in &self.carrier {
             plan.frame_body.push(carrier.index());
             plan.frame_pos.extend(carrier.pose.pos);
@@ -198,6 +201,20 @@ impl Tree {
             plan.body_inertia.extend(lump.inertia);
         }
     }
+}
+
+/// Whether all joints move in the plane normal to `axis`, and all bodies' frames have that
+/// axis of the world for their own.
+fn moves_in_plane(plan: &Plan, axis: usize) -> bool {
+    let along = |v: &[f64]| (0..3).all(|k| k == axis || v[k] == 0.0);
+    let joints = plan.jnt_type.iter().zip(plan.jnt_axis.chunks_exact(3));
+    let mut quats = plan.body_quat.chunks_exact(4);
+    quats.all(|q| along(&q[1..]))
+        && joints.into_iter().all(|(kind, v)| match kind {
+            2 => v[axis] == 0.0,
+            3 => along(v),
+            _ => false,
+        })
 }
 
 /// Mass, first moment and inertia about an origin: the sum over rigidly joined bodies.
