@@ -125,7 +125,7 @@ fn compare(mujoco: &mut MuJoCo, path: &Path, setting: &Setting) -> Result<(), Bo
     let request = |threads: usize| {
         json!({
             "op": "speed", "model": &path, "out": &file, "worlds": WORLDS, "steps": STEPS,
-            "hold": HOLD, "threads": threads,
+            "hold": HOLD, "threads": threads, "by_clock": setting.threads > 1,
         })
     };
     mujoco.ask(&request(setting.threads))?;

@@ -28,7 +28,7 @@ struct Space {
 };
 
 // Rotation about axis r of the world, motion along the two others: lo < hi, and in
-// cyclic order (r, a, b). Sums run in the order in which Space has them, so that both
+// cyclic order (r, a, b). Sums run in the order in which Space has them: for y and z both
 // give the same bits where what is left out is zero.
 template<int Axis> struct Plane {
   enum { r = Axis, a = (r + 1) % 3, b = (r + 2) % 3, lo = r == 0 ? 1 : 0, hi = r == 2 ? 1 : 2 };

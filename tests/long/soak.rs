@@ -227,13 +227,16 @@ fn a_soak_of_three_million_steps_is_flat_and_leaves_nothing() {
         "--inject",
         "fail allocation phase=update iteration=100",
         "--inject",
-        "fail allocation phase=collect iteration=700",
+        "fail allocation phase=collect iteration=400",
         "--inject",
-        "fail allocation phase=save iteration=1200",
+        "fail allocation phase=save iteration=700",
         "--inject",
         "nan qpos[0] env=5 every=50",
     ];
-    let steps = soak(&[args.as_slice(), &faults].concat(), Duration::from_secs(1));
+    let steps = soak(
+        &[args.as_slice(), &faults].concat(),
+        Duration::from_millis(250),
+    );
     assert!(steps >= 3_000_000, "{steps}");
 }
 

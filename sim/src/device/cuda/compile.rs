@@ -156,6 +156,7 @@ impl Compiler {
         architecture: &str,
         hash: String,
     ) -> Result<Compiled, DeviceError> {
+        tracing::info!(target: "ostler::kernels", "compiling the environments' program for {architecture}: seconds, once for each robot, task and kind of GPU");
         let start = Instant::now();
         let output = self
             .nvrtc
