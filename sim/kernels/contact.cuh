@@ -104,6 +104,10 @@ OSTLER_FN void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, const 
     const int dim = dims.of(m, c);
     R t[3], v[CDIM];
     if (dim > 1) contact_tangent(n, hint, t);
+    if (m.felt) {
+      R* place = w.pc_place + 9 * k;
+      for (int i = 0; i < 3; i++) place[i] = p[i], place[3 + i] = n[i], place[6 + i] = dim > 1 ? t[i] : bc<R>(0);
+    }
     for (int i = 0; i < dim; i++) v[i] = bc<R>(0);
     R* J = w.pc_j + (unsigned long)m.npdim * m.npath * k;
     for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++, J += dim) {
@@ -148,9 +152,8 @@ template<class R, class M> OSTLER_FN_PART void place_geoms(const M& m, Work<R, M
     if (is_round(m.cg_type[g])) mat_con(w.xmat + 9 * b, z, axis);
   }
 }
-template<class R, class M> OSTLER_FN void geom_matrix(const M& m, const Work<R, M>& w, int g, R* o) {
-  const int b = m.cg_body[g];
-  const auto* a = m.cg_mat + 9 * g;
+// Axes in the world of a frame that has axes `a` in moving body b (-1: in the world).
+template<class R, class M, class T> OSTLER_FN void fixed_axes(const Work<R, M>& w, int b, const T* a, R* o) {
   for (int j = 0; j < 3; j++) {
     const double column[3] = {a[j], a[3 + j], a[6 + j]};
     R v[3];
@@ -160,6 +163,9 @@ template<class R, class M> OSTLER_FN void geom_matrix(const M& m, const Work<R, 
       mat_con(w.xmat + 9 * b, column, v);
     for (int k = 0; k < 3; k++) o[3 * k + j] = v[k];
   }
+}
+template<class R, class M> OSTLER_FN void geom_matrix(const M& m, const Work<R, M>& w, int g, R* o) {
+  fixed_axes(w, m.cg_body[g], m.cg_mat + 9 * g, o);
 }
 
 // Where a pair's contacts go: to the list by body or to the one with Jacobians.

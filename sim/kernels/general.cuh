@@ -77,6 +77,17 @@ template<class R> OSTLER_FN void between(const R* b, const R* q, const R* a, R* 
   o[0] = t[1], o[1] = t[2], o[2] = t[3];
 }
 
+// The orientations that a weld holds together: A of its first body, B of its second.
+template<class R, class M> OSTLER_FN void welded(const M& m, const Work<R, M>& w, int i, R* A, R* B) {
+  const int b1 = m.item_int[4 * i], b2 = m.item_int[4 * i + 1];
+  const auto* c = m.item_real + 16 * i;
+  const R fa[4] = {bc<R>(c[6]), bc<R>(c[7]), bc<R>(c[8]), bc<R>(c[9])};
+  const R fb[4] = {bc<R>(c[10]), bc<R>(c[11]), bc<R>(c[12]), bc<R>(c[13])};
+  for (int k = 0; k < 4; k++) A[k] = fa[k], B[k] = fb[k];
+  if (b1 >= 0) quat_mul(w.xquat + 4 * b1, fa, A);
+  if (b2 >= 0) quat_mul(w.xquat + 4 * b2, fb, B);
+}
+
 template<class R, class M> OSTLER_FN void connect_or_weld(const M& m, Work<R, M>& w, int i) {
   const int row = m.item_row[i];
   const int b1 = m.item_int[4 * i], b2 = m.item_int[4 * i + 1];
@@ -91,11 +102,7 @@ template<class R, class M> OSTLER_FN void connect_or_weld(const M& m, Work<R, M>
   R A[4], B[4];
   const double half = 0.5 * c[14];
   if (weld) {
-    const R fa[4] = {bc<R>(c[6]), bc<R>(c[7]), bc<R>(c[8]), bc<R>(c[9])};
-    const R fb[4] = {bc<R>(c[10]), bc<R>(c[11]), bc<R>(c[12]), bc<R>(c[13])};
-    for (int k = 0; k < 4; k++) A[k] = fa[k], B[k] = fb[k];
-    if (b1 >= 0) quat_mul(w.xquat + 4 * b1, fa, A);
-    if (b2 >= 0) quat_mul(w.xquat + 4 * b2, fb, B);
+    welded(m, w, i, A, B);
     const R one[4] = {bc<R>(1), bc<R>(0), bc<R>(0), bc<R>(0)};
     between(B, one, A, r + 3);
     // d/dt of the Jacobian times v: the relative angular acceleration at qacc = 0

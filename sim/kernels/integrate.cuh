@@ -172,7 +172,10 @@ template<class R, class M> OSTLER_FN_BIG void step_rk4(const M& m, Work<R, M>& w
     }
     for (int i = 0; i < na; i++) w.rk_da[nv + i] = fma(b, w.act_dot[i], w.rk_da[nv + i]);
   }
-  for (int i = 0; i < nv; i++) w.qvel[i] = fma(bc<R>(h), w.rk_da[i], w.rk_v[i]);
+  for (int i = 0; i < nv; i++) {
+    w.qvel[i] = fma(bc<R>(h), w.rk_da[i], w.rk_v[i]);
+    w.qacc[i] = w.rk_da[i];  // as MuJoCo reports it
+  }
   for (int i = 0; i < nq; i++) w.qpos[i] = w.rk_q[i];
   integrate_positions(m, w.qpos, w.rk_dv, h);
   for (int i = 0; i < na; i++) w.act[i] = w.rk_q[nq + i], w.act_dot[i] = w.rk_da[nv + i];

@@ -22,6 +22,7 @@
 #include "cone.cuh"
 #include "hooks.cuh"
 #include "newton.cuh"
+#include "meter.cuh"
 #include "implicit.cuh"
 #include "integrate.cuh"
 #include "step.cuh"

@@ -153,10 +153,11 @@ template<int Axis, class R, class M> OSTLER_FN void body_inertia(const Plane<Axi
   I[r] = bc<R>(m.body_inertia[6 * b + r]) + rr;
   I[6 + lo] = g[lo], I[6 + hi] = g[hi], I[9] = mass;
 }
-// Spatial inertia of body b alone, world axes, about its tree's reference.
-template<class R, class M> OSTLER_FN void body_inertia(const Space&, const M& m, const Work<R, M>& w, int b, R* I) {
+// Spatial inertia of what moves with body b, world axes, about its tree's reference;
+// mass, mcom and c as body_mass, body_mcom and body_inertia.
+template<class R, class M, class Real>
+OSTLER_FN void spatial_inertia(const Work<R, M>& w, int b, Real of, const Real* mcom, const Real* c, R* I) {
   const R* Q = w.xmat + 9 * b;
-  const auto* c = m.body_inertia + 6 * b;
   const R s[6] = {bc<R>(c[0]), bc<R>(c[1]), bc<R>(c[2]), bc<R>(c[3]), bc<R>(c[4]), bc<R>(c[5])};
   const R rows[9] = {s[0], s[3], s[4], s[3], s[1], s[5], s[4], s[5], s[2]};
   R T[9];
@@ -165,8 +166,8 @@ template<class R, class M> OSTLER_FN void body_inertia(const Space&, const M& m,
   I[0] = dot3(T, Q), I[1] = dot3(T + 3, Q + 3), I[2] = dot3(T + 6, Q + 6);
   I[3] = dot3(T, Q + 3), I[4] = dot3(T, Q + 6), I[5] = dot3(T + 3, Q + 6);
   R h0[3], g[3];
-  mat_con(Q, m.body_mcom + 3 * b, h0);
-  const R mass = bc<R>(m.body_mass[b]);
+  mat_con(Q, mcom, h0);
+  const R mass = bc<R>(of);
   const R* r = w.xpos + 3 * b;
   for (int k = 0; k < 3; k++) g[k] = fma(mass, r[k], h0[k]);
   // Parallel axes: I + (2 r.h0 + m r.r) 1 - (r g' + h0 r')
@@ -179,6 +180,9 @@ template<class R, class M> OSTLER_FN void body_inertia(const Space&, const M& m,
   I[5] = I[5] - fma(r[1], g[2], h0[1] * r[2]);
   for (int k = 0; k < 3; k++) I[6 + k] = g[k];
   I[9] = mass;
+}
+template<class R, class M> OSTLER_FN void body_inertia(const Space&, const M& m, const Work<R, M>& w, int b, R* I) {
+  spatial_inertia(w, b, m.body_mass[b], m.body_mcom + 3 * b, m.body_inertia + 6 * b, I);
 }
 
 // Velocities of the bodies, their accelerations at qacc = 0 (gravity as the

@@ -13,6 +13,7 @@ template<class T> struct StepArgs {
   T *frame_pos, *frame_quat, *frame_lin, *frame_ang;  // [3|4 nframe]
   T *geom_force;          // [ngeom] mean normal force
   T *act_force;           // [nu]
+  T *sense;               // [nsense] read in the last time step
   unsigned* fault;        // [1] bits as in Rust's physics::fault; a broken world stays as it is
   unsigned* overflow;     // [1] counts control steps in which a contact was lost
   unsigned* unsolved;     // [1] counts time steps whose solve met the iteration cap
@@ -111,11 +112,13 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
     w.ctrl[i] = sel(ok, u, zero);
   }
   for (int g = 0; g < m.ngeom; g++) w.geom_force[g] = zero;
+  for (int i = 0; i < m.nsense; i++) w.sense[i] = zero;
   w.overflow = mask_of<B>(false);
   unsigned unsolved[Lane<R>::N] = {};
   for (int n = 0; n < a.substeps; n++) {
     forward(m, w, a.solver);
     gather_forces(m, w);
+    if (m.nmeter > 0 && n == a.substeps - 1) read_meters(m, w);
     if (any(w.unsolved))
       for (int l = 0; l < lanes; l++) unsolved[l] += lane_get(w.unsolved, l);
     if (m.integrator == RK4) step_rk4(m, w, a.solver);
@@ -160,6 +163,7 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
     for (int i = 0; i < m.na; i++) w.act[i] = sel(keep, read_lanes<R>(a.act + i * s + first, lanes), w.act[i]);
     for (int g = 0; g < m.ngeom; g++) w.geom_force[g] = sel(keep, zero, w.geom_force[g]);
     for (int u = 0; u < m.nu; u++) w.act_force[u] = sel(keep, zero, w.act_force[u]);
+    for (int i = 0; i < m.nsense; i++) w.sense[i] = sel(keep, zero, w.sense[i]);
   }
   for (int i = 0; i < m.nq; i++) write_lanes(a.qpos + i * s + first, w.qpos[i] + zero, lanes);
   for (int i = 0; i < m.nv; i++) {
@@ -172,6 +176,7 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
   const R mean = bc<R>(1.0 / (a.substeps > 0 ? a.substeps : 1));
   for (int g = 0; g < m.ngeom; g++) write_lanes(a.geom_force + g * s + first, w.geom_force[g] * mean, lanes);
   for (int u = 0; u < m.nu; u++) write_lanes(a.act_force + u * s + first, w.act_force[u], lanes);
+  for (int i = 0; i < m.nsense; i++) write_lanes(a.sense + i * s + first, w.sense[i] + zero, lanes);
   write_frames(m, w, a, first, lanes);
 }
 
@@ -180,7 +185,7 @@ template<class T> struct EvalArgs {
   int stride;
   Solver solver;
   const T *qpos, *qvel, *act, *ctrl;
-  T *qacc, *qpos_next, *qvel_next, *act_next;
+  T *qacc, *sense, *qpos_next, *qvel_next, *act_next;
   unsigned *ncon, *iterations, *flags;  // flags: 1 overflow, 2 unsolved
 };
 template<class R, class M>
@@ -198,6 +203,8 @@ OSTLER_FN_BIG void evaluate(const M& m, Work<R, M>& w, const EvalArgs<typename L
     a.flags[first + l] = (lane_get(w.overflow, l) ? 1u : 0u) | (lane_get(w.unsolved, l) ? 2u : 0u);
   }
   for (int i = 0; i < m.nv; i++) write_lanes(a.qacc + i * s + first, w.qacc[i], lanes);
+  if (m.nmeter > 0) read_meters(m, w);
+  for (int i = 0; i < m.nsense; i++) write_lanes(a.sense + i * s + first, w.sense[i], lanes);
   if (m.integrator == RK4) step_rk4(m, w, a.solver);
   else Straight<R, M>::euler(m, w);
   for (int i = 0; i < m.nq; i++) write_lanes(a.qpos_next + i * s + first, w.qpos[i], lanes);

@@ -41,6 +41,9 @@
   X(nfluid)  /* bodies that feel the medium as boxes */ \
   X(nell)    /* geoms that feel the medium as ellipsoids */ \
   X(ngrav)   /* bodies whose weight is compensated */ \
+  X(nmeter)  /* sensors of accelerations and forces */ \
+  X(nsense)  /* numbers that these read */ \
+  X(felt)    /* 1: some of them feel contacts of which only Jacobians would be kept */ \
   X(integrator) /* 0 Euler, 1 RK4, 2 implicitfast, 3 implicit */ \
   X(slopes)     /* the matrix of a time step has, besides mass and damping: 1 what is symmetric (a medium's), 2 what is not */ \
   X(planar)     /* 1 + axis: all joints move in the plane normal to this axis of the world, and all bodies' frames keep it; 0: in space */ \
@@ -129,6 +132,14 @@
   X(fluid_body)   /* [nfluid] */ \
   X(ell_body)     /* [nell] */ \
   X(grav_body)    /* [ngrav] */ \
+  X(meter_kind)   /* [nmeter] 0 accelerometer, 1 linear, 2 angular acceleration, 3 force, 4 torque, 5 touch */ \
+  X(meter_body)   /* [nmeter] moving body that carries the sensor's frame, -1 static */ \
+  X(meter_adr)    /* [nmeter] first number it reads */ \
+  X(meter_shape)  /* [nmeter] volume of a touch sensor, as cg_type */ \
+  X(meter_geom)   /* [nmeter*ncg] 1: a contact of this geom counts */ \
+  X(meter_item)   /* [2*nmeter*nitem] 1: what holds body 1, body 2 of this connect or weld counts */ \
+  X(part_adr)     /* [nmeter+1] ranges in part_*: what a force holds, by moving body */ \
+  X(part_body)    /* -1 static */ \
   X(dof_grav)     /* [nv] who compensates weight: 0 a passive force, 1 the actuators, within their range, 2 nobody */ \
   X(mesh_vert)    /* [nmesh+1] ranges in mesh_pos (vertices of the convex hull) */ \
   X(mesh_face)    /* [nmesh+1] ranges in face_*: faces of the hull, coplanar triangles merged */ \
@@ -200,6 +211,12 @@
   X(fluid_box)    /* [3*nfluid] equivalent box, full sizes */ \
   X(grav_mass)    /* [ngrav] mass that is compensated */ \
   X(grav_mcom)    /* [3*ngrav] times its centre, body frame */ \
+  X(meter_pos)    /* [3*nmeter] in the moving body's frame (or the world's) */ \
+  X(meter_mat)    /* [9*nmeter] */ \
+  X(meter_size)   /* [3*nmeter] */ \
+  X(part_mass)    \
+  X(part_mcom)    /* [3*] mass times centre of mass, moving body's (or world's) frame */ \
+  X(part_inertia) /* [6*] as body_inertia */ \
   X(ell_pos)      /* [3*nell] centre in the body's frame */ \
   X(ell_mat)      /* [9*nell] axes in the body's frame */ \
   X(ell_real)     /* [19*nell] see fluid.cuh */ \

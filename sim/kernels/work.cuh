@@ -44,6 +44,10 @@ enum { CDIM = 6 };
   X(pc_j, N(npdim) * N(npath) * N(npslot)) /* per contact: by degree of freedom, then by direction */ \
   X(pc_d, N(npslot)) X(pc_aref, CDIM * N(npslot)) X(pc_jar, CDIM * N(npslot)) X(pc_js, CDIM * N(npslot)) \
   X(geom_force, N(ngeom)) \
+  X(sense, N(nsense)) /* what the meters read */ \
+  X(meter_frame, 12 * N(nmeter)) /* their places, as xpos (static: in the world), and axes */ \
+  X(body_acc, N(nmeter) > 0 ? 6 * N(nb) : 0) \
+  X(pc_place, N(felt) > 0 ? 9 * N(npslot) : 0) /* as wc_pos, wc_frame */ \
   X(wet, N(slopes) > 0 && N(nfluid) + N(nell) > 0 ? 36 * N(nb) : 0) /* see fluid_slopes */ \
   X(upper, N(slopes) == 2 ? N(nhess) : 0) X(axis_dot, N(slopes) == 2 ? 6 * N(nv) : 0) X(spin, N(slopes) == 2 ? 12 * N(nb) : 0) \
   X(rk_q, N(integrator) == 1 ? N(nq) + N(na) : 0) X(rk_v, N(integrator) == 1 ? N(nv) : 0) \

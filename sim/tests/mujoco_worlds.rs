@@ -20,7 +20,11 @@ const WORLDS: usize = 8;
 const STEPS: usize = 60;
 
 fn robot(name: &str) -> Arc<Model> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../configs/robots/{name}.xml"));
+    let folder = match name.starts_with("sensor") {
+        true => "tests/referee/features",
+        false => "configs/robots",
+    };
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../{folder}/{name}.xml"));
     Arc::new(mjcf::load(&path).unwrap())
 }
 
@@ -44,7 +48,7 @@ fn pair(model: &Arc<Model>) -> Option<(native::NativePhysics, MuJoCoWorlds)> {
 }
 
 /// The arrays by name.
-fn arrays(s: &State) -> [(&'static str, &Vec<f32>); 8] {
+fn arrays(s: &State) -> [(&'static str, &Vec<f32>); 10] {
     let names = [
         "qpos",
         "qvel",
@@ -54,6 +58,8 @@ fn arrays(s: &State) -> [(&'static str, &Vec<f32>); 8] {
         "body_ang_vel",
         "contact_force",
         "actuator_force",
+        "qacc",
+        "sensordata",
     ];
     let mut named = names.into_iter();
     s.floats().map(|b| (named.next().unwrap(), b))
@@ -113,7 +119,15 @@ fn side_by_side(name: &str) -> Option<bool> {
 
 #[test]
 fn every_array_that_tasks_see_is_mujocos() {
-    for name in ["cartpole", "hopper", "half_cheetah", "ant", "quadruped"] {
+    for name in [
+        "cartpole",
+        "hopper",
+        "half_cheetah",
+        "ant",
+        "quadruped",
+        "sensor_planar",
+        "sensor_touch",
+    ] {
         let Some(touched) = side_by_side(name) else {
             return;
         };

@@ -24,6 +24,9 @@ use reference::{gymnasium, mujoco, reference};
 use std::path::Path;
 
 const STATES: usize = 10_000;
+/// What sensors measure in a step, of contacts that are kept by body and by Jacobians.
+const FEATURE_STATES: usize = 400;
+const FEATURES: [&str; 3] = ["sensor_force", "sensor_force_elliptic", "sensor_touch"];
 const GYMNASIUM: [&str; 9] = [
     "inverted_double_pendulum",
     "reacher",
@@ -51,9 +54,14 @@ fn robots_own_kernels_agree_with_mujoco() {
     let folder = gymnasium(&mut mujoco);
     let others = GYMNASIUM.map(|name| (name.to_string(), folder.join(format!("{name}.xml"))));
     let mut findings = Findings::default();
-    for (name, path) in files("configs/robots").into_iter().chain(others) {
+    let features = files("tests/referee/features");
+    let features = (features.into_iter()).filter(|(name, _)| FEATURES.contains(&name.as_str()));
+    let robots = files("configs/robots").into_iter().chain(others);
+    let all = robots.map(|(name, path)| (name, path, STATES));
+    let features = features.map(|(name, path)| (name, path, FEATURE_STATES));
+    for (name, path, states) in all.chain(features) {
         let model = mjcf::load(&path).unwrap_or_else(|e| panic!("{e}"));
-        let answers = reference(&mut mujoco, &path, &model, STATES, 1);
+        let answers = reference(&mut mujoco, &path, &model, states, 1);
         let (label, precision) = ("own", Precision::F32);
         let options = EvalOptions {
             specialize: Specialize::Wait,

@@ -47,10 +47,10 @@ pub fn step(env: &mut BatchEnv, steps: usize) {
 }
 
 /// First bytes of the engines' parts.
-const ENGINES: [&[u8]; 2] = [b"OSTNAT01", b"OSTRAP02"];
+const ENGINES: [&[u8]; 2] = [b"OSTNAT02", b"OSTRAP03"];
 
 fn is_rapier(word: &[u8]) -> bool {
-    word == ENGINES[1] || word == b"OSTRAPK2"
+    word == ENGINES[1] || word == b"OSTRAPK3"
 }
 
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {

@@ -13,12 +13,13 @@ one line: {"ok": {...}} or {"error": "..."}.
 
 A reference file holds K states and the answers: qpos [K,nq], qvel [K,nv],
 ctrl [K,nu], act [K,na] (float32, so that single precision starts from the same
-numbers); qacc [K,nv], qpos_next, qvel_next, act_next after one step with the
-model's own timestep and integrator (float64); ncon [K] and, of the constraints'
+numbers); qacc [K,nv], sensordata [K,n] of the sensors that are measured in a step,
+qpos_next, qvel_next, act_next after one step with the model's own timestep and
+integrator (float64); ncon [K] and, of the constraints'
 rows, contact_rows, limit_rows, other_rows [K]; iterative [K] is 1 where MuJoCo finds
 a contact by an iterative method, iterative_next [K] where one of the step's stages
 does; choice [K] where one of them is of a pair for which it chooses (is_choice). How
-far MuJoCo's own qacc moves, relative to its largest entry (or 1): noise [K]
+far MuJoCo's own qacc or sensordata moves, relative to its largest entry (or 1): noise [K]
 when its solver starts elsewhere or the positions change by 1e-13, noise_single [K] when
 they change by a float32 ulp, search [K] when its collision search ends at a hundred times
 the tolerance or a tenth, or positions change by 1e-9; noise_next, noise_single_next, search_next [K]: the next state.
@@ -31,6 +32,7 @@ import os
 import sys
 
 import mujoco
+import mujoco_worlds
 import numpy as np
 
 SPHERE, CAPSULE, BOX, PLANE = (
@@ -241,7 +243,8 @@ DOUBTS = [x + y for x in ("noise", "noise_single", "search") for y in ("", "_nex
 
 
 def answer(model, data, state, warmstart=0.0):
-    """qacc, and the next state's qpos, qvel, act, each a copy; `data` after the step."""
+    """qacc, what sensors read, and the next state's qpos, qvel, act, each a copy; `data`
+    after the step."""
     write(data, state, warmstart)
     if model.opt.integrator == RK4:
         # Its stages write over qacc.
@@ -252,13 +255,14 @@ def answer(model, data, state, warmstart=0.0):
     else:
         mujoco.mj_step(model, data)
         qacc = data.qacc.copy()
-    return qacc, data.qpos.copy(), data.qvel.copy(), data.act.copy()
+    sensed = data.sensordata[mujoco_worlds.measured(model)]
+    return qacc, sensed, data.qpos.copy(), data.qvel.copy(), data.act.copy()
 
 
 def moved(a, b):
-    """How far two answers are apart, relative: qacc, next state."""
+    """How far two answers are apart, relative: qacc and sensors, next state."""
     gaps = [np.abs(x - y).max(initial=0) / max(1.0, np.abs(x).max(initial=0)) for x, y in zip(a, b)]
-    return gaps[0], max(gaps[1:])
+    return max(gaps[:2]), max(gaps[2:])
 
 
 def doubts(model, data, state, first, smooth, searches, rng):
@@ -289,7 +293,9 @@ def evaluate(model, states):
     """MuJoCo's answers for all states: a dict of arrays."""
     data = mujoco.MjData(model)
     rng = np.random.default_rng(7)
-    wide = {"qacc": model.nv, "qpos_next": model.nq, "qvel_next": model.nv, "act_next": model.na}
+    sensors = len(mujoco_worlds.measured(model))
+    wide = {"qacc": model.nv, "sensordata": sensors}
+    wide.update({"qpos_next": model.nq, "qvel_next": model.nv, "act_next": model.na})
     out = {name: [] for name in (*wide, *COUNTS, *DOUBTS)}
     for state in zip(*states):
         write(data, state)
@@ -314,6 +320,8 @@ def evaluate(model, states):
             out[name] = np.array(rows, np.float64).reshape(count, wide[name])
         else:
             out[name] = np.array(rows, np.float64 if name in DOUBTS else np.int32)
+    if not sensors:
+        del out["sensordata"]
     return out
 
 
@@ -436,8 +444,6 @@ def op_speed(**request):
 
 def op_worlds(what, **request):
     """See mujoco_worlds.py, which lies beside this script."""
-    import mujoco_worlds
-
     return getattr(mujoco_worlds, what)(**request)
 
 

@@ -3,8 +3,9 @@
 Used by mujoco_states.py (operation "worlds": what = "opened", "reset" or "step").
 Numbers travel in two files of float32: what is asked for in IN, the answer in OUT.
 Every array is [k][N], the world's index fastest; OUT is qpos, qvel, body_pos,
-body_quat, body_lin_vel, body_ang_vel, contact_force, actuator_force and broken [N],
-one after the other, as after the last step.
+body_quat, body_lin_vel, body_ang_vel, contact_force, actuator_force, qacc, sensordata (of
+the sensors that are measured while a world steps) and broken [N], one after
+the other, as after the last step.
 """
 
 import mujoco
@@ -16,15 +17,32 @@ BROKEN = [
 ]
 
 
+MEASURED = {
+    int(getattr(mujoco.mjtSensor, "mjSENS_" + name))
+    for name in ("ACCELEROMETER", "FORCE", "TORQUE", "TOUCH", "FRAMELINACC", "FRAMEANGACC")
+}
+
+
+def measured(model, sensors=None):
+    """Where in sensordata the numbers of `sensors` are: of all that are measured in a step."""
+    if sensors is None:
+        sensors = [i for i in range(model.nsensor) if model.sensor_type[i] in MEASURED]
+    first = model.sensor_adr
+    ranges = [range(first[i], first[i] + model.sensor_dim[i]) for i in sensors]
+    return np.array([place for r in ranges for place in r], int)
+
+
 class Worlds:
-    def __init__(self, path, count, timestep, given, answer):
+    def __init__(self, path, count, timestep, sensors, given, answer):
         self.model = model = mujoco.MjModel.from_xml_path(path)
         model.opt.timestep = timestep
         # A world that breaks is to be seen, not started anew.
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         self.given, self.answer = given, answer
         self.worlds = [mujoco.MjData(model) for _ in range(count)]
-        widths = (model.nq, model.nv, *(k * model.nbody for k in (3, 4, 3, 3)), model.ngeom, model.nu, 1)
+        widths = (model.nq, model.nv, *(k * model.nbody for k in (3, 4, 3, 3)), model.ngeom, model.nu, model.nv)
+        self.sensors = measured(model, sensors)
+        widths = (*widths, len(self.sensors), 1)
         ends = np.cumsum(widths)
         self.out = np.zeros((ends[-1], count), np.float32)
         self.parts = [slice(end - width, end) for end, width in zip(ends, widths)]
@@ -56,6 +74,8 @@ class Worlds:
             turn.ravel(),
             contact_force,
             data.actuator_force,
+            data.qacc,
+            data.sensordata[self.sensors],
         )
         for part, value in zip(self.parts, values):
             self.out[part, e] = value
@@ -92,6 +112,8 @@ class Worlds:
             mujoco.mj_resetData(model, data)
             data.qpos[:] = rows[1 : 1 + model.nq, e]
             data.qvel[:] = rows[1 + model.nq :, e]
+            data.sensordata[:] = 0
+            data.qacc[:] = 0
             self.write(e, np.zeros(model.ngeom))
 
     def step(self, substeps):

@@ -98,13 +98,12 @@ OSTLER_FN_BIG void bury(const EnvArgs& a, int e, unsigned bits, const float* rew
   const unsigned* words[] = {a.age, a.length, a.counted, a.stuck, a.final_used};
   for (int b = 0; b < 5; b++) *g++ = words[b][e];
   const StepArgs<float>& p = a.physics;
-  const float* state[] = {p.qpos, p.qvel, p.frame_pos, p.frame_quat, p.frame_lin, p.frame_ang, p.geom_force, p.act_force};
-  const int counts[] = {Task::NQ, Task::NV, 3 * Task::NB, 4 * Task::NB, 3 * Task::NB, 3 * Task::NB, Task::NG, Task::U};
-  for (int b = 0; b < 8; b++)
+  const float* state[] = {p.qpos, p.qvel, p.frame_pos, p.frame_quat, p.frame_lin, p.frame_ang, p.geom_force, p.act_force, p.qacc, p.sense};
+  const int counts[] = {Task::NQ, Task::NV, 3 * Task::NB, 4 * Task::NB, 3 * Task::NB, 3 * Task::NB, Task::NG, Task::U, Task::NV, Task::NS};
+  for (int b = 0; b < 10; b++)
     for (int k = 0; k < counts[b]; k++) *g++ = bits_of(state[b][k * n + e]);
   *g++ = p.fault[e];
   for (int k = 0; k < Task::NA; k++) *g++ = bits_of(p.act[k * n + e]);
-  for (int k = 0; k < Task::NV; k++) *g++ = bits_of(p.qacc[k * n + e]);
   *g++ = p.overflow[e];
   *g++ = p.unsolved[e];
 }

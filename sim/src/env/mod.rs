@@ -364,6 +364,15 @@ impl BatchEnv {
         let identity = snapshot::Identity::new(&model, env, task, step_dt);
         let config = task.clone();
         let task = Task::compile(&model, task, step_dt)?;
+        if task.reads_measured() && !physics.measures() {
+            return Err(ConfigError::new(
+                "sim.backend",
+                "this engine measures no accelerations and no forces between bodies, which the \
+                 task reads by joint_acc or by a sensor of such",
+            )
+            .help("sim.backend = \"native\" does; or leave the term out")
+            .into());
+        }
         let causes = Causes::new(&model, &task);
         let spec = EnvSpec {
             num_envs: env.num_envs,

@@ -91,6 +91,8 @@ pub struct Options {
     pub viscosity: f64,
     /// Wind (m/s).
     pub wind: Vec3,
+    /// The magnetic field, for magnetometers.
+    pub magnetic: Vec3,
     /// Ratio of friction to normal impedance.
     pub impratio: f64,
     /// How time is integrated.
@@ -281,6 +283,10 @@ pub struct Site {
     pub pos: Vec3,
     /// Orientation in the body's frame.
     pub quat: Quat,
+    /// The volume of touch sensors: a sphere, capsule, ellipsoid, cylinder or box.
+    pub kind: GeomKind,
+    /// Its size, as a geom's.
+    pub size: Vec3,
 }
 
 /// A named configuration.
@@ -355,5 +361,17 @@ impl Model {
     /// Number of actuators, the length of `ctrl`.
     pub fn nu(&self) -> usize {
         self.actuators.len()
+    }
+
+    /// Numbers of all sensors that are measured while the worlds step
+    /// ([`SensorKind::measured`]), one sensor after the other.
+    pub fn nmeasured(&self) -> usize {
+        self.measured_before(self.sensors.len())
+    }
+
+    /// Of these, the numbers of sensors before `sensor`.
+    pub fn measured_before(&self, sensor: usize) -> usize {
+        let before = self.sensors.iter().take(sensor);
+        before.map(|s| s.kind.measured()).sum()
     }
 }

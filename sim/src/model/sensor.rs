@@ -26,6 +26,10 @@ pub enum FrameQuantity {
     LinVel,
     /// Angular velocity (rad/s).
     AngVel,
+    /// Linear acceleration, gravity's reaction included (m/s^2).
+    LinAcc,
+    /// Angular acceleration (rad/s^2).
+    AngAcc,
 }
 
 /// What a sensor measures. Source: MuJoCo, XML reference, "sensor".
@@ -64,6 +68,16 @@ pub enum SensorKind {
     Gyro(usize),
     /// Distance from a site along its z axis (m), -1 where nothing is met.
     Rangefinder(usize),
+    /// The magnetic field at a site, in its own frame.
+    Magnetometer(usize),
+    /// Linear acceleration of a site in its own frame, gravity's reaction included (m/s^2).
+    Accelerometer(usize),
+    /// Force between a site's body and its parent, in the site's frame (N).
+    Force(usize),
+    /// Moment between a site's body and its parent about the site, in its frame (N m).
+    Torque(usize),
+    /// Sum of the normal forces of the contacts of a site's body in the site's volume (N).
+    Touch(usize),
     /// Centre of mass of a body and all below it (m).
     SubtreeCom(usize),
     /// Velocity of that centre (m/s).
@@ -74,6 +88,23 @@ pub enum SensorKind {
     Clock,
     /// What tasks cannot read, with the reason.
     Unsupported(String),
+}
+
+impl SensorKind {
+    /// Numbers that are measured while the worlds step, because no state holds what they
+    /// are of: accelerations and forces between bodies. 0 for sensors that are computed
+    /// from the state.
+    pub fn measured(&self) -> usize {
+        match self {
+            Self::Accelerometer(_) | Self::Force(_) | Self::Torque(_) => 3,
+            Self::Touch(_) => 1,
+            Self::Frame { quantity, .. } => match quantity {
+                FrameQuantity::LinAcc | FrameQuantity::AngAcc => 3,
+                _ => 0,
+            },
+            _ => 0,
+        }
+    }
 }
 
 /// A sensor.

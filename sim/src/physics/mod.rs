@@ -45,6 +45,12 @@ pub trait Physics: Send {
         None
     }
 
+    /// Whether [`State::qacc`] and [`State::sensordata`] are measured; they stay zero
+    /// otherwise.
+    fn measures(&self) -> bool {
+        false
+    }
+
     /// What went less well than it should have, since the worlds were built.
     fn shortfalls(&self) -> Shortfalls {
         Shortfalls::default()
@@ -241,13 +247,20 @@ pub struct State {
     pub contact_force: Vec<f32>,
     /// Actuator forces after clamping, before the gear, in the last substep `[nu][N]`.
     pub actuator_force: Vec<f32>,
+    /// Generalised accelerations of the last substep (RK4: the mean of its stages)
+    /// `[nv][N]`; the native engine's solver starts there.
+    pub qacc: Vec<f32>,
+    /// What sensors read in the state in which the last substep began, those that are
+    /// measured while the worlds step ([`Model::nmeasured`]) `[nmeasured][N]`; MuJoCo's
+    /// units.
+    pub sensordata: Vec<f32>,
     /// Bits of [`fault`] `[N]`.
     pub fault: Vec<u32>,
 }
 
 impl State {
     /// The buffers of numbers, in the order of the fields.
-    pub fn floats(&self) -> [&Vec<f32>; 8] {
+    pub fn floats(&self) -> [&Vec<f32>; 10] {
         [
             &self.qpos,
             &self.qvel,
@@ -257,11 +270,13 @@ impl State {
             &self.body_ang_vel,
             &self.contact_force,
             &self.actuator_force,
+            &self.qacc,
+            &self.sensordata,
         ]
     }
 
     /// The same, to be written.
-    pub fn floats_mut(&mut self) -> [&mut Vec<f32>; 8] {
+    pub fn floats_mut(&mut self) -> [&mut Vec<f32>; 10] {
         [
             &mut self.qpos,
             &mut self.qvel,
@@ -271,6 +286,18 @@ impl State {
             &mut self.body_ang_vel,
             &mut self.contact_force,
             &mut self.actuator_force,
+            &mut self.qacc,
+            &mut self.sensordata,
+        ]
+    }
+
+    /// What only a step measures: 0 where an episode begins.
+    pub(crate) fn measured_mut(&mut self) -> [&mut Vec<f32>; 4] {
+        [
+            &mut self.contact_force,
+            &mut self.actuator_force,
+            &mut self.qacc,
+            &mut self.sensordata,
         ]
     }
 
@@ -287,6 +314,8 @@ impl State {
             body_ang_vel: buf("body_ang_vel", 3 * model.bodies.len())?,
             contact_force: buf("contact_force", model.geoms.len())?,
             actuator_force: buf("actuator_force", model.nu())?,
+            qacc: buf("qacc", model.nv)?,
+            sensordata: buf("sensordata", model.nmeasured())?,
             fault: zeroed("fault", num_envs)?,
         })
     }

@@ -75,6 +75,8 @@ pub struct Reference {
     pub states: StateTable,
     /// Accelerations `[K, nv]`.
     pub qacc: Vec<f64>,
+    /// What sensors read that are measured while a world steps `[K, nmeasured]`.
+    pub sensordata: Vec<f64>,
     /// Positions after one step `[K, nq]`.
     pub qpos_next: Vec<f64>,
     /// Velocities after one step `[K, nv]`.
@@ -135,6 +137,10 @@ impl Reference {
         };
         let (nq, nv, na) = (model.nq, model.nv, model.na);
         let qacc = floats("qacc", nv, "nv")?;
+        let sensordata = match model.nmeasured() {
+            0 => Vec::new(),
+            n => floats("sensordata", n, "measured sensors")?,
+        };
         let qpos_next = floats("qpos_next", nq, "nq")?;
         let qvel_next = floats("qvel_next", nv, "nv")?;
         let act_next = floats("act_next", na, "na")?;
@@ -166,6 +172,7 @@ impl Reference {
             choice: counts("choice")?,
             states,
             qacc,
+            sensordata,
             qpos_next,
             qvel_next,
             act_next,
@@ -183,6 +190,13 @@ pub fn write_evaluation(path: &Path, model: &Model, e: &Evaluation) -> Result<()
     let k = e.ncon.len();
     let mut file = NpzWriter::create(path)?;
     file.array("qacc", &[k, model.nv], &e.qacc)?;
+    if !e.sensordata.is_empty() {
+        file.array(
+            "sensordata",
+            &[k, e.sensordata.len() / k.max(1)],
+            &e.sensordata,
+        )?;
+    }
     file.array("qpos_next", &[k, model.nq], &e.qpos_next)?;
     file.array("qvel_next", &[k, model.nv], &e.qvel_next)?;
     if !e.act_next.is_empty() {

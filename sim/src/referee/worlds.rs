@@ -72,9 +72,14 @@ impl MuJoCoWorlds {
         let file = std::path::absolute(file).map_err(|e| refused(&e))?;
         let timestep = config.timestep(model);
         let (given, answer) = (mujoco.scratch("given.bin"), mujoco.scratch("answer.bin"));
+        let measured = model.sensors.iter().enumerate();
+        let sensors: Vec<usize> = measured
+            .filter(|(_, s)| s.kind.measured() > 0)
+            .map(|(i, _)| i)
+            .collect();
         let theirs = mujoco.ask(&json!({
             "op": "worlds", "what": "opened", "model": file, "count": num_envs,
-            "timestep": timestep, "given": given, "answer": answer,
+            "timestep": timestep, "sensors": sensors, "given": given, "answer": answer,
         }))?;
         let ours = json!({
             "nq": model.nq, "nv": model.nv, "nu": model.nu(),
@@ -231,6 +236,10 @@ impl Physics for MuJoCoWorlds {
         }
         let request = json!({"op": "worlds", "what": "reset"});
         self.exchange(&request, (1 + self.model.nq + self.model.nv) * n);
+    }
+
+    fn measures(&self) -> bool {
+        true
     }
 
     fn timestep(&self) -> f64 {

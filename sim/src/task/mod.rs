@@ -78,6 +78,15 @@ impl Task {
         })
     }
 
+    /// Whether an expression reads what only some engines measure while they step
+    /// ([`crate::physics::Physics::measures`]).
+    pub fn reads_measured(&self) -> bool {
+        let observed = self.observations.programs();
+        let terms = observed.chain(self.score.programs()).map(Program::code);
+        let cells = self.memory.cells().iter().map(expr::Cell::code);
+        terms.chain(cells).any(expr::Code::reads_measured)
+    }
+
     /// Registers that the largest expression needs, in floats.
     pub fn scratch_len(&self) -> usize {
         let observed = self.observations.programs();

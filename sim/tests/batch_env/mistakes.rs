@@ -24,6 +24,19 @@ fn mistake(text: &str) -> ConfigError {
 }
 
 #[test]
+fn what_an_engine_does_not_measure_is_refused() {
+    for term in [
+        "[[observation]]\nname = \"a\"\nexpr = \"joint_acc\"",
+        "[[reward]]\nname = \"a\"\nexpr = \"sum(joint_acc^2)\"",
+        "[[termination]]\nname = \"a\"\nexpr = \"previous(joint_acc)[0] > 3\"",
+    ] {
+        let e = mistake(&format!("{GOOD}{term}"));
+        assert_eq!(e.path, "sim.backend", "{term}: {e}");
+        assert!(e.to_string().contains("joint_acc"), "{e}");
+    }
+}
+
+#[test]
 fn mistakes_name_their_path_and_a_remedy() {
     for (extra, path, part) in [
         (

@@ -65,7 +65,7 @@ def dump(path):
         "option": {
             k: np.ravel(getattr(m.opt, k)).astype(float).tolist()
             for k in (
-                "timestep gravity wind density viscosity impratio integrator cone solver "
+                "timestep gravity wind magnetic density viscosity impratio integrator cone solver "
                 "iterations tolerance ls_iterations ls_tolerance ccd_iterations ccd_tolerance"
             ).split()
         },

@@ -310,6 +310,25 @@ pub const MODELS: &[(&str, &str)] = &[
 </mujoco>"#,
     ),
     (
+        "fused_but_for_sensors",
+        r#"<mujoco model="fused_but_for_sensors">
+  <compiler fusestatic="true"/><option magnetic="1 2 3"/>
+  <default><site type="box" size="0.1 0.2"/></default>
+  <worldbody>
+    <body name="a" pos="0 0 1"><joint/><geom size="0.1"/>
+      <body name="gone" pos="1 0 0"><geom name="gg" size="0.2"/><site name="gs" type="cylinder" fromto="0 0 0 0 0 1"/></body>
+      <body name="wrist" pos="1 2 0"><geom size="0.1"/><site name="ws" size="0.3"/>
+        <body name="hand" pos="0 0 1"><geom size="0.05"/><site name="hs" type="ellipsoid" fromto="0 0 0 0 1 1"/></body></body>
+      <body name="seen" pos="2 0 0"><geom size="0.1"/></body>
+      <body name="from" pos="3 0 0"><geom size="0.1"/></body>
+      <body name="sub" pos="4 0 0"><geom size="0.1"/></body>
+    </body>
+  </worldbody>
+  <sensor><force site="ws"/><accelerometer site="hs"/><touch site="gs"/><framepos objtype="body" objname="seen"/>
+    <framequat objtype="site" objname="hs" reftype="xbody" refname="from"/><subtreecom body="sub"/></sensor>
+</mujoco>"#,
+    ),
+    (
         "inherit",
         r#"<mujoco model="inherit">
   <worldbody>

@@ -255,6 +255,11 @@ fn compare(m: &Model, theirs: &Value) {
         c.field("site_bodyid", i, &[s.body as f64]);
         c.field("site_pos", i, &s.pos);
         c.quat("site_quat", i, s.quat);
+        let (kind, sizes) = shape(s.kind);
+        c.field("site_type", i, &[kind]);
+        // MuJoCo keeps what the shape has no use for.
+        let theirs = &row(c.theirs, "site_size", i)[..sizes];
+        c.same("site_size", &s.size[..sizes], theirs);
     }
     sensors::compare(m, &c);
     // <size nkey="5"> makes MuJoCo add empty ones.
@@ -291,6 +296,7 @@ fn options(m: &Model, c: &Check) {
     option("timestep", &[o.timestep]);
     option("gravity", &o.gravity);
     option("wind", &o.wind);
+    option("magnetic", &o.magnetic);
     option("density", &[o.density]);
     option("viscosity", &[o.viscosity]);
     option("impratio", &[o.impratio]);
@@ -402,19 +408,24 @@ fn joints(m: &Model, c: &Check) {
     }
 }
 
+/// MuJoCo's number of a shape, and how many sizes it has.
+fn shape(kind: GeomKind) -> (f64, usize) {
+    match kind {
+        GeomKind::Plane => (0.0, 3),
+        GeomKind::Sphere => (2.0, 1),
+        GeomKind::Capsule => (3.0, 2),
+        GeomKind::Ellipsoid => (4.0, 3),
+        GeomKind::Cylinder => (5.0, 2),
+        GeomKind::Box => (6.0, 3),
+        GeomKind::Mesh(_) => (7.0, 3),
+        GeomKind::HField(_) => (1.0, 3),
+    }
+}
+
 fn geoms(m: &Model, c: &Check) {
     c.names("geom", m.geoms.iter().map(|g| g.name.as_str()));
     for (i, g) in m.geoms.iter().enumerate() {
-        let (kind, sizes) = match g.kind {
-            GeomKind::Plane => (0.0, 3),
-            GeomKind::Sphere => (2.0, 1),
-            GeomKind::Capsule => (3.0, 2),
-            GeomKind::Ellipsoid => (4.0, 3),
-            GeomKind::Cylinder => (5.0, 2),
-            GeomKind::Box => (6.0, 3),
-            GeomKind::Mesh(_) => (7.0, 3),
-            GeomKind::HField(_) => (1.0, 3),
-        };
+        let (kind, sizes) = shape(g.kind);
         c.field("geom_type", i, &[kind]);
         c.field("geom_bodyid", i, &[g.body as f64]);
         if let GeomKind::Mesh(mesh) = g.kind {

@@ -1,8 +1,8 @@
 """Prints MuJoCo's sensor readings in random states, with the state they are of.
 
 Arguments: paths of MJCF files. One JSON object: path -> list of states, each with qpos,
-qvel, frames of the bodies (pos, quat, lin, ang), force of the actuators, and readings by
-sensor.
+qvel, frames of the bodies (pos, quat, lin, ang), force of the actuators, readings by
+sensor, and the same without cutoffs (uncut).
 """
 
 import json
@@ -14,6 +14,10 @@ import numpy as np
 
 def single(x):
     return np.asarray(x, np.float32).astype(np.float64)
+
+
+def read(model, data):
+    return {model.sensor(i).name: data.sensor(i).data.tolist() for i in range(model.nsensor)}
 
 
 def states(model, count):
@@ -32,9 +36,12 @@ def states(model, count):
             mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, body, velocity, 0)
             ang.extend(velocity[:3])
             lin.extend(velocity[3:])
-        readings = {
-            model.sensor(i).name: data.sensor(i).data.tolist() for i in range(model.nsensor)
-        }
+        readings = read(model, data)
+        cutoff = model.sensor_cutoff.copy()
+        model.sensor_cutoff[:] = 0
+        mujoco.mj_forward(model, data)
+        uncut = read(model, data)
+        model.sensor_cutoff[:] = cutoff
         yield {
             "qpos": data.qpos.tolist(),
             "qvel": data.qvel.tolist(),
@@ -44,6 +51,7 @@ def states(model, count):
             "ang": ang,
             "force": data.actuator_force.tolist(),
             "readings": readings,
+            "uncut": uncut,
         }
 
 

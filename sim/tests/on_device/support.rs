@@ -52,7 +52,8 @@ pub fn agents(n: usize, centralized: bool) -> Setup {
             r#"<body name="{name}" pos="{i} 0 0.1">
                  <joint name="{name}_x" type="slide" axis="1 0 0" damping="0.3"/>
                  <joint name="{name}_y" type="slide" axis="0 1 0" damping="0.2"/>
-                 <geom name="{name}" size="0.3" mass="1"/></body>"#
+                 <geom name="{name}" size="0.3" mass="1"/>
+                 <site name="{name}" type="box" size="0.2 0.3 0.3" pos="0.1 0 0"/></body>"#
         );
         motors += &format!(
             r#"<motor name="{name}_x" joint="{name}_x" gear="6" ctrlrange="-1 1"/>
@@ -61,7 +62,9 @@ pub fn agents(n: usize, centralized: bool) -> Setup {
     }
     let robot = format!(
         r#"<mujoco><option timestep="0.01"/><worldbody>{bodies}</worldbody>
-             <actuator>{motors}</actuator></mujoco>"#
+             <actuator>{motors}</actuator>
+             <sensor><touch name="felt" site="red"/><accelerometer name="moved" site="blue"/>
+               <force name="held" site="green"/><torque name="turned" site="green"/></sensor></mujoco>"#
     );
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("robot.xml");
@@ -91,6 +94,10 @@ agents = ["red", "green"]
 [[observation]]
 name = "close"
 expr = "min(each(contact_force({each})))"
+group = "critic"
+[[observation]]
+name = "measured"
+expr = "[sensor(felt, moved, held, turned) / 100, joint_acc(\"{agent}_*\") / 50]"
 group = "critic"
 [[reward]]
 name = "goal"

@@ -25,6 +25,7 @@ pub(crate) struct PhysicsArgs {
     pub frame_ang: Address,
     pub geom_force: Address,
     pub act_force: Address,
+    pub sense: Address,
     pub fault: Address,
     pub overflow: Address,
     pub unsolved: Address,
@@ -95,7 +96,7 @@ unsafe impl Pod for PhysicsArgs {}
 // SAFETY: as above.
 unsafe impl Pod for EnvArgs {}
 
-const _: () = assert!(size_of::<PhysicsArgs>() == 4 * 4 + 8 + 2 * 4 + 14 * 8);
+const _: () = assert!(size_of::<PhysicsArgs>() == 4 * 4 + 8 + 2 * 4 + 15 * 8);
 const _: () = assert!(
     size_of::<EnvArgs>()
         == size_of::<PhysicsArgs>() + 8 + 16 + 16 + 28 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24

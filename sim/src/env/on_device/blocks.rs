@@ -108,9 +108,10 @@ impl Blocks {
         w.frame_ang = column(3 * s.nbody);
         w.geom_force = column(s.ngeom);
         w.act_force = column(s.nu);
+        w.qacc = column(s.nv);
+        w.sense = column(s.nsense);
         w.fault = column(1);
         w.act = column(s.na);
-        w.qacc = column(s.nv);
         w.overflow = column(1);
         w.unsolved = column(1);
 

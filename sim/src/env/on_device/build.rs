@@ -81,6 +81,7 @@ fn sizes(model: &Model, plan: &Plan, task: &Task) -> Sizes {
         nu: model.nu(),
         nbody: model.bodies.len(),
         ngeom: model.geoms.len(),
+        nsense: plan.nsense,
         agents: task.team.count(),
         action: task.actions.outputs(),
         raw: task.actions.raw_width(),

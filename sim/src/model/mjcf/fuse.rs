@@ -7,15 +7,39 @@ use crate::model::rotation::Pose;
 use crate::model::{Body, Model};
 use std::collections::BTreeSet;
 
-/// Names of bodies that contacts and constraints refer to: these stay.
-fn needed(root: &Element) -> BTreeSet<&str> {
-    ["contact", "equality"]
+/// Names of bodies that contacts, constraints and sensors refer to, and of those that bear
+/// the sites of force and torque sensors, which measure what holds them: these stay.
+fn needed(root: &Element, model: &Model) -> BTreeSet<String> {
+    let inside = |section: &'static str| {
+        let sections = root.children_named(section);
+        sections.flat_map(|s| &s.children)
+    };
+    let bodies = |kind, name| {
+        move |e: &Element| {
+            let of_body = matches!(e.text(kind), Some("body" | "xbody"));
+            e.text(name).filter(|_| of_body).map(str::to_string)
+        }
+    };
+    let bearer = |e: &Element| {
+        let holds = matches!(e.name.as_str(), "force" | "torque");
+        let name = e.text("site").filter(|_| holds)?;
+        let site = model.sites.iter().find(|s| s.name == name)?;
+        Some(model.bodies[site.body].name.clone())
+    };
+    let named = |e: &Element, attr| e.text(attr).map(str::to_string);
+    let joined = (["contact", "equality", "sensor"]
         .into_iter()
-        .flat_map(|section| root.children_named(section))
-        .flat_map(|s| &s.children)
-        .flat_map(|e| [e.text("body1"), e.text("body2")])
-        .flatten()
-        .collect()
+        .flat_map(inside))
+    .flat_map(|e| [named(e, "body1"), named(e, "body2")]);
+    let sensed = inside("sensor").flat_map(|e| {
+        [
+            named(e, "body"),
+            bodies("objtype", "objname")(e),
+            bodies("reftype", "refname")(e),
+            bearer(e),
+        ]
+    });
+    joined.chain(sensed).flatten().collect()
 }
 
 fn frame(body: &Body) -> Pose {
@@ -39,7 +63,7 @@ fn inertia(body: &Body, around: Pose) -> Inertia {
 /// Fuses all bodies without joints, except those that others refer to; `places` are
 /// the bodies' and shrink with them.
 pub(super) fn fuse(model: &mut Model, root: &Element, places: &mut Vec<At>) -> Read<()> {
-    let needed = needed(root);
+    let needed = needed(root, model);
     let count = model.bodies.len();
     // The body each becomes a part of, and its frame in that body's.
     let mut into: Vec<usize> = (0..count).collect();

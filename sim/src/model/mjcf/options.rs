@@ -37,6 +37,7 @@ impl Default for Options {
             density: 0.0,
             viscosity: 0.0,
             wind: [0.0; 3],
+            magnetic: [0.0, -0.5, 0.0],
             impratio: 1.0,
             integrator: Integrator::Euler,
             cone: Cone::Pyramidal,
@@ -60,6 +61,7 @@ pub(super) fn read(o: &mut Options, e: &Element) -> Read<()> {
     e.scalar("density", &mut o.density)?;
     e.scalar("viscosity", &mut o.viscosity)?;
     e.array("wind", &mut o.wind)?;
+    e.array("magnetic", &mut o.magnetic)?;
     e.scalar("impratio", &mut o.impratio)?;
     e.keyword("integrator", INTEGRATOR, &mut o.integrator)?;
     e.keyword("cone", CONE, &mut o.cone)?;

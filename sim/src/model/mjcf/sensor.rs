@@ -56,6 +56,13 @@ fn kind(e: &Element, model: &Model) -> Result<SensorKind, String> {
         )
     };
     let site = || find(e, "site", model.sites.iter().map(|s| s.name.as_str()));
+    let between = || {
+        let s = site()?;
+        match model.sites[s].body {
+            0 => Err("its site is of the world, which has no parent".to_string()),
+            _ => Ok(s),
+        }
+    };
     let body = || find(e, "body", model.bodies.iter().map(|b| b.name.as_str()));
     let frame = |quantity| {
         Ok(SensorKind::Frame {
@@ -81,17 +88,23 @@ fn kind(e: &Element, model: &Model) -> Result<SensorKind, String> {
         "framezaxis" => frame(FrameQuantity::Axis(2)),
         "framelinvel" => frame(FrameQuantity::LinVel),
         "frameangvel" => frame(FrameQuantity::AngVel),
+        "framelinacc" => frame(FrameQuantity::LinAcc),
+        "frameangacc" => frame(FrameQuantity::AngAcc),
         "velocimeter" => site().map(SensorKind::Velocimeter),
         "gyro" => site().map(SensorKind::Gyro),
         "rangefinder" => match e.text("data") {
             None | Some("dist") => site().map(SensorKind::Rangefinder),
             Some(_) => Err("of a <rangefinder>, data=\"dist\" is supported alone".into()),
         },
+        "magnetometer" => site().map(SensorKind::Magnetometer),
+        "accelerometer" => site().map(SensorKind::Accelerometer),
+        "force" => between().map(SensorKind::Force),
+        "torque" => between().map(SensorKind::Torque),
+        "touch" => site().map(SensorKind::Touch),
         "subtreecom" => body().map(SensorKind::SubtreeCom),
         "subtreelinvel" => body().map(SensorKind::SubtreeLinVel),
         "subtreeangmom" => body().map(SensorKind::SubtreeAngMom),
         "clock" => Ok(SensorKind::Clock),
-        "touch" => Err("<touch> is not supported; write contact_force(BODY)".into()),
         other => Err(format!("<{other}> is not supported")),
     }
 }

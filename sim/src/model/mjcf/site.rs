@@ -3,14 +3,37 @@
 use super::compiler::Compiler;
 use super::pose::PoseSpec;
 use super::source::{Element, Fault, Read};
-use crate::model::Site;
+use super::value::Keywords;
 use crate::model::rotation::{Pose, normalized, z_to};
+use crate::model::{GeomKind, Site, Vec3};
 
-/// What the attributes of a site say; its shape is only drawn.
-#[derive(Debug, Clone, Default)]
+const SHAPE: Keywords<GeomKind> = &[
+    ("sphere", GeomKind::Sphere),
+    ("capsule", GeomKind::Capsule),
+    ("ellipsoid", GeomKind::Ellipsoid),
+    ("cylinder", GeomKind::Cylinder),
+    ("box", GeomKind::Box),
+];
+
+/// What the attributes of a site say.
+#[derive(Debug, Clone)]
 pub(super) struct SiteSpec {
     pose: PoseSpec,
     fromto: Option<[f64; 6]>,
+    kind: GeomKind,
+    size: Vec3,
+}
+
+impl Default for SiteSpec {
+    /// MuJoCo's own.
+    fn default() -> Self {
+        Self {
+            pose: PoseSpec::default(),
+            fromto: None,
+            kind: GeomKind::Sphere,
+            size: [0.005; 3],
+        }
+    }
 }
 
 impl SiteSpec {
@@ -21,6 +44,8 @@ impl SiteSpec {
         if e.array("fromto", &mut ends)? {
             self.fromto = Some(ends);
         }
+        e.keyword("type", SHAPE, &mut self.kind)?;
+        e.fill("size", 1, &mut self.size)?;
         Ok(())
     }
 
@@ -33,12 +58,19 @@ impl SiteSpec {
         name: String,
         body: usize,
     ) -> Read<Site> {
+        let mut size = self.size;
         let pose = match self.fromto {
-            // The middle, as for geoms; only the drawing has a length.
+            // The middle, as for geoms.
             Some([a, b, c, d, f, g]) => {
                 let at = e.attr("fromto").map_or(e.at, |x| x.value_at(0));
-                let direction = normalized([a - d, b - f, c - g])
+                let along = [a - d, b - f, c - g];
+                let direction = normalized(along)
                     .ok_or_else(|| Fault::new(at, "the two points of fromto are the same"))?;
+                let half = 0.5 * along.iter().map(|x| x * x).sum::<f64>().sqrt();
+                size = match self.kind {
+                    GeomKind::Ellipsoid | GeomKind::Box => [size[0], size[0], half],
+                    _ => [size[0], half, size[2]],
+                };
                 Pose {
                     pos: [0.5 * (a + d), 0.5 * (b + f), 0.5 * (c + g)],
                     quat: z_to(direction),
@@ -52,6 +84,8 @@ impl SiteSpec {
             body,
             pos: pose.pos,
             quat: pose.quat,
+            kind: self.kind,
+            size,
         })
     }
 }

@@ -73,6 +73,7 @@ impl NativePhysics {
             act: vec![0.0; now.act.len()],
         };
         let mut qacc = vec![0.0; now.qvel.len()];
+        let mut sense = vec![0.0; self.state.sensordata.len() / self.state.num_envs.max(1)];
         let (mut ncon, mut iterations, mut flags) = ([0], [0], [0]);
         let args = EvalArgs {
             stride: 1,
@@ -82,6 +83,7 @@ impl NativePhysics {
             act: now.act.as_ptr(),
             ctrl: ctrl.as_ptr(),
             qacc: qacc.as_mut_ptr(),
+            sense: sense.as_mut_ptr(),
             qpos_next: next.qpos.as_mut_ptr(),
             qvel_next: next.qvel.as_mut_ptr(),
             act_next: next.act.as_mut_ptr(),

@@ -59,8 +59,6 @@ pub struct NativePhysics {
 pub(super) struct Hidden {
     /// Activations `[na][N]`.
     pub act: Vec<f32>,
-    /// Accelerations of the last step, where the solver starts `[nv][N]`.
-    pub qacc: Vec<f32>,
     /// Control steps in which a contact found no room `[N]`.
     pub overflow: Vec<u32>,
     /// Time steps whose solve stopped at the cap on iterations `[N]`.
@@ -119,7 +117,6 @@ pub fn new(
         state: State::new(model, num_envs)?,
         hidden: Hidden {
             act: buf("activations", robot.plan().na)?,
-            qacc: buf("warm starts", robot.plan().nv)?,
             overflow: zeroed("contact overflows", num_envs)?,
             unsolved: zeroed("unsolved steps", num_envs)?,
         },
@@ -185,16 +182,8 @@ impl NativePhysics {
     /// Bytes held per environment, and bytes of working memory per thread.
     pub fn bytes(&self) -> (usize, usize) {
         let s = &self.state;
-        let floats = s.qpos.len()
-            + s.qvel.len()
-            + s.body_pos.len()
-            + s.body_quat.len()
-            + s.body_lin_vel.len()
-            + s.body_ang_vel.len()
-            + s.contact_force.len()
-            + s.actuator_force.len()
-            + self.hidden.act.len()
-            + self.hidden.qacc.len();
+        let seen: usize = s.floats().iter().map(|b| b.len()).sum();
+        let floats = seen + self.hidden.act.len();
         let per_env = 4 * floats / s.num_envs.max(1) + 3 * 4;
         (per_env, self.robot.work_bytes())
     }
@@ -220,13 +209,14 @@ impl Physics for NativePhysics {
             qpos: state.qpos.as_mut_ptr(),
             qvel: state.qvel.as_mut_ptr(),
             act: hidden.act.as_mut_ptr(),
-            qacc: hidden.qacc.as_mut_ptr(),
+            qacc: state.qacc.as_mut_ptr(),
             frame_pos: state.body_pos.as_mut_ptr(),
             frame_quat: state.body_quat.as_mut_ptr(),
             frame_lin: state.body_lin_vel.as_mut_ptr(),
             frame_ang: state.body_ang_vel.as_mut_ptr(),
             geom_force: state.contact_force.as_mut_ptr(),
             act_force: state.actuator_force.as_mut_ptr(),
+            sense: state.sensordata.as_mut_ptr(),
             fault: state.fault.as_mut_ptr(),
             overflow: hidden.overflow.as_mut_ptr(),
             unsolved: hidden.unsolved.as_mut_ptr(),
@@ -291,10 +281,9 @@ impl Physics for NativePhysics {
             for (i, v) in self.qvel.iter_mut().enumerate() {
                 *v = qvel[i * n + e];
                 state.qvel[i * n + e] = *v;
-                hidden.qacc[i * n + e] = 0.0;
             }
             (0..na).for_each(|i| hidden.act[i * n + e] = 0.0);
-            for buffer in [&mut state.contact_force, &mut state.actuator_force] {
+            for buffer in state.measured_mut() {
                 buffer.iter_mut().skip(e).step_by(n).for_each(|x| *x = 0.0);
             }
             state.fault[e] = 0;
@@ -319,6 +308,10 @@ impl Physics for NativePhysics {
 
     fn kernel(&self) -> Option<&str> {
         Some(&self.kernel)
+    }
+
+    fn measures(&self) -> bool {
+        true
     }
 
     fn shortfalls(&self) -> Shortfalls {

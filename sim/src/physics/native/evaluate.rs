@@ -114,6 +114,8 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
     let ctrl = columns("ctrl", states.ctrl, nu)?;
     let act = columns("act", states.act, na)?;
     let mut qacc = zeroed::<T>("qacc", nv * k)?;
+    let nsense = robot.plan().nsense;
+    let mut sense = zeroed::<T>("sensordata", nsense * k)?;
     let mut qpos_next = zeroed::<T>("qpos", nq * k)?;
     let mut qvel_next = zeroed::<T>("qvel", nv * k)?;
     let mut act_next = zeroed::<T>("act", na * k)?;
@@ -131,6 +133,7 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
         act: act.as_ptr(),
         ctrl: ctrl.as_ptr(),
         qacc: qacc.as_mut_ptr(),
+        sense: sense.as_mut_ptr(),
         qpos_next: qpos_next.as_mut_ptr(),
         qvel_next: qvel_next.as_mut_ptr(),
         act_next: act_next.as_mut_ptr(),
@@ -149,6 +152,7 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
     };
     Ok(Evaluation {
         qacc: rows(&qacc, nv),
+        sensordata: rows(&sense, nsense),
         qpos_next: rows(&qpos_next, nq),
         qvel_next: rows(&qvel_next, nv),
         act_next: rows(&act_next, na),

@@ -8,8 +8,8 @@ use crate::physics::{Batching, SnapshotError};
 use crate::snapshot::{Format, Reader, Seal, columns, unfit};
 
 pub(super) static FORMAT: Format = Format {
-    checked: b"OSTNAT01",
-    bare: b"OSTNATK1",
+    checked: b"OSTNAT02",
+    bare: b"OSTNATK2",
     what: "native worlds",
 };
 const HASH: usize = 32;
@@ -33,9 +33,10 @@ macro_rules! buffers {
             bytemuck::$cast::<f32, u8>(&$($mutable)? s.body_ang_vel),
             bytemuck::$cast::<f32, u8>(&$($mutable)? s.contact_force),
             bytemuck::$cast::<f32, u8>(&$($mutable)? s.actuator_force),
+            bytemuck::$cast::<f32, u8>(&$($mutable)? s.qacc),
+            bytemuck::$cast::<f32, u8>(&$($mutable)? s.sensordata),
             bytemuck::$cast::<u32, u8>(&$($mutable)? s.fault),
             bytemuck::$cast::<f32, u8>(&$($mutable)? h.act),
-            bytemuck::$cast::<f32, u8>(&$($mutable)? h.qacc),
             bytemuck::$cast::<u32, u8>(&$($mutable)? h.overflow),
             bytemuck::$cast::<u32, u8>(&$($mutable)? h.unsolved),
         ]

@@ -117,7 +117,7 @@ tables! {
     counts {
         nq nv nu na nb nj ntree nframe ngeom nhess nlim nfric nrow nitem nrowj ncg
         nwpair npair nwslot npslot npdim npath nten ntenj nactj nshare nheld nfluid nell ngrav
-        integrator slopes planar elliptic dense eulerdamp
+        nmeter nsense felt         integrator slopes planar elliptic dense eulerdamp
     }
     scalars {
         timestep gravity_x gravity_y gravity_z density viscosity wind_x wind_y wind_z
@@ -132,7 +132,8 @@ tables! {
         path_sign spot_body ten_adr ten_qpos ten_dof ten_tree ten_seg seg_spot seg_kind
         seg_inside seg_path seg_entry seg_dof seg_moves act_adr act_qpos act_dof
         act_moves act_arms act_int act_dyn act_state act_muscle share_adr share_act
-        act_early fluid_body ell_body grav_body dof_grav mesh_vert mesh_face face_adr face_num face_vert vert_adr
+        act_early fluid_body ell_body grav_body meter_kind meter_body meter_adr meter_shape meter_geom meter_item part_adr part_body
+        dof_grav mesh_vert mesh_face face_adr face_num face_vert vert_adr
         vert_num vert_face field_adr field_rows field_cols
     }
     reals {
@@ -142,7 +143,8 @@ tables! {
         item_real cg_pos cg_mat cg_size cg_bound pair_soft pair_fricb pair_mu pair_dfri
         pair_reach pair_near spot_pos spot_quat seg_radius seg_share ten_coef ten_stiffness ten_damping ten_armature ten_lo ten_hi act_coef act_ctrllo
         act_ctrlhi act_forcelo act_forcehi act_gain act_bias act_gear act_rod act_period
-        act_curve act_prm act_step act_lo act_hi share_lo share_hi fluid_pos fluid_mat fluid_box grav_mass grav_mcom ell_pos ell_mat ell_real mesh_pos mesh_bound face_normal field_data
+        act_curve act_prm act_step act_lo act_hi share_lo share_hi fluid_pos fluid_mat fluid_box grav_mass grav_mcom meter_pos meter_mat meter_size part_mass part_mcom part_inertia
+        ell_pos ell_mat ell_real mesh_pos mesh_bound face_normal field_data
         field_size
     }
 }

@@ -21,8 +21,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
 static FORMAT: Format = Format {
-    checked: b"OSTRAP02",
-    bare: b"OSTRAPK2",
+    checked: b"OSTRAP03",
+    bare: b"OSTRAPK3",
     what: "rapier worlds",
 };
 const HASH: usize = 32;

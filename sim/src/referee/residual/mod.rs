@@ -37,7 +37,7 @@ fn row(data: &[f64], width: usize, i: usize) -> &[f64] {
     data.get(i * width..(i + 1) * width).unwrap_or_default()
 }
 
-/// Errors of every state: of `qacc`, and of the next state.
+/// Errors of every state: of `qacc` and of what sensors read, and of the next state.
 pub fn errors(model: &Model, ours: &Evaluation, theirs: &Reference) -> (Vec<f64>, Vec<f64>) {
     let (nq, nv) = (model.nq, model.nv);
     let na = model.na;
@@ -48,7 +48,8 @@ pub fn errors(model: &Model, ours: &Evaluation, theirs: &Reference) -> (Vec<f64>
             let next = of(&ours.qpos_next, &theirs.qpos_next, nq, i)
                 .max(of(&ours.qvel_next, &theirs.qvel_next, nv, i))
                 .max(of(&ours.act_next, &theirs.act_next, na, i));
-            (of(&ours.qacc, &theirs.qacc, nv, i), next)
+            let sensed = of(&ours.sensordata, &theirs.sensordata, model.nmeasured(), i);
+            (of(&ours.qacc, &theirs.qacc, nv, i).max(sensed), next)
         })
         .unzip()
 }

@@ -39,6 +39,8 @@ pub struct Sizes {
     pub nbody: usize,
     /// Geoms.
     pub ngeom: usize,
+    /// Numbers of sensors that are measured while the worlds step.
+    pub nsense: usize,
     /// Agents.
     pub agents: usize,
     /// Outputs of all agents.
@@ -77,7 +79,16 @@ impl Sizes {
 
     /// The same in a snapshot of native worlds.
     pub fn physics(&self) -> usize {
-        self.nq + self.nv + 13 * self.nbody + self.ngeom + self.nu + 1 + self.na + self.nv + 2
+        self.nq
+            + self.nv
+            + 13 * self.nbody
+            + self.ngeom
+            + self.nu
+            + self.nv
+            + self.nsense
+            + 1
+            + self.na
+            + 2
     }
 
     /// Words of a grave.
@@ -163,6 +174,7 @@ impl Writer<'_> {
             ("NA", s.na),
             ("NB", s.nbody),
             ("NG", s.ngeom),
+            ("NS", s.nsense),
             ("M", s.agents),
             ("A", s.action),
             ("RAW", s.raw),

@@ -76,6 +76,7 @@ impl Writer<'_> {
     for (int i = 0; i < NA; i++) p.act[i * n + e] = 0.0f;
     for (int i = 0; i < NG; i++) p.geom_force[i * n + e] = 0.0f;
     for (int i = 0; i < U; i++) p.act_force[i * n + e] = 0.0f;
+    for (int i = 0; i < NS; i++) p.sense[i * n + e] = 0.0f;
     p.fault[e] = 0;
     place_bodies(a, e, q, v);
   }}"

@@ -22,6 +22,8 @@ pub enum Source {
     BodyAngVel,
     ContactForce,
     ActuatorForce,
+    Qacc,
+    SensorData,
     Ctrl,
     Action,
     LastAction,

@@ -75,6 +75,8 @@ fn load(source: Source, row: usize, param: &mut impl FnMut(usize) -> String) -> 
         Source::BodyAngVel => "a.physics.frame_ang",
         Source::ContactForce => "a.physics.geom_force",
         Source::ActuatorForce => "a.physics.act_force",
+        Source::Qacc => "a.physics.qacc",
+        Source::SensorData => "a.physics.sense",
         Source::Ctrl => "a.ctrl",
         Source::Action => "a.action",
         Source::LastAction => "a.last_action",

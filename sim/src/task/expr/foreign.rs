@@ -76,6 +76,8 @@ const NAMES: &[(&str, &str)] = &[
     ),
     ("dof_pos", "write joint_pos()"),
     ("dof_vel", "write joint_vel()"),
+    ("dof_acc", "write joint_acc()"),
+    ("qacc", "write joint_acc()"),
     ("joint_angle", "write joint_pos(JOINT)"),
     (
         "joint_pos_limits",

@@ -95,6 +95,13 @@ impl Notebook {
 }
 
 impl Code {
+    /// Whether it reads what only some engines measure while they step.
+    pub fn reads_measured(&self) -> bool {
+        let measured =
+            |s: &(Step, u16)| matches!(s.0, Step::Load(Source::Qacc | Source::SensorData, _));
+        self.steps.iter().any(measured)
+    }
+
     /// Whether it reads any of these rows of the memory.
     fn reads(&self, rows: Range<usize>) -> bool {
         let read = |s: &(Step, u16)| match s.0 {

@@ -144,6 +144,8 @@ fn load(inputs: &Inputs<'_>, source: Source, row: usize, out: &mut Register) {
         Source::BodyAngVel => &state.body_ang_vel,
         Source::ContactForce => &state.contact_force,
         Source::ActuatorForce => &state.actuator_force,
+        Source::Qacc => &state.qacc,
+        Source::SensorData => &state.sensordata,
         Source::Ctrl => inputs.ctrl,
         Source::Action => inputs.action,
         Source::LastAction => inputs.last_action,

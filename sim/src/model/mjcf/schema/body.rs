@@ -56,16 +56,16 @@ pub(super) static GEOM_DEFAULT: Node = Node {
     ..LEAF
 };
 
-const SITE_IGNORES: &[(&str, &str)] = &[("type size group material rgba", DRAWING), ("user", USER)];
+const SITE_IGNORES: &[(&str, &str)] = &[("group material rgba", DRAWING), ("user", USER)];
 pub(super) static SITE_NODE: Node = Node {
     name: "site",
-    reads: &[NAMED, ORIENTATION, "fromto"],
+    reads: &[NAMED, ORIENTATION, "fromto type size"],
     ignores: SITE_IGNORES,
     ..LEAF
 };
 pub(super) static SITE_DEFAULT: Node = Node {
     name: "site",
-    reads: &[ORIENTATION, "fromto"],
+    reads: &[ORIENTATION, "fromto type size"],
     ignores: SITE_IGNORES,
     ..LEAF
 };

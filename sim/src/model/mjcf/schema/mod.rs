@@ -100,13 +100,12 @@ static COMPILER: Node = Node {
 static OPTION: Node = Node {
     name: "option",
     reads: &[
-        "timestep gravity density viscosity wind impratio integrator cone solver iterations \
+        "timestep gravity density viscosity wind magnetic impratio integrator cone solver iterations \
          tolerance ls_iterations ls_tolerance ccd_iterations ccd_tolerance \
          actuatorgroupdisable",
     ],
     ignores: &[
         ("jacobian", ROUNDING),
-        ("magnetic", SENSING),
         (
             "o_margin o_solref o_solimp o_friction",
             "only with flag override, which is refused",

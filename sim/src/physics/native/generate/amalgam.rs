@@ -7,10 +7,10 @@ macro_rules! files {
 }
 
 /// Every file that `kernel.cuh` and `env/all.cuh` reach.
-const FILES: [(&str, &str); 51] = files! {
+const FILES: [(&str, &str); 52] = files! {
     "actuator.cuh" "tendon.cuh" "wrap.cuh" "api.h" "cone.cuh" "contact.cuh" "fluid.cuh"
     "forces.cuh" "general.cuh" "hooks.cuh" "implicit.cuh" "integrate.cuh"
-    "kernel.cuh" "lanes.cuh" "newton.cuh" "planar.cuh" "rows.cuh" "scalar.cuh" "smooth.cuh"
+    "kernel.cuh" "lanes.cuh" "meter.cuh" "newton.cuh" "planar.cuh" "rows.cuh" "scalar.cuh" "smooth.cuh"
     "soft.cuh" "space.cuh" "step.cuh" "tables.cuh" "tree.cuh" "work.cuh" "collide/all.cuh"
     "collide/box_box.cuh" "collide/capsule_box.cuh" "collide/convex.cuh"
     "collide/elsewhere.cuh" "collide/epa.cuh" "collide/feature.cuh" "collide/field.cuh"

@@ -5,7 +5,8 @@
 //! inverse weights are taken at the initial pose (`weights`), soft constraints are
 //! packed (`soft`), candidate contacts are listed with their parameters
 //! (`contacts`), frames that nearly coincide become one (`frames`), other constraints than joint limits become general rows (`rows`),
-//! disable flags take effect (`flags`). What the kernels cannot do is
+//! disable flags take effect (`flags`), sensors that no state can answer are listed
+//! (`meters`). What the kernels cannot do is
 //! refused by name. The meaning of everything is MuJoCo's.
 
 mod actuators;
@@ -16,6 +17,7 @@ mod frames;
 mod gravity;
 mod implicit;
 mod limits;
+mod meters;
 mod pattern;
 mod rows;
 mod soft;
@@ -169,12 +171,13 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> 
     let tendons = Tendons::new(&context)?;
     let mut spots = Spots::default();
     tendons.write(&context, &mut spots, &mut plan);
-    rows::write(&context, &tendons, &mut plan)?;
+    let held = rows::write(&context, &tendons, &mut plan)?;
     actuators::write(&context, &tendons, &mut spots, &mut plan)?;
     spots.write(&mut plan);
     fluid::write(&context, &mut plan);
     gravity::write(&context, &mut plan);
     implicit::write(&context, integrator, &mut plan);
+    meters::write(&context, &held, &mut plan);
     pattern::write(model, &context.tree, &mut plan);
     bounded(&plan)?;
     finite(&plan)?;

@@ -72,14 +72,25 @@ struct Item {
     soft: Vec<Soft>,
 }
 
-/// Writes all items, in MuJoCo's order: equality, dry friction, limits.
-pub(super) fn write(c: &Context, tendons: &Tendons, plan: &mut Plan) -> Result<(), LowerError> {
+/// Writes all items, in MuJoCo's order: equality, dry friction, limits. Returns the bodies
+/// of the model that each of them holds together; none for other items.
+pub(super) fn write(
+    c: &Context,
+    tendons: &Tendons,
+    plan: &mut Plan,
+) -> Result<Vec<Option<[usize; 2]>>, LowerError> {
     plan.row_adr.push(0);
     plan.item_path.push(0);
+    let mut held = Vec::new();
     if c.flags.equality {
         for equality in c.model.equalities.iter().filter(|e| e.active) {
             if let Some(item) = equality_item(c, tendons, equality)? {
                 item.write(plan);
+                held.push(match equality.kind {
+                    EqualityKind::Connect { body1, body2, .. }
+                    | EqualityKind::Weld { body1, body2, .. } => Some([body1, body2]),
+                    _ => None,
+                });
             }
         }
     }
@@ -93,7 +104,8 @@ pub(super) fn write(c: &Context, tendons: &Tendons, plan: &mut Plan) -> Result<(
     plan.nrow = plan.row_kind.len();
     plan.nitem = plan.item_kind.len();
     plan.nrowj = plan.row_dof.len();
-    Ok(())
+    held.resize(plan.nitem, None);
+    Ok(held)
 }
 
 impl Item {

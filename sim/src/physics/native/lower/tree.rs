@@ -219,16 +219,16 @@ fn moves_in_plane(plan: &Plan, axis: usize) -> bool {
 
 /// Mass, first moment and inertia about an origin: the sum over rigidly joined bodies.
 #[derive(Debug, Clone, Copy, Default)]
-struct Lump {
-    mass: f64,
-    first: Vec3,
+pub(super) struct Lump {
+    pub mass: f64,
+    pub first: Vec3,
     /// xx yy zz xy xz yz.
-    inertia: [f64; 6],
+    pub inertia: [f64; 6],
 }
 
 impl Lump {
     /// A body of the model, in the frame where it has `pose`.
-    fn of(model: &Model, body: usize, pose: Pose) -> Self {
+    pub fn of(model: &Model, body: usize, pose: Pose) -> Self {
         let body = &model.bodies[body];
         let (mass, com) = (body.mass, pose.point(body.ipos));
         let axes = pose.then(Pose {
@@ -258,7 +258,7 @@ impl Lump {
         }
     }
 
-    fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.mass += other.mass;
         self.first = add(self.first, other.first);
         for (a, b) in self.inertia.iter_mut().zip(other.inertia) {

@@ -83,6 +83,20 @@ pub const TABLE: &[Function] = &[
         }))
     ),
     per_element!(
+        "joint_acc",
+        Kind::Joint,
+        "one per joint",
+        Rule::Each("rad/s^2 (hinge) or m/s^2 (slide)"),
+        "accelerations of hinge and slide joints in the last time step; all of them without names; zero where an episode begins; not with rapier",
+        |c, call| Ok(joints(c, call, |c, j| {
+            let node = c.dag.load(Source::Qacc, j.dof_adr);
+            Comp {
+                node,
+                unit: length(j).over(unit("s^2")),
+            }
+        }))
+    ),
+    per_element!(
         "joint_limit_lower",
         Kind::Joint,
         "one per joint",

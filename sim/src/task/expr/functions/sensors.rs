@@ -15,7 +15,7 @@ pub const SENSOR: Function = Function {
     params: &[one("name", Kind::Sensor), more(Kind::Sensor)],
     gives: "as the sensor",
     rule: Rule::Each("that of what is measured"),
-    doc: "a sensor of the robot's file, of the present state: joints, tendons, actuators, frames, velocimeter, gyro, rangefinder, subtree, clock; noise has no effect",
+    doc: "a sensor of the robot's file, of the present state: joints, tendons, actuators, frames, velocimeter, gyro, magnetometer, rangefinder, subtree, clock; of the state in which the last time step began: accelerometer, force, torque, touch, frames' accelerations, which are zero where an episode begins; noise has no effect",
     body: Body::Special(sensors),
 };
 
@@ -42,6 +42,14 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
     let mut clipped = true;
     let found = match &sensor.kind {
         SensorKind::Unsupported(why) => return Err(refuse(why)),
+        SensorKind::Accelerometer(_)
+        | SensorKind::Force(_)
+        | SensorKind::Torque(_)
+        | SensorKind::Touch(_)
+        | SensorKind::Frame {
+            quantity: FrameQuantity::LinAcc | FrameQuantity::AngAcc,
+            ..
+        } => return Ok(read(c, e.index)),
         SensorKind::JointPos(j) => linear(c, &[(*j, 1.0)], false, None),
         SensorKind::JointVel(j) => linear(c, &[(*j, 1.0)], true, None),
         SensorKind::BallQuat(j) => {
@@ -112,6 +120,11 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
                 )));
             }
         },
+        SensorKind::Magnetometer(s) => {
+            let field = model.options.magnetic.map(|x| c.dag.constant(x));
+            let frame = fixed(c, SensorFrame::Site(*s));
+            ids(&back(c, frame, field), "any")
+        }
         SensorKind::SubtreeCom(b) => ids(&subtree(c, *b, point), "m"),
         SensorKind::SubtreeLinVel(b) => ids(&subtree(c, *b, point_vel), "m/s"),
         SensorKind::SubtreeAngMom(b) => ids(&momentum(c, *b), "kg m^2/s"),
@@ -120,23 +133,50 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
             ids(&[c.dag.mul(steps, dt)], "s")
         }
     };
-    Ok(match clipped && sensor.cutoff > 0.0 {
+    Ok(match clipped {
         false => found,
-        true => {
-            let (low, high) = (
-                c.dag.constant(-sensor.cutoff),
-                c.dag.constant(sensor.cutoff),
-            );
-            let clip = |comp: Comp| {
-                let most = c.dag.two(Op::Min, comp.node, high);
-                Comp {
-                    node: c.dag.two(Op::Max, most, low),
-                    ..comp
-                }
-            };
-            found.into_iter().map(clip).collect()
-        }
+        true => clip(c, sensor.cutoff, found),
     })
+}
+
+/// Components within `cutoff`; 0 is none.
+fn clip(c: &mut Checker<'_>, cutoff: f64, found: Vec<Comp>) -> Vec<Comp> {
+    if cutoff <= 0.0 {
+        return found;
+    }
+    let (low, high) = (c.dag.constant(-cutoff), c.dag.constant(cutoff));
+    let clip = |comp: Comp| {
+        let most = c.dag.two(Op::Min, comp.node, high);
+        Comp {
+            node: c.dag.two(Op::Max, most, low),
+            ..comp
+        }
+    };
+    found.into_iter().map(clip).collect()
+}
+
+/// A sensor that is measured while the worlds step.
+fn read(c: &mut Checker<'_>, index: usize) -> Vec<Comp> {
+    let model = c.scope.model;
+    let sensor = &model.sensors[index];
+    let unit = match &sensor.kind {
+        SensorKind::Force(_) | SensorKind::Touch(_) => "N",
+        SensorKind::Torque(_) => "N m",
+        SensorKind::Frame {
+            quantity: FrameQuantity::AngAcc,
+            ..
+        } => "rad/s^2",
+        _ => "m/s^2",
+    };
+    let unit = Unit::parse(unit).unwrap_or(Unit::Any);
+    let first = model.measured_before(index);
+    let numbers = (first..first + sensor.kind.measured())
+        .map(|row| Comp {
+            node: c.dag.load(Source::SensorData, row),
+            unit,
+        })
+        .collect();
+    clip(c, sensor.cutoff, numbers)
 }
 
 fn same(ids: &[Id], unit: Unit) -> Vec<Comp> {
@@ -249,6 +289,8 @@ fn measured(
         }
         FrameQuantity::LinVel => (point_vel(c, frame.0, frame.1), unit("m/s")),
         FrameQuantity::AngVel => (load(c, Source::BodyAngVel, frame.0), unit("rad/s")),
+        // Measured, see `read`.
+        FrameQuantity::LinAcc | FrameQuantity::AngAcc => return Vec::new(),
     };
     let Some(r) = relative else {
         return same(&v, unit);
@@ -271,7 +313,7 @@ fn measured(
             let omega = load(c, Source::BodyAngVel, r.0);
             v = difference(c, v, omega);
         }
-        FrameQuantity::Axis(_) | FrameQuantity::Quat => {}
+        _ => {}
     }
     same(&back(c, r, v), unit)
 }

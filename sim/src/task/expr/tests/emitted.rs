@@ -50,6 +50,8 @@ fn random(draw: &mut Draw, world: &World, nodes: usize) -> Program {
         (Source::BodyAngVel, rows(&s.body_ang_vel)),
         (Source::ContactForce, rows(&s.contact_force)),
         (Source::ActuatorForce, rows(&s.actuator_force)),
+        (Source::Qacc, rows(&s.qacc)),
+        (Source::SensorData, rows(&s.sensordata)),
         (Source::Ctrl, rows(&world.ctrl)),
         (Source::Action, rows(&world.action)),
         (Source::LastAction, rows(&world.last_action)),
@@ -150,6 +152,8 @@ fn compiled(programs: &[Program], world: &World) -> Vec<f32> {
             frame_ang: address(&s.body_ang_vel),
             geom_force: address(&s.contact_force),
             act_force: address(&s.actuator_force),
+            qacc: address(&s.qacc),
+            sense: address(&s.sensordata),
             ..PhysicsArgs::zeroed()
         },
         n: n as i32,

@@ -37,7 +37,7 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ),
     (
         "«sensor(wrist)»",
-        "the sensor \"wrist\" cannot be read: <force> is not supported",
+        "the sensor \"wrist\" cannot be read: <user> is not supported",
         "",
     ),
     (

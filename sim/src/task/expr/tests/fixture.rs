@@ -46,7 +46,9 @@ const ROBOT: &str = r#"
   <sensor>
     <gyro name="imu_gyro" site="imu"/>
     <jointpos name="encoder" joint="hip_1" cutoff="0.3"/>
-    <force name="wrist" site="imu"/>
+    <accelerometer name="imu_acc" site="imu" cutoff="9"/>
+    <user name="wrist" dim="2"/>
+    <touch name="pad" site="imu"/>
     <framepos name="lost" objtype="camera" objname="eye"/>
   </sensor>
 </mujoco>
@@ -103,6 +105,8 @@ impl World {
         fill(&mut state.contact_force, -50.0, 100.0);
         state.contact_force.iter_mut().for_each(|f| *f = f.max(0.0));
         fill(&mut state.actuator_force, -5.0, 5.0);
+        fill(&mut state.qacc, -40.0, 40.0);
+        fill(&mut state.sensordata, -20.0, 20.0);
         let bodies = model.bodies.len();
         for (b, e) in (0..bodies).flat_map(|b| (0..n).map(move |e| (b, e))) {
             let at = |k: usize| (4 * b + k) * n + e;

@@ -30,6 +30,19 @@ const GOLDEN: &[(&str, Formula)] = &[
         let q = v.q(7..10);
         vec![(q[0] - 0.7).max(0.0), (q[1] - 0.8).max(0.0), 0.0]
     }),
+    ("joint_acc([rail, hip_1])", |v| {
+        let a = v.rows(&v.w.state.qacc, 6..9);
+        vec![a[2], a[0]]
+    }),
+    ("sensor(pad, imu_acc)", |v| {
+        let s = v.rows(&v.w.state.sensordata, 0..4);
+        vec![
+            s[3],
+            s[0].clamp(-9.0, 9.0),
+            s[1].clamp(-9.0, 9.0),
+            s[2].clamp(-9.0, 9.0),
+        ]
+    }),
     ("actuator_force([push, motor_1])", |v| {
         let f = v.rows(&v.w.state.actuator_force, 0..3);
         vec![f[2], f[0]]

@@ -17,6 +17,9 @@ fn the_examples_of_the_design_compile_and_give_finite_numbers() {
         ("contact(\"foot_*\") ? 1 : 0", "any"),
         ("sum(contact(\"foot_*\")) * norm(lin_vel(torso).xy)", "m/s"),
         ("actuator_force(motor_1) * joint_vel(hip_1)", "W"),
+        ("sum(joint_acc(\"hip_*\")^2)", "rad^2/s^4"),
+        ("sensor(imu_acc)", "m/s^2"),
+        ("sensor(pad)", "N"),
     ] {
         let program = world
             .compile(text)

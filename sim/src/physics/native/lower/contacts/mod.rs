@@ -13,7 +13,8 @@ use super::{Context, LowerError};
 use crate::model::{Cone, Model, Pair};
 use crate::physics::native::tables::{Plan, soft};
 use filter::candidates;
-use shape::{Shapes, code};
+use shape::Shapes;
+pub(super) use shape::code;
 
 /// Smallest friction coefficient, as MuJoCo's.
 const MIN_FRICTION: f64 = 1e-5;

@@ -7,7 +7,7 @@ use crate::model::{Geom, GeomKind, HField, Model};
 use crate::physics::native::tables::Plan;
 
 /// Number of a geom's type, in MuJoCo's order.
-pub(super) fn code(kind: GeomKind) -> i32 {
+pub(in crate::physics::native::lower) fn code(kind: GeomKind) -> i32 {
     match kind {
         GeomKind::Plane => PLANE,
         GeomKind::Sphere => SPHERE,
