@@ -96,12 +96,14 @@ impl SensorKind {
     /// from the state.
     pub fn measured(&self) -> usize {
         match self {
-            Self::Accelerometer(_) | Self::Force(_) | Self::Torque(_) => 3,
+            Self::Accelerometer(_)
+            | Self::Force(_)
+            | Self::Torque(_)
+            | Self::Frame {
+                quantity: FrameQuantity::LinAcc | FrameQuantity::AngAcc,
+                ..
+            } => 3,
             Self::Touch(_) => 1,
-            Self::Frame { quantity, .. } => match quantity {
-                FrameQuantity::LinAcc | FrameQuantity::AngAcc => 3,
-                _ => 0,
-            },
             _ => 0,
         }
     }
