@@ -174,7 +174,7 @@ template<class R, class M> OSTLER_FN_BIG void step_rk4(const M& m, Work<R, M>& w
   }
   for (int i = 0; i < nv; i++) {
     w.qvel[i] = fma(bc<R>(h), w.rk_da[i], w.rk_v[i]);
-    w.qacc[i] = w.rk_da[i];  // as MuJoCo reports it
+    w.qacc[i] = w.rk_da[i];  // as MuJoCo 4 reports it
   }
   for (int i = 0; i < nq; i++) w.qpos[i] = w.rk_q[i];
   integrate_positions(m, w.qpos, w.rk_dv, h);

@@ -70,7 +70,7 @@ template<class R, class M> OSTLER_FN void read_acceleration(const M& m, Work<R, 
   for (int k = 0; k < 3; k++) out[k] = x[k];
 }
 
-// What gives `push` to the bodies that a force sensor holds, `sign` times.
+// Adds `push`, `sign` times, to what a force or torque sensor reads.
 template<class R, class M> OSTLER_FN void hold(const M& m, Work<R, M>& w, int s, const Push<R>& push, double sign) {
   R* out = w.sense + m.meter_adr[s];
   const R by = bc<R>(sign);
@@ -110,7 +110,7 @@ template<class R, class M> OSTLER_FN void read_inertia(const M& m, Work<R, M>& w
   }
 }
 
-// Where a ray meets a quadric: a x^2 + 2 b x + c = 0, ahead, with `also(x)`.
+// Whether a ray meets a quadric: a x^2 + 2 b x + c = 0, ahead, with `also(x)`.
 template<class R, class F>
 OSTLER_FN typename Lane<R>::Mask quadric(R a, R b, R c, bool first, F&& also) {
   const R zero = bc<R>(0), det = fnma(a, c, b * b);

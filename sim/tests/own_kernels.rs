@@ -26,7 +26,13 @@ use std::path::Path;
 const STATES: usize = 10_000;
 /// What sensors measure in a step, of contacts that are kept by body and by Jacobians.
 const FEATURE_STATES: usize = 400;
-const FEATURES: [&str; 3] = ["sensor_force", "sensor_force_elliptic", "sensor_touch"];
+const FEATURES: [&str; 5] = [
+    "sensor_acceleration",
+    "sensor_force",
+    "sensor_force_elliptic",
+    "sensor_planar",
+    "sensor_touch",
+];
 const GYMNASIUM: [&str; 9] = [
     "inverted_double_pendulum",
     "reacher",

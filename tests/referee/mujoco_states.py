@@ -63,6 +63,9 @@ def load(path):
     opt.tolerance, opt.iterations = (0, 40) if elliptic else (1e-20, 300)
     opt.ls_tolerance, opt.ls_iterations = 1e-10, 200
     opt.ccd_tolerance, opt.ccd_iterations = CCD_TOLERANCE, max(500, opt.ccd_iterations)
+    # What is measured, whole: cutoffs belong to who reads it.
+    opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
+    model.sensor_cutoff[:] = 0
     return model
 
 

@@ -23,10 +23,23 @@ MEASURED = {
 }
 
 
+def is_measured(model, i):
+    """Whether a sensor is one that Ostler measures in a step."""
+    if model.sensor_type[i] not in MEASURED:
+        return False
+    if model.sensor_objtype[i] == mujoco.mjtObj.mjOBJ_CAMERA:
+        return False
+    if any(np.any(x[i]) for x in (model.sensor_delay, model.sensor_interval, model.sensor_history)):
+        return False
+    forces = (mujoco.mjtSensor.mjSENS_FORCE, mujoco.mjtSensor.mjSENS_TORQUE)
+    # The world has no parent to measure against.
+    return model.sensor_type[i] not in forces or model.site_bodyid[model.sensor_objid[i]] != 0
+
+
 def measured(model, sensors=None):
     """Where in sensordata the numbers of `sensors` are: of all that are measured in a step."""
     if sensors is None:
-        sensors = [i for i in range(model.nsensor) if model.sensor_type[i] in MEASURED]
+        sensors = [i for i in range(model.nsensor) if is_measured(model, i)]
     first = model.sensor_adr
     ranges = [range(first[i], first[i] + model.sensor_dim[i]) for i in sensors]
     return np.array([place for r in ranges for place in r], int)
@@ -38,6 +51,8 @@ class Worlds:
         model.opt.timestep = timestep
         # A world that breaks is to be seen, not started anew.
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
+        # A flag of the file's that only says what MuJoCo reports.
+        model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
         self.given, self.answer = given, answer
         self.worlds = [mujoco.MjData(model) for _ in range(count)]
         widths = (model.nq, model.nv, *(k * model.nbody for k in (3, 4, 3, 3)), model.ngeom, model.nu, model.nv)

@@ -272,6 +272,18 @@ pub struct Finished {
     pub length: u32,
 }
 
+/// Refuses what an engine cannot measure.
+fn measurable(task: &Task, measures: bool) -> Result<(), ConfigError> {
+    if measures || !task.reads_measured() {
+        return Ok(());
+    }
+    let what = "this engine measures no accelerations and no forces between bodies, which the \
+                task reads: joint_acc(...), or an accelerometer, force, torque, touch, \
+                framelinacc or frameangacc sensor";
+    let help = "sim.backend = \"native\" does; or leave the term out";
+    Err(ConfigError::new("sim.backend", what).help(help))
+}
+
 /// N environments.
 pub struct BatchEnv {
     spec: EnvSpec,
@@ -335,7 +347,9 @@ impl BatchEnv {
         env.validate()?;
         let pool = Arc::new(Pool::new(sim.thread_count())?);
         // The task is checked first: its mistakes are the likelier ones, and worlds cost memory.
-        Task::compile(&model, task, sim.timestep(&model) * env.decimation as f64)?;
+        let step_dt = sim.timestep(&model) * env.decimation as f64;
+        let measures = sim.backend == Backend::Native;
+        measurable(&Task::compile(&model, task, step_dt)?, measures)?;
         let physics: Box<dyn Physics> = match sim.backend {
             Backend::Native => {
                 let worlds = crate::physics::native::new(&model, sim, env.num_envs, &pool)?;
@@ -364,15 +378,7 @@ impl BatchEnv {
         let identity = snapshot::Identity::new(&model, env, task, step_dt);
         let config = task.clone();
         let task = Task::compile(&model, task, step_dt)?;
-        if task.reads_measured() && !physics.measures() {
-            return Err(ConfigError::new(
-                "sim.backend",
-                "this engine measures no accelerations and no forces between bodies, which the \
-                 task reads by joint_acc or by a sensor of such",
-            )
-            .help("sim.backend = \"native\" does; or leave the term out")
-            .into());
-        }
+        measurable(&task, physics.measures())?;
         let causes = Causes::new(&model, &task);
         let spec = EnvSpec {
             num_envs: env.num_envs,

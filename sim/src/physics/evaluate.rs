@@ -28,8 +28,8 @@ pub struct States<'a> {
 pub struct Evaluation {
     /// Accelerations `[K, nv]`.
     pub qacc: Vec<f64>,
-    /// What sensors read that are measured while a world steps `[K, nmeasured]`; empty where an engine
-    /// does not measure.
+    /// What sensors read that are measured while a world steps `[K, nmeasured]`; empty where
+    /// an engine does not measure.
     pub sensordata: Vec<f64>,
     /// Positions after one step `[K, nq]`.
     pub qpos_next: Vec<f64>,

@@ -1,12 +1,14 @@
 //! Worlds beside each other.
 
-use crate::common::{bits, config, robot, run, start, worlds};
+use crate::common::{bits, config, feature, robot, run, start, worlds};
 use ostler_sim::config::SimConfig;
 use ostler_sim::physics::native::InstructionSet;
 use ostler_sim::physics::{Part, Physics, fault};
 
 /// Robots with contacts within one branch, across branches, and Runge-Kutta.
 const ROBOTS: [&str; 4] = ["hopper", "half_cheetah", "ant", "quadruped"];
+/// Sensors of accelerations and forces, of contacts kept by body and by Jacobians.
+const SENSING: [&str; 3] = ["sensor_touch", "sensor_force", "sensor_planar"];
 
 fn generic_kernels() -> Vec<String> {
     [
@@ -23,8 +25,8 @@ fn generic_kernels() -> Vec<String> {
 #[test]
 fn a_world_has_the_same_bits_beside_any_others() {
     for kernel in generic_kernels() {
-        for name in ROBOTS {
-            let model = robot(name);
+        let sensing = SENSING.map(|name| (name, feature(name)));
+        for (name, model) in ROBOTS.map(|n| (n, robot(n))).into_iter().chain(sensing) {
             let many: Vec<usize> = (0..37).collect();
             let mut batch = worlds(&model, &config(&kernel), many.len(), 2);
             start(&model, &mut batch, &many);
@@ -53,6 +55,29 @@ fn a_world_has_the_same_bits_beside_any_others() {
             assert!(moved.count() > 5, "{name}: contacts took part in this test");
         }
     }
+}
+
+#[test]
+fn what_only_a_step_measures_is_zero_where_an_episode_begins() {
+    let model = feature("sensor_planar");
+    let ids: Vec<usize> = (0..11).collect();
+    let mut batch = worlds(&model, &config("auto"), ids.len(), 1);
+    start(&model, &mut batch, &ids);
+    run(&model, &mut batch, &ids, 0..60);
+    let measured = |batch: &dyn Physics, e: usize| {
+        let s = batch.state();
+        let parts = [&s.contact_force, &s.actuator_force, &s.qacc, &s.sensordata];
+        parts.map(|p| p.iter().skip(e).step_by(11).any(|x| *x != 0.0))
+    };
+    let touching = (0..11).find(|e| measured(&batch, *e) == [true; 4]).unwrap();
+    let state = batch.state();
+    let (qpos, qvel) = (state.qpos.clone(), state.qvel.clone());
+    let mut mask = vec![0; 11];
+    mask[touching] = 1;
+    let other = bits(&batch, (touching + 1) % 11);
+    batch.reset(&mask, &qpos, &qvel);
+    assert_eq!(measured(&batch, touching), [false; 4]);
+    assert_eq!(bits(&batch, (touching + 1) % 11), other);
 }
 
 #[test]

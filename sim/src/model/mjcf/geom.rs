@@ -396,7 +396,7 @@ impl GeomSpec {
 }
 
 /// Checks the sizes that count for the shape and clears the others.
-fn used_size(kind: GeomKind, mut size: Vec3, e: &Element) -> Read<Vec3> {
+pub(super) fn used_size(kind: GeomKind, mut size: Vec3, e: &Element) -> Read<Vec3> {
     let at = e.attr("size").map_or(e.at, |a| a.value_at(0));
     if kind == GeomKind::Plane {
         if size[0] < 0.0 || size[1] < 0.0 || size[2] <= 0.0 {

@@ -88,6 +88,9 @@ fn kind(e: &Element, model: &Model) -> Result<SensorKind, String> {
         "framezaxis" => frame(FrameQuantity::Axis(2)),
         "framelinvel" => frame(FrameQuantity::LinVel),
         "frameangvel" => frame(FrameQuantity::AngVel),
+        "framelinacc" | "frameangacc" if e.text("reftype").is_some() => {
+            Err("accelerations relative to another frame are not supported".into())
+        }
         "framelinacc" => frame(FrameQuantity::LinAcc),
         "frameangacc" => frame(FrameQuantity::AngAcc),
         "velocimeter" => site().map(SensorKind::Velocimeter),

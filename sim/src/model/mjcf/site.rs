@@ -1,6 +1,7 @@
 //! `<site>`.
 
 use super::compiler::Compiler;
+use super::geom::used_size;
 use super::pose::PoseSpec;
 use super::source::{Element, Fault, Read};
 use super::value::Keywords;
@@ -63,6 +64,11 @@ impl SiteSpec {
             // The middle, as for geoms.
             Some([a, b, c, d, f, g]) => {
                 let at = e.attr("fromto").map_or(e.at, |x| x.value_at(0));
+                if self.kind == GeomKind::Sphere {
+                    let why =
+                        "fromto is for capsule, cylinder, box and ellipsoid; set type=\"...\"";
+                    return Err(Fault::new(at, why));
+                }
                 let along = [a - d, b - f, c - g];
                 let direction = normalized(along)
                     .ok_or_else(|| Fault::new(at, "the two points of fromto are the same"))?;
@@ -85,7 +91,7 @@ impl SiteSpec {
             pos: pose.pos,
             quat: pose.quat,
             kind: self.kind,
-            size,
+            size: used_size(self.kind, size, e)?,
         })
     }
 }

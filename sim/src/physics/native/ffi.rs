@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// `OSTLER_KERNEL_VERSION`.
-pub(super) const VERSION: c_int = 1;
+pub(super) const VERSION: c_int = 2;
 
 /// `OstlerKernel` of `api.h`.
 #[repr(C)]

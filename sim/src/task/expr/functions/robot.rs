@@ -87,7 +87,7 @@ pub const TABLE: &[Function] = &[
         Kind::Joint,
         "one per joint",
         Rule::Each("rad/s^2 (hinge) or m/s^2 (slide)"),
-        "accelerations of hinge and slide joints in the last time step; all of them without names; zero where an episode begins; not with rapier",
+        "accelerations of hinge and slide joints in the last time step (RK4: the mean of its stages); all of them without names; zero where an episode begins; not with rapier",
         |c, call| Ok(joints(c, call, |c, j| {
             let node = c.dag.load(Source::Qacc, j.dof_adr);
             Comp {

@@ -100,7 +100,7 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
             );
             let frame = fixed(c, *frame);
             let relative = relative.map(|r| fixed(c, r));
-            measured(c, *quantity, frame, relative)
+            of_frame(c, *quantity, frame, relative)
         }
         SensorKind::Velocimeter(s) => {
             let frame = fixed(c, SensorFrame::Site(*s));
@@ -259,7 +259,7 @@ fn difference(c: &mut Checker<'_>, a: [Id; 3], b: [Id; 3]) -> [Id; 3] {
     std::array::from_fn(|k| c.dag.sub(a[k], b[k]))
 }
 
-fn measured(
+fn of_frame(
     c: &mut Checker<'_>,
     quantity: FrameQuantity,
     frame: Fixed,
