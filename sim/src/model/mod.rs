@@ -363,6 +363,23 @@ impl Model {
         self.actuators.len()
     }
 
+    /// The body that carries a measured frame, and the frame's pose in the body's.
+    pub(crate) fn carried(&self, frame: SensorFrame) -> (usize, rotation::Pose) {
+        let (body, pos, quat) = match frame {
+            SensorFrame::Body(b) => (b, [0.0; 3], rotation::IDENTITY),
+            SensorFrame::Inertia(b) => (b, self.bodies[b].ipos, self.bodies[b].iquat),
+            SensorFrame::Geom(g) => {
+                let geom = &self.geoms[g];
+                (geom.body, geom.pos, geom.quat)
+            }
+            SensorFrame::Site(s) => {
+                let site = &self.sites[s];
+                (site.body, site.pos, site.quat)
+            }
+        };
+        (body, rotation::Pose { pos, quat })
+    }
+
     /// Numbers of all sensors that are measured while the worlds step
     /// ([`SensorKind::measured`]), one sensor after the other.
     pub fn nmeasured(&self) -> usize {

@@ -66,41 +66,21 @@ pub(super) fn write(c: &Context, held: &[Option<[usize; 2]>], plan: &mut Plan) {
 
 /// How a sensor is measured, and the frame of the model's body in which it is.
 fn measured(model: &Model, sensor: &SensorKind) -> Option<(i32, usize, Pose)> {
-    let site = |s: usize| {
-        let site = &model.sites[s];
-        let pose = Pose {
-            pos: site.pos,
-            quat: site.quat,
-        };
-        (site.body, pose)
-    };
-    let (kind, (body, pose)) = match sensor {
-        SensorKind::Accelerometer(s) => (ACCELEROMETER, site(*s)),
-        SensorKind::Force(s) => (FORCE, site(*s)),
-        SensorKind::Torque(s) => (TORQUE, site(*s)),
-        SensorKind::Touch(s) => (TOUCH, site(*s)),
+    let (kind, frame) = match *sensor {
+        SensorKind::Accelerometer(s) => (ACCELEROMETER, SensorFrame::Site(s)),
+        SensorKind::Force(s) => (FORCE, SensorFrame::Site(s)),
+        SensorKind::Torque(s) => (TORQUE, SensorFrame::Site(s)),
+        SensorKind::Touch(s) => (TOUCH, SensorFrame::Site(s)),
         SensorKind::Frame {
             quantity, frame, ..
-        } => {
-            let kind = match quantity {
-                FrameQuantity::LinAcc => LINEAR,
-                FrameQuantity::AngAcc => ANGULAR,
-                _ => return None,
-            };
-            let at = |body: usize, pos, quat| (body, Pose { pos, quat });
-            let frame = match *frame {
-                SensorFrame::Body(b) => (b, Pose::IDENTITY),
-                SensorFrame::Inertia(b) => at(b, model.bodies[b].ipos, model.bodies[b].iquat),
-                SensorFrame::Geom(g) => {
-                    let geom = &model.geoms[g];
-                    at(geom.body, geom.pos, geom.quat)
-                }
-                SensorFrame::Site(s) => site(s),
-            };
-            (kind, frame)
-        }
+        } => match quantity {
+            FrameQuantity::LinAcc => (LINEAR, frame),
+            FrameQuantity::AngAcc => (ANGULAR, frame),
+            _ => return None,
+        },
         _ => return None,
     };
+    let (body, pose) = model.carried(frame);
     Some((kind, body, pose))
 }
 

@@ -74,13 +74,7 @@ pub const TABLE: &[Function] = &[
         "one per joint",
         Rule::Each("rad/s (hinge) or m/s (slide)"),
         "velocities of hinge and slide joints; all of them without names",
-        |c, call| Ok(joints(c, call, |c, j| {
-            let node = c.dag.load(Source::Qvel, j.dof_adr);
-            Comp {
-                node,
-                unit: length(j).over(unit("s")),
-            }
-        }))
+        |c, call| Ok(joints(c, call, |c, j| rate(c, j, Source::Qvel, "s")))
     ),
     per_element!(
         "joint_acc",
@@ -88,13 +82,7 @@ pub const TABLE: &[Function] = &[
         "one per joint",
         Rule::Each("rad/s^2 (hinge) or m/s^2 (slide)"),
         "accelerations of hinge and slide joints in the last time step (RK4: the mean of its stages); all of them without names; zero where an episode begins; not with rapier",
-        |c, call| Ok(joints(c, call, |c, j| {
-            let node = c.dag.load(Source::Qacc, j.dof_adr);
-            Comp {
-                node,
-                unit: length(j).over(unit("s^2")),
-            }
-        }))
+        |c, call| Ok(joints(c, call, |c, j| rate(c, j, Source::Qacc, "s^2")))
     ),
     per_element!(
         "joint_limit_lower",
@@ -277,6 +265,14 @@ fn load_q(c: &mut Checker<'_>, j: &Joint) -> Comp {
     Comp {
         node: c.dag.load(Source::Qpos, j.qpos_adr),
         unit: length(j),
+    }
+}
+
+/// A joint's row of a source that counts by degrees of freedom, per time.
+fn rate(c: &mut Checker<'_>, j: &Joint, source: Source, time: &str) -> Comp {
+    Comp {
+        node: c.dag.load(source, j.dof_adr),
+        unit: length(j).over(unit(time)),
     }
 }
 

@@ -234,19 +234,8 @@ fn linear(
 }
 
 fn fixed(c: &Checker<'_>, frame: SensorFrame) -> Fixed {
-    let model = c.scope.model;
-    match frame {
-        SensorFrame::Body(b) => (b, [0.0; 3], [1.0, 0.0, 0.0, 0.0]),
-        SensorFrame::Inertia(b) => (b, model.bodies[b].ipos, model.bodies[b].iquat),
-        SensorFrame::Geom(g) => {
-            let geom = &model.geoms[g];
-            (geom.body, geom.pos, geom.quat)
-        }
-        SensorFrame::Site(s) => {
-            let site = &model.sites[s];
-            (site.body, site.pos, site.quat)
-        }
-    }
+    let (body, pose) = c.scope.model.carried(frame);
+    (body, pose.pos, pose.quat)
 }
 
 /// A vector of the world in a frame's own axes.
