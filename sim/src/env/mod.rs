@@ -355,7 +355,10 @@ impl BatchEnv {
                 let worlds = crate::physics::native::new(&model, sim, env.num_envs, &pool)?;
                 Box::new(worlds)
             }
+            #[cfg(feature = "rapier")]
             Backend::Rapier => crate::physics::rapier::new(&model, sim, env.num_envs, &pool)?,
+            #[cfg(not(feature = "rapier"))]
+            Backend::Rapier => return Err(PhysicsError::Absent { engine: "rapier" }.into()),
         };
         let mut built = Self::with_physics(model, physics, pool, env, task, seed, first_env)?;
         built.identity.add_physics(sim);

@@ -176,10 +176,6 @@ pub(crate) fn mul(a: Q4, b: Q4) -> Q4 {
     ]
 }
 
-pub(crate) fn conjugate(q: Q4) -> Q4 {
-    [q[0], -q[1], -q[2], -q[3]]
-}
-
 /// `v` turned by the unit quaternion `q`.
 pub(crate) fn rotate(q: Q4, v: V3) -> V3 {
     let u = [q[1], q[2], q[3]];

@@ -5,9 +5,9 @@ pub mod evaluate;
 pub mod evidence;
 pub(crate) mod frames_text;
 mod kinematics;
-mod lanes;
 pub mod native;
 pub mod pool;
+#[cfg(feature = "rapier")]
 pub mod rapier;
 
 use crate::memory::{MemoryError, zeroed};
@@ -171,6 +171,15 @@ pub enum PhysicsError {
         engine: &'static str,
         /// What, by name.
         what: String,
+    },
+    /// The engine was left out when this was built.
+    #[error(
+        "this build has no {engine} engine: the feature `{engine}` of ostler-sim is off; \
+         sim.backend = \"native\" is always there"
+    )]
+    Absent {
+        /// `sim.backend`.
+        engine: &'static str,
     },
     /// The kernel that `sim.kernel` names cannot be used.
     #[error(

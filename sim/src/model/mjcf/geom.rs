@@ -191,7 +191,7 @@ impl GeomSpec {
             if self.mesh.is_some() {
                 return fault("fromto", "fromto and mesh both give the size; keep one");
             }
-            let (pose, size) = self.between(ends, e)?;
+            let (pose, size) = between(self.primitive(), self.size, &self.pose, ends, e)?;
             return Ok(Form::primitive(
                 self.primitive(),
                 pose,
@@ -356,43 +356,44 @@ impl GeomSpec {
     pub fn material(&self) -> Option<&str> {
         self.material.as_deref().filter(|_| self.rgba == GREY)
     }
+}
 
-    /// Pose and size of a shape that reaches from one point to another.
-    fn between(&self, ends: [f64; 6], e: &Element) -> Read<(Pose, Vec3)> {
-        let kind = self.primitive();
-        let at = e.attr("fromto").map_or(e.at, |a| a.value_at(0));
-        if !matches!(
-            kind,
-            GeomKind::Capsule | GeomKind::Cylinder | GeomKind::Ellipsoid | GeomKind::Box
-        ) {
-            return Err(Fault::new(
-                at,
-                "fromto is for capsule, cylinder, box and ellipsoid; set type=\"...\"",
-            ));
-        }
-        if self.pose.pos != [0.0; 3] {
-            return Err(Fault::new(
-                at,
-                "pos and fromto both place the geom; keep one",
-            ));
-        }
-        let [a, b, c, d, f, g] = ends;
-        // MuJoCo points the shape's z axis from the second end to the first.
-        let along = [a - d, b - f, c - g];
-        let length = along.iter().map(|x| x * x).sum::<f64>().sqrt();
-        let direction = normalized(along)
-            .ok_or_else(|| Fault::new(at, "the two points of fromto are the same"))?;
-        let pose = Pose {
-            pos: add([a, b, c], [d, f, g]).map(|x| 0.5 * x),
-            quat: z_to(direction),
-        };
-        let radius = self.size[0];
-        let size = match kind {
-            GeomKind::Capsule | GeomKind::Cylinder => [radius, 0.5 * length, 0.0],
-            _ => [radius, radius, 0.5 * length],
-        };
-        Ok((pose, size))
+/// Pose and size of a geom's or site's shape that reaches from one point to another.
+pub(super) fn between(
+    kind: GeomKind,
+    size: Vec3,
+    pose: &PoseSpec,
+    ends: [f64; 6],
+    e: &Element,
+) -> Read<(Pose, Vec3)> {
+    let at = e.attr("fromto").map_or(e.at, |a| a.value_at(0));
+    if !matches!(
+        kind,
+        GeomKind::Capsule | GeomKind::Cylinder | GeomKind::Ellipsoid | GeomKind::Box
+    ) {
+        let why = "fromto is for capsule, cylinder, box and ellipsoid; set type=\"...\"";
+        return Err(Fault::new(at, why));
     }
+    if pose.pos != [0.0; 3] {
+        let why = format!("pos and fromto both place the {}; keep one", e.name);
+        return Err(Fault::new(at, why));
+    }
+    let [a, b, c, d, f, g] = ends;
+    // MuJoCo points the shape's z axis from the second end to the first.
+    let along = [a - d, b - f, c - g];
+    let length = along.iter().map(|x| x * x).sum::<f64>().sqrt();
+    let direction =
+        normalized(along).ok_or_else(|| Fault::new(at, "the two points of fromto are the same"))?;
+    let pose = Pose {
+        pos: add([a, b, c], [d, f, g]).map(|x| 0.5 * x),
+        quat: z_to(direction),
+    };
+    let radius = size[0];
+    let size = match kind {
+        GeomKind::Capsule | GeomKind::Cylinder => [radius, 0.5 * length, 0.0],
+        _ => [radius, radius, 0.5 * length],
+    };
+    Ok((pose, size))
 }
 
 /// Checks the sizes that count for the shape and clears the others.

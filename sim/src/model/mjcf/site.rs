@@ -1,11 +1,11 @@
 //! `<site>`.
 
 use super::compiler::Compiler;
-use super::geom::used_size;
+use super::geom::{between, used_size};
 use super::pose::PoseSpec;
-use super::source::{Element, Fault, Read};
+use super::source::{Element, Read};
 use super::value::Keywords;
-use crate::model::rotation::{Pose, normalized, z_to};
+use crate::model::rotation::Pose;
 use crate::model::{GeomKind, Site, Vec3};
 
 const SHAPE: Keywords<GeomKind> = &[
@@ -59,30 +59,9 @@ impl SiteSpec {
         name: String,
         body: usize,
     ) -> Read<Site> {
-        let mut size = self.size;
-        let pose = match self.fromto {
-            // The middle, as for geoms.
-            Some([a, b, c, d, f, g]) => {
-                let at = e.attr("fromto").map_or(e.at, |x| x.value_at(0));
-                if self.kind == GeomKind::Sphere {
-                    let why =
-                        "fromto is for capsule, cylinder, box and ellipsoid; set type=\"...\"";
-                    return Err(Fault::new(at, why));
-                }
-                let along = [a - d, b - f, c - g];
-                let direction = normalized(along)
-                    .ok_or_else(|| Fault::new(at, "the two points of fromto are the same"))?;
-                let half = 0.5 * along.iter().map(|x| x * x).sum::<f64>().sqrt();
-                size = match self.kind {
-                    GeomKind::Ellipsoid | GeomKind::Box => [size[0], size[0], half],
-                    _ => [size[0], half, size[2]],
-                };
-                Pose {
-                    pos: [0.5 * (a + d), 0.5 * (b + f), 0.5 * (c + g)],
-                    quat: z_to(direction),
-                }
-            }
-            None => self.pose.resolve(compiler, e)?,
+        let (pose, size) = match self.fromto {
+            Some(ends) => between(self.kind, self.size, &self.pose, ends, e)?,
+            None => (self.pose.resolve(compiler, e)?, self.size),
         };
         let pose = frame.then(pose);
         Ok(Site {

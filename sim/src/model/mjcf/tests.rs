@@ -136,6 +136,15 @@ fn errors_name_the_place_and_the_remedy() {
             body("<geom size=\"1\" quat=\"1 0 0 0\" ~euler=\"0 0 0\"/>"),
             "keep one",
         ),
+        (
+            body("<geom type=\"capsule\" size=\"1\" pos=\"1 0 0\" fromto=\"~0 0 0 0 0 1\"/>"),
+            "both place the geom",
+        ),
+        (
+            body("<site type=\"box\" size=\"1\" pos=\"1 0 0\" fromto=\"~0 0 0 0 0 1\"/>"),
+            "both place the site",
+        ),
+        (body("<site fromto=\"~0 0 0 0 0 1\"/>"), "set type="),
         (body("<joint axis=\"~0 0 0\"/>"), "no direction"),
         (body("<joint range=\"~1 -1\"/>"), "first must be smaller"),
         (body("<joint armature=\"~-1\"/>"), "cannot be negative"),

@@ -6,9 +6,9 @@
 //! is trusted to be what its checksum says. What rapier and serde allocate for a world
 //! on their own cannot fail without ending the process; all else here can.
 
-use super::super::lanes::Columns;
 use super::super::{Batching, PhysicsError, SnapshotError};
 use super::Rapier;
+use super::lanes::Columns;
 use super::sets::{Sets, Workspace};
 use super::step::World;
 use crate::config::SimConfig;

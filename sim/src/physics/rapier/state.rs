@@ -6,7 +6,7 @@
 //! | ball | rotation, rate in the parent's frame | quaternion, rate in the child's frame |
 //! | free | pose of the centre of mass, its velocity, rate in the world | pose of the body's origin, its velocity, rate in the body's frame |
 
-use super::super::kinematics::{add, conjugate, cross, normalized, rotate, scale};
+use super::super::kinematics::{add, cross, normalized, rotate, scale};
 use super::actuate::turn_of;
 use super::build::{Layout, Spatial};
 use super::sets::Sets;
@@ -153,4 +153,8 @@ impl Layout {
             }
         }
     }
+}
+
+fn conjugate(q: [f32; 4]) -> [f32; 4] {
+    [q[0], -q[1], -q[2], -q[3]]
 }

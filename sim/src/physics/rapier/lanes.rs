@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 /// A `[k][N]` buffer whose columns are written by different threads.
 #[derive(Debug)]
-pub(crate) struct Columns<'a, T> {
+pub(super) struct Columns<'a, T> {
     data: *mut T,
     rows: usize,
     width: usize,
@@ -18,7 +18,7 @@ unsafe impl<T: Send> Sync for Columns<'_, T> {}
 
 impl<'a, T> Columns<'a, T> {
     /// Columns of a buffer with `width` environments. A width of 0 has no columns.
-    pub(crate) fn new(buffer: &'a mut [T], width: usize) -> Self {
+    pub(super) fn new(buffer: &'a mut [T], width: usize) -> Self {
         Self {
             data: buffer.as_mut_ptr(),
             rows: buffer.len().checked_div(width).unwrap_or(0),
@@ -31,7 +31,7 @@ impl<'a, T> Columns<'a, T> {
     ///
     /// # Safety
     /// While the column lives, no other column of the same `index` may exist.
-    pub(crate) unsafe fn column(&self, index: usize) -> Column<'_, T> {
+    pub(super) unsafe fn column(&self, index: usize) -> Column<'_, T> {
         assert!(index < self.width, "environment {index} of {}", self.width);
         Column {
             // SAFETY: index < width, and a buffer with rows has at least width
@@ -46,7 +46,7 @@ impl<'a, T> Columns<'a, T> {
 
 /// One environment's entries of a `[k][N]` buffer.
 #[derive(Debug)]
-pub(crate) struct Column<'a, T> {
+pub(super) struct Column<'a, T> {
     first: *mut T,
     rows: usize,
     stride: usize,
@@ -55,7 +55,7 @@ pub(crate) struct Column<'a, T> {
 
 impl<T> Column<'_, T> {
     /// Entry `row`.
-    pub(crate) fn at(&mut self, row: usize) -> &mut T {
+    pub(super) fn at(&mut self, row: usize) -> &mut T {
         assert!(row < self.rows, "row {row} of {}", self.rows);
         // SAFETY: row < rows and the column's index < stride, so the element lies
         // within the rows * stride elements of the buffer; `Columns::column`'s
@@ -64,7 +64,7 @@ impl<T> Column<'_, T> {
     }
 
     /// Writes `values` to the rows from `first` on.
-    pub(crate) fn write(&mut self, first: usize, values: &[T])
+    pub(super) fn write(&mut self, first: usize, values: &[T])
     where
         T: Copy,
     {
