@@ -26,7 +26,8 @@ use std::path::Path;
 const STATES: usize = 10_000;
 /// What sensors measure in a step, of contacts that are kept by body and by Jacobians.
 const FEATURE_STATES: usize = 400;
-const FEATURES: [&str; 5] = [
+const FEATURES: [&str; 6] = [
+    "implicitfast_actuatorfrcrange",
     "sensor_acceleration",
     "sensor_force",
     "sensor_force_elliptic",

@@ -13,7 +13,7 @@ unsafe extern "C" {
 
 /// Arrays that only recorded functions write: what is constant in them is so for
 /// ever.
-const RECORDED: [&str; 25] = [
+const RECORDED: [&str; 26] = [
     "ref",
     "xpos",
     "xquat",
@@ -30,6 +30,7 @@ const RECORDED: [&str; 25] = [
     "act_len",
     "act_vel",
     "act_j",
+    "act_free",
     "tmp",
     "lim_sign",
     "lim_d",
