@@ -299,25 +299,40 @@ OSTLER_FN void capsule_capsule(Sink<R, M>& out, int g1, int g2, bool reversed, t
   if (any(parallel & near)) collide_lanes(out, reversed ? g2 : g1, reversed ? g1 : g2, reversed, parallel & near, reversed ? c2 : c1, reversed ? c1 : c2);
 }
 
-// Contacts of one candidate pair.
-template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, M>& w, int c) {
+// Centres of a candidate pair's geoms, relative to the reference of the first one's tree.
+template<class R> struct Candidate {
+  R c1[3], c2[3], dif[3], shift[3];
+  R height;  // of the second over the first's plane, if it is one
+  typename Lane<R>::Mask near;
+};
+template<class R, class M> OSTLER_FN void look_at(const M& m, const Work<R, M>& w, int c, Candidate<R>& o) {
   const int g1 = m.pair_g1[c], g2 = m.pair_g2[c];
   const int b1 = m.cg_body[g1], b2 = m.cg_body[g2];
-  R c1[3], c2[3], dif[3], shift[3];
   const R* ref2 = w.ref + 3 * m.body_tree[b2];
   const R* ref1 = b1 < 0 ? ref2 : w.ref + 3 * m.body_tree[b1];
   for (int k = 0; k < 3; k++) {
-    c1[k] = w.gpos[3 * g1 + k], c2[k] = w.gpos[3 * g2 + k], shift[k] = bc<R>(0);
-    if (b1 < 0) c1[k] = c1[k] - ref2[k];
-    if (ref1 != ref2) shift[k] = ref2[k] - ref1[k], c2[k] = c2[k] + shift[k];
-    dif[k] = c1[k] - c2[k];
+    o.c1[k] = w.gpos[3 * g1 + k], o.c2[k] = w.gpos[3 * g2 + k], o.shift[k] = bc<R>(0);
+    if (b1 < 0) o.c1[k] = o.c1[k] - ref2[k];
+    if (ref1 != ref2) o.shift[k] = ref2[k] - ref1[k], o.c2[k] = o.c2[k] + o.shift[k];
+    o.dif[k] = o.c1[k] - o.c2[k];
   }
-  const bool plane = m.cg_type[g1] == GEOM_PLANE;
-  const R* n = w.gaxis + 3 * g1;
-  const R height = -dot3(n, dif);
+  o.height = -dot3(w.gaxis + 3 * g1, o.dif);
+  const R reach = bc<R>(m.pair_near[c]);
+  o.near = m.cg_type[g1] == GEOM_PLANE ? o.height < reach : dot3(o.dif, o.dif) < reach;
+}
+
+// Contacts of one candidate pair.
+template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, M>& w, int c) {
+  Candidate<R> pair;
+  look_at(m, w, c, pair);
+  const auto near = pair.near;
   // Most pairs end here.
-  const auto near = plane ? height < bc<R>(m.pair_near[c]) : dot3(dif, dif) < bc<R>(m.pair_near[c]);
   if (!any(near)) return;
+  const int g1 = m.pair_g1[c], g2 = m.pair_g2[c], b2 = m.cg_body[g2];
+  const bool plane = m.cg_type[g1] == GEOM_PLANE;
+  const R *c1 = pair.c1, *c2 = pair.c2, *dif = pair.dif, *shift = pair.shift;
+  const R* n = w.gaxis + 3 * g1;
+  const R height = pair.height;
   Sink<R, M> out = {m, w, c, c < m.nwpair ? b2 : -1, {shift[0], shift[1], shift[2]}};
   const double r1 = m.cg_size[3 * g1], r2 = m.cg_size[3 * g2];
   const R zero[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
@@ -375,8 +390,29 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
 }
 
 template<class R, class M> OSTLER_FN_PART void collide(const M& m, Work<R, M>& w) {
-  w.nwc = w.npc = 0;
-  w.ncon = bc<R>(0);
+  if (team_leader()) {
+    w.nwc = w.npc = 0;
+    w.ncon = bc<R>(0);
+    w.constrained = mask_of<typename Lane<R>::Mask>(false);
+  }
   Straight<R, M>::geoms(m, w);
-  for (int c = 0; c < m.npair; c++) collide_candidate(m, w, c);
+  if (team_size() == 1) {
+    for (int c = 0; c < m.npair; c++) collide_candidate(m, w, c);
+    return;
+  }
+  // Few of many pairs are near each other. Slots are given out in the order of pairs.
+  OSTLER_EACH(k, (m.npair + 31) / 32) {
+    unsigned bits = 0;
+    for (int c = 32 * k; c < 32 * k + 32 && c < m.npair; c++) {
+      Candidate<R> pair;
+      look_at(m, w, c, pair);
+      if (any(pair.near)) bits |= 1u << (c - 32 * k);
+    }
+    w.near[k] = (int)bits;
+  }
+  team_sync();
+  if (team_leader())
+    for (int k = 0; k < (m.npair + 31) / 32; k++)
+      for (unsigned rest = (unsigned)w.near[k]; rest; rest &= rest - 1) collide_candidate(m, w, 32 * k + ctz_(rest));
+  team_sync();
 }

@@ -1,9 +1,11 @@
 // The parts of a step that know no branch on values. The generic kernel runs their
 // loops; a specialised kernel replaces this struct by straight-line code that was
-// recorded from the same loops for its robot (trace.cpp).
+// recorded from the same loops for its robot (trace.cpp). In a team every rank calls
+// them and has waited for the others when they return.
 #pragma once
 
 template<class R, class M> OSTLER_FN_PART void step_euler(const M& m, Work<R, M>& w);
+template<class R, class M> OSTLER_FN bool couples(const M& m, Work<R, M>& w);
 
 template<class R, class M> struct Straight {
   typedef Work<R, M> W;
@@ -32,7 +34,7 @@ template<class R, class M> struct Straight {
   static OSTLER_FN void start_system(const M& m, W& w) { copy_system(m, w, m.hrow_adr, m.hrow_col); }
   // Whether the contacts that are present couple degrees of freedom beyond the static
   // pattern, and as start_system and solve_system for that case.
-  static OSTLER_FN bool coupled(const M& m, W& w) { return m.dense && w.npc > 0 && couple(m, w, w.npc, w.pc_pair); }
+  static OSTLER_FN bool coupled(const M& m, W& w) { return m.dense && couples(m, w); }
   static OSTLER_FN void start_coupled(const M& m, W& w) { copy_system(m, w, w.pat_adr, w.pat_col); }
   static OSTLER_FN void solve_coupled(const M& m, W& w) { newton_step(m, w, w.pat_adr, w.pat_col); }
   // grad and hess += contact loads

@@ -13,10 +13,10 @@ struct Solver {
 // Acceleration of the present state, in w.qacc (which is the warm start).
 template<class R, class M> OSTLER_FN_PART void forward(const M& m, Work<R, M>& w, const Solver& s) {
   Straight<R, M>::smooth(m, w);
-  w.constrained = mask_of<typename Lane<R>::Mask>(false);
   collide(m, w);
   Straight<R, M>::rows(m, w);
-  w.constrained = w.constrained | rows_act(m, w);
+  if (team_leader()) w.constrained = w.constrained | rows_act(m, w);
+  team_sync();
   newton(m, w, s.iterations, s.tolerance);
 }
 
@@ -144,10 +144,10 @@ template<class R, class M> OSTLER_FN void stage_rates(const M& m, Work<R, M>& w,
   }
 }
 
-// One step after the first `forward`.
-template<class R, class M> OSTLER_FN_BIG void step_rk4(const M& m, Work<R, M>& w, const Solver& s) {
+// The Runge-Kutta step's beginning, its way to a stage and what the stage adds; the
+// leader's in a team.
+template<class R, class M> OSTLER_FN void rk_begin(const M& m, Work<R, M>& w) {
   const int nq = m.nq, nv = m.nv, na = m.na;
-  const double h = m.timestep;
   for (int i = 0; i < nq; i++) w.rk_q[i] = w.qpos[i];
   for (int i = 0; i < na; i++) w.rk_q[nq + i] = w.act[i];
   for (int i = 0; i < nv; i++) {
@@ -156,22 +156,28 @@ template<class R, class M> OSTLER_FN_BIG void step_rk4(const M& m, Work<R, M>& w
     w.rk_da[i] = w.qacc[i] * bc<R>(1.0 / 6);
   }
   for (int i = 0; i < na; i++) w.rk_da[nv + i] = w.act_dot[i] * bc<R>(1.0 / 6);
-  for (int stage = 1; stage < 4; stage++) {
-    const double a = stage == 3 ? h : 0.5 * h;
-    const R b = bc<R>(stage == 3 ? 1.0 / 6 : 1.0 / 3);
-    // The rate of the stage before moves the positions from the start.
-    for (int i = 0; i < nq; i++) w.qpos[i] = w.rk_q[i];
-    integrate_positions(m, w.qpos, w.rk_rate, a);
-    for (int i = 0; i < nv; i++) w.qvel[i] = fma(bc<R>(a), w.qacc[i], w.rk_v[i]);
-    for (int i = 0; i < na; i++) w.act[i] = fma(bc<R>(a), w.act_dot[i], w.rk_q[nq + i]);
-    stage_rates(m, w, bc<R>(a));
-    forward(m, w, s);
-    for (int i = 0; i < nv; i++) {
-      w.rk_dv[i] = fma(b, w.rk_rate[i], w.rk_dv[i]);
-      w.rk_da[i] = fma(b, w.qacc[i], w.rk_da[i]);
-    }
-    for (int i = 0; i < na; i++) w.rk_da[nv + i] = fma(b, w.act_dot[i], w.rk_da[nv + i]);
+}
+// The rate of the stage before moves the positions from the start, for a time `a`.
+template<class R, class M> OSTLER_FN void rk_stage(const M& m, Work<R, M>& w, double a) {
+  const int nq = m.nq, nv = m.nv, na = m.na;
+  for (int i = 0; i < nq; i++) w.qpos[i] = w.rk_q[i];
+  integrate_positions(m, w.qpos, w.rk_rate, a);
+  for (int i = 0; i < nv; i++) w.qvel[i] = fma(bc<R>(a), w.qacc[i], w.rk_v[i]);
+  for (int i = 0; i < na; i++) w.act[i] = fma(bc<R>(a), w.act_dot[i], w.rk_q[nq + i]);
+  stage_rates(m, w, bc<R>(a));
+}
+template<class R, class M> OSTLER_FN void rk_add(const M& m, Work<R, M>& w, double weight) {
+  const int nv = m.nv, na = m.na;
+  const R b = bc<R>(weight);
+  for (int i = 0; i < nv; i++) {
+    w.rk_dv[i] = fma(b, w.rk_rate[i], w.rk_dv[i]);
+    w.rk_da[i] = fma(b, w.qacc[i], w.rk_da[i]);
   }
+  for (int i = 0; i < na; i++) w.rk_da[nv + i] = fma(b, w.act_dot[i], w.rk_da[nv + i]);
+}
+template<class R, class M> OSTLER_FN void rk_end(const M& m, Work<R, M>& w) {
+  const int nq = m.nq, nv = m.nv, na = m.na;
+  const double h = m.timestep;
   for (int i = 0; i < nv; i++) {
     w.qvel[i] = fma(bc<R>(h), w.rk_da[i], w.rk_v[i]);
     w.qacc[i] = w.rk_da[i];  // as MuJoCo 4 reports it
@@ -180,4 +186,17 @@ template<class R, class M> OSTLER_FN_BIG void step_rk4(const M& m, Work<R, M>& w
   integrate_positions(m, w.qpos, w.rk_dv, h);
   for (int i = 0; i < na; i++) w.act[i] = w.rk_q[nq + i], w.act_dot[i] = w.rk_da[nv + i];
   advance_act(m, w);
+}
+
+// One step after the first `forward`.
+template<class R, class M> OSTLER_FN_BIG void step_rk4(const M& m, Work<R, M>& w, const Solver& s) {
+  if (team_leader()) rk_begin(m, w);
+  for (int stage = 1; stage < 4; stage++) {
+    if (team_leader()) rk_stage(m, w, stage == 3 ? m.timestep : 0.5 * m.timestep);
+    team_sync();
+    forward(m, w, s);
+    if (team_leader()) rk_add(m, w, stage == 3 ? 1.0 / 6 : 1.0 / 3);
+  }
+  if (team_leader()) rk_end(m, w);
+  team_sync();
 }

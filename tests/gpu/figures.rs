@@ -1,7 +1,9 @@
 //! Control steps per second of the environments alone: actions that stay, no policy.
 
-use crate::place::{Rows, figure, place, task};
+use crate::place::{Place, Rows, figure, place, task};
 use ostler_collector::device::TorchMemory;
+use ostler_sim::config::Auto;
+use ostler_sim::env::on_device::DeviceEnv;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -31,30 +33,68 @@ fn control_steps_per_second() {
             &format!("{name}.{n}.build_s"),
             start.elapsed().as_secs_f64(),
         );
-        let rows = Rows::new(&place, &env);
-        env.reset(true, rows.obs()).unwrap();
-        env.begin_rollout(None).unwrap();
-        let mut slice = |steps: usize| {
-            let start = Instant::now();
-            for _ in 0..steps {
-                rows.step(&mut env);
-            }
-            place.device.synchronize().unwrap();
-            start.elapsed()
-        };
-        // Into contact; the clocks rise.
-        slice(100);
-        let (mut steps, mut best) = (0, 0.0_f64);
-        let time = Duration::from_millis(place.pick(1500, 50));
-        let begin = Instant::now();
-        while begin.elapsed() < time {
-            let taken = slice(50).as_secs_f64();
-            steps += 50;
-            best = best.max((50 * n) as f64 / taken);
+        time(&place, &mut env, &format!("{name}.{n}"), 1500);
+    }
+}
+
+/// Prints `NAME.steps_per_s`, the mean, and `NAME.best_steps_per_s`.
+fn time(place: &Place, env: &mut DeviceEnv, name: &str, milliseconds: u64) {
+    let n = env.spec().num_envs;
+    let rows = Rows::new(place, env);
+    env.reset(true, rows.obs()).unwrap();
+    env.begin_rollout(None).unwrap();
+    let mut slice = |steps: usize| {
+        let start = Instant::now();
+        for _ in 0..steps {
+            rows.step(env);
         }
-        let mean = (steps * n) as f64 / begin.elapsed().as_secs_f64();
-        assert!(mean > 0.0);
-        figure(&format!("{name}.{n}.steps_per_s"), mean.round());
-        figure(&format!("{name}.{n}.best_steps_per_s"), best.round());
+        place.device.synchronize().unwrap();
+        start.elapsed()
+    };
+    // Into contact; the clocks rise.
+    slice(100);
+    let (mut steps, mut best) = (0, 0.0_f64);
+    let time = Duration::from_millis(place.pick(milliseconds, 50));
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        let taken = slice(50).as_secs_f64();
+        steps += 50;
+        best = best.max((50 * n) as f64 / taken);
+    }
+    let mean = (steps * n) as f64 / begin.elapsed().as_secs_f64();
+    assert!(mean > 0.0);
+    figure(&format!("{name}.steps_per_s"), mean.round());
+    figure(&format!("{name}.best_steps_per_s"), best.round());
+}
+
+/// What teams of threads bring, by robot and number of environments.
+#[test]
+fn threads_of_an_environment() {
+    let place = place();
+    let cases: &[(&str, usize, &[usize])] = if place.cuda.is_some() {
+        &[
+            ("hopper", 4096, &[1, 2]),
+            ("half_cheetah", 4096, &[1, 2, 4]),
+            ("ant", 1024, &[1, 2, 4, 8]),
+            ("ant", 4096, &[1, 2, 4, 8]),
+            ("ant", 16_384, &[1, 2, 4, 8]),
+            ("quadruped", 4096, &[1, 2, 4, 8]),
+            ("quadruped", 16_384, &[1, 4]),
+        ]
+    } else {
+        &[("half_cheetah", 16, &[1, 2])]
+    };
+    for (name, n, counts) in cases {
+        for threads in *counts {
+            let mut t = task(&place, name, *n);
+            t.sim.threads_per_env = Auto::N(*threads);
+            let mut env = t.on_device(&place, &TorchMemory(place.torch));
+            time(
+                &place,
+                &mut env,
+                &format!("{name}.{n}.threads_{threads}"),
+                500,
+            );
+        }
     }
 }

@@ -29,6 +29,20 @@ pub struct Program {
     pub places: Vec<Place>,
     /// Entries, in the order of their numbers: `extern "C" __global__ void NAME(Args)`.
     pub entries: Vec<String>,
+    /// The entry whose items have several threads each.
+    pub teams: Option<Teams>,
+}
+
+/// An entry that is launched for items, not threads: each has a team of threads, and room
+/// in the shared memory of its block. Warp r of a block has rank r of up to 32 items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Teams {
+    /// Number of the entry.
+    pub entry: usize,
+    /// Threads of an item.
+    pub size: u32,
+    /// Shared memory of an item (bytes).
+    pub bytes: u32,
 }
 
 impl Program {
@@ -55,8 +69,8 @@ pub struct Place {
 /// A compiled program on its device.
 pub trait Kernels: Debug + Send + Sync {
     /// Starts entry number `entry` with `threads` threads, each with its number in
-    /// `blockIdx.x * blockDim.x + threadIdx.x`, after all that was started before; does
-    /// not wait for it.
+    /// `blockIdx.x * blockDim.x + threadIdx.x` (or so many items, where it has
+    /// [`Teams`]), after all that was started before; does not wait for it.
     ///
     /// # Errors
     /// The device refuses, now or for something that was started before.
@@ -115,6 +129,11 @@ pub trait Device: Debug + Send + Sync {
 
     /// What crossed between host and device so far, and how often the host waited.
     fn traffic(&self) -> Traffic;
+
+    /// Whether it pays to try how many threads an environment should have.
+    fn times_teams(&self) -> bool {
+        false
+    }
 }
 
 /// Counts since the device was opened.

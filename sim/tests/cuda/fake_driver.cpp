@@ -25,6 +25,7 @@ std::deque<Work> pending;
 uint64_t given = 0, done = 0;
 std::map<std::string, int> calls;
 int sticky = 0;
+unsigned allowed = 49152;  // shared memory of a launch
 
 int number(const char* name, int otherwise) {
   const char* text = getenv(name);
@@ -83,7 +84,7 @@ int cuDeviceGet(int* d, int ordinal) { ENTER(); *d = ordinal; return 0; }
 int cuDeviceGetName(char* name, int n, int) { ENTER(); snprintf(name, n, "Fake GPU"); return 0; }
 int cuDeviceGetAttribute(int* v, int what, int) {
   ENTER();
-  *v = what == 75 ? 9 : what == 76 ? 0 : what == 16 ? number("FAKE_MULTIPROCESSORS", 132) : 0;
+  *v = what == 75 ? 9 : what == 76 ? 0 : what == 16 ? number("FAKE_MULTIPROCESSORS", 132) : what == 97 ? 232448 : 0;
   return 0;
 }
 int cuDevicePrimaryCtxRetain(void** c, int) { ENTER(); *c = &guard; return 0; }
@@ -105,6 +106,12 @@ int cuModuleGetFunction(void** f, void*, const char* name) {
   return 0;
 }
 int cuFuncGetAttribute(int* v, int what, void*) { ENTER(); *v = what == 0 ? 1024 : 0; return 0; }
+int cuFuncSetAttribute(void* f, int what, int value) {
+  ENTER(std::to_string(what) + " " + std::to_string(value));
+  if (f != &calls || what != 8 || value > 232448) return 1;
+  allowed = value;
+  return 0;
+}
 int cuFuncGetParamInfo(void*, size_t index, size_t* offset, size_t* size) {
   if (index > 0) return 1;
   *offset = 0;
@@ -113,8 +120,8 @@ int cuFuncGetParamInfo(void*, size_t index, size_t* offset, size_t* size) {
 }
 int cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void* stream, void** parameters, void** extra) {
-  ENTER(std::to_string(gx) + " x " + std::to_string(bx));
-  if (f != &calls || gy * gz * by * bz != 1 || shared || stream || extra || gx == 0) return 1;
+  ENTER(std::to_string(gx) + " x " + std::to_string(bx) + (shared ? " + " + std::to_string(shared) : ""));
+  if (f != &calls || gy * gz * by * bz != 1 || shared > allowed || stream || extra || gx == 0) return 1;
   // The parameter is copied at once.
   struct { uint32_t* out; uint32_t n, value; } args;
   memcpy(&args, parameters[0], sizeof args);

@@ -1,6 +1,6 @@
 //! What is compiled.
 
-use ostler_sim::config::{EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::config::{Auto, EnvConfig, SimConfig, TaskConfig};
 use ostler_sim::device::Program;
 use ostler_sim::env::on_device::program;
 use ostler_sim::model::mjcf;
@@ -21,6 +21,12 @@ const SHIPPED: [&str; 8] = [
 ];
 /// One that takes a minute for each architecture: compiled for one of them.
 const LONG: [&str; 1] = ["ant_sumo"];
+/// Teams of threads, compiled for one architecture: how many, and the program's name.
+pub const TEAMS: [(&str, usize, &str); 3] = [
+    ("half_cheetah", 2, "half_cheetah, teams of 2"),
+    ("ant", 4, "ant, teams of 4"),
+    ("quadruped", 4, "quadruped, teams of 4"),
+];
 /// Models of what our robots do not have.
 const FEATURES: [&str; 6] = [
     "actuator_site_reference",
@@ -35,14 +41,15 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-fn environments(name: &str, changing: bool) -> Program {
+fn environments(name: &str, changing: bool, threads: usize) -> Program {
     let path = root().join(format!("configs/{name}.toml"));
     let mut table: toml::Table = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let mut part = |key: &str| {
         let part = table.remove(key);
         part.unwrap_or(toml::Value::Table(toml::Table::new()))
     };
-    let sim: SimConfig = part("sim").try_into().unwrap();
+    let mut sim: SimConfig = part("sim").try_into().unwrap();
+    sim.threads_per_env = Auto::N(threads);
     let env: EnvConfig = part("env").try_into().unwrap();
     let mut task: TaskConfig = part("task").try_into().unwrap();
     task.agents = table.remove("agents").map(|a| a.try_into().unwrap());
@@ -65,17 +72,22 @@ pub fn shipped() -> Vec<(&'static str, Program)> {
         SHIPPED.len() + LONG.len(),
         "a configuration is not in the list"
     );
-    SHIPPED.map(|name| (name, environments(name, false))).into()
+    SHIPPED
+        .map(|name| (name, environments(name, false, 1)))
+        .into()
 }
 
 /// Physics alone of other models, and a task whose numbers a curriculum changes.
 pub fn others() -> Vec<(String, Program)> {
     let mut programs = vec![(
         "changing cartpole".to_string(),
-        environments("cartpole", true),
+        environments("cartpole", true, 1),
     )];
     for name in LONG {
-        programs.push((name.to_string(), environments(name, false)));
+        programs.push((name.to_string(), environments(name, false, 1)));
+    }
+    for (name, threads, title) in TEAMS {
+        programs.push((title.to_string(), environments(name, false, threads)));
     }
     for name in FEATURES {
         let path = root().join(format!("tests/referee/features/{name}.xml"));
@@ -84,6 +96,7 @@ pub fn others() -> Vec<(String, Program)> {
             text: generate_cuda(&plan).unwrap(),
             places: Vec::new(),
             entries: vec!["ostler_step".into()],
+            teams: None,
         };
         programs.push((name.to_string(), program));
     }

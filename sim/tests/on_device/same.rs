@@ -2,8 +2,14 @@
 //! environment where the host's kernels have a vector of them.
 
 use crate::support::{Device_, Host_, NOISE, SEED, Setup, actions, agents, setup};
+use ostler_sim::config::Auto;
+use ostler_sim::device::host::Host;
+use ostler_sim::device::{Device, HostMemory};
+use ostler_sim::env::on_device::{Trial, measure};
 use ostler_sim::rng::{Purpose, fill_normal, normal_pair, philox};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Steps both and compares all they write, and then their statistics. Returns how many
 /// episodes ended and how many environments broke.
@@ -79,6 +85,54 @@ fn every_shipped_task_has_the_hosts_bits() {
     ] {
         compare(name, &setup(name, 33), 300, true, |_, _| {});
     }
+}
+
+/// Teams of threads: divided by limbs where the robot has them, and where it has not.
+#[test]
+fn a_team_of_threads_has_the_hosts_bits() {
+    for (name, threads) in [
+        ("cartpole", 2),
+        ("hopper", 2),
+        ("half_cheetah", 2),
+        ("ant", 2),
+        ("ant", 4),
+        ("quadruped", 4),
+        ("quadruped", 8),
+    ] {
+        let mut s = setup(name, 11);
+        s.sim.threads_per_env = Auto::N(threads);
+        compare(
+            &format!("{name}, {threads} threads"),
+            &s,
+            100,
+            true,
+            |_, _| {},
+        );
+    }
+}
+
+/// What is timed where a GPU is to choose for itself.
+#[test]
+fn every_number_of_threads_that_may_pay_is_timed() {
+    let times = |name: &str| {
+        let s = setup(name, 5);
+        let device: Arc<dyn Device> = Arc::new(Host::default());
+        let timed = measure(&Trial {
+            model: &s.model,
+            sim: &s.sim,
+            env: &s.env,
+            task: &s.task,
+            device: &device,
+            memory: &HostMemory,
+            changing: false,
+        })
+        .unwrap();
+        assert!(timed.iter().all(|t| t.step > Duration::ZERO));
+        timed.iter().map(|t| t.threads).collect::<Vec<_>>()
+    };
+    assert!(times("hopper").is_empty());
+    assert_eq!(times("half_cheetah"), [2, 1]);
+    assert_eq!(times("quadruped"), [4, 2, 1]);
 }
 
 #[test]

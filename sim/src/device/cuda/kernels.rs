@@ -1,9 +1,9 @@
 //! A compiled program on its GPU.
 
 use super::compile::{Compiled, EntryNeeds};
-use super::driver::{Context, Function, Module};
+use super::driver::{Context, Function, Grid, Module};
 use crate::device::counts::Counts;
-use crate::device::{DeviceError, Kernels, Program};
+use crate::device::{DeviceError, Kernels, Program, Teams};
 use std::sync::Arc;
 
 /// The most threads of a block, unless it was set: four warps, one for each of a
@@ -18,9 +18,18 @@ pub struct CudaKernels {
     entries: Vec<Entry>,
     hash: String,
     needs: Vec<EntryNeeds>,
-    multiprocessors: u32,
-    threads_per_block: Option<u32>,
+    extent: Extent,
     counts: Arc<Counts>,
+}
+
+/// What a launch is spread over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extent {
+    pub multiprocessors: u32,
+    /// Shared memory that a block can have (bytes).
+    pub shared: u32,
+    /// Threads of a block, where they were set.
+    pub threads_per_block: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -30,6 +39,16 @@ struct Entry {
     max_threads: u32,
     /// Bytes of its struct, where the driver knows.
     args: Option<usize>,
+    /// Where its items have several threads each.
+    team: Option<Room>,
+}
+
+/// A team's needs, and how many of them a block can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Room {
+    size: u32,
+    bytes: u32,
+    most: u32,
 }
 
 impl CudaKernels {
@@ -38,7 +57,7 @@ impl CudaKernels {
         counts: &Arc<Counts>,
         program: &Program,
         compiled: Compiled,
-        (multiprocessors, threads_per_block): (u32, Option<u32>),
+        extent: Extent,
     ) -> Result<Self, DeviceError> {
         let module = Module::load(context, &compiled.cubin)
             .map_err(|e| e.asking("the environments' program", compiled.cubin.len()))?;
@@ -59,11 +78,22 @@ impl CudaKernels {
                     )));
                 }
             };
+            let max_threads = module.max_threads(function)?;
+            let teams = program.teams.filter(|t| t.entry == entries.len());
+            let team = match teams {
+                None => None,
+                Some(teams) => {
+                    let room = room(teams, extent, max_threads)?;
+                    module.allow_shared(function, room.most * room.bytes)?;
+                    Some(room)
+                }
+            };
             entries.push(Entry {
                 name: name.clone(),
                 function,
-                max_threads: module.max_threads(function)?,
+                max_threads,
                 args,
+                team,
             });
         }
         Ok(Self {
@@ -71,8 +101,7 @@ impl CudaKernels {
             entries,
             hash: compiled.hash,
             needs: compiled.needs,
-            multiprocessors,
-            threads_per_block,
+            extent,
             counts: Arc::clone(counts),
         })
     }
@@ -85,11 +114,53 @@ impl CudaKernels {
     /// Threads of a block of entry number `entry` when it is launched with `threads`
     /// threads in all; `None` if there is no such entry.
     pub fn threads_per_block(&self, entry: usize, threads: usize) -> Option<u32> {
-        let most = self.entries.get(entry)?.max_threads;
-        Some(match self.threads_per_block {
-            Some(set) => set.clamp(1, most.max(1)),
-            None => spread(threads, self.multiprocessors, most),
-        })
+        Some(self.grid(self.entries.get(entry)?, threads).threads)
+    }
+
+    fn grid(&self, entry: &Entry, items: usize) -> Grid {
+        if let Some(room) = entry.team {
+            return room.grid(items, self.extent.multiprocessors);
+        }
+        let threads = match self.extent.threads_per_block {
+            Some(set) => set.clamp(1, entry.max_threads.max(1)),
+            None => spread(items, self.extent.multiprocessors, entry.max_threads),
+        };
+        Grid {
+            blocks: blocks(items, threads),
+            threads,
+            shared: 0,
+        }
+    }
+}
+
+/// `u32::MAX` if there are more than that.
+fn blocks(items: usize, of_block: u32) -> u32 {
+    u32::try_from(items.div_ceil(of_block.max(1) as usize)).unwrap_or(u32::MAX)
+}
+
+/// How many teams a block has room for: a warp is one rank of as many.
+fn room(teams: Teams, extent: Extent, max_threads: u32) -> Result<Room, DeviceError> {
+    let Teams { size, bytes, .. } = teams;
+    let most = (extent.shared / bytes.max(1)).min(WARP);
+    if most == 0 || WARP * size > max_threads {
+        return Err(DeviceError::Teams {
+            size,
+            bytes,
+            shared: extent.shared,
+        });
+    }
+    Ok(Room { size, bytes, most })
+}
+
+impl Room {
+    /// As many to a block as it holds, but every multiprocessor gets a block.
+    fn grid(&self, items: usize, multiprocessors: u32) -> Grid {
+        let even = blocks(items, multiprocessors).clamp(1, self.most);
+        Grid {
+            blocks: blocks(items, even),
+            threads: WARP * self.size,
+            shared: even * self.bytes,
+        }
     }
 }
 
@@ -107,10 +178,7 @@ fn spread(threads: usize, multiprocessors: u32, most: u32) -> u32 {
 
 impl Kernels for CudaKernels {
     unsafe fn launch(&self, entry: usize, threads: usize, args: &[u8]) -> Result<(), DeviceError> {
-        let (Some(e), Some(block)) = (
-            self.entries.get(entry),
-            self.threads_per_block(entry, threads),
-        ) else {
+        let Some(e) = self.entries.get(entry) else {
             return Err(DeviceError::Defect(format!(
                 "entry {entry} of {} was launched",
                 self.entries.len()
@@ -127,14 +195,16 @@ impl Kernels for CudaKernels {
         if threads == 0 {
             return Ok(());
         }
+        let grid = self.grid(e, threads);
         // The device's limit is 2^31 - 1 blocks.
-        let blocks = u32::try_from(threads.div_ceil(block as usize))
-            .ok()
-            .filter(|&n| i32::try_from(n).is_ok())
-            .ok_or_else(|| DeviceError::Defect(format!("{threads} threads in one launch")))?;
+        if i32::try_from(grid.blocks).is_err() {
+            return Err(DeviceError::Defect(format!(
+                "{threads} threads in one launch"
+            )));
+        }
         // SAFETY: the function is of the module, and the length was compared with the
         // driver's where it knows it; the rest is the caller's promise.
-        unsafe { self.module.launch(e.function, blocks, block, args) }
+        unsafe { self.module.launch(e.function, grid, args) }
             .map_err(|e2| e2.asking(&format!("the threads' stacks of `{}`", e.name), 0))?;
         self.counts.launch();
         Ok(())
@@ -147,7 +217,44 @@ impl Kernels for CudaKernels {
 
 #[cfg(test)]
 mod tests {
-    use super::spread;
+    use super::{Extent, Grid, room, spread};
+    use crate::device::{DeviceError, Teams};
+
+    fn extent(shared: u32) -> Extent {
+        Extent {
+            multiprocessors: 132,
+            shared,
+            threads_per_block: None,
+        }
+    }
+
+    #[test]
+    fn a_block_has_as_many_teams_as_its_shared_memory_holds() {
+        let of = |bytes| Teams {
+            entry: 0,
+            size: 4,
+            bytes,
+        };
+        let grid = |bytes, items| {
+            let room = room(of(bytes), extent(232_448), 1024).unwrap();
+            room.grid(items, 132)
+        };
+        let blocks_of = |blocks, teams: u32, bytes: u32| Grid {
+            blocks,
+            threads: 128,
+            shared: teams * bytes,
+        };
+        // A warp has 32 lanes, whatever else there is room for.
+        assert_eq!(grid(1000, 1 << 20), blocks_of(32_768, 32, 1000));
+        assert_eq!(grid(12_300, 1 << 20), blocks_of(58_255, 18, 12_300));
+        // Few environments are spread over the device.
+        assert_eq!(grid(1000, 4096), blocks_of(128, 32, 1000));
+        assert_eq!(grid(1000, 1000), blocks_of(125, 8, 1000));
+        assert_eq!(grid(1000, 1), blocks_of(1, 1, 1000));
+        let none = room(of(300_000), extent(232_448), 1024).unwrap_err();
+        assert!(matches!(none, DeviceError::Teams { bytes: 300_000, .. }));
+        assert!(room(of(1000), extent(232_448), 96).is_err());
+    }
 
     #[test]
     fn every_multiprocessor_gets_a_block_before_blocks_grow() {

@@ -28,6 +28,7 @@ use super::{Address, Device, DeviceError, Kernels, Program, Traffic};
 use compile::Compiler;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use driver::{Context, Event, Refused};
+use kernels::Extent;
 use nvrtc::Nvrtc;
 use staging::{PinnedStaging, Ring};
 use std::fmt;
@@ -42,10 +43,9 @@ pub struct Cuda {
     name: String,
     driver: (u32, u32),
     capability: (u32, u32),
-    multiprocessors: u32,
+    extent: Extent,
     architecture: String,
     compiler: Compiler,
-    threads_per_block: Option<u32>,
     counts: Arc<Counts>,
 }
 
@@ -84,7 +84,11 @@ impl Cuda {
             ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
             ask(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
         );
-        let multiprocessors = ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+        let extent = Extent {
+            multiprocessors: ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
+            shared: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
+            threads_per_block: options.threads_per_block,
+        };
         let name = context.name().map_err(refused)?;
         let nvrtc = Nvrtc::find(Some(driver))?;
         let architecture = nvrtc.architecture(&name, capability)?;
@@ -96,10 +100,9 @@ impl Cuda {
             name,
             driver,
             capability,
-            multiprocessors,
+            extent,
             architecture,
             compiler: Compiler::from_environment(nvrtc),
-            threads_per_block: options.threads_per_block,
             counts: Arc::default(),
         }))
     }
@@ -110,8 +113,8 @@ impl Cuda {
     /// As for [`Device::load`].
     pub fn kernels(&self, program: &Program) -> Result<Arc<CudaKernels>, DeviceError> {
         let compiled = self.compiler.compile(program, &self.architecture)?;
-        let how = (self.multiprocessors, self.threads_per_block);
-        let kernels = CudaKernels::load(&self.context, &self.counts, program, compiled, how)?;
+        let kernels =
+            CudaKernels::load(&self.context, &self.counts, program, compiled, self.extent)?;
         Ok(Arc::new(kernels))
     }
 
@@ -140,7 +143,7 @@ impl Cuda {
 
     /// How many multiprocessors it has.
     pub fn multiprocessors(&self) -> u32 {
-        self.multiprocessors
+        self.extent.multiprocessors
     }
 
     /// What programs are compiled for: `sm_90`.
@@ -193,6 +196,10 @@ impl Device for Cuda {
         event.record()?;
         self.counts.wait();
         Ok(event.wait()?)
+    }
+
+    fn times_teams(&self) -> bool {
+        true
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

@@ -16,6 +16,7 @@ mod graves;
 mod note;
 mod snapshot;
 mod tally;
+mod teams;
 
 use super::{BatchEnv, EnvSpec, EpisodeStats, Groups};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
@@ -30,6 +31,7 @@ use blocks::Blocks;
 pub use build::program;
 use note::Note;
 use std::sync::Arc;
+pub use teams::{Timed, Trial, measure};
 
 /// The random numbers that a policy wants for every step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +93,8 @@ const ENTRIES: [&str; 6] = [
 pub struct DeviceEnv {
     device: Arc<dyn Device>,
     kernels: Arc<dyn Kernels>,
+    /// Threads of an environment.
+    threads: usize,
     /// The task's part of the program.
     task_text: String,
     /// On the host; its buffers hold what was last exchanged.

@@ -14,7 +14,7 @@ mod pinned;
 pub use block::DeviceBlock;
 pub use context::{Context, visible};
 pub use event::Event;
-pub use module::{Function, Module};
+pub use module::{Function, Grid, Module};
 pub use pinned::Pinned;
 
 use super::Unavailable;

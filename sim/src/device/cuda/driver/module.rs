@@ -27,6 +27,16 @@ unsafe impl Send for Function {}
 // SAFETY: as for `Module`.
 unsafe impl Sync for Function {}
 
+/// What is launched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grid {
+    pub blocks: u32,
+    /// Of a block.
+    pub threads: u32,
+    /// Shared memory of a block, beside what the code itself declares (bytes).
+    pub shared: u32,
+}
+
 impl Module {
     /// Loads a cubin that this program's compiler has made.
     pub fn load(context: &Arc<Context>, cubin: &[u8]) -> Result<Self, Refused> {
@@ -96,7 +106,18 @@ impl Module {
         }
     }
 
-    /// Starts `blocks` blocks of `threads` threads each.
+    /// Lets its blocks have up to `bytes` of shared memory at launch.
+    pub fn allow_shared(&self, function: Function, bytes: u32) -> Result<(), Refused> {
+        self.context.enter()?;
+        let what = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
+        // SAFETY: the function is of this module.
+        check("cuFuncSetAttribute", unsafe {
+            sys::cuFuncSetAttribute(function.0, what, bytes)
+        })
+    }
+
+    /// Starts `grid.blocks` blocks of `grid.threads` threads each.
     ///
     /// # Safety
     /// The function is of this module and takes one parameter, of as many bytes as `args`
@@ -104,8 +125,7 @@ impl Module {
     pub unsafe fn launch(
         &self,
         function: Function,
-        blocks: u32,
-        threads: u32,
+        grid: Grid,
         args: &[u8],
     ) -> Result<(), Refused> {
         self.context.enter()?;
@@ -115,13 +135,13 @@ impl Module {
         check("cuLaunchKernel", unsafe {
             sys::cuLaunchKernel(
                 function.0,
-                blocks,
+                grid.blocks,
                 1,
                 1,
-                threads,
+                grid.threads,
                 1,
                 1,
-                0,
+                grid.shared,
                 STREAM,
                 parameters.as_mut_ptr(),
                 std::ptr::null_mut(),
