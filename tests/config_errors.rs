@@ -197,6 +197,21 @@ fn check_prints_what_the_configuration_comes_to() {
 }
 
 #[test]
+fn threads_of_an_environment_are_a_power_of_two() {
+    let place = Place::with(TASK);
+    for (value, expected) in [
+        ("3", "\"auto\", 1, 2, 4 or 8"),
+        ("0", "\"auto\" or a whole number, 1 or more"),
+        ("many", "\"auto\" or a whole number, 1 or more"),
+    ] {
+        let set = format!("sim.threads_per_env={value}");
+        let err = place.fails(2, &["check", "pole.toml", &set]);
+        assert!(err.contains(expected) && err.contains(&set), "{err}");
+    }
+    place.ok(&["check", "pole.toml", "sim.threads_per_env=4"]);
+}
+
+#[test]
 fn what_an_engine_cannot_do_is_named_where_the_engine_was_chosen() {
     let place = Place::with(&TASK.replacen("[sim]\n", "[sim]\nbackend = \"native\"\n", 1));
     let file = place.path("robots/cartpole.xml");

@@ -200,6 +200,7 @@ template<class T> struct EvalArgs {
 };
 template<class R, class M>
 OSTLER_FN_BIG void evaluate(const M& m, Work<R, M>& w, const EvalArgs<typename Lane<R>::T>& a, int first, int lanes) {
+  static_assert(team_size() == 1 || sizeof(R) == 0, "no team evaluates given states");
   const long s = a.stride;
   for (int i = 0; i < m.nq; i++) w.qpos[i] = read_lanes<R>(a.qpos + i * s + first, lanes);
   for (int i = 0; i < m.nv; i++) w.qvel[i] = read_lanes<R>(a.qvel + i * s + first, lanes), w.qacc[i] = bc<R>(0);

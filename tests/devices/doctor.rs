@@ -222,6 +222,7 @@ fn what_a_task_needs_of_a_gpu_is_told_without_one() {
         (&step["config"], &step["architecture"]),
         (&"pole".into(), &"sm_90".into())
     );
+    assert_eq!(step["threads_per_env"], 1);
 
     // For people: one line a program.
     let out = ostler(&kernels[1..]);

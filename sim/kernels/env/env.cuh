@@ -135,16 +135,15 @@ OSTLER_FN void draw_noise(const EnvArgs& a, int e) {
 // A whole control step. `world` steps the physics; a team's leader does the rest.
 template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& world) {
   const long n = a.n;
-  unsigned bits = 0;
+  unsigned bits = 0, age = 0;
   if (team_leader()) {
     bits = act(a, e) ? (unsigned)FAULT_CONTROL : 0u;
-    a.age[e] = more(a.age[e]);
+    age = a.age[e] = more(a.age[e]);
     a.length[e] = more(a.length[e]);
   }
   team_sync();
   world.step(a, e);
   if (!team_leader()) return;
-  const unsigned age = a.age[e];
 
   const Judged<Task::M> judged = Task::judge(a, e);
   bits |= a.physics.fault[e] | a.stuck[e];

@@ -44,6 +44,33 @@ pub fn setup(name: &str, n: usize) -> Setup {
     }
 }
 
+/// A model of the referee's features that has actuators, with a task that reads its state.
+pub fn feature(name: &str, n: usize) -> Setup {
+    let path = configs().join(format!("../tests/referee/features/{name}.xml"));
+    let task = toml::from_str(
+        r#"
+robot = ""
+[[action]]
+actuators = ["*"]
+[[observation]]
+name = "state"
+expr = "[qpos / 10, qvel / 100]"
+[[reward]]
+name = "moves"
+expr = "sum(abs(qvel)) / 100"
+"#,
+    );
+    let mut s = Setup {
+        model: Arc::new(ostler_sim::model::mjcf::load(&path).unwrap()),
+        sim: SimConfig::default(),
+        env: EnvConfig::default(),
+        task: task.unwrap(),
+    };
+    s.env.num_envs = n;
+    s.sim.specialize = ostler_sim::config::Specialize::Wait;
+    s
+}
+
 /// Three carts of unequal agents on a plane, with `n` worlds.
 pub fn agents(n: usize, centralized: bool) -> Setup {
     let (mut bodies, mut motors) = (String::new(), String::new());

@@ -4,16 +4,19 @@
 use crate::config::{Gpus, Override};
 use crate::run::{RunError, explained, plan};
 use crate::torch::cuda::driver::Driver;
-use ostler_sim::device::DeviceError;
+use ostler_sim::config::{Auto, SimConfig};
 use ostler_sim::device::cuda::compile::Compiler;
 use ostler_sim::device::cuda::nvrtc::Nvrtc;
+use ostler_sim::device::cuda::nvrtc::log::Needs;
 use ostler_sim::device::cuda::occupancy::{Limits, Occupancy, occupancy};
-use ostler_sim::env::on_device::program;
+use ostler_sim::device::{DeviceError, Teams};
+use ostler_sim::env::on_device::{program, thread_counts};
 use serde::Serialize;
 use std::path::Path;
 
 /// Threads of a block, as launches have them where there are environments enough.
 const BLOCK: u32 = 128;
+const WARP: u32 = 32;
 /// Without a GPU: data centres' (Ampere, Hopper), workstations' (Ada, Blackwell).
 const USUAL: [&str; 4] = ["sm_80", "sm_89", "sm_90", "sm_120"];
 
@@ -24,6 +27,8 @@ pub struct Row {
     pub config: String,
     /// `sm_90` and the like.
     pub architecture: String,
+    /// Threads of an environment.
+    pub threads_per_env: usize,
     /// The entry's name.
     pub entry: String,
     /// Registers of a thread.
@@ -101,29 +106,51 @@ impl Kernels {
         let (loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
         let c = &loaded.config;
         let changing = !c.curriculum.is_empty();
-        let program = program(&model, &c.sim, &c.env, &c.task, changing)
-            .map_err(|e| explained(&loaded, e))?;
-        let compiled = self.compiler.compile(&program, architecture);
-        let compiled = compiled.map_err(|e: DeviceError| RunError::Env(e.into()))?;
+        let counts = thread_counts(&model, &c.sim).map_err(|e| explained(&loaded, e))?;
         let limits = Limits::of(architecture);
-        let rows = compiled.needs.iter().map(|entry| {
-            let needs = &entry.needs;
-            let full: Option<Occupancy> = limits.map(|l| occupancy(needs, BLOCK, l));
-            Row {
-                config: c.name.clone(),
-                architecture: architecture.to_string(),
-                entry: entry.entry.clone(),
-                registers: needs.registers,
-                stack: needs.stack,
-                spills: (needs.spill_stores, needs.spill_loads),
-                occupancy: full.map(|o| o.occupancy),
-                limited_by: full.map(|o| format!("{:?}", o.limit).to_lowercase()),
-                compiled_s: compiled.seconds,
-                cached: !compiled.fresh,
+        let mut rows = Vec::new();
+        for &threads in counts.iter().rev() {
+            let sim = SimConfig {
+                threads_per_env: Auto::N(threads),
+                ..c.sim.clone()
+            };
+            let program = program(&model, &sim, &c.env, &c.task, changing)
+                .map_err(|e| explained(&loaded, e))?;
+            let compiled = self.compiler.compile(&program, architecture);
+            let compiled = compiled.map_err(|e: DeviceError| RunError::Env(e.into()))?;
+            for (at, entry) in compiled.needs.iter().enumerate() {
+                let teams = program.teams.filter(|t| t.entry == at);
+                let full = limits.map(|l| fill(&entry.needs, teams, l));
+                rows.push(Row {
+                    config: c.name.clone(),
+                    architecture: architecture.to_string(),
+                    threads_per_env: if teams.is_some() { threads } else { 1 },
+                    entry: entry.entry.clone(),
+                    registers: entry.needs.registers,
+                    stack: entry.needs.stack,
+                    spills: (entry.needs.spill_stores, entry.needs.spill_loads),
+                    occupancy: full.map(|o| o.occupancy),
+                    limited_by: full.map(|o| format!("{:?}", o.limit).to_lowercase()),
+                    compiled_s: compiled.seconds,
+                    cached: !compiled.fresh,
+                });
             }
-        });
-        Ok(rows.collect())
+        }
+        Ok(rows)
     }
+}
+
+/// How full a multiprocessor is with blocks as they are launched for many environments.
+fn fill(needs: &Needs, teams: Option<Teams>, limits: Limits) -> Occupancy {
+    let Some(teams) = teams else {
+        return occupancy(needs, BLOCK, limits);
+    };
+    let room = (limits.shared_of_block() / teams.bytes.max(1)).min(WARP);
+    let needs = Needs {
+        shared: needs.shared + room.max(1) * teams.bytes,
+        ..*needs
+    };
+    occupancy(&needs, WARP * teams.size, limits)
 }
 
 /// What the GPUs of this machine take; none without a driver.

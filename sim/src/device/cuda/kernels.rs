@@ -153,7 +153,7 @@ fn room(teams: Teams, extent: Extent, max_threads: u32) -> Result<Room, DeviceEr
 }
 
 impl Room {
-    /// As many to a block as it holds, but every multiprocessor gets a block.
+    /// As many to a block as it holds, and no more than an even share of a multiprocessor.
     fn grid(&self, items: usize, multiprocessors: u32) -> Grid {
         let even = blocks(items, multiprocessors).clamp(1, self.most);
         Grid {

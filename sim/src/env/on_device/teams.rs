@@ -2,9 +2,9 @@
 //! to be fastest there. The bits are the same with any number, so that a measurement that
 //! goes one way today and the other tomorrow changes nothing but the time.
 
-use super::{DeviceEnv, PolicyNoise, StepAddresses};
+use super::{DeviceEnv, PolicyNoise, StepAddresses, program};
 use crate::config::{Auto, EnvConfig, SimConfig, TaskConfig};
-use crate::device::{Device, DeviceError, Memory};
+use crate::device::{Block, Device, DeviceError, Memory};
 use crate::env::{EnvError, Groups};
 use crate::memory::MemoryError;
 use crate::model::Model;
@@ -17,11 +17,13 @@ use std::time::{Duration, Instant};
 
 /// Environments that are timed at most: more fill any device just as well.
 const MOST_ENVS: usize = 16_384;
-/// Control steps before the first that is timed: robots fall and touch the ground.
-const WARM_UP: usize = 40;
-/// Control steps of a round, and rounds, of which the shortest counts.
+/// Control steps before the first that is timed: robots fall and touch the ground, clocks
+/// rise.
+const WARM_UP: u32 = 40;
+/// Control steps of a round, and rounds, of which the shortest counts. The numbers of
+/// threads take turns.
 const STEPS: u32 = 10;
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 6;
 
 /// What environments are built of that are timed, as for [`DeviceEnv::new`].
 #[expect(missing_debug_implementations, reason = "a list of arguments")]
@@ -76,111 +78,183 @@ pub(super) fn threads(trial: &Trial) -> Result<usize, EnvError> {
     }
 }
 
+/// Threads that an environment may have on a device: what was asked for, or every number
+/// that may pay for this robot, most first.
+///
+/// # Errors
+/// The native engine cannot simulate the robot.
+pub fn thread_counts(model: &Model, sim: &SimConfig) -> Result<Vec<usize>, EnvError> {
+    if let Auto::N(threads) = sim.threads_per_env {
+        return Ok(vec![threads]);
+    }
+    let plan = lower(model, &super::lower_options(sim)).map_err(PhysicsError::from)?;
+    Ok(team_sizes(&plan))
+}
+
 /// Times a control step with every number of threads that may pay for this robot: none
 /// where there is one number to choose from. What the device has no room for is left out.
 ///
 /// # Errors
 /// As for [`DeviceEnv::new`].
 pub fn measure(trial: &Trial) -> Result<Vec<Timed>, EnvError> {
-    let plan = lower(trial.model, &super::lower_options(trial.sim)).map_err(PhysicsError::from)?;
-    let sizes = team_sizes(&plan);
-    let mut timed = Vec::new();
+    let sizes = thread_counts(trial.model, trial.sim)?;
     if sizes.len() < 2 {
-        return Ok(timed);
+        return Ok(Vec::new());
     }
+    compile(trial, &sizes);
+    let mut benches = Vec::new();
     for threads in sizes {
-        match time(trial, threads) {
-            Ok(step) => timed.push(Timed { threads, step }),
-            // Not here, then.
-            Err(EnvError::Device(DeviceError::Teams { .. })) => {}
-            Err(e) if e.out_of_memory().is_some() => {}
-            Err(e) => return Err(e),
+        match Bench::new(trial, threads) {
+            Ok(bench) => benches.push((threads, bench, Duration::MAX)),
+            Err(e) if threads == 1 && e.out_of_memory().is_none() => return Err(e),
+            // One thread will do.
+            Err(e) => tracing::info!(
+                target: "ostler::kernels",
+                "{threads} threads for an environment are not tried: {e}"
+            ),
         }
     }
-    Ok(timed)
+    // The first round is the slowest's chance to warm up.
+    for _ in 0..=ROUNDS {
+        for (_, bench, best) in &mut benches {
+            *best = bench.round(STEPS)?.min(*best);
+        }
+    }
+    let timed = benches.iter().map(|(threads, _, step)| Timed {
+        threads: *threads,
+        step: *step,
+    });
+    Ok(timed.collect())
 }
 
-fn time(trial: &Trial, threads: usize) -> Result<Duration, EnvError> {
-    let sim = SimConfig {
-        threads_per_env: Auto::N(threads),
-        ..trial.sim.clone()
-    };
-    let env = EnvConfig {
-        num_envs: trial.env.num_envs.min(MOST_ENVS),
-        ..trial.env.clone()
-    };
-    let noise = PolicyNoise {
-        seed: 0,
-        width: 0,
-        normal: true,
-    };
-    let device = Arc::clone(trial.device);
-    let model = Arc::clone(trial.model);
-    let mut built = DeviceEnv::new(
+/// Compiles the programs at the same time, for the device's cache; what is wrong with one
+/// is said when it is built.
+fn compile(trial: &Trial, sizes: &[usize]) {
+    let &Trial {
         model,
-        &sim,
-        &env,
-        trial.task,
-        0,
-        0,
+        sim,
+        env,
+        task,
         device,
-        trial.memory,
-        noise,
-        trial.changing,
-    )?;
-    Ok(built.time(trial.memory)?)
+        changing,
+        ..
+    } = trial;
+    std::thread::scope(|scope| {
+        for &threads in sizes {
+            scope.spawn(move || {
+                let sim = with_threads(sim, threads);
+                if let Ok(program) = program(model, &sim, env, task, changing) {
+                    let _ = device.load(&program);
+                }
+            });
+        }
+    });
 }
 
-impl DeviceEnv {
-    /// The shortest of a few rounds of control steps with random actions, per step.
-    fn time(&mut self, memory: &dyn Memory) -> Result<Duration, DeviceError> {
-        let (n, s) = (self.spec().num_envs, self.sizes);
-        let block = |numbers: usize| -> Result<_, MemoryError> {
-            memory.zeroed("a trial of threads per environment", 4 * n * numbers.max(1))
+fn with_threads(sim: &SimConfig, threads: usize) -> SimConfig {
+    SimConfig {
+        threads_per_env: Auto::N(threads),
+        ..sim.clone()
+    }
+}
+
+/// Environments that step on the device with random actions, and room for what they write.
+struct Bench {
+    env: DeviceEnv,
+    actions: Block,
+    out: StepAddresses,
+    _rows: Vec<Block>,
+}
+
+impl Bench {
+    fn new(trial: &Trial, threads: usize) -> Result<Self, EnvError> {
+        let sim = with_threads(trial.sim, threads);
+        let env = EnvConfig {
+            num_envs: trial.env.num_envs.min(MOST_ENVS),
+            ..trial.env.clone()
         };
-        let [actions, obs, critic] = [s.raw, s.obs[0], s.obs[1]].map(block);
-        let (actions, obs, critic) = (actions?, obs?, critic?);
-        let rows = [(); 5].map(|()| block(s.agents));
-        let [reward, terminated, truncated, valid, slot] = rows;
-        let (reward, terminated, truncated) = (reward?, terminated?, truncated?);
-        let (valid, slot) = (valid?, slot?);
+        let noise = PolicyNoise {
+            seed: 0,
+            width: 0,
+            normal: true,
+        };
+        let env = DeviceEnv::new(
+            Arc::clone(trial.model),
+            &sim,
+            &env,
+            trial.task,
+            0,
+            0,
+            Arc::clone(trial.device),
+            trial.memory,
+            noise,
+            trial.changing,
+        )?;
+        let (n, s) = (env.spec().num_envs, env.sizes);
+        let block = |numbers: usize| -> Result<Block, MemoryError> {
+            let what = "a trial of threads per environment";
+            trial.memory.zeroed(what, 4 * n * numbers.max(1))
+        };
+        let actions = block(s.raw)?;
         let mut random = crate::memory::zeroed::<f32>("a trial's actions", n * s.raw)?;
         let streams = 0..u32::try_from(n).unwrap_or(u32::MAX);
         fill_normal(0, streams, Purpose::ActionNoise, 0, s.raw, &mut random);
         // SAFETY: the block is as long as the numbers.
         unsafe {
-            self.device
-                .upload(bytemuck::cast_slice(&random), actions.address())?;
+            let bytes = bytemuck::cast_slice(&random);
+            trial.device.upload(bytes, actions.address())?;
         }
-        let groups = Groups {
-            policy: obs.address(),
-            critic: (s.obs[1] > 0).then(|| critic.address()),
+        let widths = [
+            s.obs[0], s.obs[1], s.agents, s.agents, s.agents, s.agents, s.agents,
+        ];
+        let rows: Vec<Block> = widths.into_iter().map(block).collect::<Result<_, _>>()?;
+        let at: Vec<_> = rows.iter().map(Block::address).collect();
+        let obs = Groups {
+            policy: at[0],
+            critic: (s.obs[1] > 0).then_some(at[1]),
         };
         let out = StepAddresses {
-            obs: groups,
-            reward: reward.address(),
-            terminated: terminated.address(),
-            truncated: truncated.address(),
-            valid: valid.address(),
-            final_obs: groups,
+            obs,
+            reward: at[2],
+            terminated: at[3],
+            truncated: at[4],
+            valid: at[5],
+            final_obs: obs,
             final_slots: 0,
-            final_slot: slot.address(),
+            final_slot: at[6],
             noise: None,
         };
-        self.reset(true, groups)?;
-        for _ in 0..WARM_UP {
-            self.step(actions.address(), &out)?;
+        let mut bench = Self {
+            env,
+            actions,
+            out,
+            _rows: rows,
+        };
+        let started = bench.start();
+        // Nothing may be freed that something still works on.
+        bench.env.device.fence()?;
+        started?;
+        Ok(bench)
+    }
+
+    fn start(&mut self) -> Result<(), DeviceError> {
+        self.env.reset(true, self.out.obs)?;
+        self.steps(WARM_UP)
+    }
+
+    fn steps(&mut self, count: u32) -> Result<(), DeviceError> {
+        for _ in 0..count {
+            self.env.step(self.actions.address(), &self.out)?;
         }
-        self.device.fence()?;
-        let mut best = Duration::MAX;
-        for _ in 0..ROUNDS {
-            let start = Instant::now();
-            for _ in 0..STEPS {
-                self.step(actions.address(), &out)?;
-            }
-            self.device.fence()?;
-            best = best.min(start.elapsed() / STEPS);
-        }
-        Ok(best)
+        Ok(())
+    }
+
+    /// Time of a control step.
+    fn round(&mut self, steps: u32) -> Result<Duration, DeviceError> {
+        let start = Instant::now();
+        let stepped = self.steps(steps);
+        self.env.device.fence()?;
+        stepped?;
+        Ok(start.elapsed() / steps)
     }
 }

@@ -26,21 +26,20 @@ impl Team {
     }
 }
 
-/// How many threads an environment of this robot can make use of: 1, and 2 or 4 where its
-/// limbs divide the work; most first.
+/// How many threads an environment of this robot can make use of: 4 or 2 where its limbs
+/// divide the work, and 1; most first.
 pub fn team_sizes(plan: &Plan) -> Vec<usize> {
-    let alone = Limbs::divide(plan, 1).depth;
-    let two = Limbs::divide(plan, 2).depth;
-    let four = Limbs::divide(plan, 4).depth;
-    let mut sizes = vec![1];
-    // A quarter less to do one after the other, or it is not worth the waiting.
-    if 4 * two <= 3 * alone {
-        sizes.insert(0, 2);
+    let depth = |size| Limbs::divide(plan, size).depth;
+    let (alone, two, four) = (depth(1), depth(2), depth(4));
+    // An eighth less to do one after the other, or it is not worth the waiting.
+    let pays = |team: usize, without: usize| without > 0 && 8 * team <= 7 * without;
+    if pays(four, two.min(alone)) {
+        vec![4, 1]
+    } else if pays(two, alone) {
+        vec![2, 1]
+    } else {
+        vec![1]
     }
-    if 4 * four <= 3 * two.min(alone) {
-        sizes.insert(0, 4);
-    }
-    sizes
 }
 
 /// A robot's straight parts, divided.
@@ -88,11 +87,12 @@ impl Division {
             2 * plan.npslot,
             plan.nb,
             plan.npair.div_ceil(32),
-            plan.nv + 1,
-            plan.nhess,
+            if plan.npslot > 0 { plan.nv + 1 } else { 0 },
+            if plan.npslot > 0 { plan.nhess } else { 0 },
         ];
+        // Some of them are two arrays, none has no element.
         let lists: usize = lists.iter().map(|n| n + 2).sum();
-        const SCALARS: usize = 16;
+        const SCALARS: usize = 8;
         Team {
             size: self.size,
             words: (arrays + self.cross + lists + SCALARS) | 1,
