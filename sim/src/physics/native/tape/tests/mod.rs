@@ -4,6 +4,7 @@ mod fold;
 mod print;
 mod random;
 mod record;
+mod team;
 
 use super::{Array, Graph, Program, Recorder, Val};
 
