@@ -107,7 +107,8 @@ const MOST_LEARNER_THREADS: usize = 8;
 const WORK_PER_THREAD: usize = 8 << 20;
 
 impl Config {
-    /// Replaces every "auto" but the kernel's, which takes the robot to decide. Where a
+    /// Replaces every "auto" but the kernel's, which takes the robot to decide, and on a
+    /// GPU that of `sim.threads_per_env`, which is timed there and changes no bit. Where a
     /// run goes on, `earlier` is what it ran with: its bits depend on the device, the
     /// learner's threads and the kernel.
     ///
@@ -204,6 +205,9 @@ impl Config {
                 Backend::Native if gpu => SimDevice::Cuda,
                 Backend::Native | Backend::Rapier => SimDevice::Cpu,
             };
+        }
+        if self.sim.device == SimDevice::Cpu && matches!(self.sim.threads_per_env, Auto::Auto(_)) {
+            self.sim.threads_per_env = Auto::N(1);
         }
         if !gpu && self.collector.cuda_sync != CudaSync::Off {
             notes.push(format!(
