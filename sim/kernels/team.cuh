@@ -9,7 +9,7 @@
 // `team_any`: as lanes of a vector do, environments with nothing to do go along.
 #pragma once
 
-#if defined(OSTLER_TEAM) && OSTLER_TEAM > 1
+#ifdef OSTLER_TEAM  // more than one
 OSTLER_FN constexpr int team_size() { return OSTLER_TEAM; }
 #ifdef __CUDACC__
 // A warp has one rank of 32 environments: no branch on it is divergent.

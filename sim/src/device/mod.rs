@@ -45,6 +45,21 @@ pub struct Teams {
     pub bytes: u32,
 }
 
+impl Teams {
+    /// Lanes of a warp.
+    const WARP: u32 = 32;
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        Self::WARP * self.size
+    }
+
+    /// Items that a block with `shared` bytes of shared memory has room for.
+    pub fn room(&self, shared: u32) -> u32 {
+        (shared / self.bytes.max(1)).min(Self::WARP)
+    }
+}
+
 impl Program {
     /// The first place that a compiler's message names.
     pub fn place_in(&self, message: &str) -> Option<(String, String)> {

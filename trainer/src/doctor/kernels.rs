@@ -16,7 +16,6 @@ use std::path::Path;
 
 /// Threads of a block, as launches have them where there are environments enough.
 const BLOCK: u32 = 128;
-const WARP: u32 = 32;
 /// Without a GPU: data centres' (Ampere, Hopper), workstations' (Ada, Blackwell).
 const USUAL: [&str; 4] = ["sm_80", "sm_89", "sm_90", "sm_120"];
 
@@ -145,12 +144,12 @@ fn fill(needs: &Needs, teams: Option<Teams>, limits: Limits) -> Occupancy {
     let Some(teams) = teams else {
         return occupancy(needs, BLOCK, limits);
     };
-    let room = (limits.shared_of_block() / teams.bytes.max(1)).min(WARP);
+    let room = teams.room(limits.shared_of_block()).max(1);
     let needs = Needs {
-        shared: needs.shared + room.max(1) * teams.bytes,
+        shared: needs.shared + room * teams.bytes,
         ..*needs
     };
-    occupancy(&needs, WARP * teams.size, limits)
+    occupancy(&needs, teams.threads(), limits)
 }
 
 /// What the GPUs of this machine take; none without a driver.

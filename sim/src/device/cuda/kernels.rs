@@ -46,8 +46,7 @@ struct Entry {
 /// A team's needs, and how many of them a block can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Room {
-    size: u32,
-    bytes: u32,
+    teams: Teams,
     most: u32,
 }
 
@@ -84,7 +83,7 @@ impl CudaKernels {
                 None => None,
                 Some(teams) => {
                     let room = room(teams, extent, max_threads)?;
-                    module.allow_shared(function, room.most * room.bytes)?;
+                    module.allow_shared(function, room.most * teams.bytes)?;
                     Some(room)
                 }
             };
@@ -140,16 +139,15 @@ fn blocks(items: usize, of_block: u32) -> u32 {
 
 /// How many teams a block has room for: a warp is one rank of as many.
 fn room(teams: Teams, extent: Extent, max_threads: u32) -> Result<Room, DeviceError> {
-    let Teams { size, bytes, .. } = teams;
-    let most = (extent.shared / bytes.max(1)).min(WARP);
-    if most == 0 || WARP * size > max_threads {
+    let most = teams.room(extent.shared);
+    if most == 0 || teams.threads() > max_threads {
         return Err(DeviceError::Teams {
-            size,
-            bytes,
+            size: teams.size,
+            bytes: teams.bytes,
             shared: extent.shared,
         });
     }
-    Ok(Room { size, bytes, most })
+    Ok(Room { teams, most })
 }
 
 impl Room {
@@ -158,8 +156,8 @@ impl Room {
         let even = blocks(items, multiprocessors).clamp(1, self.most);
         Grid {
             blocks: blocks(items, even),
-            threads: WARP * self.size,
-            shared: even * self.bytes,
+            threads: self.teams.threads(),
+            shared: even * self.teams.bytes,
         }
     }
 }

@@ -64,10 +64,29 @@ impl Step {
 pub(super) fn plan(program: &Program, function: &Function, order: Order) -> Plan {
     let nodes = program.graph.nodes();
     let live = program.live(function);
+    let inline = inline(program, function, &live);
+    let all: Vec<usize> = (0..function.stores.len()).collect();
+    let mut builder = Builder::new(program, function, &live, &inline, &all);
+    let steps = match order {
+        Order::Recorded => builder.recorded(),
+        Order::DepthFirst => {
+            let need = needs(nodes, &live, &inline);
+            for store in &function.stores {
+                builder.visit(store.value.node(), &need);
+            }
+            builder.finish_stores()
+        }
+    };
+    Plan { steps, inline }
+}
+
+/// By node: used, and without a statement of its own, as [`Plan::inline`].
+pub(super) fn inline(program: &Program, function: &Function, live: &[bool]) -> Vec<bool> {
     let stored: HashSet<(u32, u32)> = function.stores.iter().map(|s| (s.array, s.index)).collect();
-    let inline: Vec<bool> = nodes
+    let nodes = program.graph.nodes();
+    nodes
         .iter()
-        .zip(&live)
+        .zip(live)
         .map(|(node, live)| {
             *live
                 && match node {
@@ -76,26 +95,19 @@ pub(super) fn plan(program: &Program, function: &Function, order: Order) -> Plan
                     _ => false,
                 }
         })
-        .collect();
-    let mut builder = Builder::new(program, function, &live, &inline);
-    match order {
-        Order::Recorded => {
-            for (at, _) in (0..).zip(&live).filter(|(_, live)| **live) {
-                builder.emit(at);
-            }
-        }
-        Order::DepthFirst => {
-            let need = needs(nodes, &live, &inline);
-            for store in &function.stores {
-                builder.visit(store.value.node(), &need);
-            }
-        }
-    }
-    builder.finish_stores();
-    Plan {
-        steps: builder.steps,
-        inline,
-    }
+        .collect()
+}
+
+/// Statements for some of a function's nodes (`live`, with their operands or without) and
+/// some of its stores, by position, as recorded.
+pub(super) fn part(
+    program: &Program,
+    function: &Function,
+    live: &[bool],
+    inline: &[bool],
+    stores: &[usize],
+) -> Vec<Step> {
+    Builder::new(program, function, live, inline, stores).recorded()
 }
 
 /// How many values are held at most while a node is computed, if every operand
@@ -121,7 +133,9 @@ struct Builder<'a> {
     inline: &'a [bool],
     done: Vec<bool>,
     steps: Vec<Step>,
-    /// Positions of the stores of a node.
+    /// Positions of the stores that are made here.
+    all: &'a [usize],
+    /// The same by the node that they store.
     stores: HashMap<u32, Vec<usize>>,
     stored: Vec<bool>,
     /// Nodes that load an element which is stored as well.
@@ -136,11 +150,13 @@ impl<'a> Builder<'a> {
         function: &'a Function,
         live: &'a [bool],
         inline: &'a [bool],
+        all: &'a [usize],
     ) -> Self {
         let nodes = program.graph.nodes();
         let mut stores: HashMap<u32, Vec<usize>> = HashMap::new();
-        for (at, store) in function.stores.iter().enumerate() {
-            stores.entry(store.value.node()).or_default().push(at);
+        for &at in all {
+            let value = function.stores[at].value.node();
+            stores.entry(value).or_default().push(at);
         }
         let mut loads = HashMap::new();
         let mut pairs: HashMap<Val, (Option<u32>, Option<u32>)> = HashMap::new();
@@ -160,12 +176,20 @@ impl<'a> Builder<'a> {
             live,
             inline,
             done: inline.to_vec(),
-            steps: Vec::with_capacity(nodes.len()),
+            steps: Vec::new(),
+            all,
             stores,
             stored: vec![false; function.stores.len()],
             loads,
             pairs,
         }
+    }
+
+    fn recorded(mut self) -> Vec<Step> {
+        for (at, _) in (0..).zip(self.live).filter(|(_, live)| **live) {
+            self.emit(at);
+        }
+        self.finish_stores()
     }
 
     /// The statement of a node whose operands are done, and the stores of its value.
@@ -225,12 +249,13 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn finish_stores(&mut self) {
+    fn finish_stores(mut self) -> Vec<Step> {
         debug_assert!(
             (0..self.nodes.len()).all(|at| !self.live[at] || self.done[at] || self.inline[at])
         );
-        for at in 0..self.function.stores.len() {
+        for &at in self.all {
             self.store(at);
         }
+        self.steps
     }
 }

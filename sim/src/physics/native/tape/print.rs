@@ -77,19 +77,8 @@ impl<'a> Printer<'a> {
     /// One function, behind its pieces if it is long.
     pub fn function(&self, function: &Function) -> String {
         let plan = order::plan(self.program, function, self.style.order);
-        let live = self.program.live(function);
-        let flips = sign::flips(self.program, function, &live);
         let chunks = chunk::cut(self.program, function, &plan, self.style.piece);
-        let mut writer = Writer {
-            program: self.program,
-            function,
-            plan: &plan,
-            chunks: &chunks,
-            flips: &flips,
-            names: HashMap::new(),
-            next: 0,
-            text: String::new(),
-        };
+        let mut writer = Writer::new(self.program, function, &plan, &chunks);
         let (qualifiers, name) = (&self.style.qualifiers, &function.name);
         if let [only] = chunks.ranges.as_slice() {
             let _ = writeln!(writer.text, "{qualifiers} {name}(W& w) {{");
@@ -118,18 +107,7 @@ impl<'a> Printer<'a> {
     /// before all wait. Values between them lie in `w.cross`.
     pub fn team_function(&self, function: &Function, homes: Homes, size: usize) -> TeamText {
         let split = team::split(self.program, function, homes, size);
-        let live = self.program.live(function);
-        let flips = sign::flips(self.program, function, &live);
-        let mut writer = Writer {
-            program: self.program,
-            function,
-            plan: &split.plan,
-            chunks: &split.chunks,
-            flips: &flips,
-            names: HashMap::new(),
-            next: 0,
-            text: String::new(),
-        };
+        let mut writer = Writer::new(self.program, function, &split.plan, &split.chunks);
         let (qualifiers, name) = (&self.style.qualifiers, &function.name);
         for (at, range) in split.chunks.ranges.iter().enumerate() {
             let (stage, rank) = split.pieces[at];
@@ -186,7 +164,7 @@ struct Writer<'a> {
     function: &'a Function,
     plan: &'a Plan,
     chunks: &'a Chunks,
-    flips: &'a [bool],
+    flips: Vec<bool>,
     /// Number of a node's variable and the piece it was last set in.
     names: HashMap<u32, (usize, usize)>,
     /// Number of the next variable.
@@ -194,7 +172,25 @@ struct Writer<'a> {
     text: String,
 }
 
-impl Writer<'_> {
+impl<'a> Writer<'a> {
+    fn new(
+        program: &'a Program,
+        function: &'a Function,
+        plan: &'a Plan,
+        chunks: &'a Chunks,
+    ) -> Self {
+        Self {
+            program,
+            function,
+            plan,
+            chunks,
+            flips: sign::flips(program, function, &program.live(function)),
+            names: HashMap::new(),
+            next: 0,
+            text: String::new(),
+        }
+    }
+
     fn steps(&mut self, range: std::ops::Range<usize>, piece: usize) {
         let steps = &self.plan.steps[range];
         for step in steps {

@@ -8,9 +8,9 @@
 
 use super::chunk::Chunks;
 use super::node::Node;
-use super::order::{Plan, Step};
+use super::order::{self, Plan};
 use super::program::{Function, Program};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Home of an element of an array: array and flat index to a rank.
 pub type Homes<'a> = &'a dyn Fn(u32, u32) -> Option<usize>;
@@ -59,6 +59,7 @@ pub(super) fn split(program: &Program, function: &Function, homes: Homes, size: 
 }
 
 struct Divider<'a> {
+    program: &'a Program,
     nodes: &'a [Node],
     function: &'a Function,
     homes: Homes<'a>,
@@ -82,18 +83,13 @@ impl<'a> Divider<'a> {
     fn new(program: &'a Program, function: &'a Function, homes: Homes<'a>) -> Self {
         let nodes = program.graph.nodes();
         let live = program.live(function);
-        let stored: HashSet<_> = function.stores.iter().map(|s| (s.array, s.index)).collect();
-        let inline = nodes.iter().map(|node| match node {
-            Node::Const(_) | Node::True => true,
-            Node::Load { array, index } => !stored.contains(&(*array, *index)),
-            _ => false,
-        });
         let mut divider = Self {
+            program,
             nodes,
             function,
             homes,
             places: Vec::new(),
-            inline: inline.collect(),
+            inline: order::inline(program, function, &live),
         };
         divider.places = divider.places(&live);
         divider
@@ -295,11 +291,14 @@ impl<'a> Divider<'a> {
         for piece in pieces {
             let computed = demand.computed.get(&piece).unwrap_or(&none.0);
             let stores = demand.stores.get(&piece).unwrap_or(&none.1);
-            let first = steps.len();
-            Row::new(self.nodes, self.function, computed, stores).write(&mut steps);
-            if steps.len() == first {
+            let mut live = vec![false; self.nodes.len()];
+            computed.iter().for_each(|&node| live[node as usize] = true);
+            let row = order::part(self.program, self.function, &live, &self.inline, stores);
+            if row.is_empty() {
                 continue;
             }
+            let first = steps.len();
+            steps.extend(row);
             for &node in demand.crossing.keys() {
                 if self.owner(node) == piece {
                     writers.insert(node, ranges.len());
@@ -346,99 +345,6 @@ fn slots(divider: &Divider, crossing: &BTreeMap<u32, usize>) -> (HashMap<u32, us
         slots.insert(node, slot);
     }
     (slots, busy.len())
-}
-
-/// The statements of one piece.
-struct Row<'a> {
-    nodes: &'a [Node],
-    function: &'a Function,
-    computed: &'a BTreeSet<u32>,
-    done: HashSet<u32>,
-    /// Positions of the stores of a node.
-    stores: HashMap<u32, Vec<usize>>,
-    stored: HashSet<usize>,
-    /// Nodes that load an element which the function stores.
-    loads: HashMap<(u32, u32), u32>,
-    all: &'a [usize],
-}
-
-impl<'a> Row<'a> {
-    fn new(
-        nodes: &'a [Node],
-        function: &'a Function,
-        computed: &'a BTreeSet<u32>,
-        all: &'a [usize],
-    ) -> Self {
-        let mut stores: HashMap<u32, Vec<usize>> = HashMap::new();
-        for &at in all {
-            let value = function.stores[at].value.node();
-            stores.entry(value).or_default().push(at);
-        }
-        let loads = computed
-            .iter()
-            .filter_map(|&node| match nodes[node as usize] {
-                Node::Load { array, index } => Some(((array, index), node)),
-                _ => None,
-            });
-        Self {
-            nodes,
-            function,
-            computed,
-            done: HashSet::new(),
-            stores,
-            stored: HashSet::new(),
-            loads: loads.collect(),
-            all,
-        }
-    }
-
-    fn write(mut self, steps: &mut Vec<Step>) {
-        for &node in self.computed {
-            self.emit(node, steps);
-        }
-        for &at in self.all {
-            self.store(at, steps);
-        }
-    }
-
-    fn emit(&mut self, node: u32, steps: &mut Vec<Step>) {
-        if self.done.contains(&node) {
-            return;
-        }
-        let step = match self.nodes[node as usize] {
-            Node::Sin(of) | Node::Cos(of) => {
-                let find = |wanted: Node| {
-                    let like = |n: &&u32| self.nodes[**n as usize] == wanted;
-                    self.computed.iter().find(like).copied()
-                };
-                Step::SinCos {
-                    of,
-                    sin: find(Node::Sin(of)),
-                    cos: find(Node::Cos(of)),
-                }
-            }
-            _ => Step::Value(node),
-        };
-        steps.push(step);
-        self.done.extend(step.defines());
-        for node in step.defines() {
-            for at in self.stores.get(&node).cloned().unwrap_or_default() {
-                self.store(at, steps);
-            }
-        }
-    }
-
-    fn store(&mut self, at: usize, steps: &mut Vec<Step>) {
-        if !self.stored.insert(at) {
-            return;
-        }
-        let element = &self.function.stores[at];
-        // What the element was is read before it is overwritten.
-        if let Some(&load) = self.loads.get(&(element.array, element.index)) {
-            self.emit(load, steps);
-        }
-        steps.push(Step::Store(at));
-    }
 }
 
 impl Split {
