@@ -57,7 +57,7 @@ OSTLER_FN void contact_soft(Dim<D> dims, const M& m, int c, R dist, const R* v, 
 // A contact of body b with the world at p (relative to the tree's reference), kept by
 // body.
 template<class R, class M>
-OSTLER_FN void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R dist, const R* p, const R* n, const R* hint) {
+OSTLER_FN_ONE void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R dist, const R* p, const R* n, const R* hint) {
   const auto present = dist < bc<R>(m.pair_reach[c]);
   if (!any(present)) return;
   if (w.nwc >= m.nwslot) {
@@ -71,7 +71,7 @@ OSTLER_FN void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R dist
   const R* vb = w.vel + 6 * b;
   R u[3] = {vb[3], vb[4], vb[5]};
   cross_add(vb, p, u);
-  by_dim(m, c, [&](auto dims) OSTLER_INLINE {
+  by_dim<BY_BODY>(m, c, [&](auto dims) OSTLER_INLINE {
     R v[CDIM];
     const int dim = dims.of(m, c);
     if (dim > 1) contact_tangent(n, hint, frame + 3);
@@ -87,7 +87,7 @@ OSTLER_FN void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R dist
 // A contact that is kept by its Jacobian, at p (relative to the reference of g1's tree,
 // of g2's if g1 is static); `shift` leads from that reference to the one of g2's tree.
 template<class R, class M>
-OSTLER_FN void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, const R* p, const R* shift, const R* n, const R* hint) {
+OSTLER_FN_ONE void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, const R* p, const R* shift, const R* n, const R* hint) {
   const auto present = dist < bc<R>(m.pair_reach[c]);
   if (!any(present)) return;
   if (w.npc >= m.npslot) {
@@ -100,7 +100,7 @@ OSTLER_FN void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, const 
   for (int i = 0; i < 3; i++) p2[i] = p[i] - shift[i];
   const int b1 = m.cg_body[m.pair_g1[c]];
   const int tree1 = m.body_tree[b1 < 0 ? m.cg_body[m.pair_g2[c]] : b1];
-  by_dim(m, c, [&](auto dims) OSTLER_INLINE {
+  by_dim<BY_JACOBIAN>(m, c, [&](auto dims) OSTLER_INLINE {
     const int dim = dims.of(m, c);
     R t[3], v[CDIM];
     if (dim > 1) contact_tangent(n, hint, t);

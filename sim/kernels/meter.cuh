@@ -186,7 +186,7 @@ template<class R, class M> OSTLER_FN void read_contacts(const M& m, Work<R, M>& 
     push.tree = t1 < 0 ? t2 : t1;
     for (int j = 0; j < 3; j++) push.at[j] = place[j], push.moment[j] = zero;
     R normal = zero;
-    by_dim(m, c, [&](auto dims) OSTLER_INLINE {
+    by_dim<EITHER_WAY>(m, c, [&](auto dims) OSTLER_INLINE {
       const int dim = dims.of(m, c);
       ConeCost<R> q;
       cone_cost(dims, m, c, world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);

@@ -15,14 +15,14 @@ template<class R, class M> OSTLER_FN void contacts_mul(const M& m, Work<R, M>& w
       const R* v = w.tmp + 6 * b;
       R u[3] = {v[3], v[4], v[5]};
       cross_add(v, w.wc_pos + 3 * k, u);
-      by_dim(m, c, [&](auto dims) OSTLER_INLINE {
+      by_dim<BY_BODY>(m, c, [&](auto dims) OSTLER_INLINE {
         contact_velocity(dims.of(m, c), w.wc_frame + 6 * k, w.wc_frame + 6 * k + 3, v, u, world + CDIM * k);
       });
     }
   }
   OSTLER_EACH(o, w.npon) {
     const int k = w.pc_on[o], c = w.pc_pair[k];
-    by_dim(m, c, [&](auto dims) OSTLER_INLINE {
+    by_dim<BY_JACOBIAN>(m, c, [&](auto dims) OSTLER_INLINE {
       const int dim = dims.of(m, c);
       const R* J = w.pc_j + (unsigned long)m.npdim * m.npath * k;
       R v[CDIM];
@@ -219,13 +219,13 @@ template<class R, class M> OSTLER_FN bool couples(const M& m, Work<R, M>& w) {
 template<class R, class M, class F> OSTLER_FN void for_contacts(const M& m, Work<R, M>& w, F&& f) {
   for (int o = 0; o < w.nwon; o++) {
     const int k = w.wc_on[o];
-    by_dim(m, w.wc_pair[k], [&](auto dims) OSTLER_INLINE {
+    by_dim<BY_BODY>(m, w.wc_pair[k], [&](auto dims) OSTLER_INLINE {
       f(dims, w.wc_pair[k], w.wc_d[k], w.wc_jar + CDIM * k, w.wc_js + CDIM * k);
     });
   }
   for (int o = 0; o < w.npon; o++) {
     const int k = w.pc_on[o];
-    by_dim(m, w.pc_pair[k], [&](auto dims) OSTLER_INLINE {
+    by_dim<BY_JACOBIAN>(m, w.pc_pair[k], [&](auto dims) OSTLER_INLINE {
       f(dims, w.pc_pair[k], w.pc_d[k], w.pc_jar + CDIM * k, w.pc_js + CDIM * k);
     });
   }
@@ -269,13 +269,13 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
       clear_loads(m, w);
       for (int o = 0; o < w.nwon; o++) {
         const int c = w.wc_pair[w.wc_on[o]];
-        if (mine(m.cg_body[m.pair_g2[c]])) by_dim(m, c, [&](auto dims) OSTLER_INLINE { world_contact_load(dims, m, w, w.wc_on[o]); });
+        if (mine(m.cg_body[m.pair_g2[c]])) by_dim<BY_BODY>(m, c, [&](auto dims) OSTLER_INLINE { world_contact_load(dims, m, w, w.wc_on[o]); });
       }
       team_sync();
       Straight<R, M>::loads(m, w);
     }
     for (int o = 0; o < w.npon; o++)
-      by_dim(m, w.pc_pair[w.pc_on[o]], [&](auto dims) OSTLER_INLINE { pair_contact_load(dims, m, w, w.pc_on[o]); });
+      by_dim<BY_JACOBIAN>(m, w.pc_pair[w.pc_on[o]], [&](auto dims) OSTLER_INLINE { pair_contact_load(dims, m, w, w.pc_on[o]); });
     team_sync();
     if (coupled) Straight<R, M>::solve_coupled(m, w);
     else Straight<R, M>::solve_system(m, w);

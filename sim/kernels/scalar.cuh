@@ -12,13 +12,19 @@
 #define OSTLER_FN __device__ __forceinline__
 #define OSTLER_INLINE
 #define OSTLER_FN_BIG __device__ __noinline__
-#define OSTLER_FN_PART OSTLER_FN
+#define OSTLER_FN_PART OSTLER_FN_BIG
+// Called from several places. One copy on GPUs, whose compilers take seconds for some.
+#define OSTLER_FN_ONE OSTLER_FN_BIG
+// A loop that copies: unrolled, it is long and no faster.
+#define OSTLER_ROLLED _Pragma("unroll 1")
 #else
 #define OSTLER_FN inline __attribute__((always_inline))
 #define OSTLER_INLINE __attribute__((always_inline))  // of a lambda
 #define OSTLER_FN_BIG inline __attribute__((noinline))
 // Called from several places, or long: in one piece, compilers take minutes.
 #define OSTLER_FN_PART __attribute__((noinline))  // templates
+#define OSTLER_FN_ONE OSTLER_FN
+#define OSTLER_ROLLED
 #endif
 
 // ---- one number ----

@@ -18,27 +18,37 @@ template<class R, class T> OSTLER_FN R power_(R x, T p) {
   return y;
 }
 
+// How a contact is kept: by body, or by its Jacobian.
+enum Kept { BY_BODY = 1, BY_JACOBIAN = 2, EITHER_WAY = 3 };
+
 // Contacts' dimension as a template constant where it is one of the common ones (1
-// and 3; 0 stands for any other), so that loops over it unroll. A robot whose
-// contacts all have the same dimension knows it when it is compiled.
+// and 3; 0 stands for any other), so that loops over it unroll. A robot with a kernel of
+// its own knows which there are when it is compiled.
 template<int D> struct Dim {
   static constexpr int value = D;
   // The dimension itself.
   template<class M> static OSTLER_FN int of(const M& m, int pair) { return D > 0 ? D : m.pair_dim[pair]; }
 };
-template<class M> struct OneDim { static constexpr int value = M::one_dim; };
-template<class T> struct OneDim<Tables<T>> { static constexpr int value = 0; };
-template<class M, class F> OSTLER_FN void by_dim(const M& m, int pair, F&& f) {
-  constexpr int one = OneDim<M>::value;
-  if constexpr (one == 1 || one == 3) {
-    f(Dim<one>());
-  } else {
-    switch (m.pair_dim[pair]) {
-      case 1: f(Dim<1>()); break;
-      case 3: f(Dim<3>()); break;
-      default: f(Dim<0>());
-    }
+template<class M> struct Dims {  // a bit for each
+  static constexpr unsigned of(Kept kept) {
+    return (kept & BY_BODY ? M::body_dims : 0u) | (kept & BY_JACOBIAN ? M::jacobian_dims : 0u);
   }
+};
+template<class T> struct Dims<Tables<T>> {
+  static constexpr unsigned of(Kept) { return 1u << 1 | 1u << 3 | 1u << 4 | 1u << 6; }
+};
+template<Kept kept, class M, class F> OSTLER_FN void by_dim(const M& m, int pair, F&& f) {
+  constexpr unsigned dims = Dims<M>::of(kept), one = 1u << 1, three = 1u << 3;
+  constexpr bool others = (dims & ~(one | three)) != 0;
+  (void)m, (void)pair, (void)f;
+  if constexpr (dims == one) f(Dim<1>());
+  else if constexpr (dims == three) f(Dim<3>());
+  else if constexpr ((dims & (one | three)) == 0) { if constexpr (others) f(Dim<0>()); }
+  else switch (m.pair_dim[pair]) {
+      case 1: if constexpr ((dims & one) != 0) f(Dim<1>()); break;
+      case 3: if constexpr ((dims & three) != 0) f(Dim<3>()); break;
+      default: if constexpr (others) f(Dim<0>());
+    }
 }
 
 // Impedance at distance r beyond the margin.

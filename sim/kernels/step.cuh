@@ -50,7 +50,7 @@ template<class R, class M> OSTLER_FN void gather_forces(const M& m, Work<R, M>& 
     const int g1 = m.cg_geom[m.pair_g1[c]], g2 = m.cg_geom[m.pair_g2[c]];
     if (!mine(g1) && !mine(g2)) continue;
     ConeCost<R> q;
-    by_dim(m, c, [&](auto dims) OSTLER_INLINE {
+    by_dim<EITHER_WAY>(m, c, [&](auto dims) OSTLER_INLINE {
       cone_cost(dims, m, c, world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
     });
     if (mine(g1)) w.geom_force[g1] = w.geom_force[g1] - q.g[0];

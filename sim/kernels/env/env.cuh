@@ -23,23 +23,20 @@ OSTLER_FN bool act(const EnvArgs& a, int e) {
 // Observations into `row` (the policies', then the critics'); whether all are numbers.
 OSTLER_FN_BIG bool look(const EnvArgs& a, int e, bool masked, float* row) {
   Task::observe(a, e, a.noisy != 0, 2 * a.clock + (masked ? 1 : 0), row);
-  bool finite = true;
-  for (int i = 0; i < Task::O + Task::OC; i++) finite = finite && is_finite(row[i]);
-  return finite;
+  unsigned odd = 0;
+  for (int i = 0; i < Task::O + Task::OC; i++) odd |= is_finite(row[i]) ? 0u : 1u;
+  return odd == 0;
 }
 
 // Writes a row that is all numbers, else the last that was.
+OSTLER_FN void show_group(const float* row, bool finite, float* last, float* out, int width) {
+  if (finite) OSTLER_ROLLED for (int i = 0; i < width; i++) out[i] = last[i] = row[i];
+  else OSTLER_ROLLED for (int i = 0; i < width; i++) out[i] = last[i];
+}
 OSTLER_FN void show(const EnvArgs& a, int e, const float* row, bool finite) {
-  for (int i = 0; i < Task::O; i++) {
-    float* last = a.last_policy + (long)e * Task::O + i;
-    if (finite) *last = row[i];
-    a.obs[(long)e * Task::O + i] = *last;
-  }
-  for (int i = 0; i < Task::OC; i++) {
-    float* last = a.last_critic + (long)e * Task::OC + i;
-    if (finite) *last = row[Task::O + i];
-    a.critic_obs[(long)e * Task::OC + i] = *last;
-  }
+  const long policy = (long)e * Task::O, critic = (long)e * Task::OC;
+  show_group(row, finite, a.last_policy + policy, a.obs + policy, Task::O);
+  if (Task::OC > 0) show_group(row + Task::O, finite, a.last_critic + critic, a.critic_obs + critic, Task::OC);
 }
 
 // A new episode and its first observation.
@@ -48,9 +45,9 @@ OSTLER_FN_BIG void restart(const EnvArgs& a, int e) {
   const unsigned stream = a.first_env + (unsigned)e;
   Task::start(a, e, stream);
   Task::command(a, e, stream, 0);
-  for (int k = 0; k < Task::A; k++) a.action[k * n + e] = a.last_action[k * n + e] = 0.0f;
-  for (int k = 0; k < Task::R; k++) a.sums[k * n + e] = 0.0f;
-  for (int k = 0; k < Task::U; k++) a.ctrl[k * n + e] = 0.0f;
+  OSTLER_ROLLED for (int k = 0; k < Task::A; k++) a.action[k * n + e] = a.last_action[k * n + e] = 0.0f;
+  OSTLER_ROLLED for (int k = 0; k < Task::R; k++) a.sums[k * n + e] = 0.0f;
+  OSTLER_ROLLED for (int k = 0; k < Task::U; k++) a.ctrl[k * n + e] = 0.0f;
   const unsigned word = philox(a.seed, stream, DRAW_START, a.clock, 0).w[0];
   const unsigned age = a.spread ? (unsigned)((double)unit(word) * (double)Task::max_steps) : 0u;
   a.age[e] = age;
@@ -84,24 +81,24 @@ OSTLER_FN_BIG void bury(const EnvArgs& a, int e, unsigned bits, const float* rew
   g[6] = (unsigned)(a.clock >> 32);
   g[7] = a.stuck[e];
   g += GRAVE_HEAD;
-  for (int k = 0; k < Task::RAW; k++) *g++ = bits_of(a.actions[(long)e * Task::RAW + k]);
-  for (int k = 0; k < Task::U; k++) *g++ = bits_of(a.ctrl[k * n + e]);
+  OSTLER_ROLLED for (int k = 0; k < Task::RAW; k++) *g++ = bits_of(a.actions[(long)e * Task::RAW + k]);
+  OSTLER_ROLLED for (int k = 0; k < Task::U; k++) *g++ = bits_of(a.ctrl[k * n + e]);
   for (int m = 0; m < Task::M; m++) *g++ = bits_of(reward[m]);
-  for (int k = 0; k < Task::O + Task::OC; k++) *g++ = bits_of(row[k]);
+  OSTLER_ROLLED for (int k = 0; k < Task::O + Task::OC; k++) *g++ = bits_of(row[k]);
   // As a snapshot of one environment has them.
   const float* live[] = {a.action, a.last_action, a.command, a.memory, a.ret, a.sums};
   const int widths[] = {Task::A, Task::A, Task::C, Task::K, Task::M, Task::R};
   for (int b = 0; b < 6; b++)
-    for (int k = 0; k < widths[b]; k++) *g++ = bits_of(live[b][k * n + e]);
-  for (int k = 0; k < Task::O; k++) *g++ = bits_of(a.last_policy[(long)e * Task::O + k]);
-  for (int k = 0; k < Task::OC; k++) *g++ = bits_of(a.last_critic[(long)e * Task::OC + k]);
+    OSTLER_ROLLED for (int k = 0; k < widths[b]; k++) *g++ = bits_of(live[b][k * n + e]);
+  OSTLER_ROLLED for (int k = 0; k < Task::O; k++) *g++ = bits_of(a.last_policy[(long)e * Task::O + k]);
+  OSTLER_ROLLED for (int k = 0; k < Task::OC; k++) *g++ = bits_of(a.last_critic[(long)e * Task::OC + k]);
   const unsigned* words[] = {a.age, a.length, a.counted, a.stuck, a.final_used};
   for (int b = 0; b < 5; b++) *g++ = words[b][e];
   const StepArgs<float>& p = a.physics;
   const float* state[] = {p.qpos, p.qvel, p.frame_pos, p.frame_quat, p.frame_lin, p.frame_ang, p.geom_force, p.act_force, p.qacc, p.sense};
   const int counts[] = {Task::NQ, Task::NV, 3 * Task::NB, 4 * Task::NB, 3 * Task::NB, 3 * Task::NB, Task::NG, Task::U, Task::NV, Task::NS};
   for (int b = 0; b < 10; b++)
-    for (int k = 0; k < counts[b]; k++) *g++ = bits_of(state[b][k * n + e]);
+    OSTLER_ROLLED for (int k = 0; k < counts[b]; k++) *g++ = bits_of(state[b][k * n + e]);
   *g++ = p.fault[e];
   for (int k = 0; k < Task::NA; k++) *g++ = bits_of(p.act[k * n + e]);
   *g++ = p.overflow[e];
@@ -182,8 +179,8 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& wo
         a.final_used[e] = slot + 1;
         for (int m = 0; m < Task::M; m++) a.final_slot[(long)e * Task::M + m] = (int)slot;
         const long at = (long)slot * n + e;
-        for (int i = 0; i < Task::O; i++) a.final_obs[at * Task::O + i] = a.obs[(long)e * Task::O + i];
-        for (int i = 0; i < Task::OC; i++) a.final_critic[at * Task::OC + i] = a.critic_obs[(long)e * Task::OC + i];
+        OSTLER_ROLLED for (int i = 0; i < Task::O; i++) a.final_obs[at * Task::O + i] = a.obs[(long)e * Task::O + i];
+        OSTLER_ROLLED for (int i = 0; i < Task::OC; i++) a.final_critic[at * Task::OC + i] = a.critic_obs[(long)e * Task::OC + i];
       } else {
         count(a, e, TALLY_OVERFLOW, 1);
       }

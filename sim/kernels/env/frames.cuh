@@ -29,17 +29,17 @@ OSTLER_FN Q4 q_normalized(Q4 q) {
 }
 
 OSTLER_FN Frame world_frame() { return {{{0, 0, 0}}, {{1, 0, 0, 0}}, {{0, 0, 0}}, {{0, 0, 0}}}; }
-OSTLER_FN Frame fixed_in(const Frame& p, V3 pos, Q4 quat) {
+OSTLER_FN_ONE Frame fixed_in(const Frame& p, V3 pos, Q4 quat) {
   const V3 offset = q_rotate(p.quat, pos);
   return {v_add(p.pos, offset), q_mul(p.quat, quat), v_add(p.lin, v_cross(p.ang, offset)), p.ang};
 }
-OSTLER_FN void free_joint(Frame& f, const float* q, const float* v) {
+OSTLER_FN_ONE void free_joint(Frame& f, const float* q, const float* v) {
   f.pos = {{q[0], q[1], q[2]}};
   f.quat = q_normalized({{q[3], q[4], q[5], q[6]}});
   f.lin = {{v[0], v[1], v[2]}};
   f.ang = q_rotate(f.quat, {{v[3], v[4], v[5]}});
 }
-OSTLER_FN void slide_joint(Frame& f, const float* q, const float* v, V3 own_axis, float reference) {
+OSTLER_FN_ONE void slide_joint(Frame& f, const float* q, const float* v, V3 own_axis, float reference) {
   const V3 axis = q_rotate(f.quat, own_axis);
   const V3 shift = v_scale(axis, q[0] - reference);
   f.pos = v_add(f.pos, shift);
@@ -54,17 +54,17 @@ OSTLER_FN void turn_about(Frame& f, V3 anchor, Q4 turn, V3 rate) {
   f.pos = v_add(v_add(f.pos, to_anchor), back);
   f.lin = v_add(anchor_vel, v_cross(f.ang, back));
 }
-OSTLER_FN void hinge_joint(Frame& f, const float* q, const float* v, V3 anchor, V3 axis, float reference) {
+OSTLER_FN_ONE void hinge_joint(Frame& f, const float* q, const float* v, V3 anchor, V3 axis, float reference) {
   float s, c;
   sin_cos(0.5f * (q[0] - reference), s, c);
   const Q4 turn = {{c, s * axis.x[0], s * axis.x[1], s * axis.x[2]}};
   turn_about(f, anchor, turn, v_scale(q_rotate(f.quat, axis), v[0]));
 }
-OSTLER_FN void ball_joint(Frame& f, const float* q, const float* v, V3 anchor) {
+OSTLER_FN_ONE void ball_joint(Frame& f, const float* q, const float* v, V3 anchor) {
   const Q4 turn = q_normalized({{q[0], q[1], q[2], q[3]}});
   turn_about(f, anchor, turn, q_rotate(q_mul(f.quat, turn), {{v[0], v[1], v[2]}}));
 }
-OSTLER_FN void write_frame(const EnvArgs& a, int e, int body, const Frame& f) {
+OSTLER_FN_ONE void write_frame(const EnvArgs& a, int e, int body, const Frame& f) {
   const StepArgs<float>& p = a.physics;
   const long n = a.n;
   for (int k = 0; k < 4; k++) p.frame_quat[(4 * body + k) * n + e] = f.quat.x[k];

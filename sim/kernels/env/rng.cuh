@@ -11,7 +11,7 @@ OSTLER_FN unsigned high_half(unsigned a, unsigned b) {
   return (unsigned)(((unsigned long long)a * b) >> 32);
 #endif
 }
-OSTLER_FN Words philox(unsigned long long seed, unsigned stream, unsigned purpose, unsigned long long step, unsigned index) {
+OSTLER_FN_ONE Words philox(unsigned long long seed, unsigned stream, unsigned purpose, unsigned long long step, unsigned index) {
   unsigned c0 = index, c1 = stream, c2 = (unsigned)step, c3 = ((unsigned)(step >> 32) << 8) | purpose;
   unsigned k0 = (unsigned)seed, k1 = (unsigned)(seed >> 32);
   for (int round = 0; round < 10; round++) {
@@ -26,7 +26,7 @@ OSTLER_FN Words philox(unsigned long long seed, unsigned stream, unsigned purpos
   return {{c0, c1, c2, c3}};
 }
 OSTLER_FN float unit(unsigned word) { return (float)(word >> 8) * (1.0f / 16777216.0f); }
-OSTLER_FN void normal_pair(unsigned a, unsigned b, float& x, float& y) {
+OSTLER_FN_ONE void normal_pair(unsigned a, unsigned b, float& x, float& y) {
   const float radius = sqrt_(-2.0f * ln_(1.0f - unit(a)));
   float s, c;
   sin_cos(6.28318531f * unit(b), s, c);

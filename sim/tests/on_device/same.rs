@@ -1,11 +1,11 @@
 //! Every number of every step is the same, bit for bit: the device's program has one
 //! environment where the host's kernels have a vector of them.
 
-use crate::support::{Device_, Host_, NOISE, SEED, Setup, actions, agents, feature, setup};
+use crate::support::{Device_, Host_, NOISE, SEED, Setup, actions, agents, feature, heap, setup};
 use ostler_sim::config::Auto;
 use ostler_sim::device::host::Host;
 use ostler_sim::device::{Device, HostMemory};
-use ostler_sim::env::on_device::{Trial, measure};
+use ostler_sim::env::on_device::{Trial, measure, program};
 use ostler_sim::rng::{Purpose, fill_normal, normal_pair, philox};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -137,6 +137,22 @@ fn teams_have_the_hosts_bits_whatever_a_robot_has() {
             true,
             |_, _| {},
         );
+    }
+}
+
+/// Where contacts couple more than can be written out, the leader factors it in loops.
+#[test]
+fn a_team_solves_what_is_too_long_to_be_written_out() {
+    let mut s = heap(7);
+    for threads in [1, 2, 4] {
+        s.sim.threads_per_env = Auto::N(threads);
+        let text = program(&s.model, &s.sim, &s.env, &s.task, false)
+            .unwrap()
+            .text;
+        assert!(!text.contains("straight::solve_coupled"));
+        let name = format!("heap, {threads} threads");
+        let (_, broken) = compare(&name, &s, 100, true, |_, _| {});
+        assert_eq!(broken, 0);
     }
 }
 

@@ -47,6 +47,38 @@ pub fn setup(name: &str, n: usize) -> Setup {
 /// A model of the referee's features that has actuators, with a task that reads its state.
 pub fn feature(name: &str, n: usize) -> Setup {
     let path = configs().join(format!("../tests/referee/features/{name}.xml"));
+    reads_state(ostler_sim::model::mjcf::load(&path).unwrap(), n)
+}
+
+/// Six balls in a trough that is pushed about: contacts of one with another couple all of
+/// 37 degrees of freedom, more than a written-out factor has.
+pub fn heap(n: usize) -> Setup {
+    let balls: String = (0..6)
+        .map(|i| {
+            let (x, z) = (
+                0.11 * f64::from(i % 3) - 0.11,
+                0.2 + 0.09 * f64::from(i / 3),
+            );
+            format!(
+                r#"<body pos="{x} {} {z}"><freejoint/><geom size="0.06" mass="0.2"/></body>"#,
+                0.01 * f64::from(i % 2)
+            )
+        })
+        .collect();
+    let text = format!(
+        r#"<mujoco><option timestep="0.005"/><worldbody>
+             <body name="trough"><joint name="push" type="slide" axis="1 0 0" range="-0.2 0.2" limited="true"/>
+               <geom type="box" size="0.4 0.3 0.02" pos="0 0 0.05" mass="3"/>
+               <geom type="capsule" size="0.05 0.3" pos="0.25 0 0.1" euler="90 0 0" mass="0.5"/>
+               <geom type="capsule" size="0.05 0.3" pos="-0.25 0 0.1" euler="90 0 0" mass="0.5"/></body>
+             {balls}</worldbody>
+           <actuator><motor joint="push" gear="60" ctrlrange="-1 1"/></actuator></mujoco>"#
+    );
+    let model = ostler_sim::model::mjcf::parse(Path::new("heap.xml"), text);
+    reads_state(model.unwrap(), n)
+}
+
+fn reads_state(model: Model, n: usize) -> Setup {
     let task = toml::from_str(
         r#"
 robot = ""
@@ -61,7 +93,7 @@ expr = "sum(abs(qvel)) / 100"
 "#,
     );
     let mut s = Setup {
-        model: Arc::new(ostler_sim::model::mjcf::load(&path).unwrap()),
+        model: Arc::new(model),
         sim: SimConfig::default(),
         env: EnvConfig::default(),
         task: task.unwrap(),

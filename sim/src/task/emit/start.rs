@@ -71,12 +71,12 @@ impl Writer<'_> {
             self.line(format_args!("    unit_quat(q + {i});"));
         }
         self.line(format_args!(
-            "    for (int i = 0; i < NQ; i++) p.qpos[i * n + e] = q[i];
-    for (int i = 0; i < NV; i++) p.qvel[i * n + e] = v[i], p.qacc[i * n + e] = 0.0f;
-    for (int i = 0; i < NA; i++) p.act[i * n + e] = 0.0f;
-    for (int i = 0; i < NG; i++) p.geom_force[i * n + e] = 0.0f;
-    for (int i = 0; i < U; i++) p.act_force[i * n + e] = 0.0f;
-    for (int i = 0; i < NS; i++) p.sense[i * n + e] = 0.0f;
+            "    OSTLER_ROLLED for (int i = 0; i < NQ; i++) p.qpos[i * n + e] = q[i];
+    OSTLER_ROLLED for (int i = 0; i < NV; i++) p.qvel[i * n + e] = v[i], p.qacc[i * n + e] = 0.0f;
+    OSTLER_ROLLED for (int i = 0; i < NA; i++) p.act[i * n + e] = 0.0f;
+    OSTLER_ROLLED for (int i = 0; i < NG; i++) p.geom_force[i * n + e] = 0.0f;
+    OSTLER_ROLLED for (int i = 0; i < U; i++) p.act_force[i * n + e] = 0.0f;
+    OSTLER_ROLLED for (int i = 0; i < NS; i++) p.sense[i * n + e] = 0.0f;
     p.fault[e] = 0;
     place_bodies(a, e, q, v);
   }}"

@@ -25,13 +25,14 @@ pub(super) fn write(plan: &Plan) -> String {
         let single = array.iter().map(|x| real(f64::from(*x as f32)));
         list(&mut text, "float", name, single);
     }
-    // The dimension of all contacts, 0 where they differ.
-    let first = plan.pair_dim.first().copied().unwrap_or(1);
-    let same = plan.pair_dim.iter().all(|d| *d == first);
+    // A bit for each dimension that contacts have; those kept by body come first.
+    let bits = |dims: &[i32]| dims.iter().fold(0, |bits, dim| bits | 1_u32 << dim);
+    let (body, jacobian) = plan.pair_dim.split_at(plan.nwpair);
     let _ = writeln!(
         text,
-        "  static constexpr int one_dim = {};",
-        if same { first } else { 0 }
+        "  static constexpr unsigned body_dims = {}, jacobian_dims = {};",
+        bits(body),
+        bits(jacobian)
     );
     text.push_str("};\n");
     text
