@@ -47,6 +47,10 @@ fn build() -> Result<(), String> {
     for function in ["ats_free", "get_and_reset_last_err"] {
         println!("cargo:rustc-link-arg=-Wl,--wrap={function}");
     }
+    // See tests/gpu/runtime.rs: libtorch is to find the test's functions before CUDA's.
+    for functions in ["cuda*", "__cuda*"] {
+        println!("cargo:rustc-link-arg-tests=-Wl,--export-dynamic-symbol={functions}");
+    }
     cc::Build::new()
         .cpp(true)
         .std("c++17")

@@ -9,6 +9,7 @@ mod memory;
 mod modes;
 mod place;
 mod replay;
+mod runtime;
 mod same;
 mod soak;
 mod streams;

@@ -1,7 +1,9 @@
 //! `collector.cuda_sync` changes what the host waits for and nothing else.
 
 use crate::place::{figure, numbers, place, task};
+use crate::runtime::counted;
 use ostler_collector::{Collector, CudaSync};
+use ostler_trainer::learner::Learner;
 
 #[test]
 fn f2_rollouts_are_the_same_however_the_host_waits() {
@@ -17,8 +19,15 @@ fn f2_rollouts_are_the_same_however_the_host_waits() {
     ] {
         let mut c = t.collector(&place, steps as usize, sync);
         let mut found = Vec::new();
-        for _ in 0..3 {
-            c.collect(&mut t.policy).unwrap();
+        for round in 0..3 {
+            let (collected, calls) = counted(|| c.collect(&mut t.policy));
+            collected.unwrap();
+            // Libtorch waits where it is told to and copies nothing. The first rollout
+            // is when its libraries start.
+            if round > 0 {
+                let told = if place.cuda.is_some() { waits } else { 0 };
+                assert_eq!((calls.waits, calls.crossings), (told, 0), "{sync:?}");
+            }
             let r = c.rollout();
             for tensor in [
                 &r.obs.policy,
@@ -45,4 +54,28 @@ fn f2_rollouts_are_the_same_however_the_host_waits() {
         }
     }
     figure("modes.rollouts", 9.0);
+}
+
+/// Counted by the runtime's own functions, not by what we ask for.
+#[test]
+fn an_update_waits_and_crosses_as_often_as_it_says() {
+    let place = place();
+    let t = task(&place, "ant", place.pick(512, 16));
+    let mut c = t.collector(&place, 12, CudaSync::Off);
+    let mut ppo = t.learner(&place, 12);
+    for round in 0..4 {
+        let (collected, _) = counted(|| c.collect(ppo.policy_mut()));
+        collected.unwrap();
+        let (stats, calls) = counted(|| ppo.update(c.rollout()));
+        let said = stats.unwrap().traffic;
+        if place.cuda.is_none() {
+            continue;
+        }
+        if round > 1 {
+            assert_eq!(calls.waits, said.waits);
+            assert_eq!(calls.crossings, said.uploads + said.downloads);
+            assert_eq!(calls.allocations, 0);
+        }
+        figure("update.launches", calls.launches as f64);
+    }
 }

@@ -11,7 +11,7 @@ use ostler_sim::device::{Address, Device, Memory};
 use ostler_sim::env::{DeviceEnv, PolicyNoise, StepAddresses};
 use ostler_sim::{BatchEnv, Groups, Model};
 use ostler_trainer::config::load;
-use ostler_trainer::learner::ActorCritic;
+use ostler_trainer::learner::{ActorConfig, ActorCritic, CriticConfig, Ppo, PpoConfig};
 use ostler_trainer::torch::CudaStream;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -80,6 +80,8 @@ pub struct Task {
     pub env: EnvConfig,
     pub task: TaskConfig,
     pub policy: ActorCritic,
+    /// What a learner is made of: its own, the actor's and the critic's configuration.
+    learner: (PpoConfig, ActorConfig, CriticConfig),
 }
 
 /// Below the folder that this program was built in, or, in a bundle, where it runs.
@@ -111,6 +113,7 @@ pub fn task(place: &Place, name: &str, n: usize) -> Task {
         env: c.env,
         task: c.task,
         policy,
+        learner: (c.ppo, c.actor, c.critic),
     }
 }
 
@@ -127,6 +130,13 @@ impl Task {
             model, &self.sim, &self.env, &self.task, SEED, 0, device, memory, noise, false,
         )
         .unwrap()
+    }
+
+    /// PPO that learns from rollouts of `steps` steps.
+    pub fn learner(&self, place: &Place, steps: usize) -> Ppo {
+        let (ppo, actor, critic) = &self.learner;
+        let env = self.on_host();
+        Ppo::new(ppo, actor, critic, env.spec(), steps, 3, place.torch).unwrap()
     }
 
     pub fn collector(

@@ -156,7 +156,9 @@ def run(item, device, out):
             row["output"] = json.loads(text)
             if isinstance(row["output"], dict):
                 told = row["output"].items()
-                figures.update({k: v for k, v in told if "steps_per_s" in k or k.startswith("ratio")})
+                # What could not be measured is told as well, and why.
+                worth = re.compile(r"steps_per_s|^ratio|\.(missing|error|note)$")
+                figures.update({k: v for k, v in told if worth.search(k)})
         except ValueError:
             problems.append("it printed no JSON")
     for name, value in figures.items():
@@ -192,6 +194,8 @@ def summary(results):
         lines.append("| %s | %s | %.1f | %s |" % (row["name"], result.replace("|", "/"), row["seconds"], figures))
     failed = [r for r in results["items"] if not r["ok"]]
     lines += ["", "%d of %d items ran and passed." % (len(results["items"]) - len(failed), len(results["items"]))]
+    if results.get("left_out"):
+        lines += ["", "Not run, for want of a GPU or a file: " + "; ".join(results["left_out"]) + "."]
     for row in failed:
         lines += ["", "## " + row["name"], "", "`%s`" % row["command"], "", row["why"]]
         lines += ["", "```"] + row.get("tail", "").splitlines()[-40:] + ["```"]
@@ -248,7 +252,10 @@ def main():
     if unknown:
         cli.error("no item is called " + ", ".join(sorted(unknown)))
     here = [i for i in here if i["name"] not in args.skip]
-    items = [i for i in here if on_gpu or not i.get("gpu_only")]
+    def has_files(item):
+        return all(os.path.exists(os.path.join(HERE, f)) for f in item.get("files", []))
+
+    items = [i for i in here if (on_gpu or not i.get("gpu_only")) and has_files(i)]
     groups = parts(items, bundle["part_seconds"])
     if args.list:
         for k, group in enumerate(groups, 1):
@@ -265,7 +272,7 @@ def main():
         "date": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
         "commit": bundle["commit"],
         "machine": machine(),
-        "left_out": [i["name"] for i in here if not on_gpu and i.get("gpu_only")],
+        "left_out": [i["name"] for i in here if (not on_gpu and i.get("gpu_only")) or not has_files(i)],
         "items": [],
     }
     for item in items:

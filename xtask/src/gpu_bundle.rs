@@ -2,7 +2,7 @@
 //! Rust: programs, configurations, one driver script (`xtask/gpu/run.py`).
 
 use crate::place::Place;
-use crate::{SetupError, cargo, libtorch};
+use crate::{SetupError, cargo, libtorch, referee};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -22,20 +22,53 @@ pub fn bundle(place: &Place, out: &Path) -> Result<Vec<PathBuf>, SetupError> {
     libtorch::ensure(place)?;
     let programs = [
         ("ostler", cargo::build_ostler(place)?),
-        ("gpu", build_tests(place)?),
+        (
+            "gpu",
+            build_tests(place, &["--workspace", "--test", "gpu"])?,
+        ),
+        (
+            "cuda",
+            build_tests(place, &["-p", "ostler-sim", "--test", "cuda"])?,
+        ),
     ];
-    pack(
+    let parts = pack(
         &programs,
         &place.root.join("configs"),
         &commit(place),
         out,
         PART,
-    )
+    )?;
+    match humanoid(place) {
+        Ok(model) => {
+            for part in &parts {
+                let to = part.join("configs/robots/humanoid.xml");
+                fs::copy(&model, &to).map_err(SetupError::io("write", &to))?;
+            }
+        }
+        Err(why) => eprintln!("the humanoid is not packed and not measured: {why}"),
+    }
+    Ok(parts)
 }
 
-/// The program of the GPU's tests, as `cargo test` builds it, with `ostler` beside it.
-fn build_tests(place: &Place) -> Result<PathBuf, SetupError> {
-    let args = ["test", "--workspace", "--test", "gpu", "--no-run"];
+/// Gymnasium's, among the tests' referees: not ours to ship, but what others publish
+/// figures of.
+fn humanoid(place: &Place) -> Result<PathBuf, SetupError> {
+    const FIND: &str = "import importlib.util, os
+home = os.path.dirname(importlib.util.find_spec('gymnasium').origin)
+print(os.path.join(home, 'envs', 'mujoco', 'assets', 'humanoid.xml'))";
+    let python = referee::ensure(place)?;
+    let out = Command::new(&python).args(["-c", FIND]).output();
+    let out = out.map_err(SetupError::io("start", &python))?;
+    if !out.status.success() {
+        let python = python.display();
+        return Err(SetupError::Referee(format!("{python} has no Gymnasium")));
+    }
+    Ok(String::from_utf8_lossy(&out.stdout).trim().into())
+}
+
+/// A program of tests, as `cargo test` builds it.
+fn build_tests(place: &Place, which: &[&str]) -> Result<PathBuf, SetupError> {
+    let args = [&["test", "--no-run"], which].concat();
     cargo::build(place, &args, |line| line.contains("\"kind\":[\"test\"]"))
 }
 

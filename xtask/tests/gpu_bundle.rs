@@ -17,7 +17,7 @@ fn script(folder: &Path, name: &str, text: &str) -> PathBuf {
 
 /// What stands in for `ostler`: JSON for what is asked as JSON.
 const OSTLER: &str = r#"case "$*" in
-  *--json*) echo '{"collection.steps_per_s": 1.5}' ;;
+  *--json*) echo '{"collection.steps_per_s": 1.5, "warp.missing": "no module"}' ;;
 esac"#;
 const PASSES: &str = "echo 'test a ... FIGURE {\"rounds\": 3}'
 echo 'test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out'";
@@ -75,7 +75,13 @@ fn what_passes_gives_one_file_of_results_and_a_summary() {
         assert!(results.contains(text), "{text}: {results}");
     }
     assert!(
-        summary.contains("| collection.steps_per_s 1.5 |"),
+        summary.contains("| collection.steps_per_s 1.5, warp.missing no module |"),
+        "{summary}"
+    );
+    // What the host cannot stand in for is said to be left out.
+    assert!(
+        summary.contains("Not run, for want of a GPU or a file:")
+            && summary.contains("; regression."),
         "{summary}"
     );
     assert!(

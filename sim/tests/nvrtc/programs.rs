@@ -1,15 +1,17 @@
 //! What is compiled.
 
+use crate::referee::referee_python;
 use ostler_sim::config::{Auto, EnvConfig, SimConfig, TaskConfig};
 use ostler_sim::device::Program;
 use ostler_sim::env::on_device::program;
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::native::generate::generate_cuda;
 use ostler_sim::physics::native::lower::{LowerOptions, lower};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Every shipped configuration, the smallest first.
-const SHIPPED: [&str; 8] = [
+const SHIPPED: [&str; 9] = [
     "cartpole",
     "double_pendulum",
     "spread",
@@ -18,15 +20,16 @@ const SHIPPED: [&str; 8] = [
     "hopper",
     "ant",
     "quadruped",
+    "ant_sumo",
 ];
-/// One that takes a minute for each architecture: compiled for one of them.
-const LONG: [&str; 1] = ["ant_sumo"];
 /// Teams of threads, compiled for one architecture: how many, and the program's name.
 pub const TEAMS: [(&str, usize, &str); 3] = [
     ("half_cheetah", 2, "half_cheetah, teams of 2"),
     ("ant", 4, "ant, teams of 4"),
     ("quadruped", 4, "quadruped, teams of 4"),
 ];
+/// The largest robot that others publish figures of.
+pub const HUMANOID: &str = "Gymnasium's humanoid, physics";
 /// Models of what our robots do not have.
 const FEATURES: [&str; 6] = [
     "actuator_site_reference",
@@ -57,6 +60,11 @@ fn environments(name: &str, changing: bool, threads: usize) -> Program {
     program(&model, &sim, &env, &task, changing).unwrap()
 }
 
+/// One of them.
+pub fn named(name: &str) -> Program {
+    environments(name, false, 1)
+}
+
 /// Robots and tasks as they are shipped.
 pub fn shipped() -> Vec<(&'static str, Program)> {
     let all = std::fs::read_dir(root().join("configs")).unwrap();
@@ -69,7 +77,7 @@ pub fn shipped() -> Vec<(&'static str, Program)> {
     });
     assert_eq!(
         all.count(),
-        SHIPPED.len() + LONG.len(),
+        SHIPPED.len(),
         "a configuration is not in the list"
     );
     SHIPPED
@@ -83,22 +91,35 @@ pub fn others() -> Vec<(String, Program)> {
         "changing cartpole".to_string(),
         environments("cartpole", true, 1),
     )];
-    for name in LONG {
-        programs.push((name.to_string(), environments(name, false, 1)));
-    }
     for (name, threads, title) in TEAMS {
         programs.push((title.to_string(), environments(name, false, threads)));
     }
     for name in FEATURES {
         let path = root().join(format!("tests/referee/features/{name}.xml"));
-        let plan = lower(&mjcf::load(&path).unwrap(), &LowerOptions::default()).unwrap();
-        let program = Program {
-            text: generate_cuda(&plan).unwrap(),
-            places: Vec::new(),
-            entries: vec!["ostler_step".into()],
-            teams: None,
-        };
-        programs.push((name.to_string(), program));
+        programs.push((name.to_string(), physics(&path)));
+    }
+    if let Some(path) = humanoid() {
+        programs.push((HUMANOID.to_string(), physics(&path)));
     }
     programs
+}
+
+fn physics(path: &Path) -> Program {
+    let plan = lower(&mjcf::load(path).unwrap(), &LowerOptions::default()).unwrap();
+    Program {
+        text: generate_cuda(&plan).unwrap(),
+        places: Vec::new(),
+        entries: vec!["ostler_step".into()],
+        teams: None,
+    }
+}
+
+/// Among the referees, if they are there.
+fn humanoid() -> Option<PathBuf> {
+    const FIND: &str = "import importlib.util, os
+home = os.path.dirname(importlib.util.find_spec('gymnasium').origin)
+print(os.path.join(home, 'envs', 'mujoco', 'assets', 'humanoid.xml'))";
+    let python = referee_python()?;
+    let out = Command::new(python).args(["-c", FIND]).output().unwrap();
+    Some(String::from_utf8(out.stdout).unwrap().trim().into())
 }

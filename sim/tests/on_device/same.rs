@@ -80,11 +80,14 @@ fn every_shipped_task_has_the_hosts_bits() {
         "double_pendulum",
         "hopper",
         "half_cheetah",
+        "half_cheetah_legs",
+        "spread",
         "ant",
         "quadruped",
     ] {
         compare(name, &setup(name, 33), 300, true, |_, _| {});
     }
+    compare("ant_sumo", &setup("ant_sumo", 9), 50, true, |_, _| {});
 }
 
 /// Teams of threads: divided by limbs where the robot has them, and where it has not.

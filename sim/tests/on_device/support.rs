@@ -32,7 +32,8 @@ pub fn setup(name: &str, n: usize) -> Setup {
     };
     let mut sim: SimConfig = part("sim").try_into().unwrap();
     let mut env: EnvConfig = part("env").try_into().unwrap();
-    let task: TaskConfig = part("task").try_into().unwrap();
+    let mut task: TaskConfig = part("task").try_into().unwrap();
+    task.agents = table.remove("agents").map(|a| a.try_into().unwrap());
     env.num_envs = n;
     sim.specialize = ostler_sim::config::Specialize::Wait;
     let model = ostler_sim::model::mjcf::load(&configs().join(&task.robot)).unwrap();

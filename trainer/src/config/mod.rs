@@ -26,7 +26,7 @@ mod validate;
 
 pub use error::{ConfigErrors, Diagnostic};
 pub use overrides::Override;
-pub use resolve::{Device, Gpus, NoGpu, Probe, Resolution};
+pub use resolve::{Device, Gpus, Machine, NoGpu, NotHere, Resolution};
 pub use robust::{BackOffConfig, FaultConfig, GuardConfig};
 pub(crate) use schema::ANY;
 pub use sections::{

@@ -5,6 +5,8 @@ use super::{Algorithm, Config, CudaSync};
 use crate::torch::cuda::{self, Found, NoCuda};
 use ostler_collector::replay::StorageKind;
 use ostler_sim::config::{Auto, Backend, ConfigError, SimDevice};
+use ostler_sim::device::cuda::Unavailable;
+use ostler_sim::device::cuda::nvrtc::Nvrtc;
 use ostler_sim::physics::pool::Pool;
 
 /// Where a run computes.
@@ -75,18 +77,62 @@ pub enum NoGpu {
     )]
     Physics {
         /// What is missing.
-        why: NoCuda,
+        why: NotHere,
     },
 }
 
-/// Looks for a GPU by CUDA's number of it: [`cuda::find`] or, in a test, any answer.
-pub type Probe<'a> = &'a dyn Fn(usize) -> Result<Found, NoCuda>;
+/// Why `device = "auto"` is the processor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotHere {
+    /// No GPU that libtorch can use.
+    #[error(transparent)]
+    Gpu(#[from] NoCuda),
+    /// Nothing to make the environments' program with.
+    #[error(
+        "{gpu} is here, but {why}; or compute the physics alone on the processor: --set sim.device=cpu"
+    )]
+    Compiler {
+        /// The GPU's name.
+        gpu: String,
+        /// What is missing.
+        why: Unavailable,
+    },
+}
+
+/// A machine as far as GPUs are concerned: this one or, in a test, any.
+pub trait Machine {
+    /// Looks for a GPU by CUDA's number of it.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn gpu(&self, index: usize) -> Result<Found, NoCuda>;
+
+    /// Whether programs for a GPU can be compiled.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn compiler(&self, gpu: &Found) -> Result<(), Unavailable>;
+}
+
+/// The one that the program runs on.
+struct ThisMachine;
+
+impl Machine for ThisMachine {
+    fn gpu(&self, index: usize) -> Result<Found, NoCuda> {
+        cuda::find(index)
+    }
+
+    fn compiler(&self, gpu: &Found) -> Result<(), Unavailable> {
+        let nvrtc = Nvrtc::find(Some((gpu.driver.major, gpu.driver.minor)))?;
+        nvrtc.architecture(&gpu.name, gpu.capability).map(|_| ())
+    }
+}
 
 /// Who knows about this machine's GPUs.
 #[derive(Clone, Copy)]
 pub enum Gpus<'a> {
-    /// The probe, which is asked where a GPU is wanted.
-    Ask(Probe<'a>),
+    /// The machine, which is asked where a GPU is wanted.
+    Ask(&'a dyn Machine),
     /// Nobody is asked: the configuration is read, not run. A GPU that it names is taken
     /// on trust, and `device = "auto"` is the processor for the time being. A process
     /// that will fork has to: CUDA does not survive that.
@@ -95,7 +141,7 @@ pub enum Gpus<'a> {
 
 impl Gpus<'_> {
     /// Those of this machine.
-    pub const HERE: Gpus<'static> = Gpus::Ask(&cuda::find);
+    pub const HERE: Gpus<'static> = Gpus::Ask(&ThisMachine);
 }
 
 /// More threads than this do not help matrices of a policy's size.
@@ -163,7 +209,7 @@ impl Config {
             self.device.clone_from(&earlier.device);
         }
         match (Device::parse(&self.device), gpus) {
-            (Ok(Device::Auto), Gpus::Ask(probe)) => match probe(0) {
+            (Ok(Device::Auto), Gpus::Ask(machine)) => match self.usable(machine) {
                 Ok(gpu) => {
                     self.device = Device::Cuda(0).name();
                     notes.push(format!("device \"auto\" is cuda:0, {}", gpu.name));
@@ -178,8 +224,8 @@ impl Config {
             },
             (Ok(Device::Auto), Gpus::Trust) => self.device = Device::Cpu.name(),
             (Ok(device @ Device::Cuda(index)), gpus) => {
-                if let Gpus::Ask(probe) = gpus {
-                    probe(index).map_err(|why| NoGpu::Device {
+                if let Gpus::Ask(machine) = gpus {
+                    machine.gpu(index).map_err(|why| NoGpu::Device {
                         device: self.device.clone(),
                         why,
                     })?;
@@ -209,13 +255,36 @@ impl Config {
         if self.sim.device == SimDevice::Cpu && matches!(self.sim.threads_per_env, Auto::Auto(_)) {
             self.sim.threads_per_env = Auto::N(1);
         }
-        if !gpu && self.collector.cuda_sync != CudaSync::Off {
+        let sync = self.collector.cuda_sync;
+        if gpu && matches!(gpus, Gpus::Ask(_)) {
+            let meaning = match sync {
+                CudaSync::Off => "the host waits for the GPU once per rollout",
+                CudaSync::Event => "the host waits for an event in every control step",
+                CudaSync::Device => "the host waits for the whole GPU in every control step",
+            };
+            notes.push(format!(
+                "collector.cuda_sync is \"{}\": {meaning}",
+                sync.name()
+            ));
+        } else if !gpu && sync != CudaSync::Off {
             notes.push(format!(
                 "collector.cuda_sync = \"{}\" has no meaning with device \"cpu\": there is nothing to wait for",
-                self.collector.cuda_sync.name()
+                sync.name()
             ));
         }
         Ok(())
+    }
+
+    /// The first GPU, if all that this configuration would have there can be.
+    fn usable(&self, machine: &dyn Machine) -> Result<Found, NotHere> {
+        let gpu = machine.gpu(0)?;
+        if self.sim.backend == Backend::Native && self.sim.device != SimDevice::Cpu {
+            machine.compiler(&gpu).map_err(|why| NotHere::Compiler {
+                gpu: gpu.name.clone(),
+                why,
+            })?;
+        }
+        Ok(gpu)
     }
 
     /// The GPU that the run computes on, by CUDA's number; known after
