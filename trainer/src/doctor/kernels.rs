@@ -1,7 +1,7 @@
 //! What the programs of robots and tasks need of a GPU: registers, spills, stack, and
 //! how many environments a multiprocessor then holds. No GPU is needed to tell.
 
-use crate::config::{Gpus, Override};
+use crate::config::{Gpus, Override, load};
 use crate::run::{RunError, explained, plan};
 use crate::torch::cuda::driver::Driver;
 use ostler_sim::config::{Auto, SimConfig};
@@ -105,7 +105,12 @@ impl Kernels {
         let (loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
         let c = &loaded.config;
         let changing = !c.curriculum.is_empty();
-        let counts = thread_counts(&model, &c.sim).map_err(|e| explained(&loaded, e))?;
+        // As for a GPU, whatever this machine has: on a processor "auto" is one.
+        let asked = SimConfig {
+            threads_per_env: load(path, overrides)?.config.sim.threads_per_env,
+            ..c.sim.clone()
+        };
+        let counts = thread_counts(&model, &asked).map_err(|e| explained(&loaded, e))?;
         let limits = Limits::of(architecture);
         let mut rows = Vec::new();
         for &threads in counts.iter().rev() {
