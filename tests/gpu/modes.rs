@@ -64,13 +64,10 @@ fn an_update_waits_and_crosses_as_often_as_it_says() {
     let mut c = t.collector(&place, 12, CudaSync::Off);
     let mut ppo = t.learner(&place, 12);
     for round in 0..4 {
-        let (collected, _) = counted(|| c.collect(ppo.policy_mut()));
-        collected.unwrap();
+        c.collect(ppo.policy_mut()).unwrap();
         let (stats, calls) = counted(|| ppo.update(c.rollout()));
         let said = stats.unwrap().traffic;
-        if place.cuda.is_none() {
-            continue;
-        }
+        // The first rounds are when libraries start and the allocator gets its memory.
         if round > 1 {
             assert_eq!(calls.waits, said.waits);
             assert_eq!(calls.crossings, said.uploads + said.downloads);

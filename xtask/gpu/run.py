@@ -252,10 +252,11 @@ def main():
     if unknown:
         cli.error("no item is called " + ", ".join(sorted(unknown)))
     here = [i for i in here if i["name"] not in args.skip]
-    def has_files(item):
-        return all(os.path.exists(os.path.join(HERE, f)) for f in item.get("files", []))
+    def can_run(item):
+        files = [os.path.join(HERE, f) for f in item.get("files", [])]
+        return (on_gpu or not item.get("gpu_only")) and all(map(os.path.exists, files))
 
-    items = [i for i in here if (on_gpu or not i.get("gpu_only")) and has_files(i)]
+    items = [i for i in here if can_run(i)]
     groups = parts(items, bundle["part_seconds"])
     if args.list:
         for k, group in enumerate(groups, 1):
@@ -272,7 +273,7 @@ def main():
         "date": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
         "commit": bundle["commit"],
         "machine": machine(),
-        "left_out": [i["name"] for i in here if (not on_gpu and i.get("gpu_only")) or not has_files(i)],
+        "left_out": [i["name"] for i in here if not can_run(i)],
         "items": [],
     }
     for item in items:

@@ -7,8 +7,8 @@ use ostler_sim::env::on_device::program;
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::native::generate::generate_cuda;
 use ostler_sim::physics::native::lower::{LowerOptions, lower};
+use ostler_sim::referee::mujoco::MuJoCo;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Every shipped configuration, the smallest first.
 const SHIPPED: [&str; 9] = [
@@ -116,10 +116,9 @@ fn physics(path: &Path) -> Program {
 
 /// Among the referees, if they are there.
 fn humanoid() -> Option<PathBuf> {
-    const FIND: &str = "import importlib.util, os
-home = os.path.dirname(importlib.util.find_spec('gymnasium').origin)
-print(os.path.join(home, 'envs', 'mujoco', 'assets', 'humanoid.xml'))";
     let python = referee_python()?;
-    let out = Command::new(python).args(["-c", FIND]).output().unwrap();
-    Some(String::from_utf8(out.stdout).unwrap().trim().into())
+    let mut mujoco = MuJoCo::start(Some(&python)).unwrap();
+    let about = mujoco.ask(&serde_json::json!({"op": "version"})).unwrap();
+    let folder = about["gymnasium"].as_str().unwrap();
+    Some(Path::new(folder).join("humanoid.xml"))
 }
