@@ -2,7 +2,8 @@
 
 use crate::place::{figure, numbers, place, task};
 use crate::runtime::counted;
-use ostler_collector::{Collector, CudaSync};
+use ostler_collector::replay::{ReplayConfig, SamplerKind, StorageKind};
+use ostler_collector::{Collector, CudaSync, Policy};
 use ostler_trainer::learner::Learner;
 
 #[test]
@@ -70,9 +71,60 @@ fn an_update_waits_and_crosses_as_often_as_it_says() {
         // The first rounds are when libraries start and the allocator gets its memory.
         if round > 1 {
             assert_eq!(calls.waits, said.waits);
-            assert_eq!(calls.crossings, said.uploads + said.downloads);
+            assert_eq!(calls.crossings, said.copies());
             assert_eq!(calls.allocations, 0);
         }
         figure("update.launches", calls.launches as f64);
+    }
+}
+
+/// The same of learners with a memory, wherever it is.
+#[test]
+fn a_gradient_step_waits_and_crosses_as_often_as_it_says() {
+    let place = place();
+    let t = task(&place, "ant", place.pick(256, 16));
+    let places = [
+        StorageKind::Host,
+        StorageKind::Device,
+        StorageKind::Memmap,
+        StorageKind::Tiered,
+    ];
+    for storage in places {
+        for (sampler, prefetch) in [
+            (SamplerKind::Uniform, 0),
+            (SamplerKind::Uniform, 2),
+            (SamplerKind::Prioritized, 0),
+        ] {
+            let replay = ReplayConfig {
+                capacity: 8192,
+                recent: 2048,
+                storage,
+                sampler,
+                prefetch,
+                pin_memory: place.cuda.is_some(),
+                save: false,
+                ..ReplayConfig::default()
+            };
+            for (mut learner, _folder) in t.off_policy(&place, 4, &replay) {
+                let policy: &dyn Policy = learner.policy();
+                let mut c = t.collector_for(&place, 4, CudaSync::Off, policy);
+                for round in 0..4 {
+                    c.collect(learner.policy_mut()).unwrap();
+                    let (stats, calls) = counted(|| learner.update(c.rollout()));
+                    let stats = stats.unwrap();
+                    let said = stats.traffic;
+                    assert!(stats.minibatches >= 4);
+                    if round > 1 {
+                        let what = (storage, sampler, prefetch);
+                        assert_eq!(calls.waits, said.waits, "{what:?}");
+                        assert_eq!(calls.crossings, said.copies(), "{what:?}");
+                    }
+                    if place.cuda.is_some() {
+                        // What was drawn, and its noise.
+                        assert!(said.uploads >= 2 * stats.minibatches);
+                    }
+                }
+            }
+        }
     }
 }

@@ -3,6 +3,7 @@
 use ostler_collector::device::{
     KernelEnvironments, NoiseSpec, Queue, Stream, TorchMemory, Transfers,
 };
+use ostler_collector::replay::ReplayConfig;
 use ostler_collector::{CudaSync, DeviceCollector, Policy};
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::device::cuda::Cuda;
@@ -11,7 +12,11 @@ use ostler_sim::device::{Address, Device, Memory};
 use ostler_sim::env::{DeviceEnv, PolicyNoise, StepAddresses};
 use ostler_sim::{BatchEnv, Groups, Model};
 use ostler_trainer::config::load;
-use ostler_trainer::learner::{ActorConfig, ActorCritic, CriticConfig, Ppo, PpoConfig};
+use ostler_trainer::learner::off_policy::{Algorithm, Plan};
+use ostler_trainer::learner::{
+    ActorConfig, ActorCritic, CriticConfig, Learner, OffPolicy, Ppo, PpoConfig, SacConfig,
+    Td3Config,
+};
 use ostler_trainer::torch::CudaStream;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -123,13 +128,56 @@ impl Task {
     }
 
     pub fn on_device(&self, place: &Place, memory: &dyn Memory) -> DeviceEnv {
-        let noise: PolicyNoise = NoiseSpec::of(&self.policy, SEED).into();
+        self.on_device_for(place, memory, &self.policy)
+    }
+
+    /// With noise for another policy.
+    fn on_device_for(&self, place: &Place, memory: &dyn Memory, policy: &dyn Policy) -> DeviceEnv {
+        let noise: PolicyNoise = NoiseSpec::of(policy, SEED).into();
         let model = self.model.clone();
         let device = place.device.clone();
         DeviceEnv::new(
             model, &self.sim, &self.env, &self.task, SEED, 0, device, memory, noise, false,
         )
         .unwrap()
+    }
+
+    /// SAC and TD3 that learn from rollouts of `steps` steps, with batches of 64.
+    pub fn off_policy(
+        &self,
+        place: &Place,
+        steps: usize,
+        replay: &ReplayConfig,
+    ) -> [(OffPolicy, tempfile::TempDir); 2] {
+        let (sac, td3) = (
+            SacConfig {
+                batch_size: 64,
+                learning_starts: 64,
+                ..SacConfig::default()
+            },
+            Td3Config {
+                batch_size: 64,
+                learning_starts: 64,
+                ..Td3Config::default()
+            },
+        );
+        let env = self.on_host();
+        [Algorithm::Sac(&sac), Algorithm::Td3(&td3)].map(|algorithm| {
+            let plan = Plan {
+                algorithm,
+                actor: &ActorConfig::default(),
+                critic: &CriticConfig::default(),
+                replay,
+                steps,
+                fresh_episodes: false,
+                save_interval: 10,
+                seed: 3,
+            };
+            let mut learner = OffPolicy::new(&plan, env.spec(), place.torch).unwrap();
+            let folder = tempfile::tempdir().unwrap();
+            learner.open(folder.path(), false).unwrap();
+            (learner, folder)
+        })
     }
 
     /// PPO that learns from rollouts of `steps` steps.
@@ -145,8 +193,18 @@ impl Task {
         steps: usize,
         sync: CudaSync,
     ) -> DeviceCollector<KernelEnvironments> {
-        let env = self.on_device(place, &TorchMemory(place.torch));
-        let policy: &dyn Policy = &self.policy;
+        self.collector_for(place, steps, sync, &self.policy)
+    }
+
+    /// For another policy.
+    pub fn collector_for(
+        &self,
+        place: &Place,
+        steps: usize,
+        sync: CudaSync,
+        policy: &dyn Policy,
+    ) -> DeviceCollector<KernelEnvironments> {
+        let env = self.on_device_for(place, &TorchMemory(place.torch), policy);
         let env = KernelEnvironments::new(env, steps, policy, place.torch).unwrap();
         DeviceCollector::new(env, place.queue(), sync, true).unwrap()
     }

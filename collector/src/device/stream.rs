@@ -6,8 +6,8 @@
 use super::Traffic;
 use crate::CollectError;
 use crate::memory::{Element, HostRows, zeros};
+use ostler_sim::device::Counts;
 use ostler_sim::memory::MemoryError;
-use std::cell::Cell;
 use std::fmt::Debug;
 use std::rc::Rc;
 use tch::{Device, Kind, TchError, Tensor};
@@ -73,7 +73,7 @@ pub struct Queue {
     stream: Rc<dyn Stream>,
     device: Device,
     transfers: Transfers,
-    counts: Rc<Cell<Traffic>>,
+    counts: Rc<Counts>,
 }
 
 /// How the host's memory takes part in copies.
@@ -117,22 +117,13 @@ impl Queue {
 
     /// Counts since the beginning.
     pub fn traffic(&self) -> Traffic {
-        self.counts.get()
-    }
-
-    fn count(&self, add: impl FnOnce(&mut Traffic)) {
-        let mut counts = self.counts.get();
-        add(&mut counts);
-        self.counts.set(counts);
+        self.counts.traffic()
     }
 
     /// Copies the host's `from` to the device's `to`; see [`Stream::upload`].
     fn upload(&self, from: &Tensor, to: &Tensor) -> Result<(), TchError> {
         let wait = self.waits_for_uploads();
-        self.count(|c| {
-            c.uploads += 1;
-            c.waits += u64::from(wait);
-        });
+        self.counts.sent(wait);
         self.stream.upload(from, to, wait)
     }
 
@@ -141,7 +132,7 @@ impl Queue {
         if how == CudaSync::Off {
             return Ok(());
         }
-        self.count(|c| c.waits += 1);
+        self.counts.wait();
         match how {
             CudaSync::Event => self.stream.wait_for_event(),
             _ => self.stream.wait_for_device(),
@@ -209,10 +200,7 @@ impl Landing {
 
     /// Copies a tensor here and waits for it.
     pub(super) fn fetch(&mut self, queue: &Queue, from: &Tensor) -> Result<&[f32], CollectError> {
-        queue.count(|c| {
-            c.downloads += 1;
-            c.waits += 1;
-        });
+        queue.counts.fetched();
         // Without being told otherwise libtorch's copies to the host wait.
         self.tensor.f_copy_(from)?;
         self.rows.row(0)
@@ -227,10 +215,7 @@ impl Landing {
     ) -> Result<(), CollectError> {
         self.fetch(queue, there)?;
         change(self.rows.row_mut(0)?);
-        queue.count(|c| {
-            c.uploads += 1;
-            c.waits += 1;
-        });
+        queue.counts.sent(true);
         Ok(there.shallow_clone().f_copy_(&self.tensor)?)
     }
 }

@@ -12,6 +12,7 @@ use super::window::Place;
 use super::{Batch, Layout, ReplayError, Room, StorageKind, Transform};
 use crate::Rollout;
 use crate::transfer::read_into;
+use ostler_sim::device::Traffic;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
@@ -193,11 +194,19 @@ impl ReplayBuffer {
                 .f_detach()?
                 .f_to_kind(Kind::Float)?
                 .f_reshape([-1])?;
+            self.core.crossed.fetched();
             read_into(&floats, &mut self.priorities)?;
             let wrong = tree.update(&inner.window, &self.slot.rows, &self.priorities);
             self.not_finite += wrong as u64;
         }
         Ok(())
+    }
+
+    /// What crossed between host and device, and how often the host waited, since it was
+    /// made: by this thread, or by the one that draws ahead. With batches on the host, only
+    /// what would cross if they were not.
+    pub fn traffic(&self) -> Traffic {
+        self.core.crossed.traffic()
     }
 
     /// Priorities that were not finite or below 0, and were left out.

@@ -12,7 +12,8 @@ use super::store::{Fill, Source, Store};
 use super::window::{Place, Window};
 use super::{Layout, ReplayError, SamplerKind};
 use crate::Rollout;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use ostler_sim::device::Counts;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The shared part of a replay memory.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub struct Core {
     pub plan: Plan,
     /// How transitions are chosen.
     pub sampler: SamplerKind,
+    /// What crosses between host and device.
+    pub crossed: Arc<Counts>,
     inner: RwLock<Inner>,
 }
 
@@ -45,8 +48,15 @@ unsafe impl Sync for Inner {}
 
 impl Core {
     /// Over a storage and what is in it.
-    pub fn new(layout: Layout, plan: Plan, sampler: SamplerKind, inner: Inner) -> Self {
+    pub fn new(
+        layout: Layout,
+        plan: Plan,
+        sampler: SamplerKind,
+        crossed: Arc<Counts>,
+        inner: Inner,
+    ) -> Self {
         Self {
+            crossed,
             layout,
             plan,
             sampler,
@@ -96,7 +106,7 @@ impl Core {
             };
             return self.write().extend(&self.layout, &source, None);
         }
-        let host = HostRollout::new(rollout)?;
+        let host = HostRollout::new(rollout, &self.crossed)?;
         host.rows_for(&self.layout, version, |fill| {
             self.extend(host.rows(), host.envs(), fill)
         })
@@ -146,17 +156,17 @@ impl Core {
         let mut next = *progress;
         {
             let inner = &*self.read();
-            let start = self.plan.weights();
+            let weights = self.plan.weights();
             match &inner.priorities {
                 None => {
                     let rows = &mut slot.rows;
                     draw::draw(self.sampler, seed, &inner.window, &mut next, rows)?;
-                    slot.columns(|_, out| out[start..].fill(1.0_f32.to_bits()))?;
+                    slot.columns(|_, out| out[weights].fill(1.0_f32.to_bits()))?;
                 }
                 Some(priorities) => {
                     let mut drawn = Ok(());
                     slot.columns_mut(|rows, out| {
-                        let weights = bytemuck::cast_slice_mut(&mut out[start..]);
+                        let weights = bytemuck::cast_slice_mut(&mut out[weights]);
                         drawn = priorities.draw(seed, next.draws, &inner.window, rows, weights);
                     })?;
                     drawn?;

@@ -4,10 +4,13 @@
 use super::gather::Plan;
 use super::layout::{Layout, names};
 use super::rollout::on_device;
+use super::slot::Slot;
 use super::window::Window;
-use super::{Batch, FieldKind, ReplayError};
+use super::{FieldKind, ReplayError};
 use crate::Rollout;
 use crate::memory::zeros;
+use ostler_sim::device::Counts;
+use std::sync::Arc;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// `places` transitions in one tensor `[places,words]`.
@@ -16,6 +19,16 @@ pub struct DeviceRing {
     places: Tensor,
     count: u64,
     device: Device,
+    crossed: Arc<Counts>,
+}
+
+/// Rows of a batch that are drawn from a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drawn {
+    /// All, in order.
+    All,
+    /// So many, wherever they are.
+    Some(usize),
 }
 
 /// Rows that are brought over at a time.
@@ -34,7 +47,12 @@ impl DeviceRing {
     ///
     /// # Errors
     /// The device has no room.
-    pub fn new(count: u64, words: usize, device: Device) -> Result<Self, ReplayError> {
+    pub fn new(
+        count: u64,
+        words: usize,
+        device: Device,
+        crossed: &Arc<Counts>,
+    ) -> Result<Self, ReplayError> {
         let size = [i64::try_from(count).unwrap_or(i64::MAX), words as i64];
         Ok(Self {
             places: zeros(
@@ -45,6 +63,7 @@ impl DeviceRing {
             )?,
             count,
             device,
+            crossed: Arc::clone(crossed),
         })
     }
 
@@ -74,6 +93,7 @@ impl DeviceRing {
             let rows = Tensor::f_from_slice(rows)?.f_view([n as i64, words as i64])?;
             for (place, from, n) in pieces(first + start as u64, n, self.count) {
                 let mut to = self.places.f_narrow(0, place, n)?;
+                self.crossed.sent(true);
                 // The copy has landed when it returns: the memory it reads is used again.
                 to.f_copy_(&rows.f_narrow(0, from, n)?)?;
             }
@@ -127,13 +147,39 @@ impl DeviceRing {
         let mut words = Vec::new();
         for (place, _, n) in pieces(first, count, self.count) {
             let rows = self.places.f_narrow(0, place, n)?;
+            self.crossed.fetched();
             words.extend(crate::transfer::host_numbers(&rows)?);
         }
         Ok(words)
     }
 
-    /// Fills the rows of a batch whose first transitions are `first`, at `at` of its rows or
-    /// at all of them.
+    /// Writes where the draws `(row of the batch, first transition)` lie, and how many there
+    /// were: what [`Self::gather`] reads, once it has crossed with the rest of `out`.
+    pub fn locate<'a>(
+        &self,
+        plan: &Plan,
+        window: &Window,
+        draws: impl Iterator<Item = (u32, &'a u64)>,
+        out: &mut [u32],
+    ) -> usize {
+        let (steps, batch) = (plan.steps(), plan.shape.batch);
+        let (places, rest) = out[plan.words()..].split_at_mut(batch * steps);
+        let (counts, rows) = rest.split_at_mut(batch);
+        let mut n = 0;
+        for (row, &first) in draws {
+            let (stride, count) = window.run_from(first, steps as u64);
+            // Behind the end the last one.
+            for (k, place) in (0..).zip(&mut places[n * steps..][..steps]) {
+                *place = ((first + k.min(count - 1) * stride) % self.count) as u32;
+            }
+            counts[n] = count as u32;
+            rows[n] = row;
+            n += 1;
+        }
+        n
+    }
+
+    /// Fills the rows of a slot's batch that [`Self::locate`] was given.
     ///
     /// # Errors
     /// The device fails.
@@ -141,27 +187,26 @@ impl DeviceRing {
         &self,
         plan: &Plan,
         layout: &Layout,
-        window: &Window,
-        first: &[u64],
-        at: Option<&[i64]>,
-        batch: &Batch,
+        slot: &Slot,
+        drawn: Drawn,
     ) -> Result<(), ReplayError> {
         let shape = &plan.shape;
-        let (rows, steps) = (first.len() as i64, shape.n_step.max(shape.slice_len) as i64);
-        // [B,steps]: the places of what follows each other; behind the end the last one.
-        let (mut places, mut counts) = (Vec::new(), Vec::new());
-        for &row in first {
-            let (stride, count) = window.run_from(row, steps as u64);
-            let step = |k: u64| row + k.min(count - 1) * stride;
-            places.extend((0..steps as u64).map(|k| (step(k) % self.count) as i32));
-            counts.push(count as i32);
-        }
-        let upload = |numbers: &[i32]| Tensor::f_from_slice(numbers)?.f_to_device(self.device);
-        let places = upload(&places)?.f_view([rows, steps])?;
-        let at = at.map(|at| Tensor::f_from_slice(at)?.f_to_device(self.device));
-        let at = at.transpose()?;
+        let (steps, batch) = (plan.steps() as i64, shape.batch as i64);
+        let rows = match drawn {
+            Drawn::All => batch,
+            Drawn::Some(rows) => rows as i64,
+        };
+        let places = slot.places.f_narrow(0, 0, rows * steps)?;
+        let places = places.f_view([rows, steps])?;
+        let at = match drawn {
+            Drawn::All => None,
+            Drawn::Some(_) => {
+                let at = slot.places.f_narrow(0, batch * (steps + 1), rows)?;
+                Some(at.f_to_kind(Kind::Int64)?)
+            }
+        };
         let put = |name: &str, value: &Tensor| -> Result<(), ReplayError> {
-            let mut to = batch.get(name)?.shallow_clone();
+            let mut to = slot.base.get(name)?.shallow_clone();
             let mut size = to.size();
             size[0] = rows;
             let value = value.f_reshape(&size[..])?;
@@ -192,7 +237,8 @@ impl DeviceRing {
             put(names::DISCOUNT, &self.full(rows, gamma)?)?;
             return Ok(());
         }
-        let runs = self.runs(plan, &places, &upload(&counts)?)?;
+        let counts = slot.places.f_narrow(0, batch * steps, rows)?;
+        let runs = self.runs(plan, &places, &counts, &slot.discounts)?;
         if shape.slice_len > 0 {
             // Behind the end the last transition goes on.
             let shown = Tensor::f_arange(steps, (Kind::Int64, self.device))?.f_view([1, steps])?;
@@ -214,8 +260,15 @@ impl DeviceRing {
         Tensor::f_full([rows], value, (Kind::Float, self.device))
     }
 
-    /// How far each row of `places` `[B,steps]` goes, of which `counts` `[B]` are there.
-    fn runs(&self, plan: &Plan, places: &Tensor, counts: &Tensor) -> Result<Runs, ReplayError> {
+    /// How far each row of `places` `[B,steps]` goes, of which `counts` `[B]` are there;
+    /// `powers` of the discount.
+    fn runs(
+        &self,
+        plan: &Plan,
+        places: &Tensor,
+        counts: &Tensor,
+        powers: &Tensor,
+    ) -> Result<Runs, ReplayError> {
         let Some(flags) = &plan.flags else {
             return Err(ReplayError::Saved("a plan without flags".into()));
         };
@@ -239,8 +292,6 @@ impl DeviceRing {
         let alive = Tensor::f_cat(&[first, later], 1)?.f_to_kind(Kind::Float)?;
         let alive = alive.f_cumprod(1, Kind::Float)?;
         let count = alive.f_sum_dim_intlist(1, true, Kind::Float)?;
-        let powers = &plan.shape.discounts;
-        let powers = Tensor::f_from_slice(powers)?.f_to_device(self.device)?;
         let count = count.f_to_kind(Kind::Int64)?;
         let discount = match plan.shape.slice_len {
             0 => powers.f_index_select(0, &count.f_view([-1])?)?,

@@ -31,7 +31,7 @@ impl Twin {
             store,
             priorities: None,
         };
-        let ring = DeviceRing::new(capacity + 4, words, Device::Cpu).unwrap();
+        let ring = DeviceRing::new(capacity + 4, words, Device::Cpu, &Arc::default()).unwrap();
         Self {
             host: inner(Store::Host(HostRing::new(capacity + 4, words).unwrap())),
             device: inner(Store::Device(ring)),
@@ -48,7 +48,7 @@ impl Twin {
             stride: 3,
             rollout: None,
         };
-        let here = super::super::rollout::HostRollout::new(&rollout).unwrap();
+        let here = super::super::rollout::HostRollout::new(&rollout, &Counts::default()).unwrap();
         here.rows_for(&self.layout, 4, |fill| {
             Store::extend(&mut self.host, &self.layout, &source, Some(&mut *fill))?;
             if !on_device {
@@ -64,12 +64,24 @@ impl Twin {
     }
 
     fn batch(&self, inner: &Inner, rows: &[u64]) -> Vec<(String, Vec<Vec<f32>>)> {
-        let mut slot = Slot::new(&self.layout, &self.plan, Device::Cpu, false).unwrap();
+        let (layout, plan) = (&self.layout, &self.plan);
+        let crossed = Arc::<Counts>::default();
+        let in_memory = matches!(inner.store, Store::Host(_));
+        // Another piece of the host's memory stands for a device's: what is not sent is not
+        // there.
+        let there = (!in_memory).then(|| {
+            let words = (plan.words() + plan.places()) as i64;
+            Tensor::full([words], f64::NAN, (Kind::Float, Device::Cpu))
+        });
+        let mut slot = Slot::with(layout, plan, there, false, &crossed).unwrap();
+        slot.columns(|_, out| out[plan.weights()].fill(0.5_f32.to_bits()))
+            .unwrap();
         slot.rows.copy_from_slice(rows);
         let Inner { store, window, .. } = inner;
-        store
-            .gather(&self.plan, &self.layout, window, &mut slot)
-            .unwrap();
+        store.gather(plan, layout, window, &mut slot).unwrap();
+        let traffic = crossed.traffic();
+        let once = u64::from(!in_memory);
+        assert_eq!((traffic.uploads, traffic.waits), (once, once));
         let all = slot.base.fields().map(|(n, _)| n.to_owned());
         all.map(|n| (n.clone(), field(&slot.base, &n))).collect()
     }
@@ -122,7 +134,9 @@ fn f12_a_tiered_storage_draws_over_both_parts_at_once() {
             twin.device.store = Store::Tiered {
                 disk: super::super::disk::Disk::new(file.unwrap().0, words, on_full, || None),
                 recent: match recent_on_device {
-                    true => Recent::Device(DeviceRing::new(14, words, Device::Cpu).unwrap()),
+                    true => Recent::Device(
+                        DeviceRing::new(14, words, Device::Cpu, &Arc::default()).unwrap(),
+                    ),
                     false => Recent::Host(HostRing::new(14, words).unwrap()),
                 },
                 span: 10,

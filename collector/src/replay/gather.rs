@@ -4,6 +4,7 @@ use super::ReplayError;
 use super::layout::{FieldKind, Layout, names};
 use super::rows::Rows;
 use super::window::Window;
+use std::ops::Range;
 
 /// What a draw consists of.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,19 +131,30 @@ impl Plan {
         name.starts_with("next_") || [names::TERMINATED, names::TRUNCATED].contains(&name)
     }
 
-    /// 32-bit words of a batch.
+    /// 32-bit words of a batch's columns. Behind them a slot holds [`Self::places`].
     pub fn words(&self) -> usize {
         self.total
+    }
+
+    /// Steps that a draw looks at.
+    pub fn steps(&self) -> usize {
+        self.shape.n_step.max(self.shape.slice_len)
+    }
+
+    /// 32-bit words that say where transitions lie on a device: of each draw the places of
+    /// its steps, how many of them are there, and its row.
+    pub fn places(&self) -> usize {
+        self.shape.batch * (self.steps() + 2)
+    }
+
+    /// The words of the importance weights.
+    pub fn weights(&self) -> Range<usize> {
+        self.weights..self.weights + self.shape.batch
     }
 
     /// First word of `discount` or `mask`.
     pub fn extra(&self) -> usize {
         self.extra
-    }
-
-    /// First word of `weights`.
-    pub fn weights(&self) -> usize {
-        self.weights
     }
 
     /// Fills all columns but `weights` of `out` with the transitions (or trajectories) that

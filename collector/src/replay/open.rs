@@ -18,6 +18,7 @@ use super::store::{Recent, Store};
 use super::transform::{Chain, RewardScale};
 use super::window::Window;
 use super::{Layout, ReplayConfig, ReplayError, SamplerKind, StorageKind};
+use ostler_sim::device::Counts;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tch::Device;
@@ -51,7 +52,15 @@ impl ReplayBuffer {
         let plan = Plan::new(&layout, shape)?;
         let capacity = config.capacity as u64;
         let mut window = Window::new(capacity, capacity.saturating_add(setup.margin as u64));
-        let (mut store, file) = open(config, &layout, &setup, folder.as_ref(), &mut window)?;
+        let crossed = Arc::<Counts>::default();
+        let (mut store, file) = open(
+            config,
+            &layout,
+            &setup,
+            folder.as_ref(),
+            &mut window,
+            &crossed,
+        )?;
         let mut keeper = None;
         let mut found = Found::default();
         if let Some((file, there)) = file {
@@ -77,7 +86,7 @@ impl ReplayBuffer {
             }
             SamplerKind::Uniform | SamplerKind::WithoutReplacement => None,
         };
-        let slot = || Slot::new(&layout, &plan, device, config.pin_memory);
+        let slot = || Slot::new(&layout, &plan, device, config.pin_memory, &crossed);
         // Prioritised draws depend on the update before.
         let ahead = match priorities {
             Some(_) => 0,
@@ -90,7 +99,7 @@ impl ReplayBuffer {
             store,
             priorities,
         };
-        let core = Core::new(layout, plan, config.sampler, inner);
+        let core = Core::new(layout, plan, config.sampler, crossed, inner);
         let maker = Arc::new(Maker {
             core: Arc::new(core),
             seed: setup.seed,
@@ -176,6 +185,7 @@ fn open(
     setup: &Setup<'_>,
     folder: Option<&PathBuf>,
     window: &mut Window,
+    crossed: &Arc<Counts>,
 ) -> Result<(Store, Option<(FileRing, Found)>), ReplayError> {
     let expect = match setup.reopen {
         true => Expect::Any,
@@ -190,6 +200,7 @@ fn open(
         (StorageKind::Device | StorageKind::Auto, Device::Cpu) => StorageKind::Host,
         (kind, _) => kind,
     };
+    let ring = |places| DeviceRing::new(places, words, device, crossed);
     let disk = |(file, found)| {
         let mut disk = Disk::new(file, words, config.on_full_disk, setup.free_memory);
         disk.found = found;
@@ -203,12 +214,12 @@ fn open(
             let places = span.saturating_add(setup.margin as u64).min(places);
             let recent = match device {
                 Device::Cpu => Recent::Host(HostRing::new(places, words)?),
-                device => Recent::Device(DeviceRing::new(places, words, device)?),
+                _ => Recent::Device(ring(places)?),
             };
             let disk = disk(file);
             (Store::Tiered { disk, recent, span }, None)
         }
-        (_, file) => (Store::Device(DeviceRing::new(places, words, device)?), file),
+        (_, file) => (Store::Device(ring(places)?), file),
     })
 }
 

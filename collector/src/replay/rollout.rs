@@ -7,7 +7,8 @@ use super::{FieldKind, ReplayError};
 use crate::Rollout;
 use crate::memory::{Element, HostRows};
 use crate::transfer::landed;
-use tch::{Kind, TchError, Tensor};
+use ostler_sim::device::Counts;
+use tch::{Device, Kind, TchError, Tensor};
 
 /// A rollout in host memory. Where it lies on a device it was brought here.
 #[derive(Debug)]
@@ -37,16 +38,22 @@ struct Source<'a> {
     last: Option<&'a [u32]>,
 }
 
-fn here<T: Element>(tensor: &Tensor) -> Result<HostRows<T>, ReplayError> {
-    Ok(HostRows::new(&landed(tensor)?)?)
-}
-
 impl HostRollout {
-    /// Of a rollout.
+    /// Of a rollout. What crosses is counted.
     ///
     /// # Errors
     /// Its device fails.
-    pub fn new(rollout: &Rollout) -> Result<Self, ReplayError> {
+    pub fn new(rollout: &Rollout, crossed: &Counts) -> Result<Self, ReplayError> {
+        fn brought<T: Element>(
+            tensor: &Tensor,
+            crossed: &Counts,
+        ) -> Result<HostRows<T>, ReplayError> {
+            if tensor.device() != Device::Cpu {
+                crossed.fetched();
+            }
+            Ok(HostRows::new(&landed(tensor)?)?)
+        }
+        let here = |t: &Tensor| brought::<f32>(t, crossed);
         let maybe = |t: &Option<Tensor>| t.as_ref().map(here).transpose();
         Ok(Self {
             obs: here(&rollout.obs.policy)?,
@@ -58,8 +65,8 @@ impl HostRollout {
             terminated: here(&rollout.terminated)?,
             truncated: here(&rollout.truncated)?,
             valid: here(&rollout.valid)?,
-            version: here(&rollout.version)?,
-            final_slot: here(&rollout.final_slot)?,
+            version: brought(&rollout.version, crossed)?,
+            final_slot: brought(&rollout.final_slot, crossed)?,
             steps: rollout.steps as usize,
             envs: rollout.envs as usize,
         })

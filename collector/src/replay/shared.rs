@@ -40,7 +40,13 @@ impl ReplayBuffer {
         let pin = self.maker.pinner.is_some();
         let (layout, plan) = (&self.core.layout, &self.core.plan);
         Ok(Sampler {
-            slot: Slot::new(layout, plan, self.slot.base.device(), pin)?,
+            slot: Slot::new(
+                layout,
+                plan,
+                self.slot.base.device(),
+                pin,
+                &self.core.crossed,
+            )?,
             maker: Arc::clone(&self.maker),
             seed,
             progress: Progress::default(),

@@ -6,7 +6,10 @@ use super::draw::Progress;
 use super::gather::Plan;
 use super::layout::{FieldKind, Layout, names};
 use crate::memory::{HostRows, host_zeros, zeros};
+use ostler_sim::device::Counts;
 use ostler_sim::memory::zeroed;
+use std::ops::Range;
+use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 
 /// One batch: its columns lie one behind the other in one piece of memory, so that a GPU
@@ -19,12 +22,17 @@ pub struct Slot {
     there: Option<Tensor>,
     /// Views of the columns, on the device.
     pub base: Batch,
+    /// [`Plan::places`] on the device, int32.
+    pub places: Tensor,
+    /// gamma^0, gamma^1, ... gamma^n_step, on the device.
+    pub discounts: Tensor,
     /// After the transforms, where there are any.
     pub made: Option<Batch>,
     /// Numbers of the transitions.
     pub rows: Vec<u64>,
     /// The sampler after this draw.
     pub after: Progress,
+    crossed: Arc<Counts>,
 }
 
 impl Slot {
@@ -37,28 +45,48 @@ impl Slot {
         plan: &Plan,
         device: Device,
         pin: bool,
+        crossed: &Arc<Counts>,
     ) -> Result<Self, ReplayError> {
-        let words = plan.words() as i64;
-        let mut host = host_zeros("a replay batch", &[words], Kind::Float)?;
+        let words = [(plan.words() + plan.places()) as i64];
+        let there = match device {
+            Device::Cpu => None,
+            device => Some(zeros("a replay batch", &words, Kind::Float, device)?),
+        };
+        Self::with(layout, plan, there, pin, crossed)
+    }
+
+    /// As [`Self::new`] for a device whose memory is `there`, of as many words.
+    pub(super) fn with(
+        layout: &Layout,
+        plan: &Plan,
+        there: Option<Tensor>,
+        pin: bool,
+        crossed: &Arc<Counts>,
+    ) -> Result<Self, ReplayError> {
+        let words = [(plan.words() + plan.places()) as i64];
+        let mut host = host_zeros("a replay batch", &words, Kind::Float)?;
         if pin {
             host = super::pin::pinned(&host)?;
         }
-        let there = match device {
-            Device::Cpu => None,
-            device => Some(zeros("a replay batch", &[words], Kind::Float, device)?),
-        };
-        let base = views(layout, plan, there.as_ref().unwrap_or(&host), device)?;
+        let device = there.as_ref().map_or(Device::Cpu, Tensor::device);
+        let flat = there.as_ref().unwrap_or(&host);
+        let base = views(layout, plan, flat, device)?;
+        let places = flat.f_narrow(0, plan.words() as i64, plan.places() as i64)?;
+        let discounts = Tensor::f_from_slice(&plan.shape.discounts)?;
         Ok(Self {
+            places: places.f_view_dtype(Kind::Int)?,
+            discounts: discounts.f_to_device(device)?,
             rows: zeroed("rows of a replay batch", plan.shape.batch)?,
             host,
             there,
             base,
             made: None,
             after: Progress::default(),
+            crossed: Arc::clone(crossed),
         })
     }
 
-    /// The columns on the host, to write.
+    /// The columns on the host and what is behind them, to write.
     ///
     /// # Errors
     /// The memory was moved, which nothing does.
@@ -81,27 +109,18 @@ impl Slot {
         Ok(())
     }
 
-    /// Brings the columns to the batch's device; the copy has landed when this returns.
+    /// Brings these words to the batch's device; the copy has landed when this returns.
     ///
     /// # Errors
     /// The device fails.
-    pub fn upload(&mut self) -> Result<(), ReplayError> {
-        if let Some(there) = &mut self.there {
-            there.f_copy_(&self.host)?;
-        }
-        Ok(())
-    }
-
-    /// Brings the importance weights alone.
-    ///
-    /// # Errors
-    /// The device fails.
-    pub fn upload_weights(&mut self, plan: &Plan) -> Result<(), ReplayError> {
-        if let Some(there) = &self.there {
-            let (start, len) = (plan.weights() as i64, plan.shape.batch as i64);
-            let mut to = there.f_narrow(0, start, len)?;
-            to.f_copy_(&self.host.f_narrow(0, start, len)?)?;
-        }
+    pub fn upload(&mut self, words: Range<usize>) -> Result<(), ReplayError> {
+        let Some(there) = &self.there else {
+            return Ok(());
+        };
+        let (start, len) = (words.start as i64, words.len() as i64);
+        self.crossed.sent(true);
+        let mut to = there.f_narrow(0, start, len)?;
+        to.f_copy_(&self.host.f_narrow(0, start, len)?)?;
         Ok(())
     }
 
@@ -150,6 +169,6 @@ fn views(
         names::DISCOUNT
     };
     batch.insert(extra, column(plan.extra(), 1, true)?)?;
-    batch.insert(names::WEIGHTS, column(plan.weights(), 1, false)?)?;
+    batch.insert(names::WEIGHTS, column(plan.weights().start, 1, false)?)?;
     Ok(batch)
 }

@@ -1,7 +1,7 @@
 //! Where transitions lie: one of the storages of `replay.storage`.
 
 use super::core::Inner;
-use super::device::DeviceRing;
+use super::device::{DeviceRing, Drawn};
 use super::disk::Disk;
 use super::gather::Plan;
 use super::host::HostRing;
@@ -149,23 +149,28 @@ impl Store {
                     // What follows a recent one in time is recent too.
                     Recent::Device(ring) => {
                         on_host(slot, disk.rows(), at)?;
-                        slot.upload()?;
-                        let new = (0_i64..).zip(&slot.rows).filter(|(_, row)| **row >= at);
-                        let (places, rows): (Vec<i64>, Vec<u64>) = new.unzip();
-                        if !rows.is_empty() {
-                            let batch = &slot.base;
-                            ring.gather(plan, layout, window, &rows, Some(&places), batch)?;
-                        }
-                        return Ok(());
+                        let mut recent = 0;
+                        slot.columns(|first, out| {
+                            let new = (0..).zip(first).filter(|(_, row)| **row >= at);
+                            recent = ring.locate(plan, window, new, out);
+                        })?;
+                        slot.upload(0..plan.words() + plan.places())?;
+                        return match recent {
+                            0 => Ok(()),
+                            _ => ring.gather(plan, layout, slot, Drawn::Some(recent)),
+                        };
                     }
                 }
             }
             Self::Device(ring) => {
-                slot.upload_weights(plan)?;
-                return ring.gather(plan, layout, window, &slot.rows, None, &slot.base);
+                slot.columns(|first, out| {
+                    ring.locate(plan, window, (0..).zip(first), out);
+                })?;
+                slot.upload(plan.weights().start..plan.words() + plan.places())?;
+                return ring.gather(plan, layout, slot, Drawn::All);
             }
         }
-        slot.upload()
+        slot.upload(0..plan.words())
     }
 
     /// Transitions as they are, one after the other, into `write`.

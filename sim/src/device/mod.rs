@@ -12,6 +12,7 @@ pub mod host;
 mod memory;
 pub mod transfer;
 
+pub use counts::Counts;
 pub use error::{CompileError, DeviceError};
 pub use memory::{Address, Block, HostMemory, Memory};
 
@@ -178,6 +179,11 @@ impl std::ops::Add for Traffic {
 }
 
 impl Traffic {
+    /// Copies between host and device, either way.
+    pub fn copies(self) -> u64 {
+        self.uploads + self.downloads
+    }
+
     /// What came after `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {

@@ -12,7 +12,6 @@ use ostler_collector::policy::Noise;
 use ostler_collector::{Act, CollectError, Collector, Policy};
 use ostler_sim::BatchEnv;
 use ostler_sim::config::{SimDevice, Specialize};
-use ostler_sim::device::Traffic;
 use ostler_sim::env::ActionSpace;
 use ostler_sim::memory::zeroed;
 use ostler_sim::rng::{self, Purpose};
@@ -139,9 +138,9 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         ("collection.libtorch_allocations_per_step", per_step),
         ("learning.libtorch_allocations_per_update", per_update),
         ("collection.waits_in_loop", counts.in_loop.waits as f64),
-        ("collection.copies_in_loop", copies(counts.in_loop)),
+        ("collection.copies_in_loop", counts.in_loop.copies() as f64),
         ("collection.waits", counts.all.waits as f64),
-        ("collection.copies", copies(counts.all)),
+        ("collection.copies", counts.all.copies() as f64),
     ];
     if args.json {
         let mut map: Map<String, serde_json::Value> = numbers
@@ -167,11 +166,6 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         }
     }
     Ok(0)
-}
-
-/// Between host and device.
-fn copies(traffic: Traffic) -> f64 {
-    (traffic.uploads + traffic.downloads) as f64
 }
 
 /// A policy that leaves the actions as they are.

@@ -4,7 +4,7 @@ use super::parts::Parts;
 use super::{Evaluation, Run};
 use crate::learner::UpdateStats;
 use crate::log::progress::Snapshot;
-use ostler_collector::Collector;
+use ostler_collector::{CollectCounts, Collector};
 use ostler_sim::device::Traffic;
 use ostler_sim::physics::fault;
 use std::time::Duration;
@@ -94,14 +94,9 @@ impl Run {
         r.put("Perf/gae_ms", update.gae_s * 1e3);
         r.put("Perf/update_ms", update.update_s * 1e3);
         if self.loaded.config.gpu().is_some() {
-            let counts = parts.collector.counts();
-            let (all, in_loop) = (counts.all, counts.in_loop);
-            let of_update = update.traffic;
-            let copies = |t: Traffic| (t.uploads + t.downloads) as f64;
-            r.put("Perf/cuda_syncs", (all.waits + of_update.waits) as f64);
-            r.put("Perf/cuda_syncs_in_loop", in_loop.waits as f64);
-            r.put("Perf/host_copies", copies(all) + copies(of_update));
-            r.put("Perf/host_copies_in_loop", copies(in_loop));
+            for (tag, count) in traffic(parts.collector.counts(), update.traffic) {
+                r.put(tag, count as f64);
+            }
         }
         r.put("Memory/rss_mib", resident_mib());
         for (tag, value) in self.monitor.sample().scalars() {
@@ -145,6 +140,18 @@ impl Run {
     }
 }
 
+/// Waits and copies of an iteration on a GPU, by tag.
+fn traffic(collected: CollectCounts, update: Traffic) -> [(&'static str, u64); 4] {
+    let all = collected.all + update;
+    let in_loop = collected.in_loop;
+    [
+        ("Perf/cuda_syncs", all.waits),
+        ("Perf/cuda_syncs_in_loop", in_loop.waits),
+        ("Perf/host_copies", all.copies()),
+        ("Perf/host_copies_in_loop", in_loop.copies()),
+    ]
+}
+
 /// Resident memory of this process (MiB); NaN where the system does not say.
 pub fn resident_mib() -> f64 {
     let pages = || {
@@ -154,4 +161,31 @@ pub fn resident_mib() -> f64 {
     // SAFETY: sysconf reads a constant of the system.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as f64;
     pages().map_or(f64::NAN, |p| p * page / f64::from(1 << 20))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_and_copies_are_those_of_collection_and_update() {
+        let of = |launches, uploads, downloads, waits| Traffic {
+            launches,
+            uploads,
+            downloads,
+            waits,
+        };
+        let collected = CollectCounts {
+            in_loop: of(1000, 2, 30, 400),
+            all: of(2000, 5, 60, 800),
+        };
+        let tags = traffic(collected, of(0, 7, 8, 9));
+        let expected = [
+            ("Perf/cuda_syncs", 809),
+            ("Perf/cuda_syncs_in_loop", 400),
+            ("Perf/host_copies", 80),
+            ("Perf/host_copies_in_loop", 32),
+        ];
+        assert_eq!(tags, expected);
+    }
 }

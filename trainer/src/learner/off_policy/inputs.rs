@@ -1,13 +1,14 @@
 //! A batch of transitions as the networks see it.
 
+use super::noise::Noise;
 use crate::learner::LearnError;
 use crate::learner::nn::zeros;
 use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::{CriticNorm, Norms};
-use ostler_collector::memory::HostRows;
 use ostler_collector::replay::Batch;
+use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
-use ostler_sim::rng::{Purpose, fill_normal};
+use std::sync::Arc;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Buffers for `B` transitions, `O` observations, `C` of the critic, `A` actions.
@@ -36,7 +37,7 @@ pub struct Inputs {
     pub next_noise: Tensor,
     /// Normal numbers for the actions of now `[B,A]`.
     pub noise: Tensor,
-    draws: Draws,
+    draws: Noise,
 }
 
 /// Inputs of a critic in one tensor, and views of its parts.
@@ -48,16 +49,6 @@ pub struct Pair {
     pub obs: Tensor,
     /// Action `[B,A]`.
     pub action: Tensor,
-}
-
-/// Normal numbers from the run's seed.
-#[derive(Debug)]
-struct Draws {
-    rows: HostRows<f32>,
-    /// On the host `[B,2A]`.
-    tensor: Tensor,
-    width: usize,
-    seed: u64,
 }
 
 impl Pair {
@@ -76,14 +67,21 @@ impl Inputs {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new(rows: usize, spec: &EnvSpec, seed: u64, device: Device) -> Result<Self, LearnError> {
+    pub fn new(
+        rows: usize,
+        spec: &EnvSpec,
+        seed: u64,
+        device: Device,
+        crossed: &Arc<Counts>,
+    ) -> Result<Self, LearnError> {
         let (rows, width) = (rows as i64, spec.action.width() as i64);
         let obs = spec.obs.policy as i64;
         let critic = spec.obs.critic.map_or(obs, |c| c as i64);
         let float = |what: &str, cols: i64| zeros(what, &[rows, cols], Kind::Float, device);
         let pair = || Pair::new(rows, critic, width, device);
-        let tensor = zeros("noise", &[rows, 2 * width], Kind::Float, Device::Cpu)?;
-        let mut inputs = Self {
+        let draws = Noise::new((rows, 2 * width), seed, device, crossed)?;
+        let numbers = draws.numbers();
+        Ok(Self {
             obs: float("normalised observations", obs)?,
             next_obs: float("normalised observations", obs)?,
             taken: pair()?,
@@ -93,17 +91,10 @@ impl Inputs {
             bootstrap: Tensor::new(),
             weight: Tensor::new(),
             total: Tensor::new(),
-            next_noise: Tensor::new(),
-            noise: Tensor::new(),
-            draws: Draws {
-                rows: HostRows::new(&tensor)?,
-                tensor,
-                width: 2 * width as usize,
-                seed,
-            },
-        };
-        inputs.send_noise(device)?;
-        Ok(inputs)
+            next_noise: numbers.f_narrow(1, 0, width)?,
+            noise: numbers.f_narrow(1, width, width)?,
+            draws,
+        })
     }
 
     /// Takes a batch in; `step` gradient steps were taken since the run began, and key the
@@ -112,7 +103,6 @@ impl Inputs {
     /// # Errors
     /// It is not of this task, or libtorch refuses.
     pub fn fill(&mut self, batch: &Batch, norm: &Norms, step: u64) -> Result<(), LearnError> {
-        let device = self.obs.device();
         // A field of one number has no second dimension of its own.
         let rows = self.obs.size2()?.0;
         let of =
@@ -140,16 +130,7 @@ impl Inputs {
         let weight = of("valid")?.f_mul(&batch.weights()?.f_view([-1, 1])?)?;
         self.weight = weight.f_div(&weight.f_sum(Kind::Float)?)?;
         self.total = self.weight.f_sum(Kind::Float)?;
-        self.draws.fill(step)?;
-        self.send_noise(device)
-    }
-
-    fn send_noise(&mut self, device: Device) -> Result<(), LearnError> {
-        let noise = self.draws.tensor.f_to_device(device)?;
-        let width = self.draws.width as i64 / 2;
-        self.next_noise = noise.f_narrow(1, 0, width)?;
-        self.noise = noise.f_narrow(1, width, width)?;
-        Ok(())
+        self.draws.draw(step)
     }
 }
 
@@ -157,22 +138,5 @@ fn apply(normalizer: Option<&Normalizer>, x: &Tensor, out: &Tensor) -> Result<()
     match normalizer {
         Some(normalizer) => normalizer.apply(x, out),
         None => out.shallow_clone().f_copy_(x),
-    }
-}
-
-impl Draws {
-    fn fill(&mut self, step: u64) -> Result<(), LearnError> {
-        let width = self.width;
-        let numbers = self.rows.all_mut()?;
-        let rows = (numbers.len() / width.max(1)) as u32;
-        fill_normal(
-            self.seed,
-            0..rows,
-            Purpose::UpdateNoise,
-            step,
-            width,
-            numbers,
-        );
-        Ok(())
     }
 }

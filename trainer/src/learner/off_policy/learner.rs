@@ -6,7 +6,6 @@ use crate::learner::{
 };
 use ostler_collector::Rollout;
 use ostler_collector::replay::ReplayBuffer;
-use ostler_sim::device::Traffic;
 use std::path::Path;
 use std::time::Instant;
 use tch::{Device, Tensor};
@@ -15,6 +14,7 @@ impl Learner for OffPolicy {
     fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError> {
         let start = Instant::now();
         let _no_grad = tch::no_grad_guard();
+        let before = self.traffic();
         self.faults.minibatch = 0;
         for section in [&mut self.critic, &mut self.actor] {
             section.begin()?;
@@ -34,12 +34,7 @@ impl Learner for OffPolicy {
         self.mark_version();
         let mut stats = self.read(&rollout.valid)?;
         if self.device != Device::Cpu {
-            stats.traffic = Traffic {
-                uploads: stats.minibatches,
-                downloads: 1,
-                waits: 1,
-                ..Traffic::default()
-            };
+            stats.traffic = self.traffic().since(before);
         }
         stats.gae_s = remember_s;
         stats.update_s = start.elapsed().as_secs_f64();

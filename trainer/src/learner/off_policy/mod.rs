@@ -11,6 +11,7 @@ mod critics;
 mod inputs;
 mod learner;
 mod method;
+mod noise;
 mod replica;
 mod sac;
 mod sample;
@@ -34,10 +35,12 @@ use method::{Method, Nets};
 use ostler_collector::Rollout;
 use ostler_collector::replay::{Layout, Mark, ReplayBuffer, ReplayConfig, SamplerKind};
 use ostler_collector::transfer::host_doubles;
+use ostler_sim::device::{self, Traffic};
 use ostler_sim::env::EnvSpec;
 use sac::Sac;
 use section::{Section, Tally};
 use state::Counts;
+use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 use td3::Td3;
 
@@ -75,6 +78,8 @@ pub struct OffPolicy {
     fresh_episodes: bool,
     seed: u64,
     device: Device,
+    /// What crosses between host and device but for the memory's.
+    crossed: Arc<device::Counts>,
 }
 
 /// The policy of such a learner alone, to act with.
@@ -162,6 +167,7 @@ impl OffPolicy {
             Algorithm::Td3(_) => 0,
         };
         let samples = spec.rows().saturating_mul(plan.steps);
+        let crossed = Arc::default();
         let kept = Kept::new(
             [
                 &nets.policy.params.theta,
@@ -175,7 +181,8 @@ impl OffPolicy {
             .chain(nets.policy.norm.inputs().flat_map(|n| n.tensors())),
         )?;
         Ok(Self {
-            inputs: Inputs::new(common.batch_size, spec, seed, device)?,
+            inputs: Inputs::new(common.batch_size, spec, seed, device, &crossed)?,
+            crossed,
             actor: Section::new(own, limit, device)?,
             critic: Section::new(1, limit, device)?,
             common,
@@ -202,6 +209,12 @@ impl OffPolicy {
     /// Transitions in the memory.
     pub fn remembered(&self) -> usize {
         self.memory.as_ref().map_or(0, ReplayBuffer::len)
+    }
+
+    /// What would have crossed since it was made, were its device not the host.
+    fn traffic(&self) -> Traffic {
+        let memory = self.memory.as_ref().map(ReplayBuffer::traffic);
+        self.crossed.traffic() + memory.unwrap_or_default()
     }
 
     fn remember(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
@@ -266,6 +279,7 @@ impl OffPolicy {
         if let Some(log_alpha) = log_alpha {
             parts.push(log_alpha.f_to_kind(Kind::Double)?);
         }
+        self.crossed.fetched();
         let numbers = host_doubles(&Tensor::f_cat(&parts, 0)?)?;
         let mut rest = numbers.as_slice();
         let critic = self.critic.tally(&mut rest);

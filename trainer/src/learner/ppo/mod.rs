@@ -37,7 +37,7 @@ use finish::Host;
 use orders::Orders;
 use ostler_collector::Rollout;
 use ostler_sim::config::ConfigError;
-use ostler_sim::device::Traffic;
+use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use stats::Accumulator;
 use std::time::Instant;
@@ -71,6 +71,8 @@ pub struct Ppo {
     faults: Faults,
     /// Whether the tensors lie on the host: small operations are then passes over it.
     on_host: bool,
+    /// What crosses between host and device.
+    crossed: Counts,
     seed: u64,
     steps: i64,
     envs: i64,
@@ -148,6 +150,7 @@ impl Ppo {
             left: 1.0,
             faults: Faults::default(),
             on_host: device == Device::Cpu,
+            crossed: Counts::default(),
             seed,
             steps,
             envs,
@@ -233,7 +236,7 @@ impl Ppo {
                 none.insert(Orders::new(epochs, total, self.policy.device)?)
             }
         };
-        orders.send(self.seed, self.updates)
+        orders.send(self.seed, self.updates, &self.crossed)
     }
 
     /// One minibatch: forward, loss, backward, step.
@@ -269,6 +272,7 @@ impl Learner for Ppo {
         let start = Instant::now();
         self.check_shape(rollout)?;
         let _no_grad = tch::no_grad_guard();
+        let before = self.crossed.traffic();
         self.faults.minibatch = 0;
         self.prepare(rollout)?;
         let gae_s = start.elapsed().as_secs_f64();
@@ -299,17 +303,11 @@ impl Learner for Ppo {
 
         let minibatches = self.config.num_learning_epochs * self.config.num_mini_batches;
         let size = self.kept.size_of_state()?;
-        let mut stats = self
-            .accumulator
-            .read(&self.adam.lr, &size, minibatches as u64)?;
-        if orders.is_some() {
-            // The samples' orders, and the statistics that were just read.
-            stats.traffic = Traffic {
-                uploads: 1,
-                downloads: 1,
-                waits: 1,
-                ..Traffic::default()
-            };
+        let mut stats =
+            self.accumulator
+                .read(&self.adam.lr, &size, minibatches as u64, &self.crossed)?;
+        if !self.on_host {
+            stats.traffic = self.crossed.traffic().since(before);
         }
         stats.gae_s = gae_s;
         stats.update_s = start.elapsed().as_secs_f64();

@@ -9,6 +9,7 @@ use crate::learner::nn::zeros;
 use crate::torch::CudaStream;
 use ostler_collector::device::Stream;
 use ostler_collector::memory::HostRows;
+use ostler_sim::device::Counts;
 use tch::{Device, Kind, Tensor};
 
 /// Orders of `M` samples for `E` epochs.
@@ -21,8 +22,6 @@ pub(super) struct Orders {
     /// Which of the two was sent last.
     sent: usize,
     device: Device,
-    /// How often anything was sent.
-    pub(super) uploads: u64,
 }
 
 #[derive(Debug)]
@@ -71,7 +70,6 @@ impl Orders {
             there: zeros("orders of samples", &size, Kind::Int64, device)?,
             sent: 0,
             device,
-            uploads: 0,
         })
     }
 
@@ -79,17 +77,22 @@ impl Orders {
     ///
     /// The one that was sent before has arrived: every update ends with a read that waits
     /// for all that came before.
-    pub(super) fn send(&mut self, seed: u64, update: u64) -> Result<Tensor, LearnError> {
+    pub(super) fn send(
+        &mut self,
+        seed: u64,
+        update: u64,
+        crossed: &Counts,
+    ) -> Result<Tensor, LearnError> {
         self.sent = 1 - self.sent;
         let next = &mut self.here[self.sent];
         next.draw(seed, update)?;
+        crossed.sent(false);
         match self.device {
             Device::Cuda(index) => {
                 CudaStream::new(index).upload(&next.tensor, &self.there, false)?;
             }
             _ => self.there.f_copy_(&next.tensor)?,
         }
-        self.uploads += 1;
         Ok(self.there.shallow_clone())
     }
 
@@ -105,10 +108,11 @@ mod tests {
 
     #[test]
     fn orders_are_those_that_the_host_takes_whether_drawn_ahead_or_not() {
+        let crossed = Counts::default();
         let mut orders = Orders::new(3, 40, Device::Cpu).unwrap();
         // Also after updates were taken back or left out.
         for update in [0, 1, 2, 2, 7, 3, 4] {
-            let sent = orders.send(5, update).unwrap();
+            let sent = orders.send(5, update, &crossed).unwrap();
             for epoch in 0..3 {
                 let mut order: Vec<i64> = (0..40).collect();
                 shuffle(&mut order, 5, update, epoch as u32);
@@ -117,6 +121,7 @@ mod tests {
             }
             orders.draw_ahead(5, update + 1).unwrap();
         }
-        assert_eq!(orders.uploads, 7);
+        let traffic = crossed.traffic();
+        assert_eq!((traffic.uploads, traffic.waits), (7, 0));
     }
 }

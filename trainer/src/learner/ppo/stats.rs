@@ -4,6 +4,7 @@ use super::loss::{CLIP_FRACTION, ENTROPY, KL, STATS, SURROGATE, VALUE};
 use crate::learner::{LearnError, UpdateStats};
 use ostler_collector::memory::HostRows;
 use ostler_collector::transfer::host_doubles;
+use ostler_sim::device::Counts;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Places behind the losses' means.
@@ -158,6 +159,7 @@ impl Accumulator {
         lr: &Tensor,
         size: &Tensor,
         minibatches: u64,
+        crossed: &Counts,
     ) -> Result<UpdateStats, TchError> {
         let parts = [
             &self.sum,
@@ -167,6 +169,7 @@ impl Accumulator {
             &self.passed,
         ];
         let all = Tensor::f_cat(&parts, 0)?;
+        crossed.fetched();
         let x = host_doubles(&all)?;
         let mean = |i: usize| x[i] / x[COUNT];
         // How many got as far as this entry of the row.

@@ -43,10 +43,18 @@ fn td3() -> Td3Config {
 
 /// A learner with its memory open, for six environments.
 fn build(algorithm: Algorithm<'_>) -> (OffPolicy, EnvSpec, tempfile::TempDir) {
+    build_with(algorithm, SamplerKind::Uniform)
+}
+
+fn build_with(
+    algorithm: Algorithm<'_>,
+    sampler: SamplerKind,
+) -> (OffPolicy, EnvSpec, tempfile::TempDir) {
     let (actor, critic) = networks();
     let replay = ReplayConfig {
         capacity: 100,
         storage: ostler_collector::replay::StorageKind::Host,
+        sampler,
         save: false,
         ..ReplayConfig::default()
     };
@@ -98,6 +106,32 @@ fn nothing_is_learnt_before_there_is_enough_to_learn_from() {
     assert_eq!((second.minibatches, second.skipped), (4, 0));
     assert!(second.value_function.is_finite());
     assert_eq!(second.off_policy.unwrap().gradient_steps, 4);
+}
+
+/// On a GPU `tests/gpu/modes.rs` compares with what the runtime was asked for.
+#[test]
+fn what_an_update_would_move_is_counted_and_nothing_moves_on_a_host() {
+    both(|algorithm| {
+        // Priorities of each gradient step come to the host, the statistics once.
+        for sampler in [SamplerKind::Uniform, SamplerKind::Prioritized] {
+            let (mut learner, spec, _folder) = build_with(algorithm, sampler);
+            learn(&mut learner, &spec, 1);
+            let before = learner.traffic();
+            let stats = learn(&mut learner, &spec, 2);
+            assert_eq!(stats.traffic, Traffic::default());
+            assert!(stats.minibatches >= 4);
+            let fetched = match sampler {
+                SamplerKind::Prioritized => 1 + stats.minibatches,
+                _ => 1,
+            };
+            let expected = Traffic {
+                downloads: fetched,
+                waits: fetched,
+                ..Traffic::default()
+            };
+            assert_eq!(learner.traffic().since(before), expected);
+        }
+    });
 }
 
 #[test]

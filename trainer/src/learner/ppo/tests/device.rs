@@ -4,6 +4,7 @@
 use super::*;
 use crate::learner::policy::StdType;
 use crate::torch::{Operators, watched};
+use ostler_sim::device::Traffic;
 
 /// A learner as on a device; its rollouts have 8 steps of 6 environments.
 fn learner(config: &PpoConfig, action: ActionSpace, std_type: StdType) -> (Ppo, Rollout) {
@@ -64,11 +65,20 @@ fn an_update_reads_nothing_back_but_its_statistics_at_the_end() {
 }
 
 #[test]
-fn orders_of_samples_cross_once_per_update() {
-    let (mut ppo, r) = learner(&configs()[0], KINDS[0].0, KINDS[0].1);
-    for n in 1..4 {
-        update(&mut ppo, &r);
-        assert_eq!(ppo.orders.as_ref().unwrap().uploads, n);
+fn orders_of_samples_cross_once_per_update_and_statistics_come_back() {
+    let expected = Traffic {
+        uploads: 1,
+        downloads: 1,
+        waits: 1,
+        launches: 0,
+    };
+    for (action, std_type) in KINDS {
+        let (mut ppo, r) = learner(&configs()[1], action, std_type);
+        for _ in 0..3 {
+            assert_eq!(ppo.update(&r).unwrap().traffic, expected);
+        }
+        ppo.on_host = true;
+        assert_eq!(ppo.update(&r).unwrap().traffic, Traffic::default());
     }
 }
 
