@@ -7,6 +7,7 @@ mod common;
 
 use common::Place;
 use serde_json::Value;
+use std::path::Path;
 
 fn bench(place: &Place, seconds: &str) -> Value {
     let out = place.ok(&["bench", "pole.toml", "--json", "--seconds", seconds]);
@@ -38,4 +39,47 @@ fn stages_and_their_shares_add_up() {
     let all = get("share.collection") + get("share.learning");
     assert!(all > 0.5 && all < 1.001, "{all}");
     assert!(get("share.simulation") > 0.0 && get("memory.rss_mib") > 10.0);
+}
+
+/// `xtask/gpu/versus.py`, which runs beside other engines on a machine with a GPU.
+#[test]
+fn the_comparison_with_other_engines_measures_what_is_installed_and_names_the_rest() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let python = std::env::var("OSTLER_REFEREE_PYTHON").unwrap_or("python3".into());
+    let out = std::process::Command::new(&python)
+        .arg(root.join("xtask/gpu/versus.py"))
+        .args(["--device", "cpu", "--seconds", "0.05", "--ostler"])
+        .arg(env!("CARGO_BIN_EXE_ostler"))
+        .arg(root.join("configs/robots/half_cheetah.xml"))
+        .arg("8")
+        .output();
+    let Ok(out) = out else {
+        println!("SKIPPED: {python} does not run");
+        return;
+    };
+    let error = String::from_utf8_lossy(&out.stderr);
+    let found: Value = serde_json::from_slice(&out.stdout)
+        .unwrap_or_else(|e| panic!("{e}: {:?}\n{error}", String::from_utf8_lossy(&out.stdout)));
+    assert!(out.status.success(), "{found}\n{error}");
+    assert_eq!(
+        (&found["model"], &found["num_envs"], &found["device"]),
+        (&"half_cheetah.xml".into(), &8.into(), &"cpu".into())
+    );
+    let own = found["ostler.steps_per_s"].as_f64().unwrap();
+    assert!(own > 0.0);
+    for engine in ["warp", "mjx"] {
+        match found[format!("{engine}.steps_per_s")].as_f64() {
+            Some(other) => {
+                let ratio = found[format!("ratio.{engine}")].as_f64().unwrap();
+                assert!((ratio - own / other).abs() < 0.01 * ratio + 0.01, "{found}");
+            }
+            None => {
+                let why = found[format!("{engine}.missing")].as_str();
+                println!(
+                    "SKIPPED: {engine}: {}",
+                    why.expect("why there is no number")
+                );
+            }
+        }
+    }
 }

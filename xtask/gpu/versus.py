@@ -4,7 +4,8 @@
                       [--only ostler,warp,mjx] MODEL.xml NUM_ENVS
 
 Prints one JSON object: steps per second of each, ratios of Ostler's to the others', and
-why where one was not measured. All engines integrate by Euler's method, hold the controls
+why where one was not measured; what the engines print goes to standard error. All engines
+integrate by Euler's method and solve contacts by Newton's, hold the controls
 (drawn from the control ranges) for 5 time steps and start from the model's own pose with
 small random velocities, after so many steps that robots have fallen into contact. Versions:
 pip's mujoco-warp, and mujoco-mjx with jax[cuda13].
@@ -41,8 +42,9 @@ def load(path):
     return mujoco.MjModel.from_xml_path(path)
 
 
-def with_euler(path, folder):
-    """The model with Euler's integrator, which MJX and MuJoCo Warp are fastest with."""
+def comparable(path, folder):
+    """The model with Euler's integrator, which MJX and MuJoCo Warp are fastest with, and
+    Newton's method, the one solver that all have."""
     import xml.etree.ElementTree as xml
 
     tree = xml.parse(path)
@@ -50,6 +52,7 @@ def with_euler(path, folder):
     if option is None:
         option = xml.SubElement(tree.getroot(), "option")
     option.set("integrator", "Euler")
+    option.set("solver", "Newton")
     changed = os.path.join(folder, os.path.basename(path))
     tree.write(changed)
     return changed
@@ -170,8 +173,11 @@ def main():
     cli.add_argument("--contacts", type=int, default=32, help="room per environment, for MuJoCo Warp")
     cli.add_argument("--only", default="ostler,warp,mjx")
     args = cli.parse_args()
+    # Engines print what they compile, to the one place where nothing else may be.
+    out = os.dup(1)
+    os.dup2(2, 1)
     folder = tempfile.TemporaryDirectory()
-    args.model = with_euler(args.model, folder.name)
+    args.model = comparable(args.model, folder.name)
     result = {"model": os.path.basename(args.model), "num_envs": args.num_envs, "device": args.device}
     for name in args.only.split(","):
         try:
@@ -187,7 +193,8 @@ def main():
     for name in ["warp", "mjx"]:
         if own and result.get(name + ".steps_per_s"):
             result["ratio." + name] = round(own / result[name + ".steps_per_s"], 2)
-    print(json.dumps(result))
+    with os.fdopen(out, "w") as file:
+        print(json.dumps(result), file=file)
     return 1 if any(k.endswith(".error") or k.endswith(".note") for k in result) else 0
 
 

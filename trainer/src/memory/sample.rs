@@ -373,6 +373,44 @@ mod tests {
         }
     }
 
+    /// No machine has as many GPUs.
+    #[test]
+    fn a_machine_without_nvml_says_so_once_and_all_else_is_watched() {
+        let log = Log::default();
+        let writer = log.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(move || writer.clone())
+            .with_ansi(false)
+            .finish();
+        let samples = tracing::subscriber::with_default(subscriber, || {
+            let mut sources = Sources::host(None).with_gpu(4096);
+            [sources.sample(), sources.sample(), sources.sample()]
+        });
+        for sample in samples {
+            assert_eq!((sample.gpu, sample.torch), (None, None));
+            assert!(sample.process.is_some() && sample.system.is_some());
+        }
+        let text = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.lines().count(), 1, "{text}");
+        for part in ["WARN", "are not watched: NVML: ", "libnvidia-ml.so.1"] {
+            assert!(text.contains(part), "{part:?} in {text}");
+        }
+    }
+
+    #[derive(Clone, Default)]
+    struct Log(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
     #[test]
     fn the_limit_with_the_largest_share_counts() {
         let tightest = |s: Sample| s.tightest().unwrap();

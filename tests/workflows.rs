@@ -1,0 +1,217 @@
+//! The workflow files' steps, run as they stand: what takes long is replaced by a program
+//! that checks its arguments, or by the same program told to list what it would do.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use yaml_rust2::{Yaml, YamlLoader};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("..")
+        .canonicalize()
+        .unwrap()
+}
+
+fn workflow(name: &str) -> Yaml {
+    let path = root().join(".github/workflows").join(name);
+    let text = fs::read_to_string(path).unwrap();
+    YamlLoader::load_from_str(&text).unwrap().remove(0)
+}
+
+/// The one job of a workflow.
+fn job(workflow: &Yaml) -> Yaml {
+    let jobs = workflow["jobs"].as_hash().unwrap();
+    assert_eq!(jobs.len(), 1);
+    let job = jobs.values().next().unwrap().clone();
+    assert!(!job["runs-on"].is_badvalue());
+    assert!(job["timeout-minutes"].as_i64().unwrap() > 0);
+    job
+}
+
+/// Names and scripts of a job's steps.
+fn scripts(job: &Yaml) -> Vec<(String, String)> {
+    let steps = job["steps"].as_vec().unwrap();
+    let script = |step: &Yaml| {
+        assert!(step["uses"].is_badvalue() != step["run"].is_badvalue());
+        let run = step["run"].as_str()?.to_string();
+        // What is put into a script's text by a workflow is run as a part of it.
+        assert!(!run.contains("${{"), "{run}");
+        Some((step["name"].as_str().unwrap().to_string(), run))
+    };
+    steps.iter().filter_map(script).collect()
+}
+
+/// A checkout in which nothing is built, and programs in the place of those that take long.
+struct Checkout(tempfile::TempDir);
+
+impl Checkout {
+    fn new() -> Self {
+        let this = Self(tempfile::tempdir().unwrap());
+        symlink(root().join("configs"), this.path("configs")).unwrap();
+        let note = |name: &str| format!("echo {name} \"$@\" >> {}", this.path("ran").display());
+        this.program("bin/cargo", &note("cargo"));
+        this.program("bin/rustup", &note("rustup"));
+        this.program(".ci/run", &note(".ci/run"));
+        this.program(
+            "target/release/ostler",
+            &format!(
+                "{}\nexec {} \"$@\" --list",
+                note("ostler"),
+                env!("CARGO_BIN_EXE_ostler")
+            ),
+        );
+        this.program(
+            "bin/python3",
+            &format!(
+                "{}\nexec env PATH=\"${{PATH#*:}}\" python3 \"$@\" --list",
+                note("python3")
+            ),
+        );
+        this
+    }
+
+    /// What `cargo xtask gpu-bundle` leaves there, with empty programs.
+    fn bundle(&self) {
+        let part = self.path("target/gpu-bundle/part-1");
+        fs::create_dir_all(part.join("bin")).unwrap();
+        for file in ["run.py", "bundle.json", "versus.py"] {
+            fs::copy(root().join("xtask/gpu").join(file), part.join(file)).unwrap();
+        }
+        fs::write(part.join("bin/ostler"), "").unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn program(&self, name: &str, script: &str) {
+        self.write(name, &format!("#!/bin/bash\nset -e\n{script}\n"));
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Runs a step as a hosted runner does.
+    fn step(&self, script: &str, env: &[(&str, &str)]) -> Output {
+        let path = format!(
+            "{}:{}",
+            self.path("bin").display(),
+            std::env::var("PATH").unwrap()
+        );
+        Command::new("bash")
+            .args(["--noprofile", "--norc", "-eo", "pipefail", "-c", script])
+            .current_dir(self.0.path())
+            .env("PATH", path)
+            .env("GITHUB_STEP_SUMMARY", self.path("summary"))
+            .envs(env.iter().copied())
+            .output()
+            .unwrap()
+    }
+
+    fn ok(&self, script: &str, env: &[(&str, &str)]) -> String {
+        let out = self.step(script, env);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        assert!(out.status.success(), "{script}\n{}", text(&out.stderr));
+        text(&out.stdout)
+    }
+
+    /// What ran, and what the summary says; both begin anew.
+    fn taken(&self, name: &str) -> String {
+        let text = fs::read_to_string(self.path(name)).unwrap_or_default();
+        let _ = fs::remove_file(self.path(name));
+        text
+    }
+}
+
+/// The commands that `cargo xtask` knows.
+fn known(command: &str) -> bool {
+    let source = include_str!("../xtask/src/bin/xtask.rs");
+    let usage = source.split("usage: cargo xtask").nth(1).unwrap();
+    let usage = usage.split("\";").next().unwrap();
+    let mut commands = usage
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next());
+    commands.any(|c| c == command)
+}
+
+#[test]
+fn steps_on_a_hosted_machine_are_one_command_and_a_summary() {
+    let workflow = workflow("ci.yml");
+    let steps = scripts(&job(&workflow));
+    let place = Checkout::new();
+    for (name, script) in &steps {
+        place.ok(script, &[]);
+        if name == "summary" {
+            assert_eq!(place.taken("summary"), "The regression did not start.\n");
+            place.write("target/regress/summary.md", "all is well\n");
+            place.ok(script, &[]);
+            assert_eq!(place.taken("summary"), "all is well\n");
+        }
+    }
+    let ran = place.taken("ran");
+    assert_eq!(ran.lines().last(), Some(".ci/run"), "{ran}");
+    let mode = fs::metadata(root().join(".ci/run"))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o111, 0o111);
+    let steps = job(&workflow)["steps"].clone();
+    let keys = steps
+        .as_vec()
+        .unwrap()
+        .iter()
+        .filter_map(|s| s["with"]["key"].as_str());
+    for key in keys {
+        for file in key.split('\'').skip(1).step_by(2) {
+            assert!(root().join(file).is_file(), "{file}");
+        }
+    }
+}
+
+#[test]
+fn steps_on_a_machine_with_a_gpu_build_measure_and_report() {
+    let job = job(&workflow("gpu.yml"));
+    let steps = scripts(&job);
+    let step = |name: &str| &steps.iter().find(|(n, _)| n == name).unwrap().1;
+    let place = Checkout::new();
+
+    place.ok(step("build"), &[]);
+    let ran = place.taken("ran");
+    assert!(ran.contains("cargo build --release\n"));
+    for line in ran.lines().filter_map(|l| l.strip_prefix("cargo xtask ")) {
+        assert!(known(line), "cargo xtask {line}");
+    }
+    assert!(!known("gpu") && known("ci"), "what the usage says");
+
+    place.bundle();
+    let listed = place.ok(step("tests and benchmarks"), &[]);
+    assert!(listed.contains("versus, ant"), "{listed}");
+    assert!(!listed.contains("regression"), "{listed}");
+    let ran = place.taken("ran");
+    assert!(ran.starts_with("python3 target/gpu-bundle/part-1/run.py --out target/gpu-results"));
+
+    for (update, flag) in [("", ""), ("--update-baselines", " --update-baselines")] {
+        let listed = place.ok(step("regression"), &[("UPDATE", update)]);
+        assert!(listed.contains("cartpole"), "{listed}");
+        let expected = format!("ostler regress configs/regress/gpu --out target/regress{flag}\n");
+        assert_eq!(place.taken("ran"), expected);
+    }
+    let unknown = place.step(step("regression"), &[("UPDATE", "--no-such-flag")]);
+    assert!(!unknown.status.success(), "arguments are looked at");
+
+    place.ok(step("summary"), &[]);
+    let summary = place.taken("summary");
+    assert_eq!(summary.matches("it did not start").count(), 2, "{summary}");
+    place.write("target/gpu-results/summary.md", "tests\n");
+    place.write("target/regress/summary.md", "regression\n");
+    place.ok(step("summary"), &[]);
+    assert_eq!(place.taken("summary"), "tests\nregression\n");
+}
