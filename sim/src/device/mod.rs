@@ -11,10 +11,12 @@ mod error;
 pub mod host;
 mod memory;
 pub mod transfer;
+mod trials;
 
 pub use counts::Counts;
 pub use error::{CompileError, DeviceError};
 pub use memory::{Address, Block, HostMemory, Memory};
+pub use trials::{Timed, Trials};
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -146,9 +148,10 @@ pub trait Device: Debug + Send + Sync {
     /// What crossed between host and device so far, and how often the host waited.
     fn traffic(&self) -> Traffic;
 
-    /// Whether it pays to try how many threads an environment should have.
-    fn times_teams(&self) -> bool {
-        false
+    /// What was timed here; `None` where it does not pay to try how many threads an
+    /// environment should have.
+    fn trials(&self) -> Option<&Trials> {
+        None
     }
 }
 

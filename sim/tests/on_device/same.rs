@@ -2,9 +2,9 @@
 //! environment where the host's kernels have a vector of them.
 
 use crate::support::{Device_, Host_, NOISE, SEED, Setup, actions, agents, feature, heap, setup};
-use ostler_sim::config::Auto;
+use ostler_sim::config::{Auto, AutoWord};
 use ostler_sim::device::host::Host;
-use ostler_sim::device::{Device, HostMemory};
+use ostler_sim::device::{Device, HostMemory, Timed, Trials};
 use ostler_sim::env::on_device::{Trial, measure, program};
 use ostler_sim::rng::{Purpose, fill_normal, normal_pair, philox};
 use std::collections::BTreeMap;
@@ -181,6 +181,56 @@ fn every_number_of_threads_that_may_pay_is_timed() {
     assert!(times("hopper").is_empty());
     assert_eq!(times("half_cheetah"), [2, 1]);
     assert_eq!(times("quadruped"), [4, 1]);
+}
+
+/// A start times what may pay and keeps it; later ones take what is kept, whatever it says.
+#[test]
+fn a_number_of_threads_is_timed_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut s = setup("half_cheetah", 3);
+    s.sim.threads_per_env = Auto::Auto(AutoWord::Auto);
+    let launches = || {
+        let trials = Trials::within(folder.path(), "a GPU".into());
+        let device = Arc::new(Host::that_tries(trials));
+        Device_::on(&s, device.clone(), false);
+        device.traffic().launches
+    };
+    let (first, second) = (launches(), launches());
+    assert!(first > 200, "{first} launches: two programs were timed");
+    assert!(second < 20, "{second} launches: none was");
+    let entries = || std::fs::read_dir(folder.path()).unwrap();
+    let kept = entries().find(|e| e.as_ref().unwrap().path().is_dir());
+    let key = kept.unwrap().unwrap().file_name().into_string().unwrap();
+    let trials = Trials::within(folder.path(), "a GPU".into());
+    let timed = trials.find(&key).unwrap();
+    assert_eq!(timed.iter().map(|t| t.threads).collect::<Vec<_>>(), [2, 1]);
+
+    // What was fastest is taken.
+    let setup = |threads| {
+        let mut s = setup("half_cheetah", 3);
+        s.sim.threads_per_env = threads;
+        s
+    };
+    let hash = |threads, trials| {
+        let device = Arc::new(Host::that_tries(trials));
+        let env = Device_::on(&setup(threads), device, false).env;
+        env.kernel().to_owned()
+    };
+    for fastest in [1, 2] {
+        let step = |threads| match threads == fastest {
+            true => Duration::from_micros(1),
+            false => Duration::from_micros(2),
+        };
+        let of = |threads| Timed {
+            threads,
+            step: step(threads),
+        };
+        let trials = || Trials::within(folder.path(), "a GPU".into());
+        trials().keep(&key, &[of(2), of(1)]);
+        let auto = hash(Auto::Auto(AutoWord::Auto), trials());
+        assert_eq!(auto, hash(Auto::N(fastest), trials()));
+        assert_ne!(auto, hash(Auto::N(3 - fastest), trials()));
+    }
 }
 
 #[test]

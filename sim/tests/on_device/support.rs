@@ -324,6 +324,10 @@ impl Host_ {
 
 impl Device_ {
     pub fn new(s: &Setup, changing: bool) -> Self {
+        Self::on(s, Arc::new(Host::default()), changing)
+    }
+
+    pub fn on(s: &Setup, device: Arc<Host>, changing: bool) -> Self {
         let noise = PolicyNoise {
             seed: SEED,
             width: NOISE,
@@ -336,7 +340,7 @@ impl Device_ {
             &s.task,
             SEED,
             0,
-            Arc::new(Host::default()),
+            device,
             &HostMemory,
             noise,
             changing,

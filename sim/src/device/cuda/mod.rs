@@ -24,7 +24,7 @@ pub use unavailable::{CUDA_NEEDED, DRIVER_NEEDED, Unavailable};
 
 use super::counts::Counts;
 use super::transfer::Staging;
-use super::{Address, Device, DeviceError, Kernels, Program, Traffic};
+use super::{Address, Device, DeviceError, Kernels, Program, Traffic, Trials};
 use compile::Compiler;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use driver::{Context, Event, Refused};
@@ -46,6 +46,7 @@ pub struct Cuda {
     extent: Extent,
     architecture: String,
     compiler: Compiler,
+    trials: Trials,
     counts: Arc<Counts>,
 }
 
@@ -92,6 +93,10 @@ impl Cuda {
         let name = context.name().map_err(refused)?;
         let nvrtc = Nvrtc::find(Some(driver))?;
         let architecture = nvrtc.architecture(&name, capability)?;
+        let trials = Trials::from_environment(format!(
+            "{name}, {architecture}, driver {driver:?}, NVRTC {:?}, {extent:?}",
+            nvrtc.version()
+        ));
         Ok(Arc::new(Self {
             ring: Mutex::new(None),
             fence: Mutex::new(Event::new(&context).map_err(refused)?),
@@ -102,6 +107,7 @@ impl Cuda {
             capability,
             extent,
             architecture,
+            trials,
             compiler: Compiler::from_environment(nvrtc),
             counts: Arc::default(),
         }))
@@ -198,8 +204,8 @@ impl Device for Cuda {
         Ok(event.wait()?)
     }
 
-    fn times_teams(&self) -> bool {
-        true
+    fn trials(&self) -> Option<&Trials> {
+        Some(&self.trials)
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

@@ -20,6 +20,7 @@ mod teams;
 
 use super::{BatchEnv, EnvSpec, EpisodeStats, Groups};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
+pub use crate::device::Timed;
 use crate::device::transfer::Reader;
 use crate::device::{Address, Device, DeviceError, Kernels, Traffic};
 use crate::model::Model;
@@ -31,7 +32,7 @@ use blocks::Blocks;
 pub use build::program;
 use note::Note;
 use std::sync::Arc;
-pub use teams::{Timed, Trial, measure, thread_counts};
+pub use teams::{Trial, measure, thread_counts};
 
 /// The random numbers that a policy wants for every step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 
 use super::{DeviceEnv, PolicyNoise, StepAddresses, program};
 use crate::config::{Auto, EnvConfig, SimConfig, TaskConfig};
-use crate::device::{Block, Device, DeviceError, Memory};
+use crate::device::{Block, Device, DeviceError, Memory, Timed, Trials};
 use crate::env::{EnvError, Groups};
 use crate::memory::MemoryError;
 use crate::model::Model;
@@ -44,37 +44,78 @@ pub struct Trial<'a> {
     pub changing: bool,
 }
 
-/// A number of threads, and how long a control step of all environments took.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Timed {
-    /// Threads of an environment.
-    pub threads: usize,
-    /// Of one control step.
-    pub step: Duration,
+/// Threads of an environment for this configuration: what was asked for, what was timed on
+/// this device at an earlier start, or what is timed now.
+pub(super) fn threads(trial: &Trial) -> Result<usize, EnvError> {
+    if let Auto::N(threads) = trial.sim.threads_per_env {
+        return Ok(threads);
+    }
+    let Some(trials) = trial.device.trials() else {
+        return Ok(1);
+    };
+    let sizes = thread_counts(trial.model, trial.sim)?;
+    if sizes.len() < 2 {
+        return Ok(1);
+    }
+    let key = key(trial, trials, &sizes)?;
+    let known = trials.find(&key).filter(|timed| !timed.is_empty());
+    let when = match (&known, trials.folder()) {
+        (Some(_), Some(folder)) => {
+            format!(" (timed at an earlier start, kept in {})", folder.display())
+        }
+        _ => String::new(),
+    };
+    let timed = match known {
+        Some(timed) => timed,
+        None => {
+            let timed = measure(trial)?;
+            // What had no room today may have it tomorrow.
+            if timed.len() == sizes.len() {
+                trials.keep(&key, &timed);
+            }
+            timed
+        }
+    };
+    let best = timed.iter().min_by_key(|t| t.step);
+    let threads = best.map_or(1, |t| t.threads);
+    if timed.len() > 1 {
+        let list: Vec<String> = timed
+            .iter()
+            .map(|t| format!("{} {:.3} ms", t.threads, 1e3 * t.step.as_secs_f64()))
+            .collect();
+        tracing::info!(
+            target: "ostler::kernels",
+            "sim.threads_per_env = {threads}: a control step takes with {}{when}",
+            list.join(", with ")
+        );
+    }
+    Ok(threads)
 }
 
-/// Threads of an environment for this configuration.
-pub(super) fn threads(trial: &Trial) -> Result<usize, EnvError> {
-    match trial.sim.threads_per_env {
-        Auto::N(threads) => Ok(threads),
-        Auto::Auto(_) if !trial.device.times_teams() => Ok(1),
-        Auto::Auto(_) => {
-            let timed = measure(trial)?;
-            let best = timed.iter().min_by_key(|t| t.step);
-            let threads = best.map_or(1, |t| t.threads);
-            if timed.len() > 1 {
-                let list: Vec<String> = timed
-                    .iter()
-                    .map(|t| format!("{} {:.3} ms", t.threads, 1e3 * t.step.as_secs_f64()))
-                    .collect();
-                tracing::info!(
-                    target: "ostler::kernels",
-                    "sim.threads_per_env = {threads}: a control step takes with {}",
-                    list.join(", with ")
-                );
-            }
-            Ok(threads)
-        }
+/// The name of this trial: of all programs, and of how many environments step how.
+fn key(trial: &Trial, trials: &Trials, sizes: &[usize]) -> Result<String, EnvError> {
+    let &Trial {
+        model,
+        sim,
+        env,
+        task,
+        changing,
+        ..
+    } = trial;
+    let mut parts = vec![format!("{:?}", timed_envs(env))];
+    for &threads in sizes {
+        let program = program(model, &with_threads(sim, threads), env, task, changing)?;
+        parts.extend([threads.to_string(), program.text]);
+    }
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    Ok(trials.key(&parts))
+}
+
+/// As many as are timed.
+fn timed_envs(env: &EnvConfig) -> EnvConfig {
+    EnvConfig {
+        num_envs: env.num_envs.min(MOST_ENVS),
+        ..env.clone()
     }
 }
 
@@ -169,10 +210,7 @@ struct Bench {
 impl Bench {
     fn new(trial: &Trial, threads: usize) -> Result<Self, EnvError> {
         let sim = with_threads(trial.sim, threads);
-        let env = EnvConfig {
-            num_envs: trial.env.num_envs.min(MOST_ENVS),
-            ..trial.env.clone()
-        };
+        let env = timed_envs(trial.env);
         let noise = PolicyNoise {
             seed: 0,
             width: 0,
