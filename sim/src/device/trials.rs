@@ -2,7 +2,8 @@
 //!
 //! The folder is beside that of compiled programs: `$OSTLER_CACHE/teams`, else
 //! `$XDG_CACHE_HOME/ostler/teams`, else `~/.cache/ostler/teams`. An entry's name is a hash
-//! of everything that a time depends on but for the device's load.
+//! of the programs, the device, its driver and compiler, and how it is timed; a device's
+//! clocks and what else it does at that moment are not in it.
 
 use crate::physics::native::specialize::{Cache, ContentHash, SpecializeError, root};
 use serde::{Deserialize, Serialize};

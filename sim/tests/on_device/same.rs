@@ -5,7 +5,7 @@ use crate::support::{Device_, Host_, NOISE, SEED, Setup, actions, agents, featur
 use ostler_sim::config::{Auto, AutoWord};
 use ostler_sim::device::host::Host;
 use ostler_sim::device::{Device, HostMemory, Timed, Trials};
-use ostler_sim::env::on_device::{Trial, measure, program};
+use ostler_sim::env::on_device::{Trial, measure, program, thread_counts};
 use ostler_sim::rng::{Purpose, fill_normal, normal_pair, philox};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -75,39 +75,44 @@ fn compare(
 
 #[test]
 fn every_shipped_task_has_the_hosts_bits() {
-    for name in [
-        "cartpole",
-        "double_pendulum",
-        "hopper",
-        "half_cheetah",
-        "half_cheetah_legs",
-        "spread",
-        "ant",
-        "quadruped",
-    ] {
-        compare(name, &setup(name, 33), 300, true, |_, _| {});
+    for (name, envs) in SHIPPED {
+        let steps = if envs < 33 { 50 } else { 300 };
+        compare(name, &setup(name, envs), steps, true, |_, _| {});
     }
-    compare("ant_sumo", &setup("ant_sumo", 9), 50, true, |_, _| {});
 }
+
+/// Shipped tasks, each with as many environments as are compared.
+const SHIPPED: [(&str, usize); 9] = [
+    ("cartpole", 33),
+    ("double_pendulum", 33),
+    ("hopper", 33),
+    ("half_cheetah", 33),
+    ("half_cheetah_legs", 33),
+    ("spread", 33),
+    ("ant", 33),
+    ("quadruped", 33),
+    ("ant_sumo", 9),
+];
 
 /// Teams of threads: divided by limbs where the robot has them, and where it has not.
 #[test]
 fn a_team_of_threads_has_the_hosts_bits() {
-    for (name, threads) in [
-        ("cartpole", 2),
-        ("hopper", 2),
-        ("half_cheetah", 2),
-        ("ant", 2),
-        ("ant", 4),
-        ("quadruped", 4),
-        ("quadruped", 8),
-    ] {
-        let mut s = setup(name, 11);
+    let mut all = vec![("cartpole", 2), ("hopper", 2), ("ant", 2), ("quadruped", 8)];
+    // What a GPU may choose.
+    for (name, _) in SHIPPED {
+        let s = setup(name, 1);
+        let counts = thread_counts(&s.model, &s.sim).unwrap();
+        all.extend(counts.iter().filter(|n| **n > 1).map(|n| (name, *n)));
+    }
+    assert!(all.len() > 6, "{all:?}");
+    for (name, threads) in all {
+        let (_, envs) = SHIPPED.into_iter().find(|(n, _)| *n == name).unwrap();
+        let mut s = setup(name, envs / 3);
         s.sim.threads_per_env = Auto::N(threads);
         compare(
             &format!("{name}, {threads} threads"),
             &s,
-            100,
+            3 * envs as u64,
             true,
             |_, _| {},
         );

@@ -94,8 +94,9 @@ impl Cuda {
         let nvrtc = Nvrtc::find(Some(driver))?;
         let architecture = nvrtc.architecture(&name, capability)?;
         let trials = Trials::from_environment(format!(
-            "{name}, {architecture}, driver {driver:?}, NVRTC {:?}, {extent:?}",
-            nvrtc.version()
+            "{name}, driver {driver:?}, NVRTC {:?} {}, {extent:?}",
+            nvrtc.version(),
+            Nvrtc::options(&architecture).join(" ")
         ));
         Ok(Arc::new(Self {
             ring: Mutex::new(None),

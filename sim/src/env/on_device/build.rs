@@ -153,7 +153,7 @@ impl DeviceEnv {
             spec.max_episode_steps,
             changing,
         );
-        let threads = teams::threads(&teams::Trial {
+        let trial = teams::Trial {
             model: &model,
             sim: &sim,
             env,
@@ -161,8 +161,11 @@ impl DeviceEnv {
             device: &device,
             memory,
             changing,
-        })?;
-        let kernels = device.load(&text(&plan, &emitted, threads)?)?;
+        };
+        let write = |threads| text(&plan, &emitted, threads);
+        let program = teams::choose(&trial, &plan, &emitted.numbers, &write)?;
+        let threads = program.teams.map_or(1, |teams| teams.size as usize);
+        let kernels = device.load(&program)?;
         let blocks = Blocks::new(memory, &sizes, n, emitted.numbers.len())?;
         let mut args = EnvArgs {
             physics: PhysicsArgs {

@@ -20,7 +20,6 @@ mod teams;
 
 use super::{BatchEnv, EnvSpec, EpisodeStats, Groups};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
-pub use crate::device::Timed;
 use crate::device::transfer::Reader;
 use crate::device::{Address, Device, DeviceError, Kernels, Traffic};
 use crate::model::Model;

@@ -4,13 +4,15 @@
 
 use super::{DeviceEnv, PolicyNoise, StepAddresses, program};
 use crate::config::{Auto, EnvConfig, SimConfig, TaskConfig};
-use crate::device::{Block, Device, DeviceError, Memory, Timed, Trials};
+use crate::device::{Block, Device, DeviceError, Memory, Program, Timed, Trials};
 use crate::env::{EnvError, Groups};
 use crate::memory::MemoryError;
 use crate::model::Model;
 use crate::physics::PhysicsError;
 use crate::physics::native::generate::team_sizes;
 use crate::physics::native::lower::lower;
+use crate::physics::native::tables::Plan;
+use crate::physics::native::{ITERATIONS, TOLERANCE};
 use crate::rng::{Purpose, fill_normal};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -44,20 +46,24 @@ pub struct Trial<'a> {
     pub changing: bool,
 }
 
-/// Threads of an environment for this configuration: what was asked for, what was timed on
-/// this device at an earlier start, or what is timed now.
-pub(super) fn threads(trial: &Trial) -> Result<usize, EnvError> {
+/// The program for this configuration, with as many threads of an environment as were asked
+/// for, as were timed to be fastest on this device at an earlier start, or are now. `write`
+/// writes the program for a number of threads.
+pub(super) fn choose(
+    trial: &Trial,
+    plan: &Plan,
+    numbers: &[f32],
+    write: &dyn Fn(usize) -> Result<Program, PhysicsError>,
+) -> Result<Program, EnvError> {
     if let Auto::N(threads) = trial.sim.threads_per_env {
-        return Ok(threads);
+        return Ok(write(threads)?);
     }
-    let Some(trials) = trial.device.trials() else {
-        return Ok(1);
+    let sizes = team_sizes(plan);
+    let (Some(trials), 2..) = (trial.device.trials(), sizes.len()) else {
+        return Ok(write(1)?);
     };
-    let sizes = thread_counts(trial.model, trial.sim)?;
-    if sizes.len() < 2 {
-        return Ok(1);
-    }
-    let key = key(trial, trials, &sizes)?;
+    let mut programs: Vec<_> = sizes.iter().map(|&n| (n, write(n))).collect();
+    let key = key(trial, trials, numbers, &programs);
     let known = trials.find(&key).filter(|timed| !timed.is_empty());
     let when = match (&known, trials.folder()) {
         (Some(_), Some(folder)) => {
@@ -68,12 +74,11 @@ pub(super) fn threads(trial: &Trial) -> Result<usize, EnvError> {
     let timed = match known {
         Some(timed) => timed,
         None => {
-            let timed = measure(trial)?;
-            // What had no room today may have it tomorrow.
-            if timed.len() == sizes.len() {
-                trials.keep(&key, &timed);
+            let found = timed_now(trial, sizes)?;
+            if !found.lacked_memory {
+                trials.keep(&key, &found.timed);
             }
-            timed
+            found.timed
         }
     };
     let best = timed.iter().min_by_key(|t| t.step);
@@ -89,26 +94,35 @@ pub(super) fn threads(trial: &Trial) -> Result<usize, EnvError> {
             list.join(", with ")
         );
     }
-    Ok(threads)
+    match programs.iter().position(|(n, _)| *n == threads) {
+        Some(at) => Ok(programs.swap_remove(at).1?),
+        None => Ok(write(threads)?),
+    }
 }
 
-/// The name of this trial: of all programs, and of how many environments step how.
-fn key(trial: &Trial, trials: &Trials, sizes: &[usize]) -> Result<String, EnvError> {
-    let &Trial {
-        model,
-        sim,
-        env,
-        task,
-        changing,
-        ..
-    } = trial;
-    let mut parts = vec![format!("{:?}", timed_envs(env))];
-    for &threads in sizes {
-        let program = program(model, &with_threads(sim, threads), env, task, changing)?;
-        parts.extend([threads.to_string(), program.text]);
+/// The name of this trial: of all programs, of how many environments step how, and of how
+/// that is timed.
+fn key(
+    trial: &Trial,
+    trials: &Trials,
+    numbers: &[f32],
+    programs: &[(usize, Result<Program, PhysicsError>)],
+) -> String {
+    let settings = format!(
+        "{:?} {:?} {ITERATIONS} {TOLERANCE} {WARM_UP} {STEPS} {ROUNDS} {numbers:?}",
+        trial.sim,
+        timed_envs(trial.env),
+    );
+    let mut parts = vec![settings];
+    for (threads, program) in programs {
+        parts.push(threads.to_string());
+        parts.push(match program {
+            Ok(program) => program.text.clone(),
+            Err(e) => e.to_string(),
+        });
     }
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    Ok(trials.key(&parts))
+    trials.key(&parts)
 }
 
 /// As many as are timed.
@@ -142,17 +156,32 @@ pub fn measure(trial: &Trial) -> Result<Vec<Timed>, EnvError> {
     if sizes.len() < 2 {
         return Ok(Vec::new());
     }
+    Ok(timed_now(trial, sizes)?.timed)
+}
+
+/// What was timed.
+struct Found {
+    timed: Vec<Timed>,
+    /// Some could not be for want of memory, of which there may be more another time.
+    lacked_memory: bool,
+}
+
+fn timed_now(trial: &Trial, sizes: Vec<usize>) -> Result<Found, EnvError> {
     compile(trial, &sizes);
     let mut benches = Vec::new();
+    let mut lacked_memory = false;
     for threads in sizes {
         match Bench::new(trial, threads) {
             Ok(bench) => benches.push((threads, bench, Duration::MAX)),
             Err(e) if threads == 1 && e.out_of_memory().is_none() => return Err(e),
             // One thread will do.
-            Err(e) => tracing::info!(
-                target: "ostler::kernels",
-                "{threads} threads for an environment are not tried: {e}"
-            ),
+            Err(e) => {
+                lacked_memory |= e.out_of_memory().is_some();
+                tracing::info!(
+                    target: "ostler::kernels",
+                    "{threads} threads for an environment are not tried: {e}"
+                );
+            }
         }
     }
     // The first round is the slowest's chance to warm up.
@@ -165,7 +194,10 @@ pub fn measure(trial: &Trial) -> Result<Vec<Timed>, EnvError> {
         threads: *threads,
         step: *step,
     });
-    Ok(timed.collect())
+    Ok(Found {
+        timed: timed.collect(),
+        lacked_memory,
+    })
 }
 
 /// Compiles the programs at the same time, for the device's cache; what is wrong with one
