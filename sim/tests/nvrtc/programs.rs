@@ -1,9 +1,10 @@
 //! What is compiled.
 
 use crate::referee::referee_python;
+use ostler_sim::Model;
 use ostler_sim::config::{Auto, EnvConfig, SimConfig, TaskConfig};
 use ostler_sim::device::Program;
-use ostler_sim::env::on_device::program;
+use ostler_sim::env::on_device::{program, thread_counts};
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::native::generate::generate_cuda;
 use ostler_sim::physics::native::lower::{LowerOptions, lower};
@@ -22,12 +23,6 @@ const SHIPPED: [&str; 9] = [
     "quadruped",
     "ant_sumo",
 ];
-/// Teams of threads, compiled for one architecture: how many, and the program's name.
-pub const TEAMS: [(&str, usize, &str); 3] = [
-    ("half_cheetah", 2, "half_cheetah, teams of 2"),
-    ("ant", 4, "ant, teams of 4"),
-    ("quadruped", 4, "quadruped, teams of 4"),
-];
 /// The largest robot that others publish figures of.
 pub const HUMANOID: &str = "Gymnasium's humanoid, physics";
 /// Models of what our robots do not have.
@@ -44,29 +39,53 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-fn environments(name: &str, changing: bool, threads: usize) -> Program {
-    let path = root().join(format!("configs/{name}.toml"));
-    let mut table: toml::Table = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    let mut part = |key: &str| {
-        let part = table.remove(key);
-        part.unwrap_or(toml::Value::Table(toml::Table::new()))
-    };
-    let mut sim: SimConfig = part("sim").try_into().unwrap();
-    sim.threads_per_env = Auto::N(threads);
-    let env: EnvConfig = part("env").try_into().unwrap();
-    let mut task: TaskConfig = part("task").try_into().unwrap();
-    task.agents = table.remove("agents").map(|a| a.try_into().unwrap());
-    let model = mjcf::load(&root().join("configs").join(&task.robot)).unwrap();
-    program(&model, &sim, &env, &task, changing).unwrap()
+/// A shipped robot with its task.
+struct Shipped {
+    model: Model,
+    sim: SimConfig,
+    env: EnvConfig,
+    task: TaskConfig,
+}
+
+impl Shipped {
+    fn new(name: &str) -> Self {
+        let path = root().join(format!("configs/{name}.toml"));
+        let mut table: toml::Table =
+            toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let mut part = |key: &str| {
+            let part = table.remove(key);
+            part.unwrap_or(toml::Value::Table(toml::Table::new()))
+        };
+        let sim: SimConfig = part("sim").try_into().unwrap();
+        let env: EnvConfig = part("env").try_into().unwrap();
+        let mut task: TaskConfig = part("task").try_into().unwrap();
+        task.agents = table.remove("agents").map(|a| a.try_into().unwrap());
+        let model = mjcf::load(&root().join("configs").join(&task.robot)).unwrap();
+        Self {
+            model,
+            sim,
+            env,
+            task,
+        }
+    }
+
+    fn program(&self, changing: bool, threads: usize) -> Program {
+        let sim = SimConfig {
+            threads_per_env: Auto::N(threads),
+            ..self.sim.clone()
+        };
+        program(&self.model, &sim, &self.env, &self.task, changing).unwrap()
+    }
 }
 
 /// One of them.
 pub fn named(name: &str) -> Program {
-    environments(name, false, 1)
+    Shipped::new(name).program(false, 1)
 }
 
-/// Robots and tasks as they are shipped.
-pub fn shipped() -> Vec<(&'static str, Program)> {
+/// Robots and tasks as they are shipped, with every number of threads that a GPU may
+/// choose for them.
+pub fn shipped() -> Vec<(String, Program)> {
     let all = std::fs::read_dir(root().join("configs")).unwrap();
     let all = all.filter(|f| {
         f.as_ref()
@@ -80,20 +99,28 @@ pub fn shipped() -> Vec<(&'static str, Program)> {
         SHIPPED.len(),
         "a configuration is not in the list"
     );
-    SHIPPED
-        .map(|name| (name, environments(name, false, 1)))
-        .into()
+    let of = |name: &str| {
+        let shipped = Shipped::new(name);
+        let mut counts = thread_counts(&shipped.model, &shipped.sim).unwrap();
+        counts.reverse();
+        let named = counts.into_iter().map(|threads| {
+            let title = match threads {
+                1 => name.to_string(),
+                n => format!("{name}, teams of {n}"),
+            };
+            (title, shipped.program(false, threads))
+        });
+        named.collect::<Vec<_>>()
+    };
+    SHIPPED.into_iter().flat_map(of).collect()
 }
 
 /// Physics alone of other models, and a task whose numbers a curriculum changes.
 pub fn others() -> Vec<(String, Program)> {
     let mut programs = vec![(
         "changing cartpole".to_string(),
-        environments("cartpole", true, 1),
+        Shipped::new("cartpole").program(true, 1),
     )];
-    for (name, threads, title) in TEAMS {
-        programs.push((title.to_string(), environments(name, false, threads)));
-    }
     for name in FEATURES {
         let path = root().join(format!("tests/referee/features/{name}.xml"));
         programs.push((name.to_string(), physics(&path)));
