@@ -156,6 +156,7 @@ fn steps_on_a_hosted_machine_are_one_command_and_a_summary() {
             assert_eq!(place.taken("summary"), "all is well\n");
         }
     }
+    assert!(steps.iter().any(|(name, _)| name == "summary"));
     let ran = place.taken("ran");
     assert_eq!(ran.lines().last(), Some(".ci/run"), "{ran}");
     let mode = fs::metadata(root().join(".ci/run"))
@@ -169,10 +170,12 @@ fn steps_on_a_hosted_machine_are_one_command_and_a_summary() {
         .unwrap()
         .iter()
         .filter_map(|s| s["with"]["key"].as_str());
-    for key in keys {
-        for file in key.split('\'').skip(1).step_by(2) {
-            assert!(root().join(file).is_file(), "{file}");
-        }
+    let files: Vec<&str> = keys
+        .flat_map(|key| key.split('\'').skip(1).step_by(2))
+        .collect();
+    assert_eq!(files.len(), 2, "what the cache's key is made of");
+    for file in files {
+        assert!(root().join(file).is_file(), "{file}");
     }
 }
 

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::Path;
 
 /// What is looked for: numbers are converted among one another in other ways.
-const CONVERSIONS: [&str; 9] = [
+const CONVERSIONS: [&str; 10] = [
+    "Vec::try_from(",
     "f32::try_from(",
     "f64::try_from(",
     "bool::try_from(",
