@@ -1,5 +1,6 @@
 //! What a collector needs of a policy.
 
+use ostler_sim::device::Counts;
 use tch::{TchError, Tensor};
 
 /// Where one step's decision goes: rows of the rollout, written in place.
@@ -52,11 +53,12 @@ pub trait Replicate {
     fn replica(&self, envs: usize) -> Result<Box<dyn Replica>, TchError>;
 
     /// Overwrites `out` with all that the decisions depend on and that an update changes:
-    /// weights and normalisers, as plain numbers on the host. `out` keeps its memory.
+    /// weights and normalisers, as plain numbers on the host. `out` keeps its memory;
+    /// what crosses to the host is counted.
     ///
     /// # Errors
     /// No memory; the device refuses.
-    fn weights(&self, out: &mut Vec<f32>) -> Result<(), TchError>;
+    fn weights(&self, out: &mut Vec<f32>, crossed: &Counts) -> Result<(), TchError>;
 }
 
 /// A copy of a policy, for one thread.

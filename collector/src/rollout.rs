@@ -2,10 +2,12 @@
 
 use crate::CollectError;
 use crate::memory::zeros;
+use crate::transfer;
 use ostler_sim::Groups;
+use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::memory::MemoryError;
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Kind, TchError, Tensor};
 
 /// Buffers of one rollout. Float32 unless noted; allocated once, written in place.
 ///
@@ -94,6 +96,39 @@ impl Rollout {
     /// The device of all buffers.
     pub fn device(&self) -> Device {
         self.action.device()
+    }
+
+    /// A copy on another device; `None` where this one is there already. What crosses is
+    /// counted.
+    ///
+    /// # Errors
+    /// The device has no room for it, or fails.
+    pub fn brought(&self, device: Device, crossed: &Counts) -> Result<Option<Self>, TchError> {
+        if self.device() == device {
+            return Ok(None);
+        }
+        let to = |t: &Tensor| transfer::brought(t, device, crossed);
+        let groups = |g: &Groups<Tensor>| -> Result<Groups<Tensor>, TchError> {
+            Ok(Groups {
+                policy: to(&g.policy)?,
+                critic: g.critic.as_ref().map(to).transpose()?,
+            })
+        };
+        Ok(Some(Self {
+            steps: self.steps,
+            envs: self.envs,
+            obs: groups(&self.obs)?,
+            action: to(&self.action)?,
+            dist: to(&self.dist)?,
+            std: to(&self.std)?,
+            reward: to(&self.reward)?,
+            terminated: to(&self.terminated)?,
+            truncated: to(&self.truncated)?,
+            valid: to(&self.valid)?,
+            version: to(&self.version)?,
+            final_obs: groups(&self.final_obs)?,
+            final_slot: to(&self.final_slot)?,
+        }))
     }
 
     /// Bytes of all buffers.

@@ -2,14 +2,15 @@
 //!
 //! Every function here waits until its copy has landed: what it returns cannot be read
 //! too early (failure F3). Each is also a wait for everything that a GPU was given
-//! before, so none belongs into the collection loop or an update, where
-//! `ostler_sim::device::transfer` reads without standing still. The lint
+//! before, so none belongs into the collection loop, where
+//! `ostler_sim::device::transfer` reads without standing still, and few into an update. The lint
 //! `disallowed-methods` keeps libtorch's own ways to the host to this file. What comes back
 //! in every step lands in memory that is there already: `Landing` of [`crate::device::stream`],
 //! which can be read only from the call that waited, too.
 
 #![allow(clippy::disallowed_methods, reason = "this is the place")]
 
+use ostler_sim::device::Counts;
 use tch::kind::Element;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -17,6 +18,22 @@ use tch::{Device, Kind, TchError, Tensor};
 pub(crate) fn landed(tensor: &Tensor) -> Result<Tensor, TchError> {
     // This copy is not one of the non-blocking ones: it returns when it is there.
     tensor.f_to_device(Device::Cpu)?.f_contiguous()
+}
+
+/// The tensor on a device, in one copy that is waited for and counted; itself where it is
+/// there already.
+///
+/// # Errors
+/// The GPU refuses, now or for something that was started before; no memory.
+pub fn brought(tensor: &Tensor, device: Device, crossed: &Counts) -> Result<Tensor, TchError> {
+    // Of nothing libtorch copies nothing.
+    if tensor.device() != device && tensor.numel() > 0 {
+        match device {
+            Device::Cpu => crossed.fetched(),
+            _ => crossed.sent(true),
+        }
+    }
+    tensor.f_to_device(device)
 }
 
 /// All numbers of a tensor, in the order of its rows.

@@ -3,7 +3,8 @@
 use crate::place::{figure, numbers, place, task};
 use crate::runtime::counted;
 use ostler_collector::replay::{ReplayConfig, SamplerKind, StorageKind};
-use ostler_collector::{Collector, CudaSync, Policy};
+use ostler_collector::{AsyncOptions, Collector, CudaSync, Policy};
+use ostler_sim::device::Traffic;
 use ostler_trainer::learner::Learner;
 
 #[test]
@@ -109,7 +110,11 @@ fn a_gradient_step_waits_and_crosses_as_often_as_it_says() {
                 let policy: &dyn Policy = learner.policy();
                 let mut c = t.collector_for(&place, 4, CudaSync::Off, policy);
                 for round in 0..4 {
-                    c.collect(learner.policy_mut()).unwrap();
+                    let (collected, calls) = counted(|| c.collect(learner.policy_mut()).map(drop));
+                    collected.unwrap();
+                    if round > 1 {
+                        assert_eq!((calls.waits, calls.crossings), (0, 0));
+                    }
                     let (stats, calls) = counted(|| learner.update(c.rollout()));
                     let stats = stats.unwrap();
                     let said = stats.traffic;
@@ -124,6 +129,48 @@ fn a_gradient_step_waits_and_crosses_as_often_as_it_says() {
                         assert!(said.uploads >= 2 * stats.minibatches);
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Threads collect on the host, into a rollout there or on the GPU.
+#[test]
+fn threads_and_a_learner_move_as_much_as_they_say() {
+    let place = place();
+    let t = task(&place, "ant", place.pick(256, 16));
+    let replay = ReplayConfig {
+        capacity: 8192,
+        storage: StorageKind::Host,
+        save: false,
+        ..ReplayConfig::default()
+    };
+    for storing_device in [tch::Device::Cpu, place.torch] {
+        let mut learners: Vec<Box<dyn Learner>> = vec![Box::new(t.learner(&place, 4))];
+        let [(sac, _sac), (td3, _td3)] = t.off_policy(&place, 4, &replay);
+        learners.extend([Box::new(sac) as Box<dyn Learner>, Box::new(td3)]);
+        for mut learner in learners {
+            let options = AsyncOptions {
+                workers: 2,
+                storing_device,
+                ..AsyncOptions::default()
+            };
+            let policy: &dyn Policy = learner.policy();
+            let mut c = t.threads(4, policy, options);
+            for round in 0..4 {
+                let (collected, calls) = counted(|| c.collect(learner.policy_mut()).map(drop));
+                collected.unwrap();
+                let (all, in_loop) = (c.counts().all, c.counts().in_loop);
+                assert_eq!(in_loop, Traffic::default());
+                let (stats, of_update) = counted(|| learner.update(c.rollout()));
+                let said = stats.unwrap().traffic;
+                if round > 1 {
+                    let of_threads = (calls.waits, calls.crossings);
+                    assert_eq!(of_threads, (all.waits, all.copies()), "{storing_device:?}");
+                    let of_update = (of_update.waits, of_update.crossings);
+                    assert_eq!(of_update, (said.waits, said.copies()), "{storing_device:?}");
+                }
+                assert_eq!(all.copies() > 0, place.cuda.is_some());
             }
         }
     }

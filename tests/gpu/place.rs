@@ -1,10 +1,11 @@
 //! Where the tests run, and shipped tasks there.
 
+use ostler_collector::asynchronous::Shard;
 use ostler_collector::device::{
     KernelEnvironments, NoiseSpec, Queue, Stream, TorchMemory, Transfers,
 };
 use ostler_collector::replay::ReplayConfig;
-use ostler_collector::{CudaSync, DeviceCollector, Policy};
+use ostler_collector::{AsyncCollector, AsyncOptions, CudaSync, DeviceCollector, Policy};
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::device::cuda::Cuda;
 use ostler_sim::device::host::Host;
@@ -140,6 +141,30 @@ impl Task {
             model, &self.sim, &self.env, &self.task, SEED, 0, device, memory, noise, false,
         )
         .unwrap()
+    }
+
+    /// Threads that collect on the host.
+    pub fn threads(
+        &self,
+        steps: usize,
+        policy: &dyn Policy,
+        options: AsyncOptions,
+    ) -> AsyncCollector {
+        let (model, sim, env, task) = (
+            self.model.clone(),
+            self.sim.clone(),
+            self.env.clone(),
+            self.task.clone(),
+        );
+        let envs = env.num_envs;
+        let factory = Arc::new(move |shard: Shard| {
+            let env = EnvConfig {
+                num_envs: shard.len,
+                ..env.clone()
+            };
+            BatchEnv::shard(model.clone(), &sim, &env, &task, SEED, shard.first as u32)
+        });
+        AsyncCollector::new(factory, envs, steps, policy, SEED, true, options).unwrap()
     }
 
     /// SAC and TD3 that learn from rollouts of `steps` steps, with batches of 64.

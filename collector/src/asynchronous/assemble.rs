@@ -4,7 +4,8 @@ use super::options::Crew;
 use super::package::{Package, Shard};
 use crate::{CollectError, CollectTimes, Rollout};
 use ostler_sim::EpisodeStats;
-use tch::Tensor;
+use ostler_sim::device::Counts;
+use tch::{Device, Tensor};
 
 /// Where one worker's environments are in the rollout of all.
 #[derive(Debug)]
@@ -27,9 +28,12 @@ impl Columns {
     }
 
     /// Copies a part to its place. Returns when that is done: the part may be written
-    /// over then.
-    pub fn copy(&self, part: &Rollout) -> Result<(), CollectError> {
+    /// over then. What crosses is counted.
+    pub fn copy(&self, part: &Rollout, crossed: &Counts) -> Result<(), CollectError> {
         for (into, from) in self.into.iter().zip(part.tensors()) {
+            if into.device() != Device::Cpu && into.numel() > 0 {
+                crossed.sent(true);
+            }
             into.shallow_clone().f_copy_(from)?;
         }
         Ok(())

@@ -24,9 +24,10 @@ pub use package::{Change, Shard};
 
 use crate::env::Shards;
 use crate::state::{self, Saved};
-use crate::{CollectError, CollectTimes, Collector, Policy, Rollout};
+use crate::{CollectCounts, CollectError, CollectTimes, Collector, Policy, Rollout};
 use assemble::Columns;
 use crew::Members;
+use ostler_sim::device::Counts;
 use ostler_sim::env::{EnvError, EnvSpec};
 use ostler_sim::{BatchEnv, EpisodeStats};
 use package::Snapshot;
@@ -56,6 +57,9 @@ pub struct AsyncCollector<E: Shards = BatchEnv> {
     broken: bool,
     stats: EpisodeStats,
     times: CollectTimes,
+    /// What crosses between host and device, and did in the last collection.
+    crossed: Counts,
+    counts: CollectCounts,
     crew: Crew,
 }
 
@@ -111,6 +115,8 @@ impl<E: Shards> AsyncCollector<E> {
             broken: false,
             stats,
             times: CollectTimes::default(),
+            crossed: Counts::default(),
+            counts: CollectCounts::default(),
             crew: Crew {
                 workers,
                 ..Crew::default()
@@ -144,7 +150,7 @@ impl<E: Shards> AsyncCollector<E> {
         if let Some(snapshot) = Arc::get_mut(&mut taken) {
             snapshot.number = self.published;
             snapshot.version = policy.version();
-            copied.weights(&mut snapshot.weights)?;
+            copied.weights(&mut snapshot.weights, &self.crossed)?;
         }
         self.snapshots.push(taken.clone());
         let newest = &mut *self
@@ -183,7 +189,7 @@ impl<E: Shards> AsyncCollector<E> {
     fn assemble(&mut self) -> Result<(), CollectError> {
         for (i, columns) in self.columns.iter().enumerate() {
             if let Some(package) = self.members.made(i) {
-                columns.copy(&package.buffers.rollout)?;
+                columns.copy(&package.buffers.rollout, &self.crossed)?;
             }
         }
         // Nothing can fail any more: all states move on together.
@@ -243,11 +249,14 @@ impl<E: Shards> AsyncCollector<E> {
 impl<E: Shards> Collector for AsyncCollector<E> {
     fn collect(&mut self, policy: &mut dyn Policy) -> Result<&Rollout, CollectError> {
         let start = Instant::now();
+        let before = self.crossed.traffic();
         if let Err(e) = self.try_collect(policy) {
             self.broken = true;
             return Err(e);
         }
         self.times.total = start.elapsed().as_secs_f64();
+        // Workers step on the host: nothing crosses in their loops.
+        self.counts.all = self.crossed.traffic().since(before);
         Ok(&self.rollout)
     }
 
@@ -261,6 +270,10 @@ impl<E: Shards> Collector for AsyncCollector<E> {
 
     fn times(&self) -> CollectTimes {
         self.times
+    }
+
+    fn counts(&self) -> CollectCounts {
+        self.counts
     }
 
     fn crew(&self) -> Option<Crew> {

@@ -1,5 +1,5 @@
-//! Transitions on a device, drawn there: nothing but the numbers of the drawn transitions
-//! crosses over.
+//! Transitions on a device, drawn there: nothing but the places and weights of the drawn
+//! transitions crosses over.
 
 use super::gather::Plan;
 use super::layout::{Layout, names};
@@ -34,12 +34,14 @@ pub enum Drawn {
 /// Rows that are brought over at a time.
 const PIECE: usize = 1 << 14;
 
-/// Two pieces of `count` rows from number `first`: up to the last place, and from place 0
-/// on, each as (first place, first of the rows, how many).
-fn pieces(first: u64, count: usize, places: u64) -> [(i64, i64, i64); 2] {
+/// The pieces of `count` rows from number `first`: up to the last place, and from place 0
+/// on where it goes round, each as (first place, first of the rows, how many).
+fn pieces(first: u64, count: usize, places: u64) -> impl Iterator<Item = (i64, i64, i64)> {
     let place = (first % places) as i64;
     let one = (count as i64).min(places as i64 - place);
     [(place, 0, one), (0, one, count as i64 - one)]
+        .into_iter()
+        .filter(|&(_, _, n)| n > 0)
 }
 
 impl DeviceRing {

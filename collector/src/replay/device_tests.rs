@@ -92,6 +92,36 @@ fn rows(window: &Window) -> Vec<u64> {
 }
 
 #[test]
+fn what_comes_to_a_device_or_back_is_counted_once_for_each_piece() {
+    let crossed = Arc::<Counts>::default();
+    let ring = DeviceRing::new(10, 3, Device::Cpu, &crossed).unwrap();
+    let copies = |work: &dyn Fn()| {
+        let before = crossed.traffic();
+        work();
+        let traffic = crossed.traffic().since(before);
+        assert_eq!(traffic.waits, traffic.copies());
+        (traffic.uploads, traffic.downloads)
+    };
+    let write = |first: u64, count: usize| {
+        let fill = |i: usize, row: &mut [u32]| row.fill((first as f32 + i as f32).to_bits());
+        ring.write(first, count, 3, fill).unwrap();
+    };
+    assert_eq!(copies(&|| write(0, 4)), (1, 0));
+    assert_eq!(copies(&|| write(4, 6)), (1, 0));
+    assert_eq!(copies(&|| write(10, 0)), (0, 0));
+    assert_eq!(copies(&|| write(17, 5)), (2, 0), "round the end");
+    let read = |first: u64, count: usize| drop(ring.read(first, count).unwrap());
+    assert_eq!(copies(&|| read(12, 3)), (0, 1));
+    assert_eq!(copies(&|| read(18, 4)), (0, 2));
+    let words = ring.read(18, 4).unwrap();
+    let expected: Vec<f32> = [18.0, 19.0, 20.0, 21.0]
+        .iter()
+        .flat_map(|x| [*x; 3])
+        .collect();
+    assert_eq!(words, expected);
+}
+
+#[test]
 fn a_device_holds_and_draws_what_the_host_does() {
     for (n_step, slice_len) in [(1, 0), (3, 0), (1, 4), (1, 1)] {
         for on_device in [false, true] {

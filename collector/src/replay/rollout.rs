@@ -6,7 +6,7 @@ use super::store::Fill;
 use super::{FieldKind, ReplayError};
 use crate::Rollout;
 use crate::memory::{Element, HostRows};
-use crate::transfer::landed;
+use crate::transfer::{brought, landed};
 use ostler_sim::device::Counts;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -44,16 +44,17 @@ impl HostRollout {
     /// # Errors
     /// Its device fails.
     pub fn new(rollout: &Rollout, crossed: &Counts) -> Result<Self, ReplayError> {
-        fn brought<T: Element>(
+        fn there<T: Element>(
             tensor: &Tensor,
             crossed: &Counts,
         ) -> Result<HostRows<T>, ReplayError> {
-            if tensor.device() != Device::Cpu {
-                crossed.fetched();
-            }
-            Ok(HostRows::new(&landed(tensor)?)?)
+            Ok(HostRows::new(&landed(&brought(
+                tensor,
+                Device::Cpu,
+                crossed,
+            )?)?)?)
         }
-        let here = |t: &Tensor| brought::<f32>(t, crossed);
+        let here = |t: &Tensor| there::<f32>(t, crossed);
         let maybe = |t: &Option<Tensor>| t.as_ref().map(here).transpose();
         Ok(Self {
             obs: here(&rollout.obs.policy)?,
@@ -65,8 +66,8 @@ impl HostRollout {
             terminated: here(&rollout.terminated)?,
             truncated: here(&rollout.truncated)?,
             valid: here(&rollout.valid)?,
-            version: brought(&rollout.version, crossed)?,
-            final_slot: brought(&rollout.final_slot, crossed)?,
+            version: there(&rollout.version, crossed)?,
+            final_slot: there(&rollout.final_slot, crossed)?,
             steps: rollout.steps as usize,
             envs: rollout.envs as usize,
         })

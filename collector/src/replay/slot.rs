@@ -16,7 +16,7 @@ use tch::{Device, Kind, Tensor};
 /// gets all of them by one copy.
 #[derive(Debug)]
 pub struct Slot {
-    /// The columns on the host `[words]`.
+    /// On the host: the columns, and behind them [`Plan::places`].
     host: Tensor,
     /// The same on the batch's device, where that is another.
     there: Option<Tensor>,

@@ -4,6 +4,7 @@
 use ostler_collector::env::{Environments, Shards};
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Policy, Replica, Replicate};
+use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec, Finished};
 use ostler_sim::physics::SnapshotError;
 use ostler_sim::{EpisodeStats, Groups, StepOut};
@@ -317,7 +318,7 @@ impl Replicate for Learning {
         Ok(Box::new(other))
     }
 
-    fn weights(&self, out: &mut Vec<f32>) -> Result<(), TchError> {
+    fn weights(&self, out: &mut Vec<f32>, _: &Counts) -> Result<(), TchError> {
         out.clear();
         out.push(self.weight);
         Ok(())

@@ -3,6 +3,7 @@
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Policy, Replica, Replicate};
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
+use ostler_sim::device::Counts;
 use ostler_sim::model::mjcf;
 use ostler_sim::{BatchEnv, Model};
 use serde::Deserialize;
@@ -83,7 +84,7 @@ impl Replicate for Jittery {
         Ok(Box::new(Self(self.0)))
     }
 
-    fn weights(&self, out: &mut Vec<f32>) -> Result<(), TchError> {
+    fn weights(&self, out: &mut Vec<f32>, _: &Counts) -> Result<(), TchError> {
         out.clear();
         Ok(())
     }

@@ -1,15 +1,17 @@
 //! Weights as plain numbers, for copies of a policy in other threads.
 
 use ostler_collector::memory::memory_as_tch;
-use ostler_collector::transfer::read_into;
+use ostler_collector::transfer::{brought, read_into};
+use ostler_sim::device::Counts;
 use ostler_sim::memory::MemoryError;
-use tch::{TchError, Tensor};
+use tch::{Device, TchError, Tensor};
 
-/// Overwrites `out` with the numbers of all `tensors`, in their order.
+/// Overwrites `out` with the numbers of all `tensors`, in their order. What crosses to the
+/// host is counted.
 ///
 /// # Errors
 /// No memory; the device refuses.
-pub fn publish(tensors: &[Tensor], out: &mut Vec<f32>) -> Result<(), TchError> {
+pub fn publish(tensors: &[Tensor], out: &mut Vec<f32>, crossed: &Counts) -> Result<(), TchError> {
     let total: usize = tensors.iter().map(Tensor::numel).sum();
     out.clear();
     out.try_reserve_exact(total).map_err(|_| {
@@ -22,7 +24,7 @@ pub fn publish(tensors: &[Tensor], out: &mut Vec<f32>) -> Result<(), TchError> {
     let mut rest = &mut out[..];
     for tensor in tensors {
         let (part, after) = rest.split_at_mut(tensor.numel());
-        read_into(tensor, part)?;
+        read_into(&brought(tensor, Device::Cpu, crossed)?, part)?;
         rest = after;
     }
     Ok(())

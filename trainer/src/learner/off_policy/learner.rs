@@ -29,7 +29,8 @@ impl Learner for OffPolicy {
                 self.learn()?;
             }
         }
-        self.nets.policy.norm.merge(rollout, self.device)?;
+        let norm = &mut self.nets.policy.norm;
+        norm.merge(rollout, self.device, &self.crossed)?;
         self.counts.updates += 1;
         self.mark_version();
         let mut stats = self.read(&rollout.valid)?;
@@ -72,7 +73,8 @@ impl Learner for OffPolicy {
     fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
         self.remember(rollout)?;
-        self.nets.policy.norm.merge(rollout, self.device)
+        let norm = &mut self.nets.policy.norm;
+        norm.merge(rollout, self.device, &self.crossed)
     }
 
     fn set_progress(&mut self, done: f64) -> Result<(), LearnError> {

@@ -34,7 +34,7 @@ use inputs::Inputs;
 use method::{Method, Nets};
 use ostler_collector::Rollout;
 use ostler_collector::replay::{Layout, Mark, ReplayBuffer, ReplayConfig, SamplerKind};
-use ostler_collector::transfer::host_doubles;
+use ostler_collector::transfer::{brought, host_doubles};
 use ostler_sim::device::{self, Traffic};
 use ostler_sim::env::EnvSpec;
 use sac::Sac;
@@ -273,7 +273,8 @@ impl OffPolicy {
             parts.extend(section.sums().map(Tensor::shallow_clone));
         }
         parts.push(self.kept.size_of_state()?);
-        parts.push(valid.f_sum(Kind::Double)?.f_view([1])?);
+        let count = valid.f_sum(Kind::Double)?.f_view([1])?;
+        parts.push(brought(&count, self.device, &self.crossed)?);
         parts.push(self.critic_adam.lr.f_view([1])?);
         let log_alpha = self.method.log_alpha();
         if let Some(log_alpha) = log_alpha {

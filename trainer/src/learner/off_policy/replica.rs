@@ -6,6 +6,7 @@ use crate::learner::policy::own_memory;
 use crate::learner::published::{publish, take};
 use ostler_collector::{Replica, Replicate};
 use ostler_sim::Groups;
+use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
 use tch::{Device, TchError, Tensor};
 
@@ -40,8 +41,8 @@ impl Replicate for ContinuousPolicy {
         Ok(Box::new(copy.map_err(own_memory)?))
     }
 
-    fn weights(&self, out: &mut Vec<f32>) -> Result<(), TchError> {
-        publish(&self.acting(), out)
+    fn weights(&self, out: &mut Vec<f32>, crossed: &Counts) -> Result<(), TchError> {
+        publish(&self.acting(), out, crossed)
     }
 }
 

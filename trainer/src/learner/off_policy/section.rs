@@ -100,6 +100,12 @@ impl Section {
         })
     }
 
+    /// As on a device, whose numbers the host cannot see.
+    #[cfg(test)]
+    pub fn leave_host(&mut self) {
+        self.host = None;
+    }
+
     /// Before an update.
     ///
     /// # Errors

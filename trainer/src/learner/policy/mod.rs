@@ -13,8 +13,10 @@ use super::normalizer::Normalizer;
 use super::returns::ReturnNormalizer;
 use super::{LearnError, NamedTensors, TrainedPolicy};
 use net::{Net, NetSpace};
+use ostler_collector::transfer::brought;
 use ostler_collector::{Act, Policy, Replicate, Rollout, memory::memory_as_tch, policy::Noise};
 use ostler_sim::config::ConfigError;
+use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -203,14 +205,19 @@ impl Norms {
         self.inputs().chain(returns)
     }
 
-    /// Observations of a rollout enter the statistics.
-    pub(super) fn merge(&mut self, rollout: &Rollout, device: Device) -> Result<(), LearnError> {
+    /// Observations of a rollout enter the statistics. What crosses to the device is
+    /// counted.
+    pub(super) fn merge(
+        &mut self,
+        rollout: &Rollout,
+        device: Device,
+        crossed: &Counts,
+    ) -> Result<(), LearnError> {
         let total = rollout.steps * rollout.envs;
-        let valid = rollout.valid.f_to_device(device)?.f_view([total, 1])?;
+        let valid = brought(&rollout.valid, device, crossed)?.f_view([total, 1])?;
         let rows = |t: &Tensor| -> Result<Tensor, TchError> {
-            t.f_narrow(0, 0, rollout.steps)?
-                .f_view([total, -1])?
-                .f_to_device(device)
+            let seen = t.f_narrow(0, 0, rollout.steps)?.f_view([total, -1])?;
+            brought(&seen, device, crossed)
         };
         if let Some(normalizer) = &mut self.actor {
             normalizer.merge(&rows(&rollout.obs.policy)?, &valid)?;

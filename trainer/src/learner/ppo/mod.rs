@@ -178,7 +178,8 @@ impl Ppo {
     pub fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
         self.check_shape(rollout)?;
         let _no_grad = tch::no_grad_guard();
-        self.policy.norm.merge(rollout, self.policy.device)
+        let device = self.policy.device;
+        self.policy.norm.merge(rollout, device, &self.crossed)
     }
 
     /// How much of the run is done, 0..1, for `schedule = "linear"`.
@@ -274,6 +275,9 @@ impl Learner for Ppo {
         let _no_grad = tch::no_grad_guard();
         let before = self.crossed.traffic();
         self.faults.minibatch = 0;
+        // From threads that collect it may come to the host's memory.
+        let brought = rollout.brought(self.policy.device, &self.crossed)?;
+        let rollout = brought.as_ref().unwrap_or(rollout);
         self.prepare(rollout)?;
         let gae_s = start.elapsed().as_secs_f64();
 
@@ -295,7 +299,9 @@ impl Learner for Ppo {
                 self.learn(which, &order.f_narrow(0, from, len)?, host.as_mut())?;
             }
         }
-        self.policy.norm.merge(rollout, self.policy.device)?;
+        self.policy
+            .norm
+            .merge(rollout, self.policy.device, &self.crossed)?;
         self.count(self.updates + 1);
         if let Some(orders) = &mut self.orders {
             orders.draw_ahead(self.seed, self.updates)?;

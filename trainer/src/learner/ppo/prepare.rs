@@ -20,9 +20,7 @@ impl Ppo {
             None => None,
         };
 
-        let device = self.policy.device;
-        let grid = |t: &Tensor| t.f_to_device(device);
-        let column = |t: &Tensor| grid(t)?.f_view([total, -1]);
+        let column = |t: &Tensor| t.f_view([total, -1]);
         let valid = column(&rollout.valid)?;
         let acted = Acted {
             action: column(&rollout.action)?,
@@ -35,13 +33,13 @@ impl Ppo {
         };
         let reference = self.reference(&acted)?;
         let trace = gae::Trace {
-            reward: &grid(&rollout.reward)?,
-            terminated: &grid(&rollout.terminated)?,
-            truncated: &grid(&rollout.truncated)?,
-            valid: &grid(&rollout.valid)?,
+            reward: &rollout.reward,
+            terminated: &rollout.terminated,
+            truncated: &rollout.truncated,
+            valid: &rollout.valid,
             value: &self.values.value,
             final_value: &self.values.final_value,
-            final_slot: &grid(&rollout.final_slot)?,
+            final_slot: &rollout.final_slot,
         };
         let (gamma, lambda) = (self.config.gamma, self.config.gae_lambda);
         let advantage = &self.values.advantage;

@@ -61,14 +61,9 @@ impl Input {
         })
     }
 
-    fn fill(
-        &mut self,
-        obs: &Tensor,
-        normalizer: Option<&Normalizer>,
-        device: Device,
-    ) -> Result<(), TchError> {
+    fn fill(&mut self, obs: &Tensor, normalizer: Option<&Normalizer>) -> Result<(), TchError> {
         let (steps, envs, width) = obs.size3()?;
-        let obs = obs.f_view([steps * envs, width])?.f_to_device(device)?;
+        let obs = obs.f_view([steps * envs, width])?;
         self.seen = match (normalizer, &self.buffer) {
             (Some(normalizer), Some(buffer)) => {
                 normalizer.apply(&obs, buffer)?;
@@ -131,17 +126,16 @@ impl Values {
 
     /// Normalises the rollout's observations and estimates, in units of rewards, the values of all of them.
     pub fn estimate(&mut self, policy: &ActorCritic, rollout: &Rollout) -> Result<(), TchError> {
-        let device = policy.device;
         let actor_norm = policy.norm.actor.as_ref();
         let critic_norm = match &policy.norm.critic {
             CriticNorm::Raw => None,
             CriticNorm::AsActor => actor_norm,
             CriticNorm::Own(own) => Some(own),
         };
-        self.actor.fill(&rollout.obs.policy, actor_norm, device)?;
+        self.actor.fill(&rollout.obs.policy, actor_norm)?;
         if let Some(critic) = &mut self.critic {
             let obs = rollout.obs.critic.as_ref().unwrap_or(&rollout.obs.policy);
-            critic.fill(obs, critic_norm, device)?;
+            critic.fill(obs, critic_norm)?;
         }
         let seen = self.critic.as_ref().map_or(&self.actor.seen, |c| &c.seen);
         self.pass(policy, seen, None, &self.value)?;
@@ -152,7 +146,7 @@ impl Values {
             .as_ref()
             .unwrap_or(&rollout.final_obs.policy);
         let (k, n, width) = last.size3()?;
-        let last = last.f_view([k * n, width])?.f_to_device(device)?;
+        let last = last.f_view([k * n, width])?;
         self.pass(policy, &last, critic_norm, &self.final_value)?;
         if let Some(returns) = &policy.norm.returns {
             returns.denormalize(&self.value)?;

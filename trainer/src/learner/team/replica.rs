@@ -2,6 +2,7 @@
 
 use super::{Members, Team};
 use ostler_collector::{Replica, Replicate};
+use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
 use tch::TchError;
 
@@ -15,7 +16,7 @@ impl<M: Members> Replicate for Team<M> {
         };
         let mut team = Team::<Vec<Box<dyn Replica>>>::new(&spec, |i, _| {
             let member = self.members.policy(i).replicate().ok_or_else(nobody)?;
-            member.weights(&mut numbers)?;
+            member.weights(&mut numbers, &Counts::default())?;
             parts.push(numbers.len());
             member.replica(envs)
         })?;
@@ -23,14 +24,14 @@ impl<M: Members> Replicate for Team<M> {
         Ok(Box::new(team))
     }
 
-    fn weights(&self, out: &mut Vec<f32>) -> Result<(), TchError> {
+    fn weights(&self, out: &mut Vec<f32>, crossed: &Counts) -> Result<(), TchError> {
         out.clear();
         let mut numbers = Vec::new();
         for policy in self.each() {
             policy
                 .replicate()
                 .ok_or_else(nobody)?
-                .weights(&mut numbers)?;
+                .weights(&mut numbers, crossed)?;
             out.extend_from_slice(&numbers);
         }
         Ok(())

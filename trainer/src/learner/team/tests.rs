@@ -289,7 +289,7 @@ fn copies_decide_as_the_team_does() {
     let copied = policy.replicate().unwrap();
     let mut copy = copied.replica(2).unwrap();
     let mut weights = Vec::new();
-    copied.weights(&mut weights).unwrap();
+    copied.weights(&mut weights, &Default::default()).unwrap();
     assert!(copy.take(&weights[1..]).is_err());
     copy.take(&weights).unwrap();
     let (obs, noise) = (normals(1, &[2 * M, O]), normals(2, &[2 * M, A]));

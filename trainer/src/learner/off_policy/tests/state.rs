@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::learner::UpdateTarget as T;
+use crate::torch::watched;
 use ostler_sim::env::Value;
 use ostler_sim::env::When::At;
 
@@ -131,6 +132,26 @@ fn what_an_update_would_move_is_counted_and_nothing_moves_on_a_host() {
             };
             assert_eq!(learner.traffic().since(before), expected);
         }
+    });
+}
+
+/// What would make a GPU wait, seen on the host as for PPO.
+#[test]
+fn an_update_reads_no_element_back_on_a_device() {
+    both(|algorithm| {
+        let (mut learner, spec, _folder) = build(algorithm);
+        learn(&mut learner, &spec, 1);
+        for section in [&mut learner.critic, &mut learner.actor] {
+            section.leave_host();
+        }
+        let r = rollout(learner.policy_mut(), &spec, STEPS, 2);
+        let (stats, operators) = watched(|| learner.update(&r)).unwrap();
+        let stats = stats.unwrap();
+        assert!(stats.minibatches >= 4 && stats.skipped == 0);
+        assert_eq!(operators.read_back(), [""; 0], "{operators:?}");
+        let steps = stats.minibatches;
+        assert!(operators.launches > 50 * steps, "{operators:?}");
+        println!("{} launches of {steps} steps", operators.launches);
     });
 }
 

@@ -196,7 +196,7 @@ fn copies_of_a_policy_decide_as_it_does_bit_for_bit() {
         ppo.policy()
             .replicate()
             .unwrap()
-            .weights(&mut weights)
+            .weights(&mut weights, &Default::default())
             .unwrap();
         copy.take(&weights).unwrap();
         let (width, _) = copy.noise();
