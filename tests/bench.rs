@@ -83,3 +83,36 @@ fn the_comparison_with_other_engines_measures_what_is_installed_and_names_the_re
         }
     }
 }
+
+/// What an engine prints while it is loaded is not among the numbers.
+#[test]
+fn what_other_engines_print_stays_out_of_the_comparison() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folder = tempfile::tempdir().unwrap();
+    let noisy = "import os\nprint('loading')\nos.system('echo from below')\nraise ImportError('not for this test')\n";
+    for engine in ["mujoco_warp", "jax"] {
+        std::fs::write(folder.path().join(engine).with_extension("py"), noisy).unwrap();
+    }
+    // What they import before.
+    std::fs::write(folder.path().join("mujoco.py"), "").unwrap();
+    let python = std::env::var("OSTLER_REFEREE_PYTHON").unwrap_or("python3".into());
+    let out = std::process::Command::new(&python)
+        .arg(root.join("xtask/gpu/versus.py"))
+        .args(["--device", "cpu", "--only", "warp,mjx"])
+        .arg(root.join("configs/robots/half_cheetah.xml"))
+        .arg("8")
+        .env("PYTHONPATH", folder.path())
+        .output();
+    let Ok(out) = out else {
+        println!("SKIPPED: {python} does not run");
+        return;
+    };
+    let found: Value = serde_json::from_slice(&out.stdout).unwrap();
+    for engine in ["warp", "mjx"] {
+        assert_eq!(found[format!("{engine}.missing")], "not for this test");
+    }
+    let error = String::from_utf8_lossy(&out.stderr);
+    for text in ["loading", "from below"] {
+        assert_eq!(error.matches(text).count(), 2, "{error}");
+    }
+}

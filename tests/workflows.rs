@@ -144,8 +144,8 @@ fn known(command: &str) -> bool {
 
 #[test]
 fn steps_on_a_hosted_machine_are_one_command_and_a_summary() {
-    let workflow = workflow("ci.yml");
-    let steps = scripts(&job(&workflow));
+    let job = job(&workflow("ci.yml"));
+    let steps = scripts(&job);
     let place = Checkout::new();
     for (name, script) in &steps {
         place.ok(script, &[]);
@@ -164,8 +164,7 @@ fn steps_on_a_hosted_machine_are_one_command_and_a_summary() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o111, 0o111);
-    let steps = job(&workflow)["steps"].clone();
-    let keys = steps
+    let keys = job["steps"]
         .as_vec()
         .unwrap()
         .iter()

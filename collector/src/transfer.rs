@@ -15,7 +15,7 @@ use tch::kind::Element;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// The tensor in the host's memory, without gaps.
-pub(crate) fn landed(tensor: &Tensor) -> Result<Tensor, TchError> {
+fn landed(tensor: &Tensor) -> Result<Tensor, TchError> {
     // This copy is not one of the non-blocking ones: it returns when it is there.
     tensor.f_to_device(Device::Cpu)?.f_contiguous()
 }
@@ -26,14 +26,27 @@ pub(crate) fn landed(tensor: &Tensor) -> Result<Tensor, TchError> {
 /// # Errors
 /// The GPU refuses, now or for something that was started before; no memory.
 pub fn brought(tensor: &Tensor, device: Device, crossed: &Counts) -> Result<Tensor, TchError> {
+    count(tensor, device, crossed);
+    tensor.f_to_device(device)
+}
+
+/// Copies `from` into `to`, which may lie on another device: waited for and counted then.
+///
+/// # Errors
+/// As [`brought`].
+pub(crate) fn copied(from: &Tensor, to: &Tensor, crossed: &Counts) -> Result<(), TchError> {
+    count(from, to.device(), crossed);
+    to.shallow_clone().f_copy_(from)
+}
+
+fn count(tensor: &Tensor, to: Device, crossed: &Counts) {
     // Of nothing libtorch copies nothing.
-    if tensor.device() != device && tensor.numel() > 0 {
-        match device {
+    if tensor.device() != to && tensor.numel() > 0 {
+        match to {
             Device::Cpu => crossed.fetched(),
             _ => crossed.sent(true),
         }
     }
-    tensor.f_to_device(device)
 }
 
 /// All numbers of a tensor, in the order of its rows.

@@ -79,6 +79,7 @@ mod tests {
         for (text, line) in [
             (read.to_string(), Some(1)),
             (format!("a\n\n  {read}"), Some(3)),
+            ("let x: Vec<f32> = Vec::try_from(t)?;".into(), Some(1)),
             (
                 "let x = f64::try_from(&t.sum(Kind::Float));".into(),
                 Some(1),

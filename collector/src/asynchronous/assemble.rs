@@ -2,10 +2,11 @@
 
 use super::options::Crew;
 use super::package::{Package, Shard};
+use crate::transfer::copied;
 use crate::{CollectError, CollectTimes, Rollout};
 use ostler_sim::EpisodeStats;
 use ostler_sim::device::Counts;
-use tch::{Device, Tensor};
+use tch::Tensor;
 
 /// Where one worker's environments are in the rollout of all.
 #[derive(Debug)]
@@ -31,10 +32,7 @@ impl Columns {
     /// over then. What crosses is counted.
     pub fn copy(&self, part: &Rollout, crossed: &Counts) -> Result<(), CollectError> {
         for (into, from) in self.into.iter().zip(part.tensors()) {
-            if into.device() != Device::Cpu && into.numel() > 0 {
-                crossed.sent(true);
-            }
-            into.shallow_clone().f_copy_(from)?;
+            copied(from, into, crossed)?;
         }
         Ok(())
     }

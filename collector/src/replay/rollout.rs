@@ -6,7 +6,7 @@ use super::store::Fill;
 use super::{FieldKind, ReplayError};
 use crate::Rollout;
 use crate::memory::{Element, HostRows};
-use crate::transfer::{brought, landed};
+use crate::transfer::brought;
 use ostler_sim::device::Counts;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -48,11 +48,8 @@ impl HostRollout {
             tensor: &Tensor,
             crossed: &Counts,
         ) -> Result<HostRows<T>, ReplayError> {
-            Ok(HostRows::new(&landed(&brought(
-                tensor,
-                Device::Cpu,
-                crossed,
-            )?)?)?)
+            let tensor = brought(tensor, Device::Cpu, crossed)?;
+            Ok(HostRows::new(&tensor.f_contiguous()?)?)
         }
         let here = |t: &Tensor| there::<f32>(t, crossed);
         let maybe = |t: &Option<Tensor>| t.as_ref().map(here).transpose();

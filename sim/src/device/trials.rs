@@ -8,7 +8,7 @@
 use crate::physics::native::specialize::{Cache, ContentHash, SpecializeError, root};
 use serde::{Deserialize, Serialize};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// Changes when the same key means something else.
@@ -55,8 +55,8 @@ impl Trials {
     }
 
     /// Where they are kept.
-    pub fn folder(&self) -> Option<PathBuf> {
-        Some(self.cache.as_ref()?.folder().to_path_buf())
+    pub fn folder(&self) -> Option<&Path> {
+        Some(self.cache.as_ref()?.folder())
     }
 
     /// The name of what was timed with these programs and settings.
@@ -88,13 +88,7 @@ impl Trials {
         // Whoever holds the lock keeps the same.
         let lock = cache.lock(key, &mut |_| ControlFlow::Break(()))?;
         let building = cache.building(lock)?;
-        let path = building.code();
-        let unwritten = SpecializeError::cache("write", &path);
-        let written = match serde_json::to_vec(timed) {
-            Ok(bytes) => std::fs::write(&path, bytes),
-            Err(error) => Err(error.into()),
-        };
-        written.map_err(unwritten)?;
+        building.write(serde_json::to_vec(timed))?;
         building.publish(&format!("{FORMAT}\n{}\n", self.device))
     }
 }

@@ -219,15 +219,11 @@ impl Compiler {
             seconds: compiled.seconds,
             needs: compiled.needs.clone(),
         };
-        let path = building.code();
-        let unwritten = SpecializeError::cache("write", &path);
-        let mut bytes = match serde_json::to_vec(&header) {
-            Ok(bytes) => bytes,
-            Err(error) => return Err(unwritten(error.into())),
-        };
-        bytes.push(b'\n');
-        bytes.extend_from_slice(&compiled.cubin);
-        std::fs::write(&path, bytes).map_err(unwritten)?;
+        building.write(serde_json::to_vec(&header).map(|mut bytes| {
+            bytes.push(b'\n');
+            bytes.extend_from_slice(&compiled.cubin);
+            bytes
+        }))?;
         let (major, minor) = self.nvrtc.version();
         building.publish(&format!(
             "{FORMAT}\nNVRTC {major}.{minor}\n{}\n",

@@ -14,6 +14,7 @@ use crate::physics::native::lower::lower;
 use crate::physics::native::tables::Plan;
 use crate::physics::native::{ITERATIONS, TOLERANCE};
 use crate::rng::{Purpose, fill_normal};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -62,23 +63,20 @@ pub(super) fn choose(
     let (Some(trials), 2..) = (trial.device.trials(), sizes.len()) else {
         return Ok(write(1)?);
     };
-    let mut programs: Vec<_> = sizes.iter().map(|&n| (n, write(n))).collect();
+    let programs: Vec<_> = sizes.iter().map(|&n| (n, write(n))).collect();
     let key = key(trial, trials, numbers, &programs);
-    let known = trials.find(&key).filter(|timed| !timed.is_empty());
-    let when = match (&known, trials.folder()) {
-        (Some(_), Some(folder)) => {
-            format!(" (timed at an earlier start, kept in {})", folder.display())
+    let (timed, when) = match trials.find(&key) {
+        Some(timed) => {
+            let folder = trials.folder().unwrap_or(Path::new("")).display();
+            let when = format!(" (timed at an earlier start, kept in {folder})");
+            (timed, when)
         }
-        _ => String::new(),
-    };
-    let timed = match known {
-        Some(timed) => timed,
         None => {
             let found = timed_now(trial, sizes)?;
             if !found.lacked_memory {
                 trials.keep(&key, &found.timed);
             }
-            found.timed
+            (found.timed, String::new())
         }
     };
     let best = timed.iter().min_by_key(|t| t.step);
@@ -94,10 +92,8 @@ pub(super) fn choose(
             list.join(", with ")
         );
     }
-    match programs.iter().position(|(n, _)| *n == threads) {
-        Some(at) => Ok(programs.swap_remove(at).1?),
-        None => Ok(write(threads)?),
-    }
+    let written = programs.into_iter().find(|(n, _)| *n == threads);
+    Ok(written.map_or_else(|| write(threads), |(_, program)| program)?)
 }
 
 /// The name of this trial: of all programs, of how many environments step how, and of how

@@ -7,7 +7,7 @@
 use crate::learner::LearnError;
 use crate::learner::nn::zeros;
 use crate::torch::CudaStream;
-use ostler_collector::device::{HostStream, Stream};
+use ostler_collector::device::Stream;
 use ostler_collector::memory::HostRows;
 use ostler_sim::device::Counts;
 use ostler_sim::rng::{Purpose, fill_normal};
@@ -42,14 +42,13 @@ impl Noise {
         device: Device,
         crossed: &Arc<Counts>,
     ) -> Result<Self, LearnError> {
-        let there = |stream: Box<dyn Stream>| {
-            let there = zeros("noise", &[rows, width], Kind::Float, device)?;
-            Ok::<_, LearnError>((there, stream))
-        };
         let there = match device {
-            Device::Cpu => None,
-            Device::Cuda(index) => Some(there(Box::new(CudaStream::new(index)))?),
-            _ => Some(there(Box::new(HostStream))?),
+            Device::Cuda(index) => {
+                let there = zeros("noise", &[rows, width], Kind::Float, device)?;
+                let stream: Box<dyn Stream> = Box::new(CudaStream::new(index));
+                Some((there, stream))
+            }
+            _ => None,
         };
         Self::with((rows, width), seed, there, crossed)
     }

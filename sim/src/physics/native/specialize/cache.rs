@@ -237,6 +237,14 @@ impl Building<'_> {
         self.path.join(self.cache.code)
     }
 
+    /// Writes the code, where no compiler does.
+    pub fn write(&self, code: serde_json::Result<Vec<u8>>) -> Result<(), SpecializeError> {
+        let path = self.code();
+        code.map_err(io::Error::from)
+            .and_then(|bytes| fs::write(&path, bytes))
+            .map_err(SpecializeError::cache("write", &path))
+    }
+
     /// Makes the compiled code an entry; `about` is for people.
     pub fn publish(self, about: &str) -> Result<(), SpecializeError> {
         let code = self.code();
