@@ -200,13 +200,17 @@ fn steps_on_a_machine_with_a_gpu_build_measure_and_report() {
     let ran = place.taken("ran");
     assert!(ran.starts_with("python3 target/gpu-bundle/part-1/run.py --out target/gpu-results"));
 
-    for (update, flag) in [("", ""), ("--update-baselines", " --update-baselines")] {
-        let listed = place.ok(step("regression"), &[("UPDATE", update)]);
+    // Both flags that the workflow may put there, and no other.
+    let flags = job["env"]["BASELINES"].as_str().unwrap();
+    let flags: Vec<&str> = flags.split('\'').skip(1).step_by(2).collect();
+    assert_eq!(flags, ["--update-baselines", "--require-baseline"]);
+    for flag in flags {
+        let listed = place.ok(step("regression"), &[("BASELINES", flag)]);
         assert!(listed.contains("cartpole"), "{listed}");
-        let expected = format!("ostler regress configs/regress/gpu --out target/regress{flag}\n");
+        let expected = format!("ostler regress configs/regress/gpu --out target/regress {flag}\n");
         assert_eq!(place.taken("ran"), expected);
     }
-    let unknown = place.step(step("regression"), &[("UPDATE", "--no-such-flag")]);
+    let unknown = place.step(step("regression"), &[("BASELINES", "--no-such-flag")]);
     assert!(!unknown.status.success(), "arguments are looked at");
 
     place.ok(step("summary"), &[]);
@@ -216,4 +220,29 @@ fn steps_on_a_machine_with_a_gpu_build_measure_and_report() {
     place.write("target/regress/summary.md", "regression\n");
     place.ok(step("summary"), &[]);
     assert_eq!(place.taken("summary"), "tests\nregression\n");
+}
+
+#[test]
+fn the_machine_with_a_gpu_works_every_night_and_never_for_pull_requests() {
+    let workflow = workflow("gpu.yml");
+    let on = workflow["on"].as_hash().unwrap();
+    let events: Vec<&str> = on.keys().filter_map(Yaml::as_str).collect();
+    assert_eq!(events, ["schedule", "workflow_dispatch"]);
+    let times = workflow["on"]["schedule"].as_vec().unwrap();
+    assert_eq!(times.len(), 1);
+    let cron = times[0]["cron"].as_str().unwrap();
+    let [minute, hour, rest @ ..] = cron.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("{cron}");
+    };
+    assert!(minute.parse::<u32>().unwrap() < 60 && hour.parse::<u32>().unwrap() < 24);
+    assert_eq!(rest, ["*", "*", "*"]);
+    // One night's work ends before the next one's begins.
+    let job = job(&workflow);
+    assert!(job["timeout-minutes"].as_i64().unwrap() < 24 * 60);
+    // What is not judged fails, unless somebody asked for new baselines.
+    let baselines = job["env"]["BASELINES"].as_str().unwrap();
+    assert_eq!(
+        baselines,
+        "${{ inputs.update_baselines && '--update-baselines' || '--require-baseline' }}"
+    );
 }

@@ -1,8 +1,8 @@
 //! `ostler regress`, from outside: what passes, and that nothing else does.
 //!
 //! Reading order: this file (a folder of cases) -> `failures` (each kind of failure) ->
-//! `outputs` (reports, baselines, several cases) -> `files` (mistakes in files and
-//! arguments) -> `stops` (signals).
+//! `outputs` (reports, several cases) -> `speed` (throughput and its baselines) -> `files`
+//! (mistakes in files and arguments) -> `stops` (signals).
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,6 +11,7 @@ mod common;
 mod failures;
 mod files;
 mod outputs;
+mod speed;
 mod stops;
 
 use common::Place;

@@ -1,6 +1,6 @@
-//! What is left behind: reports that others read, baselines.
+//! What is left behind: reports that others read.
 
-use crate::{CASE, Suite, kinds, swap};
+use crate::{CASE, Suite, swap};
 use roxmltree::{Document, Node};
 
 fn number(node: Node<'_, '_>, name: &str) -> usize {
@@ -132,47 +132,4 @@ fn a_short_form_stands_for_itself() {
     assert_eq!(results["counts"]["cases"], 1);
     let run = &results["cases"][0]["runs"][0];
     assert_eq!((&run["seed"], &run["iterations"]), (&7.into(), &2.into()));
-}
-
-#[test]
-fn throughput_is_compared_with_what_was_written() {
-    let suite = Suite::of("one", &format!("{CASE}throughput_share = 0.001\n"));
-    let (results, said) = suite.ends(0, "none", &[]);
-    assert_eq!(results["cases"][0]["checks"][1]["verdict"], "skipped");
-    assert!(said.contains("no baseline for"), "{said}");
-    assert!(suite.read("none/summary.md").contains("no baseline for"));
-    let (results, _) = suite.ends(1, "required", &["--require-baseline"]);
-    assert_eq!(kinds(&results["cases"][0]), ["no_baseline"]);
-
-    let (results, _) = suite.ends(0, "written", &["--update-baselines"]);
-    let class = results["machine"]["class"].as_str().unwrap();
-    let file = suite.0.path("cases/baselines.json");
-    let text = std::fs::read_to_string(&file).unwrap();
-    let baselines: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let kept = baselines["machines"][class]["one"]["steps_per_s"].as_f64();
-    assert_eq!(kept, results["cases"][0]["steps_per_s"].as_f64());
-
-    let (results, _) = suite.ends(0, "used", &["--require-baseline"]);
-    assert_eq!(results["cases"][0]["baseline_steps_per_s"].as_f64(), kept);
-    // As on a machine that was a million times as fast.
-    let mut fast = baselines.clone();
-    fast["machines"][class]["one"]["steps_per_s"] = (1e6 * kept.unwrap()).into();
-    std::fs::write(&file, fast.to_string()).unwrap();
-    let (results, _) = suite.ends(1, "slow", &[]);
-    assert_eq!(kinds(&results["cases"][0]), ["throughput"]);
-    // Another class has none, and other runs at the same time make another class.
-    let (results, _) = suite.ends(1, "jobs", &["--require-baseline", "--jobs", "2"]);
-    assert_eq!(kinds(&results["cases"][0]), ["no_baseline"]);
-}
-
-#[test]
-fn a_case_that_fails_writes_no_baseline() {
-    let text = format!("{}throughput_share = 0.5\n", swap("1.0", "1e6"));
-    let suite = Suite::of("one", &text);
-    let (_, said) = suite.ends(1, "out", &["--update-baselines"]);
-    assert!(
-        said.contains("no baseline from one: it did not pass"),
-        "{said}"
-    );
-    assert!(!suite.0.path("cases/baselines.json").exists());
 }

@@ -5,8 +5,10 @@
 //! [`RunDrill`] carries out those of the run itself.
 
 mod poison;
+mod slow;
 mod text;
 
+pub use slow::Delay;
 pub use text::{EXAMPLES, parse};
 
 use crate::learner::UpdateFault;
@@ -88,6 +90,13 @@ pub enum Act {
         /// How much.
         ms: u64,
     },
+    /// The phase takes longer, by a share of the processor time that it needs.
+    Slow {
+        /// How much (%).
+        percent: u32,
+        /// With what.
+        by: Delay,
+    },
 }
 
 /// A fault of the run itself.
@@ -130,6 +139,8 @@ pub struct RunDrill {
     done_through: u64,
     /// One is to fail in the phase that goes on: how many had failed before.
     armed: Option<u64>,
+    /// The phase that goes on is to take longer.
+    slow: Option<slow::Slow>,
 }
 
 impl RunDrill {
@@ -140,10 +151,12 @@ impl RunDrill {
             faults: faults.into_iter().map(|f| (f, false)).collect(),
             done_through,
             armed: None,
+            slow: None,
         }
     }
 
-    /// A phase of the iteration begins. Kills and allocation failures come once each.
+    /// A phase of the iteration begins. Kills and allocation failures come once each; a
+    /// phase is slow in every iteration.
     pub fn enter(&mut self, phase: Phase, iteration: u64) {
         if self.faults.is_empty() {
             return;
@@ -157,6 +170,11 @@ impl RunDrill {
                 Act::FullDisk => FULL_DISK.store(due, Ordering::Relaxed),
                 Act::SlowDisk { ms } => {
                     SLOW_DISK.store(if due { ms } else { 0 }, Ordering::Relaxed);
+                }
+                Act::Slow { percent, by } => {
+                    if due {
+                        self.slow = Some(slow::Slow::begin(percent, by));
+                    }
                 }
                 _ if !due || *done || iteration <= self.done_through => {}
                 Act::Kill => {
@@ -194,6 +212,9 @@ impl RunDrill {
         phase: Phase,
         done: Result<T, E>,
     ) -> Result<T, E> {
+        if let Some(slow) = self.slow.take() {
+            slow.end();
+        }
         let Some(refused) = self.armed.take() else {
             return done;
         };

@@ -102,7 +102,7 @@ fn of(value: f64) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Act, Phase, RunFault, parse};
+    use super::super::{Act, Delay, Phase, RunFault, parse};
     use super::*;
 
     fn error(text: &str) -> String {
@@ -154,7 +154,19 @@ mod tests {
                 act: Act::SlowDisk { ms: 20 },
             })
         );
+        assert_eq!(
+            parse("slow phase=collect percent=30 by=waiting").unwrap(),
+            Drill::Run(RunFault {
+                phase: Phase::Collect,
+                iterations: 0..=u64::MAX,
+                act: Act::Slow {
+                    percent: 30,
+                    by: Delay::Waiting,
+                },
+            })
+        );
         for text in [
+            "slow phase=update iteration=3..5",
             "kill phase=collect iteration=5",
             "abort phase=save",
             "full disk iteration=3",
@@ -181,6 +193,9 @@ mod tests {
                 "phase= is missing: one of keep, collect",
             ),
             ("kill phase=colect", "phases are keep"),
+            ("slow percent=20", "phase= is missing"),
+            ("slow phase=update by=sleep", "by=sleep: work or waiting"),
+            ("slow phase=update ms=3", "ms= is not known here"),
             (
                 "fail allocation phase=update iteration=3..",
                 "a range (3..5)",

@@ -1,11 +1,11 @@
 //! The language of drills: `ACTION TARGET key=value ...`, one fault each.
 
-use super::{Act, Drill, Phase, RunFault};
+use super::{Act, Delay, Drill, Phase, RunFault};
 use ostler_sim::names::nearest;
 use std::ops::RangeInclusive;
 
 /// What can be asked for, for messages and `--help`.
-pub const EXAMPLES: &str = "\"nan qpos[2] env=3 step=50\", \"nan gradient every=20\", \"fail allocation phase=update iteration=3 after=17\", \"kill phase=collect iteration=5\", \"full disk iteration=3\", \"slow disk ms=200\", \"panic worker env=0 step=9\"";
+pub const EXAMPLES: &str = "\"nan qpos[2] env=3 step=50\", \"nan gradient every=20\", \"fail allocation phase=update iteration=3 after=17\", \"kill phase=collect iteration=5\", \"full disk iteration=3\", \"slow disk ms=200\", \"slow phase=update percent=20\", \"panic worker env=0 step=9\"";
 
 /// One fault as it was written, in parts.
 pub(super) struct Words<'a> {
@@ -146,6 +146,17 @@ pub fn parse(text: &str) -> Result<Drill, String> {
                 iterations,
                 act: Act::SlowDisk { ms },
             }))
+        }
+        ("slow", "") => {
+            let percent = words.number("percent")?.unwrap_or(20);
+            let by = match words.take("by") {
+                None | Some("work") => Delay::Work,
+                Some("waiting") => Delay::Waiting,
+                Some(by) => return Err(format!("by={by}: work or waiting")),
+            };
+            let fault = run(&mut words, Act::Slow { percent, by })?;
+            words.end(&["phase", "iteration", "percent", "by"])?;
+            Ok(Drill::Run(fault))
         }
         _ => super::poison::parse(words),
     }

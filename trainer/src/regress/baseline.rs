@@ -1,4 +1,4 @@
-//! Steps per second as they were, by class of machine and case.
+//! Throughputs as they were, by class of machine and case.
 
 use crate::run::RunError;
 use crate::run::checkpoint::write_atomically;
@@ -7,14 +7,64 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The file's version.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// A throughput, in the unit in which it can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged, deny_unknown_fields)]
+pub enum Throughput {
+    /// On a processor.
+    Reference {
+        /// Environment steps for a round of the reference workload.
+        steps_per_round: f64,
+        /// The version of that workload.
+        yardstick: u32,
+    },
+    /// On a GPU.
+    Clock {
+        /// Environment steps per second.
+        steps_per_s: f64,
+    },
+}
+
+impl Throughput {
+    /// The number.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::Reference {
+                steps_per_round, ..
+            } => steps_per_round,
+            Self::Clock { steps_per_s } => steps_per_s,
+        }
+    }
+
+    /// As a share of `baseline`; none where they have different units.
+    pub fn share_of(self, baseline: Self) -> Option<f64> {
+        let version = |t| match t {
+            Self::Reference { yardstick, .. } => Some(yardstick),
+            Self::Clock { .. } => None,
+        };
+        (version(self) == version(baseline)).then(|| self.value() / baseline.value())
+    }
+}
+
+impl std::fmt::Display for Throughput {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Reference {
+                steps_per_round, ..
+            } => write!(f, "{steps_per_round:.1} steps/round"),
+            Self::Clock { steps_per_s } => write!(f, "{steps_per_s:.0} steps/s"),
+        }
+    }
+}
 
 /// One case on one class of machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// Median over the seeds of the median over the iterations (environment steps/s).
-    pub steps_per_s: f64,
+    /// Median over the seeds.
+    pub throughput: Throughput,
     /// Seeds.
     pub seeds: usize,
     /// When: `2026-11-20`.
@@ -69,8 +119,12 @@ impl Baselines {
             return Err(bad(format!("version {} is not {VERSION}", all.version)));
         }
         let mut each = all.machines.values().flat_map(BTreeMap::iter);
-        match each.find(|(_, b)| !b.steps_per_s.is_finite() || b.steps_per_s <= 0.0) {
-            Some((case, b)) => Err(bad(format!("{case}: {} steps/s", b.steps_per_s))),
+        let wrong = |b: &Baseline| {
+            let value = b.throughput.value();
+            !value.is_finite() || value <= 0.0
+        };
+        match each.find(|(_, b)| wrong(b)) {
+            Some((case, b)) => Err(bad(format!("{case}: {}", b.throughput))),
             None => Ok(all),
         }
     }
@@ -114,7 +168,10 @@ mod tests {
         assert_eq!(Baselines::read(&path).unwrap(), Baselines::default());
         let mut all = Baselines::default();
         let one = Baseline {
-            steps_per_s: 1234.5,
+            throughput: Throughput::Reference {
+                steps_per_round: 1234.5,
+                yardstick: 1,
+            },
             seeds: 3,
             date: "2026-11-20".into(),
         };
@@ -128,7 +185,8 @@ mod tests {
         for (from, to) in [
             ("1234.5", "0.0"),
             ("1234.5", "-1"),
-            ("\"version\": 1", "\"version\": 2"),
+            ("\"version\": 2", "\"version\": 1"),
+            ("yardstick", "inches"),
             ("seeds", "sides"),
             ("{", "["),
         ] {
@@ -136,5 +194,18 @@ mod tests {
             let e = Baselines::read(&path).unwrap_err().to_string();
             assert!(e.contains("baselines.json cannot be used"), "{e}");
         }
+    }
+    #[test]
+    fn only_what_has_the_same_unit_is_compared() {
+        let reference = |steps_per_round, yardstick| Throughput::Reference {
+            steps_per_round,
+            yardstick,
+        };
+        let clock = Throughput::Clock { steps_per_s: 2.0 };
+        assert_eq!(reference(3.0, 1).share_of(reference(2.0, 1)), Some(1.5));
+        assert_eq!(reference(3.0, 1).share_of(reference(2.0, 2)), None);
+        assert_eq!(reference(3.0, 1).share_of(clock), None);
+        assert_eq!(clock.share_of(reference(2.0, 1)), None);
+        assert_eq!(clock.share_of(clock), Some(1.0));
     }
 }

@@ -1,13 +1,14 @@
 //! From judged runs to the verdict on their case. A value that one of them lacks fails
 //! the check that needs it.
 
-use super::baseline::Baseline;
+use super::baseline::{Baseline, Throughput};
 use super::case::Case;
-use super::file::Bound;
+use super::file::{Bound, Requirement};
 use super::judge::{Judged, range};
 use super::plan::Plan;
 use super::stats::{Against, interval, median};
 use super::verdict::{CaseResult, Check, Kind, Problem, Trial, Verdict};
+use super::yardstick;
 
 /// The name of a case's check of its return.
 pub const RETURN: &str = "return";
@@ -20,7 +21,14 @@ pub const PEAK_MEMORY: &str = "peak memory";
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
     /// The baseline of this class of machine.
-    Baseline(Baseline),
+    Baseline {
+        /// The baseline.
+        of: Baseline,
+        /// The class.
+        class: String,
+        /// One that cannot be compared with is a failure.
+        required: bool,
+    },
     /// There is none for the class, which is named here.
     None {
         /// The class.
@@ -54,6 +62,7 @@ pub fn judge_case(
     };
     let returns = all(|t| t.ret);
     let speeds = all(|t| t.steps_per_s);
+    let rounds = all(|t| t.steps_per_round);
     let peaks = all(|t| t.peak_memory_mib);
     let mut checks = Vec::new();
     let ret = returns
@@ -66,13 +75,21 @@ pub fn judge_case(
             Ok(values) => check_return(plan, values, threshold),
         });
     }
-    let speed = speeds.as_ref().ok().and_then(|values| median(values));
-    if let Some(share) = expect.throughput_share {
-        checks.push(match &speeds {
+    let compared = match &speeds {
+        // Without it the log is not whole, whatever is compared.
+        Err(problem) => Err(problem.clone()),
+        Ok(_) => throughput(case.requires, &speeds, &rounds),
+    };
+    if let Some(least) = expect.throughput_share {
+        checks.push(match &compared {
             Err(problem) => Check::failed(THROUGHPUT, problem.clone()),
-            Ok(values) => check_throughput(values, share, reference),
+            Ok(found) => check_throughput(*found, least, reference),
         });
     }
+    let share = match (&compared, reference, expect.throughput_share) {
+        (Ok(found), Reference::Baseline { of, .. }, Some(_)) => found.share_of(of.throughput),
+        _ => None,
+    };
     if let Some(most) = expect.peak_memory_mib {
         checks.push(match &peaks {
             Err(problem) => Check::failed(PEAK_MEMORY, problem.clone()),
@@ -92,11 +109,9 @@ pub fn judge_case(
         },
         checks,
         ret,
-        steps_per_s: speed,
-        baseline_steps_per_s: match reference {
-            Reference::Baseline(b) => Some(b.steps_per_s),
-            _ => None,
-        },
+        steps_per_s: middle(&speeds),
+        throughput: compared.ok().filter(|_| expect.throughput_share.is_some()),
+        throughput_share: share,
         peak_memory_mib: peaks.ok().map(|p| p.into_iter().fold(0.0, f64::max)),
         seconds: runs.iter().map(|r| r.trial.seconds).sum(),
         runs: runs.into_iter().map(|r| r.trial).collect(),
@@ -128,7 +143,8 @@ fn blank(case: &Case, plan: &Plan) -> CaseResult {
         ret: None,
         return_at_least: plan.expect.return_at_least,
         steps_per_s: None,
-        baseline_steps_per_s: None,
+        throughput: None,
+        throughput_share: None,
         peak_memory_mib: None,
         seconds: 0.0,
     }
@@ -166,36 +182,70 @@ fn check_return(plan: &Plan, values: &[f64], threshold: f64) -> Check {
     }
 }
 
-fn check_throughput(values: &[f64], share: f64, reference: &Reference) -> Check {
-    let Some(speed) = median(values) else {
-        let why = "no throughput to compare";
-        return Check::failed(THROUGHPUT, Problem::new(Kind::MissingMetric, why));
+/// The median over the seeds; none where one is missing.
+fn middle(values: &Result<Vec<f64>, Problem>) -> Option<f64> {
+    values.as_ref().ok().and_then(|values| median(values))
+}
+
+/// What of a case is compared: a GPU's steps by the clock, a processor's by the reference
+/// workload.
+///
+/// # Errors
+/// A seed lacks it.
+pub fn throughput(
+    requires: Option<Requirement>,
+    speeds: &Result<Vec<f64>, Problem>,
+    rounds: &Result<Vec<f64>, Problem>,
+) -> Result<Throughput, Problem> {
+    let values = match requires {
+        Some(Requirement::Cuda) => speeds,
+        None => rounds,
     };
-    match reference {
-        Reference::Update => Check::passed(
-            THROUGHPUT,
-            format!("{speed:.0} steps/s, measured for the baseline"),
-        ),
-        Reference::None { class, required } => {
-            let why = format!("{speed:.0} steps/s, no baseline for \"{class}\"");
-            match required {
-                true => {
-                    let why = format!("{why}; --update-baselines writes one");
-                    Check::failed(THROUGHPUT, Problem::new(Kind::NoBaseline, why))
-                }
-                false => Check::skipped(THROUGHPUT, why),
-            }
+    let none = || Problem::new(Kind::MissingMetric, "no throughput to compare");
+    let value = median(values.as_ref().map_err(Problem::clone)?).ok_or_else(none)?;
+    Ok(match requires {
+        Some(Requirement::Cuda) => Throughput::Clock { steps_per_s: value },
+        None => Throughput::Reference {
+            steps_per_round: value,
+            yardstick: yardstick::VERSION,
+        },
+    })
+}
+
+fn check_throughput(found: Throughput, least: f64, reference: &Reference) -> Check {
+    let (class, required, why) = match reference {
+        Reference::Update => {
+            let message = format!("{found}, measured for the baseline");
+            return Check::passed(THROUGHPUT, message);
         }
-        Reference::Baseline(b) => {
-            let (got, was) = (speed / b.steps_per_s, b.steps_per_s);
-            let found = format!("{speed:.0} steps/s, {got:.2} of the baseline {was:.0}");
-            match got >= share {
-                true => Check::passed(THROUGHPUT, found),
-                false => {
-                    let why = format!("{found} of {}, expected at least {share}", b.date);
-                    Check::failed(THROUGHPUT, Problem::new(Kind::Throughput, why))
-                }
-            }
+        Reference::None { class, required } => (class, *required, "no baseline"),
+        Reference::Baseline {
+            of,
+            class,
+            required,
+        } => match found.share_of(of.throughput) {
+            Some(share) => return compare(found, share, least, of),
+            None => (class, *required, "the baseline has another unit than is measured now"),
+        },
+    };
+    let why = format!("{found}, {why} for \"{class}\"");
+    match required {
+        true => {
+            let why = format!("{why}; --update-baselines writes one");
+            Check::failed(THROUGHPUT, Problem::new(Kind::NoBaseline, why))
+        }
+        false => Check::skipped(THROUGHPUT, why),
+    }
+}
+
+fn compare(found: Throughput, share: f64, least: f64, baseline: &Baseline) -> Check {
+    let was = baseline.throughput;
+    let found = format!("{found}, {share:.3} of the baseline {was}");
+    match share >= least {
+        true => Check::passed(THROUGHPUT, format!("{found}, at least {least}")),
+        false => {
+            let why = format!("{found} of {}, expected at least {least}", baseline.date);
+            Check::failed(THROUGHPUT, Problem::new(Kind::Throughput, why))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! One child process: its end, its size, its time.
 
+use super::meter::{Measured, Meter};
 use super::verdict::Exit;
 use crate::supervise::process::{self, End};
 use std::io::Result;
@@ -58,14 +59,23 @@ pub struct Ended {
     pub peak_mib: Option<f64>,
     /// The same with all that it started (MiB).
     pub peak_with_children_mib: f64,
+    /// Its speed, where it was measured.
+    pub measured: Option<Measured>,
 }
 
 /// Runs `command` to its end, its output going into the file `said`. After `limit` it is
-/// killed, with all that it started. It does not outlive this process.
+/// killed, with all that it started. It does not outlive this process. `meter` measures
+/// its speed, for which it is stopped now and then.
 ///
 /// # Errors
 /// It cannot be started or waited for, or `said` cannot be written.
-pub fn run(command: &mut Command, said: &Path, limit: Duration, stop: &Stop) -> Result<Ended> {
+pub fn run(
+    command: &mut Command,
+    said: &Path,
+    limit: Duration,
+    stop: &Stop,
+    mut meter: Option<Meter>,
+) -> Result<Ended> {
     let file = std::fs::File::create(said)?;
     command
         .stdin(Stdio::null())
@@ -100,6 +110,9 @@ pub fn run(command: &mut Command, said: &Path, limit: Duration, stop: &Stop) -> 
             // All of its group: compilers, too.
             process::send(-pid, libc::SIGKILL);
         }
+        if let Some(meter) = &mut meter {
+            meter.look(pid);
+        }
         std::thread::sleep(LOOK);
     };
     let mib = f64::from(1 << 20);
@@ -113,6 +126,7 @@ pub fn run(command: &mut Command, said: &Path, limit: Duration, stop: &Stop) -> 
         seconds: clock.elapsed().as_secs_f64(),
         peak_mib: peak.map(|kib| kib as f64 / 1024.0),
         peak_with_children_mib: ended.peak as f64 / mib,
+        measured: meter.map(Meter::done),
     })
 }
 
@@ -146,7 +160,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", script]);
-        run(&mut command, &dir.path().join("said"), limit, stop).unwrap()
+        run(&mut command, &dir.path().join("said"), limit, stop, None).unwrap()
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -168,7 +182,8 @@ mod tests {
         command.args(["-c", "sleep 1000 & echo $!; wait"]);
         let said = dir.path().join("said");
         let stop = Stop::default();
-        let ended = run(&mut command, &said, Duration::from_millis(300), &stop).unwrap();
+        let limit = Duration::from_millis(300);
+        let ended = run(&mut command, &said, limit, &stop, None).unwrap();
         assert!(ended.too_long);
         assert_eq!(ended.exit, Exit::Signal("SIGKILL".into()));
         let pid: i32 = tail(&said, 1)[0].trim().parse().unwrap();

@@ -85,6 +85,13 @@ pub fn judge_run(plan: &Plan, raw: Raw) -> Judged {
         (None, ReturnOf::Evaluation) => None,
     };
     let steps_per_s = keep(throughput(plan, history));
+    let measured = raw.ended.as_ref().ok().and_then(|e| e.measured.as_ref());
+    // Of a run that failed there may be too little, which was said.
+    let steps_per_round = match (measured, went_well) {
+        (Some(m), true) => keep(m.steps_per_round(history, warm_up(plan, history))),
+        (Some(m), false) => m.steps_per_round(history, warm_up(plan, history)).ok(),
+        (None, _) => None,
+    };
     let own = keep(largest(history, OWN_PEAK));
     let ended = raw.ended.ok();
     let seen = ended.as_ref().and_then(|e| e.peak_mib);
@@ -108,6 +115,7 @@ pub fn judge_run(plan: &Plan, raw: Raw) -> Judged {
         env_steps: history.env_steps(),
         ret,
         steps_per_s,
+        steps_per_round,
         peak_memory_mib: peak,
         peak_memory_with_children_mib: ended.map(|e| e.peak_with_children_mib),
         said: Vec::new(),
@@ -162,10 +170,14 @@ fn judge_budget(plan: &Plan, history: &History, ended: &std::io::Result<Ended>) 
     })
 }
 
+/// Iterations at a run's start that do not count for its throughput.
+fn warm_up(plan: &Plan, history: &History) -> usize {
+    let fifth = history.0.len() / 5;
+    plan.expect.warm_up.map_or(fifth, |n| n as usize)
+}
+
 fn throughput(plan: &Plan, history: &History) -> Result<f64, Problem> {
-    let all = history.0.len();
-    let warm_up = plan.expect.warm_up.map_or(all / 5, |n| n as usize);
-    let values = history.values(FPS, warm_up, None)?;
+    let values = history.values(FPS, warm_up(plan, history), None)?;
     let none = || Problem::new(Kind::MissingMetric, format!("{FPS} is missing"));
     median(&values).ok_or_else(none)
 }

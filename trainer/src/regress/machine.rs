@@ -2,6 +2,7 @@
 
 use super::file::Requirement;
 use crate::memory::gpu_names;
+use ostler_sim::physics::native::InstructionSet;
 use serde::Serialize;
 
 /// The machine and what else decides how fast a run is.
@@ -11,6 +12,8 @@ pub struct Machine {
     pub class: String,
     /// Its processor's model.
     pub processor: String,
+    /// The instructions that kernels are chosen by: `avx512`.
+    pub instructions: &'static str,
     /// Cores that this process may use.
     pub cores: usize,
     /// Names of the GPUs that may be used.
@@ -28,6 +31,7 @@ impl Machine {
         let mut machine = Self {
             class: String::new(),
             processor: processor(),
+            instructions: InstructionSet::detect().name(),
             cores: ostler_sim::physics::pool::Pool::available(),
             gpus: gpu_names(visible.as_deref()),
             profile: match cfg!(debug_assertions) {
@@ -51,8 +55,8 @@ impl Machine {
             n => format!(", {n} jobs"),
         };
         format!(
-            "{}, {} cores, {gpu}, {}{jobs}",
-            self.processor, self.cores, self.profile
+            "{}, {}, {} cores, {gpu}, {}{jobs}",
+            self.processor, self.instructions, self.cores, self.profile
         )
     }
 
@@ -86,18 +90,19 @@ mod tests {
         let mut machine = Machine {
             class: String::new(),
             processor: "EPYC".into(),
+            instructions: "avx2",
             cores: 2,
             gpus: Vec::new(),
             profile: "release",
             jobs: 1,
         };
-        assert_eq!(machine.classify(), "EPYC, 2 cores, no GPU, release");
+        assert_eq!(machine.classify(), "EPYC, avx2, 2 cores, no GPU, release");
         assert!(machine.lacks(Requirement::Cuda).is_some());
         machine.gpus = vec!["H200".into(); 2];
         machine.jobs = 3;
         assert_eq!(
             machine.classify(),
-            "EPYC, 2 cores, 2 x H200, release, 3 jobs"
+            "EPYC, avx2, 2 cores, 2 x H200, release, 3 jobs"
         );
         assert_eq!(machine.lacks(Requirement::Cuda), None);
     }

@@ -3,8 +3,9 @@
 //!
 //! Reading order: [`mod@file`] and [`case`] (what a file says) -> [`folder`] (which files) ->
 //! [`suite`] (all cases, one after the other) -> [`trial`] (one run) -> [`child`] (one
-//! process), [`metrics`] (what it logged) -> [`judge`] (what is wrong with a run),
-//! [`checks`] (what the runs of a case are worth), [`stats`], [`baseline`], [`machine`] ->
+//! process), [`meter`] (its speed, in turns with a [`yardstick`]), [`metrics`] (what it
+//! logged) -> [`judge`] (what is wrong with a run), [`checks`] (what the runs of a case
+//! are worth), [`stats`], [`baseline`], [`machine`] ->
 //! [`report`] (JUnit XML, JSON, Markdown).
 
 pub mod baseline;
@@ -15,8 +16,11 @@ pub mod file;
 pub mod folder;
 pub mod judge;
 #[cfg(test)]
+mod judge_speed_tests;
+#[cfg(test)]
 mod judge_tests;
 pub mod machine;
+pub mod meter;
 pub mod metrics;
 #[cfg(test)]
 mod metrics_tests;
@@ -26,6 +30,7 @@ pub mod stats;
 pub mod suite;
 pub mod trial;
 pub mod verdict;
+pub mod yardstick;
 
 pub use folder::{Chosen, find};
 pub use suite::{Options, Suite, run};

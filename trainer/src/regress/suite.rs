@@ -12,6 +12,7 @@ use super::trial;
 use super::verdict::{CaseResult, Kind, Problem, Verdict};
 use crate::log::outln;
 use crate::run::RunError;
+use crate::supervise::process;
 use serde::Serialize;
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -69,6 +70,8 @@ pub struct Suite {
     pub started: String,
     /// How long it took (s).
     pub seconds: f64,
+    /// Processor time of the runner and of all runs that have ended (s).
+    pub processor_seconds: f64,
     /// Where.
     pub machine: Machine,
     /// A signal stopped it.
@@ -209,15 +212,15 @@ impl Runner<'_> {
             return Reference::Update;
         }
         let class = &self.machine.class;
-        match self
-            .baselines
-            .get(class, &key(&case.name, self.options.short))
-        {
-            Some(baseline) => Reference::Baseline(baseline.clone()),
-            None => Reference::None {
-                class: class.clone(),
-                required: self.options.require_baseline,
+        let (class, required) = (class.clone(), self.options.require_baseline);
+        let key = key(&case.name, self.options.short);
+        match self.baselines.get(&class, &key).cloned() {
+            Some(of) => Reference::Baseline {
+                of,
+                class,
+                required,
             },
+            None => Reference::None { class, required },
         }
     }
 
@@ -252,12 +255,13 @@ impl Runner<'_> {
             .collect();
         let count = |v: Verdict| cases.iter().filter(|c| c.verdict == v).count();
         let suite = Suite {
-            version: 1,
+            version: 2,
             ostler: env!("CARGO_PKG_VERSION"),
             dir: self.options.dir.display().to_string(),
             short: self.options.short,
             started: self.started.clone(),
             seconds: self.clock.elapsed().as_secs_f64(),
+            processor_seconds: process::processor_time_in_all().as_secs_f64(),
             machine: self.machine.clone(),
             interrupted: self.stop.asked(),
             counts: Counts {
@@ -282,12 +286,12 @@ impl Runner<'_> {
             if !case.checks.iter().any(|c| c.name == THROUGHPUT) {
                 continue;
             }
-            let (Verdict::Passed, Some(steps_per_s)) = (case.verdict, case.steps_per_s) else {
+            let (Verdict::Passed, Some(throughput)) = (case.verdict, case.throughput) else {
                 outln!("no baseline from {}: it did not pass", case.name);
                 continue;
             };
             let baseline = Baseline {
-                steps_per_s,
+                throughput,
                 seeds: case.runs.len(),
                 date: date.clone(),
             };

@@ -5,6 +5,7 @@ use super::case::Case;
 use super::child::{self, Ended, Stop, tail};
 use super::file::ReturnOf;
 use super::judge::{Judged, Raw, judge_run};
+use super::meter::Meter;
 use super::metrics::History;
 use super::plan::{Amount, Plan};
 use super::verdict::{Exit, Kind, Problem};
@@ -88,7 +89,10 @@ fn train(
         let seconds = format!("{}s", time.as_secs_f64());
         command.arg("--max-time").arg(seconds);
     }
-    child::run(&mut command, &place.train, plan.limit, stop)
+    // The speed of a GPU has nothing to do with that of the processor.
+    let by_reference = plan.expect.throughput_share.is_some() && case.requires.is_none();
+    let meter = by_reference.then(|| Meter::new(&place.run.join(METRICS)));
+    child::run(&mut command, &place.train, plan.limit, stop, meter)
 }
 
 /// The mean return of the last checkpoint.
@@ -98,7 +102,7 @@ fn evaluate(plan: &Plan, place: &Place, stop: &Stop) -> Result<f64, Problem> {
     let episodes = plan.expect.episodes;
     command.arg("eval").arg(&place.run).arg("--json");
     command.arg("--episodes").arg(episodes.to_string());
-    let ended = child::run(&mut command, &place.eval, plan.limit, stop).map_err(io)?;
+    let ended = child::run(&mut command, &place.eval, plan.limit, stop, None).map_err(io)?;
     let fail = |kind, why: String| Err(Problem::new(kind, format!("the evaluation {why}")));
     if ended.stopped {
         return fail(Kind::Interrupted, "was stopped".into());

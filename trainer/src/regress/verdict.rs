@@ -1,5 +1,6 @@
 //! How things end: kinds of failure, problems of a run, checks of a case.
 
+use super::baseline::Throughput;
 use super::stats::Interval;
 use serde::Serialize;
 
@@ -191,6 +192,8 @@ pub struct Trial {
     pub ret: Option<f64>,
     /// Median of `Perf/total_fps` after the warm-up.
     pub steps_per_s: Option<f64>,
+    /// Environment steps for a round of the reference workload, where it was measured.
+    pub steps_per_round: Option<f64>,
     /// Largest resident memory of the training process (MiB).
     pub peak_memory_mib: Option<f64>,
     /// The same with all that it started, such as compilers (MiB).
@@ -229,8 +232,10 @@ pub struct CaseResult {
     pub return_at_least: Option<f64>,
     /// Median over the seeds (environment steps/s).
     pub steps_per_s: Option<f64>,
-    /// What it was compared with (environment steps/s).
-    pub baseline_steps_per_s: Option<f64>,
+    /// What is compared with the baseline, where a throughput is expected.
+    pub throughput: Option<Throughput>,
+    /// The same as a share of the baseline.
+    pub throughput_share: Option<f64>,
     /// Largest over the seeds (MiB).
     pub peak_memory_mib: Option<f64>,
     /// All runs together (s).

@@ -2,6 +2,7 @@
 
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::io::{Error, Result};
+use std::time::Duration;
 
 /// Signals that the supervising process takes instead of dying of them. All but
 /// SIGCHLD are passed on.
@@ -153,6 +154,58 @@ pub(crate) fn die_with(parent: i32) -> bool {
 pub(crate) fn send(pid: i32, signal: i32) {
     // SAFETY: takes two numbers; a child that has not been waited for keeps its own.
     unsafe { libc::kill(pid, signal) };
+}
+
+/// Processor time of all threads of process `pid` so far; none where there is no such
+/// process.
+pub(crate) fn processor_time(pid: i32) -> Option<Duration> {
+    // SAFETY: the pointers are those of live values, which the calls fill before they
+    // are read, as their answer 0 says.
+    unsafe {
+        let mut clock: libc::clockid_t = 0;
+        let mut time: libc::timespec = std::mem::zeroed();
+        let known = libc::clock_getcpuclockid(pid, &mut clock) == 0
+            && libc::clock_gettime(clock, &mut time) == 0;
+        let (s, ns) = (
+            u64::try_from(time.tv_sec).ok()?,
+            u32::try_from(time.tv_nsec).ok()?,
+        );
+        known.then(|| Duration::new(s, ns))
+    }
+}
+
+/// Processor time of this process and of all children that it has waited for, with
+/// theirs.
+pub(crate) fn processor_time_in_all() -> Duration {
+    let span = |t: libc::timeval| {
+        let (s, us) = (u64::try_from(t.tv_sec), u64::try_from(t.tv_usec));
+        Duration::from_secs(s.unwrap_or_default()) + Duration::from_micros(us.unwrap_or_default())
+    };
+    let of = |who| {
+        // SAFETY: the structure is plain data that getrusage fills; it fails for no
+        // value of `who` that is given here.
+        let usage = unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            libc::getrusage(who, &mut usage);
+            usage
+        };
+        span(usage.ru_utime) + span(usage.ru_stime)
+    };
+    of(libc::RUSAGE_SELF) + of(libc::RUSAGE_CHILDREN)
+}
+
+/// Whether every thread of process `pid` sleeps: none runs, waits for a processor or for
+/// a disk, or was stopped.
+pub(crate) fn is_idle(pid: i32) -> bool {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else {
+        return false;
+    };
+    let mut states = tasks.flatten().map(|task| {
+        let stat = std::fs::read_to_string(task.path().join("stat")).ok()?;
+        // The name before it may hold anything, parentheses too.
+        stat.rsplit_once(") ")?.1.chars().next()
+    });
+    states.all(|state| state == Some('S'))
 }
 
 /// The end of child `pid`, if it has ended.

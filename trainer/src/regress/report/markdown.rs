@@ -31,10 +31,11 @@ pub fn text(suite: &Suite) -> String {
     };
     let _ = writeln!(
         text,
-        "{}. `{}`{form}, {}, ostler {}, on {}.\n",
+        "{}. `{}`{form}, {} ({} of processor time), ostler {}, on {}.\n",
         counts.join(", "),
         suite.dir,
         duration(suite.seconds),
+        duration(suite.processor_seconds),
         suite.ostler,
         cell(&suite.machine.class),
     );
@@ -61,16 +62,13 @@ fn row(case: &CaseResult) -> String {
         Verdict::Skipped => "**SKIPPED**",
         Verdict::NotRun => "**NOT RUN**",
     };
-    let share = case
-        .steps_per_s
-        .and_then(|speed| Some(speed / case.baseline_steps_per_s?));
     let fields = [
         case.name.clone(),
         word.to_string(),
         ret(case),
         case.return_at_least.map_or_else(dash, |r| r.to_string()),
         case.steps_per_s.map_or_else(dash, thousands),
-        share.map_or_else(dash, |s| format!("{s:.2}")),
+        case.throughput_share.map_or_else(dash, |s| format!("{s:.3}")),
         case.peak_memory_mib.map_or_else(dash, thousands),
         case.runs.len().to_string(),
         duration(case.seconds),

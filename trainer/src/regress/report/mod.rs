@@ -70,6 +70,9 @@ fn numbers(case: &CaseResult) -> String {
     if let Some(speed) = case.steps_per_s {
         parts.push(format!("{} steps/s", thousands(speed)));
     }
+    if let Some(share) = case.throughput_share {
+        parts.push(format!("{share:.3} of the baseline"));
+    }
     if let Some(peak) = case.peak_memory_mib {
         parts.push(format!("{} MiB", thousands(peak)));
     }

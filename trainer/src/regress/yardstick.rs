@@ -1,0 +1,192 @@
+//! A fixed piece of work that tells how fast the machine is at this moment.
+//!
+//! A training is made to take turns with it (`meter`): what slows the machine down, slows
+//! both, and the quotient stays. It has nothing in common with what is tested: no other
+//! module, no crate, the same operations on the same numbers for ever. A change of it
+//! changes every quotient, so it needs another [`VERSION`], and baselines of another
+//! version do not count.
+//!
+//! A round is four parts that together resemble a training: a dense product (networks,
+//! physics: arithmetic within the caches), a long sum of scaled vectors (optimisers,
+//! rollouts: memory), dependent look-ups (samples, allocations: latency) and sorting
+//! (everything else: branches).
+
+use std::time::Duration;
+
+/// The version of a round.
+pub const VERSION: u32 = 1;
+
+/// Rows and columns of the dense product.
+const SIDE: usize = 96;
+/// Dense products of a round.
+const PRODUCTS: usize = 4;
+/// Numbers of each of the two vectors: 1 MiB.
+const LENGTH: usize = 1 << 18;
+/// Entries of the table of look-ups: 1 MiB.
+const TABLE: usize = 1 << 18;
+/// Look-ups of a round.
+const LOOKS: usize = 1 << 16;
+/// Numbers that are sorted at once.
+const RUN: usize = 64;
+/// Times that is done in a round.
+const RUNS: usize = 400;
+
+/// The work's memory, some 3.2 MiB.
+#[derive(Debug)]
+pub struct Yardstick {
+    a: Vec<f32>,
+    b: Vec<f32>,
+    c: Vec<f32>,
+    x: Vec<f32>,
+    y: Vec<f32>,
+    table: Vec<u32>,
+    at: u32,
+    seed: u32,
+}
+
+impl Default for Yardstick {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Yardstick {
+    /// Fills the memory.
+    pub fn new() -> Self {
+        let mut seed = 0x2545_f491;
+        let mut random = |n: usize| -> Vec<f32> {
+            let unit = |s: &mut u32| (next(s) >> 8) as f32 / (1 << 24) as f32 - 0.5;
+            (0..n).map(|_| unit(&mut seed)).collect()
+        };
+        let (a, b) = (random(SIDE * SIDE), random(SIDE * SIDE));
+        let (x, y) = (random(LENGTH), random(LENGTH));
+        Self {
+            a,
+            b,
+            c: vec![0.0; SIDE * SIDE],
+            x,
+            y,
+            table: cycle(&mut seed),
+            at: 0,
+            seed,
+        }
+    }
+
+    /// One round. Returns a number that all of it went into, so that none can be left out.
+    pub fn round(&mut self) -> f32 {
+        for _ in 0..PRODUCTS {
+            self.product();
+        }
+        self.scaled_sum();
+        self.look_up();
+        let sorted = self.sort();
+        std::hint::black_box(self.c[self.at as usize % self.c.len()] + self.y[0] + sorted)
+    }
+
+    /// Rounds until this thread has had `least` of a processor's time; how many, and the
+    /// time that they took (s).
+    pub fn rounds(&mut self, least: Duration) -> (u32, f64) {
+        let start = thread_time();
+        let mut rounds = 0;
+        loop {
+            self.round();
+            rounds += 1;
+            let took = thread_time() - start;
+            if took >= least.as_secs_f64() {
+                return (rounds, took);
+            }
+        }
+    }
+
+    fn product(&mut self) {
+        let rows = self.c.chunks_exact_mut(SIDE).zip(self.a.chunks_exact(SIDE));
+        for (c, a) in rows {
+            c.fill(0.0);
+            for (&a, b) in a.iter().zip(self.b.chunks_exact(SIDE)) {
+                for (c, &b) in c.iter_mut().zip(b) {
+                    *c += a * b;
+                }
+            }
+        }
+    }
+
+    fn scaled_sum(&mut self) {
+        // Bounded: what was there fades as fast as something comes.
+        for (y, &x) in self.y.iter_mut().zip(&self.x) {
+            *y = 0.75 * *y + 0.25 * x;
+        }
+    }
+
+    fn look_up(&mut self) {
+        for _ in 0..LOOKS {
+            self.at = self.table[self.at as usize];
+        }
+    }
+
+    fn sort(&mut self) -> f32 {
+        let mut sum = 0;
+        for _ in 0..RUNS {
+            let mut run = [0_u32; RUN];
+            run.fill_with(|| next(&mut self.seed));
+            for i in 1..RUN {
+                let mut k = i;
+                while k > 0 && run[k - 1] > run[k] {
+                    run.swap(k - 1, k);
+                    k -= 1;
+                }
+            }
+            sum ^= run[RUN / 2];
+        }
+        (sum >> 8) as f32
+    }
+}
+
+/// Marsaglia's xorshift of 32 bits.
+fn next(state: &mut u32) -> u32 {
+    *state ^= *state << 13;
+    *state ^= *state >> 17;
+    *state ^= *state << 5;
+    *state
+}
+
+/// A table in which every entry names the next, all of them in one cycle (Sattolo).
+fn cycle(seed: &mut u32) -> Vec<u32> {
+    let mut table: Vec<u32> = (0..TABLE as u32).collect();
+    for i in (1..TABLE).rev() {
+        let k = next(seed) as usize % i;
+        table.swap(i, k);
+    }
+    table
+}
+
+/// Processor time of this thread so far (s).
+fn thread_time() -> f64 {
+    let t = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    t.tv_sec as f64 + t.tv_nsec as f64 * 1e-9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_round_is_the_same_work() {
+        let (mut one, mut other) = (Yardstick::new(), Yardstick::new());
+        let rounds: Vec<f32> = (0..5).map(|_| one.round()).collect();
+        let again: Vec<f32> = (0..5).map(|_| other.round()).collect();
+        assert_eq!(rounds, again);
+        assert!(one.c.iter().chain(&one.y).all(|v| v.is_finite()));
+        // Look-ups go through the whole table before one comes again.
+        let mut at = 0;
+        for n in 1..=TABLE {
+            at = one.table[at as usize];
+            assert_eq!(at == 0, n == TABLE, "{n}");
+        }
+    }
+
+    #[test]
+    fn rounds_take_the_time_that_was_asked_for() {
+        let (rounds, took) = Yardstick::new().rounds(Duration::from_millis(20));
+        assert!(rounds >= 1 && took >= 0.02, "{rounds} in {took} s");
+    }
+}
