@@ -225,7 +225,11 @@ fn check_throughput(found: Throughput, least: f64, reference: &Reference) -> Che
             required,
         } => match found.share_of(of.throughput) {
             Some(share) => return compare(found, share, least, of),
-            None => (class, *required, "the baseline has another unit than is measured now"),
+            None => (
+                class,
+                *required,
+                "the baseline has another unit than is measured now",
+            ),
         },
     };
     let why = format!("{found}, {why} for \"{class}\"");

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// Own time of a turn of the training.
 const TURN: Duration = Duration::from_millis(50);
 /// Processor time of the yardstick between two of them.
-const BETWEEN: Duration = Duration::from_millis(12);
+const BETWEEN: Duration = Duration::from_millis(20);
 /// A throughput that was measured over less of the training's own time says little (s).
 const LEAST: f64 = 1.0;
 
@@ -209,11 +209,17 @@ mod tests {
             while all.marks.len() < 10 && done + rounds >= each * (all.marks.len() + 1) as f64 {
                 let iterations = all.marks.len() as u64 + 1;
                 let share = (each * iterations as f64 - done) / rounds;
-                let mark = Mark { iterations, at: at + 0.05 * share };
+                let mark = Mark {
+                    iterations,
+                    at: at + 0.05 * share,
+                };
                 all.marks.push(mark);
             }
             (at, done) = (at + 0.05, done + rounds);
-            all.turns.push(Turn { until: at, speed: after });
+            all.turns.push(Turn {
+                until: at,
+                speed: after,
+            });
         }
         all
     }

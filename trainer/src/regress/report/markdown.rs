@@ -68,7 +68,8 @@ fn row(case: &CaseResult) -> String {
         ret(case),
         case.return_at_least.map_or_else(dash, |r| r.to_string()),
         case.steps_per_s.map_or_else(dash, thousands),
-        case.throughput_share.map_or_else(dash, |s| format!("{s:.3}")),
+        case.throughput_share
+            .map_or_else(dash, |s| format!("{s:.3}")),
         case.peak_memory_mib.map_or_else(dash, thousands),
         case.runs.len().to_string(),
         duration(case.seconds),
