@@ -4,10 +4,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "support/mod.rs"]
+mod support;
 
 use common::{Place, assert_same_bits, metrics, text};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use support::disk;
 
 #[test]
 fn a_log_that_is_full_loses_records_but_no_bytes_of_the_others() {
@@ -247,23 +250,19 @@ fn every_session_of_a_run_is_on_record() {
 }
 
 /// Runs a script in which `small` is a file system of its own of so many KiB, gone when
-/// the script ends; `$OSTLER` is the program. None where nothing can be mounted.
+/// the script ends; `$OSTLER` is the program. `None` after saying that the calling test
+/// is skipped, where nothing can be mounted.
 fn with_small_disk(place: &Place, kib: u32, script: &str) -> Option<Output> {
+    let unshare = disk::unshare()?;
     let small = place.path("small");
     std::fs::create_dir(&small).unwrap();
     let mount = format!("mount -t tmpfs -o size={kib}k tmpfs '{}'", small.display());
-    let bash = |script: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "bash", "-c", script]);
-        command.current_dir(place.0.path());
-        command.env("OSTLER", env!("CARGO_BIN_EXE_ostler"));
-        command.env("TMPDIR", place.0.path()).output()
-    };
-    if !bash(&mount).is_ok_and(|o| o.status.success()) {
-        println!("SKIPPED: no file system can be mounted here");
-        return None;
-    }
-    Some(bash(&format!("{mount} || exit 7; {script}")).unwrap())
+    let script = format!("{mount} || exit 7; {script}");
+    let mut command = Command::new(unshare[0]);
+    command.args(&unshare[1..]).args(["bash", "-c", &script]);
+    command.current_dir(place.0.path());
+    command.env("OSTLER", env!("CARGO_BIN_EXE_ostler"));
+    Some(command.env("TMPDIR", place.0.path()).output().unwrap())
 }
 
 #[test]

@@ -4,10 +4,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "support/mod.rs"]
+mod support;
 
 use common::Place;
 use serde_json::Value;
 use std::path::Path;
+use support::need;
 
 fn bench(place: &Place, seconds: &str) -> Value {
     let out = place.ok(&["bench", "pole.toml", "--json", "--seconds", seconds]);
@@ -41,11 +44,19 @@ fn stages_and_their_shares_add_up() {
     assert!(get("share.simulation") > 0.0 && get("memory.rss_mib") > 10.0);
 }
 
+/// The referees' Python, or whatever Python there is; `None` after saying that the
+/// calling test is skipped.
+fn python() -> Option<String> {
+    let python = std::env::var("OSTLER_REFEREE_PYTHON").unwrap_or("python3".into());
+    let found = need::runs(&python).map(|()| python);
+    need::Need::Python.or_skip(found)
+}
+
 /// `xtask/gpu/versus.py`, which runs beside other engines on a machine with a GPU.
 #[test]
 fn the_comparison_with_other_engines_measures_what_is_installed_and_names_the_rest() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let python = std::env::var("OSTLER_REFEREE_PYTHON").unwrap_or("python3".into());
+    let Some(python) = python() else { return };
     let out = std::process::Command::new(&python)
         .arg(root.join("xtask/gpu/versus.py"))
         .args(["--device", "cpu", "--seconds", "0.05", "--ostler"])
@@ -53,10 +64,7 @@ fn the_comparison_with_other_engines_measures_what_is_installed_and_names_the_re
         .arg(root.join("configs/robots/half_cheetah.xml"))
         .arg("8")
         .output();
-    let Ok(out) = out else {
-        println!("SKIPPED: {python} does not run");
-        return;
-    };
+    let out = out.unwrap();
     let error = String::from_utf8_lossy(&out.stderr);
     let found: Value = serde_json::from_slice(&out.stdout)
         .unwrap_or_else(|e| panic!("{e}: {:?}\n{error}", String::from_utf8_lossy(&out.stdout)));
@@ -73,12 +81,10 @@ fn the_comparison_with_other_engines_measures_what_is_installed_and_names_the_re
                 let ratio = found[format!("ratio.{engine}")].as_f64().unwrap();
                 assert!((ratio - own / other).abs() < 0.01 * ratio + 0.01, "{found}");
             }
+            // Not a skip: the reason in its place is what is tested here.
             None => {
                 let why = found[format!("{engine}.missing")].as_str();
-                println!(
-                    "SKIPPED: {engine}: {}",
-                    why.expect("why there is no number")
-                );
+                assert!(why.is_some_and(|why| !why.is_empty()), "{engine}: {found}");
             }
         }
     }
@@ -95,7 +101,7 @@ fn what_other_engines_print_stays_out_of_the_comparison() {
     }
     // What they import before.
     std::fs::write(folder.path().join("mujoco.py"), "").unwrap();
-    let python = std::env::var("OSTLER_REFEREE_PYTHON").unwrap_or("python3".into());
+    let Some(python) = python() else { return };
     let out = std::process::Command::new(&python)
         .arg(root.join("xtask/gpu/versus.py"))
         .args(["--device", "cpu", "--only", "warp,mjx"])
@@ -103,10 +109,7 @@ fn what_other_engines_print_stays_out_of_the_comparison() {
         .arg("8")
         .env("PYTHONPATH", folder.path())
         .output();
-    let Ok(out) = out else {
-        println!("SKIPPED: {python} does not run");
-        return;
-    };
+    let out = out.unwrap();
     let found: Value = serde_json::from_slice(&out.stdout).unwrap();
     for engine in ["warp", "mjx"] {
         assert_eq!(found[format!("{engine}.missing")], "not for this test");

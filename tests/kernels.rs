@@ -4,11 +4,14 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "support/mod.rs"]
+mod support;
 
 use common::{Place, assert_same_bits, metrics, text};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
+use support::need::Need;
 
 /// `ostler ARGS` with a cache of its own in the folder.
 fn ostler(place: &Place, args: &[&str]) -> Command {
@@ -35,10 +38,8 @@ fn kernel(run: &Path) -> String {
 /// Kernels are specialised for processors with AVX2 alone.
 fn specialises() -> bool {
     let can = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
-    if !can {
-        eprintln!("SKIPPED: this processor lacks AVX2 and FMA");
-    }
-    can
+    let found = can.then_some(()).ok_or("the processor lacks them");
+    Need::Avx2.or_skip(found).is_some()
 }
 
 #[test]

@@ -4,10 +4,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "support/mod.rs"]
+mod support;
 
 use common::{Place, metrics, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use support::need::Need;
 
 const MIB: u64 = 1 << 20;
 
@@ -79,36 +82,48 @@ fn the_estimate_is_near_the_truth() {
     }
 }
 
-/// A control group with a limit on memory that this test may make, or none.
+/// A control group with a limit on memory.
 struct Group {
     folders: Vec<PathBuf>,
     procs: PathBuf,
 }
 
 impl Group {
-    fn new(limit: u64) -> Option<Self> {
+    /// Makes one below the root of either version; why not, where this machine does not
+    /// let a test do so.
+    fn new(limit: u64) -> Result<Self, String> {
         let name = format!("ostler-test-{}", std::process::id());
-        let v1 = Path::new("/sys/fs/cgroup/memory").join(&name);
-        let v2 = Path::new("/sys/fs/cgroup").join(&name);
-        let (folder, file) = if std::fs::create_dir(&v1).is_ok() {
-            (v1, "memory.limit_in_bytes")
-        } else if std::fs::create_dir(&v2).is_ok() {
-            (v2, "memory.max")
-        } else {
-            return None;
+        let v1 = Path::new("/sys/fs/cgroup/memory");
+        let (folder, file) = match v1.is_dir() {
+            true => (v1, "memory.limit_in_bytes"),
+            false => (Path::new("/sys/fs/cgroup"), "memory.max"),
         };
+        let folder = folder.join(name);
+        let why = |path: &Path| {
+            let path = path.display().to_string();
+            move |e: std::io::Error| format!("{path}: {e}")
+        };
+        std::fs::create_dir(&folder).map_err(why(&folder))?;
         let group = Self {
             procs: folder.join("cgroup.procs"),
             folders: vec![folder.clone()],
         };
-        std::fs::write(folder.join(file), limit.to_string()).ok()?;
+        let limited = folder.join(file);
+        std::fs::write(&limited, limit.to_string()).map_err(why(&limited))?;
         // Swap would only make it slow.
         let _ = std::fs::write(folder.join("memory.swap.max"), "0");
         let _ = std::fs::write(
             folder.join("memory.memsw.limit_in_bytes"),
             limit.to_string(),
         );
-        Some(group)
+        // A process may still not be let in.
+        let enter = format!("echo $$ > {}", group.procs.display());
+        let entered = Command::new("sh").args(["-c", &enter]).output();
+        match entered {
+            Ok(out) if out.status.success() => Ok(group),
+            Ok(out) => Err(text(&out)),
+            Err(e) => Err(e.to_string()),
+        }
     }
 }
 
@@ -139,8 +154,7 @@ impl Drop for Ballast {
 #[test]
 fn a_run_that_the_kernel_kills_for_memory_goes_on_with_fewer_environments() {
     use std::os::unix::process::CommandExt;
-    let Some(group) = Group::new(500 * MIB) else {
-        println!("SKIPPED: no control group can be made here");
+    let Some(group) = Need::Cgroup.or_skip(Group::new(500 * MIB)) else {
         return;
     };
     let place = Place::new();

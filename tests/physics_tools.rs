@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
-#[path = "support/referee.rs"]
+#[path = "support/mod.rs"]
 mod support;
 
 use common::Place;
@@ -178,7 +178,7 @@ fn compare_without_mujoco_names_the_way_out() {
 
 #[test]
 fn compare_tells_an_engine_that_is_not_mujoco_from_mujoco() {
-    let Some(python) = support::referee_python() else {
+    let Some(python) = support::referee::referee_python() else {
         return;
     };
     let place = Place::new();

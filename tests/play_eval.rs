@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "support/referee.rs"]
-mod referee;
+#[path = "support/mod.rs"]
+mod support;
 
 use assert_cmd::Command;
 use std::path::{Path, PathBuf};
@@ -114,7 +114,7 @@ fn a_policy_is_judged_on_both_engines() {
 
 #[test]
 fn mujoco_judges_a_policy_as_native_does() {
-    let Some(python) = referee::referee_python() else {
+    let Some(python) = support::referee::referee_python() else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();

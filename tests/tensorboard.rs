@@ -1,10 +1,11 @@
 //! TensorBoard's own reader finds in our event files exactly what was written.
 
-#[path = "support/referee.rs"]
-mod referee;
+#[path = "support/mod.rs"]
+mod support;
 
 use ostler_trainer::log::tensorboard::EventWriter;
 use std::process::Command;
+use support::need::Need;
 
 const READ: &str = r#"
 import json, sys
@@ -19,7 +20,7 @@ print(json.dumps({t: [[e.wall_time, e.step, e.value] for e in a.Scalars(t)] for 
 
 #[test]
 fn tensorboard_reads_what_was_written_also_after_a_resume() {
-    let Some(python) = referee::referee_python() else {
+    let Some(python) = support::referee::referee_python() else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
@@ -38,13 +39,8 @@ fn tensorboard_reads_what_was_written_also_after_a_resume() {
         .output()
         .unwrap();
     if out.status.code() == Some(77) {
-        assert_ne!(
-            std::env::var("OSTLER_REQUIRE_REFEREE").as_deref(),
-            Ok("1"),
-            "no tensorboard"
-        );
-        eprintln!("SKIPPED: tensorboard is not installed in the referees' Python");
-        return;
+        let missing = Err::<(), _>("tensorboard is not installed beside the referees");
+        return drop(Need::Referee.or_skip(missing));
     }
     assert!(
         out.status.success(),

@@ -1,11 +1,11 @@
 //! What a replay memory promises across processes: kills, full disks, other programs, and
 //! what it leaves behind. Each test that needs a process of its own starts this program
-//! again, as one of the tests whose names begin with `child`.
+//! again, as one of the ignored tests whose names begin with `child`.
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../tests/support/referee.rs"]
-mod referee;
+#[path = "../../tests/support/mod.rs"]
+mod support;
 
 use ostler_collector::replay::{
     Field, Layout, OnFullDisk, ReplayBuffer, ReplayConfig, ReplayError, Setup, StorageKind,
@@ -14,6 +14,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+use support::disk;
 
 const FOLDER: &str = "OSTLER_REPLAY_TEST_FOLDER";
 const ENVS: usize = 8;
@@ -21,9 +22,9 @@ const STEPS: usize = 16;
 const ROWS: usize = ENVS * STEPS;
 const WIDTH: usize = 20;
 
-/// Where a child works; `None` where the test was not started as one.
-fn folder() -> Option<PathBuf> {
-    std::env::var_os(FOLDER).map(Into::into)
+/// Where a child works.
+fn folder() -> PathBuf {
+    std::env::var_os(FOLDER).unwrap().into()
 }
 
 fn child_of(wrapper: &[&str], name: &str, folder: &Path) -> std::io::Result<Child> {
@@ -33,7 +34,9 @@ fn child_of(wrapper: &[&str], name: &str, folder: &Path) -> std::io::Result<Chil
         .map(std::ffi::OsStr::new)
         .chain([this.as_os_str()]);
     let mut command = Command::new(words.next().unwrap());
-    command.args(words).args(["--exact", name, "--nocapture"]);
+    command
+        .args(words)
+        .args(["--exact", name, "--ignored", "--nocapture"]);
     command.env(FOLDER, folder).stdout(Stdio::piped());
     command.spawn()
 }
@@ -102,8 +105,9 @@ fn check(buffer: &mut ReplayBuffer) {
 }
 
 #[test]
+#[ignore = "only run by another test"]
 fn child_writes_until_it_is_killed() {
-    let Some(folder) = folder() else { return };
+    let folder = folder();
     let mut buffer = open(&config(1000), &folder, false).unwrap();
     for i in 0.. {
         extend(&mut buffer, i * ROWS).unwrap();
@@ -147,33 +151,21 @@ fn f13_a_killed_process_leaves_everything_that_it_committed() {
 }
 
 /// Runs a test in a mount namespace of its own where `folder` is a file system of 2 MiB;
-/// `None` where the system does not let it.
+/// `None` after saying that the calling test is skipped, where the system does not let it.
 fn on_a_small_disk(name: &str, folder: &Path) -> Option<(String, Option<i32>)> {
-    const MOUNT: &str = "mount -t tmpfs -o size=2m tmpfs \"$OSTLER_REPLAY_TEST_FOLDER\" && touch \"$OSTLER_REPLAY_TEST_FOLDER/mounted\" && exec \"$@\"";
-    for unshare in [&["unshare", "-m"][..], &["unshare", "-rm"]] {
-        let wrapper = [unshare, &["sh", "-c", MOUNT, "sh"]].concat();
-        let Ok(child) = child_of(&wrapper, name, folder) else {
-            continue;
-        };
-        let out = child.wait_with_output().unwrap();
-        let text = String::from_utf8_lossy(&out.stdout).into_owned();
-        if text.contains("on a small disk") {
-            return Some((text, out.status.code()));
-        }
-    }
-    let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    let line = format!("SKIPPED: {test}: no small file system can be mounted here\n");
-    let _ = std::io::stderr().write_all(line.as_bytes());
-    None
+    const MOUNT: &str =
+        "mount -t tmpfs -o size=2m tmpfs \"$OSTLER_REPLAY_TEST_FOLDER\" && exec \"$@\"";
+    let wrapper = [disk::unshare()?, &["sh", "-c", MOUNT, "sh"]].concat();
+    let out = child_of(&wrapper, name, folder).unwrap();
+    let out = out.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    Some((text, out.status.code()))
 }
 
 #[test]
+#[ignore = "only run by another test"]
 fn child_fills_a_small_disk() {
-    let Some(folder) = folder() else { return };
-    if !folder.join("mounted").exists() {
-        return;
-    }
-    println!("\non a small disk");
+    let folder = folder();
     // 100 bytes each: 10 MB in all.
     for (name, on_full_disk) in [("stop", OnFullDisk::Stop), ("host", OnFullDisk::Host)] {
         let folder = folder.join(name);
@@ -230,10 +222,8 @@ fn f13_a_disk_that_fills_up_is_never_a_bus_error() {
 }
 
 #[test]
+#[ignore = "only run by another test"]
 fn child_counts_its_threads() {
-    if folder().is_none() {
-        return;
-    }
     // By name; a thread that was waited for may be listed for a moment longer.
     let wait_for = |expected: usize| {
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -295,7 +285,7 @@ fn snippet() -> String {
 
 #[test]
 fn numpy_reads_the_file_as_the_documentation_says() {
-    let Some(python) = referee::referee_python() else {
+    let Some(python) = support::referee::referee_python() else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();

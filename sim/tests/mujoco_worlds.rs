@@ -3,8 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../tests/support/referee.rs"]
-mod referee;
+#[path = "../../tests/support/mod.rs"]
+mod support;
 
 use ostler_sim::config::{SimConfig, Specialize};
 use ostler_sim::model::{Model, mjcf};
@@ -35,7 +35,7 @@ fn draw(world: usize, step: usize, k: usize) -> f32 {
 }
 
 fn pair(model: &Arc<Model>) -> Option<(native::NativePhysics, MuJoCoWorlds)> {
-    let python = referee::referee_python()?;
+    let python = support::referee::referee_python()?;
     let config = SimConfig {
         specialize: Specialize::Off,
         ..SimConfig::default()
@@ -172,7 +172,7 @@ fn a_world_that_mujoco_breaks_is_flagged_and_starts_anew() {
 
 #[test]
 fn another_robot_in_the_file_is_refused() {
-    let Some(python) = referee::referee_python() else {
+    let Some(python) = support::referee::referee_python() else {
         return;
     };
     let mut model = Arc::unwrap_or_clone(robot("hopper"));

@@ -12,7 +12,7 @@ mod pending;
 #[allow(dead_code)]
 #[path = "native_referee/reference.rs"]
 mod reference;
-#[path = "../../tests/support/referee.rs"]
+#[path = "../../tests/support/mod.rs"]
 mod support;
 
 use engine::{Findings, files, table};
@@ -22,6 +22,7 @@ use ostler_sim::physics::evaluate::Precision;
 use ostler_sim::physics::native::{self, EvalOptions, InstructionSet};
 use reference::{gymnasium, mujoco, reference};
 use std::path::Path;
+use support::need::Need;
 
 const STATES: usize = 10_000;
 /// What sensors measure in a step, of contacts that are kept by body and by Jacobians.
@@ -50,10 +51,11 @@ const GYMNASIUM: [&str; 9] = [
 #[test]
 fn robots_own_kernels_agree_with_mujoco() {
     let Some(mut mujoco) = mujoco() else { return };
-    if InstructionSet::detect() == InstructionSet::Portable {
-        eprintln!("SKIPPED: own kernels: this processor has no AVX2");
+    let specialises = InstructionSet::detect() != InstructionSet::Portable;
+    let found = specialises.then_some(()).ok_or("the processor lacks them");
+    let Some(()) = Need::Avx2.or_skip(found) else {
         return;
-    }
+    };
     // Kept beside MuJoCo's answers: the next run compiles nothing.
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own_kernels");
     // SAFETY: this program has no other test, and no thread is running yet.

@@ -2,7 +2,7 @@
 
 use crate::common::text;
 use crate::machine::{CudaPart, Machine};
-use crate::nvrtc::nvrtc_folder;
+use crate::support::nvrtc::nvrtc_folder;
 use serde_json::Value;
 
 /// What is found about each subject, and the exit code.

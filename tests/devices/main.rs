@@ -7,10 +7,8 @@
 mod common;
 mod doctor;
 mod machine;
-#[path = "../support/nvrtc.rs"]
-mod nvrtc;
-#[path = "../support/referee.rs"]
-mod referee;
+#[path = "../support/mod.rs"]
+mod support;
 
 use common::process::{kill, trainer_of, wait};
 use common::text;

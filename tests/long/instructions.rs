@@ -1,6 +1,7 @@
 //! What guards and monitors cost, in instructions, by valgrind's callgrind.
 
 use crate::config;
+use crate::support::need;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -38,7 +39,7 @@ fn profile(name: &str, iterations: u64) -> BTreeMap<String, u64> {
         .arg(format!("runner.max_iterations={iterations}"))
         .stderr(Stdio::null())
         .status()
-        .expect("valgrind is needed for this");
+        .unwrap();
     assert!(status.success());
     inclusive(&out)
 }
@@ -81,8 +82,11 @@ fn between(short: &BTreeMap<String, u64>, long: &BTreeMap<String, u64>, part: &s
 }
 
 #[test]
-#[ignore = "needs valgrind, takes minutes"]
+#[ignore = "minutes; needs valgrind"]
 fn guards_take_less_than_a_hundredth_of_an_iterations_instructions() {
+    let Some(()) = need::Need::Valgrind.or_skip(need::runs("valgrind")) else {
+        return;
+    };
     for name in ["cartpole", "half_cheetah"] {
         let (short, long) = (profile(name, 2), profile(name, 4));
         let all = between(&short, &long, "PROGRAM TOTALS");

@@ -18,6 +18,8 @@ mod kills;
 mod learning;
 mod limit;
 mod soak;
+#[path = "../support/mod.rs"]
+mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -17,7 +17,6 @@ pub fn run<A: AsRef<std::ffi::OsStr>>(python: &Path, script: &Path, args: &[A]) 
 }
 
 /// The object that a script prints as its last line of JSON; `None` without a referee.
-#[allow(dead_code)] // one of three tests reads no JSON
 pub fn answer<A: AsRef<std::ffi::OsStr>>(script: &Path, args: &[A]) -> Option<Map<String, Value>> {
     let out = run(&super::referee::referee_python()?, script, args);
     let errors = String::from_utf8_lossy(&out.stderr);
@@ -29,7 +28,6 @@ pub fn answer<A: AsRef<std::ffi::OsStr>>(script: &Path, args: &[A]) -> Option<Ma
 }
 
 /// An array's numbers, or a number by itself.
-#[allow(dead_code)]
 pub fn numbers(value: &Value) -> Vec<f64> {
     let number = |x: &Value| x.as_f64().unwrap_or_else(|| panic!("{x} is no number"));
     match value {
@@ -39,7 +37,6 @@ pub fn numbers(value: &Value) -> Vec<f64> {
 }
 
 /// Equal within `tolerance` of the largest of `theirs` (1e-6 at least).
-#[allow(dead_code)]
 #[track_caller]
 pub fn same(tolerance: f64, what: &str, ours: &[f64], theirs: &[f64]) {
     let scale = theirs.iter().fold(1e-6_f64, |a, x| a.max(x.abs()));

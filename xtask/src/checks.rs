@@ -1,64 +1,12 @@
 //! The checks of a change: format, lints, documentation, tests.
 
+use crate::counts::Counts;
+use crate::need::{self, Need};
 use crate::place::Place;
 use crate::{SetupError, cargo, libtorch, reads, referee};
-use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
-use std::thread;
 use std::time::{Duration, Instant};
-
-/// How many tests ended how. A test that skipped itself, which the harness takes
-/// for passed, counts as skipped.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Counts {
-    passed: usize,
-    failed: usize,
-    ignored: usize,
-    skipped_themselves: BTreeSet<String>,
-}
-
-impl std::fmt::Display for Counts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let themselves = self.skipped_themselves.len();
-        let passed = self.passed.saturating_sub(themselves);
-        write!(
-            f,
-            "{passed} passed, {} failed, {} skipped",
-            self.failed,
-            self.ignored + themselves
-        )
-    }
-}
-
-impl Counts {
-    /// Takes one line of a test program's output into account.
-    fn read(&mut self, line: &str) {
-        // test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; ...
-        if let Some((_, result)) = line.split_once("test result: ") {
-            let number = |word: &str| -> usize {
-                let mut parts = result.split(['.', ';']).map(str::trim);
-                let number = parts.find_map(|part| part.strip_suffix(word));
-                number
-                    .and_then(|number| number.trim().parse().ok())
-                    .unwrap_or(0)
-            };
-            self.passed += number("passed");
-            self.failed += number("failed");
-            self.ignored += number("ignored");
-        } else if let Some(at) = line.find("SKIPPED: ") {
-            // The harness writes `test name ... ` before a test, without a line's end.
-            self.skipped_themselves.insert(line[at..].to_owned());
-        }
-    }
-
-    fn add(&mut self, other: Counts) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.ignored += other.ignored;
-        self.skipped_themselves.extend(other.skipped_themselves);
-    }
-}
 
 /// Format, lints and documentation; warnings are errors.
 ///
@@ -97,19 +45,23 @@ pub fn lint(place: &Place) -> Result<(), SetupError> {
 }
 
 /// Every test of the workspace, from nothing: libtorch and the referees are set
-/// up, the tests built and run, and counted in a last line of their own.
+/// up, the tests built and run. Prints which tests did not run, each with its reason,
+/// and the counts in a last line of their own.
 ///
 /// `args` go to `cargo test` in place of `--workspace`, if there are any.
 ///
 /// # Errors
-/// Set-up fails, something does not compile, or a test fails.
+/// `OSTLER_REQUIRE` names something unknown, set-up fails, something does not compile,
+/// or a test fails.
 pub fn test(place: &Place, args: &[String]) -> Result<Counts, SetupError> {
+    let required = need::required().map_err(|e| SetupError::Usage(e.to_string()))?;
     libtorch::ensure(place)?;
+    let of_referees = |need: &Need| [Need::Referee, Need::Nvrtc].contains(need);
     let referee = match referee::ensure(place) {
         Ok(python) => Some(python),
-        Err(error) if required() => return Err(error),
+        Err(error) if required.iter().any(of_referees) => return Err(error),
         Err(error) => {
-            eprintln!("warning: {error}\nwarning: tests that need a referee are SKIPPED");
+            eprintln!("warning: {error}\nwarning: tests that need a referee are skipped");
             None
         }
     };
@@ -125,26 +77,20 @@ pub fn test(place: &Place, args: &[String]) -> Result<Counts, SetupError> {
     }
 
     let mut command = cargo::command(place);
-    command
-        .args(&list)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.args(&list).stdout(Stdio::piped());
     if let Some(python) = referee {
         command.env(referee::VARIABLE, python);
     }
-    let mut child = command.spawn().map_err(SetupError::io("start", "cargo"))?;
-    let errors = child
-        .stderr
-        .take()
-        .map(|stream| thread::spawn(move || count(stream, std::io::stderr())));
+    // Tests write to it, wherever they run.
+    let record = std::env::temp_dir().join(format!("ostler-skips-{}", std::process::id()));
+    std::fs::write(&record, "").map_err(SetupError::io("write", &record))?;
+    command.env(need::RECORD, &record);
     let mut counts = Counts::default();
-    if let Some(output) = child.stdout.take() {
-        counts.add(count(output, std::io::stdout()));
-    }
-    if let Some(errors) = errors.and_then(|thread| thread.join().ok()) {
-        counts.add(errors);
-    }
-    let status = child.wait().map_err(SetupError::io("wait for", "cargo"))?;
+    let ran = run(&mut command, &mut counts);
+    let skips = std::fs::read_to_string(&record).map_err(SetupError::io("read", &record));
+    let _ = std::fs::remove_file(&record);
+    let status = ran?;
+    counts.skipped(&skips?);
     println!("{counts}");
     if status.success() {
         return Ok(counts);
@@ -155,13 +101,20 @@ pub fn test(place: &Place, args: &[String]) -> Result<Counts, SetupError> {
     })
 }
 
-fn required() -> bool {
-    std::env::var_os("OSTLER_REQUIRE_REFEREE").is_some_and(|value| value == "1")
+/// Runs to the end; what is said on standard output is passed on and counted.
+fn run(
+    command: &mut std::process::Command,
+    counts: &mut Counts,
+) -> Result<std::process::ExitStatus, SetupError> {
+    let mut child = command.spawn().map_err(SetupError::io("start", "cargo"))?;
+    if let Some(output) = child.stdout.take() {
+        count(output, std::io::stdout(), counts);
+    }
+    child.wait().map_err(SetupError::io("wait for", "cargo"))
 }
 
 /// Passes lines on as they come, and counts them.
-fn count(from: impl Read, mut to: impl Write) -> Counts {
-    let mut counts = Counts::default();
+fn count(from: impl Read, mut to: impl Write, counts: &mut Counts) {
     let mut reader = BufReader::new(from);
     let mut line = Vec::new();
     while reader.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
@@ -169,7 +122,6 @@ fn count(from: impl Read, mut to: impl Write) -> Counts {
         counts.read(String::from_utf8_lossy(&line).trim_end());
         line.clear();
     }
-    counts
 }
 
 /// Seconds, or minutes and seconds.
@@ -186,33 +138,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_of_several_programs_add_up() {
-        let output = "\
-running 3 tests
-test a ... ok
-test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s
-test result: FAILED. 10 passed; 2 failed; 0 ignored; 0 measured; 7 filtered out; finished in 0.1s
-";
-        let mut echoed = Vec::new();
-        let counts = count(output.as_bytes(), &mut echoed);
-        assert_eq!(counts.to_string(), "13 passed, 2 failed, 1 skipped");
-        assert_eq!(echoed, output.as_bytes());
-    }
-
-    #[test]
-    fn a_test_that_skips_itself_is_not_counted_as_passed() {
-        let results =
-            "test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
-        let skips =
-            "SKIPPED: a: no referee\ntest b ... SKIPPED: b: no referee\nSKIPPED: a: no referee\n";
-        // They come on two streams, in any order.
-        for order in [[results, skips], [skips, results]] {
-            let mut counts = Counts::default();
-            for stream in order {
-                counts.add(count(stream.as_bytes(), std::io::sink()));
-            }
-            assert_eq!(counts.to_string(), "1 passed, 0 failed, 2 skipped");
-        }
+    fn what_tests_say_is_passed_on_and_counted() {
+        let output = b"test a ... ok\n\xff\ntest result: ok. 1 passed; 0 failed; 0 ignored\n";
+        let (mut echoed, mut counts) = (Vec::new(), Counts::default());
+        count(&output[..], &mut echoed, &mut counts);
+        assert_eq!(counts.to_string(), "1 passed, 0 failed, 0 skipped");
+        assert_eq!(echoed, output);
     }
 
     #[test]

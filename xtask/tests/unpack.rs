@@ -2,6 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
 
+#[path = "../../tests/support/need.rs"]
+mod need;
+
+use need::Need;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -38,10 +42,9 @@ fn python(script: &str, args: &[&Path], first: &[&str]) -> Output {
 
 #[test]
 fn wheels_are_verified_and_unpacked_side_by_side() {
-    if Command::new("python3").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: wheels_are_verified_and_unpacked_side_by_side: no python3");
+    let Some(()) = Need::Python.or_skip(need::runs("python3")) else {
         return;
-    }
+    };
     let dir = tempfile::tempdir().unwrap();
     let made = python(MAKE, &[dir.path()], &[]);
     assert!(made.status.success(), "{made:?}");
@@ -76,10 +79,9 @@ fn wheels_are_verified_and_unpacked_side_by_side() {
 
 #[test]
 fn a_damaged_archive_is_an_error() {
-    if Command::new("python3").arg("--version").output().is_err() {
-        eprintln!("SKIPPED: a_damaged_archive_is_an_error: no python3");
+    let Some(()) = Need::Python.or_skip(need::runs("python3")) else {
         return;
-    }
+    };
     let dir = tempfile::tempdir().unwrap();
     assert!(python(MAKE, &[dir.path()], &[]).status.success());
     let wheel = dir.path().join("a.whl");

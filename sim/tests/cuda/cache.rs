@@ -1,6 +1,6 @@
 //! Compiled programs are kept from one start to the next, and a cache can only cost time.
 
-use crate::nvrtc::nvrtc_folder;
+use crate::support::nvrtc::nvrtc_folder;
 use crate::work::fill;
 use ostler_sim::device::cuda::compile::{Compiled, Compiler};
 use ostler_sim::device::cuda::nvrtc::Nvrtc;

@@ -1,6 +1,6 @@
 //! Programs compiled for GPUs.
 
-use crate::nvrtc::nvrtc_folder;
+use crate::support::nvrtc::nvrtc_folder;
 use crate::work::fill;
 use ostler_sim::device::cuda::compile::Compiler;
 use ostler_sim::device::cuda::nvrtc::Nvrtc;

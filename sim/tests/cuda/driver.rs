@@ -2,7 +2,7 @@
 //! no GPU is told from the others, and what is started is done in order.
 
 use crate::fake::Fake;
-use crate::nvrtc::nvrtc_folder;
+use crate::support::nvrtc::nvrtc_folder;
 use crate::work::{self, Args, block, fill, read};
 use ostler_sim::device::cuda::{Cuda, Unavailable};
 use ostler_sim::device::transfer::Reader;
@@ -17,7 +17,7 @@ fn refusal(fake: Fake) -> String {
 }
 
 #[test]
-#[ignore = "only run by others"]
+#[ignore = "only run by another test"]
 fn says_why() {
     let ordinal = std::env::var("TEST_ORDINAL").map_or(0, |n| n.parse().unwrap());
     let maps = || std::fs::read_to_string("/proc/self/maps").unwrap();
@@ -211,7 +211,7 @@ fn what_is_started_is_done_in_order() {
 }
 
 #[test]
-#[ignore = "only run by others"]
+#[ignore = "only run by another test"]
 fn works() {
     let cuda = cuda();
     assert_eq!(cuda.name(), "Fake GPU (cuda:1, sm_90)");
@@ -249,7 +249,7 @@ fn out_of_memory_is_told_and_survived() {
 }
 
 #[test]
-#[ignore = "only run by others"]
+#[ignore = "only run by another test"]
 fn runs_out_of_memory() {
     let cuda = cuda();
     let there = block(&cuda, 64);
@@ -281,7 +281,7 @@ fn a_lost_device_says_so_in_every_call_and_ends_in_order() {
 }
 
 #[test]
-#[ignore = "only run by others"]
+#[ignore = "only run by another test"]
 fn loses_the_device() {
     let cuda = cuda();
     let there = block(&cuda, 64);

@@ -1,5 +1,6 @@
 //! Runs a test in a process of its own whose CUDA driver is `fake_driver.cpp`.
 
+use crate::support::need::Need;
 use ostler_sim::physics::native::specialize::Compiler;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,18 +12,13 @@ pub struct Fake {
     command: Command,
 }
 
-/// The folders of the whole and of the incomplete library, once built; `None` without a
-/// C++ compiler.
+/// The folders of the whole and of the incomplete library, once built; `None` after
+/// saying that the calling test is skipped for want of a C++ compiler.
 fn libraries() -> Option<&'static [PathBuf; 2]> {
-    static BUILT: OnceLock<Option<(tempfile::TempDir, [PathBuf; 2])>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
-        let compiler = match Compiler::find(&|name| std::env::var_os(name)) {
-            Ok(compiler) => compiler,
-            Err(reason) => {
-                eprintln!("SKIPPED: {reason}");
-                return None;
-            }
-        };
+    static BUILT: OnceLock<(tempfile::TempDir, [PathBuf; 2])> = OnceLock::new();
+    // Every test asks: each is skipped by its own name.
+    let compiler = Need::Compiler.or_skip(Compiler::find(&|name| std::env::var_os(name)))?;
+    let (_, libraries) = BUILT.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda/fake_driver.cpp");
         let build = |name: &str, define: &[&str]| {
@@ -50,9 +46,9 @@ fn libraries() -> Option<&'static [PathBuf; 2]> {
             into
         };
         let both = [build("whole", &[]), build("incomplete", &["-DINCOMPLETE"])];
-        Some((folder, both))
+        (folder, both)
     });
-    built.as_ref().map(|(_, libraries)| libraries)
+    Some(libraries)
 }
 
 impl Fake {

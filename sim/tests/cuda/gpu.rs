@@ -1,27 +1,13 @@
 //! On a real GPU, where there is one.
 
+use crate::support::need::Need;
 use crate::work;
 use ostler_sim::device::cuda::Cuda;
 use std::sync::Arc;
 
 /// The GPU; `None` after saying that the calling test is skipped.
-///
-/// # Panics
-/// Where `OSTLER_REQUIRE_GPU=1` and there is none.
 fn gpu() -> Option<Arc<Cuda>> {
-    let test = std::thread::current().name().unwrap_or("a test").to_owned();
-    match Cuda::open(0) {
-        Ok(cuda) => Some(cuda),
-        Err(reason) => {
-            assert!(
-                std::env::var_os("OSTLER_REQUIRE_GPU").is_none_or(|v| v != "1"),
-                "{test} needs a GPU, but {reason}"
-            );
-            let line = format!("SKIPPED: {test}: {reason}\n");
-            let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-            None
-        }
-    }
+    Need::Gpu.or_skip(Cuda::open(0))
 }
 
 #[test]

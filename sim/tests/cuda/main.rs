@@ -9,8 +9,6 @@ mod compiler;
 mod driver;
 mod fake;
 mod gpu;
-#[path = "../../../tests/support/nvrtc.rs"]
-mod nvrtc;
-#[path = "../../../tests/support/referee.rs"]
-mod referee;
+#[path = "../../../tests/support/mod.rs"]
+mod support;
 mod work;

@@ -1,6 +1,7 @@
 //! A robot's own kernel against the generic one.
 
 use crate::common::{bits, config, feature, robot, run, start, worlds};
+use crate::support::need::Need;
 use ostler_sim::config::{SimConfig, Specialize};
 use ostler_sim::physics::Physics;
 use ostler_sim::physics::native::InstructionSet;
@@ -16,10 +17,11 @@ fn difference(a: &[f32], b: &[f32]) -> f32 {
 
 #[test]
 fn a_robots_own_kernel_means_the_same_and_keeps_its_promises() {
-    if InstructionSet::detect() == InstructionSet::Portable {
-        eprintln!("SKIPPED: a_robots_own_kernel: this processor has no AVX2");
+    let specialises = InstructionSet::detect() != InstructionSet::Portable;
+    let found = specialises.then_some(()).ok_or("the processor lacks them");
+    let Some(()) = Need::Avx2.or_skip(found) else {
         return;
-    }
+    };
     let cache = tempfile::tempdir().unwrap();
     // SAFETY: no other test of this program reads or writes the environment: all
     // others leave specialisation off.

@@ -6,4 +6,6 @@
 
 mod common;
 mod kernels;
+#[path = "../../../tests/support/mod.rs"]
+mod support;
 mod worlds;

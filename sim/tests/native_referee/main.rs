@@ -16,7 +16,7 @@ mod models;
 mod pending;
 mod reference;
 mod shrink;
-#[path = "../../../tests/support/referee.rs"]
+#[path = "../../../tests/support/mod.rs"]
 mod support;
 mod trajectories;
 mod xml;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// MuJoCo, or `None` after saying that the test is skipped.
 pub fn mujoco() -> Option<MuJoCo> {
-    let python = support::referee_python()?;
+    let python = support::referee::referee_python()?;
     Some(MuJoCo::start(Some(&python)).unwrap_or_else(|e| panic!("{e}")))
 }
 

@@ -8,11 +8,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../../tests/support/nvrtc.rs"]
-mod nvrtc;
 mod programs;
-#[path = "../../../tests/support/referee.rs"]
-mod referee;
+#[path = "../../../tests/support/mod.rs"]
+mod support;
 
 use ostler_sim::device::Program;
 use ostler_sim::device::cuda::compile::{Compiled, Compiler};
@@ -102,7 +100,7 @@ fn compiled(compiler: &Compiler, work: &[(&str, &Program, &str)]) -> Vec<Row> {
 
 #[test]
 fn programs_compile_for_gpus_within_the_recorded_needs() {
-    let Some(folder) = nvrtc::nvrtc_folder() else {
+    let Some(folder) = support::nvrtc::nvrtc_folder() else {
         return;
     };
     let compiler = Compiler::from_environment(Nvrtc::in_folder(&folder).unwrap());
@@ -152,7 +150,7 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
 /// has its text from the user's file.
 #[test]
 fn what_does_not_compile_is_told_by_the_expression_it_came_of() {
-    let Some(folder) = nvrtc::nvrtc_folder() else {
+    let Some(folder) = support::nvrtc::nvrtc_folder() else {
         return;
     };
     let compiler = Compiler::without_cache(Nvrtc::in_folder(&folder).unwrap());

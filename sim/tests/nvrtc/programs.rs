@@ -1,6 +1,6 @@
 //! What is compiled.
 
-use crate::referee::referee_python;
+use crate::support::referee::referee_python;
 use ostler_sim::Model;
 use ostler_sim::config::{Auto, EnvConfig, SimConfig, TaskConfig};
 use ostler_sim::device::Program;

@@ -2,10 +2,14 @@
 
 use super::library::float_mode;
 use super::*;
+use need::Need;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
+
+#[path = "../../../../../tests/support/need.rs"]
+mod need;
 
 /// A cache of its own, and compilers of its own.
 struct Place {
@@ -102,15 +106,11 @@ fn reason(outcome: Outcome) -> SpecializeError {
     }
 }
 
-/// Whether this machine has a C++ compiler at all.
+/// Whether this machine has no C++ compiler at all, after saying that the calling test
+/// is skipped.
 fn no_compiler() -> bool {
-    match Place::new().specializer().compiler() {
-        Ok(_) => false,
-        Err(error) => {
-            eprintln!("SKIPPED: {error}");
-            true
-        }
-    }
+    let specializer = Place::new().specializer();
+    Need::Compiler.or_skip(specializer.compiler()).is_none()
 }
 
 fn within(seconds: u64, mut condition: impl FnMut() -> bool) -> bool {

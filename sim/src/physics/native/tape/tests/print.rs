@@ -1,7 +1,11 @@
 use super::super::{Array, Order, Printer, Program, Recorder, Style};
 use super::program;
 use super::random::sample;
+use need::Need;
 use std::process::Command;
+
+#[path = "../../../../../../tests/support/need.rs"]
+mod need;
 
 fn printed(program: &Program, order: Order, piece: usize) -> String {
     let style = Style {
@@ -158,13 +162,7 @@ int main() {{
         .args(["-Wno-narrowing", "-o"])
         .args([&program_path, &source])
         .output();
-    let compiler = match compiler {
-        Ok(output) => output,
-        Err(error) => {
-            eprintln!("SKIPPED: no C++ compiler: {error}");
-            return None;
-        }
-    };
+    let compiler = Need::Compiler.or_skip(compiler.map_err(|e| format!("c++: {e}")))?;
     let message = String::from_utf8_lossy(&compiler.stderr);
     assert!(compiler.status.success(), "{message}");
     let run = Command::new(program_path).output().unwrap();
@@ -200,15 +198,17 @@ fn compiled_text_gives_the_interpreter_s_bits() {
         assert_eq!(text.contains("f_1(w, s)"), piece > 0);
         let mut double = vec![inputs.clone(), vec![0.0; 256]];
         program.run(&program.functions[0], &mut double);
-        if let Some(result) = compiled(&program, &text, "double", &inputs) {
-            assert!(result == double[1], "{seed}: {text}");
-        }
+        let Some(result) = compiled(&program, &text, "double", &inputs) else {
+            return;
+        };
+        assert!(result == double[1], "{seed}: {text}");
         let mut single = vec![inputs.iter().map(|x| *x as f32).collect(), vec![0.0; 256]];
         program.run(&program.functions[0], &mut single);
-        if let Some(result) = compiled(&program, &text, "float", &inputs) {
-            let single: Vec<f64> = single[1].iter().map(|x| f64::from(*x)).collect();
-            let same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
-            assert!(result.iter().zip(&single).all(same), "{seed}: {text}");
-        }
+        let Some(result) = compiled(&program, &text, "float", &inputs) else {
+            return;
+        };
+        let single: Vec<f64> = single[1].iter().map(|x| f64::from(*x)).collect();
+        let same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
+        assert!(result.iter().zip(&single).all(same), "{seed}: {text}");
     }
 }

@@ -1,0 +1,90 @@
+//! What a test does where the machine lacks what it needs: counted, named, or failed.
+
+#![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
+
+#[path = "../../tests/support/need.rs"]
+mod need;
+
+use need::{Need, Skip};
+use std::process::{Command, Output};
+
+/// Plays the test that the others start: it lacks a disk and says why.
+#[test]
+#[ignore = "only run by another test"]
+fn lacks_a_disk() {
+    let lacking = Err::<(), _>("not\tallowed\nhere");
+    assert!(Need::Disk.or_skip(lacking).is_none());
+    // What is there is handed on, whatever is required.
+    assert_eq!(Need::Gpu.or_skip(Ok::<_, String>(7)), Some(7));
+}
+
+fn lacking(require: Option<&str>, record: &std::path::Path) -> Output {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    // Without `--nocapture`: what is said must be seen all the same.
+    command.args(["--exact", "--ignored", "lacks_a_disk"]);
+    command.env(need::RECORD, record).env_remove(need::REQUIRE);
+    command.envs(require.map(|list| (need::REQUIRE, list)));
+    command.output().unwrap()
+}
+
+#[test]
+fn a_skipped_test_is_named_with_its_reason_and_written_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("skips");
+    for require in [None, Some(""), Some("gpu, referee")] {
+        let _ = std::fs::remove_file(&record);
+        let out = lacking(require, &record);
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(out.status.success(), "{out:?}");
+        let line = "SKIPPED: disk: skips lacks_a_disk: not allowed here; run as";
+        assert!(said.contains(line), "{said}");
+        let written = std::fs::read_to_string(&record).unwrap();
+        let skips: Vec<Skip> = written.lines().map(|l| Skip::read(l).unwrap()).collect();
+        let expected = Skip {
+            need: Need::Disk,
+            program: "skips".into(),
+            test: "lacks_a_disk".into(),
+            why: "not allowed here".into(),
+        };
+        assert_eq!(skips, [expected]);
+    }
+}
+
+#[test]
+fn what_is_required_fails_and_so_does_a_name_that_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let record = folder.path().join("skips");
+    for (require, words) in [
+        ("disk", "OSTLER_REQUIRE names disk"),
+        ("gpu,disk", "OSTLER_REQUIRE names disk"),
+        ("all", "OSTLER_REQUIRE names disk"),
+        (
+            "dsik",
+            "there is no \"dsik\"; it takes all, or referee, nvrtc,",
+        ),
+    ] {
+        let out = lacking(Some(require), &record);
+        // The harness shows what a failed test has said on standard output.
+        let said = String::from_utf8_lossy(&out.stdout);
+        assert_eq!(out.status.code(), Some(101), "{said}");
+        assert!(said.contains(words), "{said}");
+        assert!(!record.exists(), "it counts as failed, not as skipped");
+    }
+}
+
+/// `cargo xtask test` says so before it builds anything.
+#[test]
+fn a_name_that_is_none_ends_the_runner_at_once() {
+    let out = Command::new(env!("CARGO_BIN_EXE_xtask"))
+        .arg("test")
+        .env(need::REQUIRE, "referee,everything")
+        .env("CARGO", "/nonexistent")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("there is no \"everything\""), "{said}");
+    for need in Need::ALL {
+        assert!(said.contains(need.name()), "{said}");
+    }
+}
