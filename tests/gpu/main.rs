@@ -13,3 +13,5 @@ mod runtime;
 mod same;
 mod soak;
 mod streams;
+#[path = "../support/mod.rs"]
+mod support;

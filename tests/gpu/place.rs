@@ -1,5 +1,6 @@
 //! Where the tests run, and shipped tasks there.
 
+use crate::support::need::Need;
 use ostler_collector::asynchronous::Shard;
 use ostler_collector::device::{
     KernelEnvironments, NoiseSpec, Queue, Stream, TorchMemory, Transfers,
@@ -52,6 +53,17 @@ pub fn place() -> Place {
         device: cuda.clone(),
         cuda: Some(cuda),
     }
+}
+
+/// The same where it is a GPU; `None` after saying that the calling test is skipped: one
+/// that looks at nothing where the host stands in.
+pub fn gpu() -> Option<Place> {
+    let place = place();
+    let found = match place.cuda {
+        Some(_) => Ok(place),
+        None => Err("OSTLER_GPU_TESTS names no GPU (cuda:0), so the host stands in"),
+    };
+    Need::Gpu.or_skip(found)
 }
 
 impl Place {

@@ -93,6 +93,18 @@ def program(name):
     return [os.path.join(HERE, "bin", name)]
 
 
+def skipped(record):
+    """Tests that the harness takes for passed, with what each lacked; forgets them."""
+    tests = {}
+    if os.path.exists(record):
+        with open(record, errors="replace") as file:
+            for line in file:
+                need, name, test, why = line.rstrip("\n").split("\t", 3)
+                tests.setdefault((name, test), "%s: %s %s: %s" % (need, name, test, why))
+        os.remove(record)
+    return sorted(tests.values())
+
+
 def run(item, device, out):
     """Runs one item and says how it went."""
     replaced = {"$DEVICE": device, "$OUT": out}
@@ -106,7 +118,13 @@ def run(item, device, out):
     environment["LD_LIBRARY_PATH"] = ":".join(paths)
     environment["OSTLER_GPU_TESTS"] = device
     environment["OSTLER_CACHE"] = os.path.join(out, "cache")
-    environment.update({k: fill(v) for k, v in item.get("env", {}).items()})
+    # Tests that cannot run write it down (tests/support/need.rs); here is a GPU.
+    skips = os.path.join(out, "skips.txt")
+    skipped(skips)
+    environment["OSTLER_SKIPS"] = skips
+    if device != "cpu":
+        required = [environment.get("OSTLER_REQUIRE", ""), "gpu"]
+        environment["OSTLER_REQUIRE"] = ",".join(filter(None, required))
     row = {"name": item["name"], "command": shlex.join(command)}
     log = os.path.join(out, re.sub(r"[^A-Za-z0-9]+", "_", item["name"]) + ".txt")
     start = time.time()
@@ -138,8 +156,10 @@ def run(item, device, out):
     if item["kind"] == "test":
         results = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", text)
         counts = [sum(int(r[i]) for r in results) for i in range(3)]
+        row["skipped"] = skipped(skips)
+        counts[0] -= len(row["skipped"])
         row["passed"], row["failed"], row["ignored"] = counts
-        if not results or counts[0] + counts[1] == 0:
+        if not results or counts[0] + counts[1] <= 0:
             problems.append("no test ran")
         row["failures"] = sorted(set(re.findall(r"^test (\S+) \.\.\. FAILED", text, re.M)))
     figures = {}
@@ -188,7 +208,10 @@ def summary(results):
     for row in results["items"]:
         counts = ""
         if "passed" in row:
-            counts = " (%d passed, %d failed)" % (row["passed"], row["failed"])
+            counts = "%d passed, %d failed" % (row["passed"], row["failed"])
+            if row.get("skipped"):
+                counts += ", %d skipped" % len(row["skipped"])
+            counts = " (%s)" % counts
         figures = ", ".join("%s %s" % (k, v) for k, v in sorted(row.get("figures", {}).items()))
         result = ("ok" if row["ok"] else "FAILED: " + row["why"]) + counts
         lines.append("| %s | %s | %.1f | %s |" % (row["name"], result.replace("|", "/"), row["seconds"], figures))
@@ -196,6 +219,9 @@ def summary(results):
     lines += ["", "%d of %d items ran and passed." % (len(results["items"]) - len(failed), len(results["items"]))]
     if results.get("left_out"):
         lines += ["", "Not run, for want of a GPU or a file: " + "; ".join(results["left_out"]) + "."]
+    skips = ["- %s: %s" % (r["name"], s) for r in results["items"] for s in r.get("skipped", [])]
+    if skips:
+        lines += ["", "Tests that did not run:", ""] + skips
     for row in failed:
         lines += ["", "## " + row["name"], "", "`%s`" % row["command"], "", row["why"]]
         lines += ["", "```"] + row.get("tail", "").splitlines()[-40:] + ["```"]

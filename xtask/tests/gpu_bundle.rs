@@ -94,6 +94,40 @@ fn what_passes_gives_one_file_of_results_and_a_summary() {
     );
 }
 
+/// One of two tests skips itself; none is left.
+#[test]
+fn tests_that_skip_themselves_are_named_and_not_counted_as_passed() {
+    let skips = |n: usize| {
+        let line = |i| format!("printf 'gpu\\tgpu\\tt{i}\\tnone here\\n' >> $OSTLER_SKIPS\n");
+        let lines: String = (0..n).map(line).collect();
+        format!("{lines}{PASSES}")
+    };
+    let (code, results, summary) = Bundle::new(OSTLER, &skips(1), 1 << 20).run(0, &[]);
+    assert_eq!(code, 0, "{summary}");
+    for text in [
+        "| tests | ok (1 passed, 0 failed, 1 skipped) |",
+        "- tests: gpu: gpu t0: none here",
+        "- soak: gpu: gpu t0: none here",
+    ] {
+        assert!(summary.contains(text), "{text}: {summary}");
+    }
+    assert!(results.contains("\"skipped\": ["), "{results}");
+    let (code, _, summary) = Bundle::new(OSTLER, &skips(2), 1 << 20).run(0, &[]);
+    assert_eq!(code, 1, "{summary}");
+    assert!(summary.contains("no test ran"), "{summary}");
+}
+
+/// On a GPU nothing may be skipped for want of one; with the host in its place it may.
+#[test]
+fn a_gpu_is_required_where_the_programs_run_on_one() {
+    let tests = format!("echo \"FIGURE {{\\\"require\\\": \\\"$OSTLER_REQUIRE\\\"}}\"\n{PASSES}");
+    let bundle = Bundle::new(OSTLER, &tests, 1 << 20);
+    let (_, results, _) = bundle.run(0, &["--device", "cuda:0", "--skip", "soak"]);
+    assert!(results.contains("\"require\": \"gpu\""), "{results}");
+    let (_, results, _) = bundle.run(0, &["--skip", "soak"]);
+    assert!(results.contains("\"require\": \"\""), "{results}");
+}
+
 #[test]
 fn failures_of_every_kind_are_failures() {
     let cases = [
