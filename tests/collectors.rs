@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::process::{kill, trainer_of, wait};
+use common::process::{holders, kill, left_in_shm, names, parent_of, trainer_of, wait};
 use common::{Place, metrics, tensors};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -105,51 +105,86 @@ fn f8_a_run_goes_on_with_the_other_collector() {
     );
 }
 
+/// A crew that is killed with its supervisor, or orphaned by it: neither process, thread,
+/// open file nor shared memory is left, nor a file anywhere but in the run's folder; and
+/// the run goes on.
 #[test]
 fn f4_a_killed_crew_leaves_nothing_in_shared_memory() {
-    let place = Place::new();
-    let args = [
-        "train",
-        "pole.toml",
-        "--quiet",
-        "--out",
-        "a",
-        ASYNC,
-        TWO,
-        "runner.supervise=true",
-        "runner.max_iterations=1000000",
-    ];
-    let mut child = place
-        .ostler(&args)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let supervisor = child.id() as i32;
-    let metrics = place.path("a/metrics.jsonl");
-    wait("iterations", || {
-        let text = std::fs::read_to_string(&metrics).ok()?;
-        (text.lines().count() > 3).then_some(())
-    });
-    let trainer = wait("the training process", || trainer_of(supervisor));
-    let threads: Vec<String> = std::fs::read_dir(format!("/proc/{trainer}/task"))
-        .unwrap()
-        .filter_map(|t| std::fs::read_to_string(t.ok()?.path().join("comm")).ok())
-        .collect();
-    assert!(
-        threads.iter().any(|t| t.trim() == "collect-1"),
-        "{threads:?}"
-    );
-    // Semaphores and buffers of processes that share memory would be here.
-    let maps = std::fs::read_to_string(format!("/proc/{trainer}/maps")).unwrap();
-    assert!(!maps.contains("/dev/shm"), "{maps}");
-    let open = std::fs::read_dir(format!("/proc/{trainer}/fd")).unwrap();
-    let open = open.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
-    let shared: Vec<_> = open.filter(|f| f.starts_with("/dev/shm")).collect();
-    assert!(shared.is_empty(), "{shared:?}");
-    kill(supervisor, libc::SIGKILL);
-    kill(trainer, libc::SIGKILL);
-    let _ = child.wait();
+    for orphaned in [false, true] {
+        let place = Place::new();
+        let folders = ["tmp", "home", "cache"].map(|name| place.path(name));
+        folders.iter().for_each(|f| std::fs::create_dir(f).unwrap());
+        let [tmp, home, cache] = &folders;
+        let before = (names("/dev/shm"), names(place.0.path()));
+        let args = [
+            "train",
+            "pole.toml",
+            "--quiet",
+            "--out",
+            "a",
+            ASYNC,
+            TWO,
+            "runner.supervise=true",
+            "runner.save_interval=1",
+            "runner.max_iterations=1000000",
+        ];
+        let mut child = place
+            .ostler(&args)
+            .env("TMPDIR", tmp)
+            .env("HOME", home)
+            .env("OSTLER_CACHE", cache)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let supervisor = child.id() as i32;
+        let metrics_file = place.path("a/metrics.jsonl");
+        wait("iterations", || {
+            let text = std::fs::read_to_string(&metrics_file).ok()?;
+            (text.lines().count() > 3).then_some(())
+        });
+        let trainer = wait("the training process", || trainer_of(supervisor));
+        let tasks = std::path::PathBuf::from(format!("/proc/{trainer}/task"));
+        let threads: Vec<String> = names(&tasks)
+            .iter()
+            .filter_map(|t| std::fs::read_to_string(tasks.join(t).join("comm")).ok())
+            .collect();
+        for worker in ["collect-0", "collect-1"] {
+            let runs = threads.iter().any(|t| t.trim() == worker);
+            assert!(runs, "{threads:?}");
+        }
+        // Semaphores and buffers of processes that share memory would be here.
+        let maps = std::fs::read_to_string(format!("/proc/{trainer}/maps")).unwrap();
+        assert!(!maps.contains("/dev/shm"), "{maps}");
+        let held = holders(place.0.path());
+        let log = format!("/proc/{trainer}/fd/");
+        assert!(held.iter().any(|h| h.starts_with(&log)), "{held:?}");
+        assert!(!held.iter().any(|h| h.contains("/dev/shm")), "{held:?}");
+
+        kill(supervisor, libc::SIGKILL);
+        if !orphaned {
+            kill(trainer, libc::SIGKILL);
+        }
+        child.wait().unwrap();
+        wait("the end of the trainer and its threads", || {
+            // A zombie that nobody waits for has no thread any more but the first.
+            (parent_of(trainer).is_none() && names(&tasks).len() <= 1).then_some(())
+        });
+        assert_eq!(holders(place.0.path()), [""; 0], "a process holds files");
+        let left = left_in_shm(&before.0, &[supervisor, trainer]);
+        assert!(left.is_empty(), "in shared memory: {left:?}");
+        for folder in &folders {
+            let left = names(folder);
+            assert!(left.is_empty(), "in {}: {left:?}", folder.display());
+        }
+        let mut expected = before.1;
+        expected.insert("a".into());
+        assert_eq!(names(place.0.path()), expected);
+        // Nothing is in the way of the next one.
+        let done = std::fs::read_to_string(&metrics_file).unwrap();
+        let more = format!("runner.max_iterations={}", done.lines().count() + 1);
+        place.ok(&["train", "--resume", "a", "--quiet", &more]);
+    }
 }
 
 #[test]

@@ -83,22 +83,26 @@ fn eval_counts_exactly_and_repeats_itself() {
 fn a_policy_is_judged_on_both_engines() {
     let dir = tempfile::tempdir().unwrap();
     let run = train(dir.path());
-    let size = ["--episodes", "16", "--num-envs", "8"];
+    let size = ["--episodes", "256", "--num-envs", "32"];
     let with = |backend: &[&str]| eval(&run, &[&size[..], backend].concat());
     let both = with(&["--backend", "native,rapier"]);
     let names: Vec<&String> = both.as_object().unwrap().keys().collect();
     assert_eq!(names, ["native", "rapier"]);
     for name in ["native", "rapier"] {
         assert_eq!(both[name]["backend"], name);
-        assert_eq!(both[name]["episodes"], 16);
+        assert_eq!(both[name]["episodes"], 256);
         let mut alone = with(&["--backend", name]);
         alone["env_steps_per_s"] = both[name]["env_steps_per_s"].clone();
         assert_eq!(alone, both[name]);
     }
-    // Two engines are two answers, near each other for a cart and a pole.
+    // Two engines are two answers, near each other for a cart and a pole: 256 episodes of
+    // some 27 steps from the same starts are 0.8 % apart.
     let mean = |name: &str| both[name]["mean_return"].as_f64().unwrap();
     assert_ne!(both["native"]["kernel"], both["rapier"]["kernel"]);
-    assert!((mean("native") / mean("rapier")).ln().abs() < 1.0, "{both}");
+    assert!(
+        (mean("native") / mean("rapier") - 1.0).abs() < 0.02,
+        "{both}"
+    );
     let out = ostler()
         .arg("eval")
         .arg(&run)

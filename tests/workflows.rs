@@ -3,10 +3,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/mod.rs"]
+mod support;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use support::need::{self, Need};
 use yaml_rust2::{Yaml, YamlLoader};
 
 fn root() -> PathBuf {
@@ -176,6 +180,62 @@ fn steps_on_a_hosted_machine_are_one_command_and_a_summary() {
     for file in files {
         assert!(root().join(file).is_file(), "{file}");
     }
+}
+
+/// `.ci/run` with a cargo that only prints; what it ends with, after its table of times.
+fn ci(says: &str, require: Option<&str>) -> (i32, String) {
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| place.path().join(name);
+    for folder in [".ci", "bin", "target/debug"] {
+        fs::create_dir_all(at(folder)).unwrap();
+    }
+    fs::copy(root().join(".ci/run"), at(".ci/run")).unwrap();
+    fs::write(at("says"), says).unwrap();
+    let script = |name: &str, text: &str| {
+        fs::write(at(name), format!("#!/bin/bash\n{text}\n")).unwrap();
+        fs::set_permissions(at(name), fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    script("target/debug/ostler", "true");
+    let says = "[ \"$2\" != test ] || { cat says; echo \"$OSTLER_REQUIRE\" > required; }";
+    script("bin/cargo", says);
+    let path = std::env::var("PATH").unwrap();
+    let out = Command::new(at(".ci/run"))
+        .env("PATH", format!("{}:{path}", at("bin").display()))
+        .env_remove("CARGO_TARGET_DIR")
+        .env_remove("OSTLER_REQUIRE")
+        .envs(require.map(|list| ("OSTLER_REQUIRE", list)))
+        .output()
+        .unwrap();
+    let text = String::from_utf8(out.stdout).unwrap();
+    let required = fs::read_to_string(at("required")).unwrap();
+    let end = text.rsplit_once("\ntotal ").unwrap().1;
+    let end = end.split_once("\n\n").unwrap().1;
+    (out.status.code().unwrap(), format!("{required}{end}"))
+}
+
+#[test]
+fn ci_ends_with_the_tests_that_did_not_run_and_requires_what_its_machine_has() {
+    let skipped = "tests that did not run:\n  gpu: gpu a: no driver\n  ignored: b: minutes\n3 passed, 0 failed, 2 skipped\n";
+    let before = "test a ... ok\n\ntest result: ok. 4 passed; 0 failed; 1 ignored\n";
+    let (code, end) = ci(&format!("{before}{skipped}"), Some("disk"));
+    assert_eq!((code, end), (0, format!("disk\n{skipped}")));
+    let none = "4 passed, 0 failed, 0 skipped\n";
+    let (code, end) = ci(&format!("{before}{none}"), None);
+    assert_eq!(code, 0);
+    let (required, end) = end.split_once('\n').unwrap();
+    assert_eq!(end, none);
+    let needs = need::parse(required).unwrap_or_else(|e| panic!("{e}"));
+    for fetched in [Need::Referee, Need::Nvrtc, Need::Compiler, Need::Python] {
+        assert!(needs.contains(&fetched), "{required}");
+    }
+    let avx2 = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
+    assert_eq!(needs.contains(&Need::Avx2), avx2, "{required}");
+    assert!(!needs.contains(&Need::Gpu), "{required}");
+    let (code, end) = ci("no line of counts\n", None);
+    assert!(
+        code == 1 && end.ends_with("no tests were counted\n"),
+        "{end}"
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! shared memory, files, looked at from outside.
 
 use crate::common::metrics;
-use crate::common::process::{kill, parent_of, trainer_of};
+use crate::common::process::{kill, left_in_shm, names, parent_of, trainer_of};
 use crate::{Guarded, config, number, ostler};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -94,22 +94,6 @@ fn assert_flat(name: &str, samples: &[Sample]) {
     assert_eq!(most(|s| s.shared, samples), 0, "{name}: /dev/shm");
 }
 
-fn names(folder: &str) -> BTreeSet<String> {
-    let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    all.filter_map(|e| e.file_name().into_string().ok())
-        .collect()
-}
-
-/// What others on this machine leave in /dev/shm is not ours.
-fn ours_in_shm(before: &BTreeSet<String>, pids: &[i32]) -> Vec<String> {
-    let ours = |n: &String| n.contains("ostler") || pids.iter().any(|p| n.contains(&p.to_string()));
-    let now = names("/dev/shm");
-    now.difference(before)
-        .filter(|n| ours(n))
-        .cloned()
-        .collect()
-}
-
 /// `ostler train cartpole` with its temporary files in a folder of their own.
 fn train(place: &Path, more: &[&str]) -> Command {
     let tmp = place.join("tmp");
@@ -134,7 +118,7 @@ fn train(place: &Path, more: &[&str]) -> Command {
 fn assert_nothing_left(place: &Path, before: &BTreeSet<String>, pids: &[i32]) {
     let left: Vec<_> = std::fs::read_dir(place.join("tmp")).unwrap().collect();
     assert!(left.is_empty(), "in the temporary folder: {left:?}");
-    let left = ours_in_shm(before, pids);
+    let left = left_in_shm(before, pids);
     assert!(left.is_empty(), "in /dev/shm: {left:?}");
     assert!(
         pids.iter().all(|&p| parent_of(p).is_none()),

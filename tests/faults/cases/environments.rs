@@ -15,15 +15,31 @@ pub fn all() -> Vec<Case> {
             "`inf qvel[0] env=3 step=50`",
             || drill("inf qvel[0] env=3 step=50").goes_on(),
         ),
+        case(
+            "a joint is too fast",
+            "`8 qvel[0] env=3 step=50` with `sim.max_speed=5`",
+            || {
+                let fast = "8 qvel[0] env=3 step=50";
+                train(&["--inject", fast, "sim.max_speed=5"]).goes_on()
+            },
+        ),
+        case(
+            "a joint is too far away",
+            "`0.9 qpos[0] env=3 step=50` with `sim.max_position=0.5`",
+            || {
+                let far = "0.9 qpos[0] env=3 step=50";
+                train(&["--inject", far, "sim.max_position=0.5"]).goes_on()
+            },
+        ),
         // So much that the same joint is the first to be no number whatever the processor
         // rounds; smaller ones end in a speed or in either joint.
         case(
-            "a joint is too fast",
+            "a speed that no number can hold a step later",
             "`1e20 qvel[1] env=3 step=50`",
             || drill("1e20 qvel[1] env=3 step=50").goes_on(),
         ),
         case(
-            "a body is too far away",
+            "a position that no number can hold a step later",
             "`1e20 qpos[0] env=3 step=50`",
             || drill("1e20 qpos[0] env=3 step=50").goes_on(),
         ),

@@ -1,8 +1,9 @@
 //! Disks, folders, files.
 
-use super::common::{Place, metrics, newest, tensors, text};
-use super::seen::{ITERATIONS, drill, train};
-use super::{Case, case, endless, limited, metrics_so_far, saw, wait};
+use super::common::process::names;
+use super::common::{Place, newest};
+use super::seen::{ITERATIONS, Seen, Tried, drill, saved, train};
+use super::{Case, case, endless, goes_on, limited};
 use std::process::Command;
 
 pub fn all() -> Vec<Case> {
@@ -14,30 +15,20 @@ pub fn all() -> Vec<Case> {
         ),
         case(
             "a full disk for the logs",
-            "`ulimit -f` (RLIMIT_FSIZE), 128 KiB",
+            "`ulimit -f` (RLIMIT_FSIZE), 128 KiB, 300 iterations",
             || {
-                let tried = limited("-f 128", "runner.max_iterations=300 log.curve=false").ends(0);
-                let err = tried.err();
-                assert_eq!(err.matches("cannot write").count(), 1, "{err}");
-                assert!((10..300).contains(&metrics(&tried.run).len()));
-                saw("went on, said so once", "the records that did not fit")
+                limited("-f 128", "runner.max_iterations=300 log.curve=false")
+                    .ends(0)
+                    .look()
             },
         ),
         case(
             "a full disk at the end of the run",
-            "`ulimit -f`, 8 KiB",
+            "`ulimit -f`, 8 KiB, 4 iterations",
             || {
-                let tried = limited("-f 8", "runner.max_iterations=4 log.curve=false").ends(1);
-                assert!(
-                    tried.err().contains("cannot write the checkpoint"),
-                    "{}",
-                    tried.err()
-                );
-                assert_eq!(metrics(&tried.run).len(), 4);
-                saw(
-                    "trained to the end, tried the temporary folder, exit code 1",
-                    "the checkpoint",
-                )
+                limited("-f 8", "runner.max_iterations=4 log.curve=false")
+                    .ends(1)
+                    .look()
             },
         ),
         case("a slow disk", "`slow disk ms=300`", || {
@@ -45,18 +36,21 @@ pub fn all() -> Vec<Case> {
         }),
         case("the folder of checkpoints vanishes", "`rm -r`", || {
             let place = Place::new();
-            let child = endless(&place, &[]);
-            std::fs::remove_dir_all(place.path("a/checkpoints")).unwrap();
+            let child = endless(&place, &["runner.save_interval=1"]);
+            let run = place.path("a");
+            let before = saved(&run);
+            assert!(before.len() > 1, "{before:?}");
+            std::fs::remove_dir_all(run.join("checkpoints")).unwrap();
+            goes_on(&place);
             child.send(libc::SIGTERM);
-            let out = child.end();
-            let err = text(&out);
-            assert_eq!(out.status.code(), Some(130), "{err}");
-            assert!(err.contains("vanished and is made again"), "{err}");
-            assert!(newest(&place.path("a")).is_file());
-            saw(
-                "made it again, saved, exit code 130",
-                "the older checkpoints",
-            )
+            let tried = child.end(place);
+            let after = saved(&run);
+            let gone = before.iter().all(|n| !after.contains(n));
+            let mut seen = tried.look();
+            if gone {
+                seen.lost = "the older checkpoints".into();
+            }
+            seen
         }),
         case("the newest checkpoint is damaged", "a flipped bit", || {
             let tried = train(&[]).ends(0);
@@ -65,22 +59,9 @@ pub fn all() -> Vec<Case> {
             let middle = bytes.len() / 2;
             bytes[middle] ^= 1;
             std::fs::write(&file, bytes).unwrap();
-            let again = tried.place.run(&[
-                "train",
-                "--resume",
-                "a",
-                "--quiet",
-                "runner.max_iterations=8",
-            ]);
-            let err = text(&again);
-            assert_eq!(again.status.code(), Some(0), "{err}");
-            let log = std::fs::read_to_string(tried.run.join("log.txt")).unwrap();
-            assert!(log.contains("cut short or damaged"), "{log}");
-            assert_eq!(metrics(&tried.run).len(), 8);
-            saw(
-                "said so and went on from the one before",
-                "2 iterations, done again",
-            )
+            let resumed = tried.resume(&[]);
+            // What it says about the file is in its log by now.
+            resumed.after(tried.look())
         }),
         case(
             "a second run into the same folder",
@@ -90,9 +71,16 @@ pub fn all() -> Vec<Case> {
                 let child = endless(&place, &[]);
                 let err = place.fails(2, &["train", "pole.toml", "--quiet", "--out", "a"]);
                 assert!(err.contains("in use by another process"), "{err}");
+                goes_on(&place);
                 child.send(libc::SIGTERM);
-                child.end();
-                saw("the second is refused, the first goes on", "nothing")
+                let seen = child.end(place).look();
+                Seen {
+                    did: format!(
+                        "the second: refused with exit code 2; the first: went on, at SIGTERM {}",
+                        seen.did
+                    ),
+                    ..seen
+                }
             },
         ),
         case(
@@ -100,8 +88,12 @@ pub fn all() -> Vec<Case> {
             "`--out /proc/run`",
             || {
                 let place = Place::new();
-                place.fails(2, &["train", "pole.toml", "--out", "/proc/run"]);
-                saw("refused before anything begins, exit code 2", "nothing")
+                let before = names(place.0.path());
+                let output = place.run(&["train", "pole.toml", "--out", "/proc/run"]);
+                let mut tried = Tried::new(place, output).ends(2);
+                tried.run = "/proc/run".into();
+                assert_eq!(names(tried.place.0.path()), before, "it left something");
+                tried.look()
             },
         ),
         case(
@@ -110,15 +102,14 @@ pub fn all() -> Vec<Case> {
             || {
                 let place = Place::new();
                 let script = format!(
-                    "'{}' train pole.toml --out a runner.max_iterations={ITERATIONS} 2>&1 | true",
+                    "set -o pipefail; '{}' train pole.toml --out a \
+                     runner.max_iterations={ITERATIONS} 2>&1 | true",
                     env!("CARGO_BIN_EXE_ostler")
                 );
                 let mut bash = Command::new("bash");
                 bash.args(["-c", &script]).current_dir(place.0.path());
-                bash.output().unwrap();
-                wait(|| metrics_so_far(&place) as u64 == ITERATIONS);
-                assert!(!tensors(&place.path("a")).is_empty());
-                saw("went on", "nothing")
+                let output = bash.output().unwrap();
+                Tried::new(place, output).goes_on()
             },
         ),
     ]

@@ -6,10 +6,10 @@ mod memory;
 mod processes;
 mod updates;
 
+use super::common::process::{kill, wait};
 use super::common::{self, Place};
-use super::seen::{self, Seen, Tried};
-use std::process::{Output, Stdio};
-use std::time::{Duration, Instant};
+use super::seen::{self, FOR_EVER, Seen, Tried};
+use std::process::Stdio;
 
 /// One row.
 pub struct Case {
@@ -31,33 +31,29 @@ pub fn all() -> Vec<Case> {
     all
 }
 
-fn saw(did: &str, lost: &str) -> Seen {
-    Seen {
-        did: did.into(),
-        lost: lost.into(),
-    }
-}
-
 /// `ostler train` below a limit of the shell's.
 fn limited(limit: &str, args: &str) -> Tried {
     let place = Place::new();
     let output = place.limited(limit, &format!("train pole.toml --quiet --out a {args}"));
-    let run = place.path("a");
-    Tried { place, run, output }
+    Tried::new(place, output)
 }
 
 /// A training that would go on for ever; a case that fails leaves none behind.
 struct Endless(Option<std::process::Child>);
 
 impl Endless {
-    fn send(&self, signal: i32) {
-        let id = self.0.as_ref().unwrap().id();
-        // SAFETY: kill takes two numbers; the child is ours and not yet waited for.
-        unsafe { libc::kill(id as i32, signal) };
+    fn id(&self) -> i32 {
+        self.0.as_ref().unwrap().id() as i32
     }
 
-    fn end(mut self) -> Output {
-        self.0.take().unwrap().wait_with_output().unwrap()
+    fn send(&self, signal: i32) {
+        kill(self.id(), signal);
+    }
+
+    /// Waits for its end.
+    fn end(mut self, place: Place) -> Tried {
+        let output = self.0.take().unwrap().wait_with_output().unwrap();
+        Tried::new(place, output)
     }
 }
 
@@ -72,14 +68,8 @@ impl Drop for Endless {
 
 /// Starts one and waits for its third iteration.
 fn endless(place: &Place, more: &[&str]) -> Endless {
-    let mut args = vec![
-        "train",
-        "pole.toml",
-        "--quiet",
-        "--out",
-        "a",
-        "runner.max_iterations=1000000",
-    ];
+    let n = format!("runner.max_iterations={FOR_EVER}");
+    let mut args = vec!["train", "pole.toml", "--quiet", "--out", "a", &n];
     args.extend(more);
     let child = place
         .ostler(&args)
@@ -88,23 +78,22 @@ fn endless(place: &Place, more: &[&str]) -> Endless {
         .spawn()
         .unwrap();
     let mut endless = Endless(Some(child));
-    let log = place.path("a/metrics.jsonl");
-    wait(|| {
+    wait("its third iteration", || {
         let child = endless.0.as_mut().unwrap();
         assert!(child.try_wait().unwrap().is_none(), "ended early");
-        std::fs::read_to_string(&log).is_ok_and(|t| t.lines().count() >= 3)
+        (metrics_so_far(place) >= 3).then_some(())
     });
     endless
 }
 
-fn wait(mut done: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !done() {
-        assert!(began.elapsed() < Duration::from_secs(60), "waited in vain");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn metrics_so_far(place: &Place) -> usize {
     std::fs::read_to_string(place.path("a/metrics.jsonl")).map_or(0, |t| t.lines().count())
+}
+
+/// Waits for two more iterations of it.
+fn goes_on(place: &Place) {
+    let before = metrics_so_far(place);
+    wait("more iterations", || {
+        (metrics_so_far(place) > before + 1).then_some(())
+    });
 }

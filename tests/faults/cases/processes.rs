@@ -1,25 +1,36 @@
 //! Deaths and signals.
 
-use super::common::{Place, metrics, text};
-use super::seen::{Seen, drill, train};
-use super::{Case, case, endless, metrics_so_far, saw, wait};
-use std::os::unix::process::ExitStatusExt;
+use super::common::Place;
+use super::common::process::{kill, parent_of, trainer_of, wait};
+use super::seen::{Seen, Tried, drill, saved};
+use super::{Case, case, endless, goes_on};
 
-fn saved_and_resumed(signal: i32, name: &str) -> Seen {
+fn saved_and_resumed(signal: i32) -> Seen {
     let place = Place::new();
     let child = endless(&place, &[]);
     child.send(signal);
-    let out = child.end();
-    assert_eq!(out.status.code(), Some(130), "{}", text(&out));
-    let done = metrics(&place.path("a")).len();
-    let n = format!("runner.max_iterations={}", done + 1);
-    place.ok(&["train", "--resume", "a", "--quiet", &n]);
-    assert_eq!(metrics(&place.path("a")).len(), done + 1);
-    assert!(!name.is_empty());
-    saw(
-        "finished its iteration, saved, exit code 130; `--resume` went on",
-        "nothing",
-    )
+    let tried = child.end(place);
+    let seen = tried.look();
+    tried.resume(&[]).after(seen)
+}
+
+/// SIGKILL for each process that trains, as soon as it does, until there are no more.
+fn killed_every_time() -> Tried {
+    let place = Place::new();
+    let child = endless(&place, &["runner.save_interval=1"]);
+    let supervisor = child.id();
+    let mut last = None;
+    // The supervisor waits for longer and longer, then gives up; it is a zombie then.
+    while parent_of(supervisor).is_some() {
+        match trainer_of(supervisor) {
+            Some(trainer) if last != Some(trainer) => {
+                kill(trainer, libc::SIGKILL);
+                last = Some(trainer);
+            }
+            _ => std::thread::sleep(std::time::Duration::from_millis(2)),
+        }
+    }
+    child.end(place)
 }
 
 pub fn all() -> Vec<Case> {
@@ -50,68 +61,49 @@ pub fn all() -> Vec<Case> {
             || drill("abort phase=update iteration=4").same_bits(),
         ),
         case("SIGTERM (SLURM, Kubernetes)", "`kill -TERM`", || {
-            saved_and_resumed(libc::SIGTERM, "SIGTERM")
+            saved_and_resumed(libc::SIGTERM)
         }),
-        case("Ctrl-C", "`kill -INT`", || {
-            saved_and_resumed(libc::SIGINT, "SIGINT")
-        }),
+        case("Ctrl-C", "`kill -INT`", || saved_and_resumed(libc::SIGINT)),
         case("SIGUSR1: save now", "`kill -USR1`", || {
             let place = Place::new();
             let child = endless(&place, &["runner.save_interval=0"]);
-            assert_eq!(
-                std::fs::read_dir(place.path("a/checkpoints"))
-                    .unwrap()
-                    .count(),
-                0
-            );
+            let run = place.path("a");
+            assert!(saved(&run).is_empty());
             child.send(libc::SIGUSR1);
-            let saved = || {
-                std::fs::read_dir(place.path("a/checkpoints"))
-                    .unwrap()
-                    .count()
-                    > 0
-            };
-            wait(saved);
-            let before = metrics(&place.path("a")).len();
-            wait(|| metrics_so_far(&place) > before);
+            let first = wait("a checkpoint", || saved(&run).pop());
+            goes_on(&place);
+            // Between the two it saved nothing of itself.
+            assert_eq!(saved(&run), [first]);
             child.send(libc::SIGTERM);
-            let out = child.end();
-            assert_eq!(out.status.code(), Some(130), "{}", text(&out));
-            saw("wrote a checkpoint and went on", "nothing")
+            let tried = child.end(place);
+            let kept = saved(&run).contains(&first);
+            let wrote = if kept { "wrote" } else { "wrote and lost" };
+            let seen = tried.look();
+            Seen {
+                did: format!("{wrote} a checkpoint and went on; at SIGTERM {}", seen.did),
+                ..seen
+            }
         }),
         case("kill -9 of the supervising process", "`kill -KILL`", || {
             let place = Place::new();
             let child = endless(&place, &["runner.save_interval=1"]);
+            let trainer = trainer_of(child.id()).unwrap();
             child.send(libc::SIGKILL);
-            let out = child.end();
-            assert_eq!(out.status.signal(), Some(libc::SIGKILL));
-            // Nothing holds the folder any more.
-            let n = metrics_so_far(&place) + 2;
-            let n = format!("runner.max_iterations={n}");
-            wait(|| {
-                let again = place.run(&["train", "--resume", "a", "--quiet", &n]);
-                again.status.success()
+            let tried = child.end(place);
+            wait("the end of its child", || {
+                parent_of(trainer).is_none().then_some(())
             });
-            saw(
-                "ended with its child; `--resume` went on",
-                "nothing that was saved",
-            )
+            let seen = tried.look().and("its child ended, too", None);
+            // Nothing holds the folder any more.
+            tried.resume(&[]).after_death(seen)
         }),
         case(
             "a run that dies at once, every time",
-            "`kill phase=update` without supervision of progress (`runner.max_restarts=0`)",
+            "`kill -KILL` of every process that trains, from its third iteration on",
             || {
-                let tried = train(&[
-                    "--inject",
-                    "kill phase=update iteration=3",
-                    "runner.max_restarts=0",
-                ]);
-                assert_eq!(tried.output.status.code(), Some(1), "{}", tried.err());
-                assert!(tried.err().contains("it is given up"), "{}", tried.err());
-                saw(
-                    "given up after `runner.max_restarts` restarts without a new checkpoint, exit code 1",
-                    "nothing that was saved",
-                )
+                let tried = killed_every_time().ends(1);
+                let seen = tried.look();
+                tried.resume(&[]).after_death(seen)
             },
         ),
     ]
