@@ -112,6 +112,7 @@ impl Tried {
             }
             (Some(code), _) if whole => format!("trained to its end, exit code {code}"),
             (Some(code), _) => format!("stopped with exit code {code}"),
+            (None, Some(libc::SIGKILL)) => "died of SIGKILL".into(),
             (None, signal) => format!("died of signal {}", signal.unwrap_or(0)),
         };
         let log = std::fs::read_to_string(self.run.join("log.txt")).unwrap_or_default();
@@ -184,14 +185,18 @@ impl Tried {
 pub const FOR_EVER: u64 = 1_000_000;
 
 /// What a log may say, and what that means.
-const SAID: [(&str, &str); 5] = [
+const SAID: [(&str, &str); 6] = [
     ("cannot write metrics", "metrics cannot be written"),
     (
         "vanished and is made again",
         "the folder of checkpoints is made again",
     ),
     ("cut short or damaged", "a checkpoint is damaged"),
-    ("environments do not fit", "they do not fit"),
+    ("environments do not fit", "so many environments do not fit"),
+    (
+        "cannot write the checkpoint",
+        "a checkpoint cannot be written",
+    ),
     ("it is given up", "it gives up"),
 ];
 
@@ -323,10 +328,8 @@ fn words(run: &Path, envs: u64) -> (Vec<String>, Vec<String>) {
         }
     } else {
         if broken > 0 {
-            lost.push(format!(
-                "{broken} environment steps of {}",
-                lines.len() * 128
-            ));
+            let some = count(broken, "environment step", "environment steps");
+            lost.push(format!("{some} of {}", lines.len() * 128));
         }
         if skipped > 0 {
             let all = lines.len() * 4;

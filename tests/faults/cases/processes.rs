@@ -17,7 +17,8 @@ fn saved_and_resumed(signal: i32) -> Seen {
 /// SIGKILL for each process that trains, as soon as it does, until there are no more.
 fn killed_every_time() -> Tried {
     let place = Place::new();
-    let child = endless(&place, &["runner.save_interval=1"]);
+    let child = endless(&place, &["runner.save_interval=3"]);
+    wait("a checkpoint", || saved(&place.path("a")).pop());
     let supervisor = child.id();
     let mut last = None;
     // The supervisor waits for longer and longer, then gives up; it is a zombie then.
