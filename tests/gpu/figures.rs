@@ -77,7 +77,7 @@ fn threads_of_an_environment() {
         ("quadruped", 16_384, &[1, 4]),
     ];
     for (name, n, counts) in cases {
-        for threads in *counts {
+        for threads in counts {
             let mut t = task(&place, name, n);
             t.sim.threads_per_env = Auto::N(*threads);
             let mut env = t.on_device(&place, &TorchMemory(place.torch));

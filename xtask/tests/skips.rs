@@ -6,6 +6,7 @@
 mod need;
 
 use need::{Need, Skip};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Plays the test that the others start: it lacks a disk and says why.
@@ -18,7 +19,7 @@ fn lacks_a_disk() {
     assert_eq!(Need::Gpu.or_skip(Ok::<_, String>(7)), Some(7));
 }
 
-fn lacking(require: Option<&str>, record: &std::path::Path) -> Output {
+fn lacking(require: Option<&str>, record: &Path) -> Output {
     let mut command = Command::new(std::env::current_exe().unwrap());
     // Without `--nocapture`: what is said must be seen all the same.
     command.args(["--exact", "--ignored", "lacks_a_disk"]);
@@ -86,5 +87,33 @@ fn a_name_that_is_none_ends_the_runner_at_once() {
     assert!(said.contains("there is no \"everything\""), "{said}");
     for need in Need::ALL {
         assert!(said.contains(need.name()), "{said}");
+    }
+}
+
+/// A skip that a test only prints is captured by the harness, and the test passes.
+#[test]
+fn every_test_skips_in_the_one_way() {
+    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => walk(&path, found),
+                false if path.extension().is_some_and(|e| e == "rs") => found.push(path),
+                false => {}
+            }
+        }
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut sources = Vec::new();
+    for folder in ["sim", "collector", "trainer", "tests", "xtask"] {
+        walk(&root.join(folder), &mut sources);
+    }
+    assert!(sources.len() > 300, "{}", sources.len());
+    let own = ["tests/support/need.rs", "xtask/tests/skips.rs"];
+    let own = own.map(|name| std::fs::read_to_string(root.join(name)).unwrap());
+    for path in sources {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let other = text.contains("SKIPPED:") && !own.contains(&text);
+        assert!(!other, "{}: use tests/support/need.rs", path.display());
     }
 }
