@@ -46,7 +46,7 @@ def measured(model, sensors=None):
 
 
 class Worlds:
-    def __init__(self, path, count, timestep, sensors, given, answer):
+    def __init__(self, path, count, timestep, sensors, skipped, given, answer):
         self.model = model = mujoco.MjModel.from_xml_path(path)
         model.opt.timestep = timestep
         # A world that breaks is to be seen, not started anew.
@@ -55,7 +55,10 @@ class Worlds:
         model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
         self.given, self.answer = given, answer
         self.worlds = [mujoco.MjData(model) for _ in range(count)]
-        widths = (model.nq, model.nv, *(k * model.nbody for k in (3, 4, 3, 3)), model.ngeom, model.nu, model.nv)
+        # Ostler leaves out geoms that are only seen.
+        self.geoms = np.setdiff1d(np.arange(model.ngeom), skipped)
+        ngeom = len(self.geoms)
+        widths = (model.nq, model.nv, *(k * model.nbody for k in (3, 4, 3, 3)), ngeom, model.nu, model.nv)
         self.sensors = measured(model, sensors)
         widths = (*widths, len(self.sensors), 1)
         ends = np.cumsum(widths)
@@ -87,7 +90,7 @@ class Worlds:
             data.xquat.ravel(),
             (shift + np.cross(turn, arm)).ravel(),
             turn.ravel(),
-            contact_force,
+            contact_force[self.geoms],
             data.actuator_force,
             data.qacc,
             data.sensordata[self.sensors],

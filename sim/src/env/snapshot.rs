@@ -38,7 +38,12 @@ fn digest(value: &dyn Debug) -> [u8; 32] {
     // Debug prints every field, floats with all the digits that tell them apart. What
     // there was not when the format was made is left out where it says nothing.
     let mut text = format!("{value:?}");
-    for nothing in [", agents: None", ", more_seen: false", ", unseen: false"] {
+    for nothing in [
+        ", agents: None",
+        ", more_seen: false",
+        ", unseen: false",
+        ", skipped: []",
+    ] {
         text = text.replace(nothing, "");
     }
     *blake3::hash(text.as_bytes()).as_bytes()
@@ -50,6 +55,7 @@ impl Identity {
         let mut robot = Model {
             sources: Vec::new(),
             ignored: Vec::new(),
+            skipped: Vec::new(),
             ..model.clone()
         };
         // Nor do states depend on what rays meet; sensors are read by the task.

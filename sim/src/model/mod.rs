@@ -9,6 +9,7 @@ mod actuator;
 pub(crate) mod arms;
 mod constraint;
 mod geom;
+pub mod looks;
 pub mod mjcf;
 pub(crate) mod rest;
 pub(crate) mod rotation;
@@ -64,6 +65,9 @@ pub struct Model {
     pub excludes: Vec<(usize, usize)>,
     /// Pairs of geoms that collide by their own rules (`<pair>`), in file order.
     pub pairs: Vec<Pair>,
+    /// Numbers that MuJoCo gives those geoms of the file that are only seen and that
+    /// `geoms` lacks, ascending.
+    pub skipped: Vec<usize>,
     /// Number of generalised positions.
     pub nq: usize,
     /// Number of generalised velocities.
@@ -74,7 +78,8 @@ pub struct Model {
     pub qpos0: Vec<f64>,
     /// Elements and attributes that were read and have no effect here.
     pub ignored: Vec<Ignored>,
-    /// Every file that was read, the main one first: a run keeps copies.
+    /// Every file that was read or is named and there, textures too, the main one first: a
+    /// run keeps copies.
     pub sources: Vec<PathBuf>,
 }
 

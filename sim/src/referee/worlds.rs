@@ -79,11 +79,12 @@ impl MuJoCoWorlds {
             .collect();
         let theirs = mujoco.ask(&json!({
             "op": "worlds", "what": "opened", "model": file, "count": num_envs,
-            "timestep": timestep, "sensors": sensors, "given": given, "answer": answer,
+            "timestep": timestep, "sensors": sensors, "skipped": model.skipped,
+            "given": given, "answer": answer,
         }))?;
         let ours = json!({
             "nq": model.nq, "nv": model.nv, "nu": model.nu(),
-            "nbody": model.bodies.len(), "ngeom": model.geoms.len(),
+            "nbody": model.bodies.len(), "ngeom": model.geoms.len() + model.skipped.len(),
         });
         if ours != theirs {
             return Err(refused(&format!(

@@ -2,12 +2,14 @@
 
 use super::engine::JudgeArg;
 use super::instead::Instead;
-use super::target::{AgentKind, Wish, open};
+use super::target::{AgentKind, Target, Wish, open};
 use crate::config::Override;
-use crate::draw::{Clip, DrawError, Poses, gif, sheet};
+use crate::draw::{Clip, DrawError, Geoms, Poses, Unseen, gif, sheet};
+use crate::log::errln;
 use crate::run::stage::Stage;
 use crate::run::{RunError, error::OK};
 use clap::Args;
+use ostler_sim::model::looks::Looks;
 use ostler_sim::referee::worlds::Failure;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -38,6 +40,9 @@ pub struct PlayArgs {
     /// Frames per second of the animation
     #[arg(long, default_value_t = 25, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=50))]
     fps: u32,
+    /// The shapes that are drawn
+    #[arg(long, value_enum, default_value_t = Geoms::Auto)]
+    geoms: Geoms,
     /// Parallel environments
     #[arg(long, alias = "num_envs", default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     num_envs: u32,
@@ -80,6 +85,11 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         instead: &args.instead,
     };
     let mut target = open(&args.run, &wish)?;
+    let draw = args.png.is_some() || args.gif.is_some();
+    let looks = match draw {
+        true => looks(&target)?,
+        false => Looks::default(),
+    };
     let model = target.model.clone();
     let mut stage = Stage::new(target.env)?;
     let step_dt = stage.env().spec().step_dt;
@@ -89,8 +99,11 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         None => u64::MAX,
     };
     let drawn = ((args.seconds.unwrap_or(DRAWN_S) / step_dt).ceil() as u64).saturating_add(1);
-    let draw = args.png.is_some() || args.gif.is_some();
-    let mut clip = Clip::new(&model, step_dt);
+    let mut clip = Clip::new(&model, &looks, args.geoms, step_dt);
+    drop(looks);
+    if let Some(missing) = clip.missing().filter(|_| draw) {
+        errln!("{missing}");
+    }
     let watched = args.env as usize;
     let mut shown = Shown::default();
     if draw {
@@ -143,10 +156,40 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
             "sheet" => sheet::write(&clip, path, 4, 3, 320, 240),
             _ => gif::write(&clip, path, w, h, f64::from(args.fps)),
         };
-        written.map_err(unwritten)?;
+        let unseen = written.map_err(unwritten)?;
+        if let Some(warning) = warning(&unseen, path) {
+            errln!("{warning}");
+        }
         let _ = writeln!(out, "{kind:11} {}", path.display());
     }
     Ok(OK)
+}
+
+/// What the robot looks like; read for pictures only, as training needs none of it.
+fn looks(target: &Target) -> Result<Looks, RunError> {
+    let (model, looks) = target.loaded.looks()?;
+    if model.bodies == target.model.bodies {
+        return Ok(looks);
+    }
+    errln!(
+        "{} changed since it was read: only what collides is drawn",
+        target.loaded.robot().display()
+    );
+    Ok(Looks::default())
+}
+
+/// What to say of pictures without the robot.
+fn warning(unseen: &Unseen, path: &Path) -> Option<String> {
+    let Unseen { count, of, why } = unseen;
+    let what = match (count, of) {
+        (0, _) => return None,
+        (n, of) if n == of => "no picture".to_string(),
+        (n, of) => format!("{} of {of} pictures", of - n),
+    };
+    Some(format!(
+        "warning: {what} in {} shows anything of the robot: {why}",
+        path.display()
+    ))
 }
 
 /// What the picture says of the episode that is drawn.

@@ -2,7 +2,7 @@
 
 use super::engine::JudgeArg;
 use super::instead::{Instead, Who};
-use crate::config::{Gpus, Override};
+use crate::config::{Gpus, Loaded, Override};
 use crate::run::stage::Agent;
 use crate::run::{RunError, build_env, judged_env, load_run, plan, settle_here};
 use clap::ValueEnum;
@@ -36,6 +36,8 @@ pub struct Target {
     pub failure: Option<Failure>,
     /// The robot.
     pub model: Arc<Model>,
+    /// The configuration that names it.
+    pub loaded: Loaded,
     /// Who acts.
     pub agent: Agent,
     /// Seed of the episodes' starts.
@@ -136,11 +138,12 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
             (build_env(&loaded, config, &model, envs, seed)?, None)
         };
         return Ok(Target {
-            name: config.name.clone(),
+            name: loaded.config.name.clone(),
             env,
-            backend: name(config.sim.backend),
+            backend: name(loaded.config.sim.backend),
             failure,
             model,
+            loaded,
             agent,
             seed,
             checkpoint: None,
@@ -175,6 +178,7 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
         backend: name(run.config.sim.backend),
         failure,
         model: run.model.clone(),
+        loaded: run.loaded().clone(),
         agent,
         seed,
         checkpoint: Some(run.file),

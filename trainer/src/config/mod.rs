@@ -39,6 +39,7 @@ use crate::memory::MemoryConfig;
 use ostler_collector::replay::ReplayConfig;
 use ostler_sim::Model;
 use ostler_sim::config::{AgentsConfig, ConfigError, EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::model::looks::Looks;
 use ostler_sim::model::mjcf::{self, MjcfError};
 use serde::{Deserialize, Serialize};
 use source::{Node, Sources, Value};
@@ -160,9 +161,22 @@ impl Loaded {
     /// # Errors
     /// Its file, or one that it names, is missing, out of reach or wrong.
     pub fn model(&self) -> Result<Model, MjcfError> {
+        mjcf::load_within(&self.robot(), self.robot_folder().as_deref())
+    }
+
+    /// Reads what the robot looks like, and the robot again.
+    ///
+    /// # Errors
+    /// As [`model`](Self::model).
+    pub fn looks(&self) -> Result<(Model, Looks), MjcfError> {
+        mjcf::load_looks(&self.robot(), self.robot_folder().as_deref())
+    }
+
+    /// The folder that holds all of the robot's files, if one is named.
+    fn robot_folder(&self) -> Option<PathBuf> {
         let base = self.path.parent().unwrap_or(Path::new(""));
         let within = self.config.task.robot_folder.as_ref();
-        mjcf::load_within(&self.robot(), within.map(|f| base.join(f)).as_deref())
+        within.map(|folder| base.join(folder))
     }
 }
 

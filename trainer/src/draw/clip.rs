@@ -1,11 +1,13 @@
 //! What happened, as poses: small enough to keep whole, drawn when it is over.
 
 use super::camera::{Camera, View};
+use super::choice::Geoms;
 use super::image::Image;
 use super::render::Renderer;
 use super::scene::{Poses, Scene};
 use super::text;
 use ostler_sim::Model;
+use ostler_sim::model::looks::Looks;
 
 /// Pictures drawn before they are handed on.
 const CHUNK: usize = 32;
@@ -27,11 +29,22 @@ pub struct Clip {
     shots: Vec<Shot>,
 }
 
+/// Pictures in which nothing of the robot is seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Unseen {
+    /// How many.
+    pub count: usize,
+    /// Pictures in all.
+    pub of: usize,
+    /// Why, in the first of them.
+    pub why: String,
+}
+
 impl Clip {
-    /// An empty recording; `step_dt` is the control step (s).
-    pub fn new(model: &Model, step_dt: f64) -> Clip {
+    /// An empty recording of the shapes chosen; `step_dt` is the control step (s).
+    pub fn new(model: &Model, looks: &Looks, geoms: Geoms, step_dt: f64) -> Clip {
         Clip {
-            scene: Scene::new(model),
+            scene: Scene::new(model, looks, geoms),
             step_dt,
             shots: Vec::new(),
         }
@@ -61,15 +74,23 @@ impl Clip {
         self.step_dt
     }
 
+    /// What should be drawn and cannot be, in words.
+    pub fn missing(&self) -> Option<&str> {
+        self.scene.missing.as_deref()
+    }
+
     /// Draws the shots with these ascending indices, each `width` x `height`, and hands
-    /// them on in order. Stops at the first error of `each`.
+    /// them on in order. Says in which nothing of the robot is seen.
+    ///
+    /// # Errors
+    /// The first of `each`.
     pub fn render<E>(
         &self,
         picks: &[usize],
         width: usize,
         height: usize,
         mut each: impl FnMut(usize, &Image) -> Result<(), E>,
-    ) -> Result<(), E> {
+    ) -> Result<Unseen, E> {
         let camera = Camera::new(&self.scene, width as f32 / height as f32);
         let light = camera.light();
         let views = self.views(&camera);
@@ -77,14 +98,18 @@ impl Clip {
             .map_or(1, |n| n.get())
             .min(8);
         let blank = Image::new(width, height, [0; 3]);
-        let mut images = vec![blank; picks.len().min(CHUNK)];
+        let mut images = vec![(blank, true); picks.len().min(CHUNK)];
+        let mut unseen = Unseen {
+            of: picks.len(),
+            ..Unseen::default()
+        };
         for chunk in picks.chunks(CHUNK) {
             let share = chunk.len().div_ceil(threads).max(1);
-            let draw = |picks: &[usize], images: &mut [Image]| {
+            let draw = |picks: &[usize], images: &mut [(Image, bool)]| {
                 let mut renderer = Renderer::new(&self.scene, light, width, height);
-                for (&i, image) in picks.iter().zip(images) {
+                for (&i, (image, seen)) in picks.iter().zip(images) {
                     if let (Some(shot), Some(view)) = (self.shots.get(i), views.get(i)) {
-                        renderer.draw(&shot.poses, view, image);
+                        *seen = renderer.draw(&shot.poses, view, image);
                         caption(image, &shot.caption);
                     }
                 }
@@ -104,11 +129,35 @@ impl Clip {
                     }
                 }
             });
-            for (&i, image) in chunk.iter().zip(&images) {
+            for (&i, (image, seen)) in chunk.iter().zip(&images) {
+                if !seen {
+                    unseen.count += 1;
+                }
+                if !seen && unseen.why.is_empty() {
+                    unseen.why = self.why_unseen(i);
+                }
                 each(i, image)?;
             }
         }
-        Ok(())
+        Ok(unseen)
+    }
+
+    /// Why nothing of the robot is seen in a shot, in words.
+    fn why_unseen(&self, shot: usize) -> String {
+        if let Some(why) = &self.scene.nothing {
+            return why.clone();
+        }
+        let parts = self.scene.solids.iter().filter(|s| s.robot);
+        let poses = self.shots.get(shot).map(|s| &s.poses);
+        let frames = parts.filter_map(|s| Some(poses?.frame(s.body)?.then(&s.local)));
+        let floor = &self.scene.floor;
+        let mut heights = frames.map(|f| (f.pos - floor.pos).dot(floor.rot.c[2]));
+        let why = match heights.next() {
+            None => "its pose is not finite, or farther than 100 km away",
+            Some(first) if heights.by_ref().fold(first, f32::max) < 0.0 => "it is below the floor",
+            Some(_) => "it is outside of the picture, or behind something",
+        };
+        why.into()
     }
 
     /// Where the camera is at each shot.

@@ -1,7 +1,7 @@
 //! Animated GIFs: one palette for the whole clip, ordered dithering (which stands
 //! still from frame to frame, as error diffusion does not), and only what changed.
 
-use super::clip::Clip;
+use super::clip::{Clip, Unseen};
 use super::image::Image;
 use super::{DrawError, create};
 use color_quant::NeuQuant;
@@ -14,14 +14,18 @@ const AS_BEFORE: u8 = COLORS as u8;
 /// Shots that the palette is made from.
 const SAMPLED: usize = 8;
 
-/// Writes the clip as a GIF that loops, in real time at about `fps` frames a second.
+/// Writes the clip as a GIF that loops, in real time at about `fps` frames a second. Says
+/// in which frames the robot is not seen.
+///
+/// # Errors
+/// There is no moment, or the file cannot be written.
 pub fn write(
     clip: &Clip,
     path: &Path,
     width: usize,
     height: usize,
     fps: f64,
-) -> Result<(), DrawError> {
+) -> Result<Unseen, DrawError> {
     if clip.is_empty() {
         return Err(DrawError::Empty(path.to_path_buf()));
     }

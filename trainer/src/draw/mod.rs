@@ -1,22 +1,26 @@
 //! Pictures of robots: a small software renderer, PNG sheets and GIFs.
 //!
-//! Reading order: a [`Clip`] collects poses while a policy runs -> [`Scene`] says
-//! what a model looks like -> [`camera`] where from -> [`render`] casts rays ->
-//! [`image`], [`sheet`] and [`gif`] write files. No window, no GPU, no fonts needed.
+//! Reading order: a [`Clip`] collects poses while a policy runs -> [`choice`] says which
+//! shapes are drawn, [`Scene`] what a model looks like -> [`camera`] where from ->
+//! [`render`] casts rays at [`shape`]s and [`mesh`]es -> [`image`], [`sheet`] and [`gif`]
+//! write files. No window, no GPU, no fonts needed.
 
 pub mod camera;
+pub mod choice;
 pub mod clip;
 pub mod floor;
 pub mod gif;
 pub mod image;
 pub mod math;
+pub mod mesh;
 pub mod render;
 pub mod scene;
 pub mod shape;
 pub mod sheet;
 pub mod text;
 
-pub use clip::Clip;
+pub use choice::Geoms;
+pub use clip::{Clip, Unseen};
 pub use image::Image;
 pub use scene::{Poses, Scene};
 

@@ -5,7 +5,7 @@ use super::camera::View;
 use super::floor::{Shadow, checks};
 use super::image::Image;
 use super::math::{Frame, V3, v3};
-use super::scene::{Poses, Scene, linear};
+use super::scene::{Poses, Scene, Solid, linear};
 use super::shape::Shape;
 
 /// Samples along each side of a pixel.
@@ -22,8 +22,10 @@ pub struct Renderer<'a> {
     depth: Vec<f32>,
     /// Its colour, linear light.
     color: Vec<V3>,
+    /// It is on the robot.
+    robot: Vec<bool>,
     /// Solids of this picture in the world.
-    placed: Vec<Placed>,
+    placed: Vec<Placed<'a>>,
     shadow: Shadow,
     palette: Palette,
     to_srgb: Vec<u8>,
@@ -31,10 +33,9 @@ pub struct Renderer<'a> {
 
 /// A solid in the world.
 #[derive(Debug, Clone, Copy)]
-struct Placed {
+struct Placed<'a> {
     frame: Frame,
-    shape: Shape,
-    color: V3,
+    solid: &'a Solid,
     radius: f32,
 }
 
@@ -64,6 +65,7 @@ impl<'a> Renderer<'a> {
             height,
             depth: vec![f32::INFINITY; samples],
             color: vec![v3(0.0, 0.0, 0.0); samples],
+            robot: vec![false; samples],
             placed: Vec::with_capacity(scene.solids.len()),
             shadow: Shadow::default(),
             palette: Palette {
@@ -76,16 +78,20 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Draws one picture over what `image` holds.
-    pub fn draw(&mut self, poses: &Poses, view: &View, image: &mut Image) {
+    /// Draws one picture over what `image` holds; true if something of the robot is seen
+    /// in it.
+    pub fn draw(&mut self, poses: &Poses, view: &View, image: &mut Image) -> bool {
         self.place(poses);
-        let solids = self.placed.iter().map(|p| (&p.frame, &p.shape));
+        let solids = self.placed.iter().filter(|p| !p.solid.ground);
+        let solids = solids.map(|p| (&p.frame, &p.solid.shape));
         self.shadow.cast(&self.scene.floor, self.light, solids);
         self.depth.fill(f32::INFINITY);
+        self.robot.fill(false);
         for k in 0..self.placed.len() {
             self.solid(k, view);
         }
         self.resolve(view, image);
+        self.robot.contains(&true)
     }
 
     /// Puts the solids where the poses say; those whose pose is not finite are left out.
@@ -95,8 +101,7 @@ impl<'a> Renderer<'a> {
             if let Some(body) = poses.frame(solid.body) {
                 self.placed.push(Placed {
                     frame: body.then(&solid.local),
-                    shape: solid.shape,
-                    color: solid.color,
+                    solid,
                     radius: solid.shape.radius(),
                 });
             }
@@ -115,13 +120,18 @@ impl<'a> Renderer<'a> {
         for y in rect.y {
             for x in rect.x.clone() {
                 let ray = view.ray(x as f32 + 0.5, y as f32 + 0.5, w as f32, h as f32);
-                let Some((t, n)) = me.shape.hit(origin, rot.inverse(ray)) else {
+                let Some((t, n)) = me.solid.shape.hit(origin, rot.inverse(ray)) else {
                     continue;
                 };
                 let at = y * w + x;
                 if t < self.depth[at] && self.floor_depth(view.eye, ray).is_none_or(|f| t < f) {
                     self.depth[at] = t;
-                    self.color[at] = self.shade(k, view.eye + ray * t, rot.apply(n), ray.unit());
+                    self.robot[at] = me.solid.robot;
+                    let color = self.shade(k, view.eye + ray * t, rot.apply(n), ray.unit());
+                    self.color[at] = match me.solid.ground {
+                        true => self.hazy(color, t * ray.norm()),
+                        false => color,
+                    };
                 }
             }
         }
@@ -135,7 +145,7 @@ impl<'a> Renderer<'a> {
         // Light from the sky above and, less, from the ground below.
         let up = 0.5 + 0.5 * n.dot(self.scene.floor.rot.c[2]);
         let ambient = v3(0.24, 0.23, 0.22).lerp(v3(0.46, 0.50, 0.56), up);
-        let base = self.placed[k].color;
+        let base = self.placed[k].solid.color;
         let mut out = base.times(ambient + v3(0.78, 0.75, 0.70) * sun);
         if lit {
             let half = (self.light - d).unit();
@@ -146,19 +156,34 @@ impl<'a> Renderer<'a> {
         out + self.palette.horizon * (0.10 * graze * graze * graze)
     }
 
+    /// What is left of a colour of the ground `away` from the eye (m).
+    fn hazy(&self, color: V3, away: f32) -> V3 {
+        let far = away / (9.0 * self.scene.size().max(0.4));
+        color.lerp(self.palette.horizon, 1.0 - (-far * far).exp())
+    }
+
     /// Another solid stands between point `p` of solid `k` and the light. Nearby
     /// ends of the same limb overlap, so the ray starts a little outside.
     fn blocked(&self, k: usize, p: V3) -> bool {
         self.placed.iter().enumerate().any(|(i, other)| {
             let c = other.frame.pos - p;
             let along = c.dot(self.light);
-            if i == k || along < 0.0 || c.dot(c) - along * along > other.radius * other.radius {
+            if i == k
+                || other.solid.ground
+                || along < 0.0
+                || c.dot(c) - along * along > other.radius * other.radius
+            {
                 return false;
             }
             let rot = &other.frame.rot;
-            other
-                .shape
-                .hit(rot.inverse(-c), rot.inverse(self.light))
+            let met = &other.solid.shape;
+            // Meshes of one limb touch along whole faces.
+            let gap = match met {
+                Shape::Mesh(_) => 0.01 * self.placed[k].radius.min(other.radius),
+                _ => 0.0,
+            };
+            let from = self.light * gap - c;
+            met.hit(rot.inverse(from), rot.inverse(self.light))
                 .is_some()
         })
     }
@@ -196,8 +221,7 @@ impl<'a> Renderer<'a> {
         let mix = 0.5 + 0.5 * checks(p.x / cell, p.y / cell, wx, wy);
         let ground = palette.dark_check.lerp(palette.light_check, mix);
         let shaded = ground * (1.0 - 0.58 * self.shadow.at(p.x, p.y));
-        let far = t * ray.norm() / (9.0 * self.scene.size().max(0.4));
-        shaded.lerp(palette.horizon, 1.0 - (-far * far).exp())
+        self.hazy(shaded, t * ray.norm())
     }
 
     /// Samples to pixels.
@@ -231,21 +255,26 @@ impl<'a> Renderer<'a> {
 }
 
 /// The samples that the box around a solid can cover; `None` for none.
-fn bounds(solid: &Placed, view: &View, width: usize, height: usize) -> Option<Rect> {
-    let half = solid.shape.half();
+fn bounds(placed: &Placed<'_>, view: &View, width: usize, height: usize) -> Option<Rect> {
+    let half = placed.solid.shape.half();
+    let everywhere = Rect {
+        x: 0..width,
+        y: 0..height,
+    };
+    if placed.radius == f32::INFINITY {
+        return Some(everywhere);
+    }
     let (mut low, mut high) = ([f32::INFINITY; 2], [f32::NEG_INFINITY; 2]);
     for k in 0..8 {
         let sign = |bit: i32| if k & bit == 0 { -1.0 } else { 1.0 };
-        let corner = solid.frame.point(half.times(v3(sign(1), sign(2), sign(4))));
+        let corner = placed
+            .frame
+            .point(half.times(v3(sign(1), sign(2), sign(4))));
         let (x, y, depth) = view.project(corner, width as f32, height as f32);
         if depth < 1e-3 {
             // Reaches behind the camera: its outline is not that of its corners.
-            return ((solid.frame.pos - view.eye).dot(view.forward) > -solid.radius).then_some(
-                Rect {
-                    x: 0..width,
-                    y: 0..height,
-                },
-            );
+            let ahead = (placed.frame.pos - view.eye).dot(view.forward);
+            return (ahead > -placed.radius).then_some(everywhere);
         }
         low = [low[0].min(x), low[1].min(y)];
         high = [high[0].max(x), high[1].max(y)];

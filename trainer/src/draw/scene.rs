@@ -1,8 +1,10 @@
 //! What there is to draw: the model's geoms as coloured solids, and the floor.
 
+use super::choice::{Chosen, Geoms, choose, is_robot};
 use super::math::{Frame, Rot, V3, v3};
 use super::shape::Shape;
-use ostler_sim::model::{GeomKind, JointKind};
+use ostler_sim::model::JointKind;
+use ostler_sim::model::looks::Looks;
 use ostler_sim::{Model, State};
 
 /// Poses of one environment's bodies in the world.
@@ -88,6 +90,10 @@ pub struct Solid {
     pub shape: Shape,
     /// Its colour, linear light.
     pub color: V3,
+    /// A plane or a terrain: it may go on for ever, and casts no shadow.
+    pub ground: bool,
+    /// It is a part of the robot.
+    pub robot: bool,
 }
 
 /// How the robot can travel, which decides on the camera.
@@ -118,37 +124,48 @@ pub struct Scene {
     pub extent: Vec<V3>,
     /// Where the root is in the initial pose.
     pub root_pos: V3,
+    /// What should be drawn and cannot be, in words.
+    pub missing: Option<String>,
+    /// Why nothing of the robot is drawn, in words.
+    pub nothing: Option<String>,
 }
 
+/// Upward part of the normal of a plane that can be the floor.
+const FACES_UP: f32 = 0.5;
+
 impl Scene {
-    /// Reads a model. Only its first plane is drawn, as the floor; a model without
-    /// one gets a floor below it.
-    pub fn new(model: &Model) -> Scene {
+    /// Reads a model. The first plane that faces up is the floor; without one there is a
+    /// floor below everything, as decoration.
+    pub fn new(model: &Model, looks: &Looks, geoms: Geoms) -> Scene {
         let poses = Poses::initial(model);
-        let has_visual = model.geoms.iter().any(|g| g.group <= 2);
-        let mut solids = Vec::new();
+        let choice = choose(model, looks, geoms);
+        let mut solids = Vec::with_capacity(choice.shapes.len());
         let mut floor = None;
-        for geom in &model.geoms {
-            let local = Frame::new(geom.pos, geom.quat);
-            // MuJoCo's viewer hides groups from 3 on: collision shapes of robots
-            // that have others to look at.
-            if geom.rgba[3] < 0.05 || (has_visual && geom.group > 2) {
+        for Chosen {
+            body,
+            local,
+            shape,
+            rgba,
+            terrain,
+        } in choice.shapes
+        {
+            let pose = poses.frame(body).map_or(local, |b| b.then(&local));
+            if let Shape::Plane(half) = shape
+                && floor.is_none()
+                && pose.rot.c[2].z > FACES_UP
+            {
+                floor = Some((pose, half));
                 continue;
             }
-            match Shape::new(geom.kind, geom.size) {
-                Some(shape) => solids.push(Solid {
-                    body: geom.body,
-                    local,
-                    shape,
-                    color: color(model, geom.body, geom.rgba),
-                }),
-                None if floor.is_none() && geom.kind == GeomKind::Plane => {
-                    let half = |x: f64| if x > 0.0 { x as f32 } else { f32::INFINITY };
-                    let pose = poses.frame(geom.body).map_or(local, |b| b.then(&local));
-                    floor = Some((pose, [half(geom.size[0]), half(geom.size[1])]));
-                }
-                None => {}
-            }
+            let ground = terrain || matches!(shape, Shape::Plane(_));
+            solids.push(Solid {
+                body,
+                local,
+                shape,
+                color: color(model, body, rgba),
+                ground,
+                robot: !ground && is_robot(model, body),
+            });
         }
         let root = (1..model.bodies.len())
             .find(|&b| !model.bodies[b].joints.is_empty())
@@ -156,8 +173,12 @@ impl Scene {
         let travel = travel(model, root);
         let extent = extent(model, &solids, &poses, root, travel);
         let (floor, floor_half) = floor.unwrap_or_else(|| {
-            let low = extent.iter().map(|p| p.z).fold(f32::INFINITY, f32::min);
             let high = extent.iter().map(|p| p.z).fold(f32::NEG_INFINITY, f32::max);
+            let low = solids.iter().filter(|s| s.shape.radius().is_finite());
+            let low = low.flat_map(|s| corners(s, &poses)).map(|p| p.z);
+            let low = low
+                .chain(extent.iter().map(|p| p.z))
+                .fold(f32::INFINITY, f32::min);
             let z = if low <= high {
                 low - 0.25 * (high - low) - 0.05
             } else {
@@ -174,6 +195,8 @@ impl Scene {
             travel,
             extent,
             root_pos: poses.frame(root).map_or(v3(0.0, 0.0, 0.0), |f| f.pos),
+            missing: choice.missing,
+            nothing: choice.nothing,
         }
     }
 
@@ -216,22 +239,27 @@ fn travel(model: &Model, root: usize) -> Travel {
     }
 }
 
+/// Corners of the box around a solid.
+fn corners(solid: &Solid, poses: &Poses) -> impl Iterator<Item = V3> {
+    let frame = poses.frame(solid.body).map(|b| b.then(&solid.local));
+    let h = solid.shape.half();
+    let sign = |k: i32, bit: i32| if k & bit == 0 { -1.0 } else { 1.0 };
+    let corner = move |k| h.times(v3(sign(k, 1), sign(k, 2), sign(k, 4)));
+    frame
+        .into_iter()
+        .flat_map(move |frame| (0..8).map(move |k| frame.point(corner(k))))
+}
+
 /// Corners of the boxes around the solids; for a robot that stays in place also
 /// where its base's slides can take it.
 fn extent(model: &Model, solids: &[Solid], poses: &Poses, root: usize, travel: Travel) -> Vec<V3> {
     let mut points = Vec::new();
     for solid in solids {
         let moves = model.bodies.get(solid.body).is_some_and(|b| b.weld != 0);
-        if !moves && travel != Travel::Bounded {
+        if solid.ground || !moves && travel != Travel::Bounded {
             continue;
         }
-        let Some(frame) = poses.frame(solid.body).map(|b| b.then(&solid.local)) else {
-            continue;
-        };
-        let h = solid.shape.half();
-        for k in 0..8 {
-            let sign = |bit: i32| if k & bit == 0 { -1.0 } else { 1.0 };
-            let corner = frame.point(h.times(v3(sign(1), sign(2), sign(4))));
+        for corner in corners(solid, poses) {
             points.push(corner);
             if moves && let Some(body) = model.bodies.get(root) {
                 for joint in &model.joints[body.joints.clone()] {

@@ -1,10 +1,12 @@
 //! Where a ray meets a shape, in the shape's own frame.
 
 use super::math::{V3, v3};
+use super::mesh::Mesh;
 use ostler_sim::model::GeomKind;
+use std::sync::Arc;
 
 /// A solid in its own frame; axes along z, sizes as in MJCF.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Shape {
     /// Radius.
     Sphere(f32),
@@ -16,20 +18,28 @@ pub enum Shape {
     Cylinder(f32, f32),
     /// Half-extents.
     Box(V3),
+    /// The upper side of z = 0; half-extents, which may be infinite.
+    Plane([f32; 2]),
+    /// Triangles.
+    Mesh(Arc<Mesh>),
 }
 
 impl Shape {
-    /// The shape of a geom, meshes as their bounding boxes; `None` for planes, which
-    /// are the floor's, and height fields, which are not drawn.
+    /// The shape of a geom; `None` for meshes and height fields, which are more than
+    /// their size.
     pub fn new(kind: GeomKind, size: [f64; 3]) -> Option<Shape> {
         let s: V3 = size.into();
         Some(match kind {
-            GeomKind::Plane | GeomKind::HField(_) => return None,
+            GeomKind::Mesh(_) | GeomKind::HField(_) => return None,
+            GeomKind::Plane => {
+                let half = |x: f32| if x > 0.0 { x } else { f32::INFINITY };
+                Shape::Plane([half(s.x), half(s.y)])
+            }
             GeomKind::Sphere => Shape::Sphere(s.x),
             GeomKind::Capsule => Shape::Capsule(s.x, s.y),
             GeomKind::Ellipsoid => Shape::Ellipsoid(s),
             GeomKind::Cylinder => Shape::Cylinder(s.x, s.y),
-            GeomKind::Box | GeomKind::Mesh(_) => Shape::Box(s),
+            GeomKind::Box => Shape::Box(s),
         })
     }
 
@@ -40,6 +50,8 @@ impl Shape {
             Shape::Capsule(r, h) => v3(r, r, r + h),
             Shape::Ellipsoid(s) | Shape::Box(s) => s,
             Shape::Cylinder(r, h) => v3(r, r, h),
+            Shape::Plane([x, y]) => v3(x, y, 0.0),
+            Shape::Mesh(ref mesh) => mesh.half(),
         }
     }
 
@@ -48,6 +60,7 @@ impl Shape {
         match *self {
             Shape::Capsule(r, h) => r + h,
             Shape::Ellipsoid(s) => s.x.max(s.y).max(s.z),
+            Shape::Mesh(ref mesh) => mesh.radius(),
             _ => self.half().norm(),
         }
     }
@@ -63,6 +76,13 @@ impl Shape {
                 Some((t, (o + d * t).times(inv).times(inv).unit()))
             }
             Shape::Box(s) => cuboid(o, d, s),
+            Shape::Mesh(ref mesh) => mesh.hit(o, d),
+            Shape::Plane([x, y]) => {
+                let t = -o.z / d.z;
+                let p = o + d * t;
+                let met = d.z < 0.0 && t > 0.0 && p.x.abs() <= x && p.y.abs() <= y;
+                met.then_some((t, v3(0.0, 0.0, 1.0)))
+            }
             Shape::Capsule(r, h) => {
                 if let Some(t) = tube(o, d, r)
                     && (o.z + t * d.z).abs() <= h
@@ -193,7 +213,7 @@ mod tests {
             let o = v3(u[0], u[1], u[2]).unit() * 2.0;
             let target = v3(u[3], u[0] * u[1] * 3.0, u[2] * u[3] * 3.0) * 0.4;
             let d = (target - o).unit();
-            for shape in shapes {
+            for shape in &shapes {
                 let Some((t, n)) = shape.hit(o, d) else {
                     continue;
                 };

@@ -1,6 +1,6 @@
 //! Contact sheets: moments of a clip side by side, each with its time.
 
-use super::clip::Clip;
+use super::clip::{Clip, Unseen};
 use super::image::Image;
 use super::{DrawError, text};
 use std::path::Path;
@@ -9,7 +9,10 @@ use std::path::Path;
 const GAP: usize = 4;
 
 /// Writes a PNG with `columns` x `rows` moments, evenly spread over the clip, each
-/// `width` x `height` pixels.
+/// `width` x `height` pixels. Says in which the robot is not seen.
+///
+/// # Errors
+/// There is no moment, or the file cannot be written.
 pub fn write(
     clip: &Clip,
     path: &Path,
@@ -17,7 +20,7 @@ pub fn write(
     rows: usize,
     width: usize,
     height: usize,
-) -> Result<(), DrawError> {
+) -> Result<Unseen, DrawError> {
     if clip.is_empty() {
         return Err(DrawError::Empty(path.to_path_buf()));
     }
@@ -33,7 +36,7 @@ pub fn write(
         [255; 3],
     );
     let mut k = 0;
-    clip.render(&picks, width, height, |shot, image| {
+    let unseen = clip.render(&picks, width, height, |shot, image| {
         let (x, y) = (
             GAP + (k % columns) * (width + GAP),
             GAP + (k / columns) * (height + GAP),
@@ -47,5 +50,6 @@ pub fn write(
         k += 1;
         Ok::<(), DrawError>(())
     })?;
-    sheet.write_png(path)
+    sheet.write_png(path)?;
+    Ok(unseen)
 }

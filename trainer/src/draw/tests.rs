@@ -1,6 +1,7 @@
 //! Properties of whole pictures, of models made by hand.
 
 use super::camera::{Camera, View};
+use super::choice::Geoms;
 use super::clip::Clip;
 use super::image::Image;
 use super::math::{V3, v3};
@@ -8,8 +9,11 @@ use super::render::Renderer;
 use super::scene::{Poses, Scene, Travel};
 use super::{gif, sheet};
 use ostler_sim::Model;
+use ostler_sim::model::looks::Looks;
 use ostler_sim::model::mjcf;
 use std::path::Path;
+
+mod shapes;
 
 /// A free body one metre up with these geoms, and what else the world holds.
 fn model(world: &str, geoms: &str) -> Model {
@@ -33,7 +37,7 @@ fn is_red(rgb: [u8; 3]) -> bool {
 }
 
 fn picture(model: &Model, poses: &Poses, view: &View) -> Image {
-    let scene = Scene::new(model);
+    let scene = Scene::new(model, &Looks::default(), Geoms::Auto);
     let light = Camera::new(&scene, 4.0 / 3.0).light();
     let mut image = Image::new(160, 120, [0; 3]);
     Renderer::new(&scene, light, 160, 120).draw(poses, view, &mut image);
@@ -151,8 +155,8 @@ fn the_ball_darkens_the_floor_beneath() {
 #[test]
 fn poses_that_are_not_numbers_do_no_harm() {
     let model = red_ball();
-    let scene = Scene::new(&model);
-    let mut clip = Clip::new(&model, 0.02);
+    let scene = Scene::new(&model, &Looks::default(), Geoms::Auto);
+    let mut clip = Clip::new(&model, &Looks::default(), Geoms::Auto, 0.02);
     let bad = [f32::NAN, f32::INFINITY, -f32::INFINITY, 3e38, -3e38, 0.0];
     for (k, &value) in bad.iter().cycle().take(40).enumerate() {
         let mut poses = Poses::initial(&model);
@@ -173,7 +177,11 @@ fn poses_that_are_not_numbers_do_no_harm() {
     // Sizes that are not numbers are no better.
     let mut broken = model.clone();
     broken.geoms[1].size = [f64::NAN; 3];
-    let views = Camera::new(&Scene::new(&broken), 1.3).path(&[None], &[true], 0.02);
+    let views = Camera::new(&Scene::new(&broken, &Looks::default(), Geoms::Auto), 1.3).path(
+        &[None],
+        &[true],
+        0.02,
+    );
     picture(&broken, &Poses::initial(&broken), &views[0]);
     assert_eq!(scene.travel, Travel::Free);
 }
@@ -181,7 +189,7 @@ fn poses_that_are_not_numbers_do_no_harm() {
 #[test]
 fn the_camera_keeps_the_robot_in_the_picture_and_jumps_at_a_cut() {
     let model = red_ball();
-    let scene = Scene::new(&model);
+    let scene = Scene::new(&model, &Looks::default(), Geoms::Auto);
     let camera = Camera::new(&scene, 4.0 / 3.0);
     // A sprinter's 10 m/s, then a new episode elsewhere.
     let mut roots: Vec<Option<V3>> = (0..200)
@@ -211,7 +219,7 @@ fn files_decode_to_what_was_asked_for() {
         r#"<geom type="box" size="0.2 0.1 0.05"/>
            <geom type="capsule" fromto="0.2 0 0 0.2 0 -0.4" size="0.05"/>"#,
     );
-    let mut clip = Clip::new(&model, 0.02);
+    let mut clip = Clip::new(&model, &Looks::default(), Geoms::Auto, 0.02);
     for k in 0..21 {
         let mut poses = Poses::initial(&model);
         poses.pos[3] += 0.1 * k as f32;

@@ -4,7 +4,7 @@
 //! runs/<name>/latest -> <date>_<time>
 //! runs/<name>/<date>_<time>/
 //!   config.toml       resolved configuration; training it repeats the run
-//!   robot/            copies of the MJCF and its includes
+//!   robot/            copies of the MJCF and all files that it names
 //!   checkpoints/      iter_<n>.safetensors, best.safetensors
 //!   metrics.jsonl     one object per iteration
 //!   events.out.*      the same for TensorBoard
@@ -14,6 +14,7 @@
 
 use super::checkpoint::write_atomically;
 use super::error::RunError;
+use super::robot;
 use crate::config::Config;
 use crate::log::tensorboard::FILE_NAME;
 use std::fs::{File, OpenOptions};
@@ -28,9 +29,8 @@ pub(super) const CHECKPOINTS: &str = "checkpoints";
 pub(super) const LOCK: &str = ".lock";
 /// How long a lock is waited for.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
-const ROBOT: &str = "robot";
 /// All that a folder holds before its configuration is there.
-pub(super) const FIRST: [&str; 4] = [LOCK, CHECKPOINTS, ROBOT, "config.tmp"];
+pub(super) const FIRST: [&str; 4] = [LOCK, CHECKPOINTS, robot::FOLDER, "config.tmp"];
 
 /// A run's folder, locked for as long as this value lives.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl RunDir {
                 ),
             }
         } else {
-            let ours = [METRICS, "log.txt", "meta.json", ROBOT, FILE_NAME];
+            let ours = [METRICS, "log.txt", "meta.json", robot::FOLDER, FILE_NAME];
             let mut found = ours.iter().filter(|n| self.path.join(n).exists());
             match found.next() {
                 Some(name) => format!(
@@ -163,9 +163,10 @@ impl RunDir {
         sources: &[PathBuf],
     ) -> Result<(), RunError> {
         let mut config = config.clone();
-        config.task.robot = copy_robot(folder, sources)?;
-        if let Some(folder) = &mut config.task.robot_folder {
-            *folder = ROBOT.into();
+        let copies = robot::copy(folder, sources)?;
+        config.task.robot = copies.main;
+        if copies.spread || config.task.robot_folder.is_some() {
+            config.task.robot_folder = Some(robot::FOLDER.into());
         }
         let body = toml::to_string(&config)
             .map_err(|e| RunError::Usage(format!("the configuration cannot be written: {e}")))?;
@@ -178,45 +179,7 @@ impl RunDir {
     }
 }
 
-/// Copies the robot's files, keeping how they lie to one another; returns the main
-/// file's path relative to the run.
-fn copy_robot(folder: &Path, sources: &[PathBuf]) -> Result<String, RunError> {
-    let mut full = Vec::with_capacity(sources.len());
-    for s in sources {
-        full.push(s.canonicalize().map_err(RunError::file("read", s))?);
-    }
-    let mut base = full
-        .first()
-        .and_then(|f| f.parent())
-        .map(Path::to_path_buf)
-        .unwrap_or_default();
-    while !full.iter().all(|f| f.starts_with(&base)) {
-        if !base.pop() {
-            break;
-        }
-    }
-    let mut main = String::new();
-    for (i, from) in full.iter().enumerate() {
-        let inner = from.strip_prefix(&base).unwrap_or(from);
-        let relative = Path::new(ROBOT).join(inner);
-        let to = folder.join(&relative);
-        if let Some(parent) = to.parent() {
-            make(parent)?;
-        }
-        // A resumed run reads the very files that lie here: copying a file onto
-        // itself would empty it.
-        if to.canonicalize().ok().as_ref() != Some(from) {
-            let bytes = std::fs::read(from).map_err(RunError::file("read", from))?;
-            write_atomically(&to, &bytes).map_err(RunError::file("write", &to))?;
-        }
-        if i == 0 {
-            main = relative.to_string_lossy().into_owned();
-        }
-    }
-    Ok(main)
-}
-
-fn make(path: &Path) -> Result<(), RunError> {
+pub(super) fn make(path: &Path) -> Result<(), RunError> {
     std::fs::create_dir_all(path).map_err(RunError::file("make the folder", path))
 }
 

@@ -131,6 +131,11 @@ pub(super) fn newest_whole(
 }
 
 impl LoadedRun {
+    /// The configuration as read, with its places.
+    pub fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
     /// Settles the engine for [`env`](Self::env): the run's own unless another is given.
     /// A kernel of the run's that is not on this machine is replaced, which is said: it
     /// computes the same but for the last bits.

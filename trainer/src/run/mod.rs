@@ -30,6 +30,7 @@ mod meta;
 mod parts;
 mod record;
 mod resume;
+mod robot;
 mod rows;
 mod saving;
 mod signals;

@@ -41,6 +41,7 @@ pub const MAY_CHANGE: &[&str] = &[
     "sim.specialize",
     // Compared by the content of its files.
     "task.robot",
+    "task.robot_folder",
 ];
 
 /// Refuses a configuration that would make the run another one.

@@ -1,10 +1,12 @@
 //! `<compiler>`: how the rest of the file is to be understood.
 
+use super::files::Dir;
 use super::reach::Reach;
 use super::source::{At, Element, Fault, Read};
 use super::value::{BOOL, Keywords};
 use crate::model::rotation::about;
 use crate::model::{Quat, Vec3};
+use std::path::{Path, PathBuf};
 
 /// When a body's inertia comes from its geoms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,8 @@ pub(super) struct Compiler {
     pub length_from_limit: bool,
     /// Folder of meshes and height fields in the model's folder.
     pub mesh_dir: String,
+    /// Folder of textures in the model's folder.
+    pub texture_dir: String,
     /// Assets lie directly in that folder, whatever folder they name.
     pub strip_path: bool,
     /// What differs between a model and one it attaches is no reason to complain, as
@@ -67,6 +71,7 @@ impl Default for Compiler {
             fit_aabb: false,
             length_from_limit: false,
             mesh_dir: String::new(),
+            texture_dir: String::new(),
             strip_path: false,
             own_options: true,
         }
@@ -78,28 +83,81 @@ impl Default for Compiler {
 #[derive(Default)]
 pub(super) struct Settings {
     models: Vec<(Compiler, Reach)>,
-    /// Each file's model.
-    of_file: Vec<usize>,
+    /// Each file's model, and the folder it lies in.
+    of_file: Vec<(usize, PathBuf)>,
 }
 
 impl Settings {
-    /// Gives the files of a model, those read since the last call and before `end`, its
-    /// settings.
-    pub fn add(&mut self, end: usize, compiler: Compiler, reach: Reach) {
+    /// Gives the files of a model, those read since the last call, its settings; `files`
+    /// are all that were read.
+    pub fn add(&mut self, files: &[PathBuf], compiler: Compiler, reach: Reach) {
         let model = self.models.len();
         self.models.push((compiler, reach));
-        self.of_file.resize(end, model);
+        for file in files.iter().skip(self.of_file.len()) {
+            let folder = file.parent().unwrap_or(Path::new(""));
+            self.of_file.push((model, folder.to_path_buf()));
+        }
     }
 
     /// What holds for what stands at `at`.
     pub fn of(&self, at: At) -> &Compiler {
-        &self.models[self.of_file[at.file()]].0
+        &self.models[self.of_file[at.file()].0].0
     }
 
     /// Where files lie that are named at `at`.
     pub fn reach(&self, at: At) -> &Reach {
-        &self.models[self.of_file[at.file()]].1
+        &self.models[self.of_file[at.file()].0].1
     }
+
+    /// Where the file `name`, which stands at `at`, may lie, seen from the model's folder:
+    /// as MuJoCo, in the folder for its kind, else beside the file that names it.
+    pub fn candidates(&self, at: At, dir: Dir, name: &str) -> Vec<PathBuf> {
+        let compiler = self.of(at);
+        let dir = match dir {
+            Dir::Mesh => &compiler.mesh_dir,
+            Dir::Texture => &compiler.texture_dir,
+        };
+        if compiler.strip_path {
+            let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
+            return vec![Path::new(dir).join(name)];
+        }
+        if let Some((_, inner)) = name.split_once("://") {
+            return packaged(dir, inner);
+        }
+        let mut names = vec![Path::new(dir).join(name)];
+        if let Some(folder) = self.reach(at).inner(&self.of_file[at.file()].1) {
+            let beside = folder.join(name);
+            if !names.contains(&beside) {
+                names.push(beside);
+            }
+        }
+        names
+    }
+
+    /// The file `name`, which stands at `at`; the first place if it is nowhere.
+    ///
+    /// # Errors
+    /// It is out of reach.
+    pub fn file(&self, at: At, dir: Dir, name: &str) -> Result<PathBuf, String> {
+        let reach = self.reach(at);
+        let names = self.candidates(at, dir, name);
+        reach.first(&names)
+    }
+}
+
+/// Where a file of a ROS package may lie whose address, `package://PACKAGE/FILE`, ends in
+/// `inner`: below the model's folder or one of those above it, which hold the package or
+/// are it, or in `dir`.
+fn packaged(dir: &str, inner: &str) -> Vec<PathBuf> {
+    let (_, file) = inner.split_once('/').unwrap_or(("", inner));
+    let last = file.rsplit('/').next().unwrap_or(file);
+    let mut names: Vec<PathBuf> = (0..4)
+        .map(|up| "../".repeat(up))
+        .flat_map(|up| [format!("{up}{inner}"), format!("{up}{file}")])
+        .map(PathBuf::from)
+        .collect();
+    names.push(Path::new(dir).join(last));
+    names
 }
 
 const ANGLE: Keywords<bool> = &[("degree", true), ("radian", false)];
@@ -122,6 +180,9 @@ impl Compiler {
         e.keyword("conflict", CONFLICT, &mut self.own_options)?;
         if let Some(dir) = e.text("meshdir").or(e.text("assetdir")) {
             self.mesh_dir = dir.to_string();
+        }
+        if let Some(dir) = e.text("texturedir").or(e.text("assetdir")) {
+            self.texture_dir = dir.to_string();
         }
         e.keyword("fusestatic", BOOL, &mut self.fuse_static)?;
         e.keyword("alignfree", BOOL, &mut self.align_free)?;

@@ -10,6 +10,7 @@ use super::source::{Element, Fault, Read};
 use super::tree::{Item, TreeReader};
 use super::value::{LIMITED, Limited};
 use crate::model::JointKind;
+use crate::model::looks::Look;
 use crate::model::rotation::{IDENTITY, Pose};
 
 impl TreeReader<'_, '_> {
@@ -97,6 +98,10 @@ impl TreeReader<'_, '_> {
     /// Adds the geom; its inertia, if it counts for the body.
     pub(super) fn geom(&mut self, item: &Item, body: usize, infer: bool) -> Read<Option<Inertia>> {
         let e = item.element;
+        if e.discarded {
+            self.glimpse(item, body);
+            return Ok(None);
+        }
         let mut spec = self.classes.of(e, item.class)?.geom.clone();
         spec.read(e)?;
         let [least, most] = self.settings.of(self.place(body)).inertia_groups;
@@ -113,8 +118,11 @@ impl TreeReader<'_, '_> {
                 why: "a shape that is only seen: no collision, no mass",
             });
             self.model.bodies[body].more_seen |= !spec.is_unseen(self.materials);
+            self.unfelt.count(body, false);
+            self.show(item, &spec, body);
             return Ok(None);
         }
+        self.unfelt.count(body, true);
         let number = self.model.geoms.len();
         let name = self.names.geom.take(e, "geom", number)?;
         let (mut geom, inertia) = spec.resolve(
@@ -147,6 +155,47 @@ impl TreeReader<'_, '_> {
         }
         self.model.geoms.push(geom);
         Ok(counts.then_some(inertia))
+    }
+
+    /// Keeps what a shape looks like that the model leaves out, if pictures want it.
+    fn show(&mut self, item: &Item, spec: &GeomSpec, body: usize) {
+        let Some(looks) = &mut self.unfelt.looks else {
+            return;
+        };
+        let e = item.element;
+        let compiler = self.settings.of(e.at);
+        let look = spec.look(
+            e,
+            item.frame,
+            compiler,
+            self.assets,
+            looks,
+            self.model,
+            body,
+        );
+        let colour = spec.material().and_then(|m| self.materials.get(m));
+        let look = look.map(|look| Look {
+            rgba: *colour.unwrap_or(&look.rgba),
+            ..look
+        });
+        self.unfelt.show(spec.shown_name(e), body, look);
+    }
+
+    /// The same of a shape that MuJoCo leaves out, whatever is wrong with it.
+    fn glimpse(&mut self, item: &Item, body: usize) {
+        if self.unfelt.looks.is_none() {
+            return;
+        }
+        let e = item.element;
+        let spec = self.classes.of(e, item.class).and_then(|class| {
+            let mut spec = class.geom.clone();
+            spec.read(e)?;
+            Ok(spec)
+        });
+        match spec {
+            Ok(spec) => self.show(item, &spec, body),
+            Err(fault) => self.unfelt.show("geom".into(), body, Err(fault)),
+        }
     }
 
     /// True for shapes from files that cannot be felt: their files are not read.
@@ -254,6 +303,7 @@ impl TreeReader<'_, '_> {
             });
             (geom.pos, geom.quat) = (pose.pos, pose.quat);
         }
+        self.unfelt.place(id, |own| inverse.then(own));
         for site in &mut self.model.sites[sites] {
             let pose = inverse.then(Pose {
                 pos: site.pos,

@@ -3,6 +3,7 @@
 
 use super::inertia::{Inertia, combine};
 use super::source::{At, Element, Fault, Read};
+use super::unfelt::Unfelt;
 use crate::model::rotation::Pose;
 use crate::model::{Body, Model};
 use std::collections::BTreeSet;
@@ -62,7 +63,12 @@ fn inertia(body: &Body, around: Pose) -> Inertia {
 
 /// Fuses all bodies without joints, except those that others refer to; `places` are
 /// the bodies' and shrink with them.
-pub(super) fn fuse(model: &mut Model, root: &Element, places: &mut Vec<At>) -> Read<()> {
+pub(super) fn fuse(
+    model: &mut Model,
+    root: &Element,
+    places: &mut Vec<At>,
+    unfelt: &mut Unfelt,
+) -> Read<()> {
     let needed = needed(root, model);
     let count = model.bodies.len();
     // The body each becomes a part of, and its frame in that body's.
@@ -116,6 +122,7 @@ pub(super) fn fuse(model: &mut Model, root: &Element, places: &mut Vec<At>) -> R
         (site.pos, site.quat) = (pose.pos, pose.quat);
         site.body = target[site.body];
     }
+    unfelt.fuse(&shift, &target);
     // A body's own come first, then those of the bodies it took in, in their order.
     model.geoms.sort_by_key(|g| g.body);
     model.sites.sort_by_key(|s| s.body);

@@ -1,5 +1,7 @@
 //! `<geom>`.
 
+mod look;
+
 use super::asset::Assets;
 use super::compiler::Compiler;
 use super::inertia::{Inertia, moments, volume};
@@ -217,7 +219,7 @@ impl GeomSpec {
                 })
             }
             (Shape::HeightField, None, Some(name)) => {
-                let index = assets.hfield(name, at("hfield"), model)?;
+                let index = assets.hfield(name, at("hfield"), &mut model.hfields)?;
                 let [x, y, top, base] = model.hfields[index].size;
                 Ok(Form {
                     kind: GeomKind::HField(index),

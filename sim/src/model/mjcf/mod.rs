@@ -17,6 +17,7 @@ mod content;
 mod defaults;
 mod derive;
 mod equality;
+mod files;
 mod fluid;
 mod fuse;
 mod geom;
@@ -35,12 +36,14 @@ mod source;
 mod tendon;
 mod transmission;
 mod tree;
+mod unfelt;
 mod urdf;
 mod value;
 
+use super::looks::{Looks, Surface};
 use super::rest::Rest;
-use super::rotation::IDENTITY;
-use super::{Body, Ignored, Model};
+use super::rotation::{IDENTITY, Pose};
+use super::{Body, Ignored, Mesh, Model};
 use crate::names::nearest;
 use attach::{Assembler, Whole};
 use compiler::Settings;
@@ -48,6 +51,7 @@ use reach::Reach;
 use source::{At, Attr, Element, Fault, Read, Sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use unfelt::Unfelt;
 
 /// Why a model file was refused. `Display` is `file:line:column: message`.
 #[derive(Debug, thiserror::Error)]
@@ -85,17 +89,8 @@ pub fn load(path: &Path) -> Result<Model, MjcfError> {
 /// # Errors
 /// As [`load`].
 pub fn load_within(path: &Path, within: Option<&Path>) -> Result<Model, MjcfError> {
-    if let Some(folder) = within {
-        folder.read_dir().map_err(|source| MjcfError::Read {
-            path: folder.to_path_buf(),
-            source,
-        })?;
-    }
-    let text = source::read_text(path).map_err(|source| MjcfError::Read {
-        path: path.to_path_buf(),
-        source,
-    })?;
-    parse_within(path, within, text)
+    let text = opened(path, within)?;
+    Ok(parse_within(path, within, text, false)?.0)
 }
 
 /// Reads MJCF or URDF from `text` as if it stood in the file `path`, which need not
@@ -104,16 +99,58 @@ pub fn load_within(path: &Path, within: Option<&Path>) -> Result<Model, MjcfErro
 /// # Errors
 /// As [`load`].
 pub fn parse(path: &Path, text: String) -> Result<Model, MjcfError> {
-    parse_within(path, None, text)
+    Ok(parse_within(path, None, text, false)?.0)
 }
 
-fn parse_within(path: &Path, within: Option<&Path>, text: String) -> Result<Model, MjcfError> {
+/// As [`load_within`], with what the robot looks like. What cannot be shown is no error:
+/// [`Looks::missing`] names it.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_looks(path: &Path, within: Option<&Path>) -> Result<(Model, Looks), MjcfError> {
+    let text = opened(path, within)?;
+    parse_within(path, within, text, true)
+}
+
+/// As [`parse`], with what the robot looks like.
+///
+/// # Errors
+/// As [`load`].
+pub fn parse_looks(path: &Path, text: String) -> Result<(Model, Looks), MjcfError> {
+    parse_within(path, None, text, true)
+}
+
+/// A model file's text.
+fn opened(path: &Path, within: Option<&Path>) -> Result<String, MjcfError> {
+    if let Some(folder) = within {
+        folder.read_dir().map_err(|source| MjcfError::Read {
+            path: folder.to_path_buf(),
+            source,
+        })?;
+    }
+    source::read_text(path).map_err(|source| MjcfError::Read {
+        path: path.to_path_buf(),
+        source,
+    })
+}
+
+fn parse_within(
+    path: &Path,
+    within: Option<&Path>,
+    text: String,
+    looks: bool,
+) -> Result<(Model, Looks), MjcfError> {
     let reach = Reach::new(path, within);
     let (mut sources, mut settings) = (Sources::default(), Settings::default());
     let mut notes = Vec::new();
-    let whole =
-        Assembler::new(&mut sources, &mut settings, &mut notes).model(path, text, &reach)?;
-    let read = read(&whole, path, &settings, &mut notes);
+    let mut assembler = Assembler::new(&mut sources, &mut settings, &mut notes);
+    let whole = assembler.model(path, text, &reach)?;
+    let (urdf, named) = (assembler.urdf, std::mem::take(&mut assembler.files));
+    let mut unfelt = Unfelt::new(looks.then(|| Looks {
+        urdf,
+        ..Looks::default()
+    }));
+    let read = read(&whole, path, &settings, &mut notes, &mut unfelt);
     let mut model = read.map_err(|f| sources.error(f))?;
     notes.sort_by_key(|n| n.at.order());
     model.ignored = notes
@@ -126,8 +163,13 @@ fn parse_within(path: &Path, within: Option<&Path>, text: String) -> Result<Mode
         .collect();
     let assets = std::mem::take(&mut model.sources);
     model.sources = sources.paths();
-    model.sources.extend(assets);
-    Ok(model)
+    for file in assets.into_iter().chain(named) {
+        if !model.sources.contains(&file) {
+            model.sources.push(file);
+        }
+    }
+    let looks = unfelt.looks(&sources).unwrap_or_default();
+    Ok((model, looks))
 }
 
 /// Something that has no effect, with its place still as an offset.
@@ -137,7 +179,13 @@ struct Note {
     why: &'static str,
 }
 
-fn read(whole: &Whole, path: &Path, settings: &Settings, notes: &mut Vec<Note>) -> Read<Model> {
+fn read(
+    whole: &Whole,
+    path: &Path,
+    settings: &Settings,
+    notes: &mut Vec<Note>,
+    unfelt: &mut Unfelt,
+) -> Read<Model> {
     let (root, classes) = (&whole.root, &whole.classes);
     let compiler = settings.of(root.at);
     let materials = materials(root)?;
@@ -162,6 +210,7 @@ fn read(whole: &Whole, path: &Path, settings: &Settings, notes: &mut Vec<Note>) 
         keyframes: Vec::new(),
         excludes: Vec::new(),
         pairs: Vec::new(),
+        skipped: Vec::new(),
         nq: 0,
         nv: 0,
         na: 0,
@@ -184,6 +233,7 @@ fn read(whole: &Whole, path: &Path, settings: &Settings, notes: &mut Vec<Note>) 
         needed: &needed,
         model: &mut model,
         names: &mut names,
+        unfelt,
         notes,
         places: &mut places,
         spring_dampers: &mut spring_dampers,
@@ -191,10 +241,16 @@ fn read(whole: &Whole, path: &Path, settings: &Settings, notes: &mut Vec<Note>) 
     }
     .world(&sections)?;
     assets.unused(&model, notes);
+    if let Some(looks) = &mut unfelt.looks {
+        for mesh in &model.meshes {
+            looks.meshes.push(drawn(mesh, &mut assets, root.at));
+        }
+    }
     model.sources = assets.files;
     if compiler.fuse_static {
-        fuse::fuse(&mut model, root, &mut places)?;
+        fuse::fuse(&mut model, root, &mut places, unfelt)?;
     }
+    model.skipped = unfelt.numbers();
     mass::check(&model, &places)?;
     mass::scale(&mut model, compiler.total_mass);
 
@@ -241,6 +297,22 @@ fn read(whole: &Whole, path: &Path, settings: &Settings, notes: &mut Vec<Note>) 
         model.keyframes.push(key);
     }
     Ok(model)
+}
+
+/// The triangles of a mesh in its own frame; its hull's if they cannot be drawn.
+fn drawn(mesh: &Mesh, assets: &mut asset::Assets, at: At) -> Surface {
+    let Ok(mut surface) = assets.triangles(&mesh.name, at) else {
+        return mesh.hull();
+    };
+    let own = Pose {
+        pos: mesh.pos,
+        quat: mesh.quat,
+    };
+    let own = own.inverse();
+    for v in &mut surface.vertices {
+        *v = own.point(v.map(f64::from)).map(|x| x as f32);
+    }
+    surface
 }
 
 fn read_equalities(

@@ -56,6 +56,26 @@ impl Reach {
         }
     }
 
+    /// The file `name`, wherever that is.
+    pub fn path(&self, name: &Path) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// The first of `names` that is a file, else the first, or why that is out of reach.
+    pub fn first(&self, names: &[PathBuf]) -> Result<PathBuf, String> {
+        let there = names.iter().find(|n| self.path(n).is_file());
+        let name = there.or(names.first());
+        self.file(name.map_or(Path::new(""), |n| n))
+    }
+
+    /// A folder of the model's as names have it; `None` for one that lies elsewhere.
+    pub fn inner(&self, folder: &Path) -> Option<PathBuf> {
+        folder
+            .strip_prefix(&self.folder)
+            .ok()
+            .map(Path::to_path_buf)
+    }
+
     fn bound(&self) -> &Path {
         self.within.as_ref().unwrap_or(&self.folder)
     }

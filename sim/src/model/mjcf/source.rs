@@ -100,6 +100,8 @@ pub(super) struct Element {
     pub stray: Option<At>,
     /// What keyframes of attached models know a joint or actuator by.
     pub slot: Option<u32>,
+    /// Only for pictures: MuJoCo leaves it out (what URDFs show).
+    pub discarded: bool,
 }
 
 impl Element {
@@ -112,6 +114,7 @@ impl Element {
             children: Vec::new(),
             stray: None,
             slot: None,
+            discarded: false,
         }
     }
 
@@ -296,6 +299,7 @@ impl Sources {
             children,
             stray,
             slot: None,
+            discarded: false,
         })
     }
 
@@ -332,7 +336,9 @@ impl Sources {
         open: &mut Vec<PathBuf>,
         depth: usize,
     ) -> Result<Vec<Element>, MjcfError> {
-        let (path, attr) = self.included_path(element).map_err(|f| self.error(f))?;
+        let (path, attr) = self
+            .included_path(element, open.last())
+            .map_err(|f| self.error(f))?;
         let refuse = |s: &Self, why: String| s.error(Fault::new(attr, why));
         if open.contains(&path) || self.files[self.first..].iter().any(|f| f.path == path) {
             let why = format!(
@@ -358,8 +364,9 @@ impl Sources {
         Ok(root.children)
     }
 
-    /// The file an `<include>` names, inside the model's folder.
-    fn included_path(&self, element: &Element) -> Read<(PathBuf, At)> {
+    /// The file an `<include>` in `includer` names: from the model's folder, else beside
+    /// the includer.
+    fn included_path(&self, element: &Element, includer: Option<&PathBuf>) -> Read<(PathBuf, At)> {
         let Some(attr) = element.attr("file") else {
             return Err(Fault::new(element.at, "<include> needs file=\"...\""));
         };
@@ -374,7 +381,10 @@ impl Sources {
             return Err(Fault::new(child.at, "<include> has no children"));
         }
         let at = attr.value_at(0);
-        let path = self.reach.file(Path::new(&attr.value));
+        let mut names = vec![PathBuf::from(&attr.value)];
+        let folder = includer.and_then(|f| f.parent());
+        names.extend(folder.and_then(|f| Some(self.reach.inner(f)?.join(&attr.value))));
+        let path = self.reach.first(&names);
         Ok((path.map_err(|why| Fault::new(at, why))?, at))
     }
 }

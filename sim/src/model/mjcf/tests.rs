@@ -2,6 +2,7 @@ use super::*;
 
 mod attached;
 mod files;
+mod looks;
 
 fn robots() -> Vec<std::path::PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots");

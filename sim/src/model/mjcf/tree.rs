@@ -7,6 +7,7 @@ use super::derive::SpringDamper;
 use super::inertia::combine;
 use super::pose::PoseSpec;
 use super::source::{At, Element, Fault, Read};
+use super::unfelt::Unfelt;
 use super::value::BOOL;
 use super::{Names, Note};
 use crate::model::rotation::Pose;
@@ -24,6 +25,8 @@ pub(super) struct TreeReader<'a, 'b> {
     pub needed: &'a BTreeSet<&'b str>,
     pub model: &'a mut Model,
     pub names: &'a mut Names,
+    /// Geoms that the model leaves out.
+    pub unfelt: &'a mut Unfelt,
     pub notes: &'a mut Vec<Note>,
     /// Where each body stands, for later checks.
     pub places: &'a mut Vec<At>,

@@ -40,10 +40,13 @@ pub(super) fn fingerprint(model: &Model, config: &SimConfig, dt: f64) -> [u8; HA
     let mut bare = model.clone();
     bare.sources.clear();
     bare.ignored.clear();
+    // Worlds saved before there was this list have it empty.
+    bare.skipped.clear();
     let text = format!(
         "rapier3d 0.36.1 {dt:e} {} {bare:?}",
         config.rapier.solver_iterations
     );
+    let text = text.replace(", skipped: []", "");
     *blake3::hash(text.as_bytes()).as_bytes()
 }
 

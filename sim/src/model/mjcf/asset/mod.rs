@@ -9,10 +9,11 @@ mod stl;
 use super::Note;
 use super::compiler::Settings;
 use super::defaults::{Classes, MAIN};
+use super::files::Dir;
 use super::source::{self, At, Element, Fault, Read};
 use super::value::Keywords;
 use crate::model::rotation::{IDENTITY, normalized};
-use crate::model::{Mesh, Model, Vec3};
+use crate::model::{HField, Mesh, Model, Vec3, looks};
 use crate::names::nearest;
 use solid::{Filling, Placing, Solid, Surface};
 use std::collections::BTreeMap;
@@ -123,29 +124,41 @@ impl<'a> Assets<'a> {
     }
 
     fn solid(&mut self, name: &str, at: At) -> Read<Solid> {
-        let e = find(&self.meshes, "mesh", name, at)?;
-        let mut spec = self.classes.of(e, MAIN)?.mesh.clone();
-        spec.read(e)?;
+        let (e, spec) = self.spec(name, at)?;
         if spec.most_corners != -1 {
             let at = e.attr("maxhullvert").map_or(e.at, |a| a.at);
             let why = "a hull of limited corners is not supported; simplify the mesh instead";
             return Err(Fault::new(at, why));
         }
-        let mut placing = Placing {
-            refpos: [0.0; 3],
-            refquat: IDENTITY,
-            scale: spec.scale,
-        };
-        e.array("refpos", &mut placing.refpos)?;
-        e.array("refquat", &mut placing.refquat)?;
-        placing.refquat = normalized(placing.refquat)
-            .ok_or_else(|| Fault::new(e.at, "refquat is zero; no rotation is \"1 0 0 0\""))?;
+        let placing = placing(e, &spec)?;
         let surface = self.surface(e)?;
         let fault = |why: String| Fault::new(e.at, format!("mesh \"{name}\": {why}"));
         if surface.vertices.len() < 4 {
             return Err(fault("needs at least four vertices".into()));
         }
         Solid::new(&surface, placing, spec.filling).map_err(fault)
+    }
+
+    fn spec(&self, name: &str, at: At) -> Read<(&'a Element, MeshSpec)> {
+        let e = find(&self.meshes, "mesh", name, at)?;
+        let mut spec = self.classes.of(e, MAIN)?.mesh.clone();
+        spec.read(e)?;
+        Ok((e, spec))
+    }
+
+    /// The triangles of mesh `name`, placed as its geoms have them, for pictures.
+    pub fn triangles(&mut self, name: &str, at: At) -> Read<looks::Surface> {
+        let (e, spec) = self.spec(name, at)?;
+        let placing = placing(e, &spec)?;
+        let surface = self.surface(e)?;
+        let shown = placing.triangles(&surface);
+        let (vertices, faces) =
+            shown.map_err(|why| Fault::new(e.at, format!("mesh \"{name}\": {why}")))?;
+        Ok(looks::Surface {
+            name: name.to_string(),
+            vertices,
+            faces,
+        })
     }
 
     fn surface(&mut self, e: &Element) -> Read<Surface> {
@@ -198,9 +211,9 @@ impl<'a> Assets<'a> {
         })
     }
 
-    /// Index in `model` of the height field `name`, which it enters on first use.
-    pub fn hfield(&mut self, name: &str, at: At, model: &mut Model) -> Read<usize> {
-        if let Some(known) = model.hfields.iter().position(|h| h.name == name) {
+    /// Index in `hfields` of the height field `name`, which it enters on first use.
+    pub fn hfield(&mut self, name: &str, at: At, hfields: &mut Vec<HField>) -> Read<usize> {
+        if let Some(known) = hfields.iter().position(|h| h.name == name) {
             return Ok(known);
         }
         let e = find(&self.hfields, "hfield", name, at)?;
@@ -221,8 +234,8 @@ impl<'a> Assets<'a> {
             hfield::inline(e)?
         };
         let field = grid.field(name.to_string(), size).map_err(fault)?;
-        model.hfields.push(field);
-        Ok(model.hfields.len() - 1)
+        hfields.push(field);
+        Ok(hfields.len() - 1)
     }
 
     /// The file an asset names, in the model's folder for meshes.
@@ -231,15 +244,8 @@ impl<'a> Assets<'a> {
             .attr("file")
             .ok_or_else(|| Fault::new(e.at, "missing attribute"))?;
         let at = attr.value_at(0);
-        let compiler = self.settings.of(e.at);
-        let name = if compiler.strip_path {
-            attr.value.rsplit(['/', '\\']).next().unwrap_or_default()
-        } else {
-            &attr.value
-        };
-        let name = Path::new(&compiler.mesh_dir).join(name);
-        let reach = self.settings.reach(e.at);
-        let path = reach.file(&name).map_err(|why| Fault::new(at, why))?;
+        let path = self.settings.file(e.at, Dir::Mesh, &attr.value);
+        let path = path.map_err(|why| Fault::new(at, why))?;
         let bytes = source::read_bytes(&path)
             .map_err(|error| Fault::new(at, format!("cannot read {}: {error}", path.display())))?;
         if !self.files.contains(&path) {
@@ -257,7 +263,7 @@ impl<'a> Assets<'a> {
             .hfields
             .iter()
             .filter(|(name, _)| !model.hfields.iter().any(|h| h.name == **name));
-        for (name, e) in meshes.chain(hfields) {
+        for (name, e) in meshes.chain(hfields).filter(|(_, e)| !e.discarded) {
             notes.push(Note {
                 at: e.at,
                 what: format!("<{}> \"{name}\"", e.name),
@@ -265,6 +271,20 @@ impl<'a> Assets<'a> {
             });
         }
     }
+}
+
+/// How the asset's vertices are placed.
+fn placing(e: &Element, spec: &MeshSpec) -> Read<Placing> {
+    let mut placing = Placing {
+        refpos: [0.0; 3],
+        refquat: IDENTITY,
+        scale: spec.scale,
+    };
+    e.array("refpos", &mut placing.refpos)?;
+    e.array("refquat", &mut placing.refquat)?;
+    placing.refquat = normalized(placing.refquat)
+        .ok_or_else(|| Fault::new(e.at, "refquat is zero; no rotation is \"1 0 0 0\""))?;
+    Ok(placing)
 }
 
 /// The asset's name, or its file's stem.

@@ -34,6 +34,56 @@ pub(super) struct Placing {
     pub scale: Vec3,
 }
 
+/// Vertices and triangles as they are drawn.
+pub(super) type Drawn = (Vec<[f32; 3]>, Vec<[u32; 3]>);
+
+impl Placing {
+    /// The vertices where the asset places them.
+    ///
+    /// # Errors
+    /// Numbers that are not finite, faces without vertices.
+    fn points(&self, surface: &Surface) -> Result<Vec<Vec3>, String> {
+        if surface.vertices.iter().flatten().any(|x| !x.is_finite()) {
+            return Err("a vertex is not finite".into());
+        }
+        let count = surface.vertices.len();
+        if surface.faces.iter().flatten().any(|i| *i >= count) {
+            return Err(format!(
+                "a face names a vertex beyond the {count} there are"
+            ));
+        }
+        let placed = surface.vertices.iter().map(|v| {
+            let moved = minus(v.map(f64::from), self.refpos);
+            let turned = rotate(conjugate(self.refquat), moved);
+            [0, 1, 2].map(|i| turned[i] * self.scale[i])
+        });
+        Ok(placed.collect())
+    }
+
+    /// The faces, their outer sides still outside.
+    fn faces(&self, faces: &[[usize; 3]]) -> Vec<[usize; 3]> {
+        match self.scale.iter().product::<f64>() < 0.0 {
+            true => faces.iter().map(|[a, b, c]| [*a, *c, *b]).collect(),
+            false => faces.to_vec(),
+        }
+    }
+
+    /// What is drawn of a surface; of one without faces the convex hull.
+    ///
+    /// # Errors
+    /// Numbers that are not finite, faces without vertices, nothing to draw.
+    pub fn triangles(&self, surface: &Surface) -> Result<Drawn, String> {
+        let points = self.points(surface)?;
+        let faces = match &surface.faces[..] {
+            [] => convex_hull(&points)?,
+            faces => self.faces(faces),
+        };
+        let vertices = points.iter().map(|p| p.map(|x| x as f32));
+        let faces = faces.iter().map(|f| f.map(|i| i as u32));
+        Ok((vertices.collect(), faces.collect()))
+    }
+}
+
 /// A mesh about its centre of mass, along its principal axes.
 #[derive(Debug, Clone)]
 pub(in crate::model::mjcf) struct Solid {
@@ -87,30 +137,11 @@ impl Solid {
         placing: Placing,
         filling: Filling,
     ) -> Result<Self, String> {
-        if surface.vertices.iter().flatten().any(|x| !x.is_finite()) {
-            return Err("a vertex is not finite".into());
-        }
-        let count = surface.vertices.len();
-        if surface.faces.iter().flatten().any(|i| *i >= count) {
-            return Err(format!(
-                "a face names a vertex beyond the {count} there are"
-            ));
-        }
-        let mut points: Vec<Vec3> = surface
-            .vertices
-            .iter()
-            .map(|v| {
-                let moved = minus(v.map(f64::from), placing.refpos);
-                let turned = rotate(conjugate(placing.refquat), moved);
-                [0, 1, 2].map(|i| turned[i] * placing.scale[i])
-            })
-            .collect();
+        let mut points = placing.points(surface)?;
         let hull = convex_hull(&points)?;
-        let mirrored = placing.scale.iter().product::<f64>() < 0.0;
         let faces: Vec<[usize; 3]> = match (filling, &surface.faces[..]) {
             (Filling::Convex, _) | (_, []) => hull.clone(),
-            (_, faces) if mirrored => faces.iter().map(|[a, b, c]| [*a, *c, *b]).collect(),
-            (_, faces) => faces.to_vec(),
+            (_, faces) => placing.faces(faces),
         };
         if filling == Filling::Exact && inconsistent(&points, &faces) {
             return Err(

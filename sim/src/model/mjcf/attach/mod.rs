@@ -17,7 +17,7 @@ use super::defaults::Classes;
 use super::options;
 use super::reach::Reach;
 use super::source::{Element, Fault, MAX_FILES, Read, Sources, read_text};
-use super::{MjcfError, Note, check, schema, urdf};
+use super::{MjcfError, Note, check, files, schema, urdf};
 use crate::model::Options;
 use crate::names::nearest;
 use grow::Grower;
@@ -44,12 +44,17 @@ pub(super) struct Assembler<'a> {
     pub sources: &'a mut Sources,
     pub settings: &'a mut Settings,
     pub notes: &'a mut Vec<Note>,
+    /// Files that assets name.
+    pub files: Vec<PathBuf>,
+    /// The first file is a URDF.
+    pub urdf: bool,
     /// Models that are being read: one cannot attach itself.
     open: Vec<PathBuf>,
     limits: Limits,
 }
 
 /// What copies may cost, for all models of a file together.
+#[derive(Clone, Copy)]
 pub(super) struct Limits {
     /// Elements that may still be copied.
     elements: usize,
@@ -69,6 +74,8 @@ impl<'a> Assembler<'a> {
             sources,
             settings,
             notes,
+            files: Vec::new(),
+            urdf: false,
             open: Vec::new(),
             limits: Limits {
                 elements: 100_000,
@@ -101,12 +108,12 @@ impl<'a> Assembler<'a> {
             .collect();
         for e in &assets {
             match e.text("name").filter(|n| !foreign.contains(n)) {
-                Some(_) => self.unused(e),
-                None if foreign.is_empty() => self.unused(e),
+                Some(_) => self.unused(path, e, reach),
+                None if foreign.is_empty() => self.unused(path, e, reach),
                 None => {
                     let (name, model) = self.attached(path, e, reach)?;
                     match foreign.contains(name.as_str()) {
-                        false => self.unused(e),
+                        false => self.note_unused(e),
                         true if models.insert(name.clone(), model).is_some() => {
                             let why = format!("there are two models called \"{name}\"");
                             return Err(self.sources.error(Fault::new(e.at, why)));
@@ -133,7 +140,10 @@ impl<'a> Assembler<'a> {
         let mut compiler = Compiler::default();
         // Faults of a URDF's translation need no settings, those of the model do.
         let root = match root.name.as_str() {
-            "robot" => urdf::translate(&root, self.notes)?,
+            "robot" => {
+                self.urdf |= self.open.is_empty();
+                urdf::translate(&root, self.notes)?
+            }
             _ => root,
         };
         if root.name != "mujoco" {
@@ -147,12 +157,14 @@ impl<'a> Assembler<'a> {
             );
             return Err(Fault::new(root.at, why));
         }
-        check::check(&root, &schema::MUJOCO, self.notes)?;
-        for e in root.children_named("compiler") {
-            compiler.read(e)?;
-        }
-        let end = self.sources.count();
-        self.settings.add(end, compiler.clone(), reach.clone());
+        let checked = check::check(&root, &schema::MUJOCO, self.notes);
+        let mut compilers = root.children_named("compiler");
+        let read = compilers.try_for_each(|e| compiler.read(e));
+        // A model with faults may be one that nothing attaches: its files are known.
+        let files = self.sources.paths();
+        self.settings.add(&files, compiler.clone(), reach.clone());
+        self.files.extend(files::named(&root, self.settings));
+        checked.and(read)?;
         Ok((root, compiler))
     }
 
@@ -227,7 +239,19 @@ impl<'a> Assembler<'a> {
         Ok((name.to_string(), model))
     }
 
-    fn unused(&mut self, e: &Element) {
+    /// A model that nothing attaches: MuJoCo opens its files, so they are kept, whatever is
+    /// in them.
+    fn unused(&mut self, path: &Path, e: &Element, reach: &Reach) {
+        let (notes, open) = (self.notes.len(), self.open.len());
+        let limits = self.limits;
+        let _ = self.attached(path, e, reach);
+        self.limits = limits;
+        self.notes.truncate(notes);
+        self.open.truncate(open);
+        self.note_unused(e);
+    }
+
+    fn note_unused(&mut self, e: &Element) {
         let name = e.text("name").or(e.text("file")).unwrap_or_default();
         self.notes.push(Note {
             at: e.at,

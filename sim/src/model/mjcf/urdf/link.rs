@@ -7,13 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What links share: colours, meshes, names of geoms.
 pub(super) struct Links {
-    /// What is only seen is left out.
+    /// What is only seen is left out, but for pictures.
     discard: bool,
     strip: bool,
     colours: BTreeMap<String, String>,
     meshes: Vec<Element>,
-    /// Names and scales of the meshes of one file, in order.
-    scales: BTreeMap<String, Vec<([f64; 3], String)>>,
+    /// Names and scales of the meshes of one file, in order: of those that count, and of
+    /// those that are left out.
+    scales: [BTreeMap<String, Vec<([f64; 3], String)>>; 2],
     names: BTreeSet<String>,
 }
 
@@ -24,7 +25,7 @@ impl Links {
             strip,
             colours: BTreeMap::new(),
             meshes: Vec::new(),
-            scales: BTreeMap::new(),
+            scales: Default::default(),
             names: BTreeSet::new(),
         };
         links.materials(root)?;
@@ -63,8 +64,15 @@ impl Links {
                             colour = Some(named.clone());
                         }
                     }
-                    if !self.discard {
-                        let mut geom = self.geom(part, &colour)?;
+                    let geom = self.geom(part, &colour, self.discard);
+                    if self.discard {
+                        // What MuJoCo does not read cannot be wrong.
+                        body.children.extend(geom.ok().map(|geom| Element {
+                            discarded: true,
+                            ..geom
+                        }));
+                    } else {
+                        let mut geom = geom?;
                         for (name, value) in [
                             ("contype", "0"),
                             ("conaffinity", "0"),
@@ -77,7 +85,7 @@ impl Links {
                     }
                 }
                 "collision" => {
-                    let geom = self.geom(part, &colour)?;
+                    let geom = self.geom(part, &colour, false)?;
                     body.children.push(geom);
                 }
                 other => {
@@ -89,7 +97,7 @@ impl Links {
         Ok(())
     }
 
-    fn geom(&mut self, e: &Element, colour: &Option<String>) -> Read<Element> {
+    fn geom(&mut self, e: &Element, colour: &Option<String>, left_out: bool) -> Read<Element> {
         let geometry = only(e, "geometry")?
             .ok_or_else(|| Fault::new(e.at, format!("<{}> needs <geometry>", e.name)))?;
         let [shape] = &geometry.children[..] else {
@@ -99,6 +107,7 @@ impl Links {
         let mut geom = made("geom", e.at);
         // The first of a name has it, the others have none.
         if let Some(name) = e.attr("name").filter(|a| !a.value.is_empty())
+            && !left_out
             && self.names.insert(name.value.clone())
         {
             geom.attrs.push(renamed(name, "name"));
@@ -120,7 +129,7 @@ impl Links {
             "capsule" => ("capsule", vec![number("radius")?, 0.5 * number("length")?]),
             "sphere" => ("sphere", vec![number("radius")?]),
             "mesh" => {
-                let name = self.mesh(shape)?;
+                let name = self.mesh(shape, left_out)?;
                 geom.attrs.push(attr("mesh", &name, shape.at));
                 ("mesh", Vec::new())
             }
@@ -142,9 +151,9 @@ impl Links {
     }
 
     /// The name of the mesh asset of a file at a scale.
-    fn mesh(&mut self, e: &Element) -> Read<String> {
+    fn mesh(&mut self, e: &Element, left_out: bool) -> Read<String> {
         let file = e.required("filename")?;
-        if file.contains("://") && !self.strip {
+        if file.contains("://") && !self.strip && !left_out {
             return Err(Fault::new(
                 e.attr("filename").map_or(e.at, |a| a.value_at(0)),
                 format!(
@@ -157,16 +166,19 @@ impl Links {
         e.array("scale", &mut scale)?;
         let last = file.rsplit(['/', '\\']).next().unwrap_or(file);
         let stem = last.rsplit_once('.').map_or(last, |(stem, _)| stem);
-        let known = self.scales.entry(stem.to_string()).or_default();
+        let prefix = if left_out { "visual/" } else { "" };
+        let known = self.scales[usize::from(left_out)].entry(stem.to_string());
+        let known = known.or_default();
         if let Some((_, name)) = known.iter().find(|(s, _)| *s == scale) {
             return Ok(name.clone());
         }
         let name = match known.len() {
-            0 => stem.to_string(),
-            n => format!("{stem}{n}"),
+            0 => format!("{prefix}{stem}"),
+            n => format!("{prefix}{stem}{n}"),
         };
         known.push((scale, name.clone()));
         let mut mesh = made("mesh", e.at);
+        mesh.discarded = left_out;
         mesh.attrs.push(attr("name", &name, e.at));
         mesh.attrs
             .extend(e.attr("filename").map(|a| renamed(a, "file")));

@@ -1,0 +1,61 @@
+//! Files that a model names: MuJoCo reads them all, so that a run keeps them all.
+
+use super::compiler::Settings;
+use super::source::{At, Element};
+use std::path::{Path, PathBuf};
+
+/// Folder of `<compiler>` in which a kind of file is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dir {
+    /// `meshdir`: meshes, height fields and skins.
+    Mesh,
+    /// `texturedir`.
+    Texture,
+}
+
+/// Attributes of a texture that name files.
+const TEXTURE: [&str; 7] = [
+    "file",
+    "fileright",
+    "fileleft",
+    "fileup",
+    "filedown",
+    "filefront",
+    "fileback",
+];
+
+/// Endings of files that a robot may have outside of the folder that was named for it.
+/// A file of another kind is not carried away from where it lies because a model names it.
+const ASSETS: [&str; 8] = ["stl", "obj", "msh", "dae", "ply", "png", "ktx", "skn"];
+
+/// Files that `<asset>` of `root` names and that are there.
+pub(super) fn named(root: &Element, settings: &Settings) -> Vec<PathBuf> {
+    let assets = root.children_named("asset").flat_map(|a| &a.children);
+    let mut found = Vec::new();
+    for e in assets {
+        let (dir, attrs): (Dir, &[&str]) = match e.name.as_str() {
+            "mesh" | "hfield" | "skin" => (Dir::Mesh, &["file"]),
+            "texture" => (Dir::Texture, &TEXTURE),
+            _ => continue,
+        };
+        for name in attrs.iter().filter_map(|a| e.text(a)) {
+            found.extend(there(settings, e.at, dir, name));
+        }
+    }
+    found
+}
+
+/// All files that `name` at `at` may mean: which of them MuJoCo takes is its own affair.
+fn there(settings: &Settings, at: At, dir: Dir, name: &str) -> Vec<PathBuf> {
+    let reach = settings.reach(at);
+    let asset = |name: &Path| {
+        let ending = name.extension().and_then(|e| e.to_str());
+        ending.is_some_and(|e| ASSETS.contains(&e.to_ascii_lowercase().as_str()))
+    };
+    let names = settings.candidates(at, dir, name).into_iter();
+    names
+        .filter(|n| n.is_relative() && (asset(n) || reach.file(n).is_ok()))
+        .map(|n| reach.path(&n))
+        .filter(|path| path.is_file())
+        .collect()
+}

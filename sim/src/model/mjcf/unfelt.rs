@@ -1,0 +1,93 @@
+//! Shapes that are only seen. The model leaves them out; they are counted, because
+//! MuJoCo counts them, and where pictures are wanted it is kept what they look like.
+
+use super::source::{Fault, Sources};
+use crate::model::looks::{Look, Looks, Missing};
+use crate::model::rotation::Pose;
+
+/// What is known of geoms that [`Model::geoms`](crate::model::Model::geoms) lacks.
+pub(super) struct Unfelt {
+    /// All geoms in MuJoCo's order: the body of each, and whether the model has it.
+    order: Vec<(usize, bool)>,
+    /// What they look like, if that is wanted.
+    pub looks: Option<Looks>,
+    /// What is wrong with those that cannot be shown: their names, bodies and faults.
+    faults: Vec<(String, usize, Fault)>,
+}
+
+impl Unfelt {
+    /// None so far; `looks` is where to put what they look like, if that is wanted.
+    pub fn new(looks: Option<Looks>) -> Self {
+        Self {
+            order: Vec::new(),
+            looks,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Counts a geom of `body`.
+    pub fn count(&mut self, body: usize, kept: bool) {
+        self.order.push((body, kept));
+    }
+
+    /// Adds what a shape looks like, or why that is not known.
+    pub fn show(&mut self, name: String, body: usize, look: Result<Look, Fault>) {
+        match (&mut self.looks, look) {
+            (Some(looks), Ok(look)) => looks.shapes.push(look),
+            (Some(_), Err(fault)) => self.faults.push((name, body, fault)),
+            (None, _) => {}
+        }
+    }
+
+    /// Gives all shapes of `body` another pose: `of` the one they had.
+    pub fn place(&mut self, body: usize, of: impl Fn(Pose) -> Pose) {
+        let shapes = self.looks.iter_mut().flat_map(|l| &mut l.shapes);
+        for look in shapes.filter(|l| l.body == body) {
+            let pose = of(Pose {
+                pos: look.pos,
+                quat: look.quat,
+            });
+            (look.pos, look.quat) = (pose.pos, pose.quat);
+        }
+    }
+
+    /// Bodies became parts of others: `shift` are their frames in those, `target` their
+    /// numbers.
+    pub fn fuse(&mut self, shift: &[Pose], target: &[usize]) {
+        for (body, _) in &mut self.order {
+            *body = target[*body];
+        }
+        self.order.sort_by_key(|(body, _)| *body);
+        for (body, pose) in shift.iter().enumerate() {
+            self.place(body, |own| pose.then(own));
+        }
+        let shapes = self.looks.iter_mut().flat_map(|l| &mut l.shapes);
+        for look in shapes {
+            look.body = target[look.body];
+        }
+        for (_, body, _) in &mut self.faults {
+            *body = target[*body];
+        }
+        if let Some(looks) = &mut self.looks {
+            looks.shapes.sort_by_key(|l| l.body);
+        }
+    }
+
+    /// Numbers that MuJoCo gives the geoms that the model lacks.
+    pub fn numbers(&self) -> Vec<usize> {
+        let all = self.order.iter().enumerate();
+        all.filter(|(_, (_, kept))| !kept).map(|(i, _)| i).collect()
+    }
+
+    /// What is to be seen, with the places of what is wrong.
+    pub fn looks(self, sources: &Sources) -> Option<Looks> {
+        let mut looks = self.looks?;
+        let missing = self.faults.into_iter().map(|(name, body, fault)| Missing {
+            name,
+            body,
+            why: format!("{}: {}", sources.short_place(fault.at), fault.message),
+        });
+        looks.missing.extend(missing);
+        Some(looks)
+    }
+}
