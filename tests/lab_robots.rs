@@ -255,7 +255,8 @@ fn play_draws_what_is_asked_for_and_says_what_it_cannot() {
     );
     let (_, words) = with(&["--geoms", "visual"]);
     assert!(
-        words.contains("warning: no picture in") && words.contains("--geoms collision"),
+        words.contains("warning: nothing of the robot is seen")
+            && words.contains("--geoms collision"),
         "{words}"
     );
 }

@@ -181,14 +181,15 @@ fn looks(target: &Target) -> Result<Looks, RunError> {
 /// What to say of pictures without the robot.
 fn warning(unseen: &Unseen, path: &Path) -> Option<String> {
     let Unseen { count, of, why } = unseen;
-    let what = match (count, of) {
+    let which = match (count, of) {
         (0, _) => return None,
-        (n, of) if n == of => "no picture".to_string(),
-        (n, of) => format!("{} of {of} pictures", of - n),
+        (_, 1) => "the picture".to_string(),
+        (n, of) if n == of => format!("all {n} pictures"),
+        (n, of) => format!("{n} of {of} pictures"),
     };
+    let path = path.display();
     Some(format!(
-        "warning: {what} in {} shows anything of the robot: {why}",
-        path.display()
+        "warning: nothing of the robot is seen in {which} of {path}: {why}"
     ))
 }
 

@@ -158,8 +158,9 @@ impl<'a> Assembler<'a> {
             return Err(Fault::new(root.at, why));
         }
         let checked = check::check(&root, &schema::MUJOCO, self.notes);
-        let mut compilers = root.children_named("compiler");
-        let read = compilers.try_for_each(|e| compiler.read(e));
+        let read = root
+            .children_named("compiler")
+            .try_for_each(|e| compiler.read(e));
         // A model with faults may be one that nothing attaches: its files are known.
         let files = self.sources.paths();
         self.settings.add(&files, compiler.clone(), reach.clone());
