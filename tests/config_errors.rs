@@ -197,6 +197,44 @@ fn check_prints_what_the_configuration_comes_to() {
 }
 
 #[test]
+fn check_prints_the_default_pose_and_underlines_one_that_does_not_exist() {
+    let configs = concat!(env!("CARGO_MANIFEST_DIR"), "/../configs");
+    let quadruped = format!("{configs}/quadruped.toml");
+    let place = Place::new();
+    let front = "task.action.0.actuators=[\"*_f*\"]";
+    let out = place.ok(&["check", &quadruped, "--quiet", front]);
+    for expected in [
+        "default pose: keyframe(home)\n",
+        "  thigh_fl               0.9000 rad\n",
+        "  4 other joints at 0\n",
+        "Position on *_f*, about the default pose",
+        "control -2.818..-0.888, held at -1.8\n",
+        "control -2.818..-0.888\n",
+    ] {
+        assert!(out.contains(expected), "{expected:?} not in\n{out}");
+    }
+    let task = std::fs::read_to_string(&quadruped).unwrap();
+    let task = task.replace("keyframe(home)", "keyframe(hmoe)");
+    let task = task.replace("robots/", &format!("{configs}/robots/"));
+    std::fs::write(place.path("quadruped.toml"), &task).unwrap();
+    let err = place.fails(2, &["check", "quadruped.toml"]);
+    let line = task.lines().position(|l| l.starts_with("default_pose"));
+    let at = format!("quadruped.toml:{}:26: task.default_pose", line.unwrap() + 1);
+    for expected in [&at, "^^^^", "did you mean \"home\"?"] {
+        assert!(err.contains(expected), "{expected:?} not in\n{err}");
+    }
+    // The cart-pole's file has none.
+    let set = "task.default_pose=keyframe(home)";
+    let err = place.fails(2, &["check", "pole.toml", set]);
+    assert!(err.contains("the robot's file has no <keyframe>"), "{err}");
+    let out = place.ok(&["check", "pole.toml", "--quiet"]);
+    assert!(
+        out.contains("default pose: reset\n  every joint at 0\n"),
+        "{out}"
+    );
+}
+
+#[test]
 fn threads_of_an_environment_are_a_power_of_two() {
     let place = Place::with(TASK);
     for (value, expected) in [

@@ -32,6 +32,7 @@ fn eval(bencher: Bencher, text: &str) {
     let notebook = Notebook::default();
     let scope = Scope {
         model: &model,
+        pose: &model.qpos0,
         commands: &commands,
         params: &[],
         action_width: 12,
@@ -82,6 +83,7 @@ fn compile(bencher: Bencher, text: &str) {
     let notebook = Notebook::default();
     let scope = Scope {
         model: &model,
+        pose: &model.qpos0,
         commands: &commands,
         params: &[],
         action_width: 12,

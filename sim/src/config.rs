@@ -200,6 +200,12 @@ pub struct TaskConfig {
     /// robots that name files beside or above their own; their own folder without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub robot_folder: Option<String>,
+    /// The pose that position targets and `joint_pos_rel` are about: `"reset"` (where
+    /// episodes start, without chance; the default), `"initial"` (the robot file's own) or
+    /// `"keyframe(NAME)"`. In a pose that is named here episodes start, too, before the
+    /// terms of `reset`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_pose: Option<String>,
     /// Named numbers that expressions can read as `param.NAME`.
     pub params: BTreeMap<String, f64>,
     /// How the policy's output becomes controls; in order, first output first.
@@ -212,7 +218,8 @@ pub struct TaskConfig {
     pub reward: Vec<RewardTerm>,
     /// Terminations and extra truncations. The time-out needs no term.
     pub termination: Vec<TerminationTerm>,
-    /// How a new episode starts; applied in order on top of the initial pose.
+    /// How a new episode starts; applied in order on top of the initial pose, or of
+    /// `default_pose` where that names one.
     pub reset: Vec<ResetTerm>,
     /// Reward scaling and clipping.
     pub rewards: RewardOptions,
@@ -262,7 +269,7 @@ pub enum ActionKind {
     Control,
     /// The same with outputs -1..1 mapped onto the actuator's control range.
     Normalized,
-    /// A joint position target: `target = initial pose + offset + scale * output`.
+    /// A joint position target: `target = default pose + offset + scale * output`.
     /// Position actuators take the target; motors get a PD law with `stiffness` and
     /// `damping`, evaluated once per control step.
     Position,
@@ -382,7 +389,7 @@ pub struct ResetTerm {
     /// `pos(body)`, `lin_vel(body)`, `ang_vel(body)` (bodies with a free joint),
     /// `yaw(body)`, or `keyframe("name")`.
     pub target: String,
-    /// Uniform offset from the initial pose: `[low, high]`.
+    /// Uniform offset from the pose so far: `[low, high]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uniform: Option<[f64; 2]>,
     /// Standard deviation of a normal offset.

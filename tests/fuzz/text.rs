@@ -297,6 +297,7 @@ pub fn expression() -> Target {
                 let notebook = Notebook::default();
                 let scope = Scope {
                     model,
+                    pose: &model.qpos0,
                     commands: &commands,
                     params: &params,
                     action_width: model.actuators.len(),

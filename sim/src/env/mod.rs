@@ -20,6 +20,7 @@ use crate::physics::pool::Pool;
 use crate::physics::{Physics, PhysicsError, Shortfalls, SnapshotError};
 use crate::snapshot::Seal;
 use crate::task::Task;
+use crate::task::pose::Pose;
 use buffers::{Live, Work};
 use causes::Causes;
 use inject::Drill;
@@ -431,6 +432,16 @@ impl BatchEnv {
     /// The robot.
     pub fn model(&self) -> &Arc<Model> {
         &self.model
+    }
+
+    /// The pose that position targets and relative positions are about.
+    pub fn pose(&self) -> &Pose {
+        &self.task.pose
+    }
+
+    /// Actuators that no action drives and that hold this pose, with their controls.
+    pub fn held(&self) -> &[(usize, f32)] {
+        &self.task.actions.held
     }
 
     /// The physics, for drawing and diagnosis.

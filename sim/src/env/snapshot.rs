@@ -40,6 +40,7 @@ fn digest(value: &dyn Debug) -> [u8; 32] {
     let mut text = format!("{value:?}");
     for nothing in [
         ", agents: None",
+        ", default_pose: None",
         ", more_seen: false",
         ", unseen: false",
         ", skipped: []",

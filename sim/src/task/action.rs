@@ -2,6 +2,7 @@
 
 mod position;
 
+use super::pose::Pose;
 use super::team::Team;
 use super::{number, range, select, spread};
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
@@ -27,6 +28,9 @@ pub struct Actions {
     /// Range each output of all agents is clipped to.
     pub(super) clip: Vec<[f32; 2]>,
     pub(super) drives: Vec<Drive>,
+    /// Controls of actuators that no action drives and that hold the task's pose; those
+    /// of all others stay zero.
+    pub held: Vec<(usize, f32)>,
 }
 
 /// How one actuator gets its control.
@@ -61,11 +65,12 @@ pub(super) enum Law {
 const UNLIMITED: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
 
 impl Actions {
-    /// `initial_qpos`: the pose that position targets are relative to `(nq)`.
+    /// `pose`: what position targets are relative to, and what actuators hold that no
+    /// action drives.
     pub fn compile(
         model: &Model,
         terms: &[ActionTerm],
-        initial_qpos: &[f64],
+        pose: &Pose,
         team: &Team,
     ) -> Result<Self, ConfigError> {
         let mut all = Self {
@@ -75,6 +80,7 @@ impl Actions {
             raw: Vec::new(),
             clip: Vec::new(),
             drives: Vec::new(),
+            held: Vec::new(),
         };
         let mut agents = Vec::with_capacity(terms.len());
         for (t, term) in terms.iter().enumerate() {
@@ -88,9 +94,15 @@ impl Actions {
                 .map(|(term, _)| term)
                 .collect();
             let first = all.clip.len();
-            let space = all.agent(model, &own, initial_qpos, team, agent, &mut owner)?;
+            let space = all.agent(model, &own, &pose.qpos, team, agent, &mut owner)?;
             all.spaces.push(space);
             all.own.push(first..all.clip.len());
+        }
+        for (u, actuator) in model.actuators.iter().enumerate() {
+            if let (None, Some(ctrl)) = (owner[u], pose.ctrl[u]) {
+                let [low, high] = limits(actuator);
+                all.held.push((u, (ctrl as f32).max(low).min(high)));
+            }
         }
         all.space = row(&all.spaces, team)?;
         let width = all.space.width();
@@ -105,7 +117,7 @@ impl Actions {
         &mut self,
         model: &Model,
         terms: &[(usize, &ActionTerm)],
-        initial_qpos: &[f64],
+        pose: &[f64],
         team: &Team,
         agent: usize,
         owner: &mut [Option<usize>],
@@ -167,7 +179,7 @@ impl Actions {
                 }
                 return self.discrete(model, term, &chosen, &path);
             }
-            self.continuous(model, term, &chosen, initial_qpos, &path)?;
+            self.continuous(model, term, &chosen, pose, &path)?;
         }
         Ok(ActionSpace::Continuous(self.clip.len() - first))
     }
@@ -229,7 +241,7 @@ impl Actions {
         model: &Model,
         term: &ActionTerm,
         chosen: &[usize],
-        initial_qpos: &[f64],
+        pose: &[f64],
         path: &str,
     ) -> Result<(), ConfigError> {
         if !term.choices.is_empty() {
@@ -286,9 +298,7 @@ impl Actions {
                         offset: (middle + half * f64::from(offset)) as f32,
                     }
                 }
-                ActionKind::Position => {
-                    position(model, actuator, term, scale, offset, initial_qpos, path)?
-                }
+                ActionKind::Position => position(model, actuator, term, scale, offset, pose, path)?,
             };
             // Without a range of its own an output is clipped to what the actuator can
             // follow: outputs beyond it would all mean the same control.
@@ -374,6 +384,9 @@ impl Actions {
         mut put: impl FnMut(usize, f32),
     ) {
         let n = state.num_envs;
+        for &(actuator, control) in &self.held {
+            put(actuator, control);
+        }
         for drive in &self.drives {
             let x = action(drive.output);
             let control = match &drive.law {

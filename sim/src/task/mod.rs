@@ -2,13 +2,14 @@
 //! over blocks of environments.
 //!
 //! [`Task::compile`] turns `[task]` into plain tables ([`action`], [`command`],
-//! [`observe`], [`score`], [`reset`]); `env` runs them over the batch.
+//! [`observe`], [`score`], [`reset`], [`pose`]); `env` runs them over the batch.
 
 pub mod action;
 pub mod command;
 pub mod emit;
 pub mod expr;
 pub mod observe;
+pub mod pose;
 pub mod reset;
 pub mod score;
 pub mod team;
@@ -33,6 +34,8 @@ pub struct Task {
     pub score: score::Score,
     /// How episodes start.
     pub reset: reset::Reset,
+    /// What targets and relative positions are about.
+    pub pose: pose::Pose,
     /// `param.NAME`, in the order of their names.
     pub params: Vec<f32>,
     /// What expressions remember from step to step.
@@ -45,8 +48,10 @@ impl Task {
     /// Checks every term of `cfg` against the robot. `step_dt` is the control step (s).
     pub fn compile(model: &Model, cfg: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
         let mut team = Team::new(cfg)?;
-        let reset = reset::Reset::compile(model, &cfg.reset, &team)?;
-        let actions = action::Actions::compile(model, &cfg.action, &reset.initial_qpos, &team)?;
+        let named = pose::Pose::named(model, cfg.default_pose.as_deref(), &team)?;
+        let reset = reset::Reset::compile(model, &cfg.reset, named.as_ref(), &team)?;
+        let pose = named.unwrap_or_else(|| pose::Pose::of_resets(model, &reset));
+        let actions = action::Actions::compile(model, &cfg.action, &pose, &team)?;
         team.outputs.clone_from(&actions.own);
         let commands = command::Commands::compile(&cfg.command, step_dt, &team)?;
         let mut params = Vec::with_capacity(cfg.params.len());
@@ -57,6 +62,7 @@ impl Task {
         let notebook = Notebook::default();
         let scope = Scope {
             model,
+            pose: &pose.qpos,
             commands: &commands.scope,
             params: &names,
             action_width: actions.outputs(),
@@ -72,6 +78,7 @@ impl Task {
             actions,
             commands,
             reset,
+            pose,
             params,
             memory: notebook.finish(),
             team,

@@ -1,5 +1,6 @@
 //! `[[task.reset]]`: how a new episode starts.
 
+use super::pose::{self, Pose, argument};
 use super::team::{Team, Whom};
 use super::{number, range, select, spread};
 use crate::config::{ConfigError, ResetTerm};
@@ -10,8 +11,8 @@ use crate::rng::{Purpose, normal_pair, philox, unit};
 /// The compiled reset terms: a list of operations on single coordinates.
 #[derive(Debug, Clone)]
 pub struct Reset {
-    /// The pose without chance `(nq)`: what position targets are relative to.
-    pub initial_qpos: Vec<f64>,
+    /// The pose in which episodes start, without chance `(nq)`.
+    pub fixed: Vec<f32>,
     /// Generalised positions and velocities before the operations.
     pub(super) start: (Vec<f32>, Vec<f32>),
     pub(super) operations: Vec<Operation>,
@@ -58,15 +59,22 @@ const TARGETS: [&str; 9] = [
 ];
 
 impl Reset {
-    /// Checks targets and sizes.
-    pub fn compile(model: &Model, terms: &[ResetTerm], team: &Team) -> Result<Self, ConfigError> {
+    /// Checks targets and sizes. `pose`: what the terms begin with, if not the initial
+    /// pose.
+    pub fn compile(
+        model: &Model,
+        terms: &[ResetTerm],
+        pose: Option<&Pose>,
+        team: &Team,
+    ) -> Result<Self, ConfigError> {
         let mut all = Self {
-            initial_qpos: Vec::new(),
+            fixed: Vec::new(),
             start: (Vec::new(), vec![0.0; model.nv]),
             operations: Vec::new(),
             quaternions: Vec::new(),
         };
-        all.start.0 = model.qpos0.iter().map(|&q| q as f32).collect();
+        let begin = pose.map_or(&model.qpos0, |pose| &pose.qpos);
+        all.start.0 = begin.iter().map(|&q| q as f32).collect();
         for joint in &model.joints {
             match joint.kind {
                 JointKind::Free => all.quaternions.push(joint.qpos_adr + 3),
@@ -83,7 +91,7 @@ impl Reset {
         }
         let (mut qpos, mut qvel) = (all.start.0.clone(), all.start.1.clone());
         all.apply(|_| [0; 4], true, &mut qpos, &mut qvel);
-        all.initial_qpos = qpos.iter().map(|&q| f64::from(q)).collect();
+        all.fixed = qpos;
         Ok(all)
     }
 
@@ -117,7 +125,9 @@ impl Reset {
             (None, None) => Chance::None,
         };
         let Some(places) = places else {
-            return self.keyframe(model, term, &target, path);
+            let first = whom.unwrap_or(0) == 0;
+            let done = self.keyframe(model, term, &target, path, first);
+            return done.map_err(|e| team.blame(whom, &term.target, e));
         };
         if term.value.is_none() && matches!(chance, Chance::None) {
             return Err(
@@ -149,33 +159,25 @@ impl Reset {
         Ok(())
     }
 
-    /// Expands `keyframe("name")` into one operation per coordinate.
+    /// Expands `keyframe("name")` into one operation per coordinate. Where every agent has
+    /// a keyframe of its own, those after the `first` leave alone what they do not move.
     fn keyframe(
         &mut self,
         model: &Model,
         term: &ResetTerm,
         target: &str,
         path: &str,
+        first: bool,
     ) -> Result<(), ConfigError> {
         if term.uniform.is_some() || term.normal.is_some() || term.value.is_some() {
             return Err(ConfigError::new(path, "a keyframe takes no numbers")
                 .help("add another reset term, such as target = \"qpos\", after it"));
         }
-        let name = argument(target).unwrap_or_default();
-        let index = model
-            .keyframe(name)
-            .map_err(|e| ConfigError::new(format!("{path}.target"), e.to_string()))?;
-        let key = &model.keyframes[index];
-        let positions = key
-            .qpos
-            .iter()
-            .enumerate()
-            .map(|(i, &v)| (Place::Position(i), v));
-        let velocities = key
-            .qvel
-            .iter()
-            .enumerate()
-            .map(|(i, &v)| (Place::Velocity(i), v));
+        let key = pose::keyframe(model, target, &format!("{path}.target"))?;
+        let positions = pose::positions(model, key, first).into_iter();
+        let velocities = pose::velocities(key, first).into_iter();
+        let positions = positions.map(|i| (Place::Position(i), key.qpos[i]));
+        let velocities = velocities.map(|i| (Place::Velocity(i), key.qvel[i]));
         for (place, value) in positions.chain(velocities) {
             let set = Some(number(value, &format!("{path}.target"))?);
             self.operations.push(Operation {
@@ -260,18 +262,6 @@ fn normalise(q: &mut [f32]) {
     } else {
         q.copy_from_slice(&[1.0, 0.0, 0.0, 0.0]);
     }
-}
-
-/// `name` between the parentheses of `target(name)`, without quotes.
-fn argument(target: &str) -> Option<&str> {
-    let (_, rest) = target.split_once('(')?;
-    let inner = rest.trim_end().strip_suffix(')')?.trim();
-    Some(
-        inner
-            .strip_prefix('"')
-            .and_then(|s| s.strip_suffix('"'))
-            .unwrap_or(inner),
-    )
 }
 
 /// The coordinates a target means; `None` for a keyframe.

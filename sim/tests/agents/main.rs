@@ -7,4 +7,5 @@ mod by_hand;
 mod ends;
 mod layout;
 mod mistakes;
+mod pose;
 mod snapshots;

@@ -10,6 +10,7 @@ mod keep;
 mod memory;
 mod mistakes;
 mod point_mass;
+mod pose;
 mod repeat;
 mod resets;
 mod steady;

@@ -28,6 +28,7 @@ pub const ROBOT: &str = r#"<mujoco model="cart_and_ball">
   </actuator>
   <keyframe>
     <key name="high" qpos="0.5 0.25 1 2 3 1 0 0 0" qvel="1 2 3 4 5 6 7 8"/>
+    <key name="low" qpos="-1 0.125 0 0 1 1 0 0 0" ctrl="0.5 -9"/>
   </keyframe>
 </mujoco>"#;
 

@@ -80,6 +80,7 @@ fn fill(to: &mut [f32], from: &Value) {
 fn scope<'a>(model: &'a Model, notebook: &'a Notebook) -> Scope<'a> {
     Scope {
         model,
+        pose: &model.qpos0,
         commands: &[],
         params: &[],
         action_width: 0,

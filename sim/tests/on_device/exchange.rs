@@ -1,6 +1,7 @@
 //! Snapshots go from the host to the device and back.
 
 use crate::support::{Device_, Host_, Setup, actions, agents, setup};
+use ostler_sim::config::OneOrMany;
 use ostler_sim::{EpisodeStats, Groups};
 
 fn both(s: &Setup, steps: u64) -> (Host_, Device_) {
@@ -162,6 +163,38 @@ fn a_curriculum_changes_numbers_in_a_table_or_in_the_code() {
         wrong.reward[0].expr = "1".into();
         assert!(device.env.set_task(&wrong).is_err());
         take(&mut host, &mut device, 120..140);
+    }
+}
+
+/// The default pose, and the servos that hold it since no action drives them: a
+/// keyframe's, and that of resets which a curriculum moves.
+#[test]
+fn the_default_pose_is_the_hosts() {
+    let mut s = setup("quadruped", 5);
+    s.task.action[0].actuators = vec!["*_f*".into()];
+    let (mut host, _) = both(&s, 60);
+    assert_eq!(host.env.held().len(), 6);
+    s.task.default_pose = None;
+    for (target, value) in [("joint_pos(thigh_*)", 0.8), ("joint_pos(calf_*)", -1.6)] {
+        let mut term = s.task.reset[0].clone();
+        (term.target, term.uniform) = (target.into(), None);
+        term.value = Some(OneOrMany::One(value));
+        s.task.reset.insert(0, term);
+    }
+    let mut bent = s.task.clone();
+    bent.reset[0].value = Some(OneOrMany::One(-1.75));
+    for changing in [true, false] {
+        let mut device = Device_::new(&s, changing);
+        host = Host_::new(&s);
+        host.reset(true);
+        device.reset(true);
+        take(&mut host, &mut device, 0..20);
+        let held: Vec<f32> = host.env.held().iter().map(|h| h.1).collect();
+        assert_eq!(held, [0.0, 0.8, -1.6, 0.0, 0.8, -1.6]);
+        host.env.set_task(&bent).unwrap();
+        device.env.set_task(&bent).unwrap();
+        assert_eq!(host.env.held()[2].1, -1.75);
+        take(&mut host, &mut device, 20..120);
     }
 }
 

@@ -10,9 +10,11 @@ use clap::Args;
 use ostler_collector::replay::Layout;
 use ostler_sim::Groups;
 use ostler_sim::Model;
-use ostler_sim::config::Backend;
-use ostler_sim::env::{ActionSpace, EnvSpec, ObsRow};
+use ostler_sim::config::{ActionKind, Backend};
+use ostler_sim::env::{ActionSpace, BatchEnv, EnvSpec, ObsRow};
+use ostler_sim::model::JointKind;
 use ostler_sim::physics::native;
+use ostler_sim::task::pose::Pose;
 
 /// Flags of `ostler check`.
 #[derive(Debug, Args)]
@@ -39,7 +41,8 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     robot(&model);
     let spec = env.spec();
     observations(spec);
-    actions(config, &model, spec);
+    actions(config, &model, &env);
+    pose(&model, env.pose());
     outln!("\nreward");
     for term in &config.task.reward {
         outln!(
@@ -142,7 +145,8 @@ fn table(title: &str, rows: &[ObsRow]) {
     }
 }
 
-fn actions(config: &Config, model: &Model, spec: &EnvSpec) {
+fn actions(config: &Config, model: &Model, env: &BatchEnv) {
+    let spec = env.spec();
     let decision = |space: ActionSpace| match space {
         ActionSpace::Continuous(n) => format!("{n} numbers"),
         ActionSpace::Discrete(n) => format!("one of {n} choices"),
@@ -152,19 +156,46 @@ fn actions(config: &Config, model: &Model, spec: &EnvSpec) {
         outln!("  {}: {}", agent.name, decision(agent.action));
     }
     for term in &config.task.action {
-        outln!("  {:?} on {}", term.kind, term.actuators.join(", "));
+        let about = match term.kind {
+            ActionKind::Position => ", about the default pose",
+            _ => "",
+        };
+        outln!("  {:?} on {}{about}", term.kind, term.actuators.join(", "));
     }
-    for a in &model.actuators {
+    for (i, a) in model.actuators.iter().enumerate() {
         let target = model.target(a);
         let range = match a.ctrlrange {
             Some([low, high]) => format!("{low}..{high}"),
             None => "unlimited".into(),
         };
+        let held = env.held().iter().find(|(u, _)| *u == i);
+        let held = held.map_or(String::new(), |(_, c)| format!(", held at {c}"));
         outln!(
-            "  {:20} {:10} {target:26} control {range}",
+            "  {:20} {:10} {target:26} control {range}{held}",
             a.name,
             a.element
         );
+    }
+}
+
+/// What position targets and `joint_pos_rel` are about.
+fn pose(model: &Model, pose: &Pose) {
+    outln!("\ndefault pose: {}", pose.name);
+    let unit = |kind: JointKind| match kind {
+        JointKind::Hinge => Some("rad"),
+        JointKind::Slide => Some("m"),
+        JointKind::Ball | JointKind::Free => None,
+    };
+    let joints = model.joints.iter();
+    let scalar = joints.filter_map(|j| Some((&j.name, pose.qpos[j.qpos_adr], unit(j.kind)?)));
+    let (away, zero): (Vec<_>, Vec<_>) = scalar.partition(|(_, q, _)| *q != 0.0);
+    for (name, q, unit) in &away {
+        outln!("  {name:20} {q:>8.4} {unit}");
+    }
+    match (away.len(), zero.len()) {
+        (_, 0) => {}
+        (0, _) => outln!("  every joint at 0"),
+        (_, n) => outln!("  {n} other joints at 0"),
     }
 }
 

@@ -31,6 +31,7 @@ fn exemplar() -> Config {
         task: TaskConfig {
             robot: text(),
             robot_folder: Some(text()),
+            default_pose: Some(text()),
             params: BTreeMap::from([(ANY.to_string(), 0.0)]),
             action: vec![ActionTerm {
                 actuators: vec![text()],

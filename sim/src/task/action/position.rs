@@ -1,6 +1,7 @@
 //! The law of `kind = "position"`: joint targets.
 
 use super::super::number;
+use super::super::pose::is_servo;
 use super::Law;
 use crate::config::{ActionTerm, ConfigError};
 use crate::model::{Actuator, Dynamics, Joint, JointKind, Model};
@@ -12,7 +13,7 @@ pub(super) fn position(
     term: &ActionTerm,
     scale: f32,
     offset: f32,
-    initial_qpos: &[f64],
+    pose: &[f64],
     path: &str,
 ) -> Result<Law, ConfigError> {
     let scalar = |j: &&Joint| matches!(j.kind, JointKind::Hinge | JointKind::Slide);
@@ -37,12 +38,12 @@ pub(super) fn position(
         .help("use kind = \"control\""));
     }
     let gear = actuator.gear[0];
-    let offset = f64::from(offset) + initial_qpos[joint.qpos_adr];
-    let servo = actuator.gain[0] != 0.0 && actuator.bias[1] == -actuator.gain[0];
+    // In single precision, as episodes start.
+    let offset = f64::from(offset) + f64::from(pose[joint.qpos_adr] as f32);
     let motor =
         actuator.gain[0] != 0.0 && actuator.bias == [0.0; 3] && actuator.gain[1..] == [0.0; 2];
     let name = &actuator.name;
-    if servo {
+    if is_servo(actuator) {
         if term.stiffness.is_some() || term.damping.is_some() {
             return Err(ConfigError::new(
                 format!("{path}.stiffness"),

@@ -33,6 +33,10 @@ impl Writer<'_> {
         self.line(format_args!(
             "  static OSTLER_FN void drive(const EnvArgs& a, int e) {{\n    const long n = a.n;"
         ));
+        for &(actuator, control) in &task.actions.held {
+            let control = self.numbers.text(control);
+            self.line(format_args!("    a.ctrl[{actuator} * n + e] = {control};"));
+        }
         for drive in &task.actions.drives {
             let x = format!("a.action[{} * n + e]", drive.output);
             let control = match &drive.law {

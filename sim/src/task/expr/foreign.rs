@@ -85,11 +85,11 @@ const NAMES: &[(&str, &str)] = &[
     ),
     (
         "default_dof_pos",
-        "write joint_pos_rel() for positions relative to the initial pose",
+        "write joint_pos_rel() for positions relative to task.default_pose",
     ),
     (
         "default_joint_pos",
-        "write joint_pos_rel() for positions relative to the initial pose",
+        "write joint_pos_rel() for positions relative to task.default_pose",
     ),
     ("torques", "write actuator_force()"),
     ("applied_torque", "write actuator_force()"),

@@ -38,6 +38,8 @@ pub const BLOCK: usize = 64;
 pub struct Scope<'a> {
     /// Bodies, joints, geoms, sites, actuators, sensors.
     pub model: &'a Model,
+    /// What relative positions are about `(nq)`.
+    pub pose: &'a [f64],
     /// `command.NAME`: name, number of components, unit (`""`: any).
     pub commands: &'a [(String, usize, String)],
     /// `param.NAME`, in the order of [`Inputs::params`].

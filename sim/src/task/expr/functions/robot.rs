@@ -65,7 +65,7 @@ pub const TABLE: &[Function] = &[
         Kind::Joint,
         "one per joint",
         Rule::Each("rad (hinge) or m (slide)"),
-        "joint positions minus those of the initial pose",
+        "joint positions minus those of the default pose (`task.default_pose`)",
         |c, call| Ok(joints(c, call, relative))
     ),
     per_element!(
@@ -278,13 +278,13 @@ fn rate(c: &mut Checker<'_>, j: &Joint, source: Source, time: &str) -> Comp {
 
 fn relative(c: &mut Checker<'_>, j: &Joint) -> Comp {
     let now = load_q(c, j);
-    let initial = c.scope.model.qpos0[j.qpos_adr];
-    if initial == 0.0 {
+    let about = c.scope.pose[j.qpos_adr];
+    if about == 0.0 {
         return now;
     }
-    let initial = c.dag.constant(initial);
+    let about = c.dag.constant(about);
     Comp {
-        node: c.dag.sub(now.node, initial),
+        node: c.dag.sub(now.node, about),
         ..now
     }
 }

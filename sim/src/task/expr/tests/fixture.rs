@@ -164,6 +164,7 @@ impl World {
     pub fn scope(&self) -> Scope<'_> {
         Scope {
             model: &self.model,
+            pose: &self.model.qpos0,
             commands: &self.commands,
             params: &self.params,
             action_width: ACTIONS,

@@ -62,6 +62,7 @@ fn with_scope<R>(task: &TaskConfig, f: impl FnOnce(&Scope<'_>) -> R) -> R {
     let params: Vec<String> = task.params.keys().cloned().collect();
     f(&Scope {
         model: &model,
+        pose: &model.qpos0,
         commands: &commands,
         params: &params,
         action_width: model.nu(),
