@@ -24,16 +24,22 @@ pub mod time;
 mod train;
 
 use crate::config::Override;
-use crate::log::errln;
+use crate::log::{errln, filter, trace};
 use crate::run::RunError;
 use crate::run::error::USAGE;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
+/// Help for `--log-level`.
+const LOG_LEVEL: &str = "What is logged: off, error, warn, info, debug, trace; by module: \
+                         info,ostler_trainer::memory=debug (log.level; OSTLER_LOG)";
+
 /// Trains robot policies by reinforcement learning on batches of simulated robots.
 #[derive(Debug, Parser)]
 #[command(name = "ostler", version, propagate_version = true)]
 struct Cli {
+    #[arg(long, global = true, value_name = "FILTER", help = LOG_LEVEL, value_parser = filter::checked)]
+    log_level: Option<String>,
     #[command(subcommand)]
     command: Command,
 }
@@ -137,6 +143,16 @@ impl ConfigArgs {
     }
 }
 
+/// What is to be logged. A training has a log of its own, `regress` starts trainings that
+/// see the environment; of other commands events go to standard error, if that is wanted.
+fn wanted(flag: Option<String>, command: &Command) -> Result<Option<String>, RunError> {
+    let level = filter::wanted(flag).map_err(RunError::Usage)?;
+    if let (Some(level), false) = (&level, matches!(command, Command::Train(_))) {
+        trace::to_stderr(level).map_err(|e| RunError::Usage(e.to_string()))?;
+    }
+    Ok(level)
+}
+
 /// Reads the command line, does what it says, and returns the exit code.
 pub fn run() -> i32 {
     let cli = match Cli::try_parse() {
@@ -148,8 +164,8 @@ pub fn run() -> i32 {
             return if e.use_stderr() { USAGE } else { 0 };
         }
     };
-    let result = match cli.command {
-        Command::Train(args) => train::run(&args),
+    let result = wanted(cli.log_level, &cli.command).and_then(|log_level| match cli.command {
+        Command::Train(args) => train::run(&args, log_level),
         Command::Check(args) => check::run(&args),
         Command::Play(args) => play::run(&args),
         Command::Plot(args) => plot::run(&args),
@@ -161,7 +177,7 @@ pub fn run() -> i32 {
         Command::Regress(args) => regress::run(&args),
         Command::Physics(args) => physics::run(&args),
         Command::Compare(args) => compare::run(&args),
-    };
+    });
     match result {
         Ok(code) => code,
         Err(e) => {

@@ -42,9 +42,12 @@ pub struct TrainArgs {
 }
 
 /// Trains, in a process of its own where that is configured, and says where everything
-/// is.
-pub fn run(args: &TrainArgs) -> Result<i32, RunError> {
+/// is. `log_level`: what the command line or the environment wants to be logged.
+pub fn run(args: &TrainArgs, log_level: Option<String>) -> Result<i32, RunError> {
     let (config, mut overrides) = args.config.split()?;
+    if let Some(level) = log_level {
+        overrides.push(Override::flag("--log-level", "log.level", level));
+    }
     if !args.inject.is_empty() {
         let list = toml::Value::from(args.inject.clone());
         overrides.push(Override::flag("--inject", "fault.inject", list));
@@ -132,6 +135,7 @@ fn wish(options: &Options) -> Option<Wish> {
         max_restarts: config.runner.max_restarts,
         back_off: config.back_off,
         warn: config.memory.warn,
+        format: config.log.format,
     })
 }
 

@@ -200,6 +200,23 @@ pub struct LogConfig {
     pub tensorboard: bool,
     /// Draw the learning curve when the run ends.
     pub curve: bool,
+    /// Lines of `log.txt` and warnings on standard error.
+    pub format: LogFormat,
+    /// What gets into `log.txt`: a level, and levels of modules after it, as in
+    /// `info,ostler_trainer::memory=debug` ([`crate::log::filter`]). `--log-level` and
+    /// `OSTLER_LOG` come before it.
+    pub level: String,
+}
+
+/// `log.format`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
 }
 
 impl Default for LogConfig {
@@ -208,6 +225,8 @@ impl Default for LogConfig {
             dir: "runs".into(),
             tensorboard: true,
             curve: true,
+            format: LogFormat::Text,
+            level: "info".into(),
         }
     }
 }

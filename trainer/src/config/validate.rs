@@ -77,6 +77,9 @@ impl Config {
                 );
             }
         }
+        if let Err(e) = crate::log::filter::parse(&self.log.level) {
+            errors.push(ConfigError::new("log.level", e.to_string()));
+        }
         if self.log.dir.is_empty() {
             errors.push(ConfigError::new("log.dir", "is empty").help("\"runs\" is the default"));
         }

@@ -1,8 +1,9 @@
-//! Metrics, TensorBoard events, progress line, learning curve.
+//! Metrics, TensorBoard events, logged events, progress line, learning curve.
 
 pub mod append;
 pub mod curve;
 pub mod curves;
+pub mod filter;
 pub mod metrics;
 pub mod progress;
 pub mod sinks;

@@ -1,15 +1,20 @@
-//! Structured events: everything into the run's `log.txt`, warnings to standard
-//! error too.
+//! Structured events: what the filter lets through goes into the run's `log.txt`, the
+//! warnings among it to standard error too.
 
+use super::filter::{self, FilterError};
+use crate::config::{LogConfig, LogFormat};
 use std::fs::{File, OpenOptions};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Mutex;
-use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::fmt;
+use tracing::Subscriber;
+use tracing_subscriber::filter::{FilterExt, LevelFilter};
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::prelude::*;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::{Layer, fmt};
 
-/// Name of the log.
+/// Name of the log, in either format.
 pub const LOG: &str = "log.txt";
 
 /// Standard error; on a terminal the progress bar is wiped away first.
@@ -30,32 +35,93 @@ impl std::io::Write for Clear {
     }
 }
 
+/// Why events cannot be logged.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)]
+pub enum TraceError {
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    #[error(transparent)]
+    File(#[from] std::io::Error),
+}
+
+/// Lines of text, or a JSON object a line: level, message, fields, and the span with
+/// the iteration. `aside`: to standard error, coloured on a terminal, text without times.
+fn lines<S, W>(log: &LogConfig, writer: W, aside: bool) -> Box<dyn Layer<S> + Send + Sync>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    // no-color.org: colours on a terminal only, and not where NO_COLOR is set.
+    let no_color = || std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
+    let ansi = aside && std::io::stderr().is_terminal() && !no_color();
+    let all = fmt::layer().with_writer(writer);
+    match log.format {
+        LogFormat::Json => all
+            .with_ansi(false)
+            .json()
+            .flatten_event(true)
+            .with_span_list(false)
+            .boxed(),
+        LogFormat::Text => {
+            // Who chooses among modules wants to see their names.
+            let text = all.with_ansi(ansi).with_target(log.level.contains('='));
+            match aside {
+                true => text.without_time().boxed(),
+                false => text.boxed(),
+            }
+        }
+    }
+}
+
 /// Directs events to `dir/log.txt` and warnings to standard error, for the rest of
 /// the process. A second call in one process changes nothing.
 ///
 /// # Errors
-/// The file cannot be opened.
-pub fn install(dir: &Path) -> std::io::Result<()> {
+/// The file cannot be opened; `log.level` cannot be read.
+pub fn install(dir: &Path, log: &LogConfig) -> Result<(), TraceError> {
     let file: File = OpenOptions::new()
         .create(true)
         .append(true)
         .open(dir.join(LOG))?;
-    let to_file = fmt::layer()
-        .with_ansi(false)
-        .with_target(false)
-        .with_writer(Mutex::new(file))
-        .with_filter(LevelFilter::INFO);
-    // no-color.org: colours on a terminal only, and not where NO_COLOR is set.
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
-    let to_stderr = fmt::layer()
-        .with_ansi(std::io::stderr().is_terminal() && !no_color)
-        .without_time()
-        .with_target(false)
-        .with_writer(Clear::default)
-        .with_filter(LevelFilter::WARN);
+    let wanted = filter::parse(&log.level)?;
+    let warnings = wanted.clone().and(LevelFilter::WARN);
+    // The file's first: both write the span as the first of them formats it, and the
+    // file's has no colours.
     let _ = tracing_subscriber::registry()
-        .with(to_file)
-        .with(to_stderr)
+        .with(lines(log, Mutex::new(file), false).with_filter(wanted))
+        .with(lines(log, Clear::default, true).with_filter(warnings))
         .try_init();
     Ok(())
+}
+
+/// Directs what `level` lets through to standard error: for commands without a run.
+///
+/// # Errors
+/// `level` cannot be read.
+pub fn to_stderr(level: &str) -> Result<(), FilterError> {
+    let log = LogConfig {
+        level: level.into(),
+        ..LogConfig::default()
+    };
+    let wanted = filter::parse(level)?;
+    let _ = tracing_subscriber::registry()
+        .with(lines(&log, Clear::default, true).with_filter(wanted))
+        .try_init();
+    Ok(())
+}
+
+/// A warning of the supervising process as the log has lines.
+pub fn supervisors(format: LogFormat, line: &str) -> String {
+    let now = jiff::Timestamp::now();
+    match format {
+        LogFormat::Text => format!("{now:.6}  WARN supervisor: {line}"),
+        LogFormat::Json => serde_json::json!({
+            "timestamp": format!("{now:.6}"),
+            "level": "WARN",
+            "message": line,
+            "target": "supervisor",
+        })
+        .to_string(),
+    }
 }

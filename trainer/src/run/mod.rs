@@ -173,6 +173,10 @@ impl Run {
 
     fn train(&mut self, mut parts: Parts) -> Result<Ended, RunError> {
         let ended = loop {
+            // Whatever is logged meanwhile says in which iteration it was. Of the highest
+            // level, so that no filter takes it from the warnings.
+            let n = self.counters.iteration + 1;
+            let _within = tracing::error_span!("iteration", n).entered();
             crate::torch::reserve::keep_up();
             parts = self.due_size(parts)?;
             if let Some(ended) = self.ended() {

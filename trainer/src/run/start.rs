@@ -18,7 +18,7 @@ use crate::log::errln;
 use crate::log::metrics::{Record, last_iteration};
 use crate::log::progress::Progress;
 use crate::log::sinks::Sinks;
-use crate::log::trace;
+use crate::log::trace::{self, TraceError};
 use crate::memory::{Hook, Level, MemoryMonitor, Sources};
 use crate::supervise::{Message, Reporter};
 use ostler_sim::Model;
@@ -189,7 +189,10 @@ impl Run {
             true => last_iteration(&dir.path().join(super::METRICS)) + 1,
             false => 0,
         };
-        trace::install(dir.path()).map_err(at)?;
+        trace::install(dir.path(), &config.log).map_err(|e| match e {
+            TraceError::File(e) => at(e),
+            TraceError::Filter(e) => RunError::Usage(format!("log.level: {e}")),
+        })?;
         options.reporter.say(&Message::NumEnvs(config.env.num_envs));
         let sources = Sources::host(Some(dir.path()));
         let monitor = MemoryMonitor::start_with(

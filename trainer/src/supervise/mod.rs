@@ -13,9 +13,9 @@ pub(crate) mod process;
 
 pub use message::{Message, Reporter};
 
-use crate::config::BackOffConfig;
+use crate::config::{BackOffConfig, LogFormat};
 use crate::log::errln;
-use crate::log::trace::LOG;
+use crate::log::trace::{LOG, supervisors};
 use crate::memory::{Cgroups, Sources};
 use crate::run::error::{FAILED, INTERRUPTED};
 use decide::{Death, Next, Restarts};
@@ -52,6 +52,8 @@ pub struct Wish {
     pub back_off: BackOffConfig,
     /// `memory.warn`.
     pub warn: f64,
+    /// `log.format`.
+    pub format: LogFormat,
 }
 
 /// Runs `train` in a child, as often as it takes, and returns the exit code; a death
@@ -317,8 +319,7 @@ impl Parent<'_> {
         let log = folder.join(LOG);
         // Only where the run made one: a folder that vanished stays away.
         if let Ok(mut log) = std::fs::OpenOptions::new().append(true).open(log) {
-            let now = jiff::Timestamp::now();
-            let _ = writeln!(log, "{now:.6}  WARN supervisor: {line}");
+            let _ = writeln!(log, "{}", supervisors(self.wish.format, line));
         }
     }
 }

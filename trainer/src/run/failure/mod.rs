@@ -8,6 +8,7 @@
 //!   config.toml robot/  as in force, with the values of schedules beside it in report.json
 //!   metrics.jsonl       the last iterations
 //!   memory.jsonl        the last samples of memory and disk
+//!   log.txt             the last lines of the run's log
 //!   start.safetensors   environments at the iteration's start, the actions since
 //!   meta.json           versions and hardware
 //! ```
@@ -24,6 +25,7 @@ use start::Start;
 use super::error::RunError;
 use super::parts::Parts;
 use super::{METRICS, Run};
+use crate::log::trace::LOG;
 use crate::run::checkpoint::write_atomically;
 use ostler_collector::Collector;
 use ostler_sim::env::EpisodeStats;
@@ -39,10 +41,12 @@ pub(crate) const REPORT: &str = "report.json";
 /// Reports that stay: the first, which is the cause of the others more often than not,
 /// and the newest.
 const MOST: usize = 10;
-/// Their lines are among the last bytes of the metrics, so many.
+/// Lines that are kept are among the last bytes of a file, so many.
 const TAIL: u64 = 1 << 20;
 /// Iterations whose metrics are kept.
 const ITERATIONS: usize = 100;
+/// Lines of the log that are kept.
+const LOGGED: usize = 200;
 
 /// `report.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -168,7 +172,8 @@ impl Run {
         let json = serde_json::to_vec_pretty(&report)
             .map_err(|e| RunError::Usage(format!("the report cannot be written: {e}")))?;
         put(REPORT, &json)?;
-        put(METRICS, &tail(&self.dir.path().join(METRICS)))?;
+        put(METRICS, &tail(&self.dir.path().join(METRICS), ITERATIONS))?;
+        put(LOG, &tail(&self.dir.path().join(LOG), LOGGED))?;
         let mut memory = Vec::new();
         for sample in self.monitor.history() {
             memory.extend_from_slice(text::sample(&sample).as_bytes());
@@ -204,9 +209,9 @@ pub(super) fn newest(run: &Path) -> Option<PathBuf> {
     Some(dated.max()?.1)
 }
 
-/// The last lines of a file; nothing where it cannot be read. Not all of it is read: a
+/// The last `most` lines of a file; nothing where it cannot be read. Not all of it is read: a
 /// long run's metrics would be held in memory at every roll-back.
-fn tail(path: &Path) -> Vec<u8> {
+fn tail(path: &Path, most: usize) -> Vec<u8> {
     let Ok((text, begins)) = end_of(path, TAIL) else {
         return Vec::new();
     };
@@ -215,7 +220,7 @@ fn tail(path: &Path) -> Vec<u8> {
         // Cut somewhere.
         lines.remove(0);
     }
-    lines[lines.len().saturating_sub(ITERATIONS)..].concat()
+    lines[lines.len().saturating_sub(most)..].concat()
 }
 
 /// The last bytes of a file, `most` at the most, and whether they are all of it.
@@ -278,23 +283,23 @@ mod tests {
         let path = dir.path().join("m");
         let text: String = (0..250).map(|i| format!("{i}\n")).collect();
         std::fs::write(&path, text).unwrap();
-        let last = String::from_utf8(tail(&path)).unwrap();
+        let last = String::from_utf8(tail(&path, 100)).unwrap();
         assert!(
             last.starts_with("150\n") && last.ends_with("249\n"),
             "{last}"
         );
-        assert!(tail(&dir.path().join("none")).is_empty());
+        assert!(tail(&dir.path().join("none"), 100).is_empty());
     }
 
     #[test]
     fn the_last_lines_are_whole_however_long_the_file_is() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("m.jsonl");
-        assert!(tail(&path).is_empty());
+        assert!(tail(&path, ITERATIONS).is_empty());
         let written = |lines: usize| {
             let text: String = (0..lines).map(|i| format!("{i:01000}\n")).collect();
             std::fs::write(&path, text).unwrap();
-            let read = String::from_utf8(tail(&path)).unwrap();
+            let read = String::from_utf8(tail(&path, ITERATIONS)).unwrap();
             let numbers = read.lines().map(|l| l.parse().unwrap());
             numbers.collect::<Vec<usize>>()
         };

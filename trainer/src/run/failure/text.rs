@@ -1,6 +1,7 @@
 //! The report in words.
 
-use super::Report;
+use super::{METRICS, Report};
+use crate::log::trace::LOG;
 use crate::memory::Sample;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -46,6 +47,10 @@ pub(super) fn markdown(report: &Report, folder: &Path) -> String {
             let _ = writeln!(out, "- {key} = {value}");
         }
     }
+    let _ = writeln!(
+        out,
+        "\nThe last lines of the run's log are in {LOG}, the last iterations in {METRICS}."
+    );
     match report.start.as_deref() {
         Some(super::start::NAME) => {
             let _ = writeln!(
