@@ -30,16 +30,16 @@ pub(crate) fn remedy(cause: &str, model: &Model, config: &Config) -> String {
             "actuator {name}: limits for its control (ctrlrange, or clip at [[task.action]]), gains that fit the time step ({dt} s)"
         ),
         ("bound", "reward") => format!(
-            "reward term {name}: a smaller weight, or min() and clamp() in its expression; task.rewards.max_abs is the bound"
+            "reward term {name}: a smaller weight, or bounds in its expression, as in clip(x, -10, 10); task.rewards.max_abs is the bound"
         ),
         (_, "reward") => format!(
-            "reward term {name}: its expression divides by zero, takes a root or logarithm of what can be negative, or overflows: max(x, 1e-6), clamp()"
+            "reward term {name}: its expression divides by zero, takes a root or logarithm of what can be negative, or overflows: max(x, 1e-6), clip(x, -10, 10)"
         ),
         (_, "observation" | "critic_observation") => format!(
             "observation {name}: its expression divides by zero, takes a root or logarithm of what can be negative, or overflows: max(x, 1e-6), clip = [-10, 10]"
         ),
         ("start", _) => "the start of an episode cannot be simulated: [[task.reset]] puts bodies into one another or beyond limits".into(),
-        ("engine", _) => "the physics engine gave up: log.txt has its message; please report it with this folder".into(),
+        ("engine", _) => "the physics engine gave up: log.txt in this folder has its message; please report it with this folder".into(),
         _ => "look at the replay of this folder".into(),
     }
 }
