@@ -20,6 +20,29 @@ fn root() -> PathBuf {
         .unwrap()
 }
 
+/// `license = "A OR B"` of Cargo.toml: LICENSE-A and LICENSE-B, whole.
+#[test]
+fn every_licence_that_is_named_has_its_text() {
+    let manifest: toml::Table =
+        toml::from_str(&fs::read_to_string(root().join("Cargo.toml")).unwrap()).unwrap();
+    let named = manifest["workspace"]["package"]["license"]
+        .as_str()
+        .unwrap();
+    for (licence, file, last) in [
+        ("MIT", "LICENSE-MIT", "DEALINGS IN THE\nSOFTWARE."),
+        (
+            "Apache-2.0",
+            "LICENSE-APACHE",
+            "limitations under the License.",
+        ),
+    ] {
+        assert!(named.split(" OR ").any(|l| l == licence), "{named}");
+        let text = fs::read_to_string(root().join(file)).unwrap();
+        assert!(text.trim_end().ends_with(last), "{file}");
+    }
+    assert_eq!(named.split(" OR ").count(), 2, "a licence without its text");
+}
+
 fn workflow(name: &str) -> Yaml {
     let path = root().join(".github/workflows").join(name);
     let text = fs::read_to_string(path).unwrap();

@@ -156,6 +156,50 @@ fn ant_has_the_sizes_of_ant_v5_without_contact_forces() {
     wander("ant", (27, None, 8), 0.05);
 }
 
+/// Who names a task of Gymnasium's has its observation, or says what it lacks; and the
+/// README lists what `ostler envs` prints.
+#[test]
+fn descriptions_say_what_differs_from_gymnasiums_tasks() {
+    let published = [
+        ("InvertedPendulum-v5", 4),
+        ("InvertedDoublePendulum-v5", 9),
+        ("Hopper-v5", 11),
+        ("HalfCheetah-v5", 17),
+        ("Ant-v5", 105),
+    ];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
+    let readme = std::fs::read_to_string(folder.join("../README.md")).unwrap();
+    let mut checked = 0;
+    for entry in std::fs::read_dir(&folder).unwrap().flatten() {
+        let file = entry.file_name().into_string().unwrap();
+        let Some(name) = file.strip_suffix(".toml") else {
+            continue;
+        };
+        let table: toml::Table =
+            toml::from_str(&std::fs::read_to_string(entry.path()).unwrap()).unwrap();
+        let text = table["description"].as_str().unwrap();
+        let listed = (readme.lines()).find(|l| l.starts_with(&format!("configs/{file} ")));
+        let said = listed.and_then(|l| l.split_once(' ')).map(|l| l.1.trim());
+        assert_eq!(said, Some(text), "{file} in README.md");
+        let Some((_, width)) = (published.iter()).find(|(id, _)| text.contains(&format!("({id}")))
+        else {
+            assert!(!text.contains("-v5"), "{name}: how wide is it? {text}");
+            continue;
+        };
+        // Split among agents, each sees a part.
+        if table.contains_key("agents") {
+            continue;
+        }
+        let own = load(name, 1, Backend::Native).1.spec().obs.policy;
+        if own != *width {
+            let words = format!("{own} of {width} numbers");
+            assert!(text.contains("without") && text.contains(&words), "{text}");
+        }
+        checked += 1;
+    }
+    assert_eq!(checked, 5);
+}
+
 #[test]
 fn quadruped_follows_the_usual_layout() {
     wander("quadruped", (48, Some(53), 12), 0.02);

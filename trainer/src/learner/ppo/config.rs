@@ -49,8 +49,8 @@ pub struct PpoConfig {
     pub normalize_advantage: AdvantageNorm,
     /// What is done about samples of an older policy (`collector.kind = "async"`):
     /// `"vtrace"` corrects values and advantages (Espeholt et al. 2018), `"clip"` weighs
-    /// samples by the clipped ratio of the policies alone, `"none"`. `"auto"`: `"vtrace"`
-    /// where there are such samples.
+    /// samples by the clipped ratio of the policies alone, `"none"`. `"auto"`: `"clip"`
+    /// where there are such samples, else `"none"`.
     pub staleness_correction: Staleness,
 }
 
@@ -117,7 +117,7 @@ pub enum AdvantageNorm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Staleness {
-    /// By what the collector does.
+    /// `Clip` where the collector gives samples of older policies, else `None`.
     Auto,
     /// Values and advantages by V-trace.
     Vtrace,
