@@ -1,8 +1,8 @@
 //! Which events are logged: `info`, or `warn,ostler_trainer::memory=debug`.
 //!
 //! Parts are separated by commas. A level alone holds for everything, `MODULE=LEVEL` for
-//! a module and all below it; the longest that fits an event counts. What no part speaks
-//! of is logged from `info` on.
+//! all whose module's path begins so: `ostler` means all crates here. The longest that fits
+//! an event counts. What no part speaks of is logged from `info` on.
 
 use ostler_sim::names::nearest;
 use tracing_subscriber::filter::{LevelFilter, Targets};
