@@ -6,7 +6,7 @@
 template<class T> struct StepArgs {
   int stride, substeps;
   Solver solver;
-  T max_speed, max_position;
+  const T *top_speed, *top_place;  // [nv], [nq] limits of a world that is well; infinite: none
   const T* ctrl;          // [nu]
   T *qpos, *qvel, *act;   // state
   T *qacc;                // [nv] warm start
@@ -131,15 +131,13 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
   }
   // The first bad quantity decides; a comparison with NaN is false.
   B speed = mask_of<B>(false), place = speed, finite = mask_of<B>(true);
-  const R top_speed = bc<R>(a.max_speed), top_place = bc<R>(a.max_position);
-  for (int i = 0; i < m.nq; i++) finite = finite & (abs_(w.qpos[i]) < huge);
-  for (int j = 0; j < m.nj; j++)
-    if (m.jnt_type[j] == JNT_FREE || m.jnt_type[j] == JNT_SLIDE)
-      for (int k = 0; k < (m.jnt_type[j] == JNT_FREE ? 3 : 1); k++)
-        place = place | (abs_(w.qpos[m.jnt_qpos[j] + k]) > top_place);
+  for (int i = 0; i < m.nq; i++) {
+    finite = finite & (abs_(w.qpos[i]) < huge);
+    place = place | (abs_(w.qpos[i]) > bc<R>(a.top_place[i]));
+  }
   for (int i = 0; i < m.nv; i++) {
     finite = finite & (abs_(w.qvel[i]) < huge);
-    speed = speed | (abs_(w.qvel[i]) > top_speed);
+    speed = speed | (abs_(w.qvel[i]) > bc<R>(a.top_speed[i]));
     finite = finite & (abs_(w.qacc[i]) < huge);
   }
   for (int i = 0; i < m.na; i++) finite = finite & (abs_(w.act[i]) < huge);

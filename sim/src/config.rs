@@ -39,10 +39,31 @@ pub struct SimConfig {
     /// instructions), or the name of exactly one, as logs and resolved configurations
     /// have it; then `specialize` decides nothing any more.
     pub kernel: String,
-    /// A world is broken beyond this linear (m/s) or angular (rad/s) speed.
+    /// A world is broken beyond this linear (m/s) or angular (rad/s) speed, of any joint or
+    /// body that [`limit`](Self::limit) does not name.
     pub max_speed: f64,
-    /// A world is broken when a body is farther than this from the origin (m).
+    /// A world is broken when a body is farther than this from the origin (m); likewise.
     pub max_position: f64,
+    /// `[[sim.limit]]`: other limits for some joints. Of several that name a joint the last
+    /// one counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limit: Vec<JointLimit>,
+}
+
+/// `[[sim.limit]]`: speeds and positions beyond which joints have broken their world,
+/// instead of `sim.max_speed` and `sim.max_position`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JointLimit {
+    /// Joints, by name or pattern with `*`.
+    pub joints: Vec<String>,
+    /// Largest speed (m/s, rad/s), above 0; without it this entry leaves speeds alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_speed: Option<f64>,
+    /// Largest distance from the joint's zero (m; rad of a hinge), above 0; without it this
+    /// entry leaves positions alone. Ball joints have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_position: Option<f64>,
 }
 
 impl SimConfig {
@@ -155,6 +176,7 @@ impl Default for SimConfig {
             kernel: "auto".into(),
             max_speed: 1e3,
             max_position: 1e4,
+            limit: Vec::new(),
         }
     }
 }
@@ -328,12 +350,35 @@ pub struct ObservationTerm {
     /// Clip after scaling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip: Option<[f64; 2]>,
-    /// Half-width of uniform noise, added before scaling (policy's copy only).
+    /// Size of the noise that is added before scaling (policy's copy only), in the value's
+    /// unit, 0 or more: the half-width of uniform noise, the standard deviation of normal
+    /// noise.
     #[serde(default)]
     pub noise: f64,
+    /// How the noise is distributed.
+    #[serde(default, skip_serializing_if = "NoiseKind::is_uniform")]
+    pub noise_kind: NoiseKind,
     /// Agents that see it, where there are several; all without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<Vec<String>>,
+}
+
+/// How an observation's noise is distributed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoiseKind {
+    /// Evenly from `-noise` to `noise`.
+    #[default]
+    Uniform,
+    /// Normally, with mean 0 and standard deviation `noise`.
+    Normal,
+}
+
+impl NoiseKind {
+    /// Whether it is the default, which resolved configurations leave out.
+    fn is_uniform(&self) -> bool {
+        *self == Self::Uniform
+    }
 }
 
 /// Which networks see an observation.

@@ -22,6 +22,7 @@ pub enum Purpose {
     ReplayDraw = 11,
     ReplayPass = 12,
     UpdateNoise = 13,
+    ReplayNoise = 14,
 }
 
 /// Four 32-bit words for one (seed, stream, purpose, step, index).

@@ -115,8 +115,7 @@ OSTLER_FN void draw_row(const EnvArgs& a, long r) {
     const Words w = philox(a.noise_seed, (unsigned)r, DRAW_ACTION, a.noise_step, (unsigned)(i / 4));
     float x[4];
     if (a.noise_normal) {
-      normal_pair(w.w[0], w.w[1], x[0], x[1]);
-      normal_pair(w.w[2], w.w[3], x[2], x[3]);
+      normal_four(w, x);
     } else {
       for (int k = 0; k < 4; k++) x[k] = unit(w.w[k]);
     }

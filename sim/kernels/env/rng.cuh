@@ -33,3 +33,12 @@ OSTLER_FN_ONE void normal_pair(unsigned a, unsigned b, float& x, float& y) {
   x = radius * c;
   y = radius * s;
 }
+// Four numbers from -1 to 1.
+OSTLER_FN void uniform_four(const Words& w, float* x) {
+  for (int k = 0; k < 4; k++) x[k] = 2.0f * unit(w.w[k]) - 1.0f;
+}
+// Four normal numbers.
+OSTLER_FN void normal_four(const Words& w, float* x) {
+  normal_pair(w.w[0], w.w[1], x[0], x[1]);
+  normal_pair(w.w[2], w.w[3], x[2], x[3]);
+}

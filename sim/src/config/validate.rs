@@ -49,7 +49,33 @@ impl SimConfig {
             ));
         }
         positive("sim.max_speed", self.max_speed, "m/s and rad/s")?;
-        positive("sim.max_position", self.max_position, "m")
+        positive("sim.max_position", self.max_position, "m")?;
+        match self.check_limits().into_iter().next() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// What is wrong with `[[sim.limit]]`, without looking at the robot.
+    pub fn check_limits(&self) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
+        for (i, limit) in self.limit.iter().enumerate() {
+            let path = format!("sim.limit[{i}]");
+            if limit.joints.is_empty() {
+                let help = "joints = [\"rotor_*\"], for example";
+                errors.push(ConfigError::new(format!("{path}.joints"), "no joints").help(help));
+            }
+            if limit.max_speed.is_none() && limit.max_position.is_none() {
+                let help = "max_speed, max_position, or both";
+                errors.push(ConfigError::new(&path, "limits nothing").help(help));
+            }
+            let of = |key: &str, value: Option<f64>, unit| {
+                value.and_then(|x| positive(&format!("{path}.{key}"), x, unit).err())
+            };
+            errors.extend(of("max_speed", limit.max_speed, "m/s or rad/s"));
+            errors.extend(of("max_position", limit.max_position, "m or rad"));
+        }
+        errors
     }
 }
 

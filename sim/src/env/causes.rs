@@ -4,7 +4,7 @@
 //! | name | what was wrong |
 //! |---|---|
 //! | `nan/joint/J`, `inf/joint/J` | a position, velocity or acceleration of joint J |
-//! | `speed/joint/J`, `position/joint/J` | beyond `sim.max_speed`, `sim.max_position` |
+//! | `speed/joint/J`, `position/joint/J` | beyond `sim.max_speed`, `sim.max_position`, or what `[[sim.limit]]` has for J |
 //! | `speed/body/B`, `position/body/B` | the same, in engines that look at bodies |
 //! | `nan/action/U`, `inf/action/U` | the policy's output for actuator U; `AGENT/choice` for a choice of one of several agents |
 //! | `nan/control/U`, `nan/activation/U` and `inf/...` | actuator U's control, state |

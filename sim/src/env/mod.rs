@@ -17,7 +17,7 @@ use crate::config::{Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
 use crate::memory::MemoryError;
 use crate::model::Model;
 use crate::physics::pool::Pool;
-use crate::physics::{Physics, PhysicsError, Shortfalls, SnapshotError};
+use crate::physics::{Limits, Physics, PhysicsError, Shortfalls, SnapshotError};
 use crate::snapshot::Seal;
 use crate::task::Task;
 use crate::task::pose::Pose;
@@ -351,6 +351,7 @@ impl BatchEnv {
         let step_dt = sim.timestep(&model) * env.decimation as f64;
         let measures = sim.backend == Backend::Native;
         measurable(&Task::compile(&model, task, step_dt)?, measures)?;
+        Limits::of(sim, &model)?;
         let physics: Box<dyn Physics> = match sim.backend {
             Backend::Native => {
                 let worlds = crate::physics::native::new(&model, sim, env.num_envs, &pool)?;

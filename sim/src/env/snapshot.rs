@@ -80,7 +80,13 @@ impl Identity {
 
     /// Settings of the engine that change its numbers.
     pub fn add_physics(&mut self, sim: &SimConfig) {
-        self.physics = digest(&(sim.backend, &sim.rapier, sim.max_speed, sim.max_position));
+        self.physics = digest(&(
+            sim.backend,
+            &sim.rapier,
+            sim.max_speed,
+            sim.max_position,
+            &sim.limit,
+        ));
     }
 }
 

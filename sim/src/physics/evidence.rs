@@ -1,6 +1,7 @@
 //! What was wrong with a world that broke.
 
-use super::{State, fault};
+use super::limits::farthest;
+use super::{Limits, State, fault};
 
 /// Numbers from here on count as infinite: nothing that is left of a robot is so far or
 /// so fast, and their squares are no longer numbers.
@@ -67,13 +68,13 @@ pub(crate) fn bad_state(
         .or_else(|| bad(qpos).map(of(Part::Qpos)))
 }
 
-/// What the state and the controls `[nu][N]` show of a broken world; `travels`: whether
-/// an entry of `qpos` is a length.
+/// What the state and the controls `[nu][N]` show of a broken world; the largest numbers
+/// where nobody knows the limits.
 pub(crate) fn of_state(
     state: &State,
     env: usize,
     ctrl: &[f32],
-    travels: impl Fn(usize) -> bool,
+    limits: Option<&Limits>,
 ) -> Option<Evidence> {
     let column = |buffer: &'_ [f32]| {
         let numbers: Vec<f32> = buffer
@@ -89,14 +90,20 @@ pub(crate) fn of_state(
         return Some(found);
     }
     if bits & fault::SPEED != 0 {
-        let (i, value) = largest(column(&state.qvel))?;
+        let numbers = column(&state.qvel);
+        let (i, value) = match limits {
+            Some(limits) => farthest(numbers, &limits.speed)?,
+            None => largest(numbers)?,
+        };
         let part = Part::Qvel(i);
         return Some(Evidence { part, value });
     }
     if bits & fault::POSITION != 0 {
-        let lengths = column(&state.qpos).enumerate();
-        let lengths = lengths.map(|(i, x)| if travels(i) { x } else { 0.0 });
-        let (i, value) = largest(lengths)?;
+        let numbers = column(&state.qpos);
+        let (i, value) = match limits {
+            Some(limits) => farthest(numbers, &limits.position)?,
+            None => largest(numbers)?,
+        };
         let part = Part::Qpos(i);
         return Some(Evidence { part, value });
     }

@@ -5,15 +5,18 @@ pub mod evaluate;
 pub mod evidence;
 pub(crate) mod frames_text;
 mod kinematics;
+pub mod limits;
 pub mod native;
 pub mod pool;
 #[cfg(feature = "rapier")]
 pub mod rapier;
 
+use crate::config::ConfigError;
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
 pub use batching::Batching;
 pub use evidence::{Evidence, Part};
+pub use limits::Limits;
 
 /// N identical worlds.
 ///
@@ -60,7 +63,7 @@ pub trait Physics: Send {
     /// `ctrl` and `substeps` are that step's. Takes its time: for few worlds.
     fn diagnose(&self, env: usize, ctrl: &[f32], substeps: usize) -> Option<Evidence> {
         let _ = substeps;
-        evidence::of_state(self.state(), env, ctrl, |_| true)
+        evidence::of_state(self.state(), env, ctrl, None)
     }
 
     /// Whether [`poke`](Self::poke) does anything.
@@ -181,6 +184,9 @@ pub enum PhysicsError {
         /// `sim.backend`.
         engine: &'static str,
     },
+    /// A limit of `[[sim.limit]]` that does not fit the robot.
+    #[error(transparent)]
+    Limit(#[from] ConfigError),
     /// The kernel that `sim.kernel` names cannot be used.
     #[error(
         "sim.kernel = \"{name}\": {why}; sim.kernel = \"auto\" takes the best there is, with other bits"

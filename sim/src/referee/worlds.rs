@@ -5,7 +5,7 @@ use super::mujoco::{MuJoCo, RefereeError};
 use crate::config::SimConfig;
 use crate::memory::zeroed;
 use crate::model::Model;
-use crate::physics::{Physics, SnapshotError, State, fault};
+use crate::physics::{Limits, Physics, SnapshotError, State, fault};
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub struct MuJoCoWorlds {
     state: State,
     timestep: f64,
     /// Speeds and distances beyond which a world is broken.
-    limits: [f32; 2],
+    limits: Limits,
     given: PathBuf,
     answer: PathBuf,
     /// What is sent, and what is received.
@@ -101,7 +101,7 @@ impl MuJoCoWorlds {
             mujoco,
             model: Arc::clone(model),
             timestep,
-            limits: [config.max_speed as f32, config.max_position as f32],
+            limits: Limits::of(config, model).map_err(|e| refused(&e))?,
             given,
             answer,
             buffer,
@@ -182,20 +182,26 @@ impl MuJoCoWorlds {
                 }
             }
         }
-        let beyond = |v: &[f32], e: usize, limit: f32| {
-            let (bodies, squared) = (v.len() / (3 * n), limit * limit);
-            (0..bodies).any(|b| {
+        let beyond = |v: &[f32], e: usize, limits: &[f32]| {
+            limits.iter().enumerate().any(|(b, limit)| {
                 let of = |k: usize| v[(3 * b + k) * n + e];
                 let sum = of(0) * of(0) + of(1) * of(1) + of(2) * of(2);
-                sum.is_nan() || sum > squared
+                sum.is_nan() || sum > limit * limit
             })
         };
+        let l = &self.limits;
         for e in 0..n {
-            let [speed, position] = self.limits;
-            if beyond(&state.body_lin_vel, e, speed) || beyond(&state.body_ang_vel, e, speed) {
+            let column = |of: &'_ [f32]| of.iter().skip(e).step_by(n).copied().collect::<Vec<_>>();
+            let [qvel, qpos] = [column(&state.qvel), column(&state.qpos)];
+            let [fast, far] = l.own_beyond(qvel.into_iter(), qpos.into_iter());
+            let speed = &l.body_speed;
+            if fast
+                || beyond(&state.body_lin_vel, e, speed)
+                || beyond(&state.body_ang_vel, e, speed)
+            {
                 self.seen[e] |= fault::SPEED;
             }
-            if beyond(&state.body_pos, e, position) {
+            if far || beyond(&state.body_pos, e, &l.body_position) {
                 self.seen[e] |= fault::POSITION;
             }
         }

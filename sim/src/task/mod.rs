@@ -237,7 +237,7 @@ fn matches(pattern: &str, name: &str) -> bool {
 }
 
 /// Indices of the elements that fit `pattern`, in the model's order; an error if none does.
-fn select<'a>(
+pub(crate) fn select<'a>(
     pattern: &str,
     kind: &str,
     elements: impl Iterator<Item = (usize, &'a str)> + Clone,

@@ -5,9 +5,9 @@ mod rows;
 use super::expr::{BLOCK, Inputs, Program, Scope, Scratch};
 use super::team::Team;
 use super::{number, program, range, spread, unique};
-use crate::config::{ConfigError, ObservationGroup, ObservationTerm};
+use crate::config::{ConfigError, NoiseKind, ObservationGroup, ObservationTerm};
 use crate::env::{Groups, ObsRow};
-use crate::rng::{Purpose, philox, unit};
+use crate::rng::{Purpose, normal_pair, philox, unit};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -52,7 +52,12 @@ pub(super) struct Term {
     pub scale: Vec<f32>,
     pub clip: Option<[f32; 2]>,
     pub noise: f32,
+    pub noise_kind: NoiseKind,
 }
+
+/// Normal numbers come from draws of their own, this much further on: terms of both kinds
+/// share no words.
+pub(super) const NORMAL_DRAWS: u32 = 1 << 31;
 
 /// Key of the noise of one step.
 #[derive(Debug, Clone, Copy)]
@@ -66,15 +71,21 @@ pub struct NoiseKey {
 }
 
 impl NoiseKey {
-    fn words(self, env: usize, index: usize) -> [u32; 4] {
+    /// Four numbers of an environment: those of entries `4 * index..` of its rows.
+    fn four(self, env: usize, index: usize, kind: NoiseKind) -> [f32; 4] {
         let stream = self.stream.wrapping_add(env as u32);
-        philox(
-            self.seed,
-            stream,
-            Purpose::ObservationNoise,
-            self.clock,
-            index as u32,
-        )
+        let words = |index: u32| {
+            let purpose = Purpose::ObservationNoise;
+            philox(self.seed, stream, purpose, self.clock, index)
+        };
+        match kind {
+            NoiseKind::Uniform => words(index as u32).map(|w| 2.0 * unit(w) - 1.0),
+            NoiseKind::Normal => {
+                let [a, b, c, d] = words(NORMAL_DRAWS | index as u32);
+                let ((a, b), (c, d)) = (normal_pair(a, b), normal_pair(c, d));
+                [a, b, c, d]
+            }
+        }
     }
 }
 
@@ -195,8 +206,8 @@ impl Observations {
             let values = term.program.eval(inputs, scratch);
             let [low, high] = term.clip.unwrap_or([f32::NEG_INFINITY, f32::INFINITY]);
             for lane in (0..inputs.len).filter(|&l| want[l]) {
-                // Four numbers come at a time: word `at % 4` of draw `at / 4`.
-                let (mut words, mut drawn) = ([0; 4], usize::MAX);
+                // Four numbers come at a time: number `at % 4` of draw `at / 4`.
+                let (mut four, mut drawn) = ([0.0; 4], usize::MAX);
                 for (i, &scale) in term.scale.iter().enumerate() {
                     let mut value = values[i * BLOCK + lane];
                     for at in &term.critic_at {
@@ -209,9 +220,9 @@ impl Observations {
                     if let Some(key) = noise.filter(|_| term.noise > 0.0) {
                         if drawn != at / 4 {
                             drawn = at / 4;
-                            words = key.words(inputs.first + lane, drawn);
+                            four = key.four(inputs.first + lane, drawn, term.noise_kind);
                         }
-                        value += term.noise * (2.0 * unit(words[at % 4]) - 1.0);
+                        value += term.noise * four[at % 4];
                     }
                     policy[lane * wide + at] = (value * scale).clamp(low, high);
                 }
@@ -271,5 +282,6 @@ fn compile(
         policy_at: (!privileged).then_some(0),
         critic_at: Vec::new(),
         noise,
+        noise_kind: term.noise_kind,
     })
 }

@@ -382,6 +382,64 @@ group = "critic"
 }
 
 #[test]
+fn noise_is_uniform_or_normal_with_the_size_that_was_asked_for() {
+    let noisy = r#"
+[[action]]
+actuators = ["push"]
+[[reward]]
+name = "one"
+expr = "1"
+[[observation]]
+name = "even"
+expr = "[pos(ball).z, pos(ball).z]"
+noise = 0.5
+[[observation]]
+name = "normal"
+expr = "[pos(ball).z, pos(ball).z, pos(ball).z]"
+noise = 0.5
+noise_kind = "normal"
+[[observation]]
+name = "named"
+expr = "pos(ball).z"
+noise = 0.5
+noise_kind = "uniform"
+"#;
+    const N: usize = 4000;
+    let mut env = build(crate::point_mass::Batch { n: N, ..SMALL }, &task(noisy)).unwrap();
+    let mut out = Out::new(env.spec(), 1);
+    out.reset(&mut env, false);
+    out.step(&mut env, &vec![0.0; N]);
+    let column = |at: usize| -> Vec<f64> {
+        let rows = out.policy.chunks(6);
+        rows.map(|row| f64::from(row[at]) - 1.0).collect()
+    };
+    let mean = |x: &[f64]| x.iter().sum::<f64>() / N as f64;
+    let of = |x: &[f64], f: fn(f64) -> f64| mean(&x.iter().map(|x| f(*x)).collect::<Vec<_>>());
+    for at in 0..6 {
+        let x = column(at);
+        let normal = (2..5).contains(&at);
+        let (variance, fourth) = match normal {
+            true => (0.25, 3.0),
+            false => (0.25 / 3.0, 1.8),
+        };
+        let found = of(&x, |x| x * x);
+        assert!(mean(&x).abs() < 0.03, "{at}: {}", mean(&x));
+        assert!((found / variance - 1.0).abs() < 0.1, "{at}: {found}");
+        let kurtosis = of(&x, |x| x.powi(4)) / (found * found);
+        assert!((kurtosis / fourth - 1.0).abs() < 0.15, "{at}: {kurtosis}");
+        let beyond = x.iter().filter(|x| x.abs() > 0.5).count();
+        assert_eq!(beyond > 0, normal, "{at}: {beyond}");
+        // Each has numbers of its own, also of the other kind.
+        for other in at + 1..6 {
+            let y = column(other);
+            let product: Vec<f64> = x.iter().zip(&y).map(|(x, y)| x * y).collect();
+            let scale = (found * of(&y, |y| y * y)).sqrt();
+            assert!(mean(&product).abs() < 0.08 * scale, "{at} and {other}");
+        }
+    }
+}
+
+#[test]
 fn rewards_are_scaled_by_the_step_and_clipped_when_asked() {
     let options = "[rewards]\nscale_by_dt = true\nclip = [0.0, 0.5]\n";
     let mut env = build(SMALL, &task(&format!("{options}{PUSH}"))).unwrap();

@@ -208,6 +208,18 @@ fn mistakes_name_their_path_and_a_remedy() {
     }
 }
 
+fn limit(
+    joints: &[&str],
+    max_speed: Option<f64>,
+    max_position: Option<f64>,
+) -> Vec<ostler_sim::config::JointLimit> {
+    vec![ostler_sim::config::JointLimit {
+        joints: joints.iter().map(ToString::to_string).collect(),
+        max_speed,
+        max_position,
+    }]
+}
+
 #[test]
 fn impossible_numbers_of_the_batch_are_refused_by_name() {
     for (env, path) in [
@@ -270,6 +282,27 @@ fn impossible_numbers_of_the_batch_are_refused_by_name() {
                 ..SimConfig::default()
             },
             "sim.max_speed",
+        ),
+        (
+            SimConfig {
+                limit: limit(&["slider"], Some(1.0), Some(-1.0)),
+                ..SimConfig::default()
+            },
+            "sim.limit[0].max_position",
+        ),
+        (
+            SimConfig {
+                limit: limit(&["slider"], None, None),
+                ..SimConfig::default()
+            },
+            "sim.limit[0]",
+        ),
+        (
+            SimConfig {
+                limit: limit(&[], Some(1.0), None),
+                ..SimConfig::default()
+            },
+            "sim.limit[0].joints",
         ),
         (
             SimConfig {

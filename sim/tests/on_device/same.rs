@@ -2,7 +2,7 @@
 //! environment where the host's kernels have a vector of them.
 
 use crate::support::{Device_, Host_, NOISE, SEED, Setup, actions, agents, feature, heap, setup};
-use ostler_sim::config::{Auto, AutoWord};
+use ostler_sim::config::{Auto, AutoWord, JointLimit, NoiseKind, ObservationGroup};
 use ostler_sim::device::host::Host;
 use ostler_sim::device::{Device, HostMemory, Timed, Trials};
 use ostler_sim::env::on_device::{Trial, measure, program, thread_counts};
@@ -254,6 +254,37 @@ fn the_policys_random_numbers_are_the_collectors() {
     }
 }
 
+/// `[[sim.limit]]`, one entry each: joints, `max_speed`, `max_position`.
+fn limits(of: &[(&str, Option<f64>, Option<f64>)]) -> Vec<JointLimit> {
+    let limit = of
+        .iter()
+        .map(|&(joints, max_speed, max_position)| JointLimit {
+            joints: vec![joints.into()],
+            max_speed,
+            max_position,
+        });
+    limit.collect()
+}
+
+#[test]
+fn normal_noise_has_the_hosts_bits() {
+    for (name, several) in [("ant", false), ("agents", true)] {
+        let mut s = match several {
+            true => agents(9, true),
+            false => setup(name, 9),
+        };
+        // Both kinds in one row, and an entry that does not begin a draw of four.
+        for (i, term) in s.task.observation.iter_mut().enumerate() {
+            if term.group == ObservationGroup::Policy {
+                term.noise = 0.1;
+                term.noise_kind = [NoiseKind::Normal, NoiseKind::Uniform][i % 2];
+            }
+        }
+        assert!(s.task.observation.len() > 1);
+        compare(name, &s, 60, true, |_, _| {});
+    }
+}
+
 #[test]
 fn environments_break_for_the_same_causes() {
     // The policy's outputs are no numbers now and then.
@@ -274,6 +305,17 @@ fn environments_break_for_the_same_causes() {
     let mut s = setup("cartpole", 9);
     s.sim.max_position = 0.02;
     compare("position", &s, 100, true, |_, _| {});
+
+    // Limits of single joints: lower than the robot's, and higher.
+    let mut s = setup("hopper", 9);
+    s.sim.limit = limits(&[("leg*", Some(3.0), None), ("foot_joint", None, Some(0.3))]);
+    let (_, broken) = compare("a joint's limit", &s, 200, true, |_, _| {});
+    assert!(broken > 0);
+    let mut s = setup("hopper", 9);
+    s.sim.max_speed = 8.0;
+    s.sim.limit = limits(&[("*", Some(1e3), None)]);
+    let (_, broken) = compare("limits above the robot's", &s, 200, true, |_, _| {});
+    assert_eq!(broken, 0);
 
     // Terms of the task.
     let mut s = setup("cartpole", 9);

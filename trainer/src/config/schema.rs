@@ -9,8 +9,9 @@ use super::foreign;
 use super::source::{Entry, Node, Sources, Value};
 use super::{BackOffConfig, Config, FaultConfig, curriculum};
 use ostler_sim::config::{
-    ActionKind, ActionTerm, AgentsConfig, CommandTerm, ObservationGroup, ObservationTerm,
-    OneOrMany, ResetTerm, RewardOptions, RewardTerm, TaskConfig, TerminationTerm,
+    ActionKind, ActionTerm, AgentsConfig, CommandTerm, JointLimit, NoiseKind, ObservationGroup,
+    ObservationTerm, OneOrMany, ResetTerm, RewardOptions, RewardTerm, SimConfig, TaskConfig,
+    TerminationTerm,
 };
 use ostler_sim::names::nearest;
 use std::collections::BTreeMap;
@@ -57,6 +58,8 @@ fn exemplar() -> Config {
                 scale: number(),
                 clip: Some(range),
                 noise: 0.0,
+                // The default is left out of what is written.
+                noise_kind: NoiseKind::Normal,
                 agents: Some(vec![text()]),
             }],
             reward: vec![RewardTerm {
@@ -82,6 +85,14 @@ fn exemplar() -> Config {
                 max_abs: Some(0.0),
             },
             agents: None,
+        },
+        sim: SimConfig {
+            limit: vec![JointLimit {
+                joints: vec![text()],
+                max_speed: Some(0.0),
+                max_position: Some(0.0),
+            }],
+            ..SimConfig::default()
         },
         curriculum: vec![curriculum::Schedule {
             key: text(),

@@ -86,6 +86,7 @@ impl Config {
     }
 
     fn check_simulation(&self, errors: &mut Vec<ConfigError>) {
+        errors.extend(self.sim.check_limits());
         let mut refuse = |path: &str, message: String, allowed: &str| {
             errors.push(ConfigError::new(path, message).help(format!("allowed: {allowed}")));
         };

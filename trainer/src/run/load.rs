@@ -260,6 +260,7 @@ pub(super) fn unsuitable(loaded: &Loaded, e: PhysicsError) -> RunError {
             ConfigError::new("sim.kernel", message)
                 .help("sim.kernel = \"auto\" takes the best there is, with other bits")
         }
+        PhysicsError::Limit(error) => error.clone(),
         _ => return RunError::Env(e.into()),
     };
     loaded.places.explain(&error).into()

@@ -12,8 +12,8 @@ pub(crate) struct PhysicsArgs {
     pub iterations: i32,
     pub _padding: i32,
     pub tolerance: f64,
-    pub max_speed: f32,
-    pub max_position: f32,
+    pub top_speed: Address,
+    pub top_place: Address,
     pub ctrl: Address,
     pub qpos: Address,
     pub qvel: Address,
@@ -96,7 +96,7 @@ unsafe impl Pod for PhysicsArgs {}
 // SAFETY: as above.
 unsafe impl Pod for EnvArgs {}
 
-const _: () = assert!(size_of::<PhysicsArgs>() == 4 * 4 + 8 + 2 * 4 + 15 * 8);
+const _: () = assert!(size_of::<PhysicsArgs>() == 4 * 4 + 8 + 17 * 8);
 const _: () = assert!(
     size_of::<EnvArgs>()
         == size_of::<PhysicsArgs>() + 8 + 16 + 16 + 28 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24

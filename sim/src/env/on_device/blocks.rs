@@ -23,6 +23,8 @@ pub(super) struct Blocks {
     /// Sums of statistics, one finished episode a chunk, number of graves.
     pub totals: Block,
     pub number: Option<Block>,
+    /// Limits of velocities, then of positions.
+    pub limits: Block,
     /// Bytes of `state` that are the environments' own.
     pub live: usize,
 }
@@ -70,13 +72,16 @@ impl Blocks {
             number: (numbers > 0)
                 .then(|| memory.zeroed("the task's numbers", 4 * numbers))
                 .transpose()?,
+            limits: memory.zeroed("limits of joints", 4 * (s.nv + s.nq).max(1))?,
             live: 4 * n * s.live(),
         })
     }
 
     pub fn bytes(&self) -> usize {
         let number = self.number.as_ref().map_or(0, Block::bytes);
-        self.state.bytes() + self.noted.bytes() + self.work.bytes() + self.totals.bytes() + number
+        let limits = self.limits.bytes();
+        let kept = self.state.bytes() + self.noted.bytes() + self.work.bytes();
+        kept + self.totals.bytes() + number + limits
     }
 
     /// Enters every address that does not change from step to step.
@@ -132,6 +137,8 @@ impl Blocks {
         a.total = p.take(s.tally() + 2, 8);
         let _ = p.take(4 * chunks, 4);
         a.buried = p.next;
+        a.physics.top_speed = self.limits.address();
+        a.physics.top_place = self.limits.address() + 4 * s.nv as Address;
         a.number = self.number.as_ref().map_or(0, Block::address);
     }
 }

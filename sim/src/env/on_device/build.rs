@@ -13,7 +13,7 @@ use crate::physics::native::generate::generate_env;
 use crate::physics::native::lower::lower;
 use crate::physics::native::tables::Plan;
 use crate::physics::native::{ITERATIONS, TOLERANCE};
-use crate::physics::{PhysicsError, Shortfalls};
+use crate::physics::{Limits, PhysicsError, Shortfalls};
 use crate::task::Task;
 use crate::task::emit::{Emitted, Numbers, Sizes, emit};
 use bytemuck::Zeroable;
@@ -173,8 +173,6 @@ impl DeviceEnv {
                 substeps: i32::try_from(env.decimation).unwrap_or(i32::MAX),
                 iterations: ITERATIONS,
                 tolerance: TOLERANCE,
-                max_speed: sim.max_speed as f32,
-                max_position: sim.max_position as f32,
                 ..PhysicsArgs::zeroed()
             },
             n: n as i32,
@@ -187,6 +185,13 @@ impl DeviceEnv {
             ..EnvArgs::zeroed()
         };
         blocks.enter(&mut args, &sizes, n);
+        let limits = Limits::of(&sim, &model)?;
+        let limits = [limits.speed, limits.position].concat();
+        if blocks.limits.bytes() < 4 * limits.len() {
+            return Err(DeviceError::Defect("limits of another robot".into()).into());
+        }
+        // SAFETY: the block is at least as long, and lives.
+        unsafe { device.upload(bytemuck::cast_slice(&limits), blocks.limits.address()) }?;
         let totals = Reader::new(device.staging("statistics", blocks.totals.bytes())?);
         let mut built = Self {
             recipe: Recipe {

@@ -21,7 +21,7 @@ impl NativePhysics {
     pub(super) fn evidence(&self, env: usize, ctrl: &[f32], substeps: usize) -> Option<Evidence> {
         let n = self.state.num_envs;
         let bits = *self.state.fault.get(env)?;
-        let shown = evidence::of_state(&self.state, env, ctrl, |i| self.travels(i));
+        let shown = evidence::of_state(&self.state, env, ctrl, Some(&self.limits));
         if shown.is_some() || bits & fault::NON_FINITE == 0 {
             return shown;
         }
@@ -58,11 +58,6 @@ impl NativePhysics {
             now = next;
         }
         None
-    }
-
-    /// Whether an entry of `qpos` is a length.
-    fn travels(&self, i: usize) -> bool {
-        self.lengths.get(i).copied().unwrap_or(false)
     }
 
     /// One time step: what comes after, and the accelerations in between.

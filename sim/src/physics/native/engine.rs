@@ -8,11 +8,12 @@ use super::tables::Plan;
 use super::{snapshot, unsupported};
 use crate::config::SimConfig;
 use crate::memory::{MemoryError, zeroed};
-use crate::model::{JointKind, Model};
+use crate::model::Model;
 use crate::physics::kinematics::{Frame, Kinematics};
 use crate::physics::pool::{Pool, worker};
 use crate::physics::{
-    Batching, Evidence, Part, Physics, PhysicsError, Shortfalls, SnapshotError, State, fault,
+    Batching, Evidence, Limits, Part, Physics, PhysicsError, Shortfalls, SnapshotError, State,
+    fault,
 };
 use crate::snapshot::Seal;
 use std::sync::{Arc, Mutex, TryLockError};
@@ -45,11 +46,9 @@ pub struct NativePhysics {
     frames: Vec<Frame>,
     qpos: Vec<f32>,
     qvel: Vec<f32>,
-    max_speed: f32,
-    max_position: f32,
+    /// What the kernel holds the worlds against.
+    pub(super) limits: Limits,
     notes: Vec<String>,
-    /// Which entries of `qpos` are lengths `(nq)`.
-    pub(super) lengths: Vec<bool>,
     /// What a snapshot must have been taken from.
     pub(super) fingerprint: [u8; 32],
 }
@@ -125,10 +124,8 @@ pub fn new(
         frames: vec![Frame::default(); model.bodies.len()],
         qpos: vec![0.0; model.nq],
         qvel: vec![0.0; model.nv],
-        max_speed: config.max_speed as f32,
-        max_position: config.max_position as f32,
+        limits: Limits::of(config, model)?,
         notes: note.into_iter().collect(),
-        lengths: lengths(model),
         fingerprint,
         robot,
     };
@@ -141,20 +138,6 @@ pub fn new(
     all.fill(1);
     physics.reset(&all, &initial, &rest);
     Ok(physics)
-}
-
-/// Which entries of `qpos` are lengths `(nq)`.
-fn lengths(model: &Model) -> Vec<bool> {
-    let mut lengths = vec![false; model.nq];
-    for joint in &model.joints {
-        let count = match joint.kind {
-            JointKind::Free => 3,
-            JointKind::Slide => 1,
-            JointKind::Ball | JointKind::Hinge => 0,
-        };
-        lengths[joint.qpos_adr..joint.qpos_adr + count].fill(true);
-    }
-    lengths
 }
 
 impl NativePhysics {
@@ -203,8 +186,8 @@ impl Physics for NativePhysics {
             stride: n as i32,
             substeps: i32::try_from(substeps).unwrap_or(i32::MAX),
             solver: SOLVER,
-            max_speed: self.max_speed,
-            max_position: self.max_position,
+            top_speed: self.limits.speed.as_ptr(),
+            top_place: self.limits.position.as_ptr(),
             ctrl: ctrl.as_ptr(),
             qpos: state.qpos.as_mut_ptr(),
             qvel: state.qvel.as_mut_ptr(),

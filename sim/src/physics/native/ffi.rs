@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// `OSTLER_KERNEL_VERSION`.
-pub(super) const VERSION: c_int = 2;
+pub(super) const VERSION: c_int = 3;
 
 /// `OstlerKernel` of `api.h`.
 #[repr(C)]
@@ -116,8 +116,8 @@ pub(super) struct StepArgs<T> {
     pub stride: c_int,
     pub substeps: c_int,
     pub solver: Solver,
-    pub max_speed: T,
-    pub max_position: T,
+    pub top_speed: *const T,
+    pub top_place: *const T,
     pub ctrl: *const T,
     pub qpos: *mut T,
     pub qvel: *mut T,

@@ -3,6 +3,7 @@
 use super::Rapier;
 use crate::physics::evidence::{self, Evidence, Part};
 use crate::physics::fault;
+use crate::physics::limits::farthest;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 impl Rapier {
@@ -16,18 +17,31 @@ impl Rapier {
             return found;
         }
         let norm = |v: &[f32; 3]| v.iter().map(|x| x * x).sum::<f32>().sqrt();
+        let l = &self.limits;
         if bits & fault::SPEED != 0 {
+            // A joint with a limit of its own says more than the body that it moves.
+            let own = farthest(s.qvel.iter().copied(), &l.own_speed);
+            if let Some((i, value)) = own.filter(|(i, x)| x.abs() > l.own_speed[*i]) {
+                let part = Part::Qvel(i);
+                return Some(Evidence { part, value });
+            }
             let speeds = s.frames.iter().map(|f| norm(&f.lin).max(norm(&f.ang)));
-            let (i, value) = evidence::largest(speeds)?;
+            let (i, value) = farthest(speeds, &l.body_speed)?;
             let part = Part::BodySpeed(i);
             return Some(Evidence { part, value });
         }
         if bits & fault::POSITION != 0 {
-            let (i, value) = evidence::largest(s.frames.iter().map(|f| norm(&f.pos)))?;
+            let own = farthest(s.qpos.iter().copied(), &l.own_position);
+            if let Some((i, value)) = own.filter(|(i, x)| x.abs() > l.own_position[*i]) {
+                let part = Part::Qpos(i);
+                return Some(Evidence { part, value });
+            }
+            let places = s.frames.iter().map(|f| norm(&f.pos));
+            let (i, value) = farthest(places, &l.body_position)?;
             let part = Part::BodyPosition(i);
             return Some(Evidence { part, value });
         }
-        evidence::of_state(&self.state, env, ctrl, |_| true)
+        evidence::of_state(&self.state, env, ctrl, None)
     }
 
     /// Puts one world where it is with one other number; its contacts start anew.

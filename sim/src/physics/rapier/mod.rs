@@ -24,7 +24,7 @@ mod tests;
 
 use super::kinematics::{Frame, Kinematics};
 use super::pool::Pool;
-use super::{Batching, Evidence, Part, Physics, PhysicsError, SnapshotError, State, fault};
+use super::{Batching, Evidence, Limits, Part, Physics, PhysicsError, SnapshotError, State, fault};
 use crate::config::SimConfig;
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
@@ -50,8 +50,7 @@ struct Rapier {
     initial: Vec<f32>,
     pool: Arc<Pool>,
     dt: f64,
-    max_speed: f32,
-    max_position: f32,
+    limits: Limits,
     notes: Vec<String>,
     /// What a snapshot must have been taken from.
     fingerprint: [u8; 32],
@@ -122,8 +121,7 @@ fn build_worlds(
         initial: model.qpos0.iter().map(|x| *x as f32).collect(),
         pool: Arc::clone(pool),
         dt,
-        max_speed: config.max_speed as f32,
-        max_position: config.max_position as f32,
+        limits: Limits::of(config, model)?,
         notes: support::notes(model),
         fingerprint: snapshot::fingerprint(model, config, dt),
         parts: Mutex::new(Vec::new()),
@@ -235,8 +233,7 @@ impl Rapier {
             layout: &self.layout,
             kinematics: &self.kinematics,
             pristine: &self.pristine,
-            max_speed: self.max_speed,
-            max_position: self.max_position,
+            limits: &self.limits,
         };
         let out = Out::new(&mut self.state, &mut self.worlds);
         self.pool.run(n.div_ceil(block), &|part| {

@@ -1,7 +1,7 @@
 //! One world over one control step.
 
-use super::super::fault;
 use super::super::kinematics::{Frame, Kinematics};
+use super::super::{Limits, fault};
 use super::build::Layout;
 use super::sets::{Sets, Workspace};
 use crate::model::Model;
@@ -45,8 +45,7 @@ pub(super) struct Shared<'a> {
     pub layout: &'a Layout,
     pub kinematics: &'a Kinematics,
     pub pristine: &'a Sets,
-    pub max_speed: f32,
-    pub max_position: f32,
+    pub limits: &'a Limits,
 }
 
 impl World {
@@ -163,13 +162,22 @@ impl Shared<'_> {
             let squared = v[0] * v[0] + v[1] * v[1] + v[2] * v[2];
             squared > limit * limit || squared.is_nan()
         };
-        for f in &s.frames {
-            if beyond(&f.lin, self.max_speed) || beyond(&f.ang, self.max_speed) {
+        let limits = self.limits;
+        let bodies = limits.body_speed.iter().zip(&limits.body_position);
+        for (f, (speed, position)) in s.frames.iter().zip(bodies) {
+            if beyond(&f.lin, *speed) || beyond(&f.ang, *speed) {
                 bits |= fault::SPEED;
             }
-            if beyond(&f.pos, self.max_position) {
+            if beyond(&f.pos, *position) {
                 bits |= fault::POSITION;
             }
+        }
+        let [fast, far] = limits.own_beyond(s.qvel.iter().copied(), s.qpos.iter().copied());
+        if fast {
+            bits |= fault::SPEED;
+        }
+        if far {
+            bits |= fault::POSITION;
         }
         bits
     }

@@ -1,8 +1,10 @@
 //! Actions to controls, commands, observations.
 
 use super::{Writer, function};
+use crate::config::NoiseKind;
 use crate::task::action::Law;
 use crate::task::expr::literal;
+use crate::task::observe::NORMAL_DRAWS;
 
 impl Writer<'_> {
     /// `low`, `high`: the range of an output, `raw`: its place in an environment's rows of
@@ -118,7 +120,7 @@ impl Writer<'_> {
         let [wide, _] = task.observations.world();
         self.line(format_args!(
             "  static OSTLER_FN void observe(const EnvArgs& a, int e, bool noisy, unsigned long long clock, float* row) {{\n    \
-             Words w;\n    (void)w, (void)noisy, (void)clock;"
+             float x[4];\n    (void)x, (void)noisy, (void)clock;"
         ));
         for (t, term) in task.observations.terms.iter().enumerate() {
             self.line(format_args!(
@@ -130,7 +132,8 @@ impl Writer<'_> {
                 .clip
                 .unwrap_or([f32::NEG_INFINITY, f32::INFINITY])
                 .map(|x| self.numbers.text(x));
-            // Whether there is noise is part of the code, even where its size is not.
+            // Whether there is noise, and of which kind, is part of the code, even where its
+            // size is not.
             let noisy = term.noise > 0.0 && !term.is_privileged();
             let noise = self.numbers.text(term.noise);
             let mut drawn = usize::MAX;
@@ -149,12 +152,17 @@ impl Writer<'_> {
                 if noisy {
                     if drawn != at / 4 {
                         drawn = at / 4;
+                        let normal = term.noise_kind == NoiseKind::Normal;
+                        let (draw, four) = match normal {
+                            true => (NORMAL_DRAWS | drawn as u32, "normal_four"),
+                            false => (drawn as u32, "uniform_four"),
+                        };
                         self.line(format_args!(
-                            "      if (noisy) w = philox(a.seed, a.first_env + (unsigned)e, DRAW_NOISE, clock, {drawn});"
+                            "      if (noisy) {four}(philox(a.seed, a.first_env + (unsigned)e, DRAW_NOISE, clock, {draw}u), x);"
                         ));
                     }
                     self.line(format_args!(
-                        "      if (noisy) v[{i}] += {noise} * (2.0f * unit(w.w[{}]) - 1.0f);",
+                        "      if (noisy) v[{i}] += {noise} * x[{}];",
                         at % 4
                     ));
                 }

@@ -17,7 +17,7 @@ pub(crate) fn remedy(cause: &str, model: &Model, config: &Config) -> String {
             let of = model.joints.iter().position(|j| j.name == name);
             let now = of.map_or(String::new(), |i| joint(model, i));
             format!(
-                "joint {name}{now}: a smaller time step (sim.dt, now {dt} s), more armature or damping at the joint, a range for it, weaker actuators (gear, ctrlrange), a heavier body; if the motion is wanted, sim.max_speed (now {}) and sim.max_position (now {})",
+                "joint {name}{now}: a smaller time step (sim.dt, now {dt} s), more armature or damping at the joint, a range for it, weaker actuators (gear, ctrlrange), a heavier body; if the motion is wanted, [[sim.limit]] for this joint, or sim.max_speed (now {}) and sim.max_position (now {}) for all",
                 config.sim.max_speed, config.sim.max_position
             )
         }

@@ -5,8 +5,8 @@ use super::super::step::{Shared, World};
 use super::super::{build, settle};
 use super::robots::walker;
 use crate::config::SimConfig;
-use crate::physics::fault;
 use crate::physics::kinematics::Kinematics;
+use crate::physics::{Limits, fault};
 
 /// Damages a world, steps it, resets it, and compares it with a fresh one.
 fn damage(harm: impl Fn(&mut Sets)) -> u32 {
@@ -18,8 +18,7 @@ fn damage(harm: impl Fn(&mut Sets)) -> u32 {
         layout: &layout,
         kinematics: &kinematics,
         pristine: &pristine,
-        max_speed: 1e3,
-        max_position: 1e4,
+        limits: &Limits::of(&SimConfig::default(), &model).unwrap(),
     };
     let initial: Vec<f32> = model.qpos0.iter().map(|x| *x as f32).collect();
     let start = |world: &mut World, broken: bool| {

@@ -4,7 +4,7 @@ use super::robots::{body, cartpole, empty, free_ball, geom, joint, motor, walker
 use super::{worlds, worlds_with};
 use crate::config::SimConfig;
 use crate::model::{GeomKind, JointKind};
-use crate::physics::fault;
+use crate::physics::{Part, fault};
 
 /// Accelerations of a cart (mass M) with a point mass m at distance l on a pole,
 /// angle from upright, force F: the textbook's equations.
@@ -312,6 +312,28 @@ fn too_fast_and_too_far_are_reported() {
     // The state stays as it was.
     assert_eq!(w.state().qvel[1], before);
     assert_eq!(w.state().qpos[0], 29.9);
+}
+
+#[test]
+fn a_joint_has_its_own_limit_and_a_body_that_of_what_carries_it() {
+    let names: Vec<_> = cartpole().joints.iter().map(|j| j.name.clone()).collect();
+    let limit = |joint: usize, max_speed, max_position| crate::config::JointLimit {
+        joints: vec![names[joint].clone()],
+        max_speed: Some(max_speed),
+        max_position,
+    };
+    let config = SimConfig {
+        max_speed: 20.0,
+        limit: vec![limit(0, 5.0, Some(1.0)), limit(1, 1e4, None)],
+        ..SimConfig::default()
+    };
+    let mut w = worlds_with(cartpole(), 3, 1, &config);
+    // The pole turns faster than the robot may: it alone is allowed to.
+    let qvel = [0.0, 6.0, 0.0, 100.0, 0.0, 0.0];
+    w.reset(&[1; 3], &[0.0, 0.0, 1.5, 0.0, 0.0, 0.0], &qvel);
+    assert_eq!(w.state().fault, [0, fault::SPEED, fault::POSITION]);
+    let found = |env| w.diagnose(env, &[0.0; 3], 1).unwrap().part;
+    assert_eq!((found(1), found(2)), (Part::Qvel(0), Part::Qpos(0)));
 }
 
 #[test]
