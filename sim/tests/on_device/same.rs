@@ -308,7 +308,7 @@ fn environments_break_for_the_same_causes() {
 
     // Limits of single joints: lower than the robot's, and higher.
     let mut s = setup("hopper", 9);
-    s.sim.limit = limits(&[("leg*", Some(3.0), None), ("foot_joint", None, Some(0.3))]);
+    s.sim.limit = limits(&[("leg*", Some(3.0), None), ("foot", None, Some(0.3))]);
     let (_, broken) = compare("a joint's limit", &s, 200, true, |_, _| {});
     assert!(broken > 0);
     let mut s = setup("hopper", 9);
