@@ -295,4 +295,52 @@ mod tests {
             assert_eq!(a, b, "{name}");
         }
     }
+
+    /// The reference is the optimiser that comes with libtorch, `torch::optim::AdamW`; with
+    /// decay added to the gradient (`torch::optim::Adam`) the numbers are others.
+    #[test]
+    fn decay_is_that_of_pytorchs_adamw() {
+        use tch::nn::OptimizerConfig;
+        const DECAY: f64 = 0.3;
+        let start = [1.0_f32, -2.0, 0.5];
+        let grads = [[0.5_f32, -0.5, 0.1], [0.3, 2.0, -0.1], [-1.0, 0.0, 0.2]];
+        let theirs = |decoupled: bool| {
+            let store = tch::nn::VarStore::new(Device::Cpu);
+            let mut w = store.root().zeros("w", &[3]);
+            tch::no_grad(|| w.copy_(&Tensor::from_slice(&start)));
+            let mut optimiser = match decoupled {
+                true => tch::nn::AdamW {
+                    wd: DECAY,
+                    ..tch::nn::AdamW::default()
+                }
+                .build(&store, 0.1),
+                false => tch::nn::adam(BETA1, BETA2, DECAY).build(&store, 0.1),
+            }
+            .unwrap();
+            for grad in &grads {
+                optimiser.backward_step(&(&w * Tensor::from_slice(grad)).sum(Kind::Float));
+            }
+            w.detach()
+        };
+        let ours = |on_host: bool| {
+            let (mut p, adam) = setup();
+            let mut adam = adam.decaying(DECAY);
+            p.theta.copy_(&Tensor::from_slice(&start));
+            for grad in &grads {
+                if on_host {
+                    p.grad.copy_(&Tensor::from_slice(grad));
+                    adam.on_host(&p).unwrap().step(1.0).unwrap();
+                } else {
+                    step(&mut p, &mut adam, grad, true);
+                }
+            }
+            p.theta.shallow_clone()
+        };
+        let apart = |a: &Tensor, b: &Tensor| (a - b).abs().max().double_value(&[]);
+        for on_host in [true, false] {
+            let ours = ours(on_host);
+            assert!(apart(&ours, &theirs(true)) < 1e-6, "{ours} {on_host}");
+            assert!(apart(&ours, &theirs(false)) > 1e-2, "{ours} {on_host}");
+        }
+    }
 }

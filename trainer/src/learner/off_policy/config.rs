@@ -25,6 +25,10 @@ pub struct SacConfig {
     pub critic_learning_rate: f64,
     /// Learning rate of the temperature's Adam, above 0.
     pub alpha_learning_rate: f64,
+    /// Every step takes this share, times the learning rate, off all weights and biases of
+    /// actor and critics (not the temperature): decoupled decay, PyTorch's `AdamW`. 0 or
+    /// more.
+    pub weight_decay: f64,
     /// Temperature at the start: the reward that a nat of entropy is worth, above 0.
     pub init_alpha: f64,
     /// The temperature follows the entropy; else it stays.
@@ -52,6 +56,7 @@ impl Default for SacConfig {
             actor_learning_rate: 3e-4,
             critic_learning_rate: 3e-4,
             alpha_learning_rate: 3e-4,
+            weight_decay: 0.0,
             init_alpha: 1.0,
             auto_alpha: true,
             target_entropy: -1.0,
@@ -84,7 +89,8 @@ pub struct Td3Config {
     pub actor_learning_rate: f64,
     /// Learning rate of the critics' Adam, above 0.
     pub critic_learning_rate: f64,
-    /// Weights shrink by this share per unit of learning rate and step, 0 or more.
+    /// Every step takes this share, times the learning rate, off all weights and biases of
+    /// actor and critics: decoupled decay, PyTorch's `AdamW`. 0 or more.
     pub weight_decay: f64,
     /// Gradient steps of the critics per one of the actor, 1 or more.
     pub policy_frequency: usize,
@@ -149,6 +155,7 @@ pub(super) struct Common {
     pub(super) tau: f64,
     pub(super) actor_learning_rate: f64,
     pub(super) critic_learning_rate: f64,
+    pub(super) weight_decay: f64,
     pub(super) policy_frequency: usize,
     pub(super) action_bound: f64,
     pub(super) max_grad_norm: f64,
@@ -164,6 +171,7 @@ macro_rules! common {
             tau: $c.tau,
             actor_learning_rate: $c.actor_learning_rate,
             critic_learning_rate: $c.critic_learning_rate,
+            weight_decay: $c.weight_decay,
             policy_frequency: $c.policy_frequency,
             action_bound: $c.action_bound,
             max_grad_norm: $c.max_grad_norm,
@@ -197,7 +205,6 @@ impl Td3Config {
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut check = Check::new("td3");
         check.common(&self.common());
-        check.zero_or_more("weight_decay", self.weight_decay);
         check.zero_or_more("policy_noise", self.policy_noise);
         check.zero_or_more("noise_clip", self.noise_clip);
         check.zero_or_more("std_min", self.std_min);
@@ -265,6 +272,7 @@ impl Check {
         }
         self.positive("actor_learning_rate", c.actor_learning_rate);
         self.positive("critic_learning_rate", c.critic_learning_rate);
+        self.zero_or_more("weight_decay", c.weight_decay);
         self.positive("action_bound", c.action_bound);
         self.zero_or_more("max_grad_norm", c.max_grad_norm);
     }
@@ -282,6 +290,7 @@ mod tests {
             batch_size: 0,
             tau: 1.5,
             init_alpha: 0.0,
+            weight_decay: -0.1,
             max_grad_norm: f64::NAN,
             ..SacConfig::default()
         };
@@ -299,6 +308,7 @@ mod tests {
             [
                 "sac.batch_size",
                 "sac.tau",
+                "sac.weight_decay",
                 "sac.max_grad_norm",
                 "sac.init_alpha"
             ]

@@ -132,12 +132,9 @@ impl OffPolicy {
     /// # Errors
     /// A key that cannot be used with this task, or memory does not suffice.
     pub fn new(plan: &Plan<'_>, spec: &EnvSpec, device: Device) -> Result<Self, LearnError> {
-        let (common, outputs, decay, errors) = match plan.algorithm {
-            Algorithm::Sac(c) => (c.common(), 1, 0.0, c.validate()),
-            Algorithm::Td3(c) => {
-                let atoms = c.num_atoms as i64;
-                (c.common(), atoms, c.weight_decay, c.validate())
-            }
+        let (common, outputs, errors) = match plan.algorithm {
+            Algorithm::Sac(c) => (c.common(), 1, c.validate()),
+            Algorithm::Td3(c) => (c.common(), c.num_atoms as i64, c.validate()),
         };
         let errors = [errors, plan.critic.validate(), plan.replay.validate()].concat();
         if let Some(error) = errors.into_iter().next() {
@@ -156,7 +153,7 @@ impl OffPolicy {
         };
         let adam = |len: i64, rate: f64, name: &'static str| {
             let adam = Adam::new(len, rate, device)?;
-            Ok::<_, LearnError>(adam.named(name).decaying(decay))
+            Ok::<_, LearnError>(adam.named(name).decaying(common.weight_decay))
         };
         let (of_actor, of_critics) = (nets.policy.params.len(), nets.critics.params.len());
         let actor_adam = adam(of_actor, common.actor_learning_rate, "actor.adam")?;

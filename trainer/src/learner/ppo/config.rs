@@ -44,6 +44,9 @@ pub struct PpoConfig {
     pub max_learning_rate: f64,
     /// Longest gradient; longer ones are scaled down. Above 0.
     pub max_grad_norm: f64,
+    /// Every step takes this share, times the learning rate, off all weights, biases and
+    /// learnt deviations: decoupled decay, PyTorch's `AdamW`. 0 or more.
+    pub weight_decay: f64,
     /// Shift and scale advantages to mean 0 and deviation 1 over the `"batch"` (the
     /// whole rollout), over each `"mini_batch"`, or not at all: `"none"`.
     pub normalize_advantage: AdvantageNorm,
@@ -73,6 +76,7 @@ impl Default for PpoConfig {
             min_learning_rate: 1e-5,
             max_learning_rate: 1e-2,
             max_grad_norm: 1.0,
+            weight_decay: 0.0,
             normalize_advantage: AdvantageNorm::Batch,
             staleness_correction: Staleness::Auto,
         }
@@ -199,6 +203,12 @@ impl PpoConfig {
             "max_grad_norm",
             &c.max_grad_norm,
             above_0,
+        );
+        check(
+            at_least_0(c.weight_decay),
+            "weight_decay",
+            &c.weight_decay,
+            from_0,
         );
         errors
     }

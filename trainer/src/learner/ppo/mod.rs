@@ -128,6 +128,7 @@ impl Ppo {
         }
         minibatches.insert(0, full);
         let adam = Adam::new(policy.num_parameters(), config.learning_rate, device)?;
+        let adam = adam.decaying(config.weight_decay);
         Ok(Self {
             kept: Kept::new(
                 std::iter::once(&policy.params.theta)

@@ -57,23 +57,126 @@ fn fill(x: &mut Inputs, b: &Named, own: bool) {
     x.noise = of("noise");
 }
 
+fn network() -> CriticConfig {
+    CriticConfig {
+        hidden_dims: vec![8, 6],
+        activation: Activation::Elu,
+        ..CriticConfig::default()
+    }
+}
+
+fn actor() -> ActorConfig {
+    ActorConfig {
+        hidden_dims: vec![8, 6],
+        activation: Activation::Elu,
+        min_std: 1e-3,
+        max_std: 1e3,
+        ..ActorConfig::default()
+    }
+}
+
+/// A learner of a recorded case, with its weights.
+fn learner(case: &Case, algorithm: Algorithm<'_>, actor: &ActorConfig) -> OffPolicy {
+    let plan = Plan {
+        algorithm,
+        actor,
+        critic: &network(),
+        replay: &ReplayConfig::default(),
+        steps: 1,
+        fresh_episodes: false,
+        save_interval: 1,
+        seed: 9,
+    };
+    let action = ActionSpace::Continuous(2);
+    let spec = spec(5, case.own_critic_obs.then_some(3), action, 1);
+    let mut learner = OffPolicy::new(&plan, &spec, Device::Cpu).unwrap();
+    let start: NamedTensors = case
+        .params
+        .iter()
+        .map(|(name, n)| (name.clone(), n.tensor()))
+        .collect();
+    learner.take_weights(&start).unwrap();
+    learner
+}
+
+/// Takes one gradient step on a recorded batch.
+fn take(learner: &mut OffPolicy, case: &Case, batch: &Named) {
+    fill(&mut learner.inputs, batch, case.own_critic_obs);
+    learner.critic.begin().unwrap();
+    learner.actor.begin().unwrap();
+    learner.method.begin().unwrap();
+    learner.take_step().unwrap();
+}
+
+/// The first step of `AdamW` is Adam's, after `rate * decay` was taken off the weights.
+#[test]
+fn sacs_weight_decay_takes_its_share_off_actor_and_critics() {
+    const DECAY: f64 = 0.7;
+    let fixture: Fixture = serde_json::from_str(STEPS).unwrap();
+    let case = fixture.cases.iter().find(|c| c.name == "sac").unwrap();
+    let _no_grad = tch::no_grad_guard();
+    let after = |weight_decay: f64| {
+        let sac: SacConfig = serde_json::from_value(case.config.clone()).unwrap();
+        let sac = SacConfig {
+            weight_decay,
+            ..sac
+        };
+        let mut learner = learner(case, Algorithm::Sac(&sac), &actor());
+        take(&mut learner, case, &case.batches[0]);
+        learner.save_weights().unwrap()
+    };
+    let mut seen = 0;
+    for ((name, plain), (_, decayed)) in after(0.0).iter().zip(&after(DECAY)) {
+        let rate = match name.split('.').next() {
+            Some("actor") => 3e-3,
+            Some("critic") => 1e-3,
+            _ => 0.0,
+        };
+        if name.starts_with("target_critic") {
+            continue;
+        }
+        seen += 1;
+        let expected = plain - case.params[name].tensor() * (rate * DECAY);
+        let apart = (decayed - &expected).abs().max().double_value(&[]);
+        assert!(apart < 2e-7, "{name}: {apart:e}");
+    }
+    assert!(seen > 12, "{seen}");
+}
+
+/// Where the network asks for less, the deviation is `actor.min_std`, and no gradient goes
+/// through it that would ask for less again.
+#[test]
+fn sacs_deviation_does_not_go_below_its_bound() {
+    const LEAST: f64 = 1.2;
+    let fixture: Fixture = serde_json::from_str(STEPS).unwrap();
+    let case = fixture.cases.iter().find(|c| c.name == "sac").unwrap();
+    let sac: SacConfig = serde_json::from_value(case.config.clone()).unwrap();
+    let bounded = ActorConfig {
+        min_std: LEAST,
+        init_std: 1.5,
+        ..actor()
+    };
+    let obs = case.batches[0]["obs"].tensor();
+    let _no_grad = tch::no_grad_guard();
+    let log_std = |actor: &ActorConfig| {
+        let learner = learner(case, Algorithm::Sac(&sac), actor);
+        let net = &learner.nets.policy.net;
+        let space = net.space(obs.size()[0], true, Device::Cpu).unwrap();
+        net.forward(&obs, &space).unwrap();
+        space.log_std.copy()
+    };
+    let (free, held) = (log_std(&actor()), log_std(&bounded));
+    let below = free.lt(LEAST.ln()).sum(Kind::Int64).int64_value(&[]);
+    assert!(below > 0 && below < free.numel() as i64, "{free}");
+    assert_eq!(held, free.clamp_min(LEAST.ln()));
+    assert!(held.exp().min().double_value(&[]) > LEAST - 1e-6);
+}
+
 #[test]
 fn gradient_steps_equal_pytorchs() {
     let fixture: Fixture = serde_json::from_str(STEPS).unwrap();
     assert_eq!(fixture.cases.len(), 6);
     for case in &fixture.cases {
-        let network = |dims: Vec<i64>| CriticConfig {
-            hidden_dims: dims,
-            activation: Activation::Elu,
-            ..CriticConfig::default()
-        };
-        let actor = ActorConfig {
-            hidden_dims: vec![8, 6],
-            activation: Activation::Elu,
-            min_std: 1e-3,
-            max_std: 1e3,
-            ..ActorConfig::default()
-        };
         let (sac, td3): (SacConfig, Td3Config);
         let algorithm = match case.name.starts_with("sac") {
             true => {
@@ -85,33 +188,11 @@ fn gradient_steps_equal_pytorchs() {
                 Algorithm::Td3(&td3)
             }
         };
-        let plan = Plan {
-            algorithm,
-            actor: &actor,
-            critic: &network(vec![8, 6]),
-            replay: &ReplayConfig::default(),
-            steps: 1,
-            fresh_episodes: false,
-            save_interval: 1,
-            seed: 9,
-        };
-        let action = ActionSpace::Continuous(2);
-        let spec = spec(5, case.own_critic_obs.then_some(3), action, 1);
-        let mut learner = OffPolicy::new(&plan, &spec, Device::Cpu).unwrap();
-        let start: NamedTensors = case
-            .params
-            .iter()
-            .map(|(name, n)| (name.clone(), n.tensor()))
-            .collect();
-        learner.take_weights(&start).unwrap();
+        let mut learner = learner(case, algorithm, &actor());
         let _no_grad = tch::no_grad_guard();
         for (i, (batch, stats)) in case.batches.iter().zip(&case.stats).enumerate() {
             let what = |part: &str| format!("{}, step {i}, {part}", case.name);
-            fill(&mut learner.inputs, batch, case.own_critic_obs);
-            learner.critic.begin().unwrap();
-            learner.actor.begin().unwrap();
-            learner.method.begin().unwrap();
-            learner.take_step().unwrap();
+            take(&mut learner, case, batch);
             let said = learner.read(&learner.inputs.weight).unwrap();
             let number = |name: &str| host_number(&stats[name].tensor()).unwrap();
             let near = |part: &str, got: f64, expected: f64| {

@@ -50,53 +50,118 @@ fn all_close(what: &str, got: &Tensor, expected: &Tensor) {
     );
 }
 
+/// A learner of a recorded case with its weights, and its rollout.
+fn recorded(case: &Case, ppo: &PpoConfig, actor: &ActorConfig) -> (Ppo, Rollout) {
+    let action = match case.action.iter().next().map(|(k, &n)| (k.as_str(), n)) {
+        Some(("discrete", n)) => ActionSpace::Discrete(n),
+        Some(("continuous", n)) => ActionSpace::Continuous(n),
+        other => panic!("{other:?}"),
+    };
+    let spec = spec(case.obs, None, action, case.envs);
+    let mut ppo = Ppo::new(
+        ppo,
+        actor,
+        &case.critic,
+        &spec,
+        case.steps,
+        case.seed,
+        Device::Cpu,
+    )
+    .unwrap();
+    let params: Vec<_> = case
+        .params
+        .iter()
+        .map(|(n, x)| (n.clone(), x.tensor()))
+        .collect();
+    ppo.policy_mut().load(&params).unwrap();
+
+    let width = ppo.policy().dist_width();
+    let r = Rollout::new(&spec, case.steps as i64, width, tch::Device::Cpu).unwrap();
+    for (name, to) in [
+        ("obs", &r.obs.policy),
+        ("final_obs", &r.final_obs.policy),
+        ("action", &r.action),
+        ("dist", &r.dist),
+        ("std", &r.std),
+        ("reward", &r.reward),
+        ("terminated", &r.terminated),
+        ("truncated", &r.truncated),
+        ("valid", &r.valid),
+        ("final_slot", &r.final_slot),
+    ] {
+        match case.rollout.get(name) {
+            Some(from) => to.shallow_clone().copy_(&from.tensor()),
+            None => assert!(name == "std" && case.action.contains_key("discrete")),
+        }
+    }
+    (ppo, r)
+}
+
+/// The first step of `AdamW` is Adam's, after `rate * decay` was taken off the weights.
+#[test]
+fn weight_decay_takes_its_share_off_every_parameter() {
+    const DECAY: f64 = 0.7;
+    let fixture: Fixture = serde_json::from_str(UPDATES).unwrap();
+    let case = fixture
+        .cases
+        .iter()
+        .find(|c| c.name == "gaussian, one step");
+    let case = case.unwrap();
+    let config = PpoConfig {
+        weight_decay: DECAY,
+        ..case.ppo.clone()
+    };
+    let (mut ppo, r) = recorded(case, &config, &case.actor);
+    ppo.update(&r).unwrap();
+    for (name, tensor) in &ppo.policy().save().unwrap() {
+        let taken = case.params[name].tensor() * (config.learning_rate * DECAY);
+        let expected = case.expected.params[name].tensor() - taken;
+        let apart = (tensor - &expected).abs().max().double_value(&[]);
+        assert!(
+            apart < 1e-5,
+            "{name}: {apart:e}"
+        );
+    }
+}
+
+/// The step that PyTorch took leads below the bound: there it stays.
+#[test]
+fn a_learnt_deviation_does_not_go_below_its_bound() {
+    let fixture: Fixture = serde_json::from_str(UPDATES).unwrap();
+    let case = fixture
+        .cases
+        .iter()
+        .find(|c| c.name == "gaussian, one step");
+    let case = case.unwrap();
+    let (before, after) = (
+        &case.params["actor.log_std"],
+        &case.expected.params["actor.log_std"],
+    );
+    let (before, after) = (before.tensor(), after.tensor());
+    let least = before.double_value(&[0]).exp() - 1e-4;
+    assert!(after.double_value(&[0]).exp() < least);
+    let actor = ActorConfig {
+        min_std: least,
+        ..case.actor.clone()
+    };
+    let (mut ppo, r) = recorded(case, &case.ppo, &actor);
+    ppo.update(&r).unwrap();
+    let all = ppo.policy().save().unwrap();
+    let (_, log_std) = all
+        .iter()
+        .find(|(name, _)| name == "actor.log_std")
+        .unwrap();
+    close("held", log_std.double_value(&[0]), least.ln());
+    close("free", log_std.double_value(&[1]), after.double_value(&[1]));
+    assert!((log_std.double_value(&[0]) - after.double_value(&[0])).abs() > 1e-4);
+}
+
 #[test]
 fn whole_updates_equal_pytorchs() {
     let fixture: Fixture = serde_json::from_str(UPDATES).unwrap();
     assert_eq!(fixture.cases.len(), 4);
     for case in &fixture.cases {
-        let action = match case.action.iter().next().map(|(k, &n)| (k.as_str(), n)) {
-            Some(("discrete", n)) => ActionSpace::Discrete(n),
-            Some(("continuous", n)) => ActionSpace::Continuous(n),
-            other => panic!("{other:?}"),
-        };
-        let spec = spec(case.obs, None, action, case.envs);
-        let mut ppo = Ppo::new(
-            &case.ppo,
-            &case.actor,
-            &case.critic,
-            &spec,
-            case.steps,
-            case.seed,
-            Device::Cpu,
-        )
-        .unwrap();
-        let params: Vec<_> = case
-            .params
-            .iter()
-            .map(|(n, x)| (n.clone(), x.tensor()))
-            .collect();
-        ppo.policy_mut().load(&params).unwrap();
-
-        let width = ppo.policy().dist_width();
-        let r = Rollout::new(&spec, case.steps as i64, width, tch::Device::Cpu).unwrap();
-        for (name, to) in [
-            ("obs", &r.obs.policy),
-            ("final_obs", &r.final_obs.policy),
-            ("action", &r.action),
-            ("dist", &r.dist),
-            ("std", &r.std),
-            ("reward", &r.reward),
-            ("terminated", &r.terminated),
-            ("truncated", &r.truncated),
-            ("valid", &r.valid),
-            ("final_slot", &r.final_slot),
-        ] {
-            match case.rollout.get(name) {
-                Some(from) => to.shallow_clone().copy_(&from.tensor()),
-                None => assert!(name == "std" && case.action.contains_key("discrete")),
-            }
-        }
+        let (mut ppo, r) = recorded(case, &case.ppo, &case.actor);
         let stats = ppo.update(&r).unwrap();
         assert_eq!((stats.skipped, stats.invalid), (0, 1), "{}", case.name);
         let got: BTreeMap<_, _> = [
