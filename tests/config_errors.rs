@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Place, TASK};
+use common::{Place, TASK, metrics};
 
 #[test]
 fn mistakes_name_file_line_and_column() {
@@ -247,6 +247,30 @@ fn threads_of_an_environment_are_a_power_of_two() {
         assert!(err.contains(expected) && err.contains(&set), "{err}");
     }
     place.ok(&["check", "pole.toml", "sim.threads_per_env=4"]);
+}
+
+#[test]
+fn limits_of_joints_are_checked_and_shown() {
+    let limit = |text: &str| format!("{TASK}[[sim.limit]]\n{text}\n");
+    let first = TASK.lines().count() + 1;
+    for (text, line, expected) in [
+        ("joints = [\"hing\"]\nmax_speed = 9", 1, "did you mean \"hinge\"?"),
+        ("joints = [\"hinge\"]\nmax_speed = -9", 2, "positive"),
+        ("joints = [\"hinge\"]\nmax_sped = 9", 2, "max_speed"),
+        ("joints = []\nmax_speed = 9", 1, "no joints"),
+    ] {
+        let place = Place::with(&limit(text));
+        let err = place.fails(2, &["check", "pole.toml"]);
+        let at = format!("pole.toml:{}", first + line);
+        assert!(err.contains(&at) && err.contains(expected), "{at}: {err}");
+    }
+    let place = Place::with(&limit("joints = [\"h*\"]\nmax_speed = 0.001"));
+    let said = place.ok(&["check", "pole.toml"]);
+    assert!(said.contains("[[sim.limit]]") && said.contains("max_speed = 0.001"), "{said}");
+    // So slow a limit breaks every environment, and names the joint.
+    let run = place.train("slow", 1, &[]);
+    let broken = metrics(&run)[0]["Guard/speed/joint/hinge"].as_f64();
+    assert!(broken.is_some_and(|n| n > 0.0), "{broken:?}");
 }
 
 #[test]

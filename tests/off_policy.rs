@@ -94,6 +94,55 @@ fn a_resumed_run_remembers_and_ends_with_the_bits_of_one_never_stopped() {
     }
 }
 
+/// `[[replay.transform]]` in a run's file: it acts, a resumed run has the bits of one never
+/// stopped, and mistakes are shown in the file.
+#[test]
+fn transforms_act_and_resume_and_their_mistakes_have_a_place() {
+    const TRANSFORMS: &str = "
+[[replay.transform]]
+kind = \"half\"
+[[replay.transform]]
+kind = \"reward\"
+scale = 0.5
+[[replay.transform]]
+kind = \"noise\"
+noise = 0.01
+noise_kind = \"normal\"
+";
+    let place = place();
+    let plain = std::fs::read_to_string(place.path("pole.toml")).unwrap();
+    let bytes = |out: &str| -> u64 {
+        let (_, rest) = out.split_once("transitions of ").unwrap();
+        rest.split(' ').next().unwrap().parse().unwrap()
+    };
+    let before = bytes(&place.ok(&["check", "pole.toml", BOTH[0]]));
+    let without = place.train("without", 6, &[BOTH[0]]);
+    std::fs::write(place.path("pole.toml"), format!("{plain}{TRANSFORMS}")).unwrap();
+    let said = place.ok(&["check", "pole.toml", BOTH[0]]);
+    assert!(said.contains("[[replay.transform]]") && said.contains("noise_kind"));
+    assert!(bytes(&said) < before, "{said}");
+    for storage in ["replay.storage=memmap", "replay.storage=host"] {
+        let name = |of: &str| format!("{of}-{}", storage.rsplit('=').next().unwrap());
+        let whole = place.train(&name("whole"), 6, &[BOTH[0], storage]);
+        let parts = place.train(&name("parts"), 3, &[BOTH[0], storage]);
+        let more = "runner.max_iterations=6";
+        place.ok(&["train", "--resume", &name("parts"), "--quiet", more]);
+        assert_same_bits(&whole, &parts);
+        let weights = |run| tensors(run).into_iter().find(|t| t.0.starts_with("actor.0"));
+        assert!(weights(&whole) != weights(&without));
+    }
+    let wrong = TRANSFORMS.replace("0.5", "0.0");
+    std::fs::write(place.path("pole.toml"), format!("{plain}{wrong}")).unwrap();
+    let err = place.fails(2, &["check", "pole.toml"]);
+    let line = plain.lines().count() + 6;
+    assert!(err.contains(&format!("pole.toml:{line}")), "{err}");
+    assert!(err.contains("number other than 0"), "{err}");
+    let wrong = TRANSFORMS.replace("kind = \"half\"", "kind = \"half\"\nfields = [\"critic_obs\"]");
+    std::fs::write(place.path("pole.toml"), format!("{plain}{wrong}")).unwrap();
+    let err = place.fails(2, &["train", "pole.toml", BOTH[0]]);
+    assert!(err.contains("no \"critic_obs\""), "{err}");
+}
+
 #[test]
 fn prefetching_changes_nothing_but_time() {
     let place = place();
@@ -238,8 +287,14 @@ fn what_these_learners_cannot_use_is_refused() {
         err.contains("runner.algorithm") && err.contains("ppo"),
         "{err}"
     );
-    let err = place.fails(2, &["train", "pole.toml", BOTH[1], "replay.slice_len=8"]);
-    assert!(err.contains("replay.n_step"), "{err}");
+    let err = place.fails(
+        2,
+        &["train", "pole.toml", BOTH[1], "replay.pin_memory=true"],
+    );
+    assert!(
+        err.contains("replay.pin_memory") && err.contains("there is none"),
+        "{err}"
+    );
     let err = place.fails(2, &["train", "pole.toml", "--profile", "sca"]);
     assert!(err.contains("did you mean \"sac\"?"), "{err}");
 }

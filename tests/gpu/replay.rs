@@ -22,13 +22,12 @@ fn layout() -> Layout {
     Layout::new(fields).unwrap()
 }
 
-fn config(storage: StorageKind, n_step: usize, slice_len: usize) -> ReplayConfig {
+fn config(storage: StorageKind, n_step: usize) -> ReplayConfig {
     ReplayConfig {
         capacity: 400,
         recent: 100,
         storage,
         n_step,
-        slice_len,
         save: false,
         ..ReplayConfig::default()
     }
@@ -88,7 +87,7 @@ fn f09_every_tensor_of_a_batch_is_pinned() {
             let config = ReplayConfig {
                 pin_memory: true,
                 prefetch,
-                ..config(StorageKind::Host, 1, 0)
+                ..config(StorageKind::Host, 1)
             };
             assert!(config.validate_device(Device::Cpu, true).is_empty());
             let setup = Setup {
@@ -120,7 +119,7 @@ fn numbers(batch: &Batch) -> Numbers {
 #[test]
 fn f12_every_storage_draws_the_same_batches_onto_the_device() {
     let place = place();
-    for (n_step, slice_len) in [(1, 0), (3, 0), (1, 5)] {
+    for (n_step, half) in [(1, false), (3, false), (1, true), (3, true)] {
         let mut expected: Option<Vec<Numbers>> = None;
         for storage in [
             StorageKind::Host,
@@ -131,14 +130,15 @@ fn f12_every_storage_draws_the_same_batches_onto_the_device() {
             let dir = tempfile::tempdir().unwrap();
             let config = ReplayConfig {
                 pin_memory: place.cuda.is_some(),
-                ..config(storage, n_step, slice_len)
+                ..config(storage, n_step)
             };
             assert!(config.validate().is_empty());
             let setup = Setup {
                 folder: Some(dir.path()),
                 ..Setup::new(64, place.torch, 0.5, 1)
             };
-            let mut buffer = ReplayBuffer::new(&config, layout(), setup).unwrap();
+            let kept = layout().halved(|name| half && name.ends_with("obs"));
+            let mut buffer = ReplayBuffer::new(&config, kept, setup).unwrap();
             let mut drawn = Vec::new();
             for i in 0..8 {
                 extend(&mut buffer, 80 * i);
@@ -151,7 +151,7 @@ fn f12_every_storage_draws_the_same_batches_onto_the_device() {
                 }
             }
             let expected = expected.get_or_insert_with(|| drawn.clone());
-            assert_eq!(&drawn, expected, "{storage:?} {n_step} {slice_len}");
+            assert_eq!(&drawn, expected, "{storage:?} {n_step} {half}");
         }
     }
 }

@@ -11,9 +11,10 @@ pub struct Batch {
     device: Device,
     rows: usize,
     fields: Vec<(String, Tensor)>,
-    /// Numbers of the transitions, counted since the memory began; of trajectories, of
-    /// their first ones.
+    /// Numbers of the transitions, counted since the memory began.
     pub(super) indices: Vec<u64>,
+    /// Seed and number of the draw.
+    pub(super) key: (u64, u64),
 }
 
 impl Batch {
@@ -24,16 +25,18 @@ impl Batch {
             rows,
             fields: Vec::new(),
             indices: Vec::new(),
+            key: (0, 0),
         }
     }
 
-    /// An empty one with the same device, rows and indices.
+    /// An empty one with the same device, rows, indices and key.
     pub fn like(&self) -> Self {
         Self {
             device: self.device,
             rows: self.rows,
             fields: Vec::with_capacity(self.fields.len()),
             indices: self.indices.clone(),
+            key: self.key,
         }
     }
 
@@ -98,10 +101,16 @@ impl Batch {
         self.device
     }
 
-    /// Numbers of the transitions `[B]`, counted since the memory began; of trajectories,
-    /// of their first ones.
+    /// Numbers of the transitions `[B]`, counted since the memory began.
     pub fn indices(&self) -> &[u64] {
         &self.indices
+    }
+
+    /// Seed and number of the draw: what keys the random numbers of a
+    /// [`Transform`](super::Transform), so that a run that is repeated or resumed has the
+    /// same.
+    pub fn key(&self) -> (u64, u64) {
+        self.key
     }
 
     /// Importance weights `[B]`; ones unless draws are prioritised.

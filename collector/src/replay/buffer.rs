@@ -42,8 +42,8 @@ pub struct Setup<'a> {
     /// A memory that is in the folder already is opened. Otherwise it is an error that there
     /// is one.
     pub reopen: bool,
-    /// What becomes of batches after they were drawn, in order; `replay.reward_scale` and
-    /// `replay.reward_clip` come before them.
+    /// What becomes of batches after they were drawn, in order; `replay.reward_scale`,
+    /// `replay.reward_clip` and `[[replay.transform]]` come before them.
     pub transforms: Vec<Box<dyn Transform>>,
 }
 
@@ -128,7 +128,7 @@ impl ReplayBuffer {
     }
 
     /// What comes next does not go on from what came before: the environments were reset,
-    /// or are others. No n-step return or trajectory goes across.
+    /// or are others. No n-step return goes across.
     pub fn cut(&mut self) {
         self.core.write().window.cut();
     }
@@ -175,9 +175,8 @@ impl ReplayBuffer {
         }
     }
 
-    /// Sets the priorities of the transitions drawn last, `[B]`, 0 or more; those of
-    /// trajectories, of their first ones. Values that are not finite change nothing; they
-    /// are [counted](Self::not_finite). Without prioritised draws nothing happens.
+    /// Sets the priorities of the transitions drawn last, `[B]`, 0 or more. Values that are
+    /// not finite change nothing; they are [counted](Self::not_finite). Without prioritised draws nothing happens.
     ///
     /// # Errors
     /// They are not as many, or their device fails.

@@ -217,45 +217,6 @@ fn n_step_returns_stop_where_they_must() {
 }
 
 #[test]
-fn slices_never_cross_the_end_of_an_episode() {
-    let spec = spec(3, None);
-    let config = ReplayConfig {
-        slice_len: 4,
-        ..host(1000)
-    };
-    let mut buffer = ReplayBuffer::new(&config, Layout::of(&spec), setup(300)).unwrap();
-    buffer.extend(&rollout(&spec, 0, 10)).unwrap();
-    let batch = buffer.next().unwrap();
-    assert_eq!(batch.get(names::OBS).unwrap().size(), [300, 4, 3]);
-    assert_eq!(batch.get(names::REWARD).unwrap().size(), [300, 4]);
-    assert_eq!(batch.get(names::MASK).unwrap().size(), [300, 4]);
-    assert!(batch.get(names::DISCOUNT).is_err());
-    let (obs, mask) = (field(batch, names::OBS), field(batch, names::MASK));
-    let mut lengths = [0; 5];
-    for (i, &row) in batch.indices().iter().enumerate() {
-        let (step, env) = ((row / 3) as i64, (row % 3) as i64);
-        let ends = |s: i64| (env == 1 && s % 5 == 4) || (env == 2 && s % 4 == 3) || s == 9;
-        let broken = |s: i64| env == 0 && s == 6;
-        let mut expected = 0;
-        while expected < 4 && !broken(step + expected) {
-            expected += 1;
-            if ends(step + expected - 1) {
-                break;
-            }
-        }
-        lengths[expected as usize] += 1;
-        for k in 0..4_i64 {
-            let on = k < expected;
-            assert_eq!(mask[i][k as usize], f32::from(u8::from(on)), "{step} {env}");
-            let shown = step + k.min(expected - 1).max(0);
-            let got = &obs[i][3 * k as usize..][..2];
-            assert_eq!(got, [shown as f32, env as f32], "row {row}, step {k}");
-        }
-    }
-    assert!(lengths.iter().all(|&n| n > 0), "{lengths:?}");
-}
-
-#[test]
 fn after_a_revert_the_same_bits_follow() {
     let spec = spec(3, None);
     for sampler in [SamplerKind::Uniform, SamplerKind::WithoutReplacement] {

@@ -1,7 +1,7 @@
 //! `[replay]`.
 
-use super::Layout;
 use super::fit::Room;
+use super::{Layout, TransformConfig, stages};
 use ostler_sim::config::ConfigError;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
@@ -39,13 +39,11 @@ pub struct ReplayConfig {
     /// Steps of the return that a transition is drawn with, 1 or more: their discounted
     /// rewards are summed when it is drawn, up to the end of the episode.
     pub n_step: usize,
-    /// Steps of a trajectory per draw; 0 draws single transitions. A trajectory never
-    /// goes beyond the end of its episode.
-    pub slice_len: usize,
     /// Batches that a thread draws ahead, 0 (none) to 64. What is drawn does not depend
     /// on it. Prioritised draws are never made ahead: they depend on the update before.
     pub prefetch: usize,
-    /// Batches lie in pinned memory, from which a GPU copies fastest; needs a GPU.
+    /// Batches on their way to a GPU lie in pinned memory, from which it copies fastest, and
+    /// every tensor of every batch is asked whether it is where it should be; needs a GPU.
     pub pin_memory: bool,
     /// When the disk is full: `"stop"` with an error, or go on in `"host"` memory.
     pub on_full_disk: OnFullDisk,
@@ -55,6 +53,10 @@ pub struct ReplayConfig {
     pub reward_scale: f64,
     /// Rewards beyond this, after scaling, count as this; 0: they are left as they are.
     pub reward_clip: f64,
+    /// `[[replay.transform]]`: how transitions are kept, and what becomes of batches after
+    /// they were drawn, in order; after `reward_scale` and `reward_clip`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub transform: Vec<TransformConfig>,
 }
 
 impl Default for ReplayConfig {
@@ -70,13 +72,13 @@ impl Default for ReplayConfig {
             beta: 0.4,
             beta_end: 1.0,
             n_step: 1,
-            slice_len: 0,
             prefetch: 2,
             pin_memory: false,
             on_full_disk: OnFullDisk::Stop,
             save: true,
             reward_scale: 1.0,
             reward_clip: 0.0,
+            transform: Vec::new(),
         }
     }
 }
@@ -176,18 +178,6 @@ impl ReplayConfig {
             "a whole number from 1 to 1000",
         );
         check(
-            c.slice_len <= 10_000,
-            "slice_len",
-            &c.slice_len,
-            "a whole number from 0 (single transitions) to 10000",
-        );
-        check(
-            c.n_step == 1 || c.slice_len == 0,
-            "n_step",
-            &c.n_step,
-            "1 where replay.slice_len draws trajectories, which hold every step's reward",
-        );
-        check(
             c.prefetch <= 64,
             "prefetch",
             &c.prefetch,
@@ -205,6 +195,7 @@ impl ReplayConfig {
             &c.reward_clip,
             "a number of 0 (no clipping) or more",
         );
+        errors.extend(stages::validate(&self.transform));
         errors.extend(self.validate_place());
         errors
     }

@@ -33,8 +33,6 @@ fn each_key_says_what_it_cannot_be() {
         ("beta = 1.5", "replay.beta"),
         ("beta_end = nan", "replay.beta_end"),
         ("n_step = 0", "replay.n_step"),
-        ("n_step = 3\nslice_len = 4", "replay.n_step"),
-        ("slice_len = 10001", "replay.slice_len"),
         ("prefetch = 65", "replay.prefetch"),
         ("reward_scale = 0", "replay.reward_scale"),
         ("reward_clip = -1", "replay.reward_clip"),

@@ -10,7 +10,7 @@ use super::rollout::HostRollout;
 use super::slot::Slot;
 use super::store::{Fill, Source, Store};
 use super::window::{Place, Window};
-use super::{Layout, ReplayError, SamplerKind};
+use super::{FieldKind, Layout, ReplayError, SamplerKind, half};
 use crate::Rollout;
 use ostler_sim::device::Counts;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -132,10 +132,14 @@ impl Core {
             ));
         }
         let ways = fields.iter().zip(layout).zip(self.layout.offsets());
-        let ways: Vec<_> = ways.map(|((words, f), to)| (*words, f.width, to)).collect();
+        let ways: Vec<_> = ways.map(|((words, f), to)| (*words, f, to)).collect();
         self.extend(rows, envs, &mut |i, row| {
-            for &(words, width, to) in &ways {
+            for &(words, field, to) in &ways {
+                let width = field.width;
                 match width {
+                    _ if field.kind == FieldKind::F16 => {
+                        half::pack(&words[i * width..][..width], &mut row[to..]);
+                    }
                     1 => row[to] = words[i],
                     _ => copy(&words[i * width..][..width], &mut row[to..][..width]),
                 }
@@ -177,7 +181,7 @@ impl Core {
                 .store
                 .gather(&self.plan, &self.layout, &inner.window, slot)?;
         }
-        slot.finish();
+        slot.finish(seed, progress.draws);
         slot.after = next;
         *progress = next;
         Ok(())

@@ -6,7 +6,7 @@ use super::layout::{Layout, names};
 use super::rollout::on_device;
 use super::slot::Slot;
 use super::window::Window;
-use super::{FieldKind, ReplayError};
+use super::{FieldKind, ReplayError, half};
 use crate::Rollout;
 use crate::memory::zeros;
 use ostler_sim::device::Counts;
@@ -131,7 +131,9 @@ impl DeviceRing {
             let source = match field.kind {
                 FieldKind::F32 => source,
                 FieldKind::I32 => source.f_to_kind(Kind::Int)?.f_view_dtype(Kind::Float)?,
+                FieldKind::F16 => halves(&source)?,
             };
+            let width = field.words() as i64;
             for (place, from, n) in pieces(first, count as usize - skip, self.count) {
                 let rows = self.places.f_narrow(0, place, n)?;
                 let mut to = rows.f_narrow(1, offset as i64, width)?;
@@ -223,17 +225,19 @@ impl DeviceRing {
             |records: &Tensor, wanted: &dyn Fn(&str) -> bool| -> Result<(), ReplayError> {
                 for (field, offset) in layout.fields().iter().zip(layout.offsets()) {
                     if wanted(&field.name) {
-                        let column = records.f_narrow(1, offset as i64, field.width as i64)?;
-                        put(
-                            &field.name,
-                            &column.f_contiguous()?.f_view_dtype(field.kind.torch())?,
-                        )?;
+                        let column = records.f_narrow(1, offset as i64, field.words() as i64)?;
+                        let column = column.f_contiguous()?;
+                        let column = match field.kind {
+                            FieldKind::F16 => floats(&column, field.width as i64)?,
+                            kind => column.f_view_dtype(kind.torch())?,
+                        };
+                        put(&field.name, &column)?;
                     }
                 }
                 Ok(())
             };
         let one = || places.f_select(1, 0);
-        if steps == 1 && shape.slice_len == 0 {
+        if steps == 1 {
             columns(&select(&one()?)?, &|_| true)?;
             let gamma = f64::from(shape.discounts[1]);
             put(names::DISCOUNT, &self.full(rows, gamma)?)?;
@@ -241,14 +245,6 @@ impl DeviceRing {
         }
         let counts = slot.places.f_narrow(0, batch * steps, rows)?;
         let runs = self.runs(plan, &places, &counts, &slot.discounts)?;
-        if shape.slice_len > 0 {
-            // Behind the end the last transition goes on.
-            let shown = Tensor::f_arange(steps, (Kind::Int64, self.device))?.f_view([1, steps])?;
-            let shown = shown.f_minimum(&runs.last)?;
-            let shown = places.f_gather(1, &shown.f_expand([rows, steps], true)?, false)?;
-            columns(&select(&shown)?, &|_| true)?;
-            return put(names::MASK, &runs.mask);
-        }
         columns(&select(&one()?)?, &|name| !Plan::of_last(name))?;
         columns(
             &select(&places.f_gather(1, &runs.last, false)?)?,
@@ -295,30 +291,40 @@ impl DeviceRing {
         let alive = alive.f_cumprod(1, Kind::Float)?;
         let count = alive.f_sum_dim_intlist(1, true, Kind::Float)?;
         let count = count.f_to_kind(Kind::Int64)?;
-        let discount = match plan.shape.slice_len {
-            0 => powers.f_index_select(0, &count.f_view([-1])?)?,
-            _ => self.full(rows, 1.0)?,
-        };
-        let weights = match plan.shape.slice_len {
-            0 => powers.f_narrow(0, 0, steps)?.f_view([1, steps])?,
-            _ => self.full(1, 1.0)?.f_view([1, 1])?,
-        };
+        let discount = powers.f_index_select(0, &count.f_view([-1])?)?;
+        let weights = powers.f_narrow(0, 0, steps)?.f_view([1, steps])?;
         let sum = (column(flags.reward)?.f_mul(&alive)?.f_mul(&weights)?).f_sum_dim_intlist(
             1,
             false,
             Kind::Float,
         )?;
-        let whole = broken.f_narrow(1, 0, 1)?.f_logical_not()?;
         Ok(Runs {
             last: count.f_sub_scalar(1)?,
             discount,
             sum,
-            mask: alive.f_mul(&whole.f_to_kind(Kind::Float)?)?,
         })
     }
 }
 
-/// How far trajectories go.
+/// Float32 `[rows,width]` as float16, two to a word `[rows,words]`.
+fn halves(x: &Tensor) -> Result<Tensor, TchError> {
+    let (_, width) = x.size2()?;
+    let most = f64::from(half::LARGEST);
+    let x = x.f_clamp(-most, most)?.f_to_kind(Kind::Half)?;
+    let x = match width % 2 {
+        0 => x.f_contiguous()?,
+        _ => x.f_constant_pad_nd([0, 1])?,
+    };
+    x.f_view_dtype(Kind::Float)
+}
+
+/// The reverse, of the first `width` numbers of each row.
+fn floats(words: &Tensor, width: i64) -> Result<Tensor, TchError> {
+    let x = words.f_view_dtype(Kind::Half)?.f_narrow(1, 0, width)?;
+    x.f_to_kind(Kind::Float)
+}
+
+/// How far the sums of rewards go.
 struct Runs {
     /// Place of the last transition of each `[B,1]`, int64.
     last: Tensor,
@@ -326,8 +332,6 @@ struct Runs {
     discount: Tensor,
     /// Discounted sum of rewards `[B]`.
     sum: Tensor,
-    /// 1 where the trajectory goes on `[B,steps]`; a broken first one is none.
-    mask: Tensor,
 }
 
 #[cfg(test)]

@@ -17,12 +17,12 @@ struct Twin {
 }
 
 impl Twin {
-    fn new(n_step: usize, slice_len: usize, capacity: u64) -> Self {
+    fn new(n_step: usize, half: bool, capacity: u64) -> Self {
         let layout = Layout::of(&spec(3, Some(2)));
+        let layout = layout.halved(|name| half && name.ends_with("obs"));
         let shape = Shape {
             batch: 200,
             n_step,
-            slice_len,
             discounts: (0..=n_step as i32).map(|k| 0.5_f32.powi(k)).collect(),
         };
         let words = layout.words();
@@ -73,7 +73,7 @@ impl Twin {
             let words = (plan.words() + plan.places()) as i64;
             Tensor::full([words], f64::NAN, (Kind::Float, Device::Cpu))
         });
-        let mut slot = Slot::with(layout, plan, there, false, &crossed).unwrap();
+        let mut slot = Slot::with(layout, plan, there, None, &crossed).unwrap();
         slot.columns(|_, out| out[plan.weights()].fill(0.5_f32.to_bits()))
             .unwrap();
         slot.rows.copy_from_slice(rows);
@@ -123,9 +123,9 @@ fn what_comes_to_a_device_or_back_is_counted_once_for_each_piece() {
 
 #[test]
 fn a_device_holds_and_draws_what_the_host_does() {
-    for (n_step, slice_len) in [(1, 0), (3, 0), (1, 4), (1, 1)] {
+    for (n_step, half) in [(1, false), (3, false), (1, true), (3, true)] {
         for on_device in [false, true] {
-            let mut twin = Twin::new(n_step, slice_len, 40);
+            let mut twin = Twin::new(n_step, half, 40);
             for i in 0..5 {
                 twin.extend(5 * i, 5, on_device);
                 if i == 2 {
@@ -137,7 +137,7 @@ fn a_device_holds_and_draws_what_the_host_does() {
                     twin.batch(&twin.host, &rows),
                     twin.batch(&twin.device, &rows),
                 );
-                assert_eq!(host, device, "{n_step} {slice_len} {on_device} {i}");
+                assert_eq!(host, device, "{n_step} {half} {on_device} {i}");
             }
             // More than there are places.
             twin.extend(25, 20, on_device);
@@ -152,10 +152,10 @@ fn a_device_holds_and_draws_what_the_host_does() {
 
 #[test]
 fn f12_a_tiered_storage_draws_over_both_parts_at_once() {
-    for (n_step, slice_len) in [(1, 0), (3, 0), (1, 4)] {
+    for (n_step, half) in [(1, false), (3, false), (1, true), (3, true)] {
         for recent_on_device in [false, true] {
             let dir = tempfile::tempdir().unwrap();
-            let mut twin = Twin::new(n_step, slice_len, 40);
+            let mut twin = Twin::new(n_step, half, 40);
             let words = twin.layout.words();
             let window = &mut Window::new(40, 44);
             let expect = super::super::file::Expect::New;
@@ -193,7 +193,9 @@ fn f12_a_tiered_storage_draws_over_both_parts_at_once() {
                 );
                 let drawn = twin.batch(&twin.device, &[newest; 200]);
                 let obs = &drawn.iter().find(|(n, _)| n == names::OBS).unwrap().1;
-                assert!(obs[0][..3] == [7.0; 3]);
+                // The same bits as halves, where they are halves.
+                let seven = if half { [0.0, 2.4375, 0.0] } else { [7.0; 3] };
+                assert_eq!(obs[0][..3], seven);
                 let older = newest - 10;
                 let (host, tiered) = (&twin.host, &twin.device);
                 assert_eq!(

@@ -20,13 +20,15 @@
 
 use super::checksum;
 use super::layout::TRAILER;
-use super::{FieldKind, Layout};
+use super::{Field, FieldKind, Layout};
 use serde::{Deserialize, Serialize};
 
 /// First bytes of the file.
 pub const MAGIC: [u8; 8] = *b"OSTLERRB";
 /// Raised whenever a program of the previous version could not read the file.
 pub const VERSION: u32 = 1;
+/// Of files with fields in half precision.
+const HALVES: u32 = 2;
 /// First byte of the commit slots.
 pub const SLOTS: u64 = 8192;
 /// From one slot to the next.
@@ -52,15 +54,20 @@ pub struct Head {
 impl Head {
     /// Of a memory of this size.
     pub fn new(layout: &Layout, capacity: u64, places: u64) -> Self {
-        let fields = layout.fields().iter().map(|f| {
+        let fields = layout.fields().iter().flat_map(|f| {
             let kind = match f.kind {
                 FieldKind::F32 => "<f4",
                 FieldKind::I32 => "<i4",
+                FieldKind::F16 => "<f2",
             };
-            match f.width {
+            let numbers = match f.width {
                 1 => serde_json::json!([f.name, kind]),
                 n => serde_json::json!([f.name, kind, [n]]),
-            }
+            };
+            // What an odd number of halves leaves of its last word.
+            let rest = f.kind == FieldKind::F16 && f.width % 2 == 1;
+            let rest = rest.then(|| serde_json::json!([format!("{}.rest", f.name), "<u2"]));
+            [Some(numbers), rest].into_iter().flatten()
         });
         let trailer = ["segment", "stride", "check"].map(|n| serde_json::json!([n, "<u4"]));
         Self {
@@ -76,7 +83,12 @@ impl Head {
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         let json = serde_json::to_vec(self).ok()?;
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(VERSION.to_le_bytes());
+        let half = |f: &Field| f.kind == FieldKind::F16;
+        let version = match self.layout.fields().iter().any(half) {
+            true => HALVES,
+            false => VERSION,
+        };
+        bytes.extend(version.to_le_bytes());
         bytes.extend(u32::try_from(json.len()).ok()?.to_le_bytes());
         bytes.extend(crc32c::crc32c(&json).to_le_bytes());
         bytes.extend(json);
@@ -92,9 +104,11 @@ impl Head {
         if !bytes.starts_with(&MAGIC) {
             return Err("this is no replay memory".into());
         }
-        if word(8) != VERSION {
+        if !(VERSION..=HALVES).contains(&word(8)) {
             let got = word(8);
-            return Err(format!("its format is {got}, this program reads {VERSION}"));
+            return Err(format!(
+                "its format is {got}, this program reads {VERSION} and {HALVES}"
+            ));
         }
         let json = bytes.get(20..20 + word(12) as usize);
         let json = json.filter(|json| crc32c::crc32c(json) == word(16));

@@ -1,9 +1,9 @@
 //! Transitions of host memory, scattered into the columns of a batch in one pass.
 
-use super::ReplayError;
 use super::layout::{FieldKind, Layout, names};
 use super::rows::Rows;
 use super::window::Window;
+use super::{ReplayError, half};
 use std::ops::Range;
 
 /// What a draw consists of.
@@ -13,17 +13,8 @@ pub struct Shape {
     pub batch: usize,
     /// Rewards summed per transition.
     pub n_step: usize,
-    /// Steps per trajectory, `L`; 0: single transitions.
-    pub slice_len: usize,
     /// gamma^0, gamma^1, ... gamma^n_step.
     pub discounts: Vec<f32>,
-}
-
-impl Shape {
-    /// Rows of the batch's columns: `B`, or `B * L`.
-    pub fn rows(&self) -> usize {
-        self.batch * self.slice_len.max(1)
-    }
 }
 
 /// One field on its way from a transition to a batch.
@@ -32,6 +23,8 @@ struct Way {
     /// First word in the transition.
     from: usize,
     width: usize,
+    /// Two numbers to a word of the transition.
+    half: bool,
     /// First word of its column in the batch.
     to: usize,
     /// Taken from the last of `n_step` transitions.
@@ -43,6 +36,8 @@ struct Way {
 pub struct Flags {
     /// The reward.
     pub reward: usize,
+    /// First word of its column in the batch.
+    reward_to: usize,
     /// Not 0 where the task ended.
     pub terminated: usize,
     /// Not 0 where time ran out.
@@ -61,8 +56,8 @@ impl Flags {
     }
 }
 
-/// How transitions become a batch: the columns of the layout one behind the other, then
-/// `discount` (or `mask`), then `weights`.
+/// How transitions become a batch: the columns of the layout one behind the other, a word
+/// for each number, then `discount`, then `weights`.
 #[derive(Debug, Clone)]
 pub struct Plan {
     ways: Vec<Way>,
@@ -70,8 +65,8 @@ pub struct Plan {
     pub flags: Option<Flags>,
     /// Draws.
     pub shape: Shape,
-    /// First words of the columns `discount` or `mask`, and `weights`, and of what is behind.
-    extra: usize,
+    /// First words of the columns `discount` and `weights`, and of what is behind.
+    discount: usize,
     weights: usize,
     total: usize,
 }
@@ -84,14 +79,16 @@ impl Plan {
     /// For transitions of this layout.
     ///
     /// # Errors
-    /// Sums of rewards, or trajectories, of a layout without the fields that they need.
+    /// Sums of rewards of a layout without the fields that they need.
     pub fn new(layout: &Layout, shape: Shape) -> Result<Self, ReplayError> {
-        let rows = shape.rows();
-        let ways = layout.fields().iter().zip(layout.offsets());
-        let ways = ways.map(|(field, from)| Way {
+        let rows = shape.batch;
+        let places = layout.offsets().into_iter().zip(layout.columns());
+        let ways = layout.fields().iter().zip(places);
+        let ways = ways.map(|(field, (from, to))| Way {
             from,
             width: field.width,
-            to: from * rows,
+            half: field.kind == FieldKind::F16,
+            to: to * rows,
             last: Self::of_last(&field.name),
         });
         let flag = |name| {
@@ -100,28 +97,30 @@ impl Plan {
             (field.kind == FieldKind::F32 && field.width == 1).then_some(word)
         };
         let flags = (|| {
+            let (_, at) = layout.find(names::REWARD)?;
             Some(Flags {
                 reward: flag(names::REWARD)?,
+                reward_to: layout.columns()[at] * rows,
                 terminated: flag(names::TERMINATED)?,
                 truncated: flag(names::TRUNCATED)?,
                 valid: flag(names::VALID)?,
             })
         })();
-        if flags.is_none() && (shape.n_step > 1 || shape.slice_len > 0) {
+        if flags.is_none() && shape.n_step > 1 {
             let got: Vec<_> = layout.fields().iter().map(|f| f.name.as_str()).collect();
             return Err(ReplayError::shape(
-                "fields for n-step returns and trajectories",
+                "fields for n-step returns",
                 "reward, terminated, truncated, valid, one float each",
                 got.join(", "),
             ));
         }
-        let extra = layout.words() * rows;
+        let discount = layout.numbers() * rows;
         Ok(Self {
             ways: ways.collect(),
             flags,
-            extra,
-            weights: extra + rows,
-            total: extra + rows + shape.batch,
+            discount,
+            weights: discount + rows,
+            total: discount + 2 * rows,
             shape,
         })
     }
@@ -138,7 +137,7 @@ impl Plan {
 
     /// Steps that a draw looks at.
     pub fn steps(&self) -> usize {
-        self.shape.n_step.max(self.shape.slice_len)
+        self.shape.n_step
     }
 
     /// 32-bit words that say where transitions lie on a device: of each draw the places of
@@ -152,13 +151,13 @@ impl Plan {
         self.weights..self.weights + self.shape.batch
     }
 
-    /// First word of `discount` or `mask`.
-    pub fn extra(&self) -> usize {
-        self.extra
+    /// First word of `discount`.
+    pub fn discount(&self) -> usize {
+        self.discount
     }
 
-    /// Fills all columns but `weights` of `out` with the transitions (or trajectories) that
-    /// begin at `first`. Those that begin at number `elsewhere` or later are left out.
+    /// Fills all columns but `weights` of `out` with the transitions `first`. Those of number
+    /// `elsewhere` or later are left out.
     pub fn gather(
         &self,
         rows: Rows<'_>,
@@ -178,14 +177,13 @@ impl Plan {
             if row >= elsewhere {
                 continue;
             }
-            match (self.shape.slice_len, self.shape.n_step) {
-                (0, 1) => {
+            match self.shape.n_step {
+                1 => {
                     let row = rows.row(row);
                     self.put(row, row, i, out);
-                    out[self.extra + i] = self.shape.discounts[1].to_bits();
+                    out[self.discount + i] = self.shape.discounts[1].to_bits();
                 }
-                (0, _) => self.returns(rows, window, row, i, out),
-                _ => self.slice(rows, window, row, i, out),
+                _ => self.returns(rows, window, row, i, out),
             }
         }
     }
@@ -196,6 +194,7 @@ impl Plan {
         for way in &self.ways {
             let source = if way.last { last } else { row };
             match way.width {
+                n if way.half => half::unpack(&source[way.from..], &mut out[way.to + i * n..][..n]),
                 // A call that copies costs more than one word.
                 1 => out[way.to + i] = source[way.from],
                 n => copy(&source[way.from..][..n], &mut out[way.to + i * n..][..n]),
@@ -224,29 +223,8 @@ impl Plan {
             }
         }
         self.put(first, last, i, out);
-        let rows = self.shape.rows();
-        out[flags.reward * rows + i] = f32::to_bits(sum);
-        out[self.extra + i] = self.shape.discounts[steps].to_bits();
-    }
-
-    /// The trajectory from `row` on; where it ends, its last transition goes on with a mask
-    /// of 0. A broken transition ends it and is not part of it.
-    fn slice(&self, rows: Rows<'_>, window: &Window, row: u64, i: usize, out: &mut [u32]) {
-        let Some(flags) = &self.flags else { return };
-        let (stride, count) = window.run_from(row, self.shape.slice_len as u64);
-        let (mut last, mut alive) = (rows.row(row), true);
-        for k in 0..self.shape.slice_len {
-            if alive && k > 0 {
-                let next = (k as u64) < count && !flags.ends(last);
-                let next = next.then(|| rows.row(row + k as u64 * stride));
-                alive = next.is_some_and(|next| !flags.broken(next));
-                last = next.filter(|_| alive).unwrap_or(last);
-            }
-            alive &= !flags.broken(last);
-            let at = i * self.shape.slice_len + k;
-            self.put(last, last, at, out);
-            out[self.extra + at] = f32::to_bits(if alive { 1.0 } else { 0.0 });
-        }
+        out[flags.reward_to + i] = f32::to_bits(sum);
+        out[self.discount + i] = self.shape.discounts[steps].to_bits();
     }
 }
 

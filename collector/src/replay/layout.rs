@@ -1,25 +1,27 @@
 //! What a transition consists of: a record of 32-bit words.
 
-use super::ReplayError;
+use super::{ReplayError, half};
 use ostler_sim::env::EnvSpec;
 use serde::{Deserialize, Serialize};
 use tch::Kind;
 
-/// Type of a field's numbers; all have 32 bits.
+/// Type of a field's numbers, as they are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FieldKind {
     /// Float32.
     F32,
-    /// Signed integer.
+    /// Signed integer, 32 bits.
     I32,
+    /// Float16, two to a word; float32 in batches.
+    F16,
 }
 
 impl FieldKind {
-    /// libtorch's name of it.
+    /// libtorch's name of it in a batch.
     pub fn torch(self) -> Kind {
         match self {
-            Self::F32 => Kind::Float,
+            Self::F32 | Self::F16 => Kind::Float,
             Self::I32 => Kind::Int,
         }
     }
@@ -44,6 +46,14 @@ impl Field {
             name: name.into(),
             kind: FieldKind::F32,
             width,
+        }
+    }
+
+    /// 32-bit words that it takes in a transition.
+    pub fn words(&self) -> usize {
+        match self.kind {
+            FieldKind::F32 | FieldKind::I32 => self.width,
+            FieldKind::F16 => half::words(self.width),
         }
     }
 
@@ -89,11 +99,9 @@ pub mod names {
     pub const NEXT_OBS: &str = "next_obs";
     /// The same of the critic.
     pub const NEXT_CRITIC_OBS: &str = "next_critic_obs";
-    /// In batches of transitions: gamma^m, where m rewards were summed. The value of
+    /// gamma^m, where m rewards were summed. The value of
     /// `next_obs` counts by this unless `terminated`.
     pub const DISCOUNT: &str = "discount";
-    /// In batches of trajectories `[B,L]`: 1 where the trajectory still goes on.
-    pub const MASK: &str = "mask";
     /// Importance weights `[B]`; ones unless draws are prioritised.
     pub const WEIGHTS: &str = "weights";
 }
@@ -148,6 +156,11 @@ impl Layout {
 
     /// 32-bit words of a transition.
     pub fn words(&self) -> usize {
+        self.fields.iter().map(Field::words).sum()
+    }
+
+    /// Numbers of a transition.
+    pub fn numbers(&self) -> usize {
         self.fields.iter().map(|f| f.width).sum()
     }
 
@@ -158,12 +171,32 @@ impl Layout {
 
     /// First word of each field.
     pub fn offsets(&self) -> Vec<usize> {
+        self.starts(Field::words)
+    }
+
+    /// First number of each field.
+    pub(super) fn columns(&self) -> Vec<usize> {
+        self.starts(|f| f.width)
+    }
+
+    fn starts(&self, size: impl Fn(&Field) -> usize) -> Vec<usize> {
         let starts = self.fields.iter().scan(0, |next, f| {
             let start = *next;
-            *next += f.width;
+            *next += size(f);
             Some(start)
         });
         starts.collect()
+    }
+
+    /// The same with these fields of floats in half precision.
+    #[must_use]
+    pub fn halved(mut self, wanted: impl Fn(&str) -> bool) -> Self {
+        for field in &mut self.fields {
+            if field.kind == FieldKind::F32 && wanted(&field.name) {
+                field.kind = FieldKind::F16;
+            }
+        }
+        self
     }
 
     /// First word of a field, and its place among them.
@@ -189,6 +222,19 @@ mod tests {
         assert_eq!((layout.words(), layout.bytes_per_transition()), (6, 24));
         assert_eq!(layout.find("c"), Some((4, 2)));
         assert_eq!(layout.find("d"), None);
+    }
+
+    #[test]
+    fn half_precision_takes_half_of_the_words() {
+        let fields = vec![
+            Field::float("a", 5),
+            Field::integer("b"),
+            Field::float("c", 2),
+        ];
+        let layout = Layout::new(fields).unwrap().halved(|name| name != "c");
+        assert_eq!(layout.offsets(), [0, 3, 4]);
+        assert_eq!(layout.columns(), [0, 5, 6]);
+        assert_eq!((layout.bytes_per_transition(), layout.numbers()), (24, 8));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //! [`ReplayBuffer::next`] -> `draw` -> `gather` -> [`Batch`].
 //!
 //! A transition is a record of 32-bit words, all its fields side by side: a draw reads one
-//! run of memory per transition, not one per field.
+//! run of memory per transition, not one per field. Observations may take half a word each.
 
 mod batch;
 mod buffer;
@@ -21,6 +21,7 @@ mod file;
 mod fit;
 mod format;
 mod gather;
+mod half;
 mod host;
 mod layout;
 mod make;
@@ -34,6 +35,7 @@ mod rows;
 mod saved;
 mod shared;
 mod slot;
+mod stages;
 mod store;
 mod sum_tree;
 pub mod transform;
@@ -48,4 +50,5 @@ pub use layout::{Field, FieldKind, Layout, names};
 pub use open::FOLDER;
 pub use saved::{Restored, Saved};
 pub use shared::{Sampler, Writer};
+pub use stages::{TransformConfig, TransformKind};
 pub use transform::Transform;

@@ -38,6 +38,19 @@ impl ReplayBuffer {
         layout: Layout,
         setup: Setup<'_>,
     ) -> Result<Self, ReplayError> {
+        let pinner = config
+            .pin_memory
+            .then(|| Box::new(CudaPinner) as Box<dyn Pinner>);
+        Self::pinning(config, layout, setup, pinner)
+    }
+
+    /// [`new`](Self::new) with what pins batches, if anything does.
+    pub(super) fn pinning(
+        config: &ReplayConfig,
+        layout: Layout,
+        setup: Setup<'_>,
+        pinner: Option<Box<dyn Pinner>>,
+    ) -> Result<Self, ReplayError> {
         let device = setup.device;
         let folder = folder_of(config, &setup)?;
         let there = folder.as_deref().map_or(0, taken);
@@ -46,7 +59,6 @@ impl ReplayBuffer {
         let shape = Shape {
             batch: setup.batch_size,
             n_step: config.n_step,
-            slice_len: config.slice_len,
             discounts: powers.map(|k| setup.gamma.powi(k) as f32).collect(),
         };
         let plan = Plan::new(&layout, shape)?;
@@ -86,7 +98,7 @@ impl ReplayBuffer {
             }
             SamplerKind::Uniform | SamplerKind::WithoutReplacement => None,
         };
-        let slot = || Slot::new(&layout, &plan, device, config.pin_memory, &crossed);
+        let slot = || Slot::new(&layout, &plan, device, pinner.as_deref(), &crossed);
         // Prioritised draws depend on the update before.
         let ahead = match priorities {
             Some(_) => 0,
@@ -99,12 +111,13 @@ impl ReplayBuffer {
             store,
             priorities,
         };
+        let chain = chain(config, &layout, setup.transforms, device);
         let core = Core::new(layout, plan, config.sampler, crossed, inner);
         let maker = Arc::new(Maker {
             core: Arc::new(core),
             seed: setup.seed,
-            chain: chain(config, setup.transforms, device),
-            pinner: (config.pin_memory).then(|| Box::new(CudaPinner) as Box<dyn Pinner>),
+            chain,
+            pinner,
         });
         let prefetch = match slots.is_empty() {
             true => None,
@@ -225,6 +238,7 @@ fn open(
 
 fn chain(
     config: &ReplayConfig,
+    layout: &Layout,
     transforms: Vec<Box<dyn super::Transform>>,
     device: Device,
 ) -> Chain {
@@ -235,6 +249,8 @@ fn chain(
             clip: config.reward_clip,
         }));
     }
-    transforms.into_iter().for_each(|t| chain.push(t));
+    let own = config.transform.iter().enumerate();
+    let own = own.filter_map(|(i, t)| t.stage(i, layout));
+    own.chain(transforms).for_each(|t| chain.push(t));
     chain
 }

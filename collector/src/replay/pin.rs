@@ -36,25 +36,29 @@ impl Pinner for CudaPinner {
     }
 }
 
-/// A host tensor in pinned memory.
+/// Pins all tensors of a batch on the host that are not pinned yet, and asks each; a batch
+/// on a GPU is where pinned memory would have been copied to. `device`: where the batch is to
+/// be.
 ///
 /// # Errors
-/// There is no GPU, or no memory that can be pinned.
-pub fn pinned(tensor: &Tensor) -> Result<Tensor, ReplayError> {
-    Ok(CudaPinner.pin(tensor)?)
-}
-
-/// Pins all tensors of a batch on the host that are not pinned yet, and asks each.
-///
-/// # Errors
-/// One is not in pinned memory afterwards.
-pub fn pin_batch(pinner: &dyn Pinner, mut batch: Batch) -> Result<Batch, ReplayError> {
-    if batch.device() != Device::Cpu {
-        // What is on a GPU is where pinned memory would have been copied to.
-        return Ok(batch);
-    }
+/// One is not in pinned memory afterwards, or not on its device.
+pub fn pin_batch(
+    pinner: &dyn Pinner,
+    device: Device,
+    mut batch: Batch,
+) -> Result<Batch, ReplayError> {
     let mut moved = Vec::new();
     for (name, tensor) in batch.fields() {
+        if tensor.device() != device {
+            return Err(ReplayError::Device {
+                name: name.into(),
+                expected: device,
+                got: tensor.device(),
+            });
+        }
+        if device != Device::Cpu {
+            continue;
+        }
         let pinned = match pinner.is_pinned(tensor)? {
             true => None,
             false => Some(pinner.pin(tensor)?),
@@ -74,7 +78,8 @@ pub fn pin_batch(pinner: &dyn Pinner, mut batch: Batch) -> Result<Batch, ReplayE
 mod tests {
     use super::super::transform::{Cast, Chain, Crop, RewardScale, Stack, Transform};
     use super::*;
-    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::sync::{Arc, Mutex};
     use tch::Kind;
 
     /// Remembers what it pinned, by address.
@@ -149,7 +154,7 @@ mod tests {
                 ..Fake::default()
             };
             let made = transforms(count).run(batch()).unwrap();
-            let made = pin_batch(&fake, made).unwrap();
+            let made = pin_batch(&fake, Device::Cpu, made).unwrap();
             assert_eq!(made.device(), Device::Cpu);
             assert_eq!(made.fields().count(), if count < 3 { 3 } else { 4 });
             for (name, tensor) in made.fields() {
@@ -161,7 +166,7 @@ mod tests {
     #[test]
     fn f09_a_tensor_that_is_not_pinned_is_an_error() {
         let broken = Fake::default();
-        let e = pin_batch(&broken, batch()).unwrap_err();
+        let e = pin_batch(&broken, Device::Cpu, batch()).unwrap_err();
         assert!(matches!(e, ReplayError::NotPinned { name } if name == "obs"));
     }
 
@@ -171,10 +176,93 @@ mod tests {
             works: true,
             ..Fake::default()
         };
-        let once = pin_batch(&fake, batch()).unwrap();
+        let once = pin_batch(&fake, Device::Cpu, batch()).unwrap();
         let before = fake.pinned.lock().unwrap().len();
-        let twice = pin_batch(&fake, once).unwrap();
+        let twice = pin_batch(&fake, Device::Cpu, once).unwrap();
         assert_eq!(fake.pinned.lock().unwrap().len(), before);
         assert_eq!(twice.fields().count(), 3);
+    }
+
+    /// Pins what it is asked to, until it is told to forget.
+    #[derive(Debug, Default, Clone)]
+    struct Forgetful {
+        pinned: Arc<Mutex<Vec<Tensor>>>,
+        forgets: Arc<AtomicBool>,
+    }
+
+    impl Pinner for Forgetful {
+        fn pin(&self, tensor: &Tensor) -> Result<Tensor, TchError> {
+            let copy = tensor.f_detach_copy()?;
+            // Kept, so that its address is nobody else's.
+            self.pinned.lock().unwrap().push(copy.shallow_clone());
+            Ok(copy)
+        }
+
+        fn is_pinned(&self, tensor: &Tensor) -> Result<bool, TchError> {
+            let forgets = self.forgets.load(Relaxed);
+            let (address, bytes) = (tensor.data_ptr() as usize, tensor.numel().max(1) * 4);
+            let holds = |t: &Tensor| {
+                let first = t.data_ptr() as usize;
+                (first..first + t.numel() * 4).contains(&(address + bytes - 1))
+            };
+            Ok(!forgets && self.pinned.lock().unwrap().iter().any(holds))
+        }
+    }
+
+    /// F9, where a run draws: by this thread, by the one that draws ahead, by others; with
+    /// transforms that make new tensors and without.
+    #[test]
+    fn f09_every_sampled_batch_is_pinned_last_and_asked() {
+        use super::super::buffer::tests::{host, rollout, setup, spec};
+        use super::super::{Layout, ReplayBuffer, Setup};
+        let spec = spec(3, None);
+        for (prefetch, count) in [(0, 0), (0, 1), (2, 1), (2, 2)] {
+            let (pinner, config) = (Forgetful::default(), host(100));
+            let config = super::super::ReplayConfig { prefetch, ..config };
+            let own: [Box<dyn Transform>; 2] = [
+                Box::new(RewardScale {
+                    scale: 2.0,
+                    clip: 0.0,
+                }),
+                Box::new(Crop {
+                    field: "obs".into(),
+                    first: 0,
+                    len: 2,
+                }),
+            ];
+            let setup = Setup {
+                transforms: own.into_iter().take(count).collect(),
+                ..setup(20)
+            };
+            let layout = Layout::of(&spec);
+            let boxed = Some(Box::new(pinner.clone()) as Box<dyn Pinner>);
+            let mut memory = ReplayBuffer::pinning(&config, layout, setup, boxed).unwrap();
+            memory.extend(&rollout(&spec, 0, 10)).unwrap();
+            let mut other = memory.sampler(5).unwrap();
+            memory.begin_update(3);
+            for _ in 0..3 {
+                for batch in [memory.next().unwrap(), other.next().unwrap()] {
+                    for (name, tensor) in batch.fields() {
+                        assert!(pinner.is_pinned(tensor).unwrap(), "{name}, {count}");
+                    }
+                }
+            }
+            pinner.forgets.store(true, Relaxed);
+            let not = |e| matches!(e, Err(ReplayError::NotPinned { .. }));
+            assert!(not(memory.next().map(drop)) && not(other.next().map(drop)));
+        }
+    }
+
+    #[test]
+    fn f09_a_batch_that_is_elsewhere_is_an_error() {
+        let fake = Fake {
+            works: true,
+            ..Fake::default()
+        };
+        let e = pin_batch(&fake, Device::Cuda(0), batch()).unwrap_err();
+        let elsewhere = (Device::Cuda(0), Device::Cpu);
+        assert!(
+            matches!(e, ReplayError::Device { expected, got, .. } if (expected, got) == elsewhere)
+        );
     }
 }

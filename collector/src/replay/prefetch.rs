@@ -67,8 +67,9 @@ impl Maker {
             return Ok(());
         }
         let mut batch = tch::no_grad(|| self.chain.run(slot.base.shallow_clone()))?;
-        if let Some(pinner) = &self.pinner {
-            batch = pin_batch(pinner.as_ref(), batch)?;
+        if let Some(pinner) = self.pinner.as_deref() {
+            slot.check_pinned(pinner)?;
+            batch = pin_batch(pinner, self.chain.device(), batch)?;
         }
         slot.made = Some(batch);
         Ok(())

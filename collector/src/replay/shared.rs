@@ -37,14 +37,14 @@ impl ReplayBuffer {
     /// # Errors
     /// No room for a batch.
     pub fn sampler(&self, seed: u64) -> Result<Sampler, ReplayError> {
-        let pin = self.maker.pinner.is_some();
+        let pinner = self.maker.pinner.as_deref();
         let (layout, plan) = (&self.core.layout, &self.core.plan);
         Ok(Sampler {
             slot: Slot::new(
                 layout,
                 plan,
                 self.slot.base.device(),
-                pin,
+                pinner,
                 &self.core.crossed,
             )?,
             maker: Arc::clone(&self.maker),

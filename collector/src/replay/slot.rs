@@ -5,6 +5,7 @@ use super::batch::Batch;
 use super::draw::Progress;
 use super::gather::Plan;
 use super::layout::{FieldKind, Layout, names};
+use super::pin::Pinner;
 use crate::memory::{HostRows, host_zeros, zeros};
 use ostler_sim::device::Counts;
 use ostler_sim::memory::zeroed;
@@ -44,7 +45,7 @@ impl Slot {
         layout: &Layout,
         plan: &Plan,
         device: Device,
-        pin: bool,
+        pinner: Option<&dyn Pinner>,
         crossed: &Arc<Counts>,
     ) -> Result<Self, ReplayError> {
         let words = [(plan.words() + plan.places()) as i64];
@@ -52,7 +53,7 @@ impl Slot {
             Device::Cpu => None,
             device => Some(zeros("a replay batch", &words, Kind::Float, device)?),
         };
-        Self::with(layout, plan, there, pin, crossed)
+        Self::with(layout, plan, there, pinner, crossed)
     }
 
     /// As [`Self::new`] for a device whose memory is `there`, of as many words.
@@ -60,13 +61,13 @@ impl Slot {
         layout: &Layout,
         plan: &Plan,
         there: Option<Tensor>,
-        pin: bool,
+        pinner: Option<&dyn Pinner>,
         crossed: &Arc<Counts>,
     ) -> Result<Self, ReplayError> {
         let words = [(plan.words() + plan.places()) as i64];
         let mut host = host_zeros("a replay batch", &words, Kind::Float)?;
-        if pin {
-            host = super::pin::pinned(&host)?;
+        if let Some(pinner) = pinner {
+            host = pinner.pin(&host)?;
         }
         let device = there.as_ref().map_or(Device::Cpu, Tensor::device);
         let flat = there.as_ref().unwrap_or(&host);
@@ -124,9 +125,23 @@ impl Slot {
         Ok(())
     }
 
-    /// Notes the numbers in the batch.
-    pub fn finish(&mut self) {
+    /// Notes in the batch which transitions these are, and what keyed their draw.
+    pub fn finish(&mut self, seed: u64, draw: u64) {
         self.base.indices.clone_from(&self.rows);
+        self.base.key = (seed, draw);
+    }
+
+    /// F9: asks whether the memory that a GPU copies from is still pinned.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check_pinned(&self, pinner: &dyn Pinner) -> Result<(), ReplayError> {
+        match pinner.is_pinned(&self.host)? {
+            true => Ok(()),
+            false => Err(ReplayError::NotPinned {
+                name: "(all of them, on the host)".into(),
+            }),
+        }
     }
 
     /// What the learner sees.
@@ -142,33 +157,22 @@ fn views(
     flat: &Tensor,
     device: Device,
 ) -> Result<Batch, ReplayError> {
-    let shape = &plan.shape;
-    let mut batch = Batch::new(device, shape.batch);
-    let lead = |slices: bool| match shape.slice_len {
-        l if l > 0 && slices => vec![shape.batch as i64, l as i64],
-        _ => vec![shape.batch as i64],
-    };
-    let column = |start: usize, width: usize, slices: bool| {
-        let mut size = lead(slices);
-        let rows: i64 = size.iter().product();
+    let rows = plan.shape.batch;
+    let mut batch = Batch::new(device, rows);
+    let column = |start: usize, width: usize| {
+        let mut size = vec![rows as i64];
         size.extend((width > 1).then_some(width as i64));
-        flat.f_narrow(0, start as i64, rows * width as i64)?
+        flat.f_narrow(0, start as i64, (rows * width) as i64)?
             .f_view(&size[..])
     };
-    let rows = shape.rows();
-    for (field, offset) in layout.fields().iter().zip(layout.offsets()) {
-        let mut tensor = column(offset * rows, field.width, true)?;
+    for (field, at) in layout.fields().iter().zip(layout.columns()) {
+        let mut tensor = column(at * rows, field.width)?;
         if field.kind == FieldKind::I32 {
             tensor = tensor.f_view_dtype(Kind::Int)?;
         }
         batch.insert(&field.name, tensor)?;
     }
-    let extra = if shape.slice_len > 0 {
-        names::MASK
-    } else {
-        names::DISCOUNT
-    };
-    batch.insert(extra, column(plan.extra(), 1, true)?)?;
-    batch.insert(names::WEIGHTS, column(plan.weights().start, 1, false)?)?;
+    batch.insert(names::DISCOUNT, column(plan.discount(), 1)?)?;
+    batch.insert(names::WEIGHTS, column(plan.weights().start, 1)?)?;
     Ok(batch)
 }

@@ -2,10 +2,65 @@
 
 use super::layout::names;
 use super::{Batch, ReplayError};
+use ostler_sim::config::NoiseKind;
+use ostler_sim::memory::zeroed;
+use ostler_sim::rng::{Purpose, fill_normal, fill_uniform};
 use std::fmt::Debug;
 use tch::{Device, Kind, Tensor};
 
 /// A function on batches. It may run in a thread of its own.
+///
+/// Transforms of one's own come behind those of `[[replay.transform]]`, in the order of
+/// [`Setup::transforms`](super::Setup::transforms); a learner takes them by
+/// `OffPolicy::add_transform`. Pinning, where `replay.pin_memory` asks for it, comes behind
+/// all of them. Random numbers are keyed by [`Batch::key`], so that a repeated run has the
+/// same.
+///
+/// ```
+/// use ostler_collector::replay::{
+///     Batch, Field, Layout, ReplayBuffer, ReplayConfig, ReplayError, Setup, StorageKind,
+///     Transform, names,
+/// };
+/// use tch::Device;
+///
+/// /// Left and right change places: what a robot learns on one side it knows on the other.
+/// #[derive(Debug)]
+/// struct Mirror;
+///
+/// impl Transform for Mirror {
+///     fn apply(&self, mut batch: Batch) -> Result<Batch, ReplayError> {
+///         for name in [names::OBS, names::NEXT_OBS] {
+///             let mirrored = batch.get(name)?.f_flip([-1])?;
+///             batch.insert(name, mirrored)?;
+///         }
+///         Ok(batch)
+///     }
+/// }
+///
+/// # fn main() -> Result<(), ReplayError> {
+/// let layout = Layout::new(vec![
+///     Field::float(names::OBS, 2),
+///     Field::float(names::NEXT_OBS, 2),
+/// ])?;
+/// let config = ReplayConfig {
+///     capacity: 100,
+///     storage: StorageKind::Host,
+///     save: false,
+///     ..ReplayConfig::default()
+/// };
+/// let setup = Setup {
+///     transforms: vec![Box::new(Mirror)],
+///     ..Setup::new(8, Device::Cpu, 0.99, 1)
+/// };
+/// let mut memory = ReplayBuffer::new(&config, layout, setup)?;
+/// let obs = [1.0_f32, 2.0].map(f32::to_bits);
+/// memory.extend_rows(&[&obs, &obs], 1)?;
+/// let batch = memory.next()?;
+/// assert_eq!(batch.get(names::OBS)?.size(), [8, 2]);
+/// assert_eq!(batch.get(names::OBS)?.f_double_value(&[0, 0])?, 2.0);
+/// # Ok(())
+/// # }
+/// ```
 pub trait Transform: Debug + Send + Sync {
     /// The batch that comes out; its device is the one that [`device`](Self::device) says.
     ///
@@ -181,6 +236,57 @@ impl Transform for RewardScale {
             x = x.f_clamp(-self.clip, self.clip)?;
         }
         batch.insert(names::REWARD, x)?;
+        Ok(batch)
+    }
+}
+
+/// Noise on fields, of numbers that only the run's seed, the number of the draw and the row
+/// of the batch decide.
+#[derive(Debug)]
+pub struct Noise {
+    /// On these, at most [`Self::FIELDS`] of them, each with numbers of its own.
+    pub fields: Vec<String>,
+    /// Half-width or standard deviation, in units of the fields.
+    pub size: f64,
+    /// Which of them.
+    pub kind: NoiseKind,
+    /// Tells its numbers from those of other noise on the same batch.
+    pub place: u32,
+}
+
+impl Noise {
+    /// Most fields of one.
+    pub const FIELDS: usize = 16;
+    /// Bits of a draw's key that tell places and fields.
+    pub(super) const BITS: u32 = 12;
+}
+
+impl Transform for Noise {
+    fn apply(&self, mut batch: Batch) -> Result<Batch, ReplayError> {
+        let ((seed, draw), rows) = (batch.key(), batch.rows());
+        let streams = 0..u32::try_from(rows).unwrap_or(u32::MAX);
+        let size = self.size as f32;
+        for (field, name) in self.fields.iter().enumerate() {
+            let x = batch.get(name)?;
+            let width = x.numel() / rows.max(1);
+            let mut numbers = zeroed("noise on a replay batch", rows * width)?;
+            let place = self.place as usize * Self::FIELDS + field;
+            let step = draw << Self::BITS | place as u64;
+            let (purpose, to) = (Purpose::ReplayNoise, &mut numbers);
+            match self.kind {
+                NoiseKind::Uniform => {
+                    fill_uniform(seed, streams.clone(), purpose, step, width, to);
+                    to.iter_mut().for_each(|x| *x = size * (2.0 * *x - 1.0));
+                }
+                NoiseKind::Normal => {
+                    fill_normal(seed, streams.clone(), purpose, step, width, to);
+                    to.iter_mut().for_each(|x| *x *= size);
+                }
+            }
+            let noise = Tensor::f_from_slice(&numbers)?.f_view_as(x)?;
+            let noisy = x.f_add(&noise.f_to_device(batch.device())?)?;
+            batch.insert(name, noisy)?;
+        }
         Ok(batch)
     }
 }

@@ -62,7 +62,9 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
         }
         outln!("  {numbers:>8}  {}", one_line(&text));
     }
-    sizes(config, spec);
+    let layout = config.replay.layout(spec);
+    let layout = layout.map_err(|e| RunError::from(loaded.places.explain(&e)))?;
+    sizes(config, spec, &layout);
     outln!("{}", foreseen(&loaded, &model)?);
     match kernel.line() {
         Some(line) => outln!("\n{line}"),
@@ -199,7 +201,7 @@ fn pose(model: &Model, pose: &Pose) {
     }
 }
 
-fn sizes(config: &Config, spec: &EnvSpec) {
+fn sizes(config: &Config, spec: &EnvSpec, layout: &Layout) {
     let (n, t) = (
         config.env.num_envs as u64,
         config.runner.num_steps_per_env as u64,
@@ -230,7 +232,7 @@ fn sizes(config: &Config, spec: &EnvSpec) {
         thousands((n * m * t) as f64),
     );
     if config.runner.algorithm.off_policy() {
-        let each = Layout::of(spec).bytes_per_transition() as u64;
+        let each = layout.bytes_per_transition() as u64;
         let capacity = config.replay.capacity as u64;
         outln!(
             "replay memory: {} transitions of {each} bytes, {} MiB",

@@ -54,13 +54,13 @@ const NAMES: &[(&str, &str, &str)] = &[
     ),
     (
         "split_trajs",
-        "replay.slice_len",
-        "rollouts are [T,N] with every end marked; trajectories are drawn from the replay memory",
+        "runner.num_steps_per_env",
+        "rollouts are [T,N] with every end of an episode marked; they are not split",
     ),
     (
         "split_trajectories",
-        "replay.slice_len",
-        "rollouts are [T,N] with every end marked; trajectories are drawn from the replay memory",
+        "runner.num_steps_per_env",
+        "rollouts are [T,N] with every end of an episode marked; they are not split",
     ),
     ("discounting", "ppo.gamma", ""),
     ("discount", "ppo.gamma", ""),

@@ -8,6 +8,7 @@ use super::error::Diagnostic;
 use super::foreign;
 use super::source::{Entry, Node, Sources, Value};
 use super::{BackOffConfig, Config, FaultConfig, curriculum};
+use ostler_collector::replay::{ReplayConfig, TransformConfig, TransformKind};
 use ostler_sim::config::{
     ActionKind, ActionTerm, AgentsConfig, CommandTerm, JointLimit, NoiseKind, ObservationGroup,
     ObservationTerm, OneOrMany, ResetTerm, RewardOptions, RewardTerm, SimConfig, TaskConfig,
@@ -93,6 +94,17 @@ fn exemplar() -> Config {
                 max_position: Some(0.0),
             }],
             ..SimConfig::default()
+        },
+        replay: ReplayConfig {
+            transform: vec![TransformConfig {
+                fields: vec![text()],
+                scale: Some(0.0),
+                clip: Some(0.0),
+                noise: Some(0.0),
+                noise_kind: Some(NoiseKind::Normal),
+                ..TransformConfig::new(TransformKind::Noise)
+            }],
+            ..ReplayConfig::default()
         },
         curriculum: vec![curriculum::Schedule {
             key: text(),

@@ -21,15 +21,6 @@ impl Config {
         errors.extend(self.sac.validate());
         errors.extend(self.td3.validate());
         errors.extend(self.replay.validate());
-        if self.runner.algorithm.off_policy() && self.replay.slice_len > 0 {
-            errors.push(
-                ConfigError::new(
-                    "replay.slice_len",
-                    "SAC and TD3 learn from single transitions, not from trajectories",
-                )
-                .help("leave it 0; replay.n_step sums rewards over several steps"),
-            );
-        }
         if let Some(agents) = &self.agents {
             errors.extend(agents.validate().err());
             if self.runner.algorithm.off_policy() && agents.policy_names().len() > 1 {

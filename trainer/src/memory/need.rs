@@ -163,8 +163,10 @@ impl Need {
 /// Bytes of the replay memory that do not lie in a file. With `"auto"` nobody knows yet:
 /// it takes no more than fits.
 fn remembered(config: &Config, spec: &EnvSpec) -> u64 {
-    let each = Layout::of(spec).bytes_per_transition() as u64;
     let replay = &config.replay;
+    // A layout that cannot be is refused by the learner.
+    let layout = replay.layout(spec).unwrap_or_else(|_| Layout::of(spec));
+    let each = layout.bytes_per_transition() as u64;
     let rows = match replay.storage {
         StorageKind::Device | StorageKind::Host => replay.capacity,
         StorageKind::Tiered => replay.recent,

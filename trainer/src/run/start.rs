@@ -322,6 +322,15 @@ pub(crate) fn plan(
 ) -> Result<(Loaded, Arc<Model>, Vec<String>), RunError> {
     let mut loaded = load(path, overrides)?;
     let mut notes = loaded.config.resolve(earlier, gpus)?.notes;
+    if matches!(gpus, Gpus::Ask(_)) && loaded.config.runner.algorithm.off_policy() {
+        // Before anything is built: memory that cannot be pinned, a storage elsewhere.
+        let gpu = loaded.config.gpu();
+        let device = gpu.map_or(tch::Device::Cpu, tch::Device::Cuda);
+        let errors = loaded.config.replay.validate_device(device, gpu.is_some());
+        if let Some(error) = errors.first() {
+            return Err(loaded.places.explain(error).into());
+        }
+    }
     let robot = loaded.robot();
     if !robot.is_file() {
         let message = match robot.is_dir() {

@@ -33,7 +33,7 @@ use critics::Critics;
 use inputs::Inputs;
 use method::{Method, Nets};
 use ostler_collector::Rollout;
-use ostler_collector::replay::{Layout, Mark, ReplayBuffer, ReplayConfig, SamplerKind};
+use ostler_collector::replay::{Layout, Mark, ReplayBuffer, ReplayConfig, SamplerKind, Transform};
 use ostler_collector::transfer::{brought, host_doubles};
 use ostler_sim::device::{self, Traffic};
 use ostler_sim::env::EnvSpec;
@@ -66,6 +66,8 @@ pub struct OffPolicy {
     inputs: Inputs,
     replay: ReplayConfig,
     layout: Layout,
+    /// What the memory is opened with, beyond `[[replay.transform]]`.
+    transforms: Vec<Box<dyn Transform>>,
     /// There once its folder is known.
     memory: Option<ReplayBuffer>,
     /// Transitions that stay for a while after they fell out of the memory.
@@ -188,9 +190,9 @@ impl OffPolicy {
             actor_adam,
             critic_adam,
             replay: plan.replay.clone(),
-            layout: Layout::of(spec),
+            layout: plan.replay.layout(spec)?,
+            transforms: Vec::new(),
             memory: None,
-
             margin: margin(samples, plan.save_interval, plan.replay.capacity),
             kept,
             kept_counts: Counts::default(),
@@ -201,6 +203,15 @@ impl OffPolicy {
             seed,
             device,
         })
+    }
+
+    /// Adds a transform of one's own behind those of `[[replay.transform]]` and behind those
+    /// that were added before. It acts on batches `[B, width]` of raw observations, on the
+    /// learner's device, and has to leave them on that device with the fields and widths
+    /// that the learner reads. For before [`open`](crate::learner::Learner::open); an open
+    /// memory stays as it is.
+    pub fn add_transform(&mut self, transform: Box<dyn Transform>) {
+        self.transforms.push(transform);
     }
 
     /// Transitions in the memory.

@@ -77,6 +77,7 @@ impl OffPolicy {
             room,
             free_memory: available,
             reopen: again,
+            transforms: std::mem::take(&mut self.transforms),
             ..Setup::new(batch, self.device, gamma, self.seed)
         };
         let memory = ReplayBuffer::new(&config, self.layout.clone(), setup)?;
