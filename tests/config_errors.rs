@@ -254,7 +254,11 @@ fn limits_of_joints_are_checked_and_shown() {
     let limit = |text: &str| format!("{TASK}[[sim.limit]]\n{text}\n");
     let first = TASK.lines().count() + 1;
     for (text, line, expected) in [
-        ("joints = [\"hing\"]\nmax_speed = 9", 1, "did you mean \"hinge\"?"),
+        (
+            "joints = [\"hing\"]\nmax_speed = 9",
+            1,
+            "did you mean \"hinge\"?",
+        ),
         ("joints = [\"hinge\"]\nmax_speed = -9", 2, "positive"),
         ("joints = [\"hinge\"]\nmax_sped = 9", 2, "max_speed"),
         ("joints = []\nmax_speed = 9", 1, "no joints"),
@@ -266,7 +270,10 @@ fn limits_of_joints_are_checked_and_shown() {
     }
     let place = Place::with(&limit("joints = [\"h*\"]\nmax_speed = 0.001"));
     let said = place.ok(&["check", "pole.toml"]);
-    assert!(said.contains("[[sim.limit]]") && said.contains("max_speed = 0.001"), "{said}");
+    assert!(
+        said.contains("[[sim.limit]]") && said.contains("max_speed = 0.001"),
+        "{said}"
+    );
     // So slow a limit breaks every environment, and names the joint.
     let run = place.train("slow", 1, &[]);
     let broken = metrics(&run)[0]["Guard/speed/joint/hinge"].as_f64();

@@ -128,7 +128,11 @@ noise_kind = \"normal\"
         let more = "runner.max_iterations=6";
         place.ok(&["train", "--resume", &name("parts"), "--quiet", more]);
         assert_same_bits(&whole, &parts);
-        let weights = |run| tensors(run).into_iter().find(|t| t.0.starts_with("actor.0"));
+        let weights = |run| {
+            tensors(run)
+                .into_iter()
+                .find(|t| t.0.starts_with("actor.0"))
+        };
         assert!(weights(&whole) != weights(&without));
     }
     let wrong = TRANSFORMS.replace("0.5", "0.0");
@@ -137,7 +141,10 @@ noise_kind = \"normal\"
     let line = plain.lines().count() + 6;
     assert!(err.contains(&format!("pole.toml:{line}")), "{err}");
     assert!(err.contains("number other than 0"), "{err}");
-    let wrong = TRANSFORMS.replace("kind = \"half\"", "kind = \"half\"\nfields = [\"critic_obs\"]");
+    let wrong = TRANSFORMS.replace(
+        "kind = \"half\"",
+        "kind = \"half\"\nfields = [\"critic_obs\"]",
+    );
     std::fs::write(place.path("pole.toml"), format!("{plain}{wrong}")).unwrap();
     let err = place.fails(2, &["train", "pole.toml", BOTH[0]]);
     assert!(err.contains("no \"critic_obs\""), "{err}");

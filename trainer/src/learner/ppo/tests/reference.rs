@@ -117,10 +117,7 @@ fn weight_decay_takes_its_share_off_every_parameter() {
         let taken = case.params[name].tensor() * (config.learning_rate * DECAY);
         let expected = case.expected.params[name].tensor() - taken;
         let apart = (tensor - &expected).abs().max().double_value(&[]);
-        assert!(
-            apart < 1e-5,
-            "{name}: {apart:e}"
-        );
+        assert!(apart < 1e-5, "{name}: {apart:e}");
     }
 }
 
