@@ -266,10 +266,34 @@ fn with_small_disk(place: &Place, kib: u32, script: &str) -> Option<Output> {
 }
 
 #[test]
+fn a_disk_that_another_program_fills_ends_the_run_before_it_is_full() {
+    let place = Place::new();
+    // 64 MiB, of which another program takes 40 once there are checkpoints.
+    let script = "$OSTLER train pole.toml --quiet --out small/a runner.max_iterations=1000000 \
+        runner.save_interval=1 memory.disk_warn_mib=40 memory.disk_act_mib=32 \
+        memory.interval_s=0.05 memory.act_after_s=0.2 & \
+        until [ -e small/a/checkpoints/iter_00000003.safetensors ]; do sleep 0.05; done; \
+        head -c 40M /dev/zero > small/ballast; wait $!; code=$?; \
+        cp -r small/a kept; exit $code";
+    let Some(out) = with_small_disk(&place, 64 << 10, script) else {
+        return;
+    };
+    let err = text(&out);
+    assert_eq!(out.status.code(), Some(74), "{err}");
+    assert!(err.contains("--resume small/a"), "{err}");
+    let run = place.path("kept");
+    let done = metrics(&run).last().unwrap()["iteration"].as_u64().unwrap();
+    let n = format!("runner.max_iterations={}", done + 2);
+    place.ok(&["train", "--resume", "kept", "--quiet", &n]);
+    assert_same_bits(&place.train("whole", done + 2, &[]), &run);
+}
+
+#[test]
 fn a_disk_that_is_full_costs_records_and_no_training() {
     let place = Place::new();
-    // Two checkpoints and some lines fit.
-    let script = "$OSTLER train pole.toml --quiet --out small/a log.curve=false \
+    // Two checkpoints and some lines fit. The watch would end the run before the disk is
+    // full: it never acts here.
+    let script = "$OSTLER train pole.toml --quiet --out small/a log.curve=false memory.disk_act_mib=0 \
         runner.max_iterations=300 runner.save_interval=20; code=$?; \
         cp -r small/a kept; exit $code";
     let Some(out) = with_small_disk(&place, 200, script) else {

@@ -19,6 +19,7 @@ use ostler_trainer::learner::{
     ActorConfig, ActorCritic, CriticConfig, Learner, OffPolicy, Ppo, PpoConfig, SacConfig,
     Td3Config,
 };
+use ostler_trainer::memory::Here;
 use ostler_trainer::torch::CudaStream;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -212,7 +213,7 @@ impl Task {
             };
             let mut learner = OffPolicy::new(&plan, env.spec(), place.torch).unwrap();
             let folder = tempfile::tempdir().unwrap();
-            learner.open(folder.path(), false).unwrap();
+            learner.open(folder.path(), false, &Here).unwrap();
             (learner, folder)
         })
     }

@@ -1,5 +1,6 @@
 //! A replay memory across the end of its process.
 
+use super::layout::TRAILER;
 use super::saved::{Restored, Saved, restore_priorities, save_priorities};
 use super::{ReplayBuffer, ReplayError};
 
@@ -41,6 +42,22 @@ impl ReplayBuffer {
             version: self.version,
             priorities,
         })
+    }
+
+    /// Bytes that [`save`](Self::save) would write at the most: transitions that are not in
+    /// the file yet, and priorities. Those of a storage in a file are there already.
+    pub fn unsaved_bytes(&self) -> u64 {
+        let inner = self.core.read();
+        let rows = match &self.keeper {
+            Some(keeper) => keeper.behind(&inner.window),
+            None => 0,
+        };
+        let row = self.bytes_per_transition() + 4 * TRAILER;
+        let priorities = match inner.priorities {
+            Some(_) if self.save => 8 * inner.window.len(),
+            _ => 0,
+        };
+        rows.saturating_mul(row as u64).saturating_add(priorities)
     }
 
     /// Goes back to what was saved, in a memory that was [reopened](super::Setup::reopen).

@@ -9,7 +9,7 @@ use super::core::{Core, Inner};
 use super::disk::segment_of;
 use super::draw::Progress;
 use super::file::FileRing;
-use super::window::Place;
+use super::window::{Place, Window};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -97,6 +97,11 @@ impl Keeper {
         committed.map_err(|e| self.file.error("cannot write to it", e))?;
         self.kept = window.end();
         self.file.sync()
+    }
+
+    /// How many transitions of the window are not in it.
+    pub fn behind(&self, window: &Window) -> u64 {
+        window.end() - self.kept.max(window.begin()).min(window.end())
     }
 
     /// All that is in it.

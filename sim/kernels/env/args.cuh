@@ -47,5 +47,5 @@ struct EnvArgs {
   // A copy of words.
   const unsigned* from;
   unsigned* to;
-  long words;
+  long long words;
 };

@@ -1,24 +1,29 @@
 // What is launched: thread i of `count` does the statement. On a host, threads
-// first .. end-1.
+// first .. end-1. Environments are counted in an `int`; words of their state may be more
+// than it holds.
 #pragma once
+
+OSTLER_FN long long ostler_thread(unsigned block, unsigned threads, unsigned thread) {
+  return (long long)block * threads + thread;
+}
 
 #ifdef __CUDACC__
 #ifndef OSTLER_THREADS
 #define OSTLER_THREADS 128
 #endif
-#define OSTLER_ENTRY(name, count, setup, statement) \
+#define OSTLER_ENTRY(number, name, count, setup, statement) \
   extern "C" __global__ void __launch_bounds__(OSTLER_THREADS) name(const EnvArgs a) { \
-    const int i = blockIdx.x * blockDim.x + threadIdx.x; \
+    const number i = (number)ostler_thread(blockIdx.x, blockDim.x, threadIdx.x); \
     if (i >= (count)) return; \
     setup \
     statement \
   }
 #else
-#define OSTLER_ENTRY(name, count, setup, statement) \
-  extern "C" __attribute__((visibility("default"))) void name(const void* args, int first, int end) { \
+#define OSTLER_ENTRY(number, name, count, setup, statement) \
+  extern "C" __attribute__((visibility("default"))) void name(const void* args, long long first, long long end) { \
     const EnvArgs& a = *(const EnvArgs*)args; \
     setup \
-    for (int i = first; i < end && i < (count); i++) { statement } \
+    for (number i = (number)first; i < end && i < (count); i++) { statement } \
   }
 #endif
 
@@ -46,10 +51,10 @@ struct World {
 };
 }  // namespace
 
-OSTLER_ENTRY(ostler_env_restart, a.n, , restart(a, i); Task::remember(a, i);)
-OSTLER_ENTRY(ostler_env_begin, a.n, , env_begin(a, i);)
+OSTLER_ENTRY(int, ostler_env_restart, a.n, , restart(a, i); Task::remember(a, i);)
+OSTLER_ENTRY(int, ostler_env_begin, a.n, , env_begin(a, i);)
 #ifndef OSTLER_TEAM
-OSTLER_ENTRY(ostler_env_step, a.n, World world;, env_step(a, i, world);)
+OSTLER_ENTRY(int, ostler_env_step, a.n, World world;, env_step(a, i, world);)
 #elif defined(__CUDACC__)
 // Warp r of a block has rank r of as many environments as the launch left room for.
 extern "C" __global__ void __launch_bounds__(32 * OSTLER_TEAM) ostler_env_step(const EnvArgs a) {
@@ -70,8 +75,9 @@ struct Shift {
   float* rooms;
 };
 }  // namespace
-extern "C" __attribute__((visibility("default"))) void ostler_env_step(const void* args, int first, int end) {
+extern "C" __attribute__((visibility("default"))) void ostler_env_step(const void* args, long long from, long long to) {
   const EnvArgs& a = *(const EnvArgs*)args;
+  const int first = (int)from, end = (int)to;
   static thread_local float rooms[ostler_team::LANES * OSTLER_TEAM_WORDS];
   for (int i = first; i < end; i += ostler_team::LANES) {
     Shift shift = {&a, i, rooms};
@@ -85,6 +91,6 @@ extern "C" __attribute__((visibility("default"))) void ostler_env_step(const voi
   }
 }
 #endif
-OSTLER_ENTRY(ostler_env_tally, a.chunks, , env_tally(a, i);)
-OSTLER_ENTRY(ostler_env_copy, a.words, , a.to[i] = a.from[i];)
-OSTLER_ENTRY(ostler_env_total, Task::TALLY + 2, , env_total(a, i);)
+OSTLER_ENTRY(int, ostler_env_tally, a.chunks, , env_tally(a, i);)
+OSTLER_ENTRY(long long, ostler_env_copy, a.words, , a.to[i] = a.from[i];)
+OSTLER_ENTRY(int, ostler_env_total, Task::TALLY + 2, , env_total(a, i);)

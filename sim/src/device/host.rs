@@ -11,7 +11,7 @@ use crate::physics::native::specialize::{
 };
 use std::ffi::c_void;
 use std::ops::ControlFlow;
-use std::os::raw::c_int;
+use std::os::raw::c_longlong;
 use std::sync::Arc;
 
 /// Runs programs on the host, one thread after the other.
@@ -29,25 +29,8 @@ impl Host {
             ..Self::default()
         }
     }
-}
 
-/// `extern "C" void NAME(const void* args, int first, int end)` of
-/// `sim/kernels/env/entries.cuh`.
-type Entry = unsafe extern "C" fn(*const c_void, c_int, c_int);
-
-#[derive(Debug)]
-struct Loaded {
-    entries: Vec<Function<Entry>>,
-    hash: String,
-    counts: Arc<Counts>,
-}
-
-impl Device for Host {
-    fn name(&self) -> String {
-        "the host's processor, in place of a GPU".into()
-    }
-
-    fn load(&self, program: &Program) -> Result<Arc<dyn Kernels>, DeviceError> {
+    fn loaded(&self, program: &Program) -> Result<Loaded, DeviceError> {
         let source = Source {
             text: program.text.clone(),
             headers: Vec::new(),
@@ -75,11 +58,32 @@ impl Device for Host {
             let entry = unsafe { kernel.library.function::<Entry>(name) };
             entries.push(entry.map_err(failed)?);
         }
-        Ok(Arc::new(Loaded {
+        Ok(Loaded {
             entries,
             hash: kernel.hash,
             counts: Arc::clone(&self.counts),
-        }))
+        })
+    }
+}
+
+/// `extern "C" void NAME(const void* args, long long first, long long end)` of
+/// `sim/kernels/env/entries.cuh`.
+type Entry = unsafe extern "C" fn(*const c_void, c_longlong, c_longlong);
+
+#[derive(Debug)]
+struct Loaded {
+    entries: Vec<Function<Entry>>,
+    hash: String,
+    counts: Arc<Counts>,
+}
+
+impl Device for Host {
+    fn name(&self) -> String {
+        "the host's processor, in place of a GPU".into()
+    }
+
+    fn load(&self, program: &Program) -> Result<Arc<dyn Kernels>, DeviceError> {
+        Ok(Arc::new(self.loaded(program)?))
     }
 
     fn staging(&self, what: &str, bytes: usize) -> Result<Box<dyn Staging>, DeviceError> {
@@ -116,7 +120,7 @@ impl Kernels for Loaded {
             .entries
             .get(entry)
             .ok_or_else(|| DeviceError::Defect(format!("there is no entry {entry}")))?;
-        let threads = c_int::try_from(threads)
+        let threads = c_longlong::try_from(threads)
             .map_err(|_| DeviceError::Defect(format!("{threads} threads in one launch")))?;
         self.counts.launch();
         // The struct may want more than a byte's alignment.
@@ -178,3 +182,7 @@ fn explain(message: &str, program: &Program) -> CompileError {
         log: message.into(),
     }
 }
+
+#[cfg(test)]
+#[path = "host_tests.rs"]
+mod tests;

@@ -145,6 +145,17 @@ pub trait Device: Debug + Send + Sync {
     /// Something that was started has failed.
     fn synchronize(&self) -> Result<(), DeviceError>;
 
+    /// Bytes that the device sets aside for the local memory of `program`'s threads when
+    /// it is launched, beside all that allocators hand out; 0 where there is none. Compiles
+    /// the program, or takes it from a cache.
+    ///
+    /// # Errors
+    /// It does not compile.
+    fn local_memory(&self, program: &Program) -> Result<u64, DeviceError> {
+        let _ = program;
+        Ok(0)
+    }
+
     /// What crossed between host and device so far, and how often the host waited.
     fn traffic(&self) -> Traffic;
 

@@ -223,6 +223,13 @@ fn works() {
     // A second load takes the code from the cache.
     let again = cuda.kernels(&fill()).unwrap();
     assert_eq!(again.needs()[0].entry, "fill");
+    // A stack for each of the 2048 threads of all 132 multiprocessors.
+    assert_eq!(cuda.local_memory(&fill()).unwrap(), 0);
+    let deep = work::deep();
+    let stack = cuda.kernels(&deep).unwrap().needs()[0].needs.stack;
+    assert!(stack >= 4000, "{stack}");
+    let local = cuda.local_memory(&deep).unwrap();
+    assert_eq!(local, u64::from(stack) * 132 * 2048);
 }
 
 /// Fills a block of 16 numbers.
@@ -267,6 +274,33 @@ fn runs_out_of_memory() {
     // It goes on.
     launch().unwrap();
     let reader = Reader::new(cuda.staging("statistics", 64).unwrap());
+    let reader = read(reader, &there).unwrap();
+    let expected: Vec<u32> = (3..19).collect();
+    assert_eq!(work::numbers(reader.bytes()), expected);
+}
+
+#[test]
+fn a_program_stays_until_what_was_launched_from_it_is_done() {
+    let Some(fake) = scenario("unloads_a_program") else {
+        return;
+    };
+    let (_, log) = fake.run();
+    let at = |call: &str| log.iter().rposition(|l| l.starts_with(call)).unwrap();
+    let unload = at("cuModuleUnload");
+    assert!(at("cuLaunchKernel") < unload, "{log:?}");
+    assert_eq!(log[unload - 2], "cuEventRecord", "{log:?}");
+    assert_eq!(log[unload - 1], "cuEventSynchronize", "{log:?}");
+}
+
+#[test]
+#[ignore = "only run by others"]
+fn unloads_a_program() {
+    let cuda = cuda();
+    let there = block(&cuda, 64);
+    let kernels = cuda.load(&fill()).unwrap();
+    launch(&*kernels, &there).unwrap();
+    drop(kernels);
+    let reader = Reader::new(cuda.staging("numbers", 64).unwrap());
     let reader = read(reader, &there).unwrap();
     let expected: Vec<u32> = (3..19).collect();
     assert_eq!(work::numbers(reader.bytes()), expected);

@@ -2,7 +2,8 @@
 //
 // The device's memory is the host's. Work is put off until somebody waits for it, so
 // that a result that is read too early, or bytes that are changed too early, are wrong
-// here, too. FAKE_VERSION, FAKE_DEVICES, FAKE_MULTIPROCESSORS: what it says of itself.
+// here, too; so is what a module's launch writes that is unloaded before it ran.
+// FAKE_VERSION, FAKE_DEVICES, FAKE_MULTIPROCESSORS: what it says of itself.
 // FAKE_FAIL="cuInit=803;cuLaunchKernel@2=700" lets calls fail, from the second one on
 // with @2 (only then, below 700; every call of any function afterwards, from 700).
 // FAKE_LOG names a file to which calls are written.
@@ -20,6 +21,8 @@
 namespace {
 struct Work { std::function<void()> run; };
 struct Event { uint64_t position = 0; };
+// Its own function, too: programs have one entry. Never freed, so that work can look.
+struct Module { bool loaded = true; };
 std::recursive_mutex guard;
 std::deque<Work> pending;
 uint64_t given = 0, done = 0;
@@ -84,7 +87,7 @@ int cuDeviceGet(int* d, int ordinal) { ENTER(); *d = ordinal; return 0; }
 int cuDeviceGetName(char* name, int n, int) { ENTER(); snprintf(name, n, "Fake GPU"); return 0; }
 int cuDeviceGetAttribute(int* v, int what, int) {
   ENTER();
-  *v = what == 75 ? 9 : what == 76 ? 0 : what == 16 ? number("FAKE_MULTIPROCESSORS", 132) : what == 97 ? 232448 : 0;
+  *v = what == 75 ? 9 : what == 76 ? 0 : what == 16 ? number("FAKE_MULTIPROCESSORS", 132) : what == 97 ? 232448 : what == 39 ? 2048 : 0;
   return 0;
 }
 int cuDevicePrimaryCtxRetain(void** c, int) { ENTER(); *c = &guard; return 0; }
@@ -95,20 +98,21 @@ int cuCtxSynchronize() { ENTER(); finish(given); return 0; }
 int cuModuleLoadData(void** m, const void* image) {
   ENTER();
   if (memcmp(image, "\x7f" "ELF", 4) != 0) return 200;
-  *m = &pending;
+  *m = new Module;
   return 0;
 }
-int cuModuleUnload(void*) { ENTER(); finish(given); return 0; }
-int cuModuleGetFunction(void** f, void*, const char* name) {
+// Waits for nothing: NVIDIA's does not promise to.
+int cuModuleUnload(void* m) { ENTER(); ((Module*)m)->loaded = false; return 0; }
+int cuModuleGetFunction(void** f, void* m, const char* name) {
   ENTER(name);
   if (strcmp(name, "fill") != 0) return 500;
-  *f = &calls;
+  *f = m;
   return 0;
 }
 int cuFuncGetAttribute(int* v, int what, void*) { ENTER(); *v = what == 0 ? 1024 : 0; return 0; }
 int cuFuncSetAttribute(void* f, int what, int value) {
   ENTER(std::to_string(what) + " " + std::to_string(value));
-  if (f != &calls || what != 8 || value > 232448) return 1;
+  if (!((Module*)f)->loaded || what != 8 || value > 232448) return 1;
   allowed = value;
   return 0;
 }
@@ -121,13 +125,14 @@ int cuFuncGetParamInfo(void*, size_t index, size_t* offset, size_t* size) {
 int cuLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, void* stream, void** parameters, void** extra) {
   ENTER(std::to_string(gx) + " x " + std::to_string(bx) + (shared ? " + " + std::to_string(shared) : ""));
-  if (f != &calls || gy * gz * by * bz != 1 || shared > allowed || stream || extra || gx == 0) return 1;
+  const Module* module = (Module*)f;
+  if (!module->loaded || gy * gz * by * bz != 1 || shared > allowed || stream || extra || gx == 0) return 1;
   // The parameter is copied at once.
   struct { uint32_t* out; uint32_t n, value; } args;
   memcpy(&args, parameters[0], sizeof args);
   give([=] {
     for (uint64_t i = 0; i < uint64_t(gx) * bx; ++i)
-      if (i < args.n) args.out[i] = args.value + uint32_t(i);
+      if (i < args.n) args.out[i] = module->loaded ? args.value + uint32_t(i) : 0xdead;
   });
   return 0;
 }

@@ -22,6 +22,16 @@ extern "C" __global__ void fill(Args a) {
     }
 }
 
+/// [`fill`] with a thousand numbers on each thread's stack.
+pub fn deep() -> Program {
+    let text = fill().text.replace(
+        "a.out[i] = a.value + i;",
+        "{ unsigned all[1000]; for (unsigned k = 0; k < 1000; k++) all[k] = a.out[k] + i; \
+         a.out[i] = all[all[i % 1000] % 1000]; }",
+    );
+    Program { text, ..fill() }
+}
+
 #[repr(C)]
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 pub struct Args {

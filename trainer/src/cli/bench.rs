@@ -4,6 +4,7 @@ use super::{ConfigArgs, bench_physics};
 use crate::config::Gpus;
 use crate::learner::Learner;
 use crate::log::outln;
+use crate::memory::Here;
 use crate::run::{Parts, Rows, RunError, build_env, one_env, plan, resident_mib, settle_kernel};
 use crate::scratch::Scratch;
 use crate::torch::{cpu_allocations, with_threads};
@@ -90,7 +91,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
     } = Parts::build(&loaded, &model, &spec)?;
     let scratch = Scratch::new("bench")
         .map_err(|e| RunError::file("make a folder in", &std::env::temp_dir())(e))?;
-    learner.open(scratch.path(), false)?;
+    learner.open(scratch.path(), false, &Here)?;
     let samples = config.samples() as f64;
     if on_device {
         kernel = collector.device_kernel().unwrap_or_default();

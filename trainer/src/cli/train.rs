@@ -1,11 +1,12 @@
 //! `ostler train`.
 
 use super::{ConfigArgs, time};
-use crate::config::{Override, load};
+use crate::config::{Device, Override, load};
 use crate::log::progress::{duration, thousands};
 use crate::log::{errln, outln};
+use crate::memory::gpu_names;
 use crate::run::dir::CONFIG;
-use crate::run::error::{FAILED, INTERRUPTED, OK, POISONED};
+use crate::run::error::{DISK_FULL, FAILED, INTERRUPTED, OK, POISONED};
 use crate::run::{Ended, Next, Options, Run, RunError, find as find_run_of, newest_unfinished};
 use crate::supervise::{Attempt, Wish, supervise};
 use clap::Args;
@@ -107,8 +108,16 @@ fn measure_num_envs(options: &mut Options) -> Result<(), RunError> {
         return Ok(());
     };
     // What is wrong with it is said where it is used.
-    if !load(path, &options.overrides).is_ok_and(|l| l.auto_envs) {
-        return Ok(());
+    let loaded = match load(path, &options.overrides) {
+        Ok(loaded) if loaded.auto_envs => loaded,
+        _ => return Ok(()),
+    };
+    // A GPU is asked by the process that computes on it: this one will fork.
+    let visible = std::env::var("CUDA_VISIBLE_DEVICES").ok();
+    match Device::parse(&loaded.config.device) {
+        Ok(Device::Cuda(_)) => return Ok(()),
+        Ok(Device::Auto) if !gpu_names(visible.as_deref()).is_empty() => return Ok(()),
+        _ => {}
     }
     if !options.quiet {
         errln!("env.num_envs \"auto\": two small trainings measure what it takes");
@@ -196,19 +205,27 @@ fn learn(options: &Options) -> Result<i32, RunError> {
                 ),
                 None => errln!("the log is {}", log.display()),
             }
-            return Ok(match e.gpu_is_lost() && options.reporter.supervised() {
-                true => POISONED,
-                false => FAILED,
+            return Ok(match run.disk_full() {
+                _ if e.gpu_is_lost() && options.reporter.supervised() => POISONED,
+                Some(_) => DISK_FULL,
+                None => FAILED,
             });
         }
     };
     if !options.quiet {
         summary(&run, ended);
     }
-    Ok(if ended == Ended::Interrupted {
-        INTERRUPTED
-    } else {
-        OK
+    if let Ended::DiskFull(disk) = ended {
+        let dir = run.dir().path().display();
+        errln!(
+            "the run saved and ended: {disk}, less than memory.disk_act_mib = {} MiB; free some space where {dir} is, then go on: ostler train --resume {dir}",
+            run.config().memory.disk_act_mib
+        );
+    }
+    Ok(match ended {
+        Ended::Interrupted => INTERRUPTED,
+        Ended::DiskFull(_) => DISK_FULL,
+        Ended::Finished | Ended::Reached(_) | Ended::TimeUp => OK,
     })
 }
 
@@ -218,6 +235,7 @@ fn summary(run: &Run, ended: Ended) {
         Ended::Reached(r) => format!("the mean return reached {r:.2}"),
         Ended::TimeUp => "the time is over".to_string(),
         Ended::Interrupted => "interrupted, saved".to_string(),
+        Ended::DiskFull(_) => "the disk is nearly full, saved".to_string(),
     };
     let dir = run.dir().path().display();
     outln!(
@@ -247,7 +265,10 @@ fn summary(run: &Run, ended: Ended) {
         outln!("report      {}", report.display());
     }
     outln!("watch it    ostler play {dir}");
-    if matches!(ended, Ended::Interrupted | Ended::TimeUp) {
+    if matches!(
+        ended,
+        Ended::Interrupted | Ended::TimeUp | Ended::DiskFull(_)
+    ) {
         outln!("go on       ostler train --resume {dir}");
     }
 }

@@ -12,6 +12,7 @@ pub use slow::Delay;
 pub use text::{EXAMPLES, parse};
 
 use crate::learner::UpdateFault;
+use crate::memory::Disk;
 use crate::torch::{FailAllocation, fail_allocation};
 use ostler_sim::env::Injection;
 use std::ops::RangeInclusive;
@@ -85,6 +86,11 @@ pub enum Act {
     },
     /// Files cannot be written for want of space.
     FullDisk,
+    /// The watch sees so much free space at the most.
+    LowDisk {
+        /// How much (MiB).
+        mib: u64,
+    },
     /// Writing takes so much longer (ms).
     SlowDisk {
         /// How much.
@@ -113,6 +119,17 @@ pub struct RunFault {
 /// Whether writes are to fail, and how long they wait (ms).
 static FULL_DISK: AtomicBool = AtomicBool::new(false);
 static SLOW_DISK: AtomicU64 = AtomicU64::new(0);
+/// The most free space that the watch is to see (MiB).
+static LOW_DISK: AtomicU64 = AtomicU64::new(u64::MAX);
+
+/// What the watch sees of a disk, where a drill wants less to be free.
+pub fn free_space(disk: Disk) -> Disk {
+    let most = LOW_DISK.load(Ordering::Relaxed).saturating_mul(1 << 20);
+    Disk {
+        free: disk.free.min(most),
+        ..disk
+    }
+}
 
 /// What a drill wants of a write of a file, before it.
 ///
@@ -168,6 +185,9 @@ impl RunDrill {
             let due = fault.iterations.contains(&iteration);
             match fault.act {
                 Act::FullDisk => FULL_DISK.store(due, Ordering::Relaxed),
+                Act::LowDisk { mib } => {
+                    LOW_DISK.store(if due { mib } else { u64::MAX }, Ordering::Relaxed);
+                }
                 Act::SlowDisk { ms } => {
                     SLOW_DISK.store(if due { ms } else { 0 }, Ordering::Relaxed);
                 }

@@ -165,6 +165,14 @@ mod tests {
                 },
             })
         );
+        assert_eq!(
+            parse("low disk mib=50 iteration=3..9").unwrap(),
+            Drill::Run(RunFault {
+                phase: Phase::Keep,
+                iterations: 3..=9,
+                act: Act::LowDisk { mib: 50 },
+            })
+        );
         for text in [
             "slow phase=update iteration=3..5",
             "kill phase=collect iteration=5",

@@ -5,7 +5,7 @@ use ostler_sim::names::nearest;
 use std::ops::RangeInclusive;
 
 /// What can be asked for, for messages and `--help`.
-pub const EXAMPLES: &str = "\"nan qpos[2] env=3 step=50\", \"nan gradient every=20\", \"fail allocation phase=update iteration=3 after=17\", \"kill phase=collect iteration=5\", \"full disk iteration=3\", \"slow disk ms=200\", \"slow phase=update percent=20\", \"panic worker env=0 step=9\"";
+pub const EXAMPLES: &str = "\"nan qpos[2] env=3 step=50\", \"nan gradient every=20\", \"fail allocation phase=update iteration=3 after=17\", \"kill phase=collect iteration=5\", \"full disk iteration=3\", \"slow disk ms=200\", \"low disk mib=50 iteration=3..9\", \"slow phase=update percent=20\", \"panic worker env=0 step=9\"";
 
 /// One fault as it was written, in parts.
 pub(super) struct Words<'a> {
@@ -135,6 +135,16 @@ pub fn parse(text: &str) -> Result<Drill, String> {
                 phase: Phase::Save,
                 iterations,
                 act: Act::FullDisk,
+            }))
+        }
+        ("low", "disk") => {
+            let mib = words.number("mib")?.unwrap_or(0);
+            let iterations = words.iterations()?;
+            words.end(&["mib", "iteration"])?;
+            Ok(Drill::Run(RunFault {
+                phase: Phase::Keep,
+                iterations,
+                act: Act::LowDisk { mib },
             }))
         }
         ("slow", "disk") => {

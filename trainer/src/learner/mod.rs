@@ -23,6 +23,7 @@ pub use policy::{ActorConfig, ActorCritic, CriticConfig};
 pub use ppo::{Ppo, PpoConfig};
 
 use crate::config::{Algorithm, Config};
+use crate::memory::FreeMemory;
 use ostler_collector::memory::out_of_memory;
 use ostler_collector::replay::{ReplayBuffer, ReplayError, StorageKind};
 use ostler_collector::{CollectError, Policy, Rollout};
@@ -119,11 +120,16 @@ pub trait Learner: std::fmt::Debug {
 
     /// Opens what the learner remembers the past in, below the run's folder, unless it is
     /// open. Comes before the first rollout. `again`: the run goes on, and what is there
-    /// is its own.
+    /// is its own. `free` says how much memory there is for it.
     ///
     /// # Errors
     /// It does not fit, or the folder cannot be written to.
-    fn open(&mut self, _folder: &Path, _again: bool) -> Result<Option<Opened>, LearnError> {
+    fn open(
+        &mut self,
+        _folder: &Path,
+        _again: bool,
+        _free: &dyn FreeMemory,
+    ) -> Result<Option<Opened>, LearnError> {
         Ok(None)
     }
 

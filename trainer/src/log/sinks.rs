@@ -10,6 +10,8 @@ use std::path::Path;
 pub struct Sinks {
     metrics: MetricsWriter,
     events: Option<EventWriter>,
+    /// Event files take nothing for the time being.
+    paused: bool,
     /// Records that a file did not take.
     pub lost: u64,
 }
@@ -34,8 +36,14 @@ impl Sinks {
         Ok(Self {
             metrics,
             events,
+            paused: false,
             lost: 0,
         })
+    }
+
+    /// Whether event files, which take the most space, are left as they are.
+    pub fn pause_events(&mut self, paused: bool) {
+        self.paused = paused;
     }
 
     /// Writes one record everywhere.
@@ -48,7 +56,7 @@ impl Sinks {
             .scalars()
             .filter(|(_, v)| v.is_finite())
             .map(|(tag, v)| (tag, v as f32));
-        if let Some(events) = &mut self.events
+        if let Some(events) = self.events.as_mut().filter(|_| !self.paused)
             && let Err(e) = events.scalars(step, tensorboard::now(), scalars)
         {
             self.failed(&format!("cannot write TensorBoard events: {e}"));

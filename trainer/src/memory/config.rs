@@ -11,7 +11,8 @@ pub struct MemoryConfig {
     pub warn: f64,
     /// Share of the tightest limit in use from which on the run backs off, `warn` to 1.
     pub act: f64,
-    /// How long pressure has to stay at `act` before the run backs off (s).
+    /// How long pressure has to stay at `act` before the run backs off, and free space
+    /// below `disk_act_mib` before it ends (s).
     pub act_after_s: f64,
     /// Time between two samples (s), 0.05 to 60.
     pub interval_s: f64,
@@ -19,7 +20,8 @@ pub struct MemoryConfig {
     pub history: usize,
     /// Free space where the run writes below which it warns (MiB); 0: never.
     pub disk_warn_mib: u64,
-    /// Free space where the run writes below which it acts (MiB); 0: never.
+    /// Free space where the run writes (MiB) below which it writes as little as it can,
+    /// and ends where that is not enough; 0: never.
     pub disk_act_mib: u64,
     /// Share of the free memory that `env.num_envs = "auto"` leaves alone, 0 to 0.9.
     pub head_room: f64,

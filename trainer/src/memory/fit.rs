@@ -1,16 +1,20 @@
 //! Does it fit, and how many environments would?
 
+use super::free::{FreeMemory, Here};
 use super::host::Process;
 use super::need::Need;
 use super::probe;
-use super::sample::available;
 use crate::config::{Config, Gpus, Loaded, Override};
-use crate::run::{Options, RunError, one_env, plan};
+use crate::run::{Machine, Options, RunError, one_env, plan};
 use ostler_sim::Model;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use std::path::Path;
 use std::sync::Arc;
+
+#[path = "fit_on_gpu.rs"]
+mod on_gpu;
+use on_gpu::OnGpu;
 
 /// `env.num_envs = "auto"` takes no more than this. A processor's threads have all the
 /// lanes they can use with a few hundred environments, and PPO learns less from each
@@ -19,19 +23,38 @@ const MOST: usize = 16_384;
 /// The program itself without any environment, resident (bytes): libtorch's code and
 /// tables. Only for what is shown.
 const PROGRAM: u64 = 150 << 20;
-
 /// How many environments fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
     /// So many.
     pub num_envs: usize,
-    /// What a training with them takes (bytes).
+    /// What a training with them takes of each kind of memory.
+    takes: Vec<Take>,
+    /// The next larger number: it does not fit.
+    above: Option<usize>,
+    measured: bool,
+}
+
+/// What a training takes of one kind of memory.
+#[derive(Debug, Clone, PartialEq)]
+struct Take {
+    /// ` of the GPU`; empty where there is no other kind.
+    of: &'static str,
+    /// Bytes.
     bytes: u64,
-    /// The next larger number, and what it takes: it does not fit.
-    above: Option<(usize, u64)>,
+    /// With the next larger number of environments.
+    above: Option<u64>,
     /// What there is to take (bytes), less the head-room.
     room: Option<u64>,
-    measured: bool,
+}
+
+/// `5 MiB of the GPU and 3 MiB of the host`.
+fn listed(takes: &[Take], bytes: impl Fn(&Take) -> Option<u64>) -> String {
+    let all = takes.iter().filter_map(|t| Some((bytes(t)?, t.of)));
+    let all: Vec<_> = all
+        .map(|(bytes, of)| format!("{} MiB{of}", mib(bytes)))
+        .collect();
+    all.join(" and ")
 }
 
 impl std::fmt::Display for Fit {
@@ -42,32 +65,34 @@ impl std::fmt::Display for Fit {
         };
         write!(
             f,
-            "env.num_envs \"auto\" is {}, which takes {} MiB ({by})",
+            "env.num_envs \"auto\" is {}, which takes {} ({by})",
             self.num_envs,
-            mib(self.bytes)
+            listed(&self.takes, |t| Some(t.bytes))
         )?;
-        match (self.above, self.room) {
-            (Some((n, bytes)), Some(room)) => {
-                let (bytes, room) = (mib(bytes), mib(room));
-                write!(f, "; {n} would take {bytes} MiB, {room} MiB may be taken")
+        match self.above {
+            Some(n) => {
+                let above = listed(&self.takes, |t| t.above);
+                let room = listed(&self.takes, |t| t.room);
+                write!(f, "; {n} would take {above}, {room} may be taken")
             }
-            _ => write!(f, "; more would not make training faster"),
+            None => write!(f, "; more would not make training faster"),
         }
     }
 }
 
-/// The largest number of environments that takes no more than `room`, by `bytes`, which
-/// must not fall. Numbers are powers of two and three times such: they share out evenly
-/// over lanes, threads and minibatches.
-fn largest(room: Option<u64>, bytes: impl Fn(usize) -> u64) -> (usize, Option<(usize, u64)>) {
-    let all = (0..).flat_map(|k| [1 << k, 3 << k]).take(32);
-    let mut friendly: Vec<usize> = all.filter(|&n| n <= MOST).collect();
+/// The largest number of environments that `fits`, which fewer must do too, and the next;
+/// `most` at the most. Numbers are powers of two and three times such: they share out
+/// evenly over lanes, threads and minibatches.
+fn largest(most: usize, fits: impl Fn(usize) -> bool) -> (usize, Option<usize>) {
+    let all = (0..30).flat_map(|k| [1 << k, 3 << k]);
+    let mut friendly: Vec<usize> = all.filter(|&n| n <= most).collect();
     friendly.sort_unstable();
-    let fits = |&n: &usize| room.is_none_or(|room| bytes(n) <= room);
-    let count = friendly.iter().take_while(|n| fits(n)).count();
-    let above = friendly.get(count).map(|&n| (n, bytes(n)));
+    let count = friendly.iter().take_while(|n| fits(**n)).count();
     // One has to be tried: the estimate may be wrong, and then there is a clear error.
-    (friendly[count.saturating_sub(1)], above)
+    (
+        friendly[count.saturating_sub(1)],
+        friendly.get(count).copied(),
+    )
 }
 
 /// What one environment takes in a checkpoint (bytes), and the task's sizes.
@@ -85,28 +110,53 @@ fn with_envs(config: &Config, num_envs: usize) -> Config {
     config
 }
 
-fn room(config: &Config) -> Option<u64> {
-    available().map(|free| (free as f64 * (1.0 - config.memory.head_room)) as u64)
+/// What of `free` bytes may be taken.
+fn room(config: &Config, free: Option<u64>) -> Option<u64> {
+    free.map(|free| (free as f64 * (1.0 - config.memory.head_room)) as u64)
 }
 
-/// `env.num_envs = "auto"` by estimate: for all that only wants to know.
+/// `env.num_envs = "auto"` by estimate: for all that only wants to know, and on a GPU.
 ///
 /// # Errors
 /// The task has a mistake, or more minibatches than samples.
-pub(crate) fn estimated(loaded: &Loaded, model: &Arc<Model>) -> Result<Fit, RunError> {
+pub(crate) fn estimated(
+    machine: &Machine,
+    loaded: &Loaded,
+    model: &Arc<Model>,
+) -> Result<Fit, RunError> {
     let config = &loaded.config;
     let (spec, state) = one(loaded, model)?;
+    if machine.has_gpu() {
+        let on_gpu = OnGpu::on(machine, loaded, model, (&spec, state))?;
+        return enough(loaded, on_gpu.fit());
+    }
     let bytes = |n| Need::with_state(&with_envs(config, n), &spec, state).total();
-    let room = room(config);
-    let (num_envs, above) = largest(room, bytes);
-    let fit = Fit {
-        num_envs,
-        bytes: PROGRAM + bytes(num_envs),
-        above: above.map(|(n, b)| (n, PROGRAM + b)),
-        room: room.map(|r| r + PROGRAM),
-        measured: false,
+    let fit = on_host(room(config, machine.free.host()), bytes);
+    let take = |t: Take| Take {
+        bytes: PROGRAM + t.bytes,
+        above: t.above.map(|b| PROGRAM + b),
+        room: t.room.map(|r| PROGRAM + r),
+        ..t
     };
-    enough(loaded, fit)
+    let takes = fit.takes.into_iter().map(take).collect();
+    enough(loaded, Fit { takes, ..fit })
+}
+
+/// Where there is one kind of memory, of which `bytes` says what a number takes.
+fn on_host(room: Option<u64>, bytes: impl Fn(usize) -> u64) -> Fit {
+    let fits = |n| room.is_none_or(|room| bytes(n) <= room);
+    let (num_envs, above) = largest(MOST, fits);
+    Fit {
+        num_envs,
+        takes: vec![Take {
+            of: "",
+            bytes: bytes(num_envs),
+            above: above.map(&bytes),
+            room,
+        }],
+        above,
+        measured: false,
+    }
 }
 
 /// The same by measurement: for a training that is about to begin. Where nothing can be
@@ -122,19 +172,15 @@ pub(crate) fn measured(path: &Path, overrides: &[Override]) -> Result<Fit, RunEr
         Ok(line) => line,
         Err(e) => {
             crate::log::errln!("nothing was measured: {e}");
-            return estimated(&loaded, &model);
+            return estimated(&Machine::host(), &loaded, &model);
         }
     };
     // What this program takes already is not taken again.
     let own = Process::now(Path::new("/")).map_or(0, |p| p.resident);
-    let room = room(config).map(|room| room + own);
-    let (num_envs, above) = largest(room, |n| line.at(n));
+    let room = room(config, Here.host()).map(|room| room + own);
     let fit = Fit {
-        num_envs,
-        bytes: line.at(num_envs),
-        above,
-        room,
         measured: true,
+        ..on_host(room, |n| line.at(n))
     };
     enough(&loaded, fit)
 }
@@ -185,14 +231,21 @@ pub(crate) fn foresee(
     model: &Arc<Model>,
     options: &Options,
 ) -> Result<Foreseen, RunError> {
+    let machine = Machine::of(&loaded.config)?;
     let (spec, state) = one(loaded, model)?;
     let config = &loaded.config;
+    if machine.has_gpu() {
+        // Nothing is measured: what does not fit is refused there when it is asked for.
+        let note = OnGpu::on(&machine, loaded, model, (&spec, state))?.words("estimated");
+        return Ok(Foreseen {
+            note,
+            spec,
+            line: None,
+            room: None,
+        });
+    }
     let needs = Need::with_state(config, &spec, state);
-    // A GPU's memory is asked for when it is needed, and refused where there is none.
-    let free = match config.gpu() {
-        Some(_) => None,
-        None => available(),
-    };
+    let free = machine.free.host();
     let need = needs.total();
     // What is refused needs no measurement, what is smaller than the measurement
     // neither; and the measurement must fit itself.
@@ -230,12 +283,23 @@ pub(crate) fn foresee(
 /// # Errors
 /// The task has a mistake.
 pub(crate) fn foreseen(loaded: &Loaded, model: &Arc<Model>) -> Result<String, RunError> {
+    let machine = Machine::of(&loaded.config)?;
+    foreseen_on(&machine, loaded, model)
+}
+
+fn foreseen_on(machine: &Machine, loaded: &Loaded, model: &Arc<Model>) -> Result<String, RunError> {
     let (spec, state) = one(loaded, model)?;
     let n = Need::with_state(&loaded.config, &spec, state);
     let total = PROGRAM + n.total();
+    let line = match machine.has_gpu() {
+        true => OnGpu::on(machine, loaded, model, (&spec, state))?.words("estimated"),
+        false => {
+            let free = machine.free.host();
+            words(loaded.config.env.num_envs, total, free, "estimated")
+        }
+    };
     Ok(format!(
-        "{}\n  rollout {}, samples {}, minibatch {}, environments {}, networks {}, copies {}, program {} MiB",
-        words(loaded.config.env.num_envs, total, available(), "estimated"),
+        "{line}\n  rollout {}, samples {}, minibatch {}, environments {}, networks {}, copies {}, program {} MiB",
         mib(n.rollout),
         mib(n.samples),
         mib(n.update),
@@ -262,42 +326,5 @@ fn mib(bytes: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_largest_friendly_number_that_fits_is_taken() {
-        let bytes = |n: usize| 1000 + 10 * n as u64;
-        assert_eq!(
-            largest(Some(1000 + 10 * 100), bytes),
-            (96, Some((128, 2280)))
-        );
-        assert_eq!(largest(Some(1000 + 10 * 96), bytes).0, 96);
-        assert_eq!(largest(Some(1000 + 10 * 95), bytes).0, 64);
-        assert_eq!(largest(Some(1000 + 10 * 48), bytes).0, 48);
-        assert_eq!(largest(None, bytes), (MOST, None));
-        assert_eq!(largest(Some(u64::MAX), bytes), (MOST, None));
-        // Nothing fits: one is tried all the same.
-        assert_eq!(largest(Some(0), bytes).0, 1);
-    }
-
-    #[test]
-    fn the_reason_is_said() {
-        let fit = Fit {
-            num_envs: 96,
-            bytes: 5 << 20,
-            above: Some((128, 7 << 20)),
-            room: Some(6 << 20),
-            measured: true,
-        };
-        assert_eq!(
-            fit.to_string(),
-            "env.num_envs \"auto\" is 96, which takes 5 MiB (measured); 128 would take 7 MiB, 6 MiB may be taken"
-        );
-        let most = Fit { above: None, ..fit };
-        assert!(
-            most.to_string()
-                .ends_with("more would not make training faster")
-        );
-    }
-}
+#[path = "fit_tests.rs"]
+mod tests;

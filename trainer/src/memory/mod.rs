@@ -3,13 +3,15 @@
 //! Reading order: [`MemoryMonitor`] (a thread that looks twice a second) -> [`sample`]
 //! (what it sees, and how tight that is) -> one module a source: `cgroup`, `host`,
 //! `device` (NVML), `disk`; before the run
-//! begins `Need` (an estimate), `probe` (a measurement), `fit` (what follows).
+//! begins [`FreeMemory`] (what there is), `Need` (an estimate), `probe` (a measurement),
+//! `fit` (what follows).
 
 mod cgroup;
 mod config;
 mod device;
 mod disk;
 pub(crate) mod fit;
+mod free;
 mod host;
 mod monitor;
 mod need;
@@ -21,6 +23,9 @@ pub use config::MemoryConfig;
 pub use device::{Gpu, Throttle};
 pub(crate) use device::{GpuWatch, gpu_names};
 pub use disk::Disk;
+#[cfg(test)]
+pub(crate) use free::Told;
+pub use free::{FreeMemory, Here};
 pub use host::{Process, System};
 pub use monitor::{Hook, MemoryMonitor, Snapshot};
 pub(crate) use need::Need;

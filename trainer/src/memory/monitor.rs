@@ -64,6 +64,8 @@ struct Shared {
     stop: AtomicBool,
     memory: Published,
     disk: Published,
+    /// How many samples were taken.
+    looks: AtomicU64,
     /// Locked for the copying of a sample, by nobody in an iteration's hot part.
     history: Mutex<VecDeque<Sample>>,
 }
@@ -83,6 +85,7 @@ impl MemoryMonitor {
             stop: AtomicBool::new(false),
             memory: Published::default(),
             disk: Published::default(),
+            looks: AtomicU64::new(0),
             history: Mutex::new(VecDeque::new()),
         });
         let mut watcher = Watcher {
@@ -113,6 +116,11 @@ impl MemoryMonitor {
     /// Where the run writes, as of the last sample.
     pub fn disk(&self) -> Snapshot {
         self.shared.disk.read(self.shared.began)
+    }
+
+    /// Samples taken so far. What changed before the last but one began is in the last.
+    pub fn looks(&self) -> u64 {
+        self.shared.looks.load(Ordering::Acquire)
     }
 
     /// The numbers to act upon, once memory has stayed at level `act` for
@@ -215,6 +223,7 @@ impl Watcher {
         }
         shared.publish(&shared.memory, sample.tightest(), "memory");
         shared.publish(&shared.disk, sample.disk(), "disk");
+        shared.looks.fetch_add(1, Ordering::Release);
         if let Some(hook) = &mut self.hook {
             let began = shared.began;
             hook(&shared.memory.read(began), &shared.disk.read(began));

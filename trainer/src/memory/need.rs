@@ -3,7 +3,8 @@
 
 use crate::config::Config;
 use crate::run::RunError;
-use ostler_collector::replay::{Layout, StorageKind};
+use ostler_collector::replay::{Layout, Room, StorageKind};
+use ostler_sim::config::SimDevice;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 
 /// Bytes that a training takes beside the program itself, part by part.
@@ -22,10 +23,19 @@ pub struct Need {
     /// Environments: their state, what the task keeps of them, the copy that an
     /// iteration can go back to, and what a checkpoint holds of them while it is written.
     pub envs: u64,
-    /// Transitions that are remembered in memory.
+    /// Transitions that are remembered in memory, wherever that is.
     pub replay: u64,
     /// Copies of the weights to go back to, and what a checkpoint holds of them.
     pub copies: u64,
+}
+
+/// What of a need lies where (bytes).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Shares {
+    /// In a GPU's memory.
+    pub gpu: u64,
+    /// In the host's.
+    pub host: u64,
 }
 
 /// Rows of which values are estimated at a time, at the most.
@@ -34,6 +44,10 @@ const VALUE_ROWS: u64 = 8192;
 /// How many times the saved state of an environment its memory is: its own, the task's
 /// working copy, the copy to go back to, and two while a checkpoint is written.
 const STATES: u64 = 5;
+
+/// The same for an environment on a GPU: its own, the copy to go back to, and about as much
+/// of statistics, controls and random numbers.
+const GPU_STATES: u64 = 3;
 
 impl Need {
     /// Of a configuration and its task. `state` is what one environment takes in a
@@ -137,6 +151,60 @@ impl Need {
         ]
         .into_iter()
         .fold(0, u64::saturating_add)
+    }
+
+    /// What of it lies on a GPU and what on the host, where the learner is on a GPU with
+    /// `free` bytes: of which `"auto"` takes a part for a replay memory.
+    pub fn shared(self, config: &Config, spec: &EnvSpec, free: Option<u64>) -> Shares {
+        let on_gpu = config.sim.device == SimDevice::Cuda;
+        let (replay, file) = match config.replay.storage {
+            StorageKind::Auto if config.runner.algorithm.off_policy() => {
+                let auto = &config.replay;
+                let room = Room {
+                    device: free,
+                    ..Room::default()
+                };
+                let device = tch::Device::Cuda(0);
+                let becomes = auto.clone().resolve(&Layout::of(spec), device, &room, 0);
+                let mut config = config.clone();
+                config.replay = becomes;
+                (remembered(&config, spec), config.replay.storage)
+            }
+            kind => (self.replay, kind),
+        };
+        let (replay_gpu, replay_host) = match file {
+            StorageKind::Host | StorageKind::Memmap => (0, replay),
+            StorageKind::Auto | StorageKind::Device | StorageKind::Tiered => (replay, 0),
+        };
+        let gpu = [
+            self.rollout,
+            self.update,
+            self.networks,
+            self.samples,
+            self.copies,
+            replay_gpu,
+            match on_gpu {
+                true => self.envs / STATES * GPU_STATES,
+                false => 0,
+            },
+        ];
+        // Checkpoints, the host's twin of environments on the GPU, orders of samples;
+        // rollouts of threads, before they are brought to the GPU.
+        let host = [
+            self.envs,
+            self.copies,
+            replay_host,
+            config.samples().saturating_mul(16),
+            match config.is_async() {
+                true => self.rollout,
+                false => 0,
+            },
+        ];
+        let sum = |all: &[u64]| all.iter().copied().fold(0, u64::saturating_add);
+        Shares {
+            gpu: sum(&gpu),
+            host: sum(&host),
+        }
     }
 
     /// Refuses what is more than `free` bytes.

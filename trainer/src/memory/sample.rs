@@ -339,7 +339,7 @@ impl Sources {
             process,
             system: System::now(&self.root),
             cgroup,
-            disk: self.folder.as_deref().and_then(Disk::of),
+            disk: (self.folder.as_deref().and_then(Disk::of)).map(crate::drill::free_space),
             gpu: gpu.and_then(|g| g.1.now().ok()),
             torch: gpu.and_then(|g| device_memory(g.0).ok()),
         }

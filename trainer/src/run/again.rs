@@ -129,7 +129,11 @@ pub(super) fn restore(
 /// What a learner remembered when the checkpoint was written.
 fn restore_memory(memory: &mut ReplayBuffer, saved: Option<&Saved>) -> Result<(), RunError> {
     let Some(saved) = saved else {
-        tracing::warn!("the checkpoint is without the replay memory, which starts empty");
+        tracing::warn!(
+            "the checkpoint is without the replay memory: {} transitions of before are there, and \
+             the run goes on with other numbers than without the interruption",
+            memory.len()
+        );
         return Ok(());
     };
     let restored = memory.restore(saved).map_err(LearnError::from)?;

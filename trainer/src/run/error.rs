@@ -29,6 +29,9 @@ pub const POISONED: i32 = 75;
 /// supervises it, which goes on in a fresh one with as many environments as were said
 /// last.
 pub const CROWDED: i32 = 76;
+/// Exit code: the disk that the run writes to was nearly full (`memory.disk_act_mib`), so
+/// it was stopped, after saving.
+pub const DISK_FULL: i32 = 74;
 /// Exit code: stopped by a signal, after saving.
 pub const INTERRUPTED: i32 = 130;
 

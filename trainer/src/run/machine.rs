@@ -7,6 +7,7 @@ use super::kernel::one_env;
 use super::load::{build_env, explained};
 use super::record::resident_mib;
 use crate::config::{Config, CudaSync, Loaded};
+use crate::memory::{FreeMemory, Here};
 use crate::torch::{CudaStream, MatmulPrecision, set_matmul_precision};
 use ostler_collector::asynchronous::Shard;
 use ostler_collector::device::{
@@ -18,6 +19,7 @@ use ostler_collector::{
 use ostler_sim::config::{ConfigError, EnvConfig, SimDevice};
 use ostler_sim::device::Device;
 use ostler_sim::device::cuda::Cuda;
+use ostler_sim::env::on_device::{Trial, local_memory};
 use ostler_sim::env::{DeviceEnv, EnvSpec, Injection};
 use ostler_sim::{BatchEnv, Model};
 use std::rc::Rc;
@@ -32,6 +34,8 @@ pub(crate) struct Machine {
     stream: Option<Rc<dyn Stream>>,
     /// The same device for environments, where they are on it.
     sim: Option<Arc<dyn Device>>,
+    /// What its memory has room for.
+    pub(crate) free: Arc<dyn FreeMemory>,
 }
 
 impl Machine {
@@ -41,6 +45,7 @@ impl Machine {
             torch: tch::Device::Cpu,
             stream: None,
             sim: None,
+            free: Arc::new(Here),
         }
     }
 
@@ -61,7 +66,40 @@ impl Machine {
                 SimDevice::Cuda => Some(open(config, index)?),
                 SimDevice::Auto | SimDevice::Cpu => None,
             },
+            free: Arc::new(Here),
         })
+    }
+
+    /// Whether rollouts, policy and learner are on a GPU.
+    pub(crate) fn has_gpu(&self) -> bool {
+        self.stream.is_some()
+    }
+
+    /// Bytes that a GPU's driver sets aside for the threads of the environments, beside
+    /// what libtorch asks it for; 0 where environments are on the host. Compiles their
+    /// programs, or takes them from the cache.
+    ///
+    /// # Errors
+    /// The task has a mistake, or a program does not compile.
+    pub(crate) fn local_memory(
+        &self,
+        loaded: &Loaded,
+        model: &Arc<Model>,
+    ) -> Result<u64, RunError> {
+        let Some(device) = &self.sim else {
+            return Ok(0);
+        };
+        let config = &loaded.config;
+        let trial = Trial {
+            model,
+            sim: &config.sim,
+            env: &config.env,
+            task: &config.task,
+            device,
+            memory: &TorchMemory(self.torch),
+            changing: !config.curriculum.is_empty(),
+        };
+        local_memory(&trial).map_err(|e| explained(loaded, e))
     }
 
     /// The host in place of a GPU: environments run on `sim`, where that is given.
@@ -71,7 +109,15 @@ impl Machine {
             torch: tch::Device::Cpu,
             stream: Some(Rc::new(ostler_collector::device::HostStream)),
             sim,
+            free: Arc::new(Here),
         }
+    }
+
+    /// The same with other memory.
+    #[cfg(test)]
+    pub(crate) fn with(self, told: crate::memory::Told) -> Self {
+        let free = Arc::new(told);
+        Self { free, ..self }
     }
 }
 

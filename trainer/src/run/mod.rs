@@ -3,7 +3,8 @@
 //! Reading order: [`Run::learn`] (the loop) -> `iteration` (one iteration, which counts
 //! whole or not at all) -> `health` (whether it is believed; roll-back) -> `size` (how
 //! many environments; back-off) -> `start` (how a run is built, fresh or from a
-//! checkpoint) -> `record` (what is logged) -> `saving`, [`checkpoint`], [`dir`].
+//! checkpoint) -> `record` (what is logged) -> `saving`, `thrift` (a disk that is nearly
+//! full), [`checkpoint`], [`dir`].
 
 mod again;
 mod auto;
@@ -37,6 +38,7 @@ mod signals;
 mod size;
 pub mod stage;
 mod start;
+mod thrift;
 mod trouble;
 
 pub(crate) use auto::{Next, newest_unfinished};
@@ -49,6 +51,7 @@ pub(crate) use kernel::{
 };
 pub use load::{LoadedRun, load_run};
 pub(crate) use load::{build_env, explained, find};
+pub(crate) use machine::Machine;
 #[cfg(test)]
 pub(crate) use machine_tests::on_device;
 pub(crate) use parts::Parts;
@@ -65,7 +68,7 @@ use crate::log::curve;
 use crate::log::metrics::Record;
 use crate::log::progress::Progress;
 use crate::log::sinks::Sinks;
-use crate::memory::MemoryMonitor;
+use crate::memory::{MemoryMonitor, Pressure};
 use crate::supervise::Reporter;
 use checkpoint::TaskMark;
 use counters::Counters;
@@ -109,6 +112,8 @@ pub struct Run {
     scheduled: Vec<(String, f64)>,
     /// Whether what the schedules follow was looked for in the logs.
     schedules_looked_at: bool,
+    /// Whether it writes as little as it can.
+    thrift: thrift::Thrift,
     /// Faults on order.
     drill: RunDrill,
     monitor: MemoryMonitor,
@@ -150,6 +155,8 @@ pub enum Ended {
     TimeUp,
     /// A signal came.
     Interrupted,
+    /// The disk that it writes to is nearly full.
+    DiskFull(Pressure),
 }
 
 impl Run {
@@ -179,6 +186,7 @@ impl Run {
             let _within = tracing::error_span!("iteration", n).entered();
             crate::torch::reserve::keep_up();
             parts = self.due_size(parts)?;
+            self.mind_the_disk();
             if let Some(ended) = self.ended() {
                 break ended;
             }
@@ -274,6 +282,11 @@ impl Run {
         all
     }
 
+    /// Why it ended, or was to end, for want of space on its disk; nothing if it was not.
+    pub fn disk_full(&self) -> Option<Pressure> {
+        self.thrift.over()
+    }
+
     /// The newest report of a failure in the run's folder.
     pub fn newest_report(&self) -> Option<PathBuf> {
         failure::newest(self.dir.path())
@@ -295,7 +308,10 @@ impl Run {
             return Some(Ended::Finished);
         }
         let over = self.max_time.is_some_and(|m| self.started.elapsed() >= m);
-        over.then_some(Ended::TimeUp)
+        match self.thrift.over() {
+            Some(disk) => Some(Ended::DiskFull(disk)),
+            None => over.then_some(Ended::TimeUp),
+        }
     }
 
     /// What would delay the first iteration waits until it is done.
@@ -308,7 +324,8 @@ impl Run {
 
     fn finish(&mut self) {
         self.progress.finish(&self.snapshot());
-        if self.config().log.curve {
+        // No picture where there is no space.
+        if self.config().log.curve && self.thrift.over().is_none() {
             let file = self.dir.path().join(CURVE);
             let metrics = self.dir.path().join(METRICS);
             // A picture is no reason to call a training failed.

@@ -6,13 +6,14 @@ use super::error::RunError;
 use super::machine::{Envs, Machine};
 use crate::config::Loaded;
 use crate::drill::Drill;
-use crate::learner::{self, LearnError, Learner};
-use crate::memory::{Need, available};
+use crate::learner::{self, LearnError, Learner, Opened};
+use crate::memory::{FreeMemory, Need};
 use ostler_collector::Collector;
 use ostler_sim::Model;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Collector and learner for one number of environments.
@@ -22,6 +23,8 @@ pub(crate) struct Parts {
     pub(crate) spec: EnvSpec,
     /// What the physics does otherwise than MuJoCo.
     pub(crate) physics_notes: Vec<String>,
+    /// Of the machine that they were built on.
+    free: Arc<dyn FreeMemory>,
 }
 
 /// The state at an iteration's start. The learner's part lies beside the learner.
@@ -72,10 +75,10 @@ impl Parts {
         spec: &EnvSpec,
     ) -> Result<Self, RunError> {
         let config = &loaded.config;
-        if machine.torch == tch::Device::Cpu {
+        if !machine.has_gpu() {
             // The system grants more than there is and later kills whoever touches it; a
             // GPU refuses.
-            Need::of(config, spec).check(available())?;
+            Need::of(config, spec).check(machine.free.host())?;
         }
         let mut envs = Envs::of(machine, loaded, model)?;
         let (spec, physics_notes) = envs.facts(loaded, model)?;
@@ -91,7 +94,16 @@ impl Parts {
             learner,
             spec,
             physics_notes,
+            free: Arc::clone(&machine.free),
         })
+    }
+
+    /// Opens what the learner remembers the past in, see [`Learner::open`].
+    ///
+    /// # Errors
+    /// It does not fit, or the folder cannot be written to.
+    pub(super) fn open(&mut self, run: &Path, again: bool) -> Result<Option<Opened>, RunError> {
+        Ok(self.learner.open(run, again, self.free.as_ref())?)
     }
 
     /// Notes the state, so that an iteration can be taken back.

@@ -6,7 +6,7 @@ use super::error::RunError;
 use super::parts::Parts;
 use super::{Evaluation, Run, keep};
 use crate::drill::Phase;
-use crate::learner::{LearnError, NamedTensors};
+use crate::learner::NamedTensors;
 use crate::supervise::Message;
 use ostler_collector::Collector;
 use std::path::Path;
@@ -44,7 +44,7 @@ impl Run {
 
     /// After the last checkpoint could not be written: hours of training should not go
     /// with it, so it is written into the system's temporary folder.
-    pub(super) fn rescue(&self, parts: &mut Parts, e: RunError) -> RunError {
+    pub(super) fn rescue(&mut self, parts: &mut Parts, e: RunError) -> RunError {
         let RunError::Save(cause) = e else { return e };
         let folder = std::env::temp_dir().join(format!("ostler-rescued-{}", std::process::id()));
         let rescued = keep::file_of(&folder, self.counters.iteration);
@@ -85,7 +85,7 @@ impl Run {
         evaluation: Option<&Evaluation>,
     ) -> Result<(), RunError> {
         let iteration = self.counters.iteration;
-        if self.saved_iteration == Some(iteration) {
+        if self.saved_iteration == Some(iteration) && !self.thrift.lacks_memory() {
             return Ok(());
         }
         let better = self.better(evaluation);
@@ -104,8 +104,7 @@ impl Run {
         {
             tracing::warn!("cannot mark the best checkpoint: {e}");
         }
-        let runner = &self.config().runner;
-        keep::prune(&folder, runner.keep_checkpoints, runner.save_interval);
+        self.prune();
         self.saved = Instant::now();
         self.saved_iteration = Some(iteration);
         self.reporter.say(&Message::Saved(iteration));
@@ -126,15 +125,8 @@ impl Run {
         }
     }
 
-    fn checkpoint(&self, parts: &mut Parts, best: Option<f64>) -> Result<Checkpoint, RunError> {
-        // The weights matter more than what can be collected again.
-        let replay = match parts.learner.memory_mut().map(|m| m.save()) {
-            Some(Err(e)) if e.out_of_memory().is_none() => {
-                tracing::warn!("{e}; this checkpoint is without the replay memory");
-                None
-            }
-            saved => saved.transpose().map_err(LearnError::from)?,
-        };
+    fn checkpoint(&mut self, parts: &mut Parts, best: Option<f64>) -> Result<Checkpoint, RunError> {
+        let replay = self.save_memory(parts)?;
         let mut collector = Vec::new();
         parts.collector.save(&mut collector)?;
         let (health, good, candidate) = self.health.save();

@@ -11,7 +11,7 @@ use super::load::{build_env, fits, load_run, mark};
 use super::meta::MetaWriter;
 use super::signals::StopFlag;
 use super::size::as_asked;
-use super::{Run, kernel};
+use super::{Machine, Run, kernel};
 use crate::config::{Config, Gpus, Loaded, Override, load};
 use crate::drill::{Drill, RunDrill};
 use crate::log::errln;
@@ -150,7 +150,7 @@ impl Run {
         let (mut aside, mut uneasy, mut progress_of) = (None, 0, Vec::new());
         let (dir, opened) = match earlier {
             Some(earlier) => {
-                let opened = parts.learner.open(earlier.dir.path(), true)?;
+                let opened = parts.open(earlier.dir.path(), true)?;
                 let spread = config.runner.init_at_random_ep_len;
                 restore(&earlier, &task, spread, &mut parts, &mut counters)?;
                 aside = set_aside(&earlier.dir, counters.iteration)?;
@@ -168,7 +168,7 @@ impl Run {
                 if options.again.is_some() {
                     forget_memory(dir.path());
                 }
-                let opened = parts.learner.open(dir.path(), false)?;
+                let opened = parts.open(dir.path(), false)?;
                 (dir, opened)
             }
         };
@@ -271,6 +271,7 @@ impl Run {
             floor_said: false,
             scheduled: Vec::new(),
             schedules_looked_at: false,
+            thrift: super::thrift::Thrift::default(),
             drill: RunDrill::new(drills, begun),
             monitor,
             reporter: options.reporter.clone(),
@@ -356,7 +357,11 @@ pub(crate) fn plan(
         let (n, note) = match earlier {
             Some(earlier) => (earlier.env.num_envs, None),
             None => {
-                let fit = crate::memory::fit::estimated(&loaded, &model)?;
+                let machine = match gpus {
+                    Gpus::Ask(_) => Machine::of(&loaded.config)?,
+                    Gpus::Trust => Machine::host(),
+                };
+                let fit = crate::memory::fit::estimated(&machine, &loaded, &model)?;
                 (fit.num_envs, Some(fit.to_string()))
             }
         };

@@ -167,6 +167,7 @@ impl Death {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::error::DISK_FULL;
 
     fn death(end: End, newest: Option<u64>) -> Death {
         Death {
@@ -192,7 +193,7 @@ mod tests {
     #[test]
     fn codes_and_other_signals_pass() {
         let mut restarts = allowing(3);
-        for end in [0, 1, 2, 101, 130].map(End::Code) {
+        for end in [0, 1, 2, DISK_FULL, 101, 130].map(End::Code) {
             assert_eq!(restarts.after(&death(end, None)), Next::Pass(end));
         }
         for end in [libc::SIGTERM, libc::SIGINT, libc::SIGQUIT].map(End::Signal) {

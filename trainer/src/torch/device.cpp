@@ -31,6 +31,14 @@ int ostler_torch_device_memory(int index, std::uint64_t* allocated, std::uint64_
   });
 }
 
+// Bytes of CUDA device `index` that nobody has, by its driver.
+int ostler_torch_device_free(int index, std::uint64_t* free, char* error,
+                             std::size_t error_size) {
+  return guarded(error, error_size, [&] {
+    *free = allocator().getMemoryInfo(static_cast<c10::DeviceIndex>(index)).first;
+  });
+}
+
 // Gives what the allocator holds and no tensor uses back to the GPU.
 int ostler_torch_release_device_memory(char* error, std::size_t error_size) {
   return guarded(error, error_size, [&] { allocator().emptyCache(); });

@@ -3,12 +3,19 @@
 use super::{TorchError, call};
 use serde::Serialize;
 use std::ffi::c_char;
+use tch::{Device, Kind, Tensor};
 
 unsafe extern "C" {
     fn ostler_torch_device_memory(
         index: i32,
         allocated: *mut u64,
         reserved: *mut u64,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
+    fn ostler_torch_device_free(
+        index: i32,
+        free: *mut u64,
         error: *mut c_char,
         error_size: usize,
     ) -> i32;
@@ -46,6 +53,31 @@ pub fn device_memory(index: usize) -> Result<DeviceMemory, TorchError> {
     Ok(memory)
 }
 
+/// Bytes that tensors may still take on CUDA device `index`: what its driver has, and what
+/// libtorch keeps for the next tensors. Starts CUDA in this process if that was not done.
+///
+/// # Errors
+/// CUDA is not there, or refuses.
+pub fn device_free(index: usize) -> Result<u64, TorchError> {
+    // The first tensor starts it; what CUDA itself takes is not free then.
+    let started = Tensor::f_zeros([1], (Kind::Float, Device::Cuda(index)));
+    if let Err(e) = started {
+        return Err(TorchError::Call {
+            operation: "start CUDA to ask for the GPU's memory",
+            message: e.to_string(),
+        });
+    }
+    let kept = device_memory(index)?;
+    let number = i32::try_from(index).unwrap_or(-1);
+    let mut free = 0;
+    // SAFETY: the number lives across the call, and `call` hands over a buffer together
+    // with its length.
+    call("ask for the GPU's free memory", |error, size| unsafe {
+        ostler_torch_device_free(number, &mut free, error, size)
+    })?;
+    Ok(free + kept.reserved.saturating_sub(kept.allocated))
+}
+
 /// Gives what libtorch keeps for the next tensors back to the GPU: after a back-off.
 ///
 /// # Errors
@@ -69,6 +101,8 @@ mod tests {
         }
         for index in [0, 7, usize::MAX] {
             let e = device_memory(index).unwrap_err().to_string();
+            assert!(e.contains("GPU's memory"), "{e}");
+            let e = device_free(index).unwrap_err().to_string();
             assert!(e.contains("GPU's memory"), "{e}");
         }
         assert!(release_device_memory().is_err());

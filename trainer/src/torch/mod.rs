@@ -13,7 +13,7 @@ pub mod reserve;
 mod stream;
 mod watch;
 
-pub use device::{DeviceMemory, device_memory, release_device_memory};
+pub use device::{DeviceMemory, device_free, device_memory, release_device_memory};
 #[cfg(test)]
 pub(crate) use precision::PRECISION;
 pub use precision::{

@@ -44,6 +44,8 @@ pub struct Cuda {
     driver: (u32, u32),
     capability: (u32, u32),
     extent: Extent,
+    /// Threads that all multiprocessors together have at a time.
+    resident_threads: u64,
     architecture: String,
     compiler: Compiler,
     trials: Trials,
@@ -90,6 +92,8 @@ impl Cuda {
             shared: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             threads_per_block: options.threads_per_block,
         };
+        let of_one = Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR;
+        let resident_threads = u64::from(extent.multiprocessors) * u64::from(ask(of_one)?);
         let name = context.name().map_err(refused)?;
         let nvrtc = Nvrtc::find(Some(driver))?;
         let architecture = nvrtc.architecture(&name, capability)?;
@@ -107,6 +111,7 @@ impl Cuda {
             driver,
             capability,
             extent,
+            resident_threads,
             architecture,
             trials,
             compiler: Compiler::from_environment(nvrtc),
@@ -207,6 +212,14 @@ impl Device for Cuda {
 
     fn trials(&self) -> Option<&Trials> {
         Some(&self.trials)
+    }
+
+    /// The driver keeps the largest stack of a program's entries for every thread that the
+    /// device can have at a time, however few are launched.
+    fn local_memory(&self, program: &Program) -> Result<u64, DeviceError> {
+        let compiled = self.compiler.compile(program, &self.architecture)?;
+        let stacks = compiled.needs.iter().map(|entry| entry.needs.stack);
+        Ok(u64::from(stacks.max().unwrap_or(0)) * self.resident_threads)
     }
 
     fn synchronize(&self) -> Result<(), DeviceError> {

@@ -79,7 +79,7 @@ fn text(plan: &Plan, emitted: &Emitted, threads: usize) -> Result<Program, Physi
     })
 }
 
-fn threads_per_env(sim: &SimConfig) -> usize {
+pub(super) fn threads_per_env(sim: &SimConfig) -> usize {
     match sim.threads_per_env {
         Auto::Auto(_) => 1,
         Auto::N(threads) => threads,
@@ -270,6 +270,7 @@ impl DeviceEnv {
         if emitted.text != self.task_text {
             let options = lower_options(&self.recipe.sim);
             let plan = lower(&self.recipe.model, &options).map_err(PhysicsError::from)?;
+            // The program before is unloaded once the steps that were started are done.
             self.kernels = self.device.load(&text(&plan, emitted, self.threads)?)?;
             self.task_text.clone_from(&emitted.text);
         }

@@ -31,7 +31,7 @@ use blocks::Blocks;
 pub use build::program;
 use note::Note;
 use std::sync::Arc;
-pub use teams::{Trial, measure, thread_counts};
+pub use teams::{Trial, local_memory, measure, thread_counts};
 
 /// The random numbers that a policy wants for every step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -199,6 +199,34 @@ fn timed_now(trial: &Trial, sizes: Vec<usize>) -> Result<Found, EnvError> {
 /// Compiles the programs at the same time, for the device's cache; what is wrong with one
 /// is said when it is built.
 fn compile(trial: &Trial, sizes: &[usize]) {
+    let load = |device: &dyn Device, program: &Program| device.load(program).map(|_| ());
+    let _ = each_program(trial, sizes, load);
+}
+
+/// Bytes that the device sets aside for the local memory of environments' threads,
+/// beside all that allocators hand out: the most of any number of threads that an
+/// environment may get there. Compiles these programs, or takes them from the device's
+/// cache.
+///
+/// # Errors
+/// The task is wrong, the native engine cannot simulate the robot, or a program does not
+/// compile.
+pub fn local_memory(trial: &Trial) -> Result<u64, EnvError> {
+    let sizes = match trial.device.trials() {
+        Some(_) => thread_counts(trial.model, trial.sim)?,
+        None => vec![super::build::threads_per_env(trial.sim)],
+    };
+    let ask = |device: &dyn Device, program: &Program| device.local_memory(program);
+    let all: Result<Vec<u64>, _> = each_program(trial, &sizes, ask).into_iter().collect();
+    Ok(all?.into_iter().max().unwrap_or(0))
+}
+
+/// Asks the device about the program of each number of threads, all at the same time.
+fn each_program<T: Send>(
+    trial: &Trial,
+    sizes: &[usize],
+    ask: impl Fn(&dyn Device, &Program) -> Result<T, DeviceError> + Sync,
+) -> Vec<Result<T, EnvError>> {
     let &Trial {
         model,
         sim,
@@ -208,16 +236,23 @@ fn compile(trial: &Trial, sizes: &[usize]) {
         changing,
         ..
     } = trial;
+    let ask = &ask;
+    let one = move |threads| -> Result<T, EnvError> {
+        let sim = with_threads(sim, threads);
+        let program = program(model, &sim, env, task, changing)?;
+        Ok(ask(device.as_ref(), &program)?)
+    };
     std::thread::scope(|scope| {
-        for &threads in sizes {
-            scope.spawn(move || {
-                let sim = with_threads(sim, threads);
-                if let Ok(program) = program(model, &sim, env, task, changing) {
-                    let _ = device.load(&program);
-                }
-            });
-        }
-    });
+        let asked = sizes
+            .iter()
+            .map(|&threads| scope.spawn(move || one(threads)));
+        let asked: Vec<_> = asked.collect();
+        let answer = |thread: std::thread::ScopedJoinHandle<'_, Result<T, EnvError>>| {
+            let panicked = || DeviceError::Defect("a program could not be written".into());
+            thread.join().unwrap_or_else(|_| Err(panicked().into()))
+        };
+        asked.into_iter().map(answer).collect()
+    })
 }
 
 fn with_threads(sim: &SimConfig, threads: usize) -> SimConfig {

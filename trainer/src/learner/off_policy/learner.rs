@@ -4,6 +4,7 @@ use super::{OffPolicy, opened};
 use crate::learner::{
     LearnError, Learner, NamedTensors, Opened, TrainedPolicy, UpdateFault, UpdateStats,
 };
+use crate::memory::FreeMemory;
 use ostler_collector::Rollout;
 use ostler_collector::replay::ReplayBuffer;
 use std::path::Path;
@@ -42,8 +43,13 @@ impl Learner for OffPolicy {
         Ok(stats)
     }
 
-    fn open(&mut self, folder: &Path, again: bool) -> Result<Option<Opened>, LearnError> {
-        self.open_memory(folder, again)
+    fn open(
+        &mut self,
+        folder: &Path,
+        again: bool,
+        free: &dyn FreeMemory,
+    ) -> Result<Option<Opened>, LearnError> {
+        self.open_memory(folder, again, free)
     }
 
     fn take_memory(&mut self) -> Option<Box<ReplayBuffer>> {

@@ -5,12 +5,12 @@ use super::OffPolicy;
 use crate::learner::fault::{Place, UpdateFault, UpdateTarget, entry, say};
 use crate::learner::nn::params::find;
 use crate::learner::{LearnError, NamedTensors, Opened, TrainedPolicy};
-use crate::memory::{Disk, available};
+use crate::memory::{Disk, FreeMemory, available};
 use ostler_collector::replay::{ReplayBuffer, Room, Setup};
 use ostler_collector::transfer::{host_integer, host_number};
 use ostler_sim::config::ConfigError;
 use std::path::Path;
-use tch::Tensor;
+use tch::{Device, Tensor};
 
 /// What keys draws and decides what is due.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,6 +50,7 @@ impl OffPolicy {
         &mut self,
         folder: &Path,
         again: bool,
+        free: &dyn FreeMemory,
     ) -> Result<Option<Opened>, LearnError> {
         if self.memory.is_some() {
             return Ok(None);
@@ -59,9 +60,11 @@ impl OffPolicy {
             own => Path::new(own),
         };
         let room = Room {
-            host: available(),
-            // A GPU refuses what it does not have.
-            device: None,
+            host: free.host(),
+            device: match self.device {
+                Device::Cpu => None,
+                device => free.device(device),
+            },
             disk: Disk::of(disk).map(|d| d.free),
         };
         let config = self.replay.clone();

@@ -1,6 +1,6 @@
 //! Compiled programs in a context.
 
-use super::{Context, Refused, STREAM, check, library};
+use super::{Context, Event, Refused, STREAM, check, library};
 use cudarc::driver::sys::{self, CUfunction, CUfunction_attribute, CUmodule, CUresult};
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
@@ -9,6 +9,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Module {
     module: CUmodule,
+    /// To wait for its launches before it is unloaded.
+    done: Event,
     context: Arc<Context>,
 }
 
@@ -41,6 +43,7 @@ impl Module {
     /// Loads a cubin that this program's compiler has made.
     pub fn load(context: &Arc<Context>, cubin: &[u8]) -> Result<Self, Refused> {
         context.enter()?;
+        let done = Event::new(context)?;
         // The driver reads words.
         let mut words = vec![0_u64; cubin.len().div_ceil(8)];
         bytemuck::cast_slice_mut(&mut words)[..cubin.len()].copy_from_slice(cubin);
@@ -52,6 +55,7 @@ impl Module {
         })?;
         Ok(Self {
             module,
+            done,
             context: Arc::clone(context),
         })
     }
@@ -152,8 +156,11 @@ impl Module {
 
 impl Drop for Module {
     fn drop(&mut self) {
+        // Launches may still be running or queued, and the driver does not promise to wait
+        // for them. An error here is that of a device that runs nothing any more.
+        let _ = self.done.record().and_then(|()| self.done.wait());
         if self.context.enter().is_ok() {
-            // SAFETY: loaded once, unloaded once. The driver waits for what uses it.
+            // SAFETY: loaded once, unloaded once; what was launched from it is done.
             let _ = unsafe { sys::cuModuleUnload(self.module) };
         }
     }

@@ -120,7 +120,7 @@ fn text(programs: &[Program], world: &World) -> (Text, usize) {
     }
     let _ = writeln!(
         text,
-        "}}\nextern \"C\" __attribute__((visibility(\"default\"))) void terms(const void* args, int first, int end) {{
+        "}}\nextern \"C\" __attribute__((visibility(\"default\"))) void terms(const void* args, long long first, long long end) {{
   const EnvArgs& a = *(const EnvArgs*)args;
   for (int e = first; e < end; e++) {{\n    float* row = a.obs + (long)e * {at};\n{calls}  }}\n}}"
     );
@@ -282,7 +282,7 @@ fn elementary_functions_have_the_same_bits_all_over() {
     for (name, _) in ONE {
         let _ = writeln!(
             text,
-            "extern \"C\" __attribute__((visibility(\"default\"))) void all_{name}(const void* args, int first, int end) {{
+            "extern \"C\" __attribute__((visibility(\"default\"))) void all_{name}(const void* args, long long first, long long end) {{
   const EnvArgs& a = *(const EnvArgs*)args;
   for (int i = first; i < end; i++) a.obs[i] = {name}(of_bits((unsigned)i * {STRIDE}u));\n}}"
         );
@@ -290,7 +290,7 @@ fn elementary_functions_have_the_same_bits_all_over() {
     for name in ["pow_", "atan2_of"] {
         let _ = writeln!(
             text,
-            "extern \"C\" __attribute__((visibility(\"default\"))) void all_{name}(const void* args, int first, int end) {{
+            "extern \"C\" __attribute__((visibility(\"default\"))) void all_{name}(const void* args, long long first, long long end) {{
   const EnvArgs& a = *(const EnvArgs*)args;
   for (int i = first; i < end; i++) a.obs[i] = {name}(a.actions[2 * i], a.actions[2 * i + 1]);\n}}"
         );

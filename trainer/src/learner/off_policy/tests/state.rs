@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::learner::UpdateTarget as T;
+use crate::memory::{Here, Told};
 use crate::torch::watched;
 use ostler_sim::env::Value;
 use ostler_sim::env::When::At;
@@ -72,8 +73,64 @@ fn build_with(
     let spec = spec(5, None, ActionSpace::Continuous(2), 6);
     let mut learner = OffPolicy::new(&plan, &spec, Device::Cpu).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    learner.open(folder.path(), false).unwrap();
+    learner.open(folder.path(), false, &Here).unwrap();
     (learner, spec, folder)
+}
+
+/// What opening the memory of a learner on a GPU with `free` bytes is refused with: here
+/// is no GPU to put it on.
+fn refused_on_gpu(replay: ReplayConfig, free: Option<u64>) -> String {
+    let (actor, critic) = networks();
+    let plan = Plan {
+        algorithm: Algorithm::Sac(&sac()),
+        actor: &actor,
+        critic: &critic,
+        replay: &replay,
+        steps: STEPS as usize,
+        fresh_episodes: false,
+        save_interval: 1,
+        seed: 3,
+    };
+    let spec = spec(5, None, ActionSpace::Continuous(2), 6);
+    let mut learner = OffPolicy::new(&plan, &spec, Device::Cpu).unwrap();
+    learner.device = Device::Cuda(0);
+    let folder = tempfile::tempdir().unwrap();
+    let free = Told {
+        host: Some(1 << 40),
+        device: free,
+    };
+    let opened = learner.open(folder.path(), false, &free);
+    opened.err().unwrap().to_string()
+}
+
+#[test]
+fn a_memory_on_a_gpu_takes_what_is_free_there() {
+    let replay = |storage| ReplayConfig {
+        capacity: 1_000_000,
+        recent: 900_000,
+        save: false,
+        storage,
+        ..ReplayConfig::default()
+    };
+    let refused = |storage, free| refused_on_gpu(replay(storage), Some(free));
+    use ostler_collector::replay::StorageKind::{Auto, Device, Tiered};
+    // 24 transitions of this learner's rollouts are kept to go back to.
+    let each = Layout::of(&spec(5, None, ActionSpace::Continuous(2), 6));
+    let all = 1_000_024 * each.bytes_per_transition() as u64;
+    // What was asked for has to be there.
+    for (storage, key) in [(Device, "replay.capacity"), (Tiered, "replay.recent")] {
+        let e = refused(storage, all / 2);
+        assert!(e.contains("on the device") && e.contains(key), "{e}");
+    }
+    // More than a quarter: the newest alone are to lie there, and are refused.
+    let e = refused(Auto, all / 2);
+    assert!(e.contains("900024 transitions"), "{e}");
+    assert!(e.contains("replay.recent = "), "{e}");
+    // A quarter or less: all of them, which is tried.
+    for free in [Some(4 * all), None] {
+        let e = refused_on_gpu(replay(Auto), free);
+        assert!(!e.contains("transitions need"), "{e}");
+    }
 }
 
 fn both(test: impl Fn(Algorithm<'_>)) {
