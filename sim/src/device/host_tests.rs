@@ -9,7 +9,10 @@ fn shipped(name: &str) -> Program {
     let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
     let text = std::fs::read_to_string(configs.join(name)).unwrap();
     let mut table: toml::Table = toml::from_str(&text).unwrap();
-    let mut part = |key: &str| table.remove(key).unwrap();
+    let mut part = |key: &str| {
+        let part = table.remove(key);
+        part.unwrap_or(toml::Value::Table(toml::Table::new()))
+    };
     let sim: SimConfig = part("sim").try_into().unwrap();
     let env: EnvConfig = part("env").try_into().unwrap();
     let task: TaskConfig = part("task").try_into().unwrap();

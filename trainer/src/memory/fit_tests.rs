@@ -140,9 +140,9 @@ fn on_a_gpu_the_gpus_memory_decides_and_what_its_driver_takes_counts() {
     assert_eq!(n(as_if, PLENTY, 1024), some);
     assert!(n(2048, PLENTY, 1024) < some);
     let said = fit(2048, PLENTY, 1024).to_string();
-    assert!(said.contains("1843 MiB of the GPU"), "{said}");
+    assert!(said.contains("1844 MiB of the GPU"), "{said}");
     // What the host has to hold besides has to fit there.
-    assert!(n(PLENTY, 64, 0) < 4096);
+    assert!(n(PLENTY, 16, 0) < 4096);
     // What it comes to takes what is said, and no more than is there.
     let fit = fit(2048, PLENTY, 512);
     let gpu = &fit.takes[0];
@@ -173,13 +173,13 @@ fn a_memory_of_the_past_takes_its_part_of_a_gpu() {
         let more = [
             ("runner.algorithm", "sac"),
             ("replay.storage", storage),
-            ("replay.capacity", "4000000"),
+            ("replay.capacity", "6000000"),
         ];
         let (loaded, model) = on_gpu("cartpole", &more);
-        let machine = machine(1400, 1 << 20, 0);
+        let machine = machine(1000, 1 << 20, 0);
         estimated(&machine, &loaded, &model).unwrap().num_envs
     };
-    // 4 M transitions do not fit into a quarter: "auto" has the newest there.
+    // 6 M transitions do not fit into a quarter: "auto" has the newest there.
     assert!(n("device") < n("auto"));
     assert!(n("auto") <= n("host"));
 }
