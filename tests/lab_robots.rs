@@ -77,7 +77,7 @@ fn dog(lab: &Path) -> PathBuf {
     picture.write_png(&at.join("pictures/grid.png")).unwrap();
     let mut hills = Image::new(5, 5, [0; 3]);
     hills.put(2, 2, [255; 3]);
-    hills.write_png(&at.join("assets/hills.png")).unwrap();
+    hills.write_png(&at.join("parts/hills.png")).unwrap();
     let config = lab.join("dog.toml");
     put(
         &config,
@@ -164,7 +164,7 @@ fn a_runs_folder_holds_all_that_its_robot_names() {
         "robots/dog/parts/dog.xml",
         "robots/dog/parts/leg.stl",
         "robots/dog/assets/trunk.obj",
-        "robots/dog/assets/hills.png",
+        "robots/dog/parts/hills.png",
         "robots/dog/pictures/grid.png",
         "shared/foot.stl",
     ] {
