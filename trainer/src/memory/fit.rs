@@ -236,7 +236,7 @@ pub(crate) fn foresee(
     let config = &loaded.config;
     if machine.has_gpu() {
         // Nothing is measured: what does not fit is refused there when it is asked for.
-        let note = OnGpu::on(&machine, loaded, model, (&spec, state))?.words("estimated");
+        let note = OnGpu::on(&machine, loaded, model, (&spec, state))?.words();
         return Ok(Foreseen {
             note,
             spec,
@@ -292,7 +292,7 @@ fn foreseen_on(machine: &Machine, loaded: &Loaded, model: &Arc<Model>) -> Result
     let n = Need::with_state(&loaded.config, &spec, state);
     let total = PROGRAM + n.total();
     let line = match machine.has_gpu() {
-        true => OnGpu::on(machine, loaded, model, (&spec, state))?.words("estimated"),
+        true => OnGpu::on(machine, loaded, model, (&spec, state))?.words(),
         false => {
             let free = machine.free.host();
             words(loaded.config.env.num_envs, total, free, "estimated")

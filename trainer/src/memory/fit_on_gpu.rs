@@ -92,27 +92,31 @@ impl<'a> OnGpu<'a> {
     }
 
     /// A line about the configured number.
-    pub(super) fn words(&self, how: &str) -> String {
+    pub(super) fn words(&self) -> String {
         let n = self.config.env.num_envs;
         let takes = self.with(n);
-        let free = |free: Option<u64>| match free {
-            Some(free) => format!(", {} are free", free >> 20),
-            None => String::new(),
-        };
+        let free = |free: Option<u64>| free.map(|free| format!("{} are free", free >> 20));
         let local = match mib(self.local) {
-            0 => String::new(),
-            mib => format!(", {mib} of them for the environments' threads"),
+            0 => None,
+            mib => Some(format!("{mib} of them for the environments' threads")),
+        };
+        let noted = |notes: [Option<String>; 2]| match notes {
+            [None, None] => String::new(),
+            notes => {
+                let notes: Vec<_> = notes.into_iter().flatten().collect();
+                format!(" ({})", notes.join(", "))
+            }
         };
         let tight = match self.free.is_some_and(|free| takes.gpu > free) {
-            true => "; if that is more than there is, the run takes fewer environments",
+            true => "; where they do not fit the run takes fewer",
             false => "",
         };
         format!(
-            "memory: about {} MiB of the GPU{local}{} and {} MiB of the host{} with {n} environments ({how}){tight}",
+            "memory: with {n} environments about {} MiB of the GPU{} and {} MiB of the host{}, estimated{tight}",
             mib(takes.gpu),
-            free(self.free),
+            noted([local, free(self.free)]),
             mib(PROGRAM + takes.host),
-            free(self.host),
+            noted([None, free(self.host)]),
         )
     }
 }

@@ -157,13 +157,14 @@ fn on_a_gpu_the_estimate_is_said_with_what_is_free_there() {
     let said = |gpu| foreseen_on(&machine(gpu, 9000, 700), &loaded, &model).unwrap();
     let enough = said(5000);
     for part in [
-        "MiB of the GPU, 700 of them for the environments' threads, 5000 are free",
-        "MiB of the host, 9000 are free with 64 environments (estimated)",
+        "memory: with 64 environments about ",
+        "MiB of the GPU (700 of them for the environments' threads, 5000 are free) and ",
+        "MiB of the host (9000 are free), estimated",
     ] {
         assert!(enough.contains(part), "{enough}");
     }
-    assert!(!enough.contains("takes fewer"), "{enough}");
-    assert!(said(600).contains("takes fewer environments"), "{enough}");
+    assert!(!enough.contains("do not fit"), "{enough}");
+    assert!(said(600).contains("do not fit"), "{enough}");
 }
 
 #[test]

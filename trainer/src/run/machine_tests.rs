@@ -6,6 +6,7 @@ use super::parts::{Kept, Parts};
 use super::start::plan;
 use crate::config::{Gpus, Loaded, Override};
 use crate::learner::{NamedTensors, UpdateStats};
+use crate::memory::Told;
 use crate::torch::PRECISION;
 use ostler_collector::Collector;
 use ostler_sim::Model;
@@ -197,6 +198,22 @@ fn a_curriculum_is_followed_wherever_environments_are() {
         rollout.reward.max().double_value(&[])
     });
     assert_eq!(rewards, [3.0; 3]);
+}
+
+#[test]
+fn a_memory_of_the_past_has_to_fit_where_the_run_says_there_is_room() {
+    let _alone = PRECISION.lock();
+    let memory = [("replay.storage", "host"), ("replay.save", "false")];
+    let task = task(12, &[&[("runner.algorithm", "sac")], &memory[..]].concat());
+    let told = Told {
+        host: Some(1000),
+        device: None,
+    };
+    let mut parts = parts(&Machine::stand_in(None).with(told), &task);
+    let folder = tempfile::tempdir().unwrap();
+    let opened = parts.open(folder.path(), false).map(|_| ());
+    let error = opened.unwrap_err().to_string();
+    assert!(error.contains("1000 are free in host memory"), "{error}");
 }
 
 #[test]
