@@ -296,7 +296,13 @@ fn what_these_learners_cannot_use_is_refused() {
     );
     let err = place.fails(
         2,
-        &["train", "pole.toml", BOTH[1], "replay.pin_memory=true"],
+        &[
+            "train",
+            "pole.toml",
+            BOTH[1],
+            "device=cpu",
+            "replay.pin_memory=true",
+        ],
     );
     assert!(
         err.contains("replay.pin_memory") && err.contains("there is none"),
