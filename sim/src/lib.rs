@@ -17,6 +17,10 @@ pub mod referee;
 pub mod rng;
 mod snapshot;
 pub mod task;
+/// What the tests of all packages share.
+#[cfg(test)]
+#[path = "../../tests/support/mod.rs"]
+mod test_support;
 
 pub use env::{BatchEnv, EpisodeStats, Groups, StepOut};
 pub use model::Model;

@@ -1,6 +1,7 @@
 //! What tests of several packages share, through `#[path]`.
 
 #![allow(dead_code, reason = "no program uses all of it")]
+#![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
 
 pub mod disk;
 pub mod need;

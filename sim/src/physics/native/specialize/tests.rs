@@ -2,14 +2,11 @@
 
 use super::library::float_mode;
 use super::*;
-use need::Need;
+use crate::test_support::need::Need;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
-
-#[path = "../../../../../tests/support/need.rs"]
-mod need;
 
 /// A cache of its own, and compilers of its own.
 struct Place {

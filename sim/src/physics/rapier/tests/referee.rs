@@ -6,9 +6,6 @@ use crate::model::{JointKind, Model, mjcf};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-#[path = "../../../../../tests/support/mod.rs"]
-mod support;
-
 /// Accelerations at a state, without contacts and limits, and poses and velocities
 /// of the bodies.
 const SCRIPT: &str = r#"
@@ -161,7 +158,7 @@ fn compare(python: &Path, name: &str, dt: f64) -> (f64, f64) {
 
 #[test]
 fn smooth_dynamics_and_kinematics_are_mujocos() {
-    let Some(python) = support::referee::referee_python() else {
+    let Some(python) = crate::test_support::referee::referee_python() else {
         return;
     };
     for (name, tolerance) in [

@@ -1,11 +1,8 @@
 use super::super::{Array, Order, Printer, Program, Recorder, Style};
 use super::program;
 use super::random::sample;
-use need::Need;
+use crate::test_support::need::Need;
 use std::process::Command;
-
-#[path = "../../../../../../tests/support/need.rs"]
-mod need;
 
 fn printed(program: &Program, order: Order, piece: usize) -> String {
     let style = Style {
