@@ -17,6 +17,5 @@ pub mod memory;
 pub mod readers;
 pub mod regress;
 pub mod run;
-mod scratch;
 pub mod supervise;
 pub mod torch;

@@ -1,7 +1,18 @@
 //! The user's Python: asked, never changed.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+
+/// A command of `python` that imports nothing from the current folder: with `-c` and
+/// `-m`, Python looks there first, and a checkout from elsewhere could hold a `pip.py`.
+/// It starts in `/`, so paths among its arguments must be absolute.
+pub fn command(python: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(python);
+    // Python 3.11 and newer; for older ones the folder is what counts.
+    command.env("PYTHONSAFEPATH", "1").current_dir("/");
+    command
+}
 
 /// The names tried, in this order, in `PATH`.
 const NAMES: [&str; 2] = ["python3", "python"];
@@ -10,12 +21,12 @@ const NAMES: [&str; 2] = ["python3", "python"];
 pub fn interpreters() -> impl Iterator<Item = &'static str> {
     NAMES
         .into_iter()
-        .filter(|name| succeeds(Command::new(name).arg("--version")))
+        .filter(|name| succeeds(command(name).arg("--version")))
 }
 
 /// Whether `python -m pip` runs.
 pub fn has_pip(python: &str) -> bool {
-    succeeds(Command::new(python).args(["-m", "pip", "--version"]))
+    succeeds(command(python).args(["-m", "pip", "--version"]))
 }
 
 /// The folder of the torch that `python` would import, without importing it
@@ -24,10 +35,8 @@ pub fn torch_folder(python: &str) -> Option<PathBuf> {
     const FIND: &str = "import importlib.util as u\n\
         s = u.find_spec('torch')\n\
         print(s.origin if s and s.origin else '')";
-    // From the root: with -c, Python looks in the current folder first.
-    let output = Command::new(python)
+    let output = command(python)
         .args(["-c", FIND])
-        .current_dir("/")
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()

@@ -40,15 +40,15 @@ pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
     let _ = fs::remove_dir_all(&folder);
     let python = python::interpreters().next().ok_or_else(|| {
         SetupError::Referee(
-            "neither python3 nor python is in PATH; install Python 3.10 or newer".into(),
+            "neither python3 nor python is in PATH; install Python 3.11 or newer".into(),
         )
     })?;
     eprintln!("setting up the tests' referees in {}", folder.display());
     step(
-        Command::new(python).args(["-m", "venv"]).arg(&folder),
+        python::command(python).args(["-m", "venv"]).arg(&folder),
         "the module venv fails (Debian: apt install python3-venv)",
     )?;
-    let mut pip = Command::new(&interpreter);
+    let mut pip = python::command(&interpreter);
     pip.args([
         "-m",
         "pip",
@@ -56,13 +56,15 @@ pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
         "--disable-pip-version-check",
         "--no-input",
         "--quiet",
+        "--only-binary=:all:",
+        "--require-hashes",
     ])
     .env("PIP_REQUIRE_VIRTUALENV", "false")
     .arg("--requirement")
     .arg(&list);
     step(
         &mut pip,
-        "pip fails (its words are above; Python 3.10 or newer and a network are needed)",
+        "pip fails (its words are above; Python 3.11 or newer and a network are needed)",
     )?;
     fs::write(&complete, wanted).map_err(SetupError::io("write", complete))?;
     forget_others(&place.cache, &folder);

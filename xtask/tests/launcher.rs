@@ -76,6 +76,18 @@ fn a_wheel_with_another_hash_is_refused_even_where_pip_lets_it_through() {
     );
 }
 
+/// A checkout from elsewhere may hold a `pip.py` or a `zipfile.py`.
+#[test]
+fn python_imports_nothing_from_the_folder_the_launcher_is_started_in() {
+    let machine = Machine::new();
+    machine.succeeds();
+    let started = fs::read_to_string(machine.path("state/started")).unwrap();
+    assert!(started.lines().count() > 4, "{started}");
+    for line in started.lines() {
+        assert_eq!(line, "/ 1", "{started}");
+    }
+}
+
 #[test]
 fn a_fetch_that_is_killed_goes_on_with_the_wheels_it_had() {
     let machine = Machine::new();

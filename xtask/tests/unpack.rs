@@ -11,10 +11,9 @@ use std::process::{Command, Output};
 
 const SCRIPT: &str = include_str!("../src/libtorch/unpack.py");
 
-/// Makes two small wheels, one with a program and a link, and prints the first's
-/// sha256.
+/// Makes two small wheels, one with a program and a link.
 const MAKE: &str = r"
-import hashlib, stat, sys, zipfile
+import stat, sys, zipfile
 folder = sys.argv[1]
 with zipfile.ZipFile(folder + '/a.whl', 'w', zipfile.ZIP_DEFLATED) as z:
     z.writestr('torch/version.py', '__version__ = 1\n' * 1000)
@@ -27,40 +26,28 @@ with zipfile.ZipFile(folder + '/a.whl', 'w', zipfile.ZIP_DEFLATED) as z:
 with zipfile.ZipFile(folder + '/b.whl', 'w') as z:
     z.writestr('nvidia/cu13/lib/libcudart.so.13', 'library')
     z.writestr('../outside', 'not here')
-print(hashlib.sha256(open(folder + '/a.whl', 'rb').read()).hexdigest())
 ";
 
-fn python(script: &str, args: &[&Path], first: &[&str]) -> Output {
+fn python(script: &str, args: &[&Path]) -> Output {
     Command::new("python3")
         .arg("-c")
         .arg(script)
-        .args(first)
         .args(args)
         .output()
         .unwrap()
 }
 
 #[test]
-fn wheels_are_verified_and_unpacked_side_by_side() {
+fn wheels_are_unpacked_side_by_side() {
     let Some(()) = Need::Python.or_skip(need::runs("python3")) else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    let made = python(MAKE, &[dir.path()], &[]);
+    let made = python(MAKE, &[dir.path()]);
     assert!(made.status.success(), "{made:?}");
-    let sum = String::from_utf8(made.stdout).unwrap().trim().to_owned();
     let (a, b) = (dir.path().join("a.whl"), dir.path().join("b.whl"));
-    assert_eq!(
-        python(SCRIPT, &[&a], &["verify", &sum]).status.code(),
-        Some(0)
-    );
-    assert_eq!(
-        python(SCRIPT, &[&b], &["verify", &sum]).status.code(),
-        Some(3)
-    );
-
     let out = dir.path().join("deep/out");
-    let unpacked = python(SCRIPT, &[&out, &a, &b], &["unpack"]);
+    let unpacked = python(SCRIPT, &[&out, &a, &b]);
     assert!(unpacked.status.success(), "{unpacked:?}");
     let said = String::from_utf8_lossy(&unpacked.stderr);
     assert!(said.contains("100 %"), "progress: {said}");
@@ -83,13 +70,13 @@ fn a_damaged_archive_is_an_error() {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    assert!(python(MAKE, &[dir.path()], &[]).status.success());
+    assert!(python(MAKE, &[dir.path()]).status.success());
     let wheel = dir.path().join("a.whl");
     let mut bytes = std::fs::read(&wheel).unwrap();
     let middle = 60;
     bytes[middle] ^= 0xff;
     std::fs::write(&wheel, bytes).unwrap();
     let out = dir.path().join("out");
-    let unpacked = python(SCRIPT, &[&out, &wheel], &["unpack"]);
+    let unpacked = python(SCRIPT, &[&out, &wheel]);
     assert!(!unpacked.status.success());
 }

@@ -11,7 +11,8 @@ use super::rows::Ring;
 use super::window::{Segment, Window};
 use super::{Layout, ReplayError};
 use memmap2::{Advice, Mmap};
-use std::fs::{File, OpenOptions};
+use ostler_sim::files;
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -78,16 +79,16 @@ impl FileRing {
         std::fs::create_dir_all(folder).map_err(io("cannot make its folder"))?;
         let lock = lock(folder)?;
         let head = Head::new(layout, window.capacity(), window.physical());
-        let there = path.exists();
+        files::remove_leftovers(folder);
+        // A link counts, wherever it leads.
+        let there = path.symlink_metadata().is_ok();
         if there && expect == Expect::New {
             return Err(ReplayError::InUse { path });
         }
         if !there {
-            make(folder, &path, &head)?;
+            make(&path, &head)?;
         }
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).open(&path);
-        let file = file.map_err(io("cannot open it"))?;
+        let file = files::update(&path).map_err(io("cannot open it"))?;
         check_head(&path, &file, &head)?;
         // SAFETY: the map is read-only. The file is this process's: it is locked, its length
         // was checked and nothing here changes it, so that reads stay within it. Rows are

@@ -3,12 +3,12 @@
 use super::ReplayError;
 use super::format::{Commit, Head, PLACES, SLOTS};
 use super::layout::TRAILER;
-use std::fs::{File, OpenOptions, TryLockError};
+use ostler_sim::files;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-const NEW: &str = "rows.tmp";
 const LOCK: &str = ".lock";
 /// Sequence number of the last commit of a new file.
 pub const FIRST: u64 = 2;
@@ -19,9 +19,7 @@ pub const FIRST: u64 = 2;
 /// Another holds it; the system refuses.
 pub fn lock(folder: &Path) -> Result<File, ReplayError> {
     let path = folder.join(LOCK);
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(false).open(&path);
-    let file = file.map_err(|e| ReplayError::io("cannot make it", &path, e))?;
+    let file = files::update(&path).map_err(|e| ReplayError::io("cannot make it", &path, e))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(ReplayError::Locked {
@@ -36,14 +34,12 @@ pub fn lock(folder: &Path) -> Result<File, ReplayError> {
 ///
 /// # Errors
 /// The disk is full, or fails.
-pub fn make(folder: &Path, path: &Path, head: &Head) -> Result<(), ReplayError> {
-    let new = folder.join(NEW);
+pub fn make(path: &Path, head: &Head) -> Result<(), ReplayError> {
     let bytes = head.to_bytes().ok_or_else(|| ReplayError::Format {
         path: path.to_owned(),
         why: "the names of its fields are too long for its head".into(),
     })?;
-    let write = || {
-        let file = File::create(&new)?;
+    let write = |file: &mut File| {
         file.write_all_at(&bytes, 0)?;
         let empty = Commit::default();
         // Both slots: what is written later finds its space taken.
@@ -51,11 +47,9 @@ pub fn make(folder: &Path, path: &Path, head: &Head) -> Result<(), ReplayError> 
             let commit = Commit { sequence, ..empty };
             file.write_all_at(&commit.to_bytes(), commit.slot())?;
         }
-        file.set_len(length(head))?;
-        file.sync_all()?;
-        std::fs::rename(&new, path)
+        file.set_len(length(head))
     };
-    write().map_err(|e| ReplayError::io("cannot make it", path, e))
+    files::replace_with(path, files::SHARED, write).map_err(|e| ReplayError::io("cannot make it", path, e))
 }
 
 fn length(head: &Head) -> u64 {

@@ -10,6 +10,7 @@ use super::disk::segment_of;
 use super::draw::Progress;
 use super::file::FileRing;
 use super::window::{Place, Window};
+use ostler_sim::files;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -131,12 +132,8 @@ pub fn save_priorities(
         .collect();
     let file = format!("priorities-{}.bin", turn % 2);
     let path = folder.join(&file);
-    let write = || {
-        let mut to = std::fs::File::create(&path)?;
-        std::io::Write::write_all(&mut to, &bytes)?;
-        to.sync_data()
-    };
-    write().map_err(|e| ReplayError::io("cannot write it", &path, e))?;
+    files::replace(&path, files::SHARED, &bytes)
+        .map_err(|e| ReplayError::io("cannot write it", &path, e))?;
     Ok(Some(SavedPriorities {
         file,
         check: crc32c::crc32c(&bytes),

@@ -2,6 +2,7 @@
 //!
 //! The script is part of the program; Python and MuJoCo never are.
 
+use crate::files;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -52,37 +53,12 @@ pub struct MuJoCo {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     errors: std::fs::File,
-    folder: Folder,
+    /// For the script and its files, removed in the end.
+    folder: tempfile::TempDir,
     /// The interpreter.
     pub python: PathBuf,
     /// Its version of MuJoCo.
     pub version: String,
-}
-
-/// A folder for the script and its files, removed in the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> std::io::Result<Self> {
-        use std::sync::atomic::{AtomicU32, Ordering};
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        loop {
-            let n = NEXT.fetch_add(1, Ordering::Relaxed);
-            let name = format!("ostler-referee-{}-{n}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            match std::fs::create_dir(&path) {
-                Ok(()) => return Ok(Self(path)),
-                Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && n < 1000 => {}
-                Err(e) => return Err(e),
-            }
-        }
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 impl MuJoCo {
@@ -112,20 +88,20 @@ impl MuJoCo {
     }
 
     fn open(python: &Path) -> Result<Self, RefereeError> {
-        let folder = Folder::new().map_err(RefereeError::Folder)?;
-        let script = folder.0.join("mujoco_states.py");
+        let folder = files::scratch("referee").map_err(RefereeError::Folder)?;
+        let script = folder.path().join("mujoco_states.py");
         for (name, text) in [
             ("mujoco_states.py", SCRIPT),
             ("mujoco_speed.py", SPEED),
             ("mujoco_worlds.py", WORLDS),
         ] {
-            std::fs::write(folder.0.join(name), text).map_err(RefereeError::Folder)?;
+            std::fs::write(folder.path().join(name), text).map_err(RefereeError::Folder)?;
         }
         let errors = std::fs::OpenOptions::new()
             .create_new(true)
             .read(true)
             .append(true)
-            .open(folder.0.join("stderr"))
+            .open(folder.path().join("stderr"))
             .map_err(RefereeError::Folder)?;
         // A name with a slash is relative to where the user stands.
         let program = match std::path::absolute(python) {
@@ -136,7 +112,7 @@ impl MuJoCo {
         let mut child = Command::new(program)
             .arg(&script)
             .arg("serve")
-            .current_dir(&folder.0)
+            .current_dir(folder.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(errors.try_clone().map_err(RefereeError::Folder)?)
@@ -161,7 +137,7 @@ impl MuJoCo {
 
     /// A path in a folder that lives as long as this.
     pub fn scratch(&self, name: &str) -> PathBuf {
-        self.folder.0.join(name)
+        self.folder.path().join(name)
     }
 
     /// Sends a request and waits for the answer.

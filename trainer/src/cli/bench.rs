@@ -6,7 +6,6 @@ use crate::learner::Learner;
 use crate::log::outln;
 use crate::memory::Here;
 use crate::run::{Parts, Rows, RunError, build_env, one_env, plan, resident_mib, settle_kernel};
-use crate::scratch::Scratch;
 use crate::torch::{cpu_allocations, with_threads};
 use clap::{Args, Subcommand};
 use ostler_collector::policy::Noise;
@@ -89,7 +88,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         mut learner,
         ..
     } = Parts::build(&loaded, &model, &spec)?;
-    let scratch = Scratch::new("bench")
+    let scratch = ostler_sim::files::scratch("bench")
         .map_err(|e| RunError::file("make a folder in", &std::env::temp_dir())(e))?;
     learner.open(scratch.path(), false, &Here)?;
     let samples = config.samples() as f64;

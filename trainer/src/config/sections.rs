@@ -200,6 +200,9 @@ pub struct LogConfig {
     pub tensorboard: bool,
     /// Draw the learning curve when the run ends.
     pub curve: bool,
+    /// Keep what git finds changed in the configuration's folder, beside the commit.
+    /// Comparing runs the filters of your own git configuration.
+    pub git_diff: bool,
     /// Lines of `log.txt` and warnings on standard error.
     pub format: LogFormat,
     /// What gets into `log.txt`: a level, and levels of modules after it, as in
@@ -225,6 +228,7 @@ impl Default for LogConfig {
             dir: "runs".into(),
             tensorboard: true,
             curve: true,
+            git_diff: false,
             format: LogFormat::Text,
             level: "info".into(),
         }

@@ -1,8 +1,9 @@
 //! `metrics.jsonl`: one object per iteration.
 
 use super::append::Appender;
+use ostler_sim::files;
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -126,7 +127,7 @@ pub fn last_iteration(path: &Path) -> u64 {
     /// Longer than a line.
     const TAIL: u64 = 1 << 18;
     let tail = || {
-        let mut file = File::open(path).ok()?;
+        let mut file = files::open(path).ok()?;
         let length = file.metadata().ok()?.len();
         file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))
             .ok()?;
@@ -146,7 +147,7 @@ pub fn last_iteration(path: &Path) -> u64 {
 
 /// Keeps the lines up to `iteration`; a damaged line ends what can be believed.
 fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
-    let file = match File::open(path) {
+    let file = match files::open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(e),
@@ -166,12 +167,13 @@ fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
             _ => break,
         }
     }
-    OpenOptions::new().write(true).open(path)?.set_len(keep)
+    files::update(path)?.set_len(keep)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::OpenOptions;
     use std::io::Write as _;
 
     fn record(iteration: u64) -> Record {

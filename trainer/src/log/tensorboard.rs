@@ -8,8 +8,8 @@
 //! is repeated `value` = 1 with `tag` = 1 and `simple_value` = 2.
 
 use super::append::Appender;
-use std::fs::File;
-use std::io::{Read, Write};
+use ostler_sim::files;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The file's name within a run's folder. TensorBoard looks for `tfevents`.
@@ -47,8 +47,8 @@ impl EventWriter {
     /// Starts a new file in `dir`, over one that may be there.
     pub fn create(dir: &Path) -> Result<Self, EventError> {
         let path = dir.join(FILE_NAME);
-        let file = File::create(&path)
-            .and_then(|_| Appender::open(&path))
+        let file = files::replace(&path, files::SHARED, b"")
+            .and_then(|()| Appender::open(&path))
             .map_err(at("create", &path))?;
         let mut writer = Self::over(path, file);
         writer.begin(now());
@@ -141,7 +141,7 @@ pub fn now() -> f64 {
 /// the old one: a crash in between leaves one of the two, whole.
 pub fn truncate_to_step(path: &Path, step: i64) -> Result<(), EventError> {
     let mut old = Vec::new();
-    File::open(path)
+    files::open(path)
         .and_then(|mut f| f.read_to_end(&mut old))
         .map_err(at("read", path))?;
     let mut kept = Vec::with_capacity(old.len());
@@ -153,11 +153,7 @@ pub fn truncate_to_step(path: &Path, step: i64) -> Result<(), EventError> {
     if kept.len() == old.len() {
         return Ok(());
     }
-    let temporary = path.with_extension("tmp");
-    File::create(&temporary)
-        .and_then(|mut f| f.write_all(&kept).and_then(|()| f.sync_all()))
-        .and_then(|()| std::fs::rename(&temporary, path))
-        .map_err(at("truncate", path))
+    files::replace(path, files::SHARED, &kept).map_err(at("truncate", path))
 }
 
 /// One record of an event file.

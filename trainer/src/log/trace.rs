@@ -3,7 +3,7 @@
 
 use super::filter::{self, FilterError};
 use crate::config::{LogConfig, LogFormat};
-use std::fs::{File, OpenOptions};
+use ostler_sim::files;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Mutex;
@@ -80,10 +80,7 @@ where
 /// # Errors
 /// The file cannot be opened; `log.level` cannot be read.
 pub fn install(dir: &Path, log: &LogConfig) -> Result<(), TraceError> {
-    let file: File = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(dir.join(LOG))?;
+    let file = files::append(&dir.join(LOG))?;
     let wanted = filter::parse(&log.level)?;
     let warnings = wanted.clone().and(LevelFilter::WARN);
     // The file's first: both write the span as the first of them formats it, and the

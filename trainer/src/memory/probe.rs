@@ -5,7 +5,6 @@
 //! allocates besides. The rest is a straight line.
 
 use crate::config::Override;
-use crate::scratch::Scratch;
 use crate::supervise::process::{self, End};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -97,7 +96,7 @@ pub fn measure(path: &Path, overrides: &[Override], steps: usize) -> Result<Line
 
 /// The largest resident size of two iterations with `num_envs` environments (bytes).
 pub fn peak(path: &Path, overrides: &[Override], num_envs: usize) -> Result<u64, ProbeError> {
-    let place = Scratch::new("probe")?;
+    let place = ostler_sim::files::scratch("probe")?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("train").arg(path).arg("--quiet");
     command.arg("--out").arg(place.path().join("run"));

@@ -6,6 +6,7 @@ use super::meta::REACHED;
 use super::start::plan;
 use super::{dir, keep, resume};
 use crate::config::{Config, Gpus, Override};
+use ostler_sim::files;
 use std::path::{Path, PathBuf};
 
 /// What `--resume auto` comes to.
@@ -103,7 +104,9 @@ fn barely_begun(folder: &Path) -> bool {
     let begun = names.iter().any(|n| n == dir::LOCK);
     begun
         && keep::list(&folder.join(dir::CHECKPOINTS)).is_empty()
-        && names.iter().all(|n| dir::FIRST.iter().any(|f| n == f))
+        && names
+            .iter()
+            .all(|n| files::is_leftover(n) || dir::FIRST.iter().any(|f| n == f))
 }
 
 /// What is to be done about a run.

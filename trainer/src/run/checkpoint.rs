@@ -5,6 +5,7 @@
 
 use ostler_collector::memory::out_of_memory;
 use ostler_collector::transfer::bytes_into;
+use ostler_sim::files;
 use ostler_sim::memory::{MemoryError, zeroed};
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 use serde::{Deserialize, Serialize};
@@ -318,7 +319,7 @@ impl Checkpoint {
             path: path.to_path_buf(),
             why,
         };
-        let mut file = File::open(path).map_err(file_error)?;
+        let mut file = files::open(path).map_err(file_error)?;
         let length = file.metadata().map_err(file_error)?.len();
         let mut bytes: Vec<u8> = Vec::new();
         // The file's own length bounds every allocation here.
@@ -460,22 +461,8 @@ fn write_atomically_with(
     path: &Path,
     put: impl FnOnce(&mut File) -> std::io::Result<()>,
 ) -> std::io::Result<()> {
-    let temporary = path.with_extension("tmp");
-    let written = crate::drill::before_write();
-    let written = written
-        .and_then(|()| File::create(&temporary))
-        .and_then(|mut f| {
-            put(&mut f)?;
-            f.sync_all()
-        });
-    if let Err(e) = written.and_then(|()| std::fs::rename(&temporary, path)) {
-        let _ = std::fs::remove_file(&temporary);
-        return Err(e);
-    }
-    match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => File::open(dir)?.sync_all(),
-        _ => Ok(()),
-    }
+    crate::drill::before_write()?;
+    files::replace_with(path, files::SHARED, put)
 }
 
 #[cfg(test)]

@@ -17,8 +17,9 @@ use super::error::RunError;
 use super::robot;
 use crate::config::Config;
 use crate::log::tensorboard::FILE_NAME;
-use std::fs::{File, OpenOptions};
-use std::path::{Path, PathBuf};
+use ostler_sim::files;
+use std::fs::File;
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Name of the resolved configuration.
@@ -29,8 +30,13 @@ pub(super) const CHECKPOINTS: &str = "checkpoints";
 pub(super) const LOCK: &str = ".lock";
 /// How long a lock is waited for.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
-/// All that a folder holds before its configuration is there.
-pub(super) const FIRST: [&str; 4] = [LOCK, CHECKPOINTS, robot::FOLDER, "config.tmp"];
+/// The link to the newest run.
+const LATEST: &str = "latest";
+/// All that a folder holds before its configuration is there, but for files that are not
+/// finished.
+pub(super) const FIRST: [&str; 3] = [LOCK, CHECKPOINTS, robot::FOLDER];
+/// Folders below a run's that are looked into for links.
+const DEPTH: u32 = 32;
 
 /// A run's folder, locked for as long as this value lives.
 #[derive(Debug)]
@@ -80,13 +86,18 @@ impl RunDir {
             }
         } else {
             let ours = [METRICS, "log.txt", "meta.json", robot::FOLDER, FILE_NAME];
-            let mut found = ours.iter().filter(|n| self.path.join(n).exists());
+            // A link counts, wherever it leads.
+            let there = |name: &&&str| self.path.join(name).symlink_metadata().is_ok();
+            let mut found = ours.iter().filter(there);
             match found.next() {
                 Some(name) => format!(
                     "{folder} holds a {name} that this run would overwrite: choose another --out"
                 ),
                 None if resumable => {
                     format!("{folder} holds checkpoints but no {CONFIG}: choose another --out")
+                }
+                None if self.checkpoints().is_symlink() => {
+                    format!("{folder} holds a link called {CHECKPOINTS}: choose another --out")
                 }
                 None => return Ok(()),
             }
@@ -96,21 +107,26 @@ impl RunDir {
     /// Takes the folder of an earlier run.
     ///
     /// # Errors
-    /// It cannot be written, or another process runs in it.
+    /// It cannot be written, another process runs in it, or there are links in it: whoever
+    /// made the folder would decide what this process overwrites.
     pub fn open(path: &Path) -> Result<Self, RunError> {
+        if let Some(link) = files::link_below(path, DEPTH) {
+            return Err(RunError::Usage(format!(
+                "{} is a link, and a run does not write through links: put what it leads to in its place",
+                link.display()
+            )));
+        }
         let dir = Self::lock(path)?;
         make(&dir.checkpoints())?;
+        for folder in [dir.path(), &dir.checkpoints()] {
+            files::remove_leftovers(folder);
+        }
         Ok(dir)
     }
 
     fn lock(path: &Path) -> Result<Self, RunError> {
         let name = path.join(LOCK);
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&name)
-            .map_err(RunError::file("write", &name))?;
+        let file = files::update(&name).map_err(RunError::file("write", &name))?;
         // A run that was killed a moment ago may not be gone yet.
         let until = Instant::now() + LOCK_WAIT;
         let locked = loop {
@@ -204,14 +220,35 @@ fn fresh(parent: &Path) -> Result<PathBuf, RunError> {
     )))
 }
 
-/// Points `latest` at the newest run; a convenience, so failing only warns.
+/// Points `latest` at the newest run; a convenience, so failing only warns. What is there
+/// and no link to a run beside it stays.
 fn link_latest(parent: &Path, path: &Path) {
     let Some(name) = path.file_name() else { return };
+    let latest = parent.join(LATEST);
+    if latest.symlink_metadata().is_ok() && !is_ours(&latest) {
+        tracing::warn!(
+            "{} is no link to a run: it stays as it is",
+            latest.display()
+        );
+        return;
+    }
     let temporary = parent.join(format!(".latest.{}.tmp", std::process::id()));
     let _ = std::fs::remove_file(&temporary);
     let linked = std::os::unix::fs::symlink(name, &temporary)
-        .and_then(|()| std::fs::rename(&temporary, parent.join("latest")));
+        .and_then(|()| std::fs::rename(&temporary, &latest));
     if let Err(e) = linked {
         tracing::warn!("cannot point {}/latest at this run: {e}", parent.display());
     }
 }
+
+/// Whether this is a link to a folder beside it, as [`link_latest`] makes them.
+fn is_ours(latest: &Path) -> bool {
+    std::fs::read_link(latest).is_ok_and(|target| {
+        let mut parts = target.components();
+        matches!(parts.next(), Some(Component::Normal(_))) && parts.next().is_none()
+    })
+}
+
+#[cfg(test)]
+#[path = "dir_tests.rs"]
+mod tests;

@@ -45,12 +45,7 @@ pub fn prune(dir: &Path, keep: usize, interval: u64) {
 /// # Errors
 /// The file system refuses.
 pub fn mark_best(dir: &Path, path: &Path) -> std::io::Result<()> {
-    let temporary = dir.join("best.tmp");
-    let _ = std::fs::remove_file(&temporary);
-    // Some file systems have no hard links.
-    std::fs::hard_link(path, &temporary)
-        .or_else(|_| std::fs::copy(path, &temporary).map(|_| ()))?;
-    std::fs::rename(&temporary, dir.join(BEST))
+    ostler_sim::files::replace_by_link(path, &dir.join(BEST))
 }
 
 /// Sets aside what a run that goes on from `iteration` would replace: newer checkpoints

@@ -1,13 +1,14 @@
 //! What the run was made with: command line, versions, hardware, source code.
 
 use super::checkpoint::write_atomically;
+use super::git::{self, Diff};
+use ostler_sim::files;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 
-/// A difference to the commit larger than this is not kept (bytes).
-const MAX_DIFF: usize = 8 << 20;
+/// What git finds changed, where that was asked for.
+const DIFF: &str = "git.diff";
 
 /// The mean return with which the run ended, where it reached its goal.
 pub const REACHED: &str = "reached_return";
@@ -71,9 +72,9 @@ impl MetaWriter {
         write_atomically(&self.path, &text)
     }
 
-    /// Asks git about the folder `of` in a thread of its own; it can take a second in
-    /// a large repository.
-    pub fn ask_git(&mut self, of: PathBuf) {
+    /// Asks git about the folder `of` in a thread of its own, for its `diff`, too, where
+    /// that is wanted: it can take a second in a large repository.
+    pub fn ask_git(&mut self, of: PathBuf, diff: bool) {
         let mut writer = Self {
             path: self.path.clone(),
             value: self.value.clone(),
@@ -82,11 +83,15 @@ impl MetaWriter {
         let thread = std::thread::Builder::new()
             .name("git".into())
             .spawn(move || {
-                let git = match git(&of, &writer.path.with_file_name("git.diff")) {
-                    Some(git) => git,
-                    None => json!(null),
-                };
-                writer.value.insert("git".into(), git);
+                let state = git::ask(&of, diff);
+                if let Some(Diff::Text(text)) = state.as_ref().and_then(|s| s.diff.as_ref())
+                    && !text.is_empty()
+                    && let Err(e) = files::replace(&writer.path.with_file_name(DIFF), files::PRIVATE, text)
+                {
+                    tracing::warn!("{DIFF}: {e}");
+                }
+                let said = state.map_or(json!(null), |s| s.describe(DIFF));
+                writer.value.insert("git".into(), said);
                 if let Err(e) = writer.write() {
                     tracing::warn!("meta.json: {e}");
                 }
@@ -130,31 +135,4 @@ fn hardware() -> Value {
         "host": read("/proc/sys/kernel/hostname").trim(),
         "system": read("/proc/sys/kernel/osrelease").trim(),
     })
-}
-
-fn git(folder: &Path, diff_file: &Path) -> Option<Value> {
-    let run = |args: &[&str]| {
-        let out = Command::new("git")
-            .arg("-C")
-            .arg(folder)
-            .args(args)
-            .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output()
-            .ok()?;
-        out.status.success().then_some(out.stdout)
-    };
-    let commit = String::from_utf8(run(&["rev-parse", "HEAD"])?).ok()?;
-    let diff = run(&["diff", "HEAD", "--no-ext-diff", "--no-color"]).unwrap_or_default();
-    let kept = diff.len() <= MAX_DIFF;
-    if kept && !diff.is_empty() {
-        let _ = write_atomically(diff_file, &diff);
-    }
-    Some(json!({
-        "commit": commit.trim(),
-        "changed": !diff.is_empty(),
-        "diff": if diff.is_empty() { json!(null) }
-                else if kept { json!("git.diff") }
-                else { json!(format!("not kept: {} bytes", diff.len())) },
-    }))
 }

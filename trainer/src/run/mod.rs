@@ -17,6 +17,7 @@ pub mod error;
 pub mod evaluate;
 pub(crate) mod failure;
 mod fitting;
+mod git;
 mod guard;
 mod health;
 mod iteration;
@@ -319,7 +320,9 @@ impl Run {
         if self.git_folder.as_os_str().is_empty() {
             return;
         }
-        self.meta.ask_git(std::mem::take(&mut self.git_folder));
+        let diff = self.config().log.git_diff;
+        self.meta
+            .ask_git(std::mem::take(&mut self.git_folder), diff);
     }
 
     fn finish(&mut self) {

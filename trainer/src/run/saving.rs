@@ -9,6 +9,7 @@ use crate::drill::Phase;
 use crate::learner::NamedTensors;
 use crate::supervise::Message;
 use ostler_collector::Collector;
+use ostler_sim::files;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -46,15 +47,17 @@ impl Run {
     /// with it, so it is written into the system's temporary folder.
     pub(super) fn rescue(&mut self, parts: &mut Parts, e: RunError) -> RunError {
         let RunError::Save(cause) = e else { return e };
-        let folder = std::env::temp_dir().join(format!("ostler-rescued-{}", std::process::id()));
-        let rescued = keep::file_of(&folder, self.counters.iteration);
-        // Only into a folder that is new: a temporary folder is open to everyone.
-        let written = std::fs::create_dir(&folder)
-            .ok()
-            .and_then(|()| self.checkpoint(parts, self.counters.best).ok())
-            .and_then(|c| c.write(&rescued).ok());
-        match written {
-            Some(()) => RunError::Rescued {
+        // A folder of its own: the temporary one is open to everyone.
+        let write = || {
+            let folder = files::scratch("rescued").ok()?;
+            let rescued = keep::file_of(folder.path(), self.counters.iteration);
+            let checkpoint = self.checkpoint(parts, self.counters.best).ok()?;
+            checkpoint.write(&rescued).ok()?;
+            let _ = folder.keep();
+            Some(rescued)
+        };
+        match write() {
+            Some(rescued) => RunError::Rescued {
                 cause,
                 rescued,
                 home: self.dir.checkpoints(),

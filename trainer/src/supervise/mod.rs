@@ -318,7 +318,9 @@ impl Parent<'_> {
         let Some(folder) = &self.folder else { return };
         let log = folder.join(LOG);
         // Only where the run made one: a folder that vanished stays away.
-        if let Ok(mut log) = std::fs::OpenOptions::new().append(true).open(log) {
+        if log.exists()
+            && let Ok(mut log) = ostler_sim::files::append(&log)
+        {
             let _ = writeln!(log, "{}", supervisors(self.wish.format, line));
         }
     }

@@ -9,14 +9,14 @@
 //! CACHE/libtorch-VERSION/cuda.txt  the libraries of a GPU are there, too: these
 //! ```
 
-use super::wheels::{self, Wheel};
+use super::wheels::{List, Wheel};
 use super::{VERSION, pip};
+use crate::place::Place;
 use crate::{SetupError, python};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-/// Verifies and unpacks; Python is there anyway, for pip.
+/// Unpacks wheels; Python is there anyway, for pip.
 const UNPACK: &str = include_str!("unpack.py");
 /// In the folder of a finished fetch: which wheels for GPUs it holds.
 const CUDA: &str = "cuda.txt";
@@ -31,10 +31,11 @@ pub fn folder(cache: &Path) -> PathBuf {
 ///
 /// # Errors
 /// No Python, pip, network or space; a wheel with another hash.
-pub fn fetch(cache: &Path) -> Result<bool, SetupError> {
-    let done = folder(cache);
+pub fn fetch(place: &Place) -> Result<bool, SetupError> {
+    let done = folder(&place.cache);
     let there = || super::check(&done.join("torch")).is_ok();
-    fetch_unless(cache, there, &wheels::processor(), |fresh| {
+    let list = List::processor(&place.root)?;
+    fetch_unless(&place.cache, there, &list.wheels, |fresh| {
         if done.exists() {
             // It did not serve, or nobody would have come here.
             fs::remove_dir_all(&done).map_err(SetupError::io("remove", &done))?;
@@ -44,8 +45,15 @@ pub fn fetch(cache: &Path) -> Result<bool, SetupError> {
 }
 
 /// Whether the fetched libtorch has all that a GPU takes.
-pub fn has_cuda(cache: &Path) -> bool {
-    fs::read_to_string(folder(cache).join(CUDA)).is_ok_and(|text| text == wheels::CUDA)
+///
+/// # Errors
+/// The checkout lacks the list of what that is.
+pub fn has_cuda(place: &Place) -> Result<bool, SetupError> {
+    Ok(holds(&place.cache, &List::cuda(&place.root)?))
+}
+
+fn holds(cache: &Path, list: &List) -> bool {
+    fs::read_to_string(folder(cache).join(CUDA)).is_ok_and(|text| text == list.text)
 }
 
 /// Adds what a GPU takes to a finished fetch. Programs that run with it meanwhile notice
@@ -53,18 +61,19 @@ pub fn has_cuda(cache: &Path) -> bool {
 ///
 /// # Errors
 /// As [`fetch`].
-pub fn fetch_cuda(cache: &Path) -> Result<bool, SetupError> {
-    let done = folder(cache);
+pub fn fetch_cuda(place: &Place) -> Result<bool, SetupError> {
+    let done = folder(&place.cache);
+    let list = List::cuda(&place.root)?;
     fetch_unless(
-        cache,
-        || has_cuda(cache),
-        &wheels::cuda(),
+        &place.cache,
+        || holds(&place.cache, &list),
+        &list.wheels,
         |fresh| {
             merge(fresh, &done)?;
             // Last: whoever sees it finds everything.
-            let (list, part) = (done.join(CUDA), done.join(".cuda.txt"));
-            fs::write(&part, wheels::CUDA).map_err(SetupError::io("write", &part))?;
-            fs::rename(&part, &list).map_err(SetupError::io("move", &list))?;
+            let (named, part) = (done.join(CUDA), done.join(".cuda.txt"));
+            fs::write(&part, &list.text).map_err(SetupError::io("write", &part))?;
+            fs::rename(&part, &named).map_err(SetupError::io("move", &named))?;
             let _ = fs::remove_dir_all(fresh);
             Ok(())
         },
@@ -88,7 +97,7 @@ fn fetch_unless(
     let python = pip_python()?;
     let mut files = Vec::new();
     for wheel in wheels {
-        files.push(kept(&store, wheel, python)?);
+        files.push(kept(&store, wheel)?);
     }
     let missing = |(wheel, file): (&Wheel, &Option<PathBuf>)| {
         wheel.unpacked_mb + if file.is_some() { 0 } else { wheel.size_mb }
@@ -172,7 +181,7 @@ fn pip_python() -> Result<&'static str, SetupError> {
 }
 
 /// The finished wheel of an earlier fetch, if its hash still holds.
-fn kept(store: &Path, wheel: &Wheel, python: &str) -> Result<Option<PathBuf>, SetupError> {
+fn kept(store: &Path, wheel: &Wheel) -> Result<Option<PathBuf>, SetupError> {
     // torch==2.11.0 is in torch-2.11.0-...whl; names have _ for -.
     let prefix = format!(
         "{}-",
@@ -184,7 +193,7 @@ fn kept(store: &Path, wheel: &Wheel, python: &str) -> Result<Option<PathBuf>, Se
         if !name.starts_with(&prefix) || !name.ends_with(".whl") {
             continue;
         }
-        if verified(&path, wheel, python)? {
+        if wheel.is(&path)? {
             eprintln!("kept from an earlier fetch: {name}");
             return Ok(Some(path));
         }
@@ -192,15 +201,6 @@ fn kept(store: &Path, wheel: &Wheel, python: &str) -> Result<Option<PathBuf>, Se
         let _ = fs::remove_file(&path);
     }
     Ok(None)
-}
-
-pub(super) fn verified(path: &Path, wheel: &Wheel, python: &str) -> Result<bool, SetupError> {
-    let status = Command::new(python)
-        .args(["-c", UNPACK, "verify", wheel.sha256])
-        .arg(path)
-        .status()
-        .map_err(SetupError::io("start", python))?;
-    Ok(status.success())
 }
 
 /// Unpacks all wheels side by side; returns where.
@@ -211,8 +211,8 @@ fn unpack(
     need_mb: u64,
 ) -> Result<PathBuf, SetupError> {
     let fresh = cache.join(format!(".libtorch-{VERSION}.{}", std::process::id()));
-    let result = Command::new(python)
-        .args(["-c", UNPACK, "unpack"])
+    let result = python::command(python)
+        .args(["-c", UNPACK])
         .arg(&fresh)
         .args(wheels)
         .stdout(pip::stderr_as_output()?)

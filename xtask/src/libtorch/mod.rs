@@ -41,14 +41,14 @@ pub fn ensure(place: &Place) -> Result<Source, SetupError> {
     // A torch of Python's or the user's own came with what it needs, or without.
     let fetched = fetch::folder(&place.cache).join("torch");
     let ours = std::fs::read_link(place.link()).is_ok_and(|target| target == fetched);
-    if !ours || place.cuda == Some(false) || fetch::has_cuda(&place.cache) {
+    if !ours || place.cuda == Some(false) || fetch::has_cuda(place)? {
         return Ok(source);
     }
     if place.cuda == Some(true) {
-        fetch::fetch_cuda(&place.cache)?;
+        fetch::fetch_cuda(place)?;
     } else if driver::is_here() {
         eprintln!("an NVIDIA driver is here: what libtorch needs for it is fetched, too");
-        if let Err(e) = fetch::fetch_cuda(&place.cache) {
+        if let Err(e) = fetch::fetch_cuda(place) {
             // Everything but a GPU works.
             eprintln!(
                 "GPUs cannot be used: {e}\ngoing on for the processor; OSTLER_CUDA=0 does not try again, OSTLER_CUDA=1 insists"
@@ -98,7 +98,7 @@ fn find_or_fetch(place: &Place) -> Result<(PathBuf, Source), SetupError> {
     if check(&cached).is_ok() {
         return Ok((cached, Source::Cache));
     }
-    let fetched_now = fetch::fetch(&place.cache)?;
+    let fetched_now = fetch::fetch(place)?;
     check(&cached).map_err(|why| SetupError::Unpack {
         folder: place.cache.clone(),
         why,

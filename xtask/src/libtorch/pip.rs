@@ -1,12 +1,11 @@
 //! pip at work: one wheel at a time, its progress and its complaints.
 
-use super::fetch::verified;
 use super::wheels::Wheel;
-use crate::SetupError;
+use crate::{SetupError, python};
 use std::fs;
 use std::io::{BufRead, BufReader, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// Runs pip for one wheel and moves what came into the store.
@@ -28,13 +27,13 @@ pub(super) fn download(store: &Path, wheel: &Wheel, python: &str) -> Result<Path
             .map(|e| e.path())
             .find(|p| p.extension().is_some_and(|x| x == "whl"));
         let come = come.ok_or_else(|| SetupError::Pip {
-            package: wheel.requirement.into(),
+            package: wheel.requirement.clone(),
             tail: "nothing, but left no wheel".into(),
         })?;
         // pip has checked already; a pip that ignores --require-hashes is caught here.
-        if !verified(&come, wheel, python)? {
+        if !wheel.is(&come)? {
             return Err(SetupError::Hash {
-                package: wheel.requirement.into(),
+                package: wheel.requirement.clone(),
             });
         }
         let path = store.join(come.file_name().unwrap_or_default());
@@ -55,7 +54,7 @@ fn pip(
     // pip's own progress goes where ours goes: standard output is the program's.
     let progress = std::io::stderr();
     let shown = progress.is_terminal();
-    let mut child = Command::new(python)
+    let mut child = python::command(python)
         .args([
             "-m",
             "pip",
@@ -70,7 +69,7 @@ fn pip(
             "--no-input",
         ])
         .args(["--python-version", "3.12", "--implementation", "cp"])
-        .args(["--platform", wheel.platform, "--requirement"])
+        .args(["--platform", wheel.platform.as_str(), "--requirement"])
         .arg(list)
         .arg("--dest")
         .arg(part)
@@ -150,7 +149,7 @@ impl Complaint {
 
 /// Which of the known troubles pip's words describe.
 fn understand(said: &str, part: &Path, wheel: &Wheel) -> SetupError {
-    let package = wheel.requirement.to_owned();
+    let package = wheel.requirement.clone();
     let low = said.to_lowercase();
     let any = |needles: &[&str]| needles.iter().any(|needle| low.contains(needle));
     if any(&["do not match the hashes", "hash mismatch"]) {
@@ -215,11 +214,16 @@ fn size(folder: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::libtorch::wheels;
 
     #[test]
     fn pips_words_are_understood() {
-        let wheel = wheels::processor().remove(0);
+        let wheel = Wheel {
+            requirement: "torch==2.11.0".into(),
+            sha256: "0".repeat(64),
+            platform: "manylinux".into(),
+            size_mb: 531,
+            unpacked_mb: 1160,
+        };
         let part = Path::new("/c/wheels/.part-1");
         let of = |said: &str| understand(said, part, &wheel);
         assert!(matches!(

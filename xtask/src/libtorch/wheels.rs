@@ -1,46 +1,90 @@
-//! Which wheels are fetched: pinned by version and hash.
+//! Which wheels are fetched: pinned by version and hash, in two lists of the checkout.
 
-/// What a run on the processor needs: pip's requirements, one a line.
-const PROCESSOR: &str = include_str!("wheels.txt");
-/// What a run on a GPU needs besides.
-pub const CUDA: &str = include_str!("cuda.txt");
+use crate::SetupError;
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
 /// One wheel to fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wheel {
     /// `torch==2.11.0`
-    pub requirement: &'static str,
+    pub requirement: String,
     /// Lower-case hexadecimal.
-    pub sha256: &'static str,
+    pub sha256: String,
     /// pip's name of the platform it was built for: pip matches it exactly.
-    pub platform: &'static str,
+    pub platform: String,
     /// How many megabytes will come.
     pub size_mb: u64,
     /// What they become on the disk. (MB)
     pub unpacked_mb: u64,
 }
 
-/// Those of a run on the processor.
-pub fn processor() -> Vec<Wheel> {
-    PROCESSOR.lines().filter_map(wheel).collect()
+impl Wheel {
+    /// Whether the file at `path` has this wheel's hash.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn is(&self, path: &Path) -> Result<bool, SetupError> {
+        let (mut hash, mut piece) = (Sha256::new(), vec![0; 1 << 20]);
+        let mut file = File::open(path).map_err(SetupError::io("read", path))?;
+        loop {
+            match file.read(&mut piece).map_err(SetupError::io("read", path))? {
+                0 => break,
+                n => hash.update(&piece[..n]),
+            }
+        }
+        let found: String = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+        Ok(found == self.sha256)
+    }
 }
 
-/// Those of a run on a GPU besides.
-pub fn cuda() -> Vec<Wheel> {
-    CUDA.lines().filter_map(wheel).collect()
+/// A list of wheels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct List {
+    /// The file: pip's requirements, one a line.
+    pub text: String,
+    /// What it names.
+    pub wheels: Vec<Wheel>,
+}
+
+impl List {
+    /// What a run on the processor needs.
+    ///
+    /// # Errors
+    /// The checkout lacks the list.
+    pub fn processor(root: &Path) -> Result<Self, SetupError> {
+        Self::read(root, "wheels.txt")
+    }
+
+    /// What a run on a GPU needs besides.
+    ///
+    /// # Errors
+    /// The checkout lacks the list.
+    pub fn cuda(root: &Path) -> Result<Self, SetupError> {
+        Self::read(root, "cuda.txt")
+    }
+
+    fn read(root: &Path, name: &str) -> Result<Self, SetupError> {
+        let path = root.join("xtask/src/libtorch").join(name);
+        let text = std::fs::read_to_string(&path).map_err(SetupError::io("read", &path))?;
+        let wheels = text.lines().filter_map(wheel).collect();
+        Ok(Self { text, wheels })
+    }
 }
 
 /// `NAME==VERSION --hash=sha256:SUM # PLATFORM, N MB, N MB unpacked`
-fn wheel(line: &'static str) -> Option<Wheel> {
+fn wheel(line: &str) -> Option<Wheel> {
     let (requirement, rest) = line.split_once(" --hash=sha256:")?;
     let (sha256, rest) = rest.split_once(" # ")?;
     let mut facts = rest.split(", ");
     let platform = facts.next()?;
     let mut number = || facts.next()?.split(' ').next()?.parse().ok();
     Some(Wheel {
-        requirement,
-        sha256,
-        platform,
+        requirement: requirement.into(),
+        sha256: sha256.into(),
+        platform: platform.into(),
         size_mb: number()?,
         unpacked_mb: number()?,
     })
@@ -51,9 +95,29 @@ mod tests {
     use super::*;
     use crate::libtorch::VERSION;
 
+    fn lists() -> (Vec<Wheel>, Vec<Wheel>) {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let wheels = |list: Result<List, SetupError>| list.unwrap().wheels;
+        (wheels(List::processor(root)), wheels(List::cuda(root)))
+    }
+
+    #[test]
+    fn a_file_is_a_wheel_where_its_sha256_is_the_lists() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "abc").unwrap();
+        // FIPS 180-4's example.
+        let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        let line = format!("a==1 --hash=sha256:{sum} # manylinux, 1 MB, 1 MB unpacked");
+        let wheel = wheel(&line).unwrap();
+        assert!(wheel.is(file.path()).unwrap());
+        std::fs::write(&file, "abd").unwrap();
+        assert!(!wheel.is(file.path()).unwrap());
+        assert!(wheel.is(Path::new("/no/such/file")).is_err());
+    }
+
     #[test]
     fn every_wheel_has_a_version_a_hash_and_a_platform() {
-        let (processor, cuda) = (processor(), cuda());
+        let (processor, cuda) = lists();
         let torch = format!("torch=={VERSION}");
         assert!(processor.iter().any(|w| w.requirement == torch));
         assert_eq!((processor.len(), cuda.len()), (3, 12));
@@ -71,11 +135,9 @@ mod tests {
     /// The names of torch's own list, which a machine that has fetched it holds.
     #[test]
     fn no_library_is_named_twice() {
-        let mut names: Vec<_> = processor()
-            .iter()
-            .chain(&cuda())
-            .map(|w| w.requirement)
-            .collect();
+        let (processor, cuda) = lists();
+        let all = processor.iter().chain(&cuda);
+        let mut names: Vec<_> = all.map(|w| &w.requirement).collect();
         names.sort_unstable();
         let all = names.len();
         names.dedup();

@@ -1,0 +1,226 @@
+//! Files that may lie in a folder which somebody else filled.
+//!
+//! A run, a robot or a cache from elsewhere may hold links to files outside of it, devices
+//! and pipes. What is read here is a regular file. What is written is a file of that very
+//! name: never one that a link leads to, never one that has a second name.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// Permissions of files that others may read, where the user's mask lets them.
+pub const SHARED: u32 = 0o666;
+/// Permissions of files for this user alone.
+pub const PRIVATE: u32 = 0o600;
+
+/// Opens a regular file to be read; a link to one will do.
+///
+/// # Errors
+/// The system's; it is a folder, a device, a pipe or a socket (`InvalidInput`).
+pub fn open(path: &Path) -> Result<File> {
+    // Opening a pipe would wait for whoever writes into it.
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(path)?;
+    regular(&file)?;
+    Ok(file)
+}
+
+/// Reads a regular file of at most `most` bytes.
+///
+/// # Errors
+/// As [`open`]; it is larger (`FileTooLarge`); there is no memory for it (`OutOfMemory`).
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let file = open(path)?;
+    let length = file.metadata()?.len();
+    let too_large = || {
+        let why = format!("it has more than {most} bytes, the most that is read");
+        Error::new(ErrorKind::FileTooLarge, why)
+    };
+    if length > most {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::new();
+    let room = usize::try_from(length).unwrap_or(usize::MAX);
+    bytes
+        .try_reserve_exact(room)
+        .map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
+    // It may grow meanwhile.
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > most {
+        true => Err(too_large()),
+        false => Ok(bytes),
+    }
+}
+
+/// As [`read`], for text.
+///
+/// # Errors
+/// As [`read`]; it is not UTF-8 (`InvalidData`).
+pub fn read_text(path: &Path, most: u64) -> Result<String> {
+    String::from_utf8(read(path, most)?).map_err(|e| Error::new(ErrorKind::InvalidData, e))
+}
+
+/// Opens a file to append to it; makes it where there is none.
+///
+/// # Errors
+/// The system's; the name is a link's, a file's with another name, or no regular file's
+/// (`InvalidInput`).
+pub fn append(path: &Path) -> Result<File> {
+    own(OpenOptions::new().create(true).append(true), path)
+}
+
+/// Opens a file to read and write it in place; makes it where there is none.
+///
+/// # Errors
+/// As [`append`].
+pub fn update(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
+    own(options.create(true).truncate(false).read(true).write(true), path)
+}
+
+fn own(options: &mut OpenOptions, path: &Path) -> Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+    let opened = options.custom_flags(flags).open(path);
+    let file = opened.map_err(|e| match e.raw_os_error() {
+        Some(libc::ELOOP) => refused("it is a link, which is not written through"),
+        _ => e,
+    })?;
+    regular(&file)?;
+    match file.metadata()?.nlink() {
+        0 | 1 => Ok(file),
+        _ => Err(refused(
+            "it has another name (a hard link), which would change with it; put a copy in its place",
+        )),
+    }
+}
+
+fn regular(file: &File) -> Result<()> {
+    let kind = file.metadata()?.file_type();
+    match kind.is_file() {
+        true => Ok(()),
+        false if kind.is_dir() => Err(refused("it is a folder, not a file")),
+        false => Err(refused("it is a device, a pipe or a socket, not a file")),
+    }
+}
+
+fn refused(why: &str) -> Error {
+    Error::new(ErrorKind::InvalidInput, why.to_string())
+}
+
+/// Puts a file in the place of whatever has this name, whole: after a crash the old or the
+/// new one is there. A link of this name is replaced, not followed. `mode` is its
+/// permissions before the user's mask.
+///
+/// # Errors
+/// The system's; nothing is left of the new file then.
+pub fn replace(path: &Path, mode: u32, bytes: &[u8]) -> Result<()> {
+    replace_with(path, mode, |file| file.write_all(bytes))
+}
+
+/// As [`replace`]; `put` writes the file.
+///
+/// # Errors
+/// As [`replace`], and what `put` gives.
+pub fn replace_with(
+    path: &Path,
+    mode: u32,
+    put: impl FnOnce(&mut File) -> Result<()>,
+) -> Result<()> {
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    // A name that nobody can foresee, and a file that is new.
+    let mut new = temporary()
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder)?;
+    put(new.as_file_mut())?;
+    new.as_file().sync_all()?;
+    new.persist(path).map_err(|e| e.error)?;
+    File::open(folder)?.sync_all()
+}
+
+/// Gives a file a second name, in the place of whatever has that name; copies it where the
+/// file system has no hard links.
+///
+/// # Errors
+/// The system's.
+pub fn replace_by_link(original: &Path, path: &Path) -> Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let made = temporary().make_in(folder, |new| {
+        std::fs::hard_link(original, new).or_else(|e| match e.kind() {
+            ErrorKind::AlreadyExists => Err(e),
+            _ => {
+                let mut from = open(original)?;
+                let mut to = OpenOptions::new().write(true).create_new(true).open(new)?;
+                std::io::copy(&mut from, &mut to).map(|_| ())
+            }
+        })
+    })?;
+    made.into_temp_path().persist(path).map_err(|e| e.error)
+}
+
+fn temporary() -> tempfile::Builder<'static, 'static> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(PREFIX).suffix(SUFFIX).rand_bytes(12);
+    builder
+}
+
+const PREFIX: &str = ".new-";
+const SUFFIX: &str = ".tmp";
+
+/// Whether a file of this name is one that [`replace`] had not finished.
+pub fn is_leftover(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with(PREFIX) && name.ends_with(SUFFIX)
+}
+
+/// Removes what a process left that was killed while it replaced a file in this folder.
+pub fn remove_leftovers(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if is_leftover(&entry.file_name()) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The first link below a folder, in it and in its folders; links are not followed, nor are
+/// folders deeper than `depth`.
+pub fn link_below(folder: &Path, depth: u32) -> Option<PathBuf> {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let Ok(kind) = entry.file_type() else {
+            continue;
+        };
+        if kind.is_symlink() {
+            return Some(entry.path());
+        }
+        if kind.is_dir() && depth > 0 {
+            let found = link_below(&entry.path(), depth - 1);
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+    None
+}
+
+/// A new folder in the system's temporary one, for this user alone, which goes with the
+/// value. `what` is part of its name.
+///
+/// # Errors
+/// The system's.
+pub fn scratch(what: &str) -> Result<tempfile::TempDir> {
+    tempfile::Builder::new()
+        .prefix(&format!("ostler-{what}-"))
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()
+}
+
+#[cfg(test)]
+#[path = "files_tests.rs"]
+mod tests;
