@@ -221,6 +221,21 @@ pub fn scratch(what: &str) -> Result<tempfile::TempDir> {
         .tempdir()
 }
 
+/// A file in memory; `flags` beyond `MFD_CLOEXEC` are `memfd_create`'s.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn unnamed(flags: libc::c_uint) -> Result<File> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the name is a C string; the kernel copies it.
+    let fd = unsafe { libc::memfd_create(c"ostler".as_ptr(), libc::MFD_CLOEXEC | flags) };
+    if fd < 0 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: a fresh descriptor that nothing else owns.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
 #[cfg(test)]
 #[path = "files_tests.rs"]
 mod tests;

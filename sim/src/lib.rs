@@ -13,6 +13,7 @@ pub mod math;
 pub mod memory;
 pub mod model;
 pub mod names;
+pub mod owner;
 pub mod physics;
 pub mod referee;
 pub mod rng;

@@ -1,5 +1,6 @@
 //! What can go wrong before the program runs, each with its ways out.
 
+use crate::owner::Foreign;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -78,6 +79,10 @@ pub enum SetupError {
         /// What is wrong with it.
         why: String,
     },
+    /// Somebody else could have written code in the cache.
+    Distrusted(Foreign),
+    /// [`owner::VARIABLE`](crate::owner::VARIABLE) names nobody.
+    TrustOwner(String),
     /// torch-sys is C++.
     NoCompiler,
     /// The referees' Python could not be set up.
@@ -189,6 +194,14 @@ impl fmt::Display for SetupError {
                  it away",
                 path.display()
             ),
+            Self::Distrusted(foreign) => write!(
+                f,
+                "{foreign}: code that others may change is not loaded\nhelp: {}=NAME trusts a \
+                 user's files; OSTLER_CACHE=/folder names a cache of your own, into which \
+                 libtorch is fetched; {OTHER_WAYS}",
+                crate::owner::VARIABLE
+            ),
+            Self::TrustOwner(why) => f.write_str(why),
             Self::NoCompiler => f.write_str(
                 "a C++ compiler is needed to build: none of $CXX, c++, g++ is in PATH\n\
                  help: Debian: apt install g++; Fedora: dnf install gcc-c++",

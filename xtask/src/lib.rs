@@ -12,6 +12,9 @@ pub mod gpu_bundle;
 pub mod libtorch;
 #[path = "../../tests/support/need.rs"]
 mod need;
+// The same rule for all code that is loaded; the crate it belongs to is too large here.
+#[path = "../../sim/src/owner.rs"]
+pub mod owner;
 pub mod place;
 pub mod python;
 mod reads;

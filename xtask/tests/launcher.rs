@@ -250,6 +250,26 @@ fn what_was_fetched_serves_other_checkouts_without_python() {
 }
 
 #[test]
+fn a_libtorch_that_others_may_change_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let machine = Machine::new();
+    machine.succeeds();
+    let library = machine.path("cache/libtorch-2.11.0/torch/lib/libc10.so");
+    fs::set_permissions(&library, fs::Permissions::from_mode(0o666)).unwrap();
+    for linked in [true, false] {
+        if !linked {
+            fs::remove_dir_all(machine.path("repo/.libtorch")).unwrap();
+        }
+        let output = machine.fetch();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        for words in ["libc10.so", "everybody", "OSTLER_TRUST_OWNER", "OSTLER_CACHE"] {
+            assert!(said.contains(words), "{words:?} not in {said}");
+        }
+    }
+}
+
+#[test]
 fn a_torch_of_python_in_the_right_version_is_used_and_nothing_fetched() {
     let machine = Machine::new();
     let torch = machine.libtorch("site/torch", "2.11.0+cpu");

@@ -4,6 +4,7 @@ use super::contest::Contest;
 use super::engine::JudgeArg;
 use super::instead::Instead;
 use super::target::{Target, Wish, open};
+use crate::log::errln;
 use crate::run::stage::{Stage, quotas};
 use crate::run::{RunError, error::OK};
 use clap::Args;
@@ -83,7 +84,7 @@ pub fn run(args: &EvalArgs) -> Result<i32, RunError> {
     for backend in backends {
         let outcome = measure(args, backend)?;
         if outcome.returns.is_empty() {
-            eprintln!("error: no episode was completed, so there is nothing to report");
+            errln!("error: no episode was completed, so there is nothing to report");
             return Ok(crate::run::error::FAILED);
         }
         outcomes.push(outcome);
@@ -173,7 +174,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
     }
     outcome.seconds = clock.elapsed().as_secs_f64();
     if outcome.returns.len() < episodes {
-        eprintln!(
+        errln!(
             "warning: only {} of {episodes} episodes were completed; {} broke off with a physics fault",
             outcome.returns.len(),
             outcome.broken

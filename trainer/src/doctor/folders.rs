@@ -12,7 +12,8 @@ pub fn findings(wanted: &Wanted) -> [Finding; 2] {
 }
 
 fn cache() -> Finding {
-    let kernels = match Cache::from_environment(&|name| std::env::var_os(name)) {
+    let variable = |name: &str| std::env::var_os(name);
+    let kernels = match Cache::from_environment(&variable) {
         Ok(cache) => cache.folder().to_path_buf(),
         Err(e) => {
             let remedy = "kernels are compiled anew for every run: set OSTLER_CACHE to a folder";
@@ -33,7 +34,15 @@ fn cache() -> Finding {
     };
     let found = format!("{}: {holds}", root.display());
     match writable(root) {
-        Ok(()) => Finding::ok("cache", found),
+        Ok(()) => match Cache::refused(&variable) {
+            None => Finding::ok("cache", found),
+            Some(why) => Finding::lack(
+                "cache",
+                false,
+                format!("{found}, in place of the one that is named"),
+                why.to_string(),
+            ),
+        },
         Err(e) => Finding::lack(
             "cache",
             false,

@@ -4,6 +4,7 @@ pub mod append;
 pub mod curve;
 pub mod curves;
 pub mod filter;
+pub(crate) mod harmless;
 pub mod metrics;
 pub mod progress;
 pub mod sinks;
@@ -12,18 +13,24 @@ pub mod trace;
 
 /// Writes a line to standard output; a closed pipe is the reader's decision, not an
 /// error (`println!` would panic and end a training).
+///
+/// What is shown may hold names from files of others: control characters are escaped.
 macro_rules! outln {
     ($($arg:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stdout().lock(), $($arg)*);
+        let text = format!($($arg)*);
+        let _ = writeln!(std::io::stdout().lock(), "{}", $crate::log::harmless::escaped(&text));
     }};
 }
 
-/// The same to standard error.
+/// The same to standard error, for messages: lines that no reader would read to their end
+/// are cut.
 macro_rules! errln {
     ($($arg:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), $($arg)*);
+        let text = format!($($arg)*);
+        let text = $crate::log::harmless::cut(&text);
+        let _ = writeln!(std::io::stderr().lock(), "{}", $crate::log::harmless::escaped(&text));
     }};
 }
 

@@ -310,11 +310,11 @@ impl Parent<'_> {
     fn say(&self, line: &str) {
         use std::io::{IsTerminal, Write};
         // The child may have left a progress bar.
-        let clear = match std::io::stderr().is_terminal() {
-            true => "\r\x1b[2K",
-            false => "",
-        };
-        errln!("{clear}{line}");
+        let mut out = std::io::stderr();
+        if out.is_terminal() {
+            let _ = out.write_all(b"\r\x1b[2K");
+        }
+        errln!("{line}");
         let Some(folder) = &self.folder else { return };
         let log = folder.join(LOG);
         // Only where the run made one: a folder that vanished stays away.

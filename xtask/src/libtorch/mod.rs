@@ -8,6 +8,7 @@ pub mod fetch;
 mod pip;
 mod wheels;
 
+use crate::owner::Trust;
 use crate::place::Place;
 use crate::{SetupError, python};
 use std::path::{Path, PathBuf};
@@ -71,6 +72,10 @@ fn ensure_processor(place: &Place) -> Result<Source, SetupError> {
     }
     let standing = check(&link);
     if standing.is_ok() {
+        let cached = fetch::folder(&place.cache).join("torch");
+        if std::fs::read_link(&link).is_ok_and(|target| target == cached) {
+            trust(&cached)?;
+        }
         return Ok(Source::Link);
     }
     if let (Err(why), Ok(meta)) = (standing, link.symlink_metadata())
@@ -96,6 +101,7 @@ fn find_or_fetch(place: &Place) -> Result<(PathBuf, Source), SetupError> {
     }
     let cached = fetch::folder(&place.cache).join("torch");
     if check(&cached).is_ok() {
+        trust(&cached)?;
         return Ok((cached, Source::Cache));
     }
     let fetched_now = fetch::fetch(place)?;
@@ -111,6 +117,18 @@ fn find_or_fetch(place: &Place) -> Result<(PathBuf, Source), SetupError> {
             Source::Cache
         },
     ))
+}
+
+/// Refuses a libtorch of the cache that others than this user, root and whom the
+/// environment names could have written: libraries, and headers, which are compiled.
+fn trust(folder: &Path) -> Result<(), SetupError> {
+    let trust = Trust::from_environment(&|name| std::env::var_os(name));
+    let trust = trust.map_err(SetupError::TrustOwner)?;
+    trust.check(folder).map_err(SetupError::Distrusted)?;
+    for part in ["lib", "include"] {
+        trust.below(&folder.join(part)).map_err(SetupError::Distrusted)?;
+    }
+    Ok(())
 }
 
 /// Whether `folder` holds what a build and a run need, in the right version.

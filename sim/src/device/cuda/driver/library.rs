@@ -47,7 +47,9 @@ const FUNCTIONS: [&str; 31] = [
 /// that it knows: major, minor.
 pub fn start() -> Result<(u32, u32), Unavailable> {
     // cudarc panics where it finds no library: whether there is one is asked first.
-    let library = Library::open(Path::new("libcuda.so.1")).map_err(|e| Unavailable::NoDriver {
+    // SAFETY: the driver of the system, looked for where the system's loader looks.
+    let library = unsafe { Library::open(Path::new("libcuda.so.1")) };
+    let library = library.map_err(|e| Unavailable::NoDriver {
         reason: e.to_string(),
     })?;
     for function in FUNCTIONS {

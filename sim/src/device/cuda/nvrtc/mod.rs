@@ -135,7 +135,8 @@ impl Nvrtc {
     }
 
     fn open(found: &Found) -> Result<Self, String> {
-        let library = Library::open(found.path()).map_err(|e| e.to_string())?;
+        // SAFETY: NVRTC, from where this user's environment, Python or system has it.
+        let library = unsafe { Library::open(found.path()) }.map_err(|e| e.to_string())?;
         let calls = Calls::of(&library)?;
         let version = calls.version()?;
         let architectures = calls.architectures()?;
@@ -145,7 +146,8 @@ impl Nvrtc {
         // NVRTC loads its built-in functions by name when it first compiles: what is
         // loaded already is found under its name.
         for builtins in find::builtins(&path, version) {
-            match Library::open(&builtins) {
+            // SAFETY: it lies beside NVRTC, and is a part of it.
+            match unsafe { Library::open(&builtins) } {
                 Ok(library) => std::mem::forget(library),
                 Err(reason) => tracing::debug!(target: "ostler::kernels", "{reason}"),
             }

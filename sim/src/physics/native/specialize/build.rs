@@ -30,6 +30,10 @@ pub fn key(source: &Source, instructions: InstructionSet, compiler: &Compiler) -
     for argument in &compiler.arguments {
         hash.add(argument.as_encoded_bytes());
     }
+    for (name, value) in &compiler.variables {
+        hash.add(name.as_bytes());
+        hash.add(value.as_encoded_bytes());
+    }
     hash.add(compiler.flags(instructions).join(" ").as_bytes());
     hash.add(source.text.as_bytes());
     for (name, text) in &source.headers {

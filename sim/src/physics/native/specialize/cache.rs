@@ -1,12 +1,15 @@
 //! The folder in which compiled code is kept.
 
 use super::SpecializeError;
+use crate::files;
+use crate::owner::{Foreign, Trust};
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::ops::ControlFlow;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Bytes that entries may take together; the longest unused go first.
@@ -27,6 +30,8 @@ pub struct Cache {
     limit: u64,
     /// The file of an entry that is its code.
     code: &'static str,
+    /// Whose entries count.
+    trust: Trust,
 }
 
 /// The right to compile one kernel, among all processes.
@@ -56,6 +61,12 @@ impl Cache {
         Ok(Self::new(root(variable)?.join("kernels"), SIZE_LIMIT))
     }
 
+    /// Why the folder that the environment names is not the one in use, where that is so.
+    pub fn refused(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<SpecializeError> {
+        let (_, refused) = trusted(variable).ok()?;
+        refused.map(SpecializeError::Distrusted)
+    }
+
     /// In this folder, with so many bytes at most.
     pub fn new(folder: PathBuf, limit: u64) -> Self {
         Self::of(LIBRARY, folder, limit)
@@ -65,10 +76,13 @@ impl Cache {
     pub(crate) fn of(code: &'static str, folder: PathBuf, limit: u64) -> Self {
         // The compiler runs in a folder of its own.
         let folder = std::path::absolute(&folder).unwrap_or(folder);
+        // A name that is wrong was said where the folder was looked for.
+        let trust = Trust::from_environment(&|name| std::env::var_os(name)).unwrap_or_default();
         Self {
             folder,
             limit,
             code,
+            trust,
         }
     }
 
@@ -77,7 +91,8 @@ impl Cache {
         &self.folder
     }
 
-    /// The code of an entry, if it is there and whole: its file and what is in it.
+    /// The code of an entry, if it is there, whole, and nobody's but a trusted user's: its
+    /// file and what is in it.
     pub(crate) fn find(&self, key: &str) -> Result<(PathBuf, Vec<u8>), SpecializeError> {
         // A key comes from files, too: it names nothing outside of the cache.
         if key.len() != 64 || !key.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -85,13 +100,27 @@ impl Cache {
         }
         let entry = self.folder.join(key);
         let path = entry.join(self.code);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
+        let mut file = match files::open(&path) {
+            Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !entry.exists() => {
                 return Err(SpecializeError::NotCached(key.to_owned()));
             }
             Err(_) => return Err(SpecializeError::Damaged(path)),
         };
+        self.trust
+            .check(&path)
+            .map_err(SpecializeError::Distrusted)?;
+        // Of the very file that is read, whatever has its name by now.
+        let own = file.metadata().map(|m| self.trust.of(&m, false));
+        match own {
+            Ok(Ok(())) => {}
+            Ok(Err(why)) => return Err(SpecializeError::Distrusted(Foreign { path, why })),
+            Err(_) => return Err(SpecializeError::Damaged(path)),
+        }
+        let mut bytes = Vec::new();
+        if io::Read::read_to_end(&mut file, &mut bytes).is_err() {
+            return Err(SpecializeError::Damaged(path));
+        }
         let checksum = entry.join(self.checksum());
         let expected = fs::read_to_string(&checksum).unwrap_or_default();
         if expected.trim() != blake3::hash(&bytes).to_hex().as_str() {
@@ -298,10 +327,50 @@ impl ContentHash {
     }
 }
 
-/// Where this program keeps what can be made again.
+/// Where this program keeps what can be made again: in the folder that the environment
+/// names, or in one of this user's own where others may write there.
 pub(crate) fn root(
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<PathBuf, SpecializeError> {
+    static SAID: Once = Once::new();
+    let (folder, refused) = trusted(variable)?;
+    if let Some(foreign) = refused {
+        SAID.call_once(|| {
+            tracing::warn!(
+                target: "ostler::kernels",
+                "{}; {} is used in its place",
+                SpecializeError::Distrusted(foreign),
+                folder.display()
+            );
+        });
+    }
+    Ok(folder)
+}
+
+/// The folder that is used, and why another one that was named is not.
+fn trusted(
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Result<(PathBuf, Option<Foreign>), SpecializeError> {
+    let wanted = named(variable)?;
+    let trust = Trust::from_environment(variable).map_err(SpecializeError::TrustOwner)?;
+    let Err(foreign) = trust.check(&wanted) else {
+        return Ok((wanted, None));
+    };
+    let home = variable("HOME").map(|home| PathBuf::from(home).join(".cache/ostler"));
+    let temporary = std::env::temp_dir().join(format!("ostler-{}", uzers::get_effective_uid()));
+    let usable = |folder: &PathBuf| {
+        let mut builder = fs::DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(folder);
+        made.is_ok() && trust.check(folder).is_ok()
+    };
+    let own = home.into_iter().chain([temporary]).find(usable);
+    match own {
+        Some(own) => Ok((own, Some(foreign))),
+        None => Err(SpecializeError::Distrusted(foreign)),
+    }
+}
+
+fn named(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<PathBuf, SpecializeError> {
     let set = |name: &str| variable(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     set("OSTLER_CACHE")
         // A relative XDG folder is to be ignored, says its specification.
@@ -315,8 +384,7 @@ pub(crate) fn root(
 }
 
 fn open_lock(path: &Path) -> io::Result<File> {
-    let mut options = File::options();
-    options.create(true).truncate(false).write(true).open(path)
+    files::update(path)
 }
 
 /// Whether the open file is still the one of that name.

@@ -1,5 +1,6 @@
 //! Processes that end with this one, and all their own children with them.
 
+use crate::files;
 use std::io::{self, Read, Seek};
 use std::ops::ControlFlow;
 use std::os::unix::process::CommandExt;
@@ -61,7 +62,8 @@ pub fn output(
     limits: Limits,
     progress: &mut dyn FnMut(Duration) -> ControlFlow<()>,
 ) -> io::Result<Output> {
-    let mut printed = unnamed_file()?;
+    // A process can print into it without anybody reading.
+    let mut printed = files::unnamed(0)?;
     let mut shell = Command::new("/bin/sh");
     shell
         .args(["-c", SHELL, "sh"])
@@ -132,16 +134,4 @@ fn end_with_parent(parent: u32, niceness: i32) -> io::Result<()> {
         unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, niceness) };
     }
     Ok(())
-}
-
-/// A file in memory, in which a process can print without anybody reading.
-fn unnamed_file() -> io::Result<std::fs::File> {
-    use std::os::fd::FromRawFd;
-    // SAFETY: the name is a C string; the kernel copies it.
-    let fd = unsafe { libc::memfd_create(c"ostler".as_ptr(), libc::MFD_CLOEXEC) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: a fresh descriptor that nothing else owns.
-    Ok(unsafe { std::fs::File::from_raw_fd(fd) })
 }

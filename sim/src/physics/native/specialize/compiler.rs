@@ -18,7 +18,28 @@ pub struct Compiler {
     pub arguments: Vec<OsString>,
     /// First line of what `--version` prints.
     pub version: String,
+    /// Variables that lead it to other files, and their values.
+    pub variables: Vec<(&'static str, OsString)>,
 }
+
+/// Variables by which gcc and clang are led to other headers, libraries and programs
+/// (gcc's manual, "Environment Variables Affecting GCC"; clang(1), "ENVIRONMENT").
+/// `LD_LIBRARY_PATH` leads to the libraries that the compiler itself consists of, and cargo
+/// sets it for what it starts: the compiler is named by its path and version.
+const VARIABLES: [&str; 12] = [
+    "CPATH",
+    "CPLUS_INCLUDE_PATH",
+    "C_INCLUDE_PATH",
+    "COMPILER_PATH",
+    "GCC_EXEC_PREFIX",
+    "GCC_COMPARE_DEBUG",
+    "LIBRARY_PATH",
+    "LD_RUN_PATH",
+    "SYSROOT",
+    "SDKROOT",
+    "CCC_OVERRIDE_OPTIONS",
+    "CLANG_CONFIG_FILE_USER_DIR",
+];
 
 /// Language, floating point and linking. Nothing here lets the compiler change a
 /// result: no contraction but where the source says so, no assumption about numbers
@@ -49,16 +70,25 @@ impl Compiler {
         let named = ["OSTLER_CXX", "CXX"]
             .iter()
             .find_map(|name| variable(name).filter(|v| !v.is_empty()));
-        if let Some(command) = named {
-            return Self::named(&command, &folders);
-        }
-        let usual = ["c++", "g++", "clang++"];
-        let found = usual
-            .iter()
-            .filter_map(|name| in_path(OsStr::new(name), &folders))
-            .find_map(|path| Self::ask(path, Vec::new()).ok());
-        found.ok_or_else(|| SpecializeError::NoCompiler {
-            tried: usual.join(", "),
+        let found = match named {
+            Some(command) => Self::named(&command, &folders)?,
+            None => {
+                let usual = ["c++", "g++", "clang++"];
+                usual
+                    .iter()
+                    .filter_map(|name| in_path(OsStr::new(name), &folders))
+                    .find_map(|path| Self::ask(path, Vec::new()).ok())
+                    .ok_or_else(|| SpecializeError::NoCompiler {
+                        tried: usual.join(", "),
+                    })?
+            }
+        };
+        let set = VARIABLES
+            .into_iter()
+            .filter_map(|name| Some((name, variable(name)?)));
+        Ok(Self {
+            variables: set.collect(),
+            ..found
         })
     }
 
@@ -95,6 +125,7 @@ impl Compiler {
             path,
             arguments,
             version: version.to_owned(),
+            variables: Vec::new(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Why there is no kernel for the robot.
 
+use crate::owner::Foreign;
 use std::path::{Path, PathBuf};
 
 /// Why a run gets the generic kernel.
@@ -64,6 +65,15 @@ pub enum SpecializeError {
     /// The file is not what was written.
     #[error("kernel {path} is damaged (its checksum differs)", path = .0.display())]
     Damaged(PathBuf),
+    /// Somebody else could have written the code.
+    #[error(
+        "compiled code is not loaded: {0}; {variable}=NAME trusts a user's files, OSTLER_CACHE=FOLDER names another cache",
+        variable = crate::owner::VARIABLE
+    )]
+    Distrusted(Foreign),
+    /// `OSTLER_TRUST_OWNER` names nobody.
+    #[error("{0}")]
+    TrustOwner(String),
     /// The file was written for something else.
     #[error("kernel {path} is another one's", path = .0.display())]
     Foreign(PathBuf),

@@ -1,7 +1,11 @@
 //! Loading compiled kernels.
 
 use super::SpecializeError;
+use crate::files;
 use std::ffi::{CStr, CString, c_void};
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr::NonNull;
@@ -12,6 +16,9 @@ use std::sync::Arc;
 pub struct Library {
     handle: NonNull<c_void>,
     path: PathBuf,
+    /// The loader knows a library by its name, here a descriptor's number, which must not
+    /// become another file's while this is loaded.
+    _file: Option<File>,
 }
 
 // SAFETY: the handle is a number to the system's loader, whose functions may be
@@ -21,27 +28,58 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 impl Library {
-    /// Loads a library that this process has compiled or found whole in its cache.
+    /// Loads a library by its path, or by its name from where the system looks.
     ///
     /// # Errors
     /// The loader refuses; loading changes how this thread computes (flush to zero,
     /// rounding), which code compiled for speed without regard to results does: the
     /// change is undone.
-    pub fn open(path: &Path) -> Result<Arc<Self>, SpecializeError> {
+    ///
+    /// # Safety
+    /// The library's initialisers run here, with all that this process may do: it is one
+    /// of the system's, or one that the caller trusts.
+    pub unsafe fn open(path: &Path) -> Result<Arc<Self>, SpecializeError> {
+        Self::load(path, path, None)
+    }
+
+    /// Loads a library from memory: what was checked is what runs, whatever lies at `path`
+    /// by then.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); there is no memory for a copy.
+    ///
+    /// # Safety
+    /// As [`open`](Self::open).
+    pub unsafe fn from_bytes(path: &Path, bytes: &[u8]) -> Result<Arc<Self>, SpecializeError> {
+        let file = sealed(bytes).map_err(|e| SpecializeError::Load {
+            path: path.to_path_buf(),
+            reason: e.to_string(),
+        })?;
+        let name = format!("/proc/self/fd/{}", file.as_raw_fd());
+        Self::load(path, Path::new(&name), Some(file))
+    }
+
+    /// Loads `from`; `path` is what messages name.
+    fn load(
+        path: &Path,
+        from: &Path,
+        file: Option<File>,
+    ) -> Result<Arc<Self>, SpecializeError> {
         let failed = |reason: String| SpecializeError::Load {
             path: path.to_path_buf(),
             reason,
         };
-        let name = CString::new(path.as_os_str().as_bytes())
+        let name = CString::new(from.as_os_str().as_bytes())
             .map_err(|_| failed("its path contains a zero byte".to_owned()))?;
         let before = float_mode::get();
-        // SAFETY: the name is a C string. A kernel has no initialisers, so that
-        // nothing of it runs here.
+        // SAFETY: the name is a C string. That its initialisers may run is what the callers
+        // of the functions above vouch for.
         let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         let handle = NonNull::new(handle).ok_or_else(|| failed(last_error()))?;
         let library = Self {
             handle,
             path: path.to_path_buf(),
+            _file: file,
         };
         if float_mode::get() != before {
             drop(library);
@@ -114,6 +152,18 @@ impl<F: Copy> Function<F> {
     /// Its library.
     pub fn library(&self) -> &Arc<Library> {
         &self.library
+    }
+}
+
+/// A file in memory that nobody can change any more.
+fn sealed(bytes: &[u8]) -> std::io::Result<File> {
+    let mut file = files::unnamed(libc::MFD_ALLOW_SEALING)?;
+    file.write_all(bytes)?;
+    let seals = libc::F_SEAL_WRITE | libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+    // SAFETY: the descriptor is open; the call takes numbers alone.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, seals) } {
+        0 => Ok(file),
+        _ => Err(std::io::Error::last_os_error()),
     }
 }
 

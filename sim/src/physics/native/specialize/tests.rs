@@ -519,3 +519,106 @@ fn loading_leaves_the_floating_point_mode_alone() {
     let missing = unsafe { kernel.library.function::<extern "C" fn()>("missing") };
     assert!(missing.unwrap_err().to_string().contains("`missing`"));
 }
+
+fn mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn code_that_others_could_have_written_is_not_loaded() {
+    if no_compiler() {
+        return;
+    }
+    let place = Place::new();
+    let source = answering(9);
+    let hash = ready(place.wait(&source)).hash;
+    let entry = place.cache().join(&hash);
+    for open in [entry.join("kernel.so"), entry, place.cache()] {
+        let before = open.metadata().unwrap().permissions().mode();
+        mode(&open, before | 0o002);
+        let error = place.specializer().find(&hash).unwrap_err();
+        let SpecializeError::Distrusted(foreign) = &error else {
+            panic!("{error}");
+        };
+        assert_eq!(foreign.path, open.canonicalize().unwrap());
+        let said = error.to_string();
+        assert!(said.contains("OSTLER_TRUST_OWNER"), "{said}");
+        mode(&open, before);
+    }
+    assert_eq!(answer(&place.specializer().find(&hash).unwrap()), 9);
+}
+
+#[test]
+fn a_cache_that_others_may_write_gives_way_to_a_private_one() {
+    let place = Place::new();
+    let (shared, home) = (place.path("shared"), place.path("home"));
+    fs::create_dir_all(&shared).unwrap();
+    fs::create_dir_all(&home).unwrap();
+    let found = || {
+        super::root(&|name| match name {
+            "OSTLER_CACHE" => Some(shared.clone().into()),
+            "HOME" => Some(home.clone().into()),
+            _ => None,
+        })
+    };
+    assert_eq!(found().unwrap(), shared);
+    mode(&shared, 0o777);
+    let own = found().unwrap();
+    assert_eq!(own, home.join(".cache/ostler"));
+    assert_eq!(own.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    let why = Cache::refused(&|name| match name {
+        "HOME" => Some(home.clone().into()),
+        _ => Some(shared.clone().into()).filter(|_| name == "OSTLER_CACHE"),
+    });
+    assert!(matches!(why, Some(SpecializeError::Distrusted(_))));
+    let named = super::root(&|name| match name {
+        "OSTLER_TRUST_OWNER" => Some("nobody of this name".into()),
+        _ => Some(shared.clone().into()),
+    });
+    assert!(matches!(named, Err(SpecializeError::TrustOwner(_))));
+}
+
+/// What was checked is what runs, whatever has its name by then.
+#[test]
+fn a_library_is_loaded_from_the_bytes_that_were_read() {
+    if no_compiler() {
+        return;
+    }
+    let place = Place::new();
+    let [one, two] = [1, 2].map(|n| {
+        let hash = ready(place.wait(&answering(n))).hash;
+        fs::read(place.cache().join(hash).join("kernel.so")).unwrap()
+    });
+    let path = place.path("gone.so");
+    // SAFETY: both were compiled here, of a function without initialisers.
+    let load = |bytes: &[u8]| unsafe { Library::from_bytes(&path, bytes) }.unwrap();
+    let kernel = |bytes: &[u8]| Kernel {
+        library: load(bytes),
+        hash: String::new(),
+    };
+    let first = kernel(&one);
+    // The first stays loaded: the loader must not take the second for it.
+    assert_eq!([answer(&first), answer(&kernel(&two))], [1, 2]);
+    drop(first);
+    assert_eq!(answer(&kernel(&two)), 2);
+    assert_eq!(load(&one).path(), path);
+}
+
+#[test]
+fn variables_that_lead_the_compiler_elsewhere_are_part_of_the_hash() {
+    if no_compiler() {
+        return;
+    }
+    let place = Place::new();
+    let hash = |set: &'static [(&str, &str)]| {
+        let specializer = Specializer::new(Cache::new(place.cache(), 0), &move |name| {
+            let own = set.iter().find(|v| v.0 == name).map(|v| v.1.into());
+            own.or_else(|| std::env::var_os("PATH").filter(|_| name == "PATH"))
+        });
+        specializer.hash(&answering(1), InstructionSet::Portable)
+    };
+    let plain = hash(&[]).unwrap();
+    assert_ne!(hash(&[("CPATH", "/elsewhere")]).unwrap(), plain);
+    assert_ne!(hash(&[("GCC_EXEC_PREFIX", "/elsewhere/")]).unwrap(), plain);
+    assert_eq!(hash(&[("EDITOR", "ed")]).unwrap(), plain);
+}
