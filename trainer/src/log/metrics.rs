@@ -3,7 +3,6 @@
 use super::append::Appender;
 use ostler_sim::files;
 use std::fmt::Write as _;
-use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 

@@ -9,7 +9,7 @@
 //!   metrics.jsonl     one object per iteration
 //!   events.out.*      the same for TensorBoard
 //!   log.txt           decisions and warnings
-//!   meta.json         command line, versions, hardware, git commit; git.diff beside it
+//!   meta.json         command line, versions, hardware, git commit; on request git.diff beside it
 //! ```
 
 use super::checkpoint::write_atomically;
