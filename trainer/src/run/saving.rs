@@ -48,7 +48,7 @@ impl Run {
     pub(super) fn rescue(&mut self, parts: &mut Parts, e: RunError) -> RunError {
         let RunError::Save(cause) = e else { return e };
         // A folder of its own: the temporary one is open to everyone.
-        let write = || {
+        let mut write = || {
             let folder = files::scratch("rescued").ok()?;
             let rescued = keep::file_of(folder.path(), self.counters.iteration);
             let checkpoint = self.checkpoint(parts, self.counters.best).ok()?;
