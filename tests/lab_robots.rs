@@ -5,8 +5,7 @@
 
 #[path = "support/meshes.rs"]
 mod meshes;
-#[path = "support/referee.rs"]
-mod referee;
+mod support;
 
 use assert_cmd::Command;
 use meshes::{put, wedge};
@@ -16,6 +15,7 @@ use ostler_sim::model::{GeomKind, mjcf};
 use ostler_trainer::draw::{Image, Poses};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use support::referee;
 
 fn ostler() -> Command {
     Command::new(env!("CARGO_BIN_EXE_ostler"))

@@ -314,7 +314,8 @@ fn the_machine_with_a_gpu_works_every_night_and_never_for_pull_requests() {
     let times = workflow["on"]["schedule"].as_vec().unwrap();
     assert_eq!(times.len(), 1);
     let cron = times[0]["cron"].as_str().unwrap();
-    let [minute, hour, rest @ ..] = cron.split(' ').collect::<Vec<_>>()[..] else {
+    let parts: Vec<&str> = cron.split(' ').collect();
+    let [minute, hour, rest @ ..] = parts.as_slice() else {
         panic!("{cron}");
     };
     assert!(minute.parse::<u32>().unwrap() < 60 && hour.parse::<u32>().unwrap() < 24);

@@ -80,7 +80,10 @@ pub fn append(path: &Path) -> Result<File> {
 /// As [`append`].
 pub fn update(path: &Path) -> Result<File> {
     let mut options = OpenOptions::new();
-    own(options.create(true).truncate(false).read(true).write(true), path)
+    own(
+        options.create(true).truncate(false).read(true).write(true),
+        path,
+    )
 }
 
 fn own(options: &mut OpenOptions, path: &Path) -> Result<File> {

@@ -47,15 +47,16 @@ impl Trust {
     ///
     /// # Errors
     /// The environment names nobody of this system.
-    pub fn from_environment(
-        variable: &dyn Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, String> {
+    pub fn from_environment(variable: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, String> {
         let Self { mut users } = Self::default();
         if let Some(name) = variable(VARIABLE).filter(|n| !n.is_empty()) {
             let number = name.to_str().and_then(|n| n.parse().ok());
             let named = number.or_else(|| uzers::get_user_by_name(&name).map(|u| u.uid()));
             users.push(named.ok_or_else(|| {
-                format!("{VARIABLE}={}: there is no such user", name.to_string_lossy())
+                format!(
+                    "{VARIABLE}={}: there is no such user",
+                    name.to_string_lossy()
+                )
             })?);
         }
         Ok(Self { users })
@@ -77,7 +78,9 @@ impl Trust {
             .canonicalize()
             .map_err(|e| foreign(there, format!("cannot be looked up: {e}")))?;
         let parents = real.ancestors().skip(1);
-        for (place, leads) in std::iter::once((real.as_path(), false)).chain(parents.map(|p| (p, true))) {
+        for (place, leads) in
+            std::iter::once((real.as_path(), false)).chain(parents.map(|p| (p, true)))
+        {
             let metadata = place
                 .symlink_metadata()
                 .map_err(|e| foreign(place, format!("cannot be looked up: {e}")))?;
@@ -107,7 +110,8 @@ impl Trust {
             } else if metadata.is_dir() {
                 self.below(&path)?;
             } else {
-                self.of(&metadata, false).map_err(|why| foreign(&path, why))?;
+                self.of(&metadata, false)
+                    .map_err(|why| foreign(&path, why))?;
             }
         }
         Ok(())
@@ -152,12 +156,16 @@ fn is_own_group(owner: u32, gid: u32) -> bool {
 
 fn user(uid: u32) -> String {
     let name = uzers::get_user_by_uid(uid);
-    name.map_or(format!("user {uid}"), |u| u.name().to_string_lossy().into_owned())
+    name.map_or(format!("user {uid}"), |u| {
+        u.name().to_string_lossy().into_owned()
+    })
 }
 
 fn group(gid: u32) -> String {
     let name = uzers::get_group_by_gid(gid);
-    name.map_or(format!("{gid}"), |g| g.name().to_string_lossy().into_owned())
+    name.map_or(format!("{gid}"), |g| {
+        g.name().to_string_lossy().into_owned()
+    })
 }
 
 #[cfg(test)]
@@ -229,14 +237,22 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("file");
         fs::write(&file, "").unwrap();
-        let somebody = Trust { users: vec![0, 4242] };
+        let somebody = Trust {
+            users: vec![0, 4242],
+        };
         // Root owns the file, or a user that is neither.
         if uzers::get_effective_uid() == 0 {
             std::os::unix::fs::chown(&file, Some(4242), None).unwrap();
             assert!(trust().check(&file).unwrap_err().why.contains("belongs to"));
             assert_eq!(somebody.check(&file), Ok(()));
         } else {
-            assert!(somebody.check(&file).unwrap_err().why.contains("belongs to"));
+            assert!(
+                somebody
+                    .check(&file)
+                    .unwrap_err()
+                    .why
+                    .contains("belongs to")
+            );
         }
         let named = |name: &str| {
             let name = OsString::from(name);

@@ -168,7 +168,9 @@ pub fn baselines() -> Target {
         read: Box::new(move |bytes| {
             std::fs::write(dir.path().join("b.json"), bytes).unwrap();
             match Baselines::read(&dir.path().join("b.json")) {
-                Ok(all) => all.get("a", "x").is_some_and(|b| b.throughput.value() > 0.0),
+                Ok(all) => all
+                    .get("a", "x")
+                    .is_some_and(|b| b.throughput.value() > 0.0),
                 Err(e) => e.to_string().is_empty(),
             }
         }),

@@ -263,7 +263,12 @@ fn a_libtorch_that_others_may_change_is_not_used() {
         let output = machine.fetch();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
-        for words in ["libc10.so", "everybody", "OSTLER_TRUST_OWNER", "OSTLER_CACHE"] {
+        for words in [
+            "libc10.so",
+            "everybody",
+            "OSTLER_TRUST_OWNER",
+            "OSTLER_CACHE",
+        ] {
             assert!(said.contains(words), "{words:?} not in {said}");
         }
     }

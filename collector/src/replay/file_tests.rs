@@ -73,7 +73,7 @@ fn damaged_transitions_are_dropped_and_counted() {
     extend(&mut file, &mut window, 30, 1, 0);
     let flip = |row: u64| {
         let at = PLACES + (row % 20) * 4 * (4 + TRAILER as u64) + 5;
-        let mut raw = OpenOptions::new();
+        let mut raw = File::options();
         let raw = raw
             .read(true)
             .write(true)

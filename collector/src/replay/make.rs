@@ -49,7 +49,8 @@ pub fn make(path: &Path, head: &Head) -> Result<(), ReplayError> {
         }
         file.set_len(length(head))
     };
-    files::replace_with(path, files::SHARED, write).map_err(|e| ReplayError::io("cannot make it", path, e))
+    files::replace_with(path, files::SHARED, write)
+        .map_err(|e| ReplayError::io("cannot make it", path, e))
 }
 
 fn length(head: &Head) -> u64 {

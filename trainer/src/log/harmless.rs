@@ -72,7 +72,11 @@ mod tests {
         let shown = cut(&text);
         let lines: Vec<_> = shown.lines().collect();
         assert_eq!(lines.len(), 2);
-        assert!(lines[0].ends_with("... (3007 more characters)"), "{}", lines[0]);
+        assert!(
+            lines[0].ends_with("... (3007 more characters)"),
+            "{}",
+            lines[0]
+        );
         assert_eq!(lines[1], "help: rename it");
         assert!(matches!(cut("short"), Cow::Borrowed(_)));
     }

@@ -35,7 +35,13 @@ fn refusal(result: Result<RunDir, RunError>) -> String {
 
 #[test]
 fn a_run_with_links_in_it_is_not_opened() {
-    for name in ["config.tmp", "log.txt", ".lock", "checkpoints", "robot/walk.xml"] {
+    for name in [
+        "config.tmp",
+        "log.txt",
+        ".lock",
+        "checkpoints",
+        "robot/walk.xml",
+    ] {
         let place = Place::new();
         std::fs::create_dir(place.path("run/robot")).unwrap();
         symlink(place.path("precious"), place.path("run").join(name)).unwrap();
@@ -52,7 +58,14 @@ fn a_run_with_links_in_it_is_not_opened() {
 
 #[test]
 fn a_new_run_does_not_write_through_links_that_lie_where_it_goes() {
-    for name in ["log.txt", "metrics.jsonl", "meta.json", "robot", "checkpoints", ".lock"] {
+    for name in [
+        "log.txt",
+        "metrics.jsonl",
+        "meta.json",
+        "robot",
+        "checkpoints",
+        ".lock",
+    ] {
         for target in ["precious", "nowhere"] {
             let place = Place::new();
             symlink(place.path(target), place.path("run").join(name)).unwrap();

@@ -9,7 +9,15 @@ impl Repository {
         std::fs::write(repository.path("file.txt"), "before\n").unwrap();
         repository.git(&["init", "--quiet"]);
         repository.git(&["add", "."]);
-        repository.git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "x"]);
+        repository.git(&[
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "commit",
+            "-qm",
+            "x",
+        ]);
         repository
     }
 

@@ -86,7 +86,8 @@ impl MetaWriter {
                 let state = git::ask(&of, diff);
                 if let Some(Diff::Text(text)) = state.as_ref().and_then(|s| s.diff.as_ref())
                     && !text.is_empty()
-                    && let Err(e) = files::replace(&writer.path.with_file_name(DIFF), files::PRIVATE, text)
+                    && let Err(e) =
+                        files::replace(&writer.path.with_file_name(DIFF), files::PRIVATE, text)
                 {
                     tracing::warn!("{DIFF}: {e}");
                 }

@@ -126,7 +126,9 @@ fn trust(folder: &Path) -> Result<(), SetupError> {
     let trust = trust.map_err(SetupError::TrustOwner)?;
     trust.check(folder).map_err(SetupError::Distrusted)?;
     for part in ["lib", "include"] {
-        trust.below(&folder.join(part)).map_err(SetupError::Distrusted)?;
+        trust
+            .below(&folder.join(part))
+            .map_err(SetupError::Distrusted)?;
     }
     Ok(())
 }

@@ -60,11 +60,7 @@ impl Library {
     }
 
     /// Loads `from`; `path` is what messages name.
-    fn load(
-        path: &Path,
-        from: &Path,
-        file: Option<File>,
-    ) -> Result<Arc<Self>, SpecializeError> {
+    fn load(path: &Path, from: &Path, file: Option<File>) -> Result<Arc<Self>, SpecializeError> {
         let failed = |reason: String| SpecializeError::Load {
             path: path.to_path_buf(),
             reason,
