@@ -131,7 +131,7 @@ noise_kind = \"normal\"
         let weights = |run| {
             tensors(run)
                 .into_iter()
-                .find(|t| t.0.starts_with("actor.0"))
+                .find(|t| t.0.starts_with("learner/actor") && t.0.ends_with(".weight"))
         };
         assert!(weights(&whole) != weights(&without));
     }

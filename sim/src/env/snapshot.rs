@@ -69,6 +69,7 @@ impl Identity {
         }
         let task = TaskConfig {
             robot: String::new(),
+            robot_folder: None,
             ..task.clone()
         };
         Self {

@@ -81,9 +81,17 @@ pub fn judge_case(
         Ok(_) => throughput(case.requires, &speeds, &rounds),
     };
     if let Some(least) = expect.throughput_share {
-        checks.push(match &compared {
-            Err(problem) => Check::failed(THROUGHPUT, problem.clone()),
-            Ok(found) => check_throughput(*found, least, reference),
+        // Of a run that failed there may be no throughput; that it failed was said.
+        let failed = trials
+            .iter()
+            .find(|t| t.steps_per_round.is_none() && !t.problems.is_empty());
+        checks.push(match (&compared, failed) {
+            (Err(_), Some(trial)) if speeds.is_ok() => {
+                let why = format!("seed {} failed, so there is nothing to compare", trial.seed);
+                Check::skipped(THROUGHPUT, why)
+            }
+            (Err(problem), _) => Check::failed(THROUGHPUT, problem.clone()),
+            (Ok(found), _) => check_throughput(*found, least, reference),
         });
     }
     let share = match (&compared, reference, expect.throughput_share) {

