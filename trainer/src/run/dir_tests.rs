@@ -22,8 +22,10 @@ impl Place {
     }
 
     fn config(&self) -> Config {
-        let mut config = Config::default();
-        config.name = "walk".into();
+        let mut config = Config {
+            name: "walk".into(),
+            ..Config::default()
+        };
         config.log.dir = self.path("runs").display().to_string();
         config
     }

@@ -5,6 +5,9 @@ use crate::model::mjcf::source::{At, Element, Fault, Read};
 use crate::model::rotation::matrix;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A scale at which a mesh's file is used, and the mesh's name.
+type Scaled = ([f64; 3], String);
+
 /// What links share: colours, meshes, names of geoms.
 pub(super) struct Links {
     /// What is only seen is left out, but for pictures.
@@ -14,7 +17,7 @@ pub(super) struct Links {
     meshes: Vec<Element>,
     /// Names and scales of the meshes of one file, in order: of those that count, and of
     /// those that are left out.
-    scales: [BTreeMap<String, Vec<([f64; 3], String)>>; 2],
+    scales: [BTreeMap<String, Vec<Scaled>>; 2],
     names: BTreeSet<String>,
 }
 
