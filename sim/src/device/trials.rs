@@ -17,6 +17,9 @@ const FILE: &str = "timed.json";
 /// Bytes of all entries together.
 const LIMIT: u64 = 1 << 20;
 
+/// How long a lock is waited for.
+const PATIENCE: Duration = Duration::from_millis(500);
+
 /// A number of threads, and how long a control step of all environments took.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Timed {
@@ -85,8 +88,12 @@ impl Trials {
     }
 
     fn write(&self, cache: &Cache, key: &str, timed: &[Timed]) -> Result<(), SpecializeError> {
-        // Whoever holds the lock keeps the same.
-        let lock = cache.lock(key, &mut |_| ControlFlow::Break(()))?;
+        // Whoever holds the lock for long keeps the same. A process that is being started
+        // holds all of this one's locks for a moment, until it becomes another program.
+        let lock = cache.lock(key, &mut |waited| match waited > PATIENCE {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        })?;
         let building = cache.building(lock)?;
         building.write(serde_json::to_vec(timed))?;
         building.publish(&format!("{FORMAT}\n{}\n", self.device))
