@@ -67,7 +67,8 @@ fn a_run_that_is_too_short_to_be_measured_fails() {
     let text = format!("{CASE}throughput_share = 0.5\n");
     let (results, said) = Suite::of("one", &text).ends(1, "out", &[]);
     let kinds = kinds(&results["cases"][0]);
-    assert_eq!(kinds, ["missing_metric", "missing_metric"], "{said}");
+    // Said once, of the seed; there is nothing left to compare.
+    assert_eq!(kinds, ["missing_metric"], "{said}");
     assert!(said.contains("a larger budget mends it"), "{said}");
 }
 
