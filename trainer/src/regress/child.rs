@@ -11,8 +11,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at the child.
+/// Time between two looks at the child ...
 const LOOK: Duration = Duration::from_millis(10);
+/// ... and where its speed is measured: some of them in each of its turns.
+const CLOSE_LOOK: Duration = Duration::from_millis(4);
 /// A child that is asked to stop has so long to save.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -65,7 +67,7 @@ pub struct Ended {
 
 /// Runs `command` to its end, its output going into the file `said`. After `limit` it is
 /// killed, with all that it started. It does not outlive this process. `meter` measures
-/// its speed, for which it is stopped now and then.
+/// its speed, for which it has one processor and is stopped now and then.
 ///
 /// # Errors
 /// It cannot be started or waited for, or `said` cannot be written.
@@ -84,11 +86,18 @@ pub fn run(
         // A Ctrl-C is for the runner, which passes on what it decides.
         .process_group(0);
     let parent = std::process::id() as i32;
-    let follow = move || match process::die_with(parent) {
-        true => Ok(()),
-        false => Err(std::io::Error::from_raw_os_error(libc::ESRCH)),
+    let processor = meter.as_ref().map(Meter::processor);
+    let follow = move || {
+        if let Some(processor) = processor {
+            processor.bind()?;
+        }
+        match process::die_with(parent) {
+            true => Ok(()),
+            false => Err(std::io::Error::from_raw_os_error(libc::ESRCH)),
+        }
     };
-    // SAFETY: between fork and exec it makes two system calls and takes no lock and no
+    let look = meter.as_ref().map_or(LOOK, |_| CLOSE_LOOK);
+    // SAFETY: between fork and exec it makes three system calls and takes no lock and no
     // memory.
     unsafe { command.pre_exec(follow) };
     let clock = Instant::now();
@@ -113,7 +122,7 @@ pub fn run(
         if let Some(meter) = &mut meter {
             meter.look(pid);
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(look);
     };
     let mib = f64::from(1 << 20);
     Ok(Ended {

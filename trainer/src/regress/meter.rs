@@ -1,13 +1,14 @@
 //! How much work a training does for its steps, measured from outside and in turns with
 //! a [`Yardstick`].
 //!
-//! The training runs for a while, is stopped (SIGSTOP) for a few rounds of the yardstick,
-//! goes on, and so forth. Its own time is the processor time of all its threads and the
+//! The training runs for a while, is stopped (SIGSTOP) for a few rounds of the yardstick on
+//! the same [`Processor`], goes on, and so forth. Its own time is the processor time of all its threads and the
 //! time in which none of them wants a processor (it sleeps, or waits for something that
 //! is not a processor); time in which others have the processor is neither. What the
 //! yardstick needs before and after a turn says what that time was worth.
 
 use super::metrics::History;
+use super::processor::Processor;
 use super::verdict::{Kind, Problem};
 use super::yardstick::Yardstick;
 use crate::supervise::process;
@@ -16,10 +17,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Own time of a turn of the training.
-const TURN: Duration = Duration::from_millis(50);
-/// Processor time of the yardstick between two of them.
-const BETWEEN: Duration = Duration::from_millis(20);
+/// Own time of a turn of the training: shorter than most changes of a processor's speed.
+const TURN: Duration = Duration::from_millis(30);
+/// Processor time of the yardstick between two of them: as long, so that chance weighs as
+/// little in it.
+const BETWEEN: Duration = TURN;
 /// A throughput that was measured over less of the training's own time says little (s).
 const LEAST: f64 = 1.0;
 
@@ -53,6 +55,7 @@ pub struct Measured {
 /// Stops and continues one training.
 #[derive(Debug)]
 pub struct Meter {
+    processor: Processor,
     yardstick: Yardstick,
     metrics: PathBuf,
     file: Option<File>,
@@ -64,12 +67,14 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// For a training that writes its iterations into the file `metrics`.
-    pub fn new(metrics: &Path) -> Self {
+    /// For a training that is bound to `processor` and writes its iterations into the file
+    /// `metrics`.
+    pub fn new(metrics: &Path, processor: Processor) -> Self {
         let mut yardstick = Yardstick::new();
         // The first rounds fill caches.
-        yardstick.rounds(BETWEEN);
+        processor.run(|| yardstick.rounds(BETWEEN));
         Self {
+            processor,
             yardstick,
             metrics: metrics.to_path_buf(),
             file: None,
@@ -79,6 +84,11 @@ impl Meter {
             turn_began: 0.0,
             measured: Measured::default(),
         }
+    }
+
+    /// Where the training must run.
+    pub fn processor(&self) -> Processor {
+        self.processor
     }
 
     /// Looks at the training `pid`, the first of its process group; at the end of a turn
@@ -98,7 +108,8 @@ impl Meter {
             return;
         }
         process::send(-pid, libc::SIGSTOP);
-        let (rounds, took) = self.yardstick.rounds(BETWEEN);
+        let yardstick = &mut self.yardstick;
+        let (rounds, took) = self.processor.run(|| yardstick.rounds(BETWEEN));
         process::send(-pid, libc::SIGCONT);
         self.measured.turns.push(Turn {
             until: own,

@@ -3,7 +3,7 @@
 //!
 //! Reading order: [`mod@file`] and [`case`] (what a file says) -> [`folder`] (which files) ->
 //! [`suite`] (all cases, one after the other) -> [`trial`] (one run) -> [`child`] (one
-//! process), [`meter`] (its speed, in turns with a [`yardstick`]), [`metrics`] (what it
+//! process), [`meter`] (its speed, in turns with a [`yardstick`] on one [`processor`]), [`metrics`] (what it
 //! logged) -> [`judge`] (what is wrong with a run), [`checks`] (what the runs of a case
 //! are worth), [`stats`], [`baseline`], [`machine`] ->
 //! [`report`] (JUnit XML, JSON, Markdown).
@@ -25,6 +25,7 @@ pub mod metrics;
 #[cfg(test)]
 mod metrics_tests;
 pub mod plan;
+pub mod processor;
 pub mod report;
 pub mod stats;
 pub mod suite;

@@ -137,8 +137,9 @@ pub fn run(options: &Options, cases: &[Chosen], stop: &Stop) -> Result<Suite, Ru
     runner.plan();
     runner.report()?;
     std::thread::scope(|threads| {
-        for _ in 0..options.jobs.max(1) {
-            threads.spawn(|| runner.work());
+        for job in 0..options.jobs.max(1) {
+            let runner = &runner;
+            threads.spawn(move || runner.work(job));
         }
     });
     runner.stopped();
@@ -181,14 +182,14 @@ impl Runner<'_> {
         }
     }
 
-    fn work(&self) {
+    fn work(&self, job: usize) {
         while !self.stop.asked() {
             let Some((i, seed)) = self.lock().left.pop_front() else {
                 return;
             };
             let Chosen { case, plan } = &self.cases[i];
             let out = &self.options.out;
-            let judged = trial::run(case, plan, plan.seeds[seed], out, self.stop);
+            let judged = trial::run(case, plan, plan.seeds[seed], out, self.stop, job);
             let mut state = self.lock();
             state.judged[i][seed] = Some(judged);
             if self.stop.asked() {

@@ -8,6 +8,7 @@ use super::judge::{Judged, Raw, judge_run};
 use super::meter::Meter;
 use super::metrics::History;
 use super::plan::{Amount, Plan};
+use super::processor::Processor;
 use super::verdict::{Exit, Kind, Problem};
 use crate::run::METRICS;
 use std::path::{Path, PathBuf};
@@ -17,14 +18,16 @@ use std::time::Instant;
 /// Lines that are kept of what a run said before it went wrong.
 const SAID: usize = 20;
 
-/// Trains and evaluates with one seed, below the folder `out`, and judges.
-pub fn run(case: &Case, plan: &Plan, seed: u64, out: &Path, stop: &Stop) -> Judged {
+/// Trains and evaluates with one seed, below the folder `out`, and judges; as the `job`-th
+/// at the same time.
+pub fn run(case: &Case, plan: &Plan, seed: u64, out: &Path, stop: &Stop, job: usize) -> Judged {
     let clock = Instant::now();
     let name = format!("{}/seed_{seed}", case.name);
     let place = Place {
         run: out.join(&name),
         train: out.join(format!("{name}.train.txt")),
         eval: out.join(format!("{name}.eval.txt")),
+        job,
     };
     let ended = train(case, plan, seed, &place, stop);
     let history = History::read(&place.run.join(METRICS));
@@ -56,6 +59,7 @@ struct Place {
     run: PathBuf,
     train: PathBuf,
     eval: PathBuf,
+    job: usize,
 }
 
 fn own_program() -> std::io::Result<Command> {
@@ -91,7 +95,13 @@ fn train(
     }
     // The speed of a GPU has nothing to do with that of the processor.
     let by_reference = plan.expect.throughput_share.is_some() && case.requires.is_none();
-    let meter = by_reference.then(|| Meter::new(&place.run.join(METRICS)));
+    let meter = match by_reference {
+        true => {
+            let processor = Processor::of_job(place.job)?;
+            Some(Meter::new(&place.run.join(METRICS), processor))
+        }
+        false => None,
+    };
     child::run(&mut command, &place.train, plan.limit, stop, meter)
 }
 
