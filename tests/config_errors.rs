@@ -235,21 +235,6 @@ fn check_prints_the_default_pose_and_underlines_one_that_does_not_exist() {
 }
 
 #[test]
-fn threads_of_an_environment_are_a_power_of_two() {
-    let place = Place::with(TASK);
-    for (value, expected) in [
-        ("3", "\"auto\", 1, 2, 4 or 8"),
-        ("0", "\"auto\" or a whole number, 1 or more"),
-        ("many", "\"auto\" or a whole number, 1 or more"),
-    ] {
-        let set = format!("sim.threads_per_env={value}");
-        let err = place.fails(2, &["check", "pole.toml", &set]);
-        assert!(err.contains(expected) && err.contains(&set), "{err}");
-    }
-    place.ok(&["check", "pole.toml", "sim.threads_per_env=4"]);
-}
-
-#[test]
 fn limits_of_joints_are_checked_and_shown() {
     let limit = |text: &str| format!("{TASK}[[sim.limit]]\n{text}\n");
     let first = TASK.lines().count() + 1;

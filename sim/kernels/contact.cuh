@@ -390,29 +390,9 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
 }
 
 template<class R, class M> OSTLER_FN_PART void collide(const M& m, Work<R, M>& w) {
-  if (team_leader()) {
-    w.nwc = w.npc = 0;
-    w.ncon = bc<R>(0);
-    w.constrained = mask_of<typename Lane<R>::Mask>(false);
-  }
+  w.nwc = w.npc = 0;
+  w.ncon = bc<R>(0);
+  w.constrained = mask_of<typename Lane<R>::Mask>(false);
   Straight<R, M>::geoms(m, w);
-  if (team_size() == 1) {
-    for (int c = 0; c < m.npair; c++) collide_candidate(m, w, c);
-    return;
-  }
-  // Few of many pairs are near each other. Slots are given out in the order of pairs.
-  OSTLER_EACH(k, (m.npair + 31) / 32) {
-    unsigned bits = 0;
-    for (int c = 32 * k; c < 32 * k + 32 && c < m.npair; c++) {
-      Candidate<R> pair;
-      look_at(m, w, c, pair);
-      if (any(pair.near)) bits |= 1u << (c - 32 * k);
-    }
-    w.near[k] = (int)bits;
-  }
-  team_sync();
-  if (team_leader())
-    for (int k = 0; k < (m.npair + 31) / 32; k++)
-      for (unsigned rest = (unsigned)w.near[k]; rest; rest &= rest - 1) collide_candidate(m, w, 32 * k + ctz_(rest));
-  team_sync();
+  for (int c = 0; c < m.npair; c++) collide_candidate(m, w, c);
 }

@@ -1,7 +1,6 @@
 // The parts of a step that know no branch on values. The generic kernel runs their
 // loops; a specialised kernel replaces this struct by straight-line code that was
-// recorded from the same loops for its robot (trace.cpp). In a team every rank calls
-// them and has waited for the others when they return.
+// recorded from the same loops for its robot (trace.cpp).
 #pragma once
 
 template<class R, class M> OSTLER_FN_PART void step_euler(const M& m, Work<R, M>& w);

@@ -15,8 +15,7 @@ template<class R, class M> OSTLER_FN_PART void forward(const M& m, Work<R, M>& w
   Straight<R, M>::smooth(m, w);
   collide(m, w);
   Straight<R, M>::rows(m, w);
-  if (team_leader()) w.constrained = w.constrained | rows_act(m, w);
-  team_sync();
+  w.constrained = w.constrained | rows_act(m, w);
   newton(m, w, s.iterations, s.tolerance);
 }
 
@@ -144,8 +143,7 @@ template<class R, class M> OSTLER_FN void stage_rates(const M& m, Work<R, M>& w,
   }
 }
 
-// The Runge-Kutta step's beginning, its way to a stage and what the stage adds; the
-// leader's in a team.
+// The Runge-Kutta step's beginning, its way to a stage and what the stage adds.
 template<class R, class M> OSTLER_FN void rk_begin(const M& m, Work<R, M>& w) {
   const int nq = m.nq, nv = m.nv, na = m.na;
   for (int i = 0; i < nq; i++) w.rk_q[i] = w.qpos[i];
@@ -190,13 +188,11 @@ template<class R, class M> OSTLER_FN void rk_end(const M& m, Work<R, M>& w) {
 
 // One step after the first `forward`.
 template<class R, class M> OSTLER_FN_BIG void step_rk4(const M& m, Work<R, M>& w, const Solver& s) {
-  if (team_leader()) rk_begin(m, w);
+  rk_begin(m, w);
   for (int stage = 1; stage < 4; stage++) {
-    if (team_leader()) rk_stage(m, w, stage == 3 ? m.timestep : 0.5 * m.timestep);
-    team_sync();
+    rk_stage(m, w, stage == 3 ? m.timestep : 0.5 * m.timestep);
     forward(m, w, s);
-    if (team_leader()) rk_add(m, w, stage == 3 ? 1.0 / 6 : 1.0 / 3);
+    rk_add(m, w, stage == 3 ? 1.0 / 6 : 1.0 / 3);
   }
-  if (team_leader()) rk_end(m, w);
-  team_sync();
+  rk_end(m, w);
 }

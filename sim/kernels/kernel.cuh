@@ -3,7 +3,6 @@
 // of them in one process cannot share a function.
 #pragma once
 #include "scalar.cuh"
-#include "team.cuh"
 #include "space.cuh"
 #include "planar.cuh"
 #include "tables.cuh"

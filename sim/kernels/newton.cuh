@@ -7,10 +7,10 @@
 // Contact-space product J x for every listed contact, x being qacc or step
 // (and tmp = body velocities for x).
 template<class R, class M> OSTLER_FN void contacts_mul(const M& m, Work<R, M>& w, const R* x, R* world, R* pair) {
-  if (m.nwslot > 0 && team_any(w.nwon > 0)) {
+  if (m.nwslot > 0 && w.nwon > 0) {
     if (x == w.step) Straight<R, M>::velocities_step(m, w);
     else Straight<R, M>::velocities_qacc(m, w);
-    OSTLER_EACH(o, w.nwon) {
+    for (int o = 0; o < w.nwon; o++) {
       const int k = w.wc_on[o], c = w.wc_pair[k], b = m.cg_body[m.pair_g2[c]];
       const R* v = w.tmp + 6 * b;
       R u[3] = {v[3], v[4], v[5]};
@@ -20,7 +20,7 @@ template<class R, class M> OSTLER_FN void contacts_mul(const M& m, Work<R, M>& w
       });
     }
   }
-  OSTLER_EACH(o, w.npon) {
+  for (int o = 0; o < w.npon; o++) {
     const int k = w.pc_on[o], c = w.pc_pair[k];
     by_dim<BY_JACOBIAN>(m, c, [&](auto dims) OSTLER_INLINE {
       const int dim = dims.of(m, c);
@@ -112,15 +112,12 @@ template<class R, class M, int D> OSTLER_FN void world_contact_load(Dim<D> dims,
 // Makes room for the loads of the bodies that carry contacts with the world, and of
 // those that these hang on.
 template<class R, class M> OSTLER_FN void clear_loads(const M& m, Work<R, M>& w) {
-  if (team_leader()) {
-    for (int b = 0; b < m.nb; b++) w.has_load[b] = 0;
-    for (int o = 0; o < w.nwon; o++) w.has_load[m.cg_body[m.pair_g2[w.wc_pair[w.wc_on[o]]]]] = 1;
-    for (int b = m.nb - 1; b >= 0; b--)
-      if (w.has_load[b] && m.body_parent[b] >= 0) w.has_load[m.body_parent[b]] = 1;
-  }
-  team_sync();
+  for (int b = 0; b < m.nb; b++) w.has_load[b] = 0;
+  for (int o = 0; o < w.nwon; o++) w.has_load[m.cg_body[m.pair_g2[w.wc_pair[w.wc_on[o]]]]] = 1;
+  for (int b = m.nb - 1; b >= 0; b--)
+    if (w.has_load[b] && m.body_parent[b] >= 0) w.has_load[m.body_parent[b]] = 1;
   for (int b = m.nb - 1; b >= 0; b--) {
-    if (!w.has_load[b] || !mine(b)) continue;
+    if (!w.has_load[b]) continue;
     for (int k = 0; k < 6; k++) w.wrench[6 * b + k] = bc<R>(0);
     for (int k = 0; k < 21; k++) w.stiff[21 * b + k] = bc<R>(0);
   }
@@ -137,7 +134,7 @@ template<class R, class M> OSTLER_FN void list_contacts(Work<R, M>& w, typename 
     if (any((w.pc_d[k] > zero) & !done)) w.pc_on[w.npon++] = k;
 }
 
-// A contact with its Jacobian: straight into gradient and Hessian; in a team, row by row.
+// A contact with its Jacobian: straight into gradient and Hessian.
 template<class R, class M, int D> OSTLER_FN void pair_contact_load(Dim<D> dims, const M& m, Work<R, M>& w, int k) {
   const int c = w.pc_pair[k], dim = dims.of(m, c);
   ConeCost<R> q;
@@ -146,7 +143,6 @@ template<class R, class M, int D> OSTLER_FN void pair_contact_load(Dim<D> dims, 
   const int e0 = m.pair_path[c], n = m.pair_path[c + 1] - e0;
   for (int e = 0; e < n; e++) {
     const int d = m.path_dof[e0 + e];
-    if (!mine(d)) continue;
     const R* je = J + dim * e;
     R t[CDIM], g = w.grad[d];
     for (int i = 0; i < dim; i++) {
@@ -206,12 +202,9 @@ template<class R, class M> OSTLER_FN_BIG bool couple(const M& m, Work<R, M>& w, 
   return at != m.hrow_adr[n];
 }
 
-// As above for the contacts that are present; whether any does in a team's block.
+// As above for the contacts that are present.
 template<class R, class M> OSTLER_FN bool couples(const M& m, Work<R, M>& w) {
-  if (!team_any(w.npc > 0)) return false;
-  bool some = false;
-  if (team_leader()) some = couple(m, w, w.npc, w.pc_pair);
-  return team_any(some);
+  return w.npc > 0 && couple(m, w, w.npc, w.pc_pair);
 }
 
 // f(dimension, pair, stiffness, residuals, their change along the step) for every
@@ -236,52 +229,45 @@ template<class R, class M, class F> OSTLER_FN void for_contacts(const M& m, Work
 template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, int most, double tolerance) {
   typedef typename Lane<R>::Mask B;
   const int n = m.nv;
-  const bool coupled = team_any(Straight<R, M>::coupled(m, w));
+  const bool coupled = Straight<R, M>::coupled(m, w);
   const R zero = bc<R>(0), one = bc<R>(1);
   B done = mask_of<B>(false);
   R* Ma = w.mstep;  // M qacc - smooth, kept up to date
-  OSTLER_EACH(i, n) w.qacc[i] = sel(w.constrained, w.qacc[i], zero);
-  if (team_leader()) {
-    list_contacts(w, done);
-    w.lane_iterations = zero;
-  }
-  team_sync();
+  for (int i = 0; i < n; i++) w.qacc[i] = sel(w.constrained, w.qacc[i], zero);
+  list_contacts(w, done);
+  w.lane_iterations = zero;
   contacts_mul(m, w, w.qacc, w.wc_jar, w.pc_jar);
   rows_mul(m, w, w.qacc, w.lim_jar, w.fric_jar, w.row_jar);
-  OSTLER_EACH(o, w.nwon) {
+  for (int o = 0; o < w.nwon; o++) {
     const int k = w.wc_on[o];
     for (int i = 0; i < m.pair_dim[w.wc_pair[k]]; i++) w.wc_jar[CDIM * k + i] = w.wc_jar[CDIM * k + i] - w.wc_aref[CDIM * k + i];
   }
-  OSTLER_EACH(o, w.npon) {
+  for (int o = 0; o < w.npon; o++) {
     const int k = w.pc_on[o];
     for (int i = 0; i < m.pair_dim[w.pc_pair[k]]; i++) w.pc_jar[CDIM * k + i] = w.pc_jar[CDIM * k + i] - w.pc_aref[CDIM * k + i];
   }
-  OSTLER_EACH(l, m.nlim) w.lim_jar[l] = w.lim_jar[l] - w.lim_aref[l];
-  OSTLER_EACH(f, m.nfric) w.fric_jar[f] = w.fric_jar[f] - w.fric_aref[f];
-  OSTLER_EACH(r, m.nrow) w.row_jar[r] = w.row_jar[r] - w.row_aref[r];
+  for (int l = 0; l < m.nlim; l++) w.lim_jar[l] = w.lim_jar[l] - w.lim_aref[l];
+  for (int f = 0; f < m.nfric; f++) w.fric_jar[f] = w.fric_jar[f] - w.fric_aref[f];
+  for (int r = 0; r < m.nrow; r++) w.row_jar[r] = w.row_jar[r] - w.row_aref[r];
   Straight<R, M>::residual(m, w);
   for (int it = 0; it < most; it++) {
-    if (team_leader()) w.lane_iterations = w.lane_iterations + sel(done, zero, one);
+    w.lane_iterations = w.lane_iterations + sel(done, zero, one);
     if (coupled) Straight<R, M>::start_coupled(m, w);
     else Straight<R, M>::start_system(m, w);
     rows_load(m, w);
-    if (m.nwslot > 0 && team_any(w.nwon > 0)) {
+    if (m.nwslot > 0 && w.nwon > 0) {
       clear_loads(m, w);
       for (int o = 0; o < w.nwon; o++) {
-        const int c = w.wc_pair[w.wc_on[o]];
-        if (mine(m.cg_body[m.pair_g2[c]])) by_dim<BY_BODY>(m, c, [&](auto dims) OSTLER_INLINE { world_contact_load(dims, m, w, w.wc_on[o]); });
+        by_dim<BY_BODY>(m, w.wc_pair[w.wc_on[o]], [&](auto dims) OSTLER_INLINE { world_contact_load(dims, m, w, w.wc_on[o]); });
       }
-      team_sync();
       Straight<R, M>::loads(m, w);
     }
     for (int o = 0; o < w.npon; o++)
       by_dim<BY_JACOBIAN>(m, w.pc_pair[w.pc_on[o]], [&](auto dims) OSTLER_INLINE { pair_contact_load(dims, m, w, w.pc_on[o]); });
-    team_sync();
     if (coupled) Straight<R, M>::solve_coupled(m, w);
     else Straight<R, M>::solve_system(m, w);
     contacts_mul(m, w, w.step, w.wc_js, w.pc_js);
     rows_mul(m, w, w.step, w.lim_js, w.fric_js, w.row_js);
-    team_sync();
     B change = rows_change(m, w);
     for_contacts(m, w, [&](auto dims, int c, R d, const R* jar, const R* js) OSTLER_INLINE {
       change = change | cone_change(dims, m, c, d, jar, js);
@@ -290,8 +276,7 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
     R slope = zero;  // of the cost along the step, at its start
     for (int i = 0; i < n; i++) slope = fma(w.step[i], w.grad[i], slope);
     R length = sel(done, zero, one);
-    const bool search = team_any(need);
-    if (search) {
+    if (any(need)) {
       R* Ms = w.grad;
       R q1 = zero, q2 = zero;
       for (int i = 0; i < n; i++) q1 = fma(w.step[i], Ma[i], q1);
@@ -316,23 +301,21 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
         a = sel(found, a, next);
       }
       length = sel(need, a, length);
-      OSTLER_EACH(i, n) Ma[i] = fma(length, Ms[i], Ma[i]);
-      team_sync();
+      for (int i = 0; i < n; i++) Ma[i] = fma(length, Ms[i], Ma[i]);
     }
-    OSTLER_EACH(i, n) w.qacc[i] = sel(done, w.qacc[i], fma(length, w.step[i], w.qacc[i]));
-    OSTLER_EACH(o, w.nwon) {
+    for (int i = 0; i < n; i++) w.qacc[i] = sel(done, w.qacc[i], fma(length, w.step[i], w.qacc[i]));
+    for (int o = 0; o < w.nwon; o++) {
       const int k = w.wc_on[o];
       for (int i = CDIM * k; i < CDIM * k + m.pair_dim[w.wc_pair[k]]; i++) w.wc_jar[i] = fma(length, w.wc_js[i], w.wc_jar[i]);
     }
-    OSTLER_EACH(o, w.npon) {
+    for (int o = 0; o < w.npon; o++) {
       const int k = w.pc_on[o];
       for (int i = CDIM * k; i < CDIM * k + m.pair_dim[w.pc_pair[k]]; i++) w.pc_jar[i] = fma(length, w.pc_js[i], w.pc_jar[i]);
     }
     rows_advance(m, w, length);
     done = done | !change | !(bc<R>(-0.5 * m.scale) * slope > bc<R>(tolerance));
-    if (!team_any(!done)) break;
-    if (team_leader()) list_contacts(w, done);
+    if (!any(!done)) break;
+    list_contacts(w, done);
   }
-  if (team_leader()) w.unsolved = !done;
-  team_sync();
+  w.unsolved = !done;
 }

@@ -37,9 +37,9 @@ template<class R, class M> OSTLER_FN typename Lane<R>::Mask rows_act(const M& m,
 
 // J x of these rows.
 template<class R, class M> OSTLER_FN void rows_mul(const M& m, const Work<R, M>& w, const R* x, R* lim, R* fric, R* row) {
-  OSTLER_EACH(l, m.nlim) lim[l] = w.lim_sign[l] * x[m.lim_dof[l]];
-  OSTLER_EACH(f, m.nfric) fric[f] = x[m.fric_dof[f]];
-  OSTLER_EACH(r, m.nrow) {
+  for (int l = 0; l < m.nlim; l++) lim[l] = w.lim_sign[l] * x[m.lim_dof[l]];
+  for (int f = 0; f < m.nfric; f++) fric[f] = x[m.fric_dof[f]];
+  for (int r = 0; r < m.nrow; r++) {
     R sum = bc<R>(0);
     for (int e = m.row_adr[r]; e < m.row_adr[r + 1]; e++) sum = fma(w.row_j[e], x[m.row_dof[e]], sum);
     row[r] = sum;
@@ -64,18 +64,16 @@ template<class R, class M> OSTLER_FN RowCost<R> row_cost(const M& m, const Work<
   return {w.row_d[r] * x, w.row_d[r]};
 }
 
-// grad += J' slope, hess += J' curve J at the residuals; in a team, row by row.
+// grad += J' slope, hess += J' curve J at the residuals.
 template<class R, class M> OSTLER_FN void rows_load(const M& m, Work<R, M>& w) {
   for (int l = 0; l < m.nlim; l++) {
     const int d = m.lim_dof[l];
-    if (!mine(d)) continue;
     const RowCost<R> c = limit_cost(w.lim_d[l], w.lim_jar[l]);
     w.grad[d] = fma(w.lim_sign[l], c.slope, w.grad[d]);
     w.hess[tri(d) + d] = w.hess[tri(d) + d] + c.curve;
   }
   for (int f = 0; f < m.nfric; f++) {
     const int d = m.fric_dof[f];
-    if (!mine(d)) continue;
     const RowCost<R> c = friction_cost(bc<R>(rest_stiffness<R>(m.fric_soft + SOFT * f)), bc<R>(m.fric_loss[f]), w.fric_jar[f]);
     w.grad[d] = w.grad[d] + c.slope;
     w.hess[tri(d) + d] = w.hess[tri(d) + d] + c.curve;
@@ -84,7 +82,6 @@ template<class R, class M> OSTLER_FN void rows_load(const M& m, Work<R, M>& w) {
     const RowCost<R> c = row_cost(m, w, r, w.row_jar[r]);
     for (int e = m.row_adr[r]; e < m.row_adr[r + 1]; e++) {
       const int d = m.row_dof[e];
-      if (!mine(d)) continue;
       const R t = c.curve * w.row_j[e];
       w.grad[d] = fma(w.row_j[e], c.slope, w.grad[d]);
       for (int g = m.row_adr[r]; g <= e; g++) {
@@ -144,7 +141,7 @@ template<class R, class M> OSTLER_FN void rows_slope(const M& m, const Work<R, M
 
 // Moves the residuals along the step.
 template<class R, class M> OSTLER_FN void rows_advance(const M& m, Work<R, M>& w, R a) {
-  OSTLER_EACH(l, m.nlim) w.lim_jar[l] = fma(a, w.lim_js[l], w.lim_jar[l]);
-  OSTLER_EACH(f, m.nfric) w.fric_jar[f] = fma(a, w.fric_js[f], w.fric_jar[f]);
-  OSTLER_EACH(r, m.nrow) w.row_jar[r] = fma(a, w.row_js[r], w.row_jar[r]);
+  for (int l = 0; l < m.nlim; l++) w.lim_jar[l] = fma(a, w.lim_js[l], w.lim_jar[l]);
+  for (int f = 0; f < m.nfric; f++) w.fric_jar[f] = fma(a, w.fric_js[f], w.fric_jar[f]);
+  for (int r = 0; r < m.nrow; r++) w.row_jar[r] = fma(a, w.row_js[r], w.row_jar[r]);
 }

@@ -41,27 +41,26 @@ template<class R, class T> OSTLER_FN void write_lanes(T* p, R x, int lanes) {
   }
 }
 
-// Contact forces of the last solve, added up per geom; in a team, geom by geom.
+// Contact forces of the last solve, added up per geom.
 template<class R, class M> OSTLER_FN void gather_forces(const M& m, Work<R, M>& w) {
   for (int k = 0; k < w.nwc + w.npc; k++) {
     const bool world = k < w.nwc;
     const int i = world ? k : k - w.nwc;
     const int c = world ? w.wc_pair[i] : w.pc_pair[i];
     const int g1 = m.cg_geom[m.pair_g1[c]], g2 = m.cg_geom[m.pair_g2[c]];
-    if (!mine(g1) && !mine(g2)) continue;
     ConeCost<R> q;
     by_dim<EITHER_WAY>(m, c, [&](auto dims) OSTLER_INLINE {
       cone_cost(dims, m, c, world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
     });
-    if (mine(g1)) w.geom_force[g1] = w.geom_force[g1] - q.g[0];
-    if (mine(g2)) w.geom_force[g2] = w.geom_force[g2] - q.g[0];
+    w.geom_force[g1] = w.geom_force[g1] - q.g[0];
+    w.geom_force[g2] = w.geom_force[g2] - q.g[0];
   }
 }
 
 // Poses and velocities of every frame of the model.
 template<class R, class M> OSTLER_FN_PART void write_frames(const M& m, Work<R, M>& w, const StepArgs<typename Lane<R>::T>& a, int first, int lanes) {
   Straight<R, M>::poses(m, w);
-  OSTLER_EACH(f, m.nframe) {
+  for (int f = 0; f < m.nframe; f++) {
     const int b = m.frame_body[f];
     const auto* fp = m.frame_pos + 3 * f;
     const auto* fq = m.frame_quat + 4 * f;
@@ -98,32 +97,28 @@ template<class R, class M>
 OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typename Lane<R>::T>& a, int first, int lanes) {
   typedef typename Lane<R>::Mask B;
   const long s = a.stride;
-  OSTLER_EACH(i, m.nq) w.qpos[i] = read_lanes<R>(a.qpos + i * s + first, lanes);
-  OSTLER_EACH(i, m.nv) {
+  for (int i = 0; i < m.nq; i++) w.qpos[i] = read_lanes<R>(a.qpos + i * s + first, lanes);
+  for (int i = 0; i < m.nv; i++) {
     w.qvel[i] = read_lanes<R>(a.qvel + i * s + first, lanes);
     w.qacc[i] = read_lanes<R>(a.qacc + i * s + first, lanes);
   }
-  OSTLER_EACH(i, m.na) w.act[i] = read_lanes<R>(a.act + i * s + first, lanes);
+  for (int i = 0; i < m.na; i++) w.act[i] = read_lanes<R>(a.act + i * s + first, lanes);
   const R huge = bc<R>(1e30), zero = bc<R>(0);
   B bad_ctrl = mask_of<B>(false);
   for (int i = 0; i < m.nu; i++) {
     const R u = read_lanes<R>(a.ctrl + i * s + first, lanes);
     const B ok = abs_(u) < huge;  // false for NaN too
     bad_ctrl = bad_ctrl | !ok;
-    if (mine(i)) w.ctrl[i] = sel(ok, u, zero);
+    w.ctrl[i] = sel(ok, u, zero);
   }
-  OSTLER_EACH(g, m.ngeom) w.geom_force[g] = zero;
-  OSTLER_EACH(i, m.nsense) w.sense[i] = zero;
-  if (team_leader()) w.overflow = mask_of<B>(false);
-  team_sync();
+  for (int g = 0; g < m.ngeom; g++) w.geom_force[g] = zero;
+  for (int i = 0; i < m.nsense; i++) w.sense[i] = zero;
+  w.overflow = mask_of<B>(false);
   unsigned unsolved[Lane<R>::N] = {};
   for (int n = 0; n < a.substeps; n++) {
     forward(m, w, a.solver);
     gather_forces(m, w);
-    if (m.nmeter > 0 && n == a.substeps - 1) {
-      if (team_leader()) read_meters(m, w);
-      team_sync();
-    }
+    if (m.nmeter > 0 && n == a.substeps - 1) read_meters(m, w);
     if (any(w.unsolved))
       for (int l = 0; l < lanes; l++) unsolved[l] += lane_get(w.unsolved, l);
     if (m.integrator == RK4) step_rk4(m, w, a.solver);
@@ -144,7 +139,6 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
   B keep = mask_of<B>(false);  // lanes that stay as they were
   bool broken[Lane<R>::N];
   for (int l = 0; l < lanes; l++) broken[l] = (a.fault[first + l] & ~(unsigned)FAULT_CONTROL) != 0;
-  team_sync();
   for (int l = 0; l < lanes; l++) {
     unsigned* fault = a.fault + first + l;
     const bool was = broken[l];
@@ -152,7 +146,7 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
     if (!lane_get(finite, l)) now |= FAULT_NON_FINITE;
     else if (lane_get(speed, l)) now |= FAULT_SPEED;
     else if (lane_get(place, l)) now |= FAULT_POSITION;
-    if (!was && team_leader()) {
+    if (!was) {
       *fault |= now;
       if (lane_get(w.overflow, l)) a.overflow[first + l]++;
       a.unsolved[first + l] += unsolved[l];
@@ -161,31 +155,29 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
   }
   for (int l = lanes; l < (int)Lane<R>::N; l++) lane_set(keep, l, true);
   if (any(keep)) {
-    OSTLER_EACH(i, m.nq) w.qpos[i] = sel(keep, read_lanes<R>(a.qpos + i * s + first, lanes), w.qpos[i]);
-    OSTLER_EACH(i, m.nv) {
+    for (int i = 0; i < m.nq; i++) w.qpos[i] = sel(keep, read_lanes<R>(a.qpos + i * s + first, lanes), w.qpos[i]);
+    for (int i = 0; i < m.nv; i++) {
       w.qvel[i] = sel(keep, read_lanes<R>(a.qvel + i * s + first, lanes), w.qvel[i]);
       w.qacc[i] = sel(keep, read_lanes<R>(a.qacc + i * s + first, lanes), w.qacc[i]);
     }
-    OSTLER_EACH(i, m.na) w.act[i] = sel(keep, read_lanes<R>(a.act + i * s + first, lanes), w.act[i]);
-    OSTLER_EACH(g, m.ngeom) w.geom_force[g] = sel(keep, zero, w.geom_force[g]);
-    OSTLER_EACH(u, m.nu) w.act_force[u] = sel(keep, zero, w.act_force[u]);
-    OSTLER_EACH(i, m.nsense) w.sense[i] = sel(keep, zero, w.sense[i]);
+    for (int i = 0; i < m.na; i++) w.act[i] = sel(keep, read_lanes<R>(a.act + i * s + first, lanes), w.act[i]);
+    for (int g = 0; g < m.ngeom; g++) w.geom_force[g] = sel(keep, zero, w.geom_force[g]);
+    for (int u = 0; u < m.nu; u++) w.act_force[u] = sel(keep, zero, w.act_force[u]);
+    for (int i = 0; i < m.nsense; i++) w.sense[i] = sel(keep, zero, w.sense[i]);
   }
-  OSTLER_EACH(i, m.nq) write_lanes(a.qpos + i * s + first, w.qpos[i] + zero, lanes);
-  OSTLER_EACH(i, m.nv) {
+  for (int i = 0; i < m.nq; i++) write_lanes(a.qpos + i * s + first, w.qpos[i] + zero, lanes);
+  for (int i = 0; i < m.nv; i++) {
     // Adding zero turns -0 into 0: bits do not tell whether a neighbour had contacts.
     w.qvel[i] = w.qvel[i] + zero;
     write_lanes(a.qvel + i * s + first, w.qvel[i], lanes);
     write_lanes(a.qacc + i * s + first, w.qacc[i] + zero, lanes);
   }
-  OSTLER_EACH(i, m.na) write_lanes(a.act + i * s + first, w.act[i], lanes);
+  for (int i = 0; i < m.na; i++) write_lanes(a.act + i * s + first, w.act[i], lanes);
   const R mean = bc<R>(1.0 / (a.substeps > 0 ? a.substeps : 1));
-  OSTLER_EACH(g, m.ngeom) write_lanes(a.geom_force + g * s + first, w.geom_force[g] * mean, lanes);
-  OSTLER_EACH(u, m.nu) write_lanes(a.act_force + u * s + first, w.act_force[u], lanes);
-  OSTLER_EACH(i, m.nsense) write_lanes(a.sense + i * s + first, w.sense[i] + zero, lanes);
-  team_sync();
+  for (int g = 0; g < m.ngeom; g++) write_lanes(a.geom_force + g * s + first, w.geom_force[g] * mean, lanes);
+  for (int u = 0; u < m.nu; u++) write_lanes(a.act_force + u * s + first, w.act_force[u], lanes);
+  for (int i = 0; i < m.nsense; i++) write_lanes(a.sense + i * s + first, w.sense[i] + zero, lanes);
   write_frames(m, w, a, first, lanes);
-  team_sync();
 }
 
 // Dynamics of given states, for comparisons: [k][stride] buffers, as above.
@@ -198,7 +190,6 @@ template<class T> struct EvalArgs {
 };
 template<class R, class M>
 OSTLER_FN_BIG void evaluate(const M& m, Work<R, M>& w, const EvalArgs<typename Lane<R>::T>& a, int first, int lanes) {
-  static_assert(team_size() == 1 || sizeof(R) == 0, "no team evaluates given states");
   const long s = a.stride;
   for (int i = 0; i < m.nq; i++) w.qpos[i] = read_lanes<R>(a.qpos + i * s + first, lanes);
   for (int i = 0; i < m.nv; i++) w.qvel[i] = read_lanes<R>(a.qvel + i * s + first, lanes), w.qacc[i] = bc<R>(0);

@@ -16,11 +16,6 @@ template<class T> struct Sizes<Tables<T>> { enum { fixed = 0 }; };
 // Stored contact directions: normal, two tangents, torsion, two rolling.
 enum { CDIM = 6 };
 
-// Values that ranks of a team hand to each other within a straight part.
-#ifndef OSTLER_CROSS
-#define OSTLER_CROSS 0
-#endif
-
 // Arrays of R. N(count) is a count of the tables.
 #define OSTLER_WORK(X) \
   X(qpos, N(nq)) X(qvel, N(nv)) X(act, N(na)) X(ctrl, N(nu)) \
@@ -56,15 +51,13 @@ enum { CDIM = 6 };
   X(wet, N(slopes) > 0 && N(nfluid) + N(nell) > 0 ? 36 * N(nb) : 0) /* see fluid_slopes */ \
   X(upper, N(slopes) == 2 ? N(nhess) : 0) X(axis_dot, N(slopes) == 2 ? 6 * N(nv) : 0) X(spin, N(slopes) == 2 ? 12 * N(nb) : 0) \
   X(rk_q, N(integrator) == 1 ? N(nq) + N(na) : 0) X(rk_v, N(integrator) == 1 ? N(nv) : 0) \
-  X(rk_rate, N(integrator) == 1 ? N(nv) : 0) X(rk_dv, N(integrator) == 1 ? N(nv) : 0) X(rk_da, N(integrator) == 1 ? N(nv) + N(na) : 0) \
-  X(cross, OSTLER_CROSS)
+  X(rk_rate, N(integrator) == 1 ? N(nv) : 0) X(rk_dv, N(integrator) == 1 ? N(nv) : 0) X(rk_da, N(integrator) == 1 ? N(nv) + N(na) : 0)
 
 // Arrays of int, alike in all lanes.
 #define OSTLER_WORK_INT(X) \
   X(wc_pair, N(nwslot)) X(pc_pair, N(npslot)) \
   X(wc_on, N(nwslot)) X(pc_on, N(npslot)) /* contacts that the solve still needs */ \
   X(has_load, N(nb))      /* bodies with a contact somewhere in their subtree */ \
-  X(near, team_size() > 1 ? (N(npair) + 31) / 32 : 0) /* pairs whose shapes are looked at, a bit each */ \
   X(pat_adr, N(npslot) > 0 ? N(nv) + 1 : 0) X(pat_col, N(npslot) > 0 ? N(nhess) : 0)
 
 template<class R, class M, int Fixed = Sizes<M>::fixed> struct Work;

@@ -28,9 +28,6 @@ pub struct SimConfig {
     pub dt: f64,
     /// Threads for physics and tasks: `"auto"` (the cores this process may use) or a number.
     pub threads: Auto,
-    /// GPU threads that work together on one environment: 1, 2, 4, 8, or `"auto"`, whichever
-    /// is found to be faster. It does not change a bit of what is computed.
-    pub threads_per_env: Auto,
     /// `[sim.rapier]`.
     pub rapier: RapierConfig,
     /// When the native engine's kernels are compiled for the robot.
@@ -170,7 +167,6 @@ impl Default for SimConfig {
             device: SimDevice::default(),
             dt: 0.0,
             threads: Auto::Auto(AutoWord::Auto),
-            threads_per_env: Auto::Auto(AutoWord::Auto),
             rapier: RapierConfig::default(),
             specialize: Specialize::default(),
             kernel: "auto".into(),

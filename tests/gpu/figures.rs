@@ -2,7 +2,6 @@
 
 use crate::place::{Place, Rows, figure, gpu, task};
 use ostler_collector::device::TorchMemory;
-use ostler_sim::config::Auto;
 use ostler_sim::env::on_device::DeviceEnv;
 use std::time::{Duration, Instant};
 
@@ -61,32 +60,4 @@ fn time(place: &Place, env: &mut DeviceEnv, name: &str, milliseconds: u64) {
     assert!(mean > 0.0);
     figure(&format!("{name}.steps_per_s"), mean.round());
     figure(&format!("{name}.best_steps_per_s"), best.round());
-}
-
-/// What teams of threads bring, by robot and number of environments.
-#[test]
-fn threads_of_an_environment() {
-    let Some(place) = gpu() else { return };
-    let cases: [(&str, usize, &[usize]); 7] = [
-        ("hopper", 4096, &[1, 2]),
-        ("half_cheetah", 4096, &[1, 2, 4]),
-        ("ant", 1024, &[1, 2, 4, 8]),
-        ("ant", 4096, &[1, 2, 4, 8]),
-        ("ant", 16_384, &[1, 2, 4, 8]),
-        ("quadruped", 4096, &[1, 2, 4, 8]),
-        ("quadruped", 16_384, &[1, 4]),
-    ];
-    for (name, n, counts) in cases {
-        for threads in counts {
-            let mut t = task(&place, name, n);
-            t.sim.threads_per_env = Auto::N(*threads);
-            let mut env = t.on_device(&place, &TorchMemory(place.torch));
-            time(
-                &place,
-                &mut env,
-                &format!("{name}.{n}.threads_{threads}"),
-                500,
-            );
-        }
-    }
 }

@@ -2,7 +2,6 @@
 
 use crate::place::{Rows, Task, figure, numbers, place, task};
 use ostler_collector::device::TorchMemory;
-use ostler_sim::config::Auto;
 use ostler_sim::rng::{Purpose, fill_normal};
 use ostler_sim::{BatchEnv, EpisodeStats, Groups, StepOut};
 use tch::Tensor;
@@ -172,42 +171,5 @@ fn trajectories_part_no_faster_than_by_a_change_in_the_last_place() {
                 "{name}, step {step}: {gpu} from the processor's, {ulp} by one unit in the last place"
             );
         }
-    }
-}
-
-/// A team of threads does what one thread does, bit for bit.
-#[test]
-fn teams_of_threads_compute_what_one_thread_computes() {
-    let place = place();
-    let n = place.pick(3000, 20);
-    for (name, threads) in [
-        ("hopper", 2),
-        ("half_cheetah", 2),
-        ("ant", 4),
-        ("quadruped", 4),
-    ] {
-        let of = |threads| {
-            let mut t = task(&place, name, n);
-            t.sim.threads_per_env = Auto::N(threads);
-            let mut device = t.on_device(&place, &TorchMemory(place.torch));
-            let there = Rows::new(&place, &device);
-            device.reset(true, there.obs()).unwrap();
-            device.begin_rollout(None).unwrap();
-            let mut seen = Vec::new();
-            for step in 0..place.pick(200, 60) {
-                let a = actions(&t, step);
-                let given = Tensor::from_slice(&a).view_as(&there.action);
-                there.action.shallow_clone().copy_(&given);
-                there.step(&mut device);
-                if step % 20 == 19 {
-                    seen.extend(numbers(&there.obs.policy));
-                    seen.extend(numbers(&there.reward));
-                }
-            }
-            seen.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
-        };
-        let (one, team) = (of(1), of(threads));
-        let first = one.iter().zip(&team).position(|(a, b)| a != b);
-        assert_eq!(first, None, "{name} with {threads} threads per environment");
     }
 }

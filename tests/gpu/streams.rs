@@ -45,7 +45,6 @@ fn f1_kernels_and_torch_see_each_others_numbers_in_order() {
         text: TEXT.into(),
         places: Vec::new(),
         entries: vec!["mark".into()],
-        teams: None,
     };
     let kernels = place.device.load(&program).unwrap();
     let floats = |kind| place.zeros(&[count], kind);

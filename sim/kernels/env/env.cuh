@@ -128,18 +128,13 @@ OSTLER_FN void draw_noise(const EnvArgs& a, int e) {
   for (int m = 0; m < Task::M; m++) draw_row(a, (long)e * Task::M + m);
 }
 
-// A whole control step. `world` steps the physics; a team's leader does the rest.
+// A whole control step. `world` steps the physics.
 template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& world) {
   const long n = a.n;
-  unsigned bits = 0, age = 0;
-  if (team_leader()) {
-    bits = act(a, e) ? (unsigned)FAULT_CONTROL : 0u;
-    age = a.age[e] = more(a.age[e]);
-    a.length[e] = more(a.length[e]);
-  }
-  team_sync();
+  unsigned bits = act(a, e) ? (unsigned)FAULT_CONTROL : 0u;
+  const unsigned age = a.age[e] = more(a.age[e]);
+  a.length[e] = more(a.length[e]);
   world.step(a, e);
-  if (!team_leader()) return;
 
   const Judged<Task::M> judged = Task::judge(a, e);
   bits |= a.physics.fault[e] | a.stuck[e];

@@ -36,12 +36,6 @@ impl SimConfig {
         if matches!(self.threads, Auto::N(n) if n > 4096) {
             return Err(ConfigError::new("sim.threads", "more than 4096 threads"));
         }
-        if matches!(self.threads_per_env, Auto::N(n) if ![1, 2, 4, 8].contains(&n)) {
-            return Err(
-                ConfigError::new("sim.threads_per_env", "no such team of GPU threads")
-                    .help("\"auto\", 1, 2, 4 or 8"),
-            );
-        }
         if !(1..=1000).contains(&self.rapier.solver_iterations) {
             return Err(ConfigError::new(
                 "sim.rapier.solver_iterations",

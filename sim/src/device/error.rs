@@ -26,19 +26,6 @@ pub enum DeviceError {
         /// The driver's sentence.
         message: String,
     },
-    /// Teams of threads that no block of the device has room for.
-    #[error(
-        "an environment with {size} threads needs {bytes} bytes of shared memory, and a block of \
-         this device has {shared}; sim.threads_per_env = 1 needs none"
-    )]
-    Teams {
-        /// Threads of an environment.
-        size: u32,
-        /// What it needs (bytes).
-        bytes: u32,
-        /// What there is (bytes).
-        shared: u32,
-    },
     /// A defect of this program.
     #[error("{0}; this is a defect, please report it")]
     Defect(String),

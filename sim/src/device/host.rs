@@ -3,7 +3,7 @@
 
 use super::counts::Counts;
 use super::transfer::Staging;
-use super::{Address, CompileError, Device, DeviceError, Kernels, Program, Traffic, Trials};
+use super::{Address, CompileError, Device, DeviceError, Kernels, Program, Traffic};
 use crate::memory::zeroed;
 use crate::physics::native::InstructionSet;
 use crate::physics::native::specialize::{
@@ -18,18 +18,9 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct Host {
     counts: Arc<Counts>,
-    trials: Option<Trials>,
 }
 
 impl Host {
-    /// One on which it is tried how many threads an environment should have, as on a GPU.
-    pub fn that_tries(trials: Trials) -> Self {
-        Self {
-            trials: Some(trials),
-            ..Self::default()
-        }
-    }
-
     fn loaded(&self, program: &Program) -> Result<Loaded, DeviceError> {
         let source = Source {
             text: program.text.clone(),
@@ -103,10 +94,6 @@ impl Device for Host {
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.counts.wait();
         Ok(())
-    }
-
-    fn trials(&self) -> Option<&Trials> {
-        self.trials.as_ref()
     }
 
     fn traffic(&self) -> Traffic {

@@ -11,12 +11,10 @@ mod error;
 pub mod host;
 mod memory;
 pub mod transfer;
-mod trials;
 
 pub use counts::Counts;
 pub use error::{CompileError, DeviceError};
 pub use memory::{Address, Block, HostMemory, Memory};
-pub use trials::{Timed, Trials};
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -32,35 +30,6 @@ pub struct Program {
     pub places: Vec<Place>,
     /// Entries, in the order of their numbers: `extern "C" __global__ void NAME(Args)`.
     pub entries: Vec<String>,
-    /// The entry whose items have several threads each.
-    pub teams: Option<Teams>,
-}
-
-/// An entry that is launched for items, not threads: each has a team of threads, and room
-/// in the shared memory of its block. Warp r of a block has rank r of up to 32 items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Teams {
-    /// Number of the entry.
-    pub entry: usize,
-    /// Threads of an item.
-    pub size: u32,
-    /// Shared memory of an item (bytes).
-    pub bytes: u32,
-}
-
-impl Teams {
-    /// Lanes of a warp.
-    const WARP: u32 = 32;
-
-    /// Threads of a block.
-    pub fn threads(&self) -> u32 {
-        Self::WARP * self.size
-    }
-
-    /// Items that a block with `shared` bytes of shared memory has room for.
-    pub fn room(&self, shared: u32) -> u32 {
-        (shared / self.bytes.max(1)).min(Self::WARP)
-    }
 }
 
 impl Program {
@@ -87,8 +56,8 @@ pub struct Place {
 /// A compiled program on its device.
 pub trait Kernels: Debug + Send + Sync {
     /// Starts entry number `entry` with `threads` threads, each with its number in
-    /// `blockIdx.x * blockDim.x + threadIdx.x` (or so many items, where it has
-    /// [`Teams`]), after all that was started before; does not wait for it.
+    /// `blockIdx.x * blockDim.x + threadIdx.x`, after all that was started before; does
+    /// not wait for it.
     ///
     /// # Errors
     /// The device refuses, now or for something that was started before.
@@ -158,12 +127,6 @@ pub trait Device: Debug + Send + Sync {
 
     /// What crossed between host and device so far, and how often the host waited.
     fn traffic(&self) -> Traffic;
-
-    /// What was timed here; `None` where it does not pay to try how many threads an
-    /// environment should have.
-    fn trials(&self) -> Option<&Trials> {
-        None
-    }
 }
 
 /// Counts since the device was opened.

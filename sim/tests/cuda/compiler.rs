@@ -47,7 +47,6 @@ extern "C" __global__ void large(int* a) {
         .into(),
         places: Vec::new(),
         entries: vec!["large".into(), "small".into()],
-        teams: None,
     };
     let compiled = compiler.compile(&program, "sm_90").unwrap();
     let names: Vec<_> = compiled.needs.iter().map(|n| n.entry.as_str()).collect();
@@ -90,7 +89,6 @@ extern "C" __global__ void step(float* out) {
         })
         .into(),
         entries: vec!["step".into()],
-        teams: None,
     };
     let error = compiler.compile(&program, "sm_90").unwrap_err();
     let text = error.to_string();

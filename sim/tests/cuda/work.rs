@@ -2,7 +2,7 @@
 
 use ostler_sim::device::cuda::Cuda;
 use ostler_sim::device::transfer::Reader;
-use ostler_sim::device::{Block, Device, DeviceError, Memory, Program, Teams, Traffic};
+use ostler_sim::device::{Block, Device, DeviceError, Memory, Program, Traffic};
 use std::sync::Arc;
 
 /// A program whose entry writes `value + i` to place `i` of `n`.
@@ -18,7 +18,6 @@ extern "C" __global__ void fill(Args a) {
         .into(),
         places: Vec::new(),
         entries: vec!["fill".into()],
-        teams: None,
     }
 }
 
@@ -52,30 +51,6 @@ pub fn read(reader: Reader, block: &Block) -> Result<Reader, DeviceError> {
 pub fn numbers(bytes: &[u8]) -> Vec<u32> {
     let word = |c: &[u8]| u32::from_ne_bytes(c.try_into().unwrap());
     bytes.chunks(4).map(word).collect()
-}
-
-/// An entry with teams is launched for items, with shared memory for each; of what no
-/// block has room for nothing is loaded.
-pub fn items_with_teams_get_room(cuda: &Arc<Cuda>) {
-    let of = |bytes| Program {
-        teams: Some(Teams {
-            entry: 0,
-            size: 4,
-            bytes,
-        }),
-        ..fill()
-    };
-    let there = block(cuda, 4 * 1000);
-    let kernels = cuda.load(&of(1000)).unwrap();
-    let args = Args {
-        out: there.address(),
-        n: 1000,
-        value: 1,
-    };
-    // SAFETY: the block has 1000 numbers.
-    unsafe { kernels.launch(0, 1000, bytemuck::bytes_of(&args)) }.unwrap();
-    let error = cuda.load(&of(1 << 20)).unwrap_err();
-    assert!(matches!(error, DeviceError::Teams { .. }), "{error}");
 }
 
 /// Launches and copies are done in the order in which they were started.

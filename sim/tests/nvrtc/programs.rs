@@ -2,9 +2,9 @@
 
 use crate::support::referee::referee_python;
 use ostler_sim::Model;
-use ostler_sim::config::{Auto, EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::config::{EnvConfig, SimConfig, TaskConfig};
 use ostler_sim::device::Program;
-use ostler_sim::env::on_device::{program, thread_counts};
+use ostler_sim::env::on_device::program;
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::native::generate::generate_cuda;
 use ostler_sim::physics::native::lower::{LowerOptions, lower};
@@ -69,22 +69,17 @@ impl Shipped {
         }
     }
 
-    fn program(&self, changing: bool, threads: usize) -> Program {
-        let sim = SimConfig {
-            threads_per_env: Auto::N(threads),
-            ..self.sim.clone()
-        };
-        program(&self.model, &sim, &self.env, &self.task, changing).unwrap()
+    fn program(&self, changing: bool) -> Program {
+        program(&self.model, &self.sim, &self.env, &self.task, changing).unwrap()
     }
 }
 
 /// One of them.
 pub fn named(name: &str) -> Program {
-    Shipped::new(name).program(false, 1)
+    Shipped::new(name).program(false)
 }
 
-/// Robots and tasks as they are shipped, with every number of threads that a GPU may
-/// choose for them.
+/// Robots and tasks as they are shipped.
 pub fn shipped() -> Vec<(String, Program)> {
     let all = std::fs::read_dir(root().join("configs")).unwrap();
     let all = all.filter(|f| {
@@ -99,27 +94,15 @@ pub fn shipped() -> Vec<(String, Program)> {
         SHIPPED.len(),
         "a configuration is not in the list"
     );
-    let of = |name: &str| {
-        let shipped = Shipped::new(name);
-        let mut counts = thread_counts(&shipped.model, &shipped.sim).unwrap();
-        counts.reverse();
-        let named = counts.into_iter().map(|threads| {
-            let title = match threads {
-                1 => name.to_string(),
-                n => format!("{name}, teams of {n}"),
-            };
-            (title, shipped.program(false, threads))
-        });
-        named.collect::<Vec<_>>()
-    };
-    SHIPPED.into_iter().flat_map(of).collect()
+    let of = |name: &str| (name.to_string(), named(name));
+    SHIPPED.into_iter().map(of).collect()
 }
 
 /// Physics alone of other models, and a task whose numbers a curriculum changes.
 pub fn others() -> Vec<(String, Program)> {
     let mut programs = vec![(
         "changing cartpole".to_string(),
-        Shipped::new("cartpole").program(true, 1),
+        Shipped::new("cartpole").program(true),
     )];
     for name in FEATURES {
         let path = root().join(format!("tests/referee/features/{name}.xml"));
@@ -137,7 +120,6 @@ fn physics(path: &Path) -> Program {
         text: generate_cuda(&plan).unwrap(),
         places: Vec::new(),
         entries: vec!["ostler_step".into()],
-        teams: None,
     }
 }
 

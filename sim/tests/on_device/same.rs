@@ -2,14 +2,10 @@
 //! environment where the host's kernels have a vector of them.
 
 use crate::support::{Device_, Host_, NOISE, SEED, Setup, actions, agents, feature, heap, setup};
-use ostler_sim::config::{Auto, AutoWord, JointLimit, NoiseKind, ObservationGroup};
-use ostler_sim::device::host::Host;
-use ostler_sim::device::{Device, HostMemory, Timed, Trials};
-use ostler_sim::env::on_device::{Trial, measure, program, thread_counts};
+use ostler_sim::config::{JointLimit, NoiseKind, ObservationGroup};
+use ostler_sim::env::on_device::program;
 use ostler_sim::rng::{Purpose, fill_normal, normal_pair, philox};
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 /// Steps both and compares all they write, and then their statistics. Returns how many
 /// episodes ended and how many environments broke.
@@ -94,36 +90,11 @@ const SHIPPED: [(&str, usize); 9] = [
     ("ant_sumo", 9),
 ];
 
-/// Teams of threads: divided by limbs where the robot has them, and where it has not.
-#[test]
-fn a_team_of_threads_has_the_hosts_bits() {
-    let mut all = vec![("cartpole", 2), ("hopper", 2), ("ant", 2), ("quadruped", 8)];
-    // What a GPU may choose.
-    for (name, _) in SHIPPED {
-        let s = setup(name, 1);
-        let counts = thread_counts(&s.model, &s.sim).unwrap();
-        all.extend(counts.iter().filter(|n| **n > 1).map(|n| (name, *n)));
-    }
-    assert!(all.len() > 6, "{all:?}");
-    for (name, threads) in all {
-        let (_, envs) = SHIPPED.into_iter().find(|(n, _)| *n == name).unwrap();
-        let mut s = setup(name, envs / 3);
-        s.sim.threads_per_env = Auto::N(threads);
-        compare(
-            &format!("{name}, {threads} threads"),
-            &s,
-            3 * envs as u64,
-            true,
-            |_, _| {},
-        );
-    }
-}
-
 /// Sensors of forces and several agents; rows of constraints, ball joints with friction,
 /// elliptic cones, activations in Runge-Kutta steps, trees that touch each other, shapes
 /// that are tested one by one.
 #[test]
-fn teams_have_the_hosts_bits_whatever_a_robot_has() {
+fn the_bits_are_the_hosts_whatever_a_robot_has() {
     let mut all = vec![("agents".to_string(), agents(7, true))];
     for name in [
         "disable_gravity",
@@ -135,107 +106,19 @@ fn teams_have_the_hosts_bits_whatever_a_robot_has() {
     ] {
         all.push((name.to_string(), feature(name, 7)));
     }
-    for (at, (name, mut s)) in all.into_iter().enumerate() {
-        let threads = [2, 4][at % 2];
-        s.sim.threads_per_env = Auto::N(threads);
-        compare(
-            &format!("{name}, {threads} threads"),
-            &s,
-            50,
-            true,
-            |_, _| {},
-        );
+    for (name, s) in all {
+        compare(&name, &s, 50, true, |_, _| {});
     }
 }
 
-/// Where contacts couple more than can be written out, the leader factors it in loops.
+/// Where contacts couple more than can be written out, it is factored in loops.
 #[test]
-fn a_team_solves_what_is_too_long_to_be_written_out() {
-    let mut s = heap(7);
-    for threads in [1, 2, 4] {
-        s.sim.threads_per_env = Auto::N(threads);
-        let text = program(&s.model, &s.sim, &s.env, &s.task, false)
-            .unwrap()
-            .text;
-        assert!(!text.contains("straight::solve_coupled"));
-        let name = format!("heap, {threads} threads");
-        let (_, broken) = compare(&name, &s, 100, true, |_, _| {});
-        assert_eq!(broken, 0);
-    }
-}
-
-/// What is timed where a GPU is to choose for itself.
-#[test]
-fn every_number_of_threads_that_may_pay_is_timed() {
-    let times = |name: &str| {
-        let s = setup(name, 5);
-        let device: Arc<dyn Device> = Arc::new(Host::default());
-        let timed = measure(&Trial {
-            model: &s.model,
-            sim: &s.sim,
-            env: &s.env,
-            task: &s.task,
-            device: &device,
-            memory: &HostMemory,
-            changing: false,
-        })
-        .unwrap();
-        assert!(timed.iter().all(|t| t.step > Duration::ZERO));
-        timed.iter().map(|t| t.threads).collect::<Vec<_>>()
-    };
-    assert!(times("hopper").is_empty());
-    assert_eq!(times("half_cheetah"), [2, 1]);
-    assert_eq!(times("quadruped"), [4, 1]);
-}
-
-/// A start times what may pay and keeps it; later ones take what is kept, whatever it says.
-#[test]
-fn a_number_of_threads_is_timed_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut s = setup("half_cheetah", 3);
-    s.sim.threads_per_env = Auto::Auto(AutoWord::Auto);
-    let launches = || {
-        let trials = Trials::within(folder.path(), "a GPU".into());
-        let device = Arc::new(Host::that_tries(trials));
-        Device_::on(&s, device.clone(), false);
-        device.traffic().launches
-    };
-    let (first, second) = (launches(), launches());
-    assert!(first > 200, "{first} launches: two programs were timed");
-    assert!(second < 20, "{second} launches: none was");
-    let entries = || std::fs::read_dir(folder.path()).unwrap();
-    let kept = entries().find(|e| e.as_ref().unwrap().path().is_dir());
-    let key = kept.unwrap().unwrap().file_name().into_string().unwrap();
-    let trials = Trials::within(folder.path(), "a GPU".into());
-    let timed = trials.find(&key).unwrap();
-    assert_eq!(timed.iter().map(|t| t.threads).collect::<Vec<_>>(), [2, 1]);
-
-    // What was fastest is taken.
-    let setup = |threads| {
-        let mut s = setup("half_cheetah", 3);
-        s.sim.threads_per_env = threads;
-        s
-    };
-    let hash = |threads, trials| {
-        let device = Arc::new(Host::that_tries(trials));
-        let env = Device_::on(&setup(threads), device, false).env;
-        env.kernel().to_owned()
-    };
-    for fastest in [1, 2] {
-        let step = |threads| match threads == fastest {
-            true => Duration::from_micros(1),
-            false => Duration::from_micros(2),
-        };
-        let of = |threads| Timed {
-            threads,
-            step: step(threads),
-        };
-        let trials = || Trials::within(folder.path(), "a GPU".into());
-        trials().keep(&key, &[of(2), of(1)]);
-        let auto = hash(Auto::Auto(AutoWord::Auto), trials());
-        assert_eq!(auto, hash(Auto::N(fastest), trials()));
-        assert_ne!(auto, hash(Auto::N(3 - fastest), trials()));
-    }
+fn what_is_too_long_to_be_written_out_is_solved_in_loops() {
+    let s = heap(7);
+    let program = program(&s.model, &s.sim, &s.env, &s.task, false).unwrap();
+    assert!(!program.text.contains("straight::solve_coupled"));
+    let (_, broken) = compare("heap", &s, 100, true, |_, _| {});
+    assert_eq!(broken, 0);
 }
 
 #[test]

@@ -153,10 +153,9 @@ const MOST_LEARNER_THREADS: usize = 8;
 const WORK_PER_THREAD: usize = 8 << 20;
 
 impl Config {
-    /// Replaces every "auto" but the kernel's, which takes the robot to decide, and on a
-    /// GPU that of `sim.threads_per_env`, which is timed there and changes no bit. Where a
-    /// run goes on, `earlier` is what it ran with: its bits depend on the device, the
-    /// learner's threads and the kernel.
+    /// Replaces every "auto" but the kernel's, which takes the robot to decide. Where a run
+    /// goes on, `earlier` is what it ran with: its bits depend on the device, the learner's
+    /// threads and the kernel.
     ///
     /// # Errors
     /// A GPU was asked for that cannot be used.
@@ -251,9 +250,6 @@ impl Config {
                 Backend::Native if gpu => SimDevice::Cuda,
                 Backend::Native | Backend::Rapier => SimDevice::Cpu,
             };
-        }
-        if self.sim.device == SimDevice::Cpu && matches!(self.sim.threads_per_env, Auto::Auto(_)) {
-            self.sim.threads_per_env = Auto::N(1);
         }
         let sync = self.collector.cuda_sync;
         if gpu && matches!(gpus, Gpus::Ask(_)) {

@@ -127,9 +127,7 @@ fn exemplar() -> Config {
 /// Keys that take more than one kind of value.
 fn special(path: &str) -> Option<Kind> {
     match path {
-        "sim.threads" | "sim.threads_per_env" | "learner.threads" | "collector.workers" => {
-            Some(Kind::Auto)
-        }
+        "sim.threads" | "learner.threads" | "collector.workers" => Some(Kind::Auto),
         "task.action.scale"
         | "task.action.offset"
         | "task.observation.scale"

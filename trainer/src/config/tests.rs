@@ -230,7 +230,7 @@ fn overrides_reach_tables_lists_and_elements_by_name() {
         "task.reward[0].weight = 4.5",
         "task.observation.0.scale=[1]",
         "sim.rapier.solver_iterations=2",
-        "sim.threads_per_env=4",
+        "sim.threads=4",
         "ppo.schedule=fixed",
         "task.params.height=7",
     ])
@@ -240,7 +240,7 @@ fn overrides_reach_tables_lists_and_elements_by_name() {
     assert_eq!(c.task.reward[1].weight, 3.0);
     assert_eq!(c.task.reward[0].weight, 4.5);
     assert_eq!(c.sim.rapier.solver_iterations, 2);
-    assert_eq!(c.sim.threads_per_env, ostler_sim::config::Auto::N(4));
+    assert_eq!(c.sim.threads, ostler_sim::config::Auto::N(4));
     assert_eq!(c.ppo.schedule, crate::learner::ppo::Schedule::Fixed);
     assert_eq!(c.task.params["height"], 7.0);
 }

@@ -1,16 +1,14 @@
 //! What the programs of robots and tasks need of a GPU: registers, spills, stack, and
 //! how many environments a multiprocessor then holds. No GPU is needed to tell.
 
-use crate::config::{Gpus, Override, load};
+use crate::config::{Gpus, Override};
 use crate::run::{RunError, explained, plan};
 use crate::torch::cuda::driver::Driver;
-use ostler_sim::config::{Auto, SimConfig};
-use ostler_sim::device::cuda::compile::Compiler;
+use ostler_sim::device::DeviceError;
+use ostler_sim::device::cuda::compile::{Compiler, EntryNeeds};
 use ostler_sim::device::cuda::nvrtc::Nvrtc;
-use ostler_sim::device::cuda::nvrtc::log::Needs;
-use ostler_sim::device::cuda::occupancy::{Limits, Occupancy, occupancy};
-use ostler_sim::device::{DeviceError, Teams};
-use ostler_sim::env::on_device::{program, thread_counts};
+use ostler_sim::device::cuda::occupancy::{Limits, occupancy};
+use ostler_sim::env::on_device::program;
 use serde::Serialize;
 use std::path::Path;
 
@@ -26,8 +24,6 @@ pub struct Row {
     pub config: String,
     /// `sm_90` and the like.
     pub architecture: String,
-    /// Threads of an environment.
-    pub threads_per_env: usize,
     /// The entry's name.
     pub entry: String,
     /// Registers of a thread.
@@ -105,56 +101,29 @@ impl Kernels {
         let (loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
         let c = &loaded.config;
         let changing = !c.curriculum.is_empty();
-        // As for a GPU, whatever this machine has: on a processor "auto" is one.
-        let asked = SimConfig {
-            threads_per_env: load(path, overrides)?.config.sim.threads_per_env,
-            ..c.sim.clone()
-        };
-        let counts = thread_counts(&model, &asked).map_err(|e| explained(&loaded, e))?;
+        let program = program(&model, &c.sim, &c.env, &c.task, changing)
+            .map_err(|e| explained(&loaded, e))?;
+        let compiled = self.compiler.compile(&program, architecture);
+        let compiled = compiled.map_err(|e: DeviceError| RunError::Env(e.into()))?;
         let limits = Limits::of(architecture);
-        let mut rows = Vec::new();
-        for &threads in counts.iter().rev() {
-            let sim = SimConfig {
-                threads_per_env: Auto::N(threads),
-                ..c.sim.clone()
-            };
-            let program = program(&model, &sim, &c.env, &c.task, changing)
-                .map_err(|e| explained(&loaded, e))?;
-            let compiled = self.compiler.compile(&program, architecture);
-            let compiled = compiled.map_err(|e: DeviceError| RunError::Env(e.into()))?;
-            for (at, entry) in compiled.needs.iter().enumerate() {
-                let teams = program.teams.filter(|t| t.entry == at);
-                let full = limits.map(|l| fill(&entry.needs, teams, l));
-                rows.push(Row {
-                    config: c.name.clone(),
-                    architecture: architecture.to_string(),
-                    threads_per_env: if teams.is_some() { threads } else { 1 },
-                    entry: entry.entry.clone(),
-                    registers: entry.needs.registers,
-                    stack: entry.needs.stack,
-                    spills: (entry.needs.spill_stores, entry.needs.spill_loads),
-                    occupancy: full.map(|o| o.occupancy),
-                    limited_by: full.map(|o| format!("{:?}", o.limit).to_lowercase()),
-                    compiled_s: compiled.seconds,
-                    cached: !compiled.fresh,
-                });
+        let row = |entry: &EntryNeeds| {
+            // As blocks are launched for many environments.
+            let full = limits.map(|l| occupancy(&entry.needs, BLOCK, l));
+            Row {
+                config: c.name.clone(),
+                architecture: architecture.to_string(),
+                entry: entry.entry.clone(),
+                registers: entry.needs.registers,
+                stack: entry.needs.stack,
+                spills: (entry.needs.spill_stores, entry.needs.spill_loads),
+                occupancy: full.map(|o| o.occupancy),
+                limited_by: full.map(|o| format!("{:?}", o.limit).to_lowercase()),
+                compiled_s: compiled.seconds,
+                cached: !compiled.fresh,
             }
-        }
-        Ok(rows)
+        };
+        Ok(compiled.needs.iter().map(row).collect())
     }
-}
-
-/// How full a multiprocessor is with blocks as they are launched for many environments.
-fn fill(needs: &Needs, teams: Option<Teams>, limits: Limits) -> Occupancy {
-    let Some(teams) = teams else {
-        return occupancy(needs, BLOCK, limits);
-    };
-    let room = teams.room(limits.shared_of_block()).max(1);
-    let needs = Needs {
-        shared: needs.shared + room * teams.bytes,
-        ..*needs
-    };
-    occupancy(&needs, teams.threads(), limits)
 }
 
 /// What the GPUs of this machine take; none without a driver.

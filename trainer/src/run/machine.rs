@@ -19,7 +19,7 @@ use ostler_collector::{
 use ostler_sim::config::{ConfigError, EnvConfig, SimDevice};
 use ostler_sim::device::Device;
 use ostler_sim::device::cuda::Cuda;
-use ostler_sim::env::on_device::{Trial, local_memory};
+use ostler_sim::env::on_device::program;
 use ostler_sim::env::{DeviceEnv, EnvSpec, Injection};
 use ostler_sim::{BatchEnv, Model};
 use std::rc::Rc;
@@ -90,16 +90,10 @@ impl Machine {
             return Ok(0);
         };
         let config = &loaded.config;
-        let trial = Trial {
-            model,
-            sim: &config.sim,
-            env: &config.env,
-            task: &config.task,
-            device,
-            memory: &TorchMemory(self.torch),
-            changing: !config.curriculum.is_empty(),
-        };
-        local_memory(&trial).map_err(|e| explained(loaded, e))
+        let changing = !config.curriculum.is_empty();
+        program(model, &config.sim, &config.env, &config.task, changing)
+            .and_then(|program| Ok(device.local_memory(&program)?))
+            .map_err(|e| explained(loaded, e))
     }
 
     /// The host in place of a GPU: environments run on `sim`, where that is given.

@@ -26,7 +26,6 @@ pub const MAY_CHANGE: &[&str] = &[
     "fault",
     // The simulation's bits do not depend on it.
     "sim.threads",
-    "sim.threads_per_env",
     // Any collector goes on from any other's checkpoint.
     "collector.kind",
     "collector.workers",

@@ -3,7 +3,7 @@
 use super::compile::{Compiled, EntryNeeds};
 use super::driver::{Context, Function, Grid, Module};
 use crate::device::counts::Counts;
-use crate::device::{DeviceError, Kernels, Program, Teams};
+use crate::device::{DeviceError, Kernels, Program};
 use std::sync::Arc;
 
 /// The most threads of a block, unless it was set: four warps, one for each of a
@@ -26,8 +26,6 @@ pub struct CudaKernels {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     pub multiprocessors: u32,
-    /// Shared memory that a block can have (bytes).
-    pub shared: u32,
     /// Threads of a block, where they were set.
     pub threads_per_block: Option<u32>,
 }
@@ -39,15 +37,6 @@ struct Entry {
     max_threads: u32,
     /// Bytes of its struct, where the driver knows.
     args: Option<usize>,
-    /// Where its items have several threads each.
-    team: Option<Room>,
-}
-
-/// A team's needs, and how many of them a block can have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Room {
-    teams: Teams,
-    most: u32,
 }
 
 impl CudaKernels {
@@ -78,21 +67,11 @@ impl CudaKernels {
                 }
             };
             let max_threads = module.max_threads(function)?;
-            let teams = program.teams.filter(|t| t.entry == entries.len());
-            let team = match teams {
-                None => None,
-                Some(teams) => {
-                    let room = room(teams, extent, max_threads)?;
-                    module.allow_shared(function, room.most * teams.bytes)?;
-                    Some(room)
-                }
-            };
             entries.push(Entry {
                 name: name.clone(),
                 function,
                 max_threads,
                 args,
-                team,
             });
         }
         Ok(Self {
@@ -117,9 +96,6 @@ impl CudaKernels {
     }
 
     fn grid(&self, entry: &Entry, items: usize) -> Grid {
-        if let Some(room) = entry.team {
-            return room.grid(items, self.extent.multiprocessors);
-        }
         let threads = match self.extent.threads_per_block {
             Some(set) => set.clamp(1, entry.max_threads.max(1)),
             None => spread(items, self.extent.multiprocessors, entry.max_threads),
@@ -127,7 +103,6 @@ impl CudaKernels {
         Grid {
             blocks: blocks(items, threads),
             threads,
-            shared: 0,
         }
     }
 }
@@ -135,31 +110,6 @@ impl CudaKernels {
 /// `u32::MAX` if there are more than that.
 fn blocks(items: usize, of_block: u32) -> u32 {
     u32::try_from(items.div_ceil(of_block.max(1) as usize)).unwrap_or(u32::MAX)
-}
-
-/// How many teams a block has room for: a warp is one rank of as many.
-fn room(teams: Teams, extent: Extent, max_threads: u32) -> Result<Room, DeviceError> {
-    let most = teams.room(extent.shared);
-    if most == 0 || teams.threads() > max_threads {
-        return Err(DeviceError::Teams {
-            size: teams.size,
-            bytes: teams.bytes,
-            shared: extent.shared,
-        });
-    }
-    Ok(Room { teams, most })
-}
-
-impl Room {
-    /// As many to a block as it holds, and no more than an even share of a multiprocessor.
-    fn grid(&self, items: usize, multiprocessors: u32) -> Grid {
-        let even = blocks(items, multiprocessors).clamp(1, self.most);
-        Grid {
-            blocks: blocks(items, even),
-            threads: self.teams.threads(),
-            shared: even * self.teams.bytes,
-        }
-    }
 }
 
 /// Threads of a block: as many as may be, up to four warps, as long as every
@@ -215,44 +165,7 @@ impl Kernels for CudaKernels {
 
 #[cfg(test)]
 mod tests {
-    use super::{Extent, Grid, room, spread};
-    use crate::device::{DeviceError, Teams};
-
-    fn extent(shared: u32) -> Extent {
-        Extent {
-            multiprocessors: 132,
-            shared,
-            threads_per_block: None,
-        }
-    }
-
-    #[test]
-    fn a_block_has_as_many_teams_as_its_shared_memory_holds() {
-        let of = |bytes| Teams {
-            entry: 0,
-            size: 4,
-            bytes,
-        };
-        let grid = |bytes, items| {
-            let room = room(of(bytes), extent(232_448), 1024).unwrap();
-            room.grid(items, 132)
-        };
-        let blocks_of = |blocks, teams: u32, bytes: u32| Grid {
-            blocks,
-            threads: 128,
-            shared: teams * bytes,
-        };
-        // A warp has 32 lanes, whatever else there is room for.
-        assert_eq!(grid(1000, 1 << 20), blocks_of(32_768, 32, 1000));
-        assert_eq!(grid(12_300, 1 << 20), blocks_of(58_255, 18, 12_300));
-        // Few environments are spread over the device.
-        assert_eq!(grid(1000, 4096), blocks_of(128, 32, 1000));
-        assert_eq!(grid(1000, 1000), blocks_of(125, 8, 1000));
-        assert_eq!(grid(1000, 1), blocks_of(1, 1, 1000));
-        let none = room(of(300_000), extent(232_448), 1024).unwrap_err();
-        assert!(matches!(none, DeviceError::Teams { bytes: 300_000, .. }));
-        assert!(room(of(1000), extent(232_448), 96).is_err());
-    }
+    use super::spread;
 
     #[test]
     fn every_multiprocessor_gets_a_block_before_blocks_grow() {

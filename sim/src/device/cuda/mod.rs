@@ -24,7 +24,7 @@ pub use unavailable::{CUDA_NEEDED, DRIVER_NEEDED, Unavailable};
 
 use super::counts::Counts;
 use super::transfer::Staging;
-use super::{Address, Device, DeviceError, Kernels, Program, Traffic, Trials};
+use super::{Address, Device, DeviceError, Kernels, Program, Traffic};
 use compile::Compiler;
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use driver::{Context, Event, Refused};
@@ -48,7 +48,6 @@ pub struct Cuda {
     resident_threads: u64,
     architecture: String,
     compiler: Compiler,
-    trials: Trials,
     counts: Arc<Counts>,
 }
 
@@ -89,7 +88,6 @@ impl Cuda {
         );
         let extent = Extent {
             multiprocessors: ask(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?,
-            shared: ask(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?,
             threads_per_block: options.threads_per_block,
         };
         let of_one = Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR;
@@ -97,11 +95,6 @@ impl Cuda {
         let name = context.name().map_err(refused)?;
         let nvrtc = Nvrtc::find(Some(driver))?;
         let architecture = nvrtc.architecture(&name, capability)?;
-        let trials = Trials::from_environment(format!(
-            "{name}, driver {driver:?}, NVRTC {:?} {}, {extent:?}",
-            nvrtc.version(),
-            Nvrtc::options(&architecture).join(" ")
-        ));
         Ok(Arc::new(Self {
             ring: Mutex::new(None),
             fence: Mutex::new(Event::new(&context).map_err(refused)?),
@@ -113,7 +106,6 @@ impl Cuda {
             extent,
             resident_threads,
             architecture,
-            trials,
             compiler: Compiler::from_environment(nvrtc),
             counts: Arc::default(),
         }))
@@ -208,10 +200,6 @@ impl Device for Cuda {
         event.record()?;
         self.counts.wait();
         Ok(event.wait()?)
-    }
-
-    fn trials(&self) -> Option<&Trials> {
-        Some(&self.trials)
     }
 
     /// The driver keeps the largest stack of a program's entries for every thread that the

@@ -80,13 +80,6 @@ impl Limits {
     }
 }
 
-impl Limits {
-    /// Shared memory that one block can have (bytes): all but what the system takes.
-    pub fn shared_of_block(&self) -> u32 {
-        self.shared - SHARED_SYSTEM
-    }
-}
-
 /// How many blocks of so many threads a multiprocessor holds at a time; none if even one
 /// does not fit.
 pub fn occupancy(needs: &Needs, threads_per_block: u32, limits: Limits) -> Occupancy {

@@ -2,10 +2,10 @@
 
 use super::args::{EnvArgs, PhysicsArgs};
 use super::blocks::Blocks;
-use super::{DeviceEnv, ENTRIES, Entry, PolicyNoise, Recipe, lower_options, teams};
+use super::{DeviceEnv, ENTRIES, PolicyNoise, Recipe, lower_options};
 use crate::config::{Auto, Backend, ConfigError, EnvConfig, SimConfig, Specialize, TaskConfig};
 use crate::device::transfer::Reader;
-use crate::device::{Device, DeviceError, Memory, Program, Teams};
+use crate::device::{Device, DeviceError, Memory, Program};
 use crate::env::{BatchEnv, EnvError};
 use crate::model::Model;
 use crate::physics::frames_text;
@@ -20,8 +20,7 @@ use bytemuck::Zeroable;
 use std::sync::Arc;
 
 /// The program of environments of this robot and task. `changing`: the task's numbers
-/// stand in a table beside the code, for a curriculum that changes them. Where
-/// `sim.threads_per_env` is `"auto"`, that of one thread.
+/// stand in a table beside the code, for a curriculum that changes them.
 ///
 /// # Errors
 /// The task is wrong, or the native engine cannot simulate the robot.
@@ -40,7 +39,7 @@ pub fn program(
     let max_steps = env.max_episode_steps(step_dt)?;
     let sizes = sizes(model, &plan, &compiled);
     let emitted = emitted(model, &compiled, &sizes, step_dt, max_steps, changing);
-    Ok(text(&plan, &emitted, threads_per_env(sim))?)
+    Ok(text(&plan, &emitted)?)
 }
 
 fn emitted(
@@ -59,8 +58,8 @@ fn emitted(
     emit(task, sizes, step_dt, max_steps, numbers, &frames)
 }
 
-fn text(plan: &Plan, emitted: &Emitted, threads: usize) -> Result<Program, PhysicsError> {
-    let (mut text, team) = generate_env(plan, &emitted.text, threads).map_err(|e| {
+fn text(plan: &Plan, emitted: &Emitted) -> Result<Program, PhysicsError> {
+    let mut text = generate_env(plan, &emitted.text).map_err(|e| {
         crate::physics::native::unsupported(format!("this robot in a program of its own: {e}"))
     })?;
     text.push_str(&format!(
@@ -71,19 +70,7 @@ fn text(plan: &Plan, emitted: &Emitted, threads: usize) -> Result<Program, Physi
         text,
         places: emitted.places.clone(),
         entries: ENTRIES.map(String::from).to_vec(),
-        teams: team.map(|team| Teams {
-            entry: Entry::Step as usize,
-            size: team.size as u32,
-            bytes: 4 * team.words as u32,
-        }),
     })
-}
-
-pub(super) fn threads_per_env(sim: &SimConfig) -> usize {
-    match sim.threads_per_env {
-        Auto::Auto(_) => 1,
-        Auto::N(threads) => threads,
-    }
 }
 
 fn sizes(model: &Model, plan: &Plan, task: &Task) -> Sizes {
@@ -153,19 +140,7 @@ impl DeviceEnv {
             spec.max_episode_steps,
             changing,
         );
-        let trial = teams::Trial {
-            model: &model,
-            sim: &sim,
-            env,
-            task,
-            device: &device,
-            memory,
-            changing,
-        };
-        let write = |threads| text(&plan, &emitted, threads);
-        let program = teams::choose(&trial, &plan, &emitted.numbers, &write)?;
-        let threads = program.teams.map_or(1, |teams| teams.size as usize);
-        let kernels = device.load(&program)?;
+        let kernels = device.load(&text(&plan, &emitted)?)?;
         let blocks = Blocks::new(memory, &sizes, n, emitted.numbers.len())?;
         let mut args = EnvArgs {
             physics: PhysicsArgs {
@@ -202,7 +177,6 @@ impl DeviceEnv {
             },
             device,
             kernels,
-            threads,
             task_text: emitted.text,
             twin,
             coroner: None,
@@ -271,7 +245,7 @@ impl DeviceEnv {
             let options = lower_options(&self.recipe.sim);
             let plan = lower(&self.recipe.model, &options).map_err(PhysicsError::from)?;
             // The program before is unloaded once the steps that were started are done.
-            self.kernels = self.device.load(&text(&plan, emitted, self.threads)?)?;
+            self.kernels = self.device.load(&text(&plan, emitted)?)?;
             self.task_text.clone_from(&emitted.text);
         }
         if emitted.numbers != self.numbers {

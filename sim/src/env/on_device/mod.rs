@@ -16,7 +16,6 @@ mod graves;
 mod note;
 mod snapshot;
 mod tally;
-mod teams;
 
 use super::{BatchEnv, EnvSpec, EpisodeStats, Groups};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
@@ -31,7 +30,6 @@ use blocks::Blocks;
 pub use build::program;
 use note::Note;
 use std::sync::Arc;
-pub use teams::{Trial, local_memory, measure, thread_counts};
 
 /// The random numbers that a policy wants for every step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,8 +91,6 @@ const ENTRIES: [&str; 6] = [
 pub struct DeviceEnv {
     device: Arc<dyn Device>,
     kernels: Arc<dyn Kernels>,
-    /// Threads of an environment.
-    threads: usize,
     /// The task's part of the program.
     task_text: String,
     /// On the host; its buffers hold what was last exchanged.

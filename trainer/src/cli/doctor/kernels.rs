@@ -23,10 +23,9 @@ pub fn run(
     let (mut rows, mut failed) = (Vec::new(), false);
     if !as_json {
         outln!(
-            "{:16} {:7} {:>7} {:>9} {:>8} {:>13} {:>10} {:10} {:>10}",
+            "{:16} {:7} {:>9} {:>8} {:>13} {:>10} {:10} {:>10}",
             "config",
             "arch",
-            "threads",
             "registers",
             "stack B",
             "spills B",
@@ -59,10 +58,9 @@ pub fn run(
 fn print(row: &Row) {
     let occupancy = row.occupancy.map(|o| format!("{:.0} %", 100.0 * o));
     outln!(
-        "{:16} {:7} {:>7} {:>9} {:>8} {:>13} {:>10} {:10} {:>8.1} s{}",
+        "{:16} {:7} {:>9} {:>8} {:>13} {:>10} {:10} {:>8.1} s{}",
         row.config,
         row.architecture,
-        row.threads_per_env,
         row.registers,
         row.stack,
         format!("{}/{}", row.spills.0, row.spills.1),

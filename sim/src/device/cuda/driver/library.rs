@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// What is called, so that a driver that lacks something is told at once. cudarc would
 /// panic at the first call of it.
-const FUNCTIONS: [&str; 31] = [
+const FUNCTIONS: [&str; 30] = [
     "cuInit",
     "cuDriverGetVersion",
     "cuDeviceGetCount",
@@ -24,7 +24,6 @@ const FUNCTIONS: [&str; 31] = [
     "cuModuleUnload",
     "cuModuleGetFunction",
     "cuFuncGetAttribute",
-    "cuFuncSetAttribute",
     "cuLaunchKernel",
     "cuMemAlloc_v2",
     "cuMemFree_v2",

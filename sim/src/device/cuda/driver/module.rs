@@ -35,8 +35,6 @@ pub struct Grid {
     pub blocks: u32,
     /// Of a block.
     pub threads: u32,
-    /// Shared memory of a block, beside what the code itself declares (bytes).
-    pub shared: u32,
 }
 
 impl Module {
@@ -110,17 +108,6 @@ impl Module {
         }
     }
 
-    /// Lets its blocks have up to `bytes` of shared memory at launch.
-    pub fn allow_shared(&self, function: Function, bytes: u32) -> Result<(), Refused> {
-        self.context.enter()?;
-        let what = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
-        // SAFETY: the function is of this module.
-        check("cuFuncSetAttribute", unsafe {
-            sys::cuFuncSetAttribute(function.0, what, bytes)
-        })
-    }
-
     /// Starts `grid.blocks` blocks of `grid.threads` threads each.
     ///
     /// # Safety
@@ -145,7 +132,7 @@ impl Module {
                 grid.threads,
                 1,
                 1,
-                grid.shared,
+                0,
                 STREAM,
                 parameters.as_mut_ptr(),
                 std::ptr::null_mut(),

@@ -2,17 +2,13 @@
 //! were recorded (`tape`), around the kernels' own text.
 
 mod amalgam;
-mod limbs;
 mod tables;
-mod team;
 mod trace;
 
 use super::specialize::Source;
 use super::tables::Plan;
 use super::tape::{Printer, Program, Style, TapeError};
 use std::fmt::Write;
-use team::Division;
-pub use team::{Team, team_sizes};
 
 /// The kernels' text and what was recorded for a robot.
 #[derive(Debug)]
@@ -50,7 +46,7 @@ pub fn generate(plan: &Plan, lanes: usize) -> Result<Generated, TapeError> {
     );
     text.push_str(&amalgam::expand("api.h"));
     let scalar = format!("Vec<{lanes}>");
-    text.push_str(&robot_text(plan, &program, &scalar, Style::default(), None));
+    text.push_str(&robot_text(plan, &program, &scalar, Style::default()));
     text.push_str(ENTRY);
     let _ = writeln!(text, "{ROBOT}{{ return \"{}\"; }}", plan.digest().to_hex());
     Ok(Generated {
@@ -74,51 +70,33 @@ pub fn generate_cuda(plan: &Plan) -> Result<String, TapeError> {
         piece: 0,
         ..Style::default()
     };
-    Ok(robot_text(plan, &program, "float", style, None) + DEVICE_ENTRY)
+    Ok(robot_text(plan, &program, "float", style) + DEVICE_ENTRY)
 }
 
 /// Writes the program of whole environments: a robot's kernel, `task`'s text between what
 /// it needs and what needs it, and the entries of `sim/kernels/env`. The same text compiles
 /// for the host.
 ///
-/// `threads` of an environment on a device: 1, or a team of at most 16.
-///
 /// # Errors
 /// As [`generate`].
-pub(crate) fn generate_env(
-    plan: &Plan,
-    task: &str,
-    threads: usize,
-) -> Result<(String, Option<Team>), TapeError> {
+pub(crate) fn generate_env(plan: &Plan, task: &str) -> Result<String, TapeError> {
     let program = trace::record(plan)?;
     let style = Style {
         piece: 0,
         ..Style::default()
     };
-    let division = (threads > 1).then(|| Division::new(plan, &program, style.clone(), threads));
     let mut text = String::from(
         "// Environments of one robot and task, written by Ostler.\n\
          #ifndef __CUDACC__\n#include <immintrin.h>\n#include <math.h>\n#endif\n",
     );
-    let team = division.as_ref().map(|d| d.team(plan, &program));
-    if let Some(team) = team {
-        text.push_str(&team.defines());
-        text.push_str(&amalgam::expand("env/crew.cuh"));
-    }
-    text.push_str(&robot_text(
-        plan,
-        &program,
-        "float",
-        style,
-        division.as_ref(),
-    ));
+    text.push_str(&robot_text(plan, &program, "float", style));
     text.push_str(&amalgam::expand("env/all.cuh"));
     text.push_str(task);
     text.push_str("#line 1 \"environments\"\n");
     text.push_str(&amalgam::expand("env/env.cuh"));
     text.push_str("}  // namespace\n");
     text.push_str(&amalgam::expand("env/entries.cuh"));
-    Ok((text, team))
+    Ok(text)
 }
 
 /// What a task's text stands on, without any robot: for tests of that text.
@@ -132,13 +110,7 @@ pub(crate) fn env_prelude() -> String {
 }
 
 /// The kernel of a robot up to its entries, in a namespace that they close.
-fn robot_text(
-    plan: &Plan,
-    program: &Program,
-    scalar: &str,
-    style: Style,
-    division: Option<&Division>,
-) -> String {
+fn robot_text(plan: &Plan, program: &Program, scalar: &str, style: Style) -> String {
     let mut text = String::from("#define OSTLER_RESTRICT __restrict__\n");
     if primitives_only(plan) {
         text.push_str("#define OSTLER_PRIMITIVES_ONLY\n");
@@ -151,12 +123,9 @@ fn robot_text(
     let _ = writeln!(text, "typedef {scalar} R;");
     text.push_str(&tables::write(plan));
     text.push_str("typedef Work<R, Robot> W;\nnamespace straight {\n");
-    match division {
-        None => text.push_str(&Printer::new(program, style).all("constants")),
-        Some(division) => text.push_str(&division.straight),
-    }
+    text.push_str(&Printer::new(program, style).all("constants"));
     text.push_str("}\n");
-    text.push_str(&hooks(plan, program, division));
+    text.push_str(&hooks(plan, program));
     text
 }
 
@@ -178,7 +147,7 @@ fn shapes_used(plan: &Plan) -> String {
 }
 
 /// `Straight` with the recorded functions in it.
-fn hooks(plan: &Plan, program: &Program, division: Option<&Division>) -> String {
+fn hooks(plan: &Plan, program: &Program) -> String {
     let mut text = String::from("template<> struct Straight<R, Robot> {\n");
     for name in STRAIGHT {
         if program.functions.iter().any(|f| f.name == name) {
@@ -194,17 +163,8 @@ fn hooks(plan: &Plan, program: &Program, division: Option<&Division>) -> String 
             );
         }
     }
-    text.push_str(match division {
-        None => coupled(plan, program),
-        Some(_) => team::coupled(plan, program),
-    });
+    text.push_str(coupled(plan, program));
     text.push_str("  static OSTLER_FN void loads(const Robot&, W& w) {\n");
-    if let Some(division) = division {
-        text.push_str(&division.loads(plan));
-        text.push_str("  }\n");
-        text.push_str(&without_euler(program));
-        return text + "};\n";
-    }
     let loaded = if plan.nwslot > 0 { plan.nb } else { 0 };
     for b in (0..loaded).rev() {
         let parent = plan.body_parent[b];

@@ -1,9 +1,7 @@
-use super::limbs::{Limbs, homes};
-use super::{generate, team_sizes, trace};
+use super::{generate, trace};
 use crate::model::mjcf;
 use crate::physics::native::lower::{LowerOptions, lower};
-use crate::physics::native::tables::Plan;
-use crate::physics::native::tape::{Node, Printer, Style};
+use crate::physics::native::tape::Node;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -89,63 +87,5 @@ fn what_straight_parts_read_is_written_by_one_of_them_or_by_the_loops() {
                 );
             }
         }
-    }
-}
-
-fn plan(robot: &str) -> Plan {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../configs/robots/{robot}.xml"));
-    lower(&mjcf::load(&path).unwrap(), &LowerOptions::default()).unwrap()
-}
-
-#[test]
-fn a_robot_has_as_many_threads_as_it_has_limbs() {
-    let sizes = |robot| team_sizes(&plan(robot));
-    assert_eq!(sizes("cartpole"), [1]);
-    assert_eq!(sizes("hopper"), [1]);
-    assert_eq!(sizes("half_cheetah"), [2, 1]);
-    assert_eq!(sizes("ant"), [4, 1]);
-    assert_eq!(sizes("quadruped"), [4, 1]);
-    // Two ants: one to a rank. Their legs among four would make a trunk of two torsos.
-    assert_eq!(sizes("ant_sumo"), [2, 1]);
-    let limbs = Limbs::divide(&plan("quadruped"), 4);
-    let of = |rank| limbs.rank.iter().filter(|r| **r == rank).count();
-    assert_eq!(
-        [None, Some(0), Some(1), Some(2), Some(3)].map(of),
-        [1, 3, 3, 3, 3]
-    );
-}
-
-/// What is done one after the other by a team, of what one thread does.
-#[test]
-fn a_team_has_less_to_do_one_after_the_other() {
-    for (robot, size, most) in [
-        ("half_cheetah", 2, 0.8),
-        ("ant", 4, 0.6),
-        ("quadruped", 4, 0.6),
-    ] {
-        let plan = plan(robot);
-        let program = trace::record(&plan).unwrap();
-        let printer = Printer::new(&program, Style::default());
-        let (mut alone, mut team) = (0, 0);
-        for f in program
-            .functions
-            .iter()
-            .filter(|f| !f.name.starts_with("load_"))
-        {
-            let homes = homes(&plan, &program, &Limbs::divide(&plan, size));
-            let home = |array: u32, index: u32| homes[array as usize][index as usize];
-            let (one, many) = (
-                printer.team_function(f, &|_, _| None, 1),
-                printer.team_function(f, &home, size),
-            );
-            println!(
-                "{robot} {}: {} of {}, {} waits",
-                f.name, many.depth, one.depth, many.stages
-            );
-            alone += one.depth;
-            team += many.depth;
-        }
-        let share = team as f64 / alone as f64;
-        assert!(share < most, "{robot}: {share}");
     }
 }

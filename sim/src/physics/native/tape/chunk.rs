@@ -15,17 +15,6 @@ pub(super) struct Chunks {
     pub slots: HashMap<u32, usize>,
     /// Length of that array.
     pub scratch: usize,
-    /// Which range writes a value's place, where several compute the value.
-    pub writers: Option<HashMap<u32, usize>>,
-}
-
-impl Chunks {
-    /// Where range `piece` leaves a value that it has computed for others, if it does.
-    pub fn place(&self, node: u32, piece: usize) -> Option<usize> {
-        let writes = |w: &HashMap<u32, usize>| w.get(&node) == Some(&piece);
-        let slot = self.slots.get(&node).copied();
-        slot.filter(|_| self.writers.as_ref().is_none_or(writes))
-    }
 }
 
 /// When a node gets its value and when it is last used, in steps.
@@ -46,7 +35,6 @@ pub(super) fn cut(program: &Program, function: &Function, plan: &Plan, target: u
             ranges,
             slots: HashMap::new(),
             scratch: 0,
-            writers: None,
         };
     }
     let cost = crossing(program, &lives, total);
@@ -68,7 +56,6 @@ pub(super) fn cut(program: &Program, function: &Function, plan: &Plan, target: u
         ranges,
         slots,
         scratch,
-        writers: None,
     }
 }
 

@@ -2,11 +2,7 @@
 //! tested.
 
 use super::node::{Node, Val};
-#[cfg(test)]
-use super::order::Step;
 use super::program::{Function, Program};
-#[cfg(test)]
-use super::team::Split;
 
 /// What the interpreter computes with.
 pub trait Real: Copy + PartialOrd + std::ops::Neg<Output = Self> {
@@ -106,55 +102,6 @@ impl Program {
         }
         for store in &function.stores {
             arrays[store.array as usize][store.index as usize] = number(&slots, store.value);
-        }
-    }
-}
-
-#[cfg(test)]
-impl Program {
-    /// Runs a divided function as a team does: the pieces of a stage one after the other,
-    /// in the order of ranks or against it, each with values of its own.
-    pub(super) fn run_divided<T: Real>(
-        &self,
-        function: &Function,
-        split: &Split,
-        arrays: &mut [Vec<T>],
-        backwards: bool,
-    ) {
-        let nodes = self.graph.nodes();
-        let mut cross = vec![T::constant(f64::NAN); split.chunks.scratch];
-        for stage in 0..split.stages {
-            let mut pieces: Vec<usize> = (0..split.pieces.len()).collect();
-            pieces.retain(|&piece| split.pieces[piece].0 == stage);
-            if backwards {
-                pieces.reverse();
-            }
-            for piece in pieces {
-                let mut slots = vec![Slot::<T>::Nothing; nodes.len()];
-                for step in &split.plan.steps[split.chunks.ranges[piece].clone()] {
-                    for value in step.uses(self, function) {
-                        let node = value.node() as usize;
-                        if split.plan.inline[node] {
-                            slots[node] = compute(&nodes[node], &slots, arrays);
-                        } else if let (Slot::Nothing, Some(&at)) =
-                            (slots[node], split.chunks.slots.get(&value.node()))
-                        {
-                            slots[node] = Slot::Number(cross[at]);
-                        }
-                    }
-                    for node in step.defines() {
-                        slots[node as usize] = compute(&nodes[node as usize], &slots, arrays);
-                        if let Some(at) = split.chunks.place(node, piece) {
-                            cross[at] = number(&slots, Val::new(node, false));
-                        }
-                    }
-                    if let Step::Store(at) = *step {
-                        let store = function.stores[at];
-                        arrays[store.array as usize][store.index as usize] =
-                            number(&slots, store.value);
-                    }
-                }
-            }
         }
     }
 }

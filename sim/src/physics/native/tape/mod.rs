@@ -28,7 +28,6 @@ pub mod print;
 pub mod program;
 pub mod record;
 mod sign;
-mod team;
 #[cfg(test)]
 mod tests;
 
@@ -40,4 +39,3 @@ pub use order::Order;
 pub use print::{Printer, Style};
 pub use program::{Array, Counts, Function, Init, Program, Store};
 pub use record::{Recorder, TapeError};
-pub use team::Homes;

@@ -81,7 +81,7 @@ pub(super) fn plan(program: &Program, function: &Function, order: Order) -> Plan
 }
 
 /// By node: used, and without a statement of its own, as [`Plan::inline`].
-pub(super) fn inline(program: &Program, function: &Function, live: &[bool]) -> Vec<bool> {
+fn inline(program: &Program, function: &Function, live: &[bool]) -> Vec<bool> {
     let stored: HashSet<(u32, u32)> = function.stores.iter().map(|s| (s.array, s.index)).collect();
     let nodes = program.graph.nodes();
     nodes
@@ -96,18 +96,6 @@ pub(super) fn inline(program: &Program, function: &Function, live: &[bool]) -> V
                 }
         })
         .collect()
-}
-
-/// Statements for some of a function's nodes (`live`, with their operands or without) and
-/// some of its stores, by position, as recorded.
-pub(super) fn part(
-    program: &Program,
-    function: &Function,
-    live: &[bool],
-    inline: &[bool],
-    stores: &[usize],
-) -> Vec<Step> {
-    Builder::new(program, function, live, inline, stores).recorded()
 }
 
 /// How many values are held at most while a node is computed, if every operand

@@ -6,7 +6,6 @@ use super::node::{Node, Val};
 use super::order::{self, Order, Plan, Step};
 use super::program::{Function, Program};
 use super::sign;
-use super::team::{self, Homes};
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -103,60 +102,12 @@ impl<'a> Printer<'a> {
         writer.text
     }
 
-    /// One function for a team of `size` threads: pieces, and which rank runs which
-    /// before all wait. Values between them lie in `w.cross`.
-    pub fn team_function(&self, function: &Function, homes: Homes, size: usize) -> TeamText {
-        let split = team::split(self.program, function, homes, size);
-        let mut writer = Writer::new(self.program, function, &split.plan, &split.chunks);
-        let (qualifiers, name) = (&self.style.qualifiers, &function.name);
-        for (at, range) in split.chunks.ranges.iter().enumerate() {
-            let (stage, rank) = split.pieces[at];
-            let _ = writeln!(
-                writer.text,
-                "{qualifiers} {name}_{stage}_{rank}(W& w) {{\n  R* s = w.cross;"
-            );
-            writer.steps(range.clone(), at);
-            writer.text.push_str("  (void)w;\n  (void)s;\n}\n");
-        }
-        let mut text = writer.text;
-        let _ = writeln!(text, "static OSTLER_FN void {name}(W& w) {{");
-        for stage in 0..split.stages.max(1) {
-            for &(_, rank) in split.pieces.iter().filter(|(s, _)| *s == stage) {
-                let _ = writeln!(
-                    text,
-                    "  if (team_rank() == {rank}) {name}_{stage}_{rank}(w);"
-                );
-            }
-            text.push_str("  team_sync();\n");
-        }
-        text.push_str("  (void)w;\n}\n");
-        TeamText {
-            text,
-            cross: split.chunks.scratch,
-            stages: split.stages,
-            depth: split.depth(),
-        }
-    }
-
     /// The most values a function holds at a time between its statements, constants
     /// and unchanged elements not counted.
     pub fn most_alive(&self, function: &Function) -> usize {
         let plan = order::plan(self.program, function, self.style.order);
         chunk::most_alive(self.program, function, &plan)
     }
-}
-
-/// A function for a team.
-#[derive(Debug)]
-pub struct TeamText {
-    /// C++.
-    pub text: String,
-    /// Length that `w.cross` must have.
-    pub cross: usize,
-    /// Times that the team waits.
-    pub stages: usize,
-    /// Statements that are done one after the other: of each stage the longest piece.
-    pub depth: usize,
 }
 
 struct Writer<'a> {
@@ -235,7 +186,7 @@ impl<'a> Writer<'a> {
                 }
             }
             for node in step.defines() {
-                let slot = self.chunks.place(node, piece);
+                let slot = self.chunks.slots.get(&node).copied();
                 if let (Some(slot), Some((name, _))) = (slot, self.names.get(&node)) {
                     let _ = writeln!(self.text, "  s[{slot}] = t{name};");
                 }

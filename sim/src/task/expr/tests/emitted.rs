@@ -128,7 +128,6 @@ fn text(programs: &[Program], world: &World) -> (Text, usize) {
         text,
         places: Vec::new(),
         entries: vec!["terms".into()],
-        teams: None,
     };
     (program, at)
 }
@@ -303,7 +302,6 @@ fn elementary_functions_have_the_same_bits_all_over() {
         text,
         places: Vec::new(),
         entries: entries.map(|name| format!("all_{name}")).collect(),
-        teams: None,
     };
     let kernels = Host::default().load(&program).unwrap();
     let mut out = vec![0.0_f32; count];

@@ -4,7 +4,6 @@ mod fold;
 mod print;
 mod random;
 mod record;
-mod team;
 
 use super::{Array, Graph, Program, Recorder, Val};
 
