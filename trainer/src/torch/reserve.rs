@@ -10,14 +10,82 @@
 use super::{TorchError, call, ostler_torch_use_reserve};
 use ostler_sim::memory::MemoryError;
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// Where it lies; null while there is none.
-static START: AtomicPtr<libc::c_void> = AtomicPtr::new(std::ptr::null_mut());
-/// Its size (bytes); belongs to whoever swapped `START` away from null.
-static SIZE: AtomicUsize = AtomicUsize::new(0);
+/// The process's.
+static RESERVE: Reserve = Reserve::none();
 /// How often it was released.
 static RELEASED: AtomicU64 = AtomicU64::new(0);
+
+/// Memory that nobody else has, touched, unmapped when this is dropped.
+///
+/// Invariant: the start of a mapping whose first word is its size (bytes).
+struct Mapping(NonNull<usize>);
+
+impl Mapping {
+    fn new(bytes: usize) -> Result<Self, MemoryError> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping without a file; nothing of ours lies there.
+        let start = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
+        let made = NonNull::new(start).filter(|_| start != libc::MAP_FAILED);
+        let start: NonNull<usize> = match made {
+            Some(start) => start.cast(),
+            None => {
+                return Err(MemoryError {
+                    what: "the reserve for when memory runs out".to_string(),
+                    bytes,
+                });
+            }
+        };
+        // SAFETY: a mapping begins at a page and has one at least; so far it is known here alone.
+        unsafe { start.write(bytes) };
+        Ok(Self(start))
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: that many bytes were mapped there, and nobody else has them.
+        unsafe { libc::munmap(self.0.as_ptr().cast(), self.0.read()) };
+    }
+}
+
+/// Memory that is set aside by one thread and given back by one, whichever come first: null,
+/// or a [`Mapping`], which belongs to whoever swaps it away. Its size goes along with it, and
+/// cannot be that of another.
+struct Reserve(AtomicPtr<usize>);
+
+impl Reserve {
+    const fn none() -> Self {
+        Self(AtomicPtr::new(null_mut()))
+    }
+
+    fn is_held(&self) -> bool {
+        !self.0.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Sets `bytes` aside, unless there is a reserve already. Whether this call did.
+    fn hold(&self, bytes: usize) -> Result<bool, MemoryError> {
+        Ok(!self.is_held() && self.put(Mapping::new(bytes)?))
+    }
+
+    /// Keeps a mapping; one that comes second is unmapped. Whether it was kept.
+    fn put(&self, mapping: Mapping) -> bool {
+        let (put, other) = (Ordering::Release, Ordering::Relaxed);
+        let exchange = (self.0).compare_exchange(null_mut(), mapping.0.as_ptr(), put, other);
+        if exchange.is_ok() {
+            std::mem::forget(mapping);
+        }
+        exchange.is_ok()
+    }
+
+    /// What was kept. Allocates nothing.
+    fn take(&self) -> Option<Mapping> {
+        NonNull::new(self.0.swap(null_mut(), Ordering::Acquire)).map(Mapping)
+    }
+}
 
 /// Rust allocations of more are left to fail: all that grow with the number of
 /// environments can (see [`MemoryError`]), and the reserve would not do. (bytes)
@@ -33,22 +101,7 @@ pub fn hold(bytes: usize) -> Result<(), TorchError> {
     call("use the reserve", |error, size| unsafe {
         ostler_torch_use_reserve(error, size)
     })?;
-    if is_held() {
-        return Ok(());
-    }
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE;
-    let protection = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: a new mapping without a file; nothing of ours lies there.
-    let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
-    if start == libc::MAP_FAILED {
-        return Err(TorchError::Memory(MemoryError {
-            what: "the reserve for when memory runs out".to_string(),
-            bytes,
-        }));
-    }
-    SIZE.store(bytes, Ordering::Relaxed);
-    START.store(start, Ordering::Release);
-    Ok(())
+    RESERVE.hold(bytes).map(drop).map_err(TorchError::Memory)
 }
 
 /// What a run holds (bytes): an error's way through libtorch and the run, and the copy
@@ -72,20 +125,16 @@ pub fn keep_up() {
 /// Gives the reserve back to the system. Returns whether there was one. Allocates
 /// nothing; any thread may call it at any time.
 pub fn release() -> bool {
-    let start = START.swap(std::ptr::null_mut(), Ordering::Acquire);
-    if start.is_null() {
-        return false;
+    let released = RESERVE.take().map(drop).is_some();
+    if released {
+        RELEASED.fetch_add(1, Ordering::Relaxed);
     }
-    // SAFETY: `hold` mapped that many bytes there, and the swap made sure that only
-    // this call unmaps them; nobody ever reads or writes them.
-    unsafe { libc::munmap(start, SIZE.load(Ordering::Relaxed)) };
-    RELEASED.fetch_add(1, Ordering::Relaxed);
-    true
+    released
 }
 
 /// Whether there is a reserve now. If there was one before, memory ran out since.
 pub fn is_held() -> bool {
-    !START.load(Ordering::Relaxed).is_null()
+    RESERVE.is_held()
 }
 
 /// How often the reserve was released since the start.
@@ -145,5 +194,29 @@ unsafe impl GlobalAlloc for Reserving {
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         // SAFETY: the block came from the system's allocator with this layout.
         unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(reserve: &Reserve) -> Option<usize> {
+        let mapping = reserve.take()?;
+        // SAFETY: the mapping lives, and its first word is its size.
+        Some(unsafe { mapping.0.read() })
+    }
+
+    #[test]
+    fn of_two_that_set_memory_aside_at_once_one_does() {
+        let reserve = Reserve::none();
+        // Both found none, and each has mapped its own.
+        let [one, two] = [1, 2].map(|pages| Mapping::new(pages << 12).unwrap());
+        assert!(reserve.put(one) && !reserve.put(two));
+        assert_eq!([taken(&reserve), taken(&reserve)], [Some(1 << 12), None]);
+        assert!(reserve.hold(1 << 12).unwrap());
+        assert!(!reserve.hold(1 << 13).unwrap(), "it is there already");
+        assert_eq!(taken(&reserve), Some(1 << 12));
+        assert!(reserve.hold(1 << 60).is_err() && !reserve.is_held());
     }
 }
