@@ -188,7 +188,7 @@ fn f12_a_tiered_storage_draws_over_both_parts_at_once() {
                     Recent::Device(ring) => ring.write(newest, 1, words, marked).unwrap(),
                 }
                 assert_ne!(
-                    Rows::one(disk.file.ring()).row(newest)[0],
+                    Rows::one(disk.file.ring().unwrap()).row(newest)[0],
                     7.0_f32.to_bits()
                 );
                 let drawn = twin.batch(&twin.device, &[newest; 200]);

@@ -128,11 +128,15 @@ impl Disk {
     }
 
     /// All transitions, to read.
-    pub fn rows(&self) -> Rows<'_> {
-        match &self.overflow {
-            Some((at, ring)) => Rows::two(self.file.ring(), *at, ring.ring()),
-            None => Rows::one(self.file.ring()),
-        }
+    ///
+    /// # Errors
+    /// Another program made the file shorter.
+    pub fn rows(&self) -> Result<Rows<'_>, ReplayError> {
+        let file = self.file.ring()?;
+        Ok(match &self.overflow {
+            Some((at, ring)) => Rows::two(file, *at, ring.ring()),
+            None => Rows::one(file),
+        })
     }
 }
 

@@ -3,6 +3,10 @@
 //! Nothing is ever stored into the map: a full disk is then an error of a call, where a
 //! store would be a bus error (F13). The map is read only where rows were written: a hole
 //! would take space too, on some file systems.
+//!
+//! Another program that shortens the file takes memory away from under the map. That is
+//! looked for before each use, and is an error then; in the midst of one it ends the process
+//! with SIGBUS all the same, as no system call makes a map safe from it.
 
 use super::format::{Commit, Head, PLACES, SLOT, SLOTS, seal, whole};
 use super::layout::TRAILER;
@@ -93,7 +97,8 @@ impl FileRing {
         // SAFETY: the map is read-only. The file is this process's: it is locked, its length
         // was checked and nothing here changes it, so that reads stay within it. Rows are
         // read under the lock of `Core` that their writers hold exclusively; the words are
-        // plain data, and each row has a checksum should a stranger write here.
+        // plain data, and each row has a checksum should a stranger write here. That no
+        // stranger does, in the midst of a read, is the user's part: see the description above.
         let map = unsafe { Mmap::map(&file) }.map_err(io("cannot map it"))?;
         // Draws go all over the place: reading ahead would read for nothing.
         let _ = map.advise(Advice::Random);
@@ -177,15 +182,33 @@ impl FileRing {
     }
 
     /// All places, to read.
-    pub fn ring(&self) -> Ring<'_> {
-        Ring::new(self.words(), self.stride, self.words, self.places)
+    ///
+    /// # Errors
+    /// Another program made the file shorter, or the system does not say.
+    pub fn ring(&self) -> Result<Ring<'_>, ReplayError> {
+        let checked = self.check_length();
+        checked.map_err(|e| self.error("cannot read it", e))?;
+        let words = self.words();
+        Ok(Ring::new(words, self.stride, self.words, self.places))
+    }
+
+    /// What the map has beyond the file's end cannot be read. Nor may a write make the file
+    /// as long again as it was: its rows would be zeros.
+    fn check_length(&self) -> io::Result<()> {
+        let (now, whole) = (self.file.metadata()?.len(), self.map.len() as u64);
+        match now < whole {
+            true => Err(io::Error::other(format!(
+                "another program made it shorter: it has {now} bytes instead of {whole}"
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// Writes transitions into their places; they do not count before they are
     /// [committed](Self::commit).
     ///
     /// # Errors
-    /// The disk is full, or fails.
+    /// The disk is full, or fails; another program made the file shorter.
     pub fn write(
         &mut self,
         first: u64,
@@ -193,6 +216,7 @@ impl FileRing {
         segment: impl Fn(u64) -> Segment,
         mut fill: impl FnMut(usize, &mut [u32]),
     ) -> io::Result<()> {
+        self.check_length()?;
         let mut done = 0;
         while done < count {
             let place = (first + done as u64) % self.places;

@@ -30,7 +30,7 @@ fn extend(file: &mut FileRing, window: &mut Window, count: usize, stride: u32, s
 }
 
 fn seen(file: &FileRing, window: &Window) -> Vec<(u64, Vec<u32>, (u64, u64))> {
-    let rows = Rows::one(file.ring());
+    let rows = Rows::one(file.ring().unwrap());
     let row = |r| (r, rows.row(r).to_vec(), window.run_from(r, 50));
     window.range().map(row).collect()
 }
@@ -205,7 +205,8 @@ fn f13_a_full_disk_may_be_continued_in_host_memory() {
     disk.file.room = Some(50);
     disk.extend(&mut window, 0, 6, 2, fill(24, 0)).unwrap();
     assert_eq!(window.range(), 10..30);
-    for (row, words) in window.range().map(|r| (r, disk.rows().row(r))) {
+    let rows = disk.rows().unwrap();
+    for (row, words) in window.range().map(|r| (r, rows.row(r))) {
         assert_eq!(words[0], 1000 * row as u32);
     }
     assert_eq!(disk.end(window.end()), 24, "the rest is not in the file");
@@ -215,11 +216,44 @@ fn f13_a_full_disk_may_be_continued_in_host_memory() {
         let first = window.end();
         disk.extend(&mut window, 0, 6, 2, fill(first, 0)).unwrap();
     }
-    for (row, words) in window.range().map(|r| (r, disk.rows().row(r))) {
+    let rows = disk.rows().unwrap();
+    for (row, words) in window.range().map(|r| (r, rows.row(r))) {
         assert_eq!(words[0], 1000 * row as u32);
     }
     drop(disk);
     let mut found = Window::new(20, 30);
     open(dir.path(), &mut found).unwrap();
     assert!(found.end() == 24 && found.begin() >= 4);
+}
+
+/// Another program's `truncate`, between two uses.
+#[test]
+fn a_file_that_another_program_shortens_is_an_error_and_no_signal() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut window = Window::new(2_000, 2_000);
+    let mut disk = disk(dir.path(), &mut window, OnFullDisk::Host);
+    disk.extend(&mut window, 0, 1_000, 2, fill(0, 0)).unwrap();
+    let raw = File::options().write(true).open(dir.path().join(ROWS));
+    let raw = raw.unwrap();
+    let (whole, before) = (raw.metadata().unwrap().len(), window.range());
+    raw.set_len(PLACES).unwrap();
+    let refused = |e: ReplayError| {
+        let text = e.to_string();
+        let expected = format!("it has {PLACES} bytes instead of {whole}");
+        assert!(text.contains(&expected), "{text}");
+        assert!(text.contains(ROWS), "{text}");
+    };
+    refused(disk.rows().map(drop).unwrap_err());
+    refused(disk.file.ring().map(drop).unwrap_err());
+    // Nor is it made long again: what was in it would be zeros.
+    refused(
+        disk.extend(&mut window, 0, 6, 2, fill(1_000, 0))
+            .unwrap_err(),
+    );
+    assert_eq!(raw.metadata().unwrap().len(), PLACES);
+    assert_eq!(window.range(), before);
+    assert!(disk.overflow.is_none(), "the disk is not full");
+    // Longer is no harm.
+    raw.set_len(whole + 9).unwrap();
+    assert_eq!(disk.rows().unwrap().row(window.begin()).len(), 4);
 }

@@ -82,7 +82,7 @@ impl ReplayBuffer {
                 .end()
                 .saturating_sub(window.physical())
                 .max(window.floor());
-            store.copy_in(kept.rows(), oldest..window.end())?;
+            store.copy_in(kept.rows()?, oldest..window.end())?;
             keeper = Some(kept);
         } else if let Some(disk) = store.disk() {
             found = disk.found;

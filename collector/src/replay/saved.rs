@@ -106,8 +106,11 @@ impl Keeper {
     }
 
     /// All that is in it.
-    pub fn rows(&self) -> super::rows::Rows<'_> {
-        super::rows::Rows::one(self.file.ring())
+    ///
+    /// # Errors
+    /// Another program made it shorter.
+    pub fn rows(&self) -> Result<super::rows::Rows<'_>, ReplayError> {
+        Ok(super::rows::Rows::one(self.file.ring()?))
     }
 }
 

@@ -124,7 +124,7 @@ impl Store {
     /// Fills a slot with the transitions whose numbers are in it.
     ///
     /// # Errors
-    /// The device fails.
+    /// The device fails; another program made the file shorter.
     pub fn gather(
         &self,
         plan: &Plan,
@@ -137,18 +137,18 @@ impl Store {
         };
         match self {
             Self::Host(ring) => on_host(slot, Rows::one(ring.ring()), u64::MAX)?,
-            Self::File(disk) => on_host(slot, disk.rows(), u64::MAX)?,
+            Self::File(disk) => on_host(slot, disk.rows()?, u64::MAX)?,
             Self::Tiered { disk, recent, span } => {
                 let at = window.end().saturating_sub(*span);
                 match recent {
                     Recent::Host(ring) if disk.overflow.is_none() => {
-                        let rows = Rows::two(disk.file.ring(), at, ring.ring());
+                        let rows = Rows::two(disk.file.ring()?, at, ring.ring());
                         on_host(slot, rows, u64::MAX)?;
                     }
-                    Recent::Host(_) => on_host(slot, disk.rows(), u64::MAX)?,
+                    Recent::Host(_) => on_host(slot, disk.rows()?, u64::MAX)?,
                     // What follows a recent one in time is recent too.
                     Recent::Device(ring) => {
-                        on_host(slot, disk.rows(), at)?;
+                        on_host(slot, disk.rows()?, at)?;
                         let mut recent = 0;
                         slot.columns(|first, out| {
                             let new = (0..).zip(first).filter(|(_, row)| **row >= at);
@@ -176,7 +176,7 @@ impl Store {
     /// Transitions as they are, one after the other, into `write`.
     ///
     /// # Errors
-    /// The device fails, or `write` does.
+    /// As [`gather`](Self::gather); `write` fails.
     pub fn copy_out(
         &self,
         first: u64,
@@ -190,7 +190,7 @@ impl Store {
         };
         match self {
             Self::Host(ring) => from(Rows::one(ring.ring())),
-            Self::File(disk) | Self::Tiered { disk, .. } => from(disk.rows()),
+            Self::File(disk) | Self::Tiered { disk, .. } => from(disk.rows()?),
             Self::Device(ring) => {
                 const PIECE: usize = 1 << 16;
                 for start in (0..count).step_by(PIECE) {
@@ -227,7 +227,7 @@ impl Store {
     /// The newest transitions of a tiered storage are read from its file again.
     ///
     /// # Errors
-    /// The device fails.
+    /// As [`gather`](Self::gather).
     pub fn reload(&mut self, window: &Window) -> Result<(), ReplayError> {
         let Self::Tiered { disk, recent, .. } = self else {
             return Ok(());
@@ -239,11 +239,11 @@ impl Store {
         match recent {
             Recent::Host(ring) => {
                 let range = range(ring.physical());
-                copy_to_host(ring, disk.rows(), range);
+                copy_to_host(ring, disk.rows()?, range);
             }
             Recent::Device(ring) => {
                 let range = range(ring.physical());
-                copy_to_device(ring, disk.rows(), range)?;
+                copy_to_device(ring, disk.rows()?, range)?;
             }
         }
         Ok(())
