@@ -40,10 +40,14 @@ pub(crate) struct Host {
     pub final_slot: HostRows<i32>,
 }
 
-fn host_groups(groups: &Groups<Tensor>) -> Result<Groups<HostRows<f32>>, CollectError> {
+/// # Safety
+/// As for [`HostRows::new`].
+unsafe fn host_groups(groups: &Groups<Tensor>) -> Result<Groups<HostRows<f32>>, CollectError> {
+    // SAFETY: the caller's promise, for both.
+    let rows = |tensor: &Tensor| unsafe { HostRows::new(tensor) };
     Ok(Groups {
-        policy: HostRows::new(&groups.policy)?,
-        critic: groups.critic.as_ref().map(HostRows::new).transpose()?,
+        policy: rows(&groups.policy)?,
+        critic: groups.critic.as_ref().map(rows).transpose()?,
     })
 }
 
@@ -71,18 +75,24 @@ impl Buffers {
     pub fn new(spec: &EnvSpec, steps: usize, dist_width: i64) -> Result<Self, CollectError> {
         let steps = i64::try_from(steps).unwrap_or(i64::MAX);
         let rollout = Rollout::new(spec, steps, dist_width, Device::Cpu)?;
-        let host = Host {
-            obs: host_groups(&rollout.obs)?,
-            action: HostRows::new(&rollout.action)?,
-            dist: HostRows::new(&rollout.dist)?,
-            std: HostRows::new(&rollout.std)?,
-            reward: HostRows::new(&rollout.reward)?,
-            terminated: HostRows::new(&rollout.terminated)?,
-            truncated: HostRows::new(&rollout.truncated)?,
-            valid: HostRows::new(&rollout.valid)?,
-            version: HostRows::new(&rollout.version)?,
-            final_obs: host_groups(&rollout.final_obs)?,
-            final_slot: HostRows::new(&rollout.final_slot)?,
+        // SAFETY: a new rollout is written all over, and each of its tensors has memory of its
+        // own. Slices are borrowed in `Stepper::run` and in `mask` alone, for a step of the
+        // environments or a copy. The policy works on `rows` between two of them, in the same
+        // thread; the learner on `rollout`, once whoever collects has handed it over.
+        let host = unsafe {
+            Host {
+                obs: host_groups(&rollout.obs)?,
+                action: HostRows::new(&rollout.action)?,
+                dist: HostRows::new(&rollout.dist)?,
+                std: HostRows::new(&rollout.std)?,
+                reward: HostRows::new(&rollout.reward)?,
+                terminated: HostRows::new(&rollout.terminated)?,
+                truncated: HostRows::new(&rollout.truncated)?,
+                valid: HostRows::new(&rollout.valid)?,
+                version: HostRows::new(&rollout.version)?,
+                final_obs: host_groups(&rollout.final_obs)?,
+                final_slot: HostRows::new(&rollout.final_slot)?,
+            }
         };
         Ok(Self {
             rows: Rows {

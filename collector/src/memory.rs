@@ -2,6 +2,10 @@
 //!
 //! libtorch owns the memory; [`HostRows`] lends it to the simulation as slices, so
 //! that observations and actions are never copied between the two.
+//!
+//! A tensor is a handle that safe code may clone, view and write through at any time: that
+//! nobody does while a slice is lent is what the callers of this module's `unsafe`
+//! functions promise.
 
 use crate::CollectError;
 use bytemuck::Pod;
@@ -139,6 +143,21 @@ impl Element for i32 {
 /// to the storage of `tensor`, which this value keeps alive. libtorch reallocates a
 /// storage only when a tensor is resized; nothing in this program does that to a
 /// buffer, and every borrow checks that the address is still the same.
+///
+/// Safe code makes none, since two over one tensor would lend the same memory twice:
+///
+/// ```no_run
+/// # let tensor = tch::Tensor::zeros([3, 2], (tch::Kind::Float, tch::Device::Cpu));
+/// # use ostler_collector::memory::HostRows;
+/// // SAFETY: the tensor is new, and nothing else uses it.
+/// let rows = unsafe { HostRows::<f32>::new(&tensor) };
+/// ```
+///
+/// ```compile_fail,E0133
+/// # let tensor = tch::Tensor::zeros([3, 2], (tch::Kind::Float, tch::Device::Cpu));
+/// # use ostler_collector::memory::HostRows;
+/// let rows = HostRows::<f32>::new(&tensor);
+/// ```
 #[derive(Debug)]
 pub struct HostRows<T> {
     tensor: Tensor,
@@ -154,7 +173,16 @@ unsafe impl<T: Element> Send for HostRows<T> {}
 
 impl<T: Element> HostRows<T> {
     /// Rows of `tensor`, which must be contiguous, of this element type, on the host.
-    pub fn new(tensor: &Tensor) -> Result<Self, CollectError> {
+    ///
+    /// # Safety
+    /// The tensor's elements are initialised. While a slice of this value is borrowed, no
+    /// operation of libtorch (of a device's copies, too) works on this memory, through
+    /// whatever tensor, and no slice of it is borrowed from another `HostRows` or
+    /// [`with_floats`]. Several may read it at once, as long as nobody writes.
+    ///
+    /// # Errors
+    /// It is another kind of tensor.
+    pub unsafe fn new(tensor: &Tensor) -> Result<Self, CollectError> {
         let size = tensor.size();
         if tensor.device() != Device::Cpu
             || tensor.kind() != T::KIND
@@ -187,26 +215,33 @@ impl<T: Element> HostRows<T> {
     }
 
     /// Row `i`, to read.
+    ///
+    /// # Errors
+    /// There is no such row, or the tensor was resized.
     pub fn row(&self, i: usize) -> Result<&[T], CollectError> {
         let start = self.start(i, 1)?;
         // SAFETY: `start` checked that the row lies within the storage that `tensor`
         // keeps alive and that this storage has not moved. The elements are plain data.
-        // The slice borrows `self`; while it lives, the caller runs no libtorch
-        // operation that writes this tensor (operations on host tensors end before
-        // they return, so none is under way).
+        // The slice borrows `self`; that nobody writes while it lives was promised to
+        // `new`, and this value itself writes through `&mut self` alone.
         Ok(unsafe { std::slice::from_raw_parts(start, self.width) })
     }
 
     /// Row `i`, to write.
+    ///
+    /// # Errors
+    /// As [`row`](Self::row).
     pub fn row_mut(&mut self, i: usize) -> Result<&mut [T], CollectError> {
         let start = self.start(i, 1)?;
-        // SAFETY: as in `row`; the slice borrows `self` exclusively, one `HostRows` is
-        // made per buffer, and while the slice lives the caller runs no libtorch
-        // operation on this tensor.
+        // SAFETY: as in `row`; the slice borrows `self` exclusively, and that nobody else
+        // reads or writes while it lives was promised to `new`.
         Ok(unsafe { std::slice::from_raw_parts_mut(start, self.width) })
     }
 
     /// All rows, to read.
+    ///
+    /// # Errors
+    /// The tensor was resized.
     pub fn all(&self) -> Result<&[T], CollectError> {
         let start = self.start(0, self.rows)?;
         // SAFETY: as in `row`, for all rows.
@@ -214,6 +249,9 @@ impl<T: Element> HostRows<T> {
     }
 
     /// All rows, to write.
+    ///
+    /// # Errors
+    /// As [`all`](Self::all).
     pub fn all_mut(&mut self) -> Result<&mut [T], CollectError> {
         let start = self.start(0, self.rows)?;
         // SAFETY: as in `row_mut`, for all rows.
@@ -223,7 +261,8 @@ impl<T: Element> HostRows<T> {
     /// Where row `i` begins, if `count` rows from there exist and the storage has not
     /// been moved by a resize. An empty buffer gets a pointer that may be sliced.
     fn start(&self, i: usize, count: usize) -> Result<*mut T, CollectError> {
-        if i + count > self.rows || self.tensor.data_ptr().cast() != self.ptr {
+        let within = i.checked_add(count).is_some_and(|end| end <= self.rows);
+        if !within || self.tensor.data_ptr().cast() != self.ptr {
             return Err(CollectError::NotRows(format!(
                 "row {i} of {} rows, or the tensor was resized meanwhile",
                 self.rows
@@ -240,7 +279,12 @@ impl<T: Element> HostRows<T> {
 /// Runs `work` over the memory of tensors: those it reads and those it writes. `None`, and
 /// nothing is done, if one of them is not contiguous float32 on the host, or one that is
 /// written shares memory with another.
-pub fn with_floats<const READ: usize, const WRITTEN: usize, T>(
+///
+/// # Safety
+/// The tensors' elements are initialised. While `work` runs, no operation of libtorch works
+/// on their memory, through whatever tensor: `work` starts none, nor does another thread.
+/// No slice of a [`HostRows`] over it is borrowed, but for both to read.
+pub unsafe fn with_floats<const READ: usize, const WRITTEN: usize, T>(
     read: [&Tensor; READ],
     written: [&Tensor; WRITTEN],
     work: impl FnOnce([&[f32]; READ], [&mut [f32]; WRITTEN]) -> T,
@@ -265,10 +309,11 @@ pub fn with_floats<const READ: usize, const WRITTEN: usize, T>(
             return None;
         }
     }
-    // SAFETY: a contiguous float tensor on the host is `len` initialised floats in a
-    // storage that the borrowed tensors keep alive while `work` runs. Nothing that is
-    // written overlaps anything else here. Operations of libtorch on host tensors end
-    // before they return, so none is under way, and `work` starts none on these.
+    // SAFETY: a contiguous float tensor on the host is `len` floats, which the caller says
+    // are initialised, in a storage that the borrowed tensors keep alive while `work` runs.
+    // Nothing that is written overlaps anything else here, and nobody else is at work on
+    // it: the caller's promise. Operations of libtorch on host tensors end before they
+    // return, so none is under way.
     Some(unsafe {
         work(
             read.map(|(at, len)| std::slice::from_raw_parts(at, len)),
@@ -281,25 +326,35 @@ pub fn with_floats<const READ: usize, const WRITTEN: usize, T>(
 mod tests {
     use super::*;
 
+    /// Rows of a tensor of a test.
+    fn rows<T: Element>(tensor: &Tensor) -> Result<HostRows<T>, CollectError> {
+        // SAFETY: tests make their tensors of zeros, and work on them by operations of
+        // libtorch and by slices in turn.
+        unsafe { HostRows::new(tensor) }
+    }
+
     #[test]
     fn rows_are_the_tensors_own_memory() {
         let t = host_zeros("t", &[3, 2, 2], Kind::Float).unwrap();
-        let mut rows = HostRows::<f32>::new(&t).unwrap();
+        let mut rows = rows::<f32>(&t).unwrap();
         rows.row_mut(1)
             .unwrap()
             .copy_from_slice(&[1.0, 2.0, 3.0, 4.0]);
         assert_eq!(t.double_value(&[1, 1, 0]), 3.0);
         let _ = t.get(2).fill_(7.0);
         assert_eq!(rows.row(2).unwrap(), [7.0; 4]);
-        assert!(rows.row(3).is_err());
+        // The last one's end is beyond all numbers.
+        for none in [3, usize::MAX] {
+            assert!(rows.row(none).is_err() && rows.row_mut(none).is_err());
+        }
     }
 
     #[test]
     fn other_tensors_are_refused() {
         let t = host_zeros("t", &[3, 2], Kind::Float).unwrap();
-        assert!(HostRows::<f32>::new(&t.tr()).is_err());
-        assert!(HostRows::<i32>::new(&t).is_err());
-        assert!(HostRows::<f32>::new(&t.sum(Kind::Float)).is_err());
+        assert!(rows::<f32>(&t.tr()).is_err());
+        assert!(rows::<i32>(&t).is_err());
+        assert!(rows::<f32>(&t.sum(Kind::Float)).is_err());
     }
 
     #[test]
@@ -307,15 +362,19 @@ mod tests {
         let t = host_zeros("t", &[4, 2], Kind::Float).unwrap();
         let (top, bottom) = (t.narrow(0, 0, 2), t.narrow(0, 2, 2));
         let _ = top.shallow_clone().fill_(3.0);
-        let done = with_floats([&top], [&bottom], |[x], [y]| {
-            y.copy_from_slice(x);
-            y[0] = 7.0;
-        });
+        // SAFETY: of zeros; the closure has slices alone, and nobody else is at work.
+        let done = unsafe {
+            with_floats([&top], [&bottom], |[x], [y]| {
+                y.copy_from_slice(x);
+                y[0] = 7.0;
+            })
+        };
         assert!(done.is_some());
         assert_eq!(bottom.double_value(&[0, 0]), 7.0);
         assert_eq!(bottom.double_value(&[1, 1]), 3.0);
         let refused = |read: &Tensor, written: [&Tensor; 2]| {
-            with_floats([read], written, |_, _| panic!("not to be run")).is_none()
+            // SAFETY: as above.
+            unsafe { with_floats([read], written, |_, _| panic!("not to be run")) }.is_none()
         };
         let (columns, double) = (t.narrow(1, 0, 1), t.to_kind(Kind::Double));
         assert!(refused(&t, [&top, &bottom]), "read and written");
@@ -324,16 +383,15 @@ mod tests {
         let (all, other) = (&t, t.copy());
         assert!(refused(&other, [all, &bottom]), "written twice");
         let none = t.narrow(0, 1, 0);
-        assert_eq!(
-            with_floats([&none], [&t], |[x], [y]| x.len() + y.len()),
-            Some(8)
-        );
+        // SAFETY: as above.
+        let lengths = unsafe { with_floats([&none], [&t], |[x], [y]| x.len() + y.len()) };
+        assert_eq!(lengths, Some(8));
     }
 
     #[test]
     fn a_resized_tensor_is_noticed() {
         let t = host_zeros("t", &[3, 2], Kind::Float).unwrap();
-        let rows = HostRows::<f32>::new(&t).unwrap();
+        let rows = rows::<f32>(&t).unwrap();
         let _ = t.shallow_clone().resize_([3000, 2000]);
         assert!(rows.row(0).is_err());
     }

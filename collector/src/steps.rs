@@ -96,12 +96,15 @@ impl<E: Environments> Stepper<E> {
         let size = [spec.rows() as i64, width];
         let noise = host_zeros("action noise", &[&[1], &size[..]].concat(), Kind::Float)?;
         let floats = |width: usize| zeroed::<f32>("observations", width * spec.rows());
+        // SAFETY: zeros that only this value has. `run` fills them before it has the policy
+        // read them, and holds no slice meanwhile.
+        let noise_rows = unsafe { HostRows::new(&noise) }?;
         Ok(Self {
             next: Groups {
                 policy: floats(spec.obs.policy)?,
                 critic: spec.obs.critic.map(floats).transpose()?,
             },
-            noise_rows: HostRows::new(&noise)?,
+            noise_rows,
             noise: noise.f_view(size)?,
             noise_width: width as usize,
             noise_kind: kind,

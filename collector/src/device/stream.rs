@@ -167,10 +167,11 @@ impl<T: Element> Outgoing<T> {
     /// As many as `like`, a tensor of the device, has.
     pub(super) fn like(queue: &Queue, what: &str, like: &Tensor) -> Result<Self, CollectError> {
         let tensor = queue.staging(what, &like.size(), T::KIND)?;
-        Ok(Self {
-            rows: HostRows::new(&tensor)?,
-            tensor,
-        })
+        // SAFETY: zeros that only this value has. A copy that `send` started has landed before
+        // the rows are written again: within a rollout each step waits for the actions behind
+        // it, between rollouts `Bridge` settles.
+        let rows = unsafe { HostRows::new(&tensor) }?;
+        Ok(Self { rows, tensor })
     }
 
     /// All of it to the device.
@@ -192,8 +193,11 @@ impl Landing {
     pub(super) fn like(queue: &Queue, what: &str, like: &Tensor) -> Result<Self, CollectError> {
         let size = [&[1], &like.size()[..]].concat();
         let tensor = queue.staging(what, &size, Kind::Float)?;
+        // SAFETY: zeros that only this value has. `fetch` ends its copy before it lends the
+        // slice, which borrows `self` as every other use of the tensor does.
+        let rows = unsafe { HostRows::new(&tensor) }?;
         Ok(Self {
-            rows: HostRows::new(&tensor)?,
+            rows,
             tensor: tensor.f_get(0)?,
         })
     }

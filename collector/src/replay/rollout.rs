@@ -50,8 +50,10 @@ impl HostRollout {
             tensor: &Tensor,
             crossed: &Counts,
         ) -> Result<HostRows<T>, ReplayError> {
-            let tensor = brought(tensor, Device::Cpu, crossed)?;
-            Ok(HostRows::new(&tensor.f_contiguous()?)?)
+            let tensor = brought(tensor, Device::Cpu, crossed)?.f_contiguous()?;
+            // SAFETY: a rollout's tensors are written all over. These rows are read alone, while
+            // the rollout is borrowed from the thread that made it and nobody writes to it.
+            Ok(unsafe { HostRows::new(&tensor) }?)
         }
         let here = |t: &Tensor| there::<f32>(t, crossed);
         let maybe = |t: &Option<Tensor>| t.as_ref().map(here).transpose();

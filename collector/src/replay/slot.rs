@@ -92,7 +92,9 @@ impl Slot {
     /// # Errors
     /// The memory was moved, which nothing does.
     pub fn columns(&mut self, write: impl FnOnce(&[u64], &mut [u32])) -> Result<(), ReplayError> {
-        let mut memory = HostRows::<f32>::new(&self.host)?;
+        // SAFETY: zeros, or a pinned copy of them. The slot is borrowed exclusively, so that no
+        // batch of it is; `upload` waits for its copies; `write` has words alone.
+        let mut memory = unsafe { HostRows::<f32>::new(&self.host) }?;
         write(&self.rows, bytemuck::cast_slice_mut(memory.all_mut()?));
         Ok(())
     }
@@ -105,7 +107,8 @@ impl Slot {
         &mut self,
         write: impl FnOnce(&mut [u64], &mut [u32]),
     ) -> Result<(), ReplayError> {
-        let mut memory = HostRows::<f32>::new(&self.host)?;
+        // SAFETY: as in `columns`.
+        let mut memory = unsafe { HostRows::<f32>::new(&self.host) }?;
         write(&mut self.rows, bytemuck::cast_slice_mut(memory.all_mut()?));
         Ok(())
     }

@@ -119,16 +119,21 @@ impl Adam {
 
     /// The same on the host's memory, for as long as no tensor is replaced.
     pub fn on_host(&self, params: &Params) -> Result<HostAdam, LearnError> {
-        let number = |t: &Tensor| HostRows::new(&t.f_view([1])?);
-        Ok(HostAdam {
-            theta: HostRows::new(&params.theta)?,
-            grad: HostRows::new(&params.grad)?,
-            m: HostRows::new(&self.m)?,
-            v: HostRows::new(&self.v)?,
-            lr: number(&self.lr)?,
-            weight_decay: self.weight_decay,
-            powers: HostRows::new(&self.powers)?,
-        })
+        let lr = self.lr.f_view([1])?;
+        // SAFETY: parameters, gradient and state have initial values, each in memory of its
+        // own. `HostAdam` borrows slices within its functions alone, which call nothing of
+        // libtorch's but for addresses.
+        unsafe {
+            Ok(HostAdam {
+                theta: HostRows::new(&params.theta)?,
+                grad: HostRows::new(&params.grad)?,
+                m: HostRows::new(&self.m)?,
+                v: HostRows::new(&self.v)?,
+                lr: HostRows::new(&lr)?,
+                weight_decay: self.weight_decay,
+                powers: HostRows::new(&self.powers)?,
+            })
+        }
     }
 
     /// State on the host, by name.
@@ -212,8 +217,14 @@ impl HostAdam {
     }
 
     /// The learning rate.
-    pub fn rate(&mut self) -> Result<&mut f64, LearnError> {
-        Ok(&mut self.lr.all_mut()?[0])
+    pub fn rate(&self) -> Result<f64, LearnError> {
+        Ok(self.lr.all()?[0])
+    }
+
+    /// Another learning rate.
+    pub fn set_rate(&mut self, rate: f64) -> Result<(), LearnError> {
+        self.lr.all_mut()?[0] = rate;
+        Ok(())
     }
 
     /// One step along the gradient times `scale`, as [`Adam::step`] does it. A step that

@@ -124,10 +124,12 @@ impl Linear {
 impl Activation {
     /// In place.
     fn forward(self, z: &Tensor) -> Result<(), TchError> {
-        if let Some(vectors) = self.on_host(z)
-            && with_floats([], [z], |[], [z]| host::forward(vectors, self, z)).is_some()
-        {
-            return Ok(());
+        if let Some(vectors) = self.on_host(z) {
+            let pass = |[]: [&[f32]; 0], [z]: [&mut [f32]; 1]| host::forward(vectors, self, z);
+            // SAFETY: `z` was written by the layer before it; the pass is over plain numbers.
+            if unsafe { with_floats([], [z], pass) }.is_some() {
+                return Ok(());
+            }
         }
         let _ = match self {
             Self::Elu => z.f_elu_out(z)?,
@@ -155,10 +157,13 @@ impl Activation {
     /// From the gradient `d` of the result `y` to that of the argument, in place.
     /// All three derivatives are functions of the result.
     fn backward(self, y: &Tensor, d: &Tensor) -> Result<(), TchError> {
-        if let Some(vectors) = self.on_host(d)
-            && with_floats([y], [d], |[y], [d]| host::backward(vectors, self, y, d)).is_some()
-        {
-            return Ok(());
+        if let Some(vectors) = self.on_host(d) {
+            let pass = |[y]: [&[f32]; 1], [d]: [&mut [f32]; 1]| host::backward(vectors, self, y, d);
+            // SAFETY: results and their gradients were written by the passes before; this one
+            // is over plain numbers.
+            if unsafe { with_floats([y], [d], pass) }.is_some() {
+                return Ok(());
+            }
         }
         let _ = match self {
             Self::Elu => Tensor::f_elu_backward_grad_input(d, d, 1.0, 1.0, 1.0, true, y)?,

@@ -66,7 +66,9 @@ impl Noise {
             if let Some(device) = pinned {
                 tensor = tensor.f_pin_memory(device)?;
             }
-            let rows = HostRows::new(&tensor)?;
+            // SAFETY: zeros that only this value has. `draw` alone borrows the slice, and no copy
+            // of it to a device is still under way by then: see the module's description.
+            let rows = unsafe { HostRows::new(&tensor) }?;
             Ok::<_, LearnError>((tensor, rows))
         };
         let pieces = if there.is_some() { PIECES } else { 1 };

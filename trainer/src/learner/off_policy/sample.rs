@@ -22,45 +22,43 @@ pub(super) fn explore(
     };
     let bound = bound as f32;
     let (read, written) = ([mean, spread, noise], [out.action, out.dist, out.std]);
-    let drawn = with_floats(
-        read,
-        written,
-        |[mean, spread, noise], [action, dist, std]| {
-            let len = mean.len();
-            let sizes = [noise.len(), action.len(), dist.len(), std.len()];
-            if spread.is_empty() || len % spread.len() != 0 || sizes != [len; 4] {
-                return false;
-            }
-            dist.copy_from_slice(mean);
-            let each = len / spread.len();
-            for (std, spread) in std.chunks_exact_mut(each).zip(spread) {
-                std.fill(match explore {
-                    Explore::Squashed => exp(*spread),
-                    Explore::Added { .. } => spread * bound,
-                });
-            }
-            let noise = noise.iter().zip(&*std);
-            match explore {
-                Explore::Squashed => {
-                    for (action, (mean, (noise, std))) in
-                        action.iter_mut().zip(mean.iter().zip(noise))
-                    {
-                        *action = mean + noise * std;
-                    }
-                    forward(vectors, Activation::Tanh, action);
-                    action.iter_mut().for_each(|x| *x *= bound);
+    let draw = |[mean, spread, noise]: [&[f32]; 3], [action, dist, std]: [&mut [f32]; 3]| {
+        let len = mean.len();
+        let sizes = [noise.len(), action.len(), dist.len(), std.len()];
+        if spread.is_empty() || len % spread.len() != 0 || sizes != [len; 4] {
+            return false;
+        }
+        dist.copy_from_slice(mean);
+        let each = len / spread.len();
+        for (std, spread) in std.chunks_exact_mut(each).zip(spread) {
+            std.fill(match explore {
+                Explore::Squashed => exp(*spread),
+                Explore::Added { .. } => spread * bound,
+            });
+        }
+        let noise = noise.iter().zip(&*std);
+        match explore {
+            Explore::Squashed => {
+                for (action, (mean, (noise, std))) in action.iter_mut().zip(mean.iter().zip(noise))
+                {
+                    *action = mean + noise * std;
                 }
-                Explore::Added { .. } => {
-                    action.copy_from_slice(mean);
-                    forward(vectors, Activation::Tanh, action);
-                    for (action, (noise, std)) in action.iter_mut().zip(noise) {
-                        *action = (*action * bound + noise * std).clamp(-bound, bound);
-                    }
+                forward(vectors, Activation::Tanh, action);
+                action.iter_mut().for_each(|x| *x *= bound);
+            }
+            Explore::Added { .. } => {
+                action.copy_from_slice(mean);
+                forward(vectors, Activation::Tanh, action);
+                for (action, (noise, std)) in action.iter_mut().zip(noise) {
+                    *action = (*action * bound + noise * std).clamp(-bound, bound);
                 }
             }
-            true
-        },
-    );
+        }
+        true
+    };
+    // SAFETY: what is read was written by the pass and by the collector, what is written is a
+    // part of its rollout; the closure works on plain numbers alone.
+    let drawn = unsafe { with_floats(read, written, draw) };
     drawn == Some(true)
 }
 

@@ -80,11 +80,15 @@ impl Section {
         let sum = Tensor::f_zeros([width], double)?;
         let passed = Tensor::f_zeros([DECISIVE as i64], double)?;
         let host = match device {
-            Device::Cpu => Some(Host {
-                row: HostRows::new(&row)?,
-                sum: HostRows::new(&sum)?,
-                passed: HostRows::new(&passed)?,
-            }),
+            // SAFETY: ones and zeros, each in memory of its own. `step` borrows slices, and calls
+            // nothing of libtorch's on these tensors meanwhile.
+            Device::Cpu => unsafe {
+                Some(Host {
+                    row: HostRows::new(&row)?,
+                    sum: HostRows::new(&sum)?,
+                    passed: HostRows::new(&passed)?,
+                })
+            },
             _ => None,
         };
         Ok(Self {

@@ -10,31 +10,30 @@ use tch::Tensor;
 pub(super) fn gaussian(mean: &Tensor, log_std: &Tensor, noise: &Tensor, out: &Act<'_>) -> bool {
     let read = [mean, log_std, noise];
     let written = [out.action, out.dist, out.std];
-    let drawn = with_floats(
-        read,
-        written,
-        |[mean, log_std, noise], [action, dist, std]| {
-            let len = mean.len();
-            let sizes = [noise.len(), action.len(), dist.len(), std.len()];
-            if log_std.is_empty() || len % log_std.len() != 0 || sizes != [len; 4] {
-                return false;
+    let draw = |[mean, log_std, noise]: [&[f32]; 3], [action, dist, std]: [&mut [f32]; 3]| {
+        let len = mean.len();
+        let sizes = [noise.len(), action.len(), dist.len(), std.len()];
+        if log_std.is_empty() || len % log_std.len() != 0 || sizes != [len; 4] {
+            return false;
+        }
+        dist.copy_from_slice(mean);
+        let mut rows = std.chunks_exact_mut(log_std.len());
+        if let Some(first) = rows.next() {
+            for (std, log) in first.iter_mut().zip(log_std) {
+                *std = exp(*log);
             }
-            dist.copy_from_slice(mean);
-            let mut rows = std.chunks_exact_mut(log_std.len());
-            if let Some(first) = rows.next() {
-                for (std, log) in first.iter_mut().zip(log_std) {
-                    *std = exp(*log);
-                }
-                rows.for_each(|row| row.copy_from_slice(first));
-            }
-            for (action, (mean, (std, noise))) in action
-                .iter_mut()
-                .zip(mean.iter().zip(std.iter().zip(noise)))
-            {
-                *action = mean + noise * std;
-            }
-            true
-        },
-    );
+            rows.for_each(|row| row.copy_from_slice(first));
+        }
+        for (action, (mean, (std, noise))) in action
+            .iter_mut()
+            .zip(mean.iter().zip(std.iter().zip(noise)))
+        {
+            *action = mean + noise * std;
+        }
+        true
+    };
+    // SAFETY: what is read was written by the pass and by the collector, what is written is a
+    // part of its rollout; the closure works on plain numbers alone.
+    let drawn = unsafe { with_floats(read, written, draw) };
     drawn == Some(true)
 }

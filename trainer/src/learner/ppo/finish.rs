@@ -50,14 +50,13 @@ impl Ppo {
             let (low, high) = self.rate_bounds();
             let (c, lr) = (&self.config, host.adam.rate()?);
             // As below, on a device.
-            let moved = if kl > 2.0 * c.desired_kl {
-                (*lr / FACTOR).max(low)
+            host.adam.set_rate(if kl > 2.0 * c.desired_kl {
+                (lr / FACTOR).max(low)
             } else if kl > 0.0 && kl < 0.5 * c.desired_kl {
-                (*lr * FACTOR).min(high)
+                (lr * FACTOR).min(high)
             } else {
-                *lr
-            };
-            *lr = moved;
+                lr
+            })?;
         }
         host.adam.step((limit / (norm + 1e-6)).min(1.0))
     }

@@ -45,28 +45,33 @@ impl HostLoss {
     /// Over a minibatch; the means go into `stats [STATS]`.
     pub fn new(mb: &MiniBatch, columns: Columns, stats: &Tensor) -> Result<Self, LearnError> {
         let space = &mb.space;
-        let deviation = match &mb.std {
-            None => None,
-            Some(_) => Some(Deviation {
-                log_std: HostRows::new(&space.log_std)?,
-                inv_std: vec![0.0; space.log_std.numel()],
-                d_log_std: HostRows::new(&space.d_log_std)?,
-                stride: match space.log_std.dim() {
-                    1 => 0,
-                    _ => columns.action as usize,
-                },
-            }),
-        };
-        Ok(Self {
-            columns,
-            packed: HostRows::new(&mb.packed)?,
-            dist: HostRows::new(&space.dist)?,
-            value: HostRows::new(&space.value)?,
-            d_dist: HostRows::new(&space.d_dist)?,
-            d_value: HostRows::new(&space.d_value)?,
-            deviation,
-            stats: HostRows::new(stats)?,
-        })
+        // SAFETY: a minibatch's tensors and the statistics begin as zeros, the deviation as a
+        // parameter; what is written overlaps nothing else of these. `run` alone borrows
+        // slices, and calls nothing of libtorch's but for addresses.
+        unsafe {
+            let deviation = match &mb.std {
+                None => None,
+                Some(_) => Some(Deviation {
+                    log_std: HostRows::new(&space.log_std)?,
+                    inv_std: vec![0.0; space.log_std.numel()],
+                    d_log_std: HostRows::new(&space.d_log_std)?,
+                    stride: match space.log_std.dim() {
+                        1 => 0,
+                        _ => columns.action as usize,
+                    },
+                }),
+            };
+            Ok(Self {
+                columns,
+                packed: HostRows::new(&mb.packed)?,
+                dist: HostRows::new(&space.dist)?,
+                value: HostRows::new(&space.value)?,
+                d_dist: HostRows::new(&space.d_dist)?,
+                d_value: HostRows::new(&space.d_value)?,
+                deviation,
+                stats: HostRows::new(stats)?,
+            })
+        }
     }
 
     /// Writes gradients and means as [`loss`](super::loss::loss) does. Samples that are

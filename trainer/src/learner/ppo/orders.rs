@@ -38,8 +38,11 @@ impl Drawn {
         if device.is_cuda() {
             tensor = tensor.f_pin_memory(device)?;
         }
+        // SAFETY: zeros that only this value has. `draw` alone borrows slices; a copy to a device
+        // has ended by then, see `Orders::send`.
+        let rows = unsafe { HostRows::new(&tensor) }?;
         Ok(Self {
-            rows: HostRows::new(&tensor)?,
+            rows,
             tensor,
             update: None,
         })

@@ -145,11 +145,15 @@ impl Accumulator {
     /// What [`judge`](Self::judge) works on, as the host's memory, for as long as no
     /// tensor is replaced.
     pub fn on_host(&self) -> Result<Judge, LearnError> {
-        Ok(Judge {
-            row: HostRows::new(&self.row)?,
-            sum: HostRows::new(&self.sum)?,
-            passed: HostRows::new(&self.passed)?,
-        })
+        // SAFETY: ones and zeros, each in memory of its own. `Judge::judge` alone borrows slices,
+        // and calls nothing of libtorch's but for addresses.
+        unsafe {
+            Ok(Judge {
+                row: HostRows::new(&self.row)?,
+                sum: HostRows::new(&self.sum)?,
+                passed: HostRows::new(&self.passed)?,
+            })
+        }
     }
 
     /// Reads everything back after an update of so many minibatches. `size` is finite

@@ -27,10 +27,15 @@ pub struct Weights {
 impl Weights {
     /// Of weight `[H,I]` and bias `[H]`; none where they lie on a device.
     pub fn new(weight: &Tensor, bias: &Tensor) -> Option<Self> {
-        Some(Self {
-            weight: HostRows::new(weight).ok()?,
-            bias: HostRows::new(bias).ok()?,
-        })
+        // SAFETY: parameters have initial values. They are read here alone, in passes that call
+        // nothing of libtorch's but for addresses, so that no step of the optimiser and no
+        // load is under way in this thread; another thread has parameters of its own.
+        unsafe {
+            Some(Self {
+                weight: HostRows::new(weight).ok()?,
+                bias: HostRows::new(bias).ok()?,
+            })
+        }
     }
 
     fn get(&self) -> Result<(&[f32], &[f32]), TchError> {
@@ -93,10 +98,14 @@ impl ActorPass {
         out: [&Tensor; HEADS],
     ) -> Result<bool, TchError> {
         let [shift, scale] = norm.unwrap_or([x; 2]);
-        let done = with_floats([x, shift, scale], out, |[x, shift, scale], out| {
+        let pass = |[x, shift, scale]: [&[f32]; 3], out: [&mut [f32]; HEADS]| {
             let norm = norm.map(|_| (shift, scale));
             self.run(x, norm, (trunk.layers(), trunk.activation()), heads, out)
-        });
+        };
+        // SAFETY: observations, statistics and results are written before they come here. The
+        // pass reads numbers and parameters, which are no results; it calls nothing of
+        // libtorch's but for the parameters' addresses.
+        let done = unsafe { with_floats([x, shift, scale], out, pass) };
         done.unwrap_or(Ok(false))
     }
 
