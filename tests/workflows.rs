@@ -305,9 +305,8 @@ fn steps_on_a_machine_with_a_gpu_build_measure_and_report() {
     assert_eq!(place.taken("summary"), "tests\nregression\n");
 }
 
-#[test]
-fn the_machine_with_a_gpu_works_every_night_and_never_for_pull_requests() {
-    let workflow = workflow("gpu.yml");
+/// A workflow of one time every night, and by hand; never for pull requests.
+fn is_nightly(workflow: &Yaml) {
     let on = workflow["on"].as_hash().unwrap();
     let events: Vec<&str> = on.keys().filter_map(Yaml::as_str).collect();
     assert_eq!(events, ["schedule", "workflow_dispatch"]);
@@ -321,12 +320,119 @@ fn the_machine_with_a_gpu_works_every_night_and_never_for_pull_requests() {
     assert!(minute.parse::<u32>().unwrap() < 60 && hour.parse::<u32>().unwrap() < 24);
     assert_eq!(rest, ["*", "*", "*"]);
     // One night's work ends before the next one's begins.
+    let minutes = job(workflow)["timeout-minutes"].as_i64().unwrap();
+    assert!(minutes < 24 * 60);
+}
+
+#[test]
+fn the_machine_with_a_gpu_works_every_night_and_never_for_pull_requests() {
+    let workflow = workflow("gpu.yml");
+    is_nightly(&workflow);
     let job = job(&workflow);
-    assert!(job["timeout-minutes"].as_i64().unwrap() < 24 * 60);
     // What is not judged fails, unless somebody asked for new baselines.
     let baselines = job["env"]["BASELINES"].as_str().unwrap();
     assert_eq!(
         baselines,
         "${{ inputs.update_baselines && '--update-baselines' || '--require-baseline' }}"
     );
+}
+
+/// Others' steps are named with a version, and may read this repository, no more.
+#[test]
+fn no_workflow_may_write_nor_takes_what_comes() {
+    let folder = root().join(".github/workflows");
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["ci.yml", "gpu.yml", "nightly.yml"]);
+    for name in names {
+        let workflow = workflow(&name);
+        let may = workflow["permissions"].as_hash().unwrap();
+        assert_eq!(may.len(), 1, "{name}");
+        assert_eq!(workflow["permissions"]["contents"].as_str(), Some("read"));
+        let job = job(&workflow);
+        assert!(job["permissions"].is_badvalue(), "{name}");
+        let steps = job["steps"].as_vec().unwrap().iter();
+        for used in steps.filter_map(|s| s["uses"].as_str()) {
+            let (action, version) = used.split_once("@v").unwrap();
+            assert!(action.starts_with("actions/"), "{used}");
+            assert!(version.parse::<u32>().is_ok(), "{used}");
+        }
+    }
+}
+
+#[test]
+fn the_crates_are_held_against_all_that_is_asked_of_them_every_night() {
+    let workflow = workflow("nightly.yml");
+    is_nightly(&workflow);
+    let place = Checkout::new();
+    for (_, script) in scripts(&job(&workflow)) {
+        place.ok(&script, &[]);
+    }
+    let ran = place.taken("ran");
+    let cargo: Vec<&str> = ran.lines().filter(|l| l.starts_with("cargo ")).collect();
+    let [install, check] = cargo[..] else {
+        panic!("{ran}");
+    };
+    // A version that was tried with this deny.toml, and the versions that it was tried with.
+    let version = install.strip_prefix("cargo install cargo-deny --version ");
+    let (version, rest) = version.unwrap().split_once(' ').unwrap();
+    assert!(
+        version.split('.').all(|n| n.parse::<u32>().is_ok()),
+        "{version}"
+    );
+    assert_eq!((version.split('.').count(), rest), (3, "--locked"));
+    assert_eq!(
+        check,
+        "cargo deny --locked check advisories licenses bans sources"
+    );
+
+    let text = fs::read_to_string(root().join("deny.toml")).unwrap();
+    let deny: toml::Table = toml::from_str(&text).unwrap();
+    let value = |table: &str, key: &str| deny[table][key].as_str().unwrap();
+    assert_eq!(value("advisories", "yanked"), "deny");
+    // An advisory that is let pass is a decision, to be taken here too.
+    assert_eq!(deny["advisories"]["ignore"].as_array().unwrap().len(), 0);
+    assert_eq!(value("bans", "multiple-versions"), "warn");
+    assert_eq!(value("bans", "wildcards"), "deny");
+    let sources = deny["sources"].as_table().unwrap();
+    let kinds = ["unknown-git", "unknown-registry"];
+    assert_eq!(sources.keys().collect::<Vec<_>>(), kinds, "others allowed");
+    assert!(kinds.iter().all(|kind| value("sources", kind) == "deny"));
+    let licences = deny["licenses"]["allow"].as_array().unwrap();
+    let licences: Vec<&str> = licences.iter().map(|l| l.as_str().unwrap()).collect();
+    assert!(licences.contains(&"MIT") && licences.contains(&"Apache-2.0"));
+    for licence in licences {
+        assert!(!licence.contains("GPL"), "{licence}");
+    }
+}
+
+/// What the night checks of where crates come from, at every change.
+#[test]
+fn crates_come_from_the_registry_with_a_checksum() {
+    let text = fs::read_to_string(root().join("Cargo.lock")).unwrap();
+    let lock: toml::Table = toml::from_str(&text).unwrap();
+    let packages = lock["package"].as_array().unwrap();
+    let own = [
+        "ostler-collector",
+        "ostler-sim",
+        "ostler-trainer",
+        "ostler-xtask",
+    ];
+    let mut seen = Vec::new();
+    for package in packages {
+        let name = package["name"].as_str().unwrap();
+        let Some(source) = package.get("source") else {
+            seen.push(name);
+            continue;
+        };
+        let source = source.as_str().unwrap();
+        assert!(source.starts_with("registry+"), "{name}: {source}");
+        let checksum = package["checksum"].as_str().unwrap();
+        assert_eq!(checksum.len(), 64, "{name}");
+    }
+    assert_eq!(seen, own, "others that come from nowhere");
+    assert!(packages.len() > own.len());
 }
