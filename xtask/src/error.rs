@@ -81,6 +81,8 @@ pub enum SetupError {
     },
     /// Somebody else could have written code in the cache.
     Distrusted(Foreign),
+    /// Somebody else could have written the referees' Python in the cache.
+    DistrustedReferee(Foreign),
     /// [`owner::VARIABLE`](crate::owner::VARIABLE) names nobody.
     TrustOwner(String),
     /// torch-sys is C++.
@@ -200,6 +202,14 @@ impl fmt::Display for SetupError {
                  user's files; OSTLER_CACHE=/folder names a cache of your own, into which \
                  libtorch is fetched; {OTHER_WAYS}",
                 crate::owner::VARIABLE
+            ),
+            Self::DistrustedReferee(foreign) => write!(
+                f,
+                "{foreign}: a Python of the referees that others may change is not started\n\
+                 help: {}=NAME trusts a user's files; OSTLER_CACHE=/folder names a cache of your \
+                 own, into which they are installed; {}=/path/to/python names one that has them",
+                crate::owner::VARIABLE,
+                crate::referee::VARIABLE
             ),
             Self::TrustOwner(why) => f.write_str(why),
             Self::NoCompiler => f.write_str(

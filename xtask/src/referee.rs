@@ -2,6 +2,7 @@
 //! TensorBoard, as `tests/referee/requirements.txt` pins them.
 
 use crate::libtorch::fetch;
+use crate::owner::Trust;
 use crate::place::Place;
 use crate::{SetupError, python};
 use std::fs;
@@ -11,31 +12,41 @@ use std::process::{Command, Stdio};
 /// The variable that tells tests where the referees' Python is.
 pub const VARIABLE: &str = "OSTLER_REFEREE_PYTHON";
 
-/// The interpreter: the one named by [`VARIABLE`], or that of an environment in
-/// the cache, which is built the first time.
+/// The environment in a cache for a list of requirements. One for each list: an older
+/// checkout keeps its own.
+pub fn folder(cache: &Path, requirements: &str) -> PathBuf {
+    cache.join(format!("referee-{:016x}", fnv1a(requirements.as_bytes())))
+}
+
+/// The interpreter: the one named by [`VARIABLE`], which is the user's own choice, or that
+/// of an environment in the cache, which is built the first time.
 ///
 /// # Errors
-/// No Python that can build one, or pip fails.
+/// No Python that can build one, or pip fails; others than trusted users could have written
+/// something of the environment.
 pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()) {
         return Ok(PathBuf::from(named));
     }
     let list = place.root.join("tests/referee/requirements.txt");
     let wanted = fs::read_to_string(&list).map_err(SetupError::io("read", &list))?;
-    // One environment for each list: an older checkout keeps its own.
-    let folder = place
-        .cache
-        .join(format!("referee-{:016x}", fnv1a(wanted.as_bytes())));
+    let trust = Trust::from_environment(&|name| std::env::var_os(name));
+    let trust = trust.map_err(SetupError::TrustOwner)?;
+    let folder = folder(&place.cache, &wanted);
     let interpreter = folder.join("bin/python");
     // Written last: an environment without it was cut short.
     let complete = folder.join("complete");
-    if complete.is_file() && interpreter.is_file() {
-        return Ok(interpreter);
+    let there = || complete.is_file() && interpreter.is_file();
+    if there() {
+        return trusted(&trust, &folder).map(|()| interpreter);
     }
     fs::create_dir_all(&place.cache).map_err(SetupError::io("create", &place.cache))?;
+    // Where others may write, they could change what is installed.
+    let cache = trust.check(&place.cache);
+    cache.map_err(SetupError::DistrustedReferee)?;
     let _lock = fetch::lock(&place.cache.join("referee.lock"))?;
-    if complete.is_file() && interpreter.is_file() {
-        return Ok(interpreter);
+    if there() {
+        return trusted(&trust, &folder).map(|()| interpreter);
     }
     let _ = fs::remove_dir_all(&folder);
     let python = python::interpreters().next().ok_or_else(|| {
@@ -69,6 +80,13 @@ pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
     fs::write(&complete, wanted).map_err(SetupError::io("write", complete))?;
     forget_others(&place.cache, &folder);
     Ok(interpreter)
+}
+
+/// Refuses an environment of which others than trusted users could have written anything:
+/// Python runs whatever module it finds there.
+fn trusted(trust: &Trust, folder: &Path) -> Result<(), SetupError> {
+    let checked = trust.check(folder).and_then(|()| trust.below(folder));
+    checked.map_err(SetupError::DistrustedReferee)
 }
 
 /// The 64-bit FNV-1a hash (Fowler, Noll, Vo): the same under every Rust.

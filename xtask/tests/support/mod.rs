@@ -26,6 +26,7 @@ esac
 case "$1 $2 $3" in
 "-m pip --version") test ! -e "$state/no_pip"; exit;;
 "-m pip download")
+    case " $* " in *" --require-hashes "*) ;; *) echo "no hashes?" >&2; exit 8;; esac
     while [ $# -gt 0 ]; do
         case "$1" in --dest) dest=$2;; --requirement) list=$2;; esac
         shift
