@@ -50,11 +50,16 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
         .try_reserve_exact(room)
         .map_err(|_| Error::from(ErrorKind::OutOfMemory))?;
     // It may grow meanwhile.
-    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > most {
-        true => Err(too_large()),
-        false => Ok(bytes),
+    match at_most(most, file, &mut bytes)? {
+        true => Ok(bytes),
+        false => Err(too_large()),
     }
+}
+
+/// Reads to the end, if that comes within `most` bytes; else one more, and whether it did.
+fn at_most(most: u64, from: impl Read, bytes: &mut Vec<u8>) -> Result<bool> {
+    from.take(most.saturating_add(1)).read_to_end(bytes)?;
+    Ok(bytes.len() as u64 <= most)
 }
 
 /// As [`read`], for text.

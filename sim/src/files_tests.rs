@@ -40,16 +40,17 @@ fn pipe(path: &Path) {
 #[test]
 fn links_and_second_names_are_not_written_through() {
     let bait = Bait::new();
-    let link = bait.link("log.txt");
-    std::fs::hard_link(bait.path("other"), bait.path("second")).unwrap();
-    for path in [&link, &bait.path("second")] {
+    let refused = |path: &Path, why: &str| {
         for opened in [append(path), update(path)] {
             let e = opened.unwrap_err();
             assert_eq!(e.kind(), ErrorKind::InvalidInput, "{e}");
+            assert!(e.to_string().contains(why), "{e}");
         }
-    }
-    let why = append(&link).unwrap_err().to_string();
-    assert!(why.contains("link"), "{why}");
+    };
+    // One at a time: what the link leads to has one name so far.
+    refused(&bait.link("log.txt"), "it is a link");
+    std::fs::hard_link(bait.path("other"), bait.path("second")).unwrap();
+    refused(&bait.path("second"), "a hard link");
     bait.names();
     append(&bait.path("new")).unwrap().write_all(b"a").unwrap();
     append(&bait.path("new")).unwrap().write_all(b"b").unwrap();
@@ -61,13 +62,23 @@ fn a_link_is_replaced_and_not_followed() {
     let bait = Bait::new();
     let link = bait.link("config.toml");
     // What a fixed temporary name would open.
-    for name in ["config.tmp", "config.toml.tmp", ".config.toml.tmp"] {
+    for name in [
+        "config.tmp",
+        "config.toml.tmp",
+        ".config.toml.tmp",
+        ".new-.tmp",
+    ] {
         bait.link(name);
     }
     replace(&link, SHARED, b"mine").unwrap();
     assert!(!link.is_symlink());
     assert_eq!(read(&link, 9).unwrap(), b"mine");
-    assert_eq!(bait.names().len(), 5);
+    assert_eq!(bait.names().len(), 6);
+    // Nor by the second way to put a file in a place.
+    let link = bait.link("best");
+    replace_by_link(&bait.path("config.toml"), &link).unwrap();
+    assert!(!link.is_symlink());
+    assert_eq!(bait.names().len(), 7);
 }
 
 #[test]
@@ -108,6 +119,31 @@ fn a_second_name_takes_the_place_of_the_one_before() {
     }
     assert_eq!(bait.names(), ["best", "one", "other", "two"]);
     assert!(replace_by_link(&bait.path("none"), &bait.path("best")).is_err());
+    // From another file system there is no second name, but a copy.
+    let other = Path::new("/proc/self/cmdline");
+    replace_by_link(other, &bait.path("best")).unwrap();
+    let copied = read(&bait.path("best"), 1 << 20).unwrap();
+    assert_eq!(copied, read(other, 1 << 20).unwrap());
+    assert!(!copied.is_empty() && bait.names().len() == 4);
+}
+
+/// What comes of something that must not wait for ever.
+fn at_once<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
+    let (send, receive) = std::sync::mpsc::channel();
+    std::thread::spawn(move || send.send(what()));
+    let generous = std::time::Duration::from_secs(60);
+    receive.recv_timeout(generous).expect("it waits")
+}
+
+#[test]
+fn opening_a_pipe_does_not_wait_for_its_other_end() {
+    let bait = Bait::new();
+    let path = bait.path("pipe");
+    pipe(&path);
+    for way in [open, append, update] {
+        let path = path.clone();
+        assert!(at_once(move || way(&path)).is_err());
+    }
 }
 
 #[test]
@@ -117,12 +153,20 @@ fn pipes_devices_and_folders_are_not_read() {
     symlink("/dev/zero", bait.path("zero")).unwrap();
     symlink(bait.path("pipe"), bait.path("to_pipe")).unwrap();
     for name in ["pipe", "zero", "to_pipe", "."] {
-        let e = read(&bait.path(name), 100).unwrap_err();
+        let path = bait.path(name);
+        let e = at_once(move || read(&path, 100)).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::InvalidInput, "{name}: {e}");
     }
     assert_eq!(read(&bait.link("link"), 100).unwrap(), b"precious");
-    let e = append(&bait.path("pipe")).unwrap_err();
+    // To be appended to, a pipe has no reader; to be updated, it opens as a device does.
+    let pipe = bait.path("pipe");
+    let e = at_once(move || append(&pipe)).unwrap_err();
     assert!(e.raw_os_error() == Some(libc::ENXIO) || e.kind() == ErrorKind::InvalidInput);
+    let null = Path::new("/dev/null");
+    for opened in [update(&bait.path("pipe")), update(null), append(null)] {
+        let e = opened.unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::InvalidInput, "{e}");
+    }
 }
 
 #[test]
@@ -134,6 +178,14 @@ fn no_more_is_read_than_was_asked_for() {
     // A file without a length of its own.
     let e = read(Path::new("/proc/self/status"), 7).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::FileTooLarge);
+    // One that has no end.
+    let endless = at_most(7, std::io::repeat(1), &mut Vec::new());
+    assert!(!endless.unwrap());
+    // One that is larger than all memory, of which nothing is on the disk.
+    let huge = File::create(bait.path("huge")).unwrap();
+    huge.set_len(1 << 43).unwrap();
+    let e = read(&bait.path("huge"), 7).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::FileTooLarge, "{e}");
     std::fs::write(bait.path("bytes"), [0xff]).unwrap();
     let e = read_text(&bait.path("bytes"), 9).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::InvalidData);

@@ -150,8 +150,13 @@ fn is_own_group(owner: u32, gid: u32) -> bool {
     let Some(group) = uzers::get_group_by_gid(gid).filter(|_| gid == owner) else {
         return false;
     };
-    let mut members = uzers::os::unix::GroupExt::members(&group).iter();
-    members.all(|name| uzers::get_user_by_name(name).is_some_and(|u| u.uid() == owner))
+    let members = uzers::os::unix::GroupExt::members(&group).iter();
+    is_alone(owner, members.map(|name| uzers::get_user_by_name(name)))
+}
+
+/// Whether none of these is somebody else; a name that is nobody's yet may become anybody's.
+fn is_alone(owner: u32, mut members: impl Iterator<Item = Option<uzers::User>>) -> bool {
+    members.all(|user| user.is_some_and(|u| u.uid() == owner))
 }
 
 fn user(uid: u32) -> String {
@@ -201,11 +206,38 @@ mod tests {
         mode(&folder, 0o1777);
         assert_eq!(trust().check(&file), Ok(()));
         assert!(trust().check(&folder).is_err());
-        // The group of all who work here.
+        // Where something is to be made, it leads there.
+        assert_eq!(trust().check(&folder.join("none")), Ok(()));
+        // Everybody may replace what is no folder, whatever its bits.
+        mode(&folder, 0o755);
+        mode(&file, 0o1646);
+        assert!(trust().check(&file).is_err());
+        mode(&file, 0o644);
+        // The group of all who work here: not this user's own. Root can name one.
         mode(&folder, 0o775);
-        if fs::metadata(&folder).unwrap().gid() != fs::metadata(&folder).unwrap().uid() {
+        let of = fs::metadata(&folder).unwrap();
+        let named = std::os::unix::fs::chown(&folder, None, Some(4242)).is_ok();
+        if named || of.gid() != of.uid() {
+            mode(&folder, 0o775);
             assert!(trust().check(&file).unwrap_err().why.contains("group"));
+            mode(&folder, 0o755);
+            assert_eq!(trust().check(&file), Ok(()));
         }
+    }
+
+    #[test]
+    fn a_group_is_a_users_own_if_it_has_the_users_number_and_no_other_member() {
+        // Root's has both everywhere; root is no member of others, which exist or do not.
+        assert!(is_own_group(0, 0));
+        assert!(!is_own_group(4242, 0) && !is_own_group(0, 4242));
+        assert!(
+            !is_own_group(4_242_424, 4_242_424),
+            "there is no such group"
+        );
+        let user = |uid: u32| Some(uzers::User::new(uid, "name", uid));
+        let alone = |members: Vec<_>| is_alone(7, members.into_iter());
+        assert!(alone(vec![]) && alone(vec![user(7)]));
+        assert!(!alone(vec![user(7), user(8)]) && !alone(vec![None]));
     }
 
     #[test]
@@ -215,8 +247,24 @@ mod tests {
         fs::create_dir_all(deep.parent().unwrap()).unwrap();
         fs::write(&deep, "").unwrap();
         assert_eq!(trust().below(&dir.path().join("a")), Ok(()));
+        let below = |name: &str| trust().below(&dir.path().join(name)).map_err(|f| f.path);
         mode(&deep, 0o666);
-        assert_eq!(trust().below(&dir.path().join("a")).unwrap_err().path, deep);
+        assert_eq!(below("a"), Err(deep.clone()));
+        mode(&deep, 0o644);
+        // The folder itself, one in it, and what a link in it leads to.
+        for name in ["a", "a/b"] {
+            let folder = dir.path().join(name);
+            mode(&folder, 0o1777);
+            assert_eq!(below("a"), Err(folder.clone()));
+            mode(&folder, 0o755);
+        }
+        let elsewhere = dir.path().join("elsewhere");
+        fs::write(&elsewhere, "").unwrap();
+        std::os::unix::fs::symlink(&elsewhere, dir.path().join("a/b/link")).unwrap();
+        assert_eq!(below("a"), Ok(()));
+        mode(&elsewhere, 0o666);
+        assert_eq!(below("a"), Err(elsewhere.canonicalize().unwrap()));
+        assert!(below("none").is_err());
     }
 
     #[test]

@@ -357,7 +357,9 @@ fn trusted(
         return Ok((wanted, None));
     };
     let home = variable("HOME").map(|home| PathBuf::from(home).join(".cache/ostler"));
-    let temporary = std::env::temp_dir().join(format!("ostler-{}", uzers::get_effective_uid()));
+    let temporary = variable("TMPDIR").filter(|t| !t.is_empty());
+    let temporary = PathBuf::from(temporary.unwrap_or_else(|| "/tmp".into()));
+    let temporary = temporary.join(format!("ostler-{}", uzers::get_effective_uid()));
     let usable = |folder: &PathBuf| {
         let mut builder = fs::DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(folder);

@@ -208,3 +208,23 @@ pub(super) mod float_mode {
     #[cfg(not(target_arch = "x86_64"))]
     pub fn set(_: u32) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn a_sealed_file_holds_what_it_was_made_with_for_good() {
+        let file = sealed(b"code").unwrap();
+        assert!(file.write_all_at(b"evil", 0).is_err());
+        assert!(file.set_len(1).is_err() && file.set_len(9).is_err());
+        let mut bytes = [0; 4];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        assert_eq!(&bytes, b"code");
+        // Nor can it be opened anew and changed.
+        let name = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let again = File::options().write(true).open(name);
+        assert!(again.and_then(|f| f.write_all_at(b"evil", 0)).is_err());
+    }
+}

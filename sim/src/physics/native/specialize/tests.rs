@@ -548,6 +548,39 @@ fn code_that_others_could_have_written_is_not_loaded() {
     assert_eq!(answer(&place.specializer().find(&hash).unwrap()), 9);
 }
 
+/// What is in the cache may be another file by the time that it is loaded.
+#[test]
+fn no_library_is_loaded_by_its_name_in_the_cache() {
+    if no_compiler() {
+        return;
+    }
+    let place = Place::new();
+    let compiled = ready(place.wait(&answering(10)));
+    let found = place.specializer().find(&compiled.hash).unwrap();
+    assert_eq!([answer(&compiled), answer(&found)], [10, 10]);
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    assert!(maps.contains("memfd:ostler"), "{maps}");
+    let cache = place.cache().canonicalize().unwrap();
+    assert!(!maps.contains(cache.to_str().unwrap()), "{maps}");
+}
+
+#[test]
+fn a_hash_that_is_none_names_nothing_outside_of_the_cache() {
+    let place = Place::new();
+    let other = place.path("other");
+    fs::create_dir_all(&other).unwrap();
+    fs::create_dir_all(place.cache()).unwrap();
+    fs::write(other.join("kernel.so"), "code").unwrap();
+    let sum = blake3::hash(b"code").to_hex().to_string();
+    fs::write(other.join("kernel.so.blake3"), sum).unwrap();
+    let long = format!("{}other", "./".repeat(28) + "../");
+    assert_eq!(long.len(), 64);
+    for key in ["../other", &long, other.to_str().unwrap()] {
+        let error = place.specializer().find(key).unwrap_err();
+        assert_eq!(error, SpecializeError::NotCached(key.to_owned()));
+    }
+}
+
 #[test]
 fn a_cache_that_others_may_write_gives_way_to_a_private_one() {
     let place = Place::new();
@@ -576,6 +609,23 @@ fn a_cache_that_others_may_write_gives_way_to_a_private_one() {
         _ => Some(shared.clone().into()),
     });
     assert!(matches!(named, Err(SpecializeError::TrustOwner(_))));
+    // A private one that is open gives way in turn, and so does one after it.
+    let temporary = place.path("temporary");
+    fs::create_dir_all(&temporary).unwrap();
+    let found = || {
+        super::root(&|name| match name {
+            "OSTLER_CACHE" => Some(shared.clone().into()),
+            "HOME" => Some(home.clone().into()),
+            "TMPDIR" => Some(temporary.clone().into()),
+            _ => None,
+        })
+    };
+    mode(&own, 0o777);
+    let last = found().unwrap();
+    assert_eq!(last.parent(), Some(temporary.as_path()));
+    assert_eq!(last.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+    mode(&last, 0o777);
+    assert!(matches!(found(), Err(SpecializeError::Distrusted(_))));
 }
 
 /// What was checked is what runs, whatever has its name by then.
