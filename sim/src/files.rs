@@ -25,7 +25,12 @@ pub fn open(path: &Path) -> Result<File> {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(flags)
-        .open(path)?;
+        .open(path)
+        // What the system says of a socket.
+        .map_err(|e| match e.raw_os_error() {
+            Some(libc::ENXIO) => refused(NO_FILE),
+            _ => e,
+        })?;
     regular(&file)?;
     Ok(file)
 }
@@ -107,12 +112,14 @@ fn own(options: &mut OpenOptions, path: &Path) -> Result<File> {
     }
 }
 
+const NO_FILE: &str = "it is a device, a pipe or a socket, not a file";
+
 fn regular(file: &File) -> Result<()> {
     let kind = file.metadata()?.file_type();
     match kind.is_file() {
         true => Ok(()),
         false if kind.is_dir() => Err(refused("it is a folder, not a file")),
-        false => Err(refused("it is a device, a pipe or a socket, not a file")),
+        false => Err(refused(NO_FILE)),
     }
 }
 

@@ -1,8 +1,11 @@
 //! numpy's `.npz` files: two-dimensional arrays of floats and rows of integers.
 //!
 //! What a file claims is checked before anything is allocated: an array must have
-//! the shape that the caller expects.
+//! the shape that the caller expects, its bytes must be there, and all that is read of a
+//! file together has a bound.
 
+mod directory;
+mod header;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -71,8 +74,10 @@ pub enum NpzError {
         /// The number.
         value: f64,
     },
-    /// More than memory holds.
-    #[error("{path}: {name} needs {bytes} bytes of memory, which there are not")]
+    /// More than memory holds, or than is read of one file.
+    #[error(
+        "{path}: {name} needs {bytes} bytes of memory, which are more than there are or than is read of one file (1 GiB); split it into several"
+    )]
     Memory {
         /// The file.
         path: PathBuf,

@@ -1,8 +1,11 @@
 //! Files that numpy could have written, and files that it could not.
 
+use super::header::{Header, Kind};
 use super::{Expected, Npz, NpzError, NpzWriter};
 use std::io::Write;
 use std::path::PathBuf;
+use std::process::Command;
+use zip::CompressionMethod::{self, Deflated, Stored};
 
 struct Place(tempfile::TempDir);
 
@@ -165,4 +168,247 @@ fn damaged_and_hostile_files_are_refused() {
     for bytes in [&b"\x93NUMPY\x02\x00\xff\xff\xff\xff"[..], b"\x93NUM", b""] {
         assert!(place.raw("x.npy", bytes).floats("x", wide(3)).is_err());
     }
+}
+
+/// An array's file: head and numbers.
+fn npy(header: &str, data: &[u8]) -> Vec<u8> {
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.extend(data);
+    bytes
+}
+
+const TWO: &str = "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 1), }\n";
+
+/// An archive of these entries.
+fn zipped(entries: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::FileOptions::default().compression_method(method);
+    for (name, bytes) in entries {
+        zip.start_file(*name, options).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+impl Place {
+    fn open(&self, bytes: &[u8]) -> Result<Npz, NpzError> {
+        std::fs::write(self.path("a.npz"), bytes).unwrap();
+        Npz::open(&self.path("a.npz"))
+    }
+}
+
+fn put(bytes: &mut [u8], at: usize, number: u64, width: usize) {
+    bytes[at..at + width].copy_from_slice(&number.to_le_bytes()[..width]);
+}
+
+/// Where this signature is last.
+fn last(bytes: &[u8], signature: &[u8]) -> usize {
+    let at = bytes.windows(4).rposition(|w| w == signature);
+    at.unwrap()
+}
+
+#[test]
+fn heads_are_read_in_the_one_form_that_there_is() {
+    let read = |text: &str| Header::read(&mut npy(text, &[]).as_slice());
+    let good = read("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }   \n").unwrap();
+    assert_eq!((good.kind, &good.shape[..]), (Some(Kind::F8), &[3, 4][..]));
+    assert!(!good.fortran && !good.big_endian && good.length == 73);
+    let other = read("{\"shape\":(7,),'fortran_order':True,'descr':\">i4\"}").unwrap();
+    assert_eq!((other.kind, &other.shape[..]), (Some(Kind::I4), &[7][..]));
+    assert!(other.fortran && other.big_endian);
+    let none = read("{'descr': '|O', 'fortran_order': False, 'shape': (), }").unwrap();
+    assert_eq!((none.kind, none.count()), (None, Some(1)));
+    let fields = read("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (2,), }");
+    assert_eq!(fields.unwrap().kind, None);
+    for bad in [
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), } x",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3, -4), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4)",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1+1,), }",
+        "{'descr': '<f8', 'fortran_order': 0, 'shape': (3,), }",
+        "{'descr': '<f8', 'shape': (3,), }",
+        "{'descr': '<f8', 'descr': '<f8', 'fortran_order': False, 'shape': (3,), }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (3,), 'more': 1, }",
+        "{'descr': '<f8', 'fortran_order': False, 'shape': __import__('os'), }",
+    ] {
+        assert!(read(bad).is_err(), "{bad}");
+    }
+    let deep = format!(
+        "{{'descr': '<f8', 'fortran_order': False, 'shape': ({}",
+        "1,".repeat(99)
+    );
+    assert!(read(&deep).is_err());
+    assert_eq!(
+        Header {
+            shape: vec![1 << 40; 2],
+            ..good
+        }
+        .count(),
+        None
+    );
+}
+
+#[test]
+fn a_shape_is_that_of_the_bytes_that_are_there() {
+    let place = Place::new();
+    for (shape, bytes) in [
+        ("(2, 1)", 15),
+        ("(2, 1)", 17),
+        ("(1, 1)", 16),
+        ("(0, 1)", 1),
+    ] {
+        let head = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}");
+        for method in [Stored, Deflated] {
+            let file = zipped(&[("x.npy", &npy(&head, &vec![0; bytes]))], method);
+            let text = message(place.open(&file).unwrap().floats("x", wide(1)));
+            assert!(text.contains("is not that of"), "{shape} {bytes}: {text}");
+        }
+    }
+    // No number, but a row for each of them would be looked at.
+    let head = "{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 0), }";
+    let file = zipped(&[("x.npy", &npy(head, &[]))], Stored);
+    let e = place.open(&file).unwrap().floats("x", wide(0)).unwrap_err();
+    assert!(matches!(e, NpzError::Memory { .. }), "{e}");
+}
+
+#[test]
+fn sizes_that_an_entry_cannot_have_are_refused_before_anything_is_unpacked() {
+    let place = Place::new();
+    let data = [[1.0_f64, 2.0].map(f64::to_le_bytes).concat()].concat();
+    for method in [Stored, Deflated] {
+        let good = zipped(&[("x.npy", &npy(TWO, &data))], method);
+        let x = place.open(&good).unwrap().floats("x", wide(1)).unwrap();
+        assert_eq!(x, (vec![1.0, 2.0], 2));
+        let entry = last(&good, b"PK\x01\x02");
+        for (packed, unpacked) in [(None, 1 << 30), (Some(1 << 31), 1 << 30)] {
+            let mut forged = good.clone();
+            put(&mut forged, entry + 24, unpacked, 4);
+            if let Some(packed) = packed {
+                put(&mut forged, entry + 20, packed, 4);
+            }
+            let text = message(place.open(&forged).unwrap().floats("x", wide(1)));
+            assert!(text.contains("which they cannot"), "{text}");
+        }
+        // Damage in the numbers, which the checksum tells.
+        let mut forged = good.clone();
+        put(&mut forged, entry + 16, 0, 4);
+        let text = message(place.open(&forged).unwrap().floats("x", wide(1)));
+        assert!(text.contains("hecksum"), "{text}");
+    }
+}
+
+#[test]
+fn all_that_is_read_of_a_file_has_a_bound() {
+    let place = Place::new();
+    // A thousand times smaller than what is in it.
+    let zeros = npy(
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (250000, 1), }",
+        &vec![0; 1_000_000],
+    );
+    let bytes = zipped(&[("x.npy", &zeros), ("y.npy", &zeros)], Deflated);
+    assert!(bytes.len() < 5000);
+    let mut file = place.open(&bytes).unwrap();
+    assert_eq!(file.room, 1 << 30);
+    file.room = 3_999_999;
+    assert_eq!(file.floats("x", wide(1)).unwrap().1, 250_000);
+    assert_eq!(file.room, 1_999_999);
+    let e = file.floats("y", wide(1)).unwrap_err();
+    assert!(
+        matches!(
+            e,
+            NpzError::Memory {
+                bytes: 2_000_000,
+                ..
+            }
+        ),
+        "{e}"
+    );
+}
+
+#[test]
+fn directories_that_claim_too_much_are_refused() {
+    let place = Place::new();
+    let array = npy(TWO, &[0; 16]);
+    let good = zipped(&[("x.npy", &array), ("y.npy", &array)], Stored);
+    let says = |bytes: &[u8], words: &str| {
+        let text = place.open(bytes).err().unwrap().to_string();
+        assert!(text.contains(words), "{text} lacks {words}");
+    };
+    // Two of one name: which one it would be, nobody knows.
+    let mut same = good.clone();
+    let entry = last(&same, b"PK\x01\x02");
+    same[entry + 46] = b'x';
+    says(&same, "two entries of the same name");
+    let end = last(&good, b"PK\x05\x06");
+    for (at, number, width) in [
+        (8, 65_535, 2),
+        (10, 3, 2),
+        (12, 1 << 31, 4),
+        (16, 1 << 30, 4),
+    ] {
+        let mut forged = good.clone();
+        put(&mut forged, end + at, number, width);
+        says(&forged, "directory is damaged");
+    }
+    says(&[&good[..], b"x"].concat(), "directory is damaged");
+    // The records of longer archives say any number of entries.
+    let mut long = good[..end].to_vec();
+    long.extend(b"PK\x06\x06");
+    long.extend(44_u64.to_le_bytes());
+    long.extend([45, 0, 45, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    for number in [1_u64 << 40, 1 << 40, 0, 0] {
+        long.extend(number.to_le_bytes());
+    }
+    long.extend(b"PK\x06\x07");
+    long.extend([0; 4]);
+    long.extend((end as u64).to_le_bytes());
+    long.extend([1, 0, 0, 0]);
+    long.extend(&good[end..]);
+    says(&long, "more than 65,535 arrays");
+    // More entries than any file has.
+    let names: Vec<String> = (0..4097).map(|i| format!("{i}.npy")).collect();
+    let many: Vec<(&str, &[u8])> = names.iter().map(|n| (n.as_str(), &[][..])).collect();
+    says(&zipped(&many, Stored), "4097 entries");
+    assert!(place.open(&zipped(&many[1..], Stored)).is_ok());
+}
+
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let place = Place::new();
+    let pipe = place.path("pipe.npz");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&pipe)
+            .status()
+            .unwrap()
+            .success()
+    );
+    for path in [
+        pipe,
+        PathBuf::from("/dev/zero"),
+        place.0.path().to_path_buf(),
+    ] {
+        let e = Npz::open(&path).err().unwrap();
+        assert!(e.to_string().contains("not a file"), "{e}");
+    }
+}
+
+#[test]
+fn nothing_is_written_through_a_link() {
+    let place = Place::new();
+    let precious = place.path("precious");
+    std::fs::write(&precious, "kept").unwrap();
+    for name in ["a.npz", "a.npz.part"] {
+        std::os::unix::fs::symlink(&precious, place.path(name)).unwrap();
+    }
+    let mut file = NpzWriter::create(&place.path("a.npz")).unwrap();
+    file.array("x", &[1], &[1.0_f64]).unwrap();
+    file.finish().unwrap();
+    assert_eq!(std::fs::read(&precious).unwrap(), b"kept");
+    assert!(Npz::open(&place.path("a.npz")).unwrap().has("x"));
+    drop(NpzWriter::create(&place.path("b.npz")).unwrap());
+    assert_eq!(std::fs::read_dir(place.0.path()).unwrap().count(), 3);
 }

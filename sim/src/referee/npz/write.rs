@@ -1,17 +1,19 @@
 //! Writing, into a file that appears when it is whole.
 
 use super::NpzError;
+use crate::files;
 use npyz::WriterBuilder;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::fs::Permissions;
+use std::io::BufWriter;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 
 /// Writes arrays one after the other; the file appears under its name when
 /// [`finish`](Self::finish)ed.
 pub struct NpzWriter {
     path: PathBuf,
-    part: PathBuf,
-    archive: zip::ZipWriter<BufWriter<File>>,
+    archive: zip::ZipWriter<BufWriter<NamedTempFile>>,
 }
 
 impl NpzWriter {
@@ -20,17 +22,23 @@ impl NpzWriter {
     /// # Errors
     /// It cannot be created.
     pub fn create(path: &Path) -> Result<Self, NpzError> {
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        let file = File::create(&part).map_err(|source| NpzError::File {
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder,
+            _ => Path::new("."),
+        };
+        // A name that nobody can foresee: nothing is written through a link.
+        let file = tempfile::Builder::new()
+            .prefix(".new-")
+            .suffix(".tmp")
+            .permissions(Permissions::from_mode(files::SHARED))
+            .tempfile_in(folder);
+        let file = file.map_err(|source| NpzError::File {
             action: "write",
             path: path.to_path_buf(),
             source,
         })?;
         Ok(Self {
             path: path.to_path_buf(),
-            part,
             archive: zip::ZipWriter::new(BufWriter::new(file)),
         })
     }
@@ -79,13 +87,12 @@ impl NpzWriter {
             .archive
             .finish()
             .map_err(std::io::Error::from)
-            .and_then(|mut file| file.flush())
-            .and_then(|()| std::fs::rename(&self.part, &self.path));
-        done.map_err(|e| self.error(e))
+            .and_then(|file| file.into_inner().map_err(|e| e.into_error()))
+            .and_then(|file| file.persist(&self.path).map_err(|e| e.error));
+        done.map(drop).map_err(|e| self.error(e))
     }
 
     fn error(&self, source: std::io::Error) -> NpzError {
-        let _ = std::fs::remove_file(&self.part);
         NpzError::File {
             action: "write",
             path: self.path.clone(),
