@@ -3,6 +3,7 @@
 //! Draw number `d` of a run depends on (seed, `d`), on what is in the memory, and on nothing
 //! else: a [`Progress`] is all that has to be kept to go on with the same draws.
 
+use super::format::MOST;
 use super::window::Window;
 use super::{ReplayError, SamplerKind};
 use ostler_sim::rng::{Purpose, philox};
@@ -20,6 +21,15 @@ pub struct Progress {
     first: u64,
     len: u64,
     at: u64,
+}
+
+impl Progress {
+    /// Whether draws from a memory of this capacity can have got so far: a pass goes over
+    /// what there was, and looks for what is left of it one by one.
+    pub(super) fn plausible(&self, capacity: u64) -> bool {
+        let counts = [self.draws, self.pass, self.first];
+        self.at <= self.len && self.len <= capacity && counts.iter().all(|&n| n <= MOST)
+    }
 }
 
 /// Fills `rows` with the numbers of transitions of the next draw.

@@ -141,14 +141,16 @@ impl FileRing {
             let read = self.file.read_exact_at(&mut bytes, SLOTS + i * SLOT);
             read.ok().and_then(|()| Commit::from_bytes(&bytes))
         });
-        let newest = slots.into_iter().flatten().max_by_key(|c| c.sequence);
+        // One that speaks of more than the file holds would be looked for row by row.
+        let slots = slots.into_iter().flatten().filter(|c| c.fits(self.places));
+        let newest = slots.max_by_key(|c| c.sequence);
         let commit = newest.ok_or_else(|| ReplayError::Format {
             path: self.path.clone(),
             why: "both its commits are damaged".into(),
         })?;
         self.commit = commit;
         // What fell out of the window is looked at too, for going back to an older state.
-        let oldest = commit.head.saturating_sub(self.places).min(commit.begin);
+        let oldest = commit.oldest(self.places);
         let (mut best, mut start) = (commit.begin..commit.begin, oldest);
         for row in oldest..=commit.end {
             let broken = row == commit.end || whole(self.place(row), row).is_none();

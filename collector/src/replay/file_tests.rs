@@ -257,3 +257,61 @@ fn a_file_that_another_program_shortens_is_an_error_and_no_signal() {
     raw.set_len(whole + 9).unwrap();
     assert_eq!(disk.rows().unwrap().row(window.begin()).len(), 4);
 }
+
+/// A commit whose checksum is right and whose numbers cannot be: rows are not counted up to
+/// them, one after the other.
+#[test]
+fn a_commit_of_more_than_the_file_holds_is_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let new = || Window::new(20, 30);
+    let mut window = new();
+    let (mut file, _) = open(dir.path(), &mut window).unwrap();
+    for _ in 0..8 {
+        extend(&mut file, &mut window, 6, 1, 0);
+    }
+    let good = file.commit;
+    assert_eq!((good.begin, good.end, good.head), (28, 48, 48));
+    let raw = file.file.try_clone().unwrap();
+    drop(file);
+    let most = 1 << 62;
+    let wrong = |begin, end, head, sequence| Commit {
+        begin,
+        end,
+        head,
+        sequence,
+    };
+    for forged in [
+        wrong(0, most, most, good.sequence),
+        wrong(0, 1 << 40, 1 << 40, good.sequence),
+        wrong(17, 48, 48, good.sequence),
+        wrong(0, 31, 48, good.sequence),
+        wrong(0, 0, u64::MAX, good.sequence),
+        wrong(u64::MAX - 1, u64::MAX, u64::MAX, good.sequence),
+        wrong(28, 48, 48, u64::MAX - 1 + good.sequence % 2),
+    ] {
+        raw.write_all_at(&forged.to_bytes(), good.slot()).unwrap();
+        let mut found = new();
+        let (file, _) = open(dir.path(), &mut found).unwrap();
+        assert_eq!(file.commit.sequence, good.sequence - 1, "{forged:?}");
+        assert_eq!(found.range(), 22..42, "the commit before: {forged:?}");
+    }
+    // All that fits is believed: the rows prove themselves.
+    let behind = wrong(28, 48, 58, good.sequence);
+    raw.write_all_at(&behind.to_bytes(), good.slot()).unwrap();
+    let mut found = new();
+    open(dir.path(), &mut found).unwrap();
+    assert_eq!((found.range(), found.head()), (28..48, 58));
+}
+
+#[test]
+fn what_is_no_file_is_not_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in [".lock", ROWS] {
+        let path = dir.path().join(name);
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let e = open(dir.path(), &mut Window::new(4, 4)).unwrap_err();
+        assert!(e.to_string().contains("a pipe"), "{e}");
+        std::fs::remove_file(path).unwrap();
+    }
+}

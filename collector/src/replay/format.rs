@@ -29,6 +29,9 @@ pub const MAGIC: [u8; 8] = *b"OSTLERRB";
 pub const VERSION: u32 = 1;
 /// Of files with fields in half precision.
 const HALVES: u32 = 2;
+/// Transitions, and all else that a memory counts, are fewer than this in any run: what a
+/// file says beyond it is damage.
+pub const MOST: u64 = 1 << 62;
 /// First byte of the commit slots.
 pub const SLOTS: u64 = 8192;
 /// From one slot to the next.
@@ -140,6 +143,17 @@ impl Commit {
         SLOTS + SLOT * (self.sequence % 2)
     }
 
+    /// The oldest transition of which something is left in a file of so many places: what
+    /// fell out of the window is there until its place is written again.
+    pub fn oldest(&self, places: u64) -> u64 {
+        self.head.saturating_sub(places).min(self.begin)
+    }
+
+    /// Whether a file of so many places can hold what it speaks of.
+    pub fn fits(&self, places: u64) -> bool {
+        self.end - self.oldest(places) <= places
+    }
+
     /// The bytes of the slot.
     pub fn to_bytes(self) -> [u8; 36] {
         let mut bytes = [0; 36];
@@ -165,7 +179,10 @@ impl Commit {
             end: number(2)?,
             head: number(3)?,
         };
-        let sane = commit.begin <= commit.end && commit.end <= commit.head;
+        let sane = commit.begin <= commit.end
+            && commit.end <= commit.head
+            && commit.head <= MOST
+            && commit.sequence <= MOST;
         (check == crc32c::crc32c(&bytes[..32]) && sane && commit.sequence > 0).then_some(commit)
     }
 }

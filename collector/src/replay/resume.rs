@@ -68,6 +68,9 @@ impl ReplayBuffer {
     pub fn restore(&mut self, saved: &Saved) -> Result<Restored, ReplayError> {
         self.settle();
         let inner = &mut *self.core.write();
+        saved
+            .plausible(inner.window.capacity())
+            .map_err(|what| ReplayError::Saved(format!("{what} cannot be: it is damaged")))?;
         let (there, wanted) = (inner.window.end(), saved.place);
         let mut place = wanted;
         place.end = wanted.end.min(saved.in_file);

@@ -182,3 +182,75 @@ fn a_new_run_does_not_take_what_is_there() {
     let e = make(&config, dir.path(), false).unwrap_err();
     assert!(matches!(e, ReplayError::InUse { .. }));
 }
+
+/// What a checkpoint says of a memory, with one number changed; its checksum would be right.
+#[test]
+fn what_cannot_have_been_saved_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(StorageKind::Host, SamplerKind::WithoutReplacement, 0);
+    let mut buffer = make(&config, dir.path(), false).unwrap();
+    iterate(&mut buffer, 0);
+    let good = serde_json::to_value(buffer.save().unwrap()).unwrap();
+    drop(buffer);
+    let mut again = make(&config, dir.path(), true).unwrap();
+    for (at, number, words) in [
+        ("/place/begin", 16_u64, "its transitions"),
+        ("/place/end", u64::MAX, "its transitions"),
+        ("/in_file", u64::MAX, "its transitions"),
+        ("/progress/draws", u64::MAX, "its draws"),
+        ("/progress/pass", u64::MAX, "its draws"),
+        ("/progress/first", u64::MAX, "its draws"),
+        // A pass that would be gone through for ever, as none of it is there.
+        ("/progress/len", 1 << 61, "its draws"),
+        ("/progress/at", 1 << 61, "its draws"),
+    ] {
+        let mut forged = good.clone();
+        *forged.pointer_mut(at).unwrap() = number.into();
+        let saved: Saved = serde_json::from_value(forged).unwrap();
+        let e = again.restore(&saved).unwrap_err().to_string();
+        assert!(e.contains(words), "{at}: {e}");
+    }
+    let saved: Saved = serde_json::from_value(good).unwrap();
+    assert!(again.restore(&saved).unwrap().exact());
+    iterate(&mut again, 1);
+}
+
+#[test]
+fn priorities_that_are_no_numbers_are_not_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(StorageKind::Host, SamplerKind::Prioritized, 0);
+    let mut buffer = make(&config, dir.path(), false).unwrap();
+    iterate(&mut buffer, 0);
+    let saved = serde_json::to_value(buffer.save().unwrap()).unwrap();
+    drop(buffer);
+    let folder = dir.path().join("replay");
+    let file = saved["priorities"]["file"].as_str().unwrap();
+    let good = std::fs::read(folder.join(file)).unwrap();
+    let restored = |bytes: &[u8], largest: f64| {
+        std::fs::write(folder.join(file), bytes).unwrap();
+        let mut forged = saved.clone();
+        forged["priorities"]["check"] = crc32c::crc32c(bytes).into();
+        forged["priorities"]["largest"] = largest.into();
+        let saved: Saved = serde_json::from_value(forged).unwrap();
+        let mut again = make(&config, dir.path(), true).unwrap();
+        let restored = again.restore(&saved).unwrap();
+        iterate(&mut again, 1);
+        !restored.lost_priorities
+    };
+    assert!(restored(&good, 7.0));
+    assert!(!restored(&good, -1.0));
+    for number in [f64::NAN, f64::INFINITY, -0.5] {
+        let mut bad = good.clone();
+        bad[8..16].copy_from_slice(&number.to_le_bytes());
+        assert!(!restored(&bad, 7.0), "{number}");
+    }
+    assert!(!restored(&[&good[..], &[0; 8]].concat(), 7.0));
+    std::fs::remove_file(folder.join(file)).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg(folder.join(file))
+        .status();
+    assert!(made.unwrap().success());
+    let saved: Saved = serde_json::from_value(saved).unwrap();
+    let mut again = make(&config, dir.path(), true).unwrap();
+    assert!(again.restore(&saved).unwrap().lost_priorities);
+}

@@ -9,6 +9,7 @@ use super::core::{Core, Inner};
 use super::disk::segment_of;
 use super::draw::Progress;
 use super::file::FileRing;
+use super::format::MOST;
 use super::window::{Place, Window};
 use ostler_sim::files;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,20 @@ pub struct Saved {
     pub(super) version: i32,
     /// Priorities, where draws go by them.
     pub(super) priorities: Option<SavedPriorities>,
+}
+
+impl Saved {
+    /// Whether a memory of this capacity can have stood so; what cannot be otherwise.
+    pub(super) fn plausible(&self, capacity: u64) -> Result<(), &'static str> {
+        let place = &self.place;
+        if place.begin > place.end || place.end > MOST || self.in_file > MOST {
+            return Err("its transitions");
+        }
+        match self.progress.plausible(capacity) {
+            true => Ok(()),
+            false => Err("its draws"),
+        }
+    }
 }
 
 /// A file of priorities.
@@ -152,16 +167,22 @@ pub fn restore_priorities(inner: &mut Inner, folder: &Path, saved: &SavedPriorit
     let mut name: PathBuf = folder.into();
     // A name from a checkpoint stays within the folder.
     name.push(Path::new(&saved.file).file_name().unwrap_or_default());
-    let bytes = std::fs::read(name).unwrap_or_default();
-    let fits =
-        crc32c::crc32c(&bytes) == saved.check && bytes.len() as u64 == 8 * inner.window.len();
-    if fits {
-        let values = bytes.chunks_exact(8).map(|b| {
+    let length = 8 * inner.window.len();
+    let bytes = files::read(&name, length).unwrap_or_default();
+    let values = || {
+        bytes.chunks_exact(8).map(|b| {
             let bytes = b.try_into().unwrap_or_default();
             f64::from_le_bytes(bytes)
-        });
-        let values: Vec<f64> = values.collect();
-        priorities.fill(&inner.window, values.into_iter(), saved.largest);
+        })
+    };
+    // Draws go by sums over them, to which one that is no number gives no share.
+    let usable = |value: f64| value.is_finite() && value >= 0.0;
+    let fits = bytes.len() as u64 == length
+        && crc32c::crc32c(&bytes) == saved.check
+        && usable(saved.largest)
+        && values().all(usable);
+    if fits {
+        priorities.fill(&inner.window, values(), saved.largest);
     }
     fits
 }
