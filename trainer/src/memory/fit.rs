@@ -3,7 +3,7 @@
 use super::free::{FreeMemory, Here};
 use super::host::Process;
 use super::need::Need;
-use super::probe;
+use super::probe::{self, ProbeError};
 use crate::config::{Config, Gpus, Loaded, Override};
 use crate::run::{Machine, Options, RunError, one_env, plan};
 use ostler_sim::Model;
@@ -168,8 +168,9 @@ pub(crate) fn measured(path: &Path, overrides: &[Override]) -> Result<Fit, RunEr
     // As if the number were known: what is wrong with the task is said here.
     let (loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
     let config = &loaded.config;
-    let line = match probe::measure(path, overrides, config.runner.num_steps_per_env) {
+    let line = match probe::measure(path, overrides, config.runner.num_steps_per_env, &|| false) {
         Ok(line) => line,
+        Err(ProbeError::Stopped) => return Err(RunError::Stopped),
         Err(e) => {
             crate::log::errln!("nothing was measured: {e}");
             return estimated(&Machine::host(), &loaded, &model);
@@ -222,14 +223,15 @@ impl Foreseen {
 }
 
 /// One line about what a training will take, by estimate; measured where that is more
-/// than a third of what there is.
+/// than a third of what there is, unless `asked` tells of a signal.
 ///
 /// # Errors
-/// The task has a mistake.
+/// The task has a mistake; a signal came.
 pub(crate) fn foresee(
     loaded: &Loaded,
     model: &Arc<Model>,
     options: &Options,
+    asked: &dyn Fn() -> bool,
 ) -> Result<Foreseen, RunError> {
     let machine = Machine::of(&loaded.config)?;
     let (spec, state) = one(loaded, model)?;
@@ -259,7 +261,10 @@ pub(crate) fn foresee(
     let line = match (&options.config, worth_it) {
         (Some(path), true) => {
             let steps = config.runner.num_steps_per_env;
-            probe::measure(path, &options.overrides, steps).ok()
+            match probe::measure(path, &options.overrides, steps, asked) {
+                Err(ProbeError::Stopped) => return Err(RunError::Stopped),
+                measured => measured.ok(),
+            }
         }
         _ => None,
     };

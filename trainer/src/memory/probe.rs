@@ -5,7 +5,8 @@
 //! allocates besides. The rest is a straight line.
 
 use crate::config::Override;
-use crate::supervise::process::{self, End};
+use crate::supervise::process::{self, End, Signals};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 const SAMPLES: usize = 16_384;
 /// How many times as many environments the larger one has.
 const FACTOR: usize = 4;
+/// Of more than this nothing is shown (bytes).
+const MAX_SAID: u64 = 16 << 20;
 /// Longer than this is no start.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -48,6 +51,9 @@ pub enum ProbeError {
     /// It takes too long.
     #[error("a training with {0} environments took longer than two minutes")]
     Slow(usize),
+    /// A signal asked for the end.
+    #[error("a signal came")]
+    Stopped,
     /// More environments were not larger.
     #[error("its size does not follow the number of environments")]
     Shapeless,
@@ -81,21 +87,35 @@ pub fn sizes(steps: usize) -> (usize, usize) {
     (few, FACTOR * few)
 }
 
-/// Measures a configuration whose rollouts have `steps` steps.
+/// Measures a configuration whose rollouts have `steps` steps, until a signal comes or
+/// `asked` tells of one.
 ///
 /// # Errors
-/// One of the two trainings did not end well.
-pub fn measure(path: &Path, overrides: &[Override], steps: usize) -> Result<Line, ProbeError> {
+/// One of the two trainings did not end well; a signal came.
+pub fn measure(
+    path: &Path,
+    overrides: &[Override],
+    steps: usize,
+    asked: &dyn Fn() -> bool,
+) -> Result<Line, ProbeError> {
     let (few, more) = sizes(steps);
     if more.saturating_mul(steps) > 8 * SAMPLES {
         return Err(ProbeError::Long(steps));
     }
-    let point = |n| peak(path, overrides, n).map(|bytes| (n, bytes));
+    let point = |n| peak(path, overrides, n, asked).map(|bytes| (n, bytes));
     Line::through(point(few)?, point(more)?)
 }
 
 /// The largest resident size of two iterations with `num_envs` environments (bytes).
-pub fn peak(path: &Path, overrides: &[Override], num_envs: usize) -> Result<u64, ProbeError> {
+fn peak(
+    path: &Path,
+    overrides: &[Override],
+    num_envs: usize,
+    asked: &dyn Fn() -> bool,
+) -> Result<u64, ProbeError> {
+    // A signal would end this process, but not the other, nor remove the folder. It is
+    // heard again when both are gone.
+    let signals = Taken(Signals::take()?);
     let place = ostler_sim::files::scratch("probe")?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("train").arg(path).arg("--quiet");
@@ -121,37 +141,71 @@ pub fn peak(path: &Path, overrides: &[Override], num_envs: usize) -> Result<u64,
         command.arg("--set").arg(text);
     }
     let said = place.path().join("said");
-    let child = command
+    let parent = std::process::id() as i32;
+    let follow = move || match process::die_with(parent) {
+        true => Ok(()),
+        false => Err(std::io::Error::from_raw_os_error(libc::ESRCH)),
+    };
+    // SAFETY: between fork and exec it makes two system calls and takes no lock and no
+    // memory.
+    unsafe { command.pre_exec(follow) };
+    command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(std::fs::File::create(&said)?)
-        .spawn()?;
-    let pid = child.id() as i32;
-    let clock = Instant::now();
-    let mut slow = false;
-    let ended = loop {
-        if let Some(ended) = process::try_wait(pid)? {
-            break ended;
-        }
-        if clock.elapsed() > PATIENCE && !slow {
-            slow = true;
-            process::send(pid, libc::SIGKILL);
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    };
+        .stderr(std::fs::File::create(&said)?);
+    let pid = command.spawn()?.id() as i32;
+    let (ended, slow, stopped) = watched(pid, &signals.0, asked)?;
     let how = match ended.end {
+        _ if stopped => return Err(ProbeError::Stopped),
         _ if slow => return Err(ProbeError::Slow(num_envs)),
         End::Code(0) => return Ok(ended.peak),
         End::Code(code) => format!("code {code}"),
         End::Signal(signal) => process::signal_name(signal),
     };
-    let said = std::fs::read_to_string(said).unwrap_or_default();
+    let said = ostler_sim::files::read(&said, MAX_SAID).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
     let said = said.lines().rfind(|l| !l.trim().is_empty());
     Err(ProbeError::Ended {
         num_envs,
         how,
         said: said.unwrap_or("nothing").trim().into(),
     })
+}
+
+/// Signals that do again what they did before when this goes.
+struct Taken(Signals);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.restore();
+    }
+}
+
+/// Waits for a child, which is killed when a signal comes or it takes too long: how it
+/// ended, whether it was slow, whether a signal came.
+fn watched(
+    pid: i32,
+    signals: &Signals,
+    asked: &dyn Fn() -> bool,
+) -> std::io::Result<(process::Ended, bool, bool)> {
+    let clock = Instant::now();
+    let (mut slow, mut stopped) = (false, false);
+    loop {
+        let ended = process::try_wait(pid)?;
+        // After that: a terminal sends its signal to both, and the child ends of it.
+        while let Some(signal) = signals.next() {
+            stopped |= [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal);
+        }
+        stopped |= asked();
+        if let Some(ended) = ended {
+            return Ok((ended, slow, stopped));
+        }
+        slow = slow || clock.elapsed() > PATIENCE;
+        if slow || stopped {
+            process::send(pid, libc::SIGKILL);
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 #[cfg(test)]

@@ -64,7 +64,7 @@ pub enum RunError {
     #[error(transparent)]
     Env(EnvError),
     /// A signal came before anything was trained.
-    #[error("stopped while the physics kernel was compiled: nothing was started")]
+    #[error("stopped by a signal: nothing was started")]
     Stopped,
     /// A physics engine cannot be set up.
     #[error(transparent)]

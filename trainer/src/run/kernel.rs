@@ -70,7 +70,12 @@ pub(crate) fn settle(
         // Nobody waits for a kernel to be told then that the task has a mistake.
         one_env(loaded, model)?;
     }
-    let settled = ask(model, sim, quiet, stop);
+    // Compilers are waited for and what they left is removed.
+    let ask = || ask(model, sim, quiet, stop);
+    let settled = match stop {
+        Some(stop) => stop.minded(ask),
+        None => ask(),
+    };
     if stop.is_some_and(StopFlag::raised) {
         return Err(RunError::Stopped);
     }

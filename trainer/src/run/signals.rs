@@ -1,8 +1,9 @@
 //! Signals: SIGINT, SIGTERM and SIGHUP ask for an orderly end, the second one ends at
-//! once; SIGUSR1 asks for a checkpoint.
+//! once; SIGUSR1 asks for a checkpoint. As long as a run only begins the first one ends
+//! at once too: there is nothing to save yet, and reading a large robot takes minutes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
 
 /// What asks for an end.
 const STOP: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
@@ -18,6 +19,13 @@ pub(crate) fn forwarded_from(pid: i32) {
     FORWARDER.store(pid, Ordering::Relaxed);
 }
 
+/// Something is in the making: a signal is heeded when that is done.
+const RUNNING: u8 = 0;
+/// There is nothing yet that an end could leave half done.
+const BEGINNING: u8 = 1;
+/// Nothing either, but what is being done clears up behind itself.
+const MINDED: u8 = 2;
+
 /// What the run was asked for.
 #[derive(Debug, Clone, Default)]
 pub struct StopFlag(Arc<Asked>);
@@ -27,6 +35,8 @@ struct Asked {
     stop: AtomicBool,
     save: AtomicBool,
     quiet: AtomicBool,
+    /// [`RUNNING`], [`BEGINNING`] or [`MINDED`].
+    phase: AtomicU8,
     /// By signal of [`STOP`]: sent to this process, and passed on to it.
     counts: [[AtomicU32; 2]; STOP.len()],
 }
@@ -45,26 +55,34 @@ impl Asked {
         let before = total();
         self.counts[place][usize::from(forwarded)].fetch_add(1, Ordering::SeqCst);
         let now = total();
-        if now >= 2 && now > before {
+        let phase = self.phase.load(Ordering::SeqCst);
+        let quiet = self.quiet.load(Ordering::Relaxed);
+        if phase == BEGINNING || (now >= 2 && now > before) {
+            if phase == BEGINNING && !quiet {
+                say(NOTHING);
+            }
             signal_hook::low_level::exit(super::error::INTERRUPTED);
         }
         self.stop.store(true, Ordering::SeqCst);
-        if before == 0 && !self.quiet.load(Ordering::Relaxed) {
-            say();
+        if before == 0 && phase == RUNNING && !quiet {
+            say(STOPPING);
         }
     }
 }
 
 /// An iteration can take minutes: without a word a second Ctrl-C would follow.
-fn say() {
-    const LINE: &[u8] =
-        b"\nstopping: this iteration is finished and saved; once more stops at once\n";
+const STOPPING: &[u8] =
+    b"\nstopping: this iteration is finished and saved; once more stops at once\n";
+const NOTHING: &[u8] = b"\nstopped: nothing was started\n";
+
+/// In a signal handler: writes to standard error.
+fn say(line: &'static [u8]) {
     // SAFETY: the pointer and length are those of a constant; errno, which the
     // interrupted code may be about to read, is put back.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
-        libc::write(libc::STDERR_FILENO, LINE.as_ptr().cast(), LINE.len());
+        libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
         *errno = before;
     }
 }
@@ -79,7 +97,8 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 impl StopFlag {
-    /// Handlers for all of them; unless `quiet` a line says what follows.
+    /// Handlers for all of them; unless `quiet` a line says what follows. A signal ends the
+    /// process at once until [`begun`](Self::begun).
     ///
     /// # Errors
     /// The system refuses the handlers.
@@ -90,6 +109,7 @@ impl StopFlag {
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
         let flag = Self::default();
         flag.0.quiet.store(quiet, Ordering::Relaxed);
+        flag.0.phase.store(BEGINNING, Ordering::SeqCst);
         for (place, signal) in STOP.into_iter().enumerate() {
             // `nohup` wants it so.
             if signal == libc::SIGHUP && is_ignored(signal) {
@@ -111,6 +131,19 @@ impl StopFlag {
         // SAFETY: the handler touches an atomic.
         unsafe { signal_hook::low_level::register(libc::SIGUSR1, act) }?;
         Ok(flag)
+    }
+
+    /// From now on a signal asks for an orderly end: something is in the making.
+    pub fn begun(&self) {
+        self.0.phase.store(RUNNING, Ordering::SeqCst);
+    }
+
+    /// Calls what looks for [`raised`](Self::raised) itself and clears up behind it.
+    pub fn minded<T>(&self, by: impl FnOnce() -> T) -> T {
+        let before = self.0.phase.swap(MINDED, Ordering::SeqCst);
+        let made = by();
+        self.0.phase.store(before, Ordering::SeqCst);
+        made
     }
 
     /// Whether a signal asked for the end.

@@ -119,7 +119,12 @@ impl Run {
         let least = loaded.config.back_off.min_num_envs.min(planned_envs);
         let most = options.max_envs.unwrap_or(planned_envs);
         loaded.config.env.num_envs = planned_envs.min(most).max(least);
-        let foreseen = crate::memory::fit::foresee(&loaded, &model, options)?;
+        let asked = || stop.raised();
+        let foreseen =
+            stop.minded(|| crate::memory::fit::foresee(&loaded, &model, options, &asked))?;
+        if stop.raised() {
+            return Err(RunError::Stopped);
+        }
         let mut warnings = drilled;
         warnings.extend(reduce(&mut loaded.config, &foreseen));
         notes.push(foreseen.note);
@@ -151,6 +156,8 @@ impl Run {
         let (dir, opened) = match earlier {
             Some(earlier) => {
                 let opened = parts.open(earlier.dir.path(), true)?;
+                // What follows changes files that are there.
+                stop.begun();
                 let spread = config.runner.init_at_random_ep_len;
                 restore(&earlier, &task, spread, &mut parts, &mut counters)?;
                 aside = set_aside(&earlier.dir, counters.iteration)?;
@@ -161,6 +168,7 @@ impl Run {
                 (earlier.dir, opened)
             }
             None => {
+                stop.begun();
                 let dir = match &options.again {
                     Some(folder) => RunDir::open(folder)?,
                     None => RunDir::create(&config, options.out.as_deref())?,

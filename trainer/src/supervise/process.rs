@@ -48,7 +48,7 @@ pub(super) fn threads() -> Option<usize> {
 
 /// Taken signals come out of a descriptor for as long as this lives.
 #[derive(Debug)]
-pub(super) struct Signals {
+pub(crate) struct Signals {
     fd: OwnedFd,
     before: libc::sigset_t,
 }
