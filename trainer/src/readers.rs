@@ -3,6 +3,7 @@
 use crate::run::RunError;
 use crate::run::checkpoint::{self, Checkpoint};
 use crate::run::failure::Replay;
+use crate::run::{as_if_resumed, load_run};
 use crate::supervise::message::Lines;
 use std::path::Path;
 
@@ -12,6 +13,27 @@ use std::path::Path;
 /// A sentence about what is wrong with them.
 pub fn checkpoint(bytes: &[u8]) -> Result<Checkpoint, String> {
     checkpoint::parse(bytes).map_err(|e| e.to_string())
+}
+
+/// Opens a run's folder as `ostler eval` does: its checkpoint, its robot, an environment,
+/// its policy.
+///
+/// # Errors
+/// As `ostler eval`.
+pub fn watch(run: &Path) -> Result<(), RunError> {
+    let mut run = load_run(run)?;
+    run.settle(None)?;
+    let env = run.env(1, 1)?;
+    run.policy(env.spec()).map(drop)
+}
+
+/// Opens a run's folder as `ostler train --resume` does, up to its first draw from what its
+/// learner remembers.
+///
+/// # Errors
+/// As `ostler train --resume`.
+pub fn resume(run: &Path) -> Result<(), RunError> {
+    as_if_resumed(run)
 }
 
 /// Reads what came through the supervising process's pipe, in pieces of `size` bytes;

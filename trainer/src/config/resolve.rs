@@ -1,6 +1,7 @@
 //! From what was asked to what will be: every "auto" gets its value.
 
 use super::collector::ONE_STREAM;
+use super::curriculum::NUM_ENVS;
 use super::{Algorithm, Config, CudaSync};
 use crate::torch::cuda::{self, Found, NoCuda};
 use ostler_collector::replay::StorageKind;
@@ -336,6 +337,14 @@ impl Config {
             Auto::N(n) => n,
             Auto::Auto(_) => 1,
         }
+    }
+
+    /// The most environments that a run ever has: as many as it was asked for, or as its
+    /// schedule asks for.
+    pub fn most_envs(&self) -> usize {
+        let scheduled = self.curriculum.iter().filter(|s| s.key == NUM_ENVS);
+        let planned = scheduled.flat_map(|s| s.points.iter().map(|p| p[1] as usize));
+        planned.fold(self.env.num_envs, usize::max)
     }
 
     /// The number of environments one step of back-off below `num_envs`; `None` where

@@ -1,6 +1,7 @@
 //! A picture in memory, and PNG files.
 
 use super::DrawError;
+use ostler_sim::files;
 use std::path::Path;
 
 /// Red, green and blue bytes (sRGB), row by row from the top.
@@ -76,14 +77,27 @@ impl Image {
 
     /// Writes a PNG file.
     pub fn write_png(&self, path: &Path) -> Result<(), DrawError> {
-        let fail = |e: png::EncodingError| DrawError::write(path, e);
         let file = super::create(path)?;
-        let mut encoder = png::Encoder::new(file, self.width as u32, self.height as u32);
+        self.encode_png(file).map_err(|e| DrawError::write(path, e))
+    }
+
+    /// Puts a PNG file in the place of whatever has this name: nothing is written through
+    /// a link, and no pipe is waited for.
+    pub fn replace_png(&self, path: &Path) -> Result<(), DrawError> {
+        let put = |file: &mut std::fs::File| {
+            let encoded = self.encode_png(std::io::BufWriter::new(file));
+            encoded.map_err(std::io::Error::other)
+        };
+        files::replace_with(path, files::SHARED, put).map_err(|e| DrawError::write(path, e))
+    }
+
+    fn encode_png(&self, to: impl std::io::Write) -> Result<(), png::EncodingError> {
+        let mut encoder = png::Encoder::new(to, self.width as u32, self.height as u32);
         encoder.set_color(png::ColorType::Rgb);
         encoder.set_depth(png::BitDepth::Eight);
         encoder.set_compression(png::Compression::High);
-        let mut writer = encoder.write_header().map_err(fail)?;
-        writer.write_image_data(&self.data).map_err(fail)?;
-        writer.finish().map_err(fail)
+        let mut writer = encoder.write_header()?;
+        writer.write_image_data(&self.data)?;
+        writer.finish()
     }
 }

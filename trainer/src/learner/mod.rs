@@ -255,6 +255,19 @@ pub fn build_policy(
     Ok(Box::new(team))
 }
 
+/// The share of the learning rate that roll-backs left, as a checkpoint has it.
+///
+/// # Errors
+/// It is no share: bounds made of it would be in the wrong order.
+pub(crate) fn rate_share(scale: f64) -> Result<f64, LearnError> {
+    match (0.0..=1.0).contains(&scale) {
+        true => Ok(scale),
+        false => Err(LearnError::Checkpoint(format!(
+            "its share of the learning rate is {scale}, not one from 0 to 1"
+        ))),
+    }
+}
+
 /// Why these learners cannot have several policies.
 pub fn off_policy_team() -> ConfigError {
     ConfigError::new(

@@ -1,11 +1,11 @@
 //! The learning curve as a PNG, from `metrics.jsonl` alone, so that it can be drawn
 //! again at any time. Fonts come with the program.
 
+use super::lines::Lines;
 use crate::draw::{DrawError, Image};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::{FontStyle, register_font};
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// Size of the picture; it is drawn at twice this and halved, as plotters' lines
@@ -68,12 +68,12 @@ impl Metrics {
             path: path.to_path_buf(),
             source,
         };
-        let file = std::fs::File::open(path).map_err(fail)?;
+        let mut lines = Lines::open(path).map_err(fail)?;
         let mut all = Self::default();
-        for line in BufReader::new(file).lines() {
+        while let Some(line) = lines.next_line().map_err(fail)? {
             // A line that is being written, or was torn by a crash, is no reason to
             // show nothing.
-            let Ok(line) = serde_json::from_str::<serde_json::Value>(&line.map_err(fail)?) else {
+            let Ok(line) = serde_json::from_slice::<serde_json::Value>(line) else {
                 continue;
             };
             // Axes of numbers whose difference overflows are counted for ever.
@@ -108,13 +108,23 @@ impl Metrics {
 
 /// Draws the curve of the run whose `metrics.jsonl` is given into the PNG `out`.
 pub fn draw(metrics: &Path, out: &Path, title: &str) -> Result<(), CurveError> {
+    Ok(picture(metrics, title)?.write_png(out)?)
+}
+
+/// The same into the folder of a run, which somebody else may have made: whatever has the
+/// name `out` is replaced.
+pub(crate) fn redraw(metrics: &Path, out: &Path, title: &str) -> Result<(), CurveError> {
+    Ok(picture(metrics, title)?.replace_png(out)?)
+}
+
+fn picture(metrics: &Path, title: &str) -> Result<Image, CurveError> {
     let data = Metrics::read(metrics)?;
     if data.returns.is_empty() && data.evaluations.is_empty() {
         return Err(CurveError::Empty(metrics.to_path_buf()));
     }
     let mut large = Image::new(2 * WIDTH as usize, 2 * HEIGHT as usize, [255; 3]);
     paint(&mut large.data, &data, title).map_err(CurveError::Plot)?;
-    Ok(large.halved().write_png(out)?)
+    Ok(large.halved())
 }
 
 /// Makes the font that comes with the program known.
@@ -332,7 +342,7 @@ mod tests {
         );
         std::fs::write(&from, metrics(200) + "{\"iteration\":201,\"env_st").unwrap();
         draw(&from, &to, "cart-pole").unwrap();
-        let file = BufReader::new(std::fs::File::open(&to).unwrap());
+        let file = std::io::BufReader::new(std::fs::File::open(&to).unwrap());
         let mut reader = png::Decoder::new(file).read_info().unwrap();
         let mut image = vec![0; reader.output_buffer_size().unwrap()];
         reader.next_frame(&mut image).unwrap();

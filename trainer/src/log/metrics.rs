@@ -1,9 +1,10 @@
 //! `metrics.jsonl`: one object per iteration.
 
 use super::append::Appender;
+use super::lines::Lines;
 use ostler_sim::files;
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// What is logged of one iteration. Kept and refilled, so that logging does not
@@ -146,23 +147,19 @@ pub fn last_iteration(path: &Path) -> u64 {
 
 /// Keeps the lines up to `iteration`; a damaged line ends what can be believed.
 fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
-    let file = match files::open(path) {
-        Ok(file) => file,
+    let mut lines = match Lines::open(path) {
+        Ok(lines) => lines,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(e) => return Err(e),
     };
     let mut keep = 0_u64;
-    let mut reader = BufReader::new(file);
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let n = reader.read_until(b'\n', &mut line)?;
+    while let Some(line) = lines.next_line()? {
         let whole = line.last() == Some(&b'\n');
-        let at = serde_json::from_slice::<serde_json::Value>(&line)
+        let at = serde_json::from_slice::<serde_json::Value>(line)
             .ok()
             .and_then(|v| v.get("iteration")?.as_u64());
         match at {
-            Some(at) if whole && at <= iteration => keep += n as u64,
+            Some(at) if whole && at <= iteration => keep += line.len() as u64,
             _ => break,
         }
     }

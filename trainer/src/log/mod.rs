@@ -5,6 +5,7 @@ pub mod curve;
 pub mod curves;
 pub mod filter;
 pub(crate) mod harmless;
+mod lines;
 pub mod metrics;
 pub mod progress;
 pub mod sinks;

@@ -9,7 +9,8 @@
 
 use super::append::Appender;
 use ostler_sim::files;
-use std::io::Read;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The file's name within a run's folder. TensorBoard looks for `tfevents`.
@@ -138,49 +139,59 @@ pub fn now() -> f64 {
 /// Drops events after `step`, and everything from the first damaged record on.
 ///
 /// The kept records are written to a temporary file that then takes the place of
-/// the old one: a crash in between leaves one of the two, whole.
+/// the old one: a crash in between leaves one of the two, whole. One record at a time is
+/// in memory: the file may be somebody else's, and of any size.
 pub fn truncate_to_step(path: &Path, step: i64) -> Result<(), EventError> {
-    let mut old = Vec::new();
-    files::open(path)
-        .and_then(|mut f| f.read_to_end(&mut old))
-        .map_err(at("read", path))?;
-    let mut kept = Vec::with_capacity(old.len());
-    for record in records(&old) {
-        if event_step(record.data).unwrap_or(0) <= step {
-            kept.extend_from_slice(record.whole);
-        }
-    }
-    if kept.len() == old.len() {
+    let open = || files::open(path).map(BufReader::new);
+    let length = || open()?.get_ref().metadata().map(|m| m.len());
+    let kept = |record: &Record| event_step(record.data()).unwrap_or(0) <= step;
+    let all: u64 = records(open().map_err(at("read", path))?)
+        .filter(kept)
+        .map(|record| record.0.len() as u64)
+        .sum();
+    if all == length().map_err(at("read", path))? {
         return Ok(());
     }
-    files::replace(path, files::SHARED, &kept).map_err(at("truncate", path))
+    let put = |file: &mut File| {
+        let mut out = BufWriter::new(file);
+        for record in records(open()?).filter(kept) {
+            out.write_all(&record.0)?;
+        }
+        out.flush()
+    };
+    files::replace_with(path, files::SHARED, put).map_err(at("truncate", path))
 }
 
-/// One record of an event file.
-struct Record<'a> {
-    /// Header, data and checksum.
-    whole: &'a [u8],
+/// One record of an event file: header, data and checksum.
+struct Record(Vec<u8>);
+
+impl Record {
     /// The event.
-    data: &'a [u8],
+    fn data(&self) -> &[u8] {
+        let end = self.0.len().saturating_sub(4);
+        self.0.get(12..end).unwrap_or_default()
+    }
 }
 
 /// The records of a file up to the first that is cut short or damaged.
-fn records(mut rest: &[u8]) -> impl Iterator<Item = Record<'_>> {
+fn records(mut from: impl Read) -> impl Iterator<Item = Record> {
     std::iter::from_fn(move || {
-        let length = u64::from_le_bytes(rest.get(..8)?.try_into().ok()?);
-        let length_crc = u32::from_le_bytes(rest.get(8..12)?.try_into().ok()?);
-        if length_crc != masked_crc(&rest[..8]) || length > MAX_RECORD {
+        let mut record = Vec::new();
+        let mut more = |record: &mut Vec<u8>, n: u64| {
+            let got = from.by_ref().take(n).read_to_end(record).ok()?;
+            (got as u64 == n).then_some(())
+        };
+        more(&mut record, 12)?;
+        let length = u64::from_le_bytes(record[..8].try_into().ok()?);
+        let length_crc = u32::from_le_bytes(record[8..12].try_into().ok()?);
+        if length_crc != masked_crc(&record[..8]) || length > MAX_RECORD {
             return None;
         }
-        let end = 12 + length as usize;
-        let data = rest.get(12..end)?;
-        let data_crc = u32::from_le_bytes(rest.get(end..end + 4)?.try_into().ok()?);
-        if data_crc != masked_crc(data) {
-            return None;
-        }
-        let (whole, next) = rest.split_at(end + 4);
-        rest = next;
-        Some(Record { whole, data })
+        // It grows with what is there, whatever the length claims.
+        more(&mut record, length + 4)?;
+        let record = Record(record);
+        let data_crc = record.0.last_chunk().map(|b| u32::from_le_bytes(*b));
+        (data_crc == Some(masked_crc(record.data()))).then_some(record)
     })
 }
 
@@ -271,7 +282,7 @@ mod tests {
 
     fn steps(path: &Path) -> Vec<i64> {
         let bytes = std::fs::read(path).unwrap();
-        let found = records(&bytes).map(|r| event_step(r.data).unwrap_or(0));
+        let found = records(&bytes[..]).map(|r| event_step(r.data()).unwrap_or(0));
         found.collect()
     }
 
@@ -289,10 +300,10 @@ mod tests {
         let mut writer = EventWriter::create(dir.path()).unwrap();
         writer.scalars(300, 1.5, [("a", 2.0)]).unwrap();
         let bytes = std::fs::read(dir.path().join(FILE_NAME)).unwrap();
-        let all: Vec<_> = records(&bytes).collect();
+        let all: Vec<_> = records(&bytes[..]).collect();
         assert_eq!(all.len(), 2);
         // Encoded by hand from event.proto and summary.proto.
-        assert_eq!(&all[0].data[9..], b"\x1a\x0dbrain.Event:2");
+        assert_eq!(&all[0].data()[9..], b"\x1a\x0dbrain.Event:2");
         let expected = [
             &[0x09][..],
             &1.5f64.to_le_bytes(),
@@ -301,7 +312,7 @@ mod tests {
             &2.0f32.to_le_bytes(),
         ]
         .concat();
-        assert_eq!(all[1].data, expected);
+        assert_eq!(all[1].data(), expected);
     }
 
     #[test]
@@ -337,8 +348,8 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn damaged_files_never_panic(bytes in proptest::collection::vec(0u8.., 0..200)) {
-            for record in records(&bytes) {
-                event_step(record.data);
+            for record in records(&bytes[..]) {
+                event_step(record.data());
             }
             event_step(&bytes);
         }

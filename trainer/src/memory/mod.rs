@@ -28,5 +28,5 @@ pub(crate) use free::Told;
 pub use free::{FreeMemory, Here};
 pub use host::{Process, System};
 pub use monitor::{Hook, MemoryMonitor, Snapshot};
-pub(crate) use need::Need;
+pub(crate) use need::{Need, weights};
 pub use sample::{Level, Pressure, Sample, Source, Sources, available};

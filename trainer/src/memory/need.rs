@@ -244,11 +244,11 @@ fn remembered(config: &Config, spec: &EnvSpec) -> u64 {
 }
 
 /// Numbers in the weights of a network.
-fn weights(input: usize, hidden: &[i64], output: u64) -> u64 {
+pub(crate) fn weights(input: usize, hidden: &[i64], output: u64) -> u64 {
     let mut from = input as u64;
     let mut sum = 0_u64;
     for to in hidden.iter().map(|&n| n as u64).chain([output]) {
-        sum += (from + 1) * to;
+        sum = sum.saturating_add(from.saturating_add(1).saturating_mul(to));
         from = to;
     }
     sum

@@ -13,6 +13,8 @@ use crate::learner::LearnError;
 use crate::log::tensorboard::FILE_NAME;
 use ostler_collector::Collector;
 use ostler_collector::replay::{FOLDER, ReplayBuffer, Saved};
+use ostler_sim::files;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// A run that goes on: where, and from which checkpoint.
@@ -44,6 +46,14 @@ pub(super) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Earlier), 
             "cannot go on with {}: the robot in {} differs from the run's own copy",
             folder.display(),
             loaded.robot().display()
+        )));
+    }
+    // Before so many are made room for.
+    let (theirs, most) = (checkpoint.meta.task.num_envs, before.config.most_envs());
+    if theirs > most {
+        return Err(RunError::Usage(format!(
+            "{} cannot be used: it says that it is of {theirs} environments, but its run had {most} at the most; use another file of checkpoints/",
+            file.display()
         )));
     }
     // A process that died after its last checkpoint has only its end before it.
@@ -88,11 +98,29 @@ pub(super) fn set_aside(dir: &RunDir, iteration: u64) -> Result<Option<PathBuf>,
 }
 
 pub(super) fn same_files(a: &[PathBuf], b: &[PathBuf]) -> bool {
-    let read = |p: &PathBuf| std::fs::read(p).ok();
-    a.len() == b.len()
-        && a.iter()
-            .zip(b)
-            .all(|(x, y)| matches!((read(x), read(y)), (Some(x), Some(y)) if x == y))
+    let mut pairs = a.iter().zip(b);
+    a.len() == b.len() && pairs.all(|(x, y)| same_file(x, y).unwrap_or(false))
+}
+
+/// Whether two files hold the same; piece by piece, since meshes are large.
+fn same_file(a: &Path, b: &Path) -> std::io::Result<bool> {
+    let (a, b) = (files::open(a)?, files::open(b)?);
+    if a.metadata()?.len() != b.metadata()?.len() {
+        return Ok(false);
+    }
+    let (mut a, mut b) = (BufReader::new(a), BufReader::new(b));
+    loop {
+        let (x, y) = (a.fill_buf()?, b.fill_buf()?);
+        let n = x.len().min(y.len());
+        if x[..n] != y[..n] || (n == 0 && x.len() != y.len()) {
+            return Ok(false);
+        }
+        if n == 0 {
+            return Ok(true);
+        }
+        a.consume(n);
+        b.consume(n);
+    }
 }
 
 pub(super) fn restore(
@@ -123,6 +151,40 @@ pub(super) fn restore(
         best: c.meta.best,
         window: Window::from_slice(&c.episodes),
     };
+    Ok(())
+}
+
+/// Goes on with a run up to where its first iteration would begin, and draws once from
+/// what its learner remembers; only for tests of the readers.
+pub(crate) fn as_if_resumed(run: &Path) -> Result<(), RunError> {
+    let options = Options {
+        quiet: true,
+        ..Options::default()
+    };
+    let (
+        Plan {
+            mut loaded, model, ..
+        },
+        earlier,
+    ) = resumed(&options, run)?;
+    super::kernel::settle(&mut loaded, &model, true, None)?;
+    loaded.config.env.num_envs = earlier.checkpoint.meta.task.num_envs;
+    let spec = super::one_env(&loaded, &model)?.spec().clone();
+    let mut parts = Parts::build(&loaded, &model, &spec)?;
+    parts.open(earlier.dir.path(), true)?;
+    let (mut counters, task) = (Counters::default(), super::load::mark(&model, &parts.spec));
+    restore(&earlier, &task, true, &mut parts, &mut counters)?;
+    set_aside(&earlier.dir, counters.iteration)?;
+    let at = |e| RunError::file("write into", earlier.dir.path())(e);
+    let tensorboard = loaded.config.log.tensorboard;
+    super::Sinks::open(earlier.dir.path(), counters.iteration, tensorboard).map_err(at)?;
+    super::meta::MetaWriter::create(earlier.dir.path(), serde_json::Map::new()).map_err(at)?;
+    if let Some(memory) = parts.learner.memory_mut()
+        && !memory.is_empty()
+    {
+        memory.begin_update(1);
+        memory.next().map_err(LearnError::from)?;
+    }
     Ok(())
 }
 
@@ -160,5 +222,34 @@ pub(super) fn forget_memory(dir: &Path) {
         && e.kind() != std::io::ErrorKind::NotFound
     {
         tracing::warn!("cannot remove {}: {e}", folder.display());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_the_same_if_all_of_them_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            path
+        };
+        let long = vec![7; 100_000];
+        let mut other = long.clone();
+        other[99_999] = 8;
+        let (a, b) = (write("a", &long), write("b", &long));
+        let (c, d) = (write("c", &other), write("d", &long[1..]));
+        let same = |x: &Path, y: &Path| same_files(&[x.into()], &[y.into()]);
+        assert!(same(&a, &b) && same(&a, &a));
+        assert!(!same(&a, &c) && !same(&a, &d) && !same(&a, dir.path()));
+        assert!(!same_files(&[a.clone()], &[a.clone(), b]));
+        let made = std::process::Command::new("mkfifo")
+            .arg(dir.path().join("f"))
+            .status();
+        assert!(made.unwrap().success());
+        assert!(!same(&a, &dir.path().join("f")));
     }
 }

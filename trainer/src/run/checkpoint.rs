@@ -3,6 +3,7 @@
 //! Tensors, JSON and checksum in one file, so that one rename makes all of it
 //! appear at once. Nothing in it can run code.
 
+use crate::memory::available;
 use ostler_collector::memory::out_of_memory;
 use ostler_collector::transfer::bytes_into;
 use ostler_sim::files;
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::{BufWriter, ErrorKind, Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tch::{Kind, Tensor};
 
@@ -34,6 +36,10 @@ const CANDIDATE: &str = "candidate/";
 const COLLECTOR: &str = "collector";
 /// Name of the last episodes `[n, 2]`: return, length.
 const EPISODES: &str = "episodes";
+/// Of a file that is not whole.
+const REMEDY: &str = "it is cut short or damaged; use another file of checkpoints/";
+/// A run counts to no more than this.
+const MOST: u64 = 1 << 53;
 
 /// Why a checkpoint could not be written or read.
 #[derive(Debug, thiserror::Error)]
@@ -111,6 +117,33 @@ pub struct Meta {
     /// Where the replay memory and its draws stood, where there is one and it was kept.
     #[serde(default)]
     pub replay: Option<ostler_collector::replay::Saved>,
+}
+
+impl Meta {
+    /// Whether a run can have come so far; what cannot be otherwise. A checksum does not
+    /// tell: whoever writes a file writes that, too.
+    fn plausible(&self) -> Result<(), &'static str> {
+        let counts = |n: u32| n <= u32::MAX / 2;
+        let health = &self.health;
+        let all = [
+            ("its iteration", self.iteration <= MOST),
+            ("its number of steps", self.env_steps <= MOST),
+            ("its time", (0.0..1e15).contains(&self.wall_s)),
+            ("its environments", self.task.num_envs > 0),
+            ("its last trouble", self.uneasy <= MOST),
+            (
+                "its counts of troubles",
+                [health.bad_updates, health.healthy, health.roll_backs]
+                    .into_iter()
+                    .all(counts)
+                    && health.roll_backs_in_all <= MOST,
+            ),
+        ];
+        match all.iter().find(|(_, holds)| !holds) {
+            Some((what, _)) => Err(what),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What a checkpoint belongs to.
@@ -319,22 +352,51 @@ impl Checkpoint {
             path: path.to_path_buf(),
             why,
         };
-        let mut file = files::open(path).map_err(file_error)?;
+        let file = files::open(path).map_err(file_error)?;
         let length = file.metadata().map_err(file_error)?.len();
+        let mut head = [0; 8];
+        file.read_exact_at(&mut head, 0)
+            .map_err(|e| match e.kind() {
+                ErrorKind::UnexpectedEof => content(format!("{REMEDY} ({length} bytes)")),
+                _ => file_error(e),
+            })?;
+        if !head_fits(u64::from_le_bytes(head), length) {
+            return Err(content(format!("{REMEDY} (safetensors: its head)")));
+        }
+        // The file's own length bounds every allocation here, but a hole in a file is of
+        // any length: the file and the copies of its tensors have to fit into memory.
+        let too_large = || MemoryError {
+            what: format!("the checkpoint {}", path.display()),
+            bytes: usize::try_from(length).unwrap_or(usize::MAX),
+        };
+        if !memory_holds(length, available()) {
+            return Err(too_large().into());
+        }
         let mut bytes: Vec<u8> = Vec::new();
-        // The file's own length bounds every allocation here.
         bytes
             .try_reserve_exact(usize::try_from(length).unwrap_or(usize::MAX))
-            .map_err(|_| MemoryError {
-                what: format!("the checkpoint {}", path.display()),
-                bytes: usize::try_from(length).unwrap_or(usize::MAX),
-            })?;
-        file.read_to_end(&mut bytes).map_err(file_error)?;
+            .map_err(|_| too_large())?;
+        file.take(length)
+            .read_to_end(&mut bytes)
+            .map_err(file_error)?;
         parse(&bytes).map_err(|e| match e {
             Refusal::Content(why) => content(why),
             Refusal::Memory(e) => e.into(),
         })
     }
+}
+
+/// Whether memory, `free` bytes where that is known, holds a file of `length` bytes and the
+/// copies of its tensors.
+fn memory_holds(length: u64, free: Option<u64>) -> bool {
+    free.is_none_or(|free| length.saturating_mul(2) <= free)
+}
+
+/// Whether a file of `length` bytes has room for a head of `head`, and for one that is read.
+fn head_fits(head: u64, length: u64) -> bool {
+    // The most that safetensors reads.
+    const MOST: u64 = 100_000_000;
+    head <= MOST && head <= length.saturating_sub(8)
 }
 
 /// Why bytes were not taken apart.
@@ -363,7 +425,6 @@ fn copied(bytes: &[u8]) -> Result<Vec<u8>, MemoryError> {
 
 /// Takes a checkpoint's bytes apart.
 pub(crate) fn parse(bytes: &[u8]) -> Result<Checkpoint, Refusal> {
-    const REMEDY: &str = "it is cut short or damaged; use another file of checkpoints/";
     let (_, header) =
         SafeTensors::read_metadata(bytes).map_err(|e| format!("{REMEDY} (safetensors: {e})"))?;
     let entry = |key| header.metadata().as_ref().and_then(|m| m.get(key));
@@ -400,6 +461,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Checkpoint, Refusal> {
     if Some(&found) != entry(CHECKSUM) {
         return Err(format!("{REMEDY} (checksum)").into());
     }
+    meta.plausible()
+        .map_err(|what| format!("{REMEDY} ({what} cannot be)"))?;
     let mut out = Checkpoint {
         meta,
         learner: Vec::new(),

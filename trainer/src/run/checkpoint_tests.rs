@@ -153,6 +153,54 @@ fn a_failed_write_leaves_the_old_file() {
     assert_eq!(left, 1, "nothing of the new file is left");
 }
 
+/// Files with a checksum that is right and numbers that cannot be.
+#[test]
+fn counts_that_no_run_reaches_are_refused() {
+    let read = |change: &dyn Fn(&mut Meta)| {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("c.safetensors");
+        let mut c = sample();
+        change(&mut c.meta);
+        c.write(&path).unwrap();
+        Checkpoint::read(&path)
+    };
+    assert!(read(&|_| ()).is_ok());
+    let forged: [(&dyn Fn(&mut Meta), &str); 9] = [
+        (&|m| m.iteration = u64::MAX, "its iteration"),
+        (&|m| m.env_steps = u64::MAX, "its number of steps"),
+        (&|m| m.wall_s = -1.0, "its time"),
+        (&|m| m.wall_s = 1e300, "its time"),
+        (&|m| m.uneasy = u64::MAX, "its last trouble"),
+        (&|m| m.task.num_envs = 0, "its environments"),
+        (&|m| m.health.bad_updates = u32::MAX, "its counts"),
+        (&|m| m.health.roll_backs = u32::MAX, "its counts"),
+        (&|m| m.health.roll_backs_in_all = u64::MAX, "its counts"),
+    ];
+    for (change, words) in forged {
+        let e = read(change).unwrap_err().to_string();
+        assert!(e.contains(words) && e.contains("cannot be"), "{e}");
+    }
+}
+
+#[test]
+fn a_file_with_a_hole_is_not_read_into_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("c.safetensors");
+    let file = File::create(&path).unwrap();
+    // 16 TiB, which take nothing on the disk; first its head is none, then it is one.
+    file.set_len(1 << 44).unwrap();
+    file.write_all_at(&u64::MAX.to_le_bytes(), 0).unwrap();
+    let e = Checkpoint::read(&path).unwrap_err();
+    assert!(matches!(e, CheckpointError::Content { .. }), "{e}");
+    file.write_all_at(&2_u64.to_le_bytes(), 0).unwrap();
+    file.write_all_at(b"{}", 8).unwrap();
+    let e = Checkpoint::read(&path).unwrap_err();
+    assert_eq!(e.out_of_memory().map(|e| e.bytes), Some(1 << 44), "{e}");
+    // The system would promise less than what there is, and kill who takes it.
+    assert!(memory_holds(50, Some(100)) && memory_holds(50, None));
+    assert!(!memory_holds(51, Some(100)) && !memory_holds(u64::MAX, Some(u64::MAX)));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
     #[test]

@@ -3,7 +3,6 @@
 use super::error::RunError;
 use super::machine::release;
 use super::parts::{Kept, Parts};
-use crate::config::curriculum::NUM_ENVS;
 use crate::config::{Config, Loaded};
 use crate::drill::Drill;
 use crate::memory::fit::Foreseen;
@@ -13,9 +12,7 @@ use std::sync::Arc;
 
 /// Drills for environments that there are not: said, for nothing would be seen.
 pub(super) fn nowhere(drills: &[Drill], config: &Config) -> Option<String> {
-    let scheduled = config.curriculum.iter().filter(|s| s.key == NUM_ENVS);
-    let planned = scheduled.flat_map(|s| s.points.iter().map(|p| p[1] as usize));
-    let most = planned.fold(config.env.num_envs, usize::max);
+    let most = config.most_envs();
     drills.iter().find_map(|drill| match drill {
         Drill::Env(Injection {
             env: Which::One(id),

@@ -6,6 +6,7 @@ use super::{dir, judge, keep, kernel};
 use crate::config::{Config, Loaded, load};
 use crate::learner::{self, TrainedPolicy};
 use crate::log::errln;
+use crate::memory::weights;
 use ostler_sim::config::{Backend, ConfigError, EnvConfig};
 use ostler_sim::device::{CompileError, DeviceError};
 use ostler_sim::env::{EnvError, EnvSpec};
@@ -198,9 +199,34 @@ impl LoadedRun {
             &mark(&self.model, spec),
             &self.file,
         )?;
+        self.has_its_networks()?;
         let mut policy = learner::build_policy(&self.config, spec, tch::Device::Cpu)?;
         policy.load(&self.checkpoint.learner)?;
         Ok(policy)
+    }
+}
+
+impl LoadedRun {
+    /// Refuses networks that the checkpoint cannot hold, before there is room for them.
+    fn has_its_networks(&self) -> Result<(), RunError> {
+        let tensors = self.checkpoint.learner.iter();
+        let held: u64 = tensors.map(|(_, t)| t.numel() as u64).sum();
+        let config = &self.config;
+        for (key, hidden) in [
+            ("actor", &config.actor.hidden_dims),
+            ("critic", &config.critic.hidden_dims),
+        ] {
+            // Inputs and outputs come on top.
+            let least = weights(1, hidden, 1);
+            if least > held {
+                return Err(RunError::Usage(format!(
+                    "{} does not fit: it holds {held} numbers, and {key}.hidden_dims = {hidden:?} in {} needs {least}",
+                    self.file.display(),
+                    self.dir.join(dir::CONFIG).display()
+                )));
+            }
+        }
+        Ok(())
     }
 }
 

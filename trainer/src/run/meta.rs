@@ -7,6 +7,9 @@ use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
+/// A file longer than this is not one of ours (bytes).
+pub const MOST: u64 = 16 << 20;
+
 /// What git finds changed, where that was asked for.
 const DIFF: &str = "git.diff";
 
@@ -46,7 +49,7 @@ impl MetaWriter {
         value.extend(facts);
         let path = dir.join("meta.json");
         // Each session of a resumed run keeps what the ones before it recorded.
-        let earlier = std::fs::read(&path)
+        let earlier = files::read(&path, MOST)
             .ok()
             .and_then(|bytes| serde_json::from_slice::<Map<String, Value>>(&bytes).ok());
         if let Some(mut last) = earlier {
@@ -103,7 +106,7 @@ impl MetaWriter {
     /// Records that the goal was reached, for `--resume auto`; after [`finish`](Self::finish).
     pub fn reached(&self, value: f64) {
         let write = || {
-            let text = std::fs::read(&self.path)?;
+            let text = files::read(&self.path, MOST)?;
             let mut value_of: Map<String, Value> = serde_json::from_slice(&text)?;
             value_of.insert(REACHED.into(), json!(value));
             write_atomically(&self.path, &serde_json::to_vec_pretty(&value_of)?)

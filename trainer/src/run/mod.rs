@@ -42,6 +42,7 @@ mod start;
 mod thrift;
 mod trouble;
 
+pub(crate) use again::as_if_resumed;
 pub(crate) use auto::{Next, newest_unfinished};
 pub use dir::METRICS;
 pub use error::RunError;
@@ -332,7 +333,7 @@ impl Run {
             let file = self.dir.path().join(CURVE);
             let metrics = self.dir.path().join(METRICS);
             // A picture is no reason to call a training failed.
-            match curve::draw(&metrics, &file, &self.config().name) {
+            match curve::redraw(&metrics, &file, &self.config().name) {
                 Ok(()) => self.curve = Some(file),
                 Err(e) => tracing::info!("no learning curve: {e}"),
             }

@@ -4,7 +4,7 @@
 use super::OffPolicy;
 use crate::learner::fault::{Place, UpdateFault, UpdateTarget, entry, say};
 use crate::learner::nn::params::find;
-use crate::learner::{LearnError, NamedTensors, Opened, TrainedPolicy};
+use crate::learner::{LearnError, NamedTensors, Opened, TrainedPolicy, rate_share};
 use crate::memory::{Disk, FreeMemory, available};
 use ostler_collector::replay::{ReplayBuffer, Room, Setup};
 use ostler_collector::transfer::{host_integer, host_number};
@@ -146,7 +146,7 @@ impl OffPolicy {
             let stored = host_integer(find(tensors, name, &[1])?)?;
             *count = u64::try_from(stored).unwrap_or(0);
         }
-        let lr_scale = host_number(find(tensors, LR_SCALE, &[1])?)?;
+        let lr_scale = rate_share(host_number(find(tensors, LR_SCALE, &[1])?)?)?;
         self.nets.policy.load(tensors)?;
         self.nets.critics.load(tensors)?;
         self.method.load(tensors, true)?;

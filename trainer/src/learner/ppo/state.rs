@@ -2,7 +2,7 @@
 
 use super::{Ppo, Schedule};
 use crate::learner::nn::params::find;
-use crate::learner::{LearnError, NamedTensors, TrainedPolicy};
+use crate::learner::{LearnError, NamedTensors, TrainedPolicy, rate_share};
 use ostler_collector::transfer::{host_integer, host_number};
 use ostler_sim::config::ConfigError;
 use tch::Tensor;
@@ -32,7 +32,7 @@ impl Ppo {
         let updates = host_integer(find(tensors, UPDATES, &[1])?)?;
         // Checkpoints of earlier versions have none.
         let scale = match tensors.iter().any(|(name, _)| name == LR_SCALE) {
-            true => host_number(find(tensors, LR_SCALE, &[1])?)?,
+            true => rate_share(host_number(find(tensors, LR_SCALE, &[1])?)?)?,
             false => 1.0,
         };
         self.policy.load(tensors)?;

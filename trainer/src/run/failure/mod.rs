@@ -29,6 +29,7 @@ use crate::log::trace::LOG;
 use crate::run::checkpoint::write_atomically;
 use ostler_collector::Collector;
 use ostler_sim::env::EpisodeStats;
+use ostler_sim::files;
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -180,7 +181,7 @@ impl Run {
             memory.push(b'\n');
         }
         put("memory.jsonl", &memory)?;
-        if let Ok(meta) = std::fs::read(self.dir.path().join("meta.json")) {
+        if let Ok(meta) = files::read(&self.dir.path().join("meta.json"), super::meta::MOST) {
             put("meta.json", &meta)?;
         }
         let shown = text::markdown(&report, &folder);
@@ -225,7 +226,7 @@ fn tail(path: &Path, most: usize) -> Vec<u8> {
 
 /// The last bytes of a file, `most` at the most, and whether they are all of it.
 fn end_of(path: &Path, most: u64) -> std::io::Result<(Vec<u8>, bool)> {
-    let mut file = std::fs::File::open(path)?;
+    let mut file = files::open(path)?;
     let from = file.metadata()?.len().saturating_sub(most);
     file.seek(SeekFrom::Start(from))?;
     let mut text = Vec::new();

@@ -8,9 +8,12 @@ use crate::run::error::RunError;
 use crate::run::kernel;
 use crate::run::load::{build_env, explained};
 use crate::run::rows::Rows;
-use ostler_sim::{BatchEnv, EpisodeStats, Model};
+use ostler_sim::{BatchEnv, EpisodeStats, Model, files};
 use std::path::Path;
 use std::sync::Arc;
+
+/// A report longer than this is not one of ours (bytes).
+const MOST: u64 = 16 << 20;
 
 /// An environment that broke in a replay.
 pub(crate) type Seen = Broken;
@@ -36,7 +39,7 @@ impl Replay {
     pub(crate) fn open(folder: &Path) -> Result<Self, RunError> {
         let usage = |m: String| RunError::Usage(m);
         let path = folder.join(REPORT);
-        let text = std::fs::read_to_string(&path).map_err(|e| {
+        let text = files::read_text(&path, MOST).map_err(|e| {
             usage(format!(
                 "{} is not the report of a failure: {e}; reports are in RUN/failure/",
                 folder.display()
@@ -67,7 +70,15 @@ impl Replay {
                 folder.display()
             )));
         }
-        let mut env = build_env(&loaded, config, &model, rows / agents, config.seed)?;
+        // A run never has more than it was made for.
+        let (here, most) = (rows / agents, config.most_envs());
+        if here > most {
+            return Err(usage(format!(
+                "{} is damaged: it is of {here} environments, its run had {most} at the most",
+                folder.display()
+            )));
+        }
+        let mut env = build_env(&loaded, config, &model, here, config.seed)?;
         if env.spec().action.width() != width {
             return Err(usage(format!(
                 "{} is of another task: {width} actions, here {}",

@@ -4,6 +4,7 @@
 use super::super::parts::{Kept, Parts};
 use ostler_collector::transfer::bytes_into;
 use ostler_collector::{CollectError, Collector};
+use ostler_sim::files;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
 use std::path::Path;
@@ -57,13 +58,16 @@ impl Start {
             .map(|(name, t)| t.map(|t| (name, t)))
             .collect::<Result<HashMap<_, _>, _>>()
             .map_err(|e| e.to_string())?;
-        safetensors::serialize_to_file(tensors, None, &folder.join(NAME)).map_err(|e| e.to_string())
+        let bytes = safetensors::serialize(tensors, None).map_err(|e| e.to_string())?;
+        files::replace(&folder.join(NAME), files::SHARED, &bytes).map_err(|e| e.to_string())
     }
 
     /// Reads the file of a report; an error is a sentence.
     pub(crate) fn read(folder: &Path) -> Result<Self, String> {
         let path = folder.join(NAME);
-        let bytes = std::fs::read(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        // The head comes on top of what is kept.
+        let most = MOST as u64 + (1 << 20);
+        let bytes = files::read(&path, most).map_err(|e| format!("{}: {e}", path.display()))?;
         let wrong = || format!("{} is damaged", path.display());
         let file = SafeTensors::deserialize(&bytes).map_err(|_| wrong())?;
         let environments = file.tensor(ENVIRONMENTS).map_err(|_| wrong())?;

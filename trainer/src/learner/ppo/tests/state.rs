@@ -48,6 +48,28 @@ fn reverted_it_has_the_bits_it_was_kept_with_and_goes_on_with_them() {
     same(&ppo.save().unwrap(), &other.save().unwrap());
 }
 
+/// Bounds made of it would be in the wrong order, or no numbers.
+#[test]
+fn a_share_of_the_learning_rate_that_is_none_is_refused() {
+    let (mut ppo, _) = build(&PpoConfig::default(), ACTION, true);
+    let before = ppo.save().unwrap();
+    let weights = ppo.policy().save().unwrap();
+    for scale in [f64::NAN, -1.0, 1.5, f64::INFINITY] {
+        let forged: NamedTensors = before
+            .iter()
+            .map(|(name, t)| match name == "ppo.lr_scale" {
+                true => (name.clone(), Tensor::from_slice(&[scale])),
+                false => (name.clone(), t.shallow_clone()),
+            })
+            .collect();
+        let e = ppo.load(&forged).unwrap_err();
+        assert!(e.to_string().contains("share of the learning rate"), "{e}");
+        same(&ppo.save().unwrap(), &before);
+        ppo.roll_back(&weights, 0.5).unwrap();
+        ppo.load(&before).unwrap();
+    }
+}
+
 #[test]
 fn whatever_is_not_finite_after_an_update_is_reported() {
     let clean = {
