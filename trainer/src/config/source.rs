@@ -1,6 +1,8 @@
 //! TOML text as a tree whose every node knows where it was written.
 
 use super::error::Diagnostic;
+use ostler_sim::files;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
@@ -100,22 +102,23 @@ impl Node {
 pub fn read(path: &Path) -> Result<String, Diagnostic> {
     let label = path.display().to_string();
     let fail = |why: String| Diagnostic::plain(format!("cannot read {label}: {why}"));
-    let meta = std::fs::metadata(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => {
+    let bytes = files::read(path, MAX_BYTES).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => {
             fail("no such file".into()).help("`ostler envs` lists the configurations in configs/")
         }
+        ErrorKind::InvalidInput if path.is_dir() => {
+            fail("it is a folder; a TOML file is expected".into())
+        }
+        // A pipe could be read once, but a training reads its configuration more often, and
+        // its robot is looked for beside it.
+        ErrorKind::InvalidInput => {
+            fail(e.to_string()).help("write it to a file: it is read more than once")
+        }
+        ErrorKind::FileTooLarge => fail(format!(
+            "more than {MAX_BYTES} bytes are too many for a configuration"
+        )),
         _ => fail(e.to_string()),
     })?;
-    if meta.is_dir() {
-        return Err(fail("it is a folder; a TOML file is expected".into()));
-    }
-    if meta.len() > MAX_BYTES {
-        return Err(fail(format!(
-            "{} bytes are too many for a configuration",
-            meta.len()
-        )));
-    }
-    let bytes = std::fs::read(path).map_err(|e| fail(e.to_string()))?;
     String::from_utf8(bytes).map_err(|e| {
         fail(format!(
             "not UTF-8 text at byte {}",

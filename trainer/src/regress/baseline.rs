@@ -2,12 +2,15 @@
 
 use crate::run::RunError;
 use crate::run::checkpoint::write_atomically;
+use ostler_sim::files;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The file's version.
 const VERSION: u32 = 2;
+/// A file longer than this is not read (bytes).
+const MAX_BYTES: u64 = 16 << 20;
 
 /// A throughput, in the unit in which it can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -109,7 +112,7 @@ impl Baselines {
                 path.display()
             ))
         };
-        let text = match std::fs::read(path) {
+        let text = match files::read(path, MAX_BYTES) {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(e) => return Err(bad(e.to_string())),

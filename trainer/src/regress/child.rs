@@ -3,7 +3,8 @@
 use super::meter::{Measured, Meter};
 use super::verdict::Exit;
 use crate::supervise::process::{self, End};
-use std::io::Result;
+use ostler_sim::files;
+use std::io::{Read, Result, Seek, SeekFrom};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -17,6 +18,8 @@ const LOOK: Duration = Duration::from_millis(10);
 const CLOSE_LOOK: Duration = Duration::from_millis(4);
 /// A child that is asked to stop has so long to save.
 const GRACE: Duration = Duration::from_secs(30);
+/// The last lines of what a child said are among so many bytes.
+const TAIL: u64 = 1 << 20;
 
 /// Whether the runner was asked to stop.
 #[derive(Debug, Clone, Default)]
@@ -146,9 +149,19 @@ fn high_water(pid: i32) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
+/// The last bytes of a file.
+fn end_of(path: &Path) -> Result<Vec<u8>> {
+    let mut file = files::open(path)?;
+    let from = file.metadata()?.len().saturating_sub(TAIL);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 /// The last lines of what a child said.
 pub fn tail(said: &Path, lines: usize) -> Vec<String> {
-    let bytes = std::fs::read(said).unwrap_or_default();
+    let bytes = end_of(said).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let mut last: Vec<String> = text
         .lines()

@@ -12,6 +12,7 @@ use super::processor::Processor;
 use super::verdict::{Kind, Problem};
 use super::yardstick::Yardstick;
 use crate::supervise::process;
+use ostler_sim::files;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -128,7 +129,7 @@ impl Meter {
     /// Counts the lines that came since the last look.
     fn count(&mut self, own: f64) {
         if self.file.is_none() {
-            self.file = File::open(&self.metrics).ok();
+            self.file = files::open(&self.metrics).ok();
         }
         let Some(file) = &mut self.file else { return };
         let (mut buffer, before) = ([0; 4096], self.iterations);

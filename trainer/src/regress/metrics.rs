@@ -1,7 +1,9 @@
 //! `metrics.jsonl` as a judge reads it: nothing in it is passed over.
 
 use super::verdict::{Kind, Problem};
+use ostler_sim::files;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// A file longer than this is not read (bytes).
@@ -32,14 +34,13 @@ impl History {
     pub fn read(path: &Path) -> Result<Self, Problem> {
         let missing = |why: String| Problem::new(Kind::MissingMetric, why);
         let name = path.display();
-        let meta =
-            std::fs::metadata(path).map_err(|e| missing(format!("{name} cannot be read: {e}")))?;
-        if meta.len() > MAX_BYTES {
-            let why = format!("{name} has {} bytes, more than is read", meta.len());
-            return Err(Problem::new(Kind::DamagedMetrics, why));
-        }
-        let bytes =
-            std::fs::read(path).map_err(|e| missing(format!("{name} cannot be read: {e}")))?;
+        let bytes = files::read(path, MAX_BYTES).map_err(|e| {
+            let why = format!("{name} cannot be read: {e}");
+            match e.kind() {
+                ErrorKind::FileTooLarge => Problem::new(Kind::DamagedMetrics, why),
+                _ => missing(why),
+            }
+        })?;
         if bytes.is_empty() {
             return Err(missing(format!("{name} is empty: no iteration was done")));
         }

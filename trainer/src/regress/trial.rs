@@ -11,12 +11,15 @@ use super::plan::{Amount, Plan};
 use super::processor::Processor;
 use super::verdict::{Exit, Kind, Problem};
 use crate::run::METRICS;
+use ostler_sim::files;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 /// Lines that are kept of what a run said before it went wrong.
 const SAID: usize = 20;
+/// An evaluation that says more than this has no result (bytes).
+const MAX_SAID: u64 = 16 << 20;
 
 /// Trains and evaluates with one seed, below the folder `out`, and judges; as the `job`-th
 /// at the same time.
@@ -126,7 +129,7 @@ fn evaluate(plan: &Plan, place: &Place, stop: &Stop) -> Result<f64, Problem> {
         Exit::Code(code) => return fail(Kind::Evaluation, format!("ended with exit code {code}")),
         Exit::Signal(signal) => return fail(Kind::Signal, format!("died of {signal}")),
     }
-    read_evaluation(&std::fs::read(&place.eval).map_err(io)?, episodes)
+    read_evaluation(&files::read(&place.eval, MAX_SAID).map_err(io)?, episodes)
 }
 
 /// The mean return in what `ostler eval --json` said.

@@ -2,7 +2,7 @@
 
 use super::again::same_files;
 use super::error::RunError;
-use super::meta::REACHED;
+use super::meta::{MOST, REACHED};
 use super::start::plan;
 use super::{dir, keep, resume};
 use crate::config::{Config, Gpus, Override};
@@ -161,7 +161,7 @@ fn same_run(
 
 /// The return with which a run ended, where that was the reason.
 fn reached(folder: &Path) -> Option<f64> {
-    let bytes = std::fs::read(folder.join("meta.json")).ok()?;
+    let bytes = files::read(&folder.join("meta.json"), MOST).ok()?;
     let meta: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
     meta.get(REACHED)?.as_f64()
 }

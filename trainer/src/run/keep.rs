@@ -1,5 +1,6 @@
 //! Which checkpoints stay.
 
+use ostler_sim::files;
 use std::path::{Path, PathBuf};
 
 /// Name of the best checkpoint.
@@ -45,7 +46,7 @@ pub fn prune(dir: &Path, keep: usize, interval: u64) {
 /// # Errors
 /// The file system refuses.
 pub fn mark_best(dir: &Path, path: &Path) -> std::io::Result<()> {
-    ostler_sim::files::replace_by_link(path, &dir.join(BEST))
+    files::replace_by_link(path, &dir.join(BEST))
 }
 
 /// Sets aside what a run that goes on from `iteration` would replace: newer checkpoints
@@ -73,7 +74,10 @@ pub fn set_aside(
     let folder = new_folder(dir, iteration)?;
     for from in copies.iter().filter(|f| f.exists()) {
         if let Some(name) = from.file_name() {
-            std::fs::copy(from, folder.join(name))?;
+            // Not what is no file: a pipe would be waited for.
+            let mut from = files::open(from)?;
+            let mut to = std::fs::File::create_new(folder.join(name))?;
+            std::io::copy(&mut from, &mut to)?;
         }
     }
     for from in newer {

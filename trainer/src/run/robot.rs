@@ -7,12 +7,15 @@
 use super::checkpoint::write_atomically;
 use super::dir::make;
 use super::error::RunError;
+use ostler_sim::files;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 /// Folder of the copies in a run's.
 pub(super) const FOLDER: &str = "robot";
+/// A file of a robot's longer than this is not copied (bytes).
+const LARGEST: u64 = 1 << 30;
 
 /// Where the copies are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,7 +98,7 @@ fn put(from: &Path, to: &Path, needed: bool) -> Result<(), RunError> {
     {
         return Ok(());
     }
-    let bytes = match std::fs::read(from) {
+    let bytes = match files::read(from, LARGEST) {
         Ok(bytes) => bytes,
         Err(_) if to.is_file() => return Ok(()),
         Err(e)
@@ -107,7 +110,7 @@ fn put(from: &Path, to: &Path, needed: bool) -> Result<(), RunError> {
         Err(e) => return Err(RunError::file("read", from)(e)),
     };
     // Written often, changed never: meshes are large.
-    if std::fs::read(to).is_ok_and(|there| there == bytes) {
+    if files::read(to, bytes.len() as u64).is_ok_and(|there| there == bytes) {
         return Ok(());
     }
     if let Some(parent) = to.parent() {
