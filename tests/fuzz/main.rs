@@ -12,8 +12,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod arrays;
 mod count;
 mod drive;
+mod folder;
 mod mutate;
 mod runs;
 mod state;
@@ -99,6 +101,16 @@ fn events() {
 #[test]
 fn checkpoint() {
     fuzz("checkpoint", 1000, runs::checkpoint);
+}
+
+#[test]
+fn run_folder() {
+    fuzz("run_folder", 150, folder::run_folder);
+}
+
+#[test]
+fn npz() {
+    fuzz("npz", 1000, arrays::npz);
 }
 
 #[test]

@@ -232,9 +232,9 @@ fn framed(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Between the sections of a file that is built anew from text.
-const CUT: &[u8] = b"\n%%\n";
+pub const CUT: &[u8] = b"\n%%\n";
 
-fn sections(bytes: &[u8]) -> Vec<&[u8]> {
+pub fn sections(bytes: &[u8]) -> Vec<&[u8]> {
     let mut all = Vec::new();
     let mut rest = bytes;
     while let Some(at) = rest.windows(CUT.len()).position(|w| w == CUT) {
@@ -300,9 +300,26 @@ fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
     }
     let fresh = super::state::seal(collector).unwrap_or(collector.to_vec());
     tensors.insert("collector".into(), (Dtype::U8, vec![fresh.len()], fresh));
+    with_checksum(&json, &tensors)
+}
+
+/// A checkpoint's tensors with another JSON, the checksum put right.
+pub fn resealed(file: &[u8], json: &str) -> Vec<u8> {
+    let all = SafeTensors::deserialize(file).unwrap();
+    let tensors = all.tensors().into_iter().map(|(name, t)| {
+        let parts = (t.dtype(), t.shape().to_vec(), t.data().to_vec());
+        (name, parts)
+    });
+    with_checksum(json, &tensors.collect()).unwrap()
+}
+
+fn with_checksum(
+    json: &str,
+    tensors: &BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>,
+) -> Option<Vec<u8>> {
     let mut hash = blake3::Hasher::new();
     hash.update(json.as_bytes());
-    for (name, (kind, shape, data)) in &tensors {
+    for (name, (kind, shape, data)) in tensors {
         hash.update(name.as_bytes()).update(&[0]);
         hash.update(kind.to_string().as_bytes()).update(&[0]);
         for d in shape {
@@ -311,7 +328,10 @@ fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
         hash.update(&(data.len() as u64).to_le_bytes()).update(data);
     }
     let sum = hash.finalize().to_hex().to_string();
-    let meta = HashMap::from([("ostler".to_string(), json), ("checksum".to_string(), sum)]);
+    let meta = HashMap::from([
+        ("ostler".to_string(), json.to_string()),
+        ("checksum".to_string(), sum),
+    ]);
     let views = tensors.iter().map(|(n, (kind, shape, data))| {
         Some((
             n.as_str(),

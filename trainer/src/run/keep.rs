@@ -144,4 +144,16 @@ mod tests {
         assert_eq!(read(file_of(&first, 30)), "30");
         assert_eq!(read(file_of(&second, 30)), "again");
     }
+
+    #[test]
+    fn what_is_no_file_is_not_copied() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(file_of(dir.path(), 9), "").unwrap();
+        let pipe = dir.path().join("metrics.jsonl");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let e = set_aside(dir.path(), 5, None, &[pipe]).unwrap_err();
+        assert_eq!(e.kind(), std::io::ErrorKind::InvalidInput);
+        assert!(file_of(dir.path(), 9).exists(), "nothing has moved");
+    }
 }
