@@ -33,15 +33,29 @@ pub(crate) fn tendon_length(model: &Model, tendon: usize, qpos: &[f64]) -> f64 {
             let part = |(j, coef): &(usize, f64)| coef * qpos[model.joints[*j].qpos_adr];
             joints.iter().map(part).sum()
         }
-        kind => {
-            let rest = Rest::new(model, qpos);
-            let pieces = kind.pieces();
-            pieces.iter().map(|p| rest.piece(p).0 / p.divisor).sum()
-        }
+        TendonKind::Spatial(_) => Rest::new(model, qpos).string_length(tendon),
     }
 }
 
+/// Lengths of all tendons in the pose `qpos (nq)`.
+pub(crate) fn tendon_lengths(model: &Model, qpos: &[f64]) -> Vec<f64> {
+    let rest = Rest::new(model, qpos);
+    let tendons = model.tendons.iter().enumerate();
+    tendons
+        .map(|(t, tendon)| match tendon.kind {
+            TendonKind::Fixed(_) => tendon_length(model, t, qpos),
+            TendonKind::Spatial(_) => rest.string_length(t),
+        })
+        .collect()
+}
+
 impl Rest<'_> {
+    /// Length of a spatial tendon.
+    fn string_length(&self, tendon: usize) -> f64 {
+        let pieces = self.model.tendons[tendon].kind.pieces();
+        pieces.iter().map(|p| self.piece(p).0 / p.divisor).sum()
+    }
+
     fn site(&self, site: usize) -> (usize, Pose) {
         let Site {
             body, pos, quat, ..

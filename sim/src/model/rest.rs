@@ -11,6 +11,11 @@ use nalgebra::{Cholesky, DMatrix, Dyn};
 /// MuJoCo's smallest divisor.
 pub(crate) const MIN_VALUE: f64 = 1e-15;
 
+/// Most degrees of freedom for which the mass matrix is made.
+const MAX_DENSE: u64 = 2048;
+/// Most products for it and what is solved with it.
+const MAX_PRODUCTS: u64 = 10_000_000_000;
+
 /// A degree of freedom in the world: a unit of its velocity turns its body by `turn`
 /// and moves the point that lies at `at` by `shift`.
 #[derive(Debug, Clone, Copy)]
@@ -118,13 +123,15 @@ impl<'a> Rest<'a> {
         mut body: usize,
         point: Vec3,
     ) -> impl Iterator<Item = (usize, Vec3, Vec3)> + '_ {
-        let mut moved = vec![false; self.model.bodies.len()];
+        let mut joints = Vec::new();
         while body > 0 {
-            moved[body] = true;
+            joints.extend(self.model.bodies[body].joints.clone().rev());
             body = self.model.bodies[body].parent;
         }
-        let dofs = self.dofs.iter().enumerate();
-        dofs.filter(move |(_, d)| moved[d.body]).map(move |(i, d)| {
+        let joints = joints.into_iter().rev().map(|j| &self.model.joints[j]);
+        let dofs = joints.flat_map(|j| j.dof_adr..j.dof_adr + j.kind.nv());
+        dofs.map(move |i| {
+            let d = &self.dofs[i];
             let arm = [0, 1, 2].map(|k| point[k] - d.at[k]);
             (i, add(d.shift, cross(d.turn, arm)), d.turn)
         })
@@ -168,8 +175,9 @@ impl<'a> Rest<'a> {
         for (t, tendon) in self.model.tendons.iter().enumerate() {
             if tendon.armature != 0.0 {
                 let row = self.tendon_jacobian(t);
-                for i in 0..self.dofs.len() {
-                    for j in 0..self.dofs.len() {
+                let felt: Vec<usize> = (0..row.len()).filter(|i| row[*i] != 0.0).collect();
+                for &i in &felt {
+                    for &j in &felt {
                         if self.above(i, j) || self.above(j, i) {
                             mass[(i, j)] += tendon.armature * row[i] * row[j];
                         }
@@ -187,6 +195,21 @@ impl<'a> Rest<'a> {
             body = self.model.bodies[body].parent;
         }
         body == root
+    }
+
+    /// Whether the mass matrix and `solves` solutions with it take seconds at most. A
+    /// kilobyte can describe a robot for which they take hours.
+    pub fn affordable(&self, solves: usize) -> bool {
+        let nv = self.model.nv as u64;
+        let mut chains: Vec<u64> = vec![0];
+        for body in &self.model.bodies[1..] {
+            let joints = &self.model.joints[body.joints.clone()];
+            let own = joints.iter().map(|j| j.kind.nv() as u64).sum::<u64>();
+            chains.push(chains[body.parent] + own);
+        }
+        let mass: u64 = chains.iter().map(|n| n * n).sum();
+        let products = mass.saturating_add((nv + solves as u64).saturating_mul(nv * nv));
+        nv <= MAX_DENSE && products <= MAX_PRODUCTS
     }
 
     /// The factor of the mass matrix; `None` where it has none.

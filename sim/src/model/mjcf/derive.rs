@@ -2,7 +2,7 @@
 //! ratios, stiffness from `springdamper`, rest lengths and anchors.
 
 use super::source::{At, Fault, Read};
-use crate::model::arms::tendon_length;
+use crate::model::arms;
 use crate::model::rest::{MIN_VALUE, Rest, spring_pose};
 use crate::model::simple::only_slides;
 use crate::model::{Actuator, Model, Transmission};
@@ -25,6 +25,7 @@ pub(super) fn spring_dampers(model: &mut Model, list: &[SpringDamper]) -> Read<(
         return Ok(());
     };
     let rest = Rest::new(model, &model.qpos0);
+    affordable(&rest, model.nv, first.at, "springdamper")?;
     let factor = rest
         .factor()
         .ok_or_else(|| singular(first.at, "springdamper"))?;
@@ -55,11 +56,16 @@ pub(super) fn spring_dampers(model: &mut Model, list: &[SpringDamper]) -> Read<(
 /// Lengths of tendons in the initial pose, and where the file gives none those at
 /// which their springs rest: the lengths in the joints' springs' rest pose.
 pub(super) fn tendon_lengths(model: &mut Model) {
-    let springs = spring_pose(model);
-    for t in 0..model.tendons.len() {
-        let start = tendon_length(model, t, &model.qpos0);
-        let relaxed = tendon_length(model, t, &springs);
-        let tendon = &mut model.tendons[t];
+    if model.tendons.is_empty() {
+        return;
+    }
+    let starts = arms::tendon_lengths(model, &model.qpos0);
+    let relaxed = arms::tendon_lengths(model, &spring_pose(model));
+    for (tendon, (start, relaxed)) in model
+        .tendons
+        .iter_mut()
+        .zip(starts.into_iter().zip(relaxed))
+    {
         tendon.length0 = start;
         if tendon.springlength == [-1.0; 2] {
             tendon.springlength = [relaxed; 2];
@@ -73,15 +79,20 @@ pub(super) fn tendon_lengths(model: &mut Model) {
 /// actuator/position/dampratio).
 pub(super) fn damping_ratios(model: &mut Model, at: At) -> Read<()> {
     let ratio = |a: &Actuator| a.gain[0] == -a.bias[1] && a.bias[2] > 0.0;
-    if !model.actuators.iter().any(ratio) {
+    let wanted = model.actuators.iter().filter(|a| ratio(a)).count();
+    if wanted == 0 {
         return Ok(());
     }
     let rest = Rest::new(model, &model.qpos0);
+    affordable(&rest, wanted, at, "dampratio")?;
     let factor = rest.factor().ok_or_else(|| singular(at, "dampratio"))?;
     let damping: Vec<f64> = model
         .actuators
         .iter()
         .map(|a| {
+            if !ratio(a) {
+                return 0.0;
+            }
             let mut arms = DVector::zeros(model.nv);
             match a.transmission {
                 Transmission::Joint(j) => arms[model.joints[j].dof_adr] = a.gear[0],
@@ -105,6 +116,20 @@ pub(super) fn damping_ratios(model: &mut Model, at: At) -> Read<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses robots for which the inverse of the inertia takes too long.
+pub(super) fn affordable(rest: &Rest, solves: usize, at: At, what: &str) -> Read<()> {
+    match rest.affordable(solves) {
+        true => Ok(()),
+        false => {
+            let why = format!(
+                "{what} needs the inertia of the whole model, which has too many bodies and \
+                 degrees of freedom for that; write stiffness and damping as numbers"
+            );
+            Err(Fault::new(at, why))
+        }
+    }
 }
 
 /// The initial pose has a direction without inertia.

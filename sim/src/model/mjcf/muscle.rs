@@ -119,6 +119,8 @@ pub(super) fn accelerations(model: &mut Model, at: At) -> Read<()> {
         return Ok(());
     }
     let rest = Rest::new(model, &model.qpos0);
+    let wanted = model.actuators.len();
+    super::derive::affordable(&rest, wanted, at, "a muscle without a force of its own")?;
     let factor = rest.factor().ok_or_else(|| {
         let why = "muscles without a force of their own need a robot that has inertia in \
                    every direction it can move";

@@ -72,7 +72,7 @@ pub(super) fn build(
 ) -> Result<(Layout, Sets), PhysicsError> {
     super::support::check(model)?;
     let plan = plan(model)?;
-    let filter = Filter::new(model);
+    let filter = Filter::new(model)?;
     let mut sets = Sets::default();
     let handles = add_links(model, &plan, dt, &mut sets)?;
     add_colliders(model, &plan, &filter, &handles, &mut sets)?;

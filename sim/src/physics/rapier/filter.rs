@@ -6,10 +6,12 @@
 //! different rows get a hook that looks the pair up.
 
 use crate::model::Model;
+use crate::physics::PhysicsError;
 use rapier3d::prelude::{
     ActiveHooks, ColliderHandle, ColliderSet, Group, InteractionGroups, InteractionTestMode,
     PairFilterContext, PhysicsHooks, SolverFlags,
 };
+use std::collections::HashSet;
 
 /// Pairs of geoms that may touch, and their encoding.
 #[derive(Debug, Clone)]
@@ -19,8 +21,26 @@ pub(super) struct Filter {
     groups: Option<Vec<InteractionGroups>>,
 }
 
+/// Most geoms: the table of pairs has an entry for each two of them.
+const MAX_GEOMS: usize = 4096;
+
 impl Filter {
-    pub(super) fn new(model: &Model) -> Self {
+    /// # Errors
+    /// There are too many geoms.
+    pub(super) fn new(model: &Model) -> Result<Self, PhysicsError> {
+        if model.geoms.len() > MAX_GEOMS {
+            return Err(PhysicsError::Unsupported {
+                engine: "rapier",
+                what: format!(
+                    "{} geoms, up to {MAX_GEOMS} are supported",
+                    model.geoms.len()
+                ),
+            });
+        }
+        Ok(Self::of(model))
+    }
+
+    fn of(model: &Model) -> Self {
         let ngeom = model.geoms.len();
         let parent_filter = !model
             .options
@@ -28,9 +48,10 @@ impl Filter {
             .iter()
             .any(|(name, on)| name == "filterparent" && !on);
         let mut allowed = vec![false; ngeom * ngeom];
+        let excludes: HashSet<(usize, usize)> = model.excludes.iter().copied().collect();
         for a in 0..ngeom {
             for b in 0..ngeom {
-                allowed[a * ngeom + b] = may_touch(model, parent_filter, a, b);
+                allowed[a * ngeom + b] = may_touch(model, &excludes, parent_filter, a, b);
             }
         }
         // Explicit pairs obey no filter; geoms that cannot move apart stay out.
@@ -75,7 +96,13 @@ fn weld(model: &Model, body: usize) -> usize {
     model.bodies[body].weld
 }
 
-fn may_touch(model: &Model, parent_filter: bool, a: usize, b: usize) -> bool {
+fn may_touch(
+    model: &Model,
+    excludes: &HashSet<(usize, usize)>,
+    parent_filter: bool,
+    a: usize,
+    b: usize,
+) -> bool {
     let (ga, gb) = (&model.geoms[a], &model.geoms[b]);
     if ga.contype & gb.conaffinity == 0 && gb.contype & ga.conaffinity == 0 {
         return false;
@@ -90,7 +117,7 @@ fn may_touch(model: &Model, parent_filter: bool, a: usize, b: usize) -> bool {
         return false;
     }
     let pair = (ga.body.min(gb.body), ga.body.max(gb.body));
-    !model.excludes.contains(&pair)
+    !excludes.contains(&pair)
 }
 
 /// Groups such that two geoms interact exactly where the table says so, if 32 are
@@ -100,20 +127,20 @@ fn encode(allowed: &[bool], ngeom: usize) -> Option<Vec<InteractionGroups>> {
     // Geoms with equal rows. Rows are symmetric, so two classes either may touch
     // throughout or not at all.
     let mut classes: Vec<usize> = Vec::new();
-    let class_of: Vec<Option<usize>> = (0..ngeom)
-        .map(|a| {
-            if !row(a).contains(&true) {
+    let mut class_of: Vec<Option<usize>> = Vec::with_capacity(ngeom);
+    for a in 0..ngeom {
+        if !row(a).contains(&true) {
+            class_of.push(None);
+            continue;
+        }
+        let known = classes.iter().position(|c| row(*c) == row(a));
+        class_of.push(Some(known.unwrap_or(classes.len())));
+        if known.is_none() {
+            classes.push(a);
+            if classes.len() > 32 {
                 return None;
             }
-            let known = classes.iter().position(|c| row(*c) == row(a));
-            Some(known.unwrap_or_else(|| {
-                classes.push(a);
-                classes.len() - 1
-            }))
-        })
-        .collect();
-    if classes.len() > 32 {
-        return None;
+        }
     }
     let groups = (0..ngeom).map(|a| {
         let Some(class) = class_of[a] else {

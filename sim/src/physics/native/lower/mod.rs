@@ -37,6 +37,8 @@ use weights::Weights;
 
 /// Most degrees of freedom; matrices are dense here, indices small in the kernels.
 const MAX_DOFS: usize = 1024;
+/// Most entries of the Jacobians of all contacts, and of all other constraints.
+const MAX_ENTRIES: usize = 1 << 22;
 
 /// What may be asked for besides what the model's file says.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -88,6 +90,7 @@ impl<'a> Context<'a> {
             ));
         }
         let tree = Tree::new(model)?;
+        weights::affordable(model, &tree)?;
         let timestep = options.timestep.unwrap_or(model.options.timestep);
         if !(timestep > 0.0 && timestep.is_finite()) {
             return Err(LowerError::new(

@@ -39,23 +39,25 @@ impl Pattern {
         }
     }
 
-    /// Couples all of `dofs` with each other.
+    /// Couples all of `dofs` with each other, once [`fill_in`](Self::fill_in) is done: the
+    /// last of them with the others, from where it spreads.
     pub fn couple(&mut self, dofs: &[usize]) {
-        for &i in dofs {
-            for &j in dofs {
-                if j < i {
-                    insert(&mut self.rows[i], j);
-                }
-            }
+        if let Some(last) = dofs.iter().max() {
+            let others = dofs.iter().copied().filter(|d| d < last);
+            merge(&mut self.rows[*last], others);
         }
     }
 
     /// Adds what the factorisation `L^T D L` fills in, which eliminates from the
-    /// last row to the first: eliminating row i couples all pairs of its columns.
+    /// last row to the first: eliminating row i couples all pairs of its columns. It
+    /// suffices to hand them on to the last of these columns, which is eliminated next
+    /// (George, Liu, Computer solution of large sparse positive definite systems, 1981).
     pub fn fill_in(&mut self) {
         for i in (0..self.rows.len()).rev() {
-            let row = self.rows[i].clone();
-            self.couple(&row);
+            let (before, row) = self.rows.split_at_mut(i);
+            if let [columns @ .., last] = &row[0][..] {
+                merge(&mut before[*last], columns.iter().copied());
+            }
         }
     }
 
@@ -71,11 +73,11 @@ impl Pattern {
     }
 }
 
-/// Keeps `row` sorted and without repetition.
-fn insert(row: &mut Vec<usize>, j: usize) {
-    if let Err(at) = row.binary_search(&j) {
-        row.insert(at, j);
-    }
+/// Adds columns before the row's own to it; keeps it sorted and without repetition.
+fn merge(row: &mut Vec<usize>, columns: impl Iterator<Item = usize>) {
+    row.extend(columns);
+    row.sort();
+    row.dedup();
 }
 
 /// Writes both patterns; `plan`'s general rows are complete.
@@ -100,6 +102,42 @@ pub(super) fn write(model: &Model, tree: &Tree, plan: &mut Plan) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+
+    /// Eliminating row i couples all pairs of its columns.
+    #[test]
+    fn handing_columns_on_fills_in_as_elimination_does() {
+        let mut seed = 1_u64;
+        let mut random = |n: usize| {
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1);
+            (seed >> 33) as usize % n
+        };
+        for n in [2, 5, 12, 30] {
+            for _ in 0..50 {
+                let mut rows: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); n];
+                let mut quick = Pattern {
+                    rows: vec![Vec::new(); n],
+                };
+                for _ in 0..random(n) {
+                    let group: Vec<usize> = (0..1 + random(4)).map(|_| random(n)).collect();
+                    quick.couple(&group);
+                    for &i in &group {
+                        rows[i].extend(group.iter().filter(|j| **j < i));
+                    }
+                }
+                for i in (0..n).rev() {
+                    let row = rows[i].clone();
+                    for &a in &row {
+                        rows[a].extend(row.iter().filter(|b| **b < a));
+                    }
+                }
+                quick.fill_in();
+                let rows: Vec<Vec<usize>> =
+                    rows.into_iter().map(|r| r.into_iter().collect()).collect();
+                assert_eq!(quick.rows, rows);
+            }
+        }
+    }
 
     #[test]
     fn elimination_from_the_last_row_fills_in_between_the_columns_of_each_row() {

@@ -37,7 +37,7 @@
 
 use super::soft::{Soft, Spec};
 use super::tendons::Tendons;
-use super::{Context, LowerError};
+use super::{Context, LowerError, MAX_ENTRIES};
 use crate::model::rotation::mul;
 use crate::model::{Equality, EqualityKind, JointKind, Quat, Vec3};
 use crate::physics::native::tables::Plan;
@@ -86,6 +86,7 @@ pub(super) fn write(
         for equality in c.model.equalities.iter().filter(|e| e.active) {
             if let Some(item) = equality_item(c, tendons, equality)? {
                 item.write(plan);
+                bounded(plan)?;
                 held.push(match equality.kind {
                     EqualityKind::Connect { body1, body2, .. }
                     | EqualityKind::Weld { body1, body2, .. } => Some([body1, body2]),
@@ -106,6 +107,17 @@ pub(super) fn write(
     plan.nrowj = plan.row_dof.len();
     held.resize(plan.nitem, None);
     Ok(held)
+}
+
+/// Constraints can be many and each can hold all that moves.
+fn bounded(plan: &Plan) -> Result<(), LowerError> {
+    match plan.row_dof.len() > MAX_ENTRIES {
+        true => Err(LowerError::new(
+            format!("more than {MAX_ENTRIES} degrees of freedom in all constraints together"),
+            "use fewer equality constraints and tendons, or shorter chains",
+        )),
+        false => Ok(()),
+    }
 }
 
 impl Item {

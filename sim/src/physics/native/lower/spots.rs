@@ -3,6 +3,7 @@
 use super::Context;
 use crate::model::rotation::Pose;
 use crate::physics::native::tables::Plan;
+use std::collections::{BTreeMap, HashMap};
 
 /// A frame fixed to a moving body or to the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,16 +41,32 @@ impl Spot {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spots {
     list: Vec<Spot>,
+    /// Where they are in the list.
+    known: HashMap<Key, usize>,
+}
+
+/// A spot's body, and the bits of its position and quaternion.
+type Key = (Option<usize>, [u64; 7]);
+
+fn key(spot: &Spot) -> Key {
+    let [x, y, z] = spot.pose.pos;
+    let [w, a, b, c] = spot.pose.quat;
+    // Minus zero is zero.
+    (
+        spot.body,
+        [x, y, z, w, a, b, c].map(|n| (n + 0.0).to_bits()),
+    )
 }
 
 impl Spots {
     /// Index of a spot in the tables.
     pub fn index(&mut self, spot: Spot) -> i32 {
-        let at = self.list.iter().position(|s| *s == spot);
-        at.unwrap_or_else(|| {
+        let next = self.list.len();
+        let at = *self.known.entry(key(&spot)).or_insert(next);
+        if at == next {
             self.list.push(spot);
-            self.list.len() - 1
-        }) as i32
+        }
+        at as i32
     }
 
     pub fn write(&self, plan: &mut Plan) {
@@ -71,15 +88,11 @@ pub(super) fn tree(plan: &Plan, spots: &[Spot]) -> i32 {
 /// Degrees of freedom that move any of `spots`, ascending, each with the sum of
 /// 1, 2, 4, .. for the first, second, third, .. of them.
 pub(super) fn movers(c: &Context, spots: &[Spot]) -> Vec<(usize, i32)> {
-    let mut movers: Vec<(usize, i32)> = Vec::new();
+    let mut movers: BTreeMap<usize, i32> = BTreeMap::new();
     for (k, spot) in spots.iter().enumerate() {
         for dof in spot.chain(c) {
-            match movers.iter_mut().find(|m| m.0 == dof) {
-                Some(found) => found.1 |= 1 << k,
-                None => movers.push((dof, 1 << k)),
-            }
+            *movers.entry(dof).or_default() |= 1 << k;
         }
     }
-    movers.sort_unstable_by_key(|m| m.0);
-    movers
+    movers.into_iter().collect()
 }

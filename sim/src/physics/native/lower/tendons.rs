@@ -1,7 +1,7 @@
 //! Tendons: linear combinations of joint positions, and strings through space.
 
 use super::spots::{Spot, Spots, movers, tree};
-use super::{Context, LowerError};
+use super::{Context, LowerError, MAX_ENTRIES};
 use crate::model::arms::winds;
 use crate::model::rest::Rest;
 use crate::model::rotation::dot;
@@ -42,6 +42,7 @@ impl Tendons {
     /// Reads all of them.
     pub fn new(c: &Context) -> Result<Self, LowerError> {
         let rest = Rest::new(c.model, &c.model.qpos0);
+        let mut entries = 0;
         let read = |(t, tendon): (usize, &Tendon)| {
             if tendon.armature != 0.0 && !matches!(tendon.kind, TendonKind::Fixed(_)) {
                 return Err(LowerError::new(
@@ -50,6 +51,22 @@ impl Tendons {
                 ));
             }
             let parts = fixed(c, tendon)?;
+            // A short element can name two sites that everything moves.
+            let chain = |site: usize| {
+                let body = c.model.sites[site].body;
+                c.tree.chain(c.tree.carrier[body].body).len()
+            };
+            let strings = tendon.kind.pieces();
+            let moved = strings
+                .iter()
+                .map(|p| p.sites.map(chain).iter().sum::<usize>());
+            entries += parts.len() + moved.sum::<usize>();
+            if entries > MAX_ENTRIES {
+                return Err(LowerError::new(
+                    format!("tendons that more than {MAX_ENTRIES} degrees of freedom move in all"),
+                    "use fewer sites, or shorter chains of bodies",
+                ));
+            }
             let pieces: Vec<Piece> = pieces(c, tendon);
             let mut dofs: Vec<usize> = parts
                 .iter()

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::mjcf;
+use crate::model::rest::Rest;
 use crate::physics::native::tables::{UNLIMITED, soft};
 use std::path::Path;
 
@@ -421,4 +422,75 @@ fn a_time_step_of_the_run_replaces_the_models() {
     // refsafe: a time constant of at least two steps.
     near(&[p.lim_soft[soft::B]], &[2.0 / (0.95 * 0.1)]);
     assert!(at(0.0).is_err() && at(f64::NAN).is_err());
+}
+
+/// A chain of bodies with `joints` each, and a geom or more.
+fn chain(bodies: usize, joints: &str, geoms: &str) -> String {
+    let body = format!("<body pos=\"0 0 1\">{joints}{geoms}");
+    format!("{}{}", body.repeat(bodies), "</body>".repeat(bodies))
+}
+
+/// What takes kilobytes to write and gigabytes to prepare.
+#[test]
+fn entries_of_jacobians_are_counted() {
+    let hinges = "<joint axis=\"1 0 0\"/><joint axis=\"0 1 0\"/>";
+    let two = "<geom size=\"1\"/><geom size=\"2\"/>";
+    let deep = chain(160, hinges, two);
+    let message = refused(&format!("<worldbody>{deep}</worldbody>"));
+    assert!(message.contains("between all pairs"), "{message}");
+
+    let quiet = "<geom size=\"1\" contype=\"0\" conaffinity=\"0\"/>";
+    let tip = format!("<body name=\"tip\"><joint/>{quiet}</body>");
+    let deep = chain(100, hinges, &format!("{quiet}<!-- -->"));
+    let deep = deep.replacen("</body>", &format!("{tip}</body>"), 1);
+    let connect = "<connect body1=\"tip\" anchor=\"0 0 0\"/>".repeat(7200);
+    let message = refused(&format!(
+        "<worldbody>{deep}</worldbody><equality>{connect}</equality>"
+    ));
+    assert!(message.contains("in all constraints"), "{message}");
+
+    let sites = "<site name=\"a\"/>";
+    let deep = chain(100, hinges, quiet).replacen("</body>", &format!("{sites}</body>"), 1);
+    let path = "<site site=\"a\"/><site site=\"b\"/>".repeat(12_000);
+    let message = refused(&format!(
+        "<worldbody><site name=\"b\"/>{deep}</worldbody><tendon><spatial>{path}</spatial></tendon>"
+    ));
+    assert!(message.contains("degrees of freedom move"), "{message}");
+}
+
+#[test]
+fn bodies_that_ask_for_the_inverse_of_a_large_tree_are_counted() {
+    let hinges = "<joint axis=\"1 0 0\"/><joint axis=\"0 1 0\"/>";
+    let deep = chain(150, hinges, "<geom size=\"1\"/>");
+    let many = "<replicate count=\"5000\"><body/></replicate>";
+    let deep = deep.replacen("</body>", &format!("{many}</body>"), 1);
+    let message = refused(&format!("<worldbody>{deep}</worldbody>"));
+    assert!(message.contains("too much time"), "{message}");
+    // As many on trees of their own are no work.
+    let one = "<body><freejoint/><geom size=\"1\" contype=\"0\" conaffinity=\"0\"/>";
+    let small = format!("{one}<replicate count=\"30\"><body/></replicate></body>");
+    plan(&format!("<worldbody>{}</worldbody>", small.repeat(160)));
+}
+
+/// Trees are solved one by one: as if all were one matrix.
+#[test]
+fn weights_of_trees_are_those_of_the_whole() {
+    let arm = "<body><joint axis=\"0 1 0\" name=\"A\"/><geom size=\"0.1\" fromto=\"0 0 0 1 0 0\" type=\"capsule\"/>\
+               <body pos=\"1 0 0\"><joint axis=\"0 1 0\" name=\"B\"/><geom size=\"0.1\" fromto=\"0 0 0 1 0 0\" type=\"capsule\"/></body></body>";
+    let other = arm
+        .replace("\"A\"", "\"C\"")
+        .replace("\"B\"", "\"D\"")
+        .replace("0.1", "0.2");
+    let model = model(&format!(
+        "<worldbody>{arm}{other}</worldbody><tendon><fixed><joint joint=\"B\" coef=\"2\"/><joint joint=\"C\" coef=\"3\"/></fixed></tendon>"
+    ));
+    let found = inverse_weights(&model).unwrap();
+    let inverse = Rest::new(&model, &model.qpos0).factor().unwrap().inverse();
+    for dof in 0..4 {
+        let expected = inverse[(dof, dof)];
+        assert!((found.dof[dof] / expected - 1.0).abs() < 1e-12, "{dof}");
+    }
+    let expected = 4.0 * inverse[(1, 1)] + 9.0 * inverse[(2, 2)];
+    assert!((found.tendon[0] / expected - 1.0).abs() < 1e-12);
+    assert_eq!(inverse[(1, 2)], 0.0);
 }

@@ -12,6 +12,7 @@ use crate::model::Model;
 use crate::model::rest::Rest;
 use crate::model::simple::only_slides;
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+use std::ops::Range;
 
 /// What the initial pose says about the inertia that forces meet.
 #[derive(Debug, Clone)]
@@ -22,7 +23,58 @@ pub(super) struct Weights {
     pub dof: Vec<f64>,
     /// Mean of the mass matrix's diagonal.
     pub mean_inertia: f64,
-    factor: Option<Cholesky<f64, Dyn>>,
+    /// One block for each tree: nothing couples two of them.
+    blocks: Vec<Block>,
+    /// For each degree of freedom, the block that has it.
+    block_of: Vec<usize>,
+}
+
+/// The degrees of freedom of one tree, and the factor of their mass matrix.
+#[derive(Debug, Clone)]
+struct Block {
+    dofs: Range<usize>,
+    factor: Cholesky<f64, Dyn>,
+}
+
+/// Most multiplications for the inverse weights of a model (some seconds).
+const MAX_WORK: u64 = 2_000_000_000;
+
+/// Refuses what would take minutes: every body asks for the inverse of its tree.
+pub(super) fn affordable(model: &Model, tree: &Tree) -> Result<(), LowerError> {
+    let blocks = trees(tree);
+    let square = |n: usize| (n as u64).pow(2);
+    let largest = blocks.iter().map(|r| square(r.len())).max().unwrap_or(0);
+    // For each degree of freedom, the square of its tree's number.
+    let squares: Vec<u64> = blocks
+        .iter()
+        .flat_map(|r| std::iter::repeat_n(square(r.len()), r.len()))
+        .collect();
+    let of_bodies = tree.carrier.iter().filter_map(|c| tree.last_dof[c.body?]);
+    let solves = 6 * of_bodies.map(|d| squares[d]).sum::<u64>() + squares.iter().sum::<u64>();
+    // Tendons ask for theirs, and so do limits, friction and equalities of tendons.
+    let others = (4 * model.tendons.len() + 2 * model.equalities.len()) as u64 * largest;
+    if solves.saturating_add(others) > MAX_WORK {
+        return Err(LowerError::new(
+            format!(
+                "{} bodies and {} tendons with {} degrees of freedom, {} of them in one tree: \
+                 that takes too much time to prepare",
+                model.bodies.len(),
+                model.tendons.len(),
+                model.nv,
+                blocks.iter().map(Range::len).max().unwrap_or(0),
+            ),
+            "use shorter chains or fewer bodies on them (geoms of a body cost less)",
+        ));
+    }
+    Ok(())
+}
+
+/// The degrees of freedom of each tree; they stand together.
+fn trees(tree: &Tree) -> Vec<Range<usize>> {
+    let nv = tree.dof_parent.len();
+    let mut starts: Vec<usize> = (0..nv).filter(|d| tree.dof_parent[*d].is_none()).collect();
+    starts.push(nv);
+    starts.windows(2).map(|w| w[0]..w[1]).collect()
 }
 
 impl Weights {
@@ -34,15 +86,18 @@ impl Weights {
             0 => 1.0,
             nv => mass.diagonal().sum() / nv as f64,
         };
-        let factor = match model.nv {
-            0 => None,
-            _ => Some(factor(model, tree, mass)?),
-        };
+        let (mut blocks, mut block_of) = (Vec::new(), Vec::new());
+        for dofs in trees(tree) {
+            block_of.extend(dofs.clone().map(|_| blocks.len()));
+            let factor = factor(model, tree, &mass, &dofs)?;
+            blocks.push(Block { dofs, factor });
+        }
         let mut weights = Self {
             body: vec![[0.0; 2]; model.bodies.len()],
             dof: vec![0.0; model.nv],
             mean_inertia,
-            factor,
+            blocks,
+            block_of,
         };
         for (b, carrier) in tree.carrier.iter().enumerate() {
             if carrier.body.is_none() {
@@ -76,14 +131,18 @@ impl Weights {
 
     /// `J M^-1 J^T` of one row, given as (degree of freedom, entry).
     pub fn inverse(&self, row: &[(usize, f64)]) -> f64 {
-        let Some(factor) = &self.factor else {
-            return 0.0;
-        };
-        let mut force = DVector::zeros(self.dof.len());
-        for &(dof, entry) in row {
-            force[dof] += entry;
-        }
-        force.dot(&factor.solve(&force))
+        // Entries of one tree stand together, as the row is ascending.
+        let tree = |(dof, _): &(usize, f64)| self.block_of[*dof];
+        row.chunk_by(|a, b| tree(a) == tree(b))
+            .filter_map(|part| Some((&self.blocks[tree(part.first()?)], part)))
+            .map(|(block, part)| {
+                let mut force = DVector::zeros(block.dofs.len());
+                for &(dof, entry) in part {
+                    force[dof - block.dofs.start] += entry;
+                }
+                force.dot(&block.factor.solve(&force))
+            })
+            .sum()
     }
 
     /// Means over three axes of a body's centre of mass and of its rotation.
@@ -101,23 +160,30 @@ impl Weights {
     }
 }
 
-/// Factorises, or names the first degree of freedom that nothing resists.
+/// Factorises a tree's part, or names the first degree of freedom that nothing resists.
 fn factor(
     model: &Model,
     tree: &Tree,
-    mass: DMatrix<f64>,
+    mass: &DMatrix<f64>,
+    dofs: &Range<usize>,
 ) -> Result<Cholesky<f64, Dyn>, LowerError> {
-    if let Some(factor) = mass.clone().cholesky() {
+    let part = |n: usize| {
+        let part = mass.view((dofs.start, dofs.start), (n, n));
+        part.clone_owned().cholesky()
+    };
+    if let Some(factor) = part(dofs.len()) {
         return Ok(factor);
     }
-    let singular = |n: &usize| {
-        mass.view((0, 0), (*n, *n))
-            .clone_owned()
-            .cholesky()
-            .is_none()
-    };
-    let first = (1..=model.nv).find(singular).unwrap_or(1) - 1;
-    let joint = &model.joints[tree.dof_joint[first]];
+    // What is singular stays so with more of it: half of the rest at a time.
+    let (mut good, mut bad) = (0, dofs.len());
+    while bad - good > 1 {
+        let middle = good + (bad - good) / 2;
+        match part(middle) {
+            Some(_) => good = middle,
+            None => bad = middle,
+        }
+    }
+    let joint = &model.joints[tree.dof_joint[dofs.start + bad - 1]];
     Err(LowerError::new(
         format!(
             "joint \"{}\" of body \"{}\" without inertia (the mass matrix is singular)",

@@ -6,7 +6,7 @@ use crate::model::{GeomKind, JointKind, Model};
 
 /// A table of pairs, checked against rapier's encoding throughout.
 fn table(m: &Model) -> Vec<Vec<bool>> {
-    let filter = Filter::new(m);
+    let filter = Filter::new(m).unwrap();
     let n = m.geoms.len();
     (0..n)
         .map(|a| {
@@ -113,7 +113,7 @@ fn more_classes_than_groups_fall_back_to_a_hook() {
             m.excludes.push((i, i + 1));
         }
     }
-    assert_eq!(Filter::new(&m).encoded(0, 1), None);
+    assert_eq!(Filter::new(&m).unwrap().encoded(0, 1), None);
     let mut w = super::worlds(m, 1, 1);
     w.step(&[], 5);
     // Neighbours overlap by 5 cm; only the pair that is not excluded moves apart.

@@ -9,7 +9,7 @@ mod shape;
 
 use super::soft::Spec;
 use super::tree::Tree;
-use super::{Context, LowerError};
+use super::{Context, LowerError, MAX_ENTRIES};
 use crate::model::{Cone, Model, Pair};
 use crate::physics::native::tables::{Plan, soft};
 use filter::candidates;
@@ -79,7 +79,7 @@ fn by_jacobian(c: &Context, world: &[&Candidate], moving: &[&Candidate]) -> bool
 /// Writes the candidates: those with the world first.
 pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
     let all = if c.flags.contact {
-        candidates(c.model, &c.tree, c.flags.filterparent)
+        candidates(c.model, &c.tree, c.flags.filterparent)?
     } else {
         Vec::new()
     };
@@ -122,7 +122,7 @@ pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
         } else {
             plan.npslot = (plan.npslot + hits).min(MAX_SLOTS);
             plan.npdim = plan.npdim.max(candidate.rules.condim as usize);
-            write_path(&c.tree, c.model, [g1, g2], plan);
+            write_path(&c.tree, c.model, [g1, g2], plan)?;
         }
         plan.pair_path.push(plan.path_dof.len() as i32);
         write_rules(c, candidate, plan)?;
@@ -142,26 +142,37 @@ pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
 }
 
 /// Degrees of freedom that move one body of a pair but not the other.
-fn write_path(tree: &Tree, model: &Model, geoms: [usize; 2], plan: &mut Plan) {
+///
+/// # Errors
+/// The pairs have too many of them together.
+fn write_path(
+    tree: &Tree,
+    model: &Model,
+    geoms: [usize; 2],
+    plan: &mut Plan,
+) -> Result<(), LowerError> {
     let [first, second] = geoms.map(|g| tree.chain(tree.carrier[model.geoms[g].body].body));
+    // Chains have in common what they begin with.
+    let common = first.iter().zip(&second).take_while(|(a, b)| a == b);
+    let common = common.count();
     let mut path: Vec<(usize, i32)> = Vec::new();
-    path.extend(
-        first
-            .iter()
-            .filter(|d| !second.contains(d))
-            .map(|d| (*d, -1)),
-    );
-    path.extend(
-        second
-            .iter()
-            .filter(|d| !first.contains(d))
-            .map(|d| (*d, 1)),
-    );
+    path.extend(first[common..].iter().map(|d| (*d, -1)));
+    path.extend(second[common..].iter().map(|d| (*d, 1)));
     path.sort_unstable();
     for (dof, sign) in path {
         plan.path_dof.push(dof as i32);
         plan.path_sign.push(sign);
     }
+    if plan.path_dof.len() > MAX_ENTRIES {
+        return Err(LowerError::new(
+            format!(
+                "more than {MAX_ENTRIES} degrees of freedom between all pairs of geoms that may \
+                 touch"
+            ),
+            "shorten the chains, or give what need not touch contype and conaffinity 0",
+        ));
+    }
+    Ok(())
 }
 
 /// Softness and friction of one candidate.
