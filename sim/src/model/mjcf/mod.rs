@@ -51,6 +51,7 @@ use reach::Reach;
 use source::{At, Attr, Element, Fault, Read, Sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::rc::Rc;
 use unfelt::Unfelt;
 
 /// Why a model file was refused. `Display` is `file:line:column: message`.
@@ -394,9 +395,10 @@ impl Names {
     fn new(root: &Element) -> Self {
         let mut given = BTreeSet::new();
         collect_names(root, &mut given);
+        let given = Rc::new(given);
         let taken = || Taken {
             used: BTreeSet::new(),
-            given: given.clone(),
+            given: Rc::clone(&given),
         };
         let mut body = taken();
         body.used.insert("world".to_string());
@@ -421,7 +423,7 @@ fn collect_names(e: &Element, names: &mut BTreeSet<String>) {
 struct Taken {
     used: BTreeSet<String>,
     /// All names in the file: a made-up one must not be one of them.
-    given: BTreeSet<String>,
+    given: Rc<BTreeSet<String>>,
 }
 
 impl Taken {

@@ -1,6 +1,6 @@
 //! What an `<attach>` asks for, found in a tree.
 
-use super::super::source::{At, Element, Fault, Read};
+use super::super::source::{At, Attr, Element, Fault, Read};
 use super::keys;
 
 /// The body or frame an `<attach>` names; `None`: all of a model.
@@ -51,9 +51,44 @@ pub(super) fn find<'e>(
     None
 }
 
-/// Elements in `e`, itself included.
-pub(super) fn size(e: &Element) -> usize {
-    1 + e.children.iter().map(size).sum::<usize>()
+/// How much a copy takes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Size {
+    pub elements: usize,
+    /// In memory.
+    pub bytes: usize,
+}
+
+impl std::iter::Sum for Size {
+    fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
+        parts.fold(Self::default(), |sum, part| Self {
+            elements: sum.elements.saturating_add(part.elements),
+            bytes: sum.bytes.saturating_add(part.bytes),
+        })
+    }
+}
+
+impl Size {
+    /// The same so many times.
+    pub fn times(self, count: usize) -> Self {
+        Self {
+            elements: self.elements.saturating_mul(count),
+            bytes: self.bytes.saturating_mul(count),
+        }
+    }
+}
+
+/// What `e` takes with all in it.
+pub(super) fn size(e: &Element) -> Size {
+    let attrs = e.attrs.iter();
+    let attrs = attrs.map(|a| size_of::<Attr>() + a.name.len() + a.value.len());
+    let own = Size {
+        elements: 1,
+        bytes: size_of::<Element>() + e.name.len() + attrs.sum::<usize>(),
+    };
+    std::iter::once(own)
+        .chain(e.children.iter().map(size))
+        .sum()
 }
 
 /// How deep elements are nested in `e`, itself included.

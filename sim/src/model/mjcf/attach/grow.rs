@@ -4,7 +4,7 @@ use super::super::Note;
 use super::super::compiler::Compiler;
 use super::super::defaults::{Classes, MAIN};
 use super::super::source::{Element, Fault, MAX_DEPTH, Read};
-use super::find::{at_target, everything, find, height, size, target, words};
+use super::find::{Size, at_target, everything, find, height, size, target, words};
 use super::names::{Names, Naming};
 use super::sections::Sections;
 use super::{Limits, Pending, Whole, find_all, keys, missing};
@@ -101,6 +101,7 @@ impl<'a> Grower<'a> {
                     self.contents(&mut child, &inner, depth + 1)?;
                     let key = (kind, child.text("name").unwrap_or_default().to_string());
                     if self.wanted.contains(&key) {
+                        self.limits.take(size(&child), child.at)?;
                         self.own.insert(key, (child.clone(), class.to_string()));
                     }
                     parent.children.push(child);
@@ -184,7 +185,7 @@ impl<'a> Grower<'a> {
             if matches!(asset.name.as_str(), "mesh" | "hfield" | "material") {
                 let mut asset = asset.clone();
                 naming.assets(&mut asset)?;
-                self.limits.take(1, e.at)?;
+                self.limits.take(size(&asset), e.at)?;
                 self.assets.push(asset);
             }
         }
@@ -263,6 +264,10 @@ impl<'a> Grower<'a> {
             self.classes.get(&attr.value, attr.value_at(0))?;
         }
         self.contents(&mut e, &class, depth + 1)?;
+        // Refused before anything is copied; each copy is counted where it is placed.
+        let inside: Size = e.children.iter().map(size).sum();
+        let mut ahead = *self.limits;
+        ahead.take(inside.times(count as usize), e.at)?;
 
         let mut copies = Vec::new();
         let mut pos = [0.0; 3];
@@ -284,7 +289,14 @@ impl<'a> Grower<'a> {
             copies.push(frame);
             pos = Pose { pos, quat }.point(offset);
         }
-        let before = self.names.clone();
+        if self.sections.len() > 0 {
+            self.limits.look(self.names.len(), e.at)?;
+            self.limits.look(self.sections.len(), e.at)?;
+        }
+        let before = match self.sections.len() {
+            0 => Names::default(),
+            _ => self.names.clone(),
+        };
         e.children.iter().for_each(|c| self.names.remove_tree(c));
         self.sections.forget(&before, &mut self.names);
         let names = &self.names;

@@ -25,6 +25,11 @@ pub(super) use keys::Pending;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+/// Elements that are copied for one model, at most. Each takes some 1.5 kB until the model is
+/// read, whatever few bytes asked for it.
+const MAX_ELEMENTS: usize = 40_000;
+/// Memory that they take as a tree, at most (bytes).
+const MAX_COPIED: usize = 32 << 20;
 /// Models attached by attached models, at most.
 const MAX_NESTING: usize = 20;
 
@@ -58,6 +63,8 @@ pub(super) struct Assembler<'a> {
 pub(super) struct Limits {
     /// Elements that may still be copied.
     elements: usize,
+    /// Bytes that they may still take: names and values can be long.
+    bytes: usize,
     /// Elements of sections that may still be looked at.
     looks: usize,
     /// The next keyframe slot.
@@ -78,7 +85,8 @@ impl<'a> Assembler<'a> {
             urdf: false,
             open: Vec::new(),
             limits: Limits {
-                elements: 100_000,
+                elements: MAX_ELEMENTS,
+                bytes: MAX_COPIED,
                 looks: 2_000_000,
                 slot: 0,
             },

@@ -34,6 +34,11 @@ impl Names {
         all.map(|(_, name)| name.as_str())
     }
 
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.count.len()
+    }
+
     /// Adds one name.
     pub fn add(&mut self, kind: &'static str, name: Option<&str>) {
         if let Some(name) = name {

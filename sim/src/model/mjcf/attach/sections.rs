@@ -2,9 +2,10 @@
 
 use super::super::Note;
 use super::super::source::{At, Element, Fault, Read};
-use super::Limits;
+use super::find::{Size, size};
 use super::names::{Names, Naming};
 use super::refs::{self, Copied};
+use super::{Limits, MAX_COPIED, MAX_ELEMENTS};
 
 /// Lists of elements, in the order in which MuJoCo copies them.
 const LISTS: [&str; 6] = [
@@ -80,7 +81,9 @@ impl Sections {
                 Some(other) => &mut other.lists[k],
                 None => &mut self.lists[k],
             };
-            limits.look(from.len(), at)?;
+            // Each is copied before it is known whether it refers to the copy.
+            let all: Size = from.iter().map(size).sum();
+            limits.look(all.bytes / size_of::<Element>(), at)?;
             let mut copies = Vec::new();
             for e in from.iter_mut() {
                 match refs::copied(list, e, naming, names) {
@@ -98,13 +101,18 @@ impl Sections {
                     Copied::No => {}
                 }
             }
-            limits.take(copies.len(), at)?;
+            limits.take(copies.iter().map(size).sum(), at)?;
             if let Some(kind) = kind(list) {
                 copies.iter().for_each(|e| names.add(kind, e.text("name")));
             }
             self.lists[k].extend(copies);
         }
         Ok(())
+    }
+
+    /// Elements in all lists.
+    pub fn len(&self) -> usize {
+        self.lists.iter().map(Vec::len).sum()
     }
 
     /// Removes what refers to something that was there `before` and is no more.
@@ -123,15 +131,25 @@ impl Sections {
 
 impl Limits {
     /// Counts elements that are copied.
-    pub fn take(&mut self, elements: usize, at: At) -> Read<()> {
-        self.elements = self.elements.checked_sub(elements).ok_or_else(|| {
-            let why = "copies of more than 100000 elements in all; attach or replicate less";
+    pub(super) fn take(&mut self, size: Size, at: At) -> Read<()> {
+        self.elements = self.elements.checked_sub(size.elements).ok_or_else(|| {
+            let why = format!(
+                "copies of more than {MAX_ELEMENTS} elements in all; attach or replicate less"
+            );
+            Fault::new(at, why)
+        })?;
+        self.bytes = self.bytes.checked_sub(size.bytes).ok_or_else(|| {
+            let why = format!(
+                "copies of more than {} MiB of elements, names and values in all; attach or \
+                 replicate less, or give shorter names",
+                MAX_COPIED >> 20
+            );
             Fault::new(at, why)
         })?;
         Ok(())
     }
 
-    fn look(&mut self, elements: usize, at: At) -> Read<()> {
+    pub fn look(&mut self, elements: usize, at: At) -> Read<()> {
         self.looks = self.looks.checked_sub(elements).ok_or_else(|| {
             let why = "too many copies of too many actuators, sensors and the like; attach or \
                        replicate less";

@@ -52,7 +52,7 @@ fn what_is_wrong_is_named_at_its_place() {
         (with("<replicate count=\"2\" childclass=~\"c\"/>"), "no default class"),
         (with("<body><replicate count=\"2\">~<joint/></replicate></body>"), "unknown element <joint>"),
         (with("<replicate count=\"2\" offset=\"1 0 0\"><body/><attach model=\"kid\" body=~\"b\" prefix=\"a\"/></replicate>"), "no body"),
-        (with("~<replicate count=\"100001\"><geom size=\"1\"/></replicate>"), "more than 100000"),
+        (with("~<replicate count=\"40001\"><geom size=\"1\"/></replicate>"), "more than 40000"),
         (asset("<model name=\"kid\" file=~\"nothing.xml\"/>"), "cannot read"),
         (asset("<model name=\"kid\" file=~\"../secret.xml\"/>"), "outside the model's folder"),
         (asset("<model name=\"kid\" file=~\"main.xml\"/>"), "attaches itself"),
@@ -153,11 +153,57 @@ fn copies_have_bounds() {
     });
     let text = format!("<mujoco><worldbody><body>{nested}</body></worldbody></mujoco>");
     let message = parse_text(text).unwrap_err().to_string();
-    assert!(message.contains("more than 100000"), "{message}");
+    assert!(message.contains("more than 40000"), "{message}");
     // A sensor without a place is copied with every copy: twice as many each time.
     let text = "<mujoco><worldbody><replicate count=\"90\"><body><geom size=\"1\"/></body></replicate></worldbody><sensor><clock/></sensor></mujoco>";
     let message = parse_text(text).unwrap_err().to_string();
     assert!(message.contains("copies of"), "{message}");
+}
+
+/// Each of these is small and would take gigabytes, or hours.
+#[test]
+fn copies_of_much_are_refused_before_they_are_made() {
+    let long = "x".repeat(1 << 20);
+    let body = |inside: &str| format!("<mujoco><worldbody>{inside}</worldbody></mujoco>");
+    // Names, and what many names of their own ask to be kept.
+    let names = format!("<replicate count=\"6000\"><body name=\"{long}\"/></replicate>");
+    let values = format!("<replicate count=\"6000\"><site user=\"{long}\"/></replicate>");
+    let kept: String = (0..150).map(|i| format!("<body name=\"b{i}\">")).collect();
+    let uses: String = (0..150)
+        .map(|i| format!("<attach body=\"b{i}\" prefix=\"p{i}_\"/>"))
+        .collect();
+    let kept = format!(
+        "{kept}{}{}{uses}",
+        "<site/>".repeat(3000),
+        "</body>".repeat(150)
+    );
+    for (inside, words) in [
+        (names, "32 MiB"),
+        (values, "32 MiB"),
+        (kept, "more than 40000"),
+        (
+            "<replicate count=\"2000000000\"><site/></replicate>".into(),
+            "more than 40000",
+        ),
+    ] {
+        let message = parse_text(body(&inside)).unwrap_err().to_string();
+        assert!(message.contains(words), "{words}: {message}");
+    }
+    // Every replicate looks at all names, where something refers to them.
+    let many: String = (0..3000)
+        .map(|i| format!("<replicate count=\"1\"><site name=\"s{i}_\"/></replicate>"))
+        .collect();
+    let sensor = "<sensor><framepos objtype=\"site\" objname=\"a\"/></sensor></mujoco>";
+    let text = body(&format!("<site name=\"a\"/>{many}")).replace("</mujoco>", sensor);
+    let message = parse_text(text).unwrap_err().to_string();
+    assert!(message.contains("too many copies of"), "{message}");
+}
+
+#[test]
+fn a_scene_of_thousands_of_bodies_is_read() {
+    let text = "<mujoco><worldbody><replicate count=\"8000\" offset=\"1 0 0\"><body><geom size=\".1\"/></body></replicate></worldbody></mujoco>";
+    let model = parse_text(text).unwrap();
+    assert_eq!((model.bodies.len(), model.geoms.len()), (8001, 8000));
 }
 
 #[test]
