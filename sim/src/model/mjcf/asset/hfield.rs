@@ -13,6 +13,12 @@ pub(super) struct Grid {
 
 /// Largest number of rows and of columns.
 const MOST: usize = 1 << 14;
+/// Most elevations: 1024 by 2048. A few bytes can ask for more than a computer has.
+const MOST_CELLS: usize = 1 << 21;
+
+fn too_many(nrow: usize, ncol: usize) -> String {
+    format!("{nrow} rows of {ncol} elevations; at most {MOST_CELLS} in all are supported")
+}
 
 /// Elevations in the element itself, top row first; zeros without `elevation`.
 pub(super) fn inline(e: &Element) -> Read<Grid> {
@@ -23,6 +29,9 @@ pub(super) fn inline(e: &Element) -> Read<Grid> {
     if !(1..=MOST).contains(&nrow) || !(1..=MOST).contains(&ncol) {
         let why = format!("<hfield> needs a file, or nrow and ncol between 1 and {MOST}");
         return Err(Fault::new(e.at, why));
+    }
+    if nrow * ncol > MOST_CELLS {
+        return Err(Fault::new(e.at, too_many(nrow, ncol)));
     }
     let data = match (e.numbers("elevation")?, e.attr("elevation")) {
         (Some(values), Some(attr)) => {
@@ -51,6 +60,9 @@ pub(super) fn file(name: &str, bytes: &[u8]) -> Result<Grid, String> {
         usize::try_from(i32::from_le_bytes(b.try_into().ok()?)).ok()
     };
     match (number(0), number(1)) {
+        (Some(nrow @ 1..=MOST), Some(ncol @ 1..=MOST)) if nrow * ncol > MOST_CELLS => {
+            Err(too_many(nrow, ncol))
+        }
         (Some(nrow @ 1..=MOST), Some(ncol @ 1..=MOST)) if bytes.len() == 8 + 4 * nrow * ncol => {
             let floats = bytes[8..].chunks_exact(4);
             let data = floats.map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]));
@@ -71,16 +83,20 @@ fn picture(bytes: &[u8]) -> Result<Grid, String> {
     let mut decoder = png::Decoder::new_with_limits(
         std::io::Cursor::new(bytes),
         png::Limits {
-            bytes: 2 * MOST * MOST,
+            // Several samples, of which one is kept.
+            bytes: 8 * MOST_CELLS,
         },
     );
     decoder.set_transformations(png::Transformations::normalize_to_color8());
     let mut reader = decoder.read_info().map_err(|e| e.to_string())?;
-    let size = reader.output_buffer_size().ok_or("it is too large")?;
     let (ncol, nrow) = (reader.info().width as usize, reader.info().height as usize);
     if ncol > MOST || nrow > MOST {
         return Err(format!("more than {MOST} pixels to a side"));
     }
+    if ncol * nrow > MOST_CELLS {
+        return Err(too_many(nrow, ncol));
+    }
+    let size = reader.output_buffer_size().ok_or("it is too large")?;
     let mut buffer = vec![0; size];
     let frame = reader.next_frame(&mut buffer).map_err(|e| e.to_string())?;
     let step = frame.color_type.samples();
@@ -118,5 +134,59 @@ impl Grid {
             size,
             data: self.data,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn png(width: u32, height: u32, whole: bool) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut encoder = png::Encoder::new(&mut bytes, width, height);
+        encoder.set_color(png::ColorType::Grayscale);
+        let mut writer = encoder.write_header().unwrap();
+        match whole {
+            true => {
+                let data = vec![0; (width * height) as usize];
+                writer.write_image_data(&data).unwrap();
+            }
+            false => writer.write_chunk(png::chunk::IDAT, &[0x78, 0x9c]).unwrap(),
+        }
+        drop(writer);
+        bytes
+    }
+
+    /// A picture of zeros, or its header alone, is small.
+    #[test]
+    fn fields_are_bounded_before_they_are_made() {
+        for (width, height, words) in [
+            (16_000, 16_000, "at most 2097152"),
+            (60_000, 60_000, "more than 16384 pixels"),
+            (2, 20_000, "more than 16384 pixels"),
+        ] {
+            let bytes = png(width, height, false);
+            let why = file("a.png", &bytes).err().unwrap();
+            assert!(why.contains(words), "{why}");
+        }
+        let bytes = png(2049, 1024, true);
+        assert!(bytes.len() < 10_000, "{}", bytes.len());
+        let why = file("a.png", &bytes).err().unwrap();
+        assert!(why.contains("at most 2097152"), "{why}");
+        let grid = file("a.png", &png(2048, 1024, true)).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(
+            (grid.nrow, grid.ncol, grid.data.len()),
+            (1024, 2048, 1 << 21)
+        );
+
+        let head = |nrow: i32, ncol: i32| [nrow.to_le_bytes(), ncol.to_le_bytes()].concat();
+        for (nrow, ncol) in [(16_384, 16_384), (2049, 1024)] {
+            let why = file("a.bin", &head(nrow, ncol)).err().unwrap();
+            assert!(why.contains("at most"), "{why}");
+        }
+        let text = "<mujoco><asset><hfield name=\"h\" size=\"1 1 1 1\" nrow=\"16384\" ncol=\"16384\"/></asset><worldbody><geom type=\"hfield\" hfield=\"h\"/></worldbody></mujoco>";
+        let path = std::path::Path::new("r.xml");
+        let why = crate::model::mjcf::parse(path, text.into()).unwrap_err();
+        assert!(why.to_string().contains("at most 2097152"), "{why}");
     }
 }

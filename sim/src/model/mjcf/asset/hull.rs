@@ -7,6 +7,35 @@ use crate::model::Vec3;
 use crate::model::rotation::{cross, dot};
 use std::collections::BTreeMap;
 
+/// Most comparisons of points with faces. Points may lie so that each costs as much as all
+/// before it.
+const MAX_LOOKS: usize = 400_000_000;
+/// Most faces that are made for each point, and beside; a point on a sphere makes six.
+const MAX_FACES: (usize, usize) = (16, 10_000);
+const TOO_MUCH: &str = "the convex hull takes too long; simplify the mesh";
+
+/// What may still be done.
+struct Budget {
+    looks: usize,
+    faces: usize,
+}
+
+impl Budget {
+    fn take(&mut self, looks: usize, faces: usize) -> Result<(), Stop> {
+        let left = |from: usize, what: usize| from.checked_sub(what).ok_or(Stop::TooMuch);
+        self.looks = left(self.looks, looks)?;
+        self.faces = left(self.faces, faces)?;
+        Ok(())
+    }
+}
+
+/// Why there is no hull.
+enum Stop {
+    /// Rounding at this tolerance gives no closed surface.
+    Inconsistent,
+    TooMuch,
+}
+
 /// Triangles of a hull, indices into the points, counter-clockwise from outside.
 pub(super) type Triangles = Vec<[usize; 3]>;
 
@@ -70,15 +99,24 @@ pub(super) fn convex_hull(points: &[Vec3]) -> Result<Triangles, &'static str> {
         let high = points.iter().map(|p| p[axis]).fold(f64::MIN, f64::max);
         scale = scale.max(high - low);
     }
+    let budget = Budget {
+        looks: MAX_LOOKS,
+        faces: MAX_FACES.0 * points.len() + MAX_FACES.1,
+    };
+    hull_within(points, scale, budget)
+}
+
+fn hull_within(points: &[Vec3], scale: f64, mut budget: Budget) -> Result<Triangles, &'static str> {
     let start = simplex(points, scale)?;
     // Rounding can make what is visible from a point inconsistent: a coarser
     // tolerance removes the slivers that cause it.
     let mut tolerance = 1e-14 * scale;
     for _ in 0..8 {
-        if let Some(triangles) = quickhull(points, start, tolerance) {
-            return Ok(triangles);
+        match quickhull(points, start, tolerance, &mut budget) {
+            Ok(triangles) => return Ok(triangles),
+            Err(Stop::TooMuch) => return Err(TOO_MUCH),
+            Err(Stop::Inconsistent) => tolerance *= 10.0,
         }
-        tolerance *= 10.0;
     }
     Err("the convex hull cannot be computed; simplify the mesh")
 }
@@ -118,11 +156,15 @@ fn dist(a: Vec3, b: Vec3) -> f64 {
     dot(d, d).sqrt()
 }
 
-/// `None` where rounding at this tolerance gives no closed surface.
-fn quickhull(points: &[Vec3], [a, b, c, d]: [usize; 4], tolerance: f64) -> Option<Triangles> {
+fn quickhull(
+    points: &[Vec3],
+    [a, b, c, d]: [usize; 4],
+    tolerance: f64,
+    budget: &mut Budget,
+) -> Result<Triangles, Stop> {
     let mut faces = Vec::new();
     for corners in [[a, b, c], [a, d, b], [b, d, c], [c, d, a]] {
-        faces.push(Face::new(points, corners)?);
+        faces.push(Face::new(points, corners).ok_or(Stop::Inconsistent)?);
     }
     // Across the edges ab, bc, ca and da, ... as the corners are listed.
     for (face, across) in faces
@@ -131,7 +173,8 @@ fn quickhull(points: &[Vec3], [a, b, c, d]: [usize; 4], tolerance: f64) -> Optio
     {
         face.across = across;
     }
-    assign(points, &mut faces, 0, 0..points.len(), tolerance);
+    budget.take(0, faces.len())?;
+    assign(points, &mut faces, 0, 0..points.len(), tolerance, budget)?;
     let mut open: Vec<usize> = (0..4).collect();
     while let Some(f) = open.pop() {
         let Some((eye, _)) = faces[f].top.filter(|_| faces[f].alive) else {
@@ -139,21 +182,25 @@ fn quickhull(points: &[Vec3], [a, b, c, d]: [usize; 4], tolerance: f64) -> Optio
         };
         let first = faces.len();
         let (hidden, horizon) = horizon(&mut faces, f, points[eye], tolerance);
+        budget.take(hidden.len(), horizon.len())?;
         // Each corner of the horizon starts one edge and ends one.
         let mut starts = BTreeMap::new();
         for (k, (from, to, beyond)) in horizon.iter().enumerate() {
-            let mut face = Face::new(points, [*from, *to, eye])?;
+            let face = Face::new(points, [*from, *to, eye]);
+            let mut face = face.ok_or(Stop::Inconsistent)?;
             face.across[0] = *beyond;
             let back = faces[*beyond].corners;
-            let edge = (0..3).find(|i| back[*i] == *to && back[(i + 1) % 3] == *from)?;
+            let edge = (0..3).find(|i| back[*i] == *to && back[(i + 1) % 3] == *from);
+            let edge = edge.ok_or(Stop::Inconsistent)?;
             faces[*beyond].across[edge] = first + k;
             faces.push(face);
             if starts.insert(*from, first + k).is_some() {
-                return None;
+                return Err(Stop::Inconsistent);
             }
         }
         for k in first..faces.len() {
-            let next = *starts.get(&faces[k].corners[1])?;
+            let next = starts.get(&faces[k].corners[1]);
+            let next = *next.ok_or(Stop::Inconsistent)?;
             faces[k].across[1] = next;
             faces[next].across[2] = k;
         }
@@ -162,7 +209,14 @@ fn quickhull(points: &[Vec3], [a, b, c, d]: [usize; 4], tolerance: f64) -> Optio
             .flat_map(|h| std::mem::take(&mut faces[h].outside))
             .filter(|p| *p != eye)
             .collect();
-        assign(points, &mut faces, first, loose.into_iter(), tolerance);
+        assign(
+            points,
+            &mut faces,
+            first,
+            loose.into_iter(),
+            tolerance,
+            budget,
+        )?;
         open.extend(first..faces.len());
     }
     let alive: Vec<_> = faces.iter().filter(|f| f.alive).collect();
@@ -175,8 +229,10 @@ fn quickhull(points: &[Vec3], [a, b, c, d]: [usize; 4], tolerance: f64) -> Optio
     corners.sort_unstable();
     corners.dedup();
     // Euler: F = 2 V - 4 for a closed surface of triangles.
-    (linked && alive.len() + 4 == 2 * corners.len())
-        .then(|| alive.iter().map(|f| f.corners).collect())
+    match linked && alive.len() + 4 == 2 * corners.len() {
+        true => Ok(alive.iter().map(|f| f.corners).collect()),
+        false => Err(Stop::Inconsistent),
+    }
 }
 
 /// Gives each point to the first of the faces from `first` on that it lies above.
@@ -186,16 +242,21 @@ fn assign(
     first: usize,
     which: impl Iterator<Item = usize>,
     tolerance: f64,
-) {
+    budget: &mut Budget,
+) -> Result<(), Stop> {
     for i in which {
+        let mut looks = 0;
         let above = faces[first..].iter_mut().find_map(|f| {
+            looks += 1;
             let height = f.height(points[i]);
             (height > tolerance).then_some((f, height))
         });
         if let Some((face, height)) = above {
             face.take(i, height);
         }
+        budget.take(looks, 0)?;
     }
+    Ok(())
 }
 
 /// Faces that see `eye` are marked dead; with the edges around them as (from, to,
@@ -254,6 +315,31 @@ mod tests {
             dot(a, cross(b, c)) / 6.0
         };
         triangles.iter().map(part).sum()
+    }
+
+    /// Points on a sphere are all corners; what they need is far from what is allowed, and
+    /// with less there is no hull.
+    #[test]
+    fn work_is_bounded() {
+        let n = 20_000;
+        let golden = std::f64::consts::PI * (3.0 - 5_f64.sqrt());
+        let sphere: Vec<Vec3> = (0..n)
+            .map(|i| {
+                let z = 1.0 - 2.0 * (f64::from(i) + 0.5) / f64::from(n);
+                let (s, c) = (golden * f64::from(i)).sin_cos();
+                let r = (1.0 - z * z).sqrt();
+                [r * c, r * s, z]
+            })
+            .collect();
+        let n = sphere.len();
+        let within = |looks: usize, faces: usize| {
+            let hull = hull_within(&sphere, 2.0, Budget { looks, faces });
+            hull.map(|h| h.len())
+        };
+        assert_eq!(within(200 * n, 8 * n), Ok(2 * n - 4));
+        assert_eq!(within(n, 8 * n), Err(TOO_MUCH));
+        assert_eq!(within(200 * n, n), Err(TOO_MUCH));
+        assert_eq!(convex_hull(&sphere).map(|h| h.len()), Ok(2 * n - 4));
     }
 
     #[test]

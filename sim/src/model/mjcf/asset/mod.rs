@@ -18,6 +18,7 @@ use crate::names::nearest;
 use solid::{Filling, Placing, Solid, Surface};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 const FILLING: Keywords<Filling> = &[
     ("convex", Filling::Convex),
@@ -66,10 +67,19 @@ pub(super) struct Assets<'a> {
     /// Solids of the meshes in use, in the order of `Model::meshes`.
     solids: Vec<Solid>,
     /// Meshes that primitives were fitted to.
-    fitted: Vec<String>,
+    fitted: BTreeMap<String, Rc<Solid>>,
     /// Files that were read.
     pub files: Vec<PathBuf>,
+    /// Bytes that may still be read of files: many assets may name one large file.
+    left: u64,
+    /// Vertices that may still be made solids of.
+    vertices: usize,
 }
+
+/// Bytes of all files of one model's assets, each as often as it is used.
+const MAX_BYTES: u64 = 512 << 20;
+/// Vertices of all meshes of one model; one STL file has at most 600,000.
+const MAX_VERTICES: usize = 10_000_000;
 
 impl<'a> Assets<'a> {
     /// Lists what `root` has.
@@ -94,8 +104,10 @@ impl<'a> Assets<'a> {
             meshes: list("mesh")?,
             hfields: list("hfield")?,
             solids: Vec::new(),
-            fitted: Vec::new(),
+            fitted: BTreeMap::new(),
             files: Vec::new(),
+            left: MAX_BYTES,
+            vertices: MAX_VERTICES,
         })
     }
 
@@ -118,9 +130,13 @@ impl<'a> Assets<'a> {
     }
 
     /// The mesh `name` as a solid, for a primitive that is fitted to it.
-    pub fn fitted(&mut self, name: &str, at: At) -> Read<Solid> {
-        self.fitted.push(name.to_string());
-        self.solid(name, at)
+    pub fn fitted(&mut self, name: &str, at: At) -> Read<Rc<Solid>> {
+        if let Some(known) = self.fitted.get(name) {
+            return Ok(Rc::clone(known));
+        }
+        let solid = Rc::new(self.solid(name, at)?);
+        self.fitted.insert(name.to_string(), Rc::clone(&solid));
+        Ok(solid)
     }
 
     fn solid(&mut self, name: &str, at: At) -> Read<Solid> {
@@ -136,6 +152,11 @@ impl<'a> Assets<'a> {
         if surface.vertices.len() < 4 {
             return Err(fault("needs at least four vertices".into()));
         }
+        let left = self.vertices.checked_sub(surface.vertices.len());
+        self.vertices = left.ok_or_else(|| {
+            let why = format!("the model's meshes have more than {MAX_VERTICES} vertices in all");
+            fault(why)
+        })?;
         Solid::new(&surface, placing, spec.filling).map_err(fault)
     }
 
@@ -248,6 +269,11 @@ impl<'a> Assets<'a> {
         let path = path.map_err(|why| Fault::new(at, why))?;
         let bytes = source::read_bytes(&path)
             .map_err(|error| Fault::new(at, format!("cannot read {}: {error}", path.display())))?;
+        self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+            let most = MAX_BYTES >> 20;
+            let why = format!("meshes and height fields of more than {most} MiB in all");
+            Fault::new(at, format!("{}: {why}", path.display()))
+        })?;
         if !self.files.contains(&path) {
             self.files.push(path.clone());
         }
@@ -257,7 +283,7 @@ impl<'a> Assets<'a> {
     /// Lists what no geom that touches or weighs something uses.
     pub fn unused(&self, model: &Model, notes: &mut Vec<Note>) {
         let meshes = self.meshes.iter().filter(|(name, _)| {
-            !model.meshes.iter().any(|m| m.name == **name) && !self.fitted.contains(name)
+            !model.meshes.iter().any(|m| m.name == **name) && !self.fitted.contains_key(*name)
         });
         let hfields = self
             .hfields
