@@ -4,6 +4,7 @@ use super::Note;
 use super::schema::{Node, Role};
 use super::source::{Attr, Element, Fault, Read};
 use crate::names::nearest;
+use std::collections::HashSet;
 
 /// Checks `e` and everything in it; what is ignored is added to `notes`.
 pub(super) fn check(e: &Element, node: &'static Node, notes: &mut Vec<Note>) -> Read<()> {
@@ -35,8 +36,9 @@ pub(super) fn check(e: &Element, node: &'static Node, notes: &mut Vec<Note>) -> 
             why: "MJCF has attributes only",
         });
     }
-    for (i, attr) in e.attrs.iter().enumerate() {
-        if e.attrs[..i].iter().any(|a| a.name == attr.name) {
+    let mut names = HashSet::with_capacity(e.attrs.len());
+    for attr in &e.attrs {
+        if !names.insert(attr.name.as_str()) {
             // Possible with namespaces only.
             return Err(Fault::new(attr.at, format!("{} is given twice", attr.name)));
         }

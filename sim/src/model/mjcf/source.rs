@@ -2,12 +2,21 @@
 
 use super::MjcfError;
 use super::reach::Reach;
+use crate::files;
 use std::path::{Path, PathBuf};
 
 /// Elements nested deeper than this are refused (the reader recurses).
 pub(super) const MAX_DEPTH: usize = 200;
 /// Bytes of one model file; a robot without meshes needs some 10 kB.
 const MAX_BYTES: u64 = 64 << 20;
+/// Attributes of one element; the schema knows less than 100. The reader compares each with
+/// all before it.
+const MAX_ATTRIBUTES: usize = 1000;
+/// Namespaces that one file declares; every element keeps a list of those around it.
+const MAX_NAMESPACES: usize = 100;
+/// Characters are counted ahead for every so many bytes of a file, so that places on a long
+/// line are found at once.
+const STRIDE: usize = 4096;
 /// Files one model may include.
 pub(super) const MAX_FILES: usize = 1000;
 
@@ -139,6 +148,22 @@ struct SourceFile {
     path: PathBuf,
     text: String,
     line_starts: Vec<u32>,
+    /// Characters before every [`STRIDE`]th byte.
+    characters: Vec<u32>,
+}
+
+/// Characters start at bytes that are not UTF-8 continuations.
+fn characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|b| **b & 0xC0 != 0x80).count()
+}
+
+impl SourceFile {
+    /// Characters before a byte.
+    fn characters_before(&self, byte: usize) -> usize {
+        let stride = byte / STRIDE;
+        let rest = &self.text.as_bytes()[stride * STRIDE..byte];
+        self.characters[stride] as usize + characters(rest)
+    }
 }
 
 /// Every file of a model, for places in messages.
@@ -165,11 +190,10 @@ impl Sources {
     fn line_column(&self, at: At) -> (usize, usize) {
         let file = &self.files[at.file as usize];
         let line = file.line_starts.partition_point(|s| *s <= at.byte) - 1;
-        let head = &file.text.as_bytes()[file.line_starts[line] as usize..at.byte as usize];
-        // Characters start at bytes that are not UTF-8 continuations.
+        let before = |byte: u32| file.characters_before(byte as usize);
         (
             line + 1,
-            1 + head.iter().filter(|b| **b & 0xC0 != 0x80).count(),
+            1 + before(at.byte) - before(file.line_starts[line]),
         )
     }
 
@@ -226,12 +250,21 @@ impl Sources {
                     .map(|(_, i)| i),
             )
             .collect();
+        let strides = text.as_bytes().chunks(STRIDE).scan(0_u32, |sum, chunk| {
+            *sum += characters(chunk) as u32;
+            Some(*sum)
+        });
         let source = SourceFile {
             path: path.to_path_buf(),
             text: text.clone(),
             line_starts,
+            characters: std::iter::once(0).chain(strides).collect(),
         };
         self.files.push(source);
+        if let Err((byte, why)) = countable(&text) {
+            let byte = byte as u32;
+            return Err(self.error(Fault::new(At { file, byte }, why)));
+        }
         let document = roxmltree::Document::parse(&text).map_err(|e| {
             let pos = e.pos();
             // roxmltree ends its message with the position, which we put in front.
@@ -389,26 +422,62 @@ impl Sources {
     }
 }
 
+/// Refuses text whose elements have more attributes, or that has more namespaces, than can
+/// be told apart in little time; with the place. Anything else that is wrong is the XML
+/// reader's to say.
+fn countable(text: &str) -> Result<(), (usize, String)> {
+    let bytes = text.as_bytes();
+    let (mut at, mut namespaces) = (0, 0);
+    while let Some(open) = bytes[at..].iter().position(|b| *b == b'<') {
+        at += open;
+        let rest = &text[at..];
+        let skipped = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
+        if let Some((begin, end)) = skipped.iter().find(|(begin, _)| rest.starts_with(begin)) {
+            let Some(length) = rest[begin.len()..].find(end) else {
+                return Ok(());
+            };
+            at += begin.len() + length + end.len();
+            continue;
+        }
+        let (tag, mut attributes) = (at, 0);
+        at += 1;
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'>' => break,
+                b'"' | b'\'' => {
+                    attributes += 1;
+                    let Some(length) = bytes[at + 1..].iter().position(|b| b == byte) else {
+                        return Ok(());
+                    };
+                    at += length + 1;
+                }
+                b'x' if text[at..].starts_with("xmlns") => namespaces += 1,
+                _ => {}
+            }
+            at += 1;
+        }
+        if attributes > MAX_ATTRIBUTES {
+            let why = format!("an element with {attributes} attributes; {MAX_ATTRIBUTES} are read");
+            return Err((tag, why));
+        }
+        if namespaces > MAX_NAMESPACES {
+            let why = format!("more than {MAX_NAMESPACES} namespaces (xmlns) in a file");
+            return Err((tag, why));
+        }
+    }
+    Ok(())
+}
+
 /// Reads a model file; refuses what cannot be one by its size.
 pub(super) fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
-    use std::io::{Error, ErrorKind, Read as _};
-    let file = std::fs::File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(Error::new(ErrorKind::InvalidInput, "not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(Error::new(
-            ErrorKind::FileTooLarge,
-            format!("larger than {} MiB", MAX_BYTES >> 20),
-        ));
-    }
-    Ok(bytes)
+    files::read(path, MAX_BYTES)
 }
 
 /// As [`read_bytes`], of text.
 pub(super) fn read_text(path: &Path) -> std::io::Result<String> {
-    let bytes = read_bytes(path)?;
-    String::from_utf8(bytes).map_err(|e| std::io::Error::new(std::io::ErrorKind::InvalidData, e))
+    files::read_text(path, MAX_BYTES)
 }
+
+#[cfg(test)]
+#[path = "source_tests.rs"]
+mod tests;

@@ -98,6 +98,12 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
         }
     }
 
+    let mut children: Vec<Vec<usize>> = elements.iter().map(|_| Vec::new()).collect();
+    for (child, place) in places.iter().enumerate() {
+        if let Some(place) = place {
+            children[place.parent].push(child);
+        }
+    }
     let mut world = made("worldbody", root.at);
     let mut placed = 0;
     for (i, e) in elements.iter().enumerate() {
@@ -105,6 +111,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
             let tree = Tree {
                 elements: &elements,
                 places: &places,
+                children: &children,
             };
             let content = tree.link(i, &mut links, notes, 0, &mut placed)?;
             if e.text("name") == Some("world") {
@@ -130,6 +137,8 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
 struct Tree<'a> {
     elements: &'a [&'a Element],
     places: &'a [Option<Place<'a>>],
+    /// Links on each link, in their order.
+    children: &'a [Vec<usize>],
 }
 
 impl Tree<'_> {
@@ -156,11 +165,9 @@ impl Tree<'_> {
             joints(place.joint, &mut body, notes)?;
         }
         links.content(e, &mut body)?;
-        for (child, place) in self.places.iter().enumerate() {
-            if place.as_ref().is_some_and(|p| p.parent == i) {
-                let child = self.link(child, links, notes, depth + 1, placed)?;
-                body.children.push(child);
-            }
+        for &child in &self.children[i] {
+            let child = self.link(child, links, notes, depth + 1, placed)?;
+            body.children.push(child);
         }
         Ok(body)
     }
