@@ -34,11 +34,23 @@ const STRAIGHT: [&str; 11] = [
     "euler",
 ];
 
+/// Most numbers in a robot's tables for a kernel of its own on the host, where the generic
+/// one is as good a choice: they become text, a height field mostly.
+const MAX_NUMBERS: usize = 1 << 19;
+
 /// Writes the kernel of a robot for vectors of `lanes` floats.
 ///
 /// # Errors
-/// The recording went wrong: a mistake in a kernel.
+/// The robot is too large to be written out; the recording went wrong, a mistake in a kernel.
 pub fn generate(plan: &Plan, lanes: usize) -> Result<Generated, TapeError> {
+    let ints = plan.ints().map(|(_, x)| x.len()).sum::<usize>();
+    let numbers = ints + plan.reals().map(|(_, x)| x.len()).sum::<usize>();
+    if numbers > MAX_NUMBERS {
+        return Err(TapeError::TooManyNumbers {
+            numbers,
+            most: MAX_NUMBERS,
+        });
+    }
     let program = trace::record(plan)?;
     let mut text = String::from(
         "// A physics kernel for one robot, written by Ostler.\n\

@@ -39,15 +39,18 @@ pub(super) fn write(plan: &Plan) -> String {
 }
 
 fn list(text: &mut String, kind: &str, name: &str, items: impl Iterator<Item = String>) {
-    let mut items = items.collect::<Vec<_>>();
-    if items.is_empty() {
-        items.push("0".into());
+    let _ = write!(text, "  static constexpr {kind} {name}[] = {{");
+    let first = text.len();
+    for item in items {
+        if text.len() > first {
+            text.push(',');
+        }
+        text.push_str(&item);
     }
-    let _ = writeln!(
-        text,
-        "  static constexpr {kind} {name}[] = {{{}}};",
-        items.join(",")
-    );
+    if text.len() == first {
+        text.push('0');
+    }
+    text.push_str("};\n");
 }
 
 fn real(x: f64) -> String {

@@ -1,7 +1,8 @@
 use super::{generate, trace};
 use crate::model::mjcf;
 use crate::physics::native::lower::{LowerOptions, lower};
-use crate::physics::native::tape::Node;
+use crate::physics::native::tables::Plan;
+use crate::physics::native::tape::{Array, Node, TapeError, Val, ffi};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -88,4 +89,78 @@ fn what_straight_parts_read_is_written_by_one_of_them_or_by_the_loops() {
             }
         }
     }
+}
+
+/// Bodies on bodies, each on two hinges across each other.
+fn chain(bodies: usize) -> Plan {
+    let body = "<body pos=\"0 0 1\"><joint axis=\"1 0 0\"/><joint axis=\"0 1 0\"/><geom size=\".1\" contype=\"0\" conaffinity=\"0\"/>";
+    let bodies = format!("{}{}", body.repeat(bodies), "</body>".repeat(bodies));
+    let text = format!("<mujoco><worldbody>{bodies}</worldbody></mujoco>");
+    let model = mjcf::parse(Path::new("chain.xml"), text).unwrap();
+    lower(&model, &LowerOptions::default()).unwrap()
+}
+
+/// The products of a chain's factor grow with the cube of its length: 12 kB of it would
+/// be gigabytes of C++.
+#[test]
+fn a_long_chain_is_not_recorded() {
+    assert_eq!(generate(&chain(90), 8).err(), Some(TapeError::TooLarge));
+    assert!(
+        TapeError::TooLarge
+            .to_string()
+            .contains("262144 operations")
+    );
+    assert!(generate(&chain(8), 8).is_ok());
+}
+
+/// A robot for which no estimate warns is given up while it is recorded, and nothing that
+/// comes after the limit is kept.
+#[test]
+fn a_recording_ends_at_its_limit() {
+    let arrays = vec![Array::new("w.a", &[1])];
+    let mut made = 0;
+    let recorded = ffi::record(arrays, || {
+        ffi::function("f", || {
+            let mut sum = ffi::ostler_sym_const(1.0);
+            for i in 0..Val::MAX_NODES {
+                let next = ffi::ostler_sym_const(i as f64 + 0.5);
+                sum = ffi::ostler_sym_op2(ffi::op::ADD, next, ffi::ELEMENT);
+                made += usize::from(sum != ffi::NO_VALUE);
+            }
+            ffi::ostler_sym_store(0, 0, sum);
+        });
+    });
+    assert_eq!(recorded.err(), Some(TapeError::TooLarge));
+    assert!(made < Val::MAX_NODES / 2 + 10, "{made}");
+}
+
+#[test]
+fn a_large_field_is_not_written_as_text() {
+    let text = "<mujoco><asset><hfield name=\"h\" size=\"1 1 1 1\" nrow=\"724\" ncol=\"725\"/></asset><worldbody><geom type=\"hfield\" hfield=\"h\"/><body><freejoint/><geom size=\".1\"/></body></worldbody></mujoco>";
+    let model = mjcf::parse(Path::new("field.xml"), text.into()).unwrap();
+    let plan = lower(&model, &LowerOptions::default()).unwrap();
+    let error = generate(&plan, 8).err();
+    assert!(
+        matches!(error, Some(TapeError::TooManyNumbers { .. })),
+        "{error:?}"
+    );
+}
+
+/// As the limit's comment says.
+#[test]
+fn our_robots_are_far_from_the_limit() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots");
+    let files = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|f| f.unwrap().path());
+    let most = files
+        .filter(|f| f.extension().is_some_and(|e| e == "xml"))
+        .map(|f| {
+            let model = mjcf::load(&f).unwrap();
+            let plan = lower(&model, &LowerOptions::default()).unwrap();
+            let program = trace::record(&plan).unwrap();
+            program.graph.nodes().len()
+        })
+        .max();
+    assert!(most < Some(Val::MAX_NODES / 8), "{most:?}");
 }

@@ -1,7 +1,7 @@
 //! Runs the kernels' straight parts once and records them (`sim/kernels/trace.cpp`).
 
 use crate::physics::native::tables::{Plan, RealTables};
-use crate::physics::native::tape::{Array, Program, TapeError, ffi};
+use crate::physics::native::tape::{Array, Program, TapeError, Val, ffi};
 use std::alloc::Layout;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 
@@ -42,8 +42,34 @@ const RECORDED: [&str; 26] = [
     "inertia",
 ];
 
+/// Elements that the recording goes through for the loads of all bodies.
+const MAX_PASSES: usize = 1 << 26;
+
+/// Refuses what would be recorded for minutes, or is nothing for a compiler; cheap beside
+/// a recording.
+fn recordable(plan: &Plan) -> Result<(), TapeError> {
+    // Each row's entries meet in pairs in the factor of the system, and in the loads of
+    // bodies: in a chain of n joints these are a sixth and a third of n^3 products.
+    let pairs = plan.hrow_adr.windows(2).map(|w| {
+        let entries = u64::try_from(w[1] - w[0]).unwrap_or(0);
+        entries * (entries + 1) / 2
+    });
+    let products = pairs.sum::<u64>();
+    // Loads are recorded body by body, each with the whole system before it.
+    let bodies = if plan.nwslot > 0 { plan.nb } else { 0 };
+    let passes = bodies.saturating_mul(plan.nhess);
+    if products > Val::MAX_NODES as u64 / 2 || passes > MAX_PASSES {
+        return Err(TapeError::TooLarge);
+    }
+    Ok(())
+}
+
 /// Records `plan`'s robot.
+///
+/// # Errors
+/// It is too large; the recording went wrong.
 pub(super) fn record(plan: &Plan) -> Result<Program, TapeError> {
+    recordable(plan)?;
     let reals = RealTables::<f64>::new(plan);
     let tables = reals.raw(plan);
     let tables: *const c_void = (&raw const tables).cast();

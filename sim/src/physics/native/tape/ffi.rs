@@ -134,6 +134,10 @@ fn operands<const N: usize>(
     raw: [u32; N],
     masks: [bool; N],
 ) -> Option<[Val; N]> {
+    // What comes after a mistake is not kept: a robot that is too large ends here.
+    if recorder.error().is_some() {
+        return None;
+    }
     let mut values = [Val::from_raw(NO_VALUE); N];
     for (value, raw) in values.iter_mut().zip(raw) {
         *value = self::value(recorder, raw)?;
@@ -271,6 +275,9 @@ pub extern "C" fn ostler_sym_op3(op: u32, a: u32, b: u32, c: u32) -> u32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn ostler_sym_store(array: u32, index: u32, raw: u32) {
     with((), |r| {
+        if r.error().is_some() {
+            return;
+        }
         if let Some(value) = value(r, raw) {
             r.store(array, index, value);
         }

@@ -9,8 +9,9 @@
 pub struct Val(u32);
 
 impl Val {
-    /// The most nodes a graph can hold.
-    pub const MAX_NODES: usize = 1 << 30;
+    /// The most nodes that are recorded. Each becomes a statement: a compiler takes a
+    /// second for a thousand. The largest robot in `configs` has less than an eighth.
+    pub const MAX_NODES: usize = 1 << 18;
 
     pub(super) const fn new(node: u32, negated: bool) -> Self {
         Self(node << 1 | negated as u32)

@@ -53,8 +53,19 @@ pub enum TapeError {
         element: String,
     },
     /// Too many operations.
-    #[error("the recording has more than {} operations", Val::MAX_NODES)]
+    #[error(
+        "this robot's step would be written out in more than {} operations",
+        Val::MAX_NODES
+    )]
     TooLarge,
+    /// Tables are too long to be written as text.
+    #[error("this robot's tables have {numbers} numbers, of which {most} are written out")]
+    TooManyNumbers {
+        /// That many.
+        numbers: usize,
+        /// At most.
+        most: usize,
+    },
     /// A second recording on the same thread.
     #[error("this thread records already")]
     Busy,
