@@ -3,6 +3,7 @@
 
 use super::mujoco::{MuJoCo, RefereeError};
 use crate::config::SimConfig;
+use crate::files;
 use crate::memory::zeroed;
 use crate::model::Model;
 use crate::physics::{Limits, Physics, SnapshotError, State, fault};
@@ -150,8 +151,8 @@ impl MuJoCoWorlds {
         std::fs::write(&self.given, cast_slice::<f32, u8>(out)).map_err(RefereeError::Folder)?;
         self.mujoco.ask(request)?;
         let rows = Self::answered(&self.state);
-        let answer = std::fs::read(&self.answer).map_err(RefereeError::Folder)?;
         let into = cast_slice_mut::<f32, u8>(&mut self.buffer[..rows]);
+        let answer = files::read(&self.answer, into.len() as u64).map_err(RefereeError::Folder)?;
         if answer.len() != into.len() {
             let why = format!("{} bytes for {}", answer.len(), into.len());
             return Err(RefereeError::Refused(format!("answers {why}")));

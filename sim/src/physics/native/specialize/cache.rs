@@ -5,7 +5,7 @@ use crate::files;
 use crate::owner::{Foreign, Trust};
 use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
-use std::io;
+use std::io::{self, Read as _};
 use std::ops::ControlFlow;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -14,6 +14,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Bytes that entries may take together; the longest unused go first.
 pub const SIZE_LIMIT: u64 = 512 << 20;
+
+/// Bytes of one entry's code, at most: kernels take some 100 kB.
+const MAX_CODE: u64 = SIZE_LIMIT;
+/// Bytes of the file with its hash.
+const MAX_CHECKSUM: u64 = 1024;
 
 /// The code of an entry in the cache of kernels for the host.
 const LIBRARY: &str = "kernel.so";
@@ -100,7 +105,7 @@ impl Cache {
         }
         let entry = self.folder.join(key);
         let path = entry.join(self.code);
-        let mut file = match files::open(&path) {
+        let file = match files::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !entry.exists() => {
                 return Err(SpecializeError::NotCached(key.to_owned()));
@@ -118,16 +123,18 @@ impl Cache {
             Err(_) => return Err(SpecializeError::Damaged(path)),
         }
         let mut bytes = Vec::new();
-        if io::Read::read_to_end(&mut file, &mut bytes).is_err() {
+        // It may grow meanwhile.
+        let read = file.take(MAX_CODE + 1).read_to_end(&mut bytes);
+        if read.is_err() || bytes.len() as u64 > MAX_CODE {
             return Err(SpecializeError::Damaged(path));
         }
         let checksum = entry.join(self.checksum());
-        let expected = fs::read_to_string(&checksum).unwrap_or_default();
+        let expected = files::read_text(&checksum, MAX_CHECKSUM).unwrap_or_default();
         if expected.trim() != blake3::hash(&bytes).to_hex().as_str() {
             return Err(SpecializeError::Damaged(path));
         }
         // What is used is not old. A cache that cannot be written is as good.
-        if let Ok(file) = File::open(checksum) {
+        if let Ok(file) = files::open(&checksum) {
             let _ = file.set_modified(SystemTime::now());
         }
         Ok((path, bytes))
@@ -277,7 +284,7 @@ impl Building<'_> {
     /// Makes the compiled code an entry; `about` is for people.
     pub fn publish(self, about: &str) -> Result<(), SpecializeError> {
         let code = self.code();
-        let bytes = fs::read(&code).map_err(SpecializeError::cache("read", &code))?;
+        let bytes = files::read(&code, MAX_CODE).map_err(SpecializeError::cache("read", &code))?;
         // Only what an entry consists of.
         let complete = self.path.join("entry");
         fs::create_dir(&complete).map_err(SpecializeError::cache("make", &complete))?;

@@ -253,6 +253,31 @@ fn damaged_entries_are_compiled_again() {
     }
 }
 
+/// Nobody writes into these pipes: opening one would wait for ever.
+#[test]
+fn a_pipe_in_an_entry_is_damage_at_once() {
+    let place = Place::new();
+    let hash = "0".repeat(64);
+    let entry = place.cache().join(&hash);
+    fs::create_dir_all(&entry).unwrap();
+    for name in ["kernel.so", "kernel.so.blake3"] {
+        let path = entry.join(name);
+        let _ = fs::remove_file(&path);
+        let made = std::process::Command::new("mkfifo").arg(&path).status();
+        assert!(made.unwrap().success());
+        let cache = Cache::new(place.cache(), 0);
+        let (hash, (done, answer)) = (hash.clone(), std::sync::mpsc::channel());
+        std::thread::spawn(move || done.send(cache.find(&hash).unwrap_err()));
+        let error = answer
+            .recv_timeout(Duration::from_secs(60))
+            .expect("it waits");
+        assert_eq!(error, SpecializeError::Damaged(entry.join("kernel.so")));
+        // The next one is the hash's.
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "code").unwrap();
+    }
+}
+
 #[test]
 fn without_a_compiler_the_reason_says_what_to_do() {
     let place = Place::new();
