@@ -11,13 +11,21 @@ pub struct Diagnostic {
     pub label: String,
     /// Line and column, counted from 1, in characters; none for arguments.
     pub position: Option<(usize, usize)>,
-    /// The line, the caret's first column (from 0) and its length, in characters.
-    quote: Option<Box<(String, usize, usize)>>,
+    quote: Option<Box<Quote>>,
     /// What is wrong.
     pub message: String,
     /// What would be right.
     pub help: Option<String>,
     order: (usize, usize),
+}
+
+/// The part of a line that is shown, the caret's first column in it (from 0) and its length,
+/// in characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Quote {
+    line: String,
+    caret: usize,
+    length: usize,
 }
 
 impl Diagnostic {
@@ -53,7 +61,14 @@ impl Diagnostic {
             let number = text[..line_start].matches('\n').count() + 1;
             d.position = Some((number, column + 1));
         }
-        d.quote = Some(Box::new((line.to_string(), column, length)));
+        // Of a very long line what is shown of it.
+        let skip = column.saturating_sub(QUOTE / 2);
+        let line: String = line.chars().skip(skip).take(QUOTE).collect();
+        d.quote = Some(Box::new(Quote {
+            line,
+            caret: column - skip,
+            length: length.min(QUOTE),
+        }));
         d
     }
 
@@ -76,6 +91,9 @@ fn floor_char(text: &str, i: usize) -> usize {
 
 /// A very long line is quoted in part, so that the caret stays in sight.
 const QUOTE: usize = 120;
+/// Most mistakes that are shown. Each is looked up in the text: what has thousands is no
+/// configuration, and would take the product of its length and their number.
+pub(super) const MOST: usize = 100;
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,19 +105,16 @@ impl fmt::Display for Diagnostic {
             write!(f, ": ")?;
         }
         write!(f, "{}", self.message)?;
-        if let Some((line, column, length)) = self.quote.as_deref() {
-            let skip = column.saturating_sub(QUOTE / 2);
+        if let Some(quote) = self.quote.as_deref() {
             // A tab is quoted as one blank: the caret's column counts characters.
-            let shown: String = line
-                .chars()
-                .skip(skip)
-                .take(QUOTE)
+            let shown = quote.line.chars();
+            let shown: String = shown
                 .map(|c| if c.is_control() { ' ' } else { c })
                 .collect();
             let number = self.position.map(|p| p.0.to_string()).unwrap_or_default();
             let pad = " ".repeat(number.len());
-            let blank = " ".repeat(column - skip);
-            let caret = "^".repeat((*length).min(QUOTE));
+            let blank = " ".repeat(quote.caret);
+            let caret = "^".repeat(quote.length);
             write!(f, "\n  {number} | {shown}\n  {pad} | {blank}{caret}")?;
         }
         if let Some(help) = &self.help {
@@ -122,10 +137,15 @@ impl From<Diagnostic> for ConfigErrors {
 }
 
 impl ConfigErrors {
-    /// Sorted by place.
+    /// Sorted by place; those beyond the first hundred are left out.
     pub fn sorted(mut list: Vec<Diagnostic>) -> Self {
         list.sort_by_key(|d| d.order);
         list.dedup();
+        if list.len() > MOST {
+            list.truncate(MOST);
+            let rest = format!("there are more mistakes than these {MOST}");
+            list.push(Diagnostic::plain(rest));
+        }
         Self(list)
     }
 }

@@ -216,7 +216,9 @@ impl Places {
 
     /// Like [`explain`](Self::explain), for several.
     pub fn explain_all(&self, errors: &[ConfigError]) -> ConfigErrors {
-        ConfigErrors::sorted(errors.iter().map(|e| self.explain(e)).collect())
+        // One more than are shown, so that it is known that there are more.
+        let errors = errors.iter().take(error::MOST + 1);
+        ConfigErrors::sorted(errors.map(|e| self.explain(e)).collect())
     }
 }
 

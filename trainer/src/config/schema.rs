@@ -4,7 +4,7 @@
 //! element in every list of tables, a value for every option. Its literals name
 //! every field, so that a new key cannot be forgotten here.
 
-use super::error::Diagnostic;
+use super::error::{self, Diagnostic};
 use super::foreign;
 use super::source::{Entry, Node, Sources, Value};
 use super::{BackOffConfig, Config, FaultConfig, curriculum};
@@ -145,7 +145,7 @@ enum Kind {
 }
 
 /// Compares the tree with the schema; returns every unknown key and every value of
-/// a wrong kind.
+/// a wrong kind, up to some more than are shown.
 pub fn check(root: &Node, sources: &Sources) -> Vec<Diagnostic> {
     check_as(&exemplar(), foreign::recognise, root, sources)
 }
@@ -180,12 +180,19 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn node(&mut self, node: &Node, schema: &Schema, path: &str) {
+        // One more than are shown, so that it is known that there are more.
+        if self.found.len() > error::MOST {
+            return;
+        }
         if let Some(kind) = special(path) {
             return self.special(node, kind, path);
         }
         match (schema, &node.value) {
             (Schema::Table(known), Value::Table(entries)) => {
                 for entry in entries {
+                    if self.found.len() > error::MOST {
+                        return;
+                    }
                     let at = if path.is_empty() {
                         entry.key.clone()
                     } else {

@@ -10,6 +10,9 @@ use toml::de::{DeTable, DeValue};
 /// A configuration longer than this is not one (bytes).
 const MAX_BYTES: u64 = 4 << 20;
 
+/// Of a longer text that is a mistake, so many characters are shown.
+const SHOWN: usize = 100;
+
 /// Where a value was written: bytes of one of the [`Sources`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
@@ -80,6 +83,10 @@ impl Value {
             Self::Bool(b) => format!("{b}"),
             Self::Int(i) => format!("{i}"),
             Self::Float(f) => format!("{f:?}"),
+            Self::Str(s) if s.chars().nth(SHOWN).is_some() => {
+                let head: String = s.chars().take(SHOWN).collect();
+                format!("the text \"{head}...\"")
+            }
             Self::Str(s) => format!("the text \"{s}\""),
             Self::Datetime => "a date or time".into(),
             Self::Array(_) => "a list".into(),

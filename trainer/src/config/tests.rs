@@ -61,6 +61,34 @@ fn the_name_is_the_files_stem_unless_given() {
     assert_eq!(c.name, "c");
 }
 
+/// Each mistake is looked up in the text: were all of them, this would take minutes, and
+/// were the line quoted with each, 100 GB.
+#[test]
+fn of_very_many_mistakes_the_first_hundred_are_shown() {
+    let keys: Vec<String> = (0..200_000).map(|i| format!("k{i:06} = 1")).collect();
+    for (text, place) in [
+        (format!("[log]\n{}\n", keys.join("\n")), "c.toml:101:1: "),
+        (
+            format!("log = {{ {} }}\n", keys.join(", ")),
+            "c.toml:1:1296: ",
+        ),
+    ] {
+        let errors = parse(&text, Path::new("c.toml"), &[]).unwrap_err();
+        assert_eq!(errors.0.len(), 101);
+        let shown = errors.to_string();
+        assert!(shown.len() < 100_000, "{} bytes", shown.len());
+        assert!(
+            shown.contains(&format!("{place}unknown key \"k000099\"")),
+            "{shown}"
+        );
+        assert!(!shown.contains("key \"k000100\""), "{shown}");
+        assert!(
+            shown.ends_with("there are more mistakes than these 100"),
+            "{shown}"
+        );
+    }
+}
+
 #[test]
 fn all_unknown_keys_come_at_once_each_with_its_place() {
     let text = "[env]\nnum_actors = 4\nnum_env = 3\n[[task.reward]]\nname='a'\nexpr='1'\nwieght = 2\n[physics]\nx = 1\n";
