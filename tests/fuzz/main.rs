@@ -13,6 +13,7 @@
 mod common;
 
 mod arrays;
+mod bombs;
 mod count;
 mod drive;
 mod folder;
@@ -56,6 +57,16 @@ fn regression() {
 #[test]
 fn mjcf() {
     fuzz("mjcf", 1000, text::mjcf);
+}
+
+#[test]
+fn models() {
+    fuzz("models", 300, bombs::models);
+}
+
+#[test]
+fn terms() {
+    fuzz("terms", 300, bombs::terms);
 }
 
 #[test]
