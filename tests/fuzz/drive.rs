@@ -183,9 +183,10 @@ pub fn fuzz(name: &'static str, usual: u64, make: impl Fn() -> Target + Send + C
             let (mut cases, mut accepted) = (0_u64, 0_u64);
             let begin = Instant::now();
             // The files themselves are good.
-            for file in target.corpus.files.clone() {
+            for (number, file) in target.corpus.files.clone().into_iter().enumerate() {
                 if let Err((_, why)) = case(&mut target, &file) {
-                    panic!("{name}: a file of the corpus: {why}");
+                    let begin = String::from_utf8_lossy(&file[..file.len().min(300)]).into_owned();
+                    panic!("{name}: file {number} of the corpus: {why}\n{begin}");
                 }
             }
             let go_on = |cases| match extent {

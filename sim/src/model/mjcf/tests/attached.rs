@@ -180,6 +180,14 @@ fn copies_of_much_are_refused_before_they_are_made() {
     for (inside, words) in [
         (names, "32 MiB"),
         (values, "32 MiB"),
+        // Each name is kept in several places.
+        (
+            format!(
+                "<replicate count=\"9000\"><body name=\"{}\"/></replicate>",
+                &long[..2000]
+            ),
+            "32 MiB",
+        ),
         (kept, "more than 40000"),
         (
             "<replicate count=\"2000000000\"><site/></replicate>".into(),

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 
 /// Most pairs of geoms that may touch. All of them are looked at in every time step; the
 /// largest robot in `configs` has 59, a humanoid with hands of 200 geoms some 15,000.
-pub(super) const MAX_PAIRS: usize = 1 << 16;
+pub(super) const MAX_PAIRS: usize = 1 << 15;
 /// Most pairs of bodies and of geoms that are looked at to find them.
 const MAX_LOOKS: usize = 1 << 26;
 
@@ -376,14 +376,14 @@ mod tests {
         let world = |sides: [String; 2]| format!("<worldbody>{}</worldbody>", sides.concat());
         let text = world([side(6000, ""), side(6000, "")]);
         let message = refused(&text);
-        assert!(message.contains("more than 65536 pairs"), "{message}");
+        assert!(message.contains("more than 32768 pairs"), "{message}");
         let deaf = "contype=\"2\" conaffinity=\"4\"";
         let message = refused(&world([side(9000, deaf), side(9000, deaf)]));
         assert!(message.contains("to look at"), "{message}");
         // Some fewer are none too many.
-        let model = model(&world([side(254, ""), side(255, "")]));
+        let model = model(&world([side(179, ""), side(180, "")]));
         let found = candidates(&model, &Tree::new(&model).unwrap(), true).unwrap();
-        assert_eq!(found.len(), 255 * 256);
+        assert_eq!(found.len(), 180 * 181);
     }
 
     #[test]
@@ -398,7 +398,7 @@ mod tests {
         let text = format!(
             "<worldbody><body><joint/>{geoms}</body><body><joint/>{others}</body></worldbody><contact>{pairs}</contact>"
         );
-        assert!(refused(&text).contains("more than 65536 pairs"));
+        assert!(refused(&text).contains("more than 32768 pairs"));
     }
 
     #[test]
