@@ -145,7 +145,11 @@ fn what_is_no_file_in_a_run_is_refused_at_once() {
     let environments = environments.tensor("environments").unwrap();
     let parts = [("actions", actions), ("environments", environments)];
     std::fs::write(&start, safetensors::serialize(parts, None).unwrap()).unwrap();
-    refused(&place, replay, &["it is of 100000 environments, its run had 8"]);
+    refused(
+        &place,
+        replay,
+        &["it is of 100000 environments, its run had 8"],
+    );
     // What a run only keeps is no reason to refuse it; the goal that another reached is
     // looked for there.
     pipe(&place.path("b/meta.json"));

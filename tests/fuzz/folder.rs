@@ -98,8 +98,30 @@ fn change(words: &[&str], path: &Path) -> Option<()> {
     Some(())
 }
 
+/// The places of all numbers in a JSON, as pointers.
+fn numbers(json: &serde_json::Value, at: &str, found: &mut Vec<String>) {
+    match json {
+        serde_json::Value::Object(fields) => {
+            for (key, value) in fields {
+                numbers(value, &format!("{at}/{key}"), found);
+            }
+        }
+        serde_json::Value::Number(_) => found.push(at.to_string()),
+        _ => {}
+    }
+}
+
+/// With a number of the JSON replaced; as it is where there is none.
+fn with_number(json: &str, words: &[&str]) -> Option<String> {
+    let mut json: serde_json::Value = serde_json::from_str(json).ok()?;
+    let number: u64 = words.get(2)?.parse().ok()?;
+    *json.pointer_mut(words.get(1)?)? = number.into();
+    Some(json.to_string())
+}
+
 /// A run's folder: changes line by line (`pipe metrics.jsonl`, `commit replay/rows.bin 0 9
-/// 0 5 5`), then the JSON of its checkpoint, whose checksum is put right.
+/// 0 5 5`, `json /task/num_envs 9`), then the JSON of its checkpoint, whose checksum is put
+/// right.
 pub fn run_folder() -> Target {
     ostler_trainer::torch::init(1).unwrap();
     let (_, run) = run();
@@ -119,6 +141,28 @@ pub fn run_folder() -> Target {
     let json = header.metadata().as_ref().unwrap()["ostler"].clone();
     let with = |lines: &str| [lines.as_bytes(), CUT, json.as_bytes()].concat();
     let mut corpus: Vec<Vec<u8>> = vec![with(""), with("commit replay/rows.bin 0 90 212 512 512")];
+    const LARGE: u64 = 1 << 62;
+    for slot in [0, 1] {
+        let line = format!(
+            "commit replay/rows.bin {slot} {} 0 {LARGE} {LARGE}",
+            90 + slot
+        );
+        corpus.push(with(&line));
+    }
+    let parsed: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let mut places = Vec::new();
+    numbers(&parsed, "", &mut places);
+    assert!(places.iter().any(|p| p == "/task/num_envs"), "{places:?}");
+    for place in &places {
+        for number in [200_000, LARGE, u64::MAX] {
+            corpus.push(with(&format!("json {place} {number}")));
+        }
+    }
+    // A pass of which nothing is there.
+    corpus.push(with(&format!(
+        "json /replay/progress/len {LARGE}\njson /replay/progress/first {}",
+        LARGE - 1
+    )));
     for (name, _) in &base {
         let kinds = ["pipe", "device", "folder", "socket", "loop", "gone"];
         let lines = kinds.map(|kind| format!("{kind} {name}\n"));
@@ -148,7 +192,15 @@ pub fn run_folder() -> Target {
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
                 std::fs::write(path, bytes).unwrap();
             }
-            let json = String::from_utf8_lossy(json);
+            let mut json = String::from_utf8_lossy(json).into_owned();
+            for line in String::from_utf8_lossy(lines).lines().take(20) {
+                let words: Vec<&str> = line.split(' ').collect();
+                if words[0] == "json"
+                    && let Some(other) = with_number(&json, &words)
+                {
+                    json = other;
+                }
+            }
             let forged = resealed(&whole, &json);
             std::fs::write(dir.path().join(&checkpoint), forged).unwrap();
             for line in String::from_utf8_lossy(lines).lines().take(20) {
