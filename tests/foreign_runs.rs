@@ -315,13 +315,19 @@ fn one_signal_ends_a_run_that_only_begins_and_nothing_is_left() {
     for (supervise, signal) in [(false, libc::SIGTERM), (true, libc::SIGINT)] {
         let place = Place::new();
         let supervise_it = format!("runner.supervise={supervise}");
-        let child = beginning(&place, &["env.num_envs=20000", &supervise_it]);
+        let more = ["env.num_envs=100000", &supervise_it];
+        let child = beginning(&place, &more);
         let pid = child.id() as i32;
         let trainer = match supervise {
             true => wait("the training process", || trainer_of(pid)),
             false => pid,
         };
         wait("its handlers", || takes(trainer, signal));
+        // Its environments are being made: behind all places where it looks for a signal
+        // itself, before its folder.
+        let size = || std::fs::read_to_string(format!("/proc/{trainer}/statm")).ok();
+        let pages = || size()?.split(' ').nth(1)?.parse::<u64>().ok();
+        wait("its environments", || (pages()? > 64_000).then_some(()));
         kill(pid, signal);
         let out = child.wait_with_output().unwrap();
         assert_eq!(out.status.code(), Some(130), "{}", text(&out));
