@@ -151,7 +151,7 @@ fn is_own_group(owner: u32, gid: u32) -> bool {
         return false;
     };
     let members = uzers::os::unix::GroupExt::members(&group).iter();
-    is_alone(owner, members.map(|name| uzers::get_user_by_name(name)))
+    is_alone(owner, members.map(uzers::get_user_by_name))
 }
 
 /// Whether none of these is somebody else; a name that is nobody's yet may become anybody's.

@@ -245,7 +245,7 @@ mod tests {
         let same = |x: &Path, y: &Path| same_files(&[x.into()], &[y.into()]);
         assert!(same(&a, &b) && same(&a, &a));
         assert!(!same(&a, &c) && !same(&a, &d) && !same(&a, dir.path()));
-        assert!(!same_files(&[a.clone()], &[a.clone(), b]));
+        assert!(!same_files(std::slice::from_ref(&a), &[a.clone(), b]));
         let made = std::process::Command::new("mkfifo")
             .arg(dir.path().join("f"))
             .status();

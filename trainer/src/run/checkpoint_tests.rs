@@ -165,7 +165,8 @@ fn counts_that_no_run_reaches_are_refused() {
         Checkpoint::read(&path)
     };
     assert!(read(&|_| ()).is_ok());
-    let forged: [(&dyn Fn(&mut Meta), &str); 9] = [
+    type Forge<'a> = &'a dyn Fn(&mut Meta);
+    let forged: [(Forge<'_>, &str); 9] = [
         (&|m| m.iteration = u64::MAX, "its iteration"),
         (&|m| m.env_steps = u64::MAX, "its number of steps"),
         (&|m| m.wall_s = -1.0, "its time"),
