@@ -136,6 +136,18 @@ fn what_is_no_file_in_a_run_is_refused_at_once() {
         }
         std::fs::rename(&kept, &path).unwrap();
     }
+    // The file is named, not its folder alone.
+    for name in ["metrics.jsonl", "log.txt"] {
+        let (path, kept) = (place.path(&format!("b/{name}")), place.path("kept"));
+        std::fs::rename(&path, &kept).unwrap();
+        pipe(&path);
+        refused(
+            &place,
+            resume,
+            &[&format!("{name}: it is a device, a pipe")],
+        );
+        std::fs::rename(&kept, &path).unwrap();
+    }
     // A report of more environments than its run had.
     let start = place.path(&format!("{report}/start.safetensors"));
     let whole = std::fs::read(&start).unwrap();

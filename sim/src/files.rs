@@ -101,6 +101,8 @@ fn own(options: &mut OpenOptions, path: &Path) -> Result<File> {
     let opened = options.custom_flags(flags).open(path);
     let file = opened.map_err(|e| match e.raw_os_error() {
         Some(libc::ELOOP) => refused("it is a link, which is not written through"),
+        // A pipe that nobody reads, a socket.
+        Some(libc::ENXIO) => refused(NO_FILE),
         _ => e,
     })?;
     regular(&file)?;
@@ -120,6 +122,14 @@ fn regular(file: &File) -> Result<()> {
         true => Ok(()),
         false if kind.is_dir() => Err(refused("it is a folder, not a file")),
         false => Err(refused(NO_FILE)),
+    }
+}
+
+/// Puts a file's name before what is wrong with it, for callers that know its folder alone.
+pub fn named(path: &Path) -> impl FnOnce(Error) -> Error + '_ {
+    move |e| {
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        Error::new(e.kind(), format!("{}: {e}", name.display()))
     }
 }
 

@@ -33,8 +33,7 @@ impl Bait {
 }
 
 fn pipe(path: &Path) {
-    let made = std::process::Command::new("mkfifo").arg(path).status();
-    assert!(made.unwrap().success());
+    rustix::fs::mkfifoat(rustix::fs::CWD, path, rustix::fs::Mode::RWXU).unwrap();
 }
 
 #[test]
@@ -161,7 +160,7 @@ fn pipes_devices_and_folders_are_not_read() {
     // To be appended to, a pipe has no reader; to be updated, it opens as a device does.
     let pipe = bait.path("pipe");
     let e = at_once(move || append(&pipe)).unwrap_err();
-    assert!(e.raw_os_error() == Some(libc::ENXIO) || e.kind() == ErrorKind::InvalidInput);
+    assert_eq!(e.kind(), ErrorKind::InvalidInput, "{e}");
     let null = Path::new("/dev/null");
     for opened in [update(&bait.path("pipe")), update(null), append(null)] {
         let e = opened.unwrap_err();

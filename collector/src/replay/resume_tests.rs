@@ -246,10 +246,7 @@ fn priorities_that_are_no_numbers_are_not_taken() {
     }
     assert!(!restored(&[&good[..], &[0; 8]].concat(), 7.0));
     std::fs::remove_file(folder.join(file)).unwrap();
-    let made = std::process::Command::new("mkfifo")
-        .arg(folder.join(file))
-        .status();
-    assert!(made.unwrap().success());
+    rustix::fs::mkfifoat(rustix::fs::CWD, folder.join(file), rustix::fs::Mode::RWXU).unwrap();
     let saved: Saved = serde_json::from_value(saved).unwrap();
     let mut again = make(&config, dir.path(), true).unwrap();
     assert!(again.restore(&saved).unwrap().lost_priorities);

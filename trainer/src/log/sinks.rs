@@ -3,6 +3,7 @@
 
 use super::metrics::{MetricsWriter, Record};
 use super::tensorboard::{self, EventWriter};
+use ostler_sim::files::named;
 use std::path::Path;
 
 /// The files that take one record per iteration.
@@ -22,7 +23,8 @@ impl Sinks {
     /// # Errors
     /// A sentence naming the file.
     pub fn open(dir: &Path, iteration: u64, tensorboard: bool) -> Result<Self, std::io::Error> {
-        let metrics = MetricsWriter::open(&dir.join(crate::run::METRICS), iteration)?;
+        let path = dir.join(crate::run::METRICS);
+        let metrics = MetricsWriter::open(&path, iteration).map_err(named(&path))?;
         let events = if tensorboard {
             let step = i64::try_from(iteration).unwrap_or(i64::MAX);
             let events = match iteration {

@@ -80,7 +80,8 @@ where
 /// # Errors
 /// The file cannot be opened; `log.level` cannot be read.
 pub fn install(dir: &Path, log: &LogConfig) -> Result<(), TraceError> {
-    let file = files::append(&dir.join(LOG))?;
+    let path = dir.join(LOG);
+    let file = files::append(&path).map_err(files::named(&path))?;
     let wanted = filter::parse(&log.level)?;
     let warnings = wanted.clone().and(LevelFilter::WARN);
     // The file's first: both write the span as the first of them formats it, and the
