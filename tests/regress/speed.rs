@@ -99,10 +99,12 @@ impl Drop for Busy {
 
 #[test]
 fn slower_code_fails_and_a_busy_machine_does_not() {
-    // The same code has about 1, code slower by 40 % 0.71; chance moves a single seed by
-    // a few hundredths (docs/regress.md).
+    // The same code has about 1, code slower by 40 % 0.71. The least of three seeds counts,
+    // as in the cases: one seed in ten looks faster, by up to a third (docs/regress.md).
     let share = 0.85;
-    let suite = Suite::of("one", &long("", share));
+    let three = |set: &str| long(set, share).replace("seeds = [1]", "seeds = [1, 2, 3]");
+    assert!(three("").contains("[1, 2, 3]"));
+    let suite = Suite::of("one", &three(""));
     suite.ends(0, "before", &["--update-baselines"]);
     {
         let _busy = Busy::new();
@@ -113,7 +115,7 @@ fn slower_code_fails_and_a_busy_machine_does_not() {
         let drill = format!(
             ", 'fault.inject=[\"slow phase=update percent=40 by={by}\", \"slow phase=collect percent=40 by={by}\"]'"
         );
-        suite.case("one", &long(&drill, share));
+        suite.case("one", &three(&drill));
         let (results, said) = suite.ends(1, by, &["--require-baseline"]);
         assert_eq!(kinds(&results["cases"][0]), ["throughput"], "{said}");
     }
