@@ -2,10 +2,10 @@
 //! a [`Yardstick`].
 //!
 //! The training runs for a while, is stopped (SIGSTOP) for a few rounds of the yardstick on
-//! the same [`Processor`], goes on, and so forth. Its own time is the processor time of all its threads and the
-//! time in which none of them wants a processor (it sleeps, or waits for something that
-//! is not a processor); time in which others have the processor is neither. What the
-//! yardstick needs before and after a turn says what that time was worth.
+//! the same [`Processor`], goes on, and so forth. Its own time is the processor time of all
+//! its threads and the time in which none of them wants a processor (it sleeps, or waits
+//! for something that is not a processor); time in which others have the processor is
+//! neither. What the yardstick needs before and after a turn says what that time was worth.
 
 use super::metrics::History;
 use super::processor::Processor;

@@ -2,7 +2,7 @@
 //!
 //! Two processors of one machine have different neighbours: another virtual machine's
 //! thread on the same core, another clock. Measured on two of them, the same code had 0.79
-//! to 1.05 of its baseline; on one, 0.99 to 1.02 (docs/regress.md).
+//! to 1.05 of its baseline; on one, 0.96 to 1.09 (docs/regress.md).
 
 use rustix::io::Result;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -24,8 +24,8 @@ impl Processor {
         one.map(|&p| Self(p)).ok_or(rustix::io::Errno::INVAL)
     }
 
-    /// Binds the calling thread, and what it starts from now on, to this processor. Two
-    /// system calls and no memory: it may be called between fork and exec.
+    /// Binds the calling thread, and what it starts from now on, to this processor. One
+    /// system call and no memory: it may be called between fork and exec.
     ///
     /// # Errors
     /// The system's.
