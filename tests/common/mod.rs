@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+pub mod forge;
 pub mod process;
 
 use std::path::{Path, PathBuf};

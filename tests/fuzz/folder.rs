@@ -1,10 +1,11 @@
 //! Whole folders of runs: what is no file in the place of files, forged checkpoints and
 //! memories whose checksums are right.
 
+use super::common::forge::resealed;
 use super::common::{Place, TASK, newest};
 use super::drive::Target;
 use super::mutate::Corpus;
-use super::runs::{CUT, folder, resealed, sections};
+use super::runs::{CUT, folder, sections};
 use ostler_trainer::log::curve;
 use ostler_trainer::readers;
 use safetensors::tensor::SafeTensors;

@@ -1,6 +1,7 @@
 //! Readers of what runs leave: metrics, events, checkpoints, reports of failures.
 
-use super::common::{Place, TASK};
+use super::common::forge::{Tensors, with_checksum};
+use super::common::{Place, TASK, newest};
 use super::drive::Target;
 use super::mutate::Corpus;
 use ostler_collector::{Collector, SyncCollector};
@@ -14,7 +15,6 @@ use ostler_trainer::regress::baseline::{Baseline, Baselines, Throughput};
 use ostler_trainer::regress::metrics::History;
 use ostler_trainer::run::checkpoint::Checkpoint;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
@@ -282,7 +282,7 @@ fn text_of(file: &[u8]) -> Vec<u8> {
 fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
     let [json, table, collector] = sections(bytes).try_into().ok()?;
     let json = String::from_utf8_lossy(json).into_owned();
-    let mut tensors: BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)> = BTreeMap::new();
+    let mut tensors: Tensors = Tensors::new();
     let mut room = 1_usize << 20;
     for line in String::from_utf8_lossy(table).lines() {
         let mut words = line.split(' ');
@@ -301,52 +301,6 @@ fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
     let fresh = super::state::seal(collector).unwrap_or(collector.to_vec());
     tensors.insert("collector".into(), (Dtype::U8, vec![fresh.len()], fresh));
     with_checksum(&json, &tensors)
-}
-
-/// A checkpoint's tensors with another JSON, the checksum put right.
-pub fn resealed(file: &[u8], json: &str) -> Vec<u8> {
-    let all = SafeTensors::deserialize(file).unwrap();
-    let tensors = all.tensors().into_iter().map(|(name, t)| {
-        let parts = (t.dtype(), t.shape().to_vec(), t.data().to_vec());
-        (name, parts)
-    });
-    with_checksum(json, &tensors.collect()).unwrap()
-}
-
-fn with_checksum(
-    json: &str,
-    tensors: &BTreeMap<String, (Dtype, Vec<usize>, Vec<u8>)>,
-) -> Option<Vec<u8>> {
-    let mut hash = blake3::Hasher::new();
-    hash.update(json.as_bytes());
-    for (name, (kind, shape, data)) in tensors {
-        hash.update(name.as_bytes()).update(&[0]);
-        hash.update(kind.to_string().as_bytes()).update(&[0]);
-        for d in shape {
-            hash.update(&(*d as u64).to_le_bytes());
-        }
-        hash.update(&(data.len() as u64).to_le_bytes()).update(data);
-    }
-    let sum = hash.finalize().to_hex().to_string();
-    let meta = HashMap::from([
-        ("ostler".to_string(), json.to_string()),
-        ("checksum".to_string(), sum),
-    ]);
-    let views = tensors.iter().map(|(n, (kind, shape, data))| {
-        Some((
-            n.as_str(),
-            TensorView::new(*kind, shape.clone(), data).ok()?,
-        ))
-    });
-    safetensors::serialize(views.collect::<Option<Vec<_>>>()?, Some(meta)).ok()
-}
-
-fn newest(run: &Path) -> PathBuf {
-    let all = std::fs::read_dir(run.join("checkpoints")).unwrap();
-    let mut all: Vec<PathBuf> = all.map(|e| e.unwrap().path()).collect();
-    all.retain(|p| p.extension().is_some_and(|e| e == "safetensors"));
-    all.sort();
-    all.pop().unwrap()
 }
 
 pub fn checkpoint() -> Target {
