@@ -65,8 +65,7 @@ pub(super) fn plan(program: &Program, function: &Function, order: Order) -> Plan
     let nodes = program.graph.nodes();
     let live = program.live(function);
     let inline = inline(program, function, &live);
-    let all: Vec<usize> = (0..function.stores.len()).collect();
-    let mut builder = Builder::new(program, function, &live, &inline, &all);
+    let mut builder = Builder::new(program, function, &live, &inline);
     let steps = match order {
         Order::Recorded => builder.recorded(),
         Order::DepthFirst => {
@@ -121,9 +120,7 @@ struct Builder<'a> {
     inline: &'a [bool],
     done: Vec<bool>,
     steps: Vec<Step>,
-    /// Positions of the stores that are made here.
-    all: &'a [usize],
-    /// The same by the node that they store.
+    /// Positions of the stores by the node that they store.
     stores: HashMap<u32, Vec<usize>>,
     stored: Vec<bool>,
     /// Nodes that load an element which is stored as well.
@@ -138,13 +135,11 @@ impl<'a> Builder<'a> {
         function: &'a Function,
         live: &'a [bool],
         inline: &'a [bool],
-        all: &'a [usize],
     ) -> Self {
         let nodes = program.graph.nodes();
         let mut stores: HashMap<u32, Vec<usize>> = HashMap::new();
-        for &at in all {
-            let value = function.stores[at].value.node();
-            stores.entry(value).or_default().push(at);
+        for (at, store) in function.stores.iter().enumerate() {
+            stores.entry(store.value.node()).or_default().push(at);
         }
         let mut loads = HashMap::new();
         let mut pairs: HashMap<Val, (Option<u32>, Option<u32>)> = HashMap::new();
@@ -165,7 +160,6 @@ impl<'a> Builder<'a> {
             inline,
             done: inline.to_vec(),
             steps: Vec::new(),
-            all,
             stores,
             stored: vec![false; function.stores.len()],
             loads,
@@ -241,7 +235,7 @@ impl<'a> Builder<'a> {
         debug_assert!(
             (0..self.nodes.len()).all(|at| !self.live[at] || self.done[at] || self.inline[at])
         );
-        for &at in self.all {
+        for at in 0..self.stored.len() {
             self.store(at);
         }
         self.steps
