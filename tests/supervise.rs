@@ -248,6 +248,30 @@ fn a_checkpoint_on_demand_and_the_run_goes_on() {
     assert_eq!(finish(child).status.code(), Some(130));
 }
 
+/// With AVX-512 some of oneDNN's products have the stack pointer in the heap: a handler that
+/// interrupted one wrote its frame over whatever lies there.
+#[test]
+fn signals_do_not_interrupt_computations() {
+    let place = Place::new();
+    let args = ["runner.supervise=false", "runner.max_iterations=300"];
+    let layers = ["actor.hidden_dims=[64, 64]", "critic.hidden_dims=[64, 64]"];
+    let sizes = ["env.num_envs=16", "runner.save_interval=0"];
+    let args = [&args[..], &layers, &sizes].concat();
+    let mut child = start(&place, &args);
+    let run = place.path("a");
+    wait("iterations", || (done(&run) > 1).then_some(()));
+    let mut sent = 0;
+    while done(&run) < 290 && child.try_wait().unwrap().is_none() {
+        kill(id(&child), libc::SIGUSR1);
+        sent += 1;
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let out = finish(child);
+    assert!(out.status.success() && sent > 100, "{sent}: {out:?}");
+    let whole = place.train("whole", 300, &args[2..]);
+    assert_same_bits(&whole, &run);
+}
+
 #[test]
 fn resume_auto_finds_the_newest_run_that_is_not_finished() {
     let place = Place::new();

@@ -6,7 +6,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
-use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::io::{Error, ErrorKind, Read, Result, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -26,11 +26,7 @@ pub fn open(path: &Path) -> Result<File> {
         .read(true)
         .custom_flags(flags)
         .open(path)
-        // What the system says of a socket.
-        .map_err(|e| match e.raw_os_error() {
-            Some(libc::ENXIO) => refused(NO_FILE),
-            _ => e,
-        })?;
+        .map_err(not_opened)?;
     regular(&file)?;
     Ok(file)
 }
@@ -67,6 +63,19 @@ fn at_most(most: u64, from: impl Read, bytes: &mut Vec<u8>) -> Result<bool> {
     Ok(bytes.len() as u64 <= most)
 }
 
+/// The last bytes of a regular file, `most` at the most, and whether they are all of it.
+///
+/// # Errors
+/// As [`open`].
+pub fn end_of(path: &Path, most: u64) -> Result<(Vec<u8>, bool)> {
+    let mut file = open(path)?;
+    let from = file.metadata()?.len().saturating_sub(most);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes)?;
+    Ok((bytes, from == 0))
+}
+
 /// As [`read`], for text.
 ///
 /// # Errors
@@ -101,9 +110,7 @@ fn own(options: &mut OpenOptions, path: &Path) -> Result<File> {
     let opened = options.custom_flags(flags).open(path);
     let file = opened.map_err(|e| match e.raw_os_error() {
         Some(libc::ELOOP) => refused("it is a link, which is not written through"),
-        // A pipe that nobody reads, a socket.
-        Some(libc::ENXIO) => refused(NO_FILE),
-        _ => e,
+        _ => not_opened(e),
     })?;
     regular(&file)?;
     match file.metadata()?.nlink() {
@@ -115,6 +122,14 @@ fn own(options: &mut OpenOptions, path: &Path) -> Result<File> {
 }
 
 const NO_FILE: &str = "it is a device, a pipe or a socket, not a file";
+
+/// What the system says of a socket, and of a pipe that nobody reads, in plain words.
+fn not_opened(e: Error) -> Error {
+    match e.raw_os_error() {
+        Some(libc::ENXIO) => refused(NO_FILE),
+        _ => e,
+    }
+}
 
 fn regular(file: &File) -> Result<()> {
     let kind = file.metadata()?.file_type();

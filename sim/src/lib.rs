@@ -15,6 +15,7 @@ pub mod model;
 pub mod names;
 pub mod owner;
 pub mod physics;
+pub mod process;
 pub mod referee;
 pub mod rng;
 mod snapshot;

@@ -2,7 +2,7 @@
 //!
 //! The script is part of the program; Python and MuJoCo never are.
 
-use crate::files;
+use crate::{files, process};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
@@ -109,7 +109,9 @@ impl MuJoCo {
             _ => python.to_path_buf(),
         };
         // MuJoCo writes its log where it runs.
-        let mut child = Command::new(program)
+        let mut command = Command::new(program);
+        process::takes_signals(&mut command);
+        let mut child = command
             .arg(&script)
             .arg("serve")
             .current_dir(folder.path())

@@ -5,7 +5,7 @@
 //! allocates besides. The rest is a straight line.
 
 use crate::config::Override;
-use crate::supervise::process::{self, End, Signals};
+use crate::supervise::process::{self, End};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -87,8 +87,8 @@ pub fn sizes(steps: usize) -> (usize, usize) {
     (few, FACTOR * few)
 }
 
-/// Measures a configuration whose rollouts have `steps` steps, until a signal comes or
-/// `asked` tells of one.
+/// Measures a configuration whose rollouts have `steps` steps, until `asked`
+/// tells of a signal.
 ///
 /// # Errors
 /// One of the two trainings did not end well; a signal came.
@@ -113,9 +113,6 @@ fn peak(
     num_envs: usize,
     asked: &dyn Fn() -> bool,
 ) -> Result<u64, ProbeError> {
-    // A signal would end this process, but not the other, nor remove the folder. It is
-    // heard again when both are gone.
-    let signals = Taken(Signals::take()?);
     let place = ostler_sim::files::scratch("probe")?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("train").arg(path).arg("--quiet");
@@ -141,20 +138,15 @@ fn peak(
         command.arg("--set").arg(text);
     }
     let said = place.path().join("said");
-    let parent = std::process::id() as i32;
-    let follow = move || match process::die_with(parent) {
-        true => Ok(()),
-        false => Err(std::io::Error::from_raw_os_error(libc::ESRCH)),
-    };
-    // SAFETY: between fork and exec it makes two system calls and takes no lock and no
-    // memory.
-    unsafe { command.pre_exec(follow) };
+    process::die_with_this(&mut command);
     command
+        // A Ctrl-C is for this process, which ends the other and says why.
+        .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(std::fs::File::create(&said)?);
     let pid = command.spawn()?.id() as i32;
-    let (ended, slow, stopped) = watched(pid, &signals.0, asked)?;
+    let (ended, slow, stopped) = watched(pid, asked)?;
     let how = match ended.end {
         _ if stopped => return Err(ProbeError::Stopped),
         _ if slow => return Err(ProbeError::Slow(num_envs)),
@@ -172,30 +164,13 @@ fn peak(
     })
 }
 
-/// Signals that do again what they did before when this goes.
-struct Taken(Signals);
-
-impl Drop for Taken {
-    fn drop(&mut self) {
-        self.0.restore();
-    }
-}
-
 /// Waits for a child, which is killed when a signal comes or it takes too long: how it
 /// ended, whether it was slow, whether a signal came.
-fn watched(
-    pid: i32,
-    signals: &Signals,
-    asked: &dyn Fn() -> bool,
-) -> std::io::Result<(process::Ended, bool, bool)> {
+fn watched(pid: i32, asked: &dyn Fn() -> bool) -> std::io::Result<(process::Ended, bool, bool)> {
     let clock = Instant::now();
     let (mut slow, mut stopped) = (false, false);
     loop {
         let ended = process::try_wait(pid)?;
-        // After that: a terminal sends its signal to both, and the child ends of it.
-        while let Some(signal) = signals.next() {
-            stopped |= [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal);
-        }
         stopped |= asked();
         if let Some(ended) = ended {
             return Ok((ended, slow, stopped));

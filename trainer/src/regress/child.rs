@@ -4,7 +4,7 @@ use super::meter::{Measured, Meter};
 use super::verdict::Exit;
 use crate::supervise::process::{self, End};
 use ostler_sim::files;
-use std::io::{Read, Result, Seek, SeekFrom};
+use std::io::Result;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -88,21 +88,13 @@ pub fn run(
         .stderr(file)
         // A Ctrl-C is for the runner, which passes on what it decides.
         .process_group(0);
-    let parent = std::process::id() as i32;
-    let processor = meter.as_ref().map(Meter::processor);
-    let follow = move || {
-        if let Some(processor) = processor {
-            processor.bind()?;
-        }
-        match process::die_with(parent) {
-            true => Ok(()),
-            false => Err(std::io::Error::from_raw_os_error(libc::ESRCH)),
-        }
-    };
+    process::die_with_this(command);
+    if let Some(processor) = meter.as_ref().map(Meter::processor) {
+        // SAFETY: between fork and exec it makes one system call and takes no lock and no
+        // memory.
+        unsafe { command.pre_exec(move || Ok(processor.bind()?)) };
+    }
     let look = meter.as_ref().map_or(LOOK, |_| CLOSE_LOOK);
-    // SAFETY: between fork and exec it makes three system calls and takes no lock and no
-    // memory.
-    unsafe { command.pre_exec(follow) };
     let clock = Instant::now();
     let pid = command.spawn()?.id() as i32;
     let (mut peak, mut too_long) = (None, false);
@@ -149,19 +141,9 @@ fn high_water(pid: i32) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The last bytes of a file.
-fn end_of(path: &Path) -> Result<Vec<u8>> {
-    let mut file = files::open(path)?;
-    let from = file.metadata()?.len().saturating_sub(TAIL);
-    file.seek(SeekFrom::Start(from))?;
-    let mut bytes = Vec::new();
-    file.take(TAIL).read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
 /// The last lines of what a child said.
 pub fn tail(said: &Path, lines: usize) -> Vec<String> {
-    let bytes = end_of(said).unwrap_or_default();
+    let (bytes, _) = files::end_of(said, TAIL).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let mut last: Vec<String> = text
         .lines()

@@ -6,6 +6,7 @@
 //! `safe.bareRepository`). The commit is read without any of them. A diff applies filters,
 //! so it is made on request alone (`log.git_diff`), and not where the repository has some.
 
+use ostler_sim::process;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -95,7 +96,9 @@ fn program_named(listed: &str) -> Option<&str> {
 
 /// Git's standard output, if it ends well, in time, with at most `most` bytes.
 fn output(folder: &Path, args: &[&str], most: usize) -> Result<Vec<u8>, String> {
-    let mut child = Command::new("git")
+    let mut command = Command::new("git");
+    process::takes_signals(&mut command);
+    let mut child = command
         .args(["-c", "safe.bareRepository=explicit"])
         .args(["-c", "core.fsmonitor=false"])
         .args(["-c", "core.hooksPath=/dev/null"])

@@ -1,9 +1,13 @@
 //! Signals: SIGINT, SIGTERM and SIGHUP ask for an orderly end, the second one ends at
 //! once; SIGUSR1 asks for a checkpoint. As long as a run only begins the first one ends
 //! at once too: there is nothing to save yet, and reading a large robot takes minutes.
+//!
+//! A thread of their own takes them. They must not interrupt a computation: some of
+//! oneDNN's products (`gemm:jit`, with AVX-512) have the stack pointer in the heap, and
+//! there the kernel would write ten thousand bytes of registers.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What asks for an end.
 const STOP: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
@@ -96,12 +100,52 @@ fn is_ignored(signal: i32) -> bool {
     }
 }
 
+/// Leaves what is taken to a thread that does nothing else. Threads that the calling one
+/// starts from now on do so too.
+fn leave_to_a_thread() -> std::io::Result<()> {
+    static THREAD: Mutex<bool> = Mutex::new(false);
+    let mut runs = THREAD.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*runs {
+        let listen = || {
+            // Whoever started this program may have held them back.
+            mask(libc::SIG_UNBLOCK);
+            loop {
+                // SAFETY: waits for a signal; takes nothing.
+                unsafe { libc::pause() };
+            }
+        };
+        std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(listen)?;
+        *runs = true;
+    }
+    mask(libc::SIG_BLOCK);
+    Ok(())
+}
+
+/// Lets the calling thread have the signals, or not.
+fn mask(how: i32) {
+    // SAFETY: a signal set is plain data that sigemptyset fills before it is read; the
+    // pointers are those of live values, and null asks for nothing.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for signal in STOP.into_iter().chain([libc::SIGUSR1]) {
+            libc::sigaddset(&mut set, signal);
+        }
+        libc::pthread_sigmask(how, &set, std::ptr::null_mut());
+    }
+}
+
 impl StopFlag {
-    /// Handlers for all of them; unless `quiet` a line says what follows. A signal ends the
-    /// process at once until [`begun`](Self::begun).
+    /// Handlers for all of them, which run in a thread of their own; unless `quiet` a line
+    /// says what follows. A signal ends the process at once until [`begun`](Self::begun).
+    ///
+    /// Call it before there are threads that compute. Programs that are started afterwards
+    /// need [`takes_signals`](ostler_sim::process::takes_signals).
     ///
     /// # Errors
-    /// The system refuses the handlers.
+    /// The system refuses the handlers or the thread.
     pub fn install(quiet: bool) -> std::io::Result<Self> {
         // A write beyond a limit on file sizes is then an error like a full disk, not
         // the end of the process.
@@ -130,6 +174,7 @@ impl StopFlag {
         let act = move || asked.save.store(true, Ordering::Relaxed);
         // SAFETY: the handler touches an atomic.
         unsafe { signal_hook::low_level::register(libc::SIGUSR1, act) }?;
+        leave_to_a_thread()?;
         Ok(flag)
     }
 

@@ -2,6 +2,8 @@
 
 use rustix::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::io::{Error, Result};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::Duration;
 
 /// Signals that the supervising process takes instead of dying of them. All but
@@ -148,6 +150,19 @@ pub(crate) fn die_with(parent: i32) -> bool {
         // It may have died before the kernel was told.
         libc::getppid() == parent
     }
+}
+
+/// The kernel kills what `command` starts when this process dies, however that dies.
+pub(crate) fn die_with_this(command: &mut Command) {
+    ostler_sim::process::takes_signals(command);
+    let parent = std::process::id() as i32;
+    let follow = move || match die_with(parent) {
+        true => Ok(()),
+        false => Err(Error::from_raw_os_error(libc::ESRCH)),
+    };
+    // SAFETY: between fork and exec it makes two system calls and takes no lock and no
+    // memory.
+    unsafe { command.pre_exec(follow) };
 }
 
 /// Sends a signal to a child that has not been waited for.

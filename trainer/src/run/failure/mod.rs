@@ -31,7 +31,6 @@ use ostler_collector::Collector;
 use ostler_sim::env::EpisodeStats;
 use ostler_sim::files;
 use serde::{Deserialize, Serialize};
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -213,7 +212,7 @@ pub(super) fn newest(run: &Path) -> Option<PathBuf> {
 /// The last `most` lines of a file; nothing where it cannot be read. Not all of it is read: a
 /// long run's metrics would be held in memory at every roll-back.
 fn tail(path: &Path, most: usize) -> Vec<u8> {
-    let Ok((text, begins)) = end_of(path, TAIL) else {
+    let Ok((text, begins)) = files::end_of(path, TAIL) else {
         return Vec::new();
     };
     let mut lines: Vec<&[u8]> = text.split_inclusive(|&b| b == b'\n').collect();
@@ -222,16 +221,6 @@ fn tail(path: &Path, most: usize) -> Vec<u8> {
         lines.remove(0);
     }
     lines[lines.len().saturating_sub(most)..].concat()
-}
-
-/// The last bytes of a file, `most` at the most, and whether they are all of it.
-fn end_of(path: &Path, most: u64) -> std::io::Result<(Vec<u8>, bool)> {
-    let mut file = files::open(path)?;
-    let from = file.metadata()?.len().saturating_sub(most);
-    file.seek(SeekFrom::Start(from))?;
-    let mut text = Vec::new();
-    file.take(most).read_to_end(&mut text)?;
-    Ok((text, from == 0))
 }
 
 /// Keeps the number of reports within bounds.
@@ -309,7 +298,7 @@ mod tests {
         // Beyond the bytes that are read.
         let many = 2 * TAIL as usize / 1000;
         assert!(written(many).into_iter().eq(many - ITERATIONS..many));
-        let (end, all) = end_of(&path, 2500).unwrap();
+        let (end, all) = files::end_of(&path, 2500).unwrap();
         assert!(end.len() == 2500 && !all);
     }
 }

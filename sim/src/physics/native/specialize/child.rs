@@ -1,6 +1,6 @@
 //! Processes that end with this one, and all their own children with them.
 
-use crate::files;
+use crate::{files, process};
 use std::io::{self, Read, Seek};
 use std::ops::ControlFlow;
 use std::os::unix::process::CommandExt;
@@ -82,6 +82,7 @@ pub fn output(
             None => shell.env_remove(name),
         };
     }
+    process::takes_signals(&mut shell);
     let parent = std::process::id();
     let niceness = limits.niceness;
     // SAFETY: between fork and exec the closure only makes system calls, allocates
