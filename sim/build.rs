@@ -1,5 +1,9 @@
 //! Compiles the physics kernels that do not know their robot.
 
+#[path = "build/columns.rs"]
+mod columns;
+
+use std::path::Path;
 use std::process::ExitCode;
 
 /// One file, compiled one way.
@@ -81,6 +85,12 @@ fn main() -> ExitCode {
         }
     }
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=build/columns.rs");
+    let out = std::env::var_os("OUT_DIR").unwrap_or_default();
+    if let Err(error) = columns::write(Path::new("kernels/state.h"), Path::new(&out)) {
+        eprintln!("error: {error}");
+        return ExitCode::FAILURE;
+    }
     let results = std::thread::scope(|scope| {
         let compiles = UNITS.map(|unit| scope.spawn(move || compile(&unit)));
         compiles.map(|compile| {
@@ -105,7 +115,7 @@ fn compile(unit: &Unit) -> Result<(), String> {
     // Each in a folder of its own: objects are named after files, and several units
     // are of the same file. The libraries go where the linker looks.
     let out = std::env::var_os("OUT_DIR").ok_or("cargo sets no OUT_DIR")?;
-    let folder = std::path::Path::new(&out).join(unit.name);
+    let folder = Path::new(&out).join(unit.name);
     std::fs::create_dir_all(&folder)
         .map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
     let mut build = cc::Build::new();

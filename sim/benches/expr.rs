@@ -61,7 +61,7 @@ fn eval(bencher: Bencher, text: &str) {
                 ctrl: &action,
                 action: &action,
                 last_action: &action,
-                memory: &[],
+                history: &[],
                 command: &command,
                 params: &[],
                 step: &step,

@@ -1,5 +1,6 @@
 // A control step of one block of environments, and the evaluation of given states.
 #pragma once
+#include "state.h"
 
 // Everything a control step reads and writes. Buffers are [k][stride], the
 // environment fastest; a block starts at environment `first` of `count`.
@@ -8,15 +9,9 @@ template<class T> struct StepArgs {
   Solver solver;
   const T *top_speed, *top_place;  // [nv], [nq] limits of a world that is well; infinite: none
   const T* ctrl;          // [nu]
-  T *qpos, *qvel, *act;   // state
-  T *qacc;                // [nv] warm start
-  T *frame_pos, *frame_quat, *frame_lin, *frame_ang;  // [3|4 nframe]
-  T *geom_force;          // [ngeom] mean normal force
-  T *act_force;           // [nu]
-  T *sense;               // [nsense] read in the last time step
-  unsigned* fault;        // [1] bits as in Rust's physics::fault; a broken world stays as it is
-  unsigned* overflow;     // [1] counts control steps in which a contact was lost
-  unsigned* unsolved;     // [1] counts time steps whose solve met the iteration cap
+  typedef T real;
+  typedef unsigned word;
+  OSTLER_WORLD(OSTLER_POINTER)  // a broken world stays as it is
 };
 enum { FAULT_NON_FINITE = 1, FAULT_SPEED = 2, FAULT_POSITION = 4, FAULT_CONTROL = 8 };
 
@@ -83,11 +78,11 @@ template<class R, class M> OSTLER_FN_PART void write_frames(const M& m, Work<R, 
       }
       cross_add(ang, o, lin);
     }
-    for (int k = 0; k < 4; k++) write_lanes(a.frame_quat + (4 * f + k) * (long)a.stride + first, quat[k], lanes);
+    for (int k = 0; k < 4; k++) write_lanes(a.body_quat + (4 * f + k) * (long)a.stride + first, quat[k], lanes);
     for (int k = 0; k < 3; k++) {
-      write_lanes(a.frame_pos + (3 * f + k) * (long)a.stride + first, pos[k], lanes);
-      write_lanes(a.frame_lin + (3 * f + k) * (long)a.stride + first, lin[k], lanes);
-      write_lanes(a.frame_ang + (3 * f + k) * (long)a.stride + first, ang[k], lanes);
+      write_lanes(a.body_pos + (3 * f + k) * (long)a.stride + first, pos[k], lanes);
+      write_lanes(a.body_lin_vel + (3 * f + k) * (long)a.stride + first, lin[k], lanes);
+      write_lanes(a.body_ang_vel + (3 * f + k) * (long)a.stride + first, ang[k], lanes);
     }
   }
 }
@@ -174,9 +169,9 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
   }
   for (int i = 0; i < m.na; i++) write_lanes(a.act + i * s + first, w.act[i], lanes);
   const R mean = bc<R>(1.0 / (a.substeps > 0 ? a.substeps : 1));
-  for (int g = 0; g < m.ngeom; g++) write_lanes(a.geom_force + g * s + first, w.geom_force[g] * mean, lanes);
-  for (int u = 0; u < m.nu; u++) write_lanes(a.act_force + u * s + first, w.act_force[u], lanes);
-  for (int i = 0; i < m.nsense; i++) write_lanes(a.sense + i * s + first, w.sense[i] + zero, lanes);
+  for (int g = 0; g < m.ngeom; g++) write_lanes(a.contact_force + g * s + first, w.geom_force[g] * mean, lanes);
+  for (int u = 0; u < m.nu; u++) write_lanes(a.actuator_force + u * s + first, w.act_force[u], lanes);
+  for (int i = 0; i < m.nsense; i++) write_lanes(a.sensordata + i * s + first, w.sense[i] + zero, lanes);
   write_frames(m, w, a, first, lanes);
 }
 

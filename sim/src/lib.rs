@@ -19,6 +19,7 @@ pub mod process;
 pub mod referee;
 pub mod rng;
 mod snapshot;
+pub mod state;
 pub mod task;
 /// What the tests of all packages share.
 #[cfg(test)]

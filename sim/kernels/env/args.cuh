@@ -13,13 +13,10 @@ struct EnvArgs {
   unsigned noisy, spread;      // observation noise; random ages of first episodes
   unsigned since, unused;      // control steps of the rollout before this one
   // The future depends on these.
-  float *action, *last_action; // [A], the outputs of all agents
-  float* command;
-  float* memory;               // [K], what expressions remember of the step before
-  float* ret;                  // [M]
-  float* sums;                 // reward terms so far
-  float *last_policy, *last_critic; // [n][O], the rows of all agents one after the other
-  unsigned *age, *length, *counted, *stuck, *final_used;
+  typedef float real;
+  typedef float row;
+  typedef unsigned word;
+  OSTLER_EPISODE(OSTLER_POINTER)
   // Work.
   float* ctrl;                 // [nu]
   const float* number;         // the task's numbers, where they are not in the code
@@ -29,14 +26,14 @@ struct EnvArgs {
   unsigned* buried;            // one number: broken environments that asked for a grave
   unsigned* grave;             // [GRAVES][GRAVE]
   // One step; rows are agents of environments, [n][M].
-  const float* actions;        // [n][RAW]
-  float *obs, *critic_obs;     // [n][O]
-  float *reward, *terminated, *truncated, *valid; // [n][M]
-  float *final_obs, *final_critic; // [slots][n][O]
+  const float* actions;        // [n][nraw]
+  float *obs, *critic_obs;     // [n][nobs]
+  float *reward, *terminated, *truncated, *valid; // [n][nagent]
+  float *final_obs, *final_critic; // [slots][n][nobs]
   int slots;
-  int* final_slot;             // [n][M]
+  int* final_slot;             // [n][nagent]
   // Random numbers for the policy's next step.
-  float* noise;                // [n][M][noise_width], or null
+  float* noise;                // [n][nagent][noise_width], or null
   int noise_width;
   unsigned noise_normal;       // else uniform
   unsigned long long noise_seed, noise_step;

@@ -7,10 +7,10 @@ OSTLER_FN unsigned more(unsigned x) { return x + 1u == 0u ? x : x + 1u; }
 // New actions to controls; true where they are not all numbers.
 OSTLER_FN bool act(const EnvArgs& a, int e) {
   const long n = a.n;
-  const float* raw = a.actions + (long)e * Task::RAW;
+  const float* raw = a.actions + (long)e * Task::nraw;
   bool bad = false;
-  for (int k = 0; k < Task::A; k++) bad = bad || !is_finite(raw[Task::raw(k)]);
-  for (int k = 0; k < Task::A; k++) {
+  for (int k = 0; k < Task::naction; k++) bad = bad || !is_finite(raw[Task::raw(k)]);
+  for (int k = 0; k < Task::naction; k++) {
     float x = bad ? 0.0f : raw[Task::raw(k)];
     if (Task::discrete) x = whole_(x);
     a.last_action[k * n + e] = a.action[k * n + e];
@@ -24,7 +24,7 @@ OSTLER_FN bool act(const EnvArgs& a, int e) {
 OSTLER_FN_BIG bool look(const EnvArgs& a, int e, bool masked, float* row) {
   Task::observe(a, e, a.noisy != 0, 2 * a.clock + (masked ? 1 : 0), row);
   unsigned odd = 0;
-  for (int i = 0; i < Task::O + Task::OC; i++) odd |= is_finite(row[i]) ? 0u : 1u;
+  for (int i = 0; i < Task::nobs + Task::ncritic; i++) odd |= is_finite(row[i]) ? 0u : 1u;
   return odd == 0;
 }
 
@@ -34,28 +34,49 @@ OSTLER_FN void show_group(const float* row, bool finite, float* last, float* out
   else OSTLER_ROLLED for (int i = 0; i < width; i++) out[i] = last[i];
 }
 OSTLER_FN void show(const EnvArgs& a, int e, const float* row, bool finite) {
-  const long policy = (long)e * Task::O, critic = (long)e * Task::OC;
-  show_group(row, finite, a.last_policy + policy, a.obs + policy, Task::O);
-  if (Task::OC > 0) show_group(row + Task::O, finite, a.last_critic + critic, a.critic_obs + critic, Task::OC);
+  const long policy = (long)e * Task::nobs, critic = (long)e * Task::ncritic;
+  show_group(row, finite, a.last_policy + policy, a.obs + policy, Task::nobs);
+  if (Task::ncritic > 0) show_group(row + Task::nobs, finite, a.last_critic + critic, a.critic_obs + critic, Task::ncritic);
 }
+
+// Entry `k` of a column of `width`.
+#define OSTLER_AT_real(k, width) ((k) * n + e)
+#define OSTLER_AT_word(k, width) ((k) * n + e)
+#define OSTLER_AT_row(k, width) ((long)e * (width) + (k))
+
+// Zeros in what begins so.
+#define OSTLER_BEGIN_zero(kind, at, width) \
+  OSTLER_ROLLED for (int k = 0; k < (width); k++) (at)[OSTLER_AT_##kind(k, width)] = 0;
+#define OSTLER_BEGIN_kept(kind, at, width)
+#define OSTLER_BEGIN_own(kind, at, width)
+#define OSTLER_BEGIN(name, kind, factor, size, begin, seen, says) \
+  OSTLER_BEGIN_##begin(kind, s.name, factor * Task::size)
+
+// A column's entries to `g`.
+#define OSTLER_RECORD(name, kind, factor, size, begin, seen, says) \
+  OSTLER_ROLLED for (int k = 0; k < factor * Task::size; k++) *g++ = bits_of(s.name[OSTLER_AT_##kind(k, factor * Task::size)]);
 
 // A new episode and its first observation.
 OSTLER_FN_BIG void restart(const EnvArgs& a, int e) {
   const long n = a.n;
   const unsigned stream = a.first_env + (unsigned)e;
+  {
+    const EnvArgs& s = a;
+    OSTLER_EPISODE(OSTLER_BEGIN)
+  }
+  {
+    const StepArgs<float>& s = a.physics;
+    OSTLER_WORLD(OSTLER_BEGIN)
+  }
   Task::start(a, e, stream);
   Task::command(a, e, stream, 0);
-  OSTLER_ROLLED for (int k = 0; k < Task::A; k++) a.action[k * n + e] = a.last_action[k * n + e] = 0.0f;
-  OSTLER_ROLLED for (int k = 0; k < Task::R; k++) a.sums[k * n + e] = 0.0f;
-  OSTLER_ROLLED for (int k = 0; k < Task::U; k++) a.ctrl[k * n + e] = 0.0f;
+  OSTLER_ROLLED for (int k = 0; k < Task::nu; k++) a.ctrl[k * n + e] = 0.0f;
   const unsigned word = philox(a.seed, stream, DRAW_START, a.clock, 0).w[0];
   const unsigned age = a.spread ? (unsigned)((double)unit(word) * (double)Task::max_steps) : 0u;
   a.age[e] = age;
   a.counted[e] = age == 0 ? 1u : 0u;
-  a.length[e] = 0;
-  for (int m = 0; m < Task::M; m++) a.ret[m * n + e] = 0.0f;
   Task::begin_memory(a, e);
-  float row[Task::O + Task::OC];
+  float row[Task::nobs + Task::ncritic];
   const bool finite = look(a, e, true, row);
   a.stuck[e] = a.physics.fault[e] | (finite ? 0u : (unsigned)FAULT_TASK);
   show(a, e, row, finite);
@@ -81,28 +102,19 @@ OSTLER_FN_BIG void bury(const EnvArgs& a, int e, unsigned bits, const float* rew
   g[6] = (unsigned)(a.clock >> 32);
   g[7] = a.stuck[e];
   g += GRAVE_HEAD;
-  OSTLER_ROLLED for (int k = 0; k < Task::RAW; k++) *g++ = bits_of(a.actions[(long)e * Task::RAW + k]);
-  OSTLER_ROLLED for (int k = 0; k < Task::U; k++) *g++ = bits_of(a.ctrl[k * n + e]);
-  for (int m = 0; m < Task::M; m++) *g++ = bits_of(reward[m]);
-  OSTLER_ROLLED for (int k = 0; k < Task::O + Task::OC; k++) *g++ = bits_of(row[k]);
+  OSTLER_ROLLED for (int k = 0; k < Task::nraw; k++) *g++ = bits_of(a.actions[(long)e * Task::nraw + k]);
+  OSTLER_ROLLED for (int k = 0; k < Task::nu; k++) *g++ = bits_of(a.ctrl[k * n + e]);
+  for (int m = 0; m < Task::nagent; m++) *g++ = bits_of(reward[m]);
+  OSTLER_ROLLED for (int k = 0; k < Task::nobs + Task::ncritic; k++) *g++ = bits_of(row[k]);
   // As a snapshot of one environment has them.
-  const float* live[] = {a.action, a.last_action, a.command, a.memory, a.ret, a.sums};
-  const int widths[] = {Task::A, Task::A, Task::C, Task::K, Task::M, Task::R};
-  for (int b = 0; b < 6; b++)
-    OSTLER_ROLLED for (int k = 0; k < widths[b]; k++) *g++ = bits_of(live[b][k * n + e]);
-  OSTLER_ROLLED for (int k = 0; k < Task::O; k++) *g++ = bits_of(a.last_policy[(long)e * Task::O + k]);
-  OSTLER_ROLLED for (int k = 0; k < Task::OC; k++) *g++ = bits_of(a.last_critic[(long)e * Task::OC + k]);
-  const unsigned* words[] = {a.age, a.length, a.counted, a.stuck, a.final_used};
-  for (int b = 0; b < 5; b++) *g++ = words[b][e];
-  const StepArgs<float>& p = a.physics;
-  const float* state[] = {p.qpos, p.qvel, p.frame_pos, p.frame_quat, p.frame_lin, p.frame_ang, p.geom_force, p.act_force, p.qacc, p.sense};
-  const int counts[] = {Task::NQ, Task::NV, 3 * Task::NB, 4 * Task::NB, 3 * Task::NB, 3 * Task::NB, Task::NG, Task::U, Task::NV, Task::NS};
-  for (int b = 0; b < 10; b++)
-    OSTLER_ROLLED for (int k = 0; k < counts[b]; k++) *g++ = bits_of(state[b][k * n + e]);
-  *g++ = p.fault[e];
-  for (int k = 0; k < Task::NA; k++) *g++ = bits_of(p.act[k * n + e]);
-  *g++ = p.overflow[e];
-  *g++ = p.unsolved[e];
+  {
+    const EnvArgs& s = a;
+    OSTLER_EPISODE(OSTLER_RECORD)
+  }
+  {
+    const StepArgs<float>& s = a.physics;
+    OSTLER_WORLD(OSTLER_RECORD)
+  }
 }
 
 // The order of the statistics; mirrored by sim/src/env/on_device/tally.rs.
@@ -125,7 +137,7 @@ OSTLER_FN void draw_row(const EnvArgs& a, long r) {
 
 OSTLER_FN void draw_noise(const EnvArgs& a, int e) {
   if (!a.noise) return;
-  for (int m = 0; m < Task::M; m++) draw_row(a, (long)e * Task::M + m);
+  for (int m = 0; m < Task::nagent; m++) draw_row(a, (long)e * Task::nagent + m);
 }
 
 // A whole control step. `world` steps the physics.
@@ -136,13 +148,13 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& wo
   a.length[e] = more(a.length[e]);
   world.step(a, e);
 
-  const Judged<Task::M> judged = Task::judge(a, e);
+  const Judged<Task::nagent> judged = Task::judge(a, e);
   bits |= a.physics.fault[e] | a.stuck[e];
-  for (int m = 0; m < Task::M; m++)
+  for (int m = 0; m < Task::nagent; m++)
     if (!is_finite(judged.reward[m])) bits |= FAULT_TASK;
   if (judged.absurd) bits |= FAULT_TASK;
   Task::command(a, e, a.first_env + (unsigned)e, age);
-  float row[Task::O + Task::OC];
+  float row[Task::nobs + Task::ncritic];
   const bool finite = look(a, e, false, row);
   if (!finite) bits |= FAULT_TASK;
   show(a, e, row, finite);
@@ -151,8 +163,8 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& wo
   const bool late = age >= Task::max_steps;
   const bool terminated = valid && judged.terminated != 0;
   const bool truncated = valid && !terminated && (judged.truncated != 0 || late);
-  for (int m = 0; m < Task::M; m++) {
-    const long r = (long)e * Task::M + m;
+  for (int m = 0; m < Task::nagent; m++) {
+    const long r = (long)e * Task::nagent + m;
     const float reward = valid ? judged.reward[m] : 0.0f;
     a.reward[r] = reward;
     a.terminated[r] = truth(terminated);
@@ -171,10 +183,10 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& wo
       const unsigned slot = a.final_used[e];
       if (slot < (unsigned)a.slots) {
         a.final_used[e] = slot + 1;
-        for (int m = 0; m < Task::M; m++) a.final_slot[(long)e * Task::M + m] = (int)slot;
+        for (int m = 0; m < Task::nagent; m++) a.final_slot[(long)e * Task::nagent + m] = (int)slot;
         const long at = (long)slot * n + e;
-        OSTLER_ROLLED for (int i = 0; i < Task::O; i++) a.final_obs[at * Task::O + i] = a.obs[(long)e * Task::O + i];
-        OSTLER_ROLLED for (int i = 0; i < Task::OC; i++) a.final_critic[at * Task::OC + i] = a.critic_obs[(long)e * Task::OC + i];
+        OSTLER_ROLLED for (int i = 0; i < Task::nobs; i++) a.final_obs[at * Task::nobs + i] = a.obs[(long)e * Task::nobs + i];
+        OSTLER_ROLLED for (int i = 0; i < Task::ncritic; i++) a.final_critic[at * Task::ncritic + i] = a.critic_obs[(long)e * Task::ncritic + i];
       } else {
         count(a, e, TALLY_OVERFLOW, 1);
       }
@@ -182,16 +194,16 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, int e, World& wo
     if (a.counted[e]) {
       count(a, e, TALLY_EPISODES, 1);
       double sum = 0;
-      for (int m = 0; m < Task::M; m++) {
+      for (int m = 0; m < Task::nagent; m++) {
         sum = sum + (double)a.ret[m * n + e];
-        if (Task::M > 1) count(a, e, TALLY_REWARD + Task::R + Task::ENDS + m, (double)a.ret[m * n + e]);
+        if (Task::nagent > 1) count(a, e, TALLY_REWARD + Task::nreward + Task::nend + m, (double)a.ret[m * n + e]);
       }
-      const double mean = sum / Task::M;
+      const double mean = sum / Task::nagent;
       count(a, e, TALLY_RETURN, mean);
       count(a, e, TALLY_LENGTH, (double)a.length[e]);
-      for (int k = 0; k < Task::R; k++) count(a, e, TALLY_REWARD + k, (double)a.sums[k * n + e]);
+      for (int k = 0; k < Task::nreward; k++) count(a, e, TALLY_REWARD + k, (double)a.sums[k * n + e]);
       const unsigned cause = terminated ? judged.terminated : judged.truncated;
-      count(a, e, TALLY_REWARD + Task::R + (int)cause, 1);
+      count(a, e, TALLY_REWARD + Task::nreward + (int)cause, 1);
       a.last_ret[e] = bits_of((float)mean);
       a.last_ret[n + e] = a.length[e];
       a.last_ret[2 * n + e] = a.since + 1u;

@@ -67,11 +67,11 @@ OSTLER_FN_ONE void ball_joint(Frame& f, const float* q, const float* v, V3 ancho
 OSTLER_FN_ONE void write_frame(const EnvArgs& a, int e, int body, const Frame& f) {
   const StepArgs<float>& p = a.physics;
   const long n = a.n;
-  for (int k = 0; k < 4; k++) p.frame_quat[(4 * body + k) * n + e] = f.quat.x[k];
+  for (int k = 0; k < 4; k++) p.body_quat[(4 * body + k) * n + e] = f.quat.x[k];
   for (int k = 0; k < 3; k++) {
-    p.frame_pos[(3 * body + k) * n + e] = f.pos.x[k];
-    p.frame_lin[(3 * body + k) * n + e] = f.lin.x[k];
-    p.frame_ang[(3 * body + k) * n + e] = f.ang.x[k];
+    p.body_pos[(3 * body + k) * n + e] = f.pos.x[k];
+    p.body_lin_vel[(3 * body + k) * n + e] = f.lin.x[k];
+    p.body_ang_vel[(3 * body + k) * n + e] = f.ang.x[k];
   }
 }
 

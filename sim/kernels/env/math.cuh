@@ -4,6 +4,7 @@
 #pragma once
 
 #ifdef __CUDACC__
+OSTLER_FN unsigned bits_of(unsigned x) { return x; }
 OSTLER_FN unsigned bits_of(float x) { return __float_as_uint(x); }
 OSTLER_FN float of_bits(unsigned x) { return __uint_as_float(x); }
 OSTLER_FN long long bits_of(double x) { return __double_as_longlong(x); }
@@ -12,6 +13,7 @@ OSTLER_FN float floor_(float x) { return floorf(x); }
 OSTLER_FN float trunc_(float x) { return truncf(x); }
 OSTLER_FN float whole_(float x) { return roundf(x); }
 #else
+OSTLER_FN unsigned bits_of(unsigned x) { return x; }
 OSTLER_FN unsigned bits_of(float x) {
   unsigned b;
   __builtin_memcpy(&b, &x, 4);

@@ -4,6 +4,7 @@ use super::{EnvSpec, EpisodeStats};
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
 use crate::physics::Shortfalls;
+use crate::state::{Episodes, Sizes};
 use crate::task::Task;
 use crate::task::expr::{BLOCK, Scratch};
 use crate::task::score::Judged;
@@ -16,32 +17,8 @@ pub(super) struct Live {
     pub clock: u64,
     /// The clock when the rollout began.
     pub began: u64,
-    /// Clipped outputs of all agents of the last step `[A][N]`.
-    pub action: Vec<f32>,
-    /// Those of the step before `[A][N]`.
-    pub last_action: Vec<f32>,
-    /// Commands `[c][N]`.
-    pub command: Vec<f32>,
-    /// What expressions remember of the step before `[k][N]`.
-    pub memory: Vec<f32>,
-    /// Age of the episode in control steps; random at the start of a spread batch `[N]`.
-    pub age: Vec<u32>,
-    /// Control steps taken in the episode `[N]`.
-    pub length: Vec<u32>,
-    /// Every agent's return so far `[M][N]`.
-    pub ret: Vec<f32>,
-    /// Weighted reward terms so far `[R][N]`.
-    pub sums: Vec<f32>,
-    /// 1 where the episode began at age 0 and counts in the statistics `[N]`.
-    pub counted: Vec<u32>,
-    /// Fault bits of a reset that itself failed; the next step tries again `[N]`.
-    pub stuck: Vec<u32>,
-    /// Slots of `final_obs` taken in this rollout `[N]`.
-    pub final_used: Vec<u32>,
-    /// Last finite observations `[N][M][O]`, `[N][M][Oc]`.
-    pub last_policy: Vec<f32>,
-    /// See `last_policy`.
-    pub last_critic: Vec<f32>,
+    /// What each episode has been through.
+    pub episodes: Episodes,
     /// Statistics since they were last taken.
     pub stats: EpisodeStats,
     /// The physics' shortfalls when they were last taken.
@@ -50,26 +27,21 @@ pub(super) struct Live {
 
 impl Live {
     pub fn new(spec: &EnvSpec, task: &Task) -> Result<Self, MemoryError> {
-        let (n, outputs) = (spec.num_envs, task.actions.outputs());
-        let [wide, critic_wide] = task.observations.world();
-        let f = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(n));
-        let u = |what: &str| zeroed::<u32>(what, n);
+        let [nobs, ncritic] = task.observations.world();
+        let sizes = Sizes {
+            nagent: spec.agents_per_env(),
+            naction: task.actions.outputs(),
+            ncommand: task.commands.width(),
+            nhistory: task.memory.width(),
+            nobs,
+            ncritic,
+            nreward: spec.reward_names.len(),
+            ..Sizes::default()
+        };
         Ok(Self {
             clock: 0,
             began: 0,
-            action: f("actions", outputs)?,
-            last_action: f("actions", outputs)?,
-            command: f("commands", task.commands.width())?,
-            memory: f("what expressions remember", task.memory.width())?,
-            age: u("episode ages")?,
-            length: u("episode lengths")?,
-            ret: f("returns", spec.agents_per_env())?,
-            sums: f("reward terms", spec.reward_names.len())?,
-            counted: u("episode flags")?,
-            stuck: u("episode flags")?,
-            final_used: u("episode flags")?,
-            last_policy: f("observations", wide)?,
-            last_critic: f("observations", critic_wide)?,
+            episodes: Episodes::zeroed(&sizes, spec.num_envs)?,
             stats: EpisodeStats::with_room(spec)?,
             taken: Shortfalls::default(),
         })

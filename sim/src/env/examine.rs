@@ -34,7 +34,7 @@ impl BatchEnv {
                     env: self.first_env.wrapping_add(env as u32),
                     clock: live.clock,
                     step: live.clock.saturating_sub(live.began + 1) as u32,
-                    age: live.length[env],
+                    age: live.episodes.length[env],
                     cause: cause as u32,
                     value,
                 });
@@ -51,7 +51,7 @@ impl BatchEnv {
             return (Place::Action(k), Kind::of(x), x);
         }
         let nothing = (Place::Unknown, Kind::Nan, f32::NAN);
-        if self.live.stuck[env] != 0 {
+        if self.live.episodes.stuck[env] != 0 {
             return (Place::Start, Kind::Nan, f32::NAN);
         }
         if self.physics.state().fault[env] != 0 {
@@ -86,7 +86,7 @@ impl BatchEnv {
         );
         // A command that was drawn anew since may hide the term; its sum has it still.
         let now = terms.iter().copied().enumerate();
-        let so_far = (0..terms.len()).map(|k| (k, live.sums[k * n + env]));
+        let so_far = (0..terms.len()).map(|k| (k, live.episodes.sums[k * n + env]));
         if let Some((k, x)) = now.chain(so_far).find(|(_, x)| !x.is_finite()) {
             return Some((Place::Reward(k), Kind::of(x), x));
         }
@@ -155,16 +155,16 @@ impl BatchEnv {
                 if !masked {
                     work.fault[env] |= fault::ENGINE;
                 } else if work.mask[env] != 0 {
-                    live.stuck[env] |= fault::ENGINE;
+                    live.episodes.stuck[env] |= fault::ENGINE;
                 }
             }
             let rows = |width: usize| envs.start * width..envs.end * width;
             let [wide, critic_wide] = self.task.observations.world();
             let wide = rows(wide);
-            obs.policy[wide.clone()].copy_from_slice(&live.last_policy[wide]);
+            obs.policy[wide.clone()].copy_from_slice(&live.episodes.last_policy[wide]);
             if let Some(critic) = &mut obs.critic {
                 let wide = rows(critic_wide);
-                critic[wide.clone()].copy_from_slice(&live.last_critic[wide]);
+                critic[wide.clone()].copy_from_slice(&live.episodes.last_critic[wide]);
             }
         }
     }

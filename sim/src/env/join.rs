@@ -3,15 +3,14 @@
 use super::snapshot::{DESCRIBED, FINISHED, FORMAT, VERSION};
 use super::{BatchEnv, EpisodeStats};
 use crate::physics::{Batching, SnapshotError};
-use crate::snapshot::{Reader, Seal, beside, reserve, unfit};
+use crate::snapshot::{Reader, Seal, reserve, unfit};
+use crate::state::EPISODE;
 
 /// What the snapshots of [parts](BatchEnv::shard) of one batch look like.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// Rows `[N]` of buffers `[k][N]` of four-byte numbers, up to the last observations.
-    columns: usize,
-    /// Widths of the last observations `[N][w]`.
-    last: [usize; 2],
+    /// Entries of an environment in every column of episodes.
+    widths: [usize; EPISODE.len()],
     /// Of the statistics: sums of reward terms and of agents' returns, and counts after
     /// them.
     sums: usize,
@@ -19,8 +18,6 @@ pub struct Layout {
     physics: Option<Batching>,
 }
 
-/// Rows `[N]` of counts per environment (ages, lengths and so on).
-const WORDS: usize = 5;
 const DIGESTS: usize = 3 * 32;
 const BREAK: usize = 28;
 
@@ -28,14 +25,10 @@ impl BatchEnv {
     /// What [`Layout::join`] has to know.
     pub fn layout(&self) -> Layout {
         let (live, n) = (&self.live, self.spec.num_envs);
-        let columns = [
-            &live.action,
-            &live.last_action,
-            &live.command,
-            &live.memory,
-            &live.ret,
-            &live.sums,
-        ];
+        let mut widths = [0; EPISODE.len()];
+        for (width, (_, buffer)) in widths.iter_mut().zip(live.episodes.columns()) {
+            *width = buffer.len() / 4 / n;
+        }
         let EpisodeStats {
             reward_sums,
             agent_return_sums,
@@ -45,8 +38,7 @@ impl BatchEnv {
             ..
         } = &live.stats;
         Layout {
-            columns: columns.iter().map(|b| b.len()).sum::<usize>() / n,
-            last: [live.last_policy.len() / n, live.last_critic.len() / n],
+            widths,
             sums: reward_sums.len() + agent_return_sums.len(),
             counts: terminations.len() + faults.len() + causes.len(),
             physics: self.physics.batching(),
@@ -62,9 +54,7 @@ struct Part<'a> {
     digests: [u8; DIGESTS],
     clock: u64,
     began: u64,
-    columns: &'a [u8],
-    last: [&'a [u8]; 2],
-    words: &'a [u8],
+    columns: [&'a [u8]; EPISODE.len()],
     /// Contacts and solves that fell short, episodes.
     whole: [u64; 3],
     /// Sums of returns and lengths.
@@ -86,9 +76,10 @@ impl Layout {
         }
         let (n, first, seed) = (r.count()?, r.word()?, r.long()?);
         let (digests, clock, began) = (r.array()?, r.long()?, r.long()?);
-        let columns = r.items(n, 4 * self.columns)?;
-        let last = [r.items(n, 4 * self.last[0])?, r.items(n, 4 * self.last[1])?];
-        let words = r.items(n, 4 * WORDS)?;
+        let mut columns = [&[][..]; EPISODE.len()];
+        for (column, width) in columns.iter_mut().zip(self.widths) {
+            *column = r.items(n, 4 * width)?;
+        }
         let whole = [r.long()?, r.long()?, r.long()?];
         let means = [f64::from_bits(r.long()?), f64::from_bits(r.long()?)];
         let (overflow, finished, breaks) = (r.long()?, r.count()?, r.count()?);
@@ -106,8 +97,6 @@ impl Layout {
             clock,
             began,
             columns,
-            last,
-            words,
             whole,
             means,
             overflow,
@@ -160,15 +149,10 @@ impl Layout {
         out.extend_from_slice(&head.digests);
         out.extend_from_slice(&head.clock.to_le_bytes());
         out.extend_from_slice(&head.began.to_le_bytes());
-        let columns: Vec<_> = parts.iter().map(|p| (p.columns, p.n)).collect();
-        let words: Vec<_> = parts.iter().map(|p| (p.words, p.n)).collect();
-        beside(&columns, self.columns, 4, out);
-        for group in 0..2 {
-            for p in &parts {
-                out.extend_from_slice(p.last[group]);
-            }
+        for (i, (column, width)) in EPISODE.iter().zip(self.widths).enumerate() {
+            let side: Vec<_> = parts.iter().map(|p| (p.columns[i], p.n)).collect();
+            column.join(&side, width, out);
         }
-        beside(&words, WORDS, 4, out);
         self.statistics(&parts, head.first, out)?;
         reserve(out, 8, FORMAT.what)?;
         let at = out.len();

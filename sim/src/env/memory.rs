@@ -65,7 +65,7 @@ impl BatchEnv {
         let none = -(self.spec.step_dt as f32);
         for env in (0..n).filter(|&e| self.work.mask[e] != 0) {
             for row in memory.times() {
-                self.live.memory[row * n + env] = none;
+                self.live.episodes.history[row * n + env] = none;
             }
         }
         for level in 0..memory.levels() {
@@ -102,13 +102,13 @@ impl BatchEnv {
             },
         );
         if round.whose() == Whose::All {
-            std::mem::swap(&mut live.memory, &mut work.memory);
+            std::mem::swap(&mut live.episodes.history, &mut work.memory);
             return;
         }
         let rows = cells.iter().filter(|c| round.has(c)).flat_map(Cell::rows);
         for row in rows {
             for env in (0..n).filter(|&e| work.mask[e] != 0) {
-                live.memory[row * n + env] = work.memory[row * n + env];
+                live.episodes.history[row * n + env] = work.memory[row * n + env];
             }
         }
     }

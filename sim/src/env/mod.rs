@@ -464,7 +464,7 @@ impl BatchEnv {
 
     /// Forgets which slots of `final_obs` are taken; call at a rollout's start.
     pub fn begin_rollout(&mut self) {
-        self.live.final_used.fill(0);
+        self.live.episodes.final_used.fill(0);
         self.live.began = self.live.clock;
     }
 

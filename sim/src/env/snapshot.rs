@@ -9,7 +9,8 @@ use super::{BatchEnv, Break, EpisodeStats, Finished, Groups, Live, stats};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
 use crate::model::{Model, SensorKind};
 use crate::physics::{Shortfalls, SnapshotError};
-use crate::snapshot::{Format, Reader, Seal, columns, reserve, unfit};
+use crate::snapshot::{Format, Reader, Seal, reserve, unfit};
+use crate::state::Episodes;
 use std::fmt::Debug;
 use std::ops::Range;
 
@@ -95,11 +96,13 @@ impl Identity {
 pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>, seal: Seal) -> Result<(), SnapshotError> {
     let live = &env.live;
     let s = &live.stats;
-    let buffers: usize = floats(live).iter().map(|b| b.len()).sum::<usize>()
-        + words(live).iter().map(|b| b.len()).sum::<usize>();
     let sums = s.reward_sums.len() + s.agent_return_sums.len();
     let counts = sums + s.terminations.len() + s.faults.len() + s.causes.len();
-    let size = 4 * buffers + 8 * counts + FINISHED * s.finished.len() + 28 * s.breaks.len() + 256;
+    let size = bytes(&live.episodes)
+        + 8 * counts
+        + FINISHED * s.finished.len()
+        + 28 * s.breaks.len()
+        + 256;
     let start = FORMAT.begin(out, seal, size)?;
     out.extend_from_slice(&VERSION.to_le_bytes());
     out.extend_from_slice(&(env.spec.num_envs as u64).to_le_bytes());
@@ -114,11 +117,8 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>, seal: Seal) -> Result<(), 
     }
     out.extend_from_slice(&live.clock.to_le_bytes());
     out.extend_from_slice(&live.began.to_le_bytes());
-    for buffer in floats(live) {
-        out.extend_from_slice(bytemuck::cast_slice(buffer));
-    }
-    for buffer in words(live) {
-        out.extend_from_slice(bytemuck::cast_slice(buffer));
+    for (_, buffer) in live.episodes.columns() {
+        out.extend_from_slice(buffer);
     }
     for word in [
         live.taken.contact_overflow,
@@ -161,53 +161,8 @@ pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>, seal: Seal) -> Result<(), 
     FORMAT.end(out, seal, start)
 }
 
-fn floats(live: &Live) -> [&Vec<f32>; 8] {
-    [
-        &live.action,
-        &live.last_action,
-        &live.command,
-        &live.memory,
-        &live.ret,
-        &live.sums,
-        &live.last_policy,
-        &live.last_critic,
-    ]
-}
-
-fn floats_mut(live: &mut Live) -> [&mut Vec<f32>; 8] {
-    [
-        &mut live.action,
-        &mut live.last_action,
-        &mut live.command,
-        &mut live.memory,
-        &mut live.ret,
-        &mut live.sums,
-        &mut live.last_policy,
-        &mut live.last_critic,
-    ]
-}
-
-/// Of [`floats`], how many at the end are rows `[N][k]` instead of columns `[k][N]`.
-const ROWS: usize = 2;
-
-fn words(live: &Live) -> [&Vec<u32>; 5] {
-    [
-        &live.age,
-        &live.length,
-        &live.counted,
-        &live.stuck,
-        &live.final_used,
-    ]
-}
-
-fn words_mut(live: &mut Live) -> [&mut Vec<u32>; 5] {
-    [
-        &mut live.age,
-        &mut live.length,
-        &mut live.counted,
-        &mut live.stuck,
-        &mut live.final_used,
-    ]
+fn bytes(episodes: &Episodes) -> usize {
+    episodes.columns().map(|(_, b)| b.len()).sum()
 }
 
 /// Where a snapshot that [`BatchEnv::keep`] has written holds the environments' own
@@ -218,14 +173,11 @@ pub(super) fn parts(
     physics: usize,
 ) -> Result<(Range<usize>, Range<usize>), SnapshotError> {
     const HEAD: usize = 8 + 4 + 8 + 4 + 8 + 3 * 32 + 8 + 8;
-    let live = &env.live;
-    let buffers: usize = floats(live).iter().map(|b| b.len()).sum::<usize>()
-        + words(live).iter().map(|b| b.len()).sum::<usize>();
     let end = kept.len().checked_sub(physics);
     let (true, Some(end)) = (kept.starts_with(FORMAT.bare), end) else {
         return Err(unfit("it is not one of native worlds"));
     };
-    Ok((HEAD..HEAD + 4 * buffers, end..kept.len()))
+    Ok((HEAD..HEAD + bytes(&env.live.episodes), end..kept.len()))
 }
 
 /// A snapshot that fits, in its parts.
@@ -236,8 +188,8 @@ struct Parsed<'a> {
     from: usize,
     clock: u64,
     began: u64,
-    floats: [&'a [u8]; 8],
-    words: [&'a [u8]; 5],
+    /// Columns of episodes, one behind the other.
+    episodes: Reader<'a>,
     taken: Shortfalls,
     stats: Stats<'a>,
     physics: &'a [u8],
@@ -346,19 +298,12 @@ fn parse<'a>(
         believed(r.long()?, "control steps")?,
     );
     let live = &env.live;
-    let mut floats = floats(live).map(|b| (b.len() / n, &[][..]));
-    for (per_env, bytes) in &mut floats {
-        *bytes = r.items(stored, 4 * *per_env)?;
-    }
-    let mut words = [&[][..]; 5];
-    for bytes in &mut words {
-        *bytes = r.items(stored, 4)?;
-    }
+    let episodes = Reader(r.items(stored, bytes(&live.episodes) / n)?);
     let taken = Shortfalls {
         contact_overflow: believed(r.long()?, "contacts")?,
         unsolved: believed(r.long()?, "unsolved steps")?,
     };
-    let (episodes, return_sum, length_sum, final_overflow) = (
+    let (ended, return_sum, length_sum, final_overflow) = (
         believed(r.long()?, "episodes")?,
         f64::from_bits(r.long()?),
         f64::from_bits(r.long()?),
@@ -373,7 +318,7 @@ fn parse<'a>(
     }
     let s = &live.stats;
     let stats = Stats {
-        episodes,
+        episodes: ended,
         return_sum,
         length_sum,
         final_overflow,
@@ -394,8 +339,7 @@ fn parse<'a>(
         from: from as usize,
         clock,
         began,
-        floats: floats.map(|(_, bytes)| bytes),
-        words,
+        episodes,
         taken,
         stats,
         physics,
@@ -408,13 +352,13 @@ impl Parsed<'_> {
         let (stored, at) = (self.stored, self.from);
         live.clock = self.clock;
         live.began = self.began;
-        let columns_only = self.floats.len() - ROWS;
-        for (i, (bytes, into)) in self.floats.iter().zip(floats_mut(live)).enumerate() {
-            let w = if i < columns_only { 1 } else { into.len() / n };
-            columns(bytes, into, stored * w, n * w, at * w);
-        }
-        for (bytes, into) in self.words.iter().zip(words_mut(live)) {
-            columns(bytes, into, stored, n, at);
+        let mut rest = self.episodes;
+        for (column, buffer) in live.episodes.columns_mut() {
+            // As many as `parse` has counted.
+            let Ok(bytes) = rest.items(stored, buffer.len() / n) else {
+                return;
+            };
+            column.copy(bytes, buffer, [stored, n, at]);
         }
         live.taken = self.taken;
         // What was counted of a batch is not cut into parts: the first has it all.
@@ -512,9 +456,9 @@ pub(super) fn adopt(
     if taken < n {
         let live = &mut env.live;
         let [wide, critic_wide] = env.task.observations.world();
-        live.last_policy[taken * wide..].fill(0.0);
-        live.last_critic[taken * critic_wide..].fill(0.0);
-        live.final_used[taken..].fill(0);
+        live.episodes.last_policy[taken * wide..].fill(0.0);
+        live.episodes.last_critic[taken * critic_wide..].fill(0.0);
+        live.episodes.final_used[taken..].fill(0);
         env.restart(spread, obs);
         env.remember(Whose::New);
     }

@@ -46,12 +46,12 @@ macro_rules! inputs {
         Inputs {
             state: $state,
             ctrl: &$work.ctrl,
-            action: &$live.action,
-            last_action: &$live.last_action,
-            memory: &$live.memory,
-            command: &$live.command,
+            action: &$live.episodes.action,
+            last_action: &$live.episodes.last_action,
+            history: &$live.episodes.history,
+            command: &$live.episodes.command,
             params: &$env.task.params,
-            step: &$live.age,
+            step: &$live.episodes.age,
             step_dt: $env.spec.step_dt as f32,
             max_steps: $env.spec.max_episode_steps,
             first: $first,
@@ -70,10 +70,13 @@ impl BatchEnv {
         assert_eq!(actions.len(), n * width, "actions are [R][A]");
         let (live, work) = (&mut self.live, &mut self.work);
         let (action, last) = (
-            Shared::new(&mut live.action),
-            Shared::new(&mut live.last_action),
+            Shared::new(&mut live.episodes.action),
+            Shared::new(&mut live.episodes.last_action),
         );
-        let (age, length) = (Shared::new(&mut live.age), Shared::new(&mut live.length));
+        let (age, length) = (
+            Shared::new(&mut live.episodes.age),
+            Shared::new(&mut live.episodes.length),
+        );
         let (ctrl, faults) = (Shared::new(&mut work.ctrl), Shared::new(&mut work.fault));
         let (task, state) = (&self.task.actions, self.physics.state());
         let drill = (!self.drill.is_empty()).then_some(&self.drill);
@@ -130,7 +133,7 @@ impl BatchEnv {
         let n = self.spec.num_envs;
         let state = self.physics.state();
         let (live, work) = (&mut self.live, &mut self.work);
-        let sums = Shared::new(&mut live.sums);
+        let sums = Shared::new(&mut live.episodes.sums);
         let (reward, faults) = (Shared::new(&mut work.reward), Shared::new(&mut work.fault));
         let (terminated, truncated) = (
             Shared::new(&mut work.terminated),
@@ -169,7 +172,7 @@ impl BatchEnv {
                 truncated.copy_from_slice(&judged.truncated[..len]);
                 for lane in 0..len {
                     let env = first + lane;
-                    fault[lane] |= inputs.state.fault[env] | live.stuck[env];
+                    fault[lane] |= inputs.state.fault[env] | live.episodes.stuck[env];
                     let finite = judged.reward.iter().all(|r| r[lane].is_finite());
                     if !finite || judged.absurd[lane] {
                         fault[lane] |= fault::TASK;
@@ -191,9 +194,9 @@ impl BatchEnv {
         }
         let n = self.spec.num_envs;
         for env in 0..n {
-            let age = self.live.age[env];
+            let age = self.live.episodes.age[env];
             let stream = self.first_env.wrapping_add(env as u32);
-            let command = &mut self.live.command;
+            let command = &mut self.live.episodes.command;
             self.task
                 .commands
                 .draw(self.seed, stream, self.live.clock, age, |i, x| {
@@ -236,11 +239,11 @@ impl BatchEnv {
         let (live, work) = (&mut self.live, &mut self.work);
         let (policy, critic) = (Shared::new(&mut *obs.policy), Shared::new(critic));
         let (last_policy, last_critic) = (
-            Shared::new(&mut live.last_policy),
-            Shared::new(&mut live.last_critic),
+            Shared::new(&mut live.episodes.last_policy),
+            Shared::new(&mut live.episodes.last_critic),
         );
         let bits = Shared::new(if masked {
-            &mut live.stuck
+            &mut live.episodes.stuck
         } else {
             &mut work.fault
         });
@@ -316,7 +319,7 @@ impl BatchEnv {
             let bits = work.fault[env];
             let valid = bits == 0;
             let cause = work.terminated[env];
-            let late = live.age[env] >= self.spec.max_episode_steps;
+            let late = live.episodes.age[env] >= self.spec.max_episode_steps;
             let terminated = valid && cause != 0;
             let truncated = valid && !terminated && (work.truncated[env] != 0 || late);
             let rows = env * agents..(env + 1) * agents;
@@ -324,7 +327,7 @@ impl BatchEnv {
                 let at = m * n + env;
                 let reward = if valid { work.reward[at] } else { 0.0 };
                 out.reward[row] = reward;
-                live.ret[at] += reward;
+                live.episodes.ret[at] += reward;
             }
             out.terminated[rows.clone()].fill(f32::from(u8::from(terminated)));
             out.truncated[rows.clone()].fill(f32::from(u8::from(truncated)));
@@ -344,9 +347,9 @@ impl BatchEnv {
                 continue;
             }
             if truncated {
-                let slot = live.final_used[env] as usize;
+                let slot = live.episodes.final_used[env] as usize;
                 if slot < slots {
-                    live.final_used[env] += 1;
+                    live.episodes.final_used[env] += 1;
                     out.final_slot[rows].fill(slot as i32);
                     let row = (slot * n + env) * wide..(slot * n + env + 1) * wide;
                     out.final_obs.policy[row]
@@ -360,11 +363,11 @@ impl BatchEnv {
                     live.stats.final_overflow += 1;
                 }
             }
-            if live.counted[env] != 0 {
+            if live.episodes.counted[env] != 0 {
                 let stats = &mut live.stats;
                 stats.episodes += 1;
                 let mut sum = 0.0;
-                for (m, ret) in live.ret.iter().skip(env).step_by(n).enumerate() {
+                for (m, ret) in live.episodes.ret.iter().skip(env).step_by(n).enumerate() {
                     sum += f64::from(*ret);
                     if let Some(own) = stats.agent_return_sums.get_mut(m) {
                         *own += f64::from(*ret);
@@ -372,9 +375,9 @@ impl BatchEnv {
                 }
                 let ret = sum / agents as f64;
                 stats.return_sum += ret;
-                stats.length_sum += f64::from(live.length[env]);
+                stats.length_sum += f64::from(live.episodes.length[env]);
                 for (k, sum) in stats.reward_sums.iter_mut().enumerate() {
-                    *sum += f64::from(live.sums[k * n + env]);
+                    *sum += f64::from(live.episodes.sums[k * n + env]);
                 }
                 let cause = if terminated {
                     cause
@@ -387,7 +390,7 @@ impl BatchEnv {
                         env: env as u32,
                         step: (live.clock - live.began).saturating_sub(1) as u32,
                         ret: ret as f32,
-                        length: live.length[env],
+                        length: live.episodes.length[env],
                     });
                 }
             }
@@ -413,30 +416,19 @@ impl BatchEnv {
             );
             scatter(&worker.qpos, &mut work.qpos, n, env);
             scatter(&worker.qvel, &mut work.qvel, n, env);
-            let command = &mut live.command;
+            let command = &mut live.episodes.command;
             self.task
                 .commands
                 .draw(self.seed, stream, live.clock, 0, |i, x| {
                     command[i * n + env] = x
                 });
-            for buffer in [
-                &mut live.action,
-                &mut live.last_action,
-                &mut live.sums,
-                &mut live.ret,
-                &mut work.ctrl,
-            ] {
-                buffer
-                    .iter_mut()
-                    .skip(env)
-                    .step_by(n)
-                    .for_each(|x| *x = 0.0);
-            }
+            live.episodes.begin(env);
+            let controls = work.ctrl.iter_mut().skip(env).step_by(n);
+            controls.for_each(|x| *x = 0.0);
             let word = philox(self.seed, stream, Purpose::EpisodeStart, live.clock, 0)[0];
             let age = (f64::from(unit(word)) * f64::from(self.spec.max_episode_steps)) as u32;
-            live.age[env] = if spread { age } else { 0 };
-            live.counted[env] = u32::from(live.age[env] == 0);
-            live.length[env] = 0;
+            live.episodes.age[env] = if spread { age } else { 0 };
+            live.episodes.counted[env] = u32::from(live.episodes.age[env] == 0);
         }
         self.physics.reset(&work.mask, &work.qpos, &work.qvel);
         self.begin_memory();

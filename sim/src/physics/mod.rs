@@ -12,8 +12,8 @@ pub mod pool;
 pub mod rapier;
 
 use crate::config::ConfigError;
-use crate::memory::{MemoryError, zeroed};
-use crate::model::Model;
+use crate::memory::MemoryError;
+pub use crate::state::State;
 pub use batching::Batching;
 pub use evidence::{Evidence, Part};
 pub use limits::Limits;
@@ -238,100 +238,4 @@ pub mod fault {
         "engine",
         "task",
     ];
-}
-
-/// What tasks can see of N worlds. All buffers are `[k][N]`, float32, SI units.
-#[derive(Debug, Clone)]
-pub struct State {
-    /// Number of worlds.
-    pub num_envs: usize,
-    /// Generalised positions `[nq][N]`.
-    pub qpos: Vec<f32>,
-    /// Generalised velocities `[nv][N]`.
-    pub qvel: Vec<f32>,
-    /// Positions of the body frames in the world `[3 nbody][N]` (m).
-    pub body_pos: Vec<f32>,
-    /// Orientations of the body frames `[4 nbody][N]`, (w, x, y, z).
-    pub body_quat: Vec<f32>,
-    /// Linear velocities of the body frames' origins, world frame `[3 nbody][N]` (m/s).
-    pub body_lin_vel: Vec<f32>,
-    /// Angular velocities, world frame `[3 nbody][N]` (rad/s).
-    pub body_ang_vel: Vec<f32>,
-    /// Sum of normal contact forces at each geom `[ngeom][N]` (N), mean over the
-    /// last control step's substeps; 0 without contact.
-    pub contact_force: Vec<f32>,
-    /// Actuator forces after clamping, before the gear, in the last substep `[nu][N]`.
-    pub actuator_force: Vec<f32>,
-    /// Generalised accelerations of the last substep (RK4: the mean of its stages)
-    /// `[nv][N]`; the native engine's solver starts there.
-    pub qacc: Vec<f32>,
-    /// What sensors read in the state in which the last substep began, those that are
-    /// measured while the worlds step ([`Model::nmeasured`]) `[nmeasured][N]`; MuJoCo's
-    /// units.
-    pub sensordata: Vec<f32>,
-    /// Bits of [`fault`] `[N]`.
-    pub fault: Vec<u32>,
-}
-
-impl State {
-    /// The buffers of numbers, in the order of the fields.
-    pub fn floats(&self) -> [&Vec<f32>; 10] {
-        [
-            &self.qpos,
-            &self.qvel,
-            &self.body_pos,
-            &self.body_quat,
-            &self.body_lin_vel,
-            &self.body_ang_vel,
-            &self.contact_force,
-            &self.actuator_force,
-            &self.qacc,
-            &self.sensordata,
-        ]
-    }
-
-    /// The same, to be written.
-    pub fn floats_mut(&mut self) -> [&mut Vec<f32>; 10] {
-        [
-            &mut self.qpos,
-            &mut self.qvel,
-            &mut self.body_pos,
-            &mut self.body_quat,
-            &mut self.body_lin_vel,
-            &mut self.body_ang_vel,
-            &mut self.contact_force,
-            &mut self.actuator_force,
-            &mut self.qacc,
-            &mut self.sensordata,
-        ]
-    }
-
-    /// What only a step measures: 0 where an episode begins.
-    pub(crate) fn measured_mut(&mut self) -> [&mut Vec<f32>; 4] {
-        [
-            &mut self.contact_force,
-            &mut self.actuator_force,
-            &mut self.qacc,
-            &mut self.sensordata,
-        ]
-    }
-
-    /// Zeroed state of `num_envs` worlds.
-    pub fn new(model: &Model, num_envs: usize) -> Result<Self, MemoryError> {
-        let buf = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(num_envs));
-        Ok(Self {
-            num_envs,
-            qpos: buf("qpos", model.nq)?,
-            qvel: buf("qvel", model.nv)?,
-            body_pos: buf("body_pos", 3 * model.bodies.len())?,
-            body_quat: buf("body_quat", 4 * model.bodies.len())?,
-            body_lin_vel: buf("body_lin_vel", 3 * model.bodies.len())?,
-            body_ang_vel: buf("body_ang_vel", 3 * model.bodies.len())?,
-            contact_force: buf("contact_force", model.geoms.len())?,
-            actuator_force: buf("actuator_force", model.nu())?,
-            qacc: buf("qacc", model.nv)?,
-            sensordata: buf("sensordata", model.nmeasured())?,
-            fault: zeroed("fault", num_envs)?,
-        })
-    }
 }

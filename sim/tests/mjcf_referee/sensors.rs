@@ -203,7 +203,7 @@ fn read_alike(name: &str, robot: &str) -> (usize, usize) {
                 ctrl: &[0.0; 2],
                 action: &[],
                 last_action: &[],
-                memory: &[],
+                history: &[],
                 command: &[],
                 params: &[],
                 step: &[0],

@@ -1,6 +1,7 @@
 //! What the entries take: `EnvArgs` of `sim/kernels/env/args.cuh`, pointers as addresses.
 
 use crate::device::Address;
+use crate::state::{EpisodeAddresses, WorldAddresses};
 use bytemuck::{Pod, Zeroable};
 
 /// `StepArgs<float>` of `sim/kernels/step.cuh`.
@@ -15,20 +16,7 @@ pub(crate) struct PhysicsArgs {
     pub top_speed: Address,
     pub top_place: Address,
     pub ctrl: Address,
-    pub qpos: Address,
-    pub qvel: Address,
-    pub act: Address,
-    pub qacc: Address,
-    pub frame_pos: Address,
-    pub frame_quat: Address,
-    pub frame_lin: Address,
-    pub frame_ang: Address,
-    pub geom_force: Address,
-    pub act_force: Address,
-    pub sense: Address,
-    pub fault: Address,
-    pub overflow: Address,
-    pub unsolved: Address,
+    pub world: WorldAddresses,
 }
 
 /// `EnvArgs`.
@@ -44,19 +32,7 @@ pub(crate) struct EnvArgs {
     pub spread: u32,
     pub since: u32,
     pub unused: u32,
-    pub action: Address,
-    pub last_action: Address,
-    pub command: Address,
-    pub memory: Address,
-    pub ret: Address,
-    pub sums: Address,
-    pub last_policy: Address,
-    pub last_critic: Address,
-    pub age: Address,
-    pub length: Address,
-    pub counted: Address,
-    pub stuck: Address,
-    pub final_used: Address,
+    pub episode: EpisodeAddresses,
     pub ctrl: Address,
     pub number: Address,
     pub tally: Address,
@@ -96,8 +72,10 @@ unsafe impl Pod for PhysicsArgs {}
 // SAFETY: as above.
 unsafe impl Pod for EnvArgs {}
 
-const _: () = assert!(size_of::<PhysicsArgs>() == 4 * 4 + 8 + 17 * 8);
+const _: () = assert!(size_of::<PhysicsArgs>() == 4 * 4 + 8 + 3 * 8 + size_of::<WorldAddresses>());
 const _: () = assert!(
     size_of::<EnvArgs>()
-        == size_of::<PhysicsArgs>() + 8 + 16 + 16 + 28 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24
+        == size_of::<PhysicsArgs>()
+            + size_of::<EpisodeAddresses>()
+            + (8 + 16 + 16 + 15 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24)
 );

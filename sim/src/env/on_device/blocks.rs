@@ -6,7 +6,8 @@
 use super::args::EnvArgs;
 use crate::device::{Address, Block, Memory};
 use crate::memory::MemoryError;
-use crate::task::emit::{GRAVES, Sizes};
+use crate::state::{EpisodeAddresses, Sizes, WorldAddresses};
+use crate::task::emit::GRAVES;
 
 /// Threads that sum the statistics of `n` environments.
 pub(super) fn chunks(n: usize) -> usize {
@@ -90,35 +91,8 @@ impl Blocks {
         let mut p = Parts {
             next: self.state.address(),
         };
-        let mut column = |k: usize| p.take(k * n, 4);
-        a.action = column(s.action);
-        a.last_action = column(s.action);
-        a.command = column(s.command);
-        a.memory = column(s.memory);
-        a.ret = column(s.agents);
-        a.sums = column(s.rewards);
-        a.last_policy = column(s.obs[0]);
-        a.last_critic = column(s.obs[1]);
-        a.age = column(1);
-        a.length = column(1);
-        a.counted = column(1);
-        a.stuck = column(1);
-        a.final_used = column(1);
-        let w = &mut a.physics;
-        w.qpos = column(s.nq);
-        w.qvel = column(s.nv);
-        w.frame_pos = column(3 * s.nbody);
-        w.frame_quat = column(4 * s.nbody);
-        w.frame_lin = column(3 * s.nbody);
-        w.frame_ang = column(3 * s.nbody);
-        w.geom_force = column(s.ngeom);
-        w.act_force = column(s.nu);
-        w.qacc = column(s.nv);
-        w.sense = column(s.nsense);
-        w.fault = column(1);
-        w.act = column(s.na);
-        w.overflow = column(1);
-        w.unsolved = column(1);
+        a.episode = EpisodeAddresses::laid(s, n, |bytes| p.take(bytes, 1));
+        a.physics.world = WorldAddresses::laid(s, n, |bytes| p.take(bytes, 1));
 
         let mut p = Parts {
             next: self.work.address(),

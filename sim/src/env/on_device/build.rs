@@ -14,8 +14,9 @@ use crate::physics::native::lower::lower;
 use crate::physics::native::tables::Plan;
 use crate::physics::native::{ITERATIONS, TOLERANCE};
 use crate::physics::{Limits, PhysicsError, Shortfalls};
+use crate::state::Sizes;
 use crate::task::Task;
-use crate::task::emit::{Emitted, Numbers, Sizes, emit};
+use crate::task::emit::{Emitted, Numbers, emit};
 use bytemuck::Zeroable;
 use std::sync::Arc;
 
@@ -74,22 +75,20 @@ fn text(plan: &Plan, emitted: &Emitted) -> Result<Program, PhysicsError> {
 }
 
 fn sizes(model: &Model, plan: &Plan, task: &Task) -> Sizes {
+    let [nobs, ncritic] = task.observations.world();
     Sizes {
-        nq: model.nq,
-        nv: model.nv,
         na: plan.na,
-        nu: model.nu(),
-        nbody: model.bodies.len(),
-        ngeom: model.geoms.len(),
         nsense: plan.nsense,
-        agents: task.team.count(),
-        action: task.actions.outputs(),
-        raw: task.actions.raw_width(),
-        command: task.commands.width(),
-        memory: task.memory.width(),
-        obs: task.observations.world(),
-        rewards: task.score.reward_names().len(),
-        terminations: task.score.termination_names().len(),
+        nagent: task.team.count(),
+        naction: task.actions.outputs(),
+        nraw: task.actions.raw_width(),
+        ncommand: task.commands.width(),
+        nhistory: task.memory.width(),
+        nobs,
+        ncritic,
+        nreward: task.score.reward_names().len(),
+        nend: task.score.termination_names().len(),
+        ..Sizes::of(model)
     }
 }
 

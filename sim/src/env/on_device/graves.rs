@@ -91,10 +91,10 @@ impl DeviceEnv {
             rest = tail;
             head.chunks_exact(4).map(pod_read_unaligned).collect()
         };
-        let actions = floats(s.raw);
+        let actions = floats(s.nraw);
         let ctrl = floats(s.nu);
-        let rewards = floats(s.agents);
-        let _row = floats(s.obs[0] + s.obs[1]);
+        let rewards = floats(s.nagent);
+        let _row = floats(s.nobs + s.ncritic);
         coroner.first_env = self.twin.first_env.wrapping_add(word(grave, 0));
         coroner.noise = self.twin.noise;
         coroner.live.clock = clock(grave);

@@ -62,9 +62,9 @@ impl DeviceEnv {
             *sum += total(TALLY_REWARD + k);
         }
         for (k, count) in stats.terminations.iter_mut().enumerate() {
-            *count += total(TALLY_REWARD + s.rewards + k) as u64;
+            *count += total(TALLY_REWARD + s.nreward + k) as u64;
         }
-        let first = TALLY_REWARD + s.rewards + s.terminations;
+        let first = TALLY_REWARD + s.nreward + s.nend;
         for (m, sum) in stats.agent_return_sums.iter_mut().enumerate() {
             *sum += total(first + m);
         }

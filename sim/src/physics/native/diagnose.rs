@@ -29,7 +29,7 @@ impl NativePhysics {
         let mut now = State {
             qpos: column(&self.state.qpos),
             qvel: column(&self.state.qvel),
-            act: column(&self.hidden.act),
+            act: column(&self.state.act),
         };
         let mut ctrl: Vec<f32> = column(ctrl);
         for u in ctrl.iter_mut().filter(|u| evidence::is_bad(**u)) {

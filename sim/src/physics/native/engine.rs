@@ -39,7 +39,6 @@ pub struct NativePhysics {
     _background: Option<Background>,
     kinematics: Kinematics,
     pub(super) state: State,
-    pub(super) hidden: Hidden,
     /// One per thread of the pool; a part of a loop takes any that is free.
     work: Vec<Mutex<Work>>,
     pool: Arc<Pool>,
@@ -51,17 +50,6 @@ pub struct NativePhysics {
     notes: Vec<String>,
     /// What a snapshot must have been taken from.
     pub(super) fingerprint: [u8; 32],
-}
-
-/// State that tasks do not see.
-#[derive(Debug)]
-pub(super) struct Hidden {
-    /// Activations `[na][N]`.
-    pub act: Vec<f32>,
-    /// Control steps in which a contact found no room `[N]`.
-    pub overflow: Vec<u32>,
-    /// Time steps whose solve stopped at the cap on iterations `[N]`.
-    pub unsolved: Vec<u32>,
 }
 
 /// The tables of `model`.
@@ -114,11 +102,6 @@ pub fn new(
         _background: background,
         kinematics: Kinematics::new(model),
         state: State::new(model, num_envs)?,
-        hidden: Hidden {
-            act: buf("activations", robot.plan().na)?,
-            overflow: zeroed("contact overflows", num_envs)?,
-            unsolved: zeroed("unsolved steps", num_envs)?,
-        },
         work,
         pool: Arc::clone(pool),
         frames: vec![Frame::default(); model.bodies.len()],
@@ -153,22 +136,19 @@ impl NativePhysics {
 
     /// Control steps so far in which a contact found no room, per environment.
     pub fn overflow(&self) -> &[u32] {
-        &self.hidden.overflow
+        &self.state.overflow
     }
 
     /// Time steps so far whose solve stopped at the cap on iterations, per
     /// environment.
     pub fn unsolved(&self) -> &[u32] {
-        &self.hidden.unsolved
+        &self.state.unsolved
     }
 
     /// Bytes held per environment, and bytes of working memory per thread.
     pub fn bytes(&self) -> (usize, usize) {
-        let s = &self.state;
-        let seen: usize = s.floats().iter().map(|b| b.len()).sum();
-        let floats = seen + self.hidden.act.len();
-        let per_env = 4 * floats / s.num_envs.max(1) + 3 * 4;
-        (per_env, self.robot.work_bytes())
+        let bytes: usize = self.state.columns().map(|(_, b)| b.len()).sum();
+        (bytes / self.state.num_envs.max(1), self.robot.work_bytes())
     }
 }
 
@@ -181,7 +161,6 @@ impl Physics for NativePhysics {
         let plan = self.robot.plan();
         let n = self.state.num_envs;
         assert_eq!(ctrl.len(), plan.nu * n, "ctrl is [nu][N]");
-        let (state, hidden) = (&mut self.state, &mut self.hidden);
         let args = StepArgs {
             stride: n as i32,
             substeps: i32::try_from(substeps).unwrap_or(i32::MAX),
@@ -189,20 +168,7 @@ impl Physics for NativePhysics {
             top_speed: self.limits.speed.as_ptr(),
             top_place: self.limits.position.as_ptr(),
             ctrl: ctrl.as_ptr(),
-            qpos: state.qpos.as_mut_ptr(),
-            qvel: state.qvel.as_mut_ptr(),
-            act: hidden.act.as_mut_ptr(),
-            qacc: state.qacc.as_mut_ptr(),
-            frame_pos: state.body_pos.as_mut_ptr(),
-            frame_quat: state.body_quat.as_mut_ptr(),
-            frame_lin: state.body_lin_vel.as_mut_ptr(),
-            frame_ang: state.body_ang_vel.as_mut_ptr(),
-            geom_force: state.contact_force.as_mut_ptr(),
-            act_force: state.actuator_force.as_mut_ptr(),
-            sense: state.sensordata.as_mut_ptr(),
-            fault: state.fault.as_mut_ptr(),
-            overflow: hidden.overflow.as_mut_ptr(),
-            unsolved: hidden.unsolved.as_mut_ptr(),
+            world: self.state.pointers(),
         };
         let lanes = self.robot.lanes();
         let blocks = n.div_ceil(lanes);
@@ -251,11 +217,11 @@ impl Physics for NativePhysics {
 
     fn reset(&mut self, mask: &[u8], qpos: &[f32], qvel: &[f32]) {
         let n = self.state.num_envs;
-        let (nq, nv, na) = (self.qpos.len(), self.qvel.len(), self.robot.plan().na);
+        let (nq, nv) = (self.qpos.len(), self.qvel.len());
         assert_eq!(mask.len(), n, "mask is [N]");
         assert_eq!(qpos.len(), nq * n, "qpos is [nq][N]");
         assert_eq!(qvel.len(), nv * n, "qvel is [nv][N]");
-        let (state, hidden) = (&mut self.state, &mut self.hidden);
+        let state = &mut self.state;
         for e in (0..n).filter(|e| mask[*e] != 0) {
             for (i, q) in self.qpos.iter_mut().enumerate() {
                 *q = qpos[i * n + e];
@@ -265,11 +231,7 @@ impl Physics for NativePhysics {
                 *v = qvel[i * n + e];
                 state.qvel[i * n + e] = *v;
             }
-            (0..na).for_each(|i| hidden.act[i * n + e] = 0.0);
-            for buffer in state.measured_mut() {
-                buffer.iter_mut().skip(e).step_by(n).for_each(|x| *x = 0.0);
-            }
-            state.fault[e] = 0;
+            state.begin(e);
             self.kinematics
                 .frames(&self.qpos, &self.qvel, &mut self.frames);
             for (b, frame) in self.frames.iter().enumerate() {
@@ -300,8 +262,8 @@ impl Physics for NativePhysics {
     fn shortfalls(&self) -> Shortfalls {
         let sum = |counts: &[u32]| counts.iter().map(|n| u64::from(*n)).sum();
         Shortfalls {
-            contact_overflow: sum(&self.hidden.overflow),
-            unsolved: sum(&self.hidden.unsolved),
+            contact_overflow: sum(&self.state.overflow),
+            unsolved: sum(&self.state.unsolved),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use super::specialize::{Library, SpecializeError};
 use super::tables::{Plan, RawTables, RealTables, Scalar};
+use crate::state::WorldPointers;
 use std::alloc::Layout;
 use std::ffi::CStr;
 use std::os::raw::{c_char, c_int, c_long, c_ulong, c_void};
@@ -10,7 +11,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// `OSTLER_KERNEL_VERSION`.
-pub(super) const VERSION: c_int = 3;
+pub(super) const VERSION: c_int = 4;
 
 /// `OstlerKernel` of `api.h`.
 #[repr(C)]
@@ -111,7 +112,6 @@ pub(super) struct Solver {
 
 /// `StepArgs<T>` of `step.cuh`.
 #[repr(C)]
-#[derive(Debug)]
 pub(super) struct StepArgs<T> {
     pub stride: c_int,
     pub substeps: c_int,
@@ -119,20 +119,7 @@ pub(super) struct StepArgs<T> {
     pub top_speed: *const T,
     pub top_place: *const T,
     pub ctrl: *const T,
-    pub qpos: *mut T,
-    pub qvel: *mut T,
-    pub act: *mut T,
-    pub qacc: *mut T,
-    pub frame_pos: *mut T,
-    pub frame_quat: *mut T,
-    pub frame_lin: *mut T,
-    pub frame_ang: *mut T,
-    pub geom_force: *mut T,
-    pub act_force: *mut T,
-    pub sense: *mut T,
-    pub fault: *mut u32,
-    pub overflow: *mut u32,
-    pub unsolved: *mut u32,
+    pub world: WorldPointers<T>,
 }
 
 // SAFETY: the pointers are to buffers that the owner borrows mutably for as long as

@@ -5,7 +5,7 @@
 use super::engine::NativePhysics;
 use super::tables::Plan;
 use crate::physics::{Batching, SnapshotError};
-use crate::snapshot::{Format, Reader, Seal, columns, unfit};
+use crate::snapshot::{Format, Reader, Seal, unfit};
 
 pub(super) static FORMAT: Format = Format {
     checked: b"OSTNAT02",
@@ -19,37 +19,16 @@ pub(super) fn fingerprint(plan: &Plan) -> [u8; HASH] {
     *plan.digest().as_bytes()
 }
 
-/// Every buffer of the worlds, as bytes, in a fixed order: `buffers!(p, cast_slice)`,
-/// or `buffers!(p, cast_slice_mut, mut)` to write them. Elements are of four bytes.
-macro_rules! buffers {
-    ($p:ident, $cast:ident $(, $mutable:tt)?) => {{
-        let (s, h) = (&$($mutable)? $p.state, &$($mutable)? $p.hidden);
-        [
-            bytemuck::$cast::<f32, u8>(&$($mutable)? s.qpos),
-            bytemuck::$cast::<f32, u8>(&$($mutable)? s.qvel),
-            bytemuck::$cast::<f32, u8>(&$($mutable)? s.body_pos),
-            bytemuck::$cast::<f32, u8>(&$($mutable)? s.body_quat),
-            bytemuck::$cast::<f32, u8>(&$($mutable)? s.body_lin_vel),
-            bytemuck::$cast::<f32, u8>(&$($mutable)? s.body_ang_vel),
-            bytemuck::$cast::<f32, u8>(&$($mutable)? s.contact_force),
-            bytemuck::$cast::<f32, u8>(&$($mutable)? s.actuator_force),
-            bytemuck::$cast::<f32, u8>(&$($mutable)? s.qacc),
-            bytemuck::$cast::<f32, u8>(&$($mutable)? s.sensordata),
-            bytemuck::$cast::<u32, u8>(&$($mutable)? s.fault),
-            bytemuck::$cast::<f32, u8>(&$($mutable)? h.act),
-            bytemuck::$cast::<u32, u8>(&$($mutable)? h.overflow),
-            bytemuck::$cast::<u32, u8>(&$($mutable)? h.unsolved),
-        ]
-    }};
+fn bytes(p: &NativePhysics) -> usize {
+    p.state.columns().map(|(_, b)| b.len()).sum()
 }
 
 pub(super) fn save(p: &NativePhysics, out: &mut Vec<u8>, seal: Seal) -> Result<(), SnapshotError> {
-    let buffers = buffers!(p, cast_slice);
-    let size = HASH + 8 + buffers.iter().map(|b| b.len()).sum::<usize>();
+    let size = HASH + 8 + bytes(p);
     let start = FORMAT.begin(out, seal, size)?;
     out.extend_from_slice(&p.fingerprint);
     out.extend_from_slice(&(p.state.num_envs as u64).to_le_bytes());
-    for buffer in buffers {
+    for (_, buffer) in p.state.columns() {
         out.extend_from_slice(buffer);
     }
     FORMAT.end(out, seal, start)
@@ -76,10 +55,9 @@ pub(super) fn adopt(
 
 /// How snapshots of parts of a batch become one of all.
 pub(super) fn batching(p: &NativePhysics) -> Batching {
-    let bytes: usize = buffers!(p, cast_slice).iter().map(|b| b.len()).sum();
     Batching {
         format: &FORMAT,
-        rows: bytes / 4 / p.state.num_envs.max(1),
+        rows: bytes(p) / 4 / p.state.num_envs.max(1),
         worlds: false,
     }
 }
@@ -98,14 +76,12 @@ fn read(
         return Err(unfit(format!("it holds {stored} environments, not {n}")));
     }
     let from = part.unwrap_or(0);
-    let bytes: usize = buffers!(p, cast_slice).iter().map(|b| b.len()).sum();
     // By the length that is right, the number of environments is too.
-    let mut rest = Reader(content.items(stored, bytes / n.max(1))?);
+    let mut rest = Reader(content.items(stored, bytes(p) / n.max(1))?);
     content.finish()?;
-    for buffer in buffers!(p, cast_slice_mut, mut) {
-        let rows = buffer.len() / (4 * n.max(1));
-        let row = rest.items(rows, 4 * stored)?;
-        columns::<u8>(row, buffer, 4 * stored, 4 * n, 4 * from);
+    for (column, buffer) in p.state.columns_mut() {
+        let entries = buffer.len() / n.max(1);
+        column.copy(rest.items(stored, entries)?, buffer, [stored, n, from]);
     }
     Ok(stored.saturating_sub(from).min(n))
 }

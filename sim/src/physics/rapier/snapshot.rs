@@ -14,7 +14,8 @@ use super::step::World;
 use crate::config::SimConfig;
 use crate::memory::MemoryError;
 use crate::model::Model;
-use crate::snapshot::{Format, Reader, Seal, columns, reserve, unfit};
+use crate::snapshot::{Format, Reader, Seal, reserve, unfit};
+use crate::state::State;
 use bincode::enc::write::Writer;
 use bincode::error::EncodeError;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -130,6 +131,10 @@ impl Worlds<'_> {
     }
 }
 
+fn bytes(state: &State) -> usize {
+    state.columns().map(|(_, b)| b.len()).sum()
+}
+
 pub(super) fn save(rapier: &Rapier, out: &mut Vec<u8>, seal: Seal) -> Result<(), SnapshotError> {
     let n = rapier.worlds.len();
     let mut parts = rapier.parts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,16 +157,14 @@ pub(super) fn save(rapier: &Rapier, out: &mut Vec<u8>, seal: Seal) -> Result<(),
         return Err(e);
     }
     let state = &rapier.state;
-    let floats: usize = state.floats().iter().map(|b| b.len()).sum();
     let worlds: usize = parts.iter().map(|p| p.bytes.len()).sum();
-    let size = HASH + 8 + 4 * (floats + state.fault.len()) + worlds;
+    let size = HASH + 8 + bytes(state) + worlds;
     let start = FORMAT.begin(out, seal, size)?;
     out.extend_from_slice(&rapier.fingerprint);
     out.extend_from_slice(&(n as u64).to_le_bytes());
-    for buffer in state.floats() {
-        out.extend_from_slice(bytemuck::cast_slice(buffer));
+    for (_, buffer) in state.columns() {
+        out.extend_from_slice(buffer);
     }
-    out.extend_from_slice(bytemuck::cast_slice(&state.fault));
     for part in parts.iter() {
         out.extend_from_slice(&part.bytes);
     }
@@ -185,10 +188,9 @@ pub(super) fn adopt(rapier: &mut Rapier, blob: &[u8], from: usize) -> Result<usi
 
 /// How snapshots of parts of a batch become one of all.
 pub(super) fn batching(rapier: &Rapier) -> Batching {
-    let floats: usize = rapier.state.floats().iter().map(|b| b.len()).sum();
     Batching {
         format: &FORMAT,
-        rows: floats / rapier.state.num_envs.max(1) + 1,
+        rows: bytes(&rapier.state) / 4 / rapier.state.num_envs.max(1),
         worlds: true,
     }
 }
@@ -218,8 +220,7 @@ fn read(
     if stored != n && part.is_none() {
         return Err(unfit(format!("{stored} environments, expected {n}")));
     }
-    let floats: usize = rapier.state.floats().iter().map(|b| b.len()).sum();
-    let mut state = Reader(content.items(stored, 4 * (floats / n.max(1) + 1))?);
+    let mut state = Reader(content.items(stored, bytes(&rapier.state) / n.max(1))?);
     let from = part.unwrap_or(0);
     let taken = stored.saturating_sub(from).min(n);
     let mut blobs = places(taken)?;
@@ -260,17 +261,10 @@ fn read(
         return Err(e.clone());
     }
     // Nothing was changed up to here: a snapshot is taken over whole or not at all.
-    for buffer in rapier.state.floats_mut() {
-        let rows = buffer.len() / n.max(1);
-        columns(state.items(rows, 4 * stored)?, buffer, stored, n, from);
+    for (column, buffer) in rapier.state.columns_mut() {
+        let entries = buffer.len() / n.max(1);
+        column.copy(state.items(stored, entries)?, buffer, [stored, n, from]);
     }
-    columns(
-        state.items(1, 4 * stored)?,
-        &mut rapier.state.fault,
-        stored,
-        n,
-        from,
-    );
     for (world, sets) in rapier.worlds.iter_mut().zip(worlds.into_iter().flatten()) {
         world.sets = sets;
         world.work = Workspace::default();

@@ -12,7 +12,7 @@ impl Writer<'_> {
              const long n = a.n;\n    (void)n, (void)e;"
         ));
         for row in memory.times() {
-            self.line(format_args!("    a.memory[{row} * n + e] = -step_dt;"));
+            self.line(format_args!("    a.history[{row} * n + e] = -step_dt;"));
         }
         for (i, cell) in memory.cells().iter().enumerate() {
             if cell.kind() == Remembered::Previous {
@@ -30,7 +30,7 @@ impl Writer<'_> {
             if cell.kind() == Remembered::Since {
                 let first = cell.rows().start;
                 self.line(format_args!(
-                    "    for (int k = 0; k < {}; k++) v{i}[k] = v{i}[k] == 0.0f ? a.memory[({first} + k) * n + e] + step_dt : 0.0f;",
+                    "    for (int k = 0; k < {}; k++) v{i}[k] = v{i}[k] == 0.0f ? a.history[({first} + k) * n + e] + step_dt : 0.0f;",
                     cell.rows().len()
                 ));
             }
@@ -52,7 +52,7 @@ impl Writer<'_> {
     fn write(&mut self, i: usize, cell: &Cell) {
         let rows = cell.rows();
         self.line(format_args!(
-            "    for (int k = 0; k < {}; k++) a.memory[({} + k) * n + e] = v{i}[k];",
+            "    for (int k = 0; k < {}; k++) a.history[({} + k) * n + e] = v{i}[k];",
             rows.len(),
             rows.start
         ));

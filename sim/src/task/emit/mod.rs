@@ -14,6 +14,8 @@ pub use numbers::Numbers;
 use super::Task;
 use super::expr::Code;
 use crate::device::Place;
+pub use crate::state::Sizes;
+use crate::state::{EPISODE, WORLD, width};
 use std::fmt::Write;
 
 /// Broken environments that are kept for the host to look at: as many as it looks at of
@@ -24,76 +26,30 @@ pub const GRAVE_HEAD: usize = 8;
 /// Statistics before the reward terms: `TALLY_REWARD` of `env.cuh`.
 pub const TALLY_REWARD: usize = 10;
 
-/// Sizes that the code is compiled for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sizes {
-    /// Generalised positions, velocities.
-    pub nq: usize,
-    /// See `nq`.
-    pub nv: usize,
-    /// Activations.
-    pub na: usize,
-    /// Actuators.
-    pub nu: usize,
-    /// Bodies.
-    pub nbody: usize,
-    /// Geoms.
-    pub ngeom: usize,
-    /// Numbers of sensors that are measured while the worlds step.
-    pub nsense: usize,
-    /// Agents.
-    pub agents: usize,
-    /// Outputs of all agents.
-    pub action: usize,
-    /// Floats of an environment's rows of actions.
-    pub raw: usize,
-    /// Components of commands.
-    pub command: usize,
-    /// Numbers that expressions remember.
-    pub memory: usize,
-    /// Widths of an environment's rows of observations, 0 for a critic without its own.
-    pub obs: [usize; 2],
-    /// Reward terms.
-    pub rewards: usize,
-    /// Causes of ends, the time-out included.
-    pub terminations: usize,
-}
-
 impl Sizes {
     /// Statistics of one environment.
     pub fn tally(&self) -> usize {
-        TALLY_REWARD + self.rewards + self.terminations + self.agent_sums()
+        TALLY_REWARD + self.nreward + self.nend + self.agent_sums()
     }
 
     /// Sums of returns of single agents.
     pub fn agent_sums(&self) -> usize {
-        if self.agents > 1 { self.agents } else { 0 }
+        if self.nagent > 1 { self.nagent } else { 0 }
     }
 
-    /// Floats and words of one environment in a snapshot of environments.
+    /// Entries of an environment's episode.
     pub fn live(&self) -> usize {
-        let rows = self.obs[0] + self.obs[1];
-        let drawn = self.command + self.memory;
-        2 * self.action + drawn + self.agents + self.rewards + rows + 5
+        width(&EPISODE, self)
     }
 
-    /// The same in a snapshot of native worlds.
+    /// Entries of its world.
     pub fn physics(&self) -> usize {
-        self.nq
-            + self.nv
-            + 13 * self.nbody
-            + self.ngeom
-            + self.nu
-            + self.nv
-            + self.nsense
-            + 1
-            + self.na
-            + 2
+        width(&WORLD, self)
     }
 
     /// Words of a grave.
     pub fn grave(&self) -> usize {
-        let seen = self.raw + self.nu + self.agents + self.obs[0] + self.obs[1];
+        let seen = self.nraw + self.nu + self.nagent + self.nobs + self.ncritic;
         GRAVE_HEAD + seen + self.live() + self.physics()
     }
 }
@@ -168,28 +124,14 @@ impl Writer<'_> {
             self.task.actions.space,
             crate::env::ActionSpace::Discrete(_)
         );
-        for (name, value) in [
-            ("NQ", s.nq),
-            ("NV", s.nv),
-            ("NA", s.na),
-            ("NB", s.nbody),
-            ("NG", s.ngeom),
-            ("NS", s.nsense),
-            ("M", s.agents),
-            ("A", s.action),
-            ("RAW", s.raw),
-            ("U", s.nu),
-            ("C", s.command),
-            ("K", s.memory),
-            ("O", s.obs[0]),
-            ("OC", s.obs[1]),
-            ("R", s.rewards),
-            ("ENDS", s.terminations),
+        let others = [
+            ("one", 1),
             ("TALLY", s.tally()),
             ("GRAVES", GRAVES),
             ("GRAVE", s.grave()),
             ("discrete", usize::from(discrete)),
-        ] {
+        ];
+        for (name, value) in s.named().chain(others) {
             self.line(format_args!("  static constexpr int {name} = {value};"));
         }
         self.line(format_args!(

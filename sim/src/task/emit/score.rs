@@ -9,8 +9,8 @@ impl Writer<'_> {
     pub(super) fn judge(&mut self) {
         let task = self.task;
         self.line(format_args!(
-            "  static OSTLER_FN Judged<M> judge(const EnvArgs& a, int e) {{\n    \
-             const long n = a.n;\n    Judged<M> j = {{}};\n    float v;"
+            "  static OSTLER_FN Judged<nagent> judge(const EnvArgs& a, int e) {{\n    \
+             const long n = a.n;\n    Judged<nagent> j = {{}};\n    float v;"
         ));
         for (i, term) in task.score.rewards.iter().enumerate() {
             let weight = self.numbers.text(term.weight);
@@ -27,12 +27,12 @@ impl Writer<'_> {
             x => literal(x),
         };
         self.line(format_args!(
-            "    for (int m = 0; m < M; m++) j.absurd = j.absurd || magnitude(j.reward[m]) > {limit};"
+            "    for (int m = 0; m < nagent; m++) j.absurd = j.absurd || magnitude(j.reward[m]) > {limit};"
         ));
         if let Some(clip) = task.score.clip {
             let [low, high] = clip.map(|x| self.numbers.text(x));
             self.line(format_args!(
-                "    for (int m = 0; m < M; m++) j.reward[m] = clamp_(j.reward[m], {low}, {high});"
+                "    for (int m = 0; m < nagent; m++) j.reward[m] = clamp_(j.reward[m], {low}, {high});"
             ));
         }
         for (i, term) in task.score.terminations.iter().enumerate() {

@@ -10,7 +10,7 @@ impl Writer<'_> {
         self.line(format_args!(
             "  static OSTLER_FN void start(const EnvArgs& a, int e, unsigned stream) {{\n    \
              const StepArgs<float>& p = a.physics;\n    const long n = a.n;\n    \
-             float q[NQ > 0 ? NQ : 1], v[NV > 0 ? NV : 1], x;\n    Words w;\n    \
+             float q[nq > 0 ? nq : 1], v[nv > 0 ? nv : 1], x;\n    Words w;\n    \
              (void)x, (void)w, (void)stream;"
         ));
         for (name, values) in [("q", &reset.start.0), ("v", &reset.start.1)] {
@@ -71,13 +71,8 @@ impl Writer<'_> {
             self.line(format_args!("    unit_quat(q + {i});"));
         }
         self.line(format_args!(
-            "    OSTLER_ROLLED for (int i = 0; i < NQ; i++) p.qpos[i * n + e] = q[i];
-    OSTLER_ROLLED for (int i = 0; i < NV; i++) p.qvel[i * n + e] = v[i], p.qacc[i * n + e] = 0.0f;
-    OSTLER_ROLLED for (int i = 0; i < NA; i++) p.act[i * n + e] = 0.0f;
-    OSTLER_ROLLED for (int i = 0; i < NG; i++) p.geom_force[i * n + e] = 0.0f;
-    OSTLER_ROLLED for (int i = 0; i < U; i++) p.act_force[i * n + e] = 0.0f;
-    OSTLER_ROLLED for (int i = 0; i < NS; i++) p.sense[i * n + e] = 0.0f;
-    p.fault[e] = 0;
+            "    OSTLER_ROLLED for (int i = 0; i < nq; i++) p.qpos[i * n + e] = q[i];
+    OSTLER_ROLLED for (int i = 0; i < nv; i++) p.qvel[i * n + e] = v[i];
     place_bodies(a, e, q, v);
   }}"
         ));

@@ -2,6 +2,7 @@
 //! subexpressions share a node while the graph is built.
 
 use super::ops::Op;
+pub use crate::state::Seen;
 use std::collections::HashMap;
 
 /// Most nodes of one expression.
@@ -14,20 +15,11 @@ pub type Id = u32;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Source {
-    Qpos,
-    Qvel,
-    BodyPos,
-    BodyQuat,
-    BodyLinVel,
-    BodyAngVel,
-    ContactForce,
-    ActuatorForce,
-    Qacc,
-    SensorData,
+    World(Seen),
     Ctrl,
     Action,
     LastAction,
-    Memory,
+    History,
     Command,
     Param,
     Step,

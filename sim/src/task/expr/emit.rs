@@ -67,20 +67,13 @@ fn operation(op: Op, operands: &[String]) -> String {
 
 fn load(source: Source, row: usize, param: &mut impl FnMut(usize) -> String) -> String {
     let buffer = match source {
-        Source::Qpos => "a.physics.qpos",
-        Source::Qvel => "a.physics.qvel",
-        Source::BodyPos => "a.physics.frame_pos",
-        Source::BodyQuat => "a.physics.frame_quat",
-        Source::BodyLinVel => "a.physics.frame_lin",
-        Source::BodyAngVel => "a.physics.frame_ang",
-        Source::ContactForce => "a.physics.geom_force",
-        Source::ActuatorForce => "a.physics.act_force",
-        Source::Qacc => "a.physics.qacc",
-        Source::SensorData => "a.physics.sense",
+        Source::World(column) => {
+            return format!("a.physics.{}[{row} * (long)a.n + e]", column.name());
+        }
         Source::Ctrl => "a.ctrl",
         Source::Action => "a.action",
         Source::LastAction => "a.last_action",
-        Source::Memory => "a.memory",
+        Source::History => "a.history",
         Source::Command => "a.command",
         Source::Param => return param(row),
         Source::StepDt => return "TaskSizes::step_dt".into(),

@@ -3,7 +3,7 @@
 //! A [`Cell`] is a value that is written down at the end of every step, for reading in the
 //! next. Equal ones are one cell, whichever expressions they stand in.
 
-use super::dag::{Dag, Id, Source};
+use super::dag::{Dag, Id, Seen, Source};
 use super::ops::Register;
 use super::program::{Code, MAX_REGISTERS, Step, generate};
 use super::{BLOCK, ExprError, Inputs, Scratch};
@@ -97,15 +97,22 @@ impl Notebook {
 impl Code {
     /// Whether it reads what only some engines measure while they step.
     pub fn reads_measured(&self) -> bool {
-        let measured =
-            |s: &(Step, u16)| matches!(s.0, Step::Load(Source::Qacc | Source::SensorData, _));
+        let measured = |s: &(Step, u16)| {
+            matches!(
+                s.0,
+                Step::Load(
+                    Source::World(Seen::Qacc) | Source::World(Seen::Sensordata),
+                    _
+                )
+            )
+        };
         self.steps.iter().any(measured)
     }
 
     /// Whether it reads any of these rows of the memory.
     fn reads(&self, rows: Range<usize>) -> bool {
         let read = |s: &(Step, u16)| match s.0 {
-            Step::Load(Source::Memory, row) => rows.contains(&(row as usize)),
+            Step::Load(Source::History, row) => rows.contains(&(row as usize)),
             _ => false,
         };
         self.steps.iter().any(read)
@@ -149,7 +156,7 @@ impl Cell {
             let n = inputs.state.num_envs;
             let (out, _): (&mut [Register], _) = out.as_chunks_mut();
             for (row, out) in self.rows().zip(&mut *out) {
-                let before = &inputs.memory[row * n + inputs.first..][..inputs.len];
+                let before = &inputs.history[row * n + inputs.first..][..inputs.len];
                 for (x, before) in out.iter_mut().zip(before) {
                     *x = if *x == 0.0 {
                         before + inputs.step_dt

@@ -155,7 +155,7 @@ pub struct Inputs<'a> {
     /// Actions of the step before `[A][N]`; zero after a reset.
     pub last_action: &'a [f32],
     /// What expressions remember of earlier steps `[k][N]` ([`Memory`]).
-    pub memory: &'a [f32],
+    pub history: &'a [f32],
     /// Commands, all components of all commands in order `[c][N]`.
     pub command: &'a [f32],
     /// Parameters, the same for all environments.

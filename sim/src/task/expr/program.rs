@@ -136,20 +136,11 @@ impl Code {
 fn load(inputs: &Inputs<'_>, source: Source, row: usize, out: &mut Register) {
     let state = inputs.state;
     let buffer: &[f32] = match source {
-        Source::Qpos => &state.qpos,
-        Source::Qvel => &state.qvel,
-        Source::BodyPos => &state.body_pos,
-        Source::BodyQuat => &state.body_quat,
-        Source::BodyLinVel => &state.body_lin_vel,
-        Source::BodyAngVel => &state.body_ang_vel,
-        Source::ContactForce => &state.contact_force,
-        Source::ActuatorForce => &state.actuator_force,
-        Source::Qacc => &state.qacc,
-        Source::SensorData => &state.sensordata,
+        Source::World(column) => state.seen(column),
         Source::Ctrl => inputs.ctrl,
         Source::Action => inputs.action,
         Source::LastAction => inputs.last_action,
-        Source::Memory => inputs.memory,
+        Source::History => inputs.history,
         Source::Command => inputs.command,
         Source::Param => return *out = [inputs.params[row]; BLOCK],
         Source::StepDt => return *out = [inputs.step_dt; BLOCK],

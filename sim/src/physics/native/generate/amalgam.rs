@@ -7,11 +7,11 @@ macro_rules! files {
 }
 
 /// Every file that `kernel.cuh` and `env/all.cuh` reach.
-const FILES: [(&str, &str); 52] = files! {
+const FILES: [(&str, &str); 53] = files! {
     "actuator.cuh" "tendon.cuh" "wrap.cuh" "api.h" "cone.cuh" "contact.cuh" "fluid.cuh"
     "forces.cuh" "general.cuh" "hooks.cuh" "implicit.cuh" "integrate.cuh"
     "kernel.cuh" "lanes.cuh" "meter.cuh" "newton.cuh" "planar.cuh" "rows.cuh" "scalar.cuh" "smooth.cuh"
-    "soft.cuh" "space.cuh" "step.cuh" "tables.cuh" "tree.cuh" "work.cuh" "collide/all.cuh"
+    "soft.cuh" "space.cuh" "state.h" "step.cuh" "tables.cuh" "tree.cuh" "work.cuh" "collide/all.cuh"
     "collide/box_box.cuh" "collide/capsule_box.cuh" "collide/convex.cuh"
     "collide/elsewhere.cuh" "collide/epa.cuh" "collide/feature.cuh" "collide/field.cuh"
     "collide/gjk.cuh" "collide/pair.cuh" "collide/patch.cuh" "collide/plane.cuh"

@@ -1,7 +1,7 @@
 //! Poses and velocities of bodies and of what is fixed to them.
 
 use crate::task::expr::check::Checker;
-use crate::task::expr::dag::{Id, Source};
+use crate::task::expr::dag::{Id, Seen, Source};
 use crate::task::expr::ops::Op;
 use crate::task::expr::{Element, ElementKind};
 
@@ -35,14 +35,14 @@ fn offset(c: &mut Checker<'_>, body: usize, at: [f64; 3]) -> Option<[Id; 3]> {
     if at == [0.0; 3] {
         return None;
     }
-    let q = load(c, Source::BodyQuat, body);
+    let q = load(c, Source::World(Seen::BodyQuat), body);
     let at = at.map(|x| c.dag.constant(x));
     Some(c.dag.rotate(q, at, false))
 }
 
 /// World position of a point fixed to a body.
 pub fn point(c: &mut Checker<'_>, body: usize, at: [f64; 3]) -> [Id; 3] {
-    let origin: [Id; 3] = load(c, Source::BodyPos, body);
+    let origin: [Id; 3] = load(c, Source::World(Seen::BodyPos), body);
     match offset(c, body, at) {
         None => origin,
         Some(r) => std::array::from_fn(|k| c.dag.add(origin[k], r[k])),
@@ -51,11 +51,11 @@ pub fn point(c: &mut Checker<'_>, body: usize, at: [f64; 3]) -> [Id; 3] {
 
 /// v + omega x r
 pub fn point_vel(c: &mut Checker<'_>, body: usize, at: [f64; 3]) -> [Id; 3] {
-    let origin: [Id; 3] = load(c, Source::BodyLinVel, body);
+    let origin: [Id; 3] = load(c, Source::World(Seen::BodyLinVel), body);
     let Some(r) = offset(c, body, at) else {
         return origin;
     };
-    let omega = load(c, Source::BodyAngVel, body);
+    let omega = load(c, Source::World(Seen::BodyAngVel), body);
     let turning = c.dag.cross(omega, r);
     std::array::from_fn(|k| c.dag.add(origin[k], turning[k]))
 }
@@ -78,7 +78,7 @@ pub fn lin_vel(c: &mut Checker<'_>, e: Element) -> [Id; 3] {
 pub fn ang_vel(c: &mut Checker<'_>, e: Element) -> [Id; 3] {
     c.reads(e);
     let body = fixed(c, e).0;
-    load(c, Source::BodyAngVel, body)
+    load(c, Source::World(Seen::BodyAngVel), body)
 }
 
 /// Orientation in the world: the body's times the element's own.
@@ -90,7 +90,7 @@ pub fn quat(c: &mut Checker<'_>, e: Element) -> [Id; 4] {
 
 /// Orientation of what has the orientation `own` in a body's frame.
 pub fn turned(c: &mut Checker<'_>, body: usize, own: [f64; 4]) -> [Id; 4] {
-    let a: [Id; 4] = load(c, Source::BodyQuat, body);
+    let a: [Id; 4] = load(c, Source::World(Seen::BodyQuat), body);
     if own == [1.0, 0.0, 0.0, 0.0] {
         return a;
     }

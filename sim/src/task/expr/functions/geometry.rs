@@ -3,7 +3,7 @@
 use super::frames::{ang_vel, axis, lin_vel, one_minus, point, point_vel, pos, quat, twice, yaw};
 use super::{Body, Function, Kind, Need, Param, Rule, more, one};
 use crate::task::expr::check::{Call, Checker, Value};
-use crate::task::expr::dag::{Id, Source};
+use crate::task::expr::dag::{Id, Seen, Source};
 use crate::task::expr::ops::Op;
 use crate::task::expr::{Element, ElementKind, ExprError, unit::Unit};
 
@@ -316,10 +316,12 @@ fn centre(
 fn touch(c: &mut Checker<'_>, e: Element) -> Id {
     c.reads(e);
     if e.kind == ElementKind::Geom {
-        return c.dag.load(Source::ContactForce, e.index);
+        return c.dag.load(Source::World(Seen::ContactForce), e.index);
     }
     let geoms = c.scope.model.bodies[e.index].geoms.clone();
-    let forces: Vec<Id> = geoms.map(|g| c.dag.load(Source::ContactForce, g)).collect();
+    let forces: Vec<Id> = geoms
+        .map(|g| c.dag.load(Source::World(Seen::ContactForce), g))
+        .collect();
     if forces.is_empty() {
         c.dag.constant(0.0)
     } else {

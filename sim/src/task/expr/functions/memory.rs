@@ -30,7 +30,7 @@ fn previous(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let x = c.value(call, 0)?;
     let first = c.remember(Remembered::Previous, &x, call)?;
     let comps = x.comps.iter().enumerate().map(|(i, comp)| Comp {
-        node: c.dag.load(Source::Memory, first + i),
+        node: c.dag.load(Source::History, first + i),
         unit: comp.unit,
     });
     Ok(Value {
@@ -46,7 +46,7 @@ fn since(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let none = c.dag.constant(0.0);
     let mut times = Vec::with_capacity(conditions.len());
     for (i, holds) in conditions.ids().into_iter().enumerate() {
-        let before = c.dag.load(Source::Memory, first + i);
+        let before = c.dag.load(Source::History, first + i);
         let longer = c.dag.add(before, dt);
         times.push(c.dag.select(holds, none, longer));
     }

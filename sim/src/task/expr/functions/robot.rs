@@ -3,7 +3,7 @@
 use super::{Body, Function, Kind, Rule, more};
 use crate::model::{Joint, JointKind};
 use crate::task::expr::check::{Call, Checker, Comp, Value};
-use crate::task::expr::dag::Source;
+use crate::task::expr::dag::{Seen, Source};
 use crate::task::expr::{Element, ElementKind, ExprError, unit::Unit};
 
 /// A value without arguments.
@@ -74,7 +74,12 @@ pub const TABLE: &[Function] = &[
         "one per joint",
         Rule::Each("rad/s (hinge) or m/s (slide)"),
         "velocities of hinge and slide joints; all of them without names",
-        |c, call| Ok(joints(c, call, |c, j| rate(c, j, Source::Qvel, "s")))
+        |c, call| Ok(joints(c, call, |c, j| rate(
+            c,
+            j,
+            Source::World(Seen::Qvel),
+            "s"
+        )))
     ),
     per_element!(
         "joint_acc",
@@ -82,7 +87,12 @@ pub const TABLE: &[Function] = &[
         "one per joint",
         Rule::Each("rad/s^2 (hinge) or m/s^2 (slide)"),
         "accelerations of hinge and slide joints in the last time step (RK4: the mean of its stages); all of them without names; zero where an episode begins; not with rapier",
-        |c, call| Ok(joints(c, call, |c, j| rate(c, j, Source::Qacc, "s^2")))
+        |c, call| Ok(joints(c, call, |c, j| rate(
+            c,
+            j,
+            Source::World(Seen::Qacc),
+            "s^2"
+        )))
     ),
     per_element!(
         "joint_limit_lower",
@@ -106,7 +116,7 @@ pub const TABLE: &[Function] = &[
         "one per actuator",
         Rule::Each("N m (hinge) or N (slide)"),
         "forces of actuators after clamping, before the gear; all of them without names",
-        |c, call| Ok(actuators(c, call, Source::ActuatorForce, true))
+        |c, call| Ok(actuators(c, call, Source::World(Seen::ActuatorForce), true))
     ),
     per_element!(
         "ctrl",
@@ -210,7 +220,7 @@ fn qpos(c: &mut Checker<'_>) -> Value {
             JointKind::Slide | JointKind::Hinge => here[0] = length(j),
         }
     }
-    whole(c, Source::Qpos, units)
+    whole(c, Source::World(Seen::Qpos), units)
 }
 
 fn qvel(c: &mut Checker<'_>) -> Value {
@@ -222,7 +232,7 @@ fn qvel(c: &mut Checker<'_>) -> Value {
             JointKind::Ball | JointKind::Hinge => {}
         }
     }
-    whole(c, Source::Qvel, units)
+    whole(c, Source::World(Seen::Qvel), units)
 }
 
 fn whole(c: &mut Checker<'_>, source: Source, units: Vec<Unit>) -> Value {
@@ -263,7 +273,7 @@ fn joints(c: &mut Checker<'_>, call: &Call, each: fn(&mut Checker<'_>, &Joint) -
 
 fn load_q(c: &mut Checker<'_>, j: &Joint) -> Comp {
     Comp {
-        node: c.dag.load(Source::Qpos, j.qpos_adr),
+        node: c.dag.load(Source::World(Seen::Qpos), j.qpos_adr),
         unit: length(j),
     }
 }

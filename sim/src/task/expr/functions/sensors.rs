@@ -5,7 +5,7 @@ use super::frames::{load, point, point_vel, turned};
 use super::{Body, Function, Kind, Rule, more, one};
 use crate::model::{FrameQuantity, JointKind, SensorFrame, SensorKind, TendonKind, Transmission};
 use crate::task::expr::check::{Call, Checker, Comp, Value};
-use crate::task::expr::dag::{Id, Source};
+use crate::task::expr::dag::{Id, Seen, Source};
 use crate::task::expr::ops::Op;
 use crate::task::expr::{Element, ExprError, unit::Unit};
 
@@ -55,12 +55,14 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
         SensorKind::BallQuat(j) => {
             clipped = false;
             let first = model.joints[*j].qpos_adr;
-            let q: [Id; 4] = std::array::from_fn(|k| c.dag.load(Source::Qpos, first + k));
+            let q: [Id; 4] =
+                std::array::from_fn(|k| c.dag.load(Source::World(Seen::Qpos), first + k));
             ids(&q, "-")
         }
         SensorKind::BallAngVel(j) => {
             let first = model.joints[*j].dof_adr;
-            let v: [Id; 3] = std::array::from_fn(|k| c.dag.load(Source::Qvel, first + k));
+            let v: [Id; 3] =
+                std::array::from_fn(|k| c.dag.load(Source::World(Seen::Qvel), first + k));
             ids(&v, "rad/s")
         }
         SensorKind::TendonPos(t) | SensorKind::TendonVel(t) => {
@@ -86,7 +88,7 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
                 Some(JointKind::Slide) => "N",
                 _ => "any",
             };
-            let force = c.dag.load(Source::ActuatorForce, *a);
+            let force = c.dag.load(Source::World(Seen::ActuatorForce), *a);
             ids(&[force], unit)
         }
         SensorKind::Frame {
@@ -109,7 +111,7 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
         }
         SensorKind::Gyro(s) => {
             let frame = fixed(c, SensorFrame::Site(*s));
-            let w = load(c, Source::BodyAngVel, frame.0);
+            let w = load(c, Source::World(Seen::BodyAngVel), frame.0);
             ids(&back(c, frame, w), "rad/s")
         }
         SensorKind::Rangefinder(s) => match super::rays::rangefinder(c, *s) {
@@ -172,7 +174,7 @@ fn read(c: &mut Checker<'_>, index: usize) -> Vec<Comp> {
     let first = model.measured_before(index);
     let numbers = (first..first + sensor.kind.measured())
         .map(|row| Comp {
-            node: c.dag.load(Source::SensorData, row),
+            node: c.dag.load(Source::World(Seen::Sensordata), row),
             unit,
         })
         .collect();
@@ -219,8 +221,8 @@ fn linear(
         };
         of_joint = Unit::parse(text).unwrap_or(Unit::Any);
         let x = match velocity {
-            true => c.dag.load(Source::Qvel, joint.dof_adr),
-            false => c.dag.load(Source::Qpos, joint.qpos_adr),
+            true => c.dag.load(Source::World(Seen::Qvel), joint.dof_adr),
+            false => c.dag.load(Source::World(Seen::Qpos), joint.qpos_adr),
         };
         terms.push(match coefficient == 1.0 {
             true => x,
@@ -277,7 +279,10 @@ fn of_frame(
             (c.dag.rotate(q, axis, false), Unit::NONE)
         }
         FrameQuantity::LinVel => (point_vel(c, frame.0, frame.1), unit("m/s")),
-        FrameQuantity::AngVel => (load(c, Source::BodyAngVel, frame.0), unit("rad/s")),
+        FrameQuantity::AngVel => (
+            load(c, Source::World(Seen::BodyAngVel), frame.0),
+            unit("rad/s"),
+        ),
         // Measured, see `read`.
         FrameQuantity::LinAcc | FrameQuantity::AngAcc => return Vec::new(),
     };
@@ -293,13 +298,13 @@ fn of_frame(
             // Less the velocity that the turning frame has there.
             let (p, origin) = (point(c, frame.0, frame.1), point(c, r.0, r.1));
             let (arm, moving) = (difference(c, p, origin), point_vel(c, r.0, r.1));
-            let omega = load(c, Source::BodyAngVel, r.0);
+            let omega = load(c, Source::World(Seen::BodyAngVel), r.0);
             let turning = c.dag.cross(omega, arm);
             v = difference(c, v, moving);
             v = difference(c, v, turning);
         }
         FrameQuantity::AngVel => {
-            let omega = load(c, Source::BodyAngVel, r.0);
+            let omega = load(c, Source::World(Seen::BodyAngVel), r.0);
             v = difference(c, v, omega);
         }
         _ => {}
@@ -353,7 +358,7 @@ fn momentum(c: &mut Checker<'_>, root: usize) -> [Id; 3] {
         let (p, v) = (point(c, b, body.ipos), point_vel(c, b, body.ipos));
         let (arm, moving) = (difference(c, p, centre), difference(c, v, drift));
         let orbit = c.dag.cross(arm, moving);
-        let omega = load(c, Source::BodyAngVel, b);
+        let omega = load(c, Source::World(Seen::BodyAngVel), b);
         let axes = turned(c, b, body.iquat);
         let local = c.dag.rotate(axes, omega, true);
         let spin = std::array::from_fn(|k| {

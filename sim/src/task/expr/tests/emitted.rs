@@ -7,7 +7,8 @@ use crate::env::on_device::args::{EnvArgs, PhysicsArgs};
 use crate::math;
 use crate::physics::native::generate::env_prelude;
 use crate::rng::philox_raw;
-use crate::task::expr::dag::{Dag, Id, Source};
+use crate::state::EpisodeAddresses;
+use crate::task::expr::dag::{Dag, Id, Seen, Source};
 use crate::task::expr::ops::Op;
 use crate::task::expr::{Program, Type, literal, program};
 use bytemuck::Zeroable;
@@ -41,27 +42,19 @@ fn random(draw: &mut Draw, world: &World, nodes: usize) -> Program {
     let n = world.state.num_envs;
     let rows = |b: &[f32]| b.len() / n;
     let s = &world.state;
-    let sources = [
-        (Source::Qpos, rows(&s.qpos)),
-        (Source::Qvel, rows(&s.qvel)),
-        (Source::BodyPos, rows(&s.body_pos)),
-        (Source::BodyQuat, rows(&s.body_quat)),
-        (Source::BodyLinVel, rows(&s.body_lin_vel)),
-        (Source::BodyAngVel, rows(&s.body_ang_vel)),
-        (Source::ContactForce, rows(&s.contact_force)),
-        (Source::ActuatorForce, rows(&s.actuator_force)),
-        (Source::Qacc, rows(&s.qacc)),
-        (Source::SensorData, rows(&s.sensordata)),
+    let seen = Seen::ALL.map(|c| (Source::World(c), rows(s.seen(c))));
+    let others = [
         (Source::Ctrl, rows(&world.ctrl)),
         (Source::Action, rows(&world.action)),
         (Source::LastAction, rows(&world.last_action)),
-        (Source::Memory, rows(&world.memory)),
+        (Source::History, rows(&world.memory)),
         (Source::Command, rows(&world.command)),
         (Source::Param, world.param.len()),
         (Source::Step, 1),
         (Source::StepDt, 1),
         (Source::MaxSteps, 1),
     ];
+    let sources = [&seen[..], &others].concat();
     let mut dag = Dag::default();
     let mut known: Vec<Id> = Vec::new();
     for _ in 0..4 {
@@ -144,25 +137,19 @@ fn compiled(programs: &[Program], world: &World) -> Vec<f32> {
     let s = &world.state;
     let args = EnvArgs {
         physics: PhysicsArgs {
-            qpos: address(&s.qpos),
-            qvel: address(&s.qvel),
-            frame_pos: address(&s.body_pos),
-            frame_quat: address(&s.body_quat),
-            frame_lin: address(&s.body_lin_vel),
-            frame_ang: address(&s.body_ang_vel),
-            geom_force: address(&s.contact_force),
-            act_force: address(&s.actuator_force),
-            qacc: address(&s.qacc),
-            sense: address(&s.sensordata),
+            world: s.addresses(),
             ..PhysicsArgs::zeroed()
         },
         n: n as i32,
         ctrl: address(&world.ctrl),
-        action: address(&world.action),
-        last_action: address(&world.last_action),
-        memory: address(&world.memory),
-        command: address(&world.command),
-        age: address(&world.step),
+        episode: EpisodeAddresses {
+            action: address(&world.action),
+            last_action: address(&world.last_action),
+            history: address(&world.memory),
+            command: address(&world.command),
+            age: address(&world.step),
+            ..EpisodeAddresses::zeroed()
+        },
         obs: out.as_mut_ptr() as Address,
         ..EnvArgs::zeroed()
     };

@@ -179,7 +179,7 @@ impl World {
             ctrl: &self.ctrl,
             action: &self.action,
             last_action: &self.last_action,
-            memory: &self.memory,
+            history: &self.memory,
             command: &self.command,
             params: &self.param,
             step: &self.step,

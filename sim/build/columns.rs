@@ -1,0 +1,79 @@
+//! `kernels/state.h` for Rust: a macro for each of its lists, which calls another one with
+//! the list's lines.
+
+use std::fmt::Write;
+use std::path::Path;
+
+const LISTS: [(&str, &str); 3] = [
+    ("OSTLER_SIZES", "sizes"),
+    ("OSTLER_EPISODE", "episode_columns"),
+    ("OSTLER_WORLD", "world_columns"),
+];
+
+/// Writes `columns.rs` into `out`.
+pub fn write(header: &Path, out: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(header)
+        .map_err(|e| format!("cannot read {}: {e}", header.display()))?;
+    let mut rust = String::new();
+    for (list, name) in LISTS {
+        let _ = writeln!(
+            rust,
+            "macro_rules! {name} {{ ($then:ident $($first:tt)*) => {{ $then! {{ $($first)*"
+        );
+        for line in lines(&text, list)? {
+            let items = items(line).ok_or_else(|| format!("{list}: cannot read `{line}`"))?;
+            let _ = write!(rust, "({} {}", items[0], camel(items[0]));
+            for item in &items[1..] {
+                let _ = write!(rust, " {item}");
+            }
+            rust.push_str(")\n");
+        }
+        rust.push_str("} } }\n");
+    }
+    let path = out.join("columns.rs");
+    std::fs::write(&path, rust).map_err(|e| format!("cannot write {}: {e}", path.display()))
+}
+
+/// The lines of a list.
+fn lines<'a>(text: &'a str, list: &str) -> Result<Vec<&'a str>, String> {
+    let head = format!("#define {list}(X) \\");
+    let mut rest = text.lines().skip_while(|l| *l != head);
+    rest.next().ok_or_else(|| format!("no `{head}`"))?;
+    let mut all = Vec::new();
+    for line in rest {
+        let (line, more) = match line.strip_suffix('\\') {
+            Some(line) => (line, true),
+            None => (line, false),
+        };
+        all.push(line.trim());
+        if !more {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// What stands between the commas of `X(...)`; the last is in quotes, and may have some.
+fn items(line: &str) -> Option<Vec<&str>> {
+    let inside = line.strip_prefix("X(")?.strip_suffix(')')?;
+    let quoted = inside.find('"')?;
+    let (before, says) = inside.split_at(quoted);
+    let mut items: Vec<&str> = before
+        .trim()
+        .strip_suffix(',')?
+        .split(',')
+        .map(str::trim)
+        .collect();
+    items.push(says);
+    Some(items)
+}
+
+/// `body_pos`: `BodyPos`.
+fn camel(name: &str) -> String {
+    let upper = |part: &str| -> String {
+        let mut letters = part.chars();
+        let first = letters.next().map(|c| c.to_ascii_uppercase());
+        first.into_iter().chain(letters).collect()
+    };
+    name.split('_').map(upper).collect()
+}

@@ -1,0 +1,340 @@
+//! What the future of environments depends on, by columns: `kernels/state.h` in Rust.
+
+use crate::device::Address;
+use crate::memory::{MemoryError, zeroed};
+use crate::model::Model;
+use bytemuck::{Pod, Zeroable};
+
+include!(concat!(env!("OUT_DIR"), "/columns.rs"));
+
+/// The type of a column's entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Numbers, `[width][N]`.
+    Real,
+    /// Unsigned numbers, `[width][N]`.
+    Word,
+    /// Numbers of an environment side by side, `[N][width]`.
+    Row,
+}
+
+/// What is in a column where an episode begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// Zeros.
+    Zero,
+    /// What was there.
+    Kept,
+    /// What code of its own writes.
+    Own,
+}
+
+/// One of the columns.
+#[derive(Debug)]
+pub struct Column {
+    /// The buffer's name.
+    pub name: &'static str,
+    /// Of what it is made.
+    pub kind: Kind,
+    /// How it begins.
+    pub begin: Begin,
+    /// Whether expressions may read it.
+    pub seen: bool,
+    /// Its width as `state.h` has it: `3 nbody`.
+    pub shape: &'static str,
+    /// Contents and unit.
+    pub says: &'static str,
+    width: fn(&Sizes) -> usize,
+}
+
+impl Column {
+    /// Entries of an environment, four bytes each.
+    pub fn width(&self, sizes: &Sizes) -> usize {
+        (self.width)(sizes)
+    }
+
+    /// Copies the environments from number `at` on of a stored column of `from`
+    /// environments into the first ones of `into`, of `to`; the others stay as they are.
+    pub(crate) fn copy(&self, stored: &[u8], into: &mut [u8], [from, to, at]: [usize; 3]) {
+        let side_by_side = match self.kind {
+            Kind::Real | Kind::Word => 1,
+            Kind::Row => into.len() / (4 * to.max(1)),
+        };
+        let bytes = 4 * side_by_side;
+        crate::snapshot::columns(stored, into, from * bytes, to * bytes, at * bytes);
+    }
+
+    /// Appends the column of a batch, whose parts have these columns of so many
+    /// environments.
+    pub(crate) fn join(&self, parts: &[(&[u8], usize)], width: usize, out: &mut Vec<u8>) {
+        match self.kind {
+            Kind::Real | Kind::Word => crate::snapshot::beside(parts, width, 4, out),
+            Kind::Row => parts
+                .iter()
+                .for_each(|(rows, _)| out.extend_from_slice(rows)),
+        }
+    }
+}
+
+macro_rules! sizes_struct {
+    ($(($name:ident $_n:ident $says:literal))*) => {
+        /// Sizes of a robot and its task.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub struct Sizes {
+            $(#[doc = $says] pub $name: usize,)*
+        }
+
+        impl Sizes {
+            /// Every size and what it is of.
+            pub const SAYS: [(&str, &str); [$(stringify!($name)),*].len()] =
+                [$((stringify!($name), $says)),*];
+
+            /// All of them with their names.
+            pub fn named(&self) -> impl Iterator<Item = (&'static str, usize)> {
+                [$((stringify!($name), self.$name)),*].into_iter()
+            }
+        }
+    };
+}
+sizes!(sizes_struct);
+
+impl Sizes {
+    /// Those of the worlds of a robot; its task's are 0.
+    pub fn of(model: &Model) -> Self {
+        Self {
+            nq: model.nq,
+            nv: model.nv,
+            na: model.na,
+            nu: model.nu(),
+            nbody: model.bodies.len(),
+            ngeom: model.geoms.len(),
+            nsense: model.nmeasured(),
+            ..Self::default()
+        }
+    }
+}
+
+macro_rules! element {
+    (real $real:ty) => {
+        $real
+    };
+    (row $real:ty) => {
+        $real
+    };
+    (word $real:ty) => {
+        u32
+    };
+}
+macro_rules! kind {
+    (real) => {
+        Kind::Real
+    };
+    (row) => {
+        Kind::Row
+    };
+    (word) => {
+        Kind::Word
+    };
+}
+macro_rules! begin {
+    (zero) => {
+        Begin::Zero
+    };
+    (kept) => {
+        Begin::Kept
+    };
+    (own) => {
+        Begin::Own
+    };
+}
+macro_rules! seen {
+    (yes) => {
+        true
+    };
+    (no) => {
+        false
+    };
+}
+macro_rules! width {
+    ($factor:literal one) => {
+        |_| $factor
+    };
+    ($factor:literal $size:ident) => {
+        |s| $factor * s.$size
+    };
+}
+
+/// A store of columns: its buffers, and their addresses for a kernel.
+macro_rules! store {
+    ($(#[$doc:meta])* $store:ident $list:ident $addresses:ident
+     $(($name:ident $_n:ident $kind:ident $factor:literal $size:ident $begin:ident $seen:ident $says:literal))*) => {
+        /// Its columns, in the order of snapshots.
+        pub static $list: [Column; [$(stringify!($name)),*].len()] = [$(Column {
+            name: stringify!($name),
+            kind: kind!($kind),
+            begin: begin!($begin),
+            seen: seen!($seen),
+            shape: concat!(stringify!($factor), " ", stringify!($size)),
+            says: $says,
+            width: width!($factor $size),
+        }),*];
+
+        $(#[$doc])*
+        #[derive(Debug, Clone)]
+        pub struct $store {
+            /// Number of environments, `N`.
+            pub num_envs: usize,
+            $(#[doc = concat!($says, ": `", stringify!($kind), "`, ", stringify!($factor), " ", stringify!($size), ".")]
+            pub $name: Vec<element!($kind f32)>,)*
+        }
+
+        impl $store {
+            /// Zeros.
+            ///
+            /// # Errors
+            /// There is not so much memory.
+            pub fn zeroed(sizes: &Sizes, num_envs: usize) -> Result<Self, MemoryError> {
+                $(let $name = {
+                    let width: fn(&Sizes) -> usize = width!($factor $size);
+                    zeroed(stringify!($name), width(sizes).saturating_mul(num_envs))?
+                };)*
+                Ok(Self { num_envs, $($name),* })
+            }
+
+            /// Every column with its bytes.
+            pub fn columns(&self) -> impl Iterator<Item = (&'static Column, &[u8])> {
+                $list.iter().zip([$(bytemuck::cast_slice(&self.$name)),*])
+            }
+
+            /// The same, to be written.
+            pub fn columns_mut(&mut self) -> impl Iterator<Item = (&'static Column, &mut [u8])> {
+                $list.iter().zip([$(bytemuck::cast_slice_mut(&mut self.$name)),*])
+            }
+
+            /// Zeros in what begins so, of environment `env`.
+            pub(crate) fn begin(&mut self, env: usize) {
+                let n = self.num_envs;
+                $(if begin!($begin) == Begin::Zero {
+                    let column = self.$name.iter_mut().skip(env).step_by(n);
+                    column.for_each(|x| *x = Default::default());
+                })*
+            }
+        }
+
+        /// Where a kernel finds them.
+        #[derive(Debug, Clone, Copy, Pod, Zeroable)]
+        #[repr(C)]
+        pub struct $addresses {
+            $(#[doc = $says] pub $name: Address,)*
+        }
+
+        impl $addresses {
+            /// Lays the columns one behind the other: `take` hands out so many bytes.
+            pub(crate) fn laid(
+                sizes: &Sizes,
+                num_envs: usize,
+                mut take: impl FnMut(usize) -> Address,
+            ) -> Self {
+                $(let $name = {
+                    let width: fn(&Sizes) -> usize = width!($factor $size);
+                    take(4 * width(sizes) * num_envs)
+                };)*
+                Self { $($name),* }
+            }
+        }
+    };
+}
+
+episode_columns!(store
+    /// The state of episodes, beside the worlds'.
+    Episodes EPISODE EpisodeAddresses);
+world_columns!(store
+    /// What tasks can see of N worlds, and what only their engine reads. Buffers are
+    /// `[k][N]`, float32, SI units.
+    State WORLD WorldAddresses);
+
+/// Entries of an environment in all columns of a list.
+pub(crate) fn width(list: &[Column], sizes: &Sizes) -> usize {
+    list.iter().map(|c| c.width(sizes)).sum()
+}
+
+macro_rules! world_reals {
+    ($(($name:ident $variant:ident $kind:ident $factor:literal $size:ident $begin:ident $seen:ident $says:literal))*) => {
+        world_reals! { @ [] $(($name $variant $kind $seen))* }
+    };
+    (@ [$($done:tt)*] ($name:ident $variant:ident real yes) $($rest:tt)*) => {
+        world_reals! { @ [$($done)* ($name $variant)] $($rest)* }
+    };
+    (@ $done:tt $skipped:tt $($rest:tt)*) => {
+        world_reals! { @ $done $($rest)* }
+    };
+    (@ [$(($name:ident $variant:ident))*]) => {
+        /// A column of worlds that expressions may read.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[allow(missing_docs, reason = "the columns have their own")]
+        pub enum Seen { $($variant),* }
+
+        impl Seen {
+            /// All of them.
+            pub const ALL: [Self; [$(stringify!($name)),*].len()] = [$(Self::$variant),*];
+
+            /// Its name in [`State`] and in the kernels.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($name)),* }
+            }
+        }
+
+        impl State {
+            /// A column that expressions may read.
+            pub fn seen(&self, which: Seen) -> &[f32] {
+                match which { $(Seen::$variant => &self.$name),* }
+            }
+
+            /// All that expressions may read, in the order of [`Seen::ALL`].
+            pub fn floats(&self) -> [&Vec<f32>; Seen::ALL.len()] {
+                [$(&self.$name),*]
+            }
+
+            /// The same, to be written.
+            pub fn floats_mut(&mut self) -> [&mut Vec<f32>; Seen::ALL.len()] {
+                [$(&mut self.$name),*]
+            }
+        }
+    };
+}
+world_columns!(world_reals);
+
+/// The state of worlds as the native engine's kernels take it.
+macro_rules! world_pointers {
+    ($(($name:ident $_n:ident $kind:ident $factor:literal $size:ident $begin:ident $seen:ident $says:literal))*) => {
+        /// Pointers to the columns of worlds, of a kernel that computes in `T`.
+        #[repr(C)]
+        pub(crate) struct WorldPointers<T> {
+            $(pub $name: *mut element!($kind T),)*
+        }
+
+        impl State {
+            /// Pointers to all columns, for as long as the state is borrowed.
+            pub(crate) fn pointers(&mut self) -> WorldPointers<f32> {
+                WorldPointers { $($name: self.$name.as_mut_ptr()),* }
+            }
+
+            /// Where the columns are.
+            #[cfg(test)]
+            pub(crate) fn addresses(&self) -> WorldAddresses {
+                WorldAddresses { $($name: self.$name.as_ptr() as Address),* }
+            }
+        }
+    };
+}
+world_columns!(world_pointers);
+
+impl State {
+    /// Zeroed state of `num_envs` worlds.
+    ///
+    /// # Errors
+    /// There is not so much memory.
+    pub fn new(model: &Model, num_envs: usize) -> Result<Self, MemoryError> {
+        Self::zeroed(&Sizes::of(model), num_envs)
+    }
+}
