@@ -7,7 +7,7 @@
     reason = "a test says what failed by panicking"
 )]
 
-use ostler_collector::{Collector, SyncCollector};
+use ostler_collector::{Collector, Snapshot, SyncCollector};
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::{BatchEnv, model::mjcf};
 use ostler_trainer::learner::{
@@ -91,7 +91,7 @@ fn learner(env: &BatchEnv) -> Result<Ppo, LearnError> {
 struct Parts {
     collector: SyncCollector,
     ppo: Ppo,
-    kept: Vec<u8>,
+    kept: Snapshot,
 }
 
 impl Parts {
@@ -102,26 +102,26 @@ impl Parts {
         Self {
             collector,
             ppo,
-            kept: Vec::new(),
+            kept: Snapshot::in_place(),
         }
     }
 
     fn iteration(&mut self) -> Result<UpdateStats, RunError> {
-        self.ppo.keep()?;
-        self.collector.keep(&mut self.kept)?;
+        self.ppo.capture()?;
+        self.collector.capture(&mut self.kept)?;
         self.collector.collect(self.ppo.policy_mut())?;
         Ok(self.ppo.update(self.collector.rollout())?)
     }
 
-    fn revert(&mut self) {
-        self.ppo.revert().unwrap();
-        self.collector.revert(&self.kept).unwrap();
+    fn restore(&mut self) {
+        self.ppo.restore().unwrap();
+        self.collector.restore(&self.kept).unwrap();
     }
 
-    fn state(&self) -> (Vec<(String, Vec<u8>)>, Vec<u8>) {
-        let mut env = Vec::new();
-        self.collector.save(&mut env).unwrap();
-        (bytes(&self.ppo.save().unwrap()), env)
+    fn state(&mut self) -> (Vec<(String, Vec<u8>)>, Vec<u8>) {
+        let mut env = Snapshot::default();
+        self.collector.capture(&mut env).unwrap();
+        (bytes(&self.ppo.save().unwrap()), env.into_bytes())
     }
 }
 
@@ -183,7 +183,7 @@ fn an_iteration_whose_nth_allocation_fails_is_as_if_it_had_not_been() {
         let count = each_fails_once(|_| {
             let result = parts.iteration();
             fail_allocation(Never).unwrap();
-            parts.revert();
+            parts.restore();
             assert!(parts.state() == before, "the state has other bits");
             result
         });
@@ -219,17 +219,17 @@ fn building_saving_and_rolling_back_fail_as_well_as_they_can() {
     let state = parts.state();
     each_fails_once(|_| Ok(parts.ppo.load(&saved)?));
     assert!(parts.state() == state);
-    parts.ppo.keep().unwrap();
+    parts.ppo.capture().unwrap();
     let policy = parts.ppo.policy().save().unwrap();
     each_fails_once(|_| {
         let result = parts.ppo.roll_back(&policy, 0.5);
-        parts.ppo.revert().unwrap();
+        parts.ppo.restore().unwrap();
         Ok(result?)
     });
     assert!(parts.state() == state);
     // Neither keeping nor going back needs memory at all.
-    assert_eq!(each_fails_once(|_| Ok(parts.ppo.keep()?)), 0);
-    assert_eq!(each_fails_once(|_| Ok(parts.ppo.revert()?)), 0);
+    assert_eq!(each_fails_once(|_| Ok(parts.ppo.capture()?)), 0);
+    assert_eq!(each_fails_once(|_| Ok(parts.ppo.restore()?)), 0);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What the collector needs of environments, so that tests can use ones whose
 //! numbers can be recognised.
 
-use ostler_sim::env::{EnvSpec, Layout};
+use ostler_sim::env::EnvSpec;
 use ostler_sim::physics::SnapshotError;
 use ostler_sim::{BatchEnv, EpisodeStats, Groups, StepOut};
 
@@ -13,13 +13,11 @@ pub trait Environments {
     fn begin_rollout(&mut self);
     fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>);
     fn take_stats(&mut self, into: &mut EpisodeStats);
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError>;
-    fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError>;
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError>;
-    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError>;
-    fn adopt(
+    fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError>;
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), SnapshotError>;
+    fn restore_range(
         &mut self,
-        blob: &[u8],
+        bytes: &[u8],
         spread: bool,
         obs: &mut Groups<&mut [f32]>,
     ) -> Result<usize, SnapshotError>;
@@ -27,51 +25,29 @@ pub trait Environments {
 
 /// Environments that can be a part of a batch, in a thread of its own.
 pub trait Shards: Environments + Send + 'static {
-    /// What [`join`](Self::join) has to know.
-    type Layout: Send;
-
     /// Steps and resets so far: keys the draws, and is the same in all parts of a batch.
     fn clock(&self) -> u64;
 
     /// Lets so many steps pass without anything happening.
     fn skip(&mut self, steps: u64);
 
-    /// What snapshots of parts look like.
-    fn layout(&self) -> Self::Layout;
-
-    /// Appends what [`keep`](Environments::keep) (or, `checked`,
-    /// [`save`](Environments::save)) of the whole batch would write, from what `keep`
-    /// wrote of its parts in their order.
+    /// Appends what [`capture`](Environments::capture) of the whole batch would write, from
+    /// what it wrote of its parts in their order.
     ///
     /// # Errors
     /// They are not parts of one batch at one time; no memory.
-    fn join(
-        layout: &Self::Layout,
-        parts: &[&[u8]],
-        checked: bool,
-        out: &mut Vec<u8>,
-    ) -> Result<(), SnapshotError>;
+    fn join(parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), SnapshotError>;
 }
 
 impl Shards for BatchEnv {
-    type Layout = Layout;
-
     fn clock(&self) -> u64 {
         self.clock()
     }
     fn skip(&mut self, steps: u64) {
         self.skip(steps);
     }
-    fn layout(&self) -> Layout {
-        self.layout()
-    }
-    fn join(
-        layout: &Layout,
-        parts: &[&[u8]],
-        checked: bool,
-        out: &mut Vec<u8>,
-    ) -> Result<(), SnapshotError> {
-        layout.join(parts, checked, out)
+    fn join(parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        Self::join(parts, out)
     }
 }
 
@@ -91,24 +67,18 @@ impl Environments for BatchEnv {
     fn take_stats(&mut self, into: &mut EpisodeStats) {
         self.take_stats(into);
     }
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        self.save(out)
+    fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        self.capture(out)
     }
-    fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
-        self.restore(blob)
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
+        self.restore(bytes)
     }
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        self.keep(out)
-    }
-    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
-        self.revert(kept)
-    }
-    fn adopt(
+    fn restore_range(
         &mut self,
-        blob: &[u8],
+        bytes: &[u8],
         spread: bool,
         obs: &mut Groups<&mut [f32]>,
     ) -> Result<usize, SnapshotError> {
-        self.adopt(blob, spread, obs)
+        self.restore_range(bytes, spread, obs)
     }
 }

@@ -15,7 +15,7 @@ mod noise;
 pub mod policy;
 pub mod replay;
 pub mod rollout;
-mod state;
+pub mod snapshot;
 mod steps;
 pub mod sync;
 pub mod transfer;
@@ -24,6 +24,7 @@ pub use asynchronous::{AsyncCollector, AsyncOptions, Crew};
 pub use device::{CudaSync, DeviceCollector};
 pub use policy::{Act, Policy, Replica, Replicate};
 pub use rollout::Rollout;
+pub use snapshot::Snapshot;
 pub use steps::Stepping;
 pub use sync::SyncCollector;
 
@@ -163,49 +164,35 @@ pub trait Collector {
         Ok(())
     }
 
-    /// Everything needed to go on with the same bits, appended to `out`.
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError>;
-
-    /// The reverse of [`save`](Self::save). After an error nothing has changed.
-    fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError>;
-
-    /// What [`save`](Self::save) writes, for use within this process: without checksums.
-    /// `out` is overwritten, and nothing is allocated once it was used: cheap enough for
-    /// the start of every iteration.
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError>;
-
-    /// Goes back to what was kept (or saved): the same bits follow. After an error
-    /// nothing has changed.
-    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError>;
-
-    /// Notes the state, to [go back](Self::go_back) to: as [`keep`](Self::keep) does in
-    /// `kept`, or where the state lies on a device, there, and `kept` stays empty. What
-    /// was noted before is gone.
-    fn note(&mut self, kept: &mut Vec<u8>) -> Result<(), CollectError> {
-        self.keep(kept)
-    }
-
-    /// Goes back to what was noted; `kept` is what [`note`](Self::note) left. It stays
-    /// noted.
-    fn go_back(&mut self, kept: &[u8]) -> Result<(), CollectError> {
-        self.revert(kept)
-    }
-
-    /// What [`keep`](Self::keep) would have written when the state was noted, for another
-    /// collector; `kept` is what [`note`](Self::note) left.
-    fn noted<'a>(&self, kept: &'a [u8]) -> Result<Cow<'a, [u8]>, CollectError> {
-        Ok(Cow::Borrowed(kept))
-    }
-
-    /// Takes over what a collector of the same robot, task and seed with another number
-    /// of environments saved or kept. Environments 0..min(N, stored) go on with the bits
-    /// that they would have had there; those beyond start new episodes, with random ages
-    /// if `spread`. Returns how many were taken over; after an error nothing has changed.
-    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError>;
-
-    /// The part of a kept state that is the environments' own.
+    /// Captures everything that is needed to go on with the same bits; what `into` held is
+    /// gone. Nothing is allocated once it was used: cheap enough for the start of every
+    /// iteration.
     ///
     /// # Errors
-    /// It is not one of a collector.
-    fn environments_of<'a>(&self, kept: &'a [u8]) -> Result<&'a [u8], CollectError>;
+    /// There is no memory; the device refuses.
+    fn capture(&mut self, into: &mut Snapshot) -> Result<(), CollectError>;
+
+    /// Goes back to what was captured: the same bits follow.
+    ///
+    /// # Errors
+    /// It does not fit; nothing has changed then.
+    fn restore(&mut self, from: &Snapshot) -> Result<(), CollectError>;
+
+    /// Takes over what a collector of the same robot, task and seed with another number
+    /// of environments captured. Environments 0..min(N, stored) go on with the bits that
+    /// they would have had there; those beyond start new episodes, with random ages if
+    /// `spread`. Returns how many were taken over.
+    ///
+    /// # Errors
+    /// It does not fit; nothing has changed then.
+    fn restore_range(&mut self, from: &Snapshot, spread: bool) -> Result<usize, CollectError>;
+
+    /// The bytes of what this collector captured, wherever they lie: for a file, or for
+    /// another collector.
+    ///
+    /// # Errors
+    /// There is no memory; the device refuses.
+    fn bytes<'a>(&self, of: &'a Snapshot) -> Result<Cow<'a, [u8]>, CollectError> {
+        Ok(Cow::Borrowed(of.on_host()?))
+    }
 }

@@ -4,7 +4,7 @@ use crate::buffers::{Buffers, Host, row_mut};
 use crate::env::Environments;
 use crate::memory::{HostRows, host_zeros};
 use crate::policy::Noise;
-use crate::state::{self, Saved};
+use crate::snapshot::{self, Saved};
 use crate::{Act, CollectError, CollectTimes, Policy, noise};
 use ostler_sim::env::ActionSpace;
 use ostler_sim::memory::zeroed;
@@ -248,7 +248,7 @@ impl<E: Environments> Stepper<E> {
     /// Appends all but the environments, with the bytes that they are to follow.
     pub fn write_head(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
         let critic = self.next.critic.as_deref();
-        state::write_head(out, self.step, [Some(&self.next.policy), critic])
+        snapshot::write_head(out, self.step, [Some(&self.next.policy), critic])
     }
 
     /// Takes over what is not the environments', of environments `from..` of those saved.
@@ -257,7 +257,7 @@ impl<E: Environments> Stepper<E> {
         let groups = std::iter::once(&mut self.next.policy).chain(&mut self.next.critic);
         for (group, stored) in groups.zip(saved.obs) {
             let skipped = 4 * from * (group.len() / n.max(1));
-            state::copy(stored.get(skipped..).unwrap_or_default(), group);
+            snapshot::copy(stored.get(skipped..).unwrap_or_default(), group);
         }
         self.step = saved.step;
     }
@@ -268,11 +268,16 @@ impl<E: Environments> Stepper<E> {
         Ok(())
     }
 
-    /// As [`crate::Collector::adopt`], of environments `from..` of those saved.
-    pub fn adopt(&mut self, blob: &[u8], from: usize, spread: bool) -> Result<usize, CollectError> {
+    /// As [`crate::Collector::restore_range`], of environments `from..` of those saved.
+    pub fn restore_range(
+        &mut self,
+        blob: &[u8],
+        from: usize,
+        spread: bool,
+    ) -> Result<usize, CollectError> {
         let saved = Saved::read(blob, &self.env.spec().obs, None)?;
         let (env, mut next) = self.next_rows();
-        let taken = env.adopt(saved.env, spread, &mut next)?;
+        let taken = env.restore_range(saved.env, spread, &mut next)?;
         self.fill(&saved, from);
         Ok(taken)
     }

@@ -2,7 +2,7 @@
 
 use crate::buffers::Buffers;
 use crate::env::Environments;
-use crate::state::Saved;
+use crate::snapshot::{Saved, Snapshot};
 use crate::steps::{Alone, Stepper, Stepping};
 use crate::{CollectError, CollectTimes, Collector, Policy, Rollout};
 use ostler_sim::{BatchEnv, EpisodeStats};
@@ -61,11 +61,6 @@ impl<E: Environments> SyncCollector<E> {
     pub fn env_mut(&mut self) -> &mut E {
         &mut self.stepper.env
     }
-
-    fn read<'a>(&self, blob: &'a [u8]) -> Result<Saved<'a>, CollectError> {
-        let spec = self.stepper.env.spec();
-        Saved::read(blob, &spec.obs, Some(spec.rows()))
-    }
 }
 
 impl<E: Environments> Collector for SyncCollector<E> {
@@ -88,36 +83,21 @@ impl<E: Environments> Collector for SyncCollector<E> {
         self.times
     }
 
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+    fn capture(&mut self, into: &mut Snapshot) -> Result<(), CollectError> {
+        let out = into.clear();
         self.stepper.write_head(out)?;
-        Ok(self.stepper.env.save(out)?)
+        Ok(self.stepper.env.capture(out)?)
     }
 
-    fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
-        let saved = self.read(blob)?;
+    fn restore(&mut self, from: &Snapshot) -> Result<(), CollectError> {
+        let spec = self.stepper.env.spec();
+        let saved = Saved::read(from.on_host()?, &spec.obs, Some(spec.rows()))?;
         self.stepper.env.restore(saved.env)?;
         self.stepper.fill(&saved, 0);
         Ok(())
     }
 
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        out.clear();
-        self.stepper.write_head(out)?;
-        Ok(self.stepper.env.keep(out)?)
-    }
-
-    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
-        let saved = self.read(kept)?;
-        self.stepper.env.revert(saved.env)?;
-        self.stepper.fill(&saved, 0);
-        Ok(())
-    }
-
-    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
-        self.stepper.adopt(blob, 0, spread)
-    }
-
-    fn environments_of<'a>(&self, kept: &'a [u8]) -> Result<&'a [u8], CollectError> {
-        Ok(Saved::read(kept, &self.stepper.env.spec().obs, None)?.env)
+    fn restore_range(&mut self, from: &Snapshot, spread: bool) -> Result<usize, CollectError> {
+        self.stepper.restore_range(from.on_host()?, 0, spread)
     }
 }

@@ -8,7 +8,7 @@ mod common;
 
 use common::{Copying, Counting};
 use ostler_collector::device::{Bridge, Queue};
-use ostler_collector::{Collector, CudaSync, DeviceCollector, SyncCollector};
+use ostler_collector::{Collector, CudaSync, DeviceCollector, Snapshot, SyncCollector};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
@@ -46,11 +46,11 @@ fn allocations(c: &mut impl Collector) -> u64 {
 fn without_any(c: &mut impl Collector) {
     c.collect(&mut Copying).unwrap();
     assert_eq!(allocations(c), 0);
-    let mut kept = Vec::new();
-    c.keep(&mut kept).unwrap();
+    let mut kept = Snapshot::default();
+    c.capture(&mut kept).unwrap();
     let before = ALLOCATIONS.with(Cell::get);
-    c.keep(&mut kept).unwrap();
-    assert_eq!(ALLOCATIONS.with(Cell::get), before, "keeping");
+    c.capture(&mut kept).unwrap();
+    assert_eq!(ALLOCATIONS.with(Cell::get), before, "capturing");
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! A collector goes back to what it kept, and takes over another number of environments.
+//! A collector goes back to what it captured, and takes over another number of environments.
 
 #![allow(clippy::unwrap_used)]
 
 #[allow(dead_code)]
 mod common;
 
-use common::Copying;
+use common::{Copying, captured, state};
 use ostler_collector::{CollectError, Collector, Rollout, SyncCollector};
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::{BatchEnv, model::mjcf};
@@ -82,44 +82,45 @@ fn go(c: &mut SyncCollector, n: usize) -> Vec<Vec<f32>> {
 }
 
 #[test]
-fn reverted_it_collects_the_same_again() {
+fn restored_it_collects_the_same_again() {
     let mut c = collector(6, 3);
     go(&mut c, 6);
-    let mut kept = vec![1, 2, 3];
-    c.keep(&mut kept).unwrap();
+    let mut kept = state(&[1, 2, 3]);
+    c.capture(&mut kept).unwrap();
     let straight = [go(&mut c, 6), go(&mut c, 6)];
     assert_ne!(straight[0], straight[1]);
-    c.revert(&kept).unwrap();
+    c.restore(&kept).unwrap();
     assert_eq!([go(&mut c, 6), go(&mut c, 6)], straight);
-    assert!(c.restore(&kept).is_err(), "kept is not for files");
-    assert!(c.revert(&kept[..kept.len() - 1]).is_err());
+    let bytes = kept.bytes();
+    assert!(c.restore(&state(&bytes[..bytes.len() - 1])).is_err());
 }
 
 #[test]
 fn environments_that_stay_collect_as_in_the_larger_batch() {
     let mut all = collector(20, 3);
     go(&mut all, 20);
-    let (mut kept, mut saved) = (Vec::new(), Vec::new());
-    all.keep(&mut kept).unwrap();
-    all.save(&mut saved).unwrap();
+    let kept = captured(&mut all);
     let whole = [go(&mut all, 20), go(&mut all, 20)];
-    for (n, blob) in [(7, &kept), (10, &saved)] {
+    for n in [7, 10] {
         let mut few = collector(n, 3);
-        assert_eq!(few.adopt(blob, true).unwrap(), n);
+        assert_eq!(few.restore_range(&state(&kept), true).unwrap(), n);
         for whole in &whole {
             assert_eq!(go(&mut few, n), whole[..n]);
         }
     }
     let mut more = collector(33, 3);
-    assert_eq!(more.adopt(&kept, true).unwrap(), 20);
+    assert_eq!(more.restore_range(&state(&kept), true).unwrap(), 20);
     for whole in &whole {
         let seen = go(&mut more, 33);
         assert_eq!(seen[..20], whole[..]);
         assert!(seen[20..].iter().flatten().all(|x| x.is_finite()));
         assert_ne!(seen[20], seen[21]);
     }
-    let error = collector(7, 4).adopt(&kept, true).unwrap_err();
+    let error = collector(7, 4)
+        .restore_range(&state(&kept), true)
+        .unwrap_err();
     assert!(matches!(error, CollectError::Snapshot(_)), "{error}");
     assert!(error.out_of_memory().is_none());
-    assert!(collector(7, 3).adopt(&kept[..100], true).is_err());
+    let cut = state(&kept[..100]);
+    assert!(collector(7, 3).restore_range(&cut, true).is_err());
 }

@@ -5,7 +5,7 @@
 #[allow(dead_code)]
 mod common;
 
-use common::{Copying, Counting};
+use common::{Copying, Counting, captured, state};
 use ostler_collector::{CollectError, Collector, Rollout, SyncCollector};
 use tch::{Kind, Tensor};
 
@@ -98,14 +98,11 @@ fn the_same_seed_repeats_and_another_does_not() {
 fn restored_it_goes_on_with_the_same_bits() {
     let mut a = collector();
     a.collect(&mut Copying).unwrap();
-    let mut blob = Vec::new();
-    a.save(&mut blob).unwrap();
+    let blob = captured(&mut a);
     let mut b = collector();
-    b.restore(&blob).unwrap();
+    b.restore(&state(&blob)).unwrap();
     // Saving what was just restored gives the same bytes.
-    let mut again = Vec::new();
-    b.save(&mut again).unwrap();
-    assert_eq!(blob, again);
+    assert_eq!(blob, captured(&mut b));
     for _ in 0..2 {
         assert_eq!(
             copy(a.collect(&mut Copying).unwrap()),
@@ -117,17 +114,16 @@ fn restored_it_goes_on_with_the_same_bits() {
 #[test]
 fn blobs_that_do_not_fit_are_errors() {
     let mut c = collector();
-    let mut blob = Vec::new();
-    c.save(&mut blob).unwrap();
+    let mut blob = captured(&mut c);
     for len in 0..blob.len() {
-        assert!(c.restore(&blob[..len]).is_err(), "{len} bytes");
+        assert!(c.restore(&state(&blob[..len])).is_err(), "{len} bytes");
     }
     let mut other = SyncCollector::new(Counting::new(N + 1), T, &Copying, 7, false).unwrap();
-    let error = other.restore(&blob).unwrap_err();
+    let error = other.restore(&state(&blob)).unwrap_err();
     assert!(matches!(error, CollectError::Blob(_)), "{error}");
     assert!(error.to_string().contains("12 numbers"), "{error}");
     blob[0] ^= 1;
-    assert!(c.restore(&blob).is_err());
+    assert!(c.restore(&state(&blob)).is_err());
 }
 
 #[test]

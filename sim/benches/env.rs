@@ -39,7 +39,7 @@ impl Physics for Still {
     fn timestep(&self) -> f64 {
         self.1
     }
-    fn save(&self, _out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    fn capture(&self, _out: &mut Vec<u8>) -> Result<(), SnapshotError> {
         Ok(())
     }
     fn restore(&mut self, _blob: &[u8]) -> Result<(), SnapshotError> {

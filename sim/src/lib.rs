@@ -18,7 +18,7 @@ pub mod physics;
 pub mod process;
 pub mod referee;
 pub mod rng;
-mod snapshot;
+pub mod snapshot;
 pub mod state;
 pub mod task;
 /// What the tests of all packages share.

@@ -3,6 +3,8 @@
 use crate::device::Address;
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
+use crate::physics::SnapshotError;
+use crate::snapshot::{Bytes, reserve, unfit};
 use bytemuck::{Pod, Zeroable};
 
 include!(concat!(env!("OUT_DIR"), "/columns.rs"));
@@ -55,23 +57,34 @@ impl Column {
 
     /// Copies the environments from number `at` on of a stored column of `from`
     /// environments into the first ones of `into`, of `to`; the others stay as they are.
-    pub(crate) fn copy(&self, stored: &[u8], into: &mut [u8], [from, to, at]: [usize; 3]) {
-        let side_by_side = match self.kind {
-            Kind::Real | Kind::Word => 1,
-            Kind::Row => into.len() / (4 * to.max(1)),
+    fn copy(&self, stored: &[u8], into: &mut [u8], [from, to, at]: [usize; 3]) {
+        let bytes = match self.kind {
+            Kind::Real | Kind::Word => 4,
+            Kind::Row => into.len() / to.max(1),
         };
-        let bytes = 4 * side_by_side;
-        crate::snapshot::columns(stored, into, from * bytes, to * bytes, at * bytes);
+        let taken = bytes * from.saturating_sub(at).min(to);
+        if taken == 0 {
+            return;
+        }
+        let rows = stored.chunks_exact(from * bytes);
+        for (stored, row) in rows.zip(into.chunks_exact_mut(to * bytes)) {
+            row[..taken].copy_from_slice(&stored[at * bytes..at * bytes + taken]);
+        }
     }
 
     /// Appends the column of a batch, whose parts have these columns of so many
     /// environments.
-    pub(crate) fn join(&self, parts: &[(&[u8], usize)], width: usize, out: &mut Vec<u8>) {
-        match self.kind {
-            Kind::Real | Kind::Word => crate::snapshot::beside(parts, width, 4, out),
-            Kind::Row => parts
+    fn join(&self, parts: &[(&[u8], usize)], out: &mut Vec<u8>) {
+        if self.kind == Kind::Row {
+            return parts
                 .iter()
-                .for_each(|(rows, _)| out.extend_from_slice(rows)),
+                .for_each(|(part, _)| out.extend_from_slice(part));
+        }
+        let (first, n) = parts.first().copied().unwrap_or_default();
+        for row in 0..first.len() / (4 * n.max(1)) {
+            for (part, n) in parts {
+                out.extend_from_slice(&part[4 * row * n..4 * (row + 1) * n]);
+            }
         }
     }
 }
@@ -201,6 +214,47 @@ macro_rules! store {
                 Ok(Self { num_envs, $($name),* })
             }
 
+            /// The bytes of all columns, for a record.
+            pub(crate) fn bytes(&self) -> [Bytes<'_>; $list.len()] {
+                [$(Bytes(bytemuck::cast_slice(&self.$name))),*]
+            }
+
+            /// Whether these are the columns of `stored` environments like these.
+            ///
+            /// # Errors
+            /// A column is longer or shorter, by its name.
+            pub(crate) fn check(
+                &self,
+                stored: usize,
+                columns: &[Bytes<'_>; $list.len()],
+            ) -> Result<(), SnapshotError> {
+                for ((column, own), bytes) in self.columns().zip(columns) {
+                    let each = own.len() / self.num_envs.max(1);
+                    if bytes.0.len() != each.saturating_mul(stored) {
+                        return Err(unfit(format!(
+                            "{} has {} bytes, not {stored} times {each}",
+                            column.name,
+                            bytes.0.len()
+                        )));
+                    }
+                }
+                Ok(())
+            }
+
+            /// Takes over the environments from number `at` on of `stored`; the others stay
+            /// as they are. The columns have been [checked](Self::check).
+            pub(crate) fn fill(
+                &mut self,
+                stored: usize,
+                at: usize,
+                columns: &[Bytes<'_>; $list.len()],
+            ) {
+                let to = self.num_envs;
+                for ((column, own), bytes) in self.columns_mut().zip(columns) {
+                    column.copy(bytes.0, own, [stored, to, at]);
+                }
+            }
+
             /// Every column with its bytes.
             pub fn columns(&self) -> impl Iterator<Item = (&'static Column, &[u8])> {
                 $list.iter().zip([$(bytemuck::cast_slice(&self.$name)),*])
@@ -252,6 +306,58 @@ world_columns!(store
     /// What tasks can see of N worlds, and what only their engine reads. Buffers are
     /// `[k][N]`, float32, SI units.
     State WORLD WorldAddresses);
+
+/// The columns of a batch, one behind the other, from those of its parts: of every part
+/// the number of environments and its columns. With them, where each ends.
+///
+/// # Errors
+/// The parts differ in their widths; there is no memory.
+pub(crate) fn join<const K: usize>(
+    list: &[Column; K],
+    parts: &[(usize, &[Bytes<'_>; K])],
+) -> Result<(Vec<u8>, [usize; K]), SnapshotError> {
+    let mut all = Vec::new();
+    let bytes = parts
+        .iter()
+        .flat_map(|(_, columns)| columns.iter().map(|c| c.0.len()));
+    reserve(&mut all, bytes.sum(), "a batch")?;
+    let mut ends = [0; K];
+    for (k, (column, end)) in list.iter().zip(&mut ends).enumerate() {
+        let side: Vec<_> = parts
+            .iter()
+            .map(|(n, columns)| (columns[k].0, *n))
+            .collect();
+        let width = |(bytes, n): (&[u8], usize)| (bytes.len() / n.max(1), bytes.len() % n.max(1));
+        if side.windows(2).any(|w| width(w[0]) != width(w[1])) {
+            return Err(unfit("its parts are of different robots or tasks"));
+        }
+        column.join(&side, &mut all);
+        *end = all.len();
+    }
+    Ok((all, ends))
+}
+
+/// Where the columns of `n` environments end that lie one behind the other.
+pub(crate) fn ends<const K: usize>(list: &[Column; K], sizes: &Sizes, n: usize) -> [usize; K] {
+    let mut ends = [0; K];
+    let mut end = 0;
+    for (column, at) in list.iter().zip(&mut ends) {
+        end += 4 * n * column.width(sizes);
+        *at = end;
+    }
+    ends
+}
+
+/// Columns that lie one behind the other.
+pub(crate) fn cut<'a, const K: usize>(all: &'a [u8], ends: &[usize; K]) -> [Bytes<'a>; K] {
+    let mut columns = [Bytes::default(); K];
+    let mut start = 0;
+    for (column, end) in columns.iter_mut().zip(ends) {
+        *column = Bytes(&all[start..*end]);
+        start = *end;
+    }
+    columns
+}
 
 /// Entries of an environment in all columns of a list.
 pub(crate) fn width(list: &[Column], sizes: &Sizes) -> usize {

@@ -270,7 +270,7 @@ fn a_snapshot_goes_on_with_the_same_bits_on_either_engine() {
         let (_, mut env) = load(name, n, backend);
         play(&mut env, 0..40);
         let mut blob = Vec::new();
-        env.save(&mut blob).unwrap();
+        env.capture(&mut blob).unwrap();
         let straight = play(&mut env, 40..120);
         let (_, mut other) = load(name, n, backend);
         other.restore(&blob).unwrap();

@@ -73,17 +73,20 @@ fn environments_that_do_not_fit_are_errors_and_fewer_fit() {
         // Neither is there room for a copy of it.
         limit(Some(0));
         let mut kept = Vec::new();
-        let error = env.keep(&mut kept).unwrap_err();
+        let error = env.capture(&mut kept).unwrap_err();
         assert!(matches!(error, SnapshotError::Memory(_)), "{error}");
         limit(None);
         kept.clear();
-        env.keep(&mut kept).unwrap();
+        env.capture(&mut kept).unwrap();
         let mut fewer = build(&model, backend, few / 2).unwrap();
         let mut obs = vec![0.0; few / 2 * fewer.spec().obs.policy];
         let mut obs = ostler_sim::Groups {
             policy: obs.as_mut_slice(),
             critic: None,
         };
-        assert_eq!(fewer.adopt(&kept, false, &mut obs).unwrap(), few / 2);
+        assert_eq!(
+            fewer.restore_range(&kept, false, &mut obs).unwrap(),
+            few / 2
+        );
     }
 }

@@ -4,7 +4,7 @@ use super::common::forge::{Tensors, with_checksum};
 use super::common::{Place, TASK, newest};
 use super::drive::Target;
 use super::mutate::Corpus;
-use ostler_collector::{Collector, SyncCollector};
+use ostler_collector::{Collector, Snapshot, SyncCollector};
 use ostler_sim::BatchEnv;
 use ostler_trainer::config::load;
 use ostler_trainer::learner::{Ppo, TrainedPolicy};
@@ -298,7 +298,7 @@ fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
             .collect();
         tensors.insert(name, (*kind, shape, data));
     }
-    let fresh = super::state::seal(collector).unwrap_or(collector.to_vec());
+    let fresh = collector.to_vec();
     tensors.insert("collector".into(), (Dtype::U8, vec![fresh.len()], fresh));
     with_checksum(&json, &tensors)
 }
@@ -340,8 +340,8 @@ pub fn checkpoint() -> Target {
     let (steps, cpu) = (c.runner.num_steps_per_env, tch::Device::Cpu);
     let mut ppo = Ppo::new(&c.ppo, &c.actor, &c.critic, &spec, steps, c.seed, cpu).unwrap();
     let mut collector = SyncCollector::new(env, steps, ppo.policy(), c.seed, true).unwrap();
-    let (mut kept, good) = (Vec::new(), ppo.save().unwrap());
-    collector.keep(&mut kept).unwrap();
+    let (mut kept, good) = (Snapshot::default(), ppo.save().unwrap());
+    collector.capture(&mut kept).unwrap();
     Target {
         corpus,
         read: Box::new(move |bytes| {
@@ -362,13 +362,13 @@ pub fn checkpoint() -> Target {
                 let _ = ppo.load(learner);
                 let taken = [
                     collector.restore(blob).is_ok(),
-                    collector.adopt(blob, true).is_ok(),
+                    collector.restore_range(blob, true).is_ok(),
                 ];
                 if taken.contains(&true) {
                     collector.collect(ppo.policy_mut()).unwrap();
                 }
                 ppo.load(&good).unwrap();
-                collector.revert(&kept).unwrap();
+                collector.restore(&kept).unwrap();
             }
             any
         }),

@@ -105,7 +105,7 @@ fn one_step_from_ten_thousand_states_is_the_processors() {
         let mut stats = EpisodeStats::with_room(host.spec()).unwrap();
         host.take_stats(&mut stats);
         let mut blob = Vec::new();
-        host.save(&mut blob).unwrap();
+        host.capture(&mut blob).unwrap();
         let mut device = t.on_device(&place, &TorchMemory(place.torch));
         device.restore(&blob).unwrap();
         let there = Rows::new(&place, &device);

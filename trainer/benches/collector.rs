@@ -71,19 +71,13 @@ impl Environments for Counting {
         out.final_slot.fill(-1);
     }
     fn take_stats(&mut self, _: &mut EpisodeStats) {}
-    fn save(&self, _: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    fn capture(&self, _: &mut Vec<u8>) -> Result<(), SnapshotError> {
         Ok(())
     }
     fn restore(&mut self, _: &[u8]) -> Result<(), SnapshotError> {
         Ok(())
     }
-    fn keep(&self, _: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        Ok(())
-    }
-    fn revert(&mut self, _: &[u8]) -> Result<(), SnapshotError> {
-        Ok(())
-    }
-    fn adopt(
+    fn restore_range(
         &mut self,
         _: &[u8],
         _: bool,

@@ -23,14 +23,14 @@ pub use options::{AsyncOptions, Crew};
 pub use package::{Change, Shard};
 
 use crate::env::Shards;
-use crate::state::{self, Saved};
+use crate::snapshot::{self, Saved, Snapshot};
 use crate::{CollectCounts, CollectError, CollectTimes, Collector, Policy, Rollout};
 use assemble::Columns;
 use crew::Members;
 use ostler_sim::device::Counts;
 use ostler_sim::env::{EnvError, EnvSpec};
 use ostler_sim::{BatchEnv, EpisodeStats};
-use package::Snapshot;
+use package::Weights;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
@@ -49,9 +49,9 @@ pub struct AsyncCollector<E: Shards = BatchEnv> {
     /// Rollouts below this one are made or in the making.
     ordered: u64,
     /// Weights of the rollouts `next..ordered`.
-    in_flight: std::collections::VecDeque<Arc<Snapshot>>,
+    in_flight: std::collections::VecDeque<Arc<Weights>>,
     /// Weights that may be written over when nobody looks at them any more.
-    snapshots: Vec<Arc<Snapshot>>,
+    snapshots: Vec<Arc<Weights>>,
     published: u64,
     /// Something failed: what is in flight is worth nothing.
     broken: bool,
@@ -136,7 +136,7 @@ impl<E: Shards> AsyncCollector<E> {
     }
 
     /// The newest weights, for all who look.
-    fn publish(&mut self, policy: &dyn Policy) -> Result<Arc<Snapshot>, CollectError> {
+    fn publish(&mut self, policy: &dyn Policy) -> Result<Arc<Weights>, CollectError> {
         let copied = policy.replicate().ok_or(CollectError::NotReplicable)?;
         let free = self
             .snapshots
@@ -225,7 +225,7 @@ impl<E: Shards> AsyncCollector<E> {
         Ok(taken)
     }
 
-    /// As the collector's [`adopt`](Collector::adopt); on an error all is as it was.
+    /// As the collector's [`restore_range`](Collector::restore_range); on an error all is as it was.
     fn take_over(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
         let places = self.members.places_in(blob)?;
         self.place(&places, spread).inspect_err(|_| {
@@ -234,15 +234,15 @@ impl<E: Shards> AsyncCollector<E> {
         })
     }
 
-    fn write(&self, checked: bool, out: &mut Vec<u8>) -> Result<(), CollectError> {
+    fn write(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
         let parts = self.members.states();
         let parts: Vec<Saved<'_>> = parts
             .iter()
             .map(|blob| Saved::read(blob, &self.spec.obs, None))
             .collect::<Result<_, _>>()?;
-        state::write_joined(out, &parts)?;
+        snapshot::write_joined(out, &parts)?;
         let envs: Vec<&[u8]> = parts.iter().map(|p| p.env).collect();
-        Ok(self.members.join(&envs, checked, out)?)
+        Ok(E::join(&envs, out)?)
     }
 }
 
@@ -287,30 +287,19 @@ impl<E: Shards> Collector for AsyncCollector<E> {
         }
     }
 
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        self.write(true, out)
+    fn capture(&mut self, into: &mut Snapshot) -> Result<(), CollectError> {
+        self.write(into.clear())
     }
 
-    fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
-        Saved::read(blob, &self.spec.obs, Some(self.spec.rows()))?;
-        self.take_over(blob, false).map(|_| ())
+    fn restore(&mut self, from: &Snapshot) -> Result<(), CollectError> {
+        let bytes = from.on_host()?;
+        Saved::read(bytes, &self.spec.obs, Some(self.spec.rows()))?;
+        self.take_over(bytes, false).map(|_| ())
     }
 
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        out.clear();
-        self.write(false, out)
-    }
-
-    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
-        self.restore(kept)
-    }
-
-    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
-        Saved::read(blob, &self.spec.obs, None)?;
-        self.take_over(blob, spread)
-    }
-
-    fn environments_of<'a>(&self, kept: &'a [u8]) -> Result<&'a [u8], CollectError> {
-        Ok(Saved::read(kept, &self.spec.obs, None)?.env)
+    fn restore_range(&mut self, from: &Snapshot, spread: bool) -> Result<usize, CollectError> {
+        let bytes = from.on_host()?;
+        Saved::read(bytes, &self.spec.obs, None)?;
+        self.take_over(bytes, spread)
     }
 }

@@ -40,7 +40,7 @@ impl Shard {
 
 /// Weights as they were published.
 #[derive(Debug, Default)]
-pub(super) struct Snapshot {
+pub(super) struct Weights {
     /// Counts publications, from 1.
     pub number: u64,
     /// The policy's own version.
@@ -49,7 +49,7 @@ pub(super) struct Snapshot {
 }
 
 /// The newest weights.
-pub(super) type Newest = Mutex<Arc<Snapshot>>;
+pub(super) type Newest = Mutex<Arc<Weights>>;
 
 /// One rollout of one shard.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ pub(super) struct Package {
 /// A shard between two rollouts.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
-    /// As a collector of the shard alone would [keep](crate::Collector::keep) it.
+    /// As a collector of the shard alone would [capture](crate::Collector::capture) it.
     pub blob: Arc<Vec<u8>>,
     /// The environments' [clock](crate::env::Shards::clock).
     pub clock: u64,
@@ -97,11 +97,11 @@ pub(super) enum Order<E> {
     /// Make a rollout.
     Collect {
         number: u64,
-        weights: Arc<Snapshot>,
+        weights: Arc<Weights>,
         package: Box<Package>,
     },
     /// Go on from a state, of which this shard's begins with environment `from`.
-    Adopt {
+    Restore {
         blob: Arc<Vec<u8>>,
         from: usize,
         spread: bool,
@@ -111,25 +111,21 @@ pub(super) enum Order<E> {
 }
 
 /// What a worker says, and who it is: which one, and the how manieth of that number.
-pub(super) struct Report<L> {
+pub(super) struct Report {
     pub worker: usize,
     pub generation: u32,
-    pub what: What<L>,
+    pub what: What,
 }
 
-pub(super) enum What<L> {
+pub(super) enum What {
     /// Its environments stand, in this state.
-    Ready {
-        spec: Box<EnvSpec>,
-        layout: L,
-        state: State,
-    },
+    Ready { spec: Box<EnvSpec>, state: State },
     /// The rollout of this number was made.
     Done(u64, Box<Package>),
     /// One was not made, as nobody wanted it any more.
     Returned(Box<Package>),
     /// It goes on from the state that it was given: with so many of its environments.
-    Adopted(Result<(usize, State), CollectError>),
+    Restored(Result<(usize, State), CollectError>),
     /// It panicked and goes on.
     Restarted { message: String },
     /// The rollout of this number failed.

@@ -31,8 +31,8 @@ pub struct Bridge<E> {
     here: Here,
     /// Whether copies may still be reading the host's memory.
     in_flight: bool,
-    /// The state that [`note`](TensorEnvironments::note) left.
-    noted: Vec<u8>,
+    /// The state that [`capture_in_place`](TensorEnvironments::capture_in_place) left.
+    captured: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl<E: Environments> Bridge<E> {
             queue,
             env,
             in_flight: false,
-            noted: Vec::new(),
+            captured: Vec::new(),
         })
     }
 
@@ -264,42 +264,35 @@ impl<E: Environments> TensorEnvironments for Bridge<E> {
         Ok(())
     }
 
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        Ok(self.env.save(out)?)
+    fn capture(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        Ok(self.env.capture(out)?)
     }
 
-    fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
-        Ok(self.env.restore(blob)?)
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), CollectError> {
+        Ok(self.env.restore(bytes)?)
     }
 
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        Ok(self.env.keep(out)?)
+    fn restore_range(&mut self, bytes: &[u8], spread: bool) -> Result<usize, CollectError> {
+        self.first_row(|env, obs| Ok(env.restore_range(bytes, spread, obs)?))
     }
 
-    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
-        Ok(self.env.revert(kept)?)
+    fn capture_in_place(&mut self) -> Result<(), CollectError> {
+        self.captured.clear();
+        Ok(self.env.capture(&mut self.captured)?)
     }
 
-    fn note(&mut self) -> Result<(), CollectError> {
-        self.noted.clear();
-        Ok(self.env.keep(&mut self.noted)?)
+    fn restore_in_place(&mut self) -> Result<(), CollectError> {
+        Ok(self.env.restore(&self.captured)?)
     }
 
-    fn go_back(&mut self) -> Result<(), CollectError> {
-        Ok(self.env.revert(&self.noted)?)
-    }
-
-    fn noted(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        out.try_reserve(self.noted.len()).map_err(|_| MemoryError {
+    fn captured_in_place(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        let bytes = self.captured.len();
+        out.try_reserve(bytes).map_err(|_| MemoryError {
             what: "a snapshot of the environments".into(),
-            bytes: self.noted.len(),
+            bytes,
         })?;
-        out.extend_from_slice(&self.noted);
+        out.extend_from_slice(&self.captured);
         Ok(())
-    }
-
-    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
-        self.first_row(|env, obs| Ok(env.adopt(blob, spread, obs)?))
     }
 
     fn traffic(&self) -> Traffic {

@@ -70,54 +70,44 @@ pub trait TensorEnvironments {
     /// The device refuses, or something that was started has failed.
     fn end_rollout(&mut self, into: &mut EpisodeStats) -> Result<(), CollectError>;
 
-    /// As [`Collector::save`](crate::Collector::save), for the environments alone. Waits.
+    /// As [`Collector::capture`](crate::Collector::capture), of the environments alone,
+    /// appended to `out`. Waits.
     ///
     /// # Errors
     /// No memory, or the device refuses.
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError>;
+    fn capture(&self, out: &mut Vec<u8>) -> Result<(), CollectError>;
 
-    /// The reverse; after an error nothing has changed.
-    ///
-    /// # Errors
-    /// It does not fit, or the device refuses.
-    fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError>;
-
-    /// As [`Collector::keep`](crate::Collector::keep), appended to `out`. Waits.
-    ///
-    /// # Errors
-    /// No memory, or the device refuses.
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError>;
-
-    /// The reverse; after an error nothing has changed.
-    ///
-    /// # Errors
-    /// It does not fit, or the device refuses.
-    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError>;
-
-    /// As [`Collector::note`](crate::Collector::note): where the state is.
-    ///
-    /// # Errors
-    /// No memory, or the device refuses.
-    fn note(&mut self) -> Result<(), CollectError>;
-
-    /// Goes back to what was noted, which stays.
-    ///
-    /// # Errors
-    /// Nothing was noted, or the device refuses.
-    fn go_back(&mut self) -> Result<(), CollectError>;
-
-    /// Appends what [`keep`](Self::keep) would have written when the state was noted.
-    ///
-    /// # Errors
-    /// Nothing was noted; no memory, or the device refuses.
-    fn noted(&self, out: &mut Vec<u8>) -> Result<(), CollectError>;
-
-    /// As [`Collector::adopt`](crate::Collector::adopt). Writes row 0 of the observations
-    /// of environments that begin anew.
+    /// As [`Collector::restore`](crate::Collector::restore).
     ///
     /// # Errors
     /// It does not fit, or the device refuses; nothing has changed then.
-    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError>;
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), CollectError>;
+
+    /// As [`Collector::restore_range`](crate::Collector::restore_range). Writes row 0 of
+    /// the observations of environments that begin anew.
+    ///
+    /// # Errors
+    /// It does not fit, or the device refuses; nothing has changed then.
+    fn restore_range(&mut self, bytes: &[u8], spread: bool) -> Result<usize, CollectError>;
+
+    /// Captures the state where it lies; what was captured so before is gone.
+    ///
+    /// # Errors
+    /// No memory, or the device refuses.
+    fn capture_in_place(&mut self) -> Result<(), CollectError>;
+
+    /// Goes back to what was captured in place, which stays.
+    ///
+    /// # Errors
+    /// Nothing was captured, or the device refuses.
+    fn restore_in_place(&mut self) -> Result<(), CollectError>;
+
+    /// Appends what [`capture`](Self::capture) would have written when the state was
+    /// captured in place.
+    ///
+    /// # Errors
+    /// Nothing was captured; no memory, or the device refuses.
+    fn captured_in_place(&self, out: &mut Vec<u8>) -> Result<(), CollectError>;
 
     /// What crossed between host and device, and how often the host waited, beside what
     /// the collector's [`Queue`](super::Queue) counts.

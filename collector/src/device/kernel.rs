@@ -181,37 +181,29 @@ impl TensorEnvironments for KernelEnvironments {
         Ok(self.env.get_mut().take_stats(into)?)
     }
 
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        Ok(self.env.borrow_mut().save(out)?)
+    fn capture(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        Ok(self.env.borrow_mut().capture(out)?)
     }
 
-    fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
-        Ok(self.env.get_mut().restore(blob)?)
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), CollectError> {
+        Ok(self.env.get_mut().restore(bytes)?)
     }
 
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        Ok(self.env.borrow_mut().keep(out)?)
-    }
-
-    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
-        Ok(self.env.get_mut().revert(kept)?)
-    }
-
-    fn note(&mut self) -> Result<(), CollectError> {
-        Ok(self.env.get_mut().note()?)
-    }
-
-    fn go_back(&mut self) -> Result<(), CollectError> {
-        Ok(self.env.get_mut().go_back()?)
-    }
-
-    fn noted(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        Ok(self.env.borrow_mut().noted(out)?)
-    }
-
-    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
+    fn restore_range(&mut self, bytes: &[u8], spread: bool) -> Result<usize, CollectError> {
         let first = row(&self.rows.obs, 0)?;
-        Ok(self.env.get_mut().adopt(blob, spread, first)?)
+        Ok(self.env.get_mut().restore_range(bytes, spread, first)?)
+    }
+
+    fn capture_in_place(&mut self) -> Result<(), CollectError> {
+        Ok(self.env.get_mut().capture_in_place()?)
+    }
+
+    fn restore_in_place(&mut self) -> Result<(), CollectError> {
+        Ok(self.env.get_mut().restore_in_place()?)
+    }
+
+    fn captured_in_place(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
+        Ok(self.env.borrow_mut().captured_in_place(out)?)
     }
 
     fn traffic(&self) -> Traffic {

@@ -20,7 +20,7 @@ pub use stream::{CudaSync, HostStream, Queue, Stream, Transfers};
 
 use crate::memory::zeros;
 use crate::rollout::views;
-use crate::state::{self, Saved};
+use crate::snapshot::{self, Saved, Snapshot};
 use crate::{Act, CollectCounts, CollectError, CollectTimes, Collector, Policy, Rollout};
 use ostler_sim::{EpisodeStats, Groups};
 use std::borrow::Cow;
@@ -38,7 +38,7 @@ pub struct DeviceCollector<E> {
     queue: Queue,
     sync: CudaSync,
     rows: Rows,
-    noted: Noted,
+    captured: Captured,
     /// Where first observations land, to be saved. Nothing is kept in it.
     landing: RefCell<Groups<Landing>>,
     /// Control steps since the run began; keys the noise.
@@ -55,12 +55,12 @@ pub struct DeviceCollector<E> {
     counted: Traffic,
 }
 
-/// What a state is besides that of the environments, as it was noted.
+/// A state besides that of the environments, captured in place.
 #[derive(Debug)]
-struct Noted {
+struct Captured {
     /// The first row of observations of the next rollout, on the device.
     obs: Groups<Tensor>,
-    /// Control steps, once something was noted.
+    /// Control steps, once something was captured.
     step: Option<u64>,
 }
 
@@ -108,7 +108,7 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
                 rollout.device(),
             )
         };
-        let noted = Noted {
+        let captured = Captured {
             obs: Groups {
                 policy: like(&rows.obs.policy)?,
                 critic: rows.obs.critic.as_ref().map(like).transpose()?,
@@ -122,7 +122,7 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
             queue,
             sync,
             rows,
-            noted,
+            captured,
             landing: RefCell::new(landing),
             step: 0,
             version: -1,
@@ -182,7 +182,7 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
             (Some(landing), Some(critic)) => Some(landing.fetch(&self.queue, critic)?),
             _ => None,
         };
-        state::write_head(out, step, [Some(policy), critic])
+        snapshot::write_head(out, step, [Some(policy), critic])
     }
 
     /// Takes over what is not the environments'.
@@ -191,7 +191,7 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
         let landings = std::iter::once(&mut landing.policy).chain(&mut landing.critic);
         let rows = std::iter::once(&self.rows.obs.policy).chain(&self.rows.obs.critic);
         for ((landing, rows), stored) in landings.zip(rows).zip(saved.obs) {
-            landing.amend(&self.queue, &rows[0], |row| state::copy(stored, row))?;
+            landing.amend(&self.queue, &rows[0], |row| snapshot::copy(stored, row))?;
         }
         self.step = saved.step;
         self.go_on = false;
@@ -209,8 +209,8 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
     }
 }
 
-fn nothing_noted() -> CollectError {
-    CollectError::Blob("nothing was noted".into())
+fn nothing_captured() -> CollectError {
+    CollectError::Blob("nothing was captured".into())
 }
 
 impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
@@ -274,75 +274,63 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
         self.counts
     }
 
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        self.write_head(out)?;
-        self.env.save(out)
-    }
-
-    fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
-        let spec = self.env.spec();
-        let saved = Saved::read(blob, &spec.obs, Some(spec.rows()))?;
-        self.env.restore(saved.env)?;
-        self.fill(&saved)
-    }
-
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        out.clear();
-        self.write_head(out)?;
-        self.env.keep(out)
-    }
-
-    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
-        let spec = self.env.spec();
-        let saved = Saved::read(kept, &spec.obs, Some(spec.rows()))?;
-        self.env.revert(saved.env)?;
-        self.fill(&saved)
-    }
-
-    fn note(&mut self, kept: &mut Vec<u8>) -> Result<(), CollectError> {
-        kept.clear();
-        self.noted.step = None;
+    fn capture(&mut self, into: &mut Snapshot) -> Result<(), CollectError> {
+        let stays = into.may_stay;
+        let out = into.clear();
+        if !stays {
+            self.write_head(out)?;
+            return self.env.capture(out);
+        }
+        self.captured.step = None;
         let row = self.next_row();
         let rows = std::iter::once(&self.rows.obs.policy).chain(&self.rows.obs.critic);
-        let noted = std::iter::once(&mut self.noted.obs.policy).chain(&mut self.noted.obs.critic);
-        for (noted, rows) in noted.zip(rows) {
-            noted.f_copy_(&rows[row])?;
+        let obs = &mut self.captured.obs;
+        let copies = std::iter::once(&mut obs.policy).chain(&mut obs.critic);
+        for (copy, rows) in copies.zip(rows) {
+            copy.f_copy_(&rows[row])?;
         }
-        self.env.note()?;
-        self.noted.step = Some(self.step);
+        self.env.capture_in_place()?;
+        self.captured.step = Some(self.step);
+        into.stayed = true;
         Ok(())
     }
 
-    fn go_back(&mut self, _: &[u8]) -> Result<(), CollectError> {
-        let step = self.noted.step.ok_or_else(nothing_noted)?;
-        self.env.go_back()?;
+    fn restore(&mut self, from: &Snapshot) -> Result<(), CollectError> {
+        if !from.stayed {
+            let spec = self.env.spec();
+            let saved = Saved::read(&from.bytes, &spec.obs, Some(spec.rows()))?;
+            self.env.restore(saved.env)?;
+            return self.fill(&saved);
+        }
+        let step = self.captured.step.ok_or_else(nothing_captured)?;
+        self.env.restore_in_place()?;
         let rows = std::iter::once(&self.rows.obs.policy).chain(&self.rows.obs.critic);
-        let noted = std::iter::once(&self.noted.obs.policy).chain(&self.noted.obs.critic);
-        for (noted, rows) in noted.zip(rows) {
-            rows[0].shallow_clone().f_copy_(noted)?;
+        let obs = &self.captured.obs;
+        let copies = std::iter::once(&obs.policy).chain(&obs.critic);
+        for (copy, rows) in copies.zip(rows) {
+            rows[0].shallow_clone().f_copy_(copy)?;
         }
         self.step = step;
         self.go_on = false;
         Ok(())
     }
 
-    fn noted<'a>(&self, _: &'a [u8]) -> Result<Cow<'a, [u8]>, CollectError> {
-        let step = self.noted.step.ok_or_else(nothing_noted)?;
-        let mut out = Vec::new();
-        let obs = &self.noted.obs;
-        self.write(&mut out, step, &obs.policy, obs.critic.as_ref())?;
-        self.env.noted(&mut out)?;
-        Ok(Cow::Owned(out))
-    }
-
-    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
-        let saved = Saved::read(blob, &self.env.spec().obs, None)?;
-        let taken = self.env.adopt(saved.env, spread)?;
+    fn restore_range(&mut self, from: &Snapshot, spread: bool) -> Result<usize, CollectError> {
+        let saved = Saved::read(from.on_host()?, &self.env.spec().obs, None)?;
+        let taken = self.env.restore_range(saved.env, spread)?;
         self.fill(&saved)?;
         Ok(taken)
     }
 
-    fn environments_of<'a>(&self, kept: &'a [u8]) -> Result<&'a [u8], CollectError> {
-        Ok(Saved::read(kept, &self.env.spec().obs, None)?.env)
+    fn bytes<'a>(&self, of: &'a Snapshot) -> Result<Cow<'a, [u8]>, CollectError> {
+        if !of.stayed {
+            return Ok(Cow::Borrowed(&of.bytes));
+        }
+        let step = self.captured.step.ok_or_else(nothing_captured)?;
+        let mut out = Vec::new();
+        let obs = &self.captured.obs;
+        self.write(&mut out, step, &obs.policy, obs.critic.as_ref())?;
+        self.env.captured_in_place(&mut out)?;
+        Ok(Cow::Owned(out))
     }
 }

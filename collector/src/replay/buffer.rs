@@ -65,7 +65,7 @@ impl Setup<'_> {
     }
 }
 
-/// Where a replay memory stood, to [go back](ReplayBuffer::revert) to.
+/// Where a replay memory stood, to [rewind](ReplayBuffer::rewind) to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
     place: Place,
@@ -231,9 +231,9 @@ impl ReplayBuffer {
     /// # Errors
     /// The mark is not of the past of this memory, and nothing has changed; or the storage
     /// fails.
-    pub fn revert(&mut self, mark: &Mark) -> Result<u64, ReplayError> {
+    pub fn rewind(&mut self, mark: &Mark) -> Result<u64, ReplayError> {
         self.settle();
-        let lost = self.core.revert(&mark.place, mark.priorities.as_ref())?;
+        let lost = self.core.rewind(&mark.place, mark.priorities.as_ref())?;
         (self.progress, self.version) = (mark.progress, mark.version);
         if let Some(keeper) = &mut self.keeper {
             keeper.went_back(mark.place.end);

@@ -246,19 +246,19 @@ fn after_a_revert_the_same_bits_follow() {
         }
         let mark = buffer.mark();
         let first = go(&mut buffer, 15, 0);
-        assert_eq!(buffer.revert(&mark).unwrap(), 0, "the margin is enough");
+        assert_eq!(buffer.rewind(&mark).unwrap(), 0, "the margin is enough");
         let other = go(&mut buffer, 15, 1);
         assert_eq!(other[0].0, first[0].0, "the same transitions are drawn");
         assert_ne!(other, first, "with what they hold now");
-        buffer.revert(&mark).unwrap();
+        buffer.rewind(&mark).unwrap();
         assert_eq!(go(&mut buffer, 15, 0), first, "{sampler:?}");
         go(&mut buffer, 20, 0);
-        assert_eq!(buffer.revert(&mark).unwrap(), 15, "too many came since");
+        assert_eq!(buffer.rewind(&mark).unwrap(), 15, "too many came since");
         assert_eq!(buffer.len(), 15);
         assert!(
             ReplayBuffer::new(&config, layout(), with_margin())
                 .unwrap()
-                .revert(&mark)
+                .rewind(&mark)
                 .is_err()
         );
     }

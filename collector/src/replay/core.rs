@@ -198,7 +198,7 @@ impl Core {
     ///
     /// # Errors
     /// It is not of the past; then nothing has changed. The storage fails.
-    pub fn revert(&self, place: &Place, mark: Option<&PriorityMark>) -> Result<u64, ReplayError> {
+    pub fn rewind(&self, place: &Place, mark: Option<&PriorityMark>) -> Result<u64, ReplayError> {
         let inner = &mut *self.write();
         if let (Some(priorities), Some(mark)) = (&inner.priorities, mark)
             && !priorities.knows(mark)
@@ -209,9 +209,9 @@ impl Core {
         }
         let end = inner.window.end();
         let future = || ReplayError::Saved("the mark lies in the future of this memory".into());
-        let lost = inner.window.go_back(place).ok_or_else(future)?;
+        let lost = inner.window.rewind(place).ok_or_else(future)?;
         if let (Some(priorities), Some(mark)) = (&mut inner.priorities, mark) {
-            priorities.revert(mark);
+            priorities.rewind(mark);
             let (now, places) = (inner.window.range(), inner.window.physical());
             priorities.moved(place.begin..place.end, now, places);
         }

@@ -180,7 +180,7 @@ impl Priorities {
     }
 
     /// Goes back to the last mark.
-    pub fn revert(&mut self, mark: &PriorityMark) {
+    pub fn rewind(&mut self, mark: &PriorityMark) {
         if let Some((_, journal)) = &mut self.journal {
             let undo = journal.drain(..).rev();
             self.tree

@@ -94,9 +94,9 @@ fn what_was_set_is_taken_back() {
         p.moved(old, range(&w), 10);
         p.update(&w, &[4, 8, 9], &[7.0, 0.1, 0.2]);
         assert_ne!(p.leaves(), leaves);
-        w.go_back(&place).unwrap();
+        w.rewind(&place).unwrap();
         assert!(p.knows(&mark));
-        p.revert(&mark);
+        p.rewind(&mark);
         assert_eq!(p.leaves(), leaves);
         assert_eq!(p.largest(), 3.0);
     }

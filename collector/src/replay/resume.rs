@@ -76,7 +76,7 @@ impl ReplayBuffer {
         place.end = wanted.end.min(saved.in_file);
         place.begin = wanted.begin.min(place.end);
         // Of a memory that was not kept nothing is expected, and nothing is taken.
-        let lost_oldest = inner.window.go_back(&place).ok_or_else(|| {
+        let lost_oldest = inner.window.rewind(&place).ok_or_else(|| {
             ReplayError::Saved(format!(
                 "its file ends at transition {there}, the checkpoint needs those up to {}",
                 place.end

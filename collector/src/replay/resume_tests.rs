@@ -111,7 +111,7 @@ fn prefetch_and_storage_change_nothing_that_is_drawn() {
                 let mut drawn = vec![iterate(&mut buffer, 0)];
                 let mark = buffer.mark();
                 iterate(&mut buffer, 1);
-                assert_eq!(buffer.revert(&mark).unwrap(), 0);
+                assert_eq!(buffer.rewind(&mark).unwrap(), 0);
                 drawn.extend((1..4).map(|i| iterate(&mut buffer, i)));
                 let expected = expected.get_or_insert_with(|| drawn.clone());
                 assert_eq!(&drawn, expected, "{storage:?} {sampler:?} {prefetch}");

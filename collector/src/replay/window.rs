@@ -3,7 +3,7 @@
 //! Transitions are numbered as they come, for ever (`u64`). The memory has `physical` places;
 //! number `r` lies in place `r % physical`. What can be drawn is the window `begin..end`, of
 //! at most `capacity` numbers; `physical - capacity` places more keep what fell out of the
-//! window last, so that the memory can go [back](Window::go_back).
+//! window last, so that the memory can go [back](Window::rewind).
 
 use std::collections::VecDeque;
 
@@ -159,7 +159,7 @@ impl Window {
     /// Forgets everything that came since then. What fell out of the window since then is in
     /// it again, unless its place was overwritten: returns how many transitions were lost
     /// so. `None`, and nothing has changed, where that place is not in the past.
-    pub fn go_back(&mut self, to: &Place) -> Option<u64> {
+    pub fn rewind(&mut self, to: &Place) -> Option<u64> {
         if to.end > self.end || to.begin > to.end {
             return None;
         }

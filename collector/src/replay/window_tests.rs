@@ -60,7 +60,7 @@ proptest! {
                 }
                 Op::Mark => mark = (window.place(), naive.clone(), (segment, step, last)),
                 Op::Back => {
-                    let lost = window.go_back(&mark.0).unwrap();
+                    let lost = window.rewind(&mark.0).unwrap();
                     naive = mark.1.clone();
                     (segment, step, last) = mark.2;
                     let kept = (written.saturating_sub(capacity + margin)).min(mark.0.end);
@@ -93,7 +93,7 @@ fn a_place_in_the_future_is_refused() {
     let mut young = Window::new(4, 6);
     young.push(2, 2);
     let before = young.clone();
-    assert_eq!(young.go_back(&later), None);
+    assert_eq!(young.rewind(&later), None);
     assert_eq!(young, before);
 }
 

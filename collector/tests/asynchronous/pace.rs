@@ -1,6 +1,7 @@
 //! Pins: what fast and slow workers come to.
 
 use crate::common::parts::{Hook, Learning};
+use crate::common::state;
 use crate::support::*;
 use ostler_collector::{Collector, Stepping};
 use std::sync::mpsc::channel;
@@ -113,9 +114,9 @@ fn slow_workers_are_cut_and_what_they_did_not_do_is_masked() {
     let cut = c.crew().unwrap().cut;
     assert_eq!(cut, 2 * (STEPS as u64 - made as u64));
     // All are at the same step again: the state can be saved, and any collector goes on.
-    let blob = saved(&c);
+    let blob = saved(&mut c);
     let mut alone = sync(4, Stepping::default());
-    alone.restore(&blob).unwrap();
+    alone.restore(&state(&blob)).unwrap();
     let r = alone.collect(&mut policy).unwrap();
     assert_eq!(value(&r.obs.policy, &[1, 3, 0]), STEPS as f64 + 1.0);
 }

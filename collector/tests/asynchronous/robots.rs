@@ -1,6 +1,7 @@
 //! Pins: real environments in parts are those of the whole, in both engines.
 
 use crate::common::robots::{Jittery, Setup, batch, setup};
+use crate::common::state;
 use crate::support::{options, saved};
 use ostler_collector::{AsyncCollector, Collector, SyncCollector};
 use ostler_sim::BatchEnv;
@@ -49,16 +50,16 @@ fn parts_of_a_batch_collect_and_save_what_the_whole_does() {
     for backend in [Backend::Native, Backend::Rapier] {
         let s = robots(backend);
         let mut whole = alone(&s);
-        let mut states = vec![saved(&whole)];
+        let mut states = vec![saved(&mut whole)];
         let mut expected = Vec::new();
         for _ in 0..4 {
             expected.extend(go(&mut whole, 1));
-            states.push(saved(&whole));
+            states.push(saved(&mut whole));
         }
         for workers in [1, 3, 10] {
             let mut parts = crew(&s, workers, N);
             assert!(
-                saved(&parts) == states[0],
+                saved(&mut parts) == states[0],
                 "{backend:?}, {workers} workers, at first"
             );
             for (seen, state) in expected.iter().zip(&states[1..]) {
@@ -67,7 +68,10 @@ fn parts_of_a_batch_collect_and_save_what_the_whole_does() {
                     seen,
                     "{backend:?}, {workers} workers"
                 );
-                assert!(&saved(&parts) == state, "{backend:?}, {workers} workers");
+                assert!(
+                    &saved(&mut parts) == state,
+                    "{backend:?}, {workers} workers"
+                );
             }
             assert_eq!(parts.stats().episodes, whole.stats().episodes);
             assert_eq!(parts.stats().finished, whole.stats().finished);
@@ -83,30 +87,26 @@ fn a_checkpoint_of_robots_goes_from_one_thread_to_many_and_back() {
         let expected = go(&mut alone(&s), 4);
         let mut first = alone(&s);
         let mut seen = go(&mut first, 1);
-        let mut blob = saved(&first);
+        let mut blob = saved(&mut first);
         for workers in [4, 2] {
             let mut next = crew(&s, workers, N);
-            next.restore(&blob).unwrap();
+            next.restore(&state(&blob)).unwrap();
             seen.extend(go(&mut next, 1));
-            let mut kept = Vec::new();
-            next.keep(&mut kept).unwrap();
-            blob = saved(&next);
-            // What was kept is taken as well as what was saved.
+            blob = saved(&mut next);
             let mut same = alone(&s);
-            same.revert(&kept).unwrap();
-            assert!(saved(&same) == blob);
+            same.restore(&state(&blob)).unwrap();
+            assert!(saved(&mut same) == blob);
         }
         let mut last = alone(&s);
-        last.restore(&blob).unwrap();
+        last.restore(&state(&blob)).unwrap();
         seen.extend(go(&mut last, 1));
         assert!(seen == expected, "{backend:?}");
-        // Damage is noticed, and the state is as it was.
-        let end = blob.len() - 40;
-        blob[end] ^= 1;
+        // What ends too early is refused, and the state is as it was.
+        blob.pop();
         let mut parts = crew(&s, 3, N);
-        let before = saved(&parts);
-        assert!(parts.restore(&blob).is_err());
-        assert!(saved(&parts) == before);
+        let before = saved(&mut parts);
+        assert!(parts.restore(&state(&blob)).is_err());
+        assert!(saved(&mut parts) == before);
     }
 }
 
@@ -116,7 +116,7 @@ fn fewer_and_more_robots_take_over_those_there_are() {
         let s = robots(backend);
         let mut whole = alone(&s);
         go(&mut whole, 1);
-        let blob = saved(&whole);
+        let blob = saved(&mut whole);
         let next = go(&mut whole, 1).remove(0);
         let columns = |all: &[tch::Tensor], n: i64| -> Vec<tch::Tensor> {
             all.iter().map(|t| t.narrow(1, 0, n)).collect()
@@ -124,7 +124,7 @@ fn fewer_and_more_robots_take_over_those_there_are() {
         for envs in [6_usize, 15] {
             let mut other = crew(&s, 4, envs);
             let both = envs.min(N);
-            assert_eq!(other.adopt(&blob, false).unwrap(), both);
+            assert_eq!(other.restore_range(&state(&blob), false).unwrap(), both);
             let seen = go(&mut other, 1).remove(0);
             let both = both as i64;
             assert!(

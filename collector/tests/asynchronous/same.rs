@@ -2,8 +2,9 @@
 //! to.
 
 use crate::common::parts::Learning;
+use crate::common::state;
 use crate::support::*;
-use ostler_collector::{Collector, Stepping};
+use ostler_collector::{Collector, Snapshot, Stepping};
 use std::sync::Arc;
 
 #[test]
@@ -20,7 +21,7 @@ fn any_number_of_workers_collects_what_one_thread_does_bit_for_bit() {
         let expected: Vec<Seen> = (0..4)
             .map(|_| {
                 let seen = iterate(&mut alone, &mut policy);
-                states.push(saved(&alone));
+                states.push(saved(&mut alone));
                 seen
             })
             .collect();
@@ -30,7 +31,7 @@ fn any_number_of_workers_collects_what_one_thread_does_bit_for_bit() {
             let (mut many, mut policy) = (crew(options, &quiet()), Learning::new());
             for (seen, state) in expected.iter().zip(&states) {
                 assert_eq!(&iterate(&mut many, &mut policy), seen, "{workers} workers");
-                assert_eq!(&saved(&many), state, "{workers} workers");
+                assert_eq!(&saved(&mut many), state, "{workers} workers");
             }
             let crew = many.crew().unwrap();
             assert_eq!((crew.workers, crew.staleness), (workers.min(N), 0.0));
@@ -67,7 +68,7 @@ fn ahead_by_one_the_weights_are_those_of_the_rollout_before() {
         let (mut c, mut policy) = (crew(options(workers, 1), &quiet()), Learning::new());
         let seen: Vec<Seen> = (0..5).map(|_| iterate(&mut c, &mut policy)).collect();
         assert_eq!(c.crew().unwrap().staleness, 1.0);
-        (seen, versions(c.rollout(), 0), saved(&c))
+        (seen, versions(c.rollout(), 0), saved(&mut c))
     };
     let (one, last, state) = run(1);
     assert_eq!(last, vec![3; T], "rollout 4, after four updates");
@@ -106,16 +107,16 @@ fn a_checkpoint_goes_from_any_number_of_workers_to_any_other() {
     let mut policy = Learning::new();
     let mut first = sync(N, Stepping::default());
     let mut seen = vec![iterate(&mut first, &mut policy)];
-    let mut blob = saved(&first);
+    let mut blob = saved(&mut first);
     for workers in [3, 1, 5] {
         let mut next = crew(options(workers, 0), &quiet());
-        next.restore(&blob).unwrap();
-        assert_eq!(saved(&next), blob);
+        next.restore(&state(&blob)).unwrap();
+        assert_eq!(saved(&mut next), blob);
         seen.push(iterate(&mut next, &mut policy));
-        blob = saved(&next);
+        blob = saved(&mut next);
     }
     let mut last = sync(N, Stepping::default());
-    last.restore(&blob).unwrap();
+    last.restore(&state(&blob)).unwrap();
     seen.push(iterate(&mut last, &mut policy));
     assert_eq!(seen, expected);
 }
@@ -129,8 +130,8 @@ fn what_is_saved_while_others_collect_is_where_the_next_rollout_begins() {
         // The states of these environments do not depend on actions.
         alone.collect(&mut steady).unwrap();
     }
-    let blob = saved(&ahead);
-    alone.restore(&blob).unwrap();
+    let blob = saved(&mut ahead);
+    alone.restore(&state(&blob)).unwrap();
     let obs = alone.collect(&mut steady).unwrap().obs.policy.copy();
     let next = &ahead.collect(&mut policy).unwrap().obs.policy;
     assert_eq!(next.narrow(2, 0, 3), obs.narrow(2, 0, 3));
@@ -141,11 +142,11 @@ fn gone_back_to_what_was_noted_the_same_bits_follow() {
     let (mut c, mut policy) = (crew(options(3, 1), &quiet()), Learning::new());
     iterate(&mut c, &mut policy);
     iterate(&mut c, &mut policy);
-    let mut kept = Vec::new();
-    c.note(&mut kept).unwrap();
+    let mut kept = Snapshot::in_place();
+    c.capture(&mut kept).unwrap();
     let again = |c: &mut dyn Collector| {
         let mut policy = policy.clone();
-        c.go_back(&kept).unwrap();
+        c.restore(&kept).unwrap();
         [iterate(c, &mut policy), iterate(c, &mut policy)]
     };
     let once = again(&mut c);
@@ -153,7 +154,7 @@ fn gone_back_to_what_was_noted_the_same_bits_follow() {
     // What was collected ahead is gone, so nothing is stale at first.
     let version = &once[0].tensors[10];
     assert_eq!(value(version, &[0, 0]), 2.0);
-    assert_eq!(saved(&c).len(), kept.len());
+    assert_eq!(saved(&mut c).len(), kept.bytes().len());
 }
 
 #[test]
@@ -162,9 +163,9 @@ fn what_was_collected_ahead_can_be_forgotten() {
     for _ in 0..3 {
         iterate(&mut c, &mut policy);
     }
-    let before = saved(&c);
+    let before = saved(&mut c);
     c.forget_ahead().unwrap();
-    assert_eq!(saved(&c), before);
+    assert_eq!(saved(&mut c), before);
     c.collect(&mut policy).unwrap();
     assert_eq!(versions(c.rollout(), 0), vec![3; T]);
     assert_eq!(c.crew().unwrap().staleness, 0.0);
@@ -176,11 +177,11 @@ fn another_number_of_environments_takes_over_those_it_has() {
     for _ in 0..2 {
         iterate(&mut large, &mut policy);
     }
-    let blob = saved(&large);
+    let blob = saved(&mut large);
     let mut small = with(options(2, 0), 4, T, &quiet());
-    assert_eq!(small.adopt(&blob, false).unwrap(), 4);
+    assert_eq!(small.restore_range(&state(&blob), false).unwrap(), 4);
     let mut more = with(options(4, 0), 11, T, &quiet());
-    assert_eq!(more.adopt(&blob, false).unwrap(), N);
+    assert_eq!(more.restore_range(&state(&blob), false).unwrap(), N);
     let next = large.collect(&mut policy).unwrap().obs.policy.copy();
     let few = small.collect(&mut policy).unwrap().obs.policy.copy();
     assert_eq!(few.narrow(2, 0, 3), next.narrow(1, 0, 4).narrow(2, 0, 3));
@@ -193,15 +194,15 @@ fn another_number_of_environments_takes_over_those_it_has() {
 fn a_state_that_does_not_fit_changes_nothing() {
     let (mut c, mut policy) = (crew(options(2, 1), &quiet()), Learning::new());
     iterate(&mut c, &mut policy);
-    let blob = saved(&c);
+    let blob = saved(&mut c);
     for len in [0, 8, 40, blob.len() - 1] {
-        assert!(c.restore(&blob[..len]).is_err(), "{len} bytes");
+        assert!(c.restore(&state(&blob[..len])).is_err(), "{len} bytes");
     }
-    let other = with(options(2, 1), N + 1, T, &quiet());
-    assert!(c.restore(&saved(&other)).is_err());
-    assert_eq!(saved(&c), blob);
+    let mut other = with(options(2, 1), N + 1, T, &quiet());
+    assert!(c.restore(&state(&saved(&mut other))).is_err());
+    assert_eq!(saved(&mut c), blob);
     let mut copy = crew(options(3, 1), &quiet());
-    copy.restore(&blob).unwrap();
+    copy.restore(&state(&blob)).unwrap();
     let mut same = policy.clone();
     assert_eq!(iterate(&mut c, &mut policy), iterate(&mut copy, &mut same));
 }

@@ -1,5 +1,6 @@
 //! Collectors over parts, and what they collected.
 
+use crate::common::captured;
 use crate::common::parts::{Hook, Learning, Part};
 use ostler_collector::{AsyncCollector, AsyncOptions, Collector, Rollout, Stepping, SyncCollector};
 use ostler_sim::env::Finished;
@@ -96,10 +97,8 @@ pub fn iterate(c: &mut dyn Collector, policy: &mut Learning) -> Seen {
     }
 }
 
-pub fn saved(c: &dyn Collector) -> Vec<u8> {
-    let mut blob = Vec::new();
-    c.save(&mut blob).unwrap();
-    blob
+pub fn saved(c: &mut dyn Collector) -> Vec<u8> {
+    captured(c)
 }
 
 pub fn value(t: &Tensor, at: &[i64]) -> f64 {

@@ -1,8 +1,9 @@
 //! Pins: workers that panic, hang or run out of memory (failure F4).
 
 use crate::common::parts::{Hook, Learning, Moment, Part};
+use crate::common::state;
 use crate::support::*;
-use ostler_collector::{AsyncCollector, CollectError, Collector};
+use ostler_collector::{AsyncCollector, CollectError, Collector, Snapshot};
 use ostler_sim::env::EnvError;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::mpsc::{Sender, channel};
@@ -54,9 +55,9 @@ fn where_the_same_state_panics_again_new_episodes_begin() {
     assert_eq!(value(&r.valid.min(), &[]), 1.0);
     assert_eq!(c.crew().unwrap().restarts, 2);
     // The clocks agree: the state can be joined and gone on from.
-    let blob = saved(&c);
+    let blob = saved(&mut c);
     let mut other = crew(options(1, 0), &quiet());
-    other.restore(&blob).unwrap();
+    other.restore(&state(&blob)).unwrap();
     let mut same = policy.clone();
     assert_eq!(iterate(&mut other, &mut same), iterate(&mut c, &mut policy));
 }
@@ -102,7 +103,7 @@ fn what_lost_a_rollout_is_in_step_with_the_others_where_all_begin_anew() {
     for _ in 0..3 {
         c.collect(&mut policy).unwrap();
         // Parts of different times cannot be joined.
-        saved(&c);
+        saved(&mut c);
     }
     assert_eq!(value(&c.rollout().valid.narrow(1, 3, 4).max(), &[]), 0.0);
 }
@@ -192,14 +193,14 @@ fn out_of_memory_in_a_worker_is_out_of_memory_here_and_can_be_taken_back() {
         });
         let options = options(2, staleness);
         let mut c = AsyncCollector::new(factory, N, T, &policy, SEED, false, options).unwrap();
-        let mut kept = Vec::new();
-        c.note(&mut kept).unwrap();
+        let mut kept = Snapshot::in_place();
+        c.capture(&mut kept).unwrap();
         full.store(true, SeqCst);
         let error = c.collect(&mut policy).unwrap_err();
         assert_eq!(error.out_of_memory().unwrap().what, "a thought");
         full.store(false, SeqCst);
-        assert_eq!(c.noted(&kept).unwrap(), kept);
-        c.go_back(&kept).unwrap();
+        assert_eq!(c.bytes(&kept).unwrap(), kept.bytes());
+        c.restore(&kept).unwrap();
         let seen: Vec<Seen> = (0..4).map(|_| iterate(&mut c, &mut policy)).collect();
         assert_eq!(seen, untroubled(staleness));
     }

@@ -5,11 +5,23 @@ pub mod robots;
 
 use ostler_collector::env::Environments;
 use ostler_collector::policy::Noise;
-use ostler_collector::{Act, Policy};
+use ostler_collector::{Act, Collector, Policy, Snapshot};
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use ostler_sim::physics::SnapshotError;
 use ostler_sim::{EpisodeStats, Groups, StepOut};
 use tch::{TchError, Tensor};
+
+/// What a collector captures, as bytes.
+pub fn captured(c: &mut dyn Collector) -> Vec<u8> {
+    let mut into = Snapshot::default();
+    c.capture(&mut into).unwrap();
+    into.into_bytes()
+}
+
+/// Bytes as a captured state.
+pub fn state(bytes: &[u8]) -> Snapshot {
+    bytes.to_vec().into()
+}
 
 pub const OBS: usize = 3;
 pub const CRITIC: usize = 2;
@@ -101,7 +113,7 @@ impl Environments for Counting {
         into.episodes = u64::from(self.step);
     }
 
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
         out.extend_from_slice(&self.step.to_le_bytes());
         Ok(())
     }
@@ -114,15 +126,7 @@ impl Environments for Counting {
         Ok(())
     }
 
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        self.save(out)
-    }
-
-    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
-        self.restore(kept)
-    }
-
-    fn adopt(
+    fn restore_range(
         &mut self,
         blob: &[u8],
         _: bool,

@@ -148,7 +148,7 @@ impl Environments for Part {
         into.finished.append(&mut self.finished);
     }
 
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
         let n = self.spec.num_envs as u64;
         for word in [self.first as u64, n, self.clock, self.step] {
             out.extend_from_slice(&word.to_le_bytes());
@@ -169,15 +169,7 @@ impl Environments for Part {
         Ok(())
     }
 
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        self.save(out)
-    }
-
-    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
-        self.restore(kept)
-    }
-
-    fn adopt(
+    fn restore_range(
         &mut self,
         blob: &[u8],
         spread: bool,
@@ -218,8 +210,6 @@ fn read(blob: &[u8]) -> Result<Content, SnapshotError> {
 }
 
 impl Shards for Part {
-    type Layout = ();
-
     fn clock(&self) -> u64 {
         self.clock
     }
@@ -229,9 +219,7 @@ impl Shards for Part {
         self.step += steps;
     }
 
-    fn layout(&self) {}
-
-    fn join((): &(), parts: &[&[u8]], _: bool, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    fn join(parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), SnapshotError> {
         let parts: Vec<Content> = parts.iter().map(|p| read(p)).collect::<Result<_, _>>()?;
         let (first, _, clock, step) = parts[0];
         if parts.iter().any(|p| p.2 != clock) {

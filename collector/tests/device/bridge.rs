@@ -1,10 +1,11 @@
 //! Physics on the host, rollout on a device.
 
 use crate::common::robots;
-use crate::common::{Copying, Counting};
+use crate::common::{Copying, Counting, captured, state};
 use crate::support::{SEED, T, collect, host, notes, policy, same};
 use ostler_collector::device::{Bridge, HostStream, Queue, Stream, Transfers};
 use ostler_collector::env::Environments;
+use ostler_collector::snapshot::environments;
 use ostler_collector::{CollectError, Collector, CudaSync, DeviceCollector};
 use ostler_sim::BatchEnv;
 use ostler_sim::env::{Injection, Value, What, When, Which};
@@ -77,26 +78,23 @@ fn what_one_saved_the_other_goes_on_with() {
     let name = "quadruped";
     let (mut a, mut b) = (host(robot(name, 5)), bridged(robot(name, 5)));
     same(&mut a, &mut b);
-    let (mut saved, mut kept) = (Vec::new(), Vec::new());
-    a.save(&mut saved).unwrap();
-    b.keep(&mut kept).unwrap();
+    let (saved, kept) = (state(&captured(&mut a)), state(&captured(&mut b)));
     assert_eq!(
-        a.environments_of(&kept).unwrap(),
-        b.environments_of(&kept).unwrap()
+        environments(saved.bytes()).unwrap(),
+        environments(kept.bytes()).unwrap()
     );
     let next = same(&mut a, &mut b);
     // Crosswise.
     let (mut c, mut d) = (host(robot(name, 5)), bridged(robot(name, 5)));
     d.restore(&saved).unwrap();
-    c.revert(&kept).unwrap();
+    c.restore(&kept).unwrap();
     // What no episode timed out into is as the collector had it.
     let last = 2;
     assert_eq!(same(&mut c, &mut d)[last..], next[last..]);
-    b.revert(&kept).unwrap();
+    b.restore(&kept).unwrap();
     a.restore(&saved).unwrap();
     assert_eq!(same(&mut a, &mut b)[last..], next[last..]);
-    assert!(b.restore(&kept).is_err(), "kept is not for files");
-    assert!(b.restore(&saved[..saved.len() - 1]).is_err());
+    assert!(b.restore(&state(&saved.bytes()[1..])).is_err());
 }
 
 #[test]
@@ -111,14 +109,13 @@ fn another_number_of_environments_takes_over() {
     let name = "quadruped";
     let mut a = host(robot(name, 5));
     collect(&mut a);
-    let mut saved = Vec::new();
-    a.save(&mut saved).unwrap();
+    let saved = state(&captured(&mut a));
     for n in [3, 5, 8] {
         let (mut few, mut bridged) = (host(robot(name, n)), bridged(robot(name, n)));
         collect(&mut bridged);
         collect(&mut few);
-        assert_eq!(bridged.adopt(&saved, true).unwrap(), n.min(5));
-        assert_eq!(few.adopt(&saved, true).unwrap(), n.min(5));
+        assert_eq!(bridged.restore_range(&saved, true).unwrap(), n.min(5));
+        assert_eq!(few.restore_range(&saved, true).unwrap(), n.min(5));
         same(&mut few, &mut bridged);
         same(&mut few, &mut bridged);
     }
@@ -179,8 +176,7 @@ fn f2_one_copy_crosses_each_way_per_step_and_waits_are_as_configured() {
         assert_eq!(settled, 2);
         assert_eq!(stream.events.get() - before[0], events + 1);
         assert_eq!(counts.all.waits, counts.in_loop.waits + 1);
-        let mut kept = Vec::new();
-        c.keep(&mut kept).unwrap();
+        captured(&mut c);
         collect(&mut c);
         assert_eq!(c.counts().all.downloads, t + 2);
         assert_eq!(c.counts().in_loop, counts.in_loop);

@@ -1,6 +1,7 @@
 //! Physics, task and rollout on a device: one launch is a control step.
 
 use crate::common::robots::{self, Setup};
+use crate::common::{captured, state};
 use crate::support::{SEED, T, collect, host, notes, policy, same};
 use ostler_collector::device::{KernelEnvironments, NoiseSpec, Queue, TorchMemory};
 use ostler_collector::{CollectError, Collector, CudaSync, DeviceCollector, Policy};
@@ -69,27 +70,25 @@ fn what_one_saved_the_other_goes_on_with() {
     let on_host = || host(robots::batch(&s, SEED));
     let (mut a, mut b) = (on_host(), on_device(&s, CudaSync::Off));
     same(&mut a, &mut b);
-    let (mut saved, mut kept) = (Vec::new(), Vec::new());
-    a.save(&mut saved).unwrap();
-    b.keep(&mut kept).unwrap();
+    let (saved, kept) = (state(&captured(&mut a)), state(&captured(&mut b)));
     let next = same(&mut a, &mut b);
     let (mut c, mut d) = (on_host(), on_device(&s, CudaSync::Off));
     d.restore(&saved).unwrap();
-    c.revert(&kept).unwrap();
+    c.restore(&kept).unwrap();
     // Row after row of what timed out before is not part of a state.
     let last = 2;
     assert_eq!(same(&mut c, &mut d)[last..], next[last..]);
-    b.revert(&kept).unwrap();
+    b.restore(&kept).unwrap();
     a.restore(&saved).unwrap();
     assert_eq!(same(&mut a, &mut b)[last..], next[last..]);
-    assert!(b.restore(&saved[..saved.len() - 1]).is_err());
+    assert!(b.restore(&state(&saved.bytes()[1..])).is_err());
     for n in [3, 8] {
         let s = robot("quadruped", n);
         let (mut a, mut b) = (host(robots::batch(&s, SEED)), on_device(&s, CudaSync::Off));
         collect(&mut b);
         collect(&mut a);
-        assert_eq!(b.adopt(&saved, true).unwrap(), n.min(5));
-        assert_eq!(a.adopt(&saved, true).unwrap(), n.min(5));
+        assert_eq!(b.restore_range(&saved, true).unwrap(), n.min(5));
+        assert_eq!(a.restore_range(&saved, true).unwrap(), n.min(5));
         same(&mut a, &mut b);
         same(&mut a, &mut b);
     }

@@ -1,8 +1,9 @@
 //! Collectors side by side.
 
 use crate::common::robots::Jittery;
+use crate::common::{captured, state};
 use ostler_collector::env::Environments;
-use ostler_collector::{Collector, Rollout, SyncCollector};
+use ostler_collector::{Collector, Rollout, Snapshot, SyncCollector};
 use ostler_sim::EpisodeStats;
 use ostler_sim::env::EnvSpec;
 use tch::Tensor;
@@ -50,13 +51,7 @@ pub fn same(a: &mut impl Collector, b: &mut impl Collector) -> Vec<Tensor> {
     }
     assert_eq!(x.len(), y.len());
     agree(a.stats(), b.stats());
-    let bytes = |c: &dyn Collector| {
-        let (mut saved, mut kept) = (Vec::new(), Vec::new());
-        c.save(&mut saved).unwrap();
-        c.keep(&mut kept).unwrap();
-        (saved, kept)
-    };
-    assert_eq!(bytes(a), bytes(b));
+    assert_eq!(captured(a), captured(b));
     x
 }
 
@@ -80,27 +75,28 @@ fn agree(a: &EpisodeStats, b: &EpisodeStats) {
     }
 }
 
-/// Noted states: gone back to they go on as they went on, and others take them over.
+/// States captured in place: restored they go on as they went on, and others take them over.
 pub fn notes(mut c: impl Collector, mut fresh: impl Collector) {
-    let mut kept = vec![1];
-    assert!(c.go_back(&[]).is_err() && c.noted(&[]).is_err());
+    let mut kept = Snapshot::in_place();
+    assert!(c.restore(&kept).is_err());
     collect(&mut c);
-    let mut as_kept = Vec::new();
-    c.keep(&mut as_kept).unwrap();
-    c.note(&mut kept).unwrap();
-    assert_eq!(c.noted(&kept).unwrap(), as_kept);
+    let as_bytes = captured(&mut c);
+    c.capture(&mut kept).unwrap();
+    assert!(kept.bytes().is_empty(), "it is where the environments are");
+    assert_eq!(c.bytes(&kept).unwrap(), as_bytes);
+    assert!(fresh.restore_range(&kept, true).is_err(), "elsewhere");
     let went_on: Vec<_> = (0..2).map(|_| numbers(&mut c)).collect();
     assert_ne!(went_on[0], went_on[1]);
-    // It stays noted, whatever came after.
-    assert_eq!(c.noted(&kept).unwrap(), as_kept);
+    // It stays, whatever came after.
+    assert_eq!(c.bytes(&kept).unwrap(), as_bytes);
     for _ in 0..2 {
-        c.go_back(&kept).unwrap();
+        c.restore(&kept).unwrap();
         let again: Vec<_> = (0..2).map(|_| numbers(&mut c)).collect();
         assert_eq!(again, went_on);
     }
-    let noted = c.noted(&kept).unwrap();
+    let elsewhere = state(&c.bytes(&kept).unwrap());
     let n = fresh.rollout().envs as usize;
-    assert_eq!(fresh.adopt(&noted, true).unwrap(), n);
+    assert_eq!(fresh.restore_range(&elsewhere, true).unwrap(), n);
     assert_eq!(numbers(&mut fresh), went_on[0]);
 }
 

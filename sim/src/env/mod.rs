@@ -5,7 +5,6 @@ mod causes;
 mod change;
 mod examine;
 mod inject;
-mod join;
 mod memory;
 pub mod on_device;
 mod share;
@@ -18,16 +17,15 @@ use crate::memory::MemoryError;
 use crate::model::Model;
 use crate::physics::pool::Pool;
 use crate::physics::{Limits, Physics, PhysicsError, Shortfalls, SnapshotError};
-use crate::snapshot::Seal;
 use crate::task::Task;
 use crate::task::pose::Pose;
 use buffers::{Live, Work};
 use causes::Causes;
 use inject::Drill;
 pub use inject::{Injection, Value, What, When, Which};
-pub use join::Layout;
 use memory::Whose;
 pub use on_device::{DeviceEnv, PolicyNoise, StepAddresses};
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// One value for the policy and, where the task has privileged terms, one for the
@@ -236,7 +234,7 @@ pub struct EpisodeStats {
 }
 
 /// An environment that broke.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Break {
     /// Its global id.
     pub env: u32,
@@ -261,7 +259,8 @@ impl PartialEq for Break {
 }
 
 /// One finished episode.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
 pub struct Finished {
     /// Environment, by its place in the batch.
     pub env: u32,
@@ -363,7 +362,7 @@ impl BatchEnv {
             Backend::Rapier => return Err(PhysicsError::Absent { engine: "rapier" }.into()),
         };
         let mut built = Self::with_physics(model, physics, pool, env, task, seed, first_env)?;
-        built.identity.add_physics(sim);
+        built.identity.add_physics(sim)?;
         Ok(built)
     }
 
@@ -380,7 +379,7 @@ impl BatchEnv {
         env.validate()?;
         let step_dt = physics.timestep() * env.decimation as f64;
         let max_episode_steps = env.max_episode_steps(step_dt)?;
-        let identity = snapshot::Identity::new(&model, env, task, step_dt);
+        let identity = snapshot::Identity::new(env, task, step_dt)?;
         let config = task.clone();
         let task = Task::compile(&model, task, step_dt)?;
         measurable(&task, physics.measures())?;
@@ -524,44 +523,50 @@ impl BatchEnv {
         self.noise = on;
     }
 
-    /// Everything needed to go on with the same bits, appended to `out`: for files, with
-    /// checksums.
-    pub fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        snapshot::save(self, out, Seal::Checked)
+    /// Appends everything that is needed to go on with the same bits to `out`. Nothing is
+    /// allocated where `out` has room: cheap enough for the start of every iteration.
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        snapshot::capture(self, out)
     }
 
-    /// The reverse of [`save`](Self::save), for the same robot, task, size and seed;
-    /// refuses anything else with the reason and changes nothing then.
-    pub fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
-        snapshot::restore(self, blob)
+    /// Goes back to what was captured of the same robot, task, size and seed: the same
+    /// bits follow.
+    ///
+    /// # Errors
+    /// It does not fit, with the reason; nothing has changed then.
+    pub fn restore(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
+        snapshot::restore(self, bytes)
     }
 
-    /// What [`save`](Self::save) writes, for use within this process: without
-    /// checksums, appended to `out`; nothing is allocated where `out` has room. Cheap
-    /// enough for the start of every iteration.
-    pub fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        snapshot::save(self, out, Seal::Bare)
-    }
-
-    /// Goes back to what was kept: the same bits follow. Like
-    /// [`restore`](Self::restore) otherwise.
-    pub fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
-        snapshot::revert(self, kept)
-    }
-
-    /// Takes over environments of the same robot, task and seed that were saved or kept
-    /// in another number, or in a batch that this one is a [part](Self::shard) of. Those
+    /// Takes over environments of the same robot, task and seed that were captured in
+    /// another number, or in a batch that this one is a [part](Self::shard) of. Those
     /// whose global ids are among the stored ones go on with the bits that they would
     /// have had there; those beyond start new episodes (`spread` as for
     /// [`reset`](Self::reset)), whose first observations go into their rows of `obs`
     /// `[R][O]`; other rows stay as they are. Returns how many were taken over, which are
-    /// the first; after an error nothing has changed.
-    pub fn adopt(
+    /// the first.
+    ///
+    /// # Errors
+    /// They do not fit; nothing has changed then.
+    pub fn restore_range(
         &mut self,
-        blob: &[u8],
+        bytes: &[u8],
         spread: bool,
         obs: &mut Groups<&mut [f32]>,
     ) -> Result<usize, SnapshotError> {
-        snapshot::adopt(self, blob, spread, obs)
+        snapshot::restore_range(self, bytes, spread, obs)
+    }
+
+    /// Appends what [`capture`](Self::capture) of a whole batch would write, from what it
+    /// wrote of its parts in the order of their environments; but for sums of statistics,
+    /// whose last digits depend on the order.
+    ///
+    /// # Errors
+    /// They are not the parts of one batch at one time; there is no memory.
+    pub fn join(parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        snapshot::join(parts, out)
     }
 }

@@ -1,466 +1,416 @@
-//! Everything the future depends on, as bytes.
-//!
-//! Layout, little endian: version, identity, [`Live`] field by field, the physics' own
-//! blob with its length.
+//! Everything the future of a batch depends on, as bytes, and back: a [`Record`], then the
+//! physics' own.
 
 pub(super) use super::examine::DESCRIBED;
 use super::memory::Whose;
-use super::{BatchEnv, Break, EpisodeStats, Finished, Groups, Live, stats};
-use crate::config::{EnvConfig, SimConfig, TaskConfig};
-use crate::model::{Model, SensorKind};
-use crate::physics::{Shortfalls, SnapshotError};
-use crate::snapshot::{Format, Reader, Seal, reserve, unfit};
-use crate::state::Episodes;
-use std::fmt::Debug;
-use std::ops::Range;
+use super::{BatchEnv, Break, EpisodeStats, Finished, Groups, stats};
+use crate::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
+use crate::physics::{Shortfalls, SnapshotError, record};
+use crate::snapshot::{self, Bytes, unfit};
+use crate::state::{self, EPISODE};
+use bytemuck::{Pod, cast_slice, cast_slice_mut, pod_read_unaligned};
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::ops::AddAssign;
 
-pub(super) static FORMAT: Format = Format {
-    checked: b"OSTLENV\n",
-    bare: b"OSTLENVK",
-    what: "environments",
-};
-pub(super) const VERSION: u32 = 4;
-/// Bytes of a finished episode, and of one in format 3, which did not say when.
-pub(super) const FINISHED: usize = 16;
-const FINISHED_3: usize = 12;
+const OF: &str = "environments";
 /// Beyond so many (the last number that doubles count to) no count is believed:
 /// neither a step more nor a sum over all causes may overflow.
 const MOST: u64 = 1 << 53;
 
-/// Digests of what a snapshot must agree with.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Digests of what a snapshot must agree with; of the robot the physics has its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
-    robot: [u8; 32],
     task: [u8; 32],
     physics: [u8; 32],
 }
 
-fn digest(value: &dyn Debug) -> [u8; 32] {
-    // Debug prints every field, floats with all the digits that tell them apart. What
-    // there was not when the format was made is left out where it says nothing.
-    let mut text = format!("{value:?}");
-    for nothing in [
-        ", agents: None",
-        ", default_pose: None",
-        ", more_seen: false",
-        ", unseen: false",
-        ", skipped: []",
-    ] {
-        text = text.replace(nothing, "");
-    }
-    *blake3::hash(text.as_bytes()).as_bytes()
+fn digest(value: &impl Serialize) -> Result<[u8; 32], ConfigError> {
+    let text = serde_json::to_vec(value).map_err(|e| ConfigError::new("config", e.to_string()))?;
+    Ok(*blake3::hash(&text).as_bytes())
 }
 
 impl Identity {
-    pub fn new(model: &Model, env: &EnvConfig, task: &TaskConfig, step_dt: f64) -> Self {
+    /// Of everything but the engine's settings.
+    ///
+    /// # Errors
+    /// The task cannot be written as JSON.
+    pub fn new(env: &EnvConfig, task: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
         // Where files lie is not what they say.
-        let mut robot = Model {
-            sources: Vec::new(),
-            ignored: Vec::new(),
-            skipped: Vec::new(),
-            ..model.clone()
-        };
-        // Nor do states depend on what rays meet; sensors are read by the task.
-        robot.bodies.iter_mut().for_each(|b| b.more_seen = false);
-        robot.geoms.iter_mut().for_each(|g| g.unseen = false);
-        for sensor in &mut robot.sensors {
-            if let SensorKind::Rangefinder(_) = sensor.kind {
-                sensor.kind = SensorKind::Unsupported("<rangefinder> is not supported".into());
-            }
-        }
         let task = TaskConfig {
             robot: String::new(),
             robot_folder: None,
             ..task.clone()
         };
-        Self {
-            robot: digest(&robot),
-            task: digest(&(task, env.decimation, env.episode_length_s, step_dt)),
+        Ok(Self {
+            task: digest(&(task, env.decimation, env.episode_length_s, step_dt))?,
             physics: [0; 32],
-        }
+        })
     }
 
     /// Settings of the engine that change its numbers.
-    pub fn add_physics(&mut self, sim: &SimConfig) {
+    ///
+    /// # Errors
+    /// They cannot be written as JSON.
+    pub fn add_physics(&mut self, sim: &SimConfig) -> Result<(), ConfigError> {
         self.physics = digest(&(
             sim.backend,
             &sim.rapier,
             sim.max_speed,
             sim.max_position,
             &sim.limit,
-        ));
+        ))?;
+        Ok(())
     }
 }
 
-/// Appends what [`restore`], [`revert`] and [`adopt`] read.
-pub(super) fn save(env: &BatchEnv, out: &mut Vec<u8>, seal: Seal) -> Result<(), SnapshotError> {
-    let live = &env.live;
-    let s = &live.stats;
-    let sums = s.reward_sums.len() + s.agent_return_sums.len();
-    let counts = sums + s.terminations.len() + s.faults.len() + s.causes.len();
-    let size = bytes(&live.episodes)
-        + 8 * counts
-        + FINISHED * s.finished.len()
-        + 28 * s.breaks.len()
-        + 256;
-    let start = FORMAT.begin(out, seal, size)?;
-    out.extend_from_slice(&VERSION.to_le_bytes());
-    out.extend_from_slice(&(env.spec.num_envs as u64).to_le_bytes());
-    out.extend_from_slice(&env.first_env.to_le_bytes());
-    out.extend_from_slice(&env.seed.to_le_bytes());
-    for d in [
-        &env.identity.robot,
-        &env.identity.task,
-        &env.identity.physics,
-    ] {
-        out.extend_from_slice(d);
-    }
-    out.extend_from_slice(&live.clock.to_le_bytes());
-    out.extend_from_slice(&live.began.to_le_bytes());
-    for (_, buffer) in live.episodes.columns() {
-        out.extend_from_slice(buffer);
-    }
-    for word in [
-        live.taken.contact_overflow,
-        live.taken.unsolved,
-        s.episodes,
-        s.return_sum.to_bits(),
-        s.length_sum.to_bits(),
-        s.final_overflow,
-        s.finished.len() as u64,
-        s.breaks.len() as u64,
-    ] {
-        out.extend_from_slice(&word.to_le_bytes());
-    }
-    out.extend_from_slice(bytemuck::cast_slice(&s.reward_sums));
-    out.extend_from_slice(bytemuck::cast_slice(&s.agent_return_sums));
-    out.extend_from_slice(bytemuck::cast_slice(&s.terminations));
-    out.extend_from_slice(bytemuck::cast_slice(&s.faults));
-    out.extend_from_slice(bytemuck::cast_slice(&s.causes));
-    for b in &s.breaks {
-        out.extend_from_slice(&b.clock.to_le_bytes());
-        for word in [b.env, b.step, b.age, b.cause, b.value.to_bits()] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
-    }
-    for f in &s.finished {
-        for word in [f.env, f.ret.to_bits(), f.length, f.step] {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
-    }
-    // The length of the physics' part is known when it is written.
-    reserve(out, 8, FORMAT.what)?;
-    let at = out.len();
-    out.extend_from_slice(&[0; 8]);
-    match seal {
-        Seal::Checked => env.physics.save(out)?,
-        Seal::Bare => env.physics.keep(out)?,
-    }
-    let len = (out.len() - at - 8) as u64;
-    out[at..at + 8].copy_from_slice(&len.to_le_bytes());
-    FORMAT.end(out, seal, start)
-}
-
-fn bytes(episodes: &Episodes) -> usize {
-    episodes.columns().map(|(_, b)| b.len()).sum()
-}
-
-/// Where a snapshot that [`BatchEnv::keep`] has written holds the environments' own
-/// buffers, and those of the native worlds, which take `physics` bytes.
-pub(super) fn parts(
-    env: &BatchEnv,
-    kept: &[u8],
-    physics: usize,
-) -> Result<(Range<usize>, Range<usize>), SnapshotError> {
-    const HEAD: usize = 8 + 4 + 8 + 4 + 8 + 3 * 32 + 8 + 8;
-    let end = kept.len().checked_sub(physics);
-    let (true, Some(end)) = (kept.starts_with(FORMAT.bare), end) else {
-        return Err(unfit("it is not one of native worlds"));
-    };
-    Ok((HEAD..HEAD + bytes(&env.live.episodes), end..kept.len()))
-}
-
-/// A snapshot that fits, in its parts.
-struct Parsed<'a> {
+/// What a snapshot holds before the physics' record.
+#[derive(Serialize, Deserialize)]
+struct Record<'a> {
     /// Environments in it.
-    stored: usize,
-    /// The first of them that is ours.
-    from: usize,
+    count: usize,
+    first_env: u32,
+    #[serde(with = "postcard::fixint::le")]
+    seed: u64,
+    identity: Identity,
+    #[serde(with = "postcard::fixint::le")]
     clock: u64,
+    #[serde(with = "postcard::fixint::le")]
     began: u64,
-    /// Columns of episodes, one behind the other.
-    episodes: Reader<'a>,
+    #[serde(borrow)]
+    columns: [Bytes<'a>; EPISODE.len()],
     taken: Shortfalls,
+    #[serde(borrow)]
     stats: Stats<'a>,
-    physics: &'a [u8],
 }
 
+/// Statistics, in bytes that are taken over without an allocation: also where memory is
+/// full an iteration can be taken back.
+#[derive(Clone, Serialize, Deserialize)]
 struct Stats<'a> {
+    #[serde(with = "postcard::fixint::le")]
     episodes: u64,
     return_sum: f64,
     length_sum: f64,
+    #[serde(with = "postcard::fixint::le")]
     final_overflow: u64,
-    reward_sums: &'a [u8],
-    agent_return_sums: &'a [u8],
-    terminations: &'a [u8],
-    faults: &'a [u8],
-    causes: &'a [u8],
-    breaks: &'a [u8],
-    finished: &'a [u8],
-    /// Bytes of one of those.
-    episode: usize,
+    #[serde(borrow)]
+    reward_sums: Bytes<'a>,
+    agent_return_sums: Bytes<'a>,
+    terminations: Bytes<'a>,
+    faults: Bytes<'a>,
+    causes: Bytes<'a>,
+    finished: Bytes<'a>,
+    breaks: Cow<'a, [Break]>,
 }
 
-/// A count, if it can be one.
-fn believed(count: u64, of: &str) -> Result<u64, SnapshotError> {
-    if count > MOST {
-        return Err(unfit(format!("it counts {count} {of}")));
-    }
-    Ok(count)
-}
-
-/// The bytes of `len` counts that can be some.
-fn counts<'a>(r: &mut Reader<'a>, len: usize, of: &str) -> Result<&'a [u8], SnapshotError> {
-    let bytes = r.items(len, 8)?;
-    let mut each = Reader(bytes);
-    for _ in 0..len {
-        believed(each.long()?, of)?;
-    }
-    Ok(bytes)
-}
-
-/// Checks all but the physics' part. `other_size`: any number of environments will do.
-fn parse<'a>(
-    env: &BatchEnv,
-    mut r: Reader<'a>,
-    other_size: bool,
-) -> Result<Parsed<'a>, SnapshotError> {
-    let version = r.word()?;
-    let episode = match version {
-        3 => FINISHED_3,
-        _ => FINISHED,
-    };
-    if !(3..=VERSION).contains(&version) {
-        return Err(unfit(format!(
-            "written by format {version}; this program reads format {VERSION}"
-        )));
-    }
-    let (stored, n) = (r.count()?, env.spec.num_envs);
-    if stored != n && !other_size {
-        return Err(unfit(format!(
-            "it holds {stored} environments, this run has {n}"
-        )));
-    }
-    let first = r.word()?;
-    let from = match other_size {
-        // A part of a larger batch.
-        true => env.first_env.checked_sub(first),
-        false => (first == env.first_env).then_some(0),
-    };
-    let Some(from) = from else {
-        return Err(unfit(format!(
-            "its first environment is {first}, this run's is {}",
-            env.first_env
-        )));
-    };
-    let seed = r.long()?;
-    if seed != env.seed {
-        return Err(unfit(format!(
-            "its seed is {seed}, this run's is {}",
-            env.seed
-        )));
-    }
-    let identity = Identity {
-        robot: r.array()?,
-        task: r.array()?,
-        physics: r.array()?,
-    };
-    for (same, what) in [
-        (
-            identity.robot == env.identity.robot,
-            "its robot differs from this run's",
-        ),
-        (
-            identity.task == env.identity.task,
-            "its task ([task], [env] or the time step) differs from this run's",
-        ),
-        (
-            identity.physics == env.identity.physics,
-            "its physics settings ([sim]) differ from this run's",
-        ),
-    ] {
-        if !same {
-            return Err(unfit(what));
+impl<'a> Stats<'a> {
+    fn of(s: &'a EpisodeStats) -> Self {
+        Self {
+            episodes: s.episodes,
+            return_sum: s.return_sum,
+            length_sum: s.length_sum,
+            final_overflow: s.final_overflow,
+            reward_sums: Bytes(cast_slice(&s.reward_sums)),
+            agent_return_sums: Bytes(cast_slice(&s.agent_return_sums)),
+            terminations: Bytes(cast_slice(&s.terminations)),
+            faults: Bytes(cast_slice(&s.faults)),
+            causes: Bytes(cast_slice(&s.causes)),
+            finished: Bytes(cast_slice(&s.finished)),
+            breaks: Cow::Borrowed(&s.breaks),
         }
     }
-    let (clock, began) = (
-        believed(r.long()?, "control steps")?,
-        believed(r.long()?, "control steps")?,
-    );
-    let live = &env.live;
-    let episodes = Reader(r.items(stored, bytes(&live.episodes) / n)?);
-    let taken = Shortfalls {
-        contact_overflow: believed(r.long()?, "contacts")?,
-        unsolved: believed(r.long()?, "unsolved steps")?,
-    };
-    let (ended, return_sum, length_sum, final_overflow) = (
-        believed(r.long()?, "episodes")?,
-        f64::from_bits(r.long()?),
-        f64::from_bits(r.long()?),
-        believed(r.long()?, "final observations")?,
-    );
-    let (finished, breaks) = (r.count()?, r.count()?);
-    if finished > stored {
-        return Err(unfit("it holds more finished episodes than environments"));
-    }
-    if breaks > DESCRIBED {
-        return Err(unfit(format!("it describes {breaks} broken environments")));
-    }
-    let s = &live.stats;
-    let stats = Stats {
-        episodes: ended,
-        return_sum,
-        length_sum,
-        final_overflow,
-        reward_sums: r.items(s.reward_sums.len(), 8)?,
-        agent_return_sums: r.items(s.agent_return_sums.len(), 8)?,
-        terminations: counts(&mut r, s.terminations.len(), "ends of episodes")?,
-        faults: counts(&mut r, s.faults.len(), "faults")?,
-        causes: counts(&mut r, s.causes.len(), "broken environments")?,
-        breaks: r.items(breaks, 28)?,
-        finished: r.items(finished, episode)?,
-        episode,
-    };
-    let len = r.count()?;
-    let physics = r.bytes(len)?;
-    r.finish()?;
-    Ok(Parsed {
-        stored,
-        from: from as usize,
-        clock,
-        began,
-        episodes,
-        taken,
-        stats,
-        physics,
-    })
-}
 
-impl Parsed<'_> {
-    /// Takes over all that fits; nothing here can fail.
-    fn fill(&self, live: &mut Live, n: usize) {
-        let (stored, at) = (self.stored, self.from);
-        live.clock = self.clock;
-        live.began = self.began;
-        let mut rest = self.episodes;
-        for (column, buffer) in live.episodes.columns_mut() {
-            // As many as `parse` has counted.
-            let Ok(bytes) = rest.items(stored, buffer.len() / n) else {
-                return;
-            };
-            column.copy(bytes, buffer, [stored, n, at]);
-        }
-        live.taken = self.taken;
-        // What was counted of a batch is not cut into parts: the first has it all.
-        match at {
-            0 => self.stats.fill(&mut live.stats, n),
-            _ => stats::clear(&mut live.stats),
-        }
+    fn size(&self) -> usize {
+        let all = [
+            self.reward_sums,
+            self.agent_return_sums,
+            self.terminations,
+            self.faults,
+            self.causes,
+            self.finished,
+        ];
+        all.iter().map(|b| b.0.len()).sum::<usize>() + 40 * self.breaks.len()
     }
-}
 
-impl Stats<'_> {
-    fn fill(&self, s: &mut EpisodeStats, n: usize) {
+    /// Whether they can be of an environment with statistics like `own`.
+    fn check(&self, own: &EpisodeStats, stored: usize) -> Result<(), SnapshotError> {
+        for (bytes, want, of) in [
+            (self.reward_sums, own.reward_sums.len(), "reward terms"),
+            (
+                self.agent_return_sums,
+                own.agent_return_sums.len(),
+                "returns of agents",
+            ),
+            (
+                self.terminations,
+                own.terminations.len(),
+                "ends of episodes",
+            ),
+            (self.faults, own.faults.len(), "faults"),
+            (self.causes, own.causes.len(), "broken environments"),
+        ] {
+            if bytes.0.len() != 8 * want {
+                return Err(unfit(format!(
+                    "it has {} bytes for {want} {of}",
+                    bytes.0.len()
+                )));
+            }
+        }
+        for (bytes, of) in [
+            (self.terminations, "ends of episodes"),
+            (self.faults, "faults"),
+            (self.causes, "broken environments"),
+        ] {
+            let counts = bytes.0.chunks_exact(8).map(pod_read_unaligned::<u64>);
+            counts.into_iter().try_for_each(|n| believed(n, of))?;
+        }
+        believed(self.episodes, "episodes")?;
+        believed(self.final_overflow, "final observations")?;
+        let each = size_of::<Finished>();
+        if !self.finished.0.len().is_multiple_of(each) {
+            return Err(unfit("its finished episodes are cut short"));
+        }
+        if self.finished.0.len() / each > stored {
+            return Err(unfit("it holds more finished episodes than environments"));
+        }
+        if self.breaks.len() > DESCRIBED {
+            return Err(unfit(format!(
+                "it describes {} broken environments",
+                self.breaks.len()
+            )));
+        }
+        if self
+            .breaks
+            .iter()
+            .any(|b| b.cause as usize >= own.causes.len())
+        {
+            return Err(unfit("an environment broke for a cause that there is not"));
+        }
+        Ok(())
+    }
+
+    /// Adds what a part of a batch has counted; `offset`: the place of its first
+    /// environment. Of sums the last digits depend on the order.
+    fn add_to(&self, s: &mut EpisodeStats, offset: u32) {
+        fn sum<T: Pod + AddAssign>(part: Bytes<'_>, into: &mut Vec<T>) {
+            let part = part.0.chunks_exact(size_of::<T>());
+            into.resize(into.len().max(part.len()), T::zeroed());
+            let part = part.map(pod_read_unaligned::<T>);
+            into.iter_mut().zip(part).for_each(|(a, b)| *a += b);
+        }
+        s.episodes += self.episodes;
+        s.return_sum += self.return_sum;
+        s.length_sum += self.length_sum;
+        s.final_overflow += self.final_overflow;
+        sum(self.agent_return_sums, &mut s.agent_return_sums);
+        sum(self.reward_sums, &mut s.reward_sums);
+        sum(self.terminations, &mut s.terminations);
+        sum(self.faults, &mut s.faults);
+        sum(self.causes, &mut s.causes);
+        let room = DESCRIBED.saturating_sub(s.breaks.len());
+        s.breaks.extend(self.breaks.iter().take(room));
+        let each = self.finished.0.chunks_exact(size_of::<Finished>());
+        let placed = each.map(pod_read_unaligned::<Finished>).map(|f| Finished {
+            env: f.env.wrapping_add(offset),
+            ..f
+        });
+        s.finished.extend(placed);
+    }
+
+    /// Takes them over, of finished episodes as many as there is room for.
+    fn fill(&self, s: &mut EpisodeStats, most: usize) {
+        let copy = |from: Bytes<'_>, into: &mut [u8]| into.copy_from_slice(from.0);
         s.episodes = self.episodes;
         s.return_sum = self.return_sum;
         s.length_sum = self.length_sum;
         s.final_overflow = self.final_overflow;
-        let whole = |stored: &[u8], into: &mut [u8]| into.copy_from_slice(stored);
-        whole(
-            self.reward_sums,
-            bytemuck::cast_slice_mut(&mut s.reward_sums),
-        );
-        whole(
+        copy(self.reward_sums, cast_slice_mut(&mut s.reward_sums));
+        copy(
             self.agent_return_sums,
-            bytemuck::cast_slice_mut(&mut s.agent_return_sums),
+            cast_slice_mut(&mut s.agent_return_sums),
         );
-        whole(
-            self.terminations,
-            bytemuck::cast_slice_mut(&mut s.terminations),
-        );
-        whole(self.faults, bytemuck::cast_slice_mut(&mut s.faults));
-        whole(self.causes, bytemuck::cast_slice_mut(&mut s.causes));
+        copy(self.terminations, cast_slice_mut(&mut s.terminations));
+        copy(self.faults, cast_slice_mut(&mut s.faults));
+        copy(self.causes, cast_slice_mut(&mut s.causes));
         s.finished.clear();
+        let each = self.finished.0.chunks_exact(size_of::<Finished>());
+        s.finished
+            .extend(each.take(most).map(pod_read_unaligned::<Finished>));
         s.breaks.clear();
-        let word = |b: &[u8], i: usize| {
-            let mut w = [0; 4];
-            w.copy_from_slice(&b[4 * i..4 * i + 4]);
-            u32::from_le_bytes(w)
-        };
-        for b in self.breaks.chunks_exact(28) {
-            s.breaks.push(Break {
-                clock: u64::from(word(b, 0)) | u64::from(word(b, 1)) << 32,
-                env: word(b, 2),
-                step: word(b, 3),
-                age: word(b, 4),
-                cause: word(b, 5),
-                value: f32::from_bits(word(b, 6)),
-            });
-        }
-        // There is room for as many as there are environments.
-        for f in self.finished.chunks_exact(self.episode).take(n) {
-            s.finished.push(Finished {
-                env: word(f, 0),
-                step: if self.episode == FINISHED {
-                    word(f, 3)
-                } else {
-                    0
-                },
-                ret: f32::from_bits(word(f, 1)),
-                length: word(f, 2),
-            });
-        }
+        s.breaks.extend_from_slice(&self.breaks);
     }
 }
 
-pub(super) fn restore(env: &mut BatchEnv, blob: &[u8]) -> Result<(), SnapshotError> {
-    let parsed = parse(env, FORMAT.open_checked(blob)?, false)?;
+impl Record<'_> {
+    fn size(&self) -> usize {
+        let columns = self.columns.iter().map(|c| c.0.len()).sum::<usize>();
+        columns + self.stats.size() + 512
+    }
+}
+
+/// Appends what [`restore`] and [`restore_range`] read.
+pub(super) fn capture(env: &BatchEnv, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    let live = &env.live;
+    let record = Record {
+        count: env.spec.num_envs,
+        first_env: env.first_env,
+        seed: env.seed,
+        identity: env.identity,
+        clock: live.clock,
+        began: live.began,
+        columns: live.episodes.bytes(),
+        taken: live.taken,
+        stats: Stats::of(&live.stats),
+    };
+    snapshot::write(OF, &record, record.size(), out)?;
+    env.physics.capture(out)
+}
+
+/// A count, if it can be one.
+fn believed(count: u64, of: &str) -> Result<(), SnapshotError> {
+    if count > MOST {
+        return Err(unfit(format!("it counts {count} {of}")));
+    }
+    Ok(())
+}
+
+/// Checks all but the physics' part, which comes with the first of the stored environments
+/// that is ours. `any`: of any number of environments.
+fn read<'a>(
+    env: &BatchEnv,
+    bytes: &'a [u8],
+    any: bool,
+) -> Result<(Record<'a>, usize, &'a [u8]), SnapshotError> {
+    let (record, physics) = snapshot::read::<Record<'a>>(OF, bytes)?;
+    let n = env.spec.num_envs;
+    if record.count != n && !any {
+        return Err(unfit(format!(
+            "it holds {} environments, this run has {n}",
+            record.count
+        )));
+    }
+    let from = match any {
+        // A part of a larger batch.
+        true => env.first_env.checked_sub(record.first_env),
+        false => (record.first_env == env.first_env).then_some(0),
+    };
+    let Some(from) = from else {
+        return Err(unfit(format!(
+            "its first environment is {}, this run's is {}",
+            record.first_env, env.first_env
+        )));
+    };
+    if record.seed != env.seed {
+        return Err(unfit(format!(
+            "its seed is {}, this run's is {}",
+            record.seed, env.seed
+        )));
+    }
+    if record.identity.task != env.identity.task {
+        return Err(unfit(
+            "its task ([task], [env] or the time step) differs from this run's",
+        ));
+    }
+    if record.identity.physics != env.identity.physics {
+        return Err(unfit("its physics settings ([sim]) differ from this run's"));
+    }
+    believed(record.clock, "control steps")?;
+    believed(record.began, "control steps")?;
+    believed(record.taken.contact_overflow, "contacts")?;
+    believed(record.taken.unsolved, "unsolved steps")?;
+    env.live.episodes.check(record.count, &record.columns)?;
+    record.stats.check(&env.live.stats, record.count)?;
+    Ok((record, from as usize, physics))
+}
+
+/// Takes over all that fits; nothing here can fail.
+fn fill(env: &mut BatchEnv, record: &Record<'_>, from: usize) {
+    let live = &mut env.live;
+    live.clock = record.clock;
+    live.began = record.began;
+    live.episodes.fill(record.count, from, &record.columns);
+    live.taken = record.taken;
+    // What was counted of a batch is not cut into parts: the first has it all.
+    match from {
+        0 => record.stats.fill(&mut live.stats, env.spec.num_envs),
+        _ => stats::clear(&mut live.stats),
+    }
+}
+
+pub(super) fn restore(env: &mut BatchEnv, bytes: &[u8]) -> Result<(), SnapshotError> {
+    let (record, from, physics) = read(env, bytes, false)?;
     // The last thing that can fail; then the rest is taken over.
-    env.physics.restore(parsed.physics)?;
-    parsed.fill(&mut env.live, env.spec.num_envs);
+    env.physics.restore(physics)?;
+    fill(env, &record, from);
     Ok(())
 }
 
-pub(super) fn revert(env: &mut BatchEnv, kept: &[u8]) -> Result<(), SnapshotError> {
-    let parsed = parse(env, FORMAT.open(kept)?.1, false)?;
-    env.physics.revert(parsed.physics)?;
-    parsed.fill(&mut env.live, env.spec.num_envs);
-    Ok(())
-}
-
-pub(super) fn adopt(
+pub(super) fn restore_range(
     env: &mut BatchEnv,
-    blob: &[u8],
+    bytes: &[u8],
     spread: bool,
     obs: &mut Groups<&mut [f32]>,
 ) -> Result<usize, SnapshotError> {
     let n = env.spec.num_envs;
-    let parsed = parse(env, FORMAT.open(blob)?.1, true)?;
-    let taken = env.physics.adopt(parsed.physics, parsed.from)?;
-    parsed.fill(&mut env.live, n);
+    let (record, from, physics) = read(env, bytes, true)?;
+    let taken = env.physics.restore_range(physics, from)?;
+    fill(env, &record, from);
     // Counts of worlds that are gone are gone with them.
     env.live.taken = env.physics.shortfalls();
     for (e, mask) in env.work.mask.iter_mut().enumerate() {
         *mask = u8::from(e >= taken);
     }
     if taken < n {
-        let live = &mut env.live;
+        let episodes = &mut env.live.episodes;
         let [wide, critic_wide] = env.task.observations.world();
-        live.episodes.last_policy[taken * wide..].fill(0.0);
-        live.episodes.last_critic[taken * critic_wide..].fill(0.0);
-        live.episodes.final_used[taken..].fill(0);
+        episodes.last_policy[taken * wide..].fill(0.0);
+        episodes.last_critic[taken * critic_wide..].fill(0.0);
+        episodes.final_used[taken..].fill(0);
         env.restart(spread, obs);
         env.remember(Whose::New);
     }
     Ok(taken)
+}
+
+/// Appends the snapshot of the whole batch of which `parts` are snapshots, in the order of
+/// their environments.
+pub(super) fn join(parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    let mut opened = Vec::new();
+    for part in parts {
+        opened.push(snapshot::read::<Record<'_>>(OF, part)?);
+    }
+    let Some((head, _)) = opened.first() else {
+        return Err(unfit("it has no parts"));
+    };
+    let mut next = head.first_env;
+    let mut stats = EpisodeStats::default();
+    let mut taken = Shortfalls::default();
+    for (p, _) in &opened {
+        let of = |r: &Record<'_>| (r.seed, r.identity, r.clock);
+        if p.first_env != next || of(p) != of(head) {
+            return Err(unfit(format!(
+                "the part with environments {}.. is not of the same batch at the same step",
+                p.first_env
+            )));
+        }
+        // An environment's place in a part is not its place in the batch.
+        let offset = p.first_env.wrapping_sub(head.first_env);
+        p.stats.add_to(&mut stats, offset);
+        taken.contact_overflow += p.taken.contact_overflow;
+        taken.unsolved += p.taken.unsolved;
+        next = next.wrapping_add(p.count as u32);
+    }
+    let columns: Vec<_> = opened.iter().map(|(p, _)| (p.count, &p.columns)).collect();
+    let (all, ends) = state::join(&EPISODE, &columns)?;
+    let joined = Record {
+        count: opened.iter().map(|(p, _)| p.count).sum(),
+        columns: state::cut(&all, &ends),
+        taken,
+        stats: Stats::of(&stats),
+        ..*head
+    };
+    snapshot::write(OF, &joined, joined.size(), out)?;
+    let worlds: Vec<&[u8]> = opened.iter().map(|(_, physics)| *physics).collect();
+    record::join(&worlds, out)
 }

@@ -1,6 +1,5 @@
 //! N copies of a model, stepped together.
 
-mod batching;
 pub mod evaluate;
 pub mod evidence;
 pub(crate) mod frames_text;
@@ -10,13 +9,14 @@ pub mod native;
 pub mod pool;
 #[cfg(feature = "rapier")]
 pub mod rapier;
+pub(crate) mod record;
 
 use crate::config::ConfigError;
 use crate::memory::MemoryError;
 pub use crate::state::State;
-pub use batching::Batching;
 pub use evidence::{Evidence, Part};
 pub use limits::Limits;
+use serde::{Deserialize, Serialize};
 
 /// N identical worlds.
 ///
@@ -83,43 +83,41 @@ pub trait Physics: Send {
         &[]
     }
 
-    /// Everything needed to go on with the same bits, appended to `out`.
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError>;
+    /// Appends everything that is needed to go on with the same bits to `out`. Nothing is
+    /// allocated where `out` has room: cheap enough for every iteration.
+    ///
+    /// # Errors
+    /// There is no memory; the engine has no snapshots.
+    fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError>;
 
-    /// The reverse of [`save`](Self::save) for the same model and N. After an error
-    /// nothing has changed.
-    fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError>;
+    /// Goes back to what was captured of the same robot and N.
+    ///
+    /// # Errors
+    /// It does not fit; nothing has changed then.
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), SnapshotError>;
 
-    /// The content of [`save`](Self::save) for use within this process, appended to
-    /// `out`: cheap enough for every iteration.
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        self.save(out)
-    }
-
-    /// The reverse of [`keep`](Self::keep); takes what was saved as well.
-    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
-        self.restore(kept)
-    }
-
-    /// Takes over worlds of the same model that were saved or kept in another number:
-    /// as many of the stored worlds from number `from` on as there are, with every bit
-    /// of their state. The others are to be reset by the caller. Returns how many were
-    /// taken over; after an error nothing has changed.
-    fn adopt(&mut self, blob: &[u8], from: usize) -> Result<usize, SnapshotError> {
-        let _ = (blob, from);
+    /// Takes over worlds of the same robot that were captured in another number: as many
+    /// of those from number `from` on as there are, with every bit of their state. The
+    /// others are to be reset by the caller. Returns how many were taken over.
+    ///
+    /// # Errors
+    /// They do not fit; nothing has changed then.
+    fn restore_range(&mut self, bytes: &[u8], from: usize) -> Result<usize, SnapshotError> {
+        let _ = (bytes, from);
         Err(SnapshotError::Unfit(
             "this engine cannot take over worlds of another batch".into(),
         ))
     }
 
-    /// How snapshots of parts of a batch become one of all; none where they cannot.
-    fn batching(&self) -> Option<Batching> {
+    /// The state, to be overwritten by a snapshot or a device; none where worlds have more
+    /// than their columns.
+    fn state_mut(&mut self) -> Option<&mut State> {
         None
     }
 }
 
 /// Steps that were taken, but not as the model asks, summed over all worlds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortfalls {
     /// Control steps in which a contact found no room.
     pub contact_overflow: u64,

@@ -258,7 +258,7 @@ impl Physics for MuJoCoWorlds {
         Some(&self.kernel)
     }
 
-    fn save(&self, _: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    fn capture(&self, _: &mut Vec<u8>) -> Result<(), SnapshotError> {
         Err(SnapshotError::Unfit("MuJoCo's worlds have none".into()))
     }
 

@@ -97,8 +97,8 @@ fn restored_they_go_on_with_the_same_bits_and_sums() {
     let (mut env, mut out) = fresh(BATCH);
     play(&mut env, &mut out, BATCH, 0..12, 0);
     let (mut saved, mut kept) = (Vec::new(), Vec::new());
-    env.save(&mut saved).unwrap();
-    env.keep(&mut kept).unwrap();
+    env.capture(&mut saved).unwrap();
+    env.capture(&mut kept).unwrap();
     let straight = play(&mut env, &mut out, BATCH, 12..30, 0);
     let counted = stats(&mut env);
     assert!(counted.agent_return_sums.iter().all(|s| *s != 0.0));
@@ -106,7 +106,7 @@ fn restored_they_go_on_with_the_same_bits_and_sums() {
     other.restore(&saved).unwrap();
     assert!(play(&mut other, &mut out, BATCH, 12..30, 0) == straight);
     assert_eq!(stats(&mut other), counted);
-    other.revert(&kept).unwrap();
+    other.restore(&kept).unwrap();
     assert!(play(&mut other, &mut out, BATCH, 12..30, 0) == straight);
 
     // Of other agents, it is refused.
@@ -135,17 +135,14 @@ fn parts_are_the_whole() {
     play(&mut a, &mut of_a, first, 0..6, 0);
     play(&mut b, &mut of_b, rest, 0..6, 0);
     let (mut all, mut blobs, mut joined) = (Vec::new(), [Vec::new(), Vec::new()], Vec::new());
-    whole.keep(&mut all).unwrap();
-    a.keep(&mut blobs[0]).unwrap();
-    b.keep(&mut blobs[1]).unwrap();
-    let layout = a.layout();
-    layout
-        .join(&[&blobs[0], &blobs[1]], false, &mut joined)
-        .unwrap();
+    whole.capture(&mut all).unwrap();
+    a.capture(&mut blobs[0]).unwrap();
+    b.capture(&mut blobs[1]).unwrap();
+    BatchEnv::join(&[&blobs[0], &blobs[1]], &mut joined).unwrap();
     assert_eq!(joined.len(), all.len());
     let straight = play(&mut whole, &mut out, BATCH, 6..24, 0);
     let counted = stats(&mut whole);
-    whole.revert(&joined).unwrap();
+    whole.restore(&joined).unwrap();
     assert!(play(&mut whole, &mut out, BATCH, 6..24, 0) == straight);
     let again = stats(&mut whole);
     assert_eq!(again.terminations, counted.terminations);
@@ -159,9 +156,13 @@ fn parts_are_the_whole() {
 
     // A part takes over its environments from a snapshot of all.
     let (mut part, mut of_part) = fresh(rest);
-    assert_eq!(part.adopt(&joined, false, &mut of_part.obs()).unwrap(), 80);
+    assert_eq!(
+        part.restore_range(&joined, false, &mut of_part.obs())
+            .unwrap(),
+        80
+    );
     let (mut b, mut of_b) = fresh(rest);
-    b.revert(&blobs[1]).unwrap();
+    b.restore(&blobs[1]).unwrap();
     let expected = play(&mut b, &mut of_b, rest, 6..24, 0);
     assert!(play(&mut part, &mut of_part, rest, 6..24, 0) == expected);
 }
@@ -172,10 +173,13 @@ fn those_that_are_added_begin_and_the_others_go_on() {
     let (mut small, mut out) = fresh(few);
     play(&mut small, &mut out, few, 0..7, 0);
     let mut kept = Vec::new();
-    small.keep(&mut kept).unwrap();
+    small.capture(&mut kept).unwrap();
     let (mut large, mut all) = fresh(BATCH);
     all.policy.fill(5.0);
-    assert_eq!(large.adopt(&kept, false, &mut all.obs()).unwrap(), 70);
+    assert_eq!(
+        large.restore_range(&kept, false, &mut all.obs()).unwrap(),
+        70
+    );
     let wide = 3 * large.spec().obs.policy;
     let (old, new) = all.policy.split_at(70 * wide);
     assert!(old.iter().all(|x| *x == 5.0) && new.iter().all(|x| *x != 5.0));

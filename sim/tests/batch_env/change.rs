@@ -12,7 +12,7 @@ fn numbers_change_from_the_next_step_on() {
     play(&mut env, &mut out, BATCH, 0..10);
     play(&mut same, &mut same_out, BATCH, 0..10);
     let mut kept = Vec::new();
-    env.save(&mut kept).unwrap();
+    env.capture(&mut kept).unwrap();
 
     // The same numbers: the same bits.
     env.set_task(&everything()).unwrap();
@@ -36,7 +36,7 @@ fn numbers_change_from_the_next_step_on() {
 
     // What was saved before and after is of the same task.
     let mut late = Vec::new();
-    env.save(&mut late).unwrap();
+    env.capture(&mut late).unwrap();
     let (mut resumed, _) = fresh(BATCH);
     resumed.restore(&late).unwrap();
     env.restore(&kept).unwrap();

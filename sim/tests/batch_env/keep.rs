@@ -1,4 +1,4 @@
-//! Pins: what was kept is gone back to with the same bits; environments that another
+//! Pins: what was captured is gone back to with the same bits; environments that another
 //! number of them takes over go on as they would have.
 
 use crate::point_mass::{Batch, Out, build};
@@ -7,60 +7,53 @@ use ostler_sim::EpisodeStats;
 use ostler_sim::env::{BatchEnv, Groups};
 use ostler_sim::physics::SnapshotError;
 
-fn adopt(env: &mut BatchEnv, out: &mut Out, blob: &[u8]) -> Result<usize, SnapshotError> {
+fn take_over(env: &mut BatchEnv, out: &mut Out, blob: &[u8]) -> Result<usize, SnapshotError> {
     let mut obs = Groups {
         policy: out.policy.as_mut_slice(),
         critic: out.critic.as_deref_mut(),
     };
-    env.adopt(blob, false, &mut obs)
+    env.restore_range(blob, false, &mut obs)
 }
 
 #[test]
-fn reverted_it_goes_on_with_the_same_bits_as_often_as_asked() {
+fn restored_it_goes_on_with_the_same_bits_as_often_as_asked() {
     let (mut env, mut out) = fresh(BATCH);
     play(&mut env, &mut out, BATCH, 0..10);
     let mut kept = Vec::new();
-    env.keep(&mut kept).unwrap();
+    env.capture(&mut kept).unwrap();
     let straight = play(&mut env, &mut out, BATCH, 10..40);
     let mut stats = EpisodeStats::default();
     env.take_stats(&mut stats);
     for _ in 0..2 {
-        env.revert(&kept).unwrap();
+        env.restore(&kept).unwrap();
         assert!(play(&mut env, &mut out, BATCH, 10..40) == straight);
         let mut again = EpisodeStats::default();
         env.take_stats(&mut again);
         assert_eq!(again, stats);
     }
-    // A file is checked, so what was kept is not for files; the other way is harmless.
-    let refused = env.restore(&kept).unwrap_err();
-    assert!(refused.to_string().contains("kept"), "{refused}");
-    let mut saved = Vec::new();
-    env.save(&mut saved).unwrap();
-    env.revert(&saved).unwrap();
     for len in [0, 7, 8, 100, kept.len() - 1] {
-        assert!(env.revert(&kept[..len]).is_err(), "{len}");
+        assert!(env.restore(&kept[..len]).is_err(), "{len}");
     }
     let (mut other, _) = fresh(Batch { n: 8, ..BATCH });
-    let refused = other.revert(&kept).unwrap_err();
+    let refused = other.restore(&kept).unwrap_err();
     assert!(
         refused.to_string().contains("200 environments"),
         "{refused}"
     );
 }
 
-/// A checksum does not tell a snapshot that was wrong when it was sealed.
 #[test]
 fn the_largest_number_anywhere_is_refused_or_harmless() {
     let b = Batch { n: 3, ..BATCH };
     let (mut env, mut out) = fresh(b);
     play(&mut env, &mut out, b, 0..10);
     let mut kept = Vec::new();
-    env.keep(&mut kept).unwrap();
+    env.capture(&mut kept).unwrap();
     let (mut taken, mut refused) = (0, Vec::new());
-    for at in (8..kept.len() - 8).step_by(4) {
+    for at in 8..kept.len() - 8 {
         let mut damaged = kept.clone();
         damaged[at..at + 8].fill(0xff);
-        match env.revert(&damaged) {
+        match env.restore(&damaged) {
             Ok(()) => {
                 taken += 1;
                 play(&mut env, &mut out, b, 10..13);
@@ -80,11 +73,10 @@ fn the_largest_number_anywhere_is_refused_or_harmless() {
 fn environments_that_stay_go_on_as_in_the_larger_batch() {
     let (mut all, mut out) = fresh(BATCH);
     play(&mut all, &mut out, BATCH, 0..10);
-    let (mut kept, mut saved) = (Vec::new(), Vec::new());
-    all.keep(&mut kept).unwrap();
-    all.save(&mut saved).unwrap();
+    let mut kept = Vec::new();
+    all.capture(&mut kept).unwrap();
     let whole = play(&mut all, &mut out, BATCH, 10..60);
-    for (n, threads, blob) in [(100, 1, &kept), (70, 3, &kept), (8, 1, &saved)] {
+    for (n, threads) in [(100, 1), (70, 3), (8, 1)] {
         let b = Batch {
             n,
             threads,
@@ -92,7 +84,7 @@ fn environments_that_stay_go_on_as_in_the_larger_batch() {
         };
         let (mut few, mut few_out) = fresh(b);
         few_out.policy.fill(5.0);
-        assert_eq!(adopt(&mut few, &mut few_out, blob).unwrap(), n);
+        assert_eq!(take_over(&mut few, &mut few_out, &kept).unwrap(), n);
         assert!(
             few_out.policy.iter().all(|x| *x == 5.0),
             "rows of those that stay are not touched"
@@ -107,7 +99,7 @@ fn environments_that_are_added_start_episodes_of_their_own() {
     let (mut small, mut out) = fresh(few);
     play(&mut small, &mut out, few, 0..10);
     let mut kept = Vec::new();
-    small.keep(&mut kept).unwrap();
+    small.capture(&mut kept).unwrap();
     let straight = play(&mut small, &mut out, few, 10..60);
 
     let grown = |threads| {
@@ -116,7 +108,7 @@ fn environments_that_are_added_start_episodes_of_their_own() {
         let (mut all, mut all_out) = fresh(b);
         play(&mut all, &mut all_out, b, 0..threads as u64);
         all_out.policy.fill(5.0);
-        assert_eq!(adopt(&mut all, &mut all_out, &kept).unwrap(), 70);
+        assert_eq!(take_over(&mut all, &mut all_out, &kept).unwrap(), 70);
         let (old, new) = all_out.policy.split_at(70 * 17);
         assert!(old.iter().all(|x| *x == 5.0));
         // Positions differ between environments: each drew its own start.
@@ -134,9 +126,8 @@ fn environments_that_are_added_start_episodes_of_their_own() {
 fn what_does_not_fit_is_not_adopted_and_changes_nothing() {
     let (mut all, mut out) = fresh(BATCH);
     play(&mut all, &mut out, BATCH, 0..5);
-    let (mut kept, mut saved) = (Vec::new(), Vec::new());
-    all.keep(&mut kept).unwrap();
-    all.save(&mut saved).unwrap();
+    let mut kept = Vec::new();
+    all.capture(&mut kept).unwrap();
     let b = Batch { n: 50, ..BATCH };
     let mut other = everything();
     other.reward[0].weight = 2.0;
@@ -146,26 +137,24 @@ fn what_does_not_fit_is_not_adopted_and_changes_nothing() {
     ] {
         let mut env = build(b, task).unwrap();
         let mut out = Out::new(env.spec(), 1);
-        let refused = adopt(&mut env, &mut out, &kept).unwrap_err();
+        let refused = take_over(&mut env, &mut out, &kept).unwrap_err();
         assert!(refused.to_string().contains(part), "{refused}");
     }
     let (part, _) = fresh(Batch { first: 4, ..b });
     let mut later = Vec::new();
-    part.keep(&mut later).unwrap();
+    part.capture(&mut later).unwrap();
     let (mut env, mut out) = fresh(b);
-    let refused = adopt(&mut env, &mut out, &later).unwrap_err();
+    let refused = take_over(&mut env, &mut out, &later).unwrap_err();
     let text = refused.to_string();
     assert!(text.contains("first environment is 4"), "{text}");
     let mut before = Vec::new();
-    env.save(&mut before).unwrap();
-    saved[300] ^= 1;
-    adopt(&mut env, &mut out, &saved).unwrap_err();
+    env.capture(&mut before).unwrap();
     for len in [0, 8, 200, kept.len() - 1] {
-        adopt(&mut env, &mut out, &kept[..len]).unwrap_err();
+        take_over(&mut env, &mut out, &kept[..len]).unwrap_err();
     }
     kept.push(0);
-    adopt(&mut env, &mut out, &kept).unwrap_err();
+    take_over(&mut env, &mut out, &kept).unwrap_err();
     let mut after = Vec::new();
-    env.save(&mut after).unwrap();
+    env.capture(&mut after).unwrap();
     assert!(before == after);
 }

@@ -131,13 +131,13 @@ fn environments_that_are_taken_over_remember_and_new_ones_do_not() {
         out.step(&mut env, &push([0.0; 3]));
     }
     let mut blob = Vec::new();
-    env.keep(&mut blob).unwrap();
+    env.capture(&mut blob).unwrap();
     let (mut more, mut rows) = start(Batch { n: 5, ..long });
     let mut obs = Groups {
         policy: &mut rows.policy[..],
         critic: None,
     };
-    assert_eq!(more.adopt(&blob, false, &mut obs).unwrap(), 3);
+    assert_eq!(more.restore_range(&blob, false, &mut obs).unwrap(), 3);
     out.step(&mut env, &push([0.0; 3]));
     rows.step(&mut more, &[0.0; 10]);
     for e in 0..3 {

@@ -140,7 +140,7 @@ impl Physics for PointMass {
         }
     }
 
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
         for buffer in [&self.state.qpos, &self.state.qvel, &self.state.body_pos] {
             out.extend(buffer.iter().flat_map(|x| x.to_le_bytes()));
         }
@@ -149,7 +149,7 @@ impl Physics for PointMass {
         Ok(())
     }
 
-    fn adopt(&mut self, blob: &[u8], from: usize) -> Result<usize, SnapshotError> {
+    fn restore_range(&mut self, blob: &[u8], from: usize) -> Result<usize, SnapshotError> {
         let s = &mut self.state;
         let n = s.num_envs;
         let per_env = (s.qpos.len() + s.qvel.len() + s.body_pos.len()) / n + 1;
@@ -157,7 +157,10 @@ impl Physics for PointMass {
             .chunks_exact(4)
             .map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]))
             .collect();
-        let stored = (words.len() - 1) / per_env;
+        let stored = words.len().saturating_sub(1) / per_env;
+        if blob.len() != 4 * (stored * per_env + 1) {
+            return Err(SnapshotError::Unfit("of another length".into()));
+        }
         let mut at = 0;
         for buffer in [&mut s.qpos, &mut s.qvel, &mut s.body_pos] {
             for row in buffer.chunks_mut(n) {

@@ -87,7 +87,7 @@ fn actuators_that_no_action_drives_hold_the_pose() {
             out.step(&mut env, &[0.0]);
             assert_eq!(out.policy[4..], held, "{pose} {terms}");
         }
-        env.save(&mut blob).unwrap();
+        env.capture(&mut blob).unwrap();
         // Another process goes on with it.
         let (mut env, mut out) = one(&seen(pose, &format!("{PUSH}\n{terms}")));
         env.restore(&blob).unwrap();

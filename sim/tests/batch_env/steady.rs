@@ -78,7 +78,7 @@ normal = 0.01
     env.take_stats(&mut stats);
     out.step(&mut env, &actions);
     let mut kept = Vec::new();
-    env.keep(&mut kept).unwrap();
+    env.capture(&mut kept).unwrap();
     let before = COUNT.get();
     let mut episodes = 0;
     for step in 0..100 {
@@ -89,8 +89,8 @@ normal = 0.01
         env.take_stats(&mut stats);
         episodes += stats.episodes;
         kept.clear();
-        env.keep(&mut kept).unwrap();
-        env.revert(&kept).unwrap();
+        env.capture(&mut kept).unwrap();
+        env.restore(&kept).unwrap();
     }
     assert_eq!(COUNT.get() - before, 0);
     assert!(episodes > 1000);

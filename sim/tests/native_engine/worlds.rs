@@ -164,7 +164,7 @@ fn a_restored_snapshot_goes_on_with_the_same_bits() {
     start(&model, &mut one, &ids);
     run(&model, &mut one, &ids, 0..30);
     let mut blob = Vec::new();
-    one.save(&mut blob).unwrap();
+    one.capture(&mut blob).unwrap();
     run(&model, &mut one, &ids, 30..60);
     let mut other = worlds(&model, &config("auto"), ids.len(), 2);
     other.restore(&blob).unwrap();
@@ -173,10 +173,13 @@ fn a_restored_snapshot_goes_on_with_the_same_bits() {
         assert_eq!(bits(&one, e), bits(&other, e));
     }
     let good = bits(&other, 0);
-    for at in [0, 9, 45, blob.len() / 2, blob.len() - 1] {
+    // Whose it is, the version, the robot.
+    for at in [0, 9, 14, 45] {
         let mut damaged = blob.clone();
         damaged[at] ^= 1;
         assert!(other.restore(&damaged).is_err(), "byte {at}");
+    }
+    for at in [0, 9, 45, blob.len() / 2, blob.len() - 1] {
         assert!(other.restore(&blob[..at]).is_err(), "cut at {at}");
     }
     assert_eq!(bits(&other, 0), good, "a refused snapshot changes nothing");
@@ -192,15 +195,14 @@ fn worlds_that_another_number_takes_over_go_on_with_the_same_bits() {
         let mut whole = worlds(&model, &config(&kernel), ids.len(), 1);
         start(&model, &mut whole, &ids);
         run(&model, &mut whole, &ids, 0..20);
-        let (mut kept, mut saved) = (Vec::new(), Vec::new());
-        whole.keep(&mut kept).unwrap();
-        whole.save(&mut saved).unwrap();
+        let mut kept = Vec::new();
+        whole.capture(&mut kept).unwrap();
         run(&model, &mut whole, &ids, 20..50);
-        for (n, blob) in [(1, &kept), (18, &saved), (37, &kept), (53, &kept)] {
+        for n in [1, 18, 37, 53] {
             let mut other = worlds(&model, &config(&kernel), n, 2);
             // What was there before does not matter.
             other.step(&vec![0.5; model.nu() * n], 2);
-            assert_eq!(other.adopt(blob, 0).unwrap(), n.min(37));
+            assert_eq!(other.restore_range(&kept, 0).unwrap(), n.min(37));
             let ids: Vec<usize> = (0..n).collect();
             run(&model, &mut other, &ids, 20..50);
             for e in 0..n.min(37) {
@@ -209,8 +211,8 @@ fn worlds_that_another_number_takes_over_go_on_with_the_same_bits() {
         }
         let mut other = worlds(&model, &config(&kernel), 18, 1);
         let before = bits(&other, 3);
-        assert!(other.restore(&kept).is_err() && other.revert(&kept).is_err());
-        assert!(other.adopt(&kept[..kept.len() - 1], 0).is_err());
+        assert!(other.restore(&kept).is_err());
+        assert!(other.restore_range(&kept[..kept.len() - 1], 0).is_err());
         assert_eq!(
             bits(&other, 3),
             before,

@@ -5,7 +5,6 @@
 //! Where agents have policies of their own, a [`team`] has a learner for each.
 
 pub mod fault;
-pub mod kept;
 pub mod nn;
 pub mod normalizer;
 pub mod off_policy;
@@ -13,6 +12,7 @@ pub mod policy;
 pub mod ppo;
 mod published;
 pub mod returns;
+pub mod snapshot;
 pub mod team;
 #[cfg(test)]
 mod testing;
@@ -99,14 +99,14 @@ pub trait Learner: std::fmt::Debug {
     ///
     /// # Errors
     /// libtorch refuses; what is remembered is then undefined.
-    fn keep(&mut self) -> Result<(), LearnError>;
+    fn capture(&mut self) -> Result<(), LearnError>;
 
-    /// Goes back to the last [`keep`](Self::keep) (or to the state after construction):
+    /// Goes back to the last [`capture`](Self::capture) (or to the state after construction):
     /// the same bits, whatever happened since. Allocates no tensor.
     ///
     /// # Errors
     /// libtorch refuses.
-    fn revert(&mut self) -> Result<(), LearnError>;
+    fn restore(&mut self) -> Result<(), LearnError>;
 
     /// Starts anew from an earlier policy, more carefully: weights and normalisers are
     /// taken from `weights` (see [`weights`](Self::weights)), optimisers forget all gradients,

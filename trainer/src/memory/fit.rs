@@ -99,7 +99,7 @@ fn largest(most: usize, fits: impl Fn(usize) -> bool) -> (usize, Option<usize>) 
 fn one(loaded: &Loaded, model: &Arc<Model>) -> Result<(EnvSpec, u64), RunError> {
     let env = one_env(loaded, model)?;
     let mut state = Vec::new();
-    env.save(&mut state)
+    env.capture(&mut state)
         .map_err(ostler_collector::CollectError::Snapshot)?;
     Ok((env.spec().clone(), state.len() as u64))
 }

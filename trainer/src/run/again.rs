@@ -136,7 +136,10 @@ pub(super) fn restore(
     // Fewer fit than the checkpoint holds: the first of them go on.
     let restored = match task.num_envs == c.meta.task.num_envs {
         true => parts.collector.restore(&c.collector),
-        false => parts.collector.adopt(&c.collector, spread).map(|_| ()),
+        false => parts
+            .collector
+            .restore_range(&c.collector, spread)
+            .map(|_| ()),
     };
     restored.map_err(|e| {
         RunError::Usage(format!("{} cannot be resumed: {e}", earlier.file.display()))

@@ -4,6 +4,7 @@
 //! appear at once. Nothing in it can run code.
 
 use crate::memory::available;
+use ostler_collector::Snapshot;
 use ostler_collector::memory::out_of_memory;
 use ostler_collector::transfer::bytes_into;
 use ostler_sim::files;
@@ -173,7 +174,7 @@ pub struct Checkpoint {
     /// Those that are to become them.
     pub candidate: Vec<(String, Tensor)>,
     /// The collector's state.
-    pub collector: Vec<u8>,
+    pub collector: Snapshot,
     /// Returns and lengths of the last episodes, oldest first.
     pub episodes: Vec<[f32; 2]>,
 }
@@ -293,8 +294,8 @@ impl Checkpoint {
             COLLECTOR.into(),
             Bytes {
                 dtype: Dtype::U8,
-                shape: vec![self.collector.len()],
-                data: Cow::Borrowed(&self.collector),
+                shape: vec![self.collector.bytes().len()],
+                data: Cow::Borrowed(self.collector.bytes()),
             },
         );
         tensors.insert(
@@ -468,12 +469,12 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Checkpoint, Refusal> {
         learner: Vec::new(),
         good: Vec::new(),
         candidate: Vec::new(),
-        collector: Vec::new(),
+        collector: Snapshot::default(),
         episodes: Vec::new(),
     };
     for (name, view) in tensors {
         match name.as_str() {
-            COLLECTOR => out.collector = copied(view.data())?,
+            COLLECTOR => out.collector = copied(view.data())?.into(),
             EPISODES => {
                 let words = view.data().chunks_exact(4);
                 let floats: Vec<f32> = words

@@ -3,7 +3,7 @@
 use ostler_collector::device::{Bridge, KernelEnvironments};
 use ostler_collector::{
     AsyncCollector, CollectCounts, CollectError, CollectTimes, Collector, Crew, DeviceCollector,
-    Policy, Rollout, SyncCollector,
+    Policy, Rollout, Snapshot, SyncCollector,
 };
 use ostler_sim::config::TaskConfig;
 use ostler_sim::env::EnvError;
@@ -105,31 +105,16 @@ impl Collector for Collecting {
     fn forget_ahead(&mut self) -> Result<(), CollectError> {
         each!(self, c => c.forget_ahead())
     }
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        each!(self, c => c.save(out))
+    fn capture(&mut self, into: &mut Snapshot) -> Result<(), CollectError> {
+        each!(self, c => c.capture(into))
     }
-    fn restore(&mut self, blob: &[u8]) -> Result<(), CollectError> {
-        each!(self, c => c.restore(blob))
+    fn restore(&mut self, from: &Snapshot) -> Result<(), CollectError> {
+        each!(self, c => c.restore(from))
     }
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        each!(self, c => c.keep(out))
+    fn restore_range(&mut self, from: &Snapshot, spread: bool) -> Result<usize, CollectError> {
+        each!(self, c => c.restore_range(from, spread))
     }
-    fn revert(&mut self, kept: &[u8]) -> Result<(), CollectError> {
-        each!(self, c => c.revert(kept))
-    }
-    fn note(&mut self, kept: &mut Vec<u8>) -> Result<(), CollectError> {
-        each!(self, c => c.note(kept))
-    }
-    fn go_back(&mut self, kept: &[u8]) -> Result<(), CollectError> {
-        each!(self, c => c.go_back(kept))
-    }
-    fn noted<'a>(&self, kept: &'a [u8]) -> Result<Cow<'a, [u8]>, CollectError> {
-        each!(self, c => c.noted(kept))
-    }
-    fn adopt(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
-        each!(self, c => c.adopt(blob, spread))
-    }
-    fn environments_of<'a>(&self, kept: &'a [u8]) -> Result<&'a [u8], CollectError> {
-        each!(self, c => c.environments_of(kept))
+    fn bytes<'a>(&self, of: &'a Snapshot) -> Result<Cow<'a, [u8]>, CollectError> {
+        each!(self, c => c.bytes(of))
     }
 }

@@ -49,7 +49,7 @@ impl Evaluator {
     pub fn new(mut env: BatchEnv) -> Result<Self, RunError> {
         env.set_noise(false);
         let mut start = Vec::new();
-        env.save(&mut start)
+        env.capture(&mut start)
             .map_err(ostler_collector::CollectError::Snapshot)?;
         let spec = env.spec();
         let n = spec.rows();

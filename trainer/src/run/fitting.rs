@@ -2,7 +2,7 @@
 
 use super::error::RunError;
 use super::machine::release;
-use super::parts::{Kept, Parts};
+use super::parts::{IterationStart, Parts};
 use crate::config::{Config, Loaded};
 use crate::drill::Drill;
 use crate::memory::fit::Foreseen;
@@ -50,15 +50,15 @@ pub(super) fn fitting(
     model: &Arc<Model>,
     spec: &EnvSpec,
     warnings: &mut Vec<String>,
-) -> Result<(Parts, Kept), RunError> {
+) -> Result<(Parts, IterationStart), RunError> {
     loop {
         let config = &loaded.config;
         // With what every iteration keeps: there is no way back from the first one that
         // cannot keep its start.
         let build = || {
-            let mut kept = Kept::default();
+            let mut kept = IterationStart::default();
             let mut parts = Parts::build(loaded, model, spec)?;
-            parts.keep(&mut kept)?;
+            parts.capture(&mut kept)?;
             Ok::<_, RunError>((parts, kept))
         };
         let e = match build() {

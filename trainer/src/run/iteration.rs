@@ -21,8 +21,8 @@ impl Run {
         self.follow_schedules(parts)?;
         let iteration = self.counters.iteration + 1;
         self.drill.enter(Phase::Keep, iteration);
-        let kept = parts.keep(&mut self.kept);
-        self.drill.leave(Phase::Keep, kept)?;
+        let captured = parts.capture(&mut self.start);
+        self.drill.leave(Phase::Keep, captured)?;
         self.committed = false;
         if self.counters.env_steps == 0 && parts.learner.wants_warm_up() {
             return self.warm_up(parts);

@@ -2,13 +2,13 @@
 //! and physics on the host, and all on a device. The host stands in for the device.
 
 use super::machine::Machine;
-use super::parts::{Kept, Parts};
+use super::parts::{IterationStart, Parts};
 use super::start::plan;
 use crate::config::{Gpus, Loaded, Override};
 use crate::learner::{NamedTensors, UpdateStats};
 use crate::memory::Told;
 use crate::torch::PRECISION;
-use ostler_collector::Collector;
+use ostler_collector::{Collector, Snapshot};
 use ostler_sim::Model;
 use ostler_sim::device::host::Host;
 use std::path::Path;
@@ -55,8 +55,8 @@ pub(crate) fn on_device() -> Parts {
 }
 
 /// An iteration as a run does it.
-fn iterate(parts: &mut Parts, kept: &mut Kept) -> UpdateStats {
-    parts.keep(kept).unwrap();
+fn iterate(parts: &mut Parts, kept: &mut IterationStart) -> UpdateStats {
+    parts.capture(kept).unwrap();
     parts.collector.collect(parts.learner.policy_mut()).unwrap();
     let stats = parts.learner.update(parts.collector.rollout()).unwrap();
     UpdateStats {
@@ -79,9 +79,10 @@ fn bytes(tensors: NamedTensors) -> Vec<(String, Vec<u8>)> {
 }
 
 /// All that a checkpoint has.
-fn state(parts: &Parts) -> State {
-    let mut environments = Vec::new();
-    parts.collector.save(&mut environments).unwrap();
+fn state(parts: &mut Parts) -> State {
+    let mut environments = Snapshot::default();
+    parts.collector.capture(&mut environments).unwrap();
+    let environments = environments.into_bytes();
     (bytes(parts.learner.save().unwrap()), environments)
 }
 
@@ -90,13 +91,13 @@ fn a_training_has_the_same_bits_wherever_it_computes() {
     let _alone = PRECISION.lock();
     let task = task(12, &[]);
     let trained = machines().map(|(name, machine)| {
-        let (mut parts, mut kept) = (parts(&machine, &task), Kept::default());
+        let (mut parts, mut kept) = (parts(&machine, &task), IterationStart::default());
         let said: Vec<_> = (0..3).map(|_| iterate(&mut parts, &mut kept)).collect();
-        let after = state(&parts);
+        let after = state(&mut parts);
         // The last iteration is taken back and done again.
-        parts.revert(&kept).unwrap();
+        parts.restore(&kept).unwrap();
         assert_eq!(iterate(&mut parts, &mut kept), said[2], "{name}");
-        assert!(state(&parts) == after, "{name}");
+        assert!(state(&mut parts) == after, "{name}");
         (name, said, after)
     });
     let (_, said, after) = &trained[0];
@@ -112,12 +113,12 @@ fn threads_that_the_learner_waits_for_train_with_the_same_bits() {
     let _alone = PRECISION.lock();
     let train = |more: &[(&str, &str)]| {
         let task = task(12, more);
-        let (mut parts, mut kept) = (parts(&Machine::host(), &task), Kept::default());
+        let (mut parts, mut kept) = (parts(&Machine::host(), &task), IterationStart::default());
         let said: Vec<_> = (0..3).map(|_| iterate(&mut parts, &mut kept)).collect();
-        let after = state(&parts);
-        parts.revert(&kept).unwrap();
+        let after = state(&mut parts);
+        parts.restore(&kept).unwrap();
         assert_eq!(iterate(&mut parts, &mut kept), said[2], "{more:?}");
-        assert!(state(&parts) == after, "{more:?}");
+        assert!(state(&mut parts) == after, "{more:?}");
         (said, after)
     };
     let (said, after) = train(&[]);
@@ -141,14 +142,14 @@ fn rollouts_collected_ahead_are_learnt_from_with_a_correction() {
             12,
             &[("collector.kind", "async"), ("collector.workers", workers)],
         );
-        let (mut parts, mut kept) = (parts(&Machine::host(), &task), Kept::default());
+        let (mut parts, mut kept) = (parts(&Machine::host(), &task), IterationStart::default());
         let said: Vec<_> = (0..3).map(|_| iterate(&mut parts, &mut kept)).collect();
         let crew = parts.collector.crew().unwrap();
         assert_eq!(crew.staleness, 1.0);
         assert_eq!((crew.restarts, crew.hangs, crew.cut), (0, 0, 0));
         let version = &parts.collector.rollout().version;
         assert_eq!(version.max().int64_value(&[]), 1, "the learner's was 2");
-        (said, state(&parts))
+        (said, state(&mut parts))
     };
     let (said, after) = train("1");
     assert!(said.iter().all(|s| s.skipped == 0 && s.kl.is_finite()));
@@ -162,22 +163,25 @@ fn fewer_environments_go_on_with_their_states_wherever_they_are() {
     let _alone = PRECISION.lock();
     let (many, few) = (task(12, &[]), task(8, &[]));
     let went_on = machines().map(|(name, machine)| {
-        let (mut before, mut kept) = (parts(&machine, &many), Kept::default());
+        let (mut before, mut kept) = (parts(&machine, &many), IterationStart::default());
         iterate(&mut before, &mut kept);
         iterate(&mut before, &mut kept);
-        before.revert(&kept).unwrap();
+        before.restore(&kept).unwrap();
         let learner = before.learner.save().unwrap();
         kept.fetch(&before).unwrap();
         drop(before);
         let mut after = parts(&machine, &few);
         after.learner.load(&learner).unwrap();
         assert_eq!(
-            after.collector.adopt(&kept.collector, true).unwrap(),
+            after
+                .collector
+                .restore_range(&kept.collector, true)
+                .unwrap(),
             8,
             "{name}"
         );
-        let said = iterate(&mut after, &mut Kept::default());
-        (name, said, state(&after))
+        let said = iterate(&mut after, &mut IterationStart::default());
+        (name, said, state(&mut after))
     });
     for (name, said, state) in &went_on[1..] {
         assert_eq!(*said, went_on[0].1, "{name}");

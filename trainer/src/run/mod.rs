@@ -79,7 +79,7 @@ use evaluate::Evaluator as Eval;
 use health::Health;
 use ostler_sim::Model;
 use ostler_sim::env::EnvSpec;
-use parts::Kept;
+use parts::IterationStart;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -98,7 +98,7 @@ pub struct Run {
     /// What works; taken while [`learn`](Self::learn) runs.
     parts: Option<Parts>,
     /// The state that the present iteration started from.
-    kept: Kept,
+    start: IterationStart,
     /// Whether the present iteration is done: then nothing of it is taken back.
     committed: bool,
     health: Health,

@@ -8,7 +8,7 @@ use crate::config::Loaded;
 use crate::drill::Drill;
 use crate::learner::{self, LearnError, Learner, Opened};
 use crate::memory::{FreeMemory, Need};
-use ostler_collector::Collector;
+use ostler_collector::{Collector, Snapshot};
 use ostler_sim::Model;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
@@ -28,26 +28,35 @@ pub(crate) struct Parts {
 }
 
 /// The state at an iteration's start. The learner's part lies beside the learner.
-#[derive(Debug, Default)]
-pub(super) struct Kept {
-    /// Environments and collector; empty where they have it themselves, on a device.
-    pub(super) collector: Vec<u8>,
+#[derive(Debug)]
+pub(super) struct IterationStart {
+    /// Environments and collector.
+    pub(super) collector: Snapshot,
     /// Whether there is one.
-    pub(super) noted: bool,
+    pub(super) captured: bool,
 }
 
-impl Kept {
-    /// Takes over what the parts have of it themselves: they are about to go.
+impl Default for IterationStart {
+    fn default() -> Self {
+        Self {
+            collector: Snapshot::in_place(),
+            captured: false,
+        }
+    }
+}
+
+impl IterationStart {
+    /// Takes over what lies on the parts' device: they are about to go.
     ///
     /// # Errors
     /// Memory does not suffice.
     pub(super) fn fetch(&mut self, parts: &Parts) -> Result<(), RunError> {
-        let fetched = match parts.collector.noted(&self.collector)? {
+        let fetched = match parts.collector.bytes(&self.collector)? {
             Cow::Owned(bytes) => Some(bytes),
             Cow::Borrowed(_) => None,
         };
         if let Some(bytes) = fetched {
-            self.collector = bytes;
+            self.collector = bytes.into();
         }
         Ok(())
     }
@@ -106,24 +115,24 @@ impl Parts {
         Ok(self.learner.open(run, again, self.free.as_ref())?)
     }
 
-    /// Notes the state, so that an iteration can be taken back.
+    /// Captures the state, so that an iteration can be taken back.
     ///
     /// # Errors
     /// Memory does not suffice; nothing has changed.
-    pub(super) fn keep(&mut self, kept: &mut Kept) -> Result<(), RunError> {
-        kept.noted = false;
-        self.collector.note(&mut kept.collector)?;
-        kept.noted = true;
-        Ok(self.learner.keep()?)
+    pub(super) fn capture(&mut self, start: &mut IterationStart) -> Result<(), RunError> {
+        start.captured = false;
+        self.collector.capture(&mut start.collector)?;
+        start.captured = true;
+        Ok(self.learner.capture()?)
     }
 
     /// Takes the iteration back.
     ///
     /// # Errors
-    /// A defect: what was kept does not fit.
-    pub(super) fn revert(&mut self, kept: &Kept) -> Result<(), RunError> {
-        self.collector.go_back(&kept.collector)?;
-        Ok(self.learner.revert()?)
+    /// A defect: what was captured does not fit.
+    pub(super) fn restore(&mut self, start: &IterationStart) -> Result<(), RunError> {
+        self.collector.restore(&start.collector)?;
+        Ok(self.learner.restore()?)
     }
 }
 

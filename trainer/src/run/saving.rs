@@ -8,7 +8,7 @@ use super::{Evaluation, Run, keep};
 use crate::drill::Phase;
 use crate::learner::NamedTensors;
 use crate::supervise::Message;
-use ostler_collector::Collector;
+use ostler_collector::{Collector, Snapshot};
 use ostler_sim::files;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -130,8 +130,8 @@ impl Run {
 
     fn checkpoint(&mut self, parts: &mut Parts, best: Option<f64>) -> Result<Checkpoint, RunError> {
         let replay = self.save_memory(parts)?;
-        let mut collector = Vec::new();
-        parts.collector.save(&mut collector)?;
+        let mut collector = Snapshot::default();
+        parts.collector.capture(&mut collector)?;
         let (health, good, candidate) = self.health.save();
         Ok(Checkpoint {
             meta: checkpoint::Meta {

@@ -4,7 +4,7 @@
 use super::Run;
 use super::error::RunError;
 use super::machine::release;
-use super::parts::{Kept, Parts};
+use super::parts::{IterationStart, Parts};
 use crate::config::Config;
 use crate::drill::Phase;
 use crate::learner::NamedTensors;
@@ -92,7 +92,7 @@ impl Run {
         if to == self.num_envs() {
             return Ok(parts);
         }
-        parts.keep(&mut self.kept)?;
+        parts.capture(&mut self.start)?;
         self.resize(parts, to, &reason)
     }
 
@@ -126,14 +126,14 @@ impl Run {
             self.once_a_process(memory)?;
         }
         if !self.committed {
-            parts.revert(&self.kept)?;
-        } else if let Err(e) = parts.keep(&mut self.kept) {
+            parts.restore(&self.start)?;
+        } else if let Err(e) = parts.capture(&mut self.start) {
             if e.out_of_memory().is_none() {
                 return Err(e);
             }
             // Not even room for their states: the learner matters more.
             tracing::warn!("{e}: the environments begin anew");
-            self.kept = Kept::default();
+            self.start = IterationStart::default();
         }
         let to = self.next_below(self.num_envs(), reason)?;
         self.save_in_need(&mut parts);
@@ -179,20 +179,20 @@ impl Run {
     }
 
     /// Rebuilds everything for another number of environments. The parts must be in the
-    /// state that `self.kept` holds. Environments `0..` keep their states and numbers;
+    /// state that `self.start` holds. Environments `0..` keep their states and numbers;
     /// weights, optimiser, normalisers and all counters stay.
     fn resize(&mut self, mut parts: Parts, to: usize, reason: &Reason) -> Result<Parts, RunError> {
         let from = self.num_envs();
         let learner = parts.learner.save()?;
-        let mut before = std::mem::take(&mut self.kept);
-        if before.noted
+        let mut before = std::mem::take(&mut self.start);
+        if before.captured
             && let Err(e) = before.fetch(&parts)
         {
             if e.out_of_memory().is_none() {
                 return Err(e);
             }
             tracing::warn!("{e}: the environments begin anew");
-            before = Kept::default();
+            before = IterationStart::default();
         }
         // What was remembered does not depend on the number of environments.
         let memory = parts.learner.take_memory();
@@ -240,15 +240,19 @@ impl Run {
         Ok(parts)
     }
 
-    fn assemble(&mut self, learner: &NamedTensors, before: &Kept) -> Result<Parts, RunError> {
+    fn assemble(
+        &mut self,
+        learner: &NamedTensors,
+        before: &IterationStart,
+    ) -> Result<Parts, RunError> {
         let mut parts = Parts::build(&self.loaded, &self.model, &self.spec)?;
         parts.learner.load(learner)?;
-        if !before.collector.is_empty() {
+        if before.captured {
             let spread = self.config().runner.init_at_random_ep_len;
-            parts.collector.adopt(&before.collector, spread)?;
+            parts.collector.restore_range(&before.collector, spread)?;
         }
         // Memory for what every iteration keeps is taken here, not in the middle of one.
-        parts.keep(&mut self.kept)?;
+        parts.capture(&mut self.start)?;
         Ok(parts)
     }
 

@@ -128,7 +128,7 @@ impl Run {
         let mut warnings = drilled;
         warnings.extend(reduce(&mut loaded.config, &foreseen));
         notes.push(foreseen.note);
-        let (mut parts, kept) = fitting(&mut loaded, &model, &foreseen.spec, &mut warnings)?;
+        let (mut parts, first) = fitting(&mut loaded, &model, &foreseen.spec, &mut warnings)?;
         let start = earlier.as_ref().map_or(0, |e| e.checkpoint.meta.iteration);
         if loaded.config.env.num_envs < planned_envs {
             let n = loaded.config.env.num_envs;
@@ -270,7 +270,7 @@ impl Run {
             asked_envs,
             model,
             parts: Some(parts),
-            kept,
+            start: first,
             committed: true,
             health,
             crowded: None,

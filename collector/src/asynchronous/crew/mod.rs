@@ -9,7 +9,7 @@ mod watch;
 pub(super) use place::Place;
 
 use super::package::{
-    Change, Newest, Order, Package, Report, Shard, Signals, Snapshot, State, What,
+    Change, Newest, Order, Package, Report, Shard, Signals, State, Weights, What,
 };
 use super::worker::{Begin, Worker};
 use super::{AsyncOptions, Factory};
@@ -30,7 +30,7 @@ use std::time::{Duration, Instant};
 pub(super) struct Flight<'a> {
     pub next: u64,
     /// Of the rollouts from `next` on.
-    pub weights: &'a VecDeque<Arc<Snapshot>>,
+    pub weights: &'a VecDeque<Arc<Weights>>,
     pub policy: &'a dyn Policy,
 }
 
@@ -69,12 +69,11 @@ pub(super) struct Members<E: Shards> {
     dist_width: i64,
     noise: (i64, Noise),
     seed: u64,
-    layout: Option<E::Layout>,
     spec: Option<EnvSpec>,
     pub newest: Arc<Newest>,
     change: Option<Change<E>>,
-    reports: Receiver<Report<E::Layout>>,
-    reporter: Sender<Report<E::Layout>>,
+    reports: Receiver<Report>,
+    reporter: Sender<Report>,
     /// Threads that hung.
     abandoned: Vec<JoinHandle<()>>,
     restarts: u64,
@@ -100,7 +99,6 @@ impl<E: Shards> Members<E> {
             dist_width: policy.dist_width(),
             noise: policy.noise(),
             seed,
-            layout: None,
             spec: None,
             newest: Arc::new(Mutex::default()),
             change: None,
@@ -236,7 +234,7 @@ impl<E: Shards> Members<E> {
     }
 
     /// Has everybody make rollout `number`.
-    pub fn order(&mut self, number: u64, weights: &Arc<Snapshot>) -> Result<(), CollectError> {
+    pub fn order(&mut self, number: u64, weights: &Arc<Weights>) -> Result<(), CollectError> {
         for worker in 0..self.all.len() {
             self.order_of(worker, number, weights)?;
         }
@@ -247,7 +245,7 @@ impl<E: Shards> Members<E> {
         &mut self,
         worker: usize,
         number: u64,
-        weights: &Arc<Snapshot>,
+        weights: &Arc<Weights>,
     ) -> Result<(), CollectError> {
         if self.all[worker].free.is_empty() {
             // What a worker had in hand is lost with it.

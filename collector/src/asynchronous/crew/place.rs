@@ -3,7 +3,6 @@
 use super::{Member, Members, Order};
 use crate::CollectError;
 use crate::env::Shards;
-use ostler_sim::physics::SnapshotError;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -48,7 +47,7 @@ impl<E: Shards> Members<E> {
             member.free.extend(member.done.drain(..));
             member.placing = true;
             member.placed = None;
-            let order = Order::Adopt {
+            let order = Order::Restore {
                 blob: blob.clone(),
                 from: *from,
                 spread,
@@ -90,17 +89,5 @@ impl<E: Shards> Members<E> {
     /// States at the start of the rollout that is handed out next.
     pub fn states(&self) -> Vec<Arc<Vec<u8>>> {
         self.all.iter().map(|m| m.state.blob.clone()).collect()
-    }
-
-    pub fn join(
-        &self,
-        parts: &[&[u8]],
-        checked: bool,
-        out: &mut Vec<u8>,
-    ) -> Result<(), SnapshotError> {
-        match &self.layout {
-            Some(layout) => E::join(layout, parts, checked, out),
-            None => Err(SnapshotError::Unfit("no worker has started".into())),
-        }
     }
 }

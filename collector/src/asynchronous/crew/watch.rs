@@ -55,28 +55,19 @@ impl<E: Shards> Members<E> {
         }
     }
 
-    fn take_in(
-        &mut self,
-        report: Report<E::Layout>,
-        next: Option<u64>,
-    ) -> Result<(), CollectError> {
+    fn take_in(&mut self, report: Report, next: Option<u64>) -> Result<(), CollectError> {
         let member = &mut self.all[report.worker];
         if report.generation != member.generation {
             // From one that was given up, and got on after all.
             return Ok(());
         }
         match report.what {
-            What::Ready {
-                spec,
-                layout,
-                state,
-            } => {
+            What::Ready { spec, state } => {
                 member.ready = true;
                 // The state of one that was replaced is known, and the same or newer.
                 if self.spec.is_none() || member.state.blob.is_empty() {
                     member.state = state;
                 }
-                self.layout = Some(layout);
                 self.spec.get_or_insert(*spec);
             }
             What::Done(number, package) => {
@@ -88,7 +79,7 @@ impl<E: Shards> Members<E> {
                 }
             }
             What::Returned(package) => member.free.push(package),
-            What::Adopted(result) => {
+            What::Restored(result) => {
                 member.placing = false;
                 let (taken, state) = result?;
                 member.placed = Some((taken, state));

@@ -1,6 +1,6 @@
 //! How a worker makes one rollout, whatever happens.
 
-use super::{Newest, Package, Signals, Snapshot, State, Trouble, What, Worker, guarded};
+use super::{Newest, Package, Signals, State, Trouble, Weights, What, Worker, guarded};
 use crate::env::Shards;
 use crate::steps::{Actor, Look, Ran, Stepper};
 use crate::{Act, CollectError, Replica};
@@ -20,7 +20,7 @@ impl<E: Shards> Worker<E> {
         stepper: &mut Stepper<E>,
         start: &mut State,
         number: u64,
-        weights: Arc<Snapshot>,
+        weights: Arc<Weights>,
         mut package: Box<Package>,
         lost: &mut u32,
     ) -> Result<(), CollectError> {
@@ -100,7 +100,7 @@ impl<E: Shards> Worker<E> {
         &mut self,
         stepper: &mut Stepper<E>,
         number: u64,
-        weights: &mut Arc<Snapshot>,
+        weights: &mut Arc<Weights>,
         package: &mut Package,
     ) -> Result<bool, CollectError> {
         let mut actor = Watching {
@@ -138,7 +138,7 @@ struct Watching<'a> {
     newest: &'a Newest,
     refresh: usize,
     number: u64,
-    weights: &'a mut Arc<Snapshot>,
+    weights: &'a mut Arc<Weights>,
     /// Whether the replica has these weights.
     taken: bool,
     acted: u64,

@@ -3,7 +3,7 @@
 mod make;
 
 use super::package::{
-    Change, Newest, Order, Package, Report, Shard, Signals, Snapshot, State, What,
+    Change, Newest, Order, Package, Report, Shard, Signals, State, Weights, What,
 };
 use super::{AsyncOptions, Factory};
 use crate::env::Shards;
@@ -41,7 +41,7 @@ pub(super) struct Worker<E: Shards> {
     pub signals: Arc<Signals>,
     pub newest: Arc<Newest>,
     pub change: Option<Change<E>>,
-    pub reports: Sender<Report<E::Layout>>,
+    pub reports: Sender<Report>,
     pub orders: Receiver<Order<E>>,
 }
 
@@ -84,7 +84,6 @@ impl<E: Shards> Worker<E> {
         };
         self.report(What::Ready {
             spec: Box::new(stepper.env.spec().clone()),
-            layout: stepper.env.layout(),
             state: start.clone(),
         });
         let mut lost = 0;
@@ -106,9 +105,9 @@ impl<E: Shards> Worker<E> {
                     package,
                     &mut lost,
                 ),
-                Order::Adopt { blob, from, spread } => {
-                    let adopted = self.adopt(&mut stepper, &mut start, &blob, from, spread);
-                    self.report(What::Adopted(adopted));
+                Order::Restore { blob, from, spread } => {
+                    let restored = self.restore(&mut stepper, &mut start, &blob, from, spread);
+                    self.report(What::Restored(restored));
                     Ok(())
                 }
                 Order::Change(change) => {
@@ -126,7 +125,7 @@ impl<E: Shards> Worker<E> {
         }
     }
 
-    fn report(&self, what: What<E::Layout>) {
+    fn report(&self, what: What) {
         // Nobody listens when all of it comes to an end.
         let _ = self.reports.send(Report {
             worker: self.shard.worker,
@@ -173,7 +172,7 @@ impl<E: Shards> Worker<E> {
     fn start_of(&self, stepper: &Stepper<E>) -> Result<State, CollectError> {
         let mut blob = Vec::new();
         stepper.write_head(&mut blob)?;
-        stepper.env.keep(&mut blob)?;
+        stepper.env.capture(&mut blob)?;
         Ok(State {
             blob: Arc::new(blob),
             clock: stepper.env.clock(),
@@ -194,7 +193,7 @@ impl<E: Shards> Worker<E> {
         let stepping = self.options.stepping;
         let mut stepper = Stepper::new(env, self.noise, self.seed, first, stepping)?;
         if let Some(blob) = blob {
-            stepper.adopt(blob, 0, false)?;
+            stepper.restore_range(blob, 0, false)?;
         }
         Ok(stepper)
     }
@@ -210,7 +209,7 @@ impl<E: Shards> Worker<E> {
         Ok(stepper)
     }
 
-    fn adopt(
+    fn restore(
         &self,
         stepper: &mut Stepper<E>,
         start: &mut State,
@@ -218,7 +217,7 @@ impl<E: Shards> Worker<E> {
         from: usize,
         spread: bool,
     ) -> Result<(usize, State), CollectError> {
-        let taken = match guarded(|| stepper.adopt(blob, from, spread)) {
+        let taken = match guarded(|| stepper.restore_range(blob, from, spread)) {
             Ok(taken) => taken,
             Err(Trouble::Error(e)) => return Err(e),
             Err(Trouble::Panic(why)) => {

@@ -19,7 +19,7 @@ pub(super) fn chunks(n: usize) -> usize {
 pub(super) struct Blocks {
     pub state: Block,
     /// A copy of it, to go back to.
-    pub noted: Block,
+    pub captured: Block,
     pub work: Block,
     /// Sums of statistics, one finished episode a chunk, number of graves.
     pub totals: Block,
@@ -67,7 +67,7 @@ impl Blocks {
         let [state, work, totals] = lengths(s, n);
         Ok(Self {
             state: memory.zeroed("the environments' state", state)?,
-            noted: memory.zeroed("a copy of the environments' state", state)?,
+            captured: memory.zeroed("a copy of the environments' state", state)?,
             work: memory.zeroed("the environments' work", work)?,
             totals: memory.zeroed("statistics", totals)?,
             number: (numbers > 0)
@@ -81,7 +81,7 @@ impl Blocks {
     pub fn bytes(&self) -> usize {
         let number = self.number.as_ref().map_or(0, Block::bytes);
         let limits = self.limits.bytes();
-        let kept = self.state.bytes() + self.noted.bytes() + self.work.bytes();
+        let kept = self.state.bytes() + self.captured.bytes() + self.work.bytes();
         kept + self.totals.bytes() + number + limits
     }
 

@@ -186,7 +186,7 @@ impl DeviceEnv {
             totals: Some(totals),
             shortfalls: Shortfalls::default(),
             uncounted: false,
-            noted: None,
+            captured: None,
             numbers: Vec::new(),
         };
         built.put_numbers(emitted.numbers)?;

@@ -2,12 +2,13 @@
 //! environment on the host is put into the same state and looked at as all are there.
 
 use super::DeviceEnv;
+use super::snapshot::put;
 use crate::config::EnvConfig;
 use crate::device::DeviceError;
 use crate::device::transfer::Reader;
 use crate::env::causes::{Kind, Place};
 use crate::env::examine::DESCRIBED;
-use crate::env::{BatchEnv, Break, snapshot};
+use crate::env::{BatchEnv, Break};
 use crate::task::emit::{GRAVE_HEAD, GRAVES};
 use bytemuck::pod_read_unaligned;
 use std::sync::Arc;
@@ -99,13 +100,7 @@ impl DeviceEnv {
         coroner.noise = self.twin.noise;
         coroner.live.clock = clock(grave);
         let (live, physics) = rest.split_at(4 * s.live());
-        let mut blob = Vec::new();
-        let put = coroner.keep(&mut blob).and_then(|()| {
-            let (of_live, of_physics) = snapshot::parts(coroner, &blob, 4 * s.physics())?;
-            blob[of_live].copy_from_slice(live);
-            blob[of_physics].copy_from_slice(physics);
-            coroner.revert(&blob)
-        });
+        let put = put(coroner, s, 1, (live, physics));
         if put.is_err() {
             return unknown;
         }

@@ -13,7 +13,7 @@ pub(crate) mod args;
 mod blocks;
 mod build;
 mod graves;
-mod note;
+mod in_place;
 mod snapshot;
 mod tally;
 
@@ -28,7 +28,7 @@ use crate::task::emit::Sizes;
 use args::EnvArgs;
 use blocks::Blocks;
 pub use build::program;
-use note::Note;
+use in_place::Captured;
 use std::sync::Arc;
 
 /// The random numbers that a policy wants for every step.
@@ -109,8 +109,8 @@ pub struct DeviceEnv {
     shortfalls: Shortfalls,
     /// Whether steps were taken since statistics were summed.
     uncounted: bool,
-    /// What [`note`](Self::note) left.
-    noted: Option<Note>,
+    /// What [`capture_in_place`](Self::capture_in_place) left.
+    captured: Option<Captured>,
     /// Table of the task's numbers as it is on the device.
     numbers: Vec<f32>,
 }

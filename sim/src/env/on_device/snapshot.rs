@@ -3,9 +3,11 @@
 use super::DeviceEnv;
 use crate::device::transfer::Reader;
 use crate::device::{Address, DeviceError};
-use crate::env::{EnvError, Groups, snapshot};
-use crate::memory::zeroed;
+use crate::env::{BatchEnv, EnvError, Groups};
+use crate::memory::{MemoryError, zeroed};
 use crate::physics::SnapshotError;
+use crate::snapshot::unfit;
+use crate::state::{self, EPISODE, Sizes, WORLD};
 
 impl From<DeviceError> for SnapshotError {
     fn from(error: DeviceError) -> Self {
@@ -17,52 +19,33 @@ impl From<DeviceError> for SnapshotError {
 }
 
 impl DeviceEnv {
-    /// As [`crate::BatchEnv::save`]: the same bytes. Waits for the device.
+    /// As [`crate::BatchEnv::capture`]: the same bytes. Waits for the device.
     ///
     /// # Errors
     /// No memory; the device refuses.
-    pub fn save(&mut self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        self.fetch_state()?;
-        self.twin.save(out)
-    }
-
-    /// As [`crate::BatchEnv::keep`]. Waits for the device.
-    ///
-    /// # Errors
-    /// No memory; the device refuses.
-    pub fn keep(&mut self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+    pub fn capture(&mut self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
         self.count()?;
-        let start = out.len();
-        self.twin.keep(out)?;
-        self.read_into(&mut out[start..], self.blocks.state.address())
+        self.fetch(self.blocks.state.address())?;
+        self.twin.capture(out)
     }
 
-    /// As [`crate::BatchEnv::restore`], of what either saved.
+    /// As [`crate::BatchEnv::restore`], of what either captured.
     ///
     /// # Errors
     /// It does not fit; nothing has changed then. The device refuses.
-    pub fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
-        self.twin.restore(blob)?;
+    pub fn restore(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
+        self.twin.restore(bytes)?;
         Ok(self.send_state()?)
     }
 
-    /// As [`crate::BatchEnv::revert`], of what either kept.
+    /// As [`crate::BatchEnv::restore_range`]; rows of environments that begin anew are
+    /// written to `obs` `[R][O]` on the device.
     ///
     /// # Errors
     /// As for [`restore`](Self::restore).
-    pub fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
-        self.twin.revert(kept)?;
-        Ok(self.send_state()?)
-    }
-
-    /// As [`crate::BatchEnv::adopt`]; rows of environments that begin anew are written to
-    /// `obs` `[R][O]` on the device.
-    ///
-    /// # Errors
-    /// As for [`restore`](Self::restore).
-    pub fn adopt(
+    pub fn restore_range(
         &mut self,
-        blob: &[u8],
+        bytes: &[u8],
         spread: bool,
         obs: Groups<Address>,
     ) -> Result<usize, SnapshotError> {
@@ -75,7 +58,7 @@ impl DeviceEnv {
             policy: &mut policy[..],
             critic: (critic_wide > 0).then_some(&mut critic[..]),
         };
-        let taken = self.twin.adopt(blob, spread, &mut rows)?;
+        let taken = self.twin.restore_range(bytes, spread, &mut rows)?;
         self.send_state()?;
         for (rows, width, at) in [
             (&policy, wide, Some(obs.policy)),
@@ -93,66 +76,64 @@ impl DeviceEnv {
         Ok(taken)
     }
 
-    /// The twin's buffers to the device.
+    /// The twin's columns to the device.
     pub(super) fn send_state(&mut self) -> Result<(), DeviceError> {
-        let mut blob = Vec::new();
-        let of = |e: SnapshotError| match e {
-            SnapshotError::Memory(e) => DeviceError::Memory(e),
-            SnapshotError::Unfit(why) => DeviceError::Defect(why),
-        };
-        self.twin.keep(&mut blob).map_err(of)?;
-        let (live, physics) = self.parts(&blob).map_err(of)?;
-        let state = self.blocks.state.address();
-        // SAFETY: `live` bytes, then the rest of the block; `parts` has checked that they
-        // are as many.
-        unsafe {
-            self.device.upload(&blob[live], state)?;
-            self.device
-                .upload(&blob[physics], state + self.blocks.live as Address)?;
+        let bytes = self.blocks.state.bytes();
+        let mut all = Vec::new();
+        all.try_reserve_exact(bytes).map_err(|_| MemoryError {
+            what: "the environments' state".into(),
+            bytes,
+        })?;
+        let world = self.twin.physics.state();
+        let columns = self.twin.live.episodes.columns().chain(world.columns());
+        columns.for_each(|(_, column)| all.extend_from_slice(column));
+        if all.len() != bytes {
+            return Err(DeviceError::Defect("columns of another size".into()));
         }
+        // SAFETY: as long as the block, which lives.
+        unsafe { self.device.upload(&all, self.blocks.state.address()) }?;
         // What the host knows of is not counted a second time.
         self.uncounted = false;
         self.shortfalls = self.twin.physics.shortfalls();
         Ok(())
     }
 
-    /// The device's state into the twin's buffers.
-    fn fetch_state(&mut self) -> Result<(), SnapshotError> {
-        let mut blob = Vec::new();
-        self.keep(&mut blob)?;
-        self.twin.revert(&blob)
-    }
-
-    /// The state that lies at `from` into its places in what the twin kept.
-    pub(super) fn read_into(&self, blob: &mut [u8], from: Address) -> Result<(), SnapshotError> {
-        let (live, physics) = self.parts(blob)?;
-        let block = &self.blocks.state;
-        let staging = self.device.staging("a snapshot", block.bytes())?;
+    /// The state that lies at `from` on the device into the twin's columns.
+    pub(super) fn fetch(&mut self, from: Address) -> Result<(), SnapshotError> {
+        let staging = self
+            .device
+            .staging("a snapshot", self.blocks.state.bytes())?;
         // SAFETY: the state and its copy are as long, and live.
         let flight = unsafe { Reader::new(staging).begin(from) }?;
         let reader = flight.wait()?;
-        let (a, b) = reader.bytes().split_at(self.blocks.live);
-        blob[live].copy_from_slice(a);
-        blob[physics].copy_from_slice(b);
-        Ok(())
+        let (n, live) = (self.twin.spec.num_envs, self.blocks.live);
+        put(
+            &mut self.twin,
+            &self.sizes,
+            n,
+            reader.bytes().split_at(live),
+        )
     }
+}
 
-    /// Where the two parts of the state lie in what the twin kept.
-    fn parts(
-        &self,
-        blob: &[u8],
-    ) -> Result<(std::ops::Range<usize>, std::ops::Range<usize>), SnapshotError> {
-        let physics = self.blocks.state.bytes() - self.blocks.live;
-        let parts = snapshot::parts(&self.twin, blob, physics)?;
-        match parts.0.len() == self.blocks.live {
-            true => Ok(parts),
-            false => Err(SnapshotError::Unfit(format!(
-                "{} bytes of environments, not {}",
-                parts.0.len(),
-                self.blocks.live
-            ))),
-        }
-    }
+/// Puts the columns of `n` environments, which lie one behind the other, into a batch of as
+/// many: the episodes' and the worlds'.
+pub(super) fn put(
+    batch: &mut BatchEnv,
+    sizes: &Sizes,
+    n: usize,
+    (episodes, worlds): (&[u8], &[u8]),
+) -> Result<(), SnapshotError> {
+    let episodes = state::cut(episodes, &state::ends(&EPISODE, sizes, n));
+    let worlds = state::cut(worlds, &state::ends(&WORLD, sizes, n));
+    let Some(state) = batch.physics.state_mut() else {
+        return Err(unfit("only the native engine runs on a device"));
+    };
+    state.check(n, &worlds)?;
+    batch.live.episodes.check(n, &episodes)?;
+    state.fill(n, 0, &worlds);
+    batch.live.episodes.fill(n, 0, &episodes);
+    Ok(())
 }
 
 impl From<DeviceError> for EnvError {

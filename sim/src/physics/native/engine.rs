@@ -12,10 +12,8 @@ use crate::model::Model;
 use crate::physics::kinematics::{Frame, Kinematics};
 use crate::physics::pool::{Pool, worker};
 use crate::physics::{
-    Batching, Evidence, Limits, Part, Physics, PhysicsError, Shortfalls, SnapshotError, State,
-    fault,
+    Evidence, Limits, Part, Physics, PhysicsError, Shortfalls, SnapshotError, State, fault,
 };
-use crate::snapshot::Seal;
 use std::sync::{Arc, Mutex, TryLockError};
 
 /// Most Newton iterations of a time step; the few that need more are counted
@@ -271,28 +269,20 @@ impl Physics for NativePhysics {
         &self.notes
     }
 
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        snapshot::save(self, out, Seal::Checked)
+    fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        snapshot::capture(self, out)
     }
 
-    fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
-        snapshot::restore(self, blob)
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
+        snapshot::restore(self, bytes, None).map(|_| ())
     }
 
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        snapshot::save(self, out, Seal::Bare)
+    fn restore_range(&mut self, bytes: &[u8], from: usize) -> Result<usize, SnapshotError> {
+        snapshot::restore(self, bytes, Some(from))
     }
 
-    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
-        snapshot::revert(self, kept)
-    }
-
-    fn adopt(&mut self, blob: &[u8], from: usize) -> Result<usize, SnapshotError> {
-        snapshot::adopt(self, blob, from)
-    }
-
-    fn batching(&self) -> Option<Batching> {
-        Some(snapshot::batching(self))
+    fn state_mut(&mut self) -> Option<&mut State> {
+        Some(&mut self.state)
     }
 }
 

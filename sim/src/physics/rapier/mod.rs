@@ -24,11 +24,10 @@ mod tests;
 
 use super::kinematics::{Frame, Kinematics};
 use super::pool::Pool;
-use super::{Batching, Evidence, Limits, Part, Physics, PhysicsError, SnapshotError, State, fault};
+use super::{Evidence, Limits, Part, Physics, PhysicsError, SnapshotError, State, fault};
 use crate::config::SimConfig;
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
-use crate::snapshot::Seal;
 use build::Layout;
 pub use evaluate::evaluate;
 use lanes::Columns;
@@ -109,7 +108,8 @@ fn build_worlds(
     // What the worlds allocate one by one would end the process where it cannot be had:
     // asked for at once and given back, it is an error. Half of what a world holds is
     // in its bytes, or more.
-    let each = std::mem::size_of::<World>().saturating_add(2 * snapshot::size(&pristine)?);
+    let (fingerprint, size) = snapshot::fingerprint(&pristine, config, dt)?;
+    let each = std::mem::size_of::<World>().saturating_add(2 * size);
     probe(num_envs.saturating_mul(each))?;
     worlds.extend((0..num_envs).map(|_| World::new(model, &pristine)));
     let mut rapier = Rapier {
@@ -123,7 +123,7 @@ fn build_worlds(
         dt,
         limits: Limits::of(config, model)?,
         notes: support::notes(model),
-        fingerprint: snapshot::fingerprint(model, config, dt),
+        fingerprint,
         parts: Mutex::new(Vec::new()),
     };
     let mut all = zeroed::<u8>("flags", num_envs)?;
@@ -311,27 +311,15 @@ impl Physics for Rapier {
         &self.notes
     }
 
-    fn save(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        snapshot::save(self, out, Seal::Checked)
+    fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
+        snapshot::capture(self, out)
     }
 
-    fn restore(&mut self, blob: &[u8]) -> Result<(), SnapshotError> {
-        snapshot::restore(self, blob)
+    fn restore(&mut self, bytes: &[u8]) -> Result<(), SnapshotError> {
+        snapshot::restore(self, bytes, None).map(|_| ())
     }
 
-    fn keep(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
-        snapshot::save(self, out, Seal::Bare)
-    }
-
-    fn revert(&mut self, kept: &[u8]) -> Result<(), SnapshotError> {
-        snapshot::revert(self, kept)
-    }
-
-    fn adopt(&mut self, blob: &[u8], from: usize) -> Result<usize, SnapshotError> {
-        snapshot::adopt(self, blob, from)
-    }
-
-    fn batching(&self) -> Option<Batching> {
-        Some(snapshot::batching(self))
+    fn restore_range(&mut self, bytes: &[u8], from: usize) -> Result<usize, SnapshotError> {
+        snapshot::restore(self, bytes, Some(from))
     }
 }

@@ -106,21 +106,21 @@ impl Learner for OffPolicy {
         self.load_all(tensors)
     }
 
-    fn keep(&mut self) -> Result<(), LearnError> {
+    fn capture(&mut self) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
-        self.kept.keep()?;
+        self.snapshot.capture()?;
         self.kept_counts = self.counts;
         self.kept_mark = self.memory.as_mut().map(ReplayBuffer::mark);
         Ok(())
     }
 
-    fn revert(&mut self) -> Result<(), LearnError> {
+    fn restore(&mut self) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
-        self.kept.revert()?;
+        self.snapshot.restore()?;
         self.counts = self.kept_counts;
         self.mark_version();
         if let (Some(memory), Some(mark)) = (&mut self.memory, &self.kept_mark) {
-            memory.revert(mark)?;
+            memory.rewind(mark)?;
         }
         Ok(())
     }

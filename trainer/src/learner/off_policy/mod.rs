@@ -25,8 +25,8 @@ pub use actor::{ContinuousPolicy, Explore};
 pub use config::{SacConfig, Td3Config};
 
 use super::fault::Faults;
-use super::kept::Kept;
 use super::nn::Adam;
+use super::snapshot::TensorSnapshot;
 use super::{ActorConfig, CriticConfig, LearnError, OffPolicyStats, UpdateStats};
 use config::Common;
 use critics::Critics;
@@ -72,7 +72,7 @@ pub struct OffPolicy {
     memory: Option<ReplayBuffer>,
     /// Transitions that stay for a while after they fell out of the memory.
     margin: usize,
-    kept: Kept,
+    snapshot: TensorSnapshot,
     kept_counts: Counts,
     kept_mark: Option<Mark>,
     counts: Counts,
@@ -167,7 +167,7 @@ impl OffPolicy {
         };
         let samples = spec.rows().saturating_mul(plan.steps);
         let crossed = Arc::default();
-        let kept = Kept::new(
+        let snapshot = TensorSnapshot::new(
             [
                 &nets.policy.params.theta,
                 &nets.critics.params.theta,
@@ -194,7 +194,7 @@ impl OffPolicy {
             transforms: Vec::new(),
             memory: None,
             margin: margin(samples, plan.save_interval, plan.replay.capacity),
-            kept,
+            snapshot,
             kept_counts: Counts::default(),
             kept_mark: None,
             counts: Counts::default(),
@@ -280,7 +280,7 @@ impl OffPolicy {
         for section in [&self.critic, &self.actor] {
             parts.extend(section.sums().map(Tensor::shallow_clone));
         }
-        parts.push(self.kept.size_of_state()?);
+        parts.push(self.snapshot.size_of_state()?);
         let count = valid.f_sum(Kind::Double)?.f_view([1])?;
         parts.push(brought(&count, self.device, &self.crossed)?);
         parts.push(self.critic_adam.lr.f_view([1])?);

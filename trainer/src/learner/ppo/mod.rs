@@ -25,9 +25,9 @@ mod values;
 pub use config::{AdvantageNorm, PpoConfig, Schedule, Staleness, ValueLoss};
 
 use super::fault::{Faults, Place, UpdateFault};
-use super::kept::Kept;
 use super::nn::Adam;
 use super::policy::CriticNorm;
+use super::snapshot::TensorSnapshot;
 use super::{
     ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, NamedTensors, TrainedPolicy,
     UpdateStats,
@@ -65,8 +65,8 @@ pub struct Ppo {
     lr_scale: f64,
     /// How much of the run is left, 0..1.
     left: f64,
-    /// The state that [`revert`](Self::revert) goes back to, and the counts with it.
-    kept: Kept,
+    /// The state that [`restore`](Self::restore) goes back to, and the counts with it.
+    snapshot: TensorSnapshot,
     counted: (u64, f64),
     faults: Faults,
     /// Whether the tensors lie on the host: small operations are then passes over it.
@@ -130,7 +130,7 @@ impl Ppo {
         let adam = Adam::new(policy.num_parameters(), config.learning_rate, device)?;
         let adam = adam.decaying(config.weight_decay);
         Ok(Self {
-            kept: Kept::new(
+            snapshot: TensorSnapshot::new(
                 std::iter::once(&policy.params.theta)
                     .chain(adam.tensors())
                     .chain(policy.norm.all().flat_map(|n| n.tensors())),
@@ -309,7 +309,7 @@ impl Learner for Ppo {
         }
 
         let minibatches = self.config.num_learning_epochs * self.config.num_mini_batches;
-        let size = self.kept.size_of_state()?;
+        let size = self.snapshot.size_of_state()?;
         let mut stats =
             self.accumulator
                 .read(&self.adam.lr, &size, minibatches as u64, &self.crossed)?;
@@ -357,12 +357,12 @@ impl Learner for Ppo {
         Self::load(self, tensors)
     }
 
-    fn keep(&mut self) -> Result<(), LearnError> {
-        Self::keep(self)
+    fn capture(&mut self) -> Result<(), LearnError> {
+        Self::capture(self)
     }
 
-    fn revert(&mut self) -> Result<(), LearnError> {
-        Self::revert(self)
+    fn restore(&mut self) -> Result<(), LearnError> {
+        Self::restore(self)
     }
 
     fn roll_back(&mut self, policy: &[(String, Tensor)], lr_factor: f64) -> Result<(), LearnError> {

@@ -47,21 +47,21 @@ impl Ppo {
     ///
     /// # Errors
     /// libtorch refuses; what is remembered is then undefined.
-    pub fn keep(&mut self) -> Result<(), LearnError> {
+    pub fn capture(&mut self) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
-        self.kept.keep()?;
+        self.snapshot.capture()?;
         self.counted = (self.updates, self.lr_scale);
         Ok(())
     }
 
-    /// Goes back to the last [`keep`](Self::keep) (or to the state after construction),
+    /// Goes back to the last [`capture`](Self::capture) (or to the state after construction),
     /// the same bits, whatever happened since. Allocates no tensor.
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn revert(&mut self) -> Result<(), LearnError> {
+    pub fn restore(&mut self) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
-        self.kept.revert()?;
+        self.snapshot.restore()?;
         self.lr_scale = self.counted.1;
         self.count(self.counted.0);
         Ok(())

@@ -170,12 +170,12 @@ impl Learner for TeamLearner {
         self.deal_tensors(tensors, |m, own| m.load(own))
     }
 
-    fn keep(&mut self) -> Result<(), LearnError> {
-        self.each_mut(|m| m.keep())
+    fn capture(&mut self) -> Result<(), LearnError> {
+        self.each_mut(|m| m.capture())
     }
 
-    fn revert(&mut self) -> Result<(), LearnError> {
-        self.each_mut(|m| m.revert())
+    fn restore(&mut self) -> Result<(), LearnError> {
+        self.each_mut(|m| m.restore())
     }
 
     fn roll_back(&mut self, policy: &[(String, Tensor)], lr_factor: f64) -> Result<(), LearnError> {

@@ -267,11 +267,11 @@ fn what_was_kept_comes_back_and_a_roll_back_starts_from_earlier_weights() {
     let all = rollout(team.policy_mut());
     team.update(&all).unwrap();
     let good = team.weights().unwrap();
-    team.keep().unwrap();
+    team.capture().unwrap();
     let before = team.save().unwrap();
     team.update(&all).unwrap();
     let after = team.save().unwrap();
-    team.revert().unwrap();
+    team.restore().unwrap();
     same(&team.save().unwrap(), &before);
     team.update(&all).unwrap();
     same(&team.save().unwrap(), &after);

@@ -147,7 +147,7 @@ impl Run {
         if let Some(parts) = parts {
             self.add_breaks(parts, &mut report);
             if !report.breaks.is_empty() {
-                let start = Start::write(&folder, parts, &self.kept);
+                let start = Start::write(&folder, parts, &self.start);
                 report.start = Some(match start {
                     Ok(()) => start::NAME.into(),
                     Err(why) => format!("left out: {why}"),

@@ -89,7 +89,7 @@ impl Replay {
         let unfit = |e: ostler_sim::physics::SnapshotError| {
             usage(format!("{} cannot be replayed: {e}", folder.display()))
         };
-        env.revert(&start.environments).map_err(unfit)?;
+        env.restore(&start.environments).map_err(unfit)?;
         if !report.schedules.is_empty() {
             let values = report.schedules.iter().map(|(k, v)| (k.as_str(), *v));
             env.set_task(&with_values(&config.task, values))

@@ -1,7 +1,8 @@
 //! Environments at the start of an iteration and the actions since: what a replay
 //! begins with.
 
-use super::super::parts::{Kept, Parts};
+use super::super::parts::{IterationStart, Parts};
+use ostler_collector::snapshot::environments;
 use ostler_collector::transfer::bytes_into;
 use ostler_collector::{CollectError, Collector};
 use ostler_sim::files;
@@ -18,7 +19,7 @@ const ACTIONS: &str = "actions";
 
 /// As it is read back.
 pub(crate) struct Start {
-    /// The environments' kept state.
+    /// The environments' captured state.
     pub environments: Vec<u8>,
     /// `[T][N][A]`.
     pub actions: Vec<f32>,
@@ -28,10 +29,14 @@ pub(crate) struct Start {
 
 impl Start {
     /// Writes the file into `folder`; an error is a sentence.
-    pub(super) fn write(folder: &Path, parts: &Parts, kept: &Kept) -> Result<(), String> {
+    pub(super) fn write(
+        folder: &Path,
+        parts: &Parts,
+        start: &IterationStart,
+    ) -> Result<(), String> {
         let say = |e: CollectError| e.to_string();
-        let noted = parts.collector.noted(&kept.collector).map_err(say)?;
-        let environments = parts.collector.environments_of(&noted).map_err(say)?;
+        let captured = parts.collector.bytes(&start.collector).map_err(say)?;
+        let environments = environments(&captured).map_err(say)?;
         let action = &parts.collector.rollout().action;
         let shape: Vec<usize> = action.size().iter().map(|&d| d as usize).collect();
         let count = action.numel();

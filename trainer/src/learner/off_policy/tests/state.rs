@@ -218,11 +218,11 @@ fn an_update_taken_back_is_repeated_bit_for_bit() {
         let (mut learner, spec, _folder) = build(algorithm);
         learn(&mut learner, &spec, 1);
         let rollout = rollout(learner.policy_mut(), &spec, STEPS, 2);
-        learner.keep().unwrap();
+        learner.capture().unwrap();
         let start = learner.save().unwrap();
         let once = learner.update(&rollout).unwrap();
         let end = learner.save().unwrap();
-        learner.revert().unwrap();
+        learner.restore().unwrap();
         same(&learner.save().unwrap(), &start);
         let again = learner.update(&rollout).unwrap();
         same(&learner.save().unwrap(), &end);

@@ -112,7 +112,7 @@ fn values_stay_when_the_statistics_move() {
     let before = task.values(&r);
     // Statistics move and the output layer is corrected before the first minibatch.
     let _no_grad = tch::no_grad_guard();
-    let stats = |t: &Task| bits(t.ppo.kept.live().last().unwrap());
+    let stats = |t: &Task| bits(t.ppo.snapshot.live().last().unwrap());
     let was = stats(&task);
     task.ppo.prepare(&r).unwrap();
     assert_ne!(stats(&task), was);

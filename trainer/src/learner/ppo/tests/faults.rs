@@ -66,7 +66,7 @@ fn poison_in_the_state_is_reported_and_reverting_removes_it() {
             let (mut ppo, spec) = build(&PpoConfig::default(), ACTION, true);
             let r = rollout(ppo.policy_mut(), &spec, 8, 1);
             ppo.update(&r).unwrap();
-            ppo.keep().unwrap();
+            ppo.capture().unwrap();
             let kept = ppo.save().unwrap();
             ppo.inject(vec![UpdateFault {
                 minibatch: 7,
@@ -78,7 +78,7 @@ fn poison_in_the_state_is_reported_and_reverting_removes_it() {
             // bound is for.
             let mended = what == T::LogStd && value.is_infinite();
             assert_eq!(s.non_finite_params, !mended, "{what:?} {value}");
-            ppo.revert().unwrap();
+            ppo.restore().unwrap();
             same(&ppo.save().unwrap(), &kept);
             // The retry does not meet it again.
             let s = ppo.update(&r).unwrap();

@@ -164,9 +164,9 @@ fn what_was_collected_says_how_many_updates_had_been_made() {
         ppo.update(&r).unwrap();
     }
     let saved = ppo.save().unwrap();
-    ppo.keep().unwrap();
+    ppo.capture().unwrap();
     ppo.update(&r).unwrap();
-    ppo.revert().unwrap();
+    ppo.restore().unwrap();
     assert_eq!(ppo.policy().version(), 3);
     let (mut other, _) = build(&config(Staleness::None), SPACES[0], true);
     other.load(&saved).unwrap();

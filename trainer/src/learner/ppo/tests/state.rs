@@ -1,4 +1,4 @@
-//! Kept, put back, rolled back: the state as a whole.
+//! TensorSnapshot, put back, rolled back: the state as a whole.
 
 use super::*;
 
@@ -20,13 +20,13 @@ fn reverted_it_has_the_bits_it_was_kept_with_and_goes_on_with_them() {
     let r = rollout(ppo.policy_mut(), &spec, 8, 1);
     ppo.warm_up(&r).unwrap();
     other.warm_up(&r).unwrap();
-    ppo.revert().unwrap();
+    ppo.restore().unwrap();
     same(&ppo.save().unwrap(), &first);
 
     ppo.warm_up(&r).unwrap();
     ppo.update(&r).unwrap();
     other.update(&r).unwrap();
-    ppo.keep().unwrap();
+    ppo.capture().unwrap();
     let kept = ppo.save().unwrap();
     for stream in 2..5 {
         let r = rollout(ppo.policy_mut(), &spec, 8, stream);
@@ -38,7 +38,7 @@ fn reverted_it_has_the_bits_it_was_kept_with_and_goes_on_with_them() {
     let policy = ppo.policy().save().unwrap();
     ppo.roll_back(&policy, 0.5).unwrap();
     let _ = ppo.policy.params.theta.shallow_clone().fill_(f64::NAN);
-    ppo.revert().unwrap();
+    ppo.restore().unwrap();
     same(&ppo.save().unwrap(), &kept);
     same(&other.save().unwrap(), &kept);
 
@@ -80,7 +80,7 @@ fn whatever_is_not_finite_after_an_update_is_reported() {
     assert!(!clean.non_finite_params);
     let tensors = build(&PpoConfig::default(), ACTION, true)
         .0
-        .kept
+        .snapshot
         .live()
         .len();
     // Weights; the optimiser; one normaliser, which the networks share.
@@ -88,8 +88,8 @@ fn whatever_is_not_finite_after_an_update_is_reported() {
     for at in 0..tensors {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let (ppo, _) = build(&PpoConfig::default(), ACTION, true);
-            let flat = ppo.kept.live()[at].view([-1]);
-            let size = |ppo: &Ppo| ppo.kept.size_of_state().unwrap().double_value(&[0]);
+            let flat = ppo.snapshot.live()[at].view([-1]);
+            let size = |ppo: &Ppo| ppo.snapshot.size_of_state().unwrap().double_value(&[0]);
             assert!(size(&ppo).is_finite());
             // First, last and between: vectors and their remainders.
             for i in [0, flat.numel() as i64 / 2, flat.numel() as i64 - 1] {
@@ -103,7 +103,7 @@ fn whatever_is_not_finite_after_an_update_is_reported() {
     // And it reaches the numbers of the update.
     let (mut ppo, spec) = build(&PpoConfig::default(), ACTION, true);
     let r = rollout(ppo.policy_mut(), &spec, 8, 1);
-    let _ = ppo.kept.live()[1].get(5).fill_(f64::NAN);
+    let _ = ppo.snapshot.live()[1].get(5).fill_(f64::NAN);
     let stats = ppo.update(&r).unwrap();
     assert!(stats.non_finite_params);
     let logged = stats.scalars();
@@ -250,8 +250,8 @@ fn keeping_and_reverting_allocates_no_tensor() {
     crate::torch::cpu_allocations().unwrap();
     let quiet = (0..200).any(|_| {
         let before = crate::torch::cpu_allocations().unwrap();
-        ppo.keep().unwrap();
-        ppo.revert().unwrap();
+        ppo.capture().unwrap();
+        ppo.restore().unwrap();
         crate::torch::cpu_allocations().unwrap() == before
     });
     assert!(quiet);

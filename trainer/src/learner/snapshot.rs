@@ -9,26 +9,26 @@ use tch::{Kind, TchError, Tensor};
 /// The live tensors are held too: nothing may replace one by another, all changes are
 /// in place.
 #[derive(Debug)]
-pub struct Kept {
+pub struct TensorSnapshot {
     /// The state, and where it is copied to.
     tensors: Vec<(Tensor, Tensor)>,
 }
 
-impl Kept {
-    /// Allocates, and keeps the state as it is.
+impl TensorSnapshot {
+    /// Allocates, and captures the state as it is.
     ///
     /// # Errors
     /// Memory does not suffice.
     pub fn new<'a>(live: impl Iterator<Item = &'a Tensor>) -> Result<Self, LearnError> {
         let tensors = live
             .map(|t| {
-                let copy = zeros("kept state", &t.size(), t.kind(), t.device())?;
+                let copy = zeros("the learner's snapshot", &t.size(), t.kind(), t.device())?;
                 Ok((t.shallow_clone(), copy))
             })
             .collect::<Result<_, LearnError>>()?;
-        let mut kept = Self { tensors };
-        kept.keep()?;
-        Ok(kept)
+        let mut snapshot = Self { tensors };
+        snapshot.capture()?;
+        Ok(snapshot)
     }
 
     /// The state's tensors.
@@ -37,21 +37,21 @@ impl Kept {
         self.tensors.iter().map(|(live, _)| live).collect()
     }
 
-    /// Keeps the state as it is now.
+    /// Captures the state as it is now.
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn keep(&mut self) -> Result<(), TchError> {
+    pub fn capture(&mut self) -> Result<(), TchError> {
         self.tensors
             .iter_mut()
             .try_for_each(|(live, copy)| copy.f_copy_(live))
     }
 
-    /// Goes back to what was kept. Allocates no tensor.
+    /// Goes back to what was captured. Allocates no tensor.
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn revert(&mut self) -> Result<(), TchError> {
+    pub fn restore(&mut self) -> Result<(), TchError> {
         self.tensors
             .iter_mut()
             .try_for_each(|(live, copy)| live.f_copy_(copy))

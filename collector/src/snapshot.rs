@@ -1,0 +1,164 @@
+//! A collector's state: a record of its own, then that of the environments.
+
+use crate::CollectError;
+use ostler_sim::Groups;
+use ostler_sim::memory::MemoryError;
+use ostler_sim::snapshot::{self, Bytes};
+use serde::{Deserialize, Serialize};
+
+const OF: &str = "collectors";
+
+/// The state of a collector at a moment: bytes, or, where environments step on a device,
+/// a copy on that device.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    pub(crate) bytes: Vec<u8>,
+    /// Whether the next state may be captured on its device.
+    pub(crate) may_stay: bool,
+    /// Whether it was: then there are no bytes.
+    pub(crate) stayed: bool,
+}
+
+impl Snapshot {
+    /// For what is captured and restored within one collector: on a device where that is
+    /// possible, which has room for one.
+    pub fn in_place() -> Self {
+        Self {
+            may_stay: true,
+            ..Self::default()
+        }
+    }
+
+    /// The bytes; none of a state on a device ([`Collector::bytes`](crate::Collector::bytes)
+    /// fetches it).
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes of a captured state.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// To be written anew.
+    pub(crate) fn clear(&mut self) -> &mut Vec<u8> {
+        self.stayed = false;
+        self.bytes.clear();
+        &mut self.bytes
+    }
+
+    /// The bytes, for a collector that cannot have it on a device.
+    pub(crate) fn on_host(&self) -> Result<&[u8], CollectError> {
+        match self.stayed {
+            false => Ok(&self.bytes),
+            true => Err(CollectError::Blob("it was captured on a device".into())),
+        }
+    }
+}
+
+impl From<Vec<u8>> for Snapshot {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            ..Self::default()
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record<'a> {
+    step: u64,
+    /// First observations `[N][O]`, policy's and critic's.
+    #[serde(borrow)]
+    obs: [Bytes<'a>; 2],
+}
+
+fn write(out: &mut Vec<u8>, record: &Record<'_>) -> Result<(), CollectError> {
+    let room = record.obs.iter().map(|o| o.0.len()).sum::<usize>() + 64;
+    Ok(snapshot::write(OF, record, room, out)?)
+}
+
+/// Appends all that comes before the environments.
+pub(crate) fn write_head(
+    out: &mut Vec<u8>,
+    step: u64,
+    obs: [Option<&[f32]>; 2],
+) -> Result<(), CollectError> {
+    let obs = obs.map(|o| Bytes(o.map(bytemuck::cast_slice).unwrap_or_default()));
+    write(out, &Record { step, obs })
+}
+
+/// [`write_head`] for the whole of which these are parts, in their order.
+pub(crate) fn write_joined(out: &mut Vec<u8>, parts: &[Saved<'_>]) -> Result<(), CollectError> {
+    let step = parts.first().map_or(0, |p| p.step);
+    let mut joined = [Vec::new(), Vec::new()];
+    for (group, all) in joined.iter_mut().enumerate() {
+        let bytes: usize = parts.iter().map(|p| p.obs[group].len()).sum();
+        all.try_reserve_exact(bytes).map_err(|_| MemoryError {
+            what: "a snapshot of the collector".into(),
+            bytes,
+        })?;
+        parts
+            .iter()
+            .for_each(|p| all.extend_from_slice(p.obs[group]));
+    }
+    let obs = joined.each_ref().map(|o| Bytes(o));
+    write(out, &Record { step, obs })
+}
+
+/// The environments' part of a captured state.
+///
+/// # Errors
+/// It is not one of a collector.
+pub fn environments(bytes: &[u8]) -> Result<&[u8], CollectError> {
+    let (Record { .. }, rest) = snapshot::read(OF, bytes)?;
+    Ok(rest)
+}
+
+/// Captured state that fits, in its parts.
+pub(crate) struct Saved<'a> {
+    pub step: u64,
+    /// First observations `[N][O]` as bytes, policy's and critic's.
+    pub obs: [&'a [u8]; 2],
+    /// What is the environments'.
+    pub env: &'a [u8],
+}
+
+impl<'a> Saved<'a> {
+    /// Takes a state apart for a collector of observations so wide. `stored`: the number
+    /// of environments that it must hold; any without.
+    pub fn read(
+        bytes: &'a [u8],
+        widths: &Groups<usize>,
+        stored: Option<usize>,
+    ) -> Result<Self, CollectError> {
+        let (record, env) = snapshot::read::<Record<'a>>(OF, bytes)?;
+        let obs = record.obs.map(|o| o.0);
+        let mut envs = stored;
+        for (width, group) in [widths.policy, widths.critic.unwrap_or(0)]
+            .into_iter()
+            .zip(obs)
+        {
+            let numbers = group.len() / 4;
+            let n = *envs.get_or_insert(numbers / width.max(1));
+            if n.checked_mul(4 * width) != Some(group.len()) {
+                return Err(CollectError::Blob(format!(
+                    "it holds {numbers} numbers of first observations, expected {n} x {width} \
+                     (environments times observation width)"
+                )));
+            }
+        }
+        Ok(Self {
+            step: record.step,
+            obs,
+            env,
+        })
+    }
+}
+
+/// Copies what both have.
+pub(crate) fn copy(stored: &[u8], into: &mut [f32]) {
+    for (x, b) in into.iter_mut().zip(stored.chunks_exact(4)) {
+        *x = f32::from_le_bytes([b[0], b[1], b[2], b[3]]);
+    }
+}
