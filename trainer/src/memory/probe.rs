@@ -5,7 +5,7 @@
 //! allocates besides. The rest is a straight line.
 
 use crate::config::Override;
-use crate::supervise::process::{self, End};
+use crate::supervise::process::{self, End, Signals};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -87,8 +87,8 @@ pub fn sizes(steps: usize) -> (usize, usize) {
     (few, FACTOR * few)
 }
 
-/// Measures a configuration whose rollouts have `steps` steps, until `asked`
-/// tells of a signal.
+/// Measures a configuration whose rollouts have `steps` steps, until a signal comes or
+/// `asked` tells of one.
 ///
 /// # Errors
 /// One of the two trainings did not end well; a signal came.
@@ -113,6 +113,9 @@ fn peak(
     num_envs: usize,
     asked: &dyn Fn() -> bool,
 ) -> Result<u64, ProbeError> {
+    // Before a run has handlers of its own, a signal would end this process, but not the
+    // other, nor remove the folder. It is heard again when both are gone.
+    let signals = Taken(Signals::take()?);
     let place = ostler_sim::files::scratch("probe")?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("train").arg(path).arg("--quiet");
@@ -146,7 +149,7 @@ fn peak(
         .stdout(Stdio::null())
         .stderr(std::fs::File::create(&said)?);
     let pid = command.spawn()?.id() as i32;
-    let (ended, slow, stopped) = watched(pid, asked)?;
+    let (ended, slow, stopped) = watched(pid, &signals.0, asked)?;
     let how = match ended.end {
         _ if stopped => return Err(ProbeError::Stopped),
         _ if slow => return Err(ProbeError::Slow(num_envs)),
@@ -164,13 +167,29 @@ fn peak(
     })
 }
 
+/// Signals that do again what they did before when this goes.
+struct Taken(Signals);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.restore();
+    }
+}
+
 /// Waits for a child, which is killed when a signal comes or it takes too long: how it
 /// ended, whether it was slow, whether a signal came.
-fn watched(pid: i32, asked: &dyn Fn() -> bool) -> std::io::Result<(process::Ended, bool, bool)> {
+fn watched(
+    pid: i32,
+    signals: &Signals,
+    asked: &dyn Fn() -> bool,
+) -> std::io::Result<(process::Ended, bool, bool)> {
     let clock = Instant::now();
     let (mut slow, mut stopped) = (false, false);
     loop {
         let ended = process::try_wait(pid)?;
+        while let Some(signal) = signals.next() {
+            stopped |= [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].contains(&signal);
+        }
         stopped |= asked();
         if let Some(ended) = ended {
             return Ok((ended, slow, stopped));
