@@ -7,10 +7,10 @@
 
 use super::super::record::Worlds;
 use super::super::{PhysicsError, SnapshotError};
-use super::Rapier;
 use super::lanes::Columns;
 use super::sets::{Sets, Workspace};
 use super::step::World;
+use super::{Rapier, probe};
 use crate::config::SimConfig;
 use crate::memory::MemoryError;
 use crate::snapshot::{self, Bytes, unfit};
@@ -108,6 +108,13 @@ pub(super) fn capture(rapier: &Rapier, out: &mut Vec<u8>) -> Result<(), Snapshot
     let mut parts = rapier.parts.lock().unwrap_or_else(PoisonError::into_inner);
     let threads = rapier.pool.threads();
     parts.resize_with(threads, Part::default);
+    let room: usize = parts.iter().map(|p| p.bytes.capacity()).sum();
+    let all = n.saturating_mul(rapier.world_bytes);
+    if room < all {
+        // What rapier and serde allocate on the way would end the process: where there is
+        // no room for the bytes they are not asked.
+        probe(all.saturating_mul(2))?;
+    }
     let each = Columns::new(&mut parts, threads);
     let worlds = Readable(&rapier.worlds);
     let pushed = rapier.pool.try_run(threads, &|i| {
