@@ -269,8 +269,11 @@ macro_rules! store {
             pub(crate) fn begin(&mut self, env: usize) {
                 let n = self.num_envs;
                 $(if begin!($begin) == Begin::Zero {
-                    let column = self.$name.iter_mut().skip(env).step_by(n);
-                    column.for_each(|x| *x = Default::default());
+                    let mut at = env;
+                    while let Some(x) = self.$name.get_mut(at) {
+                        *x = Default::default();
+                        at += n;
+                    }
                 })*
             }
         }

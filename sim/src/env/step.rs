@@ -100,17 +100,8 @@ impl BatchEnv {
                 }
                 let mut bad = [false; BLOCK];
                 let rows = &actions[first * width..(first + len) * width];
-                task.clip(rows, &mut bad[..len], |k, lane, x| {
-                    column(&action, k)[lane] = x
-                });
-                for lane in 0..len {
-                    task.drive(
-                        state,
-                        first + lane,
-                        |k| column(&action, k)[lane],
-                        |u, x| column(&ctrl, u)[lane] = x,
-                    );
-                }
+                task.clip(rows, &mut bad[..len], |k| column(&action, k));
+                task.drive(state, first, |k| &*column(&action, k), |u| column(&ctrl, u));
                 // SAFETY: as above.
                 let (fault, age, length) = unsafe {
                     (
@@ -283,6 +274,11 @@ impl BatchEnv {
                 if let Some(drill) = drill {
                     drill.observe(first, len, wide, policy);
                 }
+                if !masked && all_finite(policy) && all_finite(critic) {
+                    last_policy.copy_from_slice(policy);
+                    last_critic.copy_from_slice(critic);
+                    return;
+                }
                 for lane in (0..len).filter(|&l| want[l]) {
                     let (p, c) = (
                         lane * wide..(lane + 1) * wide,
@@ -306,39 +302,57 @@ impl BatchEnv {
         self.contain_panics(obs, masked);
     }
 
+    /// Writes rewards and flags and marks the environments that begin anew; whether there
+    /// are any. A pass without branches.
+    fn flag(&mut self, out: &mut StepOut<'_>) -> bool {
+        let (n, agents) = (self.spec.num_envs, self.spec.agents_per_env());
+        let most = self.spec.max_episode_steps;
+        let work = &mut self.work;
+        // Of the length that the loops have, which then need not ask.
+        let (fault, age) = (&work.fault[..n], &self.live.episodes.age[..n]);
+        let (ended, cut) = (&work.terminated[..n], &work.truncated[..n]);
+        let mask = &mut work.mask[..n];
+        let rows = n * agents;
+        let (terminated, truncated) = (&mut out.terminated[..rows], &mut out.truncated[..rows]);
+        let (reward, valid) = (&mut out.reward[..rows], &mut out.valid[..rows]);
+        for m in 0..agents {
+            let given = &work.reward[m * n..(m + 1) * n];
+            let sums = &mut self.live.episodes.ret[m * n..(m + 1) * n];
+            for env in 0..n {
+                let well = fault[env] == 0;
+                let end = well & (ended[env] != 0);
+                let late = well & !end & ((cut[env] != 0) | (age[env] >= most));
+                let gain = if well { given[env] } else { 0.0 };
+                let row = env * agents + m;
+                sums[env] += gain;
+                reward[row] = gain;
+                terminated[row] = f32::from(u8::from(end));
+                truncated[row] = f32::from(u8::from(late));
+                valid[row] = f32::from(u8::from(well));
+                mask[env] = u8::from(!well | end | late);
+            }
+        }
+        out.final_slot.fill(-1);
+        mask.iter().any(|m| *m != 0)
+    }
+
     /// Writes rewards and flags, keeps last observations and statistics, and marks
     /// the environments that begin anew; false if there are none.
     pub(super) fn settle(&mut self, out: &mut StepOut<'_>) -> bool {
+        self.work.broken.clear();
+        if !self.flag(out) {
+            return false;
+        }
         let (n, agents) = (self.spec.num_envs, self.spec.agents_per_env());
         let [wide, critic_wide] = self.task.observations.world();
         let slots = out.final_obs.policy.len() / (n * wide);
         let (live, work) = (&mut self.live, &mut self.work);
-        let mut any = false;
-        work.broken.clear();
-        for env in 0..n {
-            let bits = work.fault[env];
-            let valid = bits == 0;
-            let cause = work.terminated[env];
-            let late = live.episodes.age[env] >= self.spec.max_episode_steps;
-            let terminated = valid && cause != 0;
-            let truncated = valid && !terminated && (work.truncated[env] != 0 || late);
+        for env in (0..n).filter(|&e| work.mask[e] != 0) {
             let rows = env * agents..(env + 1) * agents;
-            for (m, row) in rows.clone().enumerate() {
-                let at = m * n + env;
-                let reward = if valid { work.reward[at] } else { 0.0 };
-                out.reward[row] = reward;
-                live.episodes.ret[at] += reward;
-            }
-            out.terminated[rows.clone()].fill(f32::from(u8::from(terminated)));
-            out.truncated[rows.clone()].fill(f32::from(u8::from(truncated)));
-            out.valid[rows.clone()].fill(f32::from(u8::from(valid)));
-            out.final_slot[rows.clone()].fill(-1);
-            let done = !valid || terminated || truncated;
-            work.mask[env] = u8::from(done);
-            if !done {
-                continue;
-            }
-            any = true;
+            let bits = work.fault[env];
+            let (valid, cause) = (bits == 0, work.terminated[env]);
+            let terminated = out.terminated[rows.start] != 0.0;
+            let truncated = out.truncated[rows.start] != 0.0;
             if !valid {
                 work.broken.push(env as u32);
                 for (bit, count) in live.stats.faults.iter_mut().enumerate() {
@@ -395,7 +409,7 @@ impl BatchEnv {
                 }
             }
         }
-        any
+        true
     }
 
     /// New episodes for the environments in the mask, and their first observations.
@@ -423,8 +437,7 @@ impl BatchEnv {
                     command[i * n + env] = x
                 });
             live.episodes.begin(env);
-            let controls = work.ctrl.iter_mut().skip(env).step_by(n);
-            controls.for_each(|x| *x = 0.0);
+            (0..self.model.nu()).for_each(|u| work.ctrl[u * n + env] = 0.0);
             let word = philox(self.seed, stream, Purpose::EpisodeStart, live.clock, 0)[0];
             let age = (f64::from(unit(word)) * f64::from(self.spec.max_episode_steps)) as u32;
             live.episodes.age[env] = if spread { age } else { 0 };

@@ -355,42 +355,50 @@ impl Actions {
         outputs.into_iter().find(|(_, x)| !x.is_finite())
     }
 
-    /// Clips the rows `raw` `[len][M][A]` of environments `first..first + len` into
-    /// columns, one per output of all agents; marks environments with an output that is
-    /// not finite in `bad` `[len]` and takes all of theirs as zero.
-    pub fn clip(&self, raw: &[f32], bad: &mut [bool], mut put: impl FnMut(usize, usize, f32)) {
-        for (lane, (row, bad)) in raw.chunks_exact(self.raw_width()).zip(bad).enumerate() {
-            // Padding may be anything.
-            *bad = !all_finite(row) && self.first_bad(row).is_some();
-            for (k, (&at, &[low, high])) in self.raw.iter().zip(&self.clip).enumerate() {
-                let x = if *bad { 0.0 } else { row[at] };
-                let x = if matches!(self.space, ActionSpace::Discrete(_)) {
-                    x.round()
-                } else {
-                    x
-                };
-                put(k, lane, x.max(low).min(high));
+    /// Clips the rows `raw` `[len][M][A]` of a block of environments into columns `[len]`,
+    /// which `column` has for each output of all agents; marks environments with an output
+    /// that is not finite in `bad` `[len]` and takes all of theirs as zero.
+    pub fn clip<'a>(&self, raw: &[f32], bad: &mut [bool], column: impl Fn(usize) -> &'a mut [f32]) {
+        let width = self.raw_width();
+        bad.fill(false);
+        if !all_finite(raw) {
+            for (row, bad) in raw.chunks_exact(width).zip(&mut *bad) {
+                // Padding may be anything.
+                *bad = !all_finite(row) && self.first_bad(row).is_some();
+            }
+        }
+        let discrete = matches!(self.space, ActionSpace::Discrete(_));
+        for (k, (&at, &[low, high])) in self.raw.iter().zip(&self.clip).enumerate() {
+            let given = raw.iter().skip(at).step_by(width);
+            for ((to, x), bad) in column(k).iter_mut().zip(given).zip(&*bad) {
+                let x = if *bad { 0.0 } else { *x };
+                let x = if discrete { x.round() } else { x };
+                *to = x.max(low).min(high);
             }
         }
     }
 
-    /// Writes the controls of one environment through `put(actuator, value)`, from
-    /// its clipped actions `action(output)`.
-    pub fn drive(
+    /// Writes the controls of environments `first..`, as many as a column is long: `control`
+    /// has that of each actuator, from the clipped actions that `action` has of each output.
+    pub fn drive<'a, 'b>(
         &self,
         state: &State,
-        env: usize,
-        action: impl Fn(usize) -> f32,
-        mut put: impl FnMut(usize, f32),
+        first: usize,
+        action: impl Fn(usize) -> &'a [f32],
+        control: impl Fn(usize) -> &'b mut [f32],
     ) {
         let n = state.num_envs;
-        for &(actuator, control) in &self.held {
-            put(actuator, control);
+        for &(actuator, held) in &self.held {
+            control(actuator).fill(held);
         }
         for drive in &self.drives {
-            let x = action(drive.output);
-            let control = match &drive.law {
-                Law::Affine { scale, offset } => offset + scale * x,
+            let [low, high] = drive.ctrlrange;
+            let lanes = control(drive.actuator).iter_mut().zip(action(drive.output));
+            let clamp = |x: f32| x.max(low).min(high);
+            match &drive.law {
+                Law::Affine { scale, offset } => {
+                    lanes.for_each(|(to, x)| *to = clamp(offset + scale * x));
+                }
                 Law::Pd {
                     scale,
                     offset,
@@ -400,15 +408,16 @@ impl Actions {
                     q,
                     v,
                 } => {
-                    let error = offset + scale * x - state.qpos[q * n + env];
-                    (kp * error - kd * state.qvel[v * n + env]) / gear
+                    let (q, v) = (&state.qpos[q * n + first..], &state.qvel[v * n + first..]);
+                    for ((to, x), (q, v)) in lanes.zip(q.iter().zip(v)) {
+                        let error = offset + scale * x - q;
+                        *to = clamp((kp * error - kd * v) / gear);
+                    }
                 }
-                Law::Choice(table) => table[x as usize],
-            };
-            put(
-                drive.actuator,
-                control.max(drive.ctrlrange[0]).min(drive.ctrlrange[1]),
-            );
+                Law::Choice(table) => {
+                    lanes.for_each(|(to, x)| *to = clamp(table[*x as usize]));
+                }
+            }
         }
     }
 }
