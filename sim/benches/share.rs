@@ -1,6 +1,7 @@
 //! How much of a control step is physics: the share of the time in `BatchEnv::step` that is
 //! spent in the engine's `step`, and steps per second of both, in one run of 1,024
-//! environments on one thread with random actions.
+//! environments on one thread: with random actions, under which the cart-pole begins an
+//! episode every eight steps, and with none.
 //!
 //! `cargo bench -p ostler-sim --bench share -- [ROBOT ...]`
 
@@ -63,13 +64,16 @@ fn main() {
         .filter(|a| a != "--bench")
         .collect();
     let all = ["cartpole", "half_cheetah", "ant", "quadruped"].map(String::from);
-    println!("robot          share  simulation/s     physics/s   (medians of {ROUNDS} rounds)");
+    println!(
+        "robot          share  simulation/s     physics/s   actions (medians of {ROUNDS} rounds)"
+    );
     for name in if asked.is_empty() { &all[..] } else { &asked } {
-        measure(name);
+        measure(name, true);
+        measure(name, false);
     }
 }
 
-fn measure(name: &str) {
+fn measure(name: &str, random: bool) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
     let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).expect("config");
     let mut run: Run = toml::from_str(&text).expect("config");
@@ -95,6 +99,9 @@ fn measure(name: &str) {
         width,
         &mut actions,
     );
+    if !random {
+        actions.fill(0.0);
+    }
     let mut obs = vec![0.0; N * spec.obs.policy];
     let mut critic = spec.obs.critic.map(|c| vec![0.0; N * c]);
     let (mut final_obs, mut final_critic) = (obs.clone(), critic.clone());
@@ -140,9 +147,10 @@ fn measure(name: &str) {
     };
     let per_second = |nanos: f64| 1e9 * (STEPS * N as u64) as f64 / nanos;
     println!(
-        "{name:<14} {:.3} {:>13.0} {:>13.0}",
+        "{name:<14} {:.3} {:>13.0} {:>13.0}   {}",
         middle(|r| r.0),
         per_second(middle(|r| r.1)),
-        per_second(middle(|r| r.2))
+        per_second(middle(|r| r.2)),
+        if random { "random" } else { "none" }
     );
 }
