@@ -111,10 +111,14 @@ pub fn read<'a, T: Deserialize<'a>>(
     of: &str,
     bytes: &'a [u8],
 ) -> Result<(T, &'a [u8]), SnapshotError> {
-    let (head, rest) = postcard::take_from_bytes::<Head<'_>>(bytes)
-        .map_err(|_| unfit(format!("not a snapshot of {of}")))?;
+    let foreign = || {
+        unfit(format!(
+            "not a snapshot of {of}, or one of a build that wrote them otherwise"
+        ))
+    };
+    let (head, rest) = postcard::take_from_bytes::<Head<'_>>(bytes).map_err(|_| foreign())?;
     if head.of != of {
-        return Err(unfit(format!("not a snapshot of {of}")));
+        return Err(foreign());
     }
     if head.version != VERSION {
         return Err(unfit(format!(

@@ -142,7 +142,10 @@ pub(super) fn restore(
             .map(|_| ()),
     };
     restored.map_err(|e| {
-        RunError::Usage(format!("{} cannot be resumed: {e}", earlier.file.display()))
+        RunError::Usage(format!(
+            "{} cannot be resumed: {e}; a new run with --init-from takes over its policy alone",
+            earlier.file.display()
+        ))
     })?;
     if let Some(memory) = parts.learner.memory_mut() {
         restore_memory(memory, c.meta.replay.as_ref())?;
