@@ -14,7 +14,7 @@ use super::{Rapier, probe};
 use crate::config::SimConfig;
 use crate::memory::MemoryError;
 use crate::snapshot::{self, Bytes, unfit};
-use serde::ser::{Error, SerializeSeq};
+use serde::ser::SerializeSeq;
 use serde::{Serialize, Serializer};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
@@ -49,20 +49,38 @@ pub(super) fn fingerprint(
 /// The worlds that one thread writes; kept, so that the next snapshot allocates nothing.
 #[derive(Default)]
 pub(super) struct Part {
-    /// Length and bytes of each.
     bytes: Vec<u8>,
-    world: Vec<u8>,
+    /// Where each world ends.
+    ends: Vec<usize>,
     failed: Option<SnapshotError>,
 }
 
 impl Part {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
     fn push(&mut self, e: usize, sets: &Sets) -> Result<(), SnapshotError> {
-        self.world.clear();
-        snapshot::append(ENGINE, sets, &mut self.world)?;
-        if self.world.len() > WORLD_MAX {
-            return Err(unfit(format!("world {e} has {} bytes", self.world.len())));
+        self.ends.try_reserve(1).map_err(|_| MemoryError {
+            what: ENGINE.into(),
+            bytes: size_of::<usize>(),
+        })?;
+        let start = self.bytes.len();
+        snapshot::append(ENGINE, sets, &mut self.bytes)?;
+        let bytes = self.bytes.len() - start;
+        if bytes > WORLD_MAX {
+            return Err(unfit(format!("world {e} has {bytes} bytes")));
         }
-        snapshot::append(ENGINE, &Bytes(&self.world), &mut self.bytes)
+        self.ends.push(self.bytes.len());
+        Ok(())
+    }
+
+    fn worlds(&self) -> impl Iterator<Item = Bytes<'_>> {
+        let starts = std::iter::once(&0).chain(&self.ends);
+        starts
+            .zip(&self.ends)
+            .map(|(a, b)| Bytes(&self.bytes[*a..*b]))
     }
 }
 
@@ -72,15 +90,8 @@ struct Bodies<'a>(&'a [Part], usize);
 impl Serialize for Bodies<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let mut all = to.serialize_seq(Some(self.1))?;
-        for part in self.0 {
-            let mut rest = &part.bytes[..];
-            while !rest.is_empty() {
-                let (world, after) =
-                    snapshot::take::<Bytes<'_>>(ENGINE, rest).map_err(S::Error::custom)?;
-                all.serialize_element(&world)?;
-                rest = after;
-            }
-        }
+        let mut worlds = self.0.iter().flat_map(Part::worlds);
+        worlds.try_for_each(|world| all.serialize_element(&world))?;
         all.end()
     }
 }
@@ -121,7 +132,7 @@ pub(super) fn capture(rapier: &Rapier, out: &mut Vec<u8>) -> Result<(), Snapshot
         // SAFETY: the pool hands out each part once.
         let mut column = unsafe { each.column(i) };
         let part: &mut Part = column.at(0);
-        part.bytes.clear();
+        part.clear();
         let mine = i * n / threads..(i + 1) * n / threads;
         part.failed = mine
             .into_iter()
