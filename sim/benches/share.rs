@@ -5,29 +5,20 @@
 //!
 //! `cargo bench -p ostler-sim --bench share -- [ROBOT ...]`
 
-use ostler_sim::config::{Auto, EnvConfig, SimConfig, Specialize, TaskConfig};
-use ostler_sim::env::{BatchEnv, Groups, StepOut};
-use ostler_sim::model::mjcf;
+mod task;
+
+use ostler_sim::env::BatchEnv;
 use ostler_sim::physics::native::{NativePhysics, new};
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, SnapshotError, State};
-use ostler_sim::rng::{Purpose, fill_normal};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
+use task::{Batch, Run};
 
 const N: usize = 1024;
 const ROUNDS: usize = 9;
-const STEPS: u64 = 200;
-
-#[derive(serde::Deserialize)]
-struct Run {
-    #[serde(default)]
-    sim: SimConfig,
-    env: EnvConfig,
-    task: TaskConfig,
-}
+const STEPS: usize = 200;
 
 /// Counts the nanoseconds in `step`.
 struct Timed(NativePhysics, Arc<AtomicU64>);
@@ -74,66 +65,22 @@ fn main() {
 }
 
 fn measure(name: &str, random: bool) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
-    let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).expect("config");
-    let mut run: Run = toml::from_str(&text).expect("config");
-    run.env.num_envs = N;
-    run.sim.threads = Auto::N(1);
-    // Nothing compiles beside what is measured.
-    run.sim.specialize = Specialize::Wait;
-    let model = Arc::new(mjcf::load(&folder.join(&run.task.robot)).expect("robot"));
+    let (run, model) = Run::load(name, N, 1);
     let pool = Arc::new(Pool::new(1).expect("threads"));
     let spent = Arc::new(AtomicU64::new(0));
     let worlds = new(&model, &run.sim, N, &pool).expect("worlds");
     let timed = Box::new(Timed(worlds, Arc::clone(&spent)));
-    let mut env = BatchEnv::with_physics(model, timed, pool, &run.env, &run.task, 1, 0)
-        .expect("environments");
-    let spec = env.spec().clone();
-    let width = spec.action.width();
-    let mut actions = vec![0.0; 16 * N * width];
-    fill_normal(
-        1,
-        0..16 * N as u32,
-        Purpose::ActionNoise,
-        0,
-        width,
-        &mut actions,
-    );
+    let env = BatchEnv::with_physics(model, timed, pool, &run.env, &run.task, 1, 0);
+    let mut batch = Batch::new(env.expect("environments"));
+    let mut actions = batch.actions(16);
     if !random {
         actions.fill(0.0);
     }
-    let mut obs = vec![0.0; N * spec.obs.policy];
-    let mut critic = spec.obs.critic.map(|c| vec![0.0; N * c]);
-    let (mut final_obs, mut final_critic) = (obs.clone(), critic.clone());
-    let [mut reward, mut terminated, mut truncated, mut valid] = [0; 4].map(|_| vec![0.0; N]);
-    let mut slot = vec![0; N];
-    let mut rows = Groups {
-        policy: &mut obs[..],
-        critic: critic.as_deref_mut(),
-    };
-    env.reset(true, &mut rows);
     let mut rounds = Vec::new();
     for _ in 0..=ROUNDS {
         let (clock, before) = (Instant::now(), spent.load(Relaxed));
-        for t in 0..STEPS as usize {
-            let chosen = &actions[t % 16 * N * width..][..N * width];
-            let mut out = StepOut {
-                obs: Groups {
-                    policy: &mut obs,
-                    critic: critic.as_deref_mut(),
-                },
-                reward: &mut reward,
-                terminated: &mut terminated,
-                truncated: &mut truncated,
-                valid: &mut valid,
-                final_obs: Groups {
-                    policy: &mut final_obs,
-                    critic: final_critic.as_deref_mut(),
-                },
-                final_slot: &mut slot,
-            };
-            env.begin_rollout();
-            env.step(chosen, &mut out);
+        for chosen in actions.chunks(actions.len() / 16).cycle().take(STEPS) {
+            batch.step(chosen);
         }
         let all = clock.elapsed().as_nanos() as f64;
         let physics = (spent.load(Relaxed) - before) as f64;
@@ -145,7 +92,7 @@ fn measure(name: &str, random: bool) {
         all.sort_by(f64::total_cmp);
         all[ROUNDS / 2]
     };
-    let per_second = |nanos: f64| 1e9 * (STEPS * N as u64) as f64 / nanos;
+    let per_second = |nanos: f64| 1e9 * (STEPS * N) as f64 / nanos;
     println!(
         "{name:<14} {:.3} {:>13.0} {:>13.0}   {}",
         middle(|r| r.0),
