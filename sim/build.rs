@@ -1,4 +1,4 @@
-//! Compiles the physics kernels that do not know their robot.
+//! Compiles the kernels that know neither robot nor task.
 
 #[path = "build/columns.rs"]
 mod columns;
@@ -15,7 +15,19 @@ struct Unit {
     flags: &'static [&'static str],
 }
 
-const UNITS: [Unit; 7] = [
+const AVX2: &[&str] = &["-mavx2", "-mfma"];
+const AVX512: &[&str] = &[
+    "-mavx512f",
+    "-mavx512dq",
+    "-mavx512vl",
+    "-mavx2",
+    "-mfma",
+    // GCC 12 takes its own headers' undefined registers for mistakes.
+    "-Wno-uninitialized",
+    "-Wno-maybe-uninitialized",
+];
+
+const UNITS: [Unit; 10] = [
     Unit {
         name: "portable",
         file: "kernels/host.cpp",
@@ -28,23 +40,14 @@ const UNITS: [Unit; 7] = [
         file: "kernels/host.cpp",
         defines: &[("OSTLER_LANES", "8")],
         optimise: 3,
-        flags: &["-mavx2", "-mfma"],
+        flags: AVX2,
     },
     Unit {
         name: "avx512",
         file: "kernels/host.cpp",
         defines: &[("OSTLER_LANES", "16")],
         optimise: 3,
-        // GCC 12 takes its own headers' undefined registers for mistakes.
-        flags: &[
-            "-mavx512f",
-            "-mavx512dq",
-            "-mavx512vl",
-            "-mavx2",
-            "-mfma",
-            "-Wno-uninitialized",
-            "-Wno-maybe-uninitialized",
-        ],
+        flags: AVX512,
     },
     // For comparisons, not for speed.
     Unit {
@@ -69,21 +72,37 @@ const UNITS: [Unit; 7] = [
         flags: &[],
     },
     Unit {
+        name: "env_portable",
+        file: "kernels/env.cpp",
+        defines: &[],
+        optimise: 2,
+        flags: &[],
+    },
+    Unit {
+        name: "env_avx2",
+        file: "kernels/env.cpp",
+        defines: &[],
+        optimise: 3,
+        flags: AVX2,
+    },
+    Unit {
+        name: "env_avx512",
+        file: "kernels/env.cpp",
+        defines: &[],
+        optimise: 3,
+        flags: AVX512,
+    },
+    Unit {
         name: "trace",
         file: "kernels/trace.cpp",
         defines: &[],
         optimise: 0,
-        flags: &["-Wno-unused-function"],
+        flags: &[],
     },
 ];
 
 fn main() -> ExitCode {
-    // The text of `kernels/env` is compiled when environments are built for a device.
-    for entry in std::fs::read_dir("kernels").into_iter().flatten().flatten() {
-        if entry.file_name() != "env" {
-            println!("cargo:rerun-if-changed={}", entry.path().display());
-        }
-    }
+    println!("cargo:rerun-if-changed=kernels");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=build/columns.rs");
     let out = std::env::var_os("OUT_DIR").unwrap_or_default();
@@ -130,7 +149,7 @@ fn compile(unit: &Unit) -> Result<(), String> {
         .cpp_link_stdlib(None)
         .define("OSTLER_NAME", unit.name)
         .file(unit.file);
-    if unit.file.ends_with("host.cpp") {
+    if unit.file.ends_with("host.cpp") || unit.file.ends_with("env.cpp") {
         build.define("OSTLER_COLLIDE_ELSEWHERE", None);
     }
     for (name, value) in unit.defines {
@@ -143,6 +162,7 @@ fn compile(unit: &Unit) -> Result<(), String> {
         "-fno-exceptions",
         "-fno-rtti",
         "-Wno-psabi",
+        "-Wno-unused-function",
         "-Wno-unused-parameter",
         "-Wno-maybe-uninitialized",
     ]

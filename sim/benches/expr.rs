@@ -4,7 +4,7 @@
 use divan::{Bencher, counter::ItemsCount};
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::State;
-use ostler_sim::task::expr::{BLOCK, Inputs, Notebook, Program, Scope, Scratch};
+use ostler_sim::task::expr::{BLOCK, Buffers, Notebook, Program, Scope, Scratch};
 use std::path::PathBuf;
 
 /// Typical terms of a quadruped's task.
@@ -56,7 +56,7 @@ fn eval(bencher: Bencher, text: &str) {
     let mut scratch = Scratch::default();
     bencher.counter(ItemsCount::new(N)).bench_local(|| {
         for first in (0..N).step_by(BLOCK) {
-            let inputs = Inputs {
+            let inputs = Buffers {
                 state: &state,
                 ctrl: &action,
                 action: &action,
@@ -67,9 +67,8 @@ fn eval(bencher: Bencher, text: &str) {
                 step: &step,
                 step_dt: 0.02,
                 max_steps: 1000,
-                first,
-                len: BLOCK,
-            };
+            }
+            .block(first, BLOCK);
             divan::black_box(program.eval(&inputs, &mut scratch));
         }
     });

@@ -4,10 +4,12 @@
 use std::fmt::Write;
 use std::path::Path;
 
-const LISTS: [(&str, &str); 3] = [
+const LISTS: [(&str, &str); 5] = [
     ("OSTLER_SIZES", "sizes"),
     ("OSTLER_EPISODE", "episode_columns"),
     ("OSTLER_WORLD", "world_columns"),
+    ("OSTLER_STEP_BUFFERS", "step_columns"),
+    ("OSTLER_TABLES", "task_tables"),
 ];
 
 /// Writes `columns.rs` into `out`.

@@ -1,4 +1,5 @@
-// What the future of an environment depends on: a line a column.
+// What an environment's future depends on, what a step leaves behind, and what a step knows
+// of its task: a line a column.
 //
 // The kernels' arguments are made of these lists, and so, by sim/build/columns.rs, are the
 // buffers on the host and the device, snapshots, what is joined of them, what begins at
@@ -33,7 +34,18 @@
   X(nobs, "width of an environment's rows of observations, of all agents") \
   X(ncritic, "the same for critics; 0 where they see what policies see") \
   X(nreward, "reward terms") \
-  X(nend, "causes of ends, the time-out included")
+  X(nend, "causes of ends, the time-out included") \
+  X(ndrive, "actuators that actions drive or that hold the task's pose") \
+  X(nchoice, "controls of all choices of discrete actions") \
+  X(nplace, "operations with which an episode's first pose is drawn") \
+  X(nquat, "quaternions among the positions") \
+  X(nshare, "agents' shares of reward terms: pairs of a term and an agent") \
+  X(nterm, "termination terms") \
+  X(nseen, "observation terms") \
+  X(nentry, "components of all observation terms") \
+  X(nprivileged, "places of observation terms in critics' rows") \
+  X(npad, "gaps in rows of observations, of agents that see less than the widest") \
+  X(ncell, "expressions whose values are remembered for the next step")
 
 // The state of an episode, beside the world's.
 #define OSTLER_EPISODE(X) \
@@ -68,5 +80,79 @@
   X(overflow, word, 1, one, kept, no, "control steps in which a contact found no room") \
   X(unsolved, word, 1, one, kept, no, "time steps whose solver stopped at its cap on iterations")
 
+// What a step leaves behind for the rest of the step.
+#define OSTLER_STEP_BUFFERS(X) \
+  X(ctrl, real, 1, nu, own, no, "controls") \
+  X(gain, real, 1, nagent, own, no, "this step's reward of every agent, clipped, even where the environment broke") \
+  X(bits, word, 1, one, own, no, "fault bits of this step") \
+  X(ended, word, 1, one, own, no, "1 + the termination term that ended the task; 0: none") \
+  X(cut, word, 1, one, own, no, "the same for terms that truncate") \
+  X(mask, word, 1, one, own, no, "1 where a new episode begins") \
+  X(next_history, real, 1, nhistory, own, no, "history of the next step, until all of it is known") \
+  X(new_qpos, real, 1, nq, own, no, "positions in which a new episode begins") \
+  X(new_qvel, real, 1, nv, own, no, "its velocities")
+
+// A task's numbers, but for those in its expressions.
+//
+// X(name, kind, size, says)
+#define OSTLER_TABLES(X) \
+  X(max_steps, word, one, "control steps until the time-out") \
+  X(step_dt, real, one, "control step (s)") \
+  X(discrete, word, one, "1 where actions are choices") \
+  X(raw, word, naction, "place of an output in its environment's rows of actions") \
+  X(clip_low, real, naction, "least value of an output") \
+  X(clip_high, real, naction, "greatest value of an output") \
+  X(drive_law, word, ndrive, "how a control follows from an output: DRIVE_* of args.cuh") \
+  X(drive_actuator, word, ndrive, "whose control it is") \
+  X(drive_output, word, ndrive, "the output that decides it") \
+  X(drive_scale, real, ndrive, "factor of the output") \
+  X(drive_offset, real, ndrive, "is added to the scaled output; the control of one that holds") \
+  X(drive_kp, real, ndrive, "stiffness of a PD law") \
+  X(drive_kd, real, ndrive, "damping of a PD law") \
+  X(drive_gear, real, ndrive, "gear that a PD law divides by") \
+  X(drive_q, word, ndrive, "position that a PD law reads") \
+  X(drive_v, word, ndrive, "velocity that a PD law reads") \
+  X(drive_choice, word, ndrive, "first of its entries in `choice`") \
+  X(drive_low, real, ndrive, "least control") \
+  X(drive_high, real, ndrive, "greatest control") \
+  X(choice, real, nchoice, "controls, one after the other for every choice") \
+  X(command_low, real, ncommand, "range of a component") \
+  X(command_high, real, ncommand, "range of a component") \
+  X(command_interval, word, ncommand, "control steps between draws; 0: only where an episode begins") \
+  X(begin_qpos, real, nq, "positions before the operations") \
+  X(begin_qvel, real, nv, "velocities before the operations") \
+  X(place_target, word, nplace, "what is drawn: PLACE_* of args.cuh") \
+  X(place_index, word, nplace, "entry of the positions or velocities; first one of a quaternion") \
+  X(place_chance, word, nplace, "distribution: CHANCE_* of args.cuh") \
+  X(place_draw, word, nplace, "pair of random words") \
+  X(place_sets, word, nplace, "1 where a value replaces what was there") \
+  X(place_value, real, nplace, "that value") \
+  X(place_low, real, nplace, "least of a uniform draw") \
+  X(place_high, real, nplace, "greatest of a uniform draw; standard deviation of a normal one") \
+  X(quaternion, word, nquat, "first entry in the positions") \
+  X(weight, real, nreward, "weight of a reward term") \
+  X(share_end, word, nreward, "end of its shares") \
+  X(share_agent, word, nshare, "who gets it") \
+  X(reward_limit, real, one, "an agent's reward beyond it breaks the environment") \
+  X(reward_low, real, one, "least reward of an agent") \
+  X(reward_high, real, one, "greatest reward of an agent") \
+  X(truncates, word, nterm, "1 where a termination term truncates") \
+  X(seen_end, word, nseen, "end of a term's components") \
+  X(seen_low, real, nseen, "least value") \
+  X(seen_high, real, nseen, "greatest value") \
+  X(seen_noise, real, nseen, "size of the noise; 0: none") \
+  X(seen_normal, word, nseen, "1 where noise is normal, else it is uniform in -1..1") \
+  X(seen_at, word, nseen, "first place in the policies' rows, or NOWHERE") \
+  X(privileged_end, word, nseen, "end of a term's places in the critics' rows") \
+  X(privileged_at, word, nprivileged, "first of its places there") \
+  X(entry_scale, real, nentry, "factor of a component") \
+  X(pad_critic, word, npad, "1 where the gap is in critics' rows") \
+  X(pad_from, word, npad, "its first place") \
+  X(pad_to, word, npad, "its end") \
+  X(cell_end, word, ncell, "end of an expression's rows of the history") \
+  X(cell_since, word, ncell, "1 where it is the time since a condition held, else the value before")
+
 // Uses of the lists. Where they are used, `real`, `word` and `row` are types.
 #define OSTLER_POINTER(name, kind, factor, size, begin, seen, says) kind* name;
+#define OSTLER_TABLE(name, kind, size, says) const kind* name;
+#define OSTLER_SIZE(name, says) int name;

@@ -1,4 +1,4 @@
-//! What the future of environments depends on, by columns: `kernels/state.h` in Rust.
+//! What environments consist of, by columns: `kernels/state.h` in Rust.
 
 use crate::device::Address;
 use crate::memory::{MemoryError, zeroed};
@@ -8,6 +8,11 @@ use crate::snapshot::{Bytes, reserve, unfit};
 use bytemuck::{Pod, Zeroable};
 
 include!(concat!(env!("OUT_DIR"), "/columns.rs"));
+
+mod tables;
+
+pub use tables::TABLES;
+pub(crate) use tables::{TableAddresses, Tables};
 
 /// The type of a column's entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,10 +111,23 @@ macro_rules! sizes_struct {
             pub fn named(&self) -> impl Iterator<Item = (&'static str, usize)> {
                 [$((stringify!($name), self.$name)),*].into_iter()
             }
+
+            /// As kernels take them: `TaskSizes` of `kernels/env/args.cuh`.
+            pub(crate) fn words(&self) -> SizeWords {
+                let mut words = SizeWords::zeroed();
+                let named = self.named().map(|(_, size)| i32::try_from(size).unwrap_or(i32::MAX));
+                words.0.iter_mut().zip(named).for_each(|(word, size)| *word = size);
+                words
+            }
         }
     };
 }
 sizes!(sizes_struct);
+
+/// [`Sizes`] as kernels take them, in a whole number of eight bytes.
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct SizeWords([i32; Sizes::SAYS.len().next_multiple_of(2)]);
 
 impl Sizes {
     /// Those of the worlds of a robot; its task's are 0.
@@ -214,6 +232,46 @@ macro_rules! store {
                 Ok(Self { num_envs, $($name),* })
             }
 
+            /// Every column with its bytes.
+            pub fn columns(&self) -> impl Iterator<Item = (&'static Column, &[u8])> {
+                $list.iter().zip([$(bytemuck::cast_slice(&self.$name)),*])
+            }
+
+            /// The same, to be written.
+            pub fn columns_mut(&mut self) -> impl Iterator<Item = (&'static Column, &mut [u8])> {
+                $list.iter().zip([$(bytemuck::cast_slice_mut(&mut self.$name)),*])
+            }
+        }
+
+        /// Where a kernel finds them.
+        #[derive(Debug, Clone, Copy, Pod, Zeroable)]
+        #[repr(C)]
+        pub struct $addresses {
+            $(#[doc = $says] pub $name: Address,)*
+        }
+
+        impl $addresses {
+            /// Lays the columns one behind the other: `take` hands out so many bytes.
+            pub(crate) fn laid(
+                sizes: &Sizes,
+                num_envs: usize,
+                mut take: impl FnMut(usize) -> Address,
+            ) -> Self {
+                $(let $name = {
+                    let width: fn(&Sizes) -> usize = width!($factor $size);
+                    take(4 * width(sizes) * num_envs)
+                };)*
+                Self { $($name),* }
+            }
+        }
+    };
+}
+
+/// What snapshots hold of a store.
+macro_rules! recorded {
+    ($store:ident $list:ident
+     $(($name:ident $_n:ident $kind:ident $factor:literal $size:ident $begin:ident $seen:ident $says:literal))*) => {
+        impl $store {
             /// The bytes of all columns, for a record.
             pub(crate) fn bytes(&self) -> [Bytes<'_>; $list.len()] {
                 [$(Bytes(bytemuck::cast_slice(&self.$name))),*]
@@ -254,50 +312,6 @@ macro_rules! store {
                     column.copy(bytes.0, own, [stored, to, at]);
                 }
             }
-
-            /// Every column with its bytes.
-            pub fn columns(&self) -> impl Iterator<Item = (&'static Column, &[u8])> {
-                $list.iter().zip([$(bytemuck::cast_slice(&self.$name)),*])
-            }
-
-            /// The same, to be written.
-            pub fn columns_mut(&mut self) -> impl Iterator<Item = (&'static Column, &mut [u8])> {
-                $list.iter().zip([$(bytemuck::cast_slice_mut(&mut self.$name)),*])
-            }
-
-            /// Zeros in what begins so, of environment `env`.
-            pub(crate) fn begin(&mut self, env: usize) {
-                let n = self.num_envs;
-                $(if begin!($begin) == Begin::Zero {
-                    let mut at = env;
-                    while let Some(x) = self.$name.get_mut(at) {
-                        *x = Default::default();
-                        at += n;
-                    }
-                })*
-            }
-        }
-
-        /// Where a kernel finds them.
-        #[derive(Debug, Clone, Copy, Pod, Zeroable)]
-        #[repr(C)]
-        pub struct $addresses {
-            $(#[doc = $says] pub $name: Address,)*
-        }
-
-        impl $addresses {
-            /// Lays the columns one behind the other: `take` hands out so many bytes.
-            pub(crate) fn laid(
-                sizes: &Sizes,
-                num_envs: usize,
-                mut take: impl FnMut(usize) -> Address,
-            ) -> Self {
-                $(let $name = {
-                    let width: fn(&Sizes) -> usize = width!($factor $size);
-                    take(4 * width(sizes) * num_envs)
-                };)*
-                Self { $($name),* }
-            }
         }
     };
 }
@@ -305,10 +319,30 @@ macro_rules! store {
 episode_columns!(store
     /// The state of episodes, beside the worlds'.
     Episodes EPISODE EpisodeAddresses);
+step_columns!(store
+    /// What a step leaves behind for the rest of the step.
+    StepBuffers STEP StepBufferAddresses);
 world_columns!(store
     /// What tasks can see of N worlds, and what only their engine reads. Buffers are
     /// `[k][N]`, float32, SI units.
     State WORLD WorldAddresses);
+episode_columns!(recorded Episodes EPISODE);
+world_columns!(recorded State WORLD);
+
+/// Where a store's columns are, for kernels that write them.
+macro_rules! writable {
+    ($store:ident $addresses:ident
+     $(($name:ident $_n:ident $kind:ident $factor:literal $size:ident $begin:ident $seen:ident $says:literal))*) => {
+        impl $store {
+            /// Where the columns are.
+            pub(crate) fn addresses(&mut self) -> $addresses {
+                $addresses { $($name: self.$name.as_mut_ptr() as Address),* }
+            }
+        }
+    };
+}
+episode_columns!(writable Episodes EpisodeAddresses);
+step_columns!(writable StepBuffers StepBufferAddresses);
 
 /// The columns of a batch, one behind the other, from those of its parts: of every part
 /// the number of environments and its columns. With them, where each ends.
@@ -428,8 +462,7 @@ macro_rules! world_pointers {
                 WorldPointers { $($name: self.$name.as_mut_ptr()),* }
             }
 
-            /// Where the columns are.
-            #[cfg(test)]
+            /// Where the columns are, for kernels that read them.
             pub(crate) fn addresses(&self) -> WorldAddresses {
                 WorldAddresses { $($name: self.$name.as_ptr() as Address),* }
             }
@@ -437,6 +470,26 @@ macro_rules! world_pointers {
     };
 }
 world_columns!(world_pointers);
+
+/// How worlds begin.
+macro_rules! world_begin {
+    ($(($name:ident $_n:ident $kind:ident $factor:literal $size:ident $begin:ident $seen:ident $says:literal))*) => {
+        impl State {
+            /// Zeros in what begins so, of environment `env`.
+            pub(crate) fn begin(&mut self, env: usize) {
+                let n = self.num_envs;
+                $(if begin!($begin) == Begin::Zero {
+                    let mut at = env;
+                    while let Some(x) = self.$name.get_mut(at) {
+                        *x = Default::default();
+                        at += n;
+                    }
+                })*
+            }
+        }
+    };
+}
+world_columns!(world_begin);
 
 impl State {
     /// Zeroed state of `num_envs` worlds.

@@ -6,19 +6,32 @@
 #[path = "../build/columns.rs"]
 mod columns;
 
-use ostler_sim::state::{Begin, Column, EPISODE, Kind, Sizes, WORLD};
+use ostler_sim::state::{Begin, Column, EPISODE, Kind, STEP, Sizes, TABLES, WORLD};
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
 
 const HEAD: &str = "# The state of an environment
 
-Everything that a later step of the native engine depends on is in these columns; rapier's
-worlds have bodies of their own beside them. Entries have four bytes. `N` is the number of environments; a buffer
+Everything that a later step of the native engine depends on is in the first two lists of
+columns; rapier's worlds have bodies of their own beside them. Entries have four bytes. `N` is the number of environments; a buffer
 is `[width][N]`, or `[N][width]` where the table says \"row\". The source is
 `sim/kernels/state.h`: a line there is a column on the host and on a GPU, in snapshots and in
-this table.
+this page.
 ";
+
+fn kind(column: &Column) -> &'static str {
+    match column.kind {
+        Kind::Real => "number",
+        Kind::Word => "unsigned",
+        Kind::Row => "number, row",
+    }
+}
+
+fn width(column: &Column) -> &'static str {
+    let width = column.shape.strip_suffix(" one").unwrap_or(column.shape);
+    width.strip_prefix("1 ").unwrap_or(width)
+}
 
 fn table(text: &mut String, title: &str, list: &[Column]) {
     let _ = writeln!(
@@ -26,18 +39,13 @@ fn table(text: &mut String, title: &str, list: &[Column]) {
         "\n## {title}\n\n| column | width | kind | an episode begins with | expressions read it | contents |\n|---|---|---|---|---|---|"
     );
     for c in list {
-        let kind = match c.kind {
-            Kind::Real => "number",
-            Kind::Word => "unsigned",
-            Kind::Row => "number, row",
-        };
+        let kind = kind(c);
         let begin = match c.begin {
             Begin::Zero => "0",
             Begin::Kept => "what was there",
             Begin::Own => "its own value",
         };
-        let width = c.shape.strip_suffix(" one").unwrap_or(c.shape);
-        let width = width.strip_prefix("1 ").unwrap_or(width);
+        let width = width(c);
         let seen = if c.seen { "yes" } else { "no" };
         let _ = writeln!(
             text,
@@ -52,6 +60,24 @@ fn the_page_lists_every_column() {
     let mut text = HEAD.to_string();
     table(&mut text, "The world", &WORLD);
     table(&mut text, "The episode", &EPISODE);
+    text.push_str(
+        "\n## Between the phases of a step\n\nA step writes these before it reads them; snapshots \
+         do not hold them.\n\n| column | width | kind | contents |\n|---|---|---|---|\n",
+    );
+    for c in &STEP {
+        let (kind, width) = (kind(c), width(c));
+        let _ = writeln!(text, "| `{}` | {width} | {kind} | {} |", c.name, c.says);
+    }
+    text.push_str(
+        "\n## The task\n\nWhat kernels know of a task, beside its expressions: read by all \
+         environments, filled by `sim/src/task/tables.rs`.\n\n| table | entries | kind | contents \
+         |\n|---|---|---|---|\n",
+    );
+    for (name, size, real, says) in TABLES {
+        let kind = if real { "number" } else { "unsigned" };
+        let size = if size == "one" { "1" } else { size };
+        let _ = writeln!(text, "| `{name}` | {size} | {kind} | {says} |");
+    }
     text.push_str("\n## Sizes\n\n| size | of |\n|---|---|\n");
     for (name, says) in Sizes::SAYS {
         let _ = writeln!(text, "| `{name}` | {says} |");
@@ -66,16 +92,18 @@ fn the_page_lists_every_column() {
 
 #[test]
 fn names_are_unique_and_sizes_are_used() {
-    let all = || WORLD.iter().chain(&EPISODE);
+    let all = || WORLD.iter().chain(&EPISODE).chain(&STEP);
     let names: HashSet<_> = all().map(|c| c.name).collect();
     assert_eq!(names.len(), all().count());
     // Every width follows the size that it names, and no other.
+    let known = |size: &str| size == "one" || Sizes::SAYS.iter().any(|(name, _)| *name == size);
+    assert!(TABLES.iter().all(|(_, size, ..)| known(size)));
     for c in all() {
         let [factor, size] = <[&str; 2]>::try_from(c.shape.split(' ').collect::<Vec<_>>()).unwrap();
         let factor: usize = factor.parse().unwrap();
         let none = c.width(&Sizes::default());
         assert_eq!(none, if size == "one" { factor } else { 0 }, "{}", c.name);
-        assert!(size == "one" || Sizes::SAYS.iter().any(|(name, _)| *name == size));
+        assert!(known(size));
     }
 }
 
@@ -85,7 +113,9 @@ fn a_list_that_cannot_be_read_is_an_error() {
     let (header, out) = (dir.path().join("state.h"), dir.path());
     let whole = "#define OSTLER_SIZES(X) \\\n  X(nq, \"a, b\")\n\n#define OSTLER_EPISODE(X) \\\n  \
                  X(age, word, 1, one, own, yes, \"of it\")\n\n#define OSTLER_WORLD(X) \\\n  \
-                 X(body_pos, real, 3, nbody, own, yes, \"where\") \\\n  X(act, real, 1, na, zero, no, \"it\")\n";
+                 X(body_pos, real, 3, nbody, own, yes, \"where\") \\\n  X(act, real, 1, na, zero, no, \"it\")\n\n\
+                 #define OSTLER_STEP_BUFFERS(X) \\\n  X(ctrl, real, 1, nu, own, no, \"controls\")\n\n\
+                 #define OSTLER_TABLES(X) \\\n  X(raw, word, naction, \"place\")\n";
     let write = |text: &str| {
         std::fs::write(&header, text).unwrap();
         columns::write(&header, out)
@@ -96,6 +126,7 @@ fn a_list_that_cannot_be_read_is_an_error() {
         "(nq Nq \"a, b\")",
         "(body_pos BodyPos real 3 nbody own yes \"where\")",
         "(act Act real 1 na zero no \"it\")",
+        "(raw Raw word naction \"place\")",
     ] {
         assert!(rust.contains(line), "{rust}");
     }

@@ -1,8 +1,20 @@
-// What the entries take; mirrored by sim/src/env/on_device/args.rs.
+// What the entries take; mirrored by sim/src/env/args.rs.
 #pragma once
 
-// Words of an entry of the morgue before its columns (see `bury`).
-enum { GRAVE_HEAD = 8 };
+// Words of a break record before its columns (see `record_break`).
+enum { BREAK_HEAD = 8 };
+
+// Laws of controls; what is drawn where an episode begins, and how.
+enum { DRIVE_HELD, DRIVE_AFFINE, DRIVE_PD, DRIVE_CHOICE };
+enum { PLACE_POSITION, PLACE_VELOCITY, PLACE_YAW };
+enum { CHANCE_NONE, CHANCE_UNIFORM, CHANCE_NORMAL };
+enum : unsigned { NOWHERE = ~0u };
+
+// Sizes where they are not constants.
+struct alignas(8) TaskSizes {
+  OSTLER_SIZES(OSTLER_SIZE)
+  static constexpr int one = 1;
+};
 
 // Buffers are [k][n], the environment fastest, unless said otherwise.
 struct EnvArgs {
@@ -11,20 +23,23 @@ struct EnvArgs {
   unsigned first_env;          // global id of environment 0
   unsigned long long seed, clock;
   unsigned noisy, spread;      // observation noise; random ages of first episodes
-  unsigned since, unused;      // control steps of the rollout before this one
+  unsigned since;              // control steps of the rollout before this one
+  unsigned only_new;           // 1: what is remembered of environments that go on is written down already
   // The future depends on these.
   typedef float real;
   typedef float row;
   typedef unsigned word;
   OSTLER_EPISODE(OSTLER_POINTER)
-  // Work.
-  float* ctrl;                 // [nu]
-  const float* number;         // the task's numbers, where they are not in the code
+  OSTLER_STEP_BUFFERS(OSTLER_POINTER)
+  // The task.
+  OSTLER_TABLES(OSTLER_TABLE)
+  TaskSizes size;
+  const float* number;         // numbers of its expressions, where they are not in the code
   // Statistics since they were last taken.
-  double* tally;               // [TALLY]
+  double* tally;               // [TALLY], null where the host counts
   unsigned* last_ret;          // [3]: return's bits, length, 1 + since of the last episode that ended
-  unsigned* buried;            // one number: broken environments that asked for a grave
-  unsigned* grave;             // [GRAVES][GRAVE]
+  unsigned* broken;            // one number: environments that broke
+  unsigned* breaks;            // [BREAKS][BREAK]
   // One step; rows are agents of environments, [n][M].
   const float* actions;        // [n][nraw]
   float *obs, *critic_obs;     // [n][nobs]

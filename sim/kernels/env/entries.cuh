@@ -1,6 +1,7 @@
 // What is launched: thread i of `count` does the statement. On a host, threads
-// first .. end-1. Environments are counted in an `int`; words of their state may be more
-// than it holds.
+// first .. end-1. The arguments stay in constant memory (`__grid_constant__`): functions that
+// are not inlined would have every thread copy them first. Environments are counted in an
+// `int`; words of their state may be more than it holds.
 #pragma once
 
 OSTLER_FN long long ostler_thread(unsigned block, unsigned threads, unsigned thread) {
@@ -12,7 +13,7 @@ OSTLER_FN long long ostler_thread(unsigned block, unsigned threads, unsigned thr
 #define OSTLER_THREADS 128
 #endif
 #define OSTLER_ENTRY(number, name, count, setup, statement) \
-  extern "C" __global__ void __launch_bounds__(OSTLER_THREADS) name(const EnvArgs a) { \
+  extern "C" __global__ void __launch_bounds__(OSTLER_THREADS) name(const __grid_constant__ EnvArgs a) { \
     const number i = (number)ostler_thread(blockIdx.x, blockDim.x, threadIdx.x); \
     if (i >= (count)) return; \
     setup \
@@ -38,7 +39,7 @@ struct World {
 };
 }  // namespace
 
-OSTLER_ENTRY(int, ostler_env_restart, a.n, , restart(a, i); Task::remember(a, i);)
+OSTLER_ENTRY(int, ostler_env_restart, a.n, , env_restart(a, i);)
 OSTLER_ENTRY(int, ostler_env_begin, a.n, , env_begin(a, i);)
 OSTLER_ENTRY(int, ostler_env_step, a.n, World world;, env_step(a, i, world);)
 OSTLER_ENTRY(int, ostler_env_tally, a.chunks, , env_tally(a, i);)

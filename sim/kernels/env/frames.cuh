@@ -1,5 +1,4 @@
-// Frames of bodies and starts of episodes: sim/src/physics/kinematics.rs and
-// sim/src/task/reset.rs, operation by operation.
+// Frames of bodies: sim/src/physics/kinematics.rs, operation by operation.
 #pragma once
 
 struct V3 { float x[3]; };
@@ -72,36 +71,5 @@ OSTLER_FN_ONE void write_frame(const EnvArgs& a, int e, int body, const Frame& f
     p.body_pos[(3 * body + k) * n + e] = f.pos.x[k];
     p.body_lin_vel[(3 * body + k) * n + e] = f.lin.x[k];
     p.body_ang_vel[(3 * body + k) * n + e] = f.ang.x[k];
-  }
-}
-
-// ---- starts of episodes ----
-
-OSTLER_FN float first_normal(unsigned a, unsigned b) {
-  float x, y;
-  normal_pair(a, b, x, y);
-  return x;
-}
-OSTLER_FN float heading(const float* q) {
-  return atan2_of(2.0f * (q[0] * q[3] + q[1] * q[2]), 1.0f - 2.0f * (q[2] * q[2] + q[3] * q[3]));
-}
-OSTLER_FN void turn(float* q, float angle) {
-  float s, c;
-  sin_cos(0.5f * angle, s, c);
-  const float w = q[0], x = q[1], y = q[2], z = q[3];
-  q[0] = c * w - s * z;
-  q[1] = c * x - s * y;
-  q[2] = c * y + s * x;
-  q[3] = c * z + s * w;
-}
-OSTLER_FN void unit_quat(float* q) {
-  float sum = -0.0f;
-  for (int i = 0; i < 4; i++) sum = sum + q[i] * q[i];
-  const float norm = sqrt_(sum);
-  if (norm > 1e-6f) {
-    for (int i = 0; i < 4; i++) q[i] = q[i] / norm;
-  } else {
-    q[0] = 1.0f;
-    q[1] = q[2] = q[3] = 0.0f;
   }
 }

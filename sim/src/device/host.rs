@@ -111,7 +111,7 @@ impl Kernels for Loaded {
             .map_err(|_| DeviceError::Defect(format!("{threads} threads in one launch")))?;
         self.counts.launch();
         // The struct may want more than a byte's alignment.
-        let mut words = [0_u64; 128];
+        let mut words = [0_u64; 256];
         let room: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
         let Some(room) = room.get_mut(..args.len()) else {
             return Err(DeviceError::Defect(format!(

@@ -1,6 +1,7 @@
 use super::*;
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
-use crate::env::on_device::{args::EnvArgs, program};
+use crate::env::args::EnvArgs;
+use crate::env::on_device::program;
 use bytemuck::Zeroable;
 use std::path::Path;
 

@@ -2,13 +2,11 @@
 
 use super::{EnvSpec, EpisodeStats};
 use crate::memory::{MemoryError, zeroed};
-use crate::model::Model;
 use crate::physics::Shortfalls;
-use crate::state::{Episodes, Sizes};
+use crate::state::{Episodes, Sizes, StepBuffers};
 use crate::task::Task;
 use crate::task::expr::{BLOCK, Scratch};
-use crate::task::score::Judged;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What the future depends on, besides the physics: a snapshot holds it all.
 #[derive(Debug)]
@@ -26,22 +24,11 @@ pub(super) struct Live {
 }
 
 impl Live {
-    pub fn new(spec: &EnvSpec, task: &Task) -> Result<Self, MemoryError> {
-        let [nobs, ncritic] = task.observations.world();
-        let sizes = Sizes {
-            nagent: spec.agents_per_env(),
-            naction: task.actions.outputs(),
-            ncommand: task.commands.width(),
-            nhistory: task.memory.width(),
-            nobs,
-            ncritic,
-            nreward: spec.reward_names.len(),
-            ..Sizes::default()
-        };
+    pub fn new(spec: &EnvSpec, sizes: &Sizes) -> Result<Self, MemoryError> {
         Ok(Self {
             clock: 0,
             began: 0,
-            episodes: Episodes::zeroed(&sizes, spec.num_envs)?,
+            episodes: Episodes::zeroed(sizes, spec.num_envs)?,
             stats: EpisodeStats::with_room(spec)?,
             taken: Shortfalls::default(),
         })
@@ -51,31 +38,17 @@ impl Live {
 /// What one step needs and leaves behind for nobody.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// Controls `[nu][N]`.
-    pub ctrl: Vec<f32>,
-    /// What expressions will remember of this step `[k][N]`.
-    pub memory: Vec<f32>,
-    /// Starts of episodes `[nq][N]`.
-    pub qpos: Vec<f32>,
-    /// Starts of episodes `[nv][N]`.
-    pub qvel: Vec<f32>,
-    /// This step's rewards of every agent `[M][N]`.
-    pub reward: Vec<f32>,
-    /// Cause that ended the task, 0 for none `[N]`.
-    pub terminated: Vec<u32>,
-    /// Cause of an extra truncation, 0 for none `[N]`.
-    pub truncated: Vec<u32>,
-    /// Fault bits of this step `[N]`.
-    pub fault: Vec<u32>,
-    /// 1 where a new episode begins `[N]`.
-    pub mask: Vec<u8>,
+    /// What the kernels hand on from phase to phase.
+    pub columns: StepBuffers,
+    /// 1 where a new episode begins `[N]`, as the physics takes it.
+    pub begins: Vec<u8>,
     /// Environments that broke in this step (up to N).
     pub broken: Vec<u32>,
     /// One environment's reward terms.
     pub terms: Vec<f32>,
     /// One environment's observations; the critics' is empty where they see the policies'.
     pub row: Row,
-    /// Where a loop panicked.
+    /// Where a phase panicked.
     pub panicked: Panicked,
     /// One per thread.
     pub workers: Vec<Worker>,
@@ -88,44 +61,59 @@ pub(super) struct Row {
     pub critic: Vec<f32>,
 }
 
-/// Blocks of environments whose part of a loop panicked.
+/// Blocks of environments of which a phase panicked.
 #[derive(Debug)]
 pub(super) struct Panicked {
     /// Whether there are any.
-    pub any: AtomicBool,
+    any: AtomicBool,
     /// By block.
-    pub blocks: Vec<AtomicBool>,
+    blocks: Vec<AtomicBool>,
+}
+
+impl Panicked {
+    pub fn mark(&self, block: usize) {
+        self.blocks[block].store(true, Relaxed);
+        self.any.store(true, Relaxed);
+    }
+
+    pub fn is_marked(&self, block: usize) -> bool {
+        self.any.load(Relaxed) && self.blocks[block].load(Relaxed)
+    }
+
+    /// Forgets them all; hands each to `f`.
+    pub fn take(&mut self, mut f: impl FnMut(usize)) {
+        if !std::mem::take(self.any.get_mut()) {
+            return;
+        }
+        for (block, marked) in self.blocks.iter_mut().enumerate() {
+            if std::mem::take(marked.get_mut()) {
+                f(block);
+            }
+        }
+    }
 }
 
 /// What one thread works in.
 #[derive(Debug)]
 pub(super) struct Worker {
     pub scratch: Scratch,
-    pub judged: Judged,
-    /// One environment's start.
-    pub qpos: Vec<f32>,
-    pub qvel: Vec<f32>,
 }
 
 impl Work {
     pub fn new(
         spec: &EnvSpec,
-        model: &Model,
         task: &Task,
+        sizes: &Sizes,
         threads: usize,
     ) -> Result<Self, MemoryError> {
         let n = spec.num_envs;
         let [wide, critic_wide] = task.observations.world();
-        let f = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(n));
         let mut workers = Vec::new();
         for _ in 0..threads.min(n.div_ceil(BLOCK)).max(1) {
             workers.push(Worker {
                 scratch: Scratch {
                     registers: zeroed("expressions", task.scratch_len())?,
                 },
-                judged: Judged::new(spec.agents_per_env()),
-                qpos: zeroed("positions", model.nq)?,
-                qvel: zeroed("velocities", model.nv)?,
             });
         }
         let mut broken = zeroed::<u32>("flags", n)?;
@@ -148,15 +136,8 @@ impl Work {
                 any: AtomicBool::new(false),
                 blocks: flags,
             },
-            ctrl: f("controls", model.nu())?,
-            memory: f("what expressions remember", task.memory.width())?,
-            qpos: f("positions", model.nq)?,
-            qvel: f("velocities", model.nv)?,
-            reward: f("rewards", spec.agents_per_env())?,
-            terminated: zeroed("flags", n)?,
-            truncated: zeroed("flags", n)?,
-            fault: zeroed("flags", n)?,
-            mask: zeroed("flags", n)?,
+            columns: StepBuffers::zeroed(sizes, n)?,
+            begins: zeroed("flags", n)?,
             workers,
         })
     }

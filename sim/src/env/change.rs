@@ -32,6 +32,7 @@ impl BatchEnv {
                 })
             })?;
         }
+        self.tables = compiled.tables(self.spec.step_dt, self.spec.max_episode_steps);
         self.task = compiled;
         self.config.clone_from(task);
         Ok(())

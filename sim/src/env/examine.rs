@@ -2,15 +2,12 @@
 //! environment that is well.
 
 use super::causes::{Kind, Place};
-use super::step::inputs;
-use super::{BatchEnv, Break, Groups};
+use super::{BatchEnv, Break};
 use crate::physics::fault;
-use crate::task::expr::{BLOCK, Inputs};
-use std::sync::atomic::Ordering::Relaxed;
 
 /// Broken environments that are looked at, and those that are described, between two
 /// calls of [`BatchEnv::take_stats`]: many at once have one cause.
-const EXAMINED: u64 = crate::task::emit::GRAVES as u64;
+const EXAMINED: u64 = crate::task::emit::BREAKS as u64;
 pub(super) const DESCRIBED: usize = 16;
 
 impl BatchEnv {
@@ -57,11 +54,11 @@ impl BatchEnv {
         if self.physics.state().fault[env] != 0 {
             let found = self
                 .physics
-                .diagnose(env, &self.work.ctrl, self.decimation)
+                .diagnose(env, &self.work.columns.ctrl, self.decimation)
                 .map(|e| (Place::Physics(e.part), Kind::of(e.value), e.value));
             return found.unwrap_or(nothing);
         }
-        if self.work.fault[env] & fault::ENGINE != 0 {
+        if self.work.columns.bits[env] & fault::ENGINE != 0 {
             return (Place::Engine, Kind::Nan, f32::NAN);
         }
         self.bad_reward(env)
@@ -71,31 +68,28 @@ impl BatchEnv {
 
     /// The reward term that is not finite, or the largest of a sum beyond the limit.
     fn bad_reward(&mut self, env: usize) -> Option<(Place, Kind, f32)> {
-        let n = self.spec.num_envs;
-        let agents = self.spec.agents_per_env();
-        let (live, work) = (&self.live, &mut self.work);
-        let worker = work.workers.first_mut()?;
-        let state = self.physics.state();
-        let inputs = inputs!(self, live, work, state, env, 1);
-        let terms = &mut work.terms;
-        self.task.score.judge(
-            &inputs,
-            &mut worker.scratch,
-            &mut worker.judged,
-            |term, lanes| terms[term] = lanes[0],
-        );
+        let mut scratch = std::mem::take(&mut self.work.workers.first_mut()?.scratch);
+        let mut terms = std::mem::take(&mut self.work.terms);
+        let score = &self.task.score;
+        score.weighted(&self.inputs(env), &mut scratch, &mut terms);
+        let found = self.bad_term(env, &terms);
+        self.work.terms = terms;
+        self.work.workers.first_mut()?.scratch = scratch;
+        found
+    }
+
+    fn bad_term(&self, env: usize, terms: &[f32]) -> Option<(Place, Kind, f32)> {
+        let (n, agents) = (self.spec.num_envs, self.spec.agents_per_env());
+        let (live, columns) = (&self.live, &self.work.columns);
         // A command that was drawn anew since may hide the term; its sum has it still.
         let now = terms.iter().copied().enumerate();
         let so_far = (0..terms.len()).map(|k| (k, live.episodes.sums[k * n + env]));
         if let Some((k, x)) = now.chain(so_far).find(|(_, x)| !x.is_finite()) {
             return Some((Place::Reward(k), Kind::of(x), x));
         }
-        let given = (0..agents).map(|m| work.reward[m * n + env]);
+        let given = (0..agents).map(|m| columns.gain[m * n + env]);
         if let Some(x) = given.into_iter().find(|x| !x.is_finite()) {
             return Some((Place::Reward(terms.len()), Kind::of(x), x));
-        }
-        if !worker.judged.absurd[0] {
-            return None;
         }
         let score = &self.task.score;
         let agent = (0..agents).find(|&m| score.is_absurd(m, terms))?;
@@ -107,65 +101,15 @@ impl BatchEnv {
 
     /// The observation term that is not finite.
     fn bad_observation(&mut self, env: usize) -> Option<(Place, Kind, f32)> {
-        let noise = self.noise_key(false);
-        let (live, work) = (&self.live, &mut self.work);
-        let worker = work.workers.first_mut()?;
-        let state = self.physics.state();
-        let inputs = inputs!(self, live, work, state, env, 1);
-        let mut want = [false; BLOCK];
-        want[0] = true;
-        self.task.observations.write(
-            &inputs,
-            &mut worker.scratch,
-            noise,
-            &want,
-            &mut work.row.policy,
-            &mut work.row.critic,
-        );
-        let [wide, _] = self.task.observations.world();
-        self.drill.observe(env, 1, wide, &mut work.row.policy);
-        let rows = [(&work.row.policy, false), (&work.row.critic, true)];
+        self.look(env);
+        let rows = [
+            (&self.work.row.policy, false),
+            (&self.work.row.critic, true),
+        ];
         rows.into_iter().find_map(|(row, critic)| {
             let (at, &x) = row.iter().enumerate().find(|(_, x)| !x.is_finite())?;
             let term = self.task.observations.term_at(at, critic)?;
             Some((Place::Observation(term), Kind::of(x), x))
         })
-    }
-
-    /// Makes broken environments of those whose block of a loop panicked: their rows
-    /// become the last finite ones. `masked`: after a reset, whose fault the next step
-    /// reports.
-    pub(super) fn contain_panics(&mut self, obs: &mut Groups<&mut [f32]>, masked: bool) {
-        if !self.work.panicked.any.swap(false, Relaxed) {
-            return;
-        }
-        let n = self.spec.num_envs;
-        let (live, work) = (&mut self.live, &mut self.work);
-        for (block, flag) in work.panicked.blocks.iter().enumerate() {
-            if !flag.swap(false, Relaxed) {
-                continue;
-            }
-            let envs = block * BLOCK..((block + 1) * BLOCK).min(n);
-            tracing::error!(
-                "environments {}..{} are reset: a panic in their step was caught",
-                envs.start,
-                envs.end
-            );
-            for env in envs.clone() {
-                if !masked {
-                    work.fault[env] |= fault::ENGINE;
-                } else if work.mask[env] != 0 {
-                    live.episodes.stuck[env] |= fault::ENGINE;
-                }
-            }
-            let rows = |width: usize| envs.start * width..envs.end * width;
-            let [wide, critic_wide] = self.task.observations.world();
-            let wide = rows(wide);
-            obs.policy[wide.clone()].copy_from_slice(&live.episodes.last_policy[wide]);
-            if let Some(critic) = &mut obs.critic {
-                let wide = rows(critic_wide);
-                critic[wide.clone()].copy_from_slice(&live.episodes.last_critic[wide]);
-            }
-        }
     }
 }

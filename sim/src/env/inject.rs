@@ -1,11 +1,13 @@
 //! Faults on purpose: numbers that are not finite and panics, where they would arise,
 //! so that a run can be drilled.
 
+use super::args::EnvArgs;
 use super::{BatchEnv, EnvError};
 use crate::config::ConfigError;
 use crate::memory::{MemoryError, zeroed};
-use crate::physics::Part;
+use crate::physics::{Part, fault};
 use crate::rng::{Purpose, philox, unit};
+use crate::task::Task;
 use serde::{Deserialize, Serialize};
 
 /// A fault that is put into environments.
@@ -135,22 +137,40 @@ impl Drill {
         }
     }
 
-    /// Writes into the policies' rows `[len][width]` of environments `first..first + len`.
-    pub fn observe(&self, first: usize, len: usize, width: usize, rows: &mut [f32]) {
+    /// Writes into the policies' rows of environments `first..first + len`.
+    ///
+    /// # Safety
+    /// `args` has the addresses of a phase, whose block these environments are.
+    pub unsafe fn observe(&self, args: &EnvArgs, task: &Task, first: usize, len: usize) {
+        let [width, _] = task.observations.world();
         for hit in self.of(first, len) {
             if let What::Observation(i) = hit.what {
-                rows[(hit.env - first) * width + i] = hit.value;
+                let rows = args.obs as *mut f32;
+                // SAFETY: the caller's promise; the entry is within the environment's row.
+                unsafe { rows.wrapping_add(hit.env * width + i).write(hit.value) };
             }
         }
     }
 
-    /// Writes into the rewards `[M][N]`; calls `bad(env)` where they are not finite then.
-    pub fn reward(&self, n: usize, rewards: &mut [f32], mut bad: impl FnMut(usize)) {
-        for hit in self.hits.iter().filter(|h| h.what == What::Reward) {
-            let all = rewards.iter_mut().skip(hit.env).step_by(n);
-            all.for_each(|r| *r = hit.value);
+    /// Writes into the rewards of environments `first..first + len`, which break where they
+    /// are not finite then.
+    ///
+    /// # Safety
+    /// As [`observe`](Self::observe).
+    pub unsafe fn reward(&self, args: &EnvArgs, task: &Task, first: usize, len: usize) {
+        let (gain, bits) = (args.buffers.gain as *mut f32, args.buffers.bits as *mut u32);
+        for hit in self.of(first, len) {
+            if hit.what != What::Reward {
+                continue;
+            }
+            for agent in 0..task.team.count() {
+                let entry = gain.wrapping_add(agent * args.n as usize + hit.env);
+                // SAFETY: the caller's promise; the entry is the environment's.
+                unsafe { entry.write(hit.value) };
+            }
             if !hit.value.is_finite() {
-                bad(hit.env);
+                // SAFETY: as above.
+                unsafe { *bits.wrapping_add(hit.env) |= fault::TASK };
             }
         }
     }

@@ -1,11 +1,12 @@
 //! Physics and task joined: actions in, observations and rewards out.
 
+pub(crate) mod args;
 mod buffers;
 mod causes;
 mod change;
 mod examine;
 mod inject;
-mod memory;
+mod lanes;
 pub mod on_device;
 mod share;
 mod snapshot;
@@ -17,13 +18,14 @@ use crate::memory::MemoryError;
 use crate::model::Model;
 use crate::physics::pool::Pool;
 use crate::physics::{Limits, Physics, PhysicsError, Shortfalls, SnapshotError};
+use crate::state::{Sizes, Tables};
 use crate::task::Task;
 use crate::task::pose::Pose;
 use buffers::{Live, Work};
 use causes::Causes;
 use inject::Drill;
 pub use inject::{Injection, Value, What, When, Which};
-use memory::Whose;
+pub(crate) use lanes::draw_pose;
 pub use on_device::{DeviceEnv, PolicyNoise, StepAddresses};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -291,6 +293,9 @@ pub struct BatchEnv {
     physics: Box<dyn Physics>,
     pool: Arc<Pool>,
     task: Task,
+    sizes: Sizes,
+    /// The task as kernels take it.
+    tables: Tables,
     decimation: usize,
     /// Keys every draw.
     seed: u64,
@@ -402,8 +407,10 @@ impl BatchEnv {
             agents: AgentSpec::all(&task),
             policy_names: task.team.policy_names.clone(),
         };
-        let live = Live::new(&spec, &task)?;
-        let work = Work::new(&spec, &model, &task, pool.threads())?;
+        let sizes = task.sizes(&model);
+        let tables = task.tables(step_dt, max_episode_steps);
+        let live = Live::new(&spec, &sizes)?;
+        let work = Work::new(&spec, &task, &sizes, pool.threads())?;
         let decimation = env.decimation;
         Ok(Self {
             spec,
@@ -411,6 +418,8 @@ impl BatchEnv {
             physics,
             pool,
             task,
+            sizes,
+            tables,
             decimation,
             seed,
             first_env,
@@ -455,10 +464,9 @@ impl BatchEnv {
     /// an episode, cut short by its age, is left out of the statistics.
     pub fn reset(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) {
         self.live.clock += 1;
-        self.work.mask.fill(1);
+        self.work.columns.mask.fill(1);
         self.begin_rollout();
-        self.restart(spread, obs);
-        self.remember(Whose::All);
+        self.restart(spread, false, obs);
     }
 
     /// Forgets which slots of `final_obs` are taken; call at a rollout's start.
@@ -482,18 +490,12 @@ impl BatchEnv {
         if !self.drill.is_empty() {
             self.poke();
         }
-        self.physics.step(&self.work.ctrl, self.decimation);
-        self.judge();
-        self.redraw_commands();
-        self.observe(&mut out.obs);
-        let any = self.settle(out);
-        if !self.work.broken.is_empty() {
+        self.physics.step(&self.work.columns.ctrl, self.decimation);
+        if self.finish(out) {
+            self.count(out);
             self.examine(actions);
+            self.restart(false, false, &mut out.obs);
         }
-        if any {
-            self.restart(false, &mut out.obs);
-        }
-        self.remember(Whose::All);
         if let Some(changed) = changed {
             self.drill.give_back(changed);
         }
@@ -521,6 +523,13 @@ impl BatchEnv {
     /// Switches observation noise off (evaluation) or on.
     pub fn set_noise(&mut self, on: bool) {
         self.noise = on;
+    }
+
+    /// What expressions remember from step to step, as it is written, and how many
+    /// numbers that is.
+    pub fn remembered(&self) -> impl Iterator<Item = (String, usize)> {
+        let cells = self.task.memory.cells().iter();
+        cells.map(|c| (c.text(), c.rows().len()))
     }
 
     /// Appends everything that is needed to go on with the same bits to `out`. Nothing is

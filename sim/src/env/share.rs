@@ -19,19 +19,8 @@ pub struct Shared<'a, T> {
 // part be used by another thread.
 unsafe impl<T: Send> Sync for Shared<'_, T> {}
 
-impl<'a, T: Copy> Shared<'a, T> {
-    /// Borrows all of `slice`.
-    pub fn new(slice: &'a mut [T]) -> Self {
-        Self {
-            start: slice.as_mut_ptr(),
-            len: slice.len(),
-            lifetime: PhantomData,
-        }
-    }
-}
-
 impl<'a, T> Shared<'a, T> {
-    /// Like [`new`](Self::new) for elements that cannot be copied.
+    /// Borrows all of `slice`.
     pub fn of(slice: &'a mut [T]) -> Self {
         Self {
             start: slice.as_mut_ptr(),

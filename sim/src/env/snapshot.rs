@@ -2,7 +2,6 @@
 //! physics' own.
 
 pub(super) use super::examine::DESCRIBED;
-use super::memory::Whose;
 use super::{BatchEnv, Break, EpisodeStats, Finished, Groups, stats};
 use crate::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
 use crate::physics::{Shortfalls, SnapshotError, record};
@@ -358,8 +357,8 @@ pub(super) fn restore_range(
     fill(env, &record, from);
     // Counts of worlds that are gone are gone with them.
     env.live.taken = env.physics.shortfalls();
-    for (e, mask) in env.work.mask.iter_mut().enumerate() {
-        *mask = u8::from(e >= taken);
+    for (e, mask) in env.work.columns.mask.iter_mut().enumerate() {
+        *mask = u32::from(e >= taken);
     }
     if taken < n {
         let episodes = &mut env.live.episodes;
@@ -367,8 +366,7 @@ pub(super) fn restore_range(
         episodes.last_policy[taken * wide..].fill(0.0);
         episodes.last_critic[taken * critic_wide..].fill(0.0);
         episodes.final_used[taken..].fill(0);
-        env.restart(spread, obs);
-        env.remember(Whose::New);
+        env.restart(spread, true, obs);
     }
     Ok(taken)
 }

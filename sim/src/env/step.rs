@@ -1,21 +1,23 @@
-//! The phases of one control step. Each goes over blocks of environments, spread
-//! over the pool; a block's numbers depend on nothing outside it.
+//! The phases of one control step, of which the kernels' text has one form for hosts and
+//! devices: `sim/kernels/env/phases.cuh`. Here they go over blocks of environments, spread
+//! over the pool; a block's numbers depend on nothing outside it. Between them stand the
+//! physics, what is counted, and injected faults.
 
+use super::args::EnvArgs;
 use super::buffers::{Panicked, Worker};
+use super::lanes::Block;
 use super::share::Shared;
 use super::{BatchEnv, Finished, Groups, StepOut};
-use crate::math::all_finite;
-use crate::physics::fault;
+use crate::device::Address;
 use crate::physics::pool::Pool;
-use crate::rng::{Purpose, philox, unit};
-use crate::task::expr::{BLOCK, Inputs};
-use crate::task::observe::NoiseKey;
+use crate::task::expr::{BLOCK, Column, Columns, Inputs};
+use bytemuck::Zeroable;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Calls `f(worker, first, len)` for every block of `n` environments. A block that
 /// panics is marked; the others are not affected.
-pub(super) fn for_blocks(
+fn for_blocks(
     pool: &Pool,
     n: usize,
     workers: &mut [Worker],
@@ -33,425 +35,290 @@ pub(super) fn for_blocks(
             // What a panic leaves behind in a worker is overwritten by the next block.
             let call = AssertUnwindSafe(|| f(worker, first, BLOCK.min(n - first)));
             if catch_unwind(call).is_err() {
-                panicked.blocks[block].store(true, Relaxed);
-                panicked.any.store(true, Relaxed);
+                panicked.mark(block);
             }
         }
     });
 }
 
-/// What expressions read. A macro, since the borrows are of single fields.
-macro_rules! inputs {
-    ($env:ident, $live:ident, $work:ident, $state:ident, $first:expr, $len:expr) => {
-        Inputs {
-            state: $state,
-            ctrl: &$work.ctrl,
-            action: &$live.episodes.action,
-            last_action: &$live.episodes.last_action,
-            history: &$live.episodes.history,
-            command: &$live.episodes.command,
-            params: &$env.task.params,
-            step: &$live.episodes.age,
-            step_dt: $env.spec.step_dt as f32,
-            max_steps: $env.spec.max_episode_steps,
-            first: $first,
-            len: $len,
-        }
-    };
+fn address<T>(rows: &mut [T]) -> Address {
+    rows.as_mut_ptr() as Address
 }
 
-pub(super) use inputs;
-
 impl BatchEnv {
-    /// Actions `[R][A]` to controls; episodes grow older by a step.
-    pub(super) fn act(&mut self, actions: &[f32]) {
-        let (n, outputs) = (self.spec.num_envs, self.task.actions.outputs());
-        let width = self.task.actions.raw_width();
-        assert_eq!(actions.len(), n * width, "actions are [R][A]");
-        let (live, work) = (&mut self.live, &mut self.work);
-        let (action, last) = (
-            Shared::new(&mut live.episodes.action),
-            Shared::new(&mut live.episodes.last_action),
-        );
-        let (age, length) = (
-            Shared::new(&mut live.episodes.age),
-            Shared::new(&mut live.episodes.length),
-        );
-        let (ctrl, faults) = (Shared::new(&mut work.ctrl), Shared::new(&mut work.fault));
-        let (task, state) = (&self.task.actions, self.physics.state());
-        let drill = (!self.drill.is_empty()).then_some(&self.drill);
-        for_blocks(
-            &self.pool,
-            n,
-            &mut work.workers,
-            &work.panicked,
-            |_, first, len| {
-                let column = |buffer, k: usize| {
-                    // SAFETY: entries of environments first..first+len, in row k at
-                    // k * n + first, belong to this block alone, and below no two parts
-                    // of the same buffer are alive at once.
-                    unsafe { Shared::part(buffer, k * n + first, len) }
-                };
-                if let Some(drill) = drill {
-                    drill.panic(first, len);
-                }
-                for k in 0..outputs {
-                    column(&last, k).copy_from_slice(column(&action, k));
-                }
-                let mut bad = [false; BLOCK];
-                let rows = &actions[first * width..(first + len) * width];
-                task.clip(rows, &mut bad[..len], |k| column(&action, k));
-                task.drive(state, first, |k| &*column(&action, k), |u| column(&ctrl, u));
-                // SAFETY: as above.
-                let (fault, age, length) = unsafe {
-                    (
-                        faults.part(first, len),
-                        age.part(first, len),
-                        length.part(first, len),
-                    )
-                };
-                for lane in 0..len {
-                    fault[lane] = if bad[lane] { fault::CONTROL } else { 0 };
-                    age[lane] = age[lane].saturating_add(1);
-                    length[lane] = length[lane].saturating_add(1);
-                }
-            },
-        );
-    }
-
-    /// Faults, rewards and causes of ends, into the work buffers.
-    pub(super) fn judge(&mut self) {
-        let n = self.spec.num_envs;
-        let state = self.physics.state();
-        let (live, work) = (&mut self.live, &mut self.work);
-        let sums = Shared::new(&mut live.episodes.sums);
-        let (reward, faults) = (Shared::new(&mut work.reward), Shared::new(&mut work.fault));
-        let (terminated, truncated) = (
-            Shared::new(&mut work.terminated),
-            Shared::new(&mut work.truncated),
-        );
-        for_blocks(
-            &self.pool,
-            n,
-            &mut work.workers,
-            &work.panicked,
-            |worker, first, len| {
-                let inputs = inputs!(self, live, work, state, first, len);
-                let Worker {
-                    scratch, judged, ..
-                } = worker;
-                self.task
-                    .score
-                    .judge(&inputs, scratch, judged, |term, lanes| {
-                        // SAFETY: this block's entries of row `term`.
-                        let sum = unsafe { sums.part(term * n + first, len) };
-                        sum.iter_mut().zip(lanes).for_each(|(s, x)| *s += x);
-                    });
-                // SAFETY: this block's entries.
-                let (fault, terminated, truncated) = unsafe {
-                    (
-                        faults.part(first, len),
-                        terminated.part(first, len),
-                        truncated.part(first, len),
-                    )
-                };
-                for (agent, sums) in judged.reward.iter().enumerate() {
-                    // SAFETY: this block's entries of row `agent`.
-                    unsafe { reward.part(agent * n + first, len) }.copy_from_slice(&sums[..len]);
-                }
-                terminated.copy_from_slice(&judged.terminated[..len]);
-                truncated.copy_from_slice(&judged.truncated[..len]);
-                for lane in 0..len {
-                    let env = first + lane;
-                    fault[lane] |= inputs.state.fault[env] | live.episodes.stuck[env];
-                    let finite = judged.reward.iter().all(|r| r[lane].is_finite());
-                    if !finite || judged.absurd[lane] {
-                        fault[lane] |= fault::TASK;
-                    }
-                }
-            },
-        );
-        if !self.drill.is_empty() {
-            let faults = &mut work.fault;
-            let bad = |env: usize| faults[env] |= fault::TASK;
-            self.drill.reward(n, &mut work.reward, bad);
-        }
-    }
-
-    /// Commands whose time has come.
-    pub(super) fn redraw_commands(&mut self) {
-        if self.task.commands.width() == 0 {
-            return;
-        }
-        let n = self.spec.num_envs;
-        for env in 0..n {
-            let age = self.live.episodes.age[env];
-            let stream = self.first_env.wrapping_add(env as u32);
-            let command = &mut self.live.episodes.command;
-            self.task
-                .commands
-                .draw(self.seed, stream, self.live.clock, age, |i, x| {
-                    command[i * n + env] = x
-                });
-        }
-    }
-
-    /// Observations of all environments as they are now.
-    pub(super) fn observe(&mut self, obs: &mut Groups<&mut [f32]>) {
-        self.write_observations(obs, false);
-    }
-
-    /// Key of the noise of rows written now, if there is noise. Two rows in one step,
-    /// before and after a reset (`masked`), differ in it.
-    pub(super) fn noise_key(&self, masked: bool) -> Option<NoiseKey> {
-        self.noise.then_some(NoiseKey {
+    /// What all phases take.
+    fn args(&mut self) -> EnvArgs {
+        let mut args = EnvArgs {
+            n: self.spec.num_envs as i32,
+            first_env: self.first_env,
             seed: self.seed,
-            stream: self.first_env,
-            clock: 2 * self.live.clock + u64::from(masked),
-        })
+            clock: self.live.clock,
+            noisy: u32::from(self.noise),
+            episode: self.live.episodes.addresses(),
+            buffers: self.work.columns.addresses(),
+            tables: self.tables.addresses(),
+            size: self.sizes.words(),
+            ..EnvArgs::zeroed()
+        };
+        args.physics.world = self.physics.state().addresses();
+        args
     }
 
-    /// Writes rows: of all environments, or of those in the mask, which then have a
-    /// new episode. A row that is not finite is a fault of the environment.
-    fn write_observations(&mut self, obs: &mut Groups<&mut [f32]>, masked: bool) {
+    /// Where observations go `[R][O]`.
+    fn aim(&self, args: &mut EnvArgs, obs: &mut Groups<&mut [f32]>) {
         let n = self.spec.num_envs;
-        let [wide, critic_wide] = self.task.observations.world();
-        let no_critic: &mut [f32] = &mut [];
-        let critic = obs.critic.as_deref_mut().unwrap_or(no_critic);
-        assert_eq!(obs.policy.len(), n * wide, "observations are [R][O]");
-        assert_eq!(
-            critic.len(),
-            n * critic_wide,
-            "critic observations are [R][O]"
-        );
-        let noise = self.noise_key(masked);
-        let drill = (!masked && !self.drill.is_empty()).then_some(&self.drill);
-        let state = self.physics.state();
-        let (live, work) = (&mut self.live, &mut self.work);
-        let (policy, critic) = (Shared::new(&mut *obs.policy), Shared::new(critic));
-        let (last_policy, last_critic) = (
-            Shared::new(&mut live.episodes.last_policy),
-            Shared::new(&mut live.episodes.last_critic),
-        );
-        let bits = Shared::new(if masked {
-            &mut live.episodes.stuck
-        } else {
-            &mut work.fault
-        });
+        let critic = obs.critic.as_mut().map_or(0, |rows| rows.len());
+        let has = [obs.policy.len(), critic];
+        let wants = self.task.observations.world().map(|width| n * width);
+        assert_eq!(has, wants, "observations are [R][O]");
+        args.obs = address(obs.policy);
+        args.critic_obs = obs.critic.as_deref_mut().map_or(0, address);
+    }
+
+    /// What expressions read.
+    fn columns(&self) -> Columns {
+        let (state, episodes) = (self.physics.state(), &self.live.episodes);
+        Columns {
+            stride: self.spec.num_envs,
+            world: state.floats().map(|x| Column::of(x)),
+            ctrl: Column::of(&self.work.columns.ctrl),
+            action: Column::of(&episodes.action),
+            last_action: Column::of(&episodes.last_action),
+            history: Column::of(&episodes.history),
+            command: Column::of(&episodes.command),
+            step: Column::of(&episodes.age),
+        }
+    }
+
+    /// Calls `f` with every block of which `wanted` holds, given its number and its
+    /// environments' places. A block of which a part panicked in this step has `failed`.
+    fn blocks(
+        &mut self,
+        args: &EnvArgs,
+        wanted: impl Fn(usize, usize, usize) -> bool + Sync,
+        f: impl Fn(&mut Block<'_>) + Sync,
+    ) {
+        let (columns, n) = (self.columns(), self.spec.num_envs);
+        let (step_dt, max_steps) = (self.spec.step_dt as f32, self.spec.max_episode_steps);
+        let (task, work) = (&self.task, &mut self.work);
+        let drill = (!self.drill.is_empty()).then_some(&self.drill);
+        let panicked = &work.panicked;
+        // SAFETY: the columns live as long as this call, and threads write their own
+        // blocks' entries only.
+        let inputs = |first, len| unsafe {
+            Inputs::new(columns, &task.params, step_dt, max_steps, first, len)
+        };
         for_blocks(
             &self.pool,
             n,
             &mut work.workers,
-            &work.panicked,
+            panicked,
             |worker, first, len| {
-                let mut want = [!masked; BLOCK];
-                if masked {
-                    for (w, &m) in want.iter_mut().zip(&work.mask[first..first + len]) {
-                        *w = m != 0;
-                    }
-                    if !want.contains(&true) {
-                        return;
-                    }
-                }
-                let rows = |buffer, width: usize| {
-                    // SAFETY: rows of this block's environments; one part per buffer.
-                    unsafe { Shared::part(buffer, first * width, len * width) }
-                };
-                let (policy, critic) = (rows(&policy, wide), rows(&critic, critic_wide));
-                let (last_policy, last_critic) =
-                    (rows(&last_policy, wide), rows(&last_critic, critic_wide));
-                // SAFETY: this block's entries.
-                let bits = unsafe { bits.part(first, len) };
-                let inputs = inputs!(self, live, work, state, first, len);
-                self.task.observations.write(
-                    &inputs,
-                    &mut worker.scratch,
-                    noise,
-                    &want,
-                    policy,
-                    critic,
-                );
-                if let Some(drill) = drill {
-                    drill.observe(first, len, wide, policy);
-                }
-                if !masked && all_finite(policy) && all_finite(critic) {
-                    last_policy.copy_from_slice(policy);
-                    last_critic.copy_from_slice(critic);
+                let number = first / BLOCK;
+                if !wanted(number, first, len) {
                     return;
                 }
-                for lane in (0..len).filter(|&l| want[l]) {
-                    let (p, c) = (
-                        lane * wide..(lane + 1) * wide,
-                        lane * critic_wide..(lane + 1) * critic_wide,
-                    );
-                    let finite = all_finite(&policy[p.clone()]) && all_finite(&critic[c.clone()]);
-                    if masked {
-                        bits[lane] = inputs.state.fault[first + lane];
-                    }
-                    if finite {
-                        last_policy[p.clone()].copy_from_slice(&policy[p]);
-                        last_critic[c.clone()].copy_from_slice(&critic[c]);
-                    } else {
-                        bits[lane] |= fault::TASK;
-                        policy[p.clone()].copy_from_slice(&last_policy[p]);
-                        critic[c.clone()].copy_from_slice(&last_critic[c]);
-                    }
+                let mut block = Block {
+                    args,
+                    task,
+                    inputs: inputs(first, len),
+                    scratch: &mut worker.scratch,
+                    drill,
+                    first,
+                    len,
+                    failed: panicked.is_marked(number),
+                };
+                f(&mut block);
+                if block.failed {
+                    panicked.mark(number);
                 }
             },
         );
-        self.contain_panics(obs, masked);
     }
 
-    /// Writes rewards and flags and marks the environments that begin anew; whether there
-    /// are any. A pass without branches.
-    fn flag(&mut self, out: &mut StepOut<'_>) -> bool {
-        let (n, agents) = (self.spec.num_envs, self.spec.agents_per_env());
-        let most = self.spec.max_episode_steps;
-        let work = &mut self.work;
-        // Of the length that the loops have, which then need not ask.
-        let (fault, age) = (&work.fault[..n], &self.live.episodes.age[..n]);
-        let (ended, cut) = (&work.terminated[..n], &work.truncated[..n]);
-        let mask = &mut work.mask[..n];
-        let rows = n * agents;
-        let (terminated, truncated) = (&mut out.terminated[..rows], &mut out.truncated[..rows]);
-        let (reward, valid) = (&mut out.reward[..rows], &mut out.valid[..rows]);
-        for m in 0..agents {
-            let given = &work.reward[m * n..(m + 1) * n];
-            let sums = &mut self.live.episodes.ret[m * n..(m + 1) * n];
-            for env in 0..n {
-                let well = fault[env] == 0;
-                let end = well & (ended[env] != 0);
-                let late = well & !end & ((cut[env] != 0) | (age[env] >= most));
-                let gain = if well { given[env] } else { 0.0 };
-                let row = env * agents + m;
-                sums[env] += gain;
-                reward[row] = gain;
-                terminated[row] = f32::from(u8::from(end));
-                truncated[row] = f32::from(u8::from(late));
-                valid[row] = f32::from(u8::from(well));
-                mask[env] = u8::from(!well | end | late);
-            }
-        }
-        out.final_slot.fill(-1);
-        mask.iter().any(|m| *m != 0)
+    /// Actions `[R][A]` to controls; episodes grow older by a step.
+    pub(super) fn act(&mut self, actions: &[f32]) {
+        let width = self.task.actions.raw_width();
+        assert_eq!(
+            actions.len(),
+            self.spec.num_envs * width,
+            "actions are [R][A]"
+        );
+        let mut args = self.args();
+        args.actions = actions.as_ptr() as Address;
+        self.blocks(
+            &args,
+            |_, _, _| true,
+            |block| {
+                // SAFETY: the addresses are those of `args` and of rows of this size.
+                unsafe { Block::act(block.args, block.first, block.len) };
+                if let Some(drill) = block.drill {
+                    drill.panic(block.first, block.len);
+                }
+            },
+        );
     }
 
-    /// Writes rewards and flags, keeps last observations and statistics, and marks
-    /// the environments that begin anew; false if there are none.
-    pub(super) fn settle(&mut self, out: &mut StepOut<'_>) -> bool {
-        self.work.broken.clear();
-        if !self.flag(out) {
-            return false;
+    /// Everything after the physics, for environments whose episodes go on; whether there
+    /// are others.
+    pub(super) fn finish(&mut self, out: &mut StepOut<'_>) -> bool {
+        let rows = self.spec.rows();
+        let lengths = [
+            out.reward.len(),
+            out.terminated.len(),
+            out.truncated.len(),
+            out.valid.len(),
+            out.final_slot.len(),
+        ];
+        assert_eq!(lengths, [rows; 5], "results are [R]");
+        let mut args = self.args();
+        self.aim(&mut args, &mut out.obs);
+        let slots = out.final_obs.policy.len() / self.work.row.policy.len().max(1);
+        args.slots = (slots / self.spec.num_envs) as i32;
+        args.final_obs = address(out.final_obs.policy);
+        if let Some(critic) = &mut out.final_obs.critic {
+            let room = args.slots as usize * self.spec.num_envs * self.work.row.critic.len();
+            assert!(critic.len() >= room, "final observations are [K][R][O]");
+            args.final_critic = address(critic);
         }
+        args.reward = address(out.reward);
+        args.terminated = address(out.terminated);
+        args.truncated = address(out.truncated);
+        args.valid = address(out.valid);
+        args.final_slot = address(out.final_slot);
+        let any = AtomicBool::new(false);
+        self.blocks(
+            &args,
+            |_, _, _| true,
+            |block| {
+                // SAFETY: the addresses are those of `args` and of rows of these sizes.
+                if unsafe { block.finish() } {
+                    any.store(true, Relaxed);
+                }
+            },
+        );
+        self.report_panics();
+        any.into_inner()
+    }
+
+    /// Counts episodes that ended and lists environments that broke, in the order of their
+    /// places.
+    pub(super) fn count(&mut self, out: &StepOut<'_>) {
         let (n, agents) = (self.spec.num_envs, self.spec.agents_per_env());
-        let [wide, critic_wide] = self.task.observations.world();
-        let slots = out.final_obs.policy.len() / (n * wide);
         let (live, work) = (&mut self.live, &mut self.work);
-        for env in (0..n).filter(|&e| work.mask[e] != 0) {
-            let rows = env * agents..(env + 1) * agents;
-            let bits = work.fault[env];
-            let (valid, cause) = (bits == 0, work.terminated[env]);
-            let terminated = out.terminated[rows.start] != 0.0;
-            let truncated = out.truncated[rows.start] != 0.0;
-            if !valid {
+        let (episodes, columns, stats) = (&live.episodes, &work.columns, &mut live.stats);
+        work.broken.clear();
+        for env in (0..n).filter(|&e| columns.mask[e] != 0) {
+            let (bits, row) = (columns.bits[env], env * agents);
+            if bits != 0 {
                 work.broken.push(env as u32);
-                for (bit, count) in live.stats.faults.iter_mut().enumerate() {
+                for (bit, count) in stats.faults.iter_mut().enumerate() {
                     *count += u64::from(bits >> bit & 1);
                 }
                 continue;
             }
-            if truncated {
-                let slot = live.episodes.final_used[env] as usize;
-                if slot < slots {
-                    live.episodes.final_used[env] += 1;
-                    out.final_slot[rows].fill(slot as i32);
-                    let row = (slot * n + env) * wide..(slot * n + env + 1) * wide;
-                    out.final_obs.policy[row]
-                        .copy_from_slice(&out.obs.policy[env * wide..(env + 1) * wide]);
-                    if let (Some(to), Some(from)) = (&mut out.final_obs.critic, &out.obs.critic) {
-                        let row =
-                            (slot * n + env) * critic_wide..(slot * n + env + 1) * critic_wide;
-                        to[row].copy_from_slice(&from[env * critic_wide..(env + 1) * critic_wide]);
-                    }
-                } else {
-                    live.stats.final_overflow += 1;
+            let truncated = out.truncated[row] != 0.0;
+            stats.final_overflow += u64::from(truncated && out.final_slot[row] < 0);
+            if episodes.counted[env] == 0 {
+                continue;
+            }
+            stats.episodes += 1;
+            let mut sum = 0.0;
+            for (m, ret) in episodes.ret.iter().skip(env).step_by(n).enumerate() {
+                sum += f64::from(*ret);
+                if let Some(own) = stats.agent_return_sums.get_mut(m) {
+                    *own += f64::from(*ret);
                 }
             }
-            if live.episodes.counted[env] != 0 {
-                let stats = &mut live.stats;
-                stats.episodes += 1;
-                let mut sum = 0.0;
-                for (m, ret) in live.episodes.ret.iter().skip(env).step_by(n).enumerate() {
-                    sum += f64::from(*ret);
-                    if let Some(own) = stats.agent_return_sums.get_mut(m) {
-                        *own += f64::from(*ret);
-                    }
-                }
-                let ret = sum / agents as f64;
-                stats.return_sum += ret;
-                stats.length_sum += f64::from(live.episodes.length[env]);
-                for (k, sum) in stats.reward_sums.iter_mut().enumerate() {
-                    *sum += f64::from(live.episodes.sums[k * n + env]);
-                }
-                let cause = if terminated {
-                    cause
-                } else {
-                    work.truncated[env]
-                };
-                stats.terminations[cause as usize] += 1;
-                if stats.finished.len() < n {
-                    stats.finished.push(Finished {
-                        env: env as u32,
-                        step: (live.clock - live.began).saturating_sub(1) as u32,
-                        ret: ret as f32,
-                        length: live.episodes.length[env],
-                    });
-                }
+            let ret = sum / agents as f64;
+            stats.return_sum += ret;
+            stats.length_sum += f64::from(episodes.length[env]);
+            for (k, sum) in stats.reward_sums.iter_mut().enumerate() {
+                *sum += f64::from(episodes.sums[k * n + env]);
+            }
+            let cause = if truncated {
+                columns.cut[env]
+            } else {
+                columns.ended[env]
+            };
+            stats.terminations[cause as usize] += 1;
+            if stats.finished.len() < n {
+                stats.finished.push(Finished {
+                    env: env as u32,
+                    step: (live.clock - live.began).saturating_sub(1) as u32,
+                    ret: ret as f32,
+                    length: episodes.length[env],
+                });
             }
         }
-        true
     }
 
     /// New episodes for the environments in the mask, and their first observations.
-    pub(super) fn restart(&mut self, spread: bool, obs: &mut Groups<&mut [f32]>) {
-        let n = self.spec.num_envs;
-        let (live, work) = (&mut self.live, &mut self.work);
-        let Some(worker) = work.workers.first_mut() else {
-            return;
-        };
-        for env in (0..n).filter(|&e| work.mask[e] != 0) {
-            let stream = self.first_env.wrapping_add(env as u32);
-            self.task.reset.draw(
-                self.seed,
-                stream,
-                live.clock,
-                &mut worker.qpos,
-                &mut worker.qvel,
-            );
-            scatter(&worker.qpos, &mut work.qpos, n, env);
-            scatter(&worker.qvel, &mut work.qvel, n, env);
-            let command = &mut live.episodes.command;
-            self.task
-                .commands
-                .draw(self.seed, stream, live.clock, 0, |i, x| {
-                    command[i * n + env] = x
-                });
-            live.episodes.begin(env);
-            (0..self.model.nu()).for_each(|u| work.ctrl[u * n + env] = 0.0);
-            let word = philox(self.seed, stream, Purpose::EpisodeStart, live.clock, 0)[0];
-            let age = (f64::from(unit(word)) * f64::from(self.spec.max_episode_steps)) as u32;
-            live.episodes.age[env] = if spread { age } else { 0 };
-            live.episodes.counted[env] = u32::from(live.episodes.age[env] == 0);
+    /// `only_new`: the others in their blocks remember this step already.
+    pub(super) fn restart(&mut self, spread: bool, only_new: bool, obs: &mut Groups<&mut [f32]>) {
+        let mut args = self.args();
+        self.aim(&mut args, obs);
+        args.spread = u32::from(spread);
+        args.only_new = u32::from(only_new);
+        for (new, mask) in self.work.begins.iter_mut().zip(&self.work.columns.mask) {
+            *new = u8::from(*mask != 0);
         }
-        self.physics.reset(&work.mask, &work.qpos, &work.qvel);
-        self.begin_memory();
-        self.write_observations(obs, true);
+        let begins = std::mem::take(&mut self.work.begins);
+        let wanted = |_, first, len| begins[first..first + len].contains(&1);
+        self.blocks(&args, wanted, |block| {
+            // SAFETY: the addresses are those of `args`.
+            unsafe { Block::start(block.args, block.first, block.len) }
+        });
+        let columns = &self.work.columns;
+        self.physics
+            .reset(&begins, &columns.new_qpos, &columns.new_qvel);
+        self.blocks(&args, wanted, |block| {
+            // SAFETY: the addresses are those of `args` and of rows of these sizes.
+            unsafe { block.begin() }
+        });
+        self.work.begins = begins;
+        self.report_panics();
     }
-}
 
-/// Writes one environment's values into its column of `[k][N]`.
-fn scatter(values: &[f32], into: &mut [f32], n: usize, env: usize) {
-    for (x, to) in values.iter().zip(into.iter_mut().skip(env).step_by(n)) {
-        *to = *x;
+    /// One environment's observations into `work.row`, as they come.
+    pub(super) fn look(&mut self, env: usize) {
+        let mut args = self.args();
+        let at = |row: &mut [f32]| {
+            let skipped = (4 * row.len() * env) as Address;
+            address(row).wrapping_sub(skipped)
+        };
+        args.obs = at(&mut self.work.row.policy);
+        args.critic_obs = at(&mut self.work.row.critic);
+        let number = env / BLOCK;
+        self.blocks(
+            &args,
+            |block, _, _| block == number,
+            |block| {
+                (block.first, block.len) = (env, 1);
+                block.inputs = block.inputs.narrowed(env);
+                // SAFETY: the addresses are those of `args`; the rows are this
+                // environment's.
+                unsafe { block.observe() };
+            },
+        );
+    }
+
+    /// What expressions read of one environment.
+    pub(super) fn inputs(&self, env: usize) -> Inputs<'_> {
+        let (step_dt, most) = (self.spec.step_dt as f32, self.spec.max_episode_steps);
+        // SAFETY: the columns are borrowed with `self`.
+        unsafe { Inputs::new(self.columns(), &self.task.params, step_dt, most, env, 1) }
+    }
+
+    /// Says which environments a panic has broken.
+    fn report_panics(&mut self) {
+        let n = self.spec.num_envs;
+        self.work.panicked.take(|block| {
+            tracing::error!(
+                "environments {}..{} are reset: a panic in their step was caught",
+                block * BLOCK,
+                ((block + 1) * BLOCK).min(n)
+            );
+        });
     }
 }

@@ -7,9 +7,7 @@ use super::team::Team;
 use super::{number, range, select, spread};
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
 use crate::env::ActionSpace;
-use crate::math::all_finite;
 use crate::model::{Actuator, Model};
-use crate::physics::State;
 use position::position;
 use std::ops::Range;
 
@@ -353,72 +351,6 @@ impl Actions {
     pub fn first_bad(&self, row: &[f32]) -> Option<(usize, f32)> {
         let outputs = self.raw.iter().map(|&at| row[at]).enumerate();
         outputs.into_iter().find(|(_, x)| !x.is_finite())
-    }
-
-    /// Clips the rows `raw` `[len][M][A]` of a block of environments into columns `[len]`,
-    /// which `column` has for each output of all agents; marks environments with an output
-    /// that is not finite in `bad` `[len]` and takes all of theirs as zero.
-    pub fn clip<'a>(&self, raw: &[f32], bad: &mut [bool], column: impl Fn(usize) -> &'a mut [f32]) {
-        let width = self.raw_width();
-        bad.fill(false);
-        if !all_finite(raw) {
-            for (row, bad) in raw.chunks_exact(width).zip(&mut *bad) {
-                // Padding may be anything.
-                *bad = !all_finite(row) && self.first_bad(row).is_some();
-            }
-        }
-        let discrete = matches!(self.space, ActionSpace::Discrete(_));
-        for (k, (&at, &[low, high])) in self.raw.iter().zip(&self.clip).enumerate() {
-            let given = raw.iter().skip(at).step_by(width);
-            for ((to, x), bad) in column(k).iter_mut().zip(given).zip(&*bad) {
-                let x = if *bad { 0.0 } else { *x };
-                let x = if discrete { x.round() } else { x };
-                *to = x.max(low).min(high);
-            }
-        }
-    }
-
-    /// Writes the controls of environments `first..`, as many as a column is long: `control`
-    /// has that of each actuator, from the clipped actions that `action` has of each output.
-    pub fn drive<'a, 'b>(
-        &self,
-        state: &State,
-        first: usize,
-        action: impl Fn(usize) -> &'a [f32],
-        control: impl Fn(usize) -> &'b mut [f32],
-    ) {
-        let n = state.num_envs;
-        for &(actuator, held) in &self.held {
-            control(actuator).fill(held);
-        }
-        for drive in &self.drives {
-            let [low, high] = drive.ctrlrange;
-            let lanes = control(drive.actuator).iter_mut().zip(action(drive.output));
-            let clamp = |x: f32| x.max(low).min(high);
-            match &drive.law {
-                Law::Affine { scale, offset } => {
-                    lanes.for_each(|(to, x)| *to = clamp(offset + scale * x));
-                }
-                Law::Pd {
-                    scale,
-                    offset,
-                    kp,
-                    kd,
-                    gear,
-                    q,
-                    v,
-                } => {
-                    let (q, v) = (&state.qpos[q * n + first..], &state.qvel[v * n + first..]);
-                    for ((to, x), (q, v)) in lanes.zip(q.iter().zip(v)) {
-                        let error = offset + scale * x - q;
-                        *to = clamp((kp * error - kd * v) / gear);
-                    }
-                }
-                Law::Choice(table) => {
-                    lanes.for_each(|(to, x)| *to = clamp(table[*x as usize]));
-                }
-            }
-        }
     }
 }
 

@@ -3,7 +3,6 @@
 use super::team::Team;
 use super::{range, unique};
 use crate::config::{CommandTerm, ConfigError};
-use crate::rng::{Purpose, philox, unit};
 use std::collections::HashSet;
 
 /// The compiled command terms.
@@ -69,24 +68,5 @@ impl Commands {
     /// Components of all commands.
     pub fn width(&self) -> usize {
         self.components.len()
-    }
-
-    /// Draws what is due for one environment at step `age` of its episode (0: all)
-    /// and hands each new component to `put`.
-    pub fn draw(
-        &self,
-        seed: u64,
-        stream: u32,
-        clock: u64,
-        age: u32,
-        mut put: impl FnMut(usize, f32),
-    ) {
-        for (i, c) in self.components.iter().enumerate() {
-            if age == 0 || (c.interval > 0 && age.is_multiple_of(c.interval)) {
-                let words = philox(seed, stream, Purpose::Command, clock, (i / 4) as u32);
-                let [low, high] = c.range;
-                put(i, low + (high - low) * unit(words[i % 4]));
-            }
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! over blocks of environments.
 //!
 //! [`Task::compile`] turns `[task]` into plain tables ([`action`], [`command`],
-//! [`observe`], [`score`], [`reset`], [`pose`]); `env` runs them over the batch.
+//! [`observe`], [`score`], [`reset`], [`pose`]), which `kernels/env` runs over the batch.
 
 pub mod action;
 pub mod command;
@@ -12,6 +12,7 @@ pub mod observe;
 pub mod pose;
 pub mod reset;
 pub mod score;
+mod tables;
 pub mod team;
 
 use crate::config::{ConfigError, OneOrMany, TaskConfig};

@@ -2,12 +2,11 @@
 
 mod rows;
 
-use super::expr::{BLOCK, Inputs, Program, Scope, Scratch};
+use super::expr::{Code, Program, Scope};
 use super::team::Team;
 use super::{number, program, range, spread, unique};
 use crate::config::{ConfigError, NoiseKind, ObservationGroup, ObservationTerm};
 use crate::env::{Groups, ObsRow};
-use crate::rng::{Purpose, normal_pair, philox, unit};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -53,40 +52,6 @@ pub(super) struct Term {
     pub clip: Option<[f32; 2]>,
     pub noise: f32,
     pub noise_kind: NoiseKind,
-}
-
-/// Normal numbers come from draws of their own, this much further on: terms of both kinds
-/// share no words.
-pub(super) const NORMAL_DRAWS: u32 = 1 << 31;
-
-/// Key of the noise of one step.
-#[derive(Debug, Clone, Copy)]
-pub struct NoiseKey {
-    /// The run's seed.
-    pub seed: u64,
-    /// Global id of environment 0.
-    pub stream: u32,
-    /// Steps of the whole batch.
-    pub clock: u64,
-}
-
-impl NoiseKey {
-    /// Four numbers of an environment: those of entries `4 * index..` of its rows.
-    fn four(self, env: usize, index: usize, kind: NoiseKind) -> [f32; 4] {
-        let stream = self.stream.wrapping_add(env as u32);
-        let words = |index: u32| {
-            let purpose = Purpose::ObservationNoise;
-            philox(self.seed, stream, purpose, self.clock, index)
-        };
-        match kind {
-            NoiseKind::Uniform => words(index as u32).map(|w| 2.0 * unit(w) - 1.0),
-            NoiseKind::Normal => {
-                let [a, b, c, d] = words(NORMAL_DRAWS | index as u32);
-                let ((a, b), (c, d)) = (normal_pair(a, b), normal_pair(c, d));
-                [a, b, c, d]
-            }
-        }
-    }
 }
 
 impl Term {
@@ -170,6 +135,11 @@ impl Observations {
         None
     }
 
+    /// The expression of a term.
+    pub(crate) fn code(&self, term: usize) -> &Code {
+        self.terms[term].program.code()
+    }
+
     /// All expressions.
     pub fn programs(&self) -> impl Iterator<Item = &Program> {
         self.terms.iter().map(|t| &t.program)
@@ -188,80 +158,6 @@ impl Observations {
             true => t.critic_at.iter().any(|&first| holds(t, first)),
             false => t.policy_at.is_some_and(|first| holds(t, first)),
         })
-    }
-
-    /// Writes the rows of the block's environments where `want` is set: `policy`
-    /// `[len][M][O]`, `critic` `[len][M][Oc]` (empty without one); `noise` off: `None`.
-    pub fn write(
-        &self,
-        inputs: &Inputs<'_>,
-        scratch: &mut Scratch,
-        noise: Option<NoiseKey>,
-        want: &[bool; BLOCK],
-        policy: &mut [f32],
-        critic: &mut [f32],
-    ) {
-        let [wide, critic_wide] = self.world();
-        let all = want[..inputs.len].iter().all(|w| *w);
-        for term in &self.terms {
-            let values = term.program.eval(inputs, scratch);
-            let [low, high] = term.clip.unwrap_or([f32::NEG_INFINITY, f32::INFINITY]);
-            if all && (noise.is_none() || term.noise == 0.0) {
-                // Lane by lane in the inner loop: vectors.
-                let components = values.as_chunks::<BLOCK>().0;
-                for (i, (values, &scale)) in components.iter().zip(&term.scale).enumerate() {
-                    let lanes = values.map(|x| (x * scale).clamp(low, high));
-                    let lanes = &lanes[..inputs.len];
-                    for at in &term.critic_at {
-                        scatter(lanes, critic, at + i, critic_wide);
-                    }
-                    if let Some(at) = term.policy_at {
-                        scatter(lanes, policy, at + i, wide);
-                    }
-                }
-                continue;
-            }
-            for lane in (0..inputs.len).filter(|&l| want[l]) {
-                // Four numbers come at a time: number `at % 4` of draw `at / 4`.
-                let (mut four, mut drawn) = ([0.0; 4], usize::MAX);
-                for (i, &scale) in term.scale.iter().enumerate() {
-                    let mut value = values[i * BLOCK + lane];
-                    for at in &term.critic_at {
-                        critic[lane * critic_wide + at + i] = (value * scale).clamp(low, high);
-                    }
-                    let Some(at) = term.policy_at else {
-                        continue;
-                    };
-                    let at = at + i;
-                    if let Some(key) = noise.filter(|_| term.noise > 0.0) {
-                        if drawn != at / 4 {
-                            drawn = at / 4;
-                            four = key.four(inputs.first + lane, drawn, term.noise_kind);
-                        }
-                        value += term.noise * four[at % 4];
-                    }
-                    policy[lane * wide + at] = (value * scale).clamp(low, high);
-                }
-            }
-        }
-        let padding = [
-            (&mut *policy, wide, Some(&self.padding.policy)),
-            (&mut *critic, critic_wide, self.padding.critic.as_ref()),
-        ];
-        for (rows, wide, padding) in padding {
-            for range in padding.into_iter().flatten() {
-                for lane in (0..inputs.len).filter(|&l| want[l]) {
-                    rows[lane * wide..][range.clone()].fill(0.0);
-                }
-            }
-        }
-    }
-}
-
-/// Writes a number into entry `at` of every row.
-fn scatter(lanes: &[f32], rows: &mut [f32], at: usize, width: usize) {
-    for (row, x) in rows.chunks_exact_mut(width).zip(lanes) {
-        row[at] = *x;
     }
 }
 

@@ -6,7 +6,7 @@ use super::{number, range, select, spread};
 use crate::config::{ConfigError, ResetTerm};
 use crate::model::{JointKind, Model};
 use crate::names::nearest;
-use crate::rng::{Purpose, normal_pair, philox, unit};
+use crate::state::{Sizes, Tables};
 
 /// The compiled reset terms: a list of operations on single coordinates.
 #[derive(Debug, Clone)]
@@ -89,10 +89,21 @@ impl Reset {
                 all.term(model, term, team, whom, &path, &mut draw)?;
             }
         }
-        let (mut qpos, mut qvel) = (all.start.0.clone(), all.start.1.clone());
-        all.apply(|_| [0; 4], true, &mut qpos, &mut qvel);
-        all.fixed = qpos;
+        all.fixed = all.without_chance(model);
         Ok(all)
+    }
+
+    /// Positions with every draw at nothing.
+    fn without_chance(&self, model: &Model) -> Vec<f32> {
+        let mut tables = Tables::default();
+        super::tables::starts(&mut tables, self);
+        tables.place_chance.fill(0);
+        let sizes = Sizes {
+            nplace: self.operations.len(),
+            nquat: self.quaternions.len(),
+            ..Sizes::of(model)
+        };
+        crate::env::draw_pose(&tables, &sizes)
     }
 
     fn term(
@@ -188,79 +199,6 @@ impl Reset {
             });
         }
         Ok(())
-    }
-
-    /// Draws the start of one episode: `qpos` `(nq)`, `qvel` `(nv)`.
-    pub fn draw(&self, seed: u64, stream: u32, clock: u64, qpos: &mut [f32], qvel: &mut [f32]) {
-        qpos.copy_from_slice(&self.start.0);
-        qvel.copy_from_slice(&self.start.1);
-        self.apply(
-            |index| philox(seed, stream, Purpose::Reset, clock, index),
-            false,
-            qpos,
-            qvel,
-        );
-    }
-
-    fn apply(
-        &self,
-        words: impl Fn(u32) -> [u32; 4],
-        fixed: bool,
-        qpos: &mut [f32],
-        qvel: &mut [f32],
-    ) {
-        for op in &self.operations {
-            let offset = match op.chance {
-                Chance::None => 0.0,
-                _ if fixed => 0.0,
-                Chance::Uniform([low, high]) => {
-                    low + (high - low) * unit(words(op.draw / 2)[(op.draw % 2 * 2) as usize])
-                }
-                Chance::Normal(sigma) => {
-                    let w = words(op.draw / 2);
-                    let first = (op.draw % 2 * 2) as usize;
-                    sigma * normal_pair(w[first], w[first + 1]).0
-                }
-            };
-            match op.place {
-                Place::Position(i) => qpos[i] = op.set.unwrap_or(qpos[i]) + offset,
-                Place::Velocity(i) => qvel[i] = op.set.unwrap_or(qvel[i]) + offset,
-                Place::Yaw(i) => {
-                    if let Some(angle) = op.set {
-                        // The heading of the x axis is taken away first.
-                        let q = [qpos[i], qpos[i + 1], qpos[i + 2], qpos[i + 3]];
-                        turn(&mut qpos[i..i + 4], angle - heading(q));
-                    } else {
-                        turn(&mut qpos[i..i + 4], offset);
-                    }
-                }
-            }
-        }
-        for &i in &self.quaternions {
-            normalise(&mut qpos[i..i + 4]);
-        }
-    }
-}
-
-/// Angle about z of the rotated x axis (rad).
-fn heading([w, x, y, z]: [f32; 4]) -> f32 {
-    crate::math::atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-}
-
-/// `q = rotation(z, angle) * q`.
-fn turn(q: &mut [f32], angle: f32) {
-    let (s, c) = crate::math::sin_cos(0.5 * angle);
-    let [w, x, y, z] = [q[0], q[1], q[2], q[3]];
-    q.copy_from_slice(&[c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w]);
-}
-
-/// Unit length; the identity where there is none.
-fn normalise(q: &mut [f32]) {
-    let norm = q.iter().map(|x| x * x).sum::<f32>().sqrt();
-    if norm > 1e-6 {
-        q.iter_mut().for_each(|x| *x /= norm);
-    } else {
-        q.copy_from_slice(&[1.0, 0.0, 0.0, 0.0]);
     }
 }
 

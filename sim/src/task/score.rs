@@ -1,6 +1,6 @@
 //! `[[task.reward]]` and `[[task.termination]]`: how a step is judged.
 
-use super::expr::{BLOCK, Inputs, Program, Scope, Scratch, Type};
+use super::expr::{Code, Inputs, Program, Scope, Scratch, Type};
 use super::team::{Team, Whom};
 use super::{number, program, range, unique};
 use crate::config::{ConfigError, RewardTerm, TaskConfig};
@@ -37,31 +37,6 @@ pub(super) struct Termination {
     pub text: String,
     pub program: Program,
     pub truncate: bool,
-}
-
-/// Judgement of one block.
-#[derive(Debug, Clone)]
-pub struct Judged {
-    /// Summed, scaled, clipped rewards of every agent `[M]`.
-    pub reward: Vec<[f32; BLOCK]>,
-    /// Index of the cause in `Score::termination_names` that ended the task, else 0.
-    pub terminated: [u32; BLOCK],
-    /// The same for extra truncations.
-    pub truncated: [u32; BLOCK],
-    /// An agent's summed reward was beyond the task's limit.
-    pub absurd: [bool; BLOCK],
-}
-
-impl Judged {
-    /// Of so many agents.
-    pub fn new(agents: usize) -> Self {
-        Self {
-            reward: vec![[0.0; BLOCK]; agents],
-            terminated: [0; BLOCK],
-            truncated: [0; BLOCK],
-            absurd: [false; BLOCK],
-        }
-    }
 }
 
 impl Score {
@@ -193,6 +168,16 @@ impl Score {
         sum.abs() > self.max_abs
     }
 
+    /// The expression of a reward term.
+    pub(crate) fn reward(&self, term: usize) -> &Code {
+        self.rewards[term].program.code()
+    }
+
+    /// The expression of a termination term.
+    pub(crate) fn termination(&self, term: usize) -> &Code {
+        self.terminations[term].program.code()
+    }
+
     /// All expressions.
     pub fn programs(&self) -> impl Iterator<Item = &Program> {
         let ends = self.terminations.iter().map(|t| &t.program);
@@ -215,54 +200,10 @@ impl Score {
         self.terminations.iter().any(|t| t.truncate)
     }
 
-    /// Judges one block; hands each weighted term to `log(term, lanes)`.
-    pub fn judge(
-        &self,
-        inputs: &Inputs<'_>,
-        scratch: &mut Scratch,
-        out: &mut Judged,
-        mut log: impl FnMut(usize, &[f32; BLOCK]),
-    ) {
-        out.reward.fill([0.0; BLOCK]);
-        for (i, term) in self.rewards.iter().enumerate() {
-            let values = term.program.eval(inputs, scratch);
-            let mut weighted = [0.0; BLOCK];
-            for (w, v) in weighted.iter_mut().zip(values) {
-                *w = term.weight * v;
-            }
-            for &agent in &term.agents {
-                for (sum, w) in out.reward[agent].iter_mut().zip(&weighted) {
-                    *sum += *w;
-                }
-            }
-            log(i, &weighted);
-        }
-        out.absurd = [false; BLOCK];
-        for sums in &mut out.reward {
-            for (absurd, r) in out.absurd.iter_mut().zip(&*sums) {
-                *absurd |= r.abs() > self.max_abs;
-            }
-            if let Some([low, high]) = self.clip {
-                for r in sums {
-                    // A NaN stays one: it must be seen.
-                    *r = r.clamp(low, high);
-                }
-            }
-        }
-        (out.terminated, out.truncated) = ([0; BLOCK], [0; BLOCK]);
-        for (i, term) in self.terminations.iter().enumerate() {
-            let fired = term.program.eval(inputs, scratch);
-            let causes = if term.truncate {
-                &mut out.truncated
-            } else {
-                &mut out.terminated
-            };
-            for (cause, &f) in causes.iter_mut().zip(fired) {
-                // The first that fires is the cause.
-                if *cause == 0 && f != 0.0 {
-                    *cause = i as u32 + 1;
-                }
-            }
+    /// The weighted terms of the first environment of `inputs`.
+    pub fn weighted(&self, inputs: &Inputs<'_>, scratch: &mut Scratch, terms: &mut [f32]) {
+        for (term, to) in self.rewards.iter().zip(terms) {
+            *to = term.weight * term.program.eval(inputs, scratch)[0];
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{Check, ask, numbers};
 use ostler_sim::State;
 use ostler_sim::model::{Model, SensorFrame, SensorKind, mjcf};
-use ostler_sim::task::expr::{BLOCK, Inputs, Notebook, Program, Scope, Scratch};
+use ostler_sim::task::expr::{BLOCK, Buffers, Notebook, Program, Scope, Scratch};
 use serde_json::Value;
 
 const ROBOT: &str = r#"<mujoco><option magnetic="0.1 -0.4 0.2"/><worldbody>
@@ -198,7 +198,7 @@ fn read_alike(name: &str, robot: &str) -> (usize, usize) {
                 }
                 (_, compiled) => compiled.unwrap_or_else(|e| panic!("{}: {e}", sensor.name)),
             };
-            let inputs = Inputs {
+            let inputs = Buffers {
                 state: &state,
                 ctrl: &[0.0; 2],
                 action: &[],
@@ -209,9 +209,8 @@ fn read_alike(name: &str, robot: &str) -> (usize, usize) {
                 step: &[0],
                 step_dt: 0.01,
                 max_steps: 10,
-                first: 0,
-                len: 1,
-            };
+            }
+            .block(0, 1);
             let mut scratch = Scratch::default();
             let ours = program.eval(&inputs, &mut scratch);
             let theirs = numbers(&theirs["readings"][&sensor.name]);

@@ -144,8 +144,11 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
 
 #[test]
 fn a_curriculum_changes_numbers_in_a_table_or_in_the_code() {
-    let s = setup("quadruped", 5);
+    let mut s = setup("quadruped", 5);
+    s.task.params.insert("share".into(), 1.0);
+    s.task.reward[1].expr = format!("param.share * ({})", s.task.reward[1].expr);
     let mut harder = s.task.clone();
+    harder.params.insert("share".into(), 0.75);
     harder.reward[0].weight *= 0.5;
     harder.command[0].range[0] = [-0.25, 0.75];
     for changing in [true, false] {
@@ -154,9 +157,16 @@ fn a_curriculum_changes_numbers_in_a_table_or_in_the_code() {
         device.reset(true);
         let compiled = device.env.kernel().to_string();
         take(&mut host, &mut device, 0..20);
+        let mut heavier = s.task.clone();
+        heavier.reward[0].weight *= 2.0;
+        host.env.set_task(&heavier).unwrap();
+        device.env.set_task(&heavier).unwrap();
+        assert_eq!(compiled, device.env.kernel());
+        take(&mut host, &mut device, 20..30);
         host.env.set_task(&harder).unwrap();
         device.env.set_task(&harder).unwrap();
-        take(&mut host, &mut device, 20..120);
+        take(&mut host, &mut device, 30..120);
+        // Numbers outside expressions are in tables, and change no code.
         assert_eq!(compiled == device.env.kernel(), changing);
         let mut wrong = harder.clone();
         wrong.reward[0].expr = "1".into();

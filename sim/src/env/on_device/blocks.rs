@@ -3,11 +3,11 @@
 //! `state` is what a snapshot holds of the environments, then of the native worlds, each
 //! in the snapshot's order, four bytes a number. `work` is what a rollout leaves behind.
 
-use super::args::EnvArgs;
 use crate::device::{Address, Block, Memory};
+use crate::env::args::EnvArgs;
 use crate::memory::MemoryError;
-use crate::state::{EpisodeAddresses, Sizes, WorldAddresses};
-use crate::task::emit::GRAVES;
+use crate::state::{EpisodeAddresses, STEP, Sizes, StepBufferAddresses, WorldAddresses, width};
+use crate::task::emit::BREAKS;
 
 /// Threads that sum the statistics of `n` environments.
 pub(super) fn chunks(n: usize) -> usize {
@@ -21,9 +21,10 @@ pub(super) struct Blocks {
     /// A copy of it, to go back to.
     pub captured: Block,
     pub work: Block,
-    /// Sums of statistics, one finished episode a chunk, number of graves.
+    /// Sums of statistics, one finished episode a chunk, number of break records.
     pub totals: Block,
-    pub number: Option<Block>,
+    /// The task's tables, then its expressions' numbers.
+    pub numbers: Block,
     /// Limits of velocities, then of positions.
     pub limits: Block,
     /// Bytes of `state` that are the environments' own.
@@ -49,15 +50,15 @@ fn lengths(s: &Sizes, n: usize) -> [usize; 3] {
     let tally = s.tally();
     let state = (s.live() + s.physics()).saturating_mul(4 * n);
     let partial = (tally + 2) * chunks * 8;
-    let work = (8 * tally + 4 * s.nu + 4 * 3)
+    let work = (8 * tally + 4 * width(&STEP, s) + 4 * 3)
         .saturating_mul(n)
-        .saturating_add(partial + 4 * GRAVES * s.grave() + 64);
+        .saturating_add(partial + 4 * BREAKS * s.break_record() + 64);
     let totals = 8 * (tally + 2) + 16 * chunks + 8;
     [state, work, totals]
 }
 
 impl Blocks {
-    /// For `n` environments; `numbers`: entries of the table of the task's numbers.
+    /// For `n` environments; `numbers`: bytes of the task's.
     pub fn new(
         memory: &dyn Memory,
         s: &Sizes,
@@ -70,17 +71,14 @@ impl Blocks {
             captured: memory.zeroed("a copy of the environments' state", state)?,
             work: memory.zeroed("the environments' work", work)?,
             totals: memory.zeroed("statistics", totals)?,
-            number: (numbers > 0)
-                .then(|| memory.zeroed("the task's numbers", 4 * numbers))
-                .transpose()?,
+            numbers: memory.zeroed("the task's numbers", numbers)?,
             limits: memory.zeroed("limits of joints", 4 * (s.nv + s.nq).max(1))?,
             live: 4 * n * s.live(),
         })
     }
 
     pub fn bytes(&self) -> usize {
-        let number = self.number.as_ref().map_or(0, Block::bytes);
-        let limits = self.limits.bytes();
+        let (number, limits) = (self.numbers.bytes(), self.limits.bytes());
         let kept = self.state.bytes() + self.captured.bytes() + self.work.bytes();
         kept + self.totals.bytes() + number + limits
     }
@@ -99,10 +97,10 @@ impl Blocks {
         };
         a.tally = p.take(s.tally() * n, 8);
         a.partial = p.take((s.tally() + 2) * chunks, 8);
-        a.ctrl = p.take(s.nu * n, 4);
-        a.physics.ctrl = a.ctrl;
+        a.buffers = StepBufferAddresses::laid(s, n, |bytes| p.take(bytes, 1));
+        a.physics.ctrl = a.buffers.ctrl;
         a.last_ret = p.take(3 * n, 4);
-        a.grave = p.take(GRAVES * s.grave(), 4);
+        a.breaks = p.take(BREAKS * s.break_record(), 4);
         a.chunks = chunks as i32;
 
         let mut p = Parts {
@@ -110,9 +108,8 @@ impl Blocks {
         };
         a.total = p.take(s.tally() + 2, 8);
         let _ = p.take(4 * chunks, 4);
-        a.buried = p.next;
+        a.broken = p.next;
         a.physics.top_speed = self.limits.address();
         a.physics.top_place = self.limits.address() + 4 * s.nv as Address;
-        a.number = self.number.as_ref().map_or(0, Block::address);
     }
 }

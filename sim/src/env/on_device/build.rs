@@ -1,11 +1,11 @@
 //! From a robot and a task to a program, and from there to environments.
 
-use super::args::{EnvArgs, PhysicsArgs};
 use super::blocks::Blocks;
 use super::{DeviceEnv, ENTRIES, PolicyNoise, Recipe, lower_options};
 use crate::config::{Auto, Backend, ConfigError, EnvConfig, SimConfig, Specialize, TaskConfig};
 use crate::device::transfer::Reader;
 use crate::device::{Device, DeviceError, Memory, Program};
+use crate::env::args::{EnvArgs, PhysicsArgs};
 use crate::env::{BatchEnv, EnvError};
 use crate::model::Model;
 use crate::physics::frames_text;
@@ -14,7 +14,7 @@ use crate::physics::native::lower::lower;
 use crate::physics::native::tables::Plan;
 use crate::physics::native::{ITERATIONS, TOLERANCE};
 use crate::physics::{Limits, PhysicsError, Shortfalls};
-use crate::state::Sizes;
+use crate::state::{Sizes, Tables};
 use crate::task::Task;
 use crate::task::emit::{Emitted, Numbers, emit};
 use bytemuck::Zeroable;
@@ -75,21 +75,18 @@ fn text(plan: &Plan, emitted: &Emitted) -> Result<Program, PhysicsError> {
 }
 
 fn sizes(model: &Model, plan: &Plan, task: &Task) -> Sizes {
-    let [nobs, ncritic] = task.observations.world();
     Sizes {
         na: plan.na,
         nsense: plan.nsense,
-        nagent: task.team.count(),
-        naction: task.actions.outputs(),
-        nraw: task.actions.raw_width(),
-        ncommand: task.commands.width(),
-        nhistory: task.memory.width(),
-        nobs,
-        ncritic,
-        nreward: task.score.reward_names().len(),
-        nend: task.score.termination_names().len(),
-        ..Sizes::of(model)
+        ..task.sizes(model)
     }
+}
+
+/// The task's tables, then its expressions' numbers.
+fn numbers(tables: &Tables, emitted: &Emitted) -> Vec<u8> {
+    let mut all = tables.bytes();
+    all.extend_from_slice(bytemuck::cast_slice(&emitted.numbers));
+    all
 }
 
 impl DeviceEnv {
@@ -140,7 +137,8 @@ impl DeviceEnv {
             changing,
         );
         let kernels = device.load(&text(&plan, &emitted)?)?;
-        let blocks = Blocks::new(memory, &sizes, n, emitted.numbers.len())?;
+        let numbers = numbers(&twin.tables, &emitted);
+        let blocks = Blocks::new(memory, &sizes, n, numbers.len())?;
         let mut args = EnvArgs {
             physics: PhysicsArgs {
                 stride: n as i32,
@@ -159,6 +157,8 @@ impl DeviceEnv {
             ..EnvArgs::zeroed()
         };
         blocks.enter(&mut args, &sizes, n);
+        args.tables = twin.tables.laid(blocks.numbers.address());
+        args.number = blocks.numbers.address() + (numbers.len() - 4 * emitted.numbers.len()) as u64;
         let limits = Limits::of(&sim, &model)?;
         let limits = [limits.speed, limits.position].concat();
         if blocks.limits.bytes() < 4 * limits.len() {
@@ -178,7 +178,7 @@ impl DeviceEnv {
             kernels,
             task_text: emitted.text,
             twin,
-            coroner: None,
+            examiner: None,
             sizes,
             blocks,
             args,
@@ -187,9 +187,10 @@ impl DeviceEnv {
             shortfalls: Shortfalls::default(),
             uncounted: false,
             captured: None,
+            changing,
             numbers: Vec::new(),
         };
-        built.put_numbers(emitted.numbers)?;
+        built.put_numbers(numbers)?;
         built.send_state()?;
         Ok(built)
     }
@@ -199,16 +200,14 @@ impl DeviceEnv {
         self.noise
     }
 
-    /// Uploads the table of the task's numbers.
-    fn put_numbers(&mut self, numbers: Vec<f32>) -> Result<(), DeviceError> {
-        if let Some(block) = &self.blocks.number {
-            let bytes: &[u8] = bytemuck::cast_slice(&numbers);
-            if block.bytes() != bytes.len() {
-                return Err(DeviceError::Defect("another table of numbers".into()));
-            }
-            // SAFETY: the block is as long, and lives.
-            unsafe { self.device.upload(bytes, block.address()) }?;
+    /// Uploads the task's numbers.
+    fn put_numbers(&mut self, numbers: Vec<u8>) -> Result<(), DeviceError> {
+        let block = &self.blocks.numbers;
+        if block.bytes() < numbers.len() {
+            return Err(DeviceError::Defect("another table of numbers".into()));
         }
+        // SAFETY: the block is at least as long, and lives.
+        unsafe { self.device.upload(&numbers, block.address()) }?;
         self.numbers = numbers;
         Ok(())
     }
@@ -228,7 +227,7 @@ impl DeviceEnv {
             &self.sizes,
             spec.step_dt,
             spec.max_episode_steps,
-            self.blocks.number.is_some(),
+            self.changing,
         );
         let changed = self.take_over(&emitted);
         if changed.is_err() {
@@ -247,8 +246,9 @@ impl DeviceEnv {
             self.kernels = self.device.load(&text(&plan, emitted)?)?;
             self.task_text.clone_from(&emitted.text);
         }
-        if emitted.numbers != self.numbers {
-            self.put_numbers(emitted.numbers.clone())?;
+        let numbers = numbers(&self.twin.tables, emitted);
+        if numbers != self.numbers {
+            self.put_numbers(numbers)?;
         }
         Ok(())
     }

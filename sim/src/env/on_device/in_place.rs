@@ -95,7 +95,7 @@ impl DeviceEnv {
         if self.uncounted {
             self.launch(Entry::Tally, chunks(self.twin.spec.num_envs))?;
             // SAFETY: four bytes in a block of `self`.
-            unsafe { self.device.upload(&[0; 4], self.args.buried) }?;
+            unsafe { self.device.upload(&[0; 4], self.args.broken) }?;
             self.uncounted = false;
         }
         Ok(())

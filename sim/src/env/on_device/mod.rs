@@ -6,17 +6,17 @@
 //! environments on the host: a run may go on on either.
 //!
 //! Reading order: [`DeviceEnv::new`] -> `blocks` (what lies where) -> [`DeviceEnv::step`]
-//! -> `tally` (what the host learns of a rollout) -> `graves` (why environments broke)
+//! -> `tally` (what the host learns of a rollout) -> `breaks` (why environments broke)
 //! -> `snapshot`.
 
-pub(crate) mod args;
 mod blocks;
+mod breaks;
 mod build;
-mod graves;
 mod in_place;
 mod snapshot;
 mod tally;
 
+use super::args::EnvArgs;
 use super::{BatchEnv, EnvSpec, EpisodeStats, Groups};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
 use crate::device::transfer::Reader;
@@ -25,7 +25,6 @@ use crate::model::Model;
 use crate::physics::Shortfalls;
 use crate::physics::native::lower::LowerOptions;
 use crate::task::emit::Sizes;
-use args::EnvArgs;
 use blocks::Blocks;
 pub use build::program;
 use in_place::Captured;
@@ -96,7 +95,7 @@ pub struct DeviceEnv {
     /// On the host; its buffers hold what was last exchanged.
     twin: BatchEnv,
     /// One environment, to find out why others broke; built when the first breaks.
-    coroner: Option<BatchEnv>,
+    examiner: Option<BatchEnv>,
     /// How to build it.
     recipe: Recipe,
     sizes: Sizes,
@@ -111,8 +110,10 @@ pub struct DeviceEnv {
     uncounted: bool,
     /// What [`capture_in_place`](Self::capture_in_place) left.
     captured: Option<Captured>,
-    /// Table of the task's numbers as it is on the device.
-    numbers: Vec<f32>,
+    /// Whether its expressions' numbers are beside the code.
+    changing: bool,
+    /// The task's tables, then its expressions' numbers, as they are on the device.
+    numbers: Vec<u8>,
 }
 
 /// What environments are built of.

@@ -40,10 +40,10 @@ impl DeviceEnv {
         // SAFETY: the reader is as long as the block, which lives.
         let flight = unsafe { reader.begin(self.blocks.totals.address()) }?;
         let reader = flight.wait()?;
-        let buried = self.add(reader.bytes());
+        let broken = self.add(reader.bytes());
         self.totals = Some(reader);
         self.uncounted = false;
-        self.examine(buried)
+        self.examine(broken)
     }
 
     /// Adds the totals block to the twin's statistics; returns how many broke.

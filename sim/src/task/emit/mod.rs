@@ -1,28 +1,26 @@
-//! A compiled task as C++ for one environment: the `Task` that `sim/kernels/env` asks.
+//! A task's expressions as C++ for one environment: the `Task` and the `Terms` that
+//! `sim/kernels/env` asks.
 //!
-//! Every number of the task goes through [`Numbers`]: into the code, or into a table
-//! beside it where a curriculum changes it while the task is trained.
+//! Numbers of expressions go through [`Numbers`]: into the code, or into a table beside it
+//! where a curriculum changes them while the task is trained. All other numbers are in
+//! tables.
 
-mod memory;
 mod numbers;
-mod score;
-mod start;
-mod steps;
 
 pub use numbers::Numbers;
 
 use super::Task;
-use super::expr::Code;
+use super::expr::{Cell, Code, Remembered};
 use crate::device::Place;
 pub use crate::state::Sizes;
 use crate::state::{EPISODE, WORLD, width};
 use std::fmt::Write;
 
-/// Broken environments that are kept for the host to look at: as many as it looks at of
-/// its own.
-pub const GRAVES: usize = 256;
-/// Words of a grave before its columns: `GRAVE_HEAD` of `args.cuh`.
-pub const GRAVE_HEAD: usize = 8;
+/// Broken environments of which the device keeps a record for the host to examine: as many
+/// as it examines of its own.
+pub const BREAKS: usize = 256;
+/// Words of a record before its columns: `BREAK_HEAD` of `args.cuh`.
+pub const BREAK_HEAD: usize = 8;
 /// Statistics before the reward terms: `TALLY_REWARD` of `env.cuh`.
 pub const TALLY_REWARD: usize = 10;
 
@@ -47,10 +45,9 @@ impl Sizes {
         width(&WORLD, self)
     }
 
-    /// Words of a grave.
-    pub fn grave(&self) -> usize {
-        let seen = self.nraw + self.nu + self.nagent + self.nobs + self.ncritic;
-        GRAVE_HEAD + seen + self.live() + self.physics()
+    /// Words of a break record.
+    pub fn break_record(&self) -> usize {
+        BREAK_HEAD + self.nraw + self.nu + self.nagent + self.live() + self.physics()
     }
 }
 
@@ -61,7 +58,7 @@ pub struct Emitted {
     pub text: String,
     /// What its lines were written for.
     pub places: Vec<Place>,
-    /// The table of numbers; empty where they are in the code.
+    /// The table of the expressions' numbers; empty where they are in the code.
     pub numbers: Vec<f32>,
 }
 
@@ -89,16 +86,9 @@ pub(crate) fn emit(
         numbers,
     };
     w.constants(sizes, step_dt, max_steps);
-    w.terms();
+    w.functions();
     w.text.push_str(frames);
-    w.text.push_str("struct Task : TaskSizes {\n");
-    w.actions();
-    w.commands();
-    w.judge();
-    w.observe();
-    w.start();
-    w.memory();
-    w.text.push_str("};\n");
+    w.calls();
     Emitted {
         text: w.text,
         places: w.places,
@@ -119,31 +109,25 @@ impl Writer<'_> {
 
     fn constants(&mut self, s: &Sizes, step_dt: f64, max_steps: u32) {
         let step_dt = super::expr::literal(step_dt as f32);
-        self.line(format_args!("struct TaskSizes {{"));
-        let discrete = matches!(
-            self.task.actions.space,
-            crate::env::ActionSpace::Discrete(_)
-        );
+        self.line(format_args!("struct Task {{"));
         let others = [
             ("one", 1),
             ("TALLY", s.tally()),
-            ("GRAVES", GRAVES),
-            ("GRAVE", s.grave()),
-            ("discrete", usize::from(discrete)),
+            ("BREAKS", BREAKS),
+            ("BREAK", s.break_record()),
         ];
         for (name, value) in s.named().chain(others) {
             self.line(format_args!("  static constexpr int {name} = {value};"));
         }
         self.line(format_args!(
-            "  static constexpr unsigned max_steps = {max_steps}u;"
-        ));
-        self.line(format_args!(
-            "  static constexpr float step_dt = {step_dt};\n}};"
+            "}};\nOSTLER_FN Task task_of(const EnvArgs&) {{ return {{}}; }}\n\
+             struct TaskTime {{\n  static constexpr unsigned max_steps = {max_steps}u;\n  \
+             static constexpr float step_dt = {step_dt};\n}};"
         ));
     }
 
     /// One function per expression, marked with the place it comes from.
-    fn terms(&mut self) {
+    fn functions(&mut self) {
         let task = self.task;
         for (i, term) in task.score.rewards.iter().enumerate() {
             let place = format!("task.reward[{}].expr", term.index);
@@ -181,5 +165,46 @@ impl Writer<'_> {
             name: place,
             text: text.to_string(),
         });
+    }
+
+    /// `Terms`: calls them in order.
+    fn calls(&mut self) {
+        let task = self.task;
+        self.line(format_args!(
+            "struct Terms : Printed {{\n  const EnvArgs& a;\n  const int e;"
+        ));
+        let ones = |k: usize| (0..k).map(|i| (i, 1, false)).collect::<Vec<_>>();
+        let seen = task.observations.terms.iter().enumerate();
+        let cells = task.memory.cells().iter().enumerate();
+        let since = |cell: &Cell| cell.kind() == Remembered::Since;
+        for (name, kind, terms) in [
+            ("rewards", "reward", ones(task.score.rewards.len())),
+            ("ends", "end", ones(task.score.terminations.len())),
+            (
+                "observations",
+                "seen",
+                seen.map(|(i, t)| (i, t.len(), false)).collect(),
+            ),
+            (
+                "cells",
+                "kept",
+                cells.map(|(i, c)| (i, c.rows().len(), since(c))).collect(),
+            ),
+        ] {
+            let parameter = if kind == "kept" { "bool since, " } else { "" };
+            let unused = if kind == "kept" { "(void)since; " } else { "" };
+            self.line(format_args!(
+                "  template<class F> OSTLER_FN void {name}({parameter}F f) const {{\n    {unused}(void)f;"
+            ));
+            for (i, len, since) in terms {
+                let condition = if since { "if (since) " } else { "" };
+                let function = function(kind, i);
+                self.line(format_args!(
+                    "    {condition}{{\n      Values<{len}> v;\n      {function}(a, e, v.x);\n      f({i}, v);\n    }}"
+                ));
+            }
+            self.line(format_args!("  }}"));
+        }
+        self.line(format_args!("}};"));
     }
 }

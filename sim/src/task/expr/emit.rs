@@ -76,8 +76,8 @@ fn load(source: Source, row: usize, param: &mut impl FnMut(usize) -> String) -> 
         Source::History => "a.history",
         Source::Command => "a.command",
         Source::Param => return param(row),
-        Source::StepDt => return "TaskSizes::step_dt".into(),
-        Source::MaxSteps => return "(float)TaskSizes::max_steps".into(),
+        Source::StepDt => return "TaskTime::step_dt".into(),
+        Source::MaxSteps => return "(float)TaskTime::max_steps".into(),
         Source::Step => return "(float)a.age[e]".into(),
     };
     format!("{buffer}[{row} * (long)a.n + e]")

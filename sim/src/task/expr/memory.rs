@@ -4,9 +4,8 @@
 //! next. Equal ones are one cell, whichever expressions they stand in.
 
 use super::dag::{Dag, Id, Seen, Source};
-use super::ops::Register;
 use super::program::{Code, MAX_REGISTERS, Step, generate};
-use super::{BLOCK, ExprError, Inputs, Scratch};
+use super::{BLOCK, ExprError};
 use std::cell::RefCell;
 use std::ops::Range;
 
@@ -31,8 +30,6 @@ pub struct Cell {
     code: Code,
     /// The argument, as it is written.
     text: String,
-    /// One more than that of any previous value whose row it reads.
-    level: usize,
 }
 
 /// All that the expressions of a task remember.
@@ -79,16 +76,12 @@ impl Notebook {
             let many = format!("the task would remember {end} numbers");
             return Err(refused(many).help(format!("at most {MOST}")));
         }
-        let reads = |c: &&Cell| c.kind == Kind::Previous && code.reads(c.rows());
-        let below = memory.cells.iter().filter(reads).map(|c| c.level + 1);
-        let level = below.max().unwrap_or(0);
         memory.width = end;
         memory.cells.push(Cell {
             kind,
             first,
             code,
             text,
-            level,
         });
         Ok(first)
     }
@@ -108,15 +101,6 @@ impl Code {
         };
         self.steps.iter().any(measured)
     }
-
-    /// Whether it reads any of these rows of the memory.
-    fn reads(&self, rows: Range<usize>) -> bool {
-        let read = |s: &(Step, u16)| match s.0 {
-            Step::Load(Source::History, row) => rows.contains(&(row as usize)),
-            _ => false,
-        };
-        self.steps.iter().any(read)
-    }
 }
 
 impl Cell {
@@ -130,12 +114,6 @@ impl Cell {
         self.kind
     }
 
-    /// In a new episode it takes the value of the first state, after all cells of lower
-    /// levels, which it reads; none for times.
-    pub fn level(&self) -> Option<usize> {
-        (self.kind == Kind::Previous).then_some(self.level)
-    }
-
     /// As it is written: `since(contact(foot))`.
     pub fn text(&self) -> String {
         let function = match self.kind {
@@ -145,29 +123,8 @@ impl Cell {
         format!("{function}({})", self.text)
     }
 
-    pub(in crate::task) fn code(&self) -> &Code {
+    pub(crate) fn code(&self) -> &Code {
         &self.code
-    }
-
-    /// What it holds after a step, for one block: row `i` of its own at `[i * BLOCK ..]`.
-    pub fn eval<'s>(&self, inputs: &Inputs<'_>, scratch: &'s mut Scratch) -> &'s [f32] {
-        let out = self.code.eval(inputs, scratch);
-        if self.kind == Kind::Since {
-            let n = inputs.state.num_envs;
-            let (out, _): (&mut [Register], _) = out.as_chunks_mut();
-            for (row, out) in self.rows().zip(&mut *out) {
-                let before = &inputs.history[row * n + inputs.first..][..inputs.len];
-                for (x, before) in out.iter_mut().zip(before) {
-                    *x = if *x == 0.0 {
-                        before + inputs.step_dt
-                    } else {
-                        0.0
-                    };
-                }
-            }
-            return out.as_flattened();
-        }
-        out
     }
 }
 
@@ -180,19 +137,6 @@ impl Memory {
     /// All cells; one comes after those whose values it reads.
     pub fn cells(&self) -> &[Cell] {
         &self.cells
-    }
-
-    /// How many [levels](Cell::level) there are.
-    pub fn levels(&self) -> usize {
-        let levels = self.cells.iter().filter_map(Cell::level);
-        levels.max().map_or(0, |l| l + 1)
-    }
-
-    /// Rows that hold a time; in an episode's first state, before it is written down for
-    /// the first time, one step less than none.
-    pub fn times(&self) -> impl Iterator<Item = usize> {
-        let times = self.cells.iter().filter(|c| c.kind == Kind::Since);
-        times.flat_map(Cell::rows)
     }
 
     /// Registers that the largest cell needs, in floats.

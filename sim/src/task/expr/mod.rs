@@ -9,6 +9,7 @@ mod elements;
 mod emit;
 mod foreign;
 mod functions;
+mod inputs;
 mod lex;
 mod memory;
 mod names;
@@ -23,12 +24,13 @@ mod value;
 pub use elements::matches;
 pub(crate) use emit::literal;
 pub use functions::reference;
+pub use inputs::{Buffers, Inputs};
+pub(crate) use inputs::{Column, Columns};
 pub use memory::{Cell, Kind as Remembered, Memory, Notebook};
-pub(in crate::task) use program::Code;
+pub(crate) use program::Code;
 pub use unit::Unit;
 
 use crate::model::Model;
-use crate::physics::State;
 
 /// Environments that are evaluated together: one register is `[BLOCK]` floats.
 pub const BLOCK: usize = 64;
@@ -42,7 +44,7 @@ pub struct Scope<'a> {
     pub pose: &'a [f64],
     /// `command.NAME`: name, number of components, unit (`""`: any).
     pub commands: &'a [(String, usize, String)],
-    /// `param.NAME`, in the order of [`Inputs::params`].
+    /// `param.NAME`, in the order of [`Buffers::params`].
     pub params: &'a [String],
     /// Width of `action` and `last_action`.
     pub action_width: usize,
@@ -140,36 +142,6 @@ impl Type {
     pub fn is_empty(&self) -> bool {
         false
     }
-}
-
-/// Everything an expression reads, for all environments; `first..first+len` are
-/// evaluated (`len <= BLOCK`). Buffers are `[k][N]`.
-#[derive(Debug, Clone, Copy)]
-pub struct Inputs<'a> {
-    /// Physics state.
-    pub state: &'a State,
-    /// Controls `[nu][N]`.
-    pub ctrl: &'a [f32],
-    /// Actions of this step `[A][N]`, clipped, before scaling.
-    pub action: &'a [f32],
-    /// Actions of the step before `[A][N]`; zero after a reset.
-    pub last_action: &'a [f32],
-    /// What expressions remember of earlier steps `[k][N]` ([`Memory`]).
-    pub history: &'a [f32],
-    /// Commands, all components of all commands in order `[c][N]`.
-    pub command: &'a [f32],
-    /// Parameters, the same for all environments.
-    pub params: &'a [f32],
-    /// Control steps since the episode's start `[N]`.
-    pub step: &'a [u32],
-    /// Control step (s).
-    pub step_dt: f32,
-    /// Steps until the time-out.
-    pub max_steps: u32,
-    /// First environment.
-    pub first: usize,
-    /// Number of environments.
-    pub len: usize,
 }
 
 /// A compiled expression: straight-line code over registers of [`BLOCK`] lanes.

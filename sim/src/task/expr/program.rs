@@ -123,44 +123,11 @@ impl Code {
         for (step, to) in &self.steps {
             match *step {
                 Step::Const(bits) => out = [f32::from_bits(bits); BLOCK],
-                Step::Load(source, row) => load(inputs, source, row as usize, &mut out),
+                Step::Load(source, row) => inputs.load(source, row as usize, &mut out),
                 Step::Op(op, x) => op.block(x.map(|r| &registers[r as usize]), &mut out),
                 Step::Copy(from) => out = registers[from as usize],
             }
             registers[*to as usize] = out;
-        }
-    }
-}
-
-/// Copies a row's lanes; lanes past `len` are zero.
-fn load(inputs: &Inputs<'_>, source: Source, row: usize, out: &mut Register) {
-    let state = inputs.state;
-    let buffer: &[f32] = match source {
-        Source::World(column) => state.seen(column),
-        Source::Ctrl => inputs.ctrl,
-        Source::Action => inputs.action,
-        Source::LastAction => inputs.last_action,
-        Source::History => inputs.history,
-        Source::Command => inputs.command,
-        Source::Param => return *out = [inputs.params[row]; BLOCK],
-        Source::StepDt => return *out = [inputs.step_dt; BLOCK],
-        Source::MaxSteps => return *out = [inputs.max_steps as f32; BLOCK],
-        Source::Step => {
-            *out = [0.0; BLOCK];
-            let steps = &inputs.step[inputs.first..inputs.first + inputs.len];
-            for (o, &s) in out.iter_mut().zip(steps) {
-                *o = s as f32;
-            }
-            return;
-        }
-    };
-    let start = row * state.num_envs + inputs.first;
-    let lanes = &buffer[start..start + inputs.len];
-    match <&Register>::try_from(lanes) {
-        Ok(full) => *out = *full,
-        Err(_) => {
-            *out = [0.0; BLOCK];
-            out[..lanes.len()].copy_from_slice(lanes);
         }
     }
 }

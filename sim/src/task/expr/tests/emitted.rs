@@ -3,11 +3,11 @@
 use super::fixture::{ACTIONS, MAX_STEPS, STEP_DT, World};
 use crate::device::host::Host;
 use crate::device::{Address, Device, Program as Text};
-use crate::env::on_device::args::{EnvArgs, PhysicsArgs};
+use crate::env::args::{EnvArgs, PhysicsArgs};
 use crate::math;
 use crate::physics::native::generate::env_prelude;
 use crate::rng::philox_raw;
-use crate::state::EpisodeAddresses;
+use crate::state::{EpisodeAddresses, StepBufferAddresses};
 use crate::task::expr::dag::{Dag, Id, Seen, Source};
 use crate::task::expr::ops::Op;
 use crate::task::expr::{Program, Type, literal, program};
@@ -98,7 +98,7 @@ fn text(programs: &[Program], world: &World) -> (Text, usize) {
     let mut text = env_prelude();
     let _ = writeln!(
         text,
-        "struct TaskSizes {{ static constexpr float step_dt = {}; static constexpr unsigned max_steps = {MAX_STEPS}u; }};",
+        "struct TaskTime {{ static constexpr float step_dt = {}; static constexpr unsigned max_steps = {MAX_STEPS}u; }};",
         literal(STEP_DT)
     );
     let (mut calls, mut at) = (String::new(), 0);
@@ -141,7 +141,10 @@ fn compiled(programs: &[Program], world: &World) -> Vec<f32> {
             ..PhysicsArgs::zeroed()
         },
         n: n as i32,
-        ctrl: address(&world.ctrl),
+        buffers: StepBufferAddresses {
+            ctrl: address(&world.ctrl),
+            ..StepBufferAddresses::zeroed()
+        },
         episode: EpisodeAddresses {
             action: address(&world.action),
             last_action: address(&world.last_action),

@@ -3,7 +3,7 @@
 use crate::model::{Model, mjcf};
 use crate::physics::State;
 use crate::rng::{Purpose, philox, unit};
-use crate::task::expr::{BLOCK, ExprError, Inputs, Notebook, Program, Scope, Scratch};
+use crate::task::expr::{BLOCK, Buffers, ExprError, Inputs, Notebook, Program, Scope, Scratch};
 use std::path::Path;
 
 /// A floating torso with two legs on hinges and a tail on a slide.
@@ -59,7 +59,7 @@ pub fn robot() -> Model {
     mjcf::parse(Path::new("hopalong.xml"), ROBOT.to_string()).unwrap()
 }
 
-/// Everything [`Inputs`] borrows, drawn at random.
+/// Everything [`Buffers`] borrow, drawn at random.
 pub struct World {
     pub model: Model,
     pub commands: Vec<(String, usize, String)>,
@@ -174,7 +174,7 @@ impl World {
     }
 
     pub fn inputs(&self, first: usize, len: usize) -> Inputs<'_> {
-        Inputs {
+        Buffers {
             state: &self.state,
             ctrl: &self.ctrl,
             action: &self.action,
@@ -185,9 +185,8 @@ impl World {
             step: &self.step,
             step_dt: STEP_DT,
             max_steps: MAX_STEPS,
-            first,
-            len,
         }
+        .block(first, len)
     }
 
     pub fn compile(&self, text: &str) -> Result<Program, ExprError> {

@@ -1,7 +1,10 @@
-//! What the entries take: `EnvArgs` of `sim/kernels/env/args.cuh`, pointers as addresses.
+//! What kernels of environments take: `EnvArgs` of `sim/kernels/env/args.cuh`, pointers as
+//! addresses.
 
 use crate::device::Address;
-use crate::state::{EpisodeAddresses, WorldAddresses};
+use crate::state::{
+    EpisodeAddresses, SizeWords, StepBufferAddresses, TableAddresses, WorldAddresses,
+};
 use bytemuck::{Pod, Zeroable};
 
 /// `StepArgs<float>` of `sim/kernels/step.cuh`.
@@ -31,14 +34,16 @@ pub(crate) struct EnvArgs {
     pub noisy: u32,
     pub spread: u32,
     pub since: u32,
-    pub unused: u32,
+    pub only_new: u32,
     pub episode: EpisodeAddresses,
-    pub ctrl: Address,
+    pub buffers: StepBufferAddresses,
+    pub tables: TableAddresses,
+    pub size: SizeWords,
     pub number: Address,
     pub tally: Address,
     pub last_ret: Address,
-    pub buried: Address,
-    pub grave: Address,
+    pub broken: Address,
+    pub breaks: Address,
     pub actions: Address,
     pub obs: Address,
     pub critic_obs: Address,
@@ -77,5 +82,8 @@ const _: () = assert!(
     size_of::<EnvArgs>()
         == size_of::<PhysicsArgs>()
             + size_of::<EpisodeAddresses>()
-            + (8 + 16 + 16 + 15 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24)
+            + size_of::<StepBufferAddresses>()
+            + size_of::<TableAddresses>()
+            + size_of::<SizeWords>()
+            + (8 + 16 + 16 + 14 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24)
 );

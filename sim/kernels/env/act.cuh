@@ -1,0 +1,65 @@
+// Actions to controls.
+#pragma once
+
+// The controls that follow from the clipped actions.
+OSTLER_FN void drive(const EnvArgs& a, const Block b) {
+  const Task& t = task_of(a);
+  const long n = a.n, e = b.first;
+  for (int d = 0; d < t.ndrive; d++) {
+    float* ctrl = a.ctrl + a.drive_actuator[d] * n + e;
+    const float* x = a.action + a.drive_output[d] * n + e;
+    const float offset = a.drive_offset[d], scale = a.drive_scale[d];
+    const float low = a.drive_low[d], high = a.drive_high[d];
+    const unsigned law = a.drive_law[d];
+    if (law == DRIVE_HELD) {
+      OSTLER_EACH(l) ctrl[l] = offset;
+    } else if (law == DRIVE_AFFINE) {
+      OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(offset + scale * x[l], low), high);
+    } else if (law == DRIVE_PD) {
+      const float kp = a.drive_kp[d], kd = a.drive_kd[d], gear = a.drive_gear[d];
+      const float* q = a.physics.qpos + a.drive_q[d] * n + e;
+      const float* v = a.physics.qvel + a.drive_v[d] * n + e;
+      OSTLER_EACH(l) ctrl[l] = rust_min(rust_max((kp * (offset + scale * x[l] - q[l]) - kd * v[l]) / gear, low), high);
+    } else {
+      const float* choice = a.choice + a.drive_choice[d];
+      OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(choice[(int)x[l]], low), high);
+    }
+  }
+}
+
+// New actions, clipped, and their controls; episodes grow older by a step. An environment
+// whose actions are not all numbers is broken and gets zeros.
+OSTLER_FN void act(const EnvArgs& a, const Block b) {
+  const Task& t = task_of(a);
+  const long n = a.n, e = b.first, width = t.nraw;
+  const float* rows = a.actions + e * width;
+  unsigned* bits = a.bits + e;
+  OSTLER_EACH(l) bits[l] = 0;
+  for (int k = 0; k < t.naction; k++) {
+    const float* x = rows + a.raw[k];
+    OSTLER_EACH(l) bits[l] |= is_finite(x[l * width]) ? 0u : (unsigned)FAULT_CONTROL;
+  }
+  const bool discrete = a.discrete[0] != 0;
+  for (int k = 0; k < t.naction; k++) {
+    const float* x = rows + a.raw[k];
+    const float low = a.clip_low[k], high = a.clip_high[k];
+    float *action = a.action + k * n + e, *last = a.last_action + k * n + e;
+    if (discrete) {
+      OSTLER_EACH(l) {
+        last[l] = action[l];
+        action[l] = rust_min(rust_max(bits[l] ? 0.0f : whole_(x[l * width]), low), high);
+      }
+    } else {
+      OSTLER_EACH(l) {
+        last[l] = action[l];
+        action[l] = rust_min(rust_max(bits[l] ? 0.0f : x[l * width], low), high);
+      }
+    }
+  }
+  drive(a, b);
+  unsigned *age = a.age + e, *length = a.length + e;
+  OSTLER_EACH(l) {
+    age[l] += age[l] != ~0u;
+    length[l] += length[l] != ~0u;
+  }
+}

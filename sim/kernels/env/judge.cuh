@@ -1,0 +1,50 @@
+// Rewards and causes of ends.
+#pragma once
+
+// First entry of list `k` of those that lie one behind the other.
+OSTLER_FN unsigned begin_of(const unsigned* ends, int k) { return k > 0 ? ends[k - 1] : 0u; }
+
+// Adds the terms to their sums, and writes the step's rewards, the causes of ends and the
+// faults of physics and rewards.
+OSTLER_FN void judge(const EnvArgs& a, const Block b, const Terms& terms) {
+  const Task& t = task_of(a);
+  const long n = a.n, e = b.first;
+  unsigned *bits = a.bits + e, *ended = a.ended + e, *cut = a.cut + e;
+  const unsigned *fault = a.physics.fault + e, *stuck = a.stuck + e;
+  OSTLER_EACH(l) {
+    bits[l] |= fault[l] | stuck[l];
+    ended[l] = cut[l] = 0;
+  }
+  for (int m = 0; m < t.nagent; m++) {
+    float* gain = a.gain + m * n + e;
+    OSTLER_EACH(l) gain[l] = 0.0f;
+  }
+  terms.rewards([&](int k, const auto& value) OSTLER_INLINE {
+    const float weight = a.weight[k];
+    float term[Block::W];
+    float* sum = a.sums + k * n + e;
+    OSTLER_EACH(l) {
+      term[l] = weight * value(0, l);
+      sum[l] += term[l];
+    }
+    for (unsigned s = begin_of(a.share_end, k); s < a.share_end[k]; s++) {
+      float* gain = a.gain + a.share_agent[s] * n + e;
+      OSTLER_EACH(l) gain[l] += term[l];
+    }
+  });
+  const float limit = a.reward_limit[0], low = a.reward_low[0], high = a.reward_high[0];
+  for (int m = 0; m < t.nagent; m++) {
+    float* gain = a.gain + m * n + e;
+    OSTLER_EACH(l) {
+      const bool absurd = magnitude(gain[l]) > limit;
+      gain[l] = clamp_(gain[l], low, high);
+      bits[l] |= absurd || !is_finite(gain[l]) ? (unsigned)FAULT_TASK : 0u;
+    }
+  }
+  terms.inject(TERM_REWARD);
+  terms.ends([&](int k, const auto& value) OSTLER_INLINE {
+    // The first that fires is the cause.
+    unsigned* cause = a.truncates[k] ? cut : ended;
+    OSTLER_EACH(l) cause[l] = cause[l] == 0 && value(0, l) != 0.0f ? (unsigned)k + 1u : cause[l];
+  });
+}

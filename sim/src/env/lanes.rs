@@ -1,0 +1,237 @@
+//! The phases of a control step on a host: `sim/kernels/env/phases.cuh`, compiled for every
+//! instruction set, over blocks of up to [`BLOCK`] environments. Values of expressions come
+//! from the interpreter.
+
+use super::args::EnvArgs;
+use super::inject::Drill;
+use crate::physics::native::InstructionSet;
+use crate::state::{Sizes, Tables};
+use crate::task::Task;
+use crate::task::expr::{Inputs, Scratch};
+use bytemuck::Zeroable;
+use std::ffi::c_void;
+use std::os::raw::{c_int, c_ulong};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+
+/// `OstlerEnv` of `sim/kernels/env.cpp`.
+#[repr(C)]
+#[derive(Debug)]
+struct Api {
+    args_bytes: c_ulong,
+    calls_bytes: c_ulong,
+    act: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
+    finish: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int) -> c_int,
+    start: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
+    begin: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
+    observe: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
+    draw_pose: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
+}
+
+unsafe extern "C" {
+    fn ostler_env_portable() -> *const Api;
+    fn ostler_env_avx2() -> *const Api;
+    fn ostler_env_avx512() -> *const Api;
+}
+
+/// The functions for this processor. Numbers do not depend on which.
+fn api() -> &'static Api {
+    static FOUND: OnceLock<&Api> = OnceLock::new();
+    FOUND.get_or_init(|| {
+        // SAFETY: each returns the address of a constant that lives as long as the program,
+        // laid out as `Api`.
+        let api: &Api = unsafe {
+            &*match InstructionSet::detect() {
+                InstructionSet::Portable => ostler_env_portable(),
+                InstructionSet::Avx2 => ostler_env_avx2(),
+                InstructionSet::Avx512 => ostler_env_avx512(),
+            }
+        };
+        assert_eq!(api.args_bytes as usize, size_of::<EnvArgs>());
+        assert_eq!(api.calls_bytes as usize, size_of::<Calls>());
+        api
+    })
+}
+
+/// `Calls` of `sim/kernels/env/terms.cuh`.
+#[repr(C)]
+struct Calls {
+    context: *mut c_void,
+    eval: unsafe extern "C" fn(*mut c_void, u32, u32) -> *const f32,
+    inject: Option<unsafe extern "C" fn(*mut c_void, u32)>,
+    failed: u32,
+}
+
+/// Kinds of terms: `TERM_*` of `sim/kernels/env/terms.cuh`.
+const REWARD: u32 = 0;
+const END: u32 = 1;
+const SEEN: u32 = 2;
+
+/// Environments `first..first + len`, at most [`BLOCK`](crate::task::expr::BLOCK) of them,
+/// for one phase.
+///
+/// # Safety of all that is unsafe here
+/// The addresses in `args` are of buffers of the sizes that it has, for environments of this
+/// task, which live as long as the block; and no other thread reads or writes entries of its
+/// environments meanwhile.
+pub(super) struct Block<'a> {
+    pub args: &'a EnvArgs,
+    pub task: &'a Task,
+    pub inputs: Inputs<'a>,
+    pub scratch: &'a mut Scratch,
+    /// What is injected, if anything is.
+    pub drill: Option<&'a Drill>,
+    pub first: usize,
+    pub len: usize,
+    /// Whether a part of the step panicked: the environments are broken then.
+    pub failed: bool,
+}
+
+impl Block<'_> {
+    /// Actions to controls; episodes grow older by a step.
+    ///
+    /// # Safety
+    /// See [`Block`].
+    pub unsafe fn act(args: &EnvArgs, first: usize, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { (api().act)(args, first as c_int, len as c_int) }
+    }
+
+    /// What new episodes begin with, of those in the mask.
+    ///
+    /// # Safety
+    /// See [`Block`].
+    pub unsafe fn start(args: &EnvArgs, first: usize, len: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { (api().start)(args, first as c_int, len as c_int) }
+    }
+
+    /// Rewards, ends, commands, observations and flags; whether an environment begins anew.
+    ///
+    /// # Safety
+    /// See [`Block`].
+    pub unsafe fn finish(&mut self) -> bool {
+        // SAFETY: the caller's promise.
+        self.called(|args, calls, first, len| unsafe { (api().finish)(args, calls, first, len) })
+            != 0
+    }
+
+    /// The first observations of environments in the mask, whose worlds stand where their
+    /// episodes begin.
+    ///
+    /// # Safety
+    /// See [`Block`].
+    pub unsafe fn begin(&mut self) {
+        // SAFETY: the caller's promise.
+        self.called(|args, calls, first, len| unsafe { (api().begin)(args, calls, first, len) });
+    }
+
+    /// Observations alone, as they come.
+    ///
+    /// # Safety
+    /// See [`Block`].
+    pub unsafe fn observe(&mut self) {
+        // SAFETY: the caller's promise.
+        self.called(|args, calls, first, len| unsafe { (api().observe)(args, calls, first, len) });
+    }
+
+    fn called<T>(
+        &mut self,
+        phase: impl FnOnce(*const EnvArgs, *const Calls, c_int, c_int) -> T,
+    ) -> T {
+        let (args, first, len) = (self.args, self.first as c_int, self.len as c_int);
+        let mut context = Context {
+            calls: Calls {
+                context: std::ptr::null_mut(),
+                eval,
+                inject: self.drill.is_some().then_some(inject),
+                failed: u32::from(self.failed),
+            },
+            block: self,
+        };
+        // From here on it is reached through this pointer alone, by the kernel and by what
+        // the kernel calls.
+        let context: *mut Context<'_, '_> = &raw mut context;
+        // SAFETY: it lives until the end of this function.
+        let done = unsafe {
+            (*context).calls.context = context.cast();
+            phase(args, &raw const (*context).calls, first, len)
+        };
+        // SAFETY: as above.
+        self.failed = unsafe { (*context).calls.failed } != 0;
+        done
+    }
+}
+
+/// What a call of the kernel's comes back with.
+#[repr(C)]
+struct Context<'b, 'a> {
+    calls: Calls,
+    block: &'b mut Block<'a>,
+}
+
+/// A term's values `[components][BLOCK]`, which stay until the next call.
+///
+/// # Safety
+/// `context` is that of [`Block::called`], and the term one of the task's.
+unsafe extern "C" fn eval(context: *mut c_void, kind: u32, term: u32) -> *const f32 {
+    // SAFETY: the caller's promise; the kernel holds no reference into it.
+    let Context { calls, block } = unsafe { &mut *context.cast::<Context<'_, '_>>() };
+    let (task, scratch) = (block.task, &mut *block.scratch);
+    if calls.failed == 0 {
+        let term = term as usize;
+        let evaluated = AssertUnwindSafe(|| {
+            let code = match kind {
+                REWARD => task.score.reward(term),
+                END => task.score.termination(term),
+                SEEN => task.observations.code(term),
+                _ => task.memory.cells()[term].code(),
+            };
+            code.eval(&block.inputs, scratch).as_ptr()
+        });
+        match catch_unwind(evaluated) {
+            Ok(values) => return values,
+            // It must not unwind through the kernel.
+            Err(_) => calls.failed = 1,
+        }
+    }
+    // As many as the largest expression has; nobody looks at them.
+    let room = task.scratch_len();
+    scratch.registers.clear();
+    scratch.registers.resize(room, 0.0);
+    scratch.registers.as_ptr()
+}
+
+/// Overwrites rewards or observations.
+///
+/// # Safety
+/// As [`eval`].
+unsafe extern "C" fn inject(context: *mut c_void, kind: u32) {
+    // SAFETY: as in `eval`.
+    let Context { block, .. } = unsafe { &mut *context.cast::<Context<'_, '_>>() };
+    if let Some(drill) = block.drill {
+        // SAFETY: the entries are the block's.
+        unsafe {
+            match kind {
+                REWARD => drill.reward(block.args, block.task, block.first, block.len),
+                _ => drill.observe(block.args, block.task, block.first, block.len),
+            }
+        }
+    }
+}
+
+/// The positions in which an episode begins, by these tables.
+pub(crate) fn draw_pose(tables: &Tables, sizes: &Sizes) -> Vec<f32> {
+    let (mut qpos, mut qvel) = (vec![0.0_f32; sizes.nq], vec![0.0_f32; sizes.nv]);
+    let mut args = EnvArgs {
+        n: 1,
+        size: sizes.words(),
+        tables: tables.addresses(),
+        ..EnvArgs::zeroed()
+    };
+    args.buffers.new_qpos = qpos.as_mut_ptr() as u64;
+    args.buffers.new_qvel = qvel.as_mut_ptr() as u64;
+    // SAFETY: it reads the tables of reset terms and writes these two.
+    unsafe { (api().draw_pose)(&args, 0, 1) };
+    qpos
+}

@@ -1,0 +1,74 @@
+//! A task's numbers as kernels take them.
+
+use crate::device::Address;
+use bytemuck::{Pod, Zeroable};
+
+macro_rules! element {
+    (real) => {
+        f32
+    };
+    (word) => {
+        u32
+    };
+}
+
+macro_rules! real {
+    (real) => {
+        true
+    };
+    (word) => {
+        false
+    };
+}
+
+macro_rules! tables {
+    ($(($name:ident $_n:ident $kind:ident $size:ident $says:literal))*) => {
+        /// Name, size, whether its entries are numbers (else they are unsigned), and contents.
+        pub const TABLES: [(&str, &str, bool, &str); [$(stringify!($name)),*].len()] =
+            [$((stringify!($name), stringify!($size), real!($kind), $says)),*];
+
+        /// A task's numbers, but for those in its expressions: `OSTLER_TABLES` of
+        /// `kernels/state.h`. [`Tables::of`] fills them.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        pub(crate) struct Tables {
+            $(#[doc = $says] pub $name: Vec<element!($kind)>,)*
+        }
+
+        /// Where a kernel finds them.
+        #[derive(Debug, Clone, Copy, Pod, Zeroable)]
+        #[repr(C)]
+        pub(crate) struct TableAddresses {
+            $(#[doc = $says] pub $name: Address,)*
+        }
+
+        impl Tables {
+            /// Where they are on the host.
+            pub fn addresses(&self) -> TableAddresses {
+                TableAddresses { $($name: self.$name.as_ptr() as Address),* }
+            }
+
+            /// Where they are when [`bytes`](Self::bytes) begin at `first`.
+            pub fn laid(&self, first: Address) -> TableAddresses {
+                let mut next = first;
+                $(let $name = next;
+                next += 4 * self.$name.len() as Address;)*
+                let _ = next;
+                TableAddresses { $($name),* }
+            }
+
+            /// One behind the other.
+            pub fn bytes(&self) -> Vec<u8> {
+                let mut all = Vec::new();
+                $(all.extend_from_slice(bytemuck::cast_slice(&self.$name));)*
+                all
+            }
+
+            /// Entries of every table, in the order of [`TABLES`].
+            #[cfg(test)]
+            pub fn lengths(&self) -> [usize; TABLES.len()] {
+                [$(self.$name.len()),*]
+            }
+        }
+    };
+}
+task_tables!(tables);

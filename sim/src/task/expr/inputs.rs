@@ -1,0 +1,191 @@
+//! What expressions read.
+
+use super::BLOCK;
+use super::dag::{Seen, Source};
+use super::ops::Register;
+use crate::physics::State;
+use std::marker::PhantomData;
+
+/// Everything an expression reads, of N environments. Buffers are `[k][N]`.
+#[derive(Debug, Clone, Copy)]
+pub struct Buffers<'a> {
+    /// Physics state.
+    pub state: &'a State,
+    /// Controls `[nu][N]`.
+    pub ctrl: &'a [f32],
+    /// Actions of this step `[A][N]`, clipped, before scaling.
+    pub action: &'a [f32],
+    /// Actions of the step before `[A][N]`; zero after a reset.
+    pub last_action: &'a [f32],
+    /// What expressions remember of earlier steps `[k][N]` ([`super::Memory`]).
+    pub history: &'a [f32],
+    /// Commands, all components of all commands in order `[c][N]`.
+    pub command: &'a [f32],
+    /// Parameters, the same for all environments.
+    pub params: &'a [f32],
+    /// Control steps since the episode's start `[N]`.
+    pub step: &'a [u32],
+    /// Control step (s).
+    pub step_dt: f32,
+    /// Steps until the time-out.
+    pub max_steps: u32,
+}
+
+impl<'a> Buffers<'a> {
+    /// Environments `first..first + len`, at most [`BLOCK`] of them.
+    pub fn block(&self, first: usize, len: usize) -> Inputs<'a> {
+        let columns = Columns {
+            stride: self.state.num_envs,
+            world: self.state.floats().map(|x| Column::of(x)),
+            ctrl: Column::of(self.ctrl),
+            action: Column::of(self.action),
+            last_action: Column::of(self.last_action),
+            history: Column::of(self.history),
+            command: Column::of(self.command),
+            step: Column::of(self.step),
+        };
+        // SAFETY: the buffers are borrowed for 'a.
+        unsafe {
+            Inputs::new(
+                columns,
+                self.params,
+                self.step_dt,
+                self.max_steps,
+                first,
+                len,
+            )
+        }
+    }
+}
+
+/// A buffer, of which other threads may be writing other environments' entries.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Column<T> {
+    start: *const T,
+    len: usize,
+}
+
+// SAFETY: it is read through `part`, whose callers promise that nobody writes what is read.
+unsafe impl<T: Sync> Sync for Column<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Send for Column<T> {}
+
+impl<T> Column<T> {
+    pub fn of(buffer: &[T]) -> Self {
+        Self {
+            start: buffer.as_ptr(),
+            len: buffer.len(),
+        }
+    }
+
+    /// Entries `first..first + len`.
+    ///
+    /// # Safety
+    /// The buffer lives, and for 'a nobody writes these entries.
+    unsafe fn part<'a>(&self, first: usize, len: usize) -> &'a [T] {
+        assert!(
+            first <= self.len && len <= self.len - first,
+            "a row that the buffer has not"
+        );
+        // SAFETY: within the buffer by the line above; the rest by the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.start.add(first), len) }
+    }
+}
+
+/// All buffers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Columns {
+    /// Environments in them.
+    pub stride: usize,
+    /// In the order of [`Seen::ALL`].
+    pub world: [Column<f32>; Seen::ALL.len()],
+    pub ctrl: Column<f32>,
+    pub action: Column<f32>,
+    pub last_action: Column<f32>,
+    pub history: Column<f32>,
+    pub command: Column<f32>,
+    pub step: Column<u32>,
+}
+
+/// What an expression reads of one block of environments.
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs<'a> {
+    columns: Columns,
+    params: &'a [f32],
+    step_dt: f32,
+    max_steps: u32,
+    first: usize,
+    len: usize,
+    lifetime: PhantomData<&'a f32>,
+}
+
+impl<'a> Inputs<'a> {
+    /// Environments `first..first + len`; the rest as for [`Buffers`].
+    ///
+    /// # Safety
+    /// For 'a the buffers live, and nobody writes the block's entries while an expression
+    /// is evaluated.
+    pub(crate) unsafe fn new(
+        columns: Columns,
+        params: &'a [f32],
+        step_dt: f32,
+        max_steps: u32,
+        first: usize,
+        len: usize,
+    ) -> Self {
+        assert!(len <= BLOCK, "a block of {len} environments");
+        Self {
+            columns,
+            params,
+            step_dt,
+            max_steps,
+            first,
+            len,
+            lifetime: PhantomData,
+        }
+    }
+
+    /// One environment of the block.
+    pub(crate) fn narrowed(self, env: usize) -> Self {
+        assert!((self.first..self.first + self.len).contains(&env));
+        Self {
+            first: env,
+            len: 1,
+            ..self
+        }
+    }
+
+    /// Copies a row's lanes; lanes past the block's end are zero.
+    pub(super) fn load(&self, source: Source, row: usize, out: &mut Register) {
+        let columns = &self.columns;
+        let column = match source {
+            Source::World(column) => &columns.world[column as usize],
+            Source::Ctrl => &columns.ctrl,
+            Source::Action => &columns.action,
+            Source::LastAction => &columns.last_action,
+            Source::History => &columns.history,
+            Source::Command => &columns.command,
+            Source::Param => return *out = [self.params[row]; BLOCK],
+            Source::StepDt => return *out = [self.step_dt; BLOCK],
+            Source::MaxSteps => return *out = [self.max_steps as f32; BLOCK],
+            Source::Step => {
+                *out = [0.0; BLOCK];
+                // SAFETY: the promise of `new`.
+                let steps = unsafe { columns.step.part(self.first, self.len) };
+                for (o, &s) in out.iter_mut().zip(steps) {
+                    *o = s as f32;
+                }
+                return;
+            }
+        };
+        // SAFETY: the promise of `new`; only entries of the block are borrowed.
+        let lanes = unsafe { column.part(row * columns.stride + self.first, self.len) };
+        match <&Register>::try_from(lanes) {
+            Ok(full) => *out = *full,
+            Err(_) => {
+                *out = [0.0; BLOCK];
+                out[..lanes.len()].copy_from_slice(lanes);
+            }
+        }
+    }
+}
