@@ -45,12 +45,13 @@ pub trait Policy {
 
 /// A policy that acts in other threads, too, by copies of it.
 pub trait Replicate {
-    /// A copy that acts on the host for `envs` environments. It has other weights until
-    /// it [takes](Replica::take) some.
+    /// A copy that acts on the host for environments `first..first + envs` of the whole
+    /// batch, as the policy itself would. It has other weights until it
+    /// [takes](Replica::take) some.
     ///
     /// # Errors
     /// No memory.
-    fn replica(&self, envs: usize) -> Result<Box<dyn Replica>, TchError>;
+    fn replica(&self, first: usize, envs: usize) -> Result<Box<dyn Replica>, TchError>;
 
     /// Overwrites `out` with all that the decisions depend on and that an update changes:
     /// weights and normalisers, as plain numbers on the host. `out` keeps its memory;

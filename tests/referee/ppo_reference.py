@@ -171,8 +171,14 @@ def update(case, net, roll):
         ret = adv + value[:T]
         ok = roll["valid"].bool()
         norm_adv = adv
+        spread = ret[ok].std()
+        signal = 1.0
         if c["normalize_advantage"] == "batch":
-            norm_adv = (adv - adv[ok].mean()) / (adv[ok].std() + 1e-8)
+            own = adv[ok].std()
+            norm_adv = (adv - adv[ok].mean()) / (own + 1e-8)
+            least = torch.maximum(own, c["advantage_floor"] * spread) + 1e-8
+            signal = max(float(own / least), 1e-3)
+        value_clip = eps * spread
         before = old_dist(net, roll)
         log_prob = before.log_prob(roll["action"].squeeze(-1) if net.discrete else roll["action"])
         explained = 1 - (ret - value[:T])[ok].var() / ret[ok].var()
@@ -183,12 +189,17 @@ def update(case, net, roll):
         ("log_prob", log_prob)]}
     if not net.discrete:
         data["std"] = flat(roll["std"])
-    params = [p for _, p in net.names()]
+    actor = [p for n, p in net.names() if n.startswith("actor") or net.shared]
+    critic = [p for n, p in net.names() if not (n.startswith("actor") or net.shared)]
     lr = c["learning_rate"]
-    adam = torch.optim.Adam(params, lr=lr)
+    desired = c["desired_kl"] * signal ** 2
+    adams = [torch.optim.Adam(actor, lr=lr * signal)]
+    if critic:
+        adams.append(torch.optim.Adam(critic, lr=c["critic_learning_rate"] or lr))
     sums = {k: 0.0 for k in
-            ["surrogate", "value_function", "entropy", "kl", "clip_fraction", "grad_norm"]}
-    count = 0
+            ["surrogate", "value_function", "entropy", "clip_fraction", "grad_norm"]}
+    count, steps = 0, 0
+    first, last, stopped = None, 0.0, False
     for epoch in range(c["num_learning_epochs"]):
         order = permutation(M, case["seed"], 0, epoch)
         parts = c["num_mini_batches"]
@@ -210,32 +221,48 @@ def update(case, net, roll):
                 lambda e: nn.functional.huber_loss(e, torch.zeros_like(e), reduction="none"))
             losses = point(v - b["ret"])
             if c["use_clipped_value_loss"]:
-                held = b["value"] + (v - b["value"]).clamp(-eps, eps)
+                held = b["value"] + (v - b["value"]).clamp(-value_clip, value_clip)
                 losses = torch.max(losses, point(held - b["ret"]))
             value_loss = mean(losses)
             entropy = mean(dist.entropy())
             loss = surrogate + c["value_loss_coef"] * value_loss - c["entropy_coef"] * entropy
             with torch.no_grad():
-                kl = mean(kl_divergence(old_dist(net, b), dist))
-                if c["schedule"] == "adaptive":
-                    if kl > 2 * c["desired_kl"]:
-                        lr = max(c["min_learning_rate"], lr / 1.5)
-                    elif 0 < kl < c["desired_kl"] / 2:
-                        lr = min(c["max_learning_rate"], lr * 1.5)
-                    for group in adam.param_groups:
-                        group["lr"] = lr
-            adam.zero_grad()
+                if not stopped:
+                    last = float(mean(kl_divergence(old_dist(net, b), dist)))
+                    first = last if first is None else first
+                    stopped = c["kl_stop"] > 0 and last - first > c["kl_stop"] * desired
+            count += 1
+            sums["value_function"] += float(value_loss.detach())
+            if critic and stopped:
+                # The actor's gradient stays what it was.
+                loss = c["value_loss_coef"] * value_loss
+            elif stopped:
+                continue
+            for adam in adams[1:] if stopped else adams:
+                adam.zero_grad()
             loss.backward()
-            norm = nn.utils.clip_grad_norm_(params, c["max_grad_norm"])
-            adam.step()
+            if not stopped:
+                norm = nn.utils.clip_grad_norm_(actor, c["max_grad_norm"])
+                adams[0].step()
+                outside = mean(((ratio - 1).abs() > eps).float())
+                steps += 1
+                for key, x in [("surrogate", surrogate), ("entropy", entropy),
+                               ("clip_fraction", outside), ("grad_norm", norm)]:
+                    sums[key] += float(x.detach())
+            if critic:
+                nn.utils.clip_grad_norm_(critic, c["max_grad_norm"])
+                adams[1].step()
             if not net.discrete and not net.state_dependent:
                 net.log_std.data.clamp_(*net.bounds)
-            outside = mean(((ratio - 1).abs() > eps).float())
-            for key, x in zip(sums, [surrogate, value_loss, entropy, kl, outside, norm]):
-                sums[key] += float(x.detach())
-            count += 1
-    stats = {k: v / count for k, v in sums.items()}
+    if c["schedule"] == "adaptive":
+        if stopped or last > 2 * desired:
+            lr = max(c["min_learning_rate"], lr / 1.5)
+        elif 0 < last < desired / 2:
+            lr = min(c["max_learning_rate"], lr * 1.5)
+    stats = {k: v / (count if k == "value_function" else steps) for k, v in sums.items()}
+    stats["kl"] = last
     stats["learning_rate"] = lr
+    stats["policy_share"] = steps / count
     stats["explained_variance"] = float(explained)
     return stats
 
@@ -255,7 +282,8 @@ def case(name, action, seed, ppo=None, actor=None, critic=None):
             "num_learning_epochs": 1, "num_mini_batches": 1, "clip_param": 0.2,
             "use_clipped_value_loss": True, "value_loss_coef": 1.0, "value_loss": "mse",
             "entropy_coef": 0.01, "gamma": 0.97, "gae_lambda": 0.9, "learning_rate": 1e-3,
-            "schedule": "fixed", "desired_kl": 0.01, "min_learning_rate": 1e-5,
+            "schedule": "fixed", "desired_kl": 0.01, "kl_stop": 1.5, "critic_learning_rate": 0.0,
+            "advantage_floor": 0.02, "normalize_returns": False, "min_learning_rate": 1e-5,
             "max_learning_rate": 1e-2, "max_grad_norm": 1.0, "normalize_advantage": "batch",
             **(ppo or {})},
         "actor": {"hidden_dims": [5, 4], "activation": "elu", "init_std": 1.0,
@@ -268,10 +296,14 @@ CASES = [
     case("gaussian, one step", {"continuous": 2}, 1),
     case("gaussian, adaptive, uneven minibatches", {"continuous": 2}, 2,
          ppo={"num_learning_epochs": 3, "num_mini_batches": 3, "schedule": "adaptive",
-              "use_clipped_value_loss": False, "learning_rate": 3e-3}),
+              "use_clipped_value_loss": False, "learning_rate": 3e-3, "kl_stop": 20.0}),
+    case("gaussian, the policy stops, little signal", {"continuous": 2}, 5,
+         ppo={"num_learning_epochs": 4, "num_mini_batches": 2, "schedule": "adaptive",
+              "learning_rate": 2e-2, "critic_learning_rate": 5e-3, "advantage_floor": 1.3,
+              "max_grad_norm": 0.2}),
     case("state-dependent deviation, shared, huber", {"continuous": 2}, 3,
          ppo={"num_learning_epochs": 2, "num_mini_batches": 2, "value_loss": "huber",
-              "normalize_advantage": "mini_batch", "max_grad_norm": 0.3},
+              "normalize_advantage": "mini_batch", "max_grad_norm": 0.3, "kl_stop": 0.0},
          actor={"std_type": "state_dependent", "activation": "tanh"}, critic={"shared": True}),
     case("categorical", {"discrete": 3}, 1 << 40,
          ppo={"num_learning_epochs": 2, "num_mini_batches": 4, "entropy_coef": 0.1,

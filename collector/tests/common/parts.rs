@@ -300,7 +300,7 @@ impl Policy for Learning {
 }
 
 impl Replicate for Learning {
-    fn replica(&self, _: usize) -> Result<Box<dyn Replica>, TchError> {
+    fn replica(&self, _: usize, _: usize) -> Result<Box<dyn Replica>, TchError> {
         let mut other = self.clone();
         other.weight = f32::NAN;
         Ok(Box::new(other))

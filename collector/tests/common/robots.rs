@@ -80,7 +80,7 @@ impl Policy for Jittery {
 }
 
 impl Replicate for Jittery {
-    fn replica(&self, _: usize) -> Result<Box<dyn Replica>, TchError> {
+    fn replica(&self, _: usize, _: usize) -> Result<Box<dyn Replica>, TchError> {
         Ok(Box::new(Self(self.0)))
     }
 

@@ -271,9 +271,7 @@ mod tests {
             let task = Task::compile(&model, &task, 0.02).unwrap();
             let sizes = task.sizes(&model);
             let tables = task.tables(0.02, 500);
-            for (i, (len, (table, size, ..))) in
-                tables.lengths().into_iter().zip(TABLES).enumerate()
-            {
+            for (len, (table, size, ..)) in tables.lengths().into_iter().zip(TABLES) {
                 let mut named = sizes.named().chain([("one", 1)]);
                 let wants = named.find(|(name, _)| *name == size).unwrap().1;
                 assert_eq!(len, wants, "{name}: {table} [{size}]");

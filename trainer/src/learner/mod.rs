@@ -364,7 +364,7 @@ pub struct UpdateStats {
     /// Entropy of the policy (nat) (`Loss/entropy`).
     pub entropy: f64,
     /// Kullback-Leibler divergence from the policy that collected to the present one
-    /// (nat) (`Policy/kl`).
+    /// at the end of the update (nat) (`Policy/kl`).
     pub kl: f64,
     /// Share of samples whose probability ratio left the clipping range
     /// (`Policy/clip_fraction`).
@@ -377,9 +377,15 @@ pub struct UpdateStats {
     pub mean_std: f64,
     /// Learning rate after the update (`Loss/learning_rate`).
     pub learning_rate: f64,
-    /// Mean norm of the gradient before clipping (`Loss/grad_norm`).
+    /// Mean norm of the gradient before clipping (`Loss/grad_norm`): of PPO the actor's, or
+    /// of networks that share a trunk; of the others the critics'.
     pub grad_norm: f64,
-    /// Share of minibatches whose gradient was clipped (`Loss/grad_clipped`).
+    /// The same of PPO's critic where it is apart (`Loss/critic_grad_norm`).
+    pub critic_grad_norm: f64,
+    /// Share of the minibatches in which the policy learnt (`Policy/update_share`): it stops
+    /// at `ppo.kl_stop`.
+    pub policy_share: f64,
+    /// Share of minibatches with a clipped gradient (`Loss/grad_clipped`).
     pub grad_clipped: f64,
     /// Minibatches skipped for one of the three reasons below
     /// (`Guard/skipped_minibatches`).
@@ -457,6 +463,8 @@ impl UpdateStats {
             mean_std: mean(|s| s.mean_std),
             learning_rate: mean(|s| s.learning_rate),
             grad_norm: mean(|s| s.grad_norm),
+            critic_grad_norm: mean(|s| s.critic_grad_norm),
+            policy_share: mean(|s| s.policy_share),
             grad_clipped: mean(|s| s.grad_clipped),
             skipped: count(|s| s.skipped),
             skipped_no_valid: count(|s| s.skipped_no_valid),
@@ -486,6 +494,8 @@ impl UpdateStats {
             mean_std: f64::NAN,
             learning_rate: f64::NAN,
             grad_norm: f64::NAN,
+            critic_grad_norm: f64::NAN,
+            policy_share: f64::NAN,
             grad_clipped: f64::NAN,
             ..Self::default()
         }
@@ -515,6 +525,8 @@ impl UpdateStats {
             ("Loss/explained_variance", self.explained_variance),
             ("Policy/kl", self.kl),
             ("Policy/clip_fraction", self.clip_fraction),
+            ("Policy/update_share", self.policy_share),
+            ("Loss/critic_grad_norm", self.critic_grad_norm),
         ];
         let off_policy = self.off_policy.map(|o| o.scalars());
         let on_policy = on_policy.into_iter().filter(move |_| off_policy.is_none());

@@ -12,9 +12,10 @@ use tch::{Device, Kind, TchError, Tensor};
 /// Starts the names in a checkpoint.
 const PREFIX: &str = "critic.return_normalizer";
 
-/// What is left of the statistics' weight after an update: they follow the returns of
-/// a policy that improves within some twenty updates.
-const MEMORY: f64 = 0.95;
+/// What is left of the statistics' weight after an update. Where returns spread more than
+/// before the statistics follow at once; they shrink within a hundred updates, as a policy
+/// that has solved its task is to be left in peace.
+const MEMORY: f64 = 0.98;
 
 /// Returns that differ by less are not blown up.
 const SMALLEST_DEVIATION: f64 = 1e-4;
@@ -29,7 +30,9 @@ impl ReturnNormalizer {
     /// Without statistics: nothing is shifted or scaled.
     pub fn new(device: Device) -> Result<Self, TchError> {
         Ok(Self {
-            stats: Normalizer::new(PREFIX, 1, device)?.forgetting(MEMORY),
+            stats: Normalizer::new(PREFIX, 1, device)?
+                .forgetting(MEMORY)
+                .growing(),
         })
     }
 
@@ -38,8 +41,8 @@ impl ReturnNormalizer {
         &self.stats
     }
 
-    /// Without dimensions, float64.
-    fn deviation(&self) -> Result<Tensor, TchError> {
+    /// The deviation of returns, without dimensions, float64.
+    pub fn deviation(&self) -> Result<Tensor, TchError> {
         self.stats.var()?.f_sqrt()?.f_clamp_min(SMALLEST_DEVIATION)
     }
 

@@ -174,7 +174,7 @@ impl<E: Shards> Members<E> {
             options: self.options,
             noise: self.noise,
             seed: self.seed,
-            replica: copied.replica(member.shard.len)?,
+            replica: copied.replica(member.shard.first, member.shard.len)?,
             signals: member.signals.clone(),
             newest: self.newest.clone(),
             change: self.change.clone(),

@@ -8,6 +8,7 @@ use super::params::find;
 use super::{Params, host_copy, zeros};
 use crate::learner::{LearnError, NamedTensors};
 use ostler_collector::memory::HostRows;
+use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
 const BETA1: f64 = 0.9;
@@ -15,6 +16,9 @@ const BETA2: f64 = 0.999;
 const EPS: f64 = 1e-8;
 
 /// The optimiser.
+///
+/// Parameters may be in several parts, one behind the other, each with a learning rate and a
+/// count of steps of its own.
 #[derive(Debug)]
 pub struct Adam {
     /// Starts the names in a checkpoint.
@@ -25,29 +29,61 @@ pub struct Adam {
     m: Tensor,
     /// Running mean of squared gradients `[P]`.
     v: Tensor,
-    /// Learning rate, a float64 without dimensions.
-    pub lr: Tensor,
-    /// `BETA1^t`, `BETA2^t` after `t` steps, float64 `[2]`: the bias corrections
-    /// would lose four digits in float32.
+    /// Learning rate of every part, float64 `[K]`.
+    lr: Tensor,
+    /// `BETA1^t`, `BETA2^t` of every part after its `t` steps, float64 `[K,2]`: the bias
+    /// corrections would lose four digits in float32.
     powers: Tensor,
-    powers_parts: [Tensor; 2],
+    parts: Vec<Part>,
     beta_less_one: Tensor,
     scratch: Tensor,
     zero: Tensor,
 }
 
+/// Parameters that are stepped together, and views of what is theirs.
+#[derive(Debug)]
+struct Part {
+    range: Range<i64>,
+    /// Without dimensions.
+    lr: Tensor,
+    /// `[2]`.
+    powers: Tensor,
+    /// Its two, without dimensions.
+    power: [Tensor; 2],
+}
+
 impl Adam {
-    /// For `len` parameters.
+    /// For `len` parameters in one part.
     pub fn new(len: i64, lr: f64, device: Device) -> Result<Self, LearnError> {
-        let powers = Tensor::f_ones([2], (Kind::Double, device))?;
+        Self::in_parts(&[(len, lr)], device)
+    }
+
+    /// For parts of so many parameters, with their learning rates.
+    pub fn in_parts(parts: &[(i64, f64)], device: Device) -> Result<Self, LearnError> {
+        let len = parts.iter().map(|(len, _)| len).sum();
+        let rates: Vec<f64> = parts.iter().map(|(_, lr)| *lr).collect();
+        let lr = Tensor::f_from_slice(&rates)?.f_to_device(device)?;
+        let powers = Tensor::f_ones([parts.len() as i64, 2], (Kind::Double, device))?;
+        let mut views = Vec::new();
+        let mut from = 0;
+        for (i, (len, _)) in parts.iter().enumerate() {
+            let own = powers.f_get(i as i64)?;
+            views.push(Part {
+                range: from..from + len,
+                lr: lr.f_get(i as i64)?,
+                power: [own.f_get(0)?, own.f_get(1)?],
+                powers: own,
+            });
+            from += len;
+        }
         Ok(Self {
             prefix: "adam",
             weight_decay: 0.0,
             m: zeros("Adam's m", &[len], Kind::Float, device)?,
             v: zeros("Adam's v", &[len], Kind::Float, device)?,
-            lr: Tensor::f_full([0i64; 0], lr, (Kind::Double, device))?,
-            powers_parts: [powers.f_get(0)?, powers.f_get(1)?],
+            lr,
             powers,
+            parts: views,
             beta_less_one: Tensor::f_from_slice(&[BETA1 - 1.0, BETA2 - 1.0])?
                 .f_to_device(device)?,
             scratch: zeros("Adam", &[len], Kind::Float, device)?,
@@ -69,57 +105,84 @@ impl Adam {
         }
     }
 
-    /// One step along `params.grad` scaled by `scale` (no dimensions). Where `ok` (a
-    /// boolean without dimensions) is false, parameters and state stay as they are,
+    /// How many parts there are.
+    pub fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The learning rate of a part, a float64 without dimensions, shared.
+    pub fn rate(&self, part: usize) -> &Tensor {
+        &self.parts[part].lr
+    }
+
+    /// Sets the learning rate of a part.
+    pub fn set_rate(&self, part: usize, rate: f64) -> Result<(), TchError> {
+        let _ = self.parts[part].lr.shallow_clone().f_fill_(rate)?;
+        Ok(())
+    }
+
+    /// The gradient of a part.
+    pub fn gradient(&self, params: &Params, part: usize) -> Result<Tensor, TchError> {
+        let range = &self.parts[part].range;
+        params
+            .grad
+            .f_narrow(0, range.start, range.end - range.start)
+    }
+
+    /// One step of a part along `params.grad` scaled by `scale` (no dimensions). Where `ok`
+    /// (a boolean without dimensions) is false, parameters and state stay as they are,
     /// whatever the gradient holds. The gradient is overwritten.
     pub fn step(
         &mut self,
         params: &mut Params,
+        part: usize,
         scale: &Tensor,
         ok: &Tensor,
     ) -> Result<(), TchError> {
-        let grad = &mut params.grad;
+        let Part {
+            range,
+            lr,
+            powers,
+            power,
+        } = &self.parts[part];
+        let own = |t: &Tensor| t.f_narrow(0, range.start, range.end - range.start);
+        let (mut grad, mut theta) = (own(&params.grad)?, own(&params.theta)?);
+        let (mut m, mut v, scratch) = (own(&self.m)?, own(&self.v)?, own(&self.scratch)?);
+        let mut scratch = scratch;
         let _ = grad.f_mul_(scale)?;
-        let _ = grad.f_where_self_out(grad, ok, &self.zero)?;
+        let _ = grad.f_where_self_out(&grad, ok, &self.zero)?;
 
         let on = ok.f_to_kind(Kind::Double)?;
         // on = 1 multiplies by beta, on = 0 by one; both exactly.
-        let _ = self
-            .powers
+        let _ = powers
+            .shallow_clone()
             .f_mul_(&self.beta_less_one.f_mul(&on)?.f_add_scalar(1.0)?)?;
         // Before the first step both corrections are 0 and must not divide.
         let correction = |power: &Tensor| power.f_neg()?.f_add_scalar(1.0)?.f_clamp_min(1e-12);
-        let rate = self
-            .lr
-            .f_mul(&on)?
-            .f_div(&correction(&self.powers_parts[0])?)?;
-        let root = correction(&self.powers_parts[1])?.f_rsqrt()?;
+        let rate = lr.f_mul(&on)?.f_div(&correction(&power[0])?)?;
+        let root = correction(&power[1])?.f_rsqrt()?;
 
         if self.weight_decay > 0.0 {
-            let keep = self.lr.f_mul(&on)?.f_mul_scalar(-self.weight_decay)?;
-            let _ = params.theta.f_mul_(&keep.f_add_scalar(1.0)?)?;
+            let keep = lr.f_mul(&on)?.f_mul_scalar(-self.weight_decay)?;
+            let _ = theta.f_mul_(&keep.f_add_scalar(1.0)?)?;
         }
         let on = on.f_to_kind(Kind::Float)?;
-        let _ = self
-            .m
-            .f_lerp_tensor_(grad, &on.f_mul_scalar(1.0 - BETA1)?)?;
-        let _ = grad.f_mul_out(&self.scratch, grad)?;
-        let _ = self
-            .v
-            .f_lerp_tensor_(&self.scratch, &on.f_mul_scalar(1.0 - BETA2)?)?;
+        let _ = m.f_lerp_tensor_(&grad, &on.f_mul_scalar(1.0 - BETA1)?)?;
+        let _ = grad.f_mul_out(&scratch, &grad)?;
+        let _ = v.f_lerp_tensor_(&scratch, &on.f_mul_scalar(1.0 - BETA2)?)?;
 
-        let _ = self.v.f_sqrt_out(&self.scratch)?;
-        let _ = self.scratch.f_mul_(&root)?;
-        let _ = self.scratch.f_add_scalar_(EPS)?;
-        let _ = self.m.f_div_out(&self.scratch, &self.scratch)?;
-        let _ = self.scratch.f_mul_(&rate)?;
-        let _ = params.theta.f_sub_(&self.scratch)?;
+        let _ = v.f_sqrt_out(&scratch)?;
+        let _ = scratch.f_mul_(&root)?;
+        let _ = scratch.f_add_scalar_(EPS)?;
+        let _ = m.f_div_out(&scratch, &scratch)?;
+        let _ = scratch.f_mul_(&rate)?;
+        let _ = theta.f_sub_(&scratch)?;
         Ok(())
     }
 
     /// The same on the host's memory, for as long as no tensor is replaced.
     pub fn on_host(&self, params: &Params) -> Result<HostAdam, LearnError> {
-        let lr = self.lr.f_view([1])?;
+        let range = |part: &Part| part.range.start as usize..part.range.end as usize;
         // SAFETY: parameters, gradient and state have initial values, each in memory of its
         // own. `HostAdam` borrows slices within its functions alone, which call nothing of
         // libtorch's but for addresses.
@@ -129,18 +192,19 @@ impl Adam {
                 grad: HostRows::new(&params.grad)?,
                 m: HostRows::new(&self.m)?,
                 v: HostRows::new(&self.v)?,
-                lr: HostRows::new(&lr)?,
+                lr: HostRows::new(&self.lr)?,
                 weight_decay: self.weight_decay,
                 powers: HostRows::new(&self.powers)?,
+                parts: self.parts.iter().map(range).collect(),
             })
         }
     }
 
     /// State on the host, by name.
     pub fn save(&self) -> Result<NamedTensors, LearnError> {
-        self.parts()
+        self.entries()
             .into_iter()
-            .map(|(name, t)| Ok((name, host_copy(t)?.f_view(shape(t).as_slice())?)))
+            .map(|(name, t)| Ok((name, host_copy(t)?.f_view([-1])?)))
             .collect()
     }
 
@@ -158,7 +222,7 @@ impl Adam {
         [&self.m, &self.v, &self.powers, &self.lr]
     }
 
-    fn parts(&self) -> [(String, &Tensor); 4] {
+    fn entries(&self) -> [(String, &Tensor); 4] {
         let name = |part: &str| format!("{}.{part}", self.prefix);
         [
             (name("m"), &self.m),
@@ -170,16 +234,16 @@ impl Adam {
 
     /// Checks that the state is among `tensors`.
     pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        for (name, t) in self.parts() {
-            find(tensors, &name, &shape(t))?;
+        for (name, t) in self.entries() {
+            find(tensors, &name, &[t.numel() as i64])?;
         }
         Ok(())
     }
 
     /// The reverse of [`save`](Self::save); call [`check`](Self::check) first.
     pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        for (name, t) in self.parts() {
-            let source = find(tensors, &name, &shape(t))?;
+        for (name, t) in self.entries() {
+            let source = find(tensors, &name, &[t.numel() as i64])?;
             t.shallow_clone()
                 .f_copy_(&source.f_view(t.size().as_slice())?)?;
         }
@@ -197,13 +261,19 @@ pub struct HostAdam {
     lr: HostRows<f64>,
     weight_decay: f64,
     powers: HostRows<f64>,
+    parts: Vec<Range<usize>>,
 }
 
 impl HostAdam {
-    /// The gradient's Euclidean norm, summed in double precision in a fixed order.
-    pub fn gradient_norm(&self) -> Result<f64, LearnError> {
+    /// Parts of the parameters.
+    pub fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The Euclidean norm of a part's gradient, summed in double precision in a fixed order.
+    pub fn gradient_norm(&self, part: usize) -> Result<f64, LearnError> {
         const LANES: usize = 8;
-        let grad = self.grad.all()?;
+        let grad = &self.grad.all()?[self.parts[part].clone()];
         let mut sums = [0.0_f64; LANES];
         let mut chunks = grad.chunks_exact(LANES);
         for chunk in &mut chunks {
@@ -216,47 +286,31 @@ impl HostAdam {
         Ok((sums.iter().sum::<f64>() + rest).sqrt())
     }
 
-    /// The learning rate.
-    pub fn rate(&self) -> Result<f64, LearnError> {
-        Ok(self.lr.all()?[0])
-    }
-
-    /// Another learning rate.
-    pub fn set_rate(&mut self, rate: f64) -> Result<(), LearnError> {
-        self.lr.all_mut()?[0] = rate;
-        Ok(())
-    }
-
-    /// One step along the gradient times `scale`, as [`Adam::step`] does it. A step that
-    /// is not to be taken is not called for. The gradient is scaled in place.
-    pub fn step(&mut self, scale: f64) -> Result<(), LearnError> {
-        let powers = self.powers.all_mut()?;
+    /// One step of a part along the gradient times `scale`, as [`Adam::step`] does it. A
+    /// step that is not to be taken is not called for. The gradient is scaled in place.
+    pub fn step(&mut self, part: usize, scale: f64) -> Result<(), LearnError> {
+        let range = self.parts[part].clone();
+        let powers = &mut self.powers.all_mut()?[2 * part..2 * part + 2];
         powers[0] *= BETA1;
         powers[1] *= BETA2;
-        let lr = self.lr.all()?[0];
+        let lr = self.lr.all()?[part];
         let rate = (lr / (1.0 - powers[0])) as f32;
         // Exactly 1 without: the bits are those of plain Adam.
         let keep = (1.0 - lr * self.weight_decay) as f32;
         let root = (1.0 / (1.0 - powers[1]).sqrt()) as f32;
         let (scale, eps) = (scale as f32, EPS as f32);
         let (keep1, keep2) = ((1.0 - BETA1) as f32, (1.0 - BETA2) as f32);
-        let theta = self.theta.all_mut()?.iter_mut();
-        let moments = self.m.all_mut()?.iter_mut().zip(self.v.all_mut()?);
-        for ((theta, (m, v)), g) in theta.zip(moments).zip(self.grad.all_mut()?) {
+        let theta = self.theta.all_mut()?[range.clone()].iter_mut();
+        let (m, v) = (self.m.all_mut()?, self.v.all_mut()?);
+        let moments = m[range.clone()].iter_mut().zip(&mut v[range.clone()]);
+        let grad = &mut self.grad.all_mut()?[range];
+        for ((theta, (m, v)), g) in theta.zip(moments).zip(grad) {
             *g *= scale;
             *m += keep1 * (*g - *m);
             *v += keep2 * (*g * *g - *v);
             *theta = keep * *theta - rate * (*m / (v.sqrt() * root + eps));
         }
         Ok(())
-    }
-}
-
-/// As saved: at least one dimension.
-fn shape(t: &Tensor) -> Vec<i64> {
-    match t.size() {
-        s if s.is_empty() => vec![1],
-        s => s,
     }
 }
 
@@ -278,7 +332,7 @@ mod tests {
 
     fn step(p: &mut Params, adam: &mut Adam, grad: &[f32], ok: bool) {
         p.grad.copy_(&Tensor::from_slice(grad));
-        adam.step(p, &scalar(1.0), &Tensor::from(ok)).unwrap();
+        adam.step(p, 0, &scalar(1.0), &Tensor::from(ok)).unwrap();
     }
 
     #[test]
@@ -340,7 +394,7 @@ mod tests {
             for grad in &grads {
                 if on_host {
                     p.grad.copy_(&Tensor::from_slice(grad));
-                    adam.on_host(&p).unwrap().step(1.0).unwrap();
+                    adam.on_host(&p).unwrap().step(0, 1.0).unwrap();
                 } else {
                     step(&mut p, &mut adam, grad, true);
                 }

@@ -11,6 +11,7 @@ use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Policy, Replicate};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
+use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// How actions differ from the network's.
@@ -216,6 +217,8 @@ pub struct ContinuousPolicy {
     pub(super) spec: EnvSpec,
     /// Updates that made it what it is.
     pub(super) version: i32,
+    /// Place of its first row in the whole batch.
+    first_row: i64,
     act: ActBuffers,
 }
 
@@ -250,8 +253,9 @@ impl ContinuousPolicy {
         let _no_grad = tch::no_grad_guard();
         let (net, params) = ActorNet::new(actor, spec, explore, seed, device)?;
         let rows = spec.rows() as i64;
-        let act = ActBuffers::new(&net, spec.obs.policy as i64, explore, rows, device)?;
+        let act = ActBuffers::new(&net, spec.obs.policy as i64, explore, 0..rows, device)?;
         Ok(Self {
+            first_row: 0,
             net,
             params,
             norm: Norms::new(actor, critic, spec, device)?,
@@ -270,11 +274,21 @@ impl ContinuousPolicy {
         self.net.width
     }
 
+    /// Explores as rows from this one on of a larger batch do.
+    pub(super) fn begin_at(&mut self, first_row: usize) -> Result<(), LearnError> {
+        self.first_row = first_row as i64;
+        let rows = self.first_row..self.first_row + self.act.rows;
+        let width = self.act.input.size2()?.1;
+        self.act = ActBuffers::new(&self.net, width, self.explore, rows, self.device)?;
+        Ok(())
+    }
+
     /// Runs the network on raw observations `[N,O]`.
     fn forward(&mut self, obs: &Tensor) -> Result<(), TchError> {
         let (rows, width) = obs.size2()?;
         if rows != self.act.rows {
             // Another number of environments than before: an evaluation, or a back-off.
+            let rows = self.first_row..self.first_row + rows;
             self.act = ActBuffers::new(&self.net, width, self.explore, rows, self.device)
                 .map_err(own_memory)?;
         }
@@ -320,15 +334,17 @@ impl ActBuffers {
         net: &ActorNet,
         obs: i64,
         explore: Explore,
-        rows: i64,
+        rows: Range<i64>,
         device: Device,
     ) -> Result<Self, LearnError> {
         let scales: Vec<f32> = match explore {
             Explore::Squashed => Vec::new(),
             Explore::Added { min, max } => {
-                (0..rows as u32).map(|e| noise_scale(e, min, max)).collect()
+                let rows = rows.start as u32..rows.end as u32;
+                rows.map(|e| noise_scale(e, min, max)).collect()
             }
         };
+        let rows = rows.end - rows.start;
         Ok(Self {
             rows,
             input: zeros("observations", &[rows, obs], Kind::Float, device)?,

@@ -283,7 +283,7 @@ impl OffPolicy {
         parts.push(self.snapshot.size_of_state()?);
         let count = valid.f_sum(Kind::Double)?.f_view([1])?;
         parts.push(brought(&count, self.device, &self.crossed)?);
-        parts.push(self.critic_adam.lr.f_view([1])?);
+        parts.push(self.critic_adam.rate(0).f_view([1])?);
         let log_alpha = self.method.log_alpha();
         if let Some(log_alpha) = log_alpha {
             parts.push(log_alpha.f_to_kind(Kind::Double)?);

@@ -22,7 +22,7 @@ impl ContinuousPolicy {
 }
 
 impl Replicate for ContinuousPolicy {
-    fn replica(&self, envs: usize) -> Result<Box<dyn Replica>, TchError> {
+    fn replica(&self, first: usize, envs: usize) -> Result<Box<dyn Replica>, TchError> {
         // No critic acts, and so none of its statistics are needed.
         let critic = CriticConfig {
             obs_normalization: self.config.obs_normalization,
@@ -38,7 +38,10 @@ impl Replicate for ContinuousPolicy {
         };
         let (explore, bound) = (self.explore, self.bound);
         let copy = Self::new(&self.config, &critic, &spec, explore, bound, 0, Device::Cpu);
-        Ok(Box::new(copy.map_err(own_memory)?))
+        let mut copy = copy.map_err(own_memory)?;
+        copy.begin_at(first * spec.agents_per_env())
+            .map_err(own_memory)?;
+        Ok(Box::new(copy))
     }
 
     fn weights(&self, out: &mut Vec<f32>, crossed: &Counts) -> Result<(), TchError> {

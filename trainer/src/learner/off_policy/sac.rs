@@ -243,7 +243,7 @@ impl Method for Sac {
 
     fn restart(&mut self, lr_scale: f64) -> Result<(), TchError> {
         self.adam.restart()?;
-        let _ = self.adam.lr.f_fill_(self.rate * lr_scale)?;
+        self.adam.set_rate(0, self.rate * lr_scale)?;
         Ok(())
     }
 }

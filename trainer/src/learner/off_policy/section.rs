@@ -155,7 +155,7 @@ impl Section {
             return Ok(self.step_on_device(adam, params)?);
         };
         let mut adam = adam.on_host(params)?;
-        let norm = adam.gradient_norm()?;
+        let norm = adam.gradient_norm(0)?;
         let row = host.row.all_mut()?;
         row[NORM] = norm as f32;
         row[CLIPPED] = f32::from(u8::from(norm > self.limit));
@@ -167,7 +167,7 @@ impl Section {
         if ok {
             let sum = host.sum.all_mut()?.iter_mut();
             sum.zip(&*row).for_each(|(s, &x)| *s += f64::from(x));
-            adam.step((self.limit / (norm + 1e-6)).min(1.0))?;
+            adam.step(0, (self.limit / (norm + 1e-6)).min(1.0))?;
         }
         Ok(())
     }
@@ -187,7 +187,7 @@ impl Section {
             .f_reciprocal()?
             .f_mul_scalar(self.limit)?
             .f_clamp_max(1.0)?;
-        adam.step(params, &scale, &ok)
+        adam.step(params, 0, &scale, &ok)
     }
 
     /// What is to be read back, float64; the reverse is [`tally`](Self::tally).

@@ -185,7 +185,7 @@ impl OffPolicy {
             (&mut self.critic_adam, self.common.critic_learning_rate),
         ] {
             adam.restart()?;
-            let _ = adam.lr.f_fill_(rate * scale)?;
+            adam.set_rate(0, rate * scale)?;
         }
         Ok(self.method.restart(scale)?)
     }

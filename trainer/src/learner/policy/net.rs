@@ -247,6 +247,11 @@ impl Net {
         self.forward_critic(x, space)
     }
 
+    /// Whether actor and critic share a trunk.
+    pub fn is_shared(&self) -> bool {
+        self.critic.is_none()
+    }
+
     /// Gradients of all parameters from `d_dist`, `d_log_std` and `d_value`.
     pub fn backward(
         &self,
@@ -254,6 +259,13 @@ impl Net {
         x_critic: &Tensor,
         space: &NetSpace,
     ) -> Result<(), TchError> {
+        self.backward_heads(x_actor, space)?;
+        self.backward_critic(x_actor, x_critic, space)?;
+        self.actor.backward(x_actor, &space.actor)
+    }
+
+    /// Those of the policy's heads, and what its trunk's output needs.
+    fn backward_heads(&self, x_actor: &Tensor, space: &NetSpace) -> Result<(), TchError> {
         let features = space.actor.output(x_actor);
         let d_features = space.actor.d_output();
         self.head.backward(features, &space.d_dist)?;
@@ -278,6 +290,16 @@ impl Net {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Those of the critic; of a shared trunk, what its output needs.
+    pub fn backward_critic(
+        &self,
+        x_actor: &Tensor,
+        x_critic: &Tensor,
+        space: &NetSpace,
+    ) -> Result<(), TchError> {
         match (&self.critic, &space.critic) {
             (Some(trunk), Some(hidden)) => {
                 self.value
@@ -288,13 +310,14 @@ impl Net {
                 trunk.backward(x_critic, hidden)?;
             }
             _ => {
+                let features = space.actor.output(x_actor);
                 self.value.backward(features, &space.d_value)?;
-                if let Some(d) = d_features {
+                if let Some(d) = space.actor.d_output() {
                     self.value.add_backward_input(&space.d_value, d)?;
                 }
             }
         }
-        self.actor.backward(x_actor, &space.actor)
+        Ok(())
     }
 
     /// Beyond a bound only a gradient that leads back inside passes: a deviation at

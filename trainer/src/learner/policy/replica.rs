@@ -22,7 +22,7 @@ impl ActorCritic {
 }
 
 impl Replicate for ActorCritic {
-    fn replica(&self, envs: usize) -> Result<Box<dyn Replica>, TchError> {
+    fn replica(&self, _first: usize, envs: usize) -> Result<Box<dyn Replica>, TchError> {
         // A critic that is next to nothing.
         let critic = CriticConfig {
             shared: true,

@@ -14,7 +14,8 @@ pub struct PpoConfig {
     pub num_mini_batches: usize,
     /// How far the probability ratio counts beyond 1, above 0.
     pub clip_param: f64,
-    /// Also keep a new value within `clip_param` of the old one in the value loss.
+    /// Also keep a new value near the old one in the value loss: within `clip_param` times
+    /// the standard deviation of the rollout's returns.
     pub use_clipped_value_loss: bool,
     /// Weight of the value loss, 0 or more.
     pub value_loss_coef: f64,
@@ -32,17 +33,24 @@ pub struct PpoConfig {
     pub gae_lambda: f64,
     /// Learning rate of Adam at the start, above 0.
     pub learning_rate: f64,
-    /// `"fixed"`; `"linear"`: down to 0 over the run; `"adaptive"`: divided by 1.5
-    /// where the KL divergence exceeds twice `desired_kl`, multiplied by 1.5 below
-    /// half of it.
+    /// `"fixed"`; `"linear"`: down to 0 over the run; `"adaptive"`: after every update the
+    /// policy's rate is divided by 1.5 where the update ended early by `kl_stop` or beyond
+    /// twice `desired_kl`, and multiplied by 1.5 where it ended below half of it.
     pub schedule: Schedule,
     /// Divergence per update that `"adaptive"` aims at (nat), above 0.
     pub desired_kl: f64,
+    /// The policy learns no more in an update once its divergence exceeds this many times
+    /// `desired_kl`; the critic goes on. 0: never.
+    pub kl_stop: f64,
+    /// The critic's learning rate, which `"adaptive"` leaves alone. 0: `learning_rate`, as
+    /// always where the networks share a trunk.
+    pub critic_learning_rate: f64,
     /// Lower bound of `"adaptive"`.
     pub min_learning_rate: f64,
     /// Upper bound of `"adaptive"`.
     pub max_learning_rate: f64,
-    /// Longest gradient; longer ones are scaled down. Above 0.
+    /// Longest gradient, of the actor and of the critic each; longer ones are scaled down.
+    /// Above 0.
     pub max_grad_norm: f64,
     /// Every step takes this share, times the learning rate, off all weights, biases and
     /// learnt deviations: decoupled decay, PyTorch's `AdamW`. 0 or more.
@@ -50,6 +58,11 @@ pub struct PpoConfig {
     /// Shift and scale advantages to mean 0 and deviation 1 over the `"batch"` (the
     /// whole rollout), over each `"mini_batch"`, or not at all: `"none"`.
     pub normalize_advantage: AdvantageNorm,
+    /// Where the deviation of advantages is below this share of the returns' standard
+    /// deviation, the policy's learning rate is as much smaller, and the divergences that
+    /// it aims at and stops at by the square: once a task is solved, advantages are noise.
+    /// With `"batch"`. 0 or more.
+    pub advantage_floor: f64,
     /// What is done about samples of an older policy (`collector.kind = "async"`):
     /// `"vtrace"` corrects values and advantages (Espeholt et al. 2018), `"clip"` weighs
     /// samples by the clipped ratio of the policies alone, `"none"`. `"auto"`: `"clip"`
@@ -60,24 +73,27 @@ pub struct PpoConfig {
 impl Default for PpoConfig {
     fn default() -> Self {
         Self {
-            num_learning_epochs: 5,
+            num_learning_epochs: 3,
             num_mini_batches: 4,
             clip_param: 0.2,
-            use_clipped_value_loss: true,
+            use_clipped_value_loss: false,
             value_loss_coef: 1.0,
             value_loss: ValueLoss::Mse,
-            normalize_returns: false,
+            normalize_returns: true,
             entropy_coef: 0.01,
             gamma: 0.99,
             gae_lambda: 0.95,
             learning_rate: 1e-3,
             schedule: Schedule::Adaptive,
-            desired_kl: 0.01,
+            desired_kl: 0.03,
+            kl_stop: 1.5,
+            critic_learning_rate: 0.0,
             min_learning_rate: 1e-5,
             max_learning_rate: 1e-2,
             max_grad_norm: 1.0,
             weight_decay: 0.0,
             normalize_advantage: AdvantageNorm::Batch,
+            advantage_floor: 0.05,
             staleness_correction: Staleness::Auto,
         }
     }
@@ -132,6 +148,22 @@ pub enum Staleness {
 }
 
 impl PpoConfig {
+    /// The critic's learning rate at the start.
+    pub(super) fn critic_rate(&self) -> f64 {
+        match self.critic_learning_rate {
+            0.0 => self.learning_rate,
+            own => own,
+        }
+    }
+
+    /// The divergence at which the policy stops, as a multiple of the desired one.
+    pub(super) fn stop(&self) -> f64 {
+        match self.kl_stop {
+            0.0 => f64::INFINITY,
+            multiple => multiple,
+        }
+    }
+
     /// What cannot be used, with paths such as `ppo.num_mini_batches`.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
@@ -186,6 +218,19 @@ impl PpoConfig {
             above_0,
         );
         check(positive(c.desired_kl), "desired_kl", &c.desired_kl, above_0);
+        check(at_least_0(c.kl_stop), "kl_stop", &c.kl_stop, from_0);
+        check(
+            at_least_0(c.critic_learning_rate),
+            "critic_learning_rate",
+            &c.critic_learning_rate,
+            from_0,
+        );
+        check(
+            at_least_0(c.advantage_floor),
+            "advantage_floor",
+            &c.advantage_floor,
+            from_0,
+        );
         check(
             positive(c.min_learning_rate),
             "min_learning_rate",

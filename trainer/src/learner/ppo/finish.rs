@@ -1,14 +1,15 @@
-//! The loss of a minibatch and, after the backward pass, its end: is it good, how
-//! large is the step, the step. Where tensors lie on the host this works on their
+//! The loss of a minibatch and, after the backward pass, its end: does the policy still
+//! learn, is it good, how large is the step, the step. Where tensors lie on the host this works on their
 //! memory, in one pass each, which saves eighty small operations; on a device it is
 //! operations of tensors, and nothing is read back.
 
 use super::host_loss::HostLoss;
 use super::stats::Judge;
-use super::{Ppo, Schedule};
+use super::{Ppo, PpoConfig, Schedule};
 use crate::learner::LearnError;
 use crate::learner::nn::HostAdam;
-use tch::{TchError, Tensor};
+use ostler_collector::transfer::host_number;
+use tch::{Kind, TchError, Tensor};
 
 /// By how much the learning rate moves when the divergence is out of its range.
 const FACTOR: f64 = 1.5;
@@ -20,7 +21,17 @@ pub(super) struct Host {
     /// One for each size of minibatches.
     pub(super) losses: Vec<HostLoss>,
     adam: HostAdam,
-    judge: Judge,
+    pub(super) judge: Judge,
+    /// [`Ppo::signal`].
+    signal: f64,
+}
+
+impl Host {
+    /// After the losses: whether the policy takes this step.
+    pub(super) fn policy_goes_on(&mut self, config: &PpoConfig) -> Result<bool, LearnError> {
+        let limit = config.stop() * config.desired_kl * self.signal.powi(2);
+        self.judge.policy_goes_on(limit)
+    }
 }
 
 impl Ppo {
@@ -36,61 +47,90 @@ impl Ppo {
             losses: losses.collect::<Result<_, _>>()?,
             adam: self.adam.on_host(&self.policy.params)?,
             judge: self.accumulator.on_host()?,
+            signal: host_number(&self.signal)?,
         }))
     }
 
-    pub(super) fn finish_on_host(&mut self, host: &mut Host) -> Result<(), LearnError> {
+    pub(super) fn finish_on_host(
+        &mut self,
+        host: &mut Host,
+        policy: bool,
+    ) -> Result<(), LearnError> {
         let limit = self.config.max_grad_norm;
-        let norm = host.adam.gradient_norm()?;
-        let (ok, kl) = host.judge.judge(norm, limit)?;
-        if !ok {
+        let parts = host.adam.parts();
+        let mut norms = [0.0; 2];
+        for (part, norm) in norms.iter_mut().enumerate().take(parts) {
+            if part > 0 || policy {
+                *norm = host.adam.gradient_norm(part)?;
+            }
+        }
+        if !host.judge.judge(policy, norms, limit)? {
             return Ok(());
         }
-        if self.config.schedule == Schedule::Adaptive {
-            let (low, high) = self.rate_bounds();
-            let (c, lr) = (&self.config, host.adam.rate()?);
-            // As below, on a device.
-            host.adam.set_rate(if kl > 2.0 * c.desired_kl {
-                (lr / FACTOR).max(low)
-            } else if kl > 0.0 && kl < 0.5 * c.desired_kl {
-                (lr * FACTOR).min(high)
-            } else {
-                lr
-            })?;
+        for (part, norm) in norms.into_iter().enumerate().take(parts) {
+            if part > 0 || policy {
+                host.adam.step(part, (limit / (norm + 1e-6)).min(1.0))?;
+            }
         }
-        host.adam.step((limit / (norm + 1e-6)).min(1.0))
+        Ok(())
     }
 
     pub(super) fn finish_on_device(&mut self) -> Result<(), LearnError> {
-        let norm = self.policy.params.grad.f_norm()?;
         let limit = self.config.max_grad_norm;
-        let (ok, kl) = self.accumulator.judge(&norm, limit)?;
-        if self.config.schedule == Schedule::Adaptive {
-            self.adapt(&ok, &kl)?;
+        let c = &self.config;
+        let stop = self.desired()?.f_mul_scalar(c.stop())?;
+        let policy = self.accumulator.policy_goes_on(&stop)?;
+        let parts = self.adam.parts();
+        let none = self.adam.rate(0).f_zeros_like()?.f_to_kind(Kind::Float)?;
+        let mut norms = [none.shallow_clone(), none];
+        for (part, norm) in norms.iter_mut().enumerate().take(parts) {
+            *norm = self.adam.gradient(&self.policy.params, part)?.f_norm()?;
         }
-        let scale = norm
-            .f_add_scalar(1e-6)?
-            .f_reciprocal()?
-            .f_mul_scalar(limit)?
-            .f_clamp_max(1.0)?;
-        Ok(self.adam.step(&mut self.policy.params, &scale, &ok)?)
+        let ok = self
+            .accumulator
+            .judge(&policy, [&norms[0], &norms[1]], limit)?;
+        for (part, norm) in norms.iter().enumerate().take(parts) {
+            let scale = norm
+                .f_add_scalar(1e-6)?
+                .f_reciprocal()?
+                .f_mul_scalar(limit)?
+                .f_clamp_max(1.0)?;
+            let ok = match part {
+                0 => ok.f_logical_and(&policy)?,
+                _ => ok.shallow_clone(),
+            };
+            self.adam.step(&mut self.policy.params, part, &scale, &ok)?;
+        }
+        Ok(())
     }
 
-    /// The learning rate follows the divergence, on the device.
-    fn adapt(&mut self, ok: &Tensor, kl: &Tensor) -> Result<(), TchError> {
-        let c = &self.config;
-        let far = kl.f_gt(2.0 * c.desired_kl)?.f_logical_and(ok)?;
+    /// The divergence that the update is to have. That of a step grows with its square.
+    fn desired(&self) -> Result<Tensor, TchError> {
+        let square = self.signal.f_mul(&self.signal)?;
+        square.f_mul_scalar(self.config.desired_kl)
+    }
+
+    /// At the end of an update the policy's learning rate follows its divergence, without
+    /// reading it back.
+    pub(super) fn adapt(&mut self) -> Result<(), TchError> {
+        if self.config.schedule != Schedule::Adaptive {
+            return Ok(());
+        }
+        let [kl, stopped, stepped] = self.accumulator.end()?;
+        let desired = self.desired()?;
+        let far = kl.f_gt_tensor(&desired.f_mul_scalar(2.0)?)?;
+        let far = far.f_logical_or(&stopped)?;
         let near = kl
-            .f_lt(0.5 * c.desired_kl)?
-            .f_logical_and(&kl.f_gt(0.0)?)?
-            .f_logical_and(ok)?;
-        let lr = &self.adam.lr;
+            .f_lt_tensor(&desired.f_mul_scalar(0.5)?)?
+            .f_logical_and(&kl.f_gt(0.0)?)?;
+        let lr = self.adam.rate(0);
         // Bounds hold only in the direction of the change: a rate that was set outside
         // them stays until the divergence moves it.
         let (low, high) = self.rate_bounds();
         let down = lr.f_div_scalar(FACTOR)?.f_clamp_min(low)?;
         let up = lr.f_mul_scalar(FACTOR)?.f_clamp_max(high)?;
         let moved = down.f_where_self(&far, &up.f_where_self(&near, lr)?)?;
-        self.adam.lr.f_copy_(&moved)
+        let moved = moved.f_where_self(&stepped, lr)?;
+        lr.shallow_clone().f_copy_(&moved)
     }
 }

@@ -75,8 +75,14 @@ impl HostLoss {
     }
 
     /// Writes gradients and means as [`loss`](super::loss::loss) does. Samples that are
-    /// not valid have no gradient, whatever they hold.
-    pub fn run(&mut self, config: &PpoConfig) -> Result<(), LearnError> {
+    /// not valid have no gradient, whatever they hold. Without `policy` only what concerns
+    /// values is worked out.
+    pub fn run(
+        &mut self,
+        config: &PpoConfig,
+        policy: bool,
+        value_clip: f32,
+    ) -> Result<(), LearnError> {
         let (actions, dists) = (self.columns.action as usize, self.columns.dist as usize);
         let stds = self.columns.std as usize;
         let width = self.columns.total() as usize;
@@ -114,6 +120,15 @@ impl HostLoss {
                 if let Some((_, d_log_std, _)) = &mut deviation {
                     d_log_std[b * actions..(b + 1) * actions].fill(0.0);
                 }
+                continue;
+            }
+            let (value_loss, slope) =
+                value_loss(config, value_clip, [value[b], old_value, returns]);
+            d_value[b] = slope * config.value_loss_coef as f32 * weight;
+            sums[VALUE] += f64::from(value_loss * weight);
+            if !policy {
+                // NaN without a valid sample.
+                sums[CLIP_FRACTION] += f64::from(0.0 * weight);
                 continue;
             }
             // Factors of the gradients are left in their places.
@@ -155,14 +170,11 @@ impl HostLoss {
                     }
                 }
             }
-            let (value_loss, slope) = value_loss(config, value[b], old_value, returns);
-            d_value[b] = slope * config.value_loss_coef as f32 * weight;
             let outside = f32::from(u8::from(ratio != clipped));
             let mut add = |at: usize, x: f32| sums[at] += f64::from(x * weight);
             add(KL, eval.kl);
             add(CLIP_FRACTION, outside);
             add(SURROGATE, surrogate);
-            add(VALUE, value_loss);
             add(ENTROPY, eval.entropy);
         }
         let stats = self.stats.all_mut()?.iter_mut();
@@ -243,7 +255,7 @@ fn log_sum_exp(x: &[f32]) -> f32 {
 }
 
 /// Loss and its slope.
-fn value_loss(config: &PpoConfig, new: f32, old: f32, returns: f32) -> (f32, f32) {
+fn value_loss(config: &PpoConfig, clip: f32, [new, old, returns]: [f32; 3]) -> (f32, f32) {
     let point = |error: f32| match config.value_loss {
         ValueLoss::Mse => (error * error, 2.0 * error),
         ValueLoss::Huber => {
@@ -255,7 +267,6 @@ fn value_loss(config: &PpoConfig, new: f32, old: f32, returns: f32) -> (f32, f32
     if !config.use_clipped_value_loss {
         return (loss, slope);
     }
-    let clip = config.clip_param as f32;
     let moved = new - old;
     let held = moved.clamp(-clip, clip);
     let (held_loss, _) = point(old + held - returns);

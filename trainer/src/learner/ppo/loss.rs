@@ -46,9 +46,15 @@ enum Parts {
 }
 
 /// Writes the gradients of the loss into `d_dist`, `d_log_std` and `d_value` of the
-/// minibatch's space, and the weighted means [`KL`].. into `stats [STATS]`.
+/// minibatch's space, and the weighted means [`KL`].. into `stats [STATS]`. `value_clip`: how
+/// far a value may move, without dimensions.
 /// A minibatch without a valid sample gives NaN everywhere.
-pub fn loss(config: &PpoConfig, mb: &MiniBatch, stats: &Tensor) -> Result<(), TchError> {
+pub fn loss(
+    config: &PpoConfig,
+    mb: &MiniBatch,
+    value_clip: &Tensor,
+    stats: &Tensor,
+) -> Result<(), TchError> {
     let weight = mb.valid.f_div(&mb.valid.f_sum(Kind::Float)?)?;
     let eval = if mb.std.is_some() {
         gaussian(mb)?
@@ -76,7 +82,7 @@ pub fn loss(config: &PpoConfig, mb: &MiniBatch, stats: &Tensor) -> Result<(), Tc
 
     let d_entropy = weight.f_mul_scalar(-config.entropy_coef)?;
     distribution_gradient(mb, &eval.parts, &d_log_prob, &d_entropy, &eval.entropy)?;
-    let value = value_loss(config, mb, &weight, &zero)?;
+    let value = value_loss(config, mb, value_clip, &weight, &zero)?;
 
     let columns = [&eval.kl, &outside, &surrogate, &value, &eval.entropy];
     let columns = Tensor::f_cat(&columns, 1)?.f_mul(&weight)?;
@@ -88,6 +94,7 @@ pub fn loss(config: &PpoConfig, mb: &MiniBatch, stats: &Tensor) -> Result<(), Tc
 fn value_loss(
     config: &PpoConfig,
     mb: &MiniBatch,
+    clip: &Tensor,
     weight: &Tensor,
     zero: &Tensor,
 ) -> Result<Tensor, TchError> {
@@ -96,7 +103,7 @@ fn value_loss(
     let (mut loss, mut slope) = point_loss(config.value_loss, &error)?;
     if config.use_clipped_value_loss {
         let moved = new.f_sub(&mb.value)?;
-        let held = moved.f_clamp(-config.clip_param, config.clip_param)?;
+        let held = moved.f_minimum(clip)?.f_maximum(&clip.f_neg()?)?;
         let held_error = mb.value.f_add(&held)?.f_sub(&mb.returns)?;
         let (held_loss, _) = point_loss(config.value_loss, &held_error)?;
         // Within the range both losses are the same and have the same slope; beyond,
@@ -213,12 +220,18 @@ pub fn old_log_prob(
 }
 
 /// Shifts and scales `x` to mean 0 and deviation 1 over the samples that are valid.
-/// The variance is that of a sample (n - 1), as in rsl_rl.
 pub fn standardize(x: &Tensor, valid: &Tensor) -> Result<Tensor, TchError> {
+    let (centred, deviation) = centred(x, valid)?;
+    centred.f_div(&deviation.f_add_scalar(1e-8)?)
+}
+
+/// `x` without its mean over the samples that are valid, and its deviation, without
+/// dimensions. The variance is that of a sample (n - 1), as in rsl_rl.
+pub fn centred(x: &Tensor, valid: &Tensor) -> Result<(Tensor, Tensor), TchError> {
     let n = valid.f_sum(Kind::Float)?;
     let mean = x.f_mul(valid)?.f_sum(Kind::Float)?.f_div(&n)?;
     let centred = x.f_sub(&mean)?;
     let squares = centred.f_mul(&centred)?.f_mul(valid)?.f_sum(Kind::Float)?;
     let var = squares.f_div(&n.f_sub_scalar(1.0)?.f_clamp_min(1.0)?)?;
-    centred.f_div(&var.f_sqrt()?.f_add_scalar(1e-8)?)
+    Ok((centred, var.f_sqrt()?))
 }

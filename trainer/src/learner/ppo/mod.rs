@@ -55,6 +55,12 @@ pub struct Ppo {
     minibatches: Vec<MiniBatch>,
     values: values::Values,
     accumulator: Accumulator,
+    /// How far a value may move in an update, without dimensions; the same on a host.
+    value_clip: Tensor,
+    host_value_clip: f32,
+    /// How large advantages are beside what they are taken for at least, 0..1, without
+    /// dimensions: the policy's steps are shorter by it.
+    signal: Tensor,
     /// An order of the samples, shuffled anew each epoch: on a host.
     order: Vec<i64>,
     /// All epochs' orders at once: on a device.
@@ -127,7 +133,16 @@ impl Ppo {
             minibatches.push(full.narrow(columns, largest - 1)?);
         }
         minibatches.insert(0, full);
-        let adam = Adam::new(policy.num_parameters(), config.learning_rate, device)?;
+        let all = policy.num_parameters();
+        let rate = config.learning_rate;
+        let adam = match policy.net.is_shared() {
+            true => Adam::new(all, rate, device)?,
+            false => {
+                let actor = policy.params.front("actor");
+                let critic = config.critic_rate();
+                Adam::in_parts(&[(actor, rate), (all - actor, critic)], device)?
+            }
+        };
         let adam = adam.decaying(config.weight_decay);
         Ok(Self {
             snapshot: TensorSnapshot::new(
@@ -140,6 +155,9 @@ impl Ppo {
             samples: Samples::new(columns, total, device)?,
             values: values::Values::new(&policy, spec, steps, same)?,
             accumulator: Accumulator::new(device)?,
+            value_clip: Tensor::f_zeros([0i64; 0], (tch::Kind::Float, device))?,
+            host_value_clip: 0.0,
+            signal: Tensor::f_ones([0i64; 0], (tch::Kind::Double, device))?,
             order: (0..total).collect(),
             orders: None,
             config: config.clone(),
@@ -187,7 +205,17 @@ impl Ppo {
     pub fn set_progress(&mut self, done: f64) -> Result<(), LearnError> {
         self.left = (1.0 - done).clamp(0.0, 1.0);
         if self.config.schedule == Schedule::Linear {
-            let _ = self.adam.lr.f_fill_(self.start_rate())?;
+            self.set_rates(self.start_rate())?;
+        }
+        Ok(())
+    }
+
+    /// Sets the policy's learning rate, and the critic's to what it is at this time.
+    fn set_rates(&self, rate: f64) -> Result<(), LearnError> {
+        self.adam.set_rate(0, rate)?;
+        if self.adam.parts() > 1 {
+            let share = self.config.critic_rate() / self.config.learning_rate;
+            self.adam.set_rate(1, share * self.start_rate())?;
         }
         Ok(())
     }
@@ -251,16 +279,34 @@ impl Ppo {
         self.poison(Place::Begin)?;
         let mb = &self.minibatches[which];
         mb.gather(&self.samples, index)?;
-        mb.forward(&self.policy.net)?;
+        let net = &self.policy.net;
+        let mut policy = true;
         match &mut host {
-            Some(host) => host.losses[which].run(&self.config)?,
-            None => loss::loss(&self.config, mb, self.accumulator.losses())?,
+            Some(host) => {
+                policy = !host.judge.has_stopped()?;
+                match policy || net.is_shared() {
+                    true => mb.forward(net)?,
+                    false => mb.forward_critic(net)?,
+                }
+                let clip = self.host_value_clip;
+                host.losses[which].run(&self.config, policy || net.is_shared(), clip)?;
+                policy = host.policy_goes_on(&self.config)?;
+            }
+            None => {
+                mb.forward(net)?;
+                let stats = self.accumulator.losses();
+                loss::loss(&self.config, mb, &self.value_clip, stats)?;
+            }
         }
-        mb.backward(&self.policy.net)?;
+        let (mb, net) = (&self.minibatches[which], &self.policy.net);
+        match policy || net.is_shared() {
+            true => mb.backward(net)?,
+            false => mb.backward_critic(net)?,
+        }
 
         self.poison(Place::Judged)?;
         match host {
-            Some(host) => self.finish_on_host(host)?,
+            Some(host) => self.finish_on_host(host, policy)?,
             None => self.finish_on_device()?,
         }
         self.policy.net.project()?;
@@ -289,6 +335,8 @@ impl Learner for Ppo {
             Some(_) => None,
             None => Some(self.send_orders()?),
         };
+        let rate = self.adam.rate(0).f_add_scalar(0.0)?;
+        let _ = self.adam.rate(0).shallow_clone().f_mul_(&self.signal)?;
         for epoch in 0..self.config.num_learning_epochs {
             let order = match &orders {
                 Some(all) => all.f_get(epoch as i64)?,
@@ -300,6 +348,8 @@ impl Learner for Ppo {
                 self.learn(which, &order.f_narrow(0, from, len)?, host.as_mut())?;
             }
         }
+        self.adam.rate(0).shallow_clone().f_copy_(&rate)?;
+        self.adapt()?;
         self.policy
             .norm
             .merge(rollout, self.policy.device, &self.crossed)?;
@@ -312,7 +362,7 @@ impl Learner for Ppo {
         let size = self.snapshot.size_of_state()?;
         let mut stats =
             self.accumulator
-                .read(&self.adam.lr, &size, minibatches as u64, &self.crossed)?;
+                .read(self.adam.rate(0), &size, minibatches as u64, &self.crossed)?;
         if !self.on_host {
             stats.traffic = self.crossed.traffic().since(before);
         }

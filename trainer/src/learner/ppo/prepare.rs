@@ -6,7 +6,14 @@ use super::{AdvantageNorm, Ppo, Staleness, gae, loss};
 use crate::learner::nn::zeros;
 use crate::learner::{ActorCritic, LearnError};
 use ostler_collector::Rollout;
+use ostler_collector::transfer::host_number;
 use tch::{Device, Kind, TchError, Tensor};
+
+/// The policy's steps are not shortened to less.
+const WEAKEST: f64 = 1e-3;
+
+/// Normalised returns beyond so many deviations are taken for that.
+const FARTHEST: f64 = 10.0;
 
 impl Ppo {
     /// Inputs, values, advantages and old log-probabilities of all samples.
@@ -62,39 +69,58 @@ impl Ppo {
             .f_narrow(0, 0, self.steps)?
             .f_reshape([total, 1])?;
         let returns = lacking.f_add(&value)?;
+        self.accumulator
+            .begin(&valid, &returns, &lacking, acted.std.as_ref())?;
+        let (targets, value, deviation) = self.targets(&returns, value, &valid)?;
         let mut weighed = match self.config.normalize_advantage {
-            AdvantageNorm::Batch => loss::standardize(&advantage, &valid)?,
+            AdvantageNorm::Batch => {
+                let (centred, own) = loss::centred(&advantage, &valid)?;
+                let floor = deviation.f_mul_scalar(self.config.advantage_floor)?;
+                let least = own.f_maximum(&floor)?.f_add_scalar(1e-8)?;
+                let signal = own.f_div(&least)?.f_nan_to_num(1.0, None, None)?;
+                self.signal.f_copy_(&signal.f_clamp_min(WEAKEST)?)?;
+                centred.f_div(&own.f_add_scalar(1e-8)?)?
+            }
             _ => advantage.shallow_clone(),
         };
         if let Some(weight) = &reference.weight {
             weighed = weighed.f_mul(weight)?;
         }
-        self.accumulator
-            .begin(&valid, &returns, &lacking, acted.std.as_ref())?;
-        let (returns, value) = self.targets(returns, value, &valid)?;
         let mut columns = vec![&acted.action, &reference.dist];
         columns.extend(reference.std.as_ref());
-        columns.extend([&reference.log_prob, &weighed, &returns, &value, &valid]);
+        columns.extend([&reference.log_prob, &weighed, &targets, &value, &valid]);
         let _ = Tensor::f_cat_out(&self.samples.packed, &columns, 1)?;
         Ok(())
     }
 
-    /// Returns and old values `[M,1]` in the units that the critic learns in. Where
-    /// these move, so does its output layer.
+    /// Returns and old values `[M,1]` in the units that the critic learns in, and the
+    /// returns' deviation, in units of rewards and without dimensions. Where units move, so
+    /// does the critic's output layer. Sets how far a value may move.
     fn targets(
         &mut self,
-        returns: Tensor,
+        returns: &Tensor,
         value: Tensor,
         valid: &Tensor,
-    ) -> Result<(Tensor, Tensor), TchError> {
+    ) -> Result<(Tensor, Tensor, Tensor), TchError> {
+        let clip = self.config.clip_param;
         let ActorCritic { net, norm, .. } = &mut self.policy;
         let Some(normalizer) = &mut norm.returns else {
-            return Ok((returns, value));
+            let (_, deviation) = loss::centred(returns, valid)?;
+            self.value_clip.f_copy_(&deviation.f_mul_scalar(clip)?)?;
+            if self.on_host {
+                self.host_value_clip = host_number(&self.value_clip)? as f32;
+            }
+            return Ok((returns.shallow_clone(), value, deviation));
         };
-        normalizer.merge(&returns, valid, net.value_head())?;
+        normalizer.merge(returns, valid, net.value_head())?;
+        let _ = self.value_clip.f_fill_(clip)?;
+        self.host_value_clip = clip as f32;
         Ok((
-            normalizer.normalize(&returns)?,
+            normalizer
+                .normalize(returns)?
+                .f_clamp(-FARTHEST, FARTHEST)?,
             normalizer.normalize(&value)?,
+            normalizer.deviation()?.f_to_kind(Kind::Float)?,
         ))
     }
 }

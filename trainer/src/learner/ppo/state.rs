@@ -94,14 +94,13 @@ impl Ppo {
         self.lr_scale *= lr_factor;
         let mut rate = self.start_rate();
         if self.config.schedule == Schedule::Adaptive {
-            let now = host_number(&self.adam.lr)?;
+            let now = host_number(self.adam.rate(0))?;
             if now.is_finite() {
                 let (low, high) = self.rate_bounds();
                 rate = (now * lr_factor).clamp(low, high);
             }
         }
-        let _ = self.adam.lr.f_fill_(rate)?;
-        Ok(())
+        self.set_rates(rate)
     }
 
     /// Bounds of an adaptive learning rate.

@@ -7,7 +7,7 @@ use ostler_sim::env::EnvSpec;
 use tch::TchError;
 
 impl<M: Members> Replicate for Team<M> {
-    fn replica(&self, envs: usize) -> Result<Box<dyn Replica>, TchError> {
+    fn replica(&self, first: usize, envs: usize) -> Result<Box<dyn Replica>, TchError> {
         let mut parts = Vec::new();
         let mut numbers = Vec::new();
         let spec = EnvSpec {
@@ -18,7 +18,7 @@ impl<M: Members> Replicate for Team<M> {
             let member = self.members.policy(i).replicate().ok_or_else(nobody)?;
             member.weights(&mut numbers, &Counts::default())?;
             parts.push(numbers.len());
-            member.replica(envs)
+            member.replica(first, envs)
         })?;
         team.parts = parts;
         Ok(Box::new(team))

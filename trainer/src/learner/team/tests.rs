@@ -287,7 +287,7 @@ fn copies_decide_as_the_team_does() {
     team.update(&all).unwrap();
     let policy = team.policy_mut();
     let copied = policy.replicate().unwrap();
-    let mut copy = copied.replica(2).unwrap();
+    let mut copy = copied.replica(0, 2).unwrap();
     let mut weights = Vec::new();
     copied.weights(&mut weights, &Default::default()).unwrap();
     assert!(copy.take(&weights[1..]).is_err());

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::learner::UpdateTarget as T;
+use crate::learner::testing::normals;
 use crate::memory::{Here, Told};
 use crate::torch::watched;
 use ostler_sim::env::Value;
@@ -359,4 +360,39 @@ fn noise_is_spread_over_any_number_of_environments() {
         let widest = scales.windows(2).map(|w| w[1] - w[0]).fold(0.0, f32::max);
         assert!(widest < 3.0 * even, "{n}: {widest}");
     }
+}
+
+/// What a row explores is its place's in the whole batch, whoever steps it.
+#[test]
+fn a_copy_explores_as_its_rows_of_the_whole_batch_do() {
+    both(|algorithm| {
+        let (mut learner, spec, _dir) = build(algorithm);
+        let n = spec.num_envs;
+        let (first, len) = (n / 3, n - n / 3);
+        let copied = learner.policy().replicate().unwrap();
+        let mut weights = Vec::new();
+        copied
+            .weights(&mut weights, &ostler_sim::device::Counts::default())
+            .unwrap();
+        let mut copy = copied.replica(first, len).unwrap();
+        copy.take(&weights).unwrap();
+        let (width, _) = learner.policy().noise();
+        let obs = normals(5, &[n as i64, spec.obs.policy as i64]);
+        let noise = normals(6, &[n as i64, width]);
+        let rows = |t: &Tensor| t.narrow(0, first as i64, len as i64);
+        let out = |rows: usize| {
+            [width, width, width]
+                .map(|w| Tensor::zeros([rows as i64, w], (Kind::Float, Device::Cpu)))
+        };
+        let ([a, b, c], [x, y, z]) = (out(n), out(len));
+        let act = |action, dist, std| ostler_collector::Act { action, dist, std };
+        let _no_grad = tch::no_grad_guard();
+        learner
+            .policy_mut()
+            .act(&obs, &noise, &act(&a, &b, &c))
+            .unwrap();
+        copy.act(&rows(&obs), &rows(&noise), &act(&x, &y, &z))
+            .unwrap();
+        assert_eq!(bits(&rows(&a)), bits(&x));
+    });
 }

@@ -68,7 +68,7 @@ fn a_rollout_that_poisons_every_minibatch_changes_nothing() {
     let before = ppo.save().unwrap();
     let _ = r.reward.get(3).fill_(f64::NAN);
     let stats = ppo.update(&r).unwrap();
-    assert_eq!((stats.skipped, stats.minibatches), (20, 20));
+    assert_eq!((stats.skipped, stats.minibatches), (12, 12));
     for ((name, x), (_, y)) in before.iter().zip(&ppo.save().unwrap()) {
         assert!(x == y || name == "ppo.updates", "{name}");
     }
@@ -140,11 +140,14 @@ fn the_deviation_stays_within_its_bounds() {
 
 #[test]
 fn the_learning_rate_follows_its_schedule() {
-    let rate = |config: &PpoConfig, done: f64| {
+    let rate = |config: &PpoConfig, done: f64, updates: u32| {
         let (mut ppo, spec) = build(config, ActionSpace::Continuous(2), false);
         ppo.set_progress(done).unwrap();
-        let r = rollout(ppo.policy_mut(), &spec, 8, 1);
-        ppo.update(&r).unwrap().learning_rate
+        let after = (0..updates).map(|i| {
+            let r = rollout(ppo.policy_mut(), &spec, 8, 1 + i);
+            ppo.update(&r).unwrap().learning_rate
+        });
+        after.last().unwrap()
     };
     let base = PpoConfig {
         learning_rate: 2e-3,
@@ -154,24 +157,26 @@ fn the_learning_rate_follows_its_schedule() {
         schedule: Schedule::Fixed,
         ..base.clone()
     };
-    assert_eq!(rate(&fixed, 0.5), 2e-3);
+    assert_eq!(rate(&fixed, 0.5, 1), 2e-3);
     let linear = PpoConfig {
         schedule: Schedule::Linear,
         ..base.clone()
     };
-    assert_eq!(rate(&linear, 0.25), 1.5e-3);
+    assert_eq!(rate(&linear, 0.25, 1), 1.5e-3);
     // Nothing is near so small a divergence, nothing beyond so large a one.
     let down = PpoConfig {
         desired_kl: 1e-12,
         ..base.clone()
     };
-    assert_eq!(rate(&down, 0.0), 1e-5);
+    assert_eq!(rate(&down, 0.0, 1), 2e-3 / 1.5);
+    assert_eq!(rate(&down, 0.0, 15), 1e-5);
     let up = PpoConfig {
         desired_kl: 1e6,
         max_learning_rate: 4e-3,
         ..base
     };
-    assert_eq!(rate(&up, 0.0), 4e-3);
+    assert_eq!(rate(&up, 0.0, 1), 3e-3);
+    assert_eq!(rate(&up, 0.0, 3), 4e-3);
 }
 
 #[test]
@@ -365,4 +370,66 @@ fn it_learns_to_hit_a_target() {
         }
     }
     assert!(first > 1.0 && last < 0.05, "{first} {last}");
+}
+
+/// Once the divergence is beyond `kl_stop` times the desired one, only the critic learns.
+#[test]
+fn the_policy_stops_at_its_divergence_and_the_critic_goes_on() {
+    let moved = |kl_stop: f64| {
+        let config = PpoConfig {
+            learning_rate: 0.1,
+            schedule: Schedule::Fixed,
+            kl_stop,
+            ..plain()
+        };
+        let (mut ppo, spec) = build(&config, ActionSpace::Continuous(2), false);
+        let r = rollout(ppo.policy_mut(), &spec, 8, 1);
+        let actor = ppo.policy.params.front("actor");
+        let before = theta(&ppo);
+        let stats = ppo.update(&r).unwrap();
+        let moved = (theta(&ppo) - before).abs();
+        let most = |t: Tensor| t.max().double_value(&[]);
+        let critic = moved.size()[0] - actor;
+        (
+            stats,
+            [
+                most(moved.narrow(0, 0, actor)),
+                most(moved.narrow(0, actor, critic)),
+            ],
+        )
+    };
+    let (free, [actor, critic]) = moved(0.0);
+    assert_eq!(free.policy_share, 1.0);
+    assert!(free.kl > 0.1, "{free:?}");
+    let (held, [less, same]) = moved(1.5);
+    // The minibatch that is beyond takes no step, and none after it.
+    assert!(held.policy_share < 0.5 && held.kl > 1.5 * 0.03, "{held:?}");
+    assert!(
+        less < 0.7 * actor && same == critic,
+        "{less} {actor} {same} {critic}"
+    );
+}
+
+/// Where advantages are small beside returns they are noise: steps are shorter.
+#[test]
+fn the_policy_steps_as_far_as_there_is_signal() {
+    let moved = |advantage_floor: f64| {
+        let config = PpoConfig {
+            advantage_floor,
+            kl_stop: 0.0,
+            schedule: Schedule::Fixed,
+            ..PpoConfig::default()
+        };
+        let (mut ppo, spec) = build(&config, ActionSpace::Continuous(2), false);
+        let r = rollout(ppo.policy_mut(), &spec, 8, 1);
+        let actor = ppo.policy.params.front("actor");
+        let before = theta(&ppo);
+        let stats = ppo.update(&r).unwrap();
+        assert_eq!(stats.learning_rate, 1e-3);
+        let moved = (theta(&ppo) - before).abs().narrow(0, 0, actor);
+        moved.mean(Kind::Double).double_value(&[])
+    };
+    let (none, some, much) = (moved(0.0), moved(10.0), moved(100.0));
+    assert!((none / some / 10.0 - 1.0).abs() < 0.3, "{none} {some}");
+    assert!((some / much / 10.0 - 1.0).abs() < 0.3, "{some} {much}");
 }

@@ -83,7 +83,7 @@ fn f19_returns_of_a_million_are_learnt_and_value_losses_stay_near_one() {
     );
 
     // It is the key that does it.
-    let (stats, _) = Task::new(PpoConfig::default(), 1e6).learn(80);
+    let (stats, _) = Task::new(plain(), 1e6).learn(80);
     let end = stats.last().unwrap();
     assert!(end.value_function > 1e11, "{end:?}");
     assert!(end.explained_variance < 0.1, "{end:?}");
@@ -124,7 +124,7 @@ fn values_stay_when_the_statistics_move() {
 
 #[test]
 fn the_first_update_learns_shifted_and_scaled_numbers_and_nothing_else_differs() {
-    let mut plain = Task::new(PpoConfig::default(), 50.0);
+    let mut plain = Task::new(plain(), 50.0);
     let mut task = Task::new(normalized(), 50.0);
     let _no_grad = tch::no_grad_guard();
     for t in [&mut plain, &mut task] {
@@ -181,7 +181,7 @@ fn weights_go_from_normalised_to_plain_returns_and_back_with_the_same_values() {
     task.learn(5);
     let (r, _) = task.rollout();
     let values = task.values(&r);
-    let mut plain = Task::new(PpoConfig::default(), 1e3);
+    let mut plain = Task::new(plain(), 1e3);
     let weights = task.ppo.policy().save().unwrap();
     plain.ppo.policy_mut().load(&weights).unwrap();
     let close = |a: &Tensor, b: &Tensor| {
@@ -202,9 +202,9 @@ fn f19_the_huber_loss_bounds_the_pull_of_far_returns() {
             use_clipped_value_loss: false,
             num_learning_epochs: 1,
             num_mini_batches: 1,
-            ..PpoConfig::default()
+            ..plain()
         };
-        Task::new(config, 1e4).learn(1).0[0].grad_norm
+        Task::new(config, 1e4).learn(1).0[0].critic_grad_norm
     };
     let (mse, huber) = (norm(ValueLoss::Mse), norm(ValueLoss::Huber));
     assert!(mse > 1e3 * huber && huber < 100.0, "{mse} {huber}");
@@ -215,10 +215,11 @@ fn f19_the_clipped_value_loss_holds_values_near_the_old_ones() {
     let moved = |use_clipped_value_loss| {
         let config = PpoConfig {
             use_clipped_value_loss,
+            clip_param: 0.002,
             schedule: Schedule::Fixed,
             learning_rate: 3e-3,
             num_learning_epochs: 20,
-            ..PpoConfig::default()
+            ..plain()
         };
         let mut task = Task::new(config, 100.0);
         let (r, _) = task.rollout();
@@ -235,11 +236,40 @@ fn f19_the_clipped_value_loss_holds_values_near_the_old_ones() {
 fn f19_no_step_follows_a_gradient_longer_than_allowed() {
     let config = PpoConfig {
         max_grad_norm: 0.25,
-        ..PpoConfig::default()
+        ..plain()
     };
     let mut task = Task::new(config, 1e4);
     let (stats, _) = task.learn(1);
-    let norm = task.ppo.policy.params.grad.norm().double_value(&[]);
-    assert!((norm - 0.25).abs() < 1e-4, "{norm}");
-    assert!(stats[0].grad_norm > 100.0 && stats[0].grad_clipped == 1.0);
+    // Each network's own: the critic's would leave the actor nothing.
+    for part in [0, 1] {
+        let gradient = task.ppo.adam.gradient(&task.ppo.policy.params, part);
+        let norm = gradient.unwrap().norm().double_value(&[]);
+        assert!((norm - 0.25).abs() < 1e-4, "{part}: {norm}");
+    }
+    let said = &stats[0];
+    assert!(said.critic_grad_norm > 100.0 && said.grad_clipped == 1.0);
+    assert!(said.grad_norm > 0.25 && said.grad_norm < 10.0, "{said:?}");
+}
+
+/// Returns that spread more are followed at once, those that spread less slowly.
+#[test]
+fn the_deviation_of_returns_grows_at_once_and_shrinks_slowly() {
+    let mut task = Task::new(normalized(), 1.0);
+    let deviation = |t: &Task| {
+        let norm = t.ppo.policy.norm.returns.as_ref().unwrap();
+        norm.deviation().unwrap().double_value(&[])
+    };
+    task.learn(60);
+    let before = deviation(&task);
+    task.scale = 100.0;
+    task.learn(1);
+    let grown = deviation(&task);
+    assert!(grown > 50.0 * before, "{before} {grown}");
+    task.scale = 1.0;
+    task.learn(5);
+    let after = deviation(&task);
+    assert!(after > 0.8 * grown, "{grown} {after}");
+    task.learn(300);
+    let after = deviation(&task);
+    assert!(after < 0.2 * grown, "{grown} {after}");
 }

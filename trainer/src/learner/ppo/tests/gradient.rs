@@ -105,12 +105,13 @@ impl Variant {
         let mb = &ppo.minibatches[0];
         mb.gather(&ppo.samples, &order).unwrap();
         mb.forward(&ppo.policy.net).unwrap();
+        let value_clip = Tensor::from(self.ppo.clip_param as f32);
         let gradients = [false, true].map(|on_host| {
             let means = ppo.accumulator.losses();
             match on_host {
-                false => loss::loss(&self.ppo, mb, means).unwrap(),
+                false => loss::loss(&self.ppo, mb, &value_clip, means).unwrap(),
                 true => host_loss::HostLoss::new(mb, ppo.columns, means)
-                    .and_then(|mut host| host.run(&self.ppo))
+                    .and_then(|mut host| host.run(&self.ppo, true, self.ppo.clip_param as f32))
                     .unwrap(),
             }
             mb.backward(&ppo.policy.net).unwrap();

@@ -31,6 +31,14 @@ pub fn small() -> (ActorConfig, CriticConfig) {
     (actor, critic)
 }
 
+/// Values in units of rewards.
+pub fn plain() -> PpoConfig {
+    PpoConfig {
+        normalize_returns: false,
+        ..PpoConfig::default()
+    }
+}
+
 /// A learner for a small task, rollouts of 8 steps of 6 environments.
 pub fn build(ppo: &PpoConfig, action: ActionSpace, normalize: bool) -> (Ppo, EnvSpec) {
     build_seeded(ppo, action, normalize, 3)

@@ -156,7 +156,7 @@ fn a_learnt_deviation_does_not_go_below_its_bound() {
 #[test]
 fn whole_updates_equal_pytorchs() {
     let fixture: Fixture = serde_json::from_str(UPDATES).unwrap();
-    assert_eq!(fixture.cases.len(), 4);
+    assert_eq!(fixture.cases.len(), 5);
     for case in &fixture.cases {
         let (mut ppo, r) = recorded(case, &case.ppo, &case.actor);
         let stats = ppo.update(&r).unwrap();
@@ -170,6 +170,7 @@ fn whole_updates_equal_pytorchs() {
             ("grad_norm", stats.grad_norm),
             ("learning_rate", stats.learning_rate),
             ("explained_variance", stats.explained_variance),
+            ("policy_share", stats.policy_share),
         ]
         .into();
         assert_eq!(got.len(), case.expected.stats.len());

@@ -190,7 +190,7 @@ fn copies_of_a_policy_decide_as_it_does_bit_for_bit() {
         let new = |ppo: &PpoConfig| Ppo::new(ppo, &actor, &critic, &spec, 8, 3, Device::Cpu);
         let mut ppo = new(&config(Staleness::None)).unwrap();
         let first = rollout(ppo.policy_mut(), &spec, 8, 1);
-        let mut copy = ppo.policy().replicate().unwrap().replica(6).unwrap();
+        let mut copy = ppo.policy().replicate().unwrap().replica(0, 6).unwrap();
         ppo.update(&first).unwrap();
         let mut weights = Vec::new();
         ppo.policy()
