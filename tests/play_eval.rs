@@ -96,11 +96,11 @@ fn a_policy_is_judged_on_both_engines() {
         assert_eq!(alone, both[name]);
     }
     // Two engines are two answers, near each other for a cart and a pole: 256 episodes of
-    // some 27 steps from the same starts are 0.8 % apart.
+    // some 41 steps from the same starts are 3.1 % apart, and either mean is known to 2.9 %.
     let mean = |name: &str| both[name]["mean_return"].as_f64().unwrap();
     assert_ne!(both["native"]["kernel"], both["rapier"]["kernel"]);
     assert!(
-        (mean("native") / mean("rapier") - 1.0).abs() < 0.02,
+        (mean("native") / mean("rapier") - 1.0).abs() < 0.04,
         "{both}"
     );
     let out = ostler()

@@ -192,6 +192,7 @@ def update(case, net, roll):
     actor = [p for n, p in net.names() if n.startswith("actor") or net.shared]
     critic = [p for n, p in net.names() if not (n.startswith("actor") or net.shared)]
     lr = c["learning_rate"]
+    # The first update of a run: nothing has fallen yet.
     desired = c["desired_kl"] * signal ** 2
     adams = [torch.optim.Adam(actor, lr=lr * signal)]
     if critic:

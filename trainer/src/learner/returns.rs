@@ -20,6 +20,11 @@ const MEMORY: f64 = 0.98;
 /// Returns that differ by less are not blown up.
 const SMALLEST_DEVIATION: f64 = 1e-4;
 
+/// Nor are those that differ by less than this share of their root mean square: the returns
+/// of a policy that has solved its task are all alike, and a critic that had to tell them
+/// apart would learn noise, with weights that grow as their spread shrinks.
+const SMALLEST_SHARE: f64 = 0.1;
+
 /// Running mean and deviation of returns.
 #[derive(Debug)]
 pub struct ReturnNormalizer {
@@ -43,7 +48,7 @@ impl ReturnNormalizer {
 
     /// The deviation of returns, without dimensions, float64.
     pub fn deviation(&self) -> Result<Tensor, TchError> {
-        self.stats.var()?.f_sqrt()?.f_clamp_min(SMALLEST_DEVIATION)
+        deviation(&self.stats.mean()?, &self.stats.var()?)
     }
 
     /// From what the critic says to values, in place.
@@ -108,13 +113,23 @@ impl ReturnNormalizer {
                 .f_to_kind(Kind::Double)?
                 .f_get(0)?)
         };
-        let deviation = number("var")?.f_sqrt()?.f_clamp_min(SMALLEST_DEVIATION)?;
-        Ok(correct(head, &deviation, &number("mean")?)?)
+        let mean = number("mean")?;
+        let deviation = deviation(&mean, &number("var")?)?;
+        Ok(correct(head, &deviation, &mean)?)
     }
 
     fn is_in(tensors: &[(String, Tensor)]) -> bool {
         tensors.iter().any(|(name, _)| name.starts_with(PREFIX))
     }
+}
+
+/// What returns are divided by.
+fn deviation(mean: &Tensor, var: &Tensor) -> Result<Tensor, TchError> {
+    let size = mean.f_mul(mean)?.f_add(var)?.f_sqrt()?;
+    let least = size.f_mul_scalar(SMALLEST_SHARE)?;
+    var.f_sqrt()?
+        .f_maximum(&least)?
+        .f_clamp_min(SMALLEST_DEVIATION)
 }
 
 /// `y` becomes `ratio y + shift`; both without dimensions.

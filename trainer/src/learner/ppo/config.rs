@@ -39,6 +39,9 @@ pub struct PpoConfig {
     pub schedule: Schedule,
     /// Divergence per update that `"adaptive"` aims at (nat), above 0.
     pub desired_kl: f64,
+    /// What is left of `desired_kl` at the end of the run, to which it falls evenly: a
+    /// policy that keeps moving as far as at the start does not settle. Above 0, at most 1.
+    pub final_kl_share: f64,
     /// The policy learns no more in an update once its divergence exceeds this many times
     /// `desired_kl`; the critic goes on. 0: never.
     pub kl_stop: f64,
@@ -86,6 +89,7 @@ impl Default for PpoConfig {
             learning_rate: 1e-3,
             schedule: Schedule::Adaptive,
             desired_kl: 0.03,
+            final_kl_share: 1.0,
             kl_stop: 1.5,
             critic_learning_rate: 0.0,
             min_learning_rate: 1e-5,
@@ -93,7 +97,7 @@ impl Default for PpoConfig {
             max_grad_norm: 1.0,
             weight_decay: 0.0,
             normalize_advantage: AdvantageNorm::Batch,
-            advantage_floor: 0.05,
+            advantage_floor: 0.0,
             staleness_correction: Staleness::Auto,
         }
     }
@@ -218,6 +222,12 @@ impl PpoConfig {
             above_0,
         );
         check(positive(c.desired_kl), "desired_kl", &c.desired_kl, above_0);
+        check(
+            unit(c.final_kl_share) && c.final_kl_share > 0.0,
+            "final_kl_share",
+            &c.final_kl_share,
+            "a number above 0, at most 1",
+        );
         check(at_least_0(c.kl_stop), "kl_stop", &c.kl_stop, from_0);
         check(
             at_least_0(c.critic_learning_rate),

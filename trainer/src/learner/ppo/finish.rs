@@ -5,7 +5,7 @@
 
 use super::host_loss::HostLoss;
 use super::stats::Judge;
-use super::{Ppo, PpoConfig, Schedule};
+use super::{Ppo, Schedule};
 use crate::learner::LearnError;
 use crate::learner::nn::HostAdam;
 use ostler_collector::transfer::host_number;
@@ -22,15 +22,14 @@ pub(super) struct Host {
     pub(super) losses: Vec<HostLoss>,
     adam: HostAdam,
     pub(super) judge: Judge,
-    /// [`Ppo::signal`].
-    signal: f64,
+    /// The divergence at which the policy stops.
+    stop: f64,
 }
 
 impl Host {
     /// After the losses: whether the policy takes this step.
-    pub(super) fn policy_goes_on(&mut self, config: &PpoConfig) -> Result<bool, LearnError> {
-        let limit = config.stop() * config.desired_kl * self.signal.powi(2);
-        self.judge.policy_goes_on(limit)
+    pub(super) fn policy_goes_on(&mut self) -> Result<bool, LearnError> {
+        self.judge.policy_goes_on(self.stop)
     }
 }
 
@@ -47,7 +46,7 @@ impl Ppo {
             losses: losses.collect::<Result<_, _>>()?,
             adam: self.adam.on_host(&self.policy.params)?,
             judge: self.accumulator.on_host()?,
-            signal: host_number(&self.signal)?,
+            stop: host_number(&self.desired()?)? * self.config.stop(),
         }))
     }
 
@@ -107,7 +106,8 @@ impl Ppo {
     /// The divergence that the update is to have. That of a step grows with its square.
     fn desired(&self) -> Result<Tensor, TchError> {
         let square = self.signal.f_mul(&self.signal)?;
-        square.f_mul_scalar(self.config.desired_kl)
+        let last = self.config.final_kl_share;
+        square.f_mul_scalar(self.config.desired_kl * (last + (1.0 - last) * self.left))
     }
 
     /// At the end of an update the policy's learning rate follows its divergence, without

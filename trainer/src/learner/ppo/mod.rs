@@ -290,7 +290,7 @@ impl Ppo {
                 }
                 let clip = self.host_value_clip;
                 host.losses[which].run(&self.config, policy || net.is_shared(), clip)?;
-                policy = host.policy_goes_on(&self.config)?;
+                policy = host.policy_goes_on()?;
             }
             None => {
                 mb.forward(net)?;

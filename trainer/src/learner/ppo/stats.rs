@@ -160,7 +160,10 @@ impl Accumulator {
                 .f_div(&n)
         };
         // return - value is the advantage.
-        let unexplained = variance(advantage)?.f_div(&variance(returns)?)?;
+        let total = variance(returns)?;
+        let unexplained = variance(advantage)?.f_div(&total)?;
+        // Nothing is to be explained where all returns are the same.
+        let unexplained = unexplained.f_masked_fill(&total.f_eq(0.0)?, 1.0)?;
         let explained = unexplained.f_neg()?.f_add_scalar(1.0)?;
         let deviation = match std {
             Some(std) => std.f_mean(Kind::Double)?,
