@@ -193,9 +193,7 @@ fn resume_refuses_another_run() {
 #[test]
 fn init_from_takes_weights_and_starts_anew() {
     let place = Place::new();
-    // Statistics of returns would move the critic's output layer, whatever the rate.
-    let plain = "ppo.normalize_returns=false";
-    let a = place.train("a", 2, &[plain]);
+    let a = place.train("a", 2, &[]);
     let b = place.train(
         "b",
         1,
@@ -204,11 +202,9 @@ fn init_from_takes_weights_and_starts_anew() {
             "a",
             "ppo.learning_rate=1e-9",
             "ppo.schedule=fixed",
-            plain,
         ],
     );
-    let slow = ["ppo.learning_rate=1e-9", "ppo.schedule=fixed", plain];
-    let c = place.train("c", 1, &slow);
+    let c = place.train("c", 1, &["ppo.learning_rate=1e-9", "ppo.schedule=fixed"]);
     assert_eq!(metrics(&b).len(), 1, "counts from the start");
     // With next to no learning the weights stay near those of the first run.
     let distance = |x: &std::path::Path| -> f64 {

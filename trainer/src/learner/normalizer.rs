@@ -31,8 +31,6 @@ pub struct Normalizer {
     scale: Tensor,
     /// What is left of the old statistics' weight when new ones are merged, 0..1.
     memory: f64,
-    /// Rows that spread more than what was seen before replace it.
-    grows: bool,
 }
 
 impl Normalizer {
@@ -47,7 +45,6 @@ impl Normalizer {
             shift: Tensor::f_zeros([width], (Kind::Float, device))?,
             scale: Tensor::f_ones([width], (Kind::Float, device))?,
             memory: 1.0,
-            grows: false,
         };
         this.derive()?;
         Ok(this)
@@ -57,14 +54,6 @@ impl Normalizer {
     /// to `memory` of it.
     pub fn forgetting(self, memory: f64) -> Self {
         Self { memory, ..self }
-    }
-
-    /// One that follows rows that spread more than what was seen before at once.
-    pub fn growing(self) -> Self {
-        Self {
-            grows: true,
-            ..self
-        }
     }
 
     /// Mean, without dimensions, of a single column; float64.
@@ -132,14 +121,7 @@ impl Normalizer {
         // everything as it was.
         let good = delta.f_add(&var)?.f_sum(Kind::Double)?.f_isfinite()?;
         let good = good.f_logical_and(&n.f_gt(0.0)?)?;
-        let mut moved = self.mean.f_add(&delta.f_mul(&share)?)?;
-        let mut var = var;
-        if self.grows {
-            let own = squares.f_div(&some)?;
-            let grown = own.f_gt_tensor(&var)?;
-            moved = mean.f_where_self(&grown, &moved)?;
-            var = own.f_where_self(&grown, &var)?;
-        }
+        let moved = self.mean.f_add(&delta.f_mul(&share)?)?;
         // In place: others hold these tensors too.
         let _ = var.f_where_self_out(&self.var, &good, &self.var)?;
         let _ = moved.f_where_self_out(&self.mean, &good, &self.mean)?;

@@ -12,10 +12,11 @@ use tch::{Device, Kind, TchError, Tensor};
 /// Starts the names in a checkpoint.
 const PREFIX: &str = "critic.return_normalizer";
 
-/// What is left of the statistics' weight after an update. Where returns spread more than
-/// before the statistics follow at once; they shrink within a hundred updates, as a policy
-/// that has solved its task is to be left in peace.
-const MEMORY: f64 = 0.98;
+/// What is left of the statistics' weight after an update: they follow the returns of
+/// a policy that improves within some twenty updates. Following those that spread more at
+/// once makes a ratchet: the critic's errors are in units of the deviation, and returns
+/// hold the critic's values.
+const MEMORY: f64 = 0.95;
 
 /// Returns that differ by less are not blown up.
 const SMALLEST_DEVIATION: f64 = 1e-4;
@@ -24,6 +25,9 @@ const SMALLEST_DEVIATION: f64 = 1e-4;
 /// of a policy that has solved its task are all alike, and a critic that had to tell them
 /// apart would learn noise, with weights that grow as their spread shrinks.
 const SMALLEST_SHARE: f64 = 0.1;
+
+/// Normalised values and returns beyond so many deviations count as so many.
+pub const FARTHEST: f64 = 10.0;
 
 /// Running mean and deviation of returns.
 #[derive(Debug)]
@@ -35,9 +39,7 @@ impl ReturnNormalizer {
     /// Without statistics: nothing is shifted or scaled.
     pub fn new(device: Device) -> Result<Self, TchError> {
         Ok(Self {
-            stats: Normalizer::new(PREFIX, 1, device)?
-                .forgetting(MEMORY)
-                .growing(),
+            stats: Normalizer::new(PREFIX, 1, device)?.forgetting(MEMORY),
         })
     }
 
@@ -51,9 +53,11 @@ impl ReturnNormalizer {
         deviation(&self.stats.mean()?, &self.stats.var()?)
     }
 
-    /// From what the critic says to values, in place.
+    /// From what the critic says to values, in place. It is believed up to [`FARTHEST`]:
+    /// beyond what it has seen it may say anything, and returns hold its values.
     pub fn denormalize(&self, value: &Tensor) -> Result<(), TchError> {
         let mut value = value.shallow_clone();
+        let _ = value.f_clamp_(-FARTHEST, FARTHEST)?;
         let _ = value.f_mul_(&self.deviation()?)?;
         let _ = value.f_add_(&self.stats.mean()?)?;
         Ok(())

@@ -4,6 +4,7 @@ use super::batch::{Columns, Samples};
 use super::stale::Acted;
 use super::{AdvantageNorm, Ppo, Staleness, gae, loss};
 use crate::learner::nn::zeros;
+use crate::learner::returns::FARTHEST;
 use crate::learner::{ActorCritic, LearnError};
 use ostler_collector::Rollout;
 use ostler_collector::transfer::host_number;
@@ -11,9 +12,6 @@ use tch::{Device, Kind, TchError, Tensor};
 
 /// The policy's steps are not shortened to less.
 const WEAKEST: f64 = 1e-3;
-
-/// Normalised returns beyond so many deviations are taken for that.
-const FARTHEST: f64 = 10.0;
 
 impl Ppo {
     /// Inputs, values, advantages and old log-probabilities of all samples.
