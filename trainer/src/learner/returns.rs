@@ -26,7 +26,7 @@ const SMALLEST_DEVIATION: f64 = 1e-4;
 /// apart would learn noise, with weights that grow as their spread shrinks.
 const SMALLEST_SHARE: f64 = 0.1;
 
-/// Normalised values and returns beyond so many deviations count as so many.
+/// Normalised returns beyond so many deviations count as so many.
 pub const FARTHEST: f64 = 10.0;
 
 /// Running mean and deviation of returns.
@@ -53,11 +53,9 @@ impl ReturnNormalizer {
         deviation(&self.stats.mean()?, &self.stats.var()?)
     }
 
-    /// From what the critic says to values, in place. It is believed up to [`FARTHEST`]:
-    /// beyond what it has seen it may say anything, and returns hold its values.
+    /// From what the critic says to values, in place.
     pub fn denormalize(&self, value: &Tensor) -> Result<(), TchError> {
         let mut value = value.shallow_clone();
-        let _ = value.f_clamp_(-FARTHEST, FARTHEST)?;
         let _ = value.f_mul_(&self.deviation()?)?;
         let _ = value.f_add_(&self.stats.mean()?)?;
         Ok(())
