@@ -1,5 +1,5 @@
 //! The phases of a control step on a host: `sim/kernels/env/phases.cuh`, compiled for every
-//! instruction set, over blocks of up to [`BLOCK`] environments. Values of expressions come
+//! instruction set, over blocks of up to 64 environments. Values of expressions come
 //! from the interpreter.
 
 use super::args::EnvArgs;

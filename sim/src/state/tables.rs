@@ -28,7 +28,7 @@ macro_rules! tables {
             [$((stringify!($name), stringify!($size), real!($kind), $says)),*];
 
         /// A task's numbers, but for those in its expressions: `OSTLER_TABLES` of
-        /// `kernels/state.h`. [`Tables::of`] fills them.
+        /// `kernels/state.h`. `Task::tables` fills them.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub(crate) struct Tables {
             $(#[doc = $says] pub $name: Vec<element!($kind)>,)*
