@@ -40,12 +40,6 @@ fn pow2(k: i32) -> f32 {
     f32::from_bits((k.wrapping_add(127) as u32) << 23)
 }
 
-/// Whether all are finite. Looks at each of them, which is quicker than to stop at the
-/// first that is not: there hardly ever is one.
-pub fn all_finite(x: &[f32]) -> bool {
-    x.iter().fold(true, |ok, x| ok & x.is_finite())
-}
-
 /// e^x. Overflows to infinity, underflows through the subnormals to 0.
 #[inline]
 pub fn exp(x: f32) -> f32 {

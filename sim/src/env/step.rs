@@ -301,6 +301,8 @@ impl BatchEnv {
                 unsafe { block.observe() };
             },
         );
+        // It is broken already: nothing of this is the next phase's.
+        self.report_panics();
     }
 
     /// What expressions read of one environment.

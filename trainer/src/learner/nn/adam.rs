@@ -147,8 +147,7 @@ impl Adam {
         } = &self.parts[part];
         let own = |t: &Tensor| t.f_narrow(0, range.start, range.end - range.start);
         let (mut grad, mut theta) = (own(&params.grad)?, own(&params.theta)?);
-        let (mut m, mut v, scratch) = (own(&self.m)?, own(&self.v)?, own(&self.scratch)?);
-        let mut scratch = scratch;
+        let (mut m, mut v, mut scratch) = (own(&self.m)?, own(&self.v)?, own(&self.scratch)?);
         let _ = grad.f_mul_(scale)?;
         let _ = grad.f_where_self_out(&grad, ok, &self.zero)?;
 

@@ -9,7 +9,7 @@ use super::{Ppo, Schedule};
 use crate::learner::LearnError;
 use crate::learner::nn::HostAdam;
 use ostler_collector::transfer::host_number;
-use tch::{Kind, TchError, Tensor};
+use tch::{TchError, Tensor};
 
 /// By how much the learning rate moves when the divergence is out of its range.
 const FACTOR: f64 = 1.5;
@@ -46,7 +46,7 @@ impl Ppo {
             losses: losses.collect::<Result<_, _>>()?,
             adam: self.adam.on_host(&self.policy.params)?,
             judge: self.accumulator.on_host()?,
-            stop: host_number(&self.desired()?)? * self.config.stop(),
+            stop: host_number(&self.stop)?,
         }))
     }
 
@@ -76,19 +76,11 @@ impl Ppo {
 
     pub(super) fn finish_on_device(&mut self) -> Result<(), LearnError> {
         let limit = self.config.max_grad_norm;
-        let c = &self.config;
-        let stop = self.desired()?.f_mul_scalar(c.stop())?;
-        let policy = self.accumulator.policy_goes_on(&stop)?;
-        let parts = self.adam.parts();
-        let none = self.adam.rate(0).f_zeros_like()?.f_to_kind(Kind::Float)?;
-        let mut norms = [none.shallow_clone(), none];
-        for (part, norm) in norms.iter_mut().enumerate().take(parts) {
-            *norm = self.adam.gradient(&self.policy.params, part)?.f_norm()?;
-        }
-        let ok = self
-            .accumulator
-            .judge(&policy, [&norms[0], &norms[1]], limit)?;
-        for (part, norm) in norms.iter().enumerate().take(parts) {
+        let policy = self.accumulator.policy_goes_on(&self.stop)?;
+        let norm = |part| self.adam.gradient(&self.policy.params, part)?.f_norm();
+        let norms: Vec<Tensor> = (0..self.adam.parts()).map(norm).collect::<Result<_, _>>()?;
+        let ok = self.accumulator.judge(&policy, &norms, limit)?;
+        for (part, norm) in norms.iter().enumerate() {
             let scale = norm
                 .f_add_scalar(1e-6)?
                 .f_reciprocal()?
@@ -104,7 +96,7 @@ impl Ppo {
     }
 
     /// The divergence that the update is to have. That of a step grows with its square.
-    fn desired(&self) -> Result<Tensor, TchError> {
+    pub(super) fn desired(&self) -> Result<Tensor, TchError> {
         let square = self.signal.f_mul(&self.signal)?;
         let last = self.config.final_kl_share;
         square.f_mul_scalar(self.config.desired_kl * (last + (1.0 - last) * self.left))

@@ -61,6 +61,8 @@ pub struct Ppo {
     /// How large advantages are beside what they are taken for at least, 0..1, without
     /// dimensions: the policy's steps are shorter by it.
     signal: Tensor,
+    /// The divergence at which the policy stops in this update, without dimensions.
+    stop: Tensor,
     /// An order of the samples, shuffled anew each epoch: on a host.
     order: Vec<i64>,
     /// All epochs' orders at once: on a device.
@@ -158,6 +160,7 @@ impl Ppo {
             value_clip: Tensor::f_zeros([0i64; 0], (tch::Kind::Float, device))?,
             host_value_clip: 0.0,
             signal: Tensor::f_ones([0i64; 0], (tch::Kind::Double, device))?,
+            stop: Tensor::f_zeros([0i64; 0], (tch::Kind::Double, device))?,
             order: (0..total).collect(),
             orders: None,
             config: config.clone(),
@@ -330,6 +333,7 @@ impl Learner for Ppo {
 
         let parts = self.config.num_mini_batches as i64;
         let total = self.order.len() as i64;
+        self.stop = self.desired()?.f_mul_scalar(self.config.stop())?;
         let mut host = self.host()?;
         let orders = match host {
             Some(_) => None,

@@ -113,6 +113,8 @@ impl Accumulator {
     pub fn new(device: Device) -> Result<Self, LearnError> {
         let row = Tensor::f_ones([WIDTH as i64], (Kind::Float, device))?;
         let entry = |at: usize| row.f_get(at as i64);
+        // Networks that share a trunk have one norm.
+        let _ = entry(CRITIC_NORM)?.f_zero_()?;
         let mut of_policy = [false; WIDTH];
         OF_POLICY.iter().for_each(|&at| of_policy[at] = true);
         Ok(Self {
@@ -211,7 +213,7 @@ impl Accumulator {
     pub fn judge(
         &mut self,
         policy: &Tensor,
-        norms: [&Tensor; 2],
+        norms: &[Tensor],
         limit: f64,
     ) -> Result<Tensor, TchError> {
         for (to, norm) in self.norms.iter().zip(norms) {
