@@ -8,6 +8,11 @@ use tch::{Device, Kind, TchError, Tensor};
 /// same as in rsl_rl.
 const EPS: f64 = 1e-2;
 
+/// Normalised numbers farther from 0 are cut off here: one odd observation of an entry that
+/// hardly moved so far would move the networks by any amount. Stable-Baselines3's
+/// `VecNormalize` has the same bound.
+pub const FARTHEST: f32 = 10.0;
+
 /// Rows that are converted to float64 at a time on a host.
 const CHUNK: i64 = 16_384;
 
@@ -72,10 +77,11 @@ impl Normalizer {
         [&self.shift, &self.scale]
     }
 
-    /// Normalises `x [B,O]` into `out`.
+    /// Normalises `x [B,O]` into `out`, within [`FARTHEST`] of 0; NaN stays.
     pub fn apply(&self, x: &Tensor, out: &Tensor) -> Result<(), TchError> {
         let _ = x.f_sub_out(out, &self.shift)?;
         let _ = out.f_mul_out(out, &self.scale)?;
+        let _ = out.f_clamp_out(out, -f64::from(FARTHEST), f64::from(FARTHEST))?;
         Ok(())
     }
 
@@ -213,6 +219,20 @@ mod tests {
         let first = (x.double_value(&[0, 0]) - n.mean.double_value(&[0]))
             / (n.var.double_value(&[0]).sqrt() + EPS);
         assert!((out.double_value(&[0, 0]) - first).abs() < 1e-4);
+    }
+
+    #[test]
+    fn an_observation_far_from_all_others_moves_nothing_by_more_than_the_bound() {
+        let mut n = Normalizer::new("n", 2, Device::Cpu).unwrap();
+        let ones = Tensor::ones([40_000, 1], (Kind::Float, Device::Cpu));
+        n.merge(&rows(), &ones).unwrap();
+        let x = Tensor::from_slice(&[1e9f32, -1e9, 100.0, f32::NAN]).view([2, 2]);
+        let out = x.zeros_like();
+        n.apply(&x, &out).unwrap();
+        assert_eq!(out.double_value(&[0, 0]), 10.0);
+        assert_eq!(out.double_value(&[0, 1]), -10.0);
+        assert!(out.double_value(&[1, 0]).abs() < 1.0);
+        assert!(out.double_value(&[1, 1]).is_nan(), "a NaN stays one");
     }
 
     #[test]

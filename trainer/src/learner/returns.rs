@@ -26,9 +26,6 @@ const SMALLEST_DEVIATION: f64 = 1e-4;
 /// apart would learn noise, with weights that grow as their spread shrinks.
 const SMALLEST_SHARE: f64 = 0.1;
 
-/// Normalised returns beyond so many deviations count as so many.
-pub const FARTHEST: f64 = 10.0;
-
 /// Running mean and deviation of returns.
 #[derive(Debug)]
 pub struct ReturnNormalizer {

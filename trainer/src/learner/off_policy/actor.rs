@@ -5,6 +5,7 @@ use crate::learner::nn::host::ActorPass;
 use crate::learner::nn::layer::LinearAt;
 use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
 use crate::learner::normalizer::Normalizer;
+use crate::learner::policy::net::stop_at_bounds;
 use crate::learner::policy::{Norms, own_memory};
 use crate::learner::{ActorConfig, CriticConfig, LearnError, NamedTensors, TrainedPolicy};
 use ostler_collector::policy::Noise;
@@ -190,11 +191,7 @@ impl ActorNet {
             self.mean.backward_input(&space.d_mean, d)?;
         }
         if let Some(head) = &self.log_std {
-            // A clamp lets no gradient through where it holds.
-            let (low, high) = self.bounds;
-            let raw = &space.raw_log_std;
-            let held = raw.f_lt(low)?.f_logical_or(&raw.f_gt(high)?)?;
-            let _ = space.d_log_std.shallow_clone().f_masked_fill_(&held, 0.0)?;
+            stop_at_bounds(&space.raw_log_std, &space.d_log_std, self.bounds)?;
             head.backward(features, &space.d_log_std)?;
             if let Some(d) = d_features {
                 head.add_backward_input(&space.d_log_std, d)?;

@@ -283,7 +283,8 @@ impl Net {
                 )?;
             }
             Std::Head(head) => {
-                self.stop_at_bounds(space)?;
+                let d = &space.d_log_std;
+                stop_at_bounds(&space.raw_log_std, d, self.log_std_bounds)?;
                 head.backward(features, &space.d_log_std)?;
                 if let Some(d) = d_features {
                     head.add_backward_input(&space.d_log_std, d)?;
@@ -320,19 +321,6 @@ impl Net {
         Ok(())
     }
 
-    /// Beyond a bound only a gradient that leads back inside passes: a deviation at
-    /// its bound neither drifts further nor gets stuck there, as it would behind the
-    /// derivative of a clamp.
-    fn stop_at_bounds(&self, space: &NetSpace) -> Result<(), TchError> {
-        let (low, high) = self.log_std_bounds;
-        let (raw, d) = (&space.raw_log_std, &space.d_log_std);
-        let below = raw.f_le(low)?.f_logical_and(&d.f_gt(0.0)?)?;
-        let above = raw.f_ge(high)?.f_logical_and(&d.f_lt(0.0)?)?;
-        let stop = below.f_logical_or(&above)?;
-        let _ = d.shallow_clone().f_masked_fill_(&stop, 0.0)?;
-        Ok(())
-    }
-
     /// Brings a learnt deviation back within its bounds after a step.
     pub fn project(&self) -> Result<(), TchError> {
         if let Std::Scalar { log_std, .. } = &self.std {
@@ -341,6 +329,20 @@ impl Net {
         }
         Ok(())
     }
+}
+
+/// Drops from the gradient `d` what would move a number `raw` that is beyond its bounds
+/// farther out. A gradient that leads back inside passes: a standard deviation at its bound
+/// neither drifts nor gets stuck there, as it would behind the derivative of a clamp.
+///
+/// # Errors
+/// libtorch refuses.
+pub fn stop_at_bounds(raw: &Tensor, d: &Tensor, (low, high): (f64, f64)) -> Result<(), TchError> {
+    let below = raw.f_le(low)?.f_logical_and(&d.f_gt(0.0)?)?;
+    let above = raw.f_ge(high)?.f_logical_and(&d.f_lt(0.0)?)?;
+    let stop = below.f_logical_or(&above)?;
+    let _ = d.shallow_clone().f_masked_fill_(&stop, 0.0)?;
+    Ok(())
 }
 
 impl NetSpace {

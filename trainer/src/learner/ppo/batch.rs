@@ -19,9 +19,9 @@ pub struct Columns {
 
 impl Columns {
     /// All columns: action, dist, std, then one each for log-probability, advantage,
-    /// return, value, validity.
+    /// return, value, validity, and the weight of the advantage.
     pub fn total(self) -> i64 {
-        self.action + self.dist + self.std + 5
+        self.action + self.dist + self.std + 6
     }
 }
 
@@ -61,6 +61,9 @@ pub struct MiniBatch {
     pub value: Tensor,
     /// 0 for samples not to learn from, else 1.
     pub valid: Tensor,
+    /// Weight of an advantage that is normalised in its minibatch: below 1 where an older
+    /// policy acted.
+    pub weight: Tensor,
     /// The networks' buffers.
     pub space: NetSpace,
 }
@@ -115,6 +118,7 @@ impl MiniBatch {
             returns: next(1)?,
             value: next(1)?,
             valid: next(1)?,
+            weight: next(1)?,
             x_actor,
             x_critic,
             packed,

@@ -100,7 +100,7 @@ impl HostLoss {
             None => None,
         };
         let tail =
-            |row: &[f32]| -> [f32; 5] { std::array::from_fn(|i| row[actions + dists + stds + i]) };
+            |row: &[f32]| -> [f32; 6] { std::array::from_fn(|i| row[actions + dists + stds + i]) };
         let (n, mean, scale) = advantages(config, packed.chunks_exact(width).map(tail));
         let coef = config.entropy_coef as f32;
         let (low, high) = (
@@ -109,7 +109,7 @@ impl HostLoss {
         );
         let mut sums = [0.0_f64; STATS];
         for (b, row) in packed.chunks_exact(width).enumerate() {
-            let [old_log_prob, advantage, returns, old_value, valid] = tail(row);
+            let [old_log_prob, advantage, returns, old_value, valid, share] = tail(row);
             let weight = valid / n;
             let d_dist = &mut d_dist[b * dists..(b + 1) * dists];
             let dist = &dist[b * dists..(b + 1) * dists];
@@ -145,7 +145,7 @@ impl HostLoss {
                 ),
                 None => categorical(row[0] as usize, old, dist, d_dist),
             };
-            let advantage = (advantage - mean) * scale;
+            let advantage = (advantage - mean) * scale * share;
             let ratio = exp(eval.log_prob - old_log_prob);
             let clipped = ratio.clamp(low, high);
             let (free, bound) = (-advantage * ratio, -advantage * clipped);
@@ -184,10 +184,10 @@ impl HostLoss {
 }
 
 /// Valid samples, and what an advantage is shifted and multiplied by.
-fn advantages(config: &PpoConfig, rows: impl Iterator<Item = [f32; 5]> + Clone) -> (f32, f32, f32) {
+fn advantages(config: &PpoConfig, rows: impl Iterator<Item = [f32; 6]> + Clone) -> (f32, f32, f32) {
     let mut n = 0.0_f64;
     let mut sum = 0.0_f64;
-    for [_, advantage, _, _, valid] in rows.clone() {
+    for [_, advantage, _, _, valid, _] in rows.clone() {
         n += f64::from(valid);
         sum += f64::from(advantage * valid);
     }
@@ -196,7 +196,7 @@ fn advantages(config: &PpoConfig, rows: impl Iterator<Item = [f32; 5]> + Clone) 
     }
     let mean = (sum / n) as f32;
     let squares: f64 = rows
-        .map(|[_, advantage, _, _, valid]| f64::from((advantage - mean).powi(2) * valid))
+        .map(|[_, advantage, _, _, valid, _]| f64::from((advantage - mean).powi(2) * valid))
         .sum();
     let deviation = (squares / (n - 1.0).max(1.0)).sqrt();
     (n as f32, mean, (1.0 / (deviation + 1e-8)) as f32)

@@ -64,7 +64,7 @@ pub fn loss(
 
     // Surrogate: the larger of the two losses; the clipped one has no slope.
     let advantage = match config.normalize_advantage {
-        AdvantageNorm::MiniBatch => standardize(&mb.advantage, &mb.valid)?,
+        AdvantageNorm::MiniBatch => standardize(&mb.advantage, &mb.valid)?.f_mul(&mb.weight)?,
         _ => mb.advantage.shallow_clone(),
     };
     let ratio = eval.log_prob.f_sub(&mb.log_prob)?.f_exp()?;

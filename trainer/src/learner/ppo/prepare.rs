@@ -4,7 +4,7 @@ use super::batch::{Columns, Samples};
 use super::stale::Acted;
 use super::{AdvantageNorm, Ppo, Staleness, gae, loss};
 use crate::learner::nn::zeros;
-use crate::learner::returns::FARTHEST;
+use crate::learner::normalizer::FARTHEST;
 use crate::learner::{ActorCritic, LearnError};
 use ostler_collector::Rollout;
 use ostler_collector::transfer::host_number;
@@ -70,7 +70,7 @@ impl Ppo {
         self.accumulator
             .begin(&valid, &returns, &lacking, acted.std.as_ref())?;
         let (targets, value, deviation) = self.targets(&returns, value, &valid)?;
-        let mut weighed = match self.config.normalize_advantage {
+        let normalized = match self.config.normalize_advantage {
             AdvantageNorm::Batch => {
                 let (centred, own) = loss::centred(&advantage, &valid)?;
                 let floor = deviation.f_mul_scalar(self.config.advantage_floor)?;
@@ -81,12 +81,17 @@ impl Ppo {
             }
             _ => advantage.shallow_clone(),
         };
-        if let Some(weight) = &reference.weight {
-            weighed = weighed.f_mul(weight)?;
-        }
+        // Of minibatches the loss weighs advantages once it has normalised them.
+        let ones = || valid.f_ones_like();
+        let (weighed, weight) = match (reference.weight, self.config.normalize_advantage) {
+            (Some(weight), AdvantageNorm::MiniBatch) => (normalized, weight),
+            (Some(weight), _) => (normalized.f_mul(&weight)?, ones()?),
+            (None, _) => (normalized, ones()?),
+        };
         let mut columns = vec![&acted.action, &reference.dist];
         columns.extend(reference.std.as_ref());
-        columns.extend([&reference.log_prob, &weighed, &targets, &value, &valid]);
+        columns.extend([&reference.log_prob, &weighed, &targets]);
+        columns.extend([&value, &valid, &weight]);
         let _ = Tensor::f_cat_out(&self.samples.packed, &columns, 1)?;
         Ok(())
     }
@@ -116,7 +121,7 @@ impl Ppo {
         Ok((
             normalizer
                 .normalize(returns)?
-                .f_clamp(-FARTHEST, FARTHEST)?,
+                .f_clamp(-f64::from(FARTHEST), f64::from(FARTHEST))?,
             normalizer.normalize(&value)?,
             normalizer.deviation()?.f_to_kind(Kind::Float)?,
         ))

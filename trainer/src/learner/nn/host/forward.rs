@@ -9,6 +9,7 @@ use super::lanes::{Eight, Lanes, Sixteen};
 use super::{Vectors, activation};
 use crate::learner::LearnError;
 use crate::learner::nn::{Linear, Trunk};
+use crate::learner::normalizer::FARTHEST;
 use crate::learner::policy::Activation;
 use ostler_collector::memory::{HostRows, with_floats};
 use ostler_sim::memory::zeroed;
@@ -187,7 +188,7 @@ fn load(rows: &[f32], norm: Option<(&[f32], &[f32])>, inputs: usize, columns: &m
             None => columns.zip(x).for_each(|(column, x)| column[row] = *x),
             Some((shift, scale)) => {
                 for ((column, x), (shift, scale)) in columns.zip(x).zip(shift.iter().zip(scale)) {
-                    column[row] = (x - shift) * scale;
+                    column[row] = ((x - shift) * scale).clamp(-FARTHEST, FARTHEST);
                 }
             }
         }

@@ -172,6 +172,41 @@ fn sacs_deviation_does_not_go_below_its_bound() {
     assert!(held.exp().min().double_value(&[]) > LEAST - 1e-6);
 }
 
+/// Beyond a bound a gradient passes that leads back, so that the deviation is not stuck
+/// there; one that leads farther out does not.
+#[test]
+fn sacs_deviation_comes_back_from_its_bound() {
+    let fixture: Fixture = serde_json::from_str(STEPS).unwrap();
+    let case = fixture.cases.iter().find(|c| c.name == "sac").unwrap();
+    let sac: SacConfig = serde_json::from_value(case.config.clone()).unwrap();
+    // All deviations that the network gives lie below the bound.
+    let bounded = ActorConfig {
+        min_std: 50.0,
+        init_std: 60.0,
+        max_std: 100.0,
+        ..actor()
+    };
+    let obs = case.batches[0]["obs"].tensor();
+    let _no_grad = tch::no_grad_guard();
+    let learner = learner(case, Algorithm::Sac(&sac), &bounded);
+    let (net, params) = (&learner.nets.policy.net, &learner.nets.policy.params);
+    let space = net.space(obs.size()[0], true, Device::Cpu).unwrap();
+    let bias = |sign: f64| {
+        net.forward(&obs, &space).unwrap();
+        let _ = space.d_mean.shallow_clone().zero_();
+        let _ = space.d_log_std.shallow_clone().fill_(sign);
+        net.backward(&obs, &space).unwrap();
+        let gradients = params.save_grad().unwrap();
+        let found = gradients
+            .iter()
+            .find(|(n, _)| n == "actor.log_std_head.bias");
+        found.unwrap().1.abs().min().double_value(&[])
+    };
+    // Adam steps against the gradient: a negative one raises the deviation.
+    assert_eq!(bias(-1.0), obs.size()[0] as f64);
+    assert_eq!(bias(1.0), 0.0);
+}
+
 #[test]
 fn gradient_steps_equal_pytorchs() {
     let fixture: Fixture = serde_json::from_str(STEPS).unwrap();

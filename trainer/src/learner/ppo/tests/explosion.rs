@@ -131,27 +131,27 @@ fn the_first_update_learns_shifted_and_scaled_numbers_and_nothing_else_differs()
         let (r, _) = t.rollout();
         t.ppo.prepare(&r).unwrap();
     }
-    // Columns from the right: log-probability, advantage, return, value, validity.
+    // Columns from the right: log-probability, advantage, return, value, validity, weight.
     let column = |t: &Task, from_right: i64| {
         let packed = &t.ppo.samples.packed;
         packed
             .select(1, packed.size()[1] - from_right)
             .to_kind(Kind::Double)
     };
-    for same in [5, 4, 1] {
+    for same in [6, 5, 2, 1] {
         assert_eq!(
             bits(&column(&plain, same)),
             bits(&column(&task, same)),
             "{same}"
         );
     }
-    let valid = column(&plain, 1);
-    let raw = column(&plain, 3);
+    let valid = column(&plain, 2);
+    let raw = column(&plain, 4);
     let n = valid.sum(Kind::Double);
     let mean = (&raw * &valid).sum(Kind::Double) / &n;
     let var = ((&raw - &mean).square() * &valid).sum(Kind::Double) / &n;
     assert!(mean.double_value(&[]) > 10.0 && var.double_value(&[]) > 100.0);
-    for which in [3, 2] {
+    for which in [4, 3] {
         let expected = (column(&plain, which) - &mean) / var.sqrt();
         let error = (column(&task, which) - expected).abs().max();
         assert!(error.double_value(&[]) < 1e-5, "{which}: {error}");

@@ -155,6 +155,40 @@ fn with_an_older_policys_samples_the_ratio_starts_at_one() {
     }
 }
 
+/// "mini_batch" normalises the advantages and weighs them then: weights that are all alike
+/// would have no effect the other way round.
+#[test]
+fn weights_of_older_samples_apply_to_normalised_advantages() {
+    let config = PpoConfig {
+        normalize_advantage: AdvantageNorm::MiniBatch,
+        ..config(Staleness::Clip)
+    };
+    let (mut ppo, spec) = build(&config, SPACES[0], true);
+    let r = rollout(ppo.policy_mut(), &spec, 8, 1);
+    let _no_grad = tch::no_grad_guard();
+    let surrogates = [1.0, 0.25].map(|weight| {
+        ppo.prepare(&r).unwrap();
+        let width = ppo.samples.packed.size()[1];
+        let _ = ppo.samples.packed.narrow(1, width - 1, 1).fill_(weight);
+        let index = Tensor::arange(48, (Kind::Int64, Device::Cpu));
+        ppo.minibatches[0].gather(&ppo.samples, &index).unwrap();
+        let mb = &ppo.minibatches[0];
+        mb.forward(&ppo.policy.net).unwrap();
+        let stats = Tensor::zeros([loss::STATS as i64], (Kind::Float, Device::Cpu));
+        loss::loss(&config, mb, &ppo.value_clip, &stats).unwrap();
+        let by_tensors = (stats.copy(), mb.space.d_dist.copy());
+        let mut host = super::super::host_loss::HostLoss::new(mb, ppo.columns, &stats).unwrap();
+        host.run(&config, true, 0.2).unwrap();
+        let d = (&by_tensors.1 - &mb.space.d_dist).abs().max();
+        assert!(d.double_value(&[]) < 1e-6);
+        assert!((&by_tensors.0 - &stats).abs().max().double_value(&[]) < 1e-5);
+        mb.space.d_dist.copy()
+    });
+    let apart = &surrogates[0] * 0.25 - &surrogates[1];
+    assert!(surrogates[1].abs().max().double_value(&[]) > 1e-4);
+    assert!(apart.abs().max().double_value(&[]) < 1e-7);
+}
+
 #[test]
 fn what_was_collected_says_how_many_updates_had_been_made() {
     let (mut ppo, spec) = build(&config(Staleness::None), SPACES[0], true);
