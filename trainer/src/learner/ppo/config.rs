@@ -82,7 +82,7 @@ impl Default for PpoConfig {
             use_clipped_value_loss: false,
             value_loss_coef: 1.0,
             value_loss: ValueLoss::Mse,
-            normalize_returns: false,
+            normalize_returns: true,
             entropy_coef: 0.01,
             gamma: 0.99,
             gae_lambda: 0.95,

@@ -15,6 +15,7 @@ mod host_loss;
 mod loss;
 mod orders;
 mod prepare;
+mod range;
 mod stale;
 mod state;
 mod stats;
@@ -39,6 +40,7 @@ use ostler_collector::Rollout;
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec};
+use range::RewardRange;
 use stats::Accumulator;
 use std::time::Instant;
 use tch::{Device, Tensor};
@@ -54,6 +56,8 @@ pub struct Ppo {
     /// Minibatches of the larger and, where sizes differ, the smaller size.
     minibatches: Vec<MiniBatch>,
     values: values::Values,
+    /// What rewards allow values to be.
+    range: RewardRange,
     accumulator: Accumulator,
     /// How far a value may move in an update, without dimensions; the same on a host.
     value_clip: Tensor,
@@ -146,14 +150,17 @@ impl Ppo {
             }
         };
         let adam = adam.decaying(config.weight_decay);
+        let range = RewardRange::new(device)?;
         Ok(Self {
             snapshot: TensorSnapshot::new(
                 std::iter::once(&policy.params.theta)
                     .chain(adam.tensors())
-                    .chain(policy.norm.all().flat_map(|n| n.tensors())),
+                    .chain(policy.norm.all().flat_map(|n| n.tensors()))
+                    .chain([range.seen()]),
             )?,
             counted: (0, 1.0),
             adam,
+            range,
             samples: Samples::new(columns, total, device)?,
             values: values::Values::new(&policy, spec, steps, same)?,
             accumulator: Accumulator::new(device)?,

@@ -18,6 +18,10 @@ impl Ppo {
     pub(super) fn prepare(&mut self, rollout: &Rollout) -> Result<(), TchError> {
         let total = self.steps * self.envs;
         self.values.estimate(&self.policy, rollout)?;
+        self.range.merge(&rollout.reward, &rollout.valid)?;
+        for value in [&self.values.value, &self.values.final_value] {
+            self.range.hold(value, self.config.gamma)?;
+        }
         let inputs = self.values.inputs();
         self.samples.x_actor = inputs.0.f_narrow(0, 0, total)?;
         self.samples.x_critic = match inputs.1 {
