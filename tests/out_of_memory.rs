@@ -220,7 +220,7 @@ fn building_saving_and_rolling_back_fail_as_well_as_they_can() {
     each_fails_once(|_| Ok(parts.ppo.load(&saved)?));
     assert!(parts.state() == state);
     parts.ppo.capture().unwrap();
-    let policy = parts.ppo.policy().save().unwrap();
+    let policy = parts.ppo.weights().unwrap();
     each_fails_once(|_| {
         let result = parts.ppo.roll_back(&policy, 0.5);
         parts.ppo.restore().unwrap();

@@ -7,7 +7,7 @@ use super::mutate::Corpus;
 use ostler_collector::{Collector, Snapshot, SyncCollector};
 use ostler_sim::BatchEnv;
 use ostler_trainer::config::load;
-use ostler_trainer::learner::{Ppo, TrainedPolicy};
+use ostler_trainer::learner::{Learner, Ppo, TrainedPolicy};
 use ostler_trainer::log::metrics::{MetricsWriter, Record};
 use ostler_trainer::log::{curve as picture, tensorboard};
 use ostler_trainer::readers;

@@ -16,7 +16,7 @@ use ostler_sim::{BatchEnv, Groups, Model};
 use ostler_trainer::config::load;
 use ostler_trainer::learner::off_policy::{Algorithm, Plan};
 use ostler_trainer::learner::{
-    ActorConfig, ActorCritic, CriticConfig, Learner, OffPolicy, Ppo, PpoConfig, SacConfig,
+    ActorConfig, ActorCritic, CriticConfig, OffPolicy, Ppo, PpoConfig, Remembers, SacConfig,
     Td3Config,
 };
 use ostler_trainer::memory::Here;

@@ -90,7 +90,9 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
     } = Parts::build(&loaded, &model, &spec)?;
     let scratch = ostler_sim::files::scratch("bench")
         .map_err(|e| RunError::file("make a folder in", &std::env::temp_dir())(e))?;
-    learner.open(scratch.path(), false, &Here)?;
+    if let Some(memory) = learner.memory() {
+        memory.open(scratch.path(), false, &Here)?;
+    }
     let samples = config.samples() as f64;
     if on_device {
         kernel = collector.device_kernel().unwrap_or_default();

@@ -1,9 +1,8 @@
 //! Faults that a drill puts into updates.
 
-use super::LearnError;
+use super::{LearnError, State};
 use ostler_sim::env::{Value, When};
 use serde::{Deserialize, Serialize};
-use tch::Tensor;
 
 /// One poison, put into the learner at one minibatch.
 ///
@@ -103,36 +102,26 @@ impl Faults {
             .collect();
     }
 
-    /// The faults that are due here, after `update` updates: each is given once. Without
-    /// faults this is one comparison.
-    pub fn due(&mut self, place: Place, update: u64) -> Vec<UpdateFault> {
-        let mut due = Vec::new();
+    /// Poisons what is due here, after `update` updates: each fault once. Returns whether
+    /// statistics of observations were among it. Without faults this is one comparison.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn poison(&mut self, state: &State, place: Place, update: u64) -> Result<bool, LearnError> {
+        let mut statistics = false;
+        let minibatch = self.minibatch;
         for armed in &mut self.armed {
-            if armed.fault.what.place() == place && armed.is_due(update, self.minibatch) {
-                armed.met = Some(update);
-                due.push(armed.fault.clone());
+            if armed.fault.what.place() != place || !armed.is_due(update, minibatch) {
+                continue;
             }
+            armed.met = Some(update);
+            let fault = &armed.fault;
+            let _ = state.target(&fault.what)?.f_fill_(fault.value.number())?;
+            statistics |= fault.what == UpdateTarget::Normalizer;
+            // Updates are counted from 1, as the fault was ordered.
+            let update = update + 1;
+            tracing::warn!(update, minibatch, ?fault, "fault injected into the update");
         }
-        due
-    }
-}
-
-/// Says that one is there. Updates are counted from 1, as it was ordered.
-pub fn say(fault: &UpdateFault, update: u64, minibatch: u64) {
-    let update = update + 1;
-    tracing::warn!(update, minibatch, ?fault, "fault injected into the update");
-}
-
-/// Entry `i` of flat parameters.
-///
-/// # Errors
-/// There are not as many.
-pub fn entry(flat: &Tensor, i: u64) -> Result<Tensor, LearnError> {
-    match i64::try_from(i).ok().filter(|&i| i < flat.numel() as i64) {
-        Some(i) => Ok(flat.f_get(i)?),
-        None => Err(LearnError::Fault(format!(
-            "entry {i} of {} parameters",
-            flat.numel()
-        ))),
+        Ok(statistics)
     }
 }

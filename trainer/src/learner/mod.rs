@@ -12,7 +12,7 @@ pub mod policy;
 pub mod ppo;
 mod published;
 pub mod returns;
-pub mod snapshot;
+pub mod state;
 pub mod team;
 #[cfg(test)]
 mod testing;
@@ -21,9 +21,11 @@ pub use fault::{UpdateFault, UpdateTarget};
 pub use off_policy::{OffPolicy, SacConfig, Td3Config};
 pub use policy::{ActorConfig, ActorCritic, CriticConfig};
 pub use ppo::{Ppo, PpoConfig};
+pub use state::State;
 
 use crate::config::{Algorithm, Config};
 use crate::memory::FreeMemory;
+use fault::Faults;
 use ostler_collector::memory::out_of_memory;
 use ostler_collector::replay::{ReplayBuffer, ReplayError, StorageKind};
 use ostler_collector::{CollectError, Policy, Rollout};
@@ -68,47 +70,100 @@ pub trait Learner: std::fmt::Debug {
     /// libtorch refuses.
     fn set_progress(&mut self, done: f64) -> Result<(), LearnError>;
 
-    /// Weights and normalisers on the host, by name: what a [`roll_back`](Self::roll_back)
+    /// Everything that an update changes.
+    fn state(&self) -> &State;
+
+    /// The same, to capture, restore and load it.
+    fn state_mut(&mut self) -> &mut State;
+
+    /// The state has other numbers than before: those that were captured, or those of
+    /// `loaded`. What follows from them is worked out anew.
+    ///
+    /// # Errors
+    /// libtorch refuses, or what is remembered cannot go back.
+    fn renew(&mut self, loaded: Option<&[(String, Tensor)]>) -> Result<(), LearnError>;
+
+    /// Optimisers forget all gradients, and every learning rate is `factor` times what it
+    /// was; the state's [`RateShare`] has changed already.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn restart(&mut self, factor: f64) -> Result<(), LearnError>;
+
+    /// Where faults are kept that are to come.
+    fn faults(&mut self) -> &mut Faults;
+
+    /// The replay memory, of a learner that has one.
+    fn memory(&mut self) -> Option<&mut dyn Remembers> {
+        None
+    }
+
+    /// The open replay memory, where there is one.
+    fn replay_buffer(&mut self) -> Option<&mut ReplayBuffer> {
+        self.memory()?.slot().as_deref_mut()
+    }
+
+    /// The state was captured, and [`renew`](Self::renew) may go back to this moment.
+    fn captured(&mut self) {}
+
+    /// Weights and statistics on the host, by name: what a [`roll_back`](Self::roll_back)
     /// goes back to.
     ///
     /// # Errors
     /// libtorch refuses.
-    fn weights(&self) -> Result<NamedTensors, LearnError>;
+    fn weights(&self) -> Result<NamedTensors, LearnError> {
+        self.state().weights()
+    }
 
-    /// Takes weights and normalisers from a checkpoint of another run; further names are
+    /// Takes weights and statistics from a checkpoint of another run; further names are
     /// ignored. Nothing is changed unless everything fits.
     ///
     /// # Errors
     /// Something is missing or of another shape.
-    fn load_weights(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError>;
+    fn load_weights(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.state_mut().load_weights(tensors)?;
+        self.renew(Some(tensors))
+    }
 
     /// Everything needed to go on with the same bits, by name.
     ///
     /// # Errors
     /// libtorch refuses.
-    fn save(&self) -> Result<NamedTensors, LearnError>;
+    fn save(&self) -> Result<NamedTensors, LearnError> {
+        self.state().save()
+    }
 
     /// The reverse of [`save`](Self::save). Nothing is changed unless everything fits.
     ///
     /// # Errors
     /// Something is missing or of another shape.
-    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError>;
+    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.state_mut().load(tensors)?;
+        self.renew(Some(tensors))
+    }
 
     /// Remembers the state as it is now, on its device, in buffers that are there
     /// already.
     ///
     /// # Errors
     /// libtorch refuses; what is remembered is then undefined.
-    fn capture(&mut self) -> Result<(), LearnError>;
+    fn capture(&mut self) -> Result<(), LearnError> {
+        self.state_mut().capture()?;
+        self.captured();
+        Ok(())
+    }
 
     /// Goes back to the last [`capture`](Self::capture) (or to the state after construction):
     /// the same bits, whatever happened since. Allocates no tensor.
     ///
     /// # Errors
     /// libtorch refuses.
-    fn restore(&mut self) -> Result<(), LearnError>;
+    fn restore(&mut self) -> Result<(), LearnError> {
+        self.state_mut().restore()?;
+        self.renew(None)
+    }
 
-    /// Starts anew from an earlier policy, more carefully: weights and normalisers are
+    /// Starts anew from an earlier policy, more carefully: weights and statistics are
     /// taken from `weights` (see [`weights`](Self::weights)), optimisers forget all gradients,
     /// and from now on every learning rate is `lr_factor` times what it would be. Counts
     /// that key random draws go on: the same failure must not repeat itself.
@@ -116,34 +171,20 @@ pub trait Learner: std::fmt::Debug {
     /// # Errors
     /// Weights of another network, or a factor that is not above 0 and at most 1; nothing
     /// is changed then.
-    fn roll_back(&mut self, policy: &[(String, Tensor)], lr_factor: f64) -> Result<(), LearnError>;
-
-    /// Opens what the learner remembers the past in, below the run's folder, unless it is
-    /// open. Comes before the first rollout. `again`: the run goes on, and what is there
-    /// is its own. `free` says how much memory there is for it.
-    ///
-    /// # Errors
-    /// It does not fit, or the folder cannot be written to.
-    fn open(
+    fn roll_back(
         &mut self,
-        _folder: &Path,
-        _again: bool,
-        _free: &dyn FreeMemory,
-    ) -> Result<Option<Opened>, LearnError> {
-        Ok(None)
-    }
-
-    /// Gives away what the learner remembers, for another one of the same kind.
-    fn take_memory(&mut self) -> Option<Box<ReplayBuffer>> {
-        None
-    }
-
-    /// Takes over what another one remembered.
-    fn put_memory(&mut self, _memory: Box<ReplayBuffer>) {}
-
-    /// What the learner remembers, to save it and to restore it.
-    fn memory_mut(&mut self) -> Option<&mut ReplayBuffer> {
-        None
+        weights: &[(String, Tensor)],
+        lr_factor: f64,
+    ) -> Result<(), LearnError> {
+        if !(lr_factor > 0.0 && lr_factor <= 1.0) {
+            let why = format!("a roll-back cannot multiply it by {lr_factor}");
+            return Err(ConfigError::new("guard.roll_back_lr", why)
+                .help("a factor above 0, at most 1")
+                .into());
+        }
+        self.load_weights(weights)?;
+        self.state_mut().lower_rates(lr_factor);
+        self.restart(lr_factor)
     }
 
     /// Puts these faults into the updates to come, instead of those given before: a
@@ -151,7 +192,32 @@ pub trait Learner: std::fmt::Debug {
     ///
     /// # Errors
     /// A fault names a place that this learner does not have; none is armed then.
-    fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError>;
+    fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError> {
+        for fault in &faults {
+            let _ = self.state().target(&fault.what)?;
+        }
+        self.faults().arm(faults);
+        Ok(())
+    }
+}
+
+/// A learner with a replay memory.
+pub trait Remembers {
+    /// Opens the memory below the run's folder, unless it is open. Comes before the first
+    /// rollout. `again`: the run goes on, and what is there is its own. `free` says how much
+    /// memory there is for it.
+    ///
+    /// # Errors
+    /// It does not fit, or the folder cannot be written to.
+    fn open(
+        &mut self,
+        folder: &Path,
+        again: bool,
+        free: &dyn FreeMemory,
+    ) -> Result<Option<Opened>, LearnError>;
+
+    /// Where the open memory is: taken, it is given to another learner of the same kind.
+    fn slot(&mut self) -> &mut Option<Box<ReplayBuffer>>;
 }
 
 /// A replay memory that was opened.
@@ -165,21 +231,38 @@ pub struct Opened {
 
 /// A policy that a learner made.
 pub trait TrainedPolicy: Policy + std::fmt::Debug {
-    /// Whether weights and normalisers are among `tensors`, in their shapes.
+    /// Weights and statistics.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn state(&self) -> Result<State, LearnError>;
+
+    /// The state has the numbers of `loaded`. What follows from them is worked out anew.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError>;
+
+    /// Number of learnt parameters.
+    fn num_parameters(&self) -> i64;
+
+    /// Whether weights and statistics are among `tensors`, in their shapes.
     ///
     /// # Errors
     /// Something is missing or of another shape.
-    fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError>;
+    fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.state()?.check_weights(tensors)
+    }
 
-    /// Takes weights and normalisers from a checkpoint; further names are ignored.
+    /// Takes weights and statistics from a checkpoint; further names are ignored.
     /// Nothing is changed unless everything fits.
     ///
     /// # Errors
     /// Something is missing or of another shape.
-    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError>;
-
-    /// Number of learnt parameters.
-    fn num_parameters(&self) -> i64;
+    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.state()?.load_weights(tensors)?;
+        self.renew(tensors)
+    }
 }
 
 /// The learner that a configuration asks for; `spec`: of the environments that it will
@@ -253,19 +336,6 @@ pub fn build_policy(
         build_policy_of_one(config, own, team::seed(config.seed, i), device)
     })?;
     Ok(Box::new(team))
-}
-
-/// The share of the learning rate that roll-backs left, as a checkpoint has it.
-///
-/// # Errors
-/// It is no share: bounds made of it would be in the wrong order.
-pub(crate) fn rate_share(scale: f64) -> Result<f64, LearnError> {
-    match (0.0..=1.0).contains(&scale) {
-        true => Ok(scale),
-        false => Err(LearnError::Checkpoint(format!(
-            "its share of the learning rate is {scale}, not one from 0 to 1"
-        ))),
-    }
 }
 
 /// Why these learners cannot have several policies.

@@ -1,7 +1,6 @@
 //! Running mean and variance of observations.
 
-use super::nn::{host_copy, params::find};
-use super::{LearnError, NamedTensors};
+use super::state::{Holds, State};
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Added to the deviation, so that an entry that hardly moves is not blown up; the
@@ -142,51 +141,23 @@ impl Normalizer {
         self.scale.f_copy_(&scale)
     }
 
-    /// Statistics on the host, by name.
-    pub fn save(&self) -> Result<NamedTensors, LearnError> {
-        self.parts()
-            .into_iter()
-            .map(|(name, t)| Ok((name, host_copy(t)?)))
-            .collect()
-    }
-
-    /// Mean, variance and count, and what is derived from them.
-    pub fn tensors(&self) -> [&Tensor; 5] {
-        [&self.mean, &self.var, &self.count, &self.shift, &self.scale]
-    }
-
-    fn parts(&self) -> [(String, &Tensor); 3] {
-        let name = |part: &str| format!("{}.{part}", self.prefix);
-        [
-            (name("mean"), &self.mean),
-            (name("var"), &self.var),
-            (name("count"), &self.count),
-        ]
-    }
-
-    /// Checks that the statistics are among `tensors`.
-    pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        for (name, t) in self.parts() {
-            find(tensors, &name, &t.size())?;
+    /// Enters the statistics into a learner's state; a file may lack those that are
+    /// `optional`. Whoever loads or restores them [derives](Self::derive) the rest.
+    pub fn declare(&self, state: &mut State, optional: bool) {
+        let parts = [
+            ("mean", &self.mean, 0.0),
+            ("var", &self.var, 1.0),
+            ("count", &self.count, 0.0),
+        ];
+        for (part, t, none) in parts {
+            let name = format!("{}.{part}", self.prefix);
+            match optional {
+                true => state.optional(name, t, none),
+                false => state.tensor(name, t, Holds::Weights),
+            }
         }
-        Ok(())
-    }
-
-    /// Back to no statistics: mean 0, variance 1.
-    pub fn reset(&mut self) -> Result<(), TchError> {
-        let _ = self.mean.f_zero_()?;
-        let _ = self.var.f_fill_(1.0)?;
-        let _ = self.count.f_zero_()?;
-        self.derive()
-    }
-
-    /// The reverse of [`save`](Self::save); call [`check`](Self::check) first.
-    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        for (name, t) in self.parts() {
-            t.shallow_clone()
-                .f_copy_(find(tensors, &name, &t.size())?)?;
-        }
-        Ok(self.derive()?)
+        state.block(&self.shift);
+        state.block(&self.scale);
     }
 }
 
@@ -200,6 +171,12 @@ mod tests {
         let a = (&t * 0.7).sin() * 3.0 + 100.0;
         let b = (&t * 0.3).cos() * 0.01;
         Tensor::stack(&[a, b], 1).to_kind(Kind::Float)
+    }
+
+    fn saved(n: &Normalizer) -> crate::learner::NamedTensors {
+        let mut state = State::default();
+        n.declare(&mut state, false);
+        state.save().unwrap()
     }
 
     #[test]
@@ -239,10 +216,10 @@ mod tests {
     fn rows_without_weight_do_not_count_and_none_at_all_changes_nothing() {
         let x = rows().narrow(0, 0, 100);
         let mut n = Normalizer::new("n", 2, Device::Cpu).unwrap();
-        let before = n.save().unwrap();
+        let before = saved(&n);
         n.merge(&x, &Tensor::zeros([100, 1], (Kind::Float, Device::Cpu)))
             .unwrap();
-        assert_eq!(n.save().unwrap(), before);
+        assert_eq!(saved(&n), before);
 
         let mut half = Tensor::zeros([100, 1], (Kind::Float, Device::Cpu));
         let _ = half.narrow(0, 0, 50).fill_(1.0);
@@ -250,7 +227,7 @@ mod tests {
         let mut m = Normalizer::new("n", 2, Device::Cpu).unwrap();
         half = half.narrow(0, 0, 50);
         m.merge(&x.narrow(0, 0, 50), &half).unwrap();
-        for ((name, a), (_, b)) in n.save().unwrap().iter().zip(&m.save().unwrap()) {
+        for ((name, a), (_, b)) in saved(&n).iter().zip(&saved(&m)) {
             assert!((a - b).abs().max().double_value(&[]) < 1e-12, "{name}");
         }
         assert_eq!(n.count.double_value(&[0]), 50.0);

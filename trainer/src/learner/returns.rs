@@ -45,6 +45,11 @@ impl ReturnNormalizer {
         &self.stats
     }
 
+    /// Takes what follows from the statistics from them anew.
+    pub fn derive(&mut self) -> Result<(), TchError> {
+        self.stats.derive()
+    }
+
     /// The deviation of returns, without dimensions, float64.
     pub fn deviation(&self) -> Result<Tensor, TchError> {
         deviation(&self.stats.mean()?, &self.stats.var()?)
@@ -78,24 +83,6 @@ impl ReturnNormalizer {
         let now = self.deviation()?;
         let shift = mean.f_sub(&self.stats.mean()?)?.f_div(&now)?;
         correct(head, &deviation.f_div(&now)?, &shift)
-    }
-
-    /// Takes the statistics from `tensors`. A critic without any says values as they
-    /// are, which is what no statistics mean.
-    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        if Self::is_in(tensors) {
-            self.stats.load(tensors)
-        } else {
-            Ok(self.stats.reset()?)
-        }
-    }
-
-    /// Checks what [`load`](Self::load) would take.
-    pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        if Self::is_in(tensors) {
-            self.stats.check(tensors)?;
-        }
-        Ok(())
     }
 
     /// Makes a critic whose weights were taken from `tensors` say values as they are,

@@ -147,7 +147,7 @@ pub(super) fn restore(
             earlier.file.display()
         ))
     })?;
-    if let Some(memory) = parts.learner.memory_mut() {
+    if let Some(memory) = parts.learner.replay_buffer() {
         restore_memory(memory, c.meta.replay.as_ref())?;
     }
     *counters = Counters {
@@ -185,7 +185,7 @@ pub(crate) fn as_if_resumed(run: &Path) -> Result<(), RunError> {
     let tensorboard = loaded.config.log.tensorboard;
     super::Sinks::open(earlier.dir.path(), counters.iteration, tensorboard).map_err(at)?;
     super::meta::MetaWriter::create(earlier.dir.path(), serde_json::Map::new()).map_err(at)?;
-    if let Some(memory) = parts.learner.memory_mut()
+    if let Some(memory) = parts.learner.replay_buffer()
         && !memory.is_empty()
     {
         memory.begin_update(1);

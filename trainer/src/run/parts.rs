@@ -107,12 +107,15 @@ impl Parts {
         })
     }
 
-    /// Opens what the learner remembers the past in, see [`Learner::open`].
+    /// Opens what the learner remembers the past in, see [`learner::Remembers::open`].
     ///
     /// # Errors
     /// It does not fit, or the folder cannot be written to.
     pub(super) fn open(&mut self, run: &Path, again: bool) -> Result<Option<Opened>, RunError> {
-        Ok(self.learner.open(run, again, self.free.as_ref())?)
+        match self.learner.memory() {
+            Some(memory) => Ok(memory.open(run, again, self.free.as_ref())?),
+            None => Ok(None),
+        }
     }
 
     /// Captures the state, so that an iteration can be taken back.

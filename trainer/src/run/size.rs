@@ -195,7 +195,7 @@ impl Run {
             before = IterationStart::default();
         }
         // What was remembered does not depend on the number of environments.
-        let memory = parts.learner.take_memory();
+        let memory = parts.learner.memory().and_then(|m| m.slot().take());
         // All else goes before any of the new comes.
         drop(parts);
         release(self.config());
@@ -217,8 +217,10 @@ impl Run {
                 },
             }
         };
-        if let Some(memory) = memory {
-            parts.learner.put_memory(memory);
+        if let Some(new) = parts.learner.memory()
+            && memory.is_some()
+        {
+            *new.slot() = memory;
         }
         self.task.num_envs = to;
         self.reporter.say(&Message::NumEnvs(to));

@@ -126,7 +126,7 @@ impl Run {
     /// # Errors
     /// Memory does not suffice.
     pub(super) fn save_memory(&mut self, parts: &mut Parts) -> Result<Option<Saved>, RunError> {
-        let Some(memory) = parts.learner.memory_mut() else {
+        let Some(memory) = parts.learner.replay_buffer() else {
             return Ok(None);
         };
         self.thrift.without_memory = true;

@@ -4,9 +4,9 @@
 //! Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2015,
 //! algorithm 1, with epsilon added after the bias correction.
 
-use super::params::find;
-use super::{Params, host_copy, zeros};
-use crate::learner::{LearnError, NamedTensors};
+use super::{Params, zeros};
+use crate::learner::LearnError;
+use crate::learner::state::{Holds, State};
 use ostler_collector::memory::HostRows;
 use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
@@ -199,14 +199,6 @@ impl Adam {
         }
     }
 
-    /// State on the host, by name.
-    pub fn save(&self) -> Result<NamedTensors, LearnError> {
-        self.entries()
-            .into_iter()
-            .map(|(name, t)| Ok((name, host_copy(t)?.f_view([-1])?)))
-            .collect()
-    }
-
     /// Forgets all gradients: the state of an optimiser that has not taken a step. The
     /// learning rate stays.
     pub fn restart(&mut self) -> Result<(), TchError> {
@@ -216,37 +208,17 @@ impl Adam {
         Ok(())
     }
 
-    /// All of the state.
-    pub fn tensors(&self) -> [&Tensor; 4] {
-        [&self.m, &self.v, &self.powers, &self.lr]
-    }
-
-    fn entries(&self) -> [(String, &Tensor); 4] {
-        let name = |part: &str| format!("{}.{part}", self.prefix);
-        [
-            (name("m"), &self.m),
-            (name("v"), &self.v),
-            (name("beta_powers"), &self.powers),
-            (name("learning_rate"), &self.lr),
-        ]
-    }
-
-    /// Checks that the state is among `tensors`.
-    pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        for (name, t) in self.entries() {
-            find(tensors, &name, &[t.numel() as i64])?;
+    /// Enters moments, bias corrections and learning rates into a learner's state.
+    pub fn declare(&self, state: &mut State) {
+        let entries = [
+            ("m", &self.m),
+            ("v", &self.v),
+            ("beta_powers", &self.powers),
+            ("learning_rate", &self.lr),
+        ];
+        for (name, t) in entries {
+            state.tensor(format!("{}.{name}", self.prefix), t, Holds::Progress);
         }
-        Ok(())
-    }
-
-    /// The reverse of [`save`](Self::save); call [`check`](Self::check) first.
-    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        for (name, t) in self.entries() {
-            let source = find(tensors, &name, &[t.numel() as i64])?;
-            t.shallow_clone()
-                .f_copy_(&source.f_view(t.size().as_slice())?)?;
-        }
-        Ok(())
     }
 }
 
@@ -322,6 +294,12 @@ mod tests {
         Tensor::full([0i64; 0], x, (Kind::Float, Device::Cpu))
     }
 
+    fn saved(adam: &Adam) -> crate::learner::NamedTensors {
+        let mut state = State::default();
+        adam.declare(&mut state);
+        state.save().unwrap()
+    }
+
     fn setup() -> (Params, Adam) {
         let mut layout = Layout::default();
         layout.add("w", &[3]);
@@ -355,7 +333,7 @@ mod tests {
             step(&mut p2, &mut adam2, &grad, true);
         }
         assert_eq!(p.theta, p2.theta);
-        for ((name, a), (_, b)) in adam.save().unwrap().iter().zip(&adam2.save().unwrap()) {
+        for ((name, a), (_, b)) in saved(&adam).iter().zip(&saved(&adam2)) {
             assert_eq!(a, b, "{name}");
         }
     }

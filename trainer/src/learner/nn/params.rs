@@ -1,8 +1,9 @@
 //! All parameters in one flat tensor, so that the optimiser, the gradient norm and
 //! its clipping are a handful of operations whatever the network looks like.
 
-use super::{host_copy, zeros};
-use crate::learner::{LearnError, NamedTensors};
+use super::zeros;
+use crate::learner::LearnError;
+use crate::learner::state::{Holds, State};
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Names and shapes of parameters, in the order they lie in memory.
@@ -80,56 +81,31 @@ impl Params {
         self.slice(&self.grad, index)
     }
 
-    /// The parameter called `name`, sharing memory with `theta`.
-    pub fn by_name(&self, name: &str) -> Result<Option<Tensor>, TchError> {
-        let at = self.layout.entries.iter().position(|e| e.name == name);
-        at.map(|i| self.view(i)).transpose()
-    }
-
     fn slice(&self, flat: &Tensor, index: usize) -> Result<Tensor, TchError> {
         let e = &self.layout.entries[index];
         flat.f_narrow(0, e.offset, e.shape.iter().product())?
             .f_view(&e.shape[..])
     }
 
-    /// Copies of all parameters on the host, by name.
-    pub fn save(&self) -> Result<NamedTensors, LearnError> {
-        self.copies(&self.theta)
+    /// Enters the parameters into a learner's state.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn declare(&self, state: &mut State) -> Result<(), TchError> {
+        state.block(&self.theta);
+        for (i, entry) in self.layout.entries.iter().enumerate() {
+            state.view(&entry.name, &self.view(i)?, Holds::Weights);
+        }
+        Ok(())
     }
 
-    /// Copies of their gradients on the host, by name.
-    pub fn save_grad(&self) -> Result<NamedTensors, LearnError> {
-        self.copies(&self.grad)
-    }
-
-    fn copies(&self, flat: &Tensor) -> Result<NamedTensors, LearnError> {
-        (0..self.layout.entries.len())
-            .map(|i| {
-                Ok((
-                    self.layout.entries[i].name.clone(),
-                    host_copy(&self.slice(flat, i)?)?,
-                ))
-            })
+    /// Copies of the gradients on the host, by name.
+    #[cfg(test)]
+    pub fn save_grad(&self) -> Result<crate::learner::NamedTensors, LearnError> {
+        let entries = self.layout.entries.iter().enumerate();
+        entries
+            .map(|(i, e)| Ok((e.name.clone(), super::host_copy(&self.grad_view(i)?)?)))
             .collect()
-    }
-
-    /// Checks that every parameter is among `tensors` in its shape.
-    pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        for e in &self.layout.entries {
-            find(tensors, &e.name, &e.shape)?;
-        }
-        Ok(())
-    }
-
-    /// Takes all parameters from `tensors`. Nothing is changed unless all fit.
-    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.check(tensors)?;
-        for i in 0..self.layout.entries.len() {
-            let e = &self.layout.entries[i];
-            let source = find(tensors, &e.name, &e.shape)?;
-            self.view(i)?.f_copy_(source)?;
-        }
-        Ok(())
     }
 }
 
@@ -162,6 +138,12 @@ mod tests {
         Params::new(layout, Device::Cpu).unwrap()
     }
 
+    fn load(p: &mut Params, from: &[(String, Tensor)]) -> Result<(), LearnError> {
+        let mut state = State::default();
+        p.declare(&mut state).unwrap();
+        state.load_weights(from)
+    }
+
     #[test]
     fn views_share_memory_with_the_flat_tensor() {
         let p = params();
@@ -182,16 +164,16 @@ mod tests {
             ("a".to_string(), one(&[2, 3])),
             ("b".to_string(), one(&[4])),
         ];
-        let message = p.load(&wrong).unwrap_err().to_string();
+        let message = load(&mut p, &wrong).unwrap_err().to_string();
         assert!(message.contains("b is [4], expected [2]"), "{message}");
         assert_eq!(p.theta.sum(Kind::Float).double_value(&[]), 0.0);
-        let missing = p.load(&wrong[..1]).unwrap_err().to_string();
+        let missing = load(&mut p, &wrong[..1]).unwrap_err().to_string();
         assert!(missing.contains("it has no b"), "{missing}");
         let right = vec![
             ("b".to_string(), one(&[2])),
             ("a".to_string(), one(&[2, 3])),
         ];
-        p.load(&right).unwrap();
+        load(&mut p, &right).unwrap();
         assert_eq!(p.theta.sum(Kind::Float).double_value(&[]), 8.0);
     }
 }

@@ -7,7 +7,7 @@ use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros}
 use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::net::stop_at_bounds;
 use crate::learner::policy::{Norms, own_memory};
-use crate::learner::{ActorConfig, CriticConfig, LearnError, NamedTensors, TrainedPolicy};
+use crate::learner::{ActorConfig, CriticConfig, LearnError, State, TrainedPolicy};
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Policy, Replicate};
 use ostler_sim::config::ConfigError;
@@ -310,19 +310,11 @@ impl ContinuousPolicy {
         x.f_tanh()?.f_mul_scalar(self.bound)
     }
 
-    /// Checks that all of it is among `tensors`, in its shape.
-    pub(super) fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.params.check(tensors)?;
-        self.norm.inputs().try_for_each(|n| n.check(tensors))
-    }
-
-    /// Weights and normalisers on the host, by name.
-    pub(super) fn save(&self) -> Result<NamedTensors, LearnError> {
-        let mut all = self.params.save()?;
-        for normalizer in self.norm.inputs() {
-            all.extend(normalizer.save()?);
-        }
-        Ok(all)
+    /// Enters weights and statistics into a state.
+    pub(super) fn declare(&self, state: &mut State) -> Result<(), TchError> {
+        self.params.declare(state)?;
+        self.norm.declare(state);
+        Ok(())
     }
 }
 
@@ -410,15 +402,15 @@ impl Policy for ContinuousPolicy {
 }
 
 impl TrainedPolicy for ContinuousPolicy {
-    fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        Self::check(self, tensors)
+    fn state(&self) -> Result<State, LearnError> {
+        let mut state = State::default();
+        self.declare(&mut state)?;
+        Ok(state)
     }
 
-    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+    fn renew(&mut self, _: &[(String, Tensor)]) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
-        self.check(tensors)?;
-        self.params.load(tensors)?;
-        self.norm.load_inputs(tensors)
+        Ok(self.norm.derive()?)
     }
 
     fn num_parameters(&self) -> i64 {

@@ -2,7 +2,7 @@
 
 use crate::learner::nn::layer::LinearAt;
 use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
-use crate::learner::{CriticConfig, LearnError, NamedTensors};
+use crate::learner::{CriticConfig, LearnError, State};
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Starts the names of the two critics in a checkpoint.
@@ -187,33 +187,13 @@ impl Critics {
         Ok(())
     }
 
-    /// All weights on the host, by name.
+    /// Enters all weights into a state.
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn save(&self) -> Result<NamedTensors, LearnError> {
-        let mut all = self.params.save()?;
-        all.extend(self.target.save()?);
-        Ok(all)
-    }
-
-    /// Checks that all weights are among `tensors`.
-    ///
-    /// # Errors
-    /// Something is missing or of another shape.
-    pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.params.check(tensors)?;
-        self.target.check(tensors)
-    }
-
-    /// Takes all weights from `tensors`. Nothing is changed unless all fit.
-    ///
-    /// # Errors
-    /// Something is missing or of another shape.
-    pub fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.check(tensors)?;
-        self.params.load(tensors)?;
-        self.target.load(tensors)
+    pub fn declare(&self, state: &mut State) -> Result<(), TchError> {
+        self.params.declare(state)?;
+        self.target.declare(state)
     }
 }
 

@@ -1,9 +1,8 @@
 //! What a run asks of a learner.
 
 use super::{OffPolicy, opened};
-use crate::learner::{
-    LearnError, Learner, NamedTensors, Opened, TrainedPolicy, UpdateFault, UpdateStats,
-};
+use crate::learner::fault::Faults;
+use crate::learner::{LearnError, Learner, Opened, Remembers, State, TrainedPolicy, UpdateStats};
 use crate::memory::FreeMemory;
 use ostler_collector::Rollout;
 use ostler_collector::replay::ReplayBuffer;
@@ -23,7 +22,7 @@ impl Learner for OffPolicy {
         self.method.begin()?;
         self.remember(rollout)?;
         let remember_s = start.elapsed().as_secs_f64();
-        if self.counts.transitions >= self.common.learning_starts as u64 {
+        if self.counts.transitions.get() >= self.common.learning_starts as u64 {
             let steps = self.common.num_updates * rollout.steps as usize;
             opened(&mut self.memory)?.begin_update(steps);
             for _ in 0..steps {
@@ -32,8 +31,8 @@ impl Learner for OffPolicy {
         }
         let norm = &mut self.nets.policy.norm;
         norm.merge(rollout, self.device, &self.crossed)?;
-        self.counts.updates += 1;
-        self.mark_version();
+        self.counts.updates.add(1);
+        self.nets.policy.version = self.counts.updates.version();
         let mut stats = self.read(&rollout.valid)?;
         if self.device != Device::Cpu {
             stats.traffic = self.traffic().since(before);
@@ -41,27 +40,6 @@ impl Learner for OffPolicy {
         stats.gae_s = remember_s;
         stats.update_s = start.elapsed().as_secs_f64();
         Ok(stats)
-    }
-
-    fn open(
-        &mut self,
-        folder: &Path,
-        again: bool,
-        free: &dyn FreeMemory,
-    ) -> Result<Option<Opened>, LearnError> {
-        self.open_memory(folder, again, free)
-    }
-
-    fn take_memory(&mut self) -> Option<Box<ReplayBuffer>> {
-        self.memory.take().map(Box::new)
-    }
-
-    fn put_memory(&mut self, memory: Box<ReplayBuffer>) {
-        self.memory = Some(*memory);
-    }
-
-    fn memory_mut(&mut self) -> Option<&mut ReplayBuffer> {
-        self.memory.as_mut()
     }
 
     fn policy(&self) -> &dyn TrainedPolicy {
@@ -90,50 +68,55 @@ impl Learner for OffPolicy {
         Ok(())
     }
 
-    fn weights(&self) -> Result<NamedTensors, LearnError> {
-        self.save_weights()
+    fn state(&self) -> &State {
+        &self.state
     }
 
-    fn load_weights(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.take_weights(tensors)
+    fn state_mut(&mut self) -> &mut State {
+        &mut self.state
     }
 
-    fn save(&self) -> Result<NamedTensors, LearnError> {
-        self.save_all()
-    }
-
-    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.load_all(tensors)
-    }
-
-    fn capture(&mut self) -> Result<(), LearnError> {
-        let _no_grad = tch::no_grad_guard();
-        self.snapshot.capture()?;
-        self.kept_counts = self.counts;
-        self.kept_mark = self.memory.as_mut().map(ReplayBuffer::mark);
-        Ok(())
-    }
-
-    fn restore(&mut self) -> Result<(), LearnError> {
-        let _no_grad = tch::no_grad_guard();
-        self.snapshot.restore()?;
-        self.counts = self.kept_counts;
-        self.mark_version();
-        if let (Some(memory), Some(mark)) = (&mut self.memory, &self.kept_mark) {
-            memory.rewind(mark)?;
+    fn renew(&mut self, loaded: Option<&[(String, Tensor)]>) -> Result<(), LearnError> {
+        self.nets.policy.version = self.counts.updates.version();
+        match loaded {
+            Some(loaded) => self.nets.policy.renew(loaded),
+            None => {
+                if let (Some(memory), Some(mark)) = (&mut self.memory, &self.captured_mark) {
+                    memory.rewind(mark)?;
+                }
+                Ok(())
+            }
         }
-        Ok(())
     }
 
-    fn roll_back(
+    fn restart(&mut self, _: f64) -> Result<(), LearnError> {
+        self.restart_optimisers()
+    }
+
+    fn faults(&mut self) -> &mut Faults {
+        &mut self.faults
+    }
+
+    fn memory(&mut self) -> Option<&mut dyn Remembers> {
+        Some(self)
+    }
+
+    fn captured(&mut self) {
+        self.captured_mark = self.memory.as_mut().map(|m| m.mark());
+    }
+}
+
+impl Remembers for OffPolicy {
+    fn open(
         &mut self,
-        weights: &[(String, Tensor)],
-        lr_factor: f64,
-    ) -> Result<(), LearnError> {
-        self.go_back_to(weights, lr_factor)
+        folder: &Path,
+        again: bool,
+        free: &dyn FreeMemory,
+    ) -> Result<Option<Opened>, LearnError> {
+        self.open_memory(folder, again, free)
     }
 
-    fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError> {
-        self.arm(faults)
+    fn slot(&mut self) -> &mut Option<Box<ReplayBuffer>> {
+        &mut self.memory
     }
 }

@@ -4,7 +4,7 @@ use super::actor::ContinuousPolicy;
 use super::critics::Critics;
 use super::inputs::Inputs;
 use super::section::Section;
-use crate::learner::{LearnError, NamedTensors};
+use crate::learner::{LearnError, State};
 use tch::{Kind, TchError, Tensor};
 
 /// The networks.
@@ -65,41 +65,11 @@ pub trait Method: std::fmt::Debug {
         None
     }
 
-    /// What the method itself learns, and its optimiser.
-    fn tensors(&self) -> Vec<&Tensor> {
-        Vec::new()
-    }
-
-    /// What the method itself learns, on the host, by name.
+    /// Enters what the method itself learns, and its optimiser, into a state.
     ///
     /// # Errors
     /// libtorch refuses.
-    fn weights(&self) -> Result<NamedTensors, LearnError> {
-        Ok(Vec::new())
-    }
-
-    /// [`weights`](Self::weights) and the optimiser.
-    ///
-    /// # Errors
-    /// libtorch refuses.
-    fn save(&self) -> Result<NamedTensors, LearnError> {
-        Ok(Vec::new())
-    }
-
-    /// Checks what [`load`](Self::load) would take.
-    ///
-    /// # Errors
-    /// Something is missing or of another shape.
-    fn check(&self, _tensors: &[(String, Tensor)], _whole: bool) -> Result<(), LearnError> {
-        Ok(())
-    }
-
-    /// Takes what [`weights`](Self::weights) gave, and if `whole`, all of what
-    /// [`save`](Self::save) gave.
-    ///
-    /// # Errors
-    /// Something is missing or of another shape.
-    fn load(&mut self, _tensors: &[(String, Tensor)], _whole: bool) -> Result<(), LearnError> {
+    fn declare(&self, _: &mut State) -> Result<(), TchError> {
         Ok(())
     }
 

@@ -25,9 +25,9 @@ pub use actor::{ContinuousPolicy, Explore};
 pub use config::{SacConfig, Td3Config};
 
 use super::fault::Faults;
+use super::fault::Place;
 use super::nn::Adam;
-use super::snapshot::TensorSnapshot;
-use super::{ActorConfig, CriticConfig, LearnError, OffPolicyStats, UpdateStats};
+use super::{ActorConfig, CriticConfig, LearnError, OffPolicyStats, State, UpdateStats};
 use config::Common;
 use critics::Critics;
 use inputs::Inputs;
@@ -69,13 +69,13 @@ pub struct OffPolicy {
     /// What the memory is opened with, beyond `[[replay.transform]]`.
     transforms: Vec<Box<dyn Transform>>,
     /// There once its folder is known.
-    memory: Option<ReplayBuffer>,
+    memory: Option<Box<ReplayBuffer>>,
     /// Transitions that stay for a while after they fell out of the memory.
     margin: usize,
-    snapshot: TensorSnapshot,
-    kept_counts: Counts,
-    kept_mark: Option<Mark>,
+    state: State,
     counts: Counts,
+    /// Where the memory was when the state was captured.
+    captured_mark: Option<Mark>,
     faults: Faults,
     fresh_episodes: bool,
     seed: u64,
@@ -167,23 +167,22 @@ impl OffPolicy {
         };
         let samples = spec.rows().saturating_mul(plan.steps);
         let crossed = Arc::default();
-        let snapshot = TensorSnapshot::new(
-            [
-                &nets.policy.params.theta,
-                &nets.critics.params.theta,
-                &nets.critics.target.theta,
-            ]
-            .into_iter()
-            .chain(actor_adam.tensors())
-            .chain(critic_adam.tensors())
-            .chain(method.tensors())
-            .chain(nets.policy.norm.inputs().flat_map(|n| n.tensors())),
-        )?;
+        let critic_section = Section::new(1, limit, device)?;
+        let mut state = State::default();
+        nets.policy.declare(&mut state)?;
+        nets.critics.declare(&mut state)?;
+        method.declare(&mut state)?;
+        actor_adam.declare(&mut state);
+        critic_adam.declare(&mut state);
+        let counts = Counts::new(&mut state);
+        state.mark("gradient", &nets.critics.params.grad);
+        state.mark("parameters", &nets.policy.params.theta);
+        state.mark("loss", critic_section.loss());
         Ok(Self {
             inputs: Inputs::new(common.batch_size, spec, seed, device, &crossed)?,
             crossed,
             actor: Section::new(own, limit, device)?,
-            critic: Section::new(1, limit, device)?,
+            critic: critic_section,
             common,
             nets,
             method,
@@ -194,10 +193,9 @@ impl OffPolicy {
             transforms: Vec::new(),
             memory: None,
             margin: margin(samples, plan.save_interval, plan.replay.capacity),
-            snapshot,
-            kept_counts: Counts::default(),
-            kept_mark: None,
-            counts: Counts::default(),
+            state: state.ready()?,
+            counts,
+            captured_mark: None,
             faults: Faults::default(),
             fresh_episodes: plan.fresh_episodes,
             seed,
@@ -216,12 +214,12 @@ impl OffPolicy {
 
     /// Transitions in the memory.
     pub fn remembered(&self) -> usize {
-        self.memory.as_ref().map_or(0, ReplayBuffer::len)
+        self.memory.as_ref().map_or(0, |m| m.len())
     }
 
     /// What would have crossed since it was made, were its device not the host.
     fn traffic(&self) -> Traffic {
-        let memory = self.memory.as_ref().map(ReplayBuffer::traffic);
+        let memory = self.memory.as_ref().map(|m| m.traffic());
         self.crossed.traffic() + memory.unwrap_or_default()
     }
 
@@ -230,9 +228,10 @@ impl OffPolicy {
         if self.fresh_episodes {
             memory.cut();
         }
-        memory.set_version(i32::try_from(self.counts.updates).unwrap_or(i32::MAX));
+        memory.set_version(self.counts.updates.version());
         memory.extend(rollout)?;
-        self.counts.transitions += (rollout.steps * rollout.envs) as u64;
+        let transitions = (rollout.steps * rollout.envs) as u64;
+        self.counts.transitions.add(transitions);
         Ok(())
     }
 
@@ -242,7 +241,7 @@ impl OffPolicy {
         let memory = opened(&mut self.memory)?;
         let batch = memory.next()?;
         let norm = &self.nets.policy.norm;
-        self.inputs.fill(batch, norm, self.counts.steps)?;
+        self.inputs.fill(batch, norm, self.counts.steps.get())?;
         self.take_step()?;
         if prioritised {
             opened(&mut self.memory)?.update_priorities(self.method.td_error())?;
@@ -252,16 +251,16 @@ impl OffPolicy {
 
     /// The same on inputs that are in place.
     fn take_step(&mut self) -> Result<(), LearnError> {
-        self.poison_begin()?;
+        self.poison(Place::Begin)?;
         let x = &self.inputs;
         self.method.critic_loss(&self.nets, x, &mut self.critic)?;
-        self.poison_judged()?;
+        self.poison(Place::Judged)?;
         let critics = &mut self.nets.critics;
         self.critic
             .step(&mut self.critic_adam, &mut critics.params)?;
         let every = self.common.policy_frequency as u64;
         // The first actor's step comes after so many of the critics.
-        if (self.counts.steps + 1).is_multiple_of(every) {
+        if (self.counts.steps.get() + 1).is_multiple_of(every) {
             let x = &self.inputs;
             self.method.actor_loss(&self.nets, x, &mut self.actor)?;
             let policy = &mut self.nets.policy;
@@ -269,7 +268,7 @@ impl OffPolicy {
             self.method.after_actor(x)?;
         }
         self.nets.critics.follow(self.common.tau)?;
-        self.counts.steps += 1;
+        self.counts.steps.add(1);
         self.faults.minibatch += 1;
         Ok(())
     }
@@ -280,7 +279,7 @@ impl OffPolicy {
         for section in [&self.critic, &self.actor] {
             parts.extend(section.sums().map(Tensor::shallow_clone));
         }
-        parts.push(self.snapshot.size_of_state()?);
+        parts.push(self.state.magnitude()?);
         let count = valid.f_sum(Kind::Double)?.f_view([1])?;
         parts.push(brought(&count, self.device, &self.crossed)?);
         parts.push(self.critic_adam.rate(0).f_view([1])?);
@@ -316,7 +315,7 @@ impl OffPolicy {
                 alpha: if drawn { at(3).exp() } else { f64::NAN },
                 actor_grad_norm: actor.norm,
                 remembered: self.remembered() as u64,
-                gradient_steps: self.counts.steps,
+                gradient_steps: self.counts.steps.get(),
             }),
             ..UpdateStats::none()
         })
@@ -324,8 +323,8 @@ impl OffPolicy {
 }
 
 /// The memory, which [`crate::learner::Learner::open`] has to come before.
-fn opened(memory: &mut Option<ReplayBuffer>) -> Result<&mut ReplayBuffer, LearnError> {
-    memory.as_mut().ok_or(LearnError::NoMemory)
+fn opened(memory: &mut Option<Box<ReplayBuffer>>) -> Result<&mut ReplayBuffer, LearnError> {
+    memory.as_deref_mut().ok_or(LearnError::NoMemory)
 }
 
 /// What may fall out of the memory between two checkpoints, of which an earlier one has

@@ -11,7 +11,7 @@ use super::inputs::Inputs;
 use super::method::{Method, Nets, squash_slope, sum, weighted};
 use super::section::Section;
 use crate::learner::nn::{Adam, Layout, Params, zeros};
-use crate::learner::{LearnError, NamedTensors};
+use crate::learner::{LearnError, State};
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Half of the logarithm of a circle's turn.
@@ -209,36 +209,10 @@ impl Method for Sac {
         Some(&self.log_alpha.theta)
     }
 
-    fn tensors(&self) -> Vec<&Tensor> {
-        let mut all = vec![&self.log_alpha.theta];
-        all.extend(self.adam.tensors());
-        all
-    }
-
-    fn weights(&self) -> Result<NamedTensors, LearnError> {
-        self.log_alpha.save()
-    }
-
-    fn save(&self) -> Result<NamedTensors, LearnError> {
-        let mut all = self.log_alpha.save()?;
-        all.extend(self.adam.save()?);
-        Ok(all)
-    }
-
-    fn check(&self, tensors: &[(String, Tensor)], whole: bool) -> Result<(), LearnError> {
-        self.log_alpha.check(tensors)?;
-        match whole {
-            true => self.adam.check(tensors),
-            false => Ok(()),
-        }
-    }
-
-    fn load(&mut self, tensors: &[(String, Tensor)], whole: bool) -> Result<(), LearnError> {
-        self.log_alpha.load(tensors)?;
-        match whole {
-            true => self.adam.load(tensors),
-            false => Ok(()),
-        }
+    fn declare(&self, state: &mut State) -> Result<(), TchError> {
+        self.log_alpha.declare(state)?;
+        self.adam.declare(state);
+        Ok(())
     }
 
     fn restart(&mut self, lr_scale: f64) -> Result<(), TchError> {

@@ -11,7 +11,7 @@ use super::nn::host::ActorPass;
 use super::nn::{Params, zeros};
 use super::normalizer::Normalizer;
 use super::returns::ReturnNormalizer;
-use super::{LearnError, NamedTensors, TrainedPolicy};
+use super::{LearnError, State, TrainedPolicy};
 use net::{Net, NetSpace};
 use ostler_collector::transfer::brought;
 use ostler_collector::{Act, Policy, Replicate, Rollout, memory::memory_as_tch, policy::Noise};
@@ -117,23 +117,11 @@ impl ActorCritic {
         Ok(())
     }
 
-    /// Weights and normalisers on the host, by name.
-    pub fn save(&self) -> Result<NamedTensors, LearnError> {
-        let _no_grad = tch::no_grad_guard();
-        let mut all = self.params.save()?;
-        for normalizer in self.norm.all() {
-            all.extend(normalizer.save()?);
-        }
-        Ok(all)
-    }
-
-    /// Checks that weights and normalisers are among `tensors`, in their shapes.
-    pub fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.params.check(tensors)?;
-        if let Some(returns) = &self.norm.returns {
-            returns.check(tensors)?;
-        }
-        self.norm.inputs().try_for_each(|n| n.check(tensors))
+    /// Enters weights and statistics into a state.
+    pub(super) fn declare(&self, state: &mut State) -> Result<(), TchError> {
+        self.params.declare(state)?;
+        self.norm.declare(state);
+        Ok(())
     }
 
     /// Runs the actor on raw observations; results lie in `self.act.net`.
@@ -199,10 +187,13 @@ impl Norms {
         })
     }
 
-    /// All statistics.
-    pub(super) fn all(&self) -> impl Iterator<Item = &Normalizer> {
-        let returns = self.returns.iter().map(ReturnNormalizer::stats);
-        self.inputs().chain(returns)
+    /// Enters all statistics into a state. Returns that are not normalised are what no
+    /// statistics of them mean.
+    pub(super) fn declare(&self, state: &mut State) {
+        self.inputs().for_each(|n| n.declare(state, false));
+        if let Some(returns) = &self.returns {
+            returns.stats().declare(state, true);
+        }
     }
 
     /// Observations of a rollout enter the statistics. What crosses to the device is
@@ -229,25 +220,17 @@ impl Norms {
         Ok(())
     }
 
-    /// Takes what is applied to observations from the statistics anew.
+    /// Takes what follows from the statistics from them anew.
     pub(super) fn derive(&mut self) -> Result<(), TchError> {
         if let Some(normalizer) = &mut self.actor {
             normalizer.derive()?;
         }
-        match &mut self.critic {
-            CriticNorm::Own(normalizer) => normalizer.derive(),
-            CriticNorm::Raw | CriticNorm::AsActor => Ok(()),
+        if let CriticNorm::Own(normalizer) = &mut self.critic {
+            normalizer.derive()?;
         }
-    }
-
-    /// Takes those of observations from `tensors`.
-    pub(super) fn load_inputs(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        if let Some(normalizer) = &mut self.actor {
-            normalizer.load(tensors)?;
-        }
-        match &mut self.critic {
-            CriticNorm::Own(normalizer) => normalizer.load(tensors),
-            CriticNorm::Raw | CriticNorm::AsActor => Ok(()),
+        match &mut self.returns {
+            Some(returns) => returns.derive(),
+            None => Ok(()),
         }
     }
 
@@ -323,18 +306,18 @@ impl Policy for ActorCritic {
 }
 
 impl TrainedPolicy for ActorCritic {
-    fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        Self::check(self, tensors)
+    fn state(&self) -> Result<State, LearnError> {
+        let mut state = State::default();
+        self.declare(&mut state)?;
+        Ok(state)
     }
 
-    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
+    fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
-        self.check(tensors)?;
-        self.params.load(tensors)?;
-        self.norm.load_inputs(tensors)?;
-        match &mut self.norm.returns {
-            Some(returns) => returns.load(tensors),
-            None => ReturnNormalizer::fold(tensors, self.net.value_head()),
+        self.norm.derive()?;
+        match self.norm.returns {
+            Some(_) => Ok(()),
+            None => ReturnNormalizer::fold(loaded, self.net.value_head()),
         }
     }
 

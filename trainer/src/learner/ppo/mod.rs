@@ -8,7 +8,6 @@
 
 mod batch;
 mod config;
-mod fault;
 mod finish;
 mod gae;
 mod host_loss;
@@ -25,13 +24,12 @@ mod values;
 
 pub use config::{AdvantageNorm, PpoConfig, Schedule, Staleness, ValueLoss};
 
-use super::fault::{Faults, Place, UpdateFault};
+use super::fault::{Faults, Place};
 use super::nn::Adam;
 use super::policy::CriticNorm;
-use super::snapshot::TensorSnapshot;
+use super::state::{Count, RateShare};
 use super::{
-    ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, NamedTensors, TrainedPolicy,
-    UpdateStats,
+    ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, State, TrainedPolicy, UpdateStats,
 };
 use batch::{Columns, MiniBatch, Samples};
 use finish::Host;
@@ -71,15 +69,12 @@ pub struct Ppo {
     order: Vec<i64>,
     /// All epochs' orders at once: on a device.
     orders: Option<Orders>,
+    state: State,
     /// Updates done; keys the permutations.
-    updates: u64,
-    /// What roll-backs have lowered the learning rate by.
-    lr_scale: f64,
+    updates: Count,
+    rate_share: RateShare,
     /// How much of the run is left, 0..1.
     left: f64,
-    /// The state that [`restore`](Self::restore) goes back to, and the counts with it.
-    snapshot: TensorSnapshot,
-    counted: (u64, f64),
     faults: Faults,
     /// Whether the tensors lie on the host: small operations are then passes over it.
     on_host: bool,
@@ -151,19 +146,23 @@ impl Ppo {
         };
         let adam = adam.decaying(config.weight_decay);
         let range = RewardRange::new(device)?;
+        let accumulator = Accumulator::new(device)?;
+        let mut state = State::default();
+        policy.declare(&mut state)?;
+        adam.declare(&mut state);
+        state.optional("critic.reward_range", range.seen(), 0.0);
+        state.mark("gradient", &policy.params.grad);
+        state.mark("parameters", &policy.params.theta);
+        state.mark("loss", &accumulator.losses().f_get(loss::VALUE as i64)?);
         Ok(Self {
-            snapshot: TensorSnapshot::new(
-                std::iter::once(&policy.params.theta)
-                    .chain(adam.tensors())
-                    .chain(policy.norm.all().flat_map(|n| n.tensors()))
-                    .chain([range.seen()]),
-            )?,
-            counted: (0, 1.0),
+            updates: state.count("ppo.updates"),
+            rate_share: state.rate_share("ppo.lr_scale"),
+            state: state.ready()?,
             adam,
             range,
             samples: Samples::new(columns, total, device)?,
             values: values::Values::new(&policy, spec, steps, same)?,
-            accumulator: Accumulator::new(device)?,
+            accumulator,
             value_clip: Tensor::f_zeros([0i64; 0], (tch::Kind::Float, device))?,
             host_value_clip: 0.0,
             signal: Tensor::f_ones([0i64; 0], (tch::Kind::Double, device))?,
@@ -174,8 +173,6 @@ impl Ppo {
             policy,
             columns,
             minibatches,
-            updates: 0,
-            lr_scale: 1.0,
             left: 1.0,
             faults: Faults::default(),
             on_host: device == Device::Cpu,
@@ -237,13 +234,7 @@ impl Ppo {
             Schedule::Linear => self.left,
             _ => 1.0,
         };
-        self.config.learning_rate * self.lr_scale * left
-    }
-
-    /// So many updates have been made; the policy says so in what is collected with it.
-    fn count(&mut self, updates: u64) {
-        self.updates = updates;
-        self.policy.version = i32::try_from(updates).unwrap_or(i32::MAX);
+        self.config.learning_rate * self.rate_share.get() * left
     }
 
     fn check_shape(&self, rollout: &Rollout) -> Result<(), LearnError> {
@@ -262,7 +253,7 @@ impl Ppo {
     fn draw_order(&mut self, epoch: u32) -> Result<Tensor, LearnError> {
         // From the same order each time: an update depends on nothing before it.
         self.order.iter_mut().zip(0..).for_each(|(o, i)| *o = i);
-        batch::shuffle(&mut self.order, self.seed, self.updates, epoch);
+        batch::shuffle(&mut self.order, self.seed, self.updates.get(), epoch);
         Ok(Tensor::f_from_slice(&self.order)?)
     }
 
@@ -276,7 +267,15 @@ impl Ppo {
                 none.insert(Orders::new(epochs, total, self.policy.device)?)
             }
         };
-        orders.send(self.seed, self.updates, &self.crossed)
+        orders.send(self.seed, self.updates.get(), &self.crossed)
+    }
+
+    /// Puts faults that are due here into the update.
+    fn poison(&mut self, place: Place) -> Result<(), LearnError> {
+        if self.faults.poison(&self.state, place, self.updates.get())? {
+            self.policy.norm.derive()?;
+        }
+        Ok(())
     }
 
     /// One minibatch: forward, loss, backward, step.
@@ -364,13 +363,14 @@ impl Learner for Ppo {
         self.policy
             .norm
             .merge(rollout, self.policy.device, &self.crossed)?;
-        self.count(self.updates + 1);
+        self.updates.add(1);
+        self.policy.version = self.updates.version();
         if let Some(orders) = &mut self.orders {
-            orders.draw_ahead(self.seed, self.updates)?;
+            orders.draw_ahead(self.seed, self.updates.get())?;
         }
 
         let minibatches = self.config.num_learning_epochs * self.config.num_mini_batches;
-        let size = self.snapshot.size_of_state()?;
+        let size = self.state.magnitude()?;
         let mut stats =
             self.accumulator
                 .read(self.adam.rate(0), &size, minibatches as u64, &self.crossed)?;
@@ -402,35 +402,27 @@ impl Learner for Ppo {
         Self::set_progress(self, done)
     }
 
-    fn weights(&self) -> Result<NamedTensors, LearnError> {
-        self.policy.save()
+    fn state(&self) -> &State {
+        &self.state
     }
 
-    fn load_weights(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.policy.load(tensors)
+    fn state_mut(&mut self) -> &mut State {
+        &mut self.state
     }
 
-    fn save(&self) -> Result<NamedTensors, LearnError> {
-        Self::save(self)
+    fn renew(&mut self, loaded: Option<&[(String, Tensor)]>) -> Result<(), LearnError> {
+        self.policy.version = self.updates.version();
+        match loaded {
+            Some(loaded) => self.policy.renew(loaded),
+            None => Ok(()),
+        }
     }
 
-    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        Self::load(self, tensors)
+    fn restart(&mut self, factor: f64) -> Result<(), LearnError> {
+        Self::restart(self, factor)
     }
 
-    fn capture(&mut self) -> Result<(), LearnError> {
-        Self::capture(self)
-    }
-
-    fn restore(&mut self) -> Result<(), LearnError> {
-        Self::restore(self)
-    }
-
-    fn roll_back(&mut self, policy: &[(String, Tensor)], lr_factor: f64) -> Result<(), LearnError> {
-        Self::roll_back(self, policy, lr_factor)
-    }
-
-    fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError> {
-        Self::inject(self, faults)
+    fn faults(&mut self) -> &mut Faults {
+        &mut self.faults
     }
 }

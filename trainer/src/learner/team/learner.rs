@@ -1,8 +1,8 @@
 //! A learner for each of several policies.
 
 use super::{Members, Team};
-use crate::learner::fault::UpdateTarget;
-use crate::learner::{LearnError, Learner, NamedTensors, TrainedPolicy, UpdateFault, UpdateStats};
+use crate::learner::fault::{Faults, UpdateTarget};
+use crate::learner::{LearnError, Learner, State, TrainedPolicy, UpdateFault, UpdateStats};
 use ostler_collector::{Policy, Rollout};
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Tensor};
@@ -17,15 +17,16 @@ impl Members for Vec<Box<dyn Learner>> {
 }
 
 impl TrainedPolicy for Team<Vec<Box<dyn Learner>>> {
-    fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        let mut each = self.seats.iter().zip(&self.members);
-        each.try_for_each(|(s, m)| m.policy().check(&s.own_tensors(tensors)))
+    fn state(&self) -> Result<State, LearnError> {
+        let each = self.members.iter().map(|m| m.policy().state());
+        let states: Vec<State> = each.collect::<Result<_, _>>()?;
+        let names = self.seats.iter().map(|s| s.name.as_str());
+        Ok(State::join(names.zip(&states)))
     }
 
-    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.check(tensors)?;
+    fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError> {
         let mut each = self.seats.iter().zip(&mut self.members);
-        each.try_for_each(|(s, m)| m.load_weights(&s.own_tensors(tensors)))
+        each.try_for_each(|(s, m)| m.renew(Some(&s.own_tensors(loaded))))
     }
 
     fn num_parameters(&self) -> i64 {
@@ -42,6 +43,8 @@ impl TrainedPolicy for Team<Vec<Box<dyn Learner>>> {
 #[derive(Debug)]
 pub struct TeamLearner {
     team: Team<Vec<Box<dyn Learner>>>,
+    /// That of all policies, sharing their memory.
+    state: State,
     rollouts: Vec<Rollout>,
     /// By policy: what is appended to tags, and the last update.
     last: Vec<(String, UpdateStats)>,
@@ -68,7 +71,10 @@ impl TeamLearner {
             .map(|(seats, policy)| seats.rollout(policy, steps, device))
             .collect::<Result<_, _>>()?;
         let names = team.seats.iter().map(|s| format!("/{}", s.name));
+        let policies = team.seats.iter().map(|s| s.name.as_str());
+        let state = State::join(policies.zip(team.members.iter().map(|m| m.state())));
         Ok(Self {
+            state,
             last: names.map(|n| (n, UpdateStats::none())).collect(),
             rollouts,
             team,
@@ -79,35 +85,6 @@ impl TeamLearner {
     fn deal(&self, rollout: &Rollout) -> Result<(), LearnError> {
         let mut each = self.team.seats.iter().zip(&self.rollouts);
         Ok(each.try_for_each(|(seats, own)| seats.take(rollout, own))?)
-    }
-
-    /// Tensors of all, with the policies' names in front.
-    fn gather(
-        &self,
-        of: impl Fn(&dyn Learner) -> Result<NamedTensors, LearnError>,
-    ) -> Result<NamedTensors, LearnError> {
-        let mut all = Vec::new();
-        for (seats, member) in self.team.seats.iter().zip(&self.team.members) {
-            all.extend(seats.named(of(&**member)?));
-        }
-        Ok(all)
-    }
-
-    /// Hands every member its tensors; if one of them refuses, all are as they were.
-    fn deal_tensors(
-        &mut self,
-        tensors: &[(String, Tensor)],
-        mut to: impl FnMut(&mut dyn Learner, &NamedTensors) -> Result<(), LearnError>,
-    ) -> Result<(), LearnError> {
-        let before = self.save()?;
-        let Team { seats, members, .. } = &mut self.team;
-        let mut each = seats.iter().zip(&mut *members);
-        let done = each.try_for_each(|(s, m)| to(&mut **m, &s.own_tensors(tensors)));
-        if done.is_err() {
-            let mut each = seats.iter().zip(members);
-            each.try_for_each(|(s, m)| m.load(&s.own_tensors(&before)))?;
-        }
-        done
     }
 
     fn each_mut(
@@ -154,32 +131,32 @@ impl Learner for TeamLearner {
         self.each_mut(|m| m.set_progress(done))
     }
 
-    fn weights(&self) -> Result<NamedTensors, LearnError> {
-        self.gather(|m| m.weights())
+    fn state(&self) -> &State {
+        &self.state
     }
 
-    fn load_weights(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.team.load(tensors)
+    fn state_mut(&mut self) -> &mut State {
+        &mut self.state
     }
 
-    fn save(&self) -> Result<NamedTensors, LearnError> {
-        self.gather(|m| m.save())
+    fn renew(&mut self, loaded: Option<&[(String, Tensor)]>) -> Result<(), LearnError> {
+        match loaded {
+            Some(loaded) => TrainedPolicy::renew(&mut self.team, loaded),
+            None => self.each_mut(|m| m.renew(None)),
+        }
     }
 
-    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.deal_tensors(tensors, |m, own| m.load(own))
+    fn restart(&mut self, factor: f64) -> Result<(), LearnError> {
+        self.each_mut(|m| m.restart(factor))
     }
 
-    fn capture(&mut self) -> Result<(), LearnError> {
-        self.each_mut(|m| m.capture())
+    /// Of the first policy; [`inject`](Self::inject) deals to all.
+    fn faults(&mut self) -> &mut Faults {
+        self.team.members[0].faults()
     }
 
-    fn restore(&mut self) -> Result<(), LearnError> {
-        self.each_mut(|m| m.restore())
-    }
-
-    fn roll_back(&mut self, policy: &[(String, Tensor)], lr_factor: f64) -> Result<(), LearnError> {
-        self.deal_tensors(policy, |m, own| m.roll_back(own, lr_factor))
+    fn captured(&mut self) {
+        self.team.members.iter_mut().for_each(|m| m.captured());
     }
 
     /// A parameter with a policy's name in front (`red/actor.0.weight`) is that policy's;

@@ -12,7 +12,7 @@ mod tests;
 
 pub use learner::TeamLearner;
 
-use super::{LearnError, NamedTensors, TrainedPolicy};
+use super::{LearnError, NamedTensors, State, TrainedPolicy};
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Policy, Replica, Replicate};
 use ostler_sim::env::EnvSpec;
@@ -142,17 +142,16 @@ impl<M: Members> Policy for Team<M> {
 }
 
 impl TrainedPolicy for Team<Vec<Box<dyn TrainedPolicy>>> {
-    fn check(&self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        let each = self.seats.iter().zip(&self.members);
-        each.into_iter()
-            .try_for_each(|(s, m)| m.check(&s.own_tensors(tensors)))
+    fn state(&self) -> Result<State, LearnError> {
+        let each = self.members.iter().map(|m| m.state());
+        let states: Vec<State> = each.collect::<Result<_, _>>()?;
+        let names = self.seats.iter().map(|s| s.name.as_str());
+        Ok(State::join(names.zip(&states)))
     }
 
-    fn load(&mut self, tensors: &[(String, Tensor)]) -> Result<(), LearnError> {
-        self.check(tensors)?;
-        let each = self.seats.iter().zip(&mut self.members);
-        each.into_iter()
-            .try_for_each(|(s, m)| m.load(&s.own_tensors(tensors)))
+    fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError> {
+        let mut each = self.seats.iter().zip(&mut self.members);
+        each.try_for_each(|(s, m)| m.renew(&s.own_tensors(loaded)))
     }
 
     fn num_parameters(&self) -> i64 {
@@ -161,13 +160,6 @@ impl TrainedPolicy for Team<Vec<Box<dyn TrainedPolicy>>> {
 }
 
 impl Seats {
-    /// The policy's tensors by the names that a checkpoint of several policies has for
-    /// them.
-    fn named(&self, own: NamedTensors) -> impl Iterator<Item = (String, Tensor)> {
-        let named = |(name, t)| (format!("{}/{name}", self.name), t);
-        own.into_iter().map(named)
-    }
-
     /// Those of `tensors` that are the policy's, by its own names for them.
     fn own_tensors(&self, tensors: &[(String, Tensor)]) -> NamedTensors {
         let own = tensors.iter().filter_map(|(name, t)| {

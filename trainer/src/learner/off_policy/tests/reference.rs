@@ -95,7 +95,7 @@ fn learner(case: &Case, algorithm: Algorithm<'_>, actor: &ActorConfig) -> OffPol
         .iter()
         .map(|(name, n)| (name.clone(), n.tensor()))
         .collect();
-    learner.take_weights(&start).unwrap();
+    learner.load_weights(&start).unwrap();
     learner
 }
 
@@ -123,7 +123,7 @@ fn sacs_weight_decay_takes_its_share_off_actor_and_critics() {
         };
         let mut learner = learner(case, Algorithm::Sac(&sac), &actor());
         take(&mut learner, case, &case.batches[0]);
-        learner.save_weights().unwrap()
+        learner.weights().unwrap()
     };
     let mut seen = 0;
     for ((name, plain), (_, decayed)) in after(0.0).iter().zip(&after(DECAY)) {
@@ -250,7 +250,7 @@ fn gradient_steps_equal_pytorchs() {
                 near("entropy", said.entropy, number("entropy"));
             }
         }
-        let after = learner.save_weights().unwrap();
+        let after = learner.weights().unwrap();
         assert_eq!(after.len(), case.expected.len(), "{}", case.name);
         for (name, got) in &after {
             let what = format!("{}, {name}", case.name);

@@ -1,6 +1,7 @@
 //! What a learner with a memory keeps, gives back, and does not let through.
 
 use super::*;
+use crate::learner::Remembers;
 use crate::learner::UpdateTarget as T;
 use crate::learner::testing::normals;
 use crate::memory::{Here, Told};
@@ -241,11 +242,11 @@ fn a_learner_of_another_number_of_environments_goes_on_with_weights_and_memory()
         let (mut learner, spec, _folder) = build(algorithm);
         learn(&mut learner, &spec, 1);
         let saved = learner.save().unwrap();
-        let memory = learner.take_memory().unwrap();
+        let memory = learner.memory.take().unwrap();
         let (mut other, mut fewer, _other) = build(algorithm);
         fewer.num_envs = 3;
         other.load(&saved).unwrap();
-        other.put_memory(memory);
+        other.memory = Some(memory);
         same(&other.save().unwrap(), &saved);
         let stats = learn(&mut other, &fewer, 2);
         assert_eq!(stats.off_policy.unwrap().remembered, 24 + 12);

@@ -258,7 +258,7 @@ fn categorical_draws_follow_the_softmax() {
     let (actor, critic) = small();
     let mut policy = ActorCritic::new(&actor, &critic, &spec, 1, Device::Cpu).unwrap();
     let logits = [0.0f32, 1.0, -1.0];
-    let mut saved = policy.save().unwrap();
+    let mut saved = policy.state().unwrap().weights().unwrap();
     for (name, t) in &mut saved {
         if name == "actor.head.weight" {
             let _ = t.zero_();

@@ -118,7 +118,9 @@ impl Variant {
             ppo.policy.params.grad.copy()
         });
 
-        let names = ppo.policy.params.save().unwrap();
+        let mut params = State::default();
+        ppo.policy.params.declare(&mut params).unwrap();
+        let names = params.weights().unwrap();
         let leaves: Vec<(String, Tensor)> = names
             .into_iter()
             .map(|(n, t)| (n, t.set_requires_grad(true)))

@@ -13,6 +13,7 @@ mod state;
 use super::*;
 use crate::learner::policy::{Activation, StdType};
 use crate::learner::testing::{bits, normals, rollout, same, spec};
+use crate::learner::{NamedTensors, UpdateFault};
 use ostler_collector::Policy;
 use tch::Kind;
 

@@ -113,7 +113,7 @@ fn weight_decay_takes_its_share_off_every_parameter() {
     };
     let (mut ppo, r) = recorded(case, &config, &case.actor);
     ppo.update(&r).unwrap();
-    for (name, tensor) in &ppo.policy().save().unwrap() {
+    for (name, tensor) in &ppo.policy().state().unwrap().weights().unwrap() {
         let taken = case.params[name].tensor() * (config.learning_rate * DECAY);
         let expected = case.expected.params[name].tensor() - taken;
         let apart = (tensor - &expected).abs().max().double_value(&[]);
@@ -143,7 +143,7 @@ fn a_learnt_deviation_does_not_go_below_its_bound() {
     };
     let (mut ppo, r) = recorded(case, &case.ppo, &actor);
     ppo.update(&r).unwrap();
-    let all = ppo.policy().save().unwrap();
+    let all = ppo.policy().state().unwrap().weights().unwrap();
     let (_, log_std) = all
         .iter()
         .find(|(name, _)| name == "actor.log_std")
@@ -181,7 +181,7 @@ fn whole_updates_equal_pytorchs() {
                 expected,
             );
         }
-        for (name, tensor) in &ppo.policy().save().unwrap() {
+        for (name, tensor) in &ppo.policy().state().unwrap().weights().unwrap() {
             let what = format!("{}: {name}", case.name);
             all_close(&what, tensor, &case.expected.params[name].tensor());
         }

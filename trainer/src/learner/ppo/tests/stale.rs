@@ -105,7 +105,7 @@ fn an_update_on_ones_own_samples_is_the_same_with_and_without_correction() {
             let (mut ppo, spec) = build(&config(correction), space, true);
             let r = rollout(ppo.policy_mut(), &spec, 8, 1);
             let stats = ppo.update(&r).unwrap();
-            (stats, ppo.policy.save().unwrap())
+            (stats, ppo.policy.state().unwrap().weights().unwrap())
         };
         let (plain, weights) = update(Staleness::None);
         for correction in [Staleness::Vtrace, Staleness::Clip] {

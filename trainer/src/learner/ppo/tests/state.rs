@@ -1,4 +1,4 @@
-//! TensorSnapshot, put back, rolled back: the state as a whole.
+//! Captured, put back, rolled back: the state as a whole.
 
 use super::*;
 
@@ -35,7 +35,7 @@ fn reverted_it_has_the_bits_it_was_kept_with_and_goes_on_with_them() {
         }
         ppo.update(&r).unwrap();
     }
-    let policy = ppo.policy().save().unwrap();
+    let policy = ppo.policy().state().unwrap().weights().unwrap();
     ppo.roll_back(&policy, 0.5).unwrap();
     let _ = ppo.policy.params.theta.shallow_clone().fill_(f64::NAN);
     ppo.restore().unwrap();
@@ -53,7 +53,7 @@ fn reverted_it_has_the_bits_it_was_kept_with_and_goes_on_with_them() {
 fn a_share_of_the_learning_rate_that_is_none_is_refused() {
     let (mut ppo, _) = build(&PpoConfig::default(), ACTION, true);
     let before = ppo.save().unwrap();
-    let weights = ppo.policy().save().unwrap();
+    let weights = ppo.policy().state().unwrap().weights().unwrap();
     for scale in [f64::NAN, -1.0, 1.5, f64::INFINITY] {
         let forged: NamedTensors = before
             .iter()
@@ -80,16 +80,16 @@ fn whatever_is_not_finite_after_an_update_is_reported() {
     assert!(!clean.non_finite_params);
     let tensors = build(&PpoConfig::default(), ACTION, true)
         .0
-        .snapshot
+        .state
         .live()
         .len();
-    // Weights; the optimiser; one normaliser, which the networks share.
-    assert_eq!(tensors, 1 + 4 + 5);
+    // Weights; one normaliser, which the networks share; returns; the optimiser; rewards.
+    assert_eq!(tensors, 1 + 5 + 5 + 4 + 1);
     for at in 0..tensors {
         for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             let (ppo, _) = build(&PpoConfig::default(), ACTION, true);
-            let flat = ppo.snapshot.live()[at].view([-1]);
-            let size = |ppo: &Ppo| ppo.snapshot.size_of_state().unwrap().double_value(&[0]);
+            let flat = ppo.state.live()[at].view([-1]);
+            let size = |ppo: &Ppo| ppo.state.magnitude().unwrap().double_value(&[0]);
             assert!(size(&ppo).is_finite());
             // First, last and between: vectors and their remainders.
             for i in [0, flat.numel() as i64 / 2, flat.numel() as i64 - 1] {
@@ -103,7 +103,8 @@ fn whatever_is_not_finite_after_an_update_is_reported() {
     // And it reaches the numbers of the update.
     let (mut ppo, spec) = build(&PpoConfig::default(), ACTION, true);
     let r = rollout(ppo.policy_mut(), &spec, 8, 1);
-    let _ = ppo.snapshot.live()[1].get(5).fill_(f64::NAN);
+    let moment = crate::learner::UpdateTarget::FirstMoment(5);
+    let _ = ppo.state.target(&moment).unwrap().fill_(f64::NAN);
     let stats = ppo.update(&r).unwrap();
     assert!(stats.non_finite_params);
     let logged = stats.scalars();
@@ -164,7 +165,7 @@ fn a_roll_back_takes_the_policy_forgets_the_optimiser_and_lowers_the_rate() {
         let r = rollout(ppo.policy_mut(), &spec, 8, 1);
         ppo.warm_up(&r).unwrap();
         ppo.update(&r).unwrap();
-        let good = ppo.policy().save().unwrap();
+        let good = ppo.policy().state().unwrap().weights().unwrap();
         for stream in 2..4 {
             let r = rollout(ppo.policy_mut(), &spec, 8, stream);
             ppo.update(&r).unwrap();
@@ -173,7 +174,7 @@ fn a_roll_back_takes_the_policy_forgets_the_optimiser_and_lowers_the_rate() {
         let before = rate(&ppo);
         ppo.roll_back(&good, 0.5).unwrap();
         let after = ppo.save().unwrap();
-        same(&ppo.policy().save().unwrap(), &good);
+        same(&ppo.policy().state().unwrap().weights().unwrap(), &good);
         for (name, value) in [("adam.m", 0.0), ("adam.v", 0.0), ("adam.beta_powers", 1.0)] {
             assert!(
                 bool::try_from(named(&after, name).eq(value).all()).unwrap(),
@@ -183,7 +184,7 @@ fn a_roll_back_takes_the_policy_forgets_the_optimiser_and_lowers_the_rate() {
         assert_eq!(rate(&ppo), before * 0.5, "{schedule:?}");
         assert_eq!(named(&after, "ppo.updates").int64_value(&[0]), 3);
         // The order of samples goes on, so the same rollout gives another result.
-        assert_eq!(ppo.updates, 3);
+        assert_eq!(ppo.updates.get(), 3);
 
         // It stays lowered, in what follows and in a checkpoint.
         let (mut resumed, _) = build(&config, ACTION, true);
@@ -196,15 +197,7 @@ fn a_roll_back_takes_the_policy_forgets_the_optimiser_and_lowers_the_rate() {
             Schedule::Adaptive => assert_eq!(resumed.rate_bounds(), (0.5e-5, 0.5e-2)),
         }
         resumed.roll_back(&good, 0.5).unwrap();
-        assert_eq!(resumed.lr_scale, 0.25);
-
-        // A checkpoint from before there was such a number.
-        let old: NamedTensors = after
-            .into_iter()
-            .filter(|(n, _)| n != "ppo.lr_scale")
-            .collect();
-        resumed.load(&old).unwrap();
-        assert_eq!(resumed.lr_scale, 1.0);
+        assert_eq!(resumed.rate_share.get(), 0.25);
     }
 }
 
@@ -217,7 +210,7 @@ fn the_bounds_of_an_adaptive_rate_are_lowered_too() {
         ..PpoConfig::default()
     };
     let (mut ppo, spec) = build(&config, ACTION, false);
-    let good = ppo.policy().save().unwrap();
+    let good = ppo.policy().state().unwrap().weights().unwrap();
     ppo.roll_back(&good, 0.1).unwrap();
     let r = rollout(ppo.policy_mut(), &spec, 8, 1);
     // Nothing is near so large a divergence: the rate rises to its bound.
@@ -236,7 +229,10 @@ fn the_bounds_of_an_adaptive_rate_are_lowered_too() {
 fn a_roll_back_that_cannot_be_changes_nothing() {
     let (mut ppo, _) = build(&PpoConfig::default(), ACTION, false);
     let (other, _) = build(&PpoConfig::default(), ActionSpace::Continuous(3), false);
-    let (own, alien) = (ppo.policy().save().unwrap(), other.policy().save().unwrap());
+    let (own, alien) = (
+        ppo.policy().state().unwrap().weights().unwrap(),
+        other.policy().state().unwrap().weights().unwrap(),
+    );
     let before = ppo.save().unwrap();
     assert!(ppo.roll_back(&alien, 0.5).is_err());
     for factor in [0.0, -1.0, 1.5, f64::NAN] {
