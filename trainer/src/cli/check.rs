@@ -1,7 +1,7 @@
 //! `ostler check`: is the configuration sound, and what does it come to?
 
 use super::ConfigArgs;
-use crate::config::{Algorithm, Config, Gpus};
+use crate::config::{Config, Gpus};
 use crate::log::outln;
 use crate::log::progress::thousands;
 use crate::memory::fit::foreseen;
@@ -212,16 +212,7 @@ fn sizes(config: &Config, spec: &EnvSpec, layout: &Layout) {
         spec.max_episode_steps,
         config.env.episode_length_s
     );
-    let learning = match config.runner.algorithm {
-        Algorithm::Ppo => format!(
-            "{} minibatches of {} x {} epochs",
-            config.ppo.num_mini_batches,
-            thousands(config.batch_rows() as f64),
-            config.ppo.num_learning_epochs
-        ),
-        Algorithm::Sac => gradient_steps(config.sac.num_updates, t, config),
-        Algorithm::Td3 => gradient_steps(config.td3.num_updates, t, config),
-    };
+    let learning = config.runner.algorithm.describe(config);
     let m = spec.agents_per_env() as u64;
     let agents = match spec.agents.is_empty() {
         true => String::new(),
@@ -245,12 +236,4 @@ fn sizes(config: &Config, spec: &EnvSpec, layout: &Layout) {
         config.runner.max_iterations,
         thousands((config.runner.max_iterations as f64) * (n * t) as f64)
     );
-}
-
-fn gradient_steps(per_step: usize, steps: u64, config: &Config) -> String {
-    format!(
-        "{} gradient steps on {} transitions each",
-        per_step as u64 * steps,
-        thousands(config.batch_rows() as f64)
-    )
 }

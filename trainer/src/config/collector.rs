@@ -1,6 +1,6 @@
 //! `[collector]`: what cannot be used, and how many threads `"auto"` is.
 
-use super::{Algorithm, CollectorKind, Config, Device};
+use super::{CollectorKind, Config, Device};
 use crate::learner::ppo::Staleness;
 use ostler_collector::{AsyncOptions, Stepping};
 use ostler_sim::config::{Auto, ConfigError, SimDevice};
@@ -86,15 +86,7 @@ impl Config {
                 refuse(key, why, "allowed: a number above 0 [s]");
             }
         }
-        if c.init_random_steps > 0 && self.runner.algorithm == Algorithm::Ppo {
-            refuse(
-                "init_random_steps",
-                "\"ppo\" learns from what its own policy does, not from random actions".into(),
-                "0, or runner.algorithm = \"sac\" or \"td3\"",
-            );
-        }
         self.check_places(errors);
-        self.check_staleness(errors);
     }
 
     /// Where parts and the whole may lie.
@@ -125,28 +117,18 @@ impl Config {
         }
     }
 
-    /// On-policy learning from what an older policy did takes a correction.
-    fn check_staleness(&self, errors: &mut Vec<ConfigError>) {
-        let stale = self.is_async() && self.collector.max_staleness > 0;
-        let uncorrected = self.ppo.staleness_correction == Staleness::None;
-        if stale && uncorrected && self.runner.algorithm == Algorithm::Ppo {
-            errors.push(
-                ConfigError::new(
-                    "ppo.staleness_correction",
-                    format!(
-                        "\"none\" takes what a policy up to {} versions older did for the present one's",
-                        self.collector.max_staleness
-                    ),
-                )
-                .help("\"clip\" or \"vtrace\", or collector.max_staleness = 0"),
-            );
+    /// Policy versions between the one that acted and the learner's, at most.
+    pub fn max_staleness(&self) -> usize {
+        match self.collector.kind {
+            CollectorKind::Async => self.collector.max_staleness,
+            CollectorKind::Sync => 0,
         }
     }
 
     /// Replaces what is "auto" about collecting; `cores`: those at hand.
     pub(super) fn resolve_workers(&mut self, cores: usize, notes: &mut Vec<String>) {
         if self.ppo.staleness_correction == Staleness::Auto {
-            let stale = self.is_async() && self.collector.max_staleness > 0;
+            let stale = self.max_staleness() > 0;
             // V-trace's clipped traces are shorter, which costs more than it mends where
             // policies are as near as these (docs/collectors.md).
             self.ppo.staleness_correction = match stale {

@@ -35,7 +35,7 @@ pub use sections::{
 };
 pub(crate) use typed::parse_as;
 
-use crate::learner::{ActorConfig, CriticConfig, PpoConfig, SacConfig, Td3Config};
+use crate::learner::{ActorConfig, ArsConfig, CriticConfig, PpoConfig, SacConfig, Td3Config};
 use crate::memory::MemoryConfig;
 use ostler_collector::replay::ReplayConfig;
 use ostler_sim::Model;
@@ -78,6 +78,8 @@ pub struct Config {
     pub sac: SacConfig,
     /// `[td3]`: the learner, where `runner.algorithm = "td3"`.
     pub td3: Td3Config,
+    /// `[ars]`: the learner, where `runner.algorithm = "ars"`.
+    pub ars: ArsConfig,
     /// `[replay]`: the memory of learners off policy.
     pub replay: ReplayConfig,
     /// `[runner]`: how long, what is kept.
@@ -116,6 +118,7 @@ impl Default for Config {
             ppo: PpoConfig::default(),
             sac: SacConfig::default(),
             td3: Td3Config::default(),
+            ars: ArsConfig::default(),
             replay: ReplayConfig::default(),
             runner: RunnerConfig::default(),
             collector: CollectorConfig::default(),

@@ -96,7 +96,7 @@ fn merge(into: &mut Node, from: &Node) {
 #[cfg(test)]
 mod tests {
     use super::super::{Override, parse};
-    use crate::config::Algorithm;
+
     use std::path::Path;
 
     const TEXT: &str = "[task]\nrobot = \"a.xml\"\n[env]\nnum_envs = 64\ndecimation = 3\n\
@@ -114,7 +114,7 @@ mod tests {
         let plain = load(&[]).unwrap();
         assert_eq!((plain.env.num_envs, plain.name.as_str()), (64, "t"));
         let sac = load(&["profile=sac"]).unwrap();
-        assert_eq!(sac.runner.algorithm, Algorithm::Sac);
+        assert_eq!(sac.runner.algorithm.name(), "sac");
         assert_eq!((sac.env.num_envs, sac.env.decimation), (8, 3));
         assert_eq!(sac.name, "other");
         let set = load(&["env.num_envs=5", "profile=sac"]).unwrap();

@@ -2,7 +2,7 @@
 
 use super::collector::ONE_STREAM;
 use super::curriculum::NUM_ENVS;
-use super::{Algorithm, Config, CudaSync};
+use super::{Config, CudaSync};
 use crate::torch::cuda::{self, Found, NoCuda};
 use ostler_collector::replay::StorageKind;
 use ostler_sim::config::{Auto, Backend, ConfigError, SimDevice};
@@ -305,22 +305,12 @@ impl Config {
 
     /// Samples that a gradient step looks at.
     pub fn batch_rows(&self) -> usize {
-        match self.runner.algorithm {
-            Algorithm::Ppo => {
-                let samples = self.samples() as usize * self.agents_of_a_policy().1;
-                samples.div_ceil(self.ppo.num_mini_batches.max(1))
-            }
-            Algorithm::Sac => self.sac.batch_size,
-            Algorithm::Td3 => self.td3.batch_size,
-        }
+        self.runner.algorithm.batch_rows(self)
     }
 
     /// What keeps rollouts of `samples` transitions from being learnt from.
     pub fn validate_batch(&self, samples: usize) -> Vec<ConfigError> {
-        match self.runner.algorithm {
-            Algorithm::Ppo => self.ppo.validate_batch(samples),
-            Algorithm::Sac | Algorithm::Td3 => Vec::new(),
-        }
+        self.runner.algorithm.fits(self, samples)
     }
 
     /// Threads for libtorch; 1 before [`resolve`](Self::resolve).
@@ -368,7 +358,7 @@ impl Config {
     }
 
     /// How many agents of an environment the policies have: the fewest and the most.
-    fn agents_of_a_policy(&self) -> (usize, usize) {
+    pub fn agents_of_a_policy(&self) -> (usize, usize) {
         let Some(agents) = &self.agents else {
             return (1, 1);
         };

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunnerConfig {
-    /// What learns: `"ppo"`, `"sac"` or `"td3"`, each with a table of its own.
+    /// What learns: `"ppo"`, `"sac"`, `"td3"` or `"ars"`, each with a table of its own.
     pub algorithm: Algorithm,
     /// Control steps of each environment per iteration, 1 or more.
     pub num_steps_per_env: usize,
@@ -54,26 +54,7 @@ impl Default for RunnerConfig {
     }
 }
 
-/// `runner.algorithm`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Algorithm {
-    /// Proximal policy optimisation, on policy.
-    #[default]
-    Ppo,
-    /// Soft actor-critic, off policy.
-    Sac,
-    /// Twin delayed deterministic policy gradient with distributional critics, off
-    /// policy.
-    Td3,
-}
-
-impl Algorithm {
-    /// Whether it learns from a replay memory.
-    pub fn off_policy(self) -> bool {
-        self != Self::Ppo
-    }
-}
+pub use crate::learner::registry::Algorithm;
 
 /// `[collector]`: how rollouts are filled.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,6 +1,7 @@
 //! What serde cannot know: ranges, and what two keys allow together.
 
 use super::{Config, Device};
+use crate::learner::registry::methods;
 use ostler_sim::config::{Auto, Backend, ConfigError, SimDevice};
 
 /// More environments than this cannot be numbered by the random streams' 32 bits
@@ -17,9 +18,8 @@ impl Config {
         self.check_collector(&mut errors);
         errors.extend(self.actor.validate());
         errors.extend(self.critic.validate());
-        errors.extend(self.ppo.validate());
-        errors.extend(self.sac.validate());
-        errors.extend(self.td3.validate());
+        errors.extend(methods().flat_map(|m| m.validate(self)));
+        errors.extend(self.runner.algorithm.check(self));
         errors.extend(self.replay.validate());
         if let Some(agents) = &self.agents {
             errors.extend(agents.validate().err());

@@ -1,9 +1,10 @@
 //! From rollouts to better policies.
 //!
-//! Reading order: [`Learner`] -> [`ppo::Ppo`] -> [`policy::ActorCritic`] -> `nn`
+//! Reading order: [`Learner`] -> [`registry`] -> [`ppo::Ppo`] -> [`policy::ActorCritic`] -> `nn`
 //! (layers with a backward pass written by hand, the flat parameter tensor, Adam).
 //! Where agents have policies of their own, a [`team`] has a learner for each.
 
+pub mod ars;
 pub mod fault;
 pub mod nn;
 pub mod normalizer;
@@ -11,19 +12,21 @@ pub mod off_policy;
 pub mod policy;
 pub mod ppo;
 mod published;
+pub mod registry;
 pub mod returns;
 pub mod state;
 pub mod team;
 #[cfg(test)]
 mod testing;
 
+pub use ars::ArsConfig;
 pub use fault::{UpdateFault, UpdateTarget};
 pub use off_policy::{OffPolicy, SacConfig, Td3Config};
 pub use policy::{ActorConfig, ActorCritic, CriticConfig};
 pub use ppo::{Ppo, PpoConfig};
 pub use state::State;
 
-use crate::config::{Algorithm, Config};
+use crate::config::Config;
 use crate::memory::FreeMemory;
 use fault::Faults;
 use ostler_collector::memory::out_of_memory;
@@ -33,6 +36,7 @@ use ostler_sim::config::ConfigError;
 use ostler_sim::device::Traffic;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::memory::MemoryError;
+use registry::Plan;
 use std::path::Path;
 use tch::{Device, Tensor};
 
@@ -275,46 +279,24 @@ pub fn build(
     spec: &EnvSpec,
     device: Device,
 ) -> Result<Box<dyn Learner>, LearnError> {
-    let steps = config.runner.num_steps_per_env;
+    let method = config.runner.algorithm;
+    let plan = Plan {
+        config,
+        spec,
+        seed: config.seed,
+        device,
+    };
     if !team::wanted(spec) {
-        return build_one(config, spec, config.seed, device);
+        return method.build(&plan);
     }
-    if config.runner.algorithm.off_policy() {
+    if method.off_policy() {
         return Err(off_policy_team().into());
     }
-    let team = team::TeamLearner::new(spec, steps, device, |i, own| {
-        build_one(config, own, team::seed(config.seed, i), device)
+    let team = team::TeamLearner::new(spec, plan.steps(), device, |i, spec| {
+        let seed = team::seed(config.seed, i);
+        method.build(&Plan { spec, seed, ..plan })
     })?;
     Ok(Box::new(team))
-}
-
-fn build_one(
-    config: &Config,
-    spec: &EnvSpec,
-    seed: u64,
-    device: Device,
-) -> Result<Box<dyn Learner>, LearnError> {
-    let steps = config.runner.num_steps_per_env;
-    let (actor, critic) = (&config.actor, &config.critic);
-    Ok(match off_policy_algorithm(config) {
-        None => {
-            let ppo = Ppo::new(&config.ppo, actor, critic, spec, steps, seed, device)?;
-            Box::new(ppo)
-        }
-        Some(algorithm) => {
-            let plan = off_policy::Plan {
-                algorithm,
-                actor,
-                critic,
-                replay: &config.replay,
-                steps,
-                fresh_episodes: config.collector.reset_at_each_iter,
-                save_interval: config.runner.save_interval,
-                seed,
-            };
-            Box::new(OffPolicy::new(&plan, spec, device)?)
-        }
-    })
 }
 
 /// The policy of that learner alone, to act with: freshly initialised.
@@ -326,14 +308,22 @@ pub fn build_policy(
     spec: &EnvSpec,
     device: Device,
 ) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+    let method = config.runner.algorithm;
+    let plan = Plan {
+        config,
+        spec,
+        seed: config.seed,
+        device,
+    };
     if !team::wanted(spec) {
-        return build_policy_of_one(config, spec, config.seed, device);
+        return method.policy(&plan);
     }
-    if config.runner.algorithm.off_policy() {
+    if method.off_policy() {
         return Err(off_policy_team().into());
     }
-    let team: team::Team<Vec<Box<dyn TrainedPolicy>>> = team::Team::new(spec, |i, own| {
-        build_policy_of_one(config, own, team::seed(config.seed, i), device)
+    let team: team::Team<Vec<Box<dyn TrainedPolicy>>> = team::Team::new(spec, |i, spec| {
+        let seed = team::seed(config.seed, i);
+        method.policy(&Plan { spec, seed, ..plan })
     })?;
     Ok(Box::new(team))
 }
@@ -345,29 +335,6 @@ pub fn off_policy_team() -> ConfigError {
         "SAC and TD3 learn one policy for all agents",
     )
     .help("policies = \"shared\", or runner.algorithm = \"ppo\"")
-}
-
-fn build_policy_of_one(
-    config: &Config,
-    spec: &EnvSpec,
-    seed: u64,
-    device: Device,
-) -> Result<Box<dyn TrainedPolicy>, LearnError> {
-    let (actor, critic) = (&config.actor, &config.critic);
-    Ok(match off_policy_algorithm(config) {
-        None => Box::new(ActorCritic::new(actor, critic, spec, seed, device)?),
-        Some(algorithm) => Box::new(off_policy::policy(
-            algorithm, actor, critic, spec, seed, device,
-        )?),
-    })
-}
-
-fn off_policy_algorithm(config: &Config) -> Option<off_policy::Algorithm<'_>> {
-    match config.runner.algorithm {
-        Algorithm::Ppo => None,
-        Algorithm::Sac => Some(off_policy::Algorithm::Sac(&config.sac)),
-        Algorithm::Td3 => Some(off_policy::Algorithm::Td3(&config.td3)),
-    }
 }
 
 /// Tensors with their names, as a checkpoint holds them.
@@ -477,6 +444,8 @@ pub struct UpdateStats {
     pub invalid: u64,
     /// What only learners with a replay memory know.
     pub off_policy: Option<OffPolicyStats>,
+    /// What only random search knows.
+    pub search: Option<SearchStats>,
     /// Time for values, advantages and what else precedes the first minibatch (s).
     pub gae_s: f64,
     /// Time for all of the update (s).
@@ -484,6 +453,16 @@ pub struct UpdateStats {
     /// What crossed between host and device, and how often the host waited: nothing on a
     /// host. libtorch's own launches are not counted.
     pub traffic: Traffic,
+}
+
+/// Numbers of augmented random search.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SearchStats {
+    /// Mean return of the perturbed policies that counted, without the alive bonus
+    /// (`Search/mean_return`).
+    pub mean_return: f64,
+    /// Directions that counted (`Search/directions`).
+    pub directions: u64,
 }
 
 /// Numbers of learners with a replay memory.
@@ -544,6 +523,7 @@ impl UpdateStats {
             minibatches: count(|s| s.minibatches),
             invalid: count(|s| s.invalid),
             off_policy: None,
+            search: None,
             gae_s: time(|s| s.gae_s),
             update_s: time(|s| s.update_s),
             traffic: each
@@ -599,8 +579,21 @@ impl UpdateStats {
             ("Loss/critic_grad_norm", self.critic_grad_norm),
         ];
         let off_policy = self.off_policy.map(|o| o.scalars());
-        let on_policy = on_policy.into_iter().filter(move |_| off_policy.is_none());
+        let search = self.search.map(|s| {
+            [
+                ("Search/mean_return", s.mean_return),
+                ("Search/directions", s.directions as f64),
+            ]
+        });
+        let gradients = off_policy.is_none() && search.is_none();
+        let on_policy = on_policy.into_iter().filter(move |_| gradients);
         let off_policy = off_policy.into_iter().flatten();
-        common.into_iter().chain(on_policy).chain(off_policy)
+        let off_policy = off_policy.chain(search.into_iter().flatten());
+        // A matrix has neither a critic nor an entropy.
+        let has = move |tag: &str| !["Loss/value_function", "Loss/entropy"].contains(&tag);
+        let common = common
+            .into_iter()
+            .filter(move |(tag, _)| search.is_none() || has(tag));
+        common.chain(on_policy).chain(off_policy)
     }
 }

@@ -77,19 +77,17 @@ impl Need {
         let off_policy = config.runner.algorithm.off_policy();
         let samples = steps.saturating_mul(envs);
         let rows = config.batch_rows() as u64;
-        let hidden = config
-            .actor
-            .hidden_dims
-            .iter()
-            .chain(&config.critic.hidden_dims);
+        let method = config.runner.algorithm;
+        let [actor, critic] = method.hidden(config);
+        let hidden = actor.iter().chain(critic);
         // Every layer's output and the gradient with respect to it.
         let mut neurons: u64 = hidden.map(|&n| 2 * n as u64).sum();
         if off_policy {
             // Another critic, and what their slow copies and the next observation take.
             neurons *= 3;
         }
-        // Log-probability, advantage, return, value, validity beside them.
-        let columns = action + dist + std + 5;
+        // Log-probability, advantage, return, value, validity, weight beside them.
+        let columns = action + dist + std + 6;
         let normalised = match (
             config.actor.obs_normalization,
             config.critic.obs_normalization,
@@ -98,12 +96,8 @@ impl Need {
             (true, true) if spec.obs.critic.is_none() => 2 * spec.obs.policy as u64,
             _ => width,
         };
-        let weights = weights(spec.obs.policy, &config.actor.hidden_dims, dist)
-            + weights(
-                spec.obs.critic.unwrap_or(spec.obs.policy),
-                &config.critic.hidden_dims,
-                1,
-            );
+        let weights = weights(spec.obs.policy, actor, dist)
+            + weights(spec.obs.critic.unwrap_or(spec.obs.policy), critic, 1);
         let weights = policies * if off_policy { 3 * weights } else { weights };
         // Log-probabilities are computed column by column over all samples.
         let temporaries = 2 * (action + dist) + 8;
@@ -118,7 +112,7 @@ impl Need {
             rollout: rollouts * 4 * envs.saturating_mul(observations + steps * step),
             update: 4 * rows.saturating_mul(neurons + width)
                 + 4 * samples.min(VALUE_ROWS).saturating_mul(neurons / 2 + width),
-            networks: 16 * weights,
+            networks: 16 * weights + envs.saturating_mul(method.bytes_per_row(spec)),
             // Value, advantage; the order of samples twice, 8 bytes each.
             samples: match off_policy {
                 true => 8 * rows.saturating_mul(3 * width + 5 * action + 5),

@@ -211,11 +211,8 @@ impl LoadedRun {
     fn has_its_networks(&self) -> Result<(), RunError> {
         let tensors = self.checkpoint.learner.iter();
         let held: u64 = tensors.map(|(_, t)| t.numel() as u64).sum();
-        let config = &self.config;
-        for (key, hidden) in [
-            ("actor", &config.actor.hidden_dims),
-            ("critic", &config.critic.hidden_dims),
-        ] {
+        let hidden = self.config.runner.algorithm.hidden(&self.config);
+        for (key, hidden) in ["actor", "critic"].into_iter().zip(hidden) {
             // Inputs and outputs come on top.
             let least = weights(1, hidden, 1);
             if least > held {

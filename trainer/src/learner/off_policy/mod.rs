@@ -12,6 +12,7 @@ mod inputs;
 mod learner;
 mod method;
 mod noise;
+mod registered;
 mod replica;
 mod sac;
 mod sample;
@@ -23,6 +24,7 @@ mod tests;
 
 pub use actor::{ContinuousPolicy, Explore};
 pub use config::{SacConfig, Td3Config};
+pub use registered::{SacMethod, Td3Method};
 
 use super::fault::Faults;
 use super::fault::Place;

@@ -12,6 +12,7 @@ mod finish;
 mod gae;
 mod host_loss;
 mod loss;
+mod method;
 mod orders;
 mod prepare;
 mod range;
@@ -23,6 +24,7 @@ mod tests;
 mod values;
 
 pub use config::{AdvantageNorm, PpoConfig, Schedule, Staleness, ValueLoss};
+pub use method::PpoMethod;
 
 use super::fault::{Faults, Place};
 use super::nn::Adam;

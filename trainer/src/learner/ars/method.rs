@@ -1,0 +1,84 @@
+//! ARS as one of the [learners](crate::learner::registry).
+
+use super::{Ars, LinearPolicy};
+use crate::config::Config;
+use crate::learner::registry::{Method, Plan};
+use crate::learner::{LearnError, Learner, TrainedPolicy};
+use ostler_sim::config::ConfigError;
+use ostler_sim::env::{ActionSpace, EnvSpec};
+
+/// `runner.algorithm = "ars"`.
+pub struct ArsMethod;
+
+impl Method for ArsMethod {
+    fn name(&self) -> &'static str {
+        "ars"
+    }
+
+    fn validate(&self, config: &Config) -> Vec<ConfigError> {
+        config.ars.validate()
+    }
+
+    fn check(&self, config: &Config) -> Vec<ConfigError> {
+        let mut errors = Vec::new();
+        if !config.collector.reset_at_each_iter {
+            let why = "\"ars\" compares whole episodes, each of a policy of its own";
+            errors.push(ConfigError::new("collector.reset_at_each_iter", why).help(
+                "reset_at_each_iter = true, and runner.num_steps_per_env as long as an episode",
+            ));
+        }
+        if config.max_staleness() > 0 {
+            let why = "\"ars\" compares policies of one iteration";
+            errors.push(ConfigError::new("collector.max_staleness", why).help("0"));
+        }
+        if config.collector.init_random_steps > 0 {
+            let why = "\"ars\" learns from what its own policies do, not from random actions";
+            errors.push(ConfigError::new("collector.init_random_steps", why).help("0"));
+        }
+        errors
+    }
+
+    fn fits(&self, config: &Config, samples: usize) -> Vec<ConfigError> {
+        let rows = samples / config.runner.num_steps_per_env.max(1);
+        if rows >= 2 {
+            return Vec::new();
+        }
+        let why = format!("{rows} environment tries no direction: it takes two for each");
+        vec![ConfigError::new("env.num_envs", why).help("2 or more")]
+    }
+
+    fn hidden<'a>(&self, _: &'a Config) -> [&'a [i64]; 2] {
+        [&[], &[]]
+    }
+
+    /// Its matrix, half a direction, and what both are made from.
+    fn bytes_per_row(&self, spec: &EnvSpec) -> u64 {
+        let (ActionSpace::Continuous(n) | ActionSpace::Discrete(n)) = spec.action;
+        4 * 4 * (spec.obs.policy * n) as u64
+    }
+
+    fn batch_rows(&self, config: &Config) -> usize {
+        config.env.num_envs
+    }
+
+    fn describe(&self, config: &Config) -> String {
+        let tried = config.env.num_envs / 2;
+        let counted = match config.ars.top_directions {
+            0 => tried,
+            top => top.min(tried),
+        };
+        format!("{tried} directions tried, {counted} of them counted")
+    }
+
+    fn build(&self, plan: &Plan<'_>) -> Result<Box<dyn Learner>, LearnError> {
+        let ars = &plan.config.ars;
+        let learner = Ars::new(ars, plan.actor(), plan.spec, plan.seed, plan.device)?;
+        Ok(Box::new(learner))
+    }
+
+    fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+        let ars = &plan.config.ars;
+        let policy = LinearPolicy::new(ars, plan.actor(), plan.spec, plan.seed, plan.device)?;
+        Ok(Box::new(policy))
+    }
+}

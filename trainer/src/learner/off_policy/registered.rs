@@ -1,0 +1,101 @@
+//! SAC and TD3 as two of the [learners](crate::learner::registry).
+
+use super::{Algorithm, OffPolicy, Plan as OffPolicyPlan, policy};
+use crate::config::Config;
+use crate::learner::registry::{Method, Plan};
+use crate::learner::{LearnError, Learner, TrainedPolicy};
+use ostler_sim::config::ConfigError;
+
+/// `runner.algorithm = "sac"`.
+pub struct SacMethod;
+
+/// `runner.algorithm = "td3"`.
+pub struct Td3Method;
+
+impl Method for SacMethod {
+    fn name(&self) -> &'static str {
+        "sac"
+    }
+
+    fn off_policy(&self) -> bool {
+        true
+    }
+
+    fn validate(&self, config: &Config) -> Vec<ConfigError> {
+        config.sac.validate()
+    }
+
+    fn batch_rows(&self, config: &Config) -> usize {
+        config.sac.batch_size
+    }
+
+    fn describe(&self, config: &Config) -> String {
+        gradient_steps(config.sac.num_updates, config.sac.batch_size, config)
+    }
+
+    fn build(&self, plan: &Plan<'_>) -> Result<Box<dyn Learner>, LearnError> {
+        build(Algorithm::Sac(&plan.config.sac), plan)
+    }
+
+    fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+        policy_alone(Algorithm::Sac(&plan.config.sac), plan)
+    }
+}
+
+impl Method for Td3Method {
+    fn name(&self) -> &'static str {
+        "td3"
+    }
+
+    fn off_policy(&self) -> bool {
+        true
+    }
+
+    fn validate(&self, config: &Config) -> Vec<ConfigError> {
+        config.td3.validate()
+    }
+
+    fn batch_rows(&self, config: &Config) -> usize {
+        config.td3.batch_size
+    }
+
+    fn describe(&self, config: &Config) -> String {
+        gradient_steps(config.td3.num_updates, config.td3.batch_size, config)
+    }
+
+    fn build(&self, plan: &Plan<'_>) -> Result<Box<dyn Learner>, LearnError> {
+        build(Algorithm::Td3(&plan.config.td3), plan)
+    }
+
+    fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+        policy_alone(Algorithm::Td3(&plan.config.td3), plan)
+    }
+}
+
+fn gradient_steps(per_step: usize, batch: usize, config: &Config) -> String {
+    let steps = per_step * config.runner.num_steps_per_env;
+    format!("{steps} gradient steps on {batch} transitions each")
+}
+
+fn build(algorithm: Algorithm<'_>, plan: &Plan<'_>) -> Result<Box<dyn Learner>, LearnError> {
+    let own = OffPolicyPlan {
+        algorithm,
+        actor: plan.actor(),
+        critic: plan.critic(),
+        replay: &plan.config.replay,
+        steps: plan.steps(),
+        fresh_episodes: plan.config.collector.reset_at_each_iter,
+        save_interval: plan.config.runner.save_interval,
+        seed: plan.seed,
+    };
+    Ok(Box::new(OffPolicy::new(&own, plan.spec, plan.device)?))
+}
+
+fn policy_alone(
+    algorithm: Algorithm<'_>,
+    plan: &Plan<'_>,
+) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+    let (actor, critic) = (plan.actor(), plan.critic());
+    let policy = policy(algorithm, actor, critic, plan.spec, plan.seed, plan.device)?;
+    Ok(Box::new(policy))
+}

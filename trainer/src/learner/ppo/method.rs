@@ -1,0 +1,80 @@
+//! PPO as one of the [learners](crate::learner::registry).
+
+use super::{Ppo, Staleness};
+use crate::config::Config;
+use crate::learner::registry::{Method, Plan};
+use crate::learner::{ActorCritic, LearnError, Learner, TrainedPolicy};
+use ostler_sim::config::ConfigError;
+
+/// `runner.algorithm = "ppo"`.
+pub struct PpoMethod;
+
+impl Method for PpoMethod {
+    fn name(&self) -> &'static str {
+        "ppo"
+    }
+
+    fn validate(&self, config: &Config) -> Vec<ConfigError> {
+        config.ppo.validate()
+    }
+
+    fn fits(&self, config: &Config, samples: usize) -> Vec<ConfigError> {
+        config.ppo.validate_batch(samples)
+    }
+
+    fn check(&self, config: &Config) -> Vec<ConfigError> {
+        let collector = &config.collector;
+        let mut errors = Vec::new();
+        if collector.init_random_steps > 0 {
+            let why = "\"ppo\" learns from what its own policy does, not from random actions";
+            errors.push(
+                ConfigError::new("collector.init_random_steps", why)
+                    .help("0, or runner.algorithm = \"sac\" or \"td3\""),
+            );
+        }
+        let uncorrected = config.ppo.staleness_correction == Staleness::None;
+        if config.max_staleness() > 0 && uncorrected {
+            let why = format!(
+                "\"none\" takes what a policy up to {} versions older did for the present one's",
+                collector.max_staleness
+            );
+            errors.push(
+                ConfigError::new("ppo.staleness_correction", why)
+                    .help("\"clip\" or \"vtrace\", or collector.max_staleness = 0"),
+            );
+        }
+        errors
+    }
+
+    fn batch_rows(&self, config: &Config) -> usize {
+        let samples = config.samples() as usize * config.agents_of_a_policy().1;
+        samples.div_ceil(config.ppo.num_mini_batches.max(1))
+    }
+
+    fn describe(&self, config: &Config) -> String {
+        format!(
+            "{} minibatches of {} x {} epochs",
+            config.ppo.num_mini_batches,
+            self.batch_rows(config),
+            config.ppo.num_learning_epochs
+        )
+    }
+
+    fn build(&self, plan: &Plan<'_>) -> Result<Box<dyn Learner>, LearnError> {
+        let Plan {
+            config,
+            spec,
+            seed,
+            device,
+        } = *plan;
+        let (actor, critic) = (plan.actor(), plan.critic());
+        let ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
+        Ok(Box::new(ppo))
+    }
+
+    fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+        let (actor, critic) = (plan.actor(), plan.critic());
+        let policy = ActorCritic::new(actor, critic, plan.spec, plan.seed, plan.device)?;
+        Ok(Box::new(policy))
+    }
+}

@@ -1,0 +1,176 @@
+//! The learners that there are. One more is a folder beside this file, a line in
+//! [`METHODS`], and its table in [`Config`].
+
+use super::{ActorConfig, CriticConfig, LearnError, Learner, TrainedPolicy};
+use super::{ars, off_policy, ppo};
+use crate::config::Config;
+use ostler_sim::config::ConfigError;
+use ostler_sim::env::EnvSpec;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use tch::Device;
+
+/// Every learner; the first is the default of `runner.algorithm`.
+static METHODS: [&dyn Method; 4] = [
+    &ppo::PpoMethod,
+    &off_policy::SacMethod,
+    &off_policy::Td3Method,
+    &ars::ArsMethod,
+];
+
+/// What the rest of the program knows of a learner.
+pub trait Method: Sync {
+    /// Its name for `runner.algorithm`, and that of its table.
+    fn name(&self) -> &'static str;
+
+    /// Whether it learns from a replay memory; then it learns one policy for all agents.
+    fn off_policy(&self) -> bool {
+        false
+    }
+
+    /// Keys of its table that cannot be used. All tables are checked, whichever learns.
+    fn validate(&self, config: &Config) -> Vec<ConfigError>;
+
+    /// What keeps this learner from learning with the other tables as they are.
+    fn check(&self, _config: &Config) -> Vec<ConfigError> {
+        Vec::new()
+    }
+
+    /// What keeps this learner from learning from rollouts of `samples` transitions.
+    fn fits(&self, _config: &Config, _samples: usize) -> Vec<ConfigError> {
+        Vec::new()
+    }
+
+    /// Widths of the hidden layers of actor and critic.
+    fn hidden<'a>(&self, config: &'a Config) -> [&'a [i64]; 2] {
+        [&config.actor.hidden_dims, &config.critic.hidden_dims]
+    }
+
+    /// Memory for each row of a rollout beyond networks and samples (bytes).
+    fn bytes_per_row(&self, _spec: &EnvSpec) -> u64 {
+        0
+    }
+
+    /// Samples that a gradient step looks at.
+    fn batch_rows(&self, config: &Config) -> usize;
+
+    /// An iteration's learning in a few words, for `ostler check`.
+    fn describe(&self, config: &Config) -> String;
+
+    /// The learner.
+    ///
+    /// # Errors
+    /// A key that cannot be used with this task, or memory does not suffice.
+    fn build(&self, plan: &Plan<'_>) -> Result<Box<dyn Learner>, LearnError>;
+
+    /// Its policy alone, freshly initialised, to act with.
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError>;
+}
+
+/// What a learner is built from.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// The run's configuration.
+    pub config: &'a Config,
+    /// The environments that it will learn from: of one policy's agents.
+    pub spec: &'a EnvSpec,
+    /// Keys every draw.
+    pub seed: u64,
+    /// Where it learns.
+    pub device: Device,
+}
+
+impl Plan<'_> {
+    /// `[actor]`.
+    pub fn actor(&self) -> &ActorConfig {
+        &self.config.actor
+    }
+
+    /// `[critic]`.
+    pub fn critic(&self) -> &CriticConfig {
+        &self.config.critic
+    }
+
+    /// Control steps of a rollout.
+    pub fn steps(&self) -> usize {
+        self.config.runner.num_steps_per_env
+    }
+}
+
+/// All learners, the default first.
+pub fn methods() -> impl Iterator<Item = Algorithm> {
+    METHODS.into_iter().map(Algorithm)
+}
+
+/// `runner.algorithm`: one of the learners, by its name.
+#[derive(Clone, Copy)]
+pub struct Algorithm(&'static dyn Method);
+
+impl std::ops::Deref for Algorithm {
+    type Target = dyn Method;
+
+    fn deref(&self) -> &Self::Target {
+        self.0
+    }
+}
+
+impl Default for Algorithm {
+    fn default() -> Self {
+        Self(METHODS[0])
+    }
+}
+
+impl PartialEq for Algorithm {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Algorithm {}
+
+impl fmt::Debug for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for Algorithm {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Algorithm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        methods().find(|m| m.name() == name).ok_or_else(|| {
+            let names: Vec<String> = methods().map(|m| format!("`{}`", m.name())).collect();
+            serde::de::Error::custom(format!(
+                "unknown variant `{name}`, expected one of {}",
+                names.join(", ")
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_different_and_each_has_a_table_of_defaults_that_can_be_used() {
+        let config = Config::default();
+        let all = toml::Value::try_from(&config).unwrap();
+        let mut names: Vec<&str> = methods().map(|m| m.name()).collect();
+        for method in methods() {
+            assert!(all.get(method.name()).is_some(), "[{}]", method.name());
+            assert!(method.validate(&config).is_empty(), "{}", method.name());
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), METHODS.len());
+    }
+}
