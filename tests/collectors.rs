@@ -6,7 +6,7 @@
 mod common;
 
 use common::process::{holders, kill, left_in_shm, names, parent_of, trainer_of, wait};
-use common::{Place, metrics, tensors};
+use common::{Place, TASK, metrics, tensors};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
@@ -73,6 +73,51 @@ fn f8_one_key_changes_the_collector_and_nothing_else() {
     let fixed = |(name, _): &(String, Vec<usize>)| name != "episodes";
     let kept = |run: &Path| shapes(run).into_iter().filter(fixed).collect::<Vec<_>>();
     assert_eq!(kept(&sync), kept(&crew));
+}
+
+/// Every learner, with any number of workers that it waits for, learns what it learns
+/// without: what a row explores does not depend on the worker that steps it.
+#[test]
+fn workers_that_the_learner_waits_for_change_no_bit() {
+    let more = "
+[replay]
+capacity = 2000
+storage = \"host\"
+[sac]
+batch_size = 32
+learning_starts = 100
+[td3]
+batch_size = 32
+num_updates = 1
+learning_starts = 100
+num_atoms = 21
+v_min = 0.0
+v_max = 40.0
+";
+    let place = Place::with(&format!("{TASK}{more}"));
+    let learnt = |run: &Path| -> Vec<_> {
+        let all = tensors(run).into_iter();
+        all.filter(|(name, ..)| name.starts_with("learner/"))
+            .collect()
+    };
+    for algorithm in ["ppo", "sac", "td3", "ars"] {
+        let chosen = format!("runner.algorithm={algorithm}");
+        let anew = format!("collector.reset_at_each_iter={}", algorithm == "ars");
+        let common = [chosen.as_str(), anew.as_str()];
+        let sync = learnt(&place.train(&format!("{algorithm}_sync"), 3, &common));
+        assert!(sync.len() > 3, "{algorithm}: {}", sync.len());
+        for workers in ["collector.workers=2", "collector.workers=3"] {
+            let threads = [ASYNC, workers, "collector.max_staleness=0"];
+            let name = format!(
+                "{algorithm}_{}",
+                workers.len() + workers.ends_with('3') as usize
+            );
+            let run = place.train(&name, 3, &[&common[..], &threads].concat());
+            for (a, b) in sync.iter().zip(&learnt(&run)) {
+                assert!(a == b, "{algorithm}, {workers}: {}", a.0);
+            }
+        }
+    }
 }
 
 #[test]

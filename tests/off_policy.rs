@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "search.rs"]
+mod search;
 
 use common::{Place, TASK, assert_same_bits, metrics, tensors, text};
 
