@@ -80,8 +80,10 @@ impl Need {
         let method = config.runner.algorithm;
         let [actor, critic] = method.hidden(config);
         let hidden = actor.iter().chain(critic);
-        // Every layer's output and the gradient with respect to it.
-        let mut neurons: u64 = hidden.map(|&n| 2 * n as u64).sum();
+        // Every layer's output and the gradient with respect to it; twice where a norm stands
+        // between the layer and its function.
+        let twice = 1 + u64::from(config.actor.layer_norm || config.critic.layer_norm);
+        let mut neurons: u64 = hidden.map(|&n| twice * 2 * n as u64).sum();
         if off_policy {
             // Another critic, and what their slow copies and the next observation take.
             neurons *= 3;

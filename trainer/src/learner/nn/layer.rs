@@ -3,7 +3,8 @@
 //! Shapes: `B` rows, `I` inputs, `H` outputs.
 
 use super::host::{self, Vectors, Weights};
-use super::{Layout, Params, zeros};
+use super::norm::{LayerNormAt, LayerNormSpace};
+use super::{LayerNorm, Layout, Params, zeros};
 use crate::learner::LearnError;
 use crate::learner::policy::Activation;
 use ostler_collector::memory::with_floats;
@@ -174,12 +175,32 @@ impl Activation {
     }
 }
 
+/// The hidden layers of a network, as a configuration has them.
+#[derive(Debug, Clone, Copy)]
+pub struct TrunkConfig<'a> {
+    /// Widths of the layers.
+    pub widths: &'a [i64],
+    /// The function behind each.
+    pub activation: Activation,
+    /// Normalise the numbers of a layer before the function.
+    pub layer_norm: bool,
+}
+
 /// The hidden layers of a network.
 #[derive(Debug)]
 pub struct Trunk {
     layers: Vec<Linear>,
+    /// One for each layer, or none at all.
+    norms: Vec<LayerNorm>,
     widths: Vec<i64>,
     activation: Activation,
+}
+
+/// Where the parameters of a hidden layer lie.
+#[derive(Debug, Clone, Copy)]
+pub struct LayerAt {
+    linear: LinearAt,
+    norm: Option<LayerNormAt>,
 }
 
 /// Buffers for one pass of a [`Trunk`] over `B` rows.
@@ -189,44 +210,49 @@ pub struct TrunkSpace {
     hidden: Vec<Tensor>,
     /// Gradients of them `[B,H]`; empty where no backward pass is wanted.
     d_hidden: Vec<Tensor>,
+    /// Of the layers' norms, where there are such.
+    norms: Vec<LayerNormSpace>,
 }
 
 impl Trunk {
-    /// Adds the parameters of layers of these `widths` to a layout; returns where they lie
-    /// and the width of the last.
+    /// Adds the parameters of these layers to a layout; returns where they lie and the width
+    /// of the last.
     pub fn declare(
         layout: &mut Layout,
         name: &str,
         inputs: i64,
-        widths: &[i64],
-    ) -> (Vec<LinearAt>, i64) {
+        config: TrunkConfig<'_>,
+    ) -> (Vec<LayerAt>, i64) {
         let mut width = inputs;
-        let at = widths
+        let at = config
+            .widths
             .iter()
             .enumerate()
             .map(|(i, &w)| {
-                let at = Linear::declare(layout, &format!("{name}.{i}"), width, w);
+                let linear = Linear::declare(layout, &format!("{name}.{i}"), width, w);
+                let norm = config
+                    .layer_norm
+                    .then(|| LayerNorm::declare(layout, &format!("{name}.{i}.norm"), w));
                 width = w;
-                at
+                LayerAt { linear, norm }
             })
             .collect();
         (at, width)
     }
 
     /// Layers whose parameters lie at `at`.
-    pub fn new(
-        params: &Params,
-        at: &[LinearAt],
-        widths: &[i64],
-        activation: Activation,
-    ) -> Result<Self, TchError> {
+    pub fn new(params: &Params, at: &[LayerAt], config: TrunkConfig<'_>) -> Result<Self, TchError> {
+        let norms = at.iter().filter_map(|a| a.norm);
         Ok(Self {
             layers: at
                 .iter()
-                .map(|&a| Linear::new(params, a))
+                .map(|a| Linear::new(params, a.linear))
                 .collect::<Result<_, _>>()?,
-            widths: widths.to_vec(),
-            activation,
+            norms: norms
+                .map(|at| LayerNorm::new(params, at))
+                .collect::<Result<_, _>>()?,
+            widths: config.widths.to_vec(),
+            activation: config.activation,
         })
     }
 
@@ -235,7 +261,12 @@ impl Trunk {
         &self.layers
     }
 
-    /// What stands between the layers.
+    /// Norms behind the layers: one for each, or none.
+    pub fn norms(&self) -> &[LayerNorm] {
+        &self.norms
+    }
+
+    /// The function behind each layer.
     pub fn activation(&self) -> Activation {
         self.activation
     }
@@ -253,29 +284,60 @@ impl Trunk {
                 .map(|&w| zeros("hidden layers", &[rows, w], Kind::Float, device))
                 .collect::<Result<Vec<_>, _>>()
         };
+        let norms = self.norms.iter();
         Ok(TrunkSpace {
             hidden: buffers()?,
             d_hidden: if backward { buffers()? } else { Vec::new() },
+            norms: norms
+                .map(|n| n.space(rows, backward, device))
+                .collect::<Result<_, _>>()?,
         })
     }
 
     /// `x [B,I]` through all layers; the result is [`TrunkSpace::output`].
     pub fn forward(&self, x: &Tensor, space: &TrunkSpace) -> Result<(), TchError> {
         let mut input = x;
-        for (layer, y) in self.layers.iter().zip(&space.hidden) {
-            layer.forward(input, y)?;
+        for (i, (layer, y)) in self.layers.iter().zip(&space.hidden).enumerate() {
+            match (self.norms.get(i), space.norms.get(i)) {
+                (Some(norm), Some(own)) => {
+                    layer.forward(input, &own.x)?;
+                    norm.forward(own, y)?;
+                }
+                _ => layer.forward(input, y)?,
+            }
             self.activation.forward(y)?;
             input = y;
         }
         Ok(())
     }
 
+    /// The gradient of layer `i`'s result before its norm and function, from that of its
+    /// output; with those of the norm's parameters if `params`.
+    fn through<'a>(
+        &self,
+        i: usize,
+        space: &'a TrunkSpace,
+        params: bool,
+    ) -> Result<&'a Tensor, TchError> {
+        let (y, d) = (&space.hidden[i], &space.d_hidden[i]);
+        self.activation.backward(y, d)?;
+        match (self.norms.get(i), space.norms.get(i)) {
+            (Some(norm), Some(own)) => {
+                match params {
+                    true => norm.backward(d, own)?,
+                    false => norm.backward_input(d, own)?,
+                }
+                Ok(&own.d_x)
+            }
+            _ => Ok(d),
+        }
+    }
+
     /// Gradients of all parameters from that of the output, which lies in
     /// [`TrunkSpace::d_output`].
     pub fn backward(&self, x: &Tensor, space: &TrunkSpace) -> Result<(), TchError> {
         for i in (0..self.layers.len()).rev() {
-            let (y, d) = (&space.hidden[i], &space.d_hidden[i]);
-            self.activation.backward(y, d)?;
+            let d = self.through(i, space, true)?;
             if i > 0 {
                 self.layers[i].backward(&space.hidden[i - 1], d)?;
                 self.layers[i].backward_input(d, &space.d_hidden[i - 1])?;
@@ -285,9 +347,7 @@ impl Trunk {
         }
         Ok(())
     }
-}
 
-impl Trunk {
     /// Gradient of `len` inputs from the `from`th on, into `dx [B,len]`, from that of the
     /// output, which lies in [`TrunkSpace::d_output`]. Gradients of parameters stay as
     /// they are. There must be a layer.
@@ -299,8 +359,7 @@ impl Trunk {
         dx: &Tensor,
     ) -> Result<(), TchError> {
         for i in (0..self.layers.len()).rev() {
-            let (y, d) = (&space.hidden[i], &space.d_hidden[i]);
-            self.activation.backward(y, d)?;
+            let d = self.through(i, space, false)?;
             match i {
                 0 => self.layers[i].backward_inputs(d, from, len, dx)?,
                 _ => self.layers[i].backward_input(d, &space.d_hidden[i - 1])?,
@@ -331,6 +390,11 @@ impl TrunkSpace {
         Ok(Self {
             hidden: narrow(&self.hidden)?,
             d_hidden: narrow(&self.d_hidden)?,
+            norms: self
+                .norms
+                .iter()
+                .map(|n| n.narrow(rows))
+                .collect::<Result<_, _>>()?,
         })
     }
 }

@@ -4,10 +4,12 @@ pub mod adam;
 pub mod host;
 pub mod init;
 pub mod layer;
+pub mod norm;
 pub mod params;
 
 pub use adam::{Adam, HostAdam};
-pub use layer::{Linear, Trunk, TrunkSpace};
+pub use layer::{Linear, Trunk, TrunkConfig, TrunkSpace};
+pub use norm::LayerNorm;
 pub use params::{Layout, Params};
 
 use super::LearnError;

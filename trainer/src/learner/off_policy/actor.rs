@@ -80,18 +80,14 @@ impl ActorNet {
         };
         let width = width as i64;
         let mut layout = Layout::default();
-        let (at, features) = Trunk::declare(
-            &mut layout,
-            "actor",
-            spec.obs.policy as i64,
-            &config.hidden_dims,
-        );
+        let (at, features) =
+            Trunk::declare(&mut layout, "actor", spec.obs.policy as i64, config.trunk());
         let mut head = |name: &str| Linear::declare(&mut layout, name, features, width);
         let mean_at: LinearAt = head("actor.head");
         let std_at = (explore == Explore::Squashed).then(|| head("actor.log_std_head"));
         let params = Params::new(layout, device)?;
         let net = Self {
-            trunk: Trunk::new(&params, &at, &config.hidden_dims, config.activation)?,
+            trunk: Trunk::new(&params, &at, config.trunk())?,
             mean: Linear::new(&params, mean_at)?,
             log_std: std_at.map(|at| Linear::new(&params, at)).transpose()?,
             bounds: (config.min_std.ln(), config.max_std.ln()),
@@ -107,6 +103,7 @@ impl ActorNet {
         for (stream, layer) in self.trunk.layers().iter().enumerate() {
             init::fan_in(layer, seed, stream as u32)?;
         }
+        self.trunk.norms().iter().try_for_each(|n| n.init())?;
         let (rows, cols) = self.mean.weight().size2()?;
         let stream = self.trunk.layers().len() as u32 * 2;
         let weight = init::orthogonal(rows, cols, 0.01, seed, stream)?;

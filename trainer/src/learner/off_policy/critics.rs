@@ -1,6 +1,6 @@
 //! Two critics of observation and action, and the slow copies that targets come from.
 
-use crate::learner::nn::layer::LinearAt;
+use crate::learner::nn::layer::{LayerAt, LinearAt};
 use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
 use crate::learner::{CriticConfig, LearnError, State};
 use tch::{Device, Kind, TchError, Tensor};
@@ -41,7 +41,7 @@ pub struct CriticSpace {
 
 /// Where one network's parameters lie.
 struct Declared {
-    hidden: Vec<LinearAt>,
+    hidden: Vec<LayerAt>,
     head: LinearAt,
 }
 
@@ -60,8 +60,7 @@ impl Critics {
         let build = |names: [&str; 2]| -> Result<(Params, [Critic; 2]), LearnError> {
             let mut layout = Layout::default();
             let at = names.map(|name| {
-                let dims = &config.hidden_dims;
-                let (hidden, features) = Trunk::declare(&mut layout, name, inputs, dims);
+                let (hidden, features) = Trunk::declare(&mut layout, name, inputs, config.trunk());
                 let head = format!("{name}.head");
                 let head = Linear::declare(&mut layout, &head, features, outputs);
                 Declared { hidden, head }
@@ -81,6 +80,8 @@ impl Critics {
         for (stream, layer) in (0x1000..).zip(layers) {
             init::fan_in(layer, seed, stream)?;
         }
+        let mut norms = online.iter().flat_map(|c| c.trunk.norms());
+        norms.try_for_each(|n| n.init())?;
         target.theta.f_copy_(&params.theta)?;
         Ok(Self {
             params,
@@ -199,9 +200,8 @@ impl Critics {
 
 impl Critic {
     fn new(params: &Params, at: &Declared, config: &CriticConfig) -> Result<Self, TchError> {
-        let dims = &config.hidden_dims;
         Ok(Self {
-            trunk: Trunk::new(params, &at.hidden, dims, config.activation)?,
+            trunk: Trunk::new(params, &at.hidden, config.trunk())?,
             head: Linear::new(params, at.head)?,
         })
     }

@@ -1,5 +1,6 @@
 //! `[actor]` and `[critic]`.
 
+use crate::learner::nn::TrunkConfig;
 use ostler_sim::config::ConfigError;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,8 @@ pub struct ActorConfig {
     pub hidden_dims: Vec<i64>,
     /// Function between layers: `"elu"`, `"relu"` or `"tanh"`.
     pub activation: Activation,
+    /// Normalise each hidden layer's numbers before the function (Ba et al. 2016).
+    pub layer_norm: bool,
     /// Standard deviation of the actions at the start, within `min_std`..`max_std`.
     pub init_std: f64,
     /// `"scalar"`: one learnt standard deviation per action, the same in every state;
@@ -33,6 +36,7 @@ impl Default for ActorConfig {
         Self {
             hidden_dims: vec![256, 256, 256],
             activation: Activation::Elu,
+            layer_norm: false,
             init_std: 1.0,
             std_type: StdType::Scalar,
             min_std: 1e-3,
@@ -50,6 +54,9 @@ pub struct CriticConfig {
     pub hidden_dims: Vec<i64>,
     /// Function between layers: `"elu"`, `"relu"` or `"tanh"`. Unused when `shared`.
     pub activation: Activation,
+    /// Normalise each hidden layer's numbers before the function (Ba et al. 2016). Unused
+    /// when `shared`.
+    pub layer_norm: bool,
     /// Shift and scale observations by their running mean and deviation. Unused when
     /// `shared`.
     pub obs_normalization: bool,
@@ -63,6 +70,7 @@ impl Default for CriticConfig {
         Self {
             hidden_dims: vec![256, 256, 256],
             activation: Activation::Elu,
+            layer_norm: false,
             obs_normalization: false,
             shared: false,
         }
@@ -92,6 +100,15 @@ pub enum StdType {
 }
 
 impl ActorConfig {
+    /// The hidden layers.
+    pub(crate) fn trunk(&self) -> TrunkConfig<'_> {
+        TrunkConfig {
+            widths: &self.hidden_dims,
+            activation: self.activation,
+            layer_norm: self.layer_norm,
+        }
+    }
+
     /// What cannot be used, with paths such as `actor.init_std`.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
@@ -129,6 +146,15 @@ impl ActorConfig {
 }
 
 impl CriticConfig {
+    /// The hidden layers.
+    pub(crate) fn trunk(&self) -> TrunkConfig<'_> {
+        TrunkConfig {
+            widths: &self.hidden_dims,
+            activation: self.activation,
+            layer_norm: self.layer_norm,
+        }
+    }
+
     /// What cannot be used, with paths such as `critic.hidden_dims`.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();

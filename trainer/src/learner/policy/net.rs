@@ -69,7 +69,7 @@ impl Net {
         }
         let mut layout = Layout::default();
         let obs = spec.obs.policy as i64;
-        let (actor_at, width) = Trunk::declare(&mut layout, "actor", obs, &actor.hidden_dims);
+        let (actor_at, width) = Trunk::declare(&mut layout, "actor", obs, actor.trunk());
         let (dist_width, discrete) = match spec.action {
             ActionSpace::Continuous(n) => (n as i64, false),
             ActionSpace::Discrete(n) => (n as i64, true),
@@ -89,7 +89,7 @@ impl Net {
             (Vec::new(), width)
         } else {
             let obs = spec.obs.critic.unwrap_or(spec.obs.policy) as i64;
-            Trunk::declare(&mut layout, "critic", obs, &critic.hidden_dims)
+            Trunk::declare(&mut layout, "critic", obs, critic.trunk())
         };
         let value_at = Linear::declare(&mut layout, "critic.head", value_width, 1);
 
@@ -103,14 +103,13 @@ impl Net {
             Some(Ok(at)) => Std::Head(Linear::new(&params, at)?),
         };
         let net = Self {
-            actor: Trunk::new(&params, &actor_at, &actor.hidden_dims, actor.activation)?,
+            actor: Trunk::new(&params, &actor_at, actor.trunk())?,
             head: Linear::new(&params, head_at)?,
             std,
             critic: if critic.shared {
                 None
             } else {
-                let dims = &critic.hidden_dims;
-                Some(Trunk::new(&params, &critic_at, dims, critic.activation)?)
+                Some(Trunk::new(&params, &critic_at, critic.trunk())?)
             },
             value: Linear::new(&params, value_at)?,
             dist_width,
@@ -133,6 +132,9 @@ impl Net {
             let weight = init::orthogonal(rows, cols, gain, seed, stream as u32)?;
             layer.weight().shallow_clone().f_copy_(&weight)?;
         }
+        let norms = self.actor.norms().iter();
+        let norms = norms.chain(self.critic.iter().flat_map(|c| c.norms()));
+        norms.map(|n| n.init()).collect::<Result<(), _>>()?;
         let start = match &self.std {
             Std::Categorical => return Ok(()),
             Std::Scalar { log_std, .. } => log_std,

@@ -8,9 +8,8 @@
 use super::lanes::{Eight, Lanes, Sixteen};
 use super::{Vectors, activation};
 use crate::learner::LearnError;
-use crate::learner::nn::{Linear, Trunk};
+use crate::learner::nn::{LayerNorm, Linear, Trunk, norm};
 use crate::learner::normalizer::FARTHEST;
-use crate::learner::policy::Activation;
 use ostler_collector::memory::{HostRows, with_floats};
 use ostler_sim::memory::zeroed;
 use tch::{TchError, Tensor};
@@ -101,7 +100,7 @@ impl ActorPass {
         let [shift, scale] = norm.unwrap_or([x; 2]);
         let pass = |[x, shift, scale]: [&[f32]; 3], out: [&mut [f32]; HEADS]| {
             let norm = norm.map(|_| (shift, scale));
-            self.run(x, norm, (trunk.layers(), trunk.activation()), heads, out)
+            self.run(x, norm, trunk, heads, out)
         };
         // SAFETY: observations, statistics and results are written before they come here. The
         // pass reads numbers and parameters, which are no results; it calls nothing of
@@ -133,17 +132,18 @@ impl ActorPass {
         Ok(done)
     }
 
-    /// Rows `x [B,I]`, shifted by `norm.0 [I]` and scaled by `norm.1 [I]`, through `hidden`
-    /// layers with a function after each, then through each of `heads` into its
+    /// Rows `x [B,I]`, shifted by `norm.0 [I]` and scaled by `norm.1 [I]`, through the hidden
+    /// layers, then through each of `heads` into its
     /// `out [B,H]`.
     fn run<const HEADS: usize>(
         &mut self,
         x: &[f32],
         norm: Option<(&[f32], &[f32])>,
-        (hidden, function): (&[Linear], Activation),
+        trunk: &Trunk,
         heads: [&Linear; HEADS],
         mut out: [&mut [f32]; HEADS],
     ) -> Result<bool, TchError> {
+        let (hidden, function) = (trunk.layers(), trunk.activation());
         let Some(first) = hidden.first().or(heads.first().copied()) else {
             return Ok(false);
         };
@@ -157,9 +157,12 @@ impl ActorPass {
             let [from, to] = &mut self.columns;
             load(rows, norm, inputs, from);
             let (mut from, mut to) = (from, to);
-            for linear in hidden {
+            for (i, linear) in hidden.iter().enumerate() {
                 layer(self.vectors, linear, from, to)?;
                 let filled = linear.outputs() * ROWS;
+                if let Some(norm) = trunk.norms().get(i) {
+                    layer_norm(norm, &mut to[..filled])?;
+                }
                 activation::forward(self.vectors, function, &mut to[..filled]);
                 std::mem::swap(&mut from, &mut to);
             }
@@ -195,11 +198,44 @@ fn load(rows: &[f32], norm: Option<(&[f32], &[f32])>, inputs: usize, columns: &m
     }
 }
 
+/// Each row of columns `x [H]` of [`ROWS`] normalised, with the norm's gain and bias.
+fn layer_norm(norm: &LayerNorm, x: &mut [f32]) -> Result<(), TchError> {
+    let Some([gain, bias]) = norm.on_host()? else {
+        return Err(not_here());
+    };
+    let share = 1.0 / gain.len().max(1) as f32;
+    let mut mean = [0.0_f32; ROWS];
+    for column in x.chunks_exact(ROWS) {
+        mean.iter_mut()
+            .zip(column)
+            .for_each(|(m, x)| *m += x * share);
+    }
+    let mut scale = [0.0_f32; ROWS];
+    for column in x.chunks_exact(ROWS) {
+        let centred = column.iter().zip(&mean).map(|(x, m)| x - m);
+        scale
+            .iter_mut()
+            .zip(centred)
+            .for_each(|(s, x)| *s += x * x * share);
+    }
+    for s in &mut scale {
+        *s = 1.0 / (*s + norm::EPS as f32).sqrt();
+    }
+    for (column, (gain, bias)) in x.chunks_exact_mut(ROWS).zip(gain.iter().zip(bias)) {
+        for (x, (m, s)) in column.iter_mut().zip(mean.iter().zip(&scale)) {
+            *x = (*x - m) * s * gain + bias;
+        }
+    }
+    Ok(())
+}
+
+fn not_here() -> TchError {
+    TchError::Torch("parameters of a layer that are not in the host's memory".into())
+}
+
 /// Columns `x [I]` into columns `y [H]` of [`ROWS`] each.
 fn layer(vectors: Vectors, linear: &Linear, x: &[f32], y: &mut [f32]) -> Result<(), TchError> {
-    let weights = linear.weights().ok_or_else(|| {
-        TchError::Torch("parameters of a layer that are not in the host's memory".into())
-    })?;
+    let weights = linear.weights().ok_or_else(not_here)?;
     let (weight, bias) = weights.get()?;
     let inputs = linear.inputs();
     assert!(weight.len() == bias.len() * inputs);

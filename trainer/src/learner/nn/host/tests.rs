@@ -1,5 +1,5 @@
 use super::*;
-use crate::learner::nn::{Layout, Linear, Params, Trunk};
+use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkConfig};
 use crate::learner::policy::Activation;
 use ostler_collector::memory::with_floats;
 use ostler_sim::rng::{Purpose, fill_normal};
@@ -158,8 +158,21 @@ fn a_number_gets_the_same_bits_wherever_it_stands_and_however_wide_vectors_are()
 
 /// Layers of these widths with random parameters, the last two of them heads.
 fn network(activation: Activation, widths: &[i64]) -> (Params, Trunk, [Linear; 2]) {
+    network_of(activation, widths, false)
+}
+
+fn network_of(
+    activation: Activation,
+    widths: &[i64],
+    layer_norm: bool,
+) -> (Params, Trunk, [Linear; 2]) {
     let mut layout = Layout::default();
-    let (at, features) = Trunk::declare(&mut layout, "t", widths[0], &widths[1..]);
+    let config = TrunkConfig {
+        widths: &widths[1..],
+        activation,
+        layer_norm,
+    };
+    let (at, features) = Trunk::declare(&mut layout, "t", widths[0], config);
     let heads = [3, 13].map(|w| Linear::declare(&mut layout, &format!("h{w}"), features, w));
     let params = Params::new(layout, Device::Cpu).unwrap();
     let n = params.len();
@@ -169,7 +182,7 @@ fn network(activation: Activation, widths: &[i64]) -> (Params, Trunk, [Linear; 2
         .theta
         .shallow_clone()
         .copy_(&(Tensor::from_slice(&random) * 0.3));
-    let trunk = Trunk::new(&params, &at, &widths[1..], activation).unwrap();
+    let trunk = Trunk::new(&params, &at, config).unwrap();
     let heads = heads.map(|at| Linear::new(&params, at).unwrap());
     (params, trunk, heads)
 }
@@ -216,6 +229,38 @@ fn a_network_in_one_pass_equals_libtorch_layer_by_layer() {
                         "{vectors:?} {widths:?} {error} of {size}"
                     );
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn normalised_layers_in_one_pass_equal_libtorchs() {
+    for activation in ALL {
+        let net = network_of(activation, &[5, 37, 16], true);
+        let x = rows(71, 5);
+        let double = |t: &Tensor| t.to_kind(Kind::Double);
+        let mut hidden = double(&x);
+        let mut state = crate::learner::State::default();
+        net.0.declare(&mut state).unwrap();
+        let params = state.weights().unwrap();
+        let of = |name: String| double(&params.iter().find(|p| p.0 == name).unwrap().1);
+        for (i, layer) in net.1.layers().iter().enumerate() {
+            hidden = hidden.matmul(&double(layer.weight()).tr()) + double(layer.bias());
+            let (gain, bias) = (
+                of(format!("t.{i}.norm.weight")),
+                of(format!("t.{i}.norm.bias")),
+            );
+            let width = [layer.outputs() as i64];
+            hidden = hidden.layer_norm(&width[..], Some(&gain), Some(&bias), 1e-5, false);
+            hidden = libtorch(activation, &hidden);
+        }
+        for vectors in Vectors::all() {
+            for (head, own) in net.2.iter().zip(pass(&net, vectors, &x)) {
+                let exact = hidden.matmul(&double(head.weight()).tr()) + double(head.bias());
+                let error = (double(&own) - &exact).abs().max().double_value(&[]);
+                let size = exact.abs().max().double_value(&[]);
+                assert!(error <= 2e-5 * size, "{vectors:?} {error} of {size}");
             }
         }
     }

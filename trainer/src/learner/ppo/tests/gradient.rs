@@ -19,7 +19,11 @@ impl Variant {
         };
         let trunk = |x: &Tensor, name: &str, dims: &[i64], activation: Activation| {
             (0..dims.len()).fold(x.shallow_clone(), |h, i| {
-                let z = linear(&h, &format!("{name}.{i}"));
+                let mut z = linear(&h, &format!("{name}.{i}"));
+                if let Some(gain) = p.get(&format!("{name}.{i}.norm.weight")) {
+                    let bias = &p[&format!("{name}.{i}.norm.bias")];
+                    z = z.layer_norm(&dims[i..=i], Some(gain), Some(bias), 1e-5, false);
+                }
                 match activation {
                     Activation::Elu => z.elu(),
                     Activation::Relu => z.relu(),
@@ -187,6 +191,43 @@ fn the_backward_pass_by_hand_equals_autograd_in_every_variant() {
                 }
             }
         }
+    }
+}
+
+/// Layers that are normalised, in networks apart and with a trunk that both share.
+#[test]
+fn normalised_layers_have_autograds_gradients() {
+    for (stream, (shared, activation)) in [
+        (false, Activation::Elu),
+        (true, Activation::Relu),
+        (false, Activation::Tanh),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let variant = Variant {
+            action: ActionSpace::Continuous(2),
+            actor: ActorConfig {
+                hidden_dims: vec![16, 8],
+                layer_norm: true,
+                activation,
+                std_type: StdType::StateDependent,
+                ..ActorConfig::default()
+            },
+            critic: CriticConfig {
+                hidden_dims: vec![16, 8],
+                layer_norm: !shared,
+                activation,
+                shared,
+                ..CriticConfig::default()
+            },
+            ppo: PpoConfig {
+                num_mini_batches: 1,
+                ..PpoConfig::default()
+            },
+        };
+        let difference = variant.difference(stream as u32 + 1);
+        assert!(difference < 1e-6, "{shared} {activation:?}: {difference:e}");
     }
 }
 
