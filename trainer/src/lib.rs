@@ -17,5 +17,6 @@ pub mod memory;
 pub mod readers;
 pub mod regress;
 pub mod run;
+pub mod stats;
 pub mod supervise;
 pub mod torch;

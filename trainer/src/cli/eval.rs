@@ -7,6 +7,7 @@ use super::target::{Target, Wish, open};
 use crate::log::errln;
 use crate::run::stage::{Stage, quotas};
 use crate::run::{RunError, error::OK};
+use crate::stats::Episodes;
 use clap::Args;
 use ostler_sim::referee::worlds::Failure;
 use serde_json::json;
@@ -91,7 +92,7 @@ pub fn run(args: &EvalArgs) -> Result<i32, RunError> {
     }
     let text = match (outcomes.as_slice(), args.json) {
         ([one], true) => one.json().to_string(),
-        ([one], false) => one.line(),
+        ([one], false) => one.text(),
         (several, true) => {
             let all = several.iter().map(|o| (o.backend.clone(), o.json()));
             serde_json::Value::Object(all.collect()).to_string()
@@ -193,11 +194,8 @@ impl Outcome {
         self.returns.iter().copied().fold(start, f64::max)
     }
 
-    /// Half the width of the mean's 95 % confidence interval (normal approximation).
-    fn ci95(&self) -> f64 {
-        let n = self.returns.len() as f64;
-        // The sample's deviation has divisor n - 1.
-        1.96 * mean_std(&self.returns).1 / (n - 1.0).max(1.0).sqrt()
+    fn summary(&self) -> Episodes {
+        Episodes::of(&self.returns)
     }
 
     fn steps_per_s(&self) -> f64 {
@@ -205,7 +203,7 @@ impl Outcome {
     }
 
     fn json(&self) -> serde_json::Value {
-        let (mean, std) = mean_std(&self.returns);
+        let r = self.summary();
         json!({
             "config": self.name,
             "checkpoint": self.checkpoint,
@@ -213,13 +211,14 @@ impl Outcome {
             "kernel": self.kernel,
             "seed": self.seed,
             "num_envs": self.envs,
-            "episodes": self.returns.len(),
-            "mean_return": mean,
-            "std_return": std,
-            "ci95_return": self.ci95(),
+            "episodes": r.n,
+            "mean_return": r.mean,
+            "ci95_return": r.ci95,
+            "std_return": r.std,
+            "quantile_5_return": r.quantile_5,
             "min_return": self.min(),
             "max_return": self.max(),
-            "mean_length": mean_std(&self.lengths).0,
+            "mean_length": self.mean_length(),
             "broken_episodes": self.broken,
             "env_steps": self.steps * self.envs as u64,
             "env_steps_per_s": self.steps_per_s(),
@@ -229,18 +228,50 @@ impl Outcome {
         })
     }
 
-    fn line(&self) -> String {
-        let (mean, std) = mean_std(&self.returns);
-        format!(
-            "{}: mean return {mean:.2} ± {std:.2} (from {:.2} to {:.2}) over {} episodes of {:.1} steps on average, {:.0} environment steps/s{}",
+    fn mean_length(&self) -> f64 {
+        self.lengths.iter().sum::<f64>() / self.lengths.len() as f64
+    }
+
+    fn text(&self) -> String {
+        let r = self.summary();
+        let mut text = format!(
+            "{}: {} episodes of {:.1} steps on average, {:.0} environment steps/s{}\n",
             self.name,
-            self.min(),
-            self.max(),
-            self.returns.len(),
-            mean_std(&self.lengths).0,
+            r.n,
+            self.mean_length(),
             self.steps_per_s(),
             self.contest.lines()
-        )
+        );
+        let mut row = |name: &str, value: String| {
+            let _ = writeln!(text, "  {name:20}{value}");
+        };
+        row("mean return", format!("{:.2}{}", r.mean, known(&r)));
+        row("standard deviation", format!("{:.2}", r.std));
+        row(
+            "worst episodes",
+            format!(
+                "5 % are below {:.2}, the worst is {:.2} (the best {:.2})",
+                r.quantile_5,
+                self.min(),
+                self.max()
+            ),
+        );
+        text + ONE_POLICY
+    }
+}
+
+/// Said of every result, as intervals over episodes were taken for intervals over seeds.
+const ONE_POLICY: &str = "These are the episodes of one policy. Policies of other seeds differ by more: train several\nand compare them by `ostler plot` or `ostler regress`.";
+
+/// How well a mean is known.
+fn known(r: &Episodes) -> String {
+    match r.n {
+        1 => ", of one episode".into(),
+        _ => format!(
+            ", 95 % confidence interval {:.2} to {:.2}",
+            r.mean - r.ci95,
+            r.mean + r.ci95
+        ),
     }
 }
 
@@ -256,39 +287,26 @@ fn table(outcomes: &[Outcome]) -> String {
         text.push('\n');
     };
     row(name, &|o| o.backend.clone());
-    row("mean return", &|o| format!("{:.2}", mean_std(&o.returns).0));
-    row("95 % confidence", &|o| format!("± {:.2}", o.ci95()));
-    row("standard deviation", &|o| {
-        format!("{:.2}", mean_std(&o.returns).1)
+    row("mean return", &|o| format!("{:.2}", o.summary().mean));
+    row("95 % confidence from", &|o| {
+        let r = o.summary();
+        format!("{:.2}", r.mean - r.ci95)
+    });
+    row("                  to", &|o| {
+        let r = o.summary();
+        format!("{:.2}", r.mean + r.ci95)
+    });
+    row("standard deviation", &|o| format!("{:.2}", o.summary().std));
+    row("5 % are below", &|o| {
+        format!("{:.2}", o.summary().quantile_5)
     });
     row("lowest return", &|o| format!("{:.2}", o.min()));
     row("highest return", &|o| format!("{:.2}", o.max()));
-    row("mean length", &|o| format!("{:.1}", mean_std(&o.lengths).0));
+    row("mean length", &|o| format!("{:.1}", o.mean_length()));
     row("episodes", &|o| o.returns.len().to_string());
     row("broken episodes", &|o| o.broken.to_string());
     row("environment steps/s", &|o| {
         format!("{:.0}", o.steps_per_s())
     });
-    text.trim_end().to_string()
-}
-
-/// Mean and standard deviation (divisor n), in f64, in the order given.
-fn mean_std(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
-    (mean, variance.sqrt())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::mean_std;
-
-    #[test]
-    fn mean_and_deviation_by_hand() {
-        assert_eq!(
-            mean_std(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]),
-            (5.0, 2.0)
-        );
-    }
+    text + ONE_POLICY
 }

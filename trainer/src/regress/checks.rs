@@ -6,9 +6,9 @@ use super::case::Case;
 use super::file::{Bound, Requirement};
 use super::judge::{Judged, range};
 use super::plan::Plan;
-use super::stats::{Against, interval, median};
 use super::verdict::{CaseResult, Check, Kind, Problem, Trial, Verdict};
 use super::yardstick;
+use crate::stats::{Against, interquartile, interval, median};
 
 /// The name of a case's check of its return.
 pub const RETURN: &str = "return";
@@ -69,6 +69,10 @@ pub fn judge_case(
         .as_ref()
         .ok()
         .and_then(|values| interval(values, expect.confidence));
+    let middle_half = returns
+        .as_ref()
+        .ok()
+        .and_then(|values| interquartile(values, expect.confidence));
     if let Some(threshold) = expect.return_at_least {
         checks.push(match &returns {
             Err(problem) => Check::failed(RETURN, problem.clone()),
@@ -117,6 +121,7 @@ pub fn judge_case(
         },
         checks,
         ret,
+        return_interquartile: middle_half,
         steps_per_s: middle(&speeds),
         throughput: compared.ok().filter(|_| expect.throughput_share.is_some()),
         throughput_share: share,
@@ -149,6 +154,7 @@ fn blank(case: &Case, plan: &Plan) -> CaseResult {
         runs: Vec::new(),
         checks: Vec::new(),
         ret: None,
+        return_interquartile: None,
         return_at_least: plan.expect.return_at_least,
         steps_per_s: None,
         throughput: None,

@@ -8,8 +8,8 @@ use super::child::Ended;
 use super::file::{Bound, Of, ReturnOf};
 use super::metrics::History;
 use super::plan::{Amount, Plan};
-use super::stats::median;
 use super::verdict::{Exit, Kind, Problem, Trial};
+use crate::stats::median;
 
 /// The tag of steps per second.
 const FPS: &str = "Perf/total_fps";

@@ -27,7 +27,6 @@ mod metrics_tests;
 pub mod plan;
 pub mod processor;
 pub mod report;
-pub mod stats;
 pub mod suite;
 pub mod trial;
 pub mod verdict;

@@ -1,7 +1,7 @@
 //! How things end: kinds of failure, problems of a run, checks of a case.
 
 use super::baseline::Throughput;
-use super::stats::Interval;
+use crate::stats::Interval;
 use serde::Serialize;
 
 /// What went wrong. None of them is ever passed over.
@@ -228,6 +228,9 @@ pub struct CaseResult {
     /// The return over all seeds; none where one is missing.
     #[serde(rename = "return")]
     pub ret: Option<Interval>,
+    /// The interquartile mean of the returns over all seeds, with its bootstrap interval;
+    /// none where a seed is missing. Nothing is judged by it.
+    pub return_interquartile: Option<Interval>,
     /// The threshold of the return.
     pub return_at_least: Option<f64>,
     /// Median over the seeds (environment steps/s).

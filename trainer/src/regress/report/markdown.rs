@@ -2,7 +2,7 @@
 
 use super::super::suite::Suite;
 use super::super::verdict::{CaseResult, Verdict};
-use super::ret;
+use super::{interquartile, ret};
 use crate::log::progress::{duration, thousands};
 use std::fmt::Write as _;
 
@@ -42,8 +42,8 @@ pub fn text(suite: &Suite) -> String {
     if suite.interrupted {
         let _ = writeln!(text, "**The runner was stopped before its end.**\n");
     }
-    text += "| case | | return (interval) | at least | steps/s | of baseline | peak MiB | seeds | time |\n";
-    text += "|---|---|---|---|---|---|---|---|---|\n";
+    text += "| case | | return (interval) | IQM (bootstrap) | at least | steps/s | of baseline | peak MiB | seeds | time |\n";
+    text += "|---|---|---|---|---|---|---|---|---|---|\n";
     for case in &suite.cases {
         text += &row(case);
     }
@@ -66,6 +66,7 @@ fn row(case: &CaseResult) -> String {
         case.name.clone(),
         word.to_string(),
         ret(case),
+        interquartile(case),
         case.return_at_least.map_or_else(dash, |r| r.to_string()),
         case.steps_per_s.map_or_else(dash, thousands),
         case.throughput_share

@@ -9,6 +9,7 @@ use super::verdict::{CaseResult, Verdict};
 use crate::log::progress::{duration, thousands};
 use crate::run::RunError;
 use crate::run::checkpoint::write_atomically;
+use crate::stats::Interval;
 use std::path::Path;
 
 /// All results: [`Suite`] as JSON.
@@ -66,6 +67,9 @@ fn numbers(case: &CaseResult) -> String {
     let mut parts = Vec::new();
     if case.ret.is_some() || case.return_at_least.is_some() {
         parts.push(format!("return {}", ret(case)));
+        if case.runs.len() > 1 {
+            parts.push(format!("IQM {}", interquartile(case)));
+        }
     }
     if let Some(speed) = case.steps_per_s {
         parts.push(format!("{} steps/s", thousands(speed)));
@@ -86,7 +90,16 @@ fn numbers(case: &CaseResult) -> String {
 
 /// The mean return and its interval, or a dash.
 fn ret(case: &CaseResult) -> String {
-    match case.ret {
+    known(case.ret)
+}
+
+/// The interquartile mean of the returns and its interval, or a dash.
+fn interquartile(case: &CaseResult) -> String {
+    known(case.return_interquartile)
+}
+
+fn known(interval: Option<Interval>) -> String {
+    match interval {
         None => "-".into(),
         Some(i) => match (i.low, i.high) {
             (Some(low), Some(high)) => format!("{:.1} [{low:.1}, {high:.1}]", i.mean),
