@@ -1,6 +1,7 @@
 //! `ostler plot`: learning curves of several runs in one picture.
 
-use crate::log::curves::{Curve, draw};
+use crate::log::curve::short;
+use crate::log::curves::{Curve, Outcome, ReturnOf, draw};
 use crate::log::outln;
 use crate::run::{METRICS, RunError};
 use clap::Args;
@@ -10,7 +11,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 pub struct PlotArgs {
     /// Folders of runs (or runs/NAME: its newest), each as LABEL=RUN or RUN; runs of one
-    /// label share a colour. Without a label the run's name is taken
+    /// label are seeds of one thing and drawn as their interquartile mean with its 95 %
+    /// bootstrap interval. Without a label the run's name is taken
     #[arg(required = true, value_name = "[LABEL=]RUN")]
     runs: Vec<String>,
     /// The picture
@@ -19,15 +21,47 @@ pub struct PlotArgs {
     /// What stands above it
     #[arg(long, default_value = "")]
     title: String,
+    /// Which returns are drawn [default: evaluation, where every run has some]
+    #[arg(long, value_enum, value_name = "WHICH")]
+    return_of: Option<ReturnOf>,
 }
 
 /// Draws and says where.
 pub fn run(args: &PlotArgs) -> Result<i32, RunError> {
     let curves = args.runs.iter().map(|run| curve(run));
     let curves = curves.collect::<Result<Vec<_>, _>>()?;
-    draw(&curves, &args.png, &args.title).map_err(|e| RunError::Usage(e.to_string()))?;
+    let drawn = draw(&curves, args.return_of, &args.png, &args.title)
+        .map_err(|e| RunError::Usage(e.to_string()))?;
+    let how = match drawn.of {
+        ReturnOf::Evaluation => "evaluated",
+        ReturnOf::Training => "in training",
+    };
+    for outcome in &drawn.outcomes {
+        outln!("{}", line(outcome, how));
+    }
     outln!("{}", args.png.display());
     Ok(0)
+}
+
+/// What came of the runs of a label, in a line.
+fn line(outcome: &Outcome, how: &str) -> String {
+    let Outcome { label, steps, ret } = outcome;
+    let steps = short(*steps);
+    match (ret.low, ret.high) {
+        (Some(low), Some(high)) => format!(
+            "{label}: {} runs, {how} at {steps} steps: interquartile mean of the returns {:.2}, 95 % bootstrap interval {low:.2} to {high:.2}{}",
+            ret.n,
+            ret.mean,
+            match ret.n {
+                ..10 => " (too narrow with so few runs)",
+                _ => "",
+            }
+        ),
+        _ => format!(
+            "{label}: 1 run, {how} at {steps} steps: return {:.2}; runs with other seeds say how much that is chance",
+            ret.mean
+        ),
+    }
 }
 
 fn curve(text: &str) -> Result<Curve, RunError> {

@@ -36,6 +36,14 @@ pub enum CurveError {
     /// No iteration has a mean return yet.
     #[error("{} holds no mean return yet: no episode has ended; train for longer", .0.display())]
     Empty(PathBuf),
+    /// No evaluation was logged.
+    #[error("{} holds no evaluation: runner.eval_interval was 0, or the first has not come; --return-of training draws the training's returns", .0.display())]
+    NotEvaluated(PathBuf),
+    /// Runs of one label that have no number of steps in common.
+    #[error(
+        "the runs of \"{0}\" have no stretch of environment steps in common: one begins after another ends; give them labels of their own"
+    )]
+    Apart(String),
     /// The picture could not be drawn.
     #[error("cannot draw the learning curve: {0}")]
     Plot(String),
@@ -47,15 +55,30 @@ pub enum CurveError {
 /// Numbers over environment steps.
 pub(super) type Series = Vec<(f64, f64)>;
 
+/// An evaluation.
+#[derive(Debug)]
+pub(super) struct Evaluated {
+    steps: f64,
+    wall_s: f64,
+    mean: f64,
+    /// Half the width of the mean's 95 % confidence interval.
+    ci95: f64,
+    /// Below it are the worst 5 % of the episodes.
+    quantile_5: Option<f64>,
+}
+
 /// What the picture shows of a run.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
-    pub(super) returns: Series,
+    /// Training returns, without the first ones.
+    returns: Series,
     /// The same over training time (s).
-    pub(super) returns_over_time: Series,
+    returns_over_time: Series,
+    /// The first ones: means of few episodes, and of short ones alone.
+    early: Series,
+    early_over_time: Series,
     lengths: Series,
-    /// Steps, mean and standard deviation of evaluations.
-    evaluations: Vec<(f64, f64, f64)>,
+    evaluations: Vec<Evaluated>,
     noise: Series,
     value_loss: Series,
     steps: f64,
@@ -86,11 +109,15 @@ impl Metrics {
             };
             all.steps = all.steps.max(steps);
             all.wall_s = all.wall_s.max(get("wall_s").unwrap_or(0.0));
-            if let (Some(wall), Some(value)) = (get("wall_s"), get("Train/mean_reward")) {
-                all.returns_over_time.push((wall, value));
+            let (over_steps, over_time) = match get("Train/early_mean") {
+                Some(1.0) => (&mut all.early, &mut all.early_over_time),
+                _ => (&mut all.returns, &mut all.returns_over_time),
+            };
+            if let Some(value) = get("Train/mean_reward") {
+                over_steps.push((steps, value));
+                over_time.extend(get("wall_s").map(|wall| (wall, value)));
             }
             for (tag, series) in [
-                ("Train/mean_reward", &mut all.returns),
                 ("Train/mean_episode_length", &mut all.lengths),
                 ("Policy/mean_std", &mut all.noise),
                 ("Loss/value_function", &mut all.value_loss),
@@ -98,11 +125,37 @@ impl Metrics {
                 series.extend(get(tag).map(|value| (steps, value)));
             }
             if let Some(mean) = get("Eval/mean_reward") {
-                let std = get("Eval/std_reward").unwrap_or(0.0);
-                all.evaluations.push((steps, mean, std));
+                all.evaluations.push(Evaluated {
+                    steps,
+                    wall_s: get("wall_s").unwrap_or(0.0),
+                    mean,
+                    ci95: get("Eval/ci95_reward").unwrap_or(0.0),
+                    quantile_5: get("Eval/quantile_5_reward"),
+                });
             }
         }
         Ok(all)
+    }
+
+    /// Training returns over steps and over time: the first ones only where there are no
+    /// others.
+    pub(super) fn trained(self) -> (Series, Series) {
+        match self.returns.is_empty() {
+            true => (self.early, self.early_over_time),
+            false => (self.returns, self.returns_over_time),
+        }
+    }
+
+    /// Means of evaluations over steps and over time.
+    pub(super) fn evaluated(&self) -> (Series, Series) {
+        let all = self.evaluations.iter();
+        let over_steps = all.clone().map(|e| (e.steps, e.mean)).collect();
+        (over_steps, all.map(|e| (e.wall_s, e.mean)).collect())
+    }
+
+    /// How many evaluations there are.
+    pub(super) fn evaluations(&self) -> usize {
+        self.evaluations.len()
     }
 }
 
@@ -119,7 +172,7 @@ pub(crate) fn redraw(metrics: &Path, out: &Path, title: &str) -> Result<(), Curv
 
 fn picture(metrics: &Path, title: &str) -> Result<Image, CurveError> {
     let data = Metrics::read(metrics)?;
-    if data.returns.is_empty() && data.evaluations.is_empty() {
+    if data.returns.is_empty() && data.early.is_empty() && data.evaluations.is_empty() {
         return Err(CurveError::Empty(metrics.to_path_buf()));
     }
     let mut large = Image::new(2 * WIDTH as usize, 2 * HEIGHT as usize, [255; 3]);
@@ -162,14 +215,25 @@ fn paint(buffer: &mut [u8], data: &Metrics, title: &str) -> Result<(), String> {
 }
 
 type Area<'a> = DrawingArea<BitMapBackend<'a>, Shift>;
-pub(super) type Outcome<'a> =
+pub(super) type Painted<'a> =
     Result<(), DrawingAreaErrorKind<<BitMapBackend<'a> as DrawingBackend>::ErrorType>>;
 
-/// Mean return: every iteration faint, a running mean bold, evaluations as points.
-fn main_panel<'a>(area: &Area<'a>, data: &Metrics) -> Outcome<'a> {
+/// Mean return: in training every iteration faint and a running mean bold, which begins
+/// where full-length episodes are among those that count; evaluations as points with the
+/// 95 % confidence interval of their means, and the 5 % quantile below.
+fn main_panel<'a>(area: &Area<'a>, data: &Metrics) -> Painted<'a> {
     let evaluated = data.evaluations.iter();
-    let values = (data.returns.iter().map(|p| p.1))
-        .chain(evaluated.flat_map(|&(_, mean, std)| [mean - std, mean + std]));
+    let worst: Series = evaluated
+        .clone()
+        .filter_map(|e| Some((e.steps, e.quantile_5?)))
+        .collect();
+    let values = (data
+        .early
+        .iter()
+        .chain(&data.returns)
+        .chain(&worst)
+        .map(|p| p.1))
+    .chain(evaluated.flat_map(|e| [e.mean - e.ci95, e.mean + e.ci95]));
     let (low, high) = span(values);
     let mut chart = ChartBuilder::on(area)
         .margin(24)
@@ -189,19 +253,43 @@ fn main_panel<'a>(area: &Area<'a>, data: &Metrics) -> Outcome<'a> {
         .x_label_formatter(&|v| short(*v))
         .y_label_formatter(&|v| short(*v))
         .draw()?;
-    chart.draw_series(LineSeries::new(
-        data.returns.iter().copied(),
-        BLUE.mix(0.35).stroke_width(1),
-    ))?;
-    chart.draw_series(LineSeries::new(smooth(&data.returns), BLUE.stroke_width(5)))?;
-    for &(x, mean, std) in &data.evaluations {
-        let bar = PathElement::new(
-            vec![(x, mean - std), (x, mean + std)],
-            ORANGE.stroke_width(3),
-        );
-        chart.draw_series([bar])?;
-        chart.draw_series([Circle::new((x, mean), 7, ORANGE.filled())])?;
+    for series in [&data.early, &data.returns] {
+        let style = BLUE.mix(0.35).stroke_width(1);
+        chart.draw_series(LineSeries::new(series.iter().copied(), style))?;
     }
+    let line = |color: RGBColor, width: u32| {
+        move |(x, y)| PathElement::new(vec![(x, y), (x + 36, y)], color.stroke_width(width))
+    };
+    chart
+        .draw_series(LineSeries::new(smooth(&data.returns), BLUE.stroke_width(5)))?
+        .label("in training (last 100 episodes, with exploration)")
+        .legend(line(BLUE, 6));
+    if data.evaluations.is_empty() {
+        return Ok(());
+    }
+    let means = data.evaluations.iter().map(|e| (e.steps, e.mean));
+    chart
+        .draw_series(LineSeries::new(means, ORANGE.stroke_width(4)))?
+        .label("evaluated, with the mean's 95 % confidence interval")
+        .legend(line(ORANGE, 6));
+    chart
+        .draw_series(LineSeries::new(worst, ORANGE.stroke_width(1)))?
+        .label("evaluated: 5 % of the episodes are below")
+        .legend(line(ORANGE, 2));
+    for e in &data.evaluations {
+        let ends = vec![(e.steps, e.mean - e.ci95), (e.steps, e.mean + e.ci95)];
+        chart.draw_series([PathElement::new(ends, ORANGE.stroke_width(3))])?;
+        chart.draw_series([Circle::new((e.steps, e.mean), 7, ORANGE.filled())])?;
+    }
+    chart
+        .configure_series_labels()
+        .position(SeriesLabelPosition::LowerRight)
+        .margin(20)
+        .legend_area_size(48)
+        .background_style(WHITE.mix(0.85))
+        .border_style(FAINT)
+        .label_font(("sans-serif", 24).into_font().color(&INK))
+        .draw()?;
     Ok(())
 }
 
@@ -211,7 +299,7 @@ fn small_panel<'a>(
     series: &Series,
     color: RGBColor,
     steps: f64,
-) -> Outcome<'a> {
+) -> Painted<'a> {
     let (low, high) = span(series.iter().map(|p| p.1));
     let mut chart = ChartBuilder::on(area)
         .margin(20)
@@ -249,8 +337,9 @@ fn subtitle(data: &Metrics) -> String {
         s if s < 7200.0 => format!("{:.1} min", s / 60.0),
         s => format!("{:.1} h", s / 3600.0),
     };
-    let evaluated = data.evaluations.last().map(|e| ("evaluated", e.1));
-    let trained = data.returns.last().map(|p| ("in training", p.1));
+    let evaluated = data.evaluations.last().map(|e| ("evaluated", e.mean));
+    let trained = data.returns.last().or(data.early.last());
+    let trained = trained.map(|p| ("in training", p.1));
     let end = evaluated
         .or(trained)
         .map(|(how, value)| format!(", mean return {} at the end ({how})", short(value)));
@@ -289,7 +378,7 @@ pub(super) fn smooth(series: &Series) -> Series {
 }
 
 /// A number in few characters: 1.5M, 20k, 0.25.
-pub(super) fn short(v: f64) -> String {
+pub(crate) fn short(v: f64) -> String {
     let digits = |v: f64| {
         let text = format!("{v:.2}");
         text.trim_end_matches('0').trim_end_matches('.').to_string()
@@ -403,7 +492,7 @@ mod tests {
         let metrics = dir.path().join("m.jsonl");
         let lines = [(1e308, -1e308), (1.0, 1e308), (2.0, 5.0)].map(|(steps, x)| {
             format!(
-                "{{\"iteration\":1,\"env_steps\":{steps},\"Train/mean_reward\":{x},\"Eval/mean_reward\":{x},\"Eval/std_reward\":1e308}}\n"
+                "{{\"iteration\":1,\"env_steps\":{steps},\"Train/mean_reward\":{x},\"Eval/mean_reward\":{x},\"Eval/ci95_reward\":1e308}}\n"
             )
         });
         std::fs::write(&metrics, lines.concat()).unwrap();
