@@ -311,6 +311,7 @@ pub fn checkpoint() -> Target {
         "learner/",
         "good/",
         "candidate/",
+        "best/",
         "collector",
         "episodes",
         "F32",

@@ -244,9 +244,23 @@ fn summary(run: &Run, ended: Ended) {
         thousands(run.env_steps() as f64),
         duration(run.wall_s())
     );
+    if let Some((last, best)) = run.evaluated() {
+        let best = match best.mean > last.mean {
+            false => "the best so far".to_string(),
+            true => format!("best {:.2} at iteration {}", best.mean, best.iteration),
+        };
+        let (all, evaluating) = run.evaluation_time();
+        outln!(
+            "evaluated   mean return {:.2} at iteration {}, {best} (mean actions; evaluations took {evaluating:.1} of {all:.1} s)",
+            last.mean,
+            last.iteration,
+        );
+    }
     let (mean_return, mean_length) = run.means();
     if mean_return.is_finite() {
-        outln!("mean return {mean_return:.2}, mean length {mean_length:.0} (last 100 episodes)");
+        outln!(
+            "in training mean return {mean_return:.2}, mean length {mean_length:.0} (last 100 episodes, with exploration)"
+        );
     }
     let troubles = run.troubles();
     if !troubles.is_empty() {

@@ -8,6 +8,7 @@ mod collector;
 pub mod curriculum;
 mod de;
 mod error;
+mod evaluation;
 mod foreign;
 mod locate;
 mod overrides;

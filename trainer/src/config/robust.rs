@@ -26,6 +26,11 @@ pub struct GuardConfig {
     /// After so many roll-backs without twice `probation` good iterations between them
     /// the run stops with a report. 0: the first trouble stops it.
     pub max_roll_backs: u32,
+    /// Share, above 0 and at most 1, of what was gained from the first evaluation to the
+    /// best that a later evaluation may have lost. With more the policy rolls back to the
+    /// weights of the best evaluation. 0: it never does for that reason. The run warns
+    /// from a third on, whatever this is.
+    pub max_return_drop: f64,
 }
 
 impl Default for GuardConfig {
@@ -38,6 +43,7 @@ impl Default for GuardConfig {
             probation: 20,
             roll_back_lr: 0.5,
             max_roll_backs: 5,
+            max_return_drop: 0.0,
         }
     }
 }
@@ -86,6 +92,12 @@ impl GuardConfig {
             "roll_back_lr",
             &self.roll_back_lr,
             "a number above 0 and at most 1",
+        );
+        check(
+            share(self.max_return_drop),
+            "max_return_drop",
+            &self.max_return_drop,
+            "a number above 0 and at most 1, or 0 for never",
         );
         errors
     }
@@ -260,6 +272,7 @@ mod tests {
             value_loss_factor: 0.5,
             max_bad_updates: 0,
             roll_back_lr: f64::NAN,
+            max_return_drop: 1.5,
             ..GuardConfig::default()
         };
         let paths: Vec<String> = guard.validate().into_iter().map(|e| e.path).collect();
@@ -269,7 +282,8 @@ mod tests {
                 "guard.max_broken_share",
                 "guard.value_loss_factor",
                 "guard.max_bad_updates",
-                "guard.roll_back_lr"
+                "guard.roll_back_lr",
+                "guard.max_return_drop"
             ]
         );
         let back_off = BackOffConfig {

@@ -127,7 +127,10 @@ fn exemplar() -> Config {
 /// Keys that take more than one kind of value.
 fn special(path: &str) -> Option<Kind> {
     match path {
-        "sim.threads" | "learner.threads" | "collector.workers" => Some(Kind::Auto),
+        "sim.threads" | "learner.threads" | "collector.workers" | "runner.eval_episodes" => {
+            Some(Kind::Auto)
+        }
+        "runner.eval_interval" => Some(Kind::AutoOrNone),
         "task.action.scale"
         | "task.action.offset"
         | "task.observation.scale"
@@ -140,6 +143,7 @@ fn special(path: &str) -> Option<Kind> {
 #[derive(Clone, Copy)]
 enum Kind {
     Auto,
+    AutoOrNone,
     NumberOrList,
     Policies,
 }
@@ -258,6 +262,14 @@ impl Walk<'_> {
                     _ => false,
                 },
                 "\"auto\" or a whole number, 1 or more",
+            ),
+            Kind::AutoOrNone => (
+                match &node.value {
+                    Value::Int(i) => *i >= 0,
+                    Value::Str(s) => s == "auto",
+                    _ => false,
+                },
+                "\"auto\" or a whole number, 0 for none",
             ),
             Kind::NumberOrList => (
                 match &node.value {

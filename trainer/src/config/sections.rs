@@ -19,14 +19,16 @@ pub struct RunnerConfig {
     /// How many of the newest checkpoints stay, 1 or more. The best one and those at
     /// multiples of `save_interval` stay too.
     pub keep_checkpoints: usize,
-    /// Stop when the mean return reaches this; 0: never. It is the mean of the last
-    /// 100 training episodes, or of an evaluation if `eval_interval` is set.
+    /// Stop when the mean return of an evaluation reaches this; 0: never. With
+    /// `eval_interval = 0` it is that of the last 100 training episodes.
     pub stop_at_return: f64,
     /// Iterations between evaluations (mean actions, no noise, environments of their
-    /// own); 0: none.
-    pub eval_interval: u64,
-    /// Episodes of each evaluation, 1 or more.
-    pub eval_episodes: usize,
+    /// own); 0: none. `"auto"`: a twentieth of `max_iterations`, or more where episodes
+    /// are long and the run is short.
+    pub eval_interval: Auto,
+    /// Episodes of each evaluation, 1 or more; `"auto"`: 16 to 64, as many as the run is
+    /// long enough for.
+    pub eval_episodes: Auto,
     /// First episodes start at random ages, so that time-outs spread out.
     pub init_at_random_ep_len: bool,
     /// A small process of its own starts the training again from its last checkpoint
@@ -45,8 +47,8 @@ impl Default for RunnerConfig {
             save_interval: 100,
             keep_checkpoints: 3,
             stop_at_return: 0.0,
-            eval_interval: 0,
-            eval_episodes: 64,
+            eval_interval: Auto::Auto(AutoWord::Auto),
+            eval_episodes: Auto::Auto(AutoWord::Auto),
             init_at_random_ep_len: true,
             supervise: true,
             max_restarts: 3,

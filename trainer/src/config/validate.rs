@@ -160,6 +160,8 @@ impl Config {
         at_least_1("num_steps_per_env", r.num_steps_per_env as u64, 1 << 20);
         at_least_1("max_iterations", r.max_iterations, 1 << 40);
         at_least_1("keep_checkpoints", r.keep_checkpoints as u64, 1_000_000);
-        at_least_1("eval_episodes", r.eval_episodes as u64, 1_000_000);
+        if let Auto::N(n) = r.eval_episodes {
+            at_least_1("eval_episodes", n as u64, 1_000_000);
+        }
     }
 }

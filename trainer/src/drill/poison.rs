@@ -6,7 +6,7 @@ use crate::learner::{UpdateFault, UpdateTarget};
 use ostler_sim::env::{Injection, Value, What, When, Which};
 
 const ENV: [&str; 3] = ["env", "step", "every"];
-const UPDATE: [&str; 3] = ["update", "every", "minibatch"];
+const UPDATE: [&str; 4] = ["update", "every", "minibatch", "name"];
 
 /// Reads a fault whose action is a number or `panic`.
 pub(super) fn parse(words: Words<'_>) -> Result<Drill, String> {
@@ -60,7 +60,14 @@ fn env(mut words: Words<'_>, what: What, value: f64) -> Result<Drill, String> {
 
 fn update(mut words: Words<'_>, value: f64) -> Result<Drill, String> {
     let index = words.index.unwrap_or(0) as u64;
+    let name = words.take("name");
     let what = match words.target {
+        "parameter" if name.is_some() => {
+            UpdateTarget::Parameter(name.unwrap_or_default().to_string())
+        }
+        _ if name.is_some() => {
+            return Err("name= goes with parameter alone: all of its entries are poisoned".into());
+        }
         "gradient" => UpdateTarget::Gradient(index),
         "loss" => UpdateTarget::Loss,
         "parameter" => UpdateTarget::ParameterIndex(index),
@@ -138,6 +145,14 @@ mod tests {
             (2, UpdateTarget::Gradient(4))
         );
         assert_eq!(fault.value, Value::Nan);
+        let Drill::Update(fault) = parse("50 parameter name=actor.head.bias update=3").unwrap()
+        else {
+            panic!("an update's fault");
+        };
+        assert_eq!(
+            fault.what,
+            UpdateTarget::Parameter("actor.head.bias".into())
+        );
         assert_eq!(
             parse("fail allocation phase=update iteration=3..5 after=17").unwrap(),
             Drill::Run(RunFault {
@@ -196,6 +211,10 @@ mod tests {
             ("nan qpos step=one", "a number belongs here"),
             ("nan qpos step=1 envs=2", "did you mean env=?"),
             ("nan gradient update=0", "the first update is 1"),
+            (
+                "nan gradient name=actor.head.bias update=1",
+                "name= goes with parameter alone",
+            ),
             (
                 "kill iteration=2",
                 "phase= is missing: one of keep, collect",

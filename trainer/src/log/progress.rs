@@ -22,6 +22,10 @@ pub struct Snapshot {
     pub fps: f64,
     /// Mean return of the last episodes; NaN before any ended.
     pub mean_return: f64,
+    /// That mean is over fewer episodes than it is meant to be, or over short ones alone.
+    pub early: bool,
+    /// Mean return of the last evaluation, if there was one.
+    pub evaluated: Option<f64>,
     /// Their mean length [control steps].
     pub mean_length: f64,
     /// Time left at most (s).
@@ -43,13 +47,20 @@ impl std::fmt::Display for Snapshot {
             thousands(self.fps)
         )?;
         if self.mean_return.is_finite() {
+            let early = match self.early {
+                true => " (first episodes)",
+                false => "",
+            };
             write!(
                 f,
-                "return {:.2}  length {:.0}  ",
+                "return {:.2}{early}  length {:.0}  ",
                 self.mean_return, self.mean_length
             )?;
         } else {
             write!(f, "no episode ended yet  ")?;
+        }
+        if let Some(mean) = self.evaluated {
+            write!(f, "evaluated {mean:.2}  ")?;
         }
         if self.rss_mib.is_finite() {
             write!(f, "memory {} MiB", thousands(self.rss_mib))?;
@@ -226,6 +237,8 @@ mod tests {
             of: 100,
             fps: 1_234_567.0,
             mean_return: 12.345,
+            early: false,
+            evaluated: None,
             mean_length: 99.6,
             left_s: 200.0,
             rss_mib: 2345.6,
@@ -240,6 +253,11 @@ mod tests {
         assert!(
             s.to_string()
                 .contains("2,346 MiB (87 % of the system)  left")
+        );
+        (s.early, s.evaluated) = (true, Some(15.5));
+        assert!(
+            s.to_string()
+                .contains("return 12.35 (first episodes)  length 100  evaluated 15.50  memory")
         );
         s.rss_mib = f64::NAN;
         s.mean_return = f64::NAN;

@@ -23,6 +23,8 @@ pub struct Need {
     /// Environments: their state, what the task keeps of them, the copy that an
     /// iteration can go back to, and what a checkpoint holds of them while it is written.
     pub envs: u64,
+    /// Environments of evaluations, and the state that each evaluation starts from.
+    pub evaluation: u64,
     /// Transitions that are remembered in memory, wherever that is.
     pub replay: u64,
     /// Copies of the weights to go back to, and what a checkpoint holds of them.
@@ -110,6 +112,8 @@ impl Need {
         };
         // Every policy learns from a rollout of its own agents.
         let rollouts = rollouts + u64::from(policies > 1);
+        // The best weights are kept where the policy may have to go back to them.
+        let sets = 5 + u64::from(config.guard.max_return_drop > 0.0);
         Self {
             rollout: rollouts * 4 * envs.saturating_mul(observations + steps * step),
             update: 4 * rows.saturating_mul(neurons + width)
@@ -128,9 +132,10 @@ impl Need {
                 false => 0,
             },
             envs: STATES * worlds.saturating_mul(state),
-            // To go back to: weights and moments, and two sets of weights. In a
+            evaluation: 2 * config.eval_envs() as u64 * state,
+            // To go back to: weights and moments, and two or three sets of weights. In a
             // checkpoint: all of it, as tensors, as bytes, as a file.
-            copies: 5 * 4 * weights + 3 * 5 * 4 * weights,
+            copies: sets * 4 * weights + 3 * sets * 4 * weights,
         }
     }
 
@@ -142,6 +147,7 @@ impl Need {
             self.networks,
             self.samples,
             self.envs,
+            self.evaluation,
             self.replay,
             self.copies,
         ]
@@ -188,6 +194,7 @@ impl Need {
         // rollouts of threads, before they are brought to the GPU.
         let host = [
             self.envs,
+            self.evaluation,
             self.copies,
             replay_host,
             config.samples().saturating_mul(16),

@@ -89,7 +89,9 @@ fn train(
         // A death is to be seen.
         "runner.supervise=false".into(),
     ];
-    for set in case.set.iter().chain(&own) {
+    // What is judged is the last policy, after the training; a case may have them.
+    let without = "runner.eval_interval=0".to_string();
+    for set in [&without].into_iter().chain(&case.set).chain(&own) {
         command.arg("--set").arg(set);
     }
     if let Amount::Time(time) = plan.amount {

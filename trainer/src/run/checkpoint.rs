@@ -33,6 +33,8 @@ const LEARNER: &str = "learner/";
 const GOOD: &str = "good/";
 /// Prefix of those that are to become them.
 const CANDIDATE: &str = "candidate/";
+/// Prefix of those of the best evaluation.
+const BEST: &str = "best/";
 /// Name of the collector's bytes.
 const COLLECTOR: &str = "collector";
 /// Name of the last episodes `[n, 2]`: return, length.
@@ -109,6 +111,9 @@ pub struct Meta {
     /// Whether the policy was trusted.
     #[serde(default)]
     pub health: super::health::Record,
+    /// What the evaluations said.
+    #[serde(default)]
+    pub evaluations: super::evaluations::Record,
     /// The last iteration with pressure on memory.
     #[serde(default)]
     pub uneasy: u64,
@@ -138,6 +143,10 @@ impl Meta {
                     .into_iter()
                     .all(counts)
                     && health.roll_backs_in_all <= MOST,
+            ),
+            (
+                "its evaluations",
+                self.evaluations.plausible(self.iteration),
             ),
         ];
         match all.iter().find(|(_, holds)| !holds) {
@@ -173,6 +182,8 @@ pub struct Checkpoint {
     pub good: Vec<(String, Tensor)>,
     /// Those that are to become them.
     pub candidate: Vec<(String, Tensor)>,
+    /// Those of the best evaluation, where the policy may go back to them.
+    pub best: Vec<(String, Tensor)>,
     /// The collector's state.
     pub collector: Snapshot,
     /// Returns and lengths of the last episodes, oldest first.
@@ -269,6 +280,7 @@ impl Checkpoint {
             best: None,
             task,
             health: super::health::Record::default(),
+            evaluations: super::evaluations::Record::default(),
             uneasy: 0,
             schedules: Vec::new(),
             replay: None,
@@ -285,6 +297,7 @@ impl Checkpoint {
             (LEARNER, &self.learner),
             (GOOD, &self.good),
             (CANDIDATE, &self.candidate),
+            (BEST, &self.best),
         ] {
             for (name, tensor) in group {
                 tensors.insert(format!("{prefix}{name}"), bytes_of(tensor)?);
@@ -469,6 +482,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Checkpoint, Refusal> {
         learner: Vec::new(),
         good: Vec::new(),
         candidate: Vec::new(),
+        best: Vec::new(),
         collector: Snapshot::default(),
         episodes: Vec::new(),
     };
@@ -487,6 +501,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Checkpoint, Refusal> {
                     (LEARNER, &mut out.learner),
                     (GOOD, &mut out.good),
                     (CANDIDATE, &mut out.candidate),
+                    (BEST, &mut out.best),
                 ];
                 let group = groups
                     .into_iter()

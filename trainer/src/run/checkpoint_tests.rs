@@ -36,6 +36,7 @@ fn sample() -> Checkpoint {
         ],
         good: vec![("w".into(), Tensor::from_slice(&[2.5_f32]))],
         candidate: vec![("w".into(), Tensor::from_slice(&[3.5_f32]))],
+        best: vec![("w".into(), Tensor::from_slice(&[4.5_f32]))],
         collector: vec![1, 2, 3].into(),
         episodes: vec![[1.0, 10.0], [2.0, 20.0]],
     }

@@ -63,7 +63,13 @@ impl Run {
             &self.spec.termination_names,
         ));
         if self.evaluator.is_some() {
-            let names = ["mean_reward", "std_reward", "mean_episode_length"];
+            let names = [
+                "mean_reward",
+                "ci95_reward",
+                "std_reward",
+                "quantile_5_reward",
+                "mean_episode_length",
+            ];
             tags.extend(names.map(|n| format!("Eval/{n}")));
         }
         let measured = self.loaded.config.curriculum.iter();

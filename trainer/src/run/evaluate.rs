@@ -3,25 +3,38 @@
 
 use super::error::RunError;
 use super::rows::Rows;
+use super::stage::quotas;
+use crate::stats::Episodes;
 use ostler_collector::transfer::read_into;
 use ostler_collector::{CollectError, Policy};
 use ostler_sim::memory::zeroed;
 use ostler_sim::{BatchEnv, EpisodeStats};
+use std::time::Instant;
 use tch::Tensor;
 
 /// Result of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evaluation {
-    /// Mean return.
-    pub mean_return: f64,
-    /// Standard deviation of the returns (of the sample, divisor n).
-    pub std_return: f64,
+    /// Returns of the episodes that count.
+    pub returns: Episodes,
     /// Mean length [control steps].
     pub mean_length: f64,
-    /// Episodes counted.
-    pub episodes: usize,
     /// Environment steps taken.
     pub env_steps: u64,
+    /// Time taken (s).
+    pub seconds: f64,
+}
+
+impl Default for Evaluation {
+    /// Of no episode.
+    fn default() -> Self {
+        Self {
+            returns: Episodes::of(&[]),
+            mean_length: f64::NAN,
+            env_steps: 0,
+            seconds: 0.0,
+        }
+    }
 }
 
 /// Environments for evaluation. Every evaluation starts from the same bits, so its
@@ -77,6 +90,7 @@ impl Evaluator {
         policy: &mut dyn Policy,
         episodes: usize,
     ) -> Result<Evaluation, RunError> {
+        let clock = Instant::now();
         self.env
             .restore(&self.start)
             .map_err(ostler_collector::CollectError::Snapshot)?;
@@ -89,10 +103,7 @@ impl Evaluator {
                 u64::from(s.max_episode_steps),
             )
         };
-        let mut left = zeroed::<usize>("quotas", n).map_err(CollectError::from)?;
-        for (e, left) in left.iter_mut().enumerate() {
-            *left = episodes / n + usize::from(e < episodes % n);
-        }
+        let mut left = quotas(episodes, n);
         let rounds = left.iter().max().copied().unwrap_or(0) as u64;
         let (mut returns, mut lengths) = (Vec::with_capacity(episodes), 0.0);
         let mut steps = 0;
@@ -120,14 +131,11 @@ impl Evaluator {
             }
         }
         let count = returns.len() as f64;
-        let mean = returns.iter().sum::<f64>() / count;
-        let variance = returns.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / count;
         Ok(Evaluation {
-            mean_return: mean,
-            std_return: variance.sqrt(),
+            returns: Episodes::of(&returns),
             mean_length: lengths / count,
-            episodes: returns.len(),
             env_steps: steps * n as u64,
+            seconds: clock.elapsed().as_secs_f64(),
         })
     }
 }

@@ -4,6 +4,7 @@
 //! iterations, and a candidate that still has to. Everything here is a function of
 //! the iterations' numbers, so that a resumed run decides as the whole one did.
 
+use super::saving::same;
 use super::trouble::Trouble;
 use crate::config::GuardConfig;
 use crate::learner::{NamedTensors, UpdateStats};
@@ -169,6 +170,11 @@ impl Health {
             }
         }
         Ok(())
+    }
+
+    /// From now on these are the weights to go back to.
+    pub fn trust(&mut self, weights: &NamedTensors) {
+        self.good = same(weights);
     }
 
     /// Counts a roll-back; false when there were too many.

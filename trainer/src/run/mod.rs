@@ -15,6 +15,7 @@ mod curriculum;
 pub mod dir;
 pub mod error;
 pub mod evaluate;
+pub mod evaluations;
 pub(crate) mod failure;
 mod fitting;
 mod git;
@@ -121,6 +122,12 @@ pub struct Run {
     monitor: MemoryMonitor,
     reporter: Reporter,
     evaluator: Option<Eval>,
+    /// What the evaluations said.
+    evaluations: evaluations::Evaluations,
+    /// When the last evaluation of this session was made, or the session began.
+    evaluated: Instant,
+    /// Time that the evaluations of this session took (s).
+    evaluation_s: f64,
     task: TaskMark,
     /// The task's sizes and names, of one environment.
     spec: EnvSpec,
@@ -196,7 +203,7 @@ impl Run {
                 parts = self.survive(parts, e)?;
             }
         };
-        while let Err(e) = self.save(&mut parts, None) {
+        while let Err(e) = self.save(&mut parts) {
             match e.out_of_memory() {
                 Some(_) => parts = self.survive(parts, e)?,
                 None => return Err(self.rescue(&mut parts, e)),
@@ -256,6 +263,17 @@ impl Run {
         self.counters.window.means()
     }
 
+    /// The last evaluation and the best, where there were any.
+    pub fn evaluated(&self) -> Option<(evaluations::Score, evaluations::Score)> {
+        let record = self.evaluations.record();
+        Some((record.last?, record.best?))
+    }
+
+    /// Time of this session (s), and the part of it that evaluations took.
+    pub fn evaluation_time(&self) -> (f64, f64) {
+        (self.started.elapsed().as_secs_f64(), self.evaluation_s)
+    }
+
     /// What went wrong and was mended, in a few words each; nothing if nothing did.
     /// Broken environments and skipped minibatches are those of this session.
     pub fn troubles(&self) -> Vec<String> {
@@ -278,6 +296,7 @@ impl Run {
         if now < wanted {
             all.push(format!("{now} instead of {wanted} environments"));
         }
+        all.extend(self.evaluations.fallen());
         if self.restarted {
             all.push("started again after its process died".into());
         }

@@ -17,16 +17,23 @@ impl Run {
         update: &UpdateStats,
         took: Duration,
         evaluation: Option<&Evaluation>,
+        reward_per_step: Option<f64>,
     ) {
         let stats = parts.collector.stats();
         let times = parts.collector.times();
         let wall = self.wall_s();
+        let drop = self.evaluations.record().drop();
+        let short = self.short_episodes_only() || !self.counters.window.full();
         let r = &mut self.record;
         r.begin(self.counters.iteration, self.counters.env_steps, wall);
         let (mean_return, mean_length) = self.counters.window.means();
         r.put("Train/mean_reward", mean_return);
         r.put("Train/mean_episode_length", mean_length);
+        r.put("Train/early_mean", f64::from(u8::from(short)));
         r.put("Train/episodes", stats.episodes as f64);
+        if let Some(mean) = reward_per_step {
+            r.put("Train/reward_per_step", mean);
+        }
         if stats.episodes > 0 {
             let n = stats.episodes as f64;
             for (name, sum) in self.spec.reward_names.iter().zip(&stats.reward_sums) {
@@ -48,9 +55,15 @@ impl Run {
             }
         }
         if let Some(e) = evaluation {
-            r.put("Eval/mean_reward", e.mean_return);
-            r.put("Eval/std_reward", e.std_return);
+            r.put("Eval/mean_reward", e.returns.mean);
+            r.put("Eval/ci95_reward", e.returns.ci95);
+            r.put("Eval/std_reward", e.returns.std);
+            r.put("Eval/quantile_5_reward", e.returns.quantile_5);
             r.put("Eval/mean_episode_length", e.mean_length);
+            r.put("Perf/evaluation_time", e.seconds);
+            if let Some(drop) = drop {
+                r.put("Guard/return_drop", drop);
+            }
         }
         let broken = stats.broken();
         r.put("Guard/broken_envs", broken as f64);
@@ -119,6 +132,8 @@ impl Run {
     /// What the progress line shows now.
     pub(super) fn snapshot(&self) -> Snapshot {
         let (mean_return, mean_length) = self.counters.window.means();
+        let early = self.short_episodes_only() || !self.counters.window.full();
+        let evaluated = self.evaluations.record().last.map(|s| s.mean);
         let of = self.loaded.config.runner.max_iterations;
         let done = self.counters.iteration.saturating_sub(self.first_iteration);
         let spent = self.started.elapsed().as_secs_f64();
@@ -132,6 +147,8 @@ impl Run {
             of,
             fps: self.record.get("Perf/total_fps").unwrap_or(0.0),
             mean_return,
+            early,
+            evaluated,
             mean_length,
             left_s,
             rss_mib: self.record.get("Memory/rss_mib").unwrap_or(f64::NAN),

@@ -4,7 +4,7 @@ use super::checkpoint::{self, Checkpoint};
 use super::dir::CONFIG;
 use super::error::RunError;
 use super::parts::Parts;
-use super::{Evaluation, Run, keep};
+use super::{Run, keep};
 use crate::drill::Phase;
 use crate::learner::NamedTensors;
 use crate::supervise::Message;
@@ -17,20 +17,16 @@ use std::time::{Duration, Instant};
 const AUTOSAVE: Duration = Duration::from_secs(60);
 
 impl Run {
-    pub(super) fn save_if_due(
-        &mut self,
-        parts: &mut Parts,
-        evaluation: Option<&Evaluation>,
-    ) -> Result<(), RunError> {
+    pub(super) fn save_if_due(&mut self, parts: &mut Parts) -> Result<(), RunError> {
         if self.health.doubtful() {
             return Ok(());
         }
         let every = self.config().runner.save_interval;
         let at_interval = every > 0 && self.counters.iteration.is_multiple_of(every);
-        let best = evaluation.is_some() && self.better(evaluation).is_some();
+        let best = self.evaluator.is_some() && self.better().is_some();
         let due = self.stop.take_save() || self.saved.elapsed() >= AUTOSAVE;
         if at_interval || best || due {
-            match self.save(parts, evaluation) {
+            match self.save(parts) {
                 Err(e) if e.out_of_memory().is_some() => return Err(e),
                 // Space may come back before the next one is due.
                 Err(RunError::Save(e)) => {
@@ -68,12 +64,12 @@ impl Run {
 
     /// The score of the present weights if it is the best so far. Evaluations, where
     /// there are any, are not compared with training episodes.
-    fn better(&self, evaluation: Option<&Evaluation>) -> Option<f64> {
-        let score = match (&self.evaluator, evaluation) {
-            (Some(_), Some(e)) if e.episodes > 0 => e.mean_return,
-            (None, _) if self.counters.window.full() => self.counters.window.means().0,
-            _ => return None,
-        };
+    fn better(&self) -> Option<f64> {
+        if self.evaluator.is_some() {
+            let best = self.evaluations.record().best?;
+            return (best.iteration == self.counters.iteration).then_some(best.mean);
+        }
+        let score = self.settled_return()?;
         let best = self.counters.best;
         (score.is_finite() && best.is_none_or(|b| score > b)).then_some(score)
     }
@@ -82,16 +78,12 @@ impl Run {
     ///
     /// # Errors
     /// It cannot be written, or memory does not suffice.
-    pub(super) fn save(
-        &mut self,
-        parts: &mut Parts,
-        evaluation: Option<&Evaluation>,
-    ) -> Result<(), RunError> {
+    pub(super) fn save(&mut self, parts: &mut Parts) -> Result<(), RunError> {
         let iteration = self.counters.iteration;
         if self.saved_iteration == Some(iteration) && !self.thrift.lacks_memory() {
             return Ok(());
         }
-        let better = self.better(evaluation);
+        let better = self.better();
         let best = better.or(self.counters.best);
         let folder = self.dir.checkpoints();
         let path = keep::file_of(&folder, iteration);
@@ -133,6 +125,7 @@ impl Run {
         let mut collector = Snapshot::default();
         parts.collector.capture(&mut collector)?;
         let (health, good, candidate) = self.health.save();
+        let (evaluations, best_weights) = self.evaluations.save();
         Ok(Checkpoint {
             meta: checkpoint::Meta {
                 iteration: self.counters.iteration,
@@ -140,6 +133,7 @@ impl Run {
                 wall_s: self.wall_s(),
                 best,
                 health: health.clone(),
+                evaluations: evaluations.clone(),
                 uneasy: self.uneasy,
                 schedules: self.progress_of.clone(),
                 replay,
@@ -148,6 +142,7 @@ impl Run {
             learner: parts.learner.save()?,
             good: same(good),
             candidate: same(candidate),
+            best: same(best_weights),
             collector,
             episodes: self.counters.window.to_vec(),
         })
@@ -155,7 +150,7 @@ impl Run {
 }
 
 /// The same tensors once more; nothing is copied.
-fn same(tensors: &NamedTensors) -> NamedTensors {
+pub(super) fn same(tensors: &NamedTensors) -> NamedTensors {
     let again = tensors.iter().map(|(n, t)| (n.clone(), t.shallow_clone()));
     again.collect()
 }

@@ -163,7 +163,7 @@ impl Run {
         if !self.reporter.supervised() || self.counters.iteration == 0 || self.health.doubtful() {
             return;
         }
-        if let Err(e) = self.save(parts, None) {
+        if let Err(e) = self.save(parts) {
             tracing::info!("no checkpoint before the number of environments changes: {e}");
         }
     }

@@ -5,6 +5,7 @@ use super::counters::Counters;
 use super::dir::RunDir;
 use super::error::RunError;
 use super::evaluate::Evaluator;
+use super::evaluations::Evaluations;
 use super::fitting::{fitting, nowhere, reduce};
 use super::health::Health;
 use super::load::{build_env, fits, load_run, mark};
@@ -28,8 +29,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Evaluation never uses more environments than this.
-const MAX_EVAL_ENVS: usize = 64;
 /// Keeps the evaluation's draws apart from the training's.
 const EVAL_SEED: u64 = 0x6576_616c_0000_0000;
 
@@ -140,10 +139,9 @@ impl Run {
             fits(&other.checkpoint.meta.task, &task, &other.file)?;
             parts.learner.load_weights(&other.checkpoint.learner)?;
         }
-        let evaluator = match config.runner.eval_interval {
+        let evaluator = match config.eval_envs() {
             0 => None,
-            _ => {
-                let n = config.runner.eval_episodes.min(MAX_EVAL_ENVS);
+            n => {
                 let seed = config.seed ^ EVAL_SEED;
                 Some(Evaluator::new(build_env(
                     &loaded, &config, &model, n, seed,
@@ -152,6 +150,7 @@ impl Run {
         };
         let mut counters = Counters::default();
         let mut health = Health::new(&config.guard, parts.learner.weights()?);
+        let mut evaluations = Evaluations::new(options.init_from.is_some());
         let (mut aside, mut uneasy, mut progress_of) = (None, 0, Vec::new());
         let (dir, opened) = match earlier {
             Some(earlier) => {
@@ -165,6 +164,7 @@ impl Run {
                 uneasy = c.meta.uneasy;
                 progress_of = c.meta.schedules;
                 health.restore(c.meta.health, c.good, c.candidate);
+                evaluations.restore(c.meta.evaluations, c.best);
                 (earlier.dir, opened)
             }
             None => {
@@ -262,7 +262,7 @@ impl Run {
             .to_path_buf();
         let progress = Progress::new(options.quiet, config.runner.max_iterations);
         let now = Instant::now();
-        let reached = reached_before(options, &config, &counters);
+        let reached = reached_before(options, &config, &counters, &evaluations);
         Ok(Self {
             task,
             spec: foreseen.spec,
@@ -302,6 +302,9 @@ impl Run {
             curve: None,
             dir,
             evaluator,
+            evaluations,
+            evaluated: now,
+            evaluation_s: 0.0,
         })
     }
 }
@@ -378,6 +381,11 @@ pub(crate) fn plan(
         let (loaded, model, notes) = plan(path, &overrides, earlier, gpus)?;
         return Ok((loaded, model, note.into_iter().chain(notes).collect()));
     }
+    let config = &mut loaded.config;
+    // Episodes that are too short or too long are refused where environments are built.
+    let step_dt = config.sim.dt * config.env.decimation as f64;
+    let episode_steps = config.env.max_episode_steps(step_dt).unwrap_or(1);
+    config.resolve_evaluation(earlier, episode_steps);
     if !model.ignored.is_empty() {
         notes.push(format!(
             "{} things in {} are ignored: log.txt and `ostler check` name them",
@@ -403,9 +411,21 @@ fn fresh(options: &Options) -> Result<Plan, RunError> {
 }
 
 /// The return with which a run ended whose process died before it could say so.
-fn reached_before(options: &Options, config: &Config, counters: &Counters) -> Option<f64> {
-    let (goal, value) = (config.runner.stop_at_return, counters.window.means().0);
-    let by_training = config.runner.eval_interval == 0 && counters.window.full();
-    let over = goal != 0.0 && by_training && value >= goal;
+fn reached_before(
+    options: &Options,
+    config: &Config,
+    counters: &Counters,
+    evaluations: &Evaluations,
+) -> Option<f64> {
+    let goal = config.runner.stop_at_return;
+    let value = match config.runner.eval_interval() {
+        0 => counters.window.full().then(|| counters.window.means().0)?,
+        // Of this very checkpoint.
+        _ => {
+            let last = evaluations.record().last?;
+            (last.iteration == counters.iteration).then_some(last.mean)?
+        }
+    };
+    let over = goal != 0.0 && value >= goal;
     (options.restarted && over).then_some(value)
 }

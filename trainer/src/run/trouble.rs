@@ -36,6 +36,19 @@ pub enum Trouble {
         /// The largest of the good ones before.
         usual: f64,
     },
+    /// An evaluation that has lost too much of what was gained.
+    ReturnDrop {
+        /// Its mean return.
+        last: f64,
+        /// The best evaluation's.
+        best: f64,
+        /// The iteration after which that was made.
+        best_iteration: u64,
+        /// How much is lost, as a share of what was gained.
+        drop: f64,
+        /// The share that is put up with.
+        limit: f64,
+    },
 }
 
 impl Trouble {
@@ -46,6 +59,7 @@ impl Trouble {
             Self::NotFinite => "non_finite_params",
             Self::Skipped { .. } => "skipped_updates",
             Self::ValueLoss { .. } => "value_loss",
+            Self::ReturnDrop { .. } => "return_drop",
         }
     }
 
@@ -60,6 +74,9 @@ impl Trouble {
             }
             Self::ValueLoss { .. } => {
                 "rewards within limits (task.rewards.clip, smaller weights), ppo.value_loss = \"huber\", a lower ppo.learning_rate"
+            }
+            Self::ReturnDrop { .. } => {
+                "a lower ppo.learning_rate or ppo.desired_kl, ppo.final_kl_share below 1, for returns far from 1 ppo.normalize_returns = true"
             }
         }
     }
@@ -94,6 +111,18 @@ impl fmt::Display for Trouble {
             } => write!(
                 f,
                 "nothing was learnt in {updates} updates in a row: losses or gradients were not finite ({skipped} of {minibatches} minibatches skipped in the last)"
+            ),
+            Self::ReturnDrop {
+                last,
+                best,
+                best_iteration,
+                drop,
+                limit,
+            } => write!(
+                f,
+                "the evaluated return fell to {last:.2}, from {best:.2} at iteration {best_iteration}: {:.0} % of what was gained is lost (guard.max_return_drop allows {:.0} %)",
+                100.0 * drop,
+                100.0 * limit
             ),
             Self::ValueLoss {
                 updates,
