@@ -235,9 +235,12 @@ impl Outcome {
     fn text(&self) -> String {
         let r = self.summary();
         let mut text = format!(
-            "{}: {} episodes of {:.1} steps on average, {:.0} environment steps/s{}\n",
+            "{}: {} of {:.1} steps on average, {:.0} environment steps/s{}\n",
             self.name,
-            r.n,
+            match r.n {
+                1 => "1 episode".into(),
+                n => format!("{n} episodes"),
+            },
             self.mean_length(),
             self.steps_per_s(),
             self.contest.lines()

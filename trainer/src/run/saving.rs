@@ -23,7 +23,8 @@ impl Run {
         }
         let every = self.config().runner.save_interval;
         let at_interval = every > 0 && self.counters.iteration.is_multiple_of(every);
-        let best = self.evaluator.is_some() && self.better().is_some();
+        // The last iteration's is written at the end anyway.
+        let best = self.evaluator.is_some() && self.better().is_some() && self.ended().is_none();
         let due = self.stop.take_save() || self.saved.elapsed() >= AUTOSAVE;
         if at_interval || best || due {
             match self.save(parts) {
