@@ -212,8 +212,9 @@ fn a_return_that_falls_is_noticed_and_without_a_key_nothing_is_done() {
 #[test]
 fn a_return_that_falls_too_far_rolls_back_to_the_best_weights_also_after_a_kill() {
     let place = Place::new();
-    let drop = "guard.max_return_drop=0.5";
-    let whole = ruined(&place, "whole", &[drop]);
+    // Other weights that are good have stood no probation: they are those of the beginning.
+    let drop = ["guard.max_return_drop=0.5", "guard.probation=1000"];
+    let whole = ruined(&place, "whole", &drop);
     let roll_backs = logged(&whole, "Guard/roll_backs");
     let at = |n: u64| roll_backs.iter().find(|e| e.0 == n).unwrap().1;
     assert_eq!((at(59), at(60), at(70)), (0.0, 1.0, 1.0));
@@ -229,7 +230,8 @@ fn a_return_that_falls_too_far_rolls_back_to_the_best_weights_also_after_a_kill(
     assert!(whole.join("failure/iter_00000060_return_drop").is_dir());
     // Killed in between, and again after the roll-back: both decide as the whole run did.
     let kills = [
-        drop,
+        drop[0],
+        drop[1],
         "--inject",
         "kill phase=update iteration=57",
         "--inject",

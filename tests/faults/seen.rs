@@ -45,6 +45,8 @@ pub fn train(more: &[&str]) -> Tried {
     let n = format!("runner.max_iterations={ITERATIONS}");
     let mut args = vec!["train", "pole.toml", "--quiet", "--out", "a"];
     args.extend([n.as_str(), "runner.save_interval=2", "log.curve=false"]);
+    // A best evaluation would be a checkpoint more.
+    args.push("runner.eval_interval=0");
     args.extend(more);
     let place = Place::new();
     let output = place.run(&args);
