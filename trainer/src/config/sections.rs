@@ -14,7 +14,8 @@ pub struct RunnerConfig {
     pub num_steps_per_env: usize,
     /// Iterations (one rollout, one update) of the whole run, 1 or more.
     pub max_iterations: u64,
-    /// Iterations between checkpoints; 0: only at the end.
+    /// Iterations between checkpoints; 0: only at the end. An evaluation that is the best
+    /// so far brings one in any case.
     pub save_interval: u64,
     /// How many of the newest checkpoints stay, 1 or more. The best one and those at
     /// multiples of `save_interval` stay too.
