@@ -104,6 +104,9 @@ pub struct Meta {
     pub env_steps: u64,
     /// Training time so far (s).
     pub wall_s: f64,
+    /// How much of the run was done, 0..1, where time counts.
+    #[serde(default)]
+    pub progress: f64,
     /// Best mean return so far, if any episodes ended.
     pub best: Option<f64>,
     /// What the weights were trained on.
@@ -135,6 +138,7 @@ impl Meta {
             ("its iteration", self.iteration <= MOST),
             ("its number of steps", self.env_steps <= MOST),
             ("its time", (0.0..1e15).contains(&self.wall_s)),
+            ("its progress", (0.0..=1.0).contains(&self.progress)),
             ("its environments", self.task.num_envs > 0),
             ("its last trouble", self.uneasy <= MOST),
             (
@@ -277,6 +281,7 @@ impl Checkpoint {
             iteration: 0,
             env_steps: 0,
             wall_s: 0.0,
+            progress: 0.0,
             best: None,
             task,
             health: super::health::Record::default(),

@@ -32,8 +32,9 @@ impl Run {
             return self.warm_up(parts);
         }
         let clock = Instant::now();
-        let done = self.counters.iteration as f64 / self.config().runner.max_iterations as f64;
-        parts.learner.set_progress(done.min(1.0))?;
+        let most = self.config().runner.max_iterations;
+        let done = self.pace.done(self.counters.iteration, most);
+        parts.learner.set_progress(done)?;
         self.drill.enter(Phase::Collect, iteration);
         let collected = parts
             .collector

@@ -30,6 +30,7 @@ mod machine;
 #[cfg(test)]
 mod machine_tests;
 mod meta;
+mod pace;
 mod parts;
 mod record;
 mod resume;
@@ -132,6 +133,7 @@ pub struct Run {
     /// The task's sizes and names, of one environment.
     spec: EnvSpec,
     counters: Counters,
+    pace: pace::Pace,
     sinks: Sinks,
     progress: Progress,
     record: Record,

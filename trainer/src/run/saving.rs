@@ -132,6 +132,7 @@ impl Run {
                 iteration: self.counters.iteration,
                 env_steps: self.counters.env_steps,
                 wall_s: self.wall_s(),
+                progress: self.pace.last(),
                 best,
                 health: health.clone(),
                 evaluations: evaluations.clone(),

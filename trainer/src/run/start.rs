@@ -10,6 +10,7 @@ use super::fitting::{fitting, nowhere, reduce};
 use super::health::Health;
 use super::load::{build_env, fits, load_run, mark};
 use super::meta::MetaWriter;
+use super::pace::Pace;
 use super::signals::StopFlag;
 use super::size::as_asked;
 use super::{Machine, Run, kernel};
@@ -152,6 +153,7 @@ impl Run {
         let mut health = Health::new(&config.guard, parts.learner.weights()?);
         let mut evaluations = Evaluations::new(options.init_from.is_some());
         let (mut aside, mut uneasy, mut progress_of) = (None, 0, Vec::new());
+        let mut done_before = 0.0;
         let (dir, opened) = match earlier {
             Some(earlier) => {
                 let opened = parts.open(earlier.dir.path(), true)?;
@@ -163,6 +165,7 @@ impl Run {
                 let c = earlier.checkpoint;
                 uneasy = c.meta.uneasy;
                 progress_of = c.meta.schedules;
+                done_before = c.meta.progress;
                 health.restore(c.meta.health, c.good, c.candidate);
                 evaluations.restore(c.meta.evaluations, c.best);
                 (earlier.dir, opened)
@@ -294,6 +297,7 @@ impl Run {
             git_folder,
             stop,
             max_time: options.max_time,
+            pace: Pace::new(options.max_time, now, done_before),
             started: now,
             saved: now,
             restarted: options.restarted,

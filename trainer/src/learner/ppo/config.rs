@@ -33,7 +33,7 @@ pub struct PpoConfig {
     pub gae_lambda: f64,
     /// Learning rate of Adam at the start, above 0.
     pub learning_rate: f64,
-    /// `"fixed"`; `"linear"`: down to 0 over the run; `"adaptive"`: after every update the
+    /// `"fixed"`; `"linear"`: down to 0 over the run (over `--max-time` where that ends it first); `"adaptive"`: after every update the
     /// policy's rate is divided by 1.5 where the update ended early by `kl_stop` or beyond
     /// twice `desired_kl`, and multiplied by 1.5 where it ended below half of it.
     pub schedule: Schedule,
