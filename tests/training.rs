@@ -412,3 +412,24 @@ fn checkpoints_that_cannot_be_used_are_explained() {
     assert!(err.contains("does not fit"), "{err}");
     assert!(!place.path("c").exists(), "nothing is left behind");
 }
+
+/// Observations that tell the time (a cart that drifts) and episodes that end by it: what the
+/// critic says of last observations enters its targets, and it is never trained on them. It
+/// went up by a tenth in every iteration, to 10^20.
+#[test]
+fn a_critic_does_not_promise_itself_more_than_rewards_can_bring() {
+    let place = Place::new();
+    let more = [
+        "env.num_envs=16",
+        "runner.num_steps_per_env=32",
+        "runner.eval_interval=0",
+        "seed=1",
+    ];
+    let run = place.train("a", 250, &more);
+    let name = "learner/critic.return_normalizer.mean";
+    let all = common::tensors(&run);
+    let (_, _, bytes) = all.iter().find(|(n, ..)| n == name).unwrap();
+    let mean = f64::from_le_bytes(bytes[..8].try_into().unwrap());
+    // A reward of 1 for ever, discounted by 0.99, is worth 100.
+    assert!((10.0..=100.0).contains(&mean), "{mean}");
+}

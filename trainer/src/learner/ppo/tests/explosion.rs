@@ -284,3 +284,30 @@ fn the_deviation_of_returns_stays_above_a_tenth_of_their_size() {
     let deviation = normalizer.deviation().unwrap().double_value(&[]);
     assert!((deviation - 5.0).abs() < 1e-3, "{deviation}");
 }
+
+/// A critic that says far more than rewards can add up to is not believed, neither where an
+/// episode goes on nor where time ended it.
+#[test]
+fn values_beyond_what_rewards_allow_are_held() {
+    for sign in [1.0, -1.0] {
+        let (mut ppo, spec) = build(&plain(), ActionSpace::Continuous(2), false);
+        let r = rollout(ppo.policy_mut(), &spec, 8, 1);
+        let bias = crate::learner::UpdateTarget::Parameter("critic.head.bias".into());
+        let _no_grad = tch::no_grad_guard();
+        let _ = ppo.state.target(&bias).unwrap().fill_(sign * 1e6);
+        ppo.prepare(&r).unwrap();
+        let reward = &r.reward * &r.valid;
+        let most = match sign > 0.0 {
+            true => reward.max(),
+            false => reward.min(),
+        };
+        let bound = most.double_value(&[]) / (1.0 - ppo.config.gamma);
+        for value in [&ppo.values.value, &ppo.values.final_value] {
+            let (low, high) = (value.min(), value.max());
+            for got in [low, high] {
+                let apart = got.double_value(&[]) - bound;
+                assert!(apart.abs() < 1e-3 * bound.abs(), "{apart} from {bound}");
+            }
+        }
+    }
+}
