@@ -23,7 +23,7 @@ impl Physics for Still {
         &self.0
     }
     fn step(&mut self, _ctrl: &[f32], _substeps: usize) {}
-    fn reset(&mut self, _mask: &[u8], qpos: &[f32], qvel: &[f32]) {
+    fn reset(&mut self, _mask: &[u32], qpos: &[f32], qvel: &[f32]) {
         self.0.qpos.copy_from_slice(qpos);
         self.0.qvel.copy_from_slice(qvel);
     }

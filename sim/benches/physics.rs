@@ -106,8 +106,8 @@ impl Bench {
             total += begin.elapsed().as_secs_f64();
         }
         self.best = self.best.min(total / 10.0);
-        let broken: Vec<u8> = (self.worlds.state().fault.iter())
-            .map(|f| u8::from(f & !fault::CONTROL != 0))
+        let broken: Vec<u32> = (self.worlds.state().fault.iter())
+            .map(|f| u32::from(f & !fault::CONTROL != 0))
             .collect();
         let qvel = vec![0.0; self.model.nv * WORLDS];
         self.worlds.reset(&broken, &self.start, &qvel);

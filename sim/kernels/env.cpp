@@ -18,9 +18,12 @@ struct OstlerEnv {
   unsigned long args_bytes, calls_bytes;
   void (*act)(const void* args, int first, int len);
   int (*finish)(const void* args, const void* calls, int first, int len);
+  void (*restart)(const void* args, const void* calls, int first, int len);
+  // Its parts.
   void (*start)(const void* args, int first, int len);
+  void (*place)(const void* args, int first, int len);
   void (*begin)(const void* args, const void* calls, int first, int len);
-  // Parts of these, for one environment at a time.
+  // For one environment at a time.
   void (*observe)(const void* args, const void* calls, int first, int len);
   void (*draw_pose)(const void* args, int first, int len);
 };
@@ -41,16 +44,21 @@ static int finish_(const void* args, const void* calls, int first, int len) {
   const Terms terms = terms_of(args, calls);
   return in_block(first, len, [&](Block b) OSTLER_INLINE { return finish(args_of(args), b, terms); });
 }
-static void start_(const void* args, int first, int len) { start(args_of(args), Block{first, len}); }
+static void restart_(const void* args, const void* calls, int first, int len) {
+  restart(args_of(args), Block{first, len}, terms_of(args, calls));
+}
+static Chosen chosen(const void* args, int first, int len) { return {Block{first, len}, args_of(args).mask}; }
+static void start_(const void* args, int first, int len) { start(args_of(args), chosen(args, first, len)); }
+static void place_(const void* args, int first, int len) { place(args_of(args), chosen(args, first, len)); }
 static void begin_(const void* args, const void* calls, int first, int len) {
-  begin(args_of(args), Block{first, len}, terms_of(args, calls));
+  begin(args_of(args), Block{first, len}, chosen(args, first, len), terms_of(args, calls));
 }
 static void observe_(const void* args, const void* calls, int first, int len) {
-  observe<false>(args_of(args), Block{first, len}, terms_of(args, calls));
+  observe(args_of(args), Block{first, len}, terms_of(args, calls));
 }
 static void draw_pose_(const void* args, int first, int len) { draw_pose(args_of(args), Block{first, len}); }
 
-static const OstlerEnv functions = {sizeof(EnvArgs), sizeof(Calls), act_, finish_, start_, begin_, observe_, draw_pose_};
+static const OstlerEnv functions = {sizeof(EnvArgs), sizeof(Calls), act_, finish_, restart_, start_, place_, begin_, observe_, draw_pose_};
 }
 
 extern "C" const void* OSTLER_JOIN(ostler_, OSTLER_NAME)() { return &OSTLER_JOIN(on_, OSTLER_NAME)::functions; }

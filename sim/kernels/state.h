@@ -24,6 +24,7 @@
   X(na, "activations") \
   X(nu, "actuators") \
   X(nbody, "bodies, the world included") \
+  X(njoint, "joints") \
   X(ngeom, "geoms") \
   X(nsense, "numbers of the sensors that are measured while the worlds step") \
   X(nagent, "agents") \
@@ -92,67 +93,77 @@
   X(new_qpos, real, 1, nq, own, no, "positions in which a new episode begins") \
   X(new_qvel, real, 1, nv, own, no, "its velocities")
 
-// A task's numbers, but for those in its expressions.
+// A task's numbers, but for those in its expressions, and the robot's kinematics.
 //
-// X(name, kind, size, says)
+// X(name, kind, factor, size, says)
 #define OSTLER_TABLES(X) \
-  X(max_steps, word, one, "control steps until the time-out") \
-  X(step_dt, real, one, "control step (s)") \
-  X(discrete, word, one, "1 where actions are choices") \
-  X(raw, word, naction, "place of an output in its environment's rows of actions") \
-  X(clip_low, real, naction, "least value of an output") \
-  X(clip_high, real, naction, "greatest value of an output") \
-  X(drive_law, word, ndrive, "how a control follows from an output: DRIVE_* of args.cuh") \
-  X(drive_actuator, word, ndrive, "whose control it is") \
-  X(drive_output, word, ndrive, "the output that decides it") \
-  X(drive_scale, real, ndrive, "factor of the output") \
-  X(drive_offset, real, ndrive, "is added to the scaled output; the control of one that holds") \
-  X(drive_kp, real, ndrive, "stiffness of a PD law") \
-  X(drive_kd, real, ndrive, "damping of a PD law") \
-  X(drive_gear, real, ndrive, "gear that a PD law divides by") \
-  X(drive_q, word, ndrive, "position that a PD law reads") \
-  X(drive_v, word, ndrive, "velocity that a PD law reads") \
-  X(drive_choice, word, ndrive, "first of its entries in `choice`") \
-  X(drive_low, real, ndrive, "least control") \
-  X(drive_high, real, ndrive, "greatest control") \
-  X(choice, real, nchoice, "controls, one after the other for every choice") \
-  X(command_low, real, ncommand, "range of a component") \
-  X(command_high, real, ncommand, "range of a component") \
-  X(command_interval, word, ncommand, "control steps between draws; 0: only where an episode begins") \
-  X(begin_qpos, real, nq, "positions before the operations") \
-  X(begin_qvel, real, nv, "velocities before the operations") \
-  X(place_target, word, nplace, "what is drawn: PLACE_* of args.cuh") \
-  X(place_index, word, nplace, "entry of the positions or velocities; first one of a quaternion") \
-  X(place_chance, word, nplace, "distribution: CHANCE_* of args.cuh") \
-  X(place_draw, word, nplace, "pair of random words") \
-  X(place_sets, word, nplace, "1 where a value replaces what was there") \
-  X(place_value, real, nplace, "that value") \
-  X(place_low, real, nplace, "least of a uniform draw") \
-  X(place_high, real, nplace, "greatest of a uniform draw; standard deviation of a normal one") \
-  X(quaternion, word, nquat, "first entry in the positions") \
-  X(weight, real, nreward, "weight of a reward term") \
-  X(share_end, word, nreward, "end of its shares") \
-  X(share_agent, word, nshare, "who gets it") \
-  X(reward_limit, real, one, "an agent's reward beyond it breaks the environment") \
-  X(reward_low, real, one, "least reward of an agent") \
-  X(reward_high, real, one, "greatest reward of an agent") \
-  X(truncates, word, nterm, "1 where a termination term truncates") \
-  X(seen_end, word, nseen, "end of a term's components") \
-  X(seen_low, real, nseen, "least value") \
-  X(seen_high, real, nseen, "greatest value") \
-  X(seen_noise, real, nseen, "size of the noise; 0: none") \
-  X(seen_normal, word, nseen, "1 where noise is normal, else it is uniform in -1..1") \
-  X(seen_at, word, nseen, "first place in the policies' rows, or NOWHERE") \
-  X(privileged_end, word, nseen, "end of a term's places in the critics' rows") \
-  X(privileged_at, word, nprivileged, "first of its places there") \
-  X(entry_scale, real, nentry, "factor of a component") \
-  X(pad_critic, word, npad, "1 where the gap is in critics' rows") \
-  X(pad_from, word, npad, "its first place") \
-  X(pad_to, word, npad, "its end") \
-  X(cell_end, word, ncell, "end of an expression's rows of the history") \
-  X(cell_since, word, ncell, "1 where it is the time since a condition held, else the value before")
+  X(max_steps, word, 1, one, "control steps until the time-out") \
+  X(step_dt, real, 1, one, "control step (s)") \
+  X(discrete, word, 1, one, "1 where actions are choices") \
+  X(raw, word, 1, naction, "place of an output in its environment's rows of actions") \
+  X(clip_low, real, 1, naction, "least value of an output") \
+  X(clip_high, real, 1, naction, "greatest value of an output") \
+  X(drive_law, word, 1, ndrive, "how a control follows from an output: DRIVE_* of args.cuh") \
+  X(drive_actuator, word, 1, ndrive, "whose control it is") \
+  X(drive_output, word, 1, ndrive, "the output that decides it") \
+  X(drive_scale, real, 1, ndrive, "factor of the output") \
+  X(drive_offset, real, 1, ndrive, "is added to the scaled output; the control of one that holds") \
+  X(drive_kp, real, 1, ndrive, "stiffness of a PD law") \
+  X(drive_kd, real, 1, ndrive, "damping of a PD law") \
+  X(drive_gear, real, 1, ndrive, "gear that a PD law divides by") \
+  X(drive_q, word, 1, ndrive, "position that a PD law reads") \
+  X(drive_v, word, 1, ndrive, "velocity that a PD law reads") \
+  X(drive_choice, word, 1, ndrive, "first of its entries in `choice`") \
+  X(drive_low, real, 1, ndrive, "least control") \
+  X(drive_high, real, 1, ndrive, "greatest control") \
+  X(choice, real, 1, nchoice, "controls, one after the other for every choice") \
+  X(command_low, real, 1, ncommand, "range of a component") \
+  X(command_high, real, 1, ncommand, "range of a component") \
+  X(command_interval, word, 1, ncommand, "control steps between draws; 0: only where an episode begins") \
+  X(begin_qpos, real, 1, nq, "positions before the operations") \
+  X(begin_qvel, real, 1, nv, "velocities before the operations") \
+  X(place_target, word, 1, nplace, "what is drawn: PLACE_* of args.cuh") \
+  X(place_index, word, 1, nplace, "entry of the positions or velocities; first one of a quaternion") \
+  X(place_chance, word, 1, nplace, "distribution: CHANCE_* of args.cuh") \
+  X(place_draw, word, 1, nplace, "pair of random words") \
+  X(place_sets, word, 1, nplace, "1 where a value replaces what was there") \
+  X(place_value, real, 1, nplace, "that value") \
+  X(place_low, real, 1, nplace, "least of a uniform draw") \
+  X(place_high, real, 1, nplace, "greatest of a uniform draw; standard deviation of a normal one") \
+  X(quaternion, word, 1, nquat, "first entry in the positions") \
+  X(weight, real, 1, nreward, "weight of a reward term") \
+  X(share_end, word, 1, nreward, "end of its shares") \
+  X(share_agent, word, 1, nshare, "who gets it") \
+  X(reward_limit, real, 1, one, "an agent's reward beyond it breaks the environment") \
+  X(reward_low, real, 1, one, "least reward of an agent") \
+  X(reward_high, real, 1, one, "greatest reward of an agent") \
+  X(truncates, word, 1, nterm, "1 where a termination term truncates") \
+  X(seen_end, word, 1, nseen, "end of a term's components") \
+  X(seen_low, real, 1, nseen, "least value") \
+  X(seen_high, real, 1, nseen, "greatest value") \
+  X(seen_noise, real, 1, nseen, "size of the noise; 0: none") \
+  X(seen_normal, word, 1, nseen, "1 where noise is normal, else it is uniform in -1..1") \
+  X(seen_at, word, 1, nseen, "first place in the policies' rows, or NOWHERE") \
+  X(privileged_end, word, 1, nseen, "end of a term's places in the critics' rows") \
+  X(privileged_at, word, 1, nprivileged, "first of its places there") \
+  X(entry_scale, real, 1, nentry, "factor of a component") \
+  X(pad_critic, word, 1, npad, "1 where the gap is in critics' rows") \
+  X(pad_from, word, 1, npad, "its first place") \
+  X(pad_to, word, 1, npad, "its end") \
+  X(cell_end, word, 1, ncell, "end of an expression's rows of the history") \
+  X(cell_since, word, 1, ncell, "1 where it is the time since a condition held, else the value before") \
+  X(body_parent, word, 1, nbody, "the body that it hangs on") \
+  X(body_at, real, 3, nbody, "its place there") \
+  X(body_turn, real, 4, nbody, "its orientation there (w, x, y, z)") \
+  X(body_joints, word, 1, nbody, "end of its joints") \
+  X(joint_kind, word, 1, njoint, "JOINT_* of args.cuh") \
+  X(joint_pos, real, 3, njoint, "anchor in its body") \
+  X(joint_axis, real, 3, njoint, "axis in its body") \
+  X(joint_reference, real, 1, njoint, "position in which the body is as it was modelled") \
+  X(joint_q, word, 1, njoint, "first of its positions") \
+  X(joint_v, word, 1, njoint, "first of its velocities")
 
 // Uses of the lists. Where they are used, `real`, `word` and `row` are types.
 #define OSTLER_POINTER(name, kind, factor, size, begin, seen, says) kind* name;
-#define OSTLER_TABLE(name, kind, size, says) const kind* name;
+#define OSTLER_TABLE(name, kind, factor, size, says) const kind* name;
 #define OSTLER_SIZE(name, says) int name;

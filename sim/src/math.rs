@@ -329,5 +329,16 @@ fn exp_f64(x: f64) -> f64 {
     sum * f64::from_bits((k.wrapping_add(1023) as u64) << 52)
 }
 
+/// The unit quaternion along `q`; no rotation where `q` has no direction.
+pub(crate) fn normalized(q: [f32; 4]) -> [f32; 4] {
+    let norm = (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]).sqrt();
+    if norm > 0.0 {
+        q.map(|x| x / norm)
+    } else {
+        // NaN comes through unchanged, so that it is noticed.
+        [1.0 + norm, q[1], q[2], q[3]]
+    }
+}
+
 #[cfg(test)]
 mod tests;

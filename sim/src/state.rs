@@ -138,6 +138,7 @@ impl Sizes {
             na: model.na,
             nu: model.nu(),
             nbody: model.bodies.len(),
+            njoint: model.joints.len(),
             ngeom: model.geoms.len(),
             nsense: model.nmeasured(),
             ..Self::default()
@@ -334,8 +335,8 @@ macro_rules! writable {
     ($store:ident $addresses:ident
      $(($name:ident $_n:ident $kind:ident $factor:literal $size:ident $begin:ident $seen:ident $says:literal))*) => {
         impl $store {
-            /// Where the columns are.
-            pub(crate) fn addresses(&mut self) -> $addresses {
+            /// Where the columns are, to be written.
+            pub(crate) fn addresses_mut(&mut self) -> $addresses {
                 $addresses { $($name: self.$name.as_mut_ptr() as Address),* }
             }
         }
@@ -343,6 +344,7 @@ macro_rules! writable {
 }
 episode_columns!(writable Episodes EpisodeAddresses);
 step_columns!(writable StepBuffers StepBufferAddresses);
+world_columns!(writable State WorldAddresses);
 
 /// The columns of a batch, one behind the other, from those of its parts: of every part
 /// the number of environments and its columns. With them, where each ends.
@@ -447,49 +449,18 @@ macro_rules! world_reals {
 }
 world_columns!(world_reals);
 
-/// The state of worlds as the native engine's kernels take it.
-macro_rules! world_pointers {
+/// Where the columns of worlds are, for kernels that only read them.
+macro_rules! world_addresses {
     ($(($name:ident $_n:ident $kind:ident $factor:literal $size:ident $begin:ident $seen:ident $says:literal))*) => {
-        /// Pointers to the columns of worlds, of a kernel that computes in `T`.
-        #[repr(C)]
-        pub(crate) struct WorldPointers<T> {
-            $(pub $name: *mut element!($kind T),)*
-        }
-
         impl State {
-            /// Pointers to all columns, for as long as the state is borrowed.
-            pub(crate) fn pointers(&mut self) -> WorldPointers<f32> {
-                WorldPointers { $($name: self.$name.as_mut_ptr()),* }
-            }
-
-            /// Where the columns are, for kernels that read them.
+            /// Where the columns are, to be read.
             pub(crate) fn addresses(&self) -> WorldAddresses {
                 WorldAddresses { $($name: self.$name.as_ptr() as Address),* }
             }
         }
     };
 }
-world_columns!(world_pointers);
-
-/// How worlds begin.
-macro_rules! world_begin {
-    ($(($name:ident $_n:ident $kind:ident $factor:literal $size:ident $begin:ident $seen:ident $says:literal))*) => {
-        impl State {
-            /// Zeros in what begins so, of environment `env`.
-            pub(crate) fn begin(&mut self, env: usize) {
-                let n = self.num_envs;
-                $(if begin!($begin) == Begin::Zero {
-                    let mut at = env;
-                    while let Some(x) = self.$name.get_mut(at) {
-                        *x = Default::default();
-                        at += n;
-                    }
-                })*
-            }
-        }
-    };
-}
-world_columns!(world_begin);
+world_columns!(world_addresses);
 
 impl State {
     /// Zeroed state of `num_envs` worlds.

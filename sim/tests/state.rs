@@ -69,13 +69,17 @@ fn the_page_lists_every_column() {
         let _ = writeln!(text, "| `{}` | {width} | {kind} | {} |", c.name, c.says);
     }
     text.push_str(
-        "\n## The task\n\nWhat kernels know of a task, beside its expressions: read by all \
-         environments, filled by `sim/src/task/tables.rs`.\n\n| table | entries | kind | contents \
+        "\n## The task and its robot\n\nAll environments read these, beside the task's expressions. \
+         `sim/src/task/tables.rs` fills them.\n\n| table | entries | kind | contents \
          |\n|---|---|---|---|\n",
     );
-    for (name, size, real, says) in TABLES {
+    for (name, factor, size, real, says) in TABLES {
         let kind = if real { "number" } else { "unsigned" };
-        let size = if size == "one" { "1" } else { size };
+        let size = match (factor, size) {
+            (1, "one") => "1".to_string(),
+            (1, size) => size.to_string(),
+            _ => format!("{factor} {size}"),
+        };
         let _ = writeln!(text, "| `{name}` | {size} | {kind} | {says} |");
     }
     text.push_str("\n## Sizes\n\n| size | of |\n|---|---|\n");
@@ -97,7 +101,7 @@ fn names_are_unique_and_sizes_are_used() {
     assert_eq!(names.len(), all().count());
     // Every width follows the size that it names, and no other.
     let known = |size: &str| size == "one" || Sizes::SAYS.iter().any(|(name, _)| *name == size);
-    assert!(TABLES.iter().all(|(_, size, ..)| known(size)));
+    assert!(TABLES.iter().all(|(_, _, size, ..)| known(size)));
     for c in all() {
         let [factor, size] = <[&str; 2]>::try_from(c.shape.split(' ').collect::<Vec<_>>()).unwrap();
         let factor: usize = factor.parse().unwrap();
@@ -115,7 +119,7 @@ fn a_list_that_cannot_be_read_is_an_error() {
                  X(age, word, 1, one, own, yes, \"of it\")\n\n#define OSTLER_WORLD(X) \\\n  \
                  X(body_pos, real, 3, nbody, own, yes, \"where\") \\\n  X(act, real, 1, na, zero, no, \"it\")\n\n\
                  #define OSTLER_STEP_BUFFERS(X) \\\n  X(ctrl, real, 1, nu, own, no, \"controls\")\n\n\
-                 #define OSTLER_TABLES(X) \\\n  X(raw, word, naction, \"place\")\n";
+                 #define OSTLER_TABLES(X) \\\n  X(raw, word, 1, naction, \"place\")\n";
     let write = |text: &str| {
         std::fs::write(&header, text).unwrap();
         columns::write(&header, out)
@@ -126,7 +130,7 @@ fn a_list_that_cannot_be_read_is_an_error() {
         "(nq Nq \"a, b\")",
         "(body_pos BodyPos real 3 nbody own yes \"where\")",
         "(act Act real 1 na zero no \"it\")",
-        "(raw Raw word naction \"place\")",
+        "(raw Raw word 1 naction \"place\")",
     ] {
         assert!(rust.contains(line), "{rust}");
     }

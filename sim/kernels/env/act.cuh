@@ -34,25 +34,26 @@ OSTLER_FN void act(const EnvArgs& a, const Block b) {
   const long n = a.n, e = b.first, width = t.nraw;
   const float* rows = a.actions + e * width;
   unsigned* bits = a.bits + e;
+  float x[Block::W];
   OSTLER_EACH(l) bits[l] = 0;
   for (int k = 0; k < t.naction; k++) {
-    const float* x = rows + a.raw[k];
-    OSTLER_EACH(l) bits[l] |= is_finite(x[l * width]) ? 0u : (unsigned)FAULT_CONTROL;
+    take(b, x, rows + a.raw[k], width);
+    OSTLER_EACH(l) bits[l] |= is_finite(x[l]) ? 0u : (unsigned)FAULT_CONTROL;
   }
   const bool discrete = a.discrete[0] != 0;
   for (int k = 0; k < t.naction; k++) {
-    const float* x = rows + a.raw[k];
+    take(b, x, rows + a.raw[k], width);
     const float low = a.clip_low[k], high = a.clip_high[k];
     float *action = a.action + k * n + e, *last = a.last_action + k * n + e;
     if (discrete) {
       OSTLER_EACH(l) {
         last[l] = action[l];
-        action[l] = rust_min(rust_max(bits[l] ? 0.0f : whole_(x[l * width]), low), high);
+        action[l] = rust_min(rust_max(bits[l] ? 0.0f : whole_(x[l]), low), high);
       }
     } else {
       OSTLER_EACH(l) {
         last[l] = action[l];
-        action[l] = rust_min(rust_max(bits[l] ? 0.0f : x[l * width], low), high);
+        action[l] = rust_min(rust_max(bits[l] ? 0.0f : x[l], low), high);
       }
     }
   }

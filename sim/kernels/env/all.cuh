@@ -6,7 +6,6 @@
 #include "args.cuh"
 #include "block.cuh"
 #include "terms.cuh"
-#include "frames.cuh"
 
 enum { FAULT_ENGINE = 16, FAULT_TASK = 32 };
 // A task's expression as a function.

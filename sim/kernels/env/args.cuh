@@ -4,10 +4,11 @@
 // Words of a break record before its columns (see `record_break`).
 enum { BREAK_HEAD = 8 };
 
-// Laws of controls; what is drawn where an episode begins, and how.
+// Laws of controls; what is drawn where an episode begins, and how; kinds of joints.
 enum { DRIVE_HELD, DRIVE_AFFINE, DRIVE_PD, DRIVE_CHOICE };
 enum { PLACE_POSITION, PLACE_VELOCITY, PLACE_YAW };
 enum { CHANCE_NONE, CHANCE_UNIFORM, CHANCE_NORMAL };
+enum { JOINT_FREE, JOINT_BALL, JOINT_SLIDE, JOINT_HINGE };
 enum : unsigned { NOWHERE = ~0u };
 
 // Sizes where they are not constants.

@@ -1,20 +1,75 @@
 // Environments that a call is for: the lanes of a processor's vectors, OSTLER_BLOCK of them
 // or fewer, or a GPU's one thread. Code is a plain loop over them, which compilers turn into
 // vectors, or which folds away.
+//
+// `Chosen` is a list of lanes of a block. `each(f)` calls f(j, l) for lane l of a block or a
+// list, its j-th. `dense(f)` does so for what is computed on the way and stored by j, so
+// that vectors are full where few lanes are chosen; it goes on to the end of a vector.
 #pragma once
 
 #ifdef OSTLER_BLOCK
-struct Block {
-  enum { W = OSTLER_BLOCK };
-  int first, len;
-};
 // No environment's numbers depend on another's.
 #define OSTLER_EACH(l) _Pragma("GCC ivdep") for (int l = 0; l < b.len; l++)
+struct Block {
+  enum { W = OSTLER_BLOCK };
+  static constexpr bool anew = false;
+  int first, len;
+  template<class F> OSTLER_FN void each(F f) const {
+    _Pragma("GCC ivdep") for (int l = 0; l < len; l++) f(l, l);
+  }
+  template<class F> OSTLER_FN void dense(F f) const { each(f); }
+};
+struct Chosen {
+  enum { W = OSTLER_BLOCK, VECTOR = 16 };
+  static constexpr bool anew = true;
+  int first, len, lane[W + VECTOR];
+  // Those of a block whose mask is set.
+  OSTLER_FN Chosen(const Block b, const unsigned* mask) : first(b.first), len(0) {
+    for (int l = 0; l < b.len; l++) {
+      lane[len] = l;
+      len += mask[b.first + l] != 0;
+    }
+    // Lanes that only `dense` reads.
+    for (int j = len; j < len + VECTOR; j++) lane[j] = 0;
+  }
+  template<class F> OSTLER_FN void each(F f) const {
+    _Pragma("GCC ivdep") for (int j = 0; j < len; j++) f(j, lane[j]);
+  }
+  template<class F> OSTLER_FN void dense(F f) const {
+    for (int start = 0; start < len; start += VECTOR) {
+      _Pragma("GCC ivdep") for (int j = start; j < start + VECTOR; j++) f(j, lane[j]);
+    }
+  }
+};
 #else
+#define OSTLER_EACH(l) for (int l = 0; l < 1; l++)
 struct Block {
   enum { W = 1 };
+  static constexpr bool anew = false;
   int first;
   static constexpr int len = 1;
+  template<class F> OSTLER_FN void each(F f) const { f(0, 0); }
+  template<class F> OSTLER_FN void dense(F f) const { f(0, 0); }
 };
-#define OSTLER_EACH(l) for (int l = 0; l < 1; l++)
+// A thread whose environment goes on does not ask.
+struct Chosen {
+  enum { W = 1 };
+  static constexpr bool anew = true;
+  int first;
+  static constexpr int len = 1;
+  OSTLER_FN Chosen(const Block b, const unsigned*) : first(b.first) {}
+  template<class F> OSTLER_FN void each(F f) const { f(0, 0); }
+  template<class F> OSTLER_FN void dense(F f) const { f(0, 0); }
+};
 #endif
+
+// Numbers of a block from and to rows that lie `stride` apart. Compilers make vectors of those
+// that lie side by side only.
+OSTLER_FN void take(const Block b, float (&x)[Block::W], const float* rows, long stride) {
+  if (stride == 1) OSTLER_EACH(l) x[l] = rows[l];
+  else OSTLER_EACH(l) x[l] = rows[l * stride];
+}
+template<class T, class F> OSTLER_FN void put(const Block b, T* rows, long stride, F value) {
+  if (stride == 1) OSTLER_EACH(l) rows[l] = value(l);
+  else OSTLER_EACH(l) rows[l * stride] = value(l);
+}

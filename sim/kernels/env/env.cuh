@@ -96,34 +96,16 @@ OSTLER_FN void draw_noise(const EnvArgs& a, const long e) {
   for (int m = 0; m < Task::nagent; m++) draw_row(a, e * Task::nagent + m);
 }
 
-// A new episode and its first observation, of environments whose mask is set.
-OSTLER_FN_BIG void restart(const EnvArgs& a, const int e, const Terms& terms) {
-  const Task& t = task_of(a);
-  const long n = a.n;
-  const Block b = {e};
-  start(a, b);
-  float q[Task::nq > 0 ? Task::nq : 1], v[Task::nv > 0 ? Task::nv : 1];
-  OSTLER_ROLLED for (int i = 0; i < Task::nq; i++) a.physics.qpos[i * n + e] = q[i] = a.new_qpos[i * n + e];
-  OSTLER_ROLLED for (int i = 0; i < Task::nv; i++) a.physics.qvel[i * n + e] = v[i] = a.new_qvel[i * n + e];
-  {
-    const unsigned* mask = a.mask + e;
-    const StepArgs<float>& s = a.physics;
-    OSTLER_WORLD(OSTLER_BEGIN)
-  }
-  place_bodies(a, e, q, v);
-  begin(a, b, terms);
-}
-
 // A whole control step. `world` steps the physics.
 template<class World> OSTLER_FN void env_step(const EnvArgs& a, const int e, World& world) {
   const Block b = {e};
   const Terms terms = {{}, a, e};
   act(a, b);
   world.step(a, e);
-  if (finish(a, b, terms)) {
+  if (finish(a, b, terms) != GO_ON) {
     tally(a, e);
     if (a.bits[e]) record_break(a, e);
-    restart(a, e, terms);
+    restart(a, b, terms);
   }
   draw_noise(a, e);
 }
@@ -131,7 +113,7 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, const int e, Wor
 OSTLER_FN void env_restart(const EnvArgs& a, const int e) {
   const Terms terms = {{}, a, e};
   a.mask[e] = 1;
-  restart(a, e, terms);
+  restart(a, Block{e}, terms);
 }
 
 // The beginning of a rollout.

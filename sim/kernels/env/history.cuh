@@ -29,17 +29,16 @@ OSTLER_FN void remember(const EnvArgs& a, const Block b, const Terms& terms) {
 
 // The same for the first state of new episodes, in which nothing was before: a value is its
 // own, and a condition held one step before the first.
-OSTLER_FN void begin_history(const EnvArgs& a, const Block b, const Terms& terms) {
+OSTLER_FN void begin_history(const EnvArgs& a, const Chosen& c, const Terms& terms) {
   const Task& t = task_of(a);
-  const long n = a.n, e = b.first;
+  const long n = a.n, e = c.first;
   if (t.nhistory == 0) return;
-  const unsigned* mask = a.mask + e;
   const float none = -a.step_dt[0];
   for (int k = 0; k < t.ncell; k++) {
     if (!a.cell_since[k]) continue;
     for (unsigned i = begin_of(a.cell_end, k); i < a.cell_end[k]; i++) {
       float* to = a.history + i * n + e;
-      OSTLER_EACH(l) to[l] = mask[l] ? none : to[l];
+      c.each([&](int, int l) OSTLER_INLINE { to[l] = none; });
     }
   }
   // A value comes after those that it reads.
@@ -47,7 +46,7 @@ OSTLER_FN void begin_history(const EnvArgs& a, const Block b, const Terms& terms
     const int first = (int)begin_of(a.cell_end, k), size = value.size((int)a.cell_end[k] - first);
     for (int i = 0; i < size; i++) {
       float* to = a.history + (first + i) * n + e;
-      OSTLER_EACH(l) to[l] = mask[l] ? value(i, l) : to[l];
+      c.each([&](int, int l) OSTLER_INLINE { to[l] = value(i, l); });
     }
   });
 }

@@ -2,9 +2,10 @@
 //   act      actions to controls
 //   (physics steps the worlds)
 //   finish   rewards, ends, commands, observations, flags
-//   start    for environments that begin anew: draws, zeros
-//   (physics puts their worlds there)
-//   begin    their first observations
+//   restart  for environments that begin anew:
+//     start    draws, zeros
+//     place    their worlds go there; engines whose worlds are more than columns do it themselves
+//     begin    their first observations
 #pragma once
 #include "act.cuh"
 #include "command.cuh"
@@ -12,22 +13,30 @@
 #include "observe.cuh"
 #include "flag.cuh"
 #include "start.cuh"
+#include "place.cuh"
 #include "history.cuh"
 
-// Whether an environment begins anew: the block is then to be begun.
-OSTLER_FN bool finish(const EnvArgs& a, const Block b, const Terms& terms) {
+OSTLER_FN Outcome finish(const EnvArgs& a, const Block b, const Terms& terms) {
   judge(a, b, terms);
-  command(a, b, false);
-  observe<false>(a, b, terms);
-  show<false>(a, b, terms);
-  const bool any = flag(a, b);
-  if (!any) remember(a, b, terms);
-  return any;
+  command(a, b);
+  observe(a, b, terms);
+  show(a, b, terms);
+  const Outcome outcome = flag(a, b);
+  // Else it is done once the new episodes have begun.
+  if (outcome == GO_ON) remember(a, b, terms);
+  return outcome;
 }
 
-OSTLER_FN void begin(const EnvArgs& a, const Block b, const Terms& terms) {
-  begin_history(a, b, terms);
-  observe<true>(a, b, terms);
-  show<true>(a, b, terms);
+OSTLER_FN void begin(const EnvArgs& a, const Block b, const Chosen& c, const Terms& terms) {
+  begin_history(a, c, terms);
+  observe(a, c, terms);
+  show(a, c, terms);
   remember(a, b, terms);
+}
+
+OSTLER_FN_BIG void restart(const EnvArgs& a, const Block b, const Terms& terms) {
+  const Chosen c(b, a.mask);
+  start(a, c);
+  place(a, c);
+  begin(a, b, c, terms);
 }

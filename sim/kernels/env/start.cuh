@@ -6,43 +6,43 @@ OSTLER_FN float heading(float w, float x, float y, float z) {
 }
 
 // Draws the positions and velocities of new episodes.
-OSTLER_FN void draw_pose(const EnvArgs& a, const Block b) {
+template<class L> OSTLER_FN void draw_pose(const EnvArgs& a, const L& lanes) {
   const Task& t = task_of(a);
-  const long n = a.n, e = b.first;
+  const long n = a.n, e = lanes.first;
   const unsigned stream = a.first_env + (unsigned)e;
   for (int i = 0; i < t.nq; i++) {
     float* q = a.new_qpos + i * n + e;
     const float x = a.begin_qpos[i];
-    OSTLER_EACH(l) q[l] = x;
+    lanes.each([&](int, int l) OSTLER_INLINE { q[l] = x; });
   }
   for (int i = 0; i < t.nv; i++) {
     float* v = a.new_qvel + i * n + e;
     const float x = a.begin_qvel[i];
-    OSTLER_EACH(l) v[l] = x;
+    lanes.each([&](int, int l) OSTLER_INLINE { v[l] = x; });
   }
-  unsigned drawn = NOWHERE, word[4][Block::W];
+  unsigned drawn = NOWHERE, word[4][L::W];
   for (int o = 0; o < t.nplace; o++) {
     const unsigned chance = a.place_chance[o], draw = a.place_draw[o], target = a.place_target[o];
-    float offset[Block::W];
-    OSTLER_EACH(l) offset[l] = 0.0f;
+    float offset[L::W];
+    lanes.dense([&](int j, int) OSTLER_INLINE { offset[j] = 0.0f; });
     if (chance != CHANCE_NONE) {
       if (drawn != draw / 2) {
         drawn = draw / 2;
-        OSTLER_EACH(l) {
+        lanes.dense([&](int j, int l) OSTLER_INLINE {
           const Words w = philox(a.seed, stream + (unsigned)l, DRAW_RESET, a.clock, draw / 2);
-          for (int k = 0; k < 4; k++) word[k][l] = w.w[k];
-        }
+          for (int k = 0; k < 4; k++) word[k][j] = w.w[k];
+        });
       }
       const unsigned *first = word[draw % 2 * 2], *second = word[draw % 2 * 2 + 1];
       const float low = a.place_low[o], high = a.place_high[o];
       if (chance == CHANCE_UNIFORM) {
-        OSTLER_EACH(l) offset[l] = low + (high - low) * unit(first[l]);
+        lanes.dense([&](int j, int) OSTLER_INLINE { offset[j] = low + (high - low) * unit(first[j]); });
       } else {
-        OSTLER_EACH(l) {
+        lanes.dense([&](int j, int) OSTLER_INLINE {
           float x, y;
-          normal_pair(first[l], second[l], x, y);
-          offset[l] = high * x;
-        }
+          normal_pair(first[j], second[j], x, y);
+          offset[j] = high * x;
+        });
       }
     }
     const bool sets = a.place_sets[o] != 0;
@@ -50,27 +50,26 @@ OSTLER_FN void draw_pose(const EnvArgs& a, const Block b) {
     const long at = a.place_index[o] * n + e;
     if (target == PLACE_YAW) {
       float *qw = a.new_qpos + at, *qx = qw + n, *qy = qx + n, *qz = qy + n;
-      OSTLER_EACH(l) {
+      lanes.each([&](int j, int l) OSTLER_INLINE {
         const float w = qw[l], x = qx[l], y = qy[l], z = qz[l];
         // Where an angle is set, the heading of the x axis is taken away first.
-        const float angle = sets ? value - heading(w, x, y, z) : offset[l];
+        const float angle = sets ? value - heading(w, x, y, z) : offset[j];
         float s, c;
         sin_cos(0.5f * angle, s, c);
         qw[l] = c * w - s * z;
         qx[l] = c * x - s * y;
         qy[l] = c * y + s * x;
         qz[l] = c * z + s * w;
-      }
+      });
     } else {
       float* to = (target == PLACE_POSITION ? a.new_qpos : a.new_qvel) + at;
-      if (sets) OSTLER_EACH(l) to[l] = value;
-      OSTLER_EACH(l) to[l] += offset[l];
+      lanes.each([&](int j, int l) OSTLER_INLINE { to[l] = (sets ? value : to[l]) + offset[j]; });
     }
   }
   // Unit length; the identity where there is none.
   for (int o = 0; o < t.nquat; o++) {
     float *qw = a.new_qpos + a.quaternion[o] * n + e, *qx = qw + n, *qy = qx + n, *qz = qy + n;
-    OSTLER_EACH(l) {
+    lanes.each([&](int, int l) OSTLER_INLINE {
       const float w = qw[l], x = qx[l], y = qy[l], z = qz[l];
       const float norm = sqrt_(w * w + x * x + y * y + z * z);
       const bool some = norm > 1e-6f;
@@ -78,13 +77,14 @@ OSTLER_FN void draw_pose(const EnvArgs& a, const Block b) {
       qx[l] = some ? x / norm : 0.0f;
       qy[l] = some ? y / norm : 0.0f;
       qz[l] = some ? z / norm : 0.0f;
-    }
+    });
   }
 }
 
 // Zeros in the columns that begin so, of environments that begin anew.
 #define OSTLER_BEGIN_zero(kind, at, width) \
-  for (int k = 0; k < (width); k++) OSTLER_EACH(l) (at)[OSTLER_AT_##kind(k, l, width)] = mask[l] ? 0 : (at)[OSTLER_AT_##kind(k, l, width)];
+  for (int k = 0; k < (width); k++) \
+    c.each([&](int, int l) OSTLER_INLINE { (at)[OSTLER_AT_##kind(k, l, width)] = 0; });
 #define OSTLER_BEGIN_kept(kind, at, width)
 #define OSTLER_BEGIN_own(kind, at, width)
 #define OSTLER_BEGIN(name, kind, factor, size, begin, seen, says) \
@@ -95,32 +95,31 @@ OSTLER_FN void draw_pose(const EnvArgs& a, const Block b) {
 #define OSTLER_AT_row(k, l, width) ((e + l) * (width) + (k))
 
 // What a new episode begins with, before its world does.
-OSTLER_FN void start(const EnvArgs& a, const Block b) {
+OSTLER_FN void start(const EnvArgs& a, const Chosen& c) {
   const Task& t = task_of(a);
-  const long n = a.n, e = b.first;
+  const long n = a.n, e = c.first;
   const unsigned stream = a.first_env + (unsigned)e;
-  const unsigned* mask = a.mask + e;
-  draw_pose(a, b);
-  command(a, b, true);
+  draw_pose(a, c);
+  command(a, c);
   const EnvArgs& s = a;
   OSTLER_EPISODE(OSTLER_BEGIN)
   for (int k = 0; k < t.nu; k++) {
     float* ctrl = a.ctrl + k * n + e;
-    OSTLER_EACH(l) ctrl[l] = mask[l] ? 0.0f : ctrl[l];
+    c.each([&](int, int l) OSTLER_INLINE { ctrl[l] = 0.0f; });
   }
   unsigned *age = a.age + e, *counted = a.counted + e;
   if (a.spread) {
     const double most = (double)a.max_steps[0];
-    OSTLER_EACH(l) {
+    c.each([&](int, int l) OSTLER_INLINE {
       const unsigned word = philox(a.seed, stream + (unsigned)l, DRAW_START, a.clock, 0).w[0];
       const unsigned drawn = (unsigned)((double)unit(word) * most);
-      age[l] = mask[l] ? drawn : age[l];
-      counted[l] = mask[l] ? drawn == 0 : counted[l];
-    }
+      age[l] = drawn;
+      counted[l] = drawn == 0;
+    });
   } else {
-    OSTLER_EACH(l) {
-      age[l] = mask[l] ? 0u : age[l];
-      counted[l] = mask[l] ? 1u : counted[l];
-    }
+    c.each([&](int, int l) OSTLER_INLINE {
+      age[l] = 0;
+      counted[l] = 1;
+    });
   }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
-use crate::env::args::EnvArgs;
+use crate::env::EnvArgs;
 use crate::env::on_device::program;
 use bytemuck::Zeroable;
 use std::path::Path;

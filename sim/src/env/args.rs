@@ -2,31 +2,15 @@
 //! addresses.
 
 use crate::device::Address;
-use crate::state::{
-    EpisodeAddresses, SizeWords, StepBufferAddresses, TableAddresses, WorldAddresses,
-};
+use crate::physics::StepArgs;
+use crate::state::{EpisodeAddresses, SizeWords, StepBufferAddresses, TableAddresses};
 use bytemuck::{Pod, Zeroable};
-
-/// `StepArgs<float>` of `sim/kernels/step.cuh`.
-#[derive(Debug, Clone, Copy, Zeroable)]
-#[repr(C)]
-pub(crate) struct PhysicsArgs {
-    pub stride: i32,
-    pub substeps: i32,
-    pub iterations: i32,
-    pub _padding: i32,
-    pub tolerance: f64,
-    pub top_speed: Address,
-    pub top_place: Address,
-    pub ctrl: Address,
-    pub world: WorldAddresses,
-}
 
 /// `EnvArgs`.
 #[derive(Debug, Clone, Copy, Zeroable)]
 #[repr(C)]
 pub(crate) struct EnvArgs {
-    pub physics: PhysicsArgs,
+    pub physics: StepArgs,
     pub n: i32,
     pub first_env: u32,
     pub seed: u64,
@@ -73,14 +57,11 @@ pub(crate) struct EnvArgs {
 // SAFETY: four- and eight-byte numbers; where eight follow an odd number of four, the
 // padding is a field of its own, so there are no bytes without a value (the size is
 // held against the sum of the fields below).
-unsafe impl Pod for PhysicsArgs {}
-// SAFETY: as above.
 unsafe impl Pod for EnvArgs {}
 
-const _: () = assert!(size_of::<PhysicsArgs>() == 4 * 4 + 8 + 3 * 8 + size_of::<WorldAddresses>());
 const _: () = assert!(
     size_of::<EnvArgs>()
-        == size_of::<PhysicsArgs>()
+        == size_of::<StepArgs>()
             + size_of::<EpisodeAddresses>()
             + size_of::<StepBufferAddresses>()
             + size_of::<TableAddresses>()

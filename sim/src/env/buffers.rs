@@ -1,8 +1,10 @@
 //! Buffers that live as long as the environments.
 
-use super::{EnvSpec, EpisodeStats};
+use super::{EnvArgs, EnvSpec, EpisodeStats};
+use crate::device::Address;
 use crate::memory::{MemoryError, zeroed};
 use crate::physics::Shortfalls;
+use crate::physics::per_thread::PerThread;
 use crate::state::{Episodes, Sizes, StepBuffers};
 use crate::task::Task;
 use crate::task::expr::{BLOCK, Scratch};
@@ -40,8 +42,10 @@ impl Live {
 pub(super) struct Work {
     /// What the kernels hand on from phase to phase.
     pub columns: StepBuffers,
-    /// 1 where a new episode begins `[N]`, as the physics takes it.
-    pub begins: Vec<u8>,
+    /// What is counted of episodes that ended.
+    pub ended: Ended,
+    /// Where new episodes are still to begin.
+    pub begins: Marked,
     /// Environments that broke in this step (up to N).
     pub broken: Vec<u32>,
     /// One environment's reward terms.
@@ -49,9 +53,9 @@ pub(super) struct Work {
     /// One environment's observations; the critics' is empty where they see the policies'.
     pub row: Row,
     /// Where a phase panicked.
-    pub panicked: Panicked,
-    /// One per thread.
-    pub workers: Vec<Worker>,
+    pub panicked: Marked,
+    /// For expressions.
+    pub scratch: PerThread<Scratch>,
 }
 
 /// One environment's observations.
@@ -61,16 +65,33 @@ pub(super) struct Row {
     pub critic: Vec<f32>,
 }
 
-/// Blocks of environments of which a phase panicked.
+/// Some of the blocks of environments.
 #[derive(Debug)]
-pub(super) struct Panicked {
+pub(super) struct Marked {
     /// Whether there are any.
     any: AtomicBool,
     /// By block.
     blocks: Vec<AtomicBool>,
 }
 
-impl Panicked {
+impl Marked {
+    fn none_of(blocks: usize) -> Result<Self, MemoryError> {
+        let mut flags = Vec::new();
+        flags.try_reserve_exact(blocks).map_err(|_| MemoryError {
+            what: "flags".to_string(),
+            bytes: blocks,
+        })?;
+        flags.resize_with(blocks, || AtomicBool::new(false));
+        Ok(Self {
+            any: AtomicBool::new(false),
+            blocks: flags,
+        })
+    }
+
+    pub fn any(&self) -> bool {
+        self.any.load(Relaxed)
+    }
+
     pub fn mark(&self, block: usize) {
         self.blocks[block].store(true, Relaxed);
         self.any.store(true, Relaxed);
@@ -93,10 +114,87 @@ impl Panicked {
     }
 }
 
-/// What one thread works in.
+/// Episodes as they ended: when they are counted, new ones may have begun in their places.
 #[derive(Debug)]
-pub(super) struct Worker {
-    pub scratch: Scratch,
+pub(super) struct Ended {
+    /// Columns of [`Episodes`]: `ret`, `sums`, `length` and `counted`.
+    words: Vec<u32>,
+    num_envs: usize,
+    agents: usize,
+    terms: usize,
+}
+
+impl Ended {
+    fn new(sizes: &Sizes, num_envs: usize) -> Result<Self, MemoryError> {
+        let (agents, terms) = (sizes.nagent, sizes.nreward);
+        Ok(Self {
+            words: zeroed("ended episodes", (agents + terms + 2) * num_envs)?,
+            num_envs,
+            agents,
+            terms,
+        })
+    }
+
+    /// Where threads write them.
+    pub fn at(&mut self) -> EndedAt {
+        EndedAt {
+            words: self.words.as_mut_ptr() as Address,
+            num_envs: self.num_envs,
+            widths: [self.agents, self.terms, 1, 1],
+        }
+    }
+
+    fn word(&self, row: usize, env: usize) -> u32 {
+        self.words[row * self.num_envs + env]
+    }
+
+    pub fn ret(&self, agent: usize, env: usize) -> f32 {
+        f32::from_bits(self.word(agent, env))
+    }
+
+    pub fn sum(&self, term: usize, env: usize) -> f32 {
+        f32::from_bits(self.word(self.agents + term, env))
+    }
+
+    pub fn length(&self, env: usize) -> u32 {
+        self.word(self.agents + self.terms, env)
+    }
+
+    pub fn counted(&self, env: usize) -> bool {
+        self.word(self.agents + self.terms + 1, env) != 0
+    }
+}
+
+/// Where [`Ended`] is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EndedAt {
+    words: Address,
+    num_envs: usize,
+    widths: [usize; 4],
+}
+
+impl EndedAt {
+    /// Copies environments `first..first + len`.
+    ///
+    /// # Safety
+    /// `args` has the addresses of [`Episodes`] of these sizes, [`Ended`] lives, and no other
+    /// thread touches these environments' entries meanwhile.
+    pub unsafe fn keep(&self, args: &EnvArgs, first: usize, len: usize) {
+        let columns = &args.episode;
+        let from = [columns.ret, columns.sums, columns.length, columns.counted];
+        let mut to = (self.words as *mut u32).wrapping_add(first);
+        for (column, width) in from.into_iter().zip(self.widths) {
+            let mut from = (column as *const u32).wrapping_add(first);
+            for _ in 0..width {
+                // SAFETY: the caller's promise; every entry has four bytes.
+                unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
+                (from, to) = (
+                    from.wrapping_add(self.num_envs),
+                    to.wrapping_add(self.num_envs),
+                );
+            }
+        }
+    }
 }
 
 impl Work {
@@ -108,23 +206,14 @@ impl Work {
     ) -> Result<Self, MemoryError> {
         let n = spec.num_envs;
         let [wide, critic_wide] = task.observations.world();
-        let mut workers = Vec::new();
-        for _ in 0..threads.min(n.div_ceil(BLOCK)).max(1) {
-            workers.push(Worker {
-                scratch: Scratch {
-                    registers: zeroed("expressions", task.scratch_len())?,
-                },
+        let mut scratch = Vec::new();
+        for _ in 0..threads {
+            scratch.push(Scratch {
+                registers: zeroed("expressions", task.scratch_len())?,
             });
         }
         let mut broken = zeroed::<u32>("flags", n)?;
         broken.clear();
-        let blocks = n.div_ceil(BLOCK);
-        let mut flags = Vec::new();
-        flags.try_reserve_exact(blocks).map_err(|_| MemoryError {
-            what: "flags".to_string(),
-            bytes: blocks,
-        })?;
-        flags.resize_with(blocks, || AtomicBool::new(false));
         Ok(Self {
             broken,
             terms: zeroed("reward terms", spec.reward_names.len())?,
@@ -132,13 +221,11 @@ impl Work {
                 policy: zeroed("observations", wide)?,
                 critic: zeroed("observations", critic_wide)?,
             },
-            panicked: Panicked {
-                any: AtomicBool::new(false),
-                blocks: flags,
-            },
+            panicked: Marked::none_of(n.div_ceil(BLOCK))?,
             columns: StepBuffers::zeroed(sizes, n)?,
-            begins: zeroed("flags", n)?,
-            workers,
+            ended: Ended::new(sizes, n)?,
+            begins: Marked::none_of(n.div_ceil(BLOCK))?,
+            scratch: PerThread::new(scratch),
         })
     }
 }

@@ -22,8 +22,8 @@ impl BatchEnv {
         }
         only_numbers(&plain(&self.config)?, &plain(task)?, "task")?;
         let compiled = Task::compile(&self.model, task, self.spec.step_dt)?;
-        for worker in &mut self.work.workers {
-            let registers = &mut worker.scratch.registers;
+        for scratch in self.work.scratch.iter_mut() {
+            let registers = &mut scratch.registers;
             let more = compiled.scratch_len().saturating_sub(registers.len());
             registers.try_reserve(more).map_err(|_| {
                 EnvError::Memory(crate::memory::MemoryError {
@@ -32,7 +32,7 @@ impl BatchEnv {
                 })
             })?;
         }
-        self.tables = compiled.tables(self.spec.step_dt, self.spec.max_episode_steps);
+        self.tables = compiled.tables(&self.model, self.spec.step_dt, self.spec.max_episode_steps);
         self.task = compiled;
         self.config.clone_from(task);
         Ok(())

@@ -68,13 +68,12 @@ impl BatchEnv {
 
     /// The reward term that is not finite, or the largest of a sum beyond the limit.
     fn bad_reward(&mut self, env: usize) -> Option<(Place, Kind, f32)> {
-        let mut scratch = std::mem::take(&mut self.work.workers.first_mut()?.scratch);
         let mut terms = std::mem::take(&mut self.work.terms);
-        let score = &self.task.score;
-        score.weighted(&self.inputs(env), &mut scratch, &mut terms);
+        let (score, inputs) = (&self.task.score, self.inputs(env));
+        let scratch = &self.work.scratch;
+        scratch.with(|scratch| score.weighted(&inputs, scratch, &mut terms));
         let found = self.bad_term(env, &terms);
         self.work.terms = terms;
-        self.work.workers.first_mut()?.scratch = scratch;
         found
     }
 

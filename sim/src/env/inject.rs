@@ -1,7 +1,7 @@
 //! Faults on purpose: numbers that are not finite and panics, where they would arise,
 //! so that a run can be drilled.
 
-use super::args::EnvArgs;
+use super::EnvArgs;
 use super::{BatchEnv, EnvError};
 use crate::config::ConfigError;
 use crate::memory::{MemoryError, zeroed};
@@ -128,6 +128,12 @@ impl Drill {
         let start = self.hits.partition_point(|h| h.env < first);
         let end = self.hits.partition_point(|h| h.env < first + len);
         &self.hits[start..end]
+    }
+
+    /// Whether states of worlds are overwritten in this step.
+    pub fn pokes(&self) -> bool {
+        let is_state = |h: &Hit| matches!(h.what, What::Qpos(_) | What::Qvel(_));
+        self.hits.iter().any(is_state)
     }
 
     /// Panics if one of these environments is to.

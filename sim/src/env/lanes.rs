@@ -2,8 +2,9 @@
 //! instruction set, over blocks of up to 64 environments. Values of expressions come
 //! from the interpreter.
 
-use super::args::EnvArgs;
+use super::EnvArgs;
 use super::inject::Drill;
+use crate::physics::Stepper;
 use crate::physics::native::InstructionSet;
 use crate::state::{Sizes, Tables};
 use crate::task::Task;
@@ -22,7 +23,9 @@ struct Api {
     calls_bytes: c_ulong,
     act: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
     finish: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int) -> c_int,
+    restart: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
     start: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
+    place: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
     begin: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
     observe: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
     draw_pose: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
@@ -67,8 +70,19 @@ const REWARD: u32 = 0;
 const END: u32 = 1;
 const SEEN: u32 = 2;
 
+/// How a step ended for a block: `Outcome` of `sim/kernels/env/flag.cuh`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// All episodes go on.
+    GoesOn,
+    /// Some ended.
+    Begins,
+    /// Some ended because their environments broke.
+    Broke,
+}
+
 /// Environments `first..first + len`, at most [`BLOCK`](crate::task::expr::BLOCK) of them,
-/// for one phase.
+/// for the phases of a step.
 ///
 /// # Safety of all that is unsafe here
 /// The addresses in `args` are of buffers of the sizes that it has, for environments of this
@@ -92,32 +106,62 @@ impl Block<'_> {
     ///
     /// # Safety
     /// See [`Block`].
-    pub unsafe fn act(args: &EnvArgs, first: usize, len: usize) {
-        // SAFETY: the caller's promise.
-        unsafe { (api().act)(args, first as c_int, len as c_int) }
+    pub unsafe fn act(&mut self) {
+        self.guard(|block| {
+            // SAFETY: the caller's promise.
+            unsafe { block.plain(api().act) };
+            if let Some(drill) = block.drill {
+                drill.panic(block.first, block.len);
+            }
+        });
     }
 
-    /// What new episodes begin with, of those in the mask.
+    /// A control step of the physics.
+    ///
+    /// # Safety
+    /// See [`Block`]; `args` has what `stepper` takes.
+    pub unsafe fn step(&mut self, stepper: &dyn Stepper) {
+        self.guard(|block| {
+            let (args, first, len) = (&block.args.physics, block.first, block.len);
+            // SAFETY: the caller's promise.
+            unsafe { stepper.step_block(args, first, len) };
+        });
+    }
+
+    /// Rewards, ends, commands, observations and flags.
     ///
     /// # Safety
     /// See [`Block`].
-    pub unsafe fn start(args: &EnvArgs, first: usize, len: usize) {
+    pub unsafe fn finish(&mut self) -> Outcome {
         // SAFETY: the caller's promise.
-        unsafe { (api().start)(args, first as c_int, len as c_int) }
+        let finish = |args, calls, first, len| unsafe { (api().finish)(args, calls, first, len) };
+        match self.called(finish) {
+            0 => Outcome::GoesOn,
+            1 => Outcome::Begins,
+            _ => Outcome::Broke,
+        }
     }
 
-    /// Rewards, ends, commands, observations and flags; whether an environment begins anew.
+    /// New episodes for the environments in the mask, whose worlds are no more than their
+    /// columns.
     ///
     /// # Safety
     /// See [`Block`].
-    pub unsafe fn finish(&mut self) -> bool {
+    pub unsafe fn restart(&mut self) {
         // SAFETY: the caller's promise.
-        self.called(|args, calls, first, len| unsafe { (api().finish)(args, calls, first, len) })
-            != 0
+        self.called(|args, calls, first, len| unsafe { (api().restart)(args, calls, first, len) });
     }
 
-    /// The first observations of environments in the mask, whose worlds stand where their
-    /// episodes begin.
+    /// The part of [`restart`](Self::restart) before the worlds are placed.
+    ///
+    /// # Safety
+    /// See [`Block`].
+    pub unsafe fn start(&mut self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.plain(api().start) }
+    }
+
+    /// The part of [`restart`](Self::restart) after the worlds are placed.
     ///
     /// # Safety
     /// See [`Block`].
@@ -135,6 +179,22 @@ impl Block<'_> {
         self.called(|args, calls, first, len| unsafe { (api().observe)(args, calls, first, len) });
     }
 
+    /// Calls `f`, whose panic breaks the environments.
+    fn guard(&mut self, f: impl FnOnce(&mut Self)) {
+        let done = catch_unwind(AssertUnwindSafe(|| f(self)));
+        self.failed |= done.is_err();
+    }
+
+    /// Calls a phase that asks for nothing.
+    ///
+    /// # Safety
+    /// See [`Block`].
+    unsafe fn plain(&self, phase: unsafe extern "C" fn(*const EnvArgs, c_int, c_int)) {
+        // SAFETY: the caller's promise.
+        unsafe { phase(self.args, self.first as c_int, self.len as c_int) }
+    }
+
+    /// Calls a phase that asks for values of expressions.
     fn called<T>(
         &mut self,
         phase: impl FnOnce(*const EnvArgs, *const Calls, c_int, c_int) -> T,
@@ -218,6 +278,17 @@ unsafe extern "C" fn inject(context: *mut c_void, kind: u32) {
             }
         }
     }
+}
+
+/// Puts the worlds in the mask among `first..first + len` where their episodes begin.
+///
+/// # Safety
+/// The addresses in `args` of the mask, of the new positions and velocities, of the robot's
+/// tables and of the worlds' columns are of buffers of the sizes that it has, and no other
+/// thread reads or writes entries of these environments meanwhile.
+pub(crate) unsafe fn place(args: &EnvArgs, first: usize, len: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { (api().place)(args, first as c_int, len as c_int) }
 }
 
 /// The positions in which an episode begins, by these tables.

@@ -1,6 +1,6 @@
 //! Physics and task joined: actions in, observations and rewards out.
 
-pub(crate) mod args;
+mod args;
 mod buffers;
 mod causes;
 mod change;
@@ -8,8 +8,8 @@ mod examine;
 mod inject;
 mod lanes;
 pub mod on_device;
-mod share;
 mod snapshot;
+mod spec;
 mod stats;
 mod step;
 
@@ -17,140 +17,20 @@ use crate::config::{Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
 use crate::memory::MemoryError;
 use crate::model::Model;
 use crate::physics::pool::Pool;
-use crate::physics::{Limits, Physics, PhysicsError, Shortfalls, SnapshotError};
+use crate::physics::{Limits, Physics, PhysicsError, SnapshotError};
 use crate::state::{Sizes, Tables};
 use crate::task::Task;
 use crate::task::pose::Pose;
+pub(crate) use args::EnvArgs;
 use buffers::{Live, Work};
 use causes::Causes;
 use inject::Drill;
 pub use inject::{Injection, Value, What, When, Which};
-pub(crate) use lanes::draw_pose;
+pub(crate) use lanes::{draw_pose, place};
 pub use on_device::{DeviceEnv, PolicyNoise, StepAddresses};
-use serde::{Deserialize, Serialize};
+pub use spec::{ActionSpace, AgentSpec, EnvSpec, Groups, ObsRow, StepOut};
+pub use stats::{Break, EpisodeStats, Finished};
 use std::sync::Arc;
-
-/// One value for the policy and, where the task has privileged terms, one for the
-/// critic. Without one the critic sees what the policy sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Groups<T> {
-    /// Seen by the actor.
-    pub policy: T,
-    /// Seen by the critic, if it differs.
-    pub critic: Option<T>,
-}
-
-/// What the policy decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ActionSpace {
-    /// A vector of this many unbounded numbers; the task clips.
-    Continuous(usize),
-    /// One of this many choices; the action is a single float holding the index.
-    Discrete(usize),
-}
-
-impl ActionSpace {
-    /// Floats per action, `A`.
-    pub fn width(self) -> usize {
-        match self {
-            Self::Continuous(n) => n,
-            Self::Discrete(_) => 1,
-        }
-    }
-}
-
-/// One row of the observation table that `ostler check` prints.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ObsRow {
-    /// First index in the observation.
-    pub index: usize,
-    /// Number of entries.
-    pub len: usize,
-    /// The term's name.
-    pub name: String,
-    /// Its expression.
-    pub expr: String,
-    /// Its unit, `"-"` for none.
-    pub unit: String,
-}
-
-/// One of several agents in every environment.
-#[derive(Debug, Clone)]
-pub struct AgentSpec {
-    /// Its name.
-    pub name: String,
-    /// The policy that moves it: index into [`EnvSpec::policy_names`].
-    pub policy: usize,
-    /// Widths of its observations; its rows hold zeros beyond.
-    pub obs: Groups<usize>,
-    /// What it decides; beyond its width an action row means nothing.
-    pub action: ActionSpace,
-    /// Its observation tables.
-    pub obs_table: Groups<Vec<ObsRow>>,
-}
-
-/// Sizes and names that never change during a run.
-///
-/// What leaves the environments comes in rows, `R` of them, `R = N * M`: row
-/// `e * M + m` is that of agent `m` of environment `e`. Tasks without `[agents]` have
-/// one agent, `M = 1`.
-#[derive(Debug, Clone)]
-pub struct EnvSpec {
-    /// Environments, `N`.
-    pub num_envs: usize,
-    /// Observation widths of a row, `O`: the widest agent's.
-    pub obs: Groups<usize>,
-    /// Observation tables; the first agent's where there are several.
-    pub obs_table: Groups<Vec<ObsRow>>,
-    /// What a row of actions decides: the widest agent's.
-    pub action: ActionSpace,
-    /// Control step (s).
-    pub step_dt: f64,
-    /// Steps until the time-out.
-    pub max_episode_steps: u32,
-    /// Fewest steps after which an episode can be truncated (1 when a task term
-    /// truncates): a rollout of T steps holds at most ceil(T / this) truncations
-    /// per environment.
-    pub min_truncation_steps: u32,
-    /// Reward terms, in order.
-    pub reward_names: Vec<String>,
-    /// Termination causes, in order, `time_out` first.
-    pub termination_names: Vec<String>,
-    /// Causes for which an environment breaks, as `KIND/PLACE/NAME`: `nan/joint/knee`.
-    pub cause_names: Vec<String>,
-    /// The agents of an environment, in order; empty for tasks without `[agents]`.
-    pub agents: Vec<AgentSpec>,
-    /// Names of the agents' policies; empty for tasks without `[agents]`.
-    pub policy_names: Vec<String>,
-}
-
-impl AgentSpec {
-    /// The agents of a task; none without `[agents]`.
-    fn all(task: &Task) -> Vec<Self> {
-        let agents = task.team.names().iter().enumerate();
-        agents
-            .map(|(m, name)| Self {
-                name: name.clone(),
-                policy: task.team.policy[m],
-                obs: task.observations.agents[m].width,
-                action: task.actions.spaces[m],
-                obs_table: task.observations.agents[m].table.clone(),
-            })
-            .collect()
-    }
-}
-
-impl EnvSpec {
-    /// Agents of an environment, `M`; at least 1.
-    pub fn agents_per_env(&self) -> usize {
-        self.agents.len().max(1)
-    }
-
-    /// Rows of all environments, `R = N * M`.
-    pub fn rows(&self) -> usize {
-        self.num_envs * self.agents_per_env()
-    }
-}
 
 /// Why an environment could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -176,102 +56,6 @@ impl EnvError {
             Self::Config(_) => None,
         }
     }
-}
-
-/// Where one step's results go: rows of long-lived buffers, written in place.
-///
-/// Rows are agents of environments, `R = N * M` ([`EnvSpec`]): `obs.policy` is `[R][O]`.
-/// An episode ends for all agents of an environment at once.
-#[derive(Debug)]
-pub struct StepOut<'a> {
-    /// Observations after the step, after auto-reset `[R][O]`.
-    pub obs: Groups<&'a mut [f32]>,
-    /// Rewards `[R]`.
-    pub reward: &'a mut [f32],
-    /// 1 where the task ended `[R]`.
-    pub terminated: &'a mut [f32],
-    /// 1 where time ran out `[R]`.
-    pub truncated: &'a mut [f32],
-    /// 0 where the environment broke and this transition must not be learnt from,
-    /// else 1 `[R]`. A broken environment has reward 0 and both flags 0; its trace
-    /// is cut.
-    pub valid: &'a mut [f32],
-    /// Observations before the reset of episodes that were truncated
-    /// `[K][R][O]`; row `k` of environment `e` is its `k`-th truncation in the rollout.
-    pub final_obs: Groups<&'a mut [f32]>,
-    /// Which `k` this step's truncation took `[R]`, -1 where none (or no room).
-    pub final_slot: &'a mut [i32],
-}
-
-/// What happened to the episodes that ended since the last call, and to broken
-/// environments. Sums are over episodes.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct EpisodeStats {
-    /// Episodes that ended (broken ones are not counted).
-    pub episodes: u64,
-    /// Sum of returns; of several agents, the mean counts.
-    pub return_sum: f64,
-    /// Sum of returns of every agent `[M]`; empty for tasks without `[agents]`.
-    pub agent_return_sums: Vec<f64>,
-    /// Sum of lengths in control steps.
-    pub length_sum: f64,
-    /// Per reward term: sum of weighted values.
-    pub reward_sums: Vec<f64>,
-    /// Per termination cause: how many episodes it ended.
-    pub terminations: Vec<u64>,
-    /// Per bit of [`crate::physics::fault`]: broken environments.
-    pub faults: Vec<u64>,
-    /// Per cause ([`EnvSpec::cause_names`]): broken environments, each counted once, by
-    /// what was wrong first.
-    pub causes: Vec<u64>,
-    /// The first few broken environments.
-    pub breaks: Vec<Break>,
-    /// Truncations that found no room in `final_obs`.
-    pub final_overflow: u64,
-    /// What the physics did less well than it should have.
-    pub shortfalls: Shortfalls,
-    /// Returns and lengths of the episodes, in order of (step, environment),
-    /// for evaluation; capped at the number of environments per call.
-    pub finished: Vec<Finished>,
-}
-
-/// An environment that broke.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-pub struct Break {
-    /// Its global id.
-    pub env: u32,
-    /// Steps and resets of the batch when it broke.
-    pub clock: u64,
-    /// Control step of the rollout, from 0.
-    pub step: u32,
-    /// Control steps of its episode, that of the break included.
-    pub age: u32,
-    /// Index into [`EnvSpec::cause_names`].
-    pub cause: u32,
-    /// The number that was wrong; NaN where there is none to show.
-    pub value: f32,
-}
-
-impl PartialEq for Break {
-    /// By bits: a NaN is itself.
-    fn eq(&self, other: &Self) -> bool {
-        let all = |b: &Self| (b.env, b.clock, b.step, b.age, b.cause, b.value.to_bits());
-        all(self) == all(other)
-    }
-}
-
-/// One finished episode.
-#[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
-#[repr(C)]
-pub struct Finished {
-    /// Environment, by its place in the batch.
-    pub env: u32,
-    /// Control step of the rollout in which it ended, from 0.
-    pub step: u32,
-    /// Sum of rewards; of several agents, the mean.
-    pub ret: f32,
-    /// Control steps.
-    pub length: u32,
 }
 
 /// Refuses what an engine cannot measure.
@@ -408,7 +192,7 @@ impl BatchEnv {
             policy_names: task.team.policy_names.clone(),
         };
         let sizes = task.sizes(&model);
-        let tables = task.tables(step_dt, max_episode_steps);
+        let tables = task.tables(&model, step_dt, max_episode_steps);
         let live = Live::new(&spec, &sizes)?;
         let work = Work::new(&spec, &task, &sizes, pool.threads())?;
         let decimation = env.decimation;
@@ -466,7 +250,7 @@ impl BatchEnv {
         self.live.clock += 1;
         self.work.columns.mask.fill(1);
         self.begin_rollout();
-        self.restart(spread, false, obs);
+        self.begin(spread, false, obs);
     }
 
     /// Forgets which slots of `final_obs` are taken; call at a rollout's start.
@@ -486,16 +270,7 @@ impl BatchEnv {
                 .take_actions(actions, self.task.actions.raw_width());
         }
         let actions = changed.as_deref().unwrap_or(actions);
-        self.act(actions);
-        if !self.drill.is_empty() {
-            self.poke();
-        }
-        self.physics.step(&self.work.columns.ctrl, self.decimation);
-        if self.finish(out) {
-            self.count(out);
-            self.examine(actions);
-            self.restart(false, false, &mut out.obs);
-        }
+        self.advance(actions, out);
         if let Some(changed) = changed {
             self.drill.give_back(changed);
         }

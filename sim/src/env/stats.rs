@@ -1,9 +1,81 @@
 //! Statistics of episodes.
 
+use super::EnvSpec;
 use super::examine::DESCRIBED;
-use super::{EnvSpec, EpisodeStats};
 use crate::memory::MemoryError;
-use crate::physics::fault;
+use crate::physics::{Shortfalls, fault};
+use serde::{Deserialize, Serialize};
+
+/// What happened to the episodes that ended since the last call, and to broken
+/// environments. Sums are over episodes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct EpisodeStats {
+    /// Episodes that ended (broken ones are not counted).
+    pub episodes: u64,
+    /// Sum of returns; of several agents, the mean counts.
+    pub return_sum: f64,
+    /// Sum of returns of every agent `[M]`; empty for tasks without `[agents]`.
+    pub agent_return_sums: Vec<f64>,
+    /// Sum of lengths in control steps.
+    pub length_sum: f64,
+    /// Per reward term: sum of weighted values.
+    pub reward_sums: Vec<f64>,
+    /// Per termination cause: how many episodes it ended.
+    pub terminations: Vec<u64>,
+    /// Per bit of [`crate::physics::fault`]: broken environments.
+    pub faults: Vec<u64>,
+    /// Per cause ([`EnvSpec::cause_names`]): broken environments, each counted once, by
+    /// what was wrong first.
+    pub causes: Vec<u64>,
+    /// The first few broken environments.
+    pub breaks: Vec<Break>,
+    /// Truncations that found no room in `final_obs`.
+    pub final_overflow: u64,
+    /// What the physics did less well than it should have.
+    pub shortfalls: Shortfalls,
+    /// Returns and lengths of the episodes, in order of (step, environment),
+    /// for evaluation; capped at the number of environments per call.
+    pub finished: Vec<Finished>,
+}
+
+/// An environment that broke.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Break {
+    /// Its global id.
+    pub env: u32,
+    /// Steps and resets of the batch when it broke.
+    pub clock: u64,
+    /// Control step of the rollout, from 0.
+    pub step: u32,
+    /// Control steps of its episode, that of the break included.
+    pub age: u32,
+    /// Index into [`EnvSpec::cause_names`].
+    pub cause: u32,
+    /// The number that was wrong; NaN where there is none to show.
+    pub value: f32,
+}
+
+impl PartialEq for Break {
+    /// By bits: a NaN is itself.
+    fn eq(&self, other: &Self) -> bool {
+        let all = |b: &Self| (b.env, b.clock, b.step, b.age, b.cause, b.value.to_bits());
+        all(self) == all(other)
+    }
+}
+
+/// One finished episode.
+#[derive(Debug, Clone, Copy, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Finished {
+    /// Environment, by its place in the batch.
+    pub env: u32,
+    /// Control step of the rollout in which it ended, from 0.
+    pub step: u32,
+    /// Sum of rewards; of several agents, the mean.
+    pub ret: f32,
+    /// Control steps.
+    pub length: u32,
+}
 
 impl EpisodeStats {
     /// No episodes yet; room for all that [`super::BatchEnv::take_stats`] can report.
@@ -15,7 +87,7 @@ impl EpisodeStats {
                 what: "finished episodes".to_string(),
                 bytes: spec
                     .num_envs
-                    .saturating_mul(std::mem::size_of::<super::Finished>()),
+                    .saturating_mul(std::mem::size_of::<Finished>()),
             })?;
         Ok(Self {
             agent_return_sums: vec![0.0; spec.agents.len()],

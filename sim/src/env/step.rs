@@ -1,48 +1,30 @@
 //! The phases of one control step, of which the kernels' text has one form for hosts and
 //! devices: `sim/kernels/env/phases.cuh`. Here they go over blocks of environments, spread
-//! over the pool; a block's numbers depend on nothing outside it. Between them stand the
-//! physics, what is counted, and injected faults.
+//! over the pool; a block's numbers depend on nothing outside it.
+//!
+//! Where the engine steps its worlds in blocks, each block goes through the whole step while
+//! its state is in the cache, and threads meet once. Else the engine steps all worlds between
+//! the phases.
 
-use super::args::EnvArgs;
-use super::buffers::{Panicked, Worker};
-use super::lanes::Block;
-use super::share::Shared;
-use super::{BatchEnv, Finished, Groups, StepOut};
+use super::lanes::{Block, Outcome};
+use super::{BatchEnv, EnvArgs, Finished, Groups, StepOut};
 use crate::device::Address;
-use crate::physics::pool::Pool;
 use crate::task::expr::{BLOCK, Column, Columns, Inputs};
 use bytemuck::Zeroable;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Calls `f(worker, first, len)` for every block of `n` environments. A block that
-/// panics is marked; the others are not affected.
-fn for_blocks(
-    pool: &Pool,
-    n: usize,
-    workers: &mut [Worker],
-    panicked: &Panicked,
-    f: impl Fn(&mut Worker, usize, usize) + Sync,
-) {
-    let blocks = n.div_ceil(BLOCK);
-    let parts = workers.len();
-    let workers = Shared::of(workers);
-    pool.run(parts, &|part| {
-        // SAFETY: each part of the loop takes the worker of its own number.
-        let worker = unsafe { &mut workers.part(part, 1)[0] };
-        for block in part * blocks / parts..(part + 1) * blocks / parts {
-            let first = block * BLOCK;
-            // What a panic leaves behind in a worker is overwritten by the next block.
-            let call = AssertUnwindSafe(|| f(worker, first, BLOCK.min(n - first)));
-            if catch_unwind(call).is_err() {
-                panicked.mark(block);
-            }
-        }
-    });
-}
-
 fn address<T>(rows: &mut [T]) -> Address {
     rows.as_mut_ptr() as Address
+}
+
+/// Which blocks a loop goes over.
+#[derive(Debug, Clone, Copy)]
+enum Which {
+    All,
+    /// Those where new episodes are still to begin.
+    Begins,
+    One(usize),
 }
 
 impl BatchEnv {
@@ -54,13 +36,18 @@ impl BatchEnv {
             seed: self.seed,
             clock: self.live.clock,
             noisy: u32::from(self.noise),
-            episode: self.live.episodes.addresses(),
-            buffers: self.work.columns.addresses(),
+            episode: self.live.episodes.addresses_mut(),
+            buffers: self.work.columns.addresses_mut(),
             tables: self.tables.addresses(),
             size: self.sizes.words(),
             ..EnvArgs::zeroed()
         };
-        args.physics.world = self.physics.state().addresses();
+        match self.physics.step_args() {
+            Some(physics) => args.physics = physics,
+            None => args.physics.world = self.physics.state().addresses(),
+        }
+        args.physics.ctrl = args.buffers.ctrl;
+        args.physics.substeps = i32::try_from(self.decimation).unwrap_or(i32::MAX);
         args
     }
 
@@ -75,94 +62,8 @@ impl BatchEnv {
         args.critic_obs = obs.critic.as_deref_mut().map_or(0, address);
     }
 
-    /// What expressions read.
-    fn columns(&self) -> Columns {
-        let (state, episodes) = (self.physics.state(), &self.live.episodes);
-        Columns {
-            stride: self.spec.num_envs,
-            world: state.floats().map(|x| Column::of(x)),
-            ctrl: Column::of(&self.work.columns.ctrl),
-            action: Column::of(&episodes.action),
-            last_action: Column::of(&episodes.last_action),
-            history: Column::of(&episodes.history),
-            command: Column::of(&episodes.command),
-            step: Column::of(&episodes.age),
-        }
-    }
-
-    /// Calls `f` with every block of which `wanted` holds, given its number and its
-    /// environments' places. A block of which a part panicked in this step has `failed`.
-    fn blocks(
-        &mut self,
-        args: &EnvArgs,
-        wanted: impl Fn(usize, usize, usize) -> bool + Sync,
-        f: impl Fn(&mut Block<'_>) + Sync,
-    ) {
-        let (columns, n) = (self.columns(), self.spec.num_envs);
-        let (step_dt, max_steps) = (self.spec.step_dt as f32, self.spec.max_episode_steps);
-        let (task, work) = (&self.task, &mut self.work);
-        let drill = (!self.drill.is_empty()).then_some(&self.drill);
-        let panicked = &work.panicked;
-        // SAFETY: the columns live as long as this call, and threads write their own
-        // blocks' entries only.
-        let inputs = |first, len| unsafe {
-            Inputs::new(columns, &task.params, step_dt, max_steps, first, len)
-        };
-        for_blocks(
-            &self.pool,
-            n,
-            &mut work.workers,
-            panicked,
-            |worker, first, len| {
-                let number = first / BLOCK;
-                if !wanted(number, first, len) {
-                    return;
-                }
-                let mut block = Block {
-                    args,
-                    task,
-                    inputs: inputs(first, len),
-                    scratch: &mut worker.scratch,
-                    drill,
-                    first,
-                    len,
-                    failed: panicked.is_marked(number),
-                };
-                f(&mut block);
-                if block.failed {
-                    panicked.mark(number);
-                }
-            },
-        );
-    }
-
-    /// Actions `[R][A]` to controls; episodes grow older by a step.
-    pub(super) fn act(&mut self, actions: &[f32]) {
-        let width = self.task.actions.raw_width();
-        assert_eq!(
-            actions.len(),
-            self.spec.num_envs * width,
-            "actions are [R][A]"
-        );
-        let mut args = self.args();
-        args.actions = actions.as_ptr() as Address;
-        self.blocks(
-            &args,
-            |_, _, _| true,
-            |block| {
-                // SAFETY: the addresses are those of `args` and of rows of this size.
-                unsafe { Block::act(block.args, block.first, block.len) };
-                if let Some(drill) = block.drill {
-                    drill.panic(block.first, block.len);
-                }
-            },
-        );
-    }
-
-    /// Everything after the physics, for environments whose episodes go on; whether there
-    /// are others.
-    pub(super) fn finish(&mut self, out: &mut StepOut<'_>) -> bool {
-        let rows = self.spec.rows();
+    /// Where all of a step's results go.
+    fn aim_all(&self, args: &mut EnvArgs, out: &mut StepOut<'_>) {
         let lengths = [
             out.reward.len(),
             out.terminated.len(),
@@ -170,9 +71,8 @@ impl BatchEnv {
             out.valid.len(),
             out.final_slot.len(),
         ];
-        assert_eq!(lengths, [rows; 5], "results are [R]");
-        let mut args = self.args();
-        self.aim(&mut args, &mut out.obs);
+        assert_eq!(lengths, [self.spec.rows(); 5], "results are [R]");
+        self.aim(args, &mut out.obs);
         let slots = out.final_obs.policy.len() / self.work.row.policy.len().max(1);
         args.slots = (slots / self.spec.num_envs) as i32;
         args.final_obs = address(out.final_obs.policy);
@@ -186,27 +86,149 @@ impl BatchEnv {
         args.truncated = address(out.truncated);
         args.valid = address(out.valid);
         args.final_slot = address(out.final_slot);
-        let any = AtomicBool::new(false);
-        self.blocks(
-            &args,
-            |_, _, _| true,
-            |block| {
-                // SAFETY: the addresses are those of `args` and of rows of these sizes.
-                if unsafe { block.finish() } {
-                    any.store(true, Relaxed);
+    }
+
+    /// What expressions read.
+    fn columns(&self) -> Columns<'_> {
+        let (state, episodes) = (self.physics.state(), &self.live.episodes);
+        Columns {
+            stride: self.spec.num_envs,
+            world: state.floats().map(|x| Column::of(x)),
+            ctrl: Column::of(&self.work.columns.ctrl),
+            action: Column::of(&episodes.action),
+            last_action: Column::of(&episodes.last_action),
+            history: Column::of(&episodes.history),
+            command: Column::of(&episodes.command),
+            step: Column::of(&episodes.age),
+            params: &self.task.params,
+            step_dt: self.spec.step_dt as f32,
+            max_steps: self.spec.max_episode_steps,
+        }
+    }
+
+    /// Calls `f` with blocks of environments, on all threads. A block that panics is marked
+    /// and its environments break; the others are not affected.
+    fn blocks(&self, args: &EnvArgs, which: Which, f: impl Fn(&mut Block<'_>) + Sync) {
+        let (columns, n) = (self.columns(), self.spec.num_envs);
+        let (task, work) = (&self.task, &self.work);
+        let drill = (!self.drill.is_empty()).then_some(&self.drill);
+        let one = |scratch: &mut _, number: usize| {
+            let wanted = match which {
+                Which::All => true,
+                Which::Begins => work.begins.is_marked(number),
+                Which::One(own) => own == number,
+            };
+            if !wanted {
+                return;
+            }
+            let first = number * BLOCK;
+            let len = BLOCK.min(n - first);
+            let mut block = Block {
+                args,
+                task,
+                // SAFETY: the columns live as long as this call, and threads write their
+                // own blocks' entries only.
+                inputs: unsafe { Inputs::new(columns, first, len) },
+                scratch,
+                drill,
+                first,
+                len,
+                failed: work.panicked.is_marked(number),
+            };
+            let done = catch_unwind(AssertUnwindSafe(|| f(&mut block)));
+            if block.failed || done.is_err() {
+                work.panicked.mark(number);
+            }
+        };
+        let blocks = n.div_ceil(BLOCK);
+        // Several parts per thread, so that a slow one does not hold up the rest.
+        let size = blocks.div_ceil(self.pool.threads() * 8).max(1);
+        self.pool.run(blocks.div_ceil(size), &|part| {
+            work.scratch.with(|scratch| {
+                for number in part * size..blocks.min((part + 1) * size) {
+                    one(scratch, number);
                 }
-            },
-        );
+            });
+        });
+    }
+
+    /// One control step with these actions `[R][A]`.
+    pub(super) fn advance(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
+        let n = self.spec.num_envs;
+        let width = self.task.actions.raw_width();
+        assert_eq!(actions.len(), n * width, "actions are [R][A]");
+        let mut args = self.args();
+        self.aim_all(&mut args, out);
+        args.actions = actions.as_ptr() as Address;
+        let ended = if self.physics.stepper().is_some() && !self.drill.pokes() {
+            self.advance_blocks(&args)
+        } else {
+            self.advance_phases(&args)
+        };
         self.report_panics();
+        if ended {
+            self.count(out);
+            self.examine(actions);
+            self.restart(false, false, &mut out.obs);
+        }
+    }
+
+    /// The whole step, block by block. Where an environment broke, its block is left as it
+    /// is, to be examined before new episodes begin. Returns whether episodes ended.
+    fn advance_blocks(&mut self, args: &EnvArgs) -> bool {
+        let (any, ended) = (AtomicBool::new(false), self.work.ended.at());
+        let Some(stepper) = self.physics.stepper() else {
+            return false;
+        };
+        let begins = &self.work.begins;
+        self.blocks(args, Which::All, |block| {
+            // SAFETY: the addresses are those of `args` and of rows of these sizes; `args`
+            // has what the stepper takes.
+            unsafe {
+                block.act();
+                block.step(stepper);
+                let outcome = block.finish();
+                if outcome == Outcome::GoesOn {
+                    return;
+                }
+                any.store(true, Relaxed);
+                ended.keep(args, block.first, block.len);
+                match outcome {
+                    Outcome::Broke => begins.mark(block.first / BLOCK),
+                    _ => block.restart(),
+                }
+            }
+        });
         any.into_inner()
+    }
+
+    /// The step, phase by phase, of engines that step all worlds at once. New episodes are
+    /// still to begin then. Returns whether episodes ended.
+    fn advance_phases(&mut self, args: &EnvArgs) -> bool {
+        let ended = self.work.ended.at();
+        // SAFETY: the addresses are those of `args` and of rows of these sizes.
+        self.blocks(args, Which::All, |block| unsafe { block.act() });
+        self.poke();
+        self.physics.step(&self.work.columns.ctrl, self.decimation);
+        let begins = &self.work.begins;
+        self.blocks(args, Which::All, |block| {
+            // SAFETY: as above.
+            unsafe {
+                if block.finish() != Outcome::GoesOn {
+                    ended.keep(args, block.first, block.len);
+                    begins.mark(block.first / BLOCK);
+                }
+            }
+        });
+        begins.any()
     }
 
     /// Counts episodes that ended and lists environments that broke, in the order of their
     /// places.
-    pub(super) fn count(&mut self, out: &StepOut<'_>) {
+    fn count(&mut self, out: &StepOut<'_>) {
         let (n, agents) = (self.spec.num_envs, self.spec.agents_per_env());
         let (live, work) = (&mut self.live, &mut self.work);
-        let (episodes, columns, stats) = (&live.episodes, &work.columns, &mut live.stats);
+        let (ended, columns, stats) = (&work.ended, &work.columns, &mut live.stats);
         work.broken.clear();
         for env in (0..n).filter(|&e| columns.mask[e] != 0) {
             let (bits, row) = (columns.bits[env], env * agents);
@@ -219,22 +241,23 @@ impl BatchEnv {
             }
             let truncated = out.truncated[row] != 0.0;
             stats.final_overflow += u64::from(truncated && out.final_slot[row] < 0);
-            if episodes.counted[env] == 0 {
+            if !ended.counted(env) {
                 continue;
             }
             stats.episodes += 1;
             let mut sum = 0.0;
-            for (m, ret) in episodes.ret.iter().skip(env).step_by(n).enumerate() {
-                sum += f64::from(*ret);
+            for m in 0..agents {
+                let ret = f64::from(ended.ret(m, env));
+                sum += ret;
                 if let Some(own) = stats.agent_return_sums.get_mut(m) {
-                    *own += f64::from(*ret);
+                    *own += ret;
                 }
             }
             let ret = sum / agents as f64;
             stats.return_sum += ret;
-            stats.length_sum += f64::from(episodes.length[env]);
+            stats.length_sum += f64::from(ended.length(env));
             for (k, sum) in stats.reward_sums.iter_mut().enumerate() {
-                *sum += f64::from(episodes.sums[k * n + env]);
+                *sum += f64::from(ended.sum(k, env));
             }
             let cause = if truncated {
                 columns.cut[env]
@@ -247,36 +270,43 @@ impl BatchEnv {
                     env: env as u32,
                     step: (live.clock - live.began).saturating_sub(1) as u32,
                     ret: ret as f32,
-                    length: episodes.length[env],
+                    length: ended.length(env),
                 });
             }
         }
     }
 
-    /// New episodes for the environments in the mask, and their first observations.
+    /// New episodes for all environments in the mask, and their first observations.
     /// `only_new`: the others in their blocks remember this step already.
-    pub(super) fn restart(&mut self, spread: bool, only_new: bool, obs: &mut Groups<&mut [f32]>) {
+    pub(super) fn begin(&mut self, spread: bool, only_new: bool, obs: &mut Groups<&mut [f32]>) {
+        for (block, mask) in self.work.columns.mask.chunks(BLOCK).enumerate() {
+            if mask.contains(&1) {
+                self.work.begins.mark(block);
+            }
+        }
+        self.restart(spread, only_new, obs);
+    }
+
+    /// The same in the blocks where new episodes are still to begin.
+    fn restart(&mut self, spread: bool, only_new: bool, obs: &mut Groups<&mut [f32]>) {
+        if !self.work.begins.any() {
+            return;
+        }
         let mut args = self.args();
         self.aim(&mut args, obs);
         args.spread = u32::from(spread);
         args.only_new = u32::from(only_new);
-        for (new, mask) in self.work.begins.iter_mut().zip(&self.work.columns.mask) {
-            *new = u8::from(*mask != 0);
+        // SAFETY, of all three: the addresses are those of `args` and of rows of these sizes.
+        if self.physics.stepper().is_some() {
+            self.blocks(&args, Which::Begins, |block| unsafe { block.restart() });
+        } else {
+            self.blocks(&args, Which::Begins, |block| unsafe { block.start() });
+            let columns = &self.work.columns;
+            self.physics
+                .reset(&columns.mask, &columns.new_qpos, &columns.new_qvel);
+            self.blocks(&args, Which::Begins, |block| unsafe { block.begin() });
         }
-        let begins = std::mem::take(&mut self.work.begins);
-        let wanted = |_, first, len| begins[first..first + len].contains(&1);
-        self.blocks(&args, wanted, |block| {
-            // SAFETY: the addresses are those of `args`.
-            unsafe { Block::start(block.args, block.first, block.len) }
-        });
-        let columns = &self.work.columns;
-        self.physics
-            .reset(&begins, &columns.new_qpos, &columns.new_qvel);
-        self.blocks(&args, wanted, |block| {
-            // SAFETY: the addresses are those of `args` and of rows of these sizes.
-            unsafe { block.begin() }
-        });
-        self.work.begins = begins;
+        self.work.begins.take(|_| ());
         self.report_panics();
     }
 
@@ -289,27 +319,20 @@ impl BatchEnv {
         };
         args.obs = at(&mut self.work.row.policy);
         args.critic_obs = at(&mut self.work.row.critic);
-        let number = env / BLOCK;
-        self.blocks(
-            &args,
-            |block, _, _| block == number,
-            |block| {
-                (block.first, block.len) = (env, 1);
-                block.inputs = block.inputs.narrowed(env);
-                // SAFETY: the addresses are those of `args`; the rows are this
-                // environment's.
-                unsafe { block.observe() };
-            },
-        );
+        self.blocks(&args, Which::One(env / BLOCK), |block| {
+            (block.first, block.len) = (env, 1);
+            block.inputs = block.inputs.narrowed(env);
+            // SAFETY: the addresses are those of `args`; the rows are this environment's.
+            unsafe { block.observe() };
+        });
         // It is broken already: nothing of this is the next phase's.
         self.report_panics();
     }
 
     /// What expressions read of one environment.
     pub(super) fn inputs(&self, env: usize) -> Inputs<'_> {
-        let (step_dt, most) = (self.spec.step_dt as f32, self.spec.max_episode_steps);
         // SAFETY: the columns are borrowed with `self`.
-        unsafe { Inputs::new(self.columns(), &self.task.params, step_dt, most, env, 1) }
+        unsafe { Inputs::new(self.columns(), env, 1) }
     }
 
     /// Says which environments a panic has broken.

@@ -2,14 +2,14 @@
 
 pub mod evaluate;
 pub mod evidence;
-pub(crate) mod frames_text;
-mod kinematics;
 pub mod limits;
 pub mod native;
+pub(crate) mod per_thread;
 pub mod pool;
 #[cfg(feature = "rapier")]
 pub mod rapier;
 pub(crate) mod record;
+mod stepper;
 
 use crate::config::ConfigError;
 use crate::memory::MemoryError;
@@ -17,6 +17,7 @@ pub use crate::state::State;
 pub use evidence::{Evidence, Part};
 pub use limits::Limits;
 use serde::{Deserialize, Serialize};
+pub use stepper::{StepArgs, Stepper};
 
 /// N identical worlds.
 ///
@@ -37,7 +38,18 @@ pub trait Physics: Send {
     /// Puts the worlds with `mask[e] != 0` at rest contacts, positions `qpos`
     /// `[nq][N]` and velocities `qvel` `[nv][N]`; clears their faults. The other
     /// worlds keep every bit of their state.
-    fn reset(&mut self, mask: &[u8], qpos: &[f32], qvel: &[f32]);
+    fn reset(&mut self, mask: &[u32], qpos: &[f32], qvel: &[f32]);
+
+    /// Steps worlds block by block, so that a control step is one loop over blocks; none
+    /// where worlds have more than their columns or all are stepped at once.
+    fn stepper(&self) -> Option<&dyn Stepper> {
+        None
+    }
+
+    /// What [`stepper`](Self::stepper) takes, but for controls and substeps.
+    fn step_args(&mut self) -> Option<StepArgs> {
+        None
+    }
 
     /// Time step (s).
     fn timestep(&self) -> f64;

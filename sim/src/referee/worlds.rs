@@ -229,7 +229,7 @@ impl Physics for MuJoCoWorlds {
         self.exchange(&request, count);
     }
 
-    fn reset(&mut self, mask: &[u8], qpos: &[f32], qvel: &[f32]) {
+    fn reset(&mut self, mask: &[u32], qpos: &[f32], qvel: &[f32]) {
         let n = self.state.num_envs;
         let (first, rest) = self.buffer.split_at_mut(n);
         for (e, to) in first.iter_mut().enumerate() {

@@ -22,13 +22,14 @@ macro_rules! real {
 }
 
 macro_rules! tables {
-    ($(($name:ident $_n:ident $kind:ident $size:ident $says:literal))*) => {
-        /// Name, size, whether its entries are numbers (else they are unsigned), and contents.
-        pub const TABLES: [(&str, &str, bool, &str); [$(stringify!($name)),*].len()] =
-            [$((stringify!($name), stringify!($size), real!($kind), $says)),*];
+    ($(($name:ident $_n:ident $kind:ident $factor:literal $size:ident $says:literal))*) => {
+        /// Name, factor and size, whether its entries are numbers (else they are unsigned),
+        /// and contents.
+        pub const TABLES: [(&str, usize, &str, bool, &str); [$(stringify!($name)),*].len()] =
+            [$((stringify!($name), $factor, stringify!($size), real!($kind), $says)),*];
 
-        /// A task's numbers, but for those in its expressions: `OSTLER_TABLES` of
-        /// `kernels/state.h`. `Task::tables` fills them.
+        /// A task's numbers, but for those in its expressions, and the robot's kinematics:
+        /// `OSTLER_TABLES` of `kernels/state.h`. `Task::tables` fills them.
         #[derive(Debug, Clone, Default, PartialEq)]
         pub(crate) struct Tables {
             $(#[doc = $says] pub $name: Vec<element!($kind)>,)*

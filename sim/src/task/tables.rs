@@ -1,4 +1,5 @@
-//! A compiled task as the tables that kernels read: `OSTLER_TABLES` of `kernels/state.h`.
+//! A compiled task and its robot as the tables that kernels read: `OSTLER_TABLES` of
+//! `kernels/state.h`.
 
 use super::Task;
 use super::action::{Actions, Law};
@@ -9,6 +10,7 @@ use super::reset::{Chance, Place, Reset};
 use super::score::Score;
 use crate::config::NoiseKind;
 use crate::env::ActionSpace;
+use crate::math::normalized;
 use crate::model::Model;
 use crate::state::{Sizes, Tables};
 
@@ -40,8 +42,9 @@ enum Draws {
 impl Task {
     /// Sizes of the task's tables and of environments with this robot.
     pub(crate) fn sizes(&self, model: &Model) -> Sizes {
-        let tables = self.tables(0.0, 0);
         let [nobs, ncritic] = self.observations.world();
+        let (actions, score, seen) = (&self.actions, &self.score, &self.observations);
+        let padding = &seen.padding;
         Sizes {
             nagent: self.team.count(),
             naction: self.actions.outputs(),
@@ -50,30 +53,30 @@ impl Task {
             nhistory: self.memory.width(),
             nobs,
             ncritic,
-            nreward: tables.weight.len(),
-            nend: self.score.termination_names().len(),
-            ndrive: tables.drive_law.len(),
-            nchoice: tables.choice.len(),
-            nplace: tables.place_target.len(),
-            nquat: tables.quaternion.len(),
-            nshare: tables.share_agent.len(),
-            nterm: tables.truncates.len(),
-            nseen: tables.seen_end.len(),
-            nentry: tables.entry_scale.len(),
-            nprivileged: tables.privileged_at.len(),
-            npad: tables.pad_from.len(),
-            ncell: tables.cell_end.len(),
+            nreward: score.rewards.len(),
+            nend: score.termination_names().len(),
+            ndrive: actions.held.len() + actions.drives.len(),
+            nchoice: actions.drives.iter().map(|d| d.law.choices()).sum(),
+            nplace: self.reset.operations.len(),
+            nquat: self.reset.quaternions.len(),
+            nshare: score.rewards.iter().map(|r| r.agents.len()).sum(),
+            nterm: score.terminations.len(),
+            nseen: seen.terms.len(),
+            nentry: seen.terms.iter().map(|t| t.scale.len()).sum(),
+            nprivileged: seen.terms.iter().map(|t| t.critic_at.len()).sum(),
+            npad: padding.policy.len() + padding.critic.as_ref().map_or(0, Vec::len),
+            ncell: self.memory.cells().len(),
             ..Sizes::of(model)
         }
     }
 
-    /// Its numbers with a control step of `step_dt` (s) and `max_steps` of them until the
-    /// time-out.
-    pub(crate) fn tables(&self, step_dt: f64, max_steps: u32) -> Tables {
+    /// Its numbers and the robot's, with a control step of `step_dt` (s) and `max_steps` of
+    /// them until the time-out.
+    pub(crate) fn tables(&self, model: &Model, step_dt: f64, max_steps: u32) -> Tables {
         let mut t = Tables {
             max_steps: vec![max_steps],
             step_dt: vec![step_dt as f32],
-            ..Tables::default()
+            ..Tables::of(model)
         };
         actions(&mut t, &self.actions);
         commands(&mut t, &self.commands);
@@ -122,7 +125,38 @@ fn actions(t: &mut Tables, actions: &Actions) {
     }
 }
 
+impl Law {
+    /// Entries in the table of choices.
+    fn choices(&self) -> usize {
+        match self {
+            Self::Choice(controls) => controls.len(),
+            Self::Affine { .. } | Self::Pd { .. } => 0,
+        }
+    }
+}
+
 impl Tables {
+    /// The robot's kinematics alone.
+    pub(crate) fn of(model: &Model) -> Self {
+        let mut t = Self::default();
+        for body in &model.bodies {
+            t.body_parent.push(body.parent as u32);
+            t.body_at.extend(body.pos.map(|x| x as f32));
+            t.body_turn.extend(normalized(body.quat.map(|x| x as f32)));
+            for joint in &model.joints[body.joints.clone()] {
+                // The kinds are in the order of `JOINT_*` of args.cuh.
+                t.joint_kind.push(joint.kind as u32);
+                t.joint_pos.extend(joint.pos.map(|x| x as f32));
+                t.joint_axis.extend(joint.axis.map(|x| x as f32));
+                t.joint_reference.push(joint.reference as f32);
+                t.joint_q.push(joint.qpos_adr as u32);
+                t.joint_v.push(joint.dof_adr as u32);
+            }
+            t.body_joints.push(t.joint_kind.len() as u32);
+        }
+        t
+    }
+
     /// A control more; returns its place.
     fn drive(
         &mut self,
@@ -270,10 +304,10 @@ mod tests {
             let model = mjcf::load(&folder.join(&task.robot)).unwrap();
             let task = Task::compile(&model, &task, 0.02).unwrap();
             let sizes = task.sizes(&model);
-            let tables = task.tables(0.02, 500);
-            for (len, (table, size, ..)) in tables.lengths().into_iter().zip(TABLES) {
+            let tables = task.tables(&model, 0.02, 500);
+            for (len, (table, factor, size, ..)) in tables.lengths().into_iter().zip(TABLES) {
                 let mut named = sizes.named().chain([("one", 1)]);
-                let wants = named.find(|(name, _)| *name == size).unwrap().1;
+                let wants = factor * named.find(|(name, _)| *name == size).unwrap().1;
                 assert_eq!(len, wants, "{name}: {table} [{size}]");
             }
             let bytes: usize = tables.lengths().iter().sum::<usize>() * 4;

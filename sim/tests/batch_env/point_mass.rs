@@ -102,7 +102,7 @@ impl Physics for PointMass {
         self.finish();
     }
 
-    fn reset(&mut self, mask: &[u8], qpos: &[f32], qvel: &[f32]) {
+    fn reset(&mut self, mask: &[u32], qpos: &[f32], qvel: &[f32]) {
         let n = self.state.num_envs;
         for e in (0..n).filter(|&e| mask[e] != 0) {
             for i in (e..qpos.len()).step_by(n) {

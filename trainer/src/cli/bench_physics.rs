@@ -219,8 +219,8 @@ fn measure(
             next = (next + 1) % DRAWS;
         }
         let taken = clock.elapsed().as_secs_f64();
-        let mask: Vec<u8> = (worlds.state().fault.iter())
-            .map(|f| u8::from(f & !fault::CONTROL != 0))
+        let mask: Vec<u32> = (worlds.state().fault.iter())
+            .map(|f| u32::from(f & !fault::CONTROL != 0))
             .collect();
         let count: u64 = mask.iter().map(|m| u64::from(*m)).sum();
         if count > 0 {

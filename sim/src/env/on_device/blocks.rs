@@ -4,7 +4,7 @@
 //! in the snapshot's order, four bytes a number. `work` is what a rollout leaves behind.
 
 use crate::device::{Address, Block, Memory};
-use crate::env::args::EnvArgs;
+use crate::env::EnvArgs;
 use crate::memory::MemoryError;
 use crate::state::{EpisodeAddresses, STEP, Sizes, StepBufferAddresses, WorldAddresses, width};
 use crate::task::emit::BREAKS;

@@ -5,15 +5,14 @@ use super::{DeviceEnv, ENTRIES, PolicyNoise, Recipe, lower_options};
 use crate::config::{Auto, Backend, ConfigError, EnvConfig, SimConfig, Specialize, TaskConfig};
 use crate::device::transfer::Reader;
 use crate::device::{Device, DeviceError, Memory, Program};
-use crate::env::args::{EnvArgs, PhysicsArgs};
+use crate::env::EnvArgs;
 use crate::env::{BatchEnv, EnvError};
 use crate::model::Model;
-use crate::physics::frames_text;
 use crate::physics::native::generate::generate_env;
 use crate::physics::native::lower::lower;
 use crate::physics::native::tables::Plan;
 use crate::physics::native::{ITERATIONS, TOLERANCE};
-use crate::physics::{Limits, PhysicsError, Shortfalls};
+use crate::physics::{Limits, PhysicsError, Shortfalls, StepArgs};
 use crate::state::{Sizes, Tables};
 use crate::task::Task;
 use crate::task::emit::{Emitted, Numbers, emit};
@@ -39,24 +38,16 @@ pub fn program(
     let compiled = Task::compile(model, task, step_dt)?;
     let max_steps = env.max_episode_steps(step_dt)?;
     let sizes = sizes(model, &plan, &compiled);
-    let emitted = emitted(model, &compiled, &sizes, step_dt, max_steps, changing);
+    let emitted = emitted(&compiled, &sizes, step_dt, max_steps, changing);
     Ok(text(&plan, &emitted)?)
 }
 
-fn emitted(
-    model: &Model,
-    task: &Task,
-    sizes: &Sizes,
-    step_dt: f64,
-    max_steps: u32,
-    changing: bool,
-) -> Emitted {
+fn emitted(task: &Task, sizes: &Sizes, step_dt: f64, max_steps: u32, changing: bool) -> Emitted {
     let numbers = match changing {
         true => Numbers::table_of(),
         false => Numbers::baked(),
     };
-    let frames = frames_text::text(model);
-    emit(task, sizes, step_dt, max_steps, numbers, &frames)
+    emit(task, sizes, step_dt, max_steps, numbers)
 }
 
 fn text(plan: &Plan, emitted: &Emitted) -> Result<Program, PhysicsError> {
@@ -129,7 +120,6 @@ impl DeviceEnv {
         let sizes = sizes(&model, &plan, &twin.task);
         let spec = &twin.spec;
         let emitted = emitted(
-            &model,
             &twin.task,
             &sizes,
             spec.step_dt,
@@ -140,12 +130,12 @@ impl DeviceEnv {
         let numbers = numbers(&twin.tables, &emitted);
         let blocks = Blocks::new(memory, &sizes, n, numbers.len())?;
         let mut args = EnvArgs {
-            physics: PhysicsArgs {
+            physics: StepArgs {
                 stride: n as i32,
                 substeps: i32::try_from(env.decimation).unwrap_or(i32::MAX),
                 iterations: ITERATIONS,
                 tolerance: TOLERANCE,
-                ..PhysicsArgs::zeroed()
+                ..StepArgs::zeroed()
             },
             n: n as i32,
             first_env,
@@ -222,7 +212,6 @@ impl DeviceEnv {
         self.twin.set_task(task)?;
         let spec = &self.twin.spec;
         let emitted = emitted(
-            &self.recipe.model,
             &self.twin.task,
             &self.sizes,
             spec.step_dt,

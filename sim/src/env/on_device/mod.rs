@@ -16,8 +16,7 @@ mod in_place;
 mod snapshot;
 mod tally;
 
-use super::args::EnvArgs;
-use super::{BatchEnv, EnvSpec, EpisodeStats, Groups};
+use super::{BatchEnv, EnvArgs, EnvSpec, EpisodeStats, Groups};
 use crate::config::{EnvConfig, SimConfig, TaskConfig};
 use crate::device::transfer::Reader;
 use crate::device::{Address, Device, DeviceError, Kernels, Traffic};

@@ -1,20 +1,26 @@
 //! N worlds stepped by a kernel, behind [`Physics`].
 
 use super::choose::{Choice, choose, tell};
-use super::ffi::{Robot, Solver, StepArgs, Work};
+use super::ffi::{Robot, Solver, Work};
 use super::lower::{LowerOptions, lower};
 use super::specialize::Background;
 use super::tables::Plan;
 use super::{snapshot, unsupported};
 use crate::config::SimConfig;
+use crate::device::Address;
+use crate::env::{EnvArgs, place};
 use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
-use crate::physics::kinematics::{Frame, Kinematics};
-use crate::physics::pool::{Pool, worker};
+use crate::physics::per_thread::PerThread;
+use crate::physics::pool::Pool;
 use crate::physics::{
-    Evidence, Limits, Part, Physics, PhysicsError, Shortfalls, SnapshotError, State, fault,
+    Evidence, Limits, Part, Physics, PhysicsError, Shortfalls, SnapshotError, State, StepArgs,
+    Stepper, fault,
 };
-use std::sync::{Arc, Mutex, TryLockError};
+use crate::state::{Sizes, Tables};
+use crate::task::expr::BLOCK;
+use bytemuck::Zeroable;
+use std::sync::Arc;
 
 /// Most Newton iterations of a time step; the few that need more are counted
 /// ([`NativePhysics::unsolved`]).
@@ -35,14 +41,12 @@ pub struct NativePhysics {
     kernel: String,
     /// Stopped with the worlds if it is not done by then.
     _background: Option<Background>,
-    kinematics: Kinematics,
+    sizes: Sizes,
+    /// The robot's kinematics.
+    tables: Tables,
     pub(super) state: State,
-    /// One per thread of the pool; a part of a loop takes any that is free.
-    work: Vec<Mutex<Work>>,
+    work: PerThread<Work>,
     pool: Arc<Pool>,
-    frames: Vec<Frame>,
-    qpos: Vec<f32>,
-    qvel: Vec<f32>,
     /// What the kernel holds the worlds against.
     pub(super) limits: Limits,
     notes: Vec<String>,
@@ -88,7 +92,7 @@ pub fn new(
     }
     let work = (0..pool.threads())
         .map(|_| {
-            robot.work().map(Mutex::new).map_err(|bytes| MemoryError {
+            robot.work().map_err(|bytes| MemoryError {
                 what: "the physics kernel".into(),
                 bytes,
             })
@@ -98,13 +102,11 @@ pub fn new(
     let mut physics = NativePhysics {
         kernel,
         _background: background,
-        kinematics: Kinematics::new(model),
+        sizes: Sizes::of(model),
+        tables: Tables::of(model),
         state: State::new(model, num_envs)?,
-        work,
+        work: PerThread::new(work),
         pool: Arc::clone(pool),
-        frames: vec![Frame::default(); model.bodies.len()],
-        qpos: vec![0.0; model.nq],
-        qvel: vec![0.0; model.nv],
         limits: Limits::of(config, model)?,
         notes: note.into_iter().collect(),
         fingerprint,
@@ -115,7 +117,7 @@ pub fn new(
         row.fill(*x as f32);
     }
     let rest = buf("qvel", model.nv)?;
-    let mut all = zeroed::<u8>("flags", num_envs)?;
+    let mut all = zeroed::<u32>("flags", num_envs)?;
     all.fill(1);
     physics.reset(&all, &initial, &rest);
     Ok(physics)
@@ -124,7 +126,7 @@ pub fn new(
 impl NativePhysics {
     /// Calls `f` with a working memory that no other thread uses.
     pub(super) fn with_work(&self, f: impl FnOnce(&Robot<f32>, &mut Work)) {
-        with_free(&self.work, |work| f(&self.robot, work));
+        self.work.with(|work| f(&self.robot, work));
     }
 
     /// The kernel in use, as logs and the resolved configuration name it.
@@ -143,10 +145,34 @@ impl NativePhysics {
         &self.state.unsolved
     }
 
+    /// What a step takes, but for controls and substeps.
+    fn args(&mut self) -> StepArgs {
+        StepArgs {
+            stride: self.state.num_envs as i32,
+            iterations: SOLVER.iterations,
+            tolerance: SOLVER.tolerance,
+            top_speed: self.limits.speed.as_ptr() as Address,
+            top_place: self.limits.position.as_ptr() as Address,
+            world: self.state.addresses_mut(),
+            ..StepArgs::zeroed()
+        }
+    }
+
     /// Bytes held per environment, and bytes of working memory per thread.
     pub fn bytes(&self) -> (usize, usize) {
         let bytes: usize = self.state.columns().map(|(_, b)| b.len()).sum();
         (bytes / self.state.num_envs.max(1), self.robot.work_bytes())
+    }
+}
+
+impl Stepper for NativePhysics {
+    unsafe fn step_block(&self, args: &StepArgs, first: usize, len: usize) {
+        self.work.with(|work| {
+            // SAFETY: `work` is this robot's and nobody else's. By the caller's promise the
+            // buffers are the state's, [k][N] with the robot's k, and these columns are
+            // this call's.
+            unsafe { self.robot.step(work, args, first, len) }
+        });
     }
 }
 
@@ -156,32 +182,23 @@ impl Physics for NativePhysics {
     }
 
     fn step(&mut self, ctrl: &[f32], substeps: usize) {
-        let plan = self.robot.plan();
         let n = self.state.num_envs;
-        assert_eq!(ctrl.len(), plan.nu * n, "ctrl is [nu][N]");
+        assert_eq!(ctrl.len(), self.robot.plan().nu * n, "ctrl is [nu][N]");
         let args = StepArgs {
-            stride: n as i32,
             substeps: i32::try_from(substeps).unwrap_or(i32::MAX),
-            solver: SOLVER,
-            top_speed: self.limits.speed.as_ptr(),
-            top_place: self.limits.position.as_ptr(),
-            ctrl: ctrl.as_ptr(),
-            world: self.state.pointers(),
+            ctrl: ctrl.as_ptr() as Address,
+            ..self.args()
         };
         let lanes = self.robot.lanes();
         let blocks = n.div_ceil(lanes);
         // Several parts per thread, so that a slow one does not hold up the rest.
         let size = blocks.div_ceil(self.pool.threads() * 8).max(1) * lanes;
-        let (robot, work) = (&self.robot, &self.work);
+        let worlds = &*self;
         let stepped = self.pool.try_run(n.div_ceil(size), &|part| {
             let first = part * size;
-            with_free(work, |work| {
-                // SAFETY: `work` is this robot's and locked. The buffers are the
-                // state's, [k][N] with the robot's k, borrowed mutably by this
-                // function; the pool hands out every part once, and parts are disjoint
-                // ranges of columns.
-                unsafe { robot.step(work, &args, first, size.min(n - first)) }
-            });
+            // SAFETY: the pool hands out every part once, and parts are disjoint ranges of
+            // columns.
+            unsafe { worlds.step_block(&args, first, size.min(n - first)) }
         });
         if let Err(e) = stepped {
             // Nobody knows how far the worlds came: all of them are to be reset.
@@ -191,6 +208,14 @@ impl Physics for NativePhysics {
                 .iter_mut()
                 .for_each(|f| *f |= fault::ENGINE);
         }
+    }
+
+    fn stepper(&self) -> Option<&dyn Stepper> {
+        Some(self)
+    }
+
+    fn step_args(&mut self) -> Option<StepArgs> {
+        Some(self.args())
     }
 
     fn diagnose(&self, env: usize, ctrl: &[f32], substeps: usize) -> Option<Evidence> {
@@ -213,35 +238,25 @@ impl Physics for NativePhysics {
         }
     }
 
-    fn reset(&mut self, mask: &[u8], qpos: &[f32], qvel: &[f32]) {
-        let n = self.state.num_envs;
-        let (nq, nv) = (self.qpos.len(), self.qvel.len());
+    fn reset(&mut self, mask: &[u32], qpos: &[f32], qvel: &[f32]) {
+        let (n, sizes) = (self.state.num_envs, &self.sizes);
         assert_eq!(mask.len(), n, "mask is [N]");
-        assert_eq!(qpos.len(), nq * n, "qpos is [nq][N]");
-        assert_eq!(qvel.len(), nv * n, "qvel is [nv][N]");
-        let state = &mut self.state;
-        for e in (0..n).filter(|e| mask[*e] != 0) {
-            for (i, q) in self.qpos.iter_mut().enumerate() {
-                *q = qpos[i * n + e];
-                state.qpos[i * n + e] = *q;
-            }
-            for (i, v) in self.qvel.iter_mut().enumerate() {
-                *v = qvel[i * n + e];
-                state.qvel[i * n + e] = *v;
-            }
-            state.begin(e);
-            self.kinematics
-                .frames(&self.qpos, &self.qvel, &mut self.frames);
-            for (b, frame) in self.frames.iter().enumerate() {
-                for k in 0..4 {
-                    state.body_quat[(4 * b + k) * n + e] = frame.quat[k];
-                }
-                for k in 0..3 {
-                    state.body_pos[(3 * b + k) * n + e] = frame.pos[k];
-                    state.body_lin_vel[(3 * b + k) * n + e] = frame.lin[k];
-                    state.body_ang_vel[(3 * b + k) * n + e] = frame.ang[k];
-                }
-            }
+        assert_eq!(qpos.len(), sizes.nq * n, "qpos is [nq][N]");
+        assert_eq!(qvel.len(), sizes.nv * n, "qvel is [nv][N]");
+        let mut args = EnvArgs {
+            n: n as i32,
+            size: sizes.words(),
+            tables: self.tables.addresses(),
+            physics: self.args(),
+            ..EnvArgs::zeroed()
+        };
+        args.buffers.mask = mask.as_ptr() as Address;
+        args.buffers.new_qpos = qpos.as_ptr() as Address;
+        args.buffers.new_qvel = qvel.as_ptr() as Address;
+        for first in (0..n).step_by(BLOCK) {
+            // SAFETY: the buffers are those of the sizes above, for n worlds, and this
+            // thread's alone; of the tables, the robot's are filled.
+            unsafe { place(&args, first, BLOCK.min(n - first)) };
         }
     }
 
@@ -283,22 +298,5 @@ impl Physics for NativePhysics {
 
     fn state_mut(&mut self) -> Option<&mut State> {
         Some(&mut self.state)
-    }
-}
-
-/// Calls `f` with a working memory that no other thread uses. There is one per
-/// thread, so one is free: usually the thread's own, which is in its cache.
-fn with_free(work: &[Mutex<Work>], f: impl FnOnce(&mut Work)) {
-    let (before, from) = work.split_at(worker() % work.len().max(1));
-    loop {
-        for slot in from.iter().chain(before) {
-            match slot.try_lock() {
-                Ok(mut work) => return f(&mut work),
-                // A kernel leaves nothing behind that the next call reads.
-                Err(TryLockError::Poisoned(e)) => return f(&mut e.into_inner()),
-                Err(TryLockError::WouldBlock) => {}
-            }
-        }
-        std::hint::spin_loop();
     }
 }

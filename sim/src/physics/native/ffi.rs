@@ -3,7 +3,7 @@
 
 use super::specialize::{Library, SpecializeError};
 use super::tables::{Plan, RawTables, RealTables, Scalar};
-use crate::state::WorldPointers;
+use crate::physics::StepArgs;
 use std::alloc::Layout;
 use std::ffi::CStr;
 use std::os::raw::{c_char, c_int, c_long, c_ulong, c_void};
@@ -110,22 +110,6 @@ pub(super) struct Solver {
     pub tolerance: f64,
 }
 
-/// `StepArgs<T>` of `step.cuh`.
-#[repr(C)]
-pub(super) struct StepArgs<T> {
-    pub stride: c_int,
-    pub substeps: c_int,
-    pub solver: Solver,
-    pub top_speed: *const T,
-    pub top_place: *const T,
-    pub ctrl: *const T,
-    pub world: WorldPointers<T>,
-}
-
-// SAFETY: the pointers are to buffers that the owner borrows mutably for as long as
-// the arguments live; threads use disjoint columns of them (see `Robot::step`).
-unsafe impl<T: Sync> Sync for StepArgs<T> {}
-
 /// `EvalArgs<T>` of `step.cuh`.
 #[repr(C)]
 #[derive(Debug)]
@@ -224,36 +208,6 @@ impl<T: Scalar> Robot<T> {
         Ok(work)
     }
 
-    /// Steps environments `first..first + count`.
-    ///
-    /// # Safety
-    /// `work` is this robot's. Every pointer in `args` is to a buffer `[k][stride]`
-    /// with `k` as `step.cuh` says and `first + count <= stride`, alive and reached by
-    /// nobody else in these columns during the call.
-    pub(super) unsafe fn step(
-        &self,
-        work: &mut Work,
-        args: &StepArgs<T>,
-        first: usize,
-        count: usize,
-    ) {
-        let tables = self.tables();
-        let lanes = self.lanes();
-        for start in (first..first + count).step_by(lanes) {
-            let n = lanes.min(first + count - start);
-            // SAFETY: the caller's promise; at most `lanes` columns from `start` on.
-            unsafe {
-                (self.functions.api.step)(
-                    (&raw const tables).cast(),
-                    work.memory.as_ptr().cast(),
-                    (&raw const *args).cast(),
-                    start as c_int,
-                    n as c_int,
-                );
-            }
-        }
-    }
-
     /// Evaluates states `0..count`.
     ///
     /// # Safety
@@ -266,6 +220,32 @@ impl<T: Scalar> Robot<T> {
             // SAFETY: the caller's promise.
             unsafe {
                 (self.functions.api.evaluate)(
+                    (&raw const tables).cast(),
+                    work.memory.as_ptr().cast(),
+                    (&raw const *args).cast(),
+                    start as c_int,
+                    n as c_int,
+                );
+            }
+        }
+    }
+}
+
+impl Robot<f32> {
+    /// Steps environments `first..first + count`.
+    ///
+    /// # Safety
+    /// `work` is this robot's. Every address in `args` is of a buffer `[k][stride]`
+    /// with `k` as `step.cuh` says and `first + count <= stride`, alive and reached by
+    /// nobody else in these columns during the call.
+    pub(super) unsafe fn step(&self, work: &mut Work, args: &StepArgs, first: usize, count: usize) {
+        let tables = self.tables();
+        let lanes = self.lanes();
+        for start in (first..first + count).step_by(lanes) {
+            let n = lanes.min(first + count - start);
+            // SAFETY: the caller's promise; at most `lanes` columns from `start` on.
+            unsafe {
+                (self.functions.api.step)(
                     (&raw const tables).cast(),
                     work.memory.as_ptr().cast(),
                     (&raw const *args).cast(),

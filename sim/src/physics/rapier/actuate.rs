@@ -12,8 +12,8 @@
 //! time step. The force at the start of the step is MuJoCo's in every case; where a
 //! force range clamps, the force is constant over the step.
 
-use super::super::kinematics::{add, cross, rotate};
 use super::build::{Layout, Place, Scalar, Spatial};
+use super::kinematics::{add, cross, rotate};
 use super::sets::Sets;
 use crate::model::{Actuator, JointKind, Model};
 

@@ -12,6 +12,7 @@ mod diagnose;
 mod evaluate;
 mod filter;
 mod joints;
+mod kinematics;
 mod lanes;
 mod sets;
 mod shapes;
@@ -22,7 +23,6 @@ mod support;
 #[cfg(test)]
 mod tests;
 
-use super::kinematics::{Frame, Kinematics};
 use super::pool::Pool;
 use super::{Evidence, Limits, Part, Physics, PhysicsError, SnapshotError, State, fault};
 use crate::config::SimConfig;
@@ -30,6 +30,7 @@ use crate::memory::{MemoryError, zeroed};
 use crate::model::Model;
 use build::Layout;
 pub use evaluate::evaluate;
+use kinematics::{Frame, Kinematics};
 use lanes::Columns;
 use sets::{Sets, Workspace};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -129,7 +130,7 @@ fn build_worlds(
         world_bytes: size,
         parts: Mutex::new(Vec::new()),
     };
-    let mut all = zeroed::<u8>("flags", num_envs)?;
+    let mut all = zeroed::<u32>("flags", num_envs)?;
     all.fill(1);
     let buf = |what: &str, k: usize| zeroed::<f32>(what, k.saturating_mul(num_envs));
     let mut qpos = buf("qpos", model.nq)?;
@@ -274,7 +275,7 @@ impl Physics for Rapier {
         });
     }
 
-    fn reset(&mut self, mask: &[u8], qpos: &[f32], qvel: &[f32]) {
+    fn reset(&mut self, mask: &[u32], qpos: &[f32], qvel: &[f32]) {
         let n = self.state.num_envs;
         let initial = std::mem::take(&mut self.initial);
         self.for_each(&|e, shared, world, fault| {

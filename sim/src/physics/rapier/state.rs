@@ -6,10 +6,11 @@
 //! | ball | rotation, rate in the parent's frame | quaternion, rate in the child's frame |
 //! | free | pose of the centre of mass, its velocity, rate in the world | pose of the body's origin, its velocity, rate in the body's frame |
 
-use super::super::kinematics::{add, cross, normalized, rotate, scale};
 use super::actuate::turn_of;
 use super::build::{Layout, Spatial};
+use super::kinematics::{add, cross, rotate, scale};
 use super::sets::Sets;
+use crate::math::normalized;
 use rapier3d::math;
 
 fn quat_from(r: math::Rotation) -> [f32; 4] {

@@ -1,8 +1,8 @@
 //! One world over one control step.
 
-use super::super::kinematics::{Frame, Kinematics};
 use super::super::{Limits, fault};
 use super::build::Layout;
+use super::kinematics::{Frame, Kinematics};
 use super::sets::{Sets, Workspace};
 use crate::model::Model;
 use std::panic::{AssertUnwindSafe, catch_unwind};

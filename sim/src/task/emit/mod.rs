@@ -70,14 +70,13 @@ struct Writer<'a> {
     numbers: Numbers,
 }
 
-/// Writes `task`. `frames`: the robot's kinematics as C++ ([`crate::physics`]).
+/// Writes `task`.
 pub(crate) fn emit(
     task: &Task,
     sizes: &Sizes,
     step_dt: f64,
     max_steps: u32,
     numbers: Numbers,
-    frames: &str,
 ) -> Emitted {
     let mut w = Writer {
         task,
@@ -87,7 +86,6 @@ pub(crate) fn emit(
     };
     w.constants(sizes, step_dt, max_steps);
     w.functions();
-    w.text.push_str(frames);
     w.calls();
     Emitted {
         text: w.text,

@@ -4,7 +4,6 @@ use super::BLOCK;
 use super::dag::{Seen, Source};
 use super::ops::Register;
 use crate::physics::State;
-use std::marker::PhantomData;
 
 /// Everything an expression reads, of N environments. Buffers are `[k][N]`.
 #[derive(Debug, Clone, Copy)]
@@ -43,18 +42,12 @@ impl<'a> Buffers<'a> {
             history: Column::of(self.history),
             command: Column::of(self.command),
             step: Column::of(self.step),
+            params: self.params,
+            step_dt: self.step_dt,
+            max_steps: self.max_steps,
         };
         // SAFETY: the buffers are borrowed for 'a.
-        unsafe {
-            Inputs::new(
-                columns,
-                self.params,
-                self.step_dt,
-                self.max_steps,
-                first,
-                len,
-            )
-        }
+        unsafe { Inputs::new(columns, first, len) }
     }
 }
 
@@ -92,9 +85,9 @@ impl<T> Column<T> {
     }
 }
 
-/// All buffers.
+/// [`Buffers`], of which other threads may be writing entries.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Columns {
+pub(crate) struct Columns<'a> {
     /// Environments in them.
     pub stride: usize,
     /// In the order of [`Seen::ALL`].
@@ -105,43 +98,31 @@ pub(crate) struct Columns {
     pub history: Column<f32>,
     pub command: Column<f32>,
     pub step: Column<u32>,
+    pub params: &'a [f32],
+    pub step_dt: f32,
+    pub max_steps: u32,
 }
 
 /// What an expression reads of one block of environments.
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
-    columns: Columns,
-    params: &'a [f32],
-    step_dt: f32,
-    max_steps: u32,
+    columns: Columns<'a>,
     first: usize,
     len: usize,
-    lifetime: PhantomData<&'a f32>,
 }
 
 impl<'a> Inputs<'a> {
-    /// Environments `first..first + len`; the rest as for [`Buffers`].
+    /// Environments `first..first + len`.
     ///
     /// # Safety
     /// For 'a the buffers live, and nobody writes the block's entries while an expression
     /// is evaluated.
-    pub(crate) unsafe fn new(
-        columns: Columns,
-        params: &'a [f32],
-        step_dt: f32,
-        max_steps: u32,
-        first: usize,
-        len: usize,
-    ) -> Self {
+    pub(crate) unsafe fn new(columns: Columns<'a>, first: usize, len: usize) -> Self {
         assert!(len <= BLOCK, "a block of {len} environments");
         Self {
             columns,
-            params,
-            step_dt,
-            max_steps,
             first,
             len,
-            lifetime: PhantomData,
         }
     }
 
@@ -165,9 +146,9 @@ impl<'a> Inputs<'a> {
             Source::LastAction => &columns.last_action,
             Source::History => &columns.history,
             Source::Command => &columns.command,
-            Source::Param => return *out = [self.params[row]; BLOCK],
-            Source::StepDt => return *out = [self.step_dt; BLOCK],
-            Source::MaxSteps => return *out = [self.max_steps as f32; BLOCK],
+            Source::Param => return *out = [columns.params[row]; BLOCK],
+            Source::StepDt => return *out = [columns.step_dt; BLOCK],
+            Source::MaxSteps => return *out = [columns.max_steps as f32; BLOCK],
             Source::Step => {
                 *out = [0.0; BLOCK];
                 // SAFETY: the promise of `new`.

@@ -121,13 +121,18 @@ impl Code {
     fn run(&self, inputs: &Inputs<'_>, registers: &mut [Register]) {
         let mut out = [0.0; BLOCK];
         for (step, to) in &self.steps {
+            let to = *to as usize;
             match *step {
-                Step::Const(bits) => out = [f32::from_bits(bits); BLOCK],
-                Step::Load(source, row) => inputs.load(source, row as usize, &mut out),
-                Step::Op(op, x) => op.block(x.map(|r| &registers[r as usize]), &mut out),
-                Step::Copy(from) => out = registers[from as usize],
+                Step::Const(bits) => registers[to] = [f32::from_bits(bits); BLOCK],
+                Step::Load(source, row) => {
+                    inputs.load(source, row as usize, &mut registers[to]);
+                }
+                Step::Op(op, x) => {
+                    op.block(x.map(|r| &registers[r as usize]), &mut out);
+                    registers[to] = out;
+                }
+                Step::Copy(from) => registers[to] = registers[from as usize],
             }
-            registers[*to as usize] = out;
         }
     }
 }

@@ -7,7 +7,7 @@ macro_rules! files {
 }
 
 /// Every file that `kernel.cuh` and `env/all.cuh` reach.
-const FILES: [(&str, &str); 63] = files! {
+const FILES: [(&str, &str); 64] = files! {
     "actuator.cuh" "tendon.cuh" "wrap.cuh" "api.h" "cone.cuh" "contact.cuh" "fluid.cuh"
     "forces.cuh" "general.cuh" "hooks.cuh" "implicit.cuh" "integrate.cuh"
     "kernel.cuh" "lanes.cuh" "meter.cuh" "newton.cuh" "planar.cuh" "rows.cuh" "scalar.cuh" "smooth.cuh"
@@ -19,7 +19,7 @@ const FILES: [(&str, &str); 63] = files! {
     "collide/support.cuh" "collide/vector.cuh" "env/act.cuh" "env/all.cuh" "env/args.cuh"
     "env/block.cuh" "env/command.cuh" "env/entries.cuh" "env/env.cuh" "env/flag.cuh"
     "env/frames.cuh" "env/history.cuh" "env/judge.cuh" "env/math.cuh" "env/observe.cuh"
-    "env/ops.cuh" "env/phases.cuh" "env/rng.cuh" "env/start.cuh" "env/terms.cuh"
+    "env/ops.cuh" "env/phases.cuh" "env/place.cuh" "env/rng.cuh" "env/start.cuh" "env/terms.cuh"
 };
 
 /// A file with the files it includes in their places, each once.

@@ -5,7 +5,7 @@ use super::super::step::{Shared, World};
 use super::super::{build, settle};
 use super::robots::walker;
 use crate::config::SimConfig;
-use crate::physics::kinematics::Kinematics;
+use crate::physics::rapier::kinematics::Kinematics;
 use crate::physics::{Limits, fault};
 
 /// Damages a world, steps it, resets it, and compares it with a fresh one.

@@ -3,8 +3,9 @@
 use super::fixture::{ACTIONS, MAX_STEPS, STEP_DT, World};
 use crate::device::host::Host;
 use crate::device::{Address, Device, Program as Text};
-use crate::env::args::{EnvArgs, PhysicsArgs};
+use crate::env::EnvArgs;
 use crate::math;
+use crate::physics::StepArgs;
 use crate::physics::native::generate::env_prelude;
 use crate::rng::philox_raw;
 use crate::state::{EpisodeAddresses, StepBufferAddresses};
@@ -136,9 +137,9 @@ fn compiled(programs: &[Program], world: &World) -> Vec<f32> {
     let mut out = vec![0.0_f32; n * width];
     let s = &world.state;
     let args = EnvArgs {
-        physics: PhysicsArgs {
+        physics: StepArgs {
             world: s.addresses(),
-            ..PhysicsArgs::zeroed()
+            ..StepArgs::zeroed()
         },
         n: n as i32,
         buffers: StepBufferAddresses {

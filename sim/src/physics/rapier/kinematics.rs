@@ -1,9 +1,11 @@
 //! Where the bodies are, from generalised positions and velocities.
 //!
 //! The formulas are MuJoCo's `mj_kinematics` (Computation, "Forward kinematics"):
-//! the joints of a body act in order, each on the frame the previous ones left.
+//! the joints of a body act in order, each on the frame the previous ones left. The
+//! kernels have the same, lane by lane, for native worlds (`sim/kernels/env/frames.cuh`);
+//! rapier's worlds are stepped one by one, and a build without rapier does not have this.
 
-use crate::math::sin_cos;
+use crate::math::{normalized, sin_cos};
 use crate::model::{JointKind, Model};
 
 type V3 = [f32; 3];
@@ -181,15 +183,4 @@ pub(crate) fn rotate(q: Q4, v: V3) -> V3 {
     let u = [q[1], q[2], q[3]];
     let t = scale(cross(u, v), 2.0);
     add(v, add(scale(t, q[0]), cross(u, t)))
-}
-
-/// The unit quaternion along `q`; no rotation where `q` has no direction.
-pub(crate) fn normalized(q: Q4) -> Q4 {
-    let norm = (q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]).sqrt();
-    if norm > 0.0 {
-        q.map(|x| x / norm)
-    } else {
-        // NaN comes through unchanged, so that it is noticed.
-        [1.0 + norm, q[1], q[2], q[3]]
-    }
 }

@@ -1,0 +1,150 @@
+//! What goes into environments and what comes out of them.
+
+use crate::task::Task;
+
+/// One value for the policy and, where the task has privileged terms, one for the
+/// critic. Without one the critic sees what the policy sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Groups<T> {
+    /// Seen by the actor.
+    pub policy: T,
+    /// Seen by the critic, if it differs.
+    pub critic: Option<T>,
+}
+
+/// What the policy decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ActionSpace {
+    /// A vector of this many unbounded numbers; the task clips.
+    Continuous(usize),
+    /// One of this many choices; the action is a single float holding the index.
+    Discrete(usize),
+}
+
+impl ActionSpace {
+    /// Floats per action, `A`.
+    pub fn width(self) -> usize {
+        match self {
+            Self::Continuous(n) => n,
+            Self::Discrete(_) => 1,
+        }
+    }
+}
+
+/// One row of the observation table that `ostler check` prints.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObsRow {
+    /// First index in the observation.
+    pub index: usize,
+    /// Number of entries.
+    pub len: usize,
+    /// The term's name.
+    pub name: String,
+    /// Its expression.
+    pub expr: String,
+    /// Its unit, `"-"` for none.
+    pub unit: String,
+}
+
+/// One of several agents in every environment.
+#[derive(Debug, Clone)]
+pub struct AgentSpec {
+    /// Its name.
+    pub name: String,
+    /// The policy that moves it: index into [`EnvSpec::policy_names`].
+    pub policy: usize,
+    /// Widths of its observations; its rows hold zeros beyond.
+    pub obs: Groups<usize>,
+    /// What it decides; beyond its width an action row means nothing.
+    pub action: ActionSpace,
+    /// Its observation tables.
+    pub obs_table: Groups<Vec<ObsRow>>,
+}
+
+/// Sizes and names that never change during a run.
+///
+/// What leaves the environments comes in rows, `R` of them, `R = N * M`: row
+/// `e * M + m` is that of agent `m` of environment `e`. Tasks without `[agents]` have
+/// one agent, `M = 1`.
+#[derive(Debug, Clone)]
+pub struct EnvSpec {
+    /// Environments, `N`.
+    pub num_envs: usize,
+    /// Observation widths of a row, `O`: the widest agent's.
+    pub obs: Groups<usize>,
+    /// Observation tables; the first agent's where there are several.
+    pub obs_table: Groups<Vec<ObsRow>>,
+    /// What a row of actions decides: the widest agent's.
+    pub action: ActionSpace,
+    /// Control step (s).
+    pub step_dt: f64,
+    /// Steps until the time-out.
+    pub max_episode_steps: u32,
+    /// Fewest steps after which an episode can be truncated (1 when a task term
+    /// truncates): a rollout of T steps holds at most ceil(T / this) truncations
+    /// per environment.
+    pub min_truncation_steps: u32,
+    /// Reward terms, in order.
+    pub reward_names: Vec<String>,
+    /// Termination causes, in order, `time_out` first.
+    pub termination_names: Vec<String>,
+    /// Causes for which an environment breaks, as `KIND/PLACE/NAME`: `nan/joint/knee`.
+    pub cause_names: Vec<String>,
+    /// The agents of an environment, in order; empty for tasks without `[agents]`.
+    pub agents: Vec<AgentSpec>,
+    /// Names of the agents' policies; empty for tasks without `[agents]`.
+    pub policy_names: Vec<String>,
+}
+
+impl AgentSpec {
+    /// The agents of a task; none without `[agents]`.
+    pub(super) fn all(task: &Task) -> Vec<Self> {
+        let agents = task.team.names().iter().enumerate();
+        agents
+            .map(|(m, name)| Self {
+                name: name.clone(),
+                policy: task.team.policy[m],
+                obs: task.observations.agents[m].width,
+                action: task.actions.spaces[m],
+                obs_table: task.observations.agents[m].table.clone(),
+            })
+            .collect()
+    }
+}
+
+impl EnvSpec {
+    /// Agents of an environment, `M`; at least 1.
+    pub fn agents_per_env(&self) -> usize {
+        self.agents.len().max(1)
+    }
+
+    /// Rows of all environments, `R = N * M`.
+    pub fn rows(&self) -> usize {
+        self.num_envs * self.agents_per_env()
+    }
+}
+
+/// Where one step's results go: rows of long-lived buffers, written in place.
+///
+/// Rows are agents of environments, `R = N * M` ([`EnvSpec`]): `obs.policy` is `[R][O]`.
+/// An episode ends for all agents of an environment at once.
+#[derive(Debug)]
+pub struct StepOut<'a> {
+    /// Observations after the step, after auto-reset `[R][O]`.
+    pub obs: Groups<&'a mut [f32]>,
+    /// Rewards `[R]`.
+    pub reward: &'a mut [f32],
+    /// 1 where the task ended `[R]`.
+    pub terminated: &'a mut [f32],
+    /// 1 where time ran out `[R]`.
+    pub truncated: &'a mut [f32],
+    /// 0 where the environment broke and this transition must not be learnt from,
+    /// else 1 `[R]`. A broken environment has reward 0 and both flags 0; its trace
+    /// is cut.
+    pub valid: &'a mut [f32],
+    /// Observations before the reset of episodes that were truncated
+    /// `[K][R][O]`; row `k` of environment `e` is its `k`-th truncation in the rollout.
+    pub final_obs: Groups<&'a mut [f32]>,
+    /// Which `k` this step's truncation took `[R]`, -1 where none (or no room).
+    pub final_slot: &'a mut [i32],
+}
