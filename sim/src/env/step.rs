@@ -296,15 +296,23 @@ impl BatchEnv {
         self.aim(&mut args, obs);
         args.spread = u32::from(spread);
         args.only_new = u32::from(only_new);
-        // SAFETY, of all three: the addresses are those of `args` and of rows of these sizes.
         if self.physics.stepper().is_some() {
-            self.blocks(&args, Which::Begins, |block| unsafe { block.restart() });
+            self.blocks(&args, Which::Begins, |block| {
+                // SAFETY: the addresses are those of `args` and of rows of these sizes.
+                unsafe { block.restart() }
+            });
         } else {
-            self.blocks(&args, Which::Begins, |block| unsafe { block.start() });
+            self.blocks(&args, Which::Begins, |block| {
+                // SAFETY: as above.
+                unsafe { block.start() }
+            });
             let columns = &self.work.columns;
             self.physics
                 .reset(&columns.mask, &columns.new_qpos, &columns.new_qvel);
-            self.blocks(&args, Which::Begins, |block| unsafe { block.begin() });
+            self.blocks(&args, Which::Begins, |block| {
+                // SAFETY: as above.
+                unsafe { block.begin() }
+            });
         }
         self.work.begins.take(|_| ());
         self.report_panics();
