@@ -88,7 +88,7 @@ pub trait Learner: std::fmt::Debug {
     fn renew(&mut self, loaded: Option<&[(String, Tensor)]>) -> Result<(), LearnError>;
 
     /// Optimisers forget all gradients, and every learning rate is `factor` times what it
-    /// was; the state's [`RateShare`] has changed already.
+    /// was; the state's [`RateShare`](state::RateShare) has changed already.
     ///
     /// # Errors
     /// libtorch refuses.
@@ -364,7 +364,7 @@ pub enum LearnError {
     /// The memory of transitions.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// A defect: [`Learner::open`] was not called.
+    /// A defect: [`Remembers::open`] was not called.
     #[error("the replay memory was not opened; this is a defect, please report it")]
     NoMemory,
     /// A rollout of other sizes than the learner was built for.

@@ -1,5 +1,5 @@
 //! The learners that there are. One more is a folder beside this file, a line in
-//! [`METHODS`], and its table in [`Config`].
+//! `METHODS`, and its table in [`Config`].
 
 use super::{ActorConfig, CriticConfig, LearnError, Learner, TrainedPolicy};
 use super::{ars, off_policy, ppo};

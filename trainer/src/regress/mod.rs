@@ -5,7 +5,7 @@
 //! [`suite`] (all cases, one after the other) -> [`trial`] (one run) -> [`child`] (one
 //! process), [`meter`] (its speed, in turns with a [`yardstick`] on one [`processor`]),
 //! [`metrics`] (what it logged) -> [`judge`] (what is wrong with a run), [`checks`] (what
-//! the runs of a case are worth), [`stats`], [`baseline`], [`machine`] -> [`report`] (JUnit
+//! the runs of a case are worth), [`stats`](crate::stats), [`baseline`], [`machine`] -> [`report`] (JUnit
 //! XML, JSON, Markdown).
 
 pub mod baseline;

@@ -8,6 +8,7 @@ use super::trouble::Trouble;
 use super::{Evaluation, Run};
 use crate::drill::Phase;
 use crate::learner::UpdateStats;
+use ostler_collector::transfer::host_number;
 use ostler_collector::{Collector, Rollout};
 use std::time::Instant;
 use tch::Kind;
@@ -258,7 +259,7 @@ fn reward_per_step(rollout: &Rollout) -> Option<f64> {
         let rewards = rollout.reward.f_mul(&rollout.valid)?.f_sum(Kind::Double)?;
         let steps = rollout.valid.f_sum(Kind::Double)?;
         // The one number that comes from the device; NaN where no step is valid.
-        rewards.f_div(&steps)?.f_double_value(&[])
+        host_number(&rewards.f_div(&steps)?)
     };
     mean().ok().filter(|mean| mean.is_finite())
 }

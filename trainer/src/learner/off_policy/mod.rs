@@ -131,7 +131,7 @@ pub struct Plan<'a> {
 
 impl OffPolicy {
     /// Builds the networks and allocates for batches; the memory comes with
-    /// [`open`](crate::learner::Learner::open).
+    /// [`open`](crate::learner::Remembers::open).
     ///
     /// # Errors
     /// A key that cannot be used with this task, or memory does not suffice.
@@ -208,7 +208,7 @@ impl OffPolicy {
     /// Adds a transform of one's own behind those of `[[replay.transform]]` and behind those
     /// that were added before. It acts on batches `[B, width]` of raw observations, on the
     /// learner's device, and has to leave them on that device with the fields and widths
-    /// that the learner reads. For before [`open`](crate::learner::Learner::open); an open
+    /// that the learner reads. For before [`open`](crate::learner::Remembers::open); an open
     /// memory stays as it is.
     pub fn add_transform(&mut self, transform: Box<dyn Transform>) {
         self.transforms.push(transform);
@@ -324,7 +324,7 @@ impl OffPolicy {
     }
 }
 
-/// The memory, which [`crate::learner::Learner::open`] has to come before.
+/// The memory, which [`crate::learner::Remembers::open`] has to come before.
 fn opened(memory: &mut Option<Box<ReplayBuffer>>) -> Result<&mut ReplayBuffer, LearnError> {
     memory.as_deref_mut().ok_or(LearnError::NoMemory)
 }

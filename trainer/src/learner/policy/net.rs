@@ -133,8 +133,8 @@ impl Net {
             layer.weight().shallow_clone().f_copy_(&weight)?;
         }
         let norms = self.actor.norms().iter();
-        let norms = norms.chain(self.critic.iter().flat_map(|c| c.norms()));
-        norms.map(|n| n.init()).collect::<Result<(), _>>()?;
+        let mut norms = norms.chain(self.critic.iter().flat_map(|c| c.norms()));
+        norms.try_for_each(|n| n.init())?;
         let start = match &self.std {
             Std::Categorical => return Ok(()),
             Std::Scalar { log_std, .. } => log_std,
