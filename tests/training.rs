@@ -211,8 +211,9 @@ fn init_from_takes_weights_and_starts_anew() {
         let floats = |run| -> Vec<f32> {
             tensors(run)
                 .iter()
-                // Weights to roll back to, good/, are kept beside those in use.
-                .filter(|t| t.0.starts_with("learner/") && t.0.ends_with(".weight"))
+                // Weights to roll back to, good/, are kept beside those in use. The critic's
+                // output layer follows the statistics of returns, however little is learnt.
+                .filter(|t| t.0.starts_with("learner/actor") && t.0.ends_with(".weight"))
                 .flat_map(|t| {
                     t.2.chunks_exact(4)
                         .map(|w| f32::from_le_bytes(w.try_into().unwrap()))
