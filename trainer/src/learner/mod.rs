@@ -235,11 +235,21 @@ pub struct Opened {
 
 /// A policy that a learner made.
 pub trait TrainedPolicy: Policy + std::fmt::Debug {
+    /// Enters weights and statistics into a state.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn declare(&self, state: &mut State) -> Result<(), LearnError>;
+
     /// Weights and statistics.
     ///
     /// # Errors
     /// libtorch refuses.
-    fn state(&self) -> Result<State, LearnError>;
+    fn state(&self) -> Result<State, LearnError> {
+        let mut state = State::default();
+        self.declare(&mut state)?;
+        Ok(state)
+    }
 
     /// The state has the numbers of `loaded`. What follows from them is worked out anew.
     ///

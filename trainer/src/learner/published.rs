@@ -2,9 +2,24 @@
 
 use ostler_collector::memory::memory_as_tch;
 use ostler_collector::transfer::{brought, read_into};
+use ostler_sim::Groups;
 use ostler_sim::device::Counts;
+use ostler_sim::env::EnvSpec;
 use ostler_sim::memory::MemoryError;
 use tch::{Device, TchError, Tensor};
+
+/// The task as a copy of a policy sees it that acts for `envs` environments: no critic acts,
+/// and so none of its observations are needed.
+pub fn acting_spec(spec: &EnvSpec, envs: usize) -> EnvSpec {
+    EnvSpec {
+        num_envs: envs,
+        obs: Groups {
+            policy: spec.obs.policy,
+            critic: None,
+        },
+        ..spec.clone()
+    }
+}
 
 /// Overwrites `out` with the numbers of all `tensors`, in their order. What crosses to the
 /// host is counted.

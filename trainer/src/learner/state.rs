@@ -175,29 +175,24 @@ impl State {
         Ok(self)
     }
 
-    /// The states of several learners as one, which shares their memory: names have
-    /// `prefix/` in front.
-    pub fn join<'a>(parts: impl Iterator<Item = (&'a str, &'a Self)>) -> Self {
-        let mut all = Self::default();
-        for (prefix, part) in parts {
-            let name = |own: &str| format!("{prefix}/{own}");
-            all.blocks.extend(part.blocks.iter().map(|b| Block {
-                live: b.live.shallow_clone(),
-                captured: b.captured.as_ref().map(Tensor::shallow_clone),
-            }));
-            all.named.extend(part.named.iter().map(|n| Named {
-                name: name(&n.name),
-                live: n.live.shallow_clone(),
-                ..*n
-            }));
-            all.counters.extend(part.counters.iter().map(|c| Counter {
-                name: name(&c.name),
-                kind: c.kind,
-                live: Arc::clone(&c.live),
-                captured: Arc::clone(&c.captured),
-            }));
-        }
-        all
+    /// Takes in another state, whose memory is then shared: names have `prefix/` in front.
+    pub fn add(&mut self, prefix: &str, part: &Self) {
+        let name = |own: &str| format!("{prefix}/{own}");
+        self.blocks.extend(part.blocks.iter().map(|b| Block {
+            live: b.live.shallow_clone(),
+            captured: b.captured.as_ref().map(Tensor::shallow_clone),
+        }));
+        self.named.extend(part.named.iter().map(|n| Named {
+            name: name(&n.name),
+            live: n.live.shallow_clone(),
+            ..*n
+        }));
+        self.counters.extend(part.counters.iter().map(|c| Counter {
+            name: name(&c.name),
+            kind: c.kind,
+            live: Arc::clone(&c.live),
+            captured: Arc::clone(&c.captured),
+        }));
     }
 
     /// Remembers the state as it is now, on its device, in buffers that are there already.

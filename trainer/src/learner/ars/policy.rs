@@ -4,13 +4,12 @@ use super::ArsConfig;
 use crate::learner::nn::{Layout, Params, zeros};
 use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::own_memory;
-use crate::learner::published::{publish, take};
+use crate::learner::published::{acting_spec, publish, take};
 use crate::learner::{ActorConfig, LearnError, State, TrainedPolicy};
 use ostler_collector::memory::with_floats;
 use ostler_collector::policy::Noise;
 use ostler_collector::transfer::{brought, read_into};
 use ostler_collector::{Act, Policy, Replica, Replicate, Rollout};
-use ostler_sim::Groups;
 use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use ostler_sim::rng::{Purpose, fill_normal};
@@ -126,15 +125,6 @@ impl LinearPolicy {
     /// Whether observations are normalised.
     pub fn normalizes(&self) -> bool {
         self.norm.is_some()
-    }
-
-    /// Enters matrix and statistics into a state.
-    pub fn declare(&self, state: &mut State) -> Result<(), TchError> {
-        self.params.declare(state)?;
-        if let Some(norm) = &self.norm {
-            norm.declare(state, false);
-        }
-        Ok(())
     }
 
     /// What follows from the statistics is worked out anew.
@@ -303,10 +293,12 @@ impl Policy for LinearPolicy {
 }
 
 impl TrainedPolicy for LinearPolicy {
-    fn state(&self) -> Result<State, LearnError> {
-        let mut state = State::default();
-        self.declare(&mut state)?;
-        Ok(state)
+    fn declare(&self, state: &mut State) -> Result<(), LearnError> {
+        self.params.declare(state)?;
+        if let Some(norm) = &self.norm {
+            norm.declare(state, false);
+        }
+        Ok(())
     }
 
     fn renew(&mut self, _: &[(String, Tensor)]) -> Result<(), LearnError> {
@@ -332,14 +324,7 @@ impl LinearPolicy {
 
 impl Replicate for LinearPolicy {
     fn replica(&self, first: usize, envs: usize) -> Result<Box<dyn Replica>, TchError> {
-        let spec = EnvSpec {
-            num_envs: envs,
-            obs: Groups {
-                policy: self.spec.obs.policy,
-                critic: None,
-            },
-            ..self.spec.clone()
-        };
+        let spec = acting_spec(&self.spec, envs);
         let first_row = first * spec.agents_per_env();
         let (config, actor, seed) = (&self.config, &self.actor, self.seed);
         let copy = Self::of_rows(config, actor, &spec, seed, Device::Cpu, first_row);

@@ -306,13 +306,6 @@ impl ContinuousPolicy {
     fn squash(&self, x: &Tensor) -> Result<Tensor, TchError> {
         x.f_tanh()?.f_mul_scalar(self.bound)
     }
-
-    /// Enters weights and statistics into a state.
-    pub(super) fn declare(&self, state: &mut State) -> Result<(), TchError> {
-        self.params.declare(state)?;
-        self.norm.declare(state);
-        Ok(())
-    }
 }
 
 impl ActBuffers {
@@ -399,10 +392,10 @@ impl Policy for ContinuousPolicy {
 }
 
 impl TrainedPolicy for ContinuousPolicy {
-    fn state(&self) -> Result<State, LearnError> {
-        let mut state = State::default();
-        self.declare(&mut state)?;
-        Ok(state)
+    fn declare(&self, state: &mut State) -> Result<(), LearnError> {
+        self.params.declare(state)?;
+        self.norm.declare(state);
+        Ok(())
     }
 
     fn renew(&mut self, _: &[(String, Tensor)]) -> Result<(), LearnError> {

@@ -29,7 +29,9 @@ pub use registered::{SacMethod, Td3Method};
 use super::fault::Faults;
 use super::fault::Place;
 use super::nn::Adam;
-use super::{ActorConfig, CriticConfig, LearnError, OffPolicyStats, State, UpdateStats};
+use super::{
+    ActorConfig, CriticConfig, LearnError, OffPolicyStats, State, TrainedPolicy, UpdateStats,
+};
 use config::Common;
 use critics::Critics;
 use inputs::Inputs;

@@ -3,11 +3,9 @@
 use super::actor::ContinuousPolicy;
 use crate::learner::CriticConfig;
 use crate::learner::policy::own_memory;
-use crate::learner::published::{publish, take};
+use crate::learner::published::{acting_spec, publish, take};
 use ostler_collector::{Replica, Replicate};
-use ostler_sim::Groups;
 use ostler_sim::device::Counts;
-use ostler_sim::env::EnvSpec;
 use tch::{Device, TchError, Tensor};
 
 impl ContinuousPolicy {
@@ -23,19 +21,12 @@ impl ContinuousPolicy {
 
 impl Replicate for ContinuousPolicy {
     fn replica(&self, first: usize, envs: usize) -> Result<Box<dyn Replica>, TchError> {
-        // No critic acts, and so none of its statistics are needed.
+        // None of the critic's statistics are needed.
         let critic = CriticConfig {
             obs_normalization: self.config.obs_normalization,
             ..CriticConfig::default()
         };
-        let spec = EnvSpec {
-            num_envs: envs,
-            obs: Groups {
-                policy: self.spec.obs.policy,
-                critic: None,
-            },
-            ..self.spec.clone()
-        };
+        let spec = acting_spec(&self.spec, envs);
         let (explore, bound) = (self.explore, self.bound);
         let copy = Self::new(&self.config, &critic, &spec, explore, bound, 0, Device::Cpu);
         let mut copy = copy.map_err(own_memory)?;

@@ -117,13 +117,6 @@ impl ActorCritic {
         Ok(())
     }
 
-    /// Enters weights and statistics into a state.
-    pub(super) fn declare(&self, state: &mut State) -> Result<(), TchError> {
-        self.params.declare(state)?;
-        self.norm.declare(state);
-        Ok(())
-    }
-
     /// Runs the actor on raw observations; results lie in `self.act.net`.
     fn forward(&mut self, obs: &Tensor) -> Result<(), TchError> {
         let (rows, width) = obs.size2()?;
@@ -306,10 +299,10 @@ impl Policy for ActorCritic {
 }
 
 impl TrainedPolicy for ActorCritic {
-    fn state(&self) -> Result<State, LearnError> {
-        let mut state = State::default();
-        self.declare(&mut state)?;
-        Ok(state)
+    fn declare(&self, state: &mut State) -> Result<(), LearnError> {
+        self.params.declare(state)?;
+        self.norm.declare(state);
+        Ok(())
     }
 
     fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError> {

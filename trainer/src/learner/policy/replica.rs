@@ -1,11 +1,9 @@
 //! Copies of the actor, for threads that collect.
 
 use super::{ActorCritic, CriticConfig, own_memory};
-use crate::learner::published::{publish, take};
+use crate::learner::published::{acting_spec, publish, take};
 use ostler_collector::{Replica, Replicate};
-use ostler_sim::Groups;
 use ostler_sim::device::Counts;
-use ostler_sim::env::EnvSpec;
 use tch::{Device, TchError, Tensor};
 
 impl ActorCritic {
@@ -28,14 +26,7 @@ impl Replicate for ActorCritic {
             shared: true,
             ..CriticConfig::default()
         };
-        let spec = EnvSpec {
-            num_envs: envs,
-            obs: Groups {
-                policy: self.spec.obs.policy,
-                critic: None,
-            },
-            ..self.spec.clone()
-        };
+        let spec = acting_spec(&self.spec, envs);
         let copy = Self::new(&self.config, &critic, &spec, 0, Device::Cpu);
         Ok(Box::new(copy.map_err(own_memory)?))
     }

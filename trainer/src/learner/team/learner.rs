@@ -17,11 +17,11 @@ impl Members for Vec<Box<dyn Learner>> {
 }
 
 impl TrainedPolicy for Team<Vec<Box<dyn Learner>>> {
-    fn state(&self) -> Result<State, LearnError> {
-        let each = self.members.iter().map(|m| m.policy().state());
-        let states: Vec<State> = each.collect::<Result<_, _>>()?;
-        let names = self.seats.iter().map(|s| s.name.as_str());
-        Ok(State::join(names.zip(&states)))
+    fn declare(&self, state: &mut State) -> Result<(), LearnError> {
+        for (seats, member) in self.seats.iter().zip(&self.members) {
+            state.add(&seats.name, &member.policy().state()?);
+        }
+        Ok(())
     }
 
     fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError> {
@@ -71,8 +71,10 @@ impl TeamLearner {
             .map(|(seats, policy)| seats.rollout(policy, steps, device))
             .collect::<Result<_, _>>()?;
         let names = team.seats.iter().map(|s| format!("/{}", s.name));
-        let policies = team.seats.iter().map(|s| s.name.as_str());
-        let state = State::join(policies.zip(team.members.iter().map(|m| m.state())));
+        let mut state = State::default();
+        for (seats, member) in team.seats.iter().zip(&team.members) {
+            state.add(&seats.name, member.state());
+        }
         Ok(Self {
             state,
             last: names.map(|n| (n, UpdateStats::none())).collect(),

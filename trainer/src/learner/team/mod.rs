@@ -142,11 +142,11 @@ impl<M: Members> Policy for Team<M> {
 }
 
 impl TrainedPolicy for Team<Vec<Box<dyn TrainedPolicy>>> {
-    fn state(&self) -> Result<State, LearnError> {
-        let each = self.members.iter().map(|m| m.state());
-        let states: Vec<State> = each.collect::<Result<_, _>>()?;
-        let names = self.seats.iter().map(|s| s.name.as_str());
-        Ok(State::join(names.zip(&states)))
+    fn declare(&self, state: &mut State) -> Result<(), LearnError> {
+        for (seats, member) in self.seats.iter().zip(&self.members) {
+            state.add(&seats.name, &member.state()?);
+        }
+        Ok(())
     }
 
     fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError> {
