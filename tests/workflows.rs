@@ -20,6 +20,19 @@ fn root() -> PathBuf {
         .unwrap()
 }
 
+/// A recipe that names a file which is gone misleads whoever follows it.
+#[test]
+fn every_file_of_a_recipe_exists() {
+    let text = fs::read_to_string(root().join("docs/recipes.md")).unwrap();
+    let quoted = text.split('`').skip(1).step_by(2);
+    let is_path = |word: &&str| word.contains('/') && !word.contains(' ');
+    let paths: Vec<&str> = quoted.filter(is_path).collect();
+    assert!(paths.len() > 20, "{paths:?}");
+    for path in paths {
+        assert!(root().join(path).exists(), "{path}");
+    }
+}
+
 /// `license = "A OR B"` of Cargo.toml: LICENSE-A and LICENSE-B, whole.
 #[test]
 fn every_licence_that_is_named_has_its_text() {
