@@ -1,7 +1,7 @@
 //! Time of one PPO update, alone: `cargo bench -p ostler-trainer --bench update`.
 //!
 //! Prints dotted, greppable keys. `small` and `medium` are the sizes that the peers
-//! were measured at; one thread, medians. `--quick` runs each once.
+//! were measured at; medians. `--threads N` (1) learns with so many; `--quick` runs each once.
 
 use ostler_collector::{Act, Policy, Rollout, policy::Noise};
 use ostler_sim::Groups;
@@ -11,7 +11,7 @@ use ostler_trainer::learner::ppo::{Ppo, PpoConfig};
 use ostler_trainer::learner::{ActorConfig, CriticConfig, Learner};
 use std::error::Error;
 use std::time::Instant;
-use tch::{Device, Tensor};
+use tch::{Device, Kind, Tensor};
 
 struct Size {
     name: &'static str,
@@ -49,14 +49,20 @@ const SIZES: [Size; 2] = [
 
 fn main() -> Result<(), Box<dyn Error>> {
     let quick = std::env::args().any(|a| a == "--quick" || a == "--test");
+    let args: Vec<String> = std::env::args().collect();
+    let given = args.iter().position(|a| a == "--threads");
+    let threads = match given.and_then(|i| args.get(i + 1)) {
+        Some(threads) => threads.parse()?,
+        None => 1,
+    };
     ostler_trainer::torch::init(1)?;
     for size in &SIZES {
-        measure(size, if quick { 1 } else { size.repeats })?;
+        measure(size, if quick { 1 } else { size.repeats }, threads)?;
     }
     Ok(())
 }
 
-fn measure(size: &Size, repeats: usize) -> Result<(), Box<dyn Error>> {
+fn measure(size: &Size, repeats: usize, threads: usize) -> Result<(), Box<dyn Error>> {
     let spec = EnvSpec {
         num_envs: size.envs,
         obs: Groups {
@@ -80,6 +86,8 @@ fn measure(size: &Size, repeats: usize) -> Result<(), Box<dyn Error>> {
     let ppo = PpoConfig {
         num_learning_epochs: size.epochs,
         num_mini_batches: 4,
+        // All passes, whatever the divergence.
+        kl_stop: 0.0,
         ..PpoConfig::default()
     };
     let actor = ActorConfig {
@@ -90,7 +98,8 @@ fn measure(size: &Size, repeats: usize) -> Result<(), Box<dyn Error>> {
         hidden_dims: size.hidden.to_vec(),
         ..CriticConfig::default()
     };
-    let mut ppo = Ppo::new(&ppo, &actor, &critic, &spec, size.steps, 1, Device::Cpu)?;
+    let ppo = Ppo::new(&ppo, &actor, &critic, &spec, size.steps, 1, Device::Cpu)?;
+    let mut ppo = ppo.with_threads(threads)?;
     let rollout = rollout(&mut ppo, &spec, size.steps as i64)?;
     for _ in 0..repeats.min(3) {
         ppo.update(&rollout)?;
@@ -109,6 +118,11 @@ fn measure(size: &Size, repeats: usize) -> Result<(), Box<dyn Error>> {
     }
     println!("update.{}.total_ms {:.2}", size.name, median(&mut update));
     println!("update.{}.gae_ms {:.2}", size.name, median(&mut gae));
+    println!(
+        "update.{}.products_ms {:.2}",
+        size.name,
+        products(size, repeats)?
+    );
 
     let noise = normals(1, &[spec.num_envs as i64, size.action as i64]);
     let row = |t: &Tensor| t.get(0);
@@ -127,6 +141,39 @@ fn measure(size: &Size, repeats: usize) -> Result<(), Box<dyn Error>> {
     }
     println!("act.{}.us {:.1}", size.name, median(&mut act));
     Ok(())
+}
+
+/// Time of an update's matrix products alone [ms], by libtorch, on whole minibatches: two
+/// networks' layers forward, and backward to parameters and (but for the first) to inputs.
+fn products(size: &Size, repeats: usize) -> Result<f64, Box<dyn Error>> {
+    let rows = (size.envs * size.steps / 4) as i64;
+    let zeros = |a: i64, b: i64| Tensor::f_zeros([a, b], (Kind::Float, Device::Cpu));
+    let mut layers = Vec::new();
+    for outputs in [size.action as i64, 1] {
+        let widths = [&[size.obs as i64], size.hidden, &[outputs]].concat();
+        for (i, pair) in widths.windows(2).enumerate() {
+            let [x, y] = [zeros(rows, pair[0])?, zeros(rows, pair[1])?];
+            let weight = zeros(pair[1], pair[0])?;
+            let d_weight = zeros(pair[1], pair[0])?;
+            layers.push((i == 0, x, y, weight, d_weight));
+        }
+    }
+    let _no_grad = tch::no_grad_guard();
+    let mut times = Vec::new();
+    for _ in 0..repeats {
+        let start = Instant::now();
+        for _ in 0..size.epochs * 4 {
+            for (first, x, y, weight, d_weight) in &layers {
+                let _ = x.f_mm_out(y, &weight.f_transpose(0, 1)?)?;
+                let _ = y.f_transpose(0, 1)?.f_mm_out(d_weight, x)?;
+                if !first {
+                    let _ = y.f_mm_out(x, weight)?;
+                }
+            }
+        }
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+    }
+    Ok(median(&mut times))
 }
 
 /// Random numbers in every place, acted on by the policy itself.

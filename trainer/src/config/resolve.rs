@@ -171,7 +171,10 @@ impl Config {
                 self.sim.kernel.clone_from(&earlier.sim.kernel);
             }
         }
-        let useful = self.learner_work() / WORK_PER_THREAD;
+        let useful = match self.runner.algorithm.useful_threads(self) {
+            Some(threads) => threads,
+            None => self.learner_work() / WORK_PER_THREAD,
+        };
         let cores = Pool::available().max(1);
         // Workers are the threads: each has its environments for itself.
         let of_sim = if self.is_async() { 1 } else { usize::MAX };

@@ -377,6 +377,9 @@ pub enum LearnError {
     /// A defect: [`Remembers::open`] was not called.
     #[error("the replay memory was not opened; this is a defect, please report it")]
     NoMemory,
+    /// The system has no more threads.
+    #[error("no thread to learn with: {0}; set learner.threads to a smaller number")]
+    Thread(String),
     /// A rollout of other sizes than the learner was built for.
     #[error("rollout of {got}, the learner was built for {expected}")]
     Shape { expected: String, got: String },

@@ -54,6 +54,17 @@ pub trait Method: Sync {
     /// Samples that a gradient step looks at.
     fn batch_rows(&self, config: &Config) -> usize;
 
+    /// Of a gradient step on a host: samples whose activations are in memory at a time, and
+    /// gradients beside the one that the step is along.
+    fn working_set(&self, config: &Config) -> (usize, usize) {
+        (self.batch_rows(config), 0)
+    }
+
+    /// How many threads are of use on a host, where this is not a matter of libtorch's.
+    fn useful_threads(&self, _config: &Config) -> Option<usize> {
+        None
+    }
+
     /// An iteration's learning in a few words, for `ostler check`.
     fn describe(&self, config: &Config) -> String;
 

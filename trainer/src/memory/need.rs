@@ -1,7 +1,7 @@
 //! Whether a training fits into memory, asked before it is built: the system grants
 //! more than there is and later kills whoever touches it.
 
-use crate::config::Config;
+use crate::config::{Config, Device};
 use crate::run::RunError;
 use ostler_collector::replay::{Layout, Room, StorageKind};
 use ostler_sim::config::SimDevice;
@@ -80,6 +80,13 @@ impl Need {
         let samples = steps.saturating_mul(envs);
         let rows = config.batch_rows() as u64;
         let method = config.runner.algorithm;
+        let (at_once, gradients) = match Device::parse(&config.device) {
+            Ok(Device::Cuda(_)) => (rows, 0),
+            _ => {
+                let (rows, gradients) = method.working_set(config);
+                (rows as u64, gradients as u64)
+            }
+        };
         let [actor, critic] = method.hidden(config);
         let hidden = actor.iter().chain(critic);
         // Every layer's output and the gradient with respect to it; twice where a norm stands
@@ -116,7 +123,8 @@ impl Need {
         let sets = 5 + u64::from(config.guard.max_return_drop > 0.0);
         Self {
             rollout: rollouts * 4 * envs.saturating_mul(observations + steps * step),
-            update: 4 * rows.saturating_mul(neurons + width)
+            update: 4 * at_once.saturating_mul(neurons + width)
+                + 4 * gradients.saturating_mul(weights)
                 + 4 * samples.min(VALUE_ROWS).saturating_mul(neurons / 2 + width),
             networks: 16 * weights + envs.saturating_mul(method.bytes_per_row(spec)),
             // Value, advantage; the order of samples twice, 8 bytes each.

@@ -4,6 +4,8 @@
 //! Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2015,
 //! algorithm 1, with epsilon added after the bias correction.
 
+use super::host::Vectors;
+use super::host::kernels::AdamStep;
 use super::{Params, zeros};
 use crate::learner::LearnError;
 use crate::learner::state::{Holds, State};
@@ -243,18 +245,8 @@ impl HostAdam {
 
     /// The Euclidean norm of a part's gradient, summed in double precision in a fixed order.
     pub fn gradient_norm(&self, part: usize) -> Result<f64, LearnError> {
-        const LANES: usize = 8;
         let grad = &self.grad.all()?[self.parts[part].clone()];
-        let mut sums = [0.0_f64; LANES];
-        let mut chunks = grad.chunks_exact(LANES);
-        for chunk in &mut chunks {
-            for (sum, &g) in sums.iter_mut().zip(chunk) {
-                *sum += f64::from(g) * f64::from(g);
-            }
-        }
-        let rest = chunks.remainder().iter();
-        let rest: f64 = rest.map(|&g| f64::from(g) * f64::from(g)).sum();
-        Ok((sums.iter().sum::<f64>() + rest).sqrt())
+        Ok(Vectors::widest().squares(grad).sqrt())
     }
 
     /// One step of a part along the gradient times `scale`, as [`Adam::step`] does it. A
@@ -265,22 +257,21 @@ impl HostAdam {
         powers[0] *= BETA1;
         powers[1] *= BETA2;
         let lr = self.lr.all()?[part];
-        let rate = (lr / (1.0 - powers[0])) as f32;
-        // Exactly 1 without: the bits are those of plain Adam.
-        let keep = (1.0 - lr * self.weight_decay) as f32;
-        let root = (1.0 / (1.0 - powers[1]).sqrt()) as f32;
-        let (scale, eps) = (scale as f32, EPS as f32);
-        let (keep1, keep2) = ((1.0 - BETA1) as f32, (1.0 - BETA2) as f32);
-        let theta = self.theta.all_mut()?[range.clone()].iter_mut();
-        let (m, v) = (self.m.all_mut()?, self.v.all_mut()?);
-        let moments = m[range.clone()].iter_mut().zip(&mut v[range.clone()]);
-        let grad = &mut self.grad.all_mut()?[range];
-        for ((theta, (m, v)), g) in theta.zip(moments).zip(grad) {
-            *g *= scale;
-            *m += keep1 * (*g - *m);
-            *v += keep2 * (*g * *g - *v);
-            *theta = keep * *theta - rate * (*m / (v.sqrt() * root + eps));
-        }
+        let step = AdamStep {
+            scale: scale as f32,
+            rate: (lr / (1.0 - powers[0])) as f32,
+            root: (1.0 / (1.0 - powers[1]).sqrt()) as f32,
+            // Exactly 1 without: the bits are those of plain Adam.
+            keep: (1.0 - lr * self.weight_decay) as f32,
+            one_less_beta1: (1.0 - BETA1) as f32,
+            one_less_beta2: (1.0 - BETA2) as f32,
+            epsilon: EPS as f32,
+        };
+        let theta = &mut self.theta.all_mut()?[range.clone()];
+        let grad = &mut self.grad.all_mut()?[range.clone()];
+        let m = &mut self.m.all_mut()?[range.clone()];
+        let v = &mut self.v.all_mut()?[range];
+        Vectors::widest().adam(&step, [theta, grad, m, v]);
         Ok(())
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! Shapes: `B` rows, `I` inputs, `H` outputs.
 
-use super::host::{self, Vectors, Weights};
+use super::host::stack::{Dense, Stack};
+use super::host::{Vectors, Weights};
 use super::norm::{LayerNormAt, LayerNormSpace};
 use super::{LayerNorm, Layout, Params, zeros};
 use crate::learner::LearnError;
@@ -20,8 +21,7 @@ pub struct Linear {
     d_bias: Tensor,
     /// The parameters again, where they lie on the host.
     host: Option<Weights>,
-    inputs: usize,
-    outputs: usize,
+    dense: Dense,
 }
 
 /// Where a layer's parameters lie.
@@ -48,8 +48,12 @@ impl Linear {
         let (outputs, inputs) = weight.size2()?;
         Ok(Self {
             host: Weights::new(&weight, &bias),
-            inputs: inputs as usize,
-            outputs: outputs as usize,
+            dense: Dense {
+                weight: params.range(at.weight),
+                bias: params.range(at.bias),
+                inputs: inputs as usize,
+                outputs: outputs as usize,
+            },
             weight_t: weight.f_transpose(0, 1)?,
             weight,
             bias,
@@ -70,12 +74,17 @@ impl Linear {
 
     /// Inputs `I`.
     pub fn inputs(&self) -> usize {
-        self.inputs
+        self.dense.inputs
     }
 
     /// Outputs `H`.
     pub fn outputs(&self) -> usize {
-        self.outputs
+        self.dense.outputs
+    }
+
+    /// Where its parameters lie among all.
+    pub fn dense(&self) -> &Dense {
+        &self.dense
     }
 
     /// The parameters as numbers, where they lie on the host.
@@ -126,7 +135,7 @@ impl Activation {
     /// In place.
     fn forward(self, z: &Tensor) -> Result<(), TchError> {
         if let Some(vectors) = self.on_host(z) {
-            let pass = |[]: [&[f32]; 0], [z]: [&mut [f32]; 1]| host::forward(vectors, self, z);
+            let pass = |[]: [&[f32]; 0], [z]: [&mut [f32]; 1]| vectors.activate(self, z);
             // SAFETY: `z` was written by the layer before it; the pass is over plain numbers.
             if unsafe { with_floats([], [z], pass) }.is_some() {
                 return Ok(());
@@ -150,7 +159,7 @@ impl Activation {
         };
         let small = || x.numel() <= alone || tch::get_num_threads() == 1;
         match x.device() {
-            Device::Cpu if small() => Vectors::widest(),
+            Device::Cpu if small() => Some(Vectors::widest()),
             _ => None,
         }
     }
@@ -159,7 +168,7 @@ impl Activation {
     /// All three derivatives are functions of the result.
     fn backward(self, y: &Tensor, d: &Tensor) -> Result<(), TchError> {
         if let Some(vectors) = self.on_host(d) {
-            let pass = |[y]: [&[f32]; 1], [d]: [&mut [f32]; 1]| host::backward(vectors, self, y, d);
+            let pass = |[y]: [&[f32]; 1], [d]: [&mut [f32]; 1]| vectors.slope(self, y, d);
             // SAFETY: results and their gradients were written by the passes before; this one
             // is over plain numbers.
             if unsafe { with_floats([y], [d], pass) }.is_some() {
@@ -264,6 +273,16 @@ impl Trunk {
     /// Norms behind the layers: one for each, or none.
     pub fn norms(&self) -> &[LayerNorm] {
         &self.norms
+    }
+
+    /// The same layers for passes over blocks of rows of `inputs` numbers.
+    pub fn stack(&self, inputs: usize) -> Stack {
+        Stack {
+            layers: self.layers.iter().map(|l| l.dense().clone()).collect(),
+            norms: self.norms.iter().map(|n| n.place().clone()).collect(),
+            activation: self.activation,
+            inputs,
+        }
     }
 
     /// The function behind each layer.

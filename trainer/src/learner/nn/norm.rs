@@ -3,6 +3,7 @@
 //! Source: Ba, Kiros and Hinton, "Layer normalization", 2016; libtorch's `layer_norm`.
 //! Shapes: `B` rows, `H` numbers in each.
 
+use super::host::stack::NormAt;
 use super::{Layout, Params, zeros};
 use crate::learner::LearnError;
 use ostler_collector::memory::HostRows;
@@ -20,6 +21,7 @@ pub struct LayerNorm {
     d_bias: Tensor,
     /// Gain and bias again, where they lie on the host.
     host: Option<[HostRows<f32>; 2]>,
+    place: NormAt,
 }
 
 /// Where its parameters lie.
@@ -60,12 +62,21 @@ impl LayerNorm {
         // which call nothing of libtorch's but for addresses.
         let rows = |t: &Tensor| unsafe { HostRows::new(t) }.ok();
         Ok(Self {
+            place: NormAt {
+                gain: params.range(at.gain),
+                shift: params.range(at.bias),
+            },
             host: rows(&gain).and_then(|g| Some([g, rows(&bias)?])),
             gain,
             bias,
             d_gain: params.grad_view(at.gain)?,
             d_bias: params.grad_view(at.bias)?,
         })
+    }
+
+    /// Where its parameters lie among all.
+    pub fn place(&self) -> &NormAt {
+        &self.place
     }
 
     /// Begins with a gain of 1 and a bias of 0.

@@ -4,6 +4,7 @@
 use super::zeros;
 use crate::learner::LearnError;
 use crate::learner::state::{Holds, State};
+use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Names and shapes of parameters, in the order they lie in memory.
@@ -74,6 +75,13 @@ impl Params {
     /// A parameter, in its shape, sharing memory with `theta`.
     pub fn view(&self, index: usize) -> Result<Tensor, TchError> {
         self.slice(&self.theta, index)
+    }
+
+    /// Where a parameter lies in `theta`, and its gradient in `grad`.
+    pub fn range(&self, index: usize) -> Range<usize> {
+        let e = &self.layout.entries[index];
+        let from = e.offset as usize;
+        from..from + e.shape.iter().product::<i64>() as usize
     }
 
     /// Its gradient, sharing memory with `grad`.

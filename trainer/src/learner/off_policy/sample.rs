@@ -1,7 +1,7 @@
 //! Drawing actions in the host's memory.
 
 use super::actor::Explore;
-use crate::learner::nn::host::{Vectors, forward};
+use crate::learner::nn::host::Vectors;
 use crate::learner::policy::Activation;
 use ostler_collector::{Act, memory::with_floats};
 use ostler_sim::math::exp;
@@ -17,9 +17,7 @@ pub(super) fn explore(
     noise: &Tensor,
     out: &Act<'_>,
 ) -> bool {
-    let Some(vectors) = Vectors::widest() else {
-        return false;
-    };
+    let vectors = Vectors::widest();
     let bound = bound as f32;
     let (read, written) = ([mean, spread, noise], [out.action, out.dist, out.std]);
     let draw = |[mean, spread, noise]: [&[f32]; 3], [action, dist, std]: [&mut [f32]; 3]| {
@@ -43,12 +41,12 @@ pub(super) fn explore(
                 {
                     *action = mean + noise * std;
                 }
-                forward(vectors, Activation::Tanh, action);
+                vectors.activate(Activation::Tanh, action);
                 action.iter_mut().for_each(|x| *x *= bound);
             }
             Explore::Added { .. } => {
                 action.copy_from_slice(mean);
-                forward(vectors, Activation::Tanh, action);
+                vectors.activate(Activation::Tanh, action);
                 for (action, (noise, std)) in action.iter_mut().zip(noise) {
                     *action = (*action * bound + noise * std).clamp(-bound, bound);
                 }

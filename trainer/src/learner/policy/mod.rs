@@ -1,5 +1,6 @@
 //! Actor and critic.
 
+pub mod block;
 mod config;
 pub mod net;
 mod replica;

@@ -1,11 +1,13 @@
 //! The networks of an actor and a critic, forward and backward.
 
+use super::block::{BlockNet, BlockStd};
 use super::{ActorConfig, CriticConfig, StdType};
 use crate::learner::LearnError;
 use crate::learner::nn::host::ActorPass;
 use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
+use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Actor: trunk, head for mean or logits, and what gives the deviation. Critic: a
@@ -25,7 +27,12 @@ pub struct Net {
 #[derive(Debug)]
 enum Std {
     Categorical,
-    Scalar { log_std: Tensor, d_log_std: Tensor },
+    Scalar {
+        log_std: Tensor,
+        d_log_std: Tensor,
+        /// Where it lies among all parameters.
+        place: Range<usize>,
+    },
     Head(Linear),
 }
 
@@ -99,6 +106,7 @@ impl Net {
             Some(Err(at)) => Std::Scalar {
                 log_std: params.view(at)?,
                 d_log_std: params.grad_view(at)?,
+                place: params.range(at),
             },
             Some(Ok(at)) => Std::Head(Linear::new(&params, at)?),
         };
@@ -142,6 +150,23 @@ impl Net {
         };
         let _ = start.shallow_clone().f_fill_(init_std.ln())?;
         Ok(())
+    }
+
+    /// The same networks for passes over blocks of rows: of `inputs` numbers for the actor and
+    /// the critic.
+    pub fn blocks(&self, inputs: [usize; 2]) -> BlockNet {
+        BlockNet {
+            actor: self.actor.stack(inputs[0]),
+            head: self.head.dense().clone(),
+            std: match &self.std {
+                Std::Categorical => BlockStd::Categorical,
+                Std::Scalar { place, .. } => BlockStd::Scalar(place.clone()),
+                Std::Head(head) => BlockStd::Head(head.dense().clone()),
+            },
+            critic: self.critic.as_ref().map(|c| c.stack(inputs[1])),
+            value: self.value.dense().clone(),
+            log_std_bounds: self.log_std_bounds,
+        }
     }
 
     /// Width of [`NetSpace::dist`].

@@ -153,16 +153,6 @@ impl MiniBatch {
         Ok(())
     }
 
-    /// Runs the critic alone, which has a trunk of its own.
-    pub fn forward_critic(&self, net: &Net) -> Result<(), TchError> {
-        net.forward_critic(self.x_critic(), &self.space)
-    }
-
-    /// Runs the critic alone backward from the gradient of the values.
-    pub fn backward_critic(&self, net: &Net) -> Result<(), TchError> {
-        net.backward_critic(&self.x_actor, self.x_critic(), &self.space)
-    }
-
     /// Runs both networks on the gathered inputs.
     pub fn forward(&self, net: &Net) -> Result<(), TchError> {
         net.forward_actor(&self.x_actor, &self.space)?;

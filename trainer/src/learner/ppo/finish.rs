@@ -1,32 +1,65 @@
-//! The loss of a minibatch and, after the backward pass, its end: does the policy still
-//! learn, is it good, how large is the step, the step. Where tensors lie on the host this works on their
-//! memory, in one pass each, which saves eighty small operations; on a device it is
-//! operations of tensors, and nothing is read back.
+//! The end of a minibatch: does the policy still learn, are the numbers good, how long is
+//! the step, the step. Where tensors lie on the host this works on their memory; on a device
+//! it is operations of tensors, and nothing is read back.
 
-use super::host_loss::HostLoss;
+use super::blocks::{Blocks, Inputs};
 use super::stats::Judge;
-use super::{Ppo, Schedule};
+use super::{Ppo, PpoConfig, Schedule};
 use crate::learner::LearnError;
 use crate::learner::nn::HostAdam;
+use ostler_collector::memory::HostRows;
 use ostler_collector::transfer::host_number;
+use std::ops::Range;
 use tch::{TchError, Tensor};
 
 /// By how much the learning rate moves when the divergence is out of its range.
 const FACTOR: f64 = 1.5;
 
-/// Views of what a minibatch works on, on the host; good for one update, in which no
+/// Views of what minibatches work on, on the host; good for one update, in which no
 /// tensor is replaced.
 #[derive(Debug)]
 pub(super) struct Host {
-    /// One for each size of minibatches.
-    pub(super) losses: Vec<HostLoss>,
+    theta: HostRows<f32>,
+    grad: HostRows<f32>,
+    x_actor: HostRows<f32>,
+    x_critic: Option<HostRows<f32>>,
+    packed: HostRows<f32>,
+    stats: HostRows<f32>,
     adam: HostAdam,
-    pub(super) judge: Judge,
+    judge: Judge,
     /// The divergence at which the policy stops.
     stop: f64,
 }
 
 impl Host {
+    /// Gradients and means of the samples `range` of the present order. Without `policy` only
+    /// what concerns values is worked out.
+    pub(super) fn run(
+        &mut self,
+        blocks: &Blocks,
+        config: &PpoConfig,
+        range: Range<usize>,
+        policy: bool,
+        value_clip: f32,
+    ) -> Result<(), LearnError> {
+        let inputs = Inputs {
+            theta: self.theta.all()?,
+            x_actor: self.x_actor.all()?,
+            x_critic: self.x_critic.as_ref().map(HostRows::all).transpose()?,
+            packed: self.packed.all()?,
+        };
+        let index = blocks.samples(range);
+        let terms = blocks.terms(config, value_clip, inputs, index);
+        let out = (self.grad.all_mut()?, self.stats.all_mut()?);
+        blocks.run(inputs, index, &terms, policy, out);
+        Ok(())
+    }
+
+    /// Whether the policy has not stopped.
+    pub(super) fn policy_learns(&self) -> Result<bool, LearnError> {
+        Ok(!self.judge.has_stopped()?)
+    }
+
     /// After the losses: whether the policy takes this step.
     pub(super) fn policy_goes_on(&mut self) -> Result<bool, LearnError> {
         self.judge.policy_goes_on(self.stop)
@@ -39,15 +72,24 @@ impl Ppo {
         if !self.on_host {
             return Ok(None);
         }
-        let stats = self.accumulator.losses();
-        let losses = self.minibatches.iter();
-        let losses = losses.map(|mb| HostLoss::new(mb, self.columns, stats));
-        Ok(Some(Host {
-            losses: losses.collect::<Result<_, _>>()?,
-            adam: self.adam.on_host(&self.policy.params)?,
-            judge: self.accumulator.on_host()?,
-            stop: host_number(&self.stop)?,
-        }))
+        let params = &self.policy.params;
+        // SAFETY: parameters, gradient, statistics and samples have initial values; what is
+        // written of these overlaps nothing else. `run` alone borrows slices, and nothing of
+        // libtorch's runs meanwhile but for addresses.
+        unsafe {
+            let critic = self.samples.x_critic.as_ref();
+            Ok(Some(Host {
+                theta: HostRows::new(&params.theta)?,
+                grad: HostRows::new(&params.grad)?,
+                x_actor: HostRows::new(&self.samples.x_actor)?,
+                x_critic: critic.map(|x| HostRows::new(x)).transpose()?,
+                packed: HostRows::new(&self.samples.packed)?,
+                stats: HostRows::new(self.accumulator.losses())?,
+                adam: self.adam.on_host(params)?,
+                judge: self.accumulator.on_host()?,
+                stop: host_number(&self.stop)?,
+            }))
+        }
     }
 
     pub(super) fn finish_on_host(

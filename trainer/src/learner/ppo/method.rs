@@ -1,6 +1,6 @@
 //! PPO as one of the [learners](crate::learner::registry).
 
-use super::{Ppo, Staleness};
+use super::{Ppo, Staleness, blocks};
 use crate::config::Config;
 use crate::learner::registry::{Method, Plan};
 use crate::learner::{ActorCritic, LearnError, Learner, TrainedPolicy};
@@ -51,6 +51,14 @@ impl Method for PpoMethod {
         samples.div_ceil(config.ppo.num_mini_batches.max(1))
     }
 
+    fn working_set(&self, config: &Config) -> (usize, usize) {
+        blocks::working_set(self.batch_rows(config), config.learner_threads())
+    }
+
+    fn useful_threads(&self, config: &Config) -> Option<usize> {
+        Some(blocks::parts_of(self.batch_rows(config)))
+    }
+
     fn describe(&self, config: &Config) -> String {
         format!(
             "{} minibatches of {} x {} epochs",
@@ -69,7 +77,7 @@ impl Method for PpoMethod {
         } = *plan;
         let (actor, critic) = (plan.actor(), plan.critic());
         let ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
-        Ok(Box::new(ppo))
+        Ok(Box::new(ppo.with_threads(config.learner_threads())?))
     }
 
     fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {

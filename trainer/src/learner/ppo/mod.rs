@@ -2,15 +2,14 @@
 //!
 //! [`Ppo::update`](crate::learner::Learner::update) reads top to bottom: inputs,
 //! values, advantages, then minibatch after minibatch forward, loss, backward, step.
-//! All of it is tensor operations on one device; numbers come back once, at the end.
-//! Where that device is the host, parts of many small operations are one pass over the
-//! tensors' memory instead.
+//! On a device all of it is tensor operations; numbers come back once, at the end. On a
+//! host minibatches go through networks and loss in blocks (`blocks.rs`), on several threads.
 
 mod batch;
+mod blocks;
 mod config;
 mod finish;
 mod gae;
-mod host_loss;
 mod loss;
 mod method;
 mod orders;
@@ -34,6 +33,7 @@ use super::{
     ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, State, TrainedPolicy, UpdateStats,
 };
 use batch::{Columns, MiniBatch, Samples};
+use blocks::Blocks;
 use finish::Host;
 use orders::Orders;
 use ostler_collector::Rollout;
@@ -42,6 +42,7 @@ use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use range::RewardRange;
 use stats::Accumulator;
+use std::ops::Range;
 use std::time::Instant;
 use tch::{Device, Tensor};
 
@@ -53,8 +54,10 @@ pub struct Ppo {
     adam: Adam,
     columns: Columns,
     samples: Samples,
-    /// Minibatches of the larger and, where sizes differ, the smaller size.
+    /// On a device: minibatches of the larger and, where sizes differ, the smaller size.
     minibatches: Vec<MiniBatch>,
+    /// On a host: what minibatches are computed with.
+    blocks: Option<Blocks>,
     values: values::Values,
     /// What rewards allow values to be.
     range: RewardRange,
@@ -67,8 +70,6 @@ pub struct Ppo {
     signal: Tensor,
     /// The divergence at which the policy stops in this update, without dimensions.
     stop: Tensor,
-    /// An order of the samples, shuffled anew each epoch: on a host.
-    order: Vec<i64>,
     /// All epochs' orders at once: on a device.
     orders: Option<Orders>,
     state: State,
@@ -85,6 +86,10 @@ pub struct Ppo {
     seed: u64,
     steps: i64,
     envs: i64,
+    /// Whether the critic sees exactly what the actor sees.
+    same_inputs: bool,
+    /// Widths of the actor's and the critic's inputs.
+    widths: [i64; 2],
 }
 
 impl Ppo {
@@ -126,16 +131,7 @@ impl Ppo {
         let obs = spec.obs.policy as i64;
         let critic_obs = spec.obs.critic.unwrap_or(spec.obs.policy) as i64;
         let same = spec.obs.critic.is_none() && matches!(policy.norm.critic, CriticNorm::AsActor);
-        let own = (!same).then_some(critic_obs);
 
-        let parts = config.num_mini_batches as i64;
-        let largest = (total + parts - 1) / parts;
-        let full = MiniBatch::new(&policy.net, columns, largest, obs, own, device)?;
-        let mut minibatches = Vec::new();
-        if total % parts != 0 {
-            minibatches.push(full.narrow(columns, largest - 1)?);
-        }
-        minibatches.insert(0, full);
         let all = policy.num_parameters();
         let rate = config.learning_rate;
         let adam = match policy.net.is_shared() {
@@ -156,7 +152,7 @@ impl Ppo {
         state.mark("gradient", &policy.params.grad);
         state.mark("parameters", &policy.params.theta);
         state.mark("loss", &accumulator.losses().f_get(loss::VALUE as i64)?);
-        Ok(Self {
+        let mut ppo = Self {
             updates: state.count("ppo.updates"),
             rate_share: state.rate_share("ppo.lr_scale"),
             state: state.ready()?,
@@ -169,12 +165,12 @@ impl Ppo {
             host_value_clip: 0.0,
             signal: Tensor::f_ones([0i64; 0], (tch::Kind::Double, device))?,
             stop: Tensor::f_zeros([0i64; 0], (tch::Kind::Double, device))?,
-            order: (0..total).collect(),
             orders: None,
             config: config.clone(),
             policy,
             columns,
-            minibatches,
+            minibatches: Vec::new(),
+            blocks: None,
             left: 1.0,
             faults: Faults::default(),
             on_host: device == Device::Cpu,
@@ -182,7 +178,57 @@ impl Ppo {
             seed,
             steps,
             envs,
-        })
+            same_inputs: same,
+            widths: [obs, critic_obs],
+        };
+        match ppo.on_host {
+            true => ppo = ppo.with_threads(1)?,
+            false => ppo.minibatches = ppo.tensors()?,
+        }
+        Ok(ppo)
+    }
+
+    /// On a host: learns with so many threads, which change nothing but the time.
+    ///
+    /// # Errors
+    /// Memory does not suffice, or the system refuses a thread.
+    pub fn with_threads(mut self, threads: usize) -> Result<Self, LearnError> {
+        if self.on_host {
+            // The old one's memory goes first.
+            self.blocks = None;
+            let (total, parts) = (self.total() as usize, self.config.num_mini_batches);
+            let sizes = (total, total.div_ceil(parts), self.same_inputs);
+            let net = self.policy.net.blocks(self.widths.map(|w| w as usize));
+            let params = &self.policy.params;
+            let actor = match self.policy.net.is_shared() {
+                true => 0,
+                false => params.front("actor") as usize,
+            };
+            let parameters = (params.len() as usize, actor);
+            let blocks = Blocks::new(net, &self.config, self.columns, sizes, parameters, threads);
+            self.blocks = Some(blocks?);
+        }
+        Ok(self)
+    }
+
+    /// Minibatches as tensors.
+    fn tensors(&self) -> Result<Vec<MiniBatch>, LearnError> {
+        let (total, parts) = (self.total(), self.config.num_mini_batches as i64);
+        let largest = (total + parts - 1) / parts;
+        let [obs, critic_obs] = self.widths;
+        let own = (!self.same_inputs).then_some(critic_obs);
+        let (net, device) = (&self.policy.net, self.policy.device);
+        let full = MiniBatch::new(net, self.columns, largest, obs, own, device)?;
+        let smaller = match total % parts {
+            0 => None,
+            _ => Some(full.narrow(self.columns, largest - 1)?),
+        };
+        Ok(std::iter::once(full).chain(smaller).collect())
+    }
+
+    /// Samples of a rollout.
+    fn total(&self) -> i64 {
+        self.steps * self.envs
     }
 
     /// The policy as it is now.
@@ -251,21 +297,13 @@ impl Ppo {
         })
     }
 
-    /// The order of one epoch's samples, on a host.
-    fn draw_order(&mut self, epoch: u32) -> Result<Tensor, LearnError> {
-        // From the same order each time: an update depends on nothing before it.
-        self.order.iter_mut().zip(0..).for_each(|(o, i)| *o = i);
-        batch::shuffle(&mut self.order, self.seed, self.updates.get(), epoch);
-        Ok(Tensor::f_from_slice(&self.order)?)
-    }
-
     /// The orders of all epochs `[E,M]`, on a device.
     fn send_orders(&mut self) -> Result<Tensor, LearnError> {
+        let total = self.total();
         let orders = match &mut self.orders {
             Some(orders) => orders,
             none => {
                 let epochs = self.config.num_learning_epochs as i64;
-                let total = self.order.len() as i64;
                 none.insert(Orders::new(epochs, total, self.policy.device)?)
             }
         };
@@ -280,48 +318,70 @@ impl Ppo {
         Ok(())
     }
 
-    /// One minibatch: forward, loss, backward, step.
-    fn learn(
-        &mut self,
-        which: usize,
-        index: &Tensor,
-        mut host: Option<&mut Host>,
-    ) -> Result<(), LearnError> {
+    /// One minibatch in the host's memory: the samples `range` of the present order.
+    fn learn_on_host(&mut self, range: Range<usize>, host: &mut Host) -> Result<(), LearnError> {
+        self.poison(Place::Begin)?;
+        let policy = host.policy_learns()? || self.policy.net.is_shared();
+        if let Some(blocks) = &self.blocks {
+            let clip = self.host_value_clip;
+            host.run(blocks, &self.config, range, policy, clip)?;
+        }
+        let policy = host.policy_goes_on()?;
+        self.poison(Place::Judged)?;
+        self.finish_on_host(host, policy)?;
+        self.policy.net.project()?;
+        self.faults.minibatch += 1;
+        Ok(())
+    }
+
+    /// One minibatch as tensors: forward, loss, backward, step.
+    fn learn(&mut self, which: usize, index: &Tensor) -> Result<(), LearnError> {
         self.poison(Place::Begin)?;
         let mb = &self.minibatches[which];
         mb.gather(&self.samples, index)?;
         let net = &self.policy.net;
-        let mut policy = true;
-        match &mut host {
-            Some(host) => {
-                policy = !host.judge.has_stopped()?;
-                match policy || net.is_shared() {
-                    true => mb.forward(net)?,
-                    false => mb.forward_critic(net)?,
-                }
-                let clip = self.host_value_clip;
-                host.losses[which].run(&self.config, policy || net.is_shared(), clip)?;
-                policy = host.policy_goes_on()?;
-            }
-            None => {
-                mb.forward(net)?;
-                let stats = self.accumulator.losses();
-                loss::loss(&self.config, mb, &self.value_clip, stats)?;
-            }
-        }
-        let (mb, net) = (&self.minibatches[which], &self.policy.net);
-        match policy || net.is_shared() {
-            true => mb.backward(net)?,
-            false => mb.backward_critic(net)?,
-        }
-
+        mb.forward(net)?;
+        let stats = self.accumulator.losses();
+        loss::loss(&self.config, mb, &self.value_clip, stats)?;
+        mb.backward(net)?;
         self.poison(Place::Judged)?;
-        match host {
-            Some(host) => self.finish_on_host(host, policy)?,
-            None => self.finish_on_device()?,
-        }
+        self.finish_on_device()?;
         self.policy.net.project()?;
         self.faults.minibatch += 1;
+        Ok(())
+    }
+
+    /// All epochs' minibatches.
+    fn learn_all(&mut self) -> Result<(), LearnError> {
+        let parts = self.config.num_mini_batches as i64;
+        let total = self.total();
+        let mut host = self.host()?;
+        let orders = match host {
+            Some(_) => None,
+            None => Some(self.send_orders()?),
+        };
+        for epoch in 0..self.config.num_learning_epochs {
+            let order = match &orders {
+                Some(all) => Some(all.f_get(epoch as i64)?),
+                None => None,
+            };
+            if let Some(blocks) = &mut self.blocks {
+                blocks.shuffle(self.seed, self.updates.get(), epoch as u32);
+            }
+            for i in 0..parts {
+                let (from, len) = batch::part(total, parts, i);
+                match (&mut host, &order) {
+                    (Some(host), _) => {
+                        self.learn_on_host(from as usize..(from + len) as usize, host)?;
+                    }
+                    (None, Some(order)) => {
+                        let which = usize::from(len != self.minibatches[0].rows);
+                        self.learn(which, &order.f_narrow(0, from, len)?)?;
+                    }
+                    (None, None) => {}
+                }
+            }
+        }
         Ok(())
     }
 }
@@ -339,27 +399,10 @@ impl Learner for Ppo {
         self.prepare(rollout)?;
         let gae_s = start.elapsed().as_secs_f64();
 
-        let parts = self.config.num_mini_batches as i64;
-        let total = self.order.len() as i64;
         self.stop = self.desired()?.f_mul_scalar(self.config.stop())?;
-        let mut host = self.host()?;
-        let orders = match host {
-            Some(_) => None,
-            None => Some(self.send_orders()?),
-        };
         let rate = self.adam.rate(0).f_add_scalar(0.0)?;
         let _ = self.adam.rate(0).shallow_clone().f_mul_(&self.signal)?;
-        for epoch in 0..self.config.num_learning_epochs {
-            let order = match &orders {
-                Some(all) => all.f_get(epoch as i64)?,
-                None => self.draw_order(epoch as u32)?,
-            };
-            for i in 0..parts {
-                let (from, len) = batch::part(total, parts, i);
-                let which = usize::from(len != self.minibatches[0].rows);
-                self.learn(which, &order.f_narrow(0, from, len)?, host.as_mut())?;
-            }
-        }
+        self.learn_all()?;
         self.adam.rate(0).shallow_clone().f_copy_(&rate)?;
         self.adapt()?;
         self.policy

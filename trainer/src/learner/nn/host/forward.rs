@@ -5,17 +5,13 @@
 //! other, so that weights are read as they lie, each once per block and output, and sums
 //! run over a layer's inputs in their order.
 
-use super::lanes::{Eight, Lanes, Sixteen};
-use super::{Vectors, activation};
+use super::kernels::{NormWeights, ROWS, Vectors};
 use crate::learner::LearnError;
-use crate::learner::nn::{LayerNorm, Linear, Trunk, norm};
+use crate::learner::nn::{Linear, Trunk};
 use crate::learner::normalizer::FARTHEST;
 use ostler_collector::memory::{HostRows, with_floats};
 use ostler_sim::memory::zeroed;
 use tch::{TchError, Tensor};
-
-/// Rows of a block: two vectors of sixteen, or twice two of eight.
-const ROWS: usize = 32;
 
 /// A layer's parameters in the host's memory, to read.
 #[derive(Debug)]
@@ -72,9 +68,7 @@ impl ActorPass {
             }
             widest = widest.max(layer.inputs()).max(layer.outputs());
         }
-        let Some(vectors) = Vectors::widest() else {
-            return Ok(None);
-        };
+        let vectors = Vectors::widest();
         let columns = || zeroed("a block of rows", widest.saturating_mul(ROWS));
         Ok(Some(Self {
             vectors,
@@ -159,11 +153,13 @@ impl ActorPass {
             let (mut from, mut to) = (from, to);
             for (i, linear) in hidden.iter().enumerate() {
                 layer(self.vectors, linear, from, to)?;
-                let filled = linear.outputs() * ROWS;
+                let filled = &mut to[..linear.outputs() * ROWS];
                 if let Some(norm) = trunk.norms().get(i) {
-                    layer_norm(norm, &mut to[..filled])?;
+                    let [gain, shift] = norm.on_host()?.ok_or_else(not_here)?;
+                    self.vectors
+                        .columns_norm(NormWeights { gain, shift }, filled);
                 }
-                activation::forward(self.vectors, function, &mut to[..filled]);
+                self.vectors.activate(function, filled);
                 std::mem::swap(&mut from, &mut to);
             }
             let count = rows.len() / inputs.max(1);
@@ -198,143 +194,13 @@ fn load(rows: &[f32], norm: Option<(&[f32], &[f32])>, inputs: usize, columns: &m
     }
 }
 
-/// Each row of columns `x [H]` of [`ROWS`] normalised, with the norm's gain and bias.
-fn layer_norm(norm: &LayerNorm, x: &mut [f32]) -> Result<(), TchError> {
-    let Some([gain, bias]) = norm.on_host()? else {
-        return Err(not_here());
-    };
-    let share = 1.0 / gain.len().max(1) as f32;
-    let mut mean = [0.0_f32; ROWS];
-    for column in x.chunks_exact(ROWS) {
-        mean.iter_mut()
-            .zip(column)
-            .for_each(|(m, x)| *m += x * share);
-    }
-    let mut scale = [0.0_f32; ROWS];
-    for column in x.chunks_exact(ROWS) {
-        let centred = column.iter().zip(&mean).map(|(x, m)| x - m);
-        scale
-            .iter_mut()
-            .zip(centred)
-            .for_each(|(s, x)| *s += x * x * share);
-    }
-    for s in &mut scale {
-        *s = 1.0 / (*s + norm::EPS as f32).sqrt();
-    }
-    for (column, (gain, bias)) in x.chunks_exact_mut(ROWS).zip(gain.iter().zip(bias)) {
-        for (x, (m, s)) in column.iter_mut().zip(mean.iter().zip(&scale)) {
-            *x = (*x - m) * s * gain + bias;
-        }
-    }
+/// Columns `x [I]` into columns `y [H]` of [`ROWS`] each.
+fn layer(vectors: Vectors, linear: &Linear, x: &[f32], y: &mut [f32]) -> Result<(), TchError> {
+    let (weight, bias) = linear.weights().ok_or_else(not_here)?.get()?;
+    vectors.columns_layer(weight, bias, x, y);
     Ok(())
 }
 
 fn not_here() -> TchError {
     TchError::Torch("parameters of a layer that are not in the host's memory".into())
-}
-
-/// Columns `x [I]` into columns `y [H]` of [`ROWS`] each.
-fn layer(vectors: Vectors, linear: &Linear, x: &[f32], y: &mut [f32]) -> Result<(), TchError> {
-    let weights = linear.weights().ok_or_else(not_here)?;
-    let (weight, bias) = weights.get()?;
-    let inputs = linear.inputs();
-    assert!(weight.len() == bias.len() * inputs);
-    assert!(x.len() >= inputs.max(1) * ROWS && y.len() >= bias.len() * ROWS);
-    match vectors {
-        // SAFETY: a value of `Vectors` says what the processor has; the lengths are right.
-        Vectors::Eight => unsafe { layer_8((weight, bias), inputs, x, y) },
-        // SAFETY: as above.
-        Vectors::Sixteen => unsafe { layer_16((weight, bias), inputs, x, y) },
-    }
-    Ok(())
-}
-
-/// # Safety
-/// `x` has `inputs` columns and at least one, `y` as many as there are biases, and each bias has `inputs`
-/// weights.
-#[target_feature(enable = "avx2,fma")]
-unsafe fn layer_8(weights: (&[f32], &[f32]), inputs: usize, x: &[f32], y: &mut [f32]) {
-    // SAFETY: enabled here; the rest is the caller's.
-    unsafe { outputs::<Eight, { Eight::OUTPUTS }>(weights, inputs, x, y) }
-}
-
-/// # Safety
-/// As for [`layer_8`].
-#[target_feature(enable = "avx512f")]
-unsafe fn layer_16(weights: (&[f32], &[f32]), inputs: usize, x: &[f32], y: &mut [f32]) {
-    // SAFETY: enabled here; the rest is the caller's.
-    unsafe { outputs::<Sixteen, { Sixteen::OUTPUTS }>(weights, inputs, x, y) }
-}
-
-/// `OUTPUTS` outputs at a time, then one at a time.
-///
-/// # Safety
-/// As for [`layer_8`]; the processor has the instructions of `V`.
-#[inline(always)]
-unsafe fn outputs<V: Lanes, const OUTPUTS: usize>(
-    (weight, bias): (&[f32], &[f32]),
-    inputs: usize,
-    x: &[f32],
-    y: &mut [f32],
-) {
-    for part in (0..ROWS).step_by(2 * V::N) {
-        let mut at = 0;
-        while at < bias.len() {
-            // SAFETY: of outputs there are still as many as are computed; two vectors of
-            // rows from `part` on lie within a column.
-            unsafe {
-                let w = weight.as_ptr().add(at * inputs);
-                let b = bias.as_ptr().add(at);
-                let x = x.as_ptr().add(part);
-                let y = y.as_mut_ptr().add(at * ROWS + part);
-                if at + OUTPUTS <= bias.len() {
-                    tile::<V, OUTPUTS>(w, b, inputs, x, y);
-                    at += OUTPUTS;
-                } else {
-                    tile::<V, 1>(w, b, inputs, x, y);
-                    at += 1;
-                }
-            }
-        }
-    }
-}
-
-/// Outputs `0..OUTPUTS` for two vectors of rows: `y = b + w x`.
-///
-/// # Safety
-/// From the pointers on lie `OUTPUTS` rows of `inputs` weights, `OUTPUTS` biases, `inputs`
-/// columns `x` and `OUTPUTS` columns `y`, which do not overlap; the processor has the
-/// instructions of `V`.
-#[allow(
-    clippy::needless_range_loop,
-    reason = "loops that are unrolled without full optimisation, too"
-)]
-#[inline(always)]
-unsafe fn tile<V: Lanes, const OUTPUTS: usize>(
-    w: *const f32,
-    b: *const f32,
-    inputs: usize,
-    x: *const f32,
-    y: *mut f32,
-) {
-    // SAFETY: all offsets are within what the caller promises; a column is ROWS long.
-    unsafe {
-        let some = V::load(x);
-        let mut sums = [[some; 2]; OUTPUTS];
-        for o in 0..OUTPUTS {
-            sums[o] = [some.all(*b.add(o)); 2];
-        }
-        for i in 0..inputs {
-            let low = V::load(x.add(i * ROWS));
-            let high = V::load(x.add(i * ROWS + V::N));
-            for o in 0..OUTPUTS {
-                let w = some.all(*w.add(o * inputs + i));
-                sums[o] = [w.fma(low, sums[o][0]), w.fma(high, sums[o][1])];
-            }
-        }
-        for o in 0..OUTPUTS {
-            sums[o][0].store(y.add(o * ROWS));
-            sums[o][1].store(y.add(o * ROWS + V::N));
-        }
-    }
 }

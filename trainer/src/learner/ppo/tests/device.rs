@@ -20,7 +20,7 @@ fn learner(config: &PpoConfig, action: ActionSpace, std_type: StdType) -> (Ppo, 
         ..critic
     };
     let mut ppo = Ppo::new(config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
-    ppo.on_host = false;
+    on(&mut ppo, false);
     let r = rollout(ppo.policy_mut(), &spec, 8, 1);
     (ppo, r)
 }
@@ -80,7 +80,7 @@ fn orders_of_samples_cross_once_per_update_and_statistics_come_back() {
         for _ in 0..3 {
             assert_eq!(ppo.update(&r).unwrap().traffic, expected);
         }
-        ppo.on_host = true;
+        on(&mut ppo, true);
         assert_eq!(ppo.update(&r).unwrap().traffic, Traffic::default());
     }
 }

@@ -106,21 +106,16 @@ impl Variant {
         *theta += &noise;
 
         let order = Tensor::arange(6 * 7, (Kind::Int64, Device::Cpu));
-        let mb = &ppo.minibatches[0];
+        let mb = &ppo.tensors().unwrap()[0];
         mb.gather(&ppo.samples, &order).unwrap();
         mb.forward(&ppo.policy.net).unwrap();
         let value_clip = Tensor::from(self.ppo.clip_param as f32);
-        let gradients = [false, true].map(|on_host| {
-            let means = ppo.accumulator.losses();
-            match on_host {
-                false => loss::loss(&self.ppo, mb, &value_clip, means).unwrap(),
-                true => host_loss::HostLoss::new(mb, ppo.columns, means)
-                    .and_then(|mut host| host.run(&self.ppo, true, self.ppo.clip_param as f32))
-                    .unwrap(),
-            }
-            mb.backward(&ppo.policy.net).unwrap();
-            ppo.policy.params.grad.copy()
-        });
+        loss::loss(&self.ppo, mb, &value_clip, ppo.accumulator.losses()).unwrap();
+        mb.backward(&ppo.policy.net).unwrap();
+        let by_tensors = ppo.policy.params.grad.copy();
+        let _ = ppo.policy.params.grad.fill_(f64::NAN);
+        host_gradient(&ppo, &self.ppo, 0..6 * 7, self.ppo.clip_param as f32);
+        let gradients = [by_tensors, ppo.policy.params.grad.copy()];
 
         let mut params = State::default();
         ppo.policy.params.declare(&mut params).unwrap();

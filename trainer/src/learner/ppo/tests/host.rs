@@ -72,7 +72,7 @@ fn passes_over_the_hosts_memory_do_what_operations_on_tensors_do() {
             let what = format!("{name}, {action:?}");
             let [mut host, mut tensors] = [true, false].map(|on_host| {
                 let (mut ppo, spec) = build(&config, action, true);
-                ppo.on_host = on_host;
+                on(&mut ppo, on_host);
                 let fault = |what, update, value| UpdateFault {
                     when: When::At(update),
                     minibatch: 1,
@@ -112,7 +112,7 @@ fn also_where_the_deviation_depends_on_the_state() {
     let [host, tensors] = [true, false].map(|on_host| {
         let config = PpoConfig::default();
         let mut ppo = Ppo::new(&config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
-        ppo.on_host = on_host;
+        on(&mut ppo, on_host);
         let mut other = Ppo::new(&config, &actor, &critic, &spec, 8, 4, Device::Cpu).unwrap();
         let r = rollout(other.policy_mut(), &spec, 8, 1);
         let said = ppo.update(&r).unwrap();

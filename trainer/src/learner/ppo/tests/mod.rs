@@ -1,6 +1,7 @@
 //! The learner against autograd, against PyTorch, and against its own promises.
 
 mod behaviour;
+mod blocks;
 mod device;
 mod explosion;
 mod faults;
@@ -63,4 +64,20 @@ pub fn build_seeded(
     };
     let ppo = Ppo::new(ppo, &actor, &critic, &spec, 8, seed, Device::Cpu).unwrap();
     (ppo, spec)
+}
+
+/// Lets a learner work on the host's memory, or as it does on a device.
+pub fn on(ppo: &mut Ppo, host: bool) {
+    ppo.on_host = host;
+    ppo.minibatches = match host {
+        true => Vec::new(),
+        false => ppo.tensors().unwrap(),
+    };
+}
+
+/// The gradient of the samples `range` in their order, worked out on the host.
+pub fn host_gradient(ppo: &Ppo, config: &PpoConfig, range: Range<usize>, value_clip: f32) {
+    let mut host = ppo.host().unwrap().unwrap();
+    let blocks = ppo.blocks.as_ref().unwrap();
+    host.run(blocks, config, range, true, value_clip).unwrap();
 }

@@ -171,17 +171,19 @@ fn weights_of_older_samples_apply_to_normalised_advantages() {
         let width = ppo.samples.packed.size()[1];
         let _ = ppo.samples.packed.narrow(1, width - 1, 1).fill_(weight);
         let index = Tensor::arange(48, (Kind::Int64, Device::Cpu));
-        ppo.minibatches[0].gather(&ppo.samples, &index).unwrap();
-        let mb = &ppo.minibatches[0];
+        let mb = &ppo.tensors().unwrap()[0];
+        mb.gather(&ppo.samples, &index).unwrap();
         mb.forward(&ppo.policy.net).unwrap();
         let stats = Tensor::zeros([loss::STATS as i64], (Kind::Float, Device::Cpu));
         loss::loss(&config, mb, &ppo.value_clip, &stats).unwrap();
-        let by_tensors = (stats.copy(), mb.space.d_dist.copy());
-        let mut host = super::super::host_loss::HostLoss::new(mb, ppo.columns, &stats).unwrap();
-        host.run(&config, true, 0.2).unwrap();
-        let d = (&by_tensors.1 - &mb.space.d_dist).abs().max();
-        assert!(d.double_value(&[]) < 1e-6);
-        assert!((&by_tensors.0 - &stats).abs().max().double_value(&[]) < 1e-5);
+        mb.backward(&ppo.policy.net).unwrap();
+        let by_tensors = ppo.policy.params.grad.copy();
+        let _ = ppo.policy.params.grad.zero_();
+        host_gradient(&ppo, &config, 0..48, ppo.host_value_clip);
+        let on_host = &ppo.policy.params.grad;
+        assert!((&by_tensors - on_host).abs().max().double_value(&[]) < 1e-6);
+        let off = (&stats - ppo.accumulator.losses()).abs().max();
+        assert!(off.double_value(&[]) < 1e-5);
         mb.space.d_dist.copy()
     });
     let apart = &surrogates[0] * 0.25 - &surrogates[1];

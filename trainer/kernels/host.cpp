@@ -1,0 +1,317 @@
+// The learner's passes over rows on a host, for one kind of vectors: OSTLER_LANES numbers.
+//
+// Rows lie one behind the other unless it says columns. What is left over at an end goes
+// through a whole vector, too, so that every number is computed by the same operations.
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "scalar.cuh"
+#include "vector.cuh"
+#include "activation.cuh"
+#include "norm.cuh"
+#include "adam.cuh"
+#include "loss.cuh"
+
+typedef Vec<OSTLER_LANES> V;
+enum { N = OSTLER_LANES };
+
+// Rows that a block of columns has: ActorPass.
+enum { ROWS = 32 };
+// Outputs of a layer that are computed together for two vectors of rows: what the registers
+// have room for.
+enum { OUTPUTS = OSTLER_LANES == 16 ? 8 : 4 };
+
+// Up to N numbers, in a vector.
+struct Some {
+  float x[N];
+  OSTLER_FN Some(const float* from, size_t n) : x{} { memcpy(x, from, n * sizeof(float)); }
+  OSTLER_FN void out(float* to, size_t n) const { memcpy(to, x, n * sizeof(float)); }
+};
+
+OSTLER_FN V get(const float* from) {
+  V v;
+  load(v, from);
+  return v;
+}
+OSTLER_FN V get(const float* from, size_t n) { return n >= N ? get(from) : get(Some(from, n).x); }
+OSTLER_FN void set(float* to, V v) { store(to, v); }
+OSTLER_FN void set(float* to, V v, size_t n) {
+  if (n >= N) return store(to, v);
+  float x[N];
+  store(x, v);
+  memcpy(to, x, n * sizeof(float));
+}
+OSTLER_FN float add_up(V v) {
+  float x[N];
+  store(x, v);
+  float sum = 0;
+  for (int i = 0; i < N; i++) sum += x[i];
+  return sum;
+}
+
+// One loop for each activation, without a choice in it.
+#define OSTLER_EACH(activation, BODY)                 \
+  switch (activation) {                               \
+    case OSTLER_ELU: { BODY(OSTLER_ELU); break; }     \
+    case OSTLER_RELU: { BODY(OSTLER_RELU); break; }   \
+    case OSTLER_TANH: { BODY(OSTLER_TANH); break; }   \
+    default: { BODY(OSTLER_IDENTITY); break; }        \
+  }
+
+template<Activation A> OSTLER_FN void forward_all(float* x, size_t n) {
+  size_t i = 0;
+  for (; i + N <= n; i += N) set(x + i, activate(A, get(x + i)));
+  if (i < n) set(x + i, activate(A, get(x + i, n - i)), n - i);
+}
+
+template<Activation A> OSTLER_FN void forward_rows(const float* bias, float* y, size_t rows, size_t width) {
+  for (size_t r = 0; r < rows; r++, y += width) {
+    size_t i = 0;
+    for (; i + N <= width; i += N) set(y + i, activate(A, get(y + i) + get(bias + i)));
+    const size_t n = width - i;
+    if (n) set(y + i, activate(A, get(y + i, n) + get(bias + i, n)), n);
+  }
+}
+
+// y [rows][width] becomes the activation of y + bias [width]; without a bias, of y.
+static void forward(int activation, const float* bias, float* y, size_t rows, size_t width) {
+#define BODY(A) bias ? forward_rows<A>(bias, y, rows, width) : forward_all<A>(y, rows * width)
+  OSTLER_EACH(activation, BODY)
+#undef BODY
+}
+
+template<Activation A> OSTLER_FN void backward_all(const float* y, float* d, size_t n) {
+  size_t i = 0;
+  for (; i + N <= n; i += N) set(d + i, slope(A, get(y + i), get(d + i)));
+  if (i < n) set(d + i, slope(A, get(y + i, n - i), get(d + i, n - i)), n - i);
+}
+
+template<Activation A> OSTLER_FN void backward_rows(const float* y, float* d, float* d_bias, size_t rows, size_t width) {
+  for (size_t r = 0; r < rows; r++, y += width, d += width) {
+    for (size_t i = 0; i < width; i += N) {
+      const size_t n = width - i;
+      const V v = slope(A, get(y + i, n), get(d + i, n));
+      set(d + i, v, n);
+      set(d_bias + i, get(d_bias + i, n) + v, n);
+    }
+  }
+}
+
+// Gradients d [rows][width] of results y become those of the arguments; their sums over
+// rows are added to d_bias [width], if there is one.
+static void backward(int activation, const float* y, float* d, float* d_bias, size_t rows, size_t width) {
+#define BODY(A) d_bias ? backward_rows<A>(y, d, d_bias, rows, width) : backward_all<A>(y, d, rows * width)
+  OSTLER_EACH(activation, BODY)
+#undef BODY
+}
+
+// x [rows][width] + bias, normalised in place; scale [rows] is 1 / deviation of each row. y
+// becomes the activation of gain x + shift.
+static void norm_forward(int activation, const float* bias, const float* gain, const float* shift,
+                         float* x, float* scale, float* y, size_t rows, size_t width) {
+  const float share = 1.0f / (float)width;
+  for (size_t r = 0; r < rows; r++) {
+    float* row = x + r * width;
+    V sum = bc<V>(0);
+    for (size_t i = 0; i < width; i += N) {
+      const size_t n = width - i;
+      const V v = get(row + i, n) + get(bias + i, n);
+      set(row + i, v, n);
+      sum = sum + (n < N ? get(row + i, n) : v);
+    }
+    const V mean = bc<V>(add_up(sum) * share);
+    V squares = bc<V>(0);
+    for (size_t i = 0; i < width; i += N) {
+      const size_t n = width - i;
+      set(row + i, get(row + i, n) - mean, n);
+      const V v = get(row + i, n);
+      squares = fma(v, v, squares);
+    }
+    const float s = 1.0f / __builtin_sqrtf(add_up(squares) * share + (float)OSTLER_NORM_EPS);
+    scale[r] = s;
+    for (size_t i = 0; i < width; i += N) {
+      const size_t n = width - i;
+      const V v = get(row + i, n) * bc<V>(s);
+      set(row + i, v, n);
+      set(y + r * width + i, fma(get(gain + i, n), v, get(shift + i, n)), n);
+    }
+  }
+  forward(activation, nullptr, y, rows, width);
+}
+
+// Gradients d [rows][width] of norm_forward's results y become those of x before it; what is
+// added to those of gain, shift and bias are sums over rows.
+static void norm_backward(int activation, const float* y, const float* x, const float* scale, const float* gain,
+                          float* d, float* d_gain, float* d_shift, float* d_bias, size_t rows, size_t width) {
+  backward(activation, y, d, nullptr, rows, width);
+  const float share = 1.0f / (float)width;
+  for (size_t r = 0; r < rows; r++, x += width, d += width) {
+    V sum = bc<V>(0), along = bc<V>(0);
+    for (size_t i = 0; i < width; i += N) {
+      const size_t n = width - i;
+      const V v = get(x + i, n), now = get(d + i, n);
+      set(d_gain + i, fma(v, now, get(d_gain + i, n)), n);
+      set(d_shift + i, get(d_shift + i, n) + now, n);
+      const V inner = now * get(gain + i, n);
+      set(d + i, inner, n);
+      sum = sum + inner;
+      along = fma(v, inner, along);
+    }
+    const V mean_d = bc<V>(add_up(sum) * share), mean_dx = bc<V>(add_up(along) * share);
+    for (size_t i = 0; i < width; i += N) {
+      const size_t n = width - i;
+      const V v = norm_slope(get(x + i, n), get(d + i, n), mean_d, mean_dx, bc<V>(scale[r]));
+      set(d + i, v, n);
+      set(d_bias + i, get(d_bias + i, n) + v, n);
+    }
+  }
+}
+
+// The loss of `rows` samples, which are side by side (row 1 in all columns but those with
+// row 0); columns have room for a multiple of N. Sums are added to stats.
+static void loss(const PpoLoss* args, size_t rows, double* stats) {
+  V sums[OSTLER_STATS];
+  for (int i = 0; i < OSTLER_STATS; i++) sums[i] = bc<V>(0);
+  for (size_t r = 0; r < rows; r += N) {
+    V now[OSTLER_STATS];
+    for (int i = 0; i < OSTLER_STATS; i++) now[i] = bc<V>(0);
+    ppo_loss<V>(*args, (long long)r, now);
+    for (int i = 0; i < OSTLER_STATS; i++) sums[i] = sums[i] + now[i];
+  }
+  for (int i = 0; i < OSTLER_STATS; i++) {
+    float x[N];
+    store(x, sums[i]);
+    for (int lane = 0; lane < N; lane++) stats[i] += (double)x[lane];
+  }
+}
+
+// One step of n parameters.
+static void adam_step(const AdamStep* step, float* theta, float* g, float* m, float* v, size_t n) {
+  for (size_t i = 0; i < n; i += N) {
+    const size_t left = n - i;
+    V t = get(theta + i, left), d = get(g + i, left), a = get(m + i, left), b = get(v + i, left);
+    adam(*step, t, d, a, b);
+    set(theta + i, t, left);
+    set(g + i, d, left);
+    set(m + i, a, left);
+    set(v + i, b, left);
+  }
+}
+
+// The sum of n numbers.
+static float sum(const float* x, size_t n) {
+  V total = bc<V>(0);
+  for (size_t i = 0; i < n; i += N) total = total + get(x + i, n - i);
+  return add_up(total);
+}
+
+// The sum of n squares, in double precision.
+static double squares(const float* x, size_t n) {
+  double sums[N] = {};
+  size_t i = 0;
+  for (; i + N <= n; i += N) {
+    for (int lane = 0; lane < N; lane++) sums[lane] += (double)x[i + lane] * (double)x[i + lane];
+  }
+  double all = 0;
+  for (int lane = 0; lane < N; lane++) all += sums[lane];
+  for (; i < n; i++) all += (double)x[i] * (double)x[i];
+  return all;
+}
+
+// to [n] += from [n]
+static void add(float* to, const float* from, size_t n) {
+  for (size_t i = 0; i < n; i += N) set(to + i, get(to + i, n - i) + get(from + i, n - i), n - i);
+}
+
+// Rows index [n] of from [M][width]. Whether all are among its `rows`.
+static int gather_rows(const float* from, size_t rows, size_t width, const long long* index, size_t n, float* to) {
+  for (size_t r = 0; r < n; r++) {
+    if ((size_t)index[r] >= rows) return 0;
+    memcpy(to + r * width, from + (size_t)index[r] * width, width * sizeof(float));
+  }
+  return 1;
+}
+
+// The same into columns, one every `stride`.
+static int gather_columns(const float* from, size_t rows, size_t width, const long long* index, size_t n, float* to, size_t stride) {
+  for (size_t r = 0; r < n; r++) {
+    if ((size_t)index[r] >= rows) return 0;
+    const float* row = from + (size_t)index[r] * width;
+    for (size_t c = 0; c < width; c++) to[c * stride + r] = row[c];
+  }
+  return 1;
+}
+
+// Outputs 0..K of a layer for two vectors of rows: y = b + w x, summed over inputs in their
+// order.
+template<int K> OSTLER_FN void tile(const float* w, const float* b, size_t inputs, const float* x, float* y) {
+  V sums[K][2];
+  for (int o = 0; o < K; o++) sums[o][0] = sums[o][1] = bc<V>(b[o]);
+  for (size_t i = 0; i < inputs; i++) {
+    const V low = get(x + i * ROWS), high = get(x + i * ROWS + N);
+    for (int o = 0; o < K; o++) {
+      const V weight = bc<V>(w[o * inputs + i]);
+      sums[o][0] = fma(weight, low, sums[o][0]);
+      sums[o][1] = fma(weight, high, sums[o][1]);
+    }
+  }
+  for (int o = 0; o < K; o++) {
+    set(y + o * ROWS, sums[o][0]);
+    set(y + o * ROWS + N, sums[o][1]);
+  }
+}
+
+// Columns x [inputs][ROWS] through a layer, weight [outputs][inputs], into y [outputs][ROWS].
+static void columns_layer(const float* weight, const float* bias, size_t inputs, size_t outputs, const float* x, float* y) {
+  for (int part = 0; part < ROWS; part += 2 * N) {
+    size_t at = 0;
+    for (; at + OUTPUTS <= outputs; at += OUTPUTS)
+      tile<OUTPUTS>(weight + at * inputs, bias + at, inputs, x + part, y + at * ROWS + part);
+    for (; at < outputs; at++) tile<1>(weight + at * inputs, bias + at, inputs, x + part, y + at * ROWS + part);
+  }
+}
+
+// Each row of columns x [width][ROWS] normalised, with gain and shift [width].
+static void columns_norm(const float* gain, const float* shift, float* x, size_t width) {
+  const V share = bc<V>(1.0 / (double)width);
+  for (int part = 0; part < ROWS; part += N) {
+    V mean = bc<V>(0), squares = bc<V>(0);
+    for (size_t i = 0; i < width; i++) mean = fma(get(x + i * ROWS + part), share, mean);
+    for (size_t i = 0; i < width; i++) {
+      const V off = get(x + i * ROWS + part) - mean;
+      squares = fma(off * off, share, squares);
+    }
+    const V scale = bc<V>(1) / sqrt_(squares + bc<V>(OSTLER_NORM_EPS));
+    for (size_t i = 0; i < width; i++) {
+      float* at = x + i * ROWS + part;
+      set(at, fma((get(at) - mean) * scale, bc<V>(gain[i]), bc<V>(shift[i])));
+    }
+  }
+}
+
+// In the order of `Table` in learner/nn/host/kernels.rs.
+struct Table {
+  void (*forward)(int, const float*, float*, size_t, size_t);
+  void (*backward)(int, const float*, float*, float*, size_t, size_t);
+  void (*norm_forward)(int, const float*, const float*, const float*, float*, float*, float*, size_t, size_t);
+  void (*norm_backward)(int, const float*, const float*, const float*, const float*, float*, float*, float*, float*, size_t, size_t);
+  void (*loss)(const PpoLoss*, size_t, double*);
+  void (*adam)(const AdamStep*, float*, float*, float*, float*, size_t);
+  float (*sum)(const float*, size_t);
+  double (*squares)(const float*, size_t);
+  void (*add)(float*, const float*, size_t);
+  void (*columns_layer)(const float*, const float*, size_t, size_t, const float*, float*);
+  void (*columns_norm)(const float*, const float*, float*, size_t);
+  int (*gather_rows)(const float*, size_t, size_t, const long long*, size_t, float*);
+  int (*gather_columns)(const float*, size_t, size_t, const long long*, size_t, float*, size_t);
+};
+
+#define OSTLER_JOIN_(a, b) a##b
+#define OSTLER_JOIN(a, b) OSTLER_JOIN_(a, b)
+extern "C" const Table OSTLER_JOIN(ostler_learn_, OSTLER_NAME);
+extern "C" const Table OSTLER_JOIN(ostler_learn_, OSTLER_NAME) = {
+    forward, backward, norm_forward, norm_backward, loss, adam_step, sum, squares, add, columns_layer, columns_norm,
+    gather_rows, gather_columns,
+};

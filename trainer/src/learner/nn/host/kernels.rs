@@ -1,0 +1,506 @@
+//! The learner's passes over rows: `trainer/kernels`, compiled by the host's compiler for
+//! three kinds of vectors. Functions here check sizes; the passes allocate nothing.
+//!
+//! With vectors of 8 and of 16 a row has the same bits wherever nothing is summed over rows
+//! or along them. Without AVX2 nothing is fused, and bits are others.
+
+use crate::learner::policy::Activation;
+use std::sync::OnceLock;
+
+/// Vectors that the processor has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vectors {
+    /// Four numbers: SSE2, which every x86-64 has.
+    Four,
+    /// Eight numbers: AVX2 and FMA.
+    Eight,
+    /// Sixteen: AVX-512F, DQ and VL.
+    Sixteen,
+}
+
+/// Rows of a block of columns.
+pub const ROWS: usize = 32;
+
+/// Means that the loss of PPO gives: `learner/ppo/loss.rs`.
+pub const STATS: usize = 5;
+
+/// Columns of samples: number `c` of sample `r` is at `c * column + r * row`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+struct Columns {
+    p: *mut f32,
+    column: i64,
+    row: i64,
+}
+
+/// `PpoLoss` of `loss.cuh`.
+#[repr(C)]
+struct PpoLoss {
+    packed: Columns,
+    dist: Columns,
+    log_std: Columns,
+    value: Columns,
+    d_dist: Columns,
+    d_log_std: Columns,
+    d_value: Columns,
+    actions: i32,
+    dists: i32,
+    stds: i32,
+    value_loss: i32,
+    clip_value: i32,
+    policy: i32,
+    terms: LossTerms,
+}
+
+/// The numbers of a minibatch's loss.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct LossTerms {
+    /// `ppo.clip_param`.
+    pub clip: f32,
+    /// How far a value may move.
+    pub value_clip: f32,
+    /// `ppo.value_loss_coef`.
+    pub value_coef: f32,
+    /// `ppo.entropy_coef`.
+    pub entropy_coef: f32,
+    /// Valid samples of the minibatch.
+    pub samples: f32,
+    /// What is subtracted from advantages,
+    pub advantage_mean: f32,
+    /// which are then multiplied by this.
+    pub advantage_scale: f32,
+}
+
+/// Kinds of the loss and widths of its columns.
+#[derive(Debug, Clone, Copy)]
+pub struct LossShape {
+    /// Numbers of an action.
+    pub actions: usize,
+    /// Means or logits.
+    pub dists: usize,
+    /// Standard deviations; 0 of a categorical policy.
+    pub stds: usize,
+    /// Whether the value's loss is Huber's, instead of squares.
+    pub huber: bool,
+    /// Whether the value's loss is clipped.
+    pub clip_value: bool,
+}
+
+impl LossShape {
+    /// Columns of `packed`: `Columns::total` of `ppo/batch.rs`.
+    fn packed(&self) -> usize {
+        self.actions + self.dists + self.stds + 6
+    }
+}
+
+/// Columns of a block of samples, each `stride` numbers long.
+#[derive(Debug)]
+pub struct LossBlock<'a> {
+    /// What the rollout says.
+    pub packed: &'a mut [f32],
+    /// Means or logits `[D]`.
+    pub dist: &'a mut [f32],
+    /// Logarithms of standard deviations: columns `[A]`, or one number for each.
+    pub log_std: &'a mut [f32],
+    /// Values `[1]`.
+    pub value: &'a mut [f32],
+    /// Gradients of `dist`.
+    pub d_dist: &'a mut [f32],
+    /// Gradients of the logarithms, columns `[A]`.
+    pub d_log_std: &'a mut [f32],
+    /// Gradients of `value`.
+    pub d_value: &'a mut [f32],
+}
+
+/// `AdamStep` of `adam.cuh`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct AdamStep {
+    /// What the gradient is multiplied by.
+    pub scale: f32,
+    /// Learning rate over the first bias correction.
+    pub rate: f32,
+    /// `1 / sqrt(the second bias correction)`.
+    pub root: f32,
+    /// `1 - learning rate * weight decay`.
+    pub keep: f32,
+    /// `1 - beta_1`.
+    pub one_less_beta1: f32,
+    /// `1 - beta_2`.
+    pub one_less_beta2: f32,
+    /// Added to the root of the second moment.
+    pub epsilon: f32,
+}
+
+/// Layer normalisation's parameters `[H]`.
+#[derive(Debug, Clone, Copy)]
+pub struct NormWeights<'a> {
+    /// Multiplies.
+    pub gain: &'a [f32],
+    /// Is added.
+    pub shift: &'a [f32],
+}
+
+/// `Table` of `host.cpp`.
+#[repr(C)]
+struct Table {
+    forward: unsafe extern "C" fn(i32, *const f32, *mut f32, usize, usize),
+    backward: unsafe extern "C" fn(i32, *const f32, *mut f32, *mut f32, usize, usize),
+    norm_forward: unsafe extern "C" fn(
+        i32,
+        *const f32,
+        *const f32,
+        *const f32,
+        *mut f32,
+        *mut f32,
+        *mut f32,
+        usize,
+        usize,
+    ),
+    norm_backward: unsafe extern "C" fn(
+        i32,
+        *const f32,
+        *const f32,
+        *const f32,
+        *const f32,
+        *mut f32,
+        *mut f32,
+        *mut f32,
+        *mut f32,
+        usize,
+        usize,
+    ),
+    loss: unsafe extern "C" fn(*const PpoLoss, usize, *mut f64),
+    adam: unsafe extern "C" fn(*const AdamStep, *mut f32, *mut f32, *mut f32, *mut f32, usize),
+    sum: unsafe extern "C" fn(*const f32, usize) -> f32,
+    squares: unsafe extern "C" fn(*const f32, usize) -> f64,
+    add: unsafe extern "C" fn(*mut f32, *const f32, usize),
+    columns_layer: unsafe extern "C" fn(*const f32, *const f32, usize, usize, *const f32, *mut f32),
+    columns_norm: unsafe extern "C" fn(*const f32, *const f32, *mut f32, usize),
+    gather_rows: unsafe extern "C" fn(*const f32, usize, usize, *const i64, usize, *mut f32) -> i32,
+    gather_columns:
+        unsafe extern "C" fn(*const f32, usize, usize, *const i64, usize, *mut f32, usize) -> i32,
+}
+
+unsafe extern "C" {
+    static ostler_learn_portable: Table;
+    static ostler_learn_avx2: Table;
+    static ostler_learn_avx512: Table;
+}
+
+impl Activation {
+    /// `Activation` of `activation.cuh`.
+    fn code(self) -> i32 {
+        match self {
+            Self::Elu => 0,
+            Self::Relu => 1,
+            Self::Tanh => 2,
+        }
+    }
+}
+
+impl Vectors {
+    /// The widest.
+    pub fn widest() -> Self {
+        static WIDEST: OnceLock<Vectors> = OnceLock::new();
+        *WIDEST.get_or_init(|| Self::all().last().unwrap_or(Self::Four))
+    }
+
+    /// All there are, narrow ones first.
+    pub(super) fn all() -> impl Iterator<Item = Self> {
+        let eight = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
+        let sixteen = eight
+            && std::is_x86_feature_detected!("avx512f")
+            && std::is_x86_feature_detected!("avx512dq")
+            && std::is_x86_feature_detected!("avx512vl");
+        let wide = [(eight, Self::Eight), (sixteen, Self::Sixteen)];
+        let wide = wide.into_iter().filter(|(has, _)| *has);
+        std::iter::once(Self::Four).chain(wide.map(|(_, vectors)| vectors))
+    }
+
+    /// Numbers in one.
+    pub fn lanes(self) -> usize {
+        match self {
+            Self::Four => 4,
+            Self::Eight => 8,
+            Self::Sixteen => 16,
+        }
+    }
+
+    /// Invariant: a value of [`Vectors`] other than `Four` exists only where the processor has
+    /// these instructions ([`all`](Self::all)), so that the table's functions may be called.
+    fn table(self) -> &'static Table {
+        // SAFETY: the tables are constants of the program.
+        unsafe {
+            match self {
+                Self::Four => &ostler_learn_portable,
+                Self::Eight => &ostler_learn_avx2,
+                Self::Sixteen => &ostler_learn_avx512,
+            }
+        }
+    }
+
+    /// Every number of `x` becomes the activation of it.
+    pub fn activate(self, activation: Activation, x: &mut [f32]) {
+        // SAFETY: `x` is one row of as many numbers as it has.
+        unsafe {
+            let none = std::ptr::null();
+            (self.table().forward)(activation.code(), none, x.as_mut_ptr(), 1, x.len());
+        }
+    }
+
+    /// Rows `y [B,H]` become the activation of `y + bias [H]`.
+    pub fn forward(self, activation: Activation, bias: &[f32], y: &mut [f32]) {
+        let (rows, width) = (rows_of(y, bias.len()), bias.len());
+        // SAFETY: `y` has so many rows of the bias's width.
+        unsafe {
+            let y = y.as_mut_ptr();
+            (self.table().forward)(activation.code(), bias.as_ptr(), y, rows, width);
+        }
+    }
+
+    /// Gradients `d` of results `y` become those of the arguments. As many of both.
+    pub fn slope(self, activation: Activation, y: &[f32], d: &mut [f32]) {
+        assert_eq!(y.len(), d.len());
+        // SAFETY: both are one row of as many numbers.
+        unsafe {
+            let (code, none) = (activation.code(), std::ptr::null_mut());
+            (self.table().backward)(code, y.as_ptr(), d.as_mut_ptr(), none, 1, y.len());
+        }
+    }
+
+    /// The same for rows `[B,H]`; sums over rows are added to `d_bias [H]`.
+    pub fn backward(self, activation: Activation, y: &[f32], d: &mut [f32], d_bias: &mut [f32]) {
+        let (rows, width) = (rows_of(d, d_bias.len()), d_bias.len());
+        assert_eq!(y.len(), d.len());
+        // SAFETY: both have so many rows of the bias's width.
+        unsafe {
+            let (y, d, d_bias) = (y.as_ptr(), d.as_mut_ptr(), d_bias.as_mut_ptr());
+            (self.table().backward)(activation.code(), y, d, d_bias, rows, width);
+        }
+    }
+
+    /// Rows `x [B,H]` plus `bias [H]` are normalised in place; `scale [B]` is one over each
+    /// row's standard deviation, and `y [B,H]` the activation of what the weights make of
+    /// them.
+    pub fn norm_forward(
+        self,
+        activation: Activation,
+        bias: &[f32],
+        weights: NormWeights<'_>,
+        [x, scale, y]: [&mut [f32]; 3],
+    ) {
+        let (rows, width) = (rows_of(x, bias.len()), bias.len());
+        assert!(weights.gain.len() == width && weights.shift.len() == width);
+        assert!(y.len() == x.len() && scale.len() >= rows);
+        // SAFETY: all sizes were compared.
+        unsafe {
+            (self.table().norm_forward)(
+                activation.code(),
+                bias.as_ptr(),
+                weights.gain.as_ptr(),
+                weights.shift.as_ptr(),
+                x.as_mut_ptr(),
+                scale.as_mut_ptr(),
+                y.as_mut_ptr(),
+                rows,
+                width,
+            );
+        }
+    }
+
+    /// Gradients `d [B,H]` of [`norm_forward`](Self::norm_forward)'s results `y` become those
+    /// of its argument; those of gain, shift and bias `[H]` grow by their sums over rows. `x`
+    /// and `scale` are as it left them.
+    pub fn norm_backward(
+        self,
+        activation: Activation,
+        [y, x, scale, gain]: [&[f32]; 4],
+        d: &mut [f32],
+        [d_gain, d_shift, d_bias]: [&mut [f32]; 3],
+    ) {
+        let (rows, width) = (rows_of(d, gain.len()), gain.len());
+        assert!(y.len() == d.len() && x.len() == d.len() && scale.len() >= rows);
+        assert!([d_gain.len(), d_shift.len(), d_bias.len()] == [width; 3]);
+        // SAFETY: all sizes were compared.
+        unsafe {
+            (self.table().norm_backward)(
+                activation.code(),
+                y.as_ptr(),
+                x.as_ptr(),
+                scale.as_ptr(),
+                gain.as_ptr(),
+                d.as_mut_ptr(),
+                d_gain.as_mut_ptr(),
+                d_shift.as_mut_ptr(),
+                d_bias.as_mut_ptr(),
+                rows,
+                width,
+            );
+        }
+    }
+
+    /// The loss of `rows` samples of a block whose columns are `stride` long, a multiple of
+    /// the vectors' length that `rows` may be filled up to: those samples must not be valid.
+    /// Without `policy` only what concerns values is worked out. Sums are added to `stats`.
+    pub fn loss(
+        self,
+        shape: &LossShape,
+        terms: &LossTerms,
+        policy: bool,
+        (rows, stride): (usize, usize),
+        block: LossBlock<'_>,
+        stats: &mut [f64; STATS],
+    ) {
+        let LossShape {
+            actions,
+            dists,
+            stds,
+            ..
+        } = *shape;
+        assert!(stride.is_multiple_of(self.lanes()) && rows <= stride);
+        assert_eq!(block.packed.len(), shape.packed() * stride);
+        assert_eq!([block.dist.len(), block.d_dist.len()], [dists * stride; 2]);
+        assert_eq!([block.value.len(), block.d_value.len()], [stride; 2]);
+        assert!(stds == 0 || (stds == actions && dists == actions));
+        assert_eq!(block.d_log_std.len(), stds * stride);
+        let each = block.log_std.len() == stds * stride;
+        assert!(each || block.log_std.len() == stds);
+        let columns = |x: &mut [f32]| Columns {
+            p: x.as_mut_ptr(),
+            column: stride as i64,
+            row: 1,
+        };
+        let log_std = match each {
+            true => columns(block.log_std),
+            false => Columns {
+                p: block.log_std.as_mut_ptr(),
+                column: 1,
+                row: 0,
+            },
+        };
+        let args = PpoLoss {
+            packed: columns(block.packed),
+            dist: columns(block.dist),
+            log_std,
+            value: columns(block.value),
+            d_dist: columns(block.d_dist),
+            d_log_std: columns(block.d_log_std),
+            d_value: columns(block.d_value),
+            actions: actions as i32,
+            dists: dists as i32,
+            stds: stds as i32,
+            value_loss: i32::from(shape.huber),
+            clip_value: i32::from(shape.clip_value),
+            policy: i32::from(policy),
+            terms: *terms,
+        };
+        // SAFETY: columns have room for `rows` filled up to whole vectors, and there are as
+        // many as the shape says; none overlaps another, as slices do not.
+        unsafe { (self.table().loss)(&args, rows, stats.as_mut_ptr()) }
+    }
+
+    /// One step of parameters along their gradients, which are scaled in place. As many of
+    /// each.
+    pub fn adam(self, step: &AdamStep, [theta, grad, m, v]: [&mut [f32]; 4]) {
+        let n = theta.len();
+        assert!([grad.len(), m.len(), v.len()] == [n; 3]);
+        // SAFETY: all are `n` numbers.
+        unsafe {
+            let (theta, grad) = (theta.as_mut_ptr(), grad.as_mut_ptr());
+            (self.table().adam)(step, theta, grad, m.as_mut_ptr(), v.as_mut_ptr(), n);
+        }
+    }
+
+    /// The sum of all numbers.
+    pub fn sum(self, x: &[f32]) -> f32 {
+        // SAFETY: so many numbers are there.
+        unsafe { (self.table().sum)(x.as_ptr(), x.len()) }
+    }
+
+    /// The sum of all squares, in double precision.
+    pub fn squares(self, x: &[f32]) -> f64 {
+        // SAFETY: so many numbers are there.
+        unsafe { (self.table().squares)(x.as_ptr(), x.len()) }
+    }
+
+    /// Adds as many numbers to those of `to`.
+    pub fn add(self, to: &mut [f32], x: &[f32]) {
+        assert_eq!(to.len(), x.len());
+        // SAFETY: both are so many numbers.
+        unsafe { (self.table().add)(to.as_mut_ptr(), x.as_ptr(), x.len()) }
+    }
+
+    /// Rows `index` of `from [M,W]` into the front of `to`.
+    ///
+    /// # Panics
+    /// There is no such row, or no room.
+    pub fn gather_rows(self, from: &[f32], width: usize, index: &[i64], to: &mut [f32]) {
+        let rows = rows_of(from, width);
+        assert!(to.len() >= index.len() * width);
+        // SAFETY: `from` has so many rows, to which the pass holds indices, and `to` has room
+        // for as many as there are indices.
+        let all = unsafe {
+            let (index, n) = (index.as_ptr(), index.len());
+            (self.table().gather_rows)(from.as_ptr(), rows, width, index, n, to.as_mut_ptr())
+        };
+        assert!(all != 0, "there is no such row");
+    }
+
+    /// The same into columns `to [W]`, one every `stride`.
+    ///
+    /// # Panics
+    /// There is no such row, or no room.
+    pub fn gather_columns(
+        self,
+        from: &[f32],
+        width: usize,
+        index: &[i64],
+        (to, stride): (&mut [f32], usize),
+    ) {
+        let rows = rows_of(from, width);
+        assert!(to.len() >= width * stride && index.len() <= stride);
+        // SAFETY: `from` has so many rows, to which the pass holds indices, and every column
+        // has room for as many numbers as there are indices.
+        let all = unsafe {
+            let (index, n) = (index.as_ptr(), index.len());
+            let (from, to) = (from.as_ptr(), to.as_mut_ptr());
+            (self.table().gather_columns)(from, rows, width, index, n, to, stride)
+        };
+        assert!(all != 0, "there is no such row");
+    }
+
+    /// Columns `x [I]` through a layer, weight `[H,I]` and bias `[H]`, into columns `y [H]`, of
+    /// [`ROWS`] each.
+    pub fn columns_layer(self, weight: &[f32], bias: &[f32], x: &[f32], y: &mut [f32]) {
+        let outputs = bias.len();
+        let inputs = weight.len() / outputs.max(1);
+        assert_eq!(weight.len(), inputs * outputs);
+        assert!(x.len() >= inputs * ROWS && y.len() >= outputs * ROWS);
+        // SAFETY: columns have room for as many numbers as the layer has.
+        unsafe {
+            let (weight, bias) = (weight.as_ptr(), bias.as_ptr());
+            let (x, y) = (x.as_ptr(), y.as_mut_ptr());
+            (self.table().columns_layer)(weight, bias, inputs, outputs, x, y);
+        }
+    }
+
+    /// Each row of columns `x [H]` of [`ROWS`] normalised.
+    pub fn columns_norm(self, weights: NormWeights<'_>, x: &mut [f32]) {
+        let width = weights.gain.len();
+        assert!(weights.shift.len() == width && x.len() >= width * ROWS);
+        // SAFETY: columns have room for as many numbers as the weights have.
+        unsafe {
+            let (gain, shift) = (weights.gain.as_ptr(), weights.shift.as_ptr());
+            (self.table().columns_norm)(gain, shift, x.as_mut_ptr(), width);
+        }
+    }
+}
+
+/// Rows of `x`, which must be whole.
+fn rows_of(x: &[f32], width: usize) -> usize {
+    let rows = x.len() / width.max(1);
+    assert_eq!(x.len(), rows * width, "rows of {width} numbers");
+    rows
+}

@@ -1,0 +1,307 @@
+//! A minibatch in the host's memory: blocks of samples go through networks, loss and back
+//! while they are in the processor's caches, and every thread has blocks of its own.
+//!
+//! A minibatch is cut into parts, whose number follows from its size alone. Each has a sum of
+//! gradients, and these are added in the parts' order, so that the bits do not depend on how
+//! many threads there are.
+
+use super::batch::{Columns, part, shuffle};
+use super::config::{AdvantageNorm, PpoConfig, ValueLoss};
+use super::loss::STATS;
+use crate::learner::LearnError;
+use crate::learner::nn::host::Vectors;
+use crate::learner::nn::host::kernels::{LossBlock, LossShape, LossTerms};
+use crate::learner::policy::block::{BlockNet, BlockSpace, Pass};
+use ostler_sim::memory::{MemoryError, zeroed};
+use ostler_sim::physics::pool::{Pool, worker};
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+
+/// Samples of a block; a multiple of every vector's length.
+const ROWS: usize = 256;
+/// Samples of a part at least, and parts of a minibatch at most: sums of gradients cost
+/// memory, and time to add them up.
+const PART: usize = 256;
+const PARTS: usize = 16;
+/// Numbers of the gradient that a thread adds up at once.
+const CHUNK: usize = 1 << 14;
+
+/// What minibatches are computed with: threads, and room for each.
+#[derive(Debug)]
+pub struct Blocks {
+    net: BlockNet,
+    shape: LossShape,
+    columns: Columns,
+    vectors: Vectors,
+    pool: Pool,
+    /// One for each thread.
+    spaces: Vec<Mutex<BlockSpace>>,
+    parts: Vec<RwLock<Part>>,
+    /// The gradient in chunks.
+    sums: Vec<Mutex<Vec<f32>>>,
+    /// An order of the samples, shuffled anew each epoch.
+    order: Vec<i64>,
+    /// Parameters at the front that are the actor's alone.
+    actor: usize,
+}
+
+/// Sums over the samples of one part.
+#[derive(Debug)]
+struct Part {
+    grad: Vec<f32>,
+    stats: [f64; STATS],
+}
+
+/// A rollout's samples and the parameters, to read.
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs<'a> {
+    /// All parameters.
+    pub theta: &'a [f32],
+    /// Inputs of the actor `[M,O]`.
+    pub x_actor: &'a [f32],
+    /// The critic's, where they differ.
+    pub x_critic: Option<&'a [f32]>,
+    /// All else `[M,F]`.
+    pub packed: &'a [f32],
+}
+
+impl Blocks {
+    /// `actor` of the parameters, at their front, are the actor's alone. For minibatches of up to `rows` of `total` samples and so many threads; `same`: the
+    /// critic sees what the actor sees.
+    ///
+    /// # Errors
+    /// Memory does not suffice, or the system refuses a thread.
+    pub fn new(
+        net: BlockNet,
+        config: &PpoConfig,
+        columns: Columns,
+        (total, rows, same): (usize, usize, bool),
+        (parameters, actor): (usize, usize),
+        threads: usize,
+    ) -> Result<Self, LearnError> {
+        let threads = threads.clamp(1, parts_of(rows));
+        let packed = columns.total() as usize;
+        let stride = ROWS.min(round_up(rows));
+        let space = |_| Ok(Mutex::new(net.space(stride, same, packed)?));
+        let part = |_| -> Result<_, MemoryError> {
+            Ok(RwLock::new(Part {
+                grad: zeroed("gradients of a part", parameters)?,
+                stats: [0.0; STATS],
+            }))
+        };
+        let chunk = |at: usize| -> Result<_, MemoryError> {
+            let len = CHUNK.min(parameters - at);
+            Ok(Mutex::new(zeroed("a gradient", len)?))
+        };
+        Ok(Self {
+            spaces: (0..threads)
+                .map(space)
+                .collect::<Result<_, MemoryError>>()?,
+            parts: (0..parts_of(rows)).map(part).collect::<Result<_, _>>()?,
+            sums: (0..parameters)
+                .step_by(CHUNK)
+                .map(chunk)
+                .collect::<Result<_, _>>()?,
+            pool: Pool::new(threads).map_err(|e| LearnError::Thread(e.to_string()))?,
+            vectors: Vectors::widest(),
+            shape: LossShape {
+                actions: columns.action as usize,
+                dists: columns.dist as usize,
+                stds: columns.std as usize,
+                huber: config.value_loss == ValueLoss::Huber,
+                clip_value: config.use_clipped_value_loss,
+            },
+            net,
+            columns,
+            order: in_order(total)?,
+            actor,
+        })
+    }
+
+    /// Shuffles the samples for an epoch.
+    pub fn shuffle(&mut self, seed: u64, update: u64, epoch: u32) {
+        // From the same order each time: an update depends on nothing before it.
+        count(&mut self.order);
+        shuffle(&mut self.order, seed, update, epoch);
+    }
+
+    /// Samples of a range of the present order.
+    pub fn samples(&self, range: Range<usize>) -> &[i64] {
+        &self.order[range]
+    }
+
+    /// How many samples count, and how their advantages are normalised.
+    pub fn terms(
+        &self,
+        config: &PpoConfig,
+        value_clip: f32,
+        inputs: Inputs<'_>,
+        index: &[i64],
+    ) -> LossTerms {
+        let width = self.columns.total() as usize;
+        let tail = |i: &i64| {
+            let end = (*i as usize + 1) * width;
+            let [.., advantage, _, _, valid, _] = &inputs.packed[end - 6..end] else {
+                return [f32::NAN; 2];
+            };
+            [*advantage, *valid]
+        };
+        let (mut n, mut sum) = (0.0_f64, 0.0_f64);
+        for [advantage, valid] in index.iter().map(tail) {
+            n += f64::from(valid);
+            sum += f64::from(advantage * valid);
+        }
+        let (mut mean, mut scale) = (0.0, 1.0);
+        if config.normalize_advantage == AdvantageNorm::MiniBatch {
+            mean = (sum / n) as f32;
+            let off = index.iter().map(tail);
+            let squares: f64 = off.map(|[a, v]| f64::from((a - mean).powi(2) * v)).sum();
+            let deviation = (squares / (n - 1.0).max(1.0)).sqrt();
+            scale = (1.0 / (deviation + 1e-8)) as f32;
+        }
+        LossTerms {
+            clip: config.clip_param as f32,
+            value_clip,
+            value_coef: config.value_loss_coef as f32,
+            entropy_coef: config.entropy_coef as f32,
+            samples: n as f32,
+            advantage_mean: mean,
+            advantage_scale: scale,
+        }
+    }
+
+    /// Gradients of the loss of the samples `index` into `grad [P]`, and its means into
+    /// `stats [STATS]`. Samples that are not valid have no gradient, whatever they hold; NaN
+    /// where none is valid. Without `policy` only what concerns values is worked out, and
+    /// gradients of what is the actor's alone mean nothing.
+    pub fn run(
+        &self,
+        inputs: Inputs<'_>,
+        index: &[i64],
+        terms: &LossTerms,
+        policy: bool,
+        (grad, stats): (&mut [f32], &mut [f32]),
+    ) {
+        let parts = parts_of(index.len());
+        let first = if policy { 0 } else { self.actor };
+        let work = |i: usize| {
+            let mut space = lock(&self.spaces[worker() % self.spaces.len()]);
+            let part_of = &mut *self.parts[i]
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            let (from, len) = part(index.len() as i64, parts as i64, i as i64);
+            part_of.grad[first..].fill(0.0);
+            part_of.stats = [0.0; STATS];
+            for index in index[from as usize..][..len as usize].chunks(ROWS) {
+                self.block(inputs, index, terms, policy, &mut space, part_of);
+            }
+        };
+        self.pool.run(parts, &work);
+        let skipped = first / CHUNK;
+        let add = |i: usize| {
+            let chunk = skipped + i;
+            let mut sum = lock(&self.sums[chunk]);
+            let (from, len) = (chunk * CHUNK, sum.len());
+            for (i, part) in self.parts[..parts].iter().enumerate() {
+                let part = part.read().unwrap_or_else(PoisonError::into_inner);
+                let own = &part.grad[from..from + len];
+                match i {
+                    0 => sum.copy_from_slice(own),
+                    _ => self.vectors.add(&mut sum, own),
+                }
+            }
+        };
+        self.pool.run(self.sums.len() - skipped, &add);
+        for (to, sum) in grad.chunks_mut(CHUNK).zip(&self.sums).skip(skipped) {
+            to.copy_from_slice(&lock(sum));
+        }
+        let mut sums = [0.0; STATS];
+        for part in &self.parts[..parts] {
+            let part = part.read().unwrap_or_else(PoisonError::into_inner);
+            sums.iter_mut().zip(part.stats).for_each(|(s, x)| *s += x);
+        }
+        // Without a valid sample all of them are no numbers.
+        let any = if terms.samples > 0.0 { 1.0 } else { f64::NAN };
+        let means = stats.iter_mut().zip(sums);
+        means.for_each(|(to, x)| *to = (x * any) as f32);
+    }
+
+    /// One block of samples.
+    fn block(
+        &self,
+        inputs: Inputs<'_>,
+        index: &[i64],
+        terms: &LossTerms,
+        policy: bool,
+        space: &mut BlockSpace,
+        part: &mut Part,
+    ) {
+        let rows = index.len();
+        let stride = space.stride();
+        let vectors = self.vectors;
+        let (actor, critic) = (self.net.actor.inputs, self.net.critic_inputs());
+        vectors.gather_rows(inputs.x_actor, actor, index, &mut space.x_actor);
+        if let (Some(from), Some(to)) = (inputs.x_critic, &mut space.x_critic) {
+            vectors.gather_rows(from, critic, index, to);
+        }
+        let width = self.columns.total() as usize;
+        let packed = (&mut space.packed[..], stride);
+        vectors.gather_columns(inputs.packed, width, index, packed);
+        // What fills the last vector up is not valid.
+        let filled = round_up(rows);
+        let valid = (width - 2) * stride;
+        space.packed[valid + rows..valid + filled].fill(0.0);
+
+        let pass = Pass {
+            vectors,
+            theta: inputs.theta,
+            rows,
+            policy,
+        };
+        self.net.forward(pass, space);
+        let block = LossBlock {
+            packed: &mut space.packed,
+            dist: &mut space.dist,
+            log_std: &mut space.log_std,
+            value: &mut space.value,
+            d_dist: &mut space.d_dist,
+            d_log_std: &mut space.d_log_std,
+            d_value: &mut space.d_value,
+        };
+        let size = (rows, stride);
+        let stats = &mut part.stats;
+        vectors.loss(&self.shape, terms, policy, size, block, stats);
+        self.net.backward(pass, space, &mut part.grad);
+    }
+}
+
+fn count(order: &mut [i64]) {
+    order.iter_mut().zip(0..).for_each(|(o, i)| *o = i);
+}
+
+fn in_order(total: usize) -> Result<Vec<i64>, MemoryError> {
+    let mut order = zeroed("the order of samples", total)?;
+    count(&mut order);
+    Ok(order)
+}
+
+/// Parts of so many samples: more threads are of no use.
+pub fn parts_of(rows: usize) -> usize {
+    (rows / PART).clamp(1, PARTS)
+}
+
+/// Samples whose activations are in memory at a time, and gradients of parts.
+pub fn working_set(rows: usize, threads: usize) -> (usize, usize) {
+    let parts = parts_of(rows);
+    (rows.min(ROWS * threads.min(parts)), parts + 1)
+}
+
+/// Filled up to whole vectors of any length.
+fn round_up(rows: usize) -> usize {
+    rows.next_multiple_of(Vectors::Sixteen.lanes())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is in there is written anew before it is read.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
