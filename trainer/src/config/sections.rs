@@ -161,15 +161,30 @@ pub enum CollectorKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LearnerConfig {
-    /// Threads within one libtorch operation: `"auto"` (as many as the networks
-    /// and minibatches keep busy, at most 8 and the cores at hand) or a number. A run's bits on a CPU depend on it.
+    /// Threads that learn on a CPU: `"auto"` (as many as the networks and minibatches keep
+    /// busy, at most 8 and the cores at hand) or a number. PPO's bits do not depend on it;
+    /// those of SAC and TD3, whose threads are libtorch's, do.
     pub threads: Auto,
+    /// How PPO takes gradients: `"fast"`, or `"reference"` for libtorch's automatic
+    /// differentiation, which is several times slower and equal up to rounding.
+    pub path: LearnerPath,
+}
+
+/// How gradients are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LearnerPath {
+    /// By kernels.
+    Fast,
+    /// By libtorch's automatic differentiation.
+    Reference,
 }
 
 impl Default for LearnerConfig {
     fn default() -> Self {
         Self {
             threads: Auto::Auto(AutoWord::Auto),
+            path: LearnerPath::Fast,
         }
     }
 }

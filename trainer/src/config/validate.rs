@@ -1,6 +1,6 @@
 //! What serde cannot know: ranges, and what two keys allow together.
 
-use super::{Config, Device};
+use super::{Config, Device, LearnerPath};
 use crate::learner::registry::methods;
 use ostler_sim::config::{Auto, Backend, ConfigError, SimDevice};
 
@@ -54,6 +54,11 @@ impl Config {
             errors.push(
                 ConfigError::new("device", message).help("allowed: \"auto\", \"cpu\", \"cuda:0\""),
             );
+        }
+        let method = self.runner.algorithm;
+        if self.learner.path == LearnerPath::Reference && !method.has_reference() {
+            let why = format!("\"{}\" has no reference path", method.name());
+            errors.push(ConfigError::new("learner.path", why).help("\"fast\""));
         }
         for (path, threads) in [
             ("sim.threads", self.sim.threads),

@@ -60,6 +60,11 @@ pub trait Method: Sync {
         (self.batch_rows(config), 0)
     }
 
+    /// Whether it has `learner.path = "reference"`.
+    fn has_reference(&self) -> bool {
+        false
+    }
+
     /// How many threads are of use on a host, where this is not a matter of libtorch's.
     fn useful_threads(&self, _config: &Config) -> Option<usize> {
         None

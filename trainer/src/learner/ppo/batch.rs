@@ -164,6 +164,11 @@ impl MiniBatch {
         net.backward(&self.x_actor, self.x_critic(), &self.space)
     }
 
+    /// Inputs of the actor and of the critic.
+    pub fn inputs(&self) -> (&Tensor, &Tensor) {
+        (&self.x_actor, self.x_critic())
+    }
+
     fn x_critic(&self) -> &Tensor {
         self.x_critic.as_ref().unwrap_or(&self.x_actor)
     }

@@ -1,7 +1,7 @@
 //! PPO as one of the [learners](crate::learner::registry).
 
 use super::{Ppo, Staleness, blocks};
-use crate::config::Config;
+use crate::config::{Config, LearnerPath};
 use crate::learner::registry::{Method, Plan};
 use crate::learner::{ActorCritic, LearnError, Learner, TrainedPolicy};
 use ostler_sim::config::ConfigError;
@@ -51,12 +51,23 @@ impl Method for PpoMethod {
         samples.div_ceil(config.ppo.num_mini_batches.max(1))
     }
 
+    fn has_reference(&self) -> bool {
+        true
+    }
+
     fn working_set(&self, config: &Config) -> (usize, usize) {
+        if config.learner.path == LearnerPath::Reference {
+            // What automatic differentiation keeps.
+            return (2 * self.batch_rows(config), 2);
+        }
         blocks::working_set(self.batch_rows(config), config.learner_threads())
     }
 
     fn useful_threads(&self, config: &Config) -> Option<usize> {
-        Some(blocks::parts_of(self.batch_rows(config)))
+        match config.learner.path {
+            LearnerPath::Fast => Some(blocks::parts_of(self.batch_rows(config))),
+            LearnerPath::Reference => None,
+        }
     }
 
     fn describe(&self, config: &Config) -> String {
@@ -77,7 +88,10 @@ impl Method for PpoMethod {
         } = *plan;
         let (actor, critic) = (plan.actor(), plan.critic());
         let ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
-        Ok(Box::new(ppo.with_threads(config.learner_threads())?))
+        Ok(Box::new(match config.learner.path {
+            LearnerPath::Fast => ppo.with_threads(config.learner_threads())?,
+            LearnerPath::Reference => ppo.by_reference()?,
+        }))
     }
 
     fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {

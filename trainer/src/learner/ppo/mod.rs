@@ -15,6 +15,7 @@ mod method;
 mod orders;
 mod prepare;
 mod range;
+mod reference;
 mod stale;
 mod state;
 mod stats;
@@ -28,6 +29,7 @@ pub use method::PpoMethod;
 use super::fault::{Faults, Place};
 use super::nn::Adam;
 use super::policy::CriticNorm;
+use super::policy::block::BlockNet;
 use super::state::{Count, RateShare};
 use super::{
     ActorConfig, ActorCritic, CriticConfig, LearnError, Learner, State, TrainedPolicy, UpdateStats,
@@ -58,6 +60,8 @@ pub struct Ppo {
     minibatches: Vec<MiniBatch>,
     /// On a host: what minibatches are computed with.
     blocks: Option<Blocks>,
+    /// For gradients by automatic differentiation, where these are wanted.
+    reference: Option<BlockNet>,
     values: values::Values,
     /// What rewards allow values to be.
     range: RewardRange,
@@ -171,6 +175,7 @@ impl Ppo {
             columns,
             minibatches: Vec::new(),
             blocks: None,
+            reference: None,
             left: 1.0,
             faults: Faults::default(),
             on_host: device == Device::Cpu,
@@ -198,7 +203,7 @@ impl Ppo {
             self.blocks = None;
             let (total, parts) = (self.total() as usize, self.config.num_mini_batches);
             let sizes = (total, total.div_ceil(parts), self.same_inputs);
-            let net = self.policy.net.blocks(self.widths.map(|w| w as usize));
+            let net = self.places();
             let params = &self.policy.params;
             let actor = match self.policy.net.is_shared() {
                 true => 0,
@@ -209,6 +214,23 @@ impl Ppo {
             self.blocks = Some(blocks?);
         }
         Ok(self)
+    }
+
+    /// Takes gradients by libtorch's automatic differentiation.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub fn by_reference(mut self) -> Result<Self, LearnError> {
+        self.on_host = false;
+        self.blocks = None;
+        self.minibatches = self.tensors()?;
+        self.reference = Some(self.places());
+        Ok(self)
+    }
+
+    /// Where the networks' parameters lie.
+    fn places(&self) -> BlockNet {
+        self.policy.net.blocks(self.widths.map(|w| w as usize))
     }
 
     /// Minibatches as tensors.
@@ -339,11 +361,16 @@ impl Ppo {
         self.poison(Place::Begin)?;
         let mb = &self.minibatches[which];
         mb.gather(&self.samples, index)?;
-        let net = &self.policy.net;
-        mb.forward(net)?;
-        let stats = self.accumulator.losses();
-        loss::loss(&self.config, mb, &self.value_clip, stats)?;
-        mb.backward(net)?;
+        let ActorCritic { net, params, .. } = &self.policy;
+        let (config, stats, clip) = (&self.config, self.accumulator.losses(), &self.value_clip);
+        match &self.reference {
+            Some(places) => reference::gradient(config, places, params, mb, clip, stats)?,
+            None => {
+                mb.forward(net)?;
+                loss::loss(config, mb, clip, stats)?;
+                mb.backward(net)?;
+            }
+        }
         self.poison(Place::Judged)?;
         self.finish_on_device()?;
         self.policy.net.project()?;

@@ -1,7 +1,7 @@
 //! The backward pass by hand equals autograd's, for every variant.
 
 use super::*;
-use std::collections::HashMap;
+use crate::learner::ppo::reference::gradient as by_autograd;
 
 /// One variant of policy and loss.
 struct Variant {
@@ -12,78 +12,6 @@ struct Variant {
 }
 
 impl Variant {
-    /// Loss of a gathered minibatch with parameters `p`, written as plainly as can be.
-    fn loss(&self, p: &HashMap<String, Tensor>, x: &Tensor, mb: &MiniBatch) -> Tensor {
-        let linear = |x: &Tensor, name: &str| {
-            x.matmul(&p[&format!("{name}.weight")].tr()) + &p[&format!("{name}.bias")]
-        };
-        let trunk = |x: &Tensor, name: &str, dims: &[i64], activation: Activation| {
-            (0..dims.len()).fold(x.shallow_clone(), |h, i| {
-                let mut z = linear(&h, &format!("{name}.{i}"));
-                if let Some(gain) = p.get(&format!("{name}.{i}.norm.weight")) {
-                    let bias = &p[&format!("{name}.{i}.norm.bias")];
-                    z = z.layer_norm(&dims[i..=i], Some(gain), Some(bias), 1e-5, false);
-                }
-                match activation {
-                    Activation::Elu => z.elu(),
-                    Activation::Relu => z.relu(),
-                    Activation::Tanh => z.tanh(),
-                }
-            })
-        };
-        let features = trunk(x, "actor", &self.actor.hidden_dims, self.actor.activation);
-        let value = if self.critic.shared {
-            linear(&features, "critic.head")
-        } else {
-            let dims = &self.critic.hidden_dims;
-            linear(
-                &trunk(x, "critic", dims, self.critic.activation),
-                "critic.head",
-            )
-        };
-        let dist = linear(&features, "actor.head");
-        let sum = |t: Tensor| t.sum_dim_intlist(1, true, Kind::Float);
-        let (log_prob, entropy) = match self.action {
-            ActionSpace::Discrete(_) => {
-                let log_p = dist.log_softmax(1, Kind::Float);
-                let choice = mb.action.to_kind(Kind::Int64);
-                (log_p.gather(1, &choice, false), -sum(log_p.exp() * &log_p))
-            }
-            ActionSpace::Continuous(_) => {
-                let log_std = match self.actor.std_type {
-                    StdType::Scalar => p["actor.log_std"].expand_as(&dist),
-                    StdType::StateDependent => linear(&features, "actor.log_std_head"),
-                };
-                let z = (&mb.action - &dist) / log_std.exp();
-                let ln_tau = std::f64::consts::TAU.ln();
-                (
-                    sum(z.square() * -0.5 - &log_std - 0.5 * ln_tau),
-                    sum(&log_std + 0.5 * (1.0 + ln_tau)),
-                )
-            }
-        };
-        let c = &self.ppo;
-        let weight = &mb.valid / mb.valid.sum(Kind::Float);
-        let advantage = match c.normalize_advantage {
-            AdvantageNorm::MiniBatch => loss::standardize(&mb.advantage, &mb.valid).unwrap(),
-            _ => mb.advantage.shallow_clone(),
-        };
-        let ratio = (log_prob - &mb.log_prob).exp();
-        let clipped = ratio.clamp(1.0 - c.clip_param, 1.0 + c.clip_param);
-        let surrogate = (-&advantage * ratio).maximum(&(-&advantage * clipped));
-        let point = |e: Tensor| match c.value_loss {
-            ValueLoss::Mse => e.square(),
-            ValueLoss::Huber => e.huber_loss(&e.zeros_like(), tch::Reduction::None, 1.0),
-        };
-        let mut values = point(&value - &mb.returns);
-        if c.use_clipped_value_loss {
-            let moved = (&value - &mb.value).clamp(-c.clip_param, c.clip_param);
-            values = values.maximum(&point(&mb.value + moved - &mb.returns));
-        }
-        let all = surrogate + values * c.value_loss_coef - entropy * c.entropy_coef;
-        (all * weight).sum(Kind::Float)
-    }
-
     /// Largest difference of the two gradients, relative to the largest entry.
     fn difference(&self, stream: u32) -> f64 {
         let spec = spec(5, None, self.action, 7);
@@ -117,20 +45,13 @@ impl Variant {
         host_gradient(&ppo, &self.ppo, 0..6 * 7, self.ppo.clip_param as f32);
         let gradients = [by_tensors, ppo.policy.params.grad.copy()];
 
-        let mut params = State::default();
-        ppo.policy.params.declare(&mut params).unwrap();
-        let names = params.weights().unwrap();
-        let leaves: Vec<(String, Tensor)> = names
-            .into_iter()
-            .map(|(n, t)| (n, t.set_requires_grad(true)))
-            .collect();
-        let map = leaves
-            .iter()
-            .map(|(n, t)| (n.clone(), t.shallow_clone()))
-            .collect();
-        self.loss(&map, &ppo.samples.x_actor, mb).backward();
-        let reference: Vec<Tensor> = leaves.iter().map(|(_, t)| t.grad().view([-1])).collect();
-        let reference = Tensor::cat(&reference, 0);
+        let means = ppo.accumulator.losses();
+        let own = means.copy();
+        let params = &ppo.policy.params;
+        by_autograd(&self.ppo, &ppo.places(), params, mb, &value_clip, means).unwrap();
+        let reference = params.grad.copy();
+        let off = (own - means).abs().max().double_value(&[]);
+        assert!(off < 1e-5, "means: {off:e}");
         let errors = gradients.map(|g| (&reference - g).abs().max().double_value(&[]));
         errors[0].max(errors[1]) / reference.abs().max().double_value(&[]).max(1.0)
     }
@@ -223,6 +144,75 @@ fn normalised_layers_have_autograds_gradients() {
         };
         let difference = variant.difference(stream as u32 + 1);
         assert!(difference < 1e-6, "{shared} {activation:?}: {difference:e}");
+    }
+}
+
+/// Standard deviations that depend on the state, many of them beyond their bounds: what would
+/// push them farther out is left out, what leads back is not.
+#[test]
+fn deviations_beyond_their_bounds_have_the_same_gradient_on_every_path() {
+    for (stream, clamped) in [0.999, 0.97].into_iter().enumerate() {
+        let (actor, critic) = small();
+        let variant = Variant {
+            action: ActionSpace::Continuous(3),
+            actor: ActorConfig {
+                std_type: StdType::StateDependent,
+                min_std: clamped,
+                max_std: 1.0 / clamped,
+                ..actor
+            },
+            critic,
+            ppo: PpoConfig {
+                num_mini_batches: 1,
+                entropy_coef: 0.1,
+                ..PpoConfig::default()
+            },
+        };
+        let difference = variant.difference(stream as u32 + 7);
+        assert!(difference < 1e-6, "{clamped}: {difference:e}");
+    }
+}
+
+/// Whole updates: `learner.path = "reference"` and what is fast, ten times. ReLU's slope
+/// jumps, so that rounding may move it.
+#[test]
+fn ten_updates_by_the_reference_path_are_those_of_the_fast_one() {
+    for (action, std_type, shared) in [
+        (ActionSpace::Continuous(2), StdType::Scalar, false),
+        (ActionSpace::Continuous(3), StdType::StateDependent, true),
+        (ActionSpace::Discrete(4), StdType::Scalar, false),
+    ] {
+        let config = PpoConfig {
+            num_mini_batches: 3,
+            learning_rate: 1e-4,
+            ..PpoConfig::default()
+        };
+        let (actor, critic) = small();
+        let actor = ActorConfig {
+            std_type,
+            layer_norm: shared,
+            obs_normalization: true,
+            ..actor
+        };
+        let critic = CriticConfig { shared, ..critic };
+        let spec = spec(5, None, action, 6);
+        let new = || Ppo::new(&config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
+        let mut learners = [new(), new().by_reference().unwrap()];
+        let mut other = new();
+        let first = other.policy().params.theta.copy();
+        for i in 0..10 {
+            // By another policy: the first divergence is then not 0 but for rounding.
+            let theta = &mut other.policy.params.theta;
+            *theta += normals(i + 70, &theta.size()) * 0.01;
+            let r = rollout(other.policy_mut(), &spec, 8, i);
+            for ppo in &mut learners {
+                assert_eq!(ppo.update(&r).unwrap().skipped, 0);
+            }
+        }
+        let [fast, reference] = learners.map(|ppo| ppo.policy.params.theta.copy());
+        let off = (&fast - &reference).abs().max().double_value(&[]);
+        let moved = (&fast - first).abs().max().double_value(&[]);
+        assert!(off < 1e-5 && moved > 1e-3, "{action:?}: {off:e} of {moved:e}");
     }
 }
 
