@@ -31,8 +31,8 @@ pub use resolve::{Device, Gpus, Machine, NoGpu, NotHere, Resolution};
 pub use robust::{BackOffConfig, FaultConfig, GuardConfig};
 pub(crate) use schema::ANY;
 pub use sections::{
-    Algorithm, CollectorConfig, CollectorKind, CudaSync, LearnerConfig, LearnerPath, LogConfig, LogFormat,
-    RunnerConfig,
+    Algorithm, CollectorConfig, CollectorKind, CudaSync, LearnerConfig, LearnerPath, LogConfig,
+    LogFormat, RunnerConfig,
 };
 pub(crate) use typed::parse_as;
 

@@ -165,8 +165,8 @@ fn minibatch_loss(
     let clipped = ratio.f_clamp(1.0 - config.clip_param, 1.0 + config.clip_param)?;
     let minus = advantage.f_neg()?;
     let surrogate = minus.f_mul(&ratio)?.f_maximum(&minus.f_mul(&clipped)?)?;
-    let values = value_loss(config, &value, mb, value_clip)?;
-    let values = only(&values)?;
+    let targets = [&only(&mb.returns)?, &only(&mb.value)?];
+    let values = only(&value_loss(config, &value, targets, value_clip)?)?;
 
     let sum = |t: &Tensor| t.f_mul(&weight)?.f_sum(Kind::Float);
     let loss = sum(&surrogate)?
@@ -183,22 +183,20 @@ fn minibatch_loss(
 fn value_loss(
     config: &PpoConfig,
     value: &Tensor,
-    mb: &MiniBatch,
+    [returns, before]: [&Tensor; 2],
     clip: &Tensor,
 ) -> Result<Tensor, TchError> {
     let point = |error: Tensor| match config.value_loss {
         ValueLoss::Mse => error.f_square(),
-        ValueLoss::Huber => {
-            error.f_huber_loss(&error.f_zeros_like()?, tch::Reduction::None, 1.0)
-        }
+        ValueLoss::Huber => error.f_huber_loss(&error.f_zeros_like()?, tch::Reduction::None, 1.0),
     };
-    let free = point(value.f_sub(&mb.returns)?)?;
+    let free = point(value.f_sub(returns)?)?;
     if !config.use_clipped_value_loss {
         return Ok(free);
     }
-    let moved = value.f_sub(&mb.value)?;
+    let moved = value.f_sub(before)?;
     let held = moved.f_minimum(clip)?.f_maximum(&clip.f_neg()?)?;
-    free.f_maximum(&point(mb.value.f_add(&held)?.f_sub(&mb.returns)?)?)
+    free.f_maximum(&point(before.f_add(&held)?.f_sub(returns)?)?)
 }
 
 fn sum_of(t: &Tensor) -> Result<Tensor, TchError> {

@@ -1,6 +1,7 @@
 //! Minibatches of several blocks and parts, on several threads.
 
 use super::*;
+use crate::learner::ppo::reference::gradient as by_autograd;
 
 /// A learner with minibatches of `envs * 8` samples, sizes that fill no vector, and a rollout
 /// in which some samples are not valid and hold no numbers.
@@ -129,4 +130,38 @@ fn the_order_of_samples_decides_which_are_learnt_from() {
     chosen.sort_unstable();
     chosen.dedup();
     assert_eq!(chosen.len(), 100);
+}
+
+/// Without a bonus on entropy a sample whose ratio is clipped gives the actor no gradient: it
+/// is left out of its backward pass.
+#[test]
+fn samples_without_a_gradient_are_left_out_and_change_nothing() {
+    for kind in KINDS {
+        for layer_norm in [false, true] {
+            let (mut ppo, config) = learner(101, kind, layer_norm);
+            let config = PpoConfig {
+                entropy_coef: 0.0,
+                clip_param: 0.02,
+                ..config
+            };
+            // Away from the policy that acted.
+            let theta = &mut ppo.policy.params.theta;
+            *theta += normals(9, &theta.size()) * 0.05;
+            host_gradient(&ppo, &config, 0..808, 0.2);
+            let ours = ppo.policy.params.grad.copy();
+            let clipped = ppo.accumulator.losses().double_value(&[1]);
+            assert!(clipped > 0.3, "{clipped}");
+
+            let mb = &ppo.tensors().unwrap()[0];
+            let order = Tensor::arange(808, (Kind::Int64, Device::Cpu));
+            mb.gather(&ppo.samples, &order).unwrap();
+            let means = ppo.accumulator.losses();
+            let clip = Tensor::from(0.2_f32);
+            let params = &ppo.policy.params;
+            by_autograd(&config, &ppo.places(), params, mb, &clip, means).unwrap();
+            let size = params.grad.abs().max().double_value(&[]);
+            let far = (ours - &params.grad).abs().max().double_value(&[]) / size;
+            assert!(far < 1e-5, "{kind:?} {layer_norm}: {far:e}");
+        }
+    }
 }

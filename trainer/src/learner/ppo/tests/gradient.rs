@@ -212,7 +212,10 @@ fn ten_updates_by_the_reference_path_are_those_of_the_fast_one() {
         let [fast, reference] = learners.map(|ppo| ppo.policy.params.theta.copy());
         let off = (&fast - &reference).abs().max().double_value(&[]);
         let moved = (&fast - first).abs().max().double_value(&[]);
-        assert!(off < 1e-5 && moved > 1e-3, "{action:?}: {off:e} of {moved:e}");
+        assert!(
+            off < 1e-5 && moved > 1e-3,
+            "{action:?}: {off:e} of {moved:e}"
+        );
     }
 }
 
