@@ -4,7 +4,7 @@
 //! takes them in vectors; hidden layers are in rows.
 
 use crate::learner::nn::host::Vectors;
-use crate::learner::nn::host::stack::{Dense, Stack, StackSpace, keep_rows};
+use crate::learner::nn::host::stack::{Dense, Stack, StackSpace};
 use ostler_sim::memory::{MemoryError, zeroed};
 use std::ops::Range;
 
@@ -61,8 +61,6 @@ pub struct BlockSpace {
     pub d_log_std: Vec<f32>,
     /// Gradient of `value`.
     pub d_value: Vec<f32>,
-    /// Rows that the actor learns from.
-    sloped: Vec<usize>,
 }
 
 /// What all passes take.
@@ -131,7 +129,6 @@ impl BlockNet {
             d_dist: columns(dists)?,
             d_log_std: columns(stds)?,
             d_value: columns(1)?,
-            sloped: zeroed("rows", stride)?,
         })
     }
 
@@ -177,123 +174,67 @@ impl BlockNet {
     }
 
     /// Gradients of all parameters are added to `grad`, from `d_dist`, `d_log_std` and
-    /// `d_value`, after [`forward`](Self::forward), whose results it spends.
+    /// `d_value`, after [`forward`](Self::forward).
     pub fn backward(&self, pass: Pass<'_>, space: &mut BlockSpace, grad: &mut [f32]) {
-        // First, since the actor's may move inputs that both see.
-        self.backward_critic(pass, space, grad);
-        if !pass.policy && self.critic.is_some() {
-            return;
-        }
-        let rows = self.keep_sloped(space, pass.rows);
-        let (vectors, theta) = (pass.vectors, pass.theta);
-        let x = &space.x_actor[..rows * self.actor.inputs];
-        let (features, mut d) = space.actor.ends(x, rows, self.actor.outputs());
-        let d_dist = (&space.d_dist[..], space.stride);
-        self.head.columns_backward(vectors, features, d_dist, grad);
-        if let Some(d) = &mut d {
-            self.head.columns_input(theta, d_dist, d, false);
-        }
-        match &self.std {
-            BlockStd::Categorical => {}
-            BlockStd::Scalar(place) => {
-                let columns = space.d_log_std.chunks_exact(space.stride);
-                for (grad, column) in grad[place.clone()].iter_mut().zip(columns) {
-                    *grad += vectors.sum(&column[..rows]);
-                }
-            }
-            BlockStd::Head(head) => {
-                stop_at_bounds(
-                    &space.raw_log_std,
-                    &mut space.d_log_std,
-                    self.log_std_bounds,
-                );
-                let d_log_std = (&space.d_log_std[..], space.stride);
-                head.columns_backward(vectors, features, d_log_std, grad);
-                if let Some(d) = &mut d {
-                    head.columns_input(theta, d_log_std, d, true);
-                }
-            }
-        }
-        if self.critic.is_none() {
-            let d_value = (&space.d_value[..], space.stride);
-            self.value
-                .columns_backward(vectors, features, d_value, grad);
-            if let Some(d) = &mut d {
-                self.value.columns_input(theta, d_value, d, true);
-            }
-        }
-        self.actor
-            .backward(vectors, theta, x, &mut space.actor, grad);
-    }
-
-    /// The part of a critic that has hidden layers of its own.
-    fn backward_critic(&self, pass: Pass<'_>, space: &mut BlockSpace, grad: &mut [f32]) {
-        let (Some(critic), Some(hidden)) = (&self.critic, &mut space.critic) else {
-            return;
-        };
         let Pass {
             vectors,
             theta,
             rows,
-            ..
+            policy,
         } = pass;
-        let x = space.x_critic.as_ref().unwrap_or(&space.x_actor);
-        let x = &x[..rows * critic.inputs];
+        let x = &space.x_actor[..rows * self.actor.inputs];
         let d_value = (&space.d_value[..], space.stride);
-        let (features, d) = hidden.ends(x, rows, critic.outputs());
-        self.value
-            .columns_backward(vectors, features, d_value, grad);
-        if let Some(d) = d {
-            self.value.columns_input(theta, d_value, d, false);
-        }
-        critic.backward(vectors, theta, x, hidden, grad);
-    }
-
-    /// Moves samples of which the actor has a gradient to the front of what its backward pass
-    /// takes, where enough have none (their ratio is clipped), and returns how many it has to
-    /// go over. A trunk that the critic shares needs all.
-    fn keep_sloped(&self, space: &mut BlockSpace, rows: usize) -> usize {
-        if self.critic.is_none() {
-            return rows;
-        }
-        let stride = space.stride;
-        let marks = &mut space.sloped[..rows];
-        marks.fill(0);
-        for d in [&space.d_dist, &space.d_log_std] {
-            for column in d.chunks_exact(stride) {
-                for (mark, d) in marks.iter_mut().zip(column) {
-                    // Numbers that are none count.
-                    *mark |= usize::from(*d != 0.0);
+        if policy || self.critic.is_none() {
+            let (features, mut d) = space.actor.ends(x, rows, self.actor.outputs());
+            let d_dist = (&space.d_dist[..], space.stride);
+            self.head.columns_backward(vectors, features, d_dist, grad);
+            if let Some(d) = &mut d {
+                self.head.columns_input(theta, d_dist, d, false);
+            }
+            match &self.std {
+                BlockStd::Categorical => {}
+                BlockStd::Scalar(place) => {
+                    let columns = space.d_log_std.chunks_exact(space.stride);
+                    for (grad, column) in grad[place.clone()].iter_mut().zip(columns) {
+                        *grad += vectors.sum(&column[..rows]);
+                    }
+                }
+                BlockStd::Head(head) => {
+                    stop_at_bounds(
+                        &space.raw_log_std,
+                        &mut space.d_log_std,
+                        self.log_std_bounds,
+                    );
+                    let d_log_std = (&space.d_log_std[..], space.stride);
+                    head.columns_backward(vectors, features, d_log_std, grad);
+                    if let Some(d) = &mut d {
+                        head.columns_input(theta, d_log_std, d, true);
+                    }
                 }
             }
-        }
-        let mut kept = 0;
-        for r in 0..rows {
-            let mark = marks[r];
-            marks[kept] = r;
-            kept += mark;
-        }
-        if MOST_KEPT.1 * kept > MOST_KEPT.0 * rows {
-            return rows;
-        }
-        let keep = &space.sloped[..kept];
-        self.actor.keep(&mut space.actor, keep);
-        keep_rows(&mut space.x_actor, self.actor.inputs, keep);
-        for columns in [
-            &mut space.d_dist,
-            &mut space.d_log_std,
-            &mut space.raw_log_std,
-        ] {
-            for column in columns.chunks_exact_mut(stride) {
-                keep_rows(column, 1, keep);
+            if self.critic.is_none() {
+                self.value
+                    .columns_backward(vectors, features, d_value, grad);
+                if let Some(d) = &mut d {
+                    self.value.columns_input(theta, d_value, d, true);
+                }
             }
+            self.actor
+                .backward(vectors, theta, x, &mut space.actor, grad);
         }
-        kept
+        if let (Some(critic), Some(hidden)) = (&self.critic, &mut space.critic) {
+            let x = space.x_critic.as_ref().unwrap_or(&space.x_actor);
+            let x = &x[..rows * critic.inputs];
+            let (features, d) = hidden.ends(x, rows, critic.outputs());
+            self.value
+                .columns_backward(vectors, features, d_value, grad);
+            if let Some(d) = d {
+                self.value.columns_input(theta, d_value, d, false);
+            }
+            critic.backward(vectors, theta, x, hidden, grad);
+        }
     }
 }
-
-/// Samples are moved where at most this share stays: moving costs time, too.
-const MOST_KEPT: (usize, usize) = (7, 8);
 
 /// [`stop_at_bounds`](super::net::stop_at_bounds) in the host's memory.
 fn stop_at_bounds(raw: &[f32], d: &mut [f32], (low, high): (f64, f64)) {

@@ -181,19 +181,6 @@ impl Stack {
         }
     }
 
-    /// Moves the rows `keep`, in rising order, to the front of what
-    /// [`forward`](Self::forward) left, so that [`backward`](Self::backward) goes over them
-    /// alone.
-    pub fn keep(&self, space: &mut StackSpace, keep: &[usize]) {
-        for (layer, hidden) in self.layers.iter().zip(&mut space.hidden) {
-            keep_rows(hidden, layer.outputs, keep);
-        }
-        for (layer, [normal, scale]) in self.layers.iter().zip(&mut space.normal) {
-            keep_rows(normal, layer.outputs, keep);
-            keep_rows(scale, 1, keep);
-        }
-    }
-
     /// Gradients of all parameters are added to `grad`, from that of the output, which lies in
     /// [`StackSpace::ends`], after [`forward`](Self::forward) on the same rows.
     pub fn backward(
@@ -255,15 +242,6 @@ impl StackSpace {
         match self.hidden.last() {
             Some(h) => (&h[..rows * width], Some(&mut self.d[0][..rows * width])),
             None => (x, None),
-        }
-    }
-}
-
-/// Moves the rows `keep` of `x [B,W]`, in rising order, to its front.
-pub fn keep_rows(x: &mut [f32], width: usize, keep: &[usize]) {
-    for (to, &from) in keep.iter().enumerate() {
-        if to != from {
-            x.copy_within(from * width..(from + 1) * width, to * width);
         }
     }
 }

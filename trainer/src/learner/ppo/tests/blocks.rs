@@ -132,10 +132,9 @@ fn the_order_of_samples_decides_which_are_learnt_from() {
     assert_eq!(chosen.len(), 100);
 }
 
-/// Without a bonus on entropy a sample whose ratio is clipped gives the actor no gradient: it
-/// is left out of its backward pass.
+/// Far from the policy that acted, with samples that are not valid and hold no numbers.
 #[test]
-fn samples_without_a_gradient_are_left_out_and_change_nothing() {
+fn clipped_samples_have_the_gradient_that_autograd_gives_them() {
     for kind in KINDS {
         for layer_norm in [false, true] {
             let (mut ppo, config) = learner(101, kind, layer_norm);
