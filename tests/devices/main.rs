@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod doctor;
+mod learner;
 mod machine;
 #[path = "../support/mod.rs"]
 mod support;

@@ -41,7 +41,20 @@ struct PpoLoss {
   float samples;          // valid ones
   float advantage_mean;   // subtracted from advantages,
   float advantage_scale;  // which are then multiplied
+  // The last three and the value's clip in a device's memory, where they are known there only.
+  const float* terms;
 };
+
+// With the terms that are in memory.
+OSTLER_FN PpoLoss with_terms(PpoLoss a) {
+  if (a.terms) {
+    a.samples = a.terms[0];
+    a.advantage_mean = a.terms[1];
+    a.advantage_scale = a.terms[2];
+    a.value_clip = a.terms[3];
+  }
+  return a;
+}
 
 template<class R> OSTLER_FN R column(const Columns& c, long long i, long long r) {
   if (c.row == 0) return bc<R>(c.p[i * c.column]);

@@ -6,17 +6,33 @@
 #pragma once
 
 #ifdef __CUDACC__
-OSTLER_FN float with_sign_(float x, float sign) { return copysignf(x, sign); }
+OSTLER_FN unsigned word_(float x) { return __float_as_uint(x); }
+OSTLER_FN float float_(unsigned bits) { return __uint_as_float(bits); }
+#else
+OSTLER_FN unsigned word_(float x) {
+  unsigned bits;
+  __builtin_memcpy(&bits, &x, 4);
+  return bits;
+}
+OSTLER_FN float float_(unsigned bits) {
+  float x;
+  __builtin_memcpy(&x, &bits, 4);
+  return x;
+}
+#endif
+OSTLER_FN float with_sign_(float x, float sign) {
+  return float_((word_(x) & 0x7fffffffu) | (word_(sign) & 0x80000000u));
+}
 // 2^k from the sum of a whole number k in -126..127 and 1.5 * 2^23.
-OSTLER_FN float pow2_(float shifted) { return __int_as_float((__float_as_int(shifted) + 127) << 23); }
+OSTLER_FN float pow2_(float shifted) { return float_((word_(shifted) + 127u) << 23); }
 // The exponent k of a normal number, which becomes x / 2^k in 0.71..1.42.
 OSTLER_FN float split_(float& x) {
-  const int bits = __float_as_int(x);
-  const int k = (bits - 0x3f3504f3) >> 23;
-  x = __int_as_float(bits - (int)((unsigned)k << 23));
+  const unsigned bits = word_(x);
+  const int k = (int)(bits - 0x3f3504f3u) >> 23;
+  x = float_(bits - ((unsigned)k << 23));
   return (float)k;
 }
-#else
+#ifndef __CUDACC__
 template<int L> struct Words {
   typedef unsigned Type __attribute__((vector_size(4 * L)));
   typedef int Signed __attribute__((vector_size(4 * L)));

@@ -377,6 +377,9 @@ pub enum LearnError {
     /// A defect: [`Remembers::open`] was not called.
     #[error("the replay memory was not opened; this is a defect, please report it")]
     NoMemory,
+    /// A kernel of the learner's does not compile or run on the device.
+    #[error("the learner's kernel on the GPU: {0}")]
+    Kernel(String),
     /// The system has no more threads.
     #[error("no thread to learn with: {0}; set learner.threads to a smaller number")]
     Thread(String),

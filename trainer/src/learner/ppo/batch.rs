@@ -1,6 +1,8 @@
 //! A rollout as one row per sample, and minibatches drawn from it.
 
+use super::config::{PpoConfig, ValueLoss};
 use crate::learner::LearnError;
+use crate::learner::nn::host::kernels::LossShape;
 use crate::learner::nn::zeros;
 use crate::learner::policy::net::{Net, NetSpace};
 use ostler_sim::rng::{Purpose, philox};
@@ -22,6 +24,17 @@ impl Columns {
     /// return, value, validity, and the weight of the advantage.
     pub fn total(self) -> i64 {
         self.action + self.dist + self.std + 6
+    }
+
+    /// Widths and kinds for the loss.
+    pub fn shape(self, config: &PpoConfig) -> LossShape {
+        LossShape {
+            actions: self.action as usize,
+            dists: self.dist as usize,
+            stds: self.std as usize,
+            huber: config.value_loss == ValueLoss::Huber,
+            clip_value: config.use_clipped_value_loss,
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 //! many threads there are.
 
 use super::batch::{Columns, part, shuffle};
-use super::config::{AdvantageNorm, PpoConfig, ValueLoss};
+use super::config::{AdvantageNorm, PpoConfig};
 use super::loss::STATS;
 use crate::learner::LearnError;
 use crate::learner::nn::host::Vectors;
@@ -104,13 +104,7 @@ impl Blocks {
                 .collect::<Result<_, _>>()?,
             pool: Pool::new(threads).map_err(|e| LearnError::Thread(e.to_string()))?,
             vectors: Vectors::widest(),
-            shape: LossShape {
-                actions: columns.action as usize,
-                dists: columns.dist as usize,
-                stds: columns.std as usize,
-                huber: config.value_loss == ValueLoss::Huber,
-                clip_value: config.use_clipped_value_loss,
-            },
+            shape: columns.shape(config),
             net,
             columns,
             order: in_order(total)?,

@@ -5,6 +5,8 @@ use crate::config::{Config, LearnerPath};
 use crate::learner::registry::{Method, Plan};
 use crate::learner::{ActorCritic, LearnError, Learner, TrainedPolicy};
 use ostler_sim::config::ConfigError;
+use ostler_sim::device::cuda::Cuda;
+use tch::Device;
 
 /// `runner.algorithm = "ppo"`.
 pub struct PpoMethod;
@@ -89,7 +91,16 @@ impl Method for PpoMethod {
         let (actor, critic) = (plan.actor(), plan.critic());
         let ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
         Ok(Box::new(match config.learner.path {
-            LearnerPath::Fast => ppo.with_threads(config.learner_threads())?,
+            LearnerPath::Fast => match device {
+                Device::Cuda(index) => match Cuda::open(index) {
+                    Ok(gpu) => ppo.with_kernels(&*gpu)?,
+                    Err(why) => {
+                        tracing::warn!(target: "ostler::learner", "PPO's loss takes libtorch's operations, which are slower: {why}");
+                        ppo
+                    }
+                },
+                _ => ppo.with_threads(config.learner_threads())?,
+            },
             LearnerPath::Reference => ppo.by_reference()?,
         }))
     }

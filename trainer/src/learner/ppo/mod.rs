@@ -10,6 +10,7 @@ mod blocks;
 mod config;
 mod finish;
 mod gae;
+mod kernel;
 mod loss;
 mod method;
 mod orders;
@@ -24,6 +25,7 @@ mod tests;
 mod values;
 
 pub use config::{AdvantageNorm, PpoConfig, Schedule, Staleness, ValueLoss};
+pub use kernel::program as device_program;
 pub use method::PpoMethod;
 
 use super::fault::{Faults, Place};
@@ -37,6 +39,7 @@ use super::{
 use batch::{Columns, MiniBatch, Samples};
 use blocks::Blocks;
 use finish::Host;
+use kernel::LossKernel;
 use orders::Orders;
 use ostler_collector::Rollout;
 use ostler_sim::config::ConfigError;
@@ -60,6 +63,8 @@ pub struct Ppo {
     minibatches: Vec<MiniBatch>,
     /// On a host: what minibatches are computed with.
     blocks: Option<Blocks>,
+    /// On a device that has it.
+    loss_kernel: Option<LossKernel>,
     /// For gradients by automatic differentiation, where these are wanted.
     reference: Option<BlockNet>,
     values: values::Values,
@@ -175,6 +180,7 @@ impl Ppo {
             columns,
             minibatches: Vec::new(),
             blocks: None,
+            loss_kernel: None,
             reference: None,
             left: 1.0,
             faults: Faults::default(),
@@ -213,6 +219,18 @@ impl Ppo {
             let blocks = Blocks::new(net, &self.config, self.columns, sizes, parameters, threads);
             self.blocks = Some(blocks?);
         }
+        Ok(self)
+    }
+
+    /// On a device: the loss by a kernel of its own, compiled for `on`, which has the tensors'
+    /// memory.
+    ///
+    /// # Errors
+    /// It does not compile there, or memory does not suffice.
+    pub fn with_kernels(mut self, on: &dyn ostler_sim::device::Device) -> Result<Self, LearnError> {
+        let rows = self.minibatches.first().map_or(0, |mb| mb.rows);
+        let shape = self.columns.shape(&self.config);
+        self.loss_kernel = Some(LossKernel::new(on, shape, rows, self.policy.device)?);
         Ok(self)
     }
 
@@ -367,7 +385,10 @@ impl Ppo {
             Some(places) => reference::gradient(config, places, params, mb, clip, stats)?,
             None => {
                 mb.forward(net)?;
-                loss::loss(config, mb, clip, stats)?;
+                match &self.loss_kernel {
+                    Some(kernel) => kernel.run(config, mb, clip, stats)?,
+                    None => loss::loss(config, mb, clip, stats)?,
+                }
                 mb.backward(net)?;
             }
         }

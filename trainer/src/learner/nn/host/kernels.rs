@@ -5,6 +5,8 @@
 //! or along them. Without AVX2 nothing is fused, and bits are others.
 
 use crate::learner::policy::Activation;
+use bytemuck::{Pod, Zeroable};
+use ostler_sim::device::Address;
 use std::sync::OnceLock;
 
 /// Vectors that the processor has.
@@ -26,35 +28,50 @@ pub const STATS: usize = 5;
 
 /// Columns of samples: number `c` of sample `r` is at `c * column + r * row`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
-struct Columns {
-    p: *mut f32,
-    column: i64,
-    row: i64,
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub struct Columns {
+    /// Where number 0 of sample 0 is.
+    pub p: Address,
+    /// Numbers from a column to the next.
+    pub column: i64,
+    /// Numbers from a sample to the next; 0: all have the same.
+    pub row: i64,
 }
 
 /// `PpoLoss` of `loss.cuh`.
 #[repr(C)]
-struct PpoLoss {
-    packed: Columns,
-    dist: Columns,
-    log_std: Columns,
-    value: Columns,
-    d_dist: Columns,
-    d_log_std: Columns,
-    d_value: Columns,
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub struct PpoLoss {
+    /// What the rollout says.
+    pub packed: Columns,
+    /// Means or logits.
+    pub dist: Columns,
+    /// Logarithms of standard deviations.
+    pub log_std: Columns,
+    /// Values.
+    pub value: Columns,
+    /// Gradients of `dist`.
+    pub d_dist: Columns,
+    /// Gradients of `log_std`.
+    pub d_log_std: Columns,
+    /// Gradients of `value`.
+    pub d_value: Columns,
     actions: i32,
     dists: i32,
     stds: i32,
     value_loss: i32,
     clip_value: i32,
     policy: i32,
-    terms: LossTerms,
+    /// The numbers of the minibatch.
+    pub terms: LossTerms,
+    unused: u32,
+    /// Where a device has four of the terms: samples, mean, scale, `value_clip`; or 0.
+    pub in_memory: Address,
 }
 
 /// The numbers of a minibatch's loss.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub struct LossTerms {
     /// `ppo.clip_param`.
     pub clip: f32,
@@ -88,6 +105,19 @@ pub struct LossShape {
 }
 
 impl LossShape {
+    /// Arguments without addresses and numbers.
+    pub fn args(&self) -> PpoLoss {
+        PpoLoss {
+            actions: self.actions as i32,
+            dists: self.dists as i32,
+            stds: self.stds as i32,
+            value_loss: i32::from(self.huber),
+            clip_value: i32::from(self.clip_value),
+            policy: 1,
+            ..PpoLoss::zeroed()
+        }
+    }
+
     /// Columns of `packed`: `Columns::total` of `ppo/batch.rs`.
     fn packed(&self) -> usize {
         self.actions + self.dists + self.stds + 6
@@ -368,14 +398,14 @@ impl Vectors {
         let each = block.log_std.len() == stds * stride;
         assert!(each || block.log_std.len() == stds);
         let columns = |x: &mut [f32]| Columns {
-            p: x.as_mut_ptr(),
+            p: x.as_mut_ptr() as Address,
             column: stride as i64,
             row: 1,
         };
         let log_std = match each {
             true => columns(block.log_std),
             false => Columns {
-                p: block.log_std.as_mut_ptr(),
+                p: block.log_std.as_mut_ptr() as Address,
                 column: 1,
                 row: 0,
             },
@@ -388,13 +418,9 @@ impl Vectors {
             d_dist: columns(block.d_dist),
             d_log_std: columns(block.d_log_std),
             d_value: columns(block.d_value),
-            actions: actions as i32,
-            dists: dists as i32,
-            stds: stds as i32,
-            value_loss: i32::from(shape.huber),
-            clip_value: i32::from(shape.clip_value),
             policy: i32::from(policy),
             terms: *terms,
+            ..shape.args()
         };
         // SAFETY: columns have room for `rows` filled up to whole vectors, and there are as
         // many as the shape says; none overlaps another, as slices do not.

@@ -2,7 +2,17 @@
 
 use super::*;
 use crate::learner::UpdateTarget as T;
+use ostler_sim::device::host::Host as Stand;
 use ostler_sim::env::{Value, When};
+
+/// Blocks in the host's memory; operations of tensors; these, with the loss's kernel on the
+/// host's stand-in for a GPU.
+#[derive(Clone, Copy)]
+enum Way {
+    Host,
+    Tensors,
+    Kernel,
+}
 
 /// Parameters, optimiser and learning rate of two learners, and what they said.
 fn agree(a: &Ppo, b: &Ppo, said: (UpdateStats, UpdateStats), what: &str) {
@@ -70,9 +80,13 @@ fn passes_over_the_hosts_memory_do_what_operations_on_tensors_do() {
     for (name, config) in configs {
         for action in [ActionSpace::Continuous(2), ActionSpace::Discrete(3)] {
             let what = format!("{name}, {action:?}");
-            let [mut host, mut tensors] = [true, false].map(|on_host| {
+            let kinds = [Way::Host, Way::Tensors, Way::Kernel];
+            let [mut host, mut tensors, mut kernel] = kinds.map(|kind| {
                 let (mut ppo, spec) = build(&config, action, true);
-                on(&mut ppo, on_host);
+                on(&mut ppo, matches!(kind, Way::Host));
+                if let Way::Kernel = kind {
+                    ppo = ppo.with_kernels(&Stand::default()).unwrap();
+                }
                 let fault = |what, update, value| UpdateFault {
                     when: When::At(update),
                     minibatch: 1,
@@ -92,9 +106,10 @@ fn passes_over_the_hosts_memory_do_what_operations_on_tensors_do() {
                 (ppo, said)
             });
             for i in 0..3 {
-                let (x, y) = (host.1.remove(0), tensors.1.remove(0));
+                let y = tensors.1.remove(0);
                 assert_eq!(y.skipped, u64::from(i > 0), "{what}");
-                agree(&host.0, &tensors.0, (x, y), &what);
+                agree(&host.0, &tensors.0, (host.1.remove(0), y), &what);
+                agree(&kernel.0, &tensors.0, (kernel.1.remove(0), y), &what);
             }
         }
     }
@@ -109,16 +124,21 @@ fn also_where_the_deviation_depends_on_the_state() {
         std_type: StdType::StateDependent,
         ..actor
     };
-    let [host, tensors] = [true, false].map(|on_host| {
+    let kinds = [Way::Host, Way::Tensors, Way::Kernel];
+    let [host, tensors, kernel] = kinds.map(|kind| {
         let config = PpoConfig::default();
         let mut ppo = Ppo::new(&config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
-        on(&mut ppo, on_host);
+        on(&mut ppo, matches!(kind, Way::Host));
+        if let Way::Kernel = kind {
+            ppo = ppo.with_kernels(&Stand::default()).unwrap();
+        }
         let mut other = Ppo::new(&config, &actor, &critic, &spec, 8, 4, Device::Cpu).unwrap();
         let r = rollout(other.policy_mut(), &spec, 8, 1);
         let said = ppo.update(&r).unwrap();
         (ppo, said)
     });
     agree(&host.0, &tensors.0, (host.1, tensors.1), "by state");
+    agree(&kernel.0, &tensors.0, (kernel.1, tensors.1), "by state");
 }
 
 #[test]

@@ -1,0 +1,189 @@
+//! The loss of a minibatch on a device by one kernel, `trainer/kernels/loss.cuh`, in place of
+//! some sixty operations of tensors ([`loss`](super::loss::loss)).
+//!
+//! The same text is what blocks run in vectors on a host.
+
+use super::batch::MiniBatch;
+use super::config::{AdvantageNorm, PpoConfig};
+use super::loss::{STATS, centred};
+use crate::learner::LearnError;
+use crate::learner::nn::host::kernels::{Columns, LossShape, PpoLoss};
+use crate::learner::nn::zeros;
+use bytemuck::{Pod, Zeroable};
+use ostler_sim::device::{Address, Device, Kernels, Program};
+use std::sync::Arc;
+use tch::{Kind, TchError, Tensor};
+
+/// The files, in the order in which they are needed.
+const FILES: [&str; 5] = [
+    include_str!("../../../../sim/kernels/lanes.cuh"),
+    include_str!("../../../../sim/kernels/scalar.cuh"),
+    include_str!("../../../kernels/vector.cuh"),
+    include_str!("../../../kernels/loss.cuh"),
+    include_str!("../../../kernels/device.cuh"),
+];
+
+/// The learner's program for a device.
+pub fn program() -> Program {
+    let [lanes, rest @ ..] = FILES;
+    let mut text = String::new();
+    for file in rest {
+        for line in file.lines() {
+            match line {
+                "#pragma once" => {}
+                // For vectors, on a host.
+                "#include \"lanes.cuh\"" => text.push_str(&lanes.replace("#pragma once", "")),
+                line if line.starts_with("#include \"") => {}
+                line => text.push_str(line),
+            }
+            text.push('\n');
+        }
+    }
+    let include = "#ifndef __CUDACC__\n#include <immintrin.h>\n#endif\n";
+    Program {
+        text: format!("{include}{text}"),
+        places: Vec::new(),
+        entries: vec!["ostler_learn_loss".into()],
+    }
+}
+
+/// `LossArgs` of `device.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct LossArgs {
+    loss: PpoLoss,
+    stats: Address,
+    rows: i64,
+}
+
+/// The kernel, loaded, and room for what it says of every sample.
+#[derive(Debug)]
+pub struct LossKernel {
+    kernels: Arc<dyn Kernels>,
+    shape: LossShape,
+    /// Statistics of the samples `[STATS * B]`.
+    stats: Tensor,
+    /// Samples, the advantages' mean and scale, how far a value may move: `[4]`.
+    terms: Tensor,
+    /// 0 and 1, without dimensions.
+    plain: [Tensor; 2],
+}
+
+impl LossKernel {
+    /// Compiles it for a device, which is that of the tensors; for minibatches of up to `rows`
+    /// samples.
+    ///
+    /// # Errors
+    /// It does not compile there, or memory does not suffice.
+    pub fn new(
+        on: &dyn Device,
+        shape: LossShape,
+        rows: i64,
+        device: tch::Device,
+    ) -> Result<Self, LearnError> {
+        let zeros = |size| zeros("statistics of samples", &[size], Kind::Float, device);
+        let kernels = on
+            .load(&program())
+            .map_err(|e| LearnError::Kernel(e.to_string()))?;
+        let number = |x: f64| Tensor::f_full([0i64; 0], x, (Kind::Float, device));
+        Ok(Self {
+            kernels,
+            shape,
+            stats: zeros(rows * STATS as i64)?,
+            terms: zeros(4)?,
+            plain: [number(0.0)?, number(1.0)?],
+        })
+    }
+
+    /// What [`loss`](super::loss::loss) does.
+    ///
+    /// # Errors
+    /// The device refuses.
+    pub fn run(
+        &self,
+        config: &PpoConfig,
+        mb: &MiniBatch,
+        value_clip: &Tensor,
+        stats: &Tensor,
+    ) -> Result<(), LearnError> {
+        self.take_terms(config, mb, value_clip)?;
+        let own = self.stats.f_narrow(0, 0, mb.rows * STATS as i64)?;
+        let space = &mb.space;
+        let mut loss = self.shape.args();
+        loss.packed = columns(&mb.packed)?;
+        loss.dist = columns(&space.dist)?;
+        loss.value = columns(&space.value)?;
+        loss.d_dist = columns(&space.d_dist)?;
+        loss.d_value = columns(&space.d_value)?;
+        if self.shape.stds > 0 {
+            loss.log_std = match space.log_std.dim() {
+                1 => Columns {
+                    p: address(&space.log_std),
+                    column: 1,
+                    row: 0,
+                },
+                _ => columns(&space.log_std)?,
+            };
+            loss.d_log_std = columns(&space.d_log_std)?;
+        }
+        loss.terms.clip = config.clip_param as f32;
+        loss.terms.value_coef = config.value_loss_coef as f32;
+        loss.terms.entropy_coef = config.entropy_coef as f32;
+        loss.in_memory = address(&self.terms);
+        let args = LossArgs {
+            loss,
+            stats: address(&own),
+            rows: mb.rows,
+        };
+        let bytes = bytemuck::bytes_of(&args);
+        // SAFETY: the struct is the entry's; the addresses are of tensors of this device with
+        // `rows` rows, which live until the launch has ended, since libtorch gives memory back
+        // in the order of the same stream, and nothing else works on them meanwhile.
+        let launched = unsafe { self.kernels.launch(0, mb.rows as usize, bytes) };
+        launched.map_err(|e| LearnError::Kernel(e.to_string()))?;
+        let own = own.f_view([STATS as i64, mb.rows])?;
+        let _ = own.f_sum_intlist_out(stats, &[1i64][..], false, Kind::Float)?;
+        Ok(())
+    }
+
+    /// Valid samples, and how advantages are normalised.
+    fn take_terms(
+        &self,
+        config: &PpoConfig,
+        mb: &MiniBatch,
+        value_clip: &Tensor,
+    ) -> Result<(), TchError> {
+        let n = mb.valid.f_sum(Kind::Float)?;
+        let (mean, scale) = match config.normalize_advantage {
+            AdvantageNorm::MiniBatch => {
+                let mean = mb
+                    .advantage
+                    .f_mul(&mb.valid)?
+                    .f_sum(Kind::Float)?
+                    .f_div(&n)?;
+                let (_, deviation) = centred(&mb.advantage, &mb.valid)?;
+                (mean, deviation.f_add_scalar(1e-8)?.f_reciprocal()?)
+            }
+            _ => (self.plain[0].shallow_clone(), self.plain[1].shallow_clone()),
+        };
+        let clip = value_clip.f_to_kind(Kind::Float)?;
+        let _ = Tensor::f_stack_out(&self.terms, &[n, mean, scale, clip], 0)?;
+        Ok(())
+    }
+}
+
+/// A matrix `[B,W]` as columns of samples.
+fn columns(t: &Tensor) -> Result<Columns, TchError> {
+    let [row, column] = t.stride()[..] else {
+        return Err(TchError::Shape(format!("{:?} is no matrix", t.size())));
+    };
+    Ok(Columns {
+        p: address(t),
+        column,
+        row,
+    })
+}
+
+fn address(t: &Tensor) -> Address {
+    t.data_ptr() as Address
+}
