@@ -164,3 +164,32 @@ fn clipped_samples_have_the_gradient_that_autograd_gives_them() {
         }
     }
 }
+
+/// Ratios from 0 over subnormal ones to near the largest number.
+#[test]
+fn ratios_of_any_size_have_the_gradient_that_autograd_gives_them() {
+    for kind in KINDS {
+        let (ppo, config) = learner(40, kind, false);
+        let width = ppo.samples.packed.size()[1];
+        let old = ppo.samples.packed.narrow(1, width - 6, 1);
+        let far = Tensor::arange(320, (Kind::Float, Device::Cpu)).view([320, 1]) * 0.55 - 84.0;
+        old.shallow_clone().copy_(&(&old + far));
+        host_gradient(&ppo, &config, 0..320, 0.2);
+        let ours = ppo.policy.params.grad.copy();
+        let our_loss = ppo.accumulator.losses().double_value(&[2]);
+        let mb = &ppo.tensors().unwrap()[0];
+        let order = Tensor::arange(320, (Kind::Int64, Device::Cpu));
+        mb.gather(&ppo.samples, &order).unwrap();
+        let means = ppo.accumulator.losses();
+        let (params, clip) = (&ppo.policy.params, Tensor::from(0.2_f32));
+        by_autograd(&config, &ppo.places(), params, mb, &clip, means).unwrap();
+        let size = params.grad.abs().max().double_value(&[]);
+        let far = (ours - &params.grad).abs().max().double_value(&[]) / size;
+        assert!(size > 1e20 && far < 1e-5, "{kind:?}: {far:e} of {size:e}");
+        let loss = means.double_value(&[2]);
+        assert!(
+            (our_loss / loss - 1.0).abs() < 1e-5,
+            "{our_loss:e} {loss:e}"
+        );
+    }
+}
