@@ -66,8 +66,9 @@ pub struct Inputs<'a> {
 }
 
 impl Blocks {
-    /// `actor` of the parameters, at their front, are the actor's alone. For minibatches of up to `rows` of `total` samples and so many threads; `same`: the
-    /// critic sees what the actor sees.
+    /// For minibatches of up to `rows` of `total` samples, on so many threads. `same`: the
+    /// critic sees what the actor sees. `actor` of the parameters, at their front, are the
+    /// actor's alone.
     ///
     /// # Errors
     /// Memory does not suffice, or the system refuses a thread.
