@@ -59,7 +59,7 @@ fn check_estimates_and_takes_auto() {
 #[test]
 fn the_estimate_is_near_the_truth() {
     let place = Place::new();
-    let of_both = [64, 1024].map(|n| {
+    let of_both = [64, 4096].map(|n| {
         let envs = format!("env.num_envs={n}");
         let steps = "runner.num_steps_per_env=64";
         let said = place.ok(&["check", "pole.toml", "--quiet", &envs, steps]);
@@ -164,19 +164,20 @@ impl Drop for Ballast {
 #[test]
 fn a_run_that_the_kernel_kills_for_memory_goes_on_with_fewer_environments() {
     use std::os::unix::process::CommandExt;
-    let Some(group) = Need::Cgroup.or_skip(Group::new(500 * MIB)) else {
+    let Some(group) = Need::Cgroup.or_skip(Group::new(600 * MIB)) else {
         return;
     };
     let place = Place::new();
     let enter = format!("echo $$ > {}", group.procs.display());
     let line = format!(
-        "{enter}; exec {} train pole.toml --out a env.num_envs=16384 runner.num_steps_per_env=32 \
+        "{enter}; exec {} train pole.toml --out a env.num_envs=32768 runner.num_steps_per_env=32 \
          runner.max_iterations=1000000 runner.save_interval=0 ppo.num_learning_epochs=1",
         env!("CARGO_BIN_EXE_ostler"),
     );
     let child = Command::new("sh")
         .args(["-c", &line])
         .current_dir(place.0.path())
+        .process_group(0)
         .stdout(Stdio::null())
         .stderr(std::fs::File::create(place.path("said")).unwrap())
         .spawn()
@@ -195,7 +196,7 @@ fn a_run_that_the_kernel_kills_for_memory_goes_on_with_fewer_environments() {
     wait("iterations", &|| lines() >= 1);
     // Another program takes what is left: less than the training has, so that the
     // kernel chooses the training.
-    let line = format!("{enter}; (head -c 250M /dev/zero; sleep 300) | tail");
+    let line = format!("{enter}; (head -c 300M /dev/zero; sleep 300) | tail");
     let ballast = Command::new("sh")
         .args(["-c", &line])
         .process_group(0)
@@ -207,7 +208,7 @@ fn a_run_that_the_kernel_kills_for_memory_goes_on_with_fewer_environments() {
         said().contains("SIGKILL: the system was out of memory")
     });
     wait("fewer", &|| {
-        said().contains("with 8192 environments at the most")
+        said().contains("with 16384 environments at the most")
     });
     // What the first life wrote is gone: these are new.
     wait("end of the first life", &|| {

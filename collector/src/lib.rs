@@ -20,7 +20,7 @@ mod steps;
 pub mod sync;
 pub mod transfer;
 
-pub use asynchronous::{AsyncCollector, AsyncOptions, Crew};
+pub use asynchronous::{AsyncCollector, AsyncOptions, WorkerStats};
 pub use device::{CudaSync, DeviceCollector};
 pub use policy::{Act, Policy, Replica, Replicate};
 pub use rollout::Rollout;
@@ -151,7 +151,7 @@ pub trait Collector {
     }
 
     /// How the threads that collect are doing, where there are such.
-    fn crew(&self) -> Option<Crew> {
+    fn worker_stats(&self) -> Option<WorkerStats> {
         None
     }
 

@@ -1,6 +1,6 @@
 //! One rollout of the parts that workers made.
 
-use super::options::Crew;
+use super::options::WorkerStats;
 use super::package::{Package, Shard};
 use crate::transfer::copied;
 use crate::{CollectError, CollectTimes, Rollout};
@@ -116,14 +116,14 @@ impl<'a> Sum<'a> {
     }
 
     /// Mean times of the workers. `published`: the number of the newest weights.
-    pub fn finish(self, crew: &mut Crew, published: u64, envs: usize) -> CollectTimes {
+    pub fn finish(self, stats: &mut WorkerStats, published: u64, envs: usize) -> CollectTimes {
         let s = self.stats;
         // As one batch would have them.
         s.finished.sort_unstable_by_key(|f| (f.step, f.env));
         s.finished.truncate(envs);
         s.breaks.sort_unstable_by_key(|b| (b.step, b.env));
-        crew.cut = self.cut;
-        crew.staleness = match self.made {
+        stats.cut = self.cut;
+        stats.staleness = match self.made {
             0 => 0.0,
             made => published as f64 - self.acted / made as f64,
         };

@@ -1,6 +1,6 @@
 //! Collects in other threads, while the caller's learns.
 //!
-//! Reading order: [`AsyncCollector::collect`](crate::Collector::collect) -> `crew` (the
+//! Reading order: [`AsyncCollector::collect`](crate::Collector::collect) -> `workers` (the
 //! workers, as seen from outside: orders, deadlines, replacements) -> `worker` (one of
 //! them, from inside) -> `package` (what goes back and forth) -> `assemble` (one rollout
 //! of all their parts). Each worker owns a part of the environments for good and acts with
@@ -14,25 +14,25 @@
 //! who is how fast.
 
 mod assemble;
-mod crew;
 mod options;
 mod package;
 mod worker;
+mod workers;
 
-pub use options::{AsyncOptions, Crew};
+pub use options::{AsyncOptions, WorkerStats};
 pub use package::{Change, Shard};
 
 use crate::env::Shards;
 use crate::snapshot::{self, Saved, Snapshot};
 use crate::{CollectCounts, CollectError, CollectTimes, Collector, Policy, Rollout};
 use assemble::Columns;
-use crew::Members;
 use ostler_sim::device::Counts;
 use ostler_sim::env::{EnvError, EnvSpec};
 use ostler_sim::{BatchEnv, EpisodeStats};
 use package::Weights;
 use std::sync::{Arc, PoisonError};
 use std::time::Instant;
+use workers::Workers;
 
 /// Builds the environments of one worker, in its thread, as often as it takes.
 pub type Factory<E> = dyn Fn(Shard) -> Result<E, EnvError> + Send + Sync;
@@ -41,7 +41,7 @@ pub type Factory<E> = dyn Fn(Shard) -> Result<E, EnvError> + Send + Sync;
 pub struct AsyncCollector<E: Shards = BatchEnv> {
     options: AsyncOptions,
     spec: EnvSpec,
-    members: Members<E>,
+    workers: Workers<E>,
     rollout: Rollout,
     columns: Vec<Columns>,
     /// The rollout that is handed out next.
@@ -60,14 +60,14 @@ pub struct AsyncCollector<E: Shards = BatchEnv> {
     /// What crosses between host and device, and did in the last collection.
     crossed: Counts,
     counts: CollectCounts,
-    crew: Crew,
+    worker_stats: WorkerStats,
 }
 
 impl<E: Shards> std::fmt::Debug for AsyncCollector<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("AsyncCollector")
             .field("options", &self.options)
-            .field("crew", &self.crew)
+            .field("worker_stats", &self.worker_stats)
             .finish_non_exhaustive()
     }
 }
@@ -88,23 +88,23 @@ impl<E: Shards> AsyncCollector<E> {
         spread: bool,
         options: AsyncOptions,
     ) -> Result<Self, CollectError> {
-        let mut members = Members::new(factory, envs, steps, policy, seed, options)?;
-        let mut spec = members.begin(policy, spread)?;
+        let mut workers = Workers::new(factory, envs, steps, policy, seed, options)?;
+        let mut spec = workers.begin(policy, spread)?;
         spec.num_envs = envs;
         let count = i64::try_from(steps).unwrap_or(i64::MAX);
         let width = policy.dist_width();
         let rollout = Rollout::new(&spec, count, width, options.storing_device)?;
-        let columns = members
+        let columns = workers
             .shards()
             .map(|shard| Columns::new(&rollout, shard, spec.agents_per_env()))
             .collect::<Result<_, CollectError>>()?;
         let stats = EpisodeStats::with_room(&spec)?;
-        members.stock(&spec)?;
-        let workers = members.len();
+        workers.stock(&spec)?;
+        let count = workers.len();
         Ok(Self {
             options,
             spec,
-            members,
+            workers,
             rollout,
             columns,
             next: 0,
@@ -117,9 +117,9 @@ impl<E: Shards> AsyncCollector<E> {
             times: CollectTimes::default(),
             crossed: Counts::default(),
             counts: CollectCounts::default(),
-            crew: Crew {
-                workers,
-                ..Crew::default()
+            worker_stats: WorkerStats {
+                workers: count,
+                ..WorkerStats::default()
             },
         })
     }
@@ -132,7 +132,7 @@ impl<E: Shards> AsyncCollector<E> {
     /// Lets every worker change the settings of its environments before the next rollout
     /// that is ordered. What `change` refuses is the error of a later collection.
     pub fn change(&mut self, change: Change<E>) {
-        self.members.change(&change);
+        self.workers.change(&change);
     }
 
     /// The newest weights, for all who look.
@@ -154,7 +154,7 @@ impl<E: Shards> AsyncCollector<E> {
         }
         self.snapshots.push(taken.clone());
         let newest = &mut *self
-            .members
+            .workers
             .newest
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
@@ -169,16 +169,16 @@ impl<E: Shards> AsyncCollector<E> {
         let weights = self.publish(policy)?;
         let ahead = self.options.max_staleness as u64;
         while self.ordered <= self.next + ahead {
-            self.members.order(self.ordered, &weights)?;
+            self.workers.order(self.ordered, &weights)?;
             self.in_flight.push_back(weights.clone());
             self.ordered += 1;
         }
-        let flight = crew::Flight {
+        let flight = workers::Flight {
             next: self.next,
             weights: &self.in_flight,
             policy,
         };
-        self.members.wait_for(&flight)?;
+        self.workers.wait_for(&flight)?;
         self.assemble()?;
         self.in_flight.pop_front();
         self.next += 1;
@@ -188,46 +188,46 @@ impl<E: Shards> AsyncCollector<E> {
     /// What was made by all of them, as one.
     fn assemble(&mut self) -> Result<(), CollectError> {
         for (i, columns) in self.columns.iter().enumerate() {
-            if let Some(package) = self.members.made(i) {
+            if let Some(package) = self.workers.made(i) {
                 columns.copy(&package.buffers.rollout, &self.crossed)?;
             }
         }
         // Nothing can fail any more: all states move on together.
         let mut sum = assemble::Sum::over(&mut self.stats);
         for (i, columns) in self.columns.iter().enumerate() {
-            let Some(package) = self.members.take(i) else {
+            let Some(package) = self.workers.take(i) else {
                 continue;
             };
             sum.add(&package, columns.shard);
-            self.members.give_back(i, package);
+            self.workers.give_back(i, package);
         }
         let number = self.published;
-        self.times = sum.finish(&mut self.crew, number, self.spec.num_envs);
-        let (restarts, hangs) = self.members.troubles();
-        self.crew.restarts = restarts;
-        self.crew.hangs = hangs;
+        self.times = sum.finish(&mut self.worker_stats, number, self.spec.num_envs);
+        let (restarts, hangs) = self.workers.troubles();
+        self.worker_stats.restarts = restarts;
+        self.worker_stats.hangs = hangs;
         Ok(())
     }
 
     /// Back to the state before the rollout that is handed out next.
     fn rewind(&mut self) -> Result<(), CollectError> {
-        let places = self.members.own_places();
+        let places = self.workers.own_places();
         self.place(&places, false).map(|_| ())
     }
 
     /// Drops what is in flight and lets all workers go on from other states.
-    fn place(&mut self, places: &[crew::Place], spread: bool) -> Result<usize, CollectError> {
+    fn place(&mut self, places: &[workers::Place], spread: bool) -> Result<usize, CollectError> {
         self.in_flight.clear();
         self.next = self.ordered;
         self.broken = true;
-        let taken = self.members.place(self.ordered, places, spread)?;
+        let taken = self.workers.place(self.ordered, places, spread)?;
         self.broken = false;
         Ok(taken)
     }
 
     /// As the collector's [`restore_range`](Collector::restore_range); on an error all is as it was.
     fn take_over(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
-        let places = self.members.places_in(blob)?;
+        let places = self.workers.places_in(blob)?;
         self.place(&places, spread).inspect_err(|_| {
             // Some may have gone along: the next collection brings them back.
             self.broken = true;
@@ -235,7 +235,7 @@ impl<E: Shards> AsyncCollector<E> {
     }
 
     fn write(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        let parts = self.members.states();
+        let parts = self.workers.states();
         let parts: Vec<Saved<'_>> = parts
             .iter()
             .map(|blob| Saved::read(blob, &self.spec.obs, None))
@@ -276,8 +276,8 @@ impl<E: Shards> Collector for AsyncCollector<E> {
         self.counts
     }
 
-    fn crew(&self) -> Option<Crew> {
-        Some(self.crew)
+    fn worker_stats(&self) -> Option<WorkerStats> {
+        Some(self.worker_stats)
     }
 
     fn forget_ahead(&mut self) -> Result<(), CollectError> {

@@ -46,7 +46,7 @@ impl Default for AsyncOptions {
 
 /// How the workers are doing.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Crew {
+pub struct WorkerStats {
     /// Threads that collect.
     pub workers: usize,
     /// Panics after which a worker went on, since the collector was made.

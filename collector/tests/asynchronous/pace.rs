@@ -19,7 +19,7 @@ fn workers_collect_while_the_caller_learns() {
             told.send(m.first).unwrap();
         }
     });
-    let mut c = crew(options(2, 1), &hook);
+    let mut c = collector(options(2, 1), &hook);
     c.collect(&mut Learning::new()).unwrap();
     // The second rollout is made though nobody asks for it.
     let mut done = [
@@ -36,7 +36,7 @@ fn workers_compute_on_one_thread_each_and_leave_the_callers_threads_alone() {
     // set does not show here.
     tch::get_num_threads();
     tch::set_num_threads(2);
-    let mut c = crew(options(3, 1), &quiet());
+    let mut c = collector(options(3, 1), &quiet());
     c.collect(&mut Learning::new()).unwrap();
     drop(c);
     assert_eq!(tch::get_num_threads(), 2);
@@ -62,7 +62,7 @@ fn weights_are_refreshed_within_a_rollout_where_that_is_asked_for() {
     });
     let mut options = options(2, 1);
     options.refresh_interval = 2;
-    let (mut c, mut policy) = (crew(options, &hook), Learning::new());
+    let (mut c, mut policy) = (collector(options, &hook), Learning::new());
     iterate(&mut c, &mut policy);
     for _ in 0..2 {
         tell.recv_timeout(LONG).unwrap();
@@ -75,7 +75,7 @@ fn weights_are_refreshed_within_a_rollout_where_that_is_asked_for() {
         "it looks before steps 0, 2 and 4"
     );
     // Four environments by one worker, three by the other; one step in five is newer.
-    let stale = c.crew().unwrap().staleness;
+    let stale = c.worker_stats().unwrap().staleness;
     assert!((stale - (1.0 - 4.0 / 35.0)).abs() < 1e-12, "{stale}");
 }
 
@@ -111,7 +111,7 @@ fn slow_workers_are_cut_and_what_they_did_not_do_is_masked() {
         assert_eq!(value(&r.obs.policy, &[t + 1, 2, 0]), made as f64);
         assert_eq!(r.final_slot.int64_value(&[t, 2]), -1);
     }
-    let cut = c.crew().unwrap().cut;
+    let cut = c.worker_stats().unwrap().cut;
     assert_eq!(cut, 2 * (STEPS as u64 - made as u64));
     // All are at the same step again: the state can be saved, and any collector goes on.
     let blob = saved(&mut c);

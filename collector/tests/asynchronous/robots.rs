@@ -23,7 +23,7 @@ fn alone(s: &Setup) -> SyncCollector {
     SyncCollector::new(batch(s, 5), T, &Jittery(1), 5, true).unwrap()
 }
 
-fn crew(s: &Setup, workers: usize, envs: usize) -> AsyncCollector {
+fn collector(s: &Setup, workers: usize, envs: usize) -> AsyncCollector {
     let (model, task, env) = (s.model.clone(), s.task.clone(), s.env.clone());
     let sim = SimConfig {
         threads: Auto::N(1),
@@ -57,7 +57,7 @@ fn parts_of_a_batch_collect_and_save_what_the_whole_does() {
             states.push(saved(&mut whole));
         }
         for workers in [1, 3, 10] {
-            let mut parts = crew(&s, workers, N);
+            let mut parts = collector(&s, workers, N);
             assert!(
                 saved(&mut parts) == states[0],
                 "{backend:?}, {workers} workers, at first"
@@ -89,7 +89,7 @@ fn a_checkpoint_of_robots_goes_from_one_thread_to_many_and_back() {
         let mut seen = go(&mut first, 1);
         let mut blob = saved(&mut first);
         for workers in [4, 2] {
-            let mut next = crew(&s, workers, N);
+            let mut next = collector(&s, workers, N);
             next.restore(&state(&blob)).unwrap();
             seen.extend(go(&mut next, 1));
             blob = saved(&mut next);
@@ -103,7 +103,7 @@ fn a_checkpoint_of_robots_goes_from_one_thread_to_many_and_back() {
         assert!(seen == expected, "{backend:?}");
         // What ends too early is refused, and the state is as it was.
         blob.pop();
-        let mut parts = crew(&s, 3, N);
+        let mut parts = collector(&s, 3, N);
         let before = saved(&mut parts);
         assert!(parts.restore(&state(&blob)).is_err());
         assert!(saved(&mut parts) == before);
@@ -122,7 +122,7 @@ fn fewer_and_more_robots_take_over_those_there_are() {
             all.iter().map(|t| t.narrow(1, 0, n)).collect()
         };
         for envs in [6_usize, 15] {
-            let mut other = crew(&s, 4, envs);
+            let mut other = collector(&s, 4, envs);
             let both = envs.min(N);
             assert_eq!(other.restore_range(&state(&blob), false).unwrap(), both);
             let seen = go(&mut other, 1).remove(0);

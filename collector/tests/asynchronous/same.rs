@@ -28,13 +28,13 @@ fn any_number_of_workers_collects_what_one_thread_does_bit_for_bit() {
         for workers in [1, 2, 3, 7, 12] {
             let mut options = options(workers, 0);
             options.stepping = stepping;
-            let (mut many, mut policy) = (crew(options, &quiet()), Learning::new());
+            let (mut many, mut policy) = (collector(options, &quiet()), Learning::new());
             for (seen, state) in expected.iter().zip(&states) {
                 assert_eq!(&iterate(&mut many, &mut policy), seen, "{workers} workers");
                 assert_eq!(&saved(&mut many), state, "{workers} workers");
             }
-            let crew = many.crew().unwrap();
-            assert_eq!((crew.workers, crew.staleness), (workers.min(N), 0.0));
+            let stats = many.worker_stats().unwrap();
+            assert_eq!((stats.workers, stats.staleness), (workers.min(N), 0.0));
         }
     }
 }
@@ -65,9 +65,9 @@ fn random_actions_come_first_and_are_uniform() {
 #[test]
 fn ahead_by_one_the_weights_are_those_of_the_rollout_before() {
     let run = |workers| {
-        let (mut c, mut policy) = (crew(options(workers, 1), &quiet()), Learning::new());
+        let (mut c, mut policy) = (collector(options(workers, 1), &quiet()), Learning::new());
         let seen: Vec<Seen> = (0..5).map(|_| iterate(&mut c, &mut policy)).collect();
-        assert_eq!(c.crew().unwrap().staleness, 1.0);
+        assert_eq!(c.worker_stats().unwrap().staleness, 1.0);
         (seen, versions(c.rollout(), 0), saved(&mut c))
     };
     let (one, last, state) = run(1);
@@ -88,7 +88,7 @@ fn ahead_by_one_the_weights_are_those_of_the_rollout_before() {
 
 #[test]
 fn further_ahead_more_updates_lie_between() {
-    let (mut c, mut policy) = (crew(options(2, 3), &quiet()), Learning::new());
+    let (mut c, mut policy) = (collector(options(2, 3), &quiet()), Learning::new());
     let acted: Vec<i64> = (0..7)
         .map(|_| {
             iterate(&mut c, &mut policy);
@@ -109,7 +109,7 @@ fn a_checkpoint_goes_from_any_number_of_workers_to_any_other() {
     let mut seen = vec![iterate(&mut first, &mut policy)];
     let mut blob = saved(&mut first);
     for workers in [3, 1, 5] {
-        let mut next = crew(options(workers, 0), &quiet());
+        let mut next = collector(options(workers, 0), &quiet());
         next.restore(&state(&blob)).unwrap();
         assert_eq!(saved(&mut next), blob);
         seen.push(iterate(&mut next, &mut policy));
@@ -123,7 +123,7 @@ fn a_checkpoint_goes_from_any_number_of_workers_to_any_other() {
 
 #[test]
 fn what_is_saved_while_others_collect_is_where_the_next_rollout_begins() {
-    let (mut ahead, mut policy) = (crew(options(2, 1), &quiet()), Learning::new());
+    let (mut ahead, mut policy) = (collector(options(2, 1), &quiet()), Learning::new());
     let (mut alone, mut steady) = (sync(N, Stepping::default()), Learning::new());
     for _ in 0..3 {
         iterate(&mut ahead, &mut policy);
@@ -139,7 +139,7 @@ fn what_is_saved_while_others_collect_is_where_the_next_rollout_begins() {
 
 #[test]
 fn gone_back_to_what_was_noted_the_same_bits_follow() {
-    let (mut c, mut policy) = (crew(options(3, 1), &quiet()), Learning::new());
+    let (mut c, mut policy) = (collector(options(3, 1), &quiet()), Learning::new());
     iterate(&mut c, &mut policy);
     iterate(&mut c, &mut policy);
     let mut kept = Snapshot::in_place();
@@ -159,7 +159,7 @@ fn gone_back_to_what_was_noted_the_same_bits_follow() {
 
 #[test]
 fn what_was_collected_ahead_can_be_forgotten() {
-    let (mut c, mut policy) = (crew(options(2, 1), &quiet()), Learning::new());
+    let (mut c, mut policy) = (collector(options(2, 1), &quiet()), Learning::new());
     for _ in 0..3 {
         iterate(&mut c, &mut policy);
     }
@@ -168,12 +168,12 @@ fn what_was_collected_ahead_can_be_forgotten() {
     assert_eq!(saved(&mut c), before);
     c.collect(&mut policy).unwrap();
     assert_eq!(versions(c.rollout(), 0), vec![3; T]);
-    assert_eq!(c.crew().unwrap().staleness, 0.0);
+    assert_eq!(c.worker_stats().unwrap().staleness, 0.0);
 }
 
 #[test]
 fn another_number_of_environments_takes_over_those_it_has() {
-    let (mut large, mut policy) = (crew(options(3, 0), &quiet()), Learning::new());
+    let (mut large, mut policy) = (collector(options(3, 0), &quiet()), Learning::new());
     for _ in 0..2 {
         iterate(&mut large, &mut policy);
     }
@@ -192,7 +192,7 @@ fn another_number_of_environments_takes_over_those_it_has() {
 
 #[test]
 fn a_state_that_does_not_fit_changes_nothing() {
-    let (mut c, mut policy) = (crew(options(2, 1), &quiet()), Learning::new());
+    let (mut c, mut policy) = (collector(options(2, 1), &quiet()), Learning::new());
     iterate(&mut c, &mut policy);
     let blob = saved(&mut c);
     for len in [0, 8, 40, blob.len() - 1] {
@@ -201,7 +201,7 @@ fn a_state_that_does_not_fit_changes_nothing() {
     let mut other = with(options(2, 1), N + 1, T, &quiet());
     assert!(c.restore(&state(&saved(&mut other))).is_err());
     assert_eq!(saved(&mut c), blob);
-    let mut copy = crew(options(3, 1), &quiet());
+    let mut copy = collector(options(3, 1), &quiet());
     copy.restore(&state(&blob)).unwrap();
     let mut same = policy.clone();
     assert_eq!(iterate(&mut c, &mut policy), iterate(&mut copy, &mut same));
@@ -209,7 +209,7 @@ fn a_state_that_does_not_fit_changes_nothing() {
 
 #[test]
 fn settings_change_with_the_next_rollout_that_is_ordered() {
-    let (mut c, mut policy) = (crew(options(2, 1), &quiet()), Learning::new());
+    let (mut c, mut policy) = (collector(options(2, 1), &quiet()), Learning::new());
     let reward = |c: &mut dyn Collector, policy: &mut Learning| {
         let r = c.collect(policy).unwrap();
         (value(&r.reward, &[0, 0]), value(&r.reward, &[0, 6]))

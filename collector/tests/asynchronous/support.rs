@@ -33,7 +33,7 @@ pub fn with(options: AsyncOptions, envs: usize, steps: usize, hook: &Hook) -> As
     AsyncCollector::new(factory, envs, steps, &Learning::new(), SEED, false, options).unwrap()
 }
 
-pub fn crew(options: AsyncOptions, hook: &Hook) -> AsyncCollector<Part> {
+pub fn collector(options: AsyncOptions, hook: &Hook) -> AsyncCollector<Part> {
     with(options, N, T, hook)
 }
 

@@ -12,7 +12,10 @@ use std::time::Duration;
 
 /// Four rollouts of a collector to which nothing happens.
 fn untroubled(max_staleness: usize) -> Vec<Seen> {
-    let (mut c, mut policy) = (crew(options(2, max_staleness), &quiet()), Learning::new());
+    let (mut c, mut policy) = (
+        collector(options(2, max_staleness), &quiet()),
+        Learning::new(),
+    );
     (0..4).map(|_| iterate(&mut c, &mut policy)).collect()
 }
 
@@ -34,16 +37,19 @@ fn panicking(times: u32) -> Hook {
 #[test]
 fn a_worker_that_panics_is_restarted_and_nobody_can_tell_from_the_numbers() {
     for staleness in [0, 1] {
-        let (mut c, mut policy) = (crew(options(2, staleness), &panicking(1)), Learning::new());
+        let (mut c, mut policy) = (
+            collector(options(2, staleness), &panicking(1)),
+            Learning::new(),
+        );
         let seen: Vec<Seen> = (0..4).map(|_| iterate(&mut c, &mut policy)).collect();
         assert_eq!(seen, untroubled(staleness));
-        assert_eq!(c.crew().unwrap().restarts, 1);
+        assert_eq!(c.worker_stats().unwrap().restarts, 1);
     }
 }
 
 #[test]
 fn where_the_same_state_panics_again_new_episodes_begin() {
-    let (mut c, mut policy) = (crew(options(2, 0), &panicking(2)), Learning::new());
+    let (mut c, mut policy) = (collector(options(2, 0), &panicking(2)), Learning::new());
     iterate(&mut c, &mut policy);
     let r = c.collect(&mut policy).unwrap();
     assert_eq!(value(&r.obs.policy, &[0, 6, 2]), 0.0, "age of the last one");
@@ -53,10 +59,10 @@ fn where_the_same_state_panics_again_new_episodes_begin() {
         "the first worker's go on"
     );
     assert_eq!(value(&r.valid.min(), &[]), 1.0);
-    assert_eq!(c.crew().unwrap().restarts, 2);
+    assert_eq!(c.worker_stats().unwrap().restarts, 2);
     // The clocks agree: the state can be joined and gone on from.
     let blob = saved(&mut c);
-    let mut other = crew(options(1, 0), &quiet());
+    let mut other = collector(options(1, 0), &quiet());
     other.restore(&state(&blob)).unwrap();
     let mut same = policy.clone();
     assert_eq!(iterate(&mut other, &mut same), iterate(&mut c, &mut policy));
@@ -76,7 +82,7 @@ fn stubborn(well: &Arc<AtomicBool>) -> Hook {
 #[test]
 fn a_rollout_that_cannot_be_made_is_masked() {
     let well = Arc::new(AtomicBool::new(false));
-    let (mut c, mut policy) = (crew(options(2, 0), &stubborn(&well)), Learning::new());
+    let (mut c, mut policy) = (collector(options(2, 0), &stubborn(&well)), Learning::new());
     iterate(&mut c, &mut policy);
     let r = c.collect(&mut policy).unwrap();
     let second = r.valid.narrow(1, 3, 4);
@@ -86,7 +92,7 @@ fn a_rollout_that_cannot_be_made_is_masked() {
         assert!(t.isfinite().all().int64_value(&[]) != 0);
     }
     assert_eq!(value(&r.std.narrow(1, 3, 4).min(), &[]), 1.0);
-    assert_eq!(c.crew().unwrap().restarts, 3);
+    assert_eq!(c.worker_stats().unwrap().restarts, 3);
     well.store(true, SeqCst);
     let r = c.collect(&mut policy).unwrap();
     assert_eq!(value(&r.valid.min(), &[]), 1.0);
@@ -99,7 +105,7 @@ fn what_lost_a_rollout_is_in_step_with_the_others_where_all_begin_anew() {
     let well = Arc::new(AtomicBool::new(false));
     let mut options = options(2, 0);
     options.stepping.reset_at_each_iter = true;
-    let (mut c, mut policy) = (crew(options, &stubborn(&well)), Learning::new());
+    let (mut c, mut policy) = (collector(options, &stubborn(&well)), Learning::new());
     for _ in 0..3 {
         c.collect(&mut policy).unwrap();
         // Parts of different times cannot be joined.
@@ -111,7 +117,7 @@ fn what_lost_a_rollout_is_in_step_with_the_others_where_all_begin_anew() {
 #[test]
 fn a_worker_beyond_help_is_an_error_that_says_who_and_why() {
     let well = Arc::new(AtomicBool::new(false));
-    let (mut c, mut policy) = (crew(options(2, 0), &stubborn(&well)), Learning::new());
+    let (mut c, mut policy) = (collector(options(2, 0), &stubborn(&well)), Learning::new());
     for _ in 0..3 {
         c.collect(&mut policy).unwrap();
     }
@@ -142,9 +148,9 @@ fn a_worker_that_hangs_is_replaced_and_nobody_can_tell_from_the_numbers() {
         let mut options = options(2, staleness);
         // One that is only slow may be replaced, too: the numbers are the same.
         options.worker_timeout = Duration::from_millis(300);
-        let (mut c, mut policy) = (crew(options, &hook), Learning::new());
+        let (mut c, mut policy) = (collector(options, &hook), Learning::new());
         let mut seen: Vec<Seen> = (0..2).map(|_| iterate(&mut c, &mut policy)).collect();
-        assert!(c.crew().unwrap().hangs >= 1);
+        assert!(c.worker_stats().unwrap().hangs >= 1);
         // It wakes up, and has nothing more to say.
         drop(open);
         seen.extend((0..2).map(|_| iterate(&mut c, &mut policy)));
@@ -157,7 +163,7 @@ fn the_end_does_not_wait_for_a_worker_that_hangs() {
     let (hook, open) = hanging();
     let mut options = options(2, 1);
     options.shutdown_timeout = Duration::from_millis(50);
-    let (mut c, mut policy) = (crew(options, &hook), Learning::new());
+    let (mut c, mut policy) = (collector(options, &hook), Learning::new());
     iterate(&mut c, &mut policy);
     drop(c);
     // That the test gets here shows it. The thread that was left behind ends by itself,
@@ -171,7 +177,7 @@ fn the_end_does_not_wait_for_a_worker_that_hangs() {
 #[test]
 fn at_the_end_all_threads_are_joined() {
     let hook = quiet();
-    let mut c = crew(options(5, 1), &hook);
+    let mut c = collector(options(5, 1), &hook);
     c.collect(&mut Learning::new()).unwrap();
     drop(c);
     assert_eq!(

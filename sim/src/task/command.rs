@@ -47,8 +47,8 @@ impl Commands {
                 )
                 .help("0 draws only at reset"));
             }
-            for whom in team.whom(&[&term.name, &term.unit]) {
-                let name = team.fill(whom, &term.name);
+            for agent in team.agents_of(&[&term.name, &term.unit]) {
+                let name = team.fill(agent, &term.name);
                 unique(&mut seen, &name, format!("{path}.name"))?;
                 for (i, &pair) in term.range.iter().enumerate() {
                     let range = range(pair, &format!("{path}.range[{i}]"))?;
@@ -57,7 +57,7 @@ impl Commands {
                         interval: interval as u32,
                     });
                 }
-                let unit = team.fill(whom, &term.unit);
+                let unit = team.fill(agent, &term.unit);
                 all.scope
                     .push((name.into_owned(), term.range.len(), unit.into_owned()));
             }

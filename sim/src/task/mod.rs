@@ -20,7 +20,7 @@ use crate::model::Model;
 use crate::names::nearest;
 use expr::{Memory, Notebook, Program, Scope};
 use std::collections::HashSet;
-use team::{Team, Whom};
+use team::{AgentIndex, Team};
 
 /// A compiled `[task]` table.
 #[derive(Debug, Clone)]
@@ -148,15 +148,15 @@ fn shared_alike(
     Ok(())
 }
 
-/// Compiles the expression at `path` for `whom`.
+/// Compiles the expression at `path` for `agent`.
 fn program(
     scope: &Scope<'_>,
     team: &Team,
-    whom: Whom,
+    agent: AgentIndex,
     text: &str,
     path: String,
 ) -> Result<Program, ConfigError> {
-    Program::compile(text, &team.scope(scope, whom)).map_err(|e| ConfigError {
+    Program::compile(text, &team.scope(scope, agent)).map_err(|e| ConfigError {
         path,
         span: Some(e.span),
         message: e.message,

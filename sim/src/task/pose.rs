@@ -50,10 +50,10 @@ impl Pose {
             return Ok(Some(Self::new(INITIAL, model, model.qpos0.clone(), None)));
         }
         let (mut qpos, mut ctrl) = (model.qpos0.clone(), vec![0.0; model.nu()]);
-        for whom in team.whom(&[text]) {
-            let own = team.fill(whom, text);
-            let key = named_keyframe(model, &own).map_err(|e| team.blame(whom, text, e))?;
-            for at in positions(model, key, whom.unwrap_or(0) == 0) {
+        for agent in team.agents_of(&[text]) {
+            let own = team.fill(agent, text);
+            let key = named_keyframe(model, &own).map_err(|e| team.blame(agent, text, e))?;
+            for at in positions(model, key, agent.unwrap_or(0) == 0) {
                 qpos[at] = f64::from(number(key.qpos[at], PATH)?);
             }
             for (to, from) in ctrl.iter_mut().zip(&key.ctrl).filter(|c| *c.1 != 0.0) {

@@ -1,7 +1,7 @@
 //! `[[task.reset]]`: how a new episode starts.
 
 use super::pose::{self, Pose, argument};
-use super::team::{Team, Whom};
+use super::team::{AgentIndex, Team};
 use super::{number, range, select, spread};
 use crate::config::{ConfigError, ResetTerm};
 use crate::model::{JointKind, Model};
@@ -84,9 +84,9 @@ impl Reset {
         }
         let mut draw = 0;
         for (t, term) in terms.iter().enumerate() {
-            for whom in team.whom(&[&term.target]) {
+            for agent in team.agents_of(&[&term.target]) {
                 let path = format!("task.reset[{t}]");
-                all.term(model, term, team, whom, &path, &mut draw)?;
+                all.term(model, term, team, agent, &path, &mut draw)?;
             }
         }
         all.fixed = all.without_chance(model);
@@ -111,13 +111,13 @@ impl Reset {
         model: &Model,
         term: &ResetTerm,
         team: &Team,
-        whom: Whom,
+        agent: AgentIndex,
         path: &str,
         draws: &mut u32,
     ) -> Result<(), ConfigError> {
-        let target = team.fill(whom, &term.target);
+        let target = team.fill(agent, &term.target);
         let places = places(model, &target, &format!("{path}.target"))
-            .map_err(|e| team.blame(whom, &term.target, e))?;
+            .map_err(|e| team.blame(agent, &term.target, e))?;
         let chance = match (term.uniform, term.normal) {
             (Some(_), Some(_)) => {
                 return Err(
@@ -136,9 +136,9 @@ impl Reset {
             (None, None) => Chance::None,
         };
         let Some(places) = places else {
-            let first = whom.unwrap_or(0) == 0;
+            let first = agent.unwrap_or(0) == 0;
             let done = self.keyframe(model, term, &target, path, first);
-            return done.map_err(|e| team.blame(whom, &term.target, e));
+            return done.map_err(|e| team.blame(agent, &term.target, e));
         };
         if term.value.is_none() && matches!(chance, Chance::None) {
             return Err(

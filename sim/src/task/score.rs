@@ -1,7 +1,7 @@
 //! `[[task.reward]]` and `[[task.termination]]`: how a step is judged.
 
 use super::expr::{Code, Inputs, Program, Scope, Scratch, Type};
-use super::team::{Team, Whom};
+use super::team::{AgentIndex, Team};
 use super::{number, program, range, unique};
 use crate::config::{ConfigError, RewardTerm, TaskConfig};
 use std::collections::HashSet;
@@ -96,9 +96,9 @@ impl Score {
                     &path,
                 )
             };
-            let mut push = |whom: Whom, agents: Vec<usize>, program: Program| {
-                let own = team.fill(whom, &term.name);
-                let name = match whom {
+            let mut push = |agent: AgentIndex, agents: Vec<usize>, program: Program| {
+                let own = team.fill(agent, &term.name);
+                let name = match agent {
                     Some(agent) => team.prefixed(agent, &own),
                     None => own.into_owned(),
                 };
@@ -107,14 +107,14 @@ impl Score {
                     index: t,
                     agents,
                     name,
-                    text: team.fill(whom, &term.expr).into_owned(),
+                    text: team.fill(agent, &term.expr).into_owned(),
                     program,
                     weight,
                 });
                 Ok::<(), ConfigError>(())
             };
             let first = one(agents[0])?;
-            let named = team.whom(&[&term.name]) != [None];
+            let named = team.agents_of(&[&term.name]) != [None];
             if !team.is_several() || !(named || first.of_agent()) {
                 push(None, agents, first)?;
                 continue;
@@ -126,14 +126,14 @@ impl Score {
         let mut seen = HashSet::from(["time_out".to_string()]);
         for (t, term) in cfg.termination.iter().enumerate() {
             let path = format!("task.termination[{t}]");
-            for whom in team.whom(&[&term.name, &term.expr]) {
-                let own = team.fill(whom, &term.name);
-                let name = match whom.and_then(|agent| team.names().get(agent)) {
+            for agent in team.agents_of(&[&term.name, &term.expr]) {
+                let own = team.fill(agent, &term.name);
+                let name = match agent.and_then(|agent| team.names().get(agent)) {
                     Some(agent) if !own.is_empty() => format!("{own}/{agent}"),
                     _ => own.into_owned(),
                 };
                 unique(&mut seen, &name, format!("{path}.name"))?;
-                let program = program(scope, team, whom, &term.expr, format!("{path}.expr"))?;
+                let program = program(scope, team, agent, &term.expr, format!("{path}.expr"))?;
                 if *program.ty() != Type::Bool {
                     return Err(ConfigError {
                         path: format!("{path}.expr"),
@@ -145,7 +145,7 @@ impl Score {
                 all.terminations.push(Termination {
                     index: t,
                     name,
-                    text: team.fill(whom, &term.expr).into_owned(),
+                    text: team.fill(agent, &term.expr).into_owned(),
                     program,
                     truncate: term.truncate,
                 });

@@ -1,4 +1,4 @@
-//! `[agents]`: for whom terms are meant, and whose name stands in their texts.
+//! `[agents]`: for agent terms are meant, and whose name stands in their texts.
 
 use super::expr::{Agents, Scope};
 use crate::config::{AgentsConfig, ConfigError, TaskConfig};
@@ -23,7 +23,7 @@ pub struct Team {
 }
 
 /// Who a term is evaluated for: an agent, or the world.
-pub type Whom = Option<usize>;
+pub type AgentIndex = Option<usize>;
 
 impl Team {
     /// Of this task.
@@ -113,9 +113,9 @@ impl Team {
         }
     }
 
-    /// For whom a term with these texts is evaluated: every agent if one of them mentions
+    /// For agent a term with these texts is evaluated: every agent if one of them mentions
     /// `{agent}`, else the world.
-    pub fn whom(&self, texts: &[&str]) -> Vec<Whom> {
+    pub fn agents_of(&self, texts: &[&str]) -> Vec<AgentIndex> {
         if self.is_several() && texts.iter().any(|t| t.contains(AGENT)) {
             return (0..self.count()).map(Some).collect();
         }
@@ -123,8 +123,8 @@ impl Team {
     }
 
     /// `text` with the agent's name in it.
-    pub fn fill<'t>(&self, whom: Whom, text: &'t str) -> Cow<'t, str> {
-        match whom.and_then(|agent| self.names().get(agent)) {
+    pub fn fill<'t>(&self, agent: AgentIndex, text: &'t str) -> Cow<'t, str> {
+        match agent.and_then(|agent| self.names().get(agent)) {
             Some(name) if text.contains(AGENT) => Cow::Owned(text.replace(AGENT, name)),
             _ => Cow::Borrowed(text),
         }
@@ -132,8 +132,8 @@ impl Team {
 
     /// An error about the text that [`fill`](Self::fill) made of `text`: its bytes become
     /// those of `text`.
-    pub fn blame(&self, whom: Whom, text: &str, error: ConfigError) -> ConfigError {
-        let name = whom.and_then(|agent| self.names().get(agent));
+    pub fn blame(&self, agent: AgentIndex, text: &str, error: ConfigError) -> ConfigError {
+        let name = agent.and_then(|agent| self.names().get(agent));
         let (Some(name), Some(span)) = (name, error.span.clone()) else {
             return error;
         };
@@ -160,18 +160,18 @@ impl Team {
         }
     }
 
-    /// What an expression can use that is evaluated for `whom`.
-    pub fn scope<'a>(&'a self, world: &Scope<'a>, whom: Whom) -> Scope<'a> {
+    /// What an expression can use that is evaluated for `agent`.
+    pub fn scope<'a>(&'a self, world: &Scope<'a>, agent: AgentIndex) -> Scope<'a> {
         if !self.is_several() {
             return world.clone();
         }
-        let own = whom.and_then(|agent| self.outputs.get(agent).cloned());
+        let own = agent.and_then(|agent| self.outputs.get(agent).cloned());
         Scope {
             action_width: own.as_ref().map_or(world.action_width, |o| o.len()),
             agents: Some(Agents {
                 names: self.names(),
-                agent: whom,
-                others: whom.map_or(&[], |agent| &self.others[agent]),
+                agent,
+                others: agent.map_or(&[], |agent| &self.others[agent]),
                 action_first: own.map_or(0, |o| o.start),
             }),
             ..world.clone()

@@ -80,13 +80,16 @@ impl Need {
         let samples = steps.saturating_mul(envs);
         let rows = config.batch_rows() as u64;
         let method = config.runner.algorithm;
-        let (at_once, gradients) = match Device::parse(&config.device) {
-            Ok(Device::Cuda(_)) => (rows, 0),
-            _ => {
+        let on_gpu = matches!(Device::parse(&config.device), Ok(Device::Cuda(_)));
+        let (at_once, gradients) = match on_gpu {
+            true => (rows, 0),
+            false => {
                 let (rows, gradients) = method.working_set(config);
                 (rows as u64, gradients as u64)
             }
         };
+        // Then there is no minibatch as a whole, and one order of samples.
+        let in_blocks = !on_gpu && method.useful_threads(config).is_some();
         let [actor, critic] = method.hidden(config);
         let hidden = actor.iter().chain(critic);
         // Every layer's output and the gradient with respect to it; twice where a norm stands
@@ -127,9 +130,18 @@ impl Need {
                 + 4 * gradients.saturating_mul(weights)
                 + 4 * samples.min(VALUE_ROWS).saturating_mul(neurons / 2 + width),
             networks: 16 * weights + envs.saturating_mul(method.bytes_per_row(spec)),
-            // Value, advantage; the order of samples twice, 8 bytes each.
+            // Value, advantage; the order of samples, 8 bytes each, once or twice.
             samples: match off_policy {
                 true => 8 * rows.saturating_mul(3 * width + 5 * action + 5),
+                false if in_blocks => {
+                    // Temporaries, one of the normalised observations among them, are gone
+                    // when a checkpoint takes two states of the environments.
+                    let own = normalised.div_ceil(2);
+                    let passing = 4 * samples.saturating_mul(temporaries + normalised - own);
+                    let later = 2 * worlds.saturating_mul(state);
+                    4 * samples.saturating_mul(columns + own + 2 + 2)
+                        + passing.saturating_sub(later)
+                }
                 false => {
                     4 * samples.saturating_mul(columns + normalised + temporaries + 2 + 4)
                         + 4 * rows.saturating_mul(columns)

@@ -119,7 +119,7 @@ pub struct Meta {
     pub evaluations: super::evaluations::Record,
     /// The last iteration with pressure on memory.
     #[serde(default)]
-    pub uneasy: u64,
+    pub last_pressure: u64,
     /// How far the schedules of the curriculum have come.
     #[serde(default)]
     pub schedules: Vec<Option<f64>>,
@@ -140,7 +140,7 @@ impl Meta {
             ("its time", (0.0..1e15).contains(&self.wall_s)),
             ("its progress", (0.0..=1.0).contains(&self.progress)),
             ("its environments", self.task.num_envs > 0),
-            ("its last trouble", self.uneasy <= MOST),
+            ("its last trouble", self.last_pressure <= MOST),
             (
                 "its counts of troubles",
                 [health.bad_updates, health.healthy, health.roll_backs]
@@ -286,7 +286,7 @@ impl Checkpoint {
             task,
             health: super::health::Record::default(),
             evaluations: super::evaluations::Record::default(),
-            uneasy: 0,
+            last_pressure: 0,
             schedules: Vec::new(),
             replay: None,
         }

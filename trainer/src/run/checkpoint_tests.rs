@@ -172,7 +172,7 @@ fn counts_that_no_run_reaches_are_refused() {
         (&|m| m.env_steps = u64::MAX, "its number of steps"),
         (&|m| m.wall_s = -1.0, "its time"),
         (&|m| m.wall_s = 1e300, "its time"),
-        (&|m| m.uneasy = u64::MAX, "its last trouble"),
+        (&|m| m.last_pressure = u64::MAX, "its last trouble"),
         (&|m| m.task.num_envs = 0, "its environments"),
         (&|m| m.health.bad_updates = u32::MAX, "its counts"),
         (&|m| m.health.roll_backs = u32::MAX, "its counts"),

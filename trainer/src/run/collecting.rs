@@ -2,8 +2,8 @@
 
 use ostler_collector::device::{Bridge, KernelEnvironments};
 use ostler_collector::{
-    AsyncCollector, CollectCounts, CollectError, CollectTimes, Collector, Crew, DeviceCollector,
-    Policy, Rollout, Snapshot, SyncCollector,
+    AsyncCollector, CollectCounts, CollectError, CollectTimes, Collector, DeviceCollector, Policy,
+    Rollout, Snapshot, SyncCollector, WorkerStats,
 };
 use ostler_sim::config::TaskConfig;
 use ostler_sim::env::EnvError;
@@ -17,7 +17,7 @@ pub(crate) enum Collecting {
     /// All on the host.
     Host(Box<SyncCollector>),
     /// Environments on the host, in threads that collect.
-    Crew {
+    Async {
         collector: Box<AsyncCollector>,
         /// Memory that each of them took (MiB), as far as it was touched.
         mib: f64,
@@ -33,7 +33,7 @@ macro_rules! each {
     ($of:expr, $c:ident => $what:expr) => {
         match $of {
             Collecting::Host($c) => $what,
-            Collecting::Crew { collector: $c, .. } => $what,
+            Collecting::Async { collector: $c, .. } => $what,
             Collecting::Bridged($c) => $what,
             Collecting::OnDevice($c) => $what,
         }
@@ -48,7 +48,7 @@ impl Collecting {
     pub(crate) fn set_task(&mut self, task: &TaskConfig) -> Result<(), EnvError> {
         match self {
             Self::Host(c) => c.env_mut().set_task(task),
-            Self::Crew { collector, .. } => {
+            Self::Async { collector, .. } => {
                 let task = task.clone();
                 collector.change(Arc::new(move |env| env.set_task(&task)));
                 Ok(())
@@ -63,7 +63,7 @@ impl Collecting {
     /// The name of the program in its cache, where environments are on a device.
     pub(crate) fn device_kernel(&self) -> Option<String> {
         match self {
-            Self::Host(_) | Self::Crew { .. } | Self::Bridged(_) => None,
+            Self::Host(_) | Self::Async { .. } | Self::Bridged(_) => None,
             Self::OnDevice(c) => Some(c.env().kernel()),
         }
     }
@@ -72,10 +72,10 @@ impl Collecting {
 impl Collecting {
     /// What is to be said about threads that collect, where there are such.
     pub(crate) fn line(&self) -> Option<String> {
-        let Self::Crew { collector, mib } = self else {
+        let Self::Async { collector, mib } = self else {
             return None;
         };
-        let workers = collector.crew().map_or(0, |c| c.workers);
+        let workers = collector.worker_stats().map_or(0, |c| c.workers);
         Some(format!(
             "{workers} workers collect, {mib:.1} MiB of memory each, with {} environments",
             collector.spec().num_envs.div_ceil(workers.max(1))
@@ -99,8 +99,8 @@ impl Collector for Collecting {
     fn counts(&self) -> CollectCounts {
         each!(self, c => c.counts())
     }
-    fn crew(&self) -> Option<Crew> {
-        each!(self, c => c.crew())
+    fn worker_stats(&self) -> Option<WorkerStats> {
+        each!(self, c => c.worker_stats())
     }
     fn forget_ahead(&mut self) -> Result<(), CollectError> {
         each!(self, c => c.forget_ahead())

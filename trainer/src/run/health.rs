@@ -153,7 +153,10 @@ impl Health {
     ///
     /// # Errors
     /// Those of `weights`.
-    pub fn stood<E>(&mut self, weights: impl FnOnce() -> Result<NamedTensors, E>) -> Result<(), E> {
+    pub fn passed_probation<E>(
+        &mut self,
+        weights: impl FnOnce() -> Result<NamedTensors, E>,
+    ) -> Result<(), E> {
         if self.record.bad_updates > 0 {
             return Ok(());
         }
@@ -213,8 +216,8 @@ mod tests {
         Health::new(&GuardConfig::default(), weights(0))
     }
 
-    fn stood(h: &mut Health, x: i64) {
-        h.stood(|| Ok::<_, ()>(weights(x))).unwrap();
+    fn passed_probation(h: &mut Health, x: i64) {
+        h.passed_probation(|| Ok::<_, ()>(weights(x))).unwrap();
     }
 
     #[test]
@@ -222,14 +225,14 @@ mod tests {
         let mut h = health();
         let good = |h: &Health| i64::try_from(&h.good()[0].1).unwrap();
         for i in 1..=40 {
-            stood(&mut h, i);
+            passed_probation(&mut h, i);
             assert_eq!(good(&h), if i < 40 { 0 } else { 20 }, "{i}");
         }
         assert!(h.roll_back());
         assert_eq!(good(&h), 20);
         // What was a candidate then is gone with the rest.
         for i in 100..120 {
-            stood(&mut h, i);
+            passed_probation(&mut h, i);
         }
         assert_eq!(good(&h), 20);
     }
@@ -301,7 +304,7 @@ mod tests {
             assert!(h.roll_back());
         }
         for i in 0..39 {
-            stood(&mut h, i);
+            passed_probation(&mut h, i);
         }
         assert!(!h.roll_back());
         let mut h = health();
@@ -309,7 +312,7 @@ mod tests {
             assert!(h.roll_back());
         }
         for i in 0..40 {
-            stood(&mut h, i);
+            passed_probation(&mut h, i);
         }
         assert!(h.roll_back());
         assert_eq!(h.record().roll_backs_in_all, 6);

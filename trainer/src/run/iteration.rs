@@ -65,7 +65,7 @@ impl Run {
         let took = clock.elapsed();
         let mut mended = match &trouble {
             Some(trouble) => self.roll_back(parts, trouble),
-            None => self.stood(parts),
+            None => self.passed_probation(parts),
         };
         let evaluation = match trouble {
             None => self.evaluate_if_due(parts),
@@ -91,8 +91,8 @@ impl Run {
         Ok(())
     }
 
-    fn stood(&mut self, parts: &Parts) -> Result<(), RunError> {
-        Ok(self.health.stood(|| parts.learner.weights())?)
+    fn passed_probation(&mut self, parts: &Parts) -> Result<(), RunError> {
+        Ok(self.health.passed_probation(|| parts.learner.weights())?)
     }
 
     /// A fresh normaliser would ruin the first updates: a fresh run with one first

@@ -142,7 +142,7 @@ fn open(config: &Config, index: usize) -> Result<Arc<dyn Device>, RunError> {
 pub(crate) enum Envs {
     Host(Box<BatchEnv>),
     /// Of threads, which build their own.
-    Crew,
+    Async,
     Device(Arc<dyn Device>),
 }
 
@@ -159,7 +159,7 @@ impl Envs {
         let config = &loaded.config;
         match &machine.sim {
             Some(device) => Ok(Self::Device(device.clone())),
-            None if config.is_async() => Ok(Self::Crew),
+            None if config.is_async() => Ok(Self::Async),
             None => {
                 let n = config.env.num_envs;
                 let env = build_env(loaded, config, model, n, config.seed)?;
@@ -180,7 +180,7 @@ impl Envs {
         let of = |env: &BatchEnv| (env.spec().clone(), env.physics().notes().to_vec());
         match self {
             Self::Host(env) => Ok(of(env)),
-            Self::Crew | Self::Device(_) => {
+            Self::Async | Self::Device(_) => {
                 let (mut spec, notes) = of(&one_env(loaded, model)?);
                 spec.num_envs = loaded.config.env.num_envs;
                 Ok((spec, notes))
@@ -195,8 +195,8 @@ impl Envs {
     pub(crate) fn inject(&mut self, faults: Vec<Injection>) -> Result<(), String> {
         match self {
             Self::Host(env) => env.inject(faults).map_err(|e| e.to_string()),
-            Self::Crew | Self::Device(_) if faults.is_empty() => Ok(()),
-            Self::Crew => Err(
+            Self::Async | Self::Device(_) if faults.is_empty() => Ok(()),
+            Self::Async => Err(
                 "environments of other threads cannot be given faults: try them with --set collector.kind=sync"
                     .into(),
             ),
@@ -234,7 +234,7 @@ impl Envs {
         let stepping = config.stepping();
         let plain = stepping == Stepping::default();
         Ok(match (self, machine.stream.clone().map(queue)) {
-            (Self::Crew, _) => crew(machine, loaded, model, policy)?,
+            (Self::Async, _) => asynchronous(machine, loaded, model, policy)?,
             (Self::Host(env), None) => {
                 let env = SyncCollector::stepping(*env, steps, policy, seed, spread, stepping)?;
                 Collecting::Host(env.into())
@@ -270,7 +270,7 @@ impl Envs {
 ///
 /// # Errors
 /// The task has a mistake, memory does not suffice, or threads cannot be started.
-fn crew(
+fn asynchronous(
     machine: &Machine,
     loaded: &Loaded,
     model: &Arc<Model>,
@@ -300,8 +300,8 @@ fn crew(
         CollectError::Env(e) => explained(loaded, *e),
         e => e.into(),
     })?;
-    let workers = collector.crew().map_or(1, |c| c.workers);
-    Ok(Collecting::Crew {
+    let workers = collector.worker_stats().map_or(1, |c| c.workers);
+    Ok(Collecting::Async {
         mib: (resident_mib() - before).max(0.0) / workers as f64,
         collector: collector.into(),
     })

@@ -144,9 +144,9 @@ fn rollouts_collected_ahead_are_learnt_from_with_a_correction() {
         );
         let (mut parts, mut kept) = (parts(&Machine::host(), &task), IterationStart::default());
         let said: Vec<_> = (0..3).map(|_| iterate(&mut parts, &mut kept)).collect();
-        let crew = parts.collector.crew().unwrap();
-        assert_eq!(crew.staleness, 1.0);
-        assert_eq!((crew.restarts, crew.hangs, crew.cut), (0, 0, 0));
+        let stats = parts.collector.worker_stats().unwrap();
+        assert_eq!(stats.staleness, 1.0);
+        assert_eq!((stats.restarts, stats.hangs, stats.cut), (0, 0, 0));
         let version = &parts.collector.rollout().version;
         assert_eq!(version.max().int64_value(&[]), 1, "the learner's was 2");
         (said, state(&mut parts))
@@ -223,7 +223,7 @@ fn a_memory_of_the_past_has_to_fit_where_the_run_says_there_is_room() {
 #[test]
 fn faults_that_environments_on_a_device_cannot_have_are_refused() {
     let fault = ("fault.inject", r#"["nan qpos[0] env=0 step=3"]"#);
-    let crew = task(12, &[("collector.kind", "async"), fault]);
+    let workers = task(12, &[("collector.kind", "async"), fault]);
     let task = task(12, &[fault]);
     let [host, bridged, on_device] = machines();
     let spec = super::one_env(&task.0, &task.1).unwrap().spec().clone();
@@ -231,7 +231,7 @@ fn faults_that_environments_on_a_device_cannot_have_are_refused() {
     assert!(build(&host.1).is_ok() && build(&bridged.1).is_ok());
     let error = build(&on_device.1).map(|_| ()).unwrap_err().to_string();
     assert!(error.contains("sim.device=cpu"), "{error}");
-    let error = Parts::build_on(&host.1, &crew.0, &crew.1, &spec).map(|_| ());
+    let error = Parts::build_on(&host.1, &workers.0, &workers.1, &spec).map(|_| ());
     let error = error.unwrap_err().to_string();
     assert!(error.contains("collector.kind=sync"), "{error}");
 }

@@ -107,7 +107,7 @@ pub struct Run {
     /// After how many iterations memory did not suffice the last time.
     crowded: Option<u64>,
     /// The last iteration with pressure on memory.
-    uneasy: u64,
+    last_pressure: u64,
     /// It was said that there is pressure, and nothing left to give.
     floor_said: bool,
     /// How far each schedule has come.

@@ -75,12 +75,12 @@ impl Run {
         for (key, value) in &self.scheduled {
             r.put_in("Curriculum/", key, *value);
         }
-        if let Some(crew) = parts.collector.crew() {
-            r.put("Perf/workers", crew.workers as f64);
-            r.put("Perf/staleness", crew.staleness);
-            r.put("Guard/worker_restarts", crew.restarts as f64);
-            r.put("Guard/worker_hangs", crew.hangs as f64);
-            r.put("Guard/cut_steps", crew.cut as f64);
+        if let Some(stats) = parts.collector.worker_stats() {
+            r.put("Perf/workers", stats.workers as f64);
+            r.put("Perf/staleness", stats.staleness);
+            r.put("Guard/worker_restarts", stats.restarts as f64);
+            r.put("Guard/worker_hangs", stats.hangs as f64);
+            r.put("Guard/cut_steps", stats.cut as f64);
         }
         let health = self.health.record();
         r.put("Guard/roll_backs", health.roll_backs_in_all as f64);

@@ -136,7 +136,7 @@ impl Run {
                 best,
                 health: health.clone(),
                 evaluations: evaluations.clone(),
-                uneasy: self.uneasy,
+                last_pressure: self.last_pressure,
                 schedules: self.progress_of.clone(),
                 replay,
                 ..Checkpoint::meta(self.task.clone())

@@ -70,13 +70,15 @@ impl Run {
             }
         }
         if self.monitor.latest().level != Level::Calm {
-            self.uneasy = self.counters.iteration;
+            self.last_pressure = self.counters.iteration;
         }
         let grow_after = self.config().back_off.grow_after;
         // A change on record counts like the pressure that led to it: a run that repeats
         // it after a kill must not take it for calm.
-        let uneasy = self.uneasy.max(self.last_change().map_or(0, |c| c[0]));
-        let calm = self.counters.iteration.saturating_sub(uneasy);
+        let last_pressure = self
+            .last_pressure
+            .max(self.last_change().map_or(0, |c| c[0]));
+        let calm = self.counters.iteration.saturating_sub(last_pressure);
         let mut reason = Reason::Planned;
         if let Some(cap) = self.cap()
             && grow_after > 0
@@ -84,7 +86,7 @@ impl Run {
             && cap < self.wanted_envs()
         {
             let to = self.config().back_off.above(cap, self.wanted_envs());
-            self.uneasy = self.counters.iteration;
+            self.last_pressure = self.counters.iteration;
             self.record_cap(to);
             reason = Reason::Calm(calm);
         }
@@ -121,7 +123,7 @@ impl Run {
         mut parts: Parts,
         reason: &Reason,
     ) -> Result<Parts, RunError> {
-        self.uneasy = self.counters.iteration;
+        self.last_pressure = self.counters.iteration;
         if let Reason::Allocation(memory) = reason {
             self.once_a_process(memory)?;
         }

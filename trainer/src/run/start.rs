@@ -152,7 +152,7 @@ impl Run {
         let mut counters = Counters::default();
         let mut health = Health::new(&config.guard, parts.learner.weights()?);
         let mut evaluations = Evaluations::new(options.init_from.is_some());
-        let (mut aside, mut uneasy, mut progress_of) = (None, 0, Vec::new());
+        let (mut aside, mut last_pressure, mut progress_of) = (None, 0, Vec::new());
         let mut done_before = 0.0;
         let (dir, opened) = match earlier {
             Some(earlier) => {
@@ -163,7 +163,7 @@ impl Run {
                 restore(&earlier, &task, spread, &mut parts, &mut counters)?;
                 aside = set_aside(&earlier.dir, counters.iteration)?;
                 let c = earlier.checkpoint;
-                uneasy = c.meta.uneasy;
+                last_pressure = c.meta.last_pressure;
                 progress_of = c.meta.schedules;
                 done_before = c.meta.progress;
                 health.restore(c.meta.health, c.good, c.candidate);
@@ -277,7 +277,7 @@ impl Run {
             committed: true,
             health,
             crowded: None,
-            uneasy,
+            last_pressure,
             progress_of,
             floor_said: false,
             scheduled: Vec::new(),

@@ -1,13 +1,13 @@
 //! A learner for each of several policies.
 
-use super::{Members, Team};
+use super::{Policies, Team};
 use crate::learner::fault::{Faults, UpdateTarget};
 use crate::learner::{LearnError, Learner, State, TrainedPolicy, UpdateFault, UpdateStats};
 use ostler_collector::{Policy, Rollout};
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Tensor};
 
-impl Members for Vec<Box<dyn Learner>> {
+impl Policies for Vec<Box<dyn Learner>> {
     fn policy(&self, i: usize) -> &dyn Policy {
         self[i].policy()
     }
@@ -18,19 +18,19 @@ impl Members for Vec<Box<dyn Learner>> {
 
 impl TrainedPolicy for Team<Vec<Box<dyn Learner>>> {
     fn declare(&self, state: &mut State) -> Result<(), LearnError> {
-        for (seats, member) in self.seats.iter().zip(&self.members) {
-            state.add(&seats.name, &member.policy().state()?);
+        for (agents, member) in self.agents.iter().zip(&self.policies) {
+            state.add(&agents.name, &member.policy().state()?);
         }
         Ok(())
     }
 
     fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError> {
-        let mut each = self.seats.iter().zip(&mut self.members);
+        let mut each = self.agents.iter().zip(&mut self.policies);
         each.try_for_each(|(s, m)| m.renew(Some(&s.own_tensors(loaded))))
     }
 
     fn num_parameters(&self) -> i64 {
-        let each = self.members.iter();
+        let each = self.policies.iter();
         each.map(|m| m.policy().num_parameters()).sum()
     }
 }
@@ -65,15 +65,15 @@ impl TeamLearner {
         let team: Team<Vec<Box<dyn Learner>>> = Team::new(spec, member)?;
         let steps = i64::try_from(steps).unwrap_or(i64::MAX);
         let rollouts = team
-            .seats
+            .agents
             .iter()
             .zip(team.each())
-            .map(|(seats, policy)| seats.rollout(policy, steps, device))
+            .map(|(agents, policy)| agents.rollout(policy, steps, device))
             .collect::<Result<_, _>>()?;
-        let names = team.seats.iter().map(|s| format!("/{}", s.name));
+        let names = team.agents.iter().map(|s| format!("/{}", s.name));
         let mut state = State::default();
-        for (seats, member) in team.seats.iter().zip(&team.members) {
-            state.add(&seats.name, member.state());
+        for (agents, member) in team.agents.iter().zip(&team.policies) {
+            state.add(&agents.name, member.state());
         }
         Ok(Self {
             state,
@@ -85,23 +85,23 @@ impl TeamLearner {
 
     /// Every policy's part of a rollout.
     fn deal(&self, rollout: &Rollout) -> Result<(), LearnError> {
-        let mut each = self.team.seats.iter().zip(&self.rollouts);
-        Ok(each.try_for_each(|(seats, own)| seats.take(rollout, own))?)
+        let mut each = self.team.agents.iter().zip(&self.rollouts);
+        Ok(each.try_for_each(|(agents, own)| agents.take(rollout, own))?)
     }
 
     fn each_mut(
         &mut self,
         f: impl FnMut(&mut Box<dyn Learner>) -> Result<(), LearnError>,
     ) -> Result<(), LearnError> {
-        self.team.members.iter_mut().try_for_each(f)
+        self.team.policies.iter_mut().try_for_each(f)
     }
 }
 
 impl Learner for TeamLearner {
     fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError> {
         self.deal(rollout)?;
-        let members = self.team.members.iter_mut();
-        for ((member, own), last) in members.zip(&self.rollouts).zip(&mut self.last) {
+        let policies = self.team.policies.iter_mut();
+        for ((member, own), last) in policies.zip(&self.rollouts).zip(&mut self.last) {
             last.1 = member.update(own)?;
         }
         Ok(UpdateStats::of_all(self.last.iter().map(|l| &l.1)))
@@ -120,12 +120,12 @@ impl Learner for TeamLearner {
     }
 
     fn wants_warm_up(&self) -> bool {
-        self.team.members.iter().any(|m| m.wants_warm_up())
+        self.team.policies.iter().any(|m| m.wants_warm_up())
     }
 
     fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
         self.deal(rollout)?;
-        let mut each = self.team.members.iter_mut().zip(&self.rollouts);
+        let mut each = self.team.policies.iter_mut().zip(&self.rollouts);
         each.try_for_each(|(member, own)| member.warm_up(own))
     }
 
@@ -154,23 +154,25 @@ impl Learner for TeamLearner {
 
     /// Of the first policy; [`inject`](Self::inject) deals to all.
     fn faults(&mut self) -> &mut Faults {
-        self.team.members[0].faults()
+        self.team.policies[0].faults()
     }
 
     fn captured(&mut self) {
-        self.team.members.iter_mut().for_each(|m| m.captured());
+        self.team.policies.iter_mut().for_each(|m| m.captured());
     }
 
     /// A parameter with a policy's name in front (`red/actor.0.weight`) is that policy's;
     /// what names no policy is meant for the first.
     fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError> {
-        let Team { seats, members, .. } = &mut self.team;
-        let mut dealt = vec![Vec::new(); members.len()];
+        let Team {
+            agents, policies, ..
+        } = &mut self.team;
+        let mut dealt = vec![Vec::new(); policies.len()];
         for mut fault in faults {
             let mut to = 0;
             if let UpdateTarget::Parameter(name) = &mut fault.what
                 && let Some((policy, own)) = name.split_once('/')
-                && let Some(at) = seats.iter().position(|s| s.name == policy)
+                && let Some(at) = agents.iter().position(|s| s.name == policy)
             {
                 (to, *name) = (at, own.to_string());
             }
@@ -178,7 +180,7 @@ impl Learner for TeamLearner {
                 of_one.push(fault);
             }
         }
-        let mut each = members.iter_mut().zip(dealt);
+        let mut each = policies.iter_mut().zip(dealt);
         each.try_for_each(|(member, faults)| member.inject(faults))
     }
 }

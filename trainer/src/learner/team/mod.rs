@@ -1,22 +1,22 @@
 //! Several policies in one task: each decides and learns for its own agents.
 //!
 //! Where all agents share one policy there is nothing to be done here: rows are rows, and
-//! any learner learns from them. Otherwise a [`Team`] deals the rows out (`seats`):
+//! any learner learns from them. Otherwise a [`Team`] deals the rows out (`agents`):
 //! every policy has a learner of its own, which knows nothing of the others.
 
+mod agents;
 mod learner;
 mod replica;
-mod seats;
 #[cfg(test)]
 mod tests;
 
 pub use learner::TeamLearner;
 
 use super::{LearnError, NamedTensors, State, TrainedPolicy};
+use agents::PolicyAgents;
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Policy, Replica, Replicate};
 use ostler_sim::env::EnvSpec;
-use seats::Seats;
 use tch::{TchError, Tensor};
 
 /// Whether a task wants more than one policy.
@@ -30,14 +30,14 @@ pub fn seed(run: u64, policy: usize) -> u64 {
 }
 
 /// Policies in the order of their names.
-pub trait Members {
+pub trait Policies {
     /// One of them.
     fn policy(&self, i: usize) -> &dyn Policy;
     /// The same, to act with.
     fn policy_mut(&mut self, i: usize) -> &mut dyn Policy;
 }
 
-impl Members for Vec<Box<dyn TrainedPolicy>> {
+impl Policies for Vec<Box<dyn TrainedPolicy>> {
     fn policy(&self, i: usize) -> &dyn Policy {
         &*self[i]
     }
@@ -46,7 +46,7 @@ impl Members for Vec<Box<dyn TrainedPolicy>> {
     }
 }
 
-impl Members for Vec<Box<dyn Replica>> {
+impl Policies for Vec<Box<dyn Replica>> {
     fn policy(&self, i: usize) -> &dyn Policy {
         &*self[i]
     }
@@ -58,8 +58,8 @@ impl Members for Vec<Box<dyn Replica>> {
 /// Several policies as one.
 #[derive(Debug)]
 pub struct Team<M> {
-    seats: Vec<Seats>,
-    members: M,
+    agents: Vec<PolicyAgents>,
+    policies: M,
     /// The task with all agents.
     spec: EnvSpec,
     /// Width of the widest distribution, and what the widest wants of random numbers.
@@ -68,7 +68,7 @@ pub struct Team<M> {
     parts: Vec<usize>,
 }
 
-impl<M: Members> Team<M> {
+impl<M: Policies> Team<M> {
     /// `member` makes the policy (or its learner) for a part of the task; it is given its
     /// number.
     ///
@@ -81,20 +81,20 @@ impl<M: Members> Team<M> {
     where
         M: FromIterator<T>,
     {
-        let seats = Seats::of(spec);
-        let members: M = seats
+        let agents = PolicyAgents::of(spec);
+        let policies: M = agents
             .iter()
             .enumerate()
             .map(|(i, s)| member(i, &s.spec))
             .collect::<Result<_, E>>()?;
-        let each = || (0..seats.len()).map(|i| members.policy(i));
+        let each = || (0..agents.len()).map(|i| policies.policy(i));
         let widths = (
             each().map(|p| p.dist_width()).max().unwrap_or(0),
             each().map(|p| p.noise().0).max().unwrap_or(0),
         );
         Ok(Self {
-            seats,
-            members,
+            agents,
+            policies,
             spec: spec.clone(),
             widths,
             parts: Vec::new(),
@@ -102,11 +102,11 @@ impl<M: Members> Team<M> {
     }
 
     fn each(&self) -> impl Iterator<Item = &dyn Policy> {
-        (0..self.seats.len()).map(|i| self.members.policy(i))
+        (0..self.agents.len()).map(|i| self.policies.policy(i))
     }
 }
 
-impl<M: Members> Policy for Team<M> {
+impl<M: Policies> Policy for Team<M> {
     fn dist_width(&self) -> i64 {
         self.widths.0
     }
@@ -118,15 +118,15 @@ impl<M: Members> Policy for Team<M> {
     }
 
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
-        for (i, seats) in self.seats.iter_mut().enumerate() {
-            seats.act(self.members.policy_mut(i), obs, noise, out)?;
+        for (i, agents) in self.agents.iter_mut().enumerate() {
+            agents.act(self.policies.policy_mut(i), obs, noise, out)?;
         }
         Ok(())
     }
 
     fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
-        for (i, seats) in self.seats.iter_mut().enumerate() {
-            seats.act_mean(self.members.policy_mut(i), obs, action)?;
+        for (i, agents) in self.agents.iter_mut().enumerate() {
+            agents.act_mean(self.policies.policy_mut(i), obs, action)?;
         }
         Ok(())
     }
@@ -143,23 +143,23 @@ impl<M: Members> Policy for Team<M> {
 
 impl TrainedPolicy for Team<Vec<Box<dyn TrainedPolicy>>> {
     fn declare(&self, state: &mut State) -> Result<(), LearnError> {
-        for (seats, member) in self.seats.iter().zip(&self.members) {
-            state.add(&seats.name, &member.state()?);
+        for (agents, member) in self.agents.iter().zip(&self.policies) {
+            state.add(&agents.name, &member.state()?);
         }
         Ok(())
     }
 
     fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError> {
-        let mut each = self.seats.iter().zip(&mut self.members);
+        let mut each = self.agents.iter().zip(&mut self.policies);
         each.try_for_each(|(s, m)| m.renew(&s.own_tensors(loaded)))
     }
 
     fn num_parameters(&self) -> i64 {
-        self.members.iter().map(|m| m.num_parameters()).sum()
+        self.policies.iter().map(|m| m.num_parameters()).sum()
     }
 }
 
-impl Seats {
+impl PolicyAgents {
     /// Those of `tensors` that are the policy's, by its own names for them.
     fn own_tensors(&self, tensors: &[(String, Tensor)]) -> NamedTensors {
         let own = tensors.iter().filter_map(|(name, t)| {

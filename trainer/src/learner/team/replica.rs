@@ -1,12 +1,12 @@
 //! Copies of several policies, for threads that collect.
 
-use super::{Members, Team};
+use super::{Policies, Team};
 use ostler_collector::{Replica, Replicate};
 use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
 use tch::TchError;
 
-impl<M: Members> Replicate for Team<M> {
+impl<M: Policies> Replicate for Team<M> {
     fn replica(&self, first: usize, envs: usize) -> Result<Box<dyn Replica>, TchError> {
         let mut parts = Vec::new();
         let mut numbers = Vec::new();
@@ -15,7 +15,7 @@ impl<M: Members> Replicate for Team<M> {
             ..self.spec.clone()
         };
         let mut team = Team::<Vec<Box<dyn Replica>>>::new(&spec, |i, _| {
-            let member = self.members.policy(i).replicate().ok_or_else(nobody)?;
+            let member = self.policies.policy(i).replicate().ok_or_else(nobody)?;
             member.weights(&mut numbers, &Counts::default())?;
             parts.push(numbers.len());
             member.replica(first, envs)
@@ -46,7 +46,7 @@ impl Replica for Team<Vec<Box<dyn Replica>>> {
             return Err(TchError::Shape(why));
         }
         let mut rest = weights;
-        for (member, &len) in self.members.iter_mut().zip(&self.parts) {
+        for (member, &len) in self.policies.iter_mut().zip(&self.parts) {
             let (own, after) = rest.split_at(len);
             member.take(own)?;
             rest = after;

@@ -135,8 +135,8 @@ fn every_policy_decides_for_its_agents_as_it_would_alone() {
     let mean = zeros(&[WORLDS * M, A]);
     team.act_mean(&obs, &mean).unwrap();
     for (i, (agents, o, a)) in PARTS.into_iter().enumerate() {
-        let seats = &seats::Seats::of(&three())[i];
-        let mut alone = ppo(&seats.spec, seed(7, i));
+        let part = &agents::PolicyAgents::of(&three())[i];
+        let mut alone = ppo(&part.spec, seed(7, i));
         let obs = rows(&obs, 0, agents).i((.., ..o)).contiguous();
         let noise = rows(&noise, 0, agents).i((.., ..a)).contiguous();
         let own = decide(alone.policy_mut(), &obs, &noise, a);
@@ -205,10 +205,10 @@ fn every_policy_learns_from_its_agents_as_it_would_alone() {
     let saved = team.save().unwrap();
     let mut losses = Vec::new();
     for (i, (agents, o, a)) in PARTS.into_iter().enumerate() {
-        let seats = &seats::Seats::of(&three())[i];
-        let mut alone = ppo(&seats.spec, seed(7, i));
-        let own = Rollout::new(&seats.spec, STEPS, a, Device::Cpu).unwrap();
-        let critic = seats.spec.obs.critic.unwrap() as i64;
+        let part = &agents::PolicyAgents::of(&three())[i];
+        let mut alone = ppo(&part.spec, seed(7, i));
+        let own = Rollout::new(&part.spec, STEPS, a, Device::Cpu).unwrap();
+        let critic = part.spec.obs.critic.unwrap() as i64;
         for (all, own) in all.tensors().zip(own.tensors()) {
             let part = rows(all, 1, agents);
             let width = own.size().get(2).copied();
@@ -222,7 +222,7 @@ fn every_policy_learns_from_its_agents_as_it_would_alone() {
         assert_eq!(team.each()[i].0, ["/a", "/b"][i]);
         assert_eq!(team.each()[i].1.surrogate, update.surrogate);
         assert_eq!(update.invalid as usize, agents.len());
-        same(&alone.save().unwrap(), &seats.own_tensors(&saved));
+        same(&alone.save().unwrap(), &part.own_tensors(&saved));
     }
     assert_ne!(losses[0], losses[1]);
     assert_eq!(stats.surrogate, (losses[0] + losses[1]) / 2.0);

@@ -1,6 +1,6 @@
 //! What workers say, and what is done about those who say nothing any more.
 
-use super::{Begin, Flight, Members, Report, What};
+use super::{Begin, Flight, Report, What, Workers};
 use crate::CollectError;
 use crate::env::Shards;
 use std::sync::atomic::Ordering::Relaxed;
@@ -15,7 +15,7 @@ const BUILDING: u32 = 10;
 /// began, the next with new episodes.
 const MOST_REPLACEMENTS: u32 = 2;
 
-impl<E: Shards> Members<E> {
+impl<E: Shards> Workers<E> {
     /// Waits until the next rollout is made by all, or cut.
     pub fn wait_for(&mut self, flight: &Flight<'_>) -> Result<(), CollectError> {
         let wanted = self.options.preemptive_threshold * self.all.len() as f64;

@@ -12,7 +12,7 @@ use tch::{Device, Kind, TchError, Tensor};
 
 /// The agents of one policy.
 #[derive(Debug)]
-pub struct Seats {
+pub struct PolicyAgents {
     /// The policy's name.
     pub name: String,
     /// The task as the policy sees it: its agents alone, in their own widths.
@@ -36,7 +36,7 @@ struct Desk {
     std: Tensor,
 }
 
-impl Seats {
+impl PolicyAgents {
     /// Of every policy of a task.
     pub fn of(spec: &EnvSpec) -> Vec<Self> {
         let policies = spec.policy_names.iter().enumerate();

@@ -1,6 +1,6 @@
 //! How all workers go on from another state, and what state they are in.
 
-use super::{Member, Members, Order};
+use super::{Member, Order, Workers};
 use crate::CollectError;
 use crate::env::Shards;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A state, and the first environment of a worker in it.
 pub(in crate::asynchronous) type Place = (Arc<Vec<u8>>, usize);
 
-impl<E: Shards> Members<E> {
+impl<E: Shards> Workers<E> {
     /// Where every worker is.
     pub fn own_places(&self) -> Vec<Place> {
         let own = |m: &Member<E>| (m.state.blob.clone(), 0);

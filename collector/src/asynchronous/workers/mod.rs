@@ -61,7 +61,7 @@ struct Member<E: Shards> {
 }
 
 /// All workers.
-pub(super) struct Members<E: Shards> {
+pub(super) struct Workers<E: Shards> {
     all: Vec<Member<E>>,
     factory: Arc<Factory<E>>,
     options: AsyncOptions,
@@ -80,7 +80,7 @@ pub(super) struct Members<E: Shards> {
     hangs: u64,
 }
 
-impl<E: Shards> Members<E> {
+impl<E: Shards> Workers<E> {
     pub fn new(
         factory: Arc<Factory<E>>,
         envs: usize,
@@ -283,7 +283,7 @@ impl<E: Shards> Members<E> {
     }
 }
 
-impl<E: Shards> Drop for Members<E> {
+impl<E: Shards> Drop for Workers<E> {
     /// Ends all threads that can be ended, within the deadline; the others are left to
     /// the end of the process.
     fn drop(&mut self) {
