@@ -65,11 +65,11 @@ pub fn all() -> Vec<Case> {
             },
         ),
         case(
-            "65,536 environments in 600 MiB",
+            "65,536 environments in 293 MiB",
             "`ulimit -d` (RLIMIT_DATA)",
             || {
                 let mut tried = limited(
-                    "-d 614400",
+                    "-d 300000",
                     "env.num_envs=65536 runner.max_iterations=2 log.curve=false",
                 );
                 tried.envs = 65536;
