@@ -56,8 +56,7 @@ OSTLER_FN float add_up(V v) {
   switch (activation) {                               \
     case OSTLER_ELU: { BODY(OSTLER_ELU); break; }     \
     case OSTLER_RELU: { BODY(OSTLER_RELU); break; }   \
-    case OSTLER_TANH: { BODY(OSTLER_TANH); break; }   \
-    default: { BODY(OSTLER_IDENTITY); break; }        \
+    default: { BODY(OSTLER_TANH); break; }            \
   }
 
 template<Activation A> OSTLER_FN void forward_all(float* x, size_t n) {

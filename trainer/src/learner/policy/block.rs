@@ -111,9 +111,9 @@ impl BlockNet {
                 false => Some(columns(self.critic_inputs())?),
             },
             packed: columns(packed)?,
-            actor: self.actor.space(stride, true)?,
+            actor: self.actor.space(stride)?,
             critic: match &self.critic {
-                Some(critic) => Some(critic.space(stride, true)?),
+                Some(critic) => Some(critic.space(stride)?),
                 None => None,
             },
             dist: columns(dists)?,

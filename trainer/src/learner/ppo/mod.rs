@@ -399,38 +399,36 @@ impl Ppo {
         Ok(())
     }
 
-    /// All epochs' minibatches.
-    fn learn_all(&mut self) -> Result<(), LearnError> {
-        let parts = self.config.num_mini_batches as i64;
-        let total = self.total();
-        let mut host = self.host()?;
-        let orders = match host {
-            Some(_) => None,
-            None => Some(self.send_orders()?),
-        };
+    /// All epochs' minibatches, in the host's memory.
+    fn learn_all_on_host(&mut self, mut host: Host) -> Result<(), LearnError> {
         for epoch in 0..self.config.num_learning_epochs {
-            let order = match &orders {
-                Some(all) => Some(all.f_get(epoch as i64)?),
-                None => None,
-            };
             if let Some(blocks) = &mut self.blocks {
                 blocks.shuffle(self.seed, self.updates.get(), epoch as u32);
             }
-            for i in 0..parts {
-                let (from, len) = batch::part(total, parts, i);
-                match (&mut host, &order) {
-                    (Some(host), _) => {
-                        self.learn_on_host(from as usize..(from + len) as usize, host)?;
-                    }
-                    (None, Some(order)) => {
-                        let which = usize::from(len != self.minibatches[0].rows);
-                        self.learn(which, &order.f_narrow(0, from, len)?)?;
-                    }
-                    (None, None) => {}
-                }
+            for (from, len) in self.parts() {
+                self.learn_on_host(from as usize..(from + len) as usize, &mut host)?;
             }
         }
         Ok(())
+    }
+
+    /// All epochs' minibatches, as tensors.
+    fn learn_all(&mut self) -> Result<(), LearnError> {
+        let orders = self.send_orders()?;
+        for epoch in 0..self.config.num_learning_epochs {
+            let order = orders.f_get(epoch as i64)?;
+            for (from, len) in self.parts() {
+                let which = usize::from(len != self.minibatches[0].rows);
+                self.learn(which, &order.f_narrow(0, from, len)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// First sample and samples of an epoch's minibatches.
+    fn parts(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
+        let (total, parts) = (self.total(), self.config.num_mini_batches as i64);
+        (0..parts).map(move |i| batch::part(total, parts, i))
     }
 }
 
@@ -450,7 +448,10 @@ impl Learner for Ppo {
         self.stop = self.desired()?.f_mul_scalar(self.config.stop())?;
         let rate = self.adam.rate(0).f_add_scalar(0.0)?;
         let _ = self.adam.rate(0).shallow_clone().f_mul_(&self.signal)?;
-        self.learn_all()?;
+        match self.host()? {
+            Some(host) => self.learn_all_on_host(host)?,
+            None => self.learn_all()?,
+        }
         self.adam.rate(0).shallow_clone().f_copy_(&rate)?;
         self.adapt()?;
         self.policy

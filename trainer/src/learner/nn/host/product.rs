@@ -44,24 +44,16 @@ impl Shape {
 impl<T> Matrix<T> {
     /// Rows of `columns` numbers, one behind the other.
     pub fn rows(x: T, rows: usize, columns: usize) -> Self {
-        let (row, column) = (columns, 1);
-        let shape = Shape {
-            rows,
-            columns,
-            row,
-            column,
-        };
-        Self { x, shape }
+        Self::columns(x, columns, rows, columns).t()
     }
 
     /// Columns of `rows` numbers, one every `stride`.
     pub fn columns(x: T, rows: usize, columns: usize, stride: usize) -> Self {
-        let (row, column) = (1, stride);
         let shape = Shape {
             rows,
             columns,
-            row,
-            column,
+            row: 1,
+            column: stride,
         };
         Self { x, shape }
     }

@@ -140,10 +140,9 @@ impl Stack {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn space(&self, rows: usize, backward: bool) -> Result<StackSpace, MemoryError> {
+    pub fn space(&self, rows: usize) -> Result<StackSpace, MemoryError> {
         let buffer = |width: usize| zeroed("a block of rows", width.saturating_mul(rows));
         let widest = self.layers.iter().map(|l| l.outputs).max().unwrap_or(0);
-        let widest = if backward { widest } else { 0 };
         let layers = || self.layers.iter().take(self.norms.len());
         Ok(StackSpace {
             hidden: self
