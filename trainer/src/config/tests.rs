@@ -313,6 +313,19 @@ fn what_is_written_reads_back_as_the_same_configuration() {
     assert_eq!(again, loaded.config);
 }
 
+/// The reference path is PPO's alone.
+#[test]
+fn a_learner_without_a_reference_path_says_so() {
+    let path = "learner.path=reference";
+    with(&[path]).unwrap();
+    for algorithm in ["sac", "td3", "ars"] {
+        let set = format!("runner.algorithm={algorithm}");
+        let message = with(&[&set, path]).unwrap_err().to_string();
+        let expected = format!("\"{algorithm}\" has no reference path");
+        assert!(message.contains(&expected), "{message}");
+    }
+}
+
 #[test]
 fn small_networks_get_one_thread_unless_asked_otherwise() {
     let threads = |set: &[&str]| {
