@@ -1,10 +1,13 @@
 //! The memory of one rollout on the host, as the policy and as the environments see it.
 
 use crate::memory::HostRows;
+use crate::policy::Widths;
 use crate::rollout::views;
+use crate::snapshot::GROUPS;
 use crate::{CollectError, Rollout};
 use ostler_sim::Groups;
 use ostler_sim::env::EnvSpec;
+use ostler_sim::memory::{MemoryError, zeroed};
 use tch::{Device, Tensor};
 
 /// One rollout's memory, as the policy and as the environments see it.
@@ -22,6 +25,7 @@ pub(crate) struct Rows {
     pub action: Vec<Tensor>,
     pub dist: Vec<Tensor>,
     pub std: Vec<Tensor>,
+    pub hidden: Option<Vec<Tensor>>,
 }
 
 /// The same memory as slices.
@@ -38,6 +42,7 @@ pub(crate) struct Host {
     pub version: HostRows<i32>,
     pub final_obs: Groups<HostRows<f32>>,
     pub final_slot: HostRows<i32>,
+    pub hidden: Option<HostRows<f32>>,
 }
 
 /// # Safety
@@ -71,10 +76,106 @@ fn repeat(rows: &mut HostRows<f32>, from: usize, to: usize) -> Result<(), Collec
     Ok(())
 }
 
+/// What the next rollout begins with.
+#[derive(Debug)]
+pub(crate) struct Next {
+    /// First observations `[N][O]`.
+    pub obs: Groups<Vec<f32>>,
+    /// Hidden states `[N][H]`; empty without any.
+    pub hidden: Vec<f32>,
+}
+
+impl Next {
+    /// Zeros, for a policy's hidden states.
+    pub fn new(spec: &EnvSpec, widths: Widths) -> Result<Self, MemoryError> {
+        let rows = |what: &str, width: usize| zeroed::<f32>(what, width * spec.rows());
+        let obs = |width: usize| rows("observations", width);
+        Ok(Self {
+            obs: Groups {
+                policy: obs(spec.obs.policy)?,
+                critic: spec.obs.critic.map(obs).transpose()?,
+            },
+            hidden: rows("hidden states", widths.hidden as usize)?,
+        })
+    }
+
+    /// All there is: the policy's and the critic's observations, hidden states.
+    pub fn groups(&self) -> [&[f32]; GROUPS] {
+        let critic = self.obs.critic.as_deref().unwrap_or_default();
+        [&self.obs.policy, critic, &self.hidden]
+    }
+
+    /// The same, to write.
+    pub fn groups_mut(&mut self) -> [&mut [f32]; GROUPS] {
+        let critic = self.obs.critic.as_deref_mut().unwrap_or_default();
+        [&mut self.obs.policy, critic, &mut self.hidden]
+    }
+}
+
+impl Host {
+    /// Rows of the rollout that one step passes on to the next: observations, hidden states.
+    fn carried(&mut self) -> impl Iterator<Item = &mut HostRows<f32>> {
+        let obs = std::iter::once(&mut self.obs.policy).chain(&mut self.obs.critic);
+        obs.chain(&mut self.hidden)
+    }
+
+    /// Writes the first row.
+    pub fn begin(&mut self, next: &Next) -> Result<(), CollectError> {
+        let groups = next.groups().into_iter().filter(|g| !g.is_empty());
+        for (rows, group) in self.carried().zip(groups) {
+            rows.row_mut(0)?.copy_from_slice(group);
+        }
+        Ok(())
+    }
+
+    /// Hands row `i` on to the next rollout.
+    pub fn end(&mut self, i: usize, next: &mut Next) -> Result<(), CollectError> {
+        let groups = next.groups_mut().into_iter().filter(|g| !g.is_empty());
+        for (rows, group) in self.carried().zip(groups) {
+            group.copy_from_slice(rows.row(i)?);
+        }
+        Ok(())
+    }
+
+    /// Hidden states are zero where step `t` ended an episode.
+    pub fn forget_ended(&mut self, t: usize) -> Result<(), CollectError> {
+        let Some(hidden) = &mut self.hidden else {
+            return Ok(());
+        };
+        let flags = [&self.terminated, &self.truncated, &self.valid];
+        let [terminated, truncated, valid] = flags.map(|f| f.row(t));
+        let ended = ended(terminated?, truncated?, valid?);
+        forget(hidden.row_mut(t + 1)?, ended);
+        Ok(())
+    }
+}
+
+/// Which rows of a step ended an episode, or broke, from its flags `[N]` each.
+pub fn ended<'a>(
+    terminated: &'a [f32],
+    truncated: &'a [f32],
+    valid: &'a [f32],
+) -> impl ExactSizeIterator<Item = bool> + 'a {
+    let flags = terminated.iter().zip(truncated).zip(valid);
+    flags.map(|((terminated, truncated), valid)| {
+        *terminated > 0.0 || *truncated > 0.0 || *valid <= 0.0
+    })
+}
+
+/// Zeros in rows of hidden states `[N][H]` that ended.
+pub(crate) fn forget(hidden: &mut [f32], ended: impl ExactSizeIterator<Item = bool>) {
+    let width = (hidden.len() / ended.len().max(1)).max(1);
+    for (row, ended) in hidden.chunks_exact_mut(width).zip(ended) {
+        if ended {
+            row.fill(0.0);
+        }
+    }
+}
+
 impl Buffers {
-    pub fn new(spec: &EnvSpec, steps: usize, dist_width: i64) -> Result<Self, CollectError> {
+    pub fn new(spec: &EnvSpec, steps: usize, widths: Widths) -> Result<Self, CollectError> {
         let steps = i64::try_from(steps).unwrap_or(i64::MAX);
-        let rollout = Rollout::new(spec, steps, dist_width, Device::Cpu)?;
+        let rollout = Rollout::new(spec, steps, widths, Device::Cpu)?;
         // SAFETY: a new rollout is written all over, and each of its tensors has memory of its
         // own. Slices are borrowed in `Stepper::run` and in `mask` alone, for a step of the
         // environments or a copy. The policy works on `rows` between two of them, in the same
@@ -92,6 +193,10 @@ impl Buffers {
                 version: HostRows::new(&rollout.version)?,
                 final_obs: host_groups(&rollout.final_obs)?,
                 final_slot: HostRows::new(&rollout.final_slot)?,
+                hidden: match &rollout.hidden {
+                    Some(hidden) => Some(HostRows::new(hidden)?),
+                    None => None,
+                },
             }
         };
         Ok(Self {
@@ -100,6 +205,7 @@ impl Buffers {
                 action: views(&rollout.action)?,
                 dist: views(&rollout.dist)?,
                 std: views(&rollout.std)?,
+                hidden: rollout.hidden.as_ref().map(views).transpose()?,
             },
             host,
             rollout,
@@ -108,20 +214,17 @@ impl Buffers {
 
     /// Marks all steps from `made` on as not to be learnt from, with numbers that are
     /// finite: those of the last step that was made. Before the first step all are
-    /// observations `[N][O]` of `next`, actions 0 of mean 0 and deviation 1.
-    pub fn mask(&mut self, made: usize, next: &Groups<Vec<f32>>) -> Result<(), CollectError> {
+    /// observations `[N][O]` and hidden states of `next`, actions 0 of mean 0 and deviation 1.
+    pub fn mask(&mut self, made: usize, next: &Next) -> Result<(), CollectError> {
         let (steps, host) = (self.rollout.steps as usize, &mut self.host);
         if made == 0 {
-            host.obs.policy.row_mut(0)?.copy_from_slice(&next.policy);
-            if let (Some(rows), Some(next)) = (&mut host.obs.critic, &next.critic) {
-                rows.row_mut(0)?.copy_from_slice(next);
-            }
+            host.begin(next)?;
             host.action.row_mut(0)?.fill(0.0);
             host.dist.row_mut(0)?.fill(0.0);
             host.std.row_mut(0)?.fill(1.0);
             host.version.row_mut(0)?.fill(-1);
         }
-        for rows in std::iter::once(&mut host.obs.policy).chain(&mut host.obs.critic) {
+        for rows in host.carried() {
             repeat(rows, made, made + 1)?;
         }
         let last = made.saturating_sub(1);

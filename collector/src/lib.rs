@@ -10,6 +10,7 @@ pub mod asynchronous;
 mod buffers;
 pub mod device;
 pub mod env;
+pub mod hidden;
 pub mod memory;
 mod noise;
 pub mod policy;
@@ -22,7 +23,8 @@ pub mod transfer;
 
 pub use asynchronous::{AsyncCollector, AsyncOptions, WorkerStats};
 pub use device::{CudaSync, DeviceCollector};
-pub use policy::{Act, Policy, Replica, Replicate};
+pub use hidden::HiddenStates;
+pub use policy::{Act, Hidden, Policy, Replica, Replicate, Widths};
 pub use rollout::Rollout;
 pub use snapshot::Snapshot;
 pub use steps::Stepping;

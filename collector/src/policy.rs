@@ -13,12 +13,47 @@ pub struct Act<'a> {
     pub dist: &'a Tensor,
     /// Standard deviation `[N,A]` for a Gaussian; unused for a categorical.
     pub std: &'a Tensor,
+    /// The hidden state of a policy that has one.
+    pub hidden: Option<Hidden<'a>>,
+}
+
+/// Rows of a recurrent policy's hidden state in one step.
+#[derive(Debug, Clone, Copy)]
+pub struct Hidden<'a> {
+    /// Before the step `[N,H]`: zeros where an episode begins.
+    pub before: &'a Tensor,
+    /// After it `[N,H]`, written by the policy.
+    pub after: &'a Tensor,
+}
+
+/// Widths of a policy's columns of a rollout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Widths {
+    /// [`Policy::dist_width`].
+    pub dist: i64,
+    /// [`Policy::hidden_width`].
+    pub hidden: i64,
 }
 
 /// Decides on actions.
 pub trait Policy {
     /// Width `D` of [`Act::dist`].
     fn dist_width(&self) -> i64;
+
+    /// Width `H` of the hidden state that a recurrent policy has in each environment; 0
+    /// without one. Whoever calls [`act`](Self::act) keeps it from one step to the next, and
+    /// sets it to zero where an episode begins.
+    fn hidden_width(&self) -> i64 {
+        0
+    }
+
+    /// Both widths.
+    fn widths(&self) -> Widths {
+        Widths {
+            dist: self.dist_width(),
+            hidden: self.hidden_width(),
+        }
+    }
 
     /// Width of the random numbers that [`act`](Self::act) wants per environment,
     /// and whether they are standard normal (else uniform in [0, 1)).
@@ -30,7 +65,12 @@ pub trait Policy {
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError>;
 
     /// The same without chance: the mean or the most likely choice, into `action`.
-    fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError>;
+    fn act_mean(
+        &mut self,
+        obs: &Tensor,
+        hidden: Option<Hidden<'_>>,
+        action: &Tensor,
+    ) -> Result<(), TchError>;
 
     /// How many updates have made the policy what it is; -1 where nobody counts.
     fn version(&self) -> i32 {

@@ -1,6 +1,7 @@
 //! T steps of N environments, allocated once.
 
 use crate::CollectError;
+use crate::policy::Widths;
 use crate::memory::zeros;
 use crate::transfer;
 use ostler_sim::Groups;
@@ -45,6 +46,9 @@ pub struct Rollout {
     pub final_obs: Groups<Tensor>,
     /// Row of `final_obs` of the truncation at `[T,N]`, -1 for none; int32.
     pub final_slot: Tensor,
+    /// A recurrent policy's hidden state before each step `[T+1,N,H]`: zeros where an
+    /// episode begins.
+    pub hidden: Option<Tensor>,
 }
 
 impl Rollout {
@@ -55,7 +59,7 @@ impl Rollout {
     pub fn new(
         spec: &EnvSpec,
         steps: i64,
-        dist_width: i64,
+        widths: Widths,
         device: Device,
     ) -> Result<Self, CollectError> {
         let float = |what: &str, size: &[i64]| zeros(what, size, Kind::Float, device);
@@ -81,7 +85,7 @@ impl Rollout {
             envs: n,
             obs: groups("rollout observations", t.saturating_add(1))?,
             action: float("rollout actions", &[t, n, a])?,
-            dist: float("rollout distributions", &[t, n, dist_width])?,
+            dist: float("rollout distributions", &[t, n, widths.dist])?,
             std: float("rollout deviations", &[t, n, a])?,
             reward: float("rollout rewards", &[t, n])?,
             terminated: float("rollout terminations", &[t, n])?,
@@ -90,7 +94,20 @@ impl Rollout {
             version,
             final_obs: groups("rollout final observations", k)?,
             final_slot,
+            hidden: match widths.hidden {
+                0 => None,
+                h => Some(float("rollout hidden states", &[t.saturating_add(1), n, h])?),
+            },
         })
+    }
+
+    /// Whether an episode ended with a step `[T,N]`, or the environment broke: the next row
+    /// is another episode's.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn ended(&self) -> Result<Tensor, TchError> {
+        ended(&self.terminated, &self.truncated, &self.valid)
     }
 
     /// The device of all buffers.
@@ -128,6 +145,7 @@ impl Rollout {
             version: to(&self.version)?,
             final_obs: groups(&self.final_obs)?,
             final_slot: to(&self.final_slot)?,
+            hidden: self.hidden.as_ref().map(to).transpose()?,
         }))
     }
 
@@ -142,7 +160,7 @@ impl Rollout {
         let groups = groups
             .into_iter()
             .flat_map(|g| [Some(&g.policy), g.critic.as_ref()]);
-        groups.flatten().chain([
+        let columns = [
             &self.action,
             &self.dist,
             &self.std,
@@ -152,8 +170,19 @@ impl Rollout {
             &self.valid,
             &self.version,
             &self.final_slot,
-        ])
+        ];
+        groups.flatten().chain(columns).chain(&self.hidden)
     }
+}
+
+/// Flags of a step, or of several, as one.
+pub(crate) fn ended(
+    terminated: &Tensor,
+    truncated: &Tensor,
+    valid: &Tensor,
+) -> Result<Tensor, TchError> {
+    let over = terminated.f_gt(0.0)?.f_logical_or(&truncated.f_gt(0.0)?)?;
+    over.f_logical_or(&valid.f_le(0.0)?)
 }
 
 /// Rows `K` of the last observations: how often an episode can time out in `steps`

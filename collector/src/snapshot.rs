@@ -65,16 +65,19 @@ impl From<Vec<u8>> for Snapshot {
     }
 }
 
+/// What a rollout begins with: the policy's and the critic's observations, hidden states.
+pub(crate) const GROUPS: usize = 3;
+
 #[derive(Serialize, Deserialize)]
 struct Record<'a> {
     step: u64,
-    /// First observations `[N][O]`, policy's and critic's.
+    /// First observations `[N][O]`, policy's and critic's; hidden states `[N][H]`.
     #[serde(borrow)]
-    obs: [Bytes<'a>; 2],
+    groups: [Bytes<'a>; GROUPS],
 }
 
 fn write(out: &mut Vec<u8>, record: &Record<'_>) -> Result<(), CollectError> {
-    let room = record.obs.iter().map(|o| o.0.len()).sum::<usize>() + 64;
+    let room = record.groups.iter().map(|o| o.0.len()).sum::<usize>() + 64;
     Ok(snapshot::write(OF, record, room, out)?)
 }
 
@@ -82,28 +85,28 @@ fn write(out: &mut Vec<u8>, record: &Record<'_>) -> Result<(), CollectError> {
 pub(crate) fn write_head(
     out: &mut Vec<u8>,
     step: u64,
-    obs: [Option<&[f32]>; 2],
+    groups: [&[f32]; GROUPS],
 ) -> Result<(), CollectError> {
-    let obs = obs.map(|o| Bytes(o.map(bytemuck::cast_slice).unwrap_or_default()));
-    write(out, &Record { step, obs })
+    let groups = groups.map(|g| Bytes(bytemuck::cast_slice(g)));
+    write(out, &Record { step, groups })
 }
 
 /// [`write_head`] for the whole of which these are parts, in their order.
 pub(crate) fn write_joined(out: &mut Vec<u8>, parts: &[Saved<'_>]) -> Result<(), CollectError> {
     let step = parts.first().map_or(0, |p| p.step);
-    let mut joined = [Vec::new(), Vec::new()];
+    let mut joined = [const { Vec::new() }; GROUPS];
     for (group, all) in joined.iter_mut().enumerate() {
-        let bytes: usize = parts.iter().map(|p| p.obs[group].len()).sum();
+        let bytes: usize = parts.iter().map(|p| p.groups[group].len()).sum();
         all.try_reserve_exact(bytes).map_err(|_| MemoryError {
             what: "a snapshot of the collector".into(),
             bytes,
         })?;
         parts
             .iter()
-            .for_each(|p| all.extend_from_slice(p.obs[group]));
+            .for_each(|p| all.extend_from_slice(p.groups[group]));
     }
-    let obs = joined.each_ref().map(|o| Bytes(o));
-    write(out, &Record { step, obs })
+    let groups = joined.each_ref().map(|g| Bytes(g));
+    write(out, &Record { step, groups })
 }
 
 /// The environments' part of a captured state.
@@ -118,39 +121,42 @@ pub fn environments(bytes: &[u8]) -> Result<&[u8], CollectError> {
 /// Captured state that fits, in its parts.
 pub(crate) struct Saved<'a> {
     pub step: u64,
-    /// First observations `[N][O]` as bytes, policy's and critic's.
-    pub obs: [&'a [u8]; 2],
+    /// First observations `[N][O]` as bytes, policy's and critic's; hidden states `[N][H]`.
+    pub groups: [&'a [u8]; GROUPS],
     /// What is the environments'.
     pub env: &'a [u8],
 }
 
 impl<'a> Saved<'a> {
-    /// Takes a state apart for a collector of observations so wide. `stored`: the number
-    /// of environments that it must hold; any without.
+    /// Takes a state apart for a collector of observations and `hidden` states so wide.
+    /// `stored`: the number of environments that it must hold; any without.
     pub fn read(
         bytes: &'a [u8],
         widths: &Groups<usize>,
+        hidden: i64,
         stored: Option<usize>,
     ) -> Result<Self, CollectError> {
         let (record, env) = snapshot::read::<Record<'a>>(OF, bytes)?;
-        let obs = record.obs.map(|o| o.0);
+        let groups = record.groups.map(|g| g.0);
         let mut envs = stored;
-        for (width, group) in [widths.policy, widths.critic.unwrap_or(0)]
-            .into_iter()
-            .zip(obs)
-        {
+        let widths = [
+            ("first observations", widths.policy),
+            ("the critic's first observations", widths.critic.unwrap_or(0)),
+            ("hidden states", hidden as usize),
+        ];
+        for ((what, width), group) in widths.into_iter().zip(groups) {
             let numbers = group.len() / 4;
             let n = *envs.get_or_insert(numbers / width.max(1));
             if n.checked_mul(4 * width) != Some(group.len()) {
                 return Err(CollectError::Blob(format!(
-                    "it holds {numbers} numbers of first observations, expected {n} x {width} \
-                     (environments times observation width)"
+                    "it holds {numbers} numbers of {what}, expected {n} x {width} \
+                     (environments times width)"
                 )));
             }
         }
         Ok(Self {
             step: record.step,
-            obs,
+            groups,
             env,
         })
     }

@@ -1,13 +1,12 @@
 //! The loop over control steps on the host, which every collector there runs.
 
-use crate::buffers::{Buffers, Host, row_mut};
+use crate::buffers::{Buffers, Host, Next, row_mut};
 use crate::env::Environments;
 use crate::memory::{HostRows, host_zeros};
-use crate::policy::Noise;
+use crate::policy::{Hidden, Noise, Widths};
 use crate::snapshot::{self, Saved};
 use crate::{Act, CollectError, CollectTimes, Policy, noise};
 use ostler_sim::env::ActionSpace;
-use ostler_sim::memory::zeroed;
 use ostler_sim::{EpisodeStats, Groups, StepOut};
 use std::time::Instant;
 use tch::{Kind, TchError, Tensor};
@@ -59,8 +58,7 @@ impl Actor for Alone<'_> {
 #[derive(Debug)]
 pub(crate) struct Stepper<E> {
     pub env: E,
-    /// First observations of the next rollout, `[N][O]`.
-    next: Groups<Vec<f32>>,
+    next: Next,
     noise: Tensor,
     noise_rows: HostRows<f32>,
     noise_width: usize,
@@ -86,6 +84,7 @@ impl<E: Environments> Stepper<E> {
     /// keys the noise of actions.
     pub fn new(
         env: E,
+        widths: Widths,
         noise: (i64, Noise),
         seed: u64,
         first: u32,
@@ -95,15 +94,11 @@ impl<E: Environments> Stepper<E> {
         let (width, kind) = noise;
         let size = [spec.rows() as i64, width];
         let noise = host_zeros("action noise", &[&[1], &size[..]].concat(), Kind::Float)?;
-        let floats = |width: usize| zeroed::<f32>("observations", width * spec.rows());
         // SAFETY: zeros that only this value has. `run` fills them before it has the policy
         // read them, and holds no slice meanwhile.
         let noise_rows = unsafe { HostRows::new(&noise) }?;
         Ok(Self {
-            next: Groups {
-                policy: floats(spec.obs.policy)?,
-                critic: spec.obs.critic.map(floats).transpose()?,
-            },
+            next: Next::new(spec, widths)?,
             noise_rows,
             noise: noise.f_view(size)?,
             noise_width: width as usize,
@@ -118,8 +113,8 @@ impl<E: Environments> Stepper<E> {
 
     fn next_rows(&mut self) -> (&mut E, Groups<&mut [f32]>) {
         let next = Groups {
-            policy: &mut self.next.policy[..],
-            critic: self.next.critic.as_deref_mut(),
+            policy: &mut self.next.obs.policy[..],
+            critic: self.next.obs.critic.as_deref_mut(),
         };
         (&mut self.env, next)
     }
@@ -128,6 +123,7 @@ impl<E: Environments> Stepper<E> {
     pub fn reset(&mut self, spread: bool) {
         let (env, mut next) = self.next_rows();
         env.reset(spread, &mut next);
+        self.next.hidden.fill(0.0);
     }
 
     /// Whether the next rollout begins with a reset.
@@ -148,11 +144,7 @@ impl<E: Environments> Stepper<E> {
             self.reset(false);
         }
         let Buffers { rows, host, .. } = buffers;
-        let first = row_mut(&mut host.obs, 0)?;
-        first.policy.copy_from_slice(&self.next.policy);
-        if let (Some(row), Some(next)) = (first.critic, &self.next.critic) {
-            row.copy_from_slice(next);
-        }
+        host.begin(&self.next)?;
         self.env.begin_rollout();
         let mut made = 0;
         while made < steps {
@@ -178,6 +170,10 @@ impl<E: Environments> Stepper<E> {
                     action: &rows.action[t],
                     dist: &rows.dist[t],
                     std: &rows.std[t],
+                    hidden: rows.hidden.as_ref().map(|hidden| Hidden {
+                        before: &hidden[t],
+                        after: &hidden[t + 1],
+                    }),
                 };
                 actor.act(&rows.obs[t], &self.noise, &act)?;
             }
@@ -198,13 +194,11 @@ impl<E: Environments> Stepper<E> {
                 final_slot: host.final_slot.row_mut(t)?,
             };
             self.env.step(host.action.row(t)?, &mut out);
+            host.forget_ended(t)?;
             self.step += 1;
             made += 1;
         }
-        self.next.policy.copy_from_slice(host.obs.policy.row(made)?);
-        if let (Some(next), Some(rows)) = (&mut self.next.critic, &host.obs.critic) {
-            next.copy_from_slice(rows.row(made)?);
-        }
+        host.end(made, &mut self.next)?;
         if made < steps {
             buffers.mask(made, &self.next)?;
         }
@@ -230,6 +224,9 @@ impl<E: Environments> Stepper<E> {
             ActionSpace::Discrete(n) => row.iter_mut().for_each(|x| *x = (*x * n as f32).floor()),
         }
         host.dist.row_mut(t)?.fill(0.0);
+        if let Some(hidden) = &mut host.hidden {
+            hidden.row_mut(t + 1)?.fill(0.0);
+        }
         // Of a uniform number in -1..1.
         host.std.row_mut(t)?.fill(1.0 / 3.0_f32.sqrt());
         Ok(())
@@ -247,24 +244,36 @@ impl<E: Environments> Stepper<E> {
 
     /// Appends all but the environments, with the bytes that they are to follow.
     pub fn write_head(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        let critic = self.next.critic.as_deref();
-        snapshot::write_head(out, self.step, [Some(&self.next.policy), critic])
+        snapshot::write_head(out, self.step, self.next.groups())
     }
 
     /// Takes over what is not the environments', of environments `from..` of those saved.
     pub fn fill(&mut self, saved: &Saved<'_>, from: usize) {
         let n = self.env.spec().num_envs;
-        let groups = std::iter::once(&mut self.next.policy).chain(&mut self.next.critic);
-        for (group, stored) in groups.zip(saved.obs) {
+        // New environments begin without memories.
+        self.next.hidden.fill(0.0);
+        let groups = self.next.groups_mut();
+        for (group, stored) in groups.into_iter().zip(saved.groups) {
             let skipped = 4 * from * (group.len() / n.max(1));
             snapshot::copy(stored.get(skipped..).unwrap_or_default(), group);
         }
         self.step = saved.step;
     }
 
+    /// A captured state that fits, of so many rows if that is known.
+    pub fn read<'a>(
+        &self,
+        blob: &'a [u8],
+        rows: Option<usize>,
+    ) -> Result<Saved<'a>, CollectError> {
+        let spec = self.env.spec();
+        let hidden = self.next.hidden.len() / spec.rows().max(1);
+        Saved::read(blob, &spec.obs, hidden as i64, rows)
+    }
+
     /// Takes over the number of control steps alone.
     pub fn take_step(&mut self, blob: &[u8]) -> Result<(), CollectError> {
-        self.step = Saved::read(blob, &self.env.spec().obs, None)?.step;
+        self.step = self.read(blob, None)?.step;
         Ok(())
     }
 
@@ -275,7 +284,7 @@ impl<E: Environments> Stepper<E> {
         from: usize,
         spread: bool,
     ) -> Result<usize, CollectError> {
-        let saved = Saved::read(blob, &self.env.spec().obs, None)?;
+        let saved = self.read(blob, None)?;
         let (env, mut next) = self.next_rows();
         let taken = env.restore_range(saved.env, spread, &mut next)?;
         self.fill(&saved, from);

@@ -2,7 +2,7 @@
 
 use crate::buffers::Buffers;
 use crate::env::Environments;
-use crate::snapshot::{Saved, Snapshot};
+use crate::snapshot::Snapshot;
 use crate::steps::{Alone, Stepper, Stepping};
 use crate::{CollectError, CollectTimes, Collector, Policy, Rollout};
 use ostler_sim::{BatchEnv, EpisodeStats};
@@ -40,9 +40,9 @@ impl<E: Environments> SyncCollector<E> {
         stepping: Stepping,
     ) -> Result<Self, CollectError> {
         let spec = env.spec();
-        let buffers = Buffers::new(spec, steps, policy.dist_width())?;
+        let buffers = Buffers::new(spec, steps, policy.widths())?;
         let stats = EpisodeStats::with_room(spec)?;
-        let mut stepper = Stepper::new(env, policy.noise(), seed, 0, stepping)?;
+        let mut stepper = Stepper::new(env, policy.widths(), policy.noise(), seed, 0, stepping)?;
         stepper.reset(spread);
         Ok(Self {
             stepper,
@@ -90,8 +90,8 @@ impl<E: Environments> Collector for SyncCollector<E> {
     }
 
     fn restore(&mut self, from: &Snapshot) -> Result<(), CollectError> {
-        let spec = self.stepper.env.spec();
-        let saved = Saved::read(from.on_host()?, &spec.obs, Some(spec.rows()))?;
+        let rows = self.stepper.env.spec().rows();
+        let saved = self.stepper.read(from.on_host()?, Some(rows))?;
         self.stepper.env.restore(saved.env)?;
         self.stepper.fill(&saved, 0);
         Ok(())

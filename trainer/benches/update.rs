@@ -132,6 +132,7 @@ fn measure(size: &Size, repeats: usize, threads: usize) -> Result<(), Box<dyn Er
         action: &action,
         dist: &dist,
         std: &std,
+        hidden: None,
     };
     let mut act = Vec::new();
     for _ in 0..repeats * 20 {
@@ -180,7 +181,7 @@ fn products(size: &Size, repeats: usize) -> Result<f64, Box<dyn Error>> {
 fn rollout(ppo: &mut Ppo, spec: &EnvSpec, steps: i64) -> Result<Rollout, Box<dyn Error>> {
     let policy = ppo.policy_mut();
     assert_eq!(policy.noise().1, Noise::Normal);
-    let r = Rollout::new(spec, steps, policy.dist_width(), tch::Device::Cpu)?;
+    let r = Rollout::new(spec, steps, policy.widths(), tch::Device::Cpu)?;
     let mut obs = r.obs.policy.shallow_clone();
     obs.f_copy_(&normals(2, &obs.size()))?;
     let mut reward = r.reward.shallow_clone();
@@ -191,6 +192,7 @@ fn rollout(ppo: &mut Ppo, spec: &EnvSpec, steps: i64) -> Result<Rollout, Box<dyn
             action: &r.action.f_get(t)?,
             dist: &r.dist.f_get(t)?,
             std: &r.std.f_get(t)?,
+            hidden: None,
         };
         let noise = normals(10 + t as u32, &[r.envs, policy.dist_width()]);
         policy.act(&r.obs.policy.f_get(t)?, &noise, &out)?;

@@ -10,6 +10,7 @@
 #include "scalar.cuh"
 #include "vector.cuh"
 #include "activation.cuh"
+#include "gru.cuh"
 #include "norm.cuh"
 #include "adam.cuh"
 #include "loss.cuh"
@@ -168,6 +169,59 @@ static void norm_backward(int activation, const float* y, const float* x, const 
   }
 }
 
+// A step of a GRU for rows of `width` hidden numbers: x [rows][3 width] and y [rows][3 width]
+// are products of its inputs and its hidden states h [rows][width], to which the biases
+// [3 width] are added, if there are any. The new states go to `to`; x becomes the gates, and
+// the last third of y what gate n saw of the state.
+static void gru_forward(const float* x_bias, const float* y_bias, float* x, float* y, const float* h, float* to, size_t rows, size_t width) {
+  for (size_t r = 0; r < rows; r++, x += 3 * width, y += 3 * width, h += width, to += width) {
+    for (size_t i = 0; i < width; i += N) {
+      const size_t n = width - i;
+      V in[3], of[3];
+      for (int k = 0; k < 3; k++) {
+        in[k] = get(x + k * width + i, n);
+        of[k] = get(y + k * width + i, n);
+        if (x_bias) in[k] = in[k] + get(x_bias + k * width + i, n);
+        if (y_bias) of[k] = of[k] + get(y_bias + k * width + i, n);
+      }
+      Gates<V> g;
+      set(to + i, gru(in[0], in[1], in[2], of[0], of[1], of[2], get(h + i, n), g), n);
+      set(x + i, g.r, n);
+      set(x + width + i, g.z, n);
+      set(x + 2 * width + i, g.n, n);
+      set(y + 2 * width + i, of[2], n);
+    }
+  }
+}
+
+// From gradients d [rows][width] of the new states, which become those of the old ones as far
+// as these do not come through y: x and y as gru_forward left them become gradients.
+static void gru_backward(float* x, float* y, const float* h, float* d, size_t rows, size_t width) {
+  for (size_t r = 0; r < rows; r++, x += 3 * width, y += 3 * width, h += width, d += width) {
+    for (size_t i = 0; i < width; i += N) {
+      const size_t n = width - i;
+      Gates<V> g = {get(x + i, n), get(x + width + i, n), get(x + 2 * width + i, n)};
+      const V now = get(d + i, n);
+      const V through = now * g.z;
+      const V last = gru_slopes(now, get(y + 2 * width + i, n), get(h + i, n), g);
+      set(d + i, through, n);
+      set(x + i, g.r, n);
+      set(x + width + i, g.z, n);
+      set(x + 2 * width + i, g.n, n);
+      set(y + i, g.r, n);
+      set(y + width + i, g.z, n);
+      set(y + 2 * width + i, last, n);
+    }
+  }
+}
+
+// The sums of the columns of d [rows][width] are added to `to` [width].
+static void sum_rows(const float* d, float* to, size_t rows, size_t width) {
+  for (size_t r = 0; r < rows; r++, d += width) {
+    for (size_t i = 0; i < width; i += N) set(to + i, get(to + i, width - i) + get(d + i, width - i), width - i);
+  }
+}
+
 // The loss of `rows` samples, which are side by side (row 1 in all columns but those with
 // row 0); columns have room for a multiple of N. Sums are added to stats.
 static void loss(const PpoLoss* args, size_t rows, double* stats) {
@@ -296,6 +350,9 @@ struct Table {
   void (*backward)(int, const float*, float*, float*, size_t, size_t);
   void (*norm_forward)(int, const float*, const float*, const float*, float*, float*, float*, size_t, size_t);
   void (*norm_backward)(int, const float*, const float*, const float*, const float*, float*, float*, float*, float*, size_t, size_t);
+  void (*gru_forward)(const float*, const float*, float*, float*, const float*, float*, size_t, size_t);
+  void (*gru_backward)(float*, float*, const float*, float*, size_t, size_t);
+  void (*sum_rows)(const float*, float*, size_t, size_t);
   void (*loss)(const PpoLoss*, size_t, double*);
   void (*adam)(const AdamStep*, float*, float*, float*, float*, size_t);
   float (*sum)(const float*, size_t);
@@ -311,6 +368,6 @@ struct Table {
 #define OSTLER_JOIN(a, b) OSTLER_JOIN_(a, b)
 extern "C" const Table OSTLER_JOIN(ostler_learn_, OSTLER_NAME);
 extern "C" const Table OSTLER_JOIN(ostler_learn_, OSTLER_NAME) = {
-    forward, backward, norm_forward, norm_backward, loss, adam_step, sum, squares, add, columns_layer, columns_norm,
+    forward, backward, norm_forward, norm_backward, gru_forward, gru_backward, sum_rows, loss, adam_step, sum, squares, add, columns_layer, columns_norm,
     gather_rows, gather_columns,
 };

@@ -41,6 +41,8 @@ pub type Factory<E> = dyn Fn(Shard) -> Result<E, EnvError> + Send + Sync;
 pub struct AsyncCollector<E: Shards = BatchEnv> {
     options: AsyncOptions,
     spec: EnvSpec,
+    /// Width of the policy's hidden states.
+    hidden: i64,
     workers: Workers<E>,
     rollout: Rollout,
     columns: Vec<Columns>,
@@ -92,8 +94,8 @@ impl<E: Shards> AsyncCollector<E> {
         let mut spec = workers.begin(policy, spread)?;
         spec.num_envs = envs;
         let count = i64::try_from(steps).unwrap_or(i64::MAX);
-        let width = policy.dist_width();
-        let rollout = Rollout::new(&spec, count, width, options.storing_device)?;
+        let widths = policy.widths();
+        let rollout = Rollout::new(&spec, count, widths, options.storing_device)?;
         let columns = workers
             .shards()
             .map(|shard| Columns::new(&rollout, shard, spec.agents_per_env()))
@@ -104,6 +106,7 @@ impl<E: Shards> AsyncCollector<E> {
         Ok(Self {
             options,
             spec,
+            hidden: widths.hidden,
             workers,
             rollout,
             columns,
@@ -234,11 +237,16 @@ impl<E: Shards> AsyncCollector<E> {
         })
     }
 
+    /// A captured state that fits, of so many rows if that is known.
+    fn read<'a>(&self, bytes: &'a [u8], rows: Option<usize>) -> Result<Saved<'a>, CollectError> {
+        Saved::read(bytes, &self.spec.obs, self.hidden, rows)
+    }
+
     fn write(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
         let parts = self.workers.states();
         let parts: Vec<Saved<'_>> = parts
             .iter()
-            .map(|blob| Saved::read(blob, &self.spec.obs, None))
+            .map(|blob| self.read(blob, None))
             .collect::<Result<_, _>>()?;
         snapshot::write_joined(out, &parts)?;
         let envs: Vec<&[u8]> = parts.iter().map(|p| p.env).collect();
@@ -293,13 +301,13 @@ impl<E: Shards> Collector for AsyncCollector<E> {
 
     fn restore(&mut self, from: &Snapshot) -> Result<(), CollectError> {
         let bytes = from.on_host()?;
-        Saved::read(bytes, &self.spec.obs, Some(self.spec.rows()))?;
+        self.read(bytes, Some(self.spec.rows()))?;
         self.take_over(bytes, false).map(|_| ())
     }
 
     fn restore_range(&mut self, from: &Snapshot, spread: bool) -> Result<usize, CollectError> {
         let bytes = from.on_host()?;
-        Saved::read(bytes, &self.spec.obs, None)?;
+        self.read(bytes, None)?;
         self.take_over(bytes, spread)
     }
 }

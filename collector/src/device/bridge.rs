@@ -87,7 +87,7 @@ impl<E: Environments> Bridge<E> {
     ) -> Result<Self, CollectError> {
         let spec = env.spec();
         let (device, steps) = (queue.device(), i64::try_from(steps).unwrap_or(i64::MAX));
-        let rollout = Rollout::new(spec, steps, policy.dist_width(), device)?;
+        let rollout = Rollout::new(spec, steps, policy.widths(), device)?;
         let numbers = NoiseSpec::of(policy, seed);
         let size = [steps, spec.rows() as i64, numbers.width as i64];
         let noise_there = zeros("action noise", &size, Kind::Float, device)?;
@@ -243,6 +243,13 @@ impl<E: Environments> TensorEnvironments for Bridge<E> {
         };
         self.env.step(actions, &mut out);
         here.obs.send(&self.queue, &self.there.obs[t + 1])
+    }
+
+    fn bring_flags(&mut self, t: usize) -> Result<(), CollectError> {
+        let (queue, here, r) = (&self.queue, &self.here, &self.rollout);
+        here.terminated.send_row(queue, &r.terminated, t)?;
+        here.truncated.send_row(queue, &r.truncated, t)?;
+        here.valid.send_row(queue, &r.valid, t)
     }
 
     fn end_rollout(&mut self, into: &mut EpisodeStats) -> Result<(), CollectError> {

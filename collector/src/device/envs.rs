@@ -64,6 +64,15 @@ pub trait TensorEnvironments {
     /// The device refuses.
     fn step(&mut self, t: usize) -> Result<(), CollectError>;
 
+    /// Brings the flags of step `t` (termination, truncation, validity) into the rollout now,
+    /// where that would else be done by [`end_rollout`](Self::end_rollout).
+    ///
+    /// # Errors
+    /// The device refuses.
+    fn bring_flags(&mut self, _t: usize) -> Result<(), CollectError> {
+        Ok(())
+    }
+
     /// After the last step. Waits for the device, for the statistics of the rollout.
     ///
     /// # Errors

@@ -88,7 +88,7 @@ impl KernelEnvironments {
             )));
         }
         let steps = i64::try_from(steps).unwrap_or(i64::MAX);
-        let r = Rollout::new(&spec, steps, policy.dist_width(), device)?;
+        let r = Rollout::new(&spec, steps, policy.widths(), device)?;
         let size = [1, spec.rows() as i64, numbers.width as i64];
         let noise = zeros("action noise", &size, Kind::Float, device)?;
         Ok(Self {

@@ -19,10 +19,11 @@ pub use ostler_sim::device::Traffic;
 pub use stream::{CudaSync, HostStream, Queue, Stream, Transfers};
 
 use crate::memory::zeros;
-use crate::rollout::views;
-use crate::snapshot::{self, Saved, Snapshot};
+use crate::policy::Hidden;
+use crate::rollout::{ended, views};
+use crate::snapshot::{self, GROUPS, Saved, Snapshot};
 use crate::{Act, CollectCounts, CollectError, CollectTimes, Collector, Policy, Rollout};
-use ostler_sim::{EpisodeStats, Groups};
+use ostler_sim::EpisodeStats;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::time::Instant;
@@ -38,15 +39,17 @@ pub struct DeviceCollector<E> {
     queue: Queue,
     sync: CudaSync,
     rows: Rows,
-    captured: Captured,
-    /// Where first observations land, to be saved. Nothing is kept in it.
-    landing: RefCell<Groups<Landing>>,
+    /// What one step passes on to the next: the policy's and the critic's observations,
+    /// hidden states.
+    carried: [Option<Carried>; GROUPS],
+    /// Control steps when the state was captured in place.
+    captured: Option<u64>,
     /// Control steps since the run began; keys the noise.
     step: u64,
     /// The policy's version as it stands in the rollout.
     version: i32,
-    /// Whether the next rollout starts where the last one ended. Else the first row
-    /// of observations is in place already: after a reset or a restore.
+    /// Whether the next rollout starts where the last one ended. Else the first rows
+    /// are in place already: after a reset or a restore.
     go_on: bool,
     stats: EpisodeStats,
     times: CollectTimes,
@@ -55,19 +58,32 @@ pub struct DeviceCollector<E> {
     counted: Traffic,
 }
 
-/// A state besides that of the environments, captured in place.
+/// A column of the rollout with a row more than steps.
 #[derive(Debug)]
-struct Captured {
-    /// The first row of observations of the next rollout, on the device.
-    obs: Groups<Tensor>,
-    /// Control steps, once something was captured.
-    step: Option<u64>,
+struct Carried {
+    /// One tensor per row.
+    rows: Vec<Tensor>,
+    /// A copy of the next rollout's first row, captured in place.
+    captured: Tensor,
+    /// Where that row lands, to be saved. Nothing is kept in it.
+    landing: RefCell<Landing>,
 }
 
-/// One tensor per step over each buffer that the policy reads or writes, made once.
+impl Carried {
+    fn new(column: &Tensor, queue: &Queue) -> Result<Self, CollectError> {
+        let rows = views(column)?;
+        let what = "what a rollout begins with";
+        Ok(Self {
+            captured: zeros(what, &rows[0].size(), Kind::Float, column.device())?,
+            landing: RefCell::new(Landing::like(queue, what, &rows[0])?),
+            rows,
+        })
+    }
+}
+
+/// One tensor per step over each buffer that the policy writes, made once.
 #[derive(Debug)]
 struct Rows {
-    obs: Groups<Vec<Tensor>>,
     action: Vec<Tensor>,
     dist: Vec<Tensor>,
     std: Vec<Tensor>,
@@ -87,34 +103,17 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
     ) -> Result<Self, CollectError> {
         let rollout = env.rollout();
         let rows = Rows {
-            obs: Groups {
-                policy: views(&rollout.obs.policy)?,
-                critic: rollout.obs.critic.as_ref().map(views).transpose()?,
-            },
             action: views(&rollout.action)?,
             dist: views(&rollout.dist)?,
             std: views(&rollout.std)?,
         };
-        let landing = |rows: &Vec<Tensor>| Landing::like(&queue, "first observations", &rows[0]);
-        let landing = Groups {
-            policy: landing(&rows.obs.policy)?,
-            critic: rows.obs.critic.as_ref().map(landing).transpose()?,
-        };
-        let like = |rows: &Vec<Tensor>| {
-            zeros(
-                "first observations",
-                &rows[0].size(),
-                Kind::Float,
-                rollout.device(),
-            )
-        };
-        let captured = Captured {
-            obs: Groups {
-                policy: like(&rows.obs.policy)?,
-                critic: rows.obs.critic.as_ref().map(like).transpose()?,
-            },
-            step: None,
-        };
+        let carried = |column: Option<&Tensor>| column.map(|c| Carried::new(c, &queue));
+        let (obs, hidden) = (&rollout.obs, rollout.hidden.as_ref());
+        let carried = [
+            carried(Some(&obs.policy)).transpose()?,
+            carried(obs.critic.as_ref()).transpose()?,
+            carried(hidden).transpose()?,
+        ];
         let stats = EpisodeStats::with_room(env.spec())?;
         env.reset(spread)?;
         Ok(Self {
@@ -122,8 +121,8 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
             queue,
             sync,
             rows,
-            captured,
-            landing: RefCell::new(landing),
+            carried,
+            captured: None,
             step: 0,
             version: -1,
             go_on: false,
@@ -154,7 +153,7 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
         }
     }
 
-    /// The row of observations that the next rollout starts from.
+    /// The row that the next rollout starts from.
     fn next_row(&self) -> usize {
         match self.go_on {
             true => self.rows.action.len(),
@@ -164,48 +163,77 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
 
     /// Appends all but the environments, with the bytes that they are to follow.
     fn write_head(&self, out: &mut Vec<u8>) -> Result<(), CollectError> {
-        let (row, obs) = (self.next_row(), &self.rows.obs);
-        let critic = obs.critic.as_ref().map(|rows| &rows[row]);
-        self.write(out, self.step, &obs.policy[row], critic)
+        let row = self.next_row();
+        self.write(out, self.step, |carried| &carried.rows[row])
     }
 
     fn write(
         &self,
         out: &mut Vec<u8>,
         step: u64,
-        policy: &Tensor,
-        critic: Option<&Tensor>,
+        first: impl Fn(&Carried) -> &Tensor,
     ) -> Result<(), CollectError> {
-        let landing = &mut *self.landing.borrow_mut();
-        let policy = landing.policy.fetch(&self.queue, policy)?;
-        let critic = match (&mut landing.critic, critic) {
-            (Some(landing), Some(critic)) => Some(landing.fetch(&self.queue, critic)?),
-            _ => None,
-        };
-        snapshot::write_head(out, step, [Some(policy), critic])
+        let landings = self.carried.each_ref();
+        let mut landings = landings.map(|c| c.as_ref().map(|c| c.landing.borrow_mut()));
+        let mut groups: [&[f32]; GROUPS] = [&[]; GROUPS];
+        let each = groups.iter_mut().zip(&mut landings).zip(&self.carried);
+        for ((group, landing), carried) in each {
+            if let (Some(landing), Some(carried)) = (landing, carried) {
+                *group = landing.fetch(&self.queue, first(carried))?;
+            }
+        }
+        snapshot::write_head(out, step, groups)
     }
 
     /// Takes over what is not the environments'.
     fn fill(&mut self, saved: &Saved<'_>) -> Result<(), CollectError> {
-        let landing = self.landing.get_mut();
-        let landings = std::iter::once(&mut landing.policy).chain(&mut landing.critic);
-        let rows = std::iter::once(&self.rows.obs.policy).chain(&self.rows.obs.critic);
-        for ((landing, rows), stored) in landings.zip(rows).zip(saved.obs) {
-            landing.amend(&self.queue, &rows[0], |row| snapshot::copy(stored, row))?;
+        if let [.., Some(hidden)] = &self.carried {
+            // New environments begin without memories.
+            let _ = hidden.rows[0].shallow_clone().f_zero_()?;
+        }
+        for (carried, stored) in self.carried.iter_mut().zip(saved.groups) {
+            if let Some(Carried { rows, landing, .. }) = carried {
+                let copy = |row: &mut [f32]| snapshot::copy(stored, row);
+                landing.get_mut().amend(&self.queue, &rows[0], copy)?;
+            }
         }
         self.step = saved.step;
         self.go_on = false;
         Ok(())
     }
 
-    /// The last row of observations becomes the first.
+    /// The last rows become the first.
     fn carry_over(&self) -> Result<(), CollectError> {
-        for rows in std::iter::once(&self.rows.obs.policy).chain(&self.rows.obs.critic) {
-            rows[0]
-                .shallow_clone()
-                .f_copy_(&rows[self.rows.action.len()])?;
+        for carried in self.carried.iter().flatten() {
+            let [first, .., last] = &carried.rows[..] else {
+                continue;
+            };
+            first.shallow_clone().f_copy_(last)?;
         }
         Ok(())
+    }
+
+    /// Hidden states are zero where step `t` ended an episode.
+    fn forget_ended(&mut self, t: usize) -> Result<(), CollectError> {
+        let [.., Some(hidden)] = &self.carried else {
+            return Ok(());
+        };
+        self.env.bring_flags(t)?;
+        let (row, rollout) = (t as i64, self.env.rollout());
+        let flags = [&rollout.terminated, &rollout.truncated, &rollout.valid];
+        let [terminated, truncated, valid] = flags.map(|f| f.f_get(row));
+        let ended = ended(&terminated?, &truncated?, &valid?)?.f_unsqueeze(1)?;
+        let _ = hidden.rows[t + 1]
+            .shallow_clone()
+            .f_masked_fill_(&ended, 0.0)?;
+        Ok(())
+    }
+
+    /// A captured state that fits, of so many rows if that is known.
+    fn read<'a>(&self, bytes: &'a [u8], rows: Option<usize>) -> Result<Saved<'a>, CollectError> {
+        let hidden = self.env.rollout().hidden.as_ref();
+        let hidden = hidden.map_or(0, |h| h.size()[2]);
+        Saved::read(bytes, &self.env.spec().obs, hidden, rows)
     }
 }
 
@@ -229,14 +257,22 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
         let before_loop = self.traffic();
         for t in 0..self.rows.action.len() {
             let before = Instant::now();
+            let [Some(obs), _, hidden] = &self.carried else {
+                break;
+            };
             let act = Act {
                 action: &self.rows.action[t],
                 dist: &self.rows.dist[t],
                 std: &self.rows.std[t],
+                hidden: hidden.as_ref().map(|hidden| Hidden {
+                    before: &hidden.rows[t],
+                    after: &hidden.rows[t + 1],
+                }),
             };
-            policy.act(&self.rows.obs.policy[t], self.env.noise(t), &act)?;
+            policy.act(&obs.rows[t], self.env.noise(t), &act)?;
             policy_time += before.elapsed().as_secs_f64();
             self.env.step(t)?;
+            self.forget_ended(t)?;
             self.queue.wait(self.sync)?;
             self.step += 1;
         }
@@ -281,34 +317,27 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
             self.write_head(out)?;
             return self.env.capture(out);
         }
-        self.captured.step = None;
+        self.captured = None;
         let row = self.next_row();
-        let rows = std::iter::once(&self.rows.obs.policy).chain(&self.rows.obs.critic);
-        let obs = &mut self.captured.obs;
-        let copies = std::iter::once(&mut obs.policy).chain(&mut obs.critic);
-        for (copy, rows) in copies.zip(rows) {
-            copy.f_copy_(&rows[row])?;
+        for carried in self.carried.iter_mut().flatten() {
+            carried.captured.f_copy_(&carried.rows[row])?;
         }
         self.env.capture_in_place()?;
-        self.captured.step = Some(self.step);
+        self.captured = Some(self.step);
         into.stayed = true;
         Ok(())
     }
 
     fn restore(&mut self, from: &Snapshot) -> Result<(), CollectError> {
         if !from.stayed {
-            let spec = self.env.spec();
-            let saved = Saved::read(&from.bytes, &spec.obs, Some(spec.rows()))?;
+            let saved = self.read(&from.bytes, Some(self.env.spec().rows()))?;
             self.env.restore(saved.env)?;
             return self.fill(&saved);
         }
-        let step = self.captured.step.ok_or_else(nothing_captured)?;
+        let step = self.captured.ok_or_else(nothing_captured)?;
         self.env.restore_in_place()?;
-        let rows = std::iter::once(&self.rows.obs.policy).chain(&self.rows.obs.critic);
-        let obs = &self.captured.obs;
-        let copies = std::iter::once(&obs.policy).chain(&obs.critic);
-        for (copy, rows) in copies.zip(rows) {
-            rows[0].shallow_clone().f_copy_(copy)?;
+        for carried in self.carried.iter().flatten() {
+            carried.rows[0].shallow_clone().f_copy_(&carried.captured)?;
         }
         self.step = step;
         self.go_on = false;
@@ -316,7 +345,7 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
     }
 
     fn restore_range(&mut self, from: &Snapshot, spread: bool) -> Result<usize, CollectError> {
-        let saved = Saved::read(from.on_host()?, &self.env.spec().obs, None)?;
+        let saved = self.read(from.on_host()?, None)?;
         let taken = self.env.restore_range(saved.env, spread)?;
         self.fill(&saved)?;
         Ok(taken)
@@ -326,10 +355,9 @@ impl<E: TensorEnvironments> Collector for DeviceCollector<E> {
         if !of.stayed {
             return Ok(Cow::Borrowed(&of.bytes));
         }
-        let step = self.captured.step.ok_or_else(nothing_captured)?;
+        let step = self.captured.ok_or_else(nothing_captured)?;
         let mut out = Vec::new();
-        let obs = &self.captured.obs;
-        self.write(&mut out, step, &obs.policy, obs.critic.as_ref())?;
+        self.write(&mut out, step, |carried| &carried.captured)?;
         self.env.captured_in_place(&mut out)?;
         Ok(Cow::Owned(out))
     }

@@ -1,9 +1,12 @@
 use super::super::{Field, ReplayConfig, SamplerKind, names};
 use super::*;
+use crate::policy::Widths;
 use crate::transfer::host_numbers;
 use ostler_sim::Groups;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use tch::Kind;
+
+const WIDTHS: Widths = Widths { dist: 4, hidden: 0 };
 
 pub(crate) fn spec(envs: usize, critic: Option<usize>) -> EnvSpec {
     EnvSpec {
@@ -43,7 +46,7 @@ pub(crate) fn host(capacity: usize) -> ReplayConfig {
 /// their third number. Rewards are `100 step + environment`. Environment 1 terminates at
 /// every fifth step, environment 2 times out at every fourth, environment 0 breaks at step 6.
 pub(crate) fn rollout(spec: &EnvSpec, first: i64, steps: i64) -> Rollout {
-    let mut r = Rollout::new(spec, steps, 4, Device::Cpu).unwrap();
+    let mut r = Rollout::new(spec, steps, WIDTHS, Device::Cpu).unwrap();
     let (n, at) = (spec.num_envs as i64, |t: i64| (first + t) as f64);
     let mut taken = vec![0; n as usize];
     for t in 0..=steps {

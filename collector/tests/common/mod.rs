@@ -4,7 +4,7 @@ pub mod parts;
 pub mod robots;
 
 use ostler_collector::env::Environments;
-use ostler_collector::policy::Noise;
+use ostler_collector::policy::{Hidden, Noise};
 use ostler_collector::{Act, Collector, Policy, Snapshot};
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use ostler_sim::physics::SnapshotError;
@@ -159,7 +159,12 @@ impl Policy for Copying {
         Ok(())
     }
 
-    fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
+    fn act_mean(
+        &mut self,
+        obs: &Tensor,
+        _: Option<Hidden<'_>>,
+        action: &Tensor,
+    ) -> Result<(), TchError> {
         action.shallow_clone().f_copy_(&obs.f_narrow(1, 0, 2)?)
     }
 }

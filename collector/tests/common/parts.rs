@@ -2,7 +2,7 @@
 //! step of its choice.
 
 use ostler_collector::env::{Environments, Shards};
-use ostler_collector::policy::Noise;
+use ostler_collector::policy::{Hidden, Noise};
 use ostler_collector::{Act, Policy, Replica, Replicate};
 use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec, Finished};
@@ -234,8 +234,8 @@ impl Shards for Part {
     }
 }
 
-/// Acts with the second number of the observation plus the weight plus noise. An update
-/// adds 1 to the weight.
+/// Acts with the second number of the observation plus the weight plus noise, and counts the
+/// steps of the episode. An update adds 1 to the weight.
 #[derive(Clone)]
 pub struct Learning {
     pub weight: f32,
@@ -268,6 +268,10 @@ impl Policy for Learning {
         (2, Noise::Normal)
     }
 
+    fn hidden_width(&self) -> i64 {
+        1
+    }
+
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
         if (self.full)() {
             let error = ostler_sim::memory::MemoryError {
@@ -281,12 +285,19 @@ impl Policy for Learning {
             .f_narrow(1, 1, 2)?
             .f_add_scalar(f64::from(self.weight))?;
         out.dist.shallow_clone().f_copy_(&mean)?;
+        let Hidden { before, after } = out.hidden.expect("a hidden state");
+        after.shallow_clone().f_copy_(&before.f_add_scalar(1.0)?)?;
         let _ = out.std.shallow_clone().f_fill_(1.0)?;
         let _ = mean.f_add_out(out.action, noise)?;
         Ok(())
     }
 
-    fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
+    fn act_mean(
+        &mut self,
+        obs: &Tensor,
+        _: Option<Hidden<'_>>,
+        action: &Tensor,
+    ) -> Result<(), TchError> {
         action.shallow_clone().f_copy_(&obs.f_narrow(1, 1, 2)?)
     }
 

@@ -1,6 +1,6 @@
 //! The tasks of `configs/`, as batches of environments.
 
-use ostler_collector::policy::Noise;
+use ostler_collector::policy::{Hidden, Noise};
 use ostler_collector::{Act, Policy, Replica, Replicate};
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::device::Counts;
@@ -49,7 +49,8 @@ pub fn batch(s: &Setup, seed: u64) -> BatchEnv {
     BatchEnv::new(s.model.clone(), &s.sim, &s.env, &s.task, seed).unwrap()
 }
 
-/// Acts with the first so many numbers of the observation, made small, plus noise.
+/// Acts with the first so many numbers of the observation, made small, plus noise and what
+/// it remembers of those before.
 pub struct Jittery(pub i64);
 
 impl Policy for Jittery {
@@ -61,17 +62,29 @@ impl Policy for Jittery {
         (self.0, Noise::Normal)
     }
 
+    fn hidden_width(&self) -> i64 {
+        self.0
+    }
+
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
         let _no_grad = tch::no_grad_guard();
-        self.act_mean(obs, out.dist)?;
+        self.act_mean(obs, out.hidden, out.dist)?;
         let _ = out.std.shallow_clone().f_fill_(0.3)?;
         let _ = out.dist.f_addcmul_out(out.action, noise, out.std)?;
         Ok(())
     }
 
-    fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
-        let first = obs.f_narrow(1, 0, self.0)?;
-        action.shallow_clone().f_copy_(&first.f_mul_scalar(0.1)?)
+    fn act_mean(
+        &mut self,
+        obs: &Tensor,
+        hidden: Option<Hidden<'_>>,
+        action: &Tensor,
+    ) -> Result<(), TchError> {
+        let first = obs.f_narrow(1, 0, self.0)?.f_mul_scalar(0.1)?;
+        let Hidden { before, after } = hidden.expect("a hidden state");
+        let remembered = before.f_mul_scalar(0.8)?.f_add(&first)?;
+        after.shallow_clone().f_copy_(&remembered)?;
+        action.shallow_clone().f_copy_(&remembered)
     }
 
     fn replicate(&self) -> Option<&dyn Replicate> {

@@ -8,7 +8,7 @@ use crate::memory::Here;
 use crate::run::{Parts, Rows, RunError, build_env, one_env, plan, resident_mib, settle_kernel};
 use crate::torch::{cpu_allocations, with_threads};
 use clap::{Args, Subcommand};
-use ostler_collector::policy::Noise;
+use ostler_collector::policy::{Hidden, Noise, Widths};
 use ostler_collector::{Act, CollectError, Collector, Policy};
 use ostler_sim::BatchEnv;
 use ostler_sim::config::{SimDevice, Specialize};
@@ -171,19 +171,27 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
 }
 
 /// A policy that leaves the actions as they are.
-struct Idle(i64, Noise);
+struct Idle(Widths, Noise, i64);
 
 impl Policy for Idle {
     fn dist_width(&self) -> i64 {
-        self.0
+        self.0.dist
+    }
+    fn hidden_width(&self) -> i64 {
+        self.0.hidden
     }
     fn noise(&self) -> (i64, Noise) {
-        (self.0, self.1)
+        (self.2, self.1)
     }
     fn act(&mut self, _: &Tensor, _: &Tensor, _: &Act<'_>) -> Result<(), TchError> {
         Ok(())
     }
-    fn act_mean(&mut self, _: &Tensor, _: &Tensor) -> Result<(), TchError> {
+    fn act_mean(
+        &mut self,
+        _: &Tensor,
+        _: Option<Hidden<'_>>,
+        _: &Tensor,
+    ) -> Result<(), TchError> {
         Ok(())
     }
 }
@@ -196,7 +204,7 @@ fn simulate_on_device(
     time: Duration,
 ) -> Result<f64, RunError> {
     let (width, noise) = learner.policy().noise();
-    let mut idle = Idle(width, noise);
+    let mut idle = Idle(learner.policy().widths(), noise, width);
     let rollout = collector.rollout();
     let samples = (rollout.steps * rollout.envs) as f64;
     let mut actions = rollout.action.shallow_clone();

@@ -85,7 +85,7 @@ fn replaced(mut target: Target, instead: &Instead) -> Result<Target, RunError> {
     let by = match &instead.who {
         Who::Zero => Agent::Zero,
         Who::Random => Agent::Random(target.seed ^ 1 << 32),
-        Who::Run(path) => Agent::Policy(load_run(path)?.policy(spec)?),
+        Who::Run(path) => Agent::Policy(load_run(path)?.policy(spec)?.into()),
     };
     target.agent = Agent::Instead {
         by: Box::new(by),
@@ -170,7 +170,7 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     };
     let agent = match simple(agent.unwrap_or(AgentKind::Policy), seed) {
         Some(agent) => agent,
-        None => Agent::Policy(run.policy(env.spec())?),
+        None => Agent::Policy(run.policy(env.spec())?.into()),
     };
     Ok(Target {
         name: run.config.name.clone(),

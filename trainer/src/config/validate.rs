@@ -60,6 +60,11 @@ impl Config {
             let why = format!("\"{}\" has no reference path", method.name());
             errors.push(ConfigError::new("learner.path", why).help("\"fast\""));
         }
+        if self.actor.is_recurrent() && !method.recurrent() {
+            let why = format!("\"{}\" learns no recurrent policy", method.name());
+            let help = "\"none\", or runner.algorithm = \"ppo\"";
+            errors.push(ConfigError::new("actor.rnn_type", why).help(help));
+        }
         for (path, threads) in [
             ("sim.threads", self.sim.threads),
             ("learner.threads", self.learner.threads),

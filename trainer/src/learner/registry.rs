@@ -65,6 +65,11 @@ pub trait Method: Sync {
         false
     }
 
+    /// Whether its policy can be recurrent: `actor.rnn_type`.
+    fn recurrent(&self) -> bool {
+        false
+    }
+
     /// How many threads are of use on a host, where this is not a matter of libtorch's.
     fn useful_threads(&self, _config: &Config) -> Option<usize> {
         None

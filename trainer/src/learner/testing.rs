@@ -2,7 +2,7 @@
 
 use super::NamedTensors;
 use ostler_collector::policy::Noise;
-use ostler_collector::{Act, Policy, Rollout};
+use ostler_collector::{Act, Hidden, Policy, Rollout};
 use ostler_sim::Groups;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use ostler_sim::rng::{Purpose, normal_pair, philox};
@@ -64,7 +64,7 @@ pub fn bits(t: &Tensor) -> Vec<u8> {
 /// termination, one time-out and one broken transition.
 pub fn rollout(policy: &mut dyn Policy, spec: &EnvSpec, steps: i64, stream: u32) -> Rollout {
     let n = spec.rows() as i64;
-    let r = Rollout::new(spec, steps, policy.dist_width(), Device::Cpu).unwrap();
+    let r = Rollout::new(spec, steps, policy.widths(), Device::Cpu).unwrap();
     let fill = |t: &Tensor, i: u32| {
         t.shallow_clone()
             .copy_(&normals(stream * 100 + i, &t.size()))
@@ -85,7 +85,9 @@ pub fn rollout(policy: &mut dyn Policy, spec: &EnvSpec, steps: i64, stream: u32)
     set(&r.final_slot, 0, 1, 0.0);
     set(&r.valid, 1, 2, 0.0);
     set(&r.reward, 1, 2, 0.0);
+    let ended = r.ended().unwrap();
     for t in 0..steps {
+        let [before, after] = [t, t + 1].map(|t| r.hidden.as_ref().map(|h| h.get(t)));
         let (width, kind) = policy.noise();
         let mut noise = normals(stream * 100 + 10 + t as u32, &[n, width]);
         if kind == Noise::Uniform {
@@ -95,8 +97,15 @@ pub fn rollout(policy: &mut dyn Policy, spec: &EnvSpec, steps: i64, stream: u32)
             action: &r.action.get(t),
             dist: &r.dist.get(t),
             std: &r.std.get(t),
+            hidden: before.as_ref().zip(after.as_ref()).map(|(before, after)| Hidden {
+                before,
+                after,
+            }),
         };
         policy.act(&r.obs.policy.get(t), &noise, &out).unwrap();
+        if let Some(mut after) = after {
+            let _ = after.masked_fill_(&ended.get(t).unsqueeze(1), 0.0);
+        }
     }
     r
 }

@@ -6,7 +6,7 @@ use super::rows::Rows;
 use super::stage::quotas;
 use crate::stats::Episodes;
 use ostler_collector::transfer::read_into;
-use ostler_collector::{CollectError, Policy};
+use ostler_collector::{CollectError, HiddenStates, Policy};
 use ostler_sim::memory::zeroed;
 use ostler_sim::{BatchEnv, EpisodeStats};
 use std::time::Instant;
@@ -107,16 +107,21 @@ impl Evaluator {
         let rounds = left.iter().max().copied().unwrap_or(0) as u64;
         let (mut returns, mut lengths) = (Vec::with_capacity(episodes), 0.0);
         let mut steps = 0;
+        let mut hidden = HiddenStates::of(policy, rows as usize)?;
         self.rows.reset(&mut self.env, false);
         self.env.take_stats(&mut self.stats);
         // Broken environments start anew without counting: twice the time is enough
         // unless the task is hopeless.
         while left.iter().any(|&l| l > 0) && steps < 2 * max_steps * rounds {
             let obs = Tensor::f_from_slice(&self.rows.obs)?.f_view([rows, obs_width])?;
-            policy.act_mean(&obs, &self.action_tensor)?;
+            let state = hidden.as_ref().map(HiddenStates::step);
+            policy.act_mean(&obs, state, &self.action_tensor)?;
             read_into(&self.action_tensor, &mut self.action)?;
             self.env.begin_rollout();
             self.rows.step(&mut self.env, &self.action);
+            if let Some(hidden) = &mut hidden {
+                hidden.advance(self.rows.ended())?;
+            }
             steps += 1;
             self.env.take_stats(&mut self.stats);
             for episode in &self.stats.finished {

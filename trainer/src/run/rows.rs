@@ -41,6 +41,12 @@ impl Rows {
         &self.flags[2]
     }
 
+    /// Which rows ended an episode in the last step, or broke.
+    pub fn ended(&self) -> impl ExactSizeIterator<Item = bool> + '_ {
+        let [terminated, truncated, valid] = &self.flags;
+        ostler_collector::hidden::ended(terminated, truncated, valid)
+    }
+
     /// Starts all episodes; see [`BatchEnv::reset`].
     pub fn reset(&mut self, env: &mut BatchEnv, spread: bool) {
         let mut obs = Groups {

@@ -3,7 +3,7 @@
 use super::error::RunError;
 use super::rows::Rows;
 use crate::learner::TrainedPolicy;
-use ostler_collector::CollectError;
+use ostler_collector::{CollectError, HiddenStates};
 use ostler_collector::transfer::read_into;
 use ostler_sim::env::ActionSpace;
 use ostler_sim::memory::zeroed;
@@ -15,7 +15,7 @@ use tch::{Device, Kind, Tensor};
 #[derive(Debug)]
 pub enum Agent {
     /// A trained policy without chance: the mean or the most likely choice.
-    Policy(Box<dyn TrainedPolicy>),
+    Policy(Player),
     /// Zeros, or the first choice.
     Zero,
     /// Uniform in -1..1, or any choice, keyed by the seed.
@@ -29,6 +29,50 @@ pub enum Agent {
         /// Who decides for the others.
         rest: Box<Agent>,
     },
+}
+
+/// A policy and what it remembers.
+#[derive(Debug)]
+pub struct Player {
+    policy: Box<dyn TrainedPolicy>,
+    /// Of a recurrent one, once it has acted.
+    hidden: Option<HiddenStates>,
+}
+
+impl From<Box<dyn TrainedPolicy>> for Player {
+    fn from(policy: Box<dyn TrainedPolicy>) -> Self {
+        Self {
+            policy,
+            hidden: None,
+        }
+    }
+}
+
+impl Player {
+    fn act(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), RunError> {
+        if self.hidden.is_none() {
+            self.hidden = HiddenStates::of(&*self.policy, obs.size()[0] as usize)?;
+        }
+        let hidden = self.hidden.as_ref().map(HiddenStates::step);
+        Ok(self.policy.act_mean(obs, hidden, action)?)
+    }
+}
+
+impl Agent {
+    /// After a step, of which `rows` say what it came to.
+    fn remember(&mut self, rows: &Rows) -> Result<(), RunError> {
+        match self {
+            Self::Policy(Player {
+                hidden: Some(hidden),
+                ..
+            }) => Ok(hidden.advance(rows.ended())?),
+            Self::Instead { by, rest, .. } => {
+                by.remember(rows)?;
+                rest.remember(rows)
+            }
+            Self::Policy(_) | Self::Zero | Self::Random(_) => Ok(()),
+        }
+    }
 }
 
 /// Environments with the buffers that one step fills.
@@ -113,6 +157,7 @@ impl Stage {
         self.steps += 1;
         self.env.begin_rollout();
         self.rows.step(&mut self.env, &self.action);
+        agent.remember(&self.rows)?;
         self.env.take_stats(&mut self.stats);
         Ok(&self.stats)
     }
@@ -124,7 +169,7 @@ impl Stage {
                 let shape = self.obs_tensor.size();
                 let obs = Tensor::f_from_slice(&self.rows.obs)?.f_view(shape.as_slice())?;
                 self.obs_tensor.f_copy_(&obs)?;
-                policy.act_mean(&self.obs_tensor, &self.action_tensor)?;
+                policy.act(&self.obs_tensor, &self.action_tensor)?;
                 read_into(&self.action_tensor, &mut self.action)?;
             }
             Agent::Zero => self.action.fill(0.0),

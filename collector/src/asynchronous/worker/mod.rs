@@ -7,7 +7,7 @@ use super::package::{
 };
 use super::{AsyncOptions, Factory};
 use crate::env::Shards;
-use crate::policy::Noise;
+use crate::policy::{Noise, Widths};
 use crate::steps::Stepper;
 use crate::{CollectError, Replica};
 use std::any::Any;
@@ -35,6 +35,7 @@ pub(super) struct Worker<E: Shards> {
     pub generation: u32,
     pub factory: Arc<Factory<E>>,
     pub options: AsyncOptions,
+    pub widths: Widths,
     pub noise: (i64, Noise),
     pub seed: u64,
     pub replica: Box<dyn Replica>,
@@ -191,7 +192,7 @@ impl<E: Shards> Worker<E> {
         }
         let first = self.shard.first as u32;
         let stepping = self.options.stepping;
-        let mut stepper = Stepper::new(env, self.noise, self.seed, first, stepping)?;
+        let mut stepper = Stepper::new(env, self.widths, self.noise, self.seed, first, stepping)?;
         if let Some(blob) = blob {
             stepper.restore_range(blob, 0, false)?;
         }

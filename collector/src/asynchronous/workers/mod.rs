@@ -15,7 +15,7 @@ use super::worker::{Begin, Worker};
 use super::{AsyncOptions, Factory};
 use crate::buffers::Buffers;
 use crate::env::Shards;
-use crate::policy::Noise;
+use crate::policy::{Noise, Widths};
 use crate::{CollectError, CollectTimes, Policy};
 use ostler_sim::EpisodeStats;
 use ostler_sim::env::EnvSpec;
@@ -66,7 +66,7 @@ pub(super) struct Workers<E: Shards> {
     factory: Arc<Factory<E>>,
     options: AsyncOptions,
     steps: usize,
-    dist_width: i64,
+    widths: Widths,
     noise: (i64, Noise),
     seed: u64,
     spec: Option<EnvSpec>,
@@ -96,7 +96,7 @@ impl<E: Shards> Workers<E> {
             factory,
             options,
             steps,
-            dist_width: policy.dist_width(),
+            widths: policy.widths(),
             noise: policy.noise(),
             seed,
             spec: None,
@@ -172,6 +172,7 @@ impl<E: Shards> Workers<E> {
             generation: member.generation,
             factory: self.factory.clone(),
             options: self.options,
+            widths: self.widths,
             noise: self.noise,
             seed: self.seed,
             replica: copied.replica(member.shard.first, member.shard.len)?,
@@ -214,7 +215,7 @@ impl<E: Shards> Workers<E> {
         spec.num_envs = member.shard.len;
         while member.free.len() + member.done.len() <= self.options.max_staleness {
             member.free.push(Box::new(Package {
-                buffers: Buffers::new(&spec, self.steps, self.dist_width)?,
+                buffers: Buffers::new(&spec, self.steps, self.widths)?,
                 stats: EpisodeStats::with_room(&spec)?,
                 times: CollectTimes::default(),
                 made: 0,

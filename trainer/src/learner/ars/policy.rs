@@ -9,7 +9,7 @@ use crate::learner::{ActorConfig, LearnError, State, TrainedPolicy};
 use ostler_collector::memory::with_floats;
 use ostler_collector::policy::Noise;
 use ostler_collector::transfer::{brought, read_into};
-use ostler_collector::{Act, Policy, Replica, Replicate, Rollout};
+use ostler_collector::{Act, Hidden, Policy, Replica, Replicate, Rollout};
 use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use ostler_sim::rng::{Purpose, fill_normal};
@@ -275,7 +275,12 @@ impl Policy for LinearPolicy {
         out.dist.shallow_clone().f_copy_(&self.output)
     }
 
-    fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
+    fn act_mean(
+        &mut self,
+        obs: &Tensor,
+        _: Option<Hidden<'_>>,
+        action: &Tensor,
+    ) -> Result<(), TchError> {
         let _no_grad = tch::no_grad_guard();
         self.look(obs)?;
         let matrix = self.params.view(0)?.f_transpose(0, 1)?;

@@ -135,6 +135,7 @@ fn act(policy: &mut dyn Policy, obs: &Tensor, width: i64) -> [Tensor; 3] {
         action: &action,
         dist: &dist,
         std: &std,
+        hidden: None,
     };
     policy.act(obs, &noise, &out).unwrap();
     [action, dist, std]

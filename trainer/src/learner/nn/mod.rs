@@ -1,6 +1,7 @@
 //! Layers and the optimiser: tensor operations on buffers that live for the whole run.
 
 pub mod adam;
+pub mod gru;
 pub mod host;
 pub mod init;
 pub mod layer;
@@ -8,6 +9,7 @@ pub mod norm;
 pub mod params;
 
 pub use adam::{Adam, HostAdam};
+pub use gru::Gru;
 pub use layer::{Linear, Trunk, TrunkConfig, TrunkSpace};
 pub use norm::LayerNorm;
 pub use params::{Layout, Params};

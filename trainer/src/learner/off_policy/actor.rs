@@ -8,7 +8,7 @@ use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::net::stop_at_bounds;
 use crate::learner::policy::{Norms, own_memory};
 use crate::learner::{ActorConfig, CriticConfig, LearnError, State, TrainedPolicy};
-use ostler_collector::policy::Noise;
+use ostler_collector::policy::{Hidden, Noise};
 use ostler_collector::{Act, Policy, Replicate};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
@@ -174,7 +174,7 @@ impl ActorNet {
     ) -> Result<bool, TchError> {
         let heads = (&self.mean, self.log_std.as_ref());
         let out = [&space.mean, &space.raw_log_std, &space.log_std];
-        pass.actor((obs, norm), &self.trunk, heads, self.bounds, out)
+        pass.actor((obs, norm), (None, &self.trunk), heads, self.bounds, out)
     }
 
     /// Gradients of all parameters from `d_mean` and `d_log_std`, which may be changed.
@@ -375,7 +375,12 @@ impl Policy for ContinuousPolicy {
         out.dist.shallow_clone().f_copy_(&space.mean)
     }
 
-    fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
+    fn act_mean(
+        &mut self,
+        obs: &Tensor,
+        _: Option<Hidden<'_>>,
+        action: &Tensor,
+    ) -> Result<(), TchError> {
         let _no_grad = tch::no_grad_guard();
         self.forward(obs)?;
         let mean = self.squash(&self.act.space.mean)?;

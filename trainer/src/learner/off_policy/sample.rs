@@ -87,6 +87,7 @@ mod tests {
             action: &action,
             dist: &dist,
             std: &std,
+            hidden: None,
         };
         let near = |a: &Tensor, b: &Tensor| {
             let error = (a - b).abs().max().double_value(&[]);

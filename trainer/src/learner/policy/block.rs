@@ -4,6 +4,7 @@
 //! takes them in vectors; hidden layers are in rows.
 
 use crate::learner::nn::host::Vectors;
+use crate::learner::nn::host::recurrent::{GruAt, GruSpace};
 use crate::learner::nn::host::stack::{Dense, Stack, StackSpace};
 use ostler_sim::memory::{MemoryError, zeroed};
 use std::ops::Range;
@@ -11,6 +12,8 @@ use std::ops::Range;
 /// The networks, as places among all parameters.
 #[derive(Debug)]
 pub struct BlockNet {
+    /// What a recurrent actor remembers with: its state is its hidden layers' input.
+    pub gru: Option<GruAt>,
     /// The actor's hidden layers.
     pub actor: Stack,
     /// Means or logits.
@@ -42,6 +45,8 @@ pub struct BlockSpace {
     stride: usize,
     /// Inputs of the actor `[B,O]`.
     pub x_actor: Vec<f32>,
+    /// Of a recurrent one.
+    pub gru: Option<GruSpace>,
     /// Inputs of the critic `[B,O']`, where they differ.
     pub x_critic: Option<Vec<f32>>,
     /// What the rollout says of the samples: columns `[F]`.
@@ -72,6 +77,8 @@ pub struct Pass<'a> {
     pub theta: &'a [f32],
     /// Rows of the block that are there.
     pub rows: usize,
+    /// Sequences that they belong to, if the actor is recurrent: rows are step by step.
+    pub sequences: usize,
     /// Whether the actor takes part; with a trunk that both share it always does.
     pub policy: bool,
 }
@@ -85,9 +92,16 @@ impl BlockNet {
         }
     }
 
+    /// Numbers of an input of the actor.
+    pub fn actor_inputs(&self) -> usize {
+        let gru = self.gru.as_ref();
+        gru.map_or(self.actor.inputs, |g| g.input.inputs)
+    }
+
     /// Numbers of an input of the critic.
     pub fn critic_inputs(&self) -> usize {
-        self.critic.as_ref().unwrap_or(&self.actor).inputs
+        let critic = self.critic.as_ref();
+        critic.map_or(self.actor_inputs(), |c| c.inputs)
     }
 
     /// Buffers for blocks of up to `stride` rows; `same`: the critic sees what the actor sees;
@@ -105,7 +119,8 @@ impl BlockNet {
         let (dists, stds) = (self.head.outputs, self.stds());
         Ok(BlockSpace {
             stride,
-            x_actor: columns(self.actor.inputs)?,
+            x_actor: columns(self.actor_inputs())?,
+            gru: self.gru.as_ref().map(|g| g.space(stride)).transpose()?,
             x_critic: match same {
                 true => None,
                 false => Some(columns(self.critic_inputs())?),
@@ -138,10 +153,17 @@ impl BlockNet {
             vectors,
             theta,
             rows,
+            sequences,
             policy,
         } = pass;
         let stride = space.stride;
-        let x = &space.x_actor[..rows * self.actor.inputs];
+        let mut x = &space.x_actor[..rows * self.actor_inputs()];
+        if let (Some(gru), Some(own)) = (&self.gru, &mut space.gru) {
+            if policy || self.critic.is_none() {
+                gru.forward(vectors, theta, x, sequences, own);
+            }
+            x = &own.after[..rows * gru.width()];
+        }
         if policy || self.critic.is_none() {
             self.actor.forward(vectors, theta, x, &mut space.actor);
             let features = space.actor.output(x, rows, self.actor.outputs());
@@ -160,10 +182,10 @@ impl BlockNet {
                 }
             }
         }
-        let x_critic = space.x_critic.as_ref().unwrap_or(&space.x_actor);
-        let x_critic = &x_critic[..rows * self.critic_inputs()];
         let features = match (&self.critic, &mut space.critic) {
             (Some(critic), Some(hidden)) => {
+                let x = space.x_critic.as_ref().unwrap_or(&space.x_actor);
+                let x_critic = &x[..rows * critic.inputs];
                 critic.forward(vectors, theta, x_critic, hidden);
                 hidden.output(x_critic, rows, critic.outputs())
             }
@@ -180,12 +202,24 @@ impl BlockNet {
             vectors,
             theta,
             rows,
+            sequences,
             policy,
         } = pass;
-        let x = &space.x_actor[..rows * self.actor.inputs];
+        let inputs = &space.x_actor[..rows * self.actor_inputs()];
+        let (x, mut d_x) = match (&self.gru, &mut space.gru) {
+            (Some(gru), Some(GruSpace { after, d, .. })) => {
+                let len = rows * gru.width();
+                (&after[..len], Some(&mut d[..len]))
+            }
+            _ => (inputs, None),
+        };
         let d_value = (&space.d_value[..], space.stride);
         if policy || self.critic.is_none() {
             let (features, mut d) = space.actor.ends(x, rows, self.actor.outputs());
+            // Without hidden layers the heads' input is the state.
+            if d.is_none() {
+                d = d_x.as_deref_mut();
+            }
             let d_dist = (&space.d_dist[..], space.stride);
             self.head.columns_backward(vectors, features, d_dist, grad);
             if let Some(d) = &mut d {
@@ -220,7 +254,10 @@ impl BlockNet {
                 }
             }
             self.actor
-                .backward(vectors, theta, x, &mut space.actor, grad);
+                .backward(vectors, theta, x, &mut space.actor, grad, d_x);
+            if let (Some(gru), Some(own)) = (&self.gru, &mut space.gru) {
+                gru.backward(vectors, theta, inputs, sequences, own, grad);
+            }
         }
         if let (Some(critic), Some(hidden)) = (&self.critic, &mut space.critic) {
             let x = space.x_critic.as_ref().unwrap_or(&space.x_actor);
@@ -231,7 +268,7 @@ impl BlockNet {
             if let Some(d) = d {
                 self.value.columns_input(theta, d_value, d, false);
             }
-            critic.backward(vectors, theta, x, hidden, grad);
+            critic.backward(vectors, theta, x, hidden, grad, None);
         }
     }
 }

@@ -29,6 +29,12 @@ pub struct ActorConfig {
     pub max_std: f64,
     /// Shift and scale observations by their running mean and deviation.
     pub obs_normalization: bool,
+    /// `"gru"`: a gated recurrent unit in front of the hidden layers, so that the policy
+    /// remembers what it saw in an episode. The critic sees its state beside the
+    /// observations, unless it shares the layers.
+    pub rnn_type: RnnType,
+    /// Numbers of the recurrent state, 1 or more.
+    pub rnn_hidden_dim: i64,
 }
 
 impl Default for ActorConfig {
@@ -42,6 +48,8 @@ impl Default for ActorConfig {
             min_std: 1e-3,
             max_std: 10.0,
             obs_normalization: false,
+            rnn_type: RnnType::None,
+            rnn_hidden_dim: 128,
         }
     }
 }
@@ -89,6 +97,16 @@ pub enum Activation {
     Tanh,
 }
 
+/// Kind of a policy's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RnnType {
+    /// It sees the present observation alone.
+    None,
+    /// A gated recurrent unit (Cho et al. 2014).
+    Gru,
+}
+
 /// Where a Gaussian's standard deviation comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -109,10 +127,24 @@ impl ActorConfig {
         }
     }
 
+    /// Whether it has a hidden state.
+    pub fn is_recurrent(&self) -> bool {
+        self.rnn_type != RnnType::None
+    }
+
+    /// Width of the hidden state; 0 of a policy that is not recurrent.
+    pub fn hidden_width(&self) -> i64 {
+        match self.rnn_type {
+            RnnType::None => 0,
+            RnnType::Gru => self.rnn_hidden_dim,
+        }
+    }
+
     /// What cannot be used, with paths such as `actor.init_std`.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         check_widths("actor.hidden_dims", &self.hidden_dims, &mut errors);
+        check_width("actor.rnn_hidden_dim", self.rnn_hidden_dim, &mut errors);
         for (path, std) in [
             ("actor.min_std", self.min_std),
             ("actor.max_std", self.max_std),
@@ -168,14 +200,14 @@ const MAX_WIDTH: i64 = 1 << 16;
 
 fn check_widths(path: &str, widths: &[i64], errors: &mut Vec<ConfigError>) {
     for (i, width) in widths.iter().enumerate() {
-        if !(1..=MAX_WIDTH).contains(width) {
-            errors.push(
-                ConfigError::new(
-                    format!("{path}[{i}]"),
-                    format!("{width} is not a usable layer width"),
-                )
-                .help(format!("a whole number from 1 to {MAX_WIDTH}")),
-            );
-        }
+        check_width(&format!("{path}[{i}]"), *width, errors);
+    }
+}
+
+fn check_width(path: &str, width: i64, errors: &mut Vec<ConfigError>) {
+    if !(1..=MAX_WIDTH).contains(&width) {
+        let why = format!("{width} is not a usable layer width");
+        let help = format!("a whole number from 1 to {MAX_WIDTH}");
+        errors.push(ConfigError::new(path, why).help(help));
     }
 }

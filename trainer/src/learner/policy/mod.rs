@@ -6,7 +6,7 @@ pub mod net;
 mod replica;
 mod sample;
 
-pub use config::{Activation, ActorConfig, CriticConfig, StdType};
+pub use config::{Activation, ActorConfig, CriticConfig, RnnType, StdType};
 
 use super::nn::host::ActorPass;
 use super::nn::{Params, zeros};
@@ -15,7 +15,7 @@ use super::returns::ReturnNormalizer;
 use super::{LearnError, State, TrainedPolicy};
 use net::{Net, NetSpace};
 use ostler_collector::transfer::brought;
-use ostler_collector::{Act, Policy, Replicate, Rollout, memory::memory_as_tch, policy::Noise};
+use ostler_collector::{Act, Hidden, Policy, Replicate, Rollout, memory::memory_as_tch, policy::Noise};
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
@@ -118,8 +118,9 @@ impl ActorCritic {
         Ok(())
     }
 
-    /// Runs the actor on raw observations; results lie in `self.act.net`.
-    fn forward(&mut self, obs: &Tensor) -> Result<(), TchError> {
+    /// Runs the actor on raw observations; results lie in `self.act.net`, and hidden states
+    /// where they are to go.
+    fn forward(&mut self, obs: &Tensor, hidden: Option<Hidden<'_>>) -> Result<(), TchError> {
         let (rows, width) = obs.size2()?;
         if rows != self.act.rows {
             // Another number of environments than before: an evaluation, or a back-off.
@@ -127,17 +128,27 @@ impl ActorCritic {
         }
         let norm = self.norm.actor.as_ref().map(Normalizer::applied);
         if let Some(pass) = &mut self.act.pass
-            && self.net.forward_on_host(pass, obs, norm, &self.act.net)?
+            && self.net.forward_on_host(pass, obs, norm, hidden, &self.act.net)?
         {
             return Ok(());
         }
         let obs = obs.f_to_device(self.device)?;
-        match &self.norm.actor {
+        let x = match &self.norm.actor {
             Some(normalizer) => {
                 normalizer.apply(&obs, &self.act.input)?;
-                self.net.forward_actor(&self.act.input, &self.act.net)
+                &self.act.input
             }
-            None => self.net.forward_actor(&obs, &self.act.net),
+            None => &obs,
+        };
+        let before = hidden.map(|h| h.before.f_to_device(self.device));
+        let space = &self.act.net;
+        let seen = self.net.remember(x, before.transpose()?.as_ref(), space)?;
+        self.net.forward_actor(seen, space)?;
+        match hidden {
+            Some(hidden) if self.net.hidden_width() > 0 => {
+                hidden.after.shallow_clone().f_copy_(&space.hidden)
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -251,6 +262,10 @@ impl Policy for ActorCritic {
         self.net.dist_width()
     }
 
+    fn hidden_width(&self) -> i64 {
+        self.net.hidden_width()
+    }
+
     fn noise(&self) -> (i64, Noise) {
         let kind = if self.net.is_categorical() {
             Noise::Uniform
@@ -262,7 +277,7 @@ impl Policy for ActorCritic {
 
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
         let _no_grad = tch::no_grad_guard();
-        self.forward(obs)?;
+        self.forward(obs, out.hidden)?;
         let (dist, log_std) = (&self.act.net.dist, &self.act.net.log_std);
         if !self.net.is_categorical() && sample::gaussian(dist, log_std, noise, out) {
             return Ok(());
@@ -287,9 +302,14 @@ impl Policy for ActorCritic {
         out.dist.shallow_clone().f_copy_(dist)
     }
 
-    fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
+    fn act_mean(
+        &mut self,
+        obs: &Tensor,
+        hidden: Option<Hidden<'_>>,
+        action: &Tensor,
+    ) -> Result<(), TchError> {
         let _no_grad = tch::no_grad_guard();
-        self.forward(obs)?;
+        self.forward(obs, hidden)?;
         let dist = &self.act.net.dist;
         if self.net.is_categorical() {
             action.shallow_clone().f_copy_(&dist.f_argmax(1, true)?)

@@ -4,16 +4,21 @@ use super::block::{BlockNet, BlockStd};
 use super::{ActorConfig, CriticConfig, StdType};
 use crate::learner::LearnError;
 use crate::learner::nn::host::ActorPass;
-use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
+use crate::learner::nn::{Gru, Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
+use ostler_collector::Hidden;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
-/// Actor: trunk, head for mean or logits, and what gives the deviation. Critic: a
-/// trunk of its own or the actor's, and a head for the value.
+/// Actor: a GRU if it is recurrent, trunk, head for mean or logits, and what gives the
+/// deviation. Critic: a trunk of its own or the actor's, and a head for the value.
+///
+/// A recurrent actor's hidden state after a step is its trunk's input, and, beside the
+/// observations, that of the critic's own trunk.
 #[derive(Debug)]
 pub struct Net {
+    gru: Option<Gru>,
     actor: Trunk,
     head: Linear,
     std: Std,
@@ -39,6 +44,8 @@ enum Std {
 /// Buffers of one pass over `B` rows. Gradients are there only if asked for.
 #[derive(Debug)]
 pub struct NetSpace {
+    /// Hidden states after the step `[B,H]`; empty where the actor is not recurrent.
+    pub hidden: Tensor,
     actor: TrunkSpace,
     critic: Option<TrunkSpace>,
     /// Mean or logits `[B,D]`.
@@ -76,7 +83,13 @@ impl Net {
         }
         let mut layout = Layout::default();
         let obs = spec.obs.policy as i64;
-        let (actor_at, width) = Trunk::declare(&mut layout, "actor", obs, actor.trunk());
+        let hidden = actor.hidden_width();
+        let gru_at = match hidden {
+            0 => None,
+            h => Some(Gru::declare(&mut layout, "actor.gru", obs, h)),
+        };
+        let inputs = if hidden > 0 { hidden } else { obs };
+        let (actor_at, width) = Trunk::declare(&mut layout, "actor", inputs, actor.trunk());
         let (dist_width, discrete) = match spec.action {
             ActionSpace::Continuous(n) => (n as i64, false),
             ActionSpace::Discrete(n) => (n as i64, true),
@@ -96,7 +109,7 @@ impl Net {
             (Vec::new(), width)
         } else {
             let obs = spec.obs.critic.unwrap_or(spec.obs.policy) as i64;
-            Trunk::declare(&mut layout, "critic", obs, critic.trunk())
+            Trunk::declare(&mut layout, "critic", obs + hidden, critic.trunk())
         };
         let value_at = Linear::declare(&mut layout, "critic.head", value_width, 1);
 
@@ -111,6 +124,7 @@ impl Net {
             Some(Ok(at)) => Std::Head(Linear::new(&params, at)?),
         };
         let net = Self {
+            gru: gru_at.map(|at| Gru::new(&params, at)).transpose()?,
             actor: Trunk::new(&params, &actor_at, actor.trunk())?,
             head: Linear::new(&params, head_at)?,
             std,
@@ -128,7 +142,7 @@ impl Net {
     }
 
     /// Orthogonal weights: gain sqrt(2) in hidden layers, 0.01 in the policy's head
-    /// (so that it starts near 0 everywhere), 1 in the value's. Biases are 0.
+    /// (so that it starts near 0 everywhere), 1 in the value's and in a GRU. Biases are 0.
     fn init(&self, init_std: f64, seed: u64) -> Result<(), TchError> {
         let hidden = self.actor.layers().iter();
         let hidden = hidden.chain(self.critic.iter().flat_map(|c| c.layers()));
@@ -139,6 +153,11 @@ impl Net {
             let (rows, cols) = layer.weight().size2()?;
             let weight = init::orthogonal(rows, cols, gain, seed, stream as u32)?;
             layer.weight().shallow_clone().f_copy_(&weight)?;
+        }
+        if let Some(gru) = &self.gru {
+            let layers = self.actor.layers().len() + 2;
+            let critic = self.critic.as_ref().map_or(0, |c| c.layers().len());
+            gru.init(seed, (layers + critic) as u32)?;
         }
         let norms = self.actor.norms().iter();
         let mut norms = norms.chain(self.critic.iter().flat_map(|c| c.norms()));
@@ -155,8 +174,12 @@ impl Net {
     /// The same networks for passes over blocks of rows: of `inputs` numbers for the actor and
     /// the critic.
     pub fn blocks(&self, inputs: [usize; 2]) -> BlockNet {
+        let gru = self.gru.as_ref().map(Gru::place);
         BlockNet {
-            actor: self.actor.stack(inputs[0]),
+            actor: self
+                .actor
+                .stack(gru.as_ref().map_or(inputs[0], |g| g.width())),
+            gru,
             head: self.head.dense().clone(),
             std: match &self.std {
                 Std::Categorical => BlockStd::Categorical,
@@ -172,6 +195,17 @@ impl Net {
     /// Width of [`NetSpace::dist`].
     pub fn dist_width(&self) -> i64 {
         self.dist_width
+    }
+
+    /// Width of the hidden state; 0 where the actor is not recurrent.
+    pub fn hidden_width(&self) -> i64 {
+        self.gru.as_ref().map_or(0, |g| g.width() as i64)
+    }
+
+    /// Layers of a recurrent actor's GRU.
+    #[cfg(test)]
+    pub fn gru_layers(&self) -> Option<[&Linear; 2]> {
+        self.gru.as_ref().map(Gru::layers)
     }
 
     /// The critic's output layer.
@@ -192,6 +226,7 @@ impl Net {
         };
         let (d, head) = (self.dist_width, matches!(self.std, Std::Head(_)));
         Ok(NetSpace {
+            hidden: matrix(self.gru.is_some(), self.hidden_width())?,
             actor: self.actor.space(rows, backward, device)?,
             critic: self
                 .critic
@@ -211,7 +246,23 @@ impl Net {
         })
     }
 
-    /// Parameters of the distribution for inputs `x [B,O]`.
+    /// Hidden states after a step from `before [B,H]` with inputs `x [B,O]`, into
+    /// [`NetSpace::hidden`]; what the actor's trunk sees.
+    pub fn remember<'a>(
+        &self,
+        x: &'a Tensor,
+        before: Option<&Tensor>,
+        space: &'a NetSpace,
+    ) -> Result<&'a Tensor, TchError> {
+        let Some(gru) = &self.gru else {
+            return Ok(x);
+        };
+        gru.step(x, before.ok_or_else(no_hidden)?, &space.hidden)?;
+        Ok(&space.hidden)
+    }
+
+    /// Parameters of the distribution for what the actor's trunk sees, `x [B,O]`: inputs, or
+    /// of a recurrent actor hidden states after the step.
     pub fn forward_actor(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
         self.actor.forward(x, &space.actor)?;
         let features = space.actor.output(x);
@@ -227,7 +278,8 @@ impl Net {
     /// What [`forward_on_host`](Self::forward_on_host) needs, where that can be.
     pub fn actor_pass(&self) -> Result<Option<ActorPass>, LearnError> {
         let heads = std::iter::once(&self.head).chain(self.std_head());
-        ActorPass::new(&self.actor, heads)
+        let gates = self.gru.iter().flat_map(Gru::layers);
+        ActorPass::new(&self.actor, heads.chain(gates))
     }
 
     /// The head for a deviation that depends on the state.
@@ -246,14 +298,20 @@ impl Net {
         pass: &mut ActorPass,
         obs: &Tensor,
         norm: Option<[&Tensor; 2]>,
+        hidden: Option<Hidden<'_>>,
         space: &NetSpace,
     ) -> Result<bool, TchError> {
         let heads = (&self.head, self.std_head());
         let out = [&space.dist, &space.raw_log_std, &space.log_std];
-        pass.actor((obs, norm), &self.actor, heads, self.log_std_bounds, out)
+        let gru = match &self.gru {
+            Some(gru) => Some((gru, hidden.ok_or_else(no_hidden)?)),
+            None => None,
+        };
+        let trunk = (gru, &self.actor);
+        pass.actor((obs, norm), trunk, heads, self.log_std_bounds, out)
     }
 
-    /// Values for inputs `x [B,O]` into [`NetSpace::value`]. With a shared trunk,
+    /// Values for what the critic sees, `x [B,O]`, into [`NetSpace::value`]. With a shared trunk,
     /// after [`forward_actor`](Self::forward_actor) on the same inputs.
     pub fn forward_critic(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
         let features = match (&self.critic, &space.critic) {
@@ -266,7 +324,7 @@ impl Net {
         self.value.forward(features, &space.value)
     }
 
-    /// Values alone, whether the trunk is shared or not.
+    /// Values alone, whether the trunk is shared or not, for what the critic sees.
     pub fn forward_value(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
         if self.critic.is_none() {
             self.actor.forward(x, &space.actor)?;
@@ -358,6 +416,10 @@ impl Net {
     }
 }
 
+fn no_hidden() -> TchError {
+    TchError::Torch("a recurrent policy has to be given its hidden state".into())
+}
+
 /// Drops from the gradient `d` what would move a number `raw` that is beyond its bounds
 /// farther out. A gradient that leads back inside passes: a standard deviation at its bound
 /// neither drifts nor gets stuck there, as it would behind the derivative of a clamp.
@@ -383,6 +445,7 @@ impl NetSpace {
             }
         };
         Ok(Self {
+            hidden: cut(&self.hidden)?,
             actor: self.actor.narrow(rows)?,
             critic: self.critic.as_ref().map(|c| c.narrow(rows)).transpose()?,
             dist: cut(&self.dist)?,

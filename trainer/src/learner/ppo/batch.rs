@@ -47,6 +47,29 @@ pub struct Samples {
     pub x_critic: Option<Tensor>,
     /// All else `[M,F]`, see [`Columns`].
     pub packed: Tensor,
+    /// Of a recurrent actor.
+    pub memory: Option<Remembered>,
+}
+
+/// What a recurrent actor's samples have besides.
+#[derive(Debug)]
+pub struct Remembered {
+    /// Hidden states before each step `[M,H]`.
+    pub hidden: Tensor,
+    /// 1 where they are what the step before left, 0 where an episode begins `[M,1]`.
+    pub keep: Tensor,
+}
+
+impl Remembered {
+    /// Those of sequences of `steps` steps whose samples are `index [L B]`: states before the
+    /// first steps `[B,H]`; `keep [L B,1]`.
+    pub fn gather(&self, index: &Tensor, steps: i64) -> Result<Self, TchError> {
+        let first = index.f_narrow(0, 0, index.size1()? / steps)?;
+        Ok(Self {
+            hidden: self.hidden.f_index_select(0, &first)?,
+            keep: self.keep.f_index_select(0, index)?,
+        })
+    }
 }
 
 /// Buffers and views of one minibatch of `B` samples. Columns are `[B,1]` unless noted.

@@ -8,6 +8,7 @@
 use super::batch::{Columns, part, shuffle};
 use super::config::{AdvantageNorm, PpoConfig};
 use super::loss::STATS;
+use super::sequences::Sequences;
 use crate::learner::LearnError;
 use crate::learner::nn::host::Vectors;
 use crate::learner::nn::host::kernels::{LossBlock, LossShape, LossTerms};
@@ -19,6 +20,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 /// Samples of a block; a multiple of every vector's length.
 const ROWS: usize = 256;
+/// Sequences of a block whose steps go through a GRU together, if so many samples are not
+/// too many.
+const SEQUENCES: usize = 16;
+const MOST_ROWS: usize = 1024;
 /// Samples of a part at least, and parts of a minibatch at most: sums of gradients cost
 /// memory, and time to add them up.
 const PART: usize = 256;
@@ -39,8 +44,11 @@ pub struct Blocks {
     parts: Vec<RwLock<Part>>,
     /// The gradient in chunks.
     sums: Vec<Mutex<Vec<f32>>>,
-    /// An order of the samples, shuffled anew each epoch.
+    sequences: Sequences,
+    /// An order of the samples or sequences, shuffled anew each epoch.
     order: Vec<i64>,
+    /// Samples of the present minibatch, block by block.
+    index: Vec<i64>,
     /// Parameters at the front that are the actor's alone.
     actor: usize,
 }
@@ -63,12 +71,14 @@ pub struct Inputs<'a> {
     pub x_critic: Option<&'a [f32]>,
     /// All else `[M,F]`.
     pub packed: &'a [f32],
+    /// Of a recurrent actor: hidden states before each step `[M,H]`, and 1 where they are what
+    /// the step before left `[M]`.
+    pub memory: Option<[&'a [f32]; 2]>,
 }
 
 impl Blocks {
-    /// For minibatches of up to `rows` of `total` samples, on so many threads. `same`: the
-    /// critic sees what the actor sees. `actor` of the parameters, at their front, are the
-    /// actor's alone.
+    /// For so many `minibatches` of `sequences`, on so many threads. `same`: the critic sees
+    /// what the actor sees. `actor` of the parameters, at their front, are the actor's alone.
     ///
     /// # Errors
     /// Memory does not suffice, or the system refuses a thread.
@@ -76,13 +86,15 @@ impl Blocks {
         net: BlockNet,
         config: &PpoConfig,
         columns: Columns,
-        (total, rows, same): (usize, usize, bool),
+        (sequences, minibatches, same): (Sequences, usize, bool),
         (parameters, actor): (usize, usize),
         threads: usize,
     ) -> Result<Self, LearnError> {
-        let threads = threads.clamp(1, parts_of(rows));
+        let most = sequences.count().div_ceil(minibatches);
+        let (rows, parts) = (most * sequences.steps, parts_of(most, sequences.steps));
+        let threads = threads.clamp(1, parts);
         let packed = columns.total() as usize;
-        let stride = ROWS.min(round_up(rows));
+        let stride = round_up(rows.min(block_rows(sequences.steps)));
         let space = |_| Ok(Mutex::new(net.space(stride, same, packed)?));
         let part = |_| -> Result<_, MemoryError> {
             Ok(RwLock::new(Part {
@@ -98,7 +110,7 @@ impl Blocks {
             spaces: (0..threads)
                 .map(space)
                 .collect::<Result<_, MemoryError>>()?,
-            parts: (0..parts_of(rows)).map(part).collect::<Result<_, _>>()?,
+            parts: (0..parts).map(part).collect::<Result<_, _>>()?,
             sums: (0..parameters)
                 .step_by(CHUNK)
                 .map(chunk)
@@ -108,21 +120,38 @@ impl Blocks {
             shape: columns.shape(config),
             net,
             columns,
-            order: in_order(total)?,
+            order: in_order(sequences.count())?,
+            index: zeroed("a minibatch's samples", rows)?,
+            sequences,
             actor,
         })
     }
 
-    /// Shuffles the samples for an epoch.
+    /// Shuffles the samples or sequences for an epoch.
     pub fn shuffle(&mut self, seed: u64, update: u64, epoch: u32) {
         // From the same order each time: an update depends on nothing before it.
         count(&mut self.order);
         shuffle(&mut self.order, seed, update, epoch);
     }
 
-    /// Samples of a range of the present order.
-    pub fn samples(&self, range: Range<usize>) -> &[i64] {
-        &self.order[range]
+    /// Takes a range of the present order as the next minibatch.
+    pub fn take(&mut self, range: Range<usize>) {
+        let (sequences, steps) = (self.sequences, self.sequences.steps);
+        let taken = &self.order[range];
+        let parts = parts_of(taken.len(), steps);
+        self.index.clear();
+        for i in 0..parts {
+            let (from, len) = part(taken.len() as i64, parts as i64, i as i64);
+            let part = &taken[from as usize..][..len as usize];
+            for block in part.chunks(block_rows(steps) / steps) {
+                self.index.extend(sequences.samples(block));
+            }
+        }
+    }
+
+    /// The samples that were taken, block by block, and in a block step by step.
+    pub fn samples(&self) -> &[i64] {
+        &self.index
     }
 
     /// How many samples count, and how their advantages are normalised.
@@ -177,17 +206,20 @@ impl Blocks {
         policy: bool,
         (grad, stats): (&mut [f32], &mut [f32]),
     ) {
-        let parts = parts_of(index.len());
+        let steps = self.sequences.steps;
+        let sequences = index.len() / steps;
+        let parts = parts_of(sequences, steps);
         let first = if policy { 0 } else { self.actor };
         let work = |i: usize| {
             let mut space = lock(&self.spaces[worker() % self.spaces.len()]);
             let part_of = &mut *self.parts[i]
                 .write()
                 .unwrap_or_else(PoisonError::into_inner);
-            let (from, len) = part(index.len() as i64, parts as i64, i as i64);
+            let (from, len) = part(sequences as i64, parts as i64, i as i64);
             part_of.grad[first..].fill(0.0);
             part_of.stats = [0.0; STATS];
-            for index in index[from as usize..][..len as usize].chunks(ROWS) {
+            let index = &index[from as usize * steps..][..len as usize * steps];
+            for index in index.chunks(block_rows(steps)) {
                 self.block(inputs, index, terms, policy, &mut space, part_of);
             }
         };
@@ -234,10 +266,16 @@ impl Blocks {
         let rows = index.len();
         let stride = space.stride();
         let vectors = self.vectors;
-        let (actor, critic) = (self.net.actor.inputs, self.net.critic_inputs());
+        let sequences = rows / self.sequences.steps;
+        let (actor, critic) = (self.net.actor_inputs(), self.net.critic_inputs());
         vectors.gather_rows(inputs.x_actor, actor, index, &mut space.x_actor);
         if let (Some(from), Some(to)) = (inputs.x_critic, &mut space.x_critic) {
             vectors.gather_rows(from, critic, index, to);
+        }
+        if let (Some([hidden, keep]), Some(gru)) = (inputs.memory, &mut space.gru) {
+            let width = hidden.len() / keep.len().max(1);
+            vectors.gather_rows(hidden, width, &index[..sequences], &mut gru.before);
+            vectors.gather_rows(keep, 1, index, &mut gru.keep);
         }
         let width = self.columns.total() as usize;
         let packed = (&mut space.packed[..], stride);
@@ -251,6 +289,7 @@ impl Blocks {
             vectors,
             theta: inputs.theta,
             rows,
+            sequences,
             policy,
         };
         self.net.forward(pass, space);
@@ -280,15 +319,24 @@ fn in_order(total: usize) -> Result<Vec<i64>, MemoryError> {
     Ok(order)
 }
 
-/// Parts of so many samples: more threads are of no use.
-pub fn parts_of(rows: usize) -> usize {
-    (rows / PART).clamp(1, PARTS)
+/// Parts of so many sequences: more threads are of no use.
+pub fn parts_of(sequences: usize, steps: usize) -> usize {
+    (sequences * steps / PART).clamp(1, PARTS.min(sequences.max(1)))
+}
+
+/// Samples of a block, whole sequences.
+fn block_rows(steps: usize) -> usize {
+    match steps {
+        1 => ROWS,
+        _ => steps * (MOST_ROWS / steps).clamp(1, SEQUENCES.max(ROWS / steps)),
+    }
 }
 
 /// Samples whose activations are in memory at a time, and gradients of parts.
-pub fn working_set(rows: usize, threads: usize) -> (usize, usize) {
-    let parts = parts_of(rows);
-    (rows.min(ROWS * threads.min(parts)), parts + 1)
+pub fn working_set(sequences: usize, steps: usize, threads: usize) -> (usize, usize) {
+    let parts = parts_of(sequences, steps);
+    let at_once = block_rows(steps) * threads.min(parts);
+    ((sequences * steps).min(at_once), parts + 1)
 }
 
 /// Filled up to whole vectors of any length.

@@ -9,9 +9,14 @@ use serde::{Deserialize, Serialize};
 pub struct PpoConfig {
     /// Passes over each rollout, 1 or more.
     pub num_learning_epochs: usize,
-    /// Minibatches per pass, 1 up to the samples of a rollout. Every sample is used
-    /// once per pass; sizes differ by at most one where they do not divide.
+    /// Minibatches per pass, 1 up to the samples of a rollout, or of a recurrent policy up to
+    /// its sequences. Every sample is used once per pass; sizes differ by at most one where
+    /// they do not divide.
     pub num_mini_batches: usize,
+    /// Steps of the sequences that a recurrent policy (`actor.rnn_type`) learns from, through
+    /// which gradients go back: a divisor of `runner.num_steps_per_env`. 0: all of them. Every
+    /// sequence begins with the hidden state that the rollout has there.
+    pub sequence_length: usize,
     /// How far the probability ratio counts beyond 1, above 0.
     pub clip_param: f64,
     /// Also keep a new value near the old one in the value loss: within `clip_param` times
@@ -78,6 +83,7 @@ impl Default for PpoConfig {
         Self {
             num_learning_epochs: 3,
             num_mini_batches: 4,
+            sequence_length: 0,
             clip_param: 0.2,
             use_clipped_value_loss: false,
             value_loss_coef: 1.0,
@@ -152,6 +158,14 @@ pub enum Staleness {
 }
 
 impl PpoConfig {
+    /// Steps of a recurrent policy's sequences in rollouts of so many.
+    pub fn sequence_steps(&self, rollout: usize) -> usize {
+        match self.sequence_length {
+            0 => rollout,
+            steps => steps,
+        }
+    }
+
     /// The critic's learning rate at the start.
     pub(super) fn critic_rate(&self) -> f64 {
         match self.critic_learning_rate {
@@ -268,23 +282,36 @@ impl PpoConfig {
         errors
     }
 
-    /// What cannot be used together with rollouts of `samples` transitions
-    /// (`env.num_envs` times `runner.num_steps_per_env`).
-    pub fn validate_batch(&self, samples: usize) -> Vec<ConfigError> {
-        if self.num_mini_batches <= samples {
+    /// What cannot be used together with rollouts of `steps` steps, `samples` in all; from
+    /// sequences, if the policy is `recurrent`.
+    pub fn validate_rollout(
+        &self,
+        steps: usize,
+        samples: usize,
+        recurrent: bool,
+    ) -> Vec<ConfigError> {
+        let per_sequence = match recurrent {
+            true => self.sequence_steps(steps).max(1),
+            false => 1,
+        };
+        if !steps.is_multiple_of(per_sequence) {
+            let why = format!("rollouts of {steps} steps are not whole sequences of {per_sequence}");
+            let help = "a divisor of runner.num_steps_per_env, or 0: all of it";
+            return vec![ConfigError::new("ppo.sequence_length", why).help(help)];
+        }
+        let (parts, count) = (self.num_mini_batches, samples / per_sequence);
+        if parts <= count {
             return Vec::new();
         }
-        vec![
-            ConfigError::new(
-                "ppo.num_mini_batches",
-                format!(
-                    "{} minibatches of only {samples} samples",
-                    self.num_mini_batches
-                ),
-            )
-            .help(format!(
-                "at most env.num_envs x runner.num_steps_per_env = {samples}"
-            )),
-        ]
+        let (what, most) = match recurrent {
+            false => ("samples", "env.num_envs x runner.num_steps_per_env"),
+            true => (
+                "sequences",
+                "env.num_envs x runner.num_steps_per_env / ppo.sequence_length",
+            ),
+        };
+        let why = format!("{parts} minibatches of only {count} {what}");
+        let help = format!("at most {most} = {count}");
+        vec![ConfigError::new("ppo.num_mini_batches", why).help(help)]
     }
 }

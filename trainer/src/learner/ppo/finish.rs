@@ -9,7 +9,6 @@ use crate::learner::LearnError;
 use crate::learner::nn::HostAdam;
 use ostler_collector::memory::HostRows;
 use ostler_collector::transfer::host_number;
-use std::ops::Range;
 use tch::{TchError, Tensor};
 
 /// By how much the learning rate moves when the divergence is out of its range.
@@ -24,6 +23,8 @@ pub(super) struct Host {
     x_actor: HostRows<f32>,
     x_critic: Option<HostRows<f32>>,
     packed: HostRows<f32>,
+    /// Of a recurrent actor: hidden states, and where they come from the step before.
+    memory: Option<[HostRows<f32>; 2]>,
     stats: HostRows<f32>,
     adam: HostAdam,
     judge: Judge,
@@ -32,13 +33,12 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Gradients and means of the samples `range` of the present order. Without `policy` only
-    /// what concerns values is worked out.
+    /// Gradients and means of the samples that `blocks` has taken. Without `policy` only what
+    /// concerns values is worked out.
     pub(super) fn run(
         &mut self,
         blocks: &Blocks,
         config: &PpoConfig,
-        range: Range<usize>,
         policy: bool,
         value_clip: f32,
     ) -> Result<(), LearnError> {
@@ -47,8 +47,12 @@ impl Host {
             x_actor: self.x_actor.all()?,
             x_critic: self.x_critic.as_ref().map(HostRows::all).transpose()?,
             packed: self.packed.all()?,
+            memory: match &self.memory {
+                Some([hidden, keep]) => Some([hidden.all()?, keep.all()?]),
+                None => None,
+            },
         };
-        let index = blocks.samples(range);
+        let index = blocks.samples();
         let terms = blocks.terms(config, value_clip, inputs, index);
         let out = (self.grad.all_mut()?, self.stats.all_mut()?);
         blocks.run(inputs, index, &terms, policy, out);
@@ -69,7 +73,7 @@ impl Host {
 impl Ppo {
     /// Views for the coming update, where there is a host to look at.
     pub(super) fn host(&self) -> Result<Option<Host>, LearnError> {
-        if !self.on_host {
+        if !self.on_host() {
             return Ok(None);
         }
         let params = &self.policy.params;
@@ -84,6 +88,12 @@ impl Ppo {
                 x_actor: HostRows::new(&self.samples.x_actor)?,
                 x_critic: critic.map(|x| HostRows::new(x)).transpose()?,
                 packed: HostRows::new(&self.samples.packed)?,
+                memory: match &self.samples.memory {
+                    Some(memory) => {
+                        Some([HostRows::new(&memory.hidden)?, HostRows::new(&memory.keep)?])
+                    }
+                    None => None,
+                },
                 stats: HostRows::new(self.accumulator.losses())?,
                 adam: self.adam.on_host(params)?,
                 judge: self.accumulator.on_host()?,

@@ -8,6 +8,17 @@ use ostler_sim::config::ConfigError;
 use ostler_sim::device::cuda::Cuda;
 use tch::Device;
 
+/// Steps that samples are drawn in: 1, but for a recurrent policy.
+fn sequence(config: &Config) -> usize {
+    match config.actor.is_recurrent() {
+        false => 1,
+        true => {
+            let steps = config.runner.num_steps_per_env;
+            config.ppo.sequence_steps(steps).max(1)
+        }
+    }
+}
+
 /// `runner.algorithm = "ppo"`.
 pub struct PpoMethod;
 
@@ -21,7 +32,8 @@ impl Method for PpoMethod {
     }
 
     fn fits(&self, config: &Config, samples: usize) -> Vec<ConfigError> {
-        config.ppo.validate_batch(samples)
+        let (steps, recurrent) = (config.runner.num_steps_per_env, config.actor.is_recurrent());
+        config.ppo.validate_rollout(steps, samples, recurrent)
     }
 
     fn check(&self, config: &Config) -> Vec<ConfigError> {
@@ -32,6 +44,13 @@ impl Method for PpoMethod {
             errors.push(
                 ConfigError::new("collector.init_random_steps", why)
                     .help("0, or runner.algorithm = \"sac\" or \"td3\""),
+            );
+        }
+        if config.ppo.sequence_length > 0 && !config.actor.is_recurrent() {
+            let why = "only a recurrent policy learns from sequences";
+            errors.push(
+                ConfigError::new("ppo.sequence_length", why)
+                    .help("actor.rnn_type = \"gru\", or leave it out"),
             );
         }
         let uncorrected = config.ppo.staleness_correction == Staleness::None;
@@ -50,7 +69,12 @@ impl Method for PpoMethod {
 
     fn batch_rows(&self, config: &Config) -> usize {
         let samples = config.samples() as usize * config.agents_of_a_policy().1;
-        samples.div_ceil(config.ppo.num_mini_batches.max(1))
+        let steps = sequence(config);
+        (samples / steps).div_ceil(config.ppo.num_mini_batches.max(1)) * steps
+    }
+
+    fn recurrent(&self) -> bool {
+        true
     }
 
     fn has_reference(&self) -> bool {
@@ -62,12 +86,17 @@ impl Method for PpoMethod {
             // What automatic differentiation keeps.
             return (2 * self.batch_rows(config), 2);
         }
-        blocks::working_set(self.batch_rows(config), config.learner_threads())
+        let steps = sequence(config);
+        let sequences = self.batch_rows(config) / steps;
+        blocks::working_set(sequences, steps, config.learner_threads())
     }
 
     fn useful_threads(&self, config: &Config) -> Option<usize> {
         match config.learner.path {
-            LearnerPath::Fast => Some(blocks::parts_of(self.batch_rows(config))),
+            LearnerPath::Fast => {
+                let steps = sequence(config);
+                Some(blocks::parts_of(self.batch_rows(config) / steps, steps))
+            }
             LearnerPath::Reference => None,
         }
     }

@@ -17,6 +17,7 @@ mod orders;
 mod prepare;
 mod range;
 mod reference;
+mod sequences;
 mod stale;
 mod state;
 mod stats;
@@ -46,6 +47,7 @@ use ostler_sim::config::ConfigError;
 use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use range::RewardRange;
+use sequences::Sequences;
 use stats::Accumulator;
 use std::ops::Range;
 use std::time::Instant;
@@ -59,14 +61,9 @@ pub struct Ppo {
     adam: Adam,
     columns: Columns,
     samples: Samples,
-    /// On a device: minibatches of the larger and, where sizes differ, the smaller size.
-    minibatches: Vec<MiniBatch>,
-    /// On a host: what minibatches are computed with.
-    blocks: Option<Blocks>,
-    /// On a device that has it.
-    loss_kernel: Option<LossKernel>,
-    /// For gradients by automatic differentiation, where these are wanted.
-    reference: Option<BlockNet>,
+    path: Path,
+    /// What minibatches are drawn from.
+    sequences: Sequences,
     values: values::Values,
     /// What rewards allow values to be.
     range: RewardRange,
@@ -88,8 +85,6 @@ pub struct Ppo {
     /// How much of the run is left, 0..1.
     left: f64,
     faults: Faults,
-    /// Whether the tensors lie on the host: small operations are then passes over it.
-    on_host: bool,
     /// What crosses between host and device.
     crossed: Counts,
     seed: u64,
@@ -99,6 +94,28 @@ pub struct Ppo {
     same_inputs: bool,
     /// Widths of the actor's and the critic's inputs.
     widths: [i64; 2],
+}
+
+/// How a minibatch becomes a gradient.
+#[derive(Debug)]
+enum Path {
+    /// In the host's memory, block by block; the rest of an update is then passes over that
+    /// memory, too.
+    Blocks(Box<Blocks>),
+    /// As operations of tensors.
+    Tensors {
+        /// Of the larger and, where sizes differ, the smaller size.
+        minibatches: Vec<MiniBatch>,
+        /// The loss, on a device that has it.
+        kernel: Option<LossKernel>,
+    },
+    /// The same by automatic differentiation.
+    Reference {
+        /// As above.
+        minibatches: Vec<MiniBatch>,
+        /// Where the networks' parameters lie.
+        places: BlockNet,
+    },
 }
 
 impl Ppo {
@@ -114,7 +131,8 @@ impl Ppo {
         device: Device,
     ) -> Result<Self, LearnError> {
         let total = spec.rows().saturating_mul(steps);
-        let errors = [config.validate(), config.validate_batch(total)].concat();
+        let fits = config.validate_rollout(steps, total, actor.is_recurrent());
+        let errors = [config.validate(), fits].concat();
         if let Some(error) = errors.into_iter().next() {
             return Err(error.into());
         }
@@ -138,8 +156,19 @@ impl Ppo {
             },
         };
         let obs = spec.obs.policy as i64;
-        let critic_obs = spec.obs.critic.unwrap_or(spec.obs.policy) as i64;
-        let same = spec.obs.critic.is_none() && matches!(policy.norm.critic, CriticNorm::AsActor);
+        // What a recurrent actor remembers is the critic's to see, unless they share layers.
+        let seen = match policy.net.is_shared() {
+            true => 0,
+            false => policy.net.hidden_width(),
+        };
+        let critic_obs = spec.obs.critic.unwrap_or(spec.obs.policy) as i64 + seen;
+        let alike = spec.obs.critic.is_none() && matches!(policy.norm.critic, CriticNorm::AsActor);
+        let same = alike && seen == 0;
+        let sequences = match actor.is_recurrent() {
+            false => 1,
+            true => config.sequence_steps(steps as usize),
+        };
+        let sequences = Sequences::new(sequences, envs as usize, total as usize);
 
         let all = policy.num_parameters();
         let rate = config.learning_rate;
@@ -168,7 +197,7 @@ impl Ppo {
             adam,
             range,
             samples: Samples::new(columns, total, device)?,
-            values: values::Values::new(&policy, spec, steps, same)?,
+            values: values::Values::new(&policy, spec, steps, alike)?,
             accumulator,
             value_clip: Tensor::f_zeros([0i64; 0], (tch::Kind::Float, device))?,
             host_value_clip: 0.0,
@@ -178,13 +207,13 @@ impl Ppo {
             config: config.clone(),
             policy,
             columns,
-            minibatches: Vec::new(),
-            blocks: None,
-            loss_kernel: None,
-            reference: None,
+            path: Path::Tensors {
+                minibatches: Vec::new(),
+                kernel: None,
+            },
+            sequences,
             left: 1.0,
             faults: Faults::default(),
-            on_host: device == Device::Cpu,
             crossed: Counts::default(),
             seed,
             steps,
@@ -192,11 +221,37 @@ impl Ppo {
             same_inputs: same,
             widths: [obs, critic_obs],
         };
-        match ppo.on_host {
-            true => ppo = ppo.with_threads(1)?,
-            false => ppo.minibatches = ppo.tensors()?,
-        }
+        ppo.path = match device {
+            Device::Cpu => ppo.in_blocks(1)?,
+            // A recurrent policy has no other backward pass on a device.
+            _ if actor.is_recurrent() => ppo.automatic()?,
+            _ => Path::Tensors {
+                minibatches: ppo.tensors()?,
+                kernel: None,
+            },
+        };
         Ok(ppo)
+    }
+
+    fn in_blocks(&self, threads: usize) -> Result<Path, LearnError> {
+        let params = &self.policy.params;
+        let actor = match self.policy.net.is_shared() {
+            true => 0,
+            false => params.front("actor") as usize,
+        };
+        let parameters = (params.len() as usize, actor);
+        let parts = self.config.num_mini_batches;
+        let drawn = (self.sequences, parts, self.same_inputs);
+        let net = self.places();
+        let blocks = Blocks::new(net, &self.config, self.columns, drawn, parameters, threads);
+        Ok(Path::Blocks(Box::new(blocks?)))
+    }
+
+    fn automatic(&self) -> Result<Path, LearnError> {
+        Ok(Path::Reference {
+            minibatches: self.tensors()?,
+            places: self.places(),
+        })
     }
 
     /// On a host: learns with so many threads, which change nothing but the time.
@@ -204,20 +259,8 @@ impl Ppo {
     /// # Errors
     /// Memory does not suffice, or the system refuses a thread.
     pub fn with_threads(mut self, threads: usize) -> Result<Self, LearnError> {
-        if self.on_host {
-            // The old one's memory goes first.
-            self.blocks = None;
-            let (total, parts) = (self.total() as usize, self.config.num_mini_batches);
-            let sizes = (total, total.div_ceil(parts), self.same_inputs);
-            let net = self.places();
-            let params = &self.policy.params;
-            let actor = match self.policy.net.is_shared() {
-                true => 0,
-                false => params.front("actor") as usize,
-            };
-            let parameters = (params.len() as usize, actor);
-            let blocks = Blocks::new(net, &self.config, self.columns, sizes, parameters, threads);
-            self.blocks = Some(blocks?);
+        if self.on_host() {
+            self.path = self.in_blocks(threads)?;
         }
         Ok(self)
     }
@@ -228,9 +271,15 @@ impl Ppo {
     /// # Errors
     /// It does not compile there, or memory does not suffice.
     pub fn with_kernels(mut self, on: &dyn ostler_sim::device::Device) -> Result<Self, LearnError> {
-        let rows = self.minibatches.first().map_or(0, |mb| mb.rows);
         let shape = self.columns.shape(&self.config);
-        self.loss_kernel = Some(LossKernel::new(on, shape, rows, self.policy.device)?);
+        if let Path::Tensors {
+            minibatches,
+            kernel,
+        } = &mut self.path
+        {
+            let rows = minibatches.first().map_or(0, |mb| mb.rows);
+            *kernel = Some(LossKernel::new(on, shape, rows, self.policy.device)?);
+        }
         Ok(self)
     }
 
@@ -239,11 +288,13 @@ impl Ppo {
     /// # Errors
     /// Memory does not suffice.
     pub fn by_reference(mut self) -> Result<Self, LearnError> {
-        self.on_host = false;
-        self.blocks = None;
-        self.minibatches = self.tensors()?;
-        self.reference = Some(self.places());
+        self.path = self.automatic()?;
         Ok(self)
+    }
+
+    /// Whether minibatches are computed in the host's memory.
+    fn on_host(&self) -> bool {
+        matches!(self.path, Path::Blocks(_))
     }
 
     /// Where the networks' parameters lie.
@@ -253,22 +304,18 @@ impl Ppo {
 
     /// Minibatches as tensors.
     fn tensors(&self) -> Result<Vec<MiniBatch>, LearnError> {
-        let (total, parts) = (self.total(), self.config.num_mini_batches as i64);
+        let parts = self.config.num_mini_batches as i64;
+        let (total, steps) = (self.sequences.count() as i64, self.sequences.steps as i64);
         let largest = (total + parts - 1) / parts;
         let [obs, critic_obs] = self.widths;
         let own = (!self.same_inputs).then_some(critic_obs);
         let (net, device) = (&self.policy.net, self.policy.device);
-        let full = MiniBatch::new(net, self.columns, largest, obs, own, device)?;
+        let full = MiniBatch::new(net, self.columns, largest * steps, obs, own, device)?;
         let smaller = match total % parts {
             0 => None,
-            _ => Some(full.narrow(self.columns, largest - 1)?),
+            _ => Some(full.narrow(self.columns, (largest - 1) * steps)?),
         };
         Ok(std::iter::once(full).chain(smaller).collect())
-    }
-
-    /// Samples of a rollout.
-    fn total(&self) -> i64 {
-        self.steps * self.envs
     }
 
     /// The policy as it is now.
@@ -337,9 +384,9 @@ impl Ppo {
         })
     }
 
-    /// The orders of all epochs `[E,M]`, on a device.
+    /// The orders of all epochs `[E,M]`, of samples or sequences, on a device.
     fn send_orders(&mut self) -> Result<Tensor, LearnError> {
-        let total = self.total();
+        let total = self.sequences.count() as i64;
         let orders = match &mut self.orders {
             Some(orders) => orders,
             none => {
@@ -358,13 +405,14 @@ impl Ppo {
         Ok(())
     }
 
-    /// One minibatch in the host's memory: the samples `range` of the present order.
+    /// One minibatch in the host's memory: `range` of the present order.
     fn learn_on_host(&mut self, range: Range<usize>, host: &mut Host) -> Result<(), LearnError> {
         self.poison(Place::Begin)?;
         let policy = host.policy_learns()? || self.policy.net.is_shared();
-        if let Some(blocks) = &self.blocks {
+        if let Path::Blocks(blocks) = &mut self.path {
+            blocks.take(range);
             let clip = self.host_value_clip;
-            host.run(blocks, &self.config, range, policy, clip)?;
+            host.run(blocks, &self.config, policy, clip)?;
         }
         let policy = host.policy_goes_on()?;
         self.poison(Place::Judged)?;
@@ -377,15 +425,30 @@ impl Ppo {
     /// One minibatch as tensors: forward, loss, backward, step.
     fn learn(&mut self, which: usize, index: &Tensor) -> Result<(), LearnError> {
         self.poison(Place::Begin)?;
-        let mb = &self.minibatches[which];
-        mb.gather(&self.samples, index)?;
         let ActorCritic { net, params, .. } = &self.policy;
         let (config, stats, clip) = (&self.config, self.accumulator.losses(), &self.value_clip);
-        match &self.reference {
-            Some(places) => reference::gradient(config, places, params, mb, clip, stats)?,
-            None => {
+        match &self.path {
+            Path::Blocks(_) => {}
+            Path::Reference {
+                minibatches,
+                places,
+            } => {
+                let mb = &minibatches[which];
+                let index = self.sequences.index(index)?;
+                mb.gather(&self.samples, &index)?;
+                let steps = self.sequences.steps as i64;
+                let memory = self.samples.memory.as_ref();
+                let memory = memory.map(|m| m.gather(&index, steps)).transpose()?;
+                reference::gradient(config, (places, params), mb, memory, clip, stats)?;
+            }
+            Path::Tensors {
+                minibatches,
+                kernel,
+            } => {
+                let mb = &minibatches[which];
+                mb.gather(&self.samples, index)?;
                 mb.forward(net)?;
-                match &self.loss_kernel {
+                match kernel {
                     Some(kernel) => kernel.run(config, mb, clip, stats)?,
                     None => loss::loss(config, mb, clip, stats)?,
                 }
@@ -402,7 +465,7 @@ impl Ppo {
     /// All epochs' minibatches, in the host's memory.
     fn learn_all_on_host(&mut self, mut host: Host) -> Result<(), LearnError> {
         for epoch in 0..self.config.num_learning_epochs {
-            if let Some(blocks) = &mut self.blocks {
+            if let Path::Blocks(blocks) = &mut self.path {
                 blocks.shuffle(self.seed, self.updates.get(), epoch as u32);
             }
             for (from, len) in self.parts() {
@@ -418,16 +481,18 @@ impl Ppo {
         for epoch in 0..self.config.num_learning_epochs {
             let order = orders.f_get(epoch as i64)?;
             for (from, len) in self.parts() {
-                let which = usize::from(len != self.minibatches[0].rows);
+                let largest = self.parts().map(|(_, len)| len).max();
+                let which = usize::from(Some(len) != largest);
                 self.learn(which, &order.f_narrow(0, from, len)?)?;
             }
         }
         Ok(())
     }
 
-    /// First sample and samples of an epoch's minibatches.
+    /// First sample or sequence of an epoch's minibatches, and how many each has.
     fn parts(&self) -> impl Iterator<Item = (i64, i64)> + use<> {
-        let (total, parts) = (self.total(), self.config.num_mini_batches as i64);
+        let parts = self.config.num_mini_batches as i64;
+        let total = self.sequences.count() as i64;
         (0..parts).map(move |i| batch::part(total, parts, i))
     }
 }
@@ -468,7 +533,7 @@ impl Learner for Ppo {
         let mut stats =
             self.accumulator
                 .read(self.adam.rate(0), &size, minibatches as u64, &self.crossed)?;
-        if !self.on_host {
+        if !self.on_host() {
             stats.traffic = self.crossed.traffic().since(before);
         }
         stats.gae_s = gae_s;

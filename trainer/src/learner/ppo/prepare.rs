@@ -1,6 +1,6 @@
 //! What comes before the first minibatch, and the statistics that come after the last.
 
-use super::batch::{Columns, Samples};
+use super::batch::{Columns, Remembered, Samples};
 use super::stale::Acted;
 use super::{AdvantageNorm, Ppo, Staleness, gae, loss};
 use crate::learner::nn::zeros;
@@ -30,6 +30,13 @@ impl Ppo {
         };
 
         let column = |t: &Tensor| t.f_view([total, -1]);
+        self.samples.memory = match (&rollout.hidden, self.values.keep()) {
+            (Some(hidden), Some(keep)) => Some(Remembered {
+                hidden: column(&hidden.f_narrow(0, 0, self.steps)?)?,
+                keep: keep.shallow_clone(),
+            }),
+            _ => None,
+        };
         let valid = column(&rollout.valid)?;
         let acted = Acted {
             action: column(&rollout.action)?,
@@ -114,7 +121,7 @@ impl Ppo {
         let Some(normalizer) = &mut norm.returns else {
             let (_, deviation) = loss::centred(returns, valid)?;
             self.value_clip.f_copy_(&deviation.f_mul_scalar(clip)?)?;
-            if self.on_host {
+            if self.on_host() {
                 self.host_value_clip = host_number(&self.value_clip)? as f32;
             }
             return Ok((returns.shallow_clone(), value, deviation));
@@ -137,6 +144,7 @@ impl Samples {
         Ok(Self {
             x_actor: Tensor::new(),
             x_critic: None,
+            memory: None,
             packed: zeros("samples", &[total, columns.total()], Kind::Float, device)?,
         })
     }

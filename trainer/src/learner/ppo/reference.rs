@@ -5,10 +5,11 @@
 //! up to rounding. A new kind of layer or term of the loss works as soon as it is written
 //! here.
 
-use super::batch::MiniBatch;
+use super::batch::{MiniBatch, Remembered};
 use super::config::{AdvantageNorm, PpoConfig, ValueLoss};
 use super::loss;
 use crate::learner::nn::Params;
+use crate::learner::nn::host::recurrent::GruAt;
 use crate::learner::nn::host::stack::{Dense, NormAt, Stack};
 use crate::learner::nn::norm;
 use crate::learner::policy::Activation;
@@ -38,6 +39,29 @@ impl Leaf {
         let gain = self.view(&norm.gain, &width)?;
         let shift = self.view(&norm.shift, &width)?;
         x.f_layer_norm(&width[..], Some(&gain), Some(&shift), norm::EPS, false)
+    }
+
+    /// Hidden states after each step of sequences with inputs `x [L B,I]`.
+    fn gru(&self, gru: &GruAt, x: &Tensor, memory: &Remembered) -> Result<Tensor, TchError> {
+        let weights = |d: &Dense| -> Result<[Tensor; 2], TchError> {
+            let (inputs, outputs) = (d.inputs as i64, d.outputs as i64);
+            let weight = self.view(&d.weight, &[outputs, inputs])?;
+            Ok([weight, self.view(&d.bias, &[outputs])?])
+        };
+        let ([w_x, b_x], [w_h, b_h]) = (weights(&gru.input)?, weights(&gru.hidden)?);
+        let sequences = memory.hidden.size()[0];
+        let steps = x.f_split(sequences, 0)?;
+        let keep = memory.keep.f_split(sequences, 0)?;
+        let mut h = memory.hidden.shallow_clone();
+        let mut after = Vec::with_capacity(steps.len());
+        for (t, (x, keep)) in steps.iter().zip(keep).enumerate() {
+            if t > 0 {
+                h = h.f_where_self(&keep.f_gt(0.0)?, &h.f_zeros_like()?)?;
+            }
+            h = x.f_gru_cell(&h, &w_x, &w_h, Some(&b_x), Some(&b_h))?;
+            after.push(h.shallow_clone());
+        }
+        Tensor::f_cat(&after, 0)
     }
 
     fn stack(&self, stack: &Stack, x: &Tensor) -> Result<Tensor, TchError> {
@@ -71,23 +95,25 @@ struct Held {
     leaf: Tensor,
 }
 
-/// The gradient of a gathered minibatch's loss into `params.grad`, and its means into `stats`,
+/// The gradient of a gathered minibatch's loss, with what a recurrent actor's samples have
+/// besides, into `params.grad`, and its means into `stats`,
 /// as [`loss`](super::loss::loss) and the backward pass give them.
 ///
 /// # Errors
 /// libtorch refuses.
 pub fn gradient(
     config: &PpoConfig,
-    net: &BlockNet,
-    params: &Params,
+    (net, params): (&BlockNet, &Params),
     mb: &MiniBatch,
+    memory: Option<Remembered>,
     value_clip: &Tensor,
     stats: &Tensor,
 ) -> Result<(), TchError> {
     tch::with_grad(|| {
         let theta = params.theta.f_detach()?.f_set_requires_grad(true)?;
         let leaf = Leaf(theta.shallow_clone());
-        let (loss, held) = minibatch_loss(config, net, &leaf, mb, value_clip, stats)?;
+        let samples = (mb, memory.as_ref());
+        let (loss, held) = minibatch_loss(config, net, &leaf, samples, value_clip, stats)?;
         let grad = match held {
             None => gradients(&loss, &[&theta])?.remove(0),
             // A deviation at its bound is not pushed beyond: the gradient is stopped there on
@@ -111,7 +137,7 @@ fn minibatch_loss(
     config: &PpoConfig,
     net: &BlockNet,
     leaf: &Leaf,
-    mb: &MiniBatch,
+    (mb, memory): (&MiniBatch, Option<&Remembered>),
     value_clip: &Tensor,
     stats: &Tensor,
 ) -> Result<(Tensor, Option<Held>), TchError> {
@@ -121,7 +147,12 @@ fn minibatch_loss(
     let weight = mb.valid.f_div(&mb.valid.f_sum(Kind::Float)?)?;
 
     let (x_actor, x_critic) = mb.inputs();
-    let features = leaf.stack(&net.actor, &only(x_actor)?)?;
+    let x_actor = only(x_actor)?;
+    let x_actor = match (&net.gru, memory) {
+        (Some(gru), Some(memory)) => leaf.gru(gru, &x_actor, memory)?,
+        _ => x_actor,
+    };
+    let features = leaf.stack(&net.actor, &x_actor)?;
     let value = match &net.critic {
         Some(critic) => leaf.dense(&net.value, &leaf.stack(critic, &only(x_critic)?)?)?,
         None => leaf.dense(&net.value, &features)?,

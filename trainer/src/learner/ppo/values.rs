@@ -4,7 +4,7 @@ use crate::learner::LearnError;
 use crate::learner::nn::zeros;
 use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::net::NetSpace;
-use crate::learner::policy::{ActorCritic, CriticNorm};
+use crate::learner::policy::{ActorCritic, CriticNorm, own_memory};
 use ostler_collector::Rollout;
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Kind, TchError, Tensor};
@@ -22,6 +22,7 @@ pub struct Values {
     actor: Input,
     /// The critic's, if they differ.
     critic: Option<Input>,
+    memory: Option<Memory>,
     /// Normalised last observations, a chunk at a time.
     scratch: Tensor,
     space: NetSpace,
@@ -32,6 +33,21 @@ pub struct Values {
     pub final_value: Tensor,
     /// Advantages `[T,N]`.
     pub advantage: Tensor,
+}
+
+/// What a recurrent actor remembers after each observation of a rollout.
+#[derive(Debug)]
+struct Memory {
+    /// Hidden states `[(T+1) N, H]`.
+    hidden: Tensor,
+    /// The critic's observations with them `[(T+1) N, O'+H]`; none where it shares the
+    /// actor's layers.
+    joined: Option<Tensor>,
+    /// Hidden states before the last observations of truncated episodes `[K N + 1, H]`.
+    /// Nobody reads the row too many.
+    before_last: Tensor,
+    /// 1 where a sample's hidden state is that of the step before `[T N, 1]`.
+    keep: Tensor,
 }
 
 /// One group's observations as a network sees them.
@@ -97,7 +113,21 @@ impl Values {
         };
         let chunk = most.min(rows.max(k * n));
         let float = |what: &str, size: &[i64]| zeros(what, size, Kind::Float, device);
+        let hidden = policy.net.hidden_width();
+        let memory = || -> Result<Memory, LearnError> {
+            let what = "hidden states";
+            Ok(Memory {
+                hidden: float(what, &[rows, hidden])?,
+                joined: match policy.net.is_shared() {
+                    true => None,
+                    false => Some(float(what, &[rows, width + hidden])?),
+                },
+                before_last: float(what, &[k * n + 1, hidden])?,
+                keep: float("starts of episodes", &[steps * n, 1])?,
+            })
+        };
         Ok(Self {
+            memory: (hidden > 0).then(memory).transpose()?,
             actor: Input::new(
                 policy.norm.actor.is_some(),
                 rows,
@@ -121,7 +151,98 @@ impl Values {
     /// What the actor sees of the last rollout, `[(T+1) N, O]`, and what the critic
     /// sees if that differs.
     pub fn inputs(&self) -> (&Tensor, Option<&Tensor>) {
-        (&self.actor.seen, self.critic.as_ref().map(|c| &c.seen))
+        let joined = self.memory.as_ref().and_then(|m| m.joined.as_ref());
+        let own = self.critic.as_ref().map(|c| &c.seen);
+        (&self.actor.seen, joined.or(own))
+    }
+
+    /// What the actor's layers see of it: a recurrent one's hidden states.
+    pub(super) fn features(&self) -> &Tensor {
+        let memory = self.memory.as_ref();
+        memory.map_or(&self.actor.seen, |m| &m.hidden)
+    }
+
+    /// Of a recurrent actor, where a sample's hidden state is that of the step before
+    /// `[T N, 1]`.
+    pub(super) fn keep(&self) -> Option<&Tensor> {
+        self.memory.as_ref().map(|m| &m.keep)
+    }
+
+    /// What the critic sees of the last rollout.
+    fn critic_sees(&self) -> &Tensor {
+        match &self.memory {
+            Some(Memory { joined: None, .. }) => self.features(),
+            _ => self.inputs().1.unwrap_or(&self.actor.seen),
+        }
+    }
+
+    /// Hidden states after each observation of a rollout, from those before that it has.
+    fn remember(&self, policy: &ActorCritic, rollout: &Rollout) -> Result<(), TchError> {
+        let (Some(memory), Some(before)) = (&self.memory, &rollout.hidden) else {
+            return Ok(());
+        };
+        let rows = memory.hidden.size2()?.0;
+        let before = before.f_view([rows, -1])?;
+        self.in_chunks(rows, |at, len, space| {
+            let x = self.actor.seen.f_narrow(0, at, len)?;
+            let before = before.f_narrow(0, at, len)?;
+            let after = policy.net.remember(&x, Some(&before), space)?;
+            memory.hidden.f_narrow(0, at, len)?.f_copy_(after)
+        })?;
+        if let Some(joined) = &memory.joined {
+            let own = self.critic.as_ref().map_or(&self.actor.seen, |c| &c.seen);
+            let _ = Tensor::f_cat_out(joined, &[own, &memory.hidden], 1)?;
+        }
+        let n = rollout.envs;
+        let ended = rollout.ended()?.f_view([-1, 1])?;
+        let later = memory.keep.f_narrow(0, n, (rollout.steps - 1) * n)?;
+        let before_end = ended.f_narrow(0, 0, (rollout.steps - 1) * n)?;
+        later
+            .shallow_clone()
+            .f_copy_(&before_end.f_logical_not()?)
+    }
+
+    /// What the critic sees of the last observations of truncated episodes, which a
+    /// recurrent actor remembers as the others.
+    fn last_seen(
+        &self,
+        policy: &ActorCritic,
+        rollout: &Rollout,
+        norms: [Option<&Normalizer>; 2],
+    ) -> Result<Option<Tensor>, TchError> {
+        let Some(memory) = &self.memory else {
+            return Ok(None);
+        };
+        let [actor_norm, critic_norm] = norms;
+        let flat = |t: &Tensor| t.f_view([-1, t.size()[2]]);
+        let seen = |x: Tensor, norm: Option<&Normalizer>| -> Result<Tensor, TchError> {
+            let Some(norm) = norm else { return Ok(x) };
+            let to = x.f_empty_like()?;
+            norm.apply(&x, &to)?;
+            Ok(to)
+        };
+        let last = &rollout.final_obs;
+        let (k, n, _) = last.policy.size3()?;
+        // The state before is that after the step of the truncation.
+        let envs = Tensor::f_arange(n, (Kind::Int64, rollout.device()))?;
+        let slot = rollout.final_slot.f_to_kind(Kind::Int64)?;
+        let to = slot.f_mul_scalar(n)?.f_add(&envs)?;
+        let nowhere = to.f_full_like(k * n)?;
+        let to = to.f_where_self(&slot.f_ge(0)?, &nowhere)?.f_view([-1])?;
+        let states = memory.hidden.f_narrow(0, 0, rollout.steps * n)?;
+        let before = memory.before_last.shallow_clone();
+        let before = before.f_index_copy(0, &to, &states)?;
+        let before = before.f_narrow(0, 0, k * n)?;
+        let x = seen(flat(&last.policy)?, actor_norm)?;
+        let space = policy.net.space(k * n, false, policy.device);
+        let space = space.map_err(own_memory)?;
+        let after = policy.net.remember(&x, Some(&before), &space)?;
+        if memory.joined.is_none() {
+            return Ok(Some(after.shallow_clone()));
+        }
+        let own = last.critic.as_ref().unwrap_or(&last.policy);
+        let own = seen(flat(own)?, critic_norm)?;
+        Ok(Some(Tensor::f_cat(&[&own, after], 1)?))
     }
 
     /// Normalises the rollout's observations and estimates, in units of rewards, the values of all of them.
@@ -137,17 +258,19 @@ impl Values {
             let obs = rollout.obs.critic.as_ref().unwrap_or(&rollout.obs.policy);
             critic.fill(obs, critic_norm)?;
         }
-        let seen = self.critic.as_ref().map_or(&self.actor.seen, |c| &c.seen);
-        self.pass(policy, seen, None, &self.value)?;
+        self.remember(policy, rollout)?;
+        self.pass(policy, self.critic_sees(), None, &self.value)?;
 
-        let last = rollout
-            .final_obs
-            .critic
-            .as_ref()
-            .unwrap_or(&rollout.final_obs.policy);
-        let (k, n, width) = last.size3()?;
-        let last = last.f_view([k * n, width])?;
-        self.pass(policy, &last, critic_norm, &self.final_value)?;
+        match self.last_seen(policy, rollout, [actor_norm, critic_norm])? {
+            Some(last) => self.pass(policy, &last, None, &self.final_value)?,
+            None => {
+                let last = &rollout.final_obs;
+                let last = last.critic.as_ref().unwrap_or(&last.policy);
+                let (k, n, width) = last.size3()?;
+                let last = last.f_view([k * n, width])?;
+                self.pass(policy, &last, critic_norm, &self.final_value)?;
+            }
+        }
         if let Some(returns) = &policy.norm.returns {
             returns.denormalize(&self.value)?;
             returns.denormalize(&self.final_value)?;

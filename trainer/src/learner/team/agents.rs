@@ -6,7 +6,7 @@
 use crate::learner::LearnError;
 use crate::learner::nn::zeros;
 use crate::learner::policy::own_memory;
-use ostler_collector::{Act, Policy, Rollout};
+use ostler_collector::{Act, Hidden, Policy, Rollout};
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -34,6 +34,8 @@ struct Desk {
     action: Tensor,
     dist: Tensor,
     std: Tensor,
+    /// Before and after; of a recurrent policy.
+    hidden: Option<[Tensor; 2]>,
 }
 
 impl PolicyAgents {
@@ -137,11 +139,34 @@ impl PolicyAgents {
             action: &desk.action,
             dist: &desk.dist,
             std: &desk.std,
+            hidden: self.lend(desk, out.hidden)?,
         };
         policy.act(&desk.obs, &desk.noise, &own)?;
+        self.take_back(desk, out.hidden)?;
         self.copy_step(out.action, &desk.action, true)?;
         self.copy_step(out.dist, &desk.dist, true)?;
         self.copy_step(out.std, &desk.std, true)
+    }
+
+    /// The policy's rows of hidden states, for a step.
+    fn lend<'a>(
+        &self,
+        desk: &'a Desk,
+        all: Option<Hidden<'_>>,
+    ) -> Result<Option<Hidden<'a>>, TchError> {
+        let (Some([before, after]), Some(all)) = (&desk.hidden, all) else {
+            return Ok(None);
+        };
+        self.copy_step(all.before, before, false)?;
+        Ok(Some(Hidden { before, after }))
+    }
+
+    /// What became of them.
+    fn take_back(&self, desk: &Desk, all: Option<Hidden<'_>>) -> Result<(), TchError> {
+        match (&desk.hidden, all) {
+            (Some([_, after]), Some(all)) => self.copy_step(all.after, after, true),
+            _ => Ok(()),
+        }
     }
 
     /// [`Policy::act_mean`] for the policy's rows of `obs [R,O]`.
@@ -149,19 +174,22 @@ impl PolicyAgents {
         &mut self,
         policy: &mut dyn Policy,
         obs: &Tensor,
+        hidden: Option<Hidden<'_>>,
         action: &Tensor,
     ) -> Result<(), TchError> {
         let out = Act {
             action,
             dist: action,
             std: action,
+            hidden,
         };
         self.desk(policy, obs.size2()?.0, &out)?;
         let Some(desk) = &self.desk else {
             return Ok(());
         };
         self.copy_step(obs, &desk.obs, false)?;
-        policy.act_mean(&desk.obs, &desk.action)?;
+        policy.act_mean(&desk.obs, self.lend(desk, hidden)?, &desk.action)?;
+        self.take_back(desk, hidden)?;
         self.copy_step(action, &desk.action, true)
     }
 
@@ -175,7 +203,7 @@ impl PolicyAgents {
         Ok(Rollout::new(
             &self.spec,
             steps,
-            policy.dist_width(),
+            policy.widths(),
             device,
         )?)
     }
@@ -205,6 +233,10 @@ impl Desk {
             action: matrix(action)?,
             dist: matrix(policy.dist_width())?,
             std: matrix(action)?,
+            hidden: match policy.hidden_width() {
+                0 => None,
+                h => Some([matrix(h)?, matrix(h)?]),
+            },
         })
     }
 }

@@ -15,7 +15,7 @@ pub use learner::TeamLearner;
 use super::{LearnError, NamedTensors, State, TrainedPolicy};
 use agents::PolicyAgents;
 use ostler_collector::policy::Noise;
-use ostler_collector::{Act, Policy, Replica, Replicate};
+use ostler_collector::{Act, Hidden, Policy, Replica, Replicate, Widths};
 use ostler_sim::env::EnvSpec;
 use tch::{TchError, Tensor};
 
@@ -62,8 +62,10 @@ pub struct Team<M> {
     policies: M,
     /// The task with all agents.
     spec: EnvSpec,
-    /// Width of the widest distribution, and what the widest wants of random numbers.
-    widths: (i64, i64),
+    /// Of the widest policies.
+    widths: Widths,
+    /// What the widest wants of random numbers.
+    noise_width: i64,
     /// Of [copies](Replica): how many published numbers are each member's.
     parts: Vec<usize>,
 }
@@ -88,11 +90,13 @@ impl<M: Policies> Team<M> {
             .map(|(i, s)| member(i, &s.spec))
             .collect::<Result<_, E>>()?;
         let each = || (0..agents.len()).map(|i| policies.policy(i));
-        let widths = (
-            each().map(|p| p.dist_width()).max().unwrap_or(0),
-            each().map(|p| p.noise().0).max().unwrap_or(0),
-        );
+        let widest = |of: fn(&dyn Policy) -> i64| each().map(of).max().unwrap_or(0);
+        let widths = Widths {
+            dist: widest(|p| p.dist_width()),
+            hidden: widest(|p| p.hidden_width()),
+        };
         Ok(Self {
+            noise_width: widest(|p| p.noise().0),
             agents,
             policies,
             spec: spec.clone(),
@@ -108,13 +112,17 @@ impl<M: Policies> Team<M> {
 
 impl<M: Policies> Policy for Team<M> {
     fn dist_width(&self) -> i64 {
-        self.widths.0
+        self.widths.dist
+    }
+
+    fn hidden_width(&self) -> i64 {
+        self.widths.hidden
     }
 
     fn noise(&self) -> (i64, Noise) {
         // A task has agents of one kind of action.
         let kind = self.each().next().map_or(Noise::Normal, |p| p.noise().1);
-        (self.widths.1, kind)
+        (self.noise_width, kind)
     }
 
     fn act(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
@@ -124,9 +132,14 @@ impl<M: Policies> Policy for Team<M> {
         Ok(())
     }
 
-    fn act_mean(&mut self, obs: &Tensor, action: &Tensor) -> Result<(), TchError> {
+    fn act_mean(
+        &mut self,
+        obs: &Tensor,
+        hidden: Option<Hidden<'_>>,
+        action: &Tensor,
+    ) -> Result<(), TchError> {
         for (i, agents) in self.agents.iter_mut().enumerate() {
-            agents.act_mean(self.policies.policy_mut(i), obs, action)?;
+            agents.act_mean(self.policies.policy_mut(i), obs, hidden, action)?;
         }
         Ok(())
     }

@@ -118,6 +118,7 @@ fn decide(policy: &mut dyn Policy, obs: &Tensor, noise: &Tensor, a: i64) -> [Ten
         action: &action,
         dist: &dist,
         std: &std,
+        hidden: None,
     };
     policy.act(obs, noise, &out).unwrap();
     [action, dist, std]
@@ -133,7 +134,7 @@ fn every_policy_decides_for_its_agents_as_it_would_alone() {
     let (obs, noise) = (normals(1, &[WORLDS * M, O]), normals(2, &[WORLDS * M, A]));
     let all = decide(&mut team, &obs, &noise, A);
     let mean = zeros(&[WORLDS * M, A]);
-    team.act_mean(&obs, &mean).unwrap();
+    team.act_mean(&obs, None, &mean).unwrap();
     for (i, (agents, o, a)) in PARTS.into_iter().enumerate() {
         let part = &agents::PolicyAgents::of(&three())[i];
         let mut alone = ppo(&part.spec, seed(7, i));
@@ -150,7 +151,7 @@ fn every_policy_decides_for_its_agents_as_it_would_alone() {
             );
         }
         let own = zeros(&[obs.size()[0], a]);
-        Policy::act_mean(alone.policy_mut(), &obs, &own).unwrap();
+        Policy::act_mean(alone.policy_mut(), &obs, None, &own).unwrap();
         assert_eq!(
             bits(&rows(&mean, 0, agents).i((.., ..a)).contiguous()),
             bits(&own)
@@ -161,7 +162,7 @@ fn every_policy_decides_for_its_agents_as_it_would_alone() {
 /// Of all agents, acted on by the team.
 fn rollout(team: &mut dyn Policy) -> Rollout {
     let spec = three();
-    let r = Rollout::new(&spec, STEPS, team.dist_width(), Device::Cpu).unwrap();
+    let r = Rollout::new(&spec, STEPS, team.widths(), Device::Cpu).unwrap();
     let critic = [&r.obs.critic, &r.final_obs.critic].map(|c| c.as_ref().unwrap());
     let filled = [
         &r.obs.policy,
@@ -189,6 +190,7 @@ fn rollout(team: &mut dyn Policy) -> Rollout {
             action: &r.action.get(t),
             dist: &r.dist.get(t),
             std: &r.std.get(t),
+            hidden: None,
         };
         let noise = normals(30 + t as u32, &[WORLDS * M, A]);
         team.act(&r.obs.policy.get(t), &noise, &out).unwrap();
@@ -207,7 +209,8 @@ fn every_policy_learns_from_its_agents_as_it_would_alone() {
     for (i, (agents, o, a)) in PARTS.into_iter().enumerate() {
         let part = &agents::PolicyAgents::of(&three())[i];
         let mut alone = ppo(&part.spec, seed(7, i));
-        let own = Rollout::new(&part.spec, STEPS, a, Device::Cpu).unwrap();
+        let widths = alone.policy().widths();
+        let own = Rollout::new(&part.spec, STEPS, widths, Device::Cpu).unwrap();
         let critic = part.spec.obs.critic.unwrap() as i64;
         for (all, own) in all.tensors().zip(own.tensors()) {
             let part = rows(all, 1, agents);

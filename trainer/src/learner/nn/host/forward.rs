@@ -7,7 +7,8 @@
 
 use super::kernels::{NormWeights, ROWS, Vectors};
 use crate::learner::LearnError;
-use crate::learner::nn::{Linear, Trunk};
+use crate::learner::nn::{Gru, Linear, Trunk};
+use ostler_collector::Hidden;
 use crate::learner::normalizer::FARTHEST;
 use ostler_collector::memory::{HostRows, with_floats};
 use ostler_sim::memory::zeroed;
@@ -47,22 +48,22 @@ impl Weights {
 #[derive(Debug)]
 pub struct ActorPass {
     pub(super) vectors: Vectors,
-    /// Columns of a block: a layer's inputs and its outputs in turn.
-    columns: [Vec<f32>; 2],
+    /// Columns of a block: a layer's inputs and its outputs in turn; a GRU needs four.
+    columns: [Vec<f32>; 4],
 }
 
 impl ActorPass {
-    /// For an actor of these layers; none where libtorch has to do it: parameters are on
+    /// For an actor of this trunk and other layers; none where libtorch has to do it: parameters are on
     /// a device, or the processor is too old.
     ///
     /// # Errors
     /// No memory.
     pub fn new<'a>(
         trunk: &'a Trunk,
-        heads: impl IntoIterator<Item = &'a Linear>,
+        others: impl IntoIterator<Item = &'a Linear>,
     ) -> Result<Option<Self>, LearnError> {
         let mut widest = 1;
-        for layer in trunk.layers().iter().chain(heads) {
+        for layer in trunk.layers().iter().chain(others) {
             if layer.weights().is_none() {
                 return Ok(None);
             }
@@ -72,14 +73,14 @@ impl ActorPass {
         let columns = || zeroed("a block of rows", widest.saturating_mul(ROWS));
         Ok(Some(Self {
             vectors,
-            columns: [columns()?, columns()?],
+            columns: [columns()?, columns()?, columns()?, columns()?],
         }))
     }
 
     /// Raw observations `x [B,O]`, shifted by the first and scaled by the second of `norm
-    /// [O]`, through the trunk, then through each of the heads into its tensor `[B,H]`.
-    /// `false`, and nothing is done, where one of them is not on the host, has gaps or
-    /// another size.
+    /// [O]`, through a step of a GRU, if there is one, and through the trunk, then through each
+    /// of the heads into its tensor `[B,H]`. `false`, and nothing is done, where one of them
+    /// is not on the host, has gaps or another size.
     ///
     /// # Errors
     /// Parameters lie elsewhere than they did.
@@ -87,11 +88,24 @@ impl ActorPass {
         &mut self,
         x: &Tensor,
         norm: Option<[&Tensor; 2]>,
-        trunk: &Trunk,
+        (gru, trunk): (Option<(&Gru, Hidden<'_>)>, &Trunk),
         heads: [&Linear; HEADS],
         out: [&Tensor; HEADS],
     ) -> Result<bool, TchError> {
         let [shift, scale] = norm.unwrap_or([x; 2]);
+        if let Some((gru, Hidden { before, after })) = gru {
+            let pass = |numbers: [&[f32]; 4], [after]: [&mut [f32]; 1]| {
+                let [x, shift, scale, before] = numbers;
+                let norm = norm.map(|_| (shift, scale));
+                self.remember(x, norm, gru, before, after)
+            };
+            // SAFETY: as below, of hidden states.
+            let done = unsafe { with_floats([x, shift, scale, before], [after], pass) };
+            return match done.unwrap_or(Ok(false))? {
+                true => self.tensors(after, None, (None, trunk), heads, out),
+                false => Ok(false),
+            };
+        }
         let pass = |[x, shift, scale]: [&[f32]; 3], out: [&mut [f32]; HEADS]| {
             let norm = norm.map(|_| (shift, scale));
             self.run(x, norm, trunk, heads, out)
@@ -111,7 +125,7 @@ impl ActorPass {
     pub fn actor(
         &mut self,
         (x, norm): (&Tensor, Option<[&Tensor; 2]>),
-        trunk: &Trunk,
+        trunk: (Option<(&Gru, Hidden<'_>)>, &Trunk),
         (head, std_head): (&Linear, Option<&Linear>),
         (low, high): (f64, f64),
         [out, raw_log_std, log_std]: [&Tensor; 3],
@@ -148,7 +162,7 @@ impl ActorPass {
             return Ok(false);
         }
         for (block, rows) in x.chunks(ROWS * inputs.max(1)).enumerate() {
-            let [from, to] = &mut self.columns;
+            let [from, to, ..] = &mut self.columns;
             load(rows, norm, inputs, from);
             let (mut from, mut to) = (from, to);
             for (i, linear) in hidden.iter().enumerate() {
@@ -171,6 +185,46 @@ impl ActorPass {
                     for (out, column) in out.iter_mut().zip(to.chunks_exact(ROWS)) {
                         *out = column[row];
                     }
+                }
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl ActorPass {
+    /// A step of a GRU from states `before [B,H]` with inputs `x [B,I]`, normalised.
+    fn remember(
+        &mut self,
+        x: &[f32],
+        norm: Option<(&[f32], &[f32])>,
+        gru: &Gru,
+        before: &[f32],
+        after: &mut [f32],
+    ) -> Result<bool, TchError> {
+        let [input, hidden] = gru.layers();
+        let (inputs, width) = (input.inputs(), gru.width());
+        let count = x.len() / inputs.max(1);
+        if x.len() != count * inputs || [before.len(), after.len()] != [count * width; 2] {
+            return Ok(false);
+        }
+        let [numbers, states, of_input, of_hidden] = &mut self.columns;
+        let blocks = x.chunks(ROWS * inputs.max(1));
+        let states_of = before.chunks(ROWS * width).zip(after.chunks_mut(ROWS * width));
+        for (x, (before, after)) in blocks.zip(states_of) {
+            load(x, norm, inputs, numbers);
+            load(before, None, width, states);
+            layer(self.vectors, input, numbers, of_input)?;
+            layer(self.vectors, hidden, states, of_hidden)?;
+            let gates = 3 * width * ROWS;
+            // The new states take the inputs' place.
+            let next = &mut numbers[..width * ROWS];
+            let out = [&mut of_input[..gates], &mut of_hidden[..gates], next];
+            let states = &states[..width * ROWS];
+            self.vectors.gru_forward(None, out, states, width * ROWS);
+            for (row, out) in after.chunks_exact_mut(width).enumerate() {
+                for (out, column) in out.iter_mut().zip(numbers.chunks_exact(ROWS)) {
+                    *out = column[row];
                 }
             }
         }

@@ -201,6 +201,18 @@ struct Table {
         usize,
         usize,
     ),
+    gru_forward: unsafe extern "C" fn(
+        *const f32,
+        *const f32,
+        *mut f32,
+        *mut f32,
+        *const f32,
+        *mut f32,
+        usize,
+        usize,
+    ),
+    gru_backward: unsafe extern "C" fn(*mut f32, *mut f32, *const f32, *mut f32, usize, usize),
+    sum_rows: unsafe extern "C" fn(*const f32, *mut f32, usize, usize),
     loss: unsafe extern "C" fn(*const PpoLoss, usize, *mut f64),
     adam: unsafe extern "C" fn(*const AdamStep, *mut f32, *mut f32, *mut f32, *mut f32, usize),
     sum: unsafe extern "C" fn(*const f32, usize) -> f32,
@@ -369,6 +381,49 @@ impl Vectors {
                 width,
             );
         }
+    }
+
+    /// A step of a GRU for rows of `width` hidden numbers: `x [B,3W]` and `y [B,3W]` are
+    /// products of its inputs and its hidden states `h [B,W]`, to which `biases [3W]` are
+    /// added, if there are any. The new states go to `to [B,W]`; `x` and `y` become what
+    /// [`gru_backward`](Self::gru_backward) needs.
+    pub fn gru_forward(
+        self,
+        biases: Option<[&[f32]; 2]>,
+        [x, y, to]: [&mut [f32]; 3],
+        h: &[f32],
+        width: usize,
+    ) {
+        let rows = rows_of(h, width);
+        assert!([x.len(), y.len(), to.len()] == [3 * h.len(), 3 * h.len(), h.len()]);
+        assert!(biases.is_none_or(|b| b.iter().all(|b| b.len() == 3 * width)));
+        let none = std::ptr::null();
+        let [x_bias, y_bias] = biases.map_or([none; 2], |b| b.map(<[f32]>::as_ptr));
+        // SAFETY: all sizes were compared.
+        unsafe {
+            let (x, y, to) = (x.as_mut_ptr(), y.as_mut_ptr(), to.as_mut_ptr());
+            (self.table().gru_forward)(x_bias, y_bias, x, y, h.as_ptr(), to, rows, width);
+        }
+    }
+
+    /// Gradients `d [B,W]` of a GRU's new states become those of the old ones `h [B,W]`, as
+    /// far as these do not come through `y`; `x` and `y [B,3W]`, as
+    /// [`gru_forward`](Self::gru_forward) left them, become their gradients.
+    pub fn gru_backward(self, [x, y, d]: [&mut [f32]; 3], h: &[f32], width: usize) {
+        let rows = rows_of(h, width);
+        assert!([x.len(), y.len(), d.len()] == [3 * h.len(), 3 * h.len(), h.len()]);
+        // SAFETY: all sizes were compared.
+        unsafe {
+            let (x, y, d) = (x.as_mut_ptr(), y.as_mut_ptr(), d.as_mut_ptr());
+            (self.table().gru_backward)(x, y, h.as_ptr(), d, rows, width);
+        }
+    }
+
+    /// Sums over rows `[B,W]` are added to `to [W]`.
+    pub fn sum_rows(self, d: &[f32], to: &mut [f32]) {
+        let rows = rows_of(d, to.len());
+        // SAFETY: `d` has so many rows of that width.
+        unsafe { (self.table().sum_rows)(d.as_ptr(), to.as_mut_ptr(), rows, to.len()) }
     }
 
     /// The loss of `rows` samples of a block whose columns are `stride` long, a multiple of

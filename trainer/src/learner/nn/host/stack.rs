@@ -59,7 +59,7 @@ pub struct StackSpace {
 
 impl Dense {
     /// Rows `x [B,I]` without the bias into `y [B,H]`.
-    fn rows(&self, theta: &[f32], x: &[f32], y: &mut [f32]) {
+    pub(super) fn rows(&self, theta: &[f32], x: &[f32], y: &mut [f32]) {
         let rows = y.len() / self.outputs.max(1);
         let x = Matrix::rows(x, rows, self.inputs);
         let weight = Matrix::rows(&theta[self.weight.clone()], self.outputs, self.inputs);
@@ -67,7 +67,7 @@ impl Dense {
     }
 
     /// Gradients of the weight from input `x [B,I]` and the result's gradient `d [B,H]`, added.
-    fn weight_gradient(&self, x: &[f32], d: &[f32], grad: &mut [f32]) {
+    pub(super) fn weight_gradient(&self, x: &[f32], d: &[f32], grad: &mut [f32]) {
         let rows = d.len() / self.outputs.max(1);
         let d = Matrix::rows(d, rows, self.outputs);
         let to = &mut grad[self.weight.clone()];
@@ -75,12 +75,12 @@ impl Dense {
         product(to, d.t(), Matrix::rows(x, rows, self.inputs), true);
     }
 
-    /// The gradient `[B,I]` of the input from the result's `d [B,H]`.
-    fn input_gradient(&self, theta: &[f32], d: &[f32], dx: &mut [f32]) {
+    /// The gradient of the input from the result's `d [B,H]`, into `dx [B,I]` or added to it.
+    pub(super) fn input_gradient(&self, theta: &[f32], d: &[f32], dx: &mut [f32], add: bool) {
         let rows = d.len() / self.outputs.max(1);
         let weight = Matrix::rows(&theta[self.weight.clone()], self.outputs, self.inputs);
         let d = Matrix::rows(d, rows, self.outputs);
-        product(Matrix::rows(dx, rows, self.inputs), d, weight, false);
+        product(Matrix::rows(dx, rows, self.inputs), d, weight, add);
     }
 
     /// Rows `x [B,I]` into columns `y [H]`, one every `stride` numbers.
@@ -181,7 +181,8 @@ impl Stack {
     }
 
     /// Gradients of all parameters are added to `grad`, from that of the output, which lies in
-    /// [`StackSpace::ends`], after [`forward`](Self::forward) on the same rows.
+    /// [`StackSpace::ends`], after [`forward`](Self::forward) on the same rows. That of the
+    /// input goes to `dx`, if there is one and a layer.
     pub fn backward(
         &self,
         vectors: Vectors,
@@ -189,6 +190,7 @@ impl Stack {
         x: &[f32],
         space: &mut StackSpace,
         grad: &mut [f32],
+        mut dx: Option<&mut [f32]>,
     ) {
         let rows = x.len() / self.inputs.max(1);
         for (i, layer) in self.layers.iter().enumerate().rev() {
@@ -204,11 +206,17 @@ impl Stack {
                 _ => vectors.backward(self.activation, y, d, &mut grad[layer.bias.clone()]),
             }
             match i.checked_sub(1) {
-                None => layer.weight_gradient(x, d, grad),
+                None => {
+                    layer.weight_gradient(x, d, grad);
+                    if let Some(dx) = &mut dx {
+                        layer.input_gradient(theta, d, dx, false);
+                    }
+                }
                 Some(before) => {
                     let input = &space.hidden[before][..rows * layer.inputs];
                     layer.weight_gradient(input, d, grad);
-                    layer.input_gradient(theta, d, &mut d_before[..rows * layer.inputs]);
+                    let d_input = &mut d_before[..rows * layer.inputs];
+                    layer.input_gradient(theta, d, d_input, false);
                 }
             }
             space.d.swap(0, 1);

@@ -199,7 +199,7 @@ fn pass(net: &(Params, Trunk, [Linear; 2]), vectors: Vectors, x: &Tensor) -> [Te
     let out = [3, 13].map(|w| Tensor::zeros([x.size()[0], w], (Kind::Float, Device::Cpu)));
     let [a, b] = &net.2;
     let done = pass
-        .tensors(x, None, &net.1, [a, b], [&out[0], &out[1]])
+        .tensors(x, None, (None, &net.1), [a, b], [&out[0], &out[1]])
         .unwrap();
     assert!(done);
     out
@@ -295,13 +295,13 @@ fn a_pass_normalises_as_libtorch_does_and_leaves_other_tensors_to_it() {
     let out = Tensor::zeros([40, 3], (Kind::Float, Device::Cpu));
     let [head, _] = &net.2;
     let norm = Some([&shift, &scale]);
-    assert!(pass_of.tensors(&x, norm, &net.1, [head], [&out]).unwrap());
+    assert!(pass_of.tensors(&x, norm, (None, &net.1), [head], [&out]).unwrap());
     let before = (&x - &shift) * &scale;
     assert_eq!(out, pass(&net, pass_of.vectors, &before)[0]);
     let gaps = rows(40, 10).narrow(1, 0, 5);
     assert!(
         !pass_of
-            .tensors(&gaps, norm, &net.1, [head], [&out])
+            .tensors(&gaps, norm, (None, &net.1), [head], [&out])
             .unwrap()
     );
     // SAFETY: numbers of this test, and nothing is done with them.

@@ -267,7 +267,7 @@ fn categorical_draws_follow_the_softmax() {
         }
     }
     policy.load(&saved).unwrap();
-    let r = Rollout::new(&spec, 1, 3, tch::Device::Cpu).unwrap();
+    let r = Rollout::new(&spec, 1, Widths { dist: 3, hidden: 0 }, tch::Device::Cpu).unwrap();
     let mut noise = vec![0.0f32; n * 3];
     for (i, x) in noise.iter_mut().enumerate() {
         *x = ostler_sim::rng::unit(philox(4, i as u32, Purpose::ActionNoise, 0, 0)[0]);
@@ -278,6 +278,7 @@ fn categorical_draws_follow_the_softmax() {
         action: &r.action.get(0),
         dist: &r.dist.get(0),
         std: &r.std.get(0),
+        hidden: None,
     };
     policy.act(&r.obs.policy.get(0), &noise, &out).unwrap();
     let total: f64 = logits.iter().map(|&l| f64::from(l).exp()).sum();
@@ -295,7 +296,7 @@ fn categorical_draws_follow_the_softmax() {
         );
     }
     policy
-        .act_mean(&r.obs.policy.get(0), &r.action.get(0))
+        .act_mean(&r.obs.policy.get(0), None, &r.action.get(0))
         .unwrap();
     assert_eq!(r.action.min().double_value(&[]), 1.0);
     assert_eq!(r.action.max().double_value(&[]), 1.0);

@@ -60,7 +60,7 @@ fn gradients_of_many_blocks_are_those_of_tensors() {
         for (envs, layer_norm) in [(1, false), (40, true), (101, false), (130, true)] {
             let (mut ppo, config) = learner(envs, kind, layer_norm);
             let samples = 8 * envs;
-            host_gradient(&ppo, &config, 0..samples, 0.2);
+            host_gradient(&mut ppo, &config, 0..samples, 0.2);
             let ours = ppo.policy.params.grad.copy();
             let our_stats = ppo.accumulator.losses().copy();
 
@@ -90,8 +90,8 @@ fn any_number_of_threads_has_the_same_bits() {
     for kind in KINDS {
         let gradients = [1, 2, 3, 5].map(|threads| {
             let (ppo, config) = learner(130, kind, true);
-            let ppo = ppo.with_threads(threads).unwrap();
-            host_gradient(&ppo, &config, 0..1040, 0.2);
+            let mut ppo = ppo.with_threads(threads).unwrap();
+            host_gradient(&mut ppo, &config, 0..1040, 0.2);
             bits(&ppo.policy.params.grad)
         });
         assert!(gradients.iter().all(|g| *g == gradients[0]), "{kind:?}");
@@ -120,12 +120,15 @@ fn updates_on_any_number_of_threads_have_the_same_bits() {
 #[test]
 fn the_order_of_samples_decides_which_are_learnt_from() {
     let (mut ppo, config) = learner(40, KINDS[0], false);
-    host_gradient(&ppo, &config, 0..100, 0.2);
+    host_gradient(&mut ppo, &config, 0..100, 0.2);
     let first = ppo.policy.params.grad.copy();
-    let blocks = ppo.blocks.as_mut().unwrap();
+    let Path::Blocks(blocks) = &mut ppo.path else {
+        panic!("not on the host");
+    };
     blocks.shuffle(3, 0, 1);
-    let mut chosen = blocks.samples(0..100).to_vec();
-    host_gradient(&ppo, &config, 0..100, 0.2);
+    blocks.take(0..100);
+    let mut chosen = blocks.samples().to_vec();
+    host_gradient(&mut ppo, &config, 0..100, 0.2);
     assert_ne!(bits(&first), bits(&ppo.policy.params.grad));
     chosen.sort_unstable();
     chosen.dedup();
@@ -146,7 +149,7 @@ fn clipped_samples_have_the_gradient_that_autograd_gives_them() {
             // Away from the policy that acted.
             let theta = &mut ppo.policy.params.theta;
             *theta += normals(9, &theta.size()) * 0.05;
-            host_gradient(&ppo, &config, 0..808, 0.2);
+            host_gradient(&mut ppo, &config, 0..808, 0.2);
             let ours = ppo.policy.params.grad.copy();
             let clipped = ppo.accumulator.losses().double_value(&[1]);
             assert!(clipped > 0.3, "{clipped}");
@@ -157,7 +160,7 @@ fn clipped_samples_have_the_gradient_that_autograd_gives_them() {
             let means = ppo.accumulator.losses();
             let clip = Tensor::from(0.2_f32);
             let params = &ppo.policy.params;
-            by_autograd(&config, &ppo.places(), params, mb, &clip, means).unwrap();
+            by_autograd(&config, (&ppo.places(), params), mb, None, &clip, means).unwrap();
             let size = params.grad.abs().max().double_value(&[]);
             let far = (ours - &params.grad).abs().max().double_value(&[]) / size;
             assert!(far < 1e-5, "{kind:?} {layer_norm}: {far:e}");
@@ -169,12 +172,12 @@ fn clipped_samples_have_the_gradient_that_autograd_gives_them() {
 #[test]
 fn ratios_of_any_size_have_the_gradient_that_autograd_gives_them() {
     for kind in KINDS {
-        let (ppo, config) = learner(40, kind, false);
+        let (mut ppo, config) = learner(40, kind, false);
         let width = ppo.samples.packed.size()[1];
         let old = ppo.samples.packed.narrow(1, width - 6, 1);
         let far = Tensor::arange(320, (Kind::Float, Device::Cpu)).view([320, 1]) * 0.55 - 84.0;
         old.shallow_clone().copy_(&(&old + far));
-        host_gradient(&ppo, &config, 0..320, 0.2);
+        host_gradient(&mut ppo, &config, 0..320, 0.2);
         let ours = ppo.policy.params.grad.copy();
         let our_loss = ppo.accumulator.losses().double_value(&[2]);
         let mb = &ppo.tensors().unwrap()[0];
@@ -182,7 +185,7 @@ fn ratios_of_any_size_have_the_gradient_that_autograd_gives_them() {
         mb.gather(&ppo.samples, &order).unwrap();
         let means = ppo.accumulator.losses();
         let (params, clip) = (&ppo.policy.params, Tensor::from(0.2_f32));
-        by_autograd(&config, &ppo.places(), params, mb, &clip, means).unwrap();
+        by_autograd(&config, (&ppo.places(), params), mb, None, &clip, means).unwrap();
         let size = params.grad.abs().max().double_value(&[]);
         let far = (ours - &params.grad).abs().max().double_value(&[]) / size;
         assert!(size > 1e20 && far < 1e-5, "{kind:?}: {far:e} of {size:e}");

@@ -98,6 +98,7 @@ fn a_step_and_a_minibatch_are_so_many_launches_whatever_their_size() {
             action: &r.action.get(0),
             dist: &r.dist.get(0),
             std: &r.std.get(0),
+            hidden: None,
         };
         let obs = r.obs.policy.get(0);
         let policy = ppo.policy_mut();

@@ -42,13 +42,13 @@ impl Variant {
         mb.backward(&ppo.policy.net).unwrap();
         let by_tensors = ppo.policy.params.grad.copy();
         let _ = ppo.policy.params.grad.fill_(f64::NAN);
-        host_gradient(&ppo, &self.ppo, 0..6 * 7, self.ppo.clip_param as f32);
+        host_gradient(&mut ppo, &self.ppo, 0..6 * 7, self.ppo.clip_param as f32);
         let gradients = [by_tensors, ppo.policy.params.grad.copy()];
 
         let means = ppo.accumulator.losses();
         let own = means.copy();
         let params = &ppo.policy.params;
-        by_autograd(&self.ppo, &ppo.places(), params, mb, &value_clip, means).unwrap();
+        by_autograd(&self.ppo, (&ppo.places(), params), mb, None, &value_clip, means).unwrap();
         let reference = params.grad.copy();
         let off = (own - means).abs().max().double_value(&[]);
         assert!(off < 1e-5, "means: {off:e}");

@@ -7,15 +7,16 @@ mod explosion;
 mod faults;
 mod gradient;
 mod host;
+mod recurrent;
 mod reference;
 mod stale;
 mod state;
 
 use super::*;
-use crate::learner::policy::{Activation, StdType};
+use crate::learner::policy::{Activation, RnnType, StdType};
 use crate::learner::testing::{bits, normals, rollout, same, spec};
 use crate::learner::{NamedTensors, UpdateFault};
-use ostler_collector::Policy;
+use ostler_collector::{Policy, Widths};
 use tch::Kind;
 
 /// Small networks, so that tests are quick, learnt on one thread: a second would
@@ -68,16 +69,21 @@ pub fn build_seeded(
 
 /// Lets a learner work on the host's memory, or as it does on a device.
 pub fn on(ppo: &mut Ppo, host: bool) {
-    ppo.on_host = host;
-    ppo.minibatches = match host {
-        true => Vec::new(),
-        false => ppo.tensors().unwrap(),
+    ppo.path = match host {
+        true => ppo.in_blocks(1).unwrap(),
+        false => Path::Tensors {
+            minibatches: ppo.tensors().unwrap(),
+            kernel: None,
+        },
     };
 }
 
 /// The gradient of the samples `range` in their order, worked out on the host.
-pub fn host_gradient(ppo: &Ppo, config: &PpoConfig, range: Range<usize>, value_clip: f32) {
+pub fn host_gradient(ppo: &mut Ppo, config: &PpoConfig, range: Range<usize>, value_clip: f32) {
     let mut host = ppo.host().unwrap().unwrap();
-    let blocks = ppo.blocks.as_ref().unwrap();
-    host.run(blocks, config, range, true, value_clip).unwrap();
+    let Path::Blocks(blocks) = &mut ppo.path else {
+        panic!("not on the host");
+    };
+    blocks.take(range);
+    host.run(blocks, config, true, value_clip).unwrap();
 }

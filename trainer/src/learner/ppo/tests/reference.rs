@@ -75,7 +75,7 @@ fn recorded(case: &Case, ppo: &PpoConfig, actor: &ActorConfig) -> (Ppo, Rollout)
         .collect();
     ppo.policy_mut().load(&params).unwrap();
 
-    let width = ppo.policy().dist_width();
+    let width = ppo.policy().widths();
     let r = Rollout::new(&spec, case.steps as i64, width, tch::Device::Cpu).unwrap();
     for (name, to) in [
         ("obs", &r.obs.policy),

@@ -179,7 +179,8 @@ fn weights_of_older_samples_apply_to_normalised_advantages() {
         mb.backward(&ppo.policy.net).unwrap();
         let by_tensors = ppo.policy.params.grad.copy();
         let _ = ppo.policy.params.grad.zero_();
-        host_gradient(&ppo, &config, 0..48, ppo.host_value_clip);
+        let clip = ppo.host_value_clip;
+        host_gradient(&mut ppo, &config, 0..48, clip);
         let on_host = &ppo.policy.params.grad;
         assert!((&by_tensors - on_host).abs().max().double_value(&[]) < 1e-6);
         let off = (&stats - ppo.accumulator.losses()).abs().max();
@@ -249,6 +250,7 @@ fn copies_of_a_policy_decide_as_it_does_bit_for_bit() {
                 action: &action,
                 dist: &dist,
                 std: &std,
+                hidden: None,
             };
             policy.act(&obs, &noise, &out).unwrap();
             [action, dist, std].map(|t| bits(&t))

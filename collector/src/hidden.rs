@@ -1,0 +1,72 @@
+//! A recurrent policy's hidden states where nothing is stored: evaluation, watching.
+
+pub use crate::buffers::ended;
+use crate::buffers::forget;
+use crate::memory::{HostRows, host_zeros};
+use crate::policy::Hidden;
+use crate::{CollectError, Policy};
+use tch::{Kind, Tensor};
+
+/// Hidden states of a policy in a number of environments, on the host.
+#[derive(Debug)]
+pub struct HiddenStates {
+    tensors: [Tensor; 2],
+    rows: [HostRows<f32>; 2],
+    /// Which of the two is the present state.
+    now: usize,
+}
+
+impl HiddenStates {
+    /// Zeros, for `rows` rows; none for a policy without.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn of(policy: &dyn Policy, rows: usize) -> Result<Option<Self>, CollectError> {
+        let width = policy.hidden_width();
+        if width == 0 {
+            return Ok(None);
+        }
+        let zeros = || host_zeros("hidden states", &[1, rows as i64, width], Kind::Float);
+        let both = [zeros()?, zeros()?];
+        // SAFETY: zeros that only this value has. The policy works on them while it acts, and
+        // slices are borrowed in `forget` and `clear` alone, which act on nothing else.
+        let [a, b] = both.each_ref().map(|t| unsafe { HostRows::new(t) });
+        let [c, d] = both.each_ref().map(|t| t.f_get(0));
+        Ok(Some(Self {
+            rows: [a?, b?],
+            tensors: [c?, d?],
+            now: 0,
+        }))
+    }
+
+    /// For a step of the policy.
+    pub fn step(&self) -> Hidden<'_> {
+        Hidden {
+            before: &self.tensors[self.now],
+            after: &self.tensors[1 - self.now],
+        }
+    }
+
+    /// After the step: what the policy wrote is the present state, and zero in rows that
+    /// `ended` an episode.
+    ///
+    /// # Errors
+    /// The tensors were resized.
+    pub fn advance(
+        &mut self,
+        ended: impl ExactSizeIterator<Item = bool>,
+    ) -> Result<(), CollectError> {
+        self.now = 1 - self.now;
+        forget(self.rows[self.now].row_mut(0)?, ended);
+        Ok(())
+    }
+
+    /// All episodes begin.
+    ///
+    /// # Errors
+    /// The tensors were resized.
+    pub fn clear(&mut self) -> Result<(), CollectError> {
+        self.rows[self.now].row_mut(0)?.fill(0.0);
+        Ok(())
+    }
+}

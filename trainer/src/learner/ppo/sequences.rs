@@ -1,0 +1,86 @@
+//! What minibatches are drawn from: single samples, or for a recurrent policy sequences of
+//! consecutive steps of one environment.
+//!
+//! A rollout of `T` steps of `N` environments has samples `t N + n` and, of `L` steps each,
+//! `T / L * N` sequences: sequence `k N + n` has steps `k L ..` of environment `n`.
+
+use tch::{Kind, TchError, Tensor};
+
+/// Sequences of a rollout; of one step each they are its samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sequences {
+    /// Steps of each, `L`.
+    pub steps: usize,
+    /// Rows of a step, `N`.
+    envs: usize,
+    /// How many there are.
+    count: usize,
+}
+
+impl Sequences {
+    /// Of a rollout of `total` samples, `envs` a step; `steps` divides the rollout's.
+    pub fn new(steps: usize, envs: usize, total: usize) -> Self {
+        let steps = steps.max(1);
+        Self {
+            steps,
+            envs: envs.max(1),
+            count: total / steps,
+        }
+    }
+
+    /// How many there are.
+    pub fn count(self) -> usize {
+        self.count
+    }
+
+    /// The samples of some of them, step by step.
+    pub fn samples(self, sequences: &[i64]) -> impl Iterator<Item = i64> {
+        let (steps, n) = (self.steps as i64, self.envs as i64);
+        let sample = move |s: i64, t: i64| (s / n * steps + t) * n + s % n;
+        (0..steps).flat_map(move |t| sequences.iter().map(move |s| sample(*s, t)))
+    }
+
+    /// The same for tensors: `[B]` to `[L B]`.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn index(self, sequences: &Tensor) -> Result<Tensor, TchError> {
+        if self.steps == 1 {
+            return Ok(sequences.shallow_clone());
+        }
+        let (steps, n) = (self.steps as i64, self.envs as i64);
+        let of_block = sequences.f_divide_scalar_mode(n, "floor")?;
+        // k L N + n = s + k (L - 1) N
+        let first = sequences.f_add(&of_block.f_mul_scalar((steps - 1) * n)?)?;
+        let options = (Kind::Int64, sequences.device());
+        let steps = Tensor::f_arange(steps, options)?.f_mul_scalar(n)?;
+        steps
+            .f_unsqueeze(1)?
+            .f_add(&first.f_unsqueeze(0)?)?
+            .f_view([-1])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_sequences_have_every_sample_once_and_steps_of_one_environment() {
+        for (steps, envs, total) in [(1, 5, 20), (2, 5, 20), (4, 5, 20), (3, 1, 9)] {
+            let sequences = Sequences::new(steps, envs, total);
+            let order: Vec<i64> = (0..sequences.count() as i64).rev().collect();
+            let samples: Vec<i64> = sequences.samples(&order).collect();
+            let tensor = sequences.index(&Tensor::from_slice(&order)).unwrap();
+            assert_eq!(Vec::<i64>::try_from(tensor).unwrap(), samples);
+            let mut all = samples.clone();
+            all.sort_unstable();
+            assert!(all.iter().zip(0..).all(|(a, b)| *a == b));
+            for b in 0..order.len() {
+                let of: Vec<i64> = samples.iter().skip(b).step_by(order.len()).copied().collect();
+                assert!(of.windows(2).all(|w| w[1] - w[0] == envs as i64));
+                assert_eq!(of[0] / envs as i64 % steps as i64, 0);
+            }
+        }
+    }
+}
