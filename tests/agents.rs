@@ -192,18 +192,27 @@ fn a_resumed_run_ends_with_the_bits_of_one_never_stopped() {
 
 #[test]
 fn threads_that_collect_make_the_same_rollouts() {
-    for policies in ["agents.policies=shared", SEPARATE] {
+    for (policies, rnn) in [
+        ("agents.policies=shared", "actor.rnn_type=none"),
+        (SEPARATE, "actor.rnn_type=none"),
+        ("agents.policies=shared", "actor.rnn_type=gru"),
+        (SEPARATE, "actor.rnn_type=gru"),
+    ] {
         let place = place();
-        let sync = place.train("sync", 3, &[policies, CENTRAL]);
+        let task = [policies, CENTRAL, rnn, "actor.rnn_hidden_dim=6"];
+        let sync = place.train("sync", 3, &task);
         let crew = ["collector.kind=async", "collector.workers=3"];
-        let fresh = [&[policies, CENTRAL, "collector.max_staleness=0"], &crew[..]].concat();
+        let fresh = [&task[..], &["collector.max_staleness=0"], &crew].concat();
         let fresh = place.train("fresh", 3, &fresh);
         let but_episodes = |run| -> Vec<_> {
             let all = tensors(run).into_iter();
             all.filter(|(name, ..)| name != "episodes").collect()
         };
-        assert!(but_episodes(&sync) == but_episodes(&fresh), "{policies}");
-        let ahead = [&[policies], &crew[..]].concat();
+        assert!(
+            but_episodes(&sync) == but_episodes(&fresh),
+            "{policies} {rnn}"
+        );
+        let ahead = [&[policies, rnn], &crew[..]].concat();
         let last = metrics(&place.train("ahead", 3, &ahead)).pop().unwrap();
         assert_eq!(last["Guard/worker_restarts"].as_f64(), Some(0.0));
         assert!(last["Loss/value_function"].as_f64().unwrap().is_finite());

@@ -100,21 +100,26 @@ v_max = 40.0
         all.filter(|(name, ..)| name.starts_with("learner/"))
             .collect()
     };
-    for algorithm in ["ppo", "sac", "td3", "ars"] {
+    let recurrent = ["actor.rnn_type=gru", "actor.rnn_hidden_dim=5"];
+    let learners: [(&str, &str, &[&str]); 5] = [
+        ("ppo", "ppo", &[]),
+        ("recurrent", "ppo", &recurrent),
+        ("sac", "sac", &[]),
+        ("td3", "td3", &[]),
+        ("ars", "ars", &[]),
+    ];
+    for (name, algorithm, more) in learners {
         let chosen = format!("runner.algorithm={algorithm}");
         let anew = format!("collector.reset_at_each_iter={}", algorithm == "ars");
-        let common = [chosen.as_str(), anew.as_str()];
-        let sync = learnt(&place.train(&format!("{algorithm}_sync"), 3, &common));
-        assert!(sync.len() > 3, "{algorithm}: {}", sync.len());
+        let common = [&[chosen.as_str(), anew.as_str()], more].concat();
+        let sync = learnt(&place.train(&format!("{name}_sync"), 3, &common));
+        assert!(sync.len() > 3, "{name}: {}", sync.len());
         for workers in ["collector.workers=2", "collector.workers=3"] {
             let threads = [ASYNC, workers, "collector.max_staleness=0"];
-            let name = format!(
-                "{algorithm}_{}",
-                workers.len() + workers.ends_with('3') as usize
-            );
-            let run = place.train(&name, 3, &[&common[..], &threads].concat());
+            let out = format!("{name}_{}", workers.replace('=', "_"));
+            let run = place.train(&out, 3, &[&common[..], &threads].concat());
             for (a, b) in sync.iter().zip(&learnt(&run)) {
-                assert!(a == b, "{algorithm}, {workers}: {}", a.0);
+                assert!(a == b, "{name}, {workers}: {}", a.0);
             }
         }
     }

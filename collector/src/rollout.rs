@@ -1,8 +1,8 @@
 //! T steps of N environments, allocated once.
 
 use crate::CollectError;
-use crate::policy::Widths;
 use crate::memory::zeros;
+use crate::policy::Widths;
 use crate::transfer;
 use ostler_sim::Groups;
 use ostler_sim::device::Counts;
@@ -96,7 +96,10 @@ impl Rollout {
             final_slot,
             hidden: match widths.hidden {
                 0 => None,
-                h => Some(float("rollout hidden states", &[t.saturating_add(1), n, h])?),
+                h => Some(float(
+                    "rollout hidden states",
+                    &[t.saturating_add(1), n, h],
+                )?),
             },
         })
     }

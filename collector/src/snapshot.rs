@@ -141,7 +141,10 @@ impl<'a> Saved<'a> {
         let mut envs = stored;
         let widths = [
             ("first observations", widths.policy),
-            ("the critic's first observations", widths.critic.unwrap_or(0)),
+            (
+                "the critic's first observations",
+                widths.critic.unwrap_or(0),
+            ),
             ("hidden states", hidden as usize),
         ];
         for ((what, width), group) in widths.into_iter().zip(groups) {

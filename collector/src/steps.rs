@@ -261,11 +261,7 @@ impl<E: Environments> Stepper<E> {
     }
 
     /// A captured state that fits, of so many rows if that is known.
-    pub fn read<'a>(
-        &self,
-        blob: &'a [u8],
-        rows: Option<usize>,
-    ) -> Result<Saved<'a>, CollectError> {
+    pub fn read<'a>(&self, blob: &'a [u8], rows: Option<usize>) -> Result<Saved<'a>, CollectError> {
         let spec = self.env.spec();
         let hidden = self.next.hidden.len() / spec.rows().max(1);
         Saved::read(blob, &spec.obs, hidden as i64, rows)

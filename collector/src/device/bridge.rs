@@ -9,6 +9,7 @@
 use super::Traffic;
 use super::envs::{NoiseSpec, TensorEnvironments};
 use super::stream::{CudaSync, Landing, Outgoing, Queue};
+use crate::buffers::ended;
 use crate::env::Environments;
 use crate::memory::zeros;
 use crate::rollout::views;
@@ -29,6 +30,9 @@ pub struct Bridge<E> {
     there: There,
     /// The same numbers on the host.
     here: Here,
+    /// For a recurrent policy: one row of ends, here and there. It has left when the next is
+    /// written.
+    ended: Option<(Outgoing<f32>, Tensor)>,
     /// Whether copies may still be reading the host's memory.
     in_flight: bool,
     /// The state that [`capture_in_place`](TensorEnvironments::capture_in_place) left.
@@ -120,7 +124,12 @@ impl<E: Environments> Bridge<E> {
                 },
             },
         };
+        let ends = || -> Result<_, CollectError> {
+            let there = zeros("ends of episodes", &[1, r.envs], Kind::Float, device)?;
+            Ok((out("ends of episodes", &there)?, there))
+        };
         Ok(Self {
+            ended: (policy.hidden_width() > 0).then(ends).transpose()?,
             noise: ActionNoise {
                 spec: numbers,
                 here: out("action noise", &noise_there)?,
@@ -245,11 +254,19 @@ impl<E: Environments> TensorEnvironments for Bridge<E> {
         here.obs.send(&self.queue, &self.there.obs[t + 1])
     }
 
-    fn bring_flags(&mut self, t: usize) -> Result<(), CollectError> {
-        let (queue, here, r) = (&self.queue, &self.here, &self.rollout);
-        here.terminated.send_row(queue, &r.terminated, t)?;
-        here.truncated.send_row(queue, &r.truncated, t)?;
-        here.valid.send_row(queue, &r.valid, t)
+    fn ended(&mut self, t: usize) -> Result<Tensor, CollectError> {
+        let Some((out, there)) = &mut self.ended else {
+            return Ok(self.rollout.ended()?.f_get(t as i64)?);
+        };
+        let here = &self.here;
+        let [terminated, truncated, valid] =
+            [&here.terminated, &here.truncated, &here.valid].map(|f| f.rows.row(t));
+        let flags = ended(terminated?, truncated?, valid?);
+        for (to, ended) in out.rows.row_mut(0)?.iter_mut().zip(flags) {
+            *to = f32::from(u8::from(ended));
+        }
+        out.send(&self.queue, there)?;
+        Ok(there.f_get(0)?.f_gt(0.0)?)
     }
 
     fn end_rollout(&mut self, into: &mut EpisodeStats) -> Result<(), CollectError> {

@@ -64,14 +64,12 @@ pub trait TensorEnvironments {
     /// The device refuses.
     fn step(&mut self, t: usize) -> Result<(), CollectError>;
 
-    /// Brings the flags of step `t` (termination, truncation, validity) into the rollout now,
-    /// where that would else be done by [`end_rollout`](Self::end_rollout).
+    /// Which rows of step `t` ended an episode, or broke: booleans `[N]` on the device, before
+    /// the end of the rollout. Asked for recurrent policies alone.
     ///
     /// # Errors
     /// The device refuses.
-    fn bring_flags(&mut self, _t: usize) -> Result<(), CollectError> {
-        Ok(())
-    }
+    fn ended(&mut self, t: usize) -> Result<Tensor, CollectError>;
 
     /// After the last step. Waits for the device, for the statistics of the rollout.
     ///

@@ -7,6 +7,7 @@ use super::envs::{NoiseSpec, TensorEnvironments};
 use super::memory::DeviceRows;
 use crate::memory::zeros;
 use crate::policy::Noise;
+use crate::rollout::ended;
 use crate::{CollectError, Policy, Rollout};
 use ostler_sim::device::Address;
 use ostler_sim::env::{DeviceEnv, EnvSpec, PolicyNoise, StepAddresses};
@@ -175,6 +176,13 @@ impl TensorEnvironments for KernelEnvironments {
             },
         };
         Ok(self.env.get_mut().step(rows.action.row(t)?, &out)?)
+    }
+
+    fn ended(&mut self, t: usize) -> Result<Tensor, CollectError> {
+        let (r, row) = (&self.rollout, t as i64);
+        let [terminated, truncated, valid] =
+            [&r.terminated, &r.truncated, &r.valid].map(|f| f.f_get(row));
+        Ok(ended(&terminated?, &truncated?, &valid?)?)
     }
 
     fn end_rollout(&mut self, into: &mut EpisodeStats) -> Result<(), CollectError> {

@@ -20,7 +20,7 @@ pub use stream::{CudaSync, HostStream, Queue, Stream, Transfers};
 
 use crate::memory::zeros;
 use crate::policy::Hidden;
-use crate::rollout::{ended, views};
+use crate::rollout::views;
 use crate::snapshot::{self, GROUPS, Saved, Snapshot};
 use crate::{Act, CollectCounts, CollectError, CollectTimes, Collector, Policy, Rollout};
 use ostler_sim::EpisodeStats;
@@ -218,14 +218,9 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
         let [.., Some(hidden)] = &self.carried else {
             return Ok(());
         };
-        self.env.bring_flags(t)?;
-        let (row, rollout) = (t as i64, self.env.rollout());
-        let flags = [&rollout.terminated, &rollout.truncated, &rollout.valid];
-        let [terminated, truncated, valid] = flags.map(|f| f.f_get(row));
-        let ended = ended(&terminated?, &truncated?, &valid?)?.f_unsqueeze(1)?;
-        let _ = hidden.rows[t + 1]
-            .shallow_clone()
-            .f_masked_fill_(&ended, 0.0)?;
+        let ended = self.env.ended(t)?.f_unsqueeze(1)?;
+        let mut row = hidden.rows[t + 1].shallow_clone();
+        let _ = row.f_masked_fill_(&ended, 0.0)?;
         Ok(())
     }
 

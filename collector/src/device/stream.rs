@@ -178,17 +178,6 @@ impl<T: Element> Outgoing<T> {
     pub(super) fn send(&self, queue: &Queue, to: &Tensor) -> Result<(), CollectError> {
         Ok(queue.upload(&self.tensor, to)?)
     }
-
-    /// Row `i` alone.
-    pub(super) fn send_row(
-        &self,
-        queue: &Queue,
-        to: &Tensor,
-        i: usize,
-    ) -> Result<(), CollectError> {
-        let row = i as i64;
-        Ok(queue.upload(&self.tensor.f_get(row)?, &to.f_get(row)?)?)
-    }
 }
 
 /// Memory of the host that numbers of a device land in. What has not landed cannot be

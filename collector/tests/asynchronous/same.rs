@@ -39,6 +39,55 @@ fn any_number_of_workers_collects_what_one_thread_does_bit_for_bit() {
     }
 }
 
+/// A policy that counts its steps has the episode's age in every environment: hidden states go
+/// from step to step and from rollout to rollout, through a saved state too, and are zero
+/// where an episode begins.
+#[test]
+fn hidden_states_are_as_old_as_their_episodes() {
+    for anew in [false, true] {
+        let stepping = Stepping {
+            reset_at_each_iter: anew,
+            ..Stepping::default()
+        };
+        let mut options = options(3, 0);
+        options.stepping = stepping;
+        let collectors: [Box<dyn Collector>; 2] = [
+            Box::new(sync(N, stepping)),
+            Box::new(collector(options, &quiet())),
+        ];
+        for mut c in collectors {
+            let mut ages = [0.0; N];
+            let mut ended_within = 0;
+            for rollout in 0..6 {
+                let mut snapshot = Snapshot::default();
+                c.capture(&mut snapshot).unwrap();
+                if rollout == 3 {
+                    // Others come between, and are forgotten.
+                    c.collect(&mut Learning::new()).unwrap();
+                    c.restore(&snapshot).unwrap();
+                }
+                if anew {
+                    ages = [0.0; N];
+                }
+                let r = c.collect(&mut Learning::new()).unwrap();
+                let (hidden, ended) = (r.hidden.as_ref().unwrap(), r.ended().unwrap());
+                for t in 0..=r.steps {
+                    for (n, age) in ages.iter_mut().enumerate() {
+                        let n = n as i64;
+                        if t > 0 {
+                            let ends = ended.int64_value(&[t - 1, n]) != 0;
+                            ended_within += i32::from(ends);
+                            *age = if ends { 0.0 } else { *age + 1.0 };
+                        }
+                        assert_eq!(value(hidden, &[t, n, 0]), *age, "{anew} {rollout} {t} {n}");
+                    }
+                }
+            }
+            assert!(ended_within > 5);
+        }
+    }
+}
+
 #[test]
 fn random_actions_come_first_and_are_uniform() {
     let stepping = Stepping {

@@ -72,6 +72,7 @@ pub fn all(r: &Rollout) -> Vec<Tensor> {
         ]
         .map(Tensor::copy),
     );
+    all.extend(r.hidden.as_ref().map(Tensor::copy));
     all
 }
 

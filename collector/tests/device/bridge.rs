@@ -1,12 +1,12 @@
 //! Physics on the host, rollout on a device.
 
-use crate::common::robots;
+use crate::common::robots::{self, Jittery};
 use crate::common::{Copying, Counting, captured, state};
 use crate::support::{SEED, T, collect, host, notes, policy, same};
 use ostler_collector::device::{Bridge, HostStream, Queue, Stream, Transfers};
 use ostler_collector::env::Environments;
 use ostler_collector::snapshot::environments;
-use ostler_collector::{CollectError, Collector, CudaSync, DeviceCollector};
+use ostler_collector::{CollectError, Collector, CudaSync, DeviceCollector, Policy};
 use ostler_sim::BatchEnv;
 use ostler_sim::env::{Injection, Value, What, When, Which};
 use std::cell::Cell;
@@ -17,6 +17,7 @@ type Bridged<E> = DeviceCollector<Bridge<E>>;
 
 fn bridge<E: Environments>(
     env: E,
+    policy: &dyn Policy,
     sync: CudaSync,
     stream: Rc<dyn Stream>,
     non_blocking: bool,
@@ -26,13 +27,13 @@ fn bridge<E: Environments>(
         non_blocking,
     };
     let queue = Queue::new(stream, Device::Cpu, transfers);
-    let policy = policy(env.spec());
-    let env = Bridge::new(env, T, &policy, SEED, queue.clone()).unwrap();
+    let env = Bridge::new(env, T, policy, SEED, queue.clone()).unwrap();
     DeviceCollector::new(env, queue, sync, true).unwrap()
 }
 
 fn bridged<E: Environments>(env: E) -> Bridged<E> {
-    bridge(env, CudaSync::Off, Rc::new(HostStream), true)
+    let policy = policy(env.spec());
+    bridge(env, &policy, CudaSync::Off, Rc::new(HostStream), true)
 }
 
 /// A robot whose environments end, time out and break within a few rollouts.
@@ -151,42 +152,63 @@ impl Stream for Counted {
 
 #[test]
 fn f2_one_copy_crosses_each_way_per_step_and_waits_are_as_configured() {
+    copies(&mut Copying, 1);
+}
+
+#[test]
+fn ends_of_episodes_cross_for_policies_that_remember() {
+    let width = Counting::new(4).spec().action.width();
+    copies(&mut Jittery(width as i64), 2);
+}
+
+/// With so many copies to the device in each step.
+fn copies(policy: &mut dyn Policy, per_step: u64) {
     let t = T as u64;
+    let collect = |c: &mut Bridged<Counting>, policy: &mut dyn Policy| {
+        c.collect(policy).unwrap();
+    };
     for (sync, events, devices) in [
         (CudaSync::Off, 0, 0),
         (CudaSync::Event, t, 0),
         (CudaSync::Device, 0, t),
     ] {
         let stream = Rc::new(Counted::default());
-        let mut c = bridge(Counting::new(4), sync, stream.clone(), true);
-        collect(&mut c);
-        collect(&mut c);
+        let mut c = bridge(Counting::new(4), policy, sync, stream.clone(), true);
+        collect(&mut c, policy);
+        collect(&mut c, policy);
         let settled = stream.events.get() - 2 * events;
         let before = [&stream.events, &stream.devices].map(Cell::get);
-        collect(&mut c);
+        collect(&mut c, policy);
         assert_eq!(stream.devices.get() - before[1], devices);
         let counts = c.counts();
-        assert_eq!(counts.in_loop.uploads, t);
+        assert_eq!(counts.in_loop.uploads, per_step * t);
         assert_eq!(counts.in_loop.downloads, t);
         // Actions are waited for, whatever else is.
         assert_eq!(counts.in_loop.waits, t + events + devices);
         // Noise, and each tensor that the policy does not look at, once.
-        assert_eq!(counts.all.uploads, t + 1 + 8);
+        assert_eq!(counts.all.uploads, per_step * t + 1 + 8);
         // Before the noise of the next rollout is drawn, that of the last has left.
         assert_eq!(settled, 2);
         assert_eq!(stream.events.get() - before[0], events + 1);
         assert_eq!(counts.all.waits, counts.in_loop.waits + 1);
         captured(&mut c);
-        collect(&mut c);
-        assert_eq!(c.counts().all.downloads, t + 2);
+        collect(&mut c, policy);
+        // First observations, and states.
+        assert_eq!(c.counts().all.downloads, t + 1 + per_step);
         assert_eq!(c.counts().in_loop, counts.in_loop);
         assert!(!stream.waited.get());
     }
     let stream = Rc::new(Counted::default());
-    let mut c = bridge(Counting::new(4), CudaSync::Off, stream.clone(), false);
-    collect(&mut c);
-    collect(&mut c);
-    assert_eq!(c.counts().in_loop.waits, 2 * t);
+    let mut c = bridge(
+        Counting::new(4),
+        policy,
+        CudaSync::Off,
+        stream.clone(),
+        false,
+    );
+    collect(&mut c, policy);
+    collect(&mut c, policy);
+    assert_eq!(c.counts().in_loop.waits, (1 + per_step) * t);
     assert_eq!(c.counts().all.waits, c.counts().all.uploads + t);
     assert!(stream.waited.get() && stream.events.get() == 0);
 }

@@ -40,6 +40,7 @@ pub fn all(r: &Rollout) -> Vec<Tensor> {
         &r.valid,
         &r.final_slot,
     ];
+    let others = others.into_iter().chain(&r.hidden);
     groups.chain(others).map(Tensor::copy).collect()
 }
 

@@ -186,12 +186,7 @@ impl Policy for Idle {
     fn act(&mut self, _: &Tensor, _: &Tensor, _: &Act<'_>) -> Result<(), TchError> {
         Ok(())
     }
-    fn act_mean(
-        &mut self,
-        _: &Tensor,
-        _: Option<Hidden<'_>>,
-        _: &Tensor,
-    ) -> Result<(), TchError> {
+    fn act_mean(&mut self, _: &Tensor, _: Option<Hidden<'_>>, _: &Tensor) -> Result<(), TchError> {
         Ok(())
     }
 }

@@ -97,10 +97,10 @@ pub fn rollout(policy: &mut dyn Policy, spec: &EnvSpec, steps: i64, stream: u32)
             action: &r.action.get(t),
             dist: &r.dist.get(t),
             std: &r.std.get(t),
-            hidden: before.as_ref().zip(after.as_ref()).map(|(before, after)| Hidden {
-                before,
-                after,
-            }),
+            hidden: before
+                .as_ref()
+                .zip(after.as_ref())
+                .map(|(before, after)| Hidden { before, after }),
         };
         policy.act(&r.obs.policy.get(t), &noise, &out).unwrap();
         if let Some(mut after) = after {

@@ -73,7 +73,8 @@ impl Need {
             ActionSpace::Continuous(n) => (n as u64, n as u64),
             ActionSpace::Discrete(n) => (n as u64, 0),
         };
-        let observations = (steps + 1 + truncations) * width;
+        let hidden_state = config.actor.hidden_width() as u64;
+        let observations = (steps + 1 + truncations) * width + (steps + 1) * hidden_state;
         // Reward, two flags, valid, version, slot.
         let step = action + dist + action + 6;
         let off_policy = config.runner.algorithm.off_policy();
@@ -96,12 +97,20 @@ impl Need {
         // between the layer and its function.
         let twice = 1 + u64::from(config.actor.layer_norm || config.critic.layer_norm);
         let mut neurons: u64 = hidden.map(|&n| twice * 2 * n as u64).sum();
+        // A GRU's state before and after a step, its gradient, six products; and the critic's
+        // wider input.
+        neurons += 10 * hidden_state;
         if off_policy {
             // Another critic, and what their slow copies and the next observation take.
             neurons *= 3;
         }
         // Log-probability, advantage, return, value, validity, weight beside them.
-        let columns = action + dist + std + 6;
+        let mut columns = action + dist + std + 6;
+        if hidden_state > 0 {
+            // Hidden states after each step, twice: beside the critic's observations, too.
+            let own = spec.obs.critic.unwrap_or(spec.obs.policy) as u64;
+            columns += 2 * hidden_state + own + 1;
+        }
         let normalised = match (
             config.actor.obs_normalization,
             config.critic.obs_normalization,
@@ -110,8 +119,12 @@ impl Need {
             (true, true) if spec.obs.critic.is_none() => 2 * spec.obs.policy as u64,
             _ => width,
         };
-        let weights = weights(spec.obs.policy, actor, dist)
-            + weights(spec.obs.critic.unwrap_or(spec.obs.policy), critic, 1);
+        let (gru, seen) = match hidden_state as usize {
+            0 => (0, [spec.obs.policy, 0]),
+            h => (weights(spec.obs.policy + h + 1, &[], 3 * h as u64), [h, h]),
+        };
+        let of_critic = spec.obs.critic.unwrap_or(spec.obs.policy);
+        let weights = gru + weights(seen[0], actor, dist) + weights(of_critic + seen[1], critic, 1);
         let weights = policies * if off_policy { 3 * weights } else { weights };
         // Log-probabilities are computed column by column over all samples.
         let temporaries = 2 * (action + dist) + 8;

@@ -212,18 +212,28 @@ impl LoadedRun {
         let tensors = self.checkpoint.learner.iter();
         let held: u64 = tensors.map(|(_, t)| t.numel() as u64).sum();
         let hidden = self.config.runner.algorithm.hidden(&self.config);
-        for (key, hidden) in ["actor", "critic"].into_iter().zip(hidden) {
-            // Inputs and outputs come on top.
-            let least = weights(1, hidden, 1);
-            if least > held {
-                return Err(RunError::Usage(format!(
-                    "{} does not fit: it holds {held} numbers, and {key}.hidden_dims = {hidden:?} in {} needs {least}",
-                    self.file.display(),
-                    self.dir.join(dir::CONFIG).display()
-                )));
-            }
+        let state = self.config.actor.hidden_width();
+        // Inputs and outputs come on top.
+        let mut needed: Vec<(String, u64)> = ["actor", "critic"]
+            .into_iter()
+            .zip(hidden)
+            .map(|(key, hidden)| {
+                (
+                    format!("{key}.hidden_dims = {hidden:?}"),
+                    weights(1, hidden, 1),
+                )
+            })
+            .collect();
+        let recurrent = weights(state as usize, &[], 3 * state as u64);
+        needed.push((format!("actor.rnn_hidden_dim = {state}"), recurrent));
+        match needed.into_iter().find(|(_, least)| *least > held) {
+            None => Ok(()),
+            Some((key, least)) => Err(RunError::Usage(format!(
+                "{} does not fit: it holds {held} numbers, and {key} in {} needs {least}",
+                self.file.display(),
+                self.dir.join(dir::CONFIG).display()
+            ))),
         }
-        Ok(())
     }
 }
 

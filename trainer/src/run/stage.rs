@@ -3,8 +3,8 @@
 use super::error::RunError;
 use super::rows::Rows;
 use crate::learner::TrainedPolicy;
-use ostler_collector::{CollectError, HiddenStates};
 use ostler_collector::transfer::read_into;
+use ostler_collector::{CollectError, HiddenStates};
 use ostler_sim::env::ActionSpace;
 use ostler_sim::memory::zeroed;
 use ostler_sim::rng::{Purpose, philox, unit};

@@ -61,6 +61,11 @@ impl Gru {
         [&self.input, &self.hidden]
     }
 
+    /// Inputs `I`.
+    pub fn inputs(&self) -> usize {
+        self.input.inputs()
+    }
+
     /// Hidden numbers `H`.
     pub fn width(&self) -> usize {
         self.hidden.inputs()
@@ -74,14 +79,14 @@ impl Gru {
         }
     }
 
-    /// One step from states `h [B,H]` with inputs `x [B,I]`, into `to [B,H]`.
+    /// States `[B,H]` after one step from `h [B,H]` with inputs `x [B,I]`.
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn step(&self, x: &Tensor, h: &Tensor, to: &Tensor) -> Result<(), TchError> {
-        let [i, h_] = self.layers();
-        let biases = (Some(i.bias()), Some(h_.bias()));
-        let next = x.f_gru_cell(h, i.weight(), h_.weight(), biases.0, biases.1)?;
-        to.shallow_clone().f_copy_(&next)
+    pub fn step(&self, x: &Tensor, h: &Tensor) -> Result<Tensor, TchError> {
+        let [of_input, of_hidden] = self.layers();
+        let biases = [of_input, of_hidden].map(|l| Some(l.bias()));
+        let [b_x, b_h] = biases;
+        x.f_gru_cell(h, of_input.weight(), of_hidden.weight(), b_x, b_h)
     }
 }

@@ -12,7 +12,8 @@ use std::ops::Range;
 /// The networks, as places among all parameters.
 #[derive(Debug)]
 pub struct BlockNet {
-    /// What a recurrent actor remembers with: its state is its hidden layers' input.
+    /// What a recurrent actor remembers with: its hidden layers see the state beside the
+    /// inputs.
     pub gru: Option<GruAt>,
     /// The actor's hidden layers.
     pub actor: Stack,
@@ -47,6 +48,8 @@ pub struct BlockSpace {
     pub x_actor: Vec<f32>,
     /// Of a recurrent one.
     pub gru: Option<GruSpace>,
+    /// What its hidden layers see `[B,O+H]`, and the gradient of it.
+    seen: [Vec<f32>; 2],
     /// Inputs of the critic `[B,O']`, where they differ.
     pub x_critic: Option<Vec<f32>>,
     /// What the rollout says of the samples: columns `[F]`.
@@ -121,6 +124,10 @@ impl BlockNet {
             stride,
             x_actor: columns(self.actor_inputs())?,
             gru: self.gru.as_ref().map(|g| g.space(stride)).transpose()?,
+            seen: match self.gru {
+                Some(_) => [columns(self.actor.inputs)?, columns(self.actor.inputs)?],
+                None => [Vec::new(), Vec::new()],
+            },
             x_critic: match same {
                 true => None,
                 false => Some(columns(self.critic_inputs())?),
@@ -161,8 +168,10 @@ impl BlockNet {
         if let (Some(gru), Some(own)) = (&self.gru, &mut space.gru) {
             if policy || self.critic.is_none() {
                 gru.forward(vectors, theta, x, sequences, own);
+                let halves = (x, self.actor_inputs(), &own.after[..], gru.width());
+                join(&mut space.seen[0], halves);
             }
-            x = &own.after[..rows * gru.width()];
+            x = &space.seen[0][..rows * self.actor.inputs];
         }
         if policy || self.critic.is_none() {
             self.actor.forward(vectors, theta, x, &mut space.actor);
@@ -206,17 +215,16 @@ impl BlockNet {
             policy,
         } = pass;
         let inputs = &space.x_actor[..rows * self.actor_inputs()];
-        let (x, mut d_x) = match (&self.gru, &mut space.gru) {
-            (Some(gru), Some(GruSpace { after, d, .. })) => {
-                let len = rows * gru.width();
-                (&after[..len], Some(&mut d[..len]))
-            }
-            _ => (inputs, None),
+        let len = rows * self.actor.inputs;
+        let [seen, d_seen] = &mut space.seen;
+        let (x, mut d_x) = match &self.gru {
+            Some(_) => (&seen[..len], Some(&mut d_seen[..len])),
+            None => (inputs, None),
         };
         let d_value = (&space.d_value[..], space.stride);
         if policy || self.critic.is_none() {
             let (features, mut d) = space.actor.ends(x, rows, self.actor.outputs());
-            // Without hidden layers the heads' input is the state.
+            // Without hidden layers the heads see it themselves.
             if d.is_none() {
                 d = d_x.as_deref_mut();
             }
@@ -256,6 +264,10 @@ impl BlockNet {
             self.actor
                 .backward(vectors, theta, x, &mut space.actor, grad, d_x);
             if let (Some(gru), Some(own)) = (&self.gru, &mut space.gru) {
+                let d = d_seen[..len].chunks_exact(self.actor.inputs);
+                for (to, d) in own.d.chunks_exact_mut(gru.width()).zip(d) {
+                    to.copy_from_slice(&d[gru.input.inputs..]);
+                }
                 gru.backward(vectors, theta, inputs, sequences, own, grad);
             }
         }
@@ -270,6 +282,15 @@ impl BlockNet {
             }
             critic.backward(vectors, theta, x, hidden, grad, None);
         }
+    }
+}
+
+/// Rows of `a` and of `b`, so wide, side by side.
+fn join(to: &mut [f32], (a, width_a, b, width_b): (&[f32], usize, &[f32], usize)) {
+    let rows = a.chunks_exact(width_a).zip(b.chunks_exact(width_b));
+    for (to, (a, b)) in to.chunks_exact_mut(width_a + width_b).zip(rows) {
+        to[..width_a].copy_from_slice(a);
+        to[width_a..].copy_from_slice(b);
     }
 }
 

@@ -15,7 +15,9 @@ use super::returns::ReturnNormalizer;
 use super::{LearnError, State, TrainedPolicy};
 use net::{Net, NetSpace};
 use ostler_collector::transfer::brought;
-use ostler_collector::{Act, Hidden, Policy, Replicate, Rollout, memory::memory_as_tch, policy::Noise};
+use ostler_collector::{
+    Act, Hidden, Policy, Replicate, Rollout, memory::memory_as_tch, policy::Noise,
+};
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
@@ -128,7 +130,9 @@ impl ActorCritic {
         }
         let norm = self.norm.actor.as_ref().map(Normalizer::applied);
         if let Some(pass) = &mut self.act.pass
-            && self.net.forward_on_host(pass, obs, norm, hidden, &self.act.net)?
+            && self
+                .net
+                .forward_on_host(pass, obs, norm, hidden, &self.act.net)?
         {
             return Ok(());
         }
@@ -142,11 +146,12 @@ impl ActorCritic {
         };
         let before = hidden.map(|h| h.before.f_to_device(self.device));
         let space = &self.act.net;
-        let seen = self.net.remember(x, before.transpose()?.as_ref(), space)?;
+        let seen = self.net.see(x, before.transpose()?.as_ref(), space)?;
         self.net.forward_actor(seen, space)?;
         match hidden {
             Some(hidden) if self.net.hidden_width() > 0 => {
-                hidden.after.shallow_clone().f_copy_(&space.hidden)
+                let after = self.net.hidden_of(seen)?;
+                hidden.after.shallow_clone().f_copy_(&after)
             }
             _ => Ok(()),
         }

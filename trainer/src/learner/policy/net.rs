@@ -14,8 +14,8 @@ use tch::{Device, Kind, TchError, Tensor};
 /// Actor: a GRU if it is recurrent, trunk, head for mean or logits, and what gives the
 /// deviation. Critic: a trunk of its own or the actor's, and a head for the value.
 ///
-/// A recurrent actor's hidden state after a step is its trunk's input, and, beside the
-/// observations, that of the critic's own trunk.
+/// The actor's trunk, and the critic's own, see a recurrent actor's hidden state after a step
+/// beside the observations.
 #[derive(Debug)]
 pub struct Net {
     gru: Option<Gru>,
@@ -44,8 +44,8 @@ enum Std {
 /// Buffers of one pass over `B` rows. Gradients are there only if asked for.
 #[derive(Debug)]
 pub struct NetSpace {
-    /// Hidden states after the step `[B,H]`; empty where the actor is not recurrent.
-    pub hidden: Tensor,
+    /// What a recurrent actor's trunk sees: inputs and hidden states after the step `[B,O+H]`.
+    pub seen: Tensor,
     actor: TrunkSpace,
     critic: Option<TrunkSpace>,
     /// Mean or logits `[B,D]`.
@@ -88,8 +88,7 @@ impl Net {
             0 => None,
             h => Some(Gru::declare(&mut layout, "actor.gru", obs, h)),
         };
-        let inputs = if hidden > 0 { hidden } else { obs };
-        let (actor_at, width) = Trunk::declare(&mut layout, "actor", inputs, actor.trunk());
+        let (actor_at, width) = Trunk::declare(&mut layout, "actor", obs + hidden, actor.trunk());
         let (dist_width, discrete) = match spec.action {
             ActionSpace::Continuous(n) => (n as i64, false),
             ActionSpace::Discrete(n) => (n as i64, true),
@@ -176,9 +175,7 @@ impl Net {
     pub fn blocks(&self, inputs: [usize; 2]) -> BlockNet {
         let gru = self.gru.as_ref().map(Gru::place);
         BlockNet {
-            actor: self
-                .actor
-                .stack(gru.as_ref().map_or(inputs[0], |g| g.width())),
+            actor: self.actor.stack(inputs[0] + self.hidden_width() as usize),
             gru,
             head: self.head.dense().clone(),
             std: match &self.std {
@@ -226,7 +223,10 @@ impl Net {
         };
         let (d, head) = (self.dist_width, matches!(self.std, Std::Head(_)));
         Ok(NetSpace {
-            hidden: matrix(self.gru.is_some(), self.hidden_width())?,
+            seen: match &self.gru {
+                Some(gru) => matrix(true, (gru.inputs() + gru.width()) as i64)?,
+                None => matrix(false, 0)?,
+            },
             actor: self.actor.space(rows, backward, device)?,
             critic: self
                 .critic
@@ -246,9 +246,9 @@ impl Net {
         })
     }
 
-    /// Hidden states after a step from `before [B,H]` with inputs `x [B,O]`, into
-    /// [`NetSpace::hidden`]; what the actor's trunk sees.
-    pub fn remember<'a>(
+    /// What the actor's trunk sees of inputs `x [B,O]`: of a recurrent one, into
+    /// [`NetSpace::seen`], inputs and hidden states after a step from `before [B,H]`.
+    pub fn see<'a>(
         &self,
         x: &'a Tensor,
         before: Option<&Tensor>,
@@ -257,12 +257,18 @@ impl Net {
         let Some(gru) = &self.gru else {
             return Ok(x);
         };
-        gru.step(x, before.ok_or_else(no_hidden)?, &space.hidden)?;
-        Ok(&space.hidden)
+        let next = gru.step(x, before.ok_or_else(no_hidden)?)?;
+        let _ = Tensor::f_cat_out(&space.seen, &[x, &next], 1)?;
+        Ok(&space.seen)
     }
 
-    /// Parameters of the distribution for what the actor's trunk sees, `x [B,O]`: inputs, or
-    /// of a recurrent actor hidden states after the step.
+    /// The hidden states `[B,H]` in what the actor's trunk sees, `[B,O+H]`.
+    pub fn hidden_of(&self, seen: &Tensor) -> Result<Tensor, TchError> {
+        let width = self.hidden_width();
+        seen.f_narrow(1, seen.size2()?.1 - width, width)
+    }
+
+    /// Parameters of the distribution for what the actor's trunk [sees](Self::see), `x [B,O]`.
     pub fn forward_actor(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
         self.actor.forward(x, &space.actor)?;
         let features = space.actor.output(x);
@@ -445,7 +451,7 @@ impl NetSpace {
             }
         };
         Ok(Self {
-            hidden: cut(&self.hidden)?,
+            seen: cut(&self.seen)?,
             actor: self.actor.narrow(rows)?,
             critic: self.critic.as_ref().map(|c| c.narrow(rows)).transpose()?,
             dist: cut(&self.dist)?,

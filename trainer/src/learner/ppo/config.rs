@@ -295,7 +295,8 @@ impl PpoConfig {
             false => 1,
         };
         if !steps.is_multiple_of(per_sequence) {
-            let why = format!("rollouts of {steps} steps are not whole sequences of {per_sequence}");
+            let why =
+                format!("rollouts of {steps} steps are not whole sequences of {per_sequence}");
             let help = "a divisor of runner.num_steps_per_env, or 0: all of it";
             return vec![ConfigError::new("ppo.sequence_length", why).help(help)];
         }

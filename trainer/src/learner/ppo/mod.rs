@@ -114,7 +114,7 @@ enum Path {
         /// As above.
         minibatches: Vec<MiniBatch>,
         /// Where the networks' parameters lie.
-        places: BlockNet,
+        places: Box<BlockNet>,
     },
 }
 
@@ -250,7 +250,7 @@ impl Ppo {
     fn automatic(&self) -> Result<Path, LearnError> {
         Ok(Path::Reference {
             minibatches: self.tensors()?,
-            places: self.places(),
+            places: Box::new(self.places()),
         })
     }
 

@@ -22,11 +22,10 @@ impl Ppo {
         for value in [&self.values.value, &self.values.final_value] {
             self.range.hold(value, self.config.gamma)?;
         }
-        let inputs = self.values.inputs();
-        self.samples.x_actor = inputs.0.f_narrow(0, 0, total)?;
-        self.samples.x_critic = match inputs.1 {
-            Some(x) => Some(x.f_narrow(0, 0, total)?),
-            None => None,
+        self.samples.x_actor = self.values.actor_inputs().f_narrow(0, 0, total)?;
+        self.samples.x_critic = match self.same_inputs {
+            true => None,
+            false => Some(self.values.critic_sees().f_narrow(0, 0, total)?),
         };
 
         let column = |t: &Tensor| t.f_view([total, -1]);

@@ -149,7 +149,10 @@ fn minibatch_loss(
     let (x_actor, x_critic) = mb.inputs();
     let x_actor = only(x_actor)?;
     let x_actor = match (&net.gru, memory) {
-        (Some(gru), Some(memory)) => leaf.gru(gru, &x_actor, memory)?,
+        (Some(gru), Some(memory)) => {
+            let hidden = leaf.gru(gru, &x_actor, memory)?;
+            Tensor::f_cat(&[x_actor, hidden], 1)?
+        }
         _ => x_actor,
     };
     let features = leaf.stack(&net.actor, &x_actor)?;

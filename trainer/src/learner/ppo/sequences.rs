@@ -77,7 +77,12 @@ mod tests {
             all.sort_unstable();
             assert!(all.iter().zip(0..).all(|(a, b)| *a == b));
             for b in 0..order.len() {
-                let of: Vec<i64> = samples.iter().skip(b).step_by(order.len()).copied().collect();
+                let of: Vec<i64> = samples
+                    .iter()
+                    .skip(b)
+                    .step_by(order.len())
+                    .copied()
+                    .collect();
                 assert!(of.windows(2).all(|w| w[1] - w[0] == envs as i64));
                 assert_eq!(of[0] / envs as i64 % steps as i64, 0);
             }

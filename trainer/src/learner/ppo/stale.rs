@@ -65,7 +65,7 @@ impl super::values::Values {
         policy: &crate::learner::ActorCritic,
         rows: i64,
     ) -> Result<(Tensor, Option<Tensor>), TchError> {
-        let x = self.features();
+        let x = self.actor_sees();
         let width = policy.net.dist_width();
         let empty = || Tensor::f_empty([rows, width], (Kind::Float, x.device()));
         let dist = empty()?;

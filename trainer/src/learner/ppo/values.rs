@@ -38,11 +38,10 @@ pub struct Values {
 /// What a recurrent actor remembers after each observation of a rollout.
 #[derive(Debug)]
 struct Memory {
-    /// Hidden states `[(T+1) N, H]`.
-    hidden: Tensor,
-    /// The critic's observations with them `[(T+1) N, O'+H]`; none where it shares the
-    /// actor's layers.
-    joined: Option<Tensor>,
+    /// The actor's inputs and hidden states `[(T+1) N, O+H]`.
+    seen: Tensor,
+    /// The critic's inputs with them `[(T+1) N, O'+H]`, where these differ.
+    critic: Option<Tensor>,
     /// Hidden states before the last observations of truncated episodes `[K N + 1, H]`.
     /// Nobody reads the row too many.
     before_last: Tensor,
@@ -117,8 +116,8 @@ impl Values {
         let memory = || -> Result<Memory, LearnError> {
             let what = "hidden states";
             Ok(Memory {
-                hidden: float(what, &[rows, hidden])?,
-                joined: match policy.net.is_shared() {
+                seen: float(what, &[rows, spec.obs.policy as i64 + hidden])?,
+                critic: match same {
                     true => None,
                     false => Some(float(what, &[rows, width + hidden])?),
                 },
@@ -148,18 +147,24 @@ impl Values {
         })
     }
 
-    /// What the actor sees of the last rollout, `[(T+1) N, O]`, and what the critic
-    /// sees if that differs.
-    pub fn inputs(&self) -> (&Tensor, Option<&Tensor>) {
-        let joined = self.memory.as_ref().and_then(|m| m.joined.as_ref());
-        let own = self.critic.as_ref().map(|c| &c.seen);
-        (&self.actor.seen, joined.or(own))
+    /// The actor's inputs from the last rollout, `[(T+1) N, O]`.
+    pub fn actor_inputs(&self) -> &Tensor {
+        &self.actor.seen
     }
 
-    /// What the actor's layers see of it: a recurrent one's hidden states.
-    pub(super) fn features(&self) -> &Tensor {
+    /// What the actor's layers see of it: of a recurrent one hidden states, too.
+    pub(super) fn actor_sees(&self) -> &Tensor {
         let memory = self.memory.as_ref();
-        memory.map_or(&self.actor.seen, |m| &m.hidden)
+        memory.map_or(&self.actor.seen, |m| &m.seen)
+    }
+
+    /// What the critic's see.
+    pub(super) fn critic_sees(&self) -> &Tensor {
+        let own = match &self.memory {
+            Some(memory) => memory.critic.as_ref(),
+            None => self.critic.as_ref().map(|c| &c.seen),
+        };
+        own.unwrap_or(self.actor_sees())
     }
 
     /// Of a recurrent actor, where a sample's hidden state is that of the step before
@@ -168,38 +173,28 @@ impl Values {
         self.memory.as_ref().map(|m| &m.keep)
     }
 
-    /// What the critic sees of the last rollout.
-    fn critic_sees(&self) -> &Tensor {
-        match &self.memory {
-            Some(Memory { joined: None, .. }) => self.features(),
-            _ => self.inputs().1.unwrap_or(&self.actor.seen),
-        }
-    }
-
     /// Hidden states after each observation of a rollout, from those before that it has.
     fn remember(&self, policy: &ActorCritic, rollout: &Rollout) -> Result<(), TchError> {
         let (Some(memory), Some(before)) = (&self.memory, &rollout.hidden) else {
             return Ok(());
         };
-        let rows = memory.hidden.size2()?.0;
+        let rows = memory.seen.size2()?.0;
         let before = before.f_view([rows, -1])?;
         self.in_chunks(rows, |at, len, space| {
             let x = self.actor.seen.f_narrow(0, at, len)?;
             let before = before.f_narrow(0, at, len)?;
-            let after = policy.net.remember(&x, Some(&before), space)?;
-            memory.hidden.f_narrow(0, at, len)?.f_copy_(after)
+            let seen = policy.net.see(&x, Some(&before), space)?;
+            memory.seen.f_narrow(0, at, len)?.f_copy_(seen)
         })?;
-        if let Some(joined) = &memory.joined {
-            let own = self.critic.as_ref().map_or(&self.actor.seen, |c| &c.seen);
-            let _ = Tensor::f_cat_out(joined, &[own, &memory.hidden], 1)?;
+        if let (Some(critic), Some(own)) = (&memory.critic, &self.critic) {
+            let hidden = policy.net.hidden_of(&memory.seen)?;
+            let _ = Tensor::f_cat_out(critic, &[&own.seen, &hidden], 1)?;
         }
         let n = rollout.envs;
         let ended = rollout.ended()?.f_view([-1, 1])?;
         let later = memory.keep.f_narrow(0, n, (rollout.steps - 1) * n)?;
         let before_end = ended.f_narrow(0, 0, (rollout.steps - 1) * n)?;
-        later
-            .shallow_clone()
-            .f_copy_(&before_end.f_logical_not()?)
+        later.shallow_clone().f_copy_(&before_end.f_logical_not()?)
     }
 
     /// What the critic sees of the last observations of truncated episodes, which a
@@ -229,20 +224,22 @@ impl Values {
         let to = slot.f_mul_scalar(n)?.f_add(&envs)?;
         let nowhere = to.f_full_like(k * n)?;
         let to = to.f_where_self(&slot.f_ge(0)?, &nowhere)?.f_view([-1])?;
-        let states = memory.hidden.f_narrow(0, 0, rollout.steps * n)?;
+        let states = policy.net.hidden_of(&memory.seen)?;
+        let states = states.f_narrow(0, 0, rollout.steps * n)?;
         let before = memory.before_last.shallow_clone();
         let before = before.f_index_copy(0, &to, &states)?;
         let before = before.f_narrow(0, 0, k * n)?;
         let x = seen(flat(&last.policy)?, actor_norm)?;
         let space = policy.net.space(k * n, false, policy.device);
         let space = space.map_err(own_memory)?;
-        let after = policy.net.remember(&x, Some(&before), &space)?;
-        if memory.joined.is_none() {
-            return Ok(Some(after.shallow_clone()));
+        let actor = policy.net.see(&x, Some(&before), &space)?;
+        if memory.critic.is_none() {
+            return Ok(Some(actor.shallow_clone()));
         }
         let own = last.critic.as_ref().unwrap_or(&last.policy);
         let own = seen(flat(own)?, critic_norm)?;
-        Ok(Some(Tensor::f_cat(&[&own, after], 1)?))
+        let hidden = policy.net.hidden_of(actor)?;
+        Ok(Some(Tensor::f_cat(&[own, hidden], 1)?))
     }
 
     /// Normalises the rollout's observations and estimates, in units of rewards, the values of all of them.

@@ -200,12 +200,7 @@ impl PolicyAgents {
         steps: i64,
         device: Device,
     ) -> Result<Rollout, LearnError> {
-        Ok(Rollout::new(
-            &self.spec,
-            steps,
-            policy.widths(),
-            device,
-        )?)
+        Ok(Rollout::new(&self.spec, steps, policy.widths(), device)?)
     }
 
     /// What `all` has of the policy's agents, into `own`.

@@ -8,8 +8,8 @@
 use super::kernels::{NormWeights, ROWS, Vectors};
 use crate::learner::LearnError;
 use crate::learner::nn::{Gru, Linear, Trunk};
-use ostler_collector::Hidden;
 use crate::learner::normalizer::FARTHEST;
+use ostler_collector::Hidden;
 use ostler_collector::memory::{HostRows, with_floats};
 use ostler_sim::memory::zeroed;
 use tch::{TchError, Tensor};
@@ -43,6 +43,9 @@ impl Weights {
         ))
     }
 }
+
+/// What is subtracted from inputs, and what they are multiplied by then: `[I]` each.
+type Norm<'a> = Option<(&'a [f32], &'a [f32])>;
 
 /// Room for passes of one actor over any number of rows.
 #[derive(Debug)]
@@ -99,21 +102,23 @@ impl ActorPass {
                 let norm = norm.map(|_| (shift, scale));
                 self.remember(x, norm, gru, before, after)
             };
-            // SAFETY: as below, of hidden states.
+            // SAFETY: observations, statistics and hidden states are written before they come
+            // here. The pass reads numbers and parameters, which are no results; it calls
+            // nothing of libtorch's but for the parameters' addresses.
             let done = unsafe { with_floats([x, shift, scale, before], [after], pass) };
-            return match done.unwrap_or(Ok(false))? {
-                true => self.tensors(after, None, (None, trunk), heads, out),
-                false => Ok(false),
-            };
+            if !done.unwrap_or(Ok(false))? {
+                return Ok(false);
+            }
         }
-        let pass = |[x, shift, scale]: [&[f32]; 3], out: [&mut [f32]; HEADS]| {
+        let after = gru.map_or(x, |(_, hidden)| hidden.after);
+        let pass = |numbers: [&[f32]; 4], out: [&mut [f32]; HEADS]| {
+            let [x, shift, scale, after] = numbers;
             let norm = norm.map(|_| (shift, scale));
-            self.run(x, norm, trunk, heads, out)
+            let hidden = gru.map(|(gru, _)| (after, gru.width()));
+            self.run((x, norm), hidden, trunk, heads, out)
         };
-        // SAFETY: observations, statistics and results are written before they come here. The
-        // pass reads numbers and parameters, which are no results; it calls nothing of
-        // libtorch's but for the parameters' addresses.
-        let done = unsafe { with_floats([x, shift, scale], out, pass) };
+        // SAFETY: as above; the states were written by that pass.
+        let done = unsafe { with_floats([x, shift, scale, after], out, pass) };
         done.unwrap_or(Ok(false))
     }
 
@@ -140,32 +145,39 @@ impl ActorPass {
         Ok(done)
     }
 
-    /// Rows `x [B,I]`, shifted by `norm.0 [I]` and scaled by `norm.1 [I]`, through the hidden
-    /// layers, then through each of `heads` into its
-    /// `out [B,H]`.
+    /// Rows `x [B,I]`, shifted by `norm.0 [I]` and scaled by `norm.1 [I]`, and beside them
+    /// `hidden` ones and their width, through the hidden layers, then through each of `heads`
+    /// into its `out [B,H]`.
     fn run<const HEADS: usize>(
         &mut self,
-        x: &[f32],
-        norm: Option<(&[f32], &[f32])>,
+        (x, norm): (&[f32], Norm<'_>),
+        hidden: Option<(&[f32], usize)>,
         trunk: &Trunk,
         heads: [&Linear; HEADS],
         mut out: [&mut [f32]; HEADS],
     ) -> Result<bool, TchError> {
-        let (hidden, function) = (trunk.layers(), trunk.activation());
-        let Some(first) = hidden.first().or(heads.first().copied()) else {
+        let (layers, function) = (trunk.layers(), trunk.activation());
+        let Some(first) = layers.first().or(heads.first().copied()) else {
             return Ok(false);
         };
-        let inputs = first.inputs();
+        let (states, width) = hidden.unwrap_or_default();
+        let Some(inputs) = first.inputs().checked_sub(width) else {
+            return Ok(false);
+        };
         let count = x.len() / inputs.max(1);
         let fits = |(head, out): (&&Linear, &&mut [f32])| out.len() == count * head.outputs();
-        if x.len() != count * inputs || !heads.iter().zip(&out).all(fits) {
+        let all = x.len() == count * inputs && states.len() == count * width;
+        if !all || !heads.iter().zip(&out).all(fits) {
             return Ok(false);
         }
         for (block, rows) in x.chunks(ROWS * inputs.max(1)).enumerate() {
             let [from, to, ..] = &mut self.columns;
             load(rows, norm, inputs, from);
+            let count = rows.len() / inputs.max(1);
+            let states = &states[block * ROWS * width..][..count * width];
+            load(states, None, width, &mut from[inputs * ROWS..]);
             let (mut from, mut to) = (from, to);
-            for (i, linear) in hidden.iter().enumerate() {
+            for (i, linear) in layers.iter().enumerate() {
                 layer(self.vectors, linear, from, to)?;
                 let filled = &mut to[..linear.outputs() * ROWS];
                 if let Some(norm) = trunk.norms().get(i) {
@@ -176,7 +188,6 @@ impl ActorPass {
                 self.vectors.activate(function, filled);
                 std::mem::swap(&mut from, &mut to);
             }
-            let count = rows.len() / inputs.max(1);
             for (head, out) in heads.iter().zip(&mut out) {
                 let width = head.outputs();
                 layer(self.vectors, head, from, to)?;
@@ -197,7 +208,7 @@ impl ActorPass {
     fn remember(
         &mut self,
         x: &[f32],
-        norm: Option<(&[f32], &[f32])>,
+        norm: Norm<'_>,
         gru: &Gru,
         before: &[f32],
         after: &mut [f32],
@@ -210,7 +221,9 @@ impl ActorPass {
         }
         let [numbers, states, of_input, of_hidden] = &mut self.columns;
         let blocks = x.chunks(ROWS * inputs.max(1));
-        let states_of = before.chunks(ROWS * width).zip(after.chunks_mut(ROWS * width));
+        let states_of = before
+            .chunks(ROWS * width)
+            .zip(after.chunks_mut(ROWS * width));
         for (x, (before, after)) in blocks.zip(states_of) {
             load(x, norm, inputs, numbers);
             load(before, None, width, states);
@@ -234,7 +247,7 @@ impl ActorPass {
 
 /// Rows into columns, normalised. Columns of rows that are not there keep numbers of
 /// earlier ones, which nobody reads.
-fn load(rows: &[f32], norm: Option<(&[f32], &[f32])>, inputs: usize, columns: &mut [f32]) {
+fn load(rows: &[f32], norm: Norm<'_>, inputs: usize, columns: &mut [f32]) {
     for (row, x) in rows.chunks_exact(inputs.max(1)).enumerate() {
         let columns = columns.chunks_exact_mut(ROWS);
         match norm {

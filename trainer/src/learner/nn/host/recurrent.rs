@@ -116,7 +116,10 @@ impl GruAt {
         let of_input = &of_input[..3 * h * rows];
         let of_hidden = &of_hidden[..3 * h * rows];
         let before = &space.before[..h * rows];
-        for (dense, x, d) in [(&self.input, x, of_input), (&self.hidden, before, of_hidden)] {
+        for (dense, x, d) in [
+            (&self.input, x, of_input),
+            (&self.hidden, before, of_hidden),
+        ] {
             dense.weight_gradient(x, d, grad);
             vectors.sum_rows(d, &mut grad[dense.bias.clone()]);
         }

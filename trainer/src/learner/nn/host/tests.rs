@@ -295,7 +295,11 @@ fn a_pass_normalises_as_libtorch_does_and_leaves_other_tensors_to_it() {
     let out = Tensor::zeros([40, 3], (Kind::Float, Device::Cpu));
     let [head, _] = &net.2;
     let norm = Some([&shift, &scale]);
-    assert!(pass_of.tensors(&x, norm, (None, &net.1), [head], [&out]).unwrap());
+    assert!(
+        pass_of
+            .tensors(&x, norm, (None, &net.1), [head], [&out])
+            .unwrap()
+    );
     let before = (&x - &shift) * &scale;
     assert_eq!(out, pass(&net, pass_of.vectors, &before)[0]);
     let gaps = rows(40, 10).narrow(1, 0, 5);

@@ -386,7 +386,12 @@ fn a_copy_explores_as_its_rows_of_the_whole_batch_do() {
                 .map(|w| Tensor::zeros([rows as i64, w], (Kind::Float, Device::Cpu)))
         };
         let ([a, b, c], [x, y, z]) = (out(n), out(len));
-        let act = |action, dist, std| ostler_collector::Act { action, dist, std, hidden: None };
+        let act = |action, dist, std| ostler_collector::Act {
+            action,
+            dist,
+            std,
+            hidden: None,
+        };
         let _no_grad = tch::no_grad_guard();
         learner
             .policy_mut()

@@ -48,7 +48,15 @@ impl Variant {
         let means = ppo.accumulator.losses();
         let own = means.copy();
         let params = &ppo.policy.params;
-        by_autograd(&self.ppo, (&ppo.places(), params), mb, None, &value_clip, means).unwrap();
+        by_autograd(
+            &self.ppo,
+            (&ppo.places(), params),
+            mb,
+            None,
+            &value_clip,
+            means,
+        )
+        .unwrap();
         let reference = params.grad.copy();
         let off = (own - means).abs().max().double_value(&[]);
         assert!(off < 1e-5, "means: {off:e}");

@@ -37,7 +37,10 @@ const CASE: Case = Case {
 /// Networks and sizes of every kind; of the last many parts, and blocks of several sizes.
 fn cases() -> [Case; 6] {
     [
-        Case { sequence: 4, ..CASE },
+        Case {
+            sequence: 4,
+            ..CASE
+        },
         Case {
             std_type: StdType::StateDependent,
             layer_norm: true,
@@ -200,10 +203,9 @@ fn values_are_those_of_observations_and_hidden_states_together() {
         let r = rollout(ppo.policy_mut(), &spec, STEPS as i64, 1);
         ppo.values.estimate(&ppo.policy, &r).unwrap();
         let x = normalised(&ppo, &r.obs.policy);
-        let seen = |own: &Tensor, state: &Tensor| match (case.shared, case.critic) {
-            (true, _) => state.shallow_clone(),
-            (false, Some(_)) => Tensor::cat(&[own, state], 0),
-            (false, None) => Tensor::cat(&[&normalised(&ppo, own), state], 0),
+        let seen = |own: &Tensor, state: &Tensor| match case.critic {
+            Some(_) => Tensor::cat(&[own, state], 0),
+            None => Tensor::cat(&[&normalised(&ppo, own), state], 0),
         };
         let value = |own: &Tensor, state: &Tensor| {
             let space = ppo.policy.net.space(1, false, Device::Cpu).unwrap();
@@ -282,7 +284,10 @@ fn gradients_through_time_are_those_of_automatic_differentiation() {
         assert!(far(&our_stats, means) < 1e-5, "{case:?}");
         // The recurrent weights learn, but for sequences of a step, which go back to nothing.
         let recurrent = ppo.policy.params.save_grad().unwrap();
-        let (_, d) = recurrent.iter().find(|(n, _)| n == "actor.gru.hidden.weight").unwrap();
+        let (_, d) = recurrent
+            .iter()
+            .find(|(n, _)| n == "actor.gru.hidden.weight")
+            .unwrap();
         assert!(d.abs().max().double_value(&[]) > 0.0, "{case:?}");
     }
 }
@@ -291,7 +296,13 @@ fn gradients_through_time_are_those_of_automatic_differentiation() {
 #[test]
 fn nothing_goes_back_beyond_the_beginning_of_an_episode() {
     let (mut ppo, config) = prepared(&CASE);
-    let keep = ppo.samples.memory.as_ref().unwrap().keep.view([STEPS as i64, 6]);
+    let keep = ppo
+        .samples
+        .memory
+        .as_ref()
+        .unwrap()
+        .keep
+        .view([STEPS as i64, 6]);
     // Environment 0 ended with step 1, 1 with step 0, 2 broke in step 1.
     let starts = [(2, 0), (1, 1), (2, 2)];
     for t in 1..STEPS as i64 {
@@ -372,7 +383,10 @@ fn sequences_have_to_divide_rollouts_and_suffice_for_minibatches() {
         ..config.clone()
     };
     let why = new(&three);
-    assert!(why.contains("rollouts of 8 steps are not whole sequences of 3"), "{why}");
+    assert!(
+        why.contains("rollouts of 8 steps are not whole sequences of 3"),
+        "{why}"
+    );
     let many = PpoConfig {
         num_mini_batches: 7,
         ..config
