@@ -228,13 +228,22 @@ fn another_number_of_environments_takes_over_those_it_has() {
     }
     let blob = saved(&mut large);
     let mut small = with(options(2, 0), 4, T, &quiet());
+    small.collect(&mut policy).unwrap();
     assert_eq!(small.restore_range(&state(&blob), false).unwrap(), 4);
     let mut more = with(options(4, 0), 11, T, &quiet());
+    more.collect(&mut policy).unwrap();
     assert_eq!(more.restore_range(&state(&blob), false).unwrap(), N);
-    let next = large.collect(&mut policy).unwrap().obs.policy.copy();
+    let next = large.collect(&mut policy).unwrap();
+    let states = next.hidden.as_ref().unwrap().get(0);
+    let next = next.obs.policy.copy();
     let few = small.collect(&mut policy).unwrap().obs.policy.copy();
     assert_eq!(few.narrow(2, 0, 3), next.narrow(1, 0, 4).narrow(2, 0, 3));
-    let many = &more.collect(&mut policy).unwrap().obs.policy;
+    let many = more.collect(&mut policy).unwrap();
+    let theirs = many.hidden.as_ref().unwrap().get(0);
+    assert_eq!(theirs.narrow(0, 0, 7), states);
+    assert!(states.abs().max().double_value(&[]) > 0.0);
+    assert_eq!(theirs.narrow(0, 7, 4).abs().max().double_value(&[]), 0.0);
+    let many = &many.obs.policy;
     assert_eq!(many.narrow(1, 0, 7).narrow(2, 0, 3), next.narrow(2, 0, 3));
     assert_eq!(value(many, &[0, 10, 2]), 0.0, "a new episode");
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::learner::UpdateFault;
+use crate::learner::policy::RnnType;
 use crate::learner::testing::{bits, normals, same, spec};
 use crate::learner::{ActorConfig, ActorCritic, CriticConfig, Learner, Ppo, PpoConfig};
 use ostler_collector::Rollout;
@@ -12,6 +13,7 @@ const STEPS: i64 = 4;
 const M: i64 = 3;
 const O: i64 = 6;
 const A: i64 = 3;
+const H: i64 = 5;
 
 /// Agents a0, b, a1: the policy "a" has two that see 6 and do 3, "b" one that sees 4
 /// and does 2.
@@ -44,6 +46,8 @@ fn networks() -> (ActorConfig, CriticConfig) {
     let actor = ActorConfig {
         hidden_dims: vec![8],
         obs_normalization: true,
+        rnn_type: RnnType::Gru,
+        rnn_hidden_dim: H,
         ..ActorConfig::default()
     };
     let critic = CriticConfig {
@@ -110,18 +114,26 @@ fn rows(t: &Tensor, dim: i64, agents: &[i64]) -> Tensor {
     t.index_select(dim, &Tensor::from_slice(&index))
 }
 
-/// One decision: action, mean, deviation.
-fn decide(policy: &mut dyn Policy, obs: &Tensor, noise: &Tensor, a: i64) -> [Tensor; 3] {
+/// One decision: action, mean, deviation, hidden state.
+fn decide(
+    policy: &mut dyn Policy,
+    [obs, noise, before]: [&Tensor; 3],
+    a: i64,
+) -> ([Tensor; 3], Tensor) {
     let n = obs.size()[0];
     let [action, dist, std] = [(); 3].map(|()| zeros(&[n, a]));
+    let after = zeros(&[n, H]);
     let out = Act {
         action: &action,
         dist: &dist,
         std: &std,
-        hidden: None,
+        hidden: Some(Hidden {
+            before,
+            after: &after,
+        }),
     };
     policy.act(obs, noise, &out).unwrap();
-    [action, dist, std]
+    ([action, dist, std], after)
 }
 
 /// The agents of each policy, their observations' and actions' widths.
@@ -132,15 +144,24 @@ fn every_policy_decides_for_its_agents_as_it_would_alone() {
     let mut team = policies();
     assert_eq!((team.dist_width(), team.noise().0), (A, A));
     let (obs, noise) = (normals(1, &[WORLDS * M, O]), normals(2, &[WORLDS * M, A]));
-    let all = decide(&mut team, &obs, &noise, A);
+    let before = normals(3, &[WORLDS * M, H]);
+    let (all, states) = decide(&mut team, [&obs, &noise, &before], A);
     let mean = zeros(&[WORLDS * M, A]);
-    team.act_mean(&obs, None, &mean).unwrap();
+    let after = zeros(&[WORLDS * M, H]);
+    let hidden = Hidden {
+        before: &before,
+        after: &after,
+    };
+    team.act_mean(&obs, Some(hidden), &mean).unwrap();
+    assert_eq!(bits(&after), bits(&states));
     for (i, (agents, o, a)) in PARTS.into_iter().enumerate() {
         let part = &agents::PolicyAgents::of(&three())[i];
         let mut alone = ppo(&part.spec, seed(7, i));
         let obs = rows(&obs, 0, agents).i((.., ..o)).contiguous();
         let noise = rows(&noise, 0, agents).i((.., ..a)).contiguous();
-        let own = decide(alone.policy_mut(), &obs, &noise, a);
+        let before = rows(&before, 0, agents);
+        let (own, state) = decide(alone.policy_mut(), [&obs, &noise, &before], a);
+        assert_eq!(bits(&rows(&states, 0, agents)), bits(&state));
         for (all, own) in all.iter().zip(&own) {
             let all = rows(all, 0, agents);
             assert_eq!(bits(&all.i((.., ..a)).contiguous()), bits(own));
@@ -151,7 +172,11 @@ fn every_policy_decides_for_its_agents_as_it_would_alone() {
             );
         }
         let own = zeros(&[obs.size()[0], a]);
-        Policy::act_mean(alone.policy_mut(), &obs, None, &own).unwrap();
+        let hidden = Hidden {
+            before: &before,
+            after: &state,
+        };
+        Policy::act_mean(alone.policy_mut(), &obs, Some(hidden), &own).unwrap();
         assert_eq!(
             bits(&rows(&mean, 0, agents).i((.., ..a)).contiguous()),
             bits(&own)
@@ -185,15 +210,22 @@ fn rollout(team: &mut dyn Policy) -> Rollout {
     ] {
         let _ = t.get(step).narrow(0, world * M, M).fill_(x);
     }
+    let hidden = r.hidden.as_ref().unwrap();
+    let ended = r.ended().unwrap();
     for t in 0..STEPS {
         let out = Act {
             action: &r.action.get(t),
             dist: &r.dist.get(t),
             std: &r.std.get(t),
-            hidden: None,
+            hidden: Some(Hidden {
+                before: &hidden.get(t),
+                after: &hidden.get(t + 1),
+            }),
         };
         let noise = normals(30 + t as u32, &[WORLDS * M, A]);
         team.act(&r.obs.policy.get(t), &noise, &out).unwrap();
+        let ended = ended.get(t).unsqueeze(1);
+        let _ = hidden.get(t + 1).masked_fill_(&ended, 0.0);
     }
     r
 }
@@ -215,7 +247,7 @@ fn every_policy_learns_from_its_agents_as_it_would_alone() {
         for (all, own) in all.tensors().zip(own.tensors()) {
             let part = rows(all, 1, agents);
             let width = own.size().get(2).copied();
-            assert!(width.is_none_or(|w| [o, critic, a].contains(&w)));
+            assert!(width.is_none_or(|w| [o, critic, a, H].contains(&w)));
             let part = width.map_or(part.shallow_clone(), |w| part.narrow(2, 0, w));
             own.shallow_clone().copy_(&part);
         }
@@ -259,8 +291,9 @@ fn a_checkpoint_holds_every_policy_and_one_that_lacks_something_changes_nothing(
     assert!(acting.load(&before[1..]).is_err());
     acting.load(&saved).unwrap();
     let (obs, noise) = (normals(1, &[WORLDS * M, O]), normals(2, &[WORLDS * M, A]));
-    let one = decide(&mut acting, &obs, &noise, A);
-    let other = decide(second.policy_mut(), &obs, &noise, A);
+    let hidden = normals(3, &[WORLDS * M, H]);
+    let one = decide(&mut acting, [&obs, &noise, &hidden], A).0;
+    let other = decide(second.policy_mut(), [&obs, &noise, &hidden], A).0;
     assert!(one.iter().zip(&other).all(|(a, b)| bits(a) == bits(b)));
 }
 
@@ -296,8 +329,10 @@ fn copies_decide_as_the_team_does() {
     assert!(copy.take(&weights[1..]).is_err());
     copy.take(&weights).unwrap();
     let (obs, noise) = (normals(1, &[2 * M, O]), normals(2, &[2 * M, A]));
-    let theirs = decide(&mut *copy, &obs, &noise, A);
-    let ours = decide(policy, &obs, &noise, A);
+    let hidden = normals(3, &[2 * M, H]);
+    let (theirs, their_states) = decide(&mut *copy, [&obs, &noise, &hidden], A);
+    let (ours, our_states) = decide(policy, [&obs, &noise, &hidden], A);
+    assert_eq!(bits(&their_states), bits(&our_states));
     assert!(theirs.iter().zip(&ours).all(|(a, b)| bits(a) == bits(b)));
 }
 
