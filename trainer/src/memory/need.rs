@@ -98,7 +98,7 @@ impl Need {
         let twice = 1 + u64::from(config.actor.layer_norm || config.critic.layer_norm);
         let mut neurons: u64 = hidden.map(|&n| twice * 2 * n as u64).sum();
         // A GRU's state before and after a step, its gradient, six products; and the critic's
-        // wider input.
+        // wider input. For values libtorch has seven temporaries more.
         neurons += 10 * hidden_state;
         if off_policy {
             // Another critic, and what their slow copies and the next observation take.
@@ -141,7 +141,9 @@ impl Need {
             rollout: rollouts * 4 * envs.saturating_mul(observations + steps * step),
             update: 4 * at_once.saturating_mul(neurons + width)
                 + 4 * gradients.saturating_mul(weights)
-                + 4 * samples.min(VALUE_ROWS).saturating_mul(neurons / 2 + width),
+                + 4 * samples
+                    .min(VALUE_ROWS)
+                    .saturating_mul(neurons / 2 + width + 7 * hidden_state),
             networks: 16 * weights + envs.saturating_mul(method.bytes_per_row(spec)),
             // Value, advantage; the order of samples, 8 bytes each, once or twice.
             samples: match off_policy {
