@@ -93,9 +93,13 @@ impl Need {
         let in_blocks = !on_gpu && method.useful_threads(config).is_some();
         let [actor, critic] = method.hidden(config);
         let hidden = actor.iter().chain(critic);
-        // Every layer's output and the gradient with respect to it; twice where a norm stands
-        // between the layer and its function.
-        let twice = 1 + u64::from(config.actor.layer_norm || config.critic.layer_norm);
+        // Every layer's output and the gradient with respect to it; once more where a norm stands
+        // between the layer and its function, or the layer before is added.
+        let [norm, residual] = [
+            config.actor.layer_norm || config.critic.layer_norm,
+            config.actor.residual || config.critic.residual,
+        ];
+        let twice = 1 + u64::from(norm) + u64::from(residual);
         let mut neurons: u64 = hidden.map(|&n| twice * 2 * n as u64).sum();
         // A GRU's state before and after a step, its gradient, six products; and the critic's
         // wider input. For values libtorch has seven temporaries more.

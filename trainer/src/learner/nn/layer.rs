@@ -193,6 +193,8 @@ pub struct TrunkConfig<'a> {
     pub activation: Activation,
     /// Normalise the numbers of a layer before the function.
     pub layer_norm: bool,
+    /// Add to a layer's result that of the one before, where both are as wide.
+    pub residual: bool,
 }
 
 /// The hidden layers of a network.
@@ -203,6 +205,7 @@ pub struct Trunk {
     norms: Vec<LayerNorm>,
     widths: Vec<i64>,
     activation: Activation,
+    residual: bool,
 }
 
 /// Where the parameters of a hidden layer lie.
@@ -219,6 +222,8 @@ pub struct TrunkSpace {
     hidden: Vec<Tensor>,
     /// Gradients of them `[B,H]`; empty where no backward pass is wanted.
     d_hidden: Vec<Tensor>,
+    /// Of layers that add what is before them: results without it, and gradients of these.
+    own: Vec<Option<[Tensor; 2]>>,
     /// Of the layers' norms, where there are such.
     norms: Vec<LayerNormSpace>,
 }
@@ -262,6 +267,7 @@ impl Trunk {
                 .collect::<Result<_, _>>()?,
             widths: config.widths.to_vec(),
             activation: config.activation,
+            residual: config.residual,
         })
     }
 
@@ -281,8 +287,14 @@ impl Trunk {
             layers: self.layers.iter().map(|l| l.dense().clone()).collect(),
             norms: self.norms.iter().map(|n| n.place().clone()).collect(),
             activation: self.activation,
+            residual: self.residual,
             inputs,
         }
+    }
+
+    /// Whether layer `i` adds the result of the one before to its own.
+    pub fn adds(&self, i: usize) -> bool {
+        self.residual && i > 0 && self.widths[i - 1] == self.widths[i]
     }
 
     /// The function behind each layer.
@@ -304,7 +316,20 @@ impl Trunk {
                 .collect::<Result<Vec<_>, _>>()
         };
         let norms = self.norms.iter();
+        let own = |(i, &w): (usize, &i64)| -> Result<_, LearnError> {
+            let buffer = |rows: i64| zeros("hidden layers", &[rows, w], Kind::Float, device);
+            Ok(match self.adds(i) {
+                true => Some([buffer(rows)?, buffer(if backward { rows } else { 0 })?]),
+                false => None,
+            })
+        };
         Ok(TrunkSpace {
+            own: self
+                .widths
+                .iter()
+                .enumerate()
+                .map(own)
+                .collect::<Result<_, _>>()?,
             hidden: buffers()?,
             d_hidden: if backward { buffers()? } else { Vec::new() },
             norms: norms
@@ -316,7 +341,8 @@ impl Trunk {
     /// `x [B,I]` through all layers; the result is [`TrunkSpace::output`].
     pub fn forward(&self, x: &Tensor, space: &TrunkSpace) -> Result<(), TchError> {
         let mut input = x;
-        for (i, (layer, y)) in self.layers.iter().zip(&space.hidden).enumerate() {
+        for (i, (layer, sum)) in self.layers.iter().zip(&space.hidden).enumerate() {
+            let y = space.own[i].as_ref().map_or(sum, |[y, _]| y);
             match (self.norms.get(i), space.norms.get(i)) {
                 (Some(norm), Some(own)) => {
                     layer.forward(input, &own.x)?;
@@ -325,7 +351,10 @@ impl Trunk {
                 _ => layer.forward(input, y)?,
             }
             self.activation.forward(y)?;
-            input = y;
+            if self.adds(i) {
+                let _ = y.f_add_out(sum, input)?;
+            }
+            input = sum;
         }
         Ok(())
     }
@@ -338,7 +367,13 @@ impl Trunk {
         space: &'a TrunkSpace,
         params: bool,
     ) -> Result<&'a Tensor, TchError> {
-        let (y, d) = (&space.hidden[i], &space.d_hidden[i]);
+        let (y, d) = match &space.own[i] {
+            Some([y, d]) => {
+                d.shallow_clone().f_copy_(&space.d_hidden[i])?;
+                (y, d)
+            }
+            None => (&space.hidden[i], &space.d_hidden[i]),
+        };
         self.activation.backward(y, d)?;
         match (self.norms.get(i), space.norms.get(i)) {
             (Some(norm), Some(own)) => {
@@ -359,7 +394,7 @@ impl Trunk {
             let d = self.through(i, space, true)?;
             if i > 0 {
                 self.layers[i].backward(&space.hidden[i - 1], d)?;
-                self.layers[i].backward_input(d, &space.d_hidden[i - 1])?;
+                self.input_gradient(i, d, space)?;
             } else {
                 self.layers[i].backward(x, d)?;
             }
@@ -381,8 +416,18 @@ impl Trunk {
             let d = self.through(i, space, false)?;
             match i {
                 0 => self.layers[i].backward_inputs(d, from, len, dx)?,
-                _ => self.layers[i].backward_input(d, &space.d_hidden[i - 1])?,
+                _ => self.input_gradient(i, d, space)?,
             }
+        }
+        Ok(())
+    }
+
+    /// The gradient of layer `i - 1`'s result, from that of layer `i` before its function.
+    fn input_gradient(&self, i: usize, d: &Tensor, space: &TrunkSpace) -> Result<(), TchError> {
+        let to = &space.d_hidden[i - 1];
+        self.layers[i].backward_input(d, to)?;
+        if self.adds(i) {
+            let _ = to.shallow_clone().f_add_(&space.d_hidden[i])?;
         }
         Ok(())
     }
@@ -409,6 +454,17 @@ impl TrunkSpace {
         Ok(Self {
             hidden: narrow(&self.hidden)?,
             d_hidden: narrow(&self.d_hidden)?,
+            own: self
+                .own
+                .iter()
+                .map(|own| match own {
+                    Some([y, d]) => {
+                        let d_rows = rows.min(d.size()[0]);
+                        Ok(Some([y.f_narrow(0, 0, rows)?, d.f_narrow(0, 0, d_rows)?]))
+                    }
+                    None => Ok(None),
+                })
+                .collect::<Result<_, TchError>>()?,
             norms: self
                 .norms
                 .iter()

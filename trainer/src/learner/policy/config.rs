@@ -17,6 +17,9 @@ pub struct ActorConfig {
     pub activation: Activation,
     /// Normalise each hidden layer's numbers before the function (Ba et al. 2016).
     pub layer_norm: bool,
+    /// Add to a hidden layer's numbers those of the one before, where there are as many (He et
+    /// al. 2016).
+    pub residual: bool,
     /// Standard deviation of the actions at the start, within `min_std`..`max_std`.
     pub init_std: f64,
     /// `"scalar"`: one learnt standard deviation per action, the same in every state;
@@ -43,6 +46,7 @@ impl Default for ActorConfig {
             hidden_dims: vec![256, 256, 256],
             activation: Activation::Elu,
             layer_norm: false,
+            residual: false,
             init_std: 1.0,
             std_type: StdType::Scalar,
             min_std: 1e-3,
@@ -65,6 +69,9 @@ pub struct CriticConfig {
     /// Normalise each hidden layer's numbers before the function (Ba et al. 2016). Unused
     /// when `shared`.
     pub layer_norm: bool,
+    /// Add to a hidden layer's numbers those of the one before, where there are as many (He et
+    /// al. 2016). Unused when `shared`.
+    pub residual: bool,
     /// Shift and scale observations by their running mean and deviation. Unused when
     /// `shared`.
     pub obs_normalization: bool,
@@ -79,6 +86,7 @@ impl Default for CriticConfig {
             hidden_dims: vec![256, 256, 256],
             activation: Activation::Elu,
             layer_norm: false,
+            residual: false,
             obs_normalization: false,
             shared: false,
         }
@@ -124,6 +132,7 @@ impl ActorConfig {
             widths: &self.hidden_dims,
             activation: self.activation,
             layer_norm: self.layer_norm,
+            residual: self.residual,
         }
     }
 
@@ -184,6 +193,7 @@ impl CriticConfig {
             widths: &self.hidden_dims,
             activation: self.activation,
             layer_norm: self.layer_norm,
+            residual: self.residual,
         }
     }
 

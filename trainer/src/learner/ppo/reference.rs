@@ -67,7 +67,8 @@ impl Leaf {
     fn stack(&self, stack: &Stack, x: &Tensor) -> Result<Tensor, TchError> {
         let mut h = x.shallow_clone();
         for (i, layer) in stack.layers.iter().enumerate() {
-            h = self.dense(layer, &h)?;
+            let before = h;
+            h = self.dense(layer, &before)?;
             if let Some(norm) = stack.norms.get(i) {
                 h = self.norm(norm, &h)?;
             }
@@ -76,6 +77,9 @@ impl Leaf {
                 Activation::Relu => h.f_relu()?,
                 Activation::Tanh => h.f_tanh()?,
             };
+            if stack.residual && i > 0 && layer.inputs == layer.outputs {
+                h = h.f_add(&before)?;
+            }
         }
         Ok(h)
     }

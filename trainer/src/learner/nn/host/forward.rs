@@ -186,6 +186,9 @@ impl ActorPass {
                         .columns_norm(NormWeights { gain, shift }, filled);
                 }
                 self.vectors.activate(function, filled);
+                if trunk.adds(i) {
+                    self.vectors.add(filled, &from[..linear.outputs() * ROWS]);
+                }
                 std::mem::swap(&mut from, &mut to);
             }
             for (head, out) in heads.iter().zip(&mut out) {

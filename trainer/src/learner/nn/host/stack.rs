@@ -42,6 +42,8 @@ pub struct Stack {
     pub norms: Vec<NormAt>,
     /// The function behind each.
     pub activation: Activation,
+    /// Add to a layer's result that of the one before, where both are as wide.
+    pub residual: bool,
     /// Numbers of a row that comes in.
     pub inputs: usize,
 }
@@ -55,6 +57,10 @@ pub struct StackSpace {
     normal: Vec<[Vec<f32>; 2]>,
     /// Gradients `[B,H]` of a layer's result and, in turn, of the one before.
     d: [Vec<f32>; 2],
+    /// Of layers that add what is before them: results without it `[B,H]`, else empty.
+    own: Vec<Vec<f32>>,
+    /// The gradient `[B,H]` of such a result, to be added to that of the one before.
+    kept: Vec<f32>,
 }
 
 impl Dense {
@@ -136,6 +142,12 @@ impl Stack {
         self.layers.last().map_or(self.inputs, |l| l.outputs)
     }
 
+    /// Whether layer `i` adds the result of the one before to its own.
+    fn adds(&self, i: usize) -> bool {
+        let layer = &self.layers[i];
+        self.residual && i > 0 && layer.inputs == layer.outputs
+    }
+
     /// Buffers for blocks of up to `rows` rows.
     ///
     /// # Errors
@@ -154,6 +166,16 @@ impl Stack {
                 .map(|l| Ok([buffer(l.outputs)?, buffer(1)?]))
                 .collect::<Result<_, MemoryError>>()?,
             d: [buffer(widest)?, buffer(widest)?],
+            own: (0..self.layers.len())
+                .map(|i| {
+                    buffer(if self.adds(i) {
+                        self.layers[i].outputs
+                    } else {
+                        0
+                    })
+                })
+                .collect::<Result<_, _>>()?,
+            kept: buffer(if self.residual { widest } else { 0 })?,
         })
     }
 
@@ -163,7 +185,11 @@ impl Stack {
         for (i, layer) in self.layers.iter().enumerate() {
             let (before, from) = space.hidden.split_at_mut(i);
             let input = before.last().map_or(x, |h| &h[..rows * layer.inputs]);
-            let y = &mut from[0][..rows * layer.outputs];
+            let sum = &mut from[0][..rows * layer.outputs];
+            let y = match self.adds(i) {
+                true => &mut space.own[i][..rows * layer.outputs],
+                false => &mut *sum,
+            };
             let bias = &theta[layer.bias.clone()];
             match (self.norms.get(i), space.normal.get_mut(i)) {
                 (Some(norm), Some([normal, scale])) => {
@@ -176,6 +202,10 @@ impl Stack {
                     layer.rows(theta, input, y);
                     vectors.forward(self.activation, bias, y);
                 }
+            }
+            if self.adds(i) {
+                sum.copy_from_slice(input);
+                vectors.add(sum, &space.own[i][..rows * layer.outputs]);
             }
         }
     }
@@ -196,7 +226,11 @@ impl Stack {
         for (i, layer) in self.layers.iter().enumerate().rev() {
             let [d, d_before] = &mut space.d;
             let d = &mut d[..rows * layer.outputs];
-            let y = &space.hidden[i][..rows * layer.outputs];
+            let mut y = &space.hidden[i][..rows * layer.outputs];
+            if self.adds(i) {
+                y = &space.own[i][..rows * layer.outputs];
+                space.kept[..d.len()].copy_from_slice(d);
+            }
             match (self.norms.get(i), space.normal.get(i)) {
                 (Some(norm), Some([normal, scale])) => {
                     let [gain, shift, bias] = apart(grad, [&norm.gain, &norm.shift, &layer.bias]);
@@ -217,6 +251,9 @@ impl Stack {
                     layer.weight_gradient(input, d, grad);
                     let d_input = &mut d_before[..rows * layer.inputs];
                     layer.input_gradient(theta, d, d_input, false);
+                    if self.adds(i) {
+                        vectors.add(d_input, &space.kept[..d.len()]);
+                    }
                 }
             }
             space.d.swap(0, 1);

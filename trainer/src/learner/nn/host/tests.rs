@@ -163,19 +163,20 @@ fn a_number_gets_the_same_bits_wherever_it_stands_and_however_wide_vectors_are()
 
 /// Layers of these widths with random parameters, the last two of them heads.
 fn network(activation: Activation, widths: &[i64]) -> (Params, Trunk, [Linear; 2]) {
-    network_of(activation, widths, false)
+    network_of(activation, widths, [false; 2])
 }
 
 fn network_of(
     activation: Activation,
     widths: &[i64],
-    layer_norm: bool,
+    [layer_norm, residual]: [bool; 2],
 ) -> (Params, Trunk, [Linear; 2]) {
     let mut layout = Layout::default();
     let config = TrunkConfig {
         widths: &widths[1..],
         activation,
         layer_norm,
+        residual,
     };
     let (at, features) = Trunk::declare(&mut layout, "t", widths[0], config);
     let heads = [3, 13].map(|w| Linear::declare(&mut layout, &format!("h{w}"), features, w));
@@ -239,27 +240,68 @@ fn a_network_in_one_pass_equals_libtorch_layer_by_layer() {
     }
 }
 
-#[test]
-fn normalised_layers_in_one_pass_equal_libtorchs() {
-    for activation in ALL {
-        let net = network_of(activation, &[5, 37, 16], true);
-        let x = rows(71, 5);
-        let double = |t: &Tensor| t.to_kind(Kind::Double);
-        let mut hidden = double(&x);
-        let mut state = crate::learner::State::default();
-        net.0.declare(&mut state).unwrap();
-        let params = state.weights().unwrap();
-        let of = |name: String| double(&params.iter().find(|p| p.0 == name).unwrap().1);
-        for (i, layer) in net.1.layers().iter().enumerate() {
-            hidden = hidden.matmul(&double(layer.weight()).tr()) + double(layer.bias());
-            let (gain, bias) = (
-                of(format!("t.{i}.norm.weight")),
-                of(format!("t.{i}.norm.bias")),
-            );
+/// What hidden layers make of `x`, in double precision.
+fn by_libtorch(
+    (params, trunk, _): &(Params, Trunk, [Linear; 2]),
+    activation: Activation,
+    [layer_norm, residual]: [bool; 2],
+    x: &Tensor,
+) -> Tensor {
+    let double = |t: &Tensor| t.to_kind(Kind::Double);
+    let mut state = crate::learner::State::default();
+    params.declare(&mut state).unwrap();
+    let params = state.weights().unwrap();
+    let of = |name: String| double(&params.iter().find(|p| p.0 == name).unwrap().1);
+    let mut hidden = double(x);
+    for (i, layer) in trunk.layers().iter().enumerate() {
+        let before = hidden;
+        hidden = before.matmul(&double(layer.weight()).tr()) + double(layer.bias());
+        if layer_norm {
+            let [gain, bias] = ["weight", "bias"].map(|what| of(format!("t.{i}.norm.{what}")));
             let width = [layer.outputs() as i64];
             hidden = hidden.layer_norm(&width[..], Some(&gain), Some(&bias), 1e-5, false);
-            hidden = libtorch(activation, &hidden);
         }
+        hidden = libtorch(activation, &hidden);
+        if residual && i > 0 && hidden.size() == before.size() {
+            hidden = &hidden + before;
+        }
+    }
+    hidden
+}
+
+const KINDS: [[bool; 2]; 3] = [[true, false], [false, true], [true, true]];
+
+#[test]
+fn gradients_of_inputs_are_libtorchs() {
+    for (activation, kind) in ALL.into_iter().zip(KINDS) {
+        let net = network_of(activation, &[7, 12, 12, 9, 9], kind);
+        let x = rows(10, 7);
+        let wanted = x.to_kind(Kind::Double).set_requires_grad(true);
+        let out = by_libtorch(&net, activation, kind, &wanted);
+        let weights = rows(10, 9);
+        let sum = (out * weights.to_kind(Kind::Double)).sum(Kind::Double);
+        let expected = Tensor::run_backward(&[sum], &[&wanted], false, false);
+        let space = net.1.space(10, true, Device::Cpu).unwrap();
+        net.1.forward(&x, &space).unwrap();
+        space.d_output().unwrap().shallow_clone().copy_(&weights);
+        let dx = Tensor::zeros([10, 3], (Kind::Float, Device::Cpu));
+        net.1.backward_inputs(&space, 2, 3, &dx).unwrap();
+        let off = (&expected[0].narrow(1, 2, 3) - dx).abs().max();
+        let size = expected[0].abs().max().double_value(&[]);
+        assert!(
+            off.double_value(&[]) < 1e-5 * size,
+            "{activation:?} {kind:?}"
+        );
+    }
+}
+
+#[test]
+fn normalised_and_residual_layers_in_one_pass_equal_libtorchs() {
+    for (activation, kind) in ALL.into_iter().flat_map(|a| KINDS.map(|k| (a, k))) {
+        let net = network_of(activation, &[5, 37, 37, 16, 16], kind);
+        let x = rows(71, 5);
+        let double = |t: &Tensor| t.to_kind(Kind::Double);
+        let hidden = by_libtorch(&net, activation, kind, &x);
         for vectors in Vectors::all() {
             for (head, own) in net.2.iter().zip(pass(&net, vectors, &x)) {
                 let exact = hidden.matmul(&double(head.weight()).tr()) + double(head.bias());

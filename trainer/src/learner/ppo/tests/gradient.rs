@@ -120,11 +120,13 @@ fn the_backward_pass_by_hand_equals_autograd_in_every_variant() {
 
 /// Layers that are normalised, in networks apart and with a trunk that both share.
 #[test]
-fn normalised_layers_have_autograds_gradients() {
-    for (stream, (shared, activation)) in [
-        (false, Activation::Elu),
-        (true, Activation::Relu),
-        (false, Activation::Tanh),
+fn normalised_and_residual_layers_have_autograds_gradients() {
+    for (stream, (shared, activation, layer_norm, residual)) in [
+        (false, Activation::Elu, true, false),
+        (true, Activation::Relu, true, false),
+        (false, Activation::Tanh, true, true),
+        (true, Activation::Elu, true, true),
+        (false, Activation::Relu, false, true),
     ]
     .into_iter()
     .enumerate()
@@ -132,15 +134,17 @@ fn normalised_layers_have_autograds_gradients() {
         let variant = Variant {
             action: ActionSpace::Continuous(2),
             actor: ActorConfig {
-                hidden_dims: vec![16, 8],
-                layer_norm: true,
+                hidden_dims: vec![16, 16, 8, 8],
+                layer_norm,
+                residual,
                 activation,
                 std_type: StdType::StateDependent,
                 ..ActorConfig::default()
             },
             critic: CriticConfig {
-                hidden_dims: vec![16, 8],
-                layer_norm: !shared,
+                hidden_dims: vec![9, 16, 16],
+                layer_norm: layer_norm && !shared,
+                residual,
                 activation,
                 shared,
                 ..CriticConfig::default()
@@ -151,7 +155,10 @@ fn normalised_layers_have_autograds_gradients() {
             },
         };
         let difference = variant.difference(stream as u32 + 1);
-        assert!(difference < 1e-6, "{shared} {activation:?}: {difference:e}");
+        assert!(
+            difference < 1e-6,
+            "{shared} {activation:?} {residual}: {difference:e}"
+        );
     }
 }
 
