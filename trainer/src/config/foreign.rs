@@ -86,6 +86,12 @@ const NAMES: &[(&str, &str, &str)] = &[
     ("net_arch", "actor.hidden_dims", "and critic.hidden_dims"),
     ("actor_hidden_dims", "actor.hidden_dims", ""),
     ("critic_hidden_dims", "critic.hidden_dims", ""),
+    ("rnn_hidden_size", "actor.rnn_hidden_dim", ""),
+    ("rnn_num_layers", "actor.rnn_type", "a GRU has one layer"),
+    ("seq_length", "ppo.sequence_length", ""),
+    ("seq_len", "ppo.sequence_length", ""),
+    ("bptt_horizon", "ppo.sequence_length", ""),
+    ("recurrence", "ppo.sequence_length", ""),
     ("init_noise_std", "actor.init_std", ""),
     (
         "empirical_normalization",
