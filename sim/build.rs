@@ -2,50 +2,35 @@
 
 #[path = "build/columns.rs"]
 mod columns;
+#[path = "build/units.rs"]
+mod units;
 
 use std::path::Path;
 use std::process::ExitCode;
+use units::{AVX2, AVX512, Unit};
 
-/// One file, compiled one way.
-struct Unit {
-    name: &'static str,
-    file: &'static str,
-    defines: &'static [(&'static str, &'static str)],
-    optimise: u32,
-    flags: &'static [&'static str],
-}
-
-const AVX2: &[&str] = &["-mavx2", "-mfma"];
-const AVX512: &[&str] = &[
-    "-mavx512f",
-    "-mavx512dq",
-    "-mavx512vl",
-    "-mavx2",
-    "-mfma",
-    // GCC 12 takes its own headers' undefined registers for mistakes.
-    "-Wno-uninitialized",
-    "-Wno-maybe-uninitialized",
-];
+/// Kernels of the engine whose collisions are those of `collide.cpp`.
+const ELSEWHERE: (&str, &str) = ("OSTLER_COLLIDE_ELSEWHERE", "1");
 
 const UNITS: [Unit; 10] = [
     Unit {
         name: "portable",
         file: "kernels/host.cpp",
-        defines: &[("OSTLER_LANES", "4")],
+        defines: &[("OSTLER_LANES", "4"), ELSEWHERE],
         optimise: 2,
         flags: &[],
     },
     Unit {
         name: "avx2",
         file: "kernels/host.cpp",
-        defines: &[("OSTLER_LANES", "8")],
+        defines: &[("OSTLER_LANES", "8"), ELSEWHERE],
         optimise: 3,
         flags: AVX2,
     },
     Unit {
         name: "avx512",
         file: "kernels/host.cpp",
-        defines: &[("OSTLER_LANES", "16")],
+        defines: &[("OSTLER_LANES", "16"), ELSEWHERE],
         optimise: 3,
         flags: AVX512,
     },
@@ -53,7 +38,7 @@ const UNITS: [Unit; 10] = [
     Unit {
         name: "double",
         file: "kernels/host.cpp",
-        defines: &[("OSTLER_DOUBLE", "")],
+        defines: &[("OSTLER_DOUBLE", ""), ELSEWHERE],
         optimise: 1,
         flags: &[],
     },
@@ -74,21 +59,21 @@ const UNITS: [Unit; 10] = [
     Unit {
         name: "env_portable",
         file: "kernels/env.cpp",
-        defines: &[],
+        defines: &[ELSEWHERE],
         optimise: 2,
         flags: &[],
     },
     Unit {
         name: "env_avx2",
         file: "kernels/env.cpp",
-        defines: &[],
+        defines: &[ELSEWHERE],
         optimise: 3,
         flags: AVX2,
     },
     Unit {
         name: "env_avx512",
         file: "kernels/env.cpp",
-        defines: &[],
+        defines: &[ELSEWHERE],
         optimise: 3,
         flags: AVX512,
     },
@@ -110,70 +95,12 @@ fn main() -> ExitCode {
         eprintln!("error: {error}");
         return ExitCode::FAILURE;
     }
-    let results = std::thread::scope(|scope| {
-        let compiles = UNITS.map(|unit| scope.spawn(move || compile(&unit)));
-        compiles.map(|compile| {
-            compile
-                .join()
-                .unwrap_or_else(|_| Err("the compile's thread panicked".into()))
-        })
-    });
-    for result in results {
-        if let Err(error) = result {
-            eprintln!(
-                "error: {error}\nhelp: the physics kernels need a C++17 compiler, such as g++ 9 \
-                 or newer (Debian, Ubuntu: `apt install g++`); CXX names another one"
-            );
-            return ExitCode::FAILURE;
+    println!("cargo:rerun-if-changed=build/units.rs");
+    match units::compile_all(&UNITS, "ostler_kernel_", "the physics kernels", None) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
         }
     }
-    ExitCode::SUCCESS
-}
-
-fn compile(unit: &Unit) -> Result<(), String> {
-    // Each in a folder of its own: objects are named after files, and several units
-    // are of the same file. The libraries go where the linker looks.
-    let out = std::env::var_os("OUT_DIR").ok_or("cargo sets no OUT_DIR")?;
-    let folder = Path::new(&out).join(unit.name);
-    std::fs::create_dir_all(&folder)
-        .map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
-    let mut build = cc::Build::new();
-    build
-        .out_dir(&folder)
-        .cpp(true)
-        .std("c++17")
-        // Kernels are slow without it, whatever the profile.
-        .opt_level(unit.optimise)
-        .debug(false)
-        // Nothing of the C++ library is used.
-        .cpp_link_stdlib(None)
-        .define("OSTLER_NAME", unit.name)
-        .file(unit.file);
-    if unit.file.ends_with("host.cpp") || unit.file.ends_with("env.cpp") {
-        build.define("OSTLER_COLLIDE_ELSEWHERE", None);
-    }
-    for (name, value) in unit.defines {
-        build.define(name, *value);
-    }
-    for flag in [
-        "-ffp-contract=off",
-        "-fno-math-errno",
-        "-fno-trapping-math",
-        "-fno-exceptions",
-        "-fno-rtti",
-        "-Wno-psabi",
-        "-Wno-unused-function",
-        "-Wno-unused-parameter",
-        "-Wno-maybe-uninitialized",
-    ]
-    .iter()
-    .chain(unit.flags)
-    {
-        build.flag(flag);
-    }
-    // As for robots' own kernels; clang has no such thing.
-    build.flag_if_supported("-fno-tree-loop-distribute-patterns");
-    build
-        .try_compile(&format!("ostler_kernel_{}", unit.name))
-        .map_err(|e| format!("the physics kernel \"{}\" does not compile: {e}", unit.name))
 }

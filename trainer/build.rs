@@ -4,8 +4,12 @@
 //! The launcher (`cargo run --bin train`) puts libtorch at `.libtorch/torch`;
 //! `.cargo/config.toml` hands that path to every build as `LIBTORCH`.
 
+#[path = "../sim/build/units.rs"]
+mod units;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use units::{AVX2, AVX512, Unit};
 
 const WAY_OUT: &str = "run `cargo run --bin train -- --fetch-only` once, which puts libtorch at \
      .libtorch/torch, or set LIBTORCH to a libtorch of the version in README.md";
@@ -17,38 +21,40 @@ const SHIMS: [&str; 4] = [
     "src/torch/watch.cpp",
 ];
 
-/// Name, numbers in a vector, optimisation, instructions.
-type Unit = (&'static str, &'static str, u32, &'static [&'static str]);
-
 const UNITS: [Unit; 3] = [
-    ("portable", "4", 2, &[]),
-    ("avx2", "8", 3, &["-mavx2", "-mfma"]),
-    (
-        "avx512",
-        "16",
-        3,
-        &[
-            "-mavx512f",
-            "-mavx512dq",
-            "-mavx512vl",
-            "-mavx2",
-            "-mfma",
-            // GCC 12 takes its own headers' undefined registers for mistakes.
-            "-Wno-uninitialized",
-            "-Wno-maybe-uninitialized",
-        ],
-    ),
+    unit("portable", &[("OSTLER_LANES", "4")], 2, &[]),
+    unit("avx2", &[("OSTLER_LANES", "8")], 3, AVX2),
+    unit("avx512", &[("OSTLER_LANES", "16")], 3, AVX512),
 ];
+
+/// The learner's passes over rows, for one kind of vectors.
+const fn unit(
+    name: &'static str,
+    defines: &'static [(&'static str, &'static str)],
+    optimise: u32,
+    flags: &'static [&'static str],
+) -> Unit {
+    Unit {
+        name,
+        file: "kernels/host.cpp",
+        defines,
+        optimise,
+        flags,
+    }
+}
 
 /// What the engine's kernels share with the learner's.
 const BASE: &str = "../sim/kernels";
 
 fn main() -> ExitCode {
-    if let Err(message) = kernels() {
-        eprintln!(
-            "error: {message}\nhelp: the learner's kernels need a C++17 compiler, such as g++ 9 \
-             or newer (Debian, Ubuntu: `apt install g++`); CXX names another one"
-        );
+    println!("cargo:rerun-if-changed=kernels");
+    println!("cargo:rerun-if-changed=../sim/build/units.rs");
+    for file in ["scalar.cuh", "lanes.cuh"] {
+        println!("cargo:rerun-if-changed={BASE}/{file}");
+    }
+    let what = "the learner's kernels";
+    if let Err(message) = units::compile_all(&UNITS, "ostler_learn_", what, Some(BASE)) {
+        eprintln!("error: {message}");
         return ExitCode::FAILURE;
     }
     match build() {
@@ -58,53 +64,6 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// The learner's passes over rows, once for each kind of vectors.
-fn kernels() -> Result<(), String> {
-    println!("cargo:rerun-if-changed=kernels");
-    for file in ["scalar.cuh", "lanes.cuh"] {
-        println!("cargo:rerun-if-changed={BASE}/{file}");
-    }
-    let out = std::env::var_os("OUT_DIR").ok_or("cargo sets no OUT_DIR")?;
-    for (name, lanes, optimise, flags) in UNITS {
-        // Objects are named after files, and all are of the same file.
-        let folder = Path::new(&out).join(name);
-        std::fs::create_dir_all(&folder)
-            .map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
-        let mut build = cc::Build::new();
-        build
-            .out_dir(&folder)
-            .cpp(true)
-            .std("c++17")
-            // Kernels are slow without it, whatever the profile.
-            .opt_level(optimise)
-            .debug(false)
-            .cpp_link_stdlib(None)
-            .include(BASE)
-            .define("OSTLER_NAME", name)
-            .define("OSTLER_LANES", lanes)
-            .file("kernels/host.cpp");
-        for flag in [
-            "-ffp-contract=off",
-            "-fno-math-errno",
-            "-fno-trapping-math",
-            "-fno-exceptions",
-            "-fno-rtti",
-            "-Wno-psabi",
-            "-Wno-unused-function",
-            "-Wno-unused-parameter",
-        ]
-        .iter()
-        .chain(flags)
-        {
-            build.flag(flag);
-        }
-        build
-            .try_compile(&format!("ostler_learn_{name}"))
-            .map_err(|e| format!("the learner's kernels \"{name}\" do not compile: {e}"))?;
-    }
-    Ok(())
 }
 
 fn build() -> Result<(), String> {

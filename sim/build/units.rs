@@ -1,0 +1,110 @@
+//! How kernels are compiled for processors: a file for several kinds of vectors, side by side.
+//! `trainer/build.rs` compiles the learner's the same way.
+
+use std::path::Path;
+
+/// One file, compiled one way.
+pub struct Unit {
+    /// Its name, within those of its crate.
+    pub name: &'static str,
+    /// The file.
+    pub file: &'static str,
+    /// Macros and their values.
+    pub defines: &'static [(&'static str, &'static str)],
+    /// Level of optimisation.
+    pub optimise: u32,
+    /// Instructions.
+    pub flags: &'static [&'static str],
+}
+
+/// For processors with AVX2 and FMA.
+pub const AVX2: &[&str] = &["-mavx2", "-mfma"];
+/// For processors with AVX-512 F, DQ and VL.
+pub const AVX512: &[&str] = &[
+    "-mavx512f",
+    "-mavx512dq",
+    "-mavx512vl",
+    "-mavx2",
+    "-mfma",
+    // GCC 12 takes its own headers' undefined registers for mistakes.
+    "-Wno-uninitialized",
+    "-Wno-maybe-uninitialized",
+];
+
+/// Compiles all into libraries whose names begin with `prefix`; `what` names these kernels in
+/// an error, `include` is where further headers are.
+pub fn compile_all(
+    units: &[Unit],
+    prefix: &str,
+    what: &str,
+    include: Option<&str>,
+) -> Result<(), String> {
+    let results: Vec<Result<(), String>> = std::thread::scope(|scope| {
+        let compiles: Vec<_> = units
+            .iter()
+            .map(|unit| scope.spawn(move || compile(unit, prefix, include)))
+            .collect();
+        compiles
+            .into_iter()
+            .map(|compile| {
+                compile
+                    .join()
+                    .unwrap_or_else(|_| Err("the compile's thread panicked".into()))
+            })
+            .collect()
+    });
+    results.into_iter().collect::<Result<(), _>>().map_err(|e| {
+        format!(
+            "{what}: {e}\nhelp: they need a C++17 compiler, such as g++ 9 or newer (Debian, \
+             Ubuntu: `apt install g++`); CXX names another one"
+        )
+    })
+}
+
+fn compile(unit: &Unit, prefix: &str, include: Option<&str>) -> Result<(), String> {
+    // Each in a folder of its own: objects are named after files, and several units
+    // are of the same file. The libraries go where the linker looks.
+    let out = std::env::var_os("OUT_DIR").ok_or("cargo sets no OUT_DIR")?;
+    let folder = Path::new(&out).join(unit.name);
+    std::fs::create_dir_all(&folder)
+        .map_err(|e| format!("cannot make {}: {e}", folder.display()))?;
+    let mut build = cc::Build::new();
+    build
+        .out_dir(&folder)
+        .cpp(true)
+        .std("c++17")
+        // Kernels are slow without it, whatever the profile.
+        .opt_level(unit.optimise)
+        .debug(false)
+        // Nothing of the C++ library is used.
+        .cpp_link_stdlib(None)
+        .define("OSTLER_NAME", unit.name)
+        .file(unit.file);
+    if let Some(folder) = include {
+        build.include(folder);
+    }
+    for (name, value) in unit.defines {
+        build.define(name, *value);
+    }
+    for flag in [
+        "-ffp-contract=off",
+        "-fno-math-errno",
+        "-fno-trapping-math",
+        "-fno-exceptions",
+        "-fno-rtti",
+        "-Wno-psabi",
+        "-Wno-unused-function",
+        "-Wno-unused-parameter",
+        "-Wno-maybe-uninitialized",
+    ]
+    .iter()
+    .chain(unit.flags)
+    {
+        build.flag(flag);
+    }
+    // As for specialised kernels; clang has no such thing.
+    build.flag_if_supported("-fno-tree-loop-distribute-patterns");
+    build
+        .try_compile(&format!("{prefix}{}", unit.name))
+        .map_err(|e| format!("\"{}\" does not compile: {e}", unit.name))
+}
