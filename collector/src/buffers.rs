@@ -76,7 +76,7 @@ fn repeat(rows: &mut HostRows<f32>, from: usize, to: usize) -> Result<(), Collec
     Ok(())
 }
 
-/// What the next rollout begins with.
+/// The first row of the next rollout.
 #[derive(Debug)]
 pub(crate) struct Next {
     /// First observations `[N][O]`.

@@ -1,4 +1,4 @@
-//! What the collector needs of environments, so that tests can use ones whose
+//! Environments as the collector needs them, so that tests can use ones whose
 //! numbers can be recognised.
 
 use ostler_sim::env::EnvSpec;

@@ -122,7 +122,7 @@ pub struct CollectTimes {
     pub total: f64,
 }
 
-/// What crossed between host and device in the last collection, and how often the host
+/// Copies between host and device in the last collection, and how often the host
 /// waited for the device. libtorch's own kernels are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CollectCounts {
@@ -146,7 +146,7 @@ pub trait Collector {
     /// Where the time went in the last collection.
     fn times(&self) -> CollectTimes;
 
-    /// What crossed between host and device in the last collection: nothing where both
+    /// Copies between host and device in the last collection: none where both
     /// are the same.
     fn counts(&self) -> CollectCounts {
         CollectCounts::default()

@@ -40,7 +40,7 @@ pub fn zeros(what: &str, size: &[i64], kind: Kind, device: Device) -> Result<Ten
     })
 }
 
-/// What could not be allocated, if that is why libtorch failed.
+/// The failed allocation, if that is why libtorch failed.
 ///
 /// libtorch's errors are texts; these are the ones that its allocators, the C++
 /// library and the CUDA libraries have for "no memory". A size beyond what can be

@@ -1,4 +1,4 @@
-//! What a collector needs of a policy.
+//! Policies as a collector needs them.
 
 use ostler_sim::device::Counts;
 use tch::{TchError, Tensor};

@@ -65,7 +65,7 @@ impl From<Vec<u8>> for Snapshot {
     }
 }
 
-/// What a rollout begins with: the policy's and the critic's observations, hidden states.
+/// Groups of a rollout's first row: the policy's and the critic's observations, hidden states.
 pub(crate) const GROUPS: usize = 3;
 
 #[derive(Serialize, Deserialize)]
@@ -123,7 +123,7 @@ pub(crate) struct Saved<'a> {
     pub step: u64,
     /// First observations `[N][O]` as bytes, policy's and critic's; hidden states `[N][H]`.
     pub groups: [&'a [u8]; GROUPS],
-    /// What is the environments'.
+    /// The environments' part.
     pub env: &'a [u8],
 }
 

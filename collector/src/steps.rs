@@ -21,7 +21,7 @@ pub struct Stepping {
     pub reset_at_each_iter: bool,
 }
 
-/// What is to be done before a step.
+/// Decision before a step.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Look {
     /// Version of the policy that acts.
@@ -71,7 +71,7 @@ pub(crate) struct Stepper<E> {
     stepping: Stepping,
 }
 
-/// What a run over the steps of a rollout came to.
+/// Result of a rollout.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ran {
     /// Steps that were made.

@@ -278,7 +278,7 @@ pub struct ActionTerm {
     pub agents: Option<Vec<String>>,
 }
 
-/// What an action means.
+/// Meaning of an action.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActionKind {
@@ -464,9 +464,9 @@ pub struct ConfigError {
     pub path: String,
     /// Bytes of the string value that are meant, for expressions.
     pub span: Option<std::ops::Range<usize>>,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What would be right.
+    /// The remedy.
     pub help: Option<String>,
 }
 

@@ -21,7 +21,7 @@ pub mod rng;
 pub mod snapshot;
 pub mod state;
 pub mod task;
-/// What the tests of all packages share.
+/// Helpers for the tests of all packages.
 #[cfg(test)]
 #[path = "../../tests/support/mod.rs"]
 mod test_support;

@@ -10,7 +10,7 @@
     amount(*.bytes)
 )]
 pub struct MemoryError {
-    /// What the memory was for.
+    /// Purpose of the memory.
     pub what: String,
     /// How much was asked for; 0 where whoever refused did not say.
     pub bytes: usize,

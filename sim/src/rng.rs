@@ -4,7 +4,7 @@
 //! step): nothing is advanced, so threads, order and batch do not matter.
 //! Source: Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 
-/// What a draw is for. Different purposes never share numbers.
+/// Purpose of a draw. Different purposes never share numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 #[allow(missing_docs)]

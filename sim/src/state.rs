@@ -1,4 +1,4 @@
-//! What environments consist of, by columns: `kernels/state.h` in Rust.
+//! State of environments by columns: `kernels/state.h` in Rust.
 
 use crate::device::Address;
 use crate::memory::{MemoryError, zeroed};
@@ -25,14 +25,14 @@ pub enum Kind {
     Row,
 }
 
-/// What is in a column where an episode begins.
+/// Content of a column where an episode begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begin {
     /// Zeros.
     Zero,
-    /// What was there.
+    /// The former content.
     Kept,
-    /// What code of its own writes.
+    /// Written by code of its own.
     Own,
 }
 
@@ -268,7 +268,7 @@ macro_rules! store {
     };
 }
 
-/// What snapshots hold of a store.
+/// A store's part of snapshots.
 macro_rules! recorded {
     ($store:ident $list:ident
      $(($name:ident $_n:ident $kind:ident $factor:literal $size:ident $begin:ident $seen:ident $says:literal))*) => {
@@ -321,7 +321,7 @@ episode_columns!(store
     /// The state of episodes, beside the worlds'.
     Episodes EPISODE EpisodeAddresses);
 step_columns!(store
-    /// What a step leaves behind for the rest of the step.
+    /// Working memory of a step.
     StepBuffers STEP StepBufferAddresses);
 world_columns!(store
     /// What tasks can see of N worlds, and what only their engine reads. Buffers are

@@ -146,7 +146,7 @@ pub fn interquartile(values: &[f64], confidence: f64) -> Option<Interval> {
     })
 }
 
-/// What an interval says about a threshold from below.
+/// Where an interval lies beside a threshold from below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Against {
     /// All of it is at least the threshold.

@@ -8,7 +8,7 @@ use std::fmt;
 /// Why a test is ignored that is half of another one, which starts it in a process of its
 /// own. Such tests are run, so they are not counted apart.
 const HALF: &str = "only run by another test";
-/// What stands before the list of tests that did not run; `.ci/run` looks for it.
+/// Heading of the list of tests that did not run; `.ci/run` looks for it.
 const HEAD: &str = "tests that did not run:";
 
 /// How many tests ended how. A test that skipped itself, which the harness takes for

@@ -1,4 +1,4 @@
-//! What can go wrong before the program runs, each with its ways out.
+//! Errors before the program runs, each with its remedies.
 
 use crate::owner::Foreign;
 use std::fmt;
@@ -21,14 +21,14 @@ pub enum SetupError {
     TensorRead {
         /// File and line.
         place: String,
-        /// What reads it.
+        /// Its reader.
         conversion: &'static str,
     },
     /// `LIBTORCH` names something that does not serve.
     Libtorch {
         /// The variable's value.
         path: PathBuf,
-        /// What is wrong there.
+        /// The mistake.
         why: String,
     },
     /// No home, so no place for the cache.
@@ -69,14 +69,14 @@ pub enum SetupError {
     Unpack {
         /// The cache.
         folder: PathBuf,
-        /// What happened.
+        /// The event.
         why: String,
     },
     /// `.libtorch/torch` is a folder of someone's own.
     LinkTaken {
         /// `.libtorch/torch`.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The mistake.
         why: String,
     },
     /// Somebody else could have written code in the cache.

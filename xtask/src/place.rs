@@ -48,7 +48,7 @@ impl Place {
         })
     }
 
-    /// What every build sees as `LIBTORCH`: a link to whatever was found.
+    /// `LIBTORCH` of every build: a link to the libtorch that was found.
     pub fn link(&self) -> PathBuf {
         self.root.join(".libtorch/torch")
     }

@@ -59,7 +59,7 @@ pub struct AsyncCollector<E: Shards = BatchEnv> {
     broken: bool,
     stats: EpisodeStats,
     times: CollectTimes,
-    /// What crosses between host and device, and did in the last collection.
+    /// Counts copies between host and device; those of the last collection.
     crossed: Counts,
     counts: CollectCounts,
     worker_stats: WorkerStats,
@@ -188,7 +188,7 @@ impl<E: Shards> AsyncCollector<E> {
         Ok(())
     }
 
-    /// What was made by all of them, as one.
+    /// Puts all workers' parts together.
     fn assemble(&mut self) -> Result<(), CollectError> {
         for (i, columns) in self.columns.iter().enumerate() {
             if let Some(package) = self.workers.made(i) {

@@ -4,7 +4,7 @@ use crate::Stepping;
 use std::time::Duration;
 use tch::Device;
 
-/// What can be chosen about an [`AsyncCollector`](crate::AsyncCollector).
+/// Options of an [`AsyncCollector`](crate::AsyncCollector).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AsyncOptions {
     /// Threads, each with its part of the environments; 1 or more, and never more than

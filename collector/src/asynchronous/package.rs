@@ -74,7 +74,7 @@ pub(super) struct State {
     pub clock: u64,
 }
 
-/// What a worker and the collector both look at.
+/// Flags that a worker and the collector share.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
     /// Rollouts below this number end after the step that is being made, if one was.
@@ -89,10 +89,10 @@ pub(super) struct Signals {
     pub building: AtomicBool,
 }
 
-/// What is to be done about the settings of environments.
+/// A change of environments' settings.
 pub type Change<E> = Arc<dyn Fn(&mut E) -> Result<(), EnvError> + Send + Sync>;
 
-/// What a worker is told.
+/// Orders to a worker.
 pub(super) enum Order<E> {
     /// Make a rollout.
     Collect {

@@ -1,4 +1,4 @@
-//! What a collector needs of environments that write into tensors.
+//! Environments that write into tensors, as a collector needs them.
 
 use super::Traffic;
 use crate::policy::Noise;
@@ -14,12 +14,12 @@ pub struct NoiseSpec {
     pub width: usize,
     /// Their distribution.
     pub kind: Noise,
-    /// What keys them, with environment and step.
+    /// Their key, with environment and step.
     pub seed: u64,
 }
 
 impl NoiseSpec {
-    /// What a policy wants.
+    /// Those of a policy.
     pub fn of(policy: &dyn Policy, seed: u64) -> Self {
         let (width, kind) = policy.noise();
         Self {
@@ -116,7 +116,7 @@ pub trait TensorEnvironments {
     /// Nothing was captured; no memory, or the device refuses.
     fn captured_in_place(&self, out: &mut Vec<u8>) -> Result<(), CollectError>;
 
-    /// What crossed between host and device, and how often the host waited, beside what
+    /// Copies between host and device, and how often the host waited, beside what
     /// the collector's [`Queue`](super::Queue) counts.
     fn traffic(&self) -> Traffic;
 }

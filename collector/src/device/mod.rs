@@ -39,7 +39,7 @@ pub struct DeviceCollector<E> {
     queue: Queue,
     sync: CudaSync,
     rows: Rows,
-    /// What one step passes on to the next: the policy's and the critic's observations,
+    /// Columns that one step passes on to the next: the policy's and the critic's observations,
     /// hidden states.
     carried: [Option<Carried>; GROUPS],
     /// Control steps when the state was captured in place.
@@ -54,7 +54,7 @@ pub struct DeviceCollector<E> {
     stats: EpisodeStats,
     times: CollectTimes,
     counts: CollectCounts,
-    /// What was counted until the end of the last collection.
+    /// Counts at the end of the last collection.
     counted: Traffic,
 }
 

@@ -25,7 +25,7 @@ pub enum CudaSync {
     Device,
 }
 
-/// What a stream does that tensors alone cannot ask for.
+/// Operations of a stream that tensors do not offer.
 pub trait Stream: Debug {
     /// Copies the host's `from` into the device's `to`, of the same shape and kind, in
     /// order with all else. Where it is not to wait and `from` is pinned, the host goes on

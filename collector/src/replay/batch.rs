@@ -1,4 +1,4 @@
-//! What is drawn: named tensors with a leading batch dimension.
+//! Batches: named tensors with a leading batch dimension.
 
 use super::ReplayError;
 use super::layout::names;

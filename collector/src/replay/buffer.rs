@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 
-/// What a [`ReplayBuffer`] needs to know beyond its configuration.
+/// Arguments of a [`ReplayBuffer`] beyond its configuration.
 #[derive(Debug)]
 pub struct Setup<'a> {
     /// Discount per step, for n-step returns.
@@ -35,7 +35,7 @@ pub struct Setup<'a> {
     /// two marks, or between two checkpoints where the storage is saved with them. With
     /// fewer, going back loses the oldest transitions.
     pub margin: usize,
-    /// What is free.
+    /// Free memory.
     pub room: Room,
     /// The same of host memory at any later time, for `replay.on_full_disk = "host"`.
     pub free_memory: FreeMemory,
@@ -82,7 +82,7 @@ pub struct ReplayBuffer {
     pub(super) storage: StorageKind,
     /// Where the file is, if there is one or is to be one.
     pub(super) folder: Option<PathBuf>,
-    /// What came back from a file when this was made.
+    /// Content of the file when this was made.
     pub(super) found: Found,
     /// `replay.save`.
     pub(super) save: bool,

@@ -87,7 +87,7 @@ impl Default for ReplayConfig {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StorageKind {
-    /// What fits: see [`ReplayConfig::resolve`].
+    /// As memory allows: see [`ReplayConfig::resolve`].
     Auto,
     /// Memory of the learner's device.
     Device,
@@ -140,7 +140,7 @@ pub enum OnFullDisk {
 }
 
 impl ReplayConfig {
-    /// What cannot be used, with paths such as `replay.capacity`.
+    /// Values that cannot be used, with paths such as `replay.capacity`.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         let mut check = |ok: bool, key: &str, value: &dyn Display, allowed: &str| {

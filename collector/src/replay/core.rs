@@ -1,4 +1,4 @@
-//! What writers and samplers share.
+//! State that writers and samplers share.
 //!
 //! Rows are written under the write lock and drawn under the read lock: a batch never holds
 //! half a transition. Locks are held for one rollout or one batch.
@@ -18,18 +18,18 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// The shared part of a replay memory.
 #[derive(Debug)]
 pub struct Core {
-    /// What a transition is.
+    /// Layout of a transition.
     pub layout: Layout,
-    /// What a batch is.
+    /// Layout of a batch.
     pub plan: Plan,
     /// How transitions are chosen.
     pub sampler: SamplerKind,
-    /// What crosses between host and device.
+    /// Counts copies between host and device.
     pub crossed: Arc<Counts>,
     inner: RwLock<Inner>,
 }
 
-/// What the lock guards.
+/// State behind the lock.
 #[derive(Debug)]
 pub struct Inner {
     /// Which transitions are there.

@@ -17,7 +17,7 @@ pub struct Disk {
     pub file: FileRing,
     /// Transitions from this number on, since the disk was full.
     pub overflow: Option<(u64, HostRing)>,
-    /// What was in it.
+    /// Its content.
     pub found: Found,
     on_full: OnFullDisk,
     free: FreeMemory,

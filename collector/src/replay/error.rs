@@ -1,4 +1,4 @@
-//! What can go wrong with a replay memory.
+//! Errors of a replay buffer.
 
 use crate::CollectError;
 use crate::memory::out_of_memory;

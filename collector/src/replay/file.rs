@@ -55,7 +55,7 @@ pub enum Expect {
     Any,
 }
 
-/// What was found in a file.
+/// Content of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Found {
     /// Transitions that can be drawn.

@@ -1,4 +1,4 @@
-//! What a replay memory takes, and whether that is there (F14).
+//! Size of a replay buffer, and whether there is room for it (F14).
 
 use super::layout::TRAILER;
 use super::{Layout, ReplayConfig, ReplayError, StorageKind};
@@ -25,7 +25,7 @@ impl Room {
     }
 }
 
-/// What is needed where.
+/// Memory that is needed, by place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Need {
     /// Transitions in host memory.

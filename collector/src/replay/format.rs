@@ -39,7 +39,7 @@ pub const SLOT: u64 = 512;
 /// First byte of the first place: a multiple of the page, so that it can be mapped.
 pub const PLACES: u64 = 12_288;
 
-/// What the head of a file says.
+/// Head of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The fields.
@@ -124,7 +124,7 @@ impl Head {
     }
 }
 
-/// What is committed.
+/// The committed rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Commit {
     /// Commits since the file was made.

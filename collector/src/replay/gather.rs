@@ -6,7 +6,7 @@ use super::window::Window;
 use super::{ReplayError, half};
 use std::ops::Range;
 
-/// What a draw consists of.
+/// Parts of a draw.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shape {
     /// Draws per batch, `B`.

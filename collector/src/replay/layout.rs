@@ -1,4 +1,4 @@
-//! What a transition consists of: a record of 32-bit words.
+//! Layout of a transition: a record of 32-bit words.
 
 use super::{ReplayError, half};
 use ostler_sim::env::EnvSpec;

@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-/// What a batch goes through.
+/// Stages of a batch.
 #[derive(Debug)]
 pub struct Maker {
     /// Where it comes from.
     pub core: Arc<Core>,
     /// Key of the draws.
     pub seed: u64,
-    /// What becomes of it.
+    /// Its transforms.
     pub chain: Chain,
     /// The last stage, where asked for.
     pub pinner: Option<Box<dyn Pinner>>,
@@ -219,7 +219,7 @@ impl Drop for Prefetch {
     }
 }
 
-/// What a thread panicked with.
+/// Message of a panic.
 fn text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     let text = text.or_else(|| panic.downcast_ref::<String>().cloned());

@@ -64,7 +64,7 @@ impl ReplayBuffer {
     /// Without `replay.save` it is empty, and only its draws go on.
     ///
     /// # Errors
-    /// What was saved is of another memory; the device fails.
+    /// The saved state is another buffer's; the device fails.
     pub fn restore(&mut self, saved: &Saved) -> Result<Restored, ReplayError> {
         self.settle();
         let inner = &mut *self.core.write();

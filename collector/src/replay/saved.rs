@@ -1,4 +1,4 @@
-//! What is kept for a resume of the run.
+//! State for a resume of the run.
 //!
 //! Transitions are kept in the file of their storage, or are appended to one like it when a
 //! checkpoint is written; what the checkpoint itself holds is small: where the memory and
@@ -57,7 +57,7 @@ pub(super) struct SavedPriorities {
     largest: f64,
 }
 
-/// What came back.
+/// Result of a restore.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Restored {
     /// Transitions that can be drawn.

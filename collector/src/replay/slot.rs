@@ -147,7 +147,7 @@ impl Slot {
         }
     }
 
-    /// What the learner sees.
+    /// The batch for the learner.
     pub fn batch(&self) -> &Batch {
         self.made.as_ref().unwrap_or(&self.base)
     }

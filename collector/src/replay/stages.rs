@@ -19,7 +19,7 @@ const FIELDS: [(&str, &str); 2] = [
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TransformConfig {
-    /// What is done.
+    /// Kind of the transform.
     pub kind: TransformKind,
     /// For `"half"` and `"noise"`: `"obs"`, `"critic_obs"`, each with the observation that
     /// follows it; empty: all observations.
@@ -173,7 +173,7 @@ impl TransformConfig {
     }
 }
 
-/// What cannot be used, with paths such as `replay.transform[0].scale`.
+/// Values that cannot be used, with paths such as `replay.transform[0].scale`.
 pub(super) fn validate(transforms: &[TransformConfig]) -> Vec<ConfigError> {
     let mut errors = Vec::new();
     if transforms.len() > MOST {

@@ -1,4 +1,4 @@
-//! What becomes of a batch after it was drawn.
+//! Transforms of batches after they were drawn.
 
 use super::layout::names;
 use super::{Batch, ReplayError};

@@ -50,7 +50,7 @@ impl SimConfig {
         }
     }
 
-    /// What is wrong with `[[sim.limit]]`, without looking at the robot.
+    /// Mistakes in `[[sim.limit]]`, without looking at the robot.
     pub fn check_limits(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         for (i, limit) in self.limit.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What [`Traffic`] is read from.
+//! Counters behind [`Traffic`].
 
 use super::Traffic;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

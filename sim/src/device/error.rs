@@ -1,4 +1,4 @@
-//! What can go wrong on a device.
+//! Errors of a device.
 
 use crate::memory::MemoryError;
 

@@ -125,7 +125,7 @@ pub trait Device: Debug + Send + Sync {
         Ok(0)
     }
 
-    /// What crossed between host and device so far, and how often the host waited.
+    /// Copies between host and device so far, and how often the host waited.
     fn traffic(&self) -> Traffic;
 }
 
@@ -161,7 +161,7 @@ impl Traffic {
         self.uploads + self.downloads
     }
 
-    /// What came after `earlier`.
+    /// The counts since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {

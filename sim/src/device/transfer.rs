@@ -32,7 +32,7 @@ pub trait Staging: Debug + Send {
     /// Something that was started has failed.
     fn land(&mut self) -> Result<(), DeviceError>;
 
-    /// What landed last.
+    /// The last copy.
     fn bytes(&self) -> &[u8];
 }
 
@@ -63,7 +63,7 @@ impl Reader {
         Ok(Flight(Some(self.0)))
     }
 
-    /// What landed last; zeros before.
+    /// The last copy; zeros before.
     pub fn bytes(&self) -> &[u8] {
         self.0.bytes()
     }

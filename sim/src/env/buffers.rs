@@ -10,14 +10,14 @@ use crate::task::Task;
 use crate::task::expr::{BLOCK, Scratch};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// What the future depends on, besides the physics: a snapshot holds it all.
+/// All state besides the physics: a snapshot holds it all.
 #[derive(Debug)]
 pub(super) struct Live {
     /// Steps and resets of the whole batch so far: keys the draws.
     pub clock: u64,
     /// The clock when the rollout began.
     pub began: u64,
-    /// What each episode has been through.
+    /// State of the episodes.
     pub episodes: Episodes,
     /// Statistics since they were last taken.
     pub stats: EpisodeStats,
@@ -37,12 +37,12 @@ impl Live {
     }
 }
 
-/// What one step needs and leaves behind for nobody.
+/// Working memory of one step.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// What the kernels hand on from phase to phase.
+    /// Numbers that the kernels hand on from phase to phase.
     pub columns: StepBuffers,
-    /// What is counted of episodes that ended.
+    /// Statistics of episodes that ended.
     pub ended: Ended,
     /// Where new episodes are still to begin.
     pub begins: Marked,

@@ -21,7 +21,7 @@ use crate::model::Model;
 use crate::physics::Part;
 use crate::task::Task;
 
-/// What was wrong with a number.
+/// Fault of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Nan,

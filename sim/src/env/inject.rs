@@ -47,7 +47,7 @@ pub enum Which {
     Share(f64),
 }
 
-/// What is overwritten.
+/// The overwritten number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
@@ -106,7 +106,7 @@ struct Hit {
     value: f32,
 }
 
-/// What is injected into a batch.
+/// Faults for a batch.
 #[derive(Debug, Default)]
 pub(super) struct Drill {
     list: Vec<Injection>,

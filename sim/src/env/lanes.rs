@@ -93,7 +93,7 @@ pub(super) struct Block<'a> {
     pub task: &'a Task,
     pub inputs: Inputs<'a>,
     pub scratch: &'a mut Scratch,
-    /// What is injected, if anything is.
+    /// Faults to inject, if there are any.
     pub drill: Option<&'a Drill>,
     pub first: usize,
     pub len: usize,
@@ -223,7 +223,7 @@ impl Block<'_> {
     }
 }
 
-/// What a call of the kernel's comes back with.
+/// Result of a call of the kernel.
 #[repr(C)]
 struct Context<'b, 'a> {
     calls: Calls,

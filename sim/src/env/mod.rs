@@ -93,11 +93,11 @@ pub struct BatchEnv {
     drill: Drill,
     /// The task with its present numbers.
     config: TaskConfig,
-    /// What a snapshot must agree with.
+    /// Identity that a snapshot must agree with.
     identity: snapshot::Identity,
-    /// What a snapshot holds.
+    /// Content of a snapshot.
     live: Live,
-    /// What one step leaves behind for nobody.
+    /// Working memory of one step.
     work: Work,
 }
 

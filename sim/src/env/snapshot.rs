@@ -63,7 +63,7 @@ impl Identity {
     }
 }
 
-/// What a snapshot holds before the physics' record.
+/// Content of a snapshot before the physics' record.
 #[derive(Serialize, Deserialize)]
 struct Record<'a> {
     /// Environments in it.

@@ -1,4 +1,4 @@
-//! What goes into environments and what comes out of them.
+//! Inputs and outputs of environments.
 
 use crate::task::Task;
 
@@ -12,7 +12,7 @@ pub struct Groups<T> {
     pub critic: Option<T>,
 }
 
-/// What the policy decides.
+/// Actions of the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ActionSpace {
     /// A vector of this many unbounded numbers; the task clips.
@@ -55,7 +55,7 @@ pub struct AgentSpec {
     pub policy: usize,
     /// Widths of its observations; its rows hold zeros beyond.
     pub obs: Groups<usize>,
-    /// What it decides; beyond its width an action row means nothing.
+    /// Its actions; beyond its width an action row means nothing.
     pub action: ActionSpace,
     /// Its observation tables.
     pub obs_table: Groups<Vec<ObsRow>>,
@@ -74,7 +74,7 @@ pub struct EnvSpec {
     pub obs: Groups<usize>,
     /// Observation tables; the first agent's where there are several.
     pub obs_table: Groups<Vec<ObsRow>>,
-    /// What a row of actions decides: the widest agent's.
+    /// Actions of a row: the widest agent's.
     pub action: ActionSpace,
     /// Control step (s).
     pub step_dt: f64,

@@ -6,7 +6,7 @@ use crate::memory::MemoryError;
 use crate::physics::{Shortfalls, fault};
 use serde::{Deserialize, Serialize};
 
-/// What happened to the episodes that ended since the last call, and to broken
+/// Statistics of the episodes that ended since the last call, and of broken
 /// environments. Sums are over episodes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EpisodeStats {
@@ -31,7 +31,7 @@ pub struct EpisodeStats {
     pub breaks: Vec<Break>,
     /// Truncations that found no room in `final_obs`.
     pub final_overflow: u64,
-    /// What the physics did less well than it should have.
+    /// Shortfalls of the physics.
     pub shortfalls: Shortfalls,
     /// Returns and lengths of the episodes, in order of (step, environment),
     /// for evaluation; capped at the number of environments per call.

@@ -28,7 +28,7 @@ enum Which {
 }
 
 impl BatchEnv {
-    /// What all phases take.
+    /// Arguments of all phases.
     fn args(&mut self) -> EnvArgs {
         let mut args = EnvArgs {
             n: self.spec.num_envs as i32,
@@ -88,7 +88,7 @@ impl BatchEnv {
         args.final_slot = address(out.final_slot);
     }
 
-    /// What expressions read.
+    /// Inputs of expressions.
     fn columns(&self) -> Columns<'_> {
         let (state, episodes) = (self.physics.state(), &self.live.episodes);
         Columns {
@@ -337,7 +337,7 @@ impl BatchEnv {
         self.report_panics();
     }
 
-    /// What expressions read of one environment.
+    /// Inputs of expressions from one environment.
     pub(super) fn inputs(&self, env: usize) -> Inputs<'_> {
         // SAFETY: the columns are borrowed with `self`.
         unsafe { Inputs::new(self.columns(), env, 1) }

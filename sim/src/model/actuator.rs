@@ -62,7 +62,7 @@ pub struct Actuator {
     pub name: String,
     /// What the element was called in the file: motor, position, velocity, general, ...
     pub element: &'static str,
-    /// What it acts on.
+    /// Its transmission.
     pub transmission: Transmission,
     /// Transmission ratio (6 entries; hinge, slide and tendon use the first).
     pub gear: [f64; 6],

@@ -2,7 +2,7 @@
 
 use super::{Quat, Vec3};
 
-/// What a tendon's length is.
+/// Length of a tendon.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TendonKind {
     /// A linear combination of joint positions: (joint, coefficient), as in the file.
@@ -70,7 +70,7 @@ impl TendonKind {
 pub struct Tendon {
     /// Name; `tendonK` where the file gives none.
     pub name: String,
-    /// What its length is.
+    /// Its length.
     pub kind: TendonKind,
     /// Limits of the length, if limited.
     pub range: Option<[f64; 2]>,
@@ -161,7 +161,7 @@ pub enum EqualityKind {
 pub struct Equality {
     /// Name; `equalityK` where the file gives none.
     pub name: String,
-    /// What it holds together.
+    /// Its two sides.
     pub kind: EqualityKind,
     /// It acts from the start.
     pub active: bool,

@@ -1,4 +1,4 @@
-//! What a robot looks like beyond what its physics needs: read for pictures only.
+//! Appearance of a robot beyond its physics: read for pictures alone.
 
 use super::{Geom, GeomKind, HField, Mesh, Quat, Vec3};
 
@@ -70,7 +70,7 @@ pub struct Looks {
     /// Triangles of [`Model::meshes`](super::Model::meshes), as many, in the mesh's own
     /// frame.
     pub meshes: Vec<Surface>,
-    /// What cannot be shown.
+    /// Geoms that cannot be shown.
     pub missing: Vec<Missing>,
     /// The model was a URDF: what collides there is not meant to be seen where there is
     /// something else to see.

@@ -83,7 +83,7 @@ pub struct Model {
     pub sources: Vec<PathBuf>,
 }
 
-/// What `<option>` says. Solver parameters are carried for the native engine.
+/// Settings of `<option>`. Solver parameters are carried for the native engine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Physics time step (s).

@@ -13,7 +13,7 @@ pub enum SensorFrame {
     Site(usize),
 }
 
-/// What of a frame is measured.
+/// Measured quantity of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameQuantity {
     /// Position (m).
@@ -32,7 +32,7 @@ pub enum FrameQuantity {
     AngAcc,
 }
 
-/// What a sensor measures. Source: MuJoCo, XML reference, "sensor".
+/// Quantity of a sensor. Source: MuJoCo, XML reference, "sensor".
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SensorKind {
     /// Position of a hinge or slide joint.
@@ -55,7 +55,7 @@ pub enum SensorKind {
     ActuatorFrc(usize),
     /// A frame, in the world or in `relative`.
     Frame {
-        /// What of it.
+        /// Its quantity.
         quantity: FrameQuantity,
         /// The frame.
         frame: SensorFrame,
@@ -86,7 +86,7 @@ pub enum SensorKind {
     SubtreeAngMom(usize),
     /// Time since the episode began (s).
     Clock,
-    /// What tasks cannot read, with the reason.
+    /// Sensors that tasks cannot read, with the reason.
     Unsupported(String),
 }
 
@@ -114,7 +114,7 @@ impl SensorKind {
 pub struct Sensor {
     /// Name; `sensorK` where the file gives none.
     pub name: String,
-    /// What it measures.
+    /// Its quantity.
     pub kind: SensorKind,
     /// Components beyond this size are clipped; 0 none.
     pub cutoff: f64,

@@ -1,4 +1,4 @@
-//! What a model is, in words and tables, for `ostler check`.
+//! A model in words and tables, for `ostler check`.
 
 use super::{Actuator, Dynamics, Ignored, Joint, JointKind, Model, Transmission};
 use std::fmt::Write as _;
@@ -49,7 +49,7 @@ impl Model {
         self.bodies.iter().map(|b| b.mass).sum()
     }
 
-    /// What an actuator acts on, in words: `joint knee`.
+    /// Transmission of an actuator, in words: `joint knee`.
     pub fn target(&self, actuator: &Actuator) -> String {
         match actuator.transmission {
             Transmission::Joint(j) | Transmission::JointInParent(j) => {

@@ -23,7 +23,7 @@ pub struct States<'a> {
     pub act: &'a [f64],
 }
 
-/// What an engine makes of K states, row-major.
+/// An engine's results for K states, row-major.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evaluation {
     /// Accelerations `[K, nv]`.

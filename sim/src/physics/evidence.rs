@@ -1,4 +1,4 @@
-//! What was wrong with a world that broke.
+//! Evidence of a world that broke.
 
 use super::limits::farthest;
 use super::{Limits, State, fault};
@@ -31,7 +31,7 @@ pub enum Part {
 pub struct Evidence {
     /// Which.
     pub part: Part,
-    /// What it was.
+    /// The fault.
     pub value: f32,
 }
 

@@ -46,7 +46,7 @@ pub trait Physics: Send {
         None
     }
 
-    /// What [`stepper`](Self::stepper) takes, but for controls and substeps.
+    /// Arguments of [`stepper`](Self::stepper), but for controls and substeps.
     fn step_args(&mut self) -> Option<StepArgs> {
         None
     }
@@ -66,7 +66,7 @@ pub trait Physics: Send {
         false
     }
 
-    /// What went less well than it should have, since the worlds were built.
+    /// Shortfalls since the worlds were built.
     fn shortfalls(&self) -> Shortfalls {
         Shortfalls::default()
     }
@@ -89,7 +89,7 @@ pub trait Physics: Send {
         let _ = (env, part, value);
     }
 
-    /// What this engine does otherwise than MuJoCo with this model, one line each:
+    /// Differences of this engine from MuJoCo with this model, one line each:
     /// for `ostler check` and the run's log.
     fn notes(&self) -> &[String] {
         &[]
@@ -138,7 +138,7 @@ pub struct Shortfalls {
 }
 
 impl Shortfalls {
-    /// What came after `earlier`.
+    /// The counts since `earlier`.
     #[must_use]
     pub fn since(self, earlier: Self) -> Self {
         Self {

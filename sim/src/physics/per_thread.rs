@@ -1,4 +1,4 @@
-//! What a thread works in, one for every thread of a pool.
+//! Working memory, one for every thread of a pool.
 
 use super::pool::worker;
 use std::sync::{Mutex, PoisonError, TryLockError};

@@ -5,7 +5,7 @@ use crate::snapshot::{self, Bytes, unfit};
 use crate::state::{self, WORLD};
 use serde::{Deserialize, Serialize};
 
-/// What an engine writes of N worlds.
+/// An engine's record of N worlds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Worlds<'a, B = Vec<Bytes<'a>>> {
     /// Of the robot, the time step and the solver: worlds of others are refused.
@@ -14,7 +14,7 @@ pub(crate) struct Worlds<'a, B = Vec<Bytes<'a>>> {
     pub count: usize,
     #[serde(borrow)]
     pub columns: [Bytes<'a>; WORLD.len()],
-    /// What the engine has beside them, world by world; nothing where it has no more.
+    /// The engine's further state, world by world; nothing if it has none.
     pub bodies: B,
 }
 

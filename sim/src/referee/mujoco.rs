@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 /// The script, which says what it can be asked.
 pub const SCRIPT: &str = include_str!("../../../tests/referee/mujoco_states.py");
 
-/// What times MuJoCo's own stepping; beside the script.
+/// Script that times MuJoCo's own stepping.
 const SPEED: &str = include_str!("../../../tests/referee/mujoco_speed.py");
 
 /// Worlds that MuJoCo steps; beside the script.
@@ -28,7 +28,7 @@ pub enum RefereeError {
         "no Python with mujoco and numpy: {tried}; install them with `python3 -m pip install mujoco numpy`, or name an interpreter that has them with --python or {VARIABLE}"
     )]
     NoPython {
-        /// What was tried, and what came of it.
+        /// Attempts and their results.
         tried: String,
     },
     /// A request was refused.
@@ -37,7 +37,7 @@ pub enum RefereeError {
     /// The process ended, or answers nonsense.
     #[error("the Python process of MuJoCo {why}{words}")]
     Broken {
-        /// What happened.
+        /// The event.
         why: String,
         /// The end of its standard error, on a line of its own.
         words: String,

@@ -45,7 +45,7 @@ pub struct MuJoCoWorlds {
     limits: Limits,
     given: PathBuf,
     answer: PathBuf,
-    /// What is sent, and what is received.
+    /// Messages in both directions.
     buffer: Vec<f32>,
     /// Faults since the last reset that MuJoCo does not see.
     seen: Vec<u32>,

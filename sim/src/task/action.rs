@@ -14,9 +14,9 @@ use std::ops::Range;
 /// The compiled action terms.
 #[derive(Debug, Clone)]
 pub struct Actions {
-    /// What a row of actions decides: the widest agent's.
+    /// Actions of a row: the widest agent's.
     pub space: ActionSpace,
-    /// What every agent decides `[M]`.
+    /// Actions of every agent `[M]`.
     pub spaces: Vec<ActionSpace>,
     /// Which of all outputs are whose `[M]`.
     pub own: Vec<Range<usize>>,

@@ -35,11 +35,11 @@ pub struct Task {
     pub score: score::Score,
     /// How episodes start.
     pub reset: reset::Reset,
-    /// What targets and relative positions are about.
+    /// The pose that targets and relative positions refer to.
     pub pose: pose::Pose,
     /// `param.NAME`, in the order of their names.
     pub params: Vec<f32>,
-    /// What expressions remember from step to step.
+    /// History of expressions from step to step.
     pub memory: Memory,
     /// Who acts.
     pub team: Team,

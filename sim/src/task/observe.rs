@@ -20,18 +20,18 @@ pub struct Observations {
     pub(super) terms: Vec<Term>,
     /// Widths `O` of a row: the widest agent's.
     pub width: Groups<usize>,
-    /// What every agent sees `[M]`.
+    /// Observations of every agent `[M]`.
     pub agents: Vec<Seen>,
     /// Places that no agent sees: zeros.
     pub(super) padding: Groups<Vec<Range<usize>>>,
 }
 
-/// What an agent sees.
+/// Observations of an agent.
 #[derive(Debug, Clone)]
 pub struct Seen {
     /// Its own widths.
     pub width: Groups<usize>,
-    /// What `ostler check` prints.
+    /// Table for `ostler check`.
     pub table: Groups<Vec<ObsRow>>,
 }
 

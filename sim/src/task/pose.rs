@@ -115,7 +115,7 @@ fn length(model: &Model, actuator: &Actuator, qpos: &[f64]) -> Option<f64> {
     Some(actuator.gear[0] * length)
 }
 
-/// What `keyframe(NAME)` names.
+/// The keyframe of `keyframe(NAME)`.
 fn named_keyframe<'m>(model: &'m Model, text: &str) -> Result<&'m Keyframe, ConfigError> {
     let word = text.split('(').next().unwrap_or_default().trim();
     if word == KEYFRAME {

@@ -5,7 +5,7 @@ use crate::config::{AgentsConfig, ConfigError, TaskConfig};
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What stands for the agent's name in the texts of terms.
+/// Placeholder of the agent's name in the texts of terms.
 const AGENT: &str = "{agent}";
 
 /// The agents of every environment; one without a name for tasks without `[agents]`.
@@ -160,7 +160,7 @@ impl Team {
         }
     }
 
-    /// What an expression can use that is evaluated for `agent`.
+    /// Names for an expression that is evaluated for `agent`.
     pub fn scope<'a>(&'a self, world: &Scope<'a>, agent: AgentIndex) -> Scope<'a> {
         if !self.is_several() {
             return world.clone();

@@ -92,7 +92,7 @@ impl InstructionsArg {
     }
 }
 
-/// What was measured.
+/// Measurements.
 pub(super) struct Figures {
     /// Over the whole time.
     pub mean: f64,

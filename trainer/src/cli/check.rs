@@ -107,7 +107,7 @@ fn robot(m: &Model) {
     }
 }
 
-/// What is seen: of several agents, by the first of each policy.
+/// The table of observations: of several agents, of the first of each policy.
 fn observations(spec: &EnvSpec) {
     let tables = |of: &str, t: &Groups<Vec<ObsRow>>| {
         table(&format!("observation (policy){of}"), &t.policy);
@@ -180,7 +180,7 @@ fn actions(config: &Config, model: &Model, env: &BatchEnv) {
     }
 }
 
-/// What position targets and `joint_pos_rel` are about.
+/// The pose that position targets and `joint_pos_rel` are relative to.
 fn pose(model: &Model, pose: &Pose) {
     outln!("\ndefault pose: {}", pose.name);
     let unit = |kind: JointKind| match kind {

@@ -14,7 +14,7 @@ pub struct Contest {
     returns: Vec<f64>,
 }
 
-/// What the episodes came to for one agent.
+/// Results of the episodes for one agent.
 #[derive(Debug, PartialEq)]
 pub struct Standing<'a> {
     /// Its name.

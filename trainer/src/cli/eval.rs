@@ -48,7 +48,7 @@ pub struct EvalArgs {
     json: bool,
 }
 
-/// What one engine made of the policy.
+/// Result of the policy on one engine.
 #[derive(Debug)]
 struct Outcome {
     name: String,

@@ -165,7 +165,7 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
     Ok(OK)
 }
 
-/// What the robot looks like; read for pictures only, as training needs none of it.
+/// Appearance of the robot; read for pictures alone.
 fn looks(target: &Target) -> Result<Looks, RunError> {
     let (model, looks) = target.loaded.looks()?;
     if model.bodies == target.model.bodies {
@@ -178,7 +178,7 @@ fn looks(target: &Target) -> Result<Looks, RunError> {
     Ok(Looks::default())
 }
 
-/// What to say of pictures without the robot.
+/// Warning about pictures without the robot.
 fn warning(unseen: &Unseen, path: &Path) -> Option<String> {
     let Unseen { count, of, why } = unseen;
     let which = match (count, of) {
@@ -193,7 +193,7 @@ fn warning(unseen: &Unseen, path: &Path) -> Option<String> {
     ))
 }
 
-/// What the picture says of the episode that is drawn.
+/// Caption of the episode that is drawn.
 #[derive(Debug, Default)]
 struct Shown {
     steps: u64,
@@ -241,7 +241,7 @@ fn summary(out: &mut impl std::io::Write, played: &[(f64, f64)], broken: u64, ti
     }
 }
 
-/// What can be seen to be wrong before anything runs.
+/// Mistakes that show before anything runs.
 fn check(args: &PlayArgs) -> Result<(), RunError> {
     if args.env >= args.num_envs {
         return Err(RunError::Usage(format!(

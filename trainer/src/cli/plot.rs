@@ -43,7 +43,7 @@ pub fn run(args: &PlotArgs) -> Result<i32, RunError> {
     Ok(0)
 }
 
-/// What came of the runs of a label, in a line.
+/// Result of the runs of a label, in a line.
 fn line(outcome: &Outcome, how: &str) -> String {
     let Outcome { label, steps, ret } = outcome;
     let steps = short(*steps);

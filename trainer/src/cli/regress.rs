@@ -44,7 +44,7 @@ pub struct RegressArgs {
     jobs: u16,
 }
 
-/// What a machine may lack.
+/// Requirements that a machine may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MayMiss {
     /// An NVIDIA GPU.

@@ -1,4 +1,4 @@
-//! What `play` and `eval` are pointed at: a run, or a configuration without one.
+//! Target of `play` and `eval`: a run, or a configuration without one.
 
 use super::engine::JudgeArg;
 use super::instead::{Instead, Who};
@@ -30,7 +30,7 @@ pub struct Target {
     pub name: String,
     /// The environments.
     pub env: BatchEnv,
-    /// What simulates them, by name.
+    /// Name of the engine.
     pub backend: &'static str,
     /// Tells why the environments stand still, where MuJoCo steps them.
     pub failure: Option<Failure>,
@@ -46,7 +46,7 @@ pub struct Target {
     pub checkpoint: Option<PathBuf>,
 }
 
-/// What is asked for beside the run or configuration itself.
+/// Options beside the run or configuration itself.
 #[derive(Debug, Default)]
 pub struct Wish<'a> {
     /// The policy of a run unless given.

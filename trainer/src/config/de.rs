@@ -8,7 +8,7 @@ use std::fmt;
 /// A value that serde refused.
 #[derive(Debug)]
 pub struct Refused {
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
     /// The value it is about: the innermost that serde was reading.
     pub origin: Option<Origin>,

@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, where, and what would be right.
+//! Mistakes in a configuration: their places and remedies.
 
 use super::source::{Origin, Sources};
 use std::fmt;
@@ -12,9 +12,9 @@ pub struct Diagnostic {
     /// Line and column, counted from 1, in characters; none for arguments.
     pub position: Option<(usize, usize)>,
     quote: Option<Box<Quote>>,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What would be right.
+    /// The remedy.
     pub help: Option<String>,
     order: (usize, usize),
 }

@@ -123,7 +123,7 @@ const NAMES: &[(&str, &str, &str)] = &[
     ("save_frequency", "runner.save_interval", ""),
 ];
 
-/// What `name` is called here: `num_actors is called env.num_envs here`.
+/// Our key for `name`: `num_actors is called env.num_envs here`.
 pub fn recognise(name: &str) -> Option<String> {
     let lower = name.to_lowercase();
     NAMES

@@ -2,7 +2,7 @@
 
 use super::source::{Node, Origin, Sources, Value};
 
-/// What a path leads to.
+/// The end of a path.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// Where.

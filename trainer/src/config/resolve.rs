@@ -49,14 +49,14 @@ impl Device {
     }
 }
 
-/// What was decided while resolving, for the log.
+/// Decisions while resolving, for the log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Resolution {
     /// One line each.
     pub notes: Vec<String>,
 }
 
-/// What was asked of a GPU cannot be had.
+/// Settings for a GPU that cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoGpu {
     /// `device` names one that cannot be used.
@@ -64,7 +64,7 @@ pub enum NoGpu {
     Device {
         /// As it was asked for.
         device: String,
-        /// What is missing.
+        /// The missing thing.
         why: NoCuda,
     },
     /// Threads are to collect, from environments on a GPU.
@@ -77,7 +77,7 @@ pub enum NoGpu {
         "sim.device = \"cuda\", but device \"auto\" is cpu here: {why}; or let the physics follow: --set sim.device=auto"
     )]
     Physics {
-        /// What is missing.
+        /// The missing thing.
         why: NotHere,
     },
 }
@@ -95,7 +95,7 @@ pub enum NotHere {
     Compiler {
         /// The GPU's name.
         gpu: String,
-        /// What is missing.
+        /// The missing thing.
         why: Unavailable,
     },
 }
@@ -105,13 +105,13 @@ pub trait Machine {
     /// Looks for a GPU by CUDA's number of it.
     ///
     /// # Errors
-    /// What is missing.
+    /// The missing thing.
     fn gpu(&self, index: usize) -> Result<Found, NoCuda>;
 
     /// Whether programs for a GPU can be compiled.
     ///
     /// # Errors
-    /// What is missing.
+    /// The missing thing.
     fn compiler(&self, gpu: &Found) -> Result<(), Unavailable>;
 }
 
@@ -311,7 +311,7 @@ impl Config {
         self.runner.algorithm.batch_rows(self)
     }
 
-    /// What keeps rollouts of `samples` transitions from being learnt from.
+    /// Errors of learning from rollouts of `samples` transitions.
     pub fn validate_batch(&self, samples: usize) -> Vec<ConfigError> {
         self.runner.algorithm.fits(self, samples)
     }

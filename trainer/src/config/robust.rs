@@ -49,7 +49,7 @@ impl Default for GuardConfig {
 }
 
 impl GuardConfig {
-    /// What cannot be used.
+    /// Values that cannot be used.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         let mut check = |ok: bool, key: &str, value: &dyn std::fmt::Display, allowed: &str| {
@@ -137,7 +137,7 @@ impl BackOffConfig {
         self.factor < 1.0
     }
 
-    /// What cannot be used.
+    /// Values that cannot be used.
     pub fn validate(&self, max_envs: usize) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         if !((0.1..=0.9).contains(&self.factor) || self.factor == 1.0) {

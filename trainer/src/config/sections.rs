@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunnerConfig {
-    /// What learns: `"ppo"`, `"sac"`, `"td3"` or `"ars"`, each with a table of its own.
+    /// The learner: `"ppo"`, `"sac"`, `"td3"` or `"ars"`, each with a table of its own.
     pub algorithm: Algorithm,
     /// Control steps of each environment per iteration, 1 or more.
     pub num_steps_per_env: usize,
@@ -91,7 +91,7 @@ pub struct CollectorConfig {
     pub worker_timeout_s: f64,
     /// `"async"`: how long the end of a run waits for the workers (s), above 0.
     pub shutdown_timeout_s: f64,
-    /// What the host waits for after each control step on a GPU.
+    /// Synchronisation of the host after each control step on a GPU.
     pub cuda_sync: CudaSync,
     /// Transfers between physics on the processor and a policy on a GPU go through
     /// memory that the GPU reads by itself (page-locked). Nothing to others.

@@ -42,7 +42,7 @@ pub struct Sources(pub Vec<Source>);
 pub struct Node {
     /// Its place.
     pub origin: Origin,
-    /// What it is.
+    /// Its kind.
     pub value: Value,
 }
 
@@ -77,7 +77,7 @@ pub struct Entry {
 }
 
 impl Value {
-    /// What it is, in words.
+    /// Its kind, in words.
     pub fn kind(&self) -> String {
         match self {
             Self::Bool(b) => format!("{b}"),

@@ -1,4 +1,4 @@
-//! What a user sees for each mistake in a configuration.
+//! The message for each mistake in a configuration.
 
 use super::*;
 use proptest::prelude::*;

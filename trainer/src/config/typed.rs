@@ -28,7 +28,7 @@ pub(crate) fn parse_as<T: DeserializeOwned + Serialize>(
     Ok((value, Places { root, sources }))
 }
 
-/// What serde refuses, with its place.
+/// An error of serde with its place.
 pub(super) fn deserialize<T: DeserializeOwned>(
     root: &Node,
     sources: &Sources,

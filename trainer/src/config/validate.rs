@@ -1,4 +1,4 @@
-//! What serde cannot know: ranges, and what two keys allow together.
+//! Checks beyond serde's: ranges, and keys that exclude each other.
 
 use super::{Config, Device, LearnerPath};
 use crate::learner::registry::methods;

@@ -35,7 +35,7 @@ pub struct Row {
     /// Threads that a multiprocessor holds of those that it could, 0 to 1; `None` where
     /// its limits are not known.
     pub occupancy: Option<f64>,
-    /// What there is too little of for more.
+    /// The resource that limits them.
     pub limited_by: Option<String>,
     /// How long the compiler took, whenever that was (s).
     pub compiled_s: f64,
@@ -54,7 +54,7 @@ impl Row {
 #[derive(Debug)]
 pub struct Kernels {
     compiler: Compiler,
-    /// What for.
+    /// Compiled for these.
     pub architectures: Vec<String>,
 }
 
@@ -126,7 +126,7 @@ impl Kernels {
     }
 }
 
-/// What the GPUs of this machine take; none without a driver.
+/// Architectures of this machine's GPUs; none without a driver.
 fn here(nvrtc: &Nvrtc) -> Vec<String> {
     let Ok(driver) = Driver::load() else {
         return Vec::new();

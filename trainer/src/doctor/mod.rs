@@ -1,4 +1,4 @@
-//! What this machine has for trainings, what it lacks, and what to do about it.
+//! This machine's means for runs, what it lacks, and the remedies.
 //!
 //! Reading order: [`examine`] -> [`Finding`] -> one module a subject: `host`
 //! (processor, compiler, memory), `gpu`, `folders`, `wanted` (what a configuration needs);
@@ -22,7 +22,7 @@ pub enum Verdict {
     Ok,
     /// Trainings run; slower, or elsewhere than they could.
     Warning,
-    /// What was asked about will not run.
+    /// The configuration will not run.
     Problem,
 }
 
@@ -44,9 +44,9 @@ pub struct Finding {
     pub subject: &'static str,
     /// How well it is.
     pub verdict: Verdict,
-    /// What was found, in one line.
+    /// The finding, in one line.
     pub found: String,
-    /// What to do about it; none where it is as it should be.
+    /// The remedy; none where all is well.
     pub remedy: Option<String>,
 }
 

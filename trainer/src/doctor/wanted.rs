@@ -1,4 +1,4 @@
-//! What a configuration needs of a machine.
+//! Requirements of a configuration on a machine.
 
 use super::Finding;
 use crate::config::{Device, Gpus, Override, load};
@@ -8,7 +8,7 @@ use ostler_sim::config::{Backend, SimDevice};
 
 use std::path::{Path, PathBuf};
 
-/// What is asked of the machine.
+/// Requirements on the machine.
 #[derive(Debug)]
 pub struct Wanted {
     /// There is a configuration.
@@ -19,7 +19,7 @@ pub struct Wanted {
     pub gpu_physics: bool,
     /// Where runs go.
     pub runs: PathBuf,
-    /// What was found out about the configuration itself.
+    /// Findings about the configuration itself.
     pub(super) findings: Vec<Finding>,
 }
 
@@ -45,7 +45,7 @@ impl Wanted {
         }
     }
 
-    /// What a configuration with these overrides needs.
+    /// Requirements of a configuration with these overrides.
     pub fn of(path: &Path, overrides: &[Override]) -> Self {
         let mut wanted = Self {
             given: true,

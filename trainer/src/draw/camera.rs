@@ -72,7 +72,7 @@ pub struct Camera {
     /// From the root to what is looked at.
     offset: V3,
     follow: bool,
-    /// What is looked at while the root is nowhere.
+    /// Point to look at while the root is nowhere.
     target: V3,
 }
 

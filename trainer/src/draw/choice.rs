@@ -27,7 +27,7 @@ pub enum Geoms {
 /// Groups from here on are not meant to be seen, as in MuJoCo's viewer: collision shapes
 /// of robots that have others to look at.
 const HIDDEN_GROUP: i32 = 3;
-/// What is less opaque than this is not seen.
+/// Shapes that are less opaque than this are not seen.
 const TRANSPARENT: f32 = 0.05;
 /// Reasons that are told one by one.
 const TOLD: usize = 3;
@@ -47,7 +47,7 @@ pub struct Chosen {
     pub terrain: bool,
 }
 
-/// What a candidate looks like.
+/// Appearance of a candidate.
 #[derive(Debug, Clone, Copy)]
 enum Form<'a> {
     Primitive(GeomKind, [f64; 3]),
@@ -73,7 +73,7 @@ struct Candidate<'a> {
 pub struct Choice {
     /// The shapes.
     pub shapes: Vec<Chosen>,
-    /// What cannot be drawn of what should be, in words.
+    /// Shapes that cannot be drawn, in words.
     pub missing: Option<String>,
     /// Why nothing of the robot is drawn, in words.
     pub nothing: Option<String>,

@@ -1,4 +1,4 @@
-//! What happened, as poses: small enough to keep whole, drawn when it is over.
+//! An episode as poses: small enough to keep whole, drawn when it is over.
 
 use super::camera::{Camera, View};
 use super::choice::Geoms;
@@ -74,7 +74,7 @@ impl Clip {
         self.step_dt
     }
 
-    /// What should be drawn and cannot be, in words.
+    /// Shapes that cannot be drawn, in words.
     pub fn missing(&self) -> Option<&str> {
         self.scene.missing.as_deref()
     }

@@ -36,7 +36,7 @@ pub enum DrawError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system or the encoder said.
+        /// Reason of the system or the encoder.
         reason: String,
     },
     /// There is nothing to draw.

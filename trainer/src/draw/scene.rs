@@ -1,4 +1,4 @@
-//! What there is to draw: the model's geoms as coloured solids, and the floor.
+//! The scene: the model's geoms as coloured solids, and the floor.
 
 use super::choice::{Chosen, Geoms, choose, is_robot};
 use super::math::{Frame, Rot, V3, v3};
@@ -124,7 +124,7 @@ pub struct Scene {
     pub extent: Vec<V3>,
     /// Where the root is in the initial pose.
     pub root_pos: V3,
-    /// What should be drawn and cannot be, in words.
+    /// Shapes that cannot be drawn, in words.
     pub missing: Option<String>,
     /// Why nothing of the robot is drawn, in words.
     pub nothing: Option<String>,

@@ -227,7 +227,7 @@ pub trait Remembers {
 /// A replay memory that was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
-    /// What it takes and where, in a line.
+    /// Its size and place, in a line.
     pub line: String,
     /// Where it lies: never `"auto"`.
     pub storage: StorageKind,
@@ -458,9 +458,9 @@ pub struct UpdateStats {
     pub minibatches: u64,
     /// Samples that were not learnt from (`Guard/invalid_samples`).
     pub invalid: u64,
-    /// What only learners with a replay memory know.
+    /// Numbers of learners with a replay buffer.
     pub off_policy: Option<OffPolicyStats>,
-    /// What only random search knows.
+    /// Numbers of random search.
     pub search: Option<SearchStats>,
     /// Time for values, advantages and what else precedes the first minibatch (s).
     pub gae_s: f64,

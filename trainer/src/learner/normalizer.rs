@@ -33,7 +33,7 @@ pub struct Normalizer {
     shift: Tensor,
     /// `1 / (deviation + EPS)` `[O]`, float32.
     scale: Tensor,
-    /// What is left of the old statistics' weight when new ones are merged, 0..1.
+    /// Weight of the old statistics when new ones are merged, 0..1.
     memory: f64,
 }
 

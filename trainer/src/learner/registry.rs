@@ -18,7 +18,7 @@ static METHODS: [&dyn Method; 4] = [
     &ars::ArsMethod,
 ];
 
-/// What the rest of the program knows of a learner.
+/// A learner as the rest of the program sees it.
 pub trait Method: Sync {
     /// Its name for `runner.algorithm`, and that of its table.
     fn name(&self) -> &'static str;
@@ -31,12 +31,12 @@ pub trait Method: Sync {
     /// Keys of its table that cannot be used. All tables are checked, whichever learns.
     fn validate(&self, config: &Config) -> Vec<ConfigError>;
 
-    /// What keeps this learner from learning with the other tables as they are.
+    /// Errors in the other tables for this learner.
     fn check(&self, _config: &Config) -> Vec<ConfigError> {
         Vec::new()
     }
 
-    /// What keeps this learner from learning from rollouts of `samples` transitions.
+    /// Errors of learning from rollouts of `samples` transitions.
     fn fits(&self, _config: &Config, _samples: usize) -> Vec<ConfigError> {
         Vec::new()
     }
@@ -91,7 +91,7 @@ pub trait Method: Sync {
     fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError>;
 }
 
-/// What a learner is built from.
+/// Arguments for a learner.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan<'a> {
     /// The run's configuration.

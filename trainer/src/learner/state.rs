@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tch::{Kind, TchError, Tensor};
 
-/// What a tensor belongs to.
+/// Owner of a tensor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holds {
     /// The policy, critics and statistics: a roll-back takes them from earlier weights, and
@@ -47,7 +47,7 @@ struct Named {
     name: String,
     live: Tensor,
     holds: Holds,
-    /// What all its numbers are where a file lacks it; none: it has to be there.
+    /// Value of all its numbers if a file lacks it; none: it has to be there.
     otherwise: Option<f64>,
 }
 
@@ -140,7 +140,7 @@ impl State {
         Count(self.counter(name, CounterKind::Count, 0))
     }
 
-    /// What roll-backs have left of the learning rate: all of it.
+    /// Share of the learning rate after roll-backs: 1 at the start.
     pub fn rate_share(&mut self, name: &str) -> RateShare {
         RateShare(self.counter(name, CounterKind::RateShare, 1.0f64.to_bits()))
     }

@@ -67,7 +67,7 @@ pub(super) struct Evaluated {
     quantile_5: Option<f64>,
 }
 
-/// What the picture shows of a run.
+/// Curves of a run.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
     /// Training returns, without the first ones.

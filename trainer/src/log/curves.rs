@@ -23,7 +23,7 @@ const COLORS: [RGBColor; 7] = [
 /// A run to draw.
 #[derive(Debug, Clone)]
 pub struct Curve {
-    /// What the picture calls it; runs of one label are seeds of one thing.
+    /// Its name in the picture; runs of one label are seeds of one thing.
     pub label: String,
     /// Its `metrics.jsonl`.
     pub metrics: PathBuf,
@@ -47,7 +47,7 @@ impl ReturnOf {
     }
 }
 
-/// What came of the runs of one label.
+/// Result of the runs of one label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The label.
@@ -63,7 +63,7 @@ pub struct Outcome {
 pub struct Drawn {
     /// Which returns it shows.
     pub of: ReturnOf,
-    /// What came of each label, in the order of the curves.
+    /// Result of each label, in the order of the curves.
     pub outcomes: Vec<Outcome>,
 }
 

@@ -23,7 +23,7 @@ const LEVELS: [(&str, LevelFilter); 6] = [
 /// What the events of this program are of; other crates have events, too.
 const OURS: [&str; 4] = ["ostler", "ostler_collector", "ostler_sim", "ostler_trainer"];
 
-/// What is wrong with a filter, and what would be right.
+/// A mistake in a filter and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum FilterError {
@@ -126,7 +126,7 @@ pub fn checked(filter: &str) -> Result<String, FilterError> {
     parse(filter).map(|_| filter.to_string())
 }
 
-/// What the command line wants, else the environment; `None` where neither says anything.
+/// Filter of the command line, else of the environment; `None` where neither has one.
 ///
 /// # Errors
 /// The environment's cannot be read.

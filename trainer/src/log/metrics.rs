@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// What is logged of one iteration. Kept and refilled, so that logging does not
+/// Logged numbers of one iteration. Kept and refilled, so that logging does not
 /// allocate once every tag has been seen.
 #[derive(Debug, Clone, Default)]
 pub struct Record {

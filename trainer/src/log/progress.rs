@@ -11,7 +11,7 @@ const PLAIN_EVERY: Duration = Duration::from_secs(5);
 /// Redraws of the bar per second.
 const BAR_HZ: u8 = 8;
 
-/// What the line shows.
+/// Numbers of the line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Snapshot {
     /// Iterations done.
@@ -142,7 +142,7 @@ pub enum Progress {
 }
 
 impl Progress {
-    /// What suits standard error.
+    /// As standard error allows.
     pub fn new(quiet: bool, of: u64) -> Self {
         if quiet {
             return Self::Quiet;

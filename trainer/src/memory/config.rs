@@ -43,7 +43,7 @@ impl Default for MemoryConfig {
 }
 
 impl MemoryConfig {
-    /// What cannot be used.
+    /// Values that cannot be used.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         let mut refuse = |key: &str, value: String, allowed: String| {

@@ -88,7 +88,7 @@ impl Gpu {
         text
     }
 
-    /// What has become worse since `before`, for the log.
+    /// Readings that have become worse since `before`, for the log.
     pub(crate) fn news(&self, before: &Self) -> Vec<String> {
         let mut news = Vec::new();
         let count = |gpu: &Self| gpu.ecc_uncorrected.unwrap_or(0);

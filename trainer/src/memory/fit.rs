@@ -28,14 +28,14 @@ const PROGRAM: u64 = 160 << 20;
 pub struct Fit {
     /// So many.
     pub num_envs: usize,
-    /// What a training with them takes of each kind of memory.
+    /// Memory of a run with them, of each kind.
     takes: Vec<Take>,
     /// The next larger number: it does not fit.
     above: Option<usize>,
     measured: bool,
 }
 
-/// What a training takes of one kind of memory.
+/// Memory of a run, of one kind.
 #[derive(Debug, Clone, PartialEq)]
 struct Take {
     /// ` of the GPU`; empty where there is no other kind.
@@ -44,7 +44,7 @@ struct Take {
     bytes: u64,
     /// With the next larger number of environments.
     above: Option<u64>,
-    /// What there is to take (bytes), less the head-room.
+    /// Memory that may be taken (bytes), less the head-room.
     room: Option<u64>,
 }
 
@@ -95,7 +95,7 @@ fn largest(most: usize, fits: impl Fn(usize) -> bool) -> (usize, Option<usize>) 
     )
 }
 
-/// What one environment takes in a checkpoint (bytes), and the task's sizes.
+/// Size of an environment in a checkpoint (bytes), and the task's sizes.
 fn one(loaded: &Loaded, model: &Arc<Model>) -> Result<(EnvSpec, u64), RunError> {
     let env = one_env(loaded, model)?;
     let mut state = Vec::new();
@@ -110,7 +110,7 @@ fn with_envs(config: &Config, num_envs: usize) -> Config {
     config
 }
 
-/// What of `free` bytes may be taken.
+/// The part of `free` bytes that may be taken.
 fn room(config: &Config, free: Option<u64>) -> Option<u64> {
     free.map(|free| (free as f64 * (1.0 - config.memory.head_room)) as u64)
 }
@@ -199,7 +199,7 @@ fn enough(loaded: &Loaded, fit: Fit) -> Result<Fit, RunError> {
     }
 }
 
-/// What a training will take.
+/// Forecast of a run's memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Foreseen {
     /// In a line.
@@ -208,7 +208,7 @@ pub(crate) struct Foreseen {
     pub spec: EnvSpec,
     /// Measured bytes by number of environments.
     line: Option<probe::Line>,
-    /// What all of the process may take (bytes).
+    /// Memory that the whole process may take (bytes).
     room: Option<u64>,
 }
 

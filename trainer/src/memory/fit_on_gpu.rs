@@ -16,13 +16,13 @@ pub(super) const MOST_ON_GPU: usize = 65_536;
 /// when it is first called, cuBLAS's workspaces.
 pub(super) const LIBRARIES: u64 = 512 << 20;
 
-/// What a training on a GPU takes with a number of environments.
+/// Memory of a run on a GPU with a number of environments.
 pub(super) struct OnGpu<'a> {
     config: &'a Config,
     spec: &'a EnvSpec,
-    /// What one environment takes in a checkpoint (bytes).
+    /// Size of an environment in a checkpoint (bytes).
     state: u64,
-    /// What the driver sets aside for the environments' threads (bytes).
+    /// Memory that the driver sets aside for the environments' threads (bytes).
     local: u64,
     /// Bytes of the GPU that are free.
     free: Option<u64>,

@@ -24,7 +24,7 @@ pub struct Process {
 pub struct System {
     /// All there is.
     pub total: u64,
-    /// What a new program could take without swapping.
+    /// Memory that a new program could take without swapping.
     pub available: u64,
 }
 
@@ -42,7 +42,7 @@ impl Process {
         })
     }
 
-    /// What the limits of this process leave (bytes).
+    /// Memory that the limits of this process leave (bytes).
     pub fn free(&self) -> Option<u64> {
         let left = |(used, limit): (u64, Option<u64>)| Some(limit?.saturating_sub(used));
         [left(self.address_space), left(self.data)]

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// the thread, not the run.
 const STOP: Duration = Duration::from_millis(50);
 
-/// What the watch says now.
+/// The watch's present reading.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Snapshot {
     /// How tight it is.

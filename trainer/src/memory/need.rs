@@ -17,7 +17,7 @@ pub struct Need {
     pub update: u64,
     /// Weights, their gradients and the optimiser's two moments.
     pub networks: u64,
-    /// What an update makes of a rollout: normalised observations, values, advantages,
+    /// An update's tensors over a rollout: normalised observations, values, advantages,
     /// one row per sample, the order of samples, temporaries.
     pub samples: u64,
     /// Environments: their state, what the task keeps of them, the copy that an
@@ -31,7 +31,7 @@ pub struct Need {
     pub copies: u64,
 }
 
-/// What of a need lies where (bytes).
+/// Memory by place (bytes).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Shares {
     /// In a GPU's memory.

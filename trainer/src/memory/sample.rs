@@ -1,4 +1,4 @@
-//! What is known about memory at one moment, and how tight it is.
+//! Memory at one moment, and the pressure on it.
 
 use super::cgroup::{Cgroups, Use};
 use super::config::MemoryConfig;
@@ -9,7 +9,7 @@ use crate::torch::{DeviceMemory, device_memory};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What sets a limit.
+/// Origin of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -209,7 +209,7 @@ impl Sample {
         })
     }
 
-    /// What is logged, by tag; only what is known.
+    /// Logged numbers by tag; unknown ones are left out.
     pub fn scalars(&self) -> impl Iterator<Item = (&'static str, f64)> {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         let gpu = |of: fn(Gpu) -> Option<f64>| self.gpu.and_then(of);

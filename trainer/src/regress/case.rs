@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// A run that is to train for a time takes so much longer, at most, to begin and end.
 const AROUND: Duration = Duration::from_secs(300);
 
-/// What the runner sets itself, so that a file cannot.
+/// Keys that the runner sets itself, so that a file cannot.
 const OWN: [(&str, &str); 6] = [
     ("seed", "the key is seeds"),
     ("runner.max_iterations", "the key is budget.iterations"),
@@ -40,9 +40,9 @@ pub struct Case {
     pub config: PathBuf,
     /// `--set` of every run.
     pub set: Vec<String>,
-    /// What the machine must have.
+    /// Requirement on the machine.
     pub requires: Option<Requirement>,
-    /// What is run and expected.
+    /// The run and its limits.
     pub full: Plan,
     /// The same for `--short`.
     pub short: Option<Plan>,

@@ -17,7 +17,7 @@ pub const THROUGHPUT: &str = "throughput";
 /// That of its memory.
 pub const PEAK_MEMORY: &str = "peak memory";
 
-/// What the throughput is compared with.
+/// Reference of the throughput.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
     /// The baseline of this class of machine.

@@ -19,7 +19,7 @@ pub struct CaseFile {
     pub config: String,
     /// Values of the configuration that are replaced, as by `--set`.
     pub set: Vec<String>,
-    /// What the machine must have.
+    /// Requirement on the machine.
     pub requires: Option<Requirement>,
     /// One run each.
     pub seeds: Vec<u64>,
@@ -109,7 +109,7 @@ impl Default for Expect {
     }
 }
 
-/// What of a metric's values is bounded.
+/// The number, of a metric's values, that is bounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Of {
@@ -132,7 +132,7 @@ pub struct Bound {
     pub max: Option<f64>,
     /// Iterations at a run's end that count; all if not set.
     pub last: Option<u64>,
-    /// What is bounded.
+    /// The bounded number.
     pub of: Of,
     /// Stands for the tag in an iteration that does not have it; only for counters that
     /// are written when they count something.

@@ -17,10 +17,10 @@ pub struct Chosen {
     pub plan: Plan,
 }
 
-/// What was found.
+/// Cases of a folder.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// What is to be run, by file name.
+    /// Cases to be run, by file name.
     pub chosen: Vec<Chosen>,
     /// Names of cases without a short form, where that was asked for.
     pub without_short: Vec<String>,

@@ -18,7 +18,7 @@ const OWN_PEAK: &str = "Memory/peak_mib";
 /// The tag of the training's return.
 const TRAINING_RETURN: &str = "Train/mean_reward";
 
-/// What was measured of one run.
+/// Measurements of one run.
 #[derive(Debug)]
 pub struct Raw {
     /// Its seed.
@@ -27,7 +27,7 @@ pub struct Raw {
     pub folder: String,
     /// How its process ended.
     pub ended: std::io::Result<Ended>,
-    /// What it logged.
+    /// Its log.
     pub history: Result<History, Problem>,
     /// Its evaluation, where there was one.
     pub evaluated: Option<Result<f64, Problem>>,
@@ -38,7 +38,7 @@ pub struct Raw {
 /// A run and what it logged, for the checks of the case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judged {
-    /// What is reported.
+    /// Its report.
     pub trial: Trial,
     /// Its metrics' bounds, in the order of the plan.
     pub bounds: Vec<Result<f64, Problem>>,

@@ -1,4 +1,4 @@
-//! What kind of machine this is: throughput compares only within a class.
+//! Class of this machine: throughput compares only within a class.
 
 use super::file::Requirement;
 use crate::memory::gpu_names;

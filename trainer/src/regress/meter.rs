@@ -44,7 +44,7 @@ pub struct Mark {
     pub at: f64,
 }
 
-/// What was measured of one training.
+/// Measurements of one run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measured {
     /// Its turns, in order.
@@ -121,7 +121,7 @@ impl Meter {
         self.looked = Instant::now();
     }
 
-    /// What there is at the training's end.
+    /// Measurements at the run's end.
     pub fn done(self) -> Measured {
         self.measured
     }

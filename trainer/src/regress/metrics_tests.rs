@@ -1,4 +1,4 @@
-//! What a judge makes of metrics, whole and damaged.
+//! Judging metrics, whole and damaged.
 
 use super::metrics::{History, matches};
 use super::verdict::Kind;

@@ -1,4 +1,4 @@
-//! What is run and expected, in one form: the whole case or its short one.
+//! Runs and limits of a case, whole or short.
 
 use super::file::Expect;
 use serde::Serialize;
@@ -53,6 +53,6 @@ pub struct Plan {
     pub amount: Amount,
     /// A run, and its evaluation, is killed after this time.
     pub limit: Duration,
-    /// What must hold.
+    /// Limits.
     pub expect: Expect,
 }

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What was asked for.
+/// Options of `ostler regress`.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The folder of cases.
@@ -89,7 +89,7 @@ impl Suite {
     }
 }
 
-/// What the threads share.
+/// State that the threads share.
 struct State {
     left: VecDeque<(usize, usize)>,
     /// By case, then by seed.

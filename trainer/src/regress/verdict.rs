@@ -4,7 +4,7 @@ use super::baseline::Throughput;
 use crate::stats::Interval;
 use serde::Serialize;
 
-/// What went wrong. None of them is ever passed over.
+/// Kind of a problem. None of them is ever passed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -126,7 +126,7 @@ pub struct Check {
     pub verdict: Verdict,
     /// Why it failed.
     pub kind: Option<Kind>,
-    /// What was found and expected.
+    /// Found and expected numbers.
     pub message: String,
 }
 
@@ -177,7 +177,7 @@ pub struct Trial {
     pub seed: u64,
     /// Its folder, below `--out`.
     pub folder: String,
-    /// What went wrong.
+    /// Problems of the run.
     pub problems: Vec<Problem>,
     /// How the training ended; none where it was not started.
     pub exit: Option<Exit>,
@@ -209,11 +209,11 @@ pub struct CaseResult {
     pub name: String,
     /// Its file.
     pub file: String,
-    /// What it is about.
+    /// Its description.
     pub description: String,
     /// The configuration.
     pub config: String,
-    /// What the machine must have.
+    /// Requirement on the machine.
     pub requires: Option<super::file::Requirement>,
     /// How it ended.
     pub verdict: Verdict,
@@ -235,7 +235,7 @@ pub struct CaseResult {
     pub return_at_least: Option<f64>,
     /// Median over the seeds (environment steps/s).
     pub steps_per_s: Option<f64>,
-    /// What is compared with the baseline, where a throughput is expected.
+    /// Throughput to be compared with the baseline, if the case has one.
     pub throughput: Option<Throughput>,
     /// The same as a share of the baseline.
     pub throughput_share: Option<f64>,

@@ -194,7 +194,7 @@ pub(crate) fn as_if_resumed(run: &Path) -> Result<(), RunError> {
     Ok(())
 }
 
-/// What a learner remembered when the checkpoint was written.
+/// The replay buffer as it was when the checkpoint was written.
 fn restore_memory(memory: &mut ReplayBuffer, saved: Option<&Saved>) -> Result<(), RunError> {
     let Some(saved) = saved else {
         tracing::warn!(

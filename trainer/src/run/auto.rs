@@ -9,7 +9,7 @@ use crate::config::{Config, Gpus, Override};
 use ostler_sim::files;
 use std::path::{Path, PathBuf};
 
-/// What `--resume auto` comes to.
+/// The decision of `--resume auto`.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Next {
     /// This run goes on.
@@ -109,7 +109,7 @@ fn barely_begun(folder: &Path) -> bool {
             .all(|n| files::is_leftover(n) || dir::FIRST.iter().any(|f| n == f))
 }
 
-/// What is to be done about a run.
+/// Whether and how a run goes on.
 enum Verdict {
     /// It goes on from this iteration.
     Unfinished(u64),

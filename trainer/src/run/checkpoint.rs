@@ -19,7 +19,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tch::{Kind, Tensor};
 
-/// What the file says it is.
+/// Head of the file.
 const FORMAT: &str = "ostler-checkpoint";
 /// Raised whenever a program of the previous version could not read the file.
 const VERSION: u32 = 1;
@@ -50,7 +50,7 @@ pub enum CheckpointError {
     /// The file system refused.
     #[error("cannot {action} the checkpoint {path}: {source}")]
     File {
-        /// What was tried.
+        /// The attempt.
         action: &'static str,
         /// The file.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum CheckpointError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// The mistake and its remedy.
         why: String,
     },
     /// libtorch refused to copy a tensor.
@@ -80,7 +80,7 @@ impl From<tch::TchError> for CheckpointError {
 }
 
 impl CheckpointError {
-    /// What could not be allocated, if that is why.
+    /// The failed allocation, if that is why.
     pub fn out_of_memory(&self) -> Option<&MemoryError> {
         match self {
             Self::Memory(e) => Some(e),
@@ -92,7 +92,7 @@ impl CheckpointError {
 /// The small JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
-    /// What the file is.
+    /// Kind of the file.
     pub format: String,
     /// Version of the layout.
     pub version: u32,
@@ -109,12 +109,12 @@ pub struct Meta {
     pub progress: f64,
     /// Best mean return so far, if any episodes ended.
     pub best: Option<f64>,
-    /// What the weights were trained on.
+    /// The task of the weights.
     pub task: TaskMark,
     /// Whether the policy was trusted.
     #[serde(default)]
     pub health: super::health::Record,
-    /// What the evaluations said.
+    /// Results of the evaluations.
     #[serde(default)]
     pub evaluations: super::evaluations::Record,
     /// The last iteration with pressure on memory.
@@ -160,7 +160,7 @@ impl Meta {
     }
 }
 
-/// What a checkpoint belongs to.
+/// Task, robot and learner of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskMark {
     /// The robot's name.

@@ -70,7 +70,7 @@ impl Collecting {
 }
 
 impl Collecting {
-    /// What is to be said about threads that collect, where there are such.
+    /// A line about the workers, if there are any.
     pub(crate) fn line(&self) -> Option<String> {
         let Self::Async { collector, mib } = self else {
             return None;

@@ -1,4 +1,4 @@
-//! What a run counts besides its weights.
+//! Counters of a run.
 
 use ostler_sim::EpisodeStats;
 use std::collections::VecDeque;

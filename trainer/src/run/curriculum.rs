@@ -124,7 +124,7 @@ impl Run {
         })
     }
 
-    /// What the schedule of `env.num_envs`, if there is one, asks for.
+    /// Number of environments by the schedule of `env.num_envs`, if there is one.
     pub(super) fn scheduled_envs(&self) -> Option<usize> {
         let (_, n) = self.schedules().find(|(s, _)| s.key == NUM_ENVS)?;
         Some(n as usize)

@@ -51,7 +51,7 @@ pub enum RunError {
     GpuPhysics {
         /// As it was asked for.
         device: String,
-        /// What is missing.
+        /// The missing thing.
         why: Unavailable,
     },
     /// The command line or the state of folders does not allow it.
@@ -78,13 +78,13 @@ pub enum RunError {
     /// A folder or file of the run cannot be used.
     #[error("cannot {action} {path}: {source}{hint}")]
     File {
-        /// What was tried.
+        /// The attempt.
         action: &'static str,
         /// On what.
         path: PathBuf,
         /// The system's error.
         source: std::io::Error,
-        /// What to do.
+        /// The remedy.
         hint: &'static str,
     },
     /// A checkpoint cannot be used.
@@ -114,9 +114,9 @@ pub enum RunError {
     GaveUp {
         /// How often.
         roll_backs: u32,
-        /// What was found.
+        /// The finding.
         trouble: String,
-        /// What usually mends it.
+        /// The usual remedy.
         remedy: &'static str,
     },
     /// Fewer environments would be needed than are worth it.
@@ -130,7 +130,7 @@ pub enum RunError {
         least: usize,
         /// Back-off is off.
         off: bool,
-        /// What did not fit.
+        /// The part that does not fit.
         reason: String,
     },
     /// Fewer environments did not help: what was freed did not go back to the system.
@@ -138,7 +138,7 @@ pub enum RunError {
     Crowded {
         /// Environments that a fresh process may hold.
         num_envs: usize,
-        /// What did not fit.
+        /// The part that does not fit.
         reason: MemoryError,
     },
     /// More memory would be used than there is.
@@ -152,7 +152,7 @@ pub enum RunError {
         update: u64,
         /// For weights and optimiser (MiB).
         networks: u64,
-        /// What there is (MiB).
+        /// Memory that is there (MiB).
         free: u64,
     },
     /// Collection failed.
@@ -257,7 +257,7 @@ impl RunError {
         text.contains("CUDA") && STICKY.iter().any(|s| text.contains(s))
     }
 
-    /// What the process ends with.
+    /// Exit code of the process.
     pub fn exit_code(&self) -> i32 {
         match self {
             Self::Save(_)

@@ -34,7 +34,7 @@ impl Score {
     }
 }
 
-/// What a checkpoint keeps of it, besides the best weights.
+/// Its part of a checkpoint, besides the best weights.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -114,7 +114,7 @@ impl Evaluations {
         self.weights = weights;
     }
 
-    /// What a checkpoint keeps.
+    /// Its part of a checkpoint.
     pub fn save(&self) -> (&Record, &NamedTensors) {
         (&self.record, &self.weights)
     }

@@ -26,11 +26,11 @@ const PROGRAMS: [&str; 3] = ["filter.", "diff.", "core.worktree"];
 pub struct State {
     /// The commit's hash.
     pub commit: String,
-    /// What a diff came to; none where none was asked for.
+    /// The diff; none if `log.git_diff` is off.
     pub diff: Option<Diff>,
 }
 
-/// What came of asking for a diff.
+/// Result of asking for a diff.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Diff {
     /// As git prints it; empty where nothing has changed.
@@ -173,7 +173,7 @@ fn end(child: &mut Child) {
 }
 
 impl State {
-    /// What `meta.json` has of it; `kept` is the name of the file that holds the diff.
+    /// Its entry in `meta.json`; `kept` is the name of the file that holds the diff.
     pub fn describe(&self, kept: &str) -> Value {
         let diff = match &self.diff {
             None => json!(null),

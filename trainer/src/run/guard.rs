@@ -1,4 +1,4 @@
-//! What goes wrong without an error: said once.
+//! Warnings about faults that are no errors: each is given once.
 
 use crate::learner::UpdateStats;
 use ostler_sim::EpisodeStats;

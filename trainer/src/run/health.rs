@@ -17,7 +17,7 @@ const HISTORY: usize = 50;
 /// With fewer there is nothing to compare with yet.
 const ENOUGH: usize = 10;
 
-/// What a checkpoint keeps of it, besides the weights.
+/// Its part of a checkpoint, besides the weights.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Record {
@@ -65,7 +65,7 @@ impl Health {
         self.candidate = candidate;
     }
 
-    /// What a checkpoint keeps: counters, good weights, candidate.
+    /// Its part of a checkpoint: counters, good weights, candidate.
     pub fn save(&self) -> (&Record, &NamedTensors, &NamedTensors) {
         (&self.record, &self.good, &self.candidate)
     }

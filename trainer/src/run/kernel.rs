@@ -139,7 +139,7 @@ pub(crate) fn settle_here(loaded: &mut Loaded, model: &Model) -> Result<(), RunE
     Ok(())
 }
 
-/// What [`settle`] would decide, for `ostler check`.
+/// The decision of [`settle`], for `ostler check`.
 ///
 /// # Errors
 /// As [`settle`].
@@ -173,7 +173,7 @@ pub(crate) fn one_env(loaded: &Loaded, model: &Arc<Model>) -> Result<BatchEnv, R
     build_env(loaded, &config, model, 1, config.seed)
 }
 
-/// What to do when the kernel of a run that is to go on cannot be had.
+/// The remedy if the kernel of a run that is to go on cannot be had.
 pub(crate) fn without_its_own(e: RunError) -> RunError {
     match e {
         RunError::Config(e) => RunError::Usage(format!(

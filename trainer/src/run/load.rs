@@ -299,7 +299,7 @@ pub(super) fn unsuitable(loaded: &Loaded, e: PhysicsError) -> RunError {
     loaded.places.explain(&error).into()
 }
 
-/// What a checkpoint of this task says it is of.
+/// The task's name in its checkpoints.
 pub(super) fn mark(model: &Model, spec: &EnvSpec) -> TaskMark {
     TaskMark {
         robot: model.name.clone(),

@@ -25,7 +25,7 @@ use ostler_sim::{BatchEnv, Model};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What a run computes on.
+/// The devices of a run.
 #[derive(Debug)]
 pub(crate) struct Machine {
     /// libtorch's name of the policy's and the learner's device.
@@ -34,7 +34,7 @@ pub(crate) struct Machine {
     stream: Option<Rc<dyn Stream>>,
     /// The same device for environments, where they are on it.
     sim: Option<Arc<dyn Device>>,
-    /// What its memory has room for.
+    /// Room in its memory.
     pub(crate) free: Arc<dyn FreeMemory>,
 }
 
@@ -307,7 +307,7 @@ fn asynchronous(
     })
 }
 
-/// What only collectors on the host do.
+/// Methods of collectors on the host alone.
 fn on_host(loaded: &Loaded) -> RunError {
     let key = match loaded.config.collector.init_random_steps {
         0 => "collector.reset_at_each_iter",

@@ -1,4 +1,4 @@
-//! What the run was made with: command line, versions, hardware, source code.
+//! Origin of a run: command line, versions, hardware, source code.
 
 use super::checkpoint::write_atomically;
 use super::git::{self, Diff};
@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 /// A file longer than this is not one of ours (bytes).
 pub const MOST: u64 = 16 << 20;
 
-/// What git finds changed, where that was asked for.
+/// Changes that git finds, if `log.git_diff` is on.
 const DIFF: &str = "git.diff";
 
 /// The mean return with which the run ended, where it reached its goal.

@@ -97,7 +97,7 @@ pub struct Run {
     asked_envs: usize,
     model: Arc<Model>,
     dir: RunDir,
-    /// What works; taken while [`learn`](Self::learn) runs.
+    /// Environments, policy, learner, collector; taken while [`learn`](Self::learn) runs.
     parts: Option<Parts>,
     /// The state that the present iteration started from.
     start: IterationStart,
@@ -123,7 +123,7 @@ pub struct Run {
     monitor: MemoryMonitor,
     reporter: Reporter,
     evaluator: Option<Eval>,
-    /// What the evaluations said.
+    /// Results of the evaluations.
     evaluations: evaluations::Evaluations,
     /// When the last evaluation of this session was made, or the session began.
     evaluated: Instant,
@@ -276,7 +276,7 @@ impl Run {
         (self.started.elapsed().as_secs_f64(), self.evaluation_s)
     }
 
-    /// What went wrong and was mended, in a few words each; nothing if nothing did.
+    /// Faults that the run survived, in a few words each.
     /// Broken environments and skipped minibatches are those of this session.
     pub fn troubles(&self) -> Vec<String> {
         let mut all = Vec::new();

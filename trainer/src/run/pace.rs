@@ -49,7 +49,7 @@ impl Pace {
         done
     }
 
-    /// What [`done`](Self::done) said last, for a checkpoint.
+    /// The last result of [`done`](Self::done), for a checkpoint.
     pub(super) fn last(&self) -> f64 {
         self.last.map_or(self.before, |(_, done)| done)
     }

@@ -1,4 +1,4 @@
-//! What works together in every iteration: environments, policy, learner, collector.
+//! The parts of every iteration: environments, policy, learner, collector.
 //! All of it is replaced at once when the number of environments changes.
 
 use super::collecting::Collecting;
@@ -21,7 +21,7 @@ pub(crate) struct Parts {
     pub(crate) collector: Collecting,
     pub(crate) learner: Box<dyn Learner>,
     pub(crate) spec: EnvSpec,
-    /// What the physics does otherwise than MuJoCo.
+    /// Differences of the physics from MuJoCo's.
     pub(crate) physics_notes: Vec<String>,
     /// Of the machine that they were built on.
     free: Arc<dyn FreeMemory>,

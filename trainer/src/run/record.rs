@@ -1,4 +1,4 @@
-//! What is logged of an iteration, under which tag.
+//! The log of an iteration: numbers and their tags.
 
 use super::parts::Parts;
 use super::{Evaluation, Run};
@@ -129,7 +129,7 @@ impl Run {
         }
     }
 
-    /// What the progress line shows now.
+    /// The progress line's present text.
     pub(super) fn snapshot(&self) -> Snapshot {
         let (mean_return, mean_length) = self.counters.window.means();
         let early = self.short_episodes_only() || !self.counters.window.full();

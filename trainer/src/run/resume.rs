@@ -1,4 +1,4 @@
-//! What may differ when a run goes on.
+//! Settings that may differ when a run goes on.
 
 use super::error::RunError;
 use crate::config::Config;

@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What asks for an end.
+/// Signals that end a run.
 const STOP: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// The process that passes signals on to this one; 0: none does.
@@ -30,7 +30,7 @@ const BEGINNING: u8 = 1;
 /// Nothing either, but what is being done clears up behind itself.
 const MINDED: u8 = 2;
 
-/// What the run was asked for.
+/// Requests to the run.
 #[derive(Debug, Clone, Default)]
 pub struct StopFlag(Arc<Asked>);
 

@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 /// Keeps the evaluation's draws apart from the training's.
 const EVAL_SEED: u64 = 0x6576_616c_0000_0000;
 
-/// What `ostler train` was asked for.
+/// Options of `ostler train`.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The configuration; may be absent on resume.

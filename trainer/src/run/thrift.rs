@@ -20,7 +20,7 @@ pub(super) struct Thrift {
     without_memory: bool,
 }
 
-/// What follows from a look at the disk.
+/// Decision after a look at the disk.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Step {
     /// All goes on as before.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What was found. Displays as one sentence with the numbers.
+/// A finding. Displays as one sentence with the numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Trouble {
     /// More environments broke than bad luck explains.
@@ -63,7 +63,7 @@ impl Trouble {
         }
     }
 
-    /// What usually mends it.
+    /// The usual remedy.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Broken { actions: false, .. } => {

@@ -22,7 +22,7 @@ unsafe extern "C" {
     fn ostler_torch_release_device_memory(error: *mut c_char, error_size: usize) -> i32;
 }
 
-/// What libtorch's allocator holds on a GPU (bytes).
+/// Memory of libtorch's allocator on a GPU (bytes).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct DeviceMemory {
     /// In tensors.

@@ -16,7 +16,7 @@ unsafe extern "C" {
     ) -> i32;
 }
 
-/// What ran.
+/// Operations that ran.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Operators {
     /// How often each operator ran, by its name: `aten::addmm`. One that another operator

@@ -136,7 +136,7 @@ fn trust(folder: &Path) -> Result<(), SetupError> {
 /// Whether `folder` holds what a build and a run need, in the right version.
 ///
 /// # Errors
-/// What is missing or differs, as a phrase.
+/// The missing or different part, as a phrase.
 pub fn check(folder: &Path) -> Result<(), String> {
     let version = version(folder)?;
     if version.split('+').next() != Some(VERSION) {

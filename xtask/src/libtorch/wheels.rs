@@ -48,12 +48,12 @@ impl Wheel {
 pub struct List {
     /// The file: pip's requirements, one a line.
     pub text: String,
-    /// What it names.
+    /// Its file.
     pub wheels: Vec<Wheel>,
 }
 
 impl List {
-    /// What a run on the processor needs.
+    /// Wheels for a processor.
     ///
     /// # Errors
     /// The checkout lacks the list.
@@ -61,7 +61,7 @@ impl List {
         Self::read(root, "wheels.txt")
     }
 
-    /// What a run on a GPU needs besides.
+    /// Further wheels for a GPU.
     ///
     /// # Errors
     /// The checkout lacks the list.

@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What is being waited for.
+/// The rollout that is waited for.
 pub(super) struct Flight<'a> {
     pub next: u64,
     /// Of the rollouts from `next` on.

@@ -1,4 +1,4 @@
-//! What workers say, and what is done about those who say nothing any more.
+//! Reports of workers, and replacements for those that report nothing any more.
 
 use super::{Begin, Flight, Report, What, Workers};
 use crate::CollectError;

@@ -24,12 +24,12 @@ const CODE: &str = "program.cubin";
 /// For how long another process is waited for that compiles the same program.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What an entry of a program needs.
+/// Needs of an entry of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryNeeds {
     /// The entry.
     pub entry: String,
-    /// What the compiler says of it.
+    /// The compiler's log.
     pub needs: Needs,
 }
 
@@ -38,7 +38,7 @@ pub struct EntryNeeds {
 pub struct Compiled {
     /// Its code.
     pub cubin: Vec<u8>,
-    /// What it is compiled for: `sm_90`.
+    /// Its architecture: `sm_90`.
     pub architecture: String,
     /// The name in the cache: a hash of everything the code depends on.
     pub hash: String,

@@ -22,7 +22,7 @@ pub struct CudaKernels {
     counts: Arc<Counts>,
 }
 
-/// What a launch is spread over.
+/// Grid and blocks of a launch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Extent {
     pub multiprocessors: u32,
@@ -84,7 +84,7 @@ impl CudaKernels {
         })
     }
 
-    /// What each entry needs of the device, in the order of the program's entries.
+    /// Needs of each entry, in the order of the program's entries.
     pub fn needs(&self) -> &[EntryNeeds] {
         &self.needs
     }

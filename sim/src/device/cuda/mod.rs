@@ -150,12 +150,12 @@ impl Cuda {
         self.extent.multiprocessors
     }
 
-    /// What programs are compiled for: `sm_90`.
+    /// Architecture of programs: `sm_90`.
     pub fn architecture(&self) -> &str {
         &self.architecture
     }
 
-    /// What compiles them.
+    /// The compiler.
     pub fn compiler(&self) -> &Compiler {
         &self.compiler
     }

@@ -13,13 +13,13 @@ const WARP: u32 = 32;
 const REGISTER_STEP: u32 = 256;
 /// Shared memory comes to a block in such steps (bytes).
 const SHARED_STEP: u32 = 128;
-/// What the system takes of each block's shared memory (bytes).
+/// The system's part of each block's shared memory (bytes).
 const SHARED_SYSTEM: u32 = 1024;
 /// A multiprocessor's warps are divided among so many schedulers, each with a share of the
 /// registers.
 const SCHEDULERS: u32 = 4;
 
-/// What a multiprocessor has.
+/// Resources of a multiprocessor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Resident warps.
@@ -41,11 +41,11 @@ pub struct Occupancy {
     pub warps: u32,
     /// Part of the warps that it could have, 0 to 1.
     pub occupancy: f64,
-    /// What there is too little of for more.
+    /// The resource that limits them.
     pub limit: Limit,
 }
 
-/// What bounds the number of resident blocks.
+/// The bound of the number of resident blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
     /// No more warps.

@@ -12,7 +12,7 @@ pub enum Unavailable {
         needed = DRIVER_NEEDED
     )]
     NoDriver {
-        /// What the system's loader says.
+        /// Message of the system's loader.
         reason: String,
     },
     /// A driver older than what the program needs.
@@ -32,7 +32,7 @@ pub enum Unavailable {
     /// A library by the driver's name that lacks what every driver has.
     #[error("the library libcuda.so has no function {function}; install NVIDIA's driver again")]
     Incomplete {
-        /// What it lacks.
+        /// The missing function.
         function: &'static str,
     },
     /// A driver without a device.
@@ -48,7 +48,7 @@ pub enum Unavailable {
         .visible.as_ref().map(|v| format!(" (CUDA_VISIBLE_DEVICES={v} shows no others)")).unwrap_or_default()
     )]
     OrdinalOutOfRange {
-        /// What was asked for, from 0.
+        /// The wanted device, from 0.
         ordinal: usize,
         /// How many there are.
         count: usize,
@@ -79,7 +79,7 @@ pub enum Unavailable {
     /// `OSTLER_NVRTC` names something else.
     #[error("OSTLER_NVRTC={} has no NVRTC: {reason}; name the folder of libnvrtc.so", .path.display())]
     NamedNvrtc {
-        /// What it names.
+        /// Its name.
         path: PathBuf,
         /// Why not.
         reason: String,

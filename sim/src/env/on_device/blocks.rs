@@ -1,4 +1,4 @@
-//! What lies where on the device.
+//! Layout of the device's memory.
 //!
 //! `state` is what a snapshot holds of the environments, then of the native worlds, each
 //! in the snapshot's order, four bytes a number. `work` is what a rollout leaves behind.

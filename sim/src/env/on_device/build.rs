@@ -185,7 +185,7 @@ impl DeviceEnv {
         Ok(built)
     }
 
-    /// What the policy is given random numbers for.
+    /// The policy's random numbers.
     pub fn policy_noise(&self) -> PolicyNoise {
         self.noise
     }

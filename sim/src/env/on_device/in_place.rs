@@ -6,7 +6,7 @@ use crate::device::{Address, DeviceError};
 use crate::env::{EpisodeStats, stats};
 use crate::physics::{Shortfalls, SnapshotError};
 
-/// What the host has of a state that was captured in place.
+/// The host's part of a state that was captured in place.
 #[derive(Debug)]
 pub(super) struct Captured {
     clock: u64,

@@ -107,7 +107,7 @@ pub struct DeviceEnv {
     shortfalls: Shortfalls,
     /// Whether steps were taken since statistics were summed.
     uncounted: bool,
-    /// What [`capture_in_place`](Self::capture_in_place) left.
+    /// The state of [`capture_in_place`](Self::capture_in_place).
     captured: Option<Captured>,
     /// Whether its expressions' numbers are beside the code.
     changing: bool,
@@ -115,7 +115,7 @@ pub struct DeviceEnv {
     numbers: Vec<u8>,
 }
 
-/// What environments are built of.
+/// Arguments of environments.
 #[derive(Debug, Clone)]
 struct Recipe {
     model: Arc<Model>,
@@ -150,7 +150,7 @@ impl DeviceEnv {
         self.kernels.hash()
     }
 
-    /// What crossed between host and device so far.
+    /// Copies between host and device so far.
     pub fn traffic(&self) -> Traffic {
         self.device.traffic()
     }

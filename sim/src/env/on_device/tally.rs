@@ -1,4 +1,4 @@
-//! What the host learns of a rollout.
+//! Statistics of a rollout, read by the host.
 
 use super::blocks::chunks;
 use super::{DeviceEnv, Entry};

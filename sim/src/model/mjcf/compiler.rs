@@ -99,7 +99,7 @@ impl Settings {
         }
     }
 
-    /// What holds for what stands at `at`.
+    /// Settings for the element at `at`.
     pub fn of(&self, at: At) -> &Compiler {
         &self.models[self.of_file[at.file()].0].0
     }

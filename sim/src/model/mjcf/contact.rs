@@ -4,7 +4,7 @@ use super::defaults::{Classes, MAIN};
 use super::source::{Element, Fault, Read};
 use crate::model::{Model, Pair};
 
-/// What the attributes of a pair say.
+/// Attributes of a pair.
 #[derive(Debug, Clone)]
 pub(super) struct PairSpec {
     condim: i32,

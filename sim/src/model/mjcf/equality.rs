@@ -7,7 +7,7 @@ use crate::model::rest::Rest;
 use crate::model::rotation::{IDENTITY, conjugate, mul, normalized, rotate};
 use crate::model::{Equality, EqualityKind, Model, Vec3};
 
-/// What classes can say about equality constraints.
+/// Attributes of equality constraints in classes.
 #[derive(Debug, Clone)]
 pub(super) struct EqualitySpec {
     active: bool,
@@ -101,7 +101,7 @@ fn two(
     }
 }
 
-/// What `<connect>` and `<weld>` hold together.
+/// The two sides of `<connect>` and `<weld>`.
 enum Ends {
     Bodies(usize, usize),
     Sites(usize, usize),

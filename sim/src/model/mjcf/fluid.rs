@@ -1,4 +1,4 @@
-//! What a surrounding fluid does to an ellipsoid.
+//! Forces of a surrounding fluid on an ellipsoid.
 
 use crate::model::{GeomKind, Vec3};
 use std::f64::consts::PI;

@@ -39,7 +39,7 @@ const FLUID_SHAPE: Keywords<bool> = &[("none", false), ("ellipsoid", true)];
 /// MuJoCo's colour of a geom that names none.
 pub(super) const GREY: [f64; 4] = [0.5, 0.5, 0.5, 1.0];
 
-/// What the attributes of a geom say.
+/// Attributes of a geom.
 #[derive(Debug, Clone)]
 pub(super) struct GeomSpec {
     pub shape: Shape,

@@ -17,7 +17,7 @@ const KIND: Keywords<JointKind> = &[
 pub(super) const SOLREF: [f64; 2] = [0.02, 1.0];
 pub(super) const SOLIMP: [f64; 5] = [0.9, 0.95, 0.001, 0.5, 2.0];
 
-/// What the attributes of a joint say, before `<compiler>` gives them meaning.
+/// Attributes of a joint, before `<compiler>` gives them meaning.
 #[derive(Debug, Clone)]
 pub(super) struct JointSpec {
     kind: JointKind,

@@ -70,7 +70,7 @@ pub enum MjcfError {
     Invalid {
         /// `file:line:column`.
         place: String,
-        /// What is wrong and what to write instead.
+        /// The mistake and its remedy.
         message: String,
     },
 }

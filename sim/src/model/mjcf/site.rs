@@ -16,7 +16,7 @@ const SHAPE: Keywords<GeomKind> = &[
     ("box", GeomKind::Box),
 ];
 
-/// What the attributes of a site say.
+/// Attributes of a site.
 #[derive(Debug, Clone)]
 pub(super) struct SiteSpec {
     pose: PoseSpec,

@@ -39,7 +39,7 @@ impl At {
     }
 }
 
-/// What is wrong, and where.
+/// The mistake and its place.
 #[derive(Debug)]
 pub(super) struct Fault {
     pub at: At,

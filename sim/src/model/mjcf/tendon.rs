@@ -7,7 +7,7 @@ use super::value::{LIMITED, Limited, wrong};
 use crate::model::arms::winds;
 use crate::model::{Model, PathPart, Tendon, TendonKind};
 
-/// What the attributes of a tendon say.
+/// Attributes of a tendon.
 #[derive(Debug, Clone)]
 pub(super) struct TendonSpec {
     limited: Limited,

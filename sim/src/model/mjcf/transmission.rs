@@ -1,4 +1,4 @@
-//! What an actuator acts on: joint, tendon, site, slider-crank.
+//! Transmissions of actuators: joint, tendon, site, slider-crank.
 
 use super::source::{Attr, Element, Fault, Read};
 use super::value::wrong;

@@ -14,7 +14,7 @@ use crate::model::rotation::Pose;
 use crate::model::{Body, Model};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What the tree's elements need to be understood, and where they go.
+/// Context of the tree's elements, and where they go.
 pub(super) struct TreeReader<'a, 'b> {
     pub settings: &'a Settings,
     pub classes: &'a Classes,

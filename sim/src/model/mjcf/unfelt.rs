@@ -9,7 +9,7 @@ use crate::model::rotation::Pose;
 pub(super) struct Unfelt {
     /// All geoms in MuJoCo's order: the body of each, and whether the model has it.
     order: Vec<(usize, bool)>,
-    /// What they look like, if that is wanted.
+    /// Their appearance, if that is wanted.
     pub looks: Option<Looks>,
     /// What is wrong with those that cannot be shown: their names, bodies and faults.
     faults: Vec<(String, usize, Fault)>,

@@ -66,7 +66,7 @@ pub fn settle(
     })
 }
 
-/// What [`settle`] would decide, without compiling anything.
+/// The decision of [`settle`], without compiling anything.
 ///
 /// # Errors
 /// As [`settle`].
@@ -200,7 +200,7 @@ fn open(kernel: &str) -> Result<Option<InstructionSet>, PhysicsError> {
     Ok(Some(set))
 }
 
-/// What it takes to compile the robot's own kernel.
+/// Cost of compiling the robot's specialised kernel.
 struct Own {
     source: Source,
     specializer: Specializer,

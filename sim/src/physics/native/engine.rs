@@ -47,10 +47,10 @@ pub struct NativePhysics {
     pub(super) state: State,
     work: PerThread<Work>,
     pool: Arc<Pool>,
-    /// What the kernel holds the worlds against.
+    /// Limits that the kernel holds the worlds against.
     pub(super) limits: Limits,
     notes: Vec<String>,
-    /// What a snapshot must have been taken from.
+    /// Identity of the worlds of a snapshot.
     pub(super) fingerprint: [u8; 32],
 }
 
@@ -145,7 +145,7 @@ impl NativePhysics {
         &self.state.unsolved
     }
 
-    /// What a step takes, but for controls and substeps.
+    /// Arguments of a step, but for controls and substeps.
     fn args(&mut self) -> StepArgs {
         StepArgs {
             stride: self.state.num_envs as i32,

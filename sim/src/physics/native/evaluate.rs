@@ -45,7 +45,7 @@ impl Default for EvalOptions {
 /// Evaluates the native engine's dynamics at `states`.
 ///
 /// # Errors
-/// What the engine does not support in the model, wrong lengths, no memory.
+/// Something in the model is not supported, wrong lengths, no memory.
 pub fn evaluate(
     model: &Model,
     options: &EvalOptions,

@@ -8,7 +8,7 @@ use crate::snapshot::{self, Bytes};
 
 pub(super) const ENGINE: &str = "native worlds";
 
-/// What worlds must have in common to be exchanged.
+/// Identity of worlds that can be exchanged.
 pub(super) fn fingerprint(plan: &Plan) -> [u8; 32] {
     *plan.digest().as_bytes()
 }

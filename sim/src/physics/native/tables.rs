@@ -1,4 +1,4 @@
-//! What a kernel knows of a robot, in double precision, and the same as a kernel
+//! A robot's tables for kernels, in double precision, and the same as a kernel
 //! takes it.
 //!
 //! Names, order, shapes and units are those of `sim/kernels/tables.cuh`, where each
@@ -185,7 +185,7 @@ pub mod soft {
     pub const LEN: usize = 11;
 }
 
-/// What stands for "no limit" in ranges: finite in single precision.
+/// "No limit" in ranges: finite in single precision.
 pub const UNLIMITED: f64 = 1e30;
 
 #[cfg(test)]

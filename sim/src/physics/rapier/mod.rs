@@ -52,7 +52,7 @@ struct Rapier {
     dt: f64,
     limits: Limits,
     notes: Vec<String>,
-    /// What a snapshot must have been taken from.
+    /// Identity of the worlds of a snapshot.
     fingerprint: [u8; 32],
     /// Of a world in a snapshot, before its first contact.
     world_bytes: usize,

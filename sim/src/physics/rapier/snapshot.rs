@@ -84,7 +84,7 @@ impl Part {
     }
 }
 
-/// What the threads have written, as a list of all worlds.
+/// The threads' parts as a list of all worlds.
 struct Bodies<'a>(&'a [Part], usize);
 
 impl Serialize for Bodies<'_> {

@@ -40,7 +40,7 @@ impl Scratch {
     }
 }
 
-/// What all worlds share during a step or reset.
+/// State that all worlds share during a step or reset.
 pub(super) struct Shared<'a> {
     pub layout: &'a Layout,
     pub kinematics: &'a Kinematics,

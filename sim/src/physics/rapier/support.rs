@@ -1,4 +1,4 @@
-//! What this engine cannot do, and what it does otherwise than MuJoCo.
+//! Limits of this engine, and its differences from MuJoCo.
 
 use super::super::PhysicsError;
 use crate::model::{Dynamics, GeomKind, JointKind, Model, Transmission};
@@ -100,7 +100,7 @@ fn descends(model: &Model, mut body: usize, ancestor: usize) -> bool {
     body == ancestor
 }
 
-/// What this engine does otherwise than MuJoCo with this model, one line each.
+/// Differences of this engine from MuJoCo with this model, one line each.
 pub(super) fn notes(model: &Model) -> Vec<String> {
     let mut notes = vec![
         "contacts: rapier's own compliance (option, solref, solimp and impratio have no effect)"

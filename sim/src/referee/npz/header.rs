@@ -35,7 +35,7 @@ impl Kind {
     }
 }
 
-/// What the head says.
+/// Content of the head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     /// The numbers' type as it is written: `'<f8'`.
@@ -93,7 +93,7 @@ fn read(reader: &mut impl Read, to: &mut [u8]) -> Result<(), String> {
     reader.read_exact(to).map_err(short)
 }
 
-/// What is left of the text.
+/// The rest of the text.
 struct Parser<'a>(&'a str);
 
 impl<'a> Parser<'a> {

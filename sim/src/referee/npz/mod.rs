@@ -33,7 +33,7 @@ pub enum NpzError {
     Format {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The mistake.
         why: String,
     },
     /// An array is not there.
@@ -55,9 +55,9 @@ pub enum NpzError {
         path: PathBuf,
         /// The array.
         name: String,
-        /// What was found.
+        /// The found shape.
         found: String,
-        /// What was expected.
+        /// The expected shape.
         expected: String,
     },
     /// A number is not finite.

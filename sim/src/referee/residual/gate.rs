@@ -1,10 +1,10 @@
-//! What is allowed, by precision and by the kind of a state.
+//! Tolerances by precision and by the kind of a state.
 
 use crate::physics::evaluate::Precision;
 use crate::referee::states::Reference;
 use serde::Serialize;
 
-/// What is allowed; see [`Gate::of`].
+/// The tolerance; see [`Gate::of`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Gate {
     /// For 999 states of 1,000.
@@ -27,7 +27,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// What an engine with MuJoCo's semantics reaches in this precision.
+    /// Residual of an engine with MuJoCo's semantics in this precision.
     pub fn of(precision: Precision) -> Self {
         match precision {
             Precision::F64 => Self {

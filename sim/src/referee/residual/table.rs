@@ -74,7 +74,7 @@ pub struct Row {
 /// Residuals of one model in one precision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Table {
-    /// What was compared: "f64", "f32".
+    /// Compared precision: "f64", "f32".
     pub label: String,
     /// One line per kind of state there is.
     pub rows: Vec<Row>,
@@ -101,9 +101,9 @@ pub struct Table {
     /// States with contacts that are searched for, whose error is within what the
     /// referee's search leaves open.
     pub searched: usize,
-    /// What is allowed.
+    /// The tolerance.
     pub gate: Gate,
-    /// What is beyond it; empty: all within.
+    /// Residuals beyond it; empty: all within.
     pub beyond: Vec<String>,
 }
 

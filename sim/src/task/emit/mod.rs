@@ -56,7 +56,7 @@ impl Sizes {
 pub struct Emitted {
     /// The text.
     pub text: String,
-    /// What its lines were written for.
+    /// Target of its lines.
     pub places: Vec<Place>,
     /// The table of the expressions' numbers; empty where they are in the code.
     pub numbers: Vec<f32>,

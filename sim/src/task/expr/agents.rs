@@ -8,7 +8,7 @@ use super::unit::Unit;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What stands for an agent's name.
+/// Placeholder of an agent's name.
 pub const PLACEHOLDERS: [&str; 3] = ["{agent}", "{other}", "{each}"];
 
 /// Which agents `{each}` and `{other}` stand for now.

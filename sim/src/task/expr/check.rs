@@ -26,7 +26,7 @@ pub enum Arg {
 
 /// A call whose arguments were checked.
 pub struct Call {
-    /// What is called.
+    /// The called function.
     pub function: &'static Function,
     /// The whole call.
     pub span: Range<usize>,

@@ -92,7 +92,7 @@ impl Kind {
     }
 }
 
-/// What kind of element has this name, the usual meaning first.
+/// Kinds of elements with this name, the usual meaning first.
 pub fn kind_of(model: &Model, name: &str) -> Option<ElementKind> {
     ElementKind::ALL
         .into_iter()

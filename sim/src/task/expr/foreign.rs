@@ -1,4 +1,4 @@
-//! What other programs call things, and what to write here.
+//! Names of other programs, and what to write here.
 
 /// Name elsewhere -> advice.
 const NAMES: &[(&str, &str)] = &[

@@ -1,4 +1,4 @@
-//! What expressions read.
+//! Inputs of expressions.
 
 use super::BLOCK;
 use super::dag::{Seen, Source};
@@ -103,7 +103,7 @@ pub(crate) struct Columns<'a> {
     pub max_steps: u32,
 }
 
-/// What an expression reads of one block of environments.
+/// Inputs of an expression from one block of environments.
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
     columns: Columns<'a>,

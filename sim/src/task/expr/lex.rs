@@ -178,7 +178,7 @@ pub fn lex(text: &str) -> Result<Vec<Spanned<'_>>, ExprError> {
     Ok(tokens)
 }
 
-/// What stands for an agent's name, if `rest` starts with it.
+/// The placeholder of an agent's name, if `rest` starts with it.
 fn placeholder(rest: &str) -> Option<&'static str> {
     PLACEHOLDERS.into_iter().find(|p| rest.starts_with(p))
 }

@@ -1,4 +1,4 @@
-//! What expressions remember from one control step to the next: `previous` and `since`.
+//! History of expressions from one control step to the next: `previous` and `since`.
 //!
 //! A [`Cell`] is a value that is written down at the end of every step, for reading in the
 //! next. Equal ones are one cell, whichever expressions they stand in.
@@ -12,7 +12,7 @@ use std::ops::Range;
 /// Most numbers that the expressions of a task remember of an environment.
 const MOST: usize = 4096;
 
-/// What a cell holds.
+/// Content of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// The value at the end of the step before; in a new episode, that of its first state.
@@ -44,7 +44,7 @@ pub struct Memory {
 pub struct Notebook(RefCell<Memory>);
 
 impl Notebook {
-    /// What was noted.
+    /// The cells.
     pub fn finish(self) -> Memory {
         self.0.into_inner()
     }
@@ -109,7 +109,7 @@ impl Cell {
         self.first..self.first + self.code.outputs
     }
 
-    /// What it holds.
+    /// Its content.
     pub fn kind(&self) -> Kind {
         self.kind
     }

@@ -40,7 +40,7 @@ pub const BLOCK: usize = 64;
 pub struct Scope<'a> {
     /// Bodies, joints, geoms, sites, actuators, sensors.
     pub model: &'a Model,
-    /// What relative positions are about `(nq)`.
+    /// The pose that relative positions refer to `(nq)`.
     pub pose: &'a [f64],
     /// `command.NAME`: name, number of components, unit (`""`: any).
     pub commands: &'a [(String, usize, String)],
@@ -50,7 +50,7 @@ pub struct Scope<'a> {
     pub action_width: usize,
     /// Several agents, where the task has some.
     pub agents: Option<Agents<'a>>,
-    /// What the expressions remember; the same for all of a task.
+    /// History of the expressions; the same for all of a task.
     pub memory: &'a Notebook,
 }
 
@@ -67,15 +67,15 @@ pub struct Agents<'a> {
     pub action_first: usize,
 }
 
-/// What is wrong with an expression.
+/// Error of an expression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}{}", .help.as_ref().map(|h| format!(" ({h})")).unwrap_or_default())]
 pub struct ExprError {
     /// Bytes of the text that are meant.
     pub span: std::ops::Range<usize>,
-    /// What is wrong.
+    /// The mistake.
     pub message: String,
-    /// What would be right.
+    /// The remedy.
     pub help: Option<String>,
 }
 

@@ -24,7 +24,7 @@ pub enum Binary {
     Or,
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub enum Node<'a> {

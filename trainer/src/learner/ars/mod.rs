@@ -45,7 +45,7 @@ pub struct Ars {
     crossed: Counts,
 }
 
-/// What the directions were worth.
+/// Returns of the directions.
 struct Worth {
     /// Returns with and against each direction `[D]`, double.
     returns: [Tensor; 2],

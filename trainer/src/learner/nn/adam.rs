@@ -25,7 +25,7 @@ const EPS: f64 = 1e-8;
 pub struct Adam {
     /// Starts the names in a checkpoint.
     prefix: &'static str,
-    /// What a step takes off every parameter, as a share per unit of learning rate.
+    /// Weight decay: the share that a step takes off every parameter per unit of learning rate.
     weight_decay: f64,
     /// Running mean of gradients `[P]`.
     m: Tensor,

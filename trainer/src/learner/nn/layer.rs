@@ -434,7 +434,7 @@ impl Trunk {
 }
 
 impl TrunkSpace {
-    /// What the trunk made of `x`; without layers, `x` itself.
+    /// The trunk's result for `x`; without layers, `x` itself.
     pub fn output<'a>(&'a self, x: &'a Tensor) -> &'a Tensor {
         self.hidden.last().unwrap_or(x)
     }

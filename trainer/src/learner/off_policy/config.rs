@@ -145,7 +145,7 @@ impl Default for Td3Config {
     }
 }
 
-/// What both have.
+/// Keys of both.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Common {
     pub(super) batch_size: usize,
@@ -184,7 +184,7 @@ impl SacConfig {
         common!(self)
     }
 
-    /// What cannot be used, with paths such as `sac.batch_size`.
+    /// Values that cannot be used, with paths such as `sac.batch_size`.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut check = Check::new("sac");
         check.common(&self.common());
@@ -201,7 +201,7 @@ impl Td3Config {
         common!(self)
     }
 
-    /// What cannot be used, with paths such as `td3.num_atoms`.
+    /// Values that cannot be used, with paths such as `td3.num_atoms`.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut check = Check::new("td3");
         check.common(&self.common());

@@ -14,9 +14,9 @@ use tch::{Device, Kind, TchError, Tensor};
 /// Buffers for `B` transitions, `O` observations, `C` of the critic, `A` actions.
 #[derive(Debug)]
 pub struct Inputs {
-    /// What the actor sees `[B,O]`.
+    /// Inputs of the actor `[B,O]`.
     pub obs: Tensor,
-    /// What it sees next `[B,O]`.
+    /// Its next inputs `[B,O]`.
     pub next_obs: Tensor,
     /// Observation and the action taken `[B,C+A]`.
     pub taken: Pair,

@@ -1,4 +1,4 @@
-//! What a run asks of a learner.
+//! `Learner` for SAC and TD3.
 
 use super::{OffPolicy, opened};
 use crate::learner::fault::Faults;

@@ -1,4 +1,4 @@
-//! What the learners that work off policy do each in their own way.
+//! The differences between SAC and TD3.
 
 use super::actor::ContinuousPolicy;
 use super::critics::Critics;

@@ -70,7 +70,7 @@ pub struct OffPolicy {
     inputs: Inputs,
     replay: ReplayConfig,
     layout: Layout,
-    /// What the memory is opened with, beyond `[[replay.transform]]`.
+    /// Settings of the replay buffer beyond `[[replay.transform]]`.
     transforms: Vec<Box<dyn Transform>>,
     /// There once its folder is known.
     memory: Option<Box<ReplayBuffer>>,
@@ -110,7 +110,7 @@ pub fn policy(
     ContinuousPolicy::new(actor, critic, spec, explore, bound, seed, device)
 }
 
-/// What a learner with a memory is built from.
+/// Arguments for a learner with a replay buffer.
 #[derive(Debug, Clone, Copy)]
 pub struct Plan<'a> {
     /// Which one.

@@ -44,7 +44,7 @@ struct Host {
     passed: HostRows<f64>,
 }
 
-/// What a section says after an update.
+/// Statistics of a section after an update.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {
     /// Steps that were to be taken.
@@ -190,7 +190,7 @@ impl Section {
         adam.step(params, 0, &scale, &ok)
     }
 
-    /// What is to be read back, float64; the reverse is [`tally`](Self::tally).
+    /// Numbers to be read back, float64; the reverse is [`tally`](Self::tally).
     pub fn sums(&self) -> [&Tensor; 2] {
         [&self.sum, &self.passed]
     }

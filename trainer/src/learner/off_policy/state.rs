@@ -18,7 +18,7 @@ pub(super) struct Counts {
     pub(super) steps: Count,
     /// Transitions taken in.
     pub(super) transitions: Count,
-    /// What roll-backs have left of the learning rates.
+    /// Share of the learning rates after roll-backs.
     pub(super) rate_share: RateShare,
 }
 

@@ -19,7 +19,7 @@ pub struct BlockNet {
     pub actor: Stack,
     /// Means or logits.
     pub head: Dense,
-    /// What gives the standard deviation.
+    /// Source of the standard deviation.
     pub std: BlockStd,
     /// The critic's hidden layers, if it has some of its own.
     pub critic: Option<Stack>,
@@ -29,7 +29,7 @@ pub struct BlockNet {
     pub log_std_bounds: (f64, f64),
 }
 
-/// What gives the standard deviation.
+/// Source of the standard deviation.
 #[derive(Debug)]
 pub enum BlockStd {
     /// There is none.
@@ -48,11 +48,11 @@ pub struct BlockSpace {
     pub x_actor: Vec<f32>,
     /// Of a recurrent one.
     pub gru: Option<GruSpace>,
-    /// What its hidden layers see `[B,O+H]`, and the gradient of it.
+    /// Inputs of its hidden layers `[B,O+H]`, and their gradient.
     seen: [Vec<f32>; 2],
     /// Inputs of the critic `[B,O']`, where they differ.
     pub x_critic: Option<Vec<f32>>,
-    /// What the rollout says of the samples: columns `[F]`.
+    /// Columns from the rollout `[F]`.
     pub packed: Vec<f32>,
     actor: StackSpace,
     critic: Option<StackSpace>,
@@ -71,7 +71,7 @@ pub struct BlockSpace {
     pub d_value: Vec<f32>,
 }
 
-/// What all passes take.
+/// Arguments of a pass.
 #[derive(Debug, Clone, Copy)]
 pub struct Pass<'a> {
     /// How to compute.

@@ -149,7 +149,7 @@ impl ActorConfig {
         }
     }
 
-    /// What cannot be used, with paths such as `actor.init_std`.
+    /// Values that cannot be used, with paths such as `actor.init_std`.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         check_widths("actor.hidden_dims", &self.hidden_dims, &mut errors);
@@ -197,7 +197,7 @@ impl CriticConfig {
         }
     }
 
-    /// What cannot be used, with paths such as `critic.hidden_dims`.
+    /// Values that cannot be used, with paths such as `critic.hidden_dims`.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         check_widths("critic.hidden_dims", &self.hidden_dims, &mut errors);

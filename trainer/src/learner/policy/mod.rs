@@ -32,7 +32,7 @@ pub struct ActorCritic {
     pub(super) device: Device,
     /// Updates that have made it what it is.
     pub(super) version: i32,
-    /// What copies are made from.
+    /// Configuration for copies.
     config: ActorConfig,
     spec: EnvSpec,
     act: ActSpace,

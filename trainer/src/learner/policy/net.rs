@@ -44,7 +44,7 @@ enum Std {
 /// Buffers of one pass over `B` rows. Gradients are there only if asked for.
 #[derive(Debug)]
 pub struct NetSpace {
-    /// What a recurrent actor's trunk sees: inputs and hidden states after the step `[B,O+H]`.
+    /// Input of a recurrent actor's trunk: inputs and hidden states after the step `[B,O+H]`.
     pub seen: Tensor,
     actor: TrunkSpace,
     critic: Option<TrunkSpace>,
@@ -281,7 +281,7 @@ impl Net {
         Ok(())
     }
 
-    /// What [`forward_on_host`](Self::forward_on_host) needs, where that can be.
+    /// Buffers for [`forward_on_host`](Self::forward_on_host); none if parameters are on a device.
     pub fn actor_pass(&self) -> Result<Option<ActorPass>, LearnError> {
         let heads = std::iter::once(&self.head).chain(self.std_head());
         let gates = self.gru.iter().flat_map(Gru::layers);

@@ -182,7 +182,7 @@ impl PpoConfig {
         }
     }
 
-    /// What cannot be used, with paths such as `ppo.num_mini_batches`.
+    /// Values that cannot be used, with paths such as `ppo.num_mini_batches`.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         let mut check = |ok: bool, key: &str, value: &dyn std::fmt::Display, allowed: &str| {

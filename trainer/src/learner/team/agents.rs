@@ -25,7 +25,7 @@ pub struct PolicyAgents {
     desk: Option<Desk>,
 }
 
-/// What one decision of the policy reads and writes; dimension 0 is worlds, 1 agents.
+/// Buffers of one decision of the policy, `[worlds * agents, width]`.
 #[derive(Debug)]
 struct Desk {
     worlds: i64,
@@ -103,7 +103,7 @@ impl PolicyAgents {
         Ok(())
     }
 
-    /// What one step has of them: a dimension in front, to [copy](Self::copy) it.
+    /// [`copy`](Self::copy) for the rows of one step.
     fn copy_step(&self, all: &Tensor, own: &Tensor, out: bool) -> Result<(), TchError> {
         self.copy(&all.f_unsqueeze(0)?, &own.f_unsqueeze(0)?, out)
     }
@@ -161,7 +161,7 @@ impl PolicyAgents {
         Ok(Some(Hidden { before, after }))
     }
 
-    /// What became of them.
+    /// Copies the new states back.
     fn take_back(&self, desk: &Desk, all: Option<Hidden<'_>>) -> Result<(), TchError> {
         match (&desk.hidden, all) {
             (Some([_, after]), Some(all)) => self.copy_step(all.after, after, true),
@@ -203,7 +203,7 @@ impl PolicyAgents {
         Ok(Rollout::new(&self.spec, steps, policy.widths(), device)?)
     }
 
-    /// What `all` has of the policy's agents, into `own`.
+    /// Copies the policy's agents from `all` to `own`.
     pub fn take(&self, all: &Rollout, own: &Rollout) -> Result<(), TchError> {
         all.tensors()
             .zip(own.tensors())

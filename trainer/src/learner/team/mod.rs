@@ -64,7 +64,7 @@ pub struct Team<M> {
     spec: EnvSpec,
     /// Of the widest policies.
     widths: Widths,
-    /// What the widest wants of random numbers.
+    /// Random numbers per row that the widest policy takes.
     noise_width: i64,
     /// Of [copies](Replica): how many published numbers are each member's.
     parts: Vec<usize>,

@@ -1,4 +1,4 @@
-//! What is written: `results.json` (all of it), `junit.xml` (for CI's readers),
+//! Reports: `results.json` (all of it), `junit.xml` (for CI's readers),
 //! `summary.md` (for people), and a line for each case.
 
 mod junit;

@@ -66,7 +66,7 @@ pub(crate) struct Report {
     pub breaks: Vec<Broken>,
     /// Causes and how many environments broke of each, the most frequent first.
     pub causes: Vec<(String, u64)>,
-    /// What usually mends it.
+    /// The usual remedy.
     pub remedies: Vec<String>,
     /// Whether `start.safetensors` is there; if not, why.
     pub start: Option<String>,

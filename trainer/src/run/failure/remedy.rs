@@ -1,4 +1,4 @@
-//! What usually mends a cause, with the settings that are in force.
+//! The usual remedy for a cause, with the settings that are in force.
 
 use crate::config::Config;
 use ostler_sim::Model;

@@ -34,7 +34,7 @@ pub struct Driver {
     pub version: Version,
 }
 
-/// What is used of `cuda.h`.
+/// Functions of `cuda.h` that are used.
 #[derive(Debug, Clone, Copy)]
 struct Functions {
     version: unsafe extern "C" fn(*mut c_int) -> c_int,

@@ -3,7 +3,7 @@
 use super::driver::Version;
 use std::path::PathBuf;
 
-/// What keeps a run from a GPU. Shown in one line: cause, then remedy.
+/// Why a run cannot use a GPU. Shown in one line: cause, then remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {}", self.cause(), self.remedy())]
 pub enum NoCuda {
@@ -16,7 +16,7 @@ pub enum NoCuda {
     DriverTooOld {
         /// The newest CUDA that the driver can do.
         driver: Version,
-        /// What libtorch was built for.
+        /// Version that libtorch was built for.
         libtorch: Version,
     },
     /// There is a driver, and no GPU for this process.
@@ -67,7 +67,7 @@ pub enum NoCuda {
 }
 
 impl NoCuda {
-    /// What is missing.
+    /// The cause.
     pub fn cause(&self) -> String {
         match self {
             Self::NoDriver { said } => format!("no NVIDIA driver ({said})"),
@@ -105,7 +105,7 @@ impl NoCuda {
         }
     }
 
-    /// What to do about it.
+    /// The remedy.
     pub fn remedy(&self) -> String {
         let version = crate::torch::version();
         match self {
@@ -155,7 +155,7 @@ fn branch(cuda: Version) -> &'static str {
     }
 }
 
-/// What usually mends an error of `cuInit`; numbers as in `cuda.h`.
+/// The usual remedy for an error of `cuInit`; numbers as in `cuda.h`.
 fn start_remedy(code: i32) -> &'static str {
     match code {
         2 => "the GPU or the machine has no memory left: `nvidia-smi` shows who has it",

@@ -31,11 +31,11 @@ pub(super) const STREAM: CUstream = std::ptr::null_mut();
 pub struct Refused {
     /// The function.
     pub call: &'static str,
-    /// What it returned.
+    /// Its result.
     pub result: CUresult,
 }
 
-/// What a call returned.
+/// Result of a call.
 pub fn check(call: &'static str, result: CUresult) -> Result<(), Refused> {
     match result {
         CUresult::CUDA_SUCCESS => Ok(()),

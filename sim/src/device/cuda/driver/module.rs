@@ -29,7 +29,7 @@ unsafe impl Send for Function {}
 // SAFETY: as for `Module`.
 unsafe impl Sync for Function {}
 
-/// What is launched.
+/// The function to launch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
     pub blocks: u32,

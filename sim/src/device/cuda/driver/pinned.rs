@@ -47,7 +47,7 @@ impl Pinned {
         })
     }
 
-    /// What is in it.
+    /// Its content.
     ///
     /// # Safety
     /// No copy into it is under way while the slice lives.

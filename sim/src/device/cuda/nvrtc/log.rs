@@ -1,8 +1,8 @@
-//! What the compiler says: errors, and what each function needs of the device.
+//! The compiler's log: errors, and the needs of each function.
 
 use serde::{Deserialize, Serialize};
 
-/// What an entry needs of the device, for each thread but for shared memory.
+/// Needs of an entry, for each thread but for shared memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Needs {
     /// Registers of 32 bits.

@@ -40,7 +40,7 @@ pub struct Nvrtc {
     architectures: Vec<u32>,
 }
 
-/// What came out of a compilation.
+/// Result of a compilation.
 #[derive(Debug)]
 pub struct Output {
     /// The device's code.
@@ -49,7 +49,7 @@ pub struct Output {
     pub log: String,
 }
 
-/// What went wrong with a compilation.
+/// Error of a compilation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The program's fault; the compiler's whole log.
@@ -233,7 +233,7 @@ impl Nvrtc {
 }
 
 impl Output {
-    /// What an entry needs, if the log tells.
+    /// Needs of an entry, if the log has them.
     pub fn needs(&self, entry: &str) -> Option<Needs> {
         log::needs(&self.log, entry)
     }

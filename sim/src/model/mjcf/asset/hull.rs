@@ -14,7 +14,7 @@ const MAX_LOOKS: usize = 400_000_000;
 const MAX_FACES: (usize, usize) = (16, 10_000);
 const TOO_MUCH: &str = "the convex hull takes too long; simplify the mesh";
 
-/// What may still be done.
+/// Work that may still be done.
 struct Budget {
     looks: usize,
     faces: usize,

@@ -27,7 +27,7 @@ const FILLING: Keywords<Filling> = &[
     ("shell", Filling::Shell),
 ];
 
-/// What classes can say about meshes.
+/// Attributes of meshes in classes.
 #[derive(Debug, Clone)]
 pub(super) struct MeshSpec {
     scale: Vec3,

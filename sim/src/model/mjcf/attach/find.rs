@@ -1,4 +1,4 @@
-//! What an `<attach>` asks for, found in a tree.
+//! The element that an `<attach>` asks for, found in a tree.
 
 use super::super::source::{At, Attr, Element, Fault, Read};
 use super::keys;
@@ -82,7 +82,7 @@ impl Size {
 /// given, in the model.
 const NAMED: usize = 6;
 
-/// What `e` takes with all in it.
+/// Cost of `e` with all in it.
 pub(super) fn size(e: &Element) -> Size {
     let attrs = e.attrs.iter();
     let attrs = attrs.map(|a| {

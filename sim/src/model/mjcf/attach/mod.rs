@@ -58,7 +58,7 @@ pub(super) struct Assembler<'a> {
     limits: Limits,
 }
 
-/// What copies may cost, for all models of a file together.
+/// Limits of copies, for all models of a file together.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     /// Elements that may still be copied.

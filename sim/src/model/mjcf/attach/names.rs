@@ -5,7 +5,7 @@ use super::super::defaults::MAIN;
 use super::super::source::{Element, Read};
 use std::collections::HashMap;
 
-/// What an element of the tree is to those who refer to it.
+/// Kind of an element of the tree for references.
 fn kind(e: &Element) -> Option<&'static str> {
     Some(match e.name.as_str() {
         "body" => "body",

@@ -1,9 +1,9 @@
-//! What elements of the sections refer to, and what becomes of references in copies.
+//! References of elements of the sections, and the same in copies.
 
 use super::super::source::Element;
 use super::names::{Names, Naming};
 
-/// What a copy needs to find.
+/// References that a copy has to find.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rule {
     /// All that is referred to has to be in the copy.
@@ -12,7 +12,7 @@ enum Rule {
     Any,
 }
 
-/// What became of an element whose copy was wanted.
+/// Result of copying an element.
 pub(super) enum Copied {
     /// It goes with the copy.
     Yes(Element),
@@ -74,7 +74,7 @@ const PATH: &[(&str, &str)] = &[
     ("site", "sidesite"),
 ];
 
-/// What a sensor's `objname` or `refname` names.
+/// Target of a sensor's `objname` or `refname`.
 fn frame(e: &Element, kind: &str) -> &'static str {
     match e.text(kind) {
         Some("body" | "xbody") => "body",

@@ -1,4 +1,4 @@
-//! What geoms look like that are only seen.
+//! Appearance of geoms that are only seen.
 
 use super::{Assets, Compiler, GeomSpec, Shape};
 use crate::model::Model;
@@ -7,7 +7,7 @@ use crate::model::mjcf::source::{Element, Read};
 use crate::model::rotation::Pose;
 
 impl GeomSpec {
-    /// What a shape looks like that is only seen, in its body's frame.
+    /// A shape that is only seen, in its body's frame.
     #[allow(clippy::too_many_arguments)]
     pub fn look(
         &self,
@@ -57,7 +57,7 @@ impl GeomSpec {
         })
     }
 
-    /// What a shape without a place in the model is called.
+    /// Name of a shape without a place in the model.
     pub fn shown_name(&self, e: &Element) -> String {
         let name = e.text("name").or(self.mesh.as_deref());
         name.or(self.hfield.as_deref())

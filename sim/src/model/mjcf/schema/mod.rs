@@ -13,7 +13,7 @@ mod body;
 use actuator::*;
 use body::*;
 
-/// What happens to an element.
+/// Treatment of an element.
 pub(super) enum Role {
     /// Its attributes and children are looked at.
     Read,

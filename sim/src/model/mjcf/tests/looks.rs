@@ -1,4 +1,4 @@
-//! What robots look like, and the files that they name.
+//! Appearance of robots, and the files that they name.
 
 use super::*;
 use crate::model::looks::{LookKind, Looks, Surface};

@@ -1,4 +1,4 @@
-//! What a URDF link consists of.
+//! Parts of a URDF link.
 
 use super::{attr, made, numbers, only, origin, place_attrs, renamed};
 use crate::model::mjcf::source::{At, Element, Fault, Read};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A scale at which a mesh's file is used, and the mesh's name.
 type Scaled = ([f64; 3], String);
 
-/// What links share: colours, meshes, names of geoms.
+/// State that links share: colours, meshes, names of geoms.
 pub(super) struct Links {
     /// What is only seen is left out, but for pictures.
     discard: bool,

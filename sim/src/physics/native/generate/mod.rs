@@ -13,9 +13,9 @@ use std::fmt::Write;
 /// The kernels' text and what was recorded for a robot.
 #[derive(Debug)]
 pub struct Generated {
-    /// What is compiled for the host's lanes.
+    /// Code for the host's lanes.
     pub source: Source,
-    /// What was recorded: for counts of operations.
+    /// The recording, for counts of operations.
     pub program: Program,
 }
 

@@ -40,7 +40,7 @@ const MAX_DOFS: usize = 1024;
 /// Most entries of the Jacobians of all contacts, and of all other constraints.
 const MAX_ENTRIES: usize = 1 << 22;
 
-/// What may be asked for besides what the model's file says.
+/// Options besides the model's file.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LowerOptions {
     /// Time step (s); the model's own without it.
@@ -57,7 +57,7 @@ pub struct LowerOptions {
 pub struct LowerError {
     /// What, by its name in the model.
     pub what: String,
-    /// What to write instead.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -70,7 +70,7 @@ impl LowerError {
     }
 }
 
-/// What all parts of the lowering read.
+/// Inputs of all parts of the lowering.
 struct Context<'a> {
     model: &'a Model,
     flags: Flags,

@@ -13,7 +13,7 @@ pub(super) use crate::model::rest::MIN_VALUE;
 
 /// Range of impedances, as MuJoCo's.
 const IMPEDANCE: [f64; 2] = [1e-4, 0.9999];
-/// What replaces a solref of mixed signs, as in MuJoCo.
+/// Replacement of a solref of mixed signs, as in MuJoCo.
 const DEFAULT_SOLREF: [f64; 2] = [0.02, 1.0];
 /// Largest exponent of the impedance's sigmoid that the kernels evaluate.
 const MAX_POWER: f64 = 100.0;
@@ -21,7 +21,7 @@ const MAX_POWER: f64 = 100.0;
 /// A soft constraint, packed in the order of [`soft`].
 pub(super) type Soft = [f64; soft::LEN];
 
-/// What the packing of all soft constraints of a model has in common.
+/// State of the packing of a model's soft constraints.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Packer {
     /// Time step (s).

@@ -1,4 +1,4 @@
-//! What lowering makes of small models, without a referee.
+//! Lowering of small models, without a referee.
 
 use super::*;
 use crate::model::mjcf;

@@ -14,7 +14,7 @@ use crate::model::simple::only_slides;
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 use std::ops::Range;
 
-/// What the initial pose says about the inertia that forces meet.
+/// The inertia that forces meet in the initial pose.
 #[derive(Debug, Clone)]
 pub(super) struct Weights {
     /// Translation, rotation for each body of the model; 0 for static ones.

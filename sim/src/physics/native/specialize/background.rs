@@ -62,7 +62,7 @@ impl Background {
     /// Waits for its end.
     ///
     /// # Errors
-    /// What went wrong.
+    /// The error.
     pub fn wait(mut self) -> Result<(), SpecializeError> {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

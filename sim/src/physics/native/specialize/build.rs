@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Changes when the same source means something else.
 const FORMAT: &str = concat!("ostler kernel 1, engine ", env!("CARGO_PKG_VERSION"));
 
-/// What a kernel's suitability is tried with.
+/// Worlds to try a kernel with.
 const PROBE: &str =
     "template<class T> struct V { typedef T type __attribute__((vector_size(32))); };
 inline constexpr int lanes = 8;

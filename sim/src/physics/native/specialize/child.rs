@@ -14,7 +14,7 @@ const KEPT: u64 = 64 << 10;
 /// group and ends it when it is told to (when this process ends, by the kernel).
 const SHELL: &str = "trap 'kill -KILL 0' TERM HUP INT; \"$@\" & wait $!";
 
-/// What a process may take.
+/// Limits of a process.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// How long, if not for ever.
@@ -23,7 +23,7 @@ pub struct Limits {
     pub niceness: i32,
 }
 
-/// What a process left.
+/// Result of a process.
 #[derive(Debug)]
 pub struct Output {
     /// How it ended.

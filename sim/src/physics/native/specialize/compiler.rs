@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct Compiler {
     /// The program.
     pub path: PathBuf,
-    /// What precedes every argument: `ccache`'s compiler, a target.
+    /// Arguments before all others: `ccache`'s compiler, a target.
     pub arguments: Vec<OsString>,
     /// First line of what `--version` prints.
     pub version: String,

@@ -14,7 +14,7 @@ pub enum SpecializeError {
         "no C++ compiler found (tried {tried}); install g++ or clang++, or set OSTLER_CXX to one"
     )]
     NoCompiler {
-        /// What was looked for.
+        /// The wanted file.
         tried: String,
     },
     /// The compiler that was named does not run.
@@ -22,7 +22,7 @@ pub enum SpecializeError {
     CompilerDoesNotRun {
         /// As given.
         command: String,
-        /// What happened.
+        /// The event.
         reason: String,
     },
     /// The compiler cannot do what kernels need.

@@ -48,7 +48,7 @@ pub enum Mode {
 /// C++ text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Source {
-    /// What is compiled.
+    /// Code to compile.
     pub text: String,
     /// Files it includes by `#include "name"`: name (without folders) and text.
     pub headers: Vec<(String, String)>,
@@ -75,7 +75,7 @@ pub struct Kernel {
     pub hash: String,
 }
 
-/// What a run gets.
+/// The kernel of a run.
 #[derive(Debug)]
 pub enum Outcome {
     /// The kernel for this robot.

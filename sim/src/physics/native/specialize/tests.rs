@@ -1,4 +1,4 @@
-//! What compilation and cache promise.
+//! Promises of compilation and cache.
 
 use super::library::float_mode;
 use super::*;

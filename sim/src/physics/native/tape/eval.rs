@@ -4,7 +4,7 @@
 use super::node::{Node, Val};
 use super::program::{Function, Program};
 
-/// What the interpreter computes with.
+/// Numbers of the interpreter.
 pub trait Real: Copy + PartialOrd + std::ops::Neg<Output = Self> {
     /// A constant.
     fn constant(value: f64) -> Self;

@@ -117,7 +117,7 @@ pub enum Node {
 }
 
 impl Node {
-    /// What it is computed from.
+    /// Its arguments.
     pub fn operands(&self) -> Operands {
         use Node::*;
         let none = Val::new(0, false);

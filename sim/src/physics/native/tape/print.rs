@@ -16,7 +16,7 @@ use std::fmt::Write;
 pub struct Style {
     /// Order of the statements.
     pub order: Order,
-    /// What precedes a function's name.
+    /// Text before a function's name.
     pub qualifiers: String,
     /// Functions longer than one and a half times this many statements are cut into
     /// pieces; 0 leaves them whole.
@@ -292,7 +292,7 @@ impl<'a> Writer<'a> {
         format!("{name}({p}, {q}, {sum})")
     }
 
-    /// What a node's variable is set to.
+    /// Value of a node's variable.
     fn expression(&self, node: u32) -> String {
         let flip = self.flips[node as usize];
         let v = |value: Val| self.value(value);

@@ -63,7 +63,7 @@ pub struct Store {
     pub array: u32,
     /// Flat index of the element.
     pub index: u32,
-    /// What it becomes.
+    /// Its new value.
     pub value: Val,
 }
 
@@ -87,12 +87,12 @@ pub struct Init {
     pub value: f64,
 }
 
-/// What was recorded for one robot.
+/// The recording of one robot.
 #[derive(Debug, Clone)]
 pub struct Program {
     /// The operations of all functions.
     pub graph: Graph,
-    /// What the functions work on.
+    /// Memory of the functions.
     pub arrays: Vec<Array>,
     /// In the order recorded.
     pub functions: Vec<Function>,

@@ -5,13 +5,13 @@ use super::node::{Node, Val};
 use super::program::{Array, Function, Init, Program, Store};
 use std::collections::{BTreeMap, HashMap};
 
-/// What is wrong with a recording. Each is a mistake in a kernel or in what runs it.
+/// Error of a recording. Each is a mistake in a kernel or in its caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TapeError {
     /// An operation, load or store outside of a function.
     #[error("{what} outside of a recorded function; begin one first")]
     NoFunction {
-        /// What was called.
+        /// The called function.
         what: &'static str,
     },
     /// Functions overlap.
@@ -71,7 +71,7 @@ pub enum TapeError {
     Busy,
 }
 
-/// What is known of an element after the functions recorded so far.
+/// Knowledge of an element after the functions recorded so far.
 #[derive(Debug, Clone, Copy)]
 enum Known {
     Constant { value: Val, used: bool },
@@ -301,7 +301,7 @@ impl Recorder {
         exists.then_some(())
     }
 
-    /// What a store says about its element for ever.
+    /// Lasting knowledge of an element from a store.
     fn learn(&mut self, store: &Store) {
         let at = (store.array, store.index);
         let array = &self.arrays[store.array as usize];

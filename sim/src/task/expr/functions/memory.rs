@@ -1,4 +1,4 @@
-//! What was before.
+//! Functions of the past.
 
 use super::{Body, Function, Kind, Rule, one};
 use crate::task::expr::check::{Call, Checker, Comp, Value};

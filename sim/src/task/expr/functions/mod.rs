@@ -15,7 +15,7 @@ use super::ExprError;
 use super::check::{Call, Checker, Value};
 use super::dag::{Dag, Id};
 
-/// What an argument must be.
+/// Kind of an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A number or vector.
@@ -56,7 +56,7 @@ pub enum Need {
 pub struct Param {
     /// Name in the signature.
     pub name: &'static str,
-    /// What it must be.
+    /// Its kind.
     pub kind: Kind,
     /// How often.
     pub need: Need,
@@ -122,7 +122,7 @@ pub struct Function {
     pub name: &'static str,
     /// Parameters.
     pub params: &'static [Param],
-    /// What comes out, for the table: `3`, `bool`, `one per joint`, ...
+    /// The result, for the table: `3`, `bool`, `one per joint`, ...
     pub gives: &'static str,
     /// Units.
     pub rule: Rule,

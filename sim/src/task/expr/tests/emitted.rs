@@ -130,7 +130,7 @@ fn address<T>(x: &[T]) -> Address {
     x.as_ptr() as Address
 }
 
-/// What the C++ makes of them `[N][components]`.
+/// Results of the C++ `[N][components]`.
 fn compiled(programs: &[Program], world: &World) -> Vec<f32> {
     let (text, width) = text(programs, world);
     let n = world.state.num_envs;

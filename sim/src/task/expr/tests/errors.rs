@@ -1,4 +1,4 @@
-//! What is printed for mistakes: the underlined text, the message and the help.
+//! Messages for mistakes: the underlined text, the message and the help.
 
 use super::fixture::World;
 

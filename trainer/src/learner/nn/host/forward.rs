@@ -44,7 +44,7 @@ impl Weights {
     }
 }
 
-/// What is subtracted from inputs, and what they are multiplied by then: `[I]` each.
+/// Shift and scale of inputs, `[I]` each: `(x - shift) * scale`.
 type Norm<'a> = Option<(&'a [f32], &'a [f32])>;
 
 /// Room for passes of one actor over any number of rows.

@@ -42,7 +42,7 @@ pub struct Columns {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub struct PpoLoss {
-    /// What the rollout says.
+    /// Columns from the rollout.
     pub packed: Columns,
     /// Means or logits.
     pub dist: Columns,
@@ -127,7 +127,7 @@ impl LossShape {
 /// Columns of a block of samples, each `stride` numbers long.
 #[derive(Debug)]
 pub struct LossBlock<'a> {
-    /// What the rollout says.
+    /// Columns from the rollout.
     pub packed: &'a mut [f32],
     /// Means or logits `[D]`.
     pub dist: &'a mut [f32],
@@ -147,7 +147,7 @@ pub struct LossBlock<'a> {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct AdamStep {
-    /// What the gradient is multiplied by.
+    /// Factor of the gradient.
     pub scale: f32,
     /// Learning rate over the first bias correction.
     pub rate: f32,

@@ -271,7 +271,7 @@ impl NormAt {
 }
 
 impl StackSpace {
-    /// What the stack made of the rows `x`; without layers, `x` itself.
+    /// The stack's result for the rows `x`; without layers, `x` itself.
     pub fn output<'a>(&'a self, x: &'a [f32], rows: usize, width: usize) -> &'a [f32] {
         self.hidden.last().map_or(x, |h| &h[..rows * width])
     }

@@ -240,7 +240,7 @@ fn a_network_in_one_pass_equals_libtorch_layer_by_layer() {
     }
 }
 
-/// What hidden layers make of `x`, in double precision.
+/// Result of the hidden layers for `x`, in double precision.
 fn by_libtorch(
     (params, trunk, _): &(Params, Trunk, [Linear; 2]),
     activation: Activation,

@@ -1,4 +1,4 @@
-//! What the tape promises.
+//! Promises of the tape.
 
 mod fold;
 mod print;
