@@ -171,17 +171,20 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
 }
 
 /// A policy that leaves the actions as they are.
-struct Idle(Widths, Noise, i64);
+struct Idle {
+    widths: Widths,
+    noise: (i64, Noise),
+}
 
 impl Policy for Idle {
     fn dist_width(&self) -> i64 {
-        self.0.dist
+        self.widths.dist
     }
     fn hidden_width(&self) -> i64 {
-        self.0.hidden
+        self.widths.hidden
     }
     fn noise(&self) -> (i64, Noise) {
-        (self.2, self.1)
+        self.noise
     }
     fn act(&mut self, _: &Tensor, _: &Tensor, _: &Act<'_>) -> Result<(), TchError> {
         Ok(())
@@ -198,8 +201,11 @@ fn simulate_on_device(
     learner: &dyn Learner,
     time: Duration,
 ) -> Result<f64, RunError> {
-    let (width, noise) = learner.policy().noise();
-    let mut idle = Idle(learner.policy().widths(), noise, width);
+    let policy = learner.policy();
+    let mut idle = Idle {
+        widths: policy.widths(),
+        noise: policy.noise(),
+    };
     let rollout = collector.rollout();
     let samples = (rollout.steps * rollout.envs) as f64;
     let mut actions = rollout.action.shallow_clone();

@@ -49,9 +49,7 @@ impl Gru {
     /// libtorch refuses.
     pub fn init(&self, seed: u64, stream: u32) -> Result<(), TchError> {
         for (layer, stream) in [&self.input, &self.hidden].into_iter().zip(stream..) {
-            let (rows, columns) = layer.weight().size2()?;
-            let weight = init::orthogonal(rows, columns, 1.0, seed, stream)?;
-            layer.weight().shallow_clone().f_copy_(&weight)?;
+            init::orthogonal_layer(layer, 1.0, seed, stream)?;
         }
         Ok(())
     }

@@ -37,6 +37,16 @@ pub fn orthogonal(
         .f_contiguous()
 }
 
+/// A layer's weights are [orthogonal]; biases stay.
+///
+/// # Errors
+/// libtorch refuses.
+pub fn orthogonal_layer(layer: &Linear, gain: f64, seed: u64, stream: u32) -> Result<(), TchError> {
+    let (rows, cols) = layer.weight().size2()?;
+    let weight = orthogonal(rows, cols, gain, seed, stream)?;
+    layer.weight().shallow_clone().f_copy_(&weight)
+}
+
 /// A matrix `[rows,cols]` with entries drawn evenly between `-bound` and `bound`.
 /// `stream` tells the matrices of one run apart.
 pub fn uniform(

@@ -104,10 +104,8 @@ impl ActorNet {
             init::fan_in(layer, seed, stream as u32)?;
         }
         self.trunk.norms().iter().try_for_each(|n| n.init())?;
-        let (rows, cols) = self.mean.weight().size2()?;
         let stream = self.trunk.layers().len() as u32 * 2;
-        let weight = init::orthogonal(rows, cols, 0.01, seed, stream)?;
-        self.mean.weight().shallow_clone().f_copy_(&weight)?;
+        init::orthogonal_layer(&self.mean, 0.01, seed, stream)?;
         if let Some(head) = &self.log_std {
             let _ = head.bias().shallow_clone().f_fill_(init_std.ln())?;
         }

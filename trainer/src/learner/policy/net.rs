@@ -149,9 +149,7 @@ impl Net {
             .map(|layer| (layer, std::f64::consts::SQRT_2))
             .chain([(&self.head, 0.01), (&self.value, 1.0)]);
         for (stream, (layer, gain)) in gains.enumerate() {
-            let (rows, cols) = layer.weight().size2()?;
-            let weight = init::orthogonal(rows, cols, gain, seed, stream as u32)?;
-            layer.weight().shallow_clone().f_copy_(&weight)?;
+            init::orthogonal_layer(layer, gain, seed, stream as u32)?;
         }
         if let Some(gru) = &self.gru {
             let layers = self.actor.layers().len() + 2;

@@ -478,10 +478,10 @@ impl Ppo {
     /// All epochs' minibatches, as tensors.
     fn learn_all(&mut self) -> Result<(), LearnError> {
         let orders = self.send_orders()?;
+        let largest = self.parts().map(|(_, len)| len).max();
         for epoch in 0..self.config.num_learning_epochs {
             let order = orders.f_get(epoch as i64)?;
             for (from, len) in self.parts() {
-                let largest = self.parts().map(|(_, len)| len).max();
                 let which = usize::from(Some(len) != largest);
                 self.learn(which, &order.f_narrow(0, from, len)?)?;
             }

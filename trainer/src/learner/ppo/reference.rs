@@ -28,10 +28,15 @@ impl Leaf {
     }
 
     fn dense(&self, layer: &Dense, x: &Tensor) -> Result<Tensor, TchError> {
+        let [weight, bias] = self.weights(layer)?;
+        x.f_linear(&weight, Some(&bias))
+    }
+
+    /// Weight `[H,I]` and bias `[H]`.
+    fn weights(&self, layer: &Dense) -> Result<[Tensor; 2], TchError> {
         let (inputs, outputs) = (layer.inputs as i64, layer.outputs as i64);
         let weight = self.view(&layer.weight, &[outputs, inputs])?;
-        let bias = self.view(&layer.bias, &[outputs])?;
-        x.f_linear(&weight, Some(&bias))
+        Ok([weight, self.view(&layer.bias, &[outputs])?])
     }
 
     fn norm(&self, norm: &NormAt, x: &Tensor) -> Result<Tensor, TchError> {
@@ -43,12 +48,8 @@ impl Leaf {
 
     /// Hidden states after each step of sequences with inputs `x [L B,I]`.
     fn gru(&self, gru: &GruAt, x: &Tensor, memory: &Remembered) -> Result<Tensor, TchError> {
-        let weights = |d: &Dense| -> Result<[Tensor; 2], TchError> {
-            let (inputs, outputs) = (d.inputs as i64, d.outputs as i64);
-            let weight = self.view(&d.weight, &[outputs, inputs])?;
-            Ok([weight, self.view(&d.bias, &[outputs])?])
-        };
-        let ([w_x, b_x], [w_h, b_h]) = (weights(&gru.input)?, weights(&gru.hidden)?);
+        let [w_x, b_x] = self.weights(&gru.input)?;
+        let [w_h, b_h] = self.weights(&gru.hidden)?;
         let sequences = memory.hidden.size()[0];
         let steps = x.f_split(sequences, 0)?;
         let keep = memory.keep.f_split(sequences, 0)?;
@@ -77,7 +78,7 @@ impl Leaf {
                 Activation::Relu => h.f_relu()?,
                 Activation::Tanh => h.f_tanh()?,
             };
-            if stack.residual && i > 0 && layer.inputs == layer.outputs {
+            if stack.adds(i) {
                 h = h.f_add(&before)?;
             }
         }

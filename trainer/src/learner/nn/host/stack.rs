@@ -143,7 +143,7 @@ impl Stack {
     }
 
     /// Whether layer `i` adds the result of the one before to its own.
-    fn adds(&self, i: usize) -> bool {
+    pub fn adds(&self, i: usize) -> bool {
         let layer = &self.layers[i];
         self.residual && i > 0 && layer.inputs == layer.outputs
     }
