@@ -51,6 +51,10 @@ pub struct ObsRow {
 pub struct AgentSpec {
     /// Its name.
     pub name: String,
+    /// Its number among the agents of an environment.
+    pub index: usize,
+    /// How many these are.
+    pub of: usize,
     /// The policy that moves it: index into [`EnvSpec::policy_names`].
     pub policy: usize,
     /// Widths of its observations; its rows hold zeros beyond.
@@ -103,6 +107,8 @@ impl AgentSpec {
         agents
             .map(|(m, name)| Self {
                 name: name.clone(),
+                index: m,
+                of: task.team.names().len(),
                 policy: task.team.policy[m],
                 obs: task.observations.agents[m].width,
                 action: task.actions.spaces[m],

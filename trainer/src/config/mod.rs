@@ -36,7 +36,9 @@ pub use sections::{
 };
 pub(crate) use typed::parse_as;
 
-use crate::learner::{ActorConfig, ArsConfig, CriticConfig, PpoConfig, SacConfig, Td3Config};
+use crate::learner::{
+    ActorConfig, ArsConfig, CriticConfig, PpoConfig, SacConfig, SelfPlayConfig, Td3Config,
+};
 use crate::memory::MemoryConfig;
 use ostler_collector::replay::ReplayConfig;
 use ostler_sim::Model;
@@ -67,6 +69,8 @@ pub struct Config {
     /// `[agents]`: who acts in every environment, where that are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agents: Option<AgentsConfig>,
+    /// `[self_play]`: opponents from the run's own past.
+    pub self_play: SelfPlayConfig,
     /// `[task]`: what is asked of the robot.
     pub task: TaskConfig,
     /// `[actor]`: the network that decides.
@@ -113,6 +117,7 @@ impl Default for Config {
             sim: SimConfig::default(),
             env: EnvConfig::default(),
             agents: None,
+            self_play: SelfPlayConfig::default(),
             task: TaskConfig::default(),
             actor: ActorConfig::default(),
             critic: CriticConfig::default(),

@@ -360,21 +360,30 @@ impl Config {
         self.agents.as_ref().map_or(1, |a| a.names.len().max(1))
     }
 
-    /// How many agents of an environment the policies have: the fewest and the most.
-    pub fn agents_of_a_policy(&self) -> (usize, usize) {
+    /// Rows that a policy learns from in each step of so many environments: the fewest and the
+    /// most. Agents that earlier versions move are not among them.
+    pub fn rows_of_a_policy(&self, num_envs: usize) -> (usize, usize) {
         let Some(agents) = &self.agents else {
-            return (1, 1);
+            return (num_envs, num_envs);
+        };
+        let with_past = match self.self_play.is_on() {
+            true => (num_envs as f64 * self.self_play.share).round() as usize,
+            false => 0,
         };
         let of = agents.policy_of();
+        let rows = |agents: usize| {
+            let past = (agents * with_past.min(num_envs)).div_ceil(of.len().max(1));
+            agents.saturating_mul(num_envs).saturating_sub(past)
+        };
         let counts = of.iter().map(|p| of.iter().filter(|q| *q == p).count());
         let most = counts.clone().max().unwrap_or(1);
-        (counts.min().unwrap_or(1), most)
+        (rows(counts.min().unwrap_or(1)), rows(most))
     }
 
     /// Transitions that the policy with the fewest agents learns from in an iteration of
     /// so many environments.
     pub fn least_samples(&self, num_envs: usize) -> usize {
-        let steps = num_envs.saturating_mul(self.runner.num_steps_per_env);
-        steps.saturating_mul(self.agents_of_a_policy().0)
+        let rows = self.rows_of_a_policy(num_envs).0;
+        rows.saturating_mul(self.runner.num_steps_per_env)
     }
 }

@@ -27,6 +27,7 @@ impl Config {
                 errors.push(crate::learner::off_policy_team());
             }
         }
+        self.check_self_play(&mut errors);
         errors.extend(self.memory.validate());
         errors.extend(self.guard.validate());
         errors.extend(self.back_off.validate(MAX_ENVS));
@@ -37,6 +38,28 @@ impl Config {
             errors.extend(self.validate_batch(samples));
         }
         errors
+    }
+
+    fn check_self_play(&self, errors: &mut Vec<ConfigError>) {
+        errors.extend(self.self_play.validate());
+        if !self.self_play.is_on() {
+            return;
+        }
+        let method = self.runner.algorithm;
+        let mut refuse = |why: String, help: &str| {
+            errors.push(ConfigError::new("self_play.window", why).help(help));
+        };
+        if self.agents.is_none() {
+            let why = "earlier versions of a policy need agents that play against each other";
+            refuse(why.into(), "a table [agents], or 0");
+        }
+        if !method.self_play() {
+            let why = format!(
+                "\"{}\" does not learn beside earlier versions",
+                method.name()
+            );
+            refuse(why, "0, or runner.algorithm = \"ppo\"");
+        }
     }
 
     fn check_top(&self, errors: &mut Vec<ConfigError>) {

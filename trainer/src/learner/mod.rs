@@ -14,6 +14,7 @@ pub mod ppo;
 mod published;
 pub mod registry;
 pub mod returns;
+pub mod self_play;
 pub mod state;
 pub mod team;
 #[cfg(test)]
@@ -24,6 +25,7 @@ pub use fault::{UpdateFault, UpdateTarget};
 pub use off_policy::{OffPolicy, SacConfig, Td3Config};
 pub use policy::{ActorConfig, ActorCritic, CriticConfig};
 pub use ppo::{Ppo, PpoConfig};
+pub use self_play::{SelfPlay, SelfPlayConfig, SelfPlayStats};
 pub use state::State;
 
 use crate::config::Config;
@@ -296,15 +298,21 @@ pub fn build(
         seed: config.seed,
         device,
     };
+    let learner = |plan: &Plan<'_>| -> Result<Box<dyn Learner>, LearnError> {
+        match config.self_play.is_on() {
+            true => Ok(Box::new(SelfPlay::new(&*method, plan)?)),
+            false => method.build(plan),
+        }
+    };
     if !team::wanted(spec) {
-        return method.build(&plan);
+        return learner(&plan);
     }
     if method.off_policy() {
         return Err(off_policy_team().into());
     }
     let team = team::TeamLearner::new(spec, plan.steps(), device, |i, spec| {
         let seed = team::seed(config.seed, i);
-        method.build(&Plan { spec, seed, ..plan })
+        learner(&Plan { spec, seed, ..plan })
     })?;
     Ok(Box::new(team))
 }
@@ -462,6 +470,8 @@ pub struct UpdateStats {
     pub off_policy: Option<OffPolicyStats>,
     /// Numbers of random search.
     pub search: Option<SearchStats>,
+    /// Rewards of earlier versions of the policy, and beside them.
+    pub self_play: Option<SelfPlayStats>,
     /// Time for values, advantages and what else precedes the first minibatch (s).
     pub gae_s: f64,
     /// Time for all of the update (s).
@@ -540,6 +550,7 @@ impl UpdateStats {
             invalid: count(|s| s.invalid),
             off_policy: None,
             search: None,
+            self_play: self_play::of_all(each.clone().filter_map(|s| s.self_play)),
             gae_s: time(|s| s.gae_s),
             update_s: time(|s| s.update_s),
             traffic: each
@@ -610,6 +621,7 @@ impl UpdateStats {
         let common = common
             .into_iter()
             .filter(move |(tag, _)| search.is_none() || has(tag));
-        common.chain(on_policy).chain(off_policy)
+        let self_play = self.self_play.into_iter().flat_map(|s| s.scalars());
+        common.chain(on_policy).chain(off_policy).chain(self_play)
     }
 }

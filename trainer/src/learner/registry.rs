@@ -70,6 +70,12 @@ pub trait Method: Sync {
         false
     }
 
+    /// Whether it can leave out the agents that earlier versions of its policy move:
+    /// `self_play.window`.
+    fn self_play(&self) -> bool {
+        false
+    }
+
     /// How many threads are of use on a host, where this is not a matter of libtorch's.
     fn useful_threads(&self, _config: &Config) -> Option<usize> {
         None

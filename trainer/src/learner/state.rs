@@ -177,7 +177,22 @@ impl State {
 
     /// Takes in another state, whose memory is then shared: names have `prefix/` in front.
     pub fn add(&mut self, prefix: &str, part: &Self) {
+        self.take_in(|own| format!("{prefix}/{own}"), part, None);
+    }
+
+    /// [`add`](Self::add) for tensors that are no weights of this learner's, whatever they are
+    /// to their own.
+    pub fn add_progress(&mut self, prefix: &str, part: &Self) {
         let name = |own: &str| format!("{prefix}/{own}");
+        self.take_in(name, part, Some(Holds::Progress));
+    }
+
+    /// [`add`](Self::add) with names as they are.
+    pub fn join(&mut self, part: &Self) {
+        self.take_in(str::to_string, part, None);
+    }
+
+    fn take_in(&mut self, name: impl Fn(&str) -> String, part: &Self, holds: Option<Holds>) {
         self.blocks.extend(part.blocks.iter().map(|b| Block {
             live: b.live.shallow_clone(),
             captured: b.captured.as_ref().map(Tensor::shallow_clone),
@@ -185,7 +200,8 @@ impl State {
         self.named.extend(part.named.iter().map(|n| Named {
             name: name(&n.name),
             live: n.live.shallow_clone(),
-            ..*n
+            holds: holds.unwrap_or(n.holds),
+            otherwise: n.otherwise,
         }));
         self.counters.extend(part.counters.iter().map(|c| Counter {
             name: name(&c.name),
@@ -424,6 +440,15 @@ impl State {
     pub fn live(&self) -> Vec<&Tensor> {
         self.blocks.iter().map(|b| &b.live).collect()
     }
+}
+
+/// Tensors whose names begin with `prefix/`, by the rest of their names.
+pub fn below(prefix: &str, tensors: &[(String, Tensor)]) -> NamedTensors {
+    let own = tensors.iter().filter_map(|(name, t)| {
+        let name = name.strip_prefix(prefix)?.strip_prefix('/')?;
+        Some((name.to_string(), t.shallow_clone()))
+    });
+    own.collect()
 }
 
 /// Entry `i` of flat parameters.

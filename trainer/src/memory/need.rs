@@ -138,7 +138,7 @@ impl Need {
             false => 1,
         };
         // Every policy learns from a rollout of its own agents.
-        let rollouts = rollouts + u64::from(policies > 1);
+        let rollouts = rollouts + u64::from(policies > 1) + u64::from(config.self_play.is_on());
         // The best weights are kept where the policy may have to go back to them.
         let sets = 5 + u64::from(config.guard.max_return_drop > 0.0);
         Self {
@@ -148,7 +148,9 @@ impl Need {
                 + 4 * samples
                     .min(VALUE_ROWS)
                     .saturating_mul(neurons / 2 + width + 7 * hidden_state),
-            networks: 16 * weights + envs.saturating_mul(method.bytes_per_row(spec)),
+            networks: 16 * weights
+                + 12 * weights * config.self_play.window as u64
+                + envs.saturating_mul(method.bytes_per_row(spec)),
             // Value, advantage; the order of samples, 8 bytes each, once or twice.
             samples: match off_policy {
                 true => 8 * rows.saturating_mul(3 * width + 5 * action + 5),

@@ -68,12 +68,17 @@ impl Method for PpoMethod {
     }
 
     fn batch_rows(&self, config: &Config) -> usize {
-        let samples = config.samples() as usize * config.agents_of_a_policy().1;
+        let rows = config.rows_of_a_policy(config.env.num_envs).1;
+        let samples = rows * config.runner.num_steps_per_env;
         let steps = sequence(config);
         (samples / steps).div_ceil(config.ppo.num_mini_batches.max(1)) * steps
     }
 
     fn recurrent(&self) -> bool {
+        true
+    }
+
+    fn self_play(&self) -> bool {
         true
     }
 

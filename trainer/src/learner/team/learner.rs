@@ -2,6 +2,7 @@
 
 use super::{Policies, Team};
 use crate::learner::fault::{Faults, UpdateTarget};
+use crate::learner::state::below;
 use crate::learner::{LearnError, Learner, State, TrainedPolicy, UpdateFault, UpdateStats};
 use ostler_collector::{Policy, Rollout};
 use ostler_sim::env::EnvSpec;
@@ -26,7 +27,7 @@ impl TrainedPolicy for Team<Vec<Box<dyn Learner>>> {
 
     fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError> {
         let mut each = self.agents.iter().zip(&mut self.policies);
-        each.try_for_each(|(s, m)| m.renew(Some(&s.own_tensors(loaded))))
+        each.try_for_each(|(s, m)| m.renew(Some(&below(&s.name, loaded))))
     }
 
     fn num_parameters(&self) -> i64 {

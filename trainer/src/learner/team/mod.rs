@@ -12,7 +12,8 @@ mod tests;
 
 pub use learner::TeamLearner;
 
-use super::{LearnError, NamedTensors, State, TrainedPolicy};
+use super::state::below;
+use super::{LearnError, State, TrainedPolicy};
 use agents::PolicyAgents;
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Hidden, Policy, Replica, Replicate, Widths};
@@ -164,21 +165,10 @@ impl TrainedPolicy for Team<Vec<Box<dyn TrainedPolicy>>> {
 
     fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError> {
         let mut each = self.agents.iter().zip(&mut self.policies);
-        each.try_for_each(|(s, m)| m.renew(&s.own_tensors(loaded)))
+        each.try_for_each(|(s, m)| m.renew(&below(&s.name, loaded)))
     }
 
     fn num_parameters(&self) -> i64 {
         self.policies.iter().map(|m| m.num_parameters()).sum()
-    }
-}
-
-impl PolicyAgents {
-    /// Those of `tensors` that are the policy's, by its own names for them.
-    fn own_tensors(&self, tensors: &[(String, Tensor)]) -> NamedTensors {
-        let own = tensors.iter().filter_map(|(name, t)| {
-            let name = name.strip_prefix(&self.name)?.strip_prefix('/')?;
-            Some((name.to_string(), t.shallow_clone()))
-        });
-        own.collect()
     }
 }

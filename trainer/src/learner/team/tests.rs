@@ -1,8 +1,8 @@
 use super::*;
-use crate::learner::UpdateFault;
 use crate::learner::policy::RnnType;
 use crate::learner::testing::{bits, normals, same, spec};
 use crate::learner::{ActorConfig, ActorCritic, CriticConfig, Learner, Ppo, PpoConfig};
+use crate::learner::{NamedTensors, UpdateFault};
 use ostler_collector::Rollout;
 use ostler_sim::Groups;
 use ostler_sim::env::{ActionSpace, AgentSpec};
@@ -18,8 +18,10 @@ const H: i64 = 5;
 /// Agents a0, b, a1: the policy "a" has two that see 6 and do 3, "b" one that sees 4
 /// and does 2.
 fn three() -> EnvSpec {
-    let agent = |name: &str, policy, obs, critic, action| AgentSpec {
+    let agent = |name: &str, index, policy, obs, critic, action| AgentSpec {
         name: name.into(),
+        index,
+        of: 3,
         policy,
         obs: Groups {
             policy: obs,
@@ -33,9 +35,9 @@ fn three() -> EnvSpec {
     };
     EnvSpec {
         agents: vec![
-            agent("a0", 0, 6, 8, 3),
-            agent("b", 1, 4, 7, 2),
-            agent("a1", 0, 6, 8, 3),
+            agent("a0", 0, 0, 6, 8, 3),
+            agent("b", 1, 1, 4, 7, 2),
+            agent("a1", 2, 0, 6, 8, 3),
         ],
         policy_names: vec!["a".into(), "b".into()],
         ..spec(6, Some(8), ActionSpace::Continuous(3), WORLDS as usize)
@@ -257,7 +259,7 @@ fn every_policy_learns_from_its_agents_as_it_would_alone() {
         assert_eq!(team.each()[i].0, ["/a", "/b"][i]);
         assert_eq!(team.each()[i].1.surrogate, update.surrogate);
         assert_eq!(update.invalid as usize, agents.len());
-        same(&alone.save().unwrap(), &part.own_tensors(&saved));
+        same(&alone.save().unwrap(), &below(&part.name, &saved));
     }
     assert_ne!(losses[0], losses[1]);
     assert_eq!(stats.surrogate, (losses[0] + losses[1]) / 2.0);

@@ -1,0 +1,241 @@
+//! Self-play against the past: some agents are moved by earlier versions of their policy.
+//!
+//! [`SelfPlay`] is a learner around a learner. That one knows nothing of it: it learns from a
+//! rollout of the rows that its present policy moved. Reading order: `rows` (who moves which
+//! agent where) -> `past` (acting) -> this file.
+
+mod config;
+mod past;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+pub use config::SelfPlayConfig;
+
+use super::fault::Faults;
+use super::registry::{Method, Plan};
+use super::state::{Count, below};
+use super::{LearnError, Learner, State, TrainedPolicy, UpdateFault, UpdateStats};
+use ostler_collector::Rollout;
+use ostler_collector::transfer::read_into;
+use ostler_sim::env::EnvSpec;
+use past::WithPast;
+use tch::{Device, Kind, TchError, Tensor};
+
+/// A learner and its policy.
+type Learning = WithPast<Box<dyn Learner>, Vec<Box<dyn TrainedPolicy>>>;
+
+/// Rewards where an earlier version took part.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SelfPlayStats {
+    /// Mean reward per step of earlier versions (`SelfPlay/past_reward`).
+    pub past: f64,
+    /// Of the same policy's present version beside them (`SelfPlay/reward`); NaN where it
+    /// has no agent there.
+    pub present: f64,
+}
+
+impl SelfPlayStats {
+    /// Tags and values.
+    pub fn scalars(&self) -> impl Iterator<Item = (&'static str, f64)> + use<> {
+        let all = [
+            ("SelfPlay/past_reward", self.past),
+            ("SelfPlay/reward", self.present),
+        ];
+        all.into_iter().filter(|(_, x)| x.is_finite())
+    }
+}
+
+/// Means over several policies; of those that have a number.
+pub fn of_all(each: impl Iterator<Item = SelfPlayStats> + Clone) -> Option<SelfPlayStats> {
+    let mean = |of: fn(&SelfPlayStats) -> f64| {
+        let all = each.clone().map(|s| of(&s)).filter(|x| x.is_finite());
+        let (sum, n) = all.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
+        sum / n
+    };
+    each.clone().next()?;
+    Some(SelfPlayStats {
+        past: mean(|s| s.past),
+        present: mean(|s| s.present),
+    })
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub struct SelfPlay {
+    policy: Learning,
+    /// The present policy's rows.
+    rollout: Rollout,
+    state: State,
+    updates: Count,
+    interval: u64,
+    /// [`rows::Rows::beside`].
+    beside: Tensor,
+}
+
+/// Names of a version's tensors in checkpoints begin with this.
+fn prefix(version: usize) -> String {
+    format!("self_play/{version}")
+}
+
+impl SelfPlay {
+    /// Around `method`'s learner for the agents of one policy.
+    ///
+    /// # Errors
+    /// Those of the learner; no memory.
+    pub fn new(method: &dyn Method, plan: &Plan<'_>) -> Result<Self, LearnError> {
+        let config = &plan.config.self_play;
+        let kept = (config.window, config.share);
+        let (spec, device) = (plan.spec, plan.device);
+        let here = 0..spec.num_envs;
+        let rows = rows::Rows::new(spec, here.clone(), kept);
+        // A row is as good as another: the learner has so many environments of one agent.
+        let own = EnvSpec {
+            num_envs: rows.present(),
+            agents: spec.agents.iter().take(1).cloned().collect(),
+            ..spec.clone()
+        };
+        let learner = method.build(&Plan {
+            spec: &own,
+            ..*plan
+        })?;
+        let steps = i64::try_from(plan.steps()).unwrap_or(i64::MAX);
+        let rollout = Rollout::new(&own, steps, learner.policy().widths(), device)?;
+        let versions = (0..config.window).map(|_| method.policy(plan));
+        let versions = versions.collect::<Result<Vec<_>, _>>()?;
+
+        let mut past = State::default();
+        for (i, version) in versions.iter().enumerate() {
+            past.add_progress(&prefix(i), &version.state()?);
+        }
+        let updates = past.count("self_play.updates");
+        let mut state = State::default();
+        state.join(learner.state());
+        state.join(&past.ready()?);
+        let policy = WithPast::new((learner, versions), spec, here, kept);
+        Ok(Self {
+            beside: rows.beside(device)?,
+            policy,
+            rollout,
+            state,
+            updates,
+            interval: config.save_interval,
+        })
+    }
+
+    /// The present policy's rows.
+    fn take(&self, all: &Rollout) -> Result<(), TchError> {
+        let rows = self.policy.rows();
+        let mut each = all.tensors().zip(self.rollout.tensors());
+        each.try_for_each(|(all, own)| rows.take(all, own))
+    }
+
+    fn stats(&self, rollout: &Rollout) -> Result<SelfPlayStats, LearnError> {
+        let columns = [&rollout.reward, &rollout.valid];
+        let sums = columns.map(|t| -> Result<Tensor, TchError> {
+            let each = t.f_sum_dim_intlist(&[0i64][..], false, Kind::Float)?;
+            let beside = self.beside.f_to_device(each.device())?;
+            beside.f_mv(&each)
+        });
+        let [rewards, steps] = sums;
+        let mut means = [0.0_f32; 2];
+        let device = Device::Cpu;
+        read_into(&rewards?.f_div(&steps?)?.f_to_device(device)?, &mut means)?;
+        let [past, present] = means.map(f64::from);
+        Ok(SelfPlayStats { past, present })
+    }
+
+    /// Replaces a version by the present policy.
+    fn keep(&mut self, version: usize) -> Result<(), LearnError> {
+        let weights = self.policy.present.weights()?;
+        self.policy.versions[version].load(&weights)
+    }
+}
+
+impl Learner for SelfPlay {
+    fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError> {
+        let window = self.policy.versions.len() as u64;
+        if self.updates.get() == 0 {
+            // With the statistics of observations that the policy has by now.
+            (0..window as usize).try_for_each(|i| self.keep(i))?;
+        }
+        let played = self.stats(rollout)?;
+        self.take(rollout)?;
+        let mut stats = self.policy.present.update(&self.rollout)?;
+        stats.self_play = Some(played);
+        self.updates.add(1);
+        let done = self.updates.get();
+        if done.is_multiple_of(self.interval) {
+            self.keep(((done / self.interval - 1) % window) as usize)?;
+        }
+        Ok(stats)
+    }
+
+    fn policy(&self) -> &dyn TrainedPolicy {
+        &self.policy
+    }
+
+    fn policy_mut(&mut self) -> &mut dyn TrainedPolicy {
+        &mut self.policy
+    }
+
+    fn wants_warm_up(&self) -> bool {
+        self.policy.present.wants_warm_up()
+    }
+
+    fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
+        self.take(rollout)?;
+        self.policy.present.warm_up(&self.rollout)
+    }
+
+    fn set_progress(&mut self, done: f64) -> Result<(), LearnError> {
+        self.policy.present.set_progress(done)
+    }
+
+    fn state(&self) -> &State {
+        &self.state
+    }
+
+    fn state_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+
+    fn renew(&mut self, loaded: Option<&[(String, Tensor)]>) -> Result<(), LearnError> {
+        self.policy.present.renew(loaded)?;
+        let Some(loaded) = loaded else { return Ok(()) };
+        for (i, version) in self.policy.versions.iter_mut().enumerate() {
+            version.renew(&below(&prefix(i), loaded))?;
+        }
+        Ok(())
+    }
+
+    fn restart(&mut self, factor: f64) -> Result<(), LearnError> {
+        self.policy.present.restart(factor)
+    }
+
+    fn faults(&mut self) -> &mut Faults {
+        self.policy.present.faults()
+    }
+
+    fn captured(&mut self) {
+        self.policy.present.captured();
+    }
+
+    fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError> {
+        self.policy.present.inject(faults)
+    }
+}
+
+impl TrainedPolicy for Learning {
+    fn declare(&self, state: &mut State) -> Result<(), LearnError> {
+        self.present.policy().declare(state)
+    }
+
+    fn renew(&mut self, loaded: &[(String, Tensor)]) -> Result<(), LearnError> {
+        self.present.renew(Some(loaded))
+    }
+
+    fn num_parameters(&self) -> i64 {
+        self.present.policy().num_parameters()
+    }
+}
