@@ -92,6 +92,7 @@ fn place() -> Place {
 }
 
 const SEPARATE: &str = "agents.policies=separate";
+const PAST: &str = "self_play.window=2";
 const CENTRAL: &str = "agents.centralized_critic=true";
 
 fn names(run: &std::path::Path) -> Vec<(String, Vec<usize>)> {
@@ -175,10 +176,17 @@ fn separate_policies_have_networks_losses_and_checkpoints_of_their_own() {
 
 #[test]
 fn a_resumed_run_ends_with_the_bits_of_one_never_stopped() {
-    for policies in ["agents.policies=shared", SEPARATE] {
+    let every = "self_play.save_interval=1";
+    for more in [
+        &["agents.policies=shared"][..],
+        &[SEPARATE],
+        &["agents.policies=shared", PAST, every],
+        &[SEPARATE, PAST, every, "actor.rnn_type=gru"],
+    ] {
         let place = place();
-        let whole = place.train("whole", 4, &[policies, CENTRAL]);
-        let parts = place.train("parts", 2, &[policies, CENTRAL]);
+        let more = [more, &[CENTRAL]].concat();
+        let whole = place.train("whole", 4, &more);
+        let parts = place.train("parts", 2, &more);
         place.ok(&[
             "train",
             "--resume",
@@ -192,14 +200,25 @@ fn a_resumed_run_ends_with_the_bits_of_one_never_stopped() {
 
 #[test]
 fn threads_that_collect_make_the_same_rollouts() {
-    for (policies, rnn) in [
-        ("agents.policies=shared", "actor.rnn_type=none"),
-        (SEPARATE, "actor.rnn_type=none"),
-        ("agents.policies=shared", "actor.rnn_type=gru"),
-        (SEPARATE, "actor.rnn_type=gru"),
+    let none = "self_play.window=0";
+    for (policies, rnn, past) in [
+        ("agents.policies=shared", "actor.rnn_type=none", none),
+        (SEPARATE, "actor.rnn_type=none", none),
+        ("agents.policies=shared", "actor.rnn_type=gru", none),
+        (SEPARATE, "actor.rnn_type=gru", none),
+        ("agents.policies=shared", "actor.rnn_type=gru", PAST),
+        (SEPARATE, "actor.rnn_type=none", PAST),
     ] {
         let place = place();
-        let task = [policies, CENTRAL, rnn, "actor.rnn_hidden_dim=6"];
+        let width = "actor.rnn_hidden_dim=6";
+        let task = [
+            policies,
+            CENTRAL,
+            rnn,
+            width,
+            past,
+            "self_play.save_interval=1",
+        ];
         let sync = place.train("sync", 3, &task);
         let crew = ["collector.kind=async", "collector.workers=3"];
         let fresh = [&task[..], &["collector.max_staleness=0"], &crew].concat();
@@ -210,9 +229,9 @@ fn threads_that_collect_make_the_same_rollouts() {
         };
         assert!(
             but_episodes(&sync) == but_episodes(&fresh),
-            "{policies} {rnn}"
+            "{policies} {rnn} {past}"
         );
-        let ahead = [&[policies, rnn], &crew[..]].concat();
+        let ahead = [&[policies, rnn, past], &crew[..]].concat();
         let last = metrics(&place.train("ahead", 3, &ahead)).pop().unwrap();
         assert_eq!(last["Guard/worker_restarts"].as_f64(), Some(0.0));
         assert!(last["Loss/value_function"].as_f64().unwrap().is_finite());
@@ -221,13 +240,18 @@ fn threads_that_collect_make_the_same_rollouts() {
 
 #[test]
 fn a_back_off_takes_whole_worlds() {
-    for policies in ["agents.policies=shared", SEPARATE] {
+    for (policies, past) in [
+        ("agents.policies=shared", "self_play.window=0"),
+        (SEPARATE, "self_play.window=0"),
+        ("agents.policies=shared", PAST),
+    ] {
         let place = place();
         let out = place.run(&[
             "train",
             "pole.toml",
             "--quiet",
             policies,
+            past,
             "--out",
             "a",
             "--inject",
@@ -237,6 +261,38 @@ fn a_back_off_takes_whole_worlds() {
         let last = metrics(&place.path("a")).pop().unwrap();
         assert_eq!(last["Perf/num_envs"].as_f64(), Some(4.0), "{policies}");
         assert!(last["Loss/value_function"].as_f64().unwrap().is_finite());
+    }
+}
+
+#[test]
+fn earlier_versions_play_and_are_kept() {
+    let place = place();
+    let run = place.train("a", 4, &[PAST, "self_play.save_interval=2"]);
+    for version in ["self_play/0", "self_play/1"] {
+        let name = format!("{version}/actor.0.weight");
+        assert_eq!(shape(&run, &name), Some(vec![16, 3]), "{name}");
+    }
+    let last = metrics(&run).pop().unwrap();
+    for tag in ["SelfPlay/past_reward", "SelfPlay/reward"] {
+        assert!(last[tag].as_f64().unwrap() < 0.0, "{tag}");
+    }
+    // Half of the 8 worlds have an earlier version in them: 12 of 16 rows are learnt from.
+    let said = place.ok(&["check", "pole.toml", PAST]);
+    assert!(said.contains("2 minibatches of 96"), "{said}");
+    place.ok(&["eval", "a", "--episodes", "4"]);
+    place.ok(&["play", "a", "--episodes", "1"]);
+    place.train("b", 1, &[PAST, "--init-from", "a"]);
+    for (more, key) in [
+        (&[PAST, "runner.algorithm=sac"][..], "self_play.window"),
+        (&[PAST, "self_play.share=1.5"], "self_play.share"),
+        (
+            &[PAST, "self_play.save_interval=0"],
+            "self_play.save_interval",
+        ),
+    ] {
+        let out = place.run(&[&["check", "pole.toml"], more].concat());
+        let said = common::text(&out);
+        assert!(out.status.code() == Some(2) && said.contains(key), "{said}");
     }
 }
 
