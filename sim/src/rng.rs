@@ -23,6 +23,7 @@ pub enum Purpose {
     ReplayPass = 12,
     UpdateNoise = 13,
     ReplayNoise = 14,
+    PriorityDraw = 15,
 }
 
 /// Four 32-bit words for one (seed, stream, purpose, step, index).

@@ -134,6 +134,13 @@ impl Blocks {
         shuffle(&mut self.order, seed, update, epoch);
     }
 
+    /// Puts those of `drawn` into the order in place of all.
+    pub fn replace(&mut self, drawn: Option<&[i64]>) {
+        if let Some(drawn) = drawn {
+            self.order.iter_mut().for_each(|i| *i = drawn[*i as usize]);
+        }
+    }
+
     /// Takes a range of the present order as the next minibatch.
     pub fn take(&mut self, range: Range<usize>) {
         let (sequences, steps) = (self.sequences, self.sequences.steps);

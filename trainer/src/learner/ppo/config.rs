@@ -71,6 +71,12 @@ pub struct PpoConfig {
     /// it aims at and stops at by the square: once a task is solved, advantages are noise.
     /// With `"batch"`. 0 or more.
     pub advantage_floor: f64,
+    /// Samples (sequences, of a recurrent policy) are drawn in proportion to the size of their
+    /// advantage to this power, in place of each once per pass. 0: each once.
+    pub priority_alpha: f64,
+    /// With `priority_alpha`: their advantages count by the probability, relative to the
+    /// mean, to minus this power. 0: as they are; 1: as if all were drawn alike. 0..1.
+    pub priority_beta: f64,
     /// What is done about samples of an older policy (`collector.kind = "async"`):
     /// `"vtrace"` corrects values and advantages (Espeholt et al. 2018), `"clip"` weighs
     /// samples by the clipped ratio of the policies alone, `"none"`. `"auto"`: `"clip"`
@@ -104,6 +110,8 @@ impl Default for PpoConfig {
             weight_decay: 0.0,
             normalize_advantage: AdvantageNorm::Batch,
             advantage_floor: 0.0,
+            priority_alpha: 0.0,
+            priority_beta: 0.2,
             staleness_correction: Staleness::Auto,
         }
     }
@@ -254,6 +262,18 @@ impl PpoConfig {
             "advantage_floor",
             &c.advantage_floor,
             from_0,
+        );
+        check(
+            at_least_0(c.priority_alpha),
+            "priority_alpha",
+            &c.priority_alpha,
+            from_0,
+        );
+        check(
+            unit(c.priority_beta),
+            "priority_beta",
+            &c.priority_beta,
+            share,
         );
         check(
             positive(c.min_learning_rate),

@@ -15,6 +15,7 @@ mod loss;
 mod method;
 mod orders;
 mod prepare;
+mod priority;
 mod range;
 mod reference;
 mod sequences;
@@ -46,6 +47,7 @@ use ostler_collector::Rollout;
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec};
+use priority::Priorities;
 use range::RewardRange;
 use sequences::Sequences;
 use stats::Accumulator;
@@ -64,6 +66,8 @@ pub struct Ppo {
     path: Path,
     /// What minibatches are drawn from.
     sequences: Sequences,
+    /// How often, where not all once.
+    priorities: Option<Priorities>,
     values: values::Values,
     /// What rewards allow values to be.
     range: RewardRange,
@@ -212,6 +216,7 @@ impl Ppo {
                 kernel: None,
             },
             sequences,
+            priorities: None,
             left: 1.0,
             faults: Faults::default(),
             crossed: Counts::default(),
@@ -465,8 +470,10 @@ impl Ppo {
     /// All epochs' minibatches, in the host's memory.
     fn learn_all_on_host(&mut self, mut host: Host) -> Result<(), LearnError> {
         for epoch in 0..self.config.num_learning_epochs {
+            let drawn = self.drawn_on_host(epoch)?;
             if let Path::Blocks(blocks) = &mut self.path {
                 blocks.shuffle(self.seed, self.updates.get(), epoch as u32);
+                blocks.replace(drawn.as_deref());
             }
             for (from, len) in self.parts() {
                 self.learn_on_host(from as usize..(from + len) as usize, &mut host)?;
@@ -480,7 +487,10 @@ impl Ppo {
         let orders = self.send_orders()?;
         let largest = self.parts().map(|(_, len)| len).max();
         for epoch in 0..self.config.num_learning_epochs {
-            let order = orders.f_get(epoch as i64)?;
+            let mut order = orders.f_get(epoch as i64)?;
+            if let Some(drawn) = self.drawn(epoch)? {
+                order = drawn.f_index_select(0, &order)?;
+            }
             for (from, len) in self.parts() {
                 let which = usize::from(Some(len) != largest);
                 self.learn(which, &order.f_narrow(0, from, len)?)?;

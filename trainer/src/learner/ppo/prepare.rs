@@ -1,6 +1,7 @@
 //! What comes before the first minibatch, and the statistics that come after the last.
 
 use super::batch::{Columns, Remembered, Samples};
+use super::priority::Priorities;
 use super::stale::Acted;
 use super::{AdvantageNorm, Ppo, Staleness, gae, loss};
 use crate::learner::nn::zeros;
@@ -91,9 +92,10 @@ impl Ppo {
             }
             _ => advantage.shallow_clone(),
         };
+        let weight = self.prioritise(&normalized, &valid, reference.weight)?;
         // Of minibatches the loss weighs advantages once it has normalised them.
         let ones = || valid.f_ones_like();
-        let (weighed, weight) = match (reference.weight, self.config.normalize_advantage) {
+        let (weighed, weight) = match (weight, self.config.normalize_advantage) {
             (Some(weight), AdvantageNorm::MiniBatch) => (normalized, weight),
             (Some(weight), _) => (normalized.f_mul(&weight)?, ones()?),
             (None, _) => (normalized, ones()?),
@@ -104,6 +106,31 @@ impl Ppo {
         columns.extend([&value, &valid, &weight]);
         let _ = Tensor::f_cat_out(&self.samples.packed, &columns, 1)?;
         Ok(())
+    }
+
+    /// How often samples are to be drawn, by their advantages `[M,1]`, and the weight of each
+    /// with `weight [M,1]`, which it has already.
+    fn prioritise(
+        &mut self,
+        advantage: &Tensor,
+        valid: &Tensor,
+        weight: Option<Tensor>,
+    ) -> Result<Option<Tensor>, TchError> {
+        let exponents = [self.config.priority_alpha, self.config.priority_beta];
+        self.priorities = match exponents[0] > 0.0 {
+            true => Some(Priorities::new(
+                advantage,
+                valid,
+                self.sequences,
+                exponents,
+            )?),
+            false => None,
+        };
+        match (&self.priorities, weight) {
+            (Some(own), Some(weight)) => own.weight.f_mul(&weight).map(Some),
+            (Some(own), None) => Ok(Some(own.weight.shallow_clone())),
+            (None, weight) => Ok(weight),
+        }
     }
 
     /// Returns and old values `[M,1]` in the units that the critic learns in, and the

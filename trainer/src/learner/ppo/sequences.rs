@@ -33,6 +33,12 @@ impl Sequences {
         self.count
     }
 
+    /// Sizes of a column of all samples: sequences one after the other, their steps, rows.
+    pub fn blocks(self) -> [i64; 3] {
+        let blocks = self.count / self.envs;
+        [blocks, self.steps, self.envs].map(|n| n as i64)
+    }
+
     /// The samples of some of them, step by step.
     pub fn samples(self, sequences: &[i64]) -> impl Iterator<Item = i64> {
         let (steps, n) = (self.steps as i64, self.envs as i64);

@@ -434,3 +434,55 @@ fn the_policy_steps_as_far_as_there_is_signal() {
     assert!((none / some / 10.0 - 1.0).abs() < 0.3, "{none} {some}");
     assert!((some / much / 10.0 - 1.0).abs() < 0.3, "{some} {much}");
 }
+
+#[test]
+fn samples_with_large_advantages_are_learnt_from_more_often() {
+    for (normalize_advantage, alpha) in [
+        (AdvantageNorm::Batch, 0.0),
+        (AdvantageNorm::Batch, 1.0),
+        (AdvantageNorm::MiniBatch, 1.0),
+    ] {
+        let config = PpoConfig {
+            priority_alpha: alpha,
+            priority_beta: 0.5,
+            normalize_advantage,
+            num_learning_epochs: 2,
+            num_mini_batches: 1,
+            ..PpoConfig::default()
+        };
+        let (mut ppo, spec) = build(&config, ActionSpace::Continuous(2), false);
+        let r = rollout(ppo.policy_mut(), &spec, 8, 1);
+        ppo.update(&r).unwrap();
+        let advantage = ppo.samples.packed.narrow(1, 7, 1).view([-1]);
+        let weight = ppo.samples.packed.narrow(1, 11, 1).view([-1]);
+        let valid = ppo.samples.packed.narrow(1, 10, 1).view([-1]);
+        assert_eq!(valid.sum(Kind::Float).double_value(&[]), 47.0);
+        let Some(drawn) = ppo.drawn_on_host(0).unwrap() else {
+            assert!(alpha == 0.0 && weight == weight.ones_like());
+            continue;
+        };
+        assert_ne!(Some(&drawn), ppo.drawn_on_host(1).unwrap().as_ref());
+        let often: Vec<f64> = (0..48)
+            .map(|i| drawn.iter().filter(|d| **d == i).count() as f64)
+            .collect();
+        let own = match normalize_advantage {
+            AdvantageNorm::MiniBatch => advantage.abs(),
+            // Weighed already: |A|^(1 - 1/2), times a constant.
+            _ => advantage.square(),
+        };
+        let own = (&own * &valid / (&own * &valid).mean(Kind::Float)).to_kind(Kind::Double);
+        let own = Vec::<f64>::try_from(own).unwrap();
+        for (i, (often, own)) in often.iter().zip(&own).enumerate() {
+            assert!(
+                (often - own).abs() < 1.01,
+                "{i}: {often} times, relative {own}"
+            );
+        }
+        if normalize_advantage == AdvantageNorm::MiniBatch {
+            let weight = Vec::<f64>::try_from(weight.to_kind(Kind::Double)).unwrap();
+            for (own, weight) in own.iter().zip(&weight).filter(|(own, _)| **own > 0.01) {
+                assert!((weight * own.sqrt() - 1.0).abs() < 1e-3);
+            }
+        }
+    }
+}

@@ -73,6 +73,14 @@ fn passes_over_the_hosts_memory_do_what_operations_on_tensors_do() {
                 max_grad_norm: 0.05,
                 num_mini_batches: 5,
                 clip_param: 0.02,
+                ..plain.clone()
+            },
+        ),
+        (
+            "samples drawn by advantage",
+            PpoConfig {
+                priority_alpha: 0.8,
+                priority_beta: 0.4,
                 ..plain
             },
         ),
