@@ -8,6 +8,7 @@ use ostler_sim::Groups;
 use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::memory::MemoryError;
+use std::sync::Arc;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Buffers of one rollout. Float32 unless noted; allocated once, written in place.
@@ -49,6 +50,29 @@ pub struct Rollout {
     /// A recurrent policy's hidden state before each step `[T+1,N,H]`: zeros where an
     /// episode begins.
     pub hidden: Option<Tensor>,
+    /// Which columns of the critic's rows are whose.
+    columns: Arc<ObsColumns>,
+}
+
+/// Columns of the critic's rows.
+#[derive(Debug)]
+struct ObsColumns {
+    /// What the critic sees, from the first on.
+    critic: Option<i64>,
+    /// Groups behind them: name, first column, columns.
+    groups: Vec<(String, i64, i64)>,
+}
+
+impl ObsColumns {
+    fn of(spec: &EnvSpec) -> Arc<Self> {
+        let groups = spec.groups.iter();
+        Arc::new(Self {
+            critic: spec.critic.map(|w| w as i64),
+            groups: groups
+                .map(|g| (g.name.clone(), g.first as i64, g.width as i64))
+                .collect(),
+        })
+    }
 }
 
 impl Rollout {
@@ -94,6 +118,7 @@ impl Rollout {
             version,
             final_obs: groups("rollout final observations", k)?,
             final_slot,
+            columns: ObsColumns::of(spec),
             hidden: match widths.hidden {
                 0 => None,
                 h => Some(float(
@@ -102,6 +127,36 @@ impl Rollout {
                 )?),
             },
         })
+    }
+
+    /// What the critic sees of `obs`, this rollout's [`obs`](Self::obs) or
+    /// [`final_obs`](Self::final_obs): a view `[..,N,O]`.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn critic(&self, obs: &Groups<Tensor>) -> Result<Tensor, TchError> {
+        match (&obs.critic, self.columns.critic) {
+            (Some(rows), Some(width)) => rows.f_narrow(2, 0, width),
+            _ => Ok(obs.policy.shallow_clone()),
+        }
+    }
+
+    /// Whether the critic sees other observations than the policy.
+    pub fn has_critic_obs(&self) -> bool {
+        self.columns.critic.is_some()
+    }
+
+    /// Observations of a group that neither actor nor critic sees: a view `[T+1,N,W]`; none
+    /// where the task has no such group.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn group(&self, name: &str) -> Result<Option<Tensor>, TchError> {
+        let found = self.columns.groups.iter().find(|g| g.0 == name);
+        match (&self.obs.critic, found) {
+            (Some(rows), Some((_, first, width))) => rows.f_narrow(2, *first, *width).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Whether an episode ended with a step `[T,N]`, or the environment broke: the next row
@@ -149,6 +204,7 @@ impl Rollout {
             final_obs: groups(&self.final_obs)?,
             final_slot: to(&self.final_slot)?,
             hidden: self.hidden.as_ref().map(to).transpose()?,
+            columns: Arc::clone(&self.columns),
         }))
     }
 

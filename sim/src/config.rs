@@ -337,7 +337,7 @@ pub struct ObservationTerm {
     pub name: String,
     /// Value: a scalar or vector.
     pub expr: String,
-    /// Which networks see it.
+    /// Who sees it: `"policy"`, `"critic"`, or a group of another name.
     #[serde(default)]
     pub group: ObservationGroup,
     /// Multiplies the value.
@@ -377,9 +377,9 @@ impl NoiseKind {
     }
 }
 
-/// Which networks see an observation.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+/// Who sees an observation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub enum ObservationGroup {
     /// Actor and critic.
     #[default]
@@ -387,6 +387,28 @@ pub enum ObservationGroup {
     /// Only the critic (privileged). The critic then sees policy terms, without
     /// noise, followed by these.
     Critic,
+    /// Neither: a group of that name, which something else of a learner reads.
+    Other(String),
+}
+
+impl From<String> for ObservationGroup {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "policy" => Self::Policy,
+            "critic" => Self::Critic,
+            _ => Self::Other(name),
+        }
+    }
+}
+
+impl From<ObservationGroup> for String {
+    fn from(group: ObservationGroup) -> Self {
+        match group {
+            ObservationGroup::Policy => "policy".into(),
+            ObservationGroup::Critic => "critic".into(),
+            ObservationGroup::Other(name) => name,
+        }
+    }
 }
 
 /// `[[task.reward]]`.

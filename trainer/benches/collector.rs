@@ -35,6 +35,8 @@ impl Counting {
                 policy: OBS,
                 critic: None,
             },
+            critic: None,
+            groups: Vec::new(),
             obs_table: Groups {
                 policy: Vec::new(),
                 critic: None,

@@ -69,6 +69,8 @@ fn measure(size: &Size, repeats: usize, threads: usize) -> Result<(), Box<dyn Er
             policy: size.obs,
             critic: None,
         },
+        critic: None,
+        groups: Vec::new(),
         obs_table: Groups {
             policy: Vec::new(),
             critic: None,

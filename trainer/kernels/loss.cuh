@@ -6,7 +6,7 @@
 #pragma once
 
 // Sums over samples, in order: learner/ppo/loss.rs.
-enum { OSTLER_KL, OSTLER_CLIP_FRACTION, OSTLER_SURROGATE, OSTLER_VALUE, OSTLER_ENTROPY, OSTLER_STATS };
+enum { OSTLER_KL, OSTLER_CLIP_FRACTION, OSTLER_SURROGATE, OSTLER_VALUE, OSTLER_ENTROPY, OSTLER_IMITATION, OSTLER_STATS };
 enum ValueLoss { OSTLER_MSE, OSTLER_HUBER };
 
 // Columns of samples: number `c` of sample `r` is p[c * column + r * row].
@@ -17,8 +17,8 @@ struct Columns {
 };
 
 struct PpoLoss {
-  // Columns: action, mean or logits, standard deviation, log-probability, advantage,
-  // return, value, validity, weight of the advantage.
+  // Columns: action, mean or logits, standard deviation, a teacher's mean or logits,
+  // log-probability, advantage, return, value, validity, weight of the advantage.
   Columns packed;
   // What the networks say.
   Columns dist;
@@ -30,7 +30,8 @@ struct PpoLoss {
   Columns d_value;
   int actions;
   int dists;
-  int stds;  // 0: a categorical policy
+  int stds;     // 0: a categorical policy
+  int targets;  // 0: no teacher
   int value_loss;
   int clip_value;  // whether the value's loss is clipped
   int policy;      // 0: values alone
@@ -38,6 +39,7 @@ struct PpoLoss {
   float value_clip;
   float value_coef;
   float entropy_coef;
+  float imitation_coef;
   float samples;          // valid ones
   float advantage_mean;   // subtracted from advantages,
   float advantage_scale;  // which are then multiplied
@@ -150,7 +152,7 @@ template<class R> OSTLER_FN Judged<R> categorical(const PpoLoss& a, long long r)
 // Gradients and statistics, weighted, of sample r. Samples that are not valid have none,
 // whatever they hold.
 template<class R> OSTLER_FN void ppo_loss(const PpoLoss& a, long long r, R (&stats)[OSTLER_STATS]) {
-  const int tail = a.actions + a.dists + a.stds;
+  const int taught = a.actions + a.dists + a.stds, tail = taught + a.targets;
   const R zero = bc<R>(0.0);
   const R valid = column<R>(a.packed, tail + 4, r);
   const R weight = valid / bc<R>(a.samples);
@@ -175,20 +177,36 @@ template<class R> OSTLER_FN void ppo_loss(const PpoLoss& a, long long r, R (&sta
   // d(-A ratio) / d(log prob) is -A ratio itself. What is no number stays none.
   const R d_log_prob = sel(bound > free, zero, free) * weight;
   const R d_entropy = bc<R>(-a.entropy_coef) * weight;
+  // How far the policy is from a teacher: the squares' mean, or KL(teacher || policy).
+  R apart = zero;
+  const R imitated = bc<R>(a.imitation_coef) * weight;
   if (a.stds > 0) {
+    const R each = bc<R>(1.0 / a.dists);
     for (int k = 0; k < a.actions; k++) {
-      put(a.d_dist, k, r, sel(on, column<R>(a.d_dist, k, r) * d_log_prob, zero));
+      R d_mean = column<R>(a.d_dist, k, r) * d_log_prob;
+      if (a.targets > 0) {
+        const R off = column<R>(a.dist, k, r) - column<R>(a.packed, taught + k, r);
+        apart = apart + off * off * each;
+        d_mean = d_mean + bc<R>(2.0) * each * off * imitated;
+      }
+      put(a.d_dist, k, r, sel(on, d_mean, zero));
       // d(entropy) / d(log std) = 1.
       const R d = fma(column<R>(a.d_log_std, k, r), d_log_prob, d_entropy);
       put(a.d_log_std, k, r, sel(on, d, zero));
     }
   } else {
     const R choice = column<R>(a.packed, 0, r);
+    const R taught_norm = a.targets > 0 ? log_sum_exp<R>(a.packed, taught, a.dists, r) : zero;
     for (int k = 0; k < a.dists; k++) {
       const R log_p = column<R>(a.d_dist, k, r), p = exp_(log_p);
       const R pull = sel(chosen(choice, k), bc<R>(1.0), zero) - p;
       // d(entropy) / d(logit k) = -p (log p + entropy).
-      const R d = pull * d_log_prob - p * (log_p + j.entropy) * d_entropy;
+      R d = pull * d_log_prob - p * (log_p + j.entropy) * d_entropy;
+      if (a.targets > 0) {
+        const R log_q = column<R>(a.packed, taught + k, r) - taught_norm, q = exp_(log_q);
+        apart = apart + q * (log_q - log_p);
+        d = d + (p - q) * imitated;
+      }
       put(a.d_dist, k, r, sel(on, d, zero));
     }
   }
@@ -197,4 +215,5 @@ template<class R> OSTLER_FN void ppo_loss(const PpoLoss& a, long long r, R (&sta
   stats[OSTLER_CLIP_FRACTION] = sel(on & !inside, weight, zero);
   stats[OSTLER_SURROGATE] = sel(on, sel(moves, free, bound) * weight, zero);
   stats[OSTLER_ENTROPY] = sel(on, j.entropy * weight, zero);
+  stats[OSTLER_IMITATION] = sel(on, apart * weight, zero);
 }

@@ -129,7 +129,7 @@ impl Layout {
     /// That of the transitions of these environments.
     pub fn of(spec: &EnvSpec) -> Self {
         let float = Field::float;
-        let critic = spec.obs.critic;
+        let critic = spec.critic;
         let mut fields = vec![float(names::OBS, spec.obs.policy)];
         fields.extend(critic.map(|o| float(names::CRITIC_OBS, o)));
         fields.push(float(names::ACTION, spec.action.width()));

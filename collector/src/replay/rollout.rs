@@ -7,6 +7,7 @@ use super::{FieldKind, ReplayError, half};
 use crate::Rollout;
 use crate::memory::{Element, HostRows};
 use crate::transfer::brought;
+use ostler_sim::Groups;
 use ostler_sim::device::Counts;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -56,12 +57,16 @@ impl HostRollout {
             Ok(unsafe { HostRows::new(&tensor) }?)
         }
         let here = |t: &Tensor| there::<f32>(t, crossed);
-        let maybe = |t: &Option<Tensor>| t.as_ref().map(here).transpose();
+        // What the critic sees, if that is its own.
+        let maybe = |obs: &Groups<Tensor>| match rollout.has_critic_obs() {
+            true => here(&rollout.critic(obs)?).map(Some),
+            false => Ok(None),
+        };
         Ok(Self {
             obs: here(&rollout.obs.policy)?,
-            critic_obs: maybe(&rollout.obs.critic)?,
+            critic_obs: maybe(&rollout.obs)?,
             final_obs: here(&rollout.final_obs.policy)?,
-            final_critic_obs: maybe(&rollout.final_obs.critic)?,
+            final_critic_obs: maybe(&rollout.final_obs)?,
             action: here(&rollout.action)?,
             reward: here(&rollout.reward)?,
             terminated: here(&rollout.terminated)?,
@@ -194,15 +199,15 @@ pub fn on_device(rollout: &Rollout, name: &str, version: i32) -> Result<Tensor, 
         let last = last.f_gather(0, &slot, false)?;
         last.f_where_self(&ended, &obs.f_narrow(0, 1, t)?)
     };
-    let critic = |obs: &Option<Tensor>| obs.as_ref().map(Tensor::shallow_clone).ok_or_else(missing);
+    let critic = |obs: &Groups<Tensor>| match rollout.has_critic_obs() {
+        true => Ok(rollout.critic(obs)?),
+        false => Err(missing()),
+    };
     Ok(match name {
         names::OBS => now(&rollout.obs.policy)?,
-        names::CRITIC_OBS => now(&critic(&rollout.obs.critic)?)?,
+        names::CRITIC_OBS => now(&critic(&rollout.obs)?)?,
         names::NEXT_OBS => next(&rollout.obs.policy, &rollout.final_obs.policy)?,
-        names::NEXT_CRITIC_OBS => next(
-            &critic(&rollout.obs.critic)?,
-            &critic(&rollout.final_obs.critic)?,
-        )?,
+        names::NEXT_CRITIC_OBS => next(&critic(&rollout.obs)?, &critic(&rollout.final_obs)?)?,
         names::ACTION => rollout.action.shallow_clone(),
         names::REWARD => rollout.reward.shallow_clone(),
         names::TERMINATED => rollout.terminated.shallow_clone(),

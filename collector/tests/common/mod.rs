@@ -42,6 +42,8 @@ impl Counting {
                 policy: OBS,
                 critic: Some(CRITIC),
             },
+            critic: Some(CRITIC),
+            groups: Vec::new(),
             obs_table: Groups {
                 policy: Vec::new(),
                 critic: None,

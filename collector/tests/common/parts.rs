@@ -49,6 +49,8 @@ impl Part {
                 policy: WIDE,
                 critic: Some(1),
             },
+            critic: Some(1),
+            groups: Vec::new(),
             obs_table: Groups {
                 policy: Vec::new(),
                 critic: None,

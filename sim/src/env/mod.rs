@@ -28,7 +28,7 @@ use inject::Drill;
 pub use inject::{Injection, Value, What, When, Which};
 pub(crate) use lanes::{draw_pose, place};
 pub use on_device::{DeviceEnv, PolicyNoise, StepAddresses};
-pub use spec::{ActionSpace, AgentSpec, EnvSpec, Groups, ObsRow, StepOut};
+pub use spec::{ActionSpace, AgentSpec, EnvSpec, Groups, ObsGroup, ObsRow, StepOut};
 pub use stats::{Break, EpisodeStats, Finished};
 use std::sync::Arc;
 
@@ -176,6 +176,8 @@ impl BatchEnv {
         let spec = EnvSpec {
             num_envs: env.num_envs,
             obs: task.observations.width,
+            critic: task.observations.critic_width(),
+            groups: task.observations.groups.clone(),
             obs_table: task.observations.agents[0].table.clone(),
             action: task.actions.space,
             step_dt,

@@ -46,6 +46,19 @@ pub struct ObsRow {
     pub unit: String,
 }
 
+/// A group of observations that neither actor nor critic sees: columns of the critics' rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObsGroup {
+    /// Its name.
+    pub name: String,
+    /// First column.
+    pub first: usize,
+    /// Columns.
+    pub width: usize,
+    /// The (first agent's) terms, by their places in the group.
+    pub table: Vec<ObsRow>,
+}
+
 /// One of several agents in every environment.
 #[derive(Debug, Clone)]
 pub struct AgentSpec {
@@ -59,6 +72,8 @@ pub struct AgentSpec {
     pub policy: usize,
     /// Widths of its observations; its rows hold zeros beyond.
     pub obs: Groups<usize>,
+    /// Columns that its critic sees, see [`EnvSpec::critic`].
+    pub critic: Option<usize>,
     /// Its actions; beyond its width an action row means nothing.
     pub action: ActionSpace,
     /// Its observation tables.
@@ -74,8 +89,14 @@ pub struct AgentSpec {
 pub struct EnvSpec {
     /// Environments, `N`.
     pub num_envs: usize,
-    /// Observation widths of a row, `O`: the widest agent's.
+    /// Observation widths of a row, `O`: the widest agent's. Rows for the critic hold further
+    /// groups, too.
     pub obs: Groups<usize>,
+    /// Columns that the critic sees of its row, from the first one on; none: it sees what
+    /// the policy sees.
+    pub critic: Option<usize>,
+    /// Groups behind them.
+    pub groups: Vec<ObsGroup>,
     /// Observation tables; the first agent's where there are several.
     pub obs_table: Groups<Vec<ObsRow>>,
     /// Actions of a row: the widest agent's.
@@ -111,6 +132,7 @@ impl AgentSpec {
                 of: task.team.names().len(),
                 policy: task.team.policy[m],
                 obs: task.observations.agents[m].width,
+                critic: task.observations.agents[m].critic,
                 action: task.actions.spaces[m],
                 obs_table: task.observations.agents[m].table.clone(),
             })
@@ -122,6 +144,11 @@ impl EnvSpec {
     /// Agents of an environment, `M`; at least 1.
     pub fn agents_per_env(&self) -> usize {
         self.agents.len().max(1)
+    }
+
+    /// A group of that name.
+    pub fn group(&self, name: &str) -> Option<&ObsGroup> {
+        self.groups.iter().find(|g| g.name == name)
     }
 
     /// Rows of all environments, `R = N * M`.

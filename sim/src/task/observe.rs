@@ -6,7 +6,7 @@ use super::expr::{Code, Program, Scope};
 use super::team::Team;
 use super::{number, program, range, spread, unique};
 use crate::config::{ConfigError, NoiseKind, ObservationGroup, ObservationTerm};
-use crate::env::{Groups, ObsRow};
+use crate::env::{Groups, ObsGroup, ObsRow};
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use std::ops::Range;
 /// are in them, as if they were one row.
 #[derive(Debug, Clone)]
 pub struct Observations {
-    /// Agent by agent: policy terms, then privileged ones.
+    /// Agent by agent: policy terms, then privileged ones, then those of other groups.
     pub(super) terms: Vec<Term>,
     /// Widths `O` of a row: the widest agent's.
     pub width: Groups<usize>,
@@ -24,6 +24,8 @@ pub struct Observations {
     pub agents: Vec<Seen>,
     /// Places that no agent sees: zeros.
     pub(super) padding: Groups<Vec<Range<usize>>>,
+    /// Groups of other names: columns of the critics' rows, behind what critics see.
+    pub groups: Vec<ObsGroup>,
 }
 
 /// Observations of an agent.
@@ -31,6 +33,9 @@ pub struct Observations {
 pub struct Seen {
     /// Its own widths.
     pub width: Groups<usize>,
+    /// What its critic sees of its row, from the first column on; none without privileged
+    /// terms.
+    pub critic: Option<usize>,
     /// Table for `ostler check`.
     pub table: Groups<Vec<ObsRow>>,
 }
@@ -42,9 +47,10 @@ pub(super) struct Term {
     /// Whose it is.
     pub agent: usize,
     pub name: String,
+    pub group: ObservationGroup,
     pub text: String,
     pub program: Program,
-    /// First place in the policies' rows; none where only the critic sees it.
+    /// First place in the policies' rows; none of a privileged term.
     pub policy_at: Option<usize>,
     /// First places in the critics' rows.
     pub critic_at: Vec<usize>,
@@ -60,9 +66,9 @@ impl Term {
         self.scale.len()
     }
 
-    /// Only the critic sees it.
+    /// The policy does not see it.
     pub fn is_privileged(&self) -> bool {
-        self.policy_at.is_none()
+        self.group != ObservationGroup::Policy
     }
 
     fn row(&self, index: usize, name: String) -> ObsRow {
@@ -91,11 +97,18 @@ impl Observations {
         for (t, term) in terms.iter().enumerate() {
             agents.push(team.of_term(term.agents.as_deref(), &format!("task.observation[{t}]"))?);
         }
+        let mut groups = vec![ObservationGroup::Policy, ObservationGroup::Critic];
+        for (t, term) in terms.iter().enumerate() {
+            check_group(&term.group, t)?;
+            if !groups.contains(&term.group) {
+                groups.push(term.group.clone());
+            }
+        }
         for agent in 0..team.count() {
-            for group in [ObservationGroup::Policy, ObservationGroup::Critic] {
+            for group in &groups {
                 let mut seen = HashSet::new();
                 for (t, term) in terms.iter().enumerate() {
-                    if term.group == group && agents[t].contains(&agent) {
+                    if term.group == *group && agents[t].contains(&agent) {
                         compiled.push(compile(scope, term, t, team, agent, &mut seen)?);
                     }
                 }
@@ -111,12 +124,17 @@ impl Observations {
                 .help("add [[task.observation]] with name = \"state\" and expr = \"qpos\", for example"));
             }
         }
-        Ok(Self::lay_out(compiled, team))
+        Ok(Self::lay_out(compiled, &groups[2..], team))
     }
 
     /// Widths of an environment's rows, `M O`; 0 for a critic without its own.
     pub fn world(&self) -> [usize; 2] {
         [self.width.policy, self.width.critic.unwrap_or(0)].map(|w| w * self.agents.len())
+    }
+
+    /// What critics see of their rows: the widest; none where they see what policies see.
+    pub fn critic_width(&self) -> Option<usize> {
+        self.agents.iter().filter_map(|a| a.critic).max()
     }
 
     /// Entries of the policies' rows of an environment, without padding.
@@ -145,7 +163,7 @@ impl Observations {
         self.terms.iter().map(|t| &t.program)
     }
 
-    /// Terms in order: whether only the critic sees it, and its name.
+    /// Terms in order: whether it is none of the policy's, and its name.
     pub fn names(&self, team: &Team) -> Vec<(bool, String)> {
         let name = |t: &Term| (t.is_privileged(), team.prefixed(t.agent, &t.name));
         self.terms.iter().map(name).collect()
@@ -159,6 +177,20 @@ impl Observations {
             false => t.policy_at.is_some_and(|first| holds(t, first)),
         })
     }
+}
+
+/// A group's name stands in files and messages.
+fn check_group(group: &ObservationGroup, term: usize) -> Result<(), ConfigError> {
+    let ObservationGroup::Other(name) = group else {
+        return Ok(());
+    };
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if (1..=64).contains(&name.len()) && name.chars().all(fits) {
+        return Ok(());
+    }
+    let path = format!("task.observation[{term}].group");
+    let why = format!("\"{name}\" cannot be a group's name");
+    Err(ConfigError::new(path, why).help("letters, digits and _, at most 64"))
 }
 
 /// One term for one agent; its places come later.
@@ -175,13 +207,13 @@ fn compile(
     unique(seen, &name, format!("{path}.name"))?;
     let program = program(scope, team, Some(agent), &term.expr, format!("{path}.expr"))?;
     let len = program.ty().len();
-    let privileged = term.group == ObservationGroup::Critic;
+    let privileged = term.group != ObservationGroup::Policy;
     let noise = number(term.noise, &format!("{path}.noise"))?;
     if noise < 0.0 || (privileged && noise > 0.0) {
         return Err(ConfigError::new(
             format!("{path}.noise"),
             if privileged {
-                "privileged observations have no noise".to_string()
+                "only observations of the group \"policy\" have noise".to_string()
             } else {
                 format!("{noise} is negative")
             },
@@ -191,6 +223,7 @@ fn compile(
         index,
         agent,
         name: name.into_owned(),
+        group: term.group.clone(),
         text: team.fill(Some(agent), &term.expr).into_owned(),
         scale: spread(&term.scale, len, "components", &format!("{path}.scale"))?,
         clip: term
@@ -198,7 +231,7 @@ fn compile(
             .map(|c| range(c, &format!("{path}.clip")))
             .transpose()?,
         program,
-        policy_at: (!privileged).then_some(0),
+        policy_at: None,
         critic_at: Vec::new(),
         noise,
         noise_kind: term.noise_kind,

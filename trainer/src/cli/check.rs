@@ -5,7 +5,7 @@ use crate::config::{Config, Gpus};
 use crate::log::outln;
 use crate::log::progress::thousands;
 use crate::memory::fit::foreseen;
-use crate::run::{RunError, foresee_kernel, generic, one_env, plan};
+use crate::run::{RunError, check_teacher, foresee_kernel, generic, one_env, plan};
 use clap::Args;
 use ostler_collector::replay::Layout;
 use ostler_sim::Groups;
@@ -40,6 +40,7 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     robot(&model);
     let spec = env.spec();
+    check_teacher(&loaded, spec)?;
     observations(spec);
     actions(config, &model, &env);
     pose(&model, env.pose());
@@ -115,8 +116,14 @@ fn observations(spec: &EnvSpec) {
             table(&format!("observation (critic){of}"), rows);
         }
     };
+    let groups = || {
+        for group in &spec.groups {
+            table(&format!("observation (group {})", group.name), &group.table);
+        }
+    };
     if spec.agents.is_empty() {
-        return tables("", &spec.obs_table);
+        tables("", &spec.obs_table);
+        return groups();
     }
     let names: Vec<&str> = spec.agents.iter().map(|a| a.name.as_str()).collect();
     outln!("\nagents: {}", names.join(", "));
@@ -128,6 +135,7 @@ fn observations(spec: &EnvSpec) {
             tables(&format!(" of {}", agent.name), &agent.obs_table);
         }
     }
+    groups();
 }
 
 fn table(title: &str, rows: &[ObsRow]) {

@@ -2,7 +2,8 @@
 
 use super::{Config, Device, LearnerPath};
 use crate::learner::registry::methods;
-use ostler_sim::config::{Auto, Backend, ConfigError, SimDevice};
+use ostler_sim::config::{Auto, Backend, ConfigError, ObservationGroup, SimDevice};
+use ostler_sim::names::nearest;
 
 /// More environments than this cannot be numbered by the random streams' 32 bits
 /// and would not fit anywhere.
@@ -28,6 +29,7 @@ impl Config {
             }
         }
         self.check_self_play(&mut errors);
+        self.check_groups(&mut errors);
         errors.extend(self.memory.validate());
         errors.extend(self.guard.validate());
         errors.extend(self.back_off.validate(MAX_ENVS));
@@ -38,6 +40,31 @@ impl Config {
             errors.extend(self.validate_batch(samples));
         }
         errors
+    }
+
+    /// A group of observations that nobody reads is a mistake in its name.
+    fn check_groups(&self, errors: &mut Vec<ConfigError>) {
+        let read = &self.ppo.imitation.group;
+        for (i, term) in self.task.observation.iter().enumerate() {
+            let ObservationGroup::Other(name) = &term.group else {
+                continue;
+            };
+            if name == read {
+                continue;
+            }
+            let known = ["policy", "critic", read.as_str()];
+            let help = match nearest(name, known) {
+                Some(near) => format!("did you mean \"{near}\"?"),
+                None => {
+                    format!(
+                        "\"policy\", \"critic\", or \"{read}\", which ppo.imitation.group names"
+                    )
+                }
+            };
+            let path = format!("task.observation[{i}].group");
+            let why = format!("nobody reads the group \"{name}\"");
+            errors.push(ConfigError::new(path, why).help(help));
+        }
     }
 
     fn check_self_play(&self, errors: &mut Vec<ConfigError>) {

@@ -96,6 +96,17 @@ pub trait Learner: std::fmt::Debug {
     /// libtorch refuses.
     fn restart(&mut self, factor: f64) -> Result<(), LearnError>;
 
+    /// Whom the policy is to imitate (`ppo.imitation`). Comes before the first update.
+    ///
+    /// # Errors
+    /// The learner has no use for a teacher.
+    fn set_teacher(&mut self, _teacher: Box<dyn TrainedPolicy>) -> Result<(), LearnError> {
+        let why = "this learner imitates nobody";
+        Err(ConfigError::new("ppo.imitation.teacher", why)
+            .help("runner.algorithm = \"ppo\", or leave it out")
+            .into())
+    }
+
     /// Where faults are kept that are to come.
     fn faults(&mut self) -> &mut Faults;
 
@@ -424,6 +435,8 @@ pub struct UpdateStats {
     pub value_function: f64,
     /// Entropy of the policy (nat) (`Loss/entropy`).
     pub entropy: f64,
+    /// Distance from the teacher before its coefficient (`Loss/imitation`), where there is one.
+    pub imitation: Option<f64>,
     /// Kullback-Leibler divergence from the policy that collected to the present one
     /// at the end of the update (nat) (`Policy/kl`).
     pub kl: f64,
@@ -532,6 +545,7 @@ impl UpdateStats {
             surrogate: mean(|s| s.surrogate),
             value_function: mean(|s| s.value_function),
             entropy: mean(|s| s.entropy),
+            imitation: each.clone().find_map(|s| s.imitation),
             kl: mean(|s| s.kl),
             clip_fraction: mean(|s| s.clip_fraction),
             explained_variance: mean(|s| s.explained_variance),
@@ -622,6 +636,8 @@ impl UpdateStats {
             .into_iter()
             .filter(move |(tag, _)| search.is_none() || has(tag));
         let self_play = self.self_play.into_iter().flat_map(|s| s.scalars());
-        common.chain(on_policy).chain(off_policy).chain(self_play)
+        let imitation = self.imitation.map(|x| ("Loss/imitation", x));
+        let more = self_play.chain(imitation);
+        common.chain(on_policy).chain(off_policy).chain(more)
     }
 }

@@ -17,6 +17,8 @@ pub fn acting_spec(spec: &EnvSpec, envs: usize) -> EnvSpec {
             policy: spec.obs.policy,
             critic: None,
         },
+        critic: None,
+        groups: Vec::new(),
         ..spec.clone()
     }
 }

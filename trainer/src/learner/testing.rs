@@ -16,6 +16,8 @@ pub fn spec(obs: usize, critic: Option<usize>, action: ActionSpace, num_envs: us
             policy: obs,
             critic,
         },
+        critic,
+        groups: Vec::new(),
         obs_table: Groups {
             policy: Vec::new(),
             critic: None,

@@ -112,7 +112,7 @@ impl Need {
         let mut columns = action + dist + std + 6;
         if hidden_state > 0 {
             // Hidden states after each step, twice: beside the critic's observations, too.
-            let own = spec.obs.critic.unwrap_or(spec.obs.policy) as u64;
+            let own = spec.critic.unwrap_or(spec.obs.policy) as u64;
             columns += 2 * hidden_state + own + 1;
         }
         let normalised = match (
@@ -120,14 +120,14 @@ impl Need {
             config.critic.obs_normalization,
         ) {
             (false, false) => 0,
-            (true, true) if spec.obs.critic.is_none() => 2 * spec.obs.policy as u64,
+            (true, true) if spec.critic.is_none() => 2 * spec.obs.policy as u64,
             _ => width,
         };
         let (gru, seen) = match hidden_state as usize {
             0 => (0, [spec.obs.policy, 0]),
             h => (weights(spec.obs.policy + h + 1, &[], 3 * h as u64), [h, h]),
         };
-        let of_critic = spec.obs.critic.unwrap_or(spec.obs.policy);
+        let of_critic = spec.critic.unwrap_or(spec.obs.policy);
         let weights = gru + weights(seen[0], actor, dist) + weights(of_critic + seen[1], critic, 1);
         let weights = policies * if off_policy { 3 * weights } else { weights };
         // Log-probabilities are computed column by column over all samples.

@@ -199,8 +199,20 @@ impl LoadedRun {
             &mark(&self.model, spec),
             &self.file,
         )?;
+        self.policy_on(spec, tch::Device::Cpu)
+    }
+
+    /// The same on any device, whatever robot and task the run is of.
+    ///
+    /// # Errors
+    /// Its networks have other sizes.
+    pub(super) fn policy_on(
+        &self,
+        spec: &EnvSpec,
+        device: tch::Device,
+    ) -> Result<Box<dyn TrainedPolicy>, RunError> {
         self.has_its_networks()?;
-        let mut policy = learner::build_policy(&self.config, spec, tch::Device::Cpu)?;
+        let mut policy = learner::build_policy(&self.config, spec, device)?;
         policy.load(&self.checkpoint.learner)?;
         Ok(policy)
     }
@@ -304,7 +316,7 @@ pub(super) fn mark(model: &Model, spec: &EnvSpec) -> TaskMark {
     TaskMark {
         robot: model.name.clone(),
         obs: spec.obs.policy,
-        critic_obs: spec.obs.critic,
+        critic_obs: spec.critic,
         action: spec.action.width(),
         num_envs: spec.num_envs,
     }

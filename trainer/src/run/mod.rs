@@ -41,6 +41,7 @@ mod signals;
 mod size;
 pub mod stage;
 mod start;
+mod teacher;
 mod thrift;
 mod trouble;
 
@@ -65,6 +66,7 @@ pub(crate) use rows::Rows;
 pub(crate) use signals::forwarded_from;
 pub use start::Options;
 pub(crate) use start::plan;
+pub(crate) use teacher::check_teacher;
 
 use crate::config::{Config, Loaded};
 use crate::drill::RunDrill;

@@ -4,6 +4,7 @@
 use super::collecting::Collecting;
 use super::error::RunError;
 use super::machine::{Envs, Machine};
+use super::teacher::teacher;
 use crate::config::Loaded;
 use crate::drill::Drill;
 use crate::learner::{self, LearnError, Learner, Opened};
@@ -93,6 +94,11 @@ impl Parts {
         let (spec, physics_notes) = envs.facts(loaded, model)?;
         let mut learner =
             learner::build(config, &spec, machine.torch).map_err(|e| in_file(loaded, e))?;
+        if let Some(teacher) = teacher(loaded, &spec, machine.torch)? {
+            learner
+                .set_teacher(teacher)
+                .map_err(|e| in_file(loaded, e))?;
+        }
         let drills = config.fault.drills().unwrap_or_default();
         if !drills.is_empty() {
             inject(&drills, &mut envs, learner.as_mut()).map_err(|e| in_fault(loaded, e))?;

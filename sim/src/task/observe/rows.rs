@@ -1,101 +1,156 @@
 //! Which term stands where in whose rows.
+//!
+//! An agent's row for the critic holds what the critic sees, then each further group, which
+//! begins at the same column in all agents' rows.
 
 use super::{Observations, Seen, Term};
-use crate::env::{Groups, ObsRow};
+use crate::config::ObservationGroup;
+use crate::env::{Groups, ObsGroup, ObsRow};
 use crate::task::team::Team;
 use std::ops::Range;
 
+/// Some of an agent's terms, one behind the other.
+struct Run {
+    terms: Vec<usize>,
+    width: usize,
+    table: Vec<ObsRow>,
+}
+
+impl Run {
+    fn new(terms: &[Term], own: Vec<usize>, agent: usize, team: &Team) -> Self {
+        let (mut width, mut table) = (0, Vec::new());
+        for term in own.iter().map(|&i| &terms[i]) {
+            let name = match term.agent == agent {
+                true => term.name.clone(),
+                false => team.prefixed(term.agent, &term.name),
+            };
+            table.push(term.row(width, name));
+            width += term.len();
+        }
+        Self {
+            terms: own,
+            width,
+            table,
+        }
+    }
+}
+
+/// Columns of a row that agents have in common: as wide as the widest of their runs.
+struct Part {
+    first: usize,
+    width: usize,
+    /// Of every agent.
+    runs: Vec<Run>,
+}
+
 impl Observations {
-    /// Finds the places of all terms.
-    pub(super) fn lay_out(mut terms: Vec<Term>, team: &Team) -> Self {
-        let count = team.count();
-        let with_critic = team.is_centralized() || terms.iter().any(Term::is_privileged);
-        // Terms of the agent's rows, in order: its own policy terms first.
-        let of = |terms: &[Term], agent: usize, privileged: bool| -> Vec<usize> {
+    /// Finds the places of all terms; `groups` are those behind the critic's.
+    pub(super) fn lay_out(mut terms: Vec<Term>, groups: &[ObservationGroup], team: &Team) -> Self {
+        let is_critic = |t: &Term| t.group == ObservationGroup::Critic;
+        let with_critic = team.is_centralized() || terms.iter().any(is_critic);
+        let of = |agent: usize, group: &ObservationGroup| -> Vec<usize> {
             let own = terms.iter().enumerate();
-            own.filter(|(_, t)| t.agent == agent && t.is_privileged() == privileged)
+            own.filter(|(_, t)| t.agent == agent && t.group == *group)
                 .map(|(i, _)| i)
                 .collect()
         };
-        let mut agents = Vec::with_capacity(count);
-        let mut rows = Vec::with_capacity(count);
-        for agent in 0..count {
-            let policy = of(&terms, agent, false);
-            let mut critic = policy.clone();
-            if team.is_centralized() {
-                for &other in team.others(agent) {
-                    critic.extend(of(&terms, other, false));
-                }
+        let part = |first: usize, own: &dyn Fn(usize) -> Vec<usize>| -> Part {
+            let runs = (0..team.count()).map(|agent| Run::new(&terms, own(agent), agent, team));
+            let runs: Vec<Run> = runs.collect();
+            Part {
+                first,
+                width: runs.iter().map(|r| r.width).max().unwrap_or(0),
+                runs,
             }
-            critic.extend(of(&terms, agent, true));
-            let table = |row: &[usize]| -> (usize, Vec<ObsRow>) {
-                let (mut at, mut table) = (0, Vec::new());
-                for term in row.iter().map(|&i| &terms[i]) {
-                    let name = match term.agent == agent {
-                        true => term.name.clone(),
-                        false => team.prefixed(term.agent, &term.name),
-                    };
-                    table.push(term.row(at, name));
-                    at += term.len();
+        };
+        let policy = part(0, &|agent| of(agent, &ObservationGroup::Policy));
+        // The agent's own policy terms first.
+        let critic = with_critic.then(|| {
+            part(0, &|agent| {
+                let mut row = of(agent, &ObservationGroup::Policy);
+                if team.is_centralized() {
+                    for &other in team.others(agent) {
+                        row.extend(of(other, &ObservationGroup::Policy));
+                    }
                 }
-                (at, table)
-            };
-            let (width, rows_of_policy) = table(&policy);
-            let of_critic = with_critic.then(|| table(&critic));
-            agents.push(Seen {
-                width: Groups {
-                    policy: width,
-                    critic: of_critic.as_ref().map(|c| c.0),
-                },
-                table: Groups {
-                    policy: rows_of_policy,
-                    critic: of_critic.map(|c| c.1),
-                },
-            });
-            rows.push((policy, critic));
+                row.extend(of(agent, &ObservationGroup::Critic));
+                row
+            })
+        });
+        let mut parts: Vec<Part> = critic.into_iter().collect();
+        for group in groups {
+            let first = parts.last().map_or(0, |p| p.first + p.width);
+            parts.push(part(first, &|agent| of(agent, group)));
         }
-        let widest = |of: fn(&Seen) -> usize| agents.iter().map(of).max().unwrap_or(0);
+        let row = parts.last().map(|p| p.first + p.width);
+        let behind = &parts[usize::from(with_critic)..];
+        let groups = groups.iter().zip(behind).map(|(group, part)| ObsGroup {
+            name: group.clone().into(),
+            first: part.first,
+            width: part.width,
+            table: part.runs.first().map_or_else(Vec::new, |r| r.table.clone()),
+        });
+        let groups: Vec<ObsGroup> = groups.collect();
+
+        let agents = (0..team.count()).map(|agent| {
+            let own = &policy.runs[agent];
+            let critic = with_critic.then(|| &parts[0].runs[agent]);
+            let critic_width = critic.map(|c| c.width);
+            Seen {
+                width: Groups {
+                    policy: own.width,
+                    // Groups stand at the same place in all rows.
+                    critic: if groups.is_empty() { critic_width } else { row },
+                },
+                critic: critic_width,
+                table: Groups {
+                    policy: own.table.clone(),
+                    critic: critic.map(|c| c.table.clone()),
+                },
+            }
+        });
+        let agents: Vec<Seen> = agents.collect();
         let width = Groups {
-            policy: widest(|a| a.width.policy),
-            critic: with_critic.then(|| widest(|a| a.width.critic.unwrap_or(0))),
+            policy: policy.width,
+            critic: row,
         };
         let mut padding = Groups {
             policy: Vec::new(),
-            critic: width.critic.map(|_| Vec::new()),
+            critic: row.map(|_| Vec::new()),
         };
-        let pad = |into: &mut Vec<Range<usize>>, agent: usize, own: usize, row: usize| {
-            if own < row {
-                into.push(agent * row + own..(agent + 1) * row);
+        place(&policy, policy.width, &mut padding.policy, |i, at| {
+            terms[i].policy_at = Some(at);
+        });
+        if let (Some(row), Some(padding)) = (row, &mut padding.critic) {
+            for part in &parts {
+                place(part, row, padding, |i, at| terms[i].critic_at.push(at));
             }
-        };
-        for (agent, (policy, critic)) in rows.into_iter().enumerate() {
-            let mut at = agent * width.policy;
-            for i in policy {
-                // Privileged terms stay without a place.
-                terms[i].policy_at = Some(at);
-                at += terms[i].len();
-            }
-            pad(
-                &mut padding.policy,
-                agent,
-                agents[agent].width.policy,
-                width.policy,
-            );
-            let (Some(row), Some(into)) = (width.critic, &mut padding.critic) else {
-                continue;
-            };
-            let mut at = agent * row;
-            for i in critic {
-                terms[i].critic_at.push(at);
-                at += terms[i].len();
-            }
-            pad(into, agent, at - agent * row, row);
         }
         Self {
             terms,
             width,
             agents,
             padding,
+            groups,
+        }
+    }
+}
+
+/// Tells each term of a part its place, in rows of `row` columns that lie agent by agent, and
+/// what is left over.
+fn place(
+    part: &Part,
+    row: usize,
+    padding: &mut Vec<Range<usize>>,
+    mut tell: impl FnMut(usize, usize),
+) {
+    for (agent, run) in part.runs.iter().enumerate() {
+        let first = agent * row + part.first;
+        for (&term, entry) in run.terms.iter().zip(&run.table) {
+            tell(term, first + entry.index);
+        }
+        if run.width < part.width {
+            padding.push(first + run.width..first + part.width);
         }
     }
 }

@@ -76,7 +76,7 @@ impl Inputs {
     ) -> Result<Self, LearnError> {
         let (rows, width) = (rows as i64, spec.action.width() as i64);
         let obs = spec.obs.policy as i64;
-        let critic = spec.obs.critic.map_or(obs, |c| c as i64);
+        let critic = spec.critic.map_or(obs, |c| c as i64);
         let float = |what: &str, cols: i64| zeros(what, &[rows, cols], Kind::Float, device);
         let pair = || Pair::new(rows, critic, width, device);
         let draws = Noise::new((rows, 2 * width), seed, device, crossed)?;

@@ -148,7 +148,7 @@ impl OffPolicy {
         }
         let _no_grad = tch::no_grad_guard();
         let (actor, critic, seed) = (plan.actor, plan.critic, plan.seed);
-        let seen = spec.obs.critic.unwrap_or(spec.obs.policy) + spec.action.width();
+        let seen = spec.critic.unwrap_or(spec.obs.policy) + spec.action.width();
         let nets = Nets {
             policy: policy(plan.algorithm, actor, critic, spec, seed, device)?,
             critics: Critics::new(critic, seen as i64, outputs, seed, device)?,

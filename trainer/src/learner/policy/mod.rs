@@ -177,7 +177,7 @@ impl Norms {
         device: Device,
     ) -> Result<Self, LearnError> {
         let normalizer = |name, width: usize| Normalizer::new(name, width as i64, device);
-        let own = spec.obs.critic;
+        let own = spec.critic;
         let critic_norm = match (critic.shared, own, critic.obs_normalization) {
             (true, _, _) => CriticNorm::AsActor,
             (_, None, on) if on == actor.obs_normalization => CriticNorm::AsActor,
@@ -224,8 +224,7 @@ impl Norms {
             normalizer.merge(&rows(&rollout.obs.policy)?, &valid)?;
         }
         if let CriticNorm::Own(normalizer) = &mut self.critic {
-            let obs = rollout.obs.critic.as_ref().unwrap_or(&rollout.obs.policy);
-            normalizer.merge(&rows(obs)?, &valid)?;
+            normalizer.merge(&rows(&rollout.critic(&rollout.obs)?)?, &valid)?;
         }
         Ok(())
     }

@@ -73,7 +73,7 @@ impl Net {
         seed: u64,
         device: Device,
     ) -> Result<(Self, Params), LearnError> {
-        if critic.shared && spec.obs.critic.is_some() {
+        if critic.shared && spec.critic.is_some() {
             return Err(ConfigError::new(
                 "critic.shared",
                 "the task has observations for the critic alone",
@@ -107,7 +107,7 @@ impl Net {
         let (critic_at, value_width) = if critic.shared {
             (Vec::new(), width)
         } else {
-            let obs = spec.obs.critic.unwrap_or(spec.obs.policy) as i64;
+            let obs = spec.critic.unwrap_or(spec.obs.policy) as i64;
             Trunk::declare(&mut layout, "critic", obs + hidden, critic.trunk())
         };
         let value_at = Linear::declare(&mut layout, "critic.head", value_width, 1);

@@ -17,13 +17,15 @@ pub struct Columns {
     pub dist: i64,
     /// Standard deviation, `A`, or 0 for a categorical policy.
     pub std: i64,
+    /// A teacher's mean or logits, `D`, or 0 without one.
+    pub target: i64,
 }
 
 impl Columns {
-    /// All columns: action, dist, std, then one each for log-probability, advantage,
+    /// All columns: action, dist, std, a teacher's dist, then one each for log-probability, advantage,
     /// return, value, validity, and the weight of the advantage.
     pub fn total(self) -> i64 {
-        self.action + self.dist + self.std + 6
+        self.action + self.dist + self.std + self.target + 6
     }
 
     /// Widths and kinds for the loss.
@@ -32,6 +34,7 @@ impl Columns {
             actions: self.action as usize,
             dists: self.dist as usize,
             stds: self.std as usize,
+            targets: self.target as usize,
             huber: config.value_loss == ValueLoss::Huber,
             clip_value: config.use_clipped_value_loss,
         }
@@ -87,6 +90,8 @@ pub struct MiniBatch {
     pub dist: Tensor,
     /// Deviation they were drawn with `[B,A]`; none for a categorical policy.
     pub std: Option<Tensor>,
+    /// Mean or logits of a teacher `[B,D]`, if there is one.
+    pub target: Option<Tensor>,
     /// Their log-probability then.
     pub log_prob: Tensor,
     /// Advantage.
@@ -144,10 +149,13 @@ impl MiniBatch {
             rows,
             action: next(columns.action)?,
             dist: next(columns.dist)?,
-            std: if columns.std > 0 {
-                Some(next(columns.std)?)
-            } else {
-                None
+            std: match columns.std {
+                0 => None,
+                width => Some(next(width)?),
+            },
+            target: match columns.target {
+                0 => None,
+                width => Some(next(width)?),
             },
             log_prob: next(1)?,
             advantage: next(1)?,

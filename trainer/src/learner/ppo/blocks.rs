@@ -165,7 +165,7 @@ impl Blocks {
     pub fn terms(
         &self,
         config: &PpoConfig,
-        value_clip: f32,
+        [value_clip, imitation_coef]: [f32; 2],
         inputs: Inputs<'_>,
         index: &[i64],
     ) -> LossTerms {
@@ -195,6 +195,7 @@ impl Blocks {
             value_clip,
             value_coef: config.value_loss_coef as f32,
             entropy_coef: config.entropy_coef as f32,
+            imitation_coef,
             samples: n as f32,
             advantage_mean: mean,
             advantage_scale: scale,

@@ -82,6 +82,53 @@ pub struct PpoConfig {
     /// samples by the clipped ratio of the policies alone, `"none"`. `"auto"`: `"clip"`
     /// where there are such samples, else `"none"`.
     pub staleness_correction: Staleness,
+    /// `[ppo.imitation]`: a teacher.
+    pub imitation: ImitationConfig,
+}
+
+/// `[ppo.imitation]`: the policy is drawn to what a trained one, the teacher, would do. The
+/// teacher sees observations of its own, `[[task.observation]]` with `group = "teacher"`: what
+/// a robot cannot measure, for example (distillation; Ross et al., "A reduction of imitation
+/// learning and structured prediction to no-regret online learning", 2011).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ImitationConfig {
+    /// The teacher: a run's folder, or one of its checkpoints, from the working directory;
+    /// empty: none.
+    pub teacher: String,
+    /// The group of observations that it sees.
+    pub group: String,
+    /// Weight of the loss: the mean of squares of what the policy's mean differs by from the
+    /// teacher's action; of choices, the divergence from the teacher's. 0 or more.
+    pub coef: f64,
+    /// What is left of `coef` at the end of the run, to which it falls evenly. 0..1.
+    pub final_share: f64,
+    /// Learn from the teacher alone: rewards count for the critic only.
+    pub alone: bool,
+}
+
+impl Default for ImitationConfig {
+    fn default() -> Self {
+        Self {
+            teacher: String::new(),
+            group: "teacher".into(),
+            coef: 1.0,
+            final_share: 1.0,
+            alone: false,
+        }
+    }
+}
+
+impl ImitationConfig {
+    /// Whether there is a teacher.
+    pub fn is_on(&self) -> bool {
+        !self.teacher.is_empty()
+    }
+
+    /// The loss's weight where so much of the run is left, 0..1.
+    pub fn coef_at(&self, left: f64) -> f64 {
+        self.coef * (self.final_share + (1.0 - self.final_share) * left)
+    }
 }
 
 impl Default for PpoConfig {
@@ -113,6 +160,7 @@ impl Default for PpoConfig {
             priority_alpha: 0.0,
             priority_beta: 0.2,
             staleness_correction: Staleness::Auto,
+            imitation: ImitationConfig::default(),
         }
     }
 }
@@ -268,6 +316,14 @@ impl PpoConfig {
             "priority_alpha",
             &c.priority_alpha,
             from_0,
+        );
+        let i = &c.imitation;
+        check(at_least_0(i.coef), "imitation.coef", &i.coef, from_0);
+        check(
+            unit(i.final_share),
+            "imitation.final_share",
+            &i.final_share,
+            share,
         );
         check(
             unit(c.priority_beta),

@@ -33,14 +33,15 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Gradients and means of the samples that `blocks` has taken. Without `policy` only what
+    /// Gradients and means of the samples that `blocks` has taken; `limits`: how far a value
+    /// may move, and how much a teacher counts. Without `policy` only what
     /// concerns values is worked out.
     pub(super) fn run(
         &mut self,
         blocks: &Blocks,
         config: &PpoConfig,
         policy: bool,
-        value_clip: f32,
+        limits: [f32; 2],
     ) -> Result<(), LearnError> {
         let inputs = Inputs {
             theta: self.theta.all()?,
@@ -53,7 +54,7 @@ impl Host {
             },
         };
         let index = blocks.samples();
-        let terms = blocks.terms(config, value_clip, inputs, index);
+        let terms = blocks.terms(config, limits, inputs, index);
         let out = (self.grad.all_mut()?, self.stats.all_mut()?);
         blocks.run(inputs, index, &terms, policy, out);
         Ok(())

@@ -103,7 +103,7 @@ impl LossKernel {
         &self,
         config: &PpoConfig,
         mb: &MiniBatch,
-        value_clip: &Tensor,
+        (value_clip, imitation): (&Tensor, f64),
         stats: &Tensor,
     ) -> Result<(), LearnError> {
         self.take_terms(config, mb, value_clip)?;
@@ -129,6 +129,7 @@ impl LossKernel {
         loss.terms.clip = config.clip_param as f32;
         loss.terms.value_coef = config.value_loss_coef as f32;
         loss.terms.entropy_coef = config.entropy_coef as f32;
+        loss.terms.imitation_coef = imitation as f32;
         loss.in_memory = address(&self.terms);
         let args = LossArgs {
             loss,

@@ -18,8 +18,9 @@ pub const CLIP_FRACTION: usize = 1;
 pub const SURROGATE: usize = 2;
 pub const VALUE: usize = 3;
 pub const ENTROPY: usize = 4;
+pub const IMITATION: usize = 5;
 /// How many there are.
-pub const STATS: usize = 5;
+pub const STATS: usize = 6;
 
 /// What a policy's distribution says about the samples, each `[B,1]`, and how to pass
 /// gradients back through it.
@@ -48,11 +49,12 @@ enum Parts {
 /// Writes the gradients of the loss into `d_dist`, `d_log_std` and `d_value` of the
 /// minibatch's space, and the weighted means [`KL`].. into `stats [STATS]`. `value_clip`: how
 /// far a value may move, without dimensions.
-/// A minibatch without a valid sample gives NaN everywhere.
+/// `imitation`: how much the distance from a teacher counts. A minibatch without a valid
+/// sample gives NaN everywhere.
 pub fn loss(
     config: &PpoConfig,
     mb: &MiniBatch,
-    value_clip: &Tensor,
+    (value_clip, imitation): (&Tensor, f64),
     stats: &Tensor,
 ) -> Result<(), TchError> {
     let weight = mb.valid.f_div(&mb.valid.f_sum(Kind::Float)?)?;
@@ -82,12 +84,49 @@ pub fn loss(
 
     let d_entropy = weight.f_mul_scalar(-config.entropy_coef)?;
     distribution_gradient(mb, &eval.parts, &d_log_prob, &d_entropy, &eval.entropy)?;
+    let apart = match &mb.target {
+        Some(target) => imitate(mb, &eval.parts, target, &weight.f_mul_scalar(imitation)?)?,
+        None => zero.shallow_clone(),
+    };
     let value = value_loss(config, mb, value_clip, &weight, &zero)?;
 
-    let columns = [&eval.kl, &outside, &surrogate, &value, &eval.entropy];
+    let columns = [
+        &eval.kl,
+        &outside,
+        &surrogate,
+        &value,
+        &eval.entropy,
+        &apart,
+    ];
     let columns = Tensor::f_cat(&columns, 1)?.f_mul(&weight)?;
     let _ = columns.f_sum_intlist_out(stats, &[0i64][..], false, Kind::Float)?;
     Ok(())
+}
+
+/// Distances from a teacher `[B,1]`, mean squares or KL(teacher || policy); their gradients,
+/// times `weight`, are added to the space's.
+fn imitate(
+    mb: &MiniBatch,
+    parts: &Parts,
+    target: &Tensor,
+    weight: &Tensor,
+) -> Result<Tensor, TchError> {
+    let mut d_dist = mb.space.d_dist.shallow_clone();
+    match parts {
+        Parts::Gaussian { .. } => {
+            let off = mb.space.dist.f_sub(target)?;
+            let each = 2.0 / target.size2()?.1 as f64;
+            let _ = d_dist.f_add_(&off.f_mul(weight)?.f_mul_scalar(each)?)?;
+            off.f_square()?.f_mean_dim(&[1i64][..], true, Kind::Float)
+        }
+        Parts::Categorical { log_p, p, .. } => {
+            let log_q = target.f_log_softmax(1, Kind::Float)?;
+            let q = log_q.f_exp()?;
+            let _ = d_dist.f_add_(&p.f_sub(&q)?.f_mul(weight)?)?;
+            let each = log_q.f_sub(log_p)?.f_mul(&q)?;
+            each.f_sum_dim_intlist(&[1i64][..], true, Kind::Float)
+        }
+    }
 }
 
 /// Losses `[B,1]`; the gradient goes into the space.

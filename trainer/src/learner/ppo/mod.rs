@@ -10,6 +10,7 @@ mod blocks;
 mod config;
 mod finish;
 mod gae;
+mod imitation;
 mod kernel;
 mod loss;
 mod method;
@@ -26,7 +27,7 @@ mod stats;
 mod tests;
 mod values;
 
-pub use config::{AdvantageNorm, PpoConfig, Schedule, Staleness, ValueLoss};
+pub use config::{AdvantageNorm, ImitationConfig, PpoConfig, Schedule, Staleness, ValueLoss};
 pub use kernel::program as device_program;
 pub use method::PpoMethod;
 
@@ -41,6 +42,7 @@ use super::{
 use batch::{Columns, MiniBatch, Samples};
 use blocks::Blocks;
 use finish::Host;
+use imitation::Teacher;
 use kernel::LossKernel;
 use orders::Orders;
 use ostler_collector::Rollout;
@@ -66,6 +68,7 @@ pub struct Ppo {
     path: Path,
     /// What minibatches are drawn from.
     sequences: Sequences,
+    teacher: Option<Teacher>,
     /// How often, where not all once.
     priorities: Option<Priorities>,
     values: values::Values,
@@ -158,6 +161,10 @@ impl Ppo {
             } else {
                 action
             },
+            target: match config.imitation.is_on() {
+                true => policy.net.dist_width(),
+                false => 0,
+            },
         };
         let obs = spec.obs.policy as i64;
         // What a recurrent actor remembers is the critic's to see, unless they share layers.
@@ -165,8 +172,8 @@ impl Ppo {
             true => 0,
             false => policy.net.hidden_width(),
         };
-        let critic_obs = spec.obs.critic.unwrap_or(spec.obs.policy) as i64 + seen;
-        let alike = spec.obs.critic.is_none() && matches!(policy.norm.critic, CriticNorm::AsActor);
+        let critic_obs = spec.critic.unwrap_or(spec.obs.policy) as i64 + seen;
+        let alike = spec.critic.is_none() && matches!(policy.norm.critic, CriticNorm::AsActor);
         let same = alike && seen == 0;
         let sequences = match actor.is_recurrent() {
             false => 1,
@@ -216,6 +223,7 @@ impl Ppo {
                 kernel: None,
             },
             sequences,
+            teacher: None,
             priorities: None,
             left: 1.0,
             faults: Faults::default(),
@@ -416,8 +424,9 @@ impl Ppo {
         let policy = host.policy_learns()? || self.policy.net.is_shared();
         if let Path::Blocks(blocks) = &mut self.path {
             blocks.take(range);
-            let clip = self.host_value_clip;
-            host.run(blocks, &self.config, policy, clip)?;
+            let imitation = self.config.imitation.coef_at(self.left) as f32;
+            let limits = [self.host_value_clip, imitation];
+            host.run(blocks, &self.config, policy, limits)?;
         }
         let policy = host.policy_goes_on()?;
         self.poison(Place::Judged)?;
@@ -431,7 +440,8 @@ impl Ppo {
     fn learn(&mut self, which: usize, index: &Tensor) -> Result<(), LearnError> {
         self.poison(Place::Begin)?;
         let ActorCritic { net, params, .. } = &self.policy;
-        let (config, stats, clip) = (&self.config, self.accumulator.losses(), &self.value_clip);
+        let (config, stats) = (&self.config, self.accumulator.losses());
+        let terms = (&self.value_clip, config.imitation.coef_at(self.left));
         match &self.path {
             Path::Blocks(_) => {}
             Path::Reference {
@@ -444,7 +454,7 @@ impl Ppo {
                 let steps = self.sequences.steps as i64;
                 let memory = self.samples.memory.as_ref();
                 let memory = memory.map(|m| m.gather(&index, steps)).transpose()?;
-                reference::gradient(config, (places, params), mb, memory, clip, stats)?;
+                reference::gradient(config, (places, params), mb, memory, terms, stats)?;
             }
             Path::Tensors {
                 minibatches,
@@ -454,8 +464,8 @@ impl Ppo {
                 mb.gather(&self.samples, index)?;
                 mb.forward(net)?;
                 match kernel {
-                    Some(kernel) => kernel.run(config, mb, clip, stats)?,
-                    None => loss::loss(config, mb, clip, stats)?,
+                    Some(kernel) => kernel.run(config, mb, terms, stats)?,
+                    None => loss::loss(config, mb, terms, stats)?,
                 }
                 mb.backward(net)?;
             }
@@ -546,6 +556,9 @@ impl Learner for Ppo {
         if !self.on_host() {
             stats.traffic = self.crossed.traffic().since(before);
         }
+        if !self.config.imitation.is_on() {
+            stats.imitation = None;
+        }
         stats.gae_s = gae_s;
         stats.update_s = start.elapsed().as_secs_f64();
         Ok(stats)
@@ -593,5 +606,10 @@ impl Learner for Ppo {
 
     fn faults(&mut self) -> &mut Faults {
         &mut self.faults
+    }
+
+    fn set_teacher(&mut self, teacher: Box<dyn TrainedPolicy>) -> Result<(), LearnError> {
+        self.teacher = Some(Teacher::new(teacher));
+        Ok(())
     }
 }

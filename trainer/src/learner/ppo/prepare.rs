@@ -92,6 +92,11 @@ impl Ppo {
             }
             _ => advantage.shallow_clone(),
         };
+        let taught = self.taught(rollout)?;
+        let normalized = match self.config.imitation.is_on() && self.config.imitation.alone {
+            true => normalized.f_zeros_like()?,
+            false => normalized,
+        };
         let weight = self.prioritise(&normalized, &valid, reference.weight)?;
         // Of minibatches the loss weighs advantages once it has normalised them.
         let ones = || valid.f_ones_like();
@@ -102,6 +107,7 @@ impl Ppo {
         };
         let mut columns = vec![&acted.action, &reference.dist];
         columns.extend(reference.std.as_ref());
+        columns.extend(taught.as_ref());
         columns.extend([&reference.log_prob, &weighed, &targets]);
         columns.extend([&value, &valid, &weight]);
         let _ = Tensor::f_cat_out(&self.samples.packed, &columns, 1)?;

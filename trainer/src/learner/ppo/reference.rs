@@ -111,14 +111,14 @@ pub fn gradient(
     (net, params): (&BlockNet, &Params),
     mb: &MiniBatch,
     memory: Option<Remembered>,
-    value_clip: &Tensor,
+    terms: (&Tensor, f64),
     stats: &Tensor,
 ) -> Result<(), TchError> {
     tch::with_grad(|| {
         let theta = params.theta.f_detach()?.f_set_requires_grad(true)?;
         let leaf = Leaf(theta.shallow_clone());
         let samples = (mb, memory.as_ref());
-        let (loss, held) = minibatch_loss(config, net, &leaf, samples, value_clip, stats)?;
+        let (loss, held) = minibatch_loss(config, net, &leaf, samples, terms, stats)?;
         let grad = match held {
             None => gradients(&loss, &[&theta])?.remove(0),
             // A deviation at its bound is not pushed beyond: the gradient is stopped there on
@@ -143,7 +143,7 @@ fn minibatch_loss(
     net: &BlockNet,
     leaf: &Leaf,
     (mb, memory): (&MiniBatch, Option<&Remembered>),
-    value_clip: &Tensor,
+    (value_clip, imitation): (&Tensor, f64),
     stats: &Tensor,
 ) -> Result<(Tensor, Option<Held>), TchError> {
     // Rows that are not valid may hold anything: zeros stand in for them.
@@ -207,16 +207,45 @@ fn minibatch_loss(
     let targets = [&only(&mb.returns)?, &only(&mb.value)?];
     let values = only(&value_loss(config, &value, targets, value_clip)?)?;
 
+    let apart = match &mb.target {
+        Some(target) => imitation_loss(&net.std, &dist, &only(target)?)?,
+        None => surrogate.f_zeros_like()?,
+    };
+
     let sum = |t: &Tensor| t.f_mul(&weight)?.f_sum(Kind::Float);
     let loss = sum(&surrogate)?
+        .f_add(&sum(&apart)?.f_mul_scalar(imitation)?)?
         .f_add(&sum(&values)?.f_mul_scalar(config.value_loss_coef)?)?
         .f_sub(&sum(&judged.entropy)?.f_mul_scalar(config.entropy_coef)?)?;
     let outside = ratio.f_ne_tensor(&clipped)?.f_to_kind(Kind::Float)?;
-    let columns = [&judged.kl, &outside, &surrogate, &values, &judged.entropy];
+    let columns = [
+        &judged.kl,
+        &outside,
+        &surrogate,
+        &values,
+        &judged.entropy,
+        &apart,
+    ];
     let means = Tensor::f_cat(&columns, 1)?.f_mul(&weight)?.f_detach()?;
     let means = means.f_sum_dim_intlist(&[0i64][..], false, Kind::Float)?;
     tch::no_grad(|| stats.shallow_clone().f_copy_(&means))?;
     Ok((loss, held))
+}
+
+/// Distances from a teacher's means, or logits, `[B,1]`.
+fn imitation_loss(std: &BlockStd, dist: &Tensor, target: &Tensor) -> Result<Tensor, TchError> {
+    match std {
+        BlockStd::Categorical => {
+            let target = target.f_softmax(1, Kind::Float)?;
+            let log_p = dist.f_log_softmax(1, Kind::Float)?;
+            sum_of(&log_p.f_kl_div(&target, tch::Reduction::None, false)?)
+        }
+        _ => dist.f_mse_loss(target, tch::Reduction::None)?.f_mean_dim(
+            &[1i64][..],
+            true,
+            Kind::Float,
+        ),
+    }
 }
 
 fn value_loss(

@@ -1,6 +1,6 @@
 //! Numbers about an update, gathered on the device and read once.
 
-use super::loss::{CLIP_FRACTION, ENTROPY, KL, STATS, SURROGATE, VALUE};
+use super::loss::{CLIP_FRACTION, ENTROPY, IMITATION, KL, STATS, SURROGATE, VALUE};
 use crate::learner::{LearnError, UpdateStats};
 use ostler_collector::memory::HostRows;
 use ostler_collector::transfer::host_doubles;
@@ -19,7 +19,7 @@ const WIDTH: usize = STATS + 5;
 /// from [`CLIP_FRACTION`] (no sample was valid) over the losses to the gradients' norms.
 const DECISIVE: usize = CRITIC_NORM + 1 - CLIP_FRACTION;
 /// What counts nothing in a step that the policy does not take, and decides nothing.
-const OF_POLICY: [usize; 5] = [KL, SURROGATE, ENTROPY, GRAD_NORM, POLICY];
+const OF_POLICY: [usize; 6] = [KL, SURROGATE, ENTROPY, IMITATION, GRAD_NORM, POLICY];
 
 /// Sums over minibatches that were not skipped.
 #[derive(Debug)]
@@ -278,6 +278,7 @@ impl Accumulator {
             surrogate: of_policy(SURROGATE),
             value_function: mean(VALUE),
             entropy: of_policy(ENTROPY),
+            imitation: Some(of_policy(IMITATION)),
             kl: x[WIDTH + 5 + DECISIVE],
             clip_fraction: of_policy(CLIP_FRACTION),
             grad_norm: of_policy(GRAD_NORM),
@@ -286,8 +287,8 @@ impl Accumulator {
             grad_clipped: mean(CLIPPED),
             skipped: minibatches.saturating_sub(x[COUNT] as u64),
             skipped_no_valid: minibatches.saturating_sub(passed(CLIP_FRACTION)),
-            skipped_loss: passed(CLIP_FRACTION) - passed(ENTROPY),
-            skipped_gradient: passed(ENTROPY) - passed(CRITIC_NORM),
+            skipped_loss: passed(CLIP_FRACTION) - passed(IMITATION),
+            skipped_gradient: passed(IMITATION) - passed(CRITIC_NORM),
             non_finite_params: !x[WIDTH + 4].is_finite(),
             minibatches,
             explained_variance: x[WIDTH],

@@ -78,7 +78,8 @@ impl Input {
 
     fn fill(&mut self, obs: &Tensor, normalizer: Option<&Normalizer>) -> Result<(), TchError> {
         let (steps, envs, width) = obs.size3()?;
-        let obs = obs.f_view([steps * envs, width])?;
+        // Columns of a wider row become a matrix of their own.
+        let obs = obs.f_view([steps * envs, width])?.f_contiguous()?;
         self.seen = match (normalizer, &self.buffer) {
             (Some(normalizer), Some(buffer)) => {
                 normalizer.apply(&obs, buffer)?;
@@ -102,7 +103,7 @@ impl Values {
         let (n, device) = (spec.rows() as i64, policy.device);
         let rows = (steps + 1) * n;
         let own = !matches!(policy.norm.critic, CriticNorm::Raw);
-        let width = spec.obs.critic.unwrap_or(spec.obs.policy) as i64;
+        let width = spec.critic.unwrap_or(spec.obs.policy) as i64;
         let k = (steps as u64)
             .div_ceil(u64::from(spec.min_truncation_steps.max(1)))
             .max(1) as i64;
@@ -236,8 +237,7 @@ impl Values {
         if memory.critic.is_none() {
             return Ok(Some(actor.shallow_clone()));
         }
-        let own = last.critic.as_ref().unwrap_or(&last.policy);
-        let own = seen(flat(own)?, critic_norm)?;
+        let own = seen(flat(&rollout.critic(last)?)?, critic_norm)?;
         let hidden = policy.net.hidden_of(actor)?;
         Ok(Some(Tensor::f_cat(&[own, hidden], 1)?))
     }
@@ -252,8 +252,7 @@ impl Values {
         };
         self.actor.fill(&rollout.obs.policy, actor_norm)?;
         if let Some(critic) = &mut self.critic {
-            let obs = rollout.obs.critic.as_ref().unwrap_or(&rollout.obs.policy);
-            critic.fill(obs, critic_norm)?;
+            critic.fill(&rollout.critic(&rollout.obs)?, critic_norm)?;
         }
         self.remember(policy, rollout)?;
         self.pass(policy, self.critic_sees(), None, &self.value)?;
@@ -261,8 +260,7 @@ impl Values {
         match self.last_seen(policy, rollout, [actor_norm, critic_norm])? {
             Some(last) => self.pass(policy, &last, None, &self.final_value)?,
             None => {
-                let last = &rollout.final_obs;
-                let last = last.critic.as_ref().unwrap_or(&last.policy);
+                let last = rollout.critic(&rollout.final_obs)?.f_contiguous()?;
                 let (k, n, width) = last.size3()?;
                 let last = last.f_view([k * n, width])?;
                 self.pass(policy, &last, critic_norm, &self.final_value)?;

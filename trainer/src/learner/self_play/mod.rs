@@ -217,6 +217,10 @@ impl Learner for SelfPlay {
         self.policy.present.faults()
     }
 
+    fn set_teacher(&mut self, teacher: Box<dyn TrainedPolicy>) -> Result<(), LearnError> {
+        self.policy.present.set_teacher(teacher)
+    }
+
     fn captured(&mut self) {
         self.policy.present.captured();
     }

@@ -23,6 +23,7 @@ fn task(of: &[usize], envs: usize) -> EnvSpec {
         of: of.len(),
         policy,
         obs: own.obs,
+        critic: own.critic,
         action: own.action,
         obs_table: own.obs_table.clone(),
     };

@@ -61,6 +61,7 @@ impl PolicyAgents {
                     name: name.clone(),
                     spec: EnvSpec {
                         obs: first.obs,
+                        critic: first.critic,
                         action: first.action,
                         obs_table: first.obs_table.clone(),
                         policy_names: vec![name.clone()],

@@ -5,6 +5,7 @@ use crate::learner::fault::{Faults, UpdateTarget};
 use crate::learner::state::below;
 use crate::learner::{LearnError, Learner, State, TrainedPolicy, UpdateFault, UpdateStats};
 use ostler_collector::{Policy, Rollout};
+use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use tch::{Device, Tensor};
 
@@ -156,6 +157,13 @@ impl Learner for TeamLearner {
     /// Of the first policy; [`inject`](Self::inject) deals to all.
     fn faults(&mut self) -> &mut Faults {
         self.team.policies[0].faults()
+    }
+
+    fn set_teacher(&mut self, _teacher: Box<dyn TrainedPolicy>) -> Result<(), LearnError> {
+        let why = "several policies have no teacher in common";
+        Err(ConfigError::new("ppo.imitation.teacher", why)
+            .help("agents.policies = \"shared\", or leave it out")
+            .into())
     }
 
     fn captured(&mut self) {

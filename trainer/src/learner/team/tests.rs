@@ -27,6 +27,7 @@ fn three() -> EnvSpec {
             policy: obs,
             critic: Some(critic),
         },
+        critic: Some(critic),
         action: ActionSpace::Continuous(action),
         obs_table: Groups {
             policy: Vec::new(),

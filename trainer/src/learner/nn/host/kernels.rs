@@ -24,7 +24,7 @@ pub enum Vectors {
 pub const ROWS: usize = 32;
 
 /// Means that the loss of PPO gives: `learner/ppo/loss.rs`.
-pub const STATS: usize = 5;
+pub const STATS: usize = 6;
 
 /// Columns of samples: number `c` of sample `r` is at `c * column + r * row`.
 #[repr(C)]
@@ -59,6 +59,7 @@ pub struct PpoLoss {
     actions: i32,
     dists: i32,
     stds: i32,
+    targets: i32,
     value_loss: i32,
     clip_value: i32,
     policy: i32,
@@ -81,6 +82,8 @@ pub struct LossTerms {
     pub value_coef: f32,
     /// `ppo.entropy_coef`.
     pub entropy_coef: f32,
+    /// How much the distance from a teacher counts.
+    pub imitation_coef: f32,
     /// Valid samples of the minibatch.
     pub samples: f32,
     /// What is subtracted from advantages,
@@ -98,6 +101,8 @@ pub struct LossShape {
     pub dists: usize,
     /// Standard deviations; 0 of a categorical policy.
     pub stds: usize,
+    /// A teacher's means or logits; 0 without one.
+    pub targets: usize,
     /// Whether the value's loss is Huber's, instead of squares.
     pub huber: bool,
     /// Whether the value's loss is clipped.
@@ -111,6 +116,7 @@ impl LossShape {
             actions: self.actions as i32,
             dists: self.dists as i32,
             stds: self.stds as i32,
+            targets: self.targets as i32,
             value_loss: i32::from(self.huber),
             clip_value: i32::from(self.clip_value),
             policy: 1,
@@ -120,7 +126,7 @@ impl LossShape {
 
     /// Columns of `packed`: `Columns::total` of `ppo/batch.rs`.
     fn packed(&self) -> usize {
-        self.actions + self.dists + self.stds + 6
+        self.actions + self.dists + self.stds + self.targets + 6
     }
 }
 
@@ -449,6 +455,7 @@ impl Vectors {
         assert_eq!([block.dist.len(), block.d_dist.len()], [dists * stride; 2]);
         assert_eq!([block.value.len(), block.d_value.len()], [stride; 2]);
         assert!(stds == 0 || (stds == actions && dists == actions));
+        assert!([0, dists].contains(&shape.targets));
         assert_eq!(block.d_log_std.len(), stds * stride);
         let each = block.log_std.len() == stds * stride;
         assert!(each || block.log_std.len() == stds);

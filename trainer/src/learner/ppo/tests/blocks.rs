@@ -72,7 +72,7 @@ fn gradients_of_many_blocks_are_those_of_tensors() {
             let numbers = mb.packed.nan_to_num(0.5, None, None);
             mb.packed.shallow_clone().copy_(&numbers);
             let clip = Tensor::from(0.2_f32);
-            loss::loss(&config, mb, &clip, ppo.accumulator.losses()).unwrap();
+            loss::loss(&config, mb, (&clip, 0.0), ppo.accumulator.losses()).unwrap();
             mb.backward(&ppo.policy.net).unwrap();
             let far = (&ours - &ppo.policy.params.grad).abs().max();
             let size = ppo.policy.params.grad.abs().max().double_value(&[]);
@@ -160,7 +160,15 @@ fn clipped_samples_have_the_gradient_that_autograd_gives_them() {
             let means = ppo.accumulator.losses();
             let clip = Tensor::from(0.2_f32);
             let params = &ppo.policy.params;
-            by_autograd(&config, (&ppo.places(), params), mb, None, &clip, means).unwrap();
+            by_autograd(
+                &config,
+                (&ppo.places(), params),
+                mb,
+                None,
+                (&clip, 0.0),
+                means,
+            )
+            .unwrap();
             let size = params.grad.abs().max().double_value(&[]);
             let far = (ours - &params.grad).abs().max().double_value(&[]) / size;
             assert!(far < 1e-5, "{kind:?} {layer_norm}: {far:e}");
@@ -185,7 +193,15 @@ fn ratios_of_any_size_have_the_gradient_that_autograd_gives_them() {
         mb.gather(&ppo.samples, &order).unwrap();
         let means = ppo.accumulator.losses();
         let (params, clip) = (&ppo.policy.params, Tensor::from(0.2_f32));
-        by_autograd(&config, (&ppo.places(), params), mb, None, &clip, means).unwrap();
+        by_autograd(
+            &config,
+            (&ppo.places(), params),
+            mb,
+            None,
+            (&clip, 0.0),
+            means,
+        )
+        .unwrap();
         let size = params.grad.abs().max().double_value(&[]);
         let far = (ours - &params.grad).abs().max().double_value(&[]) / size;
         assert!(size > 1e20 && far < 1e-5, "{kind:?}: {far:e} of {size:e}");

@@ -12,9 +12,17 @@ struct Variant {
 }
 
 impl Variant {
+    fn imitation(&self) -> f64 {
+        self.ppo.imitation.coef_at(1.0)
+    }
+
     /// Largest difference of the two gradients, relative to the largest entry.
     fn difference(&self, stream: u32) -> f64 {
-        let spec = spec(5, None, self.action, 7);
+        let taught = self.ppo.imitation.is_on();
+        let mut spec = spec(5, None, self.action, 7);
+        if taught {
+            spec = imitation::with_group(spec, 4);
+        }
         let mut ppo = Ppo::new(
             &self.ppo,
             &self.actor,
@@ -25,6 +33,10 @@ impl Variant {
             Device::Cpu,
         )
         .unwrap();
+        if taught {
+            let teacher = imitation::teacher(self.action, 4);
+            ppo.set_teacher(teacher).unwrap();
+        }
         let rollout = rollout(ppo.policy_mut(), &spec, 6, stream);
         ppo.prepare(&rollout).unwrap();
         // Away from where ratios are 1 and values are the old ones. A deviation at the
@@ -38,7 +50,13 @@ impl Variant {
         mb.gather(&ppo.samples, &order).unwrap();
         mb.forward(&ppo.policy.net).unwrap();
         let value_clip = Tensor::from(self.ppo.clip_param as f32);
-        loss::loss(&self.ppo, mb, &value_clip, ppo.accumulator.losses()).unwrap();
+        loss::loss(
+            &self.ppo,
+            mb,
+            (&value_clip, self.imitation()),
+            ppo.accumulator.losses(),
+        )
+        .unwrap();
         mb.backward(&ppo.policy.net).unwrap();
         let by_tensors = ppo.policy.params.grad.copy();
         let _ = ppo.policy.params.grad.fill_(f64::NAN);
@@ -53,7 +71,7 @@ impl Variant {
             (&ppo.places(), params),
             mb,
             None,
-            &value_clip,
+            (&value_clip, self.imitation()),
             means,
         )
         .unwrap();
@@ -103,6 +121,11 @@ fn the_backward_pass_by_hand_equals_autograd_in_every_variant() {
                             normalize_advantage: norm,
                             entropy_coef: 0.1,
                             normalize_returns: stream % 2 == 0,
+                            imitation: match stream % 3 {
+                                0 => imitation::config(0.7, false),
+                                1 => imitation::config(2.0, true),
+                                _ => ImitationConfig::default(),
+                            },
                             ..PpoConfig::default()
                         },
                     };
@@ -200,6 +223,10 @@ fn ten_updates_by_the_reference_path_are_those_of_the_fast_one() {
         let config = PpoConfig {
             num_mini_batches: 3,
             learning_rate: 1e-4,
+            imitation: match shared {
+                false => imitation::config(0.5, false),
+                true => ImitationConfig::default(),
+            },
             ..PpoConfig::default()
         };
         let (actor, critic) = small();
@@ -210,8 +237,12 @@ fn ten_updates_by_the_reference_path_are_those_of_the_fast_one() {
             ..actor
         };
         let critic = CriticConfig { shared, ..critic };
-        let spec = spec(5, None, action, 6);
-        let new = || Ppo::new(&config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
+        let spec = imitation::with_group(spec(5, None, action, 6), 4);
+        let new = || {
+            let mut ppo = Ppo::new(&config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
+            ppo.set_teacher(imitation::teacher(action, 4)).unwrap();
+            ppo
+        };
         let mut learners = [new(), new().by_reference().unwrap()];
         let mut other = new();
         let first = other.policy().params.theta.copy();

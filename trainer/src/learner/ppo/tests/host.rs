@@ -77,6 +77,16 @@ fn passes_over_the_hosts_memory_do_what_operations_on_tensors_do() {
             },
         ),
         (
+            "a teacher that counts less and less",
+            PpoConfig {
+                imitation: ImitationConfig {
+                    final_share: 0.5,
+                    ..imitation::config(0.8, false)
+                },
+                ..plain.clone()
+            },
+        ),
+        (
             "samples drawn by advantage",
             PpoConfig {
                 priority_alpha: 0.8,
@@ -90,7 +100,8 @@ fn passes_over_the_hosts_memory_do_what_operations_on_tensors_do() {
             let what = format!("{name}, {action:?}");
             let kinds = [Way::Host, Way::Tensors, Way::Kernel];
             let [mut host, mut tensors, mut kernel] = kinds.map(|kind| {
-                let (mut ppo, spec) = build(&config, action, true);
+                let (mut ppo, spec) = imitation::build(&config, action);
+                ppo.set_progress(0.25).unwrap();
                 on(&mut ppo, matches!(kind, Way::Host));
                 if let Way::Kernel = kind {
                     ppo = ppo.with_kernels(&Stand::default()).unwrap();
@@ -108,7 +119,7 @@ fn passes_over_the_hosts_memory_do_what_operations_on_tensors_do() {
                 ppo.inject(faults).unwrap();
                 // By another policy: by this one, the first divergence is 0 but for
                 // rounding, whose sign would decide on the learning rate.
-                let (mut other, _) = build_seeded(&config, action, true, 4);
+                let (mut other, _) = build_seeded(&PpoConfig::default(), action, true, 4);
                 let r = rollout(other.policy_mut(), &spec, 8, 1);
                 let said: Vec<_> = (0..3).map(|_| ppo.update(&r).unwrap()).collect();
                 (ppo, said)

@@ -7,6 +7,7 @@ mod explosion;
 mod faults;
 mod gradient;
 mod host;
+mod imitation;
 mod recurrent;
 mod reference;
 mod stale;
@@ -85,5 +86,7 @@ pub fn host_gradient(ppo: &mut Ppo, config: &PpoConfig, range: Range<usize>, val
         panic!("not on the host");
     };
     blocks.take(range);
-    host.run(blocks, config, true, value_clip).unwrap();
+    let imitation = config.imitation.coef_at(1.0) as f32;
+    host.run(blocks, config, true, [value_clip, imitation])
+        .unwrap();
 }
