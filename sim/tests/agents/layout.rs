@@ -1,6 +1,6 @@
 //! Pins: padding, who shares a policy with whom, what a centralised critic sees and where.
 
-use crate::arena::{Out, SMALL, build, built, task};
+use crate::arena::{Out, SMALL, build, built, mistake, task};
 use ostler_sim::env::ActionSpace;
 
 /// Agents of different sizes.
@@ -281,4 +281,132 @@ fn the_pages_example_is_a_task() {
     assert_eq!(spec.reward_names, ["closest", "red/effort", "blue/effort"]);
     let ends = ["time_out", "fallen/red", "fallen/blue"];
     assert_eq!(spec.termination_names, ends);
+}
+
+/// Unequal agents, a group that all have and one that only one has.
+const GROUPS: &str = r#"
+[[task.observation]]
+name = "known"
+expr = "[pos({agent}).x, 40 + agent_index]"
+group = "teacher"
+[[task.observation]]
+name = "own"
+expr = "7"
+group = "teacher"
+agents = ["red"]
+[[task.observation]]
+name = "other"
+expr = "50 + agent_index"
+group = "expert"
+agents = ["blue"]
+"#;
+
+#[test]
+fn groups_stand_behind_what_critics_see_at_the_same_columns_for_all_agents() {
+    let text = format!("{UNEQUAL}{GROUPS}");
+    let mut env = built(SMALL, &text);
+    let spec = env.spec().clone();
+    assert_eq!((spec.obs.critic, spec.critic), (Some(8 + 3 + 1), Some(8)));
+    let own: Vec<_> = spec
+        .agents
+        .iter()
+        .map(|a| (a.critic, a.obs.critic))
+        .collect();
+    assert_eq!(own, [(Some(4), Some(12)), (Some(8), Some(12))]);
+    let groups = spec.groups.iter();
+    let groups: Vec<_> = groups
+        .map(|g| (g.name.as_str(), g.first, g.width))
+        .collect();
+    assert_eq!(groups, [("teacher", 8, 3), ("expert", 11, 1)]);
+    let names: Vec<_> = spec.groups[0]
+        .table
+        .iter()
+        .map(|r| r.name.as_str())
+        .collect();
+    assert_eq!(names, ["known", "own"]);
+    assert!(spec.group("teachers").is_none());
+
+    // All else is as it is without groups.
+    let mut without = built(SMALL, UNEQUAL);
+    let (mut out, mut plain) = (Out::new(&spec), Out::new(without.spec()));
+    out.reset(&mut env, false);
+    plain.reset(&mut without, false);
+    let plain_spec = without.spec().clone();
+    assert_eq!(
+        (plain_spec.obs.critic, plain_spec.critic),
+        (Some(8), Some(8))
+    );
+    for step in 0..3 {
+        for r in 0..6 {
+            assert_eq!(out.row(&spec, r), plain.row(&plain_spec, r));
+            let row = out.critic_row(&spec, r);
+            assert_eq!(row[..8], *plain.critic_row(&plain_spec, r));
+            let x = out.row(&spec, r)[0];
+            let groups = match r % 2 {
+                0 => [x, 40.0, 7.0, 0.0],
+                _ => [x, 41.0, 0.0, 51.0],
+            };
+            assert_eq!(row[8..], groups, "step {step}, row {r}");
+        }
+        let a = [0.25, -0.5, 0.75, 0.1].repeat(3);
+        out.step(&mut env, &a);
+        plain.step(&mut without, &a);
+    }
+}
+
+#[test]
+fn a_group_alone_gives_the_critic_nothing_of_its_own() {
+    let text = r#"
+[task]
+robot = ""
+[[task.action]]
+actuators = ["red_x"]
+[[task.observation]]
+name = "own"
+expr = "joint_pos(red_x)"
+[[task.observation]]
+name = "all"
+expr = "[1, 2, 3]"
+group = "teacher"
+[[task.reward]]
+name = "r"
+expr = "1"
+"#;
+    let mut env = built(SMALL, text);
+    let spec = env.spec().clone();
+    assert_eq!((spec.critic, spec.obs.critic), (None, Some(3)));
+    assert_eq!(spec.obs_table.critic, None);
+    let mut out = Out::new(&spec);
+    out.reset(&mut env, false);
+    assert_eq!(out.critic_row(&spec, 1), [1.0, 2.0, 3.0]);
+}
+
+#[test]
+fn names_of_groups_are_words_and_noise_is_the_policys() {
+    let task_of = |group: &str, noise: &str| {
+        format!(
+            r#"
+[task]
+robot = ""
+[[task.action]]
+actuators = ["red_x"]
+[[task.observation]]
+name = "own"
+expr = "joint_pos(red_x)"
+[[task.observation]]
+name = "all"
+expr = "1"
+group = "{group}"
+noise = {noise}
+"#
+        )
+    };
+    for (group, noise, path) in [
+        ("two words", "0", "task.observation[1].group"),
+        ("", "0", "task.observation[1].group"),
+        ("teacher", "0.1", "task.observation[1].noise"),
+    ] {
+        let e = mistake(&task_of(group, noise));
+        assert_eq!(e.path, path, "{e}");
+    }
 }

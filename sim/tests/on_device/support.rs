@@ -159,6 +159,15 @@ group = "critic"
 name = "measured"
 expr = "[sensor(felt, moved, held, turned) / 100, joint_acc(\"{agent}_*\") / 50]"
 group = "critic"
+[[observation]]
+name = "known"
+expr = "[pos({agent}), agent_index]"
+group = "teacher"
+agents = ["blue", "green"]
+[[observation]]
+name = "all"
+expr = "each(joint_vel({each}_x))"
+group = "expert"
 [[reward]]
 name = "goal"
 expr = "exp(-norm2(command.{agent}_goal - joint_pos(\"{agent}_*\")) / 1)"
