@@ -12,7 +12,7 @@ pub(crate) fn spec(envs: usize, critic: Option<usize>) -> EnvSpec {
     EnvSpec {
         num_envs: envs,
         obs: Groups { policy: 3, critic },
-        critic: critic,
+        critic,
         groups: Vec::new(),
         obs_table: Groups {
             policy: Vec::new(),

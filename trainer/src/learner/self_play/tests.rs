@@ -223,7 +223,7 @@ fn copies_for_parts_of_the_environments_decide_the_same() {
             copy.take(&weights).unwrap();
             let m = of.len();
             let part = |t: &Tensor| t.narrow(0, (first * m) as i64, (envs * m) as i64);
-            let own = input.each_ref().map(|t| part(t));
+            let own = input.each_ref().map(part);
             let got = decide(&mut *copy, own.each_ref());
             for (got, wanted) in got.iter().zip(&wanted) {
                 assert_eq!(bits(got), bits(&part(wanted)), "{of:?} {first}");
