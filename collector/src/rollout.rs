@@ -57,7 +57,7 @@ pub struct Rollout {
 /// Columns of the critic's rows.
 #[derive(Debug)]
 struct ObsColumns {
-    /// What the critic sees, from the first on.
+    /// Columns that the critic sees, from the first on.
     critic: Option<i64>,
     /// Groups behind them: name, first column, columns.
     groups: Vec<(String, i64, i64)>,
@@ -129,7 +129,7 @@ impl Rollout {
         })
     }
 
-    /// What the critic sees of `obs`, this rollout's [`obs`](Self::obs) or
+    /// The critic's part of `obs`, this rollout's [`obs`](Self::obs) or
     /// [`final_obs`](Self::final_obs): a view `[..,N,O]`.
     ///
     /// # Errors

@@ -55,7 +55,7 @@ fn lines<'a>(text: &'a str, list: &str) -> Result<Vec<&'a str>, String> {
     Ok(all)
 }
 
-/// What stands between the commas of `X(...)`; the last is in quotes, and may have some.
+/// Entries between the commas of `X(...)`; the last is in quotes, and may have some.
 fn items(line: &str) -> Option<Vec<&str>> {
     let inside = line.strip_prefix("X(")?.strip_suffix(')')?;
     let quoted = inside.find('"')?;

@@ -123,7 +123,7 @@ fn own(options: &mut OpenOptions, path: &Path) -> Result<File> {
 
 const NO_FILE: &str = "it is a device, a pipe or a socket, not a file";
 
-/// What the system says of a socket, and of a pipe that nobody reads, in plain words.
+/// The system's errors for a socket, and of a pipe that nobody reads, in plain words.
 fn not_opened(e: Error) -> Error {
     match e.raw_os_error() {
         Some(libc::ENXIO) => refused(NO_FILE),

@@ -1,4 +1,4 @@
-//! Whose a file is: code is loaded only where nobody but trusted users could have put it.
+//! Owners of files: code is loaded only where nobody but trusted users could have put it.
 //!
 //! Trusted are this user, root, and whom `OSTLER_TRUST_OWNER` names. A file counts if it
 //! and the folders that lead to it belong to them and nobody else may write there; folders

@@ -4,7 +4,7 @@ use std::io::{Error, Result};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// What `command` starts takes signals, though a thread starts it that leaves them to
+/// A process that `command` starts takes signals, though a thread starts it that leaves them to
 /// another one: a signal mask is inherited.
 pub fn takes_signals(command: &mut Command) {
     // SAFETY: between fork and exec it makes one system call and takes no lock and no

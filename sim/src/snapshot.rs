@@ -93,7 +93,7 @@ impl postcard::ser_flavors::Flavor for Growing<'_> {
     }
 }
 
-/// Whose record it is that begins there.
+/// Owner of the record that begins there.
 ///
 /// # Errors
 /// It is none.

@@ -324,7 +324,7 @@ step_columns!(store
     /// Working memory of a step.
     StepBuffers STEP StepBufferAddresses);
 world_columns!(store
-    /// What tasks can see of N worlds, and what only their engine reads. Buffers are
+    /// Columns of N worlds that tasks can see, and those that only their engine reads. Buffers are
     /// `[k][N]`, float32, SI units.
     State WORLD WorldAddresses);
 episode_columns!(recorded Episodes EPISODE);

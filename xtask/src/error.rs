@@ -44,7 +44,7 @@ pub enum SetupError {
         /// Where finished wheels are.
         kept: PathBuf,
     },
-    /// What came is not what was asked for.
+    /// Another file came than was asked for.
     Hash {
         /// The requirement that was asked for.
         package: String,

@@ -7,7 +7,7 @@ use crate::SetupError;
 use std::fs;
 use std::path::Path;
 
-/// What is looked for: numbers are converted among one another in other ways.
+/// Patterns: numbers are converted among one another in other ways.
 const CONVERSIONS: [&str; 10] = [
     "Vec::try_from(",
     "f32::try_from(",

@@ -1,4 +1,4 @@
-//! What goes back and forth between the collector and its workers. Everything is handed
+//! Packages between the collector and its workers. Everything is handed
 //! over, nothing is shared but counters: a worker that hangs holds nothing that anybody
 //! else may touch.
 
@@ -110,7 +110,7 @@ pub(super) enum Order<E> {
     Change(Change<E>),
 }
 
-/// What a worker says, and who it is: which one, and the how manieth of that number.
+/// A worker's message, and who it is: which one, and the how manieth of that number.
 pub(super) struct Report {
     pub worker: usize,
     pub generation: u32,

@@ -42,7 +42,7 @@ pub struct Setup<'a> {
     /// A memory that is in the folder already is opened. Otherwise it is an error that there
     /// is one.
     pub reopen: bool,
-    /// What becomes of batches after they were drawn, in order; `replay.reward_scale`,
+    /// Transforms of batches after they were drawn, in order; `replay.reward_scale`,
     /// `replay.reward_clip` and `[[replay.transform]]` come before them.
     pub transforms: Vec<Box<dyn Transform>>,
 }
@@ -127,7 +127,7 @@ impl ReplayBuffer {
         self.version = version;
     }
 
-    /// What comes next does not go on from what came before: the environments were reset,
+    /// The next rollout does not go on from the last: the environments were reset,
     /// or are others. No n-step return goes across.
     pub fn cut(&mut self) {
         self.core.write().window.cut();
@@ -201,7 +201,7 @@ impl ReplayBuffer {
         Ok(())
     }
 
-    /// What crossed between host and device, and how often the host waited, since it was
+    /// Traffic between host and device, and how often the host waited, since it was
     /// made: by this thread, or by the one that draws ahead. With batches on the host, only
     /// what would cross if they were not.
     pub fn traffic(&self) -> Traffic {

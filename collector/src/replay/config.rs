@@ -227,7 +227,7 @@ impl ReplayConfig {
         Some(ConfigError::new("replay.storage_device", what).help(help))
     }
 
-    /// What cannot be used where batches are wanted on `device`; `cuda` says whether this
+    /// Errors of keys where batches are wanted on `device`; `cuda` says whether this
     /// machine has a GPU that works.
     pub fn validate_device(&self, device: Device, cuda: bool) -> Vec<ConfigError> {
         let mut errors = Vec::new();

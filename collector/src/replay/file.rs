@@ -194,7 +194,7 @@ impl FileRing {
         Ok(Ring::new(words, self.stride, self.words, self.places))
     }
 
-    /// What the map has beyond the file's end cannot be read. Nor may a write make the file
+    /// Parts of the map beyond the file's end cannot be read. Nor may a write make the file
     /// as long again as it was: its rows would be zeros.
     fn check_length(&self) -> io::Result<()> {
         let (now, whole) = (self.file.metadata()?.len(), self.map.len() as u64);

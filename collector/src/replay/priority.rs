@@ -22,7 +22,7 @@ pub struct Priorities {
     progress: f64,
     /// The largest priority so far: that of new transitions.
     largest: f64,
-    /// What leaves held before they were set, since the last mark, and how many were set
+    /// Values of leaves before they were set, since the last mark, and how many were set
     /// before that; `None` before the first mark.
     journal: Option<(u64, Vec<(u32, f64)>)>,
 }

@@ -5,7 +5,7 @@ use super::saved::{Restored, Saved, restore_priorities, save_priorities};
 use super::{ReplayBuffer, ReplayError};
 
 impl ReplayBuffer {
-    /// What a checkpoint needs to go on from here in another process. All transitions are on
+    /// A checkpoint's part, to go on from here in another process. All transitions are on
     /// the disk when this returns, unless `replay.save` is off.
     ///
     /// # Errors

@@ -84,7 +84,7 @@ impl TransformConfig {
         })
     }
 
-    /// What it does with batches of a layout, as entry `place` of the file; none where it is
+    /// Its work on batches of a layout, as entry `place` of the file; none where it is
     /// about how transitions are kept.
     pub(super) fn stage(&self, place: usize, layout: &Layout) -> Option<Box<dyn Transform>> {
         match self.kind {

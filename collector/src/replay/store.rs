@@ -43,7 +43,7 @@ pub enum Recent {
 /// Writes the words of a transition, given its place in a sequence.
 pub type Fill<'a> = dyn FnMut(usize, &mut [u32]) + 'a;
 
-/// What is to be written: a rollout that lies on the storage's device can be written there.
+/// Source of a write: a rollout that lies on the storage's device can be written there.
 pub struct Source<'a> {
     /// Transitions, and environments.
     pub count: usize,

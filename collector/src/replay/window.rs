@@ -28,7 +28,7 @@ pub struct Window {
     end: u64,
     /// One behind the newest that was ever written: places up to here are overwritten.
     head: u64,
-    /// What lies before this is damaged, or was never there.
+    /// Transitions before this are damaged, or were never there.
     floor: u64,
     /// In order; the first may begin before the window.
     segments: VecDeque<Segment>,

@@ -2,7 +2,7 @@
 //!
 //! A [`Device`] keeps memory and runs programs in one order (one stream): a GPU, or the
 //! host's stand-in for one, which runs the same text compiled by the host's compiler.
-//! What is written by one launch is there for the next; the host sees it only through
+//! Results of one launch are there for the next; the host sees it only through
 //! [`transfer`].
 
 mod counts;
@@ -49,7 +49,7 @@ impl Program {
 pub struct Place {
     /// As `#line` names it: `task.reward[0].expr`.
     pub name: String,
-    /// What stands there, for messages: the expression.
+    /// The expression there, for messages.
     pub text: String,
 }
 

@@ -1,4 +1,4 @@
-//! What kernels of environments take: `EnvArgs` of `sim/kernels/env/args.cuh`, pointers as
+//! Arguments of kernels of environments: `EnvArgs` of `sim/kernels/env/args.cuh`, pointers as
 //! addresses.
 
 use crate::device::Address;

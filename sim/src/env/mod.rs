@@ -302,8 +302,8 @@ impl BatchEnv {
         self.noise = on;
     }
 
-    /// What expressions remember from step to step, as it is written, and how many
-    /// numbers that is.
+    /// Expressions that are kept from step to step, as they are written, and how many
+    /// numbers each has.
     pub fn remembered(&self) -> impl Iterator<Item = (String, usize)> {
         let cells = self.task.memory.cells().iter();
         cells.map(|c| (c.text(), c.rows().len()))

@@ -82,7 +82,7 @@ pub struct AgentSpec {
 
 /// Sizes and names that never change during a run.
 ///
-/// What leaves the environments comes in rows, `R` of them, `R = N * M`: row
+/// Outputs of environments come in rows, `R` of them, `R = N * M`: row
 /// `e * M + m` is that of agent `m` of environment `e`. Tasks without `[agents]` have
 /// one agent, `M = 1`.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! Actuators.
 
-/// What an actuator acts on; its length and moment arm follow from it. Source:
+/// Target of an actuator; its length and moment arm follow from it. Source:
 /// MuJoCo, Computation, "Transmission".
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Transmission {
@@ -60,7 +60,7 @@ pub enum Dynamics {
 pub struct Actuator {
     /// Name; `actuatorK` where the file gives none.
     pub name: String,
-    /// What the element was called in the file: motor, position, velocity, general, ...
+    /// The element's name in the file: motor, position, velocity, general, ...
     pub element: &'static str,
     /// Its transmission.
     pub transmission: Transmission,

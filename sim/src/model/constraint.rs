@@ -23,7 +23,7 @@ pub enum PathPart {
         /// `sidesite`: on which side; inside the geom, the string passes within.
         side: Option<usize>,
     },
-    /// What follows is a branch of its own and counts for 1 / divisor.
+    /// The following is a branch of its own and counts for 1 / divisor.
     Pulley(f64),
 }
 
@@ -32,7 +32,7 @@ pub enum PathPart {
 pub(crate) struct Piece {
     /// The sites it goes from and to.
     pub sites: [usize; 2],
-    /// What lies between: geom and side site.
+    /// The object between: geom and side site.
     pub around: Option<(usize, Option<usize>)>,
     /// It counts for 1 / divisor of its length.
     pub divisor: f64,
@@ -101,7 +101,7 @@ pub struct Tendon {
     pub solimp_friction: [f64; 5],
 }
 
-/// What an equality constraint holds together. Source: MuJoCo, Computation,
+/// Objects that an equality constraint holds together. Source: MuJoCo, Computation,
 /// "Constraint model", "Equality".
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum EqualityKind {

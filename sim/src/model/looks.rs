@@ -57,7 +57,7 @@ pub struct Missing {
     pub why: String,
 }
 
-/// What a robot looks like beyond what its physics needs. [`Looks::default`] adds
+/// Looks of a robot beyond the shapes of its physics. [`Looks::default`] adds
 /// nothing: meshes then look like their convex hulls.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Looks {

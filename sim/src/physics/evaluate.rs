@@ -28,7 +28,7 @@ pub struct States<'a> {
 pub struct Evaluation {
     /// Accelerations `[K, nv]`.
     pub qacc: Vec<f64>,
-    /// What sensors read that are measured while a world steps `[K, nmeasured]`; empty where
+    /// Readings of sensors that are measured while a world steps `[K, nmeasured]`; empty where
     /// an engine does not measure.
     pub sensordata: Vec<f64>,
     /// Positions after one step `[K, nq]`.

@@ -68,7 +68,7 @@ pub(crate) fn bad_state(
         .or_else(|| bad(qpos).map(of(Part::Qpos)))
 }
 
-/// What the state and the controls `[nu][N]` show of a broken world; the largest numbers
+/// Evidence in the state and the controls `[nu][N]` of a broken world; the largest numbers
 /// where nobody knows the limits.
 pub(crate) fn of_state(
     state: &State,

@@ -4,7 +4,7 @@ use crate::device::Address;
 use crate::state::WorldAddresses;
 use bytemuck::{Pod, Zeroable};
 
-/// What a time step of worlds reads and writes: `StepArgs<float>` of
+/// Arguments of a time step of worlds: `StepArgs<float>` of
 /// `sim/kernels/step.cuh`, pointers as addresses.
 #[derive(Debug, Clone, Copy, Zeroable)]
 #[repr(C)]

@@ -75,7 +75,7 @@ pub struct Reference {
     pub states: StateTable,
     /// Accelerations `[K, nv]`.
     pub qacc: Vec<f64>,
-    /// What sensors read that are measured while a world steps `[K, nmeasured]`.
+    /// Readings of sensors that are measured while a world steps `[K, nmeasured]`.
     pub sensordata: Vec<f64>,
     /// Positions after one step `[K, nq]`.
     pub qpos_next: Vec<f64>,

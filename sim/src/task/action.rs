@@ -354,7 +354,7 @@ impl Actions {
     }
 }
 
-/// What a row of actions decides that each of these agents finds its own in.
+/// Meaning of a row of actions in which each of these agents finds its own.
 fn row(spaces: &[ActionSpace], team: &Team) -> Result<ActionSpace, ConfigError> {
     let kind = |space: &ActionSpace| matches!(space, ActionSpace::Discrete(_));
     let widest = |of: &dyn Fn(&ActionSpace) -> usize| spaces.iter().map(of).max().unwrap_or(0);

@@ -33,7 +33,7 @@ pub struct Observations {
 pub struct Seen {
     /// Its own widths.
     pub width: Groups<usize>,
-    /// What its critic sees of its row, from the first column on; none without privileged
+    /// Columns of its row that its critic sees, from the first on; none without privileged
     /// terms.
     pub critic: Option<usize>,
     /// Table for `ostler check`.
@@ -44,7 +44,7 @@ pub struct Seen {
 pub(super) struct Term {
     /// Its place in the configuration.
     pub index: usize,
-    /// Whose it is.
+    /// The agent that has it.
     pub agent: usize,
     pub name: String,
     pub group: ObservationGroup,
@@ -132,7 +132,8 @@ impl Observations {
         [self.width.policy, self.width.critic.unwrap_or(0)].map(|w| w * self.agents.len())
     }
 
-    /// What critics see of their rows: the widest; none where they see what policies see.
+    /// Columns that critics see of their rows: the widest; none where critics see the
+    /// policies' observations.
     pub fn critic_width(&self) -> Option<usize> {
         self.agents.iter().filter_map(|a| a.critic).max()
     }
@@ -213,7 +214,7 @@ fn compile(
         return Err(ConfigError::new(
             format!("{path}.noise"),
             if privileged {
-                "only observations of the group \"policy\" have noise".to_string()
+                "privileged observations have no noise, only the group \"policy\" has".to_string()
             } else {
                 format!("{noise} is negative")
             },

@@ -38,7 +38,7 @@ pub struct BenchArgs {
     seconds: f64,
 }
 
-/// What is measured by itself.
+/// Parts that are measured by themselves.
 #[derive(Debug, Subcommand)]
 enum Only {
     /// Measure an engine's physics steps per second with any MJCF file

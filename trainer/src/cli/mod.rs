@@ -1,6 +1,6 @@
 //! The command line: one module a command.
 //!
-//! What the flags are is here; what they mean is in the commands' modules. Every
+//! The flags are here; the commands' modules have their meaning. Every
 //! error is printed in one place, [`run`].
 
 mod bench;
@@ -143,7 +143,7 @@ impl ConfigArgs {
     }
 }
 
-/// What is to be logged. A training has a log of its own, `regress` starts trainings that
+/// The filter of logs. A training has a log of its own, `regress` starts trainings that
 /// see the environment; of other commands events go to standard error, if that is wanted.
 fn wanted(flag: Option<String>, command: &Command) -> Result<Option<String>, RunError> {
     let level = filter::wanted(flag).map_err(RunError::Usage)?;

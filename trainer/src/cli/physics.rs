@@ -22,7 +22,7 @@ pub struct PhysicsArgs {
     /// models with activations, act (K,na), float32 or float64
     #[arg(long, value_name = "IN.npz")]
     states: PathBuf,
-    /// What comes of them, as float64: qacc (K,nv) and, after one step with the model's
+    /// Results, as float64: qacc (K,nv) and, after one step with the model's
     /// own time step and integrator, qpos_next (K,nq), qvel_next (K,nv), act_next
     /// (K,na); ncon and fault (K) as int32
     #[arg(long, value_name = "OUT.npz")]

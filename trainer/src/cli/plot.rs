@@ -18,7 +18,7 @@ pub struct PlotArgs {
     /// The picture
     #[arg(long, value_name = "FILE.png", default_value = "curves.png")]
     png: PathBuf,
-    /// What stands above it
+    /// Title above it
     #[arg(long, default_value = "")]
     title: String,
     /// Which returns are drawn [default: evaluation, where every run has some]

@@ -131,7 +131,7 @@ fn measure_num_envs(options: &mut Options) -> Result<(), RunError> {
     Ok(())
 }
 
-/// What the configuration says about supervision. One that cannot be read is complained
+/// The configuration's part about supervision. One that cannot be read is complained
 /// about where it is used.
 fn wish(options: &Options) -> Option<Wish> {
     let own = |run: &PathBuf| Some(find_run_of(run).ok()?.0.join(CONFIG));

@@ -19,7 +19,7 @@ pub struct Schedule {
     /// (`task.reward.effort.weight`, `task.params.push`, `task.reset[0].uniform[1]`), or
     /// `env.num_envs`.
     pub key: String,
-    /// What it follows: `"iteration"` (iterations done), or a number that is logged,
+    /// The number that it follows: `"iteration"` (iterations done), or a number that is logged,
     /// such as `"Train/mean_reward"` or `"Episode_Termination/fallen"`.
     #[serde(default = "iteration")]
     pub over: String,
@@ -29,7 +29,7 @@ pub struct Schedule {
     /// for `env.num_envs`.
     #[serde(default)]
     pub steps: bool,
-    /// What a logged number has reached counts, also when it falls back.
+    /// The largest value of a logged number counts, also when it falls back.
     #[serde(default = "yes")]
     pub ratchet: bool,
 }

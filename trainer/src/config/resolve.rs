@@ -13,7 +13,7 @@ use ostler_sim::physics::pool::Pool;
 /// Where a run computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Device {
-    /// Whatever is there.
+    /// Any device that is there.
     Auto,
     /// The processor.
     Cpu,

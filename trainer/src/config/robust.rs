@@ -115,7 +115,7 @@ pub struct BackOffConfig {
     /// After so many iterations without pressure the number grows again by one step, up
     /// to `env.num_envs`; 0: never.
     pub grow_after: u64,
-    /// What a run did, written by it: `[iteration, num_envs]`. A run that is given such
+    /// Changes that a run made, written by it: `[iteration, num_envs]`. A run that is given such
     /// a list changes its number of environments before those iterations.
     pub changes: Vec<[u64; 2]>,
 }

@@ -204,7 +204,7 @@ pub struct LogConfig {
     pub git_diff: bool,
     /// Lines of `log.txt` and warnings on standard error.
     pub format: LogFormat,
-    /// What gets into `log.txt`: a level, and levels of modules after it, as in
+    /// Filter of `log.txt`: a level, and levels of modules after it, as in
     /// `info,ostler_trainer::memory=debug` ([`crate::log::filter`]). `--log-level` and
     /// `OSTLER_LOG` come before it.
     pub level: String,

@@ -1,4 +1,4 @@
-//! What the programs of robots and tasks need of a GPU: registers, spills, stack, and
+//! Needs of robots' and tasks' programs on a GPU: registers, spills, stack, and
 //! how many environments a multiprocessor then holds. No GPU is needed to tell.
 
 use crate::config::{Gpus, Override};

@@ -13,12 +13,12 @@ use std::sync::Arc;
 /// Which shapes are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Geoms {
-    /// What is meant to be seen; of a body without that, what collides
+    /// Shapes that are meant to be seen; of a body without any, those that collide
     #[default]
     Auto,
-    /// What is meant to be seen: groups 0 to 2, not transparent
+    /// Shapes that are meant to be seen: groups 0 to 2, not transparent
     Visual,
-    /// What collides, of any group; meshes as their convex hulls
+    /// Shapes that collide, of any group; meshes as their convex hulls
     Collision,
     /// Everything
     All,

@@ -156,7 +156,7 @@ impl<'a> Renderer<'a> {
         out + self.palette.horizon * (0.10 * graze * graze * graze)
     }
 
-    /// What is left of a colour of the ground `away` from the eye (m).
+    /// Share of a colour of the ground that remains `away` from the eye (m).
     fn hazy(&self, color: V3, away: f32) -> V3 {
         let far = away / (9.0 * self.scene.size().max(0.4));
         color.lerp(self.palette.horizon, 1.0 - (-far * far).exp())

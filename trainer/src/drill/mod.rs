@@ -72,7 +72,7 @@ impl Phase {
     }
 }
 
-/// What a run does to itself.
+/// Faults of a run itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Act {
     /// SIGKILL.
@@ -122,7 +122,7 @@ static SLOW_DISK: AtomicU64 = AtomicU64::new(0);
 /// The most free space that the watch is to see (MiB).
 static LOW_DISK: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// What the watch sees of a disk, where a drill wants less to be free.
+/// Free space of a disk as the watch sees it, where a drill wants less.
 pub fn free_space(disk: Disk) -> Disk {
     let most = LOW_DISK.load(Ordering::Relaxed).saturating_mul(1 << 20);
     Disk {
@@ -131,7 +131,7 @@ pub fn free_space(disk: Disk) -> Disk {
     }
 }
 
-/// What a drill wants of a write of a file, before it.
+/// A drill's error of a file's write, before it.
 ///
 /// # Errors
 /// The disk is to be full.

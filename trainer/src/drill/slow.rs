@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use std::time::Instant;
 
-    /// What a busy phase of 30 ms takes in addition: time of the clock, of the processor.
+    /// Additional time of a busy phase of 30 ms: time of the clock, of the processor.
     fn more(percent: u32, by: Delay) -> (Duration, Duration) {
         let slow = Slow::begin(percent, by);
         let until = processor_time() + Duration::from_millis(30);

@@ -4,7 +4,7 @@ use super::{Act, Delay, Drill, Phase, RunFault};
 use ostler_sim::names::nearest;
 use std::ops::RangeInclusive;
 
-/// What can be asked for, for messages and `--help`.
+/// All faults that can be ordered, for messages and `--help`.
 pub const EXAMPLES: &str = "\"nan qpos[2] env=3 step=50\", \"nan gradient every=20\", \"fail allocation phase=update iteration=3 after=17\", \"kill phase=collect iteration=5\", \"full disk iteration=3\", \"slow disk ms=200\", \"low disk mib=50 iteration=3..9\", \"slow phase=update percent=20\", \"panic worker env=0 step=9\"";
 
 /// One fault as it was written, in parts.

@@ -18,12 +18,12 @@ pub struct UpdateFault {
     pub minibatch: u64,
     /// Where.
     pub what: UpdateTarget,
-    /// What is put there.
+    /// The value that is put there.
     #[serde(default)]
     pub value: Value,
 }
 
-/// What is poisoned.
+/// The poisoned numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum UpdateTarget {

@@ -96,7 +96,7 @@ pub trait Learner: std::fmt::Debug {
     /// libtorch refuses.
     fn restart(&mut self, factor: f64) -> Result<(), LearnError>;
 
-    /// Whom the policy is to imitate (`ppo.imitation`). Comes before the first update.
+    /// The teacher that the policy is to imitate (`ppo.imitation`). Comes before the first update.
     ///
     /// # Errors
     /// The learner has no use for a teacher.
@@ -425,7 +425,7 @@ impl LearnError {
     }
 }
 
-/// What one update did. Means are over all minibatches that were not skipped,
+/// Statistics of an update. Means are over all minibatches that were not skipped,
 /// weighted by valid samples within each; a mean over nothing is NaN.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct UpdateStats {
@@ -489,7 +489,7 @@ pub struct UpdateStats {
     pub gae_s: f64,
     /// Time for all of the update (s).
     pub update_s: f64,
-    /// What crossed between host and device, and how often the host waited: nothing on a
+    /// Traffic between host and device, and how often the host waited: nothing on a
     /// host. libtorch's own launches are not counted.
     pub traffic: Traffic,
 }

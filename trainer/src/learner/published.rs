@@ -1,5 +1,6 @@
 //! Weights as plain numbers, for copies of a policy in other threads.
 
+use ostler_collector::Replica;
 use ostler_collector::memory::memory_as_tch;
 use ostler_collector::transfer::{brought, read_into};
 use ostler_sim::Groups;
@@ -47,7 +48,30 @@ pub fn publish(tensors: &[Tensor], out: &mut Vec<f32>, crossed: &Counts) -> Resu
     Ok(())
 }
 
-/// The reverse.
+/// Gives every copy of several policies its own numbers, of which each has so many.
+///
+/// # Errors
+/// They are not as many in all: they are of other policies.
+pub fn take_each<'a>(
+    copies: impl Iterator<Item = &'a mut Box<dyn Replica>>,
+    counts: &[usize],
+    weights: &[f32],
+) -> Result<(), TchError> {
+    let total: usize = counts.iter().sum();
+    if total != weights.len() {
+        let why = format!("{} published weights, copies have {total}", weights.len());
+        return Err(TchError::Shape(why));
+    }
+    let mut rest = weights;
+    for (copy, &count) in copies.zip(counts) {
+        let (own, after) = rest.split_at(count);
+        copy.take(own)?;
+        rest = after;
+    }
+    Ok(())
+}
+
+/// The reverse of [`publish`].
 ///
 /// # Errors
 /// They are not as many: they are of another policy.

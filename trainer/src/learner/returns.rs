@@ -12,7 +12,7 @@ use tch::{Device, Kind, TchError, Tensor};
 /// Starts the names in a checkpoint.
 const PREFIX: &str = "critic.return_normalizer";
 
-/// What is left of the statistics' weight after an update: they follow the returns of
+/// Share of the statistics' weight after an update: they follow the returns of
 /// a policy that improves within some twenty updates. Following those that spread more at
 /// once makes a ratchet: the critic's errors are in units of the deviation, and returns
 /// hold the critic's values.
@@ -109,7 +109,7 @@ impl ReturnNormalizer {
     }
 }
 
-/// What returns are divided by.
+/// Divisor of returns.
 fn deviation(mean: &Tensor, var: &Tensor) -> Result<Tensor, TchError> {
     let size = mean.f_mul(mean)?.f_add(var)?.f_sqrt()?;
     let least = size.f_mul_scalar(SMALLEST_SHARE)?;

@@ -20,7 +20,7 @@ const LEVELS: [(&str, LevelFilter); 6] = [
     ("trace", LevelFilter::TRACE),
 ];
 
-/// What the events of this program are of; other crates have events, too.
+/// Targets of this program's events; other crates have events, too.
 const OURS: [&str; 4] = ["ostler", "ostler_collector", "ostler_sim", "ostler_trainer"];
 
 /// A mistake in a filter and its remedy.

@@ -15,7 +15,7 @@ pub mod trace;
 /// Writes a line to standard output; a closed pipe is the reader's decision, not an
 /// error (`println!` would panic and end a training).
 ///
-/// What is shown may hold names from files of others: control characters are escaped.
+/// Lines may hold names from files of others: control characters are escaped.
 macro_rules! outln {
     ($($arg:tt)*) => {{
         use std::io::Write as _;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// takes most of the registers it can have, so that 132 multiprocessors hold some 34,000
 /// environments at a time: beyond twice that they only wait for each other.
 pub(super) const MOST_ON_GPU: usize = 65_536;
-/// What libtorch's libraries take of a GPU once they compute (bytes): code that is loaded
+/// Memory of a GPU that libtorch's libraries take once they compute (bytes): code that is loaded
 /// when it is first called, cuBLAS's workspaces.
 pub(super) const LIBRARIES: u64 = 512 << 20;
 

@@ -1,4 +1,4 @@
-//! What memory a run may still take: the one place where it asks, so that a test can put
+//! Memory that a run may still take: the one place where it asks, so that a test can put
 //! any machine in this one's place.
 
 use super::sample::available;

@@ -110,6 +110,10 @@ impl Need {
         }
         // Log-probability, advantage, return, value, validity, weight beside them.
         let mut columns = action + dist + std + 6;
+        if config.ppo.imitation.is_on() {
+            // The teacher's decisions, and their columns.
+            columns += 2 * dist + 3 * action;
+        }
         if hidden_state > 0 {
             // Hidden states after each step, twice: beside the critic's observations, too.
             let own = spec.critic.unwrap_or(spec.obs.policy) as u64;
@@ -196,7 +200,7 @@ impl Need {
         .fold(0, u64::saturating_add)
     }
 
-    /// What of it lies on a GPU and what on the host, where the learner is on a GPU with
+    /// Parts of it on a GPU and on the host, where the learner is on a GPU with
     /// `free` bytes: of which `"auto"` takes a part for a replay memory.
     pub fn shared(self, config: &Config, spec: &EnvSpec, free: Option<u64>) -> Shares {
         let on_gpu = config.sim.device == SimDevice::Cuda;

@@ -1,4 +1,4 @@
-//! What a training takes, by trying: the same program trains the same configuration for
+//! Memory of a training, by trying: the same program trains the same configuration for
 //! two iterations with few environments, twice, and the kernel tells how large it was.
 //!
 //! Everything is in it: checkpoints, evaluation, copies to go back to, what libtorch

@@ -82,7 +82,7 @@ impl Level {
 /// The use of one limit (bytes).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Pressure {
-    /// Whose limit.
+    /// Owner of the limit.
     pub source: Source,
     /// In use.
     pub used: u64,

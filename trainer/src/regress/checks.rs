@@ -201,7 +201,7 @@ fn middle(values: &Result<Vec<f64>, Problem>) -> Option<f64> {
     values.as_ref().ok().and_then(|values| median(values))
 }
 
-/// What of a case is compared: a GPU's steps by the clock, the median over the seeds; a
+/// Numbers of a case that are compared: a GPU's steps by the clock, the median over the seeds; a
 /// processor's by the reference workload, the least of the seeds.
 ///
 /// # Errors

@@ -1,7 +1,7 @@
 //! From what was measured of one run to what is wrong with it. Nothing here runs
 //! anything.
 //!
-//! What is missing is a problem everywhere: there is no way past a value that is not
+//! A missing value is a problem everywhere: there is no way past a value that is not
 //! there. `checks` goes on with the case and all its runs.
 
 use super::child::Ended;

@@ -202,7 +202,7 @@ impl RunError {
         }
     }
 
-    /// What could not be allocated, if that is why: with fewer environments it may
+    /// The allocation that failed, if that is why: with fewer environments it may
     /// work. A thread that does not start counts: its stack is memory.
     pub fn out_of_memory(&self) -> Option<MemoryError> {
         match self {

@@ -1,4 +1,4 @@
-//! What a run's evaluations say of it: which was the best, whether the return has fallen
+//! Evaluations of a run: which was the best, whether the return has fallen
 //! since.
 //!
 //! Everything here is a function of the evaluations' numbers and part of checkpoints, so

@@ -1,4 +1,4 @@
-//! What git says of a configuration's folder, asked so that the repository cannot make it
+//! Git's answers about a configuration's folder, asked so that the repository cannot make it
 //! run programs: whoever wrote a configuration may have written the repository around it.
 //!
 //! A repository's own configuration names programs: `core.fsmonitor`, clean filters, diff

@@ -339,7 +339,7 @@ impl Run {
         }
     }
 
-    /// What would delay the first iteration waits until it is done.
+    /// Work that would delay the first iteration waits until it is done.
     fn after_first(&mut self) {
         if self.git_folder.as_os_str().is_empty() {
             return;

@@ -1,6 +1,6 @@
 //! The robot's files in a run's folder: all that the model names, as it names them.
 //!
-//! What a model names counts from folders of its own, so the copies lie to one another
+//! Names in a model count from folders of its own, so the copies lie to one another
 //! as the names say, links in the original notwithstanding: where something lies above
 //! the main file, the main file moves down.
 

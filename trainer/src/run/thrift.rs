@@ -1,4 +1,4 @@
-//! What a run does where its disk is nearly full: it writes as little as it can, and ends
+//! A run whose disk is nearly full: it writes as little as it can, and ends
 //! in order, with a checkpoint, where that is not enough.
 
 use super::error::RunError;

@@ -1,4 +1,4 @@
-//! What follows from the end of a training process.
+//! Consequences of the end of a training process.
 
 use super::process::{End, Ended, signal_name};
 use crate::config::BackOffConfig;
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// No pause is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// What is known when the training process has ended.
+/// Facts about a training process that has ended.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Death {
     /// How it ended, and its largest size.
@@ -39,7 +39,7 @@ pub(super) struct Death {
     pub warn: f64,
 }
 
-/// What to do.
+/// The decision.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Next {
     /// End as it ended.

@@ -1,4 +1,4 @@
-//! What the training process tells the one that watches it: one JSON object a line,
+//! Messages of the training process to the one that watches it: one JSON object a line,
 //! through a pipe.
 //!
 //! The run comes first: a message that does not fit into the pipe is dropped, and a
@@ -28,7 +28,7 @@ pub enum Message {
         level: String,
         /// Share of the tightest limit in use.
         share: f64,
-        /// What the limit is, in words, with its numbers.
+        /// The limit, in words, with its numbers.
         what: String,
     },
 }

@@ -43,7 +43,7 @@ pub struct Attempt {
     pub reporter: Reporter,
 }
 
-/// What the configuration says about it.
+/// Its part of the configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wish {
     /// `runner.max_restarts`.
@@ -107,7 +107,7 @@ struct Parent<'a> {
     folder: Option<PathBuf>,
 }
 
-/// What a child said before it ended.
+/// A child's messages before it ended.
 #[derive(Default)]
 struct Heard {
     num_envs: Option<usize>,

@@ -35,7 +35,7 @@ pub(crate) struct Ended {
     pub peak: u64,
 }
 
-/// What [`fork`] returns to.
+/// The two sides of a [`fork`].
 pub(super) enum Forked {
     /// The new process.
     Child,

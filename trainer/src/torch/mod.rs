@@ -1,4 +1,4 @@
-//! What tch lacks, through a small C++ shim; and how the process is set up for
+//! Functions that tch lacks, through a small C++ shim; and how the process is set up for
 //! libtorch before its first tensor.
 //!
 //! [`init`] comes first in `main`, [`exit_fast`] last; [`cuda::find`] between them where
@@ -32,9 +32,9 @@ pub enum TorchError {
     /// libtorch threw; the message is its own.
     #[error("libtorch: {operation} failed: {message}")]
     Call {
-        /// What was asked of libtorch.
+        /// The request to libtorch.
         operation: &'static str,
-        /// What it answered.
+        /// Its answer.
         message: String,
     },
     /// The reserve could not be set aside.
@@ -45,7 +45,7 @@ pub enum TorchError {
     Threads(usize),
 }
 
-/// What [`init`] decided, for the log and the resolved configuration.
+/// Decisions of [`init`], for the log and the resolved configuration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TorchSetup {
     /// Threads within one libtorch operation.
@@ -145,7 +145,7 @@ impl std::ops::Sub for Allocations {
     }
 }
 
-/// What libtorch's tensors took from the host's allocator since the first call of
+/// Memory that libtorch's tensors took from the host's allocator since the first call of
 /// this function, which puts the counter in place for the rest of the process.
 pub fn cpu_allocations() -> Result<Allocations, TorchError> {
     let mut all = Allocations::default();

@@ -81,7 +81,7 @@ impl Reserve {
         exchange.is_ok()
     }
 
-    /// What was kept. Allocates nothing.
+    /// Size of the reserve. Allocates nothing.
     fn take(&self) -> Option<Mapping> {
         NonNull::new(self.0.swap(null_mut(), Ordering::Acquire)).map(Mapping)
     }
@@ -104,7 +104,7 @@ pub fn hold(bytes: usize) -> Result<(), TorchError> {
     RESERVE.hold(bytes).map(drop).map_err(TorchError::Memory)
 }
 
-/// What a run holds (bytes): an error's way through libtorch and the run, and the copy
+/// Reserve of a run (bytes): an error's way through libtorch and the run, and the copy
 /// of the learner's state that a back-off takes along.
 const USUAL: usize = 16 << 20;
 

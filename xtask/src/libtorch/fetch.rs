@@ -237,7 +237,7 @@ fn unpack(
     Ok(fresh)
 }
 
-/// What processes left that were killed: the lock is ours, so nobody works there.
+/// Files of processes that were killed: the lock is ours, so nobody works there.
 fn remove_leftovers(cache: &Path, store: &Path) {
     let unpacking = format!(".libtorch-{VERSION}.");
     for (folder, prefix) in [(cache, unpacking.as_str()), (store, ".part-")] {

@@ -35,7 +35,7 @@ pub enum Source {
 /// `LIBTORCH`, a link that serves already, Python's torch, the cache, pip.
 ///
 /// # Errors
-/// What was named does not serve, or nothing was found and nothing could be
+/// The named libtorch does not serve, or nothing was found and nothing could be
 /// fetched.
 pub fn ensure(place: &Place) -> Result<Source, SetupError> {
     let source = ensure_processor(place)?;

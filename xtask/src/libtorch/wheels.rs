@@ -17,7 +17,7 @@ pub struct Wheel {
     pub platform: String,
     /// How many megabytes will come.
     pub size_mb: u64,
-    /// What they become on the disk. (MB)
+    /// Their size on the disk. (MB)
     pub unpacked_mb: u64,
 }
 

@@ -84,7 +84,7 @@ pub enum Unavailable {
         /// Why not.
         reason: String,
     },
-    /// What NVRTC makes this driver cannot load.
+    /// This driver cannot load NVRTC's programs.
     #[error(
         "NVRTC {}.{} ({}) is newer than the driver, which is one for CUDA {}.{}; install a newer driver, or NVRTC of CUDA {} and name its folder in OSTLER_NVRTC",
         .nvrtc.0, .nvrtc.1, .path.display(), .driver.0, .driver.1, .driver.0

@@ -62,7 +62,7 @@ pub(super) const ELEMENTS: [&str; 8] = [
     "general",
 ];
 
-/// What the attributes of an actuator say. As in MuJoCo all kinds share one set
+/// The attributes of an actuator. As in MuJoCo all kinds share one set
 /// of defaults per class: `<default><position kp="5"/>` also reaches `<general>`.
 #[derive(Debug, Clone)]
 pub(super) struct ActuatorSpec {

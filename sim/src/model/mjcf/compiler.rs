@@ -49,7 +49,7 @@ pub(super) struct Compiler {
     pub texture_dir: String,
     /// Assets lie directly in that folder, whatever folder they name.
     pub strip_path: bool,
-    /// What differs between a model and one it attaches is no reason to complain, as
+    /// A difference between a model and one it attaches is no reason to complain, as
     /// long as its own holds.
     pub own_options: bool,
 }

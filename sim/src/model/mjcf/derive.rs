@@ -1,4 +1,4 @@
-//! What MuJoCo's compiler derives from the initial pose: damping from damping
+//! Numbers that MuJoCo's compiler derives from the initial pose: damping from damping
 //! ratios, stiffness from `springdamper`, rest lengths and anchors.
 
 use super::source::{At, Fault, Read};

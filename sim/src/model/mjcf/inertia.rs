@@ -166,7 +166,7 @@ pub(super) fn principal_axes(m: [Vec3; 3]) -> Result<(Quat, Vec3), &'static str>
     Ok((quat, moments))
 }
 
-/// What MuJoCo's compiler takes for zero off the diagonal, and by how much moments have
+/// Numbers off the diagonal that MuJoCo's compiler takes for zero, and by how much moments have
 /// to differ for it to exchange them, in a unit that is a body's largest entry and 1 for
 /// meshes. Found by experiment with 4.0.0. They decide the axes of a body whose moments
 /// are equal but for rounding, and a medium acts along these axes; a mesh of the size of

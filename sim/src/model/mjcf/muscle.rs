@@ -6,7 +6,7 @@ use super::value::wrong;
 use crate::model::rest::{MIN_VALUE, Rest};
 use crate::model::{Model, Muscle, Transmission};
 
-/// What MuJoCo takes for parameters that no class gives, in the order of `gainprm`.
+/// MuJoCo's values of parameters that no class gives, in the order of `gainprm`.
 const CURVES: [f64; 9] = [0.75, 1.05, -1.0, 200.0, 0.5, 1.6, 1.5, 1.3, 1.2];
 
 /// Reads the attributes of `<muscle>` into the parameters of dynamics and gain.

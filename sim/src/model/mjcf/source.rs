@@ -107,7 +107,7 @@ pub(super) struct Element {
     pub children: Vec<Element>,
     /// Text between its children, which says nothing.
     pub stray: Option<At>,
-    /// What keyframes of attached models know a joint or actuator by.
+    /// Name of a joint or actuator in keyframes of attached models.
     pub slot: Option<u32>,
     /// Only for pictures: MuJoCo leaves it out (what URDFs show).
     pub discarded: bool,

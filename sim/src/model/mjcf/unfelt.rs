@@ -5,13 +5,13 @@ use super::source::{Fault, Sources};
 use crate::model::looks::{Look, Looks, Missing};
 use crate::model::rotation::Pose;
 
-/// What is known of geoms that [`Model::geoms`](crate::model::Model::geoms) lacks.
+/// Geoms that [`Model::geoms`](crate::model::Model::geoms) lacks.
 pub(super) struct Unfelt {
     /// All geoms in MuJoCo's order: the body of each, and whether the model has it.
     order: Vec<(usize, bool)>,
     /// Their appearance, if that is wanted.
     pub looks: Option<Looks>,
-    /// What is wrong with those that cannot be shown: their names, bodies and faults.
+    /// Faults of those that cannot be shown: their names, bodies and faults.
     faults: Vec<(String, usize, Fault)>,
 }
 
@@ -79,7 +79,7 @@ impl Unfelt {
         all.filter(|(_, (_, kept))| !kept).map(|(i, _)| i).collect()
     }
 
-    /// What is to be seen, with the places of what is wrong.
+    /// Visible geoms, with the places of faults.
     pub fn looks(self, sources: &Sources) -> Option<Looks> {
         let mut looks = self.looks?;
         let missing = self.faults.into_iter().map(|(name, body, fault)| Missing {

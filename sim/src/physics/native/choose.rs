@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 /// `sim.kernel` that leaves the choice to `sim.specialize`; with a dash and an
 /// instruction set behind it, among that set's kernels.
 const AUTO: &str = "auto";
-/// What precedes the instruction set in the generic kernel's name.
+/// Prefix of the instruction set in the generic kernel's name.
 const GENERIC: &str = "generic-";
 
 /// A chosen kernel.

@@ -23,7 +23,7 @@ pub(super) const ENGINE: &str = "rapier worlds";
 /// A world beyond this size (bytes) is not believed.
 const WORLD_MAX: usize = 64 << 20;
 
-/// What worlds must have in common to be exchanged: the world before its first step, the
+/// Properties that worlds must share to be exchanged: the world before its first step, the
 /// time step, the solver and rapier's version. With it the bytes of that world.
 pub(super) fn fingerprint(
     pristine: &Sets,

@@ -1,6 +1,6 @@
 //! The directory of a zip archive, looked at before anything is made of it.
 //!
-//! What reads it then makes room for as many entries as it claims, and looks for its parts
+//! The reader then makes room for as many entries as it claims, and looks for its parts
 //! in all of the file. So it must be a small one, at the file's end, without the records
 //! of archives beyond 4 GiB.
 

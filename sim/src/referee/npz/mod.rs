@@ -1,6 +1,6 @@
 //! numpy's `.npz` files: two-dimensional arrays of floats and rows of integers.
 //!
-//! What a file claims is checked before anything is allocated: an array must have
+//! A file's claims are checked before anything is allocated: an array must have
 //! the shape that the caller expects, its bytes must be there, and all that is read of a
 //! file together has a bound.
 

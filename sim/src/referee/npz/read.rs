@@ -11,7 +11,7 @@ use zip::CompressionMethod;
 
 /// All numbers that are read of one file may take so much memory (bytes).
 const MOST: u64 = 1 << 30;
-/// What deflate makes of a byte at the most; the rest is for what surrounds it.
+/// Most bytes that deflate makes of one; the rest is for what surrounds it.
 const INFLATED: u64 = 1032;
 /// Numbers are converted so many bytes at a time.
 const PIECE: usize = 1 << 16;

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 pub struct DoctorArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// What the programs of configurations (all in configs/) need of a GPU: registers,
+    /// Needs of configurations' programs (all in configs/) on a GPU: registers,
     /// local memory, spills, occupancy. Needs CUDA's compiler and no GPU
     #[arg(long, num_args = 0.., value_name = "CONFIG")]
     kernels: Option<Vec<PathBuf>>,

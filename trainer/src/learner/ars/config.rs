@@ -32,7 +32,7 @@ impl Default for ArsConfig {
 }
 
 impl ArsConfig {
-    /// What cannot be used, with paths such as `ars.noise`.
+    /// Errors of its keys, with paths such as `ars.noise`.
     pub fn validate(&self) -> Vec<ConfigError> {
         let mut errors = Vec::new();
         for (key, value) in [("step_size", self.step_size), ("noise", self.noise)] {

@@ -36,7 +36,7 @@ pub struct LinearPolicy {
     perturbed: Tensor,
     /// Normalised observations `[N,O]`, for the number of rows that acted last.
     input: Tensor,
-    /// What the matrices make of them `[N,A]`.
+    /// Results of the matrices `[N,A]`.
     output: Tensor,
 }
 
@@ -127,7 +127,7 @@ impl LinearPolicy {
         self.norm.is_some()
     }
 
-    /// What follows from the statistics is worked out anew.
+    /// Numbers that follow from the statistics are worked out anew.
     pub fn derive(&mut self) -> Result<(), TchError> {
         match &mut self.norm {
             Some(norm) => norm.derive(),

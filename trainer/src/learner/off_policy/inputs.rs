@@ -26,7 +26,7 @@ pub struct Inputs {
     pub now: Pair,
     /// Rewards `[B,1]`.
     pub reward: Tensor,
-    /// What the value of the next observation counts `[B,1]`: the discount, 0 where the
+    /// Factor of the next observation's value `[B,1]`: the discount, 0 where the
     /// task ended.
     pub bootstrap: Tensor,
     /// Weights of the samples `[B,1]`, which add up to 1; not numbers where none is valid.

@@ -84,7 +84,7 @@ pub struct OffPolicy {
     fresh_episodes: bool,
     seed: u64,
     device: Device,
-    /// What crosses between host and device but for the memory's.
+    /// Traffic between host and device but for the memory's.
     crossed: Arc<device::Counts>,
 }
 
@@ -221,7 +221,7 @@ impl OffPolicy {
         self.memory.as_ref().map_or(0, |m| m.len())
     }
 
-    /// What would have crossed since it was made, were its device not the host.
+    /// Traffic that there would have been since it was made, were its device not the host.
     fn traffic(&self) -> Traffic {
         let memory = self.memory.as_ref().map(|m| m.traffic());
         self.crossed.traffic() + memory.unwrap_or_default()
@@ -331,7 +331,7 @@ fn opened(memory: &mut Option<Box<ReplayBuffer>>) -> Result<&mut ReplayBuffer, L
     memory.as_deref_mut().ok_or(LearnError::NoMemory)
 }
 
-/// What may fall out of the memory between two checkpoints, of which an earlier one has
+/// Transitions that may fall out of the memory between two checkpoints, of which an earlier one has
 /// to be there again after a resume; at most a quarter of the capacity.
 fn margin(samples: usize, save_interval: u64, capacity: usize) -> usize {
     let iterations = usize::try_from(save_interval.clamp(1, 100)).unwrap_or(100);

@@ -1,6 +1,6 @@
 //! Actor and critic over a block of rows in the host's memory, forward and backward.
 //!
-//! What the networks say of a sample is kept in columns, samples side by side, as the loss
+//! The networks' outputs for a sample are kept in columns, samples side by side, as the loss
 //! takes them in vectors; hidden layers are in rows.
 
 use crate::learner::nn::host::Vectors;
@@ -12,7 +12,7 @@ use std::ops::Range;
 /// The networks, as places among all parameters.
 #[derive(Debug)]
 pub struct BlockNet {
-    /// What a recurrent actor remembers with: its hidden layers see the state beside the
+    /// Unit of a recurrent actor: its hidden layers see the state beside the
     /// inputs.
     pub gru: Option<GruAt>,
     /// The actor's hidden layers.

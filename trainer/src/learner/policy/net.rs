@@ -244,7 +244,7 @@ impl Net {
         })
     }
 
-    /// What the actor's trunk sees of inputs `x [B,O]`: of a recurrent one, into
+    /// Inputs of the actor's trunk for observations `x [B,O]`: of a recurrent one, into
     /// [`NetSpace::seen`], inputs and hidden states after a step from `before [B,H]`.
     pub fn see<'a>(
         &self,

@@ -41,7 +41,7 @@ impl Columns {
     }
 }
 
-/// What a minibatch gathers from, `M = T N` rows.
+/// Source of minibatches, `M = T N` rows.
 #[derive(Debug)]
 pub struct Samples {
     /// Inputs of the actor `[M,O]`.
@@ -54,7 +54,7 @@ pub struct Samples {
     pub memory: Option<Remembered>,
 }
 
-/// What a recurrent actor's samples have besides.
+/// Further columns of a recurrent actor's samples.
 #[derive(Debug)]
 pub struct Remembered {
     /// Hidden states before each step `[M,H]`.
@@ -96,9 +96,9 @@ pub struct MiniBatch {
     pub log_prob: Tensor,
     /// Advantage.
     pub advantage: Tensor,
-    /// What the value should have been.
+    /// Target of the value.
     pub returns: Tensor,
-    /// What it was.
+    /// The value before the update.
     pub value: Tensor,
     /// 0 for samples not to learn from, else 1.
     pub valid: Tensor,

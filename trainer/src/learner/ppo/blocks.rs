@@ -31,7 +31,7 @@ const PARTS: usize = 16;
 /// Numbers of the gradient that a thread adds up at once.
 const CHUNK: usize = 1 << 14;
 
-/// What minibatches are computed with: threads, and room for each.
+/// Means to compute minibatches: threads, and room for each.
 #[derive(Debug)]
 pub struct Blocks {
     net: BlockNet,

@@ -44,7 +44,7 @@ pub struct PpoConfig {
     pub schedule: Schedule,
     /// Divergence per update that `"adaptive"` aims at (nat), above 0.
     pub desired_kl: f64,
-    /// What is left of `desired_kl` at the end of the run, to which it falls evenly: a
+    /// Share of `desired_kl` at the end of the run, to which it falls evenly: a
     /// policy that keeps moving as far as at the start does not settle. Above 0, at most 1.
     pub final_kl_share: f64,
     /// The policy learns no more in an update once its divergence exceeds this many times
@@ -77,7 +77,7 @@ pub struct PpoConfig {
     /// With `priority_alpha`: their advantages count by the probability, relative to the
     /// mean, to minus this power. 0: as they are; 1: as if all were drawn alike. 0..1.
     pub priority_beta: f64,
-    /// What is done about samples of an older policy (`collector.kind = "async"`):
+    /// Treatment of samples of an older policy (`collector.kind = "async"`):
     /// `"vtrace"` corrects values and advantages (Espeholt et al. 2018), `"clip"` weighs
     /// samples by the clipped ratio of the policies alone, `"none"`. `"auto"`: `"clip"`
     /// where there are such samples, else `"none"`.
@@ -101,7 +101,7 @@ pub struct ImitationConfig {
     /// Weight of the loss: the mean of squares of what the policy's mean differs by from the
     /// teacher's action; of choices, the divergence from the teacher's. 0 or more.
     pub coef: f64,
-    /// What is left of `coef` at the end of the run, to which it falls evenly. 0..1.
+    /// Share of `coef` at the end of the run, to which it falls evenly. 0..1.
     pub final_share: f64,
     /// Learn from the teacher alone: rewards count for the critic only.
     pub alone: bool,
@@ -358,7 +358,7 @@ impl PpoConfig {
         errors
     }
 
-    /// What cannot be used together with rollouts of `steps` steps, `samples` in all; from
+    /// Errors of keys for rollouts of `steps` steps, `samples` in all; from
     /// sequences, if the policy is `recurrent`.
     pub fn validate_rollout(
         &self,

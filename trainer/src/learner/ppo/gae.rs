@@ -3,7 +3,7 @@
 
 use tch::{Kind, TchError, Tensor};
 
-/// What the estimate is made of, each `[T,N]` unless noted.
+/// Inputs of the estimate, each `[T,N]` unless noted.
 #[derive(Debug)]
 pub struct Trace<'a> {
     /// Rewards.

@@ -1,4 +1,4 @@
-//! What a teacher would have done in a rollout's states: `ppo.imitation`.
+//! A teacher's decisions in the states of a rollout: `ppo.imitation`.
 
 use super::Ppo;
 use crate::learner::TrainedPolicy;

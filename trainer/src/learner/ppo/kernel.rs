@@ -95,7 +95,7 @@ impl LossKernel {
         })
     }
 
-    /// What [`loss`](super::loss::loss) does.
+    /// The same as [`loss`](super::loss::loss).
     ///
     /// # Errors
     /// The device refuses.

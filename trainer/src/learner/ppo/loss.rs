@@ -22,7 +22,7 @@ pub const IMITATION: usize = 5;
 /// How many there are.
 pub const STATS: usize = 6;
 
-/// What a policy's distribution says about the samples, each `[B,1]`, and how to pass
+/// A policy's distribution at the samples, each `[B,1]`, and how to pass
 /// gradients back through it.
 struct Eval {
     log_prob: Tensor,

@@ -66,13 +66,13 @@ pub struct Ppo {
     columns: Columns,
     samples: Samples,
     path: Path,
-    /// What minibatches are drawn from.
+    /// Units that minibatches are drawn from.
     sequences: Sequences,
     teacher: Option<Teacher>,
     /// How often, where not all once.
     priorities: Option<Priorities>,
     values: values::Values,
-    /// What rewards allow values to be.
+    /// Bounds of values that rewards allow.
     range: RewardRange,
     accumulator: Accumulator,
     /// How far a value may move in an update, without dimensions; the same on a host.
@@ -92,7 +92,7 @@ pub struct Ppo {
     /// How much of the run is left, 0..1.
     left: f64,
     faults: Faults,
-    /// What crosses between host and device.
+    /// Traffic between host and device.
     crossed: Counts,
     seed: u64,
     steps: i64,

@@ -1,4 +1,4 @@
-//! What comes before the first minibatch, and the statistics that come after the last.
+//! The work before the first minibatch, and the statistics that come after the last.
 
 use super::batch::{Columns, Remembered, Samples};
 use super::priority::Priorities;
@@ -94,7 +94,10 @@ impl Ppo {
         };
         let taught = self.taught(rollout)?;
         let normalized = match self.config.imitation.is_on() && self.config.imitation.alone {
-            true => normalized.f_zeros_like()?,
+            true => {
+                let _ = self.signal.f_fill_(1.0)?;
+                normalized.f_zeros_like()?
+            }
             false => normalized,
         };
         let weight = self.prioritise(&normalized, &valid, reference.weight)?;

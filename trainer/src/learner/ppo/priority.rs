@@ -22,7 +22,7 @@ const LEAST: f64 = 1e-6;
 pub struct Priorities {
     /// Their sums from the first to each `[S]`, float64.
     sums: Tensor,
-    /// What the samples' advantages are multiplied by `[M,1]`.
+    /// Factors of the samples' advantages `[M,1]`.
     pub weight: Tensor,
 }
 

@@ -86,7 +86,7 @@ impl Leaf {
     }
 }
 
-/// What a policy's distribution says of the samples `[B,1]`.
+/// A policy's distribution at the samples `[B,1]`.
 struct Judged {
     log_prob: Tensor,
     entropy: Tensor,

@@ -1,4 +1,4 @@
-//! What minibatches are drawn from: single samples, or for a recurrent policy sequences of
+//! Units that minibatches are drawn from: single samples, or for a recurrent policy sequences of
 //! consecutive steps of one environment.
 //!
 //! A rollout of `T` steps of `N` environments has samples `t N + n` and, of `L` steps each,

@@ -8,7 +8,7 @@
 use super::{Ppo, Staleness, loss};
 use tch::{Kind, TchError, Tensor};
 
-/// What was done, and by what distribution: action `[M,A]`, mean or logits `[M,D]`,
+/// Actions, and the distribution that they were drawn from: action `[M,A]`, mean or logits `[M,D]`,
 /// deviation `[M,A]`.
 pub(super) struct Acted {
     pub action: Tensor,
@@ -16,7 +16,7 @@ pub(super) struct Acted {
     pub std: Option<Tensor>,
 }
 
-/// What the loss measures a new policy against.
+/// The policy that the loss measures a new one against.
 pub(super) struct Reference {
     /// Mean or logits `[M,D]`.
     pub dist: Tensor,
@@ -58,7 +58,7 @@ impl Ppo {
 }
 
 impl super::values::Values {
-    /// What the policy would do now in the first `rows` of the observations that were
+    /// Decisions of the present policy in the first `rows` of the observations that were
     /// estimated: mean or logits `[M,D]`, and the deviation `[M,A]` where it has one.
     fn decide(
         &self,

@@ -1,4 +1,4 @@
-//! What goes on with the state beyond its numbers: rates after a roll-back, the policy's
+//! Consequences of a new state: rates after a roll-back, the policy's
 //! version, and what follows from the statistics.
 
 use super::{Ppo, Schedule};

@@ -15,10 +15,10 @@ const CLIPPED: usize = STATS + 2;
 const POLICY: usize = STATS + 3;
 const COUNT: usize = STATS + 4;
 const WIDTH: usize = STATS + 5;
-/// What has to be finite for a step, in the order in which a reason is looked for:
+/// Entries that have to be finite for a step, in the order in which a reason is looked for:
 /// from [`CLIP_FRACTION`] (no sample was valid) over the losses to the gradients' norms.
 const DECISIVE: usize = CRITIC_NORM + 1 - CLIP_FRACTION;
-/// What counts nothing in a step that the policy does not take, and decides nothing.
+/// Entries that count nothing in a step that the policy does not take, and decides nothing.
 const OF_POLICY: [usize; 6] = [KL, SURROGATE, ENTROPY, IMITATION, GRAD_NORM, POLICY];
 
 /// Sums over minibatches that were not skipped.
@@ -33,7 +33,7 @@ pub struct Accumulator {
     kl: Tensor,
     /// Where the row is the policy's `[WIDTH]`.
     of_policy: Tensor,
-    /// What decides whether the minibatch is skipped `[DECISIVE]`.
+    /// Entries that decide whether the minibatch is skipped `[DECISIVE]`.
     decisive: Tensor,
     /// Sums, float64 `[WIDTH]`.
     sum: Tensor,
@@ -235,7 +235,7 @@ impl Accumulator {
         Ok(ok)
     }
 
-    /// What [`judge`](Self::judge) works on, as the host's memory, for as long as no
+    /// Numbers of [`judge`](Self::judge) as the host's memory, for as long as no
     /// tensor is replaced.
     pub fn on_host(&self) -> Result<Judge, LearnError> {
         // SAFETY: ones and zeros, each in memory of its own. `Judge::judge` alone borrows slices,

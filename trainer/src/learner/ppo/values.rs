@@ -35,7 +35,7 @@ pub struct Values {
     pub advantage: Tensor,
 }
 
-/// What a recurrent actor remembers after each observation of a rollout.
+/// Hidden states of a recurrent actor after each observation of a rollout.
 #[derive(Debug)]
 struct Memory {
     /// The actor's inputs and hidden states `[(T+1) N, O+H]`.
@@ -54,7 +54,7 @@ struct Memory {
 struct Input {
     /// Where normalised ones go; none where the network sees raw ones.
     buffer: Option<Tensor>,
-    /// What the network sees `[(T+1) N, O]`.
+    /// Inputs of the network `[(T+1) N, O]`.
     seen: Tensor,
 }
 
@@ -153,13 +153,13 @@ impl Values {
         &self.actor.seen
     }
 
-    /// What the actor's layers see of it: of a recurrent one hidden states, too.
+    /// Inputs of the actor's layers from it: of a recurrent one hidden states, too.
     pub(super) fn actor_sees(&self) -> &Tensor {
         let memory = self.memory.as_ref();
         memory.map_or(&self.actor.seen, |m| &m.seen)
     }
 
-    /// What the critic's see.
+    /// Inputs of the critic's layers.
     pub(super) fn critic_sees(&self) -> &Tensor {
         let own = match &self.memory {
             Some(memory) => memory.critic.as_ref(),
@@ -198,7 +198,7 @@ impl Values {
         later.shallow_clone().f_copy_(&before_end.f_logical_not()?)
     }
 
-    /// What the critic sees of the last observations of truncated episodes, which a
+    /// The critic's inputs for the last observations of truncated episodes, which a
     /// recurrent actor remembers as the others.
     fn last_seen(
         &self,

@@ -3,6 +3,7 @@
 use super::rows::Rows;
 use crate::learner::nn::zeros;
 use crate::learner::policy::own_memory;
+use crate::learner::published::take_each;
 use crate::learner::team::Policies;
 use crate::learner::{LearnError, Learner};
 use ostler_collector::policy::Noise;
@@ -228,18 +229,7 @@ impl<P: Present, M: Policies> Replicate for WithPast<P, M> {
 
 impl Replica for WithPast<Box<dyn Replica>, Vec<Box<dyn Replica>>> {
     fn take(&mut self, weights: &[f32]) -> Result<(), TchError> {
-        let total: usize = self.parts.iter().sum();
-        if total != weights.len() {
-            let why = format!("{} published weights, copies have {total}", weights.len());
-            return Err(TchError::Shape(why));
-        }
-        let mut rest = weights;
         let copies = std::iter::once(&mut self.present).chain(&mut self.versions);
-        for (copy, &len) in copies.zip(&self.parts) {
-            let (own, after) = rest.split_at(len);
-            copy.take(own)?;
-            rest = after;
-        }
-        Ok(())
+        take_each(copies, &self.parts, weights)
     }
 }

@@ -260,7 +260,7 @@ fn the_learner_learns_from_its_own_rows_alone() {
         .load_weights(&learner.policy.present.weights().unwrap())
         .unwrap();
     let mut r = rollout(learner.policy_mut(), &spec, STEPS, 3);
-    // What versions do, see and get is nobody's to learn from.
+    // Nobody learns from the versions' observations, actions and rewards.
     for version in 0..WINDOW {
         let rows = rows_of(&movers, Some(version));
         for t in [&mut r.reward, &mut r.action, &mut r.obs.policy] {

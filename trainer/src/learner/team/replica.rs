@@ -1,6 +1,7 @@
 //! Copies of several policies, for threads that collect.
 
 use super::{Policies, Team};
+use crate::learner::published::take_each;
 use ostler_collector::{Replica, Replicate};
 use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
@@ -40,18 +41,7 @@ impl<M: Policies> Replicate for Team<M> {
 
 impl Replica for Team<Vec<Box<dyn Replica>>> {
     fn take(&mut self, weights: &[f32]) -> Result<(), TchError> {
-        let total: usize = self.parts.iter().sum();
-        if total != weights.len() {
-            let why = format!("{} published weights, copies have {total}", weights.len());
-            return Err(TchError::Shape(why));
-        }
-        let mut rest = weights;
-        for (member, &len) in self.policies.iter_mut().zip(&self.parts) {
-            let (own, after) = rest.split_at(len);
-            member.take(own)?;
-            rest = after;
-        }
-        Ok(())
+        take_each(self.policies.iter_mut(), &self.parts, weights)
     }
 }
 

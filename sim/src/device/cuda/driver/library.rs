@@ -7,7 +7,7 @@ use crate::physics::native::specialize::Library;
 use cudarc::driver::sys;
 use std::path::Path;
 
-/// What is called, so that a driver that lacks something is told at once. cudarc would
+/// Functions that are called, so that a driver that lacks something is told at once. cudarc would
 /// panic at the first call of it.
 const FUNCTIONS: [&str; 30] = [
     "cuInit",

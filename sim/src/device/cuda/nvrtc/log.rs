@@ -18,7 +18,7 @@ pub struct Needs {
     pub shared: u32,
 }
 
-/// What the log of `--ptxas-options=-v` says of an entry: after the line that names it come
+/// An entry in the log of `--ptxas-options=-v`: after the line that names it come
 /// its own figures, then those of the functions that it calls rather than inlines.
 pub fn needs(log: &str, entry: &str) -> Option<Needs> {
     const START: &str = "Compiling entry function '";

@@ -179,7 +179,7 @@ impl Nvrtc {
             .any(|n| architecture == format!("sm_{n}"))
     }
 
-    /// What to compile for, for a device of that compute capability: itself, else the
+    /// Architecture to compile for, for a device of that compute capability: itself, else the
     /// nearest before it of the same first number, whose code it runs, too.
     ///
     /// # Errors

@@ -68,7 +68,7 @@ impl Placing {
         }
     }
 
-    /// What is drawn of a surface; of one without faces the convex hull.
+    /// The part of a surface that is drawn; of one without faces the convex hull.
     ///
     /// # Errors
     /// Numbers that are not finite, faces without vertices, nothing to draw.

@@ -22,7 +22,7 @@ pub(super) fn at_target(e: &Element) -> At {
     attr.map_or(e.at, |a| a.value_at(0))
 }
 
-/// What is in the world; keyframes know the copy.
+/// The content of the world; keyframes know the copy.
 pub(super) fn everything(root: &mut Element) -> Vec<Element> {
     let mut all = Vec::new();
     for section in root.children.iter_mut().filter(|c| c.name == "worldbody") {

@@ -22,12 +22,12 @@ pub(super) struct Grower<'a> {
     models: &'a mut BTreeMap<String, Whole>,
     notes: &'a mut Vec<Note>,
     limits: &'a mut Limits,
-    /// What has been read of the tree, and all of the sections.
+    /// The part of the tree that was read, and all sections.
     names: Names,
     sections: Sections,
     assets: Vec<Element>,
     pending: Vec<Pending>,
-    /// What the file attaches from its own tree: wanted, and as far as read.
+    /// Attachments from the file's own tree: wanted, and as far as read.
     wanted: BTreeSet<(&'static str, String)>,
     own: BTreeMap<(&'static str, String), Found>,
 }

@@ -32,7 +32,7 @@ struct Shares {
     ctrl: Vec<Share>,
 }
 
-/// What a model is attached with: its own keyframes, with names that start with `prefix`,
+/// Keyframes that come with an attached model: its own, with names that start with `prefix`,
 /// after those it got from models that it attaches, which keep their names.
 pub(super) fn pending(model: &mut Whole, prefix: &str, limits: &mut Limits) -> Read<Vec<Pending>> {
     let mut pending = std::mem::take(&mut model.pending);

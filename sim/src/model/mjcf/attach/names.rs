@@ -84,7 +84,7 @@ impl Names {
 pub(super) struct Naming {
     pub prefix: String,
     pub suffix: String,
-    /// What stands before classes of another model; `None` within one model, where
+    /// Prefix of classes of another model; `None` within one model, where
     /// classes and assets stay what they are.
     pub classes: Option<String>,
 }

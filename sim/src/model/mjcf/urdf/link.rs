@@ -10,7 +10,7 @@ type Scaled = ([f64; 3], String);
 
 /// State that links share: colours, meshes, names of geoms.
 pub(super) struct Links {
-    /// What is only seen is left out, but for pictures.
+    /// Shapes that are only seen are left out, but for pictures.
     discard: bool,
     strip: bool,
     colours: BTreeMap<String, String>,

@@ -111,7 +111,7 @@ pub(crate) fn generate_env(plan: &Plan, task: &str) -> Result<String, TapeError>
     Ok(text)
 }
 
-/// What a task's text stands on, without any robot: for tests of that text.
+/// Text below a task's, without any robot: for tests of that text.
 #[cfg(test)]
 pub(crate) fn env_prelude() -> String {
     let kernel = amalgam::expand("kernel.cuh");

@@ -22,7 +22,7 @@ const MAX_CHECKSUM: u64 = 1024;
 
 /// The code of an entry in the cache of kernels for the host.
 const LIBRARY: &str = "kernel.so";
-/// What is appended to the name of an entry's code for that of its hash, in hexadecimal.
+/// Ending of an entry's name for that of its hash, in hexadecimal.
 const CHECKSUM: &str = ".blake3";
 const BUILDING: &str = "building-";
 const LOCK: &str = ".lock";
@@ -35,7 +35,7 @@ pub struct Cache {
     limit: u64,
     /// The file of an entry that is its code.
     code: &'static str,
-    /// Whose entries count.
+    /// Users whose entries count.
     trust: Trust,
 }
 

@@ -5,7 +5,7 @@
 //! (`sim/kernels/sym.cuh`) and run once for a robot, every operation they do lands
 //! on a tape through the C functions of [`ffi`]: loops unroll by themselves, and the
 //! robot's constants enter as constants, so that products with zero and one vanish (`fold`).
-//! What is left is printed ([`mod@print`]) and compiled for that robot.
+//! The remaining operations are printed ([`mod@print`]) and compiled for that robot.
 //!
 //! Reading order: [`node`] (what is on the tape) -> [`graph`] (each value once) ->
 //! `fold` (what becomes simpler) -> [`program`] (functions, loads, stores, what is

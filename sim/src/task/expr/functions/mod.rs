@@ -65,7 +65,7 @@ pub struct Param {
 /// How units go through a function.
 #[derive(Debug, Clone, Copy)]
 pub enum Rule {
-    /// Whatever comes in, this comes out.
+    /// The result, for any argument.
     Fixed(&'static str),
     /// The unit of the first argument.
     Keep,

@@ -20,7 +20,7 @@ struct Ray {
 /// site's own body; -1 where there is none.
 ///
 /// # Errors
-/// What it might meet and cannot: a mesh, a height field, a shape that was not kept.
+/// Objects that a ray might meet and cannot: a mesh, a height field, a shape that was not kept.
 pub fn rangefinder(c: &mut Checker<'_>, site: usize) -> Result<Id, String> {
     let model = c.scope.model;
     let site = &model.sites[site];

@@ -86,7 +86,7 @@ pub struct LossTerms {
     pub imitation_coef: f32,
     /// Valid samples of the minibatch.
     pub samples: f32,
-    /// What is subtracted from advantages,
+    /// A number that is subtracted from advantages,
     pub advantage_mean: f32,
     /// which are then multiplied by this.
     pub advantage_scale: f32,
