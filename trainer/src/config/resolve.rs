@@ -366,13 +366,10 @@ impl Config {
         let Some(agents) = &self.agents else {
             return (num_envs, num_envs);
         };
-        let with_past = match self.self_play.is_on() {
-            true => (num_envs as f64 * self.self_play.share).round() as usize,
-            false => 0,
-        };
+        let with_past = self.self_play.envs_with_past(num_envs);
         let of = agents.policy_of();
         let rows = |agents: usize| {
-            let past = (agents * with_past.min(num_envs)).div_ceil(of.len().max(1));
+            let past = (agents * with_past).div_ceil(of.len().max(1));
             agents.saturating_mul(num_envs).saturating_sub(past)
         };
         let counts = of.iter().map(|p| of.iter().filter(|q| *q == p).count());

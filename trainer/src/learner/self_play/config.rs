@@ -27,6 +27,11 @@ impl Default for SelfPlayConfig {
     }
 }
 
+/// A share of so many environments, to the nearest number.
+pub(super) fn share_of(num_envs: usize, share: f64) -> usize {
+    ((num_envs as f64 * share).round() as usize).min(num_envs)
+}
+
 /// Most versions: each acts by itself in every step.
 const MOST: usize = 1000;
 
@@ -34,6 +39,14 @@ impl SelfPlayConfig {
     /// Whether any version is kept.
     pub fn is_on(&self) -> bool {
         self.window > 0
+    }
+
+    /// How many of so many environments have an earlier version in them; 0 where it is off.
+    pub fn envs_with_past(&self, num_envs: usize) -> usize {
+        match self.is_on() {
+            true => share_of(num_envs, self.share),
+            false => 0,
+        }
     }
 
     /// Values that cannot be used, with paths such as `self_play.share`.

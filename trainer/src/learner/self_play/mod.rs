@@ -87,8 +87,7 @@ impl SelfPlay {
         let config = &plan.config.self_play;
         let kept = (config.window, config.share);
         let (spec, device) = (plan.spec, plan.device);
-        let here = 0..spec.num_envs;
-        let rows = rows::Rows::new(spec, here.clone(), kept);
+        let rows = rows::Rows::new(spec, 0..spec.num_envs, kept);
         // A row is as good as another: the learner has so many environments of one agent.
         let own = EnvSpec {
             num_envs: rows.present(),
@@ -112,10 +111,9 @@ impl SelfPlay {
         let mut state = State::default();
         state.join(learner.state());
         state.join(&past.ready()?);
-        let policy = WithPast::new((learner, versions), spec, here, kept);
         Ok(Self {
             beside: rows.beside(device)?,
-            policy,
+            policy: WithPast::new((learner, versions), spec, rows, kept),
             rollout,
             state,
             updates,
@@ -139,8 +137,8 @@ impl SelfPlay {
         });
         let [rewards, steps] = sums;
         let mut means = [0.0_f32; 2];
-        let device = Device::Cpu;
-        read_into(&rewards?.f_div(&steps?)?.f_to_device(device)?, &mut means)?;
+        let on_host = rewards?.f_div(&steps?)?.f_to_device(Device::Cpu)?;
+        read_into(&on_host, &mut means)?;
         let [past, present] = means.map(f64::from);
         Ok(SelfPlayStats { past, present })
     }

@@ -10,7 +10,6 @@ use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Hidden, Policy, Replica, Replicate};
 use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
-use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Who holds the present policy.
@@ -66,15 +65,15 @@ struct Desk {
 }
 
 impl<P: Present, M: Policies> WithPast<P, M> {
-    /// For the environments `here` of those of `spec`.
+    /// For environments of `spec` with `rows`, of which `share` have one of `window` versions.
     pub fn new(
         (present, versions): (P, M),
         spec: &EnvSpec,
-        here: Range<usize>,
+        rows: Rows,
         (window, share): (usize, f64),
     ) -> Self {
         Self {
-            rows: Rows::new(spec, here, (window, share)),
+            rows,
             desks: (0..window).map(|_| None).collect(),
             parts: Vec::new(),
             spec: spec.clone(),
@@ -212,7 +211,8 @@ impl<P: Present, M: Policies> Replicate for WithPast<P, M> {
         }
         let present = copies.remove(0);
         let kept = (self.window, self.share);
-        let copy = WithPast::new((present, copies), &self.spec, first..first + envs, kept);
+        let rows = Rows::new(&self.spec, first..first + envs, kept);
+        let copy = WithPast::new((present, copies), &self.spec, rows, kept);
         Ok(Box::new(WithPast { parts, ..copy }))
     }
 

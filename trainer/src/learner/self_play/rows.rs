@@ -6,6 +6,7 @@
 //! Blocks are counted over all agents of an environment, so that two policies never have
 //! earlier versions in the same one.
 
+use super::config::share_of;
 use ostler_sim::env::EnvSpec;
 use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
@@ -42,7 +43,7 @@ impl Rows {
         // An agent's number among those of all policies.
         let of: Vec<usize> = spec.agents.iter().map(|a| a.index).collect();
         let all = spec.agents.first().map_or(1, |a| a.of);
-        let with_past = ((envs as f64 * share).round() as usize).min(envs);
+        let with_past = share_of(envs, share);
         let blocks = window * all;
         let local = |e: usize| e.clamp(here.start, here.end) - here.start;
         let begins = |block: usize| local(block * with_past / blocks.max(1));
