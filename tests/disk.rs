@@ -114,7 +114,7 @@ algorithm = \"sac\"
         let (_, done) = until_full(&place, &[&storage]);
         let run = place.path("a");
         let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
-        let spared = log.contains("the replay memory is not saved");
+        let spared = log.contains("the replay buffer is not saved");
         assert_eq!(spared, storage.ends_with("host"), "{log}");
         go_on(&place, done + 3);
         let whole = place.train("whole", done + 3, &[&storage]);

@@ -36,6 +36,26 @@ fn every_file_of_a_recipe_exists() {
     }
 }
 
+/// README's reading order: each entry's file exists and has the function that it names.
+#[test]
+fn the_reading_order_names_files_and_functions_that_exist() {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    let order = text.split("Reading order").nth(1).unwrap();
+    let numbered = |line: &&str| line.starts_with(|c: char| c.is_ascii_digit());
+    let entries: Vec<&str> = order.lines().filter(numbered).take(10).collect();
+    assert_eq!(entries.len(), 10, "{entries:?}");
+    for entry in entries {
+        let quoted: Vec<&str> = entry.split('`').skip(1).step_by(2).collect();
+        let file = root().join(quoted[0]);
+        assert!(file.exists(), "{entry}");
+        for name in quoted.iter().filter(|q| q.contains("::")) {
+            let function = format!("fn {}(", name.split("::").last().unwrap());
+            let source = fs::read_to_string(&file).unwrap();
+            assert!(source.contains(&function), "{entry}: no {function}");
+        }
+    }
+}
+
 /// `license = "A OR B"` of Cargo.toml: LICENSE-A and LICENSE-B, whole.
 #[test]
 fn every_licence_that_is_named_has_its_text() {

@@ -261,23 +261,6 @@ impl BatchEnv {
         self.live.began = self.live.clock;
     }
 
-    /// One control step: `actions` is `[R][A]`.
-    pub fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
-        self.live.clock += 1;
-        let mut changed = None;
-        if !self.drill.is_empty() {
-            self.draw_faults();
-            changed = self
-                .drill
-                .take_actions(actions, self.task.actions.raw_width());
-        }
-        let actions = changed.as_deref().unwrap_or(actions);
-        self.advance(actions, out);
-        if let Some(changed) = changed {
-            self.drill.give_back(changed);
-        }
-    }
-
     /// Steps and resets of the batch so far: keys the draws.
     pub fn clock(&self) -> u64 {
         self.live.clock

@@ -152,18 +152,25 @@ impl BatchEnv {
         });
     }
 
-    /// One control step with these actions `[R][A]`.
-    pub(super) fn advance(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
-        let n = self.spec.num_envs;
+    /// One control step: `actions` is `[R][A]`.
+    pub fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
+        self.live.clock += 1;
         let width = self.task.actions.raw_width();
-        assert_eq!(actions.len(), n * width, "actions are [R][A]");
+        let rows = self.spec.num_envs * width;
+        assert_eq!(actions.len(), rows, "actions are [R][A]");
+        let mut faulty = None;
+        if !self.drill.is_empty() {
+            self.draw_faults();
+            faulty = self.drill.take_actions(actions, width);
+        }
+        let actions = faulty.as_deref().unwrap_or(actions);
         let mut args = self.args();
         self.aim_all(&mut args, out);
         args.actions = actions.as_ptr() as Address;
         let ended = if self.physics.stepper().is_some() && !self.drill.pokes() {
-            self.advance_blocks(&args)
+            self.step_blocks(&args)
         } else {
-            self.advance_phases(&args)
+            self.step_phases(&args)
         };
         self.report_panics();
         if ended {
@@ -171,11 +178,14 @@ impl BatchEnv {
             self.examine(actions);
             self.restart(false, false, &mut out.obs);
         }
+        if let Some(faulty) = faulty {
+            self.drill.give_back(faulty);
+        }
     }
 
     /// The whole step, block by block. Where an environment broke, its block is left as it
     /// is, to be examined before new episodes begin. Returns whether episodes ended.
-    fn advance_blocks(&mut self, args: &EnvArgs) -> bool {
+    fn step_blocks(&mut self, args: &EnvArgs) -> bool {
         let (any, ended) = (AtomicBool::new(false), self.work.ended.at());
         let Some(stepper) = self.physics.stepper() else {
             return false;
@@ -204,7 +214,7 @@ impl BatchEnv {
 
     /// The step, phase by phase, of engines that step all worlds at once. New episodes are
     /// still to begin then. Returns whether episodes ended.
-    fn advance_phases(&mut self, args: &EnvArgs) -> bool {
+    fn step_phases(&mut self, args: &EnvArgs) -> bool {
         let ended = self.work.ended.at();
         // SAFETY: the addresses are those of `args` and of rows of these sizes.
         self.blocks(args, Which::All, |block| unsafe { block.act() });

@@ -5,7 +5,8 @@ use crate::config::Gpus;
 use crate::learner::Learner;
 use crate::log::outln;
 use crate::memory::Here;
-use crate::run::{Parts, Rows, RunError, build_env, one_env, plan, resident_mib, settle_kernel};
+use crate::memory::resident_mib;
+use crate::run::{Parts, Rows, RunError, build_env, one_env, plan, settle_kernel};
 use crate::torch::{cpu_allocations, with_threads};
 use clap::{Args, Subcommand};
 use ostler_collector::policy::{Hidden, Noise, Widths};
@@ -96,7 +97,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
     let samples = config.samples() as f64;
     if on_device {
         kernel = collector.device_kernel().unwrap_or_default();
-        simulation = simulate_on_device(&mut collector, learner.as_ref(), time)?;
+        simulation = simulate_on_device(&mut *collector, learner.as_ref(), time)?;
     }
     // Warm-up: first touches of buffers, libtorch's caches.
     collector.collect(learner.policy_mut())?;
@@ -119,7 +120,7 @@ pub fn run(args: &BenchArgs) -> Result<i32, RunError> {
         iterations += 1.0;
     }
     let whole_s = clock.elapsed().as_secs_f64();
-    let (per_step, per_update) = allocations(&mut collector, learner.as_mut(), torch.threads)?;
+    let (per_step, per_update) = allocations(&mut *collector, learner.as_mut(), torch.threads)?;
     let steps = samples * iterations;
     let counts = collector.counts();
     let numbers = [
@@ -197,7 +198,7 @@ impl Policy for Idle {
 /// Steps per second of physics and task alone on a device, with actions as in
 /// [`simulate`]: a collection whose policy does nothing.
 fn simulate_on_device(
-    collector: &mut impl Collector,
+    collector: &mut dyn Collector,
     learner: &dyn Learner,
     time: Duration,
 ) -> Result<f64, RunError> {
@@ -232,7 +233,7 @@ fn simulate_on_device(
 
 /// How often libtorch allocates for a tensor in a control step and in an update.
 fn allocations(
-    collector: &mut impl Collector,
+    collector: &mut dyn Collector,
     learner: &mut dyn Learner,
     threads: usize,
 ) -> Result<(f64, f64), RunError> {
@@ -294,7 +295,7 @@ mod tests {
             ..
         } = crate::run::on_device();
         let speed =
-            simulate_on_device(&mut collector, learner.as_ref(), Duration::from_millis(1)).unwrap();
+            simulate_on_device(&mut *collector, learner.as_ref(), Duration::from_millis(1)).unwrap();
         assert!(speed.is_finite() && speed > 0.0);
         let rollout = collector.rollout();
         let (actions, obs) = (&rollout.action, &rollout.obs.policy);

@@ -3,7 +3,8 @@
 use super::bench_device;
 use super::engine::EngineArg;
 use crate::log::outln;
-use crate::run::{RunError, resident_mib};
+use crate::memory::resident_mib;
+use crate::run::RunError;
 use clap::{Args, ValueEnum};
 use ostler_sim::Physics;
 use ostler_sim::config::{SimConfig, Specialize};

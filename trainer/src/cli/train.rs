@@ -172,48 +172,26 @@ fn of_attempt(options: &Options, attempt: &Attempt) -> Options {
 
 /// Trains in this process; returns the exit code, errors said.
 fn train(options: &Options) -> i32 {
-    match learn(options) {
-        Ok(code) => code,
+    let mut run = match Run::start(options) {
+        Ok(run) => run,
         Err(e) => {
             errln!("error: {e}");
-            e.exit_code()
-        }
-    }
-}
-
-fn learn(options: &Options) -> Result<i32, RunError> {
-    let mut run = Run::start(options)?;
-    if !options.quiet {
-        errln!("run {}", run.dir().path().display());
-    }
-    let ended = match run.learn() {
-        Ok(ended) => ended,
-        // Whoever supervises says the rest.
-        Err(e @ RunError::Crowded { .. }) => {
-            tracing::warn!("{e}");
-            return Ok(e.exit_code());
-        }
-        Err(e) => {
-            tracing::info!("failed: {e}");
-            errln!("error: {e}");
-            let log = run.dir().path().join(crate::log::trace::LOG);
-            match run.newest_report() {
-                Some(report) => errln!(
-                    "the report is {}, the log {}",
-                    report.display(),
-                    log.display()
-                ),
-                None => errln!("the log is {}", log.display()),
-            }
-            return Ok(match run.disk_full() {
-                _ if e.gpu_is_lost() && options.reporter.supervised() => POISONED,
-                Some(_) => DISK_FULL,
-                None => FAILED,
-            });
+            return e.exit_code();
         }
     };
     if !options.quiet {
-        summary(&run, ended);
+        errln!("run {}", run.dir().path().display());
+    }
+    match run.learn() {
+        Ok(ended) => finished(&run, ended, options.quiet),
+        Err(e) => failed(&mut run, &e, options.reporter.supervised()),
+    }
+}
+
+/// Says where everything is; returns the exit code.
+fn finished(run: &Run, ended: Ended, quiet: bool) -> i32 {
+    if !quiet {
+        summary(run, ended);
     }
     if let Ended::DiskFull(disk) = ended {
         let dir = run.dir().path().display();
@@ -222,11 +200,37 @@ fn learn(options: &Options) -> Result<i32, RunError> {
             run.config().memory.disk_act_mib
         );
     }
-    Ok(match ended {
+    match ended {
         Ended::Interrupted => INTERRUPTED,
         Ended::DiskFull(_) => DISK_FULL,
         Ended::Finished | Ended::Reached(_) | Ended::TimeUp => OK,
-    })
+    }
+}
+
+/// Says why it failed and where the report is; returns the exit code.
+fn failed(run: &mut Run, e: &RunError, supervised: bool) -> i32 {
+    run.report_error(e);
+    // Whoever supervises says the rest.
+    if let RunError::Crowded { .. } = e {
+        tracing::warn!("{e}");
+        return e.exit_code();
+    }
+    tracing::info!("failed: {e}");
+    errln!("error: {e}");
+    let log = run.dir().path().join(crate::log::trace::LOG);
+    match run.newest_report() {
+        Some(report) => errln!(
+            "the report is {}, the log {}",
+            report.display(),
+            log.display()
+        ),
+        None => errln!("the log is {}", log.display()),
+    }
+    match run.disk_full() {
+        _ if e.gpu_is_lost() && supervised => POISONED,
+        Some(_) => DISK_FULL,
+        None => FAILED,
+    }
 }
 
 fn summary(run: &Run, ended: Ended) {

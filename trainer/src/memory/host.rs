@@ -71,6 +71,17 @@ fn kib(text: &str, key: &str) -> Option<u64> {
     number.checked_mul(1024)
 }
 
+/// Resident memory of this process (MiB); NaN where the system does not say.
+pub fn resident_mib() -> f64 {
+    let pages = || {
+        let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+        text.split_whitespace().nth(1)?.parse::<f64>().ok()
+    };
+    // SAFETY: sysconf reads a constant of the system.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as f64;
+    pages().map_or(f64::NAN, |p| p * page / f64::from(1 << 20))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -26,7 +26,7 @@ pub use disk::Disk;
 #[cfg(test)]
 pub(crate) use free::Told;
 pub use free::{FreeMemory, Here};
-pub use host::{Process, System};
+pub use host::{Process, System, resident_mib};
 pub use monitor::{Hook, MemoryMonitor, Snapshot};
 pub(crate) use need::{Need, weights};
 pub use sample::{Level, Pressure, Sample, Source, Sources, available};

@@ -1,16 +1,15 @@
 //! A finished or running training as others see it: `play`, `eval`, `--init-from`.
 
-use super::checkpoint::{Checkpoint, TaskMark};
+use super::engine::{self, build_env, kernel};
 use super::error::RunError;
-use super::{dir, judge, keep, kernel};
+use super::store::checkpoint::{Checkpoint, TaskMark};
+use super::store::{dir, keep};
 use crate::config::{Config, Loaded, load};
 use crate::learner::{self, TrainedPolicy};
 use crate::log::errln;
 use crate::memory::weights;
-use ostler_sim::config::{Backend, ConfigError, EnvConfig};
-use ostler_sim::device::{CompileError, DeviceError};
-use ostler_sim::env::{EnvError, EnvSpec};
-use ostler_sim::physics::PhysicsError;
+use ostler_sim::config::Backend;
+use ostler_sim::env::EnvSpec;
 use ostler_sim::referee::worlds::Failure;
 use ostler_sim::{BatchEnv, Model};
 use std::path::{Path, PathBuf};
@@ -179,7 +178,7 @@ impl LoadedRun {
         seed: u64,
         python: Option<&Path>,
     ) -> Result<(BatchEnv, Failure), RunError> {
-        judge::judged_env(
+        engine::judged_env(
             &self.loaded,
             &self.config,
             &self.model,
@@ -247,68 +246,6 @@ impl LoadedRun {
             ))),
         }
     }
-}
-
-/// Builds environments; an error in the task is shown in its file.
-pub(crate) fn build_env(
-    loaded: &Loaded,
-    config: &Config,
-    model: &Arc<Model>,
-    num_envs: usize,
-    seed: u64,
-) -> Result<BatchEnv, RunError> {
-    let env = EnvConfig {
-        num_envs,
-        ..config.env.clone()
-    };
-    BatchEnv::new(model.clone(), &config.sim, &env, &config.task, seed)
-        .map_err(|e| explained(loaded, e))
-}
-
-/// Why there are no environments, shown in the configuration where that has a place.
-pub(crate) fn explained(loaded: &Loaded, e: EnvError) -> RunError {
-    match e {
-        EnvError::Config(e) => loaded.places.explain(&e).into(),
-        EnvError::Physics(e) => unsuitable(loaded, e),
-        EnvError::Device(DeviceError::Compile(e)) => uncompilable(loaded, e),
-        e => RunError::Env(e),
-    }
-}
-
-/// A program for a device that does not compile, shown at the expression that it is in.
-fn uncompilable(loaded: &Loaded, e: CompileError) -> RunError {
-    match &e.place {
-        Some((name, _)) => {
-            let message = format!("does not compile for {}: {}", e.target, e.message);
-            loaded
-                .places
-                .explain(&ConfigError::new(name, message))
-                .into()
-        }
-        None => RunError::Env(EnvError::Device(DeviceError::Compile(e))),
-    }
-}
-
-/// An engine or a kernel that cannot be used, shown where it was chosen.
-pub(super) fn unsuitable(loaded: &Loaded, e: PhysicsError) -> RunError {
-    let error = match &e {
-        PhysicsError::Unsupported { engine, .. } => {
-            let other = match *engine {
-                "native" => "rapier",
-                _ => "native",
-            };
-            let help = format!("sim.backend = \"{other}\" is the other engine");
-            ConfigError::new("sim.backend", e.to_string()).help(help)
-        }
-        PhysicsError::Kernel { name, why } => {
-            let message = format!("\"{name}\" cannot be used: {why}");
-            ConfigError::new("sim.kernel", message)
-                .help("sim.kernel = \"auto\" takes the best there is, with other bits")
-        }
-        PhysicsError::Limit(error) => error.clone(),
-        _ => return RunError::Env(e.into()),
-    };
-    loaded.places.explain(&error).into()
 }
 
 /// The task's name in its checkpoints.

@@ -1,163 +1,87 @@
-//! One training: the loop, its folder, checkpoints and signals.
+//! A run: the loop, and everything that keeps it alive.
 //!
-//! Reading order: [`Run::learn`] (the loop) -> `iteration` (one iteration, which counts
-//! whole or not at all) -> `health` (whether it is believed; roll-back) -> `size` (how
-//! many environments; back-off) -> `start` (how a run is built, fresh or from a
-//! checkpoint) -> `record` (what is logged) -> `saving`, `thrift` (a disk that is nearly
-//! full), [`checkpoint`], [`dir`].
+//! Reading order: [`Run::learn`] (the loop, and one iteration, which counts whole or not at
+//! all) -> [`start`](self::start) (how a run is built, fresh or from a checkpoint).
+//!
+//! | part | owns |
+//! |---|---|
+//! | `setup` | the configuration in force, the robot, the task's sizes |
+//! | `parts` | collector and learner, on the devices that they compute on |
+//! | `schedules` | numbers that follow the run's progress |
+//! | `evaluate` | evaluations and their results |
+//! | `guards` | whether the policy is believed, memory, signals, faults on order |
+//! | `store` | the run's folder and its checkpoints |
+//! | `report` | logs, progress line, learning curve; `failure` writes reports of failures |
+//!
+//! The files beside this one join them: `recover` goes back to good weights, `size` changes
+//! the number of environments, `saving` writes checkpoints.
 
-mod again;
-mod auto;
-pub mod checkpoint;
-mod collecting;
 mod counters;
-mod curriculum;
-pub mod dir;
+mod engine;
 pub mod error;
-pub mod evaluate;
-pub mod evaluations;
+mod evaluate;
 pub(crate) mod failure;
-mod fitting;
-mod git;
-mod guard;
-mod health;
-mod iteration;
-mod judge;
-pub mod keep;
-mod kernel;
+mod guards;
 mod load;
-mod machine;
-#[cfg(test)]
-mod machine_tests;
-mod meta;
 mod pace;
 mod parts;
-mod record;
-mod resume;
-mod robot;
-mod rows;
+mod recover;
+mod report;
 mod saving;
+mod schedules;
+mod setup;
 mod signals;
 mod size;
-pub mod stage;
 mod start;
-mod teacher;
-mod thrift;
-mod trouble;
+mod store;
 
-pub(crate) use again::as_if_resumed;
-pub(crate) use auto::{Next, newest_unfinished};
-pub use dir::METRICS;
-pub use error::RunError;
-pub use evaluate::{Evaluation, Evaluator};
-pub(crate) use judge::judged_env;
-pub(crate) use kernel::{
-    foresee as foresee_kernel, generic, one_env, settle as settle_kernel, settle_here,
+pub(crate) use engine::{
+    build_env, explained, foresee as foresee_kernel, generic, judged_env, one_env,
+    settle as settle_kernel, settle_here,
 };
+pub use error::RunError;
+pub(crate) use evaluate::Rows;
+pub use evaluate::{Evaluation, Evaluator, history, stage};
+pub(crate) use load::find;
 pub use load::{LoadedRun, load_run};
-pub(crate) use load::{build_env, explained, find};
-pub(crate) use machine::Machine;
 #[cfg(test)]
-pub(crate) use machine_tests::on_device;
-pub(crate) use parts::Parts;
-pub use record::resident_mib;
-pub use resume::MAY_CHANGE;
-pub(crate) use rows::Rows;
+pub(crate) use parts::on_device;
+pub(crate) use parts::{Machine, Parts, check_teacher};
+pub use setup::{MAY_CHANGE, Options};
+pub(crate) use setup::{Next, as_if_resumed, newest_unfinished, plan};
 pub(crate) use signals::forwarded_from;
-pub use start::Options;
-pub(crate) use start::plan;
-pub(crate) use teacher::check_teacher;
+pub use store::dir::METRICS;
+pub use store::{checkpoint, dir, keep};
 
-use crate::config::{Config, Loaded};
-use crate::drill::RunDrill;
-use crate::log::curve;
-use crate::log::metrics::Record;
-use crate::log::progress::Progress;
-use crate::log::sinks::Sinks;
-use crate::memory::{MemoryMonitor, Pressure};
-use crate::supervise::Reporter;
-use checkpoint::TaskMark;
+use crate::config::Config;
+use crate::drill::Phase;
+use crate::learner::UpdateStats;
+use crate::memory::Pressure;
 use counters::Counters;
 use dir::RunDir;
-use evaluate::Evaluator as Eval;
-use health::Health;
-use ostler_sim::Model;
-use ostler_sim::env::EnvSpec;
-use parts::IterationStart;
+use evaluate::Evaluations;
+use guards::{Guards, Trouble};
+use report::{Done, Report, Standing};
+use schedules::Schedules;
+use setup::Setup;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+use store::Store;
 
-/// Name of the learning curve's picture.
-const CURVE: &str = "curve.png";
-
-/// One training.
+/// One run.
 pub struct Run {
-    /// The configuration in force: `env.num_envs` is the number of now.
-    loaded: Loaded,
-    /// The number of environments that was asked for.
-    asked_envs: usize,
-    model: Arc<Model>,
-    dir: RunDir,
-    /// Environments, policy, learner, collector; taken while [`learn`](Self::learn) runs.
+    setup: Setup,
+    /// Taken while [`learn`](Self::learn) runs.
     parts: Option<Parts>,
-    /// The state that the present iteration started from.
-    start: IterationStart,
-    /// Whether the present iteration is done: then nothing of it is taken back.
-    committed: bool,
-    health: Health,
-    /// After how many iterations memory did not suffice the last time.
-    crowded: Option<u64>,
-    /// The last iteration with pressure on memory.
-    last_pressure: u64,
-    /// It was said that there is pressure, and nothing left to give.
-    floor_said: bool,
-    /// How far each schedule has come.
-    progress_of: curriculum::Progress,
-    /// The schedules' values as the environments have them.
-    scheduled: Vec<(String, f64)>,
-    /// Whether what the schedules follow was looked for in the logs.
-    schedules_looked_at: bool,
-    /// Whether it writes as little as it can.
-    thrift: thrift::Thrift,
-    /// Faults on order.
-    drill: RunDrill,
-    monitor: MemoryMonitor,
-    reporter: Reporter,
-    evaluator: Option<Eval>,
-    /// Results of the evaluations.
-    evaluations: evaluations::Evaluations,
-    /// When the last evaluation of this session was made, or the session began.
-    evaluated: Instant,
-    /// Time that the evaluations of this session took (s).
-    evaluation_s: f64,
-    task: TaskMark,
-    /// The task's sizes and names, of one environment.
-    spec: EnvSpec,
     counters: Counters,
-    pace: pace::Pace,
-    sinks: Sinks,
-    progress: Progress,
-    record: Record,
-    meta: meta::MetaWriter,
-    git_folder: PathBuf,
-    stop: signals::StopFlag,
-    max_time: Option<Duration>,
-    started: Instant,
-    saved: Instant,
-    saved_iteration: Option<u64>,
-    /// Another process of this run died before.
-    restarted: bool,
-    watch: guard::Watch,
-    reached: Option<f64>,
-    curve: Option<PathBuf>,
-    /// A kernel that is being compiled for the next run; stopped when this is dropped.
-    _kernel: kernel::Settled,
-    /// Where this session began.
-    first_iteration: u64,
+    schedules: Schedules,
+    evaluations: Evaluations,
+    guards: Guards,
+    store: Store,
+    report: Report,
 }
 
-/// Why a training ended without an error.
+/// Why a run ended without an error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Ended {
     /// All iterations are done.
@@ -178,28 +102,15 @@ impl Run {
     /// # Errors
     /// Something that no roll-back and no back-off mends. The last checkpoint is intact.
     pub fn learn(&mut self) -> Result<Ended, RunError> {
-        let Some(parts) = self.parts.take() else {
+        let Some(mut parts) = self.parts.take() else {
             return Err(RunError::Usage("this run has ended already".into()));
         };
-        let result = self.train(parts);
-        if let Err(e) = &result {
-            self.progress.leave();
-            if e.exit_code() == error::FAILED && !matches!(e, RunError::GaveUp { .. }) {
-                self.report(None, "stopped", &e.to_string(), "see log.txt");
-            }
-        }
-        result
-    }
-
-    fn train(&mut self, mut parts: Parts) -> Result<Ended, RunError> {
         let ended = loop {
             // Whatever is logged meanwhile says in which iteration it was. Of the highest
             // level, so that no filter takes it from the warnings.
             let n = self.counters.iteration + 1;
             let _within = tracing::error_span!("iteration", n).entered();
-            crate::torch::reserve::keep_up();
-            parts = self.due_size(parts)?;
-            self.mind_the_disk();
+            parts = self.make_room(parts)?;
             if let Some(ended) = self.ended() {
                 break ended;
             }
@@ -207,44 +118,223 @@ impl Run {
                 parts = self.survive(parts, e)?;
             }
         };
+        self.finish(parts)?;
+        Ok(ended)
+    }
+
+    /// One iteration, or the warm-up before the first: whole or not at all.
+    ///
+    /// # Errors
+    /// Out of memory, which fewer environments mend; or something that nothing does.
+    fn iterate(&mut self, parts: &mut Parts) -> Result<(), RunError> {
+        self.begin(parts)?;
+        if self.counters.env_steps == 0 && parts.learner.wants_warm_up() {
+            return self.warm_up(parts);
+        }
+        let clock = Instant::now();
+        self.collect(parts)?;
+        let (update, trouble) = self.update(parts)?;
+        self.commit(parts);
+        let took = clock.elapsed();
+        let mut believed = self.judge(parts, trouble.as_ref());
+        let evaluated = self.evaluate(parts, trouble.as_ref());
+        let evaluation = evaluated.as_ref().ok().and_then(Option::as_ref);
+        if let Some(evaluation) = evaluation {
+            believed = believed.and(self.judge_evaluation(parts, evaluation));
+        }
+        self.judge_goal(evaluation);
+        // Whatever went wrong since, the iteration was done and is on record.
+        let done = Done {
+            update: &update,
+            evaluation,
+            took,
+        };
+        self.log(parts, &done);
+        believed?;
+        evaluated?;
+        self.save_if_due(parts)?;
+        // It would delay the first iteration.
+        self.store.ask_git(self.setup.config().log.git_diff);
+        Ok(())
+    }
+
+    /// Captures the state that the iteration starts from.
+    fn begin(&mut self, parts: &mut Parts) -> Result<(), RunError> {
+        parts.start.committed = true;
+        self.schedules.follow(&self.setup, &self.counters, parts)?;
+        self.during(Phase::Keep, |_| parts.capture())?;
+        parts.start.committed = false;
+        Ok(())
+    }
+
+    /// Policy and environments fill a rollout.
+    fn collect(&mut self, parts: &mut Parts) -> Result<(), RunError> {
+        let most = self.config().runner.max_iterations;
+        let done = self.schedules.pace.done(self.counters.iteration, most);
+        parts.learner.set_progress(done)?;
+        self.during(Phase::Collect, |_| {
+            parts.collector.collect(parts.learner.policy_mut())?;
+            Ok(())
+        })
+    }
+
+    /// The policy learns from the rollout, if that is believed; what is wrong with either.
+    fn update(&mut self, parts: &mut Parts) -> Result<(UpdateStats, Option<Trouble>), RunError> {
+        let samples = self.config().samples();
+        let stats = parts.collector.stats();
+        let health = &mut self.guards.health;
+        let judged = health.judge_collection(stats.broken(), &stats.faults, samples);
+        if judged.is_some() {
+            // Nothing is learnt from what a broken policy did.
+            return Ok((UpdateStats::none(), judged));
+        }
+        let threads = self.config().learner_threads();
+        let update = self.during(Phase::Update, |_| {
+            let update = || parts.learner.update(parts.collector.rollout());
+            Ok(crate::torch::with_threads(threads, update)?)
+        })?;
+        let trouble = self.guards.health.judge_update(&update);
+        Ok((update, trouble))
+    }
+
+    /// A fresh normaliser would ruin the first updates: a fresh run with one first
+    /// collects a rollout for its statistics alone. Its steps count.
+    fn warm_up(&mut self, parts: &mut Parts) -> Result<(), RunError> {
+        parts.collector.collect(parts.learner.policy_mut())?;
+        parts.learner.warm_up(parts.collector.rollout())?;
+        // Collected ahead without what was just learnt about observations.
+        parts.collector.forget_ahead()?;
+        self.count(parts);
+        Ok(())
+    }
+
+    /// The iteration is done, and nothing of it is taken back any more.
+    fn commit(&mut self, parts: &mut Parts) {
+        self.counters.iteration += 1;
+        self.count(parts);
+    }
+
+    /// Counts the steps and episodes of a rollout.
+    fn count(&mut self, parts: &mut Parts) {
+        self.counters.env_steps += self.config().samples();
+        self.counters.window.add(parts.collector.stats());
+        parts.start.committed = true;
+    }
+
+    /// Evaluates the policy if that is due and there is no trouble.
+    fn evaluate(
+        &mut self,
+        parts: &mut Parts,
+        trouble: Option<&Trouble>,
+    ) -> Result<Option<Evaluation>, RunError> {
+        let (setup, counters) = (&self.setup, &self.counters);
+        let settled = setup.settled_return(counters);
+        let (config, max_time) = (setup.config(), setup.max_time);
+        let due = |of: &Evaluations| of.due(config, counters.iteration, settled, max_time);
+        if trouble.is_some() || !due(&self.evaluations) {
+            return Ok(None);
+        }
+        let episodes = config.runner.eval_episodes();
+        self.during(Phase::Evaluate, |run| {
+            run.evaluations
+                .evaluate(parts.learner.policy_mut(), episodes)
+        })
+    }
+
+    /// Whether `runner.stop_at_return` is reached.
+    fn judge_goal(&mut self, evaluation: Option<&Evaluation>) {
+        let settled = self.setup.settled_return(&self.counters);
+        let goal = self.setup.config().runner.stop_at_return;
+        self.evaluations.judge_goal(goal, evaluation, settled);
+    }
+
+    /// Writes the iteration's numbers to the logs; schedules follow them.
+    fn log(&mut self, parts: &Parts, done: &Done<'_>) {
+        let (standing, report) = self.standing_and_report();
+        report.log(standing, parts, done);
+        let evaluated = self.evaluations.are_made();
+        let (iteration, record) = (self.counters.iteration, &self.report.record);
+        self.schedules
+            .measure(&self.setup, iteration, record, evaluated);
+    }
+
+    /// A phase of an iteration, with the faults that are on order for it.
+    fn during<T>(
+        &mut self,
+        phase: Phase,
+        work: impl FnOnce(&mut Self) -> Result<T, RunError>,
+    ) -> Result<T, RunError> {
+        // These come when their iteration is counted already.
+        let counted = matches!(phase, Phase::Evaluate | Phase::Save);
+        let iteration = self.counters.iteration + u64::from(!counted);
+        self.guards.drill.enter(phase, iteration);
+        let done = work(self);
+        self.guards.drill.leave(phase, done)
+    }
+
+    fn ended(&self) -> Option<Ended> {
+        if self.guards.stop.raised() {
+            return Some(Ended::Interrupted);
+        }
+        if let Some(value) = self.evaluations.reached {
+            return Some(Ended::Reached(value));
+        }
+        if self.counters.iteration >= self.config().runner.max_iterations {
+            return Some(Ended::Finished);
+        }
+        match self.store.disk_full() {
+            Some(disk) => Some(Ended::DiskFull(disk)),
+            None => self.setup.time_is_over().then_some(Ended::TimeUp),
+        }
+    }
+
+    /// Saves, and completes the run's folder.
+    fn finish(&mut self, mut parts: Parts) -> Result<(), RunError> {
         while let Err(e) = self.save(&mut parts) {
             match e.out_of_memory() {
                 Some(_) => parts = self.survive(parts, e)?,
                 None => return Err(self.rescue(&mut parts, e)),
             }
         }
-        self.finish();
-        Ok(ended)
+        // No picture where there is no space.
+        let curve = self.config().log.curve && self.store.disk_full().is_none();
+        let folder = self.store.path().to_path_buf();
+        let (standing, report) = self.standing_and_report();
+        report.finish(standing, &folder, curve);
+        self.store.finish(self.evaluations.reached);
+        Ok(())
     }
+}
 
-    /// Goes on after an error if fewer environments mend it.
-    fn survive(&mut self, parts: Parts, e: RunError) -> Result<Parts, RunError> {
-        let Some(memory) = e.out_of_memory() else {
-            return Err(e);
-        };
-        // Making room takes some first.
-        crate::torch::reserve::release();
-        self.back_off(parts, &size::Reason::Allocation(memory))
+/// For whoever started it.
+impl Run {
+    /// Reports an error of [`learn`](Self::learn) in the run's folder, unless its report is
+    /// there already or another process goes on.
+    pub fn report_error(&mut self, e: &RunError) {
+        self.report.leave();
+        if e.exit_code() == error::FAILED && !matches!(e, RunError::GaveUp { .. }) {
+            self.report_failure(None, "stopped", &e.to_string(), "see log.txt");
+        }
     }
 
     /// The folder.
     pub fn dir(&self) -> &RunDir {
-        &self.dir
+        self.store.dir()
     }
 
     /// The configuration as it is in force.
     pub fn config(&self) -> &Config {
-        &self.loaded.config
+        self.setup.config()
     }
 
     /// The newest checkpoint.
     pub fn checkpoint_file(&self) -> PathBuf {
-        keep::file_of(&self.dir.checkpoints(), self.counters.iteration)
+        self.store.file_of(self.counters.iteration)
     }
 
     /// The learning curve's picture, if one was drawn.
     pub fn curve_file(&self) -> Option<&std::path::Path> {
-        self.curve.as_deref()
+        self.report.curve()
     }
 
     /// Iterations done.
@@ -257,9 +347,9 @@ impl Run {
         self.counters.env_steps
     }
 
-    /// Training time, earlier sessions included (s).
+    /// Time of the run, earlier processes included (s).
     pub fn wall_s(&self) -> f64 {
-        self.counters.wall_before_s + self.started.elapsed().as_secs_f64()
+        self.standing().wall_s()
     }
 
     /// Mean return and length of the last episodes.
@@ -268,18 +358,18 @@ impl Run {
     }
 
     /// The last evaluation and the best, where there were any.
-    pub fn evaluated(&self) -> Option<(evaluations::Score, evaluations::Score)> {
-        let record = self.evaluations.record();
+    pub fn evaluated(&self) -> Option<(history::Score, history::Score)> {
+        let record = self.evaluations.history.record();
         Some((record.last?, record.best?))
     }
 
-    /// Time of this session (s), and the part of it that evaluations took.
+    /// Time of this process (s), and the part of it that evaluations took.
     pub fn evaluation_time(&self) -> (f64, f64) {
-        (self.started.elapsed().as_secs_f64(), self.evaluation_s)
+        (self.setup.spent_s(), self.evaluations.seconds())
     }
 
     /// Faults that the run survived, in a few words each.
-    /// Broken environments and skipped minibatches are those of this session.
+    /// Broken environments and skipped minibatches are those of this process.
     pub fn troubles(&self) -> Vec<String> {
         let mut all = Vec::new();
         let mut count = |n: u64, one: &str, more: &str| match n {
@@ -287,21 +377,21 @@ impl Run {
             1 => all.push(one.to_string()),
             n => all.push(format!("{n} {more}")),
         };
-        let (broken, skipped) = self.watch.totals();
+        let (broken, skipped) = self.report.faults();
         count(
             broken,
             "1 environment broke and was reset",
             "environments broke and were reset",
         );
         count(skipped, "1 minibatch skipped", "minibatches skipped");
-        let roll_backs = self.health.record().roll_backs_in_all;
+        let roll_backs = self.guards.health.record().roll_backs_in_all;
         count(roll_backs, "1 roll-back", "roll-backs");
-        let (now, wanted) = (self.num_envs(), self.wanted_envs());
+        let (now, wanted) = (self.setup.num_envs(), self.wanted_envs());
         if now < wanted {
             all.push(format!("{now} instead of {wanted} environments"));
         }
-        all.extend(self.evaluations.fallen());
-        if self.restarted {
+        all.extend(self.evaluations.history.fallen());
+        if self.setup.restarted {
             all.push("started again after its process died".into());
         }
         all
@@ -309,61 +399,39 @@ impl Run {
 
     /// Why it ended, or was to end, for want of space on its disk; nothing if it was not.
     pub fn disk_full(&self) -> Option<Pressure> {
-        self.thrift.over()
+        self.store.disk_full()
     }
 
     /// The newest report of a failure in the run's folder.
     pub fn newest_report(&self) -> Option<PathBuf> {
-        failure::newest(self.dir.path())
+        failure::newest(self.store.path())
     }
 
     /// Records that a log did not take.
     pub fn lost_records(&self) -> u64 {
-        self.sinks.lost
+        self.report.sinks.lost
     }
 
-    fn ended(&self) -> Option<Ended> {
-        if self.stop.raised() {
-            return Some(Ended::Interrupted);
-        }
-        if let Some(value) = self.reached {
-            return Some(Ended::Reached(value));
-        }
-        if self.counters.iteration >= self.config().runner.max_iterations {
-            return Some(Ended::Finished);
-        }
-        let over = self.max_time.is_some_and(|m| self.started.elapsed() >= m);
-        match self.thrift.over() {
-            Some(disk) => Some(Ended::DiskFull(disk)),
-            None => over.then_some(Ended::TimeUp),
-        }
+    /// The parts that logs show, and the logs.
+    fn standing_and_report(&mut self) -> (Standing<'_>, &mut Report) {
+        let standing = Standing {
+            setup: &self.setup,
+            counters: &self.counters,
+            schedules: &self.schedules,
+            evaluations: &self.evaluations,
+            guards: &self.guards,
+        };
+        (standing, &mut self.report)
     }
 
-    /// Work that would delay the first iteration waits until it is done.
-    fn after_first(&mut self) {
-        if self.git_folder.as_os_str().is_empty() {
-            return;
-        }
-        let diff = self.config().log.git_diff;
-        self.meta
-            .ask_git(std::mem::take(&mut self.git_folder), diff);
-    }
-
-    fn finish(&mut self) {
-        self.progress.finish(&self.snapshot());
-        // No picture where there is no space.
-        if self.config().log.curve && self.thrift.over().is_none() {
-            let file = self.dir.path().join(CURVE);
-            let metrics = self.dir.path().join(METRICS);
-            // A picture is no reason to call a training failed.
-            match curve::redraw(&metrics, &file, &self.config().name) {
-                Ok(()) => self.curve = Some(file),
-                Err(e) => tracing::info!("no learning curve: {e}"),
-            }
-        }
-        self.meta.finish();
-        if let Some(value) = self.reached {
-            self.meta.reached(value);
+    /// The parts that logs and reports show.
+    fn standing(&self) -> Standing<'_> {
+        Standing {
+            setup: &self.setup,
+            counters: &self.counters,
+            schedules: &self.schedules,
+            evaluations: &self.evaluations,
+            guards: &self.guards,
         }
     }
 }

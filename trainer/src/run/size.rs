@@ -3,14 +3,11 @@
 
 use super::Run;
 use super::error::RunError;
-use super::machine::release;
-use super::parts::{IterationStart, Parts};
-use crate::config::Config;
+use super::parts::{IterationStart, Parts, release};
 use crate::drill::Phase;
 use crate::learner::NamedTensors;
 use crate::memory::Level;
 use crate::supervise::Message;
-use ostler_collector::Collector;
 use ostler_sim::memory::MemoryError;
 
 /// Why the number changes.
@@ -37,45 +34,61 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// The configuration as the run's folder has it: with the number of environments that
-/// was asked for; what became of it is in `back_off.changes`.
-pub(super) fn as_asked(config: &Config, asked_envs: usize) -> Config {
-    let mut config = config.clone();
-    config.env.num_envs = asked_envs;
-    config
-}
-
 impl Run {
-    /// Environments now.
-    pub(super) fn num_envs(&self) -> usize {
-        self.loaded.config.env.num_envs
+    /// Between two iterations: what the last one left behind, disk and memory, and the
+    /// number of environments that is due.
+    ///
+    /// # Errors
+    /// As [`resize`](Self::resize).
+    pub(super) fn make_room(&mut self, parts: Parts) -> Result<Parts, RunError> {
+        crate::torch::reserve::keep_up();
+        let parts = self.due_size(parts)?;
+        let monitor = &self.guards.memory.monitor;
+        self.store
+            .mind_the_disk(self.setup.config(), monitor, &mut self.report.sinks);
+        Ok(parts)
+    }
+
+    /// Goes on after an error if fewer environments mend it.
+    ///
+    /// # Errors
+    /// They do not.
+    pub(super) fn survive(&mut self, parts: Parts, e: RunError) -> Result<Parts, RunError> {
+        let Some(memory) = e.out_of_memory() else {
+            return Err(e);
+        };
+        // Making room takes some first.
+        crate::torch::reserve::release();
+        self.back_off(parts, &Reason::Allocation(memory))
     }
 
     /// Changes that are due before the next iteration.
     ///
     /// # Errors
     /// As [`resize`](Self::resize).
-    pub(super) fn due_size(&mut self, mut parts: Parts) -> Result<Parts, RunError> {
-        if let Some(now) = self.monitor.must_act() {
-            self.monitor.acted();
+    fn due_size(&mut self, mut parts: Parts) -> Result<Parts, RunError> {
+        if let Some(now) = self.guards.memory.monitor.must_act() {
+            self.guards.memory.monitor.acted();
             let reason = Reason::Pressure(now.pressure().to_string());
-            match self.next_below(self.num_envs(), &reason) {
+            match self.next_below(self.setup.num_envs(), &reason) {
                 Ok(_) => return self.back_off(parts, &reason),
                 // Nothing has failed yet: a run with few environments goes on.
-                Err(e) if !self.floor_said => {
-                    self.floor_said = true;
+                Err(e) if !self.guards.memory.floor_said => {
+                    self.guards.memory.floor_said = true;
                     tracing::warn!("{e}; the run goes on as long as it can");
                 }
                 Err(_) => {}
             }
         }
-        if self.monitor.latest().level != Level::Calm {
-            self.last_pressure = self.counters.iteration;
+        if self.guards.memory.monitor.latest().level != Level::Calm {
+            self.guards.memory.last_pressure = self.counters.iteration;
         }
         let grow_after = self.config().back_off.grow_after;
         // A change on record counts like the pressure that led to it: a run that repeats
         // it after a kill must not take it for calm.
         let last_pressure = self
+            .guards
+            .memory
             .last_pressure
             .max(self.last_change().map_or(0, |c| c[0]));
         let calm = self.counters.iteration.saturating_sub(last_pressure);
@@ -86,21 +99,23 @@ impl Run {
             && cap < self.wanted_envs()
         {
             let to = self.config().back_off.above(cap, self.wanted_envs());
-            self.last_pressure = self.counters.iteration;
+            self.guards.memory.last_pressure = self.counters.iteration;
             self.record_cap(to);
             reason = Reason::Calm(calm);
         }
         let to = self.wanted_envs().min(self.cap().unwrap_or(usize::MAX));
-        if to == self.num_envs() {
+        if to == self.setup.num_envs() {
             return Ok(parts);
         }
-        parts.capture(&mut self.start)?;
+        parts.capture()?;
         self.resize(parts, to, &reason)
     }
 
     /// Environments without regard to memory.
     pub(super) fn wanted_envs(&self) -> usize {
-        self.scheduled_envs().unwrap_or(self.asked_envs)
+        self.schedules
+            .num_envs(self.config(), self.counters.iteration)
+            .unwrap_or(self.setup.asked_envs)
     }
 
     /// The most environments since the last back-off or growth.
@@ -123,21 +138,21 @@ impl Run {
         mut parts: Parts,
         reason: &Reason,
     ) -> Result<Parts, RunError> {
-        self.last_pressure = self.counters.iteration;
+        self.guards.memory.last_pressure = self.counters.iteration;
         if let Reason::Allocation(memory) = reason {
             self.once_a_process(memory)?;
         }
-        if !self.committed {
-            parts.restore(&self.start)?;
-        } else if let Err(e) = parts.capture(&mut self.start) {
+        if !parts.start.committed {
+            parts.restore()?;
+        } else if let Err(e) = parts.capture() {
             if e.out_of_memory().is_none() {
                 return Err(e);
             }
             // Not even room for their states: the learner matters more.
             tracing::warn!("{e}: the environments begin anew");
-            self.start = IterationStart::default();
+            parts.start = IterationStart::default();
         }
-        let to = self.next_below(self.num_envs(), reason)?;
+        let to = self.next_below(self.setup.num_envs(), reason)?;
         self.save_in_need(&mut parts);
         self.record_cap(to);
         self.resize(parts, to, reason)
@@ -147,12 +162,12 @@ impl Run {
     /// not come back: an allocator keeps what lies between things that are in use. Only
     /// the end of the process returns it, and that is no loss where another takes over.
     fn once_a_process(&mut self, memory: &MemoryError) -> Result<(), RunError> {
-        let before = self.crowded.replace(self.counters.iteration);
-        if before != self.crowded || !self.reporter.supervised() {
+        let before = self.guards.memory.crowded.replace(self.counters.iteration);
+        if before != self.guards.memory.crowded || !self.guards.reporter.supervised() {
             return Ok(());
         }
-        let num_envs = self.num_envs();
-        self.reporter.say(&Message::NumEnvs(num_envs));
+        let num_envs = self.setup.num_envs();
+        self.guards.reporter.say(&Message::NumEnvs(num_envs));
         Err(RunError::Crowded {
             num_envs,
             reason: memory.clone(),
@@ -162,7 +177,10 @@ impl Run {
     /// A checkpoint, where there is memory for it and another process could go on from
     /// it: nothing is to be done again if this one cannot.
     fn save_in_need(&mut self, parts: &mut Parts) {
-        if !self.reporter.supervised() || self.counters.iteration == 0 || self.health.doubtful() {
+        if !self.guards.reporter.supervised()
+            || self.counters.iteration == 0
+            || self.guards.health.doubtful()
+        {
             return;
         }
         if let Err(e) = self.save(parts) {
@@ -181,32 +199,28 @@ impl Run {
     }
 
     /// Rebuilds everything for another number of environments. The parts must be in the
-    /// state that `self.start` holds. Environments `0..` keep their states and numbers;
+    /// state that they hold as their start. Environments `0..` keep their states and numbers;
     /// weights, optimiser, normalisers and all counters stay.
     fn resize(&mut self, mut parts: Parts, to: usize, reason: &Reason) -> Result<Parts, RunError> {
-        let from = self.num_envs();
+        let from = self.setup.num_envs();
         let learner = parts.learner.save()?;
-        let mut before = std::mem::take(&mut self.start);
-        if before.captured
-            && let Err(e) = before.fetch(&parts)
-        {
-            if e.out_of_memory().is_none() {
-                return Err(e);
+        let before = match parts.take_start() {
+            Ok(start) => start,
+            Err(e) if e.out_of_memory().is_some() => {
+                tracing::warn!("{e}: the environments begin anew");
+                IterationStart::default()
             }
-            tracing::warn!("{e}: the environments begin anew");
-            before = IterationStart::default();
-        }
+            Err(e) => return Err(e),
+        };
         // What was remembered does not depend on the number of environments.
-        let memory = parts.learner.memory().and_then(|m| m.slot().take());
+        let replay = parts.learner.memory().and_then(|m| m.slot().take());
         // All else goes before any of the new comes.
         drop(parts);
         release(self.config());
         let mut to = to;
         let mut parts = loop {
-            self.loaded.config.env.num_envs = to;
-            self.drill.enter(Phase::Resize, self.counters.iteration + 1);
-            let built = self.assemble(&learner, &before);
-            match self.drill.leave(Phase::Resize, built) {
+            self.setup.loaded.config.env.num_envs = to;
+            match self.during(Phase::Resize, |run| run.assemble(&learner, &before)) {
                 Ok(parts) => break parts,
                 Err(e) => match e.out_of_memory() {
                     Some(memory) => {
@@ -220,14 +234,13 @@ impl Run {
             }
         };
         if let Some(new) = parts.learner.memory()
-            && memory.is_some()
+            && replay.is_some()
         {
-            *new.slot() = memory;
+            *new.slot() = replay;
         }
-        self.task.num_envs = to;
-        self.reporter.say(&Message::NumEnvs(to));
+        self.guards.reporter.say(&Message::NumEnvs(to));
         // The new environments do not know the schedules' values yet.
-        self.scheduled.clear();
+        self.schedules.applied.clear();
         let iteration = self.counters.iteration;
         let most = self.wanted_envs();
         if to < from && *reason != Reason::Planned {
@@ -249,29 +262,22 @@ impl Run {
         learner: &NamedTensors,
         before: &IterationStart,
     ) -> Result<Parts, RunError> {
-        let mut parts = Parts::build(&self.loaded, &self.model, &self.spec)?;
+        let mut parts = Parts::build(&self.setup.loaded, &self.setup.model, &self.setup.spec)?;
         parts.learner.load(learner)?;
         if before.captured {
             let spread = self.config().runner.init_at_random_ep_len;
             parts.collector.restore_range(&before.collector, spread)?;
         }
         // Memory for what every iteration keeps is taken here, not in the middle of one.
-        parts.capture(&mut self.start)?;
+        parts.capture()?;
         Ok(parts)
     }
 
     /// Into the run's own configuration, so that training it again repeats the change.
     fn record_cap(&mut self, to: usize) {
         let iteration = self.counters.iteration;
-        self.loaded.config.back_off.record(iteration, to);
-        self.write_config();
-    }
-
-    /// Writes the configuration into the run's folder.
-    pub(super) fn write_config(&self) {
-        let written = as_asked(self.config(), self.asked_envs);
-        if let Err(e) = self.dir.write_config(&written, &self.model.sources) {
-            tracing::warn!("the run's config.toml is not up to date: {e}");
-        }
+        self.setup.loaded.config.back_off.record(iteration, to);
+        let as_asked = self.setup.as_asked();
+        self.store.write_config(&as_asked, &self.setup.model);
     }
 }

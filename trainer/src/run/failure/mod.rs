@@ -24,10 +24,11 @@ use start::Start;
 
 use super::error::RunError;
 use super::parts::Parts;
-use super::{METRICS, Run};
+use super::report::Standing;
+use super::store::checkpoint::write_atomically;
+use super::store::dir::{METRICS, RunDir};
+use super::store::meta;
 use crate::log::trace::LOG;
-use crate::run::checkpoint::write_atomically;
-use ostler_collector::Collector;
 use ostler_sim::env::EpisodeStats;
 use ostler_sim::files;
 use serde::{Deserialize, Serialize};
@@ -108,25 +109,30 @@ impl Broken {
     }
 }
 
-impl Run {
-    /// Writes a report about the iteration that was just judged. A report that cannot
-    /// be written is a warning: the run has other troubles.
-    pub(super) fn report(&self, parts: Option<&Parts>, kind: &str, what: &str, remedy: &str) {
-        match self.try_report(parts, kind, what, remedy) {
+/// A failure to be reported.
+pub(super) struct Case<'a> {
+    /// The run's folder.
+    pub dir: &'a RunDir,
+    /// Where the run stands.
+    pub run: Standing<'a>,
+    /// Collector and learner, if they are known to be of the iteration that failed.
+    pub parts: Option<&'a Parts>,
+}
+
+impl Case<'_> {
+    /// Writes the report. One that cannot be written is a warning: the run has other
+    /// troubles.
+    pub fn report(&self, kind: &str, what: &str, remedy: &str) {
+        match self.write(kind, what, remedy) {
             Ok(folder) => tracing::info!("the report is {}", folder.display()),
             Err(e) => tracing::warn!("no report of this failure: {e}"),
         }
     }
 
-    fn try_report(
-        &self,
-        parts: Option<&Parts>,
-        kind: &str,
-        what: &str,
-        remedy: &str,
-    ) -> Result<PathBuf, RunError> {
+    fn write(&self, kind: &str, what: &str, remedy: &str) -> Result<PathBuf, RunError> {
+        let run = self.run;
         let all = self.dir.path().join(FAILURES);
-        let name = format!("iter_{:08}_{kind}", self.counters.iteration);
+        let name = format!("iter_{:08}_{kind}", run.counters.iteration);
         let folder = all.join(name);
         let at = |path: &Path| {
             let path = path.to_path_buf();
@@ -134,20 +140,20 @@ impl Run {
         };
         std::fs::create_dir_all(&folder).map_err(at(&folder))?;
         make_room(&all);
-        let health = self.health.record();
+        let health = run.guards.health.record();
         let mut report = Report {
             what: what.into(),
             kind: kind.into(),
-            iteration: self.counters.iteration,
-            num_envs: self.num_envs(),
-            schedules: self.scheduled.clone(),
+            iteration: run.counters.iteration,
+            num_envs: run.setup.num_envs(),
+            schedules: run.schedules.applied.clone(),
             roll_backs: [u64::from(health.roll_backs), health.roll_backs_in_all],
             ..Report::default()
         };
-        if let Some(parts) = parts {
-            self.add_breaks(parts, &mut report);
+        if let Some(parts) = self.parts {
+            add_breaks(parts, &mut report);
             if !report.breaks.is_empty() {
-                let start = Start::write(&folder, parts, &self.start);
+                let start = Start::write(&folder, parts);
                 report.start = Some(match start {
                     Ok(()) => start::NAME.into(),
                     Err(why) => format!("left out: {why}"),
@@ -155,7 +161,7 @@ impl Run {
             }
         }
         for (cause, _) in report.causes.iter().take(3) {
-            let text = self::remedy(cause, &self.model, self.config());
+            let text = self::remedy(cause, &run.setup.model, run.setup.config());
             if !report.remedies.contains(&text) {
                 report.remedies.push(text);
             }
@@ -164,7 +170,7 @@ impl Run {
             report.remedies.push(remedy.into());
         }
         self.dir
-            .write_config_into(&folder, self.config(), &self.model.sources)?;
+            .write_config_into(&folder, run.setup.config(), &run.setup.model.sources)?;
         let put = |name: &str, bytes: &[u8]| {
             let path = folder.join(name);
             write_atomically(&path, bytes).map_err(at(&path))
@@ -175,27 +181,28 @@ impl Run {
         put(METRICS, &tail(&self.dir.path().join(METRICS), ITERATIONS))?;
         put(LOG, &tail(&self.dir.path().join(LOG), LOGGED))?;
         let mut memory = Vec::new();
-        for sample in self.monitor.history() {
+        for sample in run.guards.memory.monitor.history() {
             memory.extend_from_slice(text::sample(&sample).as_bytes());
             memory.push(b'\n');
         }
         put("memory.jsonl", &memory)?;
-        if let Ok(meta) = files::read(&self.dir.path().join("meta.json"), super::meta::MOST) {
+        if let Ok(meta) = files::read(&self.dir.path().join("meta.json"), meta::MOST) {
             put("meta.json", &meta)?;
         }
         let shown = text::markdown(&report, &folder);
         put("report.md", shown.as_bytes())?;
         Ok(folder)
     }
+}
 
-    fn add_breaks(&self, parts: &Parts, report: &mut Report) {
-        let stats = parts.collector.stats();
-        let names = &parts.spec.cause_names;
-        report.breaks = Broken::all(stats, names);
-        let counts = stats.causes.iter().enumerate().filter(|c| *c.1 > 0);
-        report.causes = counts.map(|(i, n)| (cause(names, i), *n)).collect();
-        report.causes.sort_by_key(|c| std::cmp::Reverse(c.1));
-    }
+/// The environments that broke, and why.
+fn add_breaks(parts: &Parts, report: &mut Report) {
+    let stats = parts.collector.stats();
+    let names = &parts.spec.cause_names;
+    report.breaks = Broken::all(stats, names);
+    let counts = stats.causes.iter().enumerate().filter(|c| *c.1 > 0);
+    report.causes = counts.map(|(i, n)| (cause(names, i), *n)).collect();
+    report.causes.sort_by_key(|c| std::cmp::Reverse(c.1));
 }
 
 /// The newest report in a run's folder.

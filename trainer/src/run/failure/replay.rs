@@ -3,11 +3,10 @@
 use super::{Broken, REPORT, Report, Start};
 use crate::config::curriculum::with_values;
 use crate::config::{Config, Loaded, load};
-use crate::run::dir::CONFIG;
+use crate::run::engine::{build_env, explained, kernel};
 use crate::run::error::RunError;
-use crate::run::kernel;
-use crate::run::load::{build_env, explained};
-use crate::run::rows::Rows;
+use crate::run::evaluate::Rows;
+use crate::run::store::dir::CONFIG;
 use ostler_sim::{BatchEnv, EpisodeStats, Model, files};
 use std::path::Path;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Environments at the start of an iteration and the actions since: what a replay
 //! begins with.
 
-use super::super::parts::{IterationStart, Parts};
+use crate::run::parts::Parts;
+use ostler_collector::CollectError;
 use ostler_collector::snapshot::environments;
 use ostler_collector::transfer::bytes_into;
-use ostler_collector::{CollectError, Collector};
 use ostler_sim::files;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
@@ -29,13 +29,9 @@ pub(crate) struct Start {
 
 impl Start {
     /// Writes the file into `folder`; an error is a sentence.
-    pub(super) fn write(
-        folder: &Path,
-        parts: &Parts,
-        start: &IterationStart,
-    ) -> Result<(), String> {
+    pub(super) fn write(folder: &Path, parts: &Parts) -> Result<(), String> {
         let say = |e: CollectError| e.to_string();
-        let captured = parts.collector.bytes(&start.collector).map_err(say)?;
+        let captured = parts.collector.bytes(&parts.start.collector).map_err(say)?;
         let environments = environments(&captured).map_err(say)?;
         let action = &parts.collector.rollout().action;
         let shape: Vec<usize> = action.size().iter().map(|&d| d as usize).collect();

@@ -1,8 +1,9 @@
 //! The report in words.
 
-use super::{METRICS, Report};
+use super::Report;
 use crate::log::trace::LOG;
 use crate::memory::Sample;
+use crate::run::store::dir::METRICS;
 use std::fmt::Write as _;
 use std::path::Path;
 

@@ -1,8 +1,8 @@
 //! MuJoCo as the judge of a policy: the same task, with MuJoCo's own stepping.
 
-use super::error::RunError;
-use super::load::explained;
+use super::explained;
 use crate::config::{Config, Loaded};
+use crate::run::error::RunError;
 use ostler_sim::config::EnvConfig;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::referee::mujoco::MuJoCo;

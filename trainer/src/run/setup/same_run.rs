@@ -1,7 +1,7 @@
 //! Settings that may differ when a run goes on.
 
-use super::error::RunError;
 use crate::config::Config;
+use crate::run::error::RunError;
 use std::path::Path;
 use toml::Value;
 

@@ -1,8 +1,8 @@
 //! Environments for watching and judging a policy: nothing is stored, nothing learnt.
 
-use super::error::RunError;
 use super::rows::Rows;
 use crate::learner::TrainedPolicy;
+use crate::run::error::RunError;
 use ostler_collector::transfer::read_into;
 use ostler_collector::{CollectError, HiddenStates};
 use ostler_sim::env::ActionSpace;

@@ -113,10 +113,10 @@ pub struct Meta {
     pub task: TaskMark,
     /// Whether the policy was trusted.
     #[serde(default)]
-    pub health: super::health::Record,
+    pub health: crate::run::guards::health::Record,
     /// Results of the evaluations.
     #[serde(default)]
-    pub evaluations: super::evaluations::Record,
+    pub evaluations: crate::run::evaluate::history::Record,
     /// The last iteration with pressure on memory.
     #[serde(default)]
     pub last_pressure: u64,
@@ -284,8 +284,8 @@ impl Checkpoint {
             progress: 0.0,
             best: None,
             task,
-            health: super::health::Record::default(),
-            evaluations: super::evaluations::Record::default(),
+            health: crate::run::guards::health::Record::default(),
+            evaluations: crate::run::evaluate::history::Record::default(),
             last_pressure: 0,
             schedules: Vec::new(),
             replay: None,

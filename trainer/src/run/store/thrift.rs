@@ -1,23 +1,25 @@
 //! A run whose disk is nearly full: it writes as little as it can, and ends
 //! in order, with a checkpoint, where that is not enough.
 
-use super::error::RunError;
-use super::parts::Parts;
-use super::{Run, keep};
+use super::keep;
+use crate::config::Config;
 use crate::learner::LearnError;
-use crate::memory::{Level, Pressure, Snapshot};
+use crate::log::sinks::Sinks;
+use crate::memory::{Level, MemoryMonitor, Pressure, Snapshot};
+use crate::run::error::RunError;
 use ostler_collector::replay::{ReplayBuffer, Saved};
+use std::path::Path;
 use std::time::Duration;
 
 /// Whether a run writes as little as it can.
 #[derive(Debug, Default)]
-pub(super) struct Thrift {
+pub struct Thrift {
     /// Samples of the disk when it began to.
     since: Option<u64>,
     /// Why the run ends, once it does.
     over: Option<Pressure>,
-    /// The replay memory is not in the newest checkpoint.
-    without_memory: bool,
+    /// The replay buffer is not in the newest checkpoint.
+    without_replay: bool,
 }
 
 /// Decision after a look at the disk.
@@ -64,95 +66,92 @@ impl Thrift {
     }
 
     /// Why the run ends, if it does.
-    pub(super) fn over(&self) -> Option<Pressure> {
+    pub fn over(&self) -> Option<Pressure> {
         self.over
     }
 
     /// Whether the checkpoint of this iteration lacks what the last one of the run should
     /// have.
-    pub(super) fn lacks_memory(&self) -> bool {
-        self.over.is_some() && self.without_memory
+    pub fn lacks_replay(&self) -> bool {
+        self.over.is_some() && self.without_replay
     }
 }
 
-impl Run {
-    /// Looks at the disk between two iterations.
-    pub(super) fn mind_the_disk(&mut self) {
-        let disk = self.monitor.disk();
-        if disk.level != Level::Act && self.thrift.since.is_none() {
-            return;
+impl Thrift {
+    /// Looks at the disk between two iterations; whether checkpoints are to be pruned now.
+    pub fn mind(
+        &mut self,
+        config: &Config,
+        monitor: &MemoryMonitor,
+        checkpoints: &Path,
+        sinks: &mut Sinks,
+    ) -> bool {
+        let disk = monitor.disk();
+        if disk.level != Level::Act && self.since.is_none() {
+            return false;
         }
-        let patience = Duration::try_from_secs_f64(self.config().memory.act_after_s);
+        let patience = Duration::try_from_secs_f64(config.memory.act_after_s);
         let patience = patience.unwrap_or(Duration::MAX);
-        let newest = keep::list(&self.dir.checkpoints()).pop();
+        let newest = keep::list(checkpoints).pop();
         let size = newest.and_then(|f| std::fs::metadata(f.1).ok());
         let size = size.map_or(0, |m| m.len());
-        let step = self
-            .thrift
-            .look(&disk, self.monitor.looks(), patience, size);
-        let least = self.config().memory.disk_act_mib;
-        match step {
+        let least = config.memory.disk_act_mib;
+        match self.look(&disk, monitor.looks(), patience, size) {
             Step::None => {}
             Step::Save => {
-                self.sinks.pause_events(true);
-                self.prune();
+                sinks.pause_events(true);
                 tracing::warn!(
-                    "{}, less than memory.disk_act_mib = {least} MiB: event files and the replay memory are not written any more, one checkpoint is kept; if that is not enough, the run saves and ends",
+                    "{}, less than memory.disk_act_mib = {least} MiB: event files and the replay buffer are not written any more, one checkpoint is kept; if that is not enough, the run saves and ends",
                     disk.pressure()
                 );
+                return true;
             }
             Step::Spend => {
-                self.sinks.pause_events(false);
+                sinks.pause_events(false);
                 tracing::info!("{}: all is written again", disk.pressure());
             }
             Step::End(pressure) => tracing::warn!(
                 "{pressure}, less than memory.disk_act_mib = {least} MiB although less is written: the run saves and ends"
             ),
         }
+        false
     }
 
-    /// Removes checkpoints that need not stay.
-    pub(super) fn prune(&self) {
-        let runner = &self.config().runner;
-        let (count, interval) = match self.thrift.since {
+    /// How many checkpoints stay, and at which multiples of iterations all do (0: none).
+    pub fn keeps(&self, config: &Config) -> (usize, u64) {
+        match self.since {
             Some(_) => (1, 0),
-            None => (runner.keep_checkpoints, runner.save_interval),
-        };
-        keep::prune(&self.dir.checkpoints(), count, interval);
+            None => (config.runner.keep_checkpoints, config.runner.save_interval),
+        }
     }
 
-    /// Saves the replay memory for a checkpoint, where there is one and space for it.
+    /// Saves the replay buffer for a checkpoint, where there is space for it.
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub(super) fn save_memory(&mut self, parts: &mut Parts) -> Result<Option<Saved>, RunError> {
-        let Some(memory) = parts.learner.replay_buffer() else {
-            return Ok(None);
-        };
-        self.thrift.without_memory = true;
-        if !self.thrift.spares(memory) {
+    pub fn save(&mut self, buffer: &mut ReplayBuffer) -> Result<Option<Saved>, RunError> {
+        self.without_replay = true;
+        if !self.spares(buffer) {
             return Ok(None);
         }
         // The weights matter more than what can be collected again.
-        match memory.save() {
+        match buffer.save() {
             Err(e) if e.out_of_memory().is_none() => {
-                tracing::warn!("{e}; this checkpoint is without the replay memory");
+                tracing::warn!("{e}; this checkpoint is without the replay buffer");
                 Ok(None)
             }
             saved => {
                 let saved = saved.map_err(LearnError::from)?;
-                self.thrift.without_memory = false;
+                self.without_replay = false;
                 Ok(Some(saved))
             }
         }
     }
-}
 
-impl Thrift {
-    /// Whether the replay memory may be saved: while less is written only where it lies in a
+    /// Whether the replay buffer may be saved: while less is written only where it lies in a
     /// file anyway, and with the last checkpoint where that leaves half of the space.
-    fn spares(&self, memory: &ReplayBuffer) -> bool {
-        let bytes = memory.unsaved_bytes();
+    fn spares(&self, buffer: &ReplayBuffer) -> bool {
+        let bytes = buffer.unsaved_bytes();
         let enough = match (self.since, self.over) {
             (None, _) => true,
             (Some(_), None) => bytes == 0,
@@ -160,7 +159,7 @@ impl Thrift {
         };
         if !enough {
             tracing::info!(
-                "the replay memory is not saved: it would take up to {} MiB",
+                "the replay buffer is not saved: it would take up to {} MiB",
                 bytes.div_ceil(1 << 20)
             );
         }

@@ -1,30 +1,32 @@
 //! A run that goes on from a checkpoint.
 
-use super::checkpoint::Checkpoint;
-use super::counters::{Counters, Window};
-use super::dir::{self, RunDir};
-use super::error::RunError;
-use super::load::{find, fits, newest_whole};
-use super::parts::Parts;
-use super::start::{Options, Plan, plan};
-use super::{keep, resume};
+use super::plan::{Options, Plan, plan};
+use super::same_run;
 use crate::config::Gpus;
 use crate::learner::LearnError;
+use crate::log::sinks::Sinks;
 use crate::log::tensorboard::FILE_NAME;
-use ostler_collector::Collector;
+use crate::run::counters::{Counters, Window};
+use crate::run::engine::{one_env, settle};
+use crate::run::error::RunError;
+use crate::run::load::{find, fits, mark, newest_whole};
+use crate::run::parts::Parts;
+use crate::run::store::checkpoint::{Checkpoint, TaskMark};
+use crate::run::store::dir::{self, RunDir};
+use crate::run::store::{keep, meta};
 use ostler_collector::replay::{FOLDER, ReplayBuffer, Saved};
 use ostler_sim::files;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// A run that goes on: where, and from which checkpoint.
-pub(super) struct Earlier {
-    pub(super) dir: RunDir,
-    pub(super) file: PathBuf,
-    pub(super) checkpoint: Checkpoint,
+pub(in crate::run) struct Earlier {
+    pub(in crate::run) dir: RunDir,
+    pub(in crate::run) file: PathBuf,
+    pub(in crate::run) checkpoint: Checkpoint,
 }
 
-pub(super) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Earlier), RunError> {
+pub(in crate::run) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Earlier), RunError> {
     if options.out.is_some() || options.init_from.is_some() {
         return Err(RunError::Usage(
             "--resume goes on in the run's own folder with its own weights: --out and --init-from do not go with it".into(),
@@ -40,7 +42,7 @@ pub(super) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Earlier), 
     let (mut loaded, model, mut notes) =
         plan(path, &options.overrides, Some(&before.config), Gpus::HERE)?;
     notes.extend(note);
-    resume::same_run(&before.config, &loaded.config, &folder)?;
+    same_run::same_run(&before.config, &loaded.config, &folder)?;
     if !same_files(&old_model.sources, &model.sources) {
         return Err(RunError::Usage(format!(
             "cannot go on with {}: the robot in {} differs from the run's own copy",
@@ -83,7 +85,7 @@ pub(super) fn resumed(options: &Options, run: &Path) -> Result<(Plan, Earlier), 
 }
 
 /// Moves what the run would overwrite out of its way; see [`keep::set_aside`].
-pub(super) fn set_aside(dir: &RunDir, iteration: u64) -> Result<Option<PathBuf>, RunError> {
+pub(in crate::run) fn set_aside(dir: &RunDir, iteration: u64) -> Result<Option<PathBuf>, RunError> {
     let folder = dir.checkpoints();
     let newest = keep::list(&folder).pop().map_or(0, |f| f.0);
     if newest <= iteration {
@@ -97,7 +99,7 @@ pub(super) fn set_aside(dir: &RunDir, iteration: u64) -> Result<Option<PathBuf>,
     )
 }
 
-pub(super) fn same_files(a: &[PathBuf], b: &[PathBuf]) -> bool {
+pub(in crate::run) fn same_files(a: &[PathBuf], b: &[PathBuf]) -> bool {
     let mut pairs = a.iter().zip(b);
     a.len() == b.len() && pairs.all(|(x, y)| same_file(x, y).unwrap_or(false))
 }
@@ -123,9 +125,9 @@ fn same_file(a: &Path, b: &Path) -> std::io::Result<bool> {
     }
 }
 
-pub(super) fn restore(
+pub(in crate::run) fn restore(
     earlier: &Earlier,
-    task: &super::TaskMark,
+    task: &TaskMark,
     spread: bool,
     parts: &mut Parts,
     counters: &mut Counters,
@@ -147,8 +149,8 @@ pub(super) fn restore(
             earlier.file.display()
         ))
     })?;
-    if let Some(memory) = parts.learner.replay_buffer() {
-        restore_memory(memory, c.meta.replay.as_ref())?;
+    if let Some(buffer) = parts.learner.replay_buffer() {
+        restore_replay(buffer, c.meta.replay.as_ref())?;
     }
     *counters = Counters {
         iteration: c.meta.iteration,
@@ -173,41 +175,41 @@ pub(crate) fn as_if_resumed(run: &Path) -> Result<(), RunError> {
         },
         earlier,
     ) = resumed(&options, run)?;
-    super::kernel::settle(&mut loaded, &model, true, None)?;
+    settle(&mut loaded, &model, true, None)?;
     loaded.config.env.num_envs = earlier.checkpoint.meta.task.num_envs;
-    let spec = super::one_env(&loaded, &model)?.spec().clone();
+    let spec = one_env(&loaded, &model)?.spec().clone();
     let mut parts = Parts::build(&loaded, &model, &spec)?;
     parts.open(earlier.dir.path(), true)?;
-    let (mut counters, task) = (Counters::default(), super::load::mark(&model, &parts.spec));
+    let (mut counters, task) = (Counters::default(), mark(&model, &parts.spec));
     restore(&earlier, &task, true, &mut parts, &mut counters)?;
     set_aside(&earlier.dir, counters.iteration)?;
     let at = |e| RunError::file("write into", earlier.dir.path())(e);
     let tensorboard = loaded.config.log.tensorboard;
-    super::Sinks::open(earlier.dir.path(), counters.iteration, tensorboard).map_err(at)?;
-    super::meta::MetaWriter::create(earlier.dir.path(), serde_json::Map::new()).map_err(at)?;
-    if let Some(memory) = parts.learner.replay_buffer()
-        && !memory.is_empty()
+    Sinks::open(earlier.dir.path(), counters.iteration, tensorboard).map_err(at)?;
+    meta::MetaWriter::create(earlier.dir.path(), serde_json::Map::new()).map_err(at)?;
+    if let Some(buffer) = parts.learner.replay_buffer()
+        && !buffer.is_empty()
     {
-        memory.begin_update(1);
-        memory.next().map_err(LearnError::from)?;
+        buffer.begin_update(1);
+        buffer.next().map_err(LearnError::from)?;
     }
     Ok(())
 }
 
 /// The replay buffer as it was when the checkpoint was written.
-fn restore_memory(memory: &mut ReplayBuffer, saved: Option<&Saved>) -> Result<(), RunError> {
+fn restore_replay(buffer: &mut ReplayBuffer, saved: Option<&Saved>) -> Result<(), RunError> {
     let Some(saved) = saved else {
         tracing::warn!(
-            "the checkpoint is without the replay memory: {} transitions of before are there, and \
+            "the checkpoint is without the replay buffer: {} transitions of before are there, and \
              the run goes on with other numbers than without the interruption",
-            memory.len()
+            buffer.len()
         );
         return Ok(());
     };
-    let restored = memory.restore(saved).map_err(LearnError::from)?;
+    let restored = buffer.restore(saved).map_err(LearnError::from)?;
     if !restored.exact() {
         tracing::warn!(
-            "the replay memory lacks {} of its oldest and {} of its newest transitions{}: the run \
+            "the replay buffer lacks {} of its oldest and {} of its newest transitions{}: the run \
              goes on, with other numbers than without the interruption",
             restored.lost_oldest,
             restored.lost_newest,
@@ -222,7 +224,7 @@ fn restore_memory(memory: &mut ReplayBuffer, saved: Option<&Saved>) -> Result<()
 }
 
 /// A run that starts anew in its folder starts without what it remembered there.
-pub(super) fn forget_memory(dir: &Path) {
+pub(in crate::run) fn forget_replay(dir: &Path) {
     let folder = dir.join(FOLDER);
     if let Err(e) = std::fs::remove_dir_all(&folder)
         && e.kind() != std::io::ErrorKind::NotFound

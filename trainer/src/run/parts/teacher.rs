@@ -1,9 +1,9 @@
 //! The policy that another one imitates: `ppo.imitation.teacher`.
 
-use super::error::RunError;
-use super::load::load_run;
 use crate::config::Loaded;
 use crate::learner::TrainedPolicy;
+use crate::run::error::RunError;
+use crate::run::load::load_run;
 use ostler_sim::Groups;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;

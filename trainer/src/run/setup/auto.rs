@@ -1,11 +1,11 @@
 //! `--resume auto`: which run is to go on.
 
-use super::again::same_files;
-use super::error::RunError;
-use super::meta::{MOST, REACHED};
-use super::start::plan;
-use super::{dir, keep, resume};
+use super::resume::same_files;
+use super::{plan, same_run};
 use crate::config::{Config, Gpus, Override};
+use crate::run::error::RunError;
+use crate::run::store::meta::{MOST, REACHED};
+use crate::run::store::{dir, keep};
 use ostler_sim::files;
 use std::path::{Path, PathBuf};
 
@@ -151,7 +151,7 @@ fn same_run(
     let (before, old_model, _) =
         plan(&folder.join(dir::CONFIG), &[], None, Gpus::Trust).map_err(say)?;
     let (now, _, _) = plan(path, overrides, Some(&before.config), Gpus::Trust).map_err(say)?;
-    resume::same_run(&before.config, &now.config, folder)
+    same_run::same_run(&before.config, &now.config, folder)
         .map_err(|_| "another configuration".to_string())?;
     match same_files(&old_model.sources, sources) {
         true => Ok(now.config),

@@ -2,12 +2,10 @@
 //! belongs there.
 
 use super::collecting::Collecting;
-use super::error::RunError;
-use super::kernel::one_env;
-use super::load::{build_env, explained};
-use super::record::resident_mib;
 use crate::config::{Config, CudaSync, Loaded};
-use crate::memory::{FreeMemory, Here};
+use crate::memory::{FreeMemory, Here, resident_mib};
+use crate::run::engine::{build_env, explained, one_env};
+use crate::run::error::RunError;
 use crate::torch::{CudaStream, MatmulPrecision, set_matmul_precision};
 use ostler_collector::asynchronous::Shard;
 use ostler_collector::device::{
@@ -207,7 +205,7 @@ impl Envs {
         }
     }
 
-    /// A collector of them.
+    /// A collector of them, and a line about its workers, if it has some.
     ///
     /// # Errors
     /// The task has a mistake, memory does not suffice, or a device refuses.
@@ -217,7 +215,7 @@ impl Envs {
         loaded: &Loaded,
         model: &Arc<Model>,
         policy: &dyn Policy,
-    ) -> Result<Collecting, RunError> {
+    ) -> Result<(Box<dyn Collecting>, Option<String>), RunError> {
         let config = &loaded.config;
         let (steps, seed) = (config.runner.num_steps_per_env, config.seed);
         let spread = config.runner.init_at_random_ep_len;
@@ -237,12 +235,12 @@ impl Envs {
             (Self::Async, _) => asynchronous(machine, loaded, model, policy)?,
             (Self::Host(env), None) => {
                 let env = SyncCollector::stepping(*env, steps, policy, seed, spread, stepping)?;
-                Collecting::Host(env.into())
+                (Box::new(env), None)
             }
             (Self::Host(_) | Self::Device(_), Some(_)) if !plain => return Err(on_host(loaded)),
             (Self::Host(env), Some(queue)) => {
                 let env = Bridge::new(*env, steps, policy, seed, queue.clone())?;
-                Collecting::Bridged(DeviceCollector::new(env, queue, sync, spread)?.into())
+                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
             }
             (Self::Device(device), queue) => {
                 let queue = queue.unwrap_or_else(Queue::host);
@@ -260,7 +258,7 @@ impl Envs {
                 )
                 .map_err(|e| explained(loaded, e))?;
                 let env = KernelEnvironments::new(env, steps, policy, machine.torch)?;
-                Collecting::OnDevice(DeviceCollector::new(env, queue, sync, spread)?.into())
+                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
             }
         })
     }
@@ -275,7 +273,7 @@ fn asynchronous(
     loaded: &Loaded,
     model: &Arc<Model>,
     policy: &dyn Policy,
-) -> Result<Collecting, RunError> {
+) -> Result<(Box<dyn Collecting>, Option<String>), RunError> {
     let config = &loaded.config;
     let (sim, env, task) = (config.sim.clone(), config.env.clone(), config.task.clone());
     let (model, seed) = (model.clone(), config.seed);
@@ -300,11 +298,14 @@ fn asynchronous(
         CollectError::Env(e) => explained(loaded, *e),
         e => e.into(),
     })?;
-    let workers = collector.worker_stats().map_or(1, |c| c.workers);
-    Ok(Collecting::Async {
-        mib: (resident_mib() - before).max(0.0) / workers as f64,
-        collector: collector.into(),
-    })
+    let workers = collector.worker_stats().map_or(1, |c| c.workers).max(1);
+    // As far as it was touched.
+    let mib = (resident_mib() - before).max(0.0) / workers as f64;
+    let line = format!(
+        "{workers} workers collect, {mib:.1} MiB of memory each, with {} environments",
+        config.env.num_envs.div_ceil(workers)
+    );
+    Ok((Box::new(collector), Some(line)))
 }
 
 /// Methods of collectors on the host alone.

@@ -4,7 +4,6 @@
 //! iterations, and a candidate that still has to. Everything here is a function of
 //! the iterations' numbers, so that a resumed run decides as the whole one did.
 
-use super::saving::same;
 use super::trouble::Trouble;
 use crate::config::GuardConfig;
 use crate::learner::{NamedTensors, UpdateStats};
@@ -31,6 +30,12 @@ pub struct Record {
     pub roll_backs_in_all: u64,
     /// Value losses of the last good updates, oldest first.
     pub value_losses: VecDeque<f64>,
+}
+
+/// The same tensors once more; nothing is copied.
+pub fn same(tensors: &NamedTensors) -> NamedTensors {
+    let again = tensors.iter().map(|(n, t)| (n.clone(), t.shallow_clone()));
+    again.collect()
 }
 
 /// Judges iterations.

@@ -1,9 +1,9 @@
 //! How good the policy is without chance: mean actions, no noise, environments of
 //! its own.
 
-use super::error::RunError;
 use super::rows::Rows;
 use super::stage::quotas;
+use crate::run::error::RunError;
 use crate::stats::Episodes;
 use ostler_collector::transfer::read_into;
 use ostler_collector::{CollectError, HiddenStates, Policy};

@@ -13,10 +13,10 @@
 //! ```
 
 use super::checkpoint::write_atomically;
-use super::error::RunError;
 use super::robot;
 use crate::config::Config;
 use crate::log::tensorboard::FILE_NAME;
+use crate::run::error::RunError;
 use ostler_sim::files;
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
@@ -26,15 +26,15 @@ use std::time::{Duration, Instant};
 pub const CONFIG: &str = "config.toml";
 /// Name of the metrics file.
 pub const METRICS: &str = "metrics.jsonl";
-pub(super) const CHECKPOINTS: &str = "checkpoints";
-pub(super) const LOCK: &str = ".lock";
+pub(in crate::run) const CHECKPOINTS: &str = "checkpoints";
+pub(in crate::run) const LOCK: &str = ".lock";
 /// How long a lock is waited for.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
 /// The link to the newest run.
 const LATEST: &str = "latest";
 /// All that a folder holds before its configuration is there, but for files that are not
 /// finished.
-pub(super) const FIRST: [&str; 3] = [LOCK, CHECKPOINTS, robot::FOLDER];
+pub(in crate::run) const FIRST: [&str; 3] = [LOCK, CHECKPOINTS, robot::FOLDER];
 /// Folders below a run's that are looked into for links.
 const DEPTH: u32 = 32;
 

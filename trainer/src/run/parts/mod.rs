@@ -1,40 +1,60 @@
 //! The parts of every iteration: environments, policy, learner, collector.
 //! All of it is replaced at once when the number of environments changes.
 
-use super::collecting::Collecting;
+mod collecting;
+mod fitting;
+mod machine;
+#[cfg(test)]
+mod machine_tests;
+mod teacher;
+
+pub(super) use fitting::{fitting, nowhere, reduce};
+pub(crate) use machine::Machine;
+pub(super) use machine::release;
+#[cfg(test)]
+pub(crate) use machine_tests::on_device;
+pub(crate) use teacher::check_teacher;
+
 use super::error::RunError;
-use super::machine::{Envs, Machine};
-use super::teacher::teacher;
 use crate::config::Loaded;
 use crate::drill::Drill;
 use crate::learner::{self, LearnError, Learner, Opened};
 use crate::memory::{FreeMemory, Need};
-use ostler_collector::{Collector, Snapshot};
+use collecting::Collecting;
+use machine::Envs;
+use ostler_collector::Snapshot;
 use ostler_sim::Model;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::EnvSpec;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
+use teacher::teacher;
 
 /// Collector and learner for one number of environments.
 pub(crate) struct Parts {
-    pub(crate) collector: Collecting,
+    pub(crate) collector: Box<dyn Collecting>,
+    /// A line about the collector's workers, if it has some.
+    pub(super) workers: Option<String>,
     pub(crate) learner: Box<dyn Learner>,
     pub(crate) spec: EnvSpec,
     /// Differences of the physics from MuJoCo's.
     pub(crate) physics_notes: Vec<String>,
+    /// The way back to the start of the present iteration.
+    pub(super) start: IterationStart,
     /// Of the machine that they were built on.
     free: Arc<dyn FreeMemory>,
 }
 
-/// The state at an iteration's start. The learner's part lies beside the learner.
+/// The collector's state at an iteration's start. The learner's lies beside the learner.
 #[derive(Debug)]
-pub(super) struct IterationStart {
+pub(crate) struct IterationStart {
     /// Environments and collector.
     pub(super) collector: Snapshot,
     /// Whether there is one.
     pub(super) captured: bool,
+    /// Whether the iteration that began there is done: then nothing of it is taken back.
+    pub(super) committed: bool,
 }
 
 impl Default for IterationStart {
@@ -42,24 +62,8 @@ impl Default for IterationStart {
         Self {
             collector: Snapshot::in_place(),
             captured: false,
+            committed: true,
         }
-    }
-}
-
-impl IterationStart {
-    /// Takes over what lies on the parts' device: they are about to go.
-    ///
-    /// # Errors
-    /// Memory does not suffice.
-    pub(super) fn fetch(&mut self, parts: &Parts) -> Result<(), RunError> {
-        let fetched = match parts.collector.bytes(&self.collector)? {
-            Cow::Owned(bytes) => Some(bytes),
-            Cow::Borrowed(_) => None,
-        };
-        if let Some(bytes) = fetched {
-            self.collector = bytes.into();
-        }
-        Ok(())
     }
 }
 
@@ -103,12 +107,14 @@ impl Parts {
         if !drills.is_empty() {
             inject(&drills, &mut envs, learner.as_mut()).map_err(|e| in_fault(loaded, e))?;
         }
-        let collector = envs.collector(machine, loaded, model, learner.policy())?;
+        let (collector, workers) = envs.collector(machine, loaded, model, learner.policy())?;
         Ok(Self {
             collector,
+            workers,
             learner,
             spec,
             physics_notes,
+            start: IterationStart::default(),
             free: Arc::clone(&machine.free),
         })
     }
@@ -128,10 +134,10 @@ impl Parts {
     ///
     /// # Errors
     /// Memory does not suffice; nothing has changed.
-    pub(super) fn capture(&mut self, start: &mut IterationStart) -> Result<(), RunError> {
-        start.captured = false;
-        self.collector.capture(&mut start.collector)?;
-        start.captured = true;
+    pub(super) fn capture(&mut self) -> Result<(), RunError> {
+        self.start.captured = false;
+        self.collector.capture(&mut self.start.collector)?;
+        self.start.captured = true;
         Ok(self.learner.capture()?)
     }
 
@@ -139,9 +145,23 @@ impl Parts {
     ///
     /// # Errors
     /// A defect: what was captured does not fit.
-    pub(super) fn restore(&mut self, start: &IterationStart) -> Result<(), RunError> {
-        self.collector.restore(&start.collector)?;
+    pub(super) fn restore(&mut self) -> Result<(), RunError> {
+        self.collector.restore(&self.start.collector)?;
         Ok(self.learner.restore()?)
+    }
+
+    /// The captured state, for other parts: these are about to go.
+    ///
+    /// # Errors
+    /// Memory does not suffice for a copy of what lies on a device.
+    pub(super) fn take_start(&mut self) -> Result<IterationStart, RunError> {
+        let mut start = std::mem::take(&mut self.start);
+        if start.captured
+            && let Cow::Owned(bytes) = self.collector.bytes(&start.collector)?
+        {
+            start.collector = bytes.into();
+        }
+        Ok(start)
     }
 }
 

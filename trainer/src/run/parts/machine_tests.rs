@@ -1,14 +1,14 @@
 //! A training is the same wherever it computes: on the host, with its rollout on a device
 //! and physics on the host, and all on a device. The host stands in for the device.
 
-use super::machine::Machine;
-use super::parts::{IterationStart, Parts};
-use super::start::plan;
+use super::{Machine, Parts};
 use crate::config::{Gpus, Loaded, Override};
 use crate::learner::{NamedTensors, UpdateStats};
 use crate::memory::Told;
+use crate::run::engine::one_env;
+use crate::run::setup::plan;
 use crate::torch::PRECISION;
-use ostler_collector::{Collector, Snapshot};
+use ostler_collector::Snapshot;
 use ostler_sim::Model;
 use ostler_sim::device::host::Host;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn task(num_envs: usize, more: &[(&str, &str)]) -> (Loaded, Arc<Model>) {
 
 fn parts(machine: &Machine, (loaded, model): &(Loaded, Arc<Model>)) -> Parts {
     tch::set_num_threads(1);
-    let spec = super::one_env(loaded, model).unwrap().spec().clone();
+    let spec = one_env(loaded, model).unwrap().spec().clone();
     Parts::build_on(machine, loaded, model, &spec).unwrap()
 }
 
@@ -55,8 +55,8 @@ pub(crate) fn on_device() -> Parts {
 }
 
 /// An iteration as a run does it.
-fn iterate(parts: &mut Parts, kept: &mut IterationStart) -> UpdateStats {
-    parts.capture(kept).unwrap();
+fn iterate(parts: &mut Parts) -> UpdateStats {
+    parts.capture().unwrap();
     parts.collector.collect(parts.learner.policy_mut()).unwrap();
     let stats = parts.learner.update(parts.collector.rollout()).unwrap();
     UpdateStats {
@@ -91,12 +91,12 @@ fn a_training_has_the_same_bits_wherever_it_computes() {
     let _alone = PRECISION.lock();
     let task = task(12, &[]);
     let trained = machines().map(|(name, machine)| {
-        let (mut parts, mut kept) = (parts(&machine, &task), IterationStart::default());
-        let said: Vec<_> = (0..3).map(|_| iterate(&mut parts, &mut kept)).collect();
+        let mut parts = parts(&machine, &task);
+        let said: Vec<_> = (0..3).map(|_| iterate(&mut parts)).collect();
         let after = state(&mut parts);
         // The last iteration is taken back and done again.
-        parts.restore(&kept).unwrap();
-        assert_eq!(iterate(&mut parts, &mut kept), said[2], "{name}");
+        parts.restore().unwrap();
+        assert_eq!(iterate(&mut parts), said[2], "{name}");
         assert!(state(&mut parts) == after, "{name}");
         (name, said, after)
     });
@@ -113,11 +113,11 @@ fn threads_that_the_learner_waits_for_train_with_the_same_bits() {
     let _alone = PRECISION.lock();
     let train = |more: &[(&str, &str)]| {
         let task = task(12, more);
-        let (mut parts, mut kept) = (parts(&Machine::host(), &task), IterationStart::default());
-        let said: Vec<_> = (0..3).map(|_| iterate(&mut parts, &mut kept)).collect();
+        let mut parts = parts(&Machine::host(), &task);
+        let said: Vec<_> = (0..3).map(|_| iterate(&mut parts)).collect();
         let after = state(&mut parts);
-        parts.restore(&kept).unwrap();
-        assert_eq!(iterate(&mut parts, &mut kept), said[2], "{more:?}");
+        parts.restore().unwrap();
+        assert_eq!(iterate(&mut parts), said[2], "{more:?}");
         assert!(state(&mut parts) == after, "{more:?}");
         (said, after)
     };
@@ -142,8 +142,8 @@ fn rollouts_collected_ahead_are_learnt_from_with_a_correction() {
             12,
             &[("collector.kind", "async"), ("collector.workers", workers)],
         );
-        let (mut parts, mut kept) = (parts(&Machine::host(), &task), IterationStart::default());
-        let said: Vec<_> = (0..3).map(|_| iterate(&mut parts, &mut kept)).collect();
+        let mut parts = parts(&Machine::host(), &task);
+        let said: Vec<_> = (0..3).map(|_| iterate(&mut parts)).collect();
         let stats = parts.collector.worker_stats().unwrap();
         assert_eq!(stats.staleness, 1.0);
         assert_eq!((stats.restarts, stats.hangs, stats.cut), (0, 0, 0));
@@ -163,12 +163,12 @@ fn fewer_environments_go_on_with_their_states_wherever_they_are() {
     let _alone = PRECISION.lock();
     let (many, few) = (task(12, &[]), task(8, &[]));
     let went_on = machines().map(|(name, machine)| {
-        let (mut before, mut kept) = (parts(&machine, &many), IterationStart::default());
-        iterate(&mut before, &mut kept);
-        iterate(&mut before, &mut kept);
-        before.restore(&kept).unwrap();
+        let mut before = parts(&machine, &many);
+        iterate(&mut before);
+        iterate(&mut before);
+        before.restore().unwrap();
         let learner = before.learner.save().unwrap();
-        kept.fetch(&before).unwrap();
+        let kept = before.take_start().unwrap();
         drop(before);
         let mut after = parts(&machine, &few);
         after.learner.load(&learner).unwrap();
@@ -180,7 +180,7 @@ fn fewer_environments_go_on_with_their_states_wherever_they_are() {
             8,
             "{name}"
         );
-        let said = iterate(&mut after, &mut IterationStart::default());
+        let said = iterate(&mut after);
         (name, said, state(&mut after))
     });
     for (name, said, state) in &went_on[1..] {
@@ -226,7 +226,7 @@ fn faults_that_environments_on_a_device_cannot_have_are_refused() {
     let workers = task(12, &[("collector.kind", "async"), fault]);
     let task = task(12, &[fault]);
     let [host, bridged, on_device] = machines();
-    let spec = super::one_env(&task.0, &task.1).unwrap().spec().clone();
+    let spec = one_env(&task.0, &task.1).unwrap().spec().clone();
     let build = |machine: &Machine| Parts::build_on(machine, &task.0, &task.1, &spec);
     assert!(build(&host.1).is_ok() && build(&bridged.1).is_ok());
     let error = build(&on_device.1).map(|_| ()).unwrap_err().to_string();

@@ -6,7 +6,7 @@
 
 use super::checkpoint::write_atomically;
 use super::dir::make;
-use super::error::RunError;
+use crate::run::error::RunError;
 use ostler_sim::files;
 use std::ffi::OsString;
 use std::io::ErrorKind;

@@ -1,17 +1,17 @@
 //! As many environments as fit, before a run begins.
 
-use super::error::RunError;
+use super::Parts;
 use super::machine::release;
-use super::parts::{IterationStart, Parts};
 use crate::config::{Config, Loaded};
 use crate::drill::Drill;
 use crate::memory::fit::Foreseen;
+use crate::run::error::RunError;
 use ostler_sim::Model;
 use ostler_sim::env::{EnvSpec, Injection, Which};
 use std::sync::Arc;
 
 /// Drills for environments that there are not: said, for nothing would be seen.
-pub(super) fn nowhere(drills: &[Drill], config: &Config) -> Option<String> {
+pub(in crate::run) fn nowhere(drills: &[Drill], config: &Config) -> Option<String> {
     let most = config.most_envs();
     drills.iter().find_map(|drill| match drill {
         Drill::Env(Injection {
@@ -27,7 +27,7 @@ pub(super) fn nowhere(drills: &[Drill], config: &Config) -> Option<String> {
 
 /// Fewer environments where those that are asked for were measured not to fit: a control
 /// group kills instead of failing, so it must not come to that. Says so.
-pub(super) fn reduce(config: &mut Config, foreseen: &Foreseen) -> Option<String> {
+pub(in crate::run) fn reduce(config: &mut Config, foreseen: &Foreseen) -> Option<String> {
     let asked = config.env.num_envs;
     let mut n = asked;
     while !foreseen.fits(n) {
@@ -45,24 +45,23 @@ pub(super) fn reduce(config: &mut Config, foreseen: &Foreseen) -> Option<String>
 ///
 /// # Errors
 /// The task has a mistake, or memory does not suffice for any number.
-pub(super) fn fitting(
+pub(in crate::run) fn fitting(
     loaded: &mut Loaded,
     model: &Arc<Model>,
     spec: &EnvSpec,
     warnings: &mut Vec<String>,
-) -> Result<(Parts, IterationStart), RunError> {
+) -> Result<Parts, RunError> {
     loop {
         let config = &loaded.config;
         // With what every iteration keeps: there is no way back from the first one that
         // cannot keep its start.
         let build = || {
-            let mut kept = IterationStart::default();
             let mut parts = Parts::build(loaded, model, spec)?;
-            parts.capture(&mut kept)?;
-            Ok::<_, RunError>((parts, kept))
+            parts.capture()?;
+            Ok::<_, RunError>(parts)
         };
         let e = match build() {
-            Ok(built) => return Ok(built),
+            Ok(parts) => return Ok(parts),
             Err(e) if e.out_of_memory().is_some() => e,
             Err(e) => return Err(e),
         };

@@ -1,12 +1,12 @@
 //! Which kernel a run gets, before anything is built: the resolved configuration names
 //! it, and everything that simulates in the run uses exactly that one.
 
-use super::error::RunError;
-use super::load::{build_env, unsuitable};
-use super::signals::StopFlag;
+use super::{build_env, unsuitable};
 use crate::config::{Config, Loaded};
 use crate::log::errln;
 use crate::log::progress::duration;
+use crate::run::error::RunError;
+use crate::run::signals::StopFlag;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ostler_sim::config::{Backend, SimConfig, SimDevice, Specialize};
 use ostler_sim::physics::PhysicsError;

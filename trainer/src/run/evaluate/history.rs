@@ -1,12 +1,12 @@
-//! Evaluations of a run: which was the best, whether the return has fallen
+//! The evaluations that a run has made: which was the best, whether the return has fallen
 //! since.
 //!
 //! Everything here is a function of the evaluations' numbers and part of checkpoints, so
 //! that a resumed run decides as the whole one would have.
 
-use super::evaluate::Evaluation;
-use super::trouble::Trouble;
+use super::evaluator::Evaluation;
 use crate::learner::NamedTensors;
+use crate::run::guards::Trouble;
 use serde::{Deserialize, Serialize};
 
 /// A fall that is worth a warning, as a share of what was gained.
@@ -86,16 +86,16 @@ impl Record {
     }
 }
 
-/// The evaluations of a run.
+/// Which evaluation was the best, and how far the return has fallen since.
 #[derive(Debug, Default)]
-pub struct Evaluations {
+pub struct History {
     record: Record,
     /// Weights and normalisers of the best evaluation, where the policy may go back to
     /// them.
     weights: NamedTensors,
 }
 
-impl Evaluations {
+impl History {
     /// None yet; `from_weights`: the run begins with the weights of another one.
     pub fn new(from_weights: bool) -> Self {
         let record = Record {
@@ -224,8 +224,8 @@ mod tests {
     }
 
     /// After evaluations with these means, the standard error of each being 1.
-    fn after(from_weights: bool, means: &[f64]) -> Evaluations {
-        let mut all = Evaluations::new(from_weights);
+    fn after(from_weights: bool, means: &[f64]) -> History {
+        let mut all = History::new(from_weights);
         for (i, mean) in means.iter().enumerate() {
             let e = evaluation(*mean, 8.0);
             let weights = all
@@ -287,7 +287,7 @@ mod tests {
         assert!(!all.record().said);
         // Where no weights were kept there is nothing to go back to.
         let (record, _) = all.save();
-        let mut bare = Evaluations::default();
+        let mut bare = History::default();
         bare.restore(record.clone(), Vec::new());
         assert_eq!(bare.judge(0.5), None);
     }

@@ -1,0 +1,131 @@
+//! From the command line to a configuration with its robot, resolved.
+
+use crate::config::{Config, Gpus, Loaded, Override, load};
+use crate::run::error::RunError;
+use crate::run::parts::Machine;
+use crate::supervise::Reporter;
+use ostler_sim::Model;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Options of `ostler train`.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The configuration; may be absent on resume.
+    pub config: Option<PathBuf>,
+    /// Overrides, in order.
+    pub overrides: Vec<Override>,
+    /// The run's folder, instead of one below `log.dir`.
+    pub out: Option<PathBuf>,
+    /// Go on with this run.
+    pub resume: Option<PathBuf>,
+    /// Start from this run's weights and normalisers.
+    pub init_from: Option<PathBuf>,
+    /// Stop after this time.
+    pub max_time: Option<Duration>,
+    /// No progress line.
+    pub quiet: bool,
+    /// The supervising process started this one after another one died.
+    pub restarted: bool,
+    /// The folder of this very run, which died before its first checkpoint: it starts
+    /// anew in it.
+    pub again: Option<PathBuf>,
+    /// No more environments than this: memory did not hold more.
+    pub max_envs: Option<usize>,
+    /// Tells the process that supervises this one.
+    pub reporter: Reporter,
+}
+
+/// A configuration with its robot, resolved.
+pub(in crate::run) struct Plan {
+    pub(in crate::run) loaded: Loaded,
+    pub(in crate::run) model: Arc<Model>,
+    pub(in crate::run) notes: Vec<String>,
+}
+
+/// Reads, overrides and resolves a configuration (see [`crate::config::Config::resolve`]
+/// for `earlier` and `gpus`), and loads its robot.
+pub(crate) fn plan(
+    path: &Path,
+    overrides: &[Override],
+    earlier: Option<&Config>,
+    gpus: Gpus<'_>,
+) -> Result<(Loaded, Arc<Model>, Vec<String>), RunError> {
+    let mut loaded = load(path, overrides)?;
+    let mut notes = loaded.config.resolve(earlier, gpus)?.notes;
+    if matches!(gpus, Gpus::Ask(_)) && loaded.config.runner.algorithm.off_policy() {
+        // Before anything is built: memory that cannot be pinned, a storage elsewhere.
+        let gpu = loaded.config.gpu();
+        let device = gpu.map_or(tch::Device::Cpu, tch::Device::Cuda);
+        let errors = loaded.config.replay.validate_device(device, gpu.is_some());
+        if let Some(error) = errors.first() {
+            return Err(loaded.places.explain(error).into());
+        }
+    }
+    let robot = loaded.robot();
+    if !robot.is_file() {
+        let message = match robot.is_dir() {
+            true => format!("{} is a folder", robot.display()),
+            false => format!("there is no file {}", robot.display()),
+        };
+        let error = ostler_sim::config::ConfigError::new("task.robot", message)
+            .help("the path is relative to the configuration's folder");
+        return Err(loaded.places.explain(&error).into());
+    }
+    let model = Arc::new(loaded.model()?);
+    let (asked, own) = (loaded.config.sim.dt, model.options.timestep);
+    if asked == 0.0 {
+        loaded.config.sim.dt = own;
+    } else if asked != own {
+        notes.push(format!(
+            "sim.dt = {asked} s replaces the model's own time step of {own} s"
+        ));
+    }
+    if loaded.auto_envs {
+        // With the number in its place everything else is decided anew: threads depend
+        // on it.
+        let (n, note) = match earlier {
+            Some(earlier) => (earlier.env.num_envs, None),
+            None => {
+                let machine = match gpus {
+                    Gpus::Ask(_) => Machine::of(&loaded.config)?,
+                    Gpus::Trust => Machine::host(),
+                };
+                let fit = crate::memory::fit::estimated(&machine, &loaded, &model)?;
+                (fit.num_envs, Some(fit.to_string()))
+            }
+        };
+        let number = Override::flag("env.num_envs = auto", "env.num_envs", n);
+        let overrides = [overrides, &[number]].concat();
+        let (loaded, model, notes) = plan(path, &overrides, earlier, gpus)?;
+        return Ok((loaded, model, note.into_iter().chain(notes).collect()));
+    }
+    let config = &mut loaded.config;
+    // Episodes that are too short or too long are refused where environments are built.
+    let step_dt = config.sim.dt * config.env.decimation as f64;
+    let episode_steps = config.env.max_episode_steps(step_dt).unwrap_or(1);
+    config.resolve_evaluation(earlier, episode_steps);
+    if !model.ignored.is_empty() {
+        notes.push(format!(
+            "{} things in {} are ignored: log.txt and `ostler check` name them",
+            model.ignored.len(),
+            robot.display()
+        ));
+    }
+    Ok((loaded, model, notes))
+}
+
+pub(in crate::run) fn fresh(options: &Options) -> Result<Plan, RunError> {
+    let path = options.config.as_deref().ok_or_else(|| {
+        RunError::Usage(
+            "which configuration? `ostler train CONFIG`; `ostler envs` lists them".into(),
+        )
+    })?;
+    let (loaded, model, notes) = plan(path, &options.overrides, None, Gpus::HERE)?;
+    Ok(Plan {
+        loaded,
+        model,
+        notes,
+    })
+}
