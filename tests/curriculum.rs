@@ -14,7 +14,7 @@ fn place(schedules: &str) -> Place {
     Place::with(&format!("{TASK}\n{schedules}"))
 }
 
-/// What was logged under a tag, iteration by iteration.
+/// Values logged under a tag, iteration by iteration.
 fn logged(run: &Path, tag: &str) -> Vec<f64> {
     let number = |l: &serde_json::Value| l[tag].as_f64().unwrap_or(f64::NAN);
     metrics(run).iter().map(number).collect()

@@ -162,8 +162,8 @@ fn what_is_no_file_in_a_run_is_refused_at_once() {
         replay,
         &["it is of 100000 environments, its run had 8"],
     );
-    // What a run only keeps is no reason to refuse it; the goal that another reached is
-    // looked for there.
+    // A file that a run only keeps is no reason to refuse it; the run looks there for the goal
+    // that another reached.
     pipe(&place.path("b/meta.json"));
     pipe(&place.path("b/curve.png"));
     let goal = "runner.stop_at_return=1000";

@@ -1,5 +1,5 @@
-//! What a training takes, how many environments fit, and what happens at a limit of
-//! the operating system's.
+//! The memory of a run, how many environments fit, and the effect of a limit of the operating
+//! system's.
 
 #![allow(clippy::unwrap_used)]
 
@@ -75,15 +75,14 @@ fn the_estimate_is_near_the_truth() {
         // Of the whole process, at its end: a run keeps what it took.
         let last = metrics(&run).pop().unwrap();
         let real = last["Memory/rss_mib"].as_f64().unwrap();
-        // What libtorch takes to be there at all is the larger part, and the kernel's and
-        // the loader's doing.
+        // libtorch's own memory is the larger part, and the kernel and the loader decide it.
         assert!(
             (0.8..1.1).contains(&(estimate / real)),
             "{n}: {estimate} for {real}"
         );
         (estimate, real)
     });
-    // What more environments take is ours; the estimate is told in whole MiB.
+    // The difference for more environments is ours; the estimate is given in whole MiB.
     let [(estimate, real), (more, more_real)] = of_both;
     let (grown, truth) = (more - estimate, more_real - real);
     assert!(
@@ -210,7 +209,7 @@ fn a_run_that_the_kernel_kills_for_memory_goes_on_with_fewer_environments() {
     wait("fewer", &|| {
         said().contains("with 16384 environments at the most")
     });
-    // What the first life wrote is gone: these are new.
+    // The first process's files are gone: these are new.
     wait("end of the first life", &|| {
         lines() == 0 || said().matches("run a").count() == 2
     });

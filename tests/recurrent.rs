@@ -82,7 +82,7 @@ fn resumed_and_with_fewer_environments_the_others_go_on_with_what_they_remember(
         place.ok(&["train", "--resume", &name("part"), "--quiet", goal]);
         assert_same_bits(&whole, &part);
     }
-    // What goes on, and what begins anew, is the same in both.
+    // The same environments go on, and the same begin anew, in both.
     let planned = [&GRU[..], &["back_off.changes=[[2,4],[4,8]]"]].concat();
     let planned = place.train("planned", 6, &planned);
     let stopped = ["back_off.changes=[[2,4],[4,8]]", "runner.save_interval=1"];

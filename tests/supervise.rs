@@ -334,7 +334,7 @@ fn resume_auto_finds_the_newest_run_that_is_not_finished() {
     let args = ["--out", "early", "runner.max_iterations=1"];
     let err = auto(&args);
     assert!(err.contains("early starts anew"), "{err}");
-    // What is not a run's own stays as it is.
+    // Files that do not belong to a run stay as they are.
     let mine = place.path("mine");
     std::fs::create_dir_all(mine.join("robot")).unwrap();
     std::fs::write(mine.join("robot/notes.txt"), "").unwrap();

@@ -81,7 +81,7 @@ fn scripts(job: &Yaml) -> Vec<(String, String)> {
     let script = |step: &Yaml| {
         assert!(step["uses"].is_badvalue() != step["run"].is_badvalue());
         let run = step["run"].as_str()?.to_string();
-        // What is put into a script's text by a workflow is run as a part of it.
+        // A `${{` in a script would make a workflow's text part of the script.
         assert!(!run.contains("${{"), "{run}");
         Some((step["name"].as_str().unwrap().to_string(), run))
     };
@@ -117,7 +117,7 @@ impl Checkout {
         this
     }
 
-    /// What `cargo xtask gpu-bundle` leaves there, with empty programs.
+    /// The bundle of `cargo xtask gpu-bundle`, with empty programs.
     fn bundle(&self) {
         let part = self.path("target/gpu-bundle/part-1");
         fs::create_dir_all(part.join("bin")).unwrap();
@@ -166,7 +166,7 @@ impl Checkout {
         text(&out.stdout)
     }
 
-    /// What ran, and what the summary says; both begin anew.
+    /// The commands that ran, and the text of the summary; both begin anew.
     fn taken(&self, name: &str) -> String {
         let text = fs::read_to_string(self.path(name)).unwrap_or_default();
         let _ = fs::remove_file(self.path(name));
@@ -345,7 +345,7 @@ fn the_machine_with_a_gpu_works_every_night_and_never_for_pull_requests() {
     let workflow = workflow("gpu.yml");
     is_nightly(&workflow);
     let job = job(&workflow);
-    // What is not judged fails, unless somebody asked for new baselines.
+    // A result that is not judged fails, unless somebody asked for new baselines.
     let baselines = job["env"]["BASELINES"].as_str().unwrap();
     assert_eq!(
         baselines,
@@ -425,7 +425,7 @@ fn the_crates_are_held_against_all_that_is_asked_of_them_every_night() {
     }
 }
 
-/// What the night checks of where crates come from, at every change.
+/// The nightly check of where crates come from, at every change.
 #[test]
 fn crates_come_from_the_registry_with_a_checksum() {
     let text = fs::read_to_string(root().join("Cargo.lock")).unwrap();

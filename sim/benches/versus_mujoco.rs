@@ -46,7 +46,7 @@ fn main() {
     }
 }
 
-/// What to measure.
+/// The settings of one measurement.
 #[derive(Clone)]
 struct Setting {
     /// `sim.kernel`.
@@ -293,7 +293,7 @@ impl Native {
     }
 }
 
-/// What a clock shows (s).
+/// The time that a clock shows (s).
 fn time_of(clock: libc::clockid_t) -> f64 {
     let mut time = libc::timespec {
         tv_sec: 0,

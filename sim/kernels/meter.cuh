@@ -85,7 +85,7 @@ template<class R, class M> OSTLER_FN void hold(const M& m, Work<R, M>& w, int s,
   for (int k = 0; k < 3; k++) out[k] = fma(by, x[k], out[k]);
 }
 
-// What the bodies need that a force sensor holds, to move as they do.
+// The force that moves the bodies behind a force sensor as they move.
 template<class R, class M> OSTLER_FN void read_inertia(const M& m, Work<R, M>& w, int s) {
   for (int i = m.part_adr[s]; i < m.part_adr[s + 1]; i++) {
     const int b = m.part_body[i];
@@ -223,7 +223,7 @@ template<class R, class M> OSTLER_FN void read_contacts(const M& m, Work<R, M>& 
   }
 }
 
-// What `connect` and `weld` give to what sensors hold.
+// The forces of `connect` and `weld` on the bodies behind sensors.
 template<class R, class M> OSTLER_FN void read_equalities(const M& m, Work<R, M>& w) {
   for (int i = 0; i < m.nitem; i++) {
     const bool weld = m.item_kind[i] == ITEM_WELD;

@@ -1,5 +1,5 @@
-// What an environment's future depends on, what a step leaves behind, and what a step knows
-// of its task: a line a column.
+// The columns of an environment's state, the buffers of a step, and the tables of a task: one
+// line each.
 //
 // The kernels' arguments are made of these lists, and so, by sim/build/columns.rs, are the
 // buffers on the host and the device, snapshots, what is joined of them, what begins at
@@ -81,7 +81,7 @@
   X(overflow, word, 1, one, kept, no, "control steps in which a contact found no room") \
   X(unsolved, word, 1, one, kept, no, "time steps whose solver stopped at its cap on iterations")
 
-// What a step leaves behind for the rest of the step.
+// Results that one phase of a step leaves for the later ones.
 #define OSTLER_STEP_BUFFERS(X) \
   X(ctrl, real, 1, nu, own, no, "controls") \
   X(gain, real, 1, nagent, own, no, "this step's reward of every agent, clipped, even where the environment broke") \

@@ -25,7 +25,8 @@ use std::path::Path;
 use support::need::Need;
 
 const STATES: usize = 10_000;
-/// What sensors measure in a step, of contacts that are kept by body and by Jacobians.
+/// States of each of [`FEATURES`]: sensors in a step, of contacts that are kept by body and by
+/// Jacobians.
 const FEATURE_STATES: usize = 400;
 const FEATURES: [&str; 6] = [
     "implicitfast_actuatorfrcrange",

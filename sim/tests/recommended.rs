@@ -54,7 +54,7 @@ const FILLED: [(&str, &str); 28] = [
     ("c", "true"),
     ("condition", "true"),
 ];
-/// What numbers may stand for: one, several, or a condition.
+/// Stand-ins for numbers: one, several, or a condition.
 const NUMBERS: [&str; 3] = ["episode_progress", "forward(torso)", "contact(torso)"];
 
 fn root() -> PathBuf {

@@ -52,8 +52,8 @@ pub fn names(folder: impl AsRef<Path>) -> BTreeSet<String> {
         .collect()
 }
 
-/// What processes have left in /dev/shm, and segments of System V; what others on this
-/// machine leave there meanwhile is not ours.
+/// Files in /dev/shm, and segments of System V, that processes have left; those that others on
+/// this machine leave meanwhile are not ours.
 pub fn left_in_shm(before: &BTreeSet<String>, pids: &[i32]) -> Vec<String> {
     let of = |n: &str, pid: &i32| {
         let mut numbers = n.split(|c: char| !c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! What a run does about each fault, tried one by one: the table of `docs/faults.md`.
+//! Reactions of a run to each fault, tried one by one: the table of `docs/faults.md`.
 //!
 //! Every row is a real training by the real program. The row's words come from what the
 //! run left behind; the test fails where they are not those of the page, and

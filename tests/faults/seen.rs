@@ -90,7 +90,7 @@ impl Tried {
         this.look()
     }
 
-    /// What the run did and lost, from its exit code, its folder and its log.
+    /// The actions and losses of the run, from its exit code, its folder and its log.
     pub fn look(&self) -> Seen {
         let status = self.output.status;
         let code = status.code();
@@ -186,7 +186,7 @@ impl Tried {
 /// Iterations of a run that only a signal ends.
 pub const FOR_EVER: u64 = 1_000_000;
 
-/// What a log may say, and what that means.
+/// Messages that a log may contain, with their meanings.
 const SAID: [(&str, &str); 6] = [
     ("cannot write metrics", "metrics cannot be written"),
     (
@@ -281,8 +281,7 @@ fn sum(lines: &[serde_json::Value], tag: &str) -> u64 {
     lines.iter().map(of).sum::<f64>() as u64
 }
 
-/// What happened and what was lost, from metrics and log, of a run that was to have so
-/// many environments.
+/// Events and losses, from metrics and log, of a run that was to have so many environments.
 fn words(run: &Path, envs: u64) -> (Vec<String>, Vec<String>) {
     let lines = metrics(run);
     let log = std::fs::read_to_string(run.join("log.txt")).unwrap_or_default();

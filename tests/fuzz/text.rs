@@ -90,7 +90,7 @@ pub fn config() -> Target {
             let read = parse(&text, Path::new("dir/name.toml"), &overrides(&text));
             match &read {
                 Ok(loaded) => {
-                    // What was accepted can be written and read again.
+                    // An accepted configuration can be written and read again.
                     let again = toml::to_string(&loaded.config).unwrap();
                     parse(&again, Path::new("name.toml"), &[]).unwrap();
                 }

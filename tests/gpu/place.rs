@@ -99,7 +99,7 @@ pub struct Task {
     pub env: EnvConfig,
     pub task: TaskConfig,
     pub policy: ActorCritic,
-    /// What a learner is made of: its own, the actor's and the critic's configuration.
+    /// The configurations of a learner: its own, the actor's and the critic's.
     learner: (PpoConfig, ActorConfig, CriticConfig),
 }
 

@@ -97,7 +97,7 @@ fn one(run: u64, whole: &Path, pace: Pace, hits: &Mutex<BTreeMap<String, u64>>) 
     let every = ["1", "2", "7"][run as usize % 3];
     let every = format!("runner.save_interval={every}");
     let iterations = format!("runner.max_iterations={ITERATIONS}");
-    // What a container repeats: the first start and every other one are the same.
+    // A container repeats the same command: the first start and every other one are the same.
     let args = [
         "train",
         "pole.toml",

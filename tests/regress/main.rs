@@ -75,7 +75,7 @@ impl Suite {
         (self.results(out), said)
     }
 
-    /// What a suite left in `out`.
+    /// The results of a suite in `out`.
     pub fn results(&self, out: &str) -> Value {
         let text = self.read(&format!("{out}/results.json"));
         serde_json::from_str(&text).unwrap()

@@ -20,7 +20,7 @@ struct PpoLoss {
   // Columns: action, mean or logits, standard deviation, a teacher's mean or logits,
   // log-probability, advantage, return, value, validity, weight of the advantage.
   Columns packed;
-  // What the networks say.
+  // The outputs of the networks.
   Columns dist;
   Columns log_std;  // row 0: the same for all samples
   Columns value;

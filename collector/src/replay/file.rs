@@ -149,7 +149,8 @@ impl FileRing {
             why: "both its commits are damaged".into(),
         })?;
         self.commit = commit;
-        // What fell out of the window is looked at too, for going back to an older state.
+        // Transitions that fell out of the window are examined too: a resume may go back to an
+        // older state.
         let oldest = commit.oldest(self.places);
         let (mut best, mut start) = (commit.begin..commit.begin, oldest);
         for row in oldest..=commit.end {
@@ -224,7 +225,7 @@ impl FileRing {
             let place = (first + done as u64) % self.places;
             let in_row = usize::try_from(self.places - place).unwrap_or(usize::MAX);
             let n = (PIECE / self.stride).max(1).min(count - done).min(in_row);
-            // What is in it is written over.
+            // The old content of the piece is overwritten.
             self.piece.resize(n * self.stride, 0);
             let start = first + done as u64;
             for (i, words) in self.piece.chunks_exact_mut(self.stride).enumerate() {

@@ -67,7 +67,7 @@ impl Head {
                 1 => serde_json::json!([f.name, kind]),
                 n => serde_json::json!([f.name, kind, [n]]),
             };
-            // What an odd number of halves leaves of its last word.
+            // An odd number of halves leaves a part of its last word unused.
             let rest = f.kind == FieldKind::F16 && f.width % 2 == 1;
             let rest = rest.then(|| serde_json::json!([format!("{}.rest", f.name), "<u2"]));
             [Some(numbers), rest].into_iter().flatten()

@@ -88,7 +88,8 @@ impl Priorities {
         let fresh = (self.largest + LEAST).powf(self.alpha);
         let place = |row: u64| (row % places) as usize;
         let values = gone.map(|row| (place(row), 0.0));
-        // What came may lie where something fell out: it is later, and counts.
+        // A new transition may lie where an older one fell out: the new one is written later,
+        // and counts.
         self.set(values.chain(came.map(|row| (place(row), fresh))));
     }
 

@@ -57,7 +57,7 @@ fn draw(memory: &mut ReplayBuffer) -> Drawn {
     names.iter().map(|n| (n.clone(), field(batch, n))).collect()
 }
 
-/// Whatever the storage, and after a resume: draws are those of full precision, rounded.
+/// For every storage, and after a resume: draws equal those of full precision, rounded.
 #[test]
 fn halves_are_the_rounded_numbers_in_every_storage_and_after_a_resume() {
     let spec = spec(3, Some(2));

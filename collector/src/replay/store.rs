@@ -146,7 +146,7 @@ impl Store {
                         on_host(slot, rows, u64::MAX)?;
                     }
                     Recent::Host(_) => on_host(slot, disk.rows()?, u64::MAX)?,
-                    // What follows a recent one in time is recent too.
+                    // The successor in time of a recent transition is recent too.
                     Recent::Device(ring) => {
                         on_host(slot, disk.rows()?, at)?;
                         let mut recent = 0;

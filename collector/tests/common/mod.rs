@@ -11,7 +11,7 @@ use ostler_sim::physics::SnapshotError;
 use ostler_sim::{EpisodeStats, Groups, StepOut};
 use tch::{TchError, Tensor};
 
-/// What a collector captures, as bytes.
+/// The snapshot of a collector, as bytes.
 pub fn captured(c: &mut dyn Collector) -> Vec<u8> {
     let mut into = Snapshot::default();
     c.capture(&mut into).unwrap();

@@ -11,7 +11,7 @@ use ostler_sim::{EpisodeStats, Groups, StepOut};
 use std::sync::Arc;
 use tch::{TchError, Tensor};
 
-/// What a test hears of before each step.
+/// The arguments of a test's callback before each step.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     /// Global id of the part's first environment.

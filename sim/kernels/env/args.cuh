@@ -1,4 +1,4 @@
-// What the entries take; mirrored by sim/src/env/args.rs.
+// Arguments of the entries; mirrored by sim/src/env/args.rs.
 #pragma once
 
 // Words of a break record before its columns (see `record_break`).

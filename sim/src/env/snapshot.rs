@@ -330,7 +330,7 @@ fn fill(env: &mut BatchEnv, record: &Record<'_>, from: usize) {
     live.began = record.began;
     live.episodes.fill(record.count, from, &record.columns);
     live.taken = record.taken;
-    // What was counted of a batch is not cut into parts: the first has it all.
+    // The counts of a batch are not divided among its parts: the first part has them all.
     match from {
         0 => record.stats.fill(&mut live.stats, env.spec.num_envs),
         _ => stats::clear(&mut live.stats),

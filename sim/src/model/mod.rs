@@ -312,7 +312,7 @@ pub struct Keyframe {
 /// Something in the file that has no effect in Ostler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ignored {
-    /// What: `<visual>`, `option/solver="Newton"`, ...
+    /// The feature: `<visual>`, `option/solver="Newton"`, ...
     pub what: String,
     /// File, line and column, `ant.xml:12:5`.
     pub place: String,

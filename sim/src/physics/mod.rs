@@ -182,7 +182,7 @@ pub enum PhysicsError {
     Unsupported {
         /// `sim.backend`.
         engine: &'static str,
-        /// What, by name.
+        /// The feature, by name.
         what: String,
     },
     /// The engine was left out when this was built.

@@ -60,7 +60,7 @@ pub fn task(text: &str) -> TaskConfig {
     }
 }
 
-/// What a test changes about the batch.
+/// Settings of the batch that a test changes.
 #[derive(Clone, Copy)]
 pub struct Batch {
     pub n: usize,

@@ -104,7 +104,7 @@ fn environments_that_are_added_start_episodes_of_their_own() {
 
     let grown = |threads| {
         let b = Batch { threads, ..BATCH };
-        // What the larger batch did before does not matter.
+        // The larger batch's past does not matter.
         let (mut all, mut all_out) = fresh(b);
         play(&mut all, &mut all_out, b, 0..threads as u64);
         all_out.policy.fill(5.0);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// What the process of a scenario sees.
+/// The machine that the process of a scenario sees.
 pub struct Fake {
     folder: tempfile::TempDir,
     command: Command,

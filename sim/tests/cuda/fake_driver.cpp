@@ -1,4 +1,4 @@
-// What an NVIDIA driver does as far as it can be seen from outside, without a GPU.
+// A stand-in for an NVIDIA driver, as far as it can be seen from outside, without a GPU.
 //
 // The device's memory is the host's. Work is put off until somebody waits for it, so
 // that a result that is read too early, or bytes that are changed too early, are wrong

@@ -23,7 +23,7 @@ mod support;
 /// Largest relative difference that counts as equal.
 const TOLERANCE: f64 = 1e-10;
 
-/// What MuJoCo says about the files, by path; `None` without a referee.
+/// MuJoCo's answers about the files, by path; `None` without a referee.
 fn referee(args: &[PathBuf]) -> Option<serde_json::Map<String, Value>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lower_referee");
     support::script::answer(&folder.join("dump.py"), args)

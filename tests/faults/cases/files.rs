@@ -62,7 +62,7 @@ pub fn all() -> Vec<Case> {
             bytes[middle] ^= 1;
             std::fs::write(&file, bytes).unwrap();
             let resumed = tried.resume(&[]);
-            // What it says about the file is in its log by now.
+            // The log has the message about the file by now.
             resumed.after(tried.look())
         }),
         case(

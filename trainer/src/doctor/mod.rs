@@ -40,7 +40,7 @@ impl Verdict {
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// What.
+    /// The part that was examined.
     pub subject: &'static str,
     /// How well it is.
     pub verdict: Verdict,

@@ -176,7 +176,7 @@ pub(crate) fn measured(path: &Path, overrides: &[Override]) -> Result<Fit, RunEr
             return estimated(&Machine::host(), &loaded, &model);
         }
     };
-    // What this program takes already is not taken again.
+    // The memory that this program takes already is not counted twice.
     let own = Process::now(Path::new("/")).map_or(0, |p| p.resident);
     let room = room(config, Here.host()).map(|room| room + own);
     let fit = Fit {
@@ -249,8 +249,8 @@ pub(crate) fn foresee(
     let needs = Need::with_state(config, &spec, state);
     let free = machine.free.host();
     let need = needs.total();
-    // What is refused needs no measurement, what is smaller than the measurement
-    // neither; and the measurement must fit itself.
+    // A refused size needs no measurement, and a size below the measured ones neither; and the
+    // measurement must fit itself.
     let (_, more) = probe::sizes(config.runner.num_steps_per_env);
     let small = Need::with_state(&with_envs(config, more), &spec, state).total();
     let worth_it = options.resume.is_none()

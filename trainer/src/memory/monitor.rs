@@ -169,7 +169,7 @@ impl Drop for MemoryMonitor {
 
 impl Shared {
     fn history(&self) -> std::sync::MutexGuard<'_, VecDeque<Sample>> {
-        // What is in it is whole after every push.
+        // The history is whole after every push.
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

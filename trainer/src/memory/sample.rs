@@ -178,7 +178,7 @@ impl Sample {
             self.system
                 .map(|s| of(Source::System, s.total.saturating_sub(s.available), s.total)),
             self.gpu.map(|g| {
-                // What libtorch keeps without using it is there for the asking.
+                // Memory that libtorch keeps without using it is available.
                 let kept = self
                     .torch
                     .map_or(0, |t| t.reserved.saturating_sub(t.allocated));
@@ -327,8 +327,8 @@ impl Sources {
         if let Some(p) = &mut process
             && self.root == Path::new("/")
         {
-            // What was freed stays with the process and is there for the asking, but
-            // limits on address space and data count it.
+            // Freed memory stays with the process and is available, but limits on address space
+            // and data count it.
             let free = crate::torch::heap_free();
             for (used, _) in [&mut p.address_space, &mut p.data] {
                 *used = used.saturating_sub(free);

@@ -219,8 +219,8 @@ pub fn throughput(
             Ok(Throughput::Clock { steps_per_s })
         }
         None => {
-            // What disturbs the workload's caches more than the training's makes a seed
-            // look faster, by up to a third; nothing makes one look as much slower.
+            // Programs that disturb the workload's caches more than the run's make a seed look
+            // faster, by up to a third; nothing makes one look as much slower.
             let all = rounds.as_ref().map_err(Problem::clone)?;
             let least = all.iter().copied().reduce(f64::min);
             Ok(Throughput::Reference {

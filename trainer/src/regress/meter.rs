@@ -133,7 +133,7 @@ impl Meter {
         }
         let Some(file) = &mut self.file else { return };
         let (mut buffer, before) = ([0; 4096], self.iterations);
-        // What cannot be read now is read at the next look, or by the judge.
+        // Lines that cannot be read now are read at the next look, or by the judge.
         while let Ok(n @ 1..) = file.read(&mut buffer) {
             let lines = buffer[..n].iter().filter(|&&b| b == b'\n');
             self.iterations += lines.count() as u64;

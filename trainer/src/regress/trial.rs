@@ -89,7 +89,8 @@ fn train(
         // A death is to be seen.
         "runner.supervise=false".into(),
     ];
-    // What is judged is the last policy, after the training; a case may have them.
+    // The last policy is judged, after the run, so evaluations on the way are off; a case may
+    // have them.
     let without = "runner.eval_interval=0".to_string();
     for set in [&without].into_iter().chain(&case.set).chain(&own) {
         command.arg("--set").arg(set);

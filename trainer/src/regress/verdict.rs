@@ -81,7 +81,7 @@ impl Kind {
 /// Something that went wrong.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Problem {
-    /// What.
+    /// The kind of problem.
     pub kind: Kind,
     /// In a sentence, with numbers.
     pub message: String,

@@ -131,7 +131,7 @@ pub(super) fn wait_for(signals: &Signals, pipe: Option<BorrowedFd<'_>>, millis: 
 /// # Errors
 /// The system has no process or memory left.
 pub(super) fn fork() -> Result<Forked> {
-    // What is buffered would be written twice.
+    // Buffered output would be written twice.
     let _ = std::io::Write::flush(&mut std::io::stdout());
     // SAFETY: the caller has one thread, see above, so the child is a whole copy.
     match unsafe { libc::fork() } {

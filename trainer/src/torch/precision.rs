@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn bfloat16_products_are_beyond_the_threshold() {
-        // What the measurement must tell apart, on a processor that has no AMX too.
+        // The spreads that the measurement must tell apart, on a processor that has no AMX too.
         let (a, b) = (spread(256, 128).unwrap(), spread(128, 128).unwrap());
         let exact = a.to_kind(Kind::Double).matmul(&b.to_kind(Kind::Double));
         let bf16 = a.to_kind(Kind::BFloat16).matmul(&b.to_kind(Kind::BFloat16));

@@ -60,7 +60,7 @@ impl From<CollectError> for Trouble {
 
 /// Calls `f`; a panic becomes its message.
 fn guarded<T>(f: impl FnOnce() -> Result<T, CollectError>) -> Result<T, Trouble> {
-    // What a panic leaves behind is thrown away by everybody who calls this.
+    // Every caller discards the state after a panic.
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => Ok(result?),
         Err(payload) => Err(Trouble::Panic(message(&*payload))),

@@ -249,7 +249,7 @@ impl<E: Shards> Workers<E> {
         weights: &Arc<Weights>,
     ) -> Result<(), CollectError> {
         if self.all[worker].free.is_empty() {
-            // What a worker had in hand is lost with it.
+            // The job that the worker had in hand is lost with it.
             self.refill(worker)?;
         }
         let member = &mut self.all[worker];

@@ -162,7 +162,7 @@ impl Cuda {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is kept in them is whole after every step.
+    // The data behind these locks is whole after every step.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

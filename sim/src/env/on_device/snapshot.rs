@@ -92,7 +92,7 @@ impl DeviceEnv {
         }
         // SAFETY: as long as the block, which lives.
         unsafe { self.device.upload(&all, self.blocks.state.address()) }?;
-        // What the host knows of is not counted a second time.
+        // Statistics that the host has read already are not counted a second time.
         self.uncounted = false;
         self.shortfalls = self.twin.physics.shortfalls();
         Ok(())

@@ -123,7 +123,7 @@ impl TreeReader<'_, '_> {
             pos: pose.pos,
             quat: pose.quat,
             mass: 0.0,
-            // What MuJoCo leaves where nothing has mass; inverse weights depend on it.
+            // MuJoCo's values for a body without mass; inverse weights depend on them.
             ipos: own.pos,
             iquat: own.quat,
             inertia: [0.0; 3],

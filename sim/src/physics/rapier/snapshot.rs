@@ -122,8 +122,8 @@ pub(super) fn capture(rapier: &Rapier, out: &mut Vec<u8>) -> Result<(), Snapshot
     let room: usize = parts.iter().map(|p| p.bytes.capacity()).sum();
     let all = n.saturating_mul(rapier.world_bytes);
     if room < all {
-        // What rapier and serde allocate on the way would end the process: where there is
-        // no room for the bytes they are not asked.
+        // Failed allocations within rapier and serde would end the process: they are not called
+        // where there is no room for the bytes.
         probe(all.saturating_mul(2))?;
     }
     let each = Columns::new(&mut parts, threads);

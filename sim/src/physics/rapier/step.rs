@@ -69,7 +69,7 @@ impl World {
                 bits |= fault::CONTROL;
             }
         }
-        // Whatever a panic leaves behind is replaced as a whole by the next reset.
+        // The next reset replaces the whole world after a panic.
         match catch_unwind(AssertUnwindSafe(|| self.substeps(shared, substeps))) {
             Ok(more) => bits | more,
             Err(_) => bits | fault::ENGINE,

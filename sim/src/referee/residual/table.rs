@@ -133,7 +133,7 @@ impl Table {
         let mut searched = vec![false; self.states];
         let mut chosen = vec![false; self.states];
         for answer in answers {
-            // What is left of the errors that the referee's own doubt explains.
+            // The errors that the referee's own doubt does not explain.
             let left: Vec<f64> = (0..self.states)
                 .map(|i| {
                     let (error, kind) = (answer.errors[i], answer.kinds[i]);

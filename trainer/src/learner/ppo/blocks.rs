@@ -288,7 +288,7 @@ impl Blocks {
         let width = self.columns.total() as usize;
         let packed = (&mut space.packed[..], stride);
         vectors.gather_columns(inputs.packed, width, index, packed);
-        // What fills the last vector up is not valid.
+        // The rows that fill the last vector up are not valid.
         let filled = round_up(rows);
         let valid = (width - 2) * stride;
         space.packed[valid + rows..valid + filled].fill(0.0);
@@ -353,6 +353,6 @@ fn round_up(rows: usize) -> usize {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is in there is written anew before it is read.
+    // The content is written anew before it is read.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

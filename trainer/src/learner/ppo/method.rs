@@ -88,7 +88,7 @@ impl Method for PpoMethod {
 
     fn working_set(&self, config: &Config) -> (usize, usize) {
         if config.learner.path == LearnerPath::Reference {
-            // What automatic differentiation keeps.
+            // The tensors that automatic differentiation keeps.
             return (2 * self.batch_rows(config), 2);
         }
         let steps = sequence(config);

@@ -167,7 +167,7 @@ impl Ppo {
             },
         };
         let obs = spec.obs.policy as i64;
-        // What a recurrent actor remembers is the critic's to see, unless they share layers.
+        // The critic sees a recurrent actor's hidden state, unless they share layers.
         let seen = match policy.net.is_shared() {
             true => 0,
             false => policy.net.hidden_width(),

@@ -115,7 +115,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
             };
             let content = tree.link(i, &mut links, notes, 0, &mut placed)?;
             if e.text("name") == Some("world") {
-                // What the world weighs has no meaning.
+                // The mass of the world has no meaning.
                 let children = content.children.into_iter();
                 world
                     .children

@@ -39,7 +39,8 @@ fn a_planar_robots_zeros_vanish() {
     );
 }
 
-/// What the kernels' own loops write: the state, and what contacts and the solver do.
+/// Arrays that the kernels' own loops write: the state, and the results of contacts and the
+/// solver.
 const WRITTEN_BY_LOOPS: [&str; 12] = [
     "w.qpos", "w.qvel", "w.act", "w.ctrl", "w.qacc", "w.step", "w.mstep", "w.grad", "w.hess",
     "w.wrench", "w.stiff", "w.tmp",

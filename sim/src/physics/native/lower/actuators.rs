@@ -146,7 +146,7 @@ fn arms(
             let mut both = vec![Spot::site(c, site)];
             both.extend(reference.map(|r| Spot::site(c, r)));
             let mut movers = movers(c, &both);
-            // What moves both does not move one relative to the other.
+            // A dof that moves both does not move one relative to the other.
             movers.retain(|m| m.1 != 3);
             between(SITE, &both, movers, spots, plan)
         }

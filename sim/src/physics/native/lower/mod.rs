@@ -55,7 +55,7 @@ pub struct LowerOptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the native engine does not support {what}; {remedy}")]
 pub struct LowerError {
-    /// What, by its name in the model.
+    /// The feature, by its name in the model.
     pub what: String,
     /// The remedy.
     pub remedy: String,

@@ -204,7 +204,7 @@ fn pieces(c: &Context, tendon: &Tendon) -> Vec<Piece> {
         let mut all = ends.to_vec();
         all.extend(geom.map(|g| g.0));
         let mut movers = movers(c, &all);
-        // What moves all of it changes nothing.
+        // A dof that moves the whole string does not change its length.
         let whole = if geom.is_some() { 7 } else { 3 };
         movers.retain(|m| m.1 != whole);
         Piece {

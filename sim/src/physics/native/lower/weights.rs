@@ -174,7 +174,7 @@ fn factor(
     if let Some(factor) = part(dofs.len()) {
         return Ok(factor);
     }
-    // What is singular stays so with more of it: half of the rest at a time.
+    // A singular set stays singular with more rows: try half of the rest at a time.
     let (mut good, mut bad) = (0, dofs.len());
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;

@@ -133,7 +133,7 @@ impl Cache {
         if expected.trim() != blake3::hash(&bytes).to_hex().as_str() {
             return Err(SpecializeError::Damaged(path));
         }
-        // What is used is not old. A cache that cannot be written is as good.
+        // A kernel in use is not old. A cache that cannot be written is as good.
         if let Ok(file) = files::open(&checksum) {
             let _ = file.set_modified(SystemTime::now());
         }
@@ -299,7 +299,7 @@ impl Building<'_> {
         write("about.txt", about)?;
         let place = complete.join(self.cache.code);
         fs::rename(&code, &place).map_err(SpecializeError::cache("write", &place))?;
-        // What a power cut leaves is either nothing or whole.
+        // After a power cut the entry is either absent or whole.
         File::open(&place)
             .and_then(|file| file.sync_all())
             .map_err(SpecializeError::cache("write", &place))?;

@@ -133,8 +133,8 @@ impl Compiler {
     pub fn flags(&self, instructions: InstructionSet) -> Vec<&'static str> {
         let mut flags = FLAGS.to_vec();
         if !self.version.contains("clang") {
-            // What this forbids clang does not do. With it, two kernels in one process
-            // would share what both define.
+            // clang never emits such symbols. Without this flag, two kernels in one process
+            // would share the symbols that both define.
             flags.push("-fno-gnu-unique");
             // Otherwise loops that clear a few hundred bytes become `rep stos`, at a
             // tenth of the half-cheetah's time.

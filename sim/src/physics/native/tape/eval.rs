@@ -55,7 +55,7 @@ macro_rules! real {
                 self.abs()
             }
             fn atan2(self, b: Self) -> Self {
-                // Whatever the signs of zeros.
+                // Adding 0 removes the sign of a zero.
                 (self + 0.0).atan2(b + 0.0)
             }
             fn sin(self) -> Self {

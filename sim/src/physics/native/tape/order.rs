@@ -205,7 +205,7 @@ impl<'a> Builder<'a> {
             return;
         }
         let element = &self.function.stores[at];
-        // What the element was is read before it is overwritten.
+        // The element's old value is read before it is overwritten.
         if let Some(&load) = self.loads.get(&(element.array, element.index)) {
             self.emit(load);
         }

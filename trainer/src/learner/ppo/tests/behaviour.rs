@@ -1,4 +1,4 @@
-//! What the learner promises.
+//! The learner's guarantees.
 
 use super::*;
 use ostler_sim::rng::{Purpose, philox};

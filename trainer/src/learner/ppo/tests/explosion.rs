@@ -182,7 +182,7 @@ fn statistics_of_returns_do_not_move_with_what_is_not_finite() {
     let stats = task.ppo.update(&r).unwrap();
     assert_eq!(stats.skipped, stats.minibatches);
     let after = task.ppo.save().unwrap();
-    // What the other rewards of the rollout are is known now.
+    // The range of the other rewards of the rollout is known now.
     let moved = ["ppo.updates", "critic.reward_range"];
     for ((name, x), (_, y)) in before.iter().zip(&after) {
         assert!(

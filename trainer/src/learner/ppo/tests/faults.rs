@@ -1,4 +1,4 @@
-//! What a drill puts in is skipped, or reported.
+//! Faults that a drill injects are skipped, or reported.
 
 use super::*;
 use crate::learner::UpdateTarget as T;

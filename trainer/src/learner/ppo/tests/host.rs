@@ -1,4 +1,4 @@
-//! What is worked out on the host's memory is what tensor operations work out.
+//! The passes over the host's memory give the same numbers as tensor operations.
 
 use super::*;
 use crate::learner::UpdateTarget as T;

@@ -33,7 +33,7 @@ impl Recorded {
             .view([rows, self.envs])
     }
 
-    /// What the values lack, and the advantages, with these weights.
+    /// The corrections to values, and the advantages, with these weights.
     fn vtrace(&self, weight: &Tensor, lambda: f64) -> (Tensor, Tensor) {
         let grid = |x: &[f64]| self.grid(x, self.steps);
         let (lacking, out) = (weight.zeros_like(), weight.zeros_like());
