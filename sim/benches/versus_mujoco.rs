@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p ostler-sim --bench versus_mujoco -- [--instructions avx2]
 //! [--specialize off|both] [--threads 2] [MODEL.xml...]`; without models, Gymnasium's; the
-//! widest instructions, the robot's own kernel and one thread unless said otherwise.
+//! widest instructions, the robot's specialised kernel and one thread unless said otherwise.
 //! `both` measures the generic kernel beside the robot's own; several threads have one
 //! beside them, of both engines.
 //! Needs a Python with mujoco and numpy (and gymnasium), as `ostler compare` does:

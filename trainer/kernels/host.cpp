@@ -107,8 +107,8 @@ static void backward(int activation, const float* y, float* d, float* d_bias, si
 #undef BODY
 }
 
-// x [rows][width] + bias, normalised in place; scale [rows] is 1 / deviation of each row. y
-// becomes the activation of gain x + shift.
+// x [rows][width] + bias, normalised in place; scale [rows] is 1 / standard deviation of each
+// row. y becomes the activation of gain x + shift.
 static void norm_forward(int activation, const float* bias, const float* gain, const float* shift,
                          float* x, float* scale, float* y, size_t rows, size_t width) {
   const float share = 1.0f / (float)width;

@@ -27,7 +27,7 @@ pub struct Interval {
 
 /// The two-sided interval of the mean by Student's t distribution: `mean ± t s / √n`
 /// with the `(1 + confidence) / 2` quantile of `n - 1` degrees of freedom and the
-/// sample's deviation `s` (divisor n - 1). `None` without values, or where one is not
+/// sample's standard deviation `s` (divisor n - 1). `None` without values, or where one is not
 /// finite.
 pub fn interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let n = values.len();
@@ -190,7 +190,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Half the width for values with deviation √n: the quantile itself.
+    /// Half the width for values with standard deviation √n: the quantile itself.
     fn quantile(n: usize, confidence: f64) -> f64 {
         let free = (n - 1) as f64;
         // One value apart from all others: squares sum to free * n.

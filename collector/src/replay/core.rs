@@ -15,7 +15,7 @@ use crate::Rollout;
 use ostler_sim::device::Counts;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The shared part of a replay memory.
+/// The shared part of a replay buffer.
 #[derive(Debug)]
 pub struct Core {
     /// Layout of a transition.
@@ -208,7 +208,7 @@ impl Core {
             ));
         }
         let end = inner.window.end();
-        let future = || ReplayError::Saved("the mark lies in the future of this memory".into());
+        let future = || ReplayError::Saved("the mark lies in the future of this buffer".into());
         let lost = inner.window.rewind(place).ok_or_else(future)?;
         if let (Some(priorities), Some(mark)) = (&mut inner.priorities, mark) {
             priorities.rewind(mark);

@@ -58,7 +58,7 @@ impl DeviceRing {
         let size = [i64::try_from(count).unwrap_or(i64::MAX), words as i64];
         Ok(Self {
             places: zeros(
-                "transitions of the replay memory",
+                "transitions of the replay buffer",
                 &size,
                 Kind::Float,
                 device,

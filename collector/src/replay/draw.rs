@@ -1,6 +1,6 @@
 //! Which transitions a batch holds.
 //!
-//! Draw number `d` of a run depends on (seed, `d`), on what is in the memory, and on nothing
+//! Draw number `d` of a run depends on (seed, `d`), on the buffer's content, and on nothing
 //! else: a [`Progress`] is all that has to be kept to go on with the same draws.
 
 use super::format::MOST;
@@ -24,7 +24,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Whether draws from a memory of this capacity can have got so far: a pass goes over
+    /// Whether draws from a buffer of this capacity can have got so far: a pass goes over
     /// what there was, and looks for what is left of it one by one.
     pub(super) fn plausible(&self, capacity: u64) -> bool {
         let counts = [self.draws, self.pass, self.first];
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_memory_gives_an_error() {
+    fn an_empty_buffer_gives_an_error() {
         let (empty, mut p) = (Window::new(4, 4), Progress::default());
         for kind in [SamplerKind::Uniform, SamplerKind::WithoutReplacement] {
             let drawn = draw(kind, 0, &empty, &mut p, &mut [0; 2]);

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tch::Device;
 
-/// Why the replay memory could not do what it was asked for.
+/// Why the replay buffer could not do what it was asked for.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ReplayError {
@@ -16,7 +16,7 @@ pub enum ReplayError {
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// Nothing was stored yet.
-    #[error("the replay memory is empty: collect some transitions before drawing from it")]
+    #[error("the replay buffer is empty: collect some transitions before drawing from it")]
     Empty,
     #[error("a batch has no field {name:?}; it has {}", .has.join(", "))]
     NoField { name: String, has: Vec<String> },
@@ -69,15 +69,15 @@ pub enum ReplayError {
     /// A file that is not what it should be.
     #[error("{path}: {why}")]
     Format { path: PathBuf, why: String },
-    #[error("{path}: another run uses this replay memory; choose another replay.directory")]
+    #[error("{path}: another run uses this replay buffer; choose another replay.directory")]
     Locked { path: PathBuf },
     #[error(
-        "{path}: there is a replay memory already; remove it, choose another replay.directory, or \
+        "{path}: there is a replay buffer already; remove it, choose another replay.directory, or \
          resume the run that it belongs to"
     )]
     InUse { path: PathBuf },
-    /// A mark or a saved state that is not of this memory.
-    #[error("the saved state of the replay memory does not fit: {0}")]
+    /// A mark or a saved state that is not of this buffer.
+    #[error("the saved state of the replay buffer does not fit: {0}")]
     Saved(String),
     /// The thread that draws ahead.
     #[error("the thread that draws batches ahead ended: {0}; this is a defect, please report it")]

@@ -1,4 +1,4 @@
-//! The file of a replay memory.
+//! The file of a replay buffer.
 //!
 //! ```text
 //! rows.bin
@@ -29,7 +29,7 @@ pub const MAGIC: [u8; 8] = *b"OSTLERRB";
 pub const VERSION: u32 = 1;
 /// Of files with fields in half precision.
 const HALVES: u32 = 2;
-/// Transitions, and all else that a memory counts, are fewer than this in any run: what a
+/// Transitions, and all other counts of a buffer, are fewer than this in any run: what a
 /// file says beyond it is damage.
 pub const MOST: u64 = 1 << 62;
 /// First byte of the commit slots.
@@ -55,7 +55,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Of a memory of this size.
+    /// Of a buffer of this size.
     pub fn new(layout: &Layout, capacity: u64, places: u64) -> Self {
         let fields = layout.fields().iter().flat_map(|f| {
             let kind = match f.kind {
@@ -105,7 +105,7 @@ impl Head {
             bytes.map_or(0, u32::from_le_bytes)
         };
         if !bytes.starts_with(&MAGIC) {
-            return Err("this is no replay memory".into());
+            return Err("this is no replay buffer".into());
         }
         if !(VERSION..=HALVES).contains(&word(8)) {
             let got = word(8);

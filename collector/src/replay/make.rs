@@ -1,4 +1,4 @@
-//! How a replay memory's file is made, and looked at before it is used.
+//! How a replay buffer's file is made, and looked at before it is used.
 
 use super::ReplayError;
 use super::format::{Commit, Head, PLACES, SLOTS};
@@ -30,7 +30,7 @@ pub fn lock(folder: &Path) -> Result<File, ReplayError> {
 }
 
 /// Makes the file under another name first: what has its name is whole. Its length is that
-/// of a full memory at once; places take space when they are written.
+/// of a full buffer at once; places take space when they are written.
 ///
 /// # Errors
 /// The disk is full, or fails.

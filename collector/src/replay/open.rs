@@ -1,4 +1,4 @@
-//! How a replay memory begins.
+//! How a replay buffer begins.
 
 use super::buffer::{ReplayBuffer, Setup};
 use super::core::{Core, Inner};
@@ -162,7 +162,7 @@ impl ReplayBuffer {
             }
         };
         format!(
-            "replay memory: {each} bytes per transition, {capacity} transitions ({} MiB) and {} to \
+            "replay buffer: {each} bytes per transition, {capacity} transitions ({} MiB) and {} to \
              go back, storage {:?}{file}, batches of {} on {:?}{found}",
             (each as u64 * capacity).div_ceil(1 << 20),
             places - capacity,
@@ -181,7 +181,7 @@ fn folder_of(config: &ReplayConfig, setup: &Setup<'_>) -> Result<Option<PathBuf>
     match (config.directory.as_str(), setup.folder) {
         ("", Some(run)) => Ok(Some(run.join(FOLDER))),
         ("", None) if config.storage.in_file() => Err(ReplayError::shape(
-            "folder of the replay memory's file",
+            "folder of the replay buffer's file",
             "replay.directory, or a run with a folder",
             "neither",
         )),

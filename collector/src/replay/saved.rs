@@ -1,7 +1,7 @@
 //! State for a resume of the run.
 //!
 //! Transitions are kept in the file of their storage, or are appended to one like it when a
-//! checkpoint is written; what the checkpoint itself holds is small: where the memory and
+//! checkpoint is written; what the checkpoint itself holds is small: where the buffer and
 //! its draws stood.
 
 use super::ReplayError;
@@ -15,7 +15,7 @@ use ostler_sim::files;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// State of a replay memory for a checkpoint.
+/// State of a replay buffer for a checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Saved {
@@ -32,7 +32,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Whether a memory of this capacity can have stood so; what cannot be otherwise.
+    /// Whether a buffer of this capacity can have been in this state; otherwise the reason.
     pub(super) fn plausible(&self, capacity: u64) -> Result<(), &'static str> {
         let place = &self.place;
         if place.begin > place.end || place.end > MOST || self.in_file > MOST {
@@ -91,7 +91,7 @@ impl Keeper {
         Self { file, kept }
     }
 
-    /// The memory went back.
+    /// The buffer went back.
     pub fn went_back(&mut self, end: u64) {
         self.kept = self.kept.min(end);
     }

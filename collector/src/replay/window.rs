@@ -1,9 +1,9 @@
 //! Which transitions are there, and what follows what in time.
 //!
-//! Transitions are numbered as they come, for ever (`u64`). The memory has `physical` places;
+//! Transitions are numbered as they come, for ever (`u64`). The buffer has `physical` places;
 //! number `r` lies in place `r % physical`. What can be drawn is the window `begin..end`, of
 //! at most `capacity` numbers; `physical - capacity` places more keep what fell out of the
-//! window last, so that the memory can go [back](Window::rewind).
+//! window last, so that the buffer can go [back](Window::rewind).
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub struct Segment {
     pub start: u64,
     /// Environments.
     pub stride: u32,
-    /// Counted since the memory began.
+    /// Counted since the buffer began.
     pub id: u32,
 }
 

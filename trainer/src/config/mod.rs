@@ -85,7 +85,7 @@ pub struct Config {
     pub td3: Td3Config,
     /// `[ars]`: the learner, where `runner.algorithm = "ars"`.
     pub ars: ArsConfig,
-    /// `[replay]`: the memory of learners off policy.
+    /// `[replay]`: the replay buffer of learners off policy.
     pub replay: ReplayConfig,
     /// `[runner]`: how long, what is kept.
     pub runner: RunnerConfig,

@@ -244,7 +244,7 @@ impl Config {
             };
         }
         if !self.runner.algorithm.off_policy() && self.replay.storage == StorageKind::Auto {
-            // There is no memory that could be anywhere.
+            // There is no replay buffer that could be anywhere.
             self.replay.storage = StorageKind::Device;
         }
         let gpu = self.gpu().is_some();

@@ -37,7 +37,7 @@ pub enum UpdateTarget {
     /// An entry of all parameters in a row, before the minibatch (off policy: the
     /// actor's).
     ParameterIndex(u64),
-    /// The logarithm of the actions' deviation (of a state-dependent one: its bias).
+    /// The logarithm of the actions' standard deviation (of a state-dependent one: its bias).
     LogStd,
     /// An entry of Adam's running mean of gradients (off policy: the critics').
     FirstMoment(u64),

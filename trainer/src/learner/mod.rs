@@ -110,12 +110,12 @@ pub trait Learner: std::fmt::Debug {
     /// Where faults are kept that are to come.
     fn faults(&mut self) -> &mut Faults;
 
-    /// The replay memory, of a learner that has one.
+    /// The replay buffer, of a learner that has one.
     fn memory(&mut self) -> Option<&mut dyn Remembers> {
         None
     }
 
-    /// The open replay memory, where there is one.
+    /// The open replay buffer, where there is one.
     fn replay_buffer(&mut self) -> Option<&mut ReplayBuffer> {
         self.memory()?.slot().as_deref_mut()
     }
@@ -218,9 +218,9 @@ pub trait Learner: std::fmt::Debug {
     }
 }
 
-/// A learner with a replay memory.
+/// A learner with a replay buffer.
 pub trait Remembers {
-    /// Opens the memory below the run's folder, unless it is open. Comes before the first
+    /// Opens the buffer below the run's folder, unless it is open. Comes before the first
     /// rollout. `again`: the run goes on, and what is there is its own. `free` says how much
     /// memory there is for it.
     ///
@@ -233,11 +233,11 @@ pub trait Remembers {
         free: &dyn FreeMemory,
     ) -> Result<Option<Opened>, LearnError>;
 
-    /// Where the open memory is: taken, it is given to another learner of the same kind.
+    /// Where the open buffer is: taken, it is given to another learner of the same kind.
     fn slot(&mut self) -> &mut Option<Box<ReplayBuffer>>;
 }
 
-/// A replay memory that was opened.
+/// A replay buffer that was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
     /// Its size and place, in a line.
@@ -390,11 +390,11 @@ pub enum LearnError {
     /// A tensor's memory cannot be worked on.
     #[error(transparent)]
     Host(#[from] CollectError),
-    /// The memory of transitions.
+    /// The replay buffer.
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// A defect: [`Remembers::open`] was not called.
-    #[error("the replay memory was not opened; this is a defect, please report it")]
+    #[error("the replay buffer was not opened; this is a defect, please report it")]
     NoMemory,
     /// A kernel of the learner's does not compile or run on the device.
     #[error("the learner's kernel on the GPU: {0}")]
@@ -472,7 +472,7 @@ pub struct UpdateStats {
     /// (`Guard/skipped_gradient`).
     pub skipped_gradient: u64,
     /// After the update something of what a checkpoint holds is not finite: a weight,
-    /// a deviation, a moment of the optimiser, a statistic, the learning rate
+    /// a standard deviation, a moment of the optimiser, a statistic, the learning rate
     /// (`Guard/non_finite_params`).
     pub non_finite_params: bool,
     /// Minibatches in all.
@@ -504,7 +504,7 @@ pub struct SearchStats {
     pub directions: u64,
 }
 
-/// Numbers of learners with a replay memory.
+/// Numbers of learners with a replay buffer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OffPolicyStats {
     /// Loss of the actor (`Loss/actor`).

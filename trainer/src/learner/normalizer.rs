@@ -3,7 +3,7 @@
 use super::state::{Holds, State};
 use tch::{Device, Kind, TchError, Tensor};
 
-/// Added to the deviation, so that an entry that hardly moves is not blown up; the
+/// Added to the standard deviation, so that an entry that hardly moves is not blown up; the
 /// same as in rsl_rl.
 const EPS: f64 = 1e-2;
 
@@ -31,7 +31,7 @@ pub struct Normalizer {
     count: Tensor,
     /// `mean` `[O]`, float32.
     shift: Tensor,
-    /// `1 / (deviation + EPS)` `[O]`, float32.
+    /// `1 / (standard deviation + EPS)` `[O]`, float32.
     scale: Tensor,
     /// Weight of the old statistics when new ones are merged, 0..1.
     memory: f64,

@@ -201,7 +201,7 @@ impl Need {
     }
 
     /// Parts of it on a GPU and on the host, where the learner is on a GPU with
-    /// `free` bytes: of which `"auto"` takes a part for a replay memory.
+    /// `free` bytes: of which `"auto"` takes a part for a replay buffer.
     pub fn shared(self, config: &Config, spec: &EnvSpec, free: Option<u64>) -> Shares {
         let on_gpu = config.sim.device == SimDevice::Cuda;
         let (replay, file) = match config.replay.storage {
@@ -276,7 +276,7 @@ impl Need {
     }
 }
 
-/// Bytes of the replay memory that do not lie in a file. With `"auto"` nobody knows yet:
+/// Bytes of the replay buffer that do not lie in a file. With `"auto"` nobody knows yet:
 /// it takes no more than fits.
 fn remembered(config: &Config, spec: &EnvSpec) -> u64 {
     let replay = &config.replay;

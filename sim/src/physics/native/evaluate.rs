@@ -23,7 +23,7 @@ pub struct EvalOptions {
     /// Which kernel; `None` is the widest the processor has. Double precision has
     /// one only.
     pub instruction_set: Option<InstructionSet>,
-    /// In single precision: the robot's own kernel (`wait`), one that is in the cache
+    /// In single precision: the robot's specialised kernel (`wait`), one that is in the cache
     /// (`auto`), or the generic one (`off`). Without `instruction_set`.
     pub specialize: Specialize,
     /// Overrides of the model's options.

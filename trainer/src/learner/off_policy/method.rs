@@ -30,7 +30,7 @@ pub trait Method: std::fmt::Debug {
         section: &mut Section,
     ) -> Result<(), TchError>;
 
-    /// The same for the actor, with its entropy and mean deviation where it has them.
+    /// The same for the actor, with its entropy and mean standard deviation where it has them.
     ///
     /// # Errors
     /// libtorch refuses.

@@ -8,8 +8,9 @@ use ostler_sim::math::exp;
 use tch::Tensor;
 
 /// Actions within `-bound..bound` from `mean [N,A]` and `noise [N,A]`. `spread` is the
-/// logarithm of the deviation `[N,A]` or, for [`Explore::Added`], the deviation in units of
-/// the bound `[N,1]`. `false`, and nothing is done, where a tensor is not the host's.
+/// logarithm of the standard deviation `[N,A]` or, for [`Explore::Added`], the standard
+/// deviation in units of the bound `[N,1]`. `false`, and nothing is done, where a tensor is not
+/// the host's.
 pub(super) fn explore(
     explore: Explore,
     bound: f64,

@@ -1,4 +1,4 @@
-//! The learner's counts, its memory, and what follows from a roll-back and from faults.
+//! The learner's counts, its replay buffer, and the effects of a roll-back and of faults.
 
 use super::OffPolicy;
 use crate::learner::fault::Place;
@@ -35,14 +35,14 @@ impl Counts {
 }
 
 impl OffPolicy {
-    /// Opens the memory below `folder`, unless it is open.
-    pub(super) fn open_memory(
+    /// Opens the replay buffer below `folder`, unless it is open.
+    pub(super) fn open_replay(
         &mut self,
         folder: &Path,
         again: bool,
         free: &dyn FreeMemory,
     ) -> Result<Option<Opened>, LearnError> {
-        if self.memory.is_some() {
+        if self.replay.is_some() {
             return Ok(None);
         }
         let disk = match self.replay.directory.as_str() {
@@ -73,12 +73,12 @@ impl OffPolicy {
             transforms: std::mem::take(&mut self.transforms),
             ..Setup::new(batch, self.device, gamma, self.seed)
         };
-        let memory = ReplayBuffer::new(&config, self.layout.clone(), setup)?;
+        let buffer = ReplayBuffer::new(&config, self.layout.clone(), setup)?;
         let opened = Opened {
-            line: memory.describe(),
+            line: buffer.describe(),
             storage: config.storage,
         };
-        self.memory = Some(Box::new(memory));
+        self.replay = Some(Box::new(buffer));
         Ok(Some(opened))
     }
 

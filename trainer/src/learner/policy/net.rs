@@ -12,7 +12,7 @@ use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Actor: a GRU if it is recurrent, trunk, head for mean or logits, and what gives the
-/// deviation. Critic: a trunk of its own or the actor's, and a head for the value.
+/// standard deviation. Critic: a trunk of its own or the actor's, and a head for the value.
 ///
 /// The actor's trunk, and the critic's own, see a recurrent actor's hidden state after a step
 /// beside the observations.
@@ -25,7 +25,7 @@ pub struct Net {
     critic: Option<Trunk>,
     value: Linear,
     dist_width: i64,
-    /// Bounds of the deviation's logarithm.
+    /// Bounds of the standard deviation's logarithm.
     log_std_bounds: (f64, f64),
 }
 
@@ -50,7 +50,7 @@ pub struct NetSpace {
     critic: Option<TrunkSpace>,
     /// Mean or logits `[B,D]`.
     pub dist: Tensor,
-    /// Logarithm of the deviation, `[A]` or (state-dependent) `[B,A]`; empty for a
+    /// Logarithm of the standard deviation, `[A]` or (state-dependent) `[B,A]`; empty for a
     /// categorical policy.
     pub log_std: Tensor,
     raw_log_std: Tensor,
@@ -58,7 +58,7 @@ pub struct NetSpace {
     pub value: Tensor,
     /// Gradient of `dist`.
     pub d_dist: Tensor,
-    /// Gradient of the deviation's logarithm, `[B,A]`.
+    /// Gradient of the standard deviation's logarithm, `[B,A]`.
     pub d_log_std: Tensor,
     /// Gradient of `value`.
     pub d_value: Tensor,
@@ -286,7 +286,7 @@ impl Net {
         ActorPass::new(&self.actor, heads.chain(gates))
     }
 
-    /// The head for a deviation that depends on the state.
+    /// The head for a standard deviation that depends on the state.
     fn std_head(&self) -> Option<&Linear> {
         match &self.std {
             Std::Head(head) => Some(head),
@@ -410,7 +410,7 @@ impl Net {
         Ok(())
     }
 
-    /// Brings a learnt deviation back within its bounds after a step.
+    /// Brings a learnt standard deviation back within its bounds after a step.
     pub fn project(&self) -> Result<(), TchError> {
         if let Std::Scalar { log_std, .. } = &self.std {
             let (low, high) = self.log_std_bounds;

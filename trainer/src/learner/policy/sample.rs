@@ -4,8 +4,8 @@ use ostler_collector::{Act, memory::with_floats};
 use ostler_sim::math::exp;
 use tch::Tensor;
 
-/// `mean + std * noise` from `mean [N,A]`, the deviation's logarithm (`[A]`, or for each
-/// row `[N,A]`) and `noise [N,A]`, with mean and deviation beside it. `false`, and nothing
+/// `mean + std * noise` from `mean [N,A]`, the standard deviation's logarithm (`[A]`, or for each
+/// row `[N,A]`) and `noise [N,A]`, with mean and standard deviation beside it. `false`, and nothing
 /// is done, where a tensor is not the host's.
 pub(super) fn gaussian(mean: &Tensor, log_std: &Tensor, noise: &Tensor, out: &Act<'_>) -> bool {
     let read = [mean, log_std, noise];

@@ -121,8 +121,8 @@ pub fn gradient(
         let (loss, held) = minibatch_loss(config, net, &leaf, samples, terms, stats)?;
         let grad = match held {
             None => gradients(&loss, &[&theta])?.remove(0),
-            // A deviation at its bound is not pushed beyond: the gradient is stopped there on
-            // its way to the network.
+            // A standard deviation at its bound is not pushed beyond: the gradient is stopped
+            // there on its way to the network.
             Some(Held { raw, leaf }) => {
                 let both = gradients(&loss, &[&theta, &leaf])?;
                 stop_at_bounds(&raw.f_detach()?, &both[1], net.log_std_bounds)?;

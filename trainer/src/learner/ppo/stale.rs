@@ -9,7 +9,7 @@ use super::{Ppo, Staleness, loss};
 use tch::{Kind, TchError, Tensor};
 
 /// Actions, and the distribution that they were drawn from: action `[M,A]`, mean or logits `[M,D]`,
-/// deviation `[M,A]`.
+/// standard deviation `[M,A]`.
 pub(super) struct Acted {
     pub action: Tensor,
     pub dist: Tensor,
@@ -59,7 +59,7 @@ impl Ppo {
 
 impl super::values::Values {
     /// Decisions of the present policy in the first `rows` of the observations that were
-    /// estimated: mean or logits `[M,D]`, and the deviation `[M,A]` where it has one.
+    /// estimated: mean or logits `[M,D]`, and the standard deviation `[M,A]` where it has one.
     fn decide(
         &self,
         policy: &crate::learner::ActorCritic,

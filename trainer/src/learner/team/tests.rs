@@ -117,7 +117,7 @@ fn rows(t: &Tensor, dim: i64, agents: &[i64]) -> Tensor {
     t.index_select(dim, &Tensor::from_slice(&index))
 }
 
-/// One decision: action, mean, deviation, hidden state.
+/// One decision: action, mean, standard deviation, hidden state.
 fn decide(
     policy: &mut dyn Policy,
     [obs, noise, before]: [&Tensor; 3],

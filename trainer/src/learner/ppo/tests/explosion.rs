@@ -281,7 +281,7 @@ fn the_deviation_of_returns_stays_above_a_tenth_of_their_size() {
     for _ in 0..300 {
         normalizer.merge(&(&ones * 50.0), &ones, &head).unwrap();
     }
-    let deviation = normalizer.deviation().unwrap().double_value(&[]);
+    let deviation = normalizer.standard_deviation().unwrap().double_value(&[]);
     assert!((deviation - 5.0).abs() < 1e-3, "{deviation}");
 }
 

@@ -39,7 +39,7 @@ impl Variant {
         }
         let rollout = rollout(ppo.policy_mut(), &spec, 6, stream);
         ppo.prepare(&rollout).unwrap();
-        // Away from where ratios are 1 and values are the old ones. A deviation at the
+        // Away from where ratios are 1 and values are the old ones. A standard deviation at the
         // bounds behaves differently on purpose, so stay between them.
         let theta = &mut ppo.policy.params.theta;
         let noise = normals(stream + 50, &theta.size()) * 0.05;

@@ -125,7 +125,7 @@ fn an_update_on_ones_own_samples_is_the_same_with_and_without_correction() {
 #[test]
 fn with_an_older_policys_samples_the_ratio_starts_at_one() {
     for space in SPACES {
-        // Acted by another policy: of another seed, and with another deviation.
+        // Acted by another policy: of another seed, and with another standard deviation.
         let (actor, critic) = small();
         let spec = spec(5, None, space, 6);
         let other = ActorConfig {
