@@ -121,7 +121,7 @@ fn a_second_failure_goes_on_in_a_fresh_process_with_the_same_bits() {
         assert_eq!(output.status.code(), Some(0), "{out} {err}");
         for part in [
             "4 environments find no room in this process",
-            "it goes on from its checkpoint of iteration 2 with 4 environments at the most",
+            "the run goes on from its checkpoint of iteration 2 with 4 environments at the most",
         ] {
             assert!(err.contains(part), "{out} {err}");
         }

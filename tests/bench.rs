@@ -1,4 +1,4 @@
-//! `ostler bench`: what it prints, and that libtorch's share of the allocations is a
+//! `ostler bench`: its output, and that libtorch's share of the allocations is a
 //! constant of the configuration.
 
 #![allow(clippy::unwrap_used)]

@@ -1,6 +1,6 @@
-//! Runs and files of strangers, by the real program: what is no file is refused at once,
-//! forged numbers are refused before anything is made of them, and a run that only begins
-//! can be stopped.
+//! Runs and files of strangers, by the real program: other things than files are refused at
+//! once, forged numbers are refused before they are used, and a run that only begins can be
+//! stopped.
 
 #![allow(clippy::unwrap_used)]
 
@@ -287,7 +287,7 @@ fn takes(pid: i32, signal: i32) -> Option<()> {
     (caught >> (signal - 1) & 1 == 1).then_some(())
 }
 
-/// A training with so many environments that it begins for a while.
+/// A run with so many environments that it begins for a while.
 fn beginning(place: &Place, more: &[&str]) -> Child {
     std::fs::create_dir(place.path("tmp")).unwrap();
     let args = ["train", "pole.toml", "--out", "a"];

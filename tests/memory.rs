@@ -25,7 +25,7 @@ fn num_envs(run: &Path) -> u64 {
 fn auto_takes_what_fits_below_a_limit_and_is_spelt_out() {
     let place = Place::new();
     let train = "train pole.toml --num-envs auto --out a runner.max_iterations=2 runner.num_steps_per_env=128";
-    // The data segment: what a shell can limit without stopping libtorch from loading.
+    // The data segment: a shell can limit it without stopping libtorch from loading.
     let out = place.limited("-d 400000", train);
     let err = text(&out);
     assert_eq!(out.status.code(), Some(0), "{err}");
@@ -193,8 +193,8 @@ fn a_run_that_the_kernel_kills_for_memory_goes_on_with_fewer_environments() {
         }
     };
     wait("iterations", &|| lines() >= 1);
-    // Another program takes what is left: less than the training has, so that the
-    // kernel chooses the training.
+    // Another program takes what is left: less than the run has, so that the kernel chooses the
+    // run.
     let line = format!("{enter}; (head -c 300M /dev/zero; sleep 300) | tail");
     let ballast = Command::new("sh")
         .args(["-c", &line])

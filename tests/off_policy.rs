@@ -1,5 +1,5 @@
-//! Learners with a replay buffer, by the real program: what is logged, what repeats, what
-//! resumes with its buffer, what a back-off and a full disk leave of it.
+//! Learners with a replay buffer, by the real program: logs, repeats, resumes with the buffer,
+//! the buffer after a back-off and a full disk.
 
 #![allow(clippy::unwrap_used)]
 

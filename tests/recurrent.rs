@@ -1,5 +1,5 @@
-//! Policies that remember: what they need memory for, and that nothing which stops, moves or
-//! shrinks a run loses or changes what they remember.
+//! Recurrent policies: tasks that need memory; the hidden state survives every stop, move and
+//! change of size of a run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -64,7 +64,7 @@ fn a_run_that_is_killed_ends_with_the_bits_of_one_that_was_not() {
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(0));
     let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
-    assert!(log.contains("the training died of SIGKILL"), "{log}");
+    assert!(log.contains("the training process died of SIGKILL"), "{log}");
     assert_same_bits(&whole, &run);
 }
 

@@ -1,5 +1,5 @@
-//! The workflow files' steps, run as they stand: what takes long is replaced by a program
-//! that checks its arguments, or by the same program told to list what it would do.
+//! The workflow files' steps, run as they stand: a long step is replaced by a program that
+//! checks its arguments, or by the same program told to list what it would do.
 
 #![allow(clippy::unwrap_used)]
 
@@ -221,7 +221,7 @@ fn steps_on_a_hosted_machine_are_one_command_and_a_summary() {
     }
 }
 
-/// `.ci/run` with a cargo that only prints; what it ends with, after its table of times.
+/// `.ci/run` with a cargo that only prints; the end of its output, after its table of times.
 fn ci(says: &str, require: Option<&str>) -> (i32, String) {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);

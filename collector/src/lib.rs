@@ -166,8 +166,8 @@ pub trait Collector {
         Ok(())
     }
 
-    /// Captures everything that is needed to go on with the same bits; what `into` held is
-    /// gone. Nothing is allocated once it was used: cheap enough for the start of every
+    /// Captures everything that is needed to go on with the same bits; the old content of `into`
+    /// is gone. Nothing is allocated once it was used: cheap enough for the start of every
     /// iteration.
     ///
     /// # Errors

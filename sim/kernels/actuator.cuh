@@ -1,4 +1,4 @@
-// Actuators: what they act on (length and moment arms), how control becomes force, and
+// Actuators: their transmissions (length and moment arms), how control becomes force, and
 // how activations follow. Source: MuJoCo, Computation, "Actuation model".
 #pragma once
 

@@ -11,8 +11,8 @@
 // the recursion in `inertia_and_bias`, about the same reference.
 #pragma once
 
-// Whether the matrix has an entry for degrees of freedom hi >= lo; what has none is
-// left out of D, as in MuJoCo.
+// Whether the matrix has an entry for degrees of freedom hi >= lo; pairs without
+// one are left out of D, as in MuJoCo.
 template<class M> OSTLER_FN bool coupled(const M& m, int hi, int lo) {
   bool kept = hi == lo;
   if (m.body_skew[m.dof_body[hi]]) {
@@ -75,8 +75,8 @@ template<class R, class M> OSTLER_FN void axis_rates(const M& m, Work<R, M>& w, 
 }
 
 // The change of the force that a body needs with its velocity: for a unit axis (s, o) the moment
-// Y s - n x s and the force -2 l x s, with its momentum (n, l).
-// spin: Y as xx yy zz xy xz yz, n, l.
+// Y s - n x s and the force -2 l x s, with its momentum (n, l). spin: Y as xx yy zz xy xz yz, n,
+// l.
 template<class R, class M> OSTLER_FN void spin_slopes(const M& m, Work<R, M>& w, int b) {
   R* I = w.inertia + 10 * b;
   body_inertia(Space(), m, w, b, I);

@@ -1,7 +1,7 @@
 // Sensors of accelerations and forces, of the state in which a time step begins.
 //
 // Source: MuJoCo, Computation, "Sensors"; mj_rnePostConstraint, mj_sensorAcc,
-// mju_rayGeom. What a force holds is listed by sim/src/physics/native/lower/meters.rs.
+// mju_rayGeom. sim/src/physics/native/lower/meters.rs lists the parts of a force.
 #pragma once
 
 enum { METER_ACCELEROMETER, METER_LINEAR, METER_ANGULAR, METER_FORCE, METER_TORQUE, METER_TOUCH };
@@ -170,8 +170,8 @@ template<class R, class T> OSTLER_FN typename Lane<R>::Mask ray_meets(int shape,
   return met;
 }
 
-// The contacts of the last solve: what they give to what sensors hold, and what presses
-// into the volumes of touch sensors.
+// The contacts of the last solve: their forces on the bodies behind sensors, and within the
+// volumes of touch sensors.
 template<class R, class M> OSTLER_FN void read_contacts(const M& m, Work<R, M>& w) {
   const R zero = bc<R>(0);
   for (int k = 0; k < w.nwc + w.npc; k++) {

@@ -2,8 +2,8 @@
 // line each.
 //
 // The kernels' arguments are made of these lists, and so, by sim/build/columns.rs, are the
-// buffers on the host and the device, snapshots, what is joined of them, what begins at
-// zero, what expressions may read, and docs/state.md.
+// buffers on the host and the device, snapshots, joining, start values, the columns
+// that expressions may read, and docs/state.md.
 //
 // X(name, kind, factor, size, begin, seen, says)
 //   name    buffer [factor * size][N], the environment fastest

@@ -1,8 +1,8 @@
 //! Files that may lie in a folder which somebody else filled.
 //!
-//! A run, a robot or a cache from elsewhere may hold links to files outside of it, devices
-//! and pipes. What is read here is a regular file. What is written is a file of that very
-//! name: never one that a link leads to, never one that has a second name.
+//! A run, a robot or a cache from elsewhere may hold links to files outside of it, devices and
+//! pipes. Only regular files are read. A file is written under its very name: never through a
+//! link, never where it has a second name.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};

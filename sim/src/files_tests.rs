@@ -46,7 +46,7 @@ fn links_and_second_names_are_not_written_through() {
             assert!(e.to_string().contains(why), "{e}");
         }
     };
-    // One at a time: what the link leads to has one name so far.
+    // One at a time: the link's target has one name so far.
     refused(&bait.link("log.txt"), "it is a link");
     std::fs::hard_link(bait.path("other"), bait.path("second")).unwrap();
     refused(&bait.path("second"), "a hard link");

@@ -103,7 +103,7 @@ pub(crate) fn of(bytes: &[u8]) -> Result<&str, SnapshotError> {
         .map_err(|_| unfit("not a snapshot"))
 }
 
-/// Takes a record from the front; what follows it comes back, too.
+/// Takes a record from the front; returns the bytes after it, too.
 ///
 /// # Errors
 /// It is another's, of another version, or ends too early.

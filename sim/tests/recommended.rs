@@ -1,4 +1,4 @@
-//! Pins: what messages and pages tell people to write, the language understands.
+//! Pins: the language understands every expression that messages and pages recommend.
 //!
 //! A message is a text with a space in the program's sources, outside of tests; of a page
 //! it is what stands in backticks. Wherever one has `name(...)`, `name` is a function of

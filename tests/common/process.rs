@@ -1,4 +1,4 @@
-//! Processes of a training, seen from outside.
+//! Processes of a run, seen from outside.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub fn parent_of(pid: i32) -> Option<i32> {
     (state != "Z").then_some(parent.parse().ok()?)
 }
 
-/// A training asks git and compilers for things, too.
+/// A run asks git and compilers for things, too.
 pub fn is_ostler(pid: i32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "ostler")
 }

@@ -1,5 +1,5 @@
-//! Which device the program takes on machines of every kind, what it says where it
-//! cannot have one, and that it leaves GPUs alone where nobody asked for one.
+//! The device that the program takes on machines of every kind, the message where
+//! it cannot have one, and that it leaves GPUs alone where nobody asked for one.
 
 #![allow(clippy::unwrap_used)]
 

@@ -199,7 +199,7 @@ const SAID: [(&str, &str); 6] = [
         "cannot write the checkpoint",
         "a checkpoint cannot be written",
     ),
-    ("it is given up", "it gives up"),
+    ("the run is given up", "it gives up"),
 ];
 
 /// Where a run went on.

@@ -140,7 +140,7 @@ fn shrink(make: &dyn Fn() -> Target, seed: u64, kind: &str) -> Vec<u8> {
 /// Which cases are run.
 #[derive(Clone, Copy)]
 enum Extent {
-    /// The same ones every time: what fails, failed before it was handed in.
+    /// The same cases every time, so that a change fails for its own mistakes.
     Cases(u64),
     /// Others every time, for so long.
     Time(Duration),

@@ -1,4 +1,4 @@
-//! Whole folders of runs: what is no file in the place of files, forged checkpoints and
+//! Whole folders of runs: pipes and devices in the place of files, forged checkpoints and
 //! replay buffers whose checksums are right.
 
 use super::common::forge::resealed;

@@ -22,7 +22,7 @@ const GUARDS: [&str; 11] = [
     "Judge::judge",
 ];
 
-/// Inclusive instructions of each function in a training of so many iterations.
+/// Inclusive instructions of each function in a run of so many iterations.
 fn profile(name: &str, iterations: u64) -> BTreeMap<String, u64> {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("callgrind.out");

@@ -136,7 +136,7 @@ fn soak(more: &[&str], every: Duration) -> u64 {
     let (mut of_parent, mut of_trainer, mut trainer) = (Vec::new(), Vec::new(), None);
     let log = place.path().join("a/metrics.jsonl");
     while child.0.try_wait().unwrap().is_none() {
-        // Before its first iteration a training only grows.
+        // Before its first iteration a run only grows.
         if std::fs::metadata(&log).is_ok_and(|m| m.len() > 0) {
             let at_s = clock.elapsed().as_secs_f64();
             trainer = trainer.or_else(|| trainer_of(parent));

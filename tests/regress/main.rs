@@ -1,4 +1,4 @@
-//! `ostler regress`, from outside: what passes, and that nothing else does.
+//! `ostler regress`, from outside: good runs pass, and nothing else does.
 //!
 //! Reading order: this file (a folder of cases) -> `failures` (each kind of failure) ->
 //! `outputs` (reports, several cases) -> `speed` (throughput and its baselines) -> `files`

@@ -174,7 +174,7 @@ template<class R> OSTLER_FN void ppo_loss(const PpoLoss& a, long long r, R (&sta
   const R clipped = min_(high, max_(low, ratio));
   const R free = -advantage * ratio, bound = -advantage * clipped;
   const auto moves = free >= bound;
-  // d(-A ratio) / d(log prob) is -A ratio itself. What is no number stays none.
+  // d(-A ratio) / d(log prob) is -A ratio itself. NaN stays NaN.
   const R d_log_prob = sel(bound > free, zero, free) * weight;
   const R d_entropy = bc<R>(-a.entropy_coef) * weight;
   // How far the policy is from a teacher: the squares' mean, or KL(teacher || policy).

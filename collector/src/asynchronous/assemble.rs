@@ -29,7 +29,7 @@ impl Columns {
     }
 
     /// Copies a part to its place. Returns when that is done: the part may be written
-    /// over then. What crosses is counted.
+    /// over then. Copied bytes are counted.
     pub fn copy(&self, part: &Rollout, crossed: &Counts) -> Result<(), CollectError> {
         for (into, from) in self.into.iter().zip(part.tensors()) {
             copied(from, into, crossed)?;

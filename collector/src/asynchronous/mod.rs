@@ -55,7 +55,7 @@ pub struct AsyncCollector<E: Shards = BatchEnv> {
     /// Weights that may be written over when nobody looks at them any more.
     snapshots: Vec<Arc<Weights>>,
     published: u64,
-    /// Something failed: what is in flight is worth nothing.
+    /// Something failed: rollouts in flight are discarded.
     broken: bool,
     stats: EpisodeStats,
     times: CollectTimes,
@@ -133,7 +133,7 @@ impl<E: Shards> AsyncCollector<E> {
     }
 
     /// Lets every worker change the settings of its environments before the next rollout
-    /// that is ordered. What `change` refuses is the error of a later collection.
+    /// that is ordered. An error of `change` is returned by a later collection.
     pub fn change(&mut self, change: Change<E>) {
         self.workers.change(&change);
     }
@@ -228,7 +228,8 @@ impl<E: Shards> AsyncCollector<E> {
         Ok(taken)
     }
 
-    /// As the collector's [`restore_range`](Collector::restore_range); on an error all is as it was.
+    /// As the collector's [`restore_range`](Collector::restore_range); on an error all is as it
+    /// was.
     fn take_over(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
         let places = self.workers.places_in(blob)?;
         self.place(&places, spread).inspect_err(|_| {

@@ -1,10 +1,10 @@
 //! Environments on the host, policy on a device.
 //!
 //! A control step is one copy each way: actions to the host, which waits for them, and
-//! observations back, for which nobody waits. What the policy does not look at (rewards,
+//! observations back, for which nobody waits. Data that the policy does not read (rewards,
 //! flags, the critic's observations) and the random numbers of the actions cross once per
-//! rollout. As actions are waited for in every step, all copies of the step before have
-//! landed when the host next writes what they were made from.
+//! rollout. As actions are waited for in every step, all copies of the step before have landed
+//! when the host next writes their sources.
 
 use super::Traffic;
 use super::envs::{NoiseSpec, TensorEnvironments};

@@ -97,7 +97,7 @@ pub trait TensorEnvironments {
     /// It does not fit, or the device refuses; nothing has changed then.
     fn restore_range(&mut self, bytes: &[u8], spread: bool) -> Result<usize, CollectError>;
 
-    /// Captures the state where it lies; what was captured so before is gone.
+    /// Captures the state where it lies; the earlier capture is gone.
     ///
     /// # Errors
     /// No memory, or the device refuses.

@@ -106,7 +106,7 @@ impl Batch {
         &self.indices
     }
 
-    /// Seed and number of the draw: what keys the random numbers of a
+    /// Seed and number of the draw: the key of the random numbers of a
     /// [`Transform`](super::Transform), so that a run that is repeated or resumed has the
     /// same.
     pub fn key(&self) -> (u64, u64) {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use tch::Device;
 
-/// `[replay]`: what off-policy learners remember of the past, and how they draw from it.
+/// `[replay]`: the replay buffer of off-policy learners, and how they draw from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReplayConfig {
@@ -39,8 +39,8 @@ pub struct ReplayConfig {
     /// Steps of the return that a transition is drawn with, 1 or more: their discounted
     /// rewards are summed when it is drawn, up to the end of the episode.
     pub n_step: usize,
-    /// Batches that a thread draws ahead, 0 (none) to 64. What is drawn does not depend
-    /// on it. Prioritised draws are never made ahead: they depend on the update before.
+    /// Batches that a thread draws ahead, 0 (none) to 64. The draws do not depend on it.
+    /// Prioritised draws are never made ahead: they depend on the update before.
     pub prefetch: usize,
     /// Batches on their way to a GPU lie in pinned memory, from which it copies fastest, and
     /// every tensor of every batch is asked whether it is where it should be; needs a GPU.
@@ -133,7 +133,7 @@ pub enum SamplerKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFullDisk {
-    /// The run ends with an error; what was stored stays readable.
+    /// The run ends with an error; stored transitions stay readable.
     Stop,
     /// New transitions go to host memory.
     Host,

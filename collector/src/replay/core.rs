@@ -40,10 +40,10 @@ pub struct Inner {
     pub priorities: Option<Priorities>,
 }
 
-// SAFETY: what keeps `Inner` from being `Sync` by itself are the tensors of `DeviceRing` and
-// the pointers in them. libtorch's tensors may be read from several threads at a time; what
-// writes them (`Store::extend`, `Store::copy_in`, `Store::reload`) takes `&mut`, so that the
-// lock gives it exclusive access.
+// SAFETY: the tensors of `DeviceRing` and the pointers in them keep `Inner` from being `Sync` by
+// itself. libtorch's tensors may be read from several threads at a time; functions that write
+// them (`Store::extend`, `Store::copy_in`, `Store::reload`) take `&mut`, so that the lock gives
+// it exclusive access.
 unsafe impl Sync for Inner {}
 
 impl Core {

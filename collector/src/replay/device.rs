@@ -158,7 +158,7 @@ impl DeviceRing {
     }
 
     /// Writes where the draws `(row of the batch, first transition)` lie, and how many there
-    /// were: what [`Self::gather`] reads, once it has crossed with the rest of `out`.
+    /// were: the input of [`Self::gather`], once it has crossed with the rest of `out`.
     pub fn locate<'a>(
         &self,
         plan: &Plan,

@@ -49,7 +49,7 @@ pub enum ReplayError {
         free: u64,
         remedy: String,
     },
-    /// F13. What was stored stays readable; nothing has changed.
+    /// F13. Stored transitions stay readable; nothing has changed.
     #[error(
         "{path}: the disk is full ({source}); the {rows} newest transitions stay readable. Free \
          some space, lower replay.capacity, choose another replay.directory, or set \

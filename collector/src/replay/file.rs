@@ -260,7 +260,7 @@ impl FileRing {
     /// Makes the window what the file holds.
     ///
     /// # Errors
-    /// The disk is full, or fails; what was committed before holds.
+    /// The disk is full, or fails; earlier commits hold.
     pub fn commit(&mut self, window: &Window) -> io::Result<()> {
         let commit = Commit {
             sequence: self.commit.sequence + 1,

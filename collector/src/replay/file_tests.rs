@@ -245,7 +245,7 @@ fn a_file_that_another_program_shortens_is_an_error_and_no_signal() {
     };
     refused(disk.rows().map(drop).unwrap_err());
     refused(disk.file.ring().map(drop).unwrap_err());
-    // Nor is it made long again: what was in it would be zeros.
+    // Nor is it made long again: its content would be zeros.
     refused(
         disk.extend(&mut window, 0, 6, 2, fill(1_000, 0))
             .unwrap_err(),

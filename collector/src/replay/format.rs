@@ -29,8 +29,8 @@ pub const MAGIC: [u8; 8] = *b"OSTLERRB";
 pub const VERSION: u32 = 1;
 /// Of files with fields in half precision.
 const HALVES: u32 = 2;
-/// Transitions, and all other counts of a buffer, are fewer than this in any run: what a
-/// file says beyond it is damage.
+/// Transitions, and all other counts of a buffer, are fewer than this in any run: larger numbers
+/// in a file are damage.
 pub const MOST: u64 = 1 << 62;
 /// First byte of the commit slots.
 pub const SLOTS: u64 = 8192;

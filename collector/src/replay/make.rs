@@ -29,7 +29,7 @@ pub fn lock(folder: &Path) -> Result<File, ReplayError> {
     }
 }
 
-/// Makes the file under another name first: what has its name is whole. Its length is that
+/// Makes the file under another name first: a file with its final name is whole. Its length is that
 /// of a full buffer at once; places take space when they are written.
 ///
 /// # Errors
@@ -42,7 +42,7 @@ pub fn make(path: &Path, head: &Head) -> Result<(), ReplayError> {
     let write = |file: &mut File| {
         file.write_all_at(&bytes, 0)?;
         let empty = Commit::default();
-        // Both slots: what is written later finds its space taken.
+        // Both slots: later commits find their space taken.
         for sequence in [FIRST - 1, FIRST] {
             let commit = Commit { sequence, ..empty };
             file.write_all_at(&commit.to_bytes(), commit.slot())?;

@@ -1,4 +1,4 @@
-//! Replay buffer: what off-policy learners remember of the past.
+//! The replay buffer: transitions that off-policy learners draw from.
 //!
 //! A [`ReplayBuffer`] is a storage (where transitions lie), a sampler (which of them are
 //! drawn), and transforms (what becomes of a batch). Reading order:

@@ -80,8 +80,8 @@ impl Priorities {
         });
     }
 
-    /// The window moved from `old` to `new`: what came has the largest priority so far, what
-    /// fell out has none.
+    /// The window moved from `old` to `new`: new transitions have the largest priority so
+    /// far, those that fell out have none.
     pub fn moved(&mut self, old: std::ops::Range<u64>, new: std::ops::Range<u64>, places: u64) {
         let gone = old.start..new.start.min(old.end);
         let came = old.end.max(new.start)..new.end;

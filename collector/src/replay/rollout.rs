@@ -42,7 +42,7 @@ struct Source<'a> {
 }
 
 impl HostRollout {
-    /// Of a rollout. What crosses is counted.
+    /// Of a rollout. Copied bytes are counted.
     ///
     /// # Errors
     /// Its device fails.

@@ -1,8 +1,8 @@
 //! State for a resume of the run.
 //!
 //! Transitions are kept in the file of their storage, or are appended to one like it when a
-//! checkpoint is written; what the checkpoint itself holds is small: where the buffer and
-//! its draws stood.
+//! checkpoint is written; the checkpoint itself holds little: the positions of the buffer and of
+//! its draws.
 
 use super::ReplayError;
 use super::core::{Core, Inner};

@@ -8,8 +8,8 @@ use super::{Batch, ReplayBuffer, ReplayError};
 use crate::Rollout;
 use std::sync::Arc;
 
-/// Puts transitions into a replay buffer from any thread. What comes from several threads
-/// comes in an order of their own: draws do not repeat then.
+/// Puts transitions into a replay buffer from any thread. Transitions of several threads come in
+/// an order of their own: draws do not repeat then.
 #[derive(Debug, Clone)]
 pub struct Writer {
     core: Arc<Core>,

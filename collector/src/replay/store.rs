@@ -207,7 +207,7 @@ impl Store {
         }
     }
 
-    /// Puts transitions of `rows` into their places: what lies in memory is read again.
+    /// Puts transitions of `rows` into their places: the part in memory is read again.
     ///
     /// # Errors
     /// The device fails.

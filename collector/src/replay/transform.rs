@@ -23,7 +23,7 @@ use tch::{Device, Kind, Tensor};
 /// };
 /// use tch::Device;
 ///
-/// /// Left and right change places: what a robot learns on one side it knows on the other.
+/// /// Left and right change places: a robot learns both sides from one.
 /// #[derive(Debug)]
 /// struct Mirror;
 ///

@@ -26,7 +26,7 @@ pub fn state(bytes: &[u8]) -> Snapshot {
 pub const OBS: usize = 3;
 pub const CRITIC: usize = 2;
 
-/// Counts steps; observation `[step, env, what the last action's first number was]`.
+/// Counts steps; observation `[step, env, first number of the last action]`.
 /// Environment 1 times out at every second step, environment 2 breaks at step 3.
 pub struct Counting {
     spec: EnvSpec,

@@ -22,7 +22,7 @@ pub struct Moment {
 
 pub type Hook = Arc<dyn Fn(Moment) + Send + Sync>;
 
-/// Observation `[step, global id, age, what was done last]`, critic's `[100 id + age]`.
+/// Observation `[step, global id, age, last action]`, critic's `[100 id + age]`.
 /// Episodes of environment `e` time out at age `e + 5`, so
 /// one per rollout at the most.
 pub struct Part {

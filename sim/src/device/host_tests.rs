@@ -38,7 +38,7 @@ extern "C" __attribute__((visibility("default"))) void number_of_a_thread(const 
     let loaded = Host::default().loaded(&program).unwrap();
     let call = |entry: usize, args: &EnvArgs, first, end| {
         let args = std::ptr::from_ref(args).cast();
-        // SAFETY: the entries take this struct; what they are given to touch is below.
+        // SAFETY: the entries take this struct; the buffers behind its pointers are below.
         unsafe { (loaded.entries[entry].get())(args, first, end) };
     };
 

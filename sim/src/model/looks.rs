@@ -72,8 +72,7 @@ pub struct Looks {
     pub meshes: Vec<Surface>,
     /// Geoms that cannot be shown.
     pub missing: Vec<Missing>,
-    /// The model was a URDF: what collides there is not meant to be seen where there is
-    /// something else to see.
+    /// The model was a URDF: its collision shapes are not drawn where it has visual shapes.
     pub urdf: bool,
 }
 

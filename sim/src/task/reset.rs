@@ -59,8 +59,7 @@ const TARGETS: [&str; 9] = [
 ];
 
 impl Reset {
-    /// Checks targets and sizes. `pose`: what the terms begin with, if not the initial
-    /// pose.
+    /// Checks targets and sizes. `pose`: the pose before the terms, if not the initial pose.
     pub fn compile(
         model: &Model,
         terms: &[ResetTerm],

@@ -1,5 +1,5 @@
-//! Pins: what was captured is gone back to with the same bits; environments that another
-//! number of them takes over go on as they would have.
+//! Pins: a restored snapshot has the same bits; environments that a batch of another size takes
+//! over go on as they would have.
 
 use crate::point_mass::{Batch, Out, build};
 use crate::repeat::{BATCH, everything, fresh, play};

@@ -1,5 +1,5 @@
-//! Pins: what `previous` and `since` give in every step of an episode, at its start, and
-//! after one that broke.
+//! Pins: values of `previous` and `since` in every step of an episode, at its start, and after
+//! one that broke.
 
 use crate::point_mass::{Batch, Out, SMALL, build, task};
 use ostler_sim::config::TaskConfig;

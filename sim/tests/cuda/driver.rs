@@ -36,7 +36,7 @@ fn says_why() {
     println!("REASON {variant}: {error}");
 }
 
-/// A scenario, what is in its environment, the reason and what its message says.
+/// A scenario, its environment variables, the reason and the message.
 type Case = (
     &'static [(&'static str, &'static str)],
     &'static str,

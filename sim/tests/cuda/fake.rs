@@ -89,7 +89,7 @@ impl Fake {
         self
     }
 
-    /// Runs it; what it printed, and the driver's calls.
+    /// Runs it; its output, and the driver's calls.
     ///
     /// # Panics
     /// It failed.

@@ -1,4 +1,4 @@
-//! Generated models against MuJoCo; what differs is shrunk and printed.
+//! Generated models against MuJoCo; a model that differs is shrunk and printed.
 
 use super::engine::{Findings, PRECISIONS, evaluate, gate};
 use super::generator::{MODELS, generate};

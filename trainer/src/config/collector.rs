@@ -1,4 +1,4 @@
-//! `[collector]`: what cannot be used, and how many threads `"auto"` is.
+//! `[collector]`: values that cannot be used, and how many threads `"auto"` is.
 
 use super::{CollectorKind, Config, Device};
 use crate::learner::ppo::Staleness;

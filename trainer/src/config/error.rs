@@ -91,8 +91,8 @@ fn floor_char(text: &str, i: usize) -> usize {
 
 /// A very long line is quoted in part, so that the caret stays in sight.
 const QUOTE: usize = 120;
-/// Most mistakes that are shown. Each is looked up in the text: what has thousands is no
-/// configuration, and would take the product of its length and their number.
+/// Most mistakes that are shown. Each is looked up in the text: a file with thousands is
+/// no configuration, and would take the product of its length and their number.
 pub(super) const MOST: usize = 100;
 
 impl fmt::Display for Diagnostic {

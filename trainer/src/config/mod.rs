@@ -71,7 +71,7 @@ pub struct Config {
     pub agents: Option<AgentsConfig>,
     /// `[self_play]`: opponents from the run's own past.
     pub self_play: SelfPlayConfig,
-    /// `[task]`: what is asked of the robot.
+    /// `[task]`: the robot's task.
     pub task: TaskConfig,
     /// `[actor]`: the network that decides.
     pub actor: ActorConfig,
@@ -87,7 +87,7 @@ pub struct Config {
     pub ars: ArsConfig,
     /// `[replay]`: the replay buffer of learners off policy.
     pub replay: ReplayConfig,
-    /// `[runner]`: how long, what is kept.
+    /// `[runner]`: the length of the run, checkpoints, evaluations.
     pub runner: RunnerConfig,
     /// `[collector]`: how rollouts are filled.
     pub collector: CollectorConfig,
@@ -103,7 +103,7 @@ pub struct Config {
     pub back_off: BackOffConfig,
     /// `[fault]`: drills.
     pub fault: FaultConfig,
-    /// `[log]`: what is written.
+    /// `[log]`: log files.
     pub log: LogConfig,
 }
 

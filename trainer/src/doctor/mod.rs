@@ -1,4 +1,4 @@
-//! This machine's means for runs, what it lacks, and the remedies.
+//! This machine's means for runs, missing parts, and the remedies.
 //!
 //! Reading order: [`examine`] -> [`Finding`] -> one module a subject: `host`
 //! (processor, compiler, memory), `gpu`, `folders`, `wanted` (what a configuration needs);

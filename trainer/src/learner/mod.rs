@@ -48,8 +48,8 @@ pub trait Learner: std::fmt::Debug {
     /// numbers back from the device, at its end.
     fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError>;
 
-    /// Where there are several policies, what the last update did to each, by the ending
-    /// of tags (`/red`).
+    /// Where there are several policies, the last update of each, by the ending of tags
+    /// (`/red`).
     fn each(&self) -> &[(String, UpdateStats)] {
         &[]
     }
@@ -83,7 +83,7 @@ pub trait Learner: std::fmt::Debug {
     fn state_mut(&mut self) -> &mut State;
 
     /// The state has other numbers than before: those that were captured, or those of
-    /// `loaded`. What follows from them is worked out anew.
+    /// `loaded`. Derived values are computed anew.
     ///
     /// # Errors
     /// libtorch refuses, or what is remembered cannot go back.
@@ -123,8 +123,7 @@ pub trait Learner: std::fmt::Debug {
     /// The state was captured, and [`renew`](Self::renew) may go back to this moment.
     fn captured(&mut self) {}
 
-    /// Weights and statistics on the host, by name: what a [`roll_back`](Self::roll_back)
-    /// goes back to.
+    /// Weights and statistics on the host, by name, for a [`roll_back`](Self::roll_back).
     ///
     /// # Errors
     /// libtorch refuses.
@@ -163,7 +162,7 @@ pub trait Learner: std::fmt::Debug {
     /// already.
     ///
     /// # Errors
-    /// libtorch refuses; what is remembered is then undefined.
+    /// libtorch refuses; the captured state is then undefined.
     fn capture(&mut self) -> Result<(), LearnError> {
         self.state_mut().capture()?;
         self.captured();
@@ -264,7 +263,7 @@ pub trait TrainedPolicy: Policy + std::fmt::Debug {
         Ok(state)
     }
 
-    /// The state has the numbers of `loaded`. What follows from them is worked out anew.
+    /// The state has the numbers of `loaded`. Derived values are computed anew.
     ///
     /// # Errors
     /// libtorch refuses.

@@ -70,8 +70,8 @@ impl Normalizer {
         self.var.f_get(0)
     }
 
-    /// All that [`apply`](Self::apply) depends on: what is subtracted and what is then
-    /// multiplied by, `[O]`, float32.
+    /// All that [`apply`](Self::apply) depends on: the shift that is subtracted and the factor,
+    /// `[O]`, float32.
     pub fn applied(&self) -> [&Tensor; 2] {
         [&self.shift, &self.scale]
     }

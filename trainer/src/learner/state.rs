@@ -214,7 +214,7 @@ impl State {
     /// Remembers the state as it is now, on its device, in buffers that are there already.
     ///
     /// # Errors
-    /// libtorch refuses; what is remembered is then undefined.
+    /// libtorch refuses; the captured state is then undefined.
     pub fn capture(&mut self) -> Result<(), TchError> {
         let _no_grad = tch::no_grad_guard();
         for block in &mut self.blocks {

@@ -60,7 +60,7 @@ impl Record {
         self.scalars().find(|s| s.0 == tag).map(|s| s.1)
     }
 
-    /// One line of JSON; what is not finite becomes `null`.
+    /// One line of JSON; numbers that are not finite become `null`.
     fn line(&self, out: &mut String) {
         out.clear();
         let _ = write!(

@@ -190,7 +190,7 @@ impl Progress {
         }
     }
 
-    /// Leaves the line as it is: what follows begins on a line of its own.
+    /// Leaves the line as it is: the next output begins on a line of its own.
     pub fn leave(&mut self) {
         if let Self::Bar { bar, .. } = self {
             bar.abandon();

@@ -1,5 +1,5 @@
-//! Structured events: what the filter lets through goes into the run's `log.txt`, the
-//! warnings among it to standard error too.
+//! Structured events: those that the filter lets through go into the run's `log.txt`, the
+//! warnings among them to standard error too.
 
 use super::filter::{self, FilterError};
 use crate::config::{LogConfig, LogFormat};

@@ -159,13 +159,13 @@ fn on_host(room: Option<u64>, bytes: impl Fn(usize) -> u64) -> Fit {
     }
 }
 
-/// The same by measurement: for a training that is about to begin. Where nothing can be
+/// The same by measurement: for a run that is about to begin. Where nothing can be
 /// measured the estimate stands.
 ///
 /// # Errors
 /// As [`estimated`].
 pub(crate) fn measured(path: &Path, overrides: &[Override]) -> Result<Fit, RunError> {
-    // As if the number were known: what is wrong with the task is said here.
+    // As if the number were known: mistakes in the task are reported here.
     let (loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
     let config = &loaded.config;
     let line = match probe::measure(path, overrides, config.runner.num_steps_per_env, &|| false) {
@@ -222,7 +222,7 @@ impl Foreseen {
     }
 }
 
-/// One line about what a training will take, by estimate; measured where that is more
+/// One line about what a run will take, by estimate; measured where that is more
 /// than a third of what there is, unless `asked` tells of a signal.
 ///
 /// # Errors
@@ -237,7 +237,7 @@ pub(crate) fn foresee(
     let (spec, state) = one(loaded, model)?;
     let config = &loaded.config;
     if machine.has_gpu() {
-        // Nothing is measured: what does not fit is refused there when it is asked for.
+        // Nothing is measured: the allocation fails there where it does not fit.
         let note = OnGpu::on(&machine, loaded, model, (&spec, state))?.words();
         return Ok(Foreseen {
             note,

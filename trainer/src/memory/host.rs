@@ -9,7 +9,7 @@ use std::path::Path;
 pub struct Process {
     /// Resident.
     pub resident: u64,
-    /// Resident and of no file: what only this process can give back.
+    /// Resident and of no file: only this process can free it.
     pub anonymous: u64,
     /// Largest resident size so far.
     pub peak: u64,

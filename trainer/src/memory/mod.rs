@@ -1,4 +1,4 @@
-//! Memory: what a run will need, what there is, and a watch over both while it runs.
+//! Memory: a run's need, the free memory, and a watch over both while it runs.
 //!
 //! Reading order: [`MemoryMonitor`] (a thread that looks twice a second) -> [`sample`]
 //! (what it sees, and how tight that is) -> one module a source: `cgroup`, `host`,

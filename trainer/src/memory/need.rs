@@ -1,5 +1,5 @@
-//! Whether a training fits into memory, asked before it is built: the system grants
-//! more than there is and later kills whoever touches it.
+//! Whether a run fits into memory, asked before it is built: the system grants more than there
+//! is and later kills whoever touches it.
 
 use crate::config::{Config, Device};
 use crate::run::RunError;
@@ -7,7 +7,7 @@ use ostler_collector::replay::{Layout, Room, StorageKind};
 use ostler_sim::config::SimDevice;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 
-/// Bytes that a training takes beside the program itself, part by part.
+/// Bytes that a run takes beside the program itself, part by part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Need {
     /// The rollout's buffers (see `ostler_collector::Rollout`).
@@ -20,8 +20,8 @@ pub struct Need {
     /// An update's tensors over a rollout: normalised observations, values, advantages,
     /// one row per sample, the order of samples, temporaries.
     pub samples: u64,
-    /// Environments: their state, what the task keeps of them, the copy that an
-    /// iteration can go back to, and what a checkpoint holds of them while it is written.
+    /// Environments: their state, the task's buffers, the copy that an iteration
+    /// can go back to, and a checkpoint's copy while it is written.
     pub envs: u64,
     /// Environments of evaluations, and the state that each evaluation starts from.
     pub evaluation: u64,
@@ -136,7 +136,7 @@ impl Need {
         let weights = policies * if off_policy { 3 * weights } else { weights };
         // Log-probabilities are computed column by column over all samples.
         let temporaries = 2 * (action + dist) + 8;
-        // Of threads: what they collect ahead, and what it is put together to.
+        // Of threads: the rollouts that they collect ahead, and the joined one.
         let rollouts = match config.is_async() {
             true => 2 + config.collector.max_staleness as u64,
             false => 1,

@@ -102,7 +102,7 @@ impl Pressure {
     }
 
     /// How tight this is. Once at a level, `before`, a share has to fall a little below
-    /// it to leave it: what trembles around a level is not said over and over.
+    /// it to leave it: a share that trembles around a level is not reported over and over.
     pub fn level(self, config: &MemoryConfig, before: Level) -> Level {
         let above = |level: Level| {
             let slack = if before >= level { 1.0 } else { 0.0 };
@@ -142,7 +142,7 @@ impl std::fmt::Display for Pressure {
     }
 }
 
-/// Everything at one moment. What the machine does not tell is `None`.
+/// Everything at one moment. Values that the machine does not report are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Sample {
     /// Since the watch began (s).

@@ -1,4 +1,4 @@
-//! A regression file: what is trained, for how long, and what is expected of it.
+//! A regression file: the configuration, the budget and the expectations of a case.
 //!
 //! The keys are the fields below; `docs/regress.md` explains them. Mistakes are shown
 //! with their lines, as in a run's configuration; `case` reads and checks.
@@ -65,7 +65,7 @@ pub enum ReturnOf {
     Training,
 }
 
-/// `[expect]`: what must hold. A crash, a NaN, a missing metric and an early end fail a
+/// `[expect]`: the conditions of a case. A crash, a NaN, a missing metric and an early end fail a
 /// case without being named here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

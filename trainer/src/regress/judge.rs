@@ -15,7 +15,7 @@ use crate::stats::median;
 const FPS: &str = "Perf/total_fps";
 /// The tag of the process's own largest resident size (MiB).
 const OWN_PEAK: &str = "Memory/peak_mib";
-/// The tag of the training's return.
+/// The tag of the run's return.
 const TRAINING_RETURN: &str = "Train/mean_reward";
 
 /// Measurements of one run.
@@ -49,7 +49,7 @@ pub fn judge_run(plan: &Plan, raw: Raw) -> Judged {
     let mut problems = Vec::new();
     let mut went_well = false;
     match &raw.ended {
-        Err(e) => problems.push(Problem::new(Kind::NotStarted, format!("the training: {e}"))),
+        Err(e) => problems.push(Problem::new(Kind::NotStarted, format!("the run: {e}"))),
         Ok(ended) => match judge_end(plan, ended) {
             Some(problem) => problems.push(problem),
             None => went_well = true,
@@ -82,7 +82,7 @@ pub fn judge_run(plan: &Plan, raw: Raw) -> Judged {
     let ret = match (raw.evaluated, plan.expect.return_of) {
         (Some(evaluated), _) => keep(evaluated.and_then(finite)),
         (None, ReturnOf::Training) => keep(history.last(TRAINING_RETURN)),
-        // It was not asked for, or the training failed, which was said.
+        // It was not asked for, or the run failed, which was said.
         (None, ReturnOf::Evaluation) => None,
     };
     let steps_per_s = keep(throughput(plan, history));
@@ -132,22 +132,22 @@ fn finite(ret: f64) -> Result<f64, Problem> {
 fn judge_end(plan: &Plan, ended: &Ended) -> Option<Problem> {
     let seconds = ended.seconds;
     if ended.stopped {
-        let why = "the training was stopped because the runner was";
+        let why = "the run was stopped because the runner was";
         return Some(Problem::new(Kind::Interrupted, why));
     }
     if ended.too_long {
         let limit = plan.limit.as_secs_f64();
-        let why = format!("the training took longer than {limit} s and was killed");
+        let why = format!("the run took longer than {limit} s and was killed");
         return Some(Problem::new(Kind::TimeLimit, why));
     }
     match &ended.exit {
         Exit::Code(0) => None,
         Exit::Code(code) => {
-            let why = format!("the training ended with exit code {code} after {seconds:.1} s");
+            let why = format!("the run ended with exit code {code} after {seconds:.1} s");
             Some(Problem::new(Kind::ExitCode, why))
         }
         Exit::Signal(signal) => {
-            let why = format!("the training died of {signal} after {seconds:.1} s");
+            let why = format!("the run died of {signal} after {seconds:.1} s");
             Some(Problem::new(Kind::Signal, why))
         }
     }
@@ -164,7 +164,7 @@ fn judge_budget(plan: &Plan, history: &History, ended: &std::io::Result<Ended>) 
     };
     short.then(|| {
         let why = format!(
-            "the training ended well, but after {iterations} iterations and {steps} environment steps, before its {}",
+            "the run ended well, but after {iterations} iterations and {steps} environment steps, before its {}",
             plan.amount
         );
         Problem::new(Kind::EndedEarly, why)

@@ -1,4 +1,4 @@
-//! One processor for a training and the reference workload it takes turns with.
+//! One processor for a run and the reference workload it takes turns with.
 //!
 //! Two processors of one machine have different neighbours: another virtual machine's
 //! thread on the same core, another clock. Measured on two of them, the same code had 0.79

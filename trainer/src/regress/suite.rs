@@ -110,8 +110,8 @@ struct Runner<'a> {
     state: Mutex<State>,
 }
 
-/// Runs `cases` and writes the reports, after every case anew: what there is survives
-/// the runner. Prints a line for each case.
+/// Runs `cases` and writes the reports, after every case anew: they survive the runner. Prints a
+/// line for each case.
 ///
 /// # Errors
 /// The baselines cannot be used, or the results not be written.
@@ -159,7 +159,7 @@ impl Runner<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fills the queue; what cannot run here is done at once.
+    /// Fills the queue; cases that cannot run here are reported at once.
     fn plan(&self) {
         for (i, chosen) in self.cases.iter().enumerate() {
             let lacks = chosen.case.requires.and_then(|r| self.machine.lacks(r));

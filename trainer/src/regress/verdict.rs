@@ -179,7 +179,7 @@ pub struct Trial {
     pub folder: String,
     /// Problems of the run.
     pub problems: Vec<Problem>,
-    /// How the training ended; none where it was not started.
+    /// How the run ended; none where it was not started.
     pub exit: Option<Exit>,
     /// Training and evaluation together (s).
     pub seconds: f64,

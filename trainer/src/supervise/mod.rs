@@ -1,4 +1,4 @@
-//! A small process that watches over the training and starts it again when it dies of
+//! A small process that watches over the run and starts it again when it dies of
 //! something that no program survives: SIGKILL, an abort, a crash, a lost GPU.
 //!
 //! libtorch is loaded before `main`, so this is no second program but a fork of this
@@ -26,7 +26,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How a training is to be started this time.
+/// How a run is to be started this time.
 #[derive(Debug, Clone, Default)]
 pub struct Attempt {
     /// Starts before this one.
@@ -132,14 +132,14 @@ impl Parent<'_> {
                     return Err(e);
                 }
                 Err(e) => {
-                    self.say(&format!("the training cannot be started again: {e}"));
+                    self.say(&format!("the training process cannot be started again: {e}"));
                     return Ok(End::Code(FAILED));
                 }
             };
             let (ended, heard) = match self.watch(pid, pipe) {
                 Ok(heard) => heard,
                 Err(e) => {
-                    self.say(&format!("error: the training cannot be waited for: {e}"));
+                    self.say(&format!("error: the training process cannot be waited for: {e}"));
                     return Ok(End::Code(FAILED));
                 }
             };
@@ -164,7 +164,7 @@ impl Parent<'_> {
             if let Some(signal) = self.pause(pause) {
                 let name = process::signal_name(signal);
                 self.say(&format!(
-                    "{name} came before the training was started again"
+                    "{name} came before the training process was started again"
                 ));
                 return Ok(End::Code(INTERRUPTED));
             }
@@ -250,7 +250,7 @@ impl Parent<'_> {
         }
     }
 
-    /// The newest checkpoint: what is on the disk counts, not what was said.
+    /// The newest checkpoint: the disk counts, not the messages.
     fn newest(&self) -> Option<u64> {
         let folder = self.folder.as_deref()?.join("checkpoints");
         crate::run::keep::list(&folder).pop().map(|f| f.0)
@@ -284,7 +284,7 @@ impl Parent<'_> {
             (Some(n), true) => format!(" with {n} environments at the most"),
             _ => String::new(),
         };
-        self.say(&format!("the training {}; it {from}{fewer}", death.what()));
+        self.say(&format!("the training process {}; the run {from}{fewer}", death.what()));
     }
 
     fn give_up(&self, death: &Death, restarts: u32) {
@@ -296,7 +296,7 @@ impl Parent<'_> {
         };
         let what = death.what();
         self.say(&format!(
-            "error: the training {what}, and {times}: it is given up"
+            "error: the training process {what}, and {times}: the run is given up"
         ));
         if let Some(folder) = &self.folder {
             errln!("the report is {}", folder.join(LOG).display());

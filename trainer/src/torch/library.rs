@@ -13,8 +13,8 @@ impl Library {
     /// # Errors
     /// The loader's words, in one line.
     pub fn open(name: &CStr, flags: c_int) -> Result<Self, String> {
-        // SAFETY: the name is a terminated string. What is loaded are the driver's and
-        // libtorch's own libraries, whose constructors are made to run at any time.
+        // SAFETY: the name is a terminated string. The libraries are the driver's and libtorch's
+        // own, whose constructors may run at any time.
         let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
         match handle.is_null() {
             false => Ok(Self(handle)),

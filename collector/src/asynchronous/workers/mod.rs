@@ -1,7 +1,7 @@
 //! The workers, as seen from outside.
 //!
-//! Here: who they are and what they are told; `watch`: what they say, and who says nothing
-//! any more; `place`: how all of them go on from another state.
+//! Here: the list of workers and the commands to them; `watch`: their reports, and workers that
+//! hang; `place`: how all of them go on from another state.
 
 mod place;
 mod watch;

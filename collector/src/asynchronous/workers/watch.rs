@@ -42,8 +42,8 @@ impl<E: Shards> Workers<E> {
         }
     }
 
-    /// Takes in one report, or looks for workers that hang. `flight`: what they are to
-    /// make; none while states are given to them.
+    /// Takes in one report, or looks for workers that hang. `flight`: the rollout that they
+    /// collect; none while states are given to them.
     pub(super) fn listen(&mut self, flight: Option<&Flight<'_>>) -> Result<(), CollectError> {
         let timeout = self.options.worker_timeout;
         let pause = (timeout / 8).clamp(Duration::from_millis(1), Duration::from_secs(1));

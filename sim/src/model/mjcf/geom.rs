@@ -268,7 +268,7 @@ impl GeomSpec {
         }
     }
 
-    /// The shape of `fromto` geoms: what is no primitive is refused before.
+    /// The shape of `fromto` geoms: others than primitives are refused before.
     fn primitive(&self) -> GeomKind {
         match self.shape {
             Shape::Primitive(kind) => kind,

@@ -1,4 +1,4 @@
-//! Masses of the whole model: what moves has some, and their sum.
+//! Masses of the whole model: every moving body has mass; the sum.
 
 use super::source::{At, Fault, Read};
 use crate::model::Model;

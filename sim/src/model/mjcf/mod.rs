@@ -1,11 +1,11 @@
 //! MJCF files -> [`Model`], strictly. URDF files too: `urdf` rewrites them as MJCF.
 //!
-//! `source` turns XML into a tree that knows its places and pulls in includes;
-//! `check` compares the tree with `schema`: what is unknown is refused, what
-//! has no effect is listed. Then `<compiler>`, `<option>` and `<default>` are read,
-//! and with them the `tree` of bodies, contacts, actuators and keyframes, in the
-//! order in which they refer to each other. Meaning and defaults are MuJoCo's
-//! (XML reference and `mjSpec`); what is not supported is refused by name.
+//! `source` turns XML into a tree that knows its places and pulls in includes; `check` compares
+//! the tree with `schema`: unknown names are refused, features without effect are listed. Then
+//! `<compiler>`, `<option>` and `<default>` are read, and with them the `tree` of bodies,
+//! contacts, actuators and keyframes, in the order in which they refer to each other. Meaning
+//! and defaults are MuJoCo's (XML reference and `mjSpec`); unsupported features are refused by
+//! name.
 
 mod actuator;
 mod asset;
@@ -103,7 +103,7 @@ pub fn parse(path: &Path, text: String) -> Result<Model, MjcfError> {
     Ok(parse_within(path, None, text, false)?.0)
 }
 
-/// As [`load_within`], with what the robot looks like. What cannot be shown is no error:
+/// As [`load_within`], with the robot's looks. A part that cannot be shown is no error:
 /// [`Looks::missing`] names it.
 ///
 /// # Errors

@@ -23,7 +23,7 @@ const GENERIC: &str = "generic-";
 #[derive(Debug)]
 pub(super) struct Choice {
     pub functions: Functions,
-    /// `generic-avx2` or `avx2-HASH`: what `sim.kernel` takes to get it again.
+    /// `generic-avx2` or `avx2-HASH`: the value of `sim.kernel` that gives it again.
     pub name: String,
     /// Why it is this one, where that needs saying.
     pub note: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct Choice {
 /// A kernel that was decided on before any worlds are built.
 #[derive(Debug)]
 pub struct Settled {
-    /// Its name: what `sim.kernel` takes to get exactly this one.
+    /// Its name: the value of `sim.kernel` that gives exactly this one.
     pub kernel: String,
     /// Why it is this one, where that needs saying.
     pub note: Option<String>,

@@ -82,8 +82,8 @@ impl OffPolicy {
         Ok(Some(opened))
     }
 
-    /// All optimisers forget their gradients. What is remembered stays: it was judged when it
-    /// was collected.
+    /// All optimisers forget their gradients. The replay buffer stays: it was judged when it was
+    /// collected.
     pub(super) fn restart_optimisers(&mut self) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
         let share = self.counts.rate_share.get();

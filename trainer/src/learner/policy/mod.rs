@@ -206,8 +206,7 @@ impl Norms {
         }
     }
 
-    /// Observations of a rollout enter the statistics. What crosses to the device is
-    /// counted.
+    /// Observations of a rollout enter the statistics. Bytes copied to the device are counted.
     pub(super) fn merge(
         &mut self,
         rollout: &Rollout,

@@ -383,7 +383,7 @@ impl Net {
         Ok(())
     }
 
-    /// Those of the critic; of a shared trunk, what its output needs.
+    /// Those of the critic; of a shared trunk, the parameters of its output.
     pub fn backward_critic(
         &self,
         x_actor: &Tensor,

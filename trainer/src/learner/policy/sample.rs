@@ -32,8 +32,8 @@ pub(super) fn gaussian(mean: &Tensor, log_std: &Tensor, noise: &Tensor, out: &Ac
         }
         true
     };
-    // SAFETY: what is read was written by the pass and by the collector, what is written is a
-    // part of its rollout; the closure works on plain numbers alone.
+    // SAFETY: the inputs were written by the pass and by the collector, the outputs are a part
+    // of its rollout; the closure works on plain numbers alone.
     let drawn = unsafe { with_floats(read, written, draw) };
     drawn == Some(true)
 }

@@ -26,9 +26,9 @@ pub struct PpoConfig {
     pub value_loss_coef: f64,
     /// Value loss: `"mse"` (squared error) or `"huber"` (linear beyond an error of 1).
     pub value_loss: ValueLoss,
-    /// The critic learns returns shifted and scaled by their running mean and
-    /// standard deviation, for tasks whose returns are far from 1. Value losses, `clip_param`
-    /// and the Huber loss's 1 are then in those units.
+    /// The critic learns returns shifted and scaled by their running mean and standard
+    /// deviation, for tasks whose returns are far from 1. Value losses, `clip_param` and the
+    /// Huber loss's 1 are then in those units.
     pub normalize_returns: bool,
     /// Weight of the entropy bonus, 0 or more.
     pub entropy_coef: f64,

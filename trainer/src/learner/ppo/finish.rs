@@ -78,9 +78,9 @@ impl Ppo {
             return Ok(None);
         }
         let params = &self.policy.params;
-        // SAFETY: parameters, gradient, statistics and samples have initial values; what is
-        // written of these overlaps nothing else. `run` alone borrows slices, and nothing of
-        // libtorch's runs meanwhile but for addresses.
+        // SAFETY: parameters, gradient, statistics and samples have initial values; the written
+        // ranges overlap nothing else. `run` alone borrows slices, and nothing of libtorch's
+        // runs meanwhile but for addresses.
         unsafe {
             let critic = self.samples.x_critic.as_ref();
             Ok(Some(Host {

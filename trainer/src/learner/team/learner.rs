@@ -48,7 +48,7 @@ pub struct TeamLearner {
     /// That of all policies, sharing their memory.
     state: State,
     rollouts: Vec<Rollout>,
-    /// By policy: what is appended to tags, and the last update.
+    /// By policy: the suffix of tags, and the last update.
     last: Vec<(String, UpdateStats)>,
 }
 

@@ -147,7 +147,7 @@ impl Drop for Module {
         // for them. An error here is that of a device that runs nothing any more.
         let _ = self.done.record().and_then(|()| self.done.wait());
         if self.context.enter().is_ok() {
-            // SAFETY: loaded once, unloaded once; what was launched from it is done.
+            // SAFETY: loaded once, unloaded once; all launches from it are done.
             let _ = unsafe { sys::cuModuleUnload(self.module) };
         }
     }

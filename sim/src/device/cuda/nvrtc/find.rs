@@ -1,8 +1,8 @@
 //! Where NVRTC may be.
 //!
-//! In this order: the folder (or file) that `OSTLER_NVRTC` names, alone; what this
-//! process has loaded; beside libtorch, loaded or named by `LIBTORCH`, where pip puts
-//! what torch needs; the CUDA toolkit that `CUDA_HOME` or `CUDA_PATH` names; what the
+//! In this order: the folder (or file) that `OSTLER_NVRTC` names, alone; a library that this
+//! process has loaded; beside libtorch, loaded or named by `LIBTORCH`, where pip puts torch's
+//! libraries; the CUDA toolkit that `CUDA_HOME` or `CUDA_PATH` names; the library that the
 //! system's loader finds by name (`LD_LIBRARY_PATH`); `/usr/local/cuda`.
 
 use std::ffi::OsString;

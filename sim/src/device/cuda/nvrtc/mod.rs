@@ -143,8 +143,8 @@ impl Nvrtc {
         // Where it was found by its name only, the process's map of files knows more.
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let path = find::mapped(&maps, found.path()).unwrap_or_else(|| found.path().into());
-        // NVRTC loads its built-in functions by name when it first compiles: what is
-        // loaded already is found under its name.
+        // NVRTC loads its built-in functions by name when it first compiles: a library that
+        // is loaded already is found under its name.
         for builtins in find::builtins(&path, version) {
             // SAFETY: it lies beside NVRTC, and is a part of it.
             match unsafe { Library::open(&builtins) } {

@@ -13,7 +13,7 @@ pub(super) struct Surface {
     pub faces: Vec<[usize; 3]>,
 }
 
-/// `mesh/inertia`: what of the surface is filled.
+/// `mesh/inertia`: the volume or shell that has the mass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filling {
     /// The convex hull.

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// Numbers of joints or actuators, by slot.
 pub(in super::super) type Parts = BTreeMap<u32, Vec<f64>>;
 
-/// A keyframe that came with an attached model. What no slot says is as in the initial
-/// pose at rest.
+/// A keyframe that came with an attached model. Coordinates without a slot are as
+/// in the initial pose at rest.
 pub(in super::super) struct Pending {
     /// Place and name.
     pub key: Element,

@@ -2,7 +2,7 @@
 //! place, and read as that.
 //!
 //! Source of the meaning: MuJoCo, Modeling, "URDF extensions", and its loader: bodies
-//! without joints are fused, what is only seen is left out, angles are radians,
+//! without joints are fused, visual shapes are left out, angles are radians,
 //! `<mujoco>` may hold `<compiler>`, `<option>` and `<size>`.
 
 mod link;
@@ -256,7 +256,7 @@ fn joints(e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> Read<()> {
         let upper = limit.scalar("upper", &mut range[1])?;
         limit.scalar("effort", &mut effort)?;
         first.attrs.push(attr("range", &numbers(&range), limit.at));
-        // As MuJoCo: what is no range is no limit.
+        // As MuJoCo: an empty range is no limit.
         if lower != upper || range[0] > range[1] {
             first.attrs.push(attr("limited", "false", limit.at));
         }

@@ -11,8 +11,7 @@ unsafe extern "C" {
     fn ostler_trace_run(tables: *const c_void, memory: *mut c_void);
 }
 
-/// Arrays that only recorded functions write: what is constant in them is so for
-/// ever.
+/// Arrays that only recorded functions write: constants in them stay constant.
 const RECORDED: [&str; 26] = [
     "ref",
     "xpos",

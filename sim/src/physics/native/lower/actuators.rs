@@ -1,4 +1,4 @@
-//! Actuators: what they pull, and how control becomes force.
+//! Actuators: their transmissions, and how control becomes force.
 
 use super::soft::MIN_VALUE;
 use super::spots::{Spot, Spots, movers, tree};

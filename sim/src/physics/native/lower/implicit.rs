@@ -4,7 +4,7 @@ use super::Context;
 use crate::model::{Integrator, JointKind, Model};
 use crate::physics::native::tables::{Plan, UNLIMITED};
 
-/// Writes it; what feels the medium is known.
+/// Writes it; the bodies in the medium are known.
 pub(super) fn write(c: &Context, integrator: Integrator, plan: &mut Plan) {
     plan.body_skew = c
         .tree

@@ -1,5 +1,5 @@
-//! Sensors of accelerations and forces: what the kernels measure in the last time step of
-//! a control step, because no state holds it.
+//! Sensors of accelerations and forces: the kernels measure them in the last time step of a
+//! control step, because no state holds them.
 //!
 //! Source: MuJoCo, Computation, "Sensors"; `mj_sensorAcc` and `mj_rnePostConstraint`. A
 //! force sensor reads what its body and all that hangs on it need to move as they do, less

@@ -4,10 +4,10 @@
 //! precision: static bodies are merged into what they are welded to (`tree`),
 //! inverse weights are taken at the initial pose (`weights`), soft constraints are
 //! packed (`soft`), candidate contacts are listed with their parameters
-//! (`contacts`), frames that nearly coincide become one (`frames`), other constraints than joint limits become general rows (`rows`),
-//! disable flags take effect (`flags`), sensors that no state can answer are listed
-//! (`meters`). What the kernels cannot do is
-//! refused by name. The meaning of everything is MuJoCo's.
+//! (`contacts`), frames that nearly coincide become one (`frames`), other constraints than joint
+//! limits become general rows (`rows`), disable flags take effect (`flags`), sensors that no
+//! state can answer are listed (`meters`). Features that the kernels lack are refused by name.
+//! The meaning of everything is MuJoCo's.
 
 mod actuators;
 mod contacts;

@@ -26,7 +26,7 @@ impl Carrier {
 pub(super) struct Tree {
     /// Bodies of the model that have joints, parents first.
     pub moving: Vec<usize>,
-    /// For each body of the model, what carries it.
+    /// For each body of the model, the body that carries it.
     pub carrier: Vec<Carrier>,
     /// Moving parent of each moving body.
     pub parent: Vec<Option<usize>>,

@@ -1,4 +1,4 @@
-//! Inverse weights at the initial pose: what a unit force does there.
+//! Inverse weights at the initial pose: the acceleration by a unit force there.
 //!
 //! MuJoCo regularises its constraints with them (Computation, "Constraint model",
 //! "Diagonal approximation"): `body_invweight0`, `dof_invweight0`,

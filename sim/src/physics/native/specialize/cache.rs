@@ -203,7 +203,7 @@ impl Cache {
     }
 
     /// Removes what killed processes left, and the longest unused entries beyond the
-    /// limit, but never `keep`. Best effort: what cannot be removed stays.
+    /// limit, but never `keep`. Best effort: entries that cannot be removed stay.
     fn sweep(&self, keep: &str) {
         let Ok(list) = fs::read_dir(&self.folder) else {
             return;

@@ -42,8 +42,8 @@ impl Library {
         Self::load(path, path, None)
     }
 
-    /// Loads a library from memory: what was checked is what runs, whatever lies at `path`
-    /// by then.
+    /// Loads a library from memory: the checked bytes run, whichever file lies at `path` by
+    /// then.
     ///
     /// # Errors
     /// As [`open`](Self::open); there is no memory for a copy.

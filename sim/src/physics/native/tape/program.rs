@@ -1,4 +1,4 @@
-//! Functions, what they load and store, and what is constant for ever.
+//! Functions, their loads and stores, and values that stay constant.
 
 use super::graph::Graph;
 use super::node::{Node, Val};

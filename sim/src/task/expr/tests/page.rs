@@ -15,7 +15,7 @@ fn page() -> String {
     std::fs::read_to_string(root().join("docs/task-language.md")).unwrap()
 }
 
-/// Compares, or rewrites, what stands between `<!-- name -->` and `<!-- end -->`.
+/// Compares, or rewrites, the text between `<!-- name -->` and `<!-- end -->`.
 fn generated(name: &str, text: &str) {
     // Two parts of one file, perhaps written by two tests at once.
     static FILE: Mutex<()> = Mutex::new(());
