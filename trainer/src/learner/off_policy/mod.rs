@@ -73,7 +73,7 @@ pub struct OffPolicy {
     /// Settings of the replay buffer beyond `[[replay.transform]]`.
     transforms: Vec<Box<dyn Transform>>,
     /// There once its folder is known.
-    replay: Option<Box<ReplayBuffer>>,
+    buffer: Option<Box<ReplayBuffer>>,
     /// Transitions that stay for a while after they fell out of the buffer.
     margin: usize,
     state: State,
@@ -195,7 +195,7 @@ impl OffPolicy {
             replay: plan.replay.clone(),
             layout: plan.replay.layout(spec)?,
             transforms: Vec::new(),
-            replay: None,
+            buffer: None,
             margin: margin(samples, plan.save_interval, plan.replay.capacity),
             state: state.ready()?,
             counts,
@@ -218,17 +218,17 @@ impl OffPolicy {
 
     /// Transitions in the replay buffer.
     pub fn remembered(&self) -> usize {
-        self.replay.as_ref().map_or(0, |m| m.len())
+        self.buffer.as_ref().map_or(0, |m| m.len())
     }
 
     /// Traffic that there would have been since it was made, were its device not the host.
     fn traffic(&self) -> Traffic {
-        let buffer = self.replay.as_ref().map(|m| m.traffic());
+        let buffer = self.buffer.as_ref().map(|m| m.traffic());
         self.crossed.traffic() + buffer.unwrap_or_default()
     }
 
     fn remember(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
-        let buffer = opened(&mut self.replay)?;
+        let buffer = opened(&mut self.buffer)?;
         if self.fresh_episodes {
             buffer.cut();
         }
@@ -242,13 +242,13 @@ impl OffPolicy {
     /// One gradient step: of the critics, at times of the actor, of the slow copies.
     fn learn(&mut self) -> Result<(), LearnError> {
         let prioritised = self.replay.sampler == SamplerKind::Prioritized;
-        let buffer = opened(&mut self.replay)?;
+        let buffer = opened(&mut self.buffer)?;
         let batch = buffer.next()?;
         let norm = &self.nets.policy.norm;
         self.inputs.fill(batch, norm, self.counts.steps.get())?;
         self.take_step()?;
         if prioritised {
-            opened(&mut self.replay)?.update_priorities(self.method.td_error())?;
+            opened(&mut self.buffer)?.update_priorities(self.method.td_error())?;
         }
         Ok(())
     }

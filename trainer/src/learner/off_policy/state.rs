@@ -42,7 +42,7 @@ impl OffPolicy {
         again: bool,
         free: &dyn FreeMemory,
     ) -> Result<Option<Opened>, LearnError> {
-        if self.replay.is_some() {
+        if self.buffer.is_some() {
             return Ok(None);
         }
         let disk = match self.replay.directory.as_str() {
@@ -78,7 +78,7 @@ impl OffPolicy {
             line: buffer.describe(),
             storage: config.storage,
         };
-        self.replay = Some(Box::new(buffer));
+        self.buffer = Some(Box::new(buffer));
         Ok(Some(opened))
     }
 

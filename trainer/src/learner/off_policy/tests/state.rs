@@ -242,11 +242,11 @@ fn a_learner_of_another_number_of_environments_goes_on_with_weights_and_memory()
         let (mut learner, spec, _folder) = build(algorithm);
         learn(&mut learner, &spec, 1);
         let saved = learner.save().unwrap();
-        let buffer = learner.replay.take().unwrap();
+        let buffer = learner.buffer.take().unwrap();
         let (mut other, mut fewer, _other) = build(algorithm);
         fewer.num_envs = 3;
         other.load(&saved).unwrap();
-        other.replay = Some(buffer);
+        other.buffer = Some(buffer);
         same(&other.save().unwrap(), &saved);
         let stats = learn(&mut other, &fewer, 2);
         assert_eq!(stats.off_policy.unwrap().remembered, 24 + 12);
