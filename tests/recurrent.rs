@@ -64,7 +64,10 @@ fn a_run_that_is_killed_ends_with_the_bits_of_one_that_was_not() {
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(0));
     let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
-    assert!(log.contains("the training process died of SIGKILL"), "{log}");
+    assert!(
+        log.contains("the training process died of SIGKILL"),
+        "{log}"
+    );
     assert_same_bits(&whole, &run);
 }
 

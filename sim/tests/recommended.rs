@@ -10,7 +10,7 @@
 use ostler_sim::config::{ResetTerm, TaskConfig};
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::task::Task;
-use ostler_sim::task::expr::{Agents, Notebook, Program, Scope, reference};
+use ostler_sim::task::expr::{Agents, HistoryBuilder, Program, Scope, reference};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -228,7 +228,7 @@ fn what_is_recommended_is_understood() {
         .filter_map(|l| l.strip_prefix("| `")?.split(['`', '(']).next())
         .collect();
     assert!(functions.len() > 60, "{}", functions.len());
-    let notebook = Notebook::default();
+    let history = HistoryBuilder::default();
     let commands = [("velocity".to_string(), 2, "m/s".to_string())];
     let scope = Scope {
         model: &model,
@@ -242,7 +242,7 @@ fn what_is_recommended_is_understood() {
             others: &[1],
             action_first: 0,
         }),
-        memory: &notebook,
+        history: &history,
     };
     let (mut wrong, mut compiled) = (Vec::new(), 0);
     for (place, text) in texts() {

@@ -148,7 +148,7 @@ pub fn interquartile(values: &[f64], confidence: f64) -> Option<Interval> {
 
 /// Where an interval lies beside a threshold from below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Against {
+pub enum AgainstThreshold {
     /// All of it is at least the threshold.
     Above,
     /// The threshold is within it.
@@ -159,17 +159,17 @@ pub enum Against {
 
 impl Interval {
     /// Compares with a threshold; one value is simply compared.
-    pub fn against(&self, threshold: f64) -> Against {
+    pub fn against(&self, threshold: f64) -> AgainstThreshold {
         let (low, high) = (
             self.low.unwrap_or(self.mean),
             self.high.unwrap_or(self.mean),
         );
         if low >= threshold {
-            Against::Above
+            AgainstThreshold::Above
         } else if high < threshold {
-            Against::Below
+            AgainstThreshold::Below
         } else {
-            Against::Within
+            AgainstThreshold::Within
         }
     }
 }
@@ -223,22 +223,22 @@ mod tests {
         assert!((i.mean - 10.0).abs() < 1e-12);
         // 4.303 / √3
         assert!((i.low.unwrap() - 7.516).abs() < 1e-3, "{i:?}");
-        assert_eq!(i.against(7.5), Against::Above);
-        assert_eq!(i.against(7.6), Against::Within);
-        assert_eq!(i.against(12.4), Against::Within);
-        assert_eq!(i.against(12.5), Against::Below);
+        assert_eq!(i.against(7.5), AgainstThreshold::Above);
+        assert_eq!(i.against(7.6), AgainstThreshold::Within);
+        assert_eq!(i.against(12.4), AgainstThreshold::Within);
+        assert_eq!(i.against(12.5), AgainstThreshold::Below);
     }
 
     #[test]
     fn one_value_is_compared_and_none_or_nan_says_nothing() {
         let i = interval(&[3.0], 0.95).unwrap();
         assert_eq!((i.low, i.high), (None, None));
-        assert_eq!(i.against(3.0), Against::Above);
-        assert_eq!(i.against(3.1), Against::Below);
+        assert_eq!(i.against(3.0), AgainstThreshold::Above);
+        assert_eq!(i.against(3.1), AgainstThreshold::Below);
         assert_eq!(interval(&[], 0.95), None);
         assert_eq!(interval(&[1.0, f64::NAN], 0.95), None);
         let same = interval(&[5.0, 5.0, 5.0], 0.95).unwrap();
-        assert_eq!(same.against(5.0), Against::Above);
+        assert_eq!(same.against(5.0), AgainstThreshold::Above);
     }
 
     #[test]

@@ -219,7 +219,11 @@ impl<E: Shards> AsyncCollector<E> {
     }
 
     /// Drops what is in flight and lets all workers go on from other states.
-    fn place(&mut self, places: &[workers::Place], spread: bool) -> Result<usize, CollectError> {
+    fn place(
+        &mut self,
+        places: &[workers::StatePart],
+        spread: bool,
+    ) -> Result<usize, CollectError> {
         self.in_flight.clear();
         self.next = self.ordered;
         self.broken = true;

@@ -27,9 +27,9 @@ pub struct Bridge<E> {
     rollout: Rollout,
     noise: ActionNoise,
     /// Rows of the rollout on the device.
-    there: There,
+    there: DeviceBuffers,
     /// The same numbers on the host.
-    here: Here,
+    here: HostBuffers,
     /// For a recurrent policy: one row of ends, here and there. It has left when the next is
     /// written.
     ended: Option<(Outgoing<f32>, Tensor)>,
@@ -48,7 +48,7 @@ struct ActionNoise {
 }
 
 #[derive(Debug)]
-struct There {
+struct DeviceBuffers {
     /// Policy's observations, `T + 1` rows.
     obs: Vec<Tensor>,
     action: Vec<Tensor>,
@@ -57,7 +57,7 @@ struct There {
 }
 
 #[derive(Debug)]
-struct Here {
+struct HostBuffers {
     action: Landing,
     /// One row: it has left when the next is written.
     obs: Outgoing<f32>,
@@ -101,7 +101,7 @@ impl<E: Environments> Bridge<E> {
             Some(all) => Some([all.f_narrow(0, 0, 1)?, all.f_narrow(0, 1, steps)?]),
             None => None,
         };
-        let here = Here {
+        let here = HostBuffers {
             action: Landing::like(&queue, "actions", &r.action.f_get(0)?)?,
             obs: out("observations", &r.obs.policy.f_narrow(0, 0, 1)?)?,
             critic: match &critic {
@@ -136,7 +136,7 @@ impl<E: Environments> Bridge<E> {
                 rows: views(&noise_there)?,
                 there: noise_there,
             },
-            there: There {
+            there: DeviceBuffers {
                 obs: views(&r.obs.policy.f_unsqueeze(1)?)?,
                 action: views(&r.action)?,
                 critic,

@@ -6,9 +6,9 @@ use super::draw::Progress;
 use super::file::Found;
 use super::prefetch::{Maker, Prefetch};
 use super::priority::PriorityMark;
-use super::saved::Keeper;
+use super::saved::FileCopy;
 use super::slot::Slot;
-use super::window::Place;
+use super::window::Position;
 use super::{Batch, Layout, ReplayError, Room, StorageKind, Transform};
 use crate::Rollout;
 use crate::transfer::read_into;
@@ -68,7 +68,7 @@ impl Setup<'_> {
 /// Where a replay buffer stood, to [rewind](ReplayBuffer::rewind) to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    place: Place,
+    place: Position,
     progress: Progress,
     priorities: Option<PriorityMark>,
     version: i32,
@@ -86,7 +86,7 @@ pub struct ReplayBuffer {
     pub(super) found: Found,
     /// `replay.save`.
     pub(super) save: bool,
-    pub(super) keeper: Option<Keeper>,
+    pub(super) keeper: Option<FileCopy>,
     /// Before `slot`, so that its thread ends first.
     pub(super) prefetch: Option<Prefetch>,
     pub(super) slot: Slot,

@@ -4,12 +4,12 @@
 //! half a transition. Locks are held for one rollout or one batch.
 
 use super::draw::{self, Progress};
-use super::gather::{Plan, copy};
+use super::gather::{GatherPlan, copy};
 use super::priority::{Priorities, PriorityMark};
 use super::rollout::HostRollout;
 use super::slot::Slot;
 use super::store::{Fill, Source, Store};
-use super::window::{Place, Window};
+use super::window::{Position, Window};
 use super::{FieldKind, Layout, ReplayError, SamplerKind, half};
 use crate::Rollout;
 use ostler_sim::device::Counts;
@@ -21,7 +21,7 @@ pub struct Core {
     /// Layout of a transition.
     pub layout: Layout,
     /// Layout of a batch.
-    pub plan: Plan,
+    pub plan: GatherPlan,
     /// How transitions are chosen.
     pub sampler: SamplerKind,
     /// Counts copies between host and device.
@@ -50,7 +50,7 @@ impl Core {
     /// Over a storage and what is in it.
     pub fn new(
         layout: Layout,
-        plan: Plan,
+        plan: GatherPlan,
         sampler: SamplerKind,
         crossed: Arc<Counts>,
         inner: Inner,
@@ -188,7 +188,7 @@ impl Core {
     }
 
     /// Where everything stands.
-    pub fn mark(&self) -> (Place, Option<PriorityMark>) {
+    pub fn mark(&self) -> (Position, Option<PriorityMark>) {
         let inner = &mut *self.write();
         let priorities = inner.priorities.as_mut().map(Priorities::mark);
         (inner.window.place(), priorities)
@@ -198,7 +198,11 @@ impl Core {
     ///
     /// # Errors
     /// It is not of the past; then nothing has changed. The storage fails.
-    pub fn rewind(&self, place: &Place, mark: Option<&PriorityMark>) -> Result<u64, ReplayError> {
+    pub fn rewind(
+        &self,
+        place: &Position,
+        mark: Option<&PriorityMark>,
+    ) -> Result<u64, ReplayError> {
         let inner = &mut *self.write();
         if let (Some(priorities), Some(mark)) = (&inner.priorities, mark)
             && !priorities.knows(mark)

@@ -13,7 +13,7 @@ struct Twin {
     host: Inner,
     device: Inner,
     layout: Layout,
-    plan: Plan,
+    plan: GatherPlan,
 }
 
 impl Twin {
@@ -35,7 +35,7 @@ impl Twin {
         Self {
             host: inner(Store::Host(HostRing::new(capacity + 4, words).unwrap())),
             device: inner(Store::Device(ring)),
-            plan: Plan::new(&layout, shape).unwrap(),
+            plan: GatherPlan::new(&layout, shape).unwrap(),
             layout,
         }
     }

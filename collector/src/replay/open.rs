@@ -7,12 +7,12 @@ use super::disk::Disk;
 use super::draw::Progress;
 use super::file::{Expect, FileRing, Found, taken};
 use super::fit;
-use super::gather::{Plan, Shape};
+use super::gather::{GatherPlan, Shape};
 use super::host::HostRing;
 use super::pin::{CudaPinner, Pinner};
 use super::prefetch::{Maker, Prefetch};
 use super::priority::Priorities;
-use super::saved::Keeper;
+use super::saved::FileCopy;
 use super::slot::Slot;
 use super::store::{Recent, Store};
 use super::transform::{Chain, RewardScale};
@@ -61,7 +61,7 @@ impl ReplayBuffer {
             n_step: config.n_step,
             discounts: powers.map(|k| setup.gamma.powi(k) as f32).collect(),
         };
-        let plan = Plan::new(&layout, shape)?;
+        let plan = GatherPlan::new(&layout, shape)?;
         let capacity = config.capacity as u64;
         let mut window = Window::new(capacity, capacity.saturating_add(setup.margin as u64));
         let crossed = Arc::<Counts>::default();
@@ -77,7 +77,7 @@ impl ReplayBuffer {
         let mut found = Found::default();
         if let Some((file, there)) = file {
             found = there;
-            let kept = Keeper::new(file, window.end());
+            let kept = FileCopy::new(file, window.end());
             let oldest = window
                 .end()
                 .saturating_sub(window.physical())

@@ -10,7 +10,7 @@ use super::disk::segment_of;
 use super::draw::Progress;
 use super::file::FileRing;
 use super::format::MOST;
-use super::window::{Place, Window};
+use super::window::{Position, Window};
 use ostler_sim::files;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 #[serde(deny_unknown_fields)]
 pub struct Saved {
     /// Which transitions there were.
-    pub(super) place: Place,
+    pub(super) place: Position,
     /// One behind the newest of them that is in a file.
     pub(super) in_file: u64,
     /// How far its draws were.
@@ -79,13 +79,13 @@ impl Restored {
 
 /// A copy in a file of what lies in memory.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct FileCopy {
     file: FileRing,
     /// One behind the newest transition that is in it and still the same in memory.
     kept: u64,
 }
 
-impl Keeper {
+impl FileCopy {
     /// Over a file that holds transitions up to this one.
     pub fn new(file: FileRing, kept: u64) -> Self {
         Self { file, kept }

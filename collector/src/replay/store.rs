@@ -3,7 +3,7 @@
 use super::core::Inner;
 use super::device::{DeviceRing, Drawn};
 use super::disk::Disk;
-use super::gather::Plan;
+use super::gather::GatherPlan;
 use super::host::HostRing;
 use super::rows::Rows;
 use super::slot::Slot;
@@ -127,7 +127,7 @@ impl Store {
     /// The device fails; another program made the file shorter.
     pub fn gather(
         &self,
-        plan: &Plan,
+        plan: &GatherPlan,
         layout: &Layout,
         window: &Window,
         slot: &mut Slot,

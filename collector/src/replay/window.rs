@@ -40,7 +40,7 @@ pub struct Window {
 /// Where a window stood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
+pub struct Position {
     /// Oldest transition that can be drawn.
     pub begin: u64,
     /// One behind the newest.
@@ -147,8 +147,8 @@ impl Window {
     }
 
     /// Where it stands, to go back to.
-    pub fn place(&self) -> Place {
-        Place {
+    pub fn place(&self) -> Position {
+        Position {
             begin: self.begin,
             end: self.end,
             cut: self.cut,
@@ -159,7 +159,7 @@ impl Window {
     /// Forgets everything that came since then. Transitions that fell out of the window since
     /// then are in it again, unless its place was overwritten: returns how many transitions were
     /// lost so. `None`, and nothing has changed, where that place is not in the past.
-    pub fn rewind(&mut self, to: &Place) -> Option<u64> {
+    pub fn rewind(&mut self, to: &Position) -> Option<u64> {
         if to.end > self.end || to.begin > to.end {
             return None;
         }

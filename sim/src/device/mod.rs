@@ -27,7 +27,7 @@ pub struct Program {
     pub text: String,
     /// Parts of the text that come from a user's file, by the name that `#line` gives
     /// them there.
-    pub places: Vec<Place>,
+    pub places: Vec<SourceRange>,
     /// Entries, in the order of their numbers: `extern "C" __global__ void NAME(Args)`.
     pub entries: Vec<String>,
 }
@@ -46,7 +46,7 @@ impl Program {
 
 /// A part of a program that was written for something in a user's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceRange {
     /// As `#line` names it: `task.reward[0].expr`.
     pub name: String,
     /// The expression there, for messages.

@@ -8,7 +8,7 @@
 
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::physics::native::lower::{LowerOptions, lower};
-use ostler_sim::physics::native::tables::Plan;
+use ostler_sim::physics::native::tables::RobotTables;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,7 @@ fn compare(path: &str, theirs: &Value, seen: &mut Seen) {
 struct Case<'a> {
     path: &'a str,
     model: &'a Model,
-    plan: &'a Plan,
+    plan: &'a RobotTables,
 }
 
 impl Case<'_> {

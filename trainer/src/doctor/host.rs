@@ -4,7 +4,7 @@ use super::Finding;
 use crate::log::progress::bytes;
 use crate::memory::{Level, MemoryConfig, Sources};
 use crate::regress::machine::processor as model;
-use crate::torch::cuda::libtorch::Place;
+use crate::torch::cuda::libtorch::LibtorchFolder;
 
 use ostler_sim::physics::native::InstructionSet;
 use ostler_sim::physics::native::specialize::Compiler;
@@ -24,7 +24,7 @@ pub fn program() -> Finding {
 }
 
 pub fn libtorch() -> Finding {
-    let place = Place::of_this_process();
+    let place = LibtorchFolder::of_this_process();
     let part = match (place.has_cuda(), place.built_for()) {
         (Ok(()), Some(cuda)) => format!("with a part for CUDA {cuda}"),
         (Ok(()), None) => "with a part for CUDA".to_string(),

@@ -49,7 +49,7 @@ pub enum UpdateTarget {
 
 /// Places in a minibatch's course.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum FaultTime {
     /// Before the networks run.
     Begin,
     /// The gradient is there, nothing was decided.
@@ -57,10 +57,10 @@ pub enum Place {
 }
 
 impl UpdateTarget {
-    fn place(&self) -> Place {
+    fn place(&self) -> FaultTime {
         match self {
-            Self::Gradient(_) | Self::Loss => Place::Judged,
-            _ => Place::Begin,
+            Self::Gradient(_) | Self::Loss => FaultTime::Judged,
+            _ => FaultTime::Begin,
         }
     }
 }
@@ -107,7 +107,12 @@ impl Faults {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn poison(&mut self, state: &State, place: Place, update: u64) -> Result<bool, LearnError> {
+    pub fn poison(
+        &mut self,
+        state: &State,
+        place: FaultTime,
+        update: u64,
+    ) -> Result<bool, LearnError> {
         let mut statistics = false;
         let minibatch = self.minibatch;
         for armed in &mut self.armed {

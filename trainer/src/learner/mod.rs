@@ -38,7 +38,7 @@ use ostler_sim::config::ConfigError;
 use ostler_sim::device::Traffic;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::memory::MemoryError;
-use registry::Plan;
+use registry::LearnerArgs;
 use std::path::Path;
 use tch::{Device, Tensor};
 
@@ -302,13 +302,13 @@ pub fn build(
     device: Device,
 ) -> Result<Box<dyn Learner>, LearnError> {
     let method = config.runner.algorithm;
-    let plan = Plan {
+    let plan = LearnerArgs {
         config,
         spec,
         seed: config.seed,
         device,
     };
-    let learner = |plan: &Plan<'_>| -> Result<Box<dyn Learner>, LearnError> {
+    let learner = |plan: &LearnerArgs<'_>| -> Result<Box<dyn Learner>, LearnError> {
         match config.self_play.is_on() {
             true => Ok(Box::new(SelfPlay::new(&*method, plan)?)),
             false => method.build(plan),
@@ -322,7 +322,7 @@ pub fn build(
     }
     let team = team::TeamLearner::new(spec, plan.steps(), device, |i, spec| {
         let seed = team::seed(config.seed, i);
-        learner(&Plan { spec, seed, ..plan })
+        learner(&LearnerArgs { spec, seed, ..plan })
     })?;
     Ok(Box::new(team))
 }
@@ -337,7 +337,7 @@ pub fn build_policy(
     device: Device,
 ) -> Result<Box<dyn TrainedPolicy>, LearnError> {
     let method = config.runner.algorithm;
-    let plan = Plan {
+    let plan = LearnerArgs {
         config,
         spec,
         seed: config.seed,
@@ -351,7 +351,7 @@ pub fn build_policy(
     }
     let team: team::Team<Vec<Box<dyn TrainedPolicy>>> = team::Team::new(spec, |i, spec| {
         let seed = team::seed(config.seed, i);
-        method.policy(&Plan { spec, seed, ..plan })
+        method.policy(&LearnerArgs { spec, seed, ..plan })
     })?;
     Ok(Box::new(team))
 }

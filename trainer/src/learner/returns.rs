@@ -65,7 +65,9 @@ impl ReturnNormalizer {
 
     /// From values to what the critic should say.
     pub fn normalize(&self, value: &Tensor) -> Result<Tensor, TchError> {
-        value.f_sub(&self.stats.mean()?)?.f_div(&self.standard_deviation()?)
+        value
+            .f_sub(&self.stats.mean()?)?
+            .f_div(&self.standard_deviation()?)
     }
 
     /// Takes the returns `[M,1]` with weight 1 in `weight [M,1]` into the statistics

@@ -29,7 +29,7 @@ pub struct Fit {
     /// So many.
     pub num_envs: usize,
     /// Memory of a run with them, of each kind.
-    takes: Vec<Take>,
+    takes: Vec<Demand>,
     /// The next larger number: it does not fit.
     above: Option<usize>,
     measured: bool,
@@ -37,7 +37,7 @@ pub struct Fit {
 
 /// Memory of a run, of one kind.
 #[derive(Debug, Clone, PartialEq)]
-struct Take {
+struct Demand {
     /// ` of the GPU`; empty where there is no other kind.
     of: &'static str,
     /// Bytes.
@@ -49,7 +49,7 @@ struct Take {
 }
 
 /// `5 MiB of the GPU and 3 MiB of the host`.
-fn listed(takes: &[Take], bytes: impl Fn(&Take) -> Option<u64>) -> String {
+fn listed(takes: &[Demand], bytes: impl Fn(&Demand) -> Option<u64>) -> String {
     let all = takes.iter().filter_map(|t| Some((bytes(t)?, t.of)));
     let all: Vec<_> = all
         .map(|(bytes, of)| format!("{} MiB{of}", mib(bytes)))
@@ -132,7 +132,7 @@ pub(crate) fn estimated(
     }
     let bytes = |n| Need::with_state(&with_envs(config, n), &spec, state).total();
     let fit = on_host(room(config, machine.free.host()), bytes);
-    let take = |t: Take| Take {
+    let take = |t: Demand| Demand {
         bytes: PROGRAM + t.bytes,
         above: t.above.map(|b| PROGRAM + b),
         room: t.room.map(|r| PROGRAM + r),
@@ -148,7 +148,7 @@ fn on_host(room: Option<u64>, bytes: impl Fn(usize) -> u64) -> Fit {
     let (num_envs, above) = largest(MOST, fits);
     Fit {
         num_envs,
-        takes: vec![Take {
+        takes: vec![Demand {
             of: "",
             bytes: bytes(num_envs),
             above: above.map(&bytes),

@@ -26,7 +26,7 @@ fn the_largest_friendly_number_that_fits_is_taken() {
 
 #[test]
 fn the_reason_is_said() {
-    let take = |of| Take {
+    let take = |of| Demand {
         of,
         bytes: 5 * MIB,
         above: Some(7 * MIB),

@@ -115,7 +115,7 @@ fn peak(
 ) -> Result<u64, ProbeError> {
     // Before a run has handlers of its own, a signal would end this process, but not the
     // other, nor remove the folder. It is heard again when both are gone.
-    let signals = Taken(Signals::take()?);
+    let signals = RestoredSignals(Signals::take()?);
     let place = ostler_sim::files::scratch("probe")?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("train").arg(path).arg("--quiet");
@@ -168,9 +168,9 @@ fn peak(
 }
 
 /// Signals that do again what they did before when this goes.
-struct Taken(Signals);
+struct RestoredSignals(Signals);
 
-impl Drop for Taken {
+impl Drop for RestoredSignals {
     fn drop(&mut self) {
         self.0.restore();
     }

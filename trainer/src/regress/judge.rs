@@ -5,9 +5,9 @@
 //! there. `checks` goes on with the case and all its runs.
 
 use super::child::Ended;
-use super::file::{Bound, Of, ReturnOf};
+use super::file::{Aggregate, Bound, ReturnOf};
 use super::metrics::History;
-use super::plan::{Amount, Plan};
+use super::plan::{CasePlan, Length};
 use super::verdict::{Exit, Kind, Problem, Trial};
 use crate::stats::median;
 
@@ -37,7 +37,7 @@ pub struct Raw {
 
 /// A run and what it logged, for the checks of the case.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct JudgedRun {
     /// Its report.
     pub trial: Trial,
     /// Its metrics' bounds, in the order of the plan.
@@ -45,7 +45,7 @@ pub struct Judged {
 }
 
 /// Judges one run by itself.
-pub fn judge_run(plan: &Plan, raw: Raw) -> Judged {
+pub fn judge_run(plan: &CasePlan, raw: Raw) -> JudgedRun {
     let mut problems = Vec::new();
     let mut went_well = false;
     match &raw.ended {
@@ -121,7 +121,7 @@ pub fn judge_run(plan: &Plan, raw: Raw) -> Judged {
         peak_memory_with_children_mib: ended.map(|e| e.peak_with_children_mib),
         said: Vec::new(),
     };
-    Judged { trial, bounds }
+    JudgedRun { trial, bounds }
 }
 
 fn finite(ret: f64) -> Result<f64, Problem> {
@@ -129,7 +129,7 @@ fn finite(ret: f64) -> Result<f64, Problem> {
     ret.is_finite().then_some(ret).ok_or_else(bad)
 }
 
-fn judge_end(plan: &Plan, ended: &Ended) -> Option<Problem> {
+fn judge_end(plan: &CasePlan, ended: &Ended) -> Option<Problem> {
     let seconds = ended.seconds;
     if ended.stopped {
         let why = "the run was stopped because the runner was";
@@ -154,13 +154,17 @@ fn judge_end(plan: &Plan, ended: &Ended) -> Option<Problem> {
 }
 
 /// A run that ended well, but before its budget.
-fn judge_budget(plan: &Plan, history: &History, ended: &std::io::Result<Ended>) -> Option<Problem> {
+fn judge_budget(
+    plan: &CasePlan,
+    history: &History,
+    ended: &std::io::Result<Ended>,
+) -> Option<Problem> {
     let (iterations, steps) = (history.iterations(), history.env_steps());
     let short = match plan.amount {
-        Amount::Iterations(n) => iterations < n,
+        Length::Iterations(n) => iterations < n,
         // Fewer environments than at the start make fewer steps of an iteration.
-        Amount::EnvSteps { steps: n, .. } => steps < n,
-        Amount::Time(time) => ended.as_ref().is_ok_and(|e| e.seconds < time.as_secs_f64()),
+        Length::EnvSteps { steps: n, .. } => steps < n,
+        Length::Time(time) => ended.as_ref().is_ok_and(|e| e.seconds < time.as_secs_f64()),
     };
     short.then(|| {
         let why = format!(
@@ -172,12 +176,12 @@ fn judge_budget(plan: &Plan, history: &History, ended: &std::io::Result<Ended>) 
 }
 
 /// Iterations at a run's start that do not count for its throughput.
-fn warm_up(plan: &Plan, history: &History) -> usize {
+fn warm_up(plan: &CasePlan, history: &History) -> usize {
     let fifth = history.0.len() / 5;
     plan.expect.warm_up.map_or(fifth, |n| n as usize)
 }
 
-fn throughput(plan: &Plan, history: &History) -> Result<f64, Problem> {
+fn throughput(plan: &CasePlan, history: &History) -> Result<f64, Problem> {
     let values = history.values(FPS, warm_up(plan, history), None)?;
     let none = || Problem::new(Kind::MissingMetric, format!("{FPS} is missing"));
     median(&values).ok_or_else(none)
@@ -202,9 +206,9 @@ fn bounded(tag: &str, bound: &Bound, history: &History) -> Result<f64, Problem> 
     }
     let sum: f64 = values.iter().sum();
     let numbers = match bound.of {
-        Of::Each => values,
-        Of::Sum => vec![sum],
-        Of::Mean => vec![sum / values.len() as f64],
+        Aggregate::Each => values,
+        Aggregate::Sum => vec![sum],
+        Aggregate::Mean => vec![sum / values.len() as f64],
     };
     let (mut worst, mut distance) = (f64::NAN, f64::NEG_INFINITY);
     for (i, &value) in numbers.iter().enumerate() {
@@ -221,9 +225,9 @@ fn bounded(tag: &str, bound: &Bound, history: &History) -> Result<f64, Problem> 
         true => Ok(worst),
         false => {
             let what = match bound.of {
-                Of::Each => "is",
-                Of::Sum => "sums to",
-                Of::Mean => "has the mean",
+                Aggregate::Each => "is",
+                Aggregate::Sum => "sums to",
+                Aggregate::Mean => "has the mean",
             };
             let why = format!("{tag} {what} {worst}, {}", range(bound));
             Err(Problem::new(Kind::Bound, why))

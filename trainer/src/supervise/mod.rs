@@ -109,7 +109,7 @@ struct Parent<'a> {
 
 /// A child's messages before it ended.
 #[derive(Default)]
-struct Heard {
+struct ChildReports {
     num_envs: Option<usize>,
     share: f64,
 }
@@ -132,14 +132,18 @@ impl Parent<'_> {
                     return Err(e);
                 }
                 Err(e) => {
-                    self.say(&format!("the training process cannot be started again: {e}"));
+                    self.say(&format!(
+                        "the training process cannot be started again: {e}"
+                    ));
                     return Ok(End::Code(FAILED));
                 }
             };
             let (ended, heard) = match self.watch(pid, pipe) {
                 Ok(heard) => heard,
                 Err(e) => {
-                    self.say(&format!("error: the training process cannot be waited for: {e}"));
+                    self.say(&format!(
+                        "error: the training process cannot be waited for: {e}"
+                    ));
                     return Ok(End::Code(FAILED));
                 }
             };
@@ -206,9 +210,13 @@ impl Parent<'_> {
     }
 
     /// Passes signals on and listens until the child has ended.
-    fn watch(&mut self, pid: i32, pipe: OwnedFd) -> std::io::Result<(process::Ended, Heard)> {
+    fn watch(
+        &mut self,
+        pid: i32,
+        pipe: OwnedFd,
+    ) -> std::io::Result<(process::Ended, ChildReports)> {
         let mut lines = Lines::default();
-        let mut heard = Heard::default();
+        let mut heard = ChildReports::default();
         let mut pipe = Some(pipe);
         loop {
             // Signals are taken before the child is asked for: the SIGCHLD of one that ends
@@ -241,7 +249,7 @@ impl Parent<'_> {
         }
     }
 
-    fn hear(&mut self, message: Message, heard: &mut Heard) {
+    fn hear(&mut self, message: Message, heard: &mut ChildReports) {
         match message {
             Message::Folder(path) => self.folder = Some(path),
             Message::NumEnvs(n) => heard.num_envs = Some(n),
@@ -284,7 +292,10 @@ impl Parent<'_> {
             (Some(n), true) => format!(" with {n} environments at the most"),
             _ => String::new(),
         };
-        self.say(&format!("the training process {}; the run {from}{fewer}", death.what()));
+        self.say(&format!(
+            "the training process {}; the run {from}{fewer}",
+            death.what()
+        ));
     }
 
     fn give_up(&self, death: &Death, restarts: u32) {

@@ -6,10 +6,10 @@
 mod place;
 mod watch;
 
-pub(super) use place::Place;
+pub(super) use place::StatePart;
 
 use super::package::{
-    Change, Newest, Order, Package, Report, Shard, Signals, State, Weights, What,
+    Change, Newest, Order, Package, Report, ReportKind, Shard, Signals, State, Weights,
 };
 use super::worker::{Begin, Worker};
 use super::{AsyncOptions, Factory};

@@ -52,7 +52,7 @@ use source::{At, Attr, Element, Fault, Read, Sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
-use unfelt::Unfelt;
+use unfelt::VisualGeoms;
 
 /// Why a model file was refused. `Display` is `file:line:column: message`.
 #[derive(Debug, thiserror::Error)]
@@ -147,7 +147,7 @@ fn parse_within(
     let mut assembler = Assembler::new(&mut sources, &mut settings, &mut notes);
     let whole = assembler.model(path, text, &reach)?;
     let (urdf, named) = (assembler.urdf, std::mem::take(&mut assembler.files));
-    let mut unfelt = Unfelt::new(looks.then(|| Looks {
+    let mut unfelt = VisualGeoms::new(looks.then(|| Looks {
         urdf,
         ..Looks::default()
     }));
@@ -185,7 +185,7 @@ fn read(
     path: &Path,
     settings: &Settings,
     notes: &mut Vec<Note>,
-    unfelt: &mut Unfelt,
+    unfelt: &mut VisualGeoms,
 ) -> Read<Model> {
     let (root, classes) = (&whole.root, &whole.classes);
     let compiler = settings.of(root.at);

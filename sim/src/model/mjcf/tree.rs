@@ -7,7 +7,7 @@ use super::derive::SpringDamper;
 use super::inertia::combine;
 use super::pose::PoseSpec;
 use super::source::{At, Element, Fault, Read};
-use super::unfelt::Unfelt;
+use super::unfelt::VisualGeoms;
 use super::value::BOOL;
 use super::{Names, Note};
 use crate::model::rotation::Pose;
@@ -26,7 +26,7 @@ pub(super) struct TreeReader<'a, 'b> {
     pub model: &'a mut Model,
     pub names: &'a mut Names,
     /// Geoms that the model leaves out.
-    pub unfelt: &'a mut Unfelt,
+    pub unfelt: &'a mut VisualGeoms,
     pub notes: &'a mut Vec<Note>,
     /// Where each body stands, for later checks.
     pub places: &'a mut Vec<At>,

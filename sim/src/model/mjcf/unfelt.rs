@@ -6,7 +6,7 @@ use crate::model::looks::{Look, Looks, Missing};
 use crate::model::rotation::Pose;
 
 /// Geoms that [`Model::geoms`](crate::model::Model::geoms) lacks.
-pub(super) struct Unfelt {
+pub(super) struct VisualGeoms {
     /// All geoms in MuJoCo's order: the body of each, and whether the model has it.
     order: Vec<(usize, bool)>,
     /// Their appearance, if that is wanted.
@@ -15,7 +15,7 @@ pub(super) struct Unfelt {
     faults: Vec<(String, usize, Fault)>,
 }
 
-impl Unfelt {
+impl VisualGeoms {
     /// None so far; `looks` is where to put what they look like, if that is wanted.
     pub fn new(looks: Option<Looks>) -> Self {
         Self {

@@ -4,7 +4,7 @@ use super::choose::{Choice, choose, tell};
 use super::ffi::{Robot, Solver, Work};
 use super::lower::{LowerOptions, lower};
 use super::specialize::Background;
-use super::tables::Plan;
+use super::tables::RobotTables;
 use super::{snapshot, unsupported};
 use crate::config::SimConfig;
 use crate::device::Address;
@@ -58,7 +58,7 @@ pub struct NativePhysics {
 ///
 /// # Errors
 /// [`PhysicsError::Unsupported`] for what the native engine cannot do, by name.
-pub(super) fn plan(model: &Model, config: &SimConfig) -> Result<Plan, PhysicsError> {
+pub(super) fn plan(model: &Model, config: &SimConfig) -> Result<RobotTables, PhysicsError> {
     let options = LowerOptions {
         timestep: (config.dt > 0.0).then_some(config.dt),
         ..LowerOptions::default()

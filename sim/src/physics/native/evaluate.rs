@@ -4,7 +4,7 @@ use super::choose::{choose, tell};
 use super::ffi::{self, EvalArgs, Functions, Linked, Robot, Solver};
 use super::kernel::InstructionSet;
 use super::lower::{LowerOptions, lower};
-use super::tables::{Plan, Scalar};
+use super::tables::{RobotTables, Scalar};
 use super::unsupported;
 use crate::config::{SimConfig, Specialize};
 use crate::memory::{MemoryError, zeroed};
@@ -74,7 +74,7 @@ pub fn evaluate(
 }
 
 fn run<T: Scalar + Zeroable + Into<f64>>(
-    plan: Plan,
+    plan: RobotTables,
     options: &EvalOptions,
     functions: impl Into<Functions>,
     states: &States<'_>,

@@ -26,8 +26,8 @@ pub use actor::{ContinuousPolicy, Explore};
 pub use config::{SacConfig, Td3Config};
 pub use registered::{SacMethod, Td3Method};
 
+use super::fault::FaultTime;
 use super::fault::Faults;
-use super::fault::Place;
 use super::nn::Adam;
 use super::{
     ActorConfig, CriticConfig, LearnError, OffPolicyStats, State, TrainedPolicy, UpdateStats,
@@ -112,7 +112,7 @@ pub fn policy(
 
 /// Arguments for a learner with a replay buffer.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan<'a> {
+pub struct OffPolicyArgs<'a> {
     /// Which one.
     pub algorithm: Algorithm<'a>,
     /// `[actor]`.
@@ -137,7 +137,11 @@ impl OffPolicy {
     ///
     /// # Errors
     /// A key that cannot be used with this task, or memory does not suffice.
-    pub fn new(plan: &Plan<'_>, spec: &EnvSpec, device: Device) -> Result<Self, LearnError> {
+    pub fn new(
+        plan: &OffPolicyArgs<'_>,
+        spec: &EnvSpec,
+        device: Device,
+    ) -> Result<Self, LearnError> {
         let (common, outputs, errors) = match plan.algorithm {
             Algorithm::Sac(c) => (c.common(), 1, c.validate()),
             Algorithm::Td3(c) => (c.common(), c.num_atoms as i64, c.validate()),
@@ -255,10 +259,10 @@ impl OffPolicy {
 
     /// The same on inputs that are in place.
     fn take_step(&mut self) -> Result<(), LearnError> {
-        self.poison(Place::Begin)?;
+        self.poison(FaultTime::Begin)?;
         let x = &self.inputs;
         self.method.critic_loss(&self.nets, x, &mut self.critic)?;
-        self.poison(Place::Judged)?;
+        self.poison(FaultTime::Judged)?;
         let critics = &mut self.nets.critics;
         self.critic
             .step(&mut self.critic_adam, &mut critics.params)?;

@@ -1,7 +1,7 @@
 //! The learner's counts, its replay buffer, and the effects of a roll-back and of faults.
 
 use super::OffPolicy;
-use crate::learner::fault::Place;
+use crate::learner::fault::FaultTime;
 use crate::learner::state::{Count, RateShare};
 use crate::learner::{LearnError, Opened, State};
 use crate::memory::{Disk, FreeMemory, available};
@@ -98,7 +98,7 @@ impl OffPolicy {
     }
 
     /// Puts faults that are due here into the update.
-    pub(super) fn poison(&mut self, place: Place) -> Result<(), LearnError> {
+    pub(super) fn poison(&mut self, place: FaultTime) -> Result<(), LearnError> {
         let updates = self.counts.updates.get();
         if self.faults.poison(&self.state, place, updates)? {
             self.nets.policy.norm.derive()?;

@@ -53,7 +53,7 @@ fn config() -> Config {
 
 fn self_play(config: &Config, spec: &EnvSpec) -> SelfPlay {
     let method = methods().next().unwrap();
-    let plan = Plan {
+    let plan = LearnerArgs {
         config,
         spec,
         seed: 7,

@@ -43,7 +43,7 @@ pub fn find(index: usize) -> Result<Found, NoCuda> {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let driver = driver::Driver::load()?;
-    let place = libtorch::Place::of_this_process();
+    let place = libtorch::LibtorchFolder::of_this_process();
     place.has_cuda()?;
     driver.serves(place.built_for())?;
     let gpu = driver.gpu(index)?;

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 const MAX_DEPTH: usize = 190;
 
 /// A link's place in the tree.
-struct Place<'a> {
+struct LinkPlace<'a> {
     parent: usize,
     joint: &'a Element,
 }
@@ -76,7 +76,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
             _ => return Err(Fault::new(e.at, format!("unknown element <{}>", e.name))),
         }
     }
-    let mut places: Vec<Option<Place>> = elements.iter().map(|_| None).collect();
+    let mut places: Vec<Option<LinkPlace>> = elements.iter().map(|_| None).collect();
     for joint in root.children_named("joint") {
         let end = |which: &str| -> Read<usize> {
             let e = only(joint, which)?
@@ -89,7 +89,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
             })
         };
         let (parent, child) = (end("parent")?, end("child")?);
-        if places[child].replace(Place { parent, joint }).is_some() {
+        if places[child].replace(LinkPlace { parent, joint }).is_some() {
             let why = format!(
                 "link \"{}\" has two parents",
                 elements[child].required("name")?
@@ -136,7 +136,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
 
 struct Tree<'a> {
     elements: &'a [&'a Element],
-    places: &'a [Option<Place<'a>>],
+    places: &'a [Option<LinkPlace<'a>>],
     /// Links on each link, in their order.
     children: &'a [Vec<usize>],
 }

@@ -9,10 +9,10 @@
 
 use super::Context;
 use super::contacts::code;
-use super::tree::{Lump, Tree};
+use super::tree::{RigidMass, Tree};
 use crate::model::rotation::{Pose, matrix};
 use crate::model::{FrameQuantity, GeomKind, Model, SensorFrame, SensorKind, Vec3};
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 use std::collections::BTreeMap;
 
 /// `meter_kind`.
@@ -25,7 +25,7 @@ const TOUCH: i32 = 5;
 
 /// Writes all sensors that are measured. `held`: the model's bodies that each item of the
 /// general rows holds together.
-pub(super) fn write(c: &Context, held: &[Option<[usize; 2]>], plan: &mut Plan) {
+pub(super) fn write(c: &Context, held: &[Option<[usize; 2]>], plan: &mut RobotTables) {
     plan.part_adr.push(0);
     for sensor in &c.model.sensors {
         let width = sensor.kind.measured();
@@ -107,10 +107,10 @@ fn counted(model: &Model, kind: i32, body: usize) -> Vec<bool> {
 }
 
 /// Writes the inertias of the bodies `inside`, summed by what carries them.
-fn parts(model: &Model, tree: &Tree, inside: &[bool], plan: &mut Plan) {
-    let mut lumps: BTreeMap<i32, Lump> = BTreeMap::new();
+fn parts(model: &Model, tree: &Tree, inside: &[bool], plan: &mut RobotTables) {
+    let mut lumps: BTreeMap<i32, RigidMass> = BTreeMap::new();
     for (b, carrier) in tree.carrier.iter().enumerate().filter(|(b, _)| inside[*b]) {
-        let lump = Lump::of(model, b, carrier.pose);
+        let lump = RigidMass::of(model, b, carrier.pose);
         lumps.entry(carrier.index()).or_default().add(&lump);
     }
     for (body, lump) in lumps {

@@ -3,7 +3,7 @@
 use super::tree::Tree;
 use crate::model::Model;
 use crate::model::simple::is_simple;
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 
 /// A symmetric pattern: row i holds the columns j < i, ascending.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +81,7 @@ fn merge(row: &mut Vec<usize>, columns: impl Iterator<Item = usize>) {
 }
 
 /// Writes both patterns; `plan`'s general rows are complete.
-pub(super) fn write(model: &Model, tree: &Tree, plan: &mut Plan) {
+pub(super) fn write(model: &Model, tree: &Tree, plan: &mut RobotTables) {
     let mut hessian = Pattern::of_tree(tree);
     let mass =
         hessian.diagonal_where(|dof| is_simple(model, model.joints[tree.dof_joint[dof]].body));

@@ -12,7 +12,7 @@ pub(super) fn model(text: &str) -> Model {
     mjcf::parse(Path::new("test.xml"), text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn plan(text: &str) -> Plan {
+fn plan(text: &str) -> RobotTables {
     lower(&model(text), &LowerOptions::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 

@@ -3,7 +3,7 @@
 
 use crate::config::TaskConfig;
 use crate::model::mjcf;
-use crate::task::expr::{Notebook, Program, Scope, Type, reference};
+use crate::task::expr::{HistoryBuilder, Program, Scope, Type, reference};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -67,7 +67,7 @@ fn with_scope<R>(task: &TaskConfig, f: impl FnOnce(&Scope<'_>) -> R) -> R {
         params: &params,
         action_width: model.nu(),
         agents: None,
-        memory: &Notebook::default(),
+        history: &HistoryBuilder::default(),
     })
 }
 

@@ -77,7 +77,7 @@ fn actor() -> ActorConfig {
 
 /// A learner of a recorded case, with its weights.
 fn learner(case: &Case, algorithm: Algorithm<'_>, actor: &ActorConfig) -> OffPolicy {
-    let plan = Plan {
+    let plan = OffPolicyArgs {
         algorithm,
         actor,
         critic: &network(),

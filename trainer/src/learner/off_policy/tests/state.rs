@@ -62,7 +62,7 @@ fn build_with(
         save: false,
         ..ReplayConfig::default()
     };
-    let plan = Plan {
+    let plan = OffPolicyArgs {
         algorithm,
         actor: &actor,
         critic: &critic,
@@ -83,7 +83,7 @@ fn build_with(
 /// no GPU to put it on.
 fn refused_on_gpu(replay: ReplayConfig, free: Option<u64>) -> String {
     let (actor, critic) = networks();
-    let plan = Plan {
+    let plan = OffPolicyArgs {
         algorithm: Algorithm::Sac(&sac()),
         actor: &actor,
         critic: &critic,
