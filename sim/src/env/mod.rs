@@ -305,7 +305,7 @@ impl BatchEnv {
     /// Expressions that are kept from step to step, as they are written, and how many
     /// numbers each has.
     pub fn remembered(&self) -> impl Iterator<Item = (String, usize)> {
-        let cells = self.task.memory.cells().iter();
+        let cells = self.task.history.cells().iter();
         cells.map(|c| (c.text(), c.rows().len()))
     }
 
