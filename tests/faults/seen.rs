@@ -230,7 +230,7 @@ impl Resumed {
     /// The same after a death at any moment, whose iterations no two tries have alike.
     pub fn after_death(&self, seen: Seen) -> Seen {
         let lost = match self.newest.checked_sub(self.from) {
-            Some(0) => "what it did since its last checkpoint".into(),
+            Some(0) => "the work since its last checkpoint".into(),
             Some(n) => count(n, "saved iteration", "saved iterations"),
             None => panic!("{} after {}", self.from, self.newest),
         };

@@ -14,7 +14,7 @@ use ostler_sim::device::{Address, Device, Memory};
 use ostler_sim::env::{DeviceEnv, PolicyNoise, StepAddresses};
 use ostler_sim::{BatchEnv, Groups, Model};
 use ostler_trainer::config::load;
-use ostler_trainer::learner::off_policy::{Algorithm, Plan};
+use ostler_trainer::learner::off_policy::{Algorithm, OffPolicyArgs};
 use ostler_trainer::learner::{
     ActorConfig, ActorCritic, CriticConfig, OffPolicy, Ppo, PpoConfig, Remembers, SacConfig,
     Td3Config,
@@ -206,7 +206,7 @@ impl Task {
         );
         let env = self.on_host();
         [Algorithm::Sac(&sac), Algorithm::Td3(&td3)].map(|algorithm| {
-            let plan = Plan {
+            let plan = OffPolicyArgs {
                 algorithm,
                 actor: &ActorConfig::default(),
                 critic: &CriticConfig::default(),

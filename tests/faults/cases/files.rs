@@ -99,7 +99,7 @@ pub fn all() -> Vec<Case> {
             },
         ),
         case(
-            "whoever reads its output goes away",
+            "the reader of its output goes away",
             "a pipe to `true`",
             || {
                 let place = Place::new();
