@@ -247,7 +247,7 @@ impl<E: Environments> Stepper<E> {
         snapshot::write_head(out, self.step, self.next.groups())
     }
 
-    /// Takes over what is not the environments', of environments `from..` of those saved.
+    /// Takes over the state beside the environments', of environments `from..` of those saved.
     pub fn fill(&mut self, saved: &Saved<'_>, from: usize) {
         let n = self.env.spec().num_envs;
         // New environments begin without memories.

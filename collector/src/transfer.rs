@@ -81,7 +81,7 @@ pub fn host_integer(tensor: &Tensor) -> Result<i64, TchError> {
     landed(&first(tensor)?)?.f_int64_value(&[])
 }
 
-/// Only what is wanted crosses the bus.
+/// Only the wanted numbers cross the bus.
 fn first(tensor: &Tensor) -> Result<Tensor, TchError> {
     tensor.f_reshape([-1])?.f_get(0)
 }

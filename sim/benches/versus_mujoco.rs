@@ -304,7 +304,7 @@ fn time_of(clock: libc::clockid_t) -> f64 {
     time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64
 }
 
-/// Ties this thread, and what it starts, to the first core it may use.
+/// Ties this thread, and threads that it starts, to the first core it may use.
 fn pin() {
     // SAFETY: the sets are plain data and live through the calls.
     unsafe {

@@ -503,7 +503,7 @@ impl ConfigError {
         }
     }
 
-    /// Adds what would be right.
+    /// Adds the right value.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

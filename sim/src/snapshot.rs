@@ -156,7 +156,7 @@ pub fn end(rest: &[u8]) -> Result<(), SnapshotError> {
     }
 }
 
-/// An error about what a snapshot holds.
+/// An error about a snapshot's content.
 pub(crate) fn unfit(why: impl Into<String>) -> SnapshotError {
     SnapshotError::Unfit(why.into())
 }

@@ -101,7 +101,7 @@ pub fn quantile(values: &[f64], share: f64) -> f64 {
     }
 }
 
-/// The interquartile mean: the mean of what is left when a quarter of the values, rounded
+/// The interquartile mean: the mean of the rest when a quarter of the values, rounded
 /// down, is taken away at either end. One seed that failed or excelled does not move it,
 /// and it uses more values than a median (Agarwal et al. 2021, "Deep Reinforcement
 /// Learning at the Edge of the Statistical Precipice"; `trim_mean(x, 0.25)` there). NaN

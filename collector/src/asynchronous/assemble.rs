@@ -38,7 +38,7 @@ impl Columns {
     }
 }
 
-/// Adds up what is not in tensors.
+/// Adds up the numbers that are not in tensors.
 pub(super) struct Sum<'a> {
     stats: &'a mut EpisodeStats,
     times: CollectTimes,

@@ -1,12 +1,11 @@
 //! Collects in other threads, while the caller's learns.
 //!
 //! Reading order: [`AsyncCollector::collect`](crate::Collector::collect) -> `workers` (the
-//! workers, as seen from outside: orders, deadlines, replacements) -> `worker` (one of
-//! them, from inside) -> `package` (what goes back and forth) -> `assemble` (one rollout
-//! of all their parts). Each worker owns a part of the environments for good and acts with
-//! a copy of the policy; the step loop is the one of
-//! [`SyncCollector`](crate::SyncCollector), the state of all of them together is saved in
-//! its format.
+//! workers, as seen from outside: orders, deadlines, replacements) -> `worker` (one of them,
+//! from inside) -> `package` (orders and reports) -> `assemble` (one rollout of all their
+//! parts). Each worker owns a part of the environments for good and acts with a copy of the
+//! policy; the step loop is the one of [`SyncCollector`](crate::SyncCollector), the state of all
+//! of them together is saved in its format.
 //!
 //! Rollouts are numbered. Rollout k is ordered when the caller asks for rollout
 //! k - `max_staleness`, with the weights of that moment: as long as no weights are
@@ -218,7 +217,7 @@ impl<E: Shards> AsyncCollector<E> {
         self.place(&places, false).map(|_| ())
     }
 
-    /// Drops what is in flight and lets all workers go on from other states.
+    /// Drops the rollouts in flight and lets all workers go on from other states.
     fn place(
         &mut self,
         places: &[workers::StatePart],

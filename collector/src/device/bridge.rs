@@ -77,7 +77,7 @@ struct Critic {
 }
 
 impl<E: Environments> Bridge<E> {
-    /// Allocates a rollout of `steps` steps on the queue's device, and on the host what
+    /// Allocates a rollout of `steps` steps on the queue's device, and on the host the buffers that
     /// its numbers leave from. `seed` keys the noise of actions.
     ///
     /// # Errors

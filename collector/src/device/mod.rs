@@ -1,9 +1,9 @@
 //! Collection whose rollout lies on a device.
 //!
 //! Reading order: [`DeviceCollector`] -> [`TensorEnvironments`] -> [`KernelEnvironments`]
-//! (physics there too) and [`Bridge`] (physics on the host) -> [`stream`] (what waits, and
-//! what is counted). With the host as the device all of it runs on the host too, which is
-//! how it is tested without a GPU.
+//! (physics there too) and [`Bridge`] (physics on the host) -> [`stream`] (waits and counts).
+//! With the host as the device all of it runs on the host too, which is how it is tested without
+//! a GPU.
 
 mod bridge;
 mod envs;
@@ -185,7 +185,7 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
         snapshot::write_head(out, step, groups)
     }
 
-    /// Takes over what is not the environments'.
+    /// Takes over the state beside the environments'.
     fn fill(&mut self, saved: &Saved<'_>) -> Result<(), CollectError> {
         if let [.., Some(hidden)] = &self.carried {
             // New environments begin without memories.

@@ -66,7 +66,7 @@ impl Stream for HostStream {
     }
 }
 
-/// A stream with counts of what crossed and of how often the host waited. Clones count
+/// A stream with counts of the copies and of how often the host waited. Clones count
 /// together.
 #[derive(Debug, Clone)]
 pub struct Queue {

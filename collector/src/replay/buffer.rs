@@ -141,8 +141,8 @@ impl ReplayBuffer {
         }
     }
 
-    /// The next batch. It depends on the seed, on how many were drawn before, and on what
-    /// is there; on nothing else.
+    /// The next batch. It depends only on the seed, the
+    /// number of earlier draws, and the buffer's content.
     ///
     /// # Errors
     /// Nothing is there; the storage or the device fails.

@@ -26,9 +26,8 @@ pub struct ReplayConfig {
     pub recent: usize,
     /// Folder of the file; empty: `replay` in the folder of the run.
     pub directory: String,
-    /// `"uniform"`; `"without_replacement"`: each pass over what is there draws every
-    /// transition once; `"prioritized"`: in proportion to priority^`alpha` (Schaul et al.
-    /// 2016).
+    /// `"uniform"`; `"without_replacement"`: each pass draws every present transition once;
+    /// `"prioritized"`: in proportion to priority^`alpha` (Schaul et al. 2016).
     pub sampler: SamplerKind,
     /// Exponent of priorities, 0 (uniform) or more.
     pub alpha: f64,
@@ -53,7 +52,7 @@ pub struct ReplayConfig {
     pub reward_scale: f64,
     /// Rewards beyond this, after scaling, count as this; 0: they are left as they are.
     pub reward_clip: f64,
-    /// `[[replay.transform]]`: how transitions are kept, and what becomes of batches after
+    /// `[[replay.transform]]`: storage of transitions, and changes of batches after
     /// they were drawn, in order; after `reward_scale` and `reward_clip`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transform: Vec<TransformConfig>,

@@ -47,7 +47,7 @@ pub struct Inner {
 unsafe impl Sync for Inner {}
 
 impl Core {
-    /// Over a storage and what is in it.
+    /// Over a storage and its content.
     pub fn new(
         layout: Layout,
         plan: GatherPlan,
@@ -78,7 +78,7 @@ impl Core {
     /// Takes in `count` transitions of `envs` environments, step by step.
     ///
     /// # Errors
-    /// They cannot be stored; nothing has changed but what had to be overwritten.
+    /// They cannot be stored; nothing has changed but the overwritten places.
     pub fn extend(
         &self,
         count: usize,

@@ -74,9 +74,9 @@ fn uniform(seed: u64, window: &Window, draw: u64, rows: &mut [u64]) {
     }
 }
 
-/// A pass draws what was there when it began, in an order of its own, leaving out what has
-/// fallen out of the window meanwhile; a pass that ends within a batch is followed by the
-/// next.
+/// A pass draws the transitions that were there when it began, in an order of its own, leaving
+/// out those that have fallen out of the window meanwhile; a pass that ends within a batch is
+/// followed by the next.
 fn without_replacement(seed: u64, window: &Window, p: &mut Progress, rows: &mut [u64]) {
     let mut key = pass_key(seed, p.pass);
     for row in rows {

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tch::Device;
 
-/// Why the replay buffer could not do what it was asked for.
+/// An error of the replay buffer.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ReplayError {
@@ -66,7 +66,7 @@ pub enum ReplayError {
         path: PathBuf,
         source: io::Error,
     },
-    /// A file that is not what it should be.
+    /// A file of the wrong form.
     #[error("{path}: {why}")]
     Format { path: PathBuf, why: String },
     #[error("{path}: another run uses this replay buffer; choose another replay.directory")]
@@ -104,8 +104,7 @@ impl From<CollectError> for ReplayError {
 }
 
 impl ReplayError {
-    /// The allocation that failed, if that is what happened: fewer environments or a
-    /// smaller capacity may do.
+    /// The allocation that failed, if one did: fewer environments or a smaller capacity may do.
     pub fn out_of_memory(&self) -> Option<&MemoryError> {
         match self {
             Self::Memory(e) => Some(e),

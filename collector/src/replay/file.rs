@@ -65,7 +65,7 @@ pub struct Found {
 }
 
 impl FileRing {
-    /// Makes the file in a folder, or opens it and fills `window` with what was committed.
+    /// Makes the file in a folder, or opens it and fills `window` with the committed transitions.
     ///
     /// # Errors
     /// Another run uses it, it is of another layout or size, or the system refuses.
@@ -257,7 +257,7 @@ impl FileRing {
         self.file.write_all_at(bytes, at)
     }
 
-    /// Makes the window what the file holds.
+    /// Sets the window to the file's content.
     ///
     /// # Errors
     /// The disk is full, or fails; earlier commits hold.
@@ -282,7 +282,7 @@ impl FileRing {
         synced.map_err(|e| self.error("cannot write it to the disk", e))
     }
 
-    /// An error of the system about this file. `FullDisk` where that is what happened.
+    /// An error of the system about this file. `FullDisk` where the disk is full.
     pub fn error(&self, what: &'static str, source: io::Error) -> ReplayError {
         match is_full(&source) {
             true => ReplayError::FullDisk {

@@ -143,13 +143,13 @@ impl Commit {
         SLOTS + SLOT * (self.sequence % 2)
     }
 
-    /// The oldest transition of which something is left in a file of so many places: what
-    /// fell out of the window is there until its place is written again.
+    /// The oldest transition that is still in a file of so many places:
+    /// one that fell out of the window stays until its place is written again.
     pub fn oldest(&self, places: u64) -> u64 {
         self.head.saturating_sub(places).min(self.begin)
     }
 
-    /// Whether a file of so many places can hold what it speaks of.
+    /// Whether a file of so many places can hold the transitions that it names.
     pub fn fits(&self, places: u64) -> bool {
         self.end - self.oldest(places) <= places
     }

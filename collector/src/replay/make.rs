@@ -58,7 +58,7 @@ fn length(head: &Head) -> u64 {
     PLACES.saturating_add(head.places.saturating_mul(place))
 }
 
-/// Refuses a file of another layout or size, saying what differs.
+/// Refuses a file of another layout or size, and names the difference.
 ///
 /// # Errors
 /// It is; or it cannot be read.

@@ -44,7 +44,7 @@ impl ReplayBuffer {
         Self::pinning(config, layout, setup, pinner)
     }
 
-    /// [`new`](Self::new) with what pins batches, if anything does.
+    /// [`new`](Self::new) with the object that pins batches, if any.
     pub(super) fn pinning(
         config: &ReplayConfig,
         layout: Layout,

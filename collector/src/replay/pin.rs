@@ -82,7 +82,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use tch::Kind;
 
-    /// Remembers what it pinned, by address.
+    /// Remembers the pinned tensors, by address.
     #[derive(Debug, Default)]
     struct Fake {
         pinned: Mutex<Vec<usize>>,
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(twice.fields().count(), 3);
     }
 
-    /// Pins what it is asked to, until it is told to forget.
+    /// Pins every tensor, until it is told to forget.
     #[derive(Debug, Default, Clone)]
     struct Forgetful {
         pinned: Arc<Mutex<Vec<Tensor>>>,

@@ -163,7 +163,7 @@ impl Priorities {
         priorities.iter().filter(|p| !usable(p)).count()
     }
 
-    /// From now on what is set is noted, so that it can be taken back.
+    /// From now on changes are recorded, so that they can be taken back.
     pub fn mark(&mut self) -> PriorityMark {
         let (before, journal) = self.journal.get_or_insert_default();
         *before += journal.len() as u64;

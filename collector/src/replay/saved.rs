@@ -77,7 +77,7 @@ impl Restored {
     }
 }
 
-/// A copy in a file of what lies in memory.
+/// A copy in a file of the transitions in memory.
 #[derive(Debug)]
 pub struct FileCopy {
     file: FileRing,
@@ -96,7 +96,7 @@ impl FileCopy {
         self.kept = self.kept.min(end);
     }
 
-    /// Appends what came since.
+    /// Appends the new transitions.
     ///
     /// # Errors
     /// The disk is full, or fails; the device fails.

@@ -87,7 +87,7 @@ impl Slot {
         })
     }
 
-    /// The columns on the host and what is behind them, to write.
+    /// The columns on the host and the words behind them, to write.
     ///
     /// # Errors
     /// The memory was moved, which nothing does.
@@ -128,7 +128,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Notes in the batch which transitions these are, and what keyed their draw.
+    /// Records in the batch its transitions, and the key of their draw.
     pub fn finish(&mut self, seed: u64, draw: u64) {
         self.base.indices.clone_from(&self.rows);
         self.base.key = (seed, draw);

@@ -58,7 +58,7 @@ impl Store {
     /// they come from the rollout, on the device.
     ///
     /// # Errors
-    /// They cannot be stored; the window holds what it held.
+    /// They cannot be stored; the window is as it was.
     pub fn extend(
         inner: &mut Inner,
         layout: &Layout,

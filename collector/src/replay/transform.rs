@@ -102,7 +102,7 @@ impl Chain {
         self.stages.is_empty()
     }
 
-    /// The device of what comes out.
+    /// The device of the result.
     pub fn device(&self) -> Device {
         self.device
     }

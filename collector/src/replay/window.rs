@@ -1,4 +1,4 @@
-//! Which transitions are there, and what follows what in time.
+//! The present transitions, and their order in time.
 //!
 //! Transitions are numbered as they come, for ever (`u64`). The buffer has `physical` places;
 //! number `r` lies in place `r % physical`. The window `begin..end`, of at most `capacity`

@@ -92,7 +92,7 @@ impl Rest<'_> {
         )
     }
 
-    /// Adds what a force at a point of a body and a torque on it do `(nv)`.
+    /// Adds the generalised forces of a force at a point of a body and a torque on it `(nv)`.
     fn press(&self, (body, at): Point, force: Vec3, torque: Vec3, row: &mut DVector<f64>) {
         for (d, shift, turn) in self.jacobian(body, at) {
             row[d] += dot(shift, force) + dot(turn, torque);

@@ -53,7 +53,7 @@ pub struct Missing {
     pub name: String,
     /// The body it is fixed to.
     pub body: usize,
-    /// The place in the model's file, and what is wrong.
+    /// The place in the model's file, and the mistake.
     pub why: String,
 }
 
@@ -84,7 +84,7 @@ impl Geom {
 }
 
 impl Mesh {
-    /// The convex hull, which is what collides.
+    /// The convex hull, which collides.
     pub fn hull(&self) -> Surface {
         Surface {
             name: self.name.clone(),

@@ -86,7 +86,7 @@ impl Task {
         })
     }
 
-    /// Whether an expression reads what only some engines measure while they step
+    /// Whether an expression reads a sensor that only some engines measure while they step
     /// ([`crate::physics::Physics::measures`]).
     pub fn reads_measured(&self) -> bool {
         let observed = self.observations.programs();

@@ -125,7 +125,7 @@ impl Config {
         }
     }
 
-    /// Replaces what is "auto" about collecting; `cores`: those at hand.
+    /// Replaces every "auto" of collecting; `cores`: those at hand.
     pub(super) fn resolve_workers(&mut self, cores: usize, notes: &mut Vec<String>) {
         if self.ppo.staleness_correction == Staleness::Auto {
             let stale = self.max_staleness() > 0;

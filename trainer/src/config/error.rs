@@ -4,7 +4,7 @@ use super::source::{Origin, Sources};
 use std::fmt;
 
 /// One mistake. `Display` is `file:line:column: message`, the quoted line with a
-/// caret under the place, and what would be right.
+/// caret under the place, and the right form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// `file`, or `--set a.b=c`; empty if there is no place.
@@ -72,7 +72,7 @@ impl Diagnostic {
         d
     }
 
-    /// Adds what would be right.
+    /// Adds the right value.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

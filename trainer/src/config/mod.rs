@@ -174,7 +174,7 @@ impl Loaded {
         mjcf::load_within(&self.robot(), self.robot_folder().as_deref())
     }
 
-    /// Reads what the robot looks like, and the robot again.
+    /// Reads the robot's looks, and the robot again.
     ///
     /// # Errors
     /// As [`model`](Self::model).

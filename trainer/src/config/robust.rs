@@ -4,7 +4,7 @@ use crate::drill::{self, Drill};
 use ostler_sim::config::ConfigError;
 use serde::{Deserialize, Serialize};
 
-/// `[guard]`: when an iteration is not believed, and what happens then.
+/// `[guard]`: limits of good iterations, and roll-backs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GuardConfig {

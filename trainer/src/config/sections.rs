@@ -4,7 +4,7 @@
 use ostler_sim::config::{Auto, AutoWord};
 use serde::{Deserialize, Serialize};
 
-/// `[runner]`: how long a run is and what it keeps.
+/// `[runner]`: the length of a run and its checkpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunnerConfig {
@@ -199,8 +199,8 @@ pub struct LogConfig {
     pub tensorboard: bool,
     /// Draw the learning curve when the run ends.
     pub curve: bool,
-    /// Keep what git finds changed in the configuration's folder, beside the commit.
-    /// Comparing runs the filters of your own git configuration.
+    /// Keep git's diff of the configuration's folder, beside the commit. Comparing runs the
+    /// filters of your own git configuration.
     pub git_diff: bool,
     /// Lines of `log.txt` and warnings on standard error.
     pub format: LogFormat,

@@ -69,7 +69,7 @@ pub struct Camera {
     azimuth: f32,
     elevation: f32,
     distance: f32,
-    /// From the root to what is looked at.
+    /// From the root to the target.
     offset: V3,
     follow: bool,
     /// Point to look at while the root is nowhere.

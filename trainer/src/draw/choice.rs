@@ -68,7 +68,7 @@ struct Candidate<'a> {
     collides: bool,
 }
 
-/// Shapes to draw, and what there is to say of them.
+/// Shapes to draw, and notes about them.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
     /// The shapes.

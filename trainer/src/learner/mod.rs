@@ -42,9 +42,9 @@ use registry::LearnerArgs;
 use std::path::Path;
 use tch::{Device, Tensor};
 
-/// Something that improves a policy with what it is shown.
+/// Something that improves a policy from rollouts.
 pub trait Learner: std::fmt::Debug {
-    /// Learns from one rollout and says what happened. Reads one small block of
+    /// Learns from one rollout and returns statistics. Reads one small block of
     /// numbers back from the device, at its end.
     fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError>;
 
@@ -70,7 +70,7 @@ pub trait Learner: std::fmt::Debug {
     /// libtorch refuses.
     fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError>;
 
-    /// How much of the run is done, 0..1, for what follows a schedule.
+    /// How much of the run is done, 0..1, for schedules.
     ///
     /// # Errors
     /// libtorch refuses.
@@ -86,7 +86,7 @@ pub trait Learner: std::fmt::Debug {
     /// `loaded`. Derived values are computed anew.
     ///
     /// # Errors
-    /// libtorch refuses, or what is remembered cannot go back.
+    /// libtorch refuses, or the replay buffer cannot go back.
     fn renew(&mut self, loaded: Option<&[(String, Tensor)]>) -> Result<(), LearnError>;
 
     /// Optimisers forget all gradients, and every learning rate is `factor` times what it
@@ -220,7 +220,7 @@ pub trait Learner: std::fmt::Debug {
 /// A learner with a replay buffer.
 pub trait Remembers {
     /// Opens the buffer below the run's folder, unless it is open. Comes before the first
-    /// rollout. `again`: the run goes on, and what is there is its own. `free` says how much
+    /// rollout. `again`: the run goes on, and an existing file is its own. `free` says how much
     /// memory there is for it.
     ///
     /// # Errors
@@ -413,7 +413,7 @@ impl From<tch::TchError> for LearnError {
 }
 
 impl LearnError {
-    /// The allocation that failed, if that is what happened.
+    /// The allocation that failed, if one did.
     pub fn out_of_memory(&self) -> Option<&MemoryError> {
         match self {
             Self::Memory(e) => Some(e),
@@ -484,7 +484,7 @@ pub struct UpdateStats {
     pub search: Option<SearchStats>,
     /// Rewards of earlier versions of the policy, and beside them.
     pub self_play: Option<SelfPlayStats>,
-    /// Time for values, advantages and what else precedes the first minibatch (s).
+    /// Time for values, advantages and other work before the first minibatch (s).
     pub gae_s: f64,
     /// Time for all of the update (s).
     pub update_s: f64,
@@ -508,7 +508,7 @@ pub struct SearchStats {
 pub struct OffPolicyStats {
     /// Loss of the actor (`Loss/actor`).
     pub actor: f64,
-    /// Mean of what the critics were to say (`Loss/q_mean`).
+    /// Mean of the critics' targets (`Loss/q_mean`).
     pub q_mean: f64,
     /// Temperature: the reward that a nat of entropy is worth (`Policy/alpha`).
     pub alpha: f64,

@@ -54,8 +54,8 @@ impl Normalizer {
         Ok(this)
     }
 
-    /// One that forgets: with every merge the weight of what was seen before shrinks
-    /// to `memory` of it.
+    /// One that forgets: with every merge the weight of earlier samples shrinks to `memory` of
+    /// it.
     pub fn forgetting(self, memory: f64) -> Self {
         Self { memory, ..self }
     }
@@ -134,7 +134,7 @@ impl Normalizer {
         self.derive()
     }
 
-    /// Takes what [`apply`](Self::apply) uses from the statistics.
+    /// Computes the inputs of [`apply`](Self::apply) from the statistics.
     pub fn derive(&mut self) -> Result<(), TchError> {
         self.shift.f_copy_(&self.mean)?;
         let scale = self.var.f_sqrt()?.f_add_scalar(EPS)?.f_reciprocal()?;

@@ -45,7 +45,7 @@ impl ReturnNormalizer {
         &self.stats
     }
 
-    /// Takes what follows from the statistics from them anew.
+    /// Computes the values that derive from the statistics.
     pub fn derive(&mut self) -> Result<(), TchError> {
         self.stats.derive()
     }
@@ -55,7 +55,7 @@ impl ReturnNormalizer {
         standard_deviation(&self.stats.mean()?, &self.stats.var()?)
     }
 
-    /// From what the critic says to values, in place.
+    /// From the critic's outputs to values, in place.
     pub fn denormalize(&self, value: &Tensor) -> Result<(), TchError> {
         let mut value = value.shallow_clone();
         let _ = value.f_mul_(&self.standard_deviation()?)?;
@@ -63,7 +63,7 @@ impl ReturnNormalizer {
         Ok(())
     }
 
-    /// From values to what the critic should say.
+    /// From values to the critic's targets.
     pub fn normalize(&self, value: &Tensor) -> Result<Tensor, TchError> {
         value
             .f_sub(&self.stats.mean()?)?

@@ -329,7 +329,7 @@ fn small_panel<'a>(
     Ok(())
 }
 
-/// How much it took and what came of it.
+/// Its cost and its return.
 fn subtitle(data: &Metrics) -> String {
     let seconds = data.wall_s;
     let time = match seconds {

@@ -18,7 +18,7 @@ pub struct Sinks {
 }
 
 impl Sinks {
-    /// Opens the files in `dir`, dropping what they hold after `iteration`.
+    /// Opens the files in `dir`, dropping records after `iteration`.
     ///
     /// # Errors
     /// A sentence naming the file.

@@ -93,7 +93,7 @@ pub fn install(dir: &Path, log: &LogConfig) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// Directs what `level` lets through to standard error: for commands without a run.
+/// Directs events that `level` lets through to standard error: for commands without a run.
 ///
 /// # Errors
 /// `level` cannot be read.

@@ -21,7 +21,7 @@ use on_gpu::OnGpu;
 /// sample the more of them share an update: beyond this there is nothing to be had.
 const MOST: usize = 16_384;
 /// The program itself without any environment, resident (bytes): libtorch's code and
-/// tables. Only for what is shown.
+/// tables. Only for display.
 const PROGRAM: u64 = 160 << 20;
 /// How many environments fit.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,7 +142,7 @@ pub(crate) fn estimated(
     enough(loaded, Fit { takes, ..fit })
 }
 
-/// Where there is one kind of memory, of which `bytes` says what a number takes.
+/// Where there is one kind of memory; `bytes` gives the need of a number of environments.
 fn on_host(room: Option<u64>, bytes: impl Fn(usize) -> u64) -> Fit {
     let fits = |n| room.is_none_or(|room| bytes(n) <= room);
     let (num_envs, above) = largest(MOST, fits);
@@ -222,8 +222,8 @@ impl Foreseen {
     }
 }
 
-/// One line about what a run will take, by estimate; measured where that is more
-/// than a third of what there is, unless `asked` tells of a signal.
+/// One line about a run's memory, by estimate; measured where that is more than a third of the
+/// free memory, unless `asked` tells of a signal.
 ///
 /// # Errors
 /// The task has a mistake; a signal came.

@@ -4,7 +4,7 @@ use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use std::path::Path;
 
-/// Memory of this process (bytes), from `/proc/self/status`, and what limits it.
+/// Memory of this process (bytes), from `/proc/self/status`, and its limits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Process {
     /// Resident.

@@ -27,7 +27,7 @@ pub struct Need {
     pub evaluation: u64,
     /// Transitions that are remembered in memory, wherever that is.
     pub replay: u64,
-    /// Copies of the weights to go back to, and what a checkpoint holds of them.
+    /// Copies of the weights to go back to, and a checkpoint's copy.
     pub copies: u64,
 }
 
@@ -52,7 +52,7 @@ const STATES: u64 = 5;
 const GPU_STATES: u64 = 3;
 
 impl Need {
-    /// Of a configuration and its task. `state` is what one environment takes in a
+    /// Of a configuration and its task. `state` is the size of one environment in a
     /// checkpoint (bytes); 0 where that is not known, and then neither are `envs`.
     pub fn of(config: &Config, spec: &EnvSpec) -> Self {
         Self::with_state(config, spec, 0)
@@ -255,7 +255,7 @@ impl Need {
         }
     }
 
-    /// Refuses what is more than `free` bytes.
+    /// Refuses needs above `free` bytes.
     ///
     /// # Errors
     /// It does not fit.

@@ -167,7 +167,7 @@ fn peak(
     })
 }
 
-/// Signals that do again what they did before when this goes.
+/// Signals whose earlier handlers are restored when this is dropped.
 struct RestoredSignals(Signals);
 
 impl Drop for RestoredSignals {

@@ -139,7 +139,7 @@ pub struct Bound {
     pub absent: Option<f64>,
 }
 
-/// `[short]`: takes nothing over but the configuration and what is set in it.
+/// `[short]`: inherits only the configuration and `set`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShortForm {

@@ -1,5 +1,4 @@
-//! From what was measured of one run to what is wrong with it. Nothing here runs
-//! anything.
+//! From the measurements of one run to its problems. Nothing here runs anything.
 //!
 //! A missing value is a problem everywhere: there is no way past a value that is not
 //! there. `checks` goes on with the case and all its runs.
@@ -35,7 +34,7 @@ pub struct Raw {
     pub seconds: f64,
 }
 
-/// A run and what it logged, for the checks of the case.
+/// A run and its metrics, for the checks of the case.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedRun {
     /// Its report.

@@ -24,7 +24,7 @@ impl Processor {
         one.map(|&p| Self(p)).ok_or(rustix::io::Errno::INVAL)
     }
 
-    /// Binds the calling thread, and what it starts from now on, to this processor. One
+    /// Binds the calling thread, and threads that it starts from now on, to this processor. One
     /// system call and no memory: it may be called between fork and exec.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// Lines that are kept of what a run said before it went wrong.
+/// Lines of a failed run's output that are kept.
 const SAID: usize = 20;
 /// An evaluation that says more than this has no result (bytes).
 const MAX_SAID: u64 = 16 << 20;
@@ -142,7 +142,7 @@ fn evaluate(plan: &CasePlan, place: &TrialFiles, stop: &Stop) -> Result<f64, Pro
     read_evaluation(&files::read(&place.eval, MAX_SAID).map_err(io)?, episodes)
 }
 
-/// The mean return in what `ostler eval --json` said.
+/// The mean return in the output of `ostler eval --json`.
 fn read_evaluation(said: &[u8], episodes: u32) -> Result<f64, Problem> {
     let fail = |kind, why: String| Err(Problem::new(kind, format!("the evaluation {why}")));
     // Warnings come before it.

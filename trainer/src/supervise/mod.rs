@@ -4,7 +4,7 @@
 //! libtorch is loaded before `main`, so this is no second program but a fork of this
 //! one, before any thread exists and before libtorch does anything: the child trains,
 //! the parent waits, and forks again from its untouched state. Reading order:
-//! [`supervise`] -> `decide` (what follows from a death) -> [`message`] (what the child
+//! [`supervise`] -> `decide` (the reaction to a death) -> [`message`] (what the child
 //! tells) -> `process` (fork, signals, wait).
 
 mod decide;

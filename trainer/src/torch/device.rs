@@ -79,7 +79,7 @@ pub fn device_free(index: usize) -> Result<u64, TorchError> {
     Ok(free + kept.reserved.saturating_sub(kept.allocated))
 }
 
-/// Gives what libtorch keeps for the next tensors back to the GPU: after a back-off.
+/// Gives libtorch's reserve back to the GPU: after a back-off.
 ///
 /// # Errors
 /// CUDA is not there, or refuses.

@@ -68,7 +68,7 @@ pub fn file_of(symbol: &CStr) -> Option<PathBuf> {
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())))
 }
 
-/// The loader's words for what failed last in this thread.
+/// The loader's message for the last failure in this thread.
 fn last_error() -> String {
     // SAFETY: dlerror returns null or a terminated string that lives until the next
     // call of this thread.

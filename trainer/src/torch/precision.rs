@@ -87,7 +87,7 @@ pub fn matmul_precision() -> Result<MatmulPrecision, TorchError> {
 }
 
 /// Sets "medium" where there is no AMX and its products, measured here and now, are
-/// float32's, and "highest" elsewhere. Returns what was set and the error measured for
+/// float32's, and "highest" elsewhere. Returns the setting and the error measured for
 /// "medium".
 ///
 /// # Errors

@@ -52,7 +52,7 @@ struct Member<E: Shards> {
     ended: bool,
     /// Whether a state that it was given is still to be taken over.
     placing: bool,
-    /// How much of it was, and what came of it.
+    /// Its amount, and the results.
     placed: Option<(usize, State)>,
     /// Replacements since a rollout was made.
     replaced: u32,

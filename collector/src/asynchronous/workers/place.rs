@@ -1,4 +1,4 @@
-//! How all workers go on from another state, and what state they are in.
+//! States of the workers, and how all go on from another state.
 
 use super::{Member, Order, Workers};
 use crate::CollectError;

@@ -47,7 +47,7 @@ impl DeviceEnv {
         Ok(())
     }
 
-    /// Goes back to what was captured in place; it stays there.
+    /// Goes back to the state captured in place; it stays there.
     ///
     /// # Errors
     /// Nothing was captured; the device refuses.
@@ -67,7 +67,7 @@ impl DeviceEnv {
         Ok(self.copy(from, to)?)
     }
 
-    /// Appends what [`capture`](Self::capture) would have written when the state was
+    /// Appends the record that [`capture`](Self::capture) would have written when the state was
     /// captured in place, for other environments to take over. Waits for the device.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl DeviceEnv {
         written
     }
 
-    /// Throws away what the device has counted since statistics were summed.
+    /// Resets the device's counts since statistics were summed.
     fn forget(&mut self) -> Result<(), DeviceError> {
         if self.uncounted {
             self.launch(Entry::Tally, chunks(self.twin.spec.num_envs))?;

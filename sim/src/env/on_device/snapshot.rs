@@ -29,7 +29,7 @@ impl DeviceEnv {
         self.twin.capture(out)
     }
 
-    /// As [`crate::BatchEnv::restore`], of what either captured.
+    /// As [`crate::BatchEnv::restore`], of a snapshot of either.
     ///
     /// # Errors
     /// It does not fit; nothing has changed then. The device refuses.

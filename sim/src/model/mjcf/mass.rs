@@ -4,7 +4,7 @@ use super::source::{At, Fault, Read};
 use crate::model::Model;
 use crate::model::rotation::EPS;
 
-/// Every body with joints needs mass and inertia, its own or of what is welded to it.
+/// Every body with joints needs mass and inertia, its own or of bodies welded to it.
 pub(super) fn check(model: &Model, places: &[At]) -> Read<()> {
     let enough = |x: f64| x >= super::inertia::MIN_VALUE;
     let mut heavy = vec![false; model.bodies.len()];

@@ -75,11 +75,11 @@ pub enum MjcfError {
     },
 }
 
-/// Reads an MJCF or URDF file and what it includes.
+/// Reads an MJCF or URDF file and its includes.
 ///
 /// # Errors
-/// The file cannot be read, is not MJCF, or uses what is not supported; the
-/// message says where and what to write instead.
+/// The file cannot be read, is not MJCF, or uses an unsupported feature; the
+/// message has the place and a replacement.
 pub fn load(path: &Path) -> Result<Model, MjcfError> {
     load_within(path, None)
 }
@@ -113,7 +113,7 @@ pub fn load_looks(path: &Path, within: Option<&Path>) -> Result<(Model, Looks), 
     parse_within(path, within, text, true)
 }
 
-/// As [`parse`], with what the robot looks like.
+/// As [`parse`], with the robot's looks.
 ///
 /// # Errors
 /// As [`load`].

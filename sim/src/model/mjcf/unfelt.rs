@@ -1,5 +1,5 @@
 //! Shapes that are only seen. The model leaves them out; they are counted, because
-//! MuJoCo counts them, and where pictures are wanted it is kept what they look like.
+//! MuJoCo counts them, and their looks are kept where pictures are wanted.
 
 use super::source::{Fault, Sources};
 use crate::model::looks::{Look, Looks, Missing};
@@ -16,7 +16,7 @@ pub(super) struct VisualGeoms {
 }
 
 impl VisualGeoms {
-    /// None so far; `looks` is where to put what they look like, if that is wanted.
+    /// None so far; `looks` takes their looks, if wanted.
     pub fn new(looks: Option<Looks>) -> Self {
         Self {
             order: Vec::new(),
@@ -30,7 +30,7 @@ impl VisualGeoms {
         self.order.push((body, kept));
     }
 
-    /// Adds what a shape looks like, or why that is not known.
+    /// Adds the look of a shape, or why it is not known.
     pub fn show(&mut self, name: String, body: usize, look: Result<Look, Fault>) {
         match (&mut self.looks, look) {
             (Some(looks), Ok(look)) => looks.shapes.push(look),

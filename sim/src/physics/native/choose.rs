@@ -111,7 +111,7 @@ pub fn foresee(model: &Model, config: &SimConfig) -> Result<Settled, PhysicsErro
     })
 }
 
-/// Says in the log what takes long.
+/// Logs that the compilation takes long.
 pub(super) fn tell() -> impl FnMut(Progress) -> ControlFlow<()> {
     let mut told = false;
     move |progress| {
@@ -298,7 +298,7 @@ fn can_come_back(plan: &RobotTables, name: &str) -> bool {
     same().unwrap_or(false)
 }
 
-/// Compiles the kernel of this hash, if that is what would come out.
+/// Compiles the kernel of this hash, if this compiler gives it.
 fn again(
     plan: &RobotTables,
     set: InstructionSet,

@@ -57,7 +57,7 @@ pub struct NativePhysics {
 /// The tables of `model`.
 ///
 /// # Errors
-/// [`PhysicsError::Unsupported`] for what the native engine cannot do, by name.
+/// [`PhysicsError::Unsupported`] for features that the native engine lacks, by name.
 pub(super) fn plan(model: &Model, config: &SimConfig) -> Result<RobotTables, PhysicsError> {
     let options = LowerOptions {
         timestep: (config.dt > 0.0).then_some(config.dt),
@@ -69,7 +69,7 @@ pub(super) fn plan(model: &Model, config: &SimConfig) -> Result<RobotTables, Phy
 /// N worlds of `model` in its initial pose.
 ///
 /// # Errors
-/// [`PhysicsError::Unsupported`] for what the native engine cannot do, by name;
+/// [`PhysicsError::Unsupported`] for features that the native engine lacks, by name;
 /// [`PhysicsError::Memory`] when N worlds do not fit.
 pub fn new(
     model: &Arc<Model>,

@@ -7,7 +7,7 @@ use super::sets::{Sets, Workspace};
 use crate::model::Model;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A world, and room for what is read from it.
+/// A world, and room for its readings.
 pub(super) struct World {
     pub sets: Sets,
     pub work: Workspace,

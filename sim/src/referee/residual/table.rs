@@ -119,7 +119,7 @@ pub(super) struct Answer<'a> {
 }
 
 impl Table {
-    /// Finds what is beyond the gate.
+    /// Finds the states beyond the gate.
     pub(super) fn judge(&mut self, answers: [Answer<'_>; 2], choice: &[u32], fault: &[u32]) {
         let gate = self.gate;
         let mut beyond = Vec::new();

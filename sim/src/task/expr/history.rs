@@ -88,7 +88,7 @@ impl HistoryBuilder {
 }
 
 impl Code {
-    /// Whether it reads what only some engines measure while they step.
+    /// Whether it reads a sensor that only some engines measure while they step.
     pub fn reads_measured(&self) -> bool {
         let measured = |s: &(Step, u16)| {
             matches!(

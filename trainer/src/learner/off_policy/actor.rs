@@ -207,7 +207,7 @@ pub struct ContinuousPolicy {
     pub(super) explore: Explore,
     pub(super) config: ActorConfig,
     pub(super) spec: EnvSpec,
-    /// Updates that made it what it is.
+    /// Number of updates behind it.
     pub(super) version: i32,
     /// Place of its first row in the whole batch.
     first_row: i64,

@@ -225,7 +225,7 @@ impl Td3Config {
     }
 }
 
-/// Collects what is wrong in a table.
+/// Collects the mistakes in a table.
 struct Check {
     table: &'static str,
     errors: Vec<ConfigError>,

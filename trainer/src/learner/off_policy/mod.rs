@@ -1,4 +1,4 @@
-//! Learning from what is remembered: soft actor-critic, and TD3 for many environments.
+//! Learning from a replay buffer: soft actor-critic, and TD3 for many environments.
 //!
 //! Reading order: [`OffPolicy::update`](crate::learner::Learner::update): a rollout goes
 //! into the replay buffer, then gradient step after gradient step on batches drawn from it ->

@@ -9,7 +9,7 @@ use ostler_collector::replay::{ReplayBuffer, Room, Setup};
 use std::path::Path;
 use tch::Device;
 
-/// Counts that key draws and decide what is due.
+/// Counts that key draws and schedule updates.
 #[derive(Debug)]
 pub(super) struct Counts {
     /// Updates done.

@@ -25,7 +25,7 @@ pub struct ActorConfig {
     /// `"scalar"`: one learnt standard deviation per action, the same in every state;
     /// `"state_dependent"`: a second head of the network.
     pub std_type: StdType,
-    /// Smallest standard deviation, above 0. The logarithm is what is learnt, and it is kept
+    /// Smallest standard deviation, above 0. The logarithm is learnt, and it is kept
     /// within the bounds, so the standard deviation can be neither negative nor NaN.
     pub min_std: f64,
     /// Largest standard deviation.

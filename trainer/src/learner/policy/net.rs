@@ -266,7 +266,8 @@ impl Net {
         seen.f_narrow(1, seen.size2()?.1 - width, width)
     }
 
-    /// Parameters of the distribution for what the actor's trunk [sees](Self::see), `x [B,O]`.
+    /// Parameters of the distribution for the inputs of the actor's trunk ([`see`](Self::see)),
+    /// `x [B,O]`.
     pub fn forward_actor(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
         self.actor.forward(x, &space.actor)?;
         let features = space.actor.output(x);
@@ -315,7 +316,7 @@ impl Net {
         pass.actor((obs, norm), trunk, heads, self.log_std_bounds, out)
     }
 
-    /// Values for what the critic sees, `x [B,O]`, into [`NetSpace::value`]. With a shared trunk,
+    /// Values for the critic's inputs `x [B,O]`, into [`NetSpace::value`]. With a shared trunk,
     /// after [`forward_actor`](Self::forward_actor) on the same inputs.
     pub fn forward_critic(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
         let features = match (&self.critic, &space.critic) {
@@ -328,7 +329,7 @@ impl Net {
         self.value.forward(features, &space.value)
     }
 
-    /// Values alone, whether the trunk is shared or not, for what the critic sees.
+    /// Values alone, whether the trunk is shared or not, for the critic's inputs.
     pub fn forward_value(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
         if self.critic.is_none() {
             self.actor.forward(x, &space.actor)?;
@@ -424,7 +425,7 @@ fn no_hidden() -> TchError {
     TchError::Torch("a recurrent policy has to be given its hidden state".into())
 }
 
-/// Drops from the gradient `d` what would move a number `raw` that is beyond its bounds
+/// Drops the parts of the gradient `d` that would move a number `raw` beyond its bounds
 /// farther out. A gradient that leads back inside passes: a standard deviation at its bound
 /// neither drifts nor gets stuck there, as it would behind the derivative of a clamp.
 ///

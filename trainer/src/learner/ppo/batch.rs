@@ -59,7 +59,7 @@ pub struct Samples {
 pub struct Remembered {
     /// Hidden states before each step `[M,H]`.
     pub hidden: Tensor,
-    /// 1 where they are what the step before left, 0 where an episode begins `[M,1]`.
+    /// 1 where they come from the step before, 0 where an episode begins `[M,1]`.
     pub keep: Tensor,
 }
 

@@ -204,8 +204,8 @@ impl Blocks {
 
     /// Gradients of the loss of the samples `index` into `grad [P]`, and its means into
     /// `stats [STATS]`. Samples that are not valid have no gradient, whatever they hold; NaN
-    /// where none is valid. Without `policy` only what concerns values is worked out, and
-    /// gradients of what is the actor's alone mean nothing.
+    /// where none is valid. Without `policy` only the value part is computed, and
+    /// gradients of the actor's own parameters mean nothing.
     pub fn run(
         &self,
         inputs: Inputs<'_>,

@@ -87,7 +87,7 @@ pub struct PpoConfig {
     pub imitation: ImitationConfig,
 }
 
-/// `[ppo.imitation]`: the policy is drawn to what a trained one, the teacher, would do. The
+/// `[ppo.imitation]`: the policy is pulled towards the actions of a trained one, the teacher. The
 /// teacher sees observations of its own, `[[task.observation]]` with `group = "teacher"`: what
 /// a robot cannot measure, for example (distillation; Ross et al., "A reduction of imitation
 /// learning and structured prediction to no-regret online learning", 2011).
@@ -99,7 +99,7 @@ pub struct ImitationConfig {
     pub teacher: String,
     /// The group of observations that it sees.
     pub group: String,
-    /// Weight of the loss: the mean of squares of what the policy's mean differs by from the
+    /// Weight of the loss: the mean square difference of the policy's mean from the
     /// teacher's action; of choices, the divergence from the teacher's. 0 or more.
     pub coef: f64,
     /// Share of `coef` at the end of the run, to which it falls evenly. 0..1.

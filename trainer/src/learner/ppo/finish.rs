@@ -14,7 +14,7 @@ use tch::{TchError, Tensor};
 /// By how much the learning rate moves when the divergence is out of its range.
 const FACTOR: f64 = 1.5;
 
-/// Views of what minibatches work on, on the host; good for one update, in which no
+/// Views of the minibatches' buffers, on the host; good for one update, in which no
 /// tensor is replaced.
 #[derive(Debug)]
 pub(super) struct Host {
@@ -33,9 +33,8 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Gradients and means of the samples that `blocks` has taken; `limits`: how far a value
-    /// may move, and how much a teacher counts. Without `policy` only what
-    /// concerns values is worked out.
+    /// Gradients and means of the samples that `blocks` has taken; `limits`: how far a value may
+    /// move, and how much a teacher counts. Without `policy` only the value part is computed.
     pub(super) fn run(
         &mut self,
         blocks: &Blocks,

@@ -97,7 +97,7 @@ pub struct Ppo {
     seed: u64,
     steps: i64,
     envs: i64,
-    /// Whether the critic sees exactly what the actor sees.
+    /// Whether the critic sees exactly the actor's observations.
     same_inputs: bool,
     /// Widths of the actor's and the critic's inputs.
     widths: [i64; 2],

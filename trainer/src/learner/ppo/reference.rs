@@ -100,9 +100,9 @@ struct BoundedLogStd {
     leaf: Tensor,
 }
 
-/// The gradient of a gathered minibatch's loss, with what a recurrent actor's samples have
-/// besides, into `params.grad`, and its means into `stats`,
-/// as [`loss`](super::loss::loss) and the backward pass give them.
+/// The gradient of a gathered minibatch's loss, with the further columns of a recurrent actor's
+/// samples besides, into `params.grad`, and its means into `stats`, as
+/// [`loss`](super::loss::loss) and the backward pass give them.
 ///
 /// # Errors
 /// libtorch refuses.

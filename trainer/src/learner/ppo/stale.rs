@@ -1,9 +1,9 @@
 //! Samples of an older policy than the one that learns.
 //!
-//! Proximal is what the update starts from, not who acted (Hilton, Cobbe and Schulman, "Batch
-//! size-invariance for policy optimization", 2022): the ratio and the divergence of the loss
-//! begin at 1 and 0. Weights, clipped to 1, correct for the older policy's other actions
-//! (Espeholt et al., "IMPALA", 2018).
+//! The proximal policy is that at the update's start, not the one that acted (Hilton, Cobbe and
+//! Schulman, "Batch size-invariance for policy optimization", 2022): the ratio and the
+//! divergence of the loss begin at 1 and 0. Weights, clipped to 1, correct for the older
+//! policy's other actions (Espeholt et al., "IMPALA", 2018).
 
 use super::{Ppo, Staleness, loss};
 use tch::{Kind, TchError, Tensor};

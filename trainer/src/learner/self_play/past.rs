@@ -89,7 +89,7 @@ impl<P: Present, M: Policies> WithPast<P, M> {
         &self.rows
     }
 
-    /// The versions act for their rows, over what the present policy decided there.
+    /// The versions act for their rows, in place of the present policy's actions there.
     fn act_of_past(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
         for version in 0..self.window {
             let Some((rows, parts)) = self.rows.of_version(version) else {

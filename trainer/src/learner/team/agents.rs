@@ -1,7 +1,7 @@
 //! Which rows of a batch belong to which policy, and how they get there and back.
 //!
 //! Rows of all agents lie world by world: row `e * M + i` is agent `i` of world `e`. A
-//! policy of `m` agents sees `e * m + j`, without what was padded.
+//! policy of `m` agents sees `e * m + j`, without the padding.
 
 use crate::learner::LearnError;
 use crate::learner::nn::zeros;

@@ -171,7 +171,7 @@ impl Learner for TeamLearner {
     }
 
     /// A parameter with a policy's name in front (`red/actor.0.weight`) is that policy's;
-    /// what names no policy is meant for the first.
+    /// a name without a policy means the first.
     fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError> {
         let Team {
             agents, policies, ..

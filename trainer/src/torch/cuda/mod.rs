@@ -4,7 +4,7 @@
 //! processor maps neither the driver nor `libtorch_cuda` and has no context on a GPU
 //! (failure F5). Whoever wants a GPU calls [`find`] first: it goes from the driver
 //! ([`driver`]) to libtorch's CUDA part ([`libtorch`]) and says which step fails, and
-//! what to do about it ([`NoCuda`]). Nothing here creates a context.
+//! with a remedy ([`NoCuda`]). Nothing here creates a context.
 //!
 //! libtorch remembers the answer to the first question about CUDA for the life of the
 //! process. So nobody may ask before [`find`] has loaded the library: the lint

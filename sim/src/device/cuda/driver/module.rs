@@ -112,7 +112,7 @@ impl Module {
     ///
     /// # Safety
     /// The function is of this module and takes one parameter, of as many bytes as `args`
-    /// has; what it does with them is sound.
+    /// has; its use of them is sound.
     pub unsafe fn launch(
         &self,
         function: Function,

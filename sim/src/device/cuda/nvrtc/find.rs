@@ -46,7 +46,7 @@ impl fmt::Display for SearchPlace {
     }
 }
 
-/// All places, the first first. `maps` is what `/proc/self/maps` says.
+/// All places, the first first. `maps` is the text of `/proc/self/maps`.
 pub fn places(variable: &dyn Fn(&str) -> Option<OsString>, maps: &str) -> Vec<SearchPlace> {
     let set = |name: &str| variable(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let mut places = Vec::new();
@@ -155,7 +155,7 @@ fn listed(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The files in what `/proc/self/maps` says, each once or more.
+/// The files in `/proc/self/maps`, each once or more.
 fn files(maps: &str) -> impl Iterator<Item = &Path> {
     maps.lines()
         .filter_map(|line| Some(Path::new(&line[line.find('/')?..])))

@@ -127,7 +127,7 @@ fn minus(a: Vec3, b: Vec3) -> Vec3 {
 const LEAST: f64 = 1e-15;
 
 impl Solid {
-    /// Source of what counts as inside, and of the frame: MuJoCo, XML reference,
+    /// Source of the rule for inside, and of the frame: MuJoCo, XML reference,
     /// asset/mesh.
     ///
     /// # Errors

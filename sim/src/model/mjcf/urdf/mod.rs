@@ -23,7 +23,7 @@ struct LinkPlace<'a> {
     joint: &'a Element,
 }
 
-/// The `<mujoco>` element that means what the `<robot>` does.
+/// The `<mujoco>` element with the meaning of the `<robot>`.
 pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> {
     let mut out = made("mujoco", root.at);
     if let Some(name) = root.attr("name") {

@@ -10,7 +10,7 @@ use super::tables::RobotTables;
 use super::tape::{Printer, Program, Style, TapeError};
 use std::fmt::Write;
 
-/// The kernels' text and what was recorded for a robot.
+/// The kernels' source and the functions recorded for a robot.
 #[derive(Debug)]
 pub struct Generated {
     /// Code for the host's lanes.

@@ -10,7 +10,7 @@ use crate::model::{Geom, Options};
 use crate::physics::native::tables::RobotTables;
 use std::f64::consts::PI;
 
-/// Writes what feels the medium, in the frames of the moving bodies that carry it:
+/// Writes the shapes in the medium, in the frames of the moving bodies that carry it:
 /// every body of the model by itself, or in its place those of its geoms that are
 /// ellipsoids.
 pub(super) fn write(c: &Context, plan: &mut RobotTables) {

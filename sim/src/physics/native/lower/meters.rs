@@ -106,7 +106,7 @@ fn counted(model: &Model, kind: i32, body: usize) -> Vec<bool> {
     inside
 }
 
-/// Writes the inertias of the bodies `inside`, summed by what carries them.
+/// Writes the inertias of the bodies `inside`, summed by the body that carries them.
 fn parts(model: &Model, tree: &Tree, inside: &[bool], plan: &mut RobotTables) {
     let mut lumps: BTreeMap<i32, RigidMass> = BTreeMap::new();
     for (b, carrier) in tree.carrier.iter().enumerate().filter(|(b, _)| inside[*b]) {

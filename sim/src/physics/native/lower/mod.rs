@@ -1,7 +1,7 @@
 //! Lowering: a [`Model`] becomes the [`RobotTables`] through which kernels know it.
 //!
 //! Everything that depends on the model alone is computed here, once, in double
-//! precision: static bodies are merged into what they are welded to (`tree`),
+//! precision: static bodies are merged into the bodies that they are welded to (`tree`),
 //! inverse weights are taken at the initial pose (`weights`), soft constraints are
 //! packed (`soft`), candidate contacts are listed with their parameters
 //! (`contacts`), frames that nearly coincide become one (`frames`), other constraints than joint
@@ -144,7 +144,7 @@ pub fn inverse_weights(model: &Model) -> Result<InverseWeights, LowerError> {
 /// Lowers `model` to the kernels' tables.
 ///
 /// # Errors
-/// The model asks for what the kernels cannot do, or a number in it is not finite
+/// The model needs features that the kernels lack, or a number in it is not finite
 /// where the dynamics need it; the message names the element and a way out.
 pub fn lower(model: &Model, options: &LowerOptions) -> Result<RobotTables, LowerError> {
     let merged = frames::merged(model);

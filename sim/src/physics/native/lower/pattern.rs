@@ -48,7 +48,7 @@ impl Pattern {
         }
     }
 
-    /// Adds what the factorisation `L^T D L` fills in, which eliminates from the
+    /// Adds the fill-in of the factorisation `L^T D L`, which eliminates from the
     /// last row to the first: eliminating row i couples all pairs of its columns. It
     /// suffices to hand them on to the last of these columns, which is eliminated next
     /// (George, Liu, Computer solution of large sparse positive definite systems, 1981).

@@ -150,7 +150,7 @@ impl Item {
     }
 }
 
-/// An equality constraint, unless it joins what cannot move apart.
+/// An equality constraint, unless it joins bodies that cannot move apart.
 fn equality_item(
     c: &Context,
     tendons: &Tendons,
@@ -265,7 +265,7 @@ fn equality_item(
     }
 }
 
-/// Two bodies held together, in the frames of what carries them.
+/// Two bodies held together, in the frames of the bodies that carry them.
 struct Joined {
     lists: [Vec<usize>; 2],
     ints: [i32; 2],

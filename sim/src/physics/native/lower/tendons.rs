@@ -8,7 +8,7 @@ use crate::model::rotation::dot;
 use crate::model::{JointKind, Tendon, TendonKind, Transmission};
 use crate::physics::native::tables::RobotTables;
 
-/// The tendons that a kernel has to know, and what moves them.
+/// The tendons that a kernel has to know, and the dofs that move them.
 #[derive(Debug, Clone)]
 pub(super) struct Tendons {
     list: Vec<Lowered>,

@@ -1,4 +1,4 @@
-//! The moving tree: bodies without joints merged into what they are welded to.
+//! The moving tree: bodies without joints merged into the bodies that they are welded to.
 
 use super::LowerError;
 use crate::model::rotation::{Pose, add, dot, matrix};
@@ -21,7 +21,7 @@ impl Carrier {
     }
 }
 
-/// The moving bodies of a model and what each of its bodies is fixed to.
+/// The moving bodies of a model and the carrier of each of its bodies.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
     /// Bodies of the model that have joints, parents first.
@@ -39,7 +39,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Merges what does not move by itself.
+    /// Merges bodies that do not move by themselves.
     pub fn new(model: &Model) -> Result<Self, LowerError> {
         let mut moving = Vec::new();
         let mut carrier = Vec::with_capacity(model.bodies.len());

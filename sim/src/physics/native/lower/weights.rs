@@ -39,7 +39,7 @@ struct Block {
 /// Most multiplications for the inverse weights of a model (some seconds).
 const MAX_WORK: u64 = 2_000_000_000;
 
-/// Refuses what would take minutes: every body asks for the inverse of its tree.
+/// Refuses models that would take minutes: every body asks for the inverse of its tree.
 pub(super) fn affordable(model: &Model, tree: &Tree) -> Result<(), LowerError> {
     let blocks = trees(tree);
     let square = |n: usize| (n as u64).pow(2);

@@ -202,7 +202,7 @@ impl Cache {
         })
     }
 
-    /// Removes what killed processes left, and the longest unused entries beyond the
+    /// Removes the leftovers of killed processes, and the longest unused entries beyond the
     /// limit, but never `keep`. Best effort: entries that cannot be removed stay.
     fn sweep(&self, keep: &str) {
         let Ok(list) = fs::read_dir(&self.folder) else {
@@ -334,8 +334,8 @@ impl ContentHash {
     }
 }
 
-/// Where this program keeps what can be made again: in the folder that the environment
-/// names, or in one of this user's own where others may write there.
+/// The cache folder of this program: in the folder that the environment names, or in one of this
+/// user's own where others may write there.
 pub(crate) fn root(
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<PathBuf, SpecializeError> {

@@ -16,7 +16,7 @@ pub struct Compiler {
     pub path: PathBuf,
     /// Arguments before all others: `ccache`'s compiler, a target.
     pub arguments: Vec<OsString>,
-    /// First line of what `--version` prints.
+    /// First line of the output of `--version`.
     pub version: String,
     /// Variables that lead it to other files, and their values.
     pub variables: Vec<(&'static str, OsString)>,

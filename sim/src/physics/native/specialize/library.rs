@@ -59,7 +59,7 @@ impl Library {
         Self::load(path, Path::new(&name), Some(file))
     }
 
-    /// Loads `from`; `path` is what messages name.
+    /// Loads `from`; messages name `path`.
     fn load(path: &Path, from: &Path, file: Option<File>) -> Result<Arc<Self>, SpecializeError> {
         let failed = |reason: String| SpecializeError::Load {
             path: path.to_path_buf(),

@@ -82,7 +82,7 @@ enum Slot<T> {
 }
 
 impl Program {
-    /// Writes what is constant for ever into the arrays, of the program's shapes.
+    /// Writes the constants into the arrays, of the program's shapes.
     pub fn run_init<T: Real>(&self, arrays: &mut [Vec<T>]) {
         for init in &self.init {
             arrays[init.array as usize][init.index as usize] = T::constant(init.value);

@@ -30,7 +30,7 @@ fn value(recorder: &mut Recorder, raw: u32) -> Option<Val> {
     }
 }
 
-/// Runs `body` and returns what it recorded on this thread.
+/// Runs `body` and returns its recording of this thread.
 ///
 /// # Errors
 /// The first mistake of the recording; a recording within a recording.

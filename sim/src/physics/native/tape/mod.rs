@@ -7,7 +7,7 @@
 //! robot's constants enter as constants, so that products with zero and one vanish (`fold`).
 //! The remaining operations are printed ([`mod@print`]) and compiled for that robot.
 //!
-//! Reading order: [`node`] (what is on the tape) -> [`graph`] (each value once) -> `fold`
+//! Reading order: [`node`] (the entries of a tape) -> [`graph`] (each value once) -> `fold`
 //! (simplification) -> [`program`] (functions, loads, stores, constants) -> [`record`] ->
 //! [`order`], [`mod@print`] (C++ again). [`eval`] interprets a tape, for tests.
 //!

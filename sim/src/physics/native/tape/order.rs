@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 /// How to put a function's operations in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// As recorded, without what is not needed.
+    /// As recorded, without unneeded nodes.
     #[default]
     Recorded,
     /// From each store to its operands, the one that needs more values at a time

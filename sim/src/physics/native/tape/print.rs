@@ -59,7 +59,7 @@ impl<'a> Printer<'a> {
         text
     }
 
-    /// The function that writes what is constant for ever.
+    /// The function that writes the constants.
     pub fn init(&self, name: &str) -> String {
         let mut text = format!("{} {name}(W& w) {{\n", self.style.qualifiers);
         for init in &self.program.init {

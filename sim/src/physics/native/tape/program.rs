@@ -56,7 +56,7 @@ impl Array {
     }
 }
 
-/// An element and what it becomes.
+/// An element and its new value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Store {
     /// Index into the program's arrays.
