@@ -27,7 +27,7 @@ fn inject(place: &Place, out: &str, faults: &[&str], more: &[&str]) -> Output {
 #[test]
 fn an_allocation_that_fails_anywhere_is_a_change_of_size_at_that_iterations_start() {
     let place = Place::new();
-    // What a run does that changes its size on purpose before the third iteration.
+    // A run that changes its size on purpose before the third iteration.
     place.train(
         "planned",
         6,
@@ -100,8 +100,8 @@ fn what_a_run_did_stands_in_its_configuration_and_repeats() {
     assert_eq!(sizes(&place.path("a")), [8, 8, 4, 4, 4, 4, 4, 4]);
 }
 
-/// What is freed does not come back before the process ends, so a second failure asks
-/// for a fresh one.
+/// Freed memory does not come back before the process ends, so a second failure asks for a fresh
+/// process.
 #[test]
 fn a_second_failure_goes_on_in_a_fresh_process_with_the_same_bits() {
     let place = Place::new();
@@ -121,7 +121,7 @@ fn a_second_failure_goes_on_in_a_fresh_process_with_the_same_bits() {
         assert_eq!(output.status.code(), Some(0), "{out} {err}");
         for part in [
             "4 environments find no room in this process",
-            "it goes on from its checkpoint of iteration 2 with 4 environments at the most",
+            "the run goes on from its checkpoint of iteration 2 with 4 environments at the most",
         ] {
             assert!(err.contains(part), "{out} {err}");
         }

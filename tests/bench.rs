@@ -1,4 +1,4 @@
-//! `ostler bench`: what it prints, and that libtorch's share of the allocations is a
+//! `ostler bench`: its output, and that libtorch's share of the allocations is a
 //! constant of the configuration.
 
 #![allow(clippy::unwrap_used)]
@@ -94,7 +94,7 @@ fn the_comparison_with_other_engines_measures_what_is_installed_and_names_the_re
     }
 }
 
-/// What an engine prints while it is loaded is not among the numbers.
+/// An engine's output while it is loaded is not among the numbers.
 #[test]
 fn what_other_engines_print_stays_out_of_the_comparison() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -103,7 +103,7 @@ fn what_other_engines_print_stays_out_of_the_comparison() {
     for engine in ["mujoco_warp", "jax"] {
         std::fs::write(folder.path().join(engine).with_extension("py"), noisy).unwrap();
     }
-    // What they import before.
+    // The modules that they import first.
     std::fs::write(folder.path().join("mujoco.py"), "").unwrap();
     let Some(python) = python() else { return };
     let out = std::process::Command::new(&python)

@@ -33,7 +33,7 @@ fn f8_one_key_changes_the_collector_and_nothing_else() {
     ]
     .map(String::from)
     .into();
-    // What is logged once there is something to count may come in one and not the other.
+    // Tags that are logged once there is something to count may come in one and not the other.
     let sometimes = |tag: &String| tag.starts_with("Episode_");
     let (one, other) = (tags(&sync), tags(&crew));
     assert!(one.difference(&other).all(sometimes), "{one:?}\n{other:?}");
@@ -76,7 +76,7 @@ fn f8_one_key_changes_the_collector_and_nothing_else() {
 }
 
 /// Every learner, with any number of workers that it waits for, learns what it learns
-/// without: what a row explores does not depend on the worker that steps it.
+/// without: a row's exploration does not depend on the worker that steps it.
 #[test]
 fn workers_that_the_learner_waits_for_change_no_bit() {
     let more = "

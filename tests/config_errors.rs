@@ -1,5 +1,4 @@
-//! What a user sees, from the real program, for each mistake: file, line, column,
-//! words, exit code 2.
+//! The real program's output for each mistake: file, line, column, words, exit code 2.
 
 #![allow(clippy::unwrap_used)]
 

@@ -14,7 +14,7 @@ fn place(schedules: &str) -> Place {
     Place::with(&format!("{TASK}\n{schedules}"))
 }
 
-/// What was logged under a tag, iteration by iteration.
+/// Values logged under a tag, iteration by iteration.
 fn logged(run: &Path, tag: &str) -> Vec<f64> {
     let number = |l: &serde_json::Value| l[tag].as_f64().unwrap_or(f64::NAN);
     metrics(run).iter().map(number).collect()
@@ -97,8 +97,8 @@ fn environments_come_as_planned() {
 key = "env.num_envs"
 points = [[0, 4], [3, 8], [5, 16], [7, 2]]"#,
     );
-    // Cut where there are others than the configuration's 8: what was scheduled is no
-    // want of memory, and holds nothing back later.
+    // Cut where there are others than the configuration's 8: a scheduled change is no want
+    // of memory, and holds nothing back later.
     the_same_however_interrupted(&place, 2, "kill phase=update iteration=6", &[]);
     let config = std::fs::read_to_string(place.path("cut/config.toml")).unwrap();
     assert!(!config.contains("changes = [["), "{config}");

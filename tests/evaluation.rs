@@ -1,4 +1,4 @@
-//! Evaluations during a training: that they say how good the policy is, notice when it
+//! Evaluations during a run: that they say how good the policy is, notice when it
 //! falls apart, and change nothing that is learnt.
 
 #![allow(clippy::unwrap_used)]

@@ -1,6 +1,6 @@
-//! Runs and files of strangers, by the real program: what is no file is refused at once,
-//! forged numbers are refused before anything is made of them, and a run that only begins
-//! can be stopped.
+//! Runs and files of strangers, by the real program: other things than files are refused at
+//! once, forged numbers are refused before they are used, and a run that only begins can be
+//! stopped.
 
 #![allow(clippy::unwrap_used)]
 
@@ -162,8 +162,8 @@ fn what_is_no_file_in_a_run_is_refused_at_once() {
         replay,
         &["it is of 100000 environments, its run had 8"],
     );
-    // What a run only keeps is no reason to refuse it; the goal that another reached is
-    // looked for there.
+    // A file that a run only keeps is no reason to refuse it; the run looks there for the goal
+    // that another reached.
     pipe(&place.path("b/meta.json"));
     pipe(&place.path("b/curve.png"));
     let goal = "runner.stop_at_return=1000";
@@ -287,7 +287,7 @@ fn takes(pid: i32, signal: i32) -> Option<()> {
     (caught >> (signal - 1) & 1 == 1).then_some(())
 }
 
-/// A training with so many environments that it begins for a while.
+/// A run with so many environments that it begins for a while.
 fn beginning(place: &Place, more: &[&str]) -> Child {
     std::fs::create_dir(place.path("tmp")).unwrap();
     let args = ["train", "pole.toml", "--out", "a"];

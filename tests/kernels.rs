@@ -201,7 +201,7 @@ fn ctrl_c_gives_up_a_compilation_that_a_run_waits_for() {
             })
         })
     };
-    // What can be seen to be wrong is said first.
+    // Mistakes that can be seen before compiling are reported first.
     let wrong = [&train[..], &["task.reward.alive.expr=joint_pos(slid)"]].concat();
     let out = ostler(&place, &wrong)
         .env("OSTLER_CXX", &slow)

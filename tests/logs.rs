@@ -29,7 +29,7 @@ fn what_is_logged_says_in_which_iteration_and_is_kept_with_a_failure() {
     let back = |l: &&str| l.contains("back to the last good weights");
     let line = log.lines().find(back).unwrap();
     assert!(line.contains(" WARN iteration{n=2}: "), "{line}");
-    // What comes before the first iteration is of none.
+    // Lines before the first iteration belong to no iteration.
     let first = log.lines().next().unwrap();
     assert!(!first.contains("iteration{"), "{first}");
 

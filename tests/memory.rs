@@ -1,5 +1,5 @@
-//! What a training takes, how many environments fit, and what happens at a limit of
-//! the operating system's.
+//! The memory of a run, how many environments fit, and the effect of a limit of the operating
+//! system's.
 
 #![allow(clippy::unwrap_used)]
 
@@ -25,7 +25,7 @@ fn num_envs(run: &Path) -> u64 {
 fn auto_takes_what_fits_below_a_limit_and_is_spelt_out() {
     let place = Place::new();
     let train = "train pole.toml --num-envs auto --out a runner.max_iterations=2 runner.num_steps_per_env=128";
-    // The data segment: what a shell can limit without stopping libtorch from loading.
+    // The data segment: a shell can limit it without stopping libtorch from loading.
     let out = place.limited("-d 400000", train);
     let err = text(&out);
     assert_eq!(out.status.code(), Some(0), "{err}");
@@ -75,15 +75,14 @@ fn the_estimate_is_near_the_truth() {
         // Of the whole process, at its end: a run keeps what it took.
         let last = metrics(&run).pop().unwrap();
         let real = last["Memory/rss_mib"].as_f64().unwrap();
-        // What libtorch takes to be there at all is the larger part, and the kernel's and
-        // the loader's doing.
+        // libtorch's own memory is the larger part, and the kernel and the loader decide it.
         assert!(
             (0.8..1.1).contains(&(estimate / real)),
             "{n}: {estimate} for {real}"
         );
         (estimate, real)
     });
-    // What more environments take is ours; the estimate is told in whole MiB.
+    // The difference for more environments is ours; the estimate is given in whole MiB.
     let [(estimate, real), (more, more_real)] = of_both;
     let (grown, truth) = (more - estimate, more_real - real);
     assert!(
@@ -194,8 +193,8 @@ fn a_run_that_the_kernel_kills_for_memory_goes_on_with_fewer_environments() {
         }
     };
     wait("iterations", &|| lines() >= 1);
-    // Another program takes what is left: less than the training has, so that the
-    // kernel chooses the training.
+    // Another program takes what is left: less than the run has, so that the kernel chooses the
+    // run.
     let line = format!("{enter}; (head -c 300M /dev/zero; sleep 300) | tail");
     let ballast = Command::new("sh")
         .args(["-c", &line])
@@ -210,7 +209,7 @@ fn a_run_that_the_kernel_kills_for_memory_goes_on_with_fewer_environments() {
     wait("fewer", &|| {
         said().contains("with 16384 environments at the most")
     });
-    // What the first life wrote is gone: these are new.
+    // The first process's files are gone: these are new.
     wait("end of the first life", &|| {
         lines() == 0 || said().matches("run a").count() == 2
     });

@@ -1,5 +1,5 @@
-//! Learners with a replay memory, by the real program: what is logged, what repeats, what
-//! resumes with its memory, what a back-off and a full disk leave of it.
+//! Learners with a replay buffer, by the real program: logs, repeats, resumes with the buffer,
+//! the buffer after a back-off and a full disk.
 
 #![allow(clippy::unwrap_used)]
 
@@ -77,7 +77,7 @@ fn a_resumed_run_remembers_and_ends_with_the_bits_of_one_never_stopped() {
         (BOTH[0], "replay.sampler=without_replacement"),
     ] {
         let place = place();
-        // Small enough that the memory is full, and old transitions fall out of it.
+        // Small enough that the buffer is full, and old transitions fall out of it.
         let small = ["replay.capacity=500", "replay.recent=150"];
         // The exponent of priorities would follow the length of the run.
         let more = [&[learner, storage, "replay.beta_end=0.4"], &small[..]].concat();
@@ -252,7 +252,7 @@ fn f13_a_full_disk_is_an_error_and_the_checkpoint_stays() {
     let more = [BOTH[0], "replay.storage=memmap", "runner.supervise=false"];
     let before = place.train("a", 2, &more);
     let checkpoint = tensors(&before);
-    // No file may grow beyond this: the file of the memory is larger.
+    // No file may grow beyond this: the file of the buffer is larger.
     let out = place.limited(
         "-f 64",
         "train --resume a --quiet runner.max_iterations=40 log.tensorboard=false",

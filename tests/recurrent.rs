@@ -1,5 +1,5 @@
-//! Policies that remember: what they need memory for, and that nothing which stops, moves or
-//! shrinks a run loses or changes what they remember.
+//! Recurrent policies: tasks that need memory; the hidden state survives every stop, move and
+//! change of size of a run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -64,7 +64,10 @@ fn a_run_that_is_killed_ends_with_the_bits_of_one_that_was_not() {
     let out = child.wait_with_output().unwrap();
     assert_eq!(out.status.code(), Some(0));
     let log = std::fs::read_to_string(run.join("log.txt")).unwrap();
-    assert!(log.contains("the training died of SIGKILL"), "{log}");
+    assert!(
+        log.contains("the training process died of SIGKILL"),
+        "{log}"
+    );
     assert_same_bits(&whole, &run);
 }
 
@@ -82,7 +85,7 @@ fn resumed_and_with_fewer_environments_the_others_go_on_with_what_they_remember(
         place.ok(&["train", "--resume", &name("part"), "--quiet", goal]);
         assert_same_bits(&whole, &part);
     }
-    // What goes on, and what begins anew, is the same in both.
+    // The same environments go on, and the same begin anew, in both.
     let planned = [&GRU[..], &["back_off.changes=[[2,4],[4,8]]"]].concat();
     let planned = place.train("planned", 6, &planned);
     let stopped = ["back_off.changes=[[2,4],[4,8]]", "runner.save_interval=1"];

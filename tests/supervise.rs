@@ -1,4 +1,4 @@
-//! The process that watches over a training: real children, real signals.
+//! The process that watches over a run: real children, real signals.
 
 #![allow(clippy::unwrap_used)]
 
@@ -40,7 +40,7 @@ fn checkpoints(run: &Path) -> usize {
     })
 }
 
-/// Waits until the training goes beyond iteration `n` and can be resumed; its process.
+/// Waits until the run goes beyond iteration `n` and can be resumed; its process.
 fn beyond(place: &Place, child: &Child, n: usize) -> i32 {
     let run = place.path("a");
     wait("iterations", || {
@@ -71,14 +71,14 @@ fn a_training_that_is_killed_ends_with_the_bits_of_one_that_was_not() {
     let err = text(&out);
     assert_eq!(out.status.code(), Some(0), "{err}");
     assert_eq!(
-        err.matches("the training died of SIGKILL; it goes on from")
+        err.matches("the training process died of SIGKILL; the run goes on from")
             .count(),
         2,
         "{err}"
     );
     let log = std::fs::read_to_string(place.path("a/log.txt")).unwrap();
     assert!(
-        log.contains("supervisor: the training died of SIGKILL"),
+        log.contains("supervisor: the training process died of SIGKILL"),
         "{log}"
     );
     let whole = place.train("whole", 60, &["env.num_envs=128"]);
@@ -100,9 +100,9 @@ fn nothing_is_left_when_the_supervisor_is_killed() {
     let trainer = beyond(&place, &child, 1);
     let mut child = child;
     kill(id(&child), libc::SIGKILL);
-    // Not its output: a training that is left would hold the pipe open.
+    // Not its output: a run that is left would hold the pipe open.
     assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
-    wait("the training's end", || {
+    wait("the end of the training process", || {
         parent_of(trainer).is_none().then_some(())
     });
     // Neither lock nor process is in the way of the next one.
@@ -112,7 +112,7 @@ fn nothing_is_left_when_the_supervisor_is_killed() {
 
 #[test]
 fn signals_to_the_supervisor_save_and_stop_the_training() {
-    // Under `nohup` SIGHUP is ignored, and a training that inherits that goes on.
+    // Under `nohup` SIGHUP is ignored, and a run that inherits that goes on.
     // SAFETY: signal takes two numbers; nothing here handles SIGHUP.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
     for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
@@ -138,7 +138,7 @@ fn a_signal_for_both_processes_counts_once() {
         // Only an orderly end writes a checkpoint.
         "runner.save_interval=0",
         "runner.max_iterations=1000000",
-        // Long iterations: a second wish would end the training in the middle of one.
+        // Long iterations: a second wish would end the run in the middle of one.
         "env.num_envs=2048",
         "runner.num_steps_per_env=64",
     ];
@@ -177,7 +177,7 @@ fn a_training_that_keeps_dying_is_given_up() {
     let err = text(&out);
     assert_eq!(out.status.code(), Some(1), "{err}");
     assert!(
-        err.contains("died of SIGSEGV; it had no checkpoint yet and starts anew"),
+        err.contains("died of SIGSEGV; the run had no checkpoint yet and starts anew"),
         "{err}"
     );
     let last = "runner.max_restarts = 1 restart brought no new checkpoint";
@@ -198,7 +198,7 @@ fn a_run_without_a_checkpoint_starts_anew_in_its_folder() {
     kill(trainer_of(id(&child)).unwrap(), libc::SIGABRT);
     let out = finish(child);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out));
-    let said = "died of SIGABRT; it had no checkpoint yet and starts anew";
+    let said = "died of SIGABRT; the run had no checkpoint yet and starts anew";
     assert!(text(&out).contains(said), "{}", text(&out));
     assert_eq!(metrics(&run).len(), 60);
     let whole = place.train("whole", 60, &["env.num_envs=128", "runner.save_interval=0"]);
@@ -212,7 +212,7 @@ fn other_deaths_are_died_too_and_codes_pass() {
     place.fails(2, &["train", "pole.toml", "task.reward.alive.expr=nothing"]);
     let child = start(&place, &["runner.max_iterations=1000000"]);
     let trainer = beyond(&place, &child, 1);
-    // Not one that is restarted, and the training does not handle it.
+    // Not one that is restarted, and the run does not handle it.
     kill(trainer, libc::SIGALRM);
     let out = finish(child);
     assert_eq!(out.status.signal(), Some(libc::SIGALRM), "{}", text(&out));
@@ -334,7 +334,7 @@ fn resume_auto_finds_the_newest_run_that_is_not_finished() {
     let args = ["--out", "early", "runner.max_iterations=1"];
     let err = auto(&args);
     assert!(err.contains("early starts anew"), "{err}");
-    // What is not a run's own stays as it is.
+    // Files that do not belong to a run stay as they are.
     let mine = place.path("mine");
     std::fs::create_dir_all(mine.join("robot")).unwrap();
     std::fs::write(mine.join("robot/notes.txt"), "").unwrap();

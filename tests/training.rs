@@ -1,5 +1,4 @@
-//! Real trainings by the real program: what is in the folder, what repeats, what
-//! resumes, how it ends.
+//! Real runs by the real program: the folder's contents, repeats, resumes, ends.
 
 #![allow(clippy::unwrap_used)]
 
@@ -414,9 +413,9 @@ fn checkpoints_that_cannot_be_used_are_explained() {
     assert!(!place.path("c").exists(), "nothing is left behind");
 }
 
-/// Observations that tell the time (a cart that drifts) and episodes that end by it: what the
-/// critic says of last observations enters its targets, and it is never trained on them. It
-/// went up by a tenth in every iteration, to 10^20.
+/// Observations that tell the time (a cart that drifts) and episodes that end by it: the
+/// critic's values of last observations enter its targets, and it is never trained on them. The
+/// values went up by a tenth in every iteration, to 10^20.
 #[test]
 fn a_critic_does_not_promise_itself_more_than_rewards_can_bring() {
     let place = Place::new();

@@ -1,5 +1,5 @@
-//! The workflow files' steps, run as they stand: what takes long is replaced by a program
-//! that checks its arguments, or by the same program told to list what it would do.
+//! The workflow files' steps, run as they stand: a long step is replaced by a program that
+//! checks its arguments, or by the same program told to list what it would do.
 
 #![allow(clippy::unwrap_used)]
 
@@ -101,7 +101,7 @@ fn scripts(job: &Yaml) -> Vec<(String, String)> {
     let script = |step: &Yaml| {
         assert!(step["uses"].is_badvalue() != step["run"].is_badvalue());
         let run = step["run"].as_str()?.to_string();
-        // What is put into a script's text by a workflow is run as a part of it.
+        // A `${{` in a script would make a workflow's text part of the script.
         assert!(!run.contains("${{"), "{run}");
         Some((step["name"].as_str().unwrap().to_string(), run))
     };
@@ -137,7 +137,7 @@ impl Checkout {
         this
     }
 
-    /// What `cargo xtask gpu-bundle` leaves there, with empty programs.
+    /// The bundle of `cargo xtask gpu-bundle`, with empty programs.
     fn bundle(&self) {
         let part = self.path("target/gpu-bundle/part-1");
         fs::create_dir_all(part.join("bin")).unwrap();
@@ -186,7 +186,7 @@ impl Checkout {
         text(&out.stdout)
     }
 
-    /// What ran, and what the summary says; both begin anew.
+    /// The commands that ran, and the text of the summary; both begin anew.
     fn taken(&self, name: &str) -> String {
         let text = fs::read_to_string(self.path(name)).unwrap_or_default();
         let _ = fs::remove_file(self.path(name));
@@ -241,7 +241,7 @@ fn steps_on_a_hosted_machine_are_one_command_and_a_summary() {
     }
 }
 
-/// `.ci/run` with a cargo that only prints; what it ends with, after its table of times.
+/// `.ci/run` with a cargo that only prints; the end of its output, after its table of times.
 fn ci(says: &str, require: Option<&str>) -> (i32, String) {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
@@ -365,7 +365,7 @@ fn the_machine_with_a_gpu_works_every_night_and_never_for_pull_requests() {
     let workflow = workflow("gpu.yml");
     is_nightly(&workflow);
     let job = job(&workflow);
-    // What is not judged fails, unless somebody asked for new baselines.
+    // A result that is not judged fails, unless somebody asked for new baselines.
     let baselines = job["env"]["BASELINES"].as_str().unwrap();
     assert_eq!(
         baselines,
@@ -445,7 +445,7 @@ fn the_crates_are_held_against_all_that_is_asked_of_them_every_night() {
     }
 }
 
-/// What the night checks of where crates come from, at every change.
+/// The nightly check of where crates come from, at every change.
 #[test]
 fn crates_come_from_the_registry_with_a_checksum() {
     let text = fs::read_to_string(root().join("Cargo.lock")).unwrap();

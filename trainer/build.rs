@@ -43,7 +43,7 @@ const fn unit(
     }
 }
 
-/// What the engine's kernels share with the learner's.
+/// Headers that the engine's kernels share with the learner's.
 const BASE: &str = "../sim/kernels";
 
 fn main() -> ExitCode {

@@ -1,10 +1,10 @@
-//! Transitions per second into and out of a replay memory: capacity 1,000,000,
+//! Transitions per second into and out of a replay buffer: capacity 1,000,000,
 //! observations of 48 numbers, actions of 12, batches of 4,096.
 //!
 //! ```text
 //! cargo bench --workspace --bench replay -- [host|memmap] [FOLDER]
 //! ```
-//! With `--serve` it fills the memory, prints a line, and then answers each line
+//! With `--serve` it fills the buffer, prints a line, and then answers each line
 //! `extend N` or `sample N` on standard input by the seconds that N of them took:
 //! `versus_torchrl.py` beside it measures in turn with TorchRL so.
 

@@ -1,4 +1,4 @@
-"""Ostler's replay memory against TorchRL's, in turn, in one run, one thread each.
+"""Ostler's replay buffer against TorchRL's, in turn, in one run, one thread each.
 
     pip install torch torchrl
     cargo bench --workspace --bench replay --no-run       # prints the program's path

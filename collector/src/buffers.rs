@@ -214,7 +214,8 @@ impl Buffers {
 
     /// Marks all steps from `made` on as not to be learnt from, with numbers that are
     /// finite: those of the last step that was made. Before the first step all are
-    /// observations `[N][O]` and hidden states of `next`, actions 0 of mean 0 and deviation 1.
+    /// observations `[N][O]` and hidden states of `next`, actions 0 of mean 0 and standard
+    /// deviation 1.
     pub fn mask(&mut self, made: usize, next: &Next) -> Result<(), CollectError> {
         let (steps, host) = (self.rollout.steps as usize, &mut self.host);
         if made == 0 {

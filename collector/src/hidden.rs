@@ -47,7 +47,7 @@ impl HiddenStates {
         }
     }
 
-    /// After the step: what the policy wrote is the present state, and zero in rows that
+    /// After the step: the policy's output becomes the present state, and zero in rows that
     /// `ended` an episode.
     ///
     /// # Errors

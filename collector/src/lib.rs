@@ -2,7 +2,7 @@
 //!
 //! Reading order: [`Collector::collect`] -> [`SyncCollector`] -> [`Policy::act`] and
 //! `BatchEnv::step`; then [`asynchronous`], where other threads collect, and [`device`],
-//! where the rollout is not on the host. Nothing here knows what a loss is.
+//! where the rollout is not on the host. Nothing here knows losses.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods))]
 
@@ -94,8 +94,7 @@ impl From<EnvError> for CollectError {
 }
 
 impl CollectError {
-    /// The allocation that failed, if that is what happened: fewer environments may
-    /// do.
+    /// The allocation that failed, if one did: fewer environments may do.
     pub fn out_of_memory(&self) -> Option<&ostler_sim::memory::MemoryError> {
         match self {
             Self::Memory(e) => Some(e),
@@ -128,7 +127,7 @@ pub struct CollectTimes {
 pub struct CollectCounts {
     /// Within the loop over control steps.
     pub in_loop: Traffic,
-    /// Since the end of the collection before: that and what came before and after it.
+    /// Since the end of the collection before: the collection and the work before and after it.
     pub all: Traffic,
 }
 
@@ -157,8 +156,8 @@ pub trait Collector {
         None
     }
 
-    /// Forgets what was collected ahead of what was handed out: with weights that are
-    /// not believed any more.
+    /// Forgets the rollouts that were collected
+    /// ahead: the run has rejected their weights.
     ///
     /// # Errors
     /// The environments cannot go back.
@@ -166,30 +165,30 @@ pub trait Collector {
         Ok(())
     }
 
-    /// Captures everything that is needed to go on with the same bits; what `into` held is
-    /// gone. Nothing is allocated once it was used: cheap enough for the start of every
+    /// Captures everything that is needed to go on with the same bits; the old content of `into`
+    /// is gone. Nothing is allocated once it was used: cheap enough for the start of every
     /// iteration.
     ///
     /// # Errors
     /// There is no memory; the device refuses.
     fn capture(&mut self, into: &mut Snapshot) -> Result<(), CollectError>;
 
-    /// Goes back to what was captured: the same bits follow.
+    /// Goes back to the captured state: the same bits follow.
     ///
     /// # Errors
     /// It does not fit; nothing has changed then.
     fn restore(&mut self, from: &Snapshot) -> Result<(), CollectError>;
 
-    /// Takes over what a collector of the same robot, task and seed with another number
-    /// of environments captured. Environments 0..min(N, stored) go on with the bits that
-    /// they would have had there; those beyond start new episodes, with random ages if
-    /// `spread`. Returns how many were taken over.
+    /// Takes over the captured state of a collector of the
+    /// same robot, task and seed with another number of environments. Environments 0..min(N,
+    /// stored) go on with the bits that they would have had there; those beyond start new
+    /// episodes, with random ages if `spread`. Returns how many were taken over.
     ///
     /// # Errors
     /// It does not fit; nothing has changed then.
     fn restore_range(&mut self, from: &Snapshot, spread: bool) -> Result<usize, CollectError>;
 
-    /// The bytes of what this collector captured, wherever they lie: for a file, or for
+    /// The bytes of this collector's captured state, wherever they lie: for a file, or for
     /// another collector.
     ///
     /// # Errors

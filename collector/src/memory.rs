@@ -12,12 +12,12 @@ use bytemuck::Pod;
 use ostler_sim::memory::MemoryError;
 use tch::{Device, Kind, TchError, Tensor};
 
-/// A zeroed tensor on the host, or an error that says what it was for.
+/// A zeroed tensor on the host, or an error that names its purpose.
 pub fn host_zeros(what: &str, size: &[i64], kind: Kind) -> Result<Tensor, CollectError> {
     zeros(what, size, kind, Device::Cpu)
 }
 
-/// A zeroed tensor on a device, or an error that says what it was for.
+/// A zeroed tensor on a device, or an error that names its purpose.
 pub fn zeros(what: &str, size: &[i64], kind: Kind, device: Device) -> Result<Tensor, CollectError> {
     let bytes = size
         .iter()
@@ -84,7 +84,7 @@ pub fn out_of_memory_text(text: &str) -> Option<MemoryError> {
     Some(tensor_of(asked_for(text).unwrap_or(0)))
 }
 
-/// An error of [`Policy::act`](crate::Policy::act) that says what could not be
+/// An error of [`Policy::act`](crate::Policy::act) that names the tensor that could not be
 /// allocated; [`out_of_memory`] finds it again.
 pub fn memory_as_tch(error: MemoryError) -> TchError {
     TchError::Io(std::io::Error::new(std::io::ErrorKind::OutOfMemory, error))

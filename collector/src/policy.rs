@@ -72,7 +72,7 @@ pub trait Policy {
         action: &Tensor,
     ) -> Result<(), TchError>;
 
-    /// How many updates have made the policy what it is; -1 where nobody counts.
+    /// Number of updates behind the policy; -1 where it is not counted.
     fn version(&self) -> i32 {
         -1
     }
@@ -95,7 +95,7 @@ pub trait Replicate {
 
     /// Overwrites `out` with all that the decisions depend on and that an update changes:
     /// weights and normalisers, as plain numbers on the host. `out` keeps its memory;
-    /// what crosses to the host is counted.
+    /// bytes copied to the host are counted.
     ///
     /// # Errors
     /// No memory; the device refuses.

@@ -173,8 +173,8 @@ impl Rollout {
         self.action.device()
     }
 
-    /// A copy on another device; `None` where this one is there already. What crosses is
-    /// counted.
+    /// A copy on another device; `None` where this one is there already. Copied bytes
+    /// are counted.
     ///
     /// # Errors
     /// The device has no room for it, or fails.

@@ -20,8 +20,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// For what is captured and restored within one collector: on a device where that is
-    /// possible, which has room for one.
+    /// For snapshots within one collector: on a device where that is possible, which has room
+    /// for one.
     pub fn in_place() -> Self {
         Self {
             may_stay: true,
@@ -165,7 +165,7 @@ impl<'a> Saved<'a> {
     }
 }
 
-/// Copies what both have.
+/// Copies the common part.
 pub(crate) fn copy(stored: &[u8], into: &mut [f32]) {
     for (x, b) in into.iter_mut().zip(stored.chunks_exact(4)) {
         *x = f32::from_le_bytes([b[0], b[1], b[2], b[3]]);

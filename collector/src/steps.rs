@@ -39,9 +39,9 @@ pub(crate) trait Actor {
 }
 
 /// A policy in its own thread.
-pub(crate) struct Alone<'a>(pub &'a mut dyn Policy);
+pub(crate) struct LocalPolicy<'a>(pub &'a mut dyn Policy);
 
-impl Actor for Alone<'_> {
+impl Actor for LocalPolicy<'_> {
     fn look(&mut self, _: usize) -> Result<Look, CollectError> {
         Ok(Look {
             version: self.0.version(),
@@ -73,7 +73,7 @@ pub(crate) struct Stepper<E> {
 
 /// Result of a rollout.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Ran {
+pub(crate) struct Outcome {
     /// Steps that were made.
     pub steps: usize,
     pub times: CollectTimes,
@@ -136,7 +136,7 @@ impl<E: Environments> Stepper<E> {
         &mut self,
         buffers: &mut Buffers,
         actor: &mut impl Actor,
-    ) -> Result<Ran, CollectError> {
+    ) -> Result<Outcome, CollectError> {
         let start = Instant::now();
         let mut policy_time = 0.0;
         let steps = buffers.rollout.steps as usize;
@@ -203,7 +203,7 @@ impl<E: Environments> Stepper<E> {
             buffers.mask(made, &self.next)?;
         }
         let total = start.elapsed().as_secs_f64();
-        Ok(Ran {
+        Ok(Outcome {
             steps: made,
             times: CollectTimes {
                 policy: policy_time,
@@ -247,7 +247,7 @@ impl<E: Environments> Stepper<E> {
         snapshot::write_head(out, self.step, self.next.groups())
     }
 
-    /// Takes over what is not the environments', of environments `from..` of those saved.
+    /// Takes over the state beside the environments', of environments `from..` of those saved.
     pub fn fill(&mut self, saved: &Saved<'_>, from: usize) {
         let n = self.env.spec().num_envs;
         // New environments begin without memories.

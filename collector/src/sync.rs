@@ -3,7 +3,7 @@
 use crate::buffers::Buffers;
 use crate::env::Environments;
 use crate::snapshot::Snapshot;
-use crate::steps::{Alone, Stepper, Stepping};
+use crate::steps::{LocalPolicy, Stepper, Stepping};
 use crate::{CollectError, CollectTimes, Collector, Policy, Rollout};
 use ostler_sim::{BatchEnv, EpisodeStats};
 
@@ -65,7 +65,9 @@ impl<E: Environments> SyncCollector<E> {
 
 impl<E: Environments> Collector for SyncCollector<E> {
     fn collect(&mut self, policy: &mut dyn Policy) -> Result<&Rollout, CollectError> {
-        let ran = self.stepper.run(&mut self.buffers, &mut Alone(policy))?;
+        let ran = self
+            .stepper
+            .run(&mut self.buffers, &mut LocalPolicy(policy))?;
         self.stepper.take_stats(&mut self.stats);
         self.times = ran.times;
         Ok(&self.buffers.rollout)

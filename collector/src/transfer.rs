@@ -1,12 +1,12 @@
 //! The one place where the numbers of a tensor come to the host.
 //!
-//! Every function here waits until its copy has landed: what it returns cannot be read
-//! too early (failure F3). Each is also a wait for everything that a GPU was given
-//! before, so none belongs into the collection loop, where
-//! `ostler_sim::device::transfer` reads without standing still, and few into an update. The lint
-//! `disallowed-methods` keeps libtorch's own ways to the host to this file. What comes back
-//! in every step lands in memory that is there already: `Landing` of [`crate::device::stream`],
-//! which can be read only from the call that waited, too.
+//! Every function here waits until its copy has landed: its result cannot be read too early
+//! (failure F3). Each is also a wait for everything that a GPU was given before, so none belongs
+//! into the collection loop, where `ostler_sim::device::transfer` reads without standing still,
+//! and few into an update. The lint `disallowed-methods` keeps libtorch's own ways to the host
+//! to this file. Numbers that come back in every step land in memory that is there already:
+//! `Landing` of [`crate::device::stream`], which can be read only from the call that waited,
+//! too.
 
 #![allow(clippy::disallowed_methods, reason = "this is the place")]
 
@@ -81,7 +81,7 @@ pub fn host_integer(tensor: &Tensor) -> Result<i64, TchError> {
     landed(&first(tensor)?)?.f_int64_value(&[])
 }
 
-/// Only what is wanted crosses the bus.
+/// Only the wanted numbers cross the bus.
 fn first(tensor: &Tensor) -> Result<Tensor, TchError> {
     tensor.f_reshape([-1])?.f_get(0)
 }

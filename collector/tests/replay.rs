@@ -1,6 +1,6 @@
-//! What a replay memory promises across processes: kills, full disks, other programs, and
-//! what it leaves behind. Each test that needs a process of its own starts this program
-//! again, as one of the ignored tests whose names begin with `child`.
+//! The guarantees of a replay buffer across processes: kills, full disks, other programs, and
+//! the files that it leaves behind. Each test that needs a process of its own starts this
+//! program again, as one of the ignored tests whose names begin with `child`.
 
 #![allow(clippy::unwrap_used)]
 

@@ -15,7 +15,7 @@ fn main() {
     divan::main();
 }
 
-/// Physics that stands still: what is left is the task's own time.
+/// Physics that stands still: the rest of the time is the task's own.
 struct Still(State, f64);
 
 impl Physics for Still {

@@ -4,7 +4,7 @@
 use divan::{Bencher, counter::ItemsCount};
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::State;
-use ostler_sim::task::expr::{BLOCK, Buffers, Notebook, Program, Scope, Scratch};
+use ostler_sim::task::expr::{BLOCK, Buffers, HistoryBuilder, Program, Scope, Scratch};
 use std::path::PathBuf;
 
 /// Typical terms of a quadruped's task.
@@ -29,7 +29,7 @@ fn eval(bencher: Bencher, text: &str) {
     let robot = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../configs/robots/quadruped.xml");
     let model = mjcf::load(&robot).expect("the quadruped");
     let commands = [("velocity".to_string(), 3, "m/s".to_string())];
-    let notebook = Notebook::default();
+    let history = HistoryBuilder::default();
     let scope = Scope {
         model: &model,
         pose: &model.qpos0,
@@ -37,7 +37,7 @@ fn eval(bencher: Bencher, text: &str) {
         params: &[],
         action_width: 12,
         agents: None,
-        memory: &notebook,
+        history: &history,
     };
     let program = Program::compile(text, &scope).expect("the term");
     let mut state = State::new(&model, N).expect("memory");
@@ -79,7 +79,7 @@ fn compile(bencher: Bencher, text: &str) {
     let robot = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../configs/robots/quadruped.xml");
     let model = mjcf::load(&robot).expect("the quadruped");
     let commands = [("velocity".to_string(), 3, "m/s".to_string())];
-    let notebook = Notebook::default();
+    let history = HistoryBuilder::default();
     let scope = Scope {
         model: &model,
         pose: &model.qpos0,
@@ -87,7 +87,7 @@ fn compile(bencher: Bencher, text: &str) {
         params: &[],
         action_width: 12,
         agents: None,
-        memory: &notebook,
+        history: &history,
     };
     bencher.bench_local(|| Program::compile(divan::black_box(text), &scope));
 }

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p ostler-sim --bench versus_mujoco -- [--instructions avx2]
 //! [--specialize off|both] [--threads 2] [MODEL.xml...]`; without models, Gymnasium's; the
-//! widest instructions, the robot's own kernel and one thread unless said otherwise.
+//! widest instructions, the robot's specialised kernel and one thread unless said otherwise.
 //! `both` measures the generic kernel beside the robot's own; several threads have one
 //! beside them, of both engines.
 //! Needs a Python with mujoco and numpy (and gymnasium), as `ostler compare` does:
@@ -46,7 +46,7 @@ fn main() {
     }
 }
 
-/// What to measure.
+/// The settings of one measurement.
 #[derive(Clone)]
 struct Setting {
     /// `sim.kernel`.
@@ -293,7 +293,7 @@ impl Native {
     }
 }
 
-/// What a clock shows (s).
+/// The time that a clock shows (s).
 fn time_of(clock: libc::clockid_t) -> f64 {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -304,7 +304,7 @@ fn time_of(clock: libc::clockid_t) -> f64 {
     time.tv_sec as f64 + 1e-9 * time.tv_nsec as f64
 }
 
-/// Ties this thread, and what it starts, to the first core it may use.
+/// Ties this thread, and threads that it starts, to the first core it may use.
 fn pin() {
     // SAFETY: the sets are plain data and live through the calls.
     unsafe {

@@ -1,4 +1,4 @@
-// Actuators: what they act on (length and moment arms), how control becomes force, and
+// Actuators: their transmissions (length and moment arms), how control becomes force, and
 // how activations follow. Source: MuJoCo, Computation, "Actuation model".
 #pragma once
 
@@ -42,7 +42,7 @@ template<class R, class T> OSTLER_FN void turn_back(const R* mat, const T* c, R*
   for (int k = 0; k < 3; k++) o[k] = fma(mat[6 + k], bc<R>(c[2]), fma(mat[3 + k], bc<R>(c[1]), mat[k] * bc<R>(c[0])));
 }
 
-// What few robots have is kept out of line, so that the others' code stays small.
+// Features that few robots have are kept out of line, so that the others' code stays small.
 
 // Ball and free joints: the gear is an axis, or a force and an axis.
 template<class R, class M> OSTLER_FN_BIG R turning_arms(const M& m, Work<R, M>& w, int u) {

@@ -12,8 +12,8 @@ template<class R> struct ConeCost {
   R h[21];         // curvature, packed lower triangle
 };
 
-// What the elliptic cone needs of a pair: mu (regularised), the friction scales,
-// the quadratic's D per direction relative to the normal's.
+// Constants of a pair for the elliptic cone: mu (regularised), the friction scales, the
+// quadratic's D per direction relative to the normal's.
 template<class R, class M> struct Ellipse {
   R n, t, nt;      // N, T, N - mu T
   R u[CDIM];       // scaled residuals

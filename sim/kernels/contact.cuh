@@ -362,7 +362,7 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
     return;
   }
   const bool reversed = m.pair_flip[c] != 0;
-  // What stands in for the direction between centres that coincide.
+  // The direction that is used where two centres coincide.
   R fallback[3];
   if (kind == PAIR_KIND(GEOM_SPHERE, GEOM_SPHERE) || kind == PAIR_KIND(GEOM_SPHERE, GEOM_CAPSULE)) {
     const R* z1 = w.gaxis + 3 * (reversed ? g2 : g1);

@@ -11,8 +11,8 @@
 // the recursion in `inertia_and_bias`, about the same reference.
 #pragma once
 
-// Whether the matrix has an entry for degrees of freedom hi >= lo; what has none is
-// left out of D, as in MuJoCo.
+// Whether the matrix has an entry for degrees of freedom hi >= lo; pairs without
+// one are left out of D, as in MuJoCo.
 template<class M> OSTLER_FN bool coupled(const M& m, int hi, int lo) {
   bool kept = hi == lo;
   if (m.body_skew[m.dof_body[hi]]) {
@@ -74,9 +74,9 @@ template<class R, class M> OSTLER_FN void axis_rates(const M& m, Work<R, M>& w, 
   }
 }
 
-// What a body's velocity does to the force it needs: for a unit axis (s, o) the
-// moment Y s - n x s and the force -2 l x s, with its momentum (n, l).
-// spin: Y as xx yy zz xy xz yz, n, l.
+// The change of the force that a body needs with its velocity: for a unit axis (s, o) the moment
+// Y s - n x s and the force -2 l x s, with its momentum (n, l). spin: Y as xx yy zz xy xz yz, n,
+// l.
 template<class R, class M> OSTLER_FN void spin_slopes(const M& m, Work<R, M>& w, int b) {
   R* I = w.inertia + 10 * b;
   body_inertia(Space(), m, w, b, I);
@@ -110,7 +110,7 @@ template<class R, class M> OSTLER_FN void implicit_skew(const M& m, Work<R, M>& 
     const R* Y = w.spin + 12 * b;
     for (int d = m.body_dof[b + 1] - 1; d >= m.body_dof[b]; d--) {
       const R* s = w.cdof + 6 * d;
-      // What this axis does to the forces of all it moves ...
+      // The effect of this axis on the forces of all bodies that it moves ...
       R u[6], Ys[3], ns[3];
       inertia_mul(I, w.axis_dot + 6 * d, u);
       Ys[0] = fma(Y[4], s[2], fma(Y[3], s[1], Y[0] * s[0]));

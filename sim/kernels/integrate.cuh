@@ -4,7 +4,7 @@
 
 enum { EULER, RK4, IMPLICITFAST, IMPLICIT };
 
-// What the solver is asked for.
+// Settings of the solver.
 struct Solver {
   int iterations;     // most Newton iterations
   double tolerance;   // of the scaled improvement

@@ -1,7 +1,7 @@
 // Sensors of accelerations and forces, of the state in which a time step begins.
 //
 // Source: MuJoCo, Computation, "Sensors"; mj_rnePostConstraint, mj_sensorAcc,
-// mju_rayGeom. What a force holds is listed by sim/src/physics/native/lower/meters.rs.
+// mju_rayGeom. sim/src/physics/native/lower/meters.rs lists the parts of a force.
 #pragma once
 
 enum { METER_ACCELEROMETER, METER_LINEAR, METER_ANGULAR, METER_FORCE, METER_TORQUE, METER_TOUCH };
@@ -85,7 +85,7 @@ template<class R, class M> OSTLER_FN void hold(const M& m, Work<R, M>& w, int s,
   for (int k = 0; k < 3; k++) out[k] = fma(by, x[k], out[k]);
 }
 
-// What the bodies need that a force sensor holds, to move as they do.
+// The force that moves the bodies behind a force sensor as they move.
 template<class R, class M> OSTLER_FN void read_inertia(const M& m, Work<R, M>& w, int s) {
   for (int i = m.part_adr[s]; i < m.part_adr[s + 1]; i++) {
     const int b = m.part_body[i];
@@ -170,8 +170,8 @@ template<class R, class T> OSTLER_FN typename Lane<R>::Mask ray_meets(int shape,
   return met;
 }
 
-// The contacts of the last solve: what they give to what sensors hold, and what presses
-// into the volumes of touch sensors.
+// The contacts of the last solve: their forces on the bodies behind sensors, and within the
+// volumes of touch sensors.
 template<class R, class M> OSTLER_FN void read_contacts(const M& m, Work<R, M>& w) {
   const R zero = bc<R>(0);
   for (int k = 0; k < w.nwc + w.npc; k++) {
@@ -223,7 +223,7 @@ template<class R, class M> OSTLER_FN void read_contacts(const M& m, Work<R, M>& 
   }
 }
 
-// What `connect` and `weld` give to what sensors hold.
+// The forces of `connect` and `weld` on the bodies behind sensors.
 template<class R, class M> OSTLER_FN void read_equalities(const M& m, Work<R, M>& w) {
   for (int i = 0; i < m.nitem; i++) {
     const bool weld = m.item_kind[i] == ITEM_WELD;

@@ -2,8 +2,9 @@
 //
 // Robots whose joints all move in one plane (most of the classic tasks) need a third of
 // the numbers. Both structs below have the same functions over the same arrays, so that
-// smooth.cuh is written once; what a plane leaves out is zero and stays written as such
-// for those who read all of it. Specialised kernels leave out zeros by themselves.
+// smooth.cuh is written once; components that a plane leaves out are zero
+// and stay written as such for code that reads all of them. Specialised kernels leave out zeros
+// by themselves.
 #pragma once
 
 struct Space {

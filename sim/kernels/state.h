@@ -1,9 +1,9 @@
-// What an environment's future depends on, what a step leaves behind, and what a step knows
-// of its task: a line a column.
+// The columns of an environment's state, the buffers of a step, and the tables of a task: one
+// line each.
 //
 // The kernels' arguments are made of these lists, and so, by sim/build/columns.rs, are the
-// buffers on the host and the device, snapshots, what is joined of them, what begins at
-// zero, what expressions may read, and docs/state.md.
+// buffers on the host and the device, snapshots, joining, start values, the columns
+// that expressions may read, and docs/state.md.
 //
 // X(name, kind, factor, size, begin, seen, says)
 //   name    buffer [factor * size][N], the environment fastest
@@ -31,9 +31,9 @@
   X(naction, "outputs of all agents") \
   X(nraw, "numbers of an environment's rows of actions") \
   X(ncommand, "components of commands") \
-  X(nhistory, "numbers that expressions need of the step before") \
+  X(nhistory, "numbers that expressions keep from the step before") \
   X(nobs, "width of an environment's rows of observations, of all agents") \
-  X(ncritic, "the same for critics; 0 where they see what policies see") \
+  X(ncritic, "the same for critics; 0 where they see the policies' observations") \
   X(nreward, "reward terms") \
   X(nend, "causes of ends, the time-out included") \
   X(ndrive, "actuators that actions drive or that hold the task's pose") \
@@ -51,7 +51,7 @@
 // The state of an episode, beside the world's.
 #define OSTLER_EPISODE(X) \
   X(action, real, 1, naction, zero, yes, "clipped outputs of all agents in the last step") \
-  X(last_action, real, 1, naction, zero, yes, "those of the step before") \
+  X(last_action, real, 1, naction, zero, yes, "clipped outputs of all agents in the step before") \
   X(command, real, 1, ncommand, own, yes, "commands") \
   X(history, real, 1, nhistory, own, yes, "values of expressions in the step before") \
   X(ret, real, 1, nagent, zero, no, "return so far of every agent") \
@@ -75,13 +75,13 @@
   X(contact_force, real, 1, ngeom, zero, yes, "sum of normal contact forces at each geom (N), mean over the last control step's substeps; 0 without contact") \
   X(actuator_force, real, 1, nu, zero, yes, "actuator forces after clamping, before the gear, in the last substep (N, N m)") \
   X(qacc, real, 1, nv, zero, yes, "generalised accelerations of the last substep (RK4: the mean of its stages); the native engine's solver starts there") \
-  X(sensordata, real, 1, nsense, zero, yes, "sensors' readings, of those that are measured while the worlds step, in the state in which the last substep began; MuJoCo's units") \
+  X(sensordata, real, 1, nsense, zero, yes, "readings of the sensors that are measured while the worlds step, in the state in which the last substep began; MuJoCo's units") \
   X(fault, word, 1, one, zero, no, "bits of physics::fault") \
   X(act, real, 1, na, zero, no, "activations of actuators") \
-  X(overflow, word, 1, one, kept, no, "control steps in which a contact found no room") \
+  X(overflow, word, 1, one, kept, no, "control steps with more contacts than the tables hold") \
   X(unsolved, word, 1, one, kept, no, "time steps whose solver stopped at its cap on iterations")
 
-// What a step leaves behind for the rest of the step.
+// Results that one phase of a step leaves for the later ones.
 #define OSTLER_STEP_BUFFERS(X) \
   X(ctrl, real, 1, nu, own, no, "controls") \
   X(gain, real, 1, nagent, own, no, "this step's reward of every agent, clipped, even where the environment broke") \
@@ -91,7 +91,7 @@
   X(mask, word, 1, one, own, no, "1 where a new episode begins") \
   X(next_history, real, 1, nhistory, own, no, "history of the next step, until all of it is known") \
   X(new_qpos, real, 1, nq, own, no, "positions in which a new episode begins") \
-  X(new_qvel, real, 1, nv, own, no, "its velocities")
+  X(new_qvel, real, 1, nv, own, no, "velocities in which a new episode begins")
 
 // A task's numbers, but for those in its expressions, and the robot's kinematics.
 //
@@ -103,17 +103,17 @@
   X(raw, word, 1, naction, "place of an output in its environment's rows of actions") \
   X(clip_low, real, 1, naction, "least value of an output") \
   X(clip_high, real, 1, naction, "greatest value of an output") \
-  X(drive_law, word, 1, ndrive, "how a control follows from an output: DRIVE_* of args.cuh") \
-  X(drive_actuator, word, 1, ndrive, "whose control it is") \
+  X(drive_law, word, 1, ndrive, "law from output to control: DRIVE_* of args.cuh") \
+  X(drive_actuator, word, 1, ndrive, "actuator that gets the control") \
   X(drive_output, word, 1, ndrive, "the output that decides it") \
   X(drive_scale, real, 1, ndrive, "factor of the output") \
-  X(drive_offset, real, 1, ndrive, "is added to the scaled output; the control of one that holds") \
+  X(drive_offset, real, 1, ndrive, "added to the scaled output; the control of an actuator that holds the pose") \
   X(drive_kp, real, 1, ndrive, "stiffness of a PD law") \
   X(drive_kd, real, 1, ndrive, "damping of a PD law") \
   X(drive_gear, real, 1, ndrive, "gear that a PD law divides by") \
   X(drive_q, word, 1, ndrive, "position that a PD law reads") \
   X(drive_v, word, 1, ndrive, "velocity that a PD law reads") \
-  X(drive_choice, word, 1, ndrive, "first of its entries in `choice`") \
+  X(drive_choice, word, 1, ndrive, "first of the actuator's entries in `choice`") \
   X(drive_low, real, 1, ndrive, "least control") \
   X(drive_high, real, 1, ndrive, "greatest control") \
   X(choice, real, 1, nchoice, "controls, one after the other for every choice") \
@@ -122,18 +122,18 @@
   X(command_interval, word, 1, ncommand, "control steps between draws; 0: only where an episode begins") \
   X(begin_qpos, real, 1, nq, "positions before the operations") \
   X(begin_qvel, real, 1, nv, "velocities before the operations") \
-  X(place_target, word, 1, nplace, "what is drawn: PLACE_* of args.cuh") \
+  X(place_target, word, 1, nplace, "target of the draw: PLACE_* of args.cuh") \
   X(place_index, word, 1, nplace, "entry of the positions or velocities; first one of a quaternion") \
   X(place_chance, word, 1, nplace, "distribution: CHANCE_* of args.cuh") \
   X(place_draw, word, 1, nplace, "pair of random words") \
-  X(place_sets, word, 1, nplace, "1 where a value replaces what was there") \
-  X(place_value, real, 1, nplace, "that value") \
+  X(place_sets, word, 1, nplace, "1 where a value replaces the old one") \
+  X(place_value, real, 1, nplace, "the value that replaces the old one") \
   X(place_low, real, 1, nplace, "least of a uniform draw") \
   X(place_high, real, 1, nplace, "greatest of a uniform draw; standard deviation of a normal one") \
   X(quaternion, word, 1, nquat, "first entry in the positions") \
   X(weight, real, 1, nreward, "weight of a reward term") \
-  X(share_end, word, 1, nreward, "end of its shares") \
-  X(share_agent, word, 1, nshare, "who gets it") \
+  X(share_end, word, 1, nreward, "end of the term's shares") \
+  X(share_agent, word, 1, nshare, "agent that gets the share") \
   X(reward_limit, real, 1, one, "an agent's reward beyond it breaks the environment") \
   X(reward_low, real, 1, one, "least reward of an agent") \
   X(reward_high, real, 1, one, "greatest reward of an agent") \
@@ -145,23 +145,23 @@
   X(seen_normal, word, 1, nseen, "1 where noise is normal, else it is uniform in -1..1") \
   X(seen_at, word, 1, nseen, "first place in the policies' rows, or NOWHERE") \
   X(privileged_end, word, 1, nseen, "end of a term's places in the critics' rows") \
-  X(privileged_at, word, 1, nprivileged, "first of its places there") \
+  X(privileged_at, word, 1, nprivileged, "first place of the term in the critics' rows") \
   X(entry_scale, real, 1, nentry, "factor of a component") \
   X(pad_critic, word, 1, npad, "1 where the gap is in critics' rows") \
-  X(pad_from, word, 1, npad, "its first place") \
-  X(pad_to, word, 1, npad, "its end") \
+  X(pad_from, word, 1, npad, "first place of the gap") \
+  X(pad_to, word, 1, npad, "end of the gap") \
   X(cell_end, word, 1, ncell, "end of an expression's rows of the history") \
-  X(cell_since, word, 1, ncell, "1 where it is the time since a condition held, else the value before") \
-  X(body_parent, word, 1, nbody, "the body that it hangs on") \
-  X(body_at, real, 3, nbody, "its place there") \
-  X(body_turn, real, 4, nbody, "its orientation there (w, x, y, z)") \
-  X(body_joints, word, 1, nbody, "end of its joints") \
+  X(cell_since, word, 1, ncell, "1 for the time since a condition held, 0 for the value before") \
+  X(body_parent, word, 1, nbody, "parent body") \
+  X(body_at, real, 3, nbody, "position in the parent body") \
+  X(body_turn, real, 4, nbody, "orientation in the parent body (w, x, y, z)") \
+  X(body_joints, word, 1, nbody, "end of the body's joints") \
   X(joint_kind, word, 1, njoint, "JOINT_* of args.cuh") \
   X(joint_pos, real, 3, njoint, "anchor in its body") \
   X(joint_axis, real, 3, njoint, "axis in its body") \
-  X(joint_reference, real, 1, njoint, "position in which the body is as it was modelled") \
-  X(joint_q, word, 1, njoint, "first of its positions") \
-  X(joint_v, word, 1, njoint, "first of its velocities")
+  X(joint_reference, real, 1, njoint, "joint position in the modelled pose") \
+  X(joint_q, word, 1, njoint, "first of the joint's positions") \
+  X(joint_v, word, 1, njoint, "first of the joint's velocities")
 
 // Uses of the lists. Where they are used, `real`, `word` and `row` are types.
 #define OSTLER_POINTER(name, kind, factor, size, begin, seen, says) kind* name;

@@ -1,10 +1,9 @@
 // A scalar type that writes down what is done to it.
 //
-// Kernels instantiated with R = Sym and run once on the host record their arithmetic
-// through the functions declared here, which sim/src/physics/native/tape/ffi.rs
-// defines. A Sym is a number of that tape; one that was never set is recognised as
-// such when it is used. There is no any(SymMask): what depends on data cannot steer
-// a recording.
+// Kernels instantiated with R = Sym and run once on the host record their arithmetic through the
+// functions declared here, which sim/src/physics/native/tape/ffi.rs defines. A Sym is a number
+// of that tape; one that was never set is recognised as such when it is used. There is no
+// any(SymMask): data cannot steer a recording.
 //
 // Included behind scalar.cuh, in the namespace that the kernels are in.
 #pragma once
@@ -95,8 +94,8 @@ inline void sym_find(Sym* to, unsigned first, unsigned count) {
   for (unsigned i = 0; i < count; i++) to[i] = Sym(SYM_ELEMENT | (first + i));
 }
 
-// An array's elements as the open function leaves them; what still is what was
-// found, or was never set, counts as unchanged.
+// An array's elements as the open function leaves them; an element that still has its first
+// value, or was never set, counts as unchanged.
 inline void sym_store(const Sym* from, unsigned array, unsigned first, unsigned count) {
   for (unsigned i = 0; i < count; i++)
     if (from[i].id != ~0u && from[i].id != (SYM_ELEMENT | (first + i))) ostler_sym_store(array, i, from[i].id);

@@ -1,4 +1,4 @@
-// What a kernel knows of a robot.
+// The tables of a robot that a kernel reads.
 //
 // The lists below are the one place where the tables' names and order are fixed;
 // sim/src/physics/native/tables.rs mirrors them (a test compares the two).

@@ -104,7 +104,8 @@ template<class R, class M> OSTLER_FN_BIG void tendon_part(const M& m, const Work
     if (winds) {
       R wound = sum;
       if (moves & 4) wound = wound + felt<R>(m, w, dof, tree, c, from, nullptr) - felt<R>(m, w, dof, tree, d, to, nullptr);
-      // What moves both ends and not the geom changes a straight string by nothing.
+      // A dof that moves both ends and not the geom does not change the length of a straight
+      // string.
       if ((moves & 3) == 3 || (moves & 3) == 0) sum = bc<R>(0);
       sum = sel(touches, wound, sum);
     }

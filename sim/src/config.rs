@@ -207,7 +207,7 @@ impl Default for EnvConfig {
     }
 }
 
-/// `[task]`: what is asked of the robot. Every `expr` is in the language of
+/// `[task]`: the robot's task. Every `expr` is in the language of
 /// `docs/task-language.md`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -503,7 +503,7 @@ impl ConfigError {
         }
     }
 
-    /// Adds what would be right.
+    /// Adds the right value.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());

@@ -1,8 +1,8 @@
 //! Files that may lie in a folder which somebody else filled.
 //!
-//! A run, a robot or a cache from elsewhere may hold links to files outside of it, devices
-//! and pipes. What is read here is a regular file. What is written is a file of that very
-//! name: never one that a link leads to, never one that has a second name.
+//! A run, a robot or a cache from elsewhere may hold links to files outside of it, devices and
+//! pipes. Only regular files are read. A file is written under its very name: never through a
+//! link, never where it has a second name.
 
 use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, Permissions};
@@ -140,7 +140,7 @@ fn regular(file: &File) -> Result<()> {
     }
 }
 
-/// Puts a file's name before what is wrong with it, for callers that know its folder alone.
+/// Puts a file's name before its error, for callers that know its folder alone.
 pub fn named(path: &Path) -> impl FnOnce(Error) -> Error + '_ {
     move |e| {
         let name = path.file_name().unwrap_or(path.as_os_str());
@@ -220,7 +220,7 @@ pub fn is_leftover(name: &OsStr) -> bool {
     name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
-/// Removes what a process left that was killed while it replaced a file in this folder.
+/// Removes the leftovers of a process that was killed while it replaced a file in this folder.
 pub fn remove_leftovers(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         if is_leftover(&entry.file_name()) {

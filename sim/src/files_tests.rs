@@ -46,7 +46,7 @@ fn links_and_second_names_are_not_written_through() {
             assert!(e.to_string().contains(why), "{e}");
         }
     };
-    // One at a time: what the link leads to has one name so far.
+    // One at a time: the link's target has one name so far.
     refused(&bait.link("log.txt"), "it is a link");
     std::fs::hard_link(bait.path("other"), bait.path("second")).unwrap();
     refused(&bait.path("second"), "a hard link");
@@ -60,7 +60,7 @@ fn links_and_second_names_are_not_written_through() {
 fn a_link_is_replaced_and_not_followed() {
     let bait = Bait::new();
     let link = bait.link("config.toml");
-    // What a fixed temporary name would open.
+    // Names that a writer with a fixed temporary name would open.
     for name in [
         "config.tmp",
         "config.toml.tmp",
@@ -126,7 +126,7 @@ fn a_second_name_takes_the_place_of_the_one_before() {
     assert!(!copied.is_empty() && bait.names().len() == 4);
 }
 
-/// What comes of something that must not wait for ever.
+/// The result of work that must not wait for ever.
 fn at_once<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
     let (send, receive) = std::sync::mpsc::channel();
     std::thread::spawn(move || send.send(what()));

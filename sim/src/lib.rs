@@ -1,9 +1,8 @@
 //! Robot models, batched physics, and tasks written as data.
 //!
-//! This crate knows nothing of policies or libtorch. Reading order:
-//! [`model::Model`] (what the robot is) -> [`physics::Physics`] (N copies of it,
-//! stepped together) -> [`task`] (what is asked of it) -> [`env::BatchEnv`]
-//! (the two joined: actions in, observations and rewards out).
+//! This crate knows nothing of policies or libtorch. Reading order: [`model::Model`] (the robot)
+//! -> [`physics::Physics`] (N copies of it, stepped together) -> [`task`] (its task) ->
+//! [`env::BatchEnv`] (the two joined: actions in, observations and rewards out).
 
 pub mod config;
 pub mod device;

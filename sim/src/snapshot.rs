@@ -103,7 +103,7 @@ pub(crate) fn of(bytes: &[u8]) -> Result<&str, SnapshotError> {
         .map_err(|_| unfit("not a snapshot"))
 }
 
-/// Takes a record from the front; what follows it comes back, too.
+/// Takes a record from the front; returns the bytes after it, too.
 ///
 /// # Errors
 /// It is another's, of another version, or ends too early.
@@ -156,7 +156,7 @@ pub fn end(rest: &[u8]) -> Result<(), SnapshotError> {
     }
 }
 
-/// An error about what a snapshot holds.
+/// An error about a snapshot's content.
 pub(crate) fn unfit(why: impl Into<String>) -> SnapshotError {
     SnapshotError::Unfit(why.into())
 }

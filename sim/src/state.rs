@@ -103,7 +103,7 @@ macro_rules! sizes_struct {
         }
 
         impl Sizes {
-            /// Every size and what it is of.
+            /// Every size and its meaning.
             pub const SAYS: [(&str, &str); [$(stringify!($name)),*].len()] =
                 [$((stringify!($name), $says)),*];
 

@@ -1,5 +1,5 @@
-//! What tasks see of a world, next to MuJoCo's worlds: every array of `State` after a
-//! time step from the same states.
+//! The world as tasks see it, beside MuJoCo's worlds: every array of `State` after a time step
+//! from the same states.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! A control step allocates nothing on our side; what rapier allocates is reported.
+//! A control step allocates nothing on our side; rapier's allocations are reported.
 
 use ostler_sim::config::SimConfig;
 use ostler_sim::model::mjcf;

@@ -1,4 +1,4 @@
-//! Pins: what messages and pages tell people to write, the language understands.
+//! Pins: the language understands every expression that messages and pages recommend.
 //!
 //! A message is a text with a space in the program's sources, outside of tests; of a page
 //! it is what stands in backticks. Wherever one has `name(...)`, `name` is a function of
@@ -10,7 +10,7 @@
 use ostler_sim::config::{ResetTerm, TaskConfig};
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::task::Task;
-use ostler_sim::task::expr::{Agents, Notebook, Program, Scope, reference};
+use ostler_sim::task::expr::{Agents, HistoryBuilder, Program, Scope, reference};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ const FILLED: [(&str, &str); 28] = [
     ("c", "true"),
     ("condition", "true"),
 ];
-/// What numbers may stand for: one, several, or a condition.
+/// Stand-ins for numbers: one, several, or a condition.
 const NUMBERS: [&str; 3] = ["episode_progress", "forward(torso)", "contact(torso)"];
 
 fn root() -> PathBuf {
@@ -228,7 +228,7 @@ fn what_is_recommended_is_understood() {
         .filter_map(|l| l.strip_prefix("| `")?.split(['`', '(']).next())
         .collect();
     assert!(functions.len() > 60, "{}", functions.len());
-    let notebook = Notebook::default();
+    let history = HistoryBuilder::default();
     let commands = [("velocity".to_string(), 2, "m/s".to_string())];
     let scope = Scope {
         model: &model,
@@ -242,7 +242,7 @@ fn what_is_recommended_is_understood() {
             others: &[1],
             action_first: 0,
         }),
-        memory: &notebook,
+        history: &history,
     };
     let (mut wrong, mut compiled) = (Vec::new(), 0);
     for (place, text) in texts() {

@@ -13,11 +13,11 @@ use std::path::Path;
 
 const HEAD: &str = "# The state of an environment
 
-Everything that a later step of the native engine depends on is in the first two lists of
-columns; rapier's worlds have bodies of their own beside them. Entries have four bytes. `N` is the number of environments; a buffer
-is `[width][N]`, or `[N][width]` where the table says \"row\". The source is
-`sim/kernels/state.h`: a line there is a column on the host and on a GPU, in snapshots and in
-this page.
+The first two lists of columns hold all that a later step of the native engine depends on;
+rapier's worlds have bodies of their own beside them. Entries have four bytes. `N` is the
+number of environments; a buffer is `[width][N]`, or `[N][width]` where the table says
+\"row\". The source is `sim/kernels/state.h`: a line there is a column on the host and on a GPU,
+in snapshots and in this page.
 ";
 
 fn kind(column: &Column) -> &'static str {
@@ -42,7 +42,7 @@ fn table(text: &mut String, title: &str, list: &[Column]) {
         let kind = kind(c);
         let begin = match c.begin {
             Begin::Zero => "0",
-            Begin::Kept => "what was there",
+            Begin::Kept => "the old value",
             Begin::Own => "its own value",
         };
         let width = width(c);

@@ -1,4 +1,4 @@
-//! What the whole-system tests share: the program, a small task, a folder of its own.
+//! Shared parts of the whole-system tests: the program, a small task, a folder of its own.
 
 #![allow(dead_code)]
 

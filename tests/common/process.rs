@@ -1,4 +1,4 @@
-//! Processes of a training, seen from outside.
+//! Processes of a run, seen from outside.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub fn parent_of(pid: i32) -> Option<i32> {
     (state != "Z").then_some(parent.parse().ok()?)
 }
 
-/// A training asks git and compilers for things, too.
+/// A run asks git and compilers for things, too.
 pub fn is_ostler(pid: i32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "ostler")
 }
@@ -52,8 +52,8 @@ pub fn names(folder: impl AsRef<Path>) -> BTreeSet<String> {
         .collect()
 }
 
-/// What processes have left in /dev/shm, and segments of System V; what others on this
-/// machine leave there meanwhile is not ours.
+/// Files in /dev/shm, and segments of System V, that processes have left; those that others on
+/// this machine leave meanwhile are not ours.
 pub fn left_in_shm(before: &BTreeSet<String>, pids: &[i32]) -> Vec<String> {
     let of = |n: &str, pid: &i32| {
         let mut numbers = n.split(|c: char| !c.is_ascii_digit());

@@ -5,7 +5,7 @@ use crate::machine::{CudaPart, Machine};
 use crate::support::nvrtc::nvrtc_folder;
 use serde_json::Value;
 
-/// What is found about each subject, and the exit code.
+/// The finding about each subject, and the exit code.
 fn examined(machine: &Machine, args: &[&str]) -> (Vec<Value>, i32) {
     let args = [&["doctor", "--json"], args].concat();
     let out = machine.ostler(&args).output().unwrap();

@@ -5,7 +5,7 @@ use crate::common::Place;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a fake libtorch's CUDA part is.
+/// The CUDA part of a fake libtorch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum CudaPart {
     /// Not there, as in a libtorch for processors.

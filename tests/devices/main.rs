@@ -1,5 +1,5 @@
-//! Which device the program takes on machines of every kind, what it says where it
-//! cannot have one, and that it leaves GPUs alone where nobody asked for one.
+//! The device that the program takes on machines of every kind, the message where
+//! it cannot have one, and that it leaves GPUs alone where nobody asked for one.
 
 #![allow(clippy::unwrap_used)]
 
@@ -135,8 +135,8 @@ fn a_gpu_with_a_number_that_is_not_there_is_refused_with_those_that_are() {
     assert!(said.contains(words), "{said}");
 }
 
-/// What of NVIDIA's a training that is under way has mapped or opened: the process that
-/// trains and the one that watches over it.
+/// Files and maps of NVIDIA's that a run has open: the process that trains and the one that
+/// watches over it.
 fn nvidia(machine: &Machine, device: &str, more: &[&str]) -> Vec<String> {
     let args = [
         "train",

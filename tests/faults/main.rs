@@ -1,7 +1,7 @@
-//! What a run does about each fault, tried one by one: the table of `docs/faults.md`.
+//! Reactions of a run to each fault, tried one by one: the table of `docs/faults.md`.
 //!
-//! Every row is a real training by the real program. The row's words come from what the
-//! run left behind; the test fails where they are not those of the page, and
+//! Every row is a real run by the real program. The row's words come from the exit code, the
+//! folder and the log; the test fails where they are not those of the page, and
 //! `OSTLER_WRITE_DOCS=1` writes the page anew.
 
 #![allow(clippy::unwrap_used)]
@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const HEAD: &str = "# What a run does about faults
+const HEAD: &str = "# Faults of a run
 
-Each row was tried by the test suite (`cargo test --test faults`): a small cart-pole, 8 environments of 16 steps, 6 iterations, a checkpoint at every second. The words are generated from what the run left behind. *Same bits* means: the last checkpoint equals that of a run without the fault. Drills are given by `--inject` ([robustness.md](robustness.md#drills)); everything else is the real thing.
+Each row was tried by the test suite (`cargo test --test faults`): a small cart-pole, 8 environments of 16 steps, 6 iterations, a checkpoint at every second. The words are generated from the exit code, the folder and the log of the run. *Same bits* means: the last checkpoint equals that of a run without the fault. Drills are given by `--inject` ([robustness.md](robustness.md#drills)); all other faults are real.
 
-| fault | how | what the run did | what was lost |
+| fault | cause | reaction of the run | loss |
 |---|---|---|---|
 ";
 

@@ -90,7 +90,7 @@ impl Tried {
         this.look()
     }
 
-    /// What the run did and lost, from its exit code, its folder and its log.
+    /// The actions and losses of the run, from its exit code, its folder and its log.
     pub fn look(&self) -> Seen {
         let status = self.output.status;
         let code = status.code();
@@ -186,7 +186,7 @@ impl Tried {
 /// Iterations of a run that only a signal ends.
 pub const FOR_EVER: u64 = 1_000_000;
 
-/// What a log may say, and what that means.
+/// Messages that a log may contain, with their meanings.
 const SAID: [(&str, &str); 6] = [
     ("cannot write metrics", "metrics cannot be written"),
     (
@@ -199,7 +199,7 @@ const SAID: [(&str, &str); 6] = [
         "cannot write the checkpoint",
         "a checkpoint cannot be written",
     ),
-    ("it is given up", "it gives up"),
+    ("the run is given up", "it gives up"),
 ];
 
 /// Where a run went on.
@@ -230,7 +230,7 @@ impl Resumed {
     /// The same after a death at any moment, whose iterations no two tries have alike.
     pub fn after_death(&self, seen: Seen) -> Seen {
         let lost = match self.newest.checked_sub(self.from) {
-            Some(0) => "what it did since its last checkpoint".into(),
+            Some(0) => "the work since its last checkpoint".into(),
             Some(n) => count(n, "saved iteration", "saved iterations"),
             None => panic!("{} after {}", self.from, self.newest),
         };
@@ -281,8 +281,7 @@ fn sum(lines: &[serde_json::Value], tag: &str) -> u64 {
     lines.iter().map(of).sum::<f64>() as u64
 }
 
-/// What happened and what was lost, from metrics and log, of a run that was to have so
-/// many environments.
+/// Events and losses, from metrics and log, of a run that was to have so many environments.
 fn words(run: &Path, envs: u64) -> (Vec<String>, Vec<String>) {
     let lines = metrics(run);
     let log = std::fs::read_to_string(run.join("log.txt")).unwrap_or_default();

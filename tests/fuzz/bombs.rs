@@ -126,7 +126,7 @@ fn assets() -> Vec<String> {
     ]
 }
 
-/// What is long in one line, and URDFs.
+/// Long texts in one line, and URDFs.
 fn texts() -> Vec<String> {
     let attributes = repeated(100_000, |i| format!(" a{i}=\"1\""));
     let ignored = "<light dir=\"0 0 1\"/>".repeat(20_000);

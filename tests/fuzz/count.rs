@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 
 thread_local! {
-    /// Bytes held; what another thread took or gives back is counted there.
+    /// Bytes held; allocations of another thread are counted there.
     static LIVE: Cell<isize> = const { Cell::new(0) };
     /// Most of them since [`start`].
     static PEAK: Cell<isize> = const { Cell::new(0) };

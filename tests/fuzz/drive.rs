@@ -34,7 +34,7 @@ pub struct Target {
 }
 
 thread_local! {
-    /// What the thread's last panic said, while a case runs.
+    /// The message of the thread's last panic, while a case runs.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
     static QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
 }
@@ -140,14 +140,14 @@ fn shrink(make: &dyn Fn() -> Target, seed: u64, kind: &str) -> Vec<u8> {
 /// Which cases are run.
 #[derive(Clone, Copy)]
 enum Extent {
-    /// The same ones every time: what fails, failed before it was handed in.
+    /// The same cases every time, so that a change fails for its own mistakes.
     Cases(u64),
     /// Others every time, for so long.
     Time(Duration),
 }
 
 impl Extent {
-    /// What the environment asks for, or `usual` cases; with the seed.
+    /// The number of cases that the environment asks for, or `usual`; with the seed.
     fn asked(usual: u64) -> (u64, Self) {
         let seed = number("OSTLER_FUZZ_SEED");
         if let Some(one) = number("OSTLER_FUZZ_CASE") {
@@ -199,7 +199,7 @@ pub fn fuzz(name: &'static str, usual: u64, make: impl Fn() -> Target + Send + C
                 let input = target.corpus.make(&tree.current());
                 begun.store(started.elapsed().as_secs(), Ordering::Relaxed);
                 present.store(of_case, Ordering::Relaxed);
-                // What overflows the stack or aborts leaves this behind.
+                // This record remains when the case overflows the stack or aborts.
                 use std::os::unix::fs::FileExt as _;
                 let _ = note.write_all_at(format!("{of_case:020}\n").as_bytes(), 0);
                 match case(&mut target, &input) {

@@ -1,5 +1,5 @@
-//! Whole folders of runs: what is no file in the place of files, forged checkpoints and
-//! memories whose checksums are right.
+//! Whole folders of runs: pipes and devices in the place of files, forged checkpoints and
+//! replay buffers whose checksums are right.
 
 use super::common::forge::resealed;
 use super::common::{Place, TASK, newest};

@@ -24,7 +24,7 @@ mod text;
 
 use drive::fuzz;
 
-/// What the readers are asked not to do, done: it is found, and made small.
+/// A reader with deliberate mistakes: the mistakes are found, and the examples are made small.
 #[test]
 fn what_is_wrong_is_found() {
     for (name, word) in [

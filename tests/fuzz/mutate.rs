@@ -5,7 +5,7 @@ use proptest::prelude::*;
 /// Cases beyond this length are cut (bytes).
 const LONGEST: usize = 1 << 19;
 
-/// What is done to a file.
+/// A change of a file.
 #[derive(Debug, Clone)]
 pub struct Edit {
     kind: u8,
@@ -33,7 +33,7 @@ pub fn strategy() -> impl Strategy<Value = Damage> {
     (any::<u32>(), proptest::collection::vec(edit, 0..7))
 }
 
-/// What files begin as, and words that mean something in them.
+/// The files that mutations begin with, and words that mean something in them.
 #[derive(Debug, Default)]
 pub struct Corpus {
     pub files: Vec<Vec<u8>>,

@@ -92,7 +92,7 @@ pub fn metrics() -> Target {
             record.put("Train/mean_reward", 1.0);
             let mut writer = MetricsWriter::open(&path, iteration).unwrap();
             writer.write(&record).unwrap();
-            // What is left are whole records up to the iteration.
+            // Only whole records up to the iteration remain.
             let left = std::fs::read(&path).unwrap();
             for line in left.split_inclusive(|&b| b == b'\n') {
                 let v: serde_json::Value = serde_json::from_slice(line).unwrap();

@@ -7,7 +7,7 @@ use ostler_sim::model::mjcf;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, native, rapier};
 use ostler_sim::task::Task;
-use ostler_sim::task::expr::{Agents, Notebook, Program, Scope};
+use ostler_sim::task::expr::{Agents, HistoryBuilder, Program, Scope};
 use ostler_sim::{BatchEnv, Model};
 use ostler_trainer::config::{Config, Override, parse};
 use ostler_trainer::regress::case::Case;
@@ -90,7 +90,7 @@ pub fn config() -> Target {
             let read = parse(&text, Path::new("dir/name.toml"), &overrides(&text));
             match &read {
                 Ok(loaded) => {
-                    // What was accepted can be written and read again.
+                    // An accepted configuration can be written and read again.
                     let again = toml::to_string(&loaded.config).unwrap();
                     parse(&again, Path::new("name.toml"), &[]).unwrap();
                 }
@@ -294,7 +294,7 @@ pub fn expression() -> Target {
                     others: &[1],
                     action_first: 0,
                 };
-                let notebook = Notebook::default();
+                let history = HistoryBuilder::default();
                 let scope = Scope {
                     model,
                     pose: &model.qpos0,
@@ -302,7 +302,7 @@ pub fn expression() -> Target {
                     params: &params,
                     action_width: model.actuators.len(),
                     agents: (several == 1).then_some(agents),
-                    memory: &notebook,
+                    history: &history,
                 };
                 match Program::compile(&text, &scope) {
                     Ok(program) => {

@@ -1,6 +1,6 @@
 //! Control steps per second of the environments alone: actions that stay, no policy.
 
-use crate::place::{Place, Rows, figure, gpu, task};
+use crate::place::{Rows, TestDevice, figure, gpu, task};
 use ostler_collector::device::TorchMemory;
 use ostler_sim::env::on_device::DeviceEnv;
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ fn control_steps_per_second() {
 }
 
 /// Prints `NAME.steps_per_s`, the mean, and `NAME.best_steps_per_s`.
-fn time(place: &Place, env: &mut DeviceEnv, name: &str, milliseconds: u64) {
+fn time(place: &TestDevice, env: &mut DeviceEnv, name: &str, milliseconds: u64) {
     let n = env.spec().num_envs;
     let rows = Rows::new(place, env);
     env.reset(true, rows.obs()).unwrap();

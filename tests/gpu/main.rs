@@ -1,6 +1,6 @@
-//! What has to hold on a GPU. `OSTLER_GPU_TESTS=cuda:0` runs it there (the bundle of
-//! `cargo xtask gpu-bundle` does); without it the host stands in for the GPU, so that the
-//! tests themselves are tested, with smaller numbers.
+//! Checks that have to hold on a GPU. `OSTLER_GPU_TESTS=cuda:0` runs them there (the bundle of
+//! `cargo xtask gpu-bundle` does); without it the host stands in for the GPU, so that the tests
+//! themselves are tested, with smaller numbers.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 

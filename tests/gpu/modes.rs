@@ -79,7 +79,7 @@ fn an_update_waits_and_crosses_as_often_as_it_says() {
     }
 }
 
-/// The same of learners with a memory, wherever it is.
+/// The same of learners with a replay buffer, wherever it is.
 #[test]
 fn a_gradient_step_waits_and_crosses_as_often_as_it_says() {
     let place = place();
@@ -125,7 +125,7 @@ fn a_gradient_step_waits_and_crosses_as_often_as_it_says() {
                         assert_eq!(calls.crossings, said.copies(), "{what:?}");
                     }
                     if place.cuda.is_some() {
-                        // What was drawn, and its noise.
+                        // The draws and their noise: two uploads for each minibatch.
                         assert!(said.uploads >= 2 * stats.minibatches);
                     }
                 }

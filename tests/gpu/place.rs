@@ -14,7 +14,7 @@ use ostler_sim::device::{Address, Device, Memory};
 use ostler_sim::env::{DeviceEnv, PolicyNoise, StepAddresses};
 use ostler_sim::{BatchEnv, Groups, Model};
 use ostler_trainer::config::load;
-use ostler_trainer::learner::off_policy::{Algorithm, Plan};
+use ostler_trainer::learner::off_policy::{Algorithm, OffPolicyArgs};
 use ostler_trainer::learner::{
     ActorConfig, ActorCritic, CriticConfig, OffPolicy, Ppo, PpoConfig, Remembers, SacConfig,
     Td3Config,
@@ -29,17 +29,17 @@ use tch::{Kind, Tensor};
 pub const SEED: u64 = 5;
 
 /// A device, as libtorch and as we know it.
-pub struct Place {
+pub struct TestDevice {
     pub torch: tch::Device,
     pub device: Arc<dyn Device>,
     /// `None` where the host stands in.
     pub cuda: Option<Arc<Cuda>>,
 }
 
-pub fn place() -> Place {
+pub fn place() -> TestDevice {
     let asked = std::env::var("OSTLER_GPU_TESTS").unwrap_or_else(|_| "cpu".into());
     if asked == "cpu" {
-        return Place {
+        return TestDevice {
             torch: tch::Device::Cpu,
             device: Arc::new(Host::default()),
             cuda: None,
@@ -49,7 +49,7 @@ pub fn place() -> Place {
     let index: usize = index.unwrap_or_else(|| panic!("OSTLER_GPU_TESTS={asked}"));
     ostler_trainer::torch::cuda::find(index).unwrap_or_else(|e| panic!("{e}"));
     let cuda = Cuda::open(index).unwrap_or_else(|e| panic!("{e}"));
-    Place {
+    TestDevice {
         torch: tch::Device::Cuda(index),
         device: cuda.clone(),
         cuda: Some(cuda),
@@ -58,7 +58,7 @@ pub fn place() -> Place {
 
 /// The same where it is a GPU; `None` after saying that the calling test is skipped: one
 /// that looks at nothing where the host stands in.
-pub fn gpu() -> Option<Place> {
+pub fn gpu() -> Option<TestDevice> {
     let place = place();
     let found = match place.cuda {
         Some(_) => Ok(place),
@@ -67,7 +67,7 @@ pub fn gpu() -> Option<Place> {
     Need::Gpu.or_skip(found)
 }
 
-impl Place {
+impl TestDevice {
     /// One number for a GPU, another for the host in its place.
     pub fn pick<T>(&self, gpu: T, host: T) -> T {
         if self.cuda.is_some() { gpu } else { host }
@@ -99,7 +99,7 @@ pub struct Task {
     pub env: EnvConfig,
     pub task: TaskConfig,
     pub policy: ActorCritic,
-    /// What a learner is made of: its own, the actor's and the critic's configuration.
+    /// The configurations of a learner: its own, the actor's and the critic's.
     learner: (PpoConfig, ActorConfig, CriticConfig),
 }
 
@@ -113,7 +113,7 @@ fn configs() -> PathBuf {
     }
 }
 
-pub fn task(place: &Place, name: &str, n: usize) -> Task {
+pub fn task(place: &TestDevice, name: &str, n: usize) -> Task {
     let mut loaded = load(&configs().join(format!("{name}.toml")), &[]).unwrap();
     loaded.config.env.num_envs = n;
     let model = Arc::new(loaded.model().unwrap());
@@ -141,12 +141,17 @@ impl Task {
         BatchEnv::new(self.model.clone(), &self.sim, &self.env, &self.task, SEED).unwrap()
     }
 
-    pub fn on_device(&self, place: &Place, memory: &dyn Memory) -> DeviceEnv {
+    pub fn on_device(&self, place: &TestDevice, memory: &dyn Memory) -> DeviceEnv {
         self.on_device_for(place, memory, &self.policy)
     }
 
     /// With noise for another policy.
-    fn on_device_for(&self, place: &Place, memory: &dyn Memory, policy: &dyn Policy) -> DeviceEnv {
+    fn on_device_for(
+        &self,
+        place: &TestDevice,
+        memory: &dyn Memory,
+        policy: &dyn Policy,
+    ) -> DeviceEnv {
         let noise: PolicyNoise = NoiseSpec::of(policy, SEED).into();
         let model = self.model.clone();
         let device = place.device.clone();
@@ -183,7 +188,7 @@ impl Task {
     /// SAC and TD3 that learn from rollouts of `steps` steps, with batches of 64.
     pub fn off_policy(
         &self,
-        place: &Place,
+        place: &TestDevice,
         steps: usize,
         replay: &ReplayConfig,
     ) -> [(OffPolicy, tempfile::TempDir); 2] {
@@ -201,7 +206,7 @@ impl Task {
         );
         let env = self.on_host();
         [Algorithm::Sac(&sac), Algorithm::Td3(&td3)].map(|algorithm| {
-            let plan = Plan {
+            let plan = OffPolicyArgs {
                 algorithm,
                 actor: &ActorConfig::default(),
                 critic: &CriticConfig::default(),
@@ -219,7 +224,7 @@ impl Task {
     }
 
     /// PPO that learns from rollouts of `steps` steps.
-    pub fn learner(&self, place: &Place, steps: usize) -> Ppo {
+    pub fn learner(&self, place: &TestDevice, steps: usize) -> Ppo {
         let (ppo, actor, critic) = &self.learner;
         let env = self.on_host();
         Ppo::new(ppo, actor, critic, env.spec(), steps, 3, place.torch).unwrap()
@@ -227,7 +232,7 @@ impl Task {
 
     pub fn collector(
         &self,
-        place: &Place,
+        place: &TestDevice,
         steps: usize,
         sync: CudaSync,
     ) -> DeviceCollector<KernelEnvironments> {
@@ -237,7 +242,7 @@ impl Task {
     /// For another policy.
     pub fn collector_for(
         &self,
-        place: &Place,
+        place: &TestDevice,
         steps: usize,
         sync: CudaSync,
         policy: &dyn Policy,
@@ -259,7 +264,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    pub fn new(place: &Place, env: &DeviceEnv) -> Self {
+    pub fn new(place: &TestDevice, env: &DeviceEnv) -> Self {
         let spec = env.spec();
         let n = spec.num_envs as i64;
         let float = |k: usize| place.zeros(&[n, k as i64], Kind::Float);

@@ -1,4 +1,4 @@
-//! F9, F11, F12: pinned batches, and the replay memory's storages on a GPU.
+//! F9, F11, F12: pinned batches, and the replay buffer's storages on a GPU.
 
 use crate::place::{gpu, place};
 use ostler_collector::replay::transform::{Cast, Crop, RewardScale, Stack};

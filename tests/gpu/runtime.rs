@@ -1,4 +1,4 @@
-//! What libtorch itself asks of CUDA's runtime, counted.
+//! Calls of libtorch to CUDA's runtime, counted.
 //!
 //! This program has functions by the runtime's names and exports them (`trainer/build.rs`).
 //! Libraries that are loaded later, as libtorch's CUDA part is, call these: the loader
@@ -29,7 +29,7 @@ static CROSSINGS: AtomicU64 = AtomicU64::new(0);
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 static LAUNCHES: AtomicU64 = AtomicU64::new(0);
 
-/// What `work` makes libraries ask of the runtime, on this thread or any other.
+/// Calls to the runtime that libraries make because of `work`, on this thread or any other.
 pub fn counted<T>(work: impl FnOnce() -> T) -> (T, Calls) {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap();
@@ -155,7 +155,7 @@ stands_before!(
     cudaLaunchKernel(kernel: Pointer, grid: Dim3, block: Dim3, args: Pointer, shared: usize, stream: Pointer),
     add(&LAUNCHES)
 );
-// What code that CUDA 13 compiled calls.
+// Functions that code compiled by CUDA 13 calls.
 stands_before!(
     __cudaLaunchKernel(kernel: Pointer, grid: Dim3, block: Dim3, args: Pointer, shared: usize, stream: Pointer),
     add(&LAUNCHES)

@@ -1,5 +1,4 @@
-//! F1: what a kernel writes a torch operation reads, and the other way round, without
-//! anybody waiting.
+//! F1: a torch operation reads a kernel's results, and the other way round, without a wait.
 
 use crate::place::{figure, place};
 use ostler_sim::device::{Address, Program};

@@ -1,4 +1,4 @@
-//! What guards and monitors cost, in instructions, by valgrind's callgrind.
+//! The cost of guards and monitors, in instructions, by valgrind's callgrind.
 
 use crate::config;
 use crate::support::need;
@@ -22,7 +22,7 @@ const GUARDS: [&str; 11] = [
     "Judge::judge",
 ];
 
-/// Inclusive instructions of each function in a training of so many iterations.
+/// Inclusive instructions of each function in a run of so many iterations.
 fn profile(name: &str, iterations: u64) -> BTreeMap<String, u64> {
     let place = tempfile::tempdir().unwrap();
     let out = place.path().join("callgrind.out");
@@ -71,7 +71,7 @@ fn inclusive(out: &Path) -> BTreeMap<String, u64> {
     all
 }
 
-/// What a function's calls took between the shorter and the longer run.
+/// The difference between the shorter and the longer run in instructions of a function's calls.
 fn between(short: &BTreeMap<String, u64>, long: &BTreeMap<String, u64>, part: &str) -> u64 {
     let whole = |name: &str| {
         let function = name.split(" [").next().unwrap_or(name);

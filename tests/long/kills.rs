@@ -36,7 +36,7 @@ fn stops(pid: i32) -> bool {
     false
 }
 
-/// Where a training is that holds still.
+/// Where a run is that holds still.
 fn phase(run: &Path) -> &'static str {
     let files = |folder: &Path| -> Vec<String> {
         let all = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -65,14 +65,14 @@ fn wait_until_gone(pid: i32) {
     }
 }
 
-/// How long a training takes to begin, and each of its iterations.
+/// How long a run takes to begin, and each of its iterations.
 #[derive(Clone, Copy)]
 struct Pace {
     start: Duration,
     iteration: Duration,
 }
 
-/// Lets a training come as far as a draw says: a while after it began, or after some
+/// Lets a run come as far as a draw says: a while after it began, or after some
 /// iteration was logged.
 fn let_run(run: u64, index: u32, pace: Pace, trainer: i32, out: &Path) {
     let draw = |i| draw(run, 3 * index + i);
@@ -97,7 +97,7 @@ fn one(run: u64, whole: &Path, pace: Pace, hits: &Mutex<BTreeMap<String, u64>>) 
     let every = ["1", "2", "7"][run as usize % 3];
     let every = format!("runner.save_interval={every}");
     let iterations = format!("runner.max_iterations={ITERATIONS}");
-    // What a container repeats: the first start and every other one are the same.
+    // A container repeats the same command: the first start and every other one are the same.
     let args = [
         "train",
         "pole.toml",

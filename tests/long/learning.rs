@@ -37,7 +37,7 @@ fn median(mut of: Vec<usize>) -> usize {
 }
 
 #[test]
-#[ignore = "ten trainings"]
+#[ignore = "ten runs"]
 fn learning_with_faults_takes_at_most_a_fifth_more_iterations() {
     let faults = ["nan qpos[0] env=5 every=50", "nan gradient every=20"];
     let (mut clean, mut broken) = (Vec::new(), Vec::new());

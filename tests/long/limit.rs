@@ -35,7 +35,7 @@ fn evaluated(place: &Path, run: &str) -> f64 {
     json["mean_return"].as_f64().unwrap()
 }
 
-/// A training whose memory is limited after its second iteration (RLIMIT_DATA), below
+/// A run whose memory is limited after its second iteration (RLIMIT_DATA), below
 /// what it holds by then. The limit is everybody's: the supervising process and what it
 /// starts have it too.
 fn limited_on_the_way(place: &Path, mib: u64, more: &[&str]) {

@@ -1,5 +1,5 @@
-//! What only shows over many runs or many hours. A short share of each runs with the
-//! other tests; the rest is asked for by name:
+//! Checks of properties that only show over many runs or many hours. A short share of each runs
+//! with the other tests; the rest is asked for by name:
 //!
 //! ```text
 //! OSTLER_KILLS=200 cargo test --test long random -- --nocapture

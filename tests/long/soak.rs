@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a process holds.
+/// Resources of a process.
 #[derive(Debug, Clone, Copy)]
 struct Sample {
     at_s: f64,
@@ -136,7 +136,7 @@ fn soak(more: &[&str], every: Duration) -> u64 {
     let (mut of_parent, mut of_trainer, mut trainer) = (Vec::new(), Vec::new(), None);
     let log = place.path().join("a/metrics.jsonl");
     while child.0.try_wait().unwrap().is_none() {
-        // Before its first iteration a training only grows.
+        // Before its first iteration a run only grows.
         if std::fs::metadata(&log).is_ok_and(|m| m.len() > 0) {
             let at_s = clock.elapsed().as_secs_f64();
             trainer = trainer.or_else(|| trainer_of(parent));
@@ -176,8 +176,8 @@ fn a_short_soak_is_flat_and_leaves_nothing() {
         "learner.threads=1",
         "sim.threads=1",
     ];
-    // What recovers from a failed allocation is made once and kept: it belongs to the
-    // warm-up, so both fail in the half that is not looked at.
+    // The buffers for recovery from a failed allocation are made once and kept: they belong to
+    // the warm-up, so both faults come in the half that is not examined.
     let faults = [
         "--inject",
         "nan parameter[5] every=60",

@@ -56,7 +56,7 @@ fn a_return_below_its_threshold() {
 
 #[test]
 fn a_return_that_neither_holds_nor_fails_for_certain() {
-    // Two seeds say little: their interval is 12.7 deviations wide to either side.
+    // Two seeds say little: their interval is 12.7 standard deviations wide to either side.
     let text = swap("[1]", "[1, 2]").replace(
         "return_at_least = 1.0",
         "return_at_least = 1.0\nconfidence = 0.9999",

@@ -1,4 +1,4 @@
-//! `ostler regress`, from outside: what passes, and that nothing else does.
+//! `ostler regress`, from outside: good runs pass, and nothing else does.
 //!
 //! Reading order: this file (a folder of cases) -> `failures` (each kind of failure) ->
 //! `outputs` (reports, several cases) -> `speed` (throughput and its baselines) -> `files`
@@ -75,7 +75,7 @@ impl Suite {
         (self.results(out), said)
     }
 
-    /// What a suite left in `out`.
+    /// The results of a suite in `out`.
     pub fn results(&self, out: &str) -> Value {
         let text = self.read(&format!("{out}/results.json"));
         serde_json::from_str(&text).unwrap()

@@ -1,4 +1,4 @@
-//! What is left behind: reports that others read.
+//! Outputs for other programs: reports.
 
 use crate::{CASE, Suite, swap};
 use roxmltree::{Document, Node};

@@ -1,4 +1,4 @@
-//! Signals: nothing is left running, what was found is written.
+//! Signals: nothing is left running, the results so far are written.
 
 use crate::common::process::{is_ostler, kill, parent_of, trainer_of, wait};
 use crate::{CASE, Suite, kinds, swap};
@@ -22,12 +22,12 @@ fn running() -> (Suite, Child, i32) {
             .then_some(())
     };
     wait("iterations", || some(&log));
-    let trainer = wait("the training", || trainer_of(child.id() as i32));
+    let trainer = wait("the training process", || trainer_of(child.id() as i32));
     (suite, child, trainer)
 }
 
 fn gone(trainer: i32) {
-    wait("the training's end", || {
+    wait("the end of the training process", || {
         (parent_of(trainer).is_none() || !is_ostler(trainer)).then_some(())
     });
 }
@@ -47,7 +47,7 @@ fn a_signal_ends_the_run_and_writes_what_there_is() {
             assert_eq!(case["verdict"], "not_run");
             assert_eq!(kinds(case)[0], "interrupted");
         }
-        // The training was asked, not killed: it saved.
+        // The run was asked, not killed: it saved.
         let run = &cases[1]["runs"][0];
         assert_eq!(run["exit"]["code"], 130, "{run}");
         assert!(cases[2]["runs"].as_array().unwrap().is_empty());

@@ -1,4 +1,4 @@
-//! What tests of several packages share, through `#[path]`.
+//! Code that tests of several packages share, through `#[path]`.
 
 #![allow(dead_code, reason = "no program uses all of it")]
 #![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]

@@ -1,5 +1,5 @@
-//! What a test needs and a machine may lack, and the one way to skip a test for want of
-//! it. Shared by the tests of all packages and by `cargo xtask test` through `#[path]`.
+//! Requirements of a test that a machine may lack, and the one way to skip a test for want of
+//! them. Shared by the tests of all packages and by `cargo xtask test` through `#[path]`.
 //!
 //! ```text
 //! let Some(folder) = Need::Nvrtc.or_skip(find()) else { return };
@@ -78,7 +78,7 @@ impl Need {
         }
     }
 
-    /// What was found; where nothing was, `None` after saying that the calling test is
+    /// The value that was found; where nothing was, `None` after saying that the calling test is
     /// skipped. The test returns then.
     ///
     /// # Panics
@@ -199,7 +199,7 @@ impl fmt::Display for Unknown {
     }
 }
 
-/// What `OSTLER_REQUIRE` names.
+/// The requirements that `OSTLER_REQUIRE` names.
 ///
 /// # Errors
 /// A name that is none.

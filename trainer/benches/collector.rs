@@ -1,5 +1,5 @@
-//! What collecting costs beside the environments: frames per second over environments
-//! that do next to nothing. `cargo bench --workspace --bench collector [-- OPTIONS]`.
+//! The cost of collecting beside the environments: frames per second over environments that do
+//! next to nothing. `cargo bench --workspace --bench collector [-- OPTIONS]`.
 //!
 //! Prints `collector.POLICY.ENVS.frames_per_s` for a random policy and one of [64,64], at
 //! 64 and 1,024 environments, on one thread, per second of processor time, and `.first_batch_s`: from nothing to the

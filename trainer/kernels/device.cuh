@@ -1,4 +1,4 @@
-// What a device runs for the learner, a thread for each sample.
+// The learner's kernel on a device, a thread for each sample.
 #pragma once
 
 #ifndef __CUDACC__

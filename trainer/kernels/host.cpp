@@ -1,7 +1,7 @@
 // The learner's passes over rows on a host, for one kind of vectors: OSTLER_LANES numbers.
 //
-// Rows lie one behind the other unless it says columns. What is left over at an end goes
-// through a whole vector, too, so that every number is computed by the same operations.
+// Rows lie one behind the other unless it says columns. The rest at an end goes through a whole
+// vector, too, so that every number is computed by the same operations.
 
 #include <immintrin.h>
 #include <stddef.h>
@@ -20,8 +20,8 @@ enum { N = OSTLER_LANES };
 
 // Rows that a block of columns has: ActorPass.
 enum { ROWS = 32 };
-// Outputs of a layer that are computed together for two vectors of rows: what the registers
-// have room for.
+// Outputs of a layer that are computed together for two vectors of rows: as many as the
+// registers hold.
 enum { OUTPUTS = OSTLER_LANES == 16 ? 8 : 4 };
 
 // Up to N numbers, in a vector.
@@ -107,8 +107,8 @@ static void backward(int activation, const float* y, float* d, float* d_bias, si
 #undef BODY
 }
 
-// x [rows][width] + bias, normalised in place; scale [rows] is 1 / deviation of each row. y
-// becomes the activation of gain x + shift.
+// x [rows][width] + bias, normalised in place; scale [rows] is 1 / standard deviation of each
+// row. y becomes the activation of gain x + shift.
 static void norm_forward(int activation, const float* bias, const float* gain, const float* shift,
                          float* x, float* scale, float* y, size_t rows, size_t width) {
   const float share = 1.0f / (float)width;
@@ -141,8 +141,8 @@ static void norm_forward(int activation, const float* bias, const float* gain, c
   forward(activation, nullptr, y, rows, width);
 }
 
-// Gradients d [rows][width] of norm_forward's results y become those of x before it; what is
-// added to those of gain, shift and bias are sums over rows.
+// Gradients d [rows][width] of norm_forward's results y become those of x before it; sums over rows
+// are added to those of gain, shift and bias.
 static void norm_backward(int activation, const float* y, const float* x, const float* scale, const float* gain,
                           float* d, float* d_gain, float* d_shift, float* d_bias, size_t rows, size_t width) {
   backward(activation, y, d, nullptr, rows, width);

@@ -20,7 +20,7 @@ struct PpoLoss {
   // Columns: action, mean or logits, standard deviation, a teacher's mean or logits,
   // log-probability, advantage, return, value, validity, weight of the advantage.
   Columns packed;
-  // What the networks say.
+  // The outputs of the networks.
   Columns dist;
   Columns log_std;  // row 0: the same for all samples
   Columns value;
@@ -174,7 +174,7 @@ template<class R> OSTLER_FN void ppo_loss(const PpoLoss& a, long long r, R (&sta
   const R clipped = min_(high, max_(low, ratio));
   const R free = -advantage * ratio, bound = -advantage * clipped;
   const auto moves = free >= bound;
-  // d(-A ratio) / d(log prob) is -A ratio itself. What is no number stays none.
+  // d(-A ratio) / d(log prob) is -A ratio itself. NaN stays NaN.
   const R d_log_prob = sel(bound > free, zero, free) * weight;
   const R d_entropy = bc<R>(-a.entropy_coef) * weight;
   // How far the policy is from a teacher: the squares' mean, or KL(teacher || policy).

@@ -1,5 +1,5 @@
-// What the learner needs of numbers beyond the engine's scalar.cuh and lanes.cuh: their
-// bits, exponentials and logarithms. R is a float on a GPU and a vector of floats on a host.
+// Functions on numbers beyond the engine's scalar.cuh and lanes.cuh: their bits, exponentials
+// and logarithms. R is a float on a GPU and a vector of floats on a host.
 //
 // Bits: all but `ln_` fuse what says `fma` and nothing else, so that they are the same in
 // vectors of 8 and of 16 and on a GPU.

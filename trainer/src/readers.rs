@@ -10,7 +10,7 @@ use std::path::Path;
 /// Reads a checkpoint's bytes.
 ///
 /// # Errors
-/// A sentence about what is wrong with them.
+/// A sentence about the mistake.
 pub fn checkpoint(bytes: &[u8]) -> Result<Checkpoint, String> {
     checkpoint::parse(bytes).map_err(|e| e.to_string())
 }
@@ -36,7 +36,7 @@ pub fn resume(run: &Path) -> Result<(), RunError> {
     as_if_resumed(run)
 }
 
-/// Reads what came through the supervising process's pipe, in pieces of `size` bytes;
+/// Reads the bytes of the supervising process's pipe, in pieces of `size` bytes;
 /// returns the number of messages.
 pub fn messages(bytes: &[u8], size: usize) -> usize {
     let (mut lines, mut found) = (Lines::default(), 0);

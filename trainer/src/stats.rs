@@ -27,7 +27,7 @@ pub struct Interval {
 
 /// The two-sided interval of the mean by Student's t distribution: `mean ± t s / √n`
 /// with the `(1 + confidence) / 2` quantile of `n - 1` degrees of freedom and the
-/// sample's deviation `s` (divisor n - 1). `None` without values, or where one is not
+/// sample's standard deviation `s` (divisor n - 1). `None` without values, or where one is not
 /// finite.
 pub fn interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let n = values.len();
@@ -101,7 +101,7 @@ pub fn quantile(values: &[f64], share: f64) -> f64 {
     }
 }
 
-/// The interquartile mean: the mean of what is left when a quarter of the values, rounded
+/// The interquartile mean: the mean of the rest when a quarter of the values, rounded
 /// down, is taken away at either end. One seed that failed or excelled does not move it,
 /// and it uses more values than a median (Agarwal et al. 2021, "Deep Reinforcement
 /// Learning at the Edge of the Statistical Precipice"; `trim_mean(x, 0.25)` there). NaN
@@ -148,7 +148,7 @@ pub fn interquartile(values: &[f64], confidence: f64) -> Option<Interval> {
 
 /// Where an interval lies beside a threshold from below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Against {
+pub enum AgainstThreshold {
     /// All of it is at least the threshold.
     Above,
     /// The threshold is within it.
@@ -159,17 +159,17 @@ pub enum Against {
 
 impl Interval {
     /// Compares with a threshold; one value is simply compared.
-    pub fn against(&self, threshold: f64) -> Against {
+    pub fn against(&self, threshold: f64) -> AgainstThreshold {
         let (low, high) = (
             self.low.unwrap_or(self.mean),
             self.high.unwrap_or(self.mean),
         );
         if low >= threshold {
-            Against::Above
+            AgainstThreshold::Above
         } else if high < threshold {
-            Against::Below
+            AgainstThreshold::Below
         } else {
-            Against::Within
+            AgainstThreshold::Within
         }
     }
 }
@@ -190,7 +190,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Half the width for values with deviation √n: the quantile itself.
+    /// Half the width for values with standard deviation √n: the quantile itself.
     fn quantile(n: usize, confidence: f64) -> f64 {
         let free = (n - 1) as f64;
         // One value apart from all others: squares sum to free * n.
@@ -223,22 +223,22 @@ mod tests {
         assert!((i.mean - 10.0).abs() < 1e-12);
         // 4.303 / √3
         assert!((i.low.unwrap() - 7.516).abs() < 1e-3, "{i:?}");
-        assert_eq!(i.against(7.5), Against::Above);
-        assert_eq!(i.against(7.6), Against::Within);
-        assert_eq!(i.against(12.4), Against::Within);
-        assert_eq!(i.against(12.5), Against::Below);
+        assert_eq!(i.against(7.5), AgainstThreshold::Above);
+        assert_eq!(i.against(7.6), AgainstThreshold::Within);
+        assert_eq!(i.against(12.4), AgainstThreshold::Within);
+        assert_eq!(i.against(12.5), AgainstThreshold::Below);
     }
 
     #[test]
     fn one_value_is_compared_and_none_or_nan_says_nothing() {
         let i = interval(&[3.0], 0.95).unwrap();
         assert_eq!((i.low, i.high), (None, None));
-        assert_eq!(i.against(3.0), Against::Above);
-        assert_eq!(i.against(3.1), Against::Below);
+        assert_eq!(i.against(3.0), AgainstThreshold::Above);
+        assert_eq!(i.against(3.1), AgainstThreshold::Below);
         assert_eq!(interval(&[], 0.95), None);
         assert_eq!(interval(&[1.0, f64::NAN], 0.95), None);
         let same = interval(&[5.0, 5.0, 5.0], 0.95).unwrap();
-        assert_eq!(same.against(5.0), Against::Above);
+        assert_eq!(same.against(5.0), AgainstThreshold::Above);
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl Columns {
     }
 
     /// Copies a part to its place. Returns when that is done: the part may be written
-    /// over then. What crosses is counted.
+    /// over then. Copied bytes are counted.
     pub fn copy(&self, part: &Rollout, crossed: &Counts) -> Result<(), CollectError> {
         for (into, from) in self.into.iter().zip(part.tensors()) {
             copied(from, into, crossed)?;
@@ -38,7 +38,7 @@ impl Columns {
     }
 }
 
-/// Adds up what is not in tensors.
+/// Adds up the numbers that are not in tensors.
 pub(super) struct Sum<'a> {
     stats: &'a mut EpisodeStats,
     times: CollectTimes,

@@ -1,12 +1,11 @@
 //! Collects in other threads, while the caller's learns.
 //!
 //! Reading order: [`AsyncCollector::collect`](crate::Collector::collect) -> `workers` (the
-//! workers, as seen from outside: orders, deadlines, replacements) -> `worker` (one of
-//! them, from inside) -> `package` (what goes back and forth) -> `assemble` (one rollout
-//! of all their parts). Each worker owns a part of the environments for good and acts with
-//! a copy of the policy; the step loop is the one of
-//! [`SyncCollector`](crate::SyncCollector), the state of all of them together is saved in
-//! its format.
+//! workers, as seen from outside: orders, deadlines, replacements) -> `worker` (one of them,
+//! from inside) -> `package` (orders and reports) -> `assemble` (one rollout of all their
+//! parts). Each worker owns a part of the environments for good and acts with a copy of the
+//! policy; the step loop is the one of [`SyncCollector`](crate::SyncCollector), the state of all
+//! of them together is saved in its format.
 //!
 //! Rollouts are numbered. Rollout k is ordered when the caller asks for rollout
 //! k - `max_staleness`, with the weights of that moment: as long as no weights are
@@ -55,7 +54,7 @@ pub struct AsyncCollector<E: Shards = BatchEnv> {
     /// Weights that may be written over when nobody looks at them any more.
     snapshots: Vec<Arc<Weights>>,
     published: u64,
-    /// Something failed: what is in flight is worth nothing.
+    /// Something failed: rollouts in flight are discarded.
     broken: bool,
     stats: EpisodeStats,
     times: CollectTimes,
@@ -133,7 +132,7 @@ impl<E: Shards> AsyncCollector<E> {
     }
 
     /// Lets every worker change the settings of its environments before the next rollout
-    /// that is ordered. What `change` refuses is the error of a later collection.
+    /// that is ordered. An error of `change` is returned by a later collection.
     pub fn change(&mut self, change: Change<E>) {
         self.workers.change(&change);
     }
@@ -218,8 +217,12 @@ impl<E: Shards> AsyncCollector<E> {
         self.place(&places, false).map(|_| ())
     }
 
-    /// Drops what is in flight and lets all workers go on from other states.
-    fn place(&mut self, places: &[workers::Place], spread: bool) -> Result<usize, CollectError> {
+    /// Drops the rollouts in flight and lets all workers go on from other states.
+    fn place(
+        &mut self,
+        places: &[workers::StatePart],
+        spread: bool,
+    ) -> Result<usize, CollectError> {
         self.in_flight.clear();
         self.next = self.ordered;
         self.broken = true;
@@ -228,7 +231,8 @@ impl<E: Shards> AsyncCollector<E> {
         Ok(taken)
     }
 
-    /// As the collector's [`restore_range`](Collector::restore_range); on an error all is as it was.
+    /// As the collector's [`restore_range`](Collector::restore_range); on an error all is as it
+    /// was.
     fn take_over(&mut self, blob: &[u8], spread: bool) -> Result<usize, CollectError> {
         let places = self.workers.places_in(blob)?;
         self.place(&places, spread).inspect_err(|_| {

@@ -114,10 +114,10 @@ pub(super) enum Order<E> {
 pub(super) struct Report {
     pub worker: usize,
     pub generation: u32,
-    pub what: What,
+    pub what: ReportKind,
 }
 
-pub(super) enum What {
+pub(super) enum ReportKind {
     /// Its environments stand, in this state.
     Ready { spec: Box<EnvSpec>, state: State },
     /// The rollout of this number was made.

@@ -1,10 +1,10 @@
 //! Environments on the host, policy on a device.
 //!
 //! A control step is one copy each way: actions to the host, which waits for them, and
-//! observations back, for which nobody waits. What the policy does not look at (rewards,
+//! observations back, for which nobody waits. Data that the policy does not read (rewards,
 //! flags, the critic's observations) and the random numbers of the actions cross once per
-//! rollout. As actions are waited for in every step, all copies of the step before have
-//! landed when the host next writes what they were made from.
+//! rollout. As actions are waited for in every step, all copies of the step before have landed
+//! when the host next writes their sources.
 
 use super::Traffic;
 use super::envs::{NoiseSpec, TensorEnvironments};
@@ -27,9 +27,9 @@ pub struct Bridge<E> {
     rollout: Rollout,
     noise: ActionNoise,
     /// Rows of the rollout on the device.
-    there: There,
+    there: DeviceBuffers,
     /// The same numbers on the host.
-    here: Here,
+    here: HostBuffers,
     /// For a recurrent policy: one row of ends, here and there. It has left when the next is
     /// written.
     ended: Option<(Outgoing<f32>, Tensor)>,
@@ -48,7 +48,7 @@ struct ActionNoise {
 }
 
 #[derive(Debug)]
-struct There {
+struct DeviceBuffers {
     /// Policy's observations, `T + 1` rows.
     obs: Vec<Tensor>,
     action: Vec<Tensor>,
@@ -57,7 +57,7 @@ struct There {
 }
 
 #[derive(Debug)]
-struct Here {
+struct HostBuffers {
     action: Landing,
     /// One row: it has left when the next is written.
     obs: Outgoing<f32>,
@@ -77,7 +77,7 @@ struct Critic {
 }
 
 impl<E: Environments> Bridge<E> {
-    /// Allocates a rollout of `steps` steps on the queue's device, and on the host what
+    /// Allocates a rollout of `steps` steps on the queue's device, and on the host the buffers that
     /// its numbers leave from. `seed` keys the noise of actions.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl<E: Environments> Bridge<E> {
             Some(all) => Some([all.f_narrow(0, 0, 1)?, all.f_narrow(0, 1, steps)?]),
             None => None,
         };
-        let here = Here {
+        let here = HostBuffers {
             action: Landing::like(&queue, "actions", &r.action.f_get(0)?)?,
             obs: out("observations", &r.obs.policy.f_narrow(0, 0, 1)?)?,
             critic: match &critic {
@@ -136,7 +136,7 @@ impl<E: Environments> Bridge<E> {
                 rows: views(&noise_there)?,
                 there: noise_there,
             },
-            there: There {
+            there: DeviceBuffers {
                 obs: views(&r.obs.policy.f_unsqueeze(1)?)?,
                 action: views(&r.action)?,
                 critic,

@@ -56,9 +56,9 @@ pub trait TensorEnvironments {
     /// The device refuses.
     fn begin_rollout(&mut self, step: u64) -> Result<(), CollectError>;
 
-    /// Takes the actions in row `t` of the rollout and writes what follows from them: row
-    /// `t + 1` of the policy's observations, and row `t` of what else a step gives, at the
-    /// latest with [`end_rollout`](Self::end_rollout).
+    /// Takes the actions in row `t` of the rollout and writes the results: row `t + 1` of the
+    /// policy's observations, and row `t` of the other results, at the latest with
+    /// [`end_rollout`](Self::end_rollout).
     ///
     /// # Errors
     /// The device refuses.
@@ -97,19 +97,19 @@ pub trait TensorEnvironments {
     /// It does not fit, or the device refuses; nothing has changed then.
     fn restore_range(&mut self, bytes: &[u8], spread: bool) -> Result<usize, CollectError>;
 
-    /// Captures the state where it lies; what was captured so before is gone.
+    /// Captures the state where it lies; the earlier capture is gone.
     ///
     /// # Errors
     /// No memory, or the device refuses.
     fn capture_in_place(&mut self) -> Result<(), CollectError>;
 
-    /// Goes back to what was captured in place, which stays.
+    /// Goes back to the state that was captured in place, which stays.
     ///
     /// # Errors
     /// Nothing was captured, or the device refuses.
     fn restore_in_place(&mut self) -> Result<(), CollectError>;
 
-    /// Appends what [`capture`](Self::capture) would have written when the state was
+    /// Appends the record that [`capture`](Self::capture) would have written when the state was
     /// captured in place.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
 //! Environments that live on the device themselves: a control step is one launch, which
-//! takes the policy's actions where it left them and puts what follows where the policy
+//! takes the policy's actions where it left them and puts the results where the policy
 //! and the learner look for it.
 
 use super::Traffic;
@@ -70,7 +70,7 @@ fn row(of: &Groups<DeviceRows<f32>>, i: usize) -> Result<Groups<Address>, Collec
 
 impl KernelEnvironments {
     /// Allocates a rollout of `steps` steps on `device`, libtorch's name of the device
-    /// that `env` is on. The random numbers of `env` must be what `policy` wants.
+    /// that `env` is on. The random numbers of `env` must be of the kind that `policy` needs.
     ///
     /// # Errors
     /// No memory; random numbers of another kind.

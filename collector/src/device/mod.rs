@@ -1,9 +1,9 @@
 //! Collection whose rollout lies on a device.
 //!
 //! Reading order: [`DeviceCollector`] -> [`TensorEnvironments`] -> [`KernelEnvironments`]
-//! (physics there too) and [`Bridge`] (physics on the host) -> [`stream`] (what waits, and
-//! what is counted). With the host as the device all of it runs on the host too, which is
-//! how it is tested without a GPU.
+//! (physics there too) and [`Bridge`] (physics on the host) -> [`stream`] (waits and counts).
+//! With the host as the device all of it runs on the host too, which is how it is tested without
+//! a GPU.
 
 mod bridge;
 mod envs;
@@ -41,7 +41,7 @@ pub struct DeviceCollector<E> {
     rows: Rows,
     /// Columns that one step passes on to the next: the policy's and the critic's observations,
     /// hidden states.
-    carried: [Option<Carried>; GROUPS],
+    carried: [Option<CarriedColumn>; GROUPS],
     /// Control steps when the state was captured in place.
     captured: Option<u64>,
     /// Control steps since the run began; keys the noise.
@@ -60,7 +60,7 @@ pub struct DeviceCollector<E> {
 
 /// A column of the rollout with a row more than steps.
 #[derive(Debug)]
-struct Carried {
+struct CarriedColumn {
     /// One tensor per row.
     rows: Vec<Tensor>,
     /// A copy of the next rollout's first row, captured in place.
@@ -69,7 +69,7 @@ struct Carried {
     landing: RefCell<Landing>,
 }
 
-impl Carried {
+impl CarriedColumn {
     fn new(column: &Tensor, queue: &Queue) -> Result<Self, CollectError> {
         let rows = views(column)?;
         let what = "what a rollout begins with";
@@ -107,7 +107,7 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
             dist: views(&rollout.dist)?,
             std: views(&rollout.std)?,
         };
-        let carried = |column: Option<&Tensor>| column.map(|c| Carried::new(c, &queue));
+        let carried = |column: Option<&Tensor>| column.map(|c| CarriedColumn::new(c, &queue));
         let (obs, hidden) = (&rollout.obs, rollout.hidden.as_ref());
         let carried = [
             carried(Some(&obs.policy)).transpose()?,
@@ -171,7 +171,7 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
         &self,
         out: &mut Vec<u8>,
         step: u64,
-        first: impl Fn(&Carried) -> &Tensor,
+        first: impl Fn(&CarriedColumn) -> &Tensor,
     ) -> Result<(), CollectError> {
         let landings = self.carried.each_ref();
         let mut landings = landings.map(|c| c.as_ref().map(|c| c.landing.borrow_mut()));
@@ -185,14 +185,14 @@ impl<E: TensorEnvironments> DeviceCollector<E> {
         snapshot::write_head(out, step, groups)
     }
 
-    /// Takes over what is not the environments'.
+    /// Takes over the state beside the environments'.
     fn fill(&mut self, saved: &Saved<'_>) -> Result<(), CollectError> {
         if let [.., Some(hidden)] = &self.carried {
             // New environments begin without memories.
             let _ = hidden.rows[0].shallow_clone().f_zero_()?;
         }
         for (carried, stored) in self.carried.iter_mut().zip(saved.groups) {
-            if let Some(Carried { rows, landing, .. }) = carried {
+            if let Some(CarriedColumn { rows, landing, .. }) = carried {
                 let copy = |row: &mut [f32]| snapshot::copy(stored, row);
                 landing.get_mut().amend(&self.queue, &rows[0], copy)?;
             }

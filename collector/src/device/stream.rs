@@ -1,7 +1,7 @@
 //! The order in which a device works, and how a host waits for it.
 //!
 //! Physics, policy and learner share one stream, so that nothing has to wait for
-//! anything. What a host does all the same is counted here.
+//! anything. A host's reads all the same are counted here.
 
 use super::Traffic;
 use crate::CollectError;
@@ -48,7 +48,7 @@ pub trait Stream: Debug {
     fn wait_for_device(&self) -> Result<(), TchError>;
 }
 
-/// That of tensors on the host: what was called is done.
+/// The stream of tensors on the host: every call is done when it returns.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HostStream;
 
@@ -66,7 +66,7 @@ impl Stream for HostStream {
     }
 }
 
-/// A stream with counts of what crossed and of how often the host waited. Clones count
+/// A stream with counts of the copies and of how often the host waited. Clones count
 /// together.
 #[derive(Debug, Clone)]
 pub struct Queue {
@@ -180,8 +180,8 @@ impl<T: Element> Outgoing<T> {
     }
 }
 
-/// Memory of the host that numbers of a device land in. What has not landed cannot be
-/// read: the slice comes from the call that waited for it.
+/// Memory of the host that numbers of a device land in. Numbers that have not
+/// landed cannot be read: the slice comes from the call that waited for it.
 #[derive(Debug)]
 pub(super) struct Landing {
     tensor: Tensor,

@@ -11,7 +11,7 @@ pub struct Batch {
     device: Device,
     rows: usize,
     fields: Vec<(String, Tensor)>,
-    /// Numbers of the transitions, counted since the memory began.
+    /// Numbers of the transitions, counted since the buffer began.
     pub(super) indices: Vec<u64>,
     /// Seed and number of the draw.
     pub(super) key: (u64, u64),
@@ -101,12 +101,12 @@ impl Batch {
         self.device
     }
 
-    /// Numbers of the transitions `[B]`, counted since the memory began.
+    /// Numbers of the transitions `[B]`, counted since the buffer began.
     pub fn indices(&self) -> &[u64] {
         &self.indices
     }
 
-    /// Seed and number of the draw: what keys the random numbers of a
+    /// Seed and number of the draw: the key of the random numbers of a
     /// [`Transform`](super::Transform), so that a run that is repeated or resumed has the
     /// same.
     pub fn key(&self) -> (u64, u64) {

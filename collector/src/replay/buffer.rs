@@ -1,4 +1,4 @@
-//! The replay memory as a learner sees it.
+//! The replay buffer as a learner sees it.
 
 use super::core::Core;
 use super::disk::FreeMemory;
@@ -6,9 +6,9 @@ use super::draw::Progress;
 use super::file::Found;
 use super::prefetch::{Maker, Prefetch};
 use super::priority::PriorityMark;
-use super::saved::Keeper;
+use super::saved::FileCopy;
 use super::slot::Slot;
-use super::window::Place;
+use super::window::Position;
 use super::{Batch, Layout, ReplayError, Room, StorageKind, Transform};
 use crate::Rollout;
 use crate::transfer::read_into;
@@ -31,7 +31,7 @@ pub struct Setup<'a> {
     /// Folder of the run; the file lies in its folder `replay` unless
     /// `replay.directory` says where.
     pub folder: Option<&'a Path>,
-    /// So many transitions are kept that fell out of the memory: those that come between
+    /// So many transitions are kept that fell out of the buffer: those that come between
     /// two marks, or between two checkpoints where the storage is saved with them. With
     /// fewer, going back loses the oldest transitions.
     pub margin: usize,
@@ -39,7 +39,7 @@ pub struct Setup<'a> {
     pub room: Room,
     /// The same of host memory at any later time, for `replay.on_full_disk = "host"`.
     pub free_memory: FreeMemory,
-    /// A memory that is in the folder already is opened. Otherwise it is an error that there
+    /// A buffer that is in the folder already is opened. Otherwise it is an error that there
     /// is one.
     pub reopen: bool,
     /// Transforms of batches after they were drawn, in order; `replay.reward_scale`,
@@ -65,10 +65,10 @@ impl Setup<'_> {
     }
 }
 
-/// Where a replay memory stood, to [rewind](ReplayBuffer::rewind) to.
+/// Where a replay buffer stood, to [rewind](ReplayBuffer::rewind) to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    place: Place,
+    place: Position,
     progress: Progress,
     priorities: Option<PriorityMark>,
     version: i32,
@@ -86,7 +86,7 @@ pub struct ReplayBuffer {
     pub(super) found: Found,
     /// `replay.save`.
     pub(super) save: bool,
-    pub(super) keeper: Option<Keeper>,
+    pub(super) keeper: Option<FileCopy>,
     /// Before `slot`, so that its thread ends first.
     pub(super) prefetch: Option<Prefetch>,
     pub(super) slot: Slot,
@@ -141,8 +141,8 @@ impl ReplayBuffer {
         }
     }
 
-    /// The next batch. It depends on the seed, on how many were drawn before, and on what
-    /// is there; on nothing else.
+    /// The next batch. It depends only on the seed, the
+    /// number of earlier draws, and the buffer's content.
     ///
     /// # Errors
     /// Nothing is there; the storage or the device fails.
@@ -168,7 +168,7 @@ impl ReplayBuffer {
         }
     }
 
-    /// Draws made ahead are thrown away: the memory is about to change.
+    /// Draws made ahead are thrown away: the buffer is about to change.
     pub(super) fn settle(&mut self) {
         if let Some(prefetch) = &mut self.prefetch {
             prefetch.settle();
@@ -176,7 +176,8 @@ impl ReplayBuffer {
     }
 
     /// Sets the priorities of the transitions drawn last, `[B]`, 0 or more. Values that are
-    /// not finite change nothing; they are [counted](Self::not_finite). Without prioritised draws nothing happens.
+    /// not finite change nothing; they are [counted](Self::not_finite). Without prioritised
+    /// draws nothing happens.
     ///
     /// # Errors
     /// They are not as many, or their device fails.
@@ -229,7 +230,7 @@ impl ReplayBuffer {
     /// where no more than [`Setup::margin`] came. Priorities go back to the last mark only.
     ///
     /// # Errors
-    /// The mark is not of the past of this memory, and nothing has changed; or the storage
+    /// The mark is not of the past of this buffer, and nothing has changed; or the storage
     /// fails.
     pub fn rewind(&mut self, mark: &Mark) -> Result<u64, ReplayError> {
         self.settle();

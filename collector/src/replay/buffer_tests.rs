@@ -187,7 +187,7 @@ fn n_step_returns_stop_where_they_must() {
     let mut lengths = [0; 4];
     for (i, &row) in batch.indices().iter().enumerate() {
         let (step, env) = ((row / 3) as i64, (row % 3) as i64);
-        // By the letter: what may be summed.
+        // By the letter: the rewards that may be summed.
         let (mut sum, mut m) = (0.0, 0_i64);
         loop {
             let s = step + m;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use tch::Device;
 
-/// `[replay]`: what off-policy learners remember of the past, and how they draw from it.
+/// `[replay]`: the replay buffer of off-policy learners, and how they draw from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReplayConfig {
@@ -26,9 +26,8 @@ pub struct ReplayConfig {
     pub recent: usize,
     /// Folder of the file; empty: `replay` in the folder of the run.
     pub directory: String,
-    /// `"uniform"`; `"without_replacement"`: each pass over what is there draws every
-    /// transition once; `"prioritized"`: in proportion to priority^`alpha` (Schaul et al.
-    /// 2016).
+    /// `"uniform"`; `"without_replacement"`: each pass draws every present transition once;
+    /// `"prioritized"`: in proportion to priority^`alpha` (Schaul et al. 2016).
     pub sampler: SamplerKind,
     /// Exponent of priorities, 0 (uniform) or more.
     pub alpha: f64,
@@ -39,8 +38,8 @@ pub struct ReplayConfig {
     /// Steps of the return that a transition is drawn with, 1 or more: their discounted
     /// rewards are summed when it is drawn, up to the end of the episode.
     pub n_step: usize,
-    /// Batches that a thread draws ahead, 0 (none) to 64. What is drawn does not depend
-    /// on it. Prioritised draws are never made ahead: they depend on the update before.
+    /// Batches that a thread draws ahead, 0 (none) to 64. The draws do not depend on it.
+    /// Prioritised draws are never made ahead: they depend on the update before.
     pub prefetch: usize,
     /// Batches on their way to a GPU lie in pinned memory, from which it copies fastest, and
     /// every tensor of every batch is asked whether it is where it should be; needs a GPU.
@@ -53,7 +52,7 @@ pub struct ReplayConfig {
     pub reward_scale: f64,
     /// Rewards beyond this, after scaling, count as this; 0: they are left as they are.
     pub reward_clip: f64,
-    /// `[[replay.transform]]`: how transitions are kept, and what becomes of batches after
+    /// `[[replay.transform]]`: storage of transitions, and changes of batches after
     /// they were drawn, in order; after `reward_scale` and `reward_clip`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub transform: Vec<TransformConfig>,
@@ -133,7 +132,7 @@ pub enum SamplerKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnFullDisk {
-    /// The run ends with an error; what was stored stays readable.
+    /// The run ends with an error; stored transitions stay readable.
     Stop,
     /// New transitions go to host memory.
     Host,

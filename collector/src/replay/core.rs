@@ -4,24 +4,24 @@
 //! half a transition. Locks are held for one rollout or one batch.
 
 use super::draw::{self, Progress};
-use super::gather::{Plan, copy};
+use super::gather::{GatherPlan, copy};
 use super::priority::{Priorities, PriorityMark};
 use super::rollout::HostRollout;
 use super::slot::Slot;
 use super::store::{Fill, Source, Store};
-use super::window::{Place, Window};
+use super::window::{Position, Window};
 use super::{FieldKind, Layout, ReplayError, SamplerKind, half};
 use crate::Rollout;
 use ostler_sim::device::Counts;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// The shared part of a replay memory.
+/// The shared part of a replay buffer.
 #[derive(Debug)]
 pub struct Core {
     /// Layout of a transition.
     pub layout: Layout,
     /// Layout of a batch.
-    pub plan: Plan,
+    pub plan: GatherPlan,
     /// How transitions are chosen.
     pub sampler: SamplerKind,
     /// Counts copies between host and device.
@@ -40,17 +40,17 @@ pub struct Inner {
     pub priorities: Option<Priorities>,
 }
 
-// SAFETY: what keeps `Inner` from being `Sync` by itself are the tensors of `DeviceRing` and
-// the pointers in them. libtorch's tensors may be read from several threads at a time; what
-// writes them (`Store::extend`, `Store::copy_in`, `Store::reload`) takes `&mut`, so that the
-// lock gives it exclusive access.
+// SAFETY: the tensors of `DeviceRing` and the pointers in them keep `Inner` from being `Sync` by
+// itself. libtorch's tensors may be read from several threads at a time; functions that write
+// them (`Store::extend`, `Store::copy_in`, `Store::reload`) take `&mut`, so that the lock gives
+// it exclusive access.
 unsafe impl Sync for Inner {}
 
 impl Core {
-    /// Over a storage and what is in it.
+    /// Over a storage and its content.
     pub fn new(
         layout: Layout,
-        plan: Plan,
+        plan: GatherPlan,
         sampler: SamplerKind,
         crossed: Arc<Counts>,
         inner: Inner,
@@ -78,7 +78,7 @@ impl Core {
     /// Takes in `count` transitions of `envs` environments, step by step.
     ///
     /// # Errors
-    /// They cannot be stored; nothing has changed but what had to be overwritten.
+    /// They cannot be stored; nothing has changed but the overwritten places.
     pub fn extend(
         &self,
         count: usize,
@@ -188,7 +188,7 @@ impl Core {
     }
 
     /// Where everything stands.
-    pub fn mark(&self) -> (Place, Option<PriorityMark>) {
+    pub fn mark(&self) -> (Position, Option<PriorityMark>) {
         let inner = &mut *self.write();
         let priorities = inner.priorities.as_mut().map(Priorities::mark);
         (inner.window.place(), priorities)
@@ -198,7 +198,11 @@ impl Core {
     ///
     /// # Errors
     /// It is not of the past; then nothing has changed. The storage fails.
-    pub fn rewind(&self, place: &Place, mark: Option<&PriorityMark>) -> Result<u64, ReplayError> {
+    pub fn rewind(
+        &self,
+        place: &Position,
+        mark: Option<&PriorityMark>,
+    ) -> Result<u64, ReplayError> {
         let inner = &mut *self.write();
         if let (Some(priorities), Some(mark)) = (&inner.priorities, mark)
             && !priorities.knows(mark)
@@ -208,7 +212,7 @@ impl Core {
             ));
         }
         let end = inner.window.end();
-        let future = || ReplayError::Saved("the mark lies in the future of this memory".into());
+        let future = || ReplayError::Saved("the mark lies in the future of this buffer".into());
         let lost = inner.window.rewind(place).ok_or_else(future)?;
         if let (Some(priorities), Some(mark)) = (&mut inner.priorities, mark) {
             priorities.rewind(mark);

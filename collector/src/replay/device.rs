@@ -1,7 +1,7 @@
 //! Transitions on a device, drawn there: nothing but the places and weights of the drawn
 //! transitions crosses over.
 
-use super::gather::Plan;
+use super::gather::GatherPlan;
 use super::layout::{Layout, names};
 use super::rollout::on_device;
 use super::slot::Slot;
@@ -58,7 +58,7 @@ impl DeviceRing {
         let size = [i64::try_from(count).unwrap_or(i64::MAX), words as i64];
         Ok(Self {
             places: zeros(
-                "transitions of the replay memory",
+                "transitions of the replay buffer",
                 &size,
                 Kind::Float,
                 device,
@@ -158,10 +158,10 @@ impl DeviceRing {
     }
 
     /// Writes where the draws `(row of the batch, first transition)` lie, and how many there
-    /// were: what [`Self::gather`] reads, once it has crossed with the rest of `out`.
+    /// were: the input of [`Self::gather`], once it has crossed with the rest of `out`.
     pub fn locate<'a>(
         &self,
-        plan: &Plan,
+        plan: &GatherPlan,
         window: &Window,
         draws: impl Iterator<Item = (u32, &'a u64)>,
         out: &mut [u32],
@@ -189,7 +189,7 @@ impl DeviceRing {
     /// The device fails.
     pub fn gather(
         &self,
-        plan: &Plan,
+        plan: &GatherPlan,
         layout: &Layout,
         slot: &Slot,
         drawn: Drawn,
@@ -245,10 +245,10 @@ impl DeviceRing {
         }
         let counts = slot.places.f_narrow(0, batch * steps, rows)?;
         let runs = self.runs(plan, &places, &counts, &slot.discounts)?;
-        columns(&select(&one()?)?, &|name| !Plan::of_last(name))?;
+        columns(&select(&one()?)?, &|name| !GatherPlan::of_last(name))?;
         columns(
             &select(&places.f_gather(1, &runs.last, false)?)?,
-            &Plan::of_last,
+            &GatherPlan::of_last,
         )?;
         put(names::REWARD, &runs.sum)?;
         put(names::DISCOUNT, &runs.discount)
@@ -262,7 +262,7 @@ impl DeviceRing {
     /// `powers` of the discount.
     fn runs(
         &self,
-        plan: &Plan,
+        plan: &GatherPlan,
         places: &Tensor,
         counts: &Tensor,
         powers: &Tensor,

@@ -13,7 +13,7 @@ struct Twin {
     host: Inner,
     device: Inner,
     layout: Layout,
-    plan: Plan,
+    plan: GatherPlan,
 }
 
 impl Twin {
@@ -35,7 +35,7 @@ impl Twin {
         Self {
             host: inner(Store::Host(HostRing::new(capacity + 4, words).unwrap())),
             device: inner(Store::Device(ring)),
-            plan: Plan::new(&layout, shape).unwrap(),
+            plan: GatherPlan::new(&layout, shape).unwrap(),
             layout,
         }
     }
@@ -67,8 +67,8 @@ impl Twin {
         let (layout, plan) = (&self.layout, &self.plan);
         let crossed = Arc::<Counts>::default();
         let in_memory = matches!(inner.store, Store::Host(_));
-        // Another piece of the host's memory stands for a device's: what is not sent is not
-        // there.
+        // Another piece of the host's memory stands for a device's: rows that are not sent are
+        // not there.
         let there = (!in_memory).then(|| {
             let words = (plan.words() + plan.places()) as i64;
             Tensor::full([words], f64::NAN, (Kind::Float, Device::Cpu))

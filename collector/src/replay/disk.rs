@@ -40,8 +40,8 @@ impl Disk {
     /// Writes transitions and takes them into the window.
     ///
     /// # Errors
-    /// The disk is full and that is to be an error, or it fails; the window holds what it
-    /// held.
+    /// The disk is full and that is to be an error, or it fails; the window is
+    /// as it was.
     pub fn extend(
         &mut self,
         window: &mut Window,
@@ -106,7 +106,7 @@ impl Disk {
         self.file.commit(window)
     }
 
-    /// Makes the window what the file holds, as far as it does.
+    /// Sets the window to the file's content, as far as it does.
     ///
     /// # Errors
     /// The disk fails.

@@ -1,6 +1,6 @@
 //! Which transitions a batch holds.
 //!
-//! Draw number `d` of a run depends on (seed, `d`), on what is in the memory, and on nothing
+//! Draw number `d` of a run depends on (seed, `d`), on the buffer's content, and on nothing
 //! else: a [`Progress`] is all that has to be kept to go on with the same draws.
 
 use super::format::MOST;
@@ -24,7 +24,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Whether draws from a memory of this capacity can have got so far: a pass goes over
+    /// Whether draws from a buffer of this capacity can have got so far: a pass goes over
     /// what there was, and looks for what is left of it one by one.
     pub(super) fn plausible(&self, capacity: u64) -> bool {
         let counts = [self.draws, self.pass, self.first];
@@ -74,9 +74,9 @@ fn uniform(seed: u64, window: &Window, draw: u64, rows: &mut [u64]) {
     }
 }
 
-/// A pass draws what was there when it began, in an order of its own, leaving out what has
-/// fallen out of the window meanwhile; a pass that ends within a batch is followed by the
-/// next.
+/// A pass draws the transitions that were there when it began, in an order of its own, leaving
+/// out those that have fallen out of the window meanwhile; a pass that ends within a batch is
+/// followed by the next.
 fn without_replacement(seed: u64, window: &Window, p: &mut Progress, rows: &mut [u64]) {
     let mut key = pass_key(seed, p.pass);
     for row in rows {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_memory_gives_an_error() {
+    fn an_empty_buffer_gives_an_error() {
         let (empty, mut p) = (Window::new(4, 4), Progress::default());
         for kind in [SamplerKind::Uniform, SamplerKind::WithoutReplacement] {
             let drawn = draw(kind, 0, &empty, &mut p, &mut [0; 2]);

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tch::Device;
 
-/// Why the replay memory could not do what it was asked for.
+/// An error of the replay buffer.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)]
 pub enum ReplayError {
@@ -16,7 +16,7 @@ pub enum ReplayError {
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// Nothing was stored yet.
-    #[error("the replay memory is empty: collect some transitions before drawing from it")]
+    #[error("the replay buffer is empty: collect some transitions before drawing from it")]
     Empty,
     #[error("a batch has no field {name:?}; it has {}", .has.join(", "))]
     NoField { name: String, has: Vec<String> },
@@ -49,7 +49,7 @@ pub enum ReplayError {
         free: u64,
         remedy: String,
     },
-    /// F13. What was stored stays readable; nothing has changed.
+    /// F13. Stored transitions stay readable; nothing has changed.
     #[error(
         "{path}: the disk is full ({source}); the {rows} newest transitions stay readable. Free \
          some space, lower replay.capacity, choose another replay.directory, or set \
@@ -66,18 +66,18 @@ pub enum ReplayError {
         path: PathBuf,
         source: io::Error,
     },
-    /// A file that is not what it should be.
+    /// A file of the wrong form.
     #[error("{path}: {why}")]
     Format { path: PathBuf, why: String },
-    #[error("{path}: another run uses this replay memory; choose another replay.directory")]
+    #[error("{path}: another run uses this replay buffer; choose another replay.directory")]
     Locked { path: PathBuf },
     #[error(
-        "{path}: there is a replay memory already; remove it, choose another replay.directory, or \
+        "{path}: there is a replay buffer already; remove it, choose another replay.directory, or \
          resume the run that it belongs to"
     )]
     InUse { path: PathBuf },
-    /// A mark or a saved state that is not of this memory.
-    #[error("the saved state of the replay memory does not fit: {0}")]
+    /// A mark or a saved state that is not of this buffer.
+    #[error("the saved state of the replay buffer does not fit: {0}")]
     Saved(String),
     /// The thread that draws ahead.
     #[error("the thread that draws batches ahead ended: {0}; this is a defect, please report it")]
@@ -104,8 +104,7 @@ impl From<CollectError> for ReplayError {
 }
 
 impl ReplayError {
-    /// The allocation that failed, if that is what happened: fewer environments or a
-    /// smaller capacity may do.
+    /// The allocation that failed, if one did: fewer environments or a smaller capacity may do.
     pub fn out_of_memory(&self) -> Option<&MemoryError> {
         match self {
             Self::Memory(e) => Some(e),

@@ -65,7 +65,7 @@ pub struct Found {
 }
 
 impl FileRing {
-    /// Makes the file in a folder, or opens it and fills `window` with what was committed.
+    /// Makes the file in a folder, or opens it and fills `window` with the committed transitions.
     ///
     /// # Errors
     /// Another run uses it, it is of another layout or size, or the system refuses.
@@ -149,7 +149,8 @@ impl FileRing {
             why: "both its commits are damaged".into(),
         })?;
         self.commit = commit;
-        // What fell out of the window is looked at too, for going back to an older state.
+        // Transitions that fell out of the window are examined too: a resume may go back to an
+        // older state.
         let oldest = commit.oldest(self.places);
         let (mut best, mut start) = (commit.begin..commit.begin, oldest);
         for row in oldest..=commit.end {
@@ -224,7 +225,7 @@ impl FileRing {
             let place = (first + done as u64) % self.places;
             let in_row = usize::try_from(self.places - place).unwrap_or(usize::MAX);
             let n = (PIECE / self.stride).max(1).min(count - done).min(in_row);
-            // What is in it is written over.
+            // The old content of the piece is overwritten.
             self.piece.resize(n * self.stride, 0);
             let start = first + done as u64;
             for (i, words) in self.piece.chunks_exact_mut(self.stride).enumerate() {
@@ -256,10 +257,10 @@ impl FileRing {
         self.file.write_all_at(bytes, at)
     }
 
-    /// Makes the window what the file holds.
+    /// Sets the window to the file's content.
     ///
     /// # Errors
-    /// The disk is full, or fails; what was committed before holds.
+    /// The disk is full, or fails; earlier commits hold.
     pub fn commit(&mut self, window: &Window) -> io::Result<()> {
         let commit = Commit {
             sequence: self.commit.sequence + 1,
@@ -281,7 +282,7 @@ impl FileRing {
         synced.map_err(|e| self.error("cannot write it to the disk", e))
     }
 
-    /// An error of the system about this file. `FullDisk` where that is what happened.
+    /// An error of the system about this file. `FullDisk` where the disk is full.
     pub fn error(&self, what: &'static str, source: io::Error) -> ReplayError {
         match is_full(&source) {
             true => ReplayError::FullDisk {

@@ -136,7 +136,7 @@ fn a_file_of_another_memory_is_refused_with_what_differs() {
     let e = refused(&layout(), Window::new(20, 31), Expect::Any);
     assert!(e.contains("other places (30)"), "{e}");
     let e = refused(&layout(), Window::new(20, 30), Expect::New);
-    assert!(e.contains("there is a replay memory already"), "{e}");
+    assert!(e.contains("there is a replay buffer already"), "{e}");
     let path = dir.path().join(ROWS);
     File::options()
         .write(true)
@@ -148,7 +148,7 @@ fn a_file_of_another_memory_is_refused_with_what_differs() {
     assert!(e.contains("20000 bytes instead of"), "{e}");
     std::fs::write(&path, "something else").unwrap();
     let e = refused(&layout(), Window::new(20, 30), Expect::Any);
-    assert!(e.contains("this is no replay memory"), "{e}");
+    assert!(e.contains("this is no replay buffer"), "{e}");
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn a_file_that_another_program_shortens_is_an_error_and_no_signal() {
     };
     refused(disk.rows().map(drop).unwrap_err());
     refused(disk.file.ring().map(drop).unwrap_err());
-    // Nor is it made long again: what was in it would be zeros.
+    // Nor is it made long again: its content would be zeros.
     refused(
         disk.extend(&mut window, 0, 6, 2, fill(1_000, 0))
             .unwrap_err(),

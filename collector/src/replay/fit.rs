@@ -59,7 +59,7 @@ fn need(config: &ReplayConfig, device: Device, margin: usize) -> Need {
 
 /// Refuses a capacity that does not fit, with the largest that would. `margin` transitions
 /// more than `config.capacity` are kept, see [`Setup::margin`](super::Setup::margin);
-/// `config.storage` is resolved. `there` is what the file takes already (bytes).
+/// `config.storage` is resolved. `there` is the file's present size (bytes).
 ///
 /// # Errors
 /// [`ReplayError::TooLarge`].

@@ -1,4 +1,4 @@
-//! The file of a replay memory.
+//! The file of a replay buffer.
 //!
 //! ```text
 //! rows.bin
@@ -29,8 +29,8 @@ pub const MAGIC: [u8; 8] = *b"OSTLERRB";
 pub const VERSION: u32 = 1;
 /// Of files with fields in half precision.
 const HALVES: u32 = 2;
-/// Transitions, and all else that a memory counts, are fewer than this in any run: what a
-/// file says beyond it is damage.
+/// Transitions, and all other counts of a buffer, are fewer than this in any run: larger numbers
+/// in a file are damage.
 pub const MOST: u64 = 1 << 62;
 /// First byte of the commit slots.
 pub const SLOTS: u64 = 8192;
@@ -55,7 +55,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// Of a memory of this size.
+    /// Of a buffer of this size.
     pub fn new(layout: &Layout, capacity: u64, places: u64) -> Self {
         let fields = layout.fields().iter().flat_map(|f| {
             let kind = match f.kind {
@@ -67,7 +67,7 @@ impl Head {
                 1 => serde_json::json!([f.name, kind]),
                 n => serde_json::json!([f.name, kind, [n]]),
             };
-            // What an odd number of halves leaves of its last word.
+            // An odd number of halves leaves a part of its last word unused.
             let rest = f.kind == FieldKind::F16 && f.width % 2 == 1;
             let rest = rest.then(|| serde_json::json!([format!("{}.rest", f.name), "<u2"]));
             [Some(numbers), rest].into_iter().flatten()
@@ -105,7 +105,7 @@ impl Head {
             bytes.map_or(0, u32::from_le_bytes)
         };
         if !bytes.starts_with(&MAGIC) {
-            return Err("this is no replay memory".into());
+            return Err("this is no replay buffer".into());
         }
         if !(VERSION..=HALVES).contains(&word(8)) {
             let got = word(8);
@@ -143,13 +143,13 @@ impl Commit {
         SLOTS + SLOT * (self.sequence % 2)
     }
 
-    /// The oldest transition of which something is left in a file of so many places: what
-    /// fell out of the window is there until its place is written again.
+    /// The oldest transition that is still in a file of so many places:
+    /// one that fell out of the window stays until its place is written again.
     pub fn oldest(&self, places: u64) -> u64 {
         self.head.saturating_sub(places).min(self.begin)
     }
 
-    /// Whether a file of so many places can hold what it speaks of.
+    /// Whether a file of so many places can hold the transitions that it names.
     pub fn fits(&self, places: u64) -> bool {
         self.end - self.oldest(places) <= places
     }

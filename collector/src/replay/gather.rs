@@ -19,7 +19,7 @@ pub struct Shape {
 
 /// One field on its way from a transition to a batch.
 #[derive(Debug, Clone, Copy)]
-struct Way {
+struct FieldCopy {
     /// First word in the transition.
     from: usize,
     width: usize,
@@ -59,8 +59,8 @@ impl Flags {
 /// How transitions become a batch: the columns of the layout one behind the other, a word
 /// for each number, then `discount`, then `weights`.
 #[derive(Debug, Clone)]
-pub struct Plan {
-    ways: Vec<Way>,
+pub struct GatherPlan {
+    ways: Vec<FieldCopy>,
     /// Where the layout has them.
     pub flags: Option<Flags>,
     /// Draws.
@@ -75,7 +75,7 @@ pub struct Plan {
 /// a read from memory behind a few copies.
 const AHEAD: usize = 12;
 
-impl Plan {
+impl GatherPlan {
     /// For transitions of this layout.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl Plan {
         let rows = shape.batch;
         let places = layout.offsets().into_iter().zip(layout.columns());
         let ways = layout.fields().iter().zip(places);
-        let ways = ways.map(|(field, (from, to))| Way {
+        let ways = ways.map(|(field, (from, to))| FieldCopy {
             from,
             width: field.width,
             half: field.kind == FieldKind::F16,

@@ -18,7 +18,7 @@ pub const fn words(numbers: usize) -> usize {
     numbers.div_ceil(2)
 }
 
-/// Stores floats (as bits) in the first [`words`] of `to`; what is left of the last one is 0.
+/// Stores floats (as bits) in the first [`words`] of `to`; the unused part of the last one is 0.
 pub fn pack(from: &[u32], to: &mut [u32]) {
     let to = &mut to[..words(from.len())];
     if let Some(last) = to.last_mut() {

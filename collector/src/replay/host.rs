@@ -23,7 +23,7 @@ impl HostRing {
             .ok()
             .and_then(|n| n.checked_mul(4 * words));
         let error = || MemoryError {
-            what: format!("{physical} transitions of the replay memory"),
+            what: format!("{physical} transitions of the replay buffer"),
             bytes: bytes.unwrap_or(usize::MAX),
         };
         let len = bytes.ok_or_else(error)?;

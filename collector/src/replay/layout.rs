@@ -77,7 +77,7 @@ pub struct Layout {
 /// environments, and a checksum.
 pub const TRAILER: usize = 3;
 
-/// Names of the fields that [`Layout::of`] gives, and of what a batch adds to them.
+/// Names of the fields of [`Layout::of`], and of the fields that a batch adds.
 pub mod names {
     /// Observation of the policy `[O]`.
     pub const OBS: &str = "obs";

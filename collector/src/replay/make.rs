@@ -1,4 +1,4 @@
-//! How a replay memory's file is made, and looked at before it is used.
+//! How a replay buffer's file is made, and looked at before it is used.
 
 use super::ReplayError;
 use super::format::{Commit, Head, PLACES, SLOTS};
@@ -29,8 +29,8 @@ pub fn lock(folder: &Path) -> Result<File, ReplayError> {
     }
 }
 
-/// Makes the file under another name first: what has its name is whole. Its length is that
-/// of a full memory at once; places take space when they are written.
+/// Makes the file under another name first: a file with its final name is whole. Its length is that
+/// of a full buffer at once; places take space when they are written.
 ///
 /// # Errors
 /// The disk is full, or fails.
@@ -42,7 +42,7 @@ pub fn make(path: &Path, head: &Head) -> Result<(), ReplayError> {
     let write = |file: &mut File| {
         file.write_all_at(&bytes, 0)?;
         let empty = Commit::default();
-        // Both slots: what is written later finds its space taken.
+        // Both slots: later commits find their space taken.
         for sequence in [FIRST - 1, FIRST] {
             let commit = Commit { sequence, ..empty };
             file.write_all_at(&commit.to_bytes(), commit.slot())?;
@@ -58,7 +58,7 @@ fn length(head: &Head) -> u64 {
     PLACES.saturating_add(head.places.saturating_mul(place))
 }
 
-/// Refuses a file of another layout or size, saying what differs.
+/// Refuses a file of another layout or size, and names the difference.
 ///
 /// # Errors
 /// It is; or it cannot be read.

@@ -1,7 +1,7 @@
-//! Replay memory: what off-policy learners remember of the past.
+//! The replay buffer: transitions that off-policy learners draw from.
 //!
 //! A [`ReplayBuffer`] is a storage (where transitions lie), a sampler (which of them are
-//! drawn), and transforms (what becomes of a batch). Reading order:
+//! drawn), and transforms (changes of a batch). Reading order:
 //! [`ReplayBuffer::extend`] -> `core` -> `window`, `store`;
 //! [`ReplayBuffer::next`] -> `draw` -> `gather` -> [`Batch`].
 //!

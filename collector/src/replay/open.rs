@@ -1,4 +1,4 @@
-//! How a replay memory begins.
+//! How a replay buffer begins.
 
 use super::buffer::{ReplayBuffer, Setup};
 use super::core::{Core, Inner};
@@ -7,12 +7,12 @@ use super::disk::Disk;
 use super::draw::Progress;
 use super::file::{Expect, FileRing, Found, taken};
 use super::fit;
-use super::gather::{Plan, Shape};
+use super::gather::{GatherPlan, Shape};
 use super::host::HostRing;
 use super::pin::{CudaPinner, Pinner};
 use super::prefetch::{Maker, Prefetch};
 use super::priority::Priorities;
-use super::saved::Keeper;
+use super::saved::FileCopy;
 use super::slot::Slot;
 use super::store::{Recent, Store};
 use super::transform::{Chain, RewardScale};
@@ -44,7 +44,7 @@ impl ReplayBuffer {
         Self::pinning(config, layout, setup, pinner)
     }
 
-    /// [`new`](Self::new) with what pins batches, if anything does.
+    /// [`new`](Self::new) with the object that pins batches, if any.
     pub(super) fn pinning(
         config: &ReplayConfig,
         layout: Layout,
@@ -61,7 +61,7 @@ impl ReplayBuffer {
             n_step: config.n_step,
             discounts: powers.map(|k| setup.gamma.powi(k) as f32).collect(),
         };
-        let plan = Plan::new(&layout, shape)?;
+        let plan = GatherPlan::new(&layout, shape)?;
         let capacity = config.capacity as u64;
         let mut window = Window::new(capacity, capacity.saturating_add(setup.margin as u64));
         let crossed = Arc::<Counts>::default();
@@ -77,7 +77,7 @@ impl ReplayBuffer {
         let mut found = Found::default();
         if let Some((file, there)) = file {
             found = there;
-            let kept = Keeper::new(file, window.end());
+            let kept = FileCopy::new(file, window.end());
             let oldest = window
                 .end()
                 .saturating_sub(window.physical())
@@ -162,7 +162,7 @@ impl ReplayBuffer {
             }
         };
         format!(
-            "replay memory: {each} bytes per transition, {capacity} transitions ({} MiB) and {} to \
+            "replay buffer: {each} bytes per transition, {capacity} transitions ({} MiB) and {} to \
              go back, storage {:?}{file}, batches of {} on {:?}{found}",
             (each as u64 * capacity).div_ceil(1 << 20),
             places - capacity,
@@ -181,7 +181,7 @@ fn folder_of(config: &ReplayConfig, setup: &Setup<'_>) -> Result<Option<PathBuf>
     match (config.directory.as_str(), setup.folder) {
         ("", Some(run)) => Ok(Some(run.join(FOLDER))),
         ("", None) if config.storage.in_file() => Err(ReplayError::shape(
-            "folder of the replay memory's file",
+            "folder of the replay buffer's file",
             "replay.directory, or a run with a folder",
             "neither",
         )),

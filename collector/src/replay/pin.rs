@@ -82,7 +82,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use tch::Kind;
 
-    /// Remembers what it pinned, by address.
+    /// Remembers the pinned tensors, by address.
     #[derive(Debug, Default)]
     struct Fake {
         pinned: Mutex<Vec<usize>>,
@@ -183,7 +183,7 @@ mod tests {
         assert_eq!(twice.fields().count(), 3);
     }
 
-    /// Pins what it is asked to, until it is told to forget.
+    /// Pins every tensor, until it is told to forget.
     #[derive(Debug, Default, Clone)]
     struct Forgetful {
         pinned: Arc<Mutex<Vec<Tensor>>>,
@@ -236,12 +236,12 @@ mod tests {
             };
             let layout = Layout::of(&spec);
             let boxed = Some(Box::new(pinner.clone()) as Box<dyn Pinner>);
-            let mut memory = ReplayBuffer::pinning(&config, layout, setup, boxed).unwrap();
-            memory.extend(&rollout(&spec, 0, 10)).unwrap();
-            let mut other = memory.sampler(5).unwrap();
-            memory.begin_update(3);
+            let mut buffer = ReplayBuffer::pinning(&config, layout, setup, boxed).unwrap();
+            buffer.extend(&rollout(&spec, 0, 10)).unwrap();
+            let mut other = buffer.sampler(5).unwrap();
+            buffer.begin_update(3);
             for _ in 0..3 {
-                for batch in [memory.next().unwrap(), other.next().unwrap()] {
+                for batch in [buffer.next().unwrap(), other.next().unwrap()] {
                     for (name, tensor) in batch.fields() {
                         assert!(pinner.is_pinned(tensor).unwrap(), "{name}, {count}");
                     }
@@ -249,7 +249,7 @@ mod tests {
             }
             pinner.forgets.store(true, Relaxed);
             let not = |e| matches!(e, Err(ReplayError::NotPinned { .. }));
-            assert!(not(memory.next().map(drop)) && not(other.next().map(drop)));
+            assert!(not(buffer.next().map(drop)) && not(other.next().map(drop)));
         }
     }
 

@@ -1,8 +1,8 @@
 //! Draws made ahead by a thread.
 //!
-//! The thread works within the draws that were announced, between two changes of the memory:
-//! what it draws is what would have been drawn without it. Draws that nobody took when the
-//! memory changes are thrown away and made again.
+//! The thread works within the draws that were announced, between two changes of the buffer: its
+//! draws equal those without it. Draws that nobody took when the buffer changes are thrown away
+//! and made again.
 
 use super::ReplayError;
 use super::core::Core;
@@ -131,7 +131,7 @@ impl Prefetch {
         })
     }
 
-    /// So many draws come before the memory changes.
+    /// So many draws come before the buffer changes.
     pub fn announce(&mut self, count: usize, now: Progress) {
         self.settle();
         self.left = count;
@@ -178,7 +178,7 @@ impl Prefetch {
         Some(made)
     }
 
-    /// Waits for what is under way and forgets it: the memory is about to change.
+    /// Waits for the batches under way and drops them: the buffer is about to change.
     pub fn settle(&mut self) {
         while self.under_way > 0 {
             match self.done.recv() {

@@ -51,7 +51,7 @@ fn no_more_is_drawn_than_was_announced() {
         .collect();
     buffer.settle();
     assert_eq!(*seen.lock().unwrap(), drawn, "three, in order");
-    // Announced and not taken: drawn again after the memory changed.
+    // Announced and not taken: drawn again after the buffer changed.
     buffer.begin_update(5);
     buffer.extend(&rollout(&spec(3, None), 20, 5)).unwrap();
     let ahead = seen.lock().unwrap().len() - 3;

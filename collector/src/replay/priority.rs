@@ -80,15 +80,16 @@ impl Priorities {
         });
     }
 
-    /// The window moved from `old` to `new`: what came has the largest priority so far, what
-    /// fell out has none.
+    /// The window moved from `old` to `new`: new transitions have the largest priority so
+    /// far, those that fell out have none.
     pub fn moved(&mut self, old: std::ops::Range<u64>, new: std::ops::Range<u64>, places: u64) {
         let gone = old.start..new.start.min(old.end);
         let came = old.end.max(new.start)..new.end;
         let fresh = (self.largest + LEAST).powf(self.alpha);
         let place = |row: u64| (row % places) as usize;
         let values = gone.map(|row| (place(row), 0.0));
-        // What came may lie where something fell out: it is later, and counts.
+        // A new transition may lie where an older one fell out: the new one is written later,
+        // and counts.
         self.set(values.chain(came.map(|row| (place(row), fresh))));
     }
 
@@ -162,7 +163,7 @@ impl Priorities {
         priorities.iter().filter(|p| !usable(p)).count()
     }
 
-    /// From now on what is set is noted, so that it can be taken back.
+    /// From now on changes are recorded, so that they can be taken back.
     pub fn mark(&mut self) -> PriorityMark {
         let (before, journal) = self.journal.get_or_insert_default();
         *before += journal.len() as u64;

@@ -1,4 +1,4 @@
-//! A replay memory across the end of its process.
+//! A replay buffer across the end of its process.
 
 use super::layout::TRAILER;
 use super::saved::{Restored, Saved, restore_priorities, save_priorities};
@@ -24,7 +24,7 @@ impl ReplayBuffer {
                     disk.file.sync()?;
                     disk.end(end)
                 }
-                // The file of a memory that is not to be kept.
+                // The file of a buffer that is not to be kept.
                 _ => 0,
             }
         };
@@ -60,7 +60,7 @@ impl ReplayBuffer {
         rows.saturating_mul(row as u64).saturating_add(priorities)
     }
 
-    /// Goes back to what was saved, in a memory that was [reopened](super::Setup::reopen).
+    /// Goes back to the saved state, in a buffer that was [reopened](super::Setup::reopen).
     /// Without `replay.save` it is empty, and only its draws go on.
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl ReplayBuffer {
         let mut place = wanted;
         place.end = wanted.end.min(saved.in_file);
         place.begin = wanted.begin.min(place.end);
-        // Of a memory that was not kept nothing is expected, and nothing is taken.
+        // A buffer that was not saved is not expected in the file, and nothing is taken.
         let lost_oldest = inner.window.rewind(&place).ok_or_else(|| {
             ReplayError::Saved(format!(
                 "its file ends at transition {there}, the checkpoint needs those up to {}",

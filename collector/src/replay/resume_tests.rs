@@ -183,7 +183,8 @@ fn a_new_run_does_not_take_what_is_there() {
     assert!(matches!(e, ReplayError::InUse { .. }));
 }
 
-/// What a checkpoint says of a memory, with one number changed; its checksum would be right.
+/// A checkpoint's record of a replay buffer, with one number changed; its checksum would be
+/// right.
 #[test]
 fn what_cannot_have_been_saved_is_refused() {
     let dir = tempfile::tempdir().unwrap();

@@ -42,7 +42,7 @@ struct Source<'a> {
 }
 
 impl HostRollout {
-    /// Of a rollout. What crosses is counted.
+    /// Of a rollout. Copied bytes are counted.
     ///
     /// # Errors
     /// Its device fails.
@@ -57,7 +57,7 @@ impl HostRollout {
             Ok(unsafe { HostRows::new(&tensor) }?)
         }
         let here = |t: &Tensor| there::<f32>(t, crossed);
-        // What the critic sees, if that is its own.
+        // The critic's observations, if it has its own.
         let maybe = |obs: &Groups<Tensor>| match rollout.has_critic_obs() {
             true => here(&rollout.critic(obs)?).map(Some),
             false => Ok(None),

@@ -1,8 +1,8 @@
 //! State for a resume of the run.
 //!
 //! Transitions are kept in the file of their storage, or are appended to one like it when a
-//! checkpoint is written; what the checkpoint itself holds is small: where the memory and
-//! its draws stood.
+//! checkpoint is written; the checkpoint itself holds little: the positions of the buffer and of
+//! its draws.
 
 use super::ReplayError;
 use super::core::{Core, Inner};
@@ -10,17 +10,17 @@ use super::disk::segment_of;
 use super::draw::Progress;
 use super::file::FileRing;
 use super::format::MOST;
-use super::window::{Place, Window};
+use super::window::{Position, Window};
 use ostler_sim::files;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// State of a replay memory for a checkpoint.
+/// State of a replay buffer for a checkpoint.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Saved {
     /// Which transitions there were.
-    pub(super) place: Place,
+    pub(super) place: Position,
     /// One behind the newest of them that is in a file.
     pub(super) in_file: u64,
     /// How far its draws were.
@@ -32,7 +32,7 @@ pub struct Saved {
 }
 
 impl Saved {
-    /// Whether a memory of this capacity can have stood so; what cannot be otherwise.
+    /// Whether a buffer of this capacity can have been in this state; otherwise the reason.
     pub(super) fn plausible(&self, capacity: u64) -> Result<(), &'static str> {
         let place = &self.place;
         if place.begin > place.end || place.end > MOST || self.in_file > MOST {
@@ -77,26 +77,26 @@ impl Restored {
     }
 }
 
-/// A copy in a file of what lies in memory.
+/// A copy in a file of the transitions in memory.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct FileCopy {
     file: FileRing,
     /// One behind the newest transition that is in it and still the same in memory.
     kept: u64,
 }
 
-impl Keeper {
+impl FileCopy {
     /// Over a file that holds transitions up to this one.
     pub fn new(file: FileRing, kept: u64) -> Self {
         Self { file, kept }
     }
 
-    /// The memory went back.
+    /// The buffer went back.
     pub fn went_back(&mut self, end: u64) {
         self.kept = self.kept.min(end);
     }
 
-    /// Appends what came since.
+    /// Appends the new transitions.
     ///
     /// # Errors
     /// The disk is full, or fails; the device fails.

@@ -1,4 +1,4 @@
-//! Other threads' parts in a replay memory.
+//! Other threads' parts in a replay buffer.
 
 use super::core::Core;
 use super::draw::Progress;
@@ -8,14 +8,14 @@ use super::{Batch, ReplayBuffer, ReplayError};
 use crate::Rollout;
 use std::sync::Arc;
 
-/// Puts transitions into a replay memory from any thread. What comes from several threads
-/// comes in an order of their own: draws do not repeat then.
+/// Puts transitions into a replay buffer from any thread. Transitions of several threads come in
+/// an order of their own: draws do not repeat then.
 #[derive(Debug, Clone)]
 pub struct Writer {
     core: Arc<Core>,
 }
 
-/// Draws from a replay memory in any thread, beside its owner.
+/// Draws from a replay buffer in any thread, beside its owner.
 #[derive(Debug)]
 pub struct Sampler {
     maker: Arc<Maker>,

@@ -3,7 +3,7 @@
 use super::ReplayError;
 use super::batch::Batch;
 use super::draw::Progress;
-use super::gather::Plan;
+use super::gather::GatherPlan;
 use super::layout::{FieldKind, Layout, names};
 use super::pin::Pinner;
 use crate::memory::{HostRows, host_zeros, zeros};
@@ -17,13 +17,13 @@ use tch::{Device, Kind, Tensor};
 /// gets all of them by one copy.
 #[derive(Debug)]
 pub struct Slot {
-    /// On the host: the columns, and behind them [`Plan::places`].
+    /// On the host: the columns, and behind them [`GatherPlan::places`].
     host: Tensor,
     /// The same on the batch's device, where that is another.
     there: Option<Tensor>,
     /// Views of the columns, on the device.
     pub base: Batch,
-    /// [`Plan::places`] on the device, int32.
+    /// [`GatherPlan::places`] on the device, int32.
     pub places: Tensor,
     /// gamma^0, gamma^1, ... gamma^n_step, on the device.
     pub discounts: Tensor,
@@ -43,7 +43,7 @@ impl Slot {
     /// No room.
     pub fn new(
         layout: &Layout,
-        plan: &Plan,
+        plan: &GatherPlan,
         device: Device,
         pinner: Option<&dyn Pinner>,
         crossed: &Arc<Counts>,
@@ -59,7 +59,7 @@ impl Slot {
     /// As [`Self::new`] for a device whose memory is `there`, of as many words.
     pub(super) fn with(
         layout: &Layout,
-        plan: &Plan,
+        plan: &GatherPlan,
         there: Option<Tensor>,
         pinner: Option<&dyn Pinner>,
         crossed: &Arc<Counts>,
@@ -87,7 +87,7 @@ impl Slot {
         })
     }
 
-    /// The columns on the host and what is behind them, to write.
+    /// The columns on the host and the words behind them, to write.
     ///
     /// # Errors
     /// The memory was moved, which nothing does.
@@ -128,7 +128,7 @@ impl Slot {
         Ok(())
     }
 
-    /// Notes in the batch which transitions these are, and what keyed their draw.
+    /// Records in the batch its transitions, and the key of their draw.
     pub fn finish(&mut self, seed: u64, draw: u64) {
         self.base.indices.clone_from(&self.rows);
         self.base.key = (seed, draw);
@@ -156,7 +156,7 @@ impl Slot {
 /// The columns of `flat` by name.
 fn views(
     layout: &Layout,
-    plan: &Plan,
+    plan: &GatherPlan,
     flat: &Tensor,
     device: Device,
 ) -> Result<Batch, ReplayError> {

@@ -1,4 +1,4 @@
-//! `[[replay.transform]]`: how transitions are kept, and what becomes of batches.
+//! `[[replay.transform]]`: storage of transitions, and changes of batches.
 
 use super::ReplayConfig;
 use super::layout::{Layout, names};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Entries that there may be.
 const MOST: usize = 100;
-/// Observations that `fields` may name; each with what follows it in time.
+/// Observations that `fields` may name; each with the next one in time.
 const FIELDS: [(&str, &str); 2] = [
     (names::OBS, names::NEXT_OBS),
     (names::CRITIC_OBS, names::NEXT_CRITIC_OBS),

@@ -51,13 +51,13 @@ fn odd(first: i64, steps: i64) -> crate::Rollout {
 /// Fields by name, of one draw.
 type Drawn = Vec<(String, Vec<Vec<f32>>)>;
 
-fn draw(memory: &mut ReplayBuffer) -> Drawn {
-    let batch = memory.next().unwrap();
+fn draw(buffer: &mut ReplayBuffer) -> Drawn {
+    let batch = buffer.next().unwrap();
     let names: Vec<String> = batch.fields().map(|(n, _)| n.to_owned()).collect();
     names.iter().map(|n| (n.clone(), field(batch, n))).collect()
 }
 
-/// Whatever the storage, and after a resume: draws are those of full precision, rounded.
+/// For every storage, and after a resume: draws equal those of full precision, rounded.
 #[test]
 fn halves_are_the_rounded_numbers_in_every_storage_and_after_a_resume() {
     let spec = spec(3, Some(2));
@@ -126,7 +126,7 @@ fn halves_are_the_rounded_numbers_in_every_storage_and_after_a_resume() {
     }
 }
 
-fn memory(transform: &str, seed: u64, prefetch: usize) -> ReplayBuffer {
+fn buffer(transform: &str, seed: u64, prefetch: usize) -> ReplayBuffer {
     let config = ReplayConfig {
         prefetch,
         ..host(100)
@@ -138,9 +138,9 @@ fn memory(transform: &str, seed: u64, prefetch: usize) -> ReplayBuffer {
     assert!(config.validate().is_empty());
     let spec = spec(3, Some(2));
     let setup = Setup { seed, ..setup(400) };
-    let mut memory = ReplayBuffer::new(&config, config.layout(&spec).unwrap(), setup).unwrap();
-    memory.extend(&rollout(&spec, 0, 10)).unwrap();
-    memory
+    let mut buffer = ReplayBuffer::new(&config, config.layout(&spec).unwrap(), setup).unwrap();
+    buffer.extend(&rollout(&spec, 0, 10)).unwrap();
+    buffer
 }
 
 const NOISY: &str = "[[transform]]\nkind = 'noise'\nnoise = 0.5\nnoise_kind = 'normal'\nfields = ['obs']\n\
@@ -148,7 +148,7 @@ const NOISY: &str = "[[transform]]\nkind = 'noise'\nnoise = 0.5\nnoise_kind = 'n
 
 #[test]
 fn noise_has_its_size_and_is_keyed_by_the_draw() {
-    let (mut plain, mut noisy) = (memory("", 11, 0), memory(NOISY, 11, 0));
+    let (mut plain, mut noisy) = (buffer("", 11, 0), buffer(NOISY, 11, 0));
     let mut added: Vec<(String, Vec<f32>)> = Vec::new();
     for _ in 0..10 {
         for ((name, a), (_, b)) in draw(&mut plain).into_iter().zip(draw(&mut noisy)) {
@@ -177,9 +177,9 @@ fn noise_has_its_size_and_is_keyed_by_the_draw() {
     assert_ne!(of(names::OBS)[..9], of(names::NEXT_OBS)[..9]);
     assert_ne!(of(names::OBS)[..9], of(names::OBS)[1200..1209]);
     let draws = |seed, prefetch| {
-        let mut memory = memory(NOISY, seed, prefetch);
-        memory.begin_update(3);
-        [(); 3].map(|()| draw(&mut memory))
+        let mut buffer = buffer(NOISY, seed, prefetch);
+        buffer.begin_update(3);
+        [(); 3].map(|()| draw(&mut buffer))
     };
     assert_eq!(draws(11, 0), draws(11, 2), "also when it is drawn ahead");
     assert_ne!(draws(11, 0), draws(12, 0));
@@ -195,9 +195,9 @@ fn entries_come_in_the_order_of_the_file_after_the_keys() {
         };
         let spec = spec(3, None);
         let layout = config.layout(&spec).unwrap();
-        let mut memory = ReplayBuffer::new(&config, layout, setup(50)).unwrap();
-        memory.extend(&rollout(&spec, 0, 10)).unwrap();
-        field(memory.next().unwrap(), names::REWARD).concat()
+        let mut buffer = ReplayBuffer::new(&config, layout, setup(50)).unwrap();
+        buffer.extend(&rollout(&spec, 0, 10)).unwrap();
+        field(buffer.next().unwrap(), names::REWARD).concat()
     };
     let plain = rewards("", 1.0);
     let two = "[[transform]]\nkind = 'reward'\nclip = 300\n\

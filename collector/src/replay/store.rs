@@ -3,7 +3,7 @@
 use super::core::Inner;
 use super::device::{DeviceRing, Drawn};
 use super::disk::Disk;
-use super::gather::Plan;
+use super::gather::GatherPlan;
 use super::host::HostRing;
 use super::rows::Rows;
 use super::slot::Slot;
@@ -58,7 +58,7 @@ impl Store {
     /// they come from the rollout, on the device.
     ///
     /// # Errors
-    /// They cannot be stored; the window holds what it held.
+    /// They cannot be stored; the window is as it was.
     pub fn extend(
         inner: &mut Inner,
         layout: &Layout,
@@ -127,7 +127,7 @@ impl Store {
     /// The device fails; another program made the file shorter.
     pub fn gather(
         &self,
-        plan: &Plan,
+        plan: &GatherPlan,
         layout: &Layout,
         window: &Window,
         slot: &mut Slot,
@@ -146,7 +146,7 @@ impl Store {
                         on_host(slot, rows, u64::MAX)?;
                     }
                     Recent::Host(_) => on_host(slot, disk.rows()?, u64::MAX)?,
-                    // What follows a recent one in time is recent too.
+                    // The successor in time of a recent transition is recent too.
                     Recent::Device(ring) => {
                         on_host(slot, disk.rows()?, at)?;
                         let mut recent = 0;
@@ -207,7 +207,7 @@ impl Store {
         }
     }
 
-    /// Puts transitions of `rows` into their places: what lies in memory is read again.
+    /// Puts transitions of `rows` into their places: the part in memory is read again.
     ///
     /// # Errors
     /// The device fails.

@@ -31,9 +31,9 @@ impl SumTree {
         let mut n = leaves.max(1);
         loop {
             let padded = n.div_ceil(WAYS) * WAYS;
-            sums.push(zeroed("priorities of the replay memory", padded)?);
+            sums.push(zeroed("priorities of the replay buffer", padded)?);
             n = padded / WAYS;
-            let mut smallest = zeroed("priorities of the replay memory", n)?;
+            let mut smallest = zeroed("priorities of the replay buffer", n)?;
             smallest.fill(f64::INFINITY);
             least.push(smallest);
             if n == 1 {

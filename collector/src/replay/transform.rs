@@ -23,7 +23,7 @@ use tch::{Device, Kind, Tensor};
 /// };
 /// use tch::Device;
 ///
-/// /// Left and right change places: what a robot learns on one side it knows on the other.
+/// /// Left and right change places: a robot learns both sides from one.
 /// #[derive(Debug)]
 /// struct Mirror;
 ///
@@ -52,10 +52,10 @@ use tch::{Device, Kind, Tensor};
 ///     transforms: vec![Box::new(Mirror)],
 ///     ..Setup::new(8, Device::Cpu, 0.99, 1)
 /// };
-/// let mut memory = ReplayBuffer::new(&config, layout, setup)?;
+/// let mut buffer = ReplayBuffer::new(&config, layout, setup)?;
 /// let obs = [1.0_f32, 2.0].map(f32::to_bits);
-/// memory.extend_rows(&[&obs, &obs], 1)?;
-/// let batch = memory.next()?;
+/// buffer.extend_rows(&[&obs, &obs], 1)?;
+/// let batch = buffer.next()?;
 /// assert_eq!(batch.get(names::OBS)?.size(), [8, 2]);
 /// assert_eq!(batch.get(names::OBS)?.f_double_value(&[0, 0])?, 2.0);
 /// # Ok(())
@@ -102,7 +102,7 @@ impl Chain {
         self.stages.is_empty()
     }
 
-    /// The device of what comes out.
+    /// The device of the result.
     pub fn device(&self) -> Device {
         self.device
     }

@@ -1,9 +1,9 @@
-//! Which transitions are there, and what follows what in time.
+//! The present transitions, and their order in time.
 //!
-//! Transitions are numbered as they come, for ever (`u64`). The memory has `physical` places;
-//! number `r` lies in place `r % physical`. What can be drawn is the window `begin..end`, of
-//! at most `capacity` numbers; `physical - capacity` places more keep what fell out of the
-//! window last, so that the memory can go [back](Window::rewind).
+//! Transitions are numbered as they come, for ever (`u64`). The buffer has `physical` places;
+//! number `r` lies in place `r % physical`. The window `begin..end`, of at most `capacity`
+//! numbers, can be drawn; `physical - capacity` places more keep the transitions that fell out
+//! of the window last, so that the buffer can go [back](Window::rewind).
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ pub struct Segment {
     pub start: u64,
     /// Environments.
     pub stride: u32,
-    /// Counted since the memory began.
+    /// Counted since the buffer began.
     pub id: u32,
 }
 
@@ -40,7 +40,7 @@ pub struct Window {
 /// Where a window stood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
+pub struct Position {
     /// Oldest transition that can be drawn.
     pub begin: u64,
     /// One behind the newest.
@@ -139,7 +139,7 @@ impl Window {
     }
 
     /// Notes that places up to that of transition `head - 1` were overwritten, without the
-    /// transitions being there: what was in them is lost.
+    /// transitions being there: their old content is lost.
     pub fn overwritten(&mut self, head: u64) {
         self.head = self.head.max(head);
         let oldest = head.saturating_sub(self.physical);
@@ -147,8 +147,8 @@ impl Window {
     }
 
     /// Where it stands, to go back to.
-    pub fn place(&self) -> Place {
-        Place {
+    pub fn place(&self) -> Position {
+        Position {
             begin: self.begin,
             end: self.end,
             cut: self.cut,
@@ -156,10 +156,10 @@ impl Window {
         }
     }
 
-    /// Forgets everything that came since then. What fell out of the window since then is in
-    /// it again, unless its place was overwritten: returns how many transitions were lost
-    /// so. `None`, and nothing has changed, where that place is not in the past.
-    pub fn rewind(&mut self, to: &Place) -> Option<u64> {
+    /// Forgets everything that came since then. Transitions that fell out of the window since
+    /// then are in it again, unless its place was overwritten: returns how many transitions were
+    /// lost so. `None`, and nothing has changed, where that place is not in the past.
+    pub fn rewind(&mut self, to: &Position) -> Option<u64> {
         if to.end > self.end || to.begin > to.end {
             return None;
         }
@@ -213,8 +213,8 @@ impl Window {
     }
 
     /// A window over transitions that were found in their places `there`, each with (number,
-    /// segment, stride): those from `begin` on can be drawn, what lies before is there to go
-    /// back to. Places up to that of `head` were overwritten.
+    /// segment, stride): those from `begin` on can be drawn, earlier ones are there to go back
+    /// to. Places up to that of `head` were overwritten.
     pub fn refill(
         &mut self,
         rows: impl Iterator<Item = (u64, u32, u32)>,

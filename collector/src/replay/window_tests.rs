@@ -1,8 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What a window stands for, without any arithmetic: each place holds a transition, of which
-/// the number, the step and the environment are known.
+/// A model of a window without any arithmetic: each place holds a transition, of which the
+/// number, the step and the environment are known.
 #[derive(Default, Clone)]
 struct Naive {
     /// (number, segment, step within it, environment)

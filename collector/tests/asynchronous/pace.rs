@@ -1,4 +1,4 @@
-//! Pins: what fast and slow workers come to.
+//! Pins: the results of fast and slow workers.
 
 use crate::common::parts::{Hook, Learning};
 use crate::common::state;
@@ -32,8 +32,8 @@ fn workers_collect_while_the_caller_learns() {
 
 #[test]
 fn workers_compute_on_one_thread_each_and_leave_the_callers_threads_alone() {
-    // libtorch's setting is each thread's own, once a thread has asked for it: what others
-    // set does not show here.
+    // libtorch's setting is each thread's own, once a thread has asked for it: other threads'
+    // settings do not show here.
     tch::get_num_threads();
     tch::set_num_threads(2);
     let mut c = collector(options(3, 1), &quiet());

@@ -101,7 +101,7 @@ fn a_checkpoint_of_robots_goes_from_one_thread_to_many_and_back() {
         last.restore(&state(&blob)).unwrap();
         seen.extend(go(&mut last, 1));
         assert!(seen == expected, "{backend:?}");
-        // What ends too early is refused, and the state is as it was.
+        // A blob that ends too early is refused, and the state is as it was.
         blob.pop();
         let mut parts = collector(&s, 3, N);
         let before = saved(&mut parts);

@@ -200,7 +200,7 @@ fn gone_back_to_what_was_noted_the_same_bits_follow() {
     };
     let once = again(&mut c);
     assert_eq!(again(&mut c), once);
-    // What was collected ahead is gone, so nothing is stale at first.
+    // The rollouts collected ahead are gone, so nothing is stale at first.
     let version = &once[0].tensors[10];
     assert_eq!(value(version, &[0, 0]), 2.0);
     assert_eq!(saved(&mut c).len(), kept.bytes().len());

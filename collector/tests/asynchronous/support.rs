@@ -106,7 +106,7 @@ pub fn value(t: &Tensor, at: &[i64]) -> f64 {
     t.double_value(at)
 }
 
-/// What the steps of a rollout were made with: versions `[T]` of one environment.
+/// Versions of the policy `[T]` that acted in one environment.
 pub fn versions(r: &Rollout, env: i64) -> Vec<i64> {
     let all = r.version.to_kind(tch::Kind::Int64);
     (0..r.steps).map(|t| all.int64_value(&[t, env])).collect()

@@ -11,7 +11,7 @@ use ostler_sim::physics::SnapshotError;
 use ostler_sim::{EpisodeStats, Groups, StepOut};
 use tch::{TchError, Tensor};
 
-/// What a collector captures, as bytes.
+/// The snapshot of a collector, as bytes.
 pub fn captured(c: &mut dyn Collector) -> Vec<u8> {
     let mut into = Snapshot::default();
     c.capture(&mut into).unwrap();
@@ -26,7 +26,7 @@ pub fn state(bytes: &[u8]) -> Snapshot {
 pub const OBS: usize = 3;
 pub const CRITIC: usize = 2;
 
-/// Counts steps; observation `[step, env, what the last action's first number was]`.
+/// Counts steps; observation `[step, env, first number of the last action]`.
 /// Environment 1 times out at every second step, environment 2 breaks at step 3.
 pub struct Counting {
     spec: EnvSpec,

@@ -11,7 +11,7 @@ use ostler_sim::{EpisodeStats, Groups, StepOut};
 use std::sync::Arc;
 use tch::{TchError, Tensor};
 
-/// What a test hears of before each step.
+/// The arguments of a test's callback before each step.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     /// Global id of the part's first environment.
@@ -22,7 +22,7 @@ pub struct Moment {
 
 pub type Hook = Arc<dyn Fn(Moment) + Send + Sync>;
 
-/// Observation `[step, global id, age, what was done last]`, critic's `[100 id + age]`.
+/// Observation `[step, global id, age, last action]`, critic's `[100 id + age]`.
 /// Episodes of environment `e` time out at age `e + 5`, so
 /// one per rollout at the most.
 pub struct Part {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use tch::{TchError, Tensor};
 
-/// What environments are made of.
+/// The parts that environments are built from.
 pub struct Setup {
     pub model: Arc<Model>,
     pub sim: SimConfig,

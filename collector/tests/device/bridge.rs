@@ -66,7 +66,7 @@ fn rollouts_statistics_and_states_are_those_of_the_host() {
                 .double_value(&[]);
             broken += b.stats().broken();
         }
-        // What was to be compared did happen.
+        // The events to compare did happen.
         assert!(
             truncated > 0.0 && broken == 5,
             "{name}: {truncated} {broken}"
@@ -89,7 +89,7 @@ fn what_one_saved_the_other_goes_on_with() {
     let (mut c, mut d) = (host(robot(name, 5)), bridged(robot(name, 5)));
     d.restore(&saved).unwrap();
     c.restore(&kept).unwrap();
-    // What no episode timed out into is as the collector had it.
+    // Rows into which no episode timed out are as the collector had them.
     let last = 2;
     assert_eq!(same(&mut c, &mut d)[last..], next[last..]);
     b.restore(&kept).unwrap();

@@ -56,7 +56,7 @@ fn rollouts_and_states_are_those_of_the_host() {
                 .double_value(&[]);
             broken += b.stats().broken();
         }
-        // What was to be compared did happen.
+        // The events to compare did happen.
         assert!(
             truncated > 0.0 && broken > 0,
             "{name}: {truncated} {broken}"

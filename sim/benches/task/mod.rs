@@ -7,7 +7,7 @@ use ostler_sim::rng::{Purpose, fill_normal};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What of a configuration concerns the simulation.
+/// The part of a configuration that concerns the simulation.
 #[derive(serde::Deserialize)]
 pub struct Run {
     #[serde(default)]

@@ -1,5 +1,5 @@
-// What of a shape is flat where it is touched: faces and edges of boxes and meshes, caps
-// and side lines of cylinders, lines of capsules; and the corners of those faces.
+// Flat features of a shape where it is touched: faces and edges of boxes and meshes, caps and
+// side lines of cylinders, lines of capsules; and the corners of those faces.
 #pragma once
 
 enum {
@@ -15,9 +15,9 @@ struct Alignment<double> {
   static constexpr double faces = 0.996, edge = 0.0888, none = 1e-6;
 };
 
-// What the search has touched of one shape, a vertex, an edge or a face, and the flat
-// faces and straight edges there. A capsule has one edge and a cylinder one edge and
-// one face, whatever was touched.
+// The feature of one shape that the search has touched (a vertex, an edge or a face), with the
+// flat faces and straight edges there. A capsule has one edge and a cylinder one edge and one
+// face, whatever was touched.
 template <class T>
 struct Feature {
   int size;  // 1, 2, 3 different vertices

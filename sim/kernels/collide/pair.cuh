@@ -16,7 +16,7 @@
 #include "convex.cuh"
 #include "field.cuh"
 
-// A robot's own kernel says which kinds it has, so that the others cost it no compile
+// A specialised kernel says which kinds it has, so that the others cost it no compile
 // time and no stack: OSTLER_PAIR_KINDS, separated by commas.
 #ifndef OSTLER_PAIR_KINDS
 #define OSTLER_PAIR_KINDS_OF(first) \

@@ -49,7 +49,7 @@ OSTLER_FN_BIG int plane_cylinder(const Solid<T>& a, const Solid<T>& b, T margin,
     axis = -axis;
     slope = -slope;
   }
-  // Down the disk: what is left of -normal without its part along the axis.
+  // Down the disk: -normal without its part along the axis.
   P3<T> down = slope * axis - normal;
   const T length2 = dot(down, down);
   const T flat = Noise<T>::upright * Noise<T>::upright;

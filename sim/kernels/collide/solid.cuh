@@ -1,4 +1,4 @@
-// Narrow-phase collision, scalar: what a pair of geoms looks like from outside.
+// Narrow-phase collision, scalar: a pair of geoms and its points of contact.
 //
 // T is float or double. The includer opens the namespace and, on the host,
 // includes <math.h> before it. Nothing here allocates, throws or loops without a

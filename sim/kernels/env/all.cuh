@@ -1,4 +1,4 @@
-// What a task's text needs (sim/src/task/emit).
+// All that the printed code of a task needs (sim/src/task/emit).
 #pragma once
 #include "math.cuh"
 #include "rng.cuh"

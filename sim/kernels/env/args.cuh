@@ -1,10 +1,10 @@
-// What the entries take; mirrored by sim/src/env/args.rs.
+// Arguments of the entries; mirrored by sim/src/env/args.rs.
 #pragma once
 
 // Words of a break record before its columns (see `record_break`).
 enum { BREAK_HEAD = 8 };
 
-// Laws of controls; what is drawn where an episode begins, and how; kinds of joints.
+// Laws of controls; targets and distributions of the draws at an episode's start; kinds of joints.
 enum { DRIVE_HELD, DRIVE_AFFINE, DRIVE_PD, DRIVE_CHOICE };
 enum { PLACE_POSITION, PLACE_VELOCITY, PLACE_YAW };
 enum { CHANCE_NONE, CHANCE_UNIFORM, CHANCE_NORMAL };
@@ -25,7 +25,7 @@ struct EnvArgs {
   unsigned long long seed, clock;
   unsigned noisy, spread;      // observation noise; random ages of first episodes
   unsigned since;              // control steps of the rollout before this one
-  unsigned only_new;           // 1: what is remembered of environments that go on is written down already
+  unsigned only_new;           // 1: the history of environments that go on is written already
   // The future depends on these.
   typedef float real;
   typedef float row;

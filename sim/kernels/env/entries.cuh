@@ -1,7 +1,7 @@
-// What is launched: thread i of `count` does the statement. On a host, threads
-// first .. end-1. The arguments stay in constant memory (`__grid_constant__`): functions that
-// are not inlined would have every thread copy them first. Environments are counted in an
-// `int`; words of their state may be more than it holds.
+// The launched entries: thread i of `count` does the statement. On a host, threads first ..
+// end-1 do. The arguments stay in constant memory (`__grid_constant__`): functions that are not
+// inlined would have every thread copy them first. Environments are counted in an `int`; words
+// of their state may be more than it holds.
 #pragma once
 
 OSTLER_FN long long ostler_thread(unsigned block, unsigned threads, unsigned thread) {

@@ -1,5 +1,5 @@
-// A whole control step in one launch, what is counted in it, and records of what broke.
-// `Task` and `Terms` are generated: sim/src/task/emit.
+// A whole control step in one launch, its counts, and the break records. `Task` and `Terms` are
+// generated: sim/src/task/emit.
 #pragma once
 #include "phases.cuh"
 

@@ -1,4 +1,4 @@
-// What expressions remember of the step before: `previous` and `since`.
+// Values that expressions keep from the step before: `previous` and `since`.
 #pragma once
 
 // Writes down the state as it is now.

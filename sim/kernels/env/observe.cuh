@@ -1,4 +1,4 @@
-// What the networks see.
+// Observations of the networks.
 #pragma once
 
 // Four numbers of an environment's noise, those of places 4 index .. 4 index + 3 of its rows:

@@ -94,7 +94,7 @@ template<class L> OSTLER_FN void draw_pose(const EnvArgs& a, const L& lanes) {
 #define OSTLER_AT_word(k, l, width) ((k) * n + e + l)
 #define OSTLER_AT_row(k, l, width) ((e + l) * (width) + (k))
 
-// What a new episode begins with, before its world does.
+// The start values of a new episode, written before its world is reset.
 OSTLER_FN void start(const EnvArgs& a, const Chosen& c) {
   const Task& t = task_of(a);
   const long n = a.n, e = c.first;

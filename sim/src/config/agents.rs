@@ -16,7 +16,7 @@ pub struct AgentsConfig {
     pub names: Vec<String>,
     /// Who is moved by which policy.
     pub policies: Policies,
-    /// The critic of an agent sees what all agents see (MAPPO); else what it sees itself
+    /// The critic of an agent sees the observations of all agents (MAPPO); else its own
     /// (IPPO).
     pub centralized_critic: bool,
 }
@@ -56,7 +56,7 @@ fn is_word(name: &str) -> bool {
 }
 
 impl AgentsConfig {
-    /// Checks what does not need the robot.
+    /// Checks the keys that do not need the robot.
     pub fn validate(&self) -> Result<(), ConfigError> {
         let count = self.names.len();
         if !(2..=MAX_AGENTS).contains(&count) {

@@ -16,7 +16,7 @@ fn positive(path: &str, value: f64, unit: &str) -> Result<(), ConfigError> {
 }
 
 impl SimConfig {
-    /// Checks what does not need the robot.
+    /// Checks the keys that do not need the robot.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if self.dt != 0.0 {
             positive("sim.dt", self.dt, "seconds; 0 means the robot file's own")?;
@@ -74,7 +74,7 @@ impl SimConfig {
 }
 
 impl EnvConfig {
-    /// Checks what does not need the robot.
+    /// Checks the keys that do not need the robot.
     pub fn validate(&self) -> Result<(), ConfigError> {
         if self.num_envs == 0 {
             return Err(ConfigError::new("env.num_envs", "zero environments").help("1 and more"));

@@ -3,7 +3,7 @@
 use super::Traffic;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counts of one device, or of what works with one, which its programs and copies share.
+/// Counts of one device, or of its users, which its programs and copies share.
 #[derive(Debug, Default)]
 pub struct Counts {
     launches: AtomicU64,

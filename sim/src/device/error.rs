@@ -47,7 +47,7 @@ pub struct CompileError {
 }
 
 impl DeviceError {
-    /// The allocation that failed, if that is what happened.
+    /// The allocation that failed, if one did.
     pub fn out_of_memory(&self) -> Option<&MemoryError> {
         match self {
             Self::Memory(e) => Some(e),

@@ -38,7 +38,7 @@ extern "C" __attribute__((visibility("default"))) void number_of_a_thread(const 
     let loaded = Host::default().loaded(&program).unwrap();
     let call = |entry: usize, args: &EnvArgs, first, end| {
         let args = std::ptr::from_ref(args).cast();
-        // SAFETY: the entries take this struct; what they are given to touch is below.
+        // SAFETY: the entries take this struct; the buffers behind its pointers are below.
         unsafe { (loaded.entries[entry].get())(args, first, end) };
     };
 
@@ -55,7 +55,7 @@ extern "C" __attribute__((visibility("default"))) void number_of_a_thread(const 
     call(copy.unwrap(), &args, EDGE - 2, EDGE + 2);
     assert_eq!(std::hint::black_box(to), [1, 2, 3, 0]);
 
-    // What a GPU's thread computes of its place.
+    // The index that a GPU's thread computes from its block and thread numbers.
     let mut number = 0_i64;
     let args = EnvArgs {
         to: std::ptr::from_mut(&mut number) as Address,

@@ -27,7 +27,7 @@ pub struct Program {
     pub text: String,
     /// Parts of the text that come from a user's file, by the name that `#line` gives
     /// them there.
-    pub places: Vec<Place>,
+    pub places: Vec<SourceRange>,
     /// Entries, in the order of their numbers: `extern "C" __global__ void NAME(Args)`.
     pub entries: Vec<String>,
 }
@@ -46,7 +46,7 @@ impl Program {
 
 /// A part of a program that was written for something in a user's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceRange {
     /// As `#line` names it: `task.reward[0].expr`.
     pub name: String,
     /// The expression there, for messages.
@@ -72,7 +72,7 @@ pub trait Kernels: Debug + Send + Sync {
     fn hash(&self) -> &str;
 }
 
-/// Something that runs programs and keeps what they work on.
+/// Something that runs programs and holds their buffers.
 pub trait Device: Debug + Send + Sync {
     /// For people: `NVIDIA H200 (cuda:0, sm_90)`.
     fn name(&self) -> String;
@@ -98,7 +98,7 @@ pub trait Device: Debug + Send + Sync {
     /// `to` and the bytes behind it lie in a live block of this device.
     unsafe fn upload(&self, from: &[u8], to: Address) -> Result<(), DeviceError>;
 
-    /// Waits until what was started here so far is done, by a mark in its one order (an
+    /// Waits until the work started here so far is done, by a mark in its one order (an
     /// event), where [`Self::synchronize`] waits for everything on the device. Counts as
     /// one wait.
     ///

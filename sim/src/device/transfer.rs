@@ -87,7 +87,7 @@ impl Drop for Flight {
     /// A copy that nobody waits for must not write into memory that is gone.
     fn drop(&mut self) {
         if let Some(staging) = &mut self.0 {
-            // What it failed with is the next call's to report.
+            // The next call reports the error.
             let _ = staging.land();
         }
     }
@@ -108,7 +108,7 @@ mod tests {
 
     impl Staging for Late {
         unsafe fn begin(&mut self, _: Address) -> Result<(), DeviceError> {
-            // What is read before it arrived, as the reports have it.
+            // The bytes that a reader sees before the copy has arrived.
             self.landed = [0xEE];
             Ok(())
         }

@@ -45,7 +45,7 @@ impl Kind {
 
 /// Where a number belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum CausePlace {
     Physics(Part),
     Action(usize),
     /// One past the last term: their sum.
@@ -145,7 +145,7 @@ impl Causes {
     }
 
     /// Index of the cause that a number is.
-    pub fn index(&self, place: Place, kind: Kind) -> usize {
+    pub fn index(&self, place: CausePlace, kind: Kind) -> usize {
         // NaN, infinite; a limit counts as infinite where there is none.
         let number = usize::from(kind != Kind::Nan);
         let known = |map: &[usize], i: usize| map.get(i).copied();
@@ -154,24 +154,24 @@ impl Causes {
             j.map(|j| self.joints + 4 * j + kind)
         };
         let found = match place {
-            Place::Physics(Part::Qvel(i)) => joint(known(&self.joint_of_qvel, i), 2),
-            Place::Physics(Part::Qpos(i)) => joint(known(&self.joint_of_qpos, i), 3),
-            Place::Physics(Part::BodySpeed(b)) => Some(self.bodies + 2 * b),
-            Place::Physics(Part::BodyPosition(b)) => Some(self.bodies + 2 * b + 1),
-            Place::Physics(Part::Control(u)) => Some(self.controls + 2 * u + number),
-            Place::Physics(Part::Activation(a)) => {
+            CausePlace::Physics(Part::Qvel(i)) => joint(known(&self.joint_of_qvel, i), 2),
+            CausePlace::Physics(Part::Qpos(i)) => joint(known(&self.joint_of_qpos, i), 3),
+            CausePlace::Physics(Part::BodySpeed(b)) => Some(self.bodies + 2 * b),
+            CausePlace::Physics(Part::BodyPosition(b)) => Some(self.bodies + 2 * b + 1),
+            CausePlace::Physics(Part::Control(u)) => Some(self.controls + 2 * u + number),
+            CausePlace::Physics(Part::Activation(a)) => {
                 known(&self.actuator_of, a).map(|u| self.activations + 2 * u + number)
             }
-            Place::Action(k) => Some(self.actions + 2 * k + number),
-            Place::Reward(r) => {
+            CausePlace::Action(k) => Some(self.actions + 2 * k + number),
+            CausePlace::Reward(r) => {
                 let kind = if kind == Kind::Beyond { 2 } else { number };
                 Some(self.rewards + 3 * r + kind)
             }
-            Place::Observation(o) => Some(self.observations + 2 * o + number),
-            Place::Physics(Part::Engine) | Place::Engine => Some(self.rest),
-            Place::Start => Some(self.rest + 1),
-            Place::Unknown => Some(self.rest + 2),
-            Place::Unexamined => Some(self.rest + 3),
+            CausePlace::Observation(o) => Some(self.observations + 2 * o + number),
+            CausePlace::Physics(Part::Engine) | CausePlace::Engine => Some(self.rest),
+            CausePlace::Start => Some(self.rest + 1),
+            CausePlace::Unknown => Some(self.rest + 2),
+            CausePlace::Unexamined => Some(self.rest + 3),
         };
         found
             .filter(|i| *i < self.names.len())

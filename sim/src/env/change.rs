@@ -7,7 +7,7 @@ use serde_json::Value;
 
 impl BatchEnv {
     /// Goes on with other numbers in the task: weights, parameters, ranges, scales,
-    /// noise, clips, limits. What environments have drawn stays until it is drawn anew.
+    /// noise, clips, limits. Values that environments have drawn stay until the next draw.
     /// Snapshots are still those of the task that the environments were built with: who
     /// restores one sets the numbers, too. Takes milliseconds.
     ///

@@ -1,7 +1,7 @@
 //! Looks at environments that broke: which number came first. Nothing here runs for an
 //! environment that is well.
 
-use super::causes::{Kind, Place};
+use super::causes::{CausePlace, Kind};
 use super::{BatchEnv, Break};
 use crate::physics::fault;
 
@@ -21,7 +21,7 @@ impl BatchEnv {
             let (place, kind, value) = if before + (i as u64) < EXAMINED {
                 self.first_cause(env, actions)
             } else {
-                (Place::Unexamined, Kind::Nan, f32::NAN)
+                (CausePlace::Unexamined, Kind::Nan, f32::NAN)
             };
             let cause = self.causes.index(place, kind);
             let live = &mut self.live;
@@ -41,25 +41,25 @@ impl BatchEnv {
 
     /// The first that was wrong, in the order of a step: action, physics, reward,
     /// observation.
-    pub(super) fn first_cause(&mut self, env: usize, actions: &[f32]) -> (Place, Kind, f32) {
+    pub(super) fn first_cause(&mut self, env: usize, actions: &[f32]) -> (CausePlace, Kind, f32) {
         let width = self.task.actions.raw_width();
         let row = &actions[env * width..(env + 1) * width];
         if let Some((k, x)) = self.task.actions.first_bad(row) {
-            return (Place::Action(k), Kind::of(x), x);
+            return (CausePlace::Action(k), Kind::of(x), x);
         }
-        let nothing = (Place::Unknown, Kind::Nan, f32::NAN);
+        let nothing = (CausePlace::Unknown, Kind::Nan, f32::NAN);
         if self.live.episodes.stuck[env] != 0 {
-            return (Place::Start, Kind::Nan, f32::NAN);
+            return (CausePlace::Start, Kind::Nan, f32::NAN);
         }
         if self.physics.state().fault[env] != 0 {
             let found = self
                 .physics
                 .diagnose(env, &self.work.columns.ctrl, self.decimation)
-                .map(|e| (Place::Physics(e.part), Kind::of(e.value), e.value));
+                .map(|e| (CausePlace::Physics(e.part), Kind::of(e.value), e.value));
             return found.unwrap_or(nothing);
         }
         if self.work.columns.bits[env] & fault::ENGINE != 0 {
-            return (Place::Engine, Kind::Nan, f32::NAN);
+            return (CausePlace::Engine, Kind::Nan, f32::NAN);
         }
         self.bad_reward(env)
             .or_else(|| self.bad_observation(env))
@@ -67,7 +67,7 @@ impl BatchEnv {
     }
 
     /// The reward term that is not finite, or the largest of a sum beyond the limit.
-    fn bad_reward(&mut self, env: usize) -> Option<(Place, Kind, f32)> {
+    fn bad_reward(&mut self, env: usize) -> Option<(CausePlace, Kind, f32)> {
         let mut terms = std::mem::take(&mut self.work.terms);
         let (score, inputs) = (&self.task.score, self.inputs(env));
         let scratch = &self.work.scratch;
@@ -77,29 +77,29 @@ impl BatchEnv {
         found
     }
 
-    fn bad_term(&self, env: usize, terms: &[f32]) -> Option<(Place, Kind, f32)> {
+    fn bad_term(&self, env: usize, terms: &[f32]) -> Option<(CausePlace, Kind, f32)> {
         let (n, agents) = (self.spec.num_envs, self.spec.agents_per_env());
         let (live, columns) = (&self.live, &self.work.columns);
         // A command that was drawn anew since may hide the term; its sum has it still.
         let now = terms.iter().copied().enumerate();
         let so_far = (0..terms.len()).map(|k| (k, live.episodes.sums[k * n + env]));
         if let Some((k, x)) = now.chain(so_far).find(|(_, x)| !x.is_finite()) {
-            return Some((Place::Reward(k), Kind::of(x), x));
+            return Some((CausePlace::Reward(k), Kind::of(x), x));
         }
         let given = (0..agents).map(|m| columns.gain[m * n + env]);
         if let Some(x) = given.into_iter().find(|x| !x.is_finite()) {
-            return Some((Place::Reward(terms.len()), Kind::of(x), x));
+            return Some((CausePlace::Reward(terms.len()), Kind::of(x), x));
         }
         let score = &self.task.score;
         let agent = (0..agents).find(|&m| score.is_absurd(m, terms))?;
         let own = score.terms_of(agent).map(|k| terms[k]);
         let (at, value) = crate::physics::evidence::largest(own)?;
         let k = score.terms_of(agent).nth(at)?;
-        Some((Place::Reward(k), Kind::Beyond, value))
+        Some((CausePlace::Reward(k), Kind::Beyond, value))
     }
 
     /// The observation term that is not finite.
-    fn bad_observation(&mut self, env: usize) -> Option<(Place, Kind, f32)> {
+    fn bad_observation(&mut self, env: usize) -> Option<(CausePlace, Kind, f32)> {
         self.look(env);
         let rows = [
             (&self.work.row.policy, false),
@@ -108,7 +108,7 @@ impl BatchEnv {
         rows.into_iter().find_map(|(row, critic)| {
             let (at, &x) = row.iter().enumerate().find(|(_, x)| !x.is_finite())?;
             let term = self.task.observations.term_at(at, critic)?;
-            Some((Place::Observation(term), Kind::of(x), x))
+            Some((CausePlace::Observation(term), Kind::of(x), x))
         })
     }
 }

@@ -245,7 +245,7 @@ unsafe extern "C" fn eval(context: *mut c_void, kind: u32, term: u32) -> *const 
                 REWARD => task.score.reward(term),
                 END => task.score.termination(term),
                 SEEN => task.observations.code(term),
-                _ => task.memory.cells()[term].code(),
+                _ => task.history.cells()[term].code(),
             };
             code.eval(&block.inputs, scratch).as_ptr()
         });

@@ -47,7 +47,7 @@ pub enum EnvError {
 }
 
 impl EnvError {
-    /// The allocation that failed, if that is what happened: fewer environments may do.
+    /// The allocation that failed, if one did: fewer environments may do.
     pub fn out_of_memory(&self) -> Option<&MemoryError> {
         match self {
             Self::Memory(e) => Some(e),
@@ -58,7 +58,7 @@ impl EnvError {
     }
 }
 
-/// Refuses what an engine cannot measure.
+/// Refuses sensors that an engine cannot measure.
 fn measurable(task: &Task, measures: bool) -> Result<(), ConfigError> {
     if measures || !task.reads_measured() {
         return Ok(());
@@ -288,7 +288,7 @@ impl BatchEnv {
     /// Expressions that are kept from step to step, as they are written, and how many
     /// numbers each has.
     pub fn remembered(&self) -> impl Iterator<Item = (String, usize)> {
-        let cells = self.task.memory.cells().iter();
+        let cells = self.task.history.cells().iter();
         cells.map(|c| (c.text(), c.rows().len()))
     }
 
@@ -301,7 +301,7 @@ impl BatchEnv {
         snapshot::capture(self, out)
     }
 
-    /// Goes back to what was captured of the same robot, task, size and seed: the same
+    /// Goes back to a captured state of the same robot, task, size and seed: the same
     /// bits follow.
     ///
     /// # Errors

@@ -17,7 +17,8 @@ const OF: &str = "environments";
 /// neither a step more nor a sum over all causes may overflow.
 const MOST: u64 = 1 << 53;
 
-/// Digests of what a snapshot must agree with; of the robot the physics has its own.
+/// Digests of the robot and task that a snapshot must agree with; of the robot the physics has
+/// its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Identity {
     task: [u8; 32],
@@ -189,7 +190,7 @@ impl<'a> Stats<'a> {
         Ok(())
     }
 
-    /// Adds what a part of a batch has counted; `offset`: the place of its first
+    /// Adds the counts of a part of a batch; `offset`: the place of its first
     /// environment. Of sums the last digits depend on the order.
     fn add_to(&self, s: &mut EpisodeStats, offset: u32) {
         fn sum<T: Pod + AddAssign>(part: Bytes<'_>, into: &mut Vec<T>) {
@@ -248,7 +249,7 @@ impl Record<'_> {
     }
 }
 
-/// Appends what [`restore`] and [`restore_range`] read.
+/// Appends the record that [`restore`] and [`restore_range`] read.
 pub(super) fn capture(env: &BatchEnv, out: &mut Vec<u8>) -> Result<(), SnapshotError> {
     let live = &env.live;
     let record = Record {
@@ -330,7 +331,7 @@ fn fill(env: &mut BatchEnv, record: &Record<'_>, from: usize) {
     live.began = record.began;
     live.episodes.fill(record.count, from, &record.columns);
     live.taken = record.taken;
-    // What was counted of a batch is not cut into parts: the first has it all.
+    // The counts of a batch are not divided among its parts: the first part has them all.
     match from {
         0 => record.stats.fill(&mut live.stats, env.spec.num_envs),
         _ => stats::clear(&mut live.stats),

@@ -3,7 +3,7 @@
 use crate::task::Task;
 
 /// One value for the policy and, where the task has privileged terms, one for the
-/// critic. Without one the critic sees what the policy sees.
+/// critic. Without one the critic sees the policy's observations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Groups<T> {
     /// Seen by the actor.

@@ -92,7 +92,7 @@ impl Rest<'_> {
         )
     }
 
-    /// Adds what a force at a point of a body and a torque on it do `(nv)`.
+    /// Adds the generalised forces of a force at a point of a body and a torque on it `(nv)`.
     fn press(&self, (body, at): Point, force: Vec3, torque: Vec3, row: &mut DVector<f64>) {
         for (d, shift, turn) in self.jacobian(body, at) {
             row[d] += dot(shift, force) + dot(turn, torque);
@@ -112,7 +112,7 @@ impl Rest<'_> {
             for [from, to] in self.piece(&piece).1 {
                 let way = sub(to.1, from.1);
                 let length = dot(way, way).sqrt();
-                // What moves both ends leaves the distance as it is.
+                // A joint that moves both ends leaves the distance as it is.
                 if from.0 == to.0 || length < super::rest::MIN_VALUE {
                     continue;
                 }
@@ -167,7 +167,7 @@ impl Rest<'_> {
                 if reference.is_some() {
                     let mut back = DVector::zeros(self.model.nv);
                     self.press((other, frame.pos), force, torque, &mut back);
-                    // What moves both does not move one relative to the other.
+                    // A joint that moves both does not move one relative to the other.
                     let above: Vec<usize> = self.jacobian(body, pose.pos).map(|c| c.0).collect();
                     let shared: Vec<usize> = self
                         .jacobian(other, frame.pos)

@@ -53,7 +53,7 @@ pub struct Missing {
     pub name: String,
     /// The body it is fixed to.
     pub body: usize,
-    /// The place in the model's file, and what is wrong.
+    /// The place in the model's file, and the mistake.
     pub why: String,
 }
 
@@ -72,8 +72,7 @@ pub struct Looks {
     pub meshes: Vec<Surface>,
     /// Geoms that cannot be shown.
     pub missing: Vec<Missing>,
-    /// The model was a URDF: what collides there is not meant to be seen where there is
-    /// something else to see.
+    /// The model was a URDF: its collision shapes are not drawn where it has visual shapes.
     pub urdf: bool,
 }
 
@@ -85,7 +84,7 @@ impl Geom {
 }
 
 impl Mesh {
-    /// The convex hull, which is what collides.
+    /// The convex hull, which collides.
     pub fn hull(&self) -> Surface {
         Surface {
             name: self.name.clone(),

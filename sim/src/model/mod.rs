@@ -1,6 +1,6 @@
 //! A robot and its scene: immutable, neutral to the physics engine.
 //!
-//! [`Model`] is what an MJCF file means after defaults, classes, angles and
+//! [`Model`] is the meaning of an MJCF file after defaults, classes, angles and
 //! inertias are resolved. Names, order and units follow MuJoCo: SI units,
 //! radians, quaternions `(w, x, y, z)`, world z up; bodies are numbered so that
 //! a parent comes before its children and body 0 is the world.
@@ -312,7 +312,7 @@ pub struct Keyframe {
 /// Something in the file that has no effect in Ostler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ignored {
-    /// What: `<visual>`, `option/solver="Newton"`, ...
+    /// The feature: `<visual>`, `option/solver="Newton"`, ...
     pub what: String,
     /// File, line and column, `ant.xml:12:5`.
     pub place: String,

@@ -13,7 +13,7 @@ pub(crate) const MIN_VALUE: f64 = 1e-15;
 
 /// Most degrees of freedom for which the mass matrix is made.
 const MAX_DENSE: u64 = 2048;
-/// Most products for it and what is solved with it.
+/// Most products for it and the systems solved with it.
 const MAX_PRODUCTS: u64 = 10_000_000_000;
 
 /// A degree of freedom in the world: a unit of its velocity turns its body by `turn`

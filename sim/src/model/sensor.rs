@@ -1,4 +1,4 @@
-//! Sensors: what `<sensor>` defines and task expressions read as `sensor(NAME)`.
+//! Sensors: `<sensor>` defines them, and task expressions read them as `sensor(NAME)`.
 
 /// A frame that a sensor measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use super::{Actuator, Dynamics, Ignored, Joint, JointKind, Model, Transmission};
 use std::fmt::Write as _;
 
 impl JointKind {
-    /// Unit of the joint's positions: `[m]`, `[rad]`, or what a free or ball
+    /// Unit of the joint's positions: `[m]`, `[rad]`, or the units of a free or ball
     /// joint's numbers are.
     pub fn unit(self) -> &'static str {
         match self {
@@ -24,7 +24,7 @@ impl JointKind {
         }
     }
 
-    /// Unit of what an actuator exerts on the joint.
+    /// Unit of an actuator's force or torque on the joint.
     pub fn force_unit(self) -> &'static str {
         match self {
             Self::Free => "[N, N m]",
@@ -61,8 +61,8 @@ impl Model {
         }
     }
 
-    /// The model for human readers: sizes, bodies, joints, actuators, keyframes
-    /// and what was ignored, one line each.
+    /// The model for human readers: sizes, bodies, joints, actuators, keyframes and the ignored
+    /// features, one line each.
     pub fn summary(&self) -> String {
         let mut out = String::new();
         // Writing to a string cannot fail.

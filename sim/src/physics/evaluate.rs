@@ -1,10 +1,10 @@
-//! One evaluation of the dynamics at given states: what the tools around the engines
-//! and the comparisons with MuJoCo ask for.
+//! One evaluation of the dynamics at given states, for the tools around the engines and the
+//! comparisons with MuJoCo.
 
 /// Scalar type of an evaluation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
-    /// Single: what training uses.
+    /// Single: training uses it.
     F32,
     /// Double.
     F64,

@@ -187,7 +187,7 @@ mod tests {
         assert_eq!((&l.speed, &l.own_speed), (&dofs, &dofs));
         assert_eq!(l.position, places(50.0, inf, 3.0, 200.0));
         assert_eq!(l.own_position, places(inf, inf, 3.0, 200.0));
-        // What a rotor carries is as fast as it; a hinge's angle says nothing of places.
+        // A part on a rotor is as fast as the rotor; a hinge's angle sets no limit on positions.
         assert_eq!(l.body_speed, [100.0, 100.0, 100.0, 5000.0, 5000.0, 100.0]);
         assert_eq!(l.body_position, [50.0, 50.0, 50.0, 50.0, 50.0, 200.0]);
         assert_eq!(

@@ -102,7 +102,7 @@ pub trait Physics: Send {
     /// There is no memory; the engine has no snapshots.
     fn capture(&self, out: &mut Vec<u8>) -> Result<(), SnapshotError>;
 
-    /// Goes back to what was captured of the same robot and N.
+    /// Goes back to a captured state of the same robot and N.
     ///
     /// # Errors
     /// It does not fit; nothing has changed then.
@@ -156,13 +156,13 @@ pub enum SnapshotError {
     /// Out of memory: fewer environments may do.
     #[error(transparent)]
     Memory(#[from] MemoryError),
-    /// It is not of what it is read into, or it is damaged.
+    /// It is of another robot or size, or it is damaged.
     #[error("snapshot: {0}")]
     Unfit(String),
 }
 
 impl SnapshotError {
-    /// The allocation that failed, if that is what happened.
+    /// The allocation that failed, if one did.
     pub fn out_of_memory(&self) -> Option<&MemoryError> {
         match self {
             Self::Memory(e) => Some(e),
@@ -182,7 +182,7 @@ pub enum PhysicsError {
     Unsupported {
         /// `sim.backend`.
         engine: &'static str,
-        /// What, by name.
+        /// The feature, by name.
         what: String,
     },
     /// The engine was left out when this was built.
@@ -213,7 +213,7 @@ pub enum PhysicsError {
 }
 
 impl PhysicsError {
-    /// The allocation that failed, if that is what happened.
+    /// The allocation that failed, if one did.
     pub fn out_of_memory(&self) -> Option<&MemoryError> {
         match self {
             Self::Memory(e) => Some(e),

@@ -13,7 +13,7 @@ impl<T> PerThread<T> {
     }
 
     /// Calls `f` with one that no other thread uses: usually the thread's own, which is in
-    /// its cache. What a panic leaves behind in it is overwritten by the next use.
+    /// its cache. The next use overwrites its content after a panic.
     pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         let (before, from) = self.0.split_at(worker() % self.0.len().max(1));
         loop {

@@ -1,9 +1,10 @@
-//! Comparison with a referee: states in, what an engine makes of them out, and how
-//! far that is from MuJoCo's answers.
+//! Comparison with a referee: states in, an engine's answers out, and their distance from
+//! MuJoCo's answers.
 //!
 //! [`npz`] reads and writes numpy's files, [`states`] gives their arrays the shapes
 //! of a model, [`mujoco`] runs MuJoCo in the user's Python, [`residual`] measures
-//! differences and prints them, [`worlds`] steps MuJoCo for a task. Nothing of a run depends on this module.
+//! differences and prints them, [`worlds`] steps MuJoCo for a task. Nothing of a run depends on
+//! this module.
 
 pub mod mujoco;
 pub mod npz;

@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// The script, which says what it can be asked.
+/// The script; its text lists the commands.
 pub const SCRIPT: &str = include_str!("../../../tests/referee/mujoco_states.py");
 
 /// Script that times MuJoCo's own stepping.
@@ -66,7 +66,7 @@ impl MuJoCo {
     /// [`VARIABLE`], `python3` and `python` that has it.
     ///
     /// # Errors
-    /// There is none; the message says what was tried.
+    /// There is none; the message lists the attempts.
     pub fn start(named: Option<&Path>) -> Result<Self, RefereeError> {
         let variable = std::env::var_os(VARIABLE).filter(|v| !v.is_empty());
         let candidates: Vec<PathBuf> = match (named, variable) {

@@ -35,7 +35,7 @@ impl StateTable {
     /// activations).
     ///
     /// # Errors
-    /// An array is missing, of another shape or type, or holds what is not finite.
+    /// An array is missing, of another shape or type, or holds a number that is not finite.
     pub fn read(path: &Path, model: &Model) -> Result<Self, NpzError> {
         read_states(&mut Npz::open(path)?, model)
     }
@@ -127,7 +127,7 @@ impl Reference {
     /// Reads a reference file of `model`.
     ///
     /// # Errors
-    /// An array is missing, of another shape or type, or holds what is not finite.
+    /// An array is missing, of another shape or type, or holds a number that is not finite.
     pub fn read(path: &Path, model: &Model) -> Result<Self, NpzError> {
         let mut file = Npz::open(path)?;
         let states = read_states(&mut file, model)?;

@@ -63,8 +63,7 @@ pub(super) enum Law {
 const UNLIMITED: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
 
 impl Actions {
-    /// `pose`: what position targets are relative to, and what actuators hold that no
-    /// action drives.
+    /// `pose`: position targets are relative to it, and actuators that no action drives hold it.
     pub fn compile(
         model: &Model,
         terms: &[ActionTerm],

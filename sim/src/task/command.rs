@@ -8,7 +8,7 @@ use std::collections::HashSet;
 /// The compiled command terms.
 #[derive(Debug, Clone)]
 pub struct Commands {
-    /// Name, components, unit: what expressions see.
+    /// Name, components, unit, for expressions.
     pub scope: Vec<(String, usize, String)>,
     pub(super) components: Vec<Component>,
 }

@@ -18,7 +18,7 @@ pub mod team;
 use crate::config::{ConfigError, OneOrMany, TaskConfig};
 use crate::model::Model;
 use crate::names::nearest;
-use expr::{Memory, Notebook, Program, Scope};
+use expr::{History, HistoryBuilder, Program, Scope};
 use std::collections::HashSet;
 use team::{AgentIndex, Team};
 
@@ -40,7 +40,7 @@ pub struct Task {
     /// `param.NAME`, in the order of their names.
     pub params: Vec<f32>,
     /// History of expressions from step to step.
-    pub memory: Memory,
+    pub history: History,
     /// Who acts.
     pub team: Team,
 }
@@ -60,7 +60,7 @@ impl Task {
             params.push(number(value, &format!("task.params.{name}"))?);
         }
         let names: Vec<String> = cfg.params.keys().cloned().collect();
-        let notebook = Notebook::default();
+        let history = HistoryBuilder::default();
         let scope = Scope {
             model,
             pose: &pose.qpos,
@@ -68,7 +68,7 @@ impl Task {
             params: &names,
             action_width: actions.outputs(),
             agents: None,
-            memory: &notebook,
+            history: &history,
         };
         let observations = observe::Observations::compile(&scope, &cfg.observation, &team)?;
         let score = score::Score::compile(&scope, cfg, step_dt, &team)?;
@@ -81,17 +81,17 @@ impl Task {
             reset,
             pose,
             params,
-            memory: notebook.finish(),
+            history: history.finish(),
             team,
         })
     }
 
-    /// Whether an expression reads what only some engines measure while they step
+    /// Whether an expression reads a sensor that only some engines measure while they step
     /// ([`crate::physics::Physics::measures`]).
     pub fn reads_measured(&self) -> bool {
         let observed = self.observations.programs();
         let terms = observed.chain(self.score.programs()).map(Program::code);
-        let cells = self.memory.cells().iter().map(expr::Cell::code);
+        let cells = self.history.cells().iter().map(expr::Cell::code);
         terms.chain(cells).any(expr::Code::reads_measured)
     }
 
@@ -101,7 +101,7 @@ impl Task {
         observed
             .chain(self.score.programs())
             .map(Program::scratch_len)
-            .chain([self.memory.scratch_len()])
+            .chain([self.history.scratch_len()])
             .max()
             .unwrap_or(0)
     }

@@ -1,4 +1,4 @@
-//! `[[task.observation]]`: what the networks see.
+//! `[[task.observation]]`: the networks' inputs.
 
 mod rows;
 

@@ -66,7 +66,7 @@ impl Pose {
 
     /// The pose in which episodes start, without chance.
     pub(super) fn of_resets(model: &Model, reset: &Reset) -> Self {
-        // What no reset sets keeps all its digits.
+        // Coordinates that no reset sets keep all their digits.
         let exact = model.qpos0.iter().zip(&reset.fixed);
         let qpos = exact.map(|(&q, &now)| match q as f32 == now {
             true => q,

@@ -22,7 +22,7 @@ pub struct Reset {
 
 #[derive(Debug, Clone)]
 pub(super) struct Operation {
-    pub place: Place,
+    pub place: ResetPlace,
     /// Replaces the value.
     pub set: Option<f32>,
     /// Is added.
@@ -32,7 +32,7 @@ pub(super) struct Operation {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Place {
+pub(super) enum ResetPlace {
     Position(usize),
     Velocity(usize),
     /// Turns the quaternion at this index of `qpos` about the world's z axis.
@@ -59,8 +59,7 @@ const TARGETS: [&str; 9] = [
 ];
 
 impl Reset {
-    /// Checks targets and sizes. `pose`: what the terms begin with, if not the initial
-    /// pose.
+    /// Checks targets and sizes. `pose`: the pose before the terms, if not the initial pose.
     pub fn compile(
         model: &Model,
         terms: &[ResetTerm],
@@ -153,7 +152,10 @@ impl Reset {
             None => vec![None; places.len()],
         };
         for (place, set) in places.into_iter().zip(set) {
-            if matches!(place, Place::Yaw(_)) && set.is_some() && !matches!(chance, Chance::None) {
+            if matches!(place, ResetPlace::Yaw(_))
+                && set.is_some()
+                && !matches!(chance, Chance::None)
+            {
                 return Err(ConfigError::new(
                     path,
                     "yaw takes either `value` or a random angle, not both",
@@ -187,8 +189,8 @@ impl Reset {
         let key = pose::keyframe(model, target, &format!("{path}.target"))?;
         let positions = pose::positions(model, key, first).into_iter();
         let velocities = pose::velocities(key, first).into_iter();
-        let positions = positions.map(|i| (Place::Position(i), key.qpos[i]));
-        let velocities = velocities.map(|i| (Place::Velocity(i), key.qvel[i]));
+        let positions = positions.map(|i| (ResetPlace::Position(i), key.qpos[i]));
+        let velocities = velocities.map(|i| (ResetPlace::Velocity(i), key.qvel[i]));
         for (place, value) in positions.chain(velocities) {
             let set = Some(number(value, &format!("{path}.target"))?);
             self.operations.push(Operation {
@@ -203,7 +205,7 @@ impl Reset {
 }
 
 /// The coordinates a target means; `None` for a keyframe.
-fn places(model: &Model, target: &str, path: &str) -> Result<Option<Vec<Place>>, ConfigError> {
+fn places(model: &Model, target: &str, path: &str) -> Result<Option<Vec<ResetPlace>>, ConfigError> {
     let function = target.split('(').next().unwrap_or_default().trim();
     let takes_name = !matches!(function, "qpos" | "qvel");
     if !TARGETS.contains(&function) {
@@ -233,8 +235,8 @@ fn places(model: &Model, target: &str, path: &str) -> Result<Option<Vec<Place>>,
         ..e
     };
     let places = match function {
-        "qpos" => (0..model.nq).map(Place::Position).collect(),
-        "qvel" => (0..model.nv).map(Place::Velocity).collect(),
+        "qpos" => (0..model.nq).map(ResetPlace::Position).collect(),
+        "qvel" => (0..model.nv).map(ResetPlace::Velocity).collect(),
         "joint_pos" | "joint_vel" => {
             let simple = model
                 .joints
@@ -246,9 +248,9 @@ fn places(model: &Model, target: &str, path: &str) -> Result<Option<Vec<Place>>,
             let place = |i: usize| {
                 let joint = &model.joints[i];
                 if function == "joint_pos" {
-                    Place::Position(joint.qpos_adr)
+                    ResetPlace::Position(joint.qpos_adr)
                 } else {
-                    Place::Velocity(joint.dof_adr)
+                    ResetPlace::Velocity(joint.dof_adr)
                 }
             };
             found.into_iter().map(place).collect()
@@ -266,10 +268,16 @@ fn places(model: &Model, target: &str, path: &str) -> Result<Option<Vec<Place>>,
                 ));
             };
             match function {
-                "pos" => (0..3).map(|i| Place::Position(free.qpos_adr + i)).collect(),
-                "lin_vel" => (0..3).map(|i| Place::Velocity(free.dof_adr + i)).collect(),
-                "ang_vel" => (3..6).map(|i| Place::Velocity(free.dof_adr + i)).collect(),
-                _ => vec![Place::Yaw(free.qpos_adr + 3)],
+                "pos" => (0..3)
+                    .map(|i| ResetPlace::Position(free.qpos_adr + i))
+                    .collect(),
+                "lin_vel" => (0..3)
+                    .map(|i| ResetPlace::Velocity(free.dof_adr + i))
+                    .collect(),
+                "ang_vel" => (3..6)
+                    .map(|i| ResetPlace::Velocity(free.dof_adr + i))
+                    .collect(),
+                _ => vec![ResetPlace::Yaw(free.qpos_adr + 3)],
             }
         }
     };

@@ -208,7 +208,7 @@ impl Score {
     }
 }
 
-/// Refuses what is not one number.
+/// Refuses terms that are not one number.
 fn reward(program: Program, term: &RewardTerm, path: &str) -> Result<Program, ConfigError> {
     if program.ty().len() == 1 {
         return Ok(program);

@@ -4,9 +4,9 @@
 use super::Task;
 use super::action::{Actions, Law};
 use super::command::Commands;
-use super::expr::{Memory, Remembered};
+use super::expr::{History, Remembered};
 use super::observe::Observations;
-use super::reset::{Chance, Place, Reset};
+use super::reset::{Chance, Reset, ResetPlace};
 use super::score::Score;
 use crate::config::NoiseKind;
 use crate::env::ActionSpace;
@@ -50,7 +50,7 @@ impl Task {
             naction: self.actions.outputs(),
             nraw: self.actions.raw_width(),
             ncommand: self.commands.width(),
-            nhistory: self.memory.width(),
+            nhistory: self.history.width(),
             nobs,
             ncritic,
             nreward: score.rewards.len(),
@@ -65,7 +65,7 @@ impl Task {
             nentry: seen.terms.iter().map(|t| t.scale.len()).sum(),
             nprivileged: seen.terms.iter().map(|t| t.critic_at.len()).sum(),
             npad: padding.policy.len() + padding.critic.as_ref().map_or(0, Vec::len),
-            ncell: self.memory.cells().len(),
+            ncell: self.history.cells().len(),
             ..Sizes::of(model)
         }
     }
@@ -83,7 +83,7 @@ impl Task {
         starts(&mut t, &self.reset);
         score(&mut t, &self.score);
         observations(&mut t, &self.observations);
-        history(&mut t, &self.memory);
+        fill_history(&mut t, &self.history);
         t
     }
 }
@@ -205,9 +205,9 @@ pub(super) fn starts(t: &mut Tables, reset: &Reset) {
     t.quaternion = reset.quaternions.iter().map(|&i| i as u32).collect();
     for op in &reset.operations {
         let (target, index) = match op.place {
-            Place::Position(i) => (Target::Position, i),
-            Place::Velocity(i) => (Target::Velocity, i),
-            Place::Yaw(i) => (Target::Yaw, i),
+            ResetPlace::Position(i) => (Target::Position, i),
+            ResetPlace::Velocity(i) => (Target::Velocity, i),
+            ResetPlace::Yaw(i) => (Target::Yaw, i),
         };
         let (chance, [low, high]) = match op.chance {
             Chance::None => (Draws::Nothing, [0.0; 2]),
@@ -264,8 +264,8 @@ fn observations(t: &mut Tables, observations: &Observations) {
     }
 }
 
-fn history(t: &mut Tables, memory: &Memory) {
-    for cell in memory.cells() {
+fn fill_history(t: &mut Tables, history: &History) {
+    for cell in history.cells() {
         t.cell_end.push(cell.rows().end as u32);
         let since = cell.kind() == Remembered::Since;
         t.cell_since.push(u32::from(since));

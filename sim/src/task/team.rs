@@ -70,7 +70,7 @@ impl Team {
         self.config.as_ref().map_or(&[], |c| &c.names)
     }
 
-    /// The critic of an agent sees what all see.
+    /// The critic of an agent sees all agents' observations.
     pub fn is_centralized(&self) -> bool {
         self.config.as_ref().is_some_and(|c| c.centralized_critic)
     }

@@ -60,7 +60,7 @@ pub fn task(text: &str) -> TaskConfig {
     }
 }
 
-/// What a test changes about the batch.
+/// Settings of the batch that a test changes.
 #[derive(Clone, Copy)]
 pub struct Batch {
     pub n: usize,
@@ -120,7 +120,7 @@ pub const SLOTS: usize = 2;
 
 impl Out {
     pub fn new(spec: &EnvSpec) -> Self {
-        // Seven is nobody's answer: what is not written shows.
+        // No correct answer is seven: unwritten numbers show.
         let rows = spec.rows();
         let sevens = |k: usize| vec![7.0f32; k * rows];
         Self {

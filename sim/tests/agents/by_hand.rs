@@ -200,7 +200,7 @@ fn rows_are_those_of_tasks_with_the_names_written_out() {
         "{ends} ends, {late} last observations"
     );
 
-    // What was counted.
+    // The counted episodes.
     let mut stats = ostler_sim::EpisodeStats::with_room(&spec).unwrap();
     env.take_stats(&mut stats);
     assert_eq!(

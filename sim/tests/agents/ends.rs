@@ -1,5 +1,5 @@
-//! Pins: rewards of teams and of single agents, what they are limited to, and worlds that
-//! break for one agent's sake.
+//! Pins: rewards of teams and of single agents, their limits, and worlds that break because of
+//! one agent.
 
 use crate::arena::{Out, SMALL, built};
 use ostler_sim::EpisodeStats;

@@ -1,4 +1,5 @@
-//! Pins: padding, who shares a policy with whom, what a centralised critic sees and where.
+//! Pins: padding, agents that share a policy, the contents and places of a centralised critic's
+//! observations.
 
 use crate::arena::{Out, SMALL, build, built, mistake, task};
 use ostler_sim::env::ActionSpace;

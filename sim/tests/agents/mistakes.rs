@@ -326,8 +326,8 @@ proptest! {
         ..ProptestConfig::with_cases(2000)
     })]
 
-    /// Whatever is written, an error can be shown in the text as it was written (found by
-    /// it: the place of a target that begins with a blank).
+    /// For any text, an error can be shown within the text as it was written (this test found
+    /// the wrong place of a target that begins with a blank).
     #[test]
     fn any_text_is_a_term_or_an_error_within_it(
         pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 1..9),

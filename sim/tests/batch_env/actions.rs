@@ -1,4 +1,4 @@
-//! Pins: what the policy's numbers become, seen through `ctrl` and `action`.
+//! Pins: the effect of the policy's numbers, seen through `ctrl` and `action`.
 
 use crate::point_mass::{Out, SMALL, build, task};
 use ostler_sim::env::ActionSpace;

@@ -34,7 +34,7 @@ fn numbers_change_from_the_next_step_on() {
     let critic = out.critic.as_ref().unwrap();
     assert!(critic.chunks(18).all(|row| (5.0..6.0).contains(&row[17])));
 
-    // What was saved before and after is of the same task.
+    // The snapshots before and after are of the same task.
     let mut late = Vec::new();
     env.capture(&mut late).unwrap();
     let (mut resumed, _) = fresh(BATCH);

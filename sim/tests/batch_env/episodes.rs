@@ -1,4 +1,4 @@
-//! Pins: what is observed, rewarded and counted when; how episodes end.
+//! Pins: the times of observations, rewards and counts; the ends of episodes.
 
 use crate::point_mass::{Out, SMALL, build, task};
 use ostler_sim::EpisodeStats;

@@ -1,5 +1,5 @@
-//! Pins: what was captured is gone back to with the same bits; environments that another
-//! number of them takes over go on as they would have.
+//! Pins: a restored snapshot has the same bits; environments that a batch of another size takes
+//! over go on as they would have.
 
 use crate::point_mass::{Batch, Out, build};
 use crate::repeat::{BATCH, everything, fresh, play};
@@ -104,7 +104,7 @@ fn environments_that_are_added_start_episodes_of_their_own() {
 
     let grown = |threads| {
         let b = Batch { threads, ..BATCH };
-        // What the larger batch did before does not matter.
+        // The larger batch's past does not matter.
         let (mut all, mut all_out) = fresh(b);
         play(&mut all, &mut all_out, b, 0..threads as u64);
         all_out.policy.fill(5.0);

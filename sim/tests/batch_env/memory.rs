@@ -1,5 +1,5 @@
-//! Pins: what `previous` and `since` give in every step of an episode, at its start, and
-//! after one that broke.
+//! Pins: values of `previous` and `since` in every step of an episode, at its start, and after
+//! one that broke.
 
 use crate::point_mass::{Batch, Out, SMALL, build, task};
 use ostler_sim::config::TaskConfig;
@@ -95,7 +95,7 @@ fn times_run_from_what_held_last_or_from_the_start() {
             times[e] = if held[e][step] { 0.0 } else { times[e] + dt };
             let seen = &row(&out, e)[5..];
             assert_eq!(seen, [times[e], episode, before[e]], "{e} {step}");
-            // What a foot would be paid that touches the ground after a time in the air.
+            // The reward of a foot that touches the ground after a time in the air.
             let landed = if held[e][step] { before[e] } else { 0.0 };
             assert_eq!(out.reward[e], landed, "{e} {step}");
         }

@@ -206,7 +206,7 @@ pub fn task(text: &str) -> TaskConfig {
     toml::from_str(text).unwrap()
 }
 
-/// What a test changes about the batch.
+/// Settings of the batch that a test changes.
 #[derive(Clone, Copy)]
 pub struct Batch {
     pub n: usize,
@@ -262,7 +262,7 @@ pub struct Out {
 
 impl Out {
     pub fn new(spec: &EnvSpec, slots: usize) -> Self {
-        // Seven is nobody's answer: what is not written shows.
+        // No correct answer is seven: unwritten numbers show.
         let n = spec.num_envs;
         let sevens = |k: usize| vec![7.0f32; k * n];
         Self {

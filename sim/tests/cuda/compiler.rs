@@ -4,7 +4,7 @@ use crate::support::nvrtc::nvrtc_folder;
 use crate::work::fill;
 use ostler_sim::device::cuda::compile::Compiler;
 use ostler_sim::device::cuda::nvrtc::Nvrtc;
-use ostler_sim::device::{DeviceError, Place, Program};
+use ostler_sim::device::{DeviceError, Program, SourceRange};
 
 fn compiler() -> Option<Compiler> {
     let nvrtc = Nvrtc::in_folder(&nvrtc_folder()?).unwrap();
@@ -83,7 +83,7 @@ extern "C" __global__ void step(float* out) {
             ("task.reward[0].expr", "1 + 2"),
             ("task.reward[1].expr", "speed + 2"),
         ]
-        .map(|(name, text)| Place {
+        .map(|(name, text)| SourceRange {
             name: name.into(),
             text: text.into(),
         })

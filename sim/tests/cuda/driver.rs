@@ -9,7 +9,7 @@ use ostler_sim::device::transfer::Reader;
 use ostler_sim::device::{Block, Device, DeviceError, Kernels, Memory};
 use std::sync::Arc;
 
-/// What `Cuda::open` refuses with in a process of its own.
+/// The message with which `Cuda::open` refuses, in a process of its own.
 fn refusal(fake: Fake) -> String {
     let (text, _) = fake.run();
     let (_, reason) = text.split_once("REASON ").expect("a reason");
@@ -36,7 +36,7 @@ fn says_why() {
     println!("REASON {variant}: {error}");
 }
 
-/// A scenario, what is in its environment, the reason and what its message says.
+/// A scenario, its environment variables, the reason and the message.
 type Case = (
     &'static [(&'static str, &'static str)],
     &'static str,
@@ -320,7 +320,7 @@ fn loses_the_device() {
     let errors = [
         launch().unwrap_err(),
         launch().unwrap_err(),
-        // What was on its way never lands: there is nothing to read.
+        // The data on its way never lands: there is nothing to read.
         flight.wait().unwrap_err(),
         cuda.fence().unwrap_err(),
         cuda.synchronize().unwrap_err(),

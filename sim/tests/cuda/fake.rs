@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// What the process of a scenario sees.
+/// The machine that the process of a scenario sees.
 pub struct Fake {
     folder: tempfile::TempDir,
     command: Command,
@@ -89,7 +89,7 @@ impl Fake {
         self
     }
 
-    /// Runs it; what it printed, and the driver's calls.
+    /// Runs it; its output, and the driver's calls.
     ///
     /// # Panics
     /// It failed.

@@ -1,9 +1,9 @@
-// What an NVIDIA driver does as far as it can be seen from outside, without a GPU.
+// A stand-in for an NVIDIA driver, as far as it can be seen from outside, without a GPU.
 //
 // The device's memory is the host's. Work is put off until somebody waits for it, so
 // that a result that is read too early, or bytes that are changed too early, are wrong
 // here, too; so is what a module's launch writes that is unloaded before it ran.
-// FAKE_VERSION, FAKE_DEVICES, FAKE_MULTIPROCESSORS: what it says of itself.
+// FAKE_VERSION, FAKE_DEVICES, FAKE_MULTIPROCESSORS: its properties.
 // FAKE_FAIL="cuInit=803;cuLaunchKernel@2=700" lets calls fail, from the second one on
 // with @2 (only then, below 700; every call of any function afterwards, from 700).
 // FAKE_LOG names a file to which calls are written.

@@ -1,4 +1,4 @@
-//! What a device must do, fake or not.
+//! Checks that every device must pass, fake or not.
 
 use ostler_sim::device::cuda::Cuda;
 use ostler_sim::device::transfer::Reader;
@@ -107,7 +107,7 @@ pub fn launches_and_copies_keep_their_order(cuda: &Arc<Cuda>) {
     assert_eq!(cuda.traffic().since(before).waits, 52);
 }
 
-/// What was handed over for a copy to the device may be changed at once, however much.
+/// The source of a copy to the device may be changed at once, however large it is.
 pub fn uploads_are_independent_of_what_becomes_of_their_bytes(cuda: &Arc<Cuda>) {
     const BYTES: usize = 3_000_001;
     let there = block(cuda, BYTES);

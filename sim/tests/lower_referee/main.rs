@@ -8,7 +8,7 @@
 
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::physics::native::lower::{LowerOptions, lower};
-use ostler_sim::physics::native::tables::Plan;
+use ostler_sim::physics::native::tables::RobotTables;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ mod support;
 /// Largest relative difference that counts as equal.
 const TOLERANCE: f64 = 1e-10;
 
-/// What MuJoCo says about the files, by path; `None` without a referee.
+/// MuJoCo's answers about the files, by path; `None` without a referee.
 fn referee(args: &[PathBuf]) -> Option<serde_json::Map<String, Value>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lower_referee");
     support::script::answer(&folder.join("dump.py"), args)
@@ -60,7 +60,7 @@ fn compare(path: &str, theirs: &Value, seen: &mut Seen) {
 struct Case<'a> {
     path: &'a str,
     model: &'a Model,
-    plan: &'a Plan,
+    plan: &'a RobotTables,
 }
 
 impl Case<'_> {

@@ -3,7 +3,7 @@
 use super::soft::{self, Soft};
 use super::{Case, numbers};
 use ostler_sim::model::JointKind;
-use ostler_sim::physics::native::tables::Plan;
+use ostler_sim::physics::native::tables::RobotTables;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -141,13 +141,13 @@ impl Case<'_> {
 }
 
 /// Sign of the tendon's Jacobian in a row: +1 for the lower limit.
-fn first_sign(p: &Plan, tendon: usize, row: &Value) -> f64 {
+fn first_sign(p: &RobotTables, tendon: usize, row: &Value) -> f64 {
     let at = p.ten_adr[tendon] as usize;
     numbers(&row["J"])[p.ten_dof[at] as usize] * p.ten_coef[at].signum()
 }
 
 /// Positions of an item's rows, by the formulas that `lower/rows.rs` documents.
-fn positions(p: &Plan, item: usize, lower: bool, state: &Value) -> Vec<f64> {
+fn positions(p: &RobotTables, item: usize, lower: bool, state: &Value) -> Vec<f64> {
     let ints = &p.item_int[4 * item..4 * item + 4];
     let reals = &p.item_real[16 * item..16 * item + 16];
     let q = numbers(&state["qpos"]);
@@ -196,7 +196,7 @@ fn positions(p: &Plan, item: usize, lower: bool, state: &Value) -> Vec<f64> {
 }
 
 /// Pose of a moving body, or of the world (-1), from MuJoCo's poses.
-pub fn carrier(p: &Plan, state: &Value, body: i32) -> (Vec3, Quat) {
+pub fn carrier(p: &RobotTables, state: &Value, body: i32) -> (Vec3, Quat) {
     if body < 0 {
         return ([0.0; 3], [1.0, 0.0, 0.0, 0.0]);
     }

@@ -108,7 +108,7 @@ fn equalities(m: &Model, c: &Check) {
                 torquescale,
                 ..
             } => {
-                // What follows says whether the pose was derived.
+                // The next numbers say whether the pose was derived.
                 c.same("torquescale", &[torquescale], &data[10..11]);
                 if sites {
                     c.same("anchor", &anchor, &site("site_pos", 1));

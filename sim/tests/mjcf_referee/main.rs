@@ -22,7 +22,7 @@ mod urdf;
 /// Largest relative difference that counts as equal.
 const TOLERANCE: f64 = 1e-12;
 
-/// What MuJoCo says about the files, by path; `None` without a referee.
+/// MuJoCo's answers about the files, by path; `None` without a referee.
 fn referee(args: &[PathBuf]) -> Option<serde_json::Map<String, Value>> {
     ask("dump.py", args)
 }

@@ -3,7 +3,7 @@
 use super::{Check, ask, numbers};
 use ostler_sim::State;
 use ostler_sim::model::{Model, SensorFrame, SensorKind, mjcf};
-use ostler_sim::task::expr::{BLOCK, Buffers, Notebook, Program, Scope, Scratch};
+use ostler_sim::task::expr::{BLOCK, Buffers, HistoryBuilder, Program, Scope, Scratch};
 use serde_json::Value;
 
 const ROBOT: &str = r#"<mujoco><option magnetic="0.1 -0.4 0.2"/><worldbody>
@@ -77,7 +77,7 @@ fn fill(to: &mut [f32], from: &Value) {
     }
 }
 
-fn scope<'a>(model: &'a Model, notebook: &'a Notebook) -> Scope<'a> {
+fn scope<'a>(model: &'a Model, history: &'a HistoryBuilder) -> Scope<'a> {
     Scope {
         model,
         pose: &model.qpos0,
@@ -85,7 +85,7 @@ fn scope<'a>(model: &'a Model, notebook: &'a Notebook) -> Scope<'a> {
         params: &[],
         action_width: 0,
         agents: None,
-        memory: notebook,
+        history,
     }
 }
 
@@ -141,8 +141,8 @@ fn a_ray_that_may_meet_what_was_not_kept_is_refused() {
         );
         std::fs::write(&path, robot).unwrap();
         let model = mjcf::load(&path).unwrap();
-        let notebook = Notebook::default();
-        let scope = scope(&model, &notebook);
+        let history = HistoryBuilder::default();
+        let scope = scope(&model, &history);
         match Program::compile("sensor(ray)", &scope) {
             Err(e) if refused => assert!(e.to_string().contains("\"shell\""), "{e}"),
             other => assert_eq!(other.is_err(), refused, "{colour}"),
@@ -166,8 +166,8 @@ fn read_alike(name: &str, robot: &str) -> (usize, usize) {
         return (usize::MAX, usize::MAX);
     };
     let model = mjcf::load(&path).unwrap();
-    let notebook = Notebook::default();
-    let scope = scope(&model, &notebook);
+    let history = HistoryBuilder::default();
+    let scope = scope(&model, &history);
     let (mut seen, mut none) = (0, 0);
     for theirs in answer[path.to_str().unwrap()].as_array().unwrap() {
         let mut state = State::new(&model, 1).unwrap();

@@ -1,4 +1,4 @@
-//! A robot's own kernel against the generic one.
+//! A robot's specialised kernel against the generic one.
 
 use crate::common::{bits, config, feature, robot, run, start, worlds};
 use crate::support::need::Need;

@@ -1,6 +1,6 @@
-//! What the native engine promises whatever the robot: bits that depend on the world
-//! alone, broken worlds that break nobody else, snapshots, a robot's own kernel that
-//! means the same as the generic one.
+//! Guarantees of the native engine for every robot: bits that depend on the world alone, broken
+//! worlds that break nobody else, snapshots, a specialised kernel that means the same as the
+//! generic one.
 
 #![allow(clippy::unwrap_used)]
 

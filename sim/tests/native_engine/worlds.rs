@@ -200,7 +200,7 @@ fn worlds_that_another_number_takes_over_go_on_with_the_same_bits() {
         run(&model, &mut whole, &ids, 20..50);
         for n in [1, 18, 37, 53] {
             let mut other = worlds(&model, &config(&kernel), n, 2);
-            // What was there before does not matter.
+            // The world's past does not matter.
             other.step(&vec![0.5; model.nu() * n], 2);
             assert_eq!(other.restore_range(&kept, 0).unwrap(), n.min(37));
             let ids: Vec<usize> = (0..n).collect();

@@ -39,7 +39,7 @@ pub fn table(
     Ok(compare(model, label, &ours?, reference, gate(precision)))
 }
 
-/// What differed, over several models.
+/// Differences from MuJoCo, over several models.
 #[derive(Default)]
 pub struct Findings {
     different: Vec<String>,

@@ -1,4 +1,4 @@
-//! Generated models against MuJoCo; what differs is shrunk and printed.
+//! Generated models against MuJoCo; a model that differs is shrunk and printed.
 
 use super::engine::{Findings, PRECISIONS, evaluate, gate};
 use super::generator::{MODELS, generate};
@@ -18,7 +18,7 @@ const SHRUNK: usize = 1;
 /// Masses and shapes are random, so are condition numbers: times the gate of robots.
 const SLACK: f64 = 10.0;
 
-/// What came of a model.
+/// The outcome of a generated model.
 enum Outcome {
     /// MuJoCo refuses it.
     Invalid(String),
@@ -34,7 +34,7 @@ fn judge(mujoco: &mut MuJoCo, node: &Node) -> Outcome {
     std::fs::write(&path, node.to_string()).unwrap();
     let model = match mjcf::load(&path) {
         Ok(model) => model,
-        // Whatever MuJoCo says of it.
+        // MuJoCo's answer does not matter here.
         Err(e) => return Outcome::Refused(e.to_string()),
     };
     let mut answers = match try_reference(mujoco, &path, &model, STATES, 5) {

@@ -1,6 +1,5 @@
-//! What the engine is known not to do yet. A finding about one of these is printed
-//! and does not fail; one that is found to agree is named, so that it gets off the
-//! list.
+//! Features that the engine is known to lack. A finding about one of these is printed and does
+//! not fail; one that is found to agree is named, so that it gets off the list.
 
 /// The model's name, and what is missing.
 const PENDING: &[(&str, &str)] = &[
@@ -42,7 +41,7 @@ const PENDING: &[(&str, &str)] = &[
     ),
 ];
 
-/// What generated models may be refused for: a part of the refusal's words. They are
+/// Reasons for which generated models may be refused: a part of the refusal's words. They are
 /// counted and left out; a refusal for anything else fails.
 const REFUSED: &[&str] = &[];
 
@@ -67,7 +66,7 @@ pub fn pending(name: &str) -> Option<&'static str> {
     found.map(|(_, why)| *why)
 }
 
-/// What a robot lacks in single precision stands on the page of the physics.
+/// The page of the physics names every robot that is off in single precision.
 #[test]
 fn the_page_names_every_robot_that_is_off_in_single_precision() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/physics.md");

@@ -127,7 +127,7 @@ fn follow(mujoco: &mut MuJoCo, findings: &mut Findings, name: &str, file: &Path)
             Precision::F64 => 1.0,
             Precision::F32 => 1e3,
         };
-        // What has been far apart may come near again by chance: the largest so far.
+        // Distant trajectories may come near again by chance: keep the largest distance so far.
         let mut largest = 1e-7_f64;
         let beyond = apart.iter().zip(&ulp).position(|(a, u)| {
             largest = largest.max(*u);

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 const ARCHITECTURES: [&str; 4] = ["sm_80", "sm_89", "sm_90", "sm_120"];
-/// What is not in the table is compiled for this one only.
+/// Programs outside of the table are compiled for this architecture only.
 const ONE: &str = "sm_90";
 /// More than so much above the table is a regression.
 const SLACK: f64 = 1.15;
@@ -105,7 +105,7 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
     };
     let compiler = Compiler::from_environment(Nvrtc::in_folder(&folder).unwrap());
     let (shipped, others) = (programs::shipped(), programs::others());
-    // What takes longest first.
+    // The longest compilation first.
     let for_all = ARCHITECTURES.iter().flat_map(|arch| {
         shipped
             .iter()
@@ -146,8 +146,8 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
     }
 }
 
-/// Whatever the compiler dislikes in the code of a term, the message names the term and
-/// has its text from the user's file.
+/// If the compiler refuses the code of a term, the message names the term and has its text from
+/// the user's file.
 #[test]
 fn what_does_not_compile_is_told_by_the_expression_it_came_of() {
     let Some(folder) = support::nvrtc::nvrtc_folder() else {

@@ -1,4 +1,4 @@
-//! What is compiled.
+//! The programs that are compiled.
 
 use crate::support::referee::referee_python;
 use ostler_sim::Model;

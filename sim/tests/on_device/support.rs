@@ -399,7 +399,7 @@ impl Device_ {
     }
 }
 
-/// Actions of step `t`, normal with deviation `scale`.
+/// Actions of step `t`, normal with standard deviation `scale`.
 pub fn actions(n: usize, width: usize, t: u64, scale: f32) -> Vec<f32> {
     let mut out = vec![0.0; n * width];
     fill_normal(5, 0..n as u32, Purpose::ActionNoise, t, width, &mut out);

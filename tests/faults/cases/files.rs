@@ -62,7 +62,7 @@ pub fn all() -> Vec<Case> {
             bytes[middle] ^= 1;
             std::fs::write(&file, bytes).unwrap();
             let resumed = tried.resume(&[]);
-            // What it says about the file is in its log by now.
+            // The log has the message about the file by now.
             resumed.after(tried.look())
         }),
         case(
@@ -99,7 +99,7 @@ pub fn all() -> Vec<Case> {
             },
         ),
         case(
-            "whoever reads its output goes away",
+            "the reader of its output goes away",
             "a pipe to `true`",
             || {
                 let place = Place::new();

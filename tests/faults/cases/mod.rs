@@ -38,7 +38,7 @@ fn limited(limit: &str, args: &str) -> Tried {
     Tried::new(place, output)
 }
 
-/// A training that would go on for ever; a case that fails leaves none behind.
+/// A run that would go on for ever; a case that fails leaves none behind.
 struct Endless(Option<std::process::Child>);
 
 impl Endless {

@@ -21,7 +21,7 @@ pub fn all() -> Vec<Case> {
             drill("nan parameter[5] update=3").goes_on()
         }),
         case(
-            "the actions' deviation is NaN",
+            "the actions' standard deviation is NaN",
             "`nan log_std update=3`",
             || drill("nan log_std update=3").goes_on(),
         ),

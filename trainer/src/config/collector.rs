@@ -1,4 +1,4 @@
-//! `[collector]`: what cannot be used, and how many threads `"auto"` is.
+//! `[collector]`: values that cannot be used, and how many threads `"auto"` is.
 
 use super::{CollectorKind, Config, Device};
 use crate::learner::ppo::Staleness;
@@ -125,7 +125,7 @@ impl Config {
         }
     }
 
-    /// Replaces what is "auto" about collecting; `cores`: those at hand.
+    /// Replaces every "auto" of collecting; `cores`: those at hand.
     pub(super) fn resolve_workers(&mut self, cores: usize, notes: &mut Vec<String>) {
         if self.ppo.staleness_correction == Staleness::Auto {
             let stale = self.max_staleness() > 0;

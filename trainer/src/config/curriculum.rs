@@ -11,7 +11,7 @@ pub const NUM_ENVS: &str = "env.num_envs";
 /// `over` for schedules over iterations.
 pub const ITERATION: &str = "iteration";
 
-/// `[[curriculum]]`: one number and what it follows.
+/// `[[curriculum]]`: one number and its schedule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
@@ -186,7 +186,7 @@ fn element(items: &[Value], part: &str) -> Option<usize> {
     named.or_else(|| part.parse().ok().filter(|i| *i < items.len()))
 }
 
-/// Whether `key` is a number of the task; else what is wrong and what would be right.
+/// Whether `key` is a number of the task; else the mistake and the right form.
 fn leads_to_number(task: &Value, key: &str) -> Result<(), (String, Option<String>)> {
     let mut path = parts(key);
     if path.next() != Some("task") {

@@ -4,7 +4,7 @@ use super::source::{Origin, Sources};
 use std::fmt;
 
 /// One mistake. `Display` is `file:line:column: message`, the quoted line with a
-/// caret under the place, and what would be right.
+/// caret under the place, and the right form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnostic {
     /// `file`, or `--set a.b=c`; empty if there is no place.
@@ -72,7 +72,7 @@ impl Diagnostic {
         d
     }
 
-    /// Adds what would be right.
+    /// Adds the right value.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -91,8 +91,8 @@ fn floor_char(text: &str, i: usize) -> usize {
 
 /// A very long line is quoted in part, so that the caret stays in sight.
 const QUOTE: usize = 120;
-/// Most mistakes that are shown. Each is looked up in the text: what has thousands is no
-/// configuration, and would take the product of its length and their number.
+/// Most mistakes that are shown. Each is looked up in the text: a file with thousands is
+/// no configuration, and would take the product of its length and their number.
 pub(super) const MOST: usize = 100;
 
 impl fmt::Display for Diagnostic {

@@ -1,6 +1,6 @@
 //! Names that other libraries give to our keys.
 
-/// `(their name, our key, what differs)`.
+/// `(their name, our key, the difference)`.
 const NAMES: &[(&str, &str, &str)] = &[
     ("num_actors", "env.num_envs", ""),
     ("n_envs", "env.num_envs", ""),

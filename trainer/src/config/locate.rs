@@ -4,7 +4,7 @@ use super::source::{Node, Origin, Sources, Value};
 
 /// The end of a path.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct Located {
     /// Where.
     pub origin: Origin,
     /// False: the key is not written, `origin` is the nearest table that holds it.
@@ -12,7 +12,7 @@ pub struct Place {
 }
 
 /// The node at `path`, or the innermost that encloses it.
-pub fn locate(root: &Node, path: &str) -> Option<Place> {
+pub fn locate(root: &Node, path: &str) -> Option<Located> {
     let mut node = root;
     let mut place = None;
     let mut exact = true;
@@ -41,7 +41,7 @@ pub fn locate(root: &Node, path: &str) -> Option<Place> {
             }
         }
     }
-    place.map(|origin| Place { origin, exact })
+    place.map(|origin| Located { origin, exact })
 }
 
 /// The path of the value that was written at `origin`.

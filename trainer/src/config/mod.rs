@@ -71,7 +71,7 @@ pub struct Config {
     pub agents: Option<AgentsConfig>,
     /// `[self_play]`: opponents from the run's own past.
     pub self_play: SelfPlayConfig,
-    /// `[task]`: what is asked of the robot.
+    /// `[task]`: the robot's task.
     pub task: TaskConfig,
     /// `[actor]`: the network that decides.
     pub actor: ActorConfig,
@@ -85,9 +85,9 @@ pub struct Config {
     pub td3: Td3Config,
     /// `[ars]`: the learner, where `runner.algorithm = "ars"`.
     pub ars: ArsConfig,
-    /// `[replay]`: the memory of learners off policy.
+    /// `[replay]`: the replay buffer of learners off policy.
     pub replay: ReplayConfig,
-    /// `[runner]`: how long, what is kept.
+    /// `[runner]`: the length of the run, checkpoints, evaluations.
     pub runner: RunnerConfig,
     /// `[collector]`: how rollouts are filled.
     pub collector: CollectorConfig,
@@ -103,7 +103,7 @@ pub struct Config {
     pub back_off: BackOffConfig,
     /// `[fault]`: drills.
     pub fault: FaultConfig,
-    /// `[log]`: what is written.
+    /// `[log]`: log files.
     pub log: LogConfig,
 }
 
@@ -174,7 +174,7 @@ impl Loaded {
         mjcf::load_within(&self.robot(), self.robot_folder().as_deref())
     }
 
-    /// Reads what the robot looks like, and the robot again.
+    /// Reads the robot's looks, and the robot again.
     ///
     /// # Errors
     /// As [`model`](Self::model).

@@ -63,7 +63,7 @@ pub fn apply(
     rest
 }
 
-/// Takes `[profile]` out; what is not a table of tables stays, for the schema to refuse.
+/// Takes `[profile]` out; anything but a table of tables stays, for the schema to refuse.
 fn take(root: &mut Node) -> Vec<Entry> {
     let Value::Table(entries) = &mut root.value else {
         return Vec::new();

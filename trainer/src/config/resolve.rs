@@ -1,4 +1,4 @@
-//! From what was asked to what will be: every "auto" gets its value.
+//! Replaces every "auto" of the configuration by its value.
 
 use super::collector::ONE_STREAM;
 use super::curriculum::NUM_ENVS;
@@ -25,7 +25,7 @@ impl Device {
     /// Reads `auto`, `cpu`, `cuda` or `cuda:N`.
     ///
     /// # Errors
-    /// A sentence about what is wrong.
+    /// A sentence about the mistake.
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
             "auto" => Ok(Self::Auto),
@@ -244,7 +244,7 @@ impl Config {
             };
         }
         if !self.runner.algorithm.off_policy() && self.replay.storage == StorageKind::Auto {
-            // There is no memory that could be anywhere.
+            // There is no replay buffer that could be anywhere.
             self.replay.storage = StorageKind::Device;
         }
         let gpu = self.gpu().is_some();

@@ -4,7 +4,7 @@ use crate::drill::{self, Drill};
 use ostler_sim::config::ConfigError;
 use serde::{Deserialize, Serialize};
 
-/// `[guard]`: when an iteration is not believed, and what happens then.
+/// `[guard]`: limits of good iterations, and roll-backs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GuardConfig {
@@ -183,8 +183,8 @@ impl BackOffConfig {
         latest_first.find(|c| c[0] <= iteration).copied()
     }
 
-    /// Puts a change on record, instead of one of the same iteration. What is planned
-    /// for later still holds.
+    /// Puts a change on record, instead of one of the same iteration. Changes planned for
+    /// later still hold.
     pub fn record(&mut self, iteration: u64, num_envs: usize) {
         self.changes.retain(|c| c[0] != iteration);
         self.changes.push([iteration, num_envs as u64]);

@@ -1,4 +1,4 @@
-//! Which keys exist and what kind of value each takes.
+//! The keys, and the kind of value that each takes.
 //!
 //! The schema is a configuration in which everything is set once: defaults, one
 //! element in every list of tables, a value for every option. Its literals name
@@ -154,7 +154,7 @@ pub fn check(root: &Node, sources: &Sources) -> Vec<Diagnostic> {
     check_as(&exemplar(), foreign::recognise, root, sources)
 }
 
-/// [`check`] against any exemplar; `recognise` knows what other programs call a key.
+/// [`check`] against any exemplar; `recognise` knows other programs' names of a key.
 pub fn check_as(
     exemplar: &impl serde::Serialize,
     recognise: fn(&str) -> Option<String>,

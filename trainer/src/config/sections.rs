@@ -4,7 +4,7 @@
 use ostler_sim::config::{Auto, AutoWord};
 use serde::{Deserialize, Serialize};
 
-/// `[runner]`: how long a run is and what it keeps.
+/// `[runner]`: the length of a run and its checkpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunnerConfig {
@@ -32,7 +32,7 @@ pub struct RunnerConfig {
     pub eval_episodes: Auto,
     /// First episodes start at random ages, so that time-outs spread out.
     pub init_at_random_ep_len: bool,
-    /// A small process of its own starts the training again from its last checkpoint
+    /// A small process of its own starts the run again from its last checkpoint
     /// when it dies of SIGKILL, an abort, a crash or a lost GPU.
     pub supervise: bool,
     /// Restarts in a row that may go by without a new checkpoint; 0: none at all.
@@ -77,7 +77,7 @@ pub struct CollectorConfig {
     /// a rollout is made with those that it was begun with.
     pub refresh_interval: usize,
     /// `"async"`: share of the workers, above 0, that must be done with a rollout before
-    /// the others are cut: what they have not done is masked. 1: nobody is cut.
+    /// the others are cut: their missing steps are masked. 1: nobody is cut.
     pub preemptive_threshold: f64,
     /// Control steps of each environment at the start of a run with random actions in
     /// -1..1 instead of the policy's. Not with `"ppo"`.
@@ -96,8 +96,8 @@ pub struct CollectorConfig {
     /// Transfers between physics on the processor and a policy on a GPU go through
     /// memory that the GPU reads by itself (page-locked). Nothing to others.
     pub pin_memory: bool,
-    /// Such transfers to the GPU are not waited for by the host, which goes on. What the
-    /// host reads it waits for in any case. Without `pin_memory` it changes nothing.
+    /// The host does not wait for such transfers to the GPU. It waits for its own reads in any
+    /// case. Without `pin_memory` it changes nothing.
     pub non_blocking: bool,
 }
 
@@ -157,7 +157,7 @@ pub enum CollectorKind {
     Async,
 }
 
-/// `[learner]`: what is common to all learners.
+/// `[learner]`: settings of all learners.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LearnerConfig {
@@ -189,7 +189,7 @@ impl Default for LearnerConfig {
     }
 }
 
-/// `[log]`: what is written besides checkpoints.
+/// `[log]`: files that are written besides checkpoints.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogConfig {
@@ -199,8 +199,8 @@ pub struct LogConfig {
     pub tensorboard: bool,
     /// Draw the learning curve when the run ends.
     pub curve: bool,
-    /// Keep what git finds changed in the configuration's folder, beside the commit.
-    /// Comparing runs the filters of your own git configuration.
+    /// Keep git's diff of the configuration's folder, beside the commit. Comparing runs the
+    /// filters of your own git configuration.
     pub git_diff: bool,
     /// Lines of `log.txt` and warnings on standard error.
     pub format: LogFormat,

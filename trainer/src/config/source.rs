@@ -116,7 +116,7 @@ pub fn read(path: &Path) -> Result<String, Diagnostic> {
         ErrorKind::InvalidInput if path.is_dir() => {
             fail("it is a folder; a TOML file is expected".into())
         }
-        // A pipe could be read once, but a training reads its configuration more often, and
+        // A pipe could be read once, but a run reads its configuration more often, and
         // its robot is looked for beside it.
         ErrorKind::InvalidInput => {
             fail(e.to_string()).help("write it to a file: it is read more than once")

@@ -63,14 +63,14 @@ fn runs(wanted: &Wanted) -> Finding {
             "runs",
             wanted.given,
             format!("{found}; it cannot be written: {e}"),
-            "start trainings in another folder, or set log.dir",
+            "start runs in another folder, or set log.dir",
         ),
         // A file system that counts nothing has room.
         Ok(()) if disk.is_some_and(|d| d.total > 0 && d.free < least) => Finding::lack(
             "runs",
             false,
             found,
-            "a training stops when the disk is full: make room, or set log.dir",
+            "a run stops when the disk is full: make room, or set log.dir",
         ),
         Ok(()) => Finding::ok("runs", found),
     }

@@ -5,7 +5,7 @@ use crate::config::Device;
 use crate::log::progress::bytes;
 use crate::memory::GpuWatch;
 use crate::torch::cuda::driver::Driver;
-use crate::torch::cuda::libtorch::Place;
+use crate::torch::cuda::libtorch::LibtorchFolder;
 use crate::torch::cuda::{self, NoCuda};
 use ostler_sim::device::cuda::nvrtc::Nvrtc;
 
@@ -21,10 +21,12 @@ pub fn findings(wanted: &Wanted) -> Vec<Finding> {
         Err(why) => return vec![lack("driver", &why)],
     };
     let mut found = Vec::new();
-    found.push(match driver.serves(Place::of_this_process().built_for()) {
-        Ok(()) => Finding::ok("driver", format!("CUDA {}", driver.version)),
-        Err(why) => lack("driver", &why),
-    });
+    found.push(
+        match driver.serves(LibtorchFolder::of_this_process().built_for()) {
+            Ok(()) => Finding::ok("driver", format!("CUDA {}", driver.version)),
+            Err(why) => lack("driver", &why),
+        },
+    );
     let count = match driver.count() {
         Ok(count) => count,
         Err(why) => {

@@ -4,7 +4,7 @@ use super::Finding;
 use crate::log::progress::bytes;
 use crate::memory::{Level, MemoryConfig, Sources};
 use crate::regress::machine::processor as model;
-use crate::torch::cuda::libtorch::Place;
+use crate::torch::cuda::libtorch::LibtorchFolder;
 
 use ostler_sim::physics::native::InstructionSet;
 use ostler_sim::physics::native::specialize::Compiler;
@@ -18,13 +18,13 @@ pub fn program() -> Finding {
             "ostler",
             false,
             format!("{version}, debug build"),
-            "trainings are faster with `cargo run --bin train`, or after `cargo build --release`",
+            "runs are faster with `cargo run --bin train`, or after `cargo build --release`",
         ),
     }
 }
 
 pub fn libtorch() -> Finding {
-    let place = Place::of_this_process();
+    let place = LibtorchFolder::of_this_process();
     let part = match (place.has_cuda(), place.built_for()) {
         (Ok(()), Some(cuda)) => format!("with a part for CUDA {cuda}"),
         (Ok(()), None) => "with a part for CUDA".to_string(),
@@ -71,7 +71,7 @@ pub fn memory() -> Finding {
     let sample = Sources::host(None).sample();
     let Some(tightest) = sample.tightest() else {
         let found = "the system does not say how much there is";
-        let remedy = "mount /proc; without it trainings do not give way to memory that runs short";
+        let remedy = "mount /proc; without it runs do not notice when memory runs short";
         return Finding::lack("memory", false, found, remedy);
     };
     let found = format!(
@@ -86,7 +86,7 @@ pub fn memory() -> Finding {
             "memory",
             false,
             found,
-            "a training begins with few environments or backs off soon: end other programs, or raise the limit",
+            "a run begins with few environments or backs off soon: end other programs, or raise the limit",
         ),
     }
 }

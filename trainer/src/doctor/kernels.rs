@@ -44,7 +44,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Whether this is what every control step runs.
+    /// Whether every control step runs it.
     pub fn is_step(&self) -> bool {
         self.entry.ends_with("_step")
     }

@@ -1,8 +1,8 @@
-//! This machine's means for runs, what it lacks, and the remedies.
+//! This machine's means for runs, missing parts, and the remedies.
 //!
-//! Reading order: [`examine`] -> [`Finding`] -> one module a subject: `host`
-//! (processor, compiler, memory), `gpu`, `folders`, `wanted` (what a configuration needs);
-//! by itself [`kernels`] (what programs need of a GPU).
+//! Reading order: [`examine`] -> [`Finding`] -> one module a subject: `host` (processor,
+//! compiler, memory), `gpu`, `folders`, `wanted` (requirements of a configuration); by itself
+//! [`kernels`] (GPU resources of programs).
 
 mod folders;
 mod gpu;
@@ -40,7 +40,7 @@ impl Verdict {
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// What.
+    /// The part that was examined.
     pub subject: &'static str,
     /// How well it is.
     pub verdict: Verdict,
@@ -80,7 +80,7 @@ impl Finding {
     }
 }
 
-/// Looks at everything, for what is `wanted`.
+/// Examines every part, for the `wanted` requirements.
 pub fn examine(wanted: &Wanted) -> Vec<Finding> {
     let mut findings = vec![host::program(), host::libtorch()];
     findings.extend([host::processor(), host::compiler(), host::memory()]);

@@ -24,7 +24,7 @@ pub struct Wanted {
 }
 
 impl Default for Wanted {
-    /// A training somewhere.
+    /// A run somewhere.
     fn default() -> Self {
         Self {
             given: false,
@@ -37,7 +37,7 @@ impl Default for Wanted {
 }
 
 impl Wanted {
-    /// A training somewhere on `device`.
+    /// A run somewhere on `device`.
     pub fn on(device: Device) -> Self {
         Self {
             device,

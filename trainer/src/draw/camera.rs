@@ -69,7 +69,7 @@ pub struct Camera {
     azimuth: f32,
     elevation: f32,
     distance: f32,
-    /// From the root to what is looked at.
+    /// From the root to the target.
     offset: V3,
     follow: bool,
     /// Point to look at while the root is nowhere.
@@ -120,10 +120,9 @@ impl Camera {
     /// `roots`; `None` (the root is nowhere) leaves it where it was. At a `true` in
     /// `cuts` it jumps to the robot (a new episode).
     ///
-    /// Each episode's path is smoothed once forwards and once backwards around the
-    /// straight line from its start to its end, so that a robot that runs stays in the
-    /// middle: what lags behind on the way there leads on the way back, and the line
-    /// itself does not lag.
+    /// Each episode's path is smoothed once forwards and once backwards around the straight line
+    /// from its start to its end, so that a robot that runs stays in the middle: a lag on the
+    /// way there is a lead on the way back, and the line itself does not lag.
     pub fn path(&self, roots: &[Option<V3>], cuts: &[bool], dt: f32) -> Vec<View> {
         let mut last = self.target;
         let mut targets: Vec<V3> = roots

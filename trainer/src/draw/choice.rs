@@ -68,7 +68,7 @@ struct Candidate<'a> {
     collides: bool,
 }
 
-/// Shapes to draw, and what there is to say of them.
+/// Shapes to draw, and notes about them.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
     /// The shapes.
@@ -79,8 +79,7 @@ pub struct Choice {
     pub nothing: Option<String>,
 }
 
-/// True for bodies of the robot: what moves, or, where nothing does, what is not the
-/// world.
+/// True for bodies of the robot: those that move, or, where none does, all but the world.
 pub fn is_robot(model: &Model, body: usize) -> bool {
     let moves = |b: usize| model.bodies.get(b).is_some_and(|b| b.weld != 0);
     body != 0 && (moves(body) || !(1..model.bodies.len()).any(moves))

@@ -14,7 +14,7 @@ const CHUNK: usize = 32;
 
 /// One moment.
 #[derive(Debug, Clone)]
-struct Shot {
+struct Moment {
     poses: Poses,
     caption: String,
     /// First of an episode: the camera jumps.
@@ -26,7 +26,7 @@ struct Shot {
 pub struct Clip {
     scene: Scene,
     step_dt: f64,
-    shots: Vec<Shot>,
+    shots: Vec<Moment>,
 }
 
 /// Pictures in which nothing of the robot is seen.
@@ -52,7 +52,7 @@ impl Clip {
 
     /// Adds a moment; `first` marks the first of an episode.
     pub fn push(&mut self, poses: Poses, caption: String, first: bool) {
-        self.shots.push(Shot {
+        self.shots.push(Moment {
             poses,
             caption,
             cut: first,
@@ -162,7 +162,7 @@ impl Clip {
 
     /// Where the camera is at each shot.
     fn views(&self, camera: &Camera) -> Vec<View> {
-        let root = |shot: &Shot| shot.poses.frame(self.scene.root).map(|f| f.pos);
+        let root = |shot: &Moment| shot.poses.frame(self.scene.root).map(|f| f.pos);
         let roots: Vec<_> = self.shots.iter().map(root).collect();
         let cuts: Vec<_> = self.shots.iter().map(|shot| shot.cut).collect();
         camera.path(&roots, &cuts, self.step_dt as f32)

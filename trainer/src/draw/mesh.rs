@@ -165,8 +165,8 @@ impl Triangle {
         let q = s.cross(e);
         let v = d.dot(q) * scale;
         let t = f.dot(q) * scale;
-        // A little beyond its edges, so that there is no gap to the next one; what is not
-        // a number (a triangle without area) is no hit.
+        // A little beyond its edges, so that there is no gap to the next one; NaN (a triangle
+        // without area) is no hit.
         let inside = u >= -1e-5 && v >= -1e-5 && u + v <= 1.0 + 1e-5;
         (inside && t > 0.0 && t.is_finite()).then_some((t, [u, v]))
     }

@@ -210,7 +210,7 @@ impl<'a> Renderer<'a> {
         };
         let floor = &self.scene.floor;
         let p = floor.rot.inverse(eye + ray * t - floor.pos);
-        // What one pixel covers of the floor: across, and longer along the ray.
+        // The area of the floor under one pixel: across, and longer along the ray.
         let d = floor.rot.inverse(ray);
         let across = t * 0.72 / self.height as f32;
         let along = across * (t * ray.norm() / (floor.rot.inverse(eye - floor.pos).z).max(1e-3));

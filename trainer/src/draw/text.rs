@@ -1,5 +1,5 @@
 //! Text on pictures, in DejaVu Sans, which the program carries with it: nothing
-//! depends on what is installed.
+//! depends on the installed fonts.
 
 use super::image::Image;
 use ab_glyph::{Font, FontRef, ScaleFont, point};

@@ -37,7 +37,7 @@ pub enum UpdateTarget {
     /// An entry of all parameters in a row, before the minibatch (off policy: the
     /// actor's).
     ParameterIndex(u64),
-    /// The logarithm of the actions' deviation (of a state-dependent one: its bias).
+    /// The logarithm of the actions' standard deviation (of a state-dependent one: its bias).
     LogStd,
     /// An entry of Adam's running mean of gradients (off policy: the critics').
     FirstMoment(u64),
@@ -49,7 +49,7 @@ pub enum UpdateTarget {
 
 /// Places in a minibatch's course.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum FaultTime {
     /// Before the networks run.
     Begin,
     /// The gradient is there, nothing was decided.
@@ -57,10 +57,10 @@ pub enum Place {
 }
 
 impl UpdateTarget {
-    fn place(&self) -> Place {
+    fn place(&self) -> FaultTime {
         match self {
-            Self::Gradient(_) | Self::Loss => Place::Judged,
-            _ => Place::Begin,
+            Self::Gradient(_) | Self::Loss => FaultTime::Judged,
+            _ => FaultTime::Begin,
         }
     }
 }
@@ -107,7 +107,12 @@ impl Faults {
     ///
     /// # Errors
     /// libtorch refuses.
-    pub fn poison(&mut self, state: &State, place: Place, update: u64) -> Result<bool, LearnError> {
+    pub fn poison(
+        &mut self,
+        state: &State,
+        place: FaultTime,
+        update: u64,
+    ) -> Result<bool, LearnError> {
         let mut statistics = false;
         let minibatch = self.minibatch;
         for armed in &mut self.armed {

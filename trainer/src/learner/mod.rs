@@ -38,18 +38,18 @@ use ostler_sim::config::ConfigError;
 use ostler_sim::device::Traffic;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::memory::MemoryError;
-use registry::Plan;
+use registry::LearnerArgs;
 use std::path::Path;
 use tch::{Device, Tensor};
 
-/// Something that improves a policy with what it is shown.
+/// Something that improves a policy from rollouts.
 pub trait Learner: std::fmt::Debug {
-    /// Learns from one rollout and says what happened. Reads one small block of
+    /// Learns from one rollout and returns statistics. Reads one small block of
     /// numbers back from the device, at its end.
     fn update(&mut self, rollout: &Rollout) -> Result<UpdateStats, LearnError>;
 
-    /// Where there are several policies, what the last update did to each, by the ending
-    /// of tags (`/red`).
+    /// Where there are several policies, the last update of each, by the ending of tags
+    /// (`/red`).
     fn each(&self) -> &[(String, UpdateStats)] {
         &[]
     }
@@ -70,7 +70,7 @@ pub trait Learner: std::fmt::Debug {
     /// libtorch refuses.
     fn warm_up(&mut self, rollout: &Rollout) -> Result<(), LearnError>;
 
-    /// How much of the run is done, 0..1, for what follows a schedule.
+    /// How much of the run is done, 0..1, for schedules.
     ///
     /// # Errors
     /// libtorch refuses.
@@ -83,10 +83,10 @@ pub trait Learner: std::fmt::Debug {
     fn state_mut(&mut self) -> &mut State;
 
     /// The state has other numbers than before: those that were captured, or those of
-    /// `loaded`. What follows from them is worked out anew.
+    /// `loaded`. Derived values are computed anew.
     ///
     /// # Errors
-    /// libtorch refuses, or what is remembered cannot go back.
+    /// libtorch refuses, or the replay buffer cannot go back.
     fn renew(&mut self, loaded: Option<&[(String, Tensor)]>) -> Result<(), LearnError>;
 
     /// Optimisers forget all gradients, and every learning rate is `factor` times what it
@@ -110,12 +110,12 @@ pub trait Learner: std::fmt::Debug {
     /// Where faults are kept that are to come.
     fn faults(&mut self) -> &mut Faults;
 
-    /// The replay memory, of a learner that has one.
+    /// The replay buffer, of a learner that has one.
     fn memory(&mut self) -> Option<&mut dyn Remembers> {
         None
     }
 
-    /// The open replay memory, where there is one.
+    /// The open replay buffer, where there is one.
     fn replay_buffer(&mut self) -> Option<&mut ReplayBuffer> {
         self.memory()?.slot().as_deref_mut()
     }
@@ -123,8 +123,7 @@ pub trait Learner: std::fmt::Debug {
     /// The state was captured, and [`renew`](Self::renew) may go back to this moment.
     fn captured(&mut self) {}
 
-    /// Weights and statistics on the host, by name: what a [`roll_back`](Self::roll_back)
-    /// goes back to.
+    /// Weights and statistics on the host, by name, for a [`roll_back`](Self::roll_back).
     ///
     /// # Errors
     /// libtorch refuses.
@@ -163,7 +162,7 @@ pub trait Learner: std::fmt::Debug {
     /// already.
     ///
     /// # Errors
-    /// libtorch refuses; what is remembered is then undefined.
+    /// libtorch refuses; the captured state is then undefined.
     fn capture(&mut self) -> Result<(), LearnError> {
         self.state_mut().capture()?;
         self.captured();
@@ -218,10 +217,10 @@ pub trait Learner: std::fmt::Debug {
     }
 }
 
-/// A learner with a replay memory.
+/// A learner with a replay buffer.
 pub trait Remembers {
-    /// Opens the memory below the run's folder, unless it is open. Comes before the first
-    /// rollout. `again`: the run goes on, and what is there is its own. `free` says how much
+    /// Opens the buffer below the run's folder, unless it is open. Comes before the first
+    /// rollout. `again`: the run goes on, and an existing file is its own. `free` says how much
     /// memory there is for it.
     ///
     /// # Errors
@@ -233,11 +232,11 @@ pub trait Remembers {
         free: &dyn FreeMemory,
     ) -> Result<Option<Opened>, LearnError>;
 
-    /// Where the open memory is: taken, it is given to another learner of the same kind.
+    /// Where the open buffer is: taken, it is given to another learner of the same kind.
     fn slot(&mut self) -> &mut Option<Box<ReplayBuffer>>;
 }
 
-/// A replay memory that was opened.
+/// A replay buffer that was opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Opened {
     /// Its size and place, in a line.
@@ -264,7 +263,7 @@ pub trait TrainedPolicy: Policy + std::fmt::Debug {
         Ok(state)
     }
 
-    /// The state has the numbers of `loaded`. What follows from them is worked out anew.
+    /// The state has the numbers of `loaded`. Derived values are computed anew.
     ///
     /// # Errors
     /// libtorch refuses.
@@ -303,13 +302,13 @@ pub fn build(
     device: Device,
 ) -> Result<Box<dyn Learner>, LearnError> {
     let method = config.runner.algorithm;
-    let plan = Plan {
+    let plan = LearnerArgs {
         config,
         spec,
         seed: config.seed,
         device,
     };
-    let learner = |plan: &Plan<'_>| -> Result<Box<dyn Learner>, LearnError> {
+    let learner = |plan: &LearnerArgs<'_>| -> Result<Box<dyn Learner>, LearnError> {
         match config.self_play.is_on() {
             true => Ok(Box::new(SelfPlay::new(&*method, plan)?)),
             false => method.build(plan),
@@ -323,7 +322,7 @@ pub fn build(
     }
     let team = team::TeamLearner::new(spec, plan.steps(), device, |i, spec| {
         let seed = team::seed(config.seed, i);
-        learner(&Plan { spec, seed, ..plan })
+        learner(&LearnerArgs { spec, seed, ..plan })
     })?;
     Ok(Box::new(team))
 }
@@ -338,7 +337,7 @@ pub fn build_policy(
     device: Device,
 ) -> Result<Box<dyn TrainedPolicy>, LearnError> {
     let method = config.runner.algorithm;
-    let plan = Plan {
+    let plan = LearnerArgs {
         config,
         spec,
         seed: config.seed,
@@ -352,7 +351,7 @@ pub fn build_policy(
     }
     let team: team::Team<Vec<Box<dyn TrainedPolicy>>> = team::Team::new(spec, |i, spec| {
         let seed = team::seed(config.seed, i);
-        method.policy(&Plan { spec, seed, ..plan })
+        method.policy(&LearnerArgs { spec, seed, ..plan })
     })?;
     Ok(Box::new(team))
 }
@@ -390,11 +389,11 @@ pub enum LearnError {
     /// A tensor's memory cannot be worked on.
     #[error(transparent)]
     Host(#[from] CollectError),
-    /// The memory of transitions.
+    /// The replay buffer.
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// A defect: [`Remembers::open`] was not called.
-    #[error("the replay memory was not opened; this is a defect, please report it")]
+    #[error("the replay buffer was not opened; this is a defect, please report it")]
     NoMemory,
     /// A kernel of the learner's does not compile or run on the device.
     #[error("the learner's kernel on the GPU: {0}")]
@@ -414,7 +413,7 @@ impl From<tch::TchError> for LearnError {
 }
 
 impl LearnError {
-    /// The allocation that failed, if that is what happened.
+    /// The allocation that failed, if one did.
     pub fn out_of_memory(&self) -> Option<&MemoryError> {
         match self {
             Self::Memory(e) => Some(e),
@@ -472,7 +471,7 @@ pub struct UpdateStats {
     /// (`Guard/skipped_gradient`).
     pub skipped_gradient: u64,
     /// After the update something of what a checkpoint holds is not finite: a weight,
-    /// a deviation, a moment of the optimiser, a statistic, the learning rate
+    /// a standard deviation, a moment of the optimiser, a statistic, the learning rate
     /// (`Guard/non_finite_params`).
     pub non_finite_params: bool,
     /// Minibatches in all.
@@ -485,7 +484,7 @@ pub struct UpdateStats {
     pub search: Option<SearchStats>,
     /// Rewards of earlier versions of the policy, and beside them.
     pub self_play: Option<SelfPlayStats>,
-    /// Time for values, advantages and what else precedes the first minibatch (s).
+    /// Time for values, advantages and other work before the first minibatch (s).
     pub gae_s: f64,
     /// Time for all of the update (s).
     pub update_s: f64,
@@ -504,12 +503,12 @@ pub struct SearchStats {
     pub directions: u64,
 }
 
-/// Numbers of learners with a replay memory.
+/// Numbers of learners with a replay buffer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OffPolicyStats {
     /// Loss of the actor (`Loss/actor`).
     pub actor: f64,
-    /// Mean of what the critics were to say (`Loss/q_mean`).
+    /// Mean of the critics' targets (`Loss/q_mean`).
     pub q_mean: f64,
     /// Temperature: the reward that a nat of entropy is worth (`Policy/alpha`).
     pub alpha: f64,

@@ -3,7 +3,7 @@
 use super::state::{Holds, State};
 use tch::{Device, Kind, TchError, Tensor};
 
-/// Added to the deviation, so that an entry that hardly moves is not blown up; the
+/// Added to the standard deviation, so that an entry that hardly moves is not blown up; the
 /// same as in rsl_rl.
 const EPS: f64 = 1e-2;
 
@@ -31,7 +31,7 @@ pub struct Normalizer {
     count: Tensor,
     /// `mean` `[O]`, float32.
     shift: Tensor,
-    /// `1 / (deviation + EPS)` `[O]`, float32.
+    /// `1 / (standard deviation + EPS)` `[O]`, float32.
     scale: Tensor,
     /// Weight of the old statistics when new ones are merged, 0..1.
     memory: f64,
@@ -54,8 +54,8 @@ impl Normalizer {
         Ok(this)
     }
 
-    /// One that forgets: with every merge the weight of what was seen before shrinks
-    /// to `memory` of it.
+    /// One that forgets: with every merge the weight of earlier samples shrinks to `memory` of
+    /// it.
     pub fn forgetting(self, memory: f64) -> Self {
         Self { memory, ..self }
     }
@@ -70,8 +70,8 @@ impl Normalizer {
         self.var.f_get(0)
     }
 
-    /// All that [`apply`](Self::apply) depends on: what is subtracted and what is then
-    /// multiplied by, `[O]`, float32.
+    /// All that [`apply`](Self::apply) depends on: the shift that is subtracted and the factor,
+    /// `[O]`, float32.
     pub fn applied(&self) -> [&Tensor; 2] {
         [&self.shift, &self.scale]
     }
@@ -134,7 +134,7 @@ impl Normalizer {
         self.derive()
     }
 
-    /// Takes what [`apply`](Self::apply) uses from the statistics.
+    /// Computes the inputs of [`apply`](Self::apply) from the statistics.
     pub fn derive(&mut self) -> Result<(), TchError> {
         self.shift.f_copy_(&self.mean)?;
         let scale = self.var.f_sqrt()?.f_add_scalar(EPS)?.f_reciprocal()?;

@@ -23,7 +23,7 @@ pub trait Method: Sync {
     /// Its name for `runner.algorithm`, and that of its table.
     fn name(&self) -> &'static str;
 
-    /// Whether it learns from a replay memory; then it learns one policy for all agents.
+    /// Whether it learns from a replay buffer; then it learns one policy for all agents.
     fn off_policy(&self) -> bool {
         false
     }
@@ -88,18 +88,18 @@ pub trait Method: Sync {
     ///
     /// # Errors
     /// A key that cannot be used with this task, or memory does not suffice.
-    fn build(&self, plan: &Plan<'_>) -> Result<Box<dyn Learner>, LearnError>;
+    fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError>;
 
     /// Its policy alone, freshly initialised, to act with.
     ///
     /// # Errors
     /// As [`build`](Self::build).
-    fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError>;
+    fn policy(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError>;
 }
 
 /// Arguments for a learner.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan<'a> {
+pub struct LearnerArgs<'a> {
     /// The run's configuration.
     pub config: &'a Config,
     /// The environments that it will learn from: of one policy's agents.
@@ -110,7 +110,7 @@ pub struct Plan<'a> {
     pub device: Device,
 }
 
-impl Plan<'_> {
+impl LearnerArgs<'_> {
     /// `[actor]`.
     pub fn actor(&self) -> &ActorConfig {
         &self.config.actor

@@ -14,7 +14,7 @@ const PREFIX: &str = "critic.return_normalizer";
 
 /// Share of the statistics' weight after an update: they follow the returns of
 /// a policy that improves within some twenty updates. Following those that spread more at
-/// once makes a ratchet: the critic's errors are in units of the deviation, and returns
+/// once makes a ratchet: the critic's errors are in units of the standard deviation, and returns
 /// hold the critic's values.
 const MEMORY: f64 = 0.95;
 
@@ -26,7 +26,7 @@ const SMALLEST_DEVIATION: f64 = 1e-4;
 /// apart would learn noise, with weights that grow as their spread shrinks.
 const SMALLEST_SHARE: f64 = 0.1;
 
-/// Running mean and deviation of returns.
+/// Running mean and standard deviation of returns.
 #[derive(Debug)]
 pub struct ReturnNormalizer {
     stats: Normalizer,
@@ -45,27 +45,29 @@ impl ReturnNormalizer {
         &self.stats
     }
 
-    /// Takes what follows from the statistics from them anew.
+    /// Computes the values that derive from the statistics.
     pub fn derive(&mut self) -> Result<(), TchError> {
         self.stats.derive()
     }
 
-    /// The deviation of returns, without dimensions, float64.
-    pub fn deviation(&self) -> Result<Tensor, TchError> {
-        deviation(&self.stats.mean()?, &self.stats.var()?)
+    /// The standard deviation of returns, without dimensions, float64.
+    pub fn standard_deviation(&self) -> Result<Tensor, TchError> {
+        standard_deviation(&self.stats.mean()?, &self.stats.var()?)
     }
 
-    /// From what the critic says to values, in place.
+    /// From the critic's outputs to values, in place.
     pub fn denormalize(&self, value: &Tensor) -> Result<(), TchError> {
         let mut value = value.shallow_clone();
-        let _ = value.f_mul_(&self.deviation()?)?;
+        let _ = value.f_mul_(&self.standard_deviation()?)?;
         let _ = value.f_add_(&self.stats.mean()?)?;
         Ok(())
     }
 
-    /// From values to what the critic should say.
+    /// From values to the critic's targets.
     pub fn normalize(&self, value: &Tensor) -> Result<Tensor, TchError> {
-        value.f_sub(&self.stats.mean()?)?.f_div(&self.deviation()?)
+        value
+            .f_sub(&self.stats.mean()?)?
+            .f_div(&self.standard_deviation()?)
     }
 
     /// Takes the returns `[M,1]` with weight 1 in `weight [M,1]` into the statistics
@@ -78,9 +80,9 @@ impl ReturnNormalizer {
         head: &Linear,
     ) -> Result<(), TchError> {
         let mean = self.stats.mean()?.f_add_scalar(0.0)?;
-        let deviation = self.deviation()?;
+        let deviation = self.standard_deviation()?;
         self.stats.merge(returns, weight)?;
-        let now = self.deviation()?;
+        let now = self.standard_deviation()?;
         let shift = mean.f_sub(&self.stats.mean()?)?.f_div(&now)?;
         correct(head, &deviation.f_div(&now)?, &shift)
     }
@@ -100,7 +102,7 @@ impl ReturnNormalizer {
                 .f_get(0)?)
         };
         let mean = number("mean")?;
-        let deviation = deviation(&mean, &number("var")?)?;
+        let deviation = standard_deviation(&mean, &number("var")?)?;
         Ok(correct(head, &deviation, &mean)?)
     }
 
@@ -110,7 +112,7 @@ impl ReturnNormalizer {
 }
 
 /// Divisor of returns.
-fn deviation(mean: &Tensor, var: &Tensor) -> Result<Tensor, TchError> {
+fn standard_deviation(mean: &Tensor, var: &Tensor) -> Result<Tensor, TchError> {
     let size = mean.f_mul(mean)?.f_add(var)?.f_sqrt()?;
     let least = size.f_mul_scalar(SMALLEST_SHARE)?;
     var.f_sqrt()?

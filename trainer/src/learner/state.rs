@@ -161,7 +161,7 @@ impl State {
         self.marks.push((name.into(), tensor.shallow_clone()));
     }
 
-    /// Allocates what [`capture`](Self::capture) writes, and captures.
+    /// Allocates the buffers of [`capture`](Self::capture), and captures.
     ///
     /// # Errors
     /// Memory does not suffice.
@@ -214,7 +214,7 @@ impl State {
     /// Remembers the state as it is now, on its device, in buffers that are there already.
     ///
     /// # Errors
-    /// libtorch refuses; what is remembered is then undefined.
+    /// libtorch refuses; the captured state is then undefined.
     pub fn capture(&mut self) -> Result<(), TchError> {
         let _no_grad = tch::no_grad_guard();
         for block in &mut self.blocks {
@@ -228,7 +228,7 @@ impl State {
         Ok(())
     }
 
-    /// Goes back to what was captured last: the same bits. Allocates no tensor.
+    /// Goes back to the last captured state: the same bits. Allocates no tensor.
     ///
     /// # Errors
     /// libtorch refuses.
@@ -263,7 +263,7 @@ impl State {
         Tensor::f_cat(&largest, 0)?.f_sum(Kind::Double)?.f_view([1])
     }
 
-    /// Copies on the host of what holds the weights, by name.
+    /// Copies on the host of the tensors with the weights, by name.
     ///
     /// # Errors
     /// libtorch refuses.

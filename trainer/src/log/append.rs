@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
-/// Appends records; what a failed write left of one is cut off again.
+/// Appends records; the part of a record that a failed write left is cut off again.
 #[derive(Debug)]
 pub struct Appender {
     file: File,

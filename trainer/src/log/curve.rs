@@ -37,7 +37,7 @@ pub enum CurveError {
     #[error("{} holds no mean return yet: no episode has ended; train for longer", .0.display())]
     Empty(PathBuf),
     /// No evaluation was logged.
-    #[error("{} holds no evaluation: runner.eval_interval was 0, or the first has not come; --return-of training draws the training's returns", .0.display())]
+    #[error("{} holds no evaluation: runner.eval_interval was 0, or the first has not come; --return-of training draws the training returns", .0.display())]
     NotEvaluated(PathBuf),
     /// Runs of one label that have no number of steps in common.
     #[error(
@@ -329,7 +329,7 @@ fn small_panel<'a>(
     Ok(())
 }
 
-/// How much it took and what came of it.
+/// Its cost and its return.
 fn subtitle(data: &Metrics) -> String {
     let seconds = data.wall_s;
     let time = match seconds {

@@ -2,7 +2,7 @@
 //!
 //! Parts are separated by commas. A level alone holds for everything, `MODULE=LEVEL` for
 //! all whose module's path begins so: `ostler` means all crates here. The longest that fits
-//! an event counts. What no part speaks of is logged from `info` on.
+//! an event counts. Modules that no part names are logged from `info` on.
 
 use ostler_sim::names::nearest;
 use tracing_subscriber::filter::{LevelFilter, Targets};

@@ -1,6 +1,6 @@
 //! Text from files of others, shown on a terminal.
 //!
-//! A robot's or a task's names may hold what a terminal obeys: sequences that clear the
+//! A robot's or a task's names may hold control sequences of terminals: sequences that clear the
 //! screen, retitle the window or write into the shell's input, marks that reverse the
 //! direction of reading.
 

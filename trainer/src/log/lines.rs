@@ -30,7 +30,7 @@ impl Lines {
         })
     }
 
-    /// The next line with what ends it; the last one may lack that. Of a line that is too
+    /// The next line with its end; the last one may lack that. Of a line that is too
     /// long there is a piece, which ends with nothing, and then no more: it is no record.
     ///
     /// # Errors

@@ -60,7 +60,7 @@ impl Record {
         self.scalars().find(|s| s.0 == tag).map(|s| s.1)
     }
 
-    /// One line of JSON; what is not finite becomes `null`.
+    /// One line of JSON; numbers that are not finite become `null`.
     fn line(&self, out: &mut String) {
         out.clear();
         let _ = write!(
@@ -100,7 +100,7 @@ pub struct MetricsWriter {
 }
 
 impl MetricsWriter {
-    /// Opens the file, dropping what comes after `iteration` (all of it for 0).
+    /// Opens the file, dropping records after `iteration` (all of them for 0).
     ///
     /// # Errors
     /// The file system refuses.
@@ -145,7 +145,7 @@ pub fn last_iteration(path: &Path) -> u64 {
     whole.unwrap_or(0)
 }
 
-/// Keeps the lines up to `iteration`; a damaged line ends what can be believed.
+/// Keeps the lines up to `iteration`; a damaged line ends the usable part.
 fn truncate(path: &Path, iteration: u64) -> std::io::Result<()> {
     let mut lines = match Lines::open(path) {
         Ok(lines) => lines,

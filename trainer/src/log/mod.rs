@@ -13,7 +13,7 @@ pub mod tensorboard;
 pub mod trace;
 
 /// Writes a line to standard output; a closed pipe is the reader's decision, not an
-/// error (`println!` would panic and end a training).
+/// error (`println!` would panic and end a run).
 ///
 /// Lines may hold names from files of others: control characters are escaped.
 macro_rules! outln {

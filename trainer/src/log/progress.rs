@@ -93,7 +93,7 @@ pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = n as f64;
     let mut unit = 0;
-    // What would be shown as 1000 is shown as 0.977 of the next.
+    // A number that would be shown as 1000 is shown as 0.977 of the next unit.
     while value >= 999.5 && unit + 1 < UNITS.len() {
         value /= 1024.0;
         unit += 1;
@@ -190,7 +190,7 @@ impl Progress {
         }
     }
 
-    /// Leaves the line as it is: what follows begins on a line of its own.
+    /// Leaves the line as it is: the next output begins on a line of its own.
     pub fn leave(&mut self) {
         if let Self::Bar { bar, .. } = self {
             bar.abandon();

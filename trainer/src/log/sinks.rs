@@ -1,5 +1,5 @@
 //! All logs of a run behind one call. A log that cannot be written is reported once
-//! and counted; it does not stop the training.
+//! and counted; it does not stop the run.
 
 use super::metrics::{MetricsWriter, Record};
 use super::tensorboard::{self, EventWriter};
@@ -18,7 +18,7 @@ pub struct Sinks {
 }
 
 impl Sinks {
-    /// Opens the files in `dir`, dropping what they hold after `iteration`.
+    /// Opens the files in `dir`, dropping records after `iteration`.
     ///
     /// # Errors
     /// A sentence naming the file.

@@ -58,8 +58,8 @@ impl EventWriter {
         Ok(writer)
     }
 
-    /// Goes on with the file in `dir` after dropping what came after `step`
-    /// (and a half-written record at the end); creates it if there is none.
+    /// Goes on with the file in `dir` after dropping records after `step` (and a half-written
+    /// record at the end); creates it if there is none.
     pub fn resume(dir: &Path, step: i64) -> Result<Self, EventError> {
         let path = dir.join(FILE_NAME);
         if !path.exists() {

@@ -1,5 +1,5 @@
-//! Structured events: what the filter lets through goes into the run's `log.txt`, the
-//! warnings among it to standard error too.
+//! Structured events: those that the filter lets through go into the run's `log.txt`, the
+//! warnings among them to standard error too.
 
 use super::filter::{self, FilterError};
 use crate::config::{LogConfig, LogFormat};
@@ -93,7 +93,7 @@ pub fn install(dir: &Path, log: &LogConfig) -> Result<(), TraceError> {
     Ok(())
 }
 
-/// Directs what `level` lets through to standard error: for commands without a run.
+/// Directs events that `level` lets through to standard error: for commands without a run.
 ///
 /// # Errors
 /// `level` cannot be read.

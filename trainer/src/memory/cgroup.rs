@@ -177,8 +177,8 @@ fn mounts(mountinfo: &str) -> Vec<Mount> {
 }
 
 /// The folders of the group `path` and of all above it up to `top`, where the group
-/// `root` is mounted. A path that lies outside of the mount, or is not there, belongs
-/// to another namespace: the top is what is left of it.
+/// `root` is mounted. A path that lies outside of the mount, or is not there, belongs to another
+/// namespace: only the visible top remains.
 fn chain(top: &Path, root: &str, path: &str) -> Vec<PathBuf> {
     let path = Path::new(path);
     let inner = path.strip_prefix(root).or_else(|_| path.strip_prefix("/"));

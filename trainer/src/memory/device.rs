@@ -9,7 +9,7 @@ use nvml_wrapper::enum_wrappers::device::{EccCounter, MemoryError, TemperatureSe
 use nvml_wrapper::error::NvmlError;
 use serde::Serialize;
 
-/// A GPU at one moment. What it does not tell is `None`.
+/// A GPU at one moment. Values that it does not report are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Gpu {
     /// In use by all programs (bytes).

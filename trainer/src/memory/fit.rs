@@ -21,7 +21,7 @@ use on_gpu::OnGpu;
 /// sample the more of them share an update: beyond this there is nothing to be had.
 const MOST: usize = 16_384;
 /// The program itself without any environment, resident (bytes): libtorch's code and
-/// tables. Only for what is shown.
+/// tables. Only for display.
 const PROGRAM: u64 = 160 << 20;
 /// How many environments fit.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +29,7 @@ pub struct Fit {
     /// So many.
     pub num_envs: usize,
     /// Memory of a run with them, of each kind.
-    takes: Vec<Take>,
+    takes: Vec<Demand>,
     /// The next larger number: it does not fit.
     above: Option<usize>,
     measured: bool,
@@ -37,7 +37,7 @@ pub struct Fit {
 
 /// Memory of a run, of one kind.
 #[derive(Debug, Clone, PartialEq)]
-struct Take {
+struct Demand {
     /// ` of the GPU`; empty where there is no other kind.
     of: &'static str,
     /// Bytes.
@@ -49,7 +49,7 @@ struct Take {
 }
 
 /// `5 MiB of the GPU and 3 MiB of the host`.
-fn listed(takes: &[Take], bytes: impl Fn(&Take) -> Option<u64>) -> String {
+fn listed(takes: &[Demand], bytes: impl Fn(&Demand) -> Option<u64>) -> String {
     let all = takes.iter().filter_map(|t| Some((bytes(t)?, t.of)));
     let all: Vec<_> = all
         .map(|(bytes, of)| format!("{} MiB{of}", mib(bytes)))
@@ -132,7 +132,7 @@ pub(crate) fn estimated(
     }
     let bytes = |n| Need::with_state(&with_envs(config, n), &spec, state).total();
     let fit = on_host(room(config, machine.free.host()), bytes);
-    let take = |t: Take| Take {
+    let take = |t: Demand| Demand {
         bytes: PROGRAM + t.bytes,
         above: t.above.map(|b| PROGRAM + b),
         room: t.room.map(|r| PROGRAM + r),
@@ -142,13 +142,13 @@ pub(crate) fn estimated(
     enough(loaded, Fit { takes, ..fit })
 }
 
-/// Where there is one kind of memory, of which `bytes` says what a number takes.
+/// Where there is one kind of memory; `bytes` gives the need of a number of environments.
 fn on_host(room: Option<u64>, bytes: impl Fn(usize) -> u64) -> Fit {
     let fits = |n| room.is_none_or(|room| bytes(n) <= room);
     let (num_envs, above) = largest(MOST, fits);
     Fit {
         num_envs,
-        takes: vec![Take {
+        takes: vec![Demand {
             of: "",
             bytes: bytes(num_envs),
             above: above.map(&bytes),
@@ -159,13 +159,13 @@ fn on_host(room: Option<u64>, bytes: impl Fn(usize) -> u64) -> Fit {
     }
 }
 
-/// The same by measurement: for a training that is about to begin. Where nothing can be
+/// The same by measurement: for a run that is about to begin. Where nothing can be
 /// measured the estimate stands.
 ///
 /// # Errors
 /// As [`estimated`].
 pub(crate) fn measured(path: &Path, overrides: &[Override]) -> Result<Fit, RunError> {
-    // As if the number were known: what is wrong with the task is said here.
+    // As if the number were known: mistakes in the task are reported here.
     let (loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
     let config = &loaded.config;
     let line = match probe::measure(path, overrides, config.runner.num_steps_per_env, &|| false) {
@@ -176,7 +176,7 @@ pub(crate) fn measured(path: &Path, overrides: &[Override]) -> Result<Fit, RunEr
             return estimated(&Machine::host(), &loaded, &model);
         }
     };
-    // What this program takes already is not taken again.
+    // The memory that this program takes already is not counted twice.
     let own = Process::now(Path::new("/")).map_or(0, |p| p.resident);
     let room = room(config, Here.host()).map(|room| room + own);
     let fit = Fit {
@@ -222,8 +222,8 @@ impl Foreseen {
     }
 }
 
-/// One line about what a training will take, by estimate; measured where that is more
-/// than a third of what there is, unless `asked` tells of a signal.
+/// One line about a run's memory, by estimate; measured where that is more than a third of the
+/// free memory, unless `asked` tells of a signal.
 ///
 /// # Errors
 /// The task has a mistake; a signal came.
@@ -237,7 +237,7 @@ pub(crate) fn foresee(
     let (spec, state) = one(loaded, model)?;
     let config = &loaded.config;
     if machine.has_gpu() {
-        // Nothing is measured: what does not fit is refused there when it is asked for.
+        // Nothing is measured: the allocation fails there where it does not fit.
         let note = OnGpu::on(&machine, loaded, model, (&spec, state))?.words();
         return Ok(Foreseen {
             note,
@@ -249,8 +249,8 @@ pub(crate) fn foresee(
     let needs = Need::with_state(config, &spec, state);
     let free = machine.free.host();
     let need = needs.total();
-    // What is refused needs no measurement, what is smaller than the measurement
-    // neither; and the measurement must fit itself.
+    // A refused size needs no measurement, and a size below the measured ones neither; and the
+    // measurement must fit itself.
     let (_, more) = probe::sizes(config.runner.num_steps_per_env);
     let small = Need::with_state(&with_envs(config, more), &spec, state).total();
     let worth_it = options.resume.is_none()

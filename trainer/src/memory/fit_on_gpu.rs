@@ -1,6 +1,6 @@
 //! The same where rollouts and learner are on a GPU: two kinds of memory.
 
-use super::{Fit, PROGRAM, Take, largest, mib, room, with_envs};
+use super::{Demand, Fit, PROGRAM, largest, mib, room, with_envs};
 use crate::config::{Config, Loaded};
 use crate::memory::need::{Need, Shares};
 use crate::run::{Machine, RunError};
@@ -74,7 +74,7 @@ impl<'a> OnGpu<'a> {
             within(takes.gpu, gpu) && within(takes.host, host)
         });
         let (now, then) = (self.with(num_envs), above.map(|n| self.with(n)));
-        let take = |of, room: Option<u64>, bytes: fn(&Shares) -> u64, program| Take {
+        let take = |of, room: Option<u64>, bytes: fn(&Shares) -> u64, program| Demand {
             of,
             bytes: bytes(&now) + program,
             above: then.as_ref().map(|then| bytes(then) + program),

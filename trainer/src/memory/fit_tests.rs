@@ -26,7 +26,7 @@ fn the_largest_friendly_number_that_fits_is_taken() {
 
 #[test]
 fn the_reason_is_said() {
-    let take = |of| Take {
+    let take = |of| Demand {
         of,
         bytes: 5 * MIB,
         above: Some(7 * MIB),
@@ -141,9 +141,9 @@ fn on_a_gpu_the_gpus_memory_decides_and_what_its_driver_takes_counts() {
     assert!(n(2048, PLENTY, 1024) < some);
     let said = fit(2048, PLENTY, 1024).to_string();
     assert!(said.contains("1844 MiB of the GPU"), "{said}");
-    // What the host has to hold besides has to fit there.
+    // The host's other buffers have to fit there.
     assert!(n(PLENTY, 16, 0) < 4096);
-    // What it comes to takes what is said, and no more than is there.
+    // The estimated number takes as much as is said, and no more than is there.
     let fit = fit(2048, PLENTY, 512);
     let gpu = &fit.takes[0];
     assert!(gpu.bytes <= gpu.room.unwrap() && gpu.above.unwrap() > gpu.room.unwrap());

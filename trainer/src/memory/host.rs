@@ -4,12 +4,12 @@ use rustix::process::{Resource, getrlimit};
 use serde::Serialize;
 use std::path::Path;
 
-/// Memory of this process (bytes), from `/proc/self/status`, and what limits it.
+/// Memory of this process (bytes), from `/proc/self/status`, and its limits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Process {
     /// Resident.
     pub resident: u64,
-    /// Resident and of no file: what only this process can give back.
+    /// Resident and of no file: only this process can free it.
     pub anonymous: u64,
     /// Largest resident size so far.
     pub peak: u64,

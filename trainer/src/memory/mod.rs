@@ -1,10 +1,9 @@
-//! Memory: what a run will need, what there is, and a watch over both while it runs.
+//! Memory: a run's need, the free memory, and a watch over both while it runs.
 //!
-//! Reading order: [`MemoryMonitor`] (a thread that looks twice a second) -> [`sample`]
-//! (what it sees, and how tight that is) -> one module a source: `cgroup`, `host`,
-//! `device` (NVML), `disk`; before the run
-//! begins [`FreeMemory`] (what there is), `Need` (an estimate), `probe` (a measurement),
-//! `fit` (what follows).
+//! Reading order: [`MemoryMonitor`] (a thread that looks twice a second) -> [`sample`] (samples
+//! and pressure) -> one module a source: `cgroup`, `host`, `device` (NVML), `disk`; before the
+//! run begins [`FreeMemory`] (free memory), `Need` (an estimate), `probe` (a measurement), `fit`
+//! (what follows).
 
 mod cgroup;
 mod config;

@@ -1,6 +1,6 @@
 //! A thread that looks at memory and disk twice a second.
 //!
-//! It publishes through atomics, so that the training never waits for it, and it
+//! It publishes through atomics, so that the run never waits for it, and it
 //! survives whatever the machine answers.
 
 use super::config::MemoryConfig;
@@ -118,7 +118,7 @@ impl MemoryMonitor {
         self.shared.disk.read(self.shared.began)
     }
 
-    /// Samples taken so far. What changed before the last but one began is in the last.
+    /// Samples taken so far. A change before the last but one began is in the last.
     pub fn looks(&self) -> u64 {
         self.shared.looks.load(Ordering::Acquire)
     }
@@ -169,7 +169,7 @@ impl Drop for MemoryMonitor {
 
 impl Shared {
     fn history(&self) -> std::sync::MutexGuard<'_, VecDeque<Sample>> {
-        // What is in it is whole after every push.
+        // The history is whole after every push.
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

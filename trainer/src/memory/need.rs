@@ -1,5 +1,5 @@
-//! Whether a training fits into memory, asked before it is built: the system grants
-//! more than there is and later kills whoever touches it.
+//! Whether a run fits into memory, asked before it is built: the system grants more than there
+//! is and later kills whoever touches it.
 
 use crate::config::{Config, Device};
 use crate::run::RunError;
@@ -7,7 +7,7 @@ use ostler_collector::replay::{Layout, Room, StorageKind};
 use ostler_sim::config::SimDevice;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 
-/// Bytes that a training takes beside the program itself, part by part.
+/// Bytes that a run takes beside the program itself, part by part.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Need {
     /// The rollout's buffers (see `ostler_collector::Rollout`).
@@ -20,14 +20,14 @@ pub struct Need {
     /// An update's tensors over a rollout: normalised observations, values, advantages,
     /// one row per sample, the order of samples, temporaries.
     pub samples: u64,
-    /// Environments: their state, what the task keeps of them, the copy that an
-    /// iteration can go back to, and what a checkpoint holds of them while it is written.
+    /// Environments: their state, the task's buffers, the copy that an iteration
+    /// can go back to, and a checkpoint's copy while it is written.
     pub envs: u64,
     /// Environments of evaluations, and the state that each evaluation starts from.
     pub evaluation: u64,
     /// Transitions that are remembered in memory, wherever that is.
     pub replay: u64,
-    /// Copies of the weights to go back to, and what a checkpoint holds of them.
+    /// Copies of the weights to go back to, and a checkpoint's copy.
     pub copies: u64,
 }
 
@@ -52,7 +52,7 @@ const STATES: u64 = 5;
 const GPU_STATES: u64 = 3;
 
 impl Need {
-    /// Of a configuration and its task. `state` is what one environment takes in a
+    /// Of a configuration and its task. `state` is the size of one environment in a
     /// checkpoint (bytes); 0 where that is not known, and then neither are `envs`.
     pub fn of(config: &Config, spec: &EnvSpec) -> Self {
         Self::with_state(config, spec, 0)
@@ -136,7 +136,7 @@ impl Need {
         let weights = policies * if off_policy { 3 * weights } else { weights };
         // Log-probabilities are computed column by column over all samples.
         let temporaries = 2 * (action + dist) + 8;
-        // Of threads: what they collect ahead, and what it is put together to.
+        // Of threads: the rollouts that they collect ahead, and the joined one.
         let rollouts = match config.is_async() {
             true => 2 + config.collector.max_staleness as u64,
             false => 1,
@@ -201,7 +201,7 @@ impl Need {
     }
 
     /// Parts of it on a GPU and on the host, where the learner is on a GPU with
-    /// `free` bytes: of which `"auto"` takes a part for a replay memory.
+    /// `free` bytes: of which `"auto"` takes a part for a replay buffer.
     pub fn shared(self, config: &Config, spec: &EnvSpec, free: Option<u64>) -> Shares {
         let on_gpu = config.sim.device == SimDevice::Cuda;
         let (replay, file) = match config.replay.storage {
@@ -255,7 +255,7 @@ impl Need {
         }
     }
 
-    /// Refuses what is more than `free` bytes.
+    /// Refuses needs above `free` bytes.
     ///
     /// # Errors
     /// It does not fit.
@@ -276,7 +276,7 @@ impl Need {
     }
 }
 
-/// Bytes of the replay memory that do not lie in a file. With `"auto"` nobody knows yet:
+/// Bytes of the replay buffer that do not lie in a file. With `"auto"` nobody knows yet:
 /// it takes no more than fits.
 fn remembered(config: &Config, spec: &EnvSpec) -> u64 {
     let replay = &config.replay;

@@ -1,8 +1,8 @@
-//! Memory of a training, by trying: the same program trains the same configuration for
+//! Memory of a run, by trying: the same program trains the same configuration for
 //! two iterations with few environments, twice, and the kernel tells how large it was.
 //!
-//! Everything is in it: checkpoints, evaluation, copies to go back to, what libtorch
-//! allocates besides. The rest is a straight line.
+//! Everything is in it: checkpoints, evaluation, copies to go back to, libtorch's own
+//! allocations. The rest is a straight line.
 
 use crate::config::Override;
 use crate::supervise::process::{self, End, Signals};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Samples of the smaller of the two trainings.
+/// Samples of the smaller of the two runs.
 const SAMPLES: usize = 16_384;
 /// How many times as many environments the larger one has.
 const FACTOR: usize = 4;
@@ -35,8 +35,8 @@ pub enum ProbeError {
     /// A folder or the process cannot be had.
     #[error("{0}")]
     Io(#[from] std::io::Error),
-    /// The training did not end well.
-    #[error("a training with {num_envs} environments ended with {how}: {said}")]
+    /// The run did not end well.
+    #[error("a run with {num_envs} environments ended with {how}: {said}")]
     Ended {
         /// Environments.
         num_envs: usize,
@@ -49,7 +49,7 @@ pub enum ProbeError {
     #[error("rollouts of {0} steps are too long to be tried at the start")]
     Long(usize),
     /// It takes too long.
-    #[error("a training with {0} environments took longer than two minutes")]
+    #[error("a run with {0} environments took longer than two minutes")]
     Slow(usize),
     /// A signal asked for the end.
     #[error("a signal came")]
@@ -81,7 +81,7 @@ impl Line {
     }
 }
 
-/// The numbers of environments of the two trainings, where rollouts have `steps` steps.
+/// The numbers of environments of the two runs, where rollouts have `steps` steps.
 pub fn sizes(steps: usize) -> (usize, usize) {
     let few = (SAMPLES / steps.max(1)).next_multiple_of(16).max(16);
     (few, FACTOR * few)
@@ -91,7 +91,7 @@ pub fn sizes(steps: usize) -> (usize, usize) {
 /// `asked` tells of one.
 ///
 /// # Errors
-/// One of the two trainings did not end well; a signal came.
+/// One of the two runs did not end well; a signal came.
 pub fn measure(
     path: &Path,
     overrides: &[Override],
@@ -115,7 +115,7 @@ fn peak(
 ) -> Result<u64, ProbeError> {
     // Before a run has handlers of its own, a signal would end this process, but not the
     // other, nor remove the folder. It is heard again when both are gone.
-    let signals = Taken(Signals::take()?);
+    let signals = RestoredSignals(Signals::take()?);
     let place = ostler_sim::files::scratch("probe")?;
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("train").arg(path).arg("--quiet");
@@ -167,10 +167,10 @@ fn peak(
     })
 }
 
-/// Signals that do again what they did before when this goes.
-struct Taken(Signals);
+/// Signals whose earlier handlers are restored when this is dropped.
+struct RestoredSignals(Signals);
 
-impl Drop for Taken {
+impl Drop for RestoredSignals {
     fn drop(&mut self) {
         self.0.restore();
     }

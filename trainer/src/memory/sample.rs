@@ -102,7 +102,7 @@ impl Pressure {
     }
 
     /// How tight this is. Once at a level, `before`, a share has to fall a little below
-    /// it to leave it: what trembles around a level is not said over and over.
+    /// it to leave it: a share that trembles around a level is not reported over and over.
     pub fn level(self, config: &MemoryConfig, before: Level) -> Level {
         let above = |level: Level| {
             let slack = if before >= level { 1.0 } else { 0.0 };
@@ -142,7 +142,7 @@ impl std::fmt::Display for Pressure {
     }
 }
 
-/// Everything at one moment. What the machine does not tell is `None`.
+/// Everything at one moment. Values that the machine does not report are `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Sample {
     /// Since the watch began (s).
@@ -178,7 +178,7 @@ impl Sample {
             self.system
                 .map(|s| of(Source::System, s.total.saturating_sub(s.available), s.total)),
             self.gpu.map(|g| {
-                // What libtorch keeps without using it is there for the asking.
+                // Memory that libtorch keeps without using it is available.
                 let kept = self
                     .torch
                     .map_or(0, |t| t.reserved.saturating_sub(t.allocated));
@@ -327,8 +327,8 @@ impl Sources {
         if let Some(p) = &mut process
             && self.root == Path::new("/")
         {
-            // What was freed stays with the process and is there for the asking, but
-            // limits on address space and data count it.
+            // Freed memory stays with the process and is available, but limits on address space
+            // and data count it.
             let free = crate::torch::heap_free();
             for (used, _) in [&mut p.address_space, &mut p.data] {
                 *used = used.saturating_sub(free);

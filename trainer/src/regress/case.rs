@@ -1,7 +1,7 @@
 //! A case: a regression file that was read and checked, its configuration included.
 
 use super::file::{Budget, Expect, Requirement, exemplar};
-use super::plan::{Amount, Plan};
+use super::plan::{CasePlan, Length};
 use crate::cli::time;
 use crate::config::{ConfigErrors, Override, Places, load, parse_as};
 use ostler_sim::config::ConfigError;
@@ -43,9 +43,9 @@ pub struct Case {
     /// Requirement on the machine.
     pub requires: Option<Requirement>,
     /// The run and its limits.
-    pub full: Plan,
+    pub full: CasePlan,
     /// The same for `--short`.
-    pub short: Option<Plan>,
+    pub short: Option<CasePlan>,
 }
 
 impl Case {
@@ -142,7 +142,7 @@ fn part(
     budget: &Budget,
     expect: &Expect,
     samples: Option<u64>,
-) -> Result<Plan, Vec<ConfigError>> {
+) -> Result<CasePlan, Vec<ConfigError>> {
     let mut wrong = Vec::new();
     let mut no = |key: &str, why: String| wrong.push(ConfigError::new(format!("{at}{key}"), why));
     if seeds.is_empty() {
@@ -202,14 +202,14 @@ fn part(
         return Err(wrong);
     }
     let amount = match (budget.iterations, budget.env_steps, time) {
-        (Some(n), ..) => Amount::Iterations(n),
-        (_, Some(n), _) => Amount::EnvSteps {
+        (Some(n), ..) => Length::Iterations(n),
+        (_, Some(n), _) => Length::EnvSteps {
             steps: n,
             iterations: n.div_ceil(samples.unwrap_or(1).max(1)),
         },
-        (.., time) => Amount::Time(time.unwrap_or_default()),
+        (.., time) => Length::Time(time.unwrap_or_default()),
     };
-    Ok(Plan {
+    Ok(CasePlan {
         seeds: seeds.to_vec(),
         limit: limit.unwrap_or(time.map_or(LIMIT, |t| t.saturating_add(AROUND))),
         amount,

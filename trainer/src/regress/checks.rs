@@ -4,11 +4,11 @@
 use super::baseline::{Baseline, Throughput};
 use super::case::Case;
 use super::file::{Bound, Requirement};
-use super::judge::{Judged, range};
-use super::plan::Plan;
+use super::judge::{JudgedRun, range};
+use super::plan::CasePlan;
 use super::verdict::{CaseResult, Check, Kind, Problem, Trial, Verdict};
 use super::yardstick;
-use crate::stats::{Against, interquartile, interval, median};
+use crate::stats::{AgainstThreshold, interquartile, interval, median};
 
 /// The name of a case's check of its return.
 pub const RETURN: &str = "return";
@@ -43,8 +43,8 @@ pub enum Reference {
 /// Judges a case whose runs are judged.
 pub fn judge_case(
     case: &Case,
-    plan: &Plan,
-    runs: Vec<Judged>,
+    plan: &CasePlan,
+    runs: Vec<JudgedRun>,
     reference: &Reference,
 ) -> CaseResult {
     let expect = &plan.expect;
@@ -133,7 +133,7 @@ pub fn judge_case(
 }
 
 /// A case of which nothing was run, for `problem`.
-pub fn not_run(case: &Case, plan: &Plan, verdict: Verdict, problem: Problem) -> CaseResult {
+pub fn not_run(case: &Case, plan: &CasePlan, verdict: Verdict, problem: Problem) -> CaseResult {
     CaseResult {
         verdict,
         problem: Some(problem),
@@ -141,7 +141,7 @@ pub fn not_run(case: &Case, plan: &Plan, verdict: Verdict, problem: Problem) -> 
     }
 }
 
-fn blank(case: &Case, plan: &Plan) -> CaseResult {
+fn blank(case: &Case, plan: &CasePlan) -> CaseResult {
     CaseResult {
         name: case.name.clone(),
         file: case.file.display().to_string(),
@@ -164,7 +164,7 @@ fn blank(case: &Case, plan: &Plan) -> CaseResult {
     }
 }
 
-fn check_return(plan: &Plan, values: &[f64], threshold: f64) -> Check {
+fn check_return(plan: &CasePlan, values: &[f64], threshold: f64) -> Check {
     let Some(i) = interval(values, plan.expect.confidence) else {
         let why = "no return to compare";
         return Check::failed(RETURN, Problem::new(Kind::MissingMetric, why));
@@ -178,16 +178,16 @@ fn check_return(plan: &Plan, values: &[f64], threshold: f64) -> Check {
         _ => format!("{:.2} with one seed", i.mean),
     };
     match i.against(threshold) {
-        Against::Above => Check::passed(RETURN, format!("{found}, at least {threshold}")),
-        Against::Below => {
+        AgainstThreshold::Above => Check::passed(RETURN, format!("{found}, at least {threshold}")),
+        AgainstThreshold::Below => {
             let why = format!("{found}, expected at least {threshold}");
             Check::failed(RETURN, Problem::new(Kind::Return, why))
         }
-        Against::Within if plan.expect.allow_uncertain => {
+        AgainstThreshold::Within if plan.expect.allow_uncertain => {
             let why = format!("{found}: it holds the threshold {threshold}, which is allowed");
             Check::passed(RETURN, why)
         }
-        Against::Within => {
+        AgainstThreshold::Within => {
             let why = format!(
                 "{found}: it holds the threshold {threshold}, so neither is proven; more seeds narrow it, expect.allow_uncertain lets it pass"
             );
@@ -219,8 +219,8 @@ pub fn throughput(
             Ok(Throughput::Clock { steps_per_s })
         }
         None => {
-            // What disturbs the workload's caches more than the training's makes a seed
-            // look faster, by up to a third; nothing makes one look as much slower.
+            // Programs that disturb the workload's caches more than the run's make a seed look
+            // faster, by up to a third; nothing makes one look as much slower.
             let all = rounds.as_ref().map_err(Problem::clone)?;
             let least = all.iter().copied().reduce(f64::min);
             Ok(Throughput::Reference {
@@ -285,7 +285,7 @@ fn check_memory(values: &[f64], most: f64) -> Check {
     }
 }
 
-fn check_bound(tag: &str, bound: &Bound, i: usize, runs: &[Judged]) -> Check {
+fn check_bound(tag: &str, bound: &Bound, i: usize, runs: &[JudgedRun]) -> Check {
     let mut found = Vec::new();
     for run in runs {
         let seed = run.trial.seed;

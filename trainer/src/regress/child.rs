@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const CLOSE_LOOK: Duration = Duration::from_millis(4);
 /// A child that is asked to stop has so long to save.
 const GRACE: Duration = Duration::from_secs(30);
-/// The last lines of what a child said are among so many bytes.
+/// The last lines of a child's output are among so many bytes.
 const TAIL: u64 = 1 << 20;
 
 /// Whether the runner was asked to stop.
@@ -141,7 +141,7 @@ fn high_water(pid: i32) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The last lines of what a child said.
+/// The last lines of a child's output.
 pub fn tail(said: &Path, lines: usize) -> Vec<String> {
     let (bytes, _) = files::end_of(said, TAIL).unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);

@@ -1,4 +1,4 @@
-//! A regression file: what is trained, for how long, and what is expected of it.
+//! A regression file: the configuration, the budget and the expectations of a case.
 //!
 //! The keys are the fields below; `docs/regress.md` explains them. Mistakes are shown
 //! with their lines, as in a run's configuration; `case` reads and checks.
@@ -28,7 +28,7 @@ pub struct CaseFile {
     /// `[expect]`.
     pub expect: Expect,
     /// `[short]`: the case for `--short`.
-    pub short: Option<Short>,
+    pub short: Option<ShortForm>,
 }
 
 /// `requires`.
@@ -65,7 +65,7 @@ pub enum ReturnOf {
     Training,
 }
 
-/// `[expect]`: what must hold. A crash, a NaN, a missing metric and an early end fail a
+/// `[expect]`: the conditions of a case. A crash, a NaN, a missing metric and an early end fail a
 /// case without being named here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -112,7 +112,7 @@ impl Default for Expect {
 /// The number, of a metric's values, that is bounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Of {
+pub enum Aggregate {
     /// Every value.
     #[default]
     Each,
@@ -133,16 +133,16 @@ pub struct Bound {
     /// Iterations at a run's end that count; all if not set.
     pub last: Option<u64>,
     /// The bounded number.
-    pub of: Of,
+    pub of: Aggregate,
     /// Stands for the tag in an iteration that does not have it; only for counters that
     /// are written when they count something.
     pub absent: Option<f64>,
 }
 
-/// `[short]`: takes nothing over but the configuration and what is set in it.
+/// `[short]`: inherits only the configuration and `set`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Short {
+pub struct ShortForm {
     /// As above.
     pub seeds: Vec<u64>,
     /// `[short.budget]`.
@@ -164,7 +164,7 @@ pub(super) fn exemplar() -> CaseFile {
         min: Some(0.0),
         max: Some(0.0),
         last: Some(0),
-        of: Of::Each,
+        of: Aggregate::Each,
         absent: Some(0.0),
     };
     let expect = || Expect {
@@ -182,7 +182,7 @@ pub(super) fn exemplar() -> CaseFile {
         seeds: vec![0],
         budget: budget(),
         expect: expect(),
-        short: Some(Short {
+        short: Some(ShortForm {
             seeds: vec![0],
             budget: budget(),
             expect: expect(),

@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use super::metrics::matches;
-use super::plan::Plan;
+use super::plan::CasePlan;
 use crate::config::ConfigErrors;
 use crate::run::RunError;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ pub struct Chosen {
     /// The case.
     pub case: Case,
     /// Its form.
-    pub plan: Plan,
+    pub plan: CasePlan,
 }
 
 /// Cases of a folder.

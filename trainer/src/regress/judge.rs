@@ -1,13 +1,12 @@
-//! From what was measured of one run to what is wrong with it. Nothing here runs
-//! anything.
+//! From the measurements of one run to its problems. Nothing here runs anything.
 //!
 //! A missing value is a problem everywhere: there is no way past a value that is not
 //! there. `checks` goes on with the case and all its runs.
 
 use super::child::Ended;
-use super::file::{Bound, Of, ReturnOf};
+use super::file::{Aggregate, Bound, ReturnOf};
 use super::metrics::History;
-use super::plan::{Amount, Plan};
+use super::plan::{CasePlan, Length};
 use super::verdict::{Exit, Kind, Problem, Trial};
 use crate::stats::median;
 
@@ -15,7 +14,7 @@ use crate::stats::median;
 const FPS: &str = "Perf/total_fps";
 /// The tag of the process's own largest resident size (MiB).
 const OWN_PEAK: &str = "Memory/peak_mib";
-/// The tag of the training's return.
+/// The tag of the run's return.
 const TRAINING_RETURN: &str = "Train/mean_reward";
 
 /// Measurements of one run.
@@ -35,9 +34,9 @@ pub struct Raw {
     pub seconds: f64,
 }
 
-/// A run and what it logged, for the checks of the case.
+/// A run and its metrics, for the checks of the case.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
+pub struct JudgedRun {
     /// Its report.
     pub trial: Trial,
     /// Its metrics' bounds, in the order of the plan.
@@ -45,11 +44,11 @@ pub struct Judged {
 }
 
 /// Judges one run by itself.
-pub fn judge_run(plan: &Plan, raw: Raw) -> Judged {
+pub fn judge_run(plan: &CasePlan, raw: Raw) -> JudgedRun {
     let mut problems = Vec::new();
     let mut went_well = false;
     match &raw.ended {
-        Err(e) => problems.push(Problem::new(Kind::NotStarted, format!("the training: {e}"))),
+        Err(e) => problems.push(Problem::new(Kind::NotStarted, format!("the run: {e}"))),
         Ok(ended) => match judge_end(plan, ended) {
             Some(problem) => problems.push(problem),
             None => went_well = true,
@@ -82,7 +81,7 @@ pub fn judge_run(plan: &Plan, raw: Raw) -> Judged {
     let ret = match (raw.evaluated, plan.expect.return_of) {
         (Some(evaluated), _) => keep(evaluated.and_then(finite)),
         (None, ReturnOf::Training) => keep(history.last(TRAINING_RETURN)),
-        // It was not asked for, or the training failed, which was said.
+        // It was not asked for, or the run failed, which was said.
         (None, ReturnOf::Evaluation) => None,
     };
     let steps_per_s = keep(throughput(plan, history));
@@ -121,7 +120,7 @@ pub fn judge_run(plan: &Plan, raw: Raw) -> Judged {
         peak_memory_with_children_mib: ended.map(|e| e.peak_with_children_mib),
         said: Vec::new(),
     };
-    Judged { trial, bounds }
+    JudgedRun { trial, bounds }
 }
 
 fn finite(ret: f64) -> Result<f64, Problem> {
@@ -129,42 +128,46 @@ fn finite(ret: f64) -> Result<f64, Problem> {
     ret.is_finite().then_some(ret).ok_or_else(bad)
 }
 
-fn judge_end(plan: &Plan, ended: &Ended) -> Option<Problem> {
+fn judge_end(plan: &CasePlan, ended: &Ended) -> Option<Problem> {
     let seconds = ended.seconds;
     if ended.stopped {
-        let why = "the training was stopped because the runner was";
+        let why = "the run was stopped because the runner was";
         return Some(Problem::new(Kind::Interrupted, why));
     }
     if ended.too_long {
         let limit = plan.limit.as_secs_f64();
-        let why = format!("the training took longer than {limit} s and was killed");
+        let why = format!("the run took longer than {limit} s and was killed");
         return Some(Problem::new(Kind::TimeLimit, why));
     }
     match &ended.exit {
         Exit::Code(0) => None,
         Exit::Code(code) => {
-            let why = format!("the training ended with exit code {code} after {seconds:.1} s");
+            let why = format!("the run ended with exit code {code} after {seconds:.1} s");
             Some(Problem::new(Kind::ExitCode, why))
         }
         Exit::Signal(signal) => {
-            let why = format!("the training died of {signal} after {seconds:.1} s");
+            let why = format!("the run died of {signal} after {seconds:.1} s");
             Some(Problem::new(Kind::Signal, why))
         }
     }
 }
 
 /// A run that ended well, but before its budget.
-fn judge_budget(plan: &Plan, history: &History, ended: &std::io::Result<Ended>) -> Option<Problem> {
+fn judge_budget(
+    plan: &CasePlan,
+    history: &History,
+    ended: &std::io::Result<Ended>,
+) -> Option<Problem> {
     let (iterations, steps) = (history.iterations(), history.env_steps());
     let short = match plan.amount {
-        Amount::Iterations(n) => iterations < n,
+        Length::Iterations(n) => iterations < n,
         // Fewer environments than at the start make fewer steps of an iteration.
-        Amount::EnvSteps { steps: n, .. } => steps < n,
-        Amount::Time(time) => ended.as_ref().is_ok_and(|e| e.seconds < time.as_secs_f64()),
+        Length::EnvSteps { steps: n, .. } => steps < n,
+        Length::Time(time) => ended.as_ref().is_ok_and(|e| e.seconds < time.as_secs_f64()),
     };
     short.then(|| {
         let why = format!(
-            "the training ended well, but after {iterations} iterations and {steps} environment steps, before its {}",
+            "the run ended well, but after {iterations} iterations and {steps} environment steps, before its {}",
             plan.amount
         );
         Problem::new(Kind::EndedEarly, why)
@@ -172,12 +175,12 @@ fn judge_budget(plan: &Plan, history: &History, ended: &std::io::Result<Ended>) 
 }
 
 /// Iterations at a run's start that do not count for its throughput.
-fn warm_up(plan: &Plan, history: &History) -> usize {
+fn warm_up(plan: &CasePlan, history: &History) -> usize {
     let fifth = history.0.len() / 5;
     plan.expect.warm_up.map_or(fifth, |n| n as usize)
 }
 
-fn throughput(plan: &Plan, history: &History) -> Result<f64, Problem> {
+fn throughput(plan: &CasePlan, history: &History) -> Result<f64, Problem> {
     let values = history.values(FPS, warm_up(plan, history), None)?;
     let none = || Problem::new(Kind::MissingMetric, format!("{FPS} is missing"));
     median(&values).ok_or_else(none)
@@ -202,9 +205,9 @@ fn bounded(tag: &str, bound: &Bound, history: &History) -> Result<f64, Problem> 
     }
     let sum: f64 = values.iter().sum();
     let numbers = match bound.of {
-        Of::Each => values,
-        Of::Sum => vec![sum],
-        Of::Mean => vec![sum / values.len() as f64],
+        Aggregate::Each => values,
+        Aggregate::Sum => vec![sum],
+        Aggregate::Mean => vec![sum / values.len() as f64],
     };
     let (mut worst, mut distance) = (f64::NAN, f64::NEG_INFINITY);
     for (i, &value) in numbers.iter().enumerate() {
@@ -221,9 +224,9 @@ fn bounded(tag: &str, bound: &Bound, history: &History) -> Result<f64, Problem> 
         true => Ok(worst),
         false => {
             let what = match bound.of {
-                Of::Each => "is",
-                Of::Sum => "sums to",
-                Of::Mean => "has the mean",
+                Aggregate::Each => "is",
+                Aggregate::Sum => "sums to",
+                Aggregate::Mean => "has the mean",
             };
             let why = format!("{tag} {what} {worst}, {}", range(bound));
             Err(Problem::new(Kind::Bound, why))

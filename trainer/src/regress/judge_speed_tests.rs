@@ -21,7 +21,7 @@ fn throughput_is_compared_with_the_baseline_of_the_class() {
     // 2 steps/round of 2.02.
     assert_eq!(at(0.99), []);
     assert_eq!(at(1.0), [Kind::Throughput]);
-    // What the clock says of it does not matter.
+    // The clock's figure does not matter.
     let slow_clock = with(&plan(), |r| {
         r.history = log(|_, l| l.replace("\"Perf/total_fps\":9", "\"Perf/total_fps\":1"));
     });

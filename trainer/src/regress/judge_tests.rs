@@ -5,19 +5,19 @@ use super::baseline::{Baseline, Throughput};
 use super::case::Case;
 use super::checks::{Reference, judge_case};
 use super::child::Ended;
-use super::file::{Bound, Expect, Of, ReturnOf};
-use super::judge::{Judged, Raw, judge_run};
+use super::file::{Aggregate, Bound, Expect, ReturnOf};
+use super::judge::{JudgedRun, Raw, judge_run};
 use super::meter::{Mark, Measured, Turn};
 use super::metrics::History;
-use super::plan::{Amount, Plan};
+use super::plan::{CasePlan, Length};
 use super::verdict::{CaseResult, Exit, Kind, Problem, Verdict};
 use super::yardstick;
 use std::time::Duration;
 
-pub(super) fn plan() -> Plan {
-    Plan {
+pub(super) fn plan() -> CasePlan {
+    CasePlan {
         seeds: vec![1, 2, 3],
-        amount: Amount::Iterations(5),
+        amount: Length::Iterations(5),
         limit: Duration::from_secs(60),
         expect: Expect {
             return_at_least: Some(90.0),
@@ -121,12 +121,16 @@ pub(super) fn with_baseline(throughput: Throughput) -> Reference {
 }
 
 /// The verdict where seed 2 is changed.
-pub(super) fn with(plan: &Plan, change: impl Fn(&mut Raw)) -> CaseResult {
+pub(super) fn with(plan: &CasePlan, change: impl Fn(&mut Raw)) -> CaseResult {
     against(plan, &baseline(), change)
 }
 
-pub(super) fn against(plan: &Plan, reference: &Reference, change: impl Fn(&mut Raw)) -> CaseResult {
-    let runs: Vec<Judged> = plan
+pub(super) fn against(
+    plan: &CasePlan,
+    reference: &Reference,
+    change: impl Fn(&mut Raw),
+) -> CaseResult {
+    let runs: Vec<JudgedRun> = plan
         .seeds
         .iter()
         .map(|&seed| {
@@ -281,20 +285,20 @@ fn an_early_end_fails_the_case() {
     };
     assert_eq!(kinds(&with(&plan(), cut)), [Kind::EndedEarly]);
     let mut steps = plan();
-    steps.amount = Amount::EnvSteps {
+    steps.amount = Length::EnvSteps {
         steps: 50,
         iterations: 5,
     };
     assert_eq!(kinds(&with(&steps, |_| {})), []);
-    steps.amount = Amount::EnvSteps {
+    steps.amount = Length::EnvSteps {
         steps: 51,
         iterations: 5,
     };
     assert_eq!(kinds(&with(&steps, |_| {})), [Kind::EndedEarly]);
     let mut time = plan();
-    time.amount = Amount::Time(Duration::from_secs(2));
+    time.amount = Length::Time(Duration::from_secs(2));
     assert_eq!(kinds(&with(&time, |_| {})), []);
-    time.amount = Amount::Time(Duration::from_millis(2100));
+    time.amount = Length::Time(Duration::from_millis(2100));
     assert_eq!(kinds(&with(&time, |_| {})), [Kind::EndedEarly]);
 }
 
@@ -343,25 +347,31 @@ fn bounds_hold_for_each_value_for_the_sum_or_for_the_mean() {
         kinds(&with(&p, |_| {}))
     };
     // 20, 40, 60, 80, 100
-    let bound = |min: f64, max: f64, of: Of, last: Option<u64>| Bound {
+    let bound = |min: f64, max: f64, of: Aggregate, last: Option<u64>| Bound {
         min: Some(min),
         max: Some(max),
         last,
         of,
         absent: None,
     };
-    assert_eq!(at(bound(20.0, 100.0, Of::Each, None)), []);
-    assert_eq!(at(bound(21.0, 100.0, Of::Each, None)), [Kind::Bound]);
-    assert_eq!(at(bound(20.0, 99.0, Of::Each, None)), [Kind::Bound]);
-    assert_eq!(at(bound(80.0, 100.0, Of::Each, Some(2))), []);
-    assert_eq!(at(bound(80.0, 100.0, Of::Each, Some(3))), [Kind::Bound]);
-    assert_eq!(at(bound(300.0, 300.0, Of::Sum, None)), []);
-    assert_eq!(at(bound(299.0, 299.5, Of::Sum, None)), [Kind::Bound]);
-    assert_eq!(at(bound(90.0, 90.0, Of::Mean, Some(2))), []);
-    assert_eq!(at(bound(91.0, 99.0, Of::Mean, Some(2))), [Kind::Bound]);
+    assert_eq!(at(bound(20.0, 100.0, Aggregate::Each, None)), []);
+    assert_eq!(at(bound(21.0, 100.0, Aggregate::Each, None)), [Kind::Bound]);
+    assert_eq!(at(bound(20.0, 99.0, Aggregate::Each, None)), [Kind::Bound]);
+    assert_eq!(at(bound(80.0, 100.0, Aggregate::Each, Some(2))), []);
+    assert_eq!(
+        at(bound(80.0, 100.0, Aggregate::Each, Some(3))),
+        [Kind::Bound]
+    );
+    assert_eq!(at(bound(300.0, 300.0, Aggregate::Sum, None)), []);
+    assert_eq!(at(bound(299.0, 299.5, Aggregate::Sum, None)), [Kind::Bound]);
+    assert_eq!(at(bound(90.0, 90.0, Aggregate::Mean, Some(2))), []);
+    assert_eq!(
+        at(bound(91.0, 99.0, Aggregate::Mean, Some(2))),
+        [Kind::Bound]
+    );
     // More iterations are to be checked than there are.
     assert_eq!(
-        at(bound(0.0, 999.0, Of::Each, Some(6))),
+        at(bound(0.0, 999.0, Aggregate::Each, Some(6))),
         [Kind::MissingMetric]
     );
 }

@@ -5,7 +5,7 @@ use crate::memory::gpu_names;
 use ostler_sim::physics::native::InstructionSet;
 use serde::Serialize;
 
-/// The machine and what else decides how fast a run is.
+/// The machine and other conditions of a run's speed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Machine {
     /// The key in the file of baselines.

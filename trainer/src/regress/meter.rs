@@ -1,11 +1,11 @@
-//! How much work a training does for its steps, measured from outside and in turns with
+//! How much work a run does for its steps, measured from outside and in turns with
 //! a [`Yardstick`].
 //!
-//! The training runs for a while, is stopped (SIGSTOP) for a few rounds of the yardstick on
+//! The run runs for a while, is stopped (SIGSTOP) for a few rounds of the yardstick on
 //! the same [`Processor`], goes on, and so forth. Its own time is the processor time of all
 //! its threads and the time in which none of them wants a processor (it sleeps, or waits
 //! for something that is not a processor); time in which others have the processor is
-//! neither. What the yardstick needs before and after a turn says what that time was worth.
+//! neither. The yardstick's time before and after a turn gives the speed of the machine during it.
 
 use super::metrics::History;
 use super::processor::Processor;
@@ -18,18 +18,18 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Own time of a turn of the training: shorter than most changes of a processor's speed.
+/// Own time of a turn of the run: shorter than most changes of a processor's speed.
 const TURN: Duration = Duration::from_millis(30);
 /// Processor time of the yardstick between two of them: as long, so that chance weighs as
 /// little in it.
 const BETWEEN: Duration = TURN;
-/// A throughput that was measured over less of the training's own time says little (s).
+/// A throughput that was measured over less of the run's own time says little (s).
 const LEAST: f64 = 1.0;
 
-/// A turn of the training.
+/// A turn of the run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Turn {
-    /// The training's own time at its end (s).
+    /// The run's own time at its end (s).
     pub until: f64,
     /// Rounds of the yardstick for a second of processor time, right after it.
     pub speed: f64,
@@ -40,7 +40,7 @@ pub struct Turn {
 pub struct Mark {
     /// How many.
     pub iterations: u64,
-    /// The training's own time then (s).
+    /// The run's own time then (s).
     pub at: f64,
 }
 
@@ -68,7 +68,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// For a training that is bound to `processor` and writes its iterations into the file
+    /// For a run that is bound to `processor` and writes its iterations into the file
     /// `metrics`.
     pub fn new(metrics: &Path, processor: Processor) -> Self {
         let mut yardstick = Yardstick::new();
@@ -87,12 +87,12 @@ impl Meter {
         }
     }
 
-    /// Where the training must run.
+    /// The processor on which the run must stay.
     pub fn processor(&self) -> Processor {
         self.processor
     }
 
-    /// Looks at the training `pid`, the first of its process group; at the end of a turn
+    /// Looks at the run `pid`, the first of its process group; at the end of a turn
     /// stops it for the yardstick's. To be called every few milliseconds.
     pub fn look(&mut self, pid: i32) {
         let (now, before) = (Instant::now(), self.looked);
@@ -133,7 +133,7 @@ impl Meter {
         }
         let Some(file) = &mut self.file else { return };
         let (mut buffer, before) = ([0; 4096], self.iterations);
-        // What cannot be read now is read at the next look, or by the judge.
+        // Lines that cannot be read now are read at the next look, or by the judge.
         while let Ok(n @ 1..) = file.read(&mut buffer) {
             let lines = buffer[..n].iter().filter(|&&b| b == b'\n');
             self.iterations += lines.count() as u64;
@@ -168,7 +168,7 @@ impl Measured {
         let span = last.at - first.at;
         if span < LEAST {
             return fail(format!(
-                "the throughput was measured over {span:.2} s of the training's own time, too little to be compared: at least {LEAST} s are needed; a larger budget mends it"
+                "the throughput was measured over {span:.2} s of the run's own time, too little to be compared: at least {LEAST} s are needed; a larger budget mends it"
             ));
         }
         let (Some(before), Some(after)) = (steps(first), steps(last)) else {
@@ -178,7 +178,7 @@ impl Measured {
         Ok((after - before) / rounds)
     }
 
-    /// Rounds of the yardstick in the training's own time from its start to `at` (s).
+    /// Rounds of the yardstick in the run's own time from its start to `at` (s).
     fn rounds(&self, at: f64) -> f64 {
         let mut sum = 0.0;
         let (mut from, mut speed) = (0.0, self.turns.first().map_or(f64::NAN, |t| t.speed));
@@ -269,7 +269,7 @@ mod tests {
         assert!(why(&m, 9).contains("fewer than two iterations"));
         assert!(why(&Measured::default(), 0).contains("fewer than two iterations"));
         let short = measured(10.0, |_| 200.0);
-        assert!(why(&short, 0).contains("0.45 s of the training's own time"));
+        assert!(why(&short, 0).contains("0.45 s of the run's own time"));
         let problem = m.steps_per_round(&history(5), 0).unwrap_err();
         assert!(problem.message.contains("lack iterations"));
     }

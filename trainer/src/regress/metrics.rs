@@ -30,7 +30,7 @@ impl History {
     /// Reads the file.
     ///
     /// # Errors
-    /// It is missing or empty, or a line of it is not what the program writes.
+    /// It is missing or empty, or a line of it has the wrong form.
     pub fn read(path: &Path) -> Result<Self, Problem> {
         let missing = |why: String| Problem::new(Kind::MissingMetric, why);
         let name = path.display();

@@ -7,7 +7,7 @@ fn history(lines: &[&str]) -> History {
     History::parse(text(lines).as_bytes()).unwrap()
 }
 
-/// Lines of a training, numbered.
+/// Lines of a run, numbered.
 fn text(lines: &[&str]) -> String {
     let line = |(i, fields): (usize, &&str)| {
         let n = i + 1;

@@ -1,12 +1,12 @@
-//! `ostler regress`: trains what a folder of files says, in processes of its own, and
+//! `ostler regress`: trains the cases of a folder, in processes of its own, and
 //! fails where the results are worse than they must be.
 //!
-//! Reading order: [`mod@file`] and [`case`] (what a file says) -> [`folder`] (which files) ->
+//! Reading order: [`mod@file`] and [`case`] (a file's content) -> [`folder`] (which files) ->
 //! [`suite`] (all cases, one after the other) -> [`trial`] (one run) -> [`child`] (one
 //! process), [`meter`] (its speed, in turns with a [`yardstick`] on one [`processor`]),
-//! [`metrics`] (what it logged) -> [`judge`] (what is wrong with a run), [`checks`] (what
-//! the runs of a case are worth), [`stats`](crate::stats), [`baseline`], [`machine`] -> [`report`] (JUnit
-//! XML, JSON, Markdown).
+//! [`metrics`] (its metrics) -> [`judge`] (what is wrong with a run), [`checks`] (what
+//! the runs of a case are worth), [`stats`](crate::stats), [`baseline`], [`machine`] ->
+//! [`report`] (JUnit XML, JSON, Markdown).
 
 pub mod baseline;
 pub mod case;

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// How long each run trains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Amount {
+pub enum Length {
     /// So many iterations.
     Iterations(u64),
     /// So many environment steps, which are so many iterations.
@@ -24,7 +24,7 @@ pub enum Amount {
 /// More iterations than any time suffices for.
 const ENDLESS: u64 = 1 << 40;
 
-impl Amount {
+impl Length {
     /// `runner.max_iterations`.
     pub fn iterations(self) -> u64 {
         match self {
@@ -34,7 +34,7 @@ impl Amount {
     }
 }
 
-impl std::fmt::Display for Amount {
+impl std::fmt::Display for Length {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Iterations(n) => write!(f, "{n} iterations"),
@@ -46,11 +46,11 @@ impl std::fmt::Display for Amount {
 
 /// One form of a case.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct CasePlan {
     /// One run each.
     pub seeds: Vec<u64>,
     /// How long each trains.
-    pub amount: Amount,
+    pub amount: Length,
     /// A run, and its evaluation, is killed after this time.
     pub limit: Duration,
     /// Limits.

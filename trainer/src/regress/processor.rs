@@ -1,4 +1,4 @@
-//! One processor for a training and the reference workload it takes turns with.
+//! One processor for a run and the reference workload it takes turns with.
 //!
 //! Two processors of one machine have different neighbours: another virtual machine's
 //! thread on the same core, another clock. Measured on two of them, the same code had 0.79
@@ -24,7 +24,7 @@ impl Processor {
         one.map(|&p| Self(p)).ok_or(rustix::io::Errno::INVAL)
     }
 
-    /// Binds the calling thread, and what it starts from now on, to this processor. One
+    /// Binds the calling thread, and threads that it starts from now on, to this processor. One
     /// system call and no memory: it may be called between fork and exec.
     ///
     /// # Errors

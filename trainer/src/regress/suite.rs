@@ -5,7 +5,7 @@ use super::case::Case;
 use super::checks::{Reference, THROUGHPUT, judge_case, not_run};
 use super::child::Stop;
 use super::folder::Chosen;
-use super::judge::Judged;
+use super::judge::JudgedRun;
 use super::machine::Machine;
 use super::report;
 use super::trial;
@@ -93,7 +93,7 @@ impl Suite {
 struct State {
     left: VecDeque<(usize, usize)>,
     /// By case, then by seed.
-    judged: Vec<Vec<Option<Judged>>>,
+    judged: Vec<Vec<Option<JudgedRun>>>,
     results: Vec<Option<CaseResult>>,
     /// The first report that could not be written.
     failure: Option<RunError>,
@@ -110,8 +110,8 @@ struct Runner<'a> {
     state: Mutex<State>,
 }
 
-/// Runs `cases` and writes the reports, after every case anew: what there is survives
-/// the runner. Prints a line for each case.
+/// Runs `cases` and writes the reports, after every case anew: they survive the runner. Prints a
+/// line for each case.
 ///
 /// # Errors
 /// The baselines cannot be used, or the results not be written.
@@ -159,7 +159,7 @@ impl Runner<'_> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fills the queue; what cannot run here is done at once.
+    /// Fills the queue; cases that cannot run here are reported at once.
     fn plan(&self) {
         for (i, chosen) in self.cases.iter().enumerate() {
             let lacks = chosen.case.requires.and_then(|r| self.machine.lacks(r));
@@ -195,7 +195,7 @@ impl Runner<'_> {
             if self.stop.asked() {
                 return;
             }
-            let all: Option<Vec<Judged>> = state.judged[i].iter().cloned().collect();
+            let all: Option<Vec<JudgedRun>> = state.judged[i].iter().cloned().collect();
             let Some(all) = all else { continue };
             let result = judge_case(case, plan, all, &self.reference(case));
             outln!("{}", report::line(&result));

@@ -4,10 +4,10 @@
 use super::case::Case;
 use super::child::{self, Ended, Stop, tail};
 use super::file::ReturnOf;
-use super::judge::{Judged, Raw, judge_run};
+use super::judge::{JudgedRun, Raw, judge_run};
 use super::meter::Meter;
 use super::metrics::History;
-use super::plan::{Amount, Plan};
+use super::plan::{CasePlan, Length};
 use super::processor::Processor;
 use super::verdict::{Exit, Kind, Problem};
 use crate::run::METRICS;
@@ -16,17 +16,24 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// Lines that are kept of what a run said before it went wrong.
+/// Lines of a failed run's output that are kept.
 const SAID: usize = 20;
 /// An evaluation that says more than this has no result (bytes).
 const MAX_SAID: u64 = 16 << 20;
 
 /// Trains and evaluates with one seed, below the folder `out`, and judges; as the `job`-th
 /// at the same time.
-pub fn run(case: &Case, plan: &Plan, seed: u64, out: &Path, stop: &Stop, job: usize) -> Judged {
+pub fn run(
+    case: &Case,
+    plan: &CasePlan,
+    seed: u64,
+    out: &Path,
+    stop: &Stop,
+    job: usize,
+) -> JudgedRun {
     let clock = Instant::now();
     let name = format!("{}/seed_{seed}", case.name);
-    let place = Place {
+    let place = TrialFiles {
         run: out.join(&name),
         train: out.join(format!("{name}.train.txt")),
         eval: out.join(format!("{name}.eval.txt")),
@@ -58,7 +65,7 @@ pub fn run(case: &Case, plan: &Plan, seed: u64, out: &Path, stop: &Stop, job: us
     judged
 }
 
-struct Place {
+struct TrialFiles {
     run: PathBuf,
     train: PathBuf,
     eval: PathBuf,
@@ -71,9 +78,9 @@ fn own_program() -> std::io::Result<Command> {
 
 fn train(
     case: &Case,
-    plan: &Plan,
+    plan: &CasePlan,
     seed: u64,
-    place: &Place,
+    place: &TrialFiles,
     stop: &Stop,
 ) -> std::io::Result<Ended> {
     if let Some(folder) = place.run.parent() {
@@ -89,12 +96,13 @@ fn train(
         // A death is to be seen.
         "runner.supervise=false".into(),
     ];
-    // What is judged is the last policy, after the training; a case may have them.
+    // The last policy is judged, after the run, so evaluations on the way are off; a case may
+    // have them.
     let without = "runner.eval_interval=0".to_string();
     for set in [&without].into_iter().chain(&case.set).chain(&own) {
         command.arg("--set").arg(set);
     }
-    if let Amount::Time(time) = plan.amount {
+    if let Length::Time(time) = plan.amount {
         let seconds = format!("{}s", time.as_secs_f64());
         command.arg("--max-time").arg(seconds);
     }
@@ -111,7 +119,7 @@ fn train(
 }
 
 /// The mean return of the last checkpoint.
-fn evaluate(plan: &Plan, place: &Place, stop: &Stop) -> Result<f64, Problem> {
+fn evaluate(plan: &CasePlan, place: &TrialFiles, stop: &Stop) -> Result<f64, Problem> {
     let io = |e| Problem::new(Kind::NotStarted, format!("the evaluation: {e}"));
     let mut command = own_program().map_err(io)?;
     let episodes = plan.expect.episodes;
@@ -134,7 +142,7 @@ fn evaluate(plan: &Plan, place: &Place, stop: &Stop) -> Result<f64, Problem> {
     read_evaluation(&files::read(&place.eval, MAX_SAID).map_err(io)?, episodes)
 }
 
-/// The mean return in what `ostler eval --json` said.
+/// The mean return in the output of `ostler eval --json`.
 fn read_evaluation(said: &[u8], episodes: u32) -> Result<f64, Problem> {
     let fail = |kind, why: String| Err(Problem::new(kind, format!("the evaluation {why}")));
     // Warnings come before it.

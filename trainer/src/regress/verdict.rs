@@ -81,7 +81,7 @@ impl Kind {
 /// Something that went wrong.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Problem {
-    /// What.
+    /// The kind of problem.
     pub kind: Kind,
     /// In a sentence, with numbers.
     pub message: String,
@@ -179,7 +179,7 @@ pub struct Trial {
     pub folder: String,
     /// Problems of the run.
     pub problems: Vec<Problem>,
-    /// How the training ended; none where it was not started.
+    /// How the run ended; none where it was not started.
     pub exit: Option<Exit>,
     /// Training and evaluation together (s).
     pub seconds: f64,

@@ -1,16 +1,16 @@
 //! A fixed piece of work that tells how fast the machine is at this moment.
 //!
-//! A training is made to take turns with it (`meter`): what slows the machine down, slows
-//! both, and the quotient stays. It has nothing in common with what is tested: no other
+//! A run takes turns with it (`meter`): anything that slows the machine down slows
+//! both, and the quotient stays. It has nothing in common with the tested code: no other
 //! module, no crate, the same operations on the same numbers for ever. A change of it
 //! changes every quotient, so it needs another [`VERSION`], and baselines of another
 //! version do not count.
 //!
-//! A round is three parts that together resemble a training: a dense product (networks,
+//! A round is three parts that together resemble a run: a dense product (networks,
 //! physics: arithmetic within the caches), a long sum of scaled vectors (optimisers,
 //! rollouts: memory) and sorting (everything else: branches). On a busy machine the time
-//! of a training followed these three best; that of dependent look-ups in a large table
-//! varied more than the training's did, and is left out.
+//! of a run followed these three best; that of dependent look-ups in a large table
+//! varied more than the run's did, and is left out.
 
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ impl Yardstick {
     }
 
     fn scaled_sum(&mut self) {
-        // Bounded: what was there fades as fast as something comes.
+        // Bounded: old values fade as fast as new ones come.
         for (y, &x) in self.y.iter_mut().zip(&self.x) {
             *y = 0.75 * *y + 0.25 * x;
         }

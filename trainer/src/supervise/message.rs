@@ -76,7 +76,7 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    /// Adds what was read; gives every whole message to `each`. What is no message is
+    /// Adds the bytes that were read; gives every whole message to `each`. Other lines are
     /// dropped: the other end may have died in the middle of one.
     pub fn add(&mut self, bytes: &[u8], mut each: impl FnMut(Message)) {
         self.rest.extend_from_slice(bytes);

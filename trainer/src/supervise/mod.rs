@@ -1,10 +1,10 @@
-//! A small process that watches over the training and starts it again when it dies of
+//! A small process that watches over the run and starts it again when it dies of
 //! something that no program survives: SIGKILL, an abort, a crash, a lost GPU.
 //!
 //! libtorch is loaded before `main`, so this is no second program but a fork of this
 //! one, before any thread exists and before libtorch does anything: the child trains,
 //! the parent waits, and forks again from its untouched state. Reading order:
-//! [`supervise`] -> `decide` (what follows from a death) -> [`message`] (what the child
+//! [`supervise`] -> `decide` (the reaction to a death) -> [`message`] (what the child
 //! tells) -> `process` (fork, signals, wait).
 
 mod decide;
@@ -26,7 +26,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How a training is to be started this time.
+/// How a run is to be started this time.
 #[derive(Debug, Clone, Default)]
 pub struct Attempt {
     /// Starts before this one.
@@ -109,7 +109,7 @@ struct Parent<'a> {
 
 /// A child's messages before it ended.
 #[derive(Default)]
-struct Heard {
+struct ChildReports {
     num_envs: Option<usize>,
     share: f64,
 }
@@ -132,14 +132,18 @@ impl Parent<'_> {
                     return Err(e);
                 }
                 Err(e) => {
-                    self.say(&format!("the training cannot be started again: {e}"));
+                    self.say(&format!(
+                        "the training process cannot be started again: {e}"
+                    ));
                     return Ok(End::Code(FAILED));
                 }
             };
             let (ended, heard) = match self.watch(pid, pipe) {
                 Ok(heard) => heard,
                 Err(e) => {
-                    self.say(&format!("error: the training cannot be waited for: {e}"));
+                    self.say(&format!(
+                        "error: the training process cannot be waited for: {e}"
+                    ));
                     return Ok(End::Code(FAILED));
                 }
             };
@@ -164,7 +168,7 @@ impl Parent<'_> {
             if let Some(signal) = self.pause(pause) {
                 let name = process::signal_name(signal);
                 self.say(&format!(
-                    "{name} came before the training was started again"
+                    "{name} came before the training process was started again"
                 ));
                 return Ok(End::Code(INTERRUPTED));
             }
@@ -206,9 +210,13 @@ impl Parent<'_> {
     }
 
     /// Passes signals on and listens until the child has ended.
-    fn watch(&mut self, pid: i32, pipe: OwnedFd) -> std::io::Result<(process::Ended, Heard)> {
+    fn watch(
+        &mut self,
+        pid: i32,
+        pipe: OwnedFd,
+    ) -> std::io::Result<(process::Ended, ChildReports)> {
         let mut lines = Lines::default();
-        let mut heard = Heard::default();
+        let mut heard = ChildReports::default();
         let mut pipe = Some(pipe);
         loop {
             // Signals are taken before the child is asked for: the SIGCHLD of one that ends
@@ -241,7 +249,7 @@ impl Parent<'_> {
         }
     }
 
-    fn hear(&mut self, message: Message, heard: &mut Heard) {
+    fn hear(&mut self, message: Message, heard: &mut ChildReports) {
         match message {
             Message::Folder(path) => self.folder = Some(path),
             Message::NumEnvs(n) => heard.num_envs = Some(n),
@@ -250,7 +258,7 @@ impl Parent<'_> {
         }
     }
 
-    /// The newest checkpoint: what is on the disk counts, not what was said.
+    /// The newest checkpoint: the disk counts, not the messages.
     fn newest(&self) -> Option<u64> {
         let folder = self.folder.as_deref()?.join("checkpoints");
         crate::run::keep::list(&folder).pop().map(|f| f.0)
@@ -284,7 +292,10 @@ impl Parent<'_> {
             (Some(n), true) => format!(" with {n} environments at the most"),
             _ => String::new(),
         };
-        self.say(&format!("the training {}; it {from}{fewer}", death.what()));
+        self.say(&format!(
+            "the training process {}; the run {from}{fewer}",
+            death.what()
+        ));
     }
 
     fn give_up(&self, death: &Death, restarts: u32) {
@@ -296,7 +307,7 @@ impl Parent<'_> {
         };
         let what = death.what();
         self.say(&format!(
-            "error: the training {what}, and {times}: it is given up"
+            "error: the training process {what}, and {times}: the run is given up"
         ));
         if let Some(folder) = &self.folder {
             errln!("the report is {}", folder.join(LOG).display());

@@ -104,7 +104,7 @@ impl Signals {
         }
     }
 
-    /// Signals do again what they did before.
+    /// Restores the earlier handlers of signals.
     pub fn restore(&self) {
         // SAFETY: `before` was filled by sigprocmask.
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
@@ -131,7 +131,7 @@ pub(super) fn wait_for(signals: &Signals, pipe: Option<BorrowedFd<'_>>, millis: 
 /// # Errors
 /// The system has no process or memory left.
 pub(super) fn fork() -> Result<Forked> {
-    // What is buffered would be written twice.
+    // Buffered output would be written twice.
     let _ = std::io::Write::flush(&mut std::io::stdout());
     // SAFETY: the caller has one thread, see above, so the child is a whole copy.
     match unsafe { libc::fork() } {
@@ -152,7 +152,7 @@ pub(crate) fn die_with(parent: i32) -> bool {
     }
 }
 
-/// The kernel kills what `command` starts when this process dies, however that dies.
+/// The kernel kills the process of `command` when this process dies, however it dies.
 pub(crate) fn die_with_this(command: &mut Command) {
     ostler_sim::process::takes_signals(command);
     let parent = std::process::id() as i32;

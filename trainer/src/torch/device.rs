@@ -53,13 +53,14 @@ pub fn device_memory(index: usize) -> Result<DeviceMemory, TorchError> {
     Ok(memory)
 }
 
-/// Bytes that tensors may still take on CUDA device `index`: what its driver has, and what
-/// libtorch keeps for the next tensors. Starts CUDA in this process if that was not done.
+/// Bytes that tensors may still take on CUDA device `index`: the driver's free memory, and the
+/// memory that libtorch keeps for the next tensors. Starts CUDA in this process if that was not
+/// done.
 ///
 /// # Errors
 /// CUDA is not there, or refuses.
 pub fn device_free(index: usize) -> Result<u64, TorchError> {
-    // The first tensor starts it; what CUDA itself takes is not free then.
+    // The first tensor starts it; CUDA's own memory is not free then.
     let started = Tensor::f_zeros([1], (Kind::Float, Device::Cuda(index)));
     if let Err(e) = started {
         return Err(TorchError::Call {
@@ -78,7 +79,7 @@ pub fn device_free(index: usize) -> Result<u64, TorchError> {
     Ok(free + kept.reserved.saturating_sub(kept.allocated))
 }
 
-/// Gives what libtorch keeps for the next tensors back to the GPU: after a back-off.
+/// Gives libtorch's reserve back to the GPU: after a back-off.
 ///
 /// # Errors
 /// CUDA is not there, or refuses.

@@ -13,8 +13,8 @@ impl Library {
     /// # Errors
     /// The loader's words, in one line.
     pub fn open(name: &CStr, flags: c_int) -> Result<Self, String> {
-        // SAFETY: the name is a terminated string. What is loaded are the driver's and
-        // libtorch's own libraries, whose constructors are made to run at any time.
+        // SAFETY: the name is a terminated string. The libraries are the driver's and libtorch's
+        // own, whose constructors may run at any time.
         let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
         match handle.is_null() {
             false => Ok(Self(handle)),
@@ -68,7 +68,7 @@ pub fn file_of(symbol: &CStr) -> Option<PathBuf> {
     Some(PathBuf::from(std::ffi::OsStr::from_bytes(name.to_bytes())))
 }
 
-/// The loader's words for what failed last in this thread.
+/// The loader's message for the last failure in this thread.
 fn last_error() -> String {
     // SAFETY: dlerror returns null or a terminated string that lives until the next
     // call of this thread.

@@ -71,7 +71,7 @@ pub fn with_threads<T>(threads: usize, work: impl FnOnce() -> T) -> T {
 }
 
 /// Prepares the process for libtorch on a CPU: allocator thresholds, one thread per
-/// operation (see [`with_threads`]; `threads` is what updates will ask for), and the
+/// operation (see [`with_threads`]; `threads` is the number of the updates), and the
 /// fastest matrix product that is still float32.
 ///
 /// Call it before anything has allocated much, first in `main`: glibc's
@@ -169,7 +169,7 @@ pub enum FailAllocation {
 }
 
 /// Lets tensor allocations on the host fail from now on, as libtorch lets them fail
-/// when there is no memory; replaces what was asked for before. For drills: the first
+/// when there is no memory; replaces the earlier request. For drills: the first
 /// call puts an allocator in place for the rest of the process, which costs a few
 /// instructions per tensor. Returns how many allocations have failed so until now.
 pub fn fail_allocation(which: FailAllocation) -> Result<u64, TorchError> {

@@ -87,7 +87,7 @@ pub fn matmul_precision() -> Result<MatmulPrecision, TorchError> {
 }
 
 /// Sets "medium" where there is no AMX and its products, measured here and now, are
-/// float32's, and "highest" elsewhere. Returns what was set and the error measured for
+/// float32's, and "highest" elsewhere. Returns the setting and the error measured for
 /// "medium".
 ///
 /// # Errors
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn bfloat16_products_are_beyond_the_threshold() {
-        // What the measurement must tell apart, on a processor that has no AMX too.
+        // The spreads that the measurement must tell apart, on a processor that has no AMX too.
         let (a, b) = (spread(256, 128).unwrap(), spread(128, 128).unwrap());
         let exact = a.to_kind(Kind::Double).matmul(&b.to_kind(Kind::Double));
         let bf16 = a.to_kind(Kind::BFloat16).matmul(&b.to_kind(Kind::BFloat16));

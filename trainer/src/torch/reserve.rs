@@ -156,10 +156,9 @@ pub struct Reserving;
 #[global_allocator]
 static GLOBAL: Reserving = Reserving;
 
-// SAFETY: every call is passed on to the system's allocator with the layout it came
-// with, at most twice and only if the first try gave null; what is returned is what
-// the system's allocator returned last. Releasing the reserve unmaps memory that
-// nothing else uses, and does not allocate.
+// SAFETY: every call is passed on to the system's allocator with the layout it came with, at
+// most twice and only if the first try gave null; the result is the last one of the system's
+// allocator. Releasing the reserve unmaps memory that nothing else uses, and does not allocate.
 unsafe impl GlobalAlloc for Reserving {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller keeps `alloc`'s contract.

@@ -72,7 +72,7 @@ class WatchedAllocator final : public c10::Allocator {
   }
 
  private:
-  // What the allocator of libtorch says when there is no memory.
+  // The message of libtorch's allocator when there is no memory.
   void refuse(std::size_t bytes) {
     bool due = bytes >= above_.load(std::memory_order_relaxed);
     if (left_.load(std::memory_order_relaxed) != never) {

@@ -1,8 +1,8 @@
 //! How a worker makes one rollout, whatever happens.
 
-use super::{Newest, Package, Signals, State, Trouble, Weights, What, Worker, guarded};
+use super::{JobFailure, Newest, Package, ReportKind, Signals, State, Weights, Worker, guarded};
 use crate::env::Shards;
-use crate::steps::{Actor, Look, Ran, Stepper};
+use crate::steps::{Actor, Look, Outcome, Stepper};
 use crate::{Act, CollectError, Replica};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, PoisonError};
@@ -34,18 +34,18 @@ impl<E: Shards> Worker<E> {
                     break;
                 }
                 Ok(false) => {
-                    self.report(What::Returned(package));
+                    self.report(ReportKind::Returned(package));
                     return Ok(());
                 }
-                Err(Trouble::Error(e)) => {
-                    self.report(What::Failed(number, e));
-                    self.report(What::Returned(package));
+                Err(JobFailure::Error(e)) => {
+                    self.report(ReportKind::Failed(number, e));
+                    self.report(ReportKind::Returned(package));
                     return Ok(());
                 }
-                Err(Trouble::Panic(message)) => message,
+                Err(JobFailure::Panic(message)) => message,
             };
             tries += 1;
-            self.report(What::Restarted { message });
+            self.report(ReportKind::Restarted { message });
             let again = match tries {
                 1 => guarded(|| self.build(Some(&start.blob))),
                 _ => guarded(|| self.build_anew(start)),
@@ -55,8 +55,8 @@ impl<E: Shards> Worker<E> {
                 Ok(new) => std::mem::replace(stepper, new),
                 // The next try is with new episodes.
                 Err(_) if tries == 1 => continue,
-                Err(Trouble::Error(e)) => return Err(e),
-                Err(Trouble::Panic(why)) => {
+                Err(JobFailure::Error(e)) => return Err(e),
+                Err(JobFailure::Panic(why)) => {
                     return Err(self.dead(format!("panicked as it was built again: {why}")));
                 }
             };
@@ -78,7 +78,7 @@ impl<E: Shards> Worker<E> {
         // The state after this rollout is that before the next.
         *start = self.start_of(stepper)?;
         package.state = start.clone();
-        self.report(What::Done(number, package));
+        self.report(ReportKind::Done(number, package));
         Ok(())
     }
 
@@ -113,7 +113,7 @@ impl<E: Shards> Worker<E> {
             taken: false,
             acted: 0,
         };
-        let Ran { steps, times } = stepper.run(&mut package.buffers, &mut actor)?;
+        let Outcome { steps, times } = stepper.run(&mut package.buffers, &mut actor)?;
         package.acted = actor.acted;
         package.made = steps;
         package.times = times;

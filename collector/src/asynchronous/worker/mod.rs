@@ -3,7 +3,7 @@
 mod make;
 
 use super::package::{
-    Change, Newest, Order, Package, Report, Shard, Signals, State, Weights, What,
+    Change, Newest, Order, Package, Report, ReportKind, Shard, Signals, State, Weights,
 };
 use super::{AsyncOptions, Factory};
 use crate::env::Shards;
@@ -47,23 +47,23 @@ pub(super) struct Worker<E: Shards> {
 }
 
 /// Why something was not done.
-enum Trouble {
+enum JobFailure {
     Panic(String),
     Error(CollectError),
 }
 
-impl From<CollectError> for Trouble {
+impl From<CollectError> for JobFailure {
     fn from(e: CollectError) -> Self {
         Self::Error(e)
     }
 }
 
 /// Calls `f`; a panic becomes its message.
-fn guarded<T>(f: impl FnOnce() -> Result<T, CollectError>) -> Result<T, Trouble> {
-    // What a panic leaves behind is thrown away by everybody who calls this.
+fn guarded<T>(f: impl FnOnce() -> Result<T, CollectError>) -> Result<T, JobFailure> {
+    // Every caller discards the state after a panic.
     match catch_unwind(AssertUnwindSafe(f)) {
         Ok(result) => Ok(result?),
-        Err(payload) => Err(Trouble::Panic(message(&*payload))),
+        Err(payload) => Err(JobFailure::Panic(message(&*payload))),
     }
 }
 
@@ -81,9 +81,9 @@ impl<E: Shards> Worker<E> {
         let built = self.built(&begin);
         let (mut stepper, mut start) = match built {
             Ok(built) => built,
-            Err(e) => return self.report(What::Dead(e)),
+            Err(e) => return self.report(ReportKind::Dead(e)),
         };
-        self.report(What::Ready {
+        self.report(ReportKind::Ready {
             spec: Box::new(stepper.env.spec().clone()),
             state: start.clone(),
         });
@@ -108,25 +108,25 @@ impl<E: Shards> Worker<E> {
                 ),
                 Order::Restore { blob, from, spread } => {
                     let restored = self.restore(&mut stepper, &mut start, &blob, from, spread);
-                    self.report(What::Restored(restored));
+                    self.report(ReportKind::Restored(restored));
                     Ok(())
                 }
                 Order::Change(change) => {
                     let changed = change(&mut stepper.env).map_err(CollectError::from);
                     self.change = Some(change);
                     changed.or_else(|e| {
-                        self.report(What::Refused(e));
+                        self.report(ReportKind::Refused(e));
                         Ok(())
                     })
                 }
             };
             if let Err(e) = done {
-                return self.report(What::Dead(e));
+                return self.report(ReportKind::Dead(e));
             }
         }
     }
 
-    fn report(&self, what: What) {
+    fn report(&self, what: ReportKind) {
         // Nobody listens when all of it comes to an end.
         let _ = self.reports.send(Report {
             worker: self.shard.worker,
@@ -161,8 +161,8 @@ impl<E: Shards> Worker<E> {
         });
         let stepper = match built {
             Ok(stepper) => stepper,
-            Err(Trouble::Error(e)) => return Err(e),
-            Err(Trouble::Panic(why)) => {
+            Err(JobFailure::Error(e)) => return Err(e),
+            Err(JobFailure::Panic(why)) => {
                 return Err(self.dead(format!("panicked as its environments were built: {why}")));
             }
         };
@@ -220,8 +220,8 @@ impl<E: Shards> Worker<E> {
     ) -> Result<(usize, State), CollectError> {
         let taken = match guarded(|| stepper.restore_range(blob, from, spread)) {
             Ok(taken) => taken,
-            Err(Trouble::Error(e)) => return Err(e),
-            Err(Trouble::Panic(why)) => {
+            Err(JobFailure::Error(e)) => return Err(e),
+            Err(JobFailure::Panic(why)) => {
                 return Err(self.dead(format!("panicked as it took over a state: {why}")));
             }
         };

@@ -1,15 +1,15 @@
 //! The workers, as seen from outside.
 //!
-//! Here: who they are and what they are told; `watch`: what they say, and who says nothing
-//! any more; `place`: how all of them go on from another state.
+//! Here: the list of workers and the commands to them; `watch`: their reports, and workers that
+//! hang; `place`: how all of them go on from another state.
 
 mod place;
 mod watch;
 
-pub(super) use place::Place;
+pub(super) use place::StatePart;
 
 use super::package::{
-    Change, Newest, Order, Package, Report, Shard, Signals, State, Weights, What,
+    Change, Newest, Order, Package, Report, ReportKind, Shard, Signals, State, Weights,
 };
 use super::worker::{Begin, Worker};
 use super::{AsyncOptions, Factory};
@@ -52,7 +52,7 @@ struct Member<E: Shards> {
     ended: bool,
     /// Whether a state that it was given is still to be taken over.
     placing: bool,
-    /// How much of it was, and what came of it.
+    /// Its amount, and the results.
     placed: Option<(usize, State)>,
     /// Replacements since a rollout was made.
     replaced: u32,
@@ -249,7 +249,7 @@ impl<E: Shards> Workers<E> {
         weights: &Arc<Weights>,
     ) -> Result<(), CollectError> {
         if self.all[worker].free.is_empty() {
-            // What a worker had in hand is lost with it.
+            // The job that the worker had in hand is lost with it.
             self.refill(worker)?;
         }
         let member = &mut self.all[worker];

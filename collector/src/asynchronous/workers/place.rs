@@ -1,4 +1,4 @@
-//! How all workers go on from another state, and what state they are in.
+//! States of the workers, and how all go on from another state.
 
 use super::{Member, Order, Workers};
 use crate::CollectError;
@@ -7,17 +7,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A state, and the first environment of a worker in it.
-pub(in crate::asynchronous) type Place = (Arc<Vec<u8>>, usize);
+pub(in crate::asynchronous) type StatePart = (Arc<Vec<u8>>, usize);
 
 impl<E: Shards> Workers<E> {
     /// Where every worker is.
-    pub fn own_places(&self) -> Vec<Place> {
+    pub fn own_places(&self) -> Vec<StatePart> {
         let own = |m: &Member<E>| (m.state.blob.clone(), 0);
         self.all.iter().map(own).collect()
     }
 
     /// Where every worker finds its environments in the state of all.
-    pub fn places_in(&self, blob: &[u8]) -> Result<Vec<Place>, CollectError> {
+    pub fn places_in(&self, blob: &[u8]) -> Result<Vec<StatePart>, CollectError> {
         let mut copy = Vec::new();
         copy.try_reserve_exact(blob.len()).map_err(|_| {
             CollectError::Memory(ostler_sim::memory::MemoryError {
@@ -39,7 +39,7 @@ impl<E: Shards> Workers<E> {
     pub fn place(
         &mut self,
         dropped: u64,
-        places: &[Place],
+        places: &[StatePart],
         spread: bool,
     ) -> Result<usize, CollectError> {
         for (member, (blob, from)) in self.all.iter_mut().zip(places) {

@@ -1,6 +1,6 @@
 //! Reports of workers, and replacements for those that report nothing any more.
 
-use super::{Begin, Flight, Report, What, Workers};
+use super::{Begin, Flight, Report, ReportKind, Workers};
 use crate::CollectError;
 use crate::env::Shards;
 use std::sync::atomic::Ordering::Relaxed;
@@ -42,8 +42,8 @@ impl<E: Shards> Workers<E> {
         }
     }
 
-    /// Takes in one report, or looks for workers that hang. `flight`: what they are to
-    /// make; none while states are given to them.
+    /// Takes in one report, or looks for workers that hang. `flight`: the rollout that they
+    /// collect; none while states are given to them.
     pub(super) fn listen(&mut self, flight: Option<&Flight<'_>>) -> Result<(), CollectError> {
         let timeout = self.options.worker_timeout;
         let pause = (timeout / 8).clamp(Duration::from_millis(1), Duration::from_secs(1));
@@ -62,7 +62,7 @@ impl<E: Shards> Workers<E> {
             return Ok(());
         }
         match report.what {
-            What::Ready { spec, state } => {
+            ReportKind::Ready { spec, state } => {
                 member.ready = true;
                 // The state of one that was replaced is known, and the same or newer.
                 if self.spec.is_none() || member.state.blob.is_empty() {
@@ -70,7 +70,7 @@ impl<E: Shards> Workers<E> {
                 }
                 self.spec.get_or_insert(*spec);
             }
-            What::Done(number, package) => {
+            ReportKind::Done(number, package) => {
                 member.replaced = 0;
                 match next {
                     Some(next) if number >= next => member.done.push_back(package),
@@ -78,13 +78,13 @@ impl<E: Shards> Workers<E> {
                     _ => member.free.push(package),
                 }
             }
-            What::Returned(package) => member.free.push(package),
-            What::Restored(result) => {
+            ReportKind::Returned(package) => member.free.push(package),
+            ReportKind::Restored(result) => {
                 member.placing = false;
                 let (taken, state) = result?;
                 member.placed = Some((taken, state));
             }
-            What::Restarted { message } => {
+            ReportKind::Restarted { message } => {
                 self.restarts += 1;
                 let envs = member.shard.envs();
                 tracing::warn!(
@@ -93,11 +93,13 @@ impl<E: Shards> Workers<E> {
                     report.worker
                 );
             }
-            What::Failed(number, e) if next.is_some_and(|next| number >= next) => return Err(e),
+            ReportKind::Failed(number, e) if next.is_some_and(|next| number >= next) => {
+                return Err(e);
+            }
             // Of a rollout that was dropped.
-            What::Failed(..) => {}
-            What::Refused(e) => return Err(e),
-            What::Dead(e) => {
+            ReportKind::Failed(..) => {}
+            ReportKind::Refused(e) => return Err(e),
+            ReportKind::Dead(e) => {
                 member.ended = true;
                 return Err(e);
             }

@@ -1,9 +1,9 @@
 //! NVIDIA GPUs.
 //!
-//! Nothing of CUDA is loaded before [`Cuda::open`], which says why where there is no GPU
-//! to work on ([`Unavailable`]). Work goes to the legacy default stream of the device's
-//! primary context: libtorch's, so that what either writes is there for the other in
-//! the order in which it was started, and nothing has to be waited for.
+//! Nothing of CUDA is loaded before [`Cuda::open`], which says why where there is no GPU to work
+//! on ([`Unavailable`]). Work goes to the legacy default stream of the device's primary context:
+//! libtorch's, so that either sees the other's writes in the order in which it was started, and
+//! nothing has to be waited for.
 //!
 //! Reading order: [`Unavailable`] -> `driver` (the driver's functions) -> [`nvrtc`]
 //! (CUDA's compiler) -> [`compile`] (compiled programs and their cache) ->
@@ -68,7 +68,7 @@ impl Cuda {
     /// GPU number `ordinal`, from 0, of those that this process may see.
     ///
     /// # Errors
-    /// Why not, with what to do about it.
+    /// Why not, with the remedy.
     pub fn open(ordinal: usize) -> Result<Arc<Self>, Unavailable> {
         Self::with(ordinal, &CudaOptions::default())
     }
@@ -162,7 +162,7 @@ impl Cuda {
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is kept in them is whole after every step.
+    // The data behind these locks is whole after every step.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

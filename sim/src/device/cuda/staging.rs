@@ -41,7 +41,7 @@ impl Staging for PinnedStaging {
         }
         // Before the copy: even if what follows it fails, it may be under way.
         self.in_flight = true;
-        // SAFETY: what was under way has landed; `from` is the caller's promise.
+        // SAFETY: earlier copies have landed; `from` is the caller's promise.
         unsafe { self.pinned.fetch(from, self.bytes) }?;
         self.counts.download();
         self.event.record()?;
@@ -121,7 +121,7 @@ impl Ring {
                 self.counts.wait();
                 event.wait()?;
             }
-            // SAFETY: what was sent from this slot has arrived; the target is the caller's
+            // SAFETY: the copy from this slot has arrived; the target is the caller's
             // promise.
             unsafe { self.pinned.send(self.next * Self::SLOT, part, to) }?;
             self.counts.upload();

@@ -1,4 +1,4 @@
-//! Why there is no GPU to work on, each reason with what to do about it.
+//! Why there is no GPU to work on, each reason with its remedy.
 
 use crate::device::DeviceError;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub enum Unavailable {
         /// Message of the system's loader.
         reason: String,
     },
-    /// A driver older than what the program needs.
+    /// A driver that is too old for the program.
     #[error(
         "the NVIDIA driver is too old: it is one for CUDA {}.{}, CUDA {}.{} (driver {needed}) is needed at least; install a newer driver",
         .version.0, .version.1, CUDA_NEEDED.0, CUDA_NEEDED.1, needed = DRIVER_NEEDED
@@ -29,7 +29,7 @@ pub enum Unavailable {
         "the libcuda.so found first is the stub that CUDA toolkits bring for linking; take the toolkit's lib64/stubs out of LD_LIBRARY_PATH"
     )]
     Stub,
-    /// A library by the driver's name that lacks what every driver has.
+    /// A library by the driver's name that lacks a function of every driver.
     #[error("the library libcuda.so has no function {function}; install NVIDIA's driver again")]
     Incomplete {
         /// The missing function.

@@ -1,7 +1,7 @@
 //! Layout of the device's memory.
 //!
-//! `state` is what a snapshot holds of the environments, then of the native worlds, each
-//! in the snapshot's order, four bytes a number. `work` is what a rollout leaves behind.
+//! `state` is the environments' part of a snapshot, then the native worlds', each
+//! in the snapshot's order, four bytes a number. `work` holds the results of a rollout.
 
 use crate::device::{Address, Block, Memory};
 use crate::env::EnvArgs;

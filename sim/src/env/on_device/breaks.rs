@@ -6,7 +6,7 @@ use super::snapshot::put;
 use crate::config::EnvConfig;
 use crate::device::DeviceError;
 use crate::device::transfer::Reader;
-use crate::env::causes::{Kind, Place};
+use crate::env::causes::{CausePlace, Kind};
 use crate::env::examine::DESCRIBED;
 use crate::env::{BatchEnv, Break};
 use crate::task::emit::{BREAK_HEAD, BREAKS};
@@ -54,14 +54,14 @@ impl DeviceEnv {
                 });
             }
         }
-        let rest = self.twin.causes.index(Place::Unexamined, Kind::Nan);
+        let rest = self.twin.causes.index(CausePlace::Unexamined, Kind::Nan);
         self.twin.live.stats.causes[rest] += u64::from(broken) - kept as u64;
         Ok(())
     }
 
     /// Why the environment of a record broke.
-    fn cause(&mut self, record: &[u8]) -> (Place, Kind, f32) {
-        let unknown = (Place::Unknown, Kind::Nan, f32::NAN);
+    fn cause(&mut self, record: &[u8]) -> (CausePlace, Kind, f32) {
+        let unknown = (CausePlace::Unknown, Kind::Nan, f32::NAN);
         if self.examiner.is_none() {
             let recipe = &self.recipe;
             let env = EnvConfig {

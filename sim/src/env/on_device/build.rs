@@ -10,7 +10,7 @@ use crate::env::{BatchEnv, EnvError};
 use crate::model::Model;
 use crate::physics::native::generate::generate_env;
 use crate::physics::native::lower::lower;
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 use crate::physics::native::{ITERATIONS, TOLERANCE};
 use crate::physics::{Limits, PhysicsError, Shortfalls, StepArgs};
 use crate::state::{Sizes, Tables};
@@ -50,7 +50,7 @@ fn emitted(task: &Task, sizes: &Sizes, step_dt: f64, max_steps: u32, changing: b
     emit(task, sizes, step_dt, max_steps, numbers)
 }
 
-fn text(plan: &Plan, emitted: &Emitted) -> Result<Program, PhysicsError> {
+fn text(plan: &RobotTables, emitted: &Emitted) -> Result<Program, PhysicsError> {
     let mut text = generate_env(plan, &emitted.text).map_err(|e| {
         crate::physics::native::unsupported(format!("this robot in a program of its own: {e}"))
     })?;
@@ -65,7 +65,7 @@ fn text(plan: &Plan, emitted: &Emitted) -> Result<Program, PhysicsError> {
     })
 }
 
-fn sizes(model: &Model, plan: &Plan, task: &Task) -> Sizes {
+fn sizes(model: &Model, plan: &RobotTables, task: &Task) -> Sizes {
     Sizes {
         na: plan.na,
         nsense: plan.nsense,

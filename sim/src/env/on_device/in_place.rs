@@ -18,8 +18,8 @@ pub(super) struct Captured {
 
 impl DeviceEnv {
     /// Captures the state where it is, for [`restore_in_place`](Self::restore_in_place): one
-    /// launch, nothing crosses to the host. What was captured so before is gone. Cheap
-    /// enough for the start of every iteration.
+    /// launch, nothing crosses to the host. The earlier capture is gone. Cheap enough for the
+    /// start of every iteration.
     ///
     /// # Errors
     /// The device refuses, now or for something that was started before.
@@ -47,7 +47,7 @@ impl DeviceEnv {
         Ok(())
     }
 
-    /// Goes back to what was captured in place; it stays there.
+    /// Goes back to the state captured in place; it stays there.
     ///
     /// # Errors
     /// Nothing was captured; the device refuses.
@@ -67,7 +67,7 @@ impl DeviceEnv {
         Ok(self.copy(from, to)?)
     }
 
-    /// Appends what [`capture`](Self::capture) would have written when the state was
+    /// Appends the record that [`capture`](Self::capture) would have written when the state was
     /// captured in place, for other environments to take over. Waits for the device.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl DeviceEnv {
         written
     }
 
-    /// Throws away what the device has counted since statistics were summed.
+    /// Resets the device's counts since statistics were summed.
     fn forget(&mut self) -> Result<(), DeviceError> {
         if self.uncounted {
             self.launch(Entry::Tally, chunks(self.twin.spec.num_envs))?;

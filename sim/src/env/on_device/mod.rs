@@ -5,8 +5,8 @@
 //! (clock, statistics) and reads and writes the snapshots, which are therefore those of
 //! environments on the host: a run may go on on either.
 //!
-//! Reading order: [`DeviceEnv::new`] -> `blocks` (what lies where) -> [`DeviceEnv::step`]
-//! -> `tally` (what the host learns of a rollout) -> `breaks` (why environments broke)
+//! Reading order: [`DeviceEnv::new`] -> `blocks` (the layout) -> [`DeviceEnv::step`]
+//! -> `tally` (a rollout's statistics for the host) -> `breaks` (why environments broke)
 //! -> `snapshot`.
 
 mod blocks;
@@ -91,7 +91,7 @@ pub struct DeviceEnv {
     kernels: Arc<dyn Kernels>,
     /// The task's part of the program.
     task_text: String,
-    /// On the host; its buffers hold what was last exchanged.
+    /// On the host; its buffers hold the last exchanged state.
     twin: BatchEnv,
     /// One environment, to find out why others broke; built when the first breaks.
     examiner: Option<BatchEnv>,
@@ -221,8 +221,8 @@ impl DeviceEnv {
     /// Statistics since the last call, by two small launches and one copy that is waited
     /// for (two where environments broke); as [`BatchEnv::take_stats`] has them, but for:
     /// sums are added in another order; `finished` lists at most 1,024 episodes, and of
-    /// each environment the last; environments that broke beyond the first 256 (in no order) count as
-    /// unexamined.
+    /// each environment the last; environments that broke beyond the first 256 (in no order)
+    /// count as unexamined.
     ///
     /// # Errors
     /// The device refuses, now or for something that was started before.

@@ -29,7 +29,7 @@ impl DeviceEnv {
         self.twin.capture(out)
     }
 
-    /// As [`crate::BatchEnv::restore`], of what either captured.
+    /// As [`crate::BatchEnv::restore`], of a snapshot of either.
     ///
     /// # Errors
     /// It does not fit; nothing has changed then. The device refuses.
@@ -92,7 +92,7 @@ impl DeviceEnv {
         }
         // SAFETY: as long as the block, which lives.
         unsafe { self.device.upload(&all, self.blocks.state.address()) }?;
-        // What the host knows of is not counted a second time.
+        // Statistics that the host has read already are not counted a second time.
         self.uncounted = false;
         self.shortfalls = self.twin.physics.shortfalls();
         Ok(())

@@ -20,7 +20,7 @@ struct Last {
 }
 
 impl DeviceEnv {
-    /// Adds what the device has counted to the twin's statistics and starts it anew.
+    /// Adds the device's counts to the twin's statistics and resets them.
     pub(super) fn count(&mut self) -> Result<(), DeviceError> {
         if !self.uncounted {
             return Ok(());

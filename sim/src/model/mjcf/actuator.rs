@@ -123,7 +123,7 @@ impl ActuatorSpec {
         self.dynamics != Dynamics::None
     }
 
-    /// Overwrites what the element says; its name sets gain and bias as MuJoCo's
+    /// Overwrites the values that the element sets; its name sets gain and bias as MuJoCo's
     /// shortcuts do.
     pub fn read(&mut self, e: &Element) -> Read<()> {
         e.fill("gear", 1, &mut self.gear)?;
@@ -297,7 +297,7 @@ impl ActuatorSpec {
         self.gain[0] == -self.bias[1]
     }
 
-    /// The range of the servo's setpoint, from that of what it acts on.
+    /// The range of the servo's setpoint, from that of its transmission.
     fn inherit(&mut self, e: &Element, target: Transmission, model: &Model) -> Read<()> {
         let servo =
             self.gain_form == Form::Fixed && self.bias_form == Form::Affine && self.is_servo();
@@ -330,7 +330,7 @@ impl ActuatorSpec {
         Ok(())
     }
 
-    /// The actuator, with what it acts on looked up in `model`. A damping ratio is
+    /// The actuator, with its transmission looked up in `model`. A damping ratio is
     /// still a positive `bias[2]`: see `derive`.
     pub fn resolve(
         &mut self,

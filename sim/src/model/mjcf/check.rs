@@ -1,4 +1,4 @@
-//! Compares the tree with the schema: unknown names, what is refused, what is ignored.
+//! Compares the tree with the schema: unknown names, refused features, ignored features.
 
 use super::Note;
 use super::schema::{Node, Role};
@@ -6,7 +6,7 @@ use super::source::{Attr, Element, Fault, Read};
 use crate::names::nearest;
 use std::collections::HashSet;
 
-/// Checks `e` and everything in it; what is ignored is added to `notes`.
+/// Checks `e` and everything in it; ignored features are added to `notes`.
 pub(super) fn check(e: &Element, node: &'static Node, notes: &mut Vec<Note>) -> Read<()> {
     match node.role {
         Role::Refused(why) => {

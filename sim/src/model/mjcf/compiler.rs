@@ -41,7 +41,7 @@ pub(super) struct Compiler {
     pub fuse_static: bool,
     /// Primitives fitted to meshes hold the mesh's bounding box.
     pub fit_aabb: bool,
-    /// Muscles without a length range take the range of what they act on.
+    /// Muscles without a length range take the range of their transmission.
     pub length_from_limit: bool,
     /// Folder of meshes and height fields in the model's folder.
     pub mesh_dir: String,

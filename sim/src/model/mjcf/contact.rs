@@ -31,7 +31,7 @@ impl Default for PairSpec {
 }
 
 impl PairSpec {
-    /// Overwrites what the element says.
+    /// Overwrites the values that the element sets.
     pub fn read(&mut self, e: &Element) -> Read<()> {
         e.integer("condim", &mut self.condim)?;
         e.fill("friction", 1, &mut self.friction)?;

@@ -157,7 +157,7 @@ impl TreeReader<'_, '_> {
         Ok(counts.then_some(inertia))
     }
 
-    /// Keeps what a shape looks like that the model leaves out, if pictures want it.
+    /// Keeps the look of a shape that the model leaves out, if pictures want it.
     fn show(&mut self, item: &Item, spec: &GeomSpec, body: usize) {
         let Some(looks) = &mut self.unfelt.looks else {
             return;
@@ -239,7 +239,7 @@ impl TreeReader<'_, '_> {
         })
     }
 
-    /// `<compiler>`'s least values, and what no rigid body can have.
+    /// `<compiler>`'s least values, and impossible inertias.
     pub(super) fn bound_inertia(&mut self, id: usize) -> Read<()> {
         if id == 0 {
             return Ok(());

@@ -1,8 +1,8 @@
 //! `<default>` classes.
 //!
-//! A class holds one full set of values per kind of element: MJCF's own,
-//! overwritten by the classes around it, overwritten by its own. An element
-//! starts from a copy of its class and overwrites what it says itself.
+//! A class holds one full set of values per kind of element: MJCF's own, overwritten by the
+//! classes around it, overwritten by its own. An element starts from a copy of its class and
+//! overwrites the values that it sets itself.
 
 use super::actuator::{self, ActuatorSpec};
 use super::asset::MeshSpec;

@@ -26,7 +26,7 @@ impl Default for EqualitySpec {
 }
 
 impl EqualitySpec {
-    /// Overwrites what the element says.
+    /// Overwrites the values that the element sets.
     pub fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("active", BOOL, &mut self.active)?;
         e.fill("solref", 1, &mut self.solref)?;

@@ -3,7 +3,7 @@
 
 use super::inertia::{Inertia, combine};
 use super::source::{At, Element, Fault, Read};
-use super::unfelt::Unfelt;
+use super::unfelt::VisualGeoms;
 use crate::model::rotation::Pose;
 use crate::model::{Body, Model};
 use std::collections::BTreeSet;
@@ -67,7 +67,7 @@ pub(super) fn fuse(
     model: &mut Model,
     root: &Element,
     places: &mut Vec<At>,
-    unfelt: &mut Unfelt,
+    unfelt: &mut VisualGeoms,
 ) -> Read<()> {
     let needed = needed(root, model);
     let count = model.bodies.len();

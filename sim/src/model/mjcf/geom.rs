@@ -125,7 +125,7 @@ impl Form {
 }
 
 impl GeomSpec {
-    /// Puts `prefix` before the names of what it is made of.
+    /// Puts `prefix` before the names of its mesh, height field and material.
     pub fn prefix_assets(&mut self, prefix: &str) {
         let names = [&mut self.material, &mut self.mesh, &mut self.hfield];
         for name in names.into_iter().flatten() {
@@ -138,7 +138,7 @@ impl GeomSpec {
         self.fluid_ellipsoid
     }
 
-    /// Overwrites what the element says.
+    /// Overwrites the values that the element sets.
     pub fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("type", SHAPE, &mut self.shape)?;
         self.pose.read(e)?;
@@ -268,7 +268,7 @@ impl GeomSpec {
         }
     }
 
-    /// The shape of `fromto` geoms: what is no primitive is refused before.
+    /// The shape of `fromto` geoms: others than primitives are refused before.
     fn primitive(&self) -> GeomKind {
         match self.shape {
             Shape::Primitive(kind) => kind,

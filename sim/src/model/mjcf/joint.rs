@@ -84,7 +84,7 @@ impl JointSpec {
         (self.springdamper != [0.0; 2]).then_some(self.springdamper)
     }
 
-    /// Overwrites what the element says.
+    /// Overwrites the values that the element sets.
     pub fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("type", KIND, &mut self.kind)?;
         e.array("pos", &mut self.pos)?;

@@ -6,7 +6,7 @@ use crate::model::rotation::normalized;
 use crate::model::{JointKind, Keyframe, Model};
 use std::collections::BTreeMap;
 
-/// Reads one `<key>`; what it leaves out is the initial pose at rest. In a model that
+/// Reads one `<key>`; missing attributes mean the initial pose at rest. In a model that
 /// has `grown` by attached bodies a key may end where the file's own bodies end.
 pub(super) fn read(e: &Element, name: String, model: &Model, grown: bool) -> Read<Keyframe> {
     let values = |name: &str, otherwise: &[f64]| values(e, name, otherwise, grown);

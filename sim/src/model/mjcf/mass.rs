@@ -1,10 +1,10 @@
-//! Masses of the whole model: what moves has some, and their sum.
+//! Masses of the whole model: every moving body has mass; the sum.
 
 use super::source::{At, Fault, Read};
 use crate::model::Model;
 use crate::model::rotation::EPS;
 
-/// Every body with joints needs mass and inertia, its own or of what is welded to it.
+/// Every body with joints needs mass and inertia, its own or of bodies welded to it.
 pub(super) fn check(model: &Model, places: &[At]) -> Read<()> {
     let enough = |x: f64| x >= super::inertia::MIN_VALUE;
     let mut heavy = vec![false; model.bodies.len()];

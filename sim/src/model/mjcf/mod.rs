@@ -1,11 +1,11 @@
 //! MJCF files -> [`Model`], strictly. URDF files too: `urdf` rewrites them as MJCF.
 //!
-//! `source` turns XML into a tree that knows its places and pulls in includes;
-//! `check` compares the tree with `schema`: what is unknown is refused, what
-//! has no effect is listed. Then `<compiler>`, `<option>` and `<default>` are read,
-//! and with them the `tree` of bodies, contacts, actuators and keyframes, in the
-//! order in which they refer to each other. Meaning and defaults are MuJoCo's
-//! (XML reference and `mjSpec`); what is not supported is refused by name.
+//! `source` turns XML into a tree that knows its places and pulls in includes; `check` compares
+//! the tree with `schema`: unknown names are refused, features without effect are listed. Then
+//! `<compiler>`, `<option>` and `<default>` are read, and with them the `tree` of bodies,
+//! contacts, actuators and keyframes, in the order in which they refer to each other. Meaning
+//! and defaults are MuJoCo's (XML reference and `mjSpec`); unsupported features are refused by
+//! name.
 
 mod actuator;
 mod asset;
@@ -52,7 +52,7 @@ use source::{At, Attr, Element, Fault, Read, Sources};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::rc::Rc;
-use unfelt::Unfelt;
+use unfelt::VisualGeoms;
 
 /// Why a model file was refused. `Display` is `file:line:column: message`.
 #[derive(Debug, thiserror::Error)]
@@ -75,11 +75,11 @@ pub enum MjcfError {
     },
 }
 
-/// Reads an MJCF or URDF file and what it includes.
+/// Reads an MJCF or URDF file and its includes.
 ///
 /// # Errors
-/// The file cannot be read, is not MJCF, or uses what is not supported; the
-/// message says where and what to write instead.
+/// The file cannot be read, is not MJCF, or uses an unsupported feature; the
+/// message has the place and a replacement.
 pub fn load(path: &Path) -> Result<Model, MjcfError> {
     load_within(path, None)
 }
@@ -103,7 +103,7 @@ pub fn parse(path: &Path, text: String) -> Result<Model, MjcfError> {
     Ok(parse_within(path, None, text, false)?.0)
 }
 
-/// As [`load_within`], with what the robot looks like. What cannot be shown is no error:
+/// As [`load_within`], with the robot's looks. A part that cannot be shown is no error:
 /// [`Looks::missing`] names it.
 ///
 /// # Errors
@@ -113,7 +113,7 @@ pub fn load_looks(path: &Path, within: Option<&Path>) -> Result<(Model, Looks), 
     parse_within(path, within, text, true)
 }
 
-/// As [`parse`], with what the robot looks like.
+/// As [`parse`], with the robot's looks.
 ///
 /// # Errors
 /// As [`load`].
@@ -147,7 +147,7 @@ fn parse_within(
     let mut assembler = Assembler::new(&mut sources, &mut settings, &mut notes);
     let whole = assembler.model(path, text, &reach)?;
     let (urdf, named) = (assembler.urdf, std::mem::take(&mut assembler.files));
-    let mut unfelt = Unfelt::new(looks.then(|| Looks {
+    let mut unfelt = VisualGeoms::new(looks.then(|| Looks {
         urdf,
         ..Looks::default()
     }));
@@ -185,7 +185,7 @@ fn read(
     path: &Path,
     settings: &Settings,
     notes: &mut Vec<Note>,
-    unfelt: &mut Unfelt,
+    unfelt: &mut VisualGeoms,
 ) -> Read<Model> {
     let (root, classes) = (&whole.root, &whole.classes);
     let compiler = settings.of(root.at);

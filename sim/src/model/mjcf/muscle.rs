@@ -1,4 +1,4 @@
-//! `<muscle>` and what muscles need: lengths, and the peak force from the scale.
+//! `<muscle>` and the data of muscles: lengths, and the peak force from the scale.
 
 use super::compiler::Compiler;
 use super::source::{At, Element, Fault, Read};

@@ -14,7 +14,7 @@ pub(super) enum Alternative {
     ZAxis(Vec3),
 }
 
-/// `pos`, `quat` and what may stand for `quat`.
+/// `pos`, `quat` and the alternatives to `quat`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct PoseSpec {
     pub pos: Vec3,

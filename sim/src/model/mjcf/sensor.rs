@@ -1,4 +1,4 @@
-//! `<sensor>`: what tasks can read of it. A sensor changes nothing about the robot, so
+//! `<sensor>`: the kinds that tasks can read. A sensor changes nothing about the robot, so
 //! one that is not supported, or wrong, is refused where a task asks for it.
 
 use super::source::{Attr, Element};

@@ -38,7 +38,7 @@ impl Default for SiteSpec {
 }
 
 impl SiteSpec {
-    /// Overwrites what the element says.
+    /// Overwrites the values that the element sets.
     pub fn read(&mut self, e: &Element) -> Read<()> {
         self.pose.read(e)?;
         let mut ends = [0.0; 6];

@@ -109,7 +109,7 @@ pub(super) struct Element {
     pub stray: Option<At>,
     /// Name of a joint or actuator in keyframes of attached models.
     pub slot: Option<u32>,
-    /// Only for pictures: MuJoCo leaves it out (what URDFs show).
+    /// Only for pictures: MuJoCo leaves it out (visual shapes of URDFs).
     pub discarded: bool,
 }
 
@@ -206,7 +206,7 @@ impl Sources {
         )
     }
 
-    /// `file:line:column`, for lists of what was ignored.
+    /// `file:line:column`, for lists of ignored elements.
     pub fn short_place(&self, at: At) -> String {
         let (line, column) = self.line_column(at);
         let path = &self.files[at.file as usize].path;
@@ -468,7 +468,7 @@ fn countable(text: &str) -> Result<(), (usize, String)> {
     Ok(())
 }
 
-/// Reads a model file; refuses what cannot be one by its size.
+/// Reads a model file; refuses files that are too large.
 pub(super) fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     files::read(path, MAX_BYTES)
 }

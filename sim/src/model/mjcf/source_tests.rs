@@ -13,7 +13,7 @@ fn more_attributes_or_namespaces_than_any_model_has_are_refused_with_their_place
         (format!("<geom{}/>", many(MAX_ATTRIBUTES + 1)), Some(9)),
         (format!("<geom{}/>", spaces(MAX_NAMESPACES)), None),
         (format!("<geom{}/>", spaces(MAX_NAMESPACES + 1)), Some(9)),
-        // What is no element does not count.
+        // Text that is no element does not count.
         (format!("<!-- <geom{}> -->", many(2000)), None),
         (format!("<![CDATA[ <geom{}> ]]>", many(2000)), None),
         (format!("<!-- > --><b{}/>", many(2000)), Some(19)),
@@ -22,7 +22,7 @@ fn more_attributes_or_namespaces_than_any_model_has_are_refused_with_their_place
         let found = countable(&text);
         assert_eq!(found.err().map(|f| f.0), wrong, "{}", &text[..60]);
     }
-    // What ends early is the XML reader's to say.
+    // The XML reader reports text that ends early.
     for text in ["<a b='", "<!-- <a", "<a", "<", "<?a"] {
         assert_eq!(countable(text), Ok(()), "{text}");
     }

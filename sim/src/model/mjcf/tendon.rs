@@ -48,7 +48,7 @@ impl Default for TendonSpec {
 }
 
 impl TendonSpec {
-    /// Overwrites what the element says.
+    /// Overwrites the values that the element sets.
     pub fn read(&mut self, e: &Element) -> Read<()> {
         e.keyword("limited", LIMITED, &mut self.limited)?;
         e.array("range", &mut self.range)?;
@@ -180,7 +180,7 @@ fn fixed(e: &Element, model: &Model) -> Read<TendonKind> {
     Ok(TendonKind::Fixed(joints))
 }
 
-/// The path of a string, with MuJoCo's rules of what may follow what.
+/// The path of a string, with MuJoCo's rules of order.
 fn spatial(e: &Element, model: &Model) -> Read<TendonKind> {
     let sites = || model.sites.iter().map(|s| s.name.as_str());
     let mut path = Vec::new();

@@ -27,7 +27,7 @@ fn shipped_robots_load_and_ignore_nothing() {
         assert_eq!(model.ignored, [], "{}", path.display());
         assert_eq!(model.qpos0.len(), model.nq);
         assert_eq!(model.sources[0], path);
-        // What is attached is copied into runs, too.
+        // The files of attached models are copied into runs, too.
         let ants = model.sources[1..].iter().filter(|s| s.ends_with("ant.xml"));
         let attached = usize::from(path.ends_with("ant_sumo.xml"));
         assert_eq!(
@@ -158,7 +158,7 @@ fn errors_name_the_place_and_the_remedy() {
             "did you mean \"RK4\"?",
         ),
         (top("<option density=\"~-1\"/>"), "cannot be negative"),
-        // What a robot cannot be.
+        // Impossible robots.
         (
             "<mujoco><worldbody>~<body name=\"b\"><joint/></body></worldbody></mujoco>".into(),
             "moves but has no mass",
@@ -193,7 +193,7 @@ fn errors_name_the_place_and_the_remedy() {
             top("<keyframe><key qpos=\"~1 2\"/></keyframe>"),
             "has 2 numbers, this model needs 0",
         ),
-        // What is not supported, by name.
+        // Unsupported features, by name.
         (body("<geom type=\"mesh\" mesh=\"~m\"/>"), "no mesh called"),
         (body("<geom type=\"box\" mesh=\"~m\"/>"), "no mesh called"),
         (body("<geom type=\"~mesh\"/>"), "needs mesh"),

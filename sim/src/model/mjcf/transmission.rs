@@ -10,11 +10,11 @@ pub(super) struct TransmissionSpec {
     crank_length: f64,
 }
 
-/// Attributes that name what is driven.
+/// Attributes that name the transmission.
 const TARGETS: [&str; 5] = ["joint", "jointinparent", "tendon", "cranksite", "site"];
 
 impl TransmissionSpec {
-    /// Overwrites what the element says.
+    /// Overwrites the values that the element sets.
     pub fn read(&mut self, e: &Element) -> Read<()> {
         e.scalar("cranklength", &mut self.crank_length)?;
         Ok(())

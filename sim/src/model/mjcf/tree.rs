@@ -7,7 +7,7 @@ use super::derive::SpringDamper;
 use super::inertia::combine;
 use super::pose::PoseSpec;
 use super::source::{At, Element, Fault, Read};
-use super::unfelt::Unfelt;
+use super::unfelt::VisualGeoms;
 use super::value::BOOL;
 use super::{Names, Note};
 use crate::model::rotation::Pose;
@@ -26,7 +26,7 @@ pub(super) struct TreeReader<'a, 'b> {
     pub model: &'a mut Model,
     pub names: &'a mut Names,
     /// Geoms that the model leaves out.
-    pub unfelt: &'a mut Unfelt,
+    pub unfelt: &'a mut VisualGeoms,
     pub notes: &'a mut Vec<Note>,
     /// Where each body stands, for later checks.
     pub places: &'a mut Vec<At>,
@@ -123,7 +123,7 @@ impl TreeReader<'_, '_> {
             pos: pose.pos,
             quat: pose.quat,
             mass: 0.0,
-            // What MuJoCo leaves where nothing has mass; inverse weights depend on it.
+            // MuJoCo's values for a body without mass; inverse weights depend on them.
             ipos: own.pos,
             iquat: own.quat,
             inertia: [0.0; 3],

@@ -1,12 +1,12 @@
 //! Shapes that are only seen. The model leaves them out; they are counted, because
-//! MuJoCo counts them, and where pictures are wanted it is kept what they look like.
+//! MuJoCo counts them, and their looks are kept where pictures are wanted.
 
 use super::source::{Fault, Sources};
 use crate::model::looks::{Look, Looks, Missing};
 use crate::model::rotation::Pose;
 
 /// Geoms that [`Model::geoms`](crate::model::Model::geoms) lacks.
-pub(super) struct Unfelt {
+pub(super) struct VisualGeoms {
     /// All geoms in MuJoCo's order: the body of each, and whether the model has it.
     order: Vec<(usize, bool)>,
     /// Their appearance, if that is wanted.
@@ -15,8 +15,8 @@ pub(super) struct Unfelt {
     faults: Vec<(String, usize, Fault)>,
 }
 
-impl Unfelt {
-    /// None so far; `looks` is where to put what they look like, if that is wanted.
+impl VisualGeoms {
+    /// None so far; `looks` takes their looks, if wanted.
     pub fn new(looks: Option<Looks>) -> Self {
         Self {
             order: Vec::new(),
@@ -30,7 +30,7 @@ impl Unfelt {
         self.order.push((body, kept));
     }
 
-    /// Adds what a shape looks like, or why that is not known.
+    /// Adds the look of a shape, or why it is not known.
     pub fn show(&mut self, name: String, body: usize, look: Result<Look, Fault>) {
         match (&mut self.looks, look) {
             (Some(looks), Ok(look)) => looks.shapes.push(look),

@@ -45,7 +45,7 @@ impl Element {
     }
 
     /// Writes the first `n >= least` entries of `to`, as many as are given; the
-    /// others keep what a default class or MJCF itself says.
+    /// others keep the value of a default class or of MJCF.
     pub fn fill(&self, name: &str, least: usize, to: &mut [f64]) -> Read<bool> {
         let Some(attr) = self.attr(name) else {
             return Ok(false);
@@ -151,7 +151,7 @@ fn whole_number(token: &str) -> Result<i32, &'static str> {
     i32::try_from(value).map_err(|_| "is too large")
 }
 
-/// Messages quote at most this much of what the file says.
+/// Messages quote at most this much of the file.
 fn clip(text: &str) -> String {
     const MOST: usize = 60;
     if text.chars().count() <= MOST {

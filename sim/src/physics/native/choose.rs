@@ -1,4 +1,4 @@
-//! Which kernel a run gets: the robot's own or the generic one.
+//! Which kernel a run gets: the specialised kernel or the generic one.
 
 use super::engine::plan;
 use super::ffi::{self, Functions};
@@ -7,7 +7,7 @@ use super::kernel::InstructionSet;
 use super::specialize::{
     Background, Kernel, Mode, OnProgress, Outcome, Progress, Source, SpecializeError, Specializer,
 };
-use super::tables::Plan;
+use super::tables::RobotTables;
 use crate::config::{SimConfig, Specialize};
 use crate::model::Model;
 use crate::physics::PhysicsError;
@@ -23,7 +23,7 @@ const GENERIC: &str = "generic-";
 #[derive(Debug)]
 pub(super) struct Choice {
     pub functions: Functions,
-    /// `generic-avx2` or `avx2-HASH`: what `sim.kernel` takes to get it again.
+    /// `generic-avx2` or `avx2-HASH`: the value of `sim.kernel` that gives it again.
     pub name: String,
     /// Why it is this one, where that needs saying.
     pub note: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct Choice {
 /// A kernel that was decided on before any worlds are built.
 #[derive(Debug)]
 pub struct Settled {
-    /// Its name: what `sim.kernel` takes to get exactly this one.
+    /// Its name: the value of `sim.kernel` that gives exactly this one.
     pub kernel: String,
     /// Why it is this one, where that needs saying.
     pub note: Option<String>,
@@ -89,7 +89,7 @@ pub fn foresee(model: &Model, config: &SimConfig) -> Result<Settled, PhysicsErro
             Err(error) => Err(error),
         };
     };
-    let own = match Own::of(&plan, set) {
+    let own = match Specialized::of(&plan, set) {
         Ok(own) => own,
         Err(why) => return Ok(looks_only(generic_name(set), Some(slower(&why)))),
     };
@@ -111,7 +111,7 @@ pub fn foresee(model: &Model, config: &SimConfig) -> Result<Settled, PhysicsErro
     })
 }
 
-/// Says in the log what takes long.
+/// Logs that the compilation takes long.
 pub(super) fn tell() -> impl FnMut(Progress) -> ControlFlow<()> {
     let mut told = false;
     move |progress| {
@@ -134,7 +134,7 @@ pub(super) fn tell() -> impl FnMut(Progress) -> ControlFlow<()> {
 /// # Errors
 /// `sim.kernel` names a kernel that is not there or does not run on this processor.
 pub(super) fn choose(
-    plan: &Plan,
+    plan: &RobotTables,
     config: &SimConfig,
     progress: OnProgress<'_>,
 ) -> Result<Choice, PhysicsError> {
@@ -152,7 +152,7 @@ pub(super) fn choose(
         Specialize::Auto => Mode::Auto,
         Specialize::Wait => Mode::Wait,
     };
-    let own = match Own::of(plan, set) {
+    let own = match Specialized::of(plan, set) {
         Ok(own) => own,
         Err(why) => return Ok(generic(Some(slower(&why)), None)),
     };
@@ -200,15 +200,15 @@ fn open(kernel: &str) -> Result<Option<InstructionSet>, PhysicsError> {
     Ok(Some(set))
 }
 
-/// Cost of compiling the robot's specialised kernel.
-struct Own {
+/// The source of the robot's specialised kernel, and its compiler.
+struct Specialized {
     source: Source,
     specializer: Specializer,
 }
 
-impl Own {
+impl Specialized {
     /// Or why there is none.
-    fn of(plan: &Plan, set: InstructionSet) -> Result<Self, String> {
+    fn of(plan: &RobotTables, set: InstructionSet) -> Result<Self, String> {
         if set == InstructionSet::Portable {
             return Err("kernels are specialised for AVX2 and AVX-512 only".into());
         }
@@ -235,7 +235,11 @@ fn own_name(set: InstructionSet, hash: &str) -> String {
     format!("{}-{hash}", set.name())
 }
 
-fn ready(plan: &Plan, kernel: &Kernel, set: InstructionSet) -> Result<Choice, SpecializeError> {
+fn ready(
+    plan: &RobotTables,
+    kernel: &Kernel,
+    set: InstructionSet,
+) -> Result<Choice, SpecializeError> {
     Ok(Choice {
         functions: ffi::loaded(&kernel.library, plan)?,
         name: own_name(set, &kernel.hash),
@@ -246,7 +250,7 @@ fn ready(plan: &Plan, kernel: &Kernel, set: InstructionSet) -> Result<Choice, Sp
 
 /// Exactly the kernel that an earlier run had. One that has left the cache is compiled
 /// again if that gives the same one.
-fn named(plan: &Plan, name: &str, progress: OnProgress<'_>) -> Result<Choice, PhysicsError> {
+fn named(plan: &RobotTables, name: &str, progress: OnProgress<'_>) -> Result<Choice, PhysicsError> {
     let missing = |why: String| PhysicsError::Kernel {
         name: name.into(),
         why,
@@ -283,23 +287,25 @@ fn parse(name: &str) -> Option<(InstructionSet, Option<&str>)> {
 }
 
 /// Whether compiling gives the kernel of this name.
-fn can_come_back(plan: &Plan, name: &str) -> bool {
+fn can_come_back(plan: &RobotTables, name: &str) -> bool {
     let same = || {
         let (set, hash) = parse(name)?;
-        let own = Own::of(plan, set).ok().filter(|_| set.is_available())?;
+        let own = Specialized::of(plan, set)
+            .ok()
+            .filter(|_| set.is_available())?;
         Some(own.specializer.hash(&own.source, set).ok()? == hash?)
     };
     same().unwrap_or(false)
 }
 
-/// Compiles the kernel of this hash, if that is what would come out.
+/// Compiles the kernel of this hash, if this compiler gives it.
 fn again(
-    plan: &Plan,
+    plan: &RobotTables,
     set: InstructionSet,
     hash: &str,
     progress: OnProgress<'_>,
 ) -> Result<Kernel, String> {
-    let own = Own::of(plan, set)?;
+    let own = Specialized::of(plan, set)?;
     let same = own
         .specializer
         .hash(&own.source, set)

@@ -60,7 +60,7 @@ impl NativePhysics {
         None
     }
 
-    /// One time step: what comes after, and the accelerations in between.
+    /// One time step: the next state, and the accelerations in between.
     fn evaluate(&self, now: &State, ctrl: &[f32]) -> (State, Vec<f32>) {
         let mut next = State {
             qpos: vec![0.0; now.qpos.len()],

@@ -4,7 +4,7 @@ use super::choose::{Choice, choose, tell};
 use super::ffi::{Robot, Solver, Work};
 use super::lower::{LowerOptions, lower};
 use super::specialize::Background;
-use super::tables::Plan;
+use super::tables::RobotTables;
 use super::{snapshot, unsupported};
 use crate::config::SimConfig;
 use crate::device::Address;
@@ -57,8 +57,8 @@ pub struct NativePhysics {
 /// The tables of `model`.
 ///
 /// # Errors
-/// [`PhysicsError::Unsupported`] for what the native engine cannot do, by name.
-pub(super) fn plan(model: &Model, config: &SimConfig) -> Result<Plan, PhysicsError> {
+/// [`PhysicsError::Unsupported`] for features that the native engine lacks, by name.
+pub(super) fn plan(model: &Model, config: &SimConfig) -> Result<RobotTables, PhysicsError> {
     let options = LowerOptions {
         timestep: (config.dt > 0.0).then_some(config.dt),
         ..LowerOptions::default()
@@ -69,7 +69,7 @@ pub(super) fn plan(model: &Model, config: &SimConfig) -> Result<Plan, PhysicsErr
 /// N worlds of `model` in its initial pose.
 ///
 /// # Errors
-/// [`PhysicsError::Unsupported`] for what the native engine cannot do, by name;
+/// [`PhysicsError::Unsupported`] for features that the native engine lacks, by name;
 /// [`PhysicsError::Memory`] when N worlds do not fit.
 pub fn new(
     model: &Arc<Model>,

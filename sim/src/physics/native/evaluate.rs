@@ -4,7 +4,7 @@ use super::choose::{choose, tell};
 use super::ffi::{self, EvalArgs, Functions, Linked, Robot, Solver};
 use super::kernel::InstructionSet;
 use super::lower::{LowerOptions, lower};
-use super::tables::{Plan, Scalar};
+use super::tables::{RobotTables, Scalar};
 use super::unsupported;
 use crate::config::{SimConfig, Specialize};
 use crate::memory::{MemoryError, zeroed};
@@ -23,7 +23,7 @@ pub struct EvalOptions {
     /// Which kernel; `None` is the widest the processor has. Double precision has
     /// one only.
     pub instruction_set: Option<InstructionSet>,
-    /// In single precision: the robot's own kernel (`wait`), one that is in the cache
+    /// In single precision: the robot's specialised kernel (`wait`), one that is in the cache
     /// (`auto`), or the generic one (`off`). Without `instruction_set`.
     pub specialize: Specialize,
     /// Overrides of the model's options.
@@ -74,7 +74,7 @@ pub fn evaluate(
 }
 
 fn run<T: Scalar + Zeroable + Into<f64>>(
-    plan: Plan,
+    plan: RobotTables,
     options: &EvalOptions,
     functions: impl Into<Functions>,
     states: &States<'_>,

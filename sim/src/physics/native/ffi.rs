@@ -2,7 +2,7 @@
 //! take (`step.cuh`).
 
 use super::specialize::{Library, SpecializeError};
-use super::tables::{Plan, RawTables, RealTables, Scalar};
+use super::tables::{RawTables, RealTables, RobotTables, Scalar};
 use crate::physics::StepArgs;
 use std::alloc::Layout;
 use std::ffi::CStr;
@@ -78,7 +78,10 @@ impl From<&'static Api> for Functions {
 /// # Errors
 /// It has no kernel in it, or one for another robot: its code would read and write
 /// beyond the worlds' buffers.
-pub(super) fn loaded(library: &Arc<Library>, plan: &Plan) -> Result<Functions, SpecializeError> {
+pub(super) fn loaded(
+    library: &Arc<Library>,
+    plan: &RobotTables,
+) -> Result<Functions, SpecializeError> {
     // SAFETY: `generate` gives this name this signature.
     let robot =
         unsafe { library.function::<unsafe extern "C" fn() -> *const c_char>("ostler_robot") }?;
@@ -151,14 +154,14 @@ impl Drop for Work {
 #[derive(Debug)]
 pub(super) struct Robot<T> {
     functions: Functions,
-    plan: Plan,
+    plan: RobotTables,
     reals: RealTables<T>,
 }
 
 impl<T: Scalar> Robot<T> {
     /// Binds `api` to a robot; `None` when the kernel is of another version or
     /// computes in another type.
-    pub(super) fn new(functions: impl Into<Functions>, plan: Plan) -> Option<Self> {
+    pub(super) fn new(functions: impl Into<Functions>, plan: RobotTables) -> Option<Self> {
         let functions = functions.into();
         let api = functions.api;
         let fits = api.version == VERSION && api.real_bytes as usize == size_of::<T>();
@@ -175,7 +178,7 @@ impl<T: Scalar> Robot<T> {
     }
 
     /// The robot's tables.
-    pub(super) fn plan(&self) -> &Plan {
+    pub(super) fn plan(&self) -> &RobotTables {
         &self.plan
     }
 

@@ -1,7 +1,7 @@
 //! Worlds as bytes, and back.
 
 use super::engine::NativePhysics;
-use super::tables::Plan;
+use super::tables::RobotTables;
 use crate::physics::SnapshotError;
 use crate::physics::record::Worlds;
 use crate::snapshot::{self, Bytes};
@@ -9,7 +9,7 @@ use crate::snapshot::{self, Bytes};
 pub(super) const ENGINE: &str = "native worlds";
 
 /// Identity of worlds that can be exchanged.
-pub(super) fn fingerprint(plan: &Plan) -> [u8; 32] {
+pub(super) fn fingerprint(plan: &RobotTables) -> [u8; 32] {
     *plan.digest().as_bytes()
 }
 

@@ -7,7 +7,7 @@
 use std::marker::PhantomData;
 use std::os::raw::c_int;
 
-impl Plan {
+impl RobotTables {
     /// Of everything in it: robots with the same one have the same dynamics.
     pub(crate) fn digest(&self) -> blake3::Hash {
         let mut hash = blake3::Hasher::new();
@@ -39,14 +39,14 @@ macro_rules! tables {
         /// A robot lowered to tables: see `sim/kernels/tables.cuh` for each.
         #[derive(Debug, Clone, Default, PartialEq)]
         #[allow(missing_docs)]
-        pub struct Plan {
+        pub struct RobotTables {
             $(pub $count: usize,)*
             $(pub $scalar: f64,)*
             $(pub $int: Vec<i32>,)*
             $(pub $real: Vec<f64>,)*
         }
 
-        impl Plan {
+        impl RobotTables {
             /// Numbers of things, in the kernels' order.
             pub fn counts(&self) -> impl Iterator<Item = (&'static str, usize)> {
                 [$((stringify!($count), self.$count)),*].into_iter()
@@ -68,7 +68,7 @@ macro_rules! tables {
             }
         }
 
-        /// The real numbers of a [`Plan`], rounded to the kernel's type.
+        /// The real numbers of a [`RobotTables`], rounded to the kernel's type.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs)]
         pub struct RealTables<T> {
@@ -78,7 +78,7 @@ macro_rules! tables {
 
         impl<T: Scalar> RealTables<T> {
             /// Rounds every real number of `plan`.
-            pub fn new(plan: &Plan) -> Self {
+            pub fn new(plan: &RobotTables) -> Self {
                 Self {
                     $($scalar: T::round(plan.$scalar),)*
                     $($real: plan.$real.iter().map(|x| T::round(*x)).collect(),)*
@@ -87,7 +87,7 @@ macro_rules! tables {
 
             /// The tables as the generic kernel takes them: `Tables<T>` of
             /// `tables.cuh`, pointing into `self` and `plan`.
-            pub fn raw<'a>(&'a self, plan: &'a Plan) -> RawTables<'a, T> {
+            pub fn raw<'a>(&'a self, plan: &'a RobotTables) -> RawTables<'a, T> {
                 RawTables {
                     // Every count was bounded when the plan was made.
                     $($count: plan.$count as c_int,)*
@@ -99,7 +99,7 @@ macro_rules! tables {
             }
         }
 
-        /// `Tables<T>` of `tables.cuh`: pointers into a [`Plan`] and [`RealTables`].
+        /// `Tables<T>` of `tables.cuh`: pointers into a [`RobotTables`] and [`RealTables`].
         #[derive(Debug, Clone, Copy)]
         #[repr(C)]
         #[allow(missing_docs)]
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn names_and_order_are_the_kernels() {
-        let plan = Plan::default();
+        let plan = RobotTables::default();
         assert_eq!(
             plan.counts().map(|x| x.0).collect::<Vec<_>>(),
             list("COUNTS")
@@ -250,11 +250,11 @@ mod tests {
 
     #[test]
     fn raw_tables_point_at_the_rounded_numbers() {
-        let plan = Plan {
+        let plan = RobotTables {
             nv: 3,
             timestep: 0.1,
             qpos0: vec![1.0, 0.3],
-            ..Plan::default()
+            ..RobotTables::default()
         };
         let single = RealTables::<f32>::new(&plan);
         assert_eq!(single.qpos0, [1.0, 0.3_f32]);

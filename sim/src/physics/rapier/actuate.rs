@@ -12,7 +12,7 @@
 //! time step. The force at the start of the step is MuJoCo's in every case; where a
 //! force range clamps, the force is constant over the step.
 
-use super::build::{Layout, Place, Scalar, Spatial};
+use super::build::{CoordinatePlace, Layout, Scalar, Spatial};
 use super::kinematics::{add, cross, rotate};
 use super::sets::Sets;
 use crate::model::{Actuator, JointKind, Model};
@@ -265,7 +265,7 @@ impl SpatialDrive {
 }
 
 /// A constant force on consecutive axes of a link's joint.
-fn push(sets: &mut Sets, place: Place, first: usize, force: &[f32]) {
+fn push(sets: &mut Sets, place: CoordinatePlace, first: usize, force: &[f32]) {
     if let Some(multibody) = sets.multibody_joints.get_multibody_mut_internal(place.tree)
         && let Some(link) = multibody.link_mut(place.link)
     {

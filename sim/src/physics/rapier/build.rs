@@ -3,7 +3,7 @@
 use super::super::PhysicsError;
 use super::actuate::Drives;
 use super::filter::Filter;
-use super::joints::{Link, Mass, Motion, Parent, Plan, plan};
+use super::joints::{Link, LinkPlan, Mass, Motion, Parent, plan};
 use super::sets::Sets;
 use super::shapes::{collider, to_rapier};
 use crate::config::SimConfig;
@@ -18,7 +18,7 @@ use rapier3d::prelude::{
 
 /// Where a coordinate lives in a world.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct CoordinatePlace {
     pub tree: MultibodyIndex,
     /// Link in the multibody.
     pub link: usize,
@@ -29,7 +29,7 @@ pub(super) struct Place {
 /// A slide or hinge.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scalar {
-    pub place: Place,
+    pub place: CoordinatePlace,
     /// rapier's axis, 0..6.
     pub axis: usize,
     /// Index of its velocity in the multibody.
@@ -43,7 +43,7 @@ pub(super) struct Scalar {
 /// A ball joint or a free root.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Spatial {
-    pub place: Place,
+    pub place: CoordinatePlace,
     pub body: RigidBodyHandle,
     /// Free roots: centre of mass, rapier's origin, in MuJoCo's body frame.
     pub com: [f32; 3],
@@ -128,7 +128,7 @@ fn parameters(config: &SimConfig, dt: f64) -> IntegrationParameters {
 /// Adds a rigid body for every link and joins it to its parent.
 fn add_links(
     model: &Model,
-    plan: &Plan,
+    plan: &LinkPlan,
     dt: f64,
     sets: &mut Sets,
 ) -> Result<Vec<RigidBodyHandle>, PhysicsError> {
@@ -247,7 +247,7 @@ fn softness(j: &Joint, dt: f64) -> SpringCoefficients<f32> {
 
 fn add_colliders(
     model: &Model,
-    plan: &Plan,
+    plan: &LinkPlan,
     filter: &Filter,
     handles: &[RigidBodyHandle],
     sets: &mut Sets,
@@ -290,7 +290,7 @@ fn place(
     if !layout.trees.contains(&id.multibody) {
         layout.trees.push(id.multibody);
     }
-    let place = Place {
+    let place = CoordinatePlace {
         tree: id.multibody,
         link: id.id,
         assembly,

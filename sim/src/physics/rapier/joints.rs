@@ -11,7 +11,7 @@ use nalgebra::{Isometry3, Matrix3, Quaternion, Rotation3, Translation3, UnitQuat
 
 pub(super) type Pose = Isometry3<f64>;
 
-/// An index into [`Plan::links`], or a tree's fixed base.
+/// An index into [`LinkPlan::links`], or a tree's fixed base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Parent {
     /// The world: the link starts a tree on a fixed base.
@@ -60,7 +60,7 @@ pub(super) struct Link {
 
 /// All links, parents first.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct LinkPlan {
     pub links: Vec<Link>,
     /// Link that carries each body, `None` for static bodies.
     pub link_of_body: Vec<Option<usize>>,
@@ -93,9 +93,9 @@ fn unsupported(what: impl Into<String>) -> PhysicsError {
 }
 
 /// Splits the model into links.
-pub(super) fn plan(model: &Model) -> Result<Plan, PhysicsError> {
+pub(super) fn plan(model: &Model) -> Result<LinkPlan, PhysicsError> {
     let nbody = model.bodies.len();
-    let mut plan = Plan {
+    let mut plan = LinkPlan {
         links: Vec::new(),
         link_of_body: vec![None; nbody],
         body_in_link: vec![Pose::identity(); nbody],
@@ -124,7 +124,7 @@ fn add_chain(
     b: usize,
     parent: Parent,
     at: Pose,
-    plan: &mut Plan,
+    plan: &mut LinkPlan,
 ) -> Result<(), PhysicsError> {
     let body = &model.bodies[b];
     let joints: Vec<usize> = body.joints.clone().collect();
@@ -247,7 +247,7 @@ fn complete(basis: &[Vector3<f64>]) -> Matrix3<f64> {
 
 /// Masses of the links, each the sum of the bodies that are welded to it; moves the
 /// frames of free roots to their centre of mass.
-fn link_masses(model: &Model, plan: &mut Plan) -> Result<Vec<Mass>, PhysicsError> {
+fn link_masses(model: &Model, plan: &mut LinkPlan) -> Result<Vec<Mass>, PhysicsError> {
     let mut masses = Vec::with_capacity(plan.links.len());
     for l in 0..plan.links.len() {
         let members: Vec<usize> = (1..model.bodies.len())
@@ -278,7 +278,7 @@ fn link_masses(model: &Model, plan: &mut Plan) -> Result<Vec<Mass>, PhysicsError
     Ok(masses)
 }
 
-fn combine(model: &Model, plan: &Plan, members: &[usize]) -> Mass {
+fn combine(model: &Model, plan: &LinkPlan, members: &[usize]) -> Mass {
     let parts: Vec<Mass> = members
         .iter()
         .map(|&b| {

@@ -108,7 +108,7 @@ fn build_worlds(
             what: "rapier worlds".to_string(),
             bytes: num_envs.saturating_mul(std::mem::size_of::<World>()),
         })?;
-    // What the worlds allocate one by one would end the process where it cannot be had:
+    // The worlds allocate one by one, and a failure there would end the process:
     // asked for at once and given back, it is an error. A quarter of what a world holds
     // is in its bytes, or more: small numbers take one there.
     let (fingerprint, size) = snapshot::fingerprint(&pristine, config, dt)?;

@@ -1,9 +1,9 @@
 //! Worlds as bytes, and back.
 //!
 //! A record has what tasks see of the worlds, and every world as rapier has it; worlds with
-//! other parts are refused. What lies deeper in them is trusted to be what its file's checksum
-//! says. What rapier and serde allocate for a world on their own cannot fail without ending
-//! the process; all else here can.
+//! other parts are refused. Deeper parts are trusted where the file's checksum agrees.
+//! Allocations within rapier and serde end the process when they fail; all else here returns an
+//! error.
 
 use super::super::record::Worlds;
 use super::super::{PhysicsError, SnapshotError};
@@ -100,7 +100,7 @@ impl Serialize for Bodies<'_> {
 struct Readable<'a>(&'a [World]);
 
 // SAFETY: it hands out shared references to `Sets` and nothing else, and those are Sync
-// (checked below); what else is in a world, which is not, nobody reaches through it.
+// (checked below); the other parts of a world, which are not checked, are not reached through it.
 unsafe impl Sync for Readable<'_> {}
 
 const _: () = {
@@ -122,8 +122,8 @@ pub(super) fn capture(rapier: &Rapier, out: &mut Vec<u8>) -> Result<(), Snapshot
     let room: usize = parts.iter().map(|p| p.bytes.capacity()).sum();
     let all = n.saturating_mul(rapier.world_bytes);
     if room < all {
-        // What rapier and serde allocate on the way would end the process: where there is
-        // no room for the bytes they are not asked.
+        // Failed allocations within rapier and serde would end the process: they are not called
+        // where there is no room for the bytes.
         probe(all.saturating_mul(2))?;
     }
     let each = Columns::new(&mut parts, threads);

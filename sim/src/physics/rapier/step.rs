@@ -7,7 +7,7 @@ use super::sets::{Sets, Workspace};
 use crate::model::Model;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A world, and room for what is read from it.
+/// A world, and room for its readings.
 pub(super) struct World {
     pub sets: Sets,
     pub work: Workspace,
@@ -69,7 +69,7 @@ impl World {
                 bits |= fault::CONTROL;
             }
         }
-        // Whatever a panic leaves behind is replaced as a whole by the next reset.
+        // The next reset replaces the whole world after a panic.
         match catch_unwind(AssertUnwindSafe(|| self.substeps(shared, substeps))) {
             Ok(more) => bits | more,
             Err(_) => bits | fault::ENGINE,

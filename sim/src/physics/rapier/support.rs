@@ -3,7 +3,7 @@
 use super::super::PhysicsError;
 use crate::model::{Dynamics, GeomKind, JointKind, Model, Transmission};
 
-/// Refuses what would silently be another robot.
+/// Refuses features without which it would be another robot.
 pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
     let refuse = |what: String| {
         Err(PhysicsError::Unsupported {

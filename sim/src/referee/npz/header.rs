@@ -186,7 +186,7 @@ impl<'a> Parser<'a> {
     /// A type's name; a list of fields is not looked into, as nothing here reads one.
     fn descr(&mut self) -> Option<String> {
         if self.0.trim_ascii_start().starts_with('[') {
-            // What ends it is the next key: a name in quotes with a colon behind it.
+            // The next key ends the value: a name in quotes with a colon behind it.
             let end = self.0.find(", 'fortran_order'")?;
             self.0 = self.0.get(end..)?;
             return Some("a list of fields".into());

@@ -48,7 +48,7 @@ pub enum NpzError {
         /// Names of the arrays there are.
         found: String,
     },
-    /// An array is not what it should be.
+    /// An array of the wrong form.
     #[error("{path}: {name} {found}, expected {expected}")]
     Array {
         /// The file.

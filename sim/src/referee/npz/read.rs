@@ -1,4 +1,4 @@
-//! Reading: what a file claims is checked before it is believed.
+//! Reading: a file's claims are checked before they are used.
 
 use super::directory;
 use super::header::{Header, Kind};

@@ -37,7 +37,7 @@ fn row(data: &[f64], width: usize, i: usize) -> &[f64] {
     data.get(i * width..(i + 1) * width).unwrap_or_default()
 }
 
-/// Errors of every state: of `qacc` and of what sensors read, and of the next state.
+/// Errors of every state: of `qacc` and of sensors, and of the next state.
 pub fn errors(model: &Model, ours: &Evaluation, theirs: &Reference) -> (Vec<f64>, Vec<f64>) {
     let (nq, nv) = (model.nq, model.nv);
     let na = model.na;

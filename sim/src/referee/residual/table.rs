@@ -119,7 +119,7 @@ pub(super) struct Answer<'a> {
 }
 
 impl Table {
-    /// Finds what is beyond the gate.
+    /// Finds the states beyond the gate.
     pub(super) fn judge(&mut self, answers: [Answer<'_>; 2], choice: &[u32], fault: &[u32]) {
         let gate = self.gate;
         let mut beyond = Vec::new();
@@ -133,7 +133,7 @@ impl Table {
         let mut searched = vec![false; self.states];
         let mut chosen = vec![false; self.states];
         for answer in answers {
-            // What is left of the errors that the referee's own doubt explains.
+            // The errors that the referee's own doubt does not explain.
             let left: Vec<f64> = (0..self.states)
                 .map(|i| {
                     let (error, kind) = (answer.errors[i], answer.kinds[i]);

@@ -11,7 +11,7 @@ pub use numbers::Numbers;
 
 use super::Task;
 use super::expr::{Cell, Code, Remembered};
-use crate::device::Place;
+use crate::device::SourceRange;
 pub use crate::state::Sizes;
 use crate::state::{EPISODE, WORLD, width};
 use std::fmt::Write;
@@ -57,7 +57,7 @@ pub struct Emitted {
     /// The text.
     pub text: String,
     /// Target of its lines.
-    pub places: Vec<Place>,
+    pub places: Vec<SourceRange>,
     /// The table of the expressions' numbers; empty where they are in the code.
     pub numbers: Vec<f32>,
 }
@@ -66,7 +66,7 @@ pub struct Emitted {
 struct Writer<'a> {
     task: &'a Task,
     text: String,
-    places: Vec<Place>,
+    places: Vec<SourceRange>,
     numbers: Numbers,
 }
 
@@ -144,7 +144,7 @@ impl Writer<'_> {
             let place = format!("task.observation[{}].expr", term.index);
             self.term(&function("seen", i), term.program.code(), place, &term.text);
         }
-        for (i, cell) in task.memory.cells().iter().enumerate() {
+        for (i, cell) in task.history.cells().iter().enumerate() {
             let place = format!("what the task remembers, {i}");
             self.term(&function("kept", i), cell.code(), place, &cell.text());
         }
@@ -159,7 +159,7 @@ impl Writer<'_> {
         self.line(format_args!(
             "OSTLER_TERM void {name}(const EnvArgs& a, int e, float* out) {{\n  (void)a, (void)e;\n{body}}}"
         ));
-        self.places.push(Place {
+        self.places.push(SourceRange {
             name: place,
             text: text.to_string(),
         });
@@ -173,7 +173,7 @@ impl Writer<'_> {
         ));
         let ones = |k: usize| (0..k).map(|i| (i, 1, false)).collect::<Vec<_>>();
         let seen = task.observations.terms.iter().enumerate();
-        let cells = task.memory.cells().iter().enumerate();
+        let cells = task.history.cells().iter().enumerate();
         let since = |cell: &Cell| cell.kind() == Remembered::Since;
         for (name, kind, terms) in [
             ("rewards", "reward", ones(task.score.rewards.len())),

@@ -13,7 +13,7 @@ pub const PLACEHOLDERS: [&str; 3] = ["{agent}", "{other}", "{each}"];
 
 /// Which agents `{each}` and `{other}` stand for now.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Meant {
+pub struct AgentNames {
     each: Option<usize>,
     other: Option<usize>,
 }
@@ -105,17 +105,17 @@ impl Checker<'_> {
         let mut values = Vec::with_capacity(all.len());
         for agent in all {
             self.meant = match each {
-                true => Meant {
+                true => AgentNames {
                     each: Some(agent),
                     other: None,
                 },
-                false => Meant {
+                false => AgentNames {
                     each: None,
                     other: Some(agent),
                 },
             };
             let value = self.check(of);
-            self.meant = Meant::default();
+            self.meant = AgentNames::default();
             values.push(value?);
         }
         self.concat(values, span.clone())

@@ -2,7 +2,7 @@
 
 pub use super::value::{Comp, Value};
 
-use super::agents::Meant;
+use super::agents::AgentNames;
 use super::dag::{Dag, Id};
 use super::functions::Function;
 use super::ops::Op;
@@ -69,7 +69,7 @@ pub struct Checker<'a> {
     pub of_agent: bool,
     /// Where values that this expression remembers are kept.
     pub remembered: HashMap<(Remembered, Vec<Id>), usize>,
-    pub(super) meant: Meant,
+    pub(super) meant: AgentNames,
     pub(super) tree: &'a Tree<'a>,
     pub(super) text: &'a str,
 }
@@ -83,7 +83,7 @@ impl<'a> Checker<'a> {
             elements: Vec::new(),
             of_agent: false,
             remembered: HashMap::new(),
-            meant: Meant::default(),
+            meant: AgentNames::default(),
             tree,
             text,
         }

@@ -1,5 +1,4 @@
-//! Names of the model's elements: patterns, lists, and what was meant when a name
-//! does not fit.
+//! Names of the model's elements: patterns, lists, and suggestions when a name does not fit.
 
 use super::functions::Kind;
 use super::{Element, ElementKind, ExprError};

@@ -29,7 +29,7 @@ impl Code {
     /// `param(k)` is the text of parameter `k`.
     pub(in crate::task) fn emit(&self, mut param: impl FnMut(usize) -> String) -> String {
         let mut text = String::new();
-        // What each register holds, by the step that wrote it.
+        // The value in each register, by the step that wrote it.
         let mut held = vec![usize::MAX; self.registers];
         for (i, (step, to)) in self.steps.iter().enumerate() {
             let value = match *step {

@@ -1,4 +1,4 @@
-//! Names of other programs, and what to write here.
+//! Names of other programs, and the names here.
 
 /// Name elsewhere -> advice.
 const NAMES: &[(&str, &str)] = &[

@@ -53,7 +53,7 @@ const SIGNS: [(&str, &str); 27] = [
     ("\u{2265}", ">="),
 ];
 
-/// Spellings of other languages, and what to write here.
+/// Spellings of other languages, and the spellings here.
 const FOREIGN: [(&str, &str, &str); 10] = [
     ("**", "`**` is not an operator", "write a^b"),
     ("//", "`//` is not an operator", "write floor(a / b)"),

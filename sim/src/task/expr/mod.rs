@@ -9,9 +9,9 @@ mod elements;
 mod emit;
 mod foreign;
 mod functions;
+mod history;
 mod inputs;
 mod lex;
-mod memory;
 mod names;
 mod operators;
 mod ops;
@@ -24,9 +24,9 @@ mod value;
 pub use elements::matches;
 pub(crate) use emit::literal;
 pub use functions::reference;
+pub use history::{Cell, History, HistoryBuilder, Kind as Remembered};
 pub use inputs::{Buffers, Inputs};
 pub(crate) use inputs::{Column, Columns};
-pub use memory::{Cell, Kind as Remembered, Memory, Notebook};
 pub(crate) use program::Code;
 pub use unit::Unit;
 
@@ -51,7 +51,7 @@ pub struct Scope<'a> {
     /// Several agents, where the task has some.
     pub agents: Option<Agents<'a>>,
     /// History of the expressions; the same for all of a task.
-    pub memory: &'a Notebook,
+    pub history: &'a HistoryBuilder,
 }
 
 /// The agents of a task, and the one that an expression is evaluated for.

@@ -1,4 +1,4 @@
-//! The operations of compiled programs: the one place that says what each means.
+//! The operations of compiled programs: the one definition of each.
 //!
 //! Every operation is a pure function of one lane. Booleans are 0 and 1. Nothing
 //! traps: a division by zero or a root of a negative number gives what IEEE 754

@@ -13,7 +13,7 @@ use trees::{geom, tree};
 /// How many seeds are compared.
 pub const MODELS: u64 = 500;
 
-/// What has a name by now.
+/// Names given so far.
 #[derive(Default)]
 struct Names {
     bodies: usize,

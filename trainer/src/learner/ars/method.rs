@@ -2,7 +2,7 @@
 
 use super::{Ars, LinearPolicy};
 use crate::config::Config;
-use crate::learner::registry::{Method, Plan};
+use crate::learner::registry::{LearnerArgs, Method};
 use crate::learner::{LearnError, Learner, TrainedPolicy};
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
@@ -70,13 +70,13 @@ impl Method for ArsMethod {
         format!("{tried} directions tried, {counted} of them counted")
     }
 
-    fn build(&self, plan: &Plan<'_>) -> Result<Box<dyn Learner>, LearnError> {
+    fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
         let ars = &plan.config.ars;
         let learner = Ars::new(ars, plan.actor(), plan.spec, plan.seed, plan.device)?;
         Ok(Box::new(learner))
     }
 
-    fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+    fn policy(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
         let ars = &plan.config.ars;
         let policy = LinearPolicy::new(ars, plan.actor(), plan.spec, plan.seed, plan.device)?;
         Ok(Box::new(policy))

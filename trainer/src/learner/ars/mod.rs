@@ -18,7 +18,7 @@ pub use config::ArsConfig;
 pub use method::ArsMethod;
 pub use policy::LinearPolicy;
 
-use super::fault::{Faults, Place};
+use super::fault::{FaultTime, Faults};
 use super::state::{Count, RateShare};
 use super::{LearnError, Learner, State, TrainedPolicy, UpdateStats};
 use ostler_collector::Rollout;
@@ -46,7 +46,7 @@ pub struct Ars {
 }
 
 /// Returns of the directions.
-struct Worth {
+struct DirectionReturns {
     /// Returns with and against each direction `[D]`, double.
     returns: [Tensor; 2],
     /// 1 where both count and the direction is among the best `[D]`, double.
@@ -118,7 +118,7 @@ impl Ars {
     }
 
     /// Which directions count: the best `top_directions` by the better of their two returns.
-    fn judge(&self, rollout: &Rollout) -> Result<Worth, TchError> {
+    fn judge(&self, rollout: &Rollout) -> Result<DirectionReturns, TchError> {
         let [sum, counts] = self.returns(rollout)?;
         let directions = self.policy.directions();
         let pairs = |t: &Tensor| t.f_narrow(0, 0, 2 * directions)?.f_view([directions, 2]);
@@ -133,7 +133,7 @@ impl Ars {
         let best = best.f_masked_fill(&both.f_eq(0.0)?, f64::NEG_INFINITY)?;
         let (_, top) = best.f_topk(wanted, 0, true, true)?;
         let chosen = both.f_zeros_like()?.f_index_fill(0, &top, 1.0)?;
-        Ok(Worth {
+        Ok(DirectionReturns {
             returns: [plus, minus],
             chosen: chosen.f_mul(&both)?,
         })
@@ -146,8 +146,8 @@ impl Learner for Ars {
         let _no_grad = tch::no_grad_guard();
         let before = self.crossed.traffic();
         self.faults.minibatch = 0;
-        self.poison(Place::Begin)?;
-        let Worth { returns, chosen } = self.judge(rollout)?;
+        self.poison(FaultTime::Begin)?;
+        let DirectionReturns { returns, chosen } = self.judge(rollout)?;
         let [plus, minus] = &returns;
         let count = chosen.f_sum(Kind::Double)?;
         // Standard deviation of all returns that are used.
@@ -164,7 +164,7 @@ impl Learner for Ars {
         let weight = plus.f_sub(minus)?.f_mul(&chosen)?;
         let weight = weight.f_mul_scalar(rate)?.f_div(&used)?;
         self.step.f_copy_(&self.policy.along(&weight)?)?;
-        self.poison(Place::Judged)?;
+        self.poison(FaultTime::Judged)?;
         let norm = self.step.f_norm()?.f_to_kind(Kind::Double)?;
         // Not a step: no direction counted, or something is not a number.
         let ok = norm
@@ -262,7 +262,7 @@ impl Learner for Ars {
 
 impl Ars {
     /// Puts faults that are due here into the update.
-    fn poison(&mut self, place: Place) -> Result<(), LearnError> {
+    fn poison(&mut self, place: FaultTime) -> Result<(), LearnError> {
         if self.faults.poison(&self.state, place, self.updates.get())? {
             self.policy.derive()?;
         }

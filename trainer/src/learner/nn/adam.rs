@@ -42,7 +42,7 @@ pub struct Adam {
     zero: Tensor,
 }
 
-/// Parameters that are stepped together, and views of what is theirs.
+/// Parameters that are stepped together, and their views.
 #[derive(Debug)]
 struct Part {
     range: Range<i64>,

@@ -124,7 +124,7 @@ impl Linear {
         Ok(())
     }
 
-    /// The same, added to what `dx` holds.
+    /// The same, added to `dx`.
     pub fn add_backward_input(&self, dy: &Tensor, dx: &Tensor) -> Result<(), TchError> {
         let _ = dx.f_addmm_out(dx, dy, &self.weight)?;
         Ok(())

@@ -18,7 +18,7 @@ use super::LearnError;
 use ostler_sim::memory::MemoryError;
 use tch::{Device, Kind, TchError, Tensor};
 
-/// A zeroed tensor, or an error that says what it was for.
+/// A zeroed tensor, or an error that names its purpose.
 pub fn zeros(what: &str, size: &[i64], kind: Kind, device: Device) -> Result<Tensor, LearnError> {
     Tensor::f_zeros(size, (kind, device)).map_err(|_| {
         let elements = size

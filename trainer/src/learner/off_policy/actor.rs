@@ -18,22 +18,22 @@ use tch::{Device, Kind, TchError, Tensor};
 /// How actions differ from the network's.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Explore {
-    /// Drawn from a Gaussian whose mean and deviation are the network's, then squashed by
+    /// Drawn from a Gaussian whose mean and standard deviation are the network's, then squashed by
     /// a hyperbolic tangent (Haarnoja et al. 2018, appendix C).
     Squashed,
-    /// The squashed output with Gaussian noise added; each environment has a deviation of
+    /// The squashed output with Gaussian noise added; each environment has a standard deviation of
     /// its own between these two, in units of the bound (Li et al., "Parallel
     /// Q-Learning", 2023, section 3.3: mixed exploration).
     Added {
-        /// Smallest deviation.
+        /// Smallest standard deviation.
         min: f64,
-        /// Largest deviation.
+        /// Largest standard deviation.
         max: f64,
     },
 }
 
 /// Trunk, head for the mean and, for [`Explore::Squashed`], one for the logarithm of the
-/// deviation.
+/// standard deviation.
 #[derive(Debug)]
 pub struct ActorNet {
     trunk: Trunk,
@@ -49,7 +49,7 @@ pub struct ActorSpace {
     trunk: TrunkSpace,
     /// Before squashing `[B,A]`.
     pub mean: Tensor,
-    /// Logarithm of the deviation, within its bounds `[B,A]`; empty without one.
+    /// Logarithm of the standard deviation, within its bounds `[B,A]`; empty without one.
     pub log_std: Tensor,
     raw_log_std: Tensor,
     /// Gradient of `mean`.
@@ -98,7 +98,7 @@ impl ActorNet {
     }
 
     /// Hidden layers as [`init::fan_in`] has them; the mean starts near 0 everywhere and
-    /// the deviation at `init_std`.
+    /// the standard deviation at `init_std`.
     fn init(&self, init_std: f64, seed: u64) -> Result<(), TchError> {
         for (stream, layer) in self.trunk.layers().iter().enumerate() {
             init::fan_in(layer, seed, stream as u32)?;
@@ -137,7 +137,7 @@ impl ActorNet {
         })
     }
 
-    /// Mean and deviation for inputs `x [B,O]`.
+    /// Mean and standard deviation for inputs `x [B,O]`.
     ///
     /// # Errors
     /// libtorch refuses.
@@ -207,7 +207,7 @@ pub struct ContinuousPolicy {
     pub(super) explore: Explore,
     pub(super) config: ActorConfig,
     pub(super) spec: EnvSpec,
-    /// Updates that made it what it is.
+    /// Number of updates behind it.
     pub(super) version: i32,
     /// Place of its first row in the whole batch.
     first_row: i64,

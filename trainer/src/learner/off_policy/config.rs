@@ -13,7 +13,7 @@ pub struct SacConfig {
     /// Gradient steps per control step of all environments, 1 or more: an iteration takes
     /// this times `runner.num_steps_per_env`.
     pub num_updates: usize,
-    /// Transitions in the memory before the first gradient step.
+    /// Transitions in the replay buffer before the first gradient step.
     pub learning_starts: usize,
     /// Discount per step, 0..1.
     pub gamma: f64,
@@ -79,7 +79,7 @@ pub struct Td3Config {
     /// Gradient steps per control step of all environments, 1 or more: an iteration takes
     /// this times `runner.num_steps_per_env`.
     pub num_updates: usize,
-    /// Transitions in the memory before the first gradient step.
+    /// Transitions in the replay buffer before the first gradient step.
     pub learning_starts: usize,
     /// Discount per step, 0..1.
     pub gamma: f64,
@@ -98,10 +98,10 @@ pub struct Td3Config {
     pub policy_noise: f64,
     /// That noise is clipped to plus and minus this, in units of `action_bound`.
     pub noise_clip: f64,
-    /// Smallest deviation of the noise that explores, in units of `action_bound`. Each
+    /// Smallest standard deviation of the noise that explores, in units of `action_bound`. Each
     /// environment has one of its own between this and `std_max`.
     pub std_min: f64,
-    /// Largest deviation of that noise.
+    /// Largest standard deviation of that noise.
     pub std_max: f64,
     /// Returns that the critics tell apart, 2 or more, evenly from `v_min` to `v_max`.
     pub num_atoms: usize,
@@ -225,7 +225,7 @@ impl Td3Config {
     }
 }
 
-/// Collects what is wrong in a table.
+/// Collects the mistakes in a table.
 struct Check {
     table: &'static str,
     errors: Vec<ConfigError>,

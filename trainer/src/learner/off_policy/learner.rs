@@ -24,7 +24,7 @@ impl Learner for OffPolicy {
         let remember_s = start.elapsed().as_secs_f64();
         if self.counts.transitions.get() >= self.common.learning_starts as u64 {
             let steps = self.common.num_updates * rollout.steps as usize;
-            opened(&mut self.memory)?.begin_update(steps);
+            opened(&mut self.buffer)?.begin_update(steps);
             for _ in 0..steps {
                 self.learn()?;
             }
@@ -62,8 +62,8 @@ impl Learner for OffPolicy {
     }
 
     fn set_progress(&mut self, done: f64) -> Result<(), LearnError> {
-        if let Some(memory) = &mut self.memory {
-            memory.set_progress(done);
+        if let Some(buffer) = &mut self.buffer {
+            buffer.set_progress(done);
         }
         Ok(())
     }
@@ -81,8 +81,8 @@ impl Learner for OffPolicy {
         match loaded {
             Some(loaded) => self.nets.policy.renew(loaded),
             None => {
-                if let (Some(memory), Some(mark)) = (&mut self.memory, &self.captured_mark) {
-                    memory.rewind(mark)?;
+                if let (Some(buffer), Some(mark)) = (&mut self.buffer, &self.captured_mark) {
+                    buffer.rewind(mark)?;
                 }
                 Ok(())
             }
@@ -102,7 +102,7 @@ impl Learner for OffPolicy {
     }
 
     fn captured(&mut self) {
-        self.captured_mark = self.memory.as_mut().map(|m| m.mark());
+        self.captured_mark = self.buffer.as_mut().map(|m| m.mark());
     }
 }
 
@@ -113,10 +113,10 @@ impl Remembers for OffPolicy {
         again: bool,
         free: &dyn FreeMemory,
     ) -> Result<Option<Opened>, LearnError> {
-        self.open_memory(folder, again, free)
+        self.open_replay(folder, again, free)
     }
 
     fn slot(&mut self) -> &mut Option<Box<ReplayBuffer>> {
-        &mut self.memory
+        &mut self.buffer
     }
 }

@@ -16,7 +16,7 @@ pub struct Nets {
     pub critics: Critics,
 }
 
-/// Losses, their gradients, and what else a method learns.
+/// Losses, their gradients, and other learnt parameters of a method.
 pub trait Method: std::fmt::Debug {
     /// Losses of the critics, into the section, with their mean target; their gradient,
     /// into the critics' parameters'.
@@ -30,7 +30,7 @@ pub trait Method: std::fmt::Debug {
         section: &mut Section,
     ) -> Result<(), TchError>;
 
-    /// The same for the actor, with its entropy and mean deviation where it has them.
+    /// The same for the actor, with its entropy and mean standard deviation where it has them.
     ///
     /// # Errors
     /// libtorch refuses.
@@ -65,7 +65,7 @@ pub trait Method: std::fmt::Debug {
         None
     }
 
-    /// Enters what the method itself learns, and its optimiser, into a state.
+    /// Enters the method's own parameters, and their optimiser, into a state.
     ///
     /// # Errors
     /// libtorch refuses.

@@ -1,7 +1,7 @@
-//! Learning from what is remembered: soft actor-critic, and TD3 for many environments.
+//! Learning from a replay buffer: soft actor-critic, and TD3 for many environments.
 //!
 //! Reading order: [`OffPolicy::update`](crate::learner::Learner::update): a rollout goes
-//! into the memory, then gradient step after gradient step on batches drawn from it ->
+//! into the replay buffer, then gradient step after gradient step on batches drawn from it ->
 //! `Method` (the losses: `sac`, `td3`) -> `actor`, `critics` (networks) -> `section`
 //! (is a step good, the step, the sums) -> `state`.
 
@@ -26,8 +26,8 @@ pub use actor::{ContinuousPolicy, Explore};
 pub use config::{SacConfig, Td3Config};
 pub use registered::{SacMethod, Td3Method};
 
+use super::fault::FaultTime;
 use super::fault::Faults;
-use super::fault::Place;
 use super::nn::Adam;
 use super::{
     ActorConfig, CriticConfig, LearnError, OffPolicyStats, State, TrainedPolicy, UpdateStats,
@@ -57,7 +57,7 @@ pub enum Algorithm<'a> {
     Td3(&'a Td3Config),
 }
 
-/// A learner with a memory.
+/// A learner with a replay buffer.
 #[derive(Debug)]
 pub struct OffPolicy {
     common: Common,
@@ -73,18 +73,18 @@ pub struct OffPolicy {
     /// Settings of the replay buffer beyond `[[replay.transform]]`.
     transforms: Vec<Box<dyn Transform>>,
     /// There once its folder is known.
-    memory: Option<Box<ReplayBuffer>>,
-    /// Transitions that stay for a while after they fell out of the memory.
+    buffer: Option<Box<ReplayBuffer>>,
+    /// Transitions that stay for a while after they fell out of the buffer.
     margin: usize,
     state: State,
     counts: Counts,
-    /// Where the memory was when the state was captured.
+    /// The position of the buffer when the state was captured.
     captured_mark: Option<Mark>,
     faults: Faults,
     fresh_episodes: bool,
     seed: u64,
     device: Device,
-    /// Traffic between host and device but for the memory's.
+    /// Traffic between host and device but for the buffer's.
     crossed: Arc<device::Counts>,
 }
 
@@ -112,7 +112,7 @@ pub fn policy(
 
 /// Arguments for a learner with a replay buffer.
 #[derive(Debug, Clone, Copy)]
-pub struct Plan<'a> {
+pub struct OffPolicyArgs<'a> {
     /// Which one.
     pub algorithm: Algorithm<'a>,
     /// `[actor]`.
@@ -132,12 +132,16 @@ pub struct Plan<'a> {
 }
 
 impl OffPolicy {
-    /// Builds the networks and allocates for batches; the memory comes with
+    /// Builds the networks and allocates for batches; the replay buffer comes with
     /// [`open`](crate::learner::Remembers::open).
     ///
     /// # Errors
     /// A key that cannot be used with this task, or memory does not suffice.
-    pub fn new(plan: &Plan<'_>, spec: &EnvSpec, device: Device) -> Result<Self, LearnError> {
+    pub fn new(
+        plan: &OffPolicyArgs<'_>,
+        spec: &EnvSpec,
+        device: Device,
+    ) -> Result<Self, LearnError> {
         let (common, outputs, errors) = match plan.algorithm {
             Algorithm::Sac(c) => (c.common(), 1, c.validate()),
             Algorithm::Td3(c) => (c.common(), c.num_atoms as i64, c.validate()),
@@ -195,7 +199,7 @@ impl OffPolicy {
             replay: plan.replay.clone(),
             layout: plan.replay.layout(spec)?,
             transforms: Vec::new(),
-            memory: None,
+            buffer: None,
             margin: margin(samples, plan.save_interval, plan.replay.capacity),
             state: state.ready()?,
             counts,
@@ -211,29 +215,29 @@ impl OffPolicy {
     /// that were added before. It acts on batches `[B, width]` of raw observations, on the
     /// learner's device, and has to leave them on that device with the fields and widths
     /// that the learner reads. For before [`open`](crate::learner::Remembers::open); an open
-    /// memory stays as it is.
+    /// buffer stays as it is.
     pub fn add_transform(&mut self, transform: Box<dyn Transform>) {
         self.transforms.push(transform);
     }
 
-    /// Transitions in the memory.
+    /// Transitions in the replay buffer.
     pub fn remembered(&self) -> usize {
-        self.memory.as_ref().map_or(0, |m| m.len())
+        self.buffer.as_ref().map_or(0, |m| m.len())
     }
 
     /// Traffic that there would have been since it was made, were its device not the host.
     fn traffic(&self) -> Traffic {
-        let memory = self.memory.as_ref().map(|m| m.traffic());
-        self.crossed.traffic() + memory.unwrap_or_default()
+        let buffer = self.buffer.as_ref().map(|m| m.traffic());
+        self.crossed.traffic() + buffer.unwrap_or_default()
     }
 
     fn remember(&mut self, rollout: &Rollout) -> Result<(), LearnError> {
-        let memory = opened(&mut self.memory)?;
+        let buffer = opened(&mut self.buffer)?;
         if self.fresh_episodes {
-            memory.cut();
+            buffer.cut();
         }
-        memory.set_version(self.counts.updates.version());
-        memory.extend(rollout)?;
+        buffer.set_version(self.counts.updates.version());
+        buffer.extend(rollout)?;
         let transitions = (rollout.steps * rollout.envs) as u64;
         self.counts.transitions.add(transitions);
         Ok(())
@@ -242,23 +246,23 @@ impl OffPolicy {
     /// One gradient step: of the critics, at times of the actor, of the slow copies.
     fn learn(&mut self) -> Result<(), LearnError> {
         let prioritised = self.replay.sampler == SamplerKind::Prioritized;
-        let memory = opened(&mut self.memory)?;
-        let batch = memory.next()?;
+        let buffer = opened(&mut self.buffer)?;
+        let batch = buffer.next()?;
         let norm = &self.nets.policy.norm;
         self.inputs.fill(batch, norm, self.counts.steps.get())?;
         self.take_step()?;
         if prioritised {
-            opened(&mut self.memory)?.update_priorities(self.method.td_error())?;
+            opened(&mut self.buffer)?.update_priorities(self.method.td_error())?;
         }
         Ok(())
     }
 
     /// The same on inputs that are in place.
     fn take_step(&mut self) -> Result<(), LearnError> {
-        self.poison(Place::Begin)?;
+        self.poison(FaultTime::Begin)?;
         let x = &self.inputs;
         self.method.critic_loss(&self.nets, x, &mut self.critic)?;
-        self.poison(Place::Judged)?;
+        self.poison(FaultTime::Judged)?;
         let critics = &mut self.nets.critics;
         self.critic
             .step(&mut self.critic_adam, &mut critics.params)?;
@@ -326,13 +330,13 @@ impl OffPolicy {
     }
 }
 
-/// The memory, which [`crate::learner::Remembers::open`] has to come before.
-fn opened(memory: &mut Option<Box<ReplayBuffer>>) -> Result<&mut ReplayBuffer, LearnError> {
-    memory.as_deref_mut().ok_or(LearnError::NoMemory)
+/// The replay buffer, which [`crate::learner::Remembers::open`] has to come before.
+fn opened(buffer: &mut Option<Box<ReplayBuffer>>) -> Result<&mut ReplayBuffer, LearnError> {
+    buffer.as_deref_mut().ok_or(LearnError::NoMemory)
 }
 
-/// Transitions that may fall out of the memory between two checkpoints, of which an earlier one has
-/// to be there again after a resume; at most a quarter of the capacity.
+/// Transitions that may fall out of the replay buffer between two checkpoints, of which an
+/// earlier one has to be there again after a resume; at most a quarter of the capacity.
 fn margin(samples: usize, save_interval: u64, capacity: usize) -> usize {
     let iterations = usize::try_from(save_interval.clamp(1, 100)).unwrap_or(100);
     let most = (capacity / 4).max(samples);

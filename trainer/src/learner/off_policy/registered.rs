@@ -1,8 +1,8 @@
 //! SAC and TD3 as two of the [learners](crate::learner::registry).
 
-use super::{Algorithm, OffPolicy, Plan as OffPolicyPlan, policy};
+use super::{Algorithm, OffPolicy, OffPolicyArgs, policy};
 use crate::config::Config;
-use crate::learner::registry::{Method, Plan};
+use crate::learner::registry::{LearnerArgs, Method};
 use crate::learner::{LearnError, Learner, TrainedPolicy};
 use ostler_sim::config::ConfigError;
 
@@ -33,11 +33,11 @@ impl Method for SacMethod {
         gradient_steps(config.sac.num_updates, config.sac.batch_size, config)
     }
 
-    fn build(&self, plan: &Plan<'_>) -> Result<Box<dyn Learner>, LearnError> {
+    fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
         build(Algorithm::Sac(&plan.config.sac), plan)
     }
 
-    fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+    fn policy(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
         policy_alone(Algorithm::Sac(&plan.config.sac), plan)
     }
 }
@@ -63,11 +63,11 @@ impl Method for Td3Method {
         gradient_steps(config.td3.num_updates, config.td3.batch_size, config)
     }
 
-    fn build(&self, plan: &Plan<'_>) -> Result<Box<dyn Learner>, LearnError> {
+    fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
         build(Algorithm::Td3(&plan.config.td3), plan)
     }
 
-    fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+    fn policy(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
         policy_alone(Algorithm::Td3(&plan.config.td3), plan)
     }
 }
@@ -77,8 +77,8 @@ fn gradient_steps(per_step: usize, batch: usize, config: &Config) -> String {
     format!("{steps} gradient steps on {batch} transitions each")
 }
 
-fn build(algorithm: Algorithm<'_>, plan: &Plan<'_>) -> Result<Box<dyn Learner>, LearnError> {
-    let own = OffPolicyPlan {
+fn build(algorithm: Algorithm<'_>, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
+    let own = OffPolicyArgs {
         algorithm,
         actor: plan.actor(),
         critic: plan.critic(),
@@ -93,7 +93,7 @@ fn build(algorithm: Algorithm<'_>, plan: &Plan<'_>) -> Result<Box<dyn Learner>, 
 
 fn policy_alone(
     algorithm: Algorithm<'_>,
-    plan: &Plan<'_>,
+    plan: &LearnerArgs<'_>,
 ) -> Result<Box<dyn TrainedPolicy>, LearnError> {
     let (actor, critic) = (plan.actor(), plan.critic());
     let policy = policy(algorithm, actor, critic, plan.spec, plan.seed, plan.device)?;

@@ -41,7 +41,7 @@ pub struct Sac {
 /// Actions that were drawn, in units of the bound.
 #[derive(Debug)]
 struct Drawn {
-    /// `tanh` of what was drawn `[B,A]`.
+    /// `tanh` of the draws `[B,A]`.
     tanh: Tensor,
     std: Tensor,
     /// Logarithm of their density `[B,1]`.

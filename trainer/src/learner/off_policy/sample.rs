@@ -8,8 +8,9 @@ use ostler_sim::math::exp;
 use tch::Tensor;
 
 /// Actions within `-bound..bound` from `mean [N,A]` and `noise [N,A]`. `spread` is the
-/// logarithm of the deviation `[N,A]` or, for [`Explore::Added`], the deviation in units of
-/// the bound `[N,1]`. `false`, and nothing is done, where a tensor is not the host's.
+/// logarithm of the standard deviation `[N,A]` or, for [`Explore::Added`], the standard
+/// deviation in units of the bound `[N,1]`. `false`, and nothing is done, where a tensor is not
+/// the host's.
 pub(super) fn explore(
     explore: Explore,
     bound: f64,
@@ -54,8 +55,8 @@ pub(super) fn explore(
         }
         true
     };
-    // SAFETY: what is read was written by the pass and by the collector, what is written is a
-    // part of its rollout; the closure works on plain numbers alone.
+    // SAFETY: the inputs were written by the pass and by the collector, the outputs are a part
+    // of its rollout; the closure works on plain numbers alone.
     let drawn = unsafe { with_floats(read, written, draw) };
     drawn == Some(true)
 }

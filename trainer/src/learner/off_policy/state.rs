@@ -1,7 +1,7 @@
-//! The learner's counts, its memory, and what follows from a roll-back and from faults.
+//! The learner's counts, its replay buffer, and the effects of a roll-back and of faults.
 
 use super::OffPolicy;
-use crate::learner::fault::Place;
+use crate::learner::fault::FaultTime;
 use crate::learner::state::{Count, RateShare};
 use crate::learner::{LearnError, Opened, State};
 use crate::memory::{Disk, FreeMemory, available};
@@ -9,7 +9,7 @@ use ostler_collector::replay::{ReplayBuffer, Room, Setup};
 use std::path::Path;
 use tch::Device;
 
-/// Counts that key draws and decide what is due.
+/// Counts that key draws and schedule updates.
 #[derive(Debug)]
 pub(super) struct Counts {
     /// Updates done.
@@ -35,14 +35,14 @@ impl Counts {
 }
 
 impl OffPolicy {
-    /// Opens the memory below `folder`, unless it is open.
-    pub(super) fn open_memory(
+    /// Opens the replay buffer below `folder`, unless it is open.
+    pub(super) fn open_replay(
         &mut self,
         folder: &Path,
         again: bool,
         free: &dyn FreeMemory,
     ) -> Result<Option<Opened>, LearnError> {
-        if self.memory.is_some() {
+        if self.buffer.is_some() {
             return Ok(None);
         }
         let disk = match self.replay.directory.as_str() {
@@ -73,17 +73,17 @@ impl OffPolicy {
             transforms: std::mem::take(&mut self.transforms),
             ..Setup::new(batch, self.device, gamma, self.seed)
         };
-        let memory = ReplayBuffer::new(&config, self.layout.clone(), setup)?;
+        let buffer = ReplayBuffer::new(&config, self.layout.clone(), setup)?;
         let opened = Opened {
-            line: memory.describe(),
+            line: buffer.describe(),
             storage: config.storage,
         };
-        self.memory = Some(Box::new(memory));
+        self.buffer = Some(Box::new(buffer));
         Ok(Some(opened))
     }
 
-    /// All optimisers forget their gradients. What is remembered stays: it was judged when it
-    /// was collected.
+    /// All optimisers forget their gradients. The replay buffer stays: it was judged when it was
+    /// collected.
     pub(super) fn restart_optimisers(&mut self) -> Result<(), LearnError> {
         let _no_grad = tch::no_grad_guard();
         let share = self.counts.rate_share.get();
@@ -98,7 +98,7 @@ impl OffPolicy {
     }
 
     /// Puts faults that are due here into the update.
-    pub(super) fn poison(&mut self, place: Place) -> Result<(), LearnError> {
+    pub(super) fn poison(&mut self, place: FaultTime) -> Result<(), LearnError> {
         let updates = self.counts.updates.get();
         if self.faults.poison(&self.state, place, updates)? {
             self.nets.policy.norm.derive()?;

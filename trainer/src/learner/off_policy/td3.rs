@@ -249,7 +249,7 @@ mod tests {
         let p = [0.2; 5];
         let ended = project(&p, -0.5, 0.0);
         assert!((ended[1] - 0.5).abs() < 1e-6 && (ended[2] - 0.5).abs() < 1e-6);
-        // What lies beyond the last atom stays on it.
+        // Values beyond the last atom stay on it.
         assert_eq!(project(&p, 9.0, 1.0)[4], 1.0);
         assert_eq!(project(&p, -9.0, 1.0)[0], 1.0);
     }

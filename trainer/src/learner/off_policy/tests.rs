@@ -1,4 +1,4 @@
-//! Gradient steps equal PyTorch's; what a learner with a memory keeps and gives back.
+//! Gradient steps equal PyTorch's; snapshots of a learner with a replay buffer.
 
 mod reference;
 mod state;

@@ -107,8 +107,8 @@ impl BlockNet {
         critic.map_or(self.actor_inputs(), |c| c.inputs)
     }
 
-    /// Buffers for blocks of up to `stride` rows; `same`: the critic sees what the actor sees;
-    /// `packed`: columns of what else is known of a sample.
+    /// Buffers for blocks of up to `stride` rows; `same`: the critic sees the actor's observations;
+    /// `packed`: further columns of a sample.
     ///
     /// # Errors
     /// Memory does not suffice.

@@ -25,12 +25,12 @@ pub struct ActorConfig {
     /// `"scalar"`: one learnt standard deviation per action, the same in every state;
     /// `"state_dependent"`: a second head of the network.
     pub std_type: StdType,
-    /// Smallest standard deviation, above 0. The logarithm is what is learnt, and it
-    /// is kept within the bounds, so the deviation can be neither negative nor NaN.
+    /// Smallest standard deviation, above 0. The logarithm is learnt, and it is kept
+    /// within the bounds, so the standard deviation can be neither negative nor NaN.
     pub min_std: f64,
     /// Largest standard deviation.
     pub max_std: f64,
-    /// Shift and scale observations by their running mean and deviation.
+    /// Shift and scale observations by their running mean and standard deviation.
     pub obs_normalization: bool,
     /// `"gru"`: a gated recurrent unit in front of the hidden layers, so that the policy
     /// remembers what it saw in an episode. The critic sees its state beside the
@@ -72,7 +72,7 @@ pub struct CriticConfig {
     /// Add to a hidden layer's numbers those of the one before, where there are as many (He et
     /// al. 2016). Unused when `shared`.
     pub residual: bool,
-    /// Shift and scale observations by their running mean and deviation. Unused when
+    /// Shift and scale observations by their running mean and standard deviation. Unused when
     /// `shared`.
     pub obs_normalization: bool,
     /// The value is a head on the actor's hidden layers. Needs a task without

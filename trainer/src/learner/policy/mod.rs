@@ -30,7 +30,7 @@ pub struct ActorCritic {
     pub(super) params: Params,
     pub(super) norm: Norms,
     pub(super) device: Device,
-    /// Updates that have made it what it is.
+    /// Number of updates behind it.
     pub(super) version: i32,
     /// Configuration for copies.
     config: ActorConfig,
@@ -206,8 +206,7 @@ impl Norms {
         }
     }
 
-    /// Observations of a rollout enter the statistics. What crosses to the device is
-    /// counted.
+    /// Observations of a rollout enter the statistics. Bytes copied to the device are counted.
     pub(super) fn merge(
         &mut self,
         rollout: &Rollout,
@@ -229,7 +228,7 @@ impl Norms {
         Ok(())
     }
 
-    /// Takes what follows from the statistics from them anew.
+    /// Computes the values that derive from the statistics.
     pub(super) fn derive(&mut self) -> Result<(), TchError> {
         if let Some(normalizer) = &mut self.actor {
             normalizer.derive()?;

@@ -12,7 +12,7 @@ use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Actor: a GRU if it is recurrent, trunk, head for mean or logits, and what gives the
-/// deviation. Critic: a trunk of its own or the actor's, and a head for the value.
+/// standard deviation. Critic: a trunk of its own or the actor's, and a head for the value.
 ///
 /// The actor's trunk, and the critic's own, see a recurrent actor's hidden state after a step
 /// beside the observations.
@@ -25,7 +25,7 @@ pub struct Net {
     critic: Option<Trunk>,
     value: Linear,
     dist_width: i64,
-    /// Bounds of the deviation's logarithm.
+    /// Bounds of the standard deviation's logarithm.
     log_std_bounds: (f64, f64),
 }
 
@@ -50,7 +50,7 @@ pub struct NetSpace {
     critic: Option<TrunkSpace>,
     /// Mean or logits `[B,D]`.
     pub dist: Tensor,
-    /// Logarithm of the deviation, `[A]` or (state-dependent) `[B,A]`; empty for a
+    /// Logarithm of the standard deviation, `[A]` or (state-dependent) `[B,A]`; empty for a
     /// categorical policy.
     pub log_std: Tensor,
     raw_log_std: Tensor,
@@ -58,7 +58,7 @@ pub struct NetSpace {
     pub value: Tensor,
     /// Gradient of `dist`.
     pub d_dist: Tensor,
-    /// Gradient of the deviation's logarithm, `[B,A]`.
+    /// Gradient of the standard deviation's logarithm, `[B,A]`.
     pub d_log_std: Tensor,
     /// Gradient of `value`.
     pub d_value: Tensor,
@@ -266,7 +266,8 @@ impl Net {
         seen.f_narrow(1, seen.size2()?.1 - width, width)
     }
 
-    /// Parameters of the distribution for what the actor's trunk [sees](Self::see), `x [B,O]`.
+    /// Parameters of the distribution for the inputs of the actor's trunk ([`see`](Self::see)),
+    /// `x [B,O]`.
     pub fn forward_actor(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
         self.actor.forward(x, &space.actor)?;
         let features = space.actor.output(x);
@@ -286,7 +287,7 @@ impl Net {
         ActorPass::new(&self.actor, heads.chain(gates))
     }
 
-    /// The head for a deviation that depends on the state.
+    /// The head for a standard deviation that depends on the state.
     fn std_head(&self) -> Option<&Linear> {
         match &self.std {
             Std::Head(head) => Some(head),
@@ -315,7 +316,7 @@ impl Net {
         pass.actor((obs, norm), trunk, heads, self.log_std_bounds, out)
     }
 
-    /// Values for what the critic sees, `x [B,O]`, into [`NetSpace::value`]. With a shared trunk,
+    /// Values for the critic's inputs `x [B,O]`, into [`NetSpace::value`]. With a shared trunk,
     /// after [`forward_actor`](Self::forward_actor) on the same inputs.
     pub fn forward_critic(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
         let features = match (&self.critic, &space.critic) {
@@ -328,7 +329,7 @@ impl Net {
         self.value.forward(features, &space.value)
     }
 
-    /// Values alone, whether the trunk is shared or not, for what the critic sees.
+    /// Values alone, whether the trunk is shared or not, for the critic's inputs.
     pub fn forward_value(&self, x: &Tensor, space: &NetSpace) -> Result<(), TchError> {
         if self.critic.is_none() {
             self.actor.forward(x, &space.actor)?;
@@ -383,7 +384,7 @@ impl Net {
         Ok(())
     }
 
-    /// Those of the critic; of a shared trunk, what its output needs.
+    /// Those of the critic; of a shared trunk, the parameters of its output.
     pub fn backward_critic(
         &self,
         x_actor: &Tensor,
@@ -410,7 +411,7 @@ impl Net {
         Ok(())
     }
 
-    /// Brings a learnt deviation back within its bounds after a step.
+    /// Brings a learnt standard deviation back within its bounds after a step.
     pub fn project(&self) -> Result<(), TchError> {
         if let Std::Scalar { log_std, .. } = &self.std {
             let (low, high) = self.log_std_bounds;
@@ -424,7 +425,7 @@ fn no_hidden() -> TchError {
     TchError::Torch("a recurrent policy has to be given its hidden state".into())
 }
 
-/// Drops from the gradient `d` what would move a number `raw` that is beyond its bounds
+/// Drops the parts of the gradient `d` that would move a number `raw` beyond its bounds
 /// farther out. A gradient that leads back inside passes: a standard deviation at its bound
 /// neither drifts nor gets stuck there, as it would behind the derivative of a clamp.
 ///

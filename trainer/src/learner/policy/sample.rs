@@ -4,8 +4,8 @@ use ostler_collector::{Act, memory::with_floats};
 use ostler_sim::math::exp;
 use tch::Tensor;
 
-/// `mean + std * noise` from `mean [N,A]`, the deviation's logarithm (`[A]`, or for each
-/// row `[N,A]`) and `noise [N,A]`, with mean and deviation beside it. `false`, and nothing
+/// `mean + std * noise` from `mean [N,A]`, the standard deviation's logarithm (`[A]`, or for each
+/// row `[N,A]`) and `noise [N,A]`, with mean and standard deviation beside it. `false`, and nothing
 /// is done, where a tensor is not the host's.
 pub(super) fn gaussian(mean: &Tensor, log_std: &Tensor, noise: &Tensor, out: &Act<'_>) -> bool {
     let read = [mean, log_std, noise];
@@ -32,8 +32,8 @@ pub(super) fn gaussian(mean: &Tensor, log_std: &Tensor, noise: &Tensor, out: &Ac
         }
         true
     };
-    // SAFETY: what is read was written by the pass and by the collector, what is written is a
-    // part of its rollout; the closure works on plain numbers alone.
+    // SAFETY: the inputs were written by the pass and by the collector, the outputs are a part
+    // of its rollout; the closure works on plain numbers alone.
     let drawn = unsafe { with_floats(read, written, draw) };
     drawn == Some(true)
 }

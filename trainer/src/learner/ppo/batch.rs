@@ -22,8 +22,8 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// All columns: action, dist, std, a teacher's dist, then one each for log-probability, advantage,
-    /// return, value, validity, and the weight of the advantage.
+    /// All columns: action, dist, std, a teacher's dist, then one each for log-probability,
+    /// advantage, return, value, validity, and the weight of the advantage.
     pub fn total(self) -> i64 {
         self.action + self.dist + self.std + self.target + 6
     }
@@ -59,7 +59,7 @@ pub struct Samples {
 pub struct Remembered {
     /// Hidden states before each step `[M,H]`.
     pub hidden: Tensor,
-    /// 1 where they are what the step before left, 0 where an episode begins `[M,1]`.
+    /// 1 where they come from the step before, 0 where an episode begins `[M,1]`.
     pub keep: Tensor,
 }
 
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn every_place_is_equally_likely() {
-        // Where element 0 of 5 lands in 5,000 shuffles: 1,000 each, deviation 28.
+        // Where element 0 of 5 lands in 5,000 shuffles: 1,000 each, standard deviation 28.
         let mut counts = [0; 5];
         for update in 0..5000 {
             let mut order: Vec<i64> = (0..5).collect();

@@ -204,8 +204,8 @@ impl Blocks {
 
     /// Gradients of the loss of the samples `index` into `grad [P]`, and its means into
     /// `stats [STATS]`. Samples that are not valid have no gradient, whatever they hold; NaN
-    /// where none is valid. Without `policy` only what concerns values is worked out, and
-    /// gradients of what is the actor's alone mean nothing.
+    /// where none is valid. Without `policy` only the value part is computed, and
+    /// gradients of the actor's own parameters mean nothing.
     pub fn run(
         &self,
         inputs: Inputs<'_>,
@@ -288,7 +288,7 @@ impl Blocks {
         let width = self.columns.total() as usize;
         let packed = (&mut space.packed[..], stride);
         vectors.gather_columns(inputs.packed, width, index, packed);
-        // What fills the last vector up is not valid.
+        // The rows that fill the last vector up are not valid.
         let filled = round_up(rows);
         let valid = (width - 2) * stride;
         space.packed[valid + rows..valid + filled].fill(0.0);
@@ -353,6 +353,6 @@ fn round_up(rows: usize) -> usize {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is in there is written anew before it is read.
+    // The content is written anew before it is read.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -26,9 +26,9 @@ pub struct PpoConfig {
     pub value_loss_coef: f64,
     /// Value loss: `"mse"` (squared error) or `"huber"` (linear beyond an error of 1).
     pub value_loss: ValueLoss,
-    /// The critic learns returns shifted and scaled by their running mean and
-    /// deviation, for tasks whose returns are far from 1. Value losses, `clip_param`
-    /// and the Huber loss's 1 are then in those units.
+    /// The critic learns returns shifted and scaled by their running mean and standard
+    /// deviation, for tasks whose returns are far from 1. Value losses, `clip_param` and the
+    /// Huber loss's 1 are then in those units.
     pub normalize_returns: bool,
     /// Weight of the entropy bonus, 0 or more.
     pub entropy_coef: f64,
@@ -38,9 +38,10 @@ pub struct PpoConfig {
     pub gae_lambda: f64,
     /// Learning rate of Adam at the start, above 0.
     pub learning_rate: f64,
-    /// `"fixed"`; `"linear"`: down to 0 over the run (over `--max-time` where that ends it first); `"adaptive"`: after every update the
-    /// policy's rate is divided by 1.5 where the update ended early by `kl_stop` or beyond
-    /// twice `desired_kl`, and multiplied by 1.5 where it ended below half of it.
+    /// `"fixed"`; `"linear"`: down to 0 over the run (over `--max-time` where that ends it
+    /// first); `"adaptive"`: after every update the policy's rate is divided by 1.5 where the
+    /// update ended early by `kl_stop` or beyond twice `desired_kl`, and multiplied by 1.5 where
+    /// it ended below half of it.
     pub schedule: Schedule,
     /// Divergence per update that `"adaptive"` aims at (nat), above 0.
     pub desired_kl: f64,
@@ -61,12 +62,12 @@ pub struct PpoConfig {
     /// Above 0.
     pub max_grad_norm: f64,
     /// Every step takes this share, times the learning rate, off all weights, biases and
-    /// learnt deviations: decoupled decay, PyTorch's `AdamW`. 0 or more.
+    /// learnt standard deviations: decoupled decay, PyTorch's `AdamW`. 0 or more.
     pub weight_decay: f64,
-    /// Shift and scale advantages to mean 0 and deviation 1 over the `"batch"` (the
+    /// Shift and scale advantages to mean 0 and standard deviation 1 over the `"batch"` (the
     /// whole rollout), over each `"mini_batch"`, or not at all: `"none"`.
     pub normalize_advantage: AdvantageNorm,
-    /// Where the deviation of advantages is below this share of the returns' standard
+    /// Where the standard deviation of advantages is below this share of the returns' standard
     /// deviation, the policy's learning rate is as much smaller, and the divergences that
     /// it aims at and stops at by the square: once a task is solved, advantages are noise.
     /// With `"batch"`. 0 or more.
@@ -86,7 +87,7 @@ pub struct PpoConfig {
     pub imitation: ImitationConfig,
 }
 
-/// `[ppo.imitation]`: the policy is drawn to what a trained one, the teacher, would do. The
+/// `[ppo.imitation]`: the policy is pulled towards the actions of a trained one, the teacher. The
 /// teacher sees observations of its own, `[[task.observation]]` with `group = "teacher"`: what
 /// a robot cannot measure, for example (distillation; Ross et al., "A reduction of imitation
 /// learning and structured prediction to no-regret online learning", 2011).
@@ -98,7 +99,7 @@ pub struct ImitationConfig {
     pub teacher: String,
     /// The group of observations that it sees.
     pub group: String,
-    /// Weight of the loss: the mean of squares of what the policy's mean differs by from the
+    /// Weight of the loss: the mean square difference of the policy's mean from the
     /// teacher's action; of choices, the divergence from the teacher's. 0 or more.
     pub coef: f64,
     /// Share of `coef` at the end of the run, to which it falls evenly. 0..1.

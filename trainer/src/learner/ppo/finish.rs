@@ -14,7 +14,7 @@ use tch::{TchError, Tensor};
 /// By how much the learning rate moves when the divergence is out of its range.
 const FACTOR: f64 = 1.5;
 
-/// Views of what minibatches work on, on the host; good for one update, in which no
+/// Views of the minibatches' buffers, on the host; good for one update, in which no
 /// tensor is replaced.
 #[derive(Debug)]
 pub(super) struct Host {
@@ -33,9 +33,8 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Gradients and means of the samples that `blocks` has taken; `limits`: how far a value
-    /// may move, and how much a teacher counts. Without `policy` only what
-    /// concerns values is worked out.
+    /// Gradients and means of the samples that `blocks` has taken; `limits`: how far a value may
+    /// move, and how much a teacher counts. Without `policy` only the value part is computed.
     pub(super) fn run(
         &mut self,
         blocks: &Blocks,
@@ -78,9 +77,9 @@ impl Ppo {
             return Ok(None);
         }
         let params = &self.policy.params;
-        // SAFETY: parameters, gradient, statistics and samples have initial values; what is
-        // written of these overlaps nothing else. `run` alone borrows slices, and nothing of
-        // libtorch's runs meanwhile but for addresses.
+        // SAFETY: parameters, gradient, statistics and samples have initial values; the written
+        // ranges overlap nothing else. `run` alone borrows slices, and nothing of libtorch's
+        // runs meanwhile but for addresses.
         unsafe {
             let critic = self.samples.x_critic.as_ref();
             Ok(Some(Host {

@@ -42,12 +42,11 @@ pub fn advantages(
 /// V-trace (Espeholt et al., "IMPALA", 2018, equation 1, with the `lambda` of its remark
 /// 2), for samples of another policy than the one that learns.
 ///
-/// `weight [T,N]` is the probability of each action under the policy that learns over that
-/// under the one that acted, clipped from above to 1: both the paper's rho and its c.
-/// Writes into `correction [T,N]` what the values `V` lack:
-/// `w[t] = rho[t] d[t] + gamma lambda c[t] w[t+1]`, and into `out [T,N]` advantages of the
-/// actions, `A[t] = d[t] + gamma lambda w[t+1]`, which are yet to be weighed by rho. With
-/// all weights 1 both are those of [`advantages`].
+/// `weight [T,N]` is the probability of each action under the policy that learns over that under
+/// the one that acted, clipped from above to 1: both the paper's rho and its c. Writes into
+/// `correction [T,N]` the corrections of the values `V`: `w[t] = rho[t] d[t] + gamma lambda c[t]
+/// w[t+1]`, and into `out [T,N]` advantages of the actions, `A[t] = d[t] + gamma lambda w[t+1]`,
+/// which are yet to be weighed by rho. With all weights 1 both are those of [`advantages`].
 pub fn vtrace(
     trace: &Trace<'_>,
     weight: &Tensor,
@@ -81,7 +80,7 @@ fn accumulate(delta: &Tensor, carry: &Tensor, out: &Tensor) -> Result<(), TchErr
     Ok(())
 }
 
-/// The `d[t]` of [`advantages`], and the share of what comes after that is passed on.
+/// The `d[t]` of [`advantages`], and the share of later steps that is passed on.
 fn pieces(trace: &Trace<'_>, gamma: f64, lambda: f64) -> Result<(Tensor, Tensor), TchError> {
     let (steps, _) = trace.reward.size2()?;
     let now = trace.value.f_narrow(0, 0, steps)?;

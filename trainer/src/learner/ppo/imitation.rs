@@ -12,12 +12,12 @@ use tch::{Kind, TchError, Tensor};
 pub struct Teacher {
     policy: Box<dyn TrainedPolicy>,
     /// For the samples of a rollout, once there was one.
-    desk: Option<Desk>,
+    desk: Option<TeacherDecisions>,
 }
 
 /// Decisions `[M,..]`.
 #[derive(Debug)]
-struct Desk {
+struct TeacherDecisions {
     noise: Tensor,
     action: Tensor,
     dist: Tensor,
@@ -39,7 +39,7 @@ impl Teacher {
                 let action = space.width() as i64;
                 let (width, kind) = self.policy.noise();
                 let noise = float(width)?;
-                Desk {
+                TeacherDecisions {
                     // Any draw will do: its distribution is what is asked for.
                     noise: match kind {
                         Noise::Normal => noise,

@@ -1,7 +1,7 @@
 //! The loss of a minibatch on a device by one kernel, `trainer/kernels/loss.cuh`, in place of
 //! some sixty operations of tensors ([`loss`](super::loss::loss)).
 //!
-//! The same text is what blocks run in vectors on a host.
+//! Blocks run the same source in vectors on a host.
 
 use super::batch::MiniBatch;
 use super::config::{AdvantageNorm, PpoConfig};
@@ -56,7 +56,7 @@ struct LossArgs {
     rows: i64,
 }
 
-/// The kernel, loaded, and room for what it says of every sample.
+/// The kernel, loaded, and room for its results for every sample.
 #[derive(Debug)]
 pub struct LossKernel {
     kernels: Arc<dyn Kernels>,

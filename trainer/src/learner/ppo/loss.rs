@@ -258,13 +258,13 @@ pub fn old_log_prob(
     sum.f_sub_scalar(dist.size2()?.1 as f64 * HALF_LN_TAU)
 }
 
-/// Shifts and scales `x` to mean 0 and deviation 1 over the samples that are valid.
+/// Shifts and scales `x` to mean 0 and standard deviation 1 over the samples that are valid.
 pub fn standardize(x: &Tensor, valid: &Tensor) -> Result<Tensor, TchError> {
     let (centred, deviation) = centred(x, valid)?;
     centred.f_div(&deviation.f_add_scalar(1e-8)?)
 }
 
-/// `x` without its mean over the samples that are valid, and its deviation, without
+/// `x` without its mean over the samples that are valid, and its standard deviation, without
 /// dimensions. The variance is that of a sample (n - 1), as in rsl_rl.
 pub fn centred(x: &Tensor, valid: &Tensor) -> Result<(Tensor, Tensor), TchError> {
     let n = valid.f_sum(Kind::Float)?;

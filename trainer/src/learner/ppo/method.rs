@@ -2,7 +2,7 @@
 
 use super::{Ppo, Staleness, blocks};
 use crate::config::{Config, LearnerPath};
-use crate::learner::registry::{Method, Plan};
+use crate::learner::registry::{LearnerArgs, Method};
 use crate::learner::{ActorCritic, LearnError, Learner, TrainedPolicy};
 use ostler_sim::config::ConfigError;
 use ostler_sim::device::cuda::Cuda;
@@ -88,7 +88,7 @@ impl Method for PpoMethod {
 
     fn working_set(&self, config: &Config) -> (usize, usize) {
         if config.learner.path == LearnerPath::Reference {
-            // What automatic differentiation keeps.
+            // The tensors that automatic differentiation keeps.
             return (2 * self.batch_rows(config), 2);
         }
         let steps = sequence(config);
@@ -115,8 +115,8 @@ impl Method for PpoMethod {
         )
     }
 
-    fn build(&self, plan: &Plan<'_>) -> Result<Box<dyn Learner>, LearnError> {
-        let Plan {
+    fn build(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn Learner>, LearnError> {
+        let LearnerArgs {
             config,
             spec,
             seed,
@@ -139,7 +139,7 @@ impl Method for PpoMethod {
         }))
     }
 
-    fn policy(&self, plan: &Plan<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
+    fn policy(&self, plan: &LearnerArgs<'_>) -> Result<Box<dyn TrainedPolicy>, LearnError> {
         let (actor, critic) = (plan.actor(), plan.critic());
         let policy = ActorCritic::new(actor, critic, plan.spec, plan.seed, plan.device)?;
         Ok(Box::new(policy))

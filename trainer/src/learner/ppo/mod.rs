@@ -31,7 +31,7 @@ pub use config::{AdvantageNorm, ImitationConfig, PpoConfig, Schedule, Staleness,
 pub use kernel::program as device_program;
 pub use method::PpoMethod;
 
-use super::fault::{Faults, Place};
+use super::fault::{FaultTime, Faults};
 use super::nn::Adam;
 use super::policy::CriticNorm;
 use super::policy::block::BlockNet;
@@ -97,7 +97,7 @@ pub struct Ppo {
     seed: u64,
     steps: i64,
     envs: i64,
-    /// Whether the critic sees exactly what the actor sees.
+    /// Whether the critic sees exactly the actor's observations.
     same_inputs: bool,
     /// Widths of the actor's and the critic's inputs.
     widths: [i64; 2],
@@ -167,7 +167,7 @@ impl Ppo {
             },
         };
         let obs = spec.obs.policy as i64;
-        // What a recurrent actor remembers is the critic's to see, unless they share layers.
+        // The critic sees a recurrent actor's hidden state, unless they share layers.
         let seen = match policy.net.is_shared() {
             true => 0,
             false => policy.net.hidden_width(),
@@ -411,7 +411,7 @@ impl Ppo {
     }
 
     /// Puts faults that are due here into the update.
-    fn poison(&mut self, place: Place) -> Result<(), LearnError> {
+    fn poison(&mut self, place: FaultTime) -> Result<(), LearnError> {
         if self.faults.poison(&self.state, place, self.updates.get())? {
             self.policy.norm.derive()?;
         }
@@ -420,7 +420,7 @@ impl Ppo {
 
     /// One minibatch in the host's memory: `range` of the present order.
     fn learn_on_host(&mut self, range: Range<usize>, host: &mut Host) -> Result<(), LearnError> {
-        self.poison(Place::Begin)?;
+        self.poison(FaultTime::Begin)?;
         let policy = host.policy_learns()? || self.policy.net.is_shared();
         if let Path::Blocks(blocks) = &mut self.path {
             blocks.take(range);
@@ -429,7 +429,7 @@ impl Ppo {
             host.run(blocks, &self.config, policy, limits)?;
         }
         let policy = host.policy_goes_on()?;
-        self.poison(Place::Judged)?;
+        self.poison(FaultTime::Judged)?;
         self.finish_on_host(host, policy)?;
         self.policy.net.project()?;
         self.faults.minibatch += 1;
@@ -438,7 +438,7 @@ impl Ppo {
 
     /// One minibatch as tensors: forward, loss, backward, step.
     fn learn(&mut self, which: usize, index: &Tensor) -> Result<(), LearnError> {
-        self.poison(Place::Begin)?;
+        self.poison(FaultTime::Begin)?;
         let ActorCritic { net, params, .. } = &self.policy;
         let (config, stats) = (&self.config, self.accumulator.losses());
         let terms = (&self.value_clip, config.imitation.coef_at(self.left));
@@ -470,7 +470,7 @@ impl Ppo {
                 mb.backward(net)?;
             }
         }
-        self.poison(Place::Judged)?;
+        self.poison(FaultTime::Judged)?;
         self.finish_on_device()?;
         self.policy.net.project()?;
         self.faults.minibatch += 1;

@@ -99,7 +99,7 @@ impl Orders {
         Ok(self.there.shallow_clone())
     }
 
-    /// Draws what the update after this one will ask for.
+    /// Draws the orders of the update after this one.
     pub(super) fn draw_ahead(&mut self, seed: u64, update: u64) -> Result<(), LearnError> {
         self.here[1 - self.sent].draw(seed, update)
     }

@@ -143,8 +143,8 @@ impl Ppo {
     }
 
     /// Returns and old values `[M,1]` in the units that the critic learns in, and the
-    /// returns' deviation, in units of rewards and without dimensions. Where units move, so
-    /// does the critic's output layer. Sets how far a value may move.
+    /// returns' standard deviation, in units of rewards and without dimensions. Where units
+    /// move, so does the critic's output layer. Sets how far a value may move.
     fn targets(
         &mut self,
         returns: &Tensor,
@@ -169,7 +169,7 @@ impl Ppo {
                 .normalize(returns)?
                 .f_clamp(-f64::from(FARTHEST), f64::from(FARTHEST))?,
             normalizer.normalize(&value)?,
-            normalizer.deviation()?.f_to_kind(Kind::Float)?,
+            normalizer.standard_deviation()?.f_to_kind(Kind::Float)?,
         ))
     }
 }

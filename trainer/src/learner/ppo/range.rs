@@ -1,4 +1,4 @@
-//! Values within what rewards allow.
+//! Values within the bounds of rewards.
 //!
 //! No state is worth more than the largest reward for ever, `r / (1 - gamma)`, nor less than
 //! the smallest (0 once the task has ended). Nothing else bounds what a critic says of the
@@ -38,7 +38,7 @@ impl RewardRange {
         high.f_copy_(&high.f_maximum(&now.f_get(1)?)?)
     }
 
-    /// Holds values within what these rewards allow with the discount `gamma`, in place;
+    /// Holds values within the bounds of these rewards with the discount `gamma`, in place;
     /// without a discount every value is possible.
     pub fn hold(&self, value: &Tensor, gamma: f64) -> Result<(), TchError> {
         if gamma >= 1.0 {

@@ -87,7 +87,7 @@ impl Leaf {
 }
 
 /// A policy's distribution at the samples `[B,1]`.
-struct Judged {
+struct Evaluated {
     log_prob: Tensor,
     entropy: Tensor,
     kl: Tensor,
@@ -95,14 +95,14 @@ struct Judged {
 
 /// A standard deviation's logarithm before it is held within its bounds: as the network gives
 /// it, and as a leaf.
-struct Held {
+struct BoundedLogStd {
     raw: Tensor,
     leaf: Tensor,
 }
 
-/// The gradient of a gathered minibatch's loss, with what a recurrent actor's samples have
-/// besides, into `params.grad`, and its means into `stats`,
-/// as [`loss`](super::loss::loss) and the backward pass give them.
+/// The gradient of a gathered minibatch's loss, with the further columns of a recurrent actor's
+/// samples besides, into `params.grad`, and its means into `stats`, as
+/// [`loss`](super::loss::loss) and the backward pass give them.
 ///
 /// # Errors
 /// libtorch refuses.
@@ -121,9 +121,9 @@ pub fn gradient(
         let (loss, held) = minibatch_loss(config, net, &leaf, samples, terms, stats)?;
         let grad = match held {
             None => gradients(&loss, &[&theta])?.remove(0),
-            // A deviation at its bound is not pushed beyond: the gradient is stopped there on
-            // its way to the network.
-            Some(Held { raw, leaf }) => {
+            // A standard deviation at its bound is not pushed beyond: the gradient is stopped
+            // there on its way to the network.
+            Some(BoundedLogStd { raw, leaf }) => {
                 let both = gradients(&loss, &[&theta, &leaf])?;
                 stop_at_bounds(&raw.f_detach()?, &both[1], net.log_std_bounds)?;
                 let rest = raw.f_mul(&both[1])?.f_sum(Kind::Float)?;
@@ -145,7 +145,7 @@ fn minibatch_loss(
     (mb, memory): (&MiniBatch, Option<&Remembered>),
     (value_clip, imitation): (&Tensor, f64),
     stats: &Tensor,
-) -> Result<(Tensor, Option<Held>), TchError> {
+) -> Result<(Tensor, Option<BoundedLogStd>), TchError> {
     // Rows that are not valid may hold anything: zeros stand in for them.
     let valid = mb.valid.f_gt(0.0)?;
     let only = |t: &Tensor| t.f_where_self(&valid, &t.f_zeros_like()?);
@@ -178,7 +178,7 @@ fn minibatch_loss(
                     // The clamped number with the slope of the other.
                     let off = own.f_clamp(low, high)?.f_sub(&own)?.f_detach()?;
                     let log_std = own.f_add(&off)?;
-                    held = Some(Held { raw, leaf: own });
+                    held = Some(BoundedLogStd { raw, leaf: own });
                     log_std
                 }
                 BlockStd::Scalar(place) => {
@@ -276,7 +276,7 @@ fn gaussian(
     log_std: &Tensor,
     action: &Tensor,
     [old_mean, old_std]: [&Tensor; 2],
-) -> Result<Judged, TchError> {
+) -> Result<Evaluated, TchError> {
     let half_ln_tau = 0.5 * std::f64::consts::TAU.ln();
     let std = log_std.f_exp()?;
     let z = action.f_sub(mean)?.f_div(&std)?;
@@ -286,18 +286,18 @@ fn gaussian(
     let squares = squares.f_add(&old_std.f_square()?)?;
     let kl = squares.f_div(&std.f_square()?.f_mul_scalar(2.0)?)?;
     let kl = kl.f_add(log_std)?.f_sub(&old_std.f_log()?)?;
-    Ok(Judged {
+    Ok(Evaluated {
         log_prob: sum_of(&log_prob.f_sub_scalar(half_ln_tau)?)?,
         entropy: sum_of(&log_std.f_add_scalar(0.5 + half_ln_tau)?)?,
         kl: sum_of(&kl.f_sub_scalar(0.5)?)?.f_detach()?,
     })
 }
 
-fn categorical(logits: &Tensor, action: &Tensor, old: &Tensor) -> Result<Judged, TchError> {
+fn categorical(logits: &Tensor, action: &Tensor, old: &Tensor) -> Result<Evaluated, TchError> {
     let log_p = logits.f_log_softmax(1, Kind::Float)?;
     let old = old.f_log_softmax(1, Kind::Float)?;
     let choice = action.f_to_kind(Kind::Int64)?;
-    Ok(Judged {
+    Ok(Evaluated {
         log_prob: log_p.f_gather(1, &choice, false)?,
         entropy: sum_of(&log_p.f_exp()?.f_mul(&log_p)?)?.f_neg()?,
         kl: sum_of(&old.f_sub(&log_p)?.f_mul(&old.f_exp()?)?)?.f_detach()?,

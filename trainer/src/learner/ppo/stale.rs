@@ -1,15 +1,15 @@
 //! Samples of an older policy than the one that learns.
 //!
-//! Proximal is what the update starts from, not who acted (Hilton, Cobbe and Schulman,
-//! "Batch size-invariance for policy optimization", 2022): the ratio and the divergence
-//! of the loss begin at 1 and 0. What the older policy did otherwise is met by weights,
-//! clipped to 1 (Espeholt et al., "IMPALA", 2018).
+//! The proximal policy is that at the update's start, not the one that acted (Hilton, Cobbe and
+//! Schulman, "Batch size-invariance for policy optimization", 2022): the ratio and the
+//! divergence of the loss begin at 1 and 0. Weights, clipped to 1, correct for the older
+//! policy's other actions (Espeholt et al., "IMPALA", 2018).
 
 use super::{Ppo, Staleness, loss};
 use tch::{Kind, TchError, Tensor};
 
 /// Actions, and the distribution that they were drawn from: action `[M,A]`, mean or logits `[M,D]`,
-/// deviation `[M,A]`.
+/// standard deviation `[M,A]`.
 pub(super) struct Acted {
     pub action: Tensor,
     pub dist: Tensor,
@@ -59,7 +59,7 @@ impl Ppo {
 
 impl super::values::Values {
     /// Decisions of the present policy in the first `rows` of the observations that were
-    /// estimated: mean or logits `[M,D]`, and the deviation `[M,A]` where it has one.
+    /// estimated: mean or logits `[M,D]`, and the standard deviation `[M,A]` where it has one.
     fn decide(
         &self,
         policy: &crate::learner::ActorCritic,

@@ -1,12 +1,12 @@
-//! Consequences of a new state: rates after a roll-back, the policy's
-//! version, and what follows from the statistics.
+//! Consequences of a new state: rates after a roll-back, the policy's version, and the values
+//! that derive from the statistics.
 
 use super::{Ppo, Schedule};
 use crate::learner::LearnError;
 use ostler_collector::transfer::host_number;
 
 impl Ppo {
-    /// Adam forgets all gradients, and the learning rate is `factor` times what it is: the
+    /// Adam forgets all gradients, and the learning rate is multiplied by `factor`: the
     /// present one, and where `ppo.schedule` moves it, its start and bounds. The count of
     /// updates goes on: it keys the order of samples, and the same failure must not repeat
     /// itself.

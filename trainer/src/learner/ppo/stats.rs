@@ -43,7 +43,7 @@ pub struct Accumulator {
     /// The divergence in the last minibatch before the policy stopped, or in that where it
     /// did; 1 where it stopped; the divergence in the first. Float64 `[3]`.
     end: Tensor,
-    /// Before the first minibatch, float64 `[3]`: explained variance, mean deviation,
+    /// Before the first minibatch, float64 `[3]`: explained variance, mean standard deviation,
     /// samples not valid.
     before: Tensor,
     zero: Tensor,

@@ -13,7 +13,7 @@ mod tests;
 pub use config::SelfPlayConfig;
 
 use super::fault::Faults;
-use super::registry::{Method, Plan};
+use super::registry::{LearnerArgs, Method};
 use super::state::{Count, below};
 use super::{LearnError, Learner, State, TrainedPolicy, UpdateFault, UpdateStats};
 use ostler_collector::Rollout;
@@ -83,7 +83,7 @@ impl SelfPlay {
     ///
     /// # Errors
     /// Those of the learner; no memory.
-    pub fn new(method: &dyn Method, plan: &Plan<'_>) -> Result<Self, LearnError> {
+    pub fn new(method: &dyn Method, plan: &LearnerArgs<'_>) -> Result<Self, LearnError> {
         let config = &plan.config.self_play;
         let kept = (config.window, config.share);
         let (spec, device) = (plan.spec, plan.device);
@@ -94,7 +94,7 @@ impl SelfPlay {
             agents: spec.agents.iter().take(1).cloned().collect(),
             ..spec.clone()
         };
-        let learner = method.build(&Plan {
+        let learner = method.build(&LearnerArgs {
             spec: &own,
             ..*plan
         })?;

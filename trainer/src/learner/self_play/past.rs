@@ -50,14 +50,14 @@ pub struct WithPast<P, M> {
     spec: EnvSpec,
     rows: Rows,
     /// By version: buffers of its decisions, once it has acted.
-    desks: Vec<Option<Desk>>,
+    desks: Vec<Option<DecisionBuffers>>,
     /// Of [copies](Replica): how many published numbers the policy and each version has.
     parts: Vec<usize>,
 }
 
 /// One decision of a version, `[rows, width]`.
 #[derive(Debug)]
-struct Desk {
+struct DecisionBuffers {
     action: Tensor,
     dist: Tensor,
     std: Tensor,
@@ -89,7 +89,7 @@ impl<P: Present, M: Policies> WithPast<P, M> {
         &self.rows
     }
 
-    /// The versions act for their rows, over what the present policy decided there.
+    /// The versions act for their rows, in place of the present policy's actions there.
     fn act_of_past(&mut self, obs: &Tensor, noise: &Tensor, out: &Act<'_>) -> Result<(), TchError> {
         for version in 0..self.window {
             let Some((rows, parts)) = self.rows.of_version(version) else {
@@ -100,7 +100,12 @@ impl<P: Present, M: Policies> WithPast<P, M> {
             let policy = self.versions.policy_mut(version);
             let desk = match &mut self.desks[version] {
                 Some(desk) => desk,
-                none => none.insert(Desk::new(policy, &self.spec, count, out.action.device())?),
+                none => none.insert(DecisionBuffers::new(
+                    policy,
+                    &self.spec,
+                    count,
+                    out.action.device(),
+                )?),
             };
             let before = out.hidden.map(|h| here(h.before)).transpose()?;
             let hidden = before.as_ref().zip(desk.after.as_ref());
@@ -138,7 +143,7 @@ impl<P: Present, M: Policies> WithPast<P, M> {
     }
 }
 
-impl Desk {
+impl DecisionBuffers {
     fn new(
         policy: &dyn Policy,
         spec: &EnvSpec,

@@ -53,7 +53,7 @@ fn config() -> Config {
 
 fn self_play(config: &Config, spec: &EnvSpec) -> SelfPlay {
     let method = methods().next().unwrap();
-    let plan = Plan {
+    let plan = LearnerArgs {
         config,
         spec,
         seed: 7,
@@ -141,7 +141,7 @@ fn policies_of_their_own_never_have_the_past_in_one_environment() {
     }
 }
 
-/// Action, mean, deviation and hidden state of one decision.
+/// Action, mean, standard deviation and hidden state of one decision.
 fn decide(policy: &mut dyn Policy, [obs, noise, before]: [&Tensor; 3]) -> [Tensor; 4] {
     let n = obs.size()[0];
     let out = [2, 2, 2, H].map(|w| Tensor::zeros([n, w], (Kind::Float, Device::Cpu)));

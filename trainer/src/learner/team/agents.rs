@@ -1,7 +1,7 @@
 //! Which rows of a batch belong to which policy, and how they get there and back.
 //!
 //! Rows of all agents lie world by world: row `e * M + i` is agent `i` of world `e`. A
-//! policy of `m` agents sees `e * m + j`, without what was padded.
+//! policy of `m` agents sees `e * m + j`, without the padding.
 
 use crate::learner::LearnError;
 use crate::learner::nn::zeros;
@@ -22,12 +22,12 @@ pub struct PolicyAgents {
     /// Agents in a row: the first, and how many.
     runs: Vec<(i64, i64)>,
     /// For the number of worlds that acted last.
-    desk: Option<Desk>,
+    desk: Option<DecisionBuffers>,
 }
 
 /// Buffers of one decision of the policy, `[worlds * agents, width]`.
 #[derive(Debug)]
-struct Desk {
+struct DecisionBuffers {
     worlds: i64,
     obs: Tensor,
     noise: Tensor,
@@ -109,12 +109,18 @@ impl PolicyAgents {
         self.copy(&all.f_unsqueeze(0)?, &own.f_unsqueeze(0)?, out)
     }
 
-    fn desk(&mut self, policy: &dyn Policy, rows: i64, out: &Act<'_>) -> Result<&Desk, TchError> {
+    fn desk(
+        &mut self,
+        policy: &dyn Policy,
+        rows: i64,
+        out: &Act<'_>,
+    ) -> Result<&DecisionBuffers, TchError> {
         let worlds = rows / self.all;
         let fits = self.desk.as_ref().is_some_and(|d| d.worlds == worlds);
         if !fits {
             let device = out.action.device();
-            let desk = Desk::new(policy, &self.spec, worlds, worlds * self.own(), device);
+            let desk =
+                DecisionBuffers::new(policy, &self.spec, worlds, worlds * self.own(), device);
             self.desk = Some(desk.map_err(own_memory)?);
         }
         self.desk
@@ -152,7 +158,7 @@ impl PolicyAgents {
     /// The policy's rows of hidden states, for a step.
     fn lend<'a>(
         &self,
-        desk: &'a Desk,
+        desk: &'a DecisionBuffers,
         all: Option<Hidden<'_>>,
     ) -> Result<Option<Hidden<'a>>, TchError> {
         let (Some([before, after]), Some(all)) = (&desk.hidden, all) else {
@@ -163,7 +169,7 @@ impl PolicyAgents {
     }
 
     /// Copies the new states back.
-    fn take_back(&self, desk: &Desk, all: Option<Hidden<'_>>) -> Result<(), TchError> {
+    fn take_back(&self, desk: &DecisionBuffers, all: Option<Hidden<'_>>) -> Result<(), TchError> {
         match (&desk.hidden, all) {
             (Some([_, after]), Some(all)) => self.copy_step(all.after, after, true),
             _ => Ok(()),
@@ -212,7 +218,7 @@ impl PolicyAgents {
     }
 }
 
-impl Desk {
+impl DecisionBuffers {
     fn new(
         policy: &dyn Policy,
         spec: &EnvSpec,

@@ -48,7 +48,7 @@ pub struct TeamLearner {
     /// That of all policies, sharing their memory.
     state: State,
     rollouts: Vec<Rollout>,
-    /// By policy: what is appended to tags, and the last update.
+    /// By policy: the suffix of tags, and the last update.
     last: Vec<(String, UpdateStats)>,
 }
 
@@ -171,7 +171,7 @@ impl Learner for TeamLearner {
     }
 
     /// A parameter with a policy's name in front (`red/actor.0.weight`) is that policy's;
-    /// what names no policy is meant for the first.
+    /// a name without a policy means the first.
     fn inject(&mut self, faults: Vec<UpdateFault>) -> Result<(), LearnError> {
         let Team {
             agents, policies, ..

@@ -117,7 +117,7 @@ fn rows(t: &Tensor, dim: i64, agents: &[i64]) -> Tensor {
     t.index_select(dim, &Tensor::from_slice(&index))
 }
 
-/// One decision: action, mean, deviation, hidden state.
+/// One decision: action, mean, standard deviation, hidden state.
 fn decide(
     policy: &mut dyn Policy,
     [obs, noise, before]: [&Tensor; 3],
@@ -168,7 +168,7 @@ fn every_policy_decides_for_its_agents_as_it_would_alone() {
         for (all, own) in all.iter().zip(&own) {
             let all = rows(all, 0, agents);
             assert_eq!(bits(&all.i((.., ..a)).contiguous()), bits(own));
-            // What was padded nobody writes.
+            // Nobody writes the padding.
             assert_eq!(
                 all.i((.., a..)).abs().sum(Kind::Float).double_value(&[]),
                 0.0

@@ -40,7 +40,7 @@ pub fn write(out: &Path, suite: &Suite) -> Result<(), RunError> {
     put(SUMMARY, Ok(markdown::text(suite)))
 }
 
-/// A case in a line, and what went wrong in lines below.
+/// A case in a line, and its problems in lines below.
 pub fn line(case: &CaseResult) -> String {
     let word = match case.verdict {
         Verdict::Passed => "ok     ",

@@ -80,7 +80,7 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Whether it runs what was built for `cuda`: any minor version of a major one does
+    /// Whether it runs code built for `cuda`: any minor version of a major one does
     /// (<https://docs.nvidia.com/deploy/cuda-compatibility/>).
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Why there is no CUDA, and what to do about it.
+//! Why there is no CUDA, and the remedy.
 
 use super::driver::Version;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ pub enum NoCuda {
         /// The loader's words.
         said: String,
     },
-    /// The driver is older than what libtorch was built for.
+    /// The driver is too old for libtorch's CUDA.
     DriverTooOld {
         /// The newest CUDA that the driver can do.
         driver: Version,

@@ -12,9 +12,9 @@ const NAME: &str = "libtorch_cuda.so";
 
 /// The folder with libtorch's libraries.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place(pub PathBuf);
+pub struct LibtorchFolder(pub PathBuf);
 
-impl Place {
+impl LibtorchFolder {
     /// Where this process's own libtorch lies: a CUDA part of another one would not fit.
     pub fn of_this_process() -> Self {
         let folder = file_of(SYMBOL).and_then(|file| Some(file.parent()?.to_path_buf()));
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn libtorch_of_this_process_is_found() {
-        let place = Place::of_this_process();
+        let place = LibtorchFolder::of_this_process();
         assert!(place.0.join("libtorch_cpu.so").is_file(), "{place:?}");
     }
 
@@ -125,7 +125,7 @@ mod tests {
     fn a_folder_without_the_cuda_part_is_for_the_processor_only() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().to_path_buf();
-        let place = Place(folder.clone());
+        let place = LibtorchFolder(folder.clone());
         assert_eq!(place.has_cuda(), Err(NoCuda::ProcessorOnly { folder }));
     }
 
@@ -133,7 +133,7 @@ mod tests {
     fn a_file_that_is_no_library_is_not_a_missing_one() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(NAME), "not a library").unwrap();
-        let place = Place(dir.path().to_path_buf());
+        let place = LibtorchFolder(dir.path().to_path_buf());
         assert_eq!(place.has_cuda(), Ok(()));
         assert!(matches!(place.load(), Err(NoCuda::Unloadable { .. })));
     }

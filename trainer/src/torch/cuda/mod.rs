@@ -4,7 +4,7 @@
 //! processor maps neither the driver nor `libtorch_cuda` and has no context on a GPU
 //! (failure F5). Whoever wants a GPU calls [`find`] first: it goes from the driver
 //! ([`driver`]) to libtorch's CUDA part ([`libtorch`]) and says which step fails, and
-//! what to do about it ([`NoCuda`]). Nothing here creates a context.
+//! with a remedy ([`NoCuda`]). Nothing here creates a context.
 //!
 //! libtorch remembers the answer to the first question about CUDA for the life of the
 //! process. So nobody may ask before [`find`] has loaded the library: the lint
@@ -43,7 +43,7 @@ pub fn find(index: usize) -> Result<Found, NoCuda> {
     static ONE: Mutex<()> = Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let driver = driver::Driver::load()?;
-    let place = libtorch::Place::of_this_process();
+    let place = libtorch::LibtorchFolder::of_this_process();
     place.has_cuda()?;
     driver.serves(place.built_for())?;
     let gpu = driver.gpu(index)?;

@@ -13,7 +13,7 @@ pub struct DeviceBlock {
 }
 
 impl DeviceBlock {
-    /// Zeroed, in order with what the stream was given; at least one byte. The driver
+    /// Zeroed, in order with the stream's earlier work; at least one byte. The driver
     /// aligns to 256.
     pub fn zeroed(context: &Arc<Context>, bytes: usize) -> Result<Self, Refused> {
         context.enter()?;

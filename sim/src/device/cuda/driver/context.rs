@@ -55,8 +55,8 @@ impl Context {
         })
         .map_err(refused)?;
         let mut context = std::ptr::null_mut();
-        // SAFETY: the device is the driver's own number of it; what is retained here is
-        // released once, by `drop`.
+        // SAFETY: the device is the driver's own number of it; the context retained here
+        // is released once, by `drop`.
         check("cuDevicePrimaryCtxRetain", unsafe {
             sys::cuDevicePrimaryCtxRetain(&mut context, device)
         })

@@ -32,7 +32,7 @@ impl Event {
         })
     }
 
-    /// Marks what was given to the stream so far.
+    /// Marks the stream's work so far.
     pub fn record(&mut self) -> Result<(), Refused> {
         self.context.enter()?;
         // SAFETY: the event is alive and of the context that was entered.
@@ -41,7 +41,7 @@ impl Event {
         })
     }
 
-    /// Whether what was marked is done.
+    /// Whether the marked work is done.
     pub fn is_done(&self) -> Result<bool, Refused> {
         self.context.enter()?;
         // SAFETY: the event is alive.
@@ -51,7 +51,7 @@ impl Event {
         }
     }
 
-    /// Waits until what was marked is done.
+    /// Waits until the marked work is done.
     pub fn wait(&self) -> Result<(), Refused> {
         self.context.enter()?;
         // SAFETY: the event is alive.

@@ -1,4 +1,4 @@
-//! The driver's functions as far as they are used, each with what it returns and frees.
+//! The driver's functions as far as they are used, each with its results and the resources to free.
 //!
 //! Reading order: [`library`] (the driver is there) -> [`Context`] (a device of it) ->
 //! [`Event`], [`Pinned`], [`DeviceBlock`] -> [`Module`]. All work goes to the legacy

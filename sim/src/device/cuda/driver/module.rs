@@ -112,7 +112,7 @@ impl Module {
     ///
     /// # Safety
     /// The function is of this module and takes one parameter, of as many bytes as `args`
-    /// has; what it does with them is sound.
+    /// has; its use of them is sound.
     pub unsafe fn launch(
         &self,
         function: Function,
@@ -147,7 +147,7 @@ impl Drop for Module {
         // for them. An error here is that of a device that runs nothing any more.
         let _ = self.done.record().and_then(|()| self.done.wait());
         if self.context.enter().is_ok() {
-            // SAFETY: loaded once, unloaded once; what was launched from it is done.
+            // SAFETY: loaded once, unloaded once; all launches from it are done.
             let _ = unsafe { sys::cuModuleUnload(self.module) };
         }
     }

@@ -1,8 +1,8 @@
 //! Where NVRTC may be.
 //!
-//! In this order: the folder (or file) that `OSTLER_NVRTC` names, alone; what this
-//! process has loaded; beside libtorch, loaded or named by `LIBTORCH`, where pip puts
-//! what torch needs; the CUDA toolkit that `CUDA_HOME` or `CUDA_PATH` names; what the
+//! In this order: the folder (or file) that `OSTLER_NVRTC` names, alone; a library that this
+//! process has loaded; beside libtorch, loaded or named by `LIBTORCH`, where pip puts torch's
+//! libraries; the CUDA toolkit that `CUDA_HOME` or `CUDA_PATH` names; the library that the
 //! system's loader finds by name (`LD_LIBRARY_PATH`); `/usr/local/cuda`.
 
 use std::ffi::OsString;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// Where to look.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum SearchPlace {
     /// A folder, or the file itself.
     Folder(PathBuf),
     /// Loaded already.
@@ -37,7 +37,7 @@ impl fmt::Display for Found {
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SearchPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Folder(path) | Self::Loaded(path) => write!(f, "{}", path.display()),
@@ -46,41 +46,41 @@ impl fmt::Display for Place {
     }
 }
 
-/// All places, the first first. `maps` is what `/proc/self/maps` says.
-pub fn places(variable: &dyn Fn(&str) -> Option<OsString>, maps: &str) -> Vec<Place> {
+/// All places, the first first. `maps` is the text of `/proc/self/maps`.
+pub fn places(variable: &dyn Fn(&str) -> Option<OsString>, maps: &str) -> Vec<SearchPlace> {
     let set = |name: &str| variable(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let mut places = Vec::new();
-    let mut add = |place: Place| {
+    let mut add = |place: SearchPlace| {
         if !places.contains(&place) {
             places.push(place);
         }
     };
     for path in files(maps).filter(|p| is_nvrtc(p)) {
-        add(Place::Loaded(path.to_path_buf()));
+        add(SearchPlace::Loaded(path.to_path_buf()));
     }
     let loaded = files(maps).filter(|p| has_name(p, "libtorch_cpu.so"));
     let loaded = loaded.filter_map(|p| Some(p.parent()?.parent()?.to_path_buf()));
     for torch in loaded.chain(set("LIBTORCH")) {
-        add(Place::Folder(torch.join("lib")));
+        add(SearchPlace::Folder(torch.join("lib")));
         // A link's own neighbours are not those of what it leads to.
         let torch = torch.canonicalize().unwrap_or(torch);
         for folder in ["cu13", "cuda_nvrtc"] {
             if let Some(parent) = torch.parent() {
-                add(Place::Folder(
+                add(SearchPlace::Folder(
                     parent.join("nvidia").join(folder).join("lib"),
                 ));
             }
         }
     }
     for toolkit in ["CUDA_HOME", "CUDA_PATH"].iter().filter_map(|n| set(n)) {
-        add(Place::Folder(toolkit.join("lib64")));
+        add(SearchPlace::Folder(toolkit.join("lib64")));
     }
-    add(Place::Loader);
-    add(Place::Folder("/usr/local/cuda/lib64".into()));
+    add(SearchPlace::Loader);
+    add(SearchPlace::Folder("/usr/local/cuda/lib64".into()));
     places
 }
 
-impl Place {
+impl SearchPlace {
     /// The libraries there, the newest first.
     pub fn candidates(&self) -> Vec<Found> {
         match self {
@@ -155,7 +155,7 @@ fn listed(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The files in what `/proc/self/maps` says, each once or more.
+/// The files in `/proc/self/maps`, each once or more.
 fn files(maps: &str) -> impl Iterator<Item = &Path> {
     maps.lines()
         .filter_map(|line| Some(Path::new(&line[line.find('/')?..])))
@@ -191,14 +191,14 @@ mod tests {
         assert_eq!(
             places(&variable, &maps),
             [
-                Place::Loaded(root.join("libnvrtc.so.12")),
-                Place::Folder(torch.join("lib")),
-                Place::Folder(site.join("cu13/lib")),
-                Place::Folder(site.join("cuda_nvrtc/lib")),
-                Place::Folder(link.join("lib")),
-                Place::Folder("/opt/cuda/lib64".into()),
-                Place::Loader,
-                Place::Folder("/usr/local/cuda/lib64".into()),
+                SearchPlace::Loaded(root.join("libnvrtc.so.12")),
+                SearchPlace::Folder(torch.join("lib")),
+                SearchPlace::Folder(site.join("cu13/lib")),
+                SearchPlace::Folder(site.join("cuda_nvrtc/lib")),
+                SearchPlace::Folder(link.join("lib")),
+                SearchPlace::Folder("/opt/cuda/lib64".into()),
+                SearchPlace::Loader,
+                SearchPlace::Folder("/usr/local/cuda/lib64".into()),
             ]
         );
     }
@@ -219,7 +219,7 @@ mod tests {
         ] {
             std::fs::write(folder.path().join(name), "").unwrap();
         }
-        let found = Place::Folder(folder.path().into()).candidates();
+        let found = SearchPlace::Folder(folder.path().into()).candidates();
         let names: Vec<_> = found.iter().map(|f| name(f.path())).collect();
         assert_eq!(
             names,
@@ -233,7 +233,7 @@ mod tests {
         let builtins = builtins(found[0].path(), (13, 0));
         assert_eq!(builtins, [folder.path().join("libnvrtc-builtins.so.13.0")]);
         assert!(
-            Place::Folder(folder.path().join("no"))
+            SearchPlace::Folder(folder.path().join("no"))
                 .candidates()
                 .is_empty()
         );

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Needs {
     /// Registers of 32 bits.
     pub registers: u32,
-    /// Local memory of it and of what it calls (bytes).
+    /// Local memory of it and of the functions that it calls (bytes).
     pub stack: u32,
     /// Bytes that are written to local memory for want of registers, by it or by the
     /// function it calls that writes the most.

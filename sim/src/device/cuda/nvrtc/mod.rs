@@ -14,7 +14,7 @@ pub mod log;
 use super::Unavailable;
 use crate::physics::native::specialize::Library;
 use calls::{Calls, Outcome};
-use find::{Found, Place};
+use find::{Found, SearchPlace};
 use log::Needs;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ impl Nvrtc {
             }
         }
         Err(newer.unwrap_or_else(|| Unavailable::NoNvrtc {
-            tried: places.iter().map(Place::to_string).collect(),
+            tried: places.iter().map(SearchPlace::to_string).collect(),
         }))
     }
 
@@ -114,7 +114,7 @@ impl Nvrtc {
     /// It has none, or a broken one: the system's reason.
     pub fn in_folder(path: &Path) -> Result<Self, String> {
         let mut why = "there is no libnvrtc.so in it".to_string();
-        for candidate in Place::Folder(path.to_path_buf()).candidates() {
+        for candidate in SearchPlace::Folder(path.to_path_buf()).candidates() {
             match Self::open(&candidate) {
                 Ok(found) => return Ok(found),
                 Err(reason) => why = reason,
@@ -143,8 +143,8 @@ impl Nvrtc {
         // Where it was found by its name only, the process's map of files knows more.
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         let path = find::mapped(&maps, found.path()).unwrap_or_else(|| found.path().into());
-        // NVRTC loads its built-in functions by name when it first compiles: what is
-        // loaded already is found under its name.
+        // NVRTC loads its built-in functions by name when it first compiles: a library that
+        // is loaded already is found under its name.
         for builtins in find::builtins(&path, version) {
             // SAFETY: it lies beside NVRTC, and is a part of it.
             match unsafe { Library::open(&builtins) } {

@@ -317,8 +317,8 @@ mod tests {
         triangles.iter().map(part).sum()
     }
 
-    /// Points on a sphere are all corners; what they need is far from what is allowed, and
-    /// with less there is no hull.
+    /// Points on a sphere are all corners; their hull takes far less than the limit, and a lower
+    /// limit refuses it.
     #[test]
     fn work_is_bounded() {
         let n = 20_000;

@@ -46,7 +46,7 @@ impl Default for MeshSpec {
 }
 
 impl MeshSpec {
-    /// Overwrites what the element says.
+    /// Overwrites the values that the element sets.
     pub fn read(&mut self, e: &Element) -> Read<()> {
         e.array("scale", &mut self.scale)?;
         e.keyword("inertia", FILLING, &mut self.filling)?;
@@ -82,7 +82,7 @@ const MAX_BYTES: u64 = 512 << 20;
 const MAX_VERTICES: usize = 10_000_000;
 
 impl<'a> Assets<'a> {
-    /// Lists what `root` has.
+    /// Lists the assets of `root`.
     pub fn new(root: &'a Element, settings: &'a Settings, classes: &'a Classes) -> Read<Self> {
         let list = |kind: &'static str| -> Read<BTreeMap<String, &'a Element>> {
             let mut found = BTreeMap::new();

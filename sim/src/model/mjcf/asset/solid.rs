@@ -13,7 +13,7 @@ pub(super) struct Surface {
     pub faces: Vec<[usize; 3]>,
 }
 
-/// `mesh/inertia`: what of the surface is filled.
+/// `mesh/inertia`: the volume or shell that has the mass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Filling {
     /// The convex hull.
@@ -127,7 +127,7 @@ fn minus(a: Vec3, b: Vec3) -> Vec3 {
 const LEAST: f64 = 1e-15;
 
 impl Solid {
-    /// Source of what counts as inside, and of the frame: MuJoCo, XML reference,
+    /// Source of the rule for inside, and of the frame: MuJoCo, XML reference,
     /// asset/mesh.
     ///
     /// # Errors

@@ -81,7 +81,7 @@ impl<'a> Grower<'a> {
         })
     }
 
-    /// Replaces what is attached and replicated in `parent`.
+    /// Replaces the attached and replicated elements in `parent`.
     fn contents(&mut self, parent: &mut Element, class: &str, depth: usize) -> Read<()> {
         let children = std::mem::take(&mut parent.children);
         for mut child in children {
@@ -115,7 +115,7 @@ impl<'a> Grower<'a> {
         Ok(())
     }
 
-    /// A frame with what an `<attach>` asks for.
+    /// A frame with the content of an `<attach>`.
     fn attach(&mut self, e: &Element, depth: usize) -> Read<Element> {
         let prefix = e.attr("prefix").ok_or_else(|| {
             let why = "<attach> needs prefix=\"...\": what the names of the copy start with";
@@ -216,7 +216,7 @@ impl<'a> Grower<'a> {
         self.place(e, vec![found], Some(&class), naming, None, depth)
     }
 
-    /// A frame around `inside`, named anew, and what refers to it.
+    /// A frame around `inside`, named anew, and the elements that refer to it.
     fn place(
         &mut self,
         e: &Element,

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// Numbers of joints or actuators, by slot.
 pub(in super::super) type Parts = BTreeMap<u32, Vec<f64>>;
 
-/// A keyframe that came with an attached model. What no slot says is as in the initial
-/// pose at rest.
+/// A keyframe that came with an attached model. Coordinates without a slot are as
+/// in the initial pose at rest.
 pub(in super::super) struct Pending {
     /// Place and name.
     pub key: Element,
@@ -83,7 +83,7 @@ pub(super) fn pending(model: &mut Whole, prefix: &str, limits: &mut Limits) -> R
 }
 
 impl Shares {
-    /// Joints of what is in `e`, in the order of the state: a body's own first.
+    /// Joints within `e`, in the order of the state: a body's own first.
     fn bodies(
         &mut self,
         e: &mut Element,
@@ -135,7 +135,7 @@ impl Shares {
     }
 }
 
-/// The numbers of an attribute, by what they are for.
+/// The numbers of an attribute, by purpose.
 fn split(e: &Element, name: &str, shares: &[Share], grown: bool) -> Read<Parts> {
     let numbers = e.numbers(name)?.unwrap_or_default();
     let needed: usize = shares.iter().map(|(_, n)| n).sum();
@@ -165,7 +165,7 @@ pub(super) fn forget(e: &mut Element) {
     e.children.iter_mut().for_each(forget);
 }
 
-/// True if a keyframe of an attached model says something about what is in `e`.
+/// True if a keyframe of an attached model sets a joint within `e`.
 pub(super) fn known(e: &Element) -> bool {
     e.slot.is_some() || e.children.iter().any(known)
 }

@@ -1,7 +1,7 @@
 //! `<attach>` and `<replicate>`: a model and the models it attaches become one tree.
 //!
 //! The rest of the reader sees `<frame>`s that hold copies with names of their own, and
-//! longer sections. Order, names and what comes along are MuJoCo's: sections are read
+//! longer sections. Order, names and the choice of elements are MuJoCo's: sections are read
 //! before the bodies; a copy takes with it, from the sections as they are at that
 //! moment, what refers to it.
 
@@ -44,7 +44,7 @@ pub(super) struct Whole {
     pub grown: bool,
 }
 
-/// Reads models and what they attach.
+/// Reads models and their attached models.
 pub(super) struct Assembler<'a> {
     pub sources: &'a mut Sources,
     pub settings: &'a mut Settings,

@@ -80,12 +80,12 @@ impl Names {
     }
 }
 
-/// How the names of a copy follow from those of what is copied.
+/// How the names of a copy follow from the originals.
 pub(super) struct Naming {
     pub prefix: String,
     pub suffix: String,
-    /// Prefix of classes of another model; `None` within one model, where
-    /// classes and assets stay what they are.
+    /// Prefix of classes of another model; `None` within one model, where classes and assets
+    /// keep their names.
     pub classes: Option<String>,
 }
 
@@ -139,7 +139,7 @@ impl Naming {
         e.set("class", &class);
     }
 
-    /// Renames what `<asset>` holds of meshes, height fields and materials.
+    /// Renames the meshes, height fields and materials of `<asset>`.
     pub fn assets(&self, e: &mut Element) -> Read<()> {
         if e.name != "material" {
             let name = self.asset(&asset::name_of(e)?);

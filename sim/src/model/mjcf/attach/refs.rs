@@ -8,7 +8,7 @@ use super::names::{Names, Naming};
 enum Rule {
     /// All that is referred to has to be in the copy.
     All,
-    /// One thing has to be in the copy; the others may be what they were.
+    /// One thing has to be in the copy; the others may be outside.
     Any,
 }
 
@@ -16,9 +16,9 @@ enum Rule {
 pub(super) enum Copied {
     /// It goes with the copy.
     Yes(Element),
-    /// It does not refer to what was copied.
+    /// It does not refer to the copied part.
     No,
-    /// It refers to what was copied and to other things, and MuJoCo leaves it out.
+    /// It refers to the copied part and to others, and MuJoCo leaves it out.
     Partly,
 }
 

@@ -66,7 +66,7 @@ impl Sections {
         }
     }
 
-    /// Adds what refers to a copy: of `other`'s elements, or of its own.
+    /// Adds elements that refer to a copy: of `other`'s elements, or of its own.
     pub fn copy(
         &mut self,
         mut other: Option<&mut Self>,
@@ -115,7 +115,7 @@ impl Sections {
         self.lists.iter().map(Vec::len).sum()
     }
 
-    /// Removes what refers to something that was there `before` and is no more.
+    /// Removes elements that refer to something that was there `before` and is no more.
     pub fn forget(&mut self, before: &Names, names: &mut Names) {
         for (list, elements) in LISTS.into_iter().zip(&mut self.lists) {
             elements.retain(|e| {

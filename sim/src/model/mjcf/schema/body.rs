@@ -1,4 +1,4 @@
-//! Bodies and what they consist of, in the schema.
+//! Bodies and their elements, in the schema.
 
 use super::{CAMERA, DRAWING, LEAF, LIGHT, NAMED, Node, Role, USER};
 

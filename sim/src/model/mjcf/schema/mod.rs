@@ -1,4 +1,4 @@
-//! Which elements and attributes MJCF has, and what this reader does with each.
+//! The elements and attributes of MJCF, and this reader's treatment of each.
 
 /// Elements without attributes of interest.
 macro_rules! nodes {

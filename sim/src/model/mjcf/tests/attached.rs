@@ -1,5 +1,5 @@
-//! What is refused about attached models, where their files may lie, and what copies may
-//! cost. What they mean is MuJoCo's to say: `sim/tests/mjcf_referee`.
+//! Refusals of attached models, the places where their files may lie, and the cost of copies.
+//! `sim/tests/mjcf_referee` compares their meaning with MuJoCo's.
 
 use super::*;
 

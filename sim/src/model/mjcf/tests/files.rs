@@ -1,4 +1,4 @@
-//! What is left out, includes, and hostile files.
+//! Files: omitted parts, includes, and hostile files.
 
 use super::*;
 use proptest::prelude::*;

@@ -76,7 +76,7 @@ fn what_is_only_seen_is_kept_for_pictures_where_the_file_has_it() {
     for (a, b) in felt.drain(..).zip(&seen) {
         assert!((0..3).all(|i| (a[i] - b[i]).abs() < 1e-5), "{a:?} {b:?}");
     }
-    // What cannot be shown is named, with its reason.
+    // A look that cannot be shown is named, with its reason.
     let why: Vec<_> = looks
         .missing
         .iter()

@@ -69,7 +69,7 @@ impl Links {
                     }
                     let geom = self.geom(part, &colour, self.discard);
                     if self.discard {
-                        // What MuJoCo does not read cannot be wrong.
+                        // MuJoCo does not read this part, so it cannot be wrong.
                         body.children.extend(geom.ok().map(|geom| Element {
                             discarded: true,
                             ..geom

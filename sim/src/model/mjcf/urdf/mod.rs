@@ -2,7 +2,7 @@
 //! place, and read as that.
 //!
 //! Source of the meaning: MuJoCo, Modeling, "URDF extensions", and its loader: bodies
-//! without joints are fused, what is only seen is left out, angles are radians,
+//! without joints are fused, visual shapes are left out, angles are radians,
 //! `<mujoco>` may hold `<compiler>`, `<option>` and `<size>`.
 
 mod link;
@@ -18,12 +18,12 @@ use std::collections::BTreeMap;
 const MAX_DEPTH: usize = 190;
 
 /// A link's place in the tree.
-struct Place<'a> {
+struct LinkPlace<'a> {
     parent: usize,
     joint: &'a Element,
 }
 
-/// The `<mujoco>` element that means what the `<robot>` does.
+/// The `<mujoco>` element with the meaning of the `<robot>`.
 pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> {
     let mut out = made("mujoco", root.at);
     if let Some(name) = root.attr("name") {
@@ -76,7 +76,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
             _ => return Err(Fault::new(e.at, format!("unknown element <{}>", e.name))),
         }
     }
-    let mut places: Vec<Option<Place>> = elements.iter().map(|_| None).collect();
+    let mut places: Vec<Option<LinkPlace>> = elements.iter().map(|_| None).collect();
     for joint in root.children_named("joint") {
         let end = |which: &str| -> Read<usize> {
             let e = only(joint, which)?
@@ -89,7 +89,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
             })
         };
         let (parent, child) = (end("parent")?, end("child")?);
-        if places[child].replace(Place { parent, joint }).is_some() {
+        if places[child].replace(LinkPlace { parent, joint }).is_some() {
             let why = format!(
                 "link \"{}\" has two parents",
                 elements[child].required("name")?
@@ -115,7 +115,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
             };
             let content = tree.link(i, &mut links, notes, 0, &mut placed)?;
             if e.text("name") == Some("world") {
-                // What the world weighs has no meaning.
+                // The mass of the world has no meaning.
                 let children = content.children.into_iter();
                 world
                     .children
@@ -136,7 +136,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
 
 struct Tree<'a> {
     elements: &'a [&'a Element],
-    places: &'a [Option<Place<'a>>],
+    places: &'a [Option<LinkPlace<'a>>],
     /// Links on each link, in their order.
     children: &'a [Vec<usize>],
 }
@@ -256,7 +256,7 @@ fn joints(e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> Read<()> {
         let upper = limit.scalar("upper", &mut range[1])?;
         limit.scalar("effort", &mut effort)?;
         first.attrs.push(attr("range", &numbers(&range), limit.at));
-        // As MuJoCo: what is no range is no limit.
+        // As MuJoCo: an empty range is no limit.
         if lower != upper || range[0] > range[1] {
             first.attrs.push(attr("limited", "false", limit.at));
         }

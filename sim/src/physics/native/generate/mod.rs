@@ -6,11 +6,11 @@ mod tables;
 mod trace;
 
 use super::specialize::Source;
-use super::tables::Plan;
+use super::tables::RobotTables;
 use super::tape::{Printer, Program, Style, TapeError};
 use std::fmt::Write;
 
-/// The kernels' text and what was recorded for a robot.
+/// The kernels' source and the functions recorded for a robot.
 #[derive(Debug)]
 pub struct Generated {
     /// Code for the host's lanes.
@@ -42,7 +42,7 @@ const MAX_NUMBERS: usize = 1 << 19;
 ///
 /// # Errors
 /// The robot is too large to be written out; the recording went wrong, a mistake in a kernel.
-pub fn generate(plan: &Plan, lanes: usize) -> Result<Generated, TapeError> {
+pub fn generate(plan: &RobotTables, lanes: usize) -> Result<Generated, TapeError> {
     let ints = plan.ints().map(|(_, x)| x.len()).sum::<usize>();
     let numbers = ints + plan.reals().map(|(_, x)| x.len()).sum::<usize>();
     if numbers > MAX_NUMBERS {
@@ -75,7 +75,7 @@ pub fn generate(plan: &Plan, lanes: usize) -> Result<Generated, TapeError> {
 ///
 /// # Errors
 /// As [`generate`].
-pub fn generate_cuda(plan: &Plan) -> Result<String, TapeError> {
+pub fn generate_cuda(plan: &RobotTables) -> Result<String, TapeError> {
     let program = trace::record(plan)?;
     // Whole functions: pieces would hand their values on through local memory.
     let style = Style {
@@ -91,7 +91,7 @@ pub fn generate_cuda(plan: &Plan) -> Result<String, TapeError> {
 ///
 /// # Errors
 /// As [`generate`].
-pub(crate) fn generate_env(plan: &Plan, task: &str) -> Result<String, TapeError> {
+pub(crate) fn generate_env(plan: &RobotTables, task: &str) -> Result<String, TapeError> {
     let program = trace::record(plan)?;
     let style = Style {
         piece: 0,
@@ -122,7 +122,7 @@ pub(crate) fn env_prelude() -> String {
 }
 
 /// The kernel of a robot up to its entries, in a namespace that they close.
-fn robot_text(plan: &Plan, program: &Program, scalar: &str, style: Style) -> String {
+fn robot_text(plan: &RobotTables, program: &Program, scalar: &str, style: Style) -> String {
     let mut text = String::from("#define OSTLER_RESTRICT __restrict__\n");
     if primitives_only(plan) {
         text.push_str("#define OSTLER_PRIMITIVES_ONLY\n");
@@ -142,7 +142,7 @@ fn robot_text(plan: &Plan, program: &Program, scalar: &str, style: Style) -> Str
 }
 
 /// Whether all contacts are between planes, spheres and capsules.
-fn primitives_only(plan: &Plan) -> bool {
+fn primitives_only(plan: &RobotTables) -> bool {
     let simple = |kind: &i32| matches!(kind / 8, 0 | 2 | 3) && matches!(kind % 8, 0 | 2 | 3);
     plan.pair_kind.iter().all(simple)
 }
@@ -150,7 +150,7 @@ fn primitives_only(plan: &Plan) -> bool {
 /// The kinds of pairs that the scalar narrow phase has code for (`collide/pair.cuh`):
 /// without it, a kernel carries the code, and on a GPU the stack, of shapes that the
 /// robot has not got.
-fn shapes_used(plan: &Plan) -> String {
+fn shapes_used(plan: &RobotTables) -> String {
     let mut kinds = plan.pair_kind.clone();
     kinds.sort_unstable();
     kinds.dedup();
@@ -159,7 +159,7 @@ fn shapes_used(plan: &Plan) -> String {
 }
 
 /// `Straight` with the recorded functions in it.
-fn hooks(plan: &Plan, program: &Program) -> String {
+fn hooks(plan: &RobotTables, program: &Program) -> String {
     let mut text = String::from("template<> struct Straight<R, Robot> {\n");
     for name in STRAIGHT {
         if program.functions.iter().any(|f| f.name == name) {
@@ -201,7 +201,7 @@ fn without_euler(program: &Program) -> String {
 
 /// The case of contacts that couple branches of the tree: written out for all pairs at
 /// once, or as the generic kernel has it where that would be too long.
-fn coupled(plan: &Plan, program: &Program) -> &'static str {
+fn coupled(plan: &RobotTables, program: &Program) -> &'static str {
     if program.functions.iter().any(|f| f.name == "solve_coupled") {
         return "  static OSTLER_FN bool coupled(const Robot&, W& w) { return w.npc > 0; }
   static OSTLER_FN void start_coupled(const Robot&, W& w) { straight::start_coupled(w); }
@@ -220,7 +220,7 @@ fn coupled(plan: &Plan, program: &Program) -> &'static str {
 "
 }
 
-/// Which robot's tables the kernel has: [`Plan::digest`].
+/// Which robot's tables the kernel has: [`RobotTables::digest`].
 const ROBOT: &str =
     "extern \"C\" __attribute__((visibility(\"default\"))) const char* ostler_robot() ";
 

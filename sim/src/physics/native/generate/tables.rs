@@ -1,10 +1,10 @@
 //! A robot's tables as constants of a C++ struct.
 
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 use std::fmt::Write;
 
 /// `struct Robot`, with the members that `Tables` has.
-pub(super) fn write(plan: &Plan) -> String {
+pub(super) fn write(plan: &RobotTables) -> String {
     let mut text = String::from("struct Robot {\n");
     for (name, count) in plan.counts() {
         let _ = writeln!(text, "  static constexpr int {name} = {count};");

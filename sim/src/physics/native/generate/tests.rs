@@ -1,7 +1,7 @@
 use super::{generate, trace};
 use crate::model::mjcf;
 use crate::physics::native::lower::{LowerOptions, lower};
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 use crate::physics::native::tape::{Array, Node, TapeError, Val, ffi};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,8 @@ fn a_planar_robots_zeros_vanish() {
     );
 }
 
-/// What the kernels' own loops write: the state, and what contacts and the solver do.
+/// Arrays that the kernels' own loops write: the state, and the results of contacts and the
+/// solver.
 const WRITTEN_BY_LOOPS: [&str; 12] = [
     "w.qpos", "w.qvel", "w.act", "w.ctrl", "w.qacc", "w.step", "w.mstep", "w.grad", "w.hess",
     "w.wrench", "w.stiff", "w.tmp",
@@ -92,7 +93,7 @@ fn what_straight_parts_read_is_written_by_one_of_them_or_by_the_loops() {
 }
 
 /// Bodies on bodies, each on two hinges across each other.
-fn chain(bodies: usize) -> Plan {
+fn chain(bodies: usize) -> RobotTables {
     let body = "<body pos=\"0 0 1\"><joint axis=\"1 0 0\"/><joint axis=\"0 1 0\"/><geom size=\".1\" contype=\"0\" conaffinity=\"0\"/>";
     let bodies = format!("{}{}", body.repeat(bodies), "</body>".repeat(bodies));
     let text = format!("<mujoco><worldbody>{bodies}</worldbody></mujoco>");

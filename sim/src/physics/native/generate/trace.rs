@@ -1,6 +1,6 @@
 //! Runs the kernels' straight parts once and records them (`sim/kernels/trace.cpp`).
 
-use crate::physics::native::tables::{Plan, RealTables};
+use crate::physics::native::tables::{RealTables, RobotTables};
 use crate::physics::native::tape::{Array, Program, TapeError, Val, ffi};
 use std::alloc::Layout;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
@@ -11,8 +11,7 @@ unsafe extern "C" {
     fn ostler_trace_run(tables: *const c_void, memory: *mut c_void);
 }
 
-/// Arrays that only recorded functions write: what is constant in them is so for
-/// ever.
+/// Arrays that only recorded functions write: constants in them stay constant.
 const RECORDED: [&str; 26] = [
     "ref",
     "xpos",
@@ -47,7 +46,7 @@ const MAX_PASSES: usize = 1 << 26;
 
 /// Refuses what would be recorded for minutes, or is nothing for a compiler; cheap beside
 /// a recording.
-fn recordable(plan: &Plan) -> Result<(), TapeError> {
+fn recordable(plan: &RobotTables) -> Result<(), TapeError> {
     // Each row's entries meet in pairs in the factor of the system, and in the loads of
     // bodies: in a chain of n joints these are a sixth and a third of n^3 products.
     let pairs = plan.hrow_adr.windows(2).map(|w| {
@@ -68,7 +67,7 @@ fn recordable(plan: &Plan) -> Result<(), TapeError> {
 ///
 /// # Errors
 /// It is too large; the recording went wrong.
-pub(super) fn record(plan: &Plan) -> Result<Program, TapeError> {
+pub(super) fn record(plan: &RobotTables) -> Result<Program, TapeError> {
     recordable(plan)?;
     let reals = RealTables::<f64>::new(plan);
     let tables = reals.raw(plan);

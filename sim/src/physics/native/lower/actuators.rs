@@ -1,12 +1,12 @@
-//! Actuators: what they pull, and how control becomes force.
+//! Actuators: their transmissions, and how control becomes force.
 
 use super::soft::MIN_VALUE;
-use super::spots::{Spot, Spots, movers, tree};
+use super::spots::{FixedFrame, FixedFrames, movers, tree};
 use super::tendons::Tendons;
 use super::{Context, LowerError};
 use crate::model::rotation::dot;
 use crate::model::{Actuator, Dynamics, JointKind, Muscle, TendonKind, Transmission};
-use crate::physics::native::tables::{Plan, UNLIMITED};
+use crate::physics::native::tables::{RobotTables, UNLIMITED};
 
 /// No limit on either side.
 const FREE: [f64; 2] = [-UNLIMITED, UNLIMITED];
@@ -23,8 +23,8 @@ const CRANK: i32 = 5;
 pub(super) fn write(
     c: &Context,
     tendons: &Tendons,
-    spots: &mut Spots,
-    plan: &mut Plan,
+    spots: &mut FixedFrames,
+    plan: &mut RobotTables,
 ) -> Result<(), LowerError> {
     plan.nu = c.model.nu();
     plan.na = c.model.na;
@@ -98,8 +98,8 @@ struct Arms {
 fn arms(
     c: &Context,
     tendons: &Tendons,
-    spots: &mut Spots,
-    plan: &Plan,
+    spots: &mut FixedFrames,
+    plan: &RobotTables,
     actuator: &Actuator,
 ) -> Arms {
     let gear = actuator.gear[0];
@@ -143,15 +143,15 @@ fn arms(
             }
         }
         Transmission::Site { site, reference } => {
-            let mut both = vec![Spot::site(c, site)];
-            both.extend(reference.map(|r| Spot::site(c, r)));
+            let mut both = vec![FixedFrame::site(c, site)];
+            both.extend(reference.map(|r| FixedFrame::site(c, r)));
             let mut movers = movers(c, &both);
-            // What moves both does not move one relative to the other.
+            // A dof that moves both does not move one relative to the other.
             movers.retain(|m| m.1 != 3);
             between(SITE, &both, movers, spots, plan)
         }
         Transmission::SliderCrank { crank, slider, .. } => {
-            let both = [Spot::site(c, crank), Spot::site(c, slider)];
+            let both = [FixedFrame::site(c, crank), FixedFrame::site(c, slider)];
             let movers = movers(c, &both);
             between(CRANK, &both, movers, spots, plan)
         }
@@ -179,10 +179,10 @@ fn constant(parts: Vec<(usize, f64)>, c: &Context) -> Arms {
 /// Arms that follow from one or two spots.
 fn between(
     kind: i32,
-    both: &[Spot],
+    both: &[FixedFrame],
     movers: Vec<(usize, i32)>,
-    spots: &mut Spots,
-    plan: &Plan,
+    spots: &mut FixedFrames,
+    plan: &RobotTables,
 ) -> Arms {
     let second = both.get(1).map_or(-1, |s| spots.index(*s));
     let entry = |(dof, moves)| Arm {
@@ -226,7 +226,7 @@ fn period(c: &Context, actuator: &Actuator) -> f64 {
 }
 
 /// Writes how control becomes force.
-fn write_law(c: &Context, actuator: &Actuator, plan: &mut Plan) {
+fn write_law(c: &Context, actuator: &Actuator, plan: &mut RobotTables) {
     // Without actuation nothing pulls, whatever the control, and activations rest.
     let on = c.flags.actuation;
     let part = |x: [f64; 3]| if on { x } else { [0.0; 3] };

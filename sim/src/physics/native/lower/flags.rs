@@ -1,4 +1,4 @@
-//! `option/flag`: what is switched off.
+//! `option/flag`: features that are switched off.
 
 use super::LowerError;
 

@@ -7,13 +7,13 @@ use super::Context;
 use super::soft::MIN_VALUE;
 use crate::model::rotation::{Pose, matrix};
 use crate::model::{Geom, Options};
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 use std::f64::consts::PI;
 
-/// Writes what feels the medium, in the frames of the moving bodies that carry it:
+/// Writes the shapes in the medium, in the frames of the moving bodies that carry it:
 /// every body of the model by itself, or in its place those of its geoms that are
 /// ellipsoids.
-pub(super) fn write(c: &Context, plan: &mut Plan) {
+pub(super) fn write(c: &Context, plan: &mut RobotTables) {
     let o = &c.model.options;
     plan.density = o.density;
     plan.viscosity = o.viscosity;

@@ -4,11 +4,11 @@
 
 use super::Context;
 use crate::model::rotation::add;
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 
 /// Writes the mass that is compensated on each moving body, and who does it at each
 /// degree of freedom.
-pub(super) fn write(c: &Context, plan: &mut Plan) {
+pub(super) fn write(c: &Context, plan: &mut RobotTables) {
     // In MuJoCo nothing is computed for actuators where there are none.
     let actuated = c.flags.actuation && c.model.nu() > 0;
     for joint in &c.model.joints {

@@ -2,10 +2,10 @@
 
 use super::Context;
 use crate::model::{Integrator, JointKind, Model};
-use crate::physics::native::tables::{Plan, UNLIMITED};
+use crate::physics::native::tables::{RobotTables, UNLIMITED};
 
-/// Writes it; what feels the medium is known.
-pub(super) fn write(c: &Context, integrator: Integrator, plan: &mut Plan) {
+/// Writes it; the bodies in the medium are known.
+pub(super) fn write(c: &Context, integrator: Integrator, plan: &mut RobotTables) {
     plan.body_skew = c
         .tree
         .moving

@@ -3,7 +3,7 @@
 use super::soft::{Soft, Spec};
 use super::{Context, LowerError};
 use crate::model::{Joint, JointKind};
-use crate::physics::native::tables::{Plan, UNLIMITED};
+use crate::physics::native::tables::{RobotTables, UNLIMITED};
 
 /// The soft constraint of a joint's limit.
 pub(super) fn packed(c: &Context, joint: &Joint) -> Result<Soft, LowerError> {
@@ -18,7 +18,7 @@ pub(super) fn packed(c: &Context, joint: &Joint) -> Result<Soft, LowerError> {
 }
 
 /// Writes limits and dry friction; limits of ball joints are general rows.
-pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
+pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerError> {
     for joint in c.model.joints.iter().filter(|_| c.flags.limit) {
         let (JointKind::Hinge | JointKind::Slide, Some([lo, hi])) = (joint.kind, joint.range)
         else {

@@ -1,5 +1,5 @@
-//! Sensors of accelerations and forces: what the kernels measure in the last time step of
-//! a control step, because no state holds it.
+//! Sensors of accelerations and forces: the kernels measure them in the last time step of a
+//! control step, because no state holds them.
 //!
 //! Source: MuJoCo, Computation, "Sensors"; `mj_sensorAcc` and `mj_rnePostConstraint`. A
 //! force sensor reads what its body and all that hangs on it need to move as they do, less
@@ -9,10 +9,10 @@
 
 use super::Context;
 use super::contacts::code;
-use super::tree::{Lump, Tree};
+use super::tree::{RigidMass, Tree};
 use crate::model::rotation::{Pose, matrix};
 use crate::model::{FrameQuantity, GeomKind, Model, SensorFrame, SensorKind, Vec3};
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 use std::collections::BTreeMap;
 
 /// `meter_kind`.
@@ -25,7 +25,7 @@ const TOUCH: i32 = 5;
 
 /// Writes all sensors that are measured. `held`: the model's bodies that each item of the
 /// general rows holds together.
-pub(super) fn write(c: &Context, held: &[Option<[usize; 2]>], plan: &mut Plan) {
+pub(super) fn write(c: &Context, held: &[Option<[usize; 2]>], plan: &mut RobotTables) {
     plan.part_adr.push(0);
     for sensor in &c.model.sensors {
         let width = sensor.kind.measured();
@@ -106,11 +106,11 @@ fn counted(model: &Model, kind: i32, body: usize) -> Vec<bool> {
     inside
 }
 
-/// Writes the inertias of the bodies `inside`, summed by what carries them.
-fn parts(model: &Model, tree: &Tree, inside: &[bool], plan: &mut Plan) {
-    let mut lumps: BTreeMap<i32, Lump> = BTreeMap::new();
+/// Writes the inertias of the bodies `inside`, summed by the body that carries them.
+fn parts(model: &Model, tree: &Tree, inside: &[bool], plan: &mut RobotTables) {
+    let mut lumps: BTreeMap<i32, RigidMass> = BTreeMap::new();
     for (b, carrier) in tree.carrier.iter().enumerate().filter(|(b, _)| inside[*b]) {
-        let lump = Lump::of(model, b, carrier.pose);
+        let lump = RigidMass::of(model, b, carrier.pose);
         lumps.entry(carrier.index()).or_default().add(&lump);
     }
     for (body, lump) in lumps {

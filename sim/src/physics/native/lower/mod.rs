@@ -1,13 +1,13 @@
-//! Lowering: a [`Model`] becomes the [`Plan`] through which kernels know it.
+//! Lowering: a [`Model`] becomes the [`RobotTables`] through which kernels know it.
 //!
 //! Everything that depends on the model alone is computed here, once, in double
-//! precision: static bodies are merged into what they are welded to (`tree`),
+//! precision: static bodies are merged into the bodies that they are welded to (`tree`),
 //! inverse weights are taken at the initial pose (`weights`), soft constraints are
 //! packed (`soft`), candidate contacts are listed with their parameters
-//! (`contacts`), frames that nearly coincide become one (`frames`), other constraints than joint limits become general rows (`rows`),
-//! disable flags take effect (`flags`), sensors that no state can answer are listed
-//! (`meters`). What the kernels cannot do is
-//! refused by name. The meaning of everything is MuJoCo's.
+//! (`contacts`), frames that nearly coincide become one (`frames`), other constraints than joint
+//! limits become general rows (`rows`), disable flags take effect (`flags`), sensors that no
+//! state can answer are listed (`meters`). Features that the kernels lack are refused by name.
+//! The meaning of everything is MuJoCo's.
 
 mod actuators;
 mod contacts;
@@ -26,11 +26,11 @@ mod tendons;
 mod tree;
 mod weights;
 
-use super::tables::Plan;
+use super::tables::RobotTables;
 use crate::model::{Cone, Integrator, Model};
 use flags::Flags;
 use soft::Packer;
-use spots::Spots;
+use spots::FixedFrames;
 use tendons::Tendons;
 use tree::Tree;
 use weights::Weights;
@@ -55,7 +55,7 @@ pub struct LowerOptions {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the native engine does not support {what}; {remedy}")]
 pub struct LowerError {
-    /// What, by its name in the model.
+    /// The feature, by its name in the model.
     pub what: String,
     /// The remedy.
     pub remedy: String,
@@ -144,14 +144,14 @@ pub fn inverse_weights(model: &Model) -> Result<InverseWeights, LowerError> {
 /// Lowers `model` to the kernels' tables.
 ///
 /// # Errors
-/// The model asks for what the kernels cannot do, or a number in it is not finite
+/// The model needs features that the kernels lack, or a number in it is not finite
 /// where the dynamics need it; the message names the element and a way out.
-pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> {
+pub fn lower(model: &Model, options: &LowerOptions) -> Result<RobotTables, LowerError> {
     let merged = frames::merged(model);
     let model = &*merged;
     let context = Context::new(model, options)?;
     let integrator = options.integrator.unwrap_or(model.options.integrator);
-    let mut plan = Plan {
+    let mut plan = RobotTables {
         timestep: context.packer.timestep,
         ngeom: model.geoms.len(),
         elliptic: usize::from(context.cone == Cone::Elliptic),
@@ -162,7 +162,7 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> 
             Integrator::ImplicitFast => 2,
             Integrator::Implicit => 3,
         },
-        ..Plan::default()
+        ..RobotTables::default()
     };
     if context.flags.gravity {
         [plan.gravity_x, plan.gravity_y, plan.gravity_z] = model.options.gravity;
@@ -172,7 +172,7 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> 
     limits::write(&context, &mut plan)?;
     contacts::write(&context, &mut plan)?;
     let tendons = Tendons::new(&context)?;
-    let mut spots = Spots::default();
+    let mut spots = FixedFrames::default();
     tendons.write(&context, &mut spots, &mut plan);
     let held = rows::write(&context, &tendons, &mut plan)?;
     actuators::write(&context, &tendons, &mut spots, &mut plan)?;
@@ -188,7 +188,7 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<Plan, LowerError> 
 }
 
 /// Springs and dampers that flags switch off, and whether Euler is implicit in them.
-fn passive(c: &Context, plan: &mut Plan) {
+fn passive(c: &Context, plan: &mut RobotTables) {
     if !c.flags.spring {
         plan.jnt_stiffness.fill(0.0);
     }
@@ -200,7 +200,7 @@ fn passive(c: &Context, plan: &mut Plan) {
 }
 
 /// Kernels count with 32 bits.
-fn bounded(plan: &Plan) -> Result<(), LowerError> {
+fn bounded(plan: &RobotTables) -> Result<(), LowerError> {
     let ints = plan.ints().map(|(name, x)| (name, x.len()));
     let reals = plan.reals().map(|(name, x)| (name, x.len()));
     let large = |(_, n): &(&str, usize)| i32::try_from(*n).is_err();
@@ -214,7 +214,7 @@ fn bounded(plan: &Plan) -> Result<(), LowerError> {
 }
 
 /// Numbers that are not finite would come out as accelerations that are not.
-fn finite(plan: &Plan) -> Result<(), LowerError> {
+fn finite(plan: &RobotTables) -> Result<(), LowerError> {
     let bad = |x: &f64| !x.is_finite();
     let scalars = plan.scalars().find(|(_, x)| bad(x)).map(|(name, _)| name);
     let array = || plan.reals().find(|(_, x)| x.iter().any(bad)).map(|x| x.0);

@@ -3,7 +3,7 @@
 use super::tree::Tree;
 use crate::model::Model;
 use crate::model::simple::is_simple;
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 
 /// A symmetric pattern: row i holds the columns j < i, ascending.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Pattern {
         }
     }
 
-    /// Adds what the factorisation `L^T D L` fills in, which eliminates from the
+    /// Adds the fill-in of the factorisation `L^T D L`, which eliminates from the
     /// last row to the first: eliminating row i couples all pairs of its columns. It
     /// suffices to hand them on to the last of these columns, which is eliminated next
     /// (George, Liu, Computer solution of large sparse positive definite systems, 1981).
@@ -81,7 +81,7 @@ fn merge(row: &mut Vec<usize>, columns: impl Iterator<Item = usize>) {
 }
 
 /// Writes both patterns; `plan`'s general rows are complete.
-pub(super) fn write(model: &Model, tree: &Tree, plan: &mut Plan) {
+pub(super) fn write(model: &Model, tree: &Tree, plan: &mut RobotTables) {
     let mut hessian = Pattern::of_tree(tree);
     let mass =
         hessian.diagonal_where(|dof| is_simple(model, model.joints[tree.dof_joint[dof]].body));

@@ -4,17 +4,17 @@ use super::tests::{model, near};
 use super::*;
 use crate::physics::native::tables::{UNLIMITED, soft};
 
-fn plan(text: &str) -> Plan {
+fn plan(text: &str) -> RobotTables {
     lower(&model(text), &LowerOptions::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
 /// Degrees of freedom of row `r`.
-fn dofs(p: &Plan, r: usize) -> &[i32] {
+fn dofs(p: &RobotTables, r: usize) -> &[i32] {
     &p.row_dof[p.row_adr[r] as usize..p.row_adr[r + 1] as usize]
 }
 
 /// (entry, degree of freedom) of list `which` (0, 1) of item `i`.
-fn list(p: &Plan, i: usize, which: usize) -> Vec<(i32, i32)> {
+fn list(p: &RobotTables, i: usize, which: usize) -> Vec<(i32, i32)> {
     let at = 2 * i + which;
     let range = p.item_path[at] as usize..p.item_path[at + 1] as usize;
     let dofs = p.ipath_dof[range.clone()].iter().copied();

@@ -40,7 +40,7 @@ use super::tendons::Tendons;
 use super::{Context, LowerError, MAX_ENTRIES};
 use crate::model::rotation::mul;
 use crate::model::{Equality, EqualityKind, JointKind, Quat, Vec3};
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 
 const JOINT: i32 = 0;
 const TENDON: i32 = 1;
@@ -77,7 +77,7 @@ struct Item {
 pub(super) fn write(
     c: &Context,
     tendons: &Tendons,
-    plan: &mut Plan,
+    plan: &mut RobotTables,
 ) -> Result<Vec<Option<[usize; 2]>>, LowerError> {
     plan.row_adr.push(0);
     plan.item_path.push(0);
@@ -110,7 +110,7 @@ pub(super) fn write(
 }
 
 /// Constraints can be many and each can hold all that moves.
-fn bounded(plan: &Plan) -> Result<(), LowerError> {
+fn bounded(plan: &RobotTables) -> Result<(), LowerError> {
     match plan.row_dof.len() > MAX_ENTRIES {
         true => Err(LowerError::new(
             format!("more than {MAX_ENTRIES} degrees of freedom in all constraints together"),
@@ -121,7 +121,7 @@ fn bounded(plan: &Plan) -> Result<(), LowerError> {
 }
 
 impl Item {
-    fn write(self, plan: &mut Plan) {
+    fn write(self, plan: &mut RobotTables) {
         let mut dofs = self.lists.concat();
         dofs.sort_unstable();
         dofs.dedup();
@@ -150,7 +150,7 @@ impl Item {
     }
 }
 
-/// An equality constraint, unless it joins what cannot move apart.
+/// An equality constraint, unless it joins bodies that cannot move apart.
 fn equality_item(
     c: &Context,
     tendons: &Tendons,
@@ -265,7 +265,7 @@ fn equality_item(
     }
 }
 
-/// Two bodies held together, in the frames of what carries them.
+/// Two bodies held together, in the frames of the bodies that carry them.
 struct Joined {
     lists: [Vec<usize>; 2],
     ints: [i32; 2],
@@ -298,7 +298,7 @@ fn tendon_dofs(tendons: &Tendons, tendon: usize) -> Vec<usize> {
     tendons.row(tendon).iter().map(|(dof, _)| *dof).collect()
 }
 
-fn tendon_friction(c: &Context, tendons: &Tendons, plan: &mut Plan) {
+fn tendon_friction(c: &Context, tendons: &Tendons, plan: &mut RobotTables) {
     for (t, tendon) in c.model.tendons.iter().enumerate() {
         if tendon.frictionloss <= 0.0 {
             continue;
@@ -322,7 +322,7 @@ fn tendon_friction(c: &Context, tendons: &Tendons, plan: &mut Plan) {
     }
 }
 
-fn ball_limits(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
+fn ball_limits(c: &Context, plan: &mut RobotTables) -> Result<(), LowerError> {
     for joint in &c.model.joints {
         let (JointKind::Ball, Some([lo, hi])) = (joint.kind, joint.range) else {
             continue;
@@ -343,7 +343,7 @@ fn ball_limits(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
     Ok(())
 }
 
-fn tendon_limits(c: &Context, tendons: &Tendons, plan: &mut Plan) -> Result<(), LowerError> {
+fn tendon_limits(c: &Context, tendons: &Tendons, plan: &mut RobotTables) -> Result<(), LowerError> {
     for (t, tendon) in c.model.tendons.iter().enumerate() {
         let Some([lo, hi]) = tendon.range else {
             continue;

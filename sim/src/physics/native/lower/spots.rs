@@ -2,19 +2,19 @@
 
 use super::Context;
 use crate::model::rotation::Pose;
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 use std::collections::{BTreeMap, HashMap};
 
 /// A frame fixed to a moving body or to the world.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Spot {
+pub(super) struct FixedFrame {
     /// The moving body; `None` for the world.
     pub body: Option<usize>,
     /// Its pose there.
     pub pose: Pose,
 }
 
-impl Spot {
+impl FixedFrame {
     pub fn site(c: &Context, site: usize) -> Self {
         let site = &c.model.sites[site];
         Self {
@@ -39,8 +39,8 @@ impl Spot {
 
 /// The spots of a plan, each once.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Spots {
-    list: Vec<Spot>,
+pub(super) struct FixedFrames {
+    list: Vec<FixedFrame>,
     /// Where they are in the list.
     known: HashMap<Key, usize>,
 }
@@ -48,7 +48,7 @@ pub(super) struct Spots {
 /// A spot's body, and the bits of its position and quaternion.
 type Key = (Option<usize>, [u64; 7]);
 
-fn key(spot: &Spot) -> Key {
+fn key(spot: &FixedFrame) -> Key {
     let [x, y, z] = spot.pose.pos;
     let [w, a, b, c] = spot.pose.quat;
     // Minus zero is zero.
@@ -58,9 +58,9 @@ fn key(spot: &Spot) -> Key {
     )
 }
 
-impl Spots {
+impl FixedFrames {
     /// Index of a spot in the tables.
-    pub fn index(&mut self, spot: Spot) -> i32 {
+    pub fn index(&mut self, spot: FixedFrame) -> i32 {
         let next = self.list.len();
         let at = *self.known.entry(key(&spot)).or_insert(next);
         if at == next {
@@ -69,7 +69,7 @@ impl Spots {
         at as i32
     }
 
-    pub fn write(&self, plan: &mut Plan) {
+    pub fn write(&self, plan: &mut RobotTables) {
         for spot in &self.list {
             plan.spot_body.push(spot.body.map_or(-1, |b| b as i32));
             plan.spot_pos.extend(spot.pose.pos);
@@ -80,14 +80,14 @@ impl Spots {
 
 /// The tree about whose reference points are computed: that of the first spot that
 /// moves; -1 where none does.
-pub(super) fn tree(plan: &Plan, spots: &[Spot]) -> i32 {
+pub(super) fn tree(plan: &RobotTables, spots: &[FixedFrame]) -> i32 {
     let body = spots.iter().find_map(|s| s.body);
     body.map_or(-1, |b| plan.body_tree[b])
 }
 
 /// Degrees of freedom that move any of `spots`, ascending, each with the sum of
 /// 1, 2, 4, .. for the first, second, third, .. of them.
-pub(super) fn movers(c: &Context, spots: &[Spot]) -> Vec<(usize, i32)> {
+pub(super) fn movers(c: &Context, spots: &[FixedFrame]) -> Vec<(usize, i32)> {
     let mut movers: BTreeMap<usize, i32> = BTreeMap::new();
     for (k, spot) in spots.iter().enumerate() {
         for dof in spot.chain(c) {

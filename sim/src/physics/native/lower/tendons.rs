@@ -1,14 +1,14 @@
 //! Tendons: linear combinations of joint positions, and strings through space.
 
-use super::spots::{Spot, Spots, movers, tree};
+use super::spots::{FixedFrame, FixedFrames, movers, tree};
 use super::{Context, LowerError, MAX_ENTRIES};
 use crate::model::arms::winds;
 use crate::model::rest::Rest;
 use crate::model::rotation::dot;
 use crate::model::{JointKind, Tendon, TendonKind, Transmission};
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 
-/// The tendons that a kernel has to know, and what moves them.
+/// The tendons that a kernel has to know, and the dofs that move them.
 #[derive(Debug, Clone)]
 pub(super) struct Tendons {
     list: Vec<Lowered>,
@@ -28,9 +28,9 @@ struct Lowered {
 /// A straight piece of a string, or one that may wind around a geom.
 #[derive(Debug, Clone)]
 struct Piece {
-    ends: [Spot; 2],
-    geom: Option<(Spot, bool)>,
-    side: Option<Spot>,
+    ends: [FixedFrame; 2],
+    geom: Option<(FixedFrame, bool)>,
+    side: Option<FixedFrame>,
     /// 0: outside of the geom, 1: inside, 2: as the side site lies.
     inside: i32,
     radius: f64,
@@ -105,7 +105,7 @@ impl Tendons {
     }
 
     /// Writes lengths, springs and dampers of all tendons.
-    pub fn write(&self, c: &Context, spots: &mut Spots, plan: &mut Plan) {
+    pub fn write(&self, c: &Context, spots: &mut FixedFrames, plan: &mut RobotTables) {
         plan.nten = self.list.len();
         plan.ten_adr.push(0);
         plan.ten_seg.push(0);
@@ -131,7 +131,7 @@ impl Tendons {
             plan.ten_hi.push(tendon.springlength[1]);
             // Nothing asks for the length of a string that exerts no force.
             let pieces: &[Piece] = if acts(c, t) { &lowered.pieces } else { &[] };
-            let all: Vec<Spot> = pieces.iter().flat_map(Piece::spots).collect();
+            let all: Vec<FixedFrame> = pieces.iter().flat_map(Piece::spots).collect();
             plan.ten_tree.push(tree(plan, &all));
             for piece in pieces {
                 piece.write(&lowered.row, spots, plan);
@@ -181,17 +181,17 @@ fn fixed(c: &Context, tendon: &Tendon) -> Result<Vec<(usize, f64)>, LowerError> 
 
 fn pieces(c: &Context, tendon: &Tendon) -> Vec<Piece> {
     let lower = |piece: crate::model::Piece| {
-        let ends = piece.sites.map(|s| Spot::site(c, s));
+        let ends = piece.sites.map(|s| FixedFrame::site(c, s));
         let around = piece.around.and_then(|(geom, side)| {
             let cylinder = winds(&c.model.geoms[geom])?;
             Some((geom, side, cylinder))
         });
         let (mut geom, mut side, mut inside, mut radius) = (None, None, 0, 0.0);
         if let Some((g, s, cylinder)) = around {
-            let spot = Spot::geom(c, g);
+            let spot = FixedFrame::geom(c, g);
             radius = c.model.geoms[g].size[0];
             geom = Some((spot, cylinder));
-            side = s.map(|s| Spot::site(c, s));
+            side = s.map(|s| FixedFrame::site(c, s));
             if let Some(s) = side {
                 // On the geom's own body it is inside or outside for good.
                 let at = spot.pose.inverse().point(s.pose.pos);
@@ -204,7 +204,7 @@ fn pieces(c: &Context, tendon: &Tendon) -> Vec<Piece> {
         let mut all = ends.to_vec();
         all.extend(geom.map(|g| g.0));
         let mut movers = movers(c, &all);
-        // What moves all of it changes nothing.
+        // A dof that moves the whole string does not change its length.
         let whole = if geom.is_some() { 7 } else { 3 };
         movers.retain(|m| m.1 != whole);
         Piece {
@@ -221,13 +221,13 @@ fn pieces(c: &Context, tendon: &Tendon) -> Vec<Piece> {
 }
 
 impl Piece {
-    fn spots(&self) -> Vec<Spot> {
+    fn spots(&self) -> Vec<FixedFrame> {
         let mut all = self.ends.to_vec();
         all.extend(self.geom.map(|g| g.0));
         all
     }
 
-    fn write(&self, row: &[(usize, f64)], spots: &mut Spots, plan: &mut Plan) {
+    fn write(&self, row: &[(usize, f64)], spots: &mut FixedFrames, plan: &mut RobotTables) {
         let ends = self.ends.map(|s| spots.index(s));
         plan.seg_spot.extend(ends);
         let geom = self.geom.map_or(-1, |g| spots.index(g.0));

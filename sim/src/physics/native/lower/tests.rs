@@ -12,7 +12,7 @@ pub(super) fn model(text: &str) -> Model {
     mjcf::parse(Path::new("test.xml"), text).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn plan(text: &str) -> Plan {
+fn plan(text: &str) -> RobotTables {
     lower(&model(text), &LowerOptions::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -430,7 +430,7 @@ fn chain(bodies: usize, joints: &str, geoms: &str) -> String {
     format!("{}{}", body.repeat(bodies), "</body>".repeat(bodies))
 }
 
-/// What takes kilobytes to write and gigabytes to prepare.
+/// A model that takes kilobytes to write and gigabytes to prepare.
 #[test]
 fn entries_of_jacobians_are_counted() {
     let hinges = "<joint axis=\"1 0 0\"/><joint axis=\"0 1 0\"/>";

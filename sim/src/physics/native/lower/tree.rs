@@ -1,9 +1,9 @@
-//! The moving tree: bodies without joints merged into what they are welded to.
+//! The moving tree: bodies without joints merged into the bodies that they are welded to.
 
 use super::LowerError;
 use crate::model::rotation::{Pose, add, dot, matrix};
 use crate::model::{JointKind, Model, Quat, Vec3};
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 
 /// Where a body of the model is carried: by a moving body, or by the world.
 #[derive(Debug, Clone, Copy)]
@@ -21,12 +21,12 @@ impl Carrier {
     }
 }
 
-/// The moving bodies of a model and what each of its bodies is fixed to.
+/// The moving bodies of a model and the carrier of each of its bodies.
 #[derive(Debug, Clone)]
 pub(super) struct Tree {
     /// Bodies of the model that have joints, parents first.
     pub moving: Vec<usize>,
-    /// For each body of the model, what carries it.
+    /// For each body of the model, the body that carries it.
     pub carrier: Vec<Carrier>,
     /// Moving parent of each moving body.
     pub parent: Vec<Option<usize>>,
@@ -39,7 +39,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Merges what does not move by itself.
+    /// Merges bodies that do not move by themselves.
     pub fn new(model: &Model) -> Result<Self, LowerError> {
         let mut moving = Vec::new();
         let mut carrier = Vec::with_capacity(model.bodies.len());
@@ -117,7 +117,7 @@ impl Tree {
     }
 
     /// Writes bodies, joints, degrees of freedom and frames.
-    pub fn write(&self, model: &Model, plan: &mut Plan) {
+    pub fn write(&self, model: &Model, plan: &mut RobotTables) {
         plan.nq = model.nq;
         plan.nv = model.nv;
         plan.nb = self.moving.len();
@@ -161,7 +161,7 @@ impl Tree {
         }
     }
 
-    fn write_bodies(&self, model: &Model, plan: &mut Plan) {
+    fn write_bodies(&self, model: &Model, plan: &mut RobotTables) {
         let mut dofs = 0;
         for (m, &b) in self.moving.iter().enumerate() {
             let body = &model.bodies[b];
@@ -189,10 +189,10 @@ impl Tree {
         plan.body_dof.push(dofs as i32);
         plan.ntree = plan.tree_root.len();
 
-        let mut lumps = vec![Lump::default(); self.moving.len()];
+        let mut lumps = vec![RigidMass::default(); self.moving.len()];
         for (b, carrier) in self.carrier.iter().enumerate() {
             if let Some(m) = carrier.body {
-                lumps[m].add(&Lump::of(model, b, carrier.pose));
+                lumps[m].add(&RigidMass::of(model, b, carrier.pose));
             }
         }
         for lump in &lumps {
@@ -205,7 +205,7 @@ impl Tree {
 
 /// Whether all joints move in the plane normal to `axis`, and all bodies' frames have that
 /// axis of the world for their own.
-fn moves_in_plane(plan: &Plan, axis: usize) -> bool {
+fn moves_in_plane(plan: &RobotTables, axis: usize) -> bool {
     let along = |v: &[f64]| (0..3).all(|k| k == axis || v[k] == 0.0);
     let joints = plan.jnt_type.iter().zip(plan.jnt_axis.chunks_exact(3));
     let mut quats = plan.body_quat.chunks_exact(4);
@@ -219,14 +219,14 @@ fn moves_in_plane(plan: &Plan, axis: usize) -> bool {
 
 /// Mass, first moment and inertia about an origin: the sum over rigidly joined bodies.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Lump {
+pub(super) struct RigidMass {
     pub mass: f64,
     pub first: Vec3,
     /// xx yy zz xy xz yz.
     pub inertia: [f64; 6],
 }
 
-impl Lump {
+impl RigidMass {
     /// A body of the model, in the frame where it has `pose`.
     pub fn of(model: &Model, body: usize, pose: Pose) -> Self {
         let body = &model.bodies[body];

@@ -1,4 +1,4 @@
-//! Inverse weights at the initial pose: what a unit force does there.
+//! Inverse weights at the initial pose: the acceleration by a unit force there.
 //!
 //! MuJoCo regularises its constraints with them (Computation, "Constraint model",
 //! "Diagonal approximation"): `body_invweight0`, `dof_invweight0`,
@@ -39,7 +39,7 @@ struct Block {
 /// Most multiplications for the inverse weights of a model (some seconds).
 const MAX_WORK: u64 = 2_000_000_000;
 
-/// Refuses what would take minutes: every body asks for the inverse of its tree.
+/// Refuses models that would take minutes: every body asks for the inverse of its tree.
 pub(super) fn affordable(model: &Model, tree: &Tree) -> Result<(), LowerError> {
     let blocks = trees(tree);
     let square = |n: usize| (n as u64).pow(2);
@@ -174,7 +174,7 @@ fn factor(
     if let Some(factor) = part(dofs.len()) {
         return Ok(factor);
     }
-    // What is singular stays so with more of it: half of the rest at a time.
+    // A singular set stays singular with more rows: try half of the rest at a time.
     let (mut good, mut bad) = (0, dofs.len());
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;

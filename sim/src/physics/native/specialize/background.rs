@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 
 /// A compilation in a thread of its own, for the next run. Dropping this stops it if
-/// it is not done, and removes what it has written.
+/// it is not done, and removes its files.
 #[derive(Debug)]
 pub struct Background {
     hash: String,

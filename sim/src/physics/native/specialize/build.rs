@@ -98,7 +98,7 @@ impl Job {
         building.publish(&about)
     }
 
-    /// Whether the compiler can do what kernels need at all.
+    /// Whether the compiler can compile kernels at all.
     fn probe(&self, folder: &Path, progress: OnProgress<'_>) -> Result<(), SpecializeError> {
         write(folder, "probe.cpp", PROBE)?;
         let mut command = self.compiler.command(folder);

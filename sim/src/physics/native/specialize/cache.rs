@@ -133,7 +133,7 @@ impl Cache {
         if expected.trim() != blake3::hash(&bytes).to_hex().as_str() {
             return Err(SpecializeError::Damaged(path));
         }
-        // What is used is not old. A cache that cannot be written is as good.
+        // A kernel in use is not old. A cache that cannot be written is as good.
         if let Ok(file) = files::open(&checksum) {
             let _ = file.set_modified(SystemTime::now());
         }
@@ -202,8 +202,8 @@ impl Cache {
         })
     }
 
-    /// Removes what killed processes left, and the longest unused entries beyond the
-    /// limit, but never `keep`. Best effort: what cannot be removed stays.
+    /// Removes the leftovers of killed processes, and the longest unused entries beyond the
+    /// limit, but never `keep`. Best effort: entries that cannot be removed stay.
     fn sweep(&self, keep: &str) {
         let Ok(list) = fs::read_dir(&self.folder) else {
             return;
@@ -299,7 +299,7 @@ impl Building<'_> {
         write("about.txt", about)?;
         let place = complete.join(self.cache.code);
         fs::rename(&code, &place).map_err(SpecializeError::cache("write", &place))?;
-        // What a power cut leaves is either nothing or whole.
+        // After a power cut the entry is either absent or whole.
         File::open(&place)
             .and_then(|file| file.sync_all())
             .map_err(SpecializeError::cache("write", &place))?;
@@ -334,8 +334,8 @@ impl ContentHash {
     }
 }
 
-/// Where this program keeps what can be made again: in the folder that the environment
-/// names, or in one of this user's own where others may write there.
+/// The cache folder of this program: in the folder that the environment names, or in one of this
+/// user's own where others may write there.
 pub(crate) fn root(
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<PathBuf, SpecializeError> {

@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// The most that is kept of what a process prints.
+/// The most that is kept of a process's output.
 const KEPT: u64 = 64 << 10;
 
 /// A compiler's driver starts further processes. The shell in between leads their

@@ -16,7 +16,7 @@ pub struct Compiler {
     pub path: PathBuf,
     /// Arguments before all others: `ccache`'s compiler, a target.
     pub arguments: Vec<OsString>,
-    /// First line of what `--version` prints.
+    /// First line of the output of `--version`.
     pub version: String,
     /// Variables that lead it to other files, and their values.
     pub variables: Vec<(&'static str, OsString)>,
@@ -133,8 +133,8 @@ impl Compiler {
     pub fn flags(&self, instructions: InstructionSet) -> Vec<&'static str> {
         let mut flags = FLAGS.to_vec();
         if !self.version.contains("clang") {
-            // What this forbids clang does not do. With it, two kernels in one process
-            // would share what both define.
+            // clang never emits such symbols. Without this flag, two kernels in one process
+            // would share the symbols that both define.
             flags.push("-fno-gnu-unique");
             // Otherwise loops that clear a few hundred bytes become `rep stos`, at a
             // tenth of the half-cheetah's time.

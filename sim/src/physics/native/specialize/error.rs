@@ -25,7 +25,7 @@ pub enum SpecializeError {
         /// The event.
         reason: String,
     },
-    /// The compiler cannot do what kernels need.
+    /// The compiler lacks a feature that kernels need.
     #[error(
         "{version} lacks C++17 or GNU vector extensions; set OSTLER_CXX to g++ 9, clang++ 12 \
          or newer. It says:\n{message}"
@@ -62,7 +62,7 @@ pub enum SpecializeError {
     /// There is no such kernel.
     #[error("kernel {0} is not in the cache of compiled kernels")]
     NotCached(String),
-    /// The file is not what was written.
+    /// The file is not as it was written.
     #[error("kernel {path} is damaged (its checksum differs)", path = .0.display())]
     Damaged(PathBuf),
     /// Somebody else could have written the code.

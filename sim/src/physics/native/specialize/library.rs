@@ -42,8 +42,8 @@ impl Library {
         Self::load(path, path, None)
     }
 
-    /// Loads a library from memory: what was checked is what runs, whatever lies at `path`
-    /// by then.
+    /// Loads a library from memory: the checked bytes run, whichever file lies at `path` by
+    /// then.
     ///
     /// # Errors
     /// As [`open`](Self::open); there is no memory for a copy.
@@ -59,7 +59,7 @@ impl Library {
         Self::load(path, Path::new(&name), Some(file))
     }
 
-    /// Loads `from`; `path` is what messages name.
+    /// Loads `from`; messages name `path`.
     fn load(path: &Path, from: &Path, file: Option<File>) -> Result<Arc<Self>, SpecializeError> {
         let failed = |reason: String| SpecializeError::Load {
             path: path.to_path_buf(),

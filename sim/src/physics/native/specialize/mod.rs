@@ -3,8 +3,8 @@
 //! Nothing is written but the cache: `$OSTLER_CACHE/kernels`, else
 //! `$XDG_CACHE_HOME/ostler/kernels`, else `~/.cache/ostler/kernels`. An entry's name
 //! is a hash of everything its code depends on, so that an entry never goes stale;
-//! its own checksum tells whether it is whole. What is missing is compiled once, by
-//! whoever comes first, into a folder beside it, and renamed when it is complete.
+//! its own checksum tells whether it is whole. A missing kernel is compiled once, by
+//! the first process, into a folder beside it, and renamed when it is complete.
 //!
 //! Reading order: [`Compiler`] -> [`Cache`] -> `child`, `build` (one compilation)
 //! -> [`Library`] -> [`Specializer`], which puts them together.
@@ -121,7 +121,7 @@ impl Specializer {
     /// The hash under which a kernel would be found.
     ///
     /// # Errors
-    /// No compiler: what it is takes part in the hash.
+    /// No compiler: its version takes part in the hash.
     pub fn hash(
         &self,
         source: &Source,

@@ -528,7 +528,7 @@ fn loading_leaves_the_floating_point_mode_alone() {
     let before = float_mode::get();
     let kernel = ready(place.wait(&answering(3)));
     assert_eq!(float_mode::get(), before);
-    // What -ffast-math links in does this when it is loaded.
+    // A library linked with -ffast-math does this when it is loaded.
     let mut hostile = answering(4);
     hostile.text.push_str(
         "__attribute__((constructor)) static void start() {
@@ -572,7 +572,7 @@ fn code_that_others_could_have_written_is_not_loaded() {
     assert_eq!(answer(&place.specializer().find(&hash).unwrap()), 9);
 }
 
-/// What is in the cache may be another file by the time that it is loaded.
+/// A file in the cache may have been replaced by the time that it is loaded.
 #[test]
 fn no_library_is_loaded_by_its_name_in_the_cache() {
     if no_compiler() {
@@ -652,7 +652,7 @@ fn a_cache_that_others_may_write_gives_way_to_a_private_one() {
     assert!(matches!(found(), Err(SpecializeError::Distrusted(_))));
 }
 
-/// What was checked is what runs, whatever has its name by then.
+/// The checked bytes are the ones that run, whichever file has the name by then.
 #[test]
 fn a_library_is_loaded_from_the_bytes_that_were_read() {
     if no_compiler() {

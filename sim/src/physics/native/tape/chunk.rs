@@ -1,7 +1,7 @@
 //! Long functions in pieces, because compilers take more than twice as long for
 //! twice as much.
 
-use super::order::Plan;
+use super::order::Statements;
 use super::program::{Function, Program};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -25,7 +25,12 @@ struct Life {
 }
 
 /// Cuts where few values are alive and no mask is, near every `target` steps.
-pub(super) fn cut(program: &Program, function: &Function, plan: &Plan, target: usize) -> Chunks {
+pub(super) fn cut(
+    program: &Program,
+    function: &Function,
+    plan: &Statements,
+    target: usize,
+) -> Chunks {
     let total = plan.steps.len();
     let lives = lives(program, function, plan);
     let mut ranges = Vec::new();
@@ -59,7 +64,7 @@ pub(super) fn cut(program: &Program, function: &Function, plan: &Plan, target: u
     }
 }
 
-fn lives(program: &Program, function: &Function, plan: &Plan) -> Vec<(u32, Life)> {
+fn lives(program: &Program, function: &Function, plan: &Statements) -> Vec<(u32, Life)> {
     let mut at_node: HashMap<u32, usize> = HashMap::new();
     let mut lives: Vec<(u32, Life)> = Vec::new();
     for (at, step) in plan.steps.iter().enumerate() {
@@ -122,7 +127,7 @@ fn assign(lives: &[(u32, Life)], ranges: &[Range<usize>]) -> (HashMap<u32, usize
 }
 
 /// The most values between two steps.
-pub(super) fn most_alive(program: &Program, function: &Function, plan: &Plan) -> usize {
+pub(super) fn most_alive(program: &Program, function: &Function, plan: &Statements) -> usize {
     let total = plan.steps.len();
     let mut change = vec![0_i64; total + 2];
     for (_, life) in lives(program, function, plan) {

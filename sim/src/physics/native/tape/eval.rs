@@ -55,7 +55,7 @@ macro_rules! real {
                 self.abs()
             }
             fn atan2(self, b: Self) -> Self {
-                // Whatever the signs of zeros.
+                // Adding 0 removes the sign of a zero.
                 (self + 0.0).atan2(b + 0.0)
             }
             fn sin(self) -> Self {
@@ -82,7 +82,7 @@ enum Slot<T> {
 }
 
 impl Program {
-    /// Writes what is constant for ever into the arrays, of the program's shapes.
+    /// Writes the constants into the arrays, of the program's shapes.
     pub fn run_init<T: Real>(&self, arrays: &mut [Vec<T>]) {
         for init in &self.init {
             arrays[init.array as usize][init.index as usize] = T::constant(init.value);

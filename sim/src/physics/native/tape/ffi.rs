@@ -30,7 +30,7 @@ fn value(recorder: &mut Recorder, raw: u32) -> Option<Val> {
     }
 }
 
-/// Runs `body` and returns what it recorded on this thread.
+/// Runs `body` and returns its recording of this thread.
 ///
 /// # Errors
 /// The first mistake of the recording; a recording within a recording.
@@ -134,7 +134,7 @@ fn operands<const N: usize>(
     raw: [u32; N],
     masks: [bool; N],
 ) -> Option<[Val; N]> {
-    // What comes after a mistake is not kept: a robot that is too large ends here.
+    // Operations after a mistake are not recorded: a robot that is too large ends here.
     if recorder.error().is_some() {
         return None;
     }

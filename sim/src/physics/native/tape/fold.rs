@@ -1,4 +1,4 @@
-//! The operations, with what they simplify to.
+//! The operations and their simplifications.
 //!
 //! Every rule is exact for finite operands but for the sign of a zero. Nothing is
 //! contracted or reassociated.

@@ -35,7 +35,7 @@ impl Hasher for NodeHasher {
 type Table = HashMap<Node, u32, BuildHasherDefault<NodeHasher>>;
 
 /// Hash-consed operations in the order in which they were first needed: operands
-/// come before what uses them.
+/// come before their users.
 ///
 /// A value belongs to the graph that made it; constants hold in every function, all
 /// else within the function it was recorded in.

@@ -7,10 +7,9 @@
 //! robot's constants enter as constants, so that products with zero and one vanish (`fold`).
 //! The remaining operations are printed ([`mod@print`]) and compiled for that robot.
 //!
-//! Reading order: [`node`] (what is on the tape) -> [`graph`] (each value once) ->
-//! `fold` (what becomes simpler) -> [`program`] (functions, loads, stores, what is
-//! constant for ever) -> [`record`] -> [`order`], [`mod@print`] (C++ again). [`eval`] interprets a
-//! tape, for tests.
+//! Reading order: [`node`] (the entries of a tape) -> [`graph`] (each value once) -> `fold`
+//! (simplification) -> [`program`] (functions, loads, stores, constants) -> [`record`] ->
+//! [`order`], [`mod@print`] (C++ again). [`eval`] interprets a tape, for tests.
 //!
 //! Recorded code gives the same bits as the generic kernel's except for the sign of
 //! a zero, for what operands that are not finite would have given, and for

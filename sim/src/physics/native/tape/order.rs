@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 /// How to put a function's operations in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// As recorded, without what is not needed.
+    /// As recorded, without unneeded nodes.
     #[default]
     Recorded,
     /// From each store to its operands, the one that needs more values at a time
@@ -33,7 +33,7 @@ pub(super) enum Step {
 
 /// A function's statements.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct Statements {
     pub steps: Vec<Step>,
     /// By node: used, and no statement of its own (constants, loads of elements that
     /// the function does not change).
@@ -61,7 +61,7 @@ impl Step {
     }
 }
 
-pub(super) fn plan(program: &Program, function: &Function, order: Order) -> Plan {
+pub(super) fn plan(program: &Program, function: &Function, order: Order) -> Statements {
     let nodes = program.graph.nodes();
     let live = program.live(function);
     let inline = inline(program, function, &live);
@@ -76,10 +76,10 @@ pub(super) fn plan(program: &Program, function: &Function, order: Order) -> Plan
             builder.finish_stores()
         }
     };
-    Plan { steps, inline }
+    Statements { steps, inline }
 }
 
-/// By node: used, and without a statement of its own, as [`Plan::inline`].
+/// By node: used, and without a statement of its own, as [`Statements::inline`].
 fn inline(program: &Program, function: &Function, live: &[bool]) -> Vec<bool> {
     let stored: HashSet<(u32, u32)> = function.stores.iter().map(|s| (s.array, s.index)).collect();
     let nodes = program.graph.nodes();
@@ -205,7 +205,7 @@ impl<'a> Builder<'a> {
             return;
         }
         let element = &self.function.stores[at];
-        // What the element was is read before it is overwritten.
+        // The element's old value is read before it is overwritten.
         if let Some(&load) = self.loads.get(&(element.array, element.index)) {
             self.emit(load);
         }

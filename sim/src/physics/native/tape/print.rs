@@ -3,7 +3,7 @@
 use super::chunk::{self, Chunks};
 use super::hex::literal;
 use super::node::{Node, Val};
-use super::order::{self, Order, Plan, Step};
+use super::order::{self, Order, Statements, Step};
 use super::program::{Function, Program};
 use super::sign;
 use std::collections::HashMap;
@@ -59,7 +59,7 @@ impl<'a> Printer<'a> {
         text
     }
 
-    /// The function that writes what is constant for ever.
+    /// The function that writes the constants.
     pub fn init(&self, name: &str) -> String {
         let mut text = format!("{} {name}(W& w) {{\n", self.style.qualifiers);
         for init in &self.program.init {
@@ -113,7 +113,7 @@ impl<'a> Printer<'a> {
 struct Writer<'a> {
     program: &'a Program,
     function: &'a Function,
-    plan: &'a Plan,
+    plan: &'a Statements,
     chunks: &'a Chunks,
     flips: Vec<bool>,
     /// Number of a node's variable and the piece it was last set in.
@@ -127,7 +127,7 @@ impl<'a> Writer<'a> {
     fn new(
         program: &'a Program,
         function: &'a Function,
-        plan: &'a Plan,
+        plan: &'a Statements,
         chunks: &'a Chunks,
     ) -> Self {
         Self {

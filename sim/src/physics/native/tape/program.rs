@@ -1,4 +1,4 @@
-//! Functions, what they load and store, and what is constant for ever.
+//! Functions, their loads and stores, and values that stay constant.
 
 use super::graph::Graph;
 use super::node::{Node, Val};
@@ -56,7 +56,7 @@ impl Array {
     }
 }
 
-/// An element and what it becomes.
+/// An element and its new value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Store {
     /// Index into the program's arrays.

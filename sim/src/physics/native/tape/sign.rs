@@ -7,7 +7,7 @@
 use super::node::{Node, Val};
 use super::program::{Function, Program};
 
-/// By node: whether what is computed is its negation.
+/// By node: whether its negation is computed.
 pub(super) fn flips(program: &Program, function: &Function, live: &[bool]) -> Vec<bool> {
     let nodes = program.graph.nodes();
     let is_constant = |v: Val| matches!(nodes[v.node() as usize], Node::Const(_));

@@ -75,7 +75,7 @@ fn cases(model: &Model, n: usize) -> Vec<serde_json::Value> {
             let ctrl: Vec<f64> = (0..model.nu())
                 .map(|u| f64::from(wiggle(id, 29, u)))
                 .collect();
-            // What the engine is given is single precision; so is what MuJoCo gets.
+            // The engine's inputs are single precision; MuJoCo gets the same.
             let single = |v: Vec<f64>| v.into_iter().map(|x| x as f32).collect::<Vec<_>>();
             serde_json::json!({"qpos": single(qpos), "qvel": single(qvel), "ctrl": single(ctrl)})
         })

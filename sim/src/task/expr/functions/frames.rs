@@ -1,4 +1,4 @@
-//! Poses and velocities of bodies and of what is fixed to them.
+//! Poses and velocities of bodies and of frames fixed to them.
 
 use crate::task::expr::check::Checker;
 use crate::task::expr::dag::{Id, Seen, Source};

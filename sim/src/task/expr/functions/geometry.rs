@@ -194,7 +194,7 @@ pub const TABLE: &[Function] = &[
         params: TOUCHING,
         gives: "bool each",
         rule: Rule::Fixed("-"),
-        doc: "whether anything is touched: contact_force above zero",
+        doc: "whether the element touches anything: contact_force above zero",
         body: Body::Special(|c, call| {
             let mut touching = each(c, call, "-", |c, e| {
                 let (force, zero) = (touch(c, e), c.dag.constant(0.0));

@@ -4,9 +4,9 @@
 mod agents;
 mod frames;
 mod geometry;
+mod history;
 mod logic;
 mod maths;
-mod memory;
 mod rays;
 mod robot;
 mod sensors;
@@ -173,7 +173,7 @@ pub const SECTIONS: [(&str, &[Function]); 6] = [
     ("Bodies, sites and geoms", geometry::TABLE),
     ("Mathematics", maths::TABLE),
     ("Conditions", logic::TABLE),
-    ("What was before", memory::TABLE),
+    ("Earlier steps", history::TABLE),
     ("Several agents", agents::TABLE),
 ];
 

@@ -14,7 +14,7 @@ pub const SENSOR: Function = Function {
     name: "sensor",
     params: &[one("name", Kind::Sensor), more(Kind::Sensor)],
     gives: "as the sensor",
-    rule: Rule::Each("that of what is measured"),
+    rule: Rule::Each("that of the measured quantity"),
     doc: "a sensor of the robot's file, of the present state: joints, tendons, actuators, frames, velocimeter, gyro, magnetometer, rangefinder, subtree, clock; of the state in which the last time step began: accelerometer, force, torque, touch, frames' accelerations, which are zero where an episode begins; noise has no effect",
     body: Body::Special(sensors),
 };

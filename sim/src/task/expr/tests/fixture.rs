@@ -3,7 +3,9 @@
 use crate::model::{Model, mjcf};
 use crate::physics::State;
 use crate::rng::{Purpose, philox, unit};
-use crate::task::expr::{BLOCK, Buffers, ExprError, Inputs, Notebook, Program, Scope, Scratch};
+use crate::task::expr::{
+    BLOCK, Buffers, ExprError, HistoryBuilder, Inputs, Program, Scope, Scratch,
+};
 use std::path::Path;
 
 /// A floating torso with two legs on hinges and a tail on a slide.
@@ -69,7 +71,7 @@ pub struct World {
     pub action: Vec<f32>,
     pub last_action: Vec<f32>,
     pub memory: Vec<f32>,
-    pub notebook: Notebook,
+    pub history: HistoryBuilder,
     pub command: Vec<f32>,
     pub param: Vec<f32>,
     pub step: Vec<u32>,
@@ -152,7 +154,7 @@ impl World {
             action,
             last_action,
             memory,
-            notebook: Notebook::default(),
+            history: HistoryBuilder::default(),
             command,
             param: vec![0.75, 2.0],
             step: (0..n as u32).map(|e| e * 7 % MAX_STEPS).collect(),
@@ -169,7 +171,7 @@ impl World {
             params: &self.params,
             action_width: ACTIONS,
             agents: None,
-            memory: &self.notebook,
+            history: &self.history,
         }
     }
 

@@ -3,7 +3,7 @@
 
 use crate::config::TaskConfig;
 use crate::model::mjcf;
-use crate::task::expr::{Notebook, Program, Scope, Type, reference};
+use crate::task::expr::{HistoryBuilder, Program, Scope, Type, reference};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -15,7 +15,7 @@ fn page() -> String {
     std::fs::read_to_string(root().join("docs/task-language.md")).unwrap()
 }
 
-/// Compares, or rewrites, what stands between `<!-- name -->` and `<!-- end -->`.
+/// Compares, or rewrites, the text between `<!-- name -->` and `<!-- end -->`.
 fn generated(name: &str, text: &str) {
     // Two parts of one file, perhaps written by two tests at once.
     static FILE: Mutex<()> = Mutex::new(());
@@ -67,7 +67,7 @@ fn with_scope<R>(task: &TaskConfig, f: impl FnOnce(&Scope<'_>) -> R) -> R {
         params: &params,
         action_width: model.nu(),
         agents: None,
-        memory: &Notebook::default(),
+        history: &HistoryBuilder::default(),
     })
 }
 

@@ -56,8 +56,8 @@ pub struct ActorPass {
 }
 
 impl ActorPass {
-    /// For an actor of this trunk and other layers; none where libtorch has to do it: parameters are on
-    /// a device, or the processor is too old.
+    /// For an actor of this trunk and other layers; none where libtorch has to do it: parameters
+    /// are on a device, or the processor is too old.
     ///
     /// # Errors
     /// No memory.
@@ -123,7 +123,7 @@ impl ActorPass {
     }
 
     /// [`tensors`](Self::tensors) into the first of `out` and, with a second head, the
-    /// deviation's logarithm into the second and, held within `bounds`, into the third.
+    /// standard deviation's logarithm into the second and, held within `bounds`, into the third.
     ///
     /// # Errors
     /// Parameters lie elsewhere than they did.

@@ -434,7 +434,7 @@ impl Vectors {
 
     /// The loss of `rows` samples of a block whose columns are `stride` long, a multiple of
     /// the vectors' length that `rows` may be filled up to: those samples must not be valid.
-    /// Without `policy` only what concerns values is worked out. Sums are added to `stats`.
+    /// Without `policy` only the value part is computed. Sums are added to `stats`.
     pub fn loss(
         self,
         shape: &LossShape,

@@ -77,7 +77,7 @@ fn actor() -> ActorConfig {
 
 /// A learner of a recorded case, with its weights.
 fn learner(case: &Case, algorithm: Algorithm<'_>, actor: &ActorConfig) -> OffPolicy {
-    let plan = Plan {
+    let plan = OffPolicyArgs {
         algorithm,
         actor,
         critic: &network(),
@@ -143,7 +143,7 @@ fn sacs_weight_decay_takes_its_share_off_actor_and_critics() {
     assert!(seen > 12, "{seen}");
 }
 
-/// Where the network asks for less, the deviation is `actor.min_std`, and no gradient goes
+/// Where the network asks for less, the standard deviation is `actor.min_std`, and no gradient goes
 /// through it that would ask for less again.
 #[test]
 fn sacs_deviation_does_not_go_below_its_bound() {
@@ -172,14 +172,14 @@ fn sacs_deviation_does_not_go_below_its_bound() {
     assert!(held.exp().min().double_value(&[]) > LEAST - 1e-6);
 }
 
-/// Beyond a bound a gradient passes that leads back, so that the deviation is not stuck
+/// Beyond a bound a gradient passes that leads back, so that the standard deviation is not stuck
 /// there; one that leads farther out does not.
 #[test]
 fn sacs_deviation_comes_back_from_its_bound() {
     let fixture: Fixture = serde_json::from_str(STEPS).unwrap();
     let case = fixture.cases.iter().find(|c| c.name == "sac").unwrap();
     let sac: SacConfig = serde_json::from_value(case.config.clone()).unwrap();
-    // All deviations that the network gives lie below the bound.
+    // All standard deviations that the network gives lie below the bound.
     let bounded = ActorConfig {
         min_std: 50.0,
         init_std: 60.0,
@@ -202,7 +202,7 @@ fn sacs_deviation_comes_back_from_its_bound() {
             .find(|(n, _)| n == "actor.log_std_head.bias");
         found.unwrap().1.abs().min().double_value(&[])
     };
-    // Adam steps against the gradient: a negative one raises the deviation.
+    // Adam steps against the gradient: a negative one raises the standard deviation.
     assert_eq!(bias(-1.0), obs.size()[0] as f64);
     assert_eq!(bias(1.0), 0.0);
 }

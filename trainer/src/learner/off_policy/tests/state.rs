@@ -1,4 +1,4 @@
-//! What a learner with a memory keeps, gives back, and does not let through.
+//! The state of a learner with a replay buffer: snapshots, and invalid states that it refuses.
 
 use super::*;
 use crate::learner::Remembers;
@@ -45,7 +45,7 @@ fn td3() -> Td3Config {
     }
 }
 
-/// A learner with its memory open, for six environments.
+/// A learner with its replay buffer open, for six environments.
 fn build(algorithm: Algorithm<'_>) -> (OffPolicy, EnvSpec, tempfile::TempDir) {
     build_with(algorithm, SamplerKind::Uniform)
 }
@@ -62,7 +62,7 @@ fn build_with(
         save: false,
         ..ReplayConfig::default()
     };
-    let plan = Plan {
+    let plan = OffPolicyArgs {
         algorithm,
         actor: &actor,
         critic: &critic,
@@ -79,11 +79,11 @@ fn build_with(
     (learner, spec, folder)
 }
 
-/// What opening the memory of a learner on a GPU with `free` bytes is refused with: here
-/// is no GPU to put it on.
+/// The message that refuses the replay buffer of a learner on a GPU with `free` bytes: here is
+/// no GPU to put it on.
 fn refused_on_gpu(replay: ReplayConfig, free: Option<u64>) -> String {
     let (actor, critic) = networks();
-    let plan = Plan {
+    let plan = OffPolicyArgs {
         algorithm: Algorithm::Sac(&sac()),
         actor: &actor,
         critic: &critic,
@@ -119,7 +119,7 @@ fn a_memory_on_a_gpu_takes_what_is_free_there() {
     // 24 transitions of this learner's rollouts are kept to go back to.
     let each = Layout::of(&spec(5, None, ActionSpace::Continuous(2), 6));
     let all = 1_000_024 * each.bytes_per_transition() as u64;
-    // What was asked for has to be there.
+    // A capacity that the user asked for has to fit.
     for (storage, key) in [(Device, "replay.capacity"), (Tiered, "replay.recent")] {
         let e = refused(storage, all / 2);
         assert!(e.contains("on the device") && e.contains(key), "{e}");
@@ -194,7 +194,7 @@ fn what_an_update_would_move_is_counted_and_nothing_moves_on_a_host() {
     });
 }
 
-/// What would make a GPU wait, seen on the host as for PPO.
+/// Reads that would make a GPU wait, seen on the host as for PPO.
 #[test]
 fn an_update_reads_no_element_back_on_a_device() {
     both(|algorithm| {
@@ -242,11 +242,11 @@ fn a_learner_of_another_number_of_environments_goes_on_with_weights_and_memory()
         let (mut learner, spec, _folder) = build(algorithm);
         learn(&mut learner, &spec, 1);
         let saved = learner.save().unwrap();
-        let memory = learner.memory.take().unwrap();
+        let buffer = learner.buffer.take().unwrap();
         let (mut other, mut fewer, _other) = build(algorithm);
         fewer.num_envs = 3;
         other.load(&saved).unwrap();
-        other.memory = Some(memory);
+        other.buffer = Some(buffer);
         same(&other.save().unwrap(), &saved);
         let stats = learn(&mut other, &fewer, 2);
         assert_eq!(stats.off_policy.unwrap().remembered, 24 + 12);
@@ -363,7 +363,7 @@ fn noise_is_spread_over_any_number_of_environments() {
     }
 }
 
-/// What a row explores is its place's in the whole batch, whoever steps it.
+/// A row's exploration depends on its place in the whole batch, whichever collector steps it.
 #[test]
 fn a_copy_explores_as_its_rows_of_the_whole_batch_do() {
     both(|algorithm| {

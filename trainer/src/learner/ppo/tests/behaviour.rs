@@ -1,4 +1,4 @@
-//! What the learner promises.
+//! The learner's guarantees.
 
 use super::*;
 use ostler_sim::rng::{Purpose, philox};
@@ -119,7 +119,7 @@ fn the_deviation_stays_within_its_bounds() {
             max_std: 0.6,
             ..actor
         };
-        // So large an entropy bonus drives the deviation up as fast as it can go.
+        // So large an entropy bonus drives the standard deviation up as fast as it can go.
         let config = PpoConfig {
             entropy_coef: 100.0,
             schedule: Schedule::Fixed,

@@ -1,5 +1,5 @@
-//! What makes a GPU wait, and how many launches there are, seen on the host: the learner
-//! as it works on a device, with libtorch's operators counted.
+//! Operations that make a GPU wait, and the number of launches, seen on the host: the learner as
+//! it works on a device, with libtorch's operators counted.
 
 use super::*;
 use crate::learner::policy::StdType;

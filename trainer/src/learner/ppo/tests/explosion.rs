@@ -182,7 +182,7 @@ fn statistics_of_returns_do_not_move_with_what_is_not_finite() {
     let stats = task.ppo.update(&r).unwrap();
     assert_eq!(stats.skipped, stats.minibatches);
     let after = task.ppo.save().unwrap();
-    // What the other rewards of the rollout are is known now.
+    // The range of the other rewards of the rollout is known now.
     let moved = ["ppo.updates", "critic.reward_range"];
     for ((name, x), (_, y)) in before.iter().zip(&after) {
         assert!(
@@ -281,7 +281,7 @@ fn the_deviation_of_returns_stays_above_a_tenth_of_their_size() {
     for _ in 0..300 {
         normalizer.merge(&(&ones * 50.0), &ones, &head).unwrap();
     }
-    let deviation = normalizer.deviation().unwrap().double_value(&[]);
+    let deviation = normalizer.standard_deviation().unwrap().double_value(&[]);
     assert!((deviation - 5.0).abs() < 1e-3, "{deviation}");
 }
 

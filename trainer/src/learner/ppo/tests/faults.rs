@@ -1,4 +1,4 @@
-//! What a drill puts in is skipped, or reported.
+//! Faults that a drill injects are skipped, or reported.
 
 use super::*;
 use crate::learner::UpdateTarget as T;
@@ -76,7 +76,7 @@ fn poison_in_the_state_is_reported_and_reverting_removes_it() {
             }])
             .unwrap();
             let s = ppo.update(&r).unwrap();
-            // An infinite deviation is brought back to its bound; that is what the
+            // An infinite standard deviation is brought back to its bound; that is what the
             // bound is for.
             let mended = what == T::LogStd && value.is_infinite();
             assert_eq!(s.non_finite_params, !mended, "{what:?} {value}");

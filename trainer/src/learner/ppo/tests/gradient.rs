@@ -39,7 +39,7 @@ impl Variant {
         }
         let rollout = rollout(ppo.policy_mut(), &spec, 6, stream);
         ppo.prepare(&rollout).unwrap();
-        // Away from where ratios are 1 and values are the old ones. A deviation at the
+        // Away from where ratios are 1 and values are the old ones. A standard deviation at the
         // bounds behaves differently on purpose, so stay between them.
         let theta = &mut ppo.policy.params.theta;
         let noise = normals(stream + 50, &theta.size()) * 0.05;
@@ -185,8 +185,8 @@ fn normalised_and_residual_layers_have_autograds_gradients() {
     }
 }
 
-/// Standard deviations that depend on the state, many of them beyond their bounds: what would
-/// push them farther out is left out, what leads back is not.
+/// Standard deviations that depend on the state, many of them beyond their bounds: a gradient
+/// that would push them farther out is left out, one that leads back is not.
 #[test]
 fn deviations_beyond_their_bounds_have_the_same_gradient_on_every_path() {
     for (stream, clamped) in [0.999, 0.97].into_iter().enumerate() {

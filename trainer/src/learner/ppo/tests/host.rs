@@ -1,4 +1,4 @@
-//! What is worked out on the host's memory is what tensor operations work out.
+//! The passes over the host's memory give the same numbers as tensor operations.
 
 use super::*;
 use crate::learner::UpdateTarget as T;
@@ -134,7 +134,7 @@ fn passes_over_the_hosts_memory_do_what_operations_on_tensors_do() {
     }
 }
 
-/// With a deviation for each state.
+/// With a standard deviation for each state.
 #[test]
 fn also_where_the_deviation_depends_on_the_state() {
     let spec = spec(5, None, ActionSpace::Continuous(2), 6);

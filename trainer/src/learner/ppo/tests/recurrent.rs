@@ -8,7 +8,7 @@ use ostler_collector::{Act, Hidden, Rollout};
 const STEPS: usize = 8;
 const H: i64 = 11;
 
-/// What differs between the learners of these tests.
+/// The differences between the learners of these tests.
 #[derive(Debug, Clone, Copy)]
 struct Case {
     action: ActionSpace,
@@ -221,7 +221,7 @@ fn values_are_those_of_observations_and_hidden_states_together() {
         for n in 0..(case.envs as i64).min(4) {
             for episode in episodes(&r, n) {
                 let end = match episode.end == r.steps {
-                    // What follows a rollout belongs to the episode, unless it ended.
+                    // The observation after a rollout belongs to the episode, unless it ended.
                     true if r.ended().unwrap().int64_value(&[r.steps - 1, n]) == 0 => r.steps + 1,
                     _ => episode.end,
                 };

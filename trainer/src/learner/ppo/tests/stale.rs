@@ -33,7 +33,7 @@ impl Recorded {
             .view([rows, self.envs])
     }
 
-    /// What the values lack, and the advantages, with these weights.
+    /// The corrections to values, and the advantages, with these weights.
     fn vtrace(&self, weight: &Tensor, lambda: f64) -> (Tensor, Tensor) {
         let grid = |x: &[f64]| self.grid(x, self.steps);
         let (lacking, out) = (weight.zeros_like(), weight.zeros_like());
@@ -125,7 +125,7 @@ fn an_update_on_ones_own_samples_is_the_same_with_and_without_correction() {
 #[test]
 fn with_an_older_policys_samples_the_ratio_starts_at_one() {
     for space in SPACES {
-        // Acted by another policy: of another seed, and with another deviation.
+        // Acted by another policy: of another seed, and with another standard deviation.
         let (actor, critic) = small();
         let spec = spec(5, None, space, 6);
         let other = ActorConfig {

@@ -3,7 +3,7 @@
 
 use crate::model::rotation::{cross, dot, rotate};
 use crate::model::{Mesh, Vec3};
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 use std::collections::BTreeMap;
 
 /// Triangles whose directions round to the same multiples of this azimuth and polar
@@ -22,7 +22,7 @@ pub(super) fn bound(mesh: &Mesh) -> f64 {
 }
 
 /// Writes a mesh; its index in the tables.
-pub(super) fn write(mesh: &Mesh, plan: &mut Plan) -> i32 {
+pub(super) fn write(mesh: &Mesh, plan: &mut RobotTables) -> i32 {
     let index = plan.mesh_bound.len() as i32;
     let vertices: Vec<Vec3> = mesh.vertices.iter().map(|v| v.map(f64::from)).collect();
     let mut meeting = vec![Vec::new(); vertices.len()];
@@ -161,10 +161,10 @@ mod tests {
 
     #[test]
     fn two_triangles_of_a_cubes_side_are_one_face() {
-        let mut plan = Plan {
+        let mut plan = RobotTables {
             mesh_vert: vec![0],
             mesh_face: vec![0],
-            ..Plan::default()
+            ..RobotTables::default()
         };
         write(&cube(), &mut plan);
         assert_eq!(write(&cube(), &mut plan), 1);

@@ -11,7 +11,7 @@ use super::soft::Spec;
 use super::tree::Tree;
 use super::{Context, LowerError, MAX_ENTRIES};
 use crate::model::{Cone, Model, Pair};
-use crate::physics::native::tables::{Plan, soft};
+use crate::physics::native::tables::{RobotTables, soft};
 use filter::candidates;
 use shape::Shapes;
 pub(super) use shape::code;
@@ -77,7 +77,7 @@ fn by_jacobian(c: &Context, world: &[&Candidate], moving: &[&Candidate]) -> bool
 }
 
 /// Writes the candidates: those with the world first.
-pub(super) fn write(c: &Context, plan: &mut Plan) -> Result<(), LowerError> {
+pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerError> {
     let all = if c.flags.contact {
         candidates(c.model, &c.tree, c.flags.filterparent)?
     } else {
@@ -149,7 +149,7 @@ fn write_path(
     tree: &Tree,
     model: &Model,
     geoms: [usize; 2],
-    plan: &mut Plan,
+    plan: &mut RobotTables,
 ) -> Result<(), LowerError> {
     let [first, second] = geoms.map(|g| tree.chain(tree.carrier[model.geoms[g].body].body));
     // Chains have in common what they begin with.
@@ -176,7 +176,11 @@ fn write_path(
 }
 
 /// Softness and friction of one candidate.
-fn write_rules(c: &Context, candidate: &Candidate, plan: &mut Plan) -> Result<(), LowerError> {
+fn write_rules(
+    c: &Context,
+    candidate: &Candidate,
+    plan: &mut RobotTables,
+) -> Result<(), LowerError> {
     let rules = &candidate.rules;
     if ![1, 3, 4, 6].contains(&rules.condim) {
         let of = names(c.model, candidate.geoms);

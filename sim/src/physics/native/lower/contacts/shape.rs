@@ -4,7 +4,7 @@ use super::super::Context;
 use super::mesh;
 use crate::model::rotation::matrix;
 use crate::model::{Geom, GeomKind, HField, Model};
-use crate::physics::native::tables::Plan;
+use crate::physics::native::tables::RobotTables;
 
 /// Number of a geom's type, in MuJoCo's order.
 pub(in crate::physics::native::lower) fn code(kind: GeomKind) -> i32 {
@@ -103,7 +103,7 @@ pub(super) struct Shapes<'a> {
 }
 
 impl<'a> Shapes<'a> {
-    pub fn new(context: &'a Context, plan: &mut Plan) -> Self {
+    pub fn new(context: &'a Context, plan: &mut RobotTables) -> Self {
         plan.mesh_vert.push(0);
         plan.mesh_face.push(0);
         plan.field_adr.push(0);
@@ -117,7 +117,7 @@ impl<'a> Shapes<'a> {
     }
 
     /// Index of the model's geom `g` among the colliding ones.
-    pub fn index(&mut self, g: usize, plan: &mut Plan) -> i32 {
+    pub fn index(&mut self, g: usize, plan: &mut RobotTables) -> i32 {
         if let Some(index) = self.geoms[g] {
             return index;
         }
@@ -148,7 +148,7 @@ impl<'a> Shapes<'a> {
     }
 }
 
-fn write_hfield(field: &HField, plan: &mut Plan) -> i32 {
+fn write_hfield(field: &HField, plan: &mut RobotTables) -> i32 {
     let index = plan.field_rows.len() as i32;
     plan.field_rows.push(field.nrow as i32);
     plan.field_cols.push(field.ncol as i32);

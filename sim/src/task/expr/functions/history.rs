@@ -3,7 +3,7 @@
 use super::{Body, Function, Kind, Rule, one};
 use crate::task::expr::check::{Call, Checker, Comp, Value};
 use crate::task::expr::dag::Source;
-use crate::task::expr::memory::Kind as Remembered;
+use crate::task::expr::history::Kind as Remembered;
 use crate::task::expr::{ExprError, unit::Unit};
 
 /// The table.
@@ -66,8 +66,8 @@ impl Checker<'_> {
             return Ok(*first);
         }
         let text = self.named(&self.text[call.span_of(0)]);
-        let memory = self.scope.memory;
-        let first = memory.keep(kind, &self.dag, &key.1, text, call.span.clone())?;
+        let history = self.scope.history;
+        let first = history.keep(kind, &self.dag, &key.1, text, call.span.clone())?;
         self.remembered.insert(key, first);
         Ok(first)
     }

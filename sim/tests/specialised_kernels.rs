@@ -1,4 +1,4 @@
-//! The robots' own kernels, compiled here, against MuJoCo: the states, the answers and
+//! The robots' specialised kernels, compiled here, against MuJoCo: the states, the answers and
 //! the gate of `native_referee`.
 
 #![allow(clippy::unwrap_used)]
@@ -25,7 +25,8 @@ use std::path::Path;
 use support::need::Need;
 
 const STATES: usize = 10_000;
-/// What sensors measure in a step, of contacts that are kept by body and by Jacobians.
+/// States of each of [`FEATURES`]: sensors in a step, of contacts that are kept by body and by
+/// Jacobians.
 const FEATURE_STATES: usize = 400;
 const FEATURES: [&str; 6] = [
     "implicitfast_actuatorfrcrange",
@@ -49,7 +50,7 @@ const GYMNASIUM: [&str; 9] = [
 
 // One test: it writes the environment.
 #[test]
-fn robots_own_kernels_agree_with_mujoco() {
+fn robots_specialised_kernels_agree_with_mujoco() {
     let Some(mut mujoco) = mujoco() else { return };
     let specialises = InstructionSet::detect() != InstructionSet::Portable;
     let found = specialises.then_some(()).ok_or("the processor lacks them");
@@ -57,7 +58,7 @@ fn robots_own_kernels_agree_with_mujoco() {
         return;
     };
     // Kept beside MuJoCo's answers: the next run compiles nothing.
-    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own_kernels");
+    let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("specialised_kernels");
     // SAFETY: this program has no other test, and no thread is running yet.
     unsafe { std::env::set_var("OSTLER_CACHE", cache) };
     let folder = gymnasium(&mut mujoco);

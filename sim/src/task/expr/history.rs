@@ -25,7 +25,7 @@ pub enum Kind {
 #[derive(Debug, Clone)]
 pub struct Cell {
     kind: Kind,
-    /// Its first row of the memory `[k][N]`.
+    /// Its first row of the history `[k][N]`.
     first: usize,
     code: Code,
     /// The argument, as it is written.
@@ -34,22 +34,22 @@ pub struct Cell {
 
 /// All that the expressions of a task remember.
 #[derive(Debug, Clone, Default)]
-pub struct Memory {
+pub struct History {
     cells: Vec<Cell>,
     width: usize,
 }
 
-/// A [`Memory`] that grows while expressions are compiled.
+/// A [`History`] that grows while expressions are compiled.
 #[derive(Debug, Default)]
-pub struct Notebook(RefCell<Memory>);
+pub struct HistoryBuilder(RefCell<History>);
 
-impl Notebook {
+impl HistoryBuilder {
     /// The cells.
-    pub fn finish(self) -> Memory {
+    pub fn finish(self) -> History {
         self.0.into_inner()
     }
 
-    /// The first row of the memory in which `value` (written as `text`) will be kept.
+    /// The first row of the history in which `value` (written as `text`) will be kept.
     pub(super) fn keep(
         &self,
         kind: Kind,
@@ -63,21 +63,21 @@ impl Notebook {
             refused(format!("this takes more than {MAX_REGISTERS} registers"))
                 .help("remember its parts instead")
         })?;
-        let memory = &mut *self.0.borrow_mut();
-        let known = memory
+        let history = &mut *self.0.borrow_mut();
+        let known = history
             .cells
             .iter()
             .find(|c| c.kind == kind && c.code == code);
         if let Some(cell) = known {
             return Ok(cell.first);
         }
-        let (first, end) = (memory.width, memory.width + value.len());
+        let (first, end) = (history.width, history.width + value.len());
         if end > MOST {
             let many = format!("the task would remember {end} numbers");
             return Err(refused(many).help(format!("at most {MOST}")));
         }
-        memory.width = end;
-        memory.cells.push(Cell {
+        history.width = end;
+        history.cells.push(Cell {
             kind,
             first,
             code,
@@ -88,7 +88,7 @@ impl Notebook {
 }
 
 impl Code {
-    /// Whether it reads what only some engines measure while they step.
+    /// Whether it reads a sensor that only some engines measure while they step.
     pub fn reads_measured(&self) -> bool {
         let measured = |s: &(Step, u16)| {
             matches!(
@@ -104,7 +104,7 @@ impl Code {
 }
 
 impl Cell {
-    /// Its rows of the memory.
+    /// Its rows of the history.
     pub fn rows(&self) -> Range<usize> {
         self.first..self.first + self.code.outputs
     }
@@ -128,7 +128,7 @@ impl Cell {
     }
 }
 
-impl Memory {
+impl History {
     /// Numbers per environment.
     pub fn width(&self) -> usize {
         self.width
