@@ -13,6 +13,34 @@ struct AdamStep {
   float epsilon;
 };
 
+// The same for all steps.
+struct AdamConfig {
+  double beta1;
+  double beta2;
+  double epsilon;
+  double weight_decay;  // the share that a step takes off per unit of learning rate
+  double limit;         // longest gradient
+};
+
+// Counts a step along a gradient of length `norm`, and works out its numbers. powers:
+// beta1^t and beta2^t after t steps, in float64: the bias corrections would lose four digits
+// in float32.
+OSTLER_FN AdamStep adam_begin(const AdamConfig& c, double norm, double lr, double* powers) {
+  powers[0] *= c.beta1;
+  powers[1] *= c.beta2;
+  const double scale = c.limit / (norm + 1e-6);
+  AdamStep s;
+  s.scale = (float)(scale < 1.0 ? scale : 1.0);
+  s.rate = (float)(lr / (1.0 - powers[0]));
+  s.root = (float)(1.0 / sqrt_(1.0 - powers[1]));
+  // Exactly 1 without: the bits are those of plain Adam.
+  s.keep = (float)(1.0 - lr * c.weight_decay);
+  s.one_less_beta1 = (float)(1.0 - c.beta1);
+  s.one_less_beta2 = (float)(1.0 - c.beta2);
+  s.epsilon = (float)c.epsilon;
+  return s;
+}
+
 // The gradient is scaled in place.
 template<class R> OSTLER_FN void adam(const AdamStep& s, R& theta, R& g, R& m, R& v) {
   g = g * bc<R>(s.scale);

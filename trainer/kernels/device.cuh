@@ -7,6 +7,7 @@
 #include "scalar.cuh"
 #include "vector.cuh"
 #include "loss.cuh"
+#include "finish.cuh"
 
 // Thread i of `count` does the statement. On a host, threads first .. end-1.
 #ifdef __CUDACC__
@@ -31,6 +32,46 @@ struct LossArgs {
   long long rows;
 };
 
+// A step of Adam as it lies in memory.
+struct Step {
+  AdamStep numbers;
+  float taken;  // 1 or 0
+};
+
+// The end of a minibatch of PPO. Part 0 of the parameters is the actor's, part 1 the critic's.
+struct PpoFinishArgs {
+  Tally tally;
+  AdamConfig adam;
+  const float* norms[2];  // of the parts' gradients
+  const double* stop;     // the divergence at which the policy stops
+  double* end;            // [3]
+  const double* lr;       // [parts]
+  double* powers;         // [parts][2]
+  Step* steps;            // [parts]
+  long long parts;
+};
+
+// The end of a gradient step of one network. The norm is in the row.
+struct FinishArgs {
+  Tally tally;
+  AdamConfig adam;
+  const double* lr;
+  double* powers;  // [2]
+  Step* step;
+  long long norm;  // its place in the row
+};
+
+// Adam's step of `len` parameters, of which the first `front` are part 0.
+struct AdamArgs {
+  const Step* steps;
+  float* theta;
+  float* grad;
+  float* m;
+  float* v;
+  long long front;
+  long long len;
+};
+
 namespace {
 OSTLER_FN void loss_of(const LossArgs& a, long long i) {
   float stats[OSTLER_STATS] = {};
@@ -40,6 +81,37 @@ OSTLER_FN void loss_of(const LossArgs& a, long long i) {
   for (int k = 0; k < OSTLER_STATS; k++) a.stats[k * a.rows + i] = stats[k] * any;
 }
 
+OSTLER_FN void begin(const AdamConfig& c, bool taken, double norm, const double* lr, double* powers, Step* step) {
+  step->taken = taken ? 1.0f : 0.0f;
+  if (taken) step->numbers = adam_begin(c, norm, *lr, powers);
+}
+
+OSTLER_FN void ppo_finish(const PpoFinishArgs& a) {
+  float* row = a.tally.row;
+  const bool policy = policy_goes_on(row[OSTLER_KL], *a.stop, a.end);
+  float norms[2] = {*a.norms[0], a.parts > 1 ? *a.norms[1] : 0.0f};
+  row[OSTLER_GRAD_NORM] = norms[0];
+  row[OSTLER_CRITIC_NORM] = norms[1];
+  const bool ok = judge(a.tally, policy, a.adam.limit);
+  for (int part = 0; part < a.parts; part++)
+    begin(a.adam, ok && (part > 0 || policy), (double)norms[part], a.lr + part, a.powers + 2 * part, a.steps + part);
+}
+
+OSTLER_FN void finish(const FinishArgs& a) {
+  const double norm = (double)a.tally.row[a.norm];
+  a.tally.row[a.tally.clipped] = norm > a.adam.limit ? 1.0f : 0.0f;
+  begin(a.adam, tally(a.tally), norm, a.lr, a.powers, a.step);
+}
+
+OSTLER_FN void adam_of(const AdamArgs& a, long long i) {
+  const Step& step = a.steps[i < a.front ? 0 : 1];
+  if (step.taken == 0.0f) return;
+  adam(step.numbers, a.theta[i], a.grad[i], a.m[i], a.v[i]);
+}
+
 }  // namespace
 
 OSTLER_LEARN(LossArgs, ostler_learn_loss, a.rows, loss_of(a, i);)
+OSTLER_LEARN(PpoFinishArgs, ostler_learn_ppo_finish, 1, ppo_finish(a);)
+OSTLER_LEARN(FinishArgs, ostler_learn_finish, 1, finish(a);)
+OSTLER_LEARN(AdamArgs, ostler_learn_adam, a.len, adam_of(a, i);)

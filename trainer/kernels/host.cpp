@@ -14,6 +14,7 @@
 #include "norm.cuh"
 #include "adam.cuh"
 #include "loss.cuh"
+#include "finish.cuh"
 
 typedef Vec<OSTLER_LANES> V;
 enum { N = OSTLER_LANES };
@@ -273,6 +274,12 @@ static double squares(const float* x, size_t n) {
   return all;
 }
 
+// adam.cuh and finish.cuh.
+static void step_begin(const AdamConfig* c, double norm, double lr, double* powers, AdamStep* out) { *out = adam_begin(*c, norm, lr, powers); }
+static int step_tally(const Tally* t) { return tally(*t); }
+static int step_policy(float kl, double limit, double* end) { return policy_goes_on(kl, limit, end); }
+static int step_judge(const Tally* t, int policy, double limit) { return judge(*t, policy != 0, limit); }
+
 // to [n] += from [n]
 static void add(float* to, const float* from, size_t n) {
   for (size_t i = 0; i < n; i += N) set(to + i, get(to + i, n - i) + get(from + i, n - i), n - i);
@@ -357,6 +364,10 @@ struct Table {
   void (*adam)(const AdamStep*, float*, float*, float*, float*, size_t);
   float (*sum)(const float*, size_t);
   double (*squares)(const float*, size_t);
+  void (*adam_begin)(const AdamConfig*, double, double, double*, AdamStep*);
+  int (*tally)(const Tally*);
+  int (*policy_goes_on)(float, double, double*);
+  int (*judge)(const Tally*, int, double);
   void (*add)(float*, const float*, size_t);
   void (*columns_layer)(const float*, const float*, size_t, size_t, const float*, float*);
   void (*columns_norm)(const float*, const float*, float*, size_t);
@@ -368,6 +379,6 @@ struct Table {
 #define OSTLER_JOIN(a, b) OSTLER_JOIN_(a, b)
 extern "C" const Table OSTLER_JOIN(ostler_learn_, OSTLER_NAME);
 extern "C" const Table OSTLER_JOIN(ostler_learn_, OSTLER_NAME) = {
-    forward, backward, norm_forward, norm_backward, gru_forward, gru_backward, sum_rows, loss, adam_step, sum, squares, add, columns_layer, columns_norm,
+    forward, backward, norm_forward, norm_backward, gru_forward, gru_backward, sum_rows, loss, adam_step, sum, squares, step_begin, step_tally, step_policy, step_judge, add, columns_layer, columns_norm,
     gather_rows, gather_columns,
 };

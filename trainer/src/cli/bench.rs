@@ -294,8 +294,8 @@ mod tests {
             learner,
             ..
         } = crate::run::on_device();
-        let speed =
-            simulate_on_device(&mut *collector, learner.as_ref(), Duration::from_millis(1)).unwrap();
+        let speed = simulate_on_device(&mut *collector, learner.as_ref(), Duration::from_millis(1))
+            .unwrap();
         assert!(speed.is_finite() && speed > 0.0);
         let rollout = collector.rollout();
         let (actions, obs) = (&rollout.action, &rollout.obs.policy);

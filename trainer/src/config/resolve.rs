@@ -67,6 +67,14 @@ pub enum NoGpu {
         /// The missing thing.
         why: NoCuda,
     },
+    /// The programs of learner and environments cannot be compiled for it.
+    #[error("device \"{device}\" cannot be used: {why}; or compute on the processor: --device cpu")]
+    Compiler {
+        /// As it was asked for.
+        device: String,
+        /// The missing thing.
+        why: Unavailable,
+    },
     /// Threads are to collect, from environments on a GPU.
     #[error(
         "collector.kind = \"async\" cannot be used: {ONE_STREAM}; collect with --set collector.kind=sync, or compute the physics on the processor: --set sim.device=cpu"
@@ -88,10 +96,8 @@ pub enum NotHere {
     /// No GPU that libtorch can use.
     #[error(transparent)]
     Gpu(#[from] NoCuda),
-    /// Nothing to make the environments' program with.
-    #[error(
-        "{gpu} is here, but {why}; or compute the physics alone on the processor: --set sim.device=cpu"
-    )]
+    /// Nothing to compile the programs of learner and environments with.
+    #[error("{gpu} is here, but {why}")]
     Compiler {
         /// The GPU's name.
         gpu: String,
@@ -212,7 +218,7 @@ impl Config {
             self.device.clone_from(&earlier.device);
         }
         match (Device::parse(&self.device), gpus) {
-            (Ok(Device::Auto), Gpus::Ask(machine)) => match self.usable(machine) {
+            (Ok(Device::Auto), Gpus::Ask(machine)) => match Self::usable(machine) {
                 Ok(gpu) => {
                     self.device = Device::Cuda(0).name();
                     notes.push(format!("device \"auto\" is cuda:0, {}", gpu.name));
@@ -228,8 +234,13 @@ impl Config {
             (Ok(Device::Auto), Gpus::Trust) => self.device = Device::Cpu.name(),
             (Ok(device @ Device::Cuda(index)), gpus) => {
                 if let Gpus::Ask(machine) = gpus {
-                    machine.gpu(index).map_err(|why| NoGpu::Device {
-                        device: self.device.clone(),
+                    let device = || self.device.clone();
+                    let gpu = machine.gpu(index).map_err(|why| NoGpu::Device {
+                        device: device(),
+                        why,
+                    })?;
+                    machine.compiler(&gpu).map_err(|why| NoGpu::Compiler {
+                        device: device(),
                         why,
                     })?;
                 }
@@ -275,16 +286,13 @@ impl Config {
         Ok(())
     }
 
-    /// The first GPU, if all that this configuration would have there can be.
-    fn usable(&self, machine: &dyn Machine) -> Result<Found, NotHere> {
+    /// The first GPU, if programs can be compiled for it.
+    fn usable(machine: &dyn Machine) -> Result<Found, NotHere> {
         let gpu = machine.gpu(0)?;
-        if self.sim.backend == Backend::Native && self.sim.device != SimDevice::Cpu {
-            machine.compiler(&gpu).map_err(|why| NotHere::Compiler {
-                gpu: gpu.name.clone(),
-                why,
-            })?;
+        match machine.compiler(&gpu) {
+            Ok(()) => Ok(gpu),
+            Err(why) => Err(NotHere::Compiler { gpu: gpu.name, why }),
         }
-        Ok(gpu)
     }
 
     /// The GPU that the run computes on, by CUDA's number; known after

@@ -189,20 +189,20 @@ fn f2_the_log_says_which_wait_is_in_force() {
 }
 
 #[test]
-fn without_a_compiler_auto_is_the_processor_where_physics_would_need_it() {
+fn without_a_compiler_auto_is_the_processor_and_a_named_gpu_is_refused() {
     let on = |set: &[&str]| on(set, None, Gpus::Ask(&Uncompiled));
     let (c, said) = on(&[]).unwrap();
     assert_eq!((c.device.as_str(), c.sim.device), ("cpu", SimDevice::Cpu));
     let words = "\"auto\" is cpu: NVIDIA Test is here, but no NVIDIA GPU";
     assert!(said.contains(words), "{said}");
-    // Physics that need none leave the policy on the GPU.
+    // Wherever the physics is: the learner needs it, too.
     for set in ["sim.device=cpu", "sim.backend=rapier"] {
         let (c, _) = on(&[set]).unwrap();
-        assert_eq!(
-            (c.device.as_str(), c.sim.device),
-            ("cuda:0", SimDevice::Cpu)
-        );
+        assert_eq!((c.device.as_str(), c.sim.device), ("cpu", SimDevice::Cpu));
     }
+    let e = on(&["device=cuda:0", "sim.device=cpu"]).unwrap_err();
+    let words = ["\"cuda:0\" cannot be used", "no NVIDIA GPU", "--device cpu"];
+    assert!(words.iter().all(|w| e.contains(w)), "{e}");
     let e = on(&["sim.device=cuda"]).unwrap_err();
     assert!(e.contains("NVIDIA Test is here, but"), "{e}");
 }

@@ -22,6 +22,7 @@ mod testing;
 
 pub use ars::ArsConfig;
 pub use fault::{UpdateFault, UpdateTarget};
+pub use nn::device::program as device_program;
 pub use off_policy::{OffPolicy, SacConfig, Td3Config};
 pub use policy::{ActorConfig, ActorCritic, CriticConfig};
 pub use ppo::{Ppo, PpoConfig};

@@ -1,12 +1,22 @@
 //! Tasks, rollouts and comparisons for the tests of all learners.
 
 use super::NamedTensors;
+use super::nn::device::LearnKernels;
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Hidden, Policy, Rollout};
 use ostler_sim::Groups;
+use ostler_sim::device::host::Host;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 use ostler_sim::rng::{Purpose, normal_pair, philox};
+use std::sync::OnceLock;
 use tch::{Device, Kind, Tensor};
+
+/// The learner's kernels as on a device: the host's compiler has compiled them.
+pub fn stand_in() -> LearnKernels {
+    static LOADED: OnceLock<LearnKernels> = OnceLock::new();
+    let load = || LearnKernels::load(&Host::default()).unwrap();
+    LOADED.get_or_init(load).clone()
+}
 
 /// Sizes of a task that exists only here.
 pub fn spec(obs: usize, critic: Option<usize>, action: ActionSpace, num_envs: usize) -> EnvSpec {

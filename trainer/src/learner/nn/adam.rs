@@ -1,15 +1,19 @@
-//! Adam over the flat parameter tensor, with its learning rate, its step count and
-//! the decision to skip on the device: nothing is read back.
+//! Adam over the flat parameter tensor: `trainer/kernels/adam.cuh`, in vectors over the
+//! host's memory, or as a kernel on a device, where learning rate, step count and the decision
+//! to skip lie too: nothing is read back.
 //!
 //! Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2015,
 //! algorithm 1, with epsilon added after the bias correction.
 
+use super::device::{Entry, LearnKernels, address};
 use super::host::Vectors;
-use super::host::kernels::AdamStep;
+use super::host::kernels::{AdamConfig, AdamStep};
 use super::{Params, zeros};
 use crate::learner::LearnError;
 use crate::learner::state::{Holds, State};
+use bytemuck::{Pod, Zeroable};
 use ostler_collector::memory::HostRows;
+use ostler_sim::device::Address;
 use std::ops::Range;
 use tch::{Device, Kind, TchError, Tensor};
 
@@ -33,25 +37,47 @@ pub struct Adam {
     v: Tensor,
     /// Learning rate of every part, float64 `[K]`.
     lr: Tensor,
-    /// `BETA1^t`, `BETA2^t` of every part after its `t` steps, float64 `[K,2]`: the bias
-    /// corrections would lose four digits in float32.
+    /// Its entries, without dimensions.
+    rates: Vec<Tensor>,
+    /// `BETA1^t`, `BETA2^t` of every part after its `t` steps, float64 `[K,2]`.
     powers: Tensor,
-    parts: Vec<Part>,
-    beta_less_one: Tensor,
-    scratch: Tensor,
-    zero: Tensor,
+    /// The parts' parameters.
+    parts: Vec<Range<i64>>,
+    /// On a device: its kernels, and the numbers of a step of every part.
+    device: Option<(LearnKernels, Tensor)>,
 }
 
-/// Parameters that are stepped together, and their views.
-#[derive(Debug)]
-struct Part {
-    range: Range<i64>,
-    /// Without dimensions.
-    lr: Tensor,
-    /// `[2]`.
-    powers: Tensor,
-    /// Its two, without dimensions.
-    power: [Tensor; 2],
+/// Where a kernel finds an optimiser's numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Places {
+    /// The same for all steps.
+    pub config: AdamConfig,
+    /// Learning rates `[K]`.
+    pub lr: Address,
+    /// Powers of beta `[K,2]`.
+    pub powers: Address,
+    /// Numbers of the steps `[K]`.
+    pub steps: Address,
+}
+
+/// `Step` of `device.cuh`.
+#[repr(C)]
+struct Step {
+    _numbers: AdamStep,
+    _taken: f32,
+}
+
+/// `AdamArgs` of `device.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct AdamArgs {
+    steps: Address,
+    theta: Address,
+    grad: Address,
+    m: Address,
+    v: Address,
+    front: i64,
+    len: i64,
 }
 
 impl Adam {
@@ -66,16 +92,10 @@ impl Adam {
         let rates: Vec<f64> = parts.iter().map(|(_, lr)| *lr).collect();
         let lr = Tensor::f_from_slice(&rates)?.f_to_device(device)?;
         let powers = Tensor::f_ones([parts.len() as i64, 2], (Kind::Double, device))?;
-        let mut views = Vec::new();
+        let mut ranges = Vec::new();
         let mut from = 0;
-        for (i, (len, _)) in parts.iter().enumerate() {
-            let own = powers.f_get(i as i64)?;
-            views.push(Part {
-                range: from..from + len,
-                lr: lr.f_get(i as i64)?,
-                power: [own.f_get(0)?, own.f_get(1)?],
-                powers: own,
-            });
+        for (len, _) in parts {
+            ranges.push(from..from + len);
             from += len;
         }
         Ok(Self {
@@ -83,13 +103,13 @@ impl Adam {
             weight_decay: 0.0,
             m: zeros("Adam's m", &[len], Kind::Float, device)?,
             v: zeros("Adam's v", &[len], Kind::Float, device)?,
+            rates: (0..parts.len() as i64)
+                .map(|i| lr.f_get(i))
+                .collect::<Result<_, _>>()?,
             lr,
             powers,
-            parts: views,
-            beta_less_one: Tensor::f_from_slice(&[BETA1 - 1.0, BETA2 - 1.0])?
-                .f_to_device(device)?,
-            scratch: zeros("Adam", &[len], Kind::Float, device)?,
-            zero: Tensor::f_zeros([0i64; 0], (Kind::Float, device))?,
+            parts: ranges,
+            device: None,
         })
     }
 
@@ -114,76 +134,96 @@ impl Adam {
 
     /// The learning rate of a part, a float64 without dimensions, shared.
     pub fn rate(&self, part: usize) -> &Tensor {
-        &self.parts[part].lr
+        &self.rates[part]
     }
 
     /// Sets the learning rate of a part.
     pub fn set_rate(&self, part: usize, rate: f64) -> Result<(), TchError> {
-        let _ = self.parts[part].lr.shallow_clone().f_fill_(rate)?;
+        let _ = self.rates[part].shallow_clone().f_fill_(rate)?;
         Ok(())
     }
 
     /// The gradient of a part.
     pub fn gradient(&self, params: &Params, part: usize) -> Result<Tensor, TchError> {
-        let range = &self.parts[part].range;
+        let range = &self.parts[part];
         params
             .grad
             .f_narrow(0, range.start, range.end - range.start)
     }
 
-    /// One step of a part along `params.grad` scaled by `scale` (no dimensions). Where `ok`
-    /// (a boolean without dimensions) is false, parameters and state stay as they are,
-    /// whatever the gradient holds. The gradient is overwritten.
-    pub fn step(
-        &mut self,
-        params: &mut Params,
-        part: usize,
-        scale: &Tensor,
-        ok: &Tensor,
-    ) -> Result<(), TchError> {
-        let Part {
-            range,
-            lr,
-            powers,
-            power,
-        } = &self.parts[part];
-        let own = |t: &Tensor| t.f_narrow(0, range.start, range.end - range.start);
-        let (mut grad, mut theta) = (own(&params.grad)?, own(&params.theta)?);
-        let (mut m, mut v, mut scratch) = (own(&self.m)?, own(&self.v)?, own(&self.scratch)?);
-        let _ = grad.f_mul_(scale)?;
-        let _ = grad.f_where_self_out(&grad, ok, &self.zero)?;
-
-        let on = ok.f_to_kind(Kind::Double)?;
-        // on = 1 multiplies by beta, on = 0 by one; both exactly.
-        let _ = powers
-            .shallow_clone()
-            .f_mul_(&self.beta_less_one.f_mul(&on)?.f_add_scalar(1.0)?)?;
-        // Before the first step both corrections are 0 and must not divide.
-        let correction = |power: &Tensor| power.f_neg()?.f_add_scalar(1.0)?.f_clamp_min(1e-12);
-        let rate = lr.f_mul(&on)?.f_div(&correction(&power[0])?)?;
-        let root = correction(&power[1])?.f_rsqrt()?;
-
-        if self.weight_decay > 0.0 {
-            let keep = lr.f_mul(&on)?.f_mul_scalar(-self.weight_decay)?;
-            let _ = theta.f_mul_(&keep.f_add_scalar(1.0)?)?;
-        }
-        let on = on.f_to_kind(Kind::Float)?;
-        let _ = m.f_lerp_tensor_(&grad, &on.f_mul_scalar(1.0 - BETA1)?)?;
-        let _ = grad.f_mul_out(&scratch, &grad)?;
-        let _ = v.f_lerp_tensor_(&scratch, &on.f_mul_scalar(1.0 - BETA2)?)?;
-
-        let _ = v.f_sqrt_out(&scratch)?;
-        let _ = scratch.f_mul_(&root)?;
-        let _ = scratch.f_add_scalar_(EPS)?;
-        let _ = m.f_div_out(&scratch, &scratch)?;
-        let _ = scratch.f_mul_(&rate)?;
-        let _ = theta.f_sub_(&scratch)?;
+    /// Learns on a device, with its kernels.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub fn with_kernels(&mut self, kernels: &LearnKernels) -> Result<(), LearnError> {
+        let room = self.parts.len() * size_of::<Step>() / 4;
+        let steps = zeros("Adam's steps", &[room as i64], Kind::Float, self.m.device())?;
+        self.device = Some((kernels.clone(), steps));
         Ok(())
     }
 
-    /// The same on the host's memory, for as long as no tensor is replaced.
-    pub fn on_host(&self, params: &Params) -> Result<HostAdam, LearnError> {
-        let range = |part: &Part| part.range.start as usize..part.range.end as usize;
+    /// Back to the host's memory.
+    #[cfg(test)]
+    pub fn leave_device(&mut self) {
+        self.device = None;
+    }
+
+    /// The kernels, if it learns on a device.
+    pub fn kernels(&self) -> Option<&LearnKernels> {
+        self.device.as_ref().map(|(kernels, _)| kernels)
+    }
+
+    /// Where a kernel finds learning rates, powers and room for the numbers of steps, with
+    /// gradients of at most `limit`; none where it learns on the host.
+    pub fn places(&self, limit: f64) -> Option<Places> {
+        let (_, steps) = self.device.as_ref()?;
+        Some(Places {
+            config: self.config(limit),
+            lr: address(&self.lr),
+            powers: address(&self.powers),
+            steps: address(steps),
+        })
+    }
+
+    fn config(&self, limit: f64) -> AdamConfig {
+        AdamConfig {
+            beta1: BETA1,
+            beta2: BETA2,
+            epsilon: EPS,
+            weight_decay: self.weight_decay,
+            limit,
+        }
+    }
+
+    /// On a device: the steps of all parts whose numbers a kernel has put into
+    /// [`places`](Self::places), along `params.grad`. Where a step is not to be taken
+    /// parameters and state stay as they are, whatever the gradient holds.
+    ///
+    /// # Errors
+    /// The device refuses, or there are no kernels.
+    pub fn step(&mut self, params: &mut Params) -> Result<(), LearnError> {
+        let Some((kernels, steps)) = &self.device else {
+            return Err(LearnError::Kernel("they were not loaded".into()));
+        };
+        let len = params.len();
+        let args = AdamArgs {
+            steps: address(steps),
+            theta: address(&params.theta),
+            grad: address(&params.grad),
+            m: address(&self.m),
+            v: address(&self.v),
+            front: self.parts.first().map_or(len, |part| part.end),
+            len,
+        };
+        // SAFETY: the entry's struct; parameters, gradient and moments have `len` numbers, and
+        // there are steps of all parts, of which there are two at most.
+        unsafe { kernels.launch(Entry::Adam, len as usize, &args) }
+    }
+
+    /// The same on the host's memory, for as long as no tensor is replaced; gradients are cut
+    /// to the length `limit`.
+    pub fn on_host(&self, params: &Params, limit: f64) -> Result<HostAdam, LearnError> {
+        let range = |part: &Range<i64>| part.start as usize..part.end as usize;
         // SAFETY: parameters, gradient and state have initial values, each in memory of its
         // own. `HostAdam` borrows slices within its functions alone, which call nothing of
         // libtorch's but for addresses.
@@ -194,7 +234,7 @@ impl Adam {
                 m: HostRows::new(&self.m)?,
                 v: HostRows::new(&self.v)?,
                 lr: HostRows::new(&self.lr)?,
-                weight_decay: self.weight_decay,
+                config: self.config(limit),
                 powers: HostRows::new(&self.powers)?,
                 parts: self.parts.iter().map(range).collect(),
             })
@@ -232,7 +272,7 @@ pub struct HostAdam {
     m: HostRows<f32>,
     v: HostRows<f32>,
     lr: HostRows<f64>,
-    weight_decay: f64,
+    config: AdamConfig,
     powers: HostRows<f64>,
     parts: Vec<Range<usize>>,
 }
@@ -249,24 +289,15 @@ impl HostAdam {
         Ok(Vectors::widest().squares(grad).sqrt())
     }
 
-    /// One step of a part along the gradient times `scale`, as [`Adam::step`] does it. A
-    /// step that is not to be taken is not called for. The gradient is scaled in place.
-    pub fn step(&mut self, part: usize, scale: f64) -> Result<(), LearnError> {
+    /// One step of a part along the gradient, whose length is `norm`. A step that is not to
+    /// be taken is not called for. The gradient is scaled in place.
+    pub fn step(&mut self, part: usize, norm: f64) -> Result<(), LearnError> {
         let range = self.parts[part].clone();
-        let powers = &mut self.powers.all_mut()?[2 * part..2 * part + 2];
-        powers[0] *= BETA1;
-        powers[1] *= BETA2;
         let lr = self.lr.all()?[part];
-        let step = AdamStep {
-            scale: scale as f32,
-            rate: (lr / (1.0 - powers[0])) as f32,
-            root: (1.0 / (1.0 - powers[1]).sqrt()) as f32,
-            // Exactly 1 without: the bits are those of plain Adam.
-            keep: (1.0 - lr * self.weight_decay) as f32,
-            one_less_beta1: (1.0 - BETA1) as f32,
-            one_less_beta2: (1.0 - BETA2) as f32,
-            epsilon: EPS as f32,
-        };
+        let powers = &mut self.powers.all_mut()?[2 * part..2 * part + 2];
+        let mut own = [powers[0], powers[1]];
+        let step = Vectors::widest().adam_begin(&self.config, norm, lr, &mut own);
+        powers.copy_from_slice(&own);
         let theta = &mut self.theta.all_mut()?[range.clone()];
         let grad = &mut self.grad.all_mut()?[range.clone()];
         let m = &mut self.m.all_mut()?[range.clone()];
@@ -280,10 +311,8 @@ impl HostAdam {
 mod tests {
     use super::*;
     use crate::learner::nn::Layout;
-
-    fn scalar(x: f64) -> Tensor {
-        Tensor::full([0i64; 0], x, (Kind::Float, Device::Cpu))
-    }
+    use crate::learner::off_policy::section::Section;
+    use crate::learner::testing::stand_in;
 
     fn saved(adam: &Adam) -> crate::learner::NamedTensors {
         let mut state = State::default();
@@ -295,12 +324,18 @@ mod tests {
         let mut layout = Layout::default();
         layout.add("w", &[3]);
         let params = Params::new(layout, Device::Cpu).unwrap();
-        (params, Adam::new(3, 0.1, Device::Cpu).unwrap())
+        let mut adam = Adam::new(3, 0.1, Device::Cpu).unwrap();
+        adam.with_kernels(&stand_in()).unwrap();
+        (params, adam)
     }
 
+    /// A step along `grad` as on a device; its numbers are what a kernel would have put there.
     fn step(p: &mut Params, adam: &mut Adam, grad: &[f32], ok: bool) {
         p.grad.copy_(&Tensor::from_slice(grad));
-        adam.step(p, 0, &scalar(1.0), &Tensor::from(ok)).unwrap();
+        let section = &mut Section::new(0, 1e9, Device::Cpu).unwrap();
+        let loss = Tensor::from(if ok { 1.0_f32 } else { f32::NAN });
+        section.losses(&Tensor::from(1.0_f32), &loss).unwrap();
+        section.step(adam, p).unwrap();
     }
 
     #[test]
@@ -362,7 +397,7 @@ mod tests {
             for grad in &grads {
                 if on_host {
                     p.grad.copy_(&Tensor::from_slice(grad));
-                    adam.on_host(&p).unwrap().step(0, 1.0).unwrap();
+                    adam.on_host(&p, 1e9).unwrap().step(0, 1.0).unwrap();
                 } else {
                     step(&mut p, &mut adam, grad, true);
                 }

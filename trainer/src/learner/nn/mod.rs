@@ -1,6 +1,7 @@
 //! Layers and the optimiser: tensor operations on buffers that live for the whole run.
 
 pub mod adam;
+pub mod device;
 pub mod gru;
 pub mod host;
 pub mod init;

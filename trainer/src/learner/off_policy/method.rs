@@ -4,6 +4,7 @@ use super::actor::ContinuousPolicy;
 use super::critics::Critics;
 use super::inputs::Inputs;
 use super::section::Section;
+use crate::learner::nn::device::LearnKernels;
 use crate::learner::{LearnError, State};
 use tch::{Kind, TchError, Tensor};
 
@@ -70,6 +71,14 @@ pub trait Method: std::fmt::Debug {
     /// # Errors
     /// libtorch refuses.
     fn declare(&self, _: &mut State) -> Result<(), TchError> {
+        Ok(())
+    }
+
+    /// Learns on a device, with its kernels.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    fn with_kernels(&mut self, _: &LearnKernels) -> Result<(), LearnError> {
         Ok(())
     }
 

@@ -16,7 +16,7 @@ mod registered;
 mod replica;
 mod sac;
 mod sample;
-mod section;
+pub(in crate::learner) mod section;
 mod state;
 mod td3;
 #[cfg(test)]
@@ -29,6 +29,7 @@ pub use registered::{SacMethod, Td3Method};
 use super::fault::FaultTime;
 use super::fault::Faults;
 use super::nn::Adam;
+use super::nn::device::LearnKernels;
 use super::{
     ActorConfig, CriticConfig, LearnError, OffPolicyStats, State, TrainedPolicy, UpdateStats,
 };
@@ -209,6 +210,17 @@ impl OffPolicy {
             seed,
             device,
         })
+    }
+
+    /// On a device: learns with its kernels.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub fn with_kernels(mut self, kernels: &LearnKernels) -> Result<Self, LearnError> {
+        self.actor_adam.with_kernels(kernels)?;
+        self.critic_adam.with_kernels(kernels)?;
+        self.method.with_kernels(kernels)?;
+        Ok(self)
     }
 
     /// Adds a transform of one's own behind those of `[[replay.transform]]` and behind those

@@ -10,6 +10,7 @@ use super::critics::CriticSpace;
 use super::inputs::Inputs;
 use super::method::{Method, Nets, squash_slope, sum, weighted};
 use super::section::Section;
+use crate::learner::nn::device::LearnKernels;
 use crate::learner::nn::{Adam, Layout, Params, zeros};
 use crate::learner::{LearnError, State};
 use tch::{Device, Kind, TchError, Tensor};
@@ -213,6 +214,10 @@ impl Method for Sac {
         self.log_alpha.declare(state)?;
         self.adam.declare(state);
         Ok(())
+    }
+
+    fn with_kernels(&mut self, kernels: &LearnKernels) -> Result<(), LearnError> {
+        self.adam.with_kernels(kernels)
     }
 
     fn restart(&mut self, lr_scale: f64) -> Result<(), TchError> {

@@ -2,8 +2,13 @@
 //! and the sums that are read once per update.
 
 use crate::learner::LearnError;
+use crate::learner::nn::device::{Entry, address};
+use crate::learner::nn::host::Vectors;
+use crate::learner::nn::host::kernels::{AdamConfig, Tally as Gathered, TallyShape};
 use crate::learner::nn::{Adam, Params};
+use bytemuck::{Pod, Zeroable};
 use ostler_collector::memory::HostRows;
+use ostler_sim::device::Address;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Places in a row. The first three have to be finite for a step; the reason why one was
@@ -17,6 +22,18 @@ const COUNT: usize = 4;
 /// Numbers of the network's own.
 const OWN: usize = 5;
 
+/// `FinishArgs` of `device.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct FinishArgs {
+    tally: Gathered,
+    adam: AdamConfig,
+    lr: Address,
+    powers: Address,
+    step: Address,
+    norm: i64,
+}
+
 /// Losses, the gradient's judge and the sums of one network.
 #[derive(Debug)]
 pub struct Section {
@@ -24,12 +41,10 @@ pub struct Section {
     row: Tensor,
     /// Its entries, without dimensions.
     entries: Vec<Tensor>,
-    decisive: Tensor,
     /// Sums over steps that were taken, float64.
     sum: Tensor,
     /// Steps in which this and everything before it was finite, float64 `[DECISIVE]`.
     passed: Tensor,
-    zero: Tensor,
     host: Option<Host>,
     /// Longest gradient.
     limit: f64,
@@ -93,21 +108,13 @@ impl Section {
         };
         Ok(Self {
             entries: (0..width).map(|i| row.f_get(i)).collect::<Result<_, _>>()?,
-            decisive: row.f_narrow(0, 0, DECISIVE as i64)?,
             row,
             sum,
             passed,
-            zero: Tensor::f_zeros([0i64; 0], (Kind::Float, device))?,
             host,
             limit: if limit > 0.0 { limit } else { f64::MAX },
             tried: 0,
         })
-    }
-
-    /// As on a device, whose numbers the host cannot see.
-    #[cfg(test)]
-    pub fn leave_host(&mut self) {
-        self.host = None;
     }
 
     /// Before an update.
@@ -148,46 +155,49 @@ impl Section {
     /// read back.
     ///
     /// # Errors
-    /// libtorch refuses.
+    /// libtorch or the device refuses.
     pub fn step(&mut self, adam: &mut Adam, params: &mut Params) -> Result<(), LearnError> {
         self.tried += 1;
-        let Some(host) = &mut self.host else {
-            return Ok(self.step_on_device(adam, params)?);
-        };
-        let mut adam = adam.on_host(params)?;
+        if let Some((kernels, places)) = adam.kernels().zip(adam.places(self.limit)) {
+            self.entries[NORM].f_copy_(&params.grad.f_norm()?)?;
+            let (row, sum, passed) = (&self.row, &self.sum, &self.passed);
+            let args = FinishArgs {
+                tally: self.shape().at(address(row), address(sum), address(passed)),
+                adam: places.config,
+                lr: places.lr,
+                powers: places.powers,
+                step: places.steps,
+                norm: NORM as i64,
+            };
+            // SAFETY: the entry's struct; one thread reads and writes these tensors, which have
+            // the sizes that it counts on, and the one part of the parameters.
+            unsafe { kernels.launch(Entry::Finish, 1, &args)? };
+            return adam.step(params);
+        }
+        let shape = self.shape();
+        let host = self
+            .host
+            .as_mut()
+            .ok_or_else(|| LearnError::Kernel("they were not loaded".into()))?;
+        let mut adam = adam.on_host(params, self.limit)?;
         let norm = adam.gradient_norm(0)?;
         let row = host.row.all_mut()?;
         row[NORM] = norm as f32;
         row[CLIPPED] = f32::from(u8::from(norm > self.limit));
-        let mut ok = true;
-        for (passed, x) in host.passed.all_mut()?.iter_mut().zip(&row[..DECISIVE]) {
-            ok &= x.is_finite();
-            *passed += f64::from(u8::from(ok));
+        let (sum, passed) = (host.sum.all_mut()?, host.passed.all_mut()?);
+        match Vectors::widest().tally(&shape, row, sum, passed) {
+            true => adam.step(0, norm),
+            false => Ok(()),
         }
-        if ok {
-            let sum = host.sum.all_mut()?.iter_mut();
-            sum.zip(&*row).for_each(|(s, &x)| *s += f64::from(x));
-            adam.step(0, (self.limit / (norm + 1e-6)).min(1.0))?;
-        }
-        Ok(())
     }
 
-    fn step_on_device(&mut self, adam: &mut Adam, params: &mut Params) -> Result<(), TchError> {
-        let norm = params.grad.f_norm()?;
-        self.entries[NORM].f_copy_(&norm)?;
-        self.entries[CLIPPED].f_copy_(&norm.f_gt(self.limit)?)?;
-        // 1 up to the first that is not finite, 0 from there on.
-        let passed = self.decisive.f_isfinite()?.f_cumprod(0, Kind::Double)?;
-        let _ = self.passed.f_add_(&passed)?;
-        let ok = passed.f_get(DECISIVE as i64 - 1)?.f_gt(0.0)?;
-        let counted = self.row.f_where_self(&ok, &self.zero)?;
-        let _ = self.sum.f_add_(&counted)?;
-        let scale = norm
-            .f_add_scalar(1e-6)?
-            .f_reciprocal()?
-            .f_mul_scalar(self.limit)?
-            .f_clamp_max(1.0)?;
-        adam.step(params, 0, &scale, &ok)
+    fn shape(&self) -> TallyShape {
+        TallyShape {
+            width: self.entries.len(),
+            first: VALID,
+            decisive: DECISIVE,
+            clipped: CLIPPED,
+        }
     }
 
     /// Numbers to be read back, float64; the reverse is [`tally`](Self::tally).

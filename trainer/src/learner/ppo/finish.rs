@@ -1,6 +1,6 @@
 //! The end of a minibatch: does the policy still learn, are the numbers good, how long is
-//! the step, the step. Where tensors lie on the host this works on their memory; on a device
-//! it is operations of tensors, and nothing is read back.
+//! the step, the step. Where tensors lie on the host this works on their memory; on a device it is kernels
+//! of the same text (`trainer/kernels/finish.cuh`), and nothing is read back.
 
 use super::blocks::{Blocks, Inputs};
 use super::stats::Judge;
@@ -71,9 +71,9 @@ impl Host {
 }
 
 impl Ppo {
-    /// Views for the coming update, where there is a host to look at.
+    /// Views for the coming update, where tensors lie on the host.
     pub(super) fn host(&self) -> Result<Option<Host>, LearnError> {
-        if !self.on_host() {
+        if self.adam.kernels().is_some() {
             return Ok(None);
         }
         let params = &self.policy.params;
@@ -95,7 +95,7 @@ impl Ppo {
                     None => None,
                 },
                 stats: HostRows::new(self.accumulator.losses())?,
-                adam: self.adam.on_host(params)?,
+                adam: self.adam.on_host(params, self.config.max_grad_norm)?,
                 judge: self.accumulator.on_host()?,
                 stop: host_number(&self.stop)?,
             }))
@@ -120,31 +120,24 @@ impl Ppo {
         }
         for (part, norm) in norms.into_iter().enumerate().take(parts) {
             if part > 0 || policy {
-                host.adam.step(part, (limit / (norm + 1e-6)).min(1.0))?;
+                host.adam.step(part, norm)?;
             }
         }
         Ok(())
     }
 
-    pub(super) fn finish_on_device(&mut self) -> Result<(), LearnError> {
-        let limit = self.config.max_grad_norm;
-        let policy = self.accumulator.policy_goes_on(&self.stop)?;
+    /// The end of a minibatch whose gradient is there.
+    pub(super) fn finish(&mut self) -> Result<(), LearnError> {
+        if let Some(mut host) = self.host()? {
+            let policy = host.policy_goes_on()?;
+            return self.finish_on_host(&mut host, policy);
+        }
         let norm = |part| self.adam.gradient(&self.policy.params, part)?.f_norm();
         let norms: Vec<Tensor> = (0..self.adam.parts()).map(norm).collect::<Result<_, _>>()?;
-        let ok = self.accumulator.judge(&policy, &norms, limit)?;
-        for (part, norm) in norms.iter().enumerate() {
-            let scale = norm
-                .f_add_scalar(1e-6)?
-                .f_reciprocal()?
-                .f_mul_scalar(limit)?
-                .f_clamp_max(1.0)?;
-            let ok = match part {
-                0 => ok.f_logical_and(&policy)?,
-                _ => ok.shallow_clone(),
-            };
-            self.adam.step(&mut self.policy.params, part, &scale, &ok)?;
-        }
-        Ok(())
+        let limit = self.config.max_grad_norm;
+        self.accumulator
+            .finish(&self.adam, &self.stop, &norms, limit)?;
+        self.adam.step(&mut self.policy.params)
     }
 
     /// The divergence that the update is to have. That of a step grows with its square.

@@ -1,51 +1,16 @@
-//! The loss of a minibatch on a device by one kernel, `trainer/kernels/loss.cuh`, in place of
-//! some sixty operations of tensors ([`loss`](super::loss::loss)).
-//!
-//! Blocks run the same source in vectors on a host.
+//! The loss of a minibatch on a device by one kernel, `trainer/kernels/loss.cuh`: the text that
+//! blocks run in vectors on a host.
 
 use super::batch::MiniBatch;
 use super::config::{AdvantageNorm, PpoConfig};
 use super::loss::{STATS, centred};
 use crate::learner::LearnError;
+use crate::learner::nn::device::{Entry, LearnKernels, address};
 use crate::learner::nn::host::kernels::{Columns, LossShape, PpoLoss};
 use crate::learner::nn::zeros;
 use bytemuck::{Pod, Zeroable};
-use ostler_sim::device::{Address, Device, Kernels, Program};
-use std::sync::Arc;
+use ostler_sim::device::Address;
 use tch::{Kind, TchError, Tensor};
-
-/// The files, in the order in which they are needed.
-const FILES: [&str; 5] = [
-    include_str!("../../../../sim/kernels/lanes.cuh"),
-    include_str!("../../../../sim/kernels/scalar.cuh"),
-    include_str!("../../../kernels/vector.cuh"),
-    include_str!("../../../kernels/loss.cuh"),
-    include_str!("../../../kernels/device.cuh"),
-];
-
-/// The learner's program for a device.
-pub fn program() -> Program {
-    let [lanes, rest @ ..] = FILES;
-    let mut text = String::new();
-    for file in rest {
-        for line in file.lines() {
-            match line {
-                "#pragma once" => {}
-                // For vectors, on a host.
-                "#include \"lanes.cuh\"" => text.push_str(&lanes.replace("#pragma once", "")),
-                line if line.starts_with("#include \"") => {}
-                line => text.push_str(line),
-            }
-            text.push('\n');
-        }
-    }
-    let include = "#ifndef __CUDACC__\n#include <immintrin.h>\n#endif\n";
-    Program {
-        text: format!("{include}{text}"),
-        places: Vec::new(),
-        entries: vec!["ostler_learn_loss".into()],
-    }
-}
 
 /// `LossArgs` of `device.cuh`.
 #[repr(C)]
@@ -59,7 +24,7 @@ struct LossArgs {
 /// The kernel, loaded, and room for its results for every sample.
 #[derive(Debug)]
 pub struct LossKernel {
-    kernels: Arc<dyn Kernels>,
+    kernels: LearnKernels,
     shape: LossShape,
     /// Statistics of the samples `[STATS * B]`.
     stats: Tensor,
@@ -70,24 +35,20 @@ pub struct LossKernel {
 }
 
 impl LossKernel {
-    /// Compiles it for a device, which is that of the tensors; for minibatches of up to `rows`
-    /// samples.
+    /// For minibatches of up to `rows` samples on `device`, whose kernels these are.
     ///
     /// # Errors
-    /// It does not compile there, or memory does not suffice.
+    /// Memory does not suffice.
     pub fn new(
-        on: &dyn Device,
+        kernels: &LearnKernels,
         shape: LossShape,
         rows: i64,
         device: tch::Device,
     ) -> Result<Self, LearnError> {
         let zeros = |size| zeros("statistics of samples", &[size], Kind::Float, device);
-        let kernels = on
-            .load(&program())
-            .map_err(|e| LearnError::Kernel(e.to_string()))?;
         let number = |x: f64| Tensor::f_full([0i64; 0], x, (Kind::Float, device));
         Ok(Self {
-            kernels,
+            kernels: kernels.clone(),
             shape,
             stats: zeros(rows * STATS as i64)?,
             terms: zeros(4)?,
@@ -95,7 +56,10 @@ impl LossKernel {
         })
     }
 
-    /// The same as [`loss`](super::loss::loss).
+    /// Writes the gradients of the loss into `d_dist`, `d_log_std` and `d_value` of the
+    /// minibatch's space, and the weighted means into `stats [STATS]`. `value_clip`: how far a
+    /// value may move, without dimensions; `imitation`: how much the distance from a teacher
+    /// counts. A minibatch without a valid sample gives NaN everywhere.
     ///
     /// # Errors
     /// The device refuses.
@@ -136,12 +100,10 @@ impl LossKernel {
             stats: address(&own),
             rows: mb.rows,
         };
-        let bytes = bytemuck::bytes_of(&args);
         // SAFETY: the struct is the entry's; the addresses are of tensors of this device with
         // `rows` rows, which live until the launch has ended, since libtorch gives memory back
         // in the order of the same stream, and nothing else works on them meanwhile.
-        let launched = unsafe { self.kernels.launch(0, mb.rows as usize, bytes) };
-        launched.map_err(|e| LearnError::Kernel(e.to_string()))?;
+        unsafe { self.kernels.launch(Entry::Loss, mb.rows as usize, &args)? };
         let own = own.f_view([STATS as i64, mb.rows])?;
         let _ = own.f_sum_intlist_out(stats, &[1i64][..], false, Kind::Float)?;
         Ok(())
@@ -183,8 +145,4 @@ fn columns(t: &Tensor) -> Result<Columns, TchError> {
         column,
         row,
     })
-}
-
-fn address(t: &Tensor) -> Address {
-    t.data_ptr() as Address
 }

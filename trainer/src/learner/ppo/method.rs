@@ -2,11 +2,10 @@
 
 use super::{Ppo, Staleness, blocks};
 use crate::config::{Config, LearnerPath};
+use crate::learner::nn::device::LearnKernels;
 use crate::learner::registry::{LearnerArgs, Method};
 use crate::learner::{ActorCritic, LearnError, Learner, TrainedPolicy};
 use ostler_sim::config::ConfigError;
-use ostler_sim::device::cuda::Cuda;
-use tch::Device;
 
 /// Steps that samples are drawn in: 1, but for a recurrent policy.
 fn sequence(config: &Config) -> usize {
@@ -124,17 +123,12 @@ impl Method for PpoMethod {
         } = *plan;
         let (actor, critic) = (plan.actor(), plan.critic());
         let ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
+        let ppo = match LearnKernels::of(device)? {
+            Some(kernels) => ppo.with_kernels(&kernels)?,
+            None => ppo.with_threads(config.learner_threads())?,
+        };
         Ok(Box::new(match config.learner.path {
-            LearnerPath::Fast => match device {
-                Device::Cuda(index) => match Cuda::open(index) {
-                    Ok(gpu) => ppo.with_kernels(&*gpu)?,
-                    Err(why) => {
-                        tracing::warn!(target: "ostler::learner", "PPO's loss takes libtorch's operations, which are slower: {why}");
-                        ppo
-                    }
-                },
-                _ => ppo.with_threads(config.learner_threads())?,
-            },
+            LearnerPath::Fast => ppo,
             LearnerPath::Reference => ppo.by_reference()?,
         }))
     }

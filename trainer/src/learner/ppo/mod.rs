@@ -28,11 +28,11 @@ mod tests;
 mod values;
 
 pub use config::{AdvantageNorm, ImitationConfig, PpoConfig, Schedule, Staleness, ValueLoss};
-pub use kernel::program as device_program;
 pub use method::PpoMethod;
 
 use super::fault::{FaultTime, Faults};
 use super::nn::Adam;
+use super::nn::device::LearnKernels;
 use super::policy::CriticNorm;
 use super::policy::block::BlockNet;
 use super::state::{Count, RateShare};
@@ -106,15 +106,17 @@ pub struct Ppo {
 /// How a minibatch becomes a gradient.
 #[derive(Debug)]
 enum Path {
+    /// Not chosen yet.
+    None,
     /// In the host's memory, block by block; the rest of an update is then passes over that
     /// memory, too.
     Blocks(Box<Blocks>),
-    /// As operations of tensors.
+    /// On a device: products and activations as operations of tensors, the rest as kernels.
     Tensors {
         /// Of the larger and, where sizes differ, the smaller size.
         minibatches: Vec<MiniBatch>,
-        /// The loss, on a device that has it.
-        kernel: Option<LossKernel>,
+        /// The loss.
+        kernel: Box<LossKernel>,
     },
     /// The same by automatic differentiation.
     Reference {
@@ -218,10 +220,7 @@ impl Ppo {
             config: config.clone(),
             policy,
             columns,
-            path: Path::Tensors {
-                minibatches: Vec::new(),
-                kernel: None,
-            },
+            path: Path::None,
             sequences,
             teacher: None,
             priorities: None,
@@ -234,15 +233,9 @@ impl Ppo {
             same_inputs: same,
             widths: [obs, critic_obs],
         };
-        ppo.path = match device {
-            Device::Cpu => ppo.in_blocks(1)?,
-            // A recurrent policy has no other backward pass on a device.
-            _ if actor.is_recurrent() => ppo.automatic()?,
-            _ => Path::Tensors {
-                minibatches: ppo.tensors()?,
-                kernel: None,
-            },
-        };
+        if device == Device::Cpu {
+            ppo.path = ppo.in_blocks(1)?;
+        }
         Ok(ppo)
     }
 
@@ -278,22 +271,32 @@ impl Ppo {
         Ok(self)
     }
 
-    /// On a device: the loss by a kernel of its own, compiled for `on`, which has the tensors'
-    /// memory.
+    /// On a device: learns with its kernels.
     ///
     /// # Errors
-    /// It does not compile there, or memory does not suffice.
-    pub fn with_kernels(mut self, on: &dyn ostler_sim::device::Device) -> Result<Self, LearnError> {
-        let shape = self.columns.shape(&self.config);
-        if let Path::Tensors {
-            minibatches,
-            kernel,
-        } = &mut self.path
-        {
-            let rows = minibatches.first().map_or(0, |mb| mb.rows);
-            *kernel = Some(LossKernel::new(on, shape, rows, self.policy.device)?);
-        }
+    /// Memory does not suffice.
+    pub fn with_kernels(mut self, kernels: &LearnKernels) -> Result<Self, LearnError> {
+        self.learn_with(kernels)?;
         Ok(self)
+    }
+
+    fn learn_with(&mut self, kernels: &LearnKernels) -> Result<(), LearnError> {
+        self.adam.with_kernels(kernels)?;
+        self.path = match self.policy.net.hidden_width() {
+            0 => {
+                let shape = self.columns.shape(&self.config);
+                let minibatches = self.tensors()?;
+                let rows = minibatches.first().map_or(0, |mb| mb.rows);
+                let kernel = LossKernel::new(kernels, shape, rows, self.policy.device)?;
+                Path::Tensors {
+                    minibatches,
+                    kernel: Box::new(kernel),
+                }
+            }
+            // A recurrent policy has no other backward pass on a device.
+            _ => self.automatic()?,
+        };
+        Ok(())
     }
 
     /// Takes gradients by libtorch's automatic differentiation.
@@ -443,7 +446,7 @@ impl Ppo {
         let (config, stats) = (&self.config, self.accumulator.losses());
         let terms = (&self.value_clip, config.imitation.coef_at(self.left));
         match &self.path {
-            Path::Blocks(_) => {}
+            Path::None | Path::Blocks(_) => {}
             Path::Reference {
                 minibatches,
                 places,
@@ -463,15 +466,12 @@ impl Ppo {
                 let mb = &minibatches[which];
                 mb.gather(&self.samples, index)?;
                 mb.forward(net)?;
-                match kernel {
-                    Some(kernel) => kernel.run(config, mb, terms, stats)?,
-                    None => loss::loss(config, mb, terms, stats)?,
-                }
+                kernel.run(config, mb, terms, stats)?;
                 mb.backward(net)?;
             }
         }
         self.poison(FaultTime::Judged)?;
-        self.finish_on_device()?;
+        self.finish()?;
         self.policy.net.project()?;
         self.faults.minibatch += 1;
         Ok(())
@@ -533,9 +533,9 @@ impl Learner for Ppo {
         self.stop = self.desired()?.f_mul_scalar(self.config.stop())?;
         let rate = self.adam.rate(0).f_add_scalar(0.0)?;
         let _ = self.adam.rate(0).shallow_clone().f_mul_(&self.signal)?;
-        match self.host()? {
-            Some(host) => self.learn_all_on_host(host)?,
-            None => self.learn_all()?,
+        match (self.on_host(), self.host()?) {
+            (true, Some(host)) => self.learn_all_on_host(host)?,
+            _ => self.learn_all()?,
         }
         self.adam.rate(0).shallow_clone().f_copy_(&rate)?;
         self.adapt()?;

@@ -1,13 +1,18 @@
 //! Numbers about an update, gathered on the device and read once.
 
 use super::loss::{CLIP_FRACTION, ENTROPY, IMITATION, KL, STATS, SURROGATE, VALUE};
+use crate::learner::nn::Adam;
+use crate::learner::nn::device::{Entry, address};
+use crate::learner::nn::host::Vectors;
+use crate::learner::nn::host::kernels::{AdamConfig, Tally, TallyShape};
 use crate::learner::{LearnError, UpdateStats};
+use bytemuck::{Pod, Zeroable};
 use ostler_collector::memory::HostRows;
 use ostler_collector::transfer::host_doubles;
-use ostler_sim::device::Counts;
+use ostler_sim::device::{Address, Counts};
 use tch::{Device, Kind, TchError, Tensor};
 
-/// Places behind the losses' means: norms of the actor's and the critic's gradient, whether
+/// Places behind the losses' means, as in `finish.cuh`: norms of the actor's and the critic's gradient, whether
 /// one of them was clipped, 1 where the policy takes the step, 1.
 const GRAD_NORM: usize = STATS;
 const CRITIC_NORM: usize = STATS + 1;
@@ -18,8 +23,27 @@ const WIDTH: usize = STATS + 5;
 /// Entries that have to be finite for a step, in the order in which a reason is looked for:
 /// from [`CLIP_FRACTION`] (no sample was valid) over the losses to the gradients' norms.
 const DECISIVE: usize = CRITIC_NORM + 1 - CLIP_FRACTION;
-/// Entries that count nothing in a step that the policy does not take, and decides nothing.
-const OF_POLICY: [usize; 6] = [KL, SURROGATE, ENTROPY, IMITATION, GRAD_NORM, POLICY];
+const SHAPE: TallyShape = TallyShape {
+    width: WIDTH,
+    first: CLIP_FRACTION,
+    decisive: DECISIVE,
+    clipped: CLIPPED,
+};
+
+/// `PpoFinishArgs` of `device.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct FinishArgs {
+    tally: Tally,
+    adam: AdamConfig,
+    norms: [Address; 2],
+    stop: Address,
+    end: Address,
+    lr: Address,
+    powers: Address,
+    steps: Address,
+    parts: i64,
+}
 
 /// Sums over minibatches that were not skipped.
 #[derive(Debug)]
@@ -27,14 +51,6 @@ pub struct Accumulator {
     /// One minibatch, float32 `[WIDTH]`; the last entry is 1.
     row: Tensor,
     losses: Tensor,
-    norms: [Tensor; 2],
-    clipped: Tensor,
-    clip_fraction: Tensor,
-    kl: Tensor,
-    /// Where the row is the policy's `[WIDTH]`.
-    of_policy: Tensor,
-    /// Entries that decide whether the minibatch is skipped `[DECISIVE]`.
-    decisive: Tensor,
     /// Sums, float64 `[WIDTH]`.
     sum: Tensor,
     /// Minibatches in which this and everything before it was finite, float64
@@ -46,10 +62,9 @@ pub struct Accumulator {
     /// Before the first minibatch, float64 `[3]`: explained variance, mean standard deviation,
     /// samples not valid.
     before: Tensor,
-    zero: Tensor,
 }
 
-/// [`Accumulator::judge`] on the host.
+/// The same in the host's memory.
 #[derive(Debug)]
 pub struct Judge {
     row: HostRows<f32>,
@@ -59,20 +74,15 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Whether the policy takes the step of a minibatch whose losses are in place. It stops
-    /// for good where the divergence is beyond `limit`, not counting that of the first
-    /// minibatch: samples may be an older policy's.
+    /// Whether the policy takes the step of a minibatch whose losses are in place:
+    /// `policy_goes_on` of `finish.cuh`.
     pub fn policy_goes_on(&mut self, limit: f64) -> Result<bool, LearnError> {
-        let kl = f64::from(self.row.all()?[KL]);
+        let kl = self.row.all()?[KL];
         let end = self.end.all_mut()?;
-        if end[1] == 0.0 && kl.is_finite() {
-            if end[2].is_nan() {
-                end[2] = kl;
-            }
-            end[0] = kl;
-            end[1] = f64::from(u8::from(kl - end[2] > limit));
-        }
-        Ok(end[1] == 0.0)
+        let mut own = [end[0], end[1], end[2]];
+        let goes_on = Vectors::widest().policy_goes_on(kl, limit, &mut own);
+        end.copy_from_slice(&own);
+        Ok(goes_on)
     }
 
     /// Whether the policy has stopped.
@@ -86,25 +96,8 @@ impl Judge {
         let row = self.row.all_mut()?;
         row[GRAD_NORM] = norms[0] as f32;
         row[CRITIC_NORM] = norms[1] as f32;
-        row[POLICY] = 1.0;
-        if !policy {
-            OF_POLICY.iter().for_each(|&at| row[at] = 0.0);
-            // NaN stays: there was no valid sample.
-            row[CLIP_FRACTION] *= 0.0;
-        }
-        let longest = row[GRAD_NORM].max(row[CRITIC_NORM]);
-        row[CLIPPED] = f32::from(u8::from(f64::from(longest) > limit));
-        let decisive = &row[CLIP_FRACTION..CLIP_FRACTION + DECISIVE];
-        let mut ok = true;
-        for (passed, x) in self.passed.all_mut()?.iter_mut().zip(decisive) {
-            ok &= x.is_finite();
-            *passed += f64::from(u8::from(ok));
-        }
-        if ok {
-            let sum = self.sum.all_mut()?.iter_mut();
-            sum.zip(&*row).for_each(|(s, &x)| *s += f64::from(x));
-        }
-        Ok(ok)
+        let (sum, passed) = (self.sum.all_mut()?, self.passed.all_mut()?);
+        Ok(Vectors::widest().judge(&SHAPE, row, sum, passed, (policy, limit)))
     }
 }
 
@@ -112,25 +105,15 @@ impl Accumulator {
     /// Nothing gathered yet.
     pub fn new(device: Device) -> Result<Self, LearnError> {
         let row = Tensor::f_ones([WIDTH as i64], (Kind::Float, device))?;
-        let entry = |at: usize| row.f_get(at as i64);
         // Networks that share a trunk have one norm.
-        let _ = entry(CRITIC_NORM)?.f_zero_()?;
-        let mut of_policy = [false; WIDTH];
-        OF_POLICY.iter().for_each(|&at| of_policy[at] = true);
+        let _ = row.f_get(CRITIC_NORM as i64)?.f_zero_()?;
         Ok(Self {
             losses: row.f_narrow(0, 0, STATS as i64)?,
-            norms: [entry(GRAD_NORM)?, entry(CRITIC_NORM)?],
-            clipped: entry(CLIPPED)?,
-            clip_fraction: entry(CLIP_FRACTION)?,
-            kl: entry(KL)?,
-            of_policy: Tensor::f_from_slice(&of_policy)?.f_to_device(device)?,
-            decisive: row.f_narrow(0, CLIP_FRACTION as i64, DECISIVE as i64)?,
             row,
             sum: Tensor::f_zeros([WIDTH as i64], (Kind::Double, device))?,
             passed: Tensor::f_zeros([DECISIVE as i64], (Kind::Double, device))?,
             end: Tensor::f_zeros([3], (Kind::Double, device))?,
             before: Tensor::f_zeros([3], (Kind::Double, device))?,
-            zero: Tensor::f_zeros([0i64; 0], (Kind::Float, device))?,
         })
     }
 
@@ -188,54 +171,44 @@ impl Accumulator {
         Ok([end.f_get(0)?, end.f_get(1)?.f_gt(0.0)?, steps.f_gt(0.0)?])
     }
 
-    /// [`Judge::policy_goes_on`], a boolean without dimensions.
-    pub fn policy_goes_on(&mut self, limit: &Tensor) -> Result<Tensor, TchError> {
-        let kl = self.kl.f_to_kind(Kind::Double)?;
-        let [last, stopped, first] = [self.end.f_get(0)?, self.end.f_get(1)?, self.end.f_get(2)?];
-        let counts = stopped.f_eq(0.0)?.f_logical_and(&kl.f_isfinite()?)?;
-        first
-            .shallow_clone()
-            .f_copy_(&kl.f_where_self(&first.f_isnan()?.f_logical_and(&counts)?, &first)?)?;
-        last.shallow_clone()
-            .f_copy_(&kl.f_where_self(&counts, &last)?)?;
-        let beyond = kl
-            .f_sub(&first)?
-            .f_gt_tensor(limit)?
-            .f_to_kind(Kind::Double)?;
-        stopped
-            .shallow_clone()
-            .f_copy_(&beyond.f_where_self(&counts, &stopped)?)?;
-        stopped.f_eq(0.0)
-    }
-
-    /// [`Judge::judge`], a boolean without dimensions: every loss and the norms of the
-    /// gradients are finite (they are not where no sample was valid).
-    pub fn judge(
+    /// On a device: judges a minibatch whose losses are in place, and works out the numbers of
+    /// Adam's steps, by one thread. `stop`: the divergence at which the policy stops; `norms`:
+    /// of the parts' gradients; all without dimensions.
+    ///
+    /// # Errors
+    /// The device refuses, or there are no kernels.
+    pub fn finish(
         &mut self,
-        policy: &Tensor,
+        adam: &Adam,
+        stop: &Tensor,
         norms: &[Tensor],
         limit: f64,
-    ) -> Result<Tensor, TchError> {
-        for (to, norm) in self.norms.iter().zip(norms) {
-            to.shallow_clone().f_copy_(norm)?;
-        }
-        let out = self.of_policy.f_logical_and(&policy.f_logical_not()?)?;
-        let one = self.row.f_get(POLICY as i64)?;
-        let _ = one.shallow_clone().f_fill_(1.0)?;
-        let _ = self.zero.f_where_self_out(&self.row, &out, &self.row)?;
-        let _ = self.clip_fraction.f_mul_(&policy.f_to_kind(Kind::Float)?)?;
-        let longest = self.norms[0].f_maximum(&self.norms[1])?;
-        self.clipped.f_copy_(&longest.f_gt(limit)?)?;
-        // 1 up to the first that is not finite, 0 from there on.
-        let passed = self.decisive.f_isfinite()?.f_cumprod(0, Kind::Double)?;
-        let _ = self.passed.f_add_(&passed)?;
-        let ok = passed.f_get(DECISIVE as i64 - 1)?.f_gt(0.0)?;
-        let counted = self.row.f_where_self(&ok, &self.zero)?;
-        let _ = self.sum.f_add_(&counted)?;
-        Ok(ok)
+    ) -> Result<(), LearnError> {
+        let (Some(kernels), Some(places)) = (adam.kernels(), adam.places(limit)) else {
+            return Err(LearnError::Kernel("they were not loaded".into()));
+        };
+        let norm = |part: usize| norms.get(part).map_or(0, address);
+        let args = FinishArgs {
+            tally: SHAPE.at(
+                address(&self.row),
+                address(&self.sum),
+                address(&self.passed),
+            ),
+            adam: places.config,
+            norms: [norm(0), norm(1)],
+            stop: address(stop),
+            end: address(&self.end),
+            lr: places.lr,
+            powers: places.powers,
+            steps: places.steps,
+            parts: norms.len() as i64,
+        };
+        // SAFETY: the entry's struct; one thread reads and writes these tensors, which have the
+        // sizes that it counts on, and one norm, learning rate and step for each part.
+        unsafe { kernels.launch(Entry::PpoFinish, 1, &args) }
     }
 
-    /// Numbers of [`judge`](Self::judge) as the host's memory, for as long as no
+    /// The numbers of minibatches in the host's memory, for as long as no
     /// tensor is replaced.
     pub fn on_host(&self) -> Result<Judge, LearnError> {
         // SAFETY: ones and zeros, each in memory of its own. `Judge::judge` alone borrows slices,

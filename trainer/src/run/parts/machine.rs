@@ -240,7 +240,10 @@ impl Envs {
             (Self::Host(_) | Self::Device(_), Some(_)) if !plain => return Err(on_host(loaded)),
             (Self::Host(env), Some(queue)) => {
                 let env = Bridge::new(*env, steps, policy, seed, queue.clone())?;
-                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
+                (
+                    Box::new(DeviceCollector::new(env, queue, sync, spread)?),
+                    None,
+                )
             }
             (Self::Device(device), queue) => {
                 let queue = queue.unwrap_or_else(Queue::host);
@@ -258,7 +261,10 @@ impl Envs {
                 )
                 .map_err(|e| explained(loaded, e))?;
                 let env = KernelEnvironments::new(env, steps, policy, machine.torch)?;
-                (Box::new(DeviceCollector::new(env, queue, sync, spread)?), None)
+                (
+                    Box::new(DeviceCollector::new(env, queue, sync, spread)?),
+                    None,
+                )
             }
         })
     }

@@ -151,7 +151,7 @@ pub struct LossBlock<'a> {
 
 /// `AdamStep` of `adam.cuh`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub struct AdamStep {
     /// Factor of the gradient.
     pub scale: f32,
@@ -167,6 +167,73 @@ pub struct AdamStep {
     pub one_less_beta2: f32,
     /// Added to the root of the second moment.
     pub epsilon: f32,
+}
+
+/// `AdamConfig` of `adam.cuh`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub struct AdamConfig {
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub epsilon: f64,
+    /// The share that a step takes off every parameter per unit of learning rate.
+    pub weight_decay: f64,
+    /// Longest gradient.
+    pub limit: f64,
+}
+
+/// `Tally` of `finish.cuh`: a row of numbers about a gradient step, and what is gathered of
+/// all steps of an update.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+pub struct Tally {
+    row: Address,
+    sum: Address,
+    passed: Address,
+    width: i32,
+    first: i32,
+    decisive: i32,
+    clipped: i32,
+}
+
+/// Places in the row of a [`Tally`].
+#[derive(Debug, Clone, Copy)]
+pub struct TallyShape {
+    /// Numbers of the row.
+    pub width: usize,
+    /// The first that has to be finite for a step.
+    pub first: usize,
+    /// How many have to be.
+    pub decisive: usize,
+    /// Where it says whether a gradient was longer than the limit.
+    pub clipped: usize,
+}
+
+impl TallyShape {
+    /// Of a row `[width]` and sums `[width]` and `[decisive]` at these addresses.
+    pub fn at(&self, row: Address, sum: Address, passed: Address) -> Tally {
+        Tally {
+            row,
+            sum,
+            passed,
+            width: self.width as i32,
+            first: self.first as i32,
+            decisive: self.decisive as i32,
+            clipped: self.clipped as i32,
+        }
+    }
+
+    /// Of these numbers.
+    fn of(&self, row: &mut [f32], sum: &mut [f64], passed: &mut [f64]) -> Tally {
+        let lengths = [row.len(), sum.len(), passed.len()];
+        assert_eq!(lengths, [self.width, self.width, self.decisive]);
+        assert!(self.first + self.decisive <= self.width && self.clipped < self.width);
+        let [sum, passed] = [sum, passed].map(|x| x.as_mut_ptr() as Address);
+        self.at(row.as_mut_ptr() as Address, sum, passed)
+    }
 }
 
 /// Layer normalisation's parameters `[H]`.
@@ -223,6 +290,10 @@ struct Table {
     adam: unsafe extern "C" fn(*const AdamStep, *mut f32, *mut f32, *mut f32, *mut f32, usize),
     sum: unsafe extern "C" fn(*const f32, usize) -> f32,
     squares: unsafe extern "C" fn(*const f32, usize) -> f64,
+    adam_begin: unsafe extern "C" fn(*const AdamConfig, f64, f64, *mut f64, *mut AdamStep),
+    tally: unsafe extern "C" fn(*const Tally) -> i32,
+    policy_goes_on: unsafe extern "C" fn(f32, f64, *mut f64) -> i32,
+    judge: unsafe extern "C" fn(*const Tally, i32, f64) -> i32,
     add: unsafe extern "C" fn(*mut f32, *const f32, usize),
     columns_layer: unsafe extern "C" fn(*const f32, *const f32, usize, usize, *const f32, *mut f32),
     columns_norm: unsafe extern "C" fn(*const f32, *const f32, *mut f32, usize),
@@ -499,6 +570,58 @@ impl Vectors {
             let (theta, grad) = (theta.as_mut_ptr(), grad.as_mut_ptr());
             (self.table().adam)(step, theta, grad, m.as_mut_ptr(), v.as_mut_ptr(), n);
         }
+    }
+
+    /// Counts a step along a gradient of length `norm`, with the powers of beta after the
+    /// steps so far, and works out its numbers.
+    pub fn adam_begin(
+        self,
+        config: &AdamConfig,
+        norm: f64,
+        lr: f64,
+        powers: &mut [f64; 2],
+    ) -> AdamStep {
+        let mut step = AdamStep::zeroed();
+        // SAFETY: two powers, and a struct that is written whole.
+        unsafe { (self.table().adam_begin)(config, norm, lr, powers.as_mut_ptr(), &raw mut step) };
+        step
+    }
+
+    /// Adds `row` to `sum` if all that decides is finite, which is returned; counts in
+    /// `passed` how far it is.
+    pub fn tally(
+        self,
+        shape: &TallyShape,
+        row: &mut [f32],
+        sum: &mut [f64],
+        passed: &mut [f64],
+    ) -> bool {
+        let tally = shape.of(row, sum, passed);
+        // SAFETY: `of` has checked the lengths.
+        unsafe { (self.table().tally)(&raw const tally) != 0 }
+    }
+
+    /// Whether PPO's policy takes the step of a minibatch with the divergence `kl`: it stops
+    /// where that is beyond `limit`. `end`: the divergence at last, 1 where it stopped, the
+    /// first divergence.
+    pub fn policy_goes_on(self, kl: f32, limit: f64, end: &mut [f64; 3]) -> bool {
+        // SAFETY: three numbers.
+        unsafe { (self.table().policy_goes_on)(kl, limit, end.as_mut_ptr()) != 0 }
+    }
+
+    /// [`tally`](Self::tally) of a minibatch of PPO, whose losses and norms are in its row.
+    pub fn judge(
+        self,
+        shape: &TallyShape,
+        row: &mut [f32],
+        sum: &mut [f64],
+        passed: &mut [f64],
+        (policy, limit): (bool, f64),
+    ) -> bool {
+        assert!(row.len() > STATS + 3, "losses, two norms, clipped, policy");
+        let tally = shape.of(row, sum, passed);
+        // SAFETY: `of` has checked the lengths, and the row has PPO's places.
+        unsafe { (self.table().judge)(&raw const tally, i32::from(policy), limit) != 0 }
     }
 
     /// The sum of all numbers.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::learner::Remembers;
 use crate::learner::UpdateTarget as T;
-use crate::learner::testing::normals;
+use crate::learner::testing::{normals, stand_in};
 use crate::memory::{Here, Told};
 use crate::torch::watched;
 use ostler_sim::env::Value;
@@ -200,9 +200,7 @@ fn an_update_reads_no_element_back_on_a_device() {
     both(|algorithm| {
         let (mut learner, spec, _folder) = build(algorithm);
         learn(&mut learner, &spec, 1);
-        for section in [&mut learner.critic, &mut learner.actor] {
-            section.leave_host();
-        }
+        learner = learner.with_kernels(&stand_in()).unwrap();
         let r = rollout(learner.policy_mut(), &spec, STEPS, 2);
         let (stats, operators) = watched(|| learner.update(&r)).unwrap();
         let stats = stats.unwrap();

@@ -72,7 +72,7 @@ fn gradients_of_many_blocks_are_those_of_tensors() {
             let numbers = mb.packed.nan_to_num(0.5, None, None);
             mb.packed.shallow_clone().copy_(&numbers);
             let clip = Tensor::from(0.2_f32);
-            loss::loss(&config, mb, (&clip, 0.0), ppo.accumulator.losses()).unwrap();
+            device_loss(&ppo, &config, mb, (&clip, 0.0), ppo.accumulator.losses());
             mb.backward(&ppo.policy.net).unwrap();
             let far = (&ours - &ppo.policy.params.grad).abs().max();
             let size = ppo.policy.params.grad.abs().max().double_value(&[]);

@@ -87,9 +87,10 @@ fn orders_of_samples_cross_once_per_update_and_statistics_come_back() {
 
 #[test]
 fn a_step_and_a_minibatch_are_so_many_launches_whatever_their_size() {
-    // Bounds that a change has to move on purpose.
+    // Bounds that a change has to move on purpose. The kernels of ours, three a minibatch, are
+    // not among libtorch's operators.
     for ((action, std_type), (most_per_step, most_per_minibatch)) in
-        KINDS.into_iter().zip([(11, 182), (13, 193), (15, 173)])
+        KINDS.into_iter().zip([(11, 32), (13, 43), (15, 30)])
     {
         let (mut ppo, r) = learner(&PpoConfig::default(), action, std_type);
         let (width, _) = ppo.policy().noise();
@@ -128,30 +129,5 @@ fn a_step_and_a_minibatch_are_so_many_launches_whatever_their_size() {
             minibatch <= most_per_minibatch,
             "{minibatch} launches per minibatch"
         );
-    }
-}
-
-/// With the loss's kernel: fewer launches, and still nothing is read back. The kernel is not
-/// among libtorch's operators.
-#[test]
-fn the_kernel_of_the_loss_saves_launches() {
-    for (action, std_type) in KINDS {
-        let config = PpoConfig {
-            num_learning_epochs: 1,
-            ..plain()
-        };
-        let launches = [false, true].map(|kernel| {
-            let (mut ppo, r) = learner(&config, action, std_type);
-            if kernel {
-                let host = ostler_sim::device::host::Host::default();
-                ppo = ppo.with_kernels(&host).unwrap();
-            }
-            let operators = update(&mut ppo, &r);
-            assert_eq!(operators.read_back(), [""; 0], "{operators:?}");
-            operators.launches
-        });
-        let saved = (launches[0] - launches[1]) / PpoConfig::default().num_mini_batches as u64;
-        println!("{action:?}, {std_type:?}: {saved} launches a minibatch less, one more");
-        assert!(saved >= 40, "{launches:?}");
     }
 }

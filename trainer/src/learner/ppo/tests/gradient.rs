@@ -50,13 +50,8 @@ impl Variant {
         mb.gather(&ppo.samples, &order).unwrap();
         mb.forward(&ppo.policy.net).unwrap();
         let value_clip = Tensor::from(self.ppo.clip_param as f32);
-        loss::loss(
-            &self.ppo,
-            mb,
-            (&value_clip, self.imitation()),
-            ppo.accumulator.losses(),
-        )
-        .unwrap();
+        let terms = (&value_clip, self.imitation());
+        device_loss(&ppo, &self.ppo, mb, terms, ppo.accumulator.losses());
         mb.backward(&ppo.policy.net).unwrap();
         let by_tensors = ppo.policy.params.grad.copy();
         let _ = ppo.policy.params.grad.fill_(f64::NAN);

@@ -1,17 +1,28 @@
-//! The passes over the host's memory give the same numbers as tensor operations.
+//! The passes over the host's memory, and the kernels of a device, give the numbers of
+//! automatic differentiation.
 
 use super::*;
 use crate::learner::UpdateTarget as T;
-use ostler_sim::device::host::Host as Stand;
 use ostler_sim::env::{Value, When};
 
-/// Blocks in the host's memory; operations of tensors; these, with the loss's kernel on the
-/// host's stand-in for a GPU.
+/// Blocks in the host's memory; automatic differentiation; as on a device, with the kernels on
+/// the host's stand-in for a GPU.
 #[derive(Clone, Copy)]
 enum Way {
     Host,
-    Tensors,
+    Reference,
     Kernel,
+}
+
+fn on_its_way(mut ppo: Ppo, way: Way) -> Ppo {
+    match way {
+        Way::Host => ppo,
+        Way::Reference => ppo.by_reference().unwrap(),
+        Way::Kernel => {
+            on(&mut ppo, false);
+            ppo
+        }
+    }
 }
 
 /// Parameters, optimiser and learning rate of two learners, and what they said.
@@ -50,7 +61,7 @@ fn agree(a: &Ppo, b: &Ppo, said: (UpdateStats, UpdateStats), what: &str) {
 }
 
 #[test]
-fn passes_over_the_hosts_memory_do_what_operations_on_tensors_do() {
+fn passes_over_memory_and_kernels_do_what_automatic_differentiation_does() {
     let plain = PpoConfig::default();
     let configs = [
         ("defaults", plain.clone()),
@@ -98,14 +109,11 @@ fn passes_over_the_hosts_memory_do_what_operations_on_tensors_do() {
     for (name, config) in configs {
         for action in [ActionSpace::Continuous(2), ActionSpace::Discrete(3)] {
             let what = format!("{name}, {action:?}");
-            let kinds = [Way::Host, Way::Tensors, Way::Kernel];
-            let [mut host, mut tensors, mut kernel] = kinds.map(|kind| {
+            let kinds = [Way::Host, Way::Reference, Way::Kernel];
+            let [mut host, mut reference, mut kernel] = kinds.map(|kind| {
                 let (mut ppo, spec) = imitation::build(&config, action);
                 ppo.set_progress(0.25).unwrap();
-                on(&mut ppo, matches!(kind, Way::Host));
-                if let Way::Kernel = kind {
-                    ppo = ppo.with_kernels(&Stand::default()).unwrap();
-                }
+                ppo = on_its_way(ppo, kind);
                 let fault = |what, update, value| UpdateFault {
                     when: When::At(update),
                     minibatch: 1,
@@ -125,10 +133,10 @@ fn passes_over_the_hosts_memory_do_what_operations_on_tensors_do() {
                 (ppo, said)
             });
             for i in 0..3 {
-                let y = tensors.1.remove(0);
+                let y = reference.1.remove(0);
                 assert_eq!(y.skipped, u64::from(i > 0), "{what}");
-                agree(&host.0, &tensors.0, (host.1.remove(0), y), &what);
-                agree(&kernel.0, &tensors.0, (kernel.1.remove(0), y), &what);
+                agree(&host.0, &reference.0, (host.1.remove(0), y), &what);
+                agree(&kernel.0, &reference.0, (kernel.1.remove(0), y), &what);
             }
         }
     }
@@ -143,21 +151,18 @@ fn also_where_the_deviation_depends_on_the_state() {
         std_type: StdType::StateDependent,
         ..actor
     };
-    let kinds = [Way::Host, Way::Tensors, Way::Kernel];
-    let [host, tensors, kernel] = kinds.map(|kind| {
+    let kinds = [Way::Host, Way::Reference, Way::Kernel];
+    let [host, reference, kernel] = kinds.map(|kind| {
         let config = PpoConfig::default();
         let mut ppo = Ppo::new(&config, &actor, &critic, &spec, 8, 3, Device::Cpu).unwrap();
-        on(&mut ppo, matches!(kind, Way::Host));
-        if let Way::Kernel = kind {
-            ppo = ppo.with_kernels(&Stand::default()).unwrap();
-        }
+        ppo = on_its_way(ppo, kind);
         let mut other = Ppo::new(&config, &actor, &critic, &spec, 8, 4, Device::Cpu).unwrap();
         let r = rollout(other.policy_mut(), &spec, 8, 1);
         let said = ppo.update(&r).unwrap();
         (ppo, said)
     });
-    agree(&host.0, &tensors.0, (host.1, tensors.1), "by state");
-    agree(&kernel.0, &tensors.0, (kernel.1, tensors.1), "by state");
+    agree(&host.0, &reference.0, (host.1, reference.1), "by state");
+    agree(&kernel.0, &reference.0, (kernel.1, reference.1), "by state");
 }
 
 #[test]

@@ -13,9 +13,10 @@ mod reference;
 mod stale;
 mod state;
 
+use super::batch::MiniBatch;
 use super::*;
 use crate::learner::policy::{Activation, RnnType, StdType};
-use crate::learner::testing::{bits, normals, rollout, same, spec};
+use crate::learner::testing::{bits, normals, rollout, same, spec, stand_in};
 use crate::learner::{NamedTensors, UpdateFault};
 use ostler_collector::{Policy, Widths};
 use tch::Kind;
@@ -70,13 +71,26 @@ pub fn build_seeded(
 
 /// Lets a learner work on the host's memory, or as it does on a device.
 pub fn on(ppo: &mut Ppo, host: bool) {
-    ppo.path = match host {
-        true => ppo.in_blocks(1).unwrap(),
-        false => Path::Tensors {
-            minibatches: ppo.tensors().unwrap(),
-            kernel: None,
-        },
-    };
+    match host {
+        true => {
+            ppo.adam.leave_device();
+            ppo.path = ppo.in_blocks(1).unwrap();
+        }
+        false => ppo.learn_with(&stand_in()).unwrap(),
+    }
+}
+
+/// The loss of a minibatch as on a device; its gradients lie in the minibatch's space.
+pub fn device_loss(
+    ppo: &Ppo,
+    config: &PpoConfig,
+    mb: &MiniBatch,
+    terms: (&Tensor, f64),
+    stats: &Tensor,
+) {
+    let shape = ppo.columns.shape(config);
+    let kernel = LossKernel::new(&stand_in(), shape, mb.rows, Device::Cpu).unwrap();
+    kernel.run(config, mb, terms, stats).unwrap();
 }
 
 /// The gradient of the samples `range` in their order, worked out on the host.

@@ -175,7 +175,7 @@ fn weights_of_older_samples_apply_to_normalised_advantages() {
         mb.gather(&ppo.samples, &index).unwrap();
         mb.forward(&ppo.policy.net).unwrap();
         let stats = Tensor::zeros([loss::STATS as i64], (Kind::Float, Device::Cpu));
-        loss::loss(&config, mb, (&ppo.value_clip, 0.0), &stats).unwrap();
+        device_loss(&ppo, &config, mb, (&ppo.value_clip, 0.0), &stats);
         mb.backward(&ppo.policy.net).unwrap();
         let by_tensors = ppo.policy.params.grad.copy();
         let _ = ppo.policy.params.grad.zero_();

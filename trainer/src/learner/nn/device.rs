@@ -1,0 +1,134 @@
+//! The learner's kernels on a device: `trainer/kernels`, the text that hosts run in vectors,
+//! with a thread for each number or sample.
+
+use crate::learner::LearnError;
+use bytemuck::Pod;
+use ostler_sim::device::cuda::Cuda;
+use ostler_sim::device::{Address, Device, Kernels, Program};
+use std::sync::Arc;
+use tch::Tensor;
+
+/// The files, in the order in which they are needed.
+const FILES: [&str; 7] = [
+    include_str!("../../../../sim/kernels/lanes.cuh"),
+    include_str!("../../../../sim/kernels/scalar.cuh"),
+    include_str!("../../../kernels/vector.cuh"),
+    include_str!("../../../kernels/adam.cuh"),
+    include_str!("../../../kernels/loss.cuh"),
+    include_str!("../../../kernels/finish.cuh"),
+    include_str!("../../../kernels/device.cuh"),
+];
+
+/// Entries of `device.cuh`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entry {
+    /// PPO's loss of samples.
+    Loss,
+    /// The end of a minibatch of PPO: is a step taken, the numbers of Adam's step.
+    PpoFinish,
+    /// The same of a gradient step of one network.
+    Finish,
+    /// A step of Adam.
+    Adam,
+}
+
+impl Entry {
+    /// All of them, in the order of their numbers.
+    const ALL: [(Self, &str); 4] = [
+        (Self::Loss, "ostler_learn_loss"),
+        (Self::PpoFinish, "ostler_learn_ppo_finish"),
+        (Self::Finish, "ostler_learn_finish"),
+        (Self::Adam, "ostler_learn_adam"),
+    ];
+}
+
+/// The learner's program for a device.
+pub fn program() -> Program {
+    let [lanes, rest @ ..] = FILES;
+    let mut text = String::new();
+    for file in rest {
+        for line in file.lines() {
+            match line {
+                "#pragma once" => {}
+                // For vectors, on a host.
+                "#include \"lanes.cuh\"" => text.push_str(&lanes.replace("#pragma once", "")),
+                line if line.starts_with("#include \"") => {}
+                line => text.push_str(line),
+            }
+            text.push('\n');
+        }
+    }
+    let include = "#ifndef __CUDACC__\n#include <immintrin.h>\n#endif\n";
+    Program {
+        text: format!("{include}{text}"),
+        places: Vec::new(),
+        entries: Entry::ALL.map(|(_, name)| name.into()).to_vec(),
+    }
+}
+
+/// The kernels, loaded.
+#[derive(Debug, Clone)]
+pub struct LearnKernels(Arc<dyn Kernels>);
+
+impl LearnKernels {
+    /// Compiles them for a device, or takes them from a cache.
+    ///
+    /// # Errors
+    /// They do not compile there.
+    pub fn load(on: &dyn Device) -> Result<Self, LearnError> {
+        let loaded = on.load(&program());
+        Ok(Self(loaded.map_err(|e| LearnError::Kernel(e.to_string()))?))
+    }
+
+    /// Those of libtorch's device; none where that is the host.
+    ///
+    /// # Errors
+    /// The GPU or NVRTC cannot be used, or they do not compile.
+    pub fn of(device: tch::Device) -> Result<Option<Self>, LearnError> {
+        let tch::Device::Cuda(index) = device else {
+            return Ok(None);
+        };
+        let gpu = Cuda::open(index).map_err(|e| LearnError::Kernel(e.to_string()))?;
+        Self::load(&*gpu).map(Some)
+    }
+
+    /// Starts `threads` threads of an entry, after all that libtorch has started there.
+    ///
+    /// # Errors
+    /// The device refuses.
+    ///
+    /// # Safety
+    /// `args` is the entry's struct; its addresses are of this device, of tensors with as
+    /// many numbers as `threads` threads touch. libtorch gives their memory back in the
+    /// order of the same stream, so they need not outlive the call.
+    pub unsafe fn launch<T: Pod>(
+        &self,
+        entry: Entry,
+        threads: usize,
+        args: &T,
+    ) -> Result<(), LearnError> {
+        // SAFETY: the caller's promise.
+        let launched = unsafe {
+            self.0
+                .launch(entry as usize, threads, bytemuck::bytes_of(args))
+        };
+        launched.map_err(|e| LearnError::Kernel(e.to_string()))
+    }
+}
+
+/// Where a tensor's first number lies.
+pub fn address(t: &Tensor) -> Address {
+    t.data_ptr() as Address
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_have_their_places_as_numbers() {
+        for (i, (entry, _)) in Entry::ALL.iter().enumerate() {
+            assert_eq!(*entry as usize, i);
+        }
+    }
+}
