@@ -24,7 +24,7 @@ use crate::task::pose::Pose;
 pub(crate) use args::EnvArgs;
 use buffers::{Live, Work};
 use causes::Causes;
-use inject::Drill;
+use inject::Faults;
 pub use inject::{Injection, Value, What, When, Which};
 pub(crate) use lanes::{draw_pose, place};
 pub use on_device::{DeviceEnv, PolicyNoise, StepAddresses};
@@ -90,7 +90,7 @@ pub struct BatchEnv {
     /// Why environments break.
     causes: Causes,
     /// Faults on purpose.
-    drill: Drill,
+    faults: Faults,
     /// The task with its present numbers.
     config: TaskConfig,
     /// Identity that a snapshot must agree with.
@@ -211,7 +211,7 @@ impl BatchEnv {
             first_env,
             noise: true,
             causes,
-            drill: Drill::default(),
+            faults: Faults::default(),
             config,
             identity,
             live,
@@ -265,16 +265,16 @@ impl BatchEnv {
     pub fn step(&mut self, actions: &[f32], out: &mut StepOut<'_>) {
         self.live.clock += 1;
         let mut changed = None;
-        if !self.drill.is_empty() {
+        if !self.faults.is_empty() {
             self.draw_faults();
             changed = self
-                .drill
+                .faults
                 .take_actions(actions, self.task.actions.raw_width());
         }
         let actions = changed.as_deref().unwrap_or(actions);
         self.advance(actions, out);
         if let Some(changed) = changed {
-            self.drill.give_back(changed);
+            self.faults.give_back(changed);
         }
     }
 

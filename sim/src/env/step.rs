@@ -111,7 +111,7 @@ impl BatchEnv {
     fn blocks(&self, args: &EnvArgs, which: Which, f: impl Fn(&mut Block<'_>) + Sync) {
         let (columns, n) = (self.columns(), self.spec.num_envs);
         let (task, work) = (&self.task, &self.work);
-        let drill = (!self.drill.is_empty()).then_some(&self.drill);
+        let faults = (!self.faults.is_empty()).then_some(&self.faults);
         let one = |scratch: &mut _, number: usize| {
             let wanted = match which {
                 Which::All => true,
@@ -130,7 +130,7 @@ impl BatchEnv {
                 // own blocks' entries only.
                 inputs: unsafe { Inputs::new(columns, first, len) },
                 scratch,
-                drill,
+                faults,
                 first,
                 len,
                 failed: work.panicked.is_marked(number),
@@ -160,7 +160,7 @@ impl BatchEnv {
         let mut args = self.args();
         self.aim_all(&mut args, out);
         args.actions = actions.as_ptr() as Address;
-        let ended = if self.physics.stepper().is_some() && !self.drill.pokes() {
+        let ended = if self.physics.stepper().is_some() && !self.faults.pokes() {
             self.advance_blocks(&args)
         } else {
             self.advance_phases(&args)
