@@ -2,6 +2,8 @@
 
 #[path = "build/columns.rs"]
 mod columns;
+#[path = "build/texts.rs"]
+mod texts;
 #[path = "build/units.rs"]
 mod units;
 
@@ -90,8 +92,9 @@ fn main() -> ExitCode {
     println!("cargo:rerun-if-changed=kernels");
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=build/columns.rs");
+    println!("cargo:rerun-if-changed=build/texts.rs");
     let out = std::env::var_os("OUT_DIR").unwrap_or_default();
-    if let Err(error) = columns::write(Path::new("kernels/state.h"), Path::new(&out)) {
+    if let Err(error) = write_lists(Path::new("kernels"), Path::new(&out)) {
         eprintln!("error: {error}");
         return ExitCode::FAILURE;
     }
@@ -103,4 +106,19 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The kernels' lists and texts for Rust.
+fn write_lists(kernels: &Path, out: &Path) -> Result<(), String> {
+    columns::write(
+        &kernels.join("state.h"),
+        columns::STATE,
+        &out.join("columns.rs"),
+    )?;
+    columns::write(
+        &kernels.join("collide/shapes.h"),
+        columns::SHAPES,
+        &out.join("shapes.rs"),
+    )?;
+    texts::write(kernels, &out.join("texts.rs"))
 }

@@ -1,10 +1,14 @@
-//! `kernels/state.h` for Rust: a macro for each of its lists, which calls another one with
-//! the list's lines.
+//! Lists of the kernels' headers for Rust: a macro for each, which calls another one with the
+//! list's lines.
 
 use std::fmt::Write;
 use std::path::Path;
 
-const LISTS: [(&str, &str); 5] = [
+/// Lists of a header, and the names of their macros.
+pub type Lists = &'static [(&'static str, &'static str)];
+
+/// Those of `kernels/state.h`.
+pub const STATE: Lists = &[
     ("OSTLER_SIZES", "sizes"),
     ("OSTLER_EPISODE", "episode_columns"),
     ("OSTLER_WORLD", "world_columns"),
@@ -12,12 +16,19 @@ const LISTS: [(&str, &str); 5] = [
     ("OSTLER_TABLES", "task_tables"),
 ];
 
-/// Writes `columns.rs` into `out`.
-pub fn write(header: &Path, out: &Path) -> Result<(), String> {
+/// Those of `kernels/collide/shapes.h`.
+#[allow(dead_code)]
+pub const SHAPES: Lists = &[
+    ("OSTLER_SHAPES", "shapes"),
+    ("OSTLER_PAIRS", "pairs_of_shapes"),
+];
+
+/// Writes the macros of a header's lists into a file.
+pub fn write(header: &Path, lists: Lists, path: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(header)
         .map_err(|e| format!("cannot read {}: {e}", header.display()))?;
     let mut rust = String::new();
-    for (list, name) in LISTS {
+    for (list, name) in lists {
         let _ = writeln!(
             rust,
             "macro_rules! {name} {{ ($then:ident $($first:tt)*) => {{ $then! {{ $($first)*"
@@ -32,8 +43,7 @@ pub fn write(header: &Path, out: &Path) -> Result<(), String> {
         }
         rust.push_str("} } }\n");
     }
-    let path = out.join("columns.rs");
-    std::fs::write(&path, rust).map_err(|e| format!("cannot write {}: {e}", path.display()))
+    std::fs::write(path, rust).map_err(|e| format!("cannot write {}: {e}", path.display()))
 }
 
 /// The lines of a list.

@@ -8,10 +8,6 @@
 
 template<class R, class M> struct Straight;  // hooks.cuh
 
-enum { GEOM_PLANE, GEOM_HFIELD, GEOM_SPHERE, GEOM_CAPSULE, GEOM_ELLIPSOID, GEOM_CYLINDER, GEOM_BOX, GEOM_MESH };
-// pair_kind: the lower of MuJoCo's two geom types times 8 plus the higher.
-#define PAIR_KIND(a, b) ((a) * 8 + (b))
-
 // MuJoCo's second axis of a contact frame (mju_makeFrame).
 template<class R> OSTLER_FN void contact_tangent(const R* n, const R* hint, R* t) {
   const R half = bc<R>(0.5), zero = bc<R>(0), one = bc<R>(1);
@@ -128,7 +124,7 @@ OSTLER_FN_ONE void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, co
 }
 
 // Whether contact.cuh tests a geom's pairs on all lanes at once, by its third axis.
-OSTLER_FN bool is_round(int type) { return type == GEOM_PLANE || type == GEOM_SPHERE || type == GEOM_CAPSULE; }
+OSTLER_FN bool is_round(int type) { return Shape::lanes(type); }
 
 // Centres of the geoms that can collide, relative to their tree's reference (moving)
 // or in the world (static), and the third axes of those that need it.
@@ -239,9 +235,9 @@ OSTLER_FN_BIG void collide_lanes(Sink<R, M>& out, int first, int second, bool re
     ConvexMesh<T> mesh1, mesh2;
     HeightField<T> field;
     a.mesh = b.mesh = nullptr, a.field = b.field = nullptr;
-    if (m.cg_type[first] == GEOM_MESH) mesh_of(m, m.cg_data[first], mesh1), a.mesh = &mesh1;
-    if (m.cg_type[second] == GEOM_MESH) mesh_of(m, m.cg_data[second], mesh2), b.mesh = &mesh2;
-    if (m.cg_type[first] == GEOM_HFIELD) field_of(m, m.cg_data[first], field), a.field = &field;
+    if (m.cg_type[first] == Shape::mesh) mesh_of(m, m.cg_data[first], mesh1), a.mesh = &mesh1;
+    if (m.cg_type[second] == Shape::mesh) mesh_of(m, m.cg_data[second], mesh2), b.mesh = &mesh2;
+    if (m.cg_type[first] == Shape::hfield) field_of(m, m.cg_data[first], field), a.field = &field;
     Hit<T> hits[MAX_HITS];
     int n = collide_pair<T>(kind, a, b, m.pair_reach[out.pair], hits);
     if (n > most) {
@@ -318,7 +314,7 @@ template<class R, class M> OSTLER_FN void look_at(const M& m, const Work<R, M>& 
   }
   o.height = -dot3(w.gaxis + 3 * g1, o.dif);
   const R reach = bc<R>(m.pair_near[c]);
-  o.near = m.cg_type[g1] == GEOM_PLANE ? o.height < reach : dot3(o.dif, o.dif) < reach;
+  o.near = m.cg_type[g1] == Shape::plane ? o.height < reach : dot3(o.dif, o.dif) < reach;
 }
 
 // Contacts of one candidate pair.
@@ -329,7 +325,7 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
   // Most pairs end here.
   if (!any(near)) return;
   const int g1 = m.pair_g1[c], g2 = m.pair_g2[c], b2 = m.cg_body[g2];
-  const bool plane = m.cg_type[g1] == GEOM_PLANE;
+  const bool plane = m.cg_type[g1] == Shape::plane;
   const R *c1 = pair.c1, *c2 = pair.c2, *dif = pair.dif, *shift = pair.shift;
   const R* n = w.gaxis + 3 * g1;
   const R height = pair.height;
@@ -338,13 +334,13 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
   const R zero[3] = {bc<R>(0), bc<R>(0), bc<R>(0)};
   const int kind = m.pair_kind[c];
   if (plane) {
-    if (kind == PAIR_KIND(GEOM_PLANE, GEOM_SPHERE)) {
+    if (kind == pair_kind(Shape::plane, Shape::sphere)) {
       const R dist = height - bc<R>(r2);
       const R down = fms(dist, bc<R>(-0.5), bc<R>(r2));
       R p[3];
       for (int k = 0; k < 3; k++) p[k] = fma(n[k], down, c2[k]);
       out.add(dist, p, n, zero);
-    } else if (kind == PAIR_KIND(GEOM_PLANE, GEOM_CAPSULE)) {
+    } else if (kind == pair_kind(Shape::plane, Shape::capsule)) {
       const R* axis = w.gaxis + 3 * g2;
       const R half = bc<R>(m.cg_size[3 * g2 + 1]);
       const R rise = dot3(n, axis) * half;
@@ -364,14 +360,14 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
   const bool reversed = m.pair_flip[c] != 0;
   // The direction that is used where two centres coincide.
   R fallback[3];
-  if (kind == PAIR_KIND(GEOM_SPHERE, GEOM_SPHERE) || kind == PAIR_KIND(GEOM_SPHERE, GEOM_CAPSULE)) {
+  if (kind == pair_kind(Shape::sphere, Shape::sphere) || kind == pair_kind(Shape::sphere, Shape::capsule)) {
     const R* z1 = w.gaxis + 3 * (reversed ? g2 : g1);
     cross(z1, w.gaxis + 3 * (reversed ? g1 : g2), fallback);
   }
-  if (kind == PAIR_KIND(GEOM_SPHERE, GEOM_SPHERE)) {
+  if (kind == pair_kind(Shape::sphere, Shape::sphere)) {
     sphere_sphere(out, c1, r1, c2, r2, fallback);
-  } else if (kind == PAIR_KIND(GEOM_SPHERE, GEOM_CAPSULE)) {
-    const bool first = m.cg_type[g1] == GEOM_CAPSULE;
+  } else if (kind == pair_kind(Shape::sphere, Shape::capsule)) {
+    const bool first = m.cg_type[g1] == Shape::capsule;
     const int cap = first ? g1 : g2;
     const double half = m.cg_size[3 * cap + 1];
     const R* a = w.gaxis + 3 * cap;
@@ -380,7 +376,7 @@ template<class R, class M> OSTLER_FN void collide_candidate(const M& m, Work<R, 
     const R x = clamp_(along, -half, half);
     for (int k = 0; k < 3; k++) p[k] = fma(a[k], x, first ? c1[k] : c2[k]);
     sphere_sphere(out, first ? p : c1, r1, first ? c2 : p, r2, fallback);
-  } else if (kind == PAIR_KIND(GEOM_CAPSULE, GEOM_CAPSULE)) {
+  } else if (kind == pair_kind(Shape::capsule, Shape::capsule)) {
     capsule_capsule(out, g1, g2, reversed, near, c1, c2);
   } else if (reversed) {
     collide_lanes(out, g2, g1, true, near, c2, c1);

@@ -128,17 +128,17 @@ template<class R, class T> OSTLER_FN typename Lane<R>::Mask ray_meets(int shape,
   typedef typename Lane<R>::Mask B;
   const R zero = bc<R>(0);
   const auto always = [](R) OSTLER_INLINE { return mask_of<B>(true); };
-  if (shape == GEOM_SPHERE || shape == GEOM_ELLIPSOID) {
+  if (shape == Shape::sphere || shape == Shape::ellipsoid) {
     R a = zero, b = zero, c = bc<R>(-1);
     for (int k = 0; k < 3; k++) {
-      const R by = bc<R>(1 / (double)size[shape == GEOM_SPHERE ? 0 : k]);
+      const R by = bc<R>(1 / (double)size[shape == Shape::sphere ? 0 : k]);
       const R x = p[k] * by, y = d[k] * by;
       a = fma(y, y, a), b = fma(x, y, b), c = fma(x, x, c);
     }
     return quadric(a, b, c, false, always);
   }
   B met = mask_of<B>(false);
-  if (shape == GEOM_BOX) {
+  if (shape == Shape::box) {
     for (int k = 0; k < 3; k++)
       for (int end = -1; end <= 1; end += 2) {
         const R x = (bc<R>(end * (double)size[k]) - p[k]) / d[k];
@@ -158,7 +158,7 @@ template<class R, class T> OSTLER_FN typename Lane<R>::Mask ray_meets(int shape,
   met = quadric(a, b, c, true, [&](R x) OSTLER_INLINE { return abs_(fma(x, d[2], p[2])) <= half; });
   for (int end = -1; end <= 1; end += 2) {
     const R side = bc<R>(end), z = fnma(side, half, p[2]);
-    if (shape == GEOM_CYLINDER) {
+    if (shape == Shape::cylinder) {
       const R x = -z / d[2], u = fma(x, d[0], p[0]), v = fma(x, d[1], p[1]);
       met = met | ((x >= zero) & (fma(v, v, u * u) <= bc<R>(radius * radius)));
     } else {

@@ -91,11 +91,11 @@
   X(item_path)    /* [2*nitem+1] ranges in ipath: dofs that move body 1, body 2 of connect and weld */ \
   X(ipath_entry)  /* which Jacobian entry of the row (offset within the row) */ \
   X(ipath_dof)    \
-  X(cg_type)      /* [ncg] 0 plane, 1 hfield, 2 sphere, 3 capsule, 4 ellipsoid, 5 cylinder, 6 box, 7 mesh */ \
+  X(cg_type)      /* [ncg] collide/shapes.h */ \
   X(cg_body)      /* [ncg] moving body, -1 static */ \
   X(cg_geom)      /* [ncg] the model's geom */ \
   X(cg_data)      /* [ncg] mesh or height field, else -1 */ \
-  X(pair_kind)    /* [npair] which narrow phase: see contact.cuh */ \
+  X(pair_kind)    /* [npair] which narrow phase: pair_kind of collide/solid.cuh */ \
   X(pair_g1)      /* [npair] in cg_*; the static geom if there is one */ \
   X(pair_g2)      /* [npair] */ \
   X(pair_flip)    /* [npair] 1: g1 and g2 are in the reverse of MuJoCo's order */ \

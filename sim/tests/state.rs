@@ -122,7 +122,7 @@ fn a_list_that_cannot_be_read_is_an_error() {
                  #define OSTLER_TABLES(X) \\\n  X(raw, word, 1, naction, \"place\")\n";
     let write = |text: &str| {
         std::fs::write(&header, text).unwrap();
-        columns::write(&header, out)
+        columns::write(&header, columns::STATE, &out.join("columns.rs"))
     };
     write(whole).unwrap();
     let rust = std::fs::read_to_string(out.join("columns.rs")).unwrap();

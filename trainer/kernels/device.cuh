@@ -89,12 +89,11 @@ OSTLER_FN void begin(const AdamConfig& c, bool taken, double norm, const double*
 OSTLER_FN void ppo_finish(const PpoFinishArgs& a) {
   float* row = a.tally.row;
   const bool policy = policy_goes_on(row[OSTLER_KL], *a.stop, a.end);
-  float norms[2] = {*a.norms[0], a.parts > 1 ? *a.norms[1] : 0.0f};
-  row[OSTLER_GRAD_NORM] = norms[0];
-  row[OSTLER_CRITIC_NORM] = norms[1];
+  row[OSTLER_GRAD_NORM] = *a.norms[0];
+  row[OSTLER_CRITIC_NORM] = a.parts > 1 ? *a.norms[1] : 0.0f;
   const bool ok = judge(a.tally, policy, a.adam.limit);
-  for (int part = 0; part < a.parts; part++)
-    begin(a.adam, ok && (part > 0 || policy), (double)norms[part], a.lr + part, a.powers + 2 * part, a.steps + part);
+  OSTLER_ROLLED for (int part = 0; part < a.parts; part++)
+    begin(a.adam, ok && (part > 0 || policy), (double)*a.norms[part], a.lr + part, a.powers + 2 * part, a.steps + part);
 }
 
 OSTLER_FN void finish(const FinishArgs& a) {

@@ -25,18 +25,19 @@ impl Room {
     }
 }
 
-/// Memory that is needed, by place.
+/// Transitions by place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Need {
-    /// Transitions in host memory.
-    host: u64,
+pub struct Places {
+    /// In host memory.
+    pub host: u64,
     /// On the device.
-    device: u64,
+    pub device: u64,
     /// In a file.
-    disk: u64,
+    pub disk: u64,
 }
 
-fn need(config: &ReplayConfig, device: Device, margin: usize) -> Need {
+/// Where a configuration keeps its transitions, and `margin` more; `"auto"`: on the device.
+pub fn places(config: &ReplayConfig, device: Device, margin: usize) -> Places {
     let rows = (config.capacity as u64).saturating_add(margin as u64);
     let on_device = |n: u64| match device {
         Device::Cpu => (n, 0),
@@ -50,7 +51,7 @@ fn need(config: &ReplayConfig, device: Device, margin: usize) -> Need {
         StorageKind::Tiered => on_device(recent.saturating_add(margin as u64).min(rows)),
     };
     let file = config.storage.in_file() || config.save;
-    Need {
+    Places {
         host,
         device,
         disk: if file { rows } else { 0 },
@@ -71,7 +72,7 @@ pub fn check(
     room: &Room,
     there: u64,
 ) -> Result<(), ReplayError> {
-    let need = need(config, device, margin);
+    let need = places(config, device, margin);
     let each = layout.bytes_per_transition() as u64;
     let in_file = each + 4 * TRAILER as u64;
     let tiered = config.storage == StorageKind::Tiered;

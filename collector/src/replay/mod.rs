@@ -45,7 +45,7 @@ pub use batch::Batch;
 pub use buffer::{Mark, ReplayBuffer, Setup};
 pub use config::{OnFullDisk, ReplayConfig, SamplerKind, StorageKind};
 pub use error::ReplayError;
-pub use fit::Room;
+pub use fit::{Places, Room, places};
 pub use layout::{Field, FieldKind, Layout, names};
 pub use open::FOLDER;
 pub use saved::{Restored, Saved};

@@ -6,7 +6,7 @@
 // only the round part overlaps.
 template <class T, class S>
 OSTLER_FN T shrink(Convex<T, S>& c) {
-  if (c.type != SHAPE_SPHERE && c.type != SHAPE_CAPSULE) return T(0);
+  if (Shape::surface(c.type) != Shape::Core) return T(0);
   c.core = true;
   return c.size[0] + T(0.5) * c.margin;
 }
@@ -73,7 +73,7 @@ template <class T, class S>
 OSTLER_FN_BIG Line<T> touched_line(const Convex<T, S>& c, const P3<T>* on, const int* vertex) {
   Line<T> line;
   line.found = false;
-  if (c.type == SHAPE_CYLINDER || c.type == SHAPE_CAPSULE) {
+  if (c.type == Shape::cylinder || c.type == Shape::capsule) {
     line.way = axis_of(c.mat, 2);
     const T middle = dot(line.way, c.pos);
     bool up = false, down = false;
@@ -81,7 +81,7 @@ OSTLER_FN_BIG Line<T> touched_line(const Convex<T, S>& c, const P3<T>* on, const
     line.found = up && down;
     line.low = middle - c.size[1];
     line.high = middle + c.size[1];
-  } else if (c.type == SHAPE_BOX) {
+  } else if (c.type == Shape::box) {
     const int differ = (vertex[0] ^ vertex[1]) | (vertex[0] ^ vertex[2]);
     if (differ != 1 && differ != 2 && differ != 4) return line;
     const int i = differ >> 1;  // 1, 2, 4 -> 0, 1, 2
@@ -89,7 +89,7 @@ OSTLER_FN_BIG Line<T> touched_line(const Convex<T, S>& c, const P3<T>* on, const
     line.found = true;
     line.low = dot(line.way, c.pos) - c.size[i];
     line.high = line.low + T(2) * c.size[i];
-  } else if (c.type == SHAPE_MESH) {
+  } else if (c.type == Shape::mesh) {
     const int other = vertex[1] != vertex[0] ? 1 : 2;
     if (vertex[other] == vertex[0]) return line;
     const int last = 3 - other;
@@ -163,12 +163,12 @@ OSTLER_FN_BIG bool settle_touched(Support<T>& exact, P3<T>& normal, const Suppor
 // Neither a ball around a core nor a polytope: where it is nearest is found by iteration.
 template <class T, class S>
 OSTLER_FN bool rounded(const Convex<T, S>& c) {
-  return c.type == SHAPE_ELLIPSOID || c.type == SHAPE_CYLINDER;
+  return Shape::surface(c.type) == Shape::Curved;
 }
 
 template <class T, class S>
 OSTLER_FN bool curved(const Convex<T, S>& c) {
-  return c.type == SHAPE_SPHERE || c.type == SHAPE_CAPSULE || rounded(c);
+  return Shape::surface(c.type) == Shape::Core || rounded(c);
 }
 
 // The contacts of what three points of the search have touched; -1 where that gives
@@ -309,12 +309,11 @@ OSTLER_FN_BIG int penetration(Convex<T, S>& a, Convex<T, S>& b, int most, T offs
 template <class S>
 OSTLER_FN_BIG int convex_pair(int first, int second, const Solid<S>& sa, const Solid<S>& sb,
                               S margin, Hit<S>* out) {
-  if (first == SHAPE_MESH && (!sa.mesh || sa.mesh->vertices < 1)) return 0;
-  if (second == SHAPE_MESH && (!sb.mesh || sb.mesh->vertices < 1)) return 0;
+  if (first == Shape::mesh && (!sa.mesh || sa.mesh->vertices < 1)) return 0;
+  if (second == Shape::mesh && (!sb.mesh || sb.mesh->vertices < 1)) return 0;
   Convex<double, S> a, b;
   init_convex(a, first, sa, double(margin));
   init_convex(b, second, sb, double(margin));
-  const bool round = first == SHAPE_SPHERE || first == SHAPE_ELLIPSOID || second == SHAPE_SPHERE ||
-                     second == SHAPE_ELLIPSOID;
+  const bool round = Shape::most(first) == 1 || Shape::most(second) == 1;
   return penetration(a, b, round ? 1 : PATCH_HITS, double(margin), out);
 }

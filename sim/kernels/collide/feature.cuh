@@ -115,7 +115,7 @@ OSTLER_FN_BIG void mesh_faces(Feature<T>& f, const Convex<T, S>& c) {
 template <class T, class S>
 OSTLER_FN P3<T> vertex_at(const Convex<T, S>& c, int vertex) {
   P3<T> at;
-  if (c.type == SHAPE_BOX) {
+  if (c.type == Shape::box) {
     for (int i = 0; i < 3; i++) at[i] = (vertex >> i) & 1 ? c.size[i] : -c.size[i];
   } else {
     at = as_p3<T>(c.mesh->vertex + 3 * vertex);
@@ -133,7 +133,7 @@ OSTLER_FN_BIG void edges_at(Feature<T>& f, const Convex<T, S>& c) {
   const int v = f.vertex[0];
   if (f.size == 2) {
     add_edge(f, vertex_at(c, f.vertex[1]));
-  } else if (c.type == SHAPE_BOX) {
+  } else if (c.type == Shape::box) {
     for (int i = 0; i < 3; i++) add_edge(f, vertex_at(c, v ^ (1 << i)));
   } else {
     const ConvexMesh<S>& mesh = *c.mesh;
@@ -159,7 +159,7 @@ OSTLER_FN_BIG void round_feature(Feature<T>& f, const Convex<T, S>& c, const P3<
   const T along = dot(axis, outward);
   P3<T> side = outward - along * axis;
   f.size = mag(along) > Alignment<T>::none ? 1 : 2;
-  if (c.type == SHAPE_CYLINDER) {
+  if (c.type == Shape::cylinder) {
     if (f.size == 1) add_normal(f, along >= T(0) ? axis : -axis, along >= T(0) ? 0 : 1);
     if (!(norm(side) > Alignment<T>::none)) {
       side = f.touched - c.pos;
@@ -168,7 +168,7 @@ OSTLER_FN_BIG void round_feature(Feature<T>& f, const Convex<T, S>& c, const P3<
     make_unit(side);
   }
   // A capsule's line has moved out by its share of the margin, a cylinder's has not.
-  if (c.type == SHAPE_CAPSULE) f.puffed = T(0.5) * c.margin;
+  if (c.type == Shape::capsule) f.puffed = T(0.5) * c.margin;
   const P3<T> middle = c.pos + (c.size[0] + f.puffed) * side, half = c.size[1] * axis;
   f.begin = middle - half;
   add_edge(f, middle + half);
@@ -179,12 +179,12 @@ template <class T, class S>
 OSTLER_FN_BIG void describe(Feature<T>& f, const Convex<T, S>& c, const P3<T>& outward) {
   f.faces = f.edges = 0;
   f.puffed = T(0);
-  if (c.type == SHAPE_CAPSULE || c.type == SHAPE_CYLINDER) {
+  if (c.type == Shape::capsule || c.type == Shape::cylinder) {
     round_feature(f, c, outward);
     return;
   }
   sort_feature(f);
-  if (c.type == SHAPE_BOX) {
+  if (c.type == Shape::box) {
     box_faces(f, c, outward);
   } else {
     mesh_faces(f, c);
@@ -195,7 +195,7 @@ OSTLER_FN_BIG void describe(Feature<T>& f, const Convex<T, S>& c, const P3<T>& o
 // A face's corners, clockwise from outside; 0 where there are too many.
 template <class T, class S>
 OSTLER_FN_BIG int face_corners(const Convex<T, S>& c, int face, P3<T>* corner) {
-  if (c.type == SHAPE_BOX) {
+  if (c.type == Shape::box) {
     // Which of its four corners lie at the positive end of each of the two other axes,
     // as bits; MuJoCo's first corner, since the widest quadrilateral depends on it.
     const int ups_u[6] = {3, 3, 6, 6, 6, 9}, ups_v[6] = {9, 6, 12, 3, 3, 3};
@@ -209,7 +209,7 @@ OSTLER_FN_BIG int face_corners(const Convex<T, S>& c, int face, P3<T>* corner) {
     }
     return 4;
   }
-  if (c.type == SHAPE_CYLINDER) {
+  if (c.type == Shape::cylinder) {
     // A polygon of 16 corners in the cap's circle.
     const T cosine[5] = {T(1), T(0.92387953251128675613), T(0.70710678118654752440),
                          T(0.38268343236508977173), T(0)};

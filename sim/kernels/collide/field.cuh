@@ -14,7 +14,7 @@ OSTLER_FN_BIG int field_pair(int second, const Solid<S>& sa, const Solid<S>& sb,
                              Hit<S>* out) {
   typedef double T;  // as in convex_pair
   if (!sa.field || sa.field->rows < 2 || sa.field->columns < 2) return 0;
-  if (second == SHAPE_MESH && (!sb.mesh || sb.mesh->vertices < 1)) return 0;
+  if (second == Shape::mesh && (!sb.mesh || sb.mesh->vertices < 1)) return 0;
   const HeightField<S>& field = *sa.field;
   const T margin = T(reach), x = T(field.size[0]), y = T(field.size[1]);
   const P3<T> base = as_p3<T>(sa.pos);

@@ -16,34 +16,16 @@
 #include "convex.cuh"
 #include "field.cuh"
 
-// A specialised kernel says which kinds it has, so that the others cost it no compile
-// time and no stack: OSTLER_PAIR_KINDS, separated by commas.
-#ifndef OSTLER_PAIR_KINDS
-#define OSTLER_PAIR_KINDS_OF(first) \
-  8 * first, 8 * first + 1, 8 * first + 2, 8 * first + 3, 8 * first + 4, 8 * first + 5, 8 * first + 6, 8 * first + 7
-#define OSTLER_PAIR_KINDS \
-  OSTLER_PAIR_KINDS_OF(0), OSTLER_PAIR_KINDS_OF(1), OSTLER_PAIR_KINDS_OF(2), OSTLER_PAIR_KINDS_OF(3), \
-      OSTLER_PAIR_KINDS_OF(4), OSTLER_PAIR_KINDS_OF(5), OSTLER_PAIR_KINDS_OF(6), OSTLER_PAIR_KINDS_OF(7)
-#endif
-
 template <int KIND, class T>
 OSTLER_FN int collide_kind(const Solid<T>& a, const Solid<T>& b, T margin, Hit<T>* out) {
-  constexpr int first = KIND / SHAPE_TYPES, second = KIND % SHAPE_TYPES;
-  if constexpr (max_hits(KIND) == 0 || first > second) return 0;
-  else if constexpr (KIND == PAIR_PLANE_SPHERE) return plane_sphere(a, b, margin, out);
-  else if constexpr (KIND == PAIR_PLANE_CAPSULE) return plane_capsule(a, b, margin, out);
-  else if constexpr (KIND == PAIR_PLANE_ELLIPSOID) return plane_ellipsoid(a, b, margin, out);
-  else if constexpr (KIND == PAIR_PLANE_CYLINDER) return plane_cylinder(a, b, margin, out);
-  else if constexpr (KIND == PAIR_PLANE_BOX) return plane_box(a, b, margin, out);
-  else if constexpr (KIND == PAIR_PLANE_MESH) return plane_mesh(a, b, margin, out);
-  else if constexpr (KIND == PAIR_SPHERE_SPHERE) return sphere_sphere(a, b, margin, out);
-  else if constexpr (KIND == PAIR_SPHERE_CAPSULE) return sphere_capsule(a, b, margin, out);
-  else if constexpr (KIND == PAIR_SPHERE_CYLINDER) return sphere_cylinder(a, b, margin, out);
-  else if constexpr (KIND == PAIR_SPHERE_BOX) return sphere_box(a, b, margin, out);
-  else if constexpr (KIND == PAIR_CAPSULE_CAPSULE) return capsule_capsule(a, b, margin, out);
-  else if constexpr (KIND == PAIR_CAPSULE_BOX) return capsule_box(a, b, margin, out);
-  else if constexpr (KIND == PAIR_BOX_BOX) return box_box(a, b, margin, out);
-  else if constexpr (first == SHAPE_FIELD) return field_pair(second, a, b, margin, out);
+  constexpr int first = KIND / Shape::count, second = KIND % Shape::count;
+  if constexpr (max_hits(KIND) == 0) return 0;
+#define OSTLER_PAIR(one, other, hits, says) \
+  else if constexpr (KIND == pair_kind(Shape::one, Shape::other)) return one##_##other(a, b, margin, out);
+  OSTLER_PAIRS(OSTLER_PAIR)
+#undef OSTLER_PAIR
+  else if constexpr (Shape::surface(first) == Shape::Half) return plane_convex(second, a, b, margin, out);
+  else if constexpr (Shape::surface(first) == Shape::Grid) return field_pair(second, a, b, margin, out);
   else return convex_pair(first, second, a, b, margin, out);
 }
 template <int... KINDS, class T>
@@ -53,10 +35,32 @@ OSTLER_FN int collide_one_of(int kind, const Solid<T>& a, const Solid<T>& b, T m
   return count;
 }
 
+#ifndef OSTLER_PAIR_KINDS
+// Pairs whose first shape is FIRST; -1 is none.
+template <int FIRST, class T>
+OSTLER_FN int collide_first(int kind, const Solid<T>& a, const Solid<T>& b, T margin, Hit<T>* out) {
+#define OSTLER_SHAPE(name, surface, lanes, holds, most, says) , pair_kind(FIRST, Shape::name)
+  return collide_one_of<-1 OSTLER_SHAPES(OSTLER_SHAPE)>(kind, a, b, margin, out);
+#undef OSTLER_SHAPE
+}
+#endif
+
 // Contacts of a pair of this kind (pair_kind of its types, the first not above the
 // second) as MuJoCo finds them, up to `margin` apart. `out` holds max_hits(kind).
 template <class T>
 OSTLER_FN_BIG int collide_pair(int kind, const Solid<T>& a, const Solid<T>& b, T margin,
                                Hit<T>* out) {
+  // A robot's own kernel says which kinds it has, separated by commas, so that the others
+  // cost it no compile time and no stack.
+#ifdef OSTLER_PAIR_KINDS
   return collide_one_of<OSTLER_PAIR_KINDS>(kind, a, b, margin, out);
+#else
+  switch (kind / Shape::count) {
+#define OSTLER_SHAPE(name, surface, lanes, holds, most, says) \
+  case Shape::name: return collide_first<Shape::name>(kind, a, b, margin, out);
+    OSTLER_SHAPES(OSTLER_SHAPE)
+#undef OSTLER_SHAPE
+  }
+  return 0;
+#endif
 }

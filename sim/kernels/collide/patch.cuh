@@ -176,8 +176,8 @@ template <class T, class S>
 OSTLER_FN_BIG void make_patch(Patch<T>& patch, Feature<T>& fa, Feature<T>& fb, const Convex<T, S>& a,
                               const Convex<T, S>& b, const P3<T>& outward, T margin) {
   patch.count = 0;
-  if (a.type == SHAPE_MESH && a.mesh->polygons <= 0) return;
-  if (b.type == SHAPE_MESH && b.mesh->polygons <= 0) return;
+  if (a.type == Shape::mesh && a.mesh->polygons <= 0) return;
+  if (b.type == Shape::mesh && b.mesh->polygons <= 0) return;
   describe(fa, a, outward);
   describe(fb, b, -outward);
 
@@ -191,7 +191,7 @@ OSTLER_FN_BIG void make_patch(Patch<T>& patch, Feature<T>& fa, Feature<T>& fb, c
                margin);
     return;
   }
-  const bool first_is_round = a.type == SHAPE_CAPSULE || a.type == SHAPE_CYLINDER;
+  const bool first_is_round = a.type == Shape::capsule || a.type == Shape::cylinder;
   if ((first_is_round || fa.size <= fb.size) && edge_on_face(fa, fb, pair)) {
     polygon[0] = fa.begin;
     polygon[1] = fa.end[pair[0]];

@@ -102,6 +102,16 @@ OSTLER_FN int plane_ellipsoid(const Solid<T>& a, const Solid<T>& b, T margin, Hi
   return hit_plane_point(normal, dot(normal, point - p3(a.pos)), point, margin, out);
 }
 
+// The lowest point of any other shape.
+template <class T>
+OSTLER_FN_BIG int plane_convex(int second, const Solid<T>& a, const Solid<T>& b, T margin, Hit<T>* out) {
+  const P3<T> normal = axis_of(a.mat, 2);
+  Convex<T, T> shape;
+  init_convex(shape, second, b, T(0));
+  const P3<T> point = support_point(shape, -normal);
+  return hit_plane_point(normal, dot(normal, point - p3(a.pos)), point, margin, out);
+}
+
 // The mesh's lowest vertex, and of the face around it that looks most at the plane
 // the other corners within the margin that are not above the mesh's middle, up to four
 // in all. This is what MuJoCo 4.0 gives; earlier releases took neighbours on the hull.
@@ -112,7 +122,7 @@ OSTLER_FN_BIG int plane_mesh(const Solid<T>& a, const Solid<T>& b, T margin, Hit
   const P3<T> normal = axis_of(a.mat, 2), centre = p3(b.pos);
   const P3<T> way = turn_back(b.mat, -normal);
   Convex<T, T> shape;
-  init_convex(shape, SHAPE_MESH, b, T(0));
+  init_convex(shape, Shape::mesh, b, T(0));
   const P3<T> lowest = turn(b.mat, mesh_point(shape, way)) + centre;
   const int from = shape.vertex;
   if (mesh.polygons <= 0)

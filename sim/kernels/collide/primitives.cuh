@@ -4,5 +4,5 @@
 
 template <class T>
 OSTLER_FN_BIG int collide_pair(int kind, const Solid<T>& a, const Solid<T>& b, T margin, Hit<T>* out) {
-  return kind == PAIR_CAPSULE_CAPSULE ? capsule_capsule(a, b, margin, out) : 0;
+  return kind == pair_kind(Shape::capsule, Shape::capsule) ? capsule_capsule(a, b, margin, out) : 0;
 }

@@ -20,54 +20,68 @@
 #endif
 #endif
 
-// Geom types in MuJoCo's order (mjtGeom); a pair is ordered by it.
-enum {
-  SHAPE_PLANE,
-  SHAPE_FIELD,
-  SHAPE_SPHERE,
-  SHAPE_CAPSULE,
-  SHAPE_ELLIPSOID,
-  SHAPE_CYLINDER,
-  SHAPE_BOX,
-  SHAPE_MESH,
-  SHAPE_TYPES
+#include "shapes.h"
+
+// Numbers of shapes, and what the list says of them.
+struct Shape {
+#define OSTLER_SHAPE(name, surface, lanes, holds, most, says) name,
+  enum { OSTLER_SHAPES(OSTLER_SHAPE) count };
+#undef OSTLER_SHAPE
+  enum { Half, Grid, Core, Curved, Corners };
+  enum { no, yes };
+
+  static OSTLER_FN constexpr int surface(int shape) {
+    switch (shape) {
+#define OSTLER_SHAPE(name, surface, lanes, holds, most, says) \
+  case name: return surface;
+      OSTLER_SHAPES(OSTLER_SHAPE)
+#undef OSTLER_SHAPE
+    }
+    return -1;
+  }
+  static OSTLER_FN constexpr int most(int shape) {
+    switch (shape) {
+#define OSTLER_SHAPE(name, surface, lanes, holds, most, says) \
+  case name: return most;
+      OSTLER_SHAPES(OSTLER_SHAPE)
+#undef OSTLER_SHAPE
+    }
+    return 0;
+  }
+  static OSTLER_FN constexpr bool lanes(int shape) {
+    switch (shape) {
+#define OSTLER_SHAPE(name, surface, lanes, holds, most, says) \
+  case name: return lanes == yes;
+      OSTLER_SHAPES(OSTLER_SHAPE)
+#undef OSTLER_SHAPE
+    }
+    return false;
+  }
 };
 
-// The kind of a pair whose first geom type is not above its second.
-OSTLER_FN constexpr int pair_kind(int first, int second) { return first * SHAPE_TYPES + second; }
-
-enum {
-  PAIR_PLANE_SPHERE = pair_kind(SHAPE_PLANE, SHAPE_SPHERE),
-  PAIR_PLANE_CAPSULE = pair_kind(SHAPE_PLANE, SHAPE_CAPSULE),
-  PAIR_PLANE_ELLIPSOID = pair_kind(SHAPE_PLANE, SHAPE_ELLIPSOID),
-  PAIR_PLANE_CYLINDER = pair_kind(SHAPE_PLANE, SHAPE_CYLINDER),
-  PAIR_PLANE_BOX = pair_kind(SHAPE_PLANE, SHAPE_BOX),
-  PAIR_PLANE_MESH = pair_kind(SHAPE_PLANE, SHAPE_MESH),
-  PAIR_SPHERE_SPHERE = pair_kind(SHAPE_SPHERE, SHAPE_SPHERE),
-  PAIR_SPHERE_CAPSULE = pair_kind(SHAPE_SPHERE, SHAPE_CAPSULE),
-  PAIR_SPHERE_CYLINDER = pair_kind(SHAPE_SPHERE, SHAPE_CYLINDER),
-  PAIR_SPHERE_BOX = pair_kind(SHAPE_SPHERE, SHAPE_BOX),
-  PAIR_CAPSULE_CAPSULE = pair_kind(SHAPE_CAPSULE, SHAPE_CAPSULE),
-  PAIR_CAPSULE_BOX = pair_kind(SHAPE_CAPSULE, SHAPE_BOX),
-  PAIR_BOX_BOX = pair_kind(SHAPE_BOX, SHAPE_BOX)
-};
+// The number of a pair whose first shape is not behind its second.
+OSTLER_FN constexpr int pair_kind(int first, int second) { return first * Shape::count + second; }
 
 // Contacts that any pair can give: MuJoCo's mjMAXCONPAIR, reached by height fields.
 enum { MAX_HITS = 50 };
 
 // Contacts that a pair of this kind gives at most; 0 for pairs that never collide.
 OSTLER_FN constexpr int max_hits(int kind) {
-  const int first = kind / SHAPE_TYPES, second = kind % SHAPE_TYPES;
-  if (first < 0 || first > second || second <= SHAPE_FIELD) return 0;
-  if (first == SHAPE_FIELD) return MAX_HITS;
-  if (first == SHAPE_PLANE) {
-    if (second == SHAPE_CAPSULE) return 2;
-    return second == SHAPE_CYLINDER || second >= SHAPE_BOX ? 4 : 1;
+  const int first = kind / Shape::count, second = kind % Shape::count;
+  if (first < 0 || first > second || Shape::surface(second) <= Shape::Grid) return 0;
+  switch (kind) {
+#define OSTLER_PAIR(first, second, hits, says) \
+  case pair_kind(Shape::first, Shape::second): return hits;
+    OSTLER_PAIRS(OSTLER_PAIR)
+#undef OSTLER_PAIR
   }
-  if (first == SHAPE_SPHERE || first == SHAPE_ELLIPSOID || second == SHAPE_ELLIPSOID) return 1;
-  if (first == SHAPE_CAPSULE) return 2;
-  return kind == PAIR_BOX_BOX ? 8 : 4;
+  if (Shape::surface(first) == Shape::Grid) return Shape::most(first);
+  return Shape::most(first) < Shape::most(second) ? Shape::most(first) : Shape::most(second);
 }
+#define OSTLER_SHAPE(name, surface, lanes, holds, most, says) \
+  static_assert(most <= MAX_HITS, "room for the contacts of a pair");
+OSTLER_SHAPES(OSTLER_SHAPE)
+#undef OSTLER_SHAPE
 
 // A mesh's convex hull, in the geom's frame. Index tables as in MuJoCo's mjModel.
 template <class T>

@@ -3,7 +3,7 @@
 // where the last search of a mesh ended, which only decides between equals.
 #pragma once
 
-enum { SHAPE_PRISM = SHAPE_FIELD };  // one cell's half of a height field
+enum { SHAPE_PRISM = Shape::hfield };  // one cell's half of a height field
 
 template <class T, class S>
 struct Convex {
@@ -82,6 +82,54 @@ OSTLER_FN_BIG P3<T> mesh_point(Convex<T, S>& c, const P3<T>& way) {
   return as_p3<T>(mesh.vertex + 3 * c.vertex);
 }
 
+// The farthest point along the unit vector `way`, in the shape's own frame.
+template <class T, class S>
+OSTLER_FN P3<T> sphere_support(Convex<T, S>& c, const P3<T>& way) {
+  return c.size[0] * way;
+}
+
+template <class T, class S>
+OSTLER_FN P3<T> capsule_support(Convex<T, S>& c, const P3<T>& way) {
+  P3<T> at = c.size[0] * way;
+  at[2] += way[2] >= T(0) ? c.size[1] : -c.size[1];
+  return at;
+}
+
+template <class T, class S>
+OSTLER_FN P3<T> ellipsoid_support(Convex<T, S>& c, const P3<T>& way) {
+  P3<T> at = way;
+  for (int i = 0; i < 3; i++) at[i] = way[i] * c.size[i];
+  const T length2 = dot(at, at);
+  if (length2 < Noise<T>::tiny * Noise<T>::tiny) return p3(c.size[0], T(0), T(0));
+  const T inverse = T(1) / root(length2);
+  for (int i = 0; i < 3; i++) at[i] *= inverse * c.size[i];
+  return at;
+}
+
+template <class T, class S>
+OSTLER_FN P3<T> cylinder_support(Convex<T, S>& c, const P3<T>& way) {
+  const T length2 = way[0] * way[0] + way[1] * way[1];
+  const T scale = length2 >= Noise<T>::tiny * Noise<T>::tiny ? c.size[0] / root(length2) : T(0);
+  return p3(scale * way[0], scale * way[1], way[2] >= T(0) ? c.size[1] : -c.size[1]);
+}
+
+template <class T, class S>
+OSTLER_FN P3<T> box_support(Convex<T, S>& c, const P3<T>& way) {
+  P3<T> at = way;
+  int corner = 0;
+  for (int i = 0; i < 3; i++) {
+    at[i] = way[i] >= T(0) ? c.size[i] : -c.size[i];
+    if (at[i] > T(0)) corner |= 1 << i;
+  }
+  c.vertex = corner;
+  return at;
+}
+
+template <class T, class S>
+OSTLER_FN P3<T> mesh_support(Convex<T, S>& c, const P3<T>& way) {
+  return mesh_point(c, way);
+}
+
 // The farthest point along the unit vector `dir`, without the margin.
 template <class T, class S>
 OSTLER_FN_BIG P3<T> support_point(Convex<T, S>& c, const P3<T>& dir) {
@@ -100,48 +148,24 @@ OSTLER_FN_BIG P3<T> support_point(Convex<T, S>& c, const P3<T>& dir) {
     // other shape's vertex comes again, as MuJoCo's does.
     return c.prism[best];
   }
-  if (c.type == SHAPE_SPHERE) return c.core ? c.pos : c.size[0] * dir + c.pos;
-  if (c.type == SHAPE_CAPSULE && c.core) {
+  if (c.type == Shape::sphere) return c.core ? c.pos : c.size[0] * dir + c.pos;
+  if (c.type == Shape::capsule && c.core) {
     const P3<T> z = axis_of(c.mat, 2);
     return (dot(z, dir) >= T(0) ? c.size[1] : -c.size[1]) * z + c.pos;
   }
 
   const P3<T> way = turn_back(c.mat, dir);
-  const T least2 = Noise<T>::tiny * Noise<T>::tiny;
   P3<T> at = way;
   switch (c.type) {
-    case SHAPE_CAPSULE:
-      at = c.size[0] * way;
-      at[2] += way[2] >= T(0) ? c.size[1] : -c.size[1];
-      break;
-    case SHAPE_ELLIPSOID: {
-      for (int i = 0; i < 3; i++) at[i] = way[i] * c.size[i];
-      const T length2 = dot(at, at);
-      if (length2 < least2) {
-        at = p3(c.size[0], T(0), T(0));
-      } else {
-        const T inverse = T(1) / root(length2);
-        for (int i = 0; i < 3; i++) at[i] *= inverse * c.size[i];
-      }
-      break;
-    }
-    case SHAPE_CYLINDER: {
-      const T length2 = way[0] * way[0] + way[1] * way[1];
-      const T scale = length2 >= least2 ? c.size[0] / root(length2) : T(0);
-      at = p3(scale * way[0], scale * way[1], way[2] >= T(0) ? c.size[1] : -c.size[1]);
-      break;
-    }
-    case SHAPE_BOX: {
-      int corner = 0;
-      for (int i = 0; i < 3; i++) {
-        at[i] = way[i] >= T(0) ? c.size[i] : -c.size[i];
-        if (at[i] > T(0)) corner |= 1 << i;
-      }
-      c.vertex = corner;
-      break;
-    }
-    default:
-      at = mesh_point(c, way);
+#define OSTLER_SUPPORT_Half(name)
+#define OSTLER_SUPPORT_Grid(name)
+#define OSTLER_SUPPORT_Core(name) \
+  case Shape::name: at = name##_support(c, way); break;
+#define OSTLER_SUPPORT_Curved OSTLER_SUPPORT_Core
+#define OSTLER_SUPPORT_Corners OSTLER_SUPPORT_Core
+#define OSTLER_SHAPE(name, surface, lanes, holds, most, says) OSTLER_SUPPORT_##surface(name)
+    OSTLER_SHAPES(OSTLER_SHAPE)
+#undef OSTLER_SHAPE
   }
   return turn(c.mat, at) + c.pos;
 }
@@ -169,8 +193,8 @@ OSTLER_FN_BIG void support(Support<T>& s, Convex<T, S>& a, Convex<T, S>& b, cons
 template <class T, class S>
 OSTLER_FN bool both_discrete(const Convex<T, S>& a, const Convex<T, S>& b) {
   return a.margin == T(0) && b.margin == T(0) &&
-         (a.type == SHAPE_BOX || a.type == SHAPE_MESH || a.type == SHAPE_PRISM) &&
-         (b.type == SHAPE_BOX || b.type == SHAPE_MESH || b.type == SHAPE_PRISM);
+         (Shape::surface(a.type) == Shape::Corners || a.type == SHAPE_PRISM) &&
+         (Shape::surface(b.type) == Shape::Corners || b.type == SHAPE_PRISM);
 }
 
 template <class T, class S>

@@ -108,7 +108,7 @@ struct Hit {
 
 /// Faults for a batch.
 #[derive(Debug, Default)]
-pub(super) struct Drill {
+pub(super) struct Faults {
     list: Vec<Injection>,
     /// Those that are due once and were.
     fired: Vec<bool>,
@@ -118,7 +118,7 @@ pub(super) struct Drill {
     actions: Vec<f32>,
 }
 
-impl Drill {
+impl Faults {
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -226,7 +226,7 @@ impl BatchEnv {
             what: "injected faults".into(),
             bytes: most.saturating_mul(std::mem::size_of::<Hit>()),
         })?;
-        self.drill = Drill {
+        self.faults = Faults {
             fired: vec![false; list.len()],
             hits,
             actions: zeroed("injected actions", actions)?,
@@ -275,20 +275,20 @@ impl BatchEnv {
     /// Draws this step's faults.
     #[cold]
     pub(super) fn draw_faults(&mut self) {
-        let drill = &mut self.drill;
-        drill.hits.clear();
+        let faults = &mut self.faults;
+        faults.hits.clear();
         // The reset that began the run counts on the clock, too.
         let step = self.live.clock.saturating_sub(1);
-        for (i, injection) in drill.list.iter().enumerate() {
+        for (i, injection) in faults.list.iter().enumerate() {
             let due = match injection.when {
-                When::At(at) => step == at && !std::mem::replace(&mut drill.fired[i], true),
+                When::At(at) => step == at && !std::mem::replace(&mut faults.fired[i], true),
                 When::Every(k) => step.is_multiple_of(k),
             };
             if !due {
                 continue;
             }
             let (what, value) = (injection.what, injection.value.float());
-            let mut hit = |env| drill.hits.push(Hit { env, what, value });
+            let mut hit = |env| faults.hits.push(Hit { env, what, value });
             match injection.env {
                 Which::One(id) => {
                     let env = id.wrapping_sub(self.first_env) as usize;
@@ -307,12 +307,12 @@ impl BatchEnv {
                 }
             }
         }
-        drill.hits.sort_by_key(|h| h.env);
+        faults.hits.sort_by_key(|h| h.env);
     }
 
     /// Writes this step's faults into the worlds.
     pub(super) fn poke(&mut self) {
-        for hit in &self.drill.hits {
+        for hit in &self.faults.hits {
             let part = match hit.what {
                 What::Qpos(k) => Part::Qpos(k),
                 What::Qvel(k) => Part::Qvel(k),

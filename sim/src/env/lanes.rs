@@ -3,7 +3,7 @@
 //! from the interpreter.
 
 use super::EnvArgs;
-use super::inject::Drill;
+use super::inject::Faults;
 use crate::physics::Stepper;
 use crate::physics::native::InstructionSet;
 use crate::state::{Sizes, Tables};
@@ -94,7 +94,7 @@ pub(super) struct Block<'a> {
     pub inputs: Inputs<'a>,
     pub scratch: &'a mut Scratch,
     /// Faults to inject, if there are any.
-    pub drill: Option<&'a Drill>,
+    pub faults: Option<&'a Faults>,
     pub first: usize,
     pub len: usize,
     /// Whether a part of the step panicked: the environments are broken then.
@@ -110,8 +110,8 @@ impl Block<'_> {
         self.guard(|block| {
             // SAFETY: the caller's promise.
             unsafe { block.plain(api().act) };
-            if let Some(drill) = block.drill {
-                drill.panic(block.first, block.len);
+            if let Some(faults) = block.faults {
+                faults.panic(block.first, block.len);
             }
         });
     }
@@ -204,7 +204,7 @@ impl Block<'_> {
             calls: Calls {
                 context: std::ptr::null_mut(),
                 eval,
-                inject: self.drill.is_some().then_some(inject),
+                inject: self.faults.is_some().then_some(inject),
                 failed: u32::from(self.failed),
             },
             block: self,
@@ -269,12 +269,12 @@ unsafe extern "C" fn eval(context: *mut c_void, kind: u32, term: u32) -> *const 
 unsafe extern "C" fn inject(context: *mut c_void, kind: u32) {
     // SAFETY: as in `eval`.
     let Context { block, .. } = unsafe { &mut *context.cast::<Context<'_, '_>>() };
-    if let Some(drill) = block.drill {
+    if let Some(faults) = block.faults {
         // SAFETY: the entries are the block's.
         unsafe {
             match kind {
-                REWARD => drill.reward(block.args, block.task, block.first, block.len),
-                _ => drill.observe(block.args, block.task, block.first, block.len),
+                REWARD => faults.reward(block.args, block.task, block.first, block.len),
+                _ => faults.observe(block.args, block.task, block.first, block.len),
             }
         }
     }

@@ -24,7 +24,7 @@ use crate::task::pose::Pose;
 pub(crate) use args::EnvArgs;
 use buffers::{Live, Work};
 use causes::Causes;
-use inject::Drill;
+use inject::Faults;
 pub use inject::{Injection, Value, What, When, Which};
 pub(crate) use lanes::{draw_pose, place};
 pub use on_device::{DeviceEnv, PolicyNoise, StepAddresses};
@@ -90,7 +90,7 @@ pub struct BatchEnv {
     /// Why environments break.
     causes: Causes,
     /// Faults on purpose.
-    drill: Drill,
+    faults: Faults,
     /// The task with its present numbers.
     config: TaskConfig,
     /// Identity that a snapshot must agree with.
@@ -211,7 +211,7 @@ impl BatchEnv {
             first_env,
             noise: true,
             causes,
-            drill: Drill::default(),
+            faults: Faults::default(),
             config,
             identity,
             live,

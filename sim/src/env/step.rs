@@ -111,7 +111,7 @@ impl BatchEnv {
     fn blocks(&self, args: &EnvArgs, which: Which, f: impl Fn(&mut Block<'_>) + Sync) {
         let (columns, n) = (self.columns(), self.spec.num_envs);
         let (task, work) = (&self.task, &self.work);
-        let drill = (!self.drill.is_empty()).then_some(&self.drill);
+        let faults = (!self.faults.is_empty()).then_some(&self.faults);
         let one = |scratch: &mut _, number: usize| {
             let wanted = match which {
                 Which::All => true,
@@ -130,7 +130,7 @@ impl BatchEnv {
                 // own blocks' entries only.
                 inputs: unsafe { Inputs::new(columns, first, len) },
                 scratch,
-                drill,
+                faults,
                 first,
                 len,
                 failed: work.panicked.is_marked(number),
@@ -159,15 +159,15 @@ impl BatchEnv {
         let rows = self.spec.num_envs * width;
         assert_eq!(actions.len(), rows, "actions are [R][A]");
         let mut faulty = None;
-        if !self.drill.is_empty() {
+        if !self.faults.is_empty() {
             self.draw_faults();
-            faulty = self.drill.take_actions(actions, width);
+            faulty = self.faults.take_actions(actions, width);
         }
         let actions = faulty.as_deref().unwrap_or(actions);
         let mut args = self.args();
         self.aim_all(&mut args, out);
         args.actions = actions.as_ptr() as Address;
-        let ended = if self.physics.stepper().is_some() && !self.drill.pokes() {
+        let ended = if self.physics.stepper().is_some() && !self.faults.pokes() {
             self.step_blocks(&args)
         } else {
             self.step_phases(&args)
@@ -179,7 +179,7 @@ impl BatchEnv {
             self.restart(false, false, &mut out.obs);
         }
         if let Some(faulty) = faulty {
-            self.drill.give_back(faulty);
+            self.faults.give_back(faulty);
         }
     }
 

@@ -1,41 +1,6 @@
-//! Shapes, and how they touch.
+//! Geoms, what they are made of, and pairs of them.
 
-use super::{Quat, Vec3};
-
-/// Shape of a geom; `size` in [`Geom::size`] is MuJoCo's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GeomKind {
-    /// z = 0 plane, normal +z; size: half-extents x, y (0 = infinite), grid.
-    Plane,
-    /// size: radius.
-    Sphere,
-    /// Along z; size: radius, half-length of the cylinder part.
-    Capsule,
-    /// Semi-axes.
-    Ellipsoid,
-    /// Along z; size: radius, half-length.
-    Cylinder,
-    /// Half-extents.
-    Box,
-    /// The convex hull of [`Model::meshes`](super::Model::meshes)`[i]`; size: half-extents of its
-    /// bounding box.
-    Mesh(usize),
-    /// The terrain [`Model::hfields`](super::Model::hfields)`[i]`; size is not used.
-    HField(usize),
-}
-
-impl GeomKind {
-    /// Semi-axes (m) of the ellipsoid that stands for a shape of `size` in a medium.
-    pub(crate) fn semi_axes(self, size: Vec3) -> Vec3 {
-        let [a, b, _] = size;
-        match self {
-            Self::Sphere => [a; 3],
-            Self::Capsule => [a, a, a + b],
-            Self::Cylinder => [a, a, b],
-            _ => size,
-        }
-    }
-}
+use super::{GeomKind, Quat, Vec3};
 
 /// A collision (and visual) shape fixed to a body.
 #[derive(Debug, Clone, PartialEq)]

@@ -14,13 +14,16 @@ pub mod mjcf;
 pub(crate) mod rest;
 pub(crate) mod rotation;
 mod sensor;
+mod shape;
 pub(crate) mod simple;
 mod summary;
 
 pub use actuator::{Actuator, Dynamics, Muscle, Transmission};
 pub(crate) use constraint::Piece;
 pub use constraint::{Equality, EqualityKind, PathPart, Tendon, TendonKind};
-pub use geom::{Geom, GeomKind, HField, Mesh, Pair};
+pub use geom::{Geom, HField, Mesh, Pair};
+pub use shape::GeomKind;
+pub(crate) use shape::{ShapePair, WORDS, on_all_lanes};
 
 pub use sensor::{FrameQuantity, Sensor, SensorFrame, SensorKind};
 

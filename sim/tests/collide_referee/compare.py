@@ -15,7 +15,7 @@ import mujoco
 import numpy as np
 
 from place import place
-from scene import TYPE_ID, TYPES, Kernel, model, mujoco_hits
+from scene import TYPES, Kernel, model, mujoco_hits, pair_kind
 
 ANALYTIC = {f"plane-{t}" for t in TYPES[2:]} | {
     "sphere-sphere", "sphere-capsule", "sphere-cylinder", "sphere-box", "capsule-capsule",
@@ -98,7 +98,7 @@ def errors(ours, theirs, margin, gate):
 def compare(kernels, first, second, how, count, mesh, seed, verbose):
     rng = np.random.default_rng(seed)
     m = model(first, second, mesh)
-    kind = TYPE_ID[first] * 8 + TYPE_ID[second]
+    kind = pair_kind(first, second)
     a, b, margin = place(how, rng, m, kernels["double"], first, second, count)
     n_t, theirs = mujoco_hits(m, first, second, a, b, margin)
     row = {"contacts": int(n_t.sum())}
@@ -137,7 +137,7 @@ def survive(kernels, count):
     m = model("sphere", "mesh", "many")
     for first in TYPES:
         for second in TYPES[max(TYPES.index(first), 2):]:
-            kind = TYPE_ID[first] * 8 + TYPE_ID[second]
+            kind = pair_kind(first, second)
             a, b, margin = place("degenerate", rng, m, kernels["double"], first, second, count)
             for solids in (a, b):
                 poison = rng.choice([np.nan, np.inf, -np.inf, 1e30, 1e-30, 0, -0.1], a.shape)

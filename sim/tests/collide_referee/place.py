@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scene import TYPE_ID, bound
+from scene import bound, pair_kind
 
 
 def rotations(rng, n):
@@ -76,7 +76,7 @@ def place(how, rng, m, kernel, first, second, n):
     a = solids(pos_a, mat_a, size_a)
     if how == "touching":
         # Bisect to where contact begins, then up to 2 % in or out.
-        kind = TYPE_ID[first] * 8 + TYPE_ID[second]
+        kind = pair_kind(first, second)
         low, high = np.full(n, -1.5 if flat else 0.0), np.full(n, 3.0)
         for _ in range(30):
             mid = (low + high) / 2

@@ -1,12 +1,24 @@
 """Pairs of geoms for MuJoCo and for the narrow phase's C interface."""
 
 import ctypes as ct
+import re
+from pathlib import Path
 
 import mujoco
 import numpy as np
 
-TYPES = ["plane", "field", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh"]
+SHAPES = (Path(__file__).parents[2] / "kernels/collide/shapes.h").read_text()
+# MuJoCo's, which come first in the list; a height field is called a field here.
+TYPES = re.findall(r"  X\((\w+), [A-Z]", SHAPES)
+COUNT = len(TYPES)
+TYPES = ["field" if name == "hfield" else name for name in TYPES[:8]]
 TYPE_ID = {name: i for i, name in enumerate(TYPES)}
+
+
+def pair_kind(first, second):
+    return TYPE_ID[first] * COUNT + TYPE_ID[second]
+
+
 MOST = 50
 
 

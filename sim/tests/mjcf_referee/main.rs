@@ -418,7 +418,7 @@ fn shape(kind: GeomKind) -> (f64, usize) {
         GeomKind::Cylinder => (5.0, 2),
         GeomKind::Box => (6.0, 3),
         GeomKind::Mesh(_) => (7.0, 3),
-        GeomKind::HField(_) => (1.0, 3),
+        GeomKind::Hfield(_) => (1.0, 3),
     }
 }
 
@@ -441,7 +441,7 @@ fn geoms(m: &Model, c: &Check) {
         } else {
             meshes::same_place(g, &g.size[..sizes], i, c);
         }
-        if let GeomKind::HField(h) = g.kind {
+        if let GeomKind::Hfield(h) = g.kind {
             meshes::same_field(&m.hfields[h], i, c);
         }
         c.field("geom_contype", i, &[g.contype.into()]);

@@ -168,7 +168,7 @@ fn candidates<'a>(model: &'a Model, looks: &'a Looks, geoms: Geoms) -> Vec<Candi
     for (i, geom) in model.geoms.iter().enumerate() {
         let collides = geom.collides() || paired.get(i) == Some(&true);
         let form = match geom.kind {
-            GeomKind::HField(i) => match model.hfields.get(i) {
+            GeomKind::Hfield(i) => match model.hfields.get(i) {
                 Some(field) => Form::Terrain(field),
                 None => continue,
             },

@@ -18,7 +18,7 @@ pub mod self_play;
 pub mod state;
 pub mod team;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 pub use ars::ArsConfig;
 pub use fault::{UpdateFault, UpdateTarget};

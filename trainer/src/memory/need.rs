@@ -3,7 +3,7 @@
 
 use crate::config::{Config, Device};
 use crate::run::RunError;
-use ostler_collector::replay::{Layout, Room, StorageKind};
+use ostler_collector::replay::{Layout, ReplayConfig, Room, StorageKind, places};
 use ostler_sim::config::SimDevice;
 use ostler_sim::env::{ActionSpace, EnvSpec};
 
@@ -173,7 +173,10 @@ impl Need {
                 }
             },
             replay: match off_policy {
-                true => remembered(config, spec),
+                true => {
+                    let kept = remembered(&config.replay, spec, tch::Device::Cpu);
+                    kept.gpu.saturating_add(kept.host)
+                }
                 false => 0,
             },
             envs: STATES * worlds.saturating_mul(state),
@@ -204,24 +207,18 @@ impl Need {
     /// `free` bytes: of which `"auto"` takes a part for a replay buffer.
     pub fn shared(self, config: &Config, spec: &EnvSpec, free: Option<u64>) -> Shares {
         let on_gpu = config.sim.device == SimDevice::Cuda;
-        let (replay, file) = match config.replay.storage {
-            StorageKind::Auto if config.runner.algorithm.off_policy() => {
-                let auto = &config.replay;
-                let room = Room {
-                    device: free,
-                    ..Room::default()
-                };
-                let device = tch::Device::Cuda(0);
-                let becomes = auto.clone().resolve(&Layout::of(spec), device, &room, 0);
-                let mut config = config.clone();
-                config.replay = becomes;
-                (remembered(&config, spec), config.replay.storage)
-            }
-            kind => (self.replay, kind),
-        };
-        let (replay_gpu, replay_host) = match file {
-            StorageKind::Host | StorageKind::Memmap => (0, replay),
-            StorageKind::Auto | StorageKind::Device | StorageKind::Tiered => (replay, 0),
+        let device = tch::Device::Cuda(0);
+        let mut replay = config.replay.clone();
+        if replay.storage == StorageKind::Auto {
+            let room = Room {
+                device: free,
+                ..Room::default()
+            };
+            replay = replay.resolve(&Layout::of(spec), device, &room, 0);
+        }
+        let replay = match config.runner.algorithm.off_policy() {
+            true => remembered(&replay, spec, device),
+            false => Shares::default(),
         };
         let gpu = [
             self.rollout,
@@ -229,7 +226,7 @@ impl Need {
             self.networks,
             self.samples,
             self.copies,
-            replay_gpu,
+            replay.gpu,
             match on_gpu {
                 true => self.envs / STATES * GPU_STATES,
                 false => 0,
@@ -241,7 +238,7 @@ impl Need {
             self.envs,
             self.evaluation,
             self.copies,
-            replay_host,
+            replay.host,
             config.samples().saturating_mul(16),
             match config.is_async() {
                 true => self.rollout,
@@ -278,17 +275,18 @@ impl Need {
 
 /// Bytes of the replay buffer that do not lie in a file. With `"auto"` nobody knows yet:
 /// it takes no more than fits.
-fn remembered(config: &Config, spec: &EnvSpec) -> u64 {
-    let replay = &config.replay;
+fn remembered(replay: &ReplayConfig, spec: &EnvSpec, device: tch::Device) -> Shares {
+    if replay.storage == StorageKind::Auto {
+        return Shares::default();
+    }
     // A layout that cannot be is refused by the learner.
     let layout = replay.layout(spec).unwrap_or_else(|_| Layout::of(spec));
     let each = layout.bytes_per_transition() as u64;
-    let rows = match replay.storage {
-        StorageKind::Device | StorageKind::Host => replay.capacity,
-        StorageKind::Tiered => replay.recent,
-        StorageKind::Memmap | StorageKind::Auto => 0,
-    };
-    each.saturating_mul(rows as u64)
+    let rows = places(replay, device, 0);
+    Shares {
+        gpu: each.saturating_mul(rows.device),
+        host: each.saturating_mul(rows.host),
+    }
 }
 
 /// Numbers in the weights of a network.
@@ -333,6 +331,33 @@ mod tests {
             assert!(text.contains(word), "{text}");
         }
         assert_eq!(e.exit_code(), crate::run::error::USAGE);
+    }
+
+    /// Storage, and transitions in host memory and on the device.
+    #[test]
+    fn remembered_is_what_the_memory_itself_counts() {
+        let spec = crate::learner::testing::spec(4, None, ActionSpace::Continuous(2), 8);
+        let replay = |storage| ReplayConfig {
+            capacity: 1000,
+            recent: 100,
+            storage,
+            ..ReplayConfig::default()
+        };
+        let each = Layout::of(&spec).bytes_per_transition() as u64;
+        let gpu = tch::Device::Cuda(0);
+        for (storage, host, device) in [
+            (StorageKind::Host, 1000, 0),
+            (StorageKind::Device, 0, 1000),
+            (StorageKind::Tiered, 0, 100),
+            (StorageKind::Memmap, 0, 0),
+            (StorageKind::Auto, 0, 0),
+        ] {
+            let kept = remembered(&replay(storage), &spec, gpu);
+            assert_eq!((kept.host, kept.gpu), (host * each, device * each));
+            let on_host = remembered(&replay(storage), &spec, tch::Device::Cpu);
+            assert_eq!(on_host.host, (host + device) * each);
+            assert_eq!(on_host.gpu, 0);
+        }
     }
 
     #[test]

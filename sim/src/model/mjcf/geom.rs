@@ -10,7 +10,7 @@ use super::pose::PoseSpec;
 use super::source::{Element, Fault, Read};
 use super::value::{BOOL, Keywords};
 use crate::model::rotation::{EPS, Pose, add, normalized, z_to};
-use crate::model::{Geom, GeomKind, Model, Vec3};
+use crate::model::{Geom, GeomKind, Model, Vec3, WORDS};
 use std::collections::BTreeMap;
 
 /// Shapes MJCF knows; not all are supported.
@@ -22,17 +22,20 @@ pub(super) enum Shape {
     Sdf,
 }
 
-const SHAPE: Keywords<Shape> = &[
-    ("plane", Shape::Primitive(GeomKind::Plane)),
-    ("hfield", Shape::HeightField),
-    ("sphere", Shape::Primitive(GeomKind::Sphere)),
-    ("capsule", Shape::Primitive(GeomKind::Capsule)),
-    ("ellipsoid", Shape::Primitive(GeomKind::Ellipsoid)),
-    ("cylinder", Shape::Primitive(GeomKind::Cylinder)),
-    ("box", Shape::Primitive(GeomKind::Box)),
-    ("mesh", Shape::Mesh),
-    ("sdf", Shape::Sdf),
-];
+const SHAPE: Keywords<Shape> = &{
+    let mut all = [("sdf", Shape::Sdf); WORDS.len() + 1];
+    let mut i = 0;
+    while i < WORDS.len() {
+        let (word, kind) = WORDS[i];
+        all[i] = match kind {
+            GeomKind::Mesh(_) => (word, Shape::Mesh),
+            GeomKind::Hfield(_) => (word, Shape::HeightField),
+            _ => (word, Shape::Primitive(kind)),
+        };
+        i += 1;
+    }
+    all
+};
 
 const FLUID_SHAPE: Keywords<bool> = &[("none", false), ("ellipsoid", true)];
 
@@ -222,7 +225,7 @@ impl GeomSpec {
                 let index = assets.hfield(name, at("hfield"), &mut model.hfields)?;
                 let [x, y, top, base] = model.hfields[index].size;
                 Ok(Form {
-                    kind: GeomKind::HField(index),
+                    kind: GeomKind::Hfield(index),
                     pose,
                     size: [x, y, 0.25 * top + 0.5 * base],
                     volume: 0.0,
@@ -414,7 +417,8 @@ pub(super) fn used_size(kind: GeomKind, mut size: Vec3, e: &Element) -> Read<Vec
     let (count, needs) = match kind {
         GeomKind::Sphere => (1, "a radius"),
         GeomKind::Capsule | GeomKind::Cylinder => (2, "a radius and a half-length (or fromto)"),
-        _ => (3, "three half-extents"),
+        GeomKind::Ellipsoid | GeomKind::Box => (3, "three half-extents"),
+        GeomKind::Plane | GeomKind::Mesh(_) | GeomKind::Hfield(_) => return Ok(size),
     };
     if size[..count].iter().any(|s| *s <= 0.0) {
         return Err(Fault::new(

@@ -51,7 +51,7 @@ pub(super) fn collider(
                 what: format!("the flat mesh of geom \"{}\"", geom.name),
             })?
         }
-        GeomKind::HField(_) => {
+        GeomKind::Hfield(_) => {
             return Err(PhysicsError::Unsupported {
                 engine: "rapier",
                 what: format!("the height field of geom \"{}\"", geom.name),

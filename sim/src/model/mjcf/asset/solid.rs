@@ -212,7 +212,14 @@ impl Solid {
             (GeomKind::Capsule, true) => [a.max(b), c - a.max(b), 0.0],
             (GeomKind::Cylinder, false) => [0.5 * (a + b), c, 0.0],
             (GeomKind::Cylinder, true) => [a.max(b), c, 0.0],
-            _ => [a, b, c],
+            (
+                GeomKind::Plane
+                | GeomKind::Hfield(_)
+                | GeomKind::Ellipsoid
+                | GeomKind::Box
+                | GeomKind::Mesh(_),
+                _,
+            ) => [a, b, c],
         };
         (
             size.map(|s| s * scale),

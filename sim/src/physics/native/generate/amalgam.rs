@@ -1,26 +1,7 @@
 //! The kernels' text in one piece.
 
-macro_rules! files {
-    ($($name:literal)*) => {
-        [$(($name, include_str!(concat!("../../../../kernels/", $name)))),*]
-    };
-}
-
-/// Every file that `kernel.cuh` and `env/all.cuh` reach.
-const FILES: [(&str, &str); 64] = files! {
-    "actuator.cuh" "tendon.cuh" "wrap.cuh" "api.h" "cone.cuh" "contact.cuh" "fluid.cuh"
-    "forces.cuh" "general.cuh" "hooks.cuh" "implicit.cuh" "integrate.cuh"
-    "kernel.cuh" "lanes.cuh" "meter.cuh" "newton.cuh" "planar.cuh" "rows.cuh" "scalar.cuh" "smooth.cuh"
-    "soft.cuh" "space.cuh" "state.h" "step.cuh" "tables.cuh" "tree.cuh" "work.cuh" "collide/all.cuh"
-    "collide/box_box.cuh" "collide/capsule_box.cuh" "collide/convex.cuh"
-    "collide/elsewhere.cuh" "collide/epa.cuh" "collide/feature.cuh" "collide/field.cuh"
-    "collide/gjk.cuh" "collide/pair.cuh" "collide/patch.cuh" "collide/plane.cuh"
-    "collide/primitives.cuh" "collide/round.cuh" "collide/simplex.cuh" "collide/solid.cuh"
-    "collide/support.cuh" "collide/vector.cuh" "env/act.cuh" "env/all.cuh" "env/args.cuh"
-    "env/block.cuh" "env/command.cuh" "env/entries.cuh" "env/env.cuh" "env/flag.cuh"
-    "env/frames.cuh" "env/history.cuh" "env/judge.cuh" "env/math.cuh" "env/observe.cuh"
-    "env/ops.cuh" "env/phases.cuh" "env/place.cuh" "env/rng.cuh" "env/start.cuh" "env/terms.cuh"
-};
+/// Every header in `sim/kernels`.
+const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/texts.rs"));
 
 /// A file with the files it includes in their places, each once.
 pub(super) fn expand(name: &str) -> String {

@@ -8,6 +8,7 @@ mod trace;
 use super::specialize::Source;
 use super::tables::RobotTables;
 use super::tape::{Printer, Program, Style, TapeError};
+use crate::model::on_all_lanes;
 use std::fmt::Write;
 
 /// The kernels' source and the functions recorded for a robot.
@@ -143,8 +144,7 @@ fn robot_text(plan: &RobotTables, program: &Program, scalar: &str, style: Style)
 
 /// Whether all contacts are between planes, spheres and capsules.
 fn primitives_only(plan: &RobotTables) -> bool {
-    let simple = |kind: &i32| matches!(kind / 8, 0 | 2 | 3) && matches!(kind % 8, 0 | 2 | 3);
-    plan.pair_kind.iter().all(simple)
+    plan.pair_kind.iter().all(|kind| on_all_lanes(*kind))
 }
 
 /// The kinds of pairs that the scalar narrow phase has code for (`collide/pair.cuh`):

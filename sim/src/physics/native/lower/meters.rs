@@ -8,7 +8,6 @@
 //! sensor holds is listed as parts of moving bodies.
 
 use super::Context;
-use super::contacts::code;
 use super::tree::{RigidMass, Tree};
 use crate::model::rotation::{Pose, matrix};
 use crate::model::{FrameQuantity, GeomKind, Model, SensorFrame, SensorKind, Vec3};
@@ -40,7 +39,7 @@ pub(super) fn write(c: &Context, held: &[Option<[usize; 2]>], plan: &mut RobotTa
         plan.meter_pos.extend(pose.pos);
         plan.meter_mat.extend(matrix(pose.quat).concat());
         let (shape, size) = volume(c.model, &sensor.kind);
-        plan.meter_shape.push(code(shape));
+        plan.meter_shape.push(shape.code() as i32);
         plan.meter_size.extend(size);
         let inside = counted(c.model, kind, body);
         let of_geom = |g: &i32| i32::from(inside[c.model.geoms[*g as usize].body]);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::model::mjcf;
 use crate::model::rest::Rest;
+use crate::model::{GeomKind, ShapePair};
 use crate::physics::native::tables::{UNLIMITED, soft};
 use std::path::Path;
 
@@ -170,7 +171,9 @@ fn world_contacts_come_first_with_the_static_geom_first() {
     assert_eq!((p.nwslot, p.npslot), (1 + 2, 1));
     // Sphere and capsule come before the box in MuJoCo.
     assert_eq!(p.pair_flip, [1, 1, 0]);
-    assert_eq!(p.pair_kind, [2 * 8 + 6, 3 * 8 + 6, 2 * 8 + 3]);
+    let (ball, capsule, cuboid) = (GeomKind::Sphere, GeomKind::Capsule, GeomKind::Box);
+    let kinds = [[ball, cuboid], [capsule, cuboid], [ball, capsule]];
+    assert_eq!(p.pair_kind, kinds.map(|pair| ShapePair::new(pair).code()));
     assert_eq!(p.cg_body, [-1, 0, 1]);
     assert_eq!((p.pair_g1[0], p.pair_g2[0]), (0, 1));
     assert_eq!(p.pair_path, [0, 0, 0, 12]);

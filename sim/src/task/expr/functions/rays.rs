@@ -50,7 +50,7 @@ pub fn rangefinder(c: &mut Checker<'_>, site: usize) -> Result<Id, String> {
             GeomKind::Capsule => capsule(d, ray, geom.size),
             GeomKind::Cylinder => cylinder(d, ray, geom.size),
             GeomKind::Box => cuboid(d, ray, geom.size),
-            GeomKind::Mesh(_) | GeomKind::HField(_) => {
+            GeomKind::Mesh(_) | GeomKind::Hfield(_) => {
                 return Err(format!("the mesh or height field \"{}\"", geom.name));
             }
         };

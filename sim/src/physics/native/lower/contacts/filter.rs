@@ -1,8 +1,7 @@
 //! Which geoms may touch, and how their parameters mix.
 
-use super::shape::{code, collide};
 use super::{Candidate, Rules};
-use crate::model::{Geom, Model};
+use crate::model::{Geom, Model, ShapePair};
 use crate::physics::native::lower::LowerError;
 use crate::physics::native::lower::soft::MIN_VALUE;
 use crate::physics::native::lower::tree::Tree;
@@ -166,7 +165,7 @@ impl Filter {
 
 /// MuJoCo's order: by type, then by number.
 fn ordered(model: &Model, [a, b]: [usize; 2]) -> [usize; 2] {
-    if code(model.geoms[a].kind) > code(model.geoms[b].kind) {
+    if model.geoms[a].kind.code() > model.geoms[b].kind.code() {
         [b, a]
     } else {
         [a, b]
@@ -174,7 +173,7 @@ fn ordered(model: &Model, [a, b]: [usize; 2]) -> [usize; 2] {
 }
 
 fn collides(model: &Model, geoms: [usize; 2]) -> bool {
-    collide(geoms.map(|g| code(model.geoms[g].kind)))
+    ShapePair::new(geoms.map(|g| model.geoms[g].kind)).collides()
 }
 
 /// The parameters of a contact between two geoms.

@@ -10,11 +10,10 @@ mod shape;
 use super::soft::Spec;
 use super::tree::Tree;
 use super::{Context, LowerError, MAX_ENTRIES};
-use crate::model::{Cone, Model, Pair};
+use crate::model::{Cone, Model, Pair, ShapePair};
 use crate::physics::native::tables::{RobotTables, soft};
 use filter::candidates;
 use shape::Shapes;
-pub(super) use shape::code;
 
 /// Smallest friction coefficient, as MuJoCo's.
 const MIN_FRICTION: f64 = 1e-5;
@@ -64,13 +63,13 @@ const PATH_BY_JACOBIAN: usize = 10;
 /// Whether all contacts are with the world and few enough for Jacobians.
 fn by_jacobian(c: &Context, world: &[&Candidate], moving: &[&Candidate]) -> bool {
     let short = |candidate: &&Candidate| {
-        let kinds = candidate.geoms.map(|g| code(c.model.geoms[g].kind));
+        let kinds = ShapePair::new(candidate.geoms.map(|g| c.model.geoms[g].kind));
         let path = |g: usize| {
             c.tree
                 .chain(c.tree.carrier[c.model.geoms[g].body].body)
                 .len()
         };
-        shape::hits(kinds) <= HITS_BY_JACOBIAN
+        kinds.hits() <= HITS_BY_JACOBIAN
             && candidate.geoms.into_iter().map(path).sum::<usize>() <= PATH_BY_JACOBIAN
     };
     moving.is_empty() && world.iter().all(short)
@@ -102,9 +101,9 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         plan.pair_g1.push(first);
         plan.pair_g2.push(second);
         plan.pair_flip.push(i32::from(flip));
-        let kinds = [a, b].map(|g| code(c.model.geoms[g].kind));
-        plan.pair_kind.push(kinds[0] * 8 + kinds[1]);
-        if shape::iterative(kinds) && !(c.flags.multiccd && c.flags.nativeccd) {
+        let kinds = ShapePair::new([a, b].map(|g| c.model.geoms[g].kind));
+        plan.pair_kind.push(kinds.code());
+        if kinds.iterative() && !(c.flags.multiccd && c.flags.nativeccd) {
             return Err(LowerError::new(
                 format!(
                     "option/flag multiccd or nativeccd \"disable\" with {}",
@@ -115,7 +114,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         }
         let rules = &candidate.rules;
         let reach = rules.margin + rules.gap;
-        let hits = shape::hits(kinds);
+        let hits = kinds.hits();
         plan.pair_hits.push(hits as i32);
         if is_static(g1) && !by_jacobian {
             plan.nwslot = (plan.nwslot + hits).min(MAX_SLOTS);
@@ -127,9 +126,9 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         plan.pair_path.push(plan.path_dof.len() as i32);
         write_rules(c, candidate, plan)?;
         plan.pair_reach.push(reach);
-        let types = [first, second].map(|g| plan.cg_type[g as usize]);
+        let kinds = [g1, g2].map(|g| c.model.geoms[g].kind);
         let bounds = [first, second].map(|g| plan.cg_bound[g as usize]);
-        plan.pair_near.push(shape::near(types, bounds, reach));
+        plan.pair_near.push(shape::near(kinds, bounds, reach));
     }
     plan.npath = plan
         .pair_path

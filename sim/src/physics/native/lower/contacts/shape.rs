@@ -6,67 +6,15 @@ use crate::model::rotation::matrix;
 use crate::model::{Geom, GeomKind, HField, Model};
 use crate::physics::native::tables::RobotTables;
 
-/// Number of a geom's type, in MuJoCo's order.
-pub(in crate::physics::native::lower) fn code(kind: GeomKind) -> i32 {
-    match kind {
-        GeomKind::Plane => PLANE,
-        GeomKind::Sphere => SPHERE,
-        GeomKind::Capsule => CAPSULE,
-        GeomKind::Ellipsoid => ELLIPSOID,
-        GeomKind::Cylinder => CYLINDER,
-        GeomKind::Box => BOX,
-        GeomKind::Mesh(_) => MESH,
-        GeomKind::HField(_) => HFIELD,
-    }
-}
-
-const PLANE: i32 = 0;
-const HFIELD: i32 = 1;
-const SPHERE: i32 = 2;
-const CAPSULE: i32 = 3;
-const ELLIPSOID: i32 = 4;
-const CYLINDER: i32 = 5;
-const BOX: i32 = 6;
-const MESH: i32 = 7;
-
 /// The least distance of centres at which a pair has no contact: above a plane that
 /// comes first, else squared. Height fields have no bounding sphere.
-pub(super) fn near(types: [i32; 2], bounds: [f64; 2], reach: f64) -> f64 {
+pub(super) fn near(kinds: [GeomKind; 2], bounds: [f64; 2], reach: f64) -> f64 {
     const EVERYWHERE: f64 = 1e30;
-    match types {
-        [PLANE, _] => reach + bounds[1],
-        _ if types.contains(&HFIELD) => EVERYWHERE,
+    match kinds {
+        [GeomKind::Plane, _] => reach + bounds[1],
+        [GeomKind::Hfield(_), _] | [_, GeomKind::Hfield(_)] => EVERYWHERE,
         // A little more, for rounding.
         _ => (bounds[0] + bounds[1] + reach).powi(2) * 1.0001,
-    }
-}
-
-/// Whether there are contacts between two types at all: planes and height fields
-/// do not meet each other.
-pub(super) fn collide([_, b]: [i32; 2]) -> bool {
-    b > HFIELD
-}
-
-/// Most contacts between two types, given in MuJoCo's order, by its collision
-/// functions; as `max_hits` of `sim/kernels/collide`.
-pub(super) fn hits(kinds: [i32; 2]) -> usize {
-    match kinds {
-        [HFIELD, _] => 50,
-        [PLANE | CAPSULE, CAPSULE] | [CAPSULE, CYLINDER | BOX | MESH] => 2,
-        [SPHERE | ELLIPSOID, _] | [_, SPHERE | ELLIPSOID] => 1,
-        [BOX, BOX] => 8,
-        _ => 4,
-    }
-}
-
-/// Whether contacts between two types are found by the iterative convex collision,
-/// which the flags `multiccd` and `nativeccd` change.
-pub(super) fn iterative(kinds: [i32; 2]) -> bool {
-    match kinds {
-        [HFIELD, _] | [_, MESH] => kinds != [PLANE, MESH],
-        [PLANE | SPHERE, _] => kinds == [SPHERE, ELLIPSOID],
-        [CAPSULE, CAPSULE | BOX] | [BOX, BOX] => false,
-        _ => true,
     }
 }
 
@@ -75,7 +23,7 @@ fn bound(model: &Model, geom: &Geom) -> f64 {
     let [x, y, z] = geom.size;
     match geom.kind {
         GeomKind::Mesh(i) => mesh::bound(&model.meshes[i]),
-        GeomKind::HField(i) => {
+        GeomKind::Hfield(i) => {
             let [x, y, top, base] = model.hfields[i].size;
             norm(&[x, y, top.max(base)])
         }
@@ -127,14 +75,14 @@ impl<'a> Shapes<'a> {
             GeomKind::Mesh(i) => {
                 *self.meshes[i].get_or_insert_with(|| mesh::write(&model.meshes[i], plan))
             }
-            GeomKind::HField(i) => {
+            GeomKind::Hfield(i) => {
                 *self.hfields[i].get_or_insert_with(|| write_hfield(&model.hfields[i], plan))
             }
             _ => -1,
         };
         let pose = self.context.tree.fixed(geom.body, geom.pos, geom.quat);
         let index = plan.cg_type.len() as i32;
-        plan.cg_type.push(code(geom.kind));
+        plan.cg_type.push(geom.kind.code() as i32);
         plan.cg_body
             .push(self.context.tree.carrier[geom.body].index());
         plan.cg_geom.push(g as i32);
