@@ -12,13 +12,14 @@ use units::{AVX2, AVX512, Unit};
 /// Kernels of the engine whose collisions are those of `collide.cpp`.
 const ELSEWHERE: (&str, &str) = ("OSTLER_COLLIDE_ELSEWHERE", "1");
 
-const UNITS: [Unit; 10] = [
+const UNITS: [Unit; 11] = [
     Unit {
         name: "portable",
         file: "kernels/host.cpp",
         defines: &[("OSTLER_LANES", "4"), ELSEWHERE],
         optimise: 2,
         flags: &[],
+        of: Some("portable"),
     },
     Unit {
         name: "avx2",
@@ -26,6 +27,7 @@ const UNITS: [Unit; 10] = [
         defines: &[("OSTLER_LANES", "8"), ELSEWHERE],
         optimise: 3,
         flags: AVX2,
+        of: Some("avx2"),
     },
     Unit {
         name: "avx512",
@@ -33,6 +35,7 @@ const UNITS: [Unit; 10] = [
         defines: &[("OSTLER_LANES", "16"), ELSEWHERE],
         optimise: 3,
         flags: AVX512,
+        of: Some("avx512"),
     },
     // For comparisons, not for speed.
     Unit {
@@ -41,6 +44,7 @@ const UNITS: [Unit; 10] = [
         defines: &[("OSTLER_DOUBLE", ""), ELSEWHERE],
         optimise: 1,
         flags: &[],
+        of: Some("double"),
     },
     Unit {
         name: "f32",
@@ -48,6 +52,7 @@ const UNITS: [Unit; 10] = [
         defines: &[("OSTLER_REAL", "float")],
         optimise: 2,
         flags: &[],
+        of: None,
     },
     Unit {
         name: "f64",
@@ -55,6 +60,7 @@ const UNITS: [Unit; 10] = [
         defines: &[("OSTLER_REAL", "double")],
         optimise: 1,
         flags: &[],
+        of: Some("double"),
     },
     Unit {
         name: "env_portable",
@@ -62,6 +68,7 @@ const UNITS: [Unit; 10] = [
         defines: &[ELSEWHERE],
         optimise: 2,
         flags: &[],
+        of: Some("portable"),
     },
     Unit {
         name: "env_avx2",
@@ -69,6 +76,7 @@ const UNITS: [Unit; 10] = [
         defines: &[ELSEWHERE],
         optimise: 3,
         flags: AVX2,
+        of: Some("avx2"),
     },
     Unit {
         name: "env_avx512",
@@ -76,6 +84,15 @@ const UNITS: [Unit; 10] = [
         defines: &[ELSEWHERE],
         optimise: 3,
         flags: AVX512,
+        of: Some("avx512"),
+    },
+    Unit {
+        name: "wrap",
+        file: "kernels/wrap.cpp",
+        defines: &[],
+        optimise: 1,
+        flags: &[],
+        of: None,
     },
     Unit {
         name: "trace",
@@ -83,6 +100,7 @@ const UNITS: [Unit; 10] = [
         defines: &[],
         optimise: 0,
         flags: &[],
+        of: None,
     },
 ];
 
@@ -96,7 +114,8 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     println!("cargo:rerun-if-changed=build/units.rs");
-    match units::compile_all(&UNITS, "ostler_kernel_", "the physics kernels", None) {
+    let (sets, what) = (units::sets(), "the physics kernels");
+    match units::compile_all(&UNITS, &sets, "ostler_kernel_", what, None) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
