@@ -19,9 +19,12 @@ pub mod parts;
 pub mod place;
 #[path = "../../sim/src/processor.rs"]
 pub mod processor;
+pub mod proofs;
 pub mod python;
 mod reads;
 pub mod referee;
+#[path = "../../tests/support/share.rs"]
+mod share;
 
 pub use counts::Counts;
 pub use error::SetupError;

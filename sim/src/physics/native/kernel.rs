@@ -63,8 +63,8 @@ impl InstructionSet {
     }
 
     fn widest_of(has: Self, built: &[Self]) -> Result<Self, Unusable> {
-        let usable = built.iter().copied().filter(|set| set.runs_on(has));
-        usable.last().ok_or_else(|| Unusable::Machine {
+        let mut usable = built.iter().copied().filter(|set| set.runs_on(has));
+        usable.next_back().ok_or_else(|| Unusable::Machine {
             built: names(built),
             has: has.name(),
         })
