@@ -1,6 +1,8 @@
 //! Tests of thousands of states, hundreds of models or several architectures: with the other
 //! tests a stated share of them runs, all of it under `cargo xtask nightly`. Beside `need.rs`.
 
+#![allow(dead_code, reason = "the runner of tests has the names alone")]
+
 use super::need::{RECORD, program};
 
 /// The variable that asks for all: 1.

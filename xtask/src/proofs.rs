@@ -382,10 +382,10 @@ mod tests {
                 assert!(root().join(source).exists(), "{source}");
             }
             let own = format!("sim/tests/{}", proof.name);
-            let covered = |s: &&str| **s == own || **s == format!("{own}.rs");
-            assert!(proof.sources.iter().any(|s| covered(&s)), "{own}");
+            let covers = |s: &str| s == own || s == format!("{own}.rs");
+            assert!(proof.sources.iter().any(|s| covers(s)), "{own}");
             let mut files = Vec::new();
-            for source in proof.sources.iter().filter(covered) {
+            for source in proof.sources.iter().filter(|s| covers(s)) {
                 walk(&root(), &root().join(source), &mut files).unwrap();
             }
             let asks = |file: &String| {
