@@ -27,7 +27,7 @@ use support::share;
 
 const STATES: usize = 10_000;
 /// With the other tests: states, and every so many-th model.
-const SHARE: usize = 1000;
+const SHARE: usize = 2000;
 const EVERY: usize = 4;
 /// What sensors measure in a step, of contacts that are kept by body and by Jacobians.
 const FEATURE_STATES: usize = 400;
