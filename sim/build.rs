@@ -14,13 +14,14 @@ use units::{AVX2, AVX512, Unit};
 /// Kernels of the engine whose collisions are those of `collide.cpp`.
 const ELSEWHERE: (&str, &str) = ("OSTLER_COLLIDE_ELSEWHERE", "1");
 
-const UNITS: [Unit; 10] = [
+const UNITS: [Unit; 11] = [
     Unit {
         name: "portable",
         file: "kernels/host.cpp",
         defines: &[("OSTLER_LANES", "4"), ELSEWHERE],
         optimise: 2,
         flags: &[],
+        of: Some("portable"),
     },
     Unit {
         name: "avx2",
@@ -28,6 +29,7 @@ const UNITS: [Unit; 10] = [
         defines: &[("OSTLER_LANES", "8"), ELSEWHERE],
         optimise: 3,
         flags: AVX2,
+        of: Some("avx2"),
     },
     Unit {
         name: "avx512",
@@ -35,6 +37,7 @@ const UNITS: [Unit; 10] = [
         defines: &[("OSTLER_LANES", "16"), ELSEWHERE],
         optimise: 3,
         flags: AVX512,
+        of: Some("avx512"),
     },
     // For comparisons, not for speed.
     Unit {
@@ -43,6 +46,7 @@ const UNITS: [Unit; 10] = [
         defines: &[("OSTLER_DOUBLE", ""), ELSEWHERE],
         optimise: 1,
         flags: &[],
+        of: Some("double"),
     },
     Unit {
         name: "f32",
@@ -50,6 +54,7 @@ const UNITS: [Unit; 10] = [
         defines: &[("OSTLER_REAL", "float")],
         optimise: 2,
         flags: &[],
+        of: None,
     },
     Unit {
         name: "f64",
@@ -57,6 +62,7 @@ const UNITS: [Unit; 10] = [
         defines: &[("OSTLER_REAL", "double")],
         optimise: 1,
         flags: &[],
+        of: Some("double"),
     },
     Unit {
         name: "env_portable",
@@ -64,6 +70,7 @@ const UNITS: [Unit; 10] = [
         defines: &[ELSEWHERE],
         optimise: 2,
         flags: &[],
+        of: Some("portable"),
     },
     Unit {
         name: "env_avx2",
@@ -71,6 +78,7 @@ const UNITS: [Unit; 10] = [
         defines: &[ELSEWHERE],
         optimise: 3,
         flags: AVX2,
+        of: Some("avx2"),
     },
     Unit {
         name: "env_avx512",
@@ -78,6 +86,15 @@ const UNITS: [Unit; 10] = [
         defines: &[ELSEWHERE],
         optimise: 3,
         flags: AVX512,
+        of: Some("avx512"),
+    },
+    Unit {
+        name: "wrap",
+        file: "kernels/wrap.cpp",
+        defines: &[],
+        optimise: 1,
+        flags: &[],
+        of: None,
     },
     Unit {
         name: "trace",
@@ -85,6 +102,7 @@ const UNITS: [Unit; 10] = [
         defines: &[],
         optimise: 0,
         flags: &[],
+        of: None,
     },
 ];
 
@@ -99,7 +117,8 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     }
     println!("cargo:rerun-if-changed=build/units.rs");
-    match units::compile_all(&UNITS, "ostler_kernel_", "the physics kernels", None) {
+    let (sets, what) = (units::sets(), "the physics kernels");
+    match units::compile_all(&UNITS, &sets, "ostler_kernel_", what, None) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

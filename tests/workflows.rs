@@ -85,14 +85,29 @@ fn workflow(name: &str) -> Yaml {
     YamlLoader::load_from_str(&text).unwrap().remove(0)
 }
 
+/// The jobs of a workflow with their names.
+fn jobs(workflow: &Yaml) -> Vec<(String, Yaml)> {
+    let jobs = workflow["jobs"].as_hash().unwrap().iter();
+    let jobs = jobs.map(|(name, job)| (name.as_str().unwrap().to_string(), job.clone()));
+    let jobs: Vec<_> = jobs.collect();
+    for (name, job) in &jobs {
+        assert!(!job["runs-on"].is_badvalue(), "{name}");
+        assert!(job["timeout-minutes"].as_i64().unwrap() > 0, "{name}");
+    }
+    jobs
+}
+
 /// The one job of a workflow.
 fn job(workflow: &Yaml) -> Yaml {
-    let jobs = workflow["jobs"].as_hash().unwrap();
+    let mut jobs = jobs(workflow);
     assert_eq!(jobs.len(), 1);
-    let job = jobs.values().next().unwrap().clone();
-    assert!(!job["runs-on"].is_badvalue());
-    assert!(job["timeout-minutes"].as_i64().unwrap() > 0);
-    job
+    jobs.remove(0).1
+}
+
+/// One of a workflow's jobs.
+fn job_named(workflow: &Yaml, name: &str) -> Yaml {
+    let mut jobs = jobs(workflow).into_iter();
+    jobs.find(|(n, _)| n == name).unwrap().1
 }
 
 /// Names and scripts of a job's steps.
@@ -241,8 +256,9 @@ fn steps_on_a_hosted_machine_are_one_command_and_a_summary() {
     }
 }
 
-/// `.ci/run` with a cargo that only prints; the end of its output, after its table of times.
-fn ci(says: &str, require: Option<&str>) -> (i32, String) {
+/// `.ci/run` with a cargo that only prints and fails at `fails`; the end of its output, after its table of
+/// times, which is the second.
+fn ci(says: &str, require: Option<&str>, fails: &str) -> (i32, String, String) {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
     for folder in [".ci", "bin", "target/debug"] {
@@ -256,7 +272,7 @@ fn ci(says: &str, require: Option<&str>) -> (i32, String) {
     };
     script("target/debug/ostler", "true");
     let says = "[ \"$2\" != test ] || { cat says; echo \"$OSTLER_REQUIRE\" > required; }";
-    script("bin/cargo", says);
+    script("bin/cargo", &format!("{says}; [ \"$2\" != '{fails}' ]"));
     let path = std::env::var("PATH").unwrap();
     let out = Command::new(at(".ci/run"))
         .env("PATH", format!("{}:{path}", at("bin").display()))
@@ -267,19 +283,40 @@ fn ci(says: &str, require: Option<&str>) -> (i32, String) {
         .unwrap();
     let text = String::from_utf8(out.stdout).unwrap();
     let required = fs::read_to_string(at("required")).unwrap();
-    let end = text.rsplit_once("\ntotal ").unwrap().1;
+    let (start, end) = text.rsplit_once("\ntotal ").unwrap();
+    let table = start.rsplit_once("\nstep ").unwrap().1.to_string();
     let end = end.split_once("\n\n").unwrap().1;
-    (out.status.code().unwrap(), format!("{required}{end}"))
+    (
+        out.status.code().unwrap(),
+        format!("{required}{end}"),
+        table,
+    )
+}
+
+#[test]
+fn ci_ends_with_the_proofs_that_are_due_whose_time_is_apart() {
+    let counts = "4 passed, 0 failed, 0 skipped\n";
+    for (fails, code) in [("", 0), ("nightly", 1), ("lint", 1)] {
+        let (ended, _, table) = ci(counts, Some(""), fails);
+        assert_eq!(ended, code, "{fails}");
+        let first = |line: &str| line.split_whitespace().next().unwrap().to_string();
+        let steps: Vec<String> = table.lines().skip(1).map(first).collect();
+        let expected = ["install", "lint", "test", "regress", "before", "proofs"];
+        assert_eq!(steps, expected, "{table}");
+    }
 }
 
 #[test]
 fn ci_ends_with_the_tests_that_did_not_run_and_requires_what_its_machine_has() {
     let skipped = "tests that did not run:\n  gpu: gpu a: no driver\n  ignored: b: minutes\n3 passed, 0 failed, 2 skipped\n";
     let before = "test a ... ok\n\ntest result: ok. 4 passed; 0 failed; 1 ignored\n";
-    let (code, end) = ci(&format!("{before}{skipped}"), Some("disk"));
+    let (code, end, _) = ci(&format!("{before}{skipped}"), Some("disk"), "");
     assert_eq!((code, end), (0, format!("disk\n{skipped}")));
+    let part = "tests that ran in part, in full by `cargo xtask nightly`:\n  a b: 1 of 2 states\n";
+    let (code, end, _) = ci(&format!("{before}{part}{skipped}"), Some("disk"), "");
+    assert_eq!((code, end), (0, format!("disk\n{part}{skipped}")));
     let none = "4 passed, 0 failed, 0 skipped\n";
-    let (code, end) = ci(&format!("{before}{none}"), None);
+    let (code, end, _) = ci(&format!("{before}{none}"), None, "");
     assert_eq!(code, 0);
     let (required, end) = end.split_once('\n').unwrap();
     assert_eq!(end, none);
@@ -290,7 +327,7 @@ fn ci_ends_with_the_tests_that_did_not_run_and_requires_what_its_machine_has() {
     let avx2 = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
     assert_eq!(needs.contains(&Need::Avx2), avx2, "{required}");
     assert!(!needs.contains(&Need::Gpu), "{required}");
-    let (code, end) = ci("no line of counts\n", None);
+    let (code, end, _) = ci("no line of counts\n", None, "");
     assert!(
         code == 1 && end.ends_with("no tests were counted\n"),
         "{end}"
@@ -356,8 +393,9 @@ fn is_nightly(workflow: &Yaml) {
     assert!(minute.parse::<u32>().unwrap() < 60 && hour.parse::<u32>().unwrap() < 24);
     assert_eq!(rest, ["*", "*", "*"]);
     // One night's work ends before the next one's begins.
-    let minutes = job(workflow)["timeout-minutes"].as_i64().unwrap();
-    assert!(minutes < 24 * 60);
+    for (name, job) in jobs(workflow) {
+        assert!(job["timeout-minutes"].as_i64().unwrap() < 24 * 60, "{name}");
+    }
 }
 
 #[test]
@@ -388,13 +426,14 @@ fn no_workflow_may_write_nor_takes_what_comes() {
         let may = workflow["permissions"].as_hash().unwrap();
         assert_eq!(may.len(), 1, "{name}");
         assert_eq!(workflow["permissions"]["contents"].as_str(), Some("read"));
-        let job = job(&workflow);
-        assert!(job["permissions"].is_badvalue(), "{name}");
-        let steps = job["steps"].as_vec().unwrap().iter();
-        for used in steps.filter_map(|s| s["uses"].as_str()) {
-            let (action, version) = used.split_once("@v").unwrap();
-            assert!(action.starts_with("actions/"), "{used}");
-            assert!(version.parse::<u32>().is_ok(), "{used}");
+        for (_, job) in jobs(&workflow) {
+            assert!(job["permissions"].is_badvalue(), "{name}");
+            let steps = job["steps"].as_vec().unwrap().iter();
+            for used in steps.filter_map(|s| s["uses"].as_str()) {
+                let (action, version) = used.split_once("@v").unwrap();
+                assert!(action.starts_with("actions/"), "{used}");
+                assert!(version.parse::<u32>().is_ok(), "{used}");
+            }
         }
     }
 }
@@ -404,7 +443,7 @@ fn the_crates_are_held_against_all_that_is_asked_of_them_every_night() {
     let workflow = workflow("nightly.yml");
     is_nightly(&workflow);
     let place = Checkout::new();
-    for (_, script) in scripts(&job(&workflow)) {
+    for (_, script) in scripts(&job_named(&workflow, "dependencies")) {
         place.ok(&script, &[]);
     }
     let ran = place.taken("ran");
@@ -443,6 +482,22 @@ fn the_crates_are_held_against_all_that_is_asked_of_them_every_night() {
     for licence in licences {
         assert!(!licence.contains("GPL"), "{licence}");
     }
+}
+
+/// Proofs of which `.ci/run` takes a share, in full, whatever the record says.
+#[test]
+fn every_night_all_proofs_are_run_in_full() {
+    let place = Checkout::new();
+    for (_, script) in scripts(&job_named(&workflow("nightly.yml"), "proofs")) {
+        place.ok(&script, &[]);
+    }
+    let ran = place.taken("ran");
+    assert_eq!(
+        ran.lines().last(),
+        Some("cargo xtask nightly --all"),
+        "{ran}"
+    );
+    assert!(known("nightly"));
 }
 
 /// The nightly check of where crates come from, at every change.

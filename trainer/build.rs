@@ -40,6 +40,7 @@ const fn unit(
         defines,
         optimise,
         flags,
+        of: Some(name),
     }
 }
 
@@ -53,7 +54,9 @@ fn main() -> ExitCode {
         println!("cargo:rerun-if-changed={BASE}/{file}");
     }
     let what = "the learner's kernels";
-    if let Err(message) = units::compile_all(&UNITS, "ostler_learn_", what, Some(BASE)) {
+    if let Err(message) =
+        units::compile_all(&UNITS, &units::sets(), "ostler_learn_", what, Some(BASE))
+    {
         eprintln!("error: {message}");
         return ExitCode::FAILURE;
     }

@@ -15,6 +15,29 @@ pub struct Unit {
     pub optimise: u32,
     /// Instructions.
     pub flags: &'static [&'static str],
+    /// The feature that it is for; none: every program has it.
+    pub of: Option<&'static str>,
+}
+
+/// Instruction sets, each a feature of the crate.
+const SETS: [&str; 3] = ["portable", "avx2", "avx512"];
+
+/// The instruction sets that are compiled: those that are features of this build, the portable
+/// one where none is. Tells the crate as `cfg(instructions = "avx2")`.
+pub fn sets() -> Vec<&'static str> {
+    println!("cargo:rustc-check-cfg=cfg(instructions, values(\"portable\", \"avx2\", \"avx512\"))");
+    let mut sets: Vec<_> = SETS.into_iter().filter(|set| feature(set)).collect();
+    if sets.is_empty() {
+        sets.push(SETS[0]);
+    }
+    for set in &sets {
+        println!("cargo:rustc-cfg=instructions=\"{set}\"");
+    }
+    sets
+}
+
+fn feature(name: &str) -> bool {
+    std::env::var_os(format!("CARGO_FEATURE_{}", name.to_uppercase())).is_some()
 }
 
 /// For processors with AVX2 and FMA.
@@ -31,10 +54,12 @@ pub const AVX512: &[&str] = &[
     "-Wno-maybe-uninitialized",
 ];
 
-/// Compiles all into libraries whose names begin with `prefix`; `what` names these kernels in
-/// an error, `include` is where further headers are.
+/// Compiles those that this build has into libraries whose names begin with `prefix`; `sets`
+/// are its instruction sets, `what` names these kernels in an error, `include` is where further
+/// headers are.
 pub fn compile_all(
     units: &[Unit],
+    sets: &[&str],
     prefix: &str,
     what: &str,
     include: Option<&str>,
@@ -42,6 +67,7 @@ pub fn compile_all(
     let results: Vec<Result<(), String>> = std::thread::scope(|scope| {
         let compiles: Vec<_> = units
             .iter()
+            .filter(|unit| unit.of.is_none_or(|of| sets.contains(&of) || feature(of)))
             .map(|unit| scope.spawn(move || compile(unit, prefix, include)))
             .collect();
         compiles

@@ -34,10 +34,3 @@ static const OstlerKernel kernel = {OSTLER_KERNEL_VERSION, (int)Lane<R>::N, (int
 extern "C" const OstlerKernel* OSTLER_JOIN(ostler_kernel_, OSTLER_NAME)() {
   return &OSTLER_JOIN(ostler_, OSTLER_NAME)::kernel;
 }
-
-#ifdef OSTLER_DOUBLE
-// A string around a geom, for what is found once per model: sim/src/physics/native/wrap.rs.
-extern "C" int ostler_wrap(const double* from, const double* to, const double* side, double radius, int cylinder, double* out) {
-  return OSTLER_JOIN(ostler_, OSTLER_NAME)::wrap<double>(from, to, side, radius, cylinder != 0, 2, out, out + 6);
-}
-#endif

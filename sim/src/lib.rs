@@ -15,6 +15,7 @@ pub mod names;
 pub mod owner;
 pub mod physics;
 pub mod process;
+pub mod processor;
 pub mod referee;
 pub mod rng;
 pub mod snapshot;

@@ -23,8 +23,12 @@ use ostler_sim::physics::native::{self, EvalOptions, InstructionSet};
 use reference::{gymnasium, mujoco, reference};
 use std::path::Path;
 use support::need::Need;
+use support::share;
 
 const STATES: usize = 10_000;
+/// With the other tests: states, and every so many-th model.
+const SHARE: usize = 2000;
+const EVERY: usize = 4;
 /// States of each of [`FEATURES`]: sensors in a step, of contacts that are kept by body and by
 /// Jacobians.
 const FEATURE_STATES: usize = 400;
@@ -69,7 +73,12 @@ fn robots_specialised_kernels_agree_with_mujoco() {
     let robots = files("configs/robots").into_iter().chain(others);
     let all = robots.map(|(name, path)| (name, path, STATES));
     let features = features.map(|(name, path)| (name, path, FEATURE_STATES));
-    for (name, path, states) in all.chain(features) {
+    let all: Vec<_> = all.chain(features).collect();
+    let few = share::of(all.len(), "models", all.len().div_ceil(EVERY));
+    let every = if few < all.len() { EVERY } else { 1 };
+    let most = share::of(STATES, "states", SHARE);
+    for (name, path, states) in all.into_iter().step_by(every) {
+        let states = states.min(most);
         let model = mjcf::load(&path).unwrap_or_else(|e| panic!("{e}"));
         let answers = reference(&mut mujoco, &path, &model, states, 1);
         let (label, precision) = ("own", Precision::F32);

@@ -8,3 +8,4 @@ pub mod need;
 pub mod nvrtc;
 pub mod referee;
 pub mod script;
+pub mod share;

@@ -173,7 +173,7 @@ pub fn runs(program: &str) -> Result<(), String> {
 }
 
 /// `memory` of `target/debug/deps/memory-0123456789abcdef`.
-fn program() -> String {
+pub fn program() -> String {
     let path = std::env::current_exe().unwrap_or_default();
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let of_cargo = |hash: &str| hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit());

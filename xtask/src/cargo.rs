@@ -79,15 +79,15 @@ pub fn run(place: &Place, args: &[&str]) -> Result<(), SetupError> {
     })
 }
 
-/// Builds `ostler` in release mode and returns where it is.
+/// Builds `ostler` in release mode, with these of its features or all, and returns where it is.
 ///
 /// # Errors
 /// No compiler, or cargo fails.
-pub fn build_ostler(place: &Place) -> Result<PathBuf, SetupError> {
+pub fn build_ostler(place: &Place, features: Option<&[&str]>) -> Result<PathBuf, SetupError> {
     if !place.root.join("target/release/ostler").is_file() && !has_cpp_compiler() {
         return Err(SetupError::NoCompiler);
     }
-    let args = [
+    let mut args = vec![
         "build",
         "--release",
         "--package",
@@ -95,6 +95,10 @@ pub fn build_ostler(place: &Place) -> Result<PathBuf, SetupError> {
         "--bin",
         "ostler",
     ];
+    let features = features.map(|features| features.join(","));
+    if let Some(features) = &features {
+        args.extend(["--no-default-features", "--features", features]);
+    }
     build(place, &args, |_| true)
 }
 

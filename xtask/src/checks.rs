@@ -3,7 +3,7 @@
 use crate::counts::Counts;
 use crate::need::{self, Need};
 use crate::place::Place;
-use crate::{SetupError, cargo, libtorch, reads, referee};
+use crate::{SetupError, cargo, libtorch, proofs, reads, referee};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -17,8 +17,8 @@ pub fn lint(place: &Place) -> Result<(), SetupError> {
     reads::check(&place.root)?;
     libtorch::ensure(place)?;
     let every = ["--workspace", "--all-targets"].as_slice();
-    // The engines without rapier, as others may build them.
-    let lean = ["-p", "ostler-sim", "--no-default-features"].as_slice();
+    // What the launcher builds, with the kernels of one instruction set.
+    let lean = ["--workspace", "--no-default-features"].as_slice();
     for of in [every, lean] {
         let args = [&["clippy", "--quiet"], of, &["--", "-D", "warnings"]].concat();
         cargo::run(place, &args)?;
@@ -54,7 +54,21 @@ pub fn lint(place: &Place) -> Result<(), SetupError> {
 /// `OSTLER_REQUIRE` names something unknown, set-up fails, something does not compile,
 /// or a test fails.
 pub fn test(place: &Place, args: &[String]) -> Result<Counts, SetupError> {
-    let required = need::required().map_err(|e| SetupError::Usage(e.to_string()))?;
+    test_with(place, args, &[])
+}
+
+/// The same with these variables for the tests.
+pub(crate) fn test_with(
+    place: &Place,
+    args: &[String],
+    env: &[(&str, &str)],
+) -> Result<Counts, SetupError> {
+    let named = env.iter().find(|(name, _)| *name == need::REQUIRE);
+    let required = match named {
+        Some((_, list)) => need::parse(list),
+        None => need::required(),
+    };
+    let required = required.map_err(|e| SetupError::Usage(e.to_string()))?;
     libtorch::ensure(place)?;
     let of_referees = |need: &Need| [Need::Referee, Need::Nvrtc].contains(need);
     let referee = match referee::ensure(place) {
@@ -78,6 +92,7 @@ pub fn test(place: &Place, args: &[String]) -> Result<Counts, SetupError> {
 
     let mut command = cargo::command(place);
     command.args(&list).stdout(Stdio::piped());
+    command.envs(env.iter().copied());
     if let Some(python) = referee {
         command.env(referee::VARIABLE, python);
     }
@@ -91,6 +106,9 @@ pub fn test(place: &Place, args: &[String]) -> Result<Counts, SetupError> {
     let _ = std::fs::remove_file(&record);
     let status = ran?;
     counts.skipped(&skips?);
+    if args.is_empty() {
+        println!("{}", proofs::due(&place.root)?);
+    }
     println!("{counts}");
     if status.success() {
         return Ok(counts);

@@ -2,12 +2,15 @@
 //! what skipped tests write down.
 
 use crate::need::Skip;
+use crate::share;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// Why a test is ignored that is half of another one, which starts it in a process of its
 /// own. Such tests are run, so they are not counted apart.
 const HALF: &str = "only run by another test";
+/// Heading of the list of tests of which a share ran; `.ci/run` looks for it.
+const PARTS: &str = "tests that ran in part, in full by `cargo xtask nightly`:";
 /// Heading of the list of tests that did not run; `.ci/run` looks for it.
 const HEAD: &str = "tests that did not run:";
 
@@ -25,6 +28,8 @@ pub struct Counts {
     failures: BTreeSet<String>,
     /// Program and test, and what each lacked.
     skips: BTreeMap<(String, String), Vec<String>>,
+    /// Tests of which a share ran, with what it was.
+    parts: BTreeSet<String>,
     listing: bool,
 }
 
@@ -68,8 +73,21 @@ impl Counts {
         }
     }
 
-    /// Takes the lines that skipped tests have written down into account.
+    /// Takes the lines that skipped tests, and those that ran in part, have written down into
+    /// account.
     pub(crate) fn skipped(&mut self, record: &str) {
+        for line in record.lines() {
+            let mut words = line.split('\t');
+            if let (Some(share::WORD), Some(program), Some(test), Some(size), None) = (
+                words.next(),
+                words.next(),
+                words.next(),
+                words.next(),
+                words.next(),
+            ) {
+                self.parts.insert(format!("{program} {test}: {size}"));
+            }
+        }
         for skip in record.lines().filter_map(Skip::read) {
             let text = skip.to_string();
             let all = self.skips.entry((skip.program, skip.test)).or_default();
@@ -84,9 +102,16 @@ impl Counts {
     }
 }
 
-/// The tests that did not run, one line each, then `N passed, N failed, N skipped`.
+/// The tests that ran in part and those that did not run, one line each, then `N passed,
+/// N failed, N skipped`.
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.parts.is_empty() {
+            writeln!(f, "{PARTS}")?;
+        }
+        for line in &self.parts {
+            writeln!(f, "  {line}")?;
+        }
         let skipped = self.ignored.saturating_sub(self.halves) + self.skips.len();
         if skipped > 0 {
             writeln!(f, "{HEAD}")?;
@@ -155,6 +180,23 @@ tests that did not run:
   gpu: two a: no driver: none
   referee: one a: not set; nvrtc: one a: not there
 3 passed, 0 failed, 3 skipped";
+        assert_eq!(counted(results, record), expected);
+    }
+
+    #[test]
+    fn a_test_that_runs_in_part_is_named_with_its_share_and_has_passed() {
+        let results = "test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured\n";
+        let record = "\
+share\ttwo\tb\t3 of 9 models
+share\tone\ta\t10 of 90 states
+share\tone\ta\t10 of 90 states
+share\tcut
+";
+        let expected = "\
+tests that ran in part, in full by `cargo xtask nightly`:
+  one a: 10 of 90 states
+  two b: 3 of 9 models
+2 passed, 0 failed, 0 skipped";
         assert_eq!(counted(results, record), expected);
     }
 

@@ -21,7 +21,7 @@ const ITEMS: &str = include_str!("../gpu/bundle.json");
 pub fn bundle(place: &Place, out: &Path) -> Result<Vec<PathBuf>, SetupError> {
     libtorch::ensure(place)?;
     let programs = [
-        ("ostler", cargo::build_ostler(place)?),
+        ("ostler", cargo::build_ostler(place, None)?),
         (
             "gpu",
             build_tests(place, &["--workspace", "--test", "gpu"])?,

@@ -15,10 +15,16 @@ mod need;
 // The same rule for all code that is loaded; the crate it belongs to is too large here.
 #[path = "../../sim/src/owner.rs"]
 pub mod owner;
+pub mod parts;
 pub mod place;
+#[path = "../../sim/src/processor.rs"]
+pub mod processor;
+pub mod proofs;
 pub mod python;
 mod reads;
 pub mod referee;
+#[path = "../../tests/support/share.rs"]
+mod share;
 
 pub use counts::Counts;
 pub use error::SetupError;

@@ -384,8 +384,13 @@ fn the_program_gets_arguments_streams_and_exit_code_and_a_clean_environment() {
     );
     // The fake cargo notes the same of itself.
     let built = fs::read_to_string(machine.path("state/cargo_called")).unwrap();
-    let command = "build --release --package ostler-trainer --bin ostler";
-    assert!(built.starts_with(command), "{built}");
+    let command = "build --release --package ostler-trainer --bin ostler --no-default-features \
+                   --features ";
+    let features = built
+        .strip_prefix(command)
+        .unwrap_or_else(|| panic!("{built}"));
+    let features = features.split(' ').next().unwrap();
+    assert_eq!(features, ostler_xtask::processor::widest(), "{built}");
     assert!(built.ends_with("LD_LIBRARY_PATH=/own/lib\n"), "{built}");
     assert!(
         !built.contains("LIBTORCH") && !built.contains("CARGO_PKG_NAME"),
@@ -416,4 +421,26 @@ fn a_build_that_fails_gives_the_exit_code_of_cargo() {
         .output()
         .unwrap();
     assert_eq!(output.status.code(), Some(101), "{output:?}");
+}
+
+#[test]
+fn rapier_is_built_where_the_configuration_asks_for_it_and_said() {
+    let machine = Machine::new();
+    machine.write("run.toml", "[sim]\nbackend = \"rapier\"\n");
+    machine.write("other.toml", "[sim]\nbackend = \"native\"\n");
+    for (file, more, with) in [
+        ("run.toml", None, true),
+        ("other.toml", None, false),
+        ("other.toml", Some("sim.backend=rapier"), true),
+    ] {
+        let config = machine.path(file).into_os_string().into_string().unwrap();
+        let args: Vec<&str> = [config.as_str()].into_iter().chain(more).collect();
+        let output = machine.command(&args).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(said.contains("built with rapier, as "), with, "{said}");
+        let built = fs::read_to_string(machine.path("state/cargo_called")).unwrap();
+        let features = format!("--features {}", ostler_xtask::processor::widest());
+        let features = features + if with { ",rapier " } else { " " };
+        assert!(built.contains(&features), "{built}");
+    }
 }

@@ -31,23 +31,36 @@ struct Api {
     draw_pose: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
 }
 
+// Those of this build: sim/build.rs.
 unsafe extern "C" {
+    #[cfg(instructions = "portable")]
     fn ostler_env_portable() -> *const Api;
+    #[cfg(instructions = "avx2")]
     fn ostler_env_avx2() -> *const Api;
+    #[cfg(instructions = "avx512")]
     fn ostler_env_avx512() -> *const Api;
 }
 
 /// The functions for this processor. Numbers do not depend on which.
+///
+/// # Panics
+/// There are none: environments are not built then ([`InstructionSet::widest`]).
 fn api() -> &'static Api {
     static FOUND: OnceLock<&Api> = OnceLock::new();
     FOUND.get_or_init(|| {
+        let set = InstructionSet::widest().unwrap_or_else(|e| panic!("{e}"));
         // SAFETY: each returns the address of a constant that lives as long as the program,
         // laid out as `Api`.
         let api: &Api = unsafe {
-            &*match InstructionSet::detect() {
+            &*match set {
+                #[cfg(instructions = "portable")]
                 InstructionSet::Portable => ostler_env_portable(),
+                #[cfg(instructions = "avx2")]
                 InstructionSet::Avx2 => ostler_env_avx2(),
+                #[cfg(instructions = "avx512")]
                 InstructionSet::Avx512 => ostler_env_avx512(),
+                #[allow(unreachable_patterns, reason = "a build may have all")]
+                _ => unreachable!("the widest was built"),
             }
         };
         assert_eq!(api.args_bytes as usize, size_of::<EnvArgs>());

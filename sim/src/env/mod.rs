@@ -16,6 +16,7 @@ mod step;
 use crate::config::{Backend, ConfigError, EnvConfig, SimConfig, TaskConfig};
 use crate::memory::MemoryError;
 use crate::model::Model;
+use crate::physics::native::InstructionSet;
 use crate::physics::pool::Pool;
 use crate::physics::{Limits, Physics, PhysicsError, SnapshotError};
 use crate::state::{Sizes, Tables};
@@ -56,6 +57,15 @@ impl EnvError {
             Self::Config(_) => None,
         }
     }
+}
+
+/// Before anything of the kernels is called.
+///
+/// # Errors
+/// This program was built for other processors.
+fn has_kernels() -> Result<(), PhysicsError> {
+    InstructionSet::widest()?;
+    Ok(())
 }
 
 /// Refuses sensors that an engine cannot measure.
@@ -134,6 +144,7 @@ impl BatchEnv {
     ) -> Result<Self, EnvError> {
         sim.validate()?;
         env.validate()?;
+        has_kernels()?;
         let pool = Arc::new(Pool::new(sim.thread_count())?);
         // The task is checked first: its mistakes are the likelier ones, and worlds cost memory.
         let step_dt = sim.timestep(&model) * env.decimation as f64;
@@ -166,6 +177,7 @@ impl BatchEnv {
         first_env: u32,
     ) -> Result<Self, EnvError> {
         env.validate()?;
+        has_kernels()?;
         let step_dt = physics.timestep() * env.decimation as f64;
         let max_episode_steps = env.max_episode_steps(step_dt)?;
         let identity = snapshot::Identity::new(env, task, step_dt)?;

@@ -187,13 +187,23 @@ pub enum PhysicsError {
     },
     /// The engine was left out when this was built.
     #[error(
-        "this build has no {engine} engine: the feature `{engine}` of ostler-sim is off; \
+        "this program was built without {engine}: `cargo run --bin train -- CONFIG` builds it \
+         for a configuration that asks for it, `cargo build --release` builds all there is; \
          sim.backend = \"native\" is always there"
     )]
     Absent {
         /// `sim.backend`.
         engine: &'static str,
     },
+    /// Double precision was left out when this was built.
+    #[error(
+        "this program was built without double precision, which only comparisons need: \
+         `cargo build --release` builds all there is; --precision f32 is always there"
+    )]
+    NoDouble,
+    /// This program's kernels do not run on this processor.
+    #[error(transparent)]
+    Instructions(#[from] native::Unusable),
     /// A limit of `[[sim.limit]]` that does not fit the robot.
     #[error(transparent)]
     Limit(#[from] ConfigError),

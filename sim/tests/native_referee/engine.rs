@@ -1,6 +1,7 @@
 //! The engine under test, and what it is allowed.
 
 use super::pending::pending;
+use super::support::share;
 use ostler_sim::Model;
 use ostler_sim::physics::evaluate::{Evaluation, Precision, States};
 use ostler_sim::physics::native::{self, EvalOptions};
@@ -9,6 +10,9 @@ use ostler_sim::referee::states::Reference;
 use std::path::{Path, PathBuf};
 
 pub const PRECISIONS: [(&str, Precision); 2] = [("f64", Precision::F64), ("f32", Precision::F32)];
+
+/// States of which the share beyond a gate says something.
+const MANY: usize = 1000;
 
 /// The native engine at given states.
 pub fn evaluate(
@@ -36,7 +40,24 @@ pub fn table(
     ours: Result<Evaluation, String>,
     reference: &Reference,
 ) -> Result<Table, String> {
-    Ok(compare(model, label, &ours?, reference, gate(precision)))
+    let gate = gate(precision);
+    // One state of 1,000 may be beyond `most`: a share of the states is too small to count
+    // these. In part 99 % are held to it, and every state to `all` as ever.
+    if precision == Precision::F32 && !share::in_full() && reference.states.count >= MANY {
+        let wide = Gate {
+            most: gate.all,
+            ..gate
+        };
+        let mut table = compare(model, label, &ours?, reference, wide);
+        for (what, q) in [("qacc", &table.qacc), ("next state", &table.next)] {
+            if q.p99 > gate.most {
+                let text = format!("{what}: 99 % {:.1e} (allowed {:.0e})", q.p99, gate.most);
+                table.beyond.push(text);
+            }
+        }
+        return Ok(table);
+    }
+    Ok(compare(model, label, &ours?, reference, gate))
 }
 
 /// Differences from MuJoCo, over several models.

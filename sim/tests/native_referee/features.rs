@@ -2,10 +2,13 @@
 
 use super::engine::{Findings, files, repository};
 use super::reference::{mujoco, reference};
+use super::support::share;
 use ostler_sim::model::mjcf;
 use ostler_sim::referee::states::Reference;
 
 const STATES: usize = 400;
+/// With the other tests.
+const SHARE: usize = 100;
 
 #[test]
 fn features_agree_with_the_kept_answers() {
@@ -28,6 +31,7 @@ fn features_agree_with_the_kept_answers() {
 #[test]
 fn features_agree_with_mujoco() {
     let Some(mut mujoco) = mujoco() else { return };
+    let states = share::of(STATES, "states", SHARE);
     let mut findings = Findings::default();
     for (name, path) in files("tests/referee/features") {
         let model = match mjcf::load(&path) {
@@ -37,7 +41,7 @@ fn features_agree_with_mujoco() {
                 continue;
             }
         };
-        let answers = reference(&mut mujoco, &path, &model, STATES, 2);
+        let answers = reference(&mut mujoco, &path, &model, states, 2);
         findings.check(&name, &model, &answers);
     }
     findings.finish();

@@ -5,6 +5,7 @@ use super::generator::{MODELS, generate};
 use super::pending::{known_model, known_refusal};
 use super::reference::{mujoco, try_reference};
 use super::shrink::shrink;
+use super::support::share;
 use super::xml::Node;
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::evaluate::Precision;
@@ -13,6 +14,8 @@ use ostler_sim::referee::residual::{Gate, Quantiles, Table, compare, errors};
 use std::collections::BTreeMap;
 
 const STATES: usize = 24;
+/// Models with the other tests.
+const SHARE: usize = 100;
 /// Models that are shrunk and printed in full.
 const SHRUNK: usize = 1;
 /// Masses and shapes are random, so are condition numbers: times the gate of robots.
@@ -83,7 +86,7 @@ fn generated_models_mean_what_mujoco_says() {
             let seed: u64 = text.parse().expect("OSTLER_GENERATED is a seed");
             seed..seed + 1
         }
-        Err(_) => 0..MODELS,
+        Err(_) => 0..share::of(MODELS as usize, "models", SHARE) as u64,
     };
     let all = seeds.end - seeds.start;
     let mut findings = Findings::default();

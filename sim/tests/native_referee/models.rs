@@ -2,10 +2,13 @@
 
 use super::engine::{Findings, files, repository};
 use super::reference::{gymnasium, mujoco, reference};
+use super::support::share;
 use ostler_sim::model::mjcf;
 use ostler_sim::referee::states::Reference;
 
 const STATES: usize = 10_000;
+/// With the other tests.
+const SHARE: usize = 2000;
 
 #[test]
 fn shipped_robots_agree_with_the_kept_answers() {
@@ -23,9 +26,10 @@ fn shipped_robots_agree_with_the_kept_answers() {
 fn shipped_robots_agree_with_mujoco() {
     let Some(mut mujoco) = mujoco() else { return };
     let mut findings = Findings::default();
+    let states = share::of(STATES, "states", SHARE);
     for (name, path) in files("configs/robots") {
         let model = mjcf::load(&path).unwrap();
-        let answers = reference(&mut mujoco, &path, &model, STATES, 1);
+        let answers = reference(&mut mujoco, &path, &model, states, 1);
         findings.check(&name, &model, &answers);
     }
     findings.finish();
@@ -35,11 +39,12 @@ fn shipped_robots_agree_with_mujoco() {
 fn gymnasiums(names: &[&str]) {
     let Some(mut mujoco) = mujoco() else { return };
     let folder = gymnasium(&mut mujoco);
+    let states = share::of(STATES, "states", SHARE);
     let mut findings = Findings::default();
     for name in names {
         let path = folder.join(format!("{name}.xml"));
         let model = mjcf::load(&path).unwrap_or_else(|e| panic!("{e}"));
-        let answers = reference(&mut mujoco, &path, &model, STATES, 1);
+        let answers = reference(&mut mujoco, &path, &model, states, 1);
         findings.check(name, &model, &answers);
     }
     findings.finish();

@@ -1,7 +1,7 @@
 //! The programs of our robots and tasks compile for GPUs, without one: NVRTC makes code
 //! for sm_80, sm_89, sm_90 and sm_120, whose registers, spills and stack are held against
-//! the table `needs.json` (what they were when it was last written; `OSTLER_WRITE_NEEDS=1`
-//! writes it).
+//! the table `needs.json` (what they were when it was last written; `OSTLER_WRITE_NEEDS=1
+//! OSTLER_FULL=1` writes it). With the other tests each program is compiled for one of them.
 //!
 //! All that on two cores takes minutes, so that the code is kept in the cache of compiled
 //! programs: only what has changed is compiled.
@@ -19,6 +19,7 @@ use ostler_sim::device::cuda::nvrtc::log::Needs;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Mutex;
+use support::share;
 
 const ARCHITECTURES: [&str; 4] = ["sm_80", "sm_89", "sm_90", "sm_120"];
 /// Programs outside of the table are compiled for this architecture only.
@@ -106,12 +107,17 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
     let compiler = Compiler::from_environment(Nvrtc::in_folder(&folder).unwrap());
     let (shipped, others) = (programs::shipped(), programs::others());
     // The longest compilation first.
-    let for_all = ARCHITECTURES.iter().flat_map(|arch| {
-        shipped
-            .iter()
-            .rev()
-            .map(move |(n, p)| (n.as_str(), p, *arch))
+    let for_all = ARCHITECTURES.iter().enumerate().flat_map(|(a, arch)| {
+        let numbered = shipped.iter().enumerate().rev();
+        numbered.map(move |(i, (n, p))| (i, a, (n.as_str(), p, *arch)))
     });
+    // With the other tests each for one of them, so that all are among them.
+    let all = ARCHITECTURES.len() * shipped.len();
+    let few = share::of(all, "programs and architectures", shipped.len());
+    let chosen = |i: &usize, a: &usize| few == all || i % ARCHITECTURES.len() == *a;
+    let for_all = for_all
+        .filter(|(i, a, _)| chosen(i, a))
+        .map(|(.., work)| work);
     let for_one = others.iter().map(|(n, p)| (n.as_str(), p, ONE));
     let found = compiled(&compiler, &for_all.chain(for_one).collect::<Vec<_>>());
     let found: Vec<_> = found
@@ -124,6 +130,10 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
 
     let table = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/nvrtc/needs.json");
     if std::env::var_os("OSTLER_WRITE_NEEDS").is_some() {
+        assert!(
+            share::in_full(),
+            "OSTLER_WRITE_NEEDS=1 writes all: OSTLER_FULL=1"
+        );
         std::fs::write(&table, serde_json::to_string_pretty(&found).unwrap() + "\n").unwrap();
     }
     let recorded: Vec<Row> =
@@ -133,7 +143,7 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
             .iter()
             .find(|r| r.program == row.program && r.arch == row.arch)
             .unwrap_or_else(|| {
-                panic!("{table:?} lacks {row:?}; write it with OSTLER_WRITE_NEEDS=1")
+                panic!("{table:?} lacks {row:?}; write it with OSTLER_WRITE_NEEDS=1 OSTLER_FULL=1")
             });
         for ((what, now), (_, then)) in row.figures().into_iter().zip(was.figures()) {
             assert!(

@@ -3,10 +3,12 @@
 use crate::run::RunError;
 use clap::ValueEnum;
 use ostler_sim::config::{Backend, SimConfig};
+use ostler_sim::physics::PhysicsError;
 use ostler_sim::physics::evaluate::{Evaluation, Precision, States};
 use ostler_sim::physics::native::{self, EvalOptions};
 use ostler_sim::physics::pool::Pool;
-use ostler_sim::physics::{PhysicsError, rapier};
+#[cfg(feature = "rapier")]
+use ostler_sim::physics::rapier;
 use ostler_sim::{Model, Physics};
 use std::sync::Arc;
 
@@ -101,6 +103,9 @@ impl EngineArg {
                 let kernel = worlds.kernel().to_string();
                 Ok((Box::new(worlds), kernel))
             }
+            #[cfg(not(feature = "rapier"))]
+            Self::Rapier => Err(PhysicsError::Absent { engine: "rapier" }),
+            #[cfg(feature = "rapier")]
             Self::Rapier => {
                 let worlds = rapier::new(model, config, num_envs, &pool)?;
                 Ok((worlds, "rapier".to_string()))
@@ -120,6 +125,9 @@ impl EngineArg {
     ) -> Result<Evaluation, PhysicsError> {
         match self {
             Self::Native => native::evaluate(model, &EvalOptions::default(), precision, states),
+            #[cfg(not(feature = "rapier"))]
+            Self::Rapier => Err(PhysicsError::Absent { engine: "rapier" }),
+            #[cfg(feature = "rapier")]
             Self::Rapier => {
                 let pool = Arc::new(Pool::new(Pool::available())?);
                 rapier::evaluate(model, &SimConfig::default(), &pool, states)

@@ -28,6 +28,8 @@ use crate::log::{errln, filter, trace};
 use crate::run::RunError;
 use crate::run::error::USAGE;
 use clap::{Args, Parser, Subcommand};
+use ostler_sim::physics::PhysicsError;
+use ostler_sim::physics::native::InstructionSet;
 use std::path::PathBuf;
 
 /// Help for `--log-level`.
@@ -164,7 +166,13 @@ pub fn run() -> i32 {
             return if e.use_stderr() { USAGE } else { 0 };
         }
     };
-    let result = wanted(cli.log_level, &cli.command).and_then(|log_level| match cli.command {
+    let runs = InstructionSet::widest().map_err(PhysicsError::from);
+    let level = match runs {
+        Ok(_) => wanted(cli.log_level, &cli.command),
+        // Before the first call of code for a wider processor.
+        Err(e) => Err(e.into()),
+    };
+    let result = level.and_then(|log_level| match cli.command {
         Command::Train(args) => train::run(&args, log_level),
         Command::Check(args) => check::run(&args),
         Command::Play(args) => play::run(&args),

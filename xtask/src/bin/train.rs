@@ -2,7 +2,7 @@
 //! or fetches libtorch, builds `ostler`, becomes `ostler train CONFIG.toml`.
 
 use ostler_xtask::place::{self, Place};
-use ostler_xtask::{SetupError, cargo, libtorch};
+use ostler_xtask::{SetupError, cargo, libtorch, parts, processor};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -38,7 +38,13 @@ fn train(args: &[OsString]) -> Result<Infallible, SetupError> {
     }
     let place = Place::from_env()?;
     libtorch::ensure(&place)?;
-    let ostler = cargo::build_ostler(&place)?;
+    // This machine's kernels, and no engine that the run does not need.
+    let mut features = vec![processor::widest()];
+    if let Some(why) = parts::rapier(args) {
+        eprintln!("ostler is built with rapier, {why}");
+        features.push("rapier");
+    }
+    let ostler = cargo::build_ostler(&place, Some(&features))?;
     let mut command = Command::new(&ostler);
     cargo::clean(&mut command, &place);
     // One process: signals and the exit code are the program's own.

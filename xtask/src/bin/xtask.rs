@@ -1,7 +1,7 @@
 //! `cargo xtask`: what developers and CI run. Works from a fresh clone.
 
 use ostler_xtask::place::{self, Place};
-use ostler_xtask::{SetupError, checks, gpu_bundle, libtorch};
+use ostler_xtask::{SetupError, checks, gpu_bundle, libtorch, proofs};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -9,6 +9,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
 
   test [ARGS]  every test of the workspace, libtorch and referees set up first;
                ARGS go to `cargo test` (for example: -p ostler-sim model)
+  nightly [--all]
+               the tests of thousands of states and several architectures in full: those
+               whose sources have changed since (tests/proved.toml), or all
   lint         format, clippy and documentation, warnings are errors
   ci           lint, then test
   gpu-bundle [FOLDER]
@@ -32,6 +35,8 @@ fn run(args: &[String]) -> Result<(), SetupError> {
         .ok_or_else(|| SetupError::Usage(USAGE.into()))?;
     match (command.as_str(), rest) {
         ("test", rest) => timed("test", || checks::test(&place, rest).map(drop)),
+        ("nightly", []) => timed("nightly", || proofs::nightly(&place, false)),
+        ("nightly", [all]) if all == "--all" => timed("nightly", || proofs::nightly(&place, true)),
         ("lint", []) => timed("lint", || checks::lint(&place)),
         ("ci", []) => {
             timed("lint", || checks::lint(&place))?;

@@ -3,7 +3,7 @@
 use super::engine::plan;
 use super::ffi::{self, Functions};
 use super::generate::generate;
-use super::kernel::InstructionSet;
+use super::kernel::{InstructionSet, Unusable};
 use super::specialize::{
     Background, Kernel, Mode, OnProgress, Outcome, Progress, Source, SpecializeError, Specializer,
 };
@@ -141,8 +141,9 @@ pub(super) fn choose(
     let Some(set) = open(&config.kernel)? else {
         return named(plan, &config.kernel, progress);
     };
+    let functions = set.generic()?;
     let generic = |note: Option<String>, background| Choice {
-        functions: Functions::from(set.generic()),
+        functions: Functions::from(functions),
         name: generic_name(set),
         note,
         background,
@@ -180,10 +181,11 @@ pub(super) fn choose(
 /// or the one in `auto-avx2`; none where it names one kernel.
 ///
 /// # Errors
-/// No instruction set is called so; this processor has not got it.
+/// No instruction set is called so; this processor has not got it, or this program no kernels
+/// for it.
 fn open(kernel: &str) -> Result<Option<InstructionSet>, PhysicsError> {
     if kernel == AUTO {
-        return Ok(Some(InstructionSet::detect()));
+        return Ok(Some(InstructionSet::widest()?));
     }
     let Some(name) = kernel.strip_prefix(AUTO).and_then(|k| k.strip_prefix('-')) else {
         return Ok(None);
@@ -194,9 +196,7 @@ fn open(kernel: &str) -> Result<Option<InstructionSet>, PhysicsError> {
     };
     let set = InstructionSet::named(name)
         .ok_or_else(|| missing(format!("no instruction set is called \"{name}\"")))?;
-    if !set.is_available() {
-        return Err(missing(format!("this processor has no {}", set.name())));
-    }
+    set.generic().map_err(|why| missing(why.to_string()))?;
     Ok(Some(set))
 }
 
@@ -257,11 +257,12 @@ fn named(plan: &RobotTables, name: &str, progress: OnProgress<'_>) -> Result<Cho
     };
     let (set, hash) = parse(name).ok_or_else(|| missing("no kernel is called so".into()))?;
     if !set.is_available() {
-        return Err(missing(format!("this processor has no {}", set.name())));
+        return Err(missing(Unusable::Processor(set.name()).to_string()));
     }
     let Some(hash) = hash else {
+        let generic = set.generic().map_err(|why| missing(why.to_string()))?;
         return Ok(Choice {
-            functions: Functions::from(set.generic()),
+            functions: Functions::from(generic),
             name: name.into(),
             note: None,
             background: None,

@@ -54,11 +54,11 @@ pub fn evaluate(
 ) -> Result<Evaluation, PhysicsError> {
     let plan = lower(model, &options.lower)?;
     match (precision, options.instruction_set) {
-        (Precision::F64, _) => run::<f64>(plan, options, ffi::linked(Linked::Double), states),
-        (Precision::F32, Some(set)) if !set.is_available() => {
-            Err(unsupported(format!("{} on this processor", set.name())))
+        (Precision::F64, _) => {
+            let double = ffi::linked(Linked::Double).ok_or(PhysicsError::NoDouble)?;
+            run::<f64>(plan, options, double, states)
         }
-        (Precision::F32, Some(set)) => run::<f32>(plan, options, set.generic(), states),
+        (Precision::F32, Some(set)) => run::<f32>(plan, options, set.generic()?, states),
         (Precision::F32, None) => {
             let config = SimConfig {
                 specialize: options.specialize,

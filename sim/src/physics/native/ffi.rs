@@ -27,10 +27,15 @@ pub(super) struct Api {
     evaluate: unsafe extern "C" fn(*const c_void, *mut c_void, *const c_void, c_int, c_int),
 }
 
+// Those of this build: sim/build.rs.
 unsafe extern "C" {
+    #[cfg(instructions = "portable")]
     fn ostler_kernel_portable() -> *const Api;
+    #[cfg(instructions = "avx2")]
     fn ostler_kernel_avx2() -> *const Api;
+    #[cfg(instructions = "avx512")]
     fn ostler_kernel_avx512() -> *const Api;
+    #[cfg(feature = "double")]
     fn ostler_kernel_double() -> *const Api;
 }
 
@@ -43,17 +48,24 @@ pub(super) enum Linked {
     Double,
 }
 
-/// A linked kernel's functions.
-pub(super) fn linked(which: Linked) -> &'static Api {
+/// A linked kernel's functions; none where this build left it out.
+pub(super) fn linked(which: Linked) -> Option<&'static Api> {
     // SAFETY: each returns the address of a constant that lives as long as the
     // program, laid out as `Api` (the kernels' own test compares sizes).
     unsafe {
-        &*match which {
+        let api: *const Api = match which {
+            #[cfg(instructions = "portable")]
             Linked::Portable => ostler_kernel_portable(),
+            #[cfg(instructions = "avx2")]
             Linked::Avx2 => ostler_kernel_avx2(),
+            #[cfg(instructions = "avx512")]
             Linked::Avx512 => ostler_kernel_avx512(),
+            #[cfg(feature = "double")]
             Linked::Double => ostler_kernel_double(),
-        }
+            #[allow(unreachable_patterns, reason = "a build may have all")]
+            _ => return None,
+        };
+        Some(&*api)
     }
 }
 

@@ -23,7 +23,7 @@ pub use choose::{Settled, foresee, settle};
 pub(crate) use engine::{ITERATIONS, TOLERANCE};
 pub use engine::{NativePhysics, new};
 pub use evaluate::{EvalOptions, evaluate};
-pub use kernel::InstructionSet;
+pub use kernel::{InstructionSet, Unusable};
 
 use super::PhysicsError;
 

@@ -7,9 +7,11 @@
 use crate::learner::policy::Activation;
 use bytemuck::{Pod, Zeroable};
 use ostler_sim::device::Address;
+use ostler_sim::physics::native::InstructionSet;
 use std::sync::OnceLock;
 
-/// Vectors that the processor has.
+/// Vectors that the processor has and this build kernels for: its features name them as they do
+/// those of the simulation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Vectors {
     /// Four numbers: SSE2, which every x86-64 has.
@@ -302,9 +304,13 @@ struct Table {
         unsafe extern "C" fn(*const f32, usize, usize, *const i64, usize, *mut f32, usize) -> i32,
 }
 
+// Those of this build: trainer/build.rs.
 unsafe extern "C" {
+    #[cfg(instructions = "portable")]
     static ostler_learn_portable: Table;
+    #[cfg(instructions = "avx2")]
     static ostler_learn_avx2: Table;
+    #[cfg(instructions = "avx512")]
     static ostler_learn_avx512: Table;
 }
 
@@ -321,21 +327,27 @@ impl Activation {
 
 impl Vectors {
     /// The widest.
+    ///
+    /// # Panics
+    /// The program was built for other processors: `cli::run` ends it before.
     pub fn widest() -> Self {
         static WIDEST: OnceLock<Vectors> = OnceLock::new();
-        *WIDEST.get_or_init(|| Self::all().last().unwrap_or(Self::Four))
+        let none = || unreachable!("none of these vectors is the processor's");
+        *WIDEST.get_or_init(|| Self::all().last().unwrap_or_else(none))
     }
 
     /// All there are, narrow ones first.
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        let eight = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");
-        let sixteen = eight
-            && std::is_x86_feature_detected!("avx512f")
-            && std::is_x86_feature_detected!("avx512dq")
-            && std::is_x86_feature_detected!("avx512vl");
-        let wide = [(eight, Self::Eight), (sixteen, Self::Sixteen)];
-        let wide = wide.into_iter().filter(|(has, _)| *has);
-        std::iter::once(Self::Four).chain(wide.map(|(_, vectors)| vectors))
+        let built = [
+            #[cfg(instructions = "portable")]
+            (InstructionSet::Portable, Self::Four),
+            #[cfg(instructions = "avx2")]
+            (InstructionSet::Avx2, Self::Eight),
+            #[cfg(instructions = "avx512")]
+            (InstructionSet::Avx512, Self::Sixteen),
+        ];
+        let has = built.into_iter().filter(|(set, _)| set.is_available());
+        has.map(|(_, vectors)| vectors)
     }
 
     /// Numbers in one.
@@ -347,15 +359,20 @@ impl Vectors {
         }
     }
 
-    /// Invariant: a value of [`Vectors`] other than `Four` exists only where the processor has
-    /// these instructions ([`all`](Self::all)), so that the table's functions may be called.
+    /// Invariant: a value of [`Vectors`] is used only where the processor has these instructions
+    /// ([`all`](Self::all)), so that the table's functions may be called.
     fn table(self) -> &'static Table {
         // SAFETY: the tables are constants of the program.
         unsafe {
             match self {
+                #[cfg(instructions = "portable")]
                 Self::Four => &ostler_learn_portable,
+                #[cfg(instructions = "avx2")]
                 Self::Eight => &ostler_learn_avx2,
+                #[cfg(instructions = "avx512")]
                 Self::Sixteen => &ostler_learn_avx512,
+                #[allow(unreachable_patterns, reason = "a build may have all")]
+                _ => unreachable!("{self:?} was left out of this build"),
             }
         }
     }

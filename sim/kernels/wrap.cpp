@@ -1,0 +1,13 @@
+// A string around a geom, for what is found once per model: sim/src/physics/native/wrap.rs.
+#include <immintrin.h>
+#include <math.h>
+
+namespace {
+#include "scalar.cuh"
+#include "space.cuh"
+#include "wrap.cuh"
+}
+
+extern "C" int ostler_wrap(const double* from, const double* to, const double* side, double radius, int cylinder, double* out) {
+  return wrap<double>(from, to, side, radius, cylinder != 0, 2, out, out + 6);
+}
