@@ -226,7 +226,7 @@ fn read(root: &Path) -> Result<Vec<Proved>, SetupError> {
     Ok(parse(&text))
 }
 
-/// As [`print`] writes it.
+/// As [`written`] writes it.
 fn parse(text: &str) -> Vec<Proved> {
     let mut all: Vec<Proved> = Vec::new();
     for line in text.lines() {
@@ -248,7 +248,7 @@ fn parse(text: &str) -> Vec<Proved> {
     all
 }
 
-fn print(record: &[Proved]) -> String {
+fn written(record: &[Proved]) -> String {
     let mut text = HEAD.to_owned();
     for p in record {
         let (name, sources, date) = (&p.name, &p.sources, &p.date);
@@ -271,7 +271,7 @@ fn note(root: &Path, proof: &Proof, sources: String, date: String) -> Result<(),
     });
     record.sort_by(|a, b| a.name.cmp(&b.name));
     let path = root.join(RECORD);
-    fs::write(&path, print(&record)).map_err(SetupError::io("write", path))
+    fs::write(&path, written(&record)).map_err(SetupError::io("write", path))
 }
 
 /// `2026-11-23`, UTC.
@@ -367,7 +367,7 @@ mod tests {
         let path = root().join(RECORD);
         let text = fs::read_to_string(path).unwrap();
         let record = parse(&text);
-        assert_eq!(print(&record), text);
+        assert_eq!(written(&record), text);
         for p in &record {
             assert!(PROOFS.iter().any(|known| known.name == p.name), "{p:?}");
             assert!(p.sources.len() == 64 && p.date.len() == 10, "{p:?}");
