@@ -1,7 +1,7 @@
 //! A run: the loop, and everything that keeps it alive.
 //!
 //! Reading order: [`Run::learn`] (the loop, and one iteration, which counts whole or not at
-//! all) -> [`start`](self::start) (how a run is built, fresh or from a checkpoint).
+//! all) -> `start` (how a run is built, fresh or from a checkpoint).
 //!
 //! | part | owns |
 //! |---|---|

@@ -16,7 +16,7 @@ pub struct Buffers<'a> {
     pub action: &'a [f32],
     /// Actions of the step before `[A][N]`; zero after a reset.
     pub last_action: &'a [f32],
-    /// Values that expressions keep of earlier steps `[k][N]` ([`super::Memory`]).
+    /// Values that expressions keep of earlier steps `[k][N]` ([`super::History`]).
     pub history: &'a [f32],
     /// Commands, all components of all commands in order `[c][N]`.
     pub command: &'a [f32],

@@ -6,7 +6,7 @@ use tch::{Kind, TchError, Tensor};
 /// `ln(2 pi) / 2`.
 pub(super) const HALF_LN_TAU: f64 = 0.918_938_533_204_672_7;
 
-/// Means that `stats` of [`loss`] holds, in order.
+/// Means over a minibatch that the loss gives, in order.
 pub const KL: usize = 0;
 /// Finite unless no sample was valid.
 pub const CLIP_FRACTION: usize = 1;

@@ -102,7 +102,7 @@ struct BoundedLogStd {
 
 /// The gradient of a gathered minibatch's loss, with the further columns of a recurrent actor's
 /// samples besides, into `params.grad`, and its means into `stats`, as
-/// [`loss`](super::loss::loss) and the backward pass give them.
+/// [`LossKernel::run`](super::kernel::LossKernel::run) and the backward pass give them.
 ///
 /// # Errors
 /// libtorch refuses.
