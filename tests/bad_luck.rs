@@ -48,7 +48,7 @@ fn a_checkpoint_that_cannot_be_written_stops_nothing_and_the_last_is_rescued() {
     );
     let err = text(&out);
     assert_eq!(out.status.code(), Some(1), "{err}");
-    assert!(err.contains("the training goes on"), "{err}");
+    assert!(err.contains("the run goes on"), "{err}");
     assert!(err.contains("cannot write the checkpoint"), "{err}");
     // Since there are reports, the last line names both.
     assert!(err.contains("the log a/log.txt"), "{err}");
