@@ -30,7 +30,9 @@ fn every_file_that_a_page_names_exists() {
     let source = |word: &str| {
         let ends = ["rs", "cuh", "h", "cpp", "py", "toml", "json", "yml"];
         let name = word.rsplit('/').next().unwrap_or(word);
-        let ending = name.rsplit_once('.').is_some_and(|(_, e)| ends.contains(&e));
+        let ending = name
+            .rsplit_once('.')
+            .is_some_and(|(_, e)| ends.contains(&e));
         // Not a pattern, nor a place in the reader's own folders.
         let placeholder = ["NAME", "DIR"].iter().any(|name| word.contains(name));
         let plain = !word.contains(['*', '<', ' ']) && !placeholder;
