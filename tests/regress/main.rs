@@ -13,6 +13,8 @@ mod files;
 mod outputs;
 mod speed;
 mod stops;
+#[path = "../support/mod.rs"]
+mod support;
 
 use common::Place;
 use serde_json::Value;

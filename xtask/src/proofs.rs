@@ -22,7 +22,7 @@ const HEAD: &str = "\
 /// Tests that prove something in full.
 #[derive(Debug)]
 pub struct Proof {
-    /// The test program of ostler-sim, and its table in the record.
+    /// The test program, and its table in the record.
     pub name: &'static str,
     /// What the machine must have: no test of it may be skipped.
     needs: &'static str,
@@ -32,7 +32,7 @@ pub struct Proof {
 
 /// All proofs. Sources are the kernels, what calls and prints them, the tests and their models;
 /// of what reads models every test's share has all there is.
-pub const PROOFS: [Proof; 3] = [
+pub const PROOFS: [Proof; 5] = [
     Proof {
         name: "native_referee",
         needs: "referee",
@@ -60,6 +60,25 @@ pub const PROOFS: [Proof; 3] = [
             "sim/tests/specialised_kernels.rs",
             "tests/referee",
         ],
+    },
+    Proof {
+        name: "on_device",
+        needs: "compiler",
+        sources: &[
+            "configs",
+            "sim/kernels",
+            "sim/src/device/host.rs",
+            "sim/src/env",
+            "sim/src/physics/native",
+            "sim/src/task",
+            "sim/tests/on_device",
+            "tests/referee/features",
+        ],
+    },
+    Proof {
+        name: "regress",
+        needs: "python",
+        sources: &["tests/regress", "trainer/src/drill", "trainer/src/regress"],
     },
     Proof {
         name: "nvrtc",

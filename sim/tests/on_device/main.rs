@@ -5,4 +5,6 @@
 
 mod exchange;
 mod same;
+#[path = "../../../tests/support/mod.rs"]
+mod shared;
 mod support;
