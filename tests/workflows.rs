@@ -275,8 +275,8 @@ fn steps_on_a_hosted_machine_are_one_command_and_a_summary() {
     }
 }
 
-/// `.ci/run` with a cargo that only prints and fails at `fails`; the end of its output, after its table of
-/// times, which is the second.
+/// `.ci/run` with a cargo that only prints and fails at `fails`; the end of its output, after
+/// its table of times, which is the second.
 fn ci(says: &str, require: Option<&str>, fails: &str) -> (i32, String, String) {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
@@ -293,7 +293,9 @@ fn ci(says: &str, require: Option<&str>, fails: &str) -> (i32, String, String) {
     let says = "[ \"$2\" != test ] || { cat says; echo \"$OSTLER_REQUIRE\" > required; }";
     script("bin/cargo", &format!("{says}; [ \"$2\" != '{fails}' ]"));
     let path = std::env::var("PATH").unwrap();
-    let out = Command::new(at(".ci/run"))
+    // By name: a script that was just written may still be open in a child of another test.
+    let out = Command::new("bash")
+        .arg(at(".ci/run"))
         .env("PATH", format!("{}:{path}", at("bin").display()))
         .env_remove("CARGO_TARGET_DIR")
         .env_remove("OSTLER_REQUIRE")

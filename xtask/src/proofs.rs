@@ -400,9 +400,10 @@ mod tests {
             for source in proof.sources {
                 assert!(root().join(source).exists(), "{source}");
             }
-            let own = format!("sim/tests/{}", proof.name);
-            let covers = |s: &str| s == own || s == format!("{own}.rs");
-            assert!(proof.sources.iter().any(|s| covers(s)), "{own}");
+            let own = ["sim/tests", "tests"].map(|folder| format!("{folder}/{}", proof.name));
+            let is = |s: &str, own: &String| s == own || s == format!("{own}.rs");
+            let covers = |s: &str| own.iter().any(|own| is(s, own));
+            assert!(proof.sources.iter().any(|s| covers(s)), "{own:?}");
             let mut files = Vec::new();
             for source in proof.sources.iter().filter(|s| covers(s)) {
                 walk(&root(), &root().join(source), &mut files).unwrap();
