@@ -228,7 +228,7 @@ impl Run {
         trouble: Option<&Trouble>,
     ) -> Result<Option<Evaluation>, RunError> {
         let (setup, counters) = (&self.setup, &self.counters);
-        let settled = setup.settled_return(counters);
+        let settled = || setup.settled_return(counters);
         let (config, max_time) = (setup.config(), setup.max_time);
         let due = |of: &Evaluations| of.due(config, counters.iteration, settled, max_time);
         if trouble.is_some() || !due(&self.evaluations) {
@@ -243,7 +243,7 @@ impl Run {
 
     /// Whether `runner.stop_at_return` is reached.
     fn judge_goal(&mut self, evaluation: Option<&Evaluation>) {
-        let settled = self.setup.settled_return(&self.counters);
+        let settled = || self.setup.settled_return(&self.counters);
         let goal = self.setup.config().runner.stop_at_return;
         self.evaluations.judge_goal(goal, evaluation, settled);
     }
@@ -298,7 +298,7 @@ impl Run {
         }
         // No picture where there is no space.
         let curve = self.config().log.curve && self.store.disk_full().is_none();
-        let folder = self.store.path().to_path_buf();
+        let folder = self.store.dir().path().to_path_buf();
         let (standing, report) = self.standing_and_report();
         report.finish(standing, &folder, curve);
         self.store.finish(self.evaluations.reached);
@@ -404,7 +404,7 @@ impl Run {
 
     /// The newest report of a failure in the run's folder.
     pub fn newest_report(&self) -> Option<PathBuf> {
-        failure::newest(self.store.path())
+        failure::newest(self.store.dir().path())
     }
 
     /// Records that a log did not take.

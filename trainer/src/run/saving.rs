@@ -61,8 +61,9 @@ impl Run {
         }
         let better = self.better();
         let best = better.or(self.counters.best);
-        let as_asked = self.setup.as_asked();
-        self.store.restore_folder(&as_asked, &self.setup.model);
+        if self.store.restore_folder() {
+            self.write_config();
+        }
         self.during(Phase::Save, |run| {
             let checkpoint = run.checkpoint(parts, best)?;
             run.store.write(&checkpoint)

@@ -277,6 +277,11 @@ impl Run {
     fn record_cap(&mut self, to: usize) {
         let iteration = self.counters.iteration;
         self.setup.loaded.config.back_off.record(iteration, to);
+        self.write_config();
+    }
+
+    /// Writes the configuration into the run's folder.
+    pub(super) fn write_config(&self) {
         let as_asked = self.setup.as_asked();
         self.store.write_config(&as_asked, &self.setup.model);
     }

@@ -5,7 +5,7 @@
 //! Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2015,
 //! algorithm 1, with epsilon added after the bias correction.
 
-use super::device::{Entry, LearnKernels, address};
+use super::device::{Entry, LearnKernels, address, not_loaded};
 use super::host::Vectors;
 use super::host::kernels::{AdamConfig, AdamStep};
 use super::{Params, zeros};
@@ -47,9 +47,11 @@ pub struct Adam {
     device: Option<(LearnKernels, Tensor)>,
 }
 
-/// Where a kernel finds an optimiser's numbers.
+/// An optimiser on a device, for a kernel that works out the numbers of its steps.
 #[derive(Debug, Clone, Copy)]
-pub struct Places {
+pub struct OnDevice<'a> {
+    /// The device's kernels.
+    pub kernels: &'a LearnKernels,
     /// The same for all steps.
     pub config: AdamConfig,
     /// Learning rates `[K]`.
@@ -168,16 +170,12 @@ impl Adam {
         self.device = None;
     }
 
-    /// The kernels, if it learns on a device.
-    pub fn kernels(&self) -> Option<&LearnKernels> {
-        self.device.as_ref().map(|(kernels, _)| kernels)
-    }
-
     /// Where a kernel finds learning rates, powers and room for the numbers of steps, with
     /// gradients of at most `limit`; none where it learns on the host.
-    pub fn places(&self, limit: f64) -> Option<Places> {
-        let (_, steps) = self.device.as_ref()?;
-        Some(Places {
+    pub fn on_device(&self, limit: f64) -> Option<OnDevice<'_>> {
+        let (kernels, steps) = self.device.as_ref()?;
+        Some(OnDevice {
+            kernels,
             config: self.config(limit),
             lr: address(&self.lr),
             powers: address(&self.powers),
@@ -196,15 +194,13 @@ impl Adam {
     }
 
     /// On a device: the steps of all parts whose numbers a kernel has put into
-    /// [`places`](Self::places), along `params.grad`. Where a step is not to be taken
+    /// [`on_device`](Self::on_device), along `params.grad`. Where a step is not to be taken
     /// parameters and state stay as they are, whatever the gradient holds.
     ///
     /// # Errors
     /// The device refuses, or there are no kernels.
     pub fn step(&mut self, params: &mut Params) -> Result<(), LearnError> {
-        let Some((kernels, steps)) = &self.device else {
-            return Err(LearnError::Kernel("they were not loaded".into()));
-        };
+        let (kernels, steps) = self.device.as_ref().ok_or_else(not_loaded)?;
         let len = params.len();
         let args = AdamArgs {
             steps: address(steps),

@@ -116,6 +116,11 @@ impl LearnKernels {
     }
 }
 
+/// A learner on a device was built without its kernels.
+pub fn not_loaded() -> LearnError {
+    LearnError::Kernel("they were not loaded".into())
+}
+
 /// Where a tensor's first number lies.
 pub fn address(t: &Tensor) -> Address {
     t.data_ptr() as Address

@@ -2,7 +2,7 @@
 //! and the sums that are read once per update.
 
 use crate::learner::LearnError;
-use crate::learner::nn::device::{Entry, address};
+use crate::learner::nn::device::{Entry, address, not_loaded};
 use crate::learner::nn::host::Vectors;
 use crate::learner::nn::host::kernels::{AdamConfig, Tally as Gathered, TallyShape};
 use crate::learner::nn::{Adam, Params};
@@ -158,27 +158,24 @@ impl Section {
     /// libtorch or the device refuses.
     pub fn step(&mut self, adam: &mut Adam, params: &mut Params) -> Result<(), LearnError> {
         self.tried += 1;
-        if let Some((kernels, places)) = adam.kernels().zip(adam.places(self.limit)) {
+        if let Some(device) = adam.on_device(self.limit) {
             self.entries[NORM].f_copy_(&params.grad.f_norm()?)?;
             let (row, sum, passed) = (&self.row, &self.sum, &self.passed);
             let args = FinishArgs {
                 tally: self.shape().at(address(row), address(sum), address(passed)),
-                adam: places.config,
-                lr: places.lr,
-                powers: places.powers,
-                step: places.steps,
+                adam: device.config,
+                lr: device.lr,
+                powers: device.powers,
+                step: device.steps,
                 norm: NORM as i64,
             };
             // SAFETY: the entry's struct; one thread reads and writes these tensors, which have
             // the sizes that it counts on, and the one part of the parameters.
-            unsafe { kernels.launch(Entry::Finish, 1, &args)? };
+            unsafe { device.kernels.launch(Entry::Finish, 1, &args)? };
             return adam.step(params);
         }
         let shape = self.shape();
-        let host = self
-            .host
-            .as_mut()
-            .ok_or_else(|| LearnError::Kernel("they were not loaded".into()))?;
+        let host = self.host.as_mut().ok_or_else(not_loaded)?;
         let mut adam = adam.on_host(params, self.limit)?;
         let norm = adam.gradient_norm(0)?;
         let row = host.row.all_mut()?;

@@ -1,6 +1,6 @@
 //! The end of a minibatch: does the policy still learn, are the numbers good, how long is
-//! the step, the step. Where tensors lie on the host this works on their memory; on a device it is kernels
-//! of the same text (`trainer/kernels/finish.cuh`), and nothing is read back.
+//! the step, the step. Where tensors lie on the host this works on their memory; on a device
+//! it is kernels of the same source (`trainer/kernels/finish.cuh`), and nothing is read back.
 
 use super::blocks::{Blocks, Inputs};
 use super::stats::Judge;
@@ -72,17 +72,17 @@ impl Host {
 
 impl Ppo {
     /// Views for the coming update, where tensors lie on the host.
-    pub(super) fn host(&self) -> Result<Option<Host>, LearnError> {
-        if self.adam.kernels().is_some() {
-            return Ok(None);
-        }
+    ///
+    /// # Errors
+    /// They lie on a device.
+    pub(super) fn host(&self) -> Result<Host, LearnError> {
         let params = &self.policy.params;
         // SAFETY: parameters, gradient, statistics and samples have initial values; the written
         // ranges overlap nothing else. `run` alone borrows slices, and nothing of libtorch's
         // runs meanwhile but for addresses.
         unsafe {
             let critic = self.samples.x_critic.as_ref();
-            Ok(Some(Host {
+            Ok(Host {
                 theta: HostRows::new(&params.theta)?,
                 grad: HostRows::new(&params.grad)?,
                 x_actor: HostRows::new(&self.samples.x_actor)?,
@@ -98,7 +98,7 @@ impl Ppo {
                 adam: self.adam.on_host(params, self.config.max_grad_norm)?,
                 judge: self.accumulator.on_host()?,
                 stop: host_number(&self.stop)?,
-            }))
+            })
         }
     }
 
@@ -128,15 +128,14 @@ impl Ppo {
 
     /// The end of a minibatch whose gradient is there.
     pub(super) fn finish(&mut self) -> Result<(), LearnError> {
-        if let Some(mut host) = self.host()? {
+        let Some(adam) = self.adam.on_device(self.config.max_grad_norm) else {
+            let mut host = self.host()?;
             let policy = host.policy_goes_on()?;
             return self.finish_on_host(&mut host, policy);
-        }
+        };
         let norm = |part| self.adam.gradient(&self.policy.params, part)?.f_norm();
         let norms: Vec<Tensor> = (0..self.adam.parts()).map(norm).collect::<Result<_, _>>()?;
-        let limit = self.config.max_grad_norm;
-        self.accumulator
-            .finish(&self.adam, &self.stop, &norms, limit)?;
+        self.accumulator.finish(adam, &self.stop, &norms)?;
         self.adam.step(&mut self.policy.params)
     }
 

@@ -478,7 +478,8 @@ impl Ppo {
     }
 
     /// All epochs' minibatches, in the host's memory.
-    fn learn_all_on_host(&mut self, mut host: Host) -> Result<(), LearnError> {
+    fn learn_all_on_host(&mut self) -> Result<(), LearnError> {
+        let mut host = self.host()?;
         for epoch in 0..self.config.num_learning_epochs {
             let drawn = self.drawn_on_host(epoch)?;
             if let Path::Blocks(blocks) = &mut self.path {
@@ -533,9 +534,9 @@ impl Learner for Ppo {
         self.stop = self.desired()?.f_mul_scalar(self.config.stop())?;
         let rate = self.adam.rate(0).f_add_scalar(0.0)?;
         let _ = self.adam.rate(0).shallow_clone().f_mul_(&self.signal)?;
-        match (self.on_host(), self.host()?) {
-            (true, Some(host)) => self.learn_all_on_host(host)?,
-            _ => self.learn_all()?,
+        match self.on_host() {
+            true => self.learn_all_on_host()?,
+            false => self.learn_all()?,
         }
         self.adam.rate(0).shallow_clone().f_copy_(&rate)?;
         self.adapt()?;

@@ -1,7 +1,7 @@
 //! Numbers about an update, gathered on the device and read once.
 
 use super::loss::{CLIP_FRACTION, ENTROPY, IMITATION, KL, STATS, SURROGATE, VALUE};
-use crate::learner::nn::Adam;
+use crate::learner::nn::adam::OnDevice;
 use crate::learner::nn::device::{Entry, address};
 use crate::learner::nn::host::Vectors;
 use crate::learner::nn::host::kernels::{AdamConfig, Tally, TallyShape};
@@ -12,8 +12,8 @@ use ostler_collector::transfer::host_doubles;
 use ostler_sim::device::{Address, Counts};
 use tch::{Device, Kind, TchError, Tensor};
 
-/// Places behind the losses' means, as in `finish.cuh`: norms of the actor's and the critic's gradient, whether
-/// one of them was clipped, 1 where the policy takes the step, 1.
+/// Places behind the losses' means, as in `finish.cuh`: norms of the actor's and the critic's
+/// gradient, whether one of them was clipped, 1 where the policy takes the step, 1.
 const GRAD_NORM: usize = STATS;
 const CRITIC_NORM: usize = STATS + 1;
 const CLIPPED: usize = STATS + 2;
@@ -176,17 +176,13 @@ impl Accumulator {
     /// of the parts' gradients; all without dimensions.
     ///
     /// # Errors
-    /// The device refuses, or there are no kernels.
+    /// The device refuses.
     pub fn finish(
         &mut self,
-        adam: &Adam,
+        adam: OnDevice<'_>,
         stop: &Tensor,
         norms: &[Tensor],
-        limit: f64,
     ) -> Result<(), LearnError> {
-        let (Some(kernels), Some(places)) = (adam.kernels(), adam.places(limit)) else {
-            return Err(LearnError::Kernel("they were not loaded".into()));
-        };
         let norm = |part: usize| norms.get(part).map_or(0, address);
         let args = FinishArgs {
             tally: SHAPE.at(
@@ -194,18 +190,18 @@ impl Accumulator {
                 address(&self.sum),
                 address(&self.passed),
             ),
-            adam: places.config,
+            adam: adam.config,
             norms: [norm(0), norm(1)],
             stop: address(stop),
             end: address(&self.end),
-            lr: places.lr,
-            powers: places.powers,
-            steps: places.steps,
+            lr: adam.lr,
+            powers: adam.powers,
+            steps: adam.steps,
             parts: norms.len() as i64,
         };
         // SAFETY: the entry's struct; one thread reads and writes these tensors, which have the
         // sizes that it counts on, and one norm, learning rate and step for each part.
-        unsafe { kernels.launch(Entry::PpoFinish, 1, &args) }
+        unsafe { adam.kernels.launch(Entry::PpoFinish, 1, &args) }
     }
 
     /// The numbers of minibatches in the host's memory, for as long as no

@@ -67,7 +67,7 @@ impl Evaluations {
         &self,
         config: &Config,
         iteration: u64,
-        settled: Option<f64>,
+        settled: impl FnOnce() -> Option<f64>,
         max_time: Option<Duration>,
     ) -> bool {
         let runner = &config.runner;
@@ -81,10 +81,10 @@ impl Evaluations {
         let last = self.history.record().last.map_or(0, |s| s.iteration);
         let apart = config.eval_spacing(self.max_episode_steps);
         let goal = runner.stop_at_return;
-        let in_sight = goal != 0.0 && settled.is_some_and(|r| r >= goal);
+        let in_sight = || goal != 0.0 && settled().is_some_and(|r| r >= goal);
         let part = max_time.map(|t| t / EVALUATIONS_IN_TIME);
         let late = part.is_some_and(|part| self.last.elapsed() >= part);
-        iteration.saturating_sub(last) >= apart && (in_sight || late)
+        iteration.saturating_sub(last) >= apart && (late || in_sight())
     }
 
     /// Evaluates the policy over `episodes` episodes; `None` where none are made.
@@ -107,12 +107,20 @@ impl Evaluations {
 
     /// Notes whether `goal` (0: none) is reached: by `evaluation` where evaluations are
     /// made, else by the training episodes' mean return, `settled`.
-    pub fn judge_goal(&mut self, goal: f64, evaluation: Option<&Evaluation>, settled: Option<f64>) {
+    pub fn judge_goal(
+        &mut self,
+        goal: f64,
+        evaluation: Option<&Evaluation>,
+        settled: impl FnOnce() -> Option<f64>,
+    ) {
+        if goal == 0.0 {
+            return;
+        }
         let value = match self.are_made() {
             true => evaluation.map(|e| e.returns.mean),
-            false => settled,
+            false => settled(),
         };
-        if goal != 0.0 && value.is_some_and(|value| value >= goal) {
+        if value.is_some_and(|value| value >= goal) {
             self.reached = value;
         }
     }

@@ -19,7 +19,7 @@ use meta::MetaWriter;
 use ostler_collector::replay::{ReplayBuffer, Saved};
 use ostler_sim::Model;
 use ostler_sim::files;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use thrift::Thrift;
 
@@ -116,18 +116,16 @@ impl Store {
         Some(rescued)
     }
 
-    /// Makes the folder of checkpoints again if it vanished, and with it what going on
-    /// needs. What cannot be made shows when the checkpoint is written.
-    pub fn restore_folder(&self, config: &Config, model: &Model) {
+    /// Makes the folder of checkpoints again if it vanished; whether the configuration is gone
+    /// with it. A folder that cannot be made shows when the checkpoint is written.
+    pub fn restore_folder(&self) -> bool {
         let folder = self.dir.checkpoints();
         if folder.exists() {
-            return;
+            return false;
         }
         tracing::warn!("{} vanished and is made again", folder.display());
         let _ = std::fs::create_dir_all(folder);
-        if !self.dir.path().join(CONFIG).exists() {
-            self.write_config(config, model);
-        }
+        !self.dir.path().join(CONFIG).exists()
     }
 
     /// Writes the configuration into the run's folder.
@@ -184,10 +182,5 @@ impl Store {
         if let Some(value) = reached {
             self.meta.reached(value);
         }
-    }
-
-    /// The folder's path.
-    pub fn path(&self) -> &Path {
-        self.dir.path()
     }
 }

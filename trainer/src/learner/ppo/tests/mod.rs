@@ -95,7 +95,7 @@ pub fn device_loss(
 
 /// The gradient of the samples `range` in their order, worked out on the host.
 pub fn host_gradient(ppo: &mut Ppo, config: &PpoConfig, range: Range<usize>, value_clip: f32) {
-    let mut host = ppo.host().unwrap().unwrap();
+    let mut host = ppo.host().unwrap();
     let Path::Blocks(blocks) = &mut ppo.path else {
         panic!("not on the host");
     };
