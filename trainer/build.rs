@@ -14,9 +14,10 @@ use units::{AVX2, AVX512, Unit};
 const WAY_OUT: &str = "run `cargo run --bin train -- --fetch-only` once, which puts libtorch at \
      .libtorch/torch, or set LIBTORCH to a libtorch of the version in README.md";
 
-const SHIMS: [&str; 4] = [
+const SHIMS: [&str; 5] = [
     "src/torch/shim.cpp",
     "src/torch/device.cpp",
+    "src/torch/pinned.cpp",
     "src/torch/stream.cpp",
     "src/torch/watch.cpp",
 ];

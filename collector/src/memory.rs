@@ -40,6 +40,15 @@ pub fn zeros(what: &str, size: &[i64], kind: Kind, device: Device) -> Result<Ten
     })
 }
 
+/// A copy of a host's tensor in page-locked memory, from which a GPU copies by itself.
+///
+/// # Errors
+/// There is none, or no GPU.
+pub fn pinned(tensor: &Tensor, device: Device) -> Result<Tensor, TchError> {
+    // `pin_memory` with a device warns at every call.
+    tensor.f_internal_pin_memory(device)
+}
+
 /// The failed allocation, if that is why libtorch failed.
 ///
 /// libtorch's errors are texts; these are the ones that its allocators, the C++

@@ -19,6 +19,7 @@
   }
 #else
 #define OSTLER_LEARN(Args, name, count, statement) \
+  extern "C" __attribute__((visibility("default"))) const unsigned name##_bytes = sizeof(Args); \
   extern "C" __attribute__((visibility("default"))) void name(const void* args, long long first, long long end) { \
     const Args& a = *(const Args*)args; \
     for (long long i = first; i < end && i < (count); i++) { statement } \

@@ -5,7 +5,7 @@
 
 use super::Traffic;
 use crate::CollectError;
-use crate::memory::{Element, HostRows, zeros};
+use crate::memory::{Element, HostRows, pinned, zeros};
 use ostler_sim::device::Counts;
 use ostler_sim::memory::MemoryError;
 use std::fmt::Debug;
@@ -146,7 +146,7 @@ impl Queue {
         if !(self.transfers.pin_memory && self.device.is_cuda()) {
             return Ok(host);
         }
-        host.f_pin_memory(self.device).map_err(|e| match e.into() {
+        pinned(&host, self.device).map_err(|e| match e.into() {
             CollectError::Memory(_) => CollectError::Memory(MemoryError {
                 what: format!("{what} {size:?}, pinned"),
                 bytes: host.numel() * kind.elt_size_in_bytes(),

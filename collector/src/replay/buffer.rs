@@ -4,6 +4,7 @@ use super::core::Core;
 use super::disk::FreeMemory;
 use super::draw::Progress;
 use super::file::Found;
+use super::pin::Pinner;
 use super::prefetch::{Maker, Prefetch};
 use super::priority::PriorityMark;
 use super::saved::FileCopy;
@@ -45,6 +46,8 @@ pub struct Setup<'a> {
     /// Transforms of batches after they were drawn, in order; `replay.reward_scale`,
     /// `replay.reward_clip` and `[[replay.transform]]` come before them.
     pub transforms: Vec<Box<dyn Transform>>,
+    /// Pins batches, where `replay.pin_memory` asks for it.
+    pub pinner: Option<Box<dyn Pinner>>,
 }
 
 impl Setup<'_> {
@@ -61,6 +64,7 @@ impl Setup<'_> {
             free_memory: || None,
             reopen: false,
             transforms: Vec::new(),
+            pinner: None,
         }
     }
 }

@@ -39,6 +39,9 @@ pub enum ReplayError {
     /// F9.
     #[error("field {name:?} is not in pinned memory after pinning; replay.pin_memory needs a GPU")]
     NotPinned { name: String },
+    /// The caller gave nothing that pins.
+    #[error("replay.pin_memory needs a GPU, whose driver gives pinned memory")]
+    NoPinner,
     /// F14.
     #[error("{what} need {needs} bytes ({each} per transition), {free} are free {place}: {remedy}")]
     TooLarge {

@@ -48,6 +48,7 @@ pub use error::ReplayError;
 pub use fit::{Places, Room, places};
 pub use layout::{Field, FieldKind, Layout, names};
 pub use open::FOLDER;
+pub use pin::Pinner;
 pub use saved::{Restored, Saved};
 pub use shared::{Sampler, Writer};
 pub use stages::{TransformConfig, TransformKind};

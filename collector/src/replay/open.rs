@@ -9,7 +9,6 @@ use super::file::{Expect, FileRing, Found, taken};
 use super::fit;
 use super::gather::{GatherPlan, Shape};
 use super::host::HostRing;
-use super::pin::{CudaPinner, Pinner};
 use super::prefetch::{Maker, Prefetch};
 use super::priority::Priorities;
 use super::saved::FileCopy;
@@ -36,21 +35,13 @@ impl ReplayBuffer {
     pub fn new(
         config: &ReplayConfig,
         layout: Layout,
-        setup: Setup<'_>,
+        mut setup: Setup<'_>,
     ) -> Result<Self, ReplayError> {
-        let pinner = config
-            .pin_memory
-            .then(|| Box::new(CudaPinner) as Box<dyn Pinner>);
-        Self::pinning(config, layout, setup, pinner)
-    }
-
-    /// [`new`](Self::new) with the object that pins batches, if any.
-    pub(super) fn pinning(
-        config: &ReplayConfig,
-        layout: Layout,
-        setup: Setup<'_>,
-        pinner: Option<Box<dyn Pinner>>,
-    ) -> Result<Self, ReplayError> {
+        let pinner = match (config.pin_memory, setup.pinner.take()) {
+            (true, None) => return Err(ReplayError::NoPinner),
+            (true, pinner) => pinner,
+            (false, _) => None,
+        };
         let device = setup.device;
         let folder = folder_of(config, &setup)?;
         let there = folder.as_deref().map_or(0, taken);

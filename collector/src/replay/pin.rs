@@ -7,7 +7,7 @@ use super::{Batch, ReplayError};
 use std::fmt::Debug;
 use tch::{Device, TchError, Tensor};
 
-/// Pins tensors; CUDA's is [`CudaPinner`].
+/// Pins tensors.
 pub trait Pinner: Debug + Send + Sync {
     /// The tensor in pinned memory.
     ///
@@ -20,20 +20,6 @@ pub trait Pinner: Debug + Send + Sync {
     /// # Errors
     /// Nobody knows.
     fn is_pinned(&self, tensor: &Tensor) -> Result<bool, TchError>;
-}
-
-/// By CUDA's driver.
-#[derive(Debug, Clone, Copy)]
-pub struct CudaPinner;
-
-impl Pinner for CudaPinner {
-    fn pin(&self, tensor: &Tensor) -> Result<Tensor, TchError> {
-        tensor.f_pin_memory(Device::Cuda(0))
-    }
-
-    fn is_pinned(&self, tensor: &Tensor) -> Result<bool, TchError> {
-        tensor.f_is_pinned(Device::Cuda(0))
-    }
 }
 
 /// Pins all tensors of a batch on the host that are not pinned yet, and asks each; a batch
@@ -230,13 +216,16 @@ mod tests {
                     len: 2,
                 }),
             ];
+            let config = super::super::ReplayConfig {
+                pin_memory: true,
+                ..config
+            };
             let setup = Setup {
                 transforms: own.into_iter().take(count).collect(),
+                pinner: Some(Box::new(pinner.clone())),
                 ..setup(20)
             };
-            let layout = Layout::of(&spec);
-            let boxed = Some(Box::new(pinner.clone()) as Box<dyn Pinner>);
-            let mut buffer = ReplayBuffer::pinning(&config, layout, setup, boxed).unwrap();
+            let mut buffer = ReplayBuffer::new(&config, Layout::of(&spec), setup).unwrap();
             buffer.extend(&rollout(&spec, 0, 10)).unwrap();
             let mut other = buffer.sampler(5).unwrap();
             buffer.begin_update(3);

@@ -21,6 +21,7 @@ OSTLER_FN long long ostler_thread(unsigned block, unsigned threads, unsigned thr
   }
 #else
 #define OSTLER_ENTRY(number, name, count, setup, statement) \
+  extern "C" __attribute__((visibility("default"))) const unsigned name##_bytes = sizeof(EnvArgs); \
   extern "C" __attribute__((visibility("default"))) void name(const void* args, long long first, long long end) { \
     const EnvArgs& a = *(const EnvArgs*)args; \
     setup \

@@ -7,6 +7,7 @@
 pub mod cuda;
 mod device;
 mod library;
+mod pinned;
 mod precision;
 mod process;
 pub mod reserve;
@@ -14,6 +15,7 @@ mod stream;
 mod watch;
 
 pub use device::{DeviceMemory, device_free, device_memory, release_device_memory};
+pub use pinned::CudaPinner;
 #[cfg(test)]
 pub(crate) use precision::PRECISION;
 pub use precision::{
@@ -43,6 +45,18 @@ pub enum TorchError {
     /// A thread count that libtorch cannot take.
     #[error("learner.threads = {0} is not possible: use 1 to 1024")]
     Threads(usize),
+}
+
+impl TorchError {
+    /// As tch has it.
+    fn as_tch(self) -> tch::TchError {
+        match self {
+            Self::Call { operation, message } => {
+                tch::TchError::Torch(format!("{operation}: {message}"))
+            }
+            e => tch::TchError::Torch(e.to_string()),
+        }
+    }
 }
 
 /// Decisions of [`init`], for the log and the resolved configuration.

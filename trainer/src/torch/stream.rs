@@ -33,15 +33,6 @@ impl CudaStream {
     }
 }
 
-fn as_tch(e: TorchError) -> TchError {
-    match e {
-        TorchError::Call { operation, message } => {
-            TchError::Torch(format!("{operation}: {message}"))
-        }
-        e => TchError::Torch(e.to_string()),
-    }
-}
-
 impl Stream for CudaStream {
     fn upload(&self, from: &Tensor, to: &Tensor, wait: bool) -> Result<(), TchError> {
         let mut to = to.shallow_clone();
@@ -51,7 +42,7 @@ impl Stream for CudaStream {
         call("copy a tensor", |error, size| unsafe {
             ostler_torch_copy(from.cast(), to.cast(), i32::from(wait), error, size)
         })
-        .map_err(as_tch)
+        .map_err(TorchError::as_tch)
     }
 
     fn wait_for_event(&self) -> Result<(), TchError> {
@@ -59,7 +50,7 @@ impl Stream for CudaStream {
         call("wait for an event", |error, size| unsafe {
             ostler_torch_wait_for_event(self.index, error, size)
         })
-        .map_err(as_tch)
+        .map_err(TorchError::as_tch)
     }
 
     fn wait_for_device(&self) -> Result<(), TchError> {
@@ -67,7 +58,7 @@ impl Stream for CudaStream {
         call("wait for the GPU", |error, size| unsafe {
             ostler_torch_wait_for_device(self.index, error, size)
         })
-        .map_err(as_tch)
+        .map_err(TorchError::as_tch)
     }
 }
 

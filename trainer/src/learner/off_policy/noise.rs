@@ -64,7 +64,7 @@ impl Noise {
         let piece = |_| {
             let mut tensor = zeros("noise", &[rows, width], Kind::Float, Device::Cpu)?;
             if let Some(device) = pinned {
-                tensor = tensor.f_pin_memory(device)?;
+                tensor = ostler_collector::memory::pinned(&tensor, device)?;
             }
             // SAFETY: zeros that only this value has. `draw` alone borrows the slice, and no copy
             // of it to a device is still under way by then: see the module's description.

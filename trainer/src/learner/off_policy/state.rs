@@ -5,6 +5,7 @@ use crate::learner::fault::FaultTime;
 use crate::learner::state::{Count, RateShare};
 use crate::learner::{LearnError, Opened, State};
 use crate::memory::{Disk, FreeMemory, available};
+use crate::torch::CudaPinner;
 use ostler_collector::replay::{ReplayBuffer, Room, Setup};
 use std::path::Path;
 use tch::Device;
@@ -71,6 +72,7 @@ impl OffPolicy {
             free_memory: available,
             reopen: again,
             transforms: std::mem::take(&mut self.transforms),
+            pinner: self.device.is_cuda().then(|| Box::new(CudaPinner) as _),
             ..Setup::new(batch, self.device, gamma, self.seed)
         };
         let buffer = ReplayBuffer::new(&config, self.layout.clone(), setup)?;

@@ -36,7 +36,7 @@ impl Drawn {
     fn new(size: &[i64], device: Device) -> Result<Self, LearnError> {
         let mut tensor = zeros("orders of samples", size, Kind::Int64, Device::Cpu)?;
         if device.is_cuda() {
-            tensor = tensor.f_pin_memory(device)?;
+            tensor = ostler_collector::memory::pinned(&tensor, device)?;
         }
         // SAFETY: zeros that only this value has. `draw` alone borrows slices; a copy to a device
         // has ended by then, see `Orders::send`.
