@@ -2,6 +2,7 @@
 
 #![allow(dead_code)]
 
+pub mod carts;
 pub mod forge;
 pub mod process;
 

@@ -142,7 +142,7 @@ fn driver_gpus_and_what_nvml_says_of_them_are_told() {
         "{found}"
     );
 
-    let machine = Machine::with_driver(&[("FAKE_GPUS", "2")])
+    let machine = Machine::with_driver(&[("FAKE_DEVICES", "2")])
         .libtorch(CudaPart::None)
         .nvml();
     let (findings, code) = examined(&machine, &["pole.toml", "--device", "cuda:2"]);

@@ -2,6 +2,7 @@
 //! one, with a libtorch that has a CUDA part of some kind or none.
 
 use crate::common::Place;
+use crate::support::pretend;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,6 +15,11 @@ pub enum CudaPart {
     Incomplete,
     /// There, and it loads; it knows nothing of CUDA.
     Hollow,
+}
+
+/// The sources of the pretend GPU.
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pretend")
 }
 
 /// A folder of fake libraries beside a small task.
@@ -39,9 +45,8 @@ impl Machine {
     /// One with a driver of CUDA 13 and one GPU; `variables` change its answers.
     pub fn with_driver(variables: &[(&'static str, &str)]) -> Self {
         let mut machine = Self::without_driver();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/devices/driver.c");
-        let library = machine.place.path("driver/libcuda.so.1");
-        compile(&[&source], &library, &[]);
+        pretend::driver(&sources(), &machine.place.path("driver")).unwrap();
+        machine.variables.push(("FAKE_DEVICES", "1".into()));
         let own = variables.iter().map(|(k, v)| (*k, v.to_string()));
         machine.variables.extend(own);
         machine
@@ -49,9 +54,7 @@ impl Machine {
 
     /// The same with an NVML for its GPU.
     pub fn nvml(self) -> Self {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/devices/nvml.c");
-        let library = self.place.path("driver/libnvidia-ml.so.1");
-        compile(&[&source], &library, &[]);
+        pretend::nvml(&sources(), &self.place.path("driver")).unwrap();
         self
     }
 

@@ -25,7 +25,7 @@ fn reasons() -> Vec<(Machine, &'static [&'static str])> {
             &["no NVIDIA driver (", "libcuda.so.1", "install one"],
         ),
         (
-            with(&[("FAKE_DRIVER", "12040")]).libtorch(CudaPart::Hollow),
+            with(&[("FAKE_VERSION", "12040")]).libtorch(CudaPart::Hollow),
             &[
                 "too old, it does CUDA 12.4",
                 "built for CUDA 13.0",
@@ -42,11 +42,11 @@ fn reasons() -> Vec<(Machine, &'static [&'static str])> {
             ],
         ),
         (
-            with(&[("FAKE_GPUS", "0")]).libtorch(CudaPart::Hollow),
+            with(&[("FAKE_DEVICES", "0")]).libtorch(CudaPart::Hollow),
             &["no GPU is visible", "the driver finds none", "nvidia-smi"],
         ),
         (
-            with(&[("FAKE_INIT", "802")]).libtorch(CudaPart::Hollow),
+            with(&[("FAKE_FAIL", "cuInit=802")]).libtorch(CudaPart::Hollow),
             &[
                 "cuInit says CUDA_ERROR_SYSTEM_NOT_READY (802)",
                 "nvidia-fabricmanager",
@@ -108,7 +108,7 @@ fn auto_is_the_processor_where_there_is_no_gpu_and_says_why() {
 
 #[test]
 fn a_training_with_auto_goes_on_without_a_gpu_and_records_the_processor() {
-    let machine = Machine::with_driver(&[("FAKE_GPUS", "0")]).libtorch(CudaPart::Hollow);
+    let machine = Machine::with_driver(&[("FAKE_DEVICES", "0")]).libtorch(CudaPart::Hollow);
     let args = ["train", "pole.toml", "--out", "a", "--device", "auto"];
     let out = machine.ostler(&args).output().unwrap();
     let said = text(&out);
@@ -126,7 +126,7 @@ fn a_training_with_auto_goes_on_without_a_gpu_and_records_the_processor() {
 
 #[test]
 fn a_gpu_with_a_number_that_is_not_there_is_refused_with_those_that_are() {
-    let machine = Machine::with_driver(&[("FAKE_GPUS", "2")]).libtorch(CudaPart::Hollow);
+    let machine = Machine::with_driver(&[("FAKE_DEVICES", "2")]).libtorch(CudaPart::Hollow);
     let args = ["train", "pole.toml", "--device", "cuda:2"];
     let out = machine.ostler(&args).output().unwrap();
     let said = text(&out);

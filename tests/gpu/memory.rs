@@ -12,7 +12,7 @@ use tch::{Kind, Tensor};
 fn collecting_asks_for_no_memory_after_the_first_rollouts() {
     let Some(place) = gpu() else { return };
     let cuda = place.cuda.as_ref().unwrap();
-    let mut t = task(&place, "ant", 4096);
+    let mut t = task(&place, "ant", place.pick(4096, 16));
     let mut c = t.collector(&place, 16, CudaSync::Off);
     let mut collect = |rounds: usize| {
         for _ in 0..rounds {

@@ -28,12 +28,22 @@ use tch::{Kind, Tensor};
 
 pub const SEED: u64 = 5;
 
+/// Which numbers of environments, rounds and steps a test takes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Sizes {
+    /// Those for a GPU.
+    Full,
+    /// Those of a pretend one: on a processor, `OSTLER_GPU_SIZES=small`.
+    Small,
+}
+
 /// A device, as libtorch and as we know it.
 pub struct TestDevice {
     pub torch: tch::Device,
     pub device: Arc<dyn Device>,
     /// `None` where the host stands in.
     pub cuda: Option<Arc<Cuda>>,
+    pub sizes: Sizes,
 }
 
 pub fn place() -> TestDevice {
@@ -43,6 +53,7 @@ pub fn place() -> TestDevice {
             torch: tch::Device::Cpu,
             device: Arc::new(Host::default()),
             cuda: None,
+            sizes: Sizes::Small,
         };
     }
     let index = asked.strip_prefix("cuda:").and_then(|n| n.parse().ok());
@@ -53,6 +64,10 @@ pub fn place() -> TestDevice {
         torch: tch::Device::Cuda(index),
         device: cuda.clone(),
         cuda: Some(cuda),
+        sizes: match std::env::var("OSTLER_GPU_SIZES").as_deref() {
+            Ok("small") => Sizes::Small,
+            _ => Sizes::Full,
+        },
     }
 }
 
@@ -68,9 +83,12 @@ pub fn gpu() -> Option<TestDevice> {
 }
 
 impl TestDevice {
-    /// One number for a GPU, another for the host in its place.
+    /// One number for a GPU, another for a processor in its place.
     pub fn pick<T>(&self, gpu: T, host: T) -> T {
-        if self.cuda.is_some() { gpu } else { host }
+        match self.sizes {
+            Sizes::Full => gpu,
+            Sizes::Small => host,
+        }
     }
 
     pub fn queue(&self) -> Queue {
@@ -205,11 +223,15 @@ impl Task {
             },
         );
         let env = self.on_host();
+        let (mut actor, mut critic) = (ActorConfig::default(), CriticConfig::default());
+        if place.sizes == Sizes::Small {
+            (actor.hidden_dims, critic.hidden_dims) = (vec![16, 16], vec![16, 16]);
+        }
         [Algorithm::Sac(&sac), Algorithm::Td3(&td3)].map(|algorithm| {
             let plan = OffPolicyArgs {
                 algorithm,
-                actor: &ActorConfig::default(),
-                critic: &CriticConfig::default(),
+                actor: &actor,
+                critic: &critic,
                 replay,
                 steps,
                 fresh_episodes: false,

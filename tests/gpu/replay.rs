@@ -3,9 +3,10 @@
 use crate::place::{gpu, place};
 use ostler_collector::replay::transform::{Cast, Crop, RewardScale, Stack};
 use ostler_collector::replay::{
-    Batch, Field, Layout, ReplayBuffer, ReplayConfig, Setup, StorageKind, Transform, names,
+    Batch, Field, Layout, Pinner, ReplayBuffer, ReplayConfig, Setup, StorageKind, Transform, names,
 };
 use ostler_collector::transfer::host_numbers;
+use ostler_trainer::torch::CudaPinner;
 use tch::{Device, Kind};
 
 fn layout() -> Layout {
@@ -81,7 +82,7 @@ fn transforms(count: usize) -> Vec<Box<dyn Transform>> {
 #[test]
 fn f09_every_tensor_of_a_batch_is_pinned() {
     // Without one pinning is refused, which replay's own tests look at.
-    let Some(place) = gpu() else { return };
+    let Some(_gpu) = gpu() else { return };
     for count in [0, 1, 5] {
         for prefetch in [0, 2] {
             let config = ReplayConfig {
@@ -92,6 +93,7 @@ fn f09_every_tensor_of_a_batch_is_pinned() {
             assert!(config.validate_device(Device::Cpu, true).is_empty());
             let setup = Setup {
                 transforms: transforms(count),
+                pinner: Some(Box::new(CudaPinner)),
                 ..Setup::new(64, Device::Cpu, 0.99, 1)
             };
             let mut buffer = ReplayBuffer::new(&config, layout(), setup).unwrap();
@@ -101,7 +103,10 @@ fn f09_every_tensor_of_a_batch_is_pinned() {
                 let batch = buffer.next().unwrap();
                 assert!(batch.fields().count() >= 10);
                 for (name, tensor) in batch.fields() {
-                    assert!(tensor.is_pinned(place.torch), "{name}, {count} transforms");
+                    assert!(
+                        CudaPinner.is_pinned(tensor).unwrap(),
+                        "{name}, {count} transforms"
+                    );
                 }
             }
         }
@@ -135,6 +140,7 @@ fn f12_every_storage_draws_the_same_batches_onto_the_device() {
             assert!(config.validate().is_empty());
             let setup = Setup {
                 folder: Some(dir.path()),
+                pinner: Some(Box::new(CudaPinner)),
                 ..Setup::new(64, place.torch, 0.5, 1)
             };
             let kept = layout().halved(|name| half && name.ends_with("obs"));

@@ -5,6 +5,7 @@
 //! looks in the program first. They count and pass the call on.
 
 use crate::support::need;
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -57,7 +58,7 @@ const NO_RUNTIME: c_int = 3;
 const WITHIN: [c_int; 2] = [0, 3];
 
 /// How the file of the runtime's library begins.
-static FILE: OnceLock<&str> = OnceLock::new();
+static FILE: OnceLock<Cow<'static, str>> = OnceLock::new();
 
 /// The runtime's own function, once it is loaded; 0 before.
 fn real(known: &AtomicUsize, name: &CStr) -> usize {
@@ -71,7 +72,10 @@ fn real(known: &AtomicUsize, name: &CStr) -> usize {
         .filter_map(|line| line.split_whitespace().nth(5));
     let runtime = paths.map(Path::new).find(|path| {
         let file = path.file_name().unwrap_or_default();
-        let begins = FILE.get_or_init(|| "libcudart.so");
+        let begins = FILE.get_or_init(|| {
+            // The pretend GPU has a runtime of its own.
+            std::env::var("OSTLER_GPU_RUNTIME").map_or("libcudart.so".into(), Cow::Owned)
+        });
         file.as_bytes().starts_with(begins.as_bytes())
     });
     let Some(Ok(path)) = runtime.map(|path| CString::new(path.as_os_str().as_bytes())) else {
@@ -242,7 +246,7 @@ fn calls_of_libraries_that_are_loaded_later_are_counted_and_passed_on() {
 #[ignore = "only run by another test"]
 fn a_runtime_of_our_own_is_counted_and_called() {
     // Libtorch's CPU part brings CUDA's, which does nothing without a driver.
-    FILE.set("libcudart.so.99").unwrap();
+    FILE.set("libcudart.so.99".into()).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let compile = |name: &str, text: &str, with: &[&str]| {
         let source = folder.path().join(format!("{name}.c"));

@@ -25,9 +25,10 @@ extern "C" __global__ void mark(const Args a) {
   if (a.read[i] != a.round - (float)i) a.wrong[i]++;
 }
 #else
-extern "C" __attribute__((visibility("default"))) void mark(const void* args, int first, int end) {
+extern "C" __attribute__((visibility("default"))) const unsigned mark_bytes = sizeof(Args);
+extern "C" __attribute__((visibility("default"))) void mark(const void* args, long long first, long long end) {
   const Args& a = *(const Args*)args;
-  for (int i = first; i < end && i < a.count; i++) {
+  for (long long i = first; i < end && i < a.count; i++) {
     a.written[i] = a.round + (float)i;
     if (a.read[i] != a.round - (float)i) a.wrong[i]++;
   }
@@ -38,7 +39,7 @@ extern "C" __attribute__((visibility("default"))) void mark(const void* args, in
 #[test]
 fn f1_kernels_and_torch_see_each_others_numbers_in_order() {
     let place = place();
-    let rounds = place.pick(100_000, 1000);
+    let rounds = place.pick(10_000, 200);
     let count = place.pick(1 << 16, 256);
     let program = Program {
         text: TEXT.into(),

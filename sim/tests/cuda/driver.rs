@@ -206,7 +206,11 @@ fn what_is_started_is_done_in_order() {
 fn works() {
     let cuda = cuda();
     assert_eq!(cuda.name(), "Fake GPU (cuda:1, sm_90)");
-    assert_eq!(cuda.free_memory().unwrap(), (3, 7));
+    let (free, total) = cuda.free_memory().unwrap();
+    let held = block(&cuda, 1 << 20);
+    assert_eq!(cuda.free_memory().unwrap(), (free - (1 << 20), total));
+    drop(held);
+    assert_eq!(cuda.free_memory().unwrap(), (free, total));
     work::launches_and_copies_keep_their_order(&cuda);
     work::uploads_are_independent_of_what_becomes_of_their_bytes(&cuda);
     work::arguments_of_another_length_are_refused(&cuda);

@@ -1,4 +1,4 @@
-//! Runs a test in a process of its own whose CUDA driver is `fake_driver.cpp`.
+//! Runs a test in a process of its own whose CUDA driver is the one of `tests/pretend`.
 
 use crate::support::need::Need;
 use ostler_sim::physics::native::specialize::Compiler;
@@ -20,7 +20,7 @@ fn libraries() -> Option<&'static [PathBuf; 2]> {
     let compiler = Need::Compiler.or_skip(Compiler::find(&|name| std::env::var_os(name)))?;
     let (_, libraries) = BUILT.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cuda/fake_driver.cpp");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pretend/driver.cpp");
         let build = |name: &str, define: &[&str]| {
             let into = folder.path().join(name);
             std::fs::create_dir(&into).unwrap();

@@ -187,7 +187,7 @@ impl OffPolicy {
         state.mark("gradient", &nets.critics.params.grad);
         state.mark("parameters", &nets.policy.params.theta);
         state.mark("loss", critic_section.loss());
-        Ok(Self {
+        let learner = Self {
             inputs: Inputs::new(common.batch_size, spec, seed, device, &crossed)?,
             crossed,
             actor: Section::new(own, limit, device)?,
@@ -209,10 +209,14 @@ impl OffPolicy {
             fresh_episodes: plan.fresh_episodes,
             seed,
             device,
-        })
+        };
+        match LearnKernels::of(device)? {
+            Some(kernels) => learner.with_kernels(&kernels),
+            None => Ok(learner),
+        }
     }
 
-    /// On a device: learns with its kernels.
+    /// Learns with these kernels: on a GPU it does already.
     ///
     /// # Errors
     /// Memory does not suffice.

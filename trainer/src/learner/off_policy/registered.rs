@@ -2,7 +2,6 @@
 
 use super::{Algorithm, OffPolicy, OffPolicyArgs, policy};
 use crate::config::Config;
-use crate::learner::nn::device::LearnKernels;
 use crate::learner::registry::{LearnerArgs, Method};
 use crate::learner::{LearnError, Learner, TrainedPolicy};
 use ostler_sim::config::ConfigError;
@@ -89,11 +88,7 @@ fn build(algorithm: Algorithm<'_>, plan: &LearnerArgs<'_>) -> Result<Box<dyn Lea
         save_interval: plan.config.runner.save_interval,
         seed: plan.seed,
     };
-    let learner = OffPolicy::new(&own, plan.spec, plan.device)?;
-    Ok(Box::new(match LearnKernels::of(plan.device)? {
-        Some(kernels) => learner.with_kernels(&kernels)?,
-        None => learner,
-    }))
+    Ok(Box::new(OffPolicy::new(&own, plan.spec, plan.device)?))
 }
 
 fn policy_alone(

@@ -2,7 +2,6 @@
 
 use super::{Ppo, Staleness, blocks};
 use crate::config::{Config, LearnerPath};
-use crate::learner::nn::device::LearnKernels;
 use crate::learner::registry::{LearnerArgs, Method};
 use crate::learner::{ActorCritic, LearnError, Learner, TrainedPolicy};
 use ostler_sim::config::ConfigError;
@@ -123,10 +122,7 @@ impl Method for PpoMethod {
         } = *plan;
         let (actor, critic) = (plan.actor(), plan.critic());
         let ppo = Ppo::new(&config.ppo, actor, critic, spec, plan.steps(), seed, device)?;
-        let ppo = match LearnKernels::of(device)? {
-            Some(kernels) => ppo.with_kernels(&kernels)?,
-            None => ppo.with_threads(config.learner_threads())?,
-        };
+        let ppo = ppo.with_threads(config.learner_threads())?;
         Ok(Box::new(match config.learner.path {
             LearnerPath::Fast => ppo,
             LearnerPath::Reference => ppo.by_reference()?,

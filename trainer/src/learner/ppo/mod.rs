@@ -233,8 +233,9 @@ impl Ppo {
             same_inputs: same,
             widths: [obs, critic_obs],
         };
-        if device == Device::Cpu {
-            ppo.path = ppo.in_blocks(1)?;
+        match LearnKernels::of(device)? {
+            Some(kernels) => ppo.learn_with(&kernels)?,
+            None => ppo.path = ppo.in_blocks(1)?,
         }
         Ok(ppo)
     }
@@ -271,7 +272,7 @@ impl Ppo {
         Ok(self)
     }
 
-    /// On a device: learns with its kernels.
+    /// Learns with these kernels: on a GPU it does already.
     ///
     /// # Errors
     /// Memory does not suffice.

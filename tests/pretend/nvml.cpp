@@ -1,9 +1,10 @@
-/* An NVML with one GPU that is warm and busy: what is used of nvml.h. FAKE_HEAT=1 slows
-   it down and loses numbers, FAKE_GONE=1 takes it off the bus. */
+// An NVML with one GPU that is warm and busy: what is used of nvml.h. FAKE_HEAT=1 slows it down
+// and loses numbers, FAKE_GONE=1 takes it off the bus.
 
 #include <stdlib.h>
 #include <string.h>
 
+extern "C" {
 typedef struct { unsigned version; unsigned long long total, reserved, free, used; } Memory;
 typedef struct { unsigned gpu, memory; } Utilization;
 
@@ -23,7 +24,7 @@ int nvmlDeviceGetCount_v2(unsigned *count) {
 }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) {
-  if (index > 0) return 2; /* invalid argument */
+  if (index > 0) return 2; // invalid argument
   *device = &gpu;
   return 0;
 }
@@ -36,7 +37,7 @@ int nvmlDeviceGetName(void *device, char *name, unsigned length) {
 
 int nvmlDeviceGetMemoryInfo_v2(void *device, Memory *memory) {
   (void)device;
-  if (on("FAKE_GONE")) return 15; /* GPU is lost */
+  if (on("FAKE_GONE")) return 15; // GPU is lost
   memory->total = 80ull << 30;
   memory->reserved = 1ull << 30;
   memory->free = 60ull << 30;
@@ -73,6 +74,7 @@ int nvmlDeviceGetTotalEccErrors(void *device, int kind, int counter, unsigned lo
 
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons) {
   (void)device;
-  *reasons = on("FAKE_HEAT") ? 0x40 : 0x1; /* hardware's thermal slowdown; idle */
+  *reasons = on("FAKE_HEAT") ? 0x40 : 0x1; // hardware's thermal slowdown; idle
   return 0;
+}
 }
