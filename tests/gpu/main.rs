@@ -8,6 +8,7 @@ mod figures;
 mod memory;
 mod modes;
 mod place;
+mod precision;
 mod pretend;
 mod replay;
 mod runtime;

@@ -20,10 +20,11 @@ use ostler_trainer::learner::{
     Td3Config,
 };
 use ostler_trainer::memory::Here;
-use ostler_trainer::torch::CudaStream;
+use ostler_trainer::torch::{CudaStream, DeviceClock};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 use tch::{Kind, Tensor};
 
 pub const SEED: u64 = 5;
@@ -103,6 +104,17 @@ impl TestDevice {
             }
             _ => Queue::host(),
         }
+    }
+
+    /// What `work` gives, and the seconds it took on the device, by events.
+    pub fn timed<T>(&self, work: impl FnOnce() -> T) -> (T, f64) {
+        let tch::Device::Cuda(index) = self.torch else {
+            let start = Instant::now();
+            return (work(), start.elapsed().as_secs_f64());
+        };
+        let clock = DeviceClock::start(index).unwrap();
+        let done = work();
+        (done, clock.seconds().unwrap())
     }
 
     pub fn zeros(&self, size: &[i64], kind: Kind) -> Tensor {
@@ -250,6 +262,16 @@ impl Task {
         let (ppo, actor, critic) = &self.learner;
         let env = self.on_host();
         Ppo::new(ppo, actor, critic, env.spec(), steps, 3, place.torch).unwrap()
+    }
+
+    /// The same with other sections.
+    pub fn learns_by(
+        mut self,
+        change: impl FnOnce(&mut PpoConfig, &mut ActorConfig, &mut CriticConfig),
+    ) -> Self {
+        let (ppo, actor, critic) = &mut self.learner;
+        change(ppo, actor, critic);
+        self
     }
 
     pub fn collector(

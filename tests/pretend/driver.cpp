@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -27,7 +28,7 @@
 namespace {
 using pretend::mistake;
 
-struct Event { uint64_t place = 0; };
+struct Event { uint64_t place = 0; std::chrono::steady_clock::time_point time; };
 
 // A compiled program, or, in a real cubin's place, one whose only entry is `fill`. Never
 // freed, so that work can look.
@@ -313,10 +314,16 @@ int cuEventCreate(void** e, unsigned flags) { ENTER(); *e = new Event; return fl
 int cuEventRecord(void* e, void* on) {
   ENTER();
   ((Event*)e)->place = stream.given();
+  ((Event*)e)->time = std::chrono::steady_clock::now();
   return on ? 1 : 0;
 }
 int cuEventQuery(void* e) { ENTER(); return ((Event*)e)->place > stream.landed() ? 600 : 0; }
 int cuEventSynchronize(void* e) { ENTER(); stream.wait(((Event*)e)->place); return 0; }
+int cuEventElapsedTime(float* milliseconds, void* begin, void* end) {
+  ENTER();
+  *milliseconds = std::chrono::duration<float, std::milli>(((Event*)end)->time - ((Event*)begin)->time).count();
+  return 0;
+}
 int cuEventDestroy_v2(void* e) { ENTER(); delete (Event*)e; return 0; }
 
 // NVRTC asks for tables of functions that are not published. One of no length has none.

@@ -1,17 +1,22 @@
 """Runs a bundle of programs on a machine with an NVIDIA GPU, or on any other in its place.
 
-    python3 run.py [--device cuda:0|cpu] [--out FOLDER] [--part K] [--skip ITEM] [--list]
-    python3 run.py --merge FOLDER RESULTS.json...
+    python3 part-1/run.py --group 1 [--device cuda:0|cpu] [--out FOLDER] [--skip ITEM]
+    python3 part-2/run.py --add                (further parts, where there are any)
+    python3 part-1/run.py --list
+    python3 part-1/run.py --merge FOLDER RESULTS.json...
 
-Beside this file lie `bundle.json` (what runs), `bin/` (the programs) and `configs/`.
-The machine needs Python 3.8, a driver, CUDA's NVRTC and a torch installation of the
-version the programs were built for; no Rust, no compiler. `--device cpu` runs the same
-programs with the host in the GPU's place.
+Beside this file lies a piece of an archive with programs, configurations and compiled code. It is
+unpacked to --home (a folder that stays between calls) when all pieces are there.
+The machine needs Python 3.8, a driver, CUDA's NVRTC and a torch installation of the version that
+the programs were built for; no Rust, no compiler.
 
-Writes `gpu-results.json` and `summary.md` to FOLDER (`.` without --out). The exit code is
-0 if everything ran and passed, 1 if something failed, 2 if the command line is wrong.
-`--part K` runs the K-th group alone; groups are made so that none takes longer than
-`part_seconds` of bundle.json even if every item takes all the time it may.
+Each test is a process with a limit of its own. After every item FOLDER has `gpu-results.json`,
+`summary.md` and `logs.tar.gz` anew: what comes later can lose nothing of it. A group takes no
+longer than it says: items that find no time left are named. The exit code is 0 if everything ran
+and passed, 1 if something failed, 2 if the command line is wrong. Items that are "soft" are
+reported and fail nothing: figures and counters of a first contact.
+
+--pretend FILE sets the variables of a pretend GPU, with small sizes: `cargo xtask pretend-gpu`.
 """
 
 import argparse
@@ -22,25 +27,15 @@ import os
 import platform
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 FIGURE = "FIGURE "
-
-
-def parts(items, limit):
-    """Items in groups whose times add up to no more than the limit, in order."""
-    groups, used = [[]], 0
-    for item in items:
-        if groups[-1] and used + item["seconds"] > limit:
-            groups.append([])
-            used = 0
-        groups[-1].append(item)
-        used += item["seconds"]
-    return groups
 
 
 def libraries():
@@ -86,11 +81,53 @@ def machine():
     }
 
 
-def program(name):
-    """How a program of the bundle is started."""
-    if name.endswith(".py"):
-        return [sys.executable, os.path.join(HERE, name)]
-    return [os.path.join(HERE, "bin", name)]
+class Bundle:
+    """Programs, in a folder that stays."""
+
+    def __init__(self, home):
+        self.home = home
+        with open(os.path.join(HERE, "pieces.json")) as file:
+            self.pieces = json.load(file)
+        self.root = os.path.join(home, self.pieces["name"])
+
+    def add(self):
+        """Takes this part's piece; unpacks when all are there. The pieces that are missing."""
+        store = self.root + ".pieces"
+        os.makedirs(store, exist_ok=True)
+        for path in glob.glob(os.path.join(HERE, "piece.*")):
+            shutil.copy(path, store)
+        missing = [p for p in self.pieces["all"] if not os.path.exists(os.path.join(store, p))]
+        if not missing and not os.path.isdir(self.root):
+            whole = os.path.join(store, "whole")
+            with open(whole, "wb") as out:
+                for piece in self.pieces["all"]:
+                    with open(os.path.join(store, piece), "rb") as file:
+                        shutil.copyfileobj(file, out)
+            unfinished = self.root + ".unfinished"
+            shutil.rmtree(unfinished, ignore_errors=True)
+            with tarfile.open(whole) as archive:
+                archive.extractall(unfinished)
+            os.remove(whole)
+            os.rename(unfinished, self.root)
+            self.install()
+        return missing
+
+    def install(self):
+        """Wheels of other engines, where they were packed."""
+        wheels = os.path.join(self.root, "wheels")
+        if os.path.isdir(wheels):
+            target = os.path.join(self.root, "site")
+            command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps",
+                       "--target", target] + sorted(glob.glob(os.path.join(wheels, "*.whl")))
+            code = subprocess.run(command).returncode
+            if code != 0:
+                print("the wheels of other engines cannot be installed", flush=True)
+
+    def program(self, name):
+        """How a program is started."""
+        if name.endswith(".py"):
+            return [sys.executable, os.path.join(self.root, name)]
+        return [os.path.join(self.root, "bin", name)]
 
 
 def skipped(record):
@@ -105,91 +142,231 @@ def skipped(record):
     return sorted(tests.values())
 
 
-def run(item, device, out):
-    """Runs one item and says how it went."""
-    replaced = {"$DEVICE": device, "$OUT": out}
-    def fill(text):
-        for name, value in replaced.items():
-            text = text.replace(name, value)
-        return text
-    command = program(item["program"]) + [fill(a) for a in item["args"]]
-    environment = dict(os.environ)
-    paths = libraries() + [p for p in environment.get("LD_LIBRARY_PATH", "").split(":") if p]
-    environment["LD_LIBRARY_PATH"] = ":".join(paths)
-    environment["OSTLER_GPU_TESTS"] = device
-    environment["OSTLER_CACHE"] = os.path.join(out, "cache")
-    # Tests that cannot run write it down (tests/support/need.rs); here is a GPU.
-    skips = os.path.join(out, "skips.txt")
-    skipped(skips)
-    environment["OSTLER_SKIPS"] = skips
-    if device != "cpu":
-        required = [environment.get("OSTLER_REQUIRE", ""), "gpu"]
-        environment["OSTLER_REQUIRE"] = ",".join(filter(None, required))
-    row = {"name": item["name"], "command": shlex.join(command)}
-    log = os.path.join(out, re.sub(r"[^A-Za-z0-9]+", "_", item["name"]) + ".txt")
-    start = time.time()
-    with open(log, "wb") as file:
+class Runner:
+    """Runs items on a device."""
+
+    def __init__(self, bundle, device, out, pretend):
+        self.bundle, self.device, self.out = bundle, device, out
+        self.logs = os.path.join(bundle.home, "logs")
+        self.work = os.path.join(bundle.home, "runs")
+        shutil.rmtree(self.work, ignore_errors=True)
+        os.makedirs(self.logs, exist_ok=True)
+        os.makedirs(self.work, exist_ok=True)
+        self.skips = os.path.join(bundle.home, "skips.txt")
+        self.dry = pretend is not None
+        environment = dict(os.environ)
+        paths = libraries() + [p for p in environment.get("LD_LIBRARY_PATH", "").split(":") if p]
+        environment["LD_LIBRARY_PATH"] = ":".join(paths)
+        cache = os.path.join(bundle.root, "cache")
+        environment["OSTLER_CACHE"] = cache if os.path.isdir(cache) else os.path.join(bundle.home, "cache")
+        environment["OSTLER_GPU_TESTS"] = device
+        environment["RUST_BACKTRACE"] = "0"
+        environment["PYTHONPATH"] = os.path.join(bundle.root, "site")
+        # Tests that cannot run write it down (tests/support/need.rs); here is a GPU.
+        environment["OSTLER_SKIPS"] = self.skips
+        if device != "cpu":
+            required = [environment.get("OSTLER_REQUIRE", ""), "gpu"]
+            environment["OSTLER_REQUIRE"] = ",".join(filter(None, required))
+        if self.dry:
+            with open(pretend) as file:
+                environment.update(json.load(file))
+            environment["OSTLER_GPU_SIZES"] = "small"
+        environment["PATH"] = environment.get("PATH", "") + ":/usr/local/cuda/bin"
+        self.environment = environment
+
+    def command(self, item, arguments):
+        replaced = {"$DEVICE": self.device, "$OUT": self.work}
+        if self.dry:
+            arguments = [item.get("dry_replace", {}).get(a, a) for a in arguments] + item.get("dry", [])
+        def fill(text):
+            for name, value in replaced.items():
+                text = text.replace(name, value)
+            return text
+        return self.bundle.program(item["program"]) + [fill(a) for a in arguments]
+
+    def start(self, command, name, limit):
+        """Runs a command; its output, exit code, why it failed if it did, seconds."""
+        log = os.path.join(self.logs, re.sub(r"[^A-Za-z0-9]+", "_", name) + ".txt")
+        begin = time.time()
+        with open(log, "wb") as file:
+            file.write((shlex.join(command) + "\n").encode())
+            file.flush()
+            try:
+                child = subprocess.Popen(
+                    command, cwd=self.bundle.root, env=self.environment, stdout=subprocess.PIPE,
+                    stderr=file, start_new_session=True,
+                )
+            except OSError as error:
+                return "", "", str(error), 0.0
+            why = ""
+            try:
+                text, _ = child.communicate(timeout=limit)
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+                text, _ = child.communicate()
+                why = "it took longer than %d s" % limit
+            file.write(text)
+        if not why and child.returncode != 0:
+            why = "it ended with %d" % child.returncode
+        with open(log, errors="replace") as file:
+            everything = file.read()
+        return text.decode(errors="replace"), everything[-4000:], why, round(time.time() - begin, 2)
+
+    def tests(self, item):
+        """The names of its tests."""
+        text, tail, why, _ = self.start(self.command(item, ["--list", item["filter"]]), item["name"], 60)
+        names = re.findall(r"^(\S+): test$", text, re.M)
+        ignored, _, _, _ = self.start(
+            self.command(item, ["--list", "--ignored", item["filter"]]), item["name"], 60)
+        names = [n for n in names if n + ": test" not in ignored]
+        return names, why or ("" if names else "no test ran"), tail
+
+    def units(self, item):
+        """What is run one after the other, as rows of the results: (name, function)."""
+        name = item["name"]
+        if item["kind"] == "tests":
+            names, why, tail = self.tests(item)
+            if why:
+                return [(name, lambda _: {"ok": False, "why": why, "tail": tail})]
+            return [(t, lambda limit, t=t: self.test(item, t, limit)) for t in names]
+        kinds = {"json": self.json, "train": self.train, "alike": self.alike,
+                 "sanitizer": self.sanitizer, "profile": self.profile}
+        return [(name, lambda limit: kinds[item["kind"]](item, limit))]
+
+    def test(self, item, test, limit):
+        skipped(self.skips)
+        command = self.command(item, ["--exact", test, "--nocapture", "--test-threads=1"])
+        text, tail, why, seconds = self.start(command, test, limit)
+        row = dict(done(command, seconds, why, tail), figures=figures(text))
+        row["skipped"] = skipped(self.skips)
+        results = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed", text)
+        if not why and not row["skipped"] and results != [("1", "0")]:
+            row = failed(row, "no test ran", tail)
+        return row
+
+    def json(self, item, limit):
+        command = self.command(item, item["args"])
+        text, tail, why, seconds = self.start(command, item["name"], limit)
+        row = done(command, seconds, why, tail)
         try:
-            child = subprocess.Popen(
-                command, cwd=HERE, env=environment, stdout=subprocess.PIPE, stderr=file,
-                start_new_session=True,
-            )
-        except OSError as error:
-            return dict(row, ok=False, why=str(error), seconds=0.0)
+            row["output"] = json.loads(text)
+        except ValueError:
+            return row if why else failed(row, "it printed no JSON", tail)
+        if isinstance(row["output"], dict):
+            # What could not be measured is told as well, and why.
+            worth = re.compile(r"steps_per_s|share|^ratio|\.(missing|error|note)$")
+            row["figures"] = {k: v for k, v in row["output"].items() if worth.search(k)}
+        return row
+
+    def train(self, item, limit):
+        command = self.command(item, item["args"])
+        _, tail, why, seconds = self.start(command, item["name"], limit)
+        return done(command, seconds, why, tail)
+
+    def alike(self, item, limit):
+        """The same training on the device and on the processor: the numbers of learning agree."""
+        out = os.path.join(self.work, re.sub(r"[^A-Za-z0-9]+", "_", item["name"]))
+        lines = []
+        spent = 0.0
+        for device in [self.device, "cpu"]:
+            args = ["train"] + item["args"] + ["--quiet", "--device", device, "--out", out + device.replace(":", "")]
+            command = self.command(item, args)
+            _, tail, why, seconds = self.start(command, item["name"] + " " + device, limit - spent)
+            spent += seconds
+            if why:
+                return done(command, spent, why, tail)
+            with open(os.path.join(out + device.replace(":", ""), "metrics.jsonl")) as file:
+                lines.append([json.loads(line) for line in file])
+        worst, tag = 0.0, ""
+        compared = 0
+        # Later iterations part, as sums of other orders do.
+        for there, here in zip(lines[0][:2], lines[1][:2]):
+            for name, b in here.items():
+                a = there.get(name)
+                if not name.startswith(("Loss/", "Policy/")) or not isinstance(b, (int, float)):
+                    continue
+                off = abs(a - b) / max(abs(b), 0.1) if isinstance(a, (int, float)) else float("inf")
+                compared += 1
+                if not off <= worst:
+                    worst, tag = off, name
+        row = dict(done(command, spent, "", ""), figures={item["name"] + ", worst": worst})
+        if compared < 6 or not worst <= 0.05:
+            return failed(row, "%s differs by %.3g of %d numbers" % (tag, worst, compared), "")
+        return row
+
+    def sanitizer(self, item, limit):
+        tool = [item["tool"], "--error-exitcode", "99", "--target-processes", "all"] + item["options"]
+        command = tool + self.command(item, item["args"])
+        text, tail, why, seconds = self.start(command, item["name"], limit)
+        row = done(command, seconds, why, tail)
+        if not why and not re.search(r"(ERROR|RACECHECK) SUMMARY: 0 ", text + tail):
+            return failed(row, "the tool does not say that there are no errors", tail)
+        return row
+
+    def profile(self, item, limit):
+        """Stalls, caches and local memory of each kernel's first launch; a figure, never a failure."""
+        metrics = [
+            "gpu__time_duration.sum", "sm__throughput.avg.pct_of_peak_sustained_elapsed",
+            "l1tex__t_sector_hit_rate.pct", "lts__t_sector_hit_rate.pct",
+            "dram__bytes.sum", "lts__t_sectors_srcunit_tex_lookup_miss.sum",
+            "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio",
+            "smsp__average_warps_issue_stalled_no_instruction_per_issue_active.ratio",
+            "smsp__inst_executed_op_local_ld.sum", "smsp__inst_executed_op_local_st.sum",
+            "launch__registers_per_thread",
+        ]
+        tool = [item["tool"], "--csv", "--target-processes", "all", "--metrics", ",".join(metrics)]
+        command = tool + item["options"] + self.command(item, item["args"])
+        text, tail, why, seconds = self.start(command, item["name"], limit)
+        row = dict(done(command, seconds, why, tail), figures=profiled(text))
+        if not why and not row["figures"]:
+            row = failed(row, "no kernel was profiled", tail)
+        return row
+
+
+def profiled(text):
+    """Values of each kernel's first launch, from the profiler's CSV."""
+    import csv
+
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    found = {}
+    for row in csv.DictReader(lines):
+        if "Metric Name" not in row:
+            continue
+        key = "%s.%s" % (row["Kernel Name"].split("(")[0], row["Metric Name"])
+        value = (row["Metric Value"] or "").replace(",", "")
         try:
-            text, _ = child.communicate(timeout=item["seconds"])
-            timed_out = False
-        except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            text, _ = child.communicate()
-            timed_out = True
-        file.write(text)
-    text = text.decode(errors="replace")
-    row["seconds"] = round(time.time() - start, 2)
-    row["code"] = child.returncode
-    row["log"] = os.path.basename(log)
-    problems = []
-    if timed_out:
-        problems.append("it took longer than %d s" % item["seconds"])
-    elif child.returncode != 0:
-        problems.append("it ended with %d" % child.returncode)
-    if item["kind"] == "test":
-        results = re.findall(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", text)
-        counts = [sum(int(r[i]) for r in results) for i in range(3)]
-        row["skipped"] = skipped(skips)
-        counts[0] -= len(row["skipped"])
-        row["passed"], row["failed"], row["ignored"] = counts
-        if not results or counts[0] + counts[1] <= 0:
-            problems.append("no test ran")
-        row["failures"] = sorted(set(re.findall(r"^test (\S+) \.\.\. FAILED", text, re.M)))
-    figures = {}
+            found.setdefault(key, float(value))
+        except ValueError:
+            found.setdefault(key, value)
+    return found
+
+
+def done(command, seconds, why, tail):
+    row = {"command": shlex.join(command), "seconds": seconds, "ok": not why}
+    if why:
+        row.update(why=why, tail=tail)
+    return row
+
+
+def failed(row, why, tail):
+    return dict(row, ok=False, why=why, tail=tail)
+
+
+def figures(text):
+    found = {}
     for line in text.splitlines():
         # The harness writes a test's name before what it prints, on the same line.
         at = line.find(FIGURE)
         if at >= 0:
             try:
-                figures.update(json.loads(line[at + len(FIGURE):]))
+                found.update(json.loads(line[at + len(FIGURE):]))
             except ValueError:
-                problems.append("a figure that cannot be read: " + line[:200])
-    if item["kind"] == "json":
-        try:
-            row["output"] = json.loads(text)
-            if isinstance(row["output"], dict):
-                told = row["output"].items()
-                # What could not be measured is told as well, and why.
-                worth = re.compile(r"steps_per_s|^ratio|\.(missing|error|note)$")
-                figures.update({k: v for k, v in told if worth.search(k)})
-        except ValueError:
-            problems.append("it printed no JSON")
-    for name, value in figures.items():
-        if not isinstance(value, (int, float, str)) or value != value:
-            problems.append("%s is %s" % (name, value))
-    row["figures"] = figures
-    row["ok"] = not problems
-    if problems:
-        row["why"] = "; ".join(problems)
-        row["tail"] = (text + open(log, errors="replace").read())[-4000:]
-    return row
+                found[line[at:at + 100]] = "cannot be read"
+    return found
+
+
+def passed(row):
+    return row["ok"] or row.get("soft", False)
 
 
 def summary(results):
@@ -202,42 +379,44 @@ def summary(results):
         % (", ".join(m["gpus"]) or "no NVIDIA GPU", m["cpu"], m["cores"], m["torch"] or "unknown",
            results["commit"], results["date"]),
         "",
-        "| item | result | seconds | figures |",
-        "|---|---|---|---|",
+        "| group | item | result | seconds | figures |",
+        "|---|---|---|---|---|",
     ]
     for row in results["items"]:
-        counts = ""
-        if "passed" in row:
-            counts = "%d passed, %d failed" % (row["passed"], row["failed"])
-            if row.get("skipped"):
-                counts += ", %d skipped" % len(row["skipped"])
-            counts = " (%s)" % counts
-        figures = ", ".join("%s %s" % (k, v) for k, v in sorted(row.get("figures", {}).items()))
-        result = ("ok" if row["ok"] else "FAILED: " + row["why"]) + counts
-        lines.append("| %s | %s | %.1f | %s |" % (row["name"], result.replace("|", "/"), row["seconds"], figures))
-    failed = [r for r in results["items"] if not r["ok"]]
-    lines += ["", "%d of %d items ran and passed." % (len(results["items"]) - len(failed), len(results["items"]))]
+        told = ", ".join("%s %s" % (k, shown(v)) for k, v in sorted(row.get("figures", {}).items()))
+        result = "ok" if row["ok"] else ("to be looked at: " if row.get("soft") else "FAILED: ") + row["why"]
+        if row["ok"] and row.get("skipped"):
+            result = "skipped"
+        lines.append("| %s | %s | %s | %.1f | %s |" % (row["group"], row["name"], result.replace("|", "/"), row["seconds"], told))
+    bad = [r for r in results["items"] if not r["ok"]]
+    lines += ["", "%d of %d ran and passed." % (len(results["items"]) - len(bad), len(results["items"]))]
     if results.get("left_out"):
-        lines += ["", "Not run, for want of a GPU or a file: " + "; ".join(results["left_out"]) + "."]
-    skips = ["- %s: %s" % (r["name"], s) for r in results["items"] for s in r.get("skipped", [])]
+        lines += ["", "Not run: " + "; ".join(results["left_out"]) + "."]
+    skips = ["- %s" % s for r in results["items"] for s in r.get("skipped", [])]
     if skips:
         lines += ["", "Tests that did not run:", ""] + skips
-    for row in failed:
-        lines += ["", "## " + row["name"], "", "`%s`" % row["command"], "", row["why"]]
+    for row in bad:
+        lines += ["", "## " + row["name"], "", "`%s`" % row.get("command", ""), "", row["why"]]
         lines += ["", "```"] + row.get("tail", "").splitlines()[-40:] + ["```"]
     return "\n".join(lines) + "\n"
 
 
-def write(results, out):
-    results["ok"] = bool(results["items"]) and all(r["ok"] for r in results["items"])
-    with open(os.path.join(out, "gpu-results.json"), "w") as file:
-        json.dump(results, file, indent=1)
-        file.write("\n")
-    text = summary(results)
-    with open(os.path.join(out, "summary.md"), "w") as file:
-        file.write(text)
-    print(text)
-    return 0 if results["ok"] else 1
+def shown(value):
+    return "%.6g" % value if isinstance(value, float) else str(value)
+
+
+def write(results, out, logs=None):
+    results["ok"] = bool(results["items"]) and all(passed(r) for r in results["items"])
+    for name, text in [("gpu-results.json", json.dumps(results, indent=1) + "\n"), ("summary.md", summary(results))]:
+        path = os.path.join(out, name)
+        with open(path + ".new", "w") as file:
+            file.write(text)
+        os.replace(path + ".new", path)
+    if logs:
+        path = os.path.join(out, "logs.tar.gz")
+        with tarfile.open(path + ".new", "w:gz") as archive:
+            archive.add(logs, arcname="logs")
+        os.replace(path + ".new", path)
 
 
 def merge(out, files):
@@ -252,62 +431,107 @@ def merge(out, files):
         if (part["commit"], part["device"]) != (merged["commit"], merged["device"]):
             sys.exit("%s is of another commit or device" % name)
         merged["items"] += part["items"]
-    return write(merged, out)
+        merged["left_out"] += part["left_out"]
+    write(merged, out)
+    print(summary(merged))
+    return 0 if merged["ok"] else 1
 
 
 def main():
     cli = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     cli.add_argument("--device", default="cuda:0")
     cli.add_argument("--out", default=".")
-    cli.add_argument("--part", type=int)
+    cli.add_argument("--home", default="/tmp/ostler-gpu")
+    cli.add_argument("--group", type=int, action="append", help="the K-th group; all without it")
     cli.add_argument("--skip", action="append", default=[], metavar="ITEM")
-    cli.add_argument("--list", action="store_true", help="what would run, by part")
+    cli.add_argument("--add", action="store_true", help="take this part and run nothing")
+    cli.add_argument("--list", action="store_true", help="what would run, by group")
+    cli.add_argument("--pretend", metavar="FILE")
     cli.add_argument("--merge", nargs="+", metavar="RESULTS")
     args = cli.parse_args()
     if args.merge:
         return merge(args.merge[0], args.merge[1:])
     with open(os.path.join(HERE, "bundle.json")) as file:
-        bundle = json.load(file)
-    on_gpu = args.device != "cpu"
-    def is_here(item):
-        needs = [item["program"]] + item.get("needs", [])
-        return all(os.path.exists(program(n)[-1]) for n in needs)
-
-    here = [i for i in bundle["items"] if is_here(i)]
-    unknown = set(args.skip) - {i["name"] for i in bundle["items"]}
-    if unknown:
-        cli.error("no item is called " + ", ".join(sorted(unknown)))
-    here = [i for i in here if i["name"] not in args.skip]
-    def can_run(item):
-        files = [os.path.join(HERE, f) for f in item.get("files", [])]
-        return (on_gpu or not item.get("gpu_only")) and all(map(os.path.exists, files))
-
-    items = [i for i in here if can_run(i)]
-    groups = parts(items, bundle["part_seconds"])
+        plan = json.load(file)
+    groups = plan["groups"]
     if args.list:
         for k, group in enumerate(groups, 1):
-            print("part %d: %s" % (k, ", ".join(i["name"] for i in group)))
+            names = ", ".join(i["name"] for i in group["items"])
+            print("group %d, %s, %d minutes: %s" % (k, group["name"], group["minutes"], names))
         return 0
-    if args.part is not None:
-        if not 1 <= args.part <= len(groups):
-            cli.error("there are parts 1 to %d" % len(groups))
-        items = groups[args.part - 1]
+    wrong = [k for k in args.group or [] if not 1 <= k <= len(groups)]
+    if wrong:
+        cli.error("there are groups 1 to %d" % len(groups))
+    unknown = set(args.skip) - {i["name"] for g in groups for i in g["items"]}
+    if unknown:
+        cli.error("no item is called " + ", ".join(sorted(unknown)))
+    bundle = Bundle(os.path.abspath(args.home))
+    missing = bundle.add()
+    if missing:
+        print("%d pieces are missing: run the other parts with --add" % len(missing))
+        return 0 if args.add else 2
+    if args.add:
+        return 0
     out = os.path.abspath(args.out)
     os.makedirs(out, exist_ok=True)
+    pretend = args.pretend and os.path.abspath(args.pretend)
+    runner = Runner(bundle, args.device, out, pretend)
     results = {
-        "device": args.device,
+        "device": args.device + (" (pretend)" if runner.dry else ""),
         "date": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
-        "commit": bundle["commit"],
+        "commit": plan["commit"],
         "machine": machine(),
-        "left_out": [i["name"] for i in here if not can_run(i)],
+        "left_out": [],
         "items": [],
     }
-    for item in items:
-        print("== " + item["name"], flush=True)
-        row = run(item, args.device, out)
-        print("   %s, %.1f s" % ("ok" if row["ok"] else "FAILED: " + row["why"], row["seconds"]), flush=True)
-        results["items"].append(row)
-    return write(results, out)
+    write(results, out)
+    for k in args.group or range(1, len(groups) + 1):
+        group = groups[k - 1]
+        end = time.time() + 60 * group["minutes"]
+        for item in group["items"]:
+            why = left_out(item, args, runner)
+            if why:
+                results["left_out"].append("%s (%s)" % (item["name"], why))
+                continue
+            for name, unit in runner.units(item):
+                left = end - time.time()
+                if left < 5:
+                    results["left_out"].append("%s (no time left in its group)" % name)
+                    continue
+                print("== " + name, flush=True)
+                try:
+                    row = unit(min(item["seconds"], left))
+                except Exception as error:  # Nothing of what ran before may be lost.
+                    row = {"ok": False, "why": "run.py: %r" % error}
+                row = dict({"seconds": 0.0, "group": group["name"], "name": name}, **row)
+                if item.get("soft"):
+                    row["soft"] = True
+                for figure, value in row.get("figures", {}).items():
+                    if not isinstance(value, (int, float, str)) or value != value:
+                        row = failed(row, "%s is %s" % (figure, value), row.get("tail", ""))
+                print("   %s, %.1f s" % ("ok" if row["ok"] else "FAILED: " + row["why"], row["seconds"]), flush=True)
+                results["items"].append(row)
+                write(results, out, runner.logs)
+    write(results, out, runner.logs)
+    print(summary(results))
+    return 0 if results["ok"] else 1
+
+
+def left_out(item, args, runner):
+    """Why an item does not run; nothing if it does."""
+    if item["name"] in args.skip:
+        return "as asked"
+    if item.get("gpu_only") and (args.device == "cpu" or runner.dry):
+        return "for a GPU alone"
+    if args.device == "cpu" and item["kind"] in ("alike", "sanitizer", "profile"):
+        return "there is nothing to compare or to look at"
+    tool = item.get("tool")
+    if tool and not shutil.which(tool, path=runner.environment["PATH"]):
+        return "there is no " + tool
+    lacking = [f for f in item.get("files", []) if not os.path.exists(os.path.join(runner.bundle.root, f))]
+    if lacking:
+        return "there is no " + lacking[0]
+    return ""
 
 
 if __name__ == "__main__":

@@ -137,6 +137,28 @@ pub fn build(
     program.ok_or(SetupError::NoProgram)
 }
 
+/// Builds with these arguments, and returns each program with the name of its target.
+///
+/// # Errors
+/// cargo fails.
+pub fn build_each(place: &Place, args: &[&str]) -> Result<Vec<(String, PathBuf)>, SetupError> {
+    let found = std::cell::RefCell::new(Vec::new());
+    build(place, args, |line| {
+        let program = target(line).zip(executable(line));
+        let is_one = program.is_some();
+        found.borrow_mut().extend(program);
+        is_one
+    })?;
+    Ok(found.into_inner())
+}
+
+/// The target's name in one of cargo's JSON messages.
+fn target(line: &str) -> Option<String> {
+    let (_, rest) = line.split_once("\"target\":{")?;
+    let (_, name) = rest.split_once("\"name\":\"")?;
+    Some(name.split_once('"')?.0.to_string())
+}
+
 /// The value of `"executable"` in one of cargo's JSON messages.
 fn executable(line: &str) -> Option<PathBuf> {
     let (_, rest) = line.split_once("\"executable\":\"")?;
@@ -173,6 +195,8 @@ mod tests {
             executable(line),
             Some(PathBuf::from("/a \"b\"/release/ostler"))
         );
+        let line = r#"{"target":{"kind":["test"],"name":"gpu","src_path":"x"},"executable":"/a"}"#;
+        assert_eq!(target(line).as_deref(), Some("gpu"));
         assert_eq!(executable(r#"{"executable":null,"fresh":true}"#), None);
         assert_eq!(executable(r#"{"executable":"cut"#), None);
     }

@@ -17,6 +17,9 @@ mod need;
 pub mod owner;
 pub mod parts;
 pub mod place;
+#[path = "../../tests/support/pretend.rs"]
+pub mod pretend;
+pub mod pretend_gpu;
 #[path = "../../sim/src/processor.rs"]
 pub mod processor;
 pub mod proofs;

@@ -1,8 +1,8 @@
-//! The bundle for a machine with a GPU, with scripts in place of its programs.
+//! How the bundle's items are run and told, with scripts in place of its programs.
 
 #![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
 
-use ostler_xtask::gpu_bundle::pack;
+use ostler_xtask::gpu_bundle::Stage;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -15,12 +15,20 @@ fn script(folder: &Path, name: &str, text: &str) -> PathBuf {
     path
 }
 
-/// What stands in for `ostler`: JSON for what is asked as JSON.
-const OSTLER: &str = r#"case "$*" in
-  *--json*) echo '{"collection.steps_per_s": 1.5, "warp.missing": "no module"}' ;;
-esac"#;
+const JSON: &str = "echo '{\"collection.steps_per_s\": 1.5, \"warp.missing\": \"no module\"}'";
+
+/// A program of tests `a` and `b`, each of which does `text`.
+fn tests(text: &str) -> String {
+    format!(
+        r#"case "$*" in
+  *--ignored*) ;;
+  *--list*) echo 'a: test'; echo 'b: test' ;;
+  *) {text} ;;
+esac"#
+    )
+}
 const PASSES: &str = "echo 'test a ... FIGURE {\"rounds\": 3}'
-echo 'test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out'";
+echo 'test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 1 filtered out'";
 
 struct Bundle {
     folder: tempfile::TempDir,
@@ -28,42 +36,60 @@ struct Bundle {
 }
 
 impl Bundle {
-    fn new(ostler: &str, tests: &str, limit: u64) -> Self {
+    /// Items of the first group, a second group of one item.
+    fn new(ostler: &str, gpu: &str, items: &str, limit: u64) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let f = folder.path();
-        fs::create_dir_all(f.join("configs/robots")).unwrap();
-        fs::write(f.join("configs/robots/a.xml"), "<mujoco/>").unwrap();
+        let out = f.join("out");
+        let stage = Stage::new(&out).unwrap();
         let programs = [
             ("ostler", script(f, "ostler_built", ostler)),
-            ("gpu", script(f, "gpu-0123", tests)),
+            ("gpu", script(f, "gpu-0123", &tests(gpu))),
         ];
-        let parts = pack(&programs, &f.join("configs"), "abc", &f.join("out"), limit).unwrap();
+        stage.programs(&programs).unwrap();
+        let parts = stage.pack("abc", &out, limit, "0").unwrap();
+        let last = r#"{"name": "last", "kind": "json", "program": "ostler", "args": ["--json"], "seconds": 9}"#;
+        let text = format!(
+            r#"{{"commit": "abc", "groups": [
+              {{"name": "first", "minutes": 1, "items": [{items}]}},
+              {{"name": "second", "minutes": 1, "items": [{last}]}}]}}"#
+        );
+        for part in &parts {
+            fs::write(part.join("bundle.json"), &text).unwrap();
+        }
         Self { folder, parts }
     }
 
-    /// Runs a part; its exit code and what it wrote.
+    /// Runs a part; its exit code, results and summary.
     fn run(&self, part: usize, args: &[&str]) -> (i32, String, String) {
-        let results = self.folder.path().join(format!("results-{part}"));
+        let results = self.folder.path().join("results");
+        let _ = fs::remove_dir_all(&results);
         let out = Command::new("python3")
             .arg(self.parts[part].join("run.py"))
             .args(["--device", "cpu", "--out"])
             .arg(&results)
+            .arg("--home")
+            .arg(self.folder.path().join("home"))
             .args(args)
             .env_remove("OSTLER_REQUIRE")
             .output()
             .unwrap();
         let read = |name: &str| fs::read_to_string(results.join(name)).unwrap_or_default();
+        let said = String::from_utf8_lossy(&out.stdout) + String::from_utf8_lossy(&out.stderr);
+        println!("{said}");
         let code = out.status.code().unwrap();
-        eprintln!("{}", String::from_utf8_lossy(&out.stderr));
         (code, read("gpu-results.json"), read("summary.md"))
     }
 }
 
+const TESTS: &str =
+    r#"{"name": "tests", "kind": "tests", "program": "gpu", "filter": "", "seconds": 9}"#;
+const BENCH: &str =
+    r#"{"name": "bench", "kind": "json", "program": "ostler", "args": ["bench"], "seconds": 9}"#;
+
 #[test]
-fn what_passes_gives_one_file_of_results_and_a_summary() {
-    let bundle = Bundle::new(OSTLER, PASSES, 1 << 20);
-    assert_eq!(bundle.parts.len(), 1);
-    assert!(bundle.parts[0].join("configs/robots/a.xml").is_file());
+fn what_passes_is_told_with_its_figures() {
+    let bundle = Bundle::new(JSON, PASSES, &format!("{TESTS}, {BENCH}"), 1 << 20);
     let (code, results, summary) = bundle.run(0, &[]);
     assert_eq!(code, 0, "{summary}");
     for text in [
@@ -71,156 +97,157 @@ fn what_passes_gives_one_file_of_results_and_a_summary() {
         "\"commit\": \"abc\"",
         "\"rounds\": 3",
         "1.5",
-        "regression",
     ] {
         assert!(results.contains(text), "{text}: {results}");
     }
+    for line in [
+        "| first | a | ok |",
+        "| first | b | ok |",
+        "| collection.steps_per_s 1.5, warp.missing no module |",
+        "| second | last | ok |",
+        "4 of 4 ran and passed.",
+    ] {
+        assert!(summary.contains(line), "{line}: {summary}");
+    }
+    let logs = bundle.folder.path().join("results/logs.tar.gz");
+    let list = Command::new("tar").arg("-tzf").arg(logs).output().unwrap();
+    let list = String::from_utf8_lossy(&list.stdout).into_owned();
     assert!(
-        summary.contains("| collection.steps_per_s 1.5, warp.missing no module |"),
-        "{summary}"
+        list.contains("logs/a.txt") && list.contains("logs/last.txt"),
+        "{list}"
     );
-    // What the host cannot stand in for is said to be left out.
-    assert!(
-        summary.contains("Not run, for want of a GPU or a file:")
-            && summary.contains("; regression."),
-        "{summary}"
-    );
-    assert!(
-        summary.contains("| tests | ok (2 passed, 0 failed) |"),
-        "{summary}"
-    );
-    assert!(
-        summary.contains("no NVIDIA GPU") || results.contains("MiB"),
-        "{summary}"
-    );
+    // One group alone.
+    let (_, _, summary) = bundle.run(0, &["--group", "2"]);
+    assert!(summary.contains("1 of 1 ran and passed."), "{summary}");
+    assert_eq!(bundle.run(0, &["--group", "9"]).0, 2);
+    assert_eq!(bundle.run(0, &["--skip", "nothing"]).0, 2);
+    let (_, _, summary) = bundle.run(0, &["--skip", "tests"]);
+    assert!(summary.contains("Not run: tests (as asked)."), "{summary}");
 }
 
-/// One of two tests skips itself; none is left.
 #[test]
-fn tests_that_skip_themselves_are_named_and_not_counted_as_passed() {
-    let skips = |n: usize| {
-        let line = |i| format!("printf 'gpu\\tgpu\\tt{i}\\tnone here\\n' >> $OSTLER_SKIPS\n");
-        let lines: String = (0..n).map(line).collect();
-        format!("{lines}{PASSES}")
-    };
-    let (code, results, summary) = Bundle::new(OSTLER, &skips(1), 1 << 20).run(0, &[]);
+fn tests_that_skip_themselves_are_named() {
+    let skips = format!("printf 'gpu\\tgpu\\tt1\\tnone here\\n' >> $OSTLER_SKIPS\n{PASSES}");
+    let (code, results, summary) = Bundle::new(JSON, &skips, TESTS, 1 << 20).run(0, &[]);
     assert_eq!(code, 0, "{summary}");
-    for text in [
-        "| tests | ok (1 passed, 0 failed, 1 skipped) |",
-        "- tests: gpu: gpu t0: none here",
-        "- soak: gpu: gpu t0: none here",
-    ] {
+    for text in ["| first | a | skipped |", "- gpu: gpu t1: none here"] {
         assert!(summary.contains(text), "{text}: {summary}");
     }
     assert!(results.contains("\"skipped\": ["), "{results}");
-    let (code, _, summary) = Bundle::new(OSTLER, &skips(2), 1 << 20).run(0, &[]);
-    assert_eq!(code, 1, "{summary}");
-    assert!(summary.contains("no test ran"), "{summary}");
 }
 
 /// On a GPU nothing may be skipped for want of one; with the host in its place it may.
 #[test]
 fn a_gpu_is_required_where_the_programs_run_on_one() {
     let tests = format!("echo \"FIGURE {{\\\"require\\\": \\\"$OSTLER_REQUIRE\\\"}}\"\n{PASSES}");
-    let bundle = Bundle::new(OSTLER, &tests, 1 << 20);
-    let (_, results, _) = bundle.run(0, &["--device", "cuda:0", "--skip", "soak"]);
+    let bundle = Bundle::new(JSON, &tests, TESTS, 1 << 20);
+    let (_, results, _) = bundle.run(0, &["--device", "cuda:0"]);
     assert!(results.contains("\"require\": \"gpu\""), "{results}");
-    let (_, results, _) = bundle.run(0, &["--skip", "soak"]);
+    let (_, results, _) = bundle.run(0, &[]);
     assert!(results.contains("\"require\": \"\""), "{results}");
 }
 
+/// Every kind of failure; what comes after it runs all the same.
 #[test]
-fn failures_of_every_kind_are_failures() {
+fn failures_of_every_kind_are_failures_and_lose_nothing() {
     let cases = [
         ("exit 3", PASSES, "it ended with 3"),
         ("echo text", PASSES, "it printed no JSON"),
-        (OSTLER, "true", "no test ran"),
+        (JSON, "true", "no test ran"),
         (
-            OSTLER,
-            "echo 'test b ... FAILED'; echo 'test result: FAILED. 1 passed; 1 failed; 0 ignored'; exit 101",
+            JSON,
+            "echo 'test a ... FAILED'; exit 101",
             "it ended with 101",
         ),
         (
-            OSTLER,
-            "echo 'FIGURE {\"rounds\": NaN}'; echo 'test result: ok. 1 passed; 0 failed; 0 ignored'",
+            JSON,
+            "echo 'FIGURE {\"rounds\": NaN}'; echo 'test result: ok. 1 passed; 0 failed'",
             "rounds is nan",
         ),
-        (OSTLER, "kill -SEGV $$", "it ended with -11"),
+        ("kill -SEGV $$", PASSES, "it ended with -11"),
+        (JSON, "kill -ABRT $$", "it ended with -6"),
+        (JSON, "sleep 60", "it took longer than 1 s"),
     ];
-    for (ostler, tests, why) in cases {
-        let (code, results, summary) = Bundle::new(ostler, tests, 1 << 20).run(0, &[]);
+    for (ostler, gpu, why) in cases {
+        let items = format!("{TESTS}, {BENCH}").replace("\"seconds\": 9", "\"seconds\": 1");
+        let (code, results, summary) = Bundle::new(ostler, gpu, &items, 1 << 20).run(0, &[]);
         assert_eq!(code, 1, "{why}: {summary}");
         assert!(results.contains("\"ok\": false"), "{why}: {results}");
         assert!(summary.contains(why), "{why}: {summary}");
+        assert!(summary.contains("| second | last |"), "{why}: {summary}");
     }
 }
 
+/// What a first contact only looks at fails nothing, and is told.
 #[test]
-fn an_item_that_hangs_is_ended_and_the_others_run() {
-    let bundle = Bundle::new(OSTLER, "sleep 60", 1 << 20);
-    let items = bundle.parts[0].join("bundle.json");
-    let text = fs::read_to_string(&items).unwrap();
-    fs::write(
-        &items,
-        text.replace("\"seconds\": 360", "\"seconds\": 1")
-            .replace("\"seconds\": 240", "\"seconds\": 1"),
-    )
-    .unwrap();
-    let (code, _, summary) = bundle.run(0, &[]);
-    assert_eq!(code, 1);
-    assert!(summary.contains("it took longer than 1 s"), "{summary}");
+fn a_soft_item_is_looked_at() {
+    let soft = TESTS.replace('}', ", \"soft\": true}");
+    let (code, _, summary) = Bundle::new(JSON, "exit 101", &soft, 1 << 20).run(0, &[]);
+    assert_eq!(code, 0, "{summary}");
     assert!(
-        summary.contains("| training, cart-pole | ok |"),
+        summary.contains("| to be looked at: it ended with 101 |"),
         "{summary}"
     );
 }
 
 #[test]
-fn programs_that_do_not_fit_one_part_go_into_several_whose_results_merge() {
-    let bundle = Bundle::new(OSTLER, PASSES, 200);
-    assert_eq!(bundle.parts.len(), 2);
-    let (first, second) = (bundle.run(0, &[]), bundle.run(1, &[]));
-    assert_eq!((first.0, second.0), (0, 0));
-    assert!(!first.2.contains("| tests |") && second.2.contains("| tests |"));
+fn a_group_keeps_to_its_time_and_says_what_did_not_fit() {
+    let bundle = Bundle::new(JSON, PASSES, TESTS, 1 << 20);
+    let items = bundle.parts[0].join("bundle.json");
+    let text = fs::read_to_string(&items).unwrap();
+    fs::write(
+        &items,
+        text.replacen("\"minutes\": 1", "\"minutes\": 0.05", 1),
+    )
+    .unwrap();
+    let (_, _, summary) = bundle.run(0, &[]);
+    let line = "Not run: a (no time left in its group); b (no time left in its group).";
+    assert!(summary.contains(line), "{summary}");
+    assert!(summary.contains("| second | last | ok |"), "{summary}");
+}
+
+#[test]
+fn results_of_several_calls_merge_and_those_of_another_commit_do_not() {
+    let bundle = Bundle::new(JSON, PASSES, TESTS, 1 << 20);
     let f = bundle.folder.path();
-    let out = Command::new("python3")
-        .arg(bundle.parts[0].join("run.py"))
-        .arg("--merge")
-        .args([
-            f.join("all"),
-            f.join("results-0/gpu-results.json"),
-            f.join("results-1/gpu-results.json"),
-        ])
-        .status()
-        .unwrap();
-    assert!(out.success());
+    for group in ["1", "2"] {
+        bundle.run(0, &["--group", group]);
+        let results = f.join("results/gpu-results.json");
+        fs::copy(results, f.join(format!("{group}.json"))).unwrap();
+    }
+    let merge = |second: &Path| {
+        Command::new("python3")
+            .arg(bundle.parts[0].join("run.py"))
+            .arg("--merge")
+            .args([&f.join("all"), &f.join("1.json"), second])
+            .output()
+            .unwrap()
+    };
+    assert!(merge(&f.join("2.json")).status.success());
     let merged = fs::read_to_string(f.join("all/summary.md")).unwrap();
     assert!(
-        merged.contains("| tests |") && merged.contains("| doctor |"),
+        merged.contains("| first | b | ok |") && merged.contains("| second | last | ok |"),
         "{merged}"
+    );
+    let other = f.join("other.json");
+    let text = fs::read_to_string(f.join("2.json")).unwrap();
+    fs::write(&other, text.replace("\"abc\"", "\"def\"")).unwrap();
+    let out = merge(&other);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(
+        !out.status.success() && said.contains("another commit"),
+        "{said}"
     );
 }
 
 #[test]
-fn groups_of_items_keep_to_the_time_of_a_part() {
-    let bundle = Bundle::new(OSTLER, PASSES, 1 << 20);
-    let list = |args: &[&str]| {
-        let out = Command::new("python3")
-            .arg(bundle.parts[0].join("run.py"))
-            .args(["--list"])
-            .args(args)
-            .output()
-            .unwrap();
-        String::from_utf8(out.stdout).unwrap()
-    };
-    let text = list(&["--device", "cuda:0"]);
-    assert!(text.starts_with("part 1: doctor, tests\n"), "{text}");
-    assert!(text.lines().count() >= 3, "{text}");
-    let (code, results, _) = bundle.run(0, &["--part", "1"]);
-    assert_eq!(code, 0);
-    assert!(
-        results.contains("doctor") && !results.contains("regression\","),
-        "{results}"
-    );
-    assert_eq!(bundle.run(0, &["--part", "99"]).0, 2);
+fn pieces_come_in_any_order_and_all_are_needed() {
+    let bundle = Bundle::new(JSON, PASSES, TESTS, 1000);
+    assert!(bundle.parts.len() > 2, "{:?}", bundle.parts);
+    assert_eq!(bundle.run(0, &[]).0, 2);
+    for part in (1..bundle.parts.len()).rev() {
+        assert_eq!(bundle.run(part, &["--add"]).0, 0);
+    }
+    let (code, _, summary) = bundle.run(0, &[]);
+    assert!(code == 0 && summary.contains("3 of 3 ran"), "{summary}");
 }

@@ -10,10 +10,18 @@ pub fn fill() -> Program {
     Program {
         text: r#"
 struct Args { unsigned* out; unsigned n; unsigned value; };
+#ifdef __CUDACC__
 extern "C" __global__ void fill(Args a) {
   unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < a.n) a.out[i] = a.value + i;
 }
+#else
+extern "C" __attribute__((visibility("default"))) const unsigned fill_bytes = sizeof(Args);
+extern "C" __attribute__((visibility("default"))) void fill(const void* args, long long first, long long end) {
+  const Args& a = *(const Args*)args;
+  for (unsigned i = first; i < end && i < a.n; i++) a.out[i] = a.value + i;
+}
+#endif
 "#
         .into(),
         places: Vec::new(),

@@ -20,6 +20,7 @@ int cuEventRecord(void*, void*);
 int cuEventQuery(void*);
 int cuEventSynchronize(void*);
 int cuEventDestroy_v2(void*);
+int cuEventElapsedTime(float*, void*, void*);
 int cuDeviceGetCount(int*);
 }
 

@@ -52,6 +52,11 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void synchronizeEvent(void* event) const override {
     if (event) check(runtime::event_synchronize(event));
   }
+  double elapsedTime(void* begin, void* end, const DeviceIndex) const override {
+    float milliseconds = 0;
+    check(cuEventElapsedTime(&milliseconds, begin, end));
+    return milliseconds;
+  }
   bool queryStream(const Stream&) const override { return true; }
   void synchronizeStream(const Stream&) const override { check(runtime::stream_synchronize()); }
   void synchronizeDevice(const DeviceIndex) const override { check(runtime::device_synchronize()); }

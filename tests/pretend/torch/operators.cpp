@@ -105,6 +105,23 @@ at::Scalar read(const Tensor& t) {
   return reached(t).item();
 }
 
+// Matrix products whose factors TensorFloat-32 rounds to ten bits of mantissa.
+const std::set<std::string> products = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm",
+                                        "aten::addmv", "aten::_addmm_activation"};
+
+// To the nearest, ties to even, as the hardware's conversion does.
+Tensor tf32(const Tensor& t) {
+  const Tensor rounded = t.clone();
+  const Tensor bits = rounded.view(at::kInt);
+  const Tensor odd = bits.bitwise_right_shift(13).bitwise_and(1);
+  bits.add_(odd).add_(0xfff).bitwise_and_(~0x1fff);
+  return rounded;
+}
+
+bool rounds(const std::string& name) {
+  return products.count(name) && at::globalContext().float32MatmulPrecision() != at::Float32MatmulPrecision::HIGHEST;
+}
+
 // Operators after which the host waits, as they tell it how much there is.
 const std::set<std::string> waits = {"aten::equal", "aten::nonzero", "aten::masked_select", "aten::_unique2",
                                      "aten::unique_dim", "aten::repeat_interleave"};
@@ -189,6 +206,16 @@ void on_the_processor(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     }
   }
   call.check_devices(name);
+  if (rounds(schema.name())) {
+    for (std::size_t i = begin; i < stack->size(); ++i) {
+      IValue& value = (*stack)[i];
+      const auto& argument = schema.arguments()[i - begin];
+      const bool factor = value.isTensor() && (argument.name() == "mat1" || argument.name() == "mat2" || argument.name() == "batch1" ||
+                           argument.name() == "batch2" || argument.name() == "mat" || argument.name() == "vec" ||
+                           (argument.name() == "self" && (schema.name() == "aten::mm" || schema.name() == "aten::bmm")));
+      if (factor && value.toTensor().scalar_type() == at::kFloat) value = tf32(value.toTensor());
+    }
+  }
   op.redispatchBoxed(c10::DispatchKeySet(c10::DispatchKey::CPU), stack);
   call.take_sizes();
   for (std::size_t i = stack->size() - schema.returns().size(); i < stack->size(); ++i) {

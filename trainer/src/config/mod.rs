@@ -32,7 +32,7 @@ pub use robust::{BackOffConfig, FaultConfig, GuardConfig};
 pub(crate) use schema::ANY;
 pub use sections::{
     Algorithm, CollectorConfig, CollectorKind, CudaSync, LearnerConfig, LearnerPath, LogConfig,
-    LogFormat, RunnerConfig,
+    LogFormat, Precision, RunnerConfig,
 };
 pub(crate) use typed::parse_as;
 

@@ -168,6 +168,19 @@ pub struct LearnerConfig {
     /// How PPO takes gradients: `"fast"`, or `"reference"` for libtorch's automatic
     /// differentiation, which is several times slower and equal up to rounding.
     pub path: LearnerPath,
+    /// Matrix products of float32 numbers on a GPU: `"float32"`, or `"tf32"`, which rounds
+    /// their factors to ten bits of mantissa and is several times faster.
+    pub precision: Precision,
+}
+
+/// How a GPU computes matrix products.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Precision {
+    /// In float32 throughout.
+    Float32,
+    /// TensorFloat-32: factors rounded to ten bits of mantissa, sums in float32.
+    Tf32,
 }
 
 /// How gradients are taken.
@@ -185,6 +198,7 @@ impl Default for LearnerConfig {
         Self {
             threads: Auto::Auto(AutoWord::Auto),
             path: LearnerPath::Fast,
+            precision: Precision::Float32,
         }
     }
 }

@@ -34,19 +34,26 @@ impl<'a> OnGpu<'a> {
     /// On a machine; `one`: the task's sizes, and `state`.
     ///
     /// # Errors
-    /// The task has a mistake, or its program does not compile.
+    /// The task has a mistake, its program does not compile, or its threads' stacks do not
+    /// fit.
     pub(super) fn on(
         machine: &Machine,
         loaded: &'a Loaded,
         model: &Arc<Model>,
         (spec, state): (&'a EnvSpec, u64),
     ) -> Result<Self, RunError> {
+        let local = machine.local_memory(loaded, model)?;
+        let free = machine.free.device(machine.torch);
+        // Fewer environments would not help: it is for every thread that the GPU can have.
+        if let Some(free) = free.filter(|&free| local > free) {
+            return Err(RunError::Stacks { local, free });
+        }
         Ok(Self {
             config: &loaded.config,
             spec,
             state,
-            local: machine.local_memory(loaded, model)?,
-            free: machine.free.device(machine.torch),
+            local,
+            free,
             host: machine.free.host(),
         })
     }

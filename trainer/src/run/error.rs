@@ -54,6 +54,17 @@ pub enum RunError {
         /// The missing thing.
         why: Unavailable,
     },
+    /// A GPU has no room for the stacks of the environments' threads.
+    #[error(
+        "the environments' program needs {} MiB of the GPU for the stacks of its threads, however few environments there are, and {} MiB are free: free memory of the GPU, or leave physics on the processor: --set sim.device=cpu",
+        .local >> 20, .free >> 20
+    )]
+    Stacks {
+        /// Bytes that the driver sets aside.
+        local: u64,
+        /// Bytes of the GPU that are free.
+        free: u64,
+    },
     /// The command line or the state of folders does not allow it.
     #[error("{0}")]
     Usage(String),

@@ -20,10 +20,10 @@ pub use pinned::CudaPinner;
 pub(crate) use precision::PRECISION;
 pub use precision::{
     MatmulPrecision, choose_matmul_precision, cpu_has_amx_bf16, matmul_precision,
-    measured_matmul_error, set_matmul_precision,
+    measured_matmul_error, measured_matmul_error_on, set_matmul_precision,
 };
 pub use process::{exit_fast, flush_to_zero, heap_free, release_free_memory, returnable};
-pub use stream::CudaStream;
+pub use stream::{CudaStream, DeviceClock};
 pub use watch::{Operators, watched};
 
 use std::ffi::c_char;

@@ -8,7 +8,7 @@
 
 use super::{TorchError, call, ostler_torch_matmul_precision, ostler_torch_set_matmul_precision};
 use ostler_collector::transfer::host_number;
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 /// A float32 product may differ from the exact one by this much, relative to its
 /// largest element. Float32 gives 5e-7, bfloat16 4e-3.
@@ -112,10 +112,18 @@ pub fn choose_matmul_precision() -> Result<(MatmulPrecision, f64), TorchError> {
 /// # Errors
 /// libtorch refuses, with its message.
 pub fn measured_matmul_error() -> Result<f64, TorchError> {
+    measured_matmul_error_on(Device::Cpu)
+}
+
+/// The same of products on a device.
+///
+/// # Errors
+/// As there.
+pub fn measured_matmul_error_on(device: Device) -> Result<f64, TorchError> {
     let mut worst = 0.0_f64;
     for (rows, inner, columns) in SHAPES {
-        let a = spread(rows, inner)?;
-        let b = spread(inner, columns)?;
+        let a = tensor(spread(rows, inner)?.f_to_device(device))?;
+        let b = tensor(spread(inner, columns)?.f_to_device(device))?;
         let exact =
             tensor(a.f_to_kind(Kind::Double))?.f_matmul(&tensor(b.f_to_kind(Kind::Double))?);
         let exact = tensor(exact)?;

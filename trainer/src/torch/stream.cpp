@@ -6,6 +6,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <cstddef>
+#include <memory>
 
 #include "guarded.h"
 
@@ -35,6 +36,31 @@ int ostler_torch_wait_for_event(int index, char* error, std::size_t error_size) 
     c10::Event event(c10::DeviceType::CUDA);
     event.record(device.getStream(gpu(index)));
     event.synchronize();
+  });
+}
+
+// Records an event that has a time: the begin of a measurement. Null where that fails.
+void* ostler_torch_clock_start(int index, char* error, std::size_t error_size) {
+  c10::Event* begun = nullptr;
+  guarded(error, error_size, [&] {
+    const c10::impl::VirtualGuardImpl device(c10::DeviceType::CUDA);
+    auto event = std::make_unique<c10::Event>(c10::DeviceType::CUDA, c10::EventFlag::BACKEND_DEFAULT);
+    event->record(device.getStream(gpu(index)));
+    begun = event.release();
+  });
+  return begun;
+}
+
+// Milliseconds of the device between that event and now, for which it waits. Frees the event.
+int ostler_torch_clock_stop(int index, void* begun, double* milliseconds, char* error,
+                            std::size_t error_size) {
+  return guarded(error, error_size, [&] {
+    const std::unique_ptr<c10::Event> begin(static_cast<c10::Event*>(begun));
+    const c10::impl::VirtualGuardImpl device(c10::DeviceType::CUDA);
+    c10::Event end(c10::DeviceType::CUDA, c10::EventFlag::BACKEND_DEFAULT);
+    end.record(device.getStream(gpu(index)));
+    end.synchronize();
+    *milliseconds = begin->elapsedTime(end);
   });
 }
 

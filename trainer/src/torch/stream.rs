@@ -3,6 +3,7 @@
 use super::{TorchError, call};
 use ostler_collector::device::Stream;
 use std::ffi::{c_char, c_void};
+use std::ptr::NonNull;
 use tch::{TchError, Tensor};
 
 unsafe extern "C" {
@@ -15,6 +16,14 @@ unsafe extern "C" {
     ) -> i32;
     fn ostler_torch_wait_for_event(index: i32, error: *mut c_char, error_size: usize) -> i32;
     fn ostler_torch_wait_for_device(index: i32, error: *mut c_char, error_size: usize) -> i32;
+    fn ostler_torch_clock_start(index: i32, error: *mut c_char, error_size: usize) -> *mut c_void;
+    fn ostler_torch_clock_stop(
+        index: i32,
+        begun: *mut c_void,
+        milliseconds: *mut f64,
+        error: *mut c_char,
+        error_size: usize,
+    ) -> i32;
 }
 
 /// The default stream of a GPU, on which libtorch and our kernels work.
@@ -59,6 +68,49 @@ impl Stream for CudaStream {
             ostler_torch_wait_for_device(self.index, error, size)
         })
         .map_err(TorchError::as_tch)
+    }
+}
+
+/// Measures work by a GPU's own clock.
+#[derive(Debug)]
+pub struct DeviceClock {
+    index: i32,
+    begun: NonNull<c_void>,
+}
+
+impl DeviceClock {
+    /// From here on, in the order of the default stream of `cuda:INDEX`.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn start(index: usize) -> Result<Self, TorchError> {
+        let index = i32::try_from(index).unwrap_or(-1);
+        let mut begun = None;
+        call("start a clock", |error, size| {
+            // SAFETY: `call` hands over a buffer together with its length.
+            begun = NonNull::new(unsafe { ostler_torch_clock_start(index, error, size) });
+            i32::from(begun.is_none())
+        })?;
+        let begun = begun.ok_or(TorchError::Call {
+            operation: "start a clock",
+            message: String::new(),
+        })?;
+        Ok(Self { index, begun })
+    }
+
+    /// Seconds of the device until here. The host waits.
+    ///
+    /// # Errors
+    /// libtorch refuses, or something that was started has failed.
+    pub fn seconds(self) -> Result<f64, TorchError> {
+        let mut milliseconds = 0.0;
+        // SAFETY: the event is the one of `start` and used once; the number lives across the
+        // call, and `call` hands over a buffer together with its length.
+        call("stop a clock", |error, size| unsafe {
+            let begun = self.begun.as_ptr();
+            ostler_torch_clock_stop(self.index, begun, &mut milliseconds, error, size)
+        })?;
+        Ok(milliseconds * 1e-3)
     }
 }
 

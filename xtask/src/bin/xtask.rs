@@ -1,7 +1,7 @@
 //! `cargo xtask`: what developers and CI run. Works from a fresh clone.
 
 use ostler_xtask::place::{self, Place};
-use ostler_xtask::{SetupError, checks, gpu_bundle, libtorch, proofs};
+use ostler_xtask::{SetupError, checks, gpu_bundle, libtorch, pretend_gpu, proofs};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -14,9 +14,12 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                whose sources have changed since (tests/proved.toml), or all
   lint         format, clippy and documentation, warnings are errors
   ci           lint, then test
-  gpu-bundle [FOLDER]
+  gpu-bundle [FOLDER] [--peers] [--no-code]
                pack the GPU's tests and benchmarks for a machine without Rust, into
-               FOLDER (target/gpu-bundle without one); docs/gpu.md says how to run them
+               FOLDER (target/gpu-bundle without one), with the wheels of other engines or
+               without code that is compiled already; docs/gpu.md says how to run them
+  pretend-gpu  build libraries that stand in for a GPU (tests/pretend), and print the
+               variables with which programs see it
   libtorch     find or fetch libtorch and link it as .libtorch/torch";
 
 fn main() {
@@ -43,13 +46,37 @@ fn run(args: &[String]) -> Result<(), SetupError> {
             timed("test", || checks::test(&place, &[]).map(drop))
         }
         ("libtorch", []) => libtorch::ensure(&place).map(drop),
-        ("gpu-bundle", rest @ ([] | [_])) => {
-            let out = rest
+        ("gpu-bundle", rest) => {
+            let (flags, folder): (Vec<&String>, Vec<&String>) =
+                rest.iter().partition(|a| a.starts_with("--"));
+            let has = |name: &str| flags.iter().any(|flag| *flag == name);
+            let known = ["--peers", "--no-code"].iter().filter(|f| has(f)).count();
+            if known < flags.len() || folder.len() > 1 {
+                return Err(SetupError::Usage(USAGE.into()));
+            }
+            let out = folder
                 .first()
                 .map_or_else(|| place.root.join("target/gpu-bundle"), PathBuf::from);
-            for part in gpu_bundle::bundle(&place, &out)? {
+            let options = gpu_bundle::Options {
+                dev: false,
+                architectures: match has("--no-code") {
+                    true => Vec::new(),
+                    false => vec!["sm_90".into()],
+                },
+                peers: has("--peers"),
+            };
+            for part in gpu_bundle::bundle(&place, &out, &options)? {
                 println!("{}", part.display());
             }
+            Ok(())
+        }
+        ("pretend-gpu", []) => {
+            let parent = place.root.join("target/pretend-gpu");
+            let (pretend, file) = pretend_gpu::build(&place, &parent)?;
+            for (name, value) in pretend.variables() {
+                println!("export {name}='{}'", value.to_string_lossy());
+            }
+            eprintln!("the same in {}", file.display());
             Ok(())
         }
         ("help" | "--help" | "-h", _) => {

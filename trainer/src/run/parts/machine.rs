@@ -2,7 +2,7 @@
 //! belongs there.
 
 use super::collecting::Collecting;
-use crate::config::{Config, CudaSync, Loaded};
+use crate::config::{Config, CudaSync, Loaded, Precision};
 use crate::memory::{FreeMemory, Here, resident_mib};
 use crate::run::engine::{build_env, explained, one_env};
 use crate::run::error::RunError;
@@ -53,10 +53,17 @@ impl Machine {
     /// The GPU cannot be used.
     pub(crate) fn of(config: &Config) -> Result<Self, RunError> {
         let Some(index) = config.gpu() else {
+            if config.learner.precision == Precision::Tf32 {
+                tracing::warn!(
+                    "learner.precision = \"tf32\" is for a GPU: here products are in float32"
+                );
+            }
             return Ok(Self::host());
         };
-        // Below "highest" a GPU rounds the numbers of a product to ten bits.
-        set_matmul_precision(MatmulPrecision::Highest)?;
+        set_matmul_precision(match config.learner.precision {
+            Precision::Float32 => MatmulPrecision::Highest,
+            Precision::Tf32 => MatmulPrecision::High,
+        })?;
         Ok(Self {
             torch: tch::Device::Cuda(index),
             stream: Some(Rc::new(CudaStream::new(index))),
