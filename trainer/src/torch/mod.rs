@@ -49,7 +49,7 @@ pub enum TorchError {
 
 impl TorchError {
     /// As tch has it.
-    fn as_tch(self) -> tch::TchError {
+    fn into_tch(self) -> tch::TchError {
         match self {
             Self::Call { operation, message } => {
                 tch::TchError::Torch(format!("{operation}: {message}"))

@@ -30,7 +30,7 @@ impl Pinner for CudaPinner {
         call("ask where a tensor lies", |error, size| unsafe {
             ostler_torch_is_pinned(tensor.as_ptr().cast(), &mut pinned, error, size)
         })
-        .map_err(TorchError::as_tch)?;
+        .map_err(TorchError::into_tch)?;
         Ok(pinned == 1)
     }
 }

@@ -51,7 +51,7 @@ impl Stream for CudaStream {
         call("copy a tensor", |error, size| unsafe {
             ostler_torch_copy(from.cast(), to.cast(), i32::from(wait), error, size)
         })
-        .map_err(TorchError::as_tch)
+        .map_err(TorchError::into_tch)
     }
 
     fn wait_for_event(&self) -> Result<(), TchError> {
@@ -59,7 +59,7 @@ impl Stream for CudaStream {
         call("wait for an event", |error, size| unsafe {
             ostler_torch_wait_for_event(self.index, error, size)
         })
-        .map_err(TorchError::as_tch)
+        .map_err(TorchError::into_tch)
     }
 
     fn wait_for_device(&self) -> Result<(), TchError> {
@@ -67,7 +67,7 @@ impl Stream for CudaStream {
         call("wait for the GPU", |error, size| unsafe {
             ostler_torch_wait_for_device(self.index, error, size)
         })
-        .map_err(TorchError::as_tch)
+        .map_err(TorchError::into_tch)
     }
 }
 
