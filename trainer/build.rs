@@ -51,7 +51,7 @@ const BASE: &str = "../sim/kernels";
 fn main() -> ExitCode {
     println!("cargo:rerun-if-changed=kernels");
     println!("cargo:rerun-if-changed=../sim/build/units.rs");
-    for file in ["scalar.cuh", "lanes.cuh"] {
+    for file in ["scalar.cuh", "lanes.cuh", "env/math.cuh", "env/rng.cuh"] {
         println!("cargo:rerun-if-changed={BASE}/{file}");
     }
     let what = "the learner's kernels";

@@ -32,11 +32,31 @@ def philox(seed, stream, purpose, step, index):
 
 
 def permutation(n, seed, update, epoch):
-    order = list(range(n))
-    for drawn, i in enumerate(range(n - 1, 0, -1)):
-        word = philox(seed, epoch, 5, update, drawn // 4)[drawn % 4]
-        j = word * (i + 1) >> 32
-        order[i], order[j] = order[j], order[i]
+    """The order of `trainer/kernels/order.cuh`."""
+    room = max(n, 64)
+    bits = ((room - 1).bit_length() + 1) // 2
+    columns = 1 << bits
+    rows = -(-room // columns)
+    keys = [word for i in range(3) for word in philox(seed, epoch, 5, update, i)]
+
+    def scramble(x, key, limit):
+        h = (x * ((key | 1) & 0xFFFF) + (key >> 16)) & 0xFFFF
+        h ^= h >> 8
+        return (h * 0x9E37 & 0xFFFF) * limit >> 16
+
+    def through(place):
+        row, column = divmod(place, columns)
+        for k in range(0, 12, 2):
+            row = (row + scramble(column, keys[k], rows)) % rows
+            column ^= scramble(row, keys[k + 1], columns)
+        return row * columns + column
+
+    order = []
+    for place in range(n):
+        place = through(place)
+        while place >= n:
+            place = through(place)
+        order.append(place)
     return order
 
 

@@ -1,4 +1,4 @@
-// The learner's kernel on a device, a thread for each sample.
+// The learner's kernels on a device, a thread for each number or sample.
 #pragma once
 
 #ifndef __CUDACC__
@@ -8,6 +8,7 @@
 #include "vector.cuh"
 #include "loss.cuh"
 #include "finish.cuh"
+#include "order.cuh"
 
 // Thread i of `count` does the statement. On a host, threads first .. end-1.
 #ifdef __CUDACC__
@@ -73,6 +74,15 @@ struct AdamArgs {
   long long len;
 };
 
+// The orders of `count` samples in all epochs of an update: to [epochs][count].
+struct OrderArgs {
+  unsigned long long seed;
+  unsigned long long update;
+  long long epochs;
+  long long count;
+  long long* to;
+};
+
 namespace {
 OSTLER_FN void loss_of(const LossArgs& a, long long i) {
   float stats[OSTLER_STATS] = {};
@@ -109,9 +119,16 @@ OSTLER_FN void adam_of(const AdamArgs& a, long long i) {
   adam(step.numbers, a.theta[i], a.grad[i], a.m[i], a.v[i]);
 }
 
+OSTLER_FN void order_of_all(const OrderArgs& a, long long i) {
+  const long long epoch = i / a.count;
+  const Order o = order_of(a.seed, a.update, (unsigned)epoch, (unsigned)a.count);
+  a.to[i] = (long long)sample_at(o, (unsigned)(i - epoch * a.count));
+}
+
 }  // namespace
 
 OSTLER_LEARN(LossArgs, ostler_learn_loss, a.rows, loss_of(a, i);)
 OSTLER_LEARN(PpoFinishArgs, ostler_learn_ppo_finish, 1, ppo_finish(a);)
 OSTLER_LEARN(FinishArgs, ostler_learn_finish, 1, finish(a);)
 OSTLER_LEARN(AdamArgs, ostler_learn_adam, a.len, adam_of(a, i);)
+OSTLER_LEARN(OrderArgs, ostler_learn_order, a.epochs * a.count, order_of_all(a, i);)

@@ -15,6 +15,7 @@
 #include "adam.cuh"
 #include "loss.cuh"
 #include "finish.cuh"
+#include "order.cuh"
 
 typedef Vec<OSTLER_LANES> V;
 enum { N = OSTLER_LANES };
@@ -304,6 +305,45 @@ static int gather_columns(const float* from, size_t rows, size_t width, const lo
   return 1;
 }
 
+// Places of a block of an order.
+enum { PLACES = 512 };
+
+// All rounds of a block. Apart: a compiler that sees how few rows and columns there may be
+// multiplies in 32 bits, at half the speed.
+OSTLER_FN_BIG static void order_rounds(const Order& order, Half* __restrict row, Half* __restrict column) {
+  const Order o = order;
+  for (int i = 0; i < PLACES; i++) {
+    Half r = row[i], c = column[i];
+    OrderRounds<OSTLER_ORDER_ROUNDS>::run(o, r, c);
+    row[i] = r;
+    column[i] = c;
+  }
+}
+
+// The order of `count` samples in an epoch of an update: order.cuh.
+static void fill_order(unsigned long long seed, unsigned long long update, unsigned epoch, size_t count, long long* to) {
+  const Order o = order_of(seed, update, epoch, (unsigned)count);
+  Half row[PLACES], column[PLACES];
+  unsigned place[PLACES];
+  for (size_t from = 0; from < count; from += PLACES, to += PLACES) {
+    // Places beyond the samples are computed, too, and left out.
+    const size_t n = count - from < PLACES ? count - from : (size_t)PLACES;
+    for (unsigned i = 0; i < PLACES; i++) {
+      row[i] = row_of(o, (unsigned)from + i);
+      column[i] = column_of(o, (unsigned)from + i);
+    }
+    order_rounds(o, row, column);
+    unsigned most = 0;
+    for (unsigned i = 0; i < PLACES; i++) {
+      place[i] = place_of(o, row[i], column[i]);
+      most = place[i] > most ? place[i] : most;
+    }
+    if (most >= o.count)
+      for (size_t i = 0; i < n; i++) place[i] = walk(o, place[i]);
+    for (size_t i = 0; i < n; i++) to[i] = (long long)place[i];
+  }
+}
+
 // Outputs 0..K of a layer for two vectors of rows: y = b + w x, summed over inputs in their
 // order.
 template<int K> OSTLER_FN void tile(const float* w, const float* b, size_t inputs, const float* x, float* y) {
@@ -373,6 +413,7 @@ struct Table {
   void (*columns_norm)(const float*, const float*, float*, size_t);
   int (*gather_rows)(const float*, size_t, size_t, const long long*, size_t, float*);
   int (*gather_columns)(const float*, size_t, size_t, const long long*, size_t, float*, size_t);
+  void (*fill_order)(unsigned long long, unsigned long long, unsigned, size_t, long long*);
 };
 
 #define OSTLER_JOIN_(a, b) a##b
@@ -380,5 +421,5 @@ struct Table {
 extern "C" const Table OSTLER_JOIN(ostler_learn_, OSTLER_NAME);
 extern "C" const Table OSTLER_JOIN(ostler_learn_, OSTLER_NAME) = {
     forward, backward, norm_forward, norm_backward, gru_forward, gru_backward, sum_rows, loss, adam_step, sum, squares, step_begin, step_tally, step_policy, step_judge, add, columns_layer, columns_norm,
-    gather_rows, gather_columns,
+    gather_rows, gather_columns, fill_order,
 };

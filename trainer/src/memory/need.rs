@@ -232,14 +232,13 @@ impl Need {
                 false => 0,
             },
         ];
-        // Checkpoints, the host's twin of environments on the GPU, orders of samples;
-        // rollouts of threads, before they are brought to the GPU.
+        // Checkpoints, the host's twin of environments on the GPU; rollouts of threads, before
+        // they are brought to the GPU.
         let host = [
             self.envs,
             self.evaluation,
             self.copies,
             replay.host,
-            config.samples().saturating_mul(16),
             match config.is_async() {
                 true => self.rollout,
                 false => 0,

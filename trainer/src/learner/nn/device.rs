@@ -9,14 +9,31 @@ use std::sync::Arc;
 use tch::Tensor;
 
 /// The files, in the order in which they are needed.
-const FILES: [&str; 7] = [
-    include_str!("../../../../sim/kernels/lanes.cuh"),
+const FILES: [&str; 8] = [
     include_str!("../../../../sim/kernels/scalar.cuh"),
     include_str!("../../../kernels/vector.cuh"),
     include_str!("../../../kernels/adam.cuh"),
     include_str!("../../../kernels/loss.cuh"),
     include_str!("../../../kernels/finish.cuh"),
+    include_str!("../../../kernels/draw.cuh"),
+    include_str!("../../../kernels/order.cuh"),
     include_str!("../../../kernels/device.cuh"),
+];
+
+/// Files that stand where these are included: in a namespace, or for a host alone.
+const INNER: [(&str, &str); 3] = [
+    (
+        "#include \"lanes.cuh\"",
+        include_str!("../../../../sim/kernels/lanes.cuh"),
+    ),
+    (
+        "#include \"env/math.cuh\"",
+        include_str!("../../../../sim/kernels/env/math.cuh"),
+    ),
+    (
+        "#include \"env/rng.cuh\"",
+        include_str!("../../../../sim/kernels/env/rng.cuh"),
+    ),
 ];
 
 /// Entries of `device.cuh`.
@@ -30,33 +47,33 @@ pub enum Entry {
     Finish,
     /// A step of Adam.
     Adam,
+    /// Orders of samples.
+    Order,
 }
 
 impl Entry {
     /// All of them, in the order of their numbers.
-    const ALL: [(Self, &str); 4] = [
+    const ALL: [(Self, &str); 5] = [
         (Self::Loss, "ostler_learn_loss"),
         (Self::PpoFinish, "ostler_learn_ppo_finish"),
         (Self::Finish, "ostler_learn_finish"),
         (Self::Adam, "ostler_learn_adam"),
+        (Self::Order, "ostler_learn_order"),
     ];
 }
 
 /// The learner's program for a device.
 pub fn program() -> Program {
-    let [lanes, rest @ ..] = FILES;
     let mut text = String::new();
-    for file in rest {
-        for line in file.lines() {
-            match line {
-                "#pragma once" => {}
-                // For vectors, on a host.
-                "#include \"lanes.cuh\"" => text.push_str(&lanes.replace("#pragma once", "")),
-                line if line.starts_with("#include \"") => {}
-                line => text.push_str(line),
-            }
-            text.push('\n');
+    for line in FILES.iter().flat_map(|file| file.lines()) {
+        let inner = INNER.iter().find(|(include, _)| *include == line);
+        match (inner, line) {
+            (Some((_, file)), _) => text.push_str(&file.replace("#pragma once", "")),
+            (None, "#pragma once") => {}
+            (None, line) if line.starts_with("#include \"") => {}
+            (None, line) => text.push_str(line),
         }
+        text.push('\n');
     }
     let include = "#ifndef __CUDACC__\n#include <immintrin.h>\n#endif\n";
     Program {

@@ -5,7 +5,6 @@ use crate::learner::LearnError;
 use crate::learner::nn::host::kernels::LossShape;
 use crate::learner::nn::zeros;
 use crate::learner::policy::net::{Net, NetSpace};
-use ostler_sim::rng::{Purpose, philox};
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Widths of the columns of [`Samples::packed`].
@@ -224,25 +223,6 @@ pub fn part(total: i64, parts: i64, i: i64) -> (i64, i64) {
     (start(i), start(i + 1) - start(i))
 }
 
-/// A random order of `order`'s elements (Fisher-Yates), keyed by (seed, update, epoch).
-pub fn shuffle(order: &mut [i64], seed: u64, update: u64, epoch: u32) {
-    let mut words = [0; 4];
-    for (drawn, i) in (1..order.len()).rev().enumerate() {
-        if drawn % 4 == 0 {
-            words = philox(
-                seed,
-                epoch,
-                Purpose::Permutation,
-                update,
-                (drawn / 4) as u32,
-            );
-        }
-        // A word times (i + 1), upper half: uneven by less than (i + 1) / 2^32.
-        let j = (u64::from(words[drawn % 4]) * (i as u64 + 1)) >> 32;
-        order.swap(i, j as usize);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -258,32 +238,5 @@ mod tests {
                     .all(|p| (total / parts..=total / parts + 1).contains(&p.1))
             );
         }
-    }
-
-    #[test]
-    fn shuffles_are_permutations_that_repeat_and_differ() {
-        let shuffled = |update, epoch| {
-            let mut order: Vec<i64> = (0..1000).collect();
-            shuffle(&mut order, 5, update, epoch);
-            order
-        };
-        assert_eq!(shuffled(0, 0), shuffled(0, 0));
-        assert_ne!(shuffled(0, 0), shuffled(0, 1));
-        assert_ne!(shuffled(0, 0), shuffled(1, 0));
-        let mut sorted = shuffled(3, 2);
-        sorted.sort_unstable();
-        assert!(sorted.iter().enumerate().all(|(i, &x)| i as i64 == x));
-    }
-
-    #[test]
-    fn every_place_is_equally_likely() {
-        // Where element 0 of 5 lands in 5,000 shuffles: 1,000 each, standard deviation 28.
-        let mut counts = [0; 5];
-        for update in 0..5000 {
-            let mut order: Vec<i64> = (0..5).collect();
-            shuffle(&mut order, 11, update, 0);
-            counts[order.iter().position(|&x| x == 0).unwrap()] += 1;
-        }
-        assert!(counts.iter().all(|c| (860..1140).contains(c)), "{counts:?}");
     }
 }

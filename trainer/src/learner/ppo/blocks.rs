@@ -5,7 +5,7 @@
 //! gradients, and these are added in the parts' order, so that the bits do not depend on how
 //! many threads there are.
 
-use super::batch::{Columns, part, shuffle};
+use super::batch::{Columns, part};
 use super::config::{AdvantageNorm, PpoConfig};
 use super::loss::STATS;
 use super::sequences::Sequences;
@@ -45,7 +45,7 @@ pub struct Blocks {
     /// The gradient in chunks.
     sums: Vec<Mutex<Vec<f32>>>,
     sequences: Sequences,
-    /// An order of the samples or sequences, shuffled anew each epoch.
+    /// An order of the samples or sequences, drawn anew each epoch.
     order: Vec<i64>,
     /// Samples of the present minibatch, block by block.
     index: Vec<i64>,
@@ -127,11 +127,9 @@ impl Blocks {
         })
     }
 
-    /// Shuffles the samples or sequences for an epoch.
-    pub fn shuffle(&mut self, seed: u64, update: u64, epoch: u32) {
-        // From the same order each time: an update depends on nothing before it.
-        count(&mut self.order);
-        shuffle(&mut self.order, seed, update, epoch);
+    /// Draws the order of the samples or sequences for an epoch.
+    pub fn draw_order(&mut self, seed: u64, update: u64, epoch: u32) {
+        self.vectors.order(seed, update, epoch, &mut self.order);
     }
 
     /// Puts those of `drawn` into the order in place of all.
@@ -317,13 +315,9 @@ impl Blocks {
     }
 }
 
-fn count(order: &mut [i64]) {
-    order.iter_mut().zip(0..).for_each(|(o, i)| *o = i);
-}
-
 fn in_order(total: usize) -> Result<Vec<i64>, MemoryError> {
     let mut order = zeroed("the order of samples", total)?;
-    count(&mut order);
+    order.iter_mut().zip(0..).for_each(|(o, i)| *o = i);
     Ok(order)
 }
 

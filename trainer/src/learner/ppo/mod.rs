@@ -32,7 +32,8 @@ pub use method::PpoMethod;
 
 use super::fault::{FaultTime, Faults};
 use super::nn::Adam;
-use super::nn::device::LearnKernels;
+use super::nn::device::{LearnKernels, not_loaded};
+use super::nn::host::kernels::MOST_IN_ORDER;
 use super::policy::CriticNorm;
 use super::policy::block::BlockNet;
 use super::state::{Count, RateShare};
@@ -83,7 +84,7 @@ pub struct Ppo {
     signal: Tensor,
     /// The divergence at which the policy stops in this update, without dimensions.
     stop: Tensor,
-    /// All epochs' orders at once: on a device.
+    /// All epochs' orders at once, where minibatches are tensors.
     orders: Option<Orders>,
     state: State,
     /// Updates done; keys the permutations.
@@ -144,6 +145,10 @@ impl Ppo {
         let errors = [config.validate(), fits].concat();
         if let Some(error) = errors.into_iter().next() {
             return Err(error.into());
+        }
+        if total > MOST_IN_ORDER {
+            let why = format!("{total} samples in a rollout; at most {MOST_IN_ORDER} can be drawn");
+            return Err(ConfigError::new("env.num_envs", why).into());
         }
         let (steps, envs, total) = match (i64::try_from(steps), i64::try_from(total)) {
             (Ok(t), Ok(m)) if m > 0 => (t, spec.rows() as i64, m),
@@ -254,6 +259,12 @@ impl Ppo {
         Ok(Path::Blocks(Box::new(blocks?)))
     }
 
+    /// Epochs, and samples or sequences of each.
+    fn size_of_orders(&self) -> [i64; 2] {
+        let epochs = self.config.num_learning_epochs;
+        [epochs, self.sequences.count()].map(|n| n as i64)
+    }
+
     fn automatic(&self) -> Result<Path, LearnError> {
         Ok(Path::Reference {
             minibatches: self.tensors()?,
@@ -283,6 +294,8 @@ impl Ppo {
 
     fn learn_with(&mut self, kernels: &LearnKernels) -> Result<(), LearnError> {
         self.adam.with_kernels(kernels)?;
+        let size = self.size_of_orders();
+        self.orders = Some(Orders::on_device(size, kernels, self.policy.device)?);
         self.path = match self.policy.net.hidden_width() {
             0 => {
                 let shape = self.columns.shape(&self.config);
@@ -306,6 +319,10 @@ impl Ppo {
     /// Memory does not suffice.
     pub fn by_reference(mut self) -> Result<Self, LearnError> {
         self.path = self.automatic()?;
+        if self.orders.is_none() {
+            let size = self.size_of_orders();
+            self.orders = Some(Orders::on_host(size, self.policy.device)?);
+        }
         Ok(self)
     }
 
@@ -401,19 +418,6 @@ impl Ppo {
         })
     }
 
-    /// The orders of all epochs `[E,M]`, of samples or sequences, on a device.
-    fn send_orders(&mut self) -> Result<Tensor, LearnError> {
-        let total = self.sequences.count() as i64;
-        let orders = match &mut self.orders {
-            Some(orders) => orders,
-            none => {
-                let epochs = self.config.num_learning_epochs as i64;
-                none.insert(Orders::new(epochs, total, self.policy.device)?)
-            }
-        };
-        orders.send(self.seed, self.updates.get(), &self.crossed)
-    }
-
     /// Puts faults that are due here into the update.
     fn poison(&mut self, place: FaultTime) -> Result<(), LearnError> {
         if self.faults.poison(&self.state, place, self.updates.get())? {
@@ -484,7 +488,7 @@ impl Ppo {
         for epoch in 0..self.config.num_learning_epochs {
             let drawn = self.drawn_on_host(epoch)?;
             if let Path::Blocks(blocks) = &mut self.path {
-                blocks.shuffle(self.seed, self.updates.get(), epoch as u32);
+                blocks.draw_order(self.seed, self.updates.get(), epoch as u32);
                 blocks.replace(drawn.as_deref());
             }
             for (from, len) in self.parts() {
@@ -496,7 +500,8 @@ impl Ppo {
 
     /// All epochs' minibatches, as tensors.
     fn learn_all(&mut self) -> Result<(), LearnError> {
-        let orders = self.send_orders()?;
+        let orders = self.orders.as_mut().ok_or_else(not_loaded)?;
+        let orders = orders.draw(self.seed, self.updates.get())?;
         let largest = self.parts().map(|(_, len)| len).max();
         for epoch in 0..self.config.num_learning_epochs {
             let mut order = orders.f_get(epoch as i64)?;
@@ -546,9 +551,6 @@ impl Learner for Ppo {
             .merge(rollout, self.policy.device, &self.crossed)?;
         self.updates.add(1);
         self.policy.version = self.updates.version();
-        if let Some(orders) = &mut self.orders {
-            orders.draw_ahead(self.seed, self.updates.get())?;
-        }
 
         let minibatches = self.config.num_learning_epochs * self.config.num_mini_batches;
         let size = self.state.magnitude()?;

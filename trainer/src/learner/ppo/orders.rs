@@ -1,130 +1,131 @@
-//! The orders in which a device takes an update's samples.
+//! The orders in which an update takes its samples where minibatches are tensors.
 //!
-//! They are drawn on the host and cross once per update. While the device works through
-//! the minibatches the host draws those of the next update.
+//! They are drawn where they are needed: on a device by one launch for all epochs, on a host
+//! in its memory. Nothing crosses, and the numbers are the same (`trainer/kernels/order.cuh`).
 
-use super::batch::shuffle;
 use crate::learner::LearnError;
+use crate::learner::nn::device::{Entry, LearnKernels, address, not_loaded};
+use crate::learner::nn::host::Vectors;
 use crate::learner::nn::zeros;
-use crate::torch::CudaStream;
-use ostler_collector::device::Stream;
+use bytemuck::{Pod, Zeroable};
 use ostler_collector::memory::HostRows;
-use ostler_sim::device::Counts;
+use ostler_sim::device::Address;
 use tch::{Device, Kind, Tensor};
 
 /// Orders of `M` samples for `E` epochs.
 #[derive(Debug)]
 pub(super) struct Orders {
-    /// On the host, by turns: one may still be on its way while the other is written.
-    here: [Drawn; 2],
-    /// On the device `[E,M]`.
-    there: Tensor,
-    /// Which of the two was sent last.
-    sent: usize,
-    device: Device,
+    /// `[E,M]`
+    all: Tensor,
+    by: By,
 }
 
+/// What draws.
 #[derive(Debug)]
-struct Drawn {
-    tensor: Tensor,
-    rows: HostRows<i64>,
-    /// For which update.
-    update: Option<u64>,
+enum By {
+    /// The processor, in the tensor's memory.
+    Host(HostRows<i64>),
+    Device(LearnKernels),
 }
 
-impl Drawn {
-    fn new(size: &[i64], device: Device) -> Result<Self, LearnError> {
-        let mut tensor = zeros("orders of samples", size, Kind::Int64, Device::Cpu)?;
-        if device.is_cuda() {
-            tensor = ostler_collector::memory::pinned(&tensor, device)?;
-        }
-        // SAFETY: zeros that only this value has. `draw` alone borrows slices; a copy to a device
-        // has ended by then, see `Orders::send`.
-        let rows = unsafe { HostRows::new(&tensor) }?;
-        Ok(Self {
-            rows,
-            tensor,
-            update: None,
-        })
-    }
-
-    /// Each from the same order: an update depends on nothing before it.
-    fn draw(&mut self, seed: u64, update: u64) -> Result<(), LearnError> {
-        if self.update == Some(update) {
-            return Ok(());
-        }
-        self.update = None;
-        let epochs = self.tensor.size2()?.0;
-        for epoch in 0..epochs as u32 {
-            let order = self.rows.row_mut(epoch as usize)?;
-            order.iter_mut().zip(0..).for_each(|(o, i)| *o = i);
-            shuffle(order, seed, update, epoch);
-        }
-        self.update = Some(update);
-        Ok(())
-    }
+/// `OrderArgs` of `device.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct OrderArgs {
+    seed: u64,
+    update: u64,
+    epochs: i64,
+    count: i64,
+    to: Address,
 }
 
 impl Orders {
-    pub(super) fn new(epochs: i64, total: i64, device: Device) -> Result<Self, LearnError> {
-        let size = [epochs, total];
+    /// Drawn by the processor.
+    ///
+    /// # Errors
+    /// Memory does not suffice, or the samples are on a device without kernels.
+    pub(super) fn on_host(size: [i64; 2], device: Device) -> Result<Self, LearnError> {
+        if device != Device::Cpu {
+            return Err(not_loaded());
+        }
+        let all = zeros("orders of samples", &size, Kind::Int64, device)?;
+        // SAFETY: zeros that only this value has. `draw` alone borrows slices and writes; those
+        // who got the tensor from it read it only until they draw again.
+        let rows = unsafe { HostRows::new(&all) }?;
+        let by = By::Host(rows);
+        Ok(Self { all, by })
+    }
+
+    /// Drawn by the kernels of the device that has the samples.
+    ///
+    /// # Errors
+    /// Memory does not suffice.
+    pub(super) fn on_device(
+        size: [i64; 2],
+        kernels: &LearnKernels,
+        device: Device,
+    ) -> Result<Self, LearnError> {
         Ok(Self {
-            here: [Drawn::new(&size, device)?, Drawn::new(&size, device)?],
-            there: zeros("orders of samples", &size, Kind::Int64, device)?,
-            sent: 0,
-            device,
+            all: zeros("orders of samples", &size, Kind::Int64, device)?,
+            by: By::Device(kernels.clone()),
         })
     }
 
-    /// The orders of an update `[E,M]` on the device.
+    /// The orders of an update `[E,M]`: the same memory each time.
     ///
-    /// The one that was sent before has arrived: every update ends with a read that waits
-    /// for all that came before.
-    pub(super) fn send(
-        &mut self,
-        seed: u64,
-        update: u64,
-        crossed: &Counts,
-    ) -> Result<Tensor, LearnError> {
-        self.sent = 1 - self.sent;
-        let next = &mut self.here[self.sent];
-        next.draw(seed, update)?;
-        crossed.sent(false);
-        match self.device {
-            Device::Cuda(index) => {
-                CudaStream::new(index).upload(&next.tensor, &self.there, false)?;
+    /// # Errors
+    /// The device refuses.
+    pub(super) fn draw(&mut self, seed: u64, update: u64) -> Result<Tensor, LearnError> {
+        let (epochs, count) = self.all.size2()?;
+        match &mut self.by {
+            By::Host(rows) => {
+                for epoch in 0..epochs as u32 {
+                    let order = rows.row_mut(epoch as usize)?;
+                    Vectors::widest().order(seed, update, epoch, order);
+                }
             }
-            _ => self.there.f_copy_(&next.tensor)?,
+            By::Device(kernels) => {
+                let args = OrderArgs {
+                    seed,
+                    update,
+                    epochs,
+                    count,
+                    to: address(&self.all),
+                };
+                let threads = self.all.numel();
+                // SAFETY: the struct is the entry's; the tensor is of this device and has as
+                // many numbers as there are threads. Minibatches of the update before read it
+                // earlier in the order of the same stream.
+                unsafe { kernels.launch(Entry::Order, threads, &args)? };
+            }
         }
-        Ok(self.there.shallow_clone())
-    }
-
-    /// Draws the orders of the update after this one.
-    pub(super) fn draw_ahead(&mut self, seed: u64, update: u64) -> Result<(), LearnError> {
-        self.here[1 - self.sent].draw(seed, update)
+        Ok(self.all.shallow_clone())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::learner::testing::{bits, stand_in};
 
     #[test]
-    fn orders_are_those_that_the_host_takes_whether_drawn_ahead_or_not() {
-        let crossed = Counts::default();
-        let mut orders = Orders::new(3, 40, Device::Cpu).unwrap();
-        // Also after updates were taken back or left out.
-        for update in [0, 1, 2, 2, 7, 3, 4] {
-            let sent = orders.send(5, update, &crossed).unwrap();
-            for epoch in 0..3 {
-                let mut order: Vec<i64> = (0..40).collect();
-                shuffle(&mut order, 5, update, epoch as u32);
-                let row = Vec::<i64>::try_from(sent.get(epoch)).unwrap();
-                assert_eq!(row, order, "update {update}, epoch {epoch}");
+    fn a_device_draws_what_a_host_draws() {
+        for count in [1, 2, 31, 64, 65, 511, 513, 4097] {
+            let size = [3, count as i64];
+            let mut there = Orders::on_device(size, &stand_in(), Device::Cpu).unwrap();
+            let mut here = Orders::on_host(size, Device::Cpu).unwrap();
+            // Also after updates were taken back or left out.
+            for update in [0, 1, 7, 3, u64::from(u32::MAX) + 2] {
+                let drawn = there.draw(5, update).unwrap();
+                assert_eq!(bits(&drawn), bits(&here.draw(5, update).unwrap()));
+                // What blocks take on a host.
+                for epoch in 0..3 {
+                    let mut order = vec![-1; count];
+                    Vectors::widest().order(5, update, epoch, &mut order);
+                    let row = Vec::<i64>::try_from(drawn.get(epoch.into())).unwrap();
+                    assert_eq!(row, order, "{count}, {update}, {epoch}");
+                }
             }
-            orders.draw_ahead(5, update + 1).unwrap();
         }
-        let traffic = crossed.traffic();
-        assert_eq!((traffic.uploads, traffic.waits), (7, 0));
     }
 }

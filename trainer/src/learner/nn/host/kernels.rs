@@ -25,6 +25,9 @@ pub enum Vectors {
 /// Rows of a block of columns.
 pub const ROWS: usize = 32;
 
+/// Samples that [`Vectors::order`] can order.
+pub const MOST_IN_ORDER: usize = 1 << 30;
+
 /// Means that the loss of PPO gives: `learner/ppo/loss.rs`.
 pub const STATS: usize = 6;
 
@@ -302,6 +305,7 @@ struct Table {
     gather_rows: unsafe extern "C" fn(*const f32, usize, usize, *const i64, usize, *mut f32) -> i32,
     gather_columns:
         unsafe extern "C" fn(*const f32, usize, usize, *const i64, usize, *mut f32, usize) -> i32,
+    fill_order: unsafe extern "C" fn(u64, u64, u32, usize, *mut i64),
 }
 
 // Those of this build: trainer/build.rs.
@@ -697,6 +701,17 @@ impl Vectors {
             (self.table().gather_columns)(from, rows, width, index, n, to, stride)
         };
         assert!(all != 0, "there is no such row");
+    }
+
+    /// The order in which an epoch of an update takes `order.len()` samples, at most
+    /// [`MOST_IN_ORDER`]: `trainer/kernels/order.cuh`.
+    pub fn order(self, seed: u64, update: u64, epoch: u32, order: &mut [i64]) {
+        assert!(order.len() <= MOST_IN_ORDER);
+        // SAFETY: as many numbers are written as there is room for.
+        unsafe {
+            let (count, to) = (order.len(), order.as_mut_ptr());
+            (self.table().fill_order)(seed, update, epoch, count, to);
+        }
     }
 
     /// Columns `x [I]` through a layer, weight `[H,I]` and bias `[H]`, into columns `y [H]`, of

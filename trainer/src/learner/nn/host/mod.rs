@@ -15,4 +15,6 @@ pub use forward::{ActorPass, Weights};
 pub use kernels::Vectors;
 
 #[cfg(test)]
+mod order_tests;
+#[cfg(test)]
 mod tests;

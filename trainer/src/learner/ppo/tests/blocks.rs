@@ -125,7 +125,7 @@ fn the_order_of_samples_decides_which_are_learnt_from() {
     let Path::Blocks(blocks) = &mut ppo.path else {
         panic!("not on the host");
     };
-    blocks.shuffle(3, 0, 1);
+    blocks.draw_order(3, 0, 1);
     blocks.take(0..100);
     let mut chosen = blocks.samples().to_vec();
     host_gradient(&mut ppo, &config, 0..100, 0.2);
