@@ -8,6 +8,7 @@
 #include "vector.cuh"
 #include "loss.cuh"
 #include "finish.cuh"
+#include "draw.cuh"
 #include "order.cuh"
 
 // Thread i of `count` does the statement. On a host, threads first .. end-1.
@@ -83,6 +84,15 @@ struct OrderArgs {
   long long* to;
 };
 
+// Normal numbers of a gradient step: to [rows][width]. A thread draws four of a row.
+struct NoiseArgs {
+  unsigned long long seed;
+  unsigned long long step;
+  long long rows;
+  long long width;
+  float* to;
+};
+
 namespace {
 OSTLER_FN void loss_of(const LossArgs& a, long long i) {
   float stats[OSTLER_STATS] = {};
@@ -125,6 +135,16 @@ OSTLER_FN void order_of_all(const OrderArgs& a, long long i) {
   a.to[i] = (long long)sample_at(o, (unsigned)(i - epoch * a.count));
 }
 
+// The bits of `fill_normal` in sim/src/rng.rs.
+OSTLER_FN void noise_of(const NoiseArgs& a, long long i) {
+  const long long fours = (a.width + 3) / 4;
+  const long long row = i / fours, four = i - row * fours;
+  float x[4];
+  draws::normal_four(draws::philox(a.seed, (unsigned)row, DRAW_UPDATE_NOISE, a.step, (unsigned)four), x);
+  for (int k = 0; k < 4; k++)
+    if (4 * four + k < a.width) a.to[row * a.width + 4 * four + k] = x[k];
+}
+
 }  // namespace
 
 OSTLER_LEARN(LossArgs, ostler_learn_loss, a.rows, loss_of(a, i);)
@@ -132,3 +152,4 @@ OSTLER_LEARN(PpoFinishArgs, ostler_learn_ppo_finish, 1, ppo_finish(a);)
 OSTLER_LEARN(FinishArgs, ostler_learn_finish, 1, finish(a);)
 OSTLER_LEARN(AdamArgs, ostler_learn_adam, a.len, adam_of(a, i);)
 OSTLER_LEARN(OrderArgs, ostler_learn_order, a.epochs * a.count, order_of_all(a, i);)
+OSTLER_LEARN(NoiseArgs, ostler_learn_noise, a.rows * ((a.width + 3) / 4), noise_of(a, i);)

@@ -49,16 +49,19 @@ pub enum Entry {
     Adam,
     /// Orders of samples.
     Order,
+    /// Normal numbers.
+    Noise,
 }
 
 impl Entry {
     /// All of them, in the order of their numbers.
-    const ALL: [(Self, &str); 5] = [
+    const ALL: [(Self, &str); 6] = [
         (Self::Loss, "ostler_learn_loss"),
         (Self::PpoFinish, "ostler_learn_ppo_finish"),
         (Self::Finish, "ostler_learn_finish"),
         (Self::Adam, "ostler_learn_adam"),
         (Self::Order, "ostler_learn_order"),
+        (Self::Noise, "ostler_learn_noise"),
     ];
 }
 

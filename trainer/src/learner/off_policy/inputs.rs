@@ -2,13 +2,12 @@
 
 use super::noise::Noise;
 use crate::learner::LearnError;
+use crate::learner::nn::device::LearnKernels;
 use crate::learner::nn::zeros;
 use crate::learner::normalizer::Normalizer;
 use crate::learner::policy::{CriticNorm, Norms};
 use ostler_collector::replay::Batch;
-use ostler_sim::device::Counts;
 use ostler_sim::env::EnvSpec;
-use std::sync::Arc;
 use tch::{Device, Kind, TchError, Tensor};
 
 /// Buffers for `B` transitions, `O` observations, `C` of the critic, `A` actions.
@@ -67,19 +66,13 @@ impl Inputs {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new(
-        rows: usize,
-        spec: &EnvSpec,
-        seed: u64,
-        device: Device,
-        crossed: &Arc<Counts>,
-    ) -> Result<Self, LearnError> {
+    pub fn new(rows: usize, spec: &EnvSpec, seed: u64, device: Device) -> Result<Self, LearnError> {
         let (rows, width) = (rows as i64, spec.action.width() as i64);
         let obs = spec.obs.policy as i64;
         let critic = spec.critic.map_or(obs, |c| c as i64);
         let float = |what: &str, cols: i64| zeros(what, &[rows, cols], Kind::Float, device);
         let pair = || Pair::new(rows, critic, width, device);
-        let draws = Noise::new((rows, 2 * width), seed, device, crossed)?;
+        let draws = Noise::new((rows, 2 * width), seed, device)?;
         let numbers = draws.numbers();
         Ok(Self {
             obs: float("normalised observations", obs)?,
@@ -95,6 +88,11 @@ impl Inputs {
             noise: numbers.f_narrow(1, width, width)?,
             draws,
         })
+    }
+
+    /// On a device: draws noise with its kernels.
+    pub fn with_kernels(&mut self, kernels: &LearnKernels) {
+        self.draws.with_kernels(kernels);
     }
 
     /// Takes a batch in; `step` gradient steps were taken since the run began, and key the

@@ -45,7 +45,6 @@ use ostler_sim::env::EnvSpec;
 use sac::Sac;
 use section::{Section, Tally};
 use state::Counts;
-use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 use td3::Td3;
 
@@ -86,7 +85,7 @@ pub struct OffPolicy {
     seed: u64,
     device: Device,
     /// Traffic between host and device but for the buffer's.
-    crossed: Arc<device::Counts>,
+    crossed: device::Counts,
 }
 
 /// The policy of such a learner alone, to act with.
@@ -175,7 +174,6 @@ impl OffPolicy {
             Algorithm::Td3(_) => 0,
         };
         let samples = spec.rows().saturating_mul(plan.steps);
-        let crossed = Arc::default();
         let critic_section = Section::new(1, limit, device)?;
         let mut state = State::default();
         nets.policy.declare(&mut state)?;
@@ -188,8 +186,8 @@ impl OffPolicy {
         state.mark("parameters", &nets.policy.params.theta);
         state.mark("loss", critic_section.loss());
         let learner = Self {
-            inputs: Inputs::new(common.batch_size, spec, seed, device, &crossed)?,
-            crossed,
+            inputs: Inputs::new(common.batch_size, spec, seed, device)?,
+            crossed: device::Counts::default(),
             actor: Section::new(own, limit, device)?,
             critic: critic_section,
             common,
@@ -224,6 +222,7 @@ impl OffPolicy {
         self.actor_adam.with_kernels(kernels)?;
         self.critic_adam.with_kernels(kernels)?;
         self.method.with_kernels(kernels)?;
+        self.inputs.with_kernels(kernels);
         Ok(self)
     }
 

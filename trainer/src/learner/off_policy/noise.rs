@@ -1,34 +1,46 @@
-//! Normal numbers of gradient steps, drawn on the host from the run's seed.
-//!
-//! On their way to a device they leave from several pieces of pinned memory by turns. The
-//! host waits for one copy of each round, behind which all before it have landed: no piece
-//! is written while it may still be read.
+//! Normal numbers of gradient steps, drawn from the run's seed where they are needed: on a
+//! device by a kernel, on a host in its memory. Nothing crosses, and the bits are the same.
 
 use crate::learner::LearnError;
+use crate::learner::nn::device::{Entry, LearnKernels, address, not_loaded};
 use crate::learner::nn::zeros;
-use crate::torch::CudaStream;
-use ostler_collector::device::Stream;
+use bytemuck::{Pod, Zeroable};
 use ostler_collector::memory::HostRows;
-use ostler_sim::device::Counts;
+use ostler_sim::device::Address;
 use ostler_sim::rng::{Purpose, fill_normal};
-use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 
-/// Pieces of memory on the host.
-const PIECES: usize = 8;
+/// Numbers that a thread of a device draws.
+const FOUR: i64 = 4;
 
 /// Numbers for `B` rows.
 #[derive(Debug)]
 pub struct Noise {
-    /// On the host, `PIECES` of `[B,W]`, or one that is not sent.
-    here: Vec<(Tensor, HostRows<f32>)>,
-    /// On the device, where that is another `[B,W]`.
-    there: Option<(Tensor, Box<dyn Stream>)>,
-    /// Copies since it was made.
-    sent: usize,
-    width: usize,
+    /// `[B,W]`
+    numbers: Tensor,
+    by: By,
     seed: u64,
-    crossed: Arc<Counts>,
+}
+
+/// What draws.
+#[derive(Debug)]
+enum By {
+    /// Nothing yet: a device whose kernels were not loaded.
+    None,
+    /// The processor, in the tensor's memory.
+    Host(HostRows<f32>),
+    Device(LearnKernels),
+}
+
+/// `NoiseArgs` of `device.cuh`.
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct NoiseArgs {
+    seed: u64,
+    step: u64,
+    rows: i64,
+    width: i64,
+    to: Address,
 }
 
 impl Noise {
@@ -36,58 +48,25 @@ impl Noise {
     ///
     /// # Errors
     /// Memory does not suffice.
-    pub fn new(
-        (rows, width): (i64, i64),
-        seed: u64,
-        device: Device,
-        crossed: &Arc<Counts>,
-    ) -> Result<Self, LearnError> {
-        let there = match device {
-            Device::Cuda(index) => {
-                let there = zeros("noise", &[rows, width], Kind::Float, device)?;
-                let stream: Box<dyn Stream> = Box::new(CudaStream::new(index));
-                Some((there, stream))
-            }
-            _ => None,
+    pub fn new((rows, width): (i64, i64), seed: u64, device: Device) -> Result<Self, LearnError> {
+        let numbers = zeros("noise", &[rows, width], Kind::Float, device)?;
+        let by = match device {
+            // SAFETY: zeros that only this value has. `draw` alone borrows the slice and writes;
+            // others only read the tensor, and not while it is drawn.
+            Device::Cpu => By::Host(unsafe { HostRows::new(&numbers) }?),
+            _ => By::None,
         };
-        Self::with((rows, width), seed, there, crossed)
+        Ok(Self { numbers, by, seed })
     }
 
-    fn with(
-        (rows, width): (i64, i64),
-        seed: u64,
-        there: Option<(Tensor, Box<dyn Stream>)>,
-        crossed: &Arc<Counts>,
-    ) -> Result<Self, LearnError> {
-        let pinned = there.as_ref().map(|(t, _)| t.device());
-        let pinned = pinned.filter(|d| d.is_cuda());
-        let piece = |_| {
-            let mut tensor = zeros("noise", &[rows, width], Kind::Float, Device::Cpu)?;
-            if let Some(device) = pinned {
-                tensor = ostler_collector::memory::pinned(&tensor, device)?;
-            }
-            // SAFETY: zeros that only this value has. `draw` alone borrows the slice, and no copy
-            // of it to a device is still under way by then: see the module's description.
-            let rows = unsafe { HostRows::new(&tensor) }?;
-            Ok::<_, LearnError>((tensor, rows))
-        };
-        let pieces = if there.is_some() { PIECES } else { 1 };
-        Ok(Self {
-            here: (0..pieces).map(piece).collect::<Result<_, _>>()?,
-            there,
-            sent: 0,
-            width: width as usize,
-            seed,
-            crossed: Arc::clone(crossed),
-        })
+    /// Draws on a device, with its kernels.
+    pub fn with_kernels(&mut self, kernels: &LearnKernels) {
+        self.by = By::Device(kernels.clone());
     }
 
     /// The numbers `[B,W]` on their device: the same memory after every [`Self::draw`].
     pub fn numbers(&self) -> &Tensor {
-        match &self.there {
-            Some((there, _)) => there,
-            None => &self.here[0].0,
-        }
+        &self.numbers
     }
 
     /// Draws those of a gradient step.
@@ -95,17 +74,28 @@ impl Noise {
     /// # Errors
     /// The device fails, now or in something that was started before.
     pub fn draw(&mut self, step: u64) -> Result<(), LearnError> {
-        let at = self.sent % self.here.len();
-        let (tensor, rows) = &mut self.here[at];
-        let numbers = rows.all_mut()?;
-        let count = (numbers.len() / self.width.max(1)) as u32;
-        let purpose = Purpose::UpdateNoise;
-        fill_normal(self.seed, 0..count, purpose, step, self.width, numbers);
-        if let Some((there, stream)) = &self.there {
-            let wait = at + 1 == PIECES;
-            self.crossed.sent(wait);
-            self.sent += 1;
-            stream.upload(tensor, there, wait)?;
+        let (rows, width) = self.numbers.size2()?;
+        match &mut self.by {
+            By::None => return Err(not_loaded()),
+            By::Host(numbers) => {
+                let (streams, purpose) = (0..rows as u32, Purpose::UpdateNoise);
+                let numbers = numbers.all_mut()?;
+                fill_normal(self.seed, streams, purpose, step, width as usize, numbers);
+            }
+            By::Device(kernels) => {
+                let args = NoiseArgs {
+                    seed: self.seed,
+                    step,
+                    rows,
+                    width,
+                    to: address(&self.numbers),
+                };
+                let threads = rows * ((width + FOUR - 1) / FOUR);
+                // SAFETY: the struct is the entry's; the tensor is of this device and has so
+                // many rows of that width. The gradient step before reads it earlier in the
+                // order of the same stream.
+                unsafe { kernels.launch(Entry::Noise, threads as usize, &args)? };
+            }
         }
         Ok(())
     }
@@ -114,59 +104,27 @@ impl Noise {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::RefCell;
-    use std::rc::Rc;
-    use tch::TchError;
-
-    /// Copies as late as it may: when the host waits.
-    #[derive(Debug, Default, Clone)]
-    struct Late {
-        pending: Rc<RefCell<Vec<Tensor>>>,
-        landed: Rc<RefCell<Vec<Vec<f32>>>>,
-    }
-
-    impl Stream for Late {
-        fn upload(&self, from: &Tensor, to: &Tensor, wait: bool) -> Result<(), TchError> {
-            let mut pending = self.pending.borrow_mut();
-            pending.push(from.shallow_clone());
-            if wait {
-                for from in pending.drain(..) {
-                    let numbers = Vec::try_from(from.reshape([-1]));
-                    self.landed.borrow_mut().push(numbers.unwrap());
-                    to.shallow_clone().copy_(&from);
-                }
-            }
-            Ok(())
-        }
-
-        fn wait_for_event(&self) -> Result<(), TchError> {
-            Ok(())
-        }
-
-        fn wait_for_device(&self) -> Result<(), TchError> {
-            Ok(())
-        }
-    }
+    use crate::learner::testing::{bits, stand_in};
 
     #[test]
-    fn no_piece_is_written_before_its_copy_has_landed() {
-        let (late, crossed) = (Late::default(), Arc::default());
-        let there = Tensor::zeros([5, 4], (Kind::Float, Device::Cpu));
-        let apart = Some((there, Box::new(late.clone()) as Box<dyn Stream>));
-        let mut sent = Noise::with((5, 4), 7, apart, &crossed).unwrap();
-        let none = Arc::default();
-        let mut here = Noise::new((5, 4), 7, Device::Cpu, &none).unwrap();
-        let mut expected: Vec<Vec<f32>> = Vec::new();
-        let steps = 3 * PIECES as u64;
-        for step in 0..steps {
-            sent.draw(step).unwrap();
-            here.draw(step).unwrap();
-            expected.push(Vec::try_from(here.numbers().reshape([-1])).unwrap());
+    fn a_device_draws_the_bits_of_a_host() {
+        for (rows, width) in [(1, 1), (5, 2), (3, 3), (37, 4), (16, 5), (129, 12), (7, 31)] {
+            let seed = 0x1234_5678_9abc_def0 + width as u64;
+            let mut here = Noise::new((rows, width), seed, Device::Cpu).unwrap();
+            let mut there = Noise::new((rows, width), seed, Device::Cpu).unwrap();
+            there.with_kernels(&stand_in());
+            let mut plain = vec![0.0; (rows * width) as usize];
+            for step in [0, 1, 2, 77_777, u64::from(u32::MAX), 1 << 32, (1 << 55) + 9] {
+                here.draw(step).unwrap();
+                there.draw(step).unwrap();
+                let what = (rows, width, step);
+                assert_eq!(bits(there.numbers()), bits(here.numbers()), "{what:?}");
+                let streams = 0..rows as u32;
+                let purpose = Purpose::UpdateNoise;
+                fill_normal(seed, streams, purpose, step, width as usize, &mut plain);
+                let plain: &[u8] = bytemuck::cast_slice(&plain);
+                assert_eq!(bits(there.numbers()), plain, "{what:?}");
+            }
         }
-        assert_eq!(*late.landed.borrow(), expected);
-        assert_eq!(*sent.numbers(), *here.numbers());
-        let traffic = crossed.traffic();
-        assert_eq!((traffic.uploads, traffic.waits), (steps, 3));
-        assert_eq!(none.traffic().uploads, 0, "what is here is not sent");
     }
 }
