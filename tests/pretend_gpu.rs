@@ -95,7 +95,7 @@ fn assert_alike(gpu: &Path, cpu: &Path, what: &str) {
     for (there, here) in gpu.iter().zip(&cpu) {
         for (tag, here) in here.as_object().unwrap() {
             let parts = [
-                "Loss/", "Train/", "Policy/", "Guard/", "Episode_", "Replay/",
+                "Loss/", "Train/", "Policy/", "Guard/", "Episode_", "Replay/", "Eval/",
             ];
             let skipped = OF_EPISODES.contains(&&tag[..]);
             if skipped || !parts.iter().any(|p| tag.starts_with(p)) {

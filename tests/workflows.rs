@@ -375,7 +375,13 @@ fn steps_on_a_machine_with_a_gpu_build_measure_and_report() {
     assert!(listed.contains("versus, ant"), "{listed}");
     assert!(!listed.contains("regression"), "{listed}");
     let ran = place.taken("ran");
-    assert!(ran.starts_with("python3 target/gpu-bundle/part-1/run.py --out target/gpu-results"));
+    let run = "python3 target/gpu-bundle/part-1/run.py --home target/gpu-bundle/home";
+    for line in [
+        format!("{run} --add\n"),
+        format!("{run} --out target/gpu-results --skip regression\n"),
+    ] {
+        assert!(ran.contains(&line), "{line}{ran}");
+    }
 
     // Both flags that the workflow may put there, and no other.
     let flags = job["env"]["BASELINES"].as_str().unwrap();

@@ -454,17 +454,17 @@ def main():
     with open(os.path.join(HERE, "bundle.json")) as file:
         plan = json.load(file)
     groups = plan["groups"]
+    unknown = set(args.skip) - {i["name"] for g in groups for i in g["items"]}
+    if unknown:
+        cli.error("no item is called " + ", ".join(sorted(unknown)))
     if args.list:
         for k, group in enumerate(groups, 1):
-            names = ", ".join(i["name"] for i in group["items"])
+            names = ", ".join(i["name"] for i in group["items"] if i["name"] not in args.skip)
             print("group %d, %s, %d minutes: %s" % (k, group["name"], group["minutes"], names))
         return 0
     wrong = [k for k in args.group or [] if not 1 <= k <= len(groups)]
     if wrong:
         cli.error("there are groups 1 to %d" % len(groups))
-    unknown = set(args.skip) - {i["name"] for g in groups for i in g["items"]}
-    if unknown:
-        cli.error("no item is called " + ", ".join(sorted(unknown)))
     bundle = Bundle(os.path.abspath(args.home))
     missing = bundle.add()
     if missing:

@@ -1,6 +1,6 @@
 //! NVIDIA GPUs, as far as they can be tested without one: the reasons why there is none,
 //! the compiler and its cache, and the driver's calls against a library that stands in
-//! for it (`fake_driver.cpp`). Where there is a GPU, `gpu` does the same on it.
+//! for it (`tests/pretend`). Where there is a GPU, `gpu` does the same on it.
 
 #![allow(clippy::unwrap_used)]
 

@@ -1,5 +1,5 @@
 //! The programs of our robots and tasks compile for GPUs, without one: NVRTC makes code
-//! for sm_80, sm_89, sm_90 and sm_120, whose registers, spills and stack are held against
+//! for sm_80, sm_89, sm_90 and sm_120, whose registers, spills, stack and machine code are held against
 //! the table `needs.json` (what they were when it was last written; `OSTLER_WRITE_NEEDS=1
 //! OSTLER_FULL=1` writes it). With the other tests each program is compiled for one of them.
 //!
@@ -9,6 +9,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod programs;
+mod sass;
 #[path = "../../../tests/support/mod.rs"]
 mod support;
 
@@ -16,6 +17,7 @@ use ostler_sim::device::Program;
 use ostler_sim::device::cuda::compile::{Compiled, Compiler};
 use ostler_sim::device::cuda::nvrtc::Nvrtc;
 use ostler_sim::device::cuda::nvrtc::log::Needs;
+use sass::Sass;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::sync::Mutex;
@@ -36,10 +38,11 @@ struct Row {
     stack: u32,
     spill_stores: u32,
     spill_loads: u32,
+    sass: Sass,
 }
 
 impl Row {
-    fn of(program: &str, compiled: &Compiled) -> Self {
+    fn of(program: &str, compiled: &Compiled, nvdisasm: &Path) -> Self {
         let largest = |of: fn(&Needs) -> u32| {
             let all = compiled.needs.iter().map(|entry| of(&entry.needs));
             all.max().unwrap()
@@ -51,11 +54,17 @@ impl Row {
             stack: largest(|n| n.stack),
             spill_stores: largest(|n| n.spill_stores),
             spill_loads: largest(|n| n.spill_loads),
+            sass: Sass::of(nvdisasm, &compiled.cubin),
         }
     }
 
-    fn figures(&self) -> [(&'static str, u32); 4] {
+    fn figures(&self) -> [(&'static str, u32); 8] {
+        let sass = self.sass;
         [
+            ("code bytes", sass.code),
+            ("loads of local memory", sass.local_loads),
+            ("stores to local memory", sass.local_stores),
+            ("calls", sass.calls),
             ("registers", self.registers),
             ("stack", self.stack),
             ("spill_stores", self.spill_stores),
@@ -65,7 +74,7 @@ impl Row {
 }
 
 /// Compiles them all, as many at a time as there are processors.
-fn compiled(compiler: &Compiler, work: &[(&str, &Program, &str)]) -> Vec<Row> {
+fn compiled(compiler: &Compiler, nvdisasm: &Path, work: &[(&str, &Program, &str)]) -> Vec<Row> {
     let next = Mutex::new(work.iter());
     let rows = Mutex::new(Vec::new());
     let processors = std::thread::available_parallelism().unwrap().get();
@@ -79,7 +88,7 @@ fn compiled(compiler: &Compiler, work: &[(&str, &Program, &str)]) -> Vec<Row> {
                     let compiled = compiler
                         .compile(program, architecture)
                         .unwrap_or_else(|e| panic!("{name}: {e}"));
-                    let row = Row::of(name, &compiled);
+                    let row = Row::of(name, &compiled, nvdisasm);
                     println!(
                         "{:5.1} s{} {row:?}",
                         compiled.seconds,
@@ -104,6 +113,9 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
     let Some(folder) = support::nvrtc::nvrtc_folder() else {
         return;
     };
+    let Some(nvdisasm) = support::nvrtc::nvdisasm() else {
+        return;
+    };
     let compiler = Compiler::from_environment(Nvrtc::in_folder(&folder).unwrap());
     let (shipped, others) = (programs::shipped(), programs::others());
     // The longest compilation first.
@@ -119,7 +131,11 @@ fn programs_compile_for_gpus_within_the_recorded_needs() {
         .filter(|(i, a, _)| chosen(i, a))
         .map(|(.., work)| work);
     let for_one = others.iter().map(|(n, p)| (n.as_str(), p, ONE));
-    let found = compiled(&compiler, &for_all.chain(for_one).collect::<Vec<_>>());
+    let found = compiled(
+        &compiler,
+        &nvdisasm,
+        &for_all.chain(for_one).collect::<Vec<_>>(),
+    );
     let found: Vec<_> = found
         .into_iter()
         .filter(|row| {

@@ -235,8 +235,8 @@ mod tests {
     fn fake() -> (tempfile::TempDir, GpuWatch) {
         let dir = tempfile::tempdir().unwrap();
         let library = dir.path().join("libnvidia-ml.so.1");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/devices/nvml.c");
-        let status = std::process::Command::new("cc")
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/pretend/nvml.cpp");
+        let status = std::process::Command::new("c++")
             .args(["-shared", "-fPIC", "-o"])
             .arg(&library)
             .arg(source)

@@ -3,11 +3,11 @@
 use super::counters::Counters;
 use super::engine::{build_env, kernel};
 use super::error::RunError;
-use super::evaluate::{Evaluations, Evaluator, History};
+use super::evaluate::{DEVICE_STEPS, DeviceEvaluator, Evaluates, Evaluations, Evaluator, History};
 use super::guards::{Guards, Health, MemoryGuard, tell_pressure};
 use super::load::{fits, load_run, mark};
 use super::pace::Pace;
-use super::parts::{Parts, fitting, nowhere, reduce};
+use super::parts::{Machine, Parts, fitting, nowhere, reduce, to_evaluate};
 use super::report::Report;
 use super::schedules::Schedules;
 use super::setup::{
@@ -81,7 +81,7 @@ impl Run {
             fits(&other.checkpoint.meta.task, &task, &other.file)?;
             parts.learner.load_weights(&other.checkpoint.learner)?;
         }
-        let evaluator = evaluator(&loaded, &model)?;
+        let evaluator = evaluator(&loaded, &model, &parts)?;
         let mut past = Past::none(options, &loaded.config, &parts)?;
         let (dir, opened) = open(
             options, &stop, earlier, &loaded, &model, &mut parts, &mut past,
@@ -200,15 +200,30 @@ fn fit(
 }
 
 /// The environments of evaluations, where some are made.
-fn evaluator(loaded: &Loaded, model: &Arc<Model>) -> Result<Option<Evaluator>, RunError> {
+fn evaluator(
+    loaded: &Loaded,
+    model: &Arc<Model>,
+    parts: &Parts,
+) -> Result<Option<Evaluates>, RunError> {
     let config = &loaded.config;
-    match config.eval_envs() {
-        0 => Ok(None),
-        n => {
-            let env = build_env(loaded, config, model, n, config.seed ^ EVAL_SEED)?;
-            Ok(Some(Evaluator::new(env)?))
+    let (n, seed) = (config.eval_envs(), config.seed ^ EVAL_SEED);
+    if n == 0 {
+        return Ok(None);
+    }
+    // Returns of several agents are added up where episodes are counted: on the host.
+    if config.gpu().is_some() && config.agents.is_none() {
+        let machine = Machine::of(config)?;
+        let longest = parts.spec.max_episode_steps;
+        let steps = DEVICE_STEPS.min(longest.max(1) as usize);
+        let policy = parts.learner.policy();
+        let there = to_evaluate(&machine, loaded, model, policy, (n, steps, seed))?;
+        if let Some(there) = there {
+            let evaluator = DeviceEvaluator::new(there, longest)?;
+            return Ok(Some(Evaluates::Device(Box::new(evaluator))));
         }
     }
+    let env = build_env(loaded, config, model, n, seed)?;
+    Ok(Some(Evaluates::Host(Box::new(Evaluator::new(env)?))))
 }
 
 /// The run's past, as its checkpoint has it.

@@ -103,16 +103,14 @@ impl Evaluator {
                 u64::from(s.max_episode_steps),
             )
         };
-        let mut left = quotas(episodes, n);
-        let rounds = left.iter().max().copied().unwrap_or(0) as u64;
-        let (mut returns, mut lengths) = (Vec::with_capacity(episodes), 0.0);
+        let mut tally = Tally::new(episodes, n);
         let mut steps = 0;
         let mut hidden = HiddenStates::of(policy, rows as usize)?;
         self.rows.reset(&mut self.env, false);
         self.env.take_stats(&mut self.stats);
         // Broken environments start anew without counting: twice the time is enough
         // unless the task is hopeless.
-        while left.iter().any(|&l| l > 0) && steps < 2 * max_steps * rounds {
+        while tally.goes_on() && steps < 2 * max_steps * tally.rounds() {
             let obs = Tensor::f_from_slice(&self.rows.obs)?.f_view([rows, obs_width])?;
             let state = hidden.as_ref().map(HiddenStates::step);
             policy.act_mean(&obs, state, &self.action_tensor)?;
@@ -125,22 +123,61 @@ impl Evaluator {
             steps += 1;
             self.env.take_stats(&mut self.stats);
             for episode in &self.stats.finished {
-                let Some(quota) = left.get_mut(episode.env as usize) else {
-                    continue;
-                };
-                if *quota > 0 {
-                    *quota -= 1;
-                    returns.push(f64::from(episode.ret));
-                    lengths += f64::from(episode.length);
-                }
+                tally.count(episode.env as usize, f64::from(episode.ret), episode.length);
             }
         }
-        let count = returns.len() as f64;
-        Ok(Evaluation {
-            returns: Episodes::of(&returns),
-            mean_length: lengths / count,
-            env_steps: steps * n as u64,
+        Ok(tally.evaluation(steps * n as u64, clock))
+    }
+}
+
+/// Episodes that count: the same number of every environment.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// How many of each environment are still to come.
+    left: Vec<usize>,
+    rounds: u64,
+    returns: Vec<f64>,
+    /// Of all of them together [control steps].
+    length: f64,
+}
+
+impl Tally {
+    pub(super) fn new(episodes: usize, envs: usize) -> Self {
+        let left = quotas(episodes, envs);
+        Self {
+            rounds: left.iter().max().copied().unwrap_or(0) as u64,
+            left,
+            returns: Vec::with_capacity(episodes),
+            length: 0.0,
+        }
+    }
+
+    /// Whether some are still to come.
+    pub(super) fn goes_on(&self) -> bool {
+        self.left.iter().any(|&left| left > 0)
+    }
+
+    /// The most of one environment.
+    pub(super) fn rounds(&self) -> u64 {
+        self.rounds
+    }
+
+    /// An episode has ended; it counts if its environment's are not complete.
+    pub(super) fn count(&mut self, env: usize, ret: f64, length: u32) {
+        if let Some(left) = self.left.get_mut(env).filter(|left| **left > 0) {
+            *left -= 1;
+            self.returns.push(ret);
+            self.length += f64::from(length);
+        }
+    }
+
+    /// Their result, after so many steps of environments.
+    pub(super) fn evaluation(self, env_steps: u64, clock: Instant) -> Evaluation {
+        Evaluation {
+            returns: Episodes::of(&self.returns),
+            mean_length: self.length / self.returns.len() as f64,
+            env_steps,
             seconds: clock.elapsed().as_secs_f64(),
-        })
+        }
     }
 }

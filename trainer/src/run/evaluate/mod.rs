@@ -3,11 +3,13 @@
 
 mod evaluator;
 pub mod history;
+mod on_device;
 mod rows;
 pub mod stage;
 
 pub use evaluator::{Evaluation, Evaluator};
 pub use history::History;
+pub(crate) use on_device::{DeviceEvaluator, STEPS as DEVICE_STEPS};
 pub(crate) use rows::Rows;
 
 use super::error::RunError;
@@ -18,11 +20,20 @@ use std::time::{Duration, Instant};
 /// Evaluations within `--max-time`, where iterations are too many to bring as many.
 const EVALUATIONS_IN_TIME: u32 = 20;
 
+/// Where episodes are evaluated.
+#[derive(Debug)]
+pub enum Evaluates {
+    /// On the host.
+    Host(Box<Evaluator>),
+    /// Where the run's own environments are.
+    Device(Box<DeviceEvaluator>),
+}
+
 /// The evaluations of a run.
 #[derive(Debug)]
 pub struct Evaluations {
     /// None where `runner.eval_interval` is 0.
-    evaluator: Option<Evaluator>,
+    evaluator: Option<Evaluates>,
     /// Their results.
     pub history: History,
     /// Control steps of the longest episode.
@@ -37,7 +48,7 @@ pub struct Evaluations {
 
 impl Evaluations {
     /// None yet in this process. `max_episode_steps`: control steps of the longest episode.
-    pub fn new(evaluator: Option<Evaluator>, history: History, max_episode_steps: u32) -> Self {
+    pub fn new(evaluator: Option<Evaluates>, history: History, max_episode_steps: u32) -> Self {
         Self {
             evaluator,
             history,
@@ -99,7 +110,10 @@ impl Evaluations {
         let Some(evaluator) = &mut self.evaluator else {
             return Ok(None);
         };
-        let evaluation = evaluator.evaluate(policy, episodes)?;
+        let evaluation = match evaluator {
+            Evaluates::Host(evaluator) => evaluator.evaluate(policy, episodes)?,
+            Evaluates::Device(evaluator) => evaluator.evaluate(policy, episodes)?,
+        };
         self.last = Instant::now();
         self.seconds += evaluation.seconds;
         Ok(Some(evaluation))

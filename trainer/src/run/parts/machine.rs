@@ -254,20 +254,14 @@ impl Envs {
             }
             (Self::Device(device), queue) => {
                 let queue = queue.unwrap_or_else(Queue::host);
-                let env = DeviceEnv::new(
-                    model.clone(),
-                    &config.sim,
-                    &config.env,
-                    &config.task,
-                    seed,
-                    0,
+                let env = kernel(
+                    machine,
+                    loaded,
+                    model,
+                    policy,
                     device,
-                    &TorchMemory(machine.torch),
-                    NoiseSpec::of(policy, seed).into(),
-                    !config.curriculum.is_empty(),
-                )
-                .map_err(|e| explained(loaded, e))?;
-                let env = KernelEnvironments::new(env, steps, policy, machine.torch)?;
+                    (config.env.num_envs, steps, seed),
+                )?;
                 (
                     Box::new(DeviceCollector::new(env, queue, sync, spread)?),
                     None,
@@ -275,6 +269,73 @@ impl Envs {
             }
         })
     }
+}
+
+/// So many environments on a device, with a rollout of so many steps; the seed keys them.
+fn kernel(
+    machine: &Machine,
+    loaded: &Loaded,
+    model: &Arc<Model>,
+    policy: &dyn Policy,
+    device: Arc<dyn Device>,
+    (num_envs, steps, seed): (usize, usize, u64),
+) -> Result<KernelEnvironments, RunError> {
+    let config = &loaded.config;
+    let env = EnvConfig {
+        num_envs,
+        ..config.env.clone()
+    };
+    let env = DeviceEnv::new(
+        model.clone(),
+        &config.sim,
+        &env,
+        &config.task,
+        seed,
+        0,
+        device,
+        &TorchMemory(machine.torch),
+        NoiseSpec::of(policy, seed).into(),
+        !config.curriculum.is_empty(),
+    )
+    .map_err(|e| explained(loaded, e))?;
+    Ok(KernelEnvironments::new(env, steps, policy, machine.torch)?)
+}
+
+/// Environments on a device for evaluation: `num_envs` of them, begun, with rollouts of `steps`
+/// steps. None where the run's own are on the host.
+///
+/// # Errors
+/// Memory does not suffice, or the device refuses.
+pub(crate) fn to_evaluate(
+    machine: &Machine,
+    loaded: &Loaded,
+    model: &Arc<Model>,
+    policy: &dyn Policy,
+    (num_envs, steps, seed): (usize, usize, u64),
+) -> Result<Option<DeviceCollector<KernelEnvironments>>, RunError> {
+    let Some(device) = machine.sim.clone() else {
+        return Ok(None);
+    };
+    let queue = match machine.stream.clone() {
+        Some(stream) => Queue::new(
+            stream,
+            machine.torch,
+            Transfers {
+                pin_memory: true,
+                non_blocking: true,
+            },
+        ),
+        None => Queue::host(),
+    };
+    let env = kernel(
+        machine,
+        loaded,
+        model,
+        policy,
+        device,
+        (num_envs, steps, seed),
+    )?;
+    Ok(Some(DeviceCollector::new(env, queue, Sync::Off, false)?))
 }
 
 /// Threads that collect, each with its part of the environments.

@@ -9,8 +9,8 @@ mod machine_tests;
 mod teacher;
 
 pub(super) use fitting::{fitting, nowhere, reduce};
-pub(crate) use machine::Machine;
 pub(super) use machine::release;
+pub(crate) use machine::{Machine, to_evaluate};
 #[cfg(test)]
 pub(crate) use machine_tests::on_device;
 pub(crate) use teacher::check_teacher;
