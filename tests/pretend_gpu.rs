@@ -95,7 +95,14 @@ fn assert_alike(gpu: &Path, cpu: &Path, what: &str) {
     for (there, here) in gpu.iter().zip(&cpu) {
         for (tag, here) in here.as_object().unwrap() {
             let parts = [
-                "Loss/", "Train/", "Policy/", "Guard/", "Episode_", "Replay/", "Eval/",
+                "Loss/",
+                "Train/",
+                "Policy/",
+                "Guard/",
+                "Episode_",
+                "Replay/",
+                "Eval/",
+                "SelfPlay/",
             ];
             let skipped = OF_EPISODES.contains(&&tag[..]);
             if skipped || !parts.iter().any(|p| tag.starts_with(p)) {
@@ -153,6 +160,15 @@ fn policy_gradients_learn_what_they_learn_on_the_processor() {
             &["ppo.normalize_returns=true", "actor.layer_norm=true"],
         ),
         ("rapier", &["sim.backend=rapier", physics_on_the_host]),
+        (
+            "recurrent, physics on the host",
+            &[
+                physics_on_the_host,
+                "actor.rnn_type=gru",
+                "actor.rnn_hidden_dim=6",
+            ],
+        ),
+        ("by the size of advantages", &["ppo.priority_alpha=0.8"]),
     ] {
         alike(&place, what, more);
     }
@@ -200,6 +216,19 @@ fn threads_feed_a_learner_on_the_gpu() {
         "collector.max_staleness=0",
         "sim.device=cpu",
     ];
+    let directions = [
+        "runner.algorithm=ars",
+        "ars.top_directions=2",
+        "runner.num_steps_per_env=40",
+        "collector.reset_at_each_iter=true",
+    ];
+    alike(&place, "ARS", &[&threads[..], &directions].concat());
+    // Its numbers depend on time.
+    let behind = [
+        "collector.max_staleness=1",
+        "ppo.staleness_correction=vtrace",
+    ];
+    trained(&place, "behind", &[&threads[..], &behind].concat());
     for device in [
         "collector.storing_device=auto",
         "collector.storing_device=cpu",
@@ -281,6 +310,28 @@ fn a_full_gpu_makes_the_run_smaller() {
     let gpu = trained(&place, "gpu", &["--inject", fault]);
     let last = metrics(&gpu).pop().unwrap();
     assert_eq!(last["Perf/num_envs"].as_f64(), Some(4.0));
+    // The driver has no room for the stacks of a kernel's threads, the learner's too; libtorch
+    // finds no memory, nor after it gave back its reserve.
+    for fault in [
+        "cuLaunchKernel@45=2",
+        "cuLaunchKernel@100=2",
+        "cuMemAlloc_v2@128=2;cuMemAlloc_v2@129=2",
+    ] {
+        let done = on_the_gpu(&place, "fault", &[], &[("FAKE_FAIL", fault)]);
+        assert!(done.status.success(), "{fault}\n{}", text(&done));
+        let last = metrics(&place.path("fault")).pop().unwrap();
+        assert_eq!(last["Perf/num_envs"].as_f64(), Some(4.0), "{fault}");
+        std::fs::remove_dir_all(place.path("fault")).unwrap();
+    }
+    // A state larger than the pieces in which it goes to the device.
+    let large = [
+        "env.num_envs=8192",
+        "runner.num_steps_per_env=2",
+        "runner.max_iterations=1",
+        "ppo.num_learning_epochs=1",
+        "runner.eval_interval=0",
+    ];
+    trained(&place, "large", &large);
     // No drill: the pretend driver has so little memory.
     let many = [
         "--set",
@@ -318,4 +369,25 @@ fn several_agents_learn_what_they_learn_on_the_processor() {
     ] {
         alike(&place, what, more);
     }
+}
+
+/// Choices in place of numbers; a policy that learns from another.
+#[test]
+fn other_tasks_learn_what_they_learn_on_the_processor() {
+    if libraries().is_none() {
+        return;
+    }
+    let actuators = "actuators = [\"slide\"]";
+    let discrete = format!("{actuators}\nkind = \"discrete\"\nchoices = [[-1.0], [1.0]]");
+    let choices = Place::with(&TASK.replacen(actuators, &discrete, 1));
+    alike(&choices, "choices", &[]);
+    let first = "[[task.observation]]";
+    let group =
+        "[[task.observation]]\nname = \"all\"\nexpr = \"[qpos, qvel]\"\ngroup = \"teacher\"\n";
+    let taught = Place::with(&TASK.replacen(first, &format!("{group}{first}"), 1));
+    let task = std::fs::read_to_string(taught.path("pole.toml")).unwrap();
+    std::fs::write(taught.path("pole.toml"), TASK).unwrap();
+    taught.train("teacher", 3, &[]);
+    std::fs::write(taught.path("pole.toml"), task).unwrap();
+    alike(&taught, "a teacher", &["ppo.imitation.teacher=teacher"]);
 }

@@ -4,8 +4,8 @@ use crate::place::place;
 use crate::support::need::Need;
 use crate::support::pretend::Pretend;
 use ostler_collector::device::Stream;
-use ostler_sim::device::Address;
 use ostler_sim::device::transfer::Reader;
+use ostler_sim::device::{Address, Program};
 use ostler_trainer::torch::CudaStream;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -84,6 +84,10 @@ fn mistakes_are_caught() {
         (
             "takes_an_address_of_the_host_for_one_of_the_device",
             "not the device's",
+        ),
+        (
+            "gives_a_kernel_an_address_of_the_host",
+            "an address in a kernel's arguments is not the device's",
         ),
     ] {
         caught(mistake, words);
@@ -233,5 +237,29 @@ fn takes_an_address_of_the_host_for_one_of_the_device() {
     // SAFETY: none: the address is not of the device.
     let sent = unsafe { place.device.upload(&host, host.as_ptr() as Address) };
     sent.unwrap();
+    place.device.synchronize().unwrap();
+}
+
+#[test]
+#[ignore = "only run by another test"]
+fn gives_a_kernel_an_address_of_the_host() {
+    let place = place();
+    let program = Program {
+        text: r#"
+struct Args { int* out; };
+extern "C" __attribute__((visibility("default"))) const unsigned set_bytes = sizeof(Args);
+extern "C" __attribute__((visibility("default"))) void set(const void* args, long long first, long long end) {
+  ((const Args*)args)->out[0] = 1;
+}
+"#
+        .into(),
+        places: Vec::new(),
+        entries: vec!["set".into()],
+    };
+    let kernels = place.device.load(&program).unwrap();
+    let host = Tensor::zeros([1], (Kind::Int, tch::Device::Cpu));
+    let args = (host.data_ptr() as Address).to_ne_bytes();
+    // SAFETY: none: the address is not of the device.
+    unsafe { kernels.launch(0, 1, &args) }.unwrap();
     place.device.synchronize().unwrap();
 }

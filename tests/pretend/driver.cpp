@@ -8,6 +8,7 @@
 // FAKE_LOG names a file to which calls are written.
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -93,11 +94,23 @@ int enter(const char* name, const std::string& about) {
   return 0;
 }
 
+// Whether a word is the address of ordinary memory of the host. Numbers of a struct are far from
+// where the system puts programs and their heaps.
+bool is_hosts(uint64_t word) {
+  if (word < 0x500000000000 || word >= 0x800000000000) return false;
+  unsigned char resident;
+  void* page = (void*)(word & ~uint64_t(4095));
+  return !pretend::is_device((void*)word) && !pretend::is_pinned((void*)word, 1) && mincore(page, 1, &resident) == 0;
+}
+
 // Addresses of the device in a struct become those that its work can reach.
 std::vector<uint64_t> reachable(const void* args, size_t bytes) {
   std::vector<uint64_t> words(bytes / 8 + 1);
   memcpy(words.data(), args, bytes);
-  for (uint64_t& word : words) word = (uint64_t)pretend::reach((void*)word);
+  for (uint64_t& word : words) {
+    if (is_hosts(word)) mistake("an address in a kernel's arguments is not the device's");
+    word = (uint64_t)pretend::reach((void*)word);
+  }
   return words;
 }
 

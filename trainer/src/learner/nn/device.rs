@@ -4,7 +4,7 @@
 use crate::learner::LearnError;
 use bytemuck::Pod;
 use ostler_sim::device::cuda::Cuda;
-use ostler_sim::device::{Address, Device, Kernels, Program};
+use ostler_sim::device::{Address, Device, DeviceError, Kernels, Program};
 use std::sync::Arc;
 use tch::Tensor;
 
@@ -96,8 +96,7 @@ impl LearnKernels {
     /// # Errors
     /// They do not compile there.
     pub fn load(on: &dyn Device) -> Result<Self, LearnError> {
-        let loaded = on.load(&program());
-        Ok(Self(loaded.map_err(|e| LearnError::Kernel(e.to_string()))?))
+        Ok(Self(on.load(&program()).map_err(refused)?))
     }
 
     /// Those of libtorch's device; none where that is the host.
@@ -132,7 +131,15 @@ impl LearnKernels {
             self.0
                 .launch(entry as usize, threads, bytemuck::bytes_of(args))
         };
-        launched.map_err(|e| LearnError::Kernel(e.to_string()))
+        launched.map_err(refused)
+    }
+}
+
+/// Want of memory stays what it is: the run goes on with fewer environments.
+fn refused(e: DeviceError) -> LearnError {
+    match e.out_of_memory() {
+        Some(memory) => LearnError::Memory(memory.clone()),
+        None => LearnError::Kernel(e.to_string()),
     }
 }
 
