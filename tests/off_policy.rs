@@ -7,31 +7,11 @@ mod common;
 #[path = "search.rs"]
 mod search;
 
-use common::{Place, TASK, assert_same_bits, metrics, tensors, text};
+use common::{Place, REPLAY, TASK, assert_same_bits, metrics, tensors, text};
 
 /// The small task for both learners.
 fn place() -> Place {
-    let more = "
-[replay]
-capacity = 2000
-storage = \"host\"
-[sac]
-batch_size = 32
-num_updates = 1
-learning_starts = 200
-[td3]
-batch_size = 32
-num_updates = 1
-learning_starts = 200
-num_atoms = 21
-v_min = 0.0
-v_max = 40.0
-[profile.sac]
-runner.algorithm = \"sac\"
-[profile.td3]
-runner.algorithm = \"td3\"
-";
-    Place::with(&format!("{TASK}{more}"))
+    Place::with(&format!("{TASK}{REPLAY}"))
 }
 
 const BOTH: [&str; 2] = ["--profile=sac", "--profile=td3"];

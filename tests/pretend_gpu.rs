@@ -8,50 +8,13 @@ mod common;
 mod support;
 
 use common::carts::{CARTS, TWO};
-use common::{Place, TASK, assert_same_bits, metrics, text};
+use common::{Place, REPLAY, TASK, assert_same_bits, metrics, text};
 use std::path::{Path, PathBuf};
 use std::process::Output;
-use std::sync::OnceLock;
-use support::need::Need;
-use support::pretend::Pretend;
-
-/// The libraries; `None` after saying that the calling test is skipped.
-fn libraries() -> Option<&'static Pretend> {
-    static BUILT: OnceLock<Result<Pretend, String>> = OnceLock::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let libtorch = std::env::var_os("LIBTORCH");
-    let libtorch = libtorch.map_or_else(|| root.join(".libtorch/torch"), Into::into);
-    let built = BUILT.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        Pretend::build(target, &root.join("tests/pretend"), &libtorch)
-    });
-    Need::Compiler.or_skip(built.as_ref().map_err(Clone::clone))
-}
-
-const MORE: &str = r#"
-[replay]
-capacity = 2000
-recent = 500
-storage = "host"
-[sac]
-batch_size = 32
-num_updates = 1
-learning_starts = 200
-[td3]
-batch_size = 32
-num_updates = 1
-learning_starts = 200
-num_atoms = 21
-v_min = 0.0
-v_max = 40.0
-[profile.sac]
-runner.algorithm = "sac"
-[profile.td3]
-runner.algorithm = "td3"
-"#;
+use support::pretended::libraries;
 
 fn place() -> Place {
-    Place::with(&format!("{TASK}{MORE}"))
+    Place::with(&format!("{TASK}{REPLAY}"))
 }
 
 /// `ostler train` on the pretend GPU, with variables.
@@ -186,7 +149,10 @@ fn replay_learns_what_it_learns_on_the_processor() {
         ("TD3", &[td3]),
         ("on the device", &[sac, "replay.storage=device"]),
         ("in a file", &[sac, "replay.storage=memmap"]),
-        ("tiered", &[td3, "replay.storage=tiered"]),
+        (
+            "tiered",
+            &[td3, "replay.storage=tiered", "replay.recent=500"],
+        ),
         ("drawn ahead", &[sac, "replay.prefetch=2"]),
         ("drawn ahead, TD3", &[td3, "replay.prefetch=2"]),
         (

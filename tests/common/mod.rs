@@ -54,6 +54,28 @@ max_iterations = 3
 threads = 1
 "#;
 
+/// Sections and profiles of the learners with a replay buffer, for the same task.
+pub const REPLAY: &str = r#"
+[replay]
+capacity = 2000
+storage = "host"
+[sac]
+batch_size = 32
+num_updates = 1
+learning_starts = 200
+[td3]
+batch_size = 32
+num_updates = 1
+learning_starts = 200
+num_atoms = 21
+v_min = 0.0
+v_max = 40.0
+[profile.sac]
+runner.algorithm = "sac"
+[profile.td3]
+runner.algorithm = "td3"
+"#;
+
 /// A folder with `pole.toml` and its robot.
 pub struct Place(pub tempfile::TempDir);
 

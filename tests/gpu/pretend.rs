@@ -1,29 +1,13 @@
 //! What a GPU would show, the pretend one shows: each mistake is made in a process of its own.
 
 use crate::place::place;
-use crate::support::need::Need;
-use crate::support::pretend::Pretend;
+use crate::support::pretended::libraries;
 use ostler_collector::device::Stream;
 use ostler_sim::device::transfer::Reader;
 use ostler_sim::device::{Address, Program};
 use ostler_trainer::torch::CudaStream;
-use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::OnceLock;
 use tch::{Kind, Tensor};
-
-/// The libraries; `None` after saying that the calling test is skipped.
-fn libraries() -> Option<&'static Pretend> {
-    static BUILT: OnceLock<Result<Pretend, String>> = OnceLock::new();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let libtorch = std::env::var_os("LIBTORCH");
-    let libtorch = libtorch.map_or_else(|| root.join(".libtorch/torch"), Into::into);
-    let built = BUILT.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        Pretend::build(target, &root.join("tests/pretend"), &libtorch)
-    });
-    Need::Compiler.or_skip(built.as_ref().map_err(Clone::clone))
-}
 
 /// A test of this program, alone, on the pretend GPU.
 fn alone(test: &str, variables: &[(&str, &str)]) -> Option<Output> {

@@ -7,6 +7,7 @@ pub mod disk;
 pub mod need;
 pub mod nvrtc;
 pub mod pretend;
+pub mod pretended;
 pub mod referee;
 pub mod script;
 pub mod share;

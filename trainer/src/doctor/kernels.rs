@@ -88,7 +88,8 @@ impl Kernels {
         })
     }
 
-    /// Every entry of a configuration's program on `architecture`.
+    /// Every entry of a configuration's program on `architecture`. The learner's program is
+    /// compiled into the cache, too.
     ///
     /// # Errors
     /// The configuration cannot be used, or has no program; it does not compile.
@@ -103,8 +104,13 @@ impl Kernels {
         let changing = !c.curriculum.is_empty();
         let program = program(&model, &c.sim, &c.env, &c.task, changing)
             .map_err(|e| explained(&loaded, e))?;
-        let compiled = self.compiler.compile(&program, architecture);
-        let compiled = compiled.map_err(|e: DeviceError| RunError::Env(e.into()))?;
+        let compile = |program| {
+            let compiled = self.compiler.compile(program, architecture);
+            compiled.map_err(|e: DeviceError| RunError::Env(e.into()))
+        };
+        let compiled = compile(&program)?;
+        // So that a run finds all its code.
+        compile(&crate::learner::device_program())?;
         let limits = Limits::of(architecture);
         let row = |entry: &EntryNeeds| {
             // As blocks are launched for many environments.
