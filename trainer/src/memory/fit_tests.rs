@@ -164,7 +164,17 @@ fn on_a_gpu_the_estimate_is_said_with_what_is_free_there() {
         assert!(enough.contains(part), "{enough}");
     }
     assert!(!enough.contains("do not fit"), "{enough}");
-    assert!(said(600).contains("do not fit"), "{enough}");
+    assert!(said(800).contains("do not fit"), "{enough}");
+    // Without room for the stacks fewer environments would not help.
+    let refused = foreseen_on(&machine(600, 9000, 700), &loaded, &model).unwrap_err();
+    let text = refused.to_string();
+    for part in [
+        "needs 700 MiB of the GPU for the stacks",
+        "600 MiB are free",
+        "sim.device=cpu",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
 }
 
 #[test]
