@@ -65,7 +65,7 @@ fn every_item_runs_on_the_pretend_gpu() {
     let compiler = std::env::var("CXX").unwrap_or("c++".into());
     let found = need::Need::Compiler.or_skip(need::runs(&compiler));
     let Some(()) = found else { return };
-    let (_, variables) = pretend_gpu::build(&place, &target.join("dry")).unwrap();
+    let (_, variables) = pretend_gpu::build(&place, &target).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path();
     tools(folder);
