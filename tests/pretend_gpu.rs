@@ -279,7 +279,9 @@ fn a_full_gpu_makes_the_run_smaller() {
     // The driver has no room for the stacks of a kernel's threads, the learner's too; libtorch
     // finds no memory, nor after it gave back its reserve.
     for fault in [
-        "cuLaunchKernel@45=2",
+        "cuLaunchKernel@52=2",
+        "cuLaunchKernel@74=2",
+        "cuLaunchKernel@86=2",
         "cuLaunchKernel@100=2",
         "cuMemAlloc_v2@128=2;cuMemAlloc_v2@129=2",
     ] {
