@@ -66,10 +66,11 @@ fn mistakes_name_file_line_and_column() {
             "slide",
         ),
         (
+            // One range, one for each coordinate, or a table: the value itself is named.
             swap("uniform = [-0.01, 0.01]", "uniform = [-0.01, 0.01, 4]"),
             "uniform =",
-            25,
-            "a list of 2 is expected, this has 3",
+            11,
+            "takes a range [low, high], a list of such or a table",
         ),
         (
             swap("num_envs = 8", "num_envs = -8"),

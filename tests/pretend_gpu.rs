@@ -359,3 +359,22 @@ fn other_tasks_learn_what_they_learn_on_the_processor() {
     std::fs::write(taught.path("pole.toml"), task).unwrap();
     alike(&taught, "a teacher", &["ppo.imitation.teacher=teacher"]);
 }
+
+#[test]
+fn the_configured_precision_is_computed_with() {
+    if libraries().is_none() {
+        return;
+    }
+    let place = place();
+    let losses = |precision: &str, libtorch: &str| {
+        let key = format!("learner.precision={precision}");
+        let run = trained(&place, precision, &[&key]);
+        let meta = std::fs::read_to_string(run.join("meta.json")).unwrap();
+        let meta: serde_json::Value = serde_json::from_str(&meta).unwrap();
+        assert_eq!(meta["libtorch_matmul_precision"], libtorch, "{meta}");
+        metrics(&run)[0]["Loss/value_function"].as_f64().unwrap()
+    };
+    let (exact, rounded) = (losses("float32", "highest"), losses("tf32", "high"));
+    let off = (exact - rounded).abs() / exact;
+    assert!((1e-7..0.02).contains(&off), "{exact}, {rounded}");
+}

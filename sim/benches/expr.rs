@@ -4,7 +4,9 @@
 use divan::{Bencher, counter::ItemsCount};
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::State;
-use ostler_sim::task::expr::{BLOCK, Buffers, HistoryBuilder, Program, Scope, Scratch};
+use ostler_sim::task::expr::{
+    BLOCK, Buffers, Definitions, HistoryBuilder, Program, Scope, Scratch,
+};
 use std::path::PathBuf;
 
 /// Typical terms of a quadruped's task.
@@ -38,6 +40,7 @@ fn eval(bencher: Bencher, text: &str) {
         action_width: 12,
         agents: None,
         history: &history,
+        defined: Definitions::none(),
     };
     let program = Program::compile(text, &scope).expect("the term");
     let mut state = State::new(&model, N).expect("memory");
@@ -88,6 +91,7 @@ fn compile(bencher: Bencher, text: &str) {
         action_width: 12,
         agents: None,
         history: &history,
+        defined: Definitions::none(),
     };
     bencher.bench_local(|| Program::compile(divan::black_box(text), &scope));
 }

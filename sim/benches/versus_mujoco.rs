@@ -2,7 +2,8 @@
 //! same model, states, controls, integrator (Euler) and tolerance.
 //!
 //! `cargo bench -p ostler-sim --bench versus_mujoco -- [--instructions avx2]
-//! [--specialize off|both] [--threads 2] [MODEL.xml...]`; without models, Gymnasium's; the
+//! [--specialize off|both] [--threads 2] [MODEL.xml...]`; without models, Gymnasium's and
+//! those of `tests/referee/robots`; the
 //! widest instructions, the robot's specialised kernel and one thread unless said otherwise.
 //! `both` measures the generic kernel beside the robot's own; several threads have one
 //! beside them, of both engines.
@@ -33,6 +34,12 @@ const ROBOTS: [&str; 5] = [
     "half_cheetah",
     "ant",
     "humanoid",
+];
+/// Below the repository.
+const OWN: [&str; 3] = [
+    "configs/robots/quadruped.xml",
+    "tests/referee/robots/dog.xml",
+    "tests/referee/robots/gripper.xml",
 ];
 const WORLDS: usize = 256;
 const STEPS: usize = 100;
@@ -106,9 +113,10 @@ fn run() -> Result<(), Box<dyn Error>> {
         let folder = about["gymnasium"]
             .as_str()
             .ok_or("no gymnasium in that Python: install it, or name MJCF files")?;
-        models = ROBOTS
-            .map(|name| Path::new(folder).join(format!("{name}.xml")))
-            .into();
+        let theirs = ROBOTS.map(|name| Path::new(folder).join(format!("{name}.xml")));
+        let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        models.extend(theirs);
+        models.extend(OWN.map(|name| own.join(name)));
     }
     for model in models {
         if let Err(error) = compare(&mut mujoco, &model, &setting) {

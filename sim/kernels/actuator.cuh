@@ -242,11 +242,27 @@ template<class R, class M> OSTLER_FN R actuator_input(const M& m, Work<R, M>& w,
   return nearest_turn(m, w, u, input);
 }
 
+// Gain and bias; where gains vary they are those of a servo: kp, and -kp of the length, -kd of
+// the velocity.
+template<class R, class M> OSTLER_FN R gain_of(const M& m, const Work<R, M>& w, int u) {
+  return varied(m, w, m.vary_kp, u, m.act_gain[3 * u]);
+}
+template<class R, class M> OSTLER_FN R bias_of(const M& m, const Work<R, M>& w, int u, int k) {
+  if (k == 1 && varies(m, m.vary_kp, u)) return -w.vary[m.vary_kp[u]];
+  if (k == 2 && varies(m, m.vary_kd, u)) return -w.vary[m.vary_kd[u]];
+  return bc<R>(m.act_bias[3 * u + k]);
+}
+template<class R, class M> OSTLER_FN void force_range(const M& m, const Work<R, M>& w, int u, R& lo, R& hi) {
+  const bool own = varies(m, m.vary_effort, u);
+  hi = own ? w.vary[m.vary_effort[u]] : bc<R>(m.act_forcehi[u]);
+  lo = own ? -hi : bc<R>(m.act_forcelo[u]);
+}
+
 // The force's derivative by the actuator's velocity, at the last `actuation`; 0 where the
 // force is at its limit.
 template<class R, class M> OSTLER_FN R actuator_slope(const M& m, Work<R, M>& w, int u) {
-  const double g = m.act_gain[3 * u + 2], c = m.act_bias[3 * u + 2];
-  R slope = bc<R>(c);
+  const double g = m.act_gain[3 * u + 2];
+  R slope = bias_of(m, w, u, 2);
   if (g != 0 || (m.act_muscle[u] & 1)) {
     const R input = actuator_input(m, w, u);
     R by = bc<R>(g);
@@ -254,7 +270,9 @@ template<class R, class M> OSTLER_FN R actuator_slope(const M& m, Work<R, M>& w,
     slope = fma(by, input, slope);
   }
   const R f = w.act_force[u];
-  const auto held = (f <= bc<R>(m.act_forcelo[u])) | (f >= bc<R>(m.act_forcehi[u]));
+  R lo, hi;
+  force_range(m, w, u, lo, hi);
+  const auto held = (f <= lo) | (f >= hi);
   slope = sel(held, bc<R>(0), slope);
   return m.nheld > 0 ? slope * w.act_free[u] : slope;
 }
@@ -266,15 +284,16 @@ template<class R, class M> OSTLER_FN_PART void actuation(const M& m, Work<R, M>&
     const auto* g = m.act_gain + 3 * u;
     const auto* c = m.act_bias + 3 * u;
     const bool muscle = m.act_muscle[u] != 0;
-    const R len = transmission(m, w, u, g[1] != 0 || c[1] != 0 || muscle);
+    const bool kp = varies(m, m.vary_kp, u), kd = varies(m, m.vary_kd, u);
+    const R len = transmission(m, w, u, g[1] != 0 || c[1] != 0 || muscle || kp);
     R vel = bc<R>(0);
-    if (g[2] != 0 || c[2] != 0 || muscle)
+    if (g[2] != 0 || c[2] != 0 || muscle || kd)
       for (int i = m.act_adr[u]; i < m.act_adr[u + 1]; i++) vel = fma(w.act_j[i], w.qvel[m.act_dof[i]], vel);
     w.act_len[u] = len;
     w.act_vel[u] = vel;
     const R input = actuator_input(m, w, u);
-    R gain = fma(bc<R>(g[2]), vel, fma(bc<R>(g[1]), len, bc<R>(g[0])));
-    R bias = fma(bc<R>(c[2]), vel, fma(bc<R>(c[1]), len, bc<R>(c[0])));
+    R gain = fma(bc<R>(g[2]), vel, fma(bc<R>(g[1]), len, gain_of(m, w, u)));
+    R bias = fma(bias_of(m, w, u, 2), vel, fma(bias_of(m, w, u, 1), len, bc<R>(c[0])));
     R slope;
     if (m.act_muscle[u] & 1) gain = muscle_gain(m, u, len, vel, &slope);
     if (m.act_muscle[u] & 2) bias = muscle_bias(m, u, len);
@@ -296,8 +315,11 @@ template<class R, class M> OSTLER_FN_PART void actuation(const M& m, Work<R, M>&
   }
   for (int u = 0; u < m.nu; u++) {
     R force = w.act_force[u];
-    if (m.act_forcelo[u] > -OSTLER_UNLIMITED) force = max_(force, bc<R>(m.act_forcelo[u]));
-    if (m.act_forcehi[u] < OSTLER_UNLIMITED) force = min_(force, bc<R>(m.act_forcehi[u]));
+    R lo, hi;
+    force_range(m, w, u, lo, hi);
+    const bool own = varies(m, m.vary_effort, u);
+    if (own || m.act_forcelo[u] > -OSTLER_UNLIMITED) force = max_(force, lo);
+    if (own || m.act_forcehi[u] < OSTLER_UNLIMITED) force = min_(force, hi);
     w.act_force[u] = force;
     for (int i = m.act_adr[u]; i < m.act_adr[u + 1]; i++)
       sum[m.act_dof[i]] = fma(w.act_j[i], force, sum[m.act_dof[i]]);

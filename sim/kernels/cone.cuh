@@ -19,33 +19,30 @@ template<class R, class M> struct Ellipse {
   R u[CDIM];       // scaled residuals
   typename Lane<R>::Mask top, bottom;
 };
-template<class M> OSTLER_FN double cone_mu(const M& m, int c) {
-  // friction[0] / sqrt(impratio), and pair_dfri[0] is impratio
-  return m.pair_mu[5 * c] / sqrt_((double)m.pair_dfri[5 * c]);
-}
 template<class R, class M, int D>
-OSTLER_FN Ellipse<R, M> ellipse(Dim<D> dims, const M& m, int c, R d, const R* x) {
-  const int dim = dims.of(m, c);
-  const double mu = cone_mu(m, c);
+OSTLER_FN Ellipse<R, M> ellipse(Dim<D> dims, const Rub<R, M> rub, R d, const R* x) {
+  const int dim = dims.of(rub.m, rub.c);
+  const R mu = rub.cone();
   Ellipse<R, M> e;
-  e.n = e.u[0] = x[0] * bc<R>(mu);
+  e.n = e.u[0] = x[0] * mu;
   R t2 = bc<R>(0);
   for (int i = 1; i < dim; i++) {
-    e.u[i] = x[i] * bc<R>(m.pair_mu[5 * c + i - 1]);
+    e.u[i] = x[i] * rub.mu(i - 1);
     t2 = fma(e.u[i], e.u[i], t2);
   }
   e.t = sqrt_(t2);
   const auto point = e.t < bc<R>(Tiny<R>::value);
-  e.nt = fnma(bc<R>(mu), e.t, e.n);
+  e.nt = fnma(mu, e.t, e.n);
   const auto absent = !(d > bc<R>(0));
-  e.top = (e.n >= bc<R>(mu) * e.t) | (point & (e.n >= bc<R>(0))) | absent;
-  e.bottom = ((fma(bc<R>(mu), e.n, e.t) <= bc<R>(0)) | (point & (e.n < bc<R>(0)))) & (!e.top);
+  e.top = (e.n >= mu * e.t) | (point & (e.n >= bc<R>(0))) | absent;
+  e.bottom = ((fma(mu, e.n, e.t) <= bc<R>(0)) | (point & (e.n < bc<R>(0)))) & (!e.top);
   return e;
 }
 
 template<class R, class M, int D>
-OSTLER_FN void cone_cost(Dim<D> dims, const M& m, int c, R d, const R* x, ConeCost<R>& o) {
-  const int dim = dims.of(m, c);
+OSTLER_FN void cone_cost(Dim<D> dims, const Rub<R, M> rub, R d, const R* x, ConeCost<R>& o) {
+  const M& m = rub.m;
+  const int dim = dims.of(m, rub.c);
   const R zero = bc<R>(0);
   if (dim == 1) {
     o.h[0] = sel(x[0] < zero, d, zero);
@@ -56,7 +53,7 @@ OSTLER_FN void cone_cost(Dim<D> dims, const M& m, int c, R d, const R* x, ConeCo
   if (!m.elliptic) {
     R g0 = zero, h0 = zero;
     for (int i = 1; i < dim; i++) {
-      const R mu = bc<R>(m.pair_mu[5 * c + i - 1]);
+      const R mu = rub.mu(i - 1);
       const R a = mu * x[i];
       const R p = x[0] + a, q = x[0] - a;
       const R dp = sel(p < zero, d, zero), dq = sel(q < zero, d, zero);
@@ -71,35 +68,35 @@ OSTLER_FN void cone_cost(Dim<D> dims, const M& m, int c, R d, const R* x, ConeCo
     o.h[0] = h0;
     return;
   }
-  const double mu = cone_mu(m, c);
-  const Ellipse<R, M> e = ellipse<R>(dims, m, c, d, x);
+  const R mu = rub.cone();
+  const Ellipse<R, M> e = ellipse<R>(dims, rub, d, x);
   const auto middle = !(e.top | e.bottom);
   const R t = sel(middle, e.t, bc<R>(1));
   const R it = recip_(t);
-  const R dm = d * bc<R>(1 / (mu * mu * (1 + mu * mu)));
+  const R dm = d * rub.sharp();
   // Quadratic zone.
   o.g[0] = sel(e.bottom, d * x[0], zero);
   o.h[0] = sel(e.bottom, d, zero);
   for (int i = 1; i < dim; i++) {
-    const R di = d * bc<R>(m.pair_dfri[5 * c + i - 1]);
+    const R di = d * rub.ratio(i - 1);
     o.g[i] = sel(e.bottom, di * x[i], zero);
     o.h[tri(i) + i] = sel(e.bottom, di, zero);
   }
   if (!any(middle)) return;
   // Between: cost 1/2 Dm (N - mu T)^2.
   const R s = dm * e.nt;
-  o.g[0] = sel(middle, s * bc<R>(mu), o.g[0]);
-  o.h[0] = sel(middle, dm * bc<R>(mu * mu), o.h[0]);
-  const R ratio = bc<R>(mu) * e.n * it;       // mu N / T
+  o.g[0] = sel(middle, s * mu, o.g[0]);
+  o.h[0] = sel(middle, dm * rub.cone2(), o.h[0]);
+  const R ratio = mu * e.n * it;       // mu N / T
   for (int i = 1; i < dim; i++) {
-    const R fi = bc<R>(m.pair_mu[5 * c + i - 1]);
+    const R fi = rub.mu(i - 1);
     const R ui = e.u[i] * it;
-    o.g[i] = sel(middle, s * bc<R>(-mu) * ui * fi, o.g[i]);
-    o.h[tri(i)] = sel(middle, dm * bc<R>(-mu) * ui * fi * bc<R>(mu), o.h[tri(i)]);
+    o.g[i] = sel(middle, s * -mu * ui * fi, o.g[i]);
+    o.h[tri(i)] = sel(middle, dm * -mu * ui * fi * mu, o.h[tri(i)]);
     for (int j = 1; j <= i; j++) {
-      const R fj = bc<R>(m.pair_mu[5 * c + j - 1]);
+      const R fj = rub.mu(j - 1);
       R v = ratio * ui * (e.u[j] * it);
-      if (i == j) v = v + (bc<R>(mu * mu) - ratio);
+      if (i == j) v = v + (rub.cone2() - ratio);
       o.h[tri(i) + j] = sel(middle, dm * v * fi * fj, o.h[tri(i) + j]);
     }
   }
@@ -107,15 +104,16 @@ OSTLER_FN void cone_cost(Dim<D> dims, const M& m, int c, R d, const R* x, ConeCo
 
 // Whether the piece of the cost differs between x and x + s, or is no quadratic.
 template<class R, class M, int D>
-OSTLER_FN typename Lane<R>::Mask cone_change(Dim<D> dims, const M& m, int c, R d, const R* x, const R* s) {
-  const int dim = dims.of(m, c);
+OSTLER_FN typename Lane<R>::Mask cone_change(Dim<D> dims, const Rub<R, M> rub, R d, const R* x, const R* s) {
+  const M& m = rub.m;
+  const int dim = dims.of(m, rub.c);
   const R zero = bc<R>(0);
   const auto present = d > zero;
   if (dim == 1) return mask_xor(x[0] < zero, x[0] + s[0] < zero) & present;
   if (!m.elliptic) {
     auto change = mask_of<typename Lane<R>::Mask>(false);
     for (int i = 1; i < dim; i++) {
-      const R mu = bc<R>(m.pair_mu[5 * c + i - 1]);
+      const R mu = rub.mu(i - 1);
       const R a = mu * x[i], b = mu * s[i];
       const R p = x[0] + a, q = x[0] - a;
       change = change | mask_xor(p < zero, p + (s[0] + b) < zero) | mask_xor(q < zero, q + (s[0] - b) < zero);
@@ -124,14 +122,15 @@ OSTLER_FN typename Lane<R>::Mask cone_change(Dim<D> dims, const M& m, int c, R d
   }
   R y[CDIM];
   for (int i = 0; i < dim; i++) y[i] = x[i] + s[i];
-  const Ellipse<R, M> e = ellipse<R>(dims, m, c, d, x), f = ellipse<R>(dims, m, c, d, y);
+  const Ellipse<R, M> e = ellipse<R>(dims, rub, d, x), f = ellipse<R>(dims, rub, d, y);
   return (!((e.top & f.top) | (e.bottom & f.bottom))) & present;
 }
 
 // Adds slope and curvature of the cost along s at x + a s.
 template<class R, class M, int D>
-OSTLER_FN void cone_slope(Dim<D> dims, const M& m, int c, R d, const R* x, const R* s, R a, R* d1, R* d2) {
-  const int dim = dims.of(m, c);
+OSTLER_FN void cone_slope(Dim<D> dims, const Rub<R, M> rub, R d, const R* x, const R* s, R a, R* d1, R* d2) {
+  const M& m = rub.m;
+  const int dim = dims.of(m, rub.c);
   const R zero = bc<R>(0);
   if (dim == 1 || !m.elliptic) {
     if (dim == 1) {
@@ -141,7 +140,7 @@ OSTLER_FN void cone_slope(Dim<D> dims, const M& m, int c, R d, const R* x, const
       *d2 = fma(on, s[0], *d2);
     }
     for (int i = 1; i < dim; i++) {
-      const R mu = bc<R>(m.pair_mu[5 * c + i - 1]);
+      const R mu = rub.mu(i - 1);
       const R u = mu * x[i], v = mu * s[i];
       const R sp = s[0] + v, sq = s[0] - v;
       const R p = fma(a, sp, x[0] + u), q = fma(a, sq, x[0] - u);
@@ -151,16 +150,16 @@ OSTLER_FN void cone_slope(Dim<D> dims, const M& m, int c, R d, const R* x, const
     }
     return;
   }
-  const double mu = cone_mu(m, c);
+  const R mu = rub.cone();
   R y[CDIM];
   for (int i = 0; i < dim; i++) y[i] = fma(a, s[i], x[i]);
-  const Ellipse<R, M> e = ellipse<R>(dims, m, c, d, y);
+  const Ellipse<R, M> e = ellipse<R>(dims, rub, d, y);
   R q1 = d * y[0] * s[0], q2 = d * s[0] * s[0], uv = zero, vv = zero;
   for (int i = 1; i < dim; i++) {
-    const R di = d * bc<R>(m.pair_dfri[5 * c + i - 1]) * s[i];
+    const R di = d * rub.ratio(i - 1) * s[i];
     q1 = fma(di, y[i], q1);
     q2 = fma(di, s[i], q2);
-    const R v = s[i] * bc<R>(m.pair_mu[5 * c + i - 1]);
+    const R v = s[i] * rub.mu(i - 1);
     uv = fma(e.u[i], v, uv);
     vv = fma(v, v, vv);
   }
@@ -168,9 +167,9 @@ OSTLER_FN void cone_slope(Dim<D> dims, const M& m, int c, R d, const R* x, const
   const R it = recip_(sel(middle, e.t, bc<R>(1)));
   const R t1 = uv * it;                                // T'
   const R t2 = fnma(t1, t1, vv) * it;                  // T''
-  const R n1 = s[0] * bc<R>(mu);
-  const R k = fnma(bc<R>(mu), t1, n1);
-  const R dm = d * bc<R>(1 / (mu * mu * (1 + mu * mu)));
+  const R n1 = s[0] * mu;
+  const R k = fnma(mu, t1, n1);
+  const R dm = d * rub.sharp();
   *d1 = *d1 + sel(e.bottom, q1, sel(middle, dm * e.nt * k, zero));
-  *d2 = *d2 + sel(e.bottom, q2, sel(middle, dm * fnma(bc<R>(mu) * e.nt, t2, k * k), zero));
+  *d2 = *d2 + sel(e.bottom, q2, sel(middle, dm * fnma(mu * e.nt, t2, k * k), zero));
 }

@@ -38,13 +38,25 @@ template<class R> OSTLER_FN void contact_velocity(const int dim, const R* n, con
   o[5] = dot3(t2, w);
 }
 
+// Whether a contact's regularisation differs between environments, and what it is there.
+template<class R, class M> OSTLER_FN bool contact_varies(const M& m, const Rub<R, M> rub) { return m.nweigh > 0 || rub.own; }
+template<class R, class M, int D> OSTLER_FN R contact_diagonal(Dim<D> dims, const M& m, const Work<R, M>& w, const Rub<R, M> rub) {
+  const R shift = m.nweigh > 0 ? weights(m, w, m.pair_weight + 2 * rub.c) : bc<R>(m.pair_shift[rub.c]);
+  if (m.elliptic || dims.of(m, rub.c) == 1) return shift;
+  // All edges of a pyramid share one, that of the elliptic cone.
+  const R slide = rub.mu(0) * rub.mu(0);
+  return bc<R>(2.0 / m.impratio) * slide * (bc<R>(1) + slide) * shift;
+}
+
 // Reference accelerations and stiffness of a contact with velocity v.
 template<class R, class M, int D>
-OSTLER_FN void contact_soft(Dim<D> dims, const M& m, int c, R dist, const R* v, R* d, R* aref) {
+OSTLER_FN void contact_soft(Dim<D> dims, const M& m, const Work<R, M>& w, const Rub<R, M> rub, R dist, const R* v, R* d, R* aref) {
+  const int c = rub.c;
   const auto* s = m.pair_soft + SOFT * c;
   const R r = dist - bc<R>(s[SOFT_MARGIN]);
   const R imp = impedance(s, r);
-  *d = sel(r < bc<R>(0), stiffness(s, imp), bc<R>(0));
+  const R hard = contact_varies(m, rub) ? stiffness(imp, contact_diagonal(dims, m, w, rub)) : stiffness(s, imp);
+  *d = sel(r < bc<R>(0), hard, bc<R>(0));
   aref[0] = reference(s, imp, r, v[0]);
   const R b = bc<R>(m.elliptic ? -m.pair_fricb[c] : -s[SOFT_B]);
   for (int k = 1; k < dims.of(m, c); k++) aref[k] = b * v[k];
@@ -62,6 +74,7 @@ OSTLER_FN_ONE void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R 
   }
   const int k = w.nwc++;
   w.wc_pair[k] = c;
+  if (m.rubs && m.pair_mix[c]) mixed_friction(m, w, c, w.wc_mu + 3 * k);
   R* frame = w.wc_frame + 6 * k;
   for (int i = 0; i < 3; i++) w.wc_pos[3 * k + i] = p[i], frame[i] = n[i];
   const R* vb = w.vel + 6 * b;
@@ -72,7 +85,7 @@ OSTLER_FN_ONE void add_world_contact(const M& m, Work<R, M>& w, int c, int b, R 
     const int dim = dims.of(m, c);
     if (dim > 1) contact_tangent(n, hint, frame + 3);
     contact_velocity(dim, frame, frame + 3, vb, u, v);
-    contact_soft(dims, m, c, dist, v, w.wc_d + k, w.wc_aref + CDIM * k);
+    contact_soft(dims, m, w, rub_of(m, w, true, k, c), dist, v, w.wc_d + k, w.wc_aref + CDIM * k);
   });
   // Of a contact that does not push nothing else sets them.
   for (int i = 0; i < CDIM; i++) w.wc_jar[CDIM * k + i] = bc<R>(0);
@@ -92,6 +105,7 @@ OSTLER_FN_ONE void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, co
   }
   const int k = w.npc++;
   w.pc_pair[k] = c;
+  if (m.rubs && m.pair_mix[c]) mixed_friction(m, w, c, w.pc_mu + 3 * k);
   R p2[3];
   for (int i = 0; i < 3; i++) p2[i] = p[i] - shift[i];
   const int b1 = m.cg_body[m.pair_g1[c]];
@@ -116,38 +130,13 @@ OSTLER_FN_ONE void add_pair_contact(const M& m, Work<R, M>& w, int c, R dist, co
         for (int i = 0; i < dim; i++) J[i] = -J[i];
       for (int i = 0; i < dim; i++) v[i] = fma(J[i], w.qvel[d], v[i]);
     }
-    contact_soft(dims, m, c, dist, v, w.pc_d + k, w.pc_aref + CDIM * k);
+    contact_soft(dims, m, w, rub_of(m, w, false, k, c), dist, v, w.pc_d + k, w.pc_aref + CDIM * k);
   });
   for (int i = 0; i < CDIM; i++) w.pc_jar[CDIM * k + i] = bc<R>(0);
   w.constrained = w.constrained | (w.pc_d[k] > bc<R>(0));
   w.ncon = w.ncon + sel(present, bc<R>(1), bc<R>(0));
 }
 
-// Whether contact.cuh tests a geom's pairs on all lanes at once, by its third axis.
-OSTLER_FN bool is_round(int type) { return Shape::lanes(type); }
-
-// Centres of the geoms that can collide, relative to their tree's reference (moving)
-// or in the world (static), and the third axes of those that need it.
-template<class R, class M> OSTLER_FN_PART void place_geoms(const M& m, Work<R, M>& w) {
-  for (int g = 0; g < m.ncg; g++) {
-    const int b = m.cg_body[g];
-    R* o = w.gpos + 3 * g;
-    R* axis = w.gaxis + 3 * g;
-    const auto* a = m.cg_mat + 9 * g;
-    const decltype(a[0] + 0) z[3] = {a[2], a[5], a[8]};
-    if (b < 0) {
-      for (int k = 0; k < 3; k++) o[k] = bc<R>(m.cg_pos[3 * g + k]), axis[k] = bc<R>(z[k]);
-      continue;
-    }
-    for (int k = 0; k < 3; k++) o[k] = w.xpos[3 * b + k];
-    if (!is_zero3(m.cg_pos + 3 * g)) {
-      R v[3];
-      mat_con(w.xmat + 9 * b, m.cg_pos + 3 * g, v);
-      for (int k = 0; k < 3; k++) o[k] = o[k] + v[k];
-    }
-    if (is_round(m.cg_type[g])) mat_con(w.xmat + 9 * b, z, axis);
-  }
-}
 // Axes in the world of a frame that has axes `a` in moving body b (-1: in the world).
 template<class R, class M, class T> OSTLER_FN void fixed_axes(const Work<R, M>& w, int b, const T* a, R* o) {
   for (int j = 0; j < 3; j++) {
@@ -163,7 +152,36 @@ template<class R, class M, class T> OSTLER_FN void fixed_axes(const Work<R, M>& 
 template<class R, class M> OSTLER_FN void geom_matrix(const M& m, const Work<R, M>& w, int g, R* o) {
   fixed_axes(w, m.cg_body[g], m.cg_mat + 9 * g, o);
 }
+// The same once place_geoms is done.
+template<class R, class M> OSTLER_FN void geom_axes(const M& m, const Work<R, M>& w, int g, R* o) {
+  if (m.cg_brick[g] < 0) return geom_matrix(m, w, g, o);
+  for (int k = 0; k < 9; k++) o[k] = w.gmat[9 * m.cg_brick[g] + k];
+}
 
+// Centres of the geoms that can collide, relative to their tree's reference (moving)
+// or in the world (static), and their third axes or all of them.
+template<class R, class M> OSTLER_FN_PART void place_geoms(const M& m, Work<R, M>& w) {
+  for (int g = 0; g < m.ncg; g++) {
+    const int b = m.cg_body[g];
+    R* o = w.gpos + 3 * g;
+    R* axis = w.gaxis + 3 * g;
+    const auto* a = m.cg_mat + 9 * g;
+    const decltype(a[0] + 0) z[3] = {a[2], a[5], a[8]};
+    if (m.cg_brick[g] >= 0) geom_matrix(m, w, g, w.gmat + 9 * m.cg_brick[g]);
+    if (b < 0) {
+      for (int k = 0; k < 3; k++) o[k] = bc<R>(m.cg_pos[3 * g + k]), axis[k] = bc<R>(z[k]);
+      continue;
+    }
+    for (int k = 0; k < 3; k++) o[k] = w.xpos[3 * b + k];
+    if (!is_zero3(m.cg_pos + 3 * g)) {
+      R v[3];
+      mat_con(w.xmat + 9 * b, m.cg_pos + 3 * g, v);
+      for (int k = 0; k < 3; k++) o[k] = o[k] + v[k];
+    }
+    if (m.cg_brick[g] < 0) mat_con(w.xmat + 9 * b, z, axis);
+  }
+  place_balls(m, w);
+}
 // Where a pair's contacts go: to the list by body or to the one with Jacobians.
 template<class R, class M> struct Sink {
   const M& m;
@@ -214,9 +232,11 @@ OSTLER_FN_BIG void collide_lanes(Sink<R, M>& out, int first, int second, bool re
   typedef typename Lane<R>::T T;
   const M& m = out.m;
   const int kind = m.pair_kind[out.pair];
+  near = near & may_touch(m, out.w, first, second, c1, c2, m.pair_reach[out.pair]);
+  if (!any(near)) return;
   R mat1[9], mat2[9];
-  geom_matrix(m, out.w, first, mat1);
-  geom_matrix(m, out.w, second, mat2);
+  geom_axes(m, out.w, first, mat1);
+  geom_axes(m, out.w, second, mat2);
   R dist[MAX_HITS], pos[MAX_HITS][3], nrm[MAX_HITS][3], tan[MAX_HITS][3];
   const int most = m.pair_hits[out.pair] < MAX_HITS ? m.pair_hits[out.pair] : (int)MAX_HITS;
   for (int h = 0; h < most; h++) {
@@ -304,17 +324,24 @@ template<class R> struct Candidate {
 template<class R, class M> OSTLER_FN void look_at(const M& m, const Work<R, M>& w, int c, Candidate<R>& o) {
   const int g1 = m.pair_g1[c], g2 = m.pair_g2[c];
   const int b1 = m.cg_body[g1], b2 = m.cg_body[g2];
-  const R* ref2 = w.ref + 3 * m.body_tree[b2];
-  const R* ref1 = b1 < 0 ? ref2 : w.ref + 3 * m.body_tree[b1];
-  for (int k = 0; k < 3; k++) {
-    o.c1[k] = w.gpos[3 * g1 + k], o.c2[k] = w.gpos[3 * g2 + k], o.shift[k] = bc<R>(0);
-    if (b1 < 0) o.c1[k] = o.c1[k] - ref2[k];
-    if (ref1 != ref2) o.shift[k] = ref2[k] - ref1[k], o.c2[k] = o.c2[k] + o.shift[k];
-    o.dif[k] = o.c1[k] - o.c2[k];
+  const R *p1 = centre_of(m, w, g1), *p2 = centre_of(m, w, g2);
+  for (int k = 0; k < 3; k++) o.c1[k] = p1[k], o.c2[k] = p2[k], o.shift[k] = bc<R>(0);
+  if (b1 < 0) {
+    const R* ref = tree_reference(m, w, b2);
+    for (int k = 0; k < 3; k++) o.c1[k] = o.c1[k] - ref[k];
+  } else if (!same_tree(m, b1, b2)) {
+    const R *ref1 = tree_reference(m, w, b1), *ref2 = tree_reference(m, w, b2);
+    for (int k = 0; k < 3; k++) o.shift[k] = ref2[k] - ref1[k], o.c2[k] = o.c2[k] + o.shift[k];
   }
-  o.height = -dot3(w.gaxis + 3 * g1, o.dif);
+  for (int k = 0; k < 3; k++) o.dif[k] = o.c1[k] - o.c2[k];
   const R reach = bc<R>(m.pair_near[c]);
-  o.near = m.cg_type[g1] == Shape::plane ? o.height < reach : dot3(o.dif, o.dif) < reach;
+  if (m.cg_type[g1] == Shape::plane) {
+    o.height = -dot3(w.gaxis + 3 * g1, o.dif);
+    o.near = o.height < reach;
+  } else {
+    o.height = bc<R>(0);
+    o.near = dot3(o.dif, o.dif) < reach;
+  }
 }
 
 // Contacts of one candidate pair.
@@ -390,5 +417,10 @@ template<class R, class M> OSTLER_FN_PART void collide(const M& m, Work<R, M>& w
   w.ncon = bc<R>(0);
   w.constrained = mask_of<typename Lane<R>::Mask>(false);
   Straight<R, M>::geoms(m, w);
-  for (int c = 0; c < m.npair; c++) collide_candidate(m, w, c);
+  for (int g = 0; g < m.ngroup; g++) {
+    if (!group_near(m, w, g)) continue;
+    const bool quick = group_quick(m, g);
+    for (int c = m.group_adr[g], end = m.group_adr[g + 1]; c < end; c++)
+      if (!quick || centres_near(m, w, c)) collide_candidate(m, w, c);
+  }
 }

@@ -48,9 +48,13 @@ static void restart_(const void* args, const void* calls, int first, int len) {
   restart(args_of(args), Block{first, len}, terms_of(args, calls));
 }
 static Chosen chosen(const void* args, int first, int len) { return {Block{first, len}, args_of(args).mask}; }
-static void start_(const void* args, int first, int len) { start(args_of(args), chosen(args, first, len)); }
+static void start_(const void* args, int first, int len) {
+  start(args_of(args), chosen(args, first, len));
+  begin_events(args_of(args), Block{first, len});
+}
 static void place_(const void* args, int first, int len) { place(args_of(args), chosen(args, first, len)); }
 static void begin_(const void* args, const void* calls, int first, int len) {
+  begin_pushes(args_of(args), chosen(args, first, len));
   begin(args_of(args), Block{first, len}, chosen(args, first, len), terms_of(args, calls));
 }
 static void observe_(const void* args, const void* calls, int first, int len) {

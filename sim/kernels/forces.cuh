@@ -4,10 +4,11 @@
 
 template<class R, class M> OSTLER_FN_PART void passive(const M& m, Work<R, M>& w) {
   for (int d = 0; d < m.nv; d++)
-    if (m.dof_damping[d] != 0) w.smooth[d] = fnma(bc<R>(m.dof_damping[d]), w.qvel[d], w.smooth[d]);
+    if (m.dof_damping[d] != 0 || varies(m, m.vary_damping, d))
+      w.smooth[d] = fnma(varied(m, w, m.vary_damping, d, m.dof_damping[d]), w.qvel[d], w.smooth[d]);
   for (int j = 0; j < m.nj; j++) {
-    if (m.jnt_stiffness[j] == 0) continue;
-    const R stiff = bc<R>(m.jnt_stiffness[j]);
+    if (m.jnt_stiffness[j] == 0 && !varies(m, m.vary_stiffness, j)) continue;
+    const R stiff = varied(m, w, m.vary_stiffness, j, m.jnt_stiffness[j]);
     const int type = m.jnt_type[j];
     int q = m.jnt_qpos[j], d = m.jnt_dof[j];
     if (type == JNT_FREE)
@@ -33,6 +34,7 @@ template<class R, class M> OSTLER_FN_PART void passive(const M& m, Work<R, M>& w
       w.smooth[m.ten_dof[i]] = fma(w.ten_j[i], force, w.smooth[m.ten_dof[i]]);
   }
   weight_compensation(m, w, 0, w.smooth);
+  outside_forces(m, w, w.smooth);
   fluid(m, w);
 }
 

@@ -13,6 +13,11 @@ template<class R, class T> OSTLER_FN void quartic(const T* c, R d, R* p, R* slop
   *p = v, *slope = s;
 }
 
+// D of a general row.
+template<class R, class M> OSTLER_FN R row_stiffness(const M& m, const Work<R, M>& w, int row, R imp) {
+  return m.nweigh > 0 ? stiffness(imp, weights(m, w, m.row_weight + 2 * row)) : stiffness(m.row_soft + SOFT * row, imp);
+}
+
 template<class R, class M> OSTLER_FN R row_velocity(const M& m, const Work<R, M>& w, int row) {
   R v = bc<R>(0);
   for (int e = m.row_adr[row]; e < m.row_adr[row + 1]; e++) v = fma(w.row_j[e], w.qvel[m.row_dof[e]], v);
@@ -30,9 +35,10 @@ template<class R, class M> OSTLER_FN void scalar_equality(const M& m, Work<R, M>
   R slope = bc<R>(0), p = bc<R>(c[0]);
   if (what[1] >= 0) {
     const R x = tendon ? w.ten_len[what[1]] : w.qpos[what[1]];
-    quartic(c, x - bc<R>(c[6]), &p, &slope);
+    quartic(c, x - (tendon ? bc<R>(c[6]) : varied(m, w, m.vary_qpos0, what[1], c[6])), &p, &slope);
   }
-  const R r = (tendon ? w.ten_len[what[0]] : w.qpos[what[0]]) - bc<R>(c[5]) - p;
+  const R rest = tendon ? bc<R>(c[5]) : varied(m, w, m.vary_qpos0, what[0], c[5]);
+  const R r = (tendon ? w.ten_len[what[0]] : w.qpos[what[0]]) - rest - p;
   for (int k = a0; k < a2; k++) {
     const bool first = k < a1;
     const R coef = !tendon ? bc<R>(1) : first ? w.ten_j[m.ten_adr[what[0]] + k - a0] : w.ten_j[m.ten_adr[what[1]] + k - a1];
@@ -41,7 +47,7 @@ template<class R, class M> OSTLER_FN void scalar_equality(const M& m, Work<R, M>
   }
   const auto* s = m.row_soft + SOFT * row;
   const R imp = impedance(s, r);
-  w.row_d[row] = stiffness(s, imp);
+  w.row_d[row] = row_stiffness(m, w, row, imp);
   w.row_aref[row] = reference(s, imp, r, row_velocity(m, w, row));
 }
 
@@ -59,7 +65,9 @@ OSTLER_FN void anchor(const M& m, const Work<R, M>& w, int b, int tree, const T*
   const R* v = w.vel + 6 * b;
   const R* a = w.acc + 6 * b;
   // The base accelerates against gravity in `acc`.
-  acc[0] = a[3] + bc<R>(m.gravity_x), acc[1] = a[4] + bc<R>(m.gravity_y), acc[2] = a[5] + bc<R>(m.gravity_z);
+  R down[3];
+  gravity(m, w, down);
+  for (int k = 0; k < 3; k++) acc[k] = a[3 + k] + down[k];
   cross_add(a, o, acc);
   R u[3] = {v[3], v[4], v[5]};
   cross_add(v, o, u);
@@ -147,7 +155,7 @@ template<class R, class M> OSTLER_FN void connect_or_weld(const M& m, Work<R, M>
   const R imp = impedance(m.row_soft + SOFT * row, sqrt_(norm2));
   for (int j = 0; j < rows; j++) {
     const auto* s = m.row_soft + SOFT * (row + j);
-    w.row_d[row + j] = stiffness(s, imp);
+    w.row_d[row + j] = row_stiffness(m, w, row + j, imp);
     w.row_aref[row + j] = reference(s, imp, r[j], row_velocity(m, w, row + j)) - drift[j];
   }
 }
@@ -172,10 +180,10 @@ template<class R, class M> OSTLER_FN void tendon_row(const M& m, Work<R, M>& w, 
   const R v = row_velocity(m, w, row);
   if (limit) {
     const R imp = impedance(s, r);
-    w.row_d[row] = sel(r < bc<R>(0), stiffness(s, imp), bc<R>(0));
+    w.row_d[row] = sel(r < bc<R>(0), row_stiffness(m, w, row, imp), bc<R>(0));
     w.row_aref[row] = reference(s, imp, r, v);
   } else {
-    w.row_d[row] = bc<R>(rest_stiffness<R>(s));
+    w.row_d[row] = m.nweigh > 0 ? row_stiffness(m, w, row, bc<R>(s[SOFT_D0])) : bc<R>(rest_stiffness<R>(s));
     w.row_aref[row] = bc<R>(-s[SOFT_B]) * v;
   }
 }
@@ -194,7 +202,7 @@ template<class R, class M> OSTLER_FN void ball_limit(const M& m, Work<R, M>& w, 
   for (int k = 0; k < 3; k++) w.row_j[adr + k] = sel(none, bc<R>(k == 0 ? -1 : 0), q[1 + k] * away);
   const R r = bc<R>(m.item_real[16 * i]) - angle - bc<R>(s[SOFT_MARGIN]);
   const R imp = impedance(s, r);
-  w.row_d[row] = sel(r < bc<R>(0), stiffness(s, imp), bc<R>(0));
+  w.row_d[row] = sel(r < bc<R>(0), row_stiffness(m, w, row, imp), bc<R>(0));
   w.row_aref[row] = reference(s, imp, r, row_velocity(m, w, row));
 }
 

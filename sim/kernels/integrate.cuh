@@ -63,10 +63,11 @@ template<class R, class M> OSTLER_FN void damped_acceleration(const M& m, Work<R
   const double h = m.timestep;
   mass_mul(m, w, w.qacc, w.step);
   implicit_mass(m, w);
-  for (int i = 0; i < m.nv; i++) w.hess[tri(i) + i] = w.hess[tri(i) + i] + bc<R>(h * m.dof_damping[i]);
+  for (int i = 0; i < m.nv; i++) 
+    w.hess[tri(i) + i] = w.hess[tri(i) + i] + (varies(m, m.vary_damping, i) ? bc<R>(h) * w.vary[m.vary_damping[i]] : bc<R>(h * m.dof_damping[i]));
   if (m.integrator >= IMPLICITFAST) {
     for (int u = 0; u < m.nu; u++) {
-      if (m.act_gain[3 * u + 2] == 0 && m.act_bias[3 * u + 2] == 0 && !(m.act_muscle[u] & 1)) continue;
+      if (m.act_gain[3 * u + 2] == 0 && m.act_bias[3 * u + 2] == 0 && !(m.act_muscle[u] & 1) && !varies(m, m.vary_kd, u)) continue;
       const R slope = actuator_slope(m, w, u) * bc<R>(-h);
       for (int i = m.act_adr[u]; i < m.act_adr[u + 1]; i++) {
         const int d = m.act_dof[i];

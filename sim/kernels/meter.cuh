@@ -52,7 +52,9 @@ template<class R, class M> OSTLER_FN void read_acceleration(const M& m, Work<R, 
   const int b = m.meter_body[s], kind = m.meter_kind[s];
   const R* o = w.meter_frame + 12 * s;
   R* out = w.sense + m.meter_adr[s];
-  R x[3] = {bc<R>(-m.gravity_x), bc<R>(-m.gravity_y), bc<R>(-m.gravity_z)};
+  R down[3];
+  gravity(m, w, down);
+  R x[3] = {-down[0], -down[1], -down[2]};
   if (b < 0) {
     if (kind == METER_ANGULAR) return;
   } else {
@@ -93,14 +95,15 @@ template<class R, class M> OSTLER_FN void read_inertia(const M& m, Work<R, M>& w
     push.tree = tree_of(m, b);
     for (int k = 0; k < 3; k++) push.at[k] = push.moment[k] = bc<R>(0);
     if (b < 0) {
-      const double up[3] = {-m.gravity_x, -m.gravity_y, -m.gravity_z};
+      R down[3];
+      gravity(m, w, down);
       const R first[3] = {bc<R>(m.part_mcom[3 * i]), bc<R>(m.part_mcom[3 * i + 1]), bc<R>(m.part_mcom[3 * i + 2])};
-      const R g[3] = {bc<R>(up[0]), bc<R>(up[1]), bc<R>(up[2])};
+      const R g[3] = {-down[0], -down[1], -down[2]};
       cross_add(first, g, push.moment);
-      for (int k = 0; k < 3; k++) push.force[k] = bc<R>(m.part_mass[i] * up[k]);
+      for (int k = 0; k < 3; k++) push.force[k] = bc<R>(m.part_mass[i]) * g[k];
     } else {
       R I[10], f[6], Iv[6];
-      spatial_inertia(w, b, m.part_mass[i], m.part_mcom + 3 * i, m.part_inertia + 6 * i, I);
+      spatial_inertia(Space(), w, b, m.part_mass[i], m.part_mcom + 3 * i, m.part_inertia + 6 * i, I);
       inertia_mul(I, w.body_acc + 6 * b, f);
       inertia_mul(I, w.vel + 6 * b, Iv);
       force_cross_add(w.vel + 6 * b, Iv, f);
@@ -189,7 +192,7 @@ template<class R, class M> OSTLER_FN void read_contacts(const M& m, Work<R, M>& 
     by_dim<EITHER_WAY>(m, c, [&](auto dims) OSTLER_INLINE {
       const int dim = dims.of(m, c);
       ConeCost<R> q;
-      cone_cost(dims, m, c, world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
+      cone_cost(dims, rub_of(m, w, world, i, c), world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
       normal = -q.g[0];
       for (int j = 0; j < 3; j++) push.force[j] = n[j] * normal;
       if (dim > 1) {

@@ -34,12 +34,15 @@ template<class R, class M> OSTLER_FN void contacts_mul(const M& m, Work<R, M>& w
   }
 }
 
-// Adds a contact's wrench and inertia to its body: W g and W h W' for the contact's
-// axes W = (p x frame, frame).
-template<class R, class M, int D> OSTLER_FN void world_contact_load(Dim<D> dims, const M& m, Work<R, M>& w, int k) {
+// What a sum begins with, or goes on with.
+template<bool First, class R> OSTLER_FN void add_to(R& sum, R x) { sum = First ? x : sum + x; }
+
+// Adds a contact's wrench and inertia to its body, or puts them there if it is the body's
+// First: W g and W h W' for the contact's axes W = (p x frame, frame).
+template<bool First, class R, class M, int D> OSTLER_FN void world_contact_load(Dim<D> dims, const M& m, Work<R, M>& w, int k) {
   const int c = w.wc_pair[k], b = m.cg_body[m.pair_g2[c]], dim = dims.of(m, c);
   ConeCost<R> q;
-  cone_cost(dims, m, c, w.wc_d[k], w.wc_jar + CDIM * k, q);
+  cone_cost(dims, rub_of(m, w, true, k, c), w.wc_d[k], w.wc_jar + CDIM * k, q);
   const R* p = w.wc_pos + 3 * k;
   const R* n = w.wc_frame + 6 * k;
   const R* t1 = n + 3;
@@ -67,19 +70,19 @@ template<class R, class M, int D> OSTLER_FN void world_contact_load(Dim<D> dims,
   }
   R* F = w.wrench + 6 * b;
   R* A = w.stiff + 21 * b;
+  if (First)
+    for (int i = 0; i < 3; i++) F[i] = bc<R>(0);
   cross_add(p, f, F);
-  for (int i = 0; i < 3; i++) F[3 + i] = F[3 + i] + f[i];
+  for (int i = 0; i < 3; i++) add_to<First>(F[3 + i], f[i]);
   // Q = [p] S (rows: moments of S's columns), E = [p] S [p]'
   const R s0[3] = {S[0], S[3], S[4]}, s1[3] = {S[3], S[1], S[5]}, s2[3] = {S[4], S[5], S[2]};
   R w0[3], w1[3], w2[3], e0[3], e1[3], e2[3];
   cross(p, s0, w0), cross(p, s1, w1), cross(p, s2, w2);
   const R q0[3] = {w0[0], w1[0], w2[0]}, q1[3] = {w0[1], w1[1], w2[1]}, q2[3] = {w0[2], w1[2], w2[2]};
   cross(p, q0, e0), cross(p, q1, e1), cross(p, q2, e2);
-  A[0] = A[0] + e0[0], A[1] = A[1] + e1[1], A[2] = A[2] + e2[2];
-  A[3] = A[3] + e0[1], A[4] = A[4] + e0[2], A[5] = A[5] + e1[2];
-  for (int i = 0; i < 3; i++)
-    A[6 + i] = A[6 + i] + q0[i], A[9 + i] = A[9 + i] + q1[i], A[12 + i] = A[12 + i] + q2[i];
-  for (int i = 0; i < 6; i++) A[15 + i] = A[15 + i] + S[i];
+  const R E[6] = {e0[0], e1[1], e2[2], e0[1], e0[2], e1[2]};
+  for (int i = 0; i < 6; i++) add_to<First>(A[i], E[i]), add_to<First>(A[15 + i], S[i]);
+  for (int i = 0; i < 3; i++) add_to<First>(A[6 + i], q0[i]), add_to<First>(A[9 + i], q1[i]), add_to<First>(A[12 + i], q2[i]);
   if (dim > 3) {
     // Torsion and rolling act on the angular velocity: axes (a, 0).
     R axis[CDIM][3], lin[3][3], t2[3];
@@ -109,18 +112,23 @@ template<class R, class M, int D> OSTLER_FN void world_contact_load(Dim<D> dims,
   }
 }
 
-// Makes room for the loads of the bodies that carry contacts with the world, and of
-// those that these hang on.
+// Of a body: no load, one to which more is added, one that its first contact is to write.
+enum { LOAD_NONE, LOAD_SUM, LOAD_FIRST };
+
+// Makes room for the loads of bodies without a contact of their own that others hang on.
 template<class R, class M> OSTLER_FN void clear_loads(const M& m, Work<R, M>& w) {
-  for (int b = 0; b < m.nb; b++) w.has_load[b] = 0;
-  for (int o = 0; o < w.nwon; o++) w.has_load[m.cg_body[m.pair_g2[w.wc_pair[w.wc_on[o]]]]] = 1;
+  for (int b = 0; b < m.nb; b++) w.has_load[b] = LOAD_NONE;
+  for (int o = 0; o < w.nwon; o++) w.has_load[m.cg_body[m.pair_g2[w.wc_pair[w.wc_on[o]]]]] = LOAD_FIRST;
   for (int b = m.nb - 1; b >= 0; b--)
-    if (w.has_load[b] && m.body_parent[b] >= 0) w.has_load[m.body_parent[b]] = 1;
-  for (int b = m.nb - 1; b >= 0; b--) {
-    if (!w.has_load[b]) continue;
-    for (int k = 0; k < 6; k++) w.wrench[6 * b + k] = bc<R>(0);
-    for (int k = 0; k < 21; k++) w.stiff[21 * b + k] = bc<R>(0);
-  }
+    if (w.has_load[b] && m.body_parent[b] >= 0 && !w.has_load[m.body_parent[b]]) {
+      const int p = m.body_parent[b];
+      w.has_load[p] = LOAD_SUM;
+      R *F = w.wrench + 6 * p, *A = w.stiff + 21 * p;
+      for (int k = 0; k < 6; k++) F[k] = bc<R>(0);
+      // In pieces that compilers write out.
+      for (int k = 0; k < 21; k += 7)
+        for (int i = 0; i < 7; i++) A[k + i] = bc<R>(0);
+    }
 }
 
 // Lists the contacts that push back in a lane that is not done: the others do not
@@ -138,7 +146,7 @@ template<class R, class M> OSTLER_FN void list_contacts(Work<R, M>& w, typename 
 template<class R, class M, int D> OSTLER_FN void pair_contact_load(Dim<D> dims, const M& m, Work<R, M>& w, int k) {
   const int c = w.pc_pair[k], dim = dims.of(m, c);
   ConeCost<R> q;
-  cone_cost(dims, m, c, w.pc_d[k], w.pc_jar + CDIM * k, q);
+  cone_cost(dims, rub_of(m, w, false, k, c), w.pc_d[k], w.pc_jar + CDIM * k, q);
   const R* J = w.pc_j + (unsigned long)m.npdim * m.npath * k;
   const int e0 = m.pair_path[c], n = m.pair_path[c + 1] - e0;
   for (int e = 0; e < n; e++) {
@@ -207,19 +215,19 @@ template<class R, class M> OSTLER_FN bool couples(const M& m, Work<R, M>& w) {
   return w.npc > 0 && couple(m, w, w.npc, w.pc_pair);
 }
 
-// f(dimension, pair, stiffness, residuals, their change along the step) for every
+// f(dimension, friction, stiffness, residuals, their change along the step) for every
 // listed contact.
 template<class R, class M, class F> OSTLER_FN void for_contacts(const M& m, Work<R, M>& w, F&& f) {
   for (int o = 0; o < w.nwon; o++) {
     const int k = w.wc_on[o];
     by_dim<BY_BODY>(m, w.wc_pair[k], [&](auto dims) OSTLER_INLINE {
-      f(dims, w.wc_pair[k], w.wc_d[k], w.wc_jar + CDIM * k, w.wc_js + CDIM * k);
+      f(dims, rub_of(m, w, true, k, w.wc_pair[k]), w.wc_d[k], w.wc_jar + CDIM * k, w.wc_js + CDIM * k);
     });
   }
   for (int o = 0; o < w.npon; o++) {
     const int k = w.pc_on[o];
     by_dim<BY_JACOBIAN>(m, w.pc_pair[k], [&](auto dims) OSTLER_INLINE {
-      f(dims, w.pc_pair[k], w.pc_d[k], w.pc_jar + CDIM * k, w.pc_js + CDIM * k);
+      f(dims, rub_of(m, w, false, k, w.pc_pair[k]), w.pc_d[k], w.pc_jar + CDIM * k, w.pc_js + CDIM * k);
     });
   }
 }
@@ -258,7 +266,12 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
     if (m.nwslot > 0 && w.nwon > 0) {
       clear_loads(m, w);
       for (int o = 0; o < w.nwon; o++) {
-        by_dim<BY_BODY>(m, w.wc_pair[w.wc_on[o]], [&](auto dims) OSTLER_INLINE { world_contact_load(dims, m, w, w.wc_on[o]); });
+        const int k = w.wc_on[o], c = w.wc_pair[k], b = m.cg_body[m.pair_g2[c]];
+        by_dim<BY_BODY>(m, c, [&](auto dims) OSTLER_INLINE {
+          if (w.has_load[b] == LOAD_FIRST) world_contact_load<true>(dims, m, w, k);
+          else world_contact_load<false>(dims, m, w, k);
+        });
+        w.has_load[b] = LOAD_SUM;
       }
       Straight<R, M>::loads(m, w);
     }
@@ -269,8 +282,8 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
     contacts_mul(m, w, w.step, w.wc_js, w.pc_js);
     rows_mul(m, w, w.step, w.lim_js, w.fric_js, w.row_js);
     B change = rows_change(m, w);
-    for_contacts(m, w, [&](auto dims, int c, R d, const R* jar, const R* js) OSTLER_INLINE {
-      change = change | cone_change(dims, m, c, d, jar, js);
+    for_contacts(m, w, [&](auto dims, const Rub<R, M> rub, R d, const R* jar, const R* js) OSTLER_INLINE {
+      change = change | cone_change(dims, rub, d, jar, js);
     });
     const B need = change & !done;
     R slope = zero;  // of the cost along the step, at its start
@@ -287,8 +300,8 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
       for (int k = 0; k < 16; k++) {
         R d1 = fma(a, q2, q1), d2 = q2;
         rows_slope(m, w, a, &d1, &d2);
-        for_contacts(m, w, [&](auto dims, int c, R d, const R* jar, const R* js) OSTLER_INLINE {
-          cone_slope(dims, m, c, d, jar, js, a, &d1, &d2);
+        for_contacts(m, w, [&](auto dims, const Rub<R, M> rub, R d, const R* jar, const R* js) OSTLER_INLINE {
+          cone_slope(dims, rub, d, jar, js, a, &d1, &d2);
         });
         found = found | !(abs_(d1) > bc<R>(-0.01) * slope);
         if (!any(!found)) break;
@@ -304,14 +317,9 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
       for (int i = 0; i < n; i++) Ma[i] = fma(length, Ms[i], Ma[i]);
     }
     for (int i = 0; i < n; i++) w.qacc[i] = sel(done, w.qacc[i], fma(length, w.step[i], w.qacc[i]));
-    for (int o = 0; o < w.nwon; o++) {
-      const int k = w.wc_on[o];
-      for (int i = CDIM * k; i < CDIM * k + m.pair_dim[w.wc_pair[k]]; i++) w.wc_jar[i] = fma(length, w.wc_js[i], w.wc_jar[i]);
-    }
-    for (int o = 0; o < w.npon; o++) {
-      const int k = w.pc_on[o];
-      for (int i = CDIM * k; i < CDIM * k + m.pair_dim[w.pc_pair[k]]; i++) w.pc_jar[i] = fma(length, w.pc_js[i], w.pc_jar[i]);
-    }
+    for_contacts(m, w, [&](auto dims, const Rub<R, M> rub, R, R* jar, const R* js) OSTLER_INLINE {
+      for (int i = 0; i < dims.of(m, rub.c); i++) jar[i] = fma(length, js[i], jar[i]);
+    });
     rows_advance(m, w, length);
     done = done | !change | !(bc<R>(-0.5 * m.scale) * slope > bc<R>(tolerance));
     if (!any(!done)) break;

@@ -47,10 +47,10 @@ template<int Axis> struct Plane {
     m[3 * r + a] = m[3 * r + b] = m[3 * a + r] = m[3 * b + r] = zero;
   }
   template<class R, class T> OSTLER_FN void turn(const R* m, const T* c, R* o) const {
-    const R x = bc<R>(c[lo]), y = bc<R>(c[hi]);
+    const R x = in_lanes<R>(c[lo]), y = in_lanes<R>(c[hi]);
     o[lo] = fma(m[3 * lo + hi], y, m[4 * lo] * x);
     o[hi] = fma(m[4 * hi], y, m[3 * hi + lo] * x);
-    o[r] = bc<R>(c[r]);
+    o[r] = in_lanes<R>(c[r]);
   }
   template<class R, class T> OSTLER_FN void axis(const R*, const T* c, R* o) const {
     o[lo] = o[hi] = bc<R>(0), o[r] = bc<R>(c[r]);

@@ -10,6 +10,12 @@ template<class R, class T> OSTLER_FN double rest_stiffness(const T* s) {
   return s[SOFT_D0] / ((1 - s[SOFT_D0]) * s[SOFT_DIAG]);
 }
 
+template<class R, class M> OSTLER_FN R friction_stiffness(const M& m, const Work<R, M>& w, int f) {
+  const auto* s = m.fric_soft + SOFT * f;
+  if (m.nweigh == 0) return bc<R>(rest_stiffness<R>(s));
+  return bc<R>(s[SOFT_D0] / (1 - s[SOFT_D0])) / max_(w.vary[m.fric_weight[f]], bc<R>(Tiny<R>::value));
+}
+
 template<class R, class M> OSTLER_FN void limits(const M& m, Work<R, M>& w) {
   for (int l = 0; l < m.nlim; l++) {
     const auto* s = m.lim_soft + SOFT * l;
@@ -19,7 +25,8 @@ template<class R, class M> OSTLER_FN void limits(const M& m, Work<R, M>& w) {
     const R sign = sel(lo < hi, bc<R>(1), bc<R>(-1));
     const R imp = impedance(s, r);
     w.lim_sign[l] = sign;
-    w.lim_d[l] = sel(r < bc<R>(0), stiffness(s, imp), bc<R>(0));
+    const R d = m.nweigh > 0 ? stiffness(imp, max_(w.vary[m.lim_weight[l]], bc<R>(Tiny<R>::value))) : stiffness(s, imp);
+    w.lim_d[l] = sel(r < bc<R>(0), d, bc<R>(0));
     w.lim_aref[l] = reference(s, imp, r, sign * w.qvel[m.lim_dof[l]]);
   }
   for (int f = 0; f < m.nfric; f++)
@@ -74,7 +81,7 @@ template<class R, class M> OSTLER_FN void rows_load(const M& m, Work<R, M>& w) {
   }
   for (int f = 0; f < m.nfric; f++) {
     const int d = m.fric_dof[f];
-    const RowCost<R> c = friction_cost(bc<R>(rest_stiffness<R>(m.fric_soft + SOFT * f)), bc<R>(m.fric_loss[f]), w.fric_jar[f]);
+    const RowCost<R> c = friction_cost(friction_stiffness(m, w, f), varied(m, w, m.vary_loss, f, m.fric_loss[f]), w.fric_jar[f]);
     w.grad[d] = w.grad[d] + c.slope;
     w.hess[tri(d) + d] = w.hess[tri(d) + d] + c.curve;
   }
@@ -102,7 +109,7 @@ template<class R, class M> OSTLER_FN typename Lane<R>::Mask rows_change(const M&
     change = change | (mask_xor(x < zero, x + w.lim_js[l] < zero) & (w.lim_d[l] > zero));
   }
   for (int f = 0; f < m.nfric; f++) {
-    const R d = bc<R>(rest_stiffness<R>(m.fric_soft + SOFT * f)), loss = bc<R>(m.fric_loss[f]);
+    const R d = friction_stiffness(m, w, f), loss = varied(m, w, m.vary_loss, f, m.fric_loss[f]);
     const R x = d * w.fric_jar[f], y = d * (w.fric_jar[f] + w.fric_js[f]);
     change = change | mask_xor(x < loss, y < loss) | mask_xor(x > -loss, y > -loss);
   }
@@ -127,7 +134,7 @@ template<class R, class M> OSTLER_FN void rows_slope(const M& m, const Work<R, M
     *d2 = fma(c.curve * w.lim_js[l], w.lim_js[l], *d2);
   }
   for (int f = 0; f < m.nfric; f++) {
-    const RowCost<R> c = friction_cost(bc<R>(rest_stiffness<R>(m.fric_soft + SOFT * f)), bc<R>(m.fric_loss[f]),
+    const RowCost<R> c = friction_cost(friction_stiffness(m, w, f), varied(m, w, m.vary_loss, f, m.fric_loss[f]),
                                        fma(a, w.fric_js[f], w.fric_jar[f]));
     *d1 = fma(c.slope, w.fric_js[f], *d1);
     *d2 = fma(c.curve * w.fric_js[f], w.fric_js[f], *d2);

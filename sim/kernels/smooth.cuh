@@ -52,7 +52,7 @@ template<class S, class R, class M> OSTLER_FN_PART void kinematics(const S& in, 
         if (stale) in.mat(quat, mat), stale = false;
         R a[3];
         in.turn(mat, axis, a);
-        const R dq = w.qpos[q] - bc<R>(m.qpos0[q]);
+        const R dq = w.qpos[q] - varied(m, w, m.vary_qpos0, q, m.qpos0[q]);
         for (int k = 0; k < 3; k++) {
           w.cdof[6 * d + k] = a[k];
           if (p < 0) {
@@ -79,7 +79,7 @@ template<class S, class R, class M> OSTLER_FN_PART void kinematics(const S& in, 
         R turn[4];
         if (type == JNT_HINGE) {
           R s, co;
-          sincos_(bc<R>(0.5) * (w.qpos[q] - bc<R>(m.qpos0[q])), s, co);
+          sincos_(bc<R>(0.5) * (w.qpos[q] - varied(m, w, m.vary_qpos0, q, m.qpos0[q])), s, co);
           turn[0] = co;
           for (int k = 0; k < 3; k++) turn[1 + k] = s * bc<R>(axis[k]);
         } else {
@@ -142,23 +142,24 @@ template<class R, class M> OSTLER_FN void kinematics(const M& m, Work<R, M>& w) 
 }
 
 // The part of a body's spatial inertia that motion in a plane meets.
-template<int Axis, class R, class M> OSTLER_FN void body_inertia(const Plane<Axis>& in, const M& m, const Work<R, M>& w, int b, R* I) {
+template<int Axis, class R, class M, class Real>
+OSTLER_FN void spatial_inertia(const Plane<Axis>& in, const Work<R, M>& w, int b, Real of, const Real* mcom, const Real* c, R* I) {
   constexpr int r = Plane<Axis>::r, lo = Plane<Axis>::lo, hi = Plane<Axis>::hi;
-  const R mass = bc<R>(m.body_mass[b]);
+  const R mass = in_lanes<R>(of);
   const R* x = w.xpos + 3 * b;
   R h[3], g[3];
-  in.turn(w.xmat + 9 * b, m.body_mcom + 3 * b, h);
+  in.turn(w.xmat + 9 * b, mcom, h);
   g[lo] = fma(mass, x[lo], h[lo]), g[hi] = fma(mass, x[hi], h[hi]);
   const R rr = fma(x[hi], g[hi], x[lo] * g[lo]) + fma(x[hi], h[hi], x[lo] * h[lo]);
-  I[r] = bc<R>(m.body_inertia[6 * b + r]) + rr;
+  I[r] = in_lanes<R>(c[r]) + rr;
   I[6 + lo] = g[lo], I[6 + hi] = g[hi], I[9] = mass;
 }
 // Spatial inertia of what moves with body b, world axes, about its tree's reference;
 // mass, mcom and c as body_mass, body_mcom and body_inertia.
 template<class R, class M, class Real>
-OSTLER_FN void spatial_inertia(const Work<R, M>& w, int b, Real of, const Real* mcom, const Real* c, R* I) {
+OSTLER_FN void spatial_inertia(const Space&, const Work<R, M>& w, int b, Real of, const Real* mcom, const Real* c, R* I) {
   const R* Q = w.xmat + 9 * b;
-  const R s[6] = {bc<R>(c[0]), bc<R>(c[1]), bc<R>(c[2]), bc<R>(c[3]), bc<R>(c[4]), bc<R>(c[5])};
+  const R s[6] = {in_lanes<R>(c[0]), in_lanes<R>(c[1]), in_lanes<R>(c[2]), in_lanes<R>(c[3]), in_lanes<R>(c[4]), in_lanes<R>(c[5])};
   const R rows[9] = {s[0], s[3], s[4], s[3], s[1], s[5], s[4], s[5], s[2]};
   R T[9];
   for (int i = 0; i < 3; i++)
@@ -167,7 +168,7 @@ OSTLER_FN void spatial_inertia(const Work<R, M>& w, int b, Real of, const Real* 
   I[3] = dot3(T, Q + 3), I[4] = dot3(T, Q + 6), I[5] = dot3(T + 3, Q + 6);
   R h0[3], g[3];
   mat_con(Q, mcom, h0);
-  const R mass = bc<R>(of);
+  const R mass = in_lanes<R>(of);
   const R* r = w.xpos + 3 * b;
   for (int k = 0; k < 3; k++) g[k] = fma(mass, r[k], h0[k]);
   // Parallel axes: I + (2 r.h0 + m r.r) 1 - (r g' + h0 r')
@@ -181,13 +182,20 @@ OSTLER_FN void spatial_inertia(const Work<R, M>& w, int b, Real of, const Real* 
   for (int k = 0; k < 3; k++) I[6 + k] = g[k];
   I[9] = mass;
 }
-template<class R, class M> OSTLER_FN void body_inertia(const Space&, const M& m, const Work<R, M>& w, int b, R* I) {
-  spatial_inertia(w, b, m.body_mass[b], m.body_mcom + 3 * b, m.body_inertia + 6 * b, I);
+template<class S, class R, class M> OSTLER_FN void body_inertia(const S& in, const M& m, const Work<R, M>& w, int b, R* I) {
+  if (varies(m, m.vary_body, b)) {
+    const R* own = w.vary + m.vary_body[b];
+    spatial_inertia(in, w, b, own[0], own + 1, own + 4, I);
+  } else {
+    spatial_inertia(in, w, b, m.body_mass[b], m.body_mcom + 3 * b, m.body_inertia + 6 * b, I);
+  }
 }
 
 // Velocities of the bodies, their accelerations at qacc = 0 (gravity as the
 // world's), the forces these need; then inward: bias forces and the mass matrix.
 template<class S, class R, class M> OSTLER_FN_PART void inertia_and_bias(const S& in, const M& m, Work<R, M>& w) {
+  R down[3];
+  gravity(m, w, down);
   for (int b = 0; b < m.nb; b++) {
     const int p = m.body_parent[b];
     R* v = w.vel + 6 * b;
@@ -196,7 +204,7 @@ template<class S, class R, class M> OSTLER_FN_PART void inertia_and_bias(const S
     body_inertia(in, m, w, b, I);
     if (p < 0) {
       for (int k = 0; k < 6; k++) v[k] = a[k] = bc<R>(0);
-      a[3] = bc<R>(-m.gravity_x), a[4] = bc<R>(-m.gravity_y), a[5] = bc<R>(-m.gravity_z);
+      for (int k = 0; k < 3; k++) a[3 + k] = -down[k];
     } else {
       for (int k = 0; k < 6; k++) v[k] = w.vel[6 * p + k], a[k] = w.acc[6 * p + k];
     }
@@ -230,7 +238,7 @@ template<class S, class R, class M> OSTLER_FN_PART void inertia_and_bias(const S
       R u[6];
       in.inertia(I, s, u);
       for (int e = d; e >= 0; e = m.dof_parent[e]) w.mass[tri(d) + e] = in.dot(w.cdof + 6 * e, u);
-      w.mass[tri(d) + d] = w.mass[tri(d) + d] + bc<R>(m.dof_armature[d]);
+      w.mass[tri(d) + d] = w.mass[tri(d) + d] + varied(m, w, m.vary_armature, d, m.dof_armature[d]);
     }
     const int p = m.body_parent[b];
     if (p >= 0) {
@@ -266,15 +274,15 @@ template<class R, class M> OSTLER_FN void weight_compensation(const M& m, const 
   for (int g = 0; g < m.ngrav; g++) {
     const int b = m.grav_body[g];
     const double mass = m.grav_mass[g];
-    const double up[3] = {-m.gravity_x, -m.gravity_y, -m.gravity_z};
-    R at[3], wrench[6];  // at: mass times its centre
+    R down[3], at[3], wrench[6];  // at: mass times its centre
+    gravity(m, w, down);
     mat_con(w.xmat + 9 * b, m.grav_mcom + 3 * g, at);
     for (int k = 0; k < 3; k++) {
       at[k] = fma(bc<R>(mass), w.xpos[3 * b + k], at[k]);
-      wrench[3 + k] = bc<R>(up[k]);
+      wrench[3 + k] = -down[k];
     }
     cross(at, wrench + 3, wrench);
-    for (int k = 0; k < 3; k++) wrench[3 + k] = bc<R>(mass * up[k]);
+    for (int k = 0; k < 3; k++) wrench[3 + k] = bc<R>(-mass) * down[k];
     for (int e = m.body_dof[b + 1] - 1; e >= 0; e = m.dof_parent[e])
       if (m.dof_grav[e] == who) f[e] = f[e] + dot6(w.cdof + 6 * e, wrench);
   }

@@ -74,6 +74,9 @@ template<class R, class T> OSTLER_FN R stiffness(const T* s, R imp) {
   return imp / ((bc<R>(1) - imp) * bc<R>(s[SOFT_DIAG]));
 }
 
+// The same with another diagonal than the table's.
+template<class R> OSTLER_FN R stiffness(R imp, R diag) { return imp / ((bc<R>(1) - imp) * diag); }
+
 // Reference acceleration for velocity v and distance r beyond the margin.
 template<class R, class T> OSTLER_FN R reference(const T* s, R imp, R r, R v) {
   return fms(bc<R>(-s[SOFT_B]), v, bc<R>(s[SOFT_K]) * imp * r);

@@ -53,10 +53,18 @@ template<class R> OSTLER_FN void mat_vec(const R* m, const R* v, R* o) {
   const R x = dot3(m, v), y = dot3(m + 3, v), z = dot3(m + 6, v);
   o[0] = x, o[1] = y, o[2] = z;
 }
-// Matrix times a constant vector from a table.
+// A number of a table, or one of every lane, in all lanes: `in_lanes<R>(x)`.
+template<class R, class T> struct InLanes { static OSTLER_FN R of(T x) { return bc<R>(x); } };
+template<class R> struct InLanes<R, R> { static OSTLER_FN R of(const R& x) { return x; } };
+template<class R, class T> OSTLER_FN R in_lanes(const T& x) { return InLanes<R, T>::of(x); }
+// Matrix times a vector, of a table mostly.
 template<class R, class T> OSTLER_FN void mat_con(const R* m, const T* c, R* o) {
-  const R v[3] = {bc<R>(c[0]), bc<R>(c[1]), bc<R>(c[2])};
+  const R v[3] = {in_lanes<R>(c[0]), in_lanes<R>(c[1]), in_lanes<R>(c[2])};
   mat_vec(m, v, o);
+}
+// A table's matrix times a vector.
+template<class R, class T> OSTLER_FN void con_vec(const T* m, const R* v, R* o) {
+  for (int i = 0; i < 3; i++) o[i] = fma(bc<R>(m[3 * i + 2]), v[2], fma(bc<R>(m[3 * i + 1]), v[1], bc<R>(m[3 * i]) * v[0]));
 }
 // f = I v
 template<class R> OSTLER_FN void inertia_mul(const R* I, const R* v, R* f) {

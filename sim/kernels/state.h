@@ -27,11 +27,16 @@
   X(njoint, "joints") \
   X(ngeom, "geoms") \
   X(nsense, "numbers of the sensors that are measured while the worlds step") \
+  X(nvaried, "numbers of the model that events change") \
+  X(nderived, "numbers that follow from them") \
   X(nagent, "agents") \
   X(naction, "outputs of all agents") \
   X(nraw, "numbers of an environment's rows of actions") \
   X(ncommand, "components of commands") \
-  X(nhistory, "numbers that expressions keep from the step before") \
+  X(noption, "choices of commands' components") \
+  X(ncourse, "commands that are velocities of robots") \
+  X(ntimer, "commands that hold for times that are drawn") \
+  X(nhistory, "numbers that expressions keep from the step before, states of the task included") \
   X(nobs, "width of an environment's rows of observations, of all agents") \
   X(ncritic, "the same for critics; 0 where they see the policies' observations") \
   X(nreward, "reward terms") \
@@ -39,30 +44,49 @@
   X(ndrive, "actuators that actions drive or that hold the task's pose") \
   X(nchoice, "controls of all choices of discrete actions") \
   X(nplace, "operations with which an episode's first pose is drawn") \
+  X(nplaceoption, "choices of these operations") \
   X(nquat, "quaternions among the positions") \
   X(nshare, "agents' shares of reward terms: pairs of a term and an agent") \
   X(nterm, "termination terms") \
+  X(nmetric, "metrics") \
   X(nseen, "observation terms") \
   X(nentry, "components of all observation terms") \
-  X(nprivileged, "places of observation terms in critics' rows") \
+  X(nsink, "places of observation terms in rows") \
+  X(nbias, "numbers that are added to observations for an episode") \
+  X(nlag, "delays") \
+  X(ndelayed, "numbers that are on their way into rows of observations, or to actuators") \
+  X(nlate, "outputs that reach their actuators late") \
+  X(nkeep, "places of observation terms that are seen late, or with their earlier values") \
   X(npad, "gaps in rows of observations, of agents that see less than the widest") \
-  X(ncell, "expressions whose values are remembered for the next step")
+  X(ncell, "expressions whose values are remembered for the next step") \
+  X(nevent, "events") \
+  X(ndrawn, "random numbers of all events") \
+  X(npicked, "choices of all events")
 
 // The state of an episode, beside the world's.
 #define OSTLER_EPISODE(X) \
   X(action, real, 1, naction, zero, yes, "clipped outputs of all agents in the last step") \
   X(last_action, real, 1, naction, zero, yes, "clipped outputs of all agents in the step before") \
   X(command, real, 1, ncommand, own, yes, "commands") \
-  X(history, real, 1, nhistory, own, yes, "values of expressions in the step before") \
+  X(course, real, 4, ncourse, own, no, "of a velocity: heading (rad), x and y in the world's axes (m/s), COURSE_* of command.cuh") \
+  X(timer, word, 1, ntimer, own, no, "control steps until commands are drawn anew") \
+  X(history, real, 1, nhistory, own, yes, "values of expressions in the step before, and states of the task") \
+  X(bias, real, 1, nbias, own, no, "errors of observations that stay for the episode") \
+  X(lag, word, 1, nlag, own, no, "delays: control steps in the lower half, the phase of draws in the upper one") \
+  X(delayed, real, 1, ndelayed, own, no, "values on their way: entry t % steps of a delay of at most so many steps is that of step t") \
   X(ret, real, 1, nagent, zero, no, "return so far of every agent") \
   X(sums, real, 1, nreward, zero, no, "weighted reward terms, summed so far") \
+  X(metric, real, 1, nmetric, zero, no, "metrics so far: the sum of a mean's values") \
   X(last_policy, row, 1, nobs, kept, no, "last finite observations") \
   X(last_critic, row, 1, ncritic, kept, no, "last finite observations of the critics") \
   X(age, word, 1, one, own, yes, "age of the episode in control steps; random at the start of a spread batch") \
   X(length, word, 1, one, zero, no, "control steps taken in the episode") \
   X(counted, word, 1, one, own, no, "1 where the episode began at age 0 and counts in the statistics") \
   X(stuck, word, 1, one, own, no, "fault bits of a reset that itself failed; the next step tries again") \
-  X(final_used, word, 1, one, kept, no, "slots of the final observations taken in this rollout")
+  X(final_used, word, 1, one, kept, no, "slots of the final observations taken in this rollout") \
+  X(born, word, 1, one, kept, no, "1 once the events of startup have happened") \
+  X(event_left, word, 1, nevent, kept, no, "control steps until the event happens again") \
+  X(event_hold, word, 1, nevent, kept, no, "control steps that its force acts on; 0: until the next")
 
 // The state of a world. `real` is what the kernel computes in.
 #define OSTLER_WORLD(X) \
@@ -76,6 +100,9 @@
   X(actuator_force, real, 1, nu, zero, yes, "actuator forces after clamping, before the gear, in the last substep (N, N m)") \
   X(qacc, real, 1, nv, zero, yes, "generalised accelerations of the last substep (RK4: the mean of its stages); the native engine's solver starts there") \
   X(sensordata, real, 1, nsense, zero, yes, "readings of the sensors that are measured while the worlds step, in the state in which the last substep began; MuJoCo's units") \
+  X(varied, real, 1, nvaried, own, yes, "numbers of the model that events change, in the units of the robot's file") \
+  X(derived, real, 1, nderived, own, no, "inertias and inverse weights that follow from them") \
+  X(stale, word, 1, one, own, no, "1 until that has been worked out; 2 after a push") \
   X(fault, word, 1, one, zero, no, "bits of physics::fault") \
   X(act, real, 1, na, zero, no, "activations of actuators") \
   X(overflow, word, 1, one, kept, no, "control steps with more contacts than the tables hold") \
@@ -84,6 +111,7 @@
 // Results that one phase of a step leaves for the later ones.
 #define OSTLER_STEP_BUFFERS(X) \
   X(ctrl, real, 1, nu, own, no, "controls") \
+  X(late, real, 1, nlate, own, no, "late outputs as their actuators get them") \
   X(gain, real, 1, nagent, own, no, "this step's reward of every agent, clipped, even where the environment broke") \
   X(bits, word, 1, one, own, no, "fault bits of this step") \
   X(ended, word, 1, one, own, no, "1 + the termination term that ended the task; 0: none") \
@@ -113,23 +141,45 @@
   X(drive_gear, real, 1, ndrive, "gear that a PD law divides by") \
   X(drive_q, word, 1, ndrive, "position that a PD law reads") \
   X(drive_v, word, 1, ndrive, "velocity that a PD law reads") \
+  X(drive_late, word, 1, ndrive, "its place among late outputs, or NOWHERE") \
   X(drive_choice, word, 1, ndrive, "first of the actuator's entries in `choice`") \
   X(drive_low, real, 1, ndrive, "least control") \
   X(drive_high, real, 1, ndrive, "greatest control") \
   X(choice, real, 1, nchoice, "controls, one after the other for every choice") \
-  X(command_low, real, 1, ncommand, "range of a component") \
-  X(command_high, real, 1, ncommand, "range of a component") \
+  X(command_chance, word, 1, ncommand, "distribution: CHANCE_* of args.cuh") \
+  X(command_low, real, 1, ncommand, "least of a uniform draw; its logarithm; mean; probability of 1") \
+  X(command_high, real, 1, ncommand, "greatest of a uniform draw; its logarithm; standard deviation") \
+  X(command_least, real, 1, ncommand, "least component") \
+  X(command_most, real, 1, ncommand, "greatest component") \
+  X(command_first, word, 1, ncommand, "first component of the choice") \
+  X(command_timer, word, 1, ncommand, "timer of the draws, or NOWHERE") \
   X(command_interval, word, 1, ncommand, "control steps between draws; 0: only where an episode begins") \
+  X(option_end, word, 1, ncommand, "end of a component's choices") \
+  X(option, real, 1, noption, "value of a choice") \
+  X(option_share, real, 1, noption, "probability of it and of those before") \
+  X(timer_low, real, 1, ntimer, "least control steps between draws") \
+  X(timer_high, real, 1, ntimer, "most control steps between draws") \
+  X(course_first, word, 1, ncourse, "first component of the velocity") \
+  X(course_body, word, 1, ncourse, "body whose velocity is meant") \
+  X(course_low, real, 4, ncourse, "least x, y (m/s), turn (rad/s) and heading (rad)") \
+  X(course_high, real, 4, ncourse, "greatest of them") \
+  X(course_share, real, 4, ncourse, "probabilities of a heading, of standing, of going forward alone, of a direction in the world") \
+  X(course_stiffness, real, 1, ncourse, "turn per error of the heading (1/s)") \
+  X(course_dead, real, 1, ncourse, "linear velocities up to this are zero (m/s)") \
   X(begin_qpos, real, 1, nq, "positions before the operations") \
   X(begin_qvel, real, 1, nv, "velocities before the operations") \
   X(place_target, word, 1, nplace, "target of the draw: PLACE_* of args.cuh") \
   X(place_index, word, 1, nplace, "entry of the positions or velocities; first one of a quaternion") \
   X(place_chance, word, 1, nplace, "distribution: CHANCE_* of args.cuh") \
   X(place_draw, word, 1, nplace, "pair of random words") \
-  X(place_sets, word, 1, nplace, "1 where a value replaces the old one") \
+  X(place_change, word, 1, nplace, "what the draw does: CHANGE_* of args.cuh") \
   X(place_value, real, 1, nplace, "the value that replaces the old one") \
   X(place_low, real, 1, nplace, "least of a uniform draw") \
   X(place_high, real, 1, nplace, "greatest of a uniform draw; standard deviation of a normal one") \
+  X(place_least, real, 1, nplace, "least coordinate") \
+  X(place_most, real, 1, nplace, "greatest coordinate") \
+  X(place_end, word, 1, nplace, "end of the operation's choices") \
+  X(place_option, real, 1, nplaceoption, "values to choose from") \
   X(quaternion, word, 1, nquat, "first entry in the positions") \
   X(weight, real, 1, nreward, "weight of a reward term") \
   X(share_end, word, 1, nreward, "end of the term's shares") \
@@ -138,20 +188,62 @@
   X(reward_low, real, 1, one, "least reward of an agent") \
   X(reward_high, real, 1, one, "greatest reward of an agent") \
   X(truncates, word, 1, nterm, "1 where a termination term truncates") \
+  X(metric_over, word, 1, nmetric, "how the values of an episode become one: OVER_* of args.cuh") \
   X(seen_end, word, 1, nseen, "end of a term's components") \
   X(seen_low, real, 1, nseen, "least value") \
   X(seen_high, real, 1, nseen, "greatest value") \
-  X(seen_noise, real, 1, nseen, "size of the noise; 0: none") \
-  X(seen_normal, word, 1, nseen, "1 where noise is normal, else it is uniform in -1..1") \
-  X(seen_at, word, 1, nseen, "first place in the policies' rows, or NOWHERE") \
-  X(privileged_end, word, 1, nseen, "end of a term's places in the critics' rows") \
-  X(privileged_at, word, 1, nprivileged, "first place of the term in the critics' rows") \
+  X(sink_end, word, 1, nseen, "end of a term's places in rows") \
+  X(sink_critic, word, 1, nsink, "1 where the place is in critics' rows") \
+  X(sink_at, word, 1, nsink, "first place of the present value") \
+  X(sink_kind, word, 1, nsink, "noise: CHANCE_* of args.cuh") \
+  X(sink_middle, real, 1, nsink, "middle of the noise") \
+  X(sink_size, real, 1, nsink, "half-width of uniform noise, standard deviation of normal noise") \
+  X(sink_bias, word, 1, nsink, "first of the biases, or NOWHERE") \
+  X(bias_kind, word, 1, nbias, "distribution: CHANCE_* of args.cuh") \
+  X(bias_low, real, 1, nbias, "least of a uniform draw") \
+  X(bias_high, real, 1, nbias, "greatest of a uniform draw; standard deviation of a normal one") \
+  X(lag_low, word, 1, nlag, "least control steps") \
+  X(lag_high, word, 1, nlag, "most control steps") \
+  X(lag_redraw, word, 1, nlag, "control steps between draws; 0: only where an episode begins") \
+  X(lag_hold, real, 1, nlag, "probability that a draw changes nothing") \
+  X(lag_end, word, 1, nlag, "end of its values on their way") \
+  X(late_output, word, 1, nlate, "the output") \
+  X(late_lag, word, 1, nlate, "its delay") \
+  X(late_place, word, 1, nlate, "its place among the outputs of that delay") \
+  X(late_size, word, 1, nlate, "outputs of that delay") \
+  X(keep_critic, word, 1, nkeep, "1 where the place is in critics' rows") \
+  X(keep_at, word, 1, nkeep, "first place of the present value") \
+  X(keep_size, word, 1, nkeep, "components") \
+  X(keep_frames, word, 1, nkeep, "control steps that are seen") \
+  X(keep_stride, word, 1, nkeep, "places from one control step to the next") \
+  X(keep_lag, word, 1, nkeep, "the delay, or NOWHERE") \
   X(entry_scale, real, 1, nentry, "factor of a component") \
   X(pad_critic, word, 1, npad, "1 where the gap is in critics' rows") \
   X(pad_from, word, 1, npad, "first place of the gap") \
   X(pad_to, word, 1, npad, "end of the gap") \
   X(cell_end, word, 1, ncell, "end of an expression's rows of the history") \
-  X(cell_since, word, 1, ncell, "1 for the time since a condition held, 0 for the value before") \
+  X(event_when, word, 1, nevent, "EVENT_* of event.cuh") \
+  X(event_form, word, 1, nevent, "FORM_* of event.cuh") \
+  X(event_end, word, 1, nevent, "end of its random numbers") \
+  X(event_low, real, 1, nevent, "least interval in control steps") \
+  X(event_high, real, 1, nevent, "greatest interval") \
+  X(event_hold_low, real, 1, nevent, "least time that a force acts, in control steps") \
+  X(event_hold_high, real, 1, nevent, "greatest such time; 0: until the next draw") \
+  X(event_dof, word, 1, nevent, "first degree of freedom of a pushed body") \
+  X(event_quat, word, 1, nevent, "first of its quaternion among the positions") \
+  X(drawn_row, word, 1, ndrawn, "row of what varies, or degree of freedom") \
+  X(drawn_operation, word, 1, ndrawn, "OPERATION_* of event.cuh") \
+  X(drawn_spread, word, 1, ndrawn, "SPREAD_* of event.cuh") \
+  X(drawn_low, real, 1, ndrawn, "least number or its logarithm; mean of a normal one") \
+  X(drawn_high, real, 1, ndrawn, "greatest number or its logarithm; standard deviation") \
+  X(drawn_least, real, 1, ndrawn, "least possible number") \
+  X(drawn_most, real, 1, ndrawn, "greatest possible number") \
+  X(drawn_word, word, 1, ndrawn, "pair of random words") \
+  X(drawn_choice, word, 1, ndrawn, "first of its choices") \
+  X(drawn_choices, word, 1, ndrawn, "number of its choices") \
+  X(event_choice, real, 1, npicked, "choices of all events") \
+  X(varied_base, real, 1, nvaried, "the model's own numbers of what varies") \
+  X(cell_state, word, 1, ncell, "1 for a state of the task, renewed before observations; 0 for a value before, renewed after them") \
   X(body_parent, word, 1, nbody, "parent body") \
   X(body_at, real, 3, nbody, "position in the parent body") \
   X(body_turn, real, 4, nbody, "orientation in the parent body (w, x, y, z)") \
@@ -160,6 +252,7 @@
   X(joint_pos, real, 3, njoint, "anchor in its body") \
   X(joint_axis, real, 3, njoint, "axis in its body") \
   X(joint_reference, real, 1, njoint, "joint position in the modelled pose") \
+  X(joint_vary, word, 1, njoint, "row of what varies that takes its place, or NOWHERE") \
   X(joint_q, word, 1, njoint, "first of the joint's positions") \
   X(joint_v, word, 1, njoint, "first of the joint's velocities")
 

@@ -45,7 +45,7 @@ template<class R, class M> OSTLER_FN void gather_forces(const M& m, Work<R, M>& 
     const int g1 = m.cg_geom[m.pair_g1[c]], g2 = m.cg_geom[m.pair_g2[c]];
     ConeCost<R> q;
     by_dim<EITHER_WAY>(m, c, [&](auto dims) OSTLER_INLINE {
-      cone_cost(dims, m, c, world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
+      cone_cost(dims, rub_of(m, w, world, i, c), world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
     });
     w.geom_force[g1] = w.geom_force[g1] - q.g[0];
     w.geom_force[g2] = w.geom_force[g2] - q.g[0];
@@ -87,11 +87,32 @@ template<class R, class M> OSTLER_FN_PART void write_frames(const M& m, Work<R, 
   }
 }
 
+// The numbers of the model that differ between environments, and what follows from them where
+// they are new.
+template<class R, class M>
+OSTLER_FN void read_varied(const M& m, Work<R, M>& w, const StepArgs<typename Lane<R>::T>& a, int first, int lanes) {
+  const long s = a.stride;
+  typename Lane<R>::Mask stale = mask_of<typename Lane<R>::Mask>(false);
+  for (int i = 0; i < m.nvary; i++) w.vary[i] = read_lanes<R>(a.varied + i * s + first, lanes);
+  if (m.nderive == 0) return;
+  for (int l = 0; l < (int)Lane<R>::N; l++) lane_set(stale, l, l < lanes && (a.stale[first + l] & 1) != 0);
+  if (any(stale)) {
+    derive(m, w);
+    for (int i = 0; i < m.nderive; i++) {
+      auto* to = a.derived + i * s + first;
+      write_lanes(to, sel(stale, w.vary[m.nvary + i], read_lanes<R>(to, lanes)), lanes);
+    }
+    for (int l = 0; l < lanes; l++) a.stale[first + l] = 0;
+  }
+  for (int i = 0; i < m.nderive; i++) w.vary[m.nvary + i] = read_lanes<R>(a.derived + i * s + first, lanes);
+}
+
 // Steps the environments first .. first+lanes-1 (at most the number of lanes of R).
 template<class R, class M>
 OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typename Lane<R>::T>& a, int first, int lanes) {
   typedef typename Lane<R>::Mask B;
   const long s = a.stride;
+  if (m.nvary > 0) read_varied(m, w, a, first, lanes);
   for (int i = 0; i < m.nq; i++) w.qpos[i] = read_lanes<R>(a.qpos + i * s + first, lanes);
   for (int i = 0; i < m.nv; i++) {
     w.qvel[i] = read_lanes<R>(a.qvel + i * s + first, lanes);
@@ -179,13 +200,15 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
 template<class T> struct EvalArgs {
   int stride;
   Solver solver;
-  const T *qpos, *qvel, *act, *ctrl;
+  const T *qpos, *qvel, *act, *ctrl, *varied;
   T *qacc, *sense, *qpos_next, *qvel_next, *act_next;
   unsigned *ncon, *iterations, *flags;  // flags: 1 overflow, 2 unsolved
 };
 template<class R, class M>
 OSTLER_FN_BIG void evaluate(const M& m, Work<R, M>& w, const EvalArgs<typename Lane<R>::T>& a, int first, int lanes) {
   const long s = a.stride;
+  for (int i = 0; i < m.nvary; i++) w.vary[i] = read_lanes<R>(a.varied + i * s + first, lanes);
+  if (m.nderive > 0) derive(m, w);
   for (int i = 0; i < m.nq; i++) w.qpos[i] = read_lanes<R>(a.qpos + i * s + first, lanes);
   for (int i = 0; i < m.nv; i++) w.qvel[i] = read_lanes<R>(a.qvel + i * s + first, lanes), w.qacc[i] = bc<R>(0);
   for (int i = 0; i < m.na; i++) w.act[i] = read_lanes<R>(a.act + i * s + first, lanes);

@@ -29,6 +29,9 @@
   X(ncg)     /* geoms that can collide */ \
   X(nwpair)  /* candidate pairs whose contacts are kept by body: with the world, if on long paths or many to a pair */ \
   X(npair)   /* all candidate pairs; those whose contacts have a Jacobian follow the nwpair */ \
+  X(ngroup)  /* runs of candidate pairs of the same two bodies: see collide/broad.cuh */ \
+  X(nball)   /* moving bodies with a sphere around their geoms */ \
+  X(nbrick)  /* geoms of which all three axes are kept */ \
   X(nwslot)  /* most contacts of the former at once */ \
   X(npslot)  /* most contacts of the latter at once */ \
   X(npdim)   /* most directions that one of the latter has */ \
@@ -44,6 +47,14 @@
   X(nmeter)  /* sensors of accelerations and forces */ \
   X(nsense)  /* numbers that these read */ \
   X(felt)    /* 1: some of them feel contacts of which only Jacobians would be kept */ \
+  X(nvary)   /* numbers of the model that differ between environments: see vary.cuh */ \
+  X(nderive) /* numbers that follow from them */ \
+  X(nlump)   /* moving bodies whose inertia follows from them */ \
+  X(npiece)  /* bodies of the model that these are made of and that vary */ \
+  X(nweigh)  /* inverse weights that follow from them: all that constraints use, or none */ \
+  X(nforced) /* bodies that outside forces act on */ \
+  X(gravity_at) /* 1 + where `vary` has gravity, 0: it is constant */ \
+  X(rubs)    /* 1: the friction of some contacts varies */ \
   X(integrator) /* 0 Euler, 1 RK4, 2 implicitfast, 3 implicit */ \
   X(slopes)     /* the matrix of a time step has, besides mass and damping: 1 what is symmetric (a medium's), 2 what is not */ \
   X(planar)     /* 1 + axis: all joints move in the plane normal to this axis of the world, and all bodies' frames keep it; 0: in space */ \
@@ -56,7 +67,8 @@
   X(timestep) \
   X(gravity_x) X(gravity_y) X(gravity_z) \
   X(density) X(viscosity) X(wind_x) X(wind_y) X(wind_z) \
-  X(scale)      /* 1 / (mean inertia * nv): the solver's scale of costs */
+  X(scale)      /* 1 / (mean inertia * nv): the solver's scale of costs */ \
+  X(impratio)
 
 // Arrays of integers.
 #define OSTLER_INTS(X) \
@@ -95,6 +107,10 @@
   X(cg_body)      /* [ncg] moving body, -1 static */ \
   X(cg_geom)      /* [ncg] the model's geom */ \
   X(cg_data)      /* [ncg] mesh or height field, else -1 */ \
+  X(cg_brick)     /* [ncg] place among those with three axes, -1: the third is enough */ \
+  X(group_adr)    /* [ngroup+1] ranges of pairs */ \
+  X(group_ball)   /* [2*ngroup] sphere of the first body, -1 a static geom; of the second; both -1: no test */ \
+  X(ball_body)    /* [nball] */ \
   X(pair_kind)    /* [npair] which narrow phase: pair_kind of collide/solid.cuh */ \
   X(pair_g1)      /* [npair] in cg_*; the static geom if there is one */ \
   X(pair_g2)      /* [npair] */ \
@@ -150,7 +166,35 @@
   X(vert_num)     /* [nvertices] faces that meet in a vertex */ \
   X(vert_face)    /* faces within the mesh */ \
   X(field_adr)    /* [nfield+1] ranges in field_data */ \
-  X(field_rows)   X(field_cols)
+  X(field_rows)   X(field_cols) \
+  X(vary_body)    /* [nb] where `vary` has mass, mcom and inertia, -1 constant; the others of these likewise */ \
+  X(vary_qpos0)   /* [nq] */ \
+  X(vary_stiffness) /* [nj] */ \
+  X(vary_damping) /* [nv] */ \
+  X(vary_armature) /* [nv] */ \
+  X(vary_loss)    /* [nfric] */ \
+  X(vary_kp)      /* [nu] */ \
+  X(vary_kd)      /* [nu] */ \
+  X(vary_effort)  /* [nu] most force, either way */ \
+  X(vary_friction) /* [ncg] its three coefficients */ \
+  X(lim_weight)   /* [nlim] inverse weight of a limit */ \
+  X(fric_weight)  /* [nfric] */ \
+  X(row_weight)   /* [2*nrow] its inverse weights, to be added; -1 none */ \
+  X(pair_weight)  /* [2*npair] of g1's and g2's body, -1 static */ \
+  X(pair_mix)     /* [npair] friction: 0 the table's, 1 g1's, 2 g2's, 3 the larger of both */ \
+  X(lump_body)    /* [nlump] moving body */ \
+  X(piece_lump)   /* [npiece] the lump that it is in */ \
+  X(piece_mass)   /* [npiece] where `vary` has its mass, -1 constant */ \
+  X(piece_com)    /* [npiece] centre of mass */ \
+  X(piece_moments) /* [npiece] principal moments */ \
+  X(piece_tensor) /* [npiece] inertia about its centre of mass, xx yy zz xy xz yz */ \
+  X(weigh_kind)   /* [nweigh] 0 shift, 1 turn of a body, 2 degrees of freedom, 3 tendon, 4 one over a mass */ \
+  X(weigh_what)   /* [nweigh] moving body, first degree of freedom, tendon or lump */ \
+  X(weigh_count)  /* [nweigh] degrees of freedom over which the mean is taken */ \
+  X(weigh_piece)  /* [nweigh] the piece whose centre of mass is shifted, -1: weigh_pos */ \
+  X(forced_body)  /* [nforced] moving body */ \
+  X(forced_at)    /* [nforced] where `vary` has force and torque */ \
+  X(forced_piece) /* [nforced] the piece at whose centre of mass the force acts, -1: forced_pos */
 
 // Arrays of real numbers.
 #define OSTLER_REALS(X) \
@@ -182,6 +226,9 @@
   X(cg_mat)       /* [9*ncg] */ \
   X(cg_size)      /* [3*ncg] MuJoCo's */ \
   X(cg_bound)     /* [ncg] radius of the bounding sphere, 0 for planes */ \
+  X(cg_half)      /* [3*ncg] half sizes of a box about its centre, along its axes, that holds it */ \
+  X(group_near)   /* [ngroup] as pair_near, of the spheres' centres */ \
+  X(ball_pos)     /* [3*nball] in the moving body's frame */ \
   X(pair_soft)    /* [SOFT*npair] normal direction */ \
   X(pair_fricb)   /* [npair] damping B of elliptic friction directions */ \
   X(pair_mu)      /* [5*npair] */ \
@@ -220,6 +267,15 @@
   X(ell_pos)      /* [3*nell] centre in the body's frame */ \
   X(ell_mat)      /* [9*nell] axes in the body's frame */ \
   X(ell_real)     /* [19*nell] see fluid.cuh */ \
+  X(cg_friction)  /* [3*ncg] */ \
+  X(pair_shift)   /* [npair] sum of the bodies' inverse weights of translation */ \
+  X(lump_rest)    /* [10*nlump] mass, mcom, inertia of what does not vary */ \
+  X(piece_pos)    /* [3*npiece] the body's frame in the moving body's */ \
+  X(piece_mat)    /* [9*npiece] */ \
+  X(piece_own)    /* [10*npiece] mass, centre of mass, inertia about it (xx yy zz xy xz yz), in its frame */ \
+  X(piece_axes)   /* [9*npiece] principal axes in its frame */ \
+  X(weigh_pos)    /* [3*nweigh] in the moving body's frame */ \
+  X(forced_pos)   /* [3*nforced] in the moving body's frame */ \
   X(mesh_pos)     \
   X(mesh_bound)   /* [nmesh] radius of the sphere around the origin */ \
   X(face_normal)  /* [3*nfaces] outwards */ \

@@ -99,7 +99,7 @@ static void trace(const M& m, W& w) {
 
   begin(m, w, "geoms");
   S::geoms(m, w);
-  STORE(gpos), STORE(gaxis);
+  STORE(gpos), STORE(gaxis), STORE(gmat), STORE(bpos);
   ostler_sym_end();
 
   begin(m, w, "rows");

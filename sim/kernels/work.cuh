@@ -39,10 +39,13 @@ enum { CDIM = 6 };
   X(fric_aref, N(nfric)) X(fric_jar, N(nfric)) X(fric_js, N(nfric)) \
   X(row_j, N(nrowj)) X(row_d, N(nrow)) X(row_aref, N(nrow)) X(row_jar, N(nrow)) X(row_js, N(nrow)) \
   X(gpos, 3 * N(ncg)) X(gaxis, 3 * N(ncg)) /* geoms' centres, as xpos (static: in the world), and third axes */ \
+  X(gmat, 9 * N(nbrick)) X(bpos, 3 * N(nball)) /* all axes, as columns; centres of the bodies' spheres, as xpos */ \
   X(wc_pos, 3 * N(nwslot)) X(wc_frame, 6 * N(nwslot)) /* normal, first tangent */ \
   X(wc_d, N(nwslot)) X(wc_aref, CDIM * N(nwslot)) X(wc_jar, CDIM * N(nwslot)) X(wc_js, CDIM * N(nwslot)) \
   X(pc_j, N(npdim) * N(npath) * N(npslot)) /* per contact: by degree of freedom, then by direction */ \
   X(pc_d, N(npslot)) X(pc_aref, CDIM * N(npslot)) X(pc_jar, CDIM * N(npslot)) X(pc_js, CDIM * N(npslot)) \
+  X(wc_mu, N(rubs) ? 3 * N(nwslot) : 0) X(pc_mu, N(rubs) ? 3 * N(npslot) : 0) /* own friction of contacts */ \
+  X(vary, N(nvary) + N(nderive)) /* see vary.cuh */ \
   X(geom_force, N(ngeom)) \
   X(sense, N(nsense)) /* what the meters read */ \
   X(meter_frame, 12 * N(nmeter)) /* their places, as xpos (static: in the world), and axes */ \
@@ -57,7 +60,7 @@ enum { CDIM = 6 };
 #define OSTLER_WORK_INT(X) \
   X(wc_pair, N(nwslot)) X(pc_pair, N(npslot)) \
   X(wc_on, N(nwslot)) X(pc_on, N(npslot)) /* contacts that the solve still needs */ \
-  X(has_load, N(nb))      /* bodies with a contact somewhere in their subtree */ \
+  X(has_load, N(nb))      /* bodies with a contact somewhere in their subtree: LOAD_* of newton.cuh */ \
   X(pat_adr, N(npslot) > 0 ? N(nv) + 1 : 0) X(pat_col, N(npslot) > 0 ? N(nhess) : 0)
 
 template<class R, class M, int Fixed = Sizes<M>::fixed> struct Work;

@@ -4,10 +4,33 @@
 //! by the program's reader, so errors here name a *path* such as
 //! `task.reward[2].expr`.
 
+mod action;
 mod agents;
+mod command;
+mod event;
+mod late;
+mod observation;
+mod reset;
+mod robot;
+mod terms;
 mod validate;
+mod values;
 
+pub use action::{ActionKind, ActionTerm};
 pub use agents::{AgentsConfig, MAX_AGENTS, Policies, PoliciesWord};
+pub use command::{CommandKind, CommandTerm, Distribution, Heading, Resample};
+pub use event::{
+    EventDistribution, EventRange, EventTerm, EventTime, Operation, PseudoRange, Span,
+};
+pub use late::{Delay, DelayConfig, DelaySteps};
+pub use observation::{
+    CriticCopy, GroupOptions, HalfOrRange, NoiseKind, ObservationGroup, ObservationTerm, Spread,
+    SpreadConfig, Stack,
+};
+pub use reset::ResetTerm;
+pub use robot::{BaseConfig, FloorConfig, FloorTable, HeightConfig};
+pub use terms::{MetricTerm, Over, StateTerm};
+pub use values::{OneOrMany, Ranges};
 
 use crate::model::Model;
 use crate::physics::pool::Pool;
@@ -218,6 +241,16 @@ pub struct TaskConfig {
     /// robots that name files beside or above their own; their own folder without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub robot_folder: Option<String>,
+    /// A floor under a robot whose file has none: `true`, or a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor: Option<FloorConfig>,
+    /// Whether the robot's root is `"free"` or `"fixed"`, whatever the file says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base: Option<BaseConfig>,
+    /// z of the robot's root in the initial pose (m), or `"auto"`: its lowest shape stands on
+    /// the floor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_height: Option<HeightConfig>,
     /// The pose that position targets and `joint_pos_rel` are about: `"reset"` (where
     /// episodes start, without chance; the default), `"initial"` (the robot file's own) or
     /// `"keyframe(NAME)"`. In a pose that is named here episodes start, too, before the
@@ -226,189 +259,43 @@ pub struct TaskConfig {
     pub default_pose: Option<String>,
     /// Named numbers that expressions can read as `param.NAME`.
     pub params: BTreeMap<String, f64>,
+    /// Lists of names, or patterns with `*`, of the robot's parts: `each(LIST, expr)` says
+    /// something of every entry, for which `{LIST}` stands there.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub names: BTreeMap<String, Vec<String>>,
+    /// Named expressions: `NAME`, or `"NAME(x, y)"` for a function, in any order.
+    #[serde(rename = "let", skip_serializing_if = "BTreeMap::is_empty")]
+    pub lets: BTreeMap<String, String>,
+    /// Values of the task's own, read as `state.NAME`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub state: Vec<StateTerm>,
     /// How the policy's output becomes controls; in order, first output first.
     pub action: Vec<ActionTerm>,
     /// Random targets, drawn at reset and at intervals, read as `command.NAME`.
     pub command: Vec<CommandTerm>,
     /// Observation terms, concatenated in order.
     pub observation: Vec<ObservationTerm>,
+    /// `[task.observations.GROUP]`: what holds for all terms of a group.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub observations: BTreeMap<String, GroupOptions>,
     /// Reward terms; the reward is the sum of weight times value.
     pub reward: Vec<RewardTerm>,
+    /// Numbers of episodes that are logged and evaluated, never rewarded.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub metric: Vec<MetricTerm>,
     /// Terminations and extra truncations. The time-out needs no term.
     pub termination: Vec<TerminationTerm>,
     /// How a new episode starts; applied in order on top of the initial pose, or of
     /// `default_pose` where that names one.
     pub reset: Vec<ResetTerm>,
+    /// Changes of the robot and pushes, by chance.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub event: Vec<EventTerm>,
     /// Reward scaling and clipping.
     pub rewards: RewardOptions,
     /// `[agents]`, which stands beside `[task]` in the run's file: put here by who reads it.
     #[serde(skip)]
     pub agents: Option<AgentsConfig>,
-}
-
-/// `[[task.action]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ActionTerm {
-    /// Actuators driven, by name or pattern with `*`; one output each, in the model's order.
-    pub actuators: Vec<String>,
-    /// How an output becomes a control.
-    #[serde(default)]
-    pub kind: ActionKind,
-    /// Multiplies the policy's output: one number for all, or one per actuator.
-    #[serde(default = "one")]
-    pub scale: OneOrMany,
-    /// Added after scaling: one number for all, or one per actuator.
-    #[serde(default = "zero")]
-    pub offset: OneOrMany,
-    /// Clip the policy's output to this range before scaling.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clip: Option<[f64; 2]>,
-    /// For `kind = "discrete"`: one row of controls per choice, `[choices][actuators]`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub choices: Vec<Vec<f64>>,
-    /// Gains for `kind = "position"` on motor actuators: stiffness (N/m or N m/rad).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stiffness: Option<f64>,
-    /// Damping for `kind = "position"` on motor actuators (N s/m or N m s/rad).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub damping: Option<f64>,
-    /// Agents that have it, where there are several; all without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agents: Option<Vec<String>>,
-}
-
-/// Meaning of an action.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ActionKind {
-    /// `ctrl = offset + scale * output`.
-    #[default]
-    Control,
-    /// The same with outputs -1..1 mapped onto the actuator's control range.
-    Normalized,
-    /// A joint position target: `target = default pose + offset + scale * output`.
-    /// Position actuators take the target; motors get a PD law with `stiffness` and
-    /// `damping`, evaluated once per control step.
-    Position,
-    /// The policy chooses one row of `choices`.
-    Discrete,
-}
-
-/// One number for all, or one each.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected a number or a list of numbers")]
-pub enum OneOrMany {
-    /// The same for all.
-    One(f64),
-    /// One per element.
-    Many(Vec<f64>),
-}
-
-fn one() -> OneOrMany {
-    OneOrMany::One(1.0)
-}
-
-fn zero() -> OneOrMany {
-    OneOrMany::One(0.0)
-}
-
-/// `[[task.command]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct CommandTerm {
-    /// Name, read as `command.NAME`.
-    pub name: String,
-    /// One `[low, high]` per component; uniform.
-    pub range: Vec<[f64; 2]>,
-    /// Unit of the components, such as `"m/s"`; empty: any.
-    #[serde(default)]
-    pub unit: String,
-    /// Time between draws (s); 0: only at reset.
-    #[serde(default)]
-    pub resample_s: f64,
-}
-
-/// `[[task.observation]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ObservationTerm {
-    /// Name, unique in its group.
-    pub name: String,
-    /// Value: a scalar or vector.
-    pub expr: String,
-    /// Who sees it: `"policy"`, `"critic"`, or a group of another name.
-    #[serde(default)]
-    pub group: ObservationGroup,
-    /// Multiplies the value.
-    #[serde(default = "one")]
-    pub scale: OneOrMany,
-    /// Clip after scaling.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clip: Option<[f64; 2]>,
-    /// Size of the noise that is added before scaling (policy's copy only), in the value's
-    /// unit, 0 or more: the half-width of uniform noise, the standard deviation of normal
-    /// noise.
-    #[serde(default)]
-    pub noise: f64,
-    /// How the noise is distributed.
-    #[serde(default, skip_serializing_if = "NoiseKind::is_uniform")]
-    pub noise_kind: NoiseKind,
-    /// Agents that see it, where there are several; all without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agents: Option<Vec<String>>,
-}
-
-/// How an observation's noise is distributed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NoiseKind {
-    /// Evenly from `-noise` to `noise`.
-    #[default]
-    Uniform,
-    /// Normally, with mean 0 and standard deviation `noise`.
-    Normal,
-}
-
-impl NoiseKind {
-    /// Whether it is the default, which resolved configurations leave out.
-    fn is_uniform(&self) -> bool {
-        *self == Self::Uniform
-    }
-}
-
-/// Who sees an observation.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum ObservationGroup {
-    /// Actor and critic.
-    #[default]
-    Policy,
-    /// Only the critic (privileged). The critic then sees policy terms, without
-    /// noise, followed by these.
-    Critic,
-    /// Neither: a group of that name, which something else of a learner reads.
-    Other(String),
-}
-
-impl From<String> for ObservationGroup {
-    fn from(name: String) -> Self {
-        match name.as_str() {
-            "policy" => Self::Policy,
-            "critic" => Self::Critic,
-            _ => Self::Other(name),
-        }
-    }
-}
-
-impl From<ObservationGroup> for String {
-    fn from(group: ObservationGroup) -> Self {
-        match group {
-            ObservationGroup::Policy => "policy".into(),
-            ObservationGroup::Critic => "critic".into(),
-            ObservationGroup::Other(name) => name,
-        }
-    }
 }
 
 /// `[[task.reward]]`.
@@ -442,25 +329,6 @@ pub struct TerminationTerm {
     /// True: counts as time running out (the value is bootstrapped), not as failure.
     #[serde(default)]
     pub truncate: bool,
-}
-
-/// `[[task.reset]]`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ResetTerm {
-    /// `qpos`, `qvel`, `joint_pos("pattern*")`, `joint_vel("pattern*")`,
-    /// `pos(body)`, `lin_vel(body)`, `ang_vel(body)` (bodies with a free joint),
-    /// `yaw(body)`, or `keyframe("name")`.
-    pub target: String,
-    /// Uniform offset from the pose so far: `[low, high]`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uniform: Option<[f64; 2]>,
-    /// Standard deviation of a normal offset.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub normal: Option<f64>,
-    /// Replaces the value instead of adding to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub value: Option<OneOrMany>,
 }
 
 /// `[task.rewards]`.

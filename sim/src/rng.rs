@@ -16,7 +16,7 @@ pub enum Purpose {
     Permutation = 5,
     Initialisation = 6,
     EpisodeStart = 7,
-    Randomisation = 8,
+    Event = 8,
     Replay = 9,
     Injection = 10,
     ReplayDraw = 11,
@@ -24,6 +24,9 @@ pub enum Purpose {
     UpdateNoise = 13,
     ReplayNoise = 14,
     PriorityDraw = 15,
+    ObservationBias = 32,
+    Delay = 33,
+    CommandTimer = 34,
 }
 
 /// Four 32-bit words for one (seed, stream, purpose, step, index).

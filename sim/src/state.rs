@@ -125,9 +125,14 @@ macro_rules! sizes_struct {
 sizes!(sizes_struct);
 
 /// [`Sizes`] as kernels take them, in a whole number of eight bytes.
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub(crate) struct SizeWords([i32; Sizes::SAYS.len().next_multiple_of(2)]);
+
+// SAFETY: whole numbers side by side, whatever their bits.
+unsafe impl Zeroable for SizeWords {}
+// SAFETY: as above; there is nothing between them.
+unsafe impl Pod for SizeWords {}
 
 impl Sizes {
     /// Those of the worlds of a robot; its task's are 0.
@@ -141,6 +146,8 @@ impl Sizes {
             njoint: model.joints.len(),
             ngeom: model.geoms.len(),
             nsense: model.nmeasured(),
+            nvaried: model.nvaried(),
+            nderived: model.nderived,
             ..Self::default()
         }
     }

@@ -6,13 +6,14 @@
 #[path = "../../tests/support/mod.rs"]
 mod support;
 
-use ostler_sim::config::{SimConfig, Specialize};
+use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, State, fault, native};
 use ostler_sim::referee::mujoco::MuJoCo;
 use ostler_sim::referee::worlds::MuJoCoWorlds;
 use ostler_sim::rng::{self, Purpose};
+use ostler_sim::{BatchEnv, Groups, StepOut};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ fn pair(model: &Arc<Model>) -> Option<(native::NativePhysics, MuJoCoWorlds)> {
 }
 
 /// The arrays by name.
-fn arrays(s: &State) -> [(&'static str, &Vec<f32>); 10] {
+fn arrays(s: &State) -> [(&'static str, &Vec<f32>); 11] {
     let names = [
         "qpos",
         "qvel",
@@ -60,6 +61,7 @@ fn arrays(s: &State) -> [(&'static str, &Vec<f32>); 10] {
         "actuator_force",
         "qacc",
         "sensordata",
+        "varied",
     ];
     let mut named = names.into_iter();
     s.floats().map(|b| (named.next().unwrap(), b))
@@ -181,4 +183,145 @@ fn another_robot_in_the_file_is_refused() {
     let error = MuJoCoWorlds::new(mujoco, &Arc::new(model), 2, &SimConfig::default()).err();
     let text = error.unwrap().to_string();
     assert!(text.contains("another robot"), "{text}");
+}
+
+/// The same draws, with MuJoCo's fields: falling, pushed and loaded robots go the same way.
+#[test]
+fn events_are_those_of_our_worlds() {
+    let Some(python) = support::referee::referee_python() else {
+        return;
+    };
+    let text = r#"
+[[action]]
+actuators = ["*"]
+[[observation]]
+name = "state"
+expr = "concat(qpos, qvel)"
+[[reward]]
+name = "alive"
+expr = "1"
+[[reset]]
+target = "keyframe(home)"
+[[reset]]
+target = "pos(trunk)"
+value = [0, 0, 1]
+[[event]]
+name = "body"
+when = "reset"
+set = "pseudo_inertia(trunk, thigh_*)"
+range = { alpha = [-0.3, 0.3], d = [-0.2, 0.2], s = [-0.1, 0.1], t = [-0.05, 0.05] }
+[[event]]
+name = "legs"
+when = "startup"
+set = "mass(calf_*)"
+operation = "scale"
+range = [0.5, 2.0]
+[[event]]
+name = "offset"
+when = "reset"
+set = "joint_offset(*)"
+operation = "add"
+range = [-0.2, 0.2]
+[[event]]
+name = "friction"
+when = "startup"
+set = "friction(foot_*)[0]"
+range = [0.1, 1.5]
+[[event]]
+name = "gust"
+when = "interval"
+interval_s = 0.06
+duration_s = 0.06
+set = "wrench(trunk)"
+distribution = "normal"
+mean = 0.0
+std = 20.0
+[[event]]
+name = "push"
+when = "interval"
+interval_s = 0.1
+set = "vel(trunk)"
+operation = "add"
+range = [-1.0, 1.0]
+"#;
+    let task: TaskConfig = toml::from_str(text).unwrap();
+    let model = robot("quadruped");
+    let env = EnvConfig {
+        num_envs: 4,
+        decimation: 4,
+        episode_length_s: 10.0,
+    };
+    let sim = SimConfig {
+        specialize: Specialize::Off,
+        ..SimConfig::default()
+    };
+    let mut ours = BatchEnv::new(Arc::clone(&model), &sim, &env, &task, 3).unwrap();
+    let mujoco = MuJoCo::start(Some(&python)).unwrap();
+    let worlds = MuJoCoWorlds::new(mujoco, ours.model(), 4, &sim).unwrap();
+    let pool = Arc::new(Pool::new(1).unwrap());
+    let worlds = Box::new(worlds);
+    let mut theirs = BatchEnv::with_physics(model, worlds, pool, &env, &task, 3, 0).unwrap();
+    let width = ours.spec().obs.policy;
+    let [mut a, mut b] = [vec![0.0_f32; 4 * width], vec![0.0_f32; 4 * width]];
+    let mut rest = Rest::new(4);
+    for (batch, obs) in [(&mut ours, &mut a), (&mut theirs, &mut b)] {
+        let mut obs = Groups {
+            policy: &mut obs[..],
+            critic: None,
+        };
+        batch.reset(false, &mut obs);
+    }
+    let actions = vec![0.3_f32; 4 * ours.model().nu()];
+    for t in 0..20 {
+        for (batch, obs) in [(&mut ours, &mut a), (&mut theirs, &mut b)] {
+            rest.step(batch, &actions, obs);
+        }
+        for (i, (x, y)) in a.iter().zip(&b).enumerate() {
+            let off = (x - y).abs() / y.abs().max(1.0);
+            assert!(
+                off < 2e-3,
+                "step {t}, {}: {x} here, {y} in MuJoCo",
+                i % width
+            );
+        }
+    }
+}
+
+/// Results of a step that nobody looks at.
+struct Rest {
+    reward: Vec<f32>,
+    flags: [Vec<f32>; 3],
+    slots: Vec<i32>,
+}
+
+impl Rest {
+    fn new(n: usize) -> Self {
+        let zero = || vec![0.0; n];
+        Self {
+            reward: zero(),
+            flags: [zero(), zero(), zero()],
+            slots: vec![0; n],
+        }
+    }
+
+    fn step(&mut self, env: &mut BatchEnv, actions: &[f32], obs: &mut [f32]) {
+        let mut none: [f32; 0] = [];
+        let [terminated, truncated, valid] = &mut self.flags;
+        let mut out = StepOut {
+            obs: Groups {
+                policy: obs,
+                critic: None,
+            },
+            reward: &mut self.reward,
+            terminated,
+            truncated,
+            valid,
+            final_obs: Groups {
+                policy: &mut none[..],
+                critic: None,
+            },
+            final_slot: &mut self.slots,
+        };
+        env.step(actions, &mut out);
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! A message is a text with a space in the program's sources, outside of tests; of a page
 //! it is what stands in backticks. Wherever one has `name(...)`, `name` is a function of
-//! the language or a reset's target; and what stands there compiles for a robot, once its
+//! the language, a reset's target or an event's quantity; and what stands there compiles for a robot, once its
 //! placeholders (`BODY`, `x`, ...) are filled in.
 
 #![allow(clippy::unwrap_used)]
@@ -10,21 +10,24 @@
 use ostler_sim::config::{ResetTerm, TaskConfig};
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::task::Task;
-use ostler_sim::task::expr::{Agents, HistoryBuilder, Program, Scope, reference};
+use ostler_sim::task::event::robot;
+use ostler_sim::task::expr::{Agents, Definitions, HistoryBuilder, Program, Scope, reference};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 /// Read as calls, but nothing that is to be written into a task.
-const OTHERS: [&str; 5] = [
-    "sizeof",        // C++
-    "static_assert", // C++
-    "value",         // a formula of docs/replay.md
-    "worker",        // "worker(s)"
-    "call",          // "call(s)"
+const OTHERS: [&str; 7] = [
+    "sizeof",           // C++
+    "static_assert",    // C++
+    "value",            // a formula of docs/replay.md
+    "worker",           // "worker(s)"
+    "call",             // "call(s)"
+    "speed",            // the page's own, of [task.let]
+    "matrix_from_quat", // mjlab's
 ];
 
 /// Placeholders, and what stands for them here.
-const FILLED: [(&str, &str); 28] = [
+const FILLED: [(&str, &str); 31] = [
     ("BODY", "torso"),
     ("FOOT", "torso"),
     ("SITE", "torso"),
@@ -53,9 +56,17 @@ const FILLED: [(&str, &str); 28] = [
     ("q", "quat(torso)"),
     ("c", "true"),
     ("condition", "true"),
+    ("roll", "0.1"),
+    ("pitch", "0.1"),
+    ("yaw", "0.1"),
 ];
-/// Stand-ins for numbers: one, several, or a condition.
-const NUMBERS: [&str; 3] = ["episode_progress", "forward(torso)", "contact(torso)"];
+/// Stand-ins for numbers: one, several, a condition or a quaternion.
+const NUMBERS: [&str; 4] = [
+    "episode_progress",
+    "forward(torso)",
+    "contact(torso)",
+    "quat(torso)",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -212,12 +223,20 @@ fn is_target(model: &Model, name: &str) -> bool {
     .unwrap();
     cfg.reset = vec![ResetTerm {
         target: format!("{name}(no such thing)"),
-        uniform: None,
-        normal: None,
-        value: None,
+        ..ResetTerm::default()
     }];
     let error = Task::compile(model, &cfg, 0.02).unwrap_err().to_string();
     !error.contains("no reset target")
+}
+
+/// Quantities of events, likewise.
+fn is_quantity(model: &Model, name: &str) -> bool {
+    let event = format!(
+        "[[event]]\nname = \"e\"\nwhen = \"reset\"\nset = \"{name}(no such thing)\"\nrange = [0.0, 1.0]"
+    );
+    let cfg: TaskConfig = toml::from_str(&event).unwrap();
+    let error = robot(&std::sync::Arc::new(model.clone()), &cfg).unwrap_err();
+    !error.to_string().contains("no event sets")
 }
 
 #[test]
@@ -243,6 +262,7 @@ fn what_is_recommended_is_understood() {
             action_first: 0,
         }),
         history: &history,
+        defined: Definitions::none(),
     };
     let (mut wrong, mut compiled) = (Vec::new(), 0);
     for (place, text) in texts() {
@@ -251,13 +271,13 @@ fn what_is_recommended_is_understood() {
                 continue;
             }
             if !functions.contains(name) {
-                if !is_target(&model, name) {
+                if !is_target(&model, name) && !is_quantity(&model, name) {
                     wrong.push(format!("{place}: {call}: no function `{name}`"));
                 }
                 continue;
             }
             // Parts of a text that is put together, and signatures, name functions only.
-            let vague = ["{", "...", "()", "*", "[", "\\"];
+            let vague = ["{", "...", "()", "*", "[", "\\", "LIST"];
             if vague.iter().any(|v| call.contains(v)) {
                 continue;
             }

@@ -71,6 +71,7 @@ fn robots_specialised_kernels_agree_with_mujoco() {
     let features = files("tests/referee/features");
     let features = (features.into_iter()).filter(|(name, _)| FEATURES.contains(&name.as_str()));
     let robots = files("configs/robots").into_iter().chain(others);
+    let robots = robots.chain(files("tests/referee/robots"));
     let all = robots.map(|(name, path)| (name, path, STATES));
     let features = features.map(|(name, path)| (name, path, FEATURE_STATES));
     let all: Vec<_> = all.chain(features).collect();

@@ -45,7 +45,7 @@ impl Machine {
     /// One with a driver of CUDA 13 and one GPU; `variables` change its answers.
     pub fn with_driver(variables: &[(&'static str, &str)]) -> Self {
         let mut machine = Self::without_driver();
-        pretend::driver(&sources(), &machine.place.path("driver")).unwrap();
+        pretend::driver(&sources(), &machine.place.path("driver"), &[]).unwrap();
         machine.variables.push(("FAKE_DEVICES", "1".into()));
         let own = variables.iter().map(|(k, v)| (*k, v.to_string()));
         machine.variables.extend(own);
@@ -64,21 +64,9 @@ impl Machine {
             || Path::new(env!("CARGO_MANIFEST_DIR")).join("../.libtorch/torch"),
             PathBuf::from,
         );
-        let real = real.canonicalize().unwrap();
-        let lib = self.place.path("fetched/torch/lib");
-        std::fs::create_dir_all(&lib).unwrap();
-        let link = |from: &Path, to: &Path| std::os::unix::fs::symlink(from, to).unwrap();
-        for entry in std::fs::read_dir(real.join("lib")).unwrap() {
-            let entry = entry.unwrap();
-            if entry.file_name() != "libtorch_cuda.so" {
-                link(&entry.path(), &lib.join(entry.file_name()));
-            }
-        }
-        // The wheels' libraries find one another by relative paths.
-        let wheels = real.with_file_name("nvidia");
-        if wheels.is_dir() {
-            link(&wheels, &self.place.path("fetched/nvidia"));
-        }
+        let fetched = self.place.path("fetched");
+        pretend::without_cuda(&real, &fetched).unwrap();
+        let lib = fetched.join("torch/lib");
         let nothing = self.place.path("nothing.c");
         std::fs::write(&nothing, "int nothing;").unwrap();
         let cuda = lib.join("libtorch_cuda.so");
@@ -93,7 +81,6 @@ impl Machine {
                 std::fs::remove_file(needed).unwrap();
             }
         }
-        std::fs::write(lib.join("../version.py"), "cuda = '13.0'\n").unwrap();
         let preload = lib.join("libtorch_cpu.so").display().to_string();
         self.variables.push(("LD_PRELOAD", preload));
         self

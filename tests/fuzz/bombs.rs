@@ -229,6 +229,12 @@ pub fn terms() -> Target {
     let wrong = repeated(5000, |_| "[[task.reward]]\nname = 3\nexpr = 'x'\n".into());
     let long = "x".repeat(100_000);
     let points = repeated(20_000, |i| format!("[{i}, 1], "));
+    let lets = repeated(5000, |i| format!("v{i} = 'v{} + 1'\n", i + 1));
+    let states = repeated(2000, |i| {
+        let update = format!("update = \"state.s{} + 1\"", i + 1);
+        format!("[[task.state]]\nname = \"s{i}\"\ninit = \"0\"\n{update}\n")
+    });
+    let entries = repeated(10_000, |i| format!("\"p{i}*\", "));
     let files = vec![
         format!("{task}\n[log]\n{keys}"),
         format!("log = {{ {} }}\n", line.join(", ")),
@@ -236,6 +242,9 @@ pub fn terms() -> Target {
         format!("{task}\n{wrong}"),
         format!("seed = \"{long}\"\n{task}"),
         format!("{task}\n[task.params]\n{keys}"),
+        format!("{task}\n[task.let]\n{lets}"),
+        format!("{task}\n{states}"),
+        format!("{task}\n[task.names]\nlong = [{entries}]\n"),
         format!("{task}\n[[curriculum]]\nkey = \"ppo.clip_param\"\npoints = [{points}]\n"),
     ];
     let words = [

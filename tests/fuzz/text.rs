@@ -7,7 +7,7 @@ use ostler_sim::model::mjcf;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, native, rapier};
 use ostler_sim::task::Task;
-use ostler_sim::task::expr::{Agents, HistoryBuilder, Program, Scope};
+use ostler_sim::task::expr::{Agents, Definitions, HistoryBuilder, Program, Scope};
 use ostler_sim::{BatchEnv, Model};
 use ostler_trainer::config::{Config, Override, parse};
 use ostler_trainer::regress::case::Case;
@@ -52,8 +52,119 @@ fn configurations() -> Vec<Vec<u8>> {
     all.push(full);
     let curriculum = b"#!set curriculum=[{key=\"task.reward.alive.weight\",points=[[0,1],[5,2]]}]\n#!set fault.inject=[\"nan qpos[2] env=3 step=50\"]\n#!set ppo.clip_param=0.3\n#!set task.reward[0].weight=2\n";
     all.push([super::common::TASK.as_bytes(), curriculum].concat());
+    all.push(REAL.as_bytes().to_vec());
+    // Files that are not there, or no files.
+    let parts =
+        "extends = \"../configs/none.toml\"\ninclude = [\".\", \"/dev/null\", \"name.toml\"]\n";
+    all.push(parts.as_bytes().to_vec());
     all
 }
+
+/// A task with all that a real robot has: errors, delays, histories, headings, ranges.
+const REAL: &str = r#"
+[env]
+num_envs = 8
+[task]
+robot = "robots/quadruped.xml"
+[[task.action]]
+actuators = ["*"]
+kind = "position"
+scale = { "hip_*" = 0.1, "thigh_*" = 0.2, "calf_*" = 0.3 }
+offset = { "*" = 0.0 }
+clip = { "hip_*" = [-1, 1], "thigh_*" = [-2, 2], "calf_*" = [-3, 3] }
+delay = { steps = [0, 2], redraw = 3, hold = 0.2 }
+[[task.command]]
+name = "twist"
+kind = "velocity"
+frame = "trunk"
+lin_vel_x = [-1, 1]
+lin_vel_y = [-1, 1]
+ang_vel_z = [-0.5, 0.5]
+heading = { share = 0.3, stiffness = 0.5, range = [-3, 3] }
+standing = 0.1
+forward = 0.2
+world = 0.1
+deadband = 0.2
+resample_s = [0.03, 0.08]
+[[task.command]]
+name = "gait"
+distribution = "choice"
+choices = [[0, 0.5], [0.5, 0]]
+weights = [1, 2]
+resample_s = 0.04
+[[task.command]]
+name = "height"
+distribution = "normal"
+mean = [0.3]
+std = [0.05]
+range = [[0.2, 0.4]]
+[[task.command]]
+name = "flag"
+distribution = "bernoulli"
+probability = [0.3]
+[[task.command]]
+name = "log"
+distribution = "log_uniform"
+range = [[0.1, 10]]
+[[task.command]]
+name = "wait"
+distribution = "exponential"
+mean = [2]
+[[task.observation]]
+name = "joints"
+expr = "joint_pos_rel()"
+noise = { uniform = [-0.01, 0.02] }
+bias = [-0.015, 0.015]
+delay = [0, 2]
+history = 3
+critic = { history = 2, noise = 0.1, bias = { normal = 0.1 }, delay = 1 }
+[[task.observation]]
+name = "gyro"
+expr = "ang_vel_body(trunk)"
+noise = { normal = 0.2 }
+delay = { steps = 2, redraw = 4, hold = 0.5 }
+critic = { seen = false }
+[[task.observation]]
+name = "command"
+expr = "command"
+[[task.observation]]
+name = "truth"
+expr = "lin_vel_body(trunk)"
+group = "critic"
+history = 2
+[task.observations.policy]
+history = 2
+stack = "term"
+[[task.reward]]
+name = "alive"
+expr = "1"
+[[task.reset]]
+target = "pos(trunk)"
+uniform = [[-0.1, 0.1], [-0.2, 0.2], [0, 0.05]]
+[[task.reset]]
+target = "rpy(trunk)"
+uniform = [[-0.1, 0.1], [-0.1, 0.1], [-3, 3]]
+[[task.reset]]
+target = "roll(trunk)"
+normal = 0.1
+[[task.reset]]
+target = "joint_pos(hip_*)"
+value = { "hip_f*" = 0.1, "hip_r*" = -0.1 }
+uniform = { "hip_*" = [-0.1, 0.1] }
+within_limits = 0.9
+[[task.reset]]
+target = "joint_pos(thigh_*)"
+scale = [0.5, 1.5]
+[[task.reset]]
+target = "joint_pos(calf_*)"
+within_limits = 0.5
+[[task.reset]]
+target = "lin_vel(trunk)"
+choice = [[0, 0, 0], [1, 0, 0]]
+[[task.reset]]
+target = "ang_vel(trunk)"
+log_uniform = [0.1, 0.5]
+"#;
 
 const KEYS: [&str; 24] = [
     "[task]",
@@ -156,7 +267,23 @@ fn robots() -> Vec<(String, Arc<Model>)> {
         .collect()
 }
 
-const TERMS: [&str; 66] = [
+const TERMS: [&str; 82] = [
+    "each(foot, ",
+    "{foot}",
+    "state.",
+    "moving",
+    "near(",
+    "[[task.state]]\nname = \"s\"\ninit = \"0\"\nupdate = \"state.s + 1\"\n",
+    "[[task.metric]]\nname = \"m\"\nexpr = \"time\"\nover = \"max\"\n",
+    "[task.let]\nv = \"time\"\n\"f(x)\" = \"2 * x\"\n",
+    "[task.names]\nfoot = [\"*\"]\n",
+    "update = \"",
+    "init = \"",
+    "quat_mul(",
+    "quat_6d(",
+    "tolerance(",
+    "linear",
+    "argmax(",
     "each(",
     "others(",
     "{agent}",
@@ -225,10 +352,48 @@ const TERMS: [&str; 66] = [
     "quat(",
 ];
 
+/// Definitions for `configs/quadruped.toml`.
+const DEFINED: &str = r#"
+[task.names]
+foot = ["foot_*"]
+leg = ["fl", "fr", "rl", "rr"]
+[task.let]
+touch = "each(foot, contact({foot}))"
+lift = "height(foot)"
+slip = "norm(lin_vel({foot}).xy)"
+"near(error2, std)" = "exp(-mean(error2) / std^2)"
+"tall(part)" = "height({part}) + pos(part).z"
+[[task.state]]
+name = "peak"
+init = "0"
+unit = "m"
+update = "touch ? 0 : max(state.peak, lift)"
+[[task.state]]
+name = "{leg}_turn"
+init = "joint_pos(hip_{leg})"
+update = "0.5 * state.{leg}_turn + joint_pos(hip_{leg})"
+[[task.reward]]
+name = "swing"
+expr = "near(1 * state.peak, 0.1) + sum(each(foot, slip * tall({foot}))) + sum(each(leg, state.{leg}_turn))"
+[[task.metric]]
+name = "success"
+expr = "any(touch and previous(not touch))"
+over = "any"
+"#;
+
 pub fn task() -> Target {
     let robots = robots();
     let mut corpus = Corpus::of_text(texts("configs", ".toml"), &TERMS);
     corpus.files.push(super::common::TASK.as_bytes().to_vec());
+    let quadruped = std::fs::read_to_string(root().join("configs/quadruped.toml")).unwrap();
+    let defined = quadruped + DEFINED;
+    corpus
+        .files
+        .extend([defined.clone(), defined].map(String::into_bytes));
+    // Often enough, among all that is shipped.
+    for _ in 0..4 {
+        corpus.files.push(REAL.as_bytes().to_vec());
+    }
     Target {
         corpus,
         read: Box::new(move |bytes| {
@@ -303,6 +468,7 @@ pub fn expression() -> Target {
                     action_width: model.actuators.len(),
                     agents: (several == 1).then_some(agents),
                     history: &history,
+                    defined: Definitions::none(),
                 };
                 match Program::compile(&text, &scope) {
                     Ok(program) => {

@@ -32,6 +32,7 @@ import os
 import sys
 
 import mujoco
+import mujoco_varied
 import mujoco_worlds
 import numpy as np
 
@@ -194,6 +195,7 @@ def write(data, state, warmstart=0.0):
     mujoco.mj_resetData(data.model, data)
     for field, value in zip((data.qpos, data.qvel, data.ctrl, data.act), state):
         field[:] = value
+    mujoco_varied.push(data, state)
     data.qacc_warmstart[:] = warmstart
 
 
@@ -292,8 +294,9 @@ def doubts(model, data, state, first, smooth, searches, rng):
     return dict(zip(DOUBTS, most))
 
 
-def evaluate(model, states):
-    """MuJoCo's answers for all states: a dict of arrays."""
+def evaluate(model, states, varied=None):
+    """MuJoCo's answers for all states: a dict of arrays. `varied`: numbers of the model that
+    differ between them, the last column of a state."""
     data = mujoco.MjData(model)
     rng = np.random.default_rng(7)
     sensors = len(mujoco_worlds.measured(model))
@@ -301,6 +304,8 @@ def evaluate(model, states):
     wide.update({"qpos_next": model.nq, "qvel_next": model.nv, "act_next": model.na})
     out = {name: [] for name in (*wide, *COUNTS, *DOUBTS)}
     for state in zip(*states):
+        if varied:
+            state = varied.apply(model, state)
         write(data, state)
         mujoco.mj_forward(model, data)
         smooth = data.qacc_smooth.copy()
@@ -328,7 +333,7 @@ def evaluate(model, states):
     return out
 
 
-INPUTS = ("qpos", "qvel", "ctrl", "act")
+INPUTS = ("qpos", "qvel", "ctrl", "act", "varied")
 
 
 def save(path, model, states, more):
@@ -356,6 +361,22 @@ def op_states(model, out, states=10000, seed=0):
     return save(out, model, [x[whole] for x in sampled], answers)
 
 
+def op_varied(model, out, varied, states=1000, seed=0):
+    """The same, with fields of the model that differ between states: `varied` lists pairs of
+    a field and an element's name."""
+    model = load(model)
+    sampled = sample(model, states, seed)
+    varied = mujoco_varied.Varied(model, varied)
+    rows = varied.draw(model, states, np.random.default_rng(seed))
+    sampled.append(single(rows))
+    answers = evaluate(model, sampled, varied)
+    whole = answers.pop("broken") == 0
+    if not whole.any():
+        raise ValueError("MuJoCo is unstable in every state")
+    answers = {name: x[whole] for name, x in answers.items()}
+    return save(out, model, [x[whole] for x in sampled], answers)
+
+
 def op_refresh():
     """Writes the small reference files that are kept with the tests."""
     here = os.path.dirname(os.path.abspath(__file__))
@@ -375,7 +396,7 @@ def op_evaluate(model, states, out):
     """MuJoCo's answers to the states of a file, into a reference file."""
     model = load(model)
     with np.load(states) as file:
-        given = [np.asarray(file[n], np.float64) if n in file else None for n in INPUTS]
+        given = [np.asarray(file[n], np.float64) if n in file else None for n in INPUTS[:4]]
     count = len(given[0])
     given = [np.zeros((count, 0)) if x is None else x for x in given]
     answers = evaluate(model, given)
@@ -453,6 +474,7 @@ def op_worlds(what, **request):
 OPS = {
     "version": op_version,
     "states": op_states,
+    "varied": op_varied,
     "refresh": op_refresh,
     "evaluate": op_evaluate,
     "trajectories": op_trajectories,

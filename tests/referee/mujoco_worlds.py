@@ -2,13 +2,18 @@
 
 Used by mujoco_states.py (operation "worlds": what = "opened", "reset" or "step").
 Numbers travel in two files of float32: what is asked for in IN, the answer in OUT.
-Every array is [k][N], the world's index fastest; OUT is qpos, qvel, body_pos,
+Every array is [k][N], the world's index fastest. A step is asked for with controls, and
+behind them, where numbers of the models vary or bodies are pushed: which worlds have news (1
+numbers, 2 velocities), all numbers, all velocities. OUT is qpos, qvel, body_pos,
 body_quat, body_lin_vel, body_ang_vel, contact_force, actuator_force, qacc, sensordata (of
 the sensors that are measured while a world steps) and broken [N], one after
 the other, as after the last step.
 """
 
+import copy
+
 import mujoco
+import mujoco_varied
 import numpy as np
 
 BROKEN = [
@@ -46,7 +51,7 @@ def measured(model, sensors=None):
 
 
 class Worlds:
-    def __init__(self, path, count, timestep, sensors, skipped, given, answer):
+    def __init__(self, path, count, timestep, sensors, skipped, given, answer, varied=()):
         self.model = model = mujoco.MjModel.from_xml_path(path)
         model.opt.timestep = timestep
         # A world that breaks is to be seen, not started anew.
@@ -54,7 +59,10 @@ class Worlds:
         # A flag of the file's that only says what MuJoCo reports.
         model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
         self.given, self.answer = given, answer
-        self.worlds = [mujoco.MjData(model) for _ in range(count)]
+        # Worlds with numbers of their own have models of their own.
+        self.varied = mujoco_varied.Varied(model, varied) if varied else None
+        self.models = [copy.copy(model) if varied else model for _ in range(count)]
+        self.worlds = [mujoco.MjData(own) for own in self.models]
         # Ostler leaves out geoms that are only seen.
         self.geoms = np.setdiff1d(np.arange(model.ngeom), skipped)
         ngeom = len(self.geoms)
@@ -70,7 +78,7 @@ class Worlds:
 
     def write(self, e, contact_force):
         """What is known of world e now goes into column e."""
-        model, data = self.model, self.worlds[e]
+        model, data = self.models[e], self.worlds[e]
         broken = any(data.warning[w].number for w in BROKEN)
         if not (broken or np.isfinite(data.qpos).all() and np.isfinite(data.qvel).all()):
             broken = True
@@ -102,14 +110,14 @@ class Worlds:
         """Adds each contact's normal force to both geoms."""
         six = np.zeros(6)
         for i, (a, b) in enumerate(data.contact.geom):
-            mujoco.mj_contactForce(self.model, data, i, six)
+            mujoco.mj_contactForce(data.model, data, i, six)
             for geom in (a, b):
                 if geom >= 0:
                     force[geom] += six[0]
 
     def advance(self, data, force):
         """One time step; what touched at its start is added to `force`."""
-        model = self.model
+        model = data.model
         if model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4:
             mujoco.mj_step(model, data)
             self.add_contacts(data, force)
@@ -127,7 +135,7 @@ class Worlds:
         rows = self.read(1 + model.nq + model.nv)
         for e in np.flatnonzero(rows[0]):
             data = self.worlds[e]
-            mujoco.mj_resetData(model, data)
+            mujoco.mj_resetData(self.models[e], data)
             data.qpos[:] = rows[1 : 1 + model.nq, e]
             data.qvel[:] = rows[1 + model.nq :, e]
             data.sensordata[:] = 0
@@ -135,7 +143,15 @@ class Worlds:
             self.write(e, np.zeros(model.ngeom))
 
     def step(self, substeps):
-        ctrl = self.read(self.model.nu)
+        nu, nv = self.model.nu, self.model.nv
+        rows = np.fromfile(self.given, np.float32).reshape(-1, len(self.worlds)).astype(np.float64)
+        ctrl, news = rows[:nu], rows[nu:]
+        for e in np.flatnonzero(news[0]) if len(news) else ():
+            if self.varied:
+                state = self.varied.apply(self.models[e], (news[1:-nv, e],))
+                self.worlds[e].xfrc_applied[:] = state.xfrc
+            if int(news[0, e]) & 2:
+                self.worlds[e].qvel[:] = news[-nv:, e]
         for e, data in enumerate(self.worlds):
             if self.out[-1, e]:
                 continue

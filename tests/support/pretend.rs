@@ -27,9 +27,17 @@ struct Library<'a> {
 
 impl Library<'_> {
     fn build(&self) -> Result<(), String> {
-        let compiler = std::env::var_os("OSTLER_CXX").or_else(|| std::env::var_os("CXX"));
-        let mut command = Command::new(compiler.unwrap_or("c++".into()));
-        command.args(SHARED);
+        let named = |name| {
+            std::env::var(name)
+                .ok()
+                .filter(|cxx| !cxx.trim().is_empty())
+        };
+        let compiler = named("OSTLER_CXX").or_else(|| named("CXX"));
+        // `ccache g++`
+        let compiler = compiler.unwrap_or("c++".into());
+        let mut words = compiler.split_whitespace();
+        let mut command = Command::new(words.next().unwrap_or("c++"));
+        command.args(words).args(SHARED);
         if let Some(name) = self.name {
             command.arg(format!("-Wl,-soname,{name}"));
         }
@@ -76,10 +84,8 @@ impl Pretend {
 
     fn make(&self, sources: &Path, libtorch: &Path) -> Result<(), String> {
         let (driver, lib) = (self.driver(), self.folder.join("torch/lib"));
-        for folder in [&driver, &lib] {
-            std::fs::create_dir_all(folder).map_err(|e| e.to_string())?;
-        }
-        self::driver(sources, &driver)?;
+        std::fs::create_dir_all(&driver).map_err(|e| e.to_string())?;
+        self::driver(sources, &driver, &[])?;
         let source = |name: &str| sources.join(name);
         let nvrtc = driver.join("libnvrtc.so.13");
         let compiler = Library {
@@ -91,19 +97,7 @@ impl Pretend {
         compiler.build()?;
         nvml(sources, &driver)?;
         let real = libtorch.canonicalize().map_err(|e| e.to_string())?;
-        for entry in std::fs::read_dir(real.join("lib")).map_err(|e| e.to_string())? {
-            let entry = entry.map_err(|e| e.to_string())?;
-            if entry.file_name() != REPLACED {
-                link(&entry.path(), &lib.join(entry.file_name()))?;
-            }
-        }
-        // The wheels' libraries find one another by relative paths.
-        let wheels = real.with_file_name("nvidia");
-        if wheels.is_dir() {
-            link(&wheels, &self.folder.join("nvidia"))?;
-        }
-        std::fs::write(self.folder.join("torch/version.py"), "cuda = '13.0'\n")
-            .map_err(|e| e.to_string())?;
+        without_cuda(&real, &self.folder)?;
         let include = real.join("include");
         let mut more = Vec::new();
         for folder in [include.clone(), include.join("torch/csrc/api/include")] {
@@ -150,11 +144,37 @@ impl Pretend {
     }
 }
 
-/// The driver, in a folder.
+/// In `folder`, as pip lays it out: `torch/lib` with all of libtorch but its CUDA part, for which
+/// there is room, and what it needs beside it.
+///
+/// # Errors
+/// libtorch cannot be read, or the folder not be written.
+pub fn without_cuda(libtorch: &Path, folder: &Path) -> Result<(), String> {
+    let io = |e: std::io::Error| e.to_string();
+    let (real, lib) = (
+        libtorch.canonicalize().map_err(io)?,
+        folder.join("torch/lib"),
+    );
+    std::fs::create_dir_all(&lib).map_err(io)?;
+    for entry in std::fs::read_dir(real.join("lib")).map_err(io)? {
+        let entry = entry.map_err(io)?;
+        if entry.file_name() != REPLACED {
+            link(&entry.path(), &lib.join(entry.file_name()))?;
+        }
+    }
+    // The wheels' libraries find one another by relative paths.
+    let wheels = real.with_file_name("nvidia");
+    if wheels.is_dir() {
+        link(&wheels, &folder.join("nvidia"))?;
+    }
+    std::fs::write(folder.join("torch/version.py"), "cuda = '13.0'\n").map_err(io)
+}
+
+/// The driver, in a folder; `defines` change it (`-DINCOMPLETE`).
 ///
 /// # Errors
 /// It does not compile.
-pub fn driver(sources: &Path, folder: &Path) -> Result<(), String> {
+pub fn driver(sources: &Path, folder: &Path, defines: &[&str]) -> Result<(), String> {
     let output = folder.join("libcuda.so.1");
     // The name by which cudarc asks first.
     link(&output, &folder.join("libcuda.so"))?;
@@ -162,7 +182,11 @@ pub fn driver(sources: &Path, folder: &Path) -> Result<(), String> {
         sources: vec![sources.join("driver.cpp")],
         output: &output,
         name: Some("libcuda.so.1"),
-        more: vec!["-ldl".into()],
+        more: defines
+            .iter()
+            .chain(&["-ldl"])
+            .map(OsString::from)
+            .collect(),
     }
     .build()
 }

@@ -46,6 +46,7 @@ impl Counting {
             max_episode_steps: 1 << 20,
             min_truncation_steps: 1 << 20,
             reward_names: Vec::new(),
+            metrics: Vec::new(),
             termination_names: vec!["time_out".into()],
             cause_names: Vec::new(),
             agents: Vec::new(),

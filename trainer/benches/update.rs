@@ -80,6 +80,7 @@ fn measure(size: &Size, repeats: usize, threads: usize) -> Result<(), Box<dyn Er
         max_episode_steps: 1000,
         min_truncation_steps: 1000,
         reward_names: Vec::new(),
+        metrics: Vec::new(),
         termination_names: Vec::new(),
         cause_names: Vec::new(),
         agents: Vec::new(),

@@ -145,8 +145,8 @@ def skipped(record):
 class Runner:
     """Runs items on a device."""
 
-    def __init__(self, bundle, device, out, pretend):
-        self.bundle, self.device, self.out = bundle, device, out
+    def __init__(self, bundle, device, pretend):
+        self.bundle, self.device = bundle, device
         self.logs = os.path.join(bundle.home, "logs")
         self.work = os.path.join(bundle.home, "runs")
         shutil.rmtree(self.work, ignore_errors=True)
@@ -475,7 +475,7 @@ def main():
     out = os.path.abspath(args.out)
     os.makedirs(out, exist_ok=True)
     pretend = args.pretend and os.path.abspath(args.pretend)
-    runner = Runner(bundle, args.device, out, pretend)
+    runner = Runner(bundle, args.device, pretend)
     results = {
         "device": args.device + (" (pretend)" if runner.dry else ""),
         "date": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),

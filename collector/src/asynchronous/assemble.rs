@@ -58,6 +58,8 @@ impl<'a> Sum<'a> {
         s.final_overflow = 0;
         s.shortfalls = Default::default();
         s.reward_sums.fill(0.0);
+        s.metric_sums.fill(0.0);
+        s.finished_metrics.clear();
         s.agent_return_sums.fill(0.0);
         for counts in [&mut s.terminations, &mut s.faults, &mut s.causes] {
             counts.fill(0);
@@ -84,6 +86,7 @@ impl<'a> Sum<'a> {
         s.shortfalls.unsolved += p.shortfalls.unsolved;
         for (sums, more) in [
             (&mut s.reward_sums, &p.reward_sums),
+            (&mut s.metric_sums, &p.metric_sums),
             (&mut s.agent_return_sums, &p.agent_return_sums),
         ] {
             for (sum, x) in sums.iter_mut().zip(more) {

@@ -23,6 +23,7 @@ pub(crate) fn spec(envs: usize, critic: Option<usize>) -> EnvSpec {
         max_episode_steps: 4,
         min_truncation_steps: 4,
         reward_names: Vec::new(),
+        metrics: Vec::new(),
         termination_names: Vec::new(),
         cause_names: Vec::new(),
         agents: Vec::new(),

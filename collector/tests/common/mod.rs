@@ -53,6 +53,7 @@ impl Counting {
             max_episode_steps: 2,
             min_truncation_steps: 2,
             reward_names: Vec::new(),
+            metrics: Vec::new(),
             termination_names: vec!["time_out".into()],
             cause_names: Vec::new(),
             agents: Vec::new(),

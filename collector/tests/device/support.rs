@@ -63,12 +63,15 @@ fn agree(a: &EpisodeStats, b: &EpisodeStats) {
         length_sum: 0.0,
         reward_sums: Vec::new(),
         finished: Vec::new(),
+        finished_metrics: Vec::new(),
+        metric_sums: Vec::new(),
         ..s.clone()
     };
     assert_eq!(counted(a), counted(b));
     let sums = |s: &EpisodeStats| {
         let mut all = vec![s.return_sum, s.length_sum];
         all.extend(&s.reward_sums);
+        all.extend(&s.metric_sums);
         all
     };
     for (x, y) in sums(a).into_iter().zip(sums(b)) {

@@ -7,7 +7,8 @@ OSTLER_FN void drive(const EnvArgs& a, const Block b) {
   const long n = a.n, e = b.first;
   for (int d = 0; d < t.ndrive; d++) {
     float* ctrl = a.ctrl + a.drive_actuator[d] * n + e;
-    const float* x = a.action + a.drive_output[d] * n + e;
+    const unsigned late = a.drive_late[d];
+    const float* x = (late == NOWHERE ? a.action + a.drive_output[d] * n : a.late + late * n) + e;
     const float offset = a.drive_offset[d], scale = a.drive_scale[d];
     const float low = a.drive_low[d], high = a.drive_high[d];
     const unsigned law = a.drive_law[d];
@@ -23,6 +24,33 @@ OSTLER_FN void drive(const EnvArgs& a, const Block b) {
     } else {
       const float* choice = a.choice + a.drive_choice[d];
       OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(choice[(int)x[l]], low), high);
+    }
+  }
+}
+
+// Late outputs as their actuators get them: before the first one has come, that.
+OSTLER_FN_PART void hold_back(const EnvArgs& a, const Block b) {
+  const Task& t = task_of(a);
+  const long n = a.n, e = b.first;
+  const unsigned* length = a.length + e;
+  OSTLER_ROLLED for (int j = 0; j < t.nlate; j++) {
+    const int own = (int)a.late_lag[j], output = (int)a.late_output[j];
+    const unsigned depth = a.lag_high[own], size = a.late_size[j], place = a.late_place[j];
+    // Outputs of one delay lie side by side.
+    if (place == 0) redraw_lag(a, b, own);
+    const unsigned* lag = a.lag + own * n + e;
+    const float low = a.clip_low[output], high = a.clip_high[output];
+    const float* x = a.action + output * n + e;
+    float *to = a.late + j * n + e, *way = a.delayed + (begin_of(a.lag_end, own) + place) * n + e;
+    for (int l = 0; l < b.len; l++) {
+      const float now = x[l];
+      if (length[l] == 0)
+        for (unsigned s = 0; s < depth; s++) way[s * size * n + l] = now;
+      const unsigned in = length[l] % depth, out = place_of(length[l], steps_of(lag[l]), depth);
+      // Also where a snapshot has anything there, it chooses one of the choices.
+      const float late = rust_min(rust_max(way[out * size * n + l], low), high);
+      to[l] = steps_of(lag[l]) == 0 ? now : late;
+      way[in * size * n + l] = now;
     }
   }
 }
@@ -57,6 +85,7 @@ OSTLER_FN void act(const EnvArgs& a, const Block b) {
       }
     }
   }
+  if (t.nlate > 0) hold_back(a, b);
   drive(a, b);
   unsigned *age = a.age + e, *length = a.length + e;
   OSTLER_EACH(l) {

@@ -6,8 +6,11 @@ enum { BREAK_HEAD = 8 };
 
 // Laws of controls; targets and distributions of the draws at an episode's start; kinds of joints.
 enum { DRIVE_HELD, DRIVE_AFFINE, DRIVE_PD, DRIVE_CHOICE };
-enum { PLACE_POSITION, PLACE_VELOCITY, PLACE_YAW };
-enum { CHANCE_NONE, CHANCE_UNIFORM, CHANCE_NORMAL };
+enum { PLACE_POSITION, PLACE_VELOCITY, PLACE_YAW, PLACE_TURN_X, PLACE_TURN_Y, PLACE_TURN_Z, PLACE_ROTATION };
+enum { CHANGE_ADD, CHANGE_SET, CHANGE_SCALE };
+enum { CHANCE_NONE, CHANCE_UNIFORM, CHANCE_NORMAL, CHANCE_LOG, CHANCE_EXPONENTIAL, CHANCE_BERNOULLI, CHANCE_CHOICE };
+// How the values of a metric become one.
+enum { OVER_MEAN, OVER_LAST, OVER_MAX, OVER_MIN, OVER_SUM };
 enum { JOINT_FREE, JOINT_BALL, JOINT_SLIDE, JOINT_HINGE };
 enum : unsigned { NOWHERE = ~0u };
 
@@ -24,6 +27,7 @@ struct EnvArgs {
   unsigned first_env;          // global id of environment 0
   unsigned long long seed, clock;
   unsigned noisy, spread;      // observation noise; random ages of first episodes
+  unsigned events, reserved;   // whether events happen
   unsigned since;              // control steps of the rollout before this one
   unsigned only_new;           // 1: the history of environments that go on is written already
   // The future depends on these.

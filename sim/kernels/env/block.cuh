@@ -23,11 +23,12 @@ struct Chosen {
   enum { W = OSTLER_BLOCK, VECTOR = 16 };
   static constexpr bool anew = true;
   int first, len, lane[W + VECTOR];
-  // Those of a block whose mask is set.
-  OSTLER_FN Chosen(const Block b, const unsigned* mask) : first(b.first), len(0) {
-    for (int l = 0; l < b.len; l++) {
+  // Those of a block whose mask, of all environments, is set.
+  OSTLER_FN Chosen(const Block b, const unsigned* mask) : Chosen(b.first, b.len, mask + b.first) {}
+  OSTLER_FN Chosen(int block, int count, const unsigned* own) : first(block), len(0) {
+    for (int l = 0; l < count; l++) {
       lane[len] = l;
-      len += mask[b.first + l] != 0;
+      len += own[l] != 0;
     }
     // Lanes that only `dense` reads.
     for (int j = len; j < len + VECTOR; j++) lane[j] = 0;
@@ -41,6 +42,11 @@ struct Chosen {
     }
   }
 };
+// f(those lanes of a block that are marked), if there are some.
+template<class F> OSTLER_FN void among(const Block b, const unsigned* marked, F f) {
+  const Chosen c(b.first, b.len, marked);
+  if (c.len > 0) f(c);
+}
 #else
 #define OSTLER_EACH(l) for (int l = 0; l < 1; l++)
 struct Block {
@@ -61,6 +67,9 @@ struct Chosen {
   template<class F> OSTLER_FN void each(F f) const { f(0, 0); }
   template<class F> OSTLER_FN void dense(F f) const { f(0, 0); }
 };
+template<class F> OSTLER_FN void among(const Block b, const unsigned* marked, F f) {
+  if (marked[0]) f(Chosen(b, marked));
+}
 #endif
 
 // Numbers of a block from and to rows that lie `stride` apart. Compilers make vectors of those

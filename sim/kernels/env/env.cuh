@@ -31,6 +31,7 @@ OSTLER_FN_BIG void record_break(const EnvArgs& a, const long e) {
   OSTLER_ROLLED for (int k = 0; k < Task::nraw; k++) *to++ = bits_of(a.actions[e * Task::nraw + k]);
   OSTLER_ROLLED for (int k = 0; k < Task::nu; k++) *to++ = bits_of(a.ctrl[k * n + e]);
   for (int m = 0; m < Task::nagent; m++) *to++ = bits_of(a.gain[m * n + e]);
+  OSTLER_ROLLED for (int k = 0; k < Task::nhistory; k++) *to++ = bits_of(a.next_history[k * n + e]);
   // As a snapshot of one environment has them.
   {
     const EnvArgs& s = a;
@@ -69,6 +70,9 @@ OSTLER_FN_BIG void tally(const EnvArgs& a, const long e) {
   count(a, e, TALLY_RETURN, mean);
   count(a, e, TALLY_LENGTH, (double)a.length[e]);
   OSTLER_ROLLED for (int k = 0; k < Task::nreward; k++) count(a, e, TALLY_REWARD + k, (double)a.sums[k * n + e]);
+  const int metrics = TALLY_REWARD + Task::nreward + Task::nend + (Task::nagent > 1 ? Task::nagent : 0);
+  OSTLER_ROLLED for (int k = 0; k < Task::nmetric; k++)
+    count(a, e, metrics + k, (double)metric_of(a.metric_over[k], a.metric[k * n + e], a.length[e]));
   const unsigned cause = truncated ? a.cut[e] : a.ended[e];
   count(a, e, TALLY_REWARD + Task::nreward + (int)cause, 1);
   a.last_ret[e] = bits_of((float)mean);

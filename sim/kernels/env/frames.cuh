@@ -24,6 +24,7 @@ OSTLER_FN V3 q_rotate(Q4 q, V3 v) {
   const V3 t = v_scale(v_cross(u, v), 2.0f);
   return v_add(v, v_add(v_scale(t, q.x[0]), v_cross(u, t)));
 }
+OSTLER_FN Q4 q_conjugate(Q4 q) { return {{q.x[0], -q.x[1], -q.x[2], -q.x[3]}}; }
 OSTLER_FN Q4 q_normalized(Q4 q) {
   const float norm = sqrt_(q.x[0] * q.x[0] + q.x[1] * q.x[1] + q.x[2] * q.x[2] + q.x[3] * q.x[3]);
   const bool some = norm > 0.0f;

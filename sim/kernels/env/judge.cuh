@@ -1,8 +1,31 @@
 // Rewards and causes of ends.
 #pragma once
 
-// First entry of list `k` of those that lie one behind the other.
-OSTLER_FN unsigned begin_of(const unsigned* ends, int k) { return k > 0 ? ends[k - 1] : 0u; }
+// What a metric's values come to with one more; `first` where it is the episode's first.
+OSTLER_FN float with_more(unsigned over, bool first, float so_far, float x) {
+  switch (over) {
+    case OVER_LAST: return x;
+    case OVER_MAX: return first || x > so_far || is_nan(x) ? x : so_far;
+    case OVER_MIN: return first || x < so_far || is_nan(x) ? x : so_far;
+    default: return so_far + x;
+  }
+}
+
+// Takes the step's values into the episode's metrics.
+OSTLER_FN void measure(const EnvArgs& a, const Block b, const Terms& terms) {
+  const long n = a.n, e = b.first;
+  const unsigned* length = a.length + e;
+  terms.metrics([&](int k, const auto& value) OSTLER_INLINE {
+    const unsigned over = a.metric_over[k];
+    float* metric = a.metric + k * n + e;
+    OSTLER_EACH(l) metric[l] = with_more(over, length[l] <= 1, metric[l], value(0, l));
+  });
+}
+
+// The metric of an episode of `length` steps.
+OSTLER_FN float metric_of(unsigned over, float so_far, unsigned length) {
+  return over == OVER_MEAN ? so_far / (float)length : so_far;
+}
 
 // Adds the terms to their sums, and writes the step's rewards, the causes of ends and the
 // faults of physics and rewards.

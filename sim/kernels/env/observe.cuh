@@ -2,10 +2,11 @@
 #pragma once
 
 // Four numbers of an environment's noise, those of places 4 index .. 4 index + 3 of its rows:
-// uniform in -1..1, or normal. Terms of both kinds share no words.
-template<class L> OSTLER_FN void draw_four(const EnvArgs& a, const L& lanes, bool normal, unsigned long long clock, unsigned index, float (&four)[4][L::W]) {
+// uniform in -1..1, or normal. Terms of both kinds share no words, nor do rows of policies and
+// critics.
+template<class L> OSTLER_FN void draw_four(const EnvArgs& a, const L& lanes, bool normal, bool critic, unsigned long long clock, unsigned index, float (&four)[4][L::W]) {
   const unsigned stream = a.first_env + (unsigned)lanes.first;
-  const unsigned draw = normal ? index | 0x80000000u : index;
+  const unsigned draw = index | (normal ? 0x80000000u : 0u) | (critic ? 0x40000000u : 0u);
   unsigned word[4][L::W];
   lanes.dense([&](int j, int l) OSTLER_INLINE {
     const Words w = philox(a.seed, stream + (unsigned)l, DRAW_NOISE, clock, draw);
@@ -19,42 +20,98 @@ template<class L> OSTLER_FN void draw_four(const EnvArgs& a, const L& lanes, boo
   }
 }
 
+// Delays what is seen late, and puts earlier values in front. The rows hold the present values;
+// the environments' last rows have the earlier ones.
+template<class L> OSTLER_FN_PART void look_back(const EnvArgs& a, const L& lanes) {
+  const Task& t = task_of(a);
+  const long n = a.n, e = lanes.first;
+  const unsigned* length = a.length + e;
+  OSTLER_ROLLED for (int k = 0; k < t.nkeep; k++) {
+    const bool critic = a.keep_critic[k] != 0;
+    const long wide = critic ? t.ncritic : t.nobs, stride = a.keep_stride[k];
+    const int size = (int)a.keep_size[k], frames = (int)a.keep_frames[k];
+    float* rows = (critic ? a.critic_obs : a.obs) + e * wide + a.keep_at[k];
+    const float* last = (critic ? a.last_critic : a.last_policy) + e * wide + a.keep_at[k];
+    if (a.keep_lag[k] != NOWHERE) {
+      const int own = (int)a.keep_lag[k];
+      const unsigned depth = a.lag_high[own], *lag = a.lag + own * n + e;
+      float* way = a.delayed + begin_of(a.lag_end, own) * n + e;
+      redraw_lag(a, lanes, own);
+      lanes.each([&](int, int l) {
+        float* row = rows + l * wide;
+        const unsigned in = length[l] % depth, out = place_of(length[l], steps_of(lag[l]), depth);
+        const bool now = steps_of(lag[l]) == 0;
+        for (int i = 0; i < size; i++) {
+          const float x = row[i];
+          // Nothing was before the first step but what it has.
+          if (L::anew) {
+            for (unsigned s = 0; s < depth; s++) way[(s * size + i) * n + l] = x;
+            continue;
+          }
+          const float late = way[(out * size + i) * n + l];
+          way[(in * size + i) * n + l] = x;
+          // What is no number breaks its environment at once.
+          row[i] = now || !is_finite(x) ? x : late;
+        }
+      });
+    }
+    if (frames > 1) {
+      lanes.each([&](int, int l) {
+        float* row = rows + l * wide;
+        const float* before = last + l * wide;
+        for (long f = frames - 1; f > 0; f--)
+          for (int i = 0; i < size; i++) row[i - f * stride] = L::anew ? row[i] : before[i - (f - 1) * stride];
+      });
+    }
+  }
+}
+
 // Writes the rows of all environments, or of those that begin anew.
 template<class L> OSTLER_FN_PART void observe(const EnvArgs& a, const L& lanes, const Terms& terms) {
   const Task& t = task_of(a);
-  const long e = lanes.first, wide = t.nobs, critic_wide = t.ncritic;
+  const long n = a.n, e = lanes.first, wide = t.nobs, critic_wide = t.ncritic;
   float *rows = a.obs + e * wide, *critic_rows = a.critic_obs + e * critic_wide;
   // Two rows in one step, before and after a reset, differ in their noise.
   const unsigned long long clock = 2 * a.clock + (L::anew ? 1 : 0);
   terms.observations([&](int k, const auto& value) OSTLER_INLINE {
-    const unsigned first = begin_of(a.seen_end, k), privileged = begin_of(a.privileged_end, k);
+    const unsigned first = begin_of(a.seen_end, k);
     const int size = value.size((int)(a.seen_end[k] - first));
     const float low = a.seen_low[k], high = a.seen_high[k];
-    const float noise = a.noisy ? a.seen_noise[k] : 0.0f;
-    const unsigned at = a.seen_at[k];
-    unsigned drawn = NOWHERE;
-    float four[4][L::W];
-    for (int i = 0; i < size; i++) {
-      const float scale = a.entry_scale[first + i];
-      for (unsigned p = privileged; p < a.privileged_end[k]; p++) {
-        float* to = critic_rows + a.privileged_at[p] + i;
-        lanes.each([&](int, int l) OSTLER_INLINE { to[l * critic_wide] = clamp_(value(i, l) * scale, low, high); });
-      }
-      if (at == NOWHERE) continue;
-      const unsigned place = at + (unsigned)i;
-      float* to = rows + place;
-      if (noise > 0.0f) {
-        if (drawn != place / 4) {
-          drawn = place / 4;
-          draw_four(a, lanes, a.seen_normal[k] != 0, clock, drawn, four);
+    for (unsigned s = begin_of(a.sink_end, k); s < a.sink_end[k]; s++) {
+      const bool critic = a.sink_critic[s] != 0;
+      const unsigned at = a.sink_at[s], kind = a.noisy ? a.sink_kind[s] : (unsigned)CHANCE_NONE;
+      const unsigned bias = a.noisy ? a.sink_bias[s] : (unsigned)NOWHERE;
+      const float middle = a.sink_middle[s], spread = a.sink_size[s];
+      const long width = critic ? critic_wide : wide;
+      float* to = (critic ? critic_rows : rows) + at;
+      unsigned drawn = NOWHERE;
+      float four[4][L::W], error[L::W];
+      for (int i = 0; i < size; i++) {
+        const float scale = a.entry_scale[first + i];
+        if (kind == CHANCE_NONE && bias == NOWHERE) {
+          lanes.each([&](int, int l) OSTLER_INLINE { to[l * width + i] = clamp_(value(i, l) * scale, low, high); });
+          continue;
         }
-        const float* own = four[place % 4];
-        lanes.each([&](int j, int l) OSTLER_INLINE { to[l * wide] = clamp_((value(i, l) + noise * own[j]) * scale, low, high); });
-      } else {
-        lanes.each([&](int, int l) OSTLER_INLINE { to[l * wide] = clamp_(value(i, l) * scale, low, high); });
+        if (kind == CHANCE_NONE) {
+          lanes.dense([&](int j, int) OSTLER_INLINE { error[j] = 0.0f; });
+        } else {
+          const unsigned place = at + (unsigned)i;
+          if (drawn != place / 4) {
+            drawn = place / 4;
+            draw_four(a, lanes, kind == CHANCE_NORMAL, critic, clock, drawn, four);
+          }
+          const float* own = four[place % 4];
+          lanes.dense([&](int j, int) OSTLER_INLINE { error[j] = middle + spread * own[j]; });
+        }
+        if (bias != NOWHERE) {
+          const float* own = a.bias + (bias + i) * n + e;
+          lanes.each([&](int j, int l) OSTLER_INLINE { error[j] += own[l]; });
+        }
+        lanes.each([&](int j, int l) OSTLER_INLINE { to[l * width + i] = clamp_((value(i, l) + error[j]) * scale, low, high); });
       }
     }
   });
+  if (t.nkeep > 0) look_back(a, lanes);
   for (int p = 0; p < t.npad; p++) {
     const bool critic = a.pad_critic[p] != 0;
     const long width = critic ? critic_wide : wide;

@@ -38,7 +38,11 @@ OSTLER_FN void place_joint(const EnvArgs& a, const Chosen& c, int joint, Frames<
   gather(c, q, a.physics.qpos + a.joint_q[joint] * n + e, n, kind == JOINT_FREE ? 7 : kind == JOINT_BALL ? 4 : 1);
   gather(c, v, a.physics.qvel + a.joint_v[joint] * n + e, n, kind == JOINT_FREE ? 6 : kind == JOINT_BALL ? 3 : 1);
   const V3 anchor = v_at(a.joint_pos + 3 * joint), axis = v_at(a.joint_axis + 3 * joint);
-  const float reference = a.joint_reference[joint];
+  const float modelled = a.joint_reference[joint];
+  const unsigned own = a.joint_vary[joint];
+  float reference[1][Chosen::W];
+  if (own != NOWHERE) gather(c, reference, a.physics.varied + own * n + e, n, 1);
+  else c.dense([&](int j, int) OSTLER_INLINE { reference[0][j] = modelled; });
   if (kind == JOINT_FREE) {
     change(c, frames, [&](Frame& f, int j) OSTLER_INLINE {
       free_joint(f, {{q[0][j], q[1][j], q[2][j]}}, {{q[3][j], q[4][j], q[5][j], q[6][j]}}, {{v[0][j], v[1][j], v[2][j]}}, {{v[3][j], v[4][j], v[5][j]}});
@@ -48,9 +52,9 @@ OSTLER_FN void place_joint(const EnvArgs& a, const Chosen& c, int joint, Frames<
       ball_joint(f, {{q[0][j], q[1][j], q[2][j], q[3][j]}}, {{v[0][j], v[1][j], v[2][j]}}, anchor);
     });
   } else if (kind == JOINT_SLIDE) {
-    change(c, frames, [&](Frame& f, int j) OSTLER_INLINE { slide_joint(f, q[0][j], v[0][j], axis, reference); });
+    change(c, frames, [&](Frame& f, int j) OSTLER_INLINE { slide_joint(f, q[0][j], v[0][j], axis, reference[0][j]); });
   } else {
-    change(c, frames, [&](Frame& f, int j) OSTLER_INLINE { hinge_joint(f, q[0][j], v[0][j], anchor, axis, reference); });
+    change(c, frames, [&](Frame& f, int j) OSTLER_INLINE { hinge_joint(f, q[0][j], v[0][j], anchor, axis, reference[0][j]); });
   }
 }
 

@@ -2,7 +2,7 @@
 // task (sim/src/task/emit); on a host an interpreter has them, one call a block and term.
 #pragma once
 
-enum { TERM_REWARD, TERM_END, TERM_SEEN, TERM_CELL };
+enum { TERM_REWARD, TERM_END, TERM_SEEN, TERM_CELL, TERM_BEGIN, TERM_METRIC };
 
 #ifdef OSTLER_BLOCK
 typedef TaskSizes Task;
@@ -31,11 +31,14 @@ struct Terms {
   }
   template<class F> OSTLER_FN void rewards(F f) const { each(TERM_REWARD, a.size.nreward, f); }
   template<class F> OSTLER_FN void ends(F f) const { each(TERM_END, a.size.nterm, f); }
+  template<class F> OSTLER_FN void metrics(F f) const { each(TERM_METRIC, a.size.nmetric, f); }
   template<class F> OSTLER_FN void observations(F f) const { each(TERM_SEEN, a.size.nseen, f); }
-  template<class F> OSTLER_FN void cells(bool since, F f) const {
+  // What is remembered: states of the task, or values of the step before.
+  template<class F> OSTLER_FN void cells(bool states, F f) const {
     for (int k = 0; k < a.size.ncell; k++)
-      if (since || !a.cell_since[k]) f(k, Values{calls.eval(calls.context, TERM_CELL, (unsigned)k)});
+      if ((a.cell_state[k] != 0) == states) f(k, Values{calls.eval(calls.context, TERM_CELL, (unsigned)k)});
   }
+  template<class F> OSTLER_FN void begins(F f) const { each(TERM_BEGIN, a.size.ncell, f); }
   OSTLER_FN void inject(unsigned kind) const {
     if (calls.inject) calls.inject(calls.context, kind);
   }

@@ -17,6 +17,8 @@ pub(crate) struct EnvArgs {
     pub clock: u64,
     pub noisy: u32,
     pub spread: u32,
+    pub events: u32,
+    pub _reserved: u32,
     pub since: u32,
     pub only_new: u32,
     pub episode: EpisodeAddresses,
@@ -66,5 +68,5 @@ const _: () = assert!(
             + size_of::<StepBufferAddresses>()
             + size_of::<TableAddresses>()
             + size_of::<SizeWords>()
-            + (8 + 16 + 16 + 14 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24)
+            + (8 + 16 + 24 + 14 * 8 + 8 + 16 + 8 + 16 + 8 + 8 + 8 + 24)
 );

@@ -117,21 +117,23 @@ impl Marked {
 /// Episodes as they ended: when they are counted, new ones may have begun in their places.
 #[derive(Debug)]
 pub(super) struct Ended {
-    /// Columns of [`Episodes`]: `ret`, `sums`, `length` and `counted`.
+    /// Columns of [`Episodes`]: `ret`, `sums`, `length`, `counted` and `metric`.
     words: Vec<u32>,
     num_envs: usize,
     agents: usize,
     terms: usize,
+    metrics: usize,
 }
 
 impl Ended {
     fn new(sizes: &Sizes, num_envs: usize) -> Result<Self, MemoryError> {
-        let (agents, terms) = (sizes.nagent, sizes.nreward);
+        let (agents, terms, metrics) = (sizes.nagent, sizes.nreward, sizes.nmetric);
         Ok(Self {
-            words: zeroed("ended episodes", (agents + terms + 2) * num_envs)?,
+            words: zeroed("ended episodes", (agents + terms + 2 + metrics) * num_envs)?,
             num_envs,
             agents,
             terms,
+            metrics,
         })
     }
 
@@ -140,7 +142,7 @@ impl Ended {
         EndedAt {
             words: self.words.as_mut_ptr() as Address,
             num_envs: self.num_envs,
-            widths: [self.agents, self.terms, 1, 1],
+            widths: [self.agents, self.terms, 1, 1, self.metrics],
         }
     }
 
@@ -160,6 +162,11 @@ impl Ended {
         self.word(self.agents + self.terms, env)
     }
 
+    /// What the values of a metric came to, before a mean is divided.
+    pub fn metric(&self, metric: usize, env: usize) -> f32 {
+        f32::from_bits(self.word(self.agents + self.terms + 2 + metric, env))
+    }
+
     pub fn counted(&self, env: usize) -> bool {
         self.word(self.agents + self.terms + 1, env) != 0
     }
@@ -170,7 +177,7 @@ impl Ended {
 pub(super) struct EndedAt {
     words: Address,
     num_envs: usize,
-    widths: [usize; 4],
+    widths: [usize; 5],
 }
 
 impl EndedAt {
@@ -181,7 +188,13 @@ impl EndedAt {
     /// thread touches these environments' entries meanwhile.
     pub unsafe fn keep(&self, args: &EnvArgs, first: usize, len: usize) {
         let columns = &args.episode;
-        let from = [columns.ret, columns.sums, columns.length, columns.counted];
+        let from = [
+            columns.ret,
+            columns.sums,
+            columns.length,
+            columns.counted,
+            columns.metric,
+        ];
         let mut to = (self.words as *mut u32).wrapping_add(first);
         for (column, width) in from.into_iter().zip(self.widths) {
             let mut from = (column as *const u32).wrapping_add(first);

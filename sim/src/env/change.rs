@@ -22,6 +22,12 @@ impl BatchEnv {
         }
         only_numbers(&plain(&self.config)?, &plain(task)?, "task")?;
         let compiled = Task::compile(&self.model, task, self.spec.step_dt)?;
+        if compiled.sizes(&self.model) != self.sizes {
+            let what = "another history or delay takes other room";
+            return Err(ConfigError::new("task", what)
+                .help("such numbers stay as they are while a task is trained")
+                .into());
+        }
         for scratch in self.work.scratch.iter_mut() {
             let registers = &mut scratch.registers;
             let more = compiled.scratch_len().saturating_sub(registers.len());

@@ -69,12 +69,27 @@ impl BatchEnv {
     /// The reward term that is not finite, or the largest of a sum beyond the limit.
     fn bad_reward(&mut self, env: usize) -> Option<(CausePlace, Kind, f32)> {
         let mut terms = std::mem::take(&mut self.work.terms);
+        self.exchange_states(env);
         let (score, inputs) = (&self.task.score, self.inputs(env));
         let scratch = &self.work.scratch;
         scratch.with(|scratch| score.weighted(&inputs, scratch, &mut terms));
+        self.exchange_states(env);
         let found = self.bad_term(env, &terms);
         self.work.terms = terms;
         found
+    }
+
+    /// The states of the task from the values after the step to those before it, and back.
+    fn exchange_states(&mut self, env: usize) {
+        let n = self.spec.num_envs;
+        let (now, before) = (
+            &mut self.live.episodes.history,
+            &mut self.work.columns.next_history,
+        );
+        let cells = self.task.history.cells().iter();
+        for row in cells.filter(|c| c.kind().is_state()).flat_map(|c| c.rows()) {
+            std::mem::swap(&mut now[row * n + env], &mut before[row * n + env]);
+        }
     }
 
     fn bad_term(&self, env: usize, terms: &[f32]) -> Option<(CausePlace, Kind, f32)> {

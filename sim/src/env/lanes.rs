@@ -82,6 +82,8 @@ struct Calls {
 const REWARD: u32 = 0;
 const END: u32 = 1;
 const SEEN: u32 = 2;
+const CELL: u32 = 3;
+const BEGIN: u32 = 4;
 
 /// How a step ended for a block: `Outcome` of `sim/kernels/env/flag.cuh`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,7 +260,9 @@ unsafe extern "C" fn eval(context: *mut c_void, kind: u32, term: u32) -> *const 
                 REWARD => task.score.reward(term),
                 END => task.score.termination(term),
                 SEEN => task.observations.code(term),
-                _ => task.history.cells()[term].code(),
+                CELL => task.history.cells()[term].next(),
+                BEGIN => task.history.cells()[term].begin(),
+                _ => task.metrics.code(term),
             };
             code.eval(&block.inputs, scratch).as_ptr()
         });

@@ -68,6 +68,18 @@ fn has_kernels() -> Result<(), PhysicsError> {
     Ok(())
 }
 
+/// The robot with what the task's events make different between environments, if the engine
+/// can have it so.
+fn robot(model: &Arc<Model>, task: &TaskConfig, varies: bool) -> Result<Arc<Model>, ConfigError> {
+    if !task.event.is_empty() && !varies {
+        let what = "this engine has one robot for all environments, and the task has events";
+        let help = "sim.backend = \"native\", or leave [[task.event]] out (--events off, where a \
+                    run is played or evaluated)";
+        return Err(ConfigError::new("sim.backend", what).help(help));
+    }
+    crate::task::event::robot(model, task)
+}
+
 /// Refuses sensors that an engine cannot measure.
 fn measurable(task: &Task, measures: bool) -> Result<(), ConfigError> {
     if measures || !task.reads_measured() {
@@ -97,6 +109,8 @@ pub struct BatchEnv {
     first_env: u32,
     /// Observation noise is on.
     noise: bool,
+    /// Events happen.
+    events: bool,
     /// Why environments break.
     causes: Causes,
     /// Faults on purpose.
@@ -146,6 +160,7 @@ impl BatchEnv {
         env.validate()?;
         has_kernels()?;
         let pool = Arc::new(Pool::new(sim.thread_count())?);
+        let model = robot(&model, task, sim.backend == Backend::Native)?;
         // The task is checked first: its mistakes are the likelier ones, and worlds cost memory.
         let step_dt = sim.timestep(&model) * env.decimation as f64;
         let measures = sim.backend == Backend::Native;
@@ -178,6 +193,7 @@ impl BatchEnv {
     ) -> Result<Self, EnvError> {
         env.validate()?;
         has_kernels()?;
+        let model = robot(&model, task, physics.varies())?;
         let step_dt = physics.timestep() * env.decimation as f64;
         let max_episode_steps = env.max_episode_steps(step_dt)?;
         let identity = snapshot::Identity::new(env, task, step_dt)?;
@@ -200,6 +216,7 @@ impl BatchEnv {
                 max_episode_steps
             },
             reward_names: task.score.reward_names(),
+            metrics: task.metrics.rows(),
             termination_names: task.score.termination_names(),
             cause_names: causes.names.clone(),
             agents: AgentSpec::all(&task),
@@ -222,6 +239,7 @@ impl BatchEnv {
             seed,
             first_env,
             noise: true,
+            events: true,
             causes,
             faults: Faults::default(),
             config,
@@ -239,6 +257,11 @@ impl BatchEnv {
     /// The robot.
     pub fn model(&self) -> &Arc<Model> {
         &self.model
+    }
+
+    /// The task, compiled.
+    pub fn compiled(&self) -> &Task {
+        &self.task
     }
 
     /// The pose that position targets and relative positions are about.
@@ -297,11 +320,23 @@ impl BatchEnv {
         self.noise = on;
     }
 
+    /// Switches events off (the robot of its file, no pushes) or on; before the first
+    /// [`reset`](Self::reset).
+    pub fn set_events(&mut self, on: bool) {
+        self.events = on;
+    }
+
+    /// The events, a line each, and warnings about their numbers.
+    pub fn events(&self) -> (Vec<String>, Vec<String>) {
+        (self.task.events.lines(), self.task.events.warnings())
+    }
+
     /// Expressions that are kept from step to step, as they are written, and how many
-    /// numbers each has.
+    /// numbers each has; the states of the task left out.
     pub fn remembered(&self) -> impl Iterator<Item = (String, usize)> {
         let cells = self.task.history.cells().iter();
-        cells.map(|c| (c.text(), c.rows().len()))
+        let earlier = cells.filter(|c| !c.kind().is_state());
+        earlier.map(|c| (c.text(), c.rows().len()))
     }
 
     /// Appends everything that is needed to go on with the same bits to `out`. Nothing is

@@ -96,11 +96,13 @@ struct Stats<'a> {
     final_overflow: u64,
     #[serde(borrow)]
     reward_sums: Bytes<'a>,
+    metric_sums: Bytes<'a>,
     agent_return_sums: Bytes<'a>,
     terminations: Bytes<'a>,
     faults: Bytes<'a>,
     causes: Bytes<'a>,
     finished: Bytes<'a>,
+    finished_metrics: Bytes<'a>,
     breaks: Cow<'a, [Break]>,
 }
 
@@ -112,11 +114,13 @@ impl<'a> Stats<'a> {
             length_sum: s.length_sum,
             final_overflow: s.final_overflow,
             reward_sums: Bytes(cast_slice(&s.reward_sums)),
+            metric_sums: Bytes(cast_slice(&s.metric_sums)),
             agent_return_sums: Bytes(cast_slice(&s.agent_return_sums)),
             terminations: Bytes(cast_slice(&s.terminations)),
             faults: Bytes(cast_slice(&s.faults)),
             causes: Bytes(cast_slice(&s.causes)),
             finished: Bytes(cast_slice(&s.finished)),
+            finished_metrics: Bytes(cast_slice(&s.finished_metrics)),
             breaks: Cow::Borrowed(&s.breaks),
         }
     }
@@ -124,11 +128,13 @@ impl<'a> Stats<'a> {
     fn size(&self) -> usize {
         let all = [
             self.reward_sums,
+            self.metric_sums,
             self.agent_return_sums,
             self.terminations,
             self.faults,
             self.causes,
             self.finished,
+            self.finished_metrics,
         ];
         all.iter().map(|b| b.0.len()).sum::<usize>() + 40 * self.breaks.len()
     }
@@ -137,6 +143,7 @@ impl<'a> Stats<'a> {
     fn check(&self, own: &EpisodeStats, stored: usize) -> Result<(), SnapshotError> {
         for (bytes, want, of) in [
             (self.reward_sums, own.reward_sums.len(), "reward terms"),
+            (self.metric_sums, own.metric_sums.len(), "metrics"),
             (
                 self.agent_return_sums,
                 own.agent_return_sums.len(),
@@ -174,6 +181,11 @@ impl<'a> Stats<'a> {
         if self.finished.0.len() / each > stored {
             return Err(unfit("it holds more finished episodes than environments"));
         }
+        let metrics = 4 * own.metric_sums.len() * (self.finished.0.len() / each);
+        // A device lists none.
+        if ![0, metrics].contains(&self.finished_metrics.0.len()) {
+            return Err(unfit("its metrics are not those of its finished episodes"));
+        }
         if self.breaks.len() > DESCRIBED {
             return Err(unfit(format!(
                 "it describes {} broken environments",
@@ -205,6 +217,10 @@ impl<'a> Stats<'a> {
         s.final_overflow += self.final_overflow;
         sum(self.agent_return_sums, &mut s.agent_return_sums);
         sum(self.reward_sums, &mut s.reward_sums);
+        sum(self.metric_sums, &mut s.metric_sums);
+        let metrics = self.finished_metrics.0.chunks_exact(4);
+        s.finished_metrics
+            .extend(metrics.map(pod_read_unaligned::<f32>));
         sum(self.terminations, &mut s.terminations);
         sum(self.faults, &mut s.faults);
         sum(self.causes, &mut s.causes);
@@ -226,6 +242,7 @@ impl<'a> Stats<'a> {
         s.length_sum = self.length_sum;
         s.final_overflow = self.final_overflow;
         copy(self.reward_sums, cast_slice_mut(&mut s.reward_sums));
+        copy(self.metric_sums, cast_slice_mut(&mut s.metric_sums));
         copy(
             self.agent_return_sums,
             cast_slice_mut(&mut s.agent_return_sums),
@@ -237,6 +254,11 @@ impl<'a> Stats<'a> {
         let each = self.finished.0.chunks_exact(size_of::<Finished>());
         s.finished
             .extend(each.take(most).map(pod_read_unaligned::<Finished>));
+        s.finished_metrics.clear();
+        let metrics = self.finished_metrics.0.chunks_exact(4);
+        let most = most.saturating_mul(s.metric_sums.len());
+        s.finished_metrics
+            .extend(metrics.take(most).map(pod_read_unaligned::<f32>));
         s.breaks.clear();
         s.breaks.extend_from_slice(&self.breaks);
     }
@@ -399,6 +421,9 @@ pub(super) fn join(parts: &[&[u8]], out: &mut Vec<u8>) -> Result<(), SnapshotErr
         taken.contact_overflow += p.taken.contact_overflow;
         taken.unsolved += p.taken.unsolved;
         next = next.wrapping_add(p.count as u32);
+    }
+    if !stats.has_metrics() {
+        stats.finished_metrics.clear();
     }
     let columns: Vec<_> = opened.iter().map(|(p, _)| (p.count, &p.columns)).collect();
     let (all, ends) = state::join(&EPISODE, &columns)?;

@@ -1,6 +1,7 @@
 //! Inputs and outputs of environments.
 
 use crate::task::Task;
+use crate::task::metrics::MetricRow;
 
 /// One value for the policy and, where the task has privileged terms, one for the
 /// critic. Without one the critic sees the policy's observations.
@@ -36,8 +37,14 @@ impl ActionSpace {
 pub struct ObsRow {
     /// First index in the observation.
     pub index: usize,
-    /// Number of entries.
+    /// Number of entries of a control step.
     pub len: usize,
+    /// Control steps whose values are seen, the oldest first.
+    pub frames: usize,
+    /// Entries from one control step to the next.
+    pub stride: usize,
+    /// Noise, bias, delay and history, in words; empty without any.
+    pub seen: String,
     /// The term's name.
     pub name: String,
     /// Its expression.
@@ -111,6 +118,8 @@ pub struct EnvSpec {
     pub min_truncation_steps: u32,
     /// Reward terms, in order.
     pub reward_names: Vec<String>,
+    /// Metrics, in order.
+    pub metrics: Vec<MetricRow>,
     /// Termination causes, in order, `time_out` first.
     pub termination_names: Vec<String>,
     /// Causes for which an environment breaks, as `KIND/PLACE/NAME`: `nan/joint/knee`.

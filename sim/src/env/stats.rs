@@ -20,6 +20,8 @@ pub struct EpisodeStats {
     pub length_sum: f64,
     /// Per reward term: sum of weighted values.
     pub reward_sums: Vec<f64>,
+    /// Per metric: sum of the episodes' values.
+    pub metric_sums: Vec<f64>,
     /// Per termination cause: how many episodes it ended.
     pub terminations: Vec<u64>,
     /// Per bit of [`crate::physics::fault`]: broken environments.
@@ -36,6 +38,9 @@ pub struct EpisodeStats {
     /// Returns and lengths of the episodes, in order of (step, environment),
     /// for evaluation; capped at the number of environments per call.
     pub finished: Vec<Finished>,
+    /// Metrics of these `[finished][metrics]`; empty where the episodes were counted on a
+    /// device, or by several workers.
+    pub finished_metrics: Vec<f32>,
 }
 
 /// An environment that broke.
@@ -89,9 +94,19 @@ impl EpisodeStats {
                     .num_envs
                     .saturating_mul(std::mem::size_of::<Finished>()),
             })?;
+        let mut finished_metrics = Vec::new();
+        let metrics = spec.num_envs.saturating_mul(spec.metrics.len());
+        finished_metrics
+            .try_reserve_exact(metrics)
+            .map_err(|_| MemoryError {
+                what: "metrics of finished episodes".to_string(),
+                bytes: 4 * metrics,
+            })?;
         Ok(Self {
             agent_return_sums: vec![0.0; spec.agents.len()],
             reward_sums: vec![0.0; spec.reward_names.len()],
+            metric_sums: vec![0.0; spec.metrics.len()],
+            finished_metrics,
             terminations: vec![0; spec.termination_names.len()],
             faults: vec![0; fault::COUNT],
             causes: vec![0; spec.cause_names.len()],
@@ -110,6 +125,9 @@ pub(super) fn take(from: &mut EpisodeStats, into: &mut EpisodeStats) {
             .capacity()
             .saturating_sub(into.finished.capacity()),
     );
+    let metrics = from.finished_metrics.capacity();
+    into.finished_metrics
+        .reserve(metrics.saturating_sub(into.finished_metrics.capacity()));
     into.breaks
         .reserve(DESCRIBED.saturating_sub(into.breaks.capacity()));
     into.clone_from_reusing(from);
@@ -123,6 +141,8 @@ pub(super) fn clear(from: &mut EpisodeStats) {
     from.length_sum = 0.0;
     from.agent_return_sums.fill(0.0);
     from.reward_sums.fill(0.0);
+    from.metric_sums.fill(0.0);
+    from.finished_metrics.clear();
     from.terminations.fill(0);
     from.faults.fill(0);
     from.causes.fill(0);
@@ -142,12 +162,19 @@ impl EpisodeStats {
         self.causes.iter().sum()
     }
 
+    /// Whether all finished episodes have their metrics: those that a device counted have none.
+    pub(super) fn has_metrics(&self) -> bool {
+        self.finished_metrics.len() == self.finished.len() * self.metric_sums.len()
+    }
+
     fn clone_from_reusing(&mut self, from: &Self) {
         self.episodes = from.episodes;
         self.return_sum = from.return_sum;
         self.length_sum = from.length_sum;
         self.agent_return_sums.clone_from(&from.agent_return_sums);
         self.reward_sums.clone_from(&from.reward_sums);
+        self.metric_sums.clone_from(&from.metric_sums);
+        self.finished_metrics.clone_from(&from.finished_metrics);
         self.terminations.clone_from(&from.terminations);
         self.faults.clone_from(&from.faults);
         self.causes.clone_from(&from.causes);

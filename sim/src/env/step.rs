@@ -8,6 +8,7 @@
 
 use super::lanes::{Block, Outcome};
 use super::{BatchEnv, EnvArgs, Finished, Groups, StepOut};
+use crate::config::Over;
 use crate::device::Address;
 use crate::task::expr::{BLOCK, Column, Columns, Inputs};
 use bytemuck::Zeroable;
@@ -36,6 +37,7 @@ impl BatchEnv {
             seed: self.seed,
             clock: self.live.clock,
             noisy: u32::from(self.noise),
+            events: u32::from(self.events),
             episode: self.live.episodes.addresses_mut(),
             buffers: self.work.columns.addresses_mut(),
             tables: self.tables.addresses(),
@@ -44,7 +46,10 @@ impl BatchEnv {
         };
         match self.physics.step_args() {
             Some(physics) => args.physics = physics,
-            None => args.physics.world = self.physics.state().addresses(),
+            None => match self.physics.columns_mut() {
+                Some(state) => args.physics.world = state.addresses_mut(),
+                None => args.physics.world = self.physics.state().addresses(),
+            },
         }
         args.physics.ctrl = args.buffers.ctrl;
         args.physics.substeps = i32::try_from(self.decimation).unwrap_or(i32::MAX);
@@ -269,13 +274,25 @@ impl BatchEnv {
             for (k, sum) in stats.reward_sums.iter_mut().enumerate() {
                 *sum += f64::from(ended.sum(k, env));
             }
+            let room = stats.finished.len() < n;
+            let listed = room && stats.has_metrics();
+            for (k, sum) in stats.metric_sums.iter_mut().enumerate() {
+                let mut metric = ended.metric(k, env);
+                if self.spec.metrics[k].over == Over::Mean {
+                    metric /= ended.length(env) as f32;
+                }
+                *sum += f64::from(metric);
+                if listed {
+                    stats.finished_metrics.push(metric);
+                }
+            }
             let cause = if truncated {
                 columns.cut[env]
             } else {
                 columns.ended[env]
             };
             stats.terminations[cause as usize] += 1;
-            if stats.finished.len() < n {
+            if room {
                 stats.finished.push(Finished {
                     env: env as u32,
                     step: (live.clock - live.began).saturating_sub(1) as u32,

@@ -8,6 +8,7 @@
 mod actuator;
 pub(crate) mod arms;
 mod constraint;
+pub mod edit;
 mod geom;
 pub mod looks;
 pub mod mjcf;
@@ -17,6 +18,7 @@ mod sensor;
 mod shape;
 pub(crate) mod simple;
 mod summary;
+mod varied;
 
 pub use actuator::{Actuator, Dynamics, Muscle, Transmission};
 pub(crate) use constraint::Piece;
@@ -26,6 +28,7 @@ pub use shape::GeomKind;
 pub(crate) use shape::{ShapePair, WORDS, on_all_lanes};
 
 pub use sensor::{FrameQuantity, Sensor, SensorFrame, SensorKind};
+pub use varied::{Field, Varied};
 
 use crate::names::nearest;
 use std::path::PathBuf;
@@ -79,8 +82,15 @@ pub struct Model {
     pub na: usize,
     /// Generalised positions of the initial pose `(nq)`.
     pub qpos0: Vec<f64>,
+    /// Fields of which every environment has its own numbers.
+    pub varied: Vec<Varied>,
+    /// Numbers of an environment that follow from them: [`vary`](crate::physics::native::vary)
+    /// counts them.
+    pub nderived: usize,
     /// Elements and attributes that were read and have no effect here.
     pub ignored: Vec<Ignored>,
+    /// What the task adds to the file ([`edit::Edits`]), in words.
+    pub added: Vec<String>,
     /// Every file that was read or is named and there, textures too, the main one first: a
     /// run keeps copies.
     pub sources: Vec<PathBuf>,

@@ -159,6 +159,20 @@ impl Pose {
     }
 }
 
+/// `R diag(moments) R^T` as xx yy zz xy xz yz.
+pub(crate) fn turned(moments: Vec3, quat: Quat) -> [f64; 6] {
+    let r = matrix(quat);
+    let entry = |i: usize, j: usize| (0..3).map(|k| r[i][k] * moments[k] * r[j][k]).sum::<f64>();
+    [
+        entry(0, 0),
+        entry(1, 1),
+        entry(2, 2),
+        entry(0, 1),
+        entry(0, 2),
+        entry(1, 2),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -155,6 +155,12 @@ impl Model {
             let names: Vec<_> = self.keyframes.iter().map(|k| k.name.as_str()).collect();
             writeln!(out, "\nkeyframes: {}", names.join(", "))?;
         }
+        if !self.added.is_empty() {
+            writeln!(out, "\nadded by the task, not in the file")?;
+            for line in &self.added {
+                writeln!(out, "  {line}")?;
+            }
+        }
         if !self.ignored.is_empty() {
             writeln!(out, "\nignored, without effect on the dynamics")?;
             for (first, places) in grouped(&self.ignored) {

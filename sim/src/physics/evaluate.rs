@@ -21,6 +21,8 @@ pub struct States<'a> {
     pub ctrl: &'a [f64],
     /// Activations `[K, na]`.
     pub act: &'a [f64],
+    /// Numbers of the model that differ between environments `[K, nvaried]`.
+    pub varied: &'a [f64],
 }
 
 /// An engine's results for K states, row-major.

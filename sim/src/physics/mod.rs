@@ -66,6 +66,17 @@ pub trait Physics: Send {
         false
     }
 
+    /// Whether every world may have numbers of its own ([`Model::varied`](crate::Model)).
+    fn varies(&self) -> bool {
+        false
+    }
+
+    /// The columns, where tasks may write numbers that vary and velocities of bodies that are
+    /// pushed; [`State::stale`] says of which worlds. None where nothing varies.
+    fn columns_mut(&mut self) -> Option<&mut State> {
+        None
+    }
+
     /// Shortfalls since the worlds were built.
     fn shortfalls(&self) -> Shortfalls {
         Shortfalls::default()

@@ -14,6 +14,9 @@ pub const SCRIPT: &str = include_str!("../../../tests/referee/mujoco_states.py")
 /// Script that times MuJoCo's own stepping.
 const SPEED: &str = include_str!("../../../tests/referee/mujoco_speed.py");
 
+/// Fields that differ between environments; beside the script.
+const VARIED: &str = include_str!("../../../tests/referee/mujoco_varied.py");
+
 /// Worlds that MuJoCo steps; beside the script.
 const WORLDS: &str = include_str!("../../../tests/referee/mujoco_worlds.py");
 
@@ -93,6 +96,7 @@ impl MuJoCo {
         for (name, text) in [
             ("mujoco_states.py", SCRIPT),
             ("mujoco_speed.py", SPEED),
+            ("mujoco_varied.py", VARIED),
             ("mujoco_worlds.py", WORLDS),
         ] {
             std::fs::write(folder.path().join(name), text).map_err(RefereeError::Folder)?;

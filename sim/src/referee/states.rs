@@ -18,6 +18,8 @@ pub struct StateTable {
     pub ctrl: Vec<f64>,
     /// Activations `[K, na]`.
     pub act: Vec<f64>,
+    /// Numbers of the model that differ between environments `[K, nvaried]`.
+    pub varied: Vec<f64>,
 }
 
 impl StateTable {
@@ -28,6 +30,7 @@ impl StateTable {
             qvel: &self.qvel,
             ctrl: &self.ctrl,
             act: &self.act,
+            varied: &self.varied,
         }
     }
 
@@ -62,6 +65,7 @@ fn read_states(file: &mut Npz, model: &Model) -> Result<StateTable, NpzError> {
     Ok(StateTable {
         ctrl: optional("ctrl", model.nu(), "nu")?,
         act: optional("act", model.na, "na")?,
+        varied: optional("varied", model.nvaried(), "nvaried")?,
         count,
         qpos,
         qvel,

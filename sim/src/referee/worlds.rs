@@ -66,6 +66,12 @@ impl MuJoCoWorlds {
         config: &SimConfig,
     ) -> Result<Self, RefereeError> {
         let refused = |e: &dyn std::fmt::Display| RefereeError::Refused(e.to_string());
+        if let Some(added) = model.added.first() {
+            return Err(refused(&format!(
+                "reads the robot's file as it is, and the task adds to it: {added}; write it into \
+                 the file"
+            )));
+        }
         let file = model
             .sources
             .first()
@@ -78,8 +84,12 @@ impl MuJoCoWorlds {
             .filter(|(_, s)| s.kind.measured() > 0)
             .map(|(i, _)| i)
             .collect();
+        let varied = model.varied.iter();
+        let varied: Vec<Value> = varied
+            .map(|v| json!([v.field.name(), model.varied_name(*v)]))
+            .collect();
         let theirs = mujoco.ask(&json!({
-            "op": "worlds", "what": "opened", "model": file, "count": num_envs,
+            "op": "worlds", "what": "opened", "varied": varied, "model": file, "count": num_envs,
             "timestep": timestep, "sensors": sensors, "skipped": model.skipped,
             "given": given, "answer": answer,
         }))?;
@@ -95,7 +105,8 @@ impl MuJoCoWorlds {
         }
         let state = State::new(model, num_envs).map_err(|e| refused(&e))?;
         let rows = Self::answered(&state);
-        let most = rows.max((1 + model.nq + model.nv) * num_envs);
+        let news = model.nu() + 1 + model.nvaried() + model.nv;
+        let most = rows.max((1 + model.nq + model.nv).max(news) * num_envs);
         let buffer = zeroed("MuJoCo's answers", most).map_err(|e| refused(&e))?;
         let kernel = format!("mujoco-{}", mujoco.version);
         let mut worlds = Self {
@@ -132,7 +143,8 @@ impl MuJoCoWorlds {
 
     /// Numbers in an answer: those of the state, and which worlds broke.
     fn answered(state: &State) -> usize {
-        state.floats().iter().map(|b| b.len()).sum::<usize>() + state.num_envs
+        let all = state.floats().iter().map(|b| b.len()).sum::<usize>();
+        all - state.varied.len() + state.num_envs
     }
 
     /// Sends the first `count` numbers of the buffer, takes the answer into the state.
@@ -162,10 +174,31 @@ impl MuJoCoWorlds {
         Ok(())
     }
 
+    /// Behind `count` numbers of a request: which worlds have new numbers or velocities, and
+    /// these. Returns the length of all.
+    fn new_numbers(&mut self, count: usize) -> usize {
+        if self.model.varied.is_empty() && self.state.stale.iter().all(|s| *s == 0) {
+            // Nothing varies, nothing is pushed: the request says so by its length.
+            return count;
+        }
+        let state = &mut self.state;
+        let stale = state.stale.iter().map(|s| *s as f32);
+        let numbers = state.varied.iter().chain(&state.qvel).copied();
+        let mut end = count;
+        for (to, from) in self.buffer[count..].iter_mut().zip(stale.chain(numbers)) {
+            *to = from;
+            end += 1;
+        }
+        state.stale.fill(0);
+        end
+    }
+
     /// Takes the answer over, world by world: one that broke stays as it was.
     fn take(&mut self) {
         let n = self.state.num_envs;
         let state = &mut self.state;
+        // What varies is not theirs to say.
+        let varied = std::mem::take(&mut state.varied);
         let mut parts = state.floats_mut();
         let all = parts.iter().map(|p| p.len()).sum::<usize>();
         let broken = self.buffer.get(all..).unwrap_or_default();
@@ -183,6 +216,7 @@ impl MuJoCoWorlds {
                 }
             }
         }
+        state.varied = varied;
         let beyond = |v: &[f32], e: usize, limits: &[f32]| {
             limits.iter().enumerate().any(|(b, limit)| {
                 let of = |k: usize| v[(3 * b + k) * n + e];
@@ -225,8 +259,17 @@ impl Physics for MuJoCoWorlds {
                 self.seen[i % n] |= fault::CONTROL;
             }
         }
+        let count = self.new_numbers(count);
         let request = json!({"op": "worlds", "what": "step", "substeps": substeps});
         self.exchange(&request, count);
+    }
+
+    fn varies(&self) -> bool {
+        true
+    }
+
+    fn columns_mut(&mut self) -> Option<&mut State> {
+        Some(&mut self.state)
     }
 
     fn reset(&mut self, mask: &[u32], qpos: &[f32], qvel: &[f32]) {

@@ -2,9 +2,11 @@
 
 mod position;
 
+use super::elements::Elements;
+use super::late::Lag;
 use super::pose::Pose;
 use super::team::Team;
-use super::{number, range, select, spread};
+use super::{number, select};
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
 use crate::env::ActionSpace;
 use crate::model::{Actuator, Model};
@@ -26,6 +28,8 @@ pub struct Actions {
     /// Range each output of all agents is clipped to.
     pub(super) clip: Vec<[f32; 2]>,
     pub(super) drives: Vec<Drive>,
+    /// Outputs that reach their actuators late.
+    pub(super) late: Vec<(Range<usize>, Lag)>,
     /// Controls of actuators that no action drives and that hold the task's pose; those
     /// of all others stay zero.
     pub held: Vec<(usize, f32)>,
@@ -77,6 +81,7 @@ impl Actions {
             raw: Vec::new(),
             clip: Vec::new(),
             drives: Vec::new(),
+            late: Vec::new(),
             held: Vec::new(),
         };
         let mut agents = Vec::with_capacity(terms.len());
@@ -166,6 +171,7 @@ impl Actions {
                     });
                 }
             }
+            let begin = self.clip.len();
             if term.kind == ActionKind::Discrete {
                 if terms.len() > 1 {
                     return Err(ConfigError::new(
@@ -174,11 +180,22 @@ impl Actions {
                     )
                     .help("list every combination of controls as a row of `choices`"));
                 }
-                return self.discrete(model, term, &chosen, &path);
+                let space = self.discrete(model, term, &chosen, &path)?;
+                self.delay(term, begin, &path)?;
+                return Ok(space);
             }
-            self.continuous(model, term, &chosen, pose, &path)?;
+            self.continuous(model, term, &chosen, pose, (team, agent), &path)?;
+            self.delay(term, begin, &path)?;
         }
         Ok(ActionSpace::Continuous(self.clip.len() - first))
+    }
+
+    /// The delay of the term's outputs, which are those from `first` on.
+    fn delay(&mut self, term: &ActionTerm, first: usize, path: &str) -> Result<(), ConfigError> {
+        let lag = Lag::compile(term.delay.as_ref(), &format!("{path}.delay"))?;
+        self.late
+            .extend(lag.map(|lag| (first..self.clip.len(), lag)));
+        Ok(())
     }
 
     fn discrete(
@@ -239,6 +256,7 @@ impl Actions {
         term: &ActionTerm,
         chosen: &[usize],
         pose: &[f64],
+        (team, agent): (&Team, usize),
         path: &str,
     ) -> Result<(), ConfigError> {
         if !term.choices.is_empty() {
@@ -254,22 +272,27 @@ impl Actions {
                 "gains are for kind = \"position\"",
             ));
         }
-        let scale = spread(
-            &term.scale,
-            chosen.len(),
-            "actuators",
-            &format!("{path}.scale"),
-        )?;
-        let offset = spread(
-            &term.offset,
-            chosen.len(),
-            "actuators",
-            &format!("{path}.offset"),
-        )?;
-        let clip = term
-            .clip
-            .map(|c| range(c, &format!("{path}.clip")))
-            .transpose()?;
+        let names: Vec<Vec<&str>> = chosen.iter().map(|&a| names_of(model, a)).collect();
+        let elements = Elements {
+            what: "actuators",
+            names: &names,
+            team,
+            agent: Some(agent),
+        };
+        let numbers =
+            |key: &str, values: &OneOrMany| elements.numbers(values, &format!("{path}.{key}"));
+        let (scale, offset) = (
+            numbers("scale", &term.scale)?,
+            numbers("offset", &term.offset)?,
+        );
+        let gains = |key: &str, values: &Option<OneOrMany>| {
+            values.as_ref().map(|v| numbers(key, v)).transpose()
+        };
+        let stiffness = gains("stiffness", &term.stiffness)?;
+        let damping = gains("damping", &term.damping)?;
+        let clips = term.clip.as_ref();
+        let clips = clips.map(|c| elements.ranges(c, &format!("{path}.clip")));
+        let clips = clips.transpose()?;
         for (i, &index) in chosen.iter().enumerate() {
             let actuator = &model.actuators[index];
             let ctrlrange = limits(actuator);
@@ -295,11 +318,14 @@ impl Actions {
                         offset: (middle + half * f64::from(offset)) as f32,
                     }
                 }
-                ActionKind::Position => position(model, actuator, term, scale, offset, pose, path)?,
+                ActionKind::Position => {
+                    let gains = [&stiffness, &damping].map(|g| g.as_ref().map(|g| g[i]));
+                    position(model, actuator, gains, scale, offset, pose, path)?
+                }
             };
             // Without a range of its own an output is clipped to what the actuator can
             // follow: outputs beyond it would all mean the same control.
-            let clip = clip.unwrap_or(match law {
+            let clip = clips.as_ref().map(|c| c[i]).unwrap_or(match law {
                 Law::Affine { scale, offset } if scale != 0.0 => {
                     let ends = ctrlrange.map(|c| (c - offset) / scale);
                     [ends[0].min(ends[1]), ends[0].max(ends[1])]
@@ -376,6 +402,13 @@ fn row(spaces: &[ActionSpace], team: &Team) -> Result<ActionSpace, ConfigError> 
             ActionSpace::Continuous(n) | ActionSpace::Discrete(n) => *n,
         })),
     })
+}
+
+/// Names by which patterns find an actuator: its own, and its joint's.
+fn names_of(model: &Model, actuator: usize) -> Vec<&str> {
+    let actuator = &model.actuators[actuator];
+    let joint = actuator.joint().map(|j| model.joints[j].name.as_str());
+    [actuator.name.as_str()].into_iter().chain(joint).collect()
 }
 
 fn limits(actuator: &Actuator) -> [f32; 2] {

@@ -6,19 +6,24 @@
 
 pub mod action;
 pub mod command;
+mod elements;
 pub mod emit;
+pub mod event;
 pub mod expr;
+mod late;
+pub mod metrics;
 pub mod observe;
 pub mod pose;
 pub mod reset;
 pub mod score;
+mod states;
 mod tables;
 pub mod team;
 
-use crate::config::{ConfigError, OneOrMany, TaskConfig};
+use crate::config::{ActionTerm, ConfigError, OneOrMany, TaskConfig};
 use crate::model::Model;
 use crate::names::nearest;
-use expr::{History, HistoryBuilder, Program, Scope};
+use expr::{Definitions, History, HistoryBuilder, LetRow, List, Program, Scope};
 use std::collections::HashSet;
 use team::{AgentIndex, Team};
 
@@ -33,34 +38,45 @@ pub struct Task {
     pub observations: observe::Observations,
     /// Rewards and terminations.
     pub score: score::Score,
+    /// What is logged of episodes besides.
+    pub metrics: metrics::Metrics,
     /// How episodes start.
     pub reset: reset::Reset,
+    /// Events.
+    pub events: event::Events,
     /// The pose that targets and relative positions refer to.
     pub pose: pose::Pose,
     /// `param.NAME`, in the order of their names.
     pub params: Vec<f32>,
     /// History of expressions from step to step.
     pub history: History,
+    /// Lists of parts (`[task.names]`).
+    pub lists: Vec<List>,
+    /// Named expressions (`[task.let]`).
+    pub lets: Vec<LetRow>,
     /// Who acts.
     pub team: Team,
 }
 
 impl Task {
-    /// Checks every term of `cfg` against the robot. `step_dt` is the control step (s).
+    /// Checks every term of `cfg` against the robot, which [`event::robot`] has prepared.
+    /// `step_dt` is the control step (s).
     pub fn compile(model: &Model, cfg: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
         let mut team = Team::new(cfg)?;
+        let defined = Definitions::new(model, cfg, team.names())?;
         let named = pose::Pose::named(model, cfg.default_pose.as_deref(), &team)?;
         let reset = reset::Reset::compile(model, &cfg.reset, named.as_ref(), &team)?;
         let pose = named.unwrap_or_else(|| pose::Pose::of_resets(model, &reset));
-        let actions = action::Actions::compile(model, &cfg.action, &pose, &team)?;
+        let driven = with_lists(model, &cfg.action, &defined);
+        let actions = action::Actions::compile(model, &driven, &pose, &team)?;
         team.outputs.clone_from(&actions.own);
-        let commands = command::Commands::compile(&cfg.command, step_dt, &team)?;
+        let commands = command::Commands::compile(model, &cfg.command, step_dt, &team)?;
         let mut params = Vec::with_capacity(cfg.params.len());
         for (name, &value) in &cfg.params {
             params.push(number(value, &format!("task.params.{name}"))?);
         }
         let names: Vec<String> = cfg.params.keys().cloned().collect();
-        let history = HistoryBuilder::default();
+        let none = HistoryBuilder::default();
         let scope = Scope {
             model,
             pose: &pose.qpos,
@@ -68,20 +84,37 @@ impl Task {
             params: &names,
             action_width: actions.outputs(),
             agents: None,
-            history: &history,
+            history: &none,
+            defined: &defined,
         };
-        let observations = observe::Observations::compile(&scope, &cfg.observation, &team)?;
+        let history = states::compile(&scope, &cfg.state, &team)?;
+        let scope = Scope {
+            history: &history,
+            ..scope
+        };
+        let agents = (0..team.count()).map(Some).filter(|_| team.is_several());
+        let scopes: Vec<Scope<'_>> = (agents.chain([None]))
+            .map(|agent| team.scope(&scope, agent))
+            .collect();
+        let lets = defined.rows(&scopes)?;
+        let observations =
+            observe::Observations::compile(&scope, &cfg.observation, &cfg.observations, &team)?;
         let score = score::Score::compile(&scope, cfg, step_dt, &team)?;
+        let metrics = metrics::Metrics::compile(&scope, &cfg.metric, &team)?;
         shared_alike(&team, &actions, &observations)?;
         Ok(Self {
             observations,
             score,
+            metrics,
             actions,
             commands,
             reset,
+            events: event::Events::compile(model, &cfg.event, step_dt)?,
             pose,
             params,
             history: history.finish(),
+            lists: defined.lists,
+            lets,
             team,
         })
     }
@@ -90,8 +123,10 @@ impl Task {
     /// ([`crate::physics::Physics::measures`]).
     pub fn reads_measured(&self) -> bool {
         let observed = self.observations.programs();
-        let terms = observed.chain(self.score.programs()).map(Program::code);
-        let cells = self.history.cells().iter().map(expr::Cell::code);
+        let judged = self.score.programs().chain(self.metrics.programs());
+        let terms = observed.chain(judged).map(Program::code);
+        let cells = self.history.cells().iter();
+        let cells = cells.flat_map(|cell| [cell.begin(), cell.next()]);
         terms.chain(cells).any(expr::Code::reads_measured)
     }
 
@@ -100,11 +135,24 @@ impl Task {
         let observed = self.observations.programs();
         observed
             .chain(self.score.programs())
+            .chain(self.metrics.programs())
             .map(Program::scratch_len)
             .chain([self.history.scratch_len()])
             .max()
             .unwrap_or(0)
     }
+}
+
+/// The same with the entries of lists in the places of their names.
+fn with_lists(model: &Model, terms: &[ActionTerm], defined: &Definitions<'_>) -> Vec<ActionTerm> {
+    let named = |name: &str| model.actuators.iter().any(|a| a.name == name);
+    let mut terms = terms.to_vec();
+    for term in &mut terms {
+        let written = std::mem::take(&mut term.actuators);
+        let all = written.iter().flat_map(|name| defined.entries(name, named));
+        term.actuators = all.collect();
+    }
+    terms
 }
 
 /// Refuses agents of one policy that are of different sizes.
@@ -156,12 +204,7 @@ fn program(
     text: &str,
     path: String,
 ) -> Result<Program, ConfigError> {
-    Program::compile(text, &team.scope(scope, agent)).map_err(|e| ConfigError {
-        path,
-        span: Some(e.span),
-        message: e.message,
-        help: e.help,
-    })
+    Program::compile(text, &team.scope(scope, agent)).map_err(|e| e.at(path))
 }
 
 /// A number that a float can hold.
@@ -199,6 +242,11 @@ fn spread(values: &OneOrMany, len: usize, what: &str, path: &str) -> Result<Vec<
         OneOrMany::Many(list) => Err(ConfigError::new(
             path,
             format!("{} numbers for {len} {what}", list.len()),
+        )
+        .help(format!("give one number for all, or {len}"))),
+        OneOrMany::Named(_) => Err(ConfigError::new(
+            path,
+            format!("{what} have no names that a pattern could fit"),
         )
         .help(format!("give one number for all, or {len}"))),
     }

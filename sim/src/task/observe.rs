@@ -1,13 +1,16 @@
 //! `[[task.observation]]`: the networks' inputs.
 
 mod rows;
+mod sight;
 
 use super::expr::{Code, Program, Scope};
 use super::team::Team;
-use super::{number, program, range, spread, unique};
-use crate::config::{ConfigError, NoiseKind, ObservationGroup, ObservationTerm};
+use super::{program, range, spread, unique};
+use crate::config::{ConfigError, GroupOptions, ObservationGroup, ObservationTerm};
 use crate::env::{Groups, ObsGroup, ObsRow};
-use std::collections::HashSet;
+use crate::names::nearest;
+pub(super) use sight::{Error, Sight};
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 /// The compiled observation terms.
@@ -50,14 +53,36 @@ pub(super) struct Term {
     pub group: ObservationGroup,
     pub text: String,
     pub program: Program,
-    /// First place in the policies' rows; none of a privileged term.
-    pub policy_at: Option<usize>,
-    /// First places in the critics' rows.
-    pub critic_at: Vec<usize>,
+    /// How the policies' rows have it; none of a privileged term.
+    pub policy: Option<Sight>,
+    /// How the critics' rows have it.
+    pub critic: Option<Sight>,
+    /// The task says how critics see it.
+    pub copied: bool,
+    /// In the policies' rows.
+    pub policy_at: Option<Spot>,
+    /// In the critics' rows.
+    pub critic_at: Vec<Spot>,
     pub scale: Vec<f32>,
     pub clip: Option<[f32; 2]>,
-    pub noise: f32,
-    pub noise_kind: NoiseKind,
+}
+
+/// Where a term stands in a row: its values of some control steps, the oldest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spot {
+    /// First place.
+    pub first: usize,
+    /// Control steps.
+    pub frames: usize,
+    /// Places between one control step and the next.
+    pub stride: usize,
+}
+
+impl Spot {
+    /// First place of the present value.
+    pub fn newest(&self) -> usize {
+        self.first + (self.frames - 1) * self.stride
+    }
 }
 
 impl Term {
@@ -71,10 +96,21 @@ impl Term {
         self.group != ObservationGroup::Policy
     }
 
-    fn row(&self, index: usize, name: String) -> ObsRow {
+    /// How a row of the policies, or of the critics, has it.
+    fn sight(&self, critic: bool) -> Option<&Sight> {
+        match critic {
+            true => self.critic.as_ref(),
+            false => self.policy.as_ref(),
+        }
+    }
+
+    fn row(&self, spot: Spot, critic: bool, name: String) -> ObsRow {
         ObsRow {
-            index,
+            index: spot.first,
             len: self.len(),
+            frames: spot.frames,
+            stride: spot.stride,
+            seen: self.sight(critic).map_or_else(String::new, Sight::text),
             name,
             expr: self.text.clone(),
             unit: match self.program.ty() {
@@ -90,6 +126,7 @@ impl Observations {
     pub fn compile(
         scope: &Scope<'_>,
         terms: &[ObservationTerm],
+        options: &BTreeMap<String, GroupOptions>,
         team: &Team,
     ) -> Result<Self, ConfigError> {
         let mut compiled = Vec::new();
@@ -104,12 +141,13 @@ impl Observations {
                 groups.push(term.group.clone());
             }
         }
+        known_groups(&groups, options)?;
         for agent in 0..team.count() {
             for group in &groups {
                 let mut seen = HashSet::new();
                 for (t, term) in terms.iter().enumerate() {
                     if term.group == *group && agents[t].contains(&agent) {
-                        compiled.push(compile(scope, term, t, team, agent, &mut seen)?);
+                        compiled.push(compile(scope, term, t, options, team, agent, &mut seen)?);
                     }
                 }
             }
@@ -124,7 +162,12 @@ impl Observations {
                 .help("add [[task.observation]] with name = \"state\" and expr = \"qpos\", for example"));
             }
         }
-        Ok(Self::lay_out(compiled, &groups[2..], team))
+        let kept = |t: &Term| {
+            let own = t.policy.iter().chain(&t.critic);
+            own.map(|s| s.kept(t.len())).sum::<usize>()
+        };
+        sight::bounded(compiled.iter().map(kept).sum(), "task.observation")?;
+        Ok(Self::lay_out(compiled, &groups[2..], options, team))
     }
 
     /// Widths of an environment's rows, `M O`; 0 for a critic without its own.
@@ -172,10 +215,13 @@ impl Observations {
 
     /// The term that entry `at` of the policies' rows, or the critics', belongs to.
     pub fn term_at(&self, at: usize, critic: bool) -> Option<usize> {
-        let holds = |t: &Term, first: usize| (first..first + t.len()).contains(&at);
+        let holds = |t: &Term, spot: &Spot| {
+            let mut frames = (0..spot.frames).map(|f| spot.first + f * spot.stride);
+            frames.any(|first| (first..first + t.len()).contains(&at))
+        };
         self.terms.iter().position(|t| match critic {
-            true => t.critic_at.iter().any(|&first| holds(t, first)),
-            false => t.policy_at.is_some_and(|first| holds(t, first)),
+            true => t.critic_at.iter().any(|spot| holds(t, spot)),
+            false => t.policy_at.iter().any(|spot| holds(t, spot)),
         })
     }
 }
@@ -194,11 +240,29 @@ fn check_group(group: &ObservationGroup, term: usize) -> Result<(), ConfigError>
     Err(ConfigError::new(path, why).help("letters, digits and _, at most 64"))
 }
 
+/// Options are those of groups that there are.
+fn known_groups(
+    groups: &[ObservationGroup],
+    options: &BTreeMap<String, GroupOptions>,
+) -> Result<(), ConfigError> {
+    let names: Vec<String> = groups.iter().cloned().map(String::from).collect();
+    if let Some(name) = options.keys().find(|n| !names.contains(n)) {
+        let path = format!("task.observations.{name}");
+        let help = match nearest(name, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean \"{near}\"?"),
+            None => format!("groups are: {}", names.join(", ")),
+        };
+        return Err(ConfigError::new(path, "there is no such group").help(help));
+    }
+    Ok(())
+}
+
 /// One term for one agent; its places come later.
 fn compile(
     scope: &Scope<'_>,
     term: &ObservationTerm,
     index: usize,
+    options: &BTreeMap<String, GroupOptions>,
     team: &Team,
     agent: usize,
     seen: &mut HashSet<String>,
@@ -208,18 +272,19 @@ fn compile(
     unique(seen, &name, format!("{path}.name"))?;
     let program = program(scope, team, Some(agent), &term.expr, format!("{path}.expr"))?;
     let len = program.ty().len();
-    let privileged = term.group != ObservationGroup::Policy;
-    let noise = number(term.noise, &format!("{path}.noise"))?;
-    if noise < 0.0 || (privileged && noise > 0.0) {
-        return Err(ConfigError::new(
-            format!("{path}.noise"),
-            if privileged {
-                "privileged observations have no noise, only the group \"policy\" has".to_string()
-            } else {
-                format!("{noise} is negative")
-            },
-        ));
-    }
+    let of = |group: ObservationGroup| options.get(&String::from(group));
+    let own = Sight::own(term, of(term.group.clone()), &path)?;
+    let (policy, critic) = if term.group == ObservationGroup::Policy {
+        let copy = Sight::copied(term.critic.as_ref(), of(ObservationGroup::Critic), &path)?;
+        (Some(own), copy)
+    } else {
+        if term.critic.is_some() {
+            let message = "says how critics see a term of the group \"policy\"";
+            return Err(ConfigError::new(format!("{path}.critic"), message)
+                .help("write noise, bias, delay and history beside `expr`"));
+        }
+        (None, Some(own))
+    };
     Ok(Term {
         index,
         agent,
@@ -232,9 +297,10 @@ fn compile(
             .map(|c| range(c, &format!("{path}.clip")))
             .transpose()?,
         program,
+        policy,
+        critic,
+        copied: term.critic.is_some(),
         policy_at: None,
         critic_at: Vec::new(),
-        noise,
-        noise_kind: term.noise_kind,
     })
 }

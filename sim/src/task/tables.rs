@@ -3,15 +3,17 @@
 
 use super::Task;
 use super::action::{Actions, Law};
-use super::command::Commands;
-use super::expr::{History, Remembered};
-use super::observe::Observations;
-use super::reset::{Chance, Reset, ResetPlace};
+use super::command::{Commands, Draw, When};
+use super::event::{Chance as Spread, Events};
+use super::expr::History;
+use super::late::Lag;
+use super::metrics;
+use super::observe::{Error, Observations, Sight, Spot, Term};
+use super::reset::{Chance, Change, Reset, ResetPlace};
 use super::score::Score;
-use crate::config::NoiseKind;
 use crate::env::ActionSpace;
 use crate::math::normalized;
-use crate::model::Model;
+use crate::model::{Field, Model};
 use crate::state::{Sizes, Tables};
 
 /// `NOWHERE` of `kernels/env/args.cuh`.
@@ -30,6 +32,10 @@ enum Target {
     Position,
     Velocity,
     Yaw,
+    TurnX,
+    TurnY,
+    TurnZ,
+    Rotation,
 }
 
 /// `CHANCE_*` there.
@@ -37,6 +43,10 @@ enum Draws {
     Nothing,
     Uniform,
     Normal,
+    Log,
+    Exponential,
+    Bernoulli,
+    Choice,
 }
 
 impl Task {
@@ -45,11 +55,20 @@ impl Task {
         let [nobs, ncritic] = self.observations.world();
         let (actions, score, seen) = (&self.actions, &self.score, &self.observations);
         let padding = &seen.padding;
+        let late = || actions.late.iter();
+        let places = || {
+            seen.terms
+                .iter()
+                .flat_map(|t| t.places().map(move |(_, p, s)| (t, p, s)))
+        };
         Sizes {
             nagent: self.team.count(),
             naction: self.actions.outputs(),
             nraw: self.actions.raw_width(),
             ncommand: self.commands.width(),
+            noption: self.commands.options(),
+            ncourse: self.commands.courses.len(),
+            ntimer: self.commands.timers.len(),
             nhistory: self.history.width(),
             nobs,
             ncritic,
@@ -58,14 +77,27 @@ impl Task {
             ndrive: actions.held.len() + actions.drives.len(),
             nchoice: actions.drives.iter().map(|d| d.law.choices()).sum(),
             nplace: self.reset.operations.len(),
+            nplaceoption: self.reset.options(),
             nquat: self.reset.quaternions.len(),
             nshare: score.rewards.iter().map(|r| r.agents.len()).sum(),
             nterm: score.terminations.len(),
+            nmetric: self.metrics.len(),
             nseen: seen.terms.len(),
             nentry: seen.terms.iter().map(|t| t.scale.len()).sum(),
-            nprivileged: seen.terms.iter().map(|t| t.critic_at.len()).sum(),
+            nsink: places().count(),
+            nbias: seen.terms.iter().map(Term::biases).sum(),
+            nlag: actions.late.len() + places().filter(|(_, _, s)| s.lag.is_some()).count(),
+            ndelayed: late()
+                .map(|(o, lag)| lag.high as usize * o.len())
+                .sum::<usize>()
+                + places().map(|(t, _, s)| s.delayed(t.len())).sum::<usize>(),
+            nlate: late().map(|(outputs, _)| outputs.len()).sum(),
+            nkeep: places().filter(|(_, _, sight)| sight.is_kept()).count(),
             npad: padding.policy.len() + padding.critic.as_ref().map_or(0, Vec::len),
             ncell: self.history.cells().len(),
+            nevent: self.events.events.len(),
+            ndrawn: self.events.events.iter().map(|e| e.drawn.len()).sum(),
+            npicked: self.events.choices(),
             ..Sizes::of(model)
         }
     }
@@ -82,8 +114,11 @@ impl Task {
         commands(&mut t, &self.commands);
         starts(&mut t, &self.reset);
         score(&mut t, &self.score);
+        let over = self.metrics.terms.iter().map(|m| metrics::number(m.over));
+        t.metric_over = over.collect();
         observations(&mut t, &self.observations);
         fill_history(&mut t, &self.history);
+        events(&mut t, &self.events);
         t
     }
 }
@@ -94,6 +129,15 @@ fn actions(t: &mut Tables, actions: &Actions) {
     t.raw = actions.raw.iter().map(|&at| at as u32).collect();
     t.clip_low = actions.clip.iter().map(|c| c[0]).collect();
     t.clip_high = actions.clip.iter().map(|c| c[1]).collect();
+    for (outputs, lag) in &actions.late {
+        let lag = t.lag(*lag, outputs.len());
+        for (place, output) in outputs.clone().enumerate() {
+            t.late_output.push(output as u32);
+            t.late_lag.push(lag);
+            t.late_place.push(place as u32);
+            t.late_size.push(outputs.len() as u32);
+        }
+    }
     for &(actuator, control) in &actions.held {
         t.drive(Drives::Held, actuator, 0, [control; 2], [0.0, control]);
     }
@@ -125,6 +169,28 @@ fn actions(t: &mut Tables, actions: &Actions) {
     }
 }
 
+impl Reset {
+    /// Entries in the table of choices.
+    fn options(&self) -> usize {
+        let of = |chance: &Chance| match chance {
+            Chance::Choice(values) => values.len(),
+            _ => 0,
+        };
+        self.operations.iter().map(|op| of(&op.chance)).sum()
+    }
+}
+
+impl Commands {
+    /// Entries in the table of choices.
+    fn options(&self) -> usize {
+        let of = |draw: &Draw| match draw {
+            Draw::Choice { values, .. } => values.len(),
+            _ => 0,
+        };
+        self.components.iter().map(|c| of(&c.draw)).sum()
+    }
+}
+
 impl Law {
     /// Entries in the table of choices.
     fn choices(&self) -> usize {
@@ -149,6 +215,8 @@ impl Tables {
                 t.joint_pos.extend(joint.pos.map(|x| x as f32));
                 t.joint_axis.extend(joint.axis.map(|x| x as f32));
                 t.joint_reference.push(joint.reference as f32);
+                let own = model.varied_row(Field::Qpos0, t.joint_vary.len());
+                t.joint_vary.push(own.map_or(NOWHERE, |row| row as u32));
                 t.joint_q.push(joint.qpos_adr as u32);
                 t.joint_v.push(joint.dof_adr as u32);
             }
@@ -166,7 +234,12 @@ impl Tables {
         [low, high]: [f32; 2],
         [scale, offset]: [f32; 2],
     ) -> usize {
+        let late = match law {
+            Drives::Held => None,
+            _ => self.late_output.iter().position(|o| *o as usize == output),
+        };
         for (column, number) in [
+            (&mut self.drive_late, late.map_or(NOWHERE, |at| at as u32)),
             (&mut self.drive_law, law as u32),
             (&mut self.drive_actuator, actuator as u32),
             (&mut self.drive_output, output as u32),
@@ -193,9 +266,53 @@ impl Tables {
 
 fn commands(t: &mut Tables, commands: &Commands) {
     for c in &commands.components {
-        t.command_low.push(c.range[0]);
-        t.command_high.push(c.range[1]);
-        t.command_interval.push(c.interval);
+        let unlimited = [f32::NEG_INFINITY, f32::INFINITY];
+        let (chance, [low, high], [least, most]) = match c.draw {
+            Draw::Nothing => (Draws::Nothing, [0.0; 2], unlimited),
+            Draw::Uniform(range) => (Draws::Uniform, range, unlimited),
+            Draw::Log(range) => (Draws::Log, range, unlimited),
+            Draw::Normal { mean, sigma, clip } => (Draws::Normal, [mean, sigma], clip),
+            Draw::Exponential { mean, clip } => (Draws::Exponential, [mean, 0.0], clip),
+            Draw::Bernoulli(p) => (Draws::Bernoulli, [p, 0.0], unlimited),
+            Draw::Choice { .. } => (Draws::Choice, [0.0; 2], unlimited),
+        };
+        let (interval, timer) = match c.when {
+            When::Every(steps) => (steps, NOWHERE),
+            When::Timer(timer) => (0, timer as u32),
+        };
+        let mut first_of = 0;
+        if let Draw::Choice {
+            values,
+            shares,
+            first,
+        } = &c.draw
+        {
+            t.option.extend(values);
+            t.option_share.extend(shares);
+            first_of = *first as u32;
+        }
+        t.option_end.push(t.option.len() as u32);
+        t.command_chance.push(chance as u32);
+        t.command_low.push(low);
+        t.command_high.push(high);
+        t.command_least.push(least);
+        t.command_most.push(most);
+        t.command_first.push(first_of);
+        t.command_timer.push(timer);
+        t.command_interval.push(interval);
+    }
+    for [low, high] in &commands.timers {
+        t.timer_low.push(*low);
+        t.timer_high.push(*high);
+    }
+    for course in &commands.courses {
+        t.course_first.push(course.first as u32);
+        t.course_body.push(course.body as u32);
+        t.course_low.extend(course.ranges.map(|r| r[0]));
+        t.course_high.extend(course.ranges.map(|r| r[1]));
+        t.course_share.extend(course.shares);
+        t.course_stiffness.push(course.stiffness);
+        t.course_dead.push(course.deadband);
     }
 }
 
@@ -208,20 +325,38 @@ pub(super) fn starts(t: &mut Tables, reset: &Reset) {
             ResetPlace::Position(i) => (Target::Position, i),
             ResetPlace::Velocity(i) => (Target::Velocity, i),
             ResetPlace::Yaw(i) => (Target::Yaw, i),
+            ResetPlace::Turn(i, 0) => (Target::TurnX, i),
+            ResetPlace::Turn(i, 1) => (Target::TurnY, i),
+            ResetPlace::Turn(i, _) => (Target::TurnZ, i),
+            ResetPlace::Rotation(i) => (Target::Rotation, i),
         };
-        let (chance, [low, high]) = match op.chance {
+        let (chance, [low, high]) = match &op.chance {
             Chance::None => (Draws::Nothing, [0.0; 2]),
-            Chance::Uniform(range) => (Draws::Uniform, range),
-            Chance::Normal(sigma) => (Draws::Normal, [0.0, sigma]),
+            Chance::Uniform(range) => (Draws::Uniform, *range),
+            Chance::Log(range) => (Draws::Log, *range),
+            Chance::Normal(sigma) => (Draws::Normal, [0.0, *sigma]),
+            Chance::Choice(values) => {
+                t.place_option.extend(values);
+                (Draws::Choice, [0.0; 2])
+            }
+        };
+        // `CHANGE_*` of args.cuh.
+        let (change, value) = match op.change {
+            Change::Add => (0, 0.0),
+            Change::Set(value) => (1, value),
+            Change::Scale => (2, 0.0),
         };
         t.place_target.push(target as u32);
         t.place_index.push(index as u32);
         t.place_chance.push(chance as u32);
         t.place_draw.push(op.draw);
-        t.place_sets.push(u32::from(op.set.is_some()));
-        t.place_value.push(op.set.unwrap_or(0.0));
+        t.place_change.push(change);
+        t.place_value.push(value);
         t.place_low.push(low);
         t.place_high.push(high);
+        t.place_least.push(op.clip[0]);
+        t.place_most.push(op.clip[1]);
+        t.place_end.push(t.place_option.len() as u32);
     }
 }
 
@@ -245,14 +380,20 @@ fn observations(t: &mut Tables, observations: &Observations) {
         t.seen_end.push(t.entry_scale.len() as u32);
         t.seen_low.push(low);
         t.seen_high.push(high);
-        t.seen_noise.push(term.noise);
-        let normal = term.noise_kind == NoiseKind::Normal;
-        t.seen_normal.push(u32::from(normal));
-        t.seen_at
-            .push(term.policy_at.map_or(NOWHERE, |at| at as u32));
-        t.privileged_at
-            .extend(term.critic_at.iter().map(|&at| at as u32));
-        t.privileged_end.push(t.privileged_at.len() as u32);
+        let mut biases = [NOWHERE; 2];
+        for (critic, spot, sight) in term.places() {
+            if let (Some(error), NOWHERE) = (sight.bias, biases[usize::from(critic)]) {
+                biases[usize::from(critic)] = t.bias_kind.len() as u32;
+                for _ in 0..term.len() {
+                    t.bias(error);
+                }
+            }
+            t.sink(critic, spot, sight, biases[usize::from(critic)]);
+            if sight.is_kept() {
+                t.keep(critic, spot, sight, term.len());
+            }
+        }
+        t.sink_end.push(t.sink_at.len() as u32);
     }
     let padding = &observations.padding;
     let policy = padding.policy.iter().map(|gap| (0, gap));
@@ -264,21 +405,179 @@ fn observations(t: &mut Tables, observations: &Observations) {
     }
 }
 
+impl Term {
+    /// All its places in rows: in a critics' row or a policies', where, and how it is seen.
+    fn places(&self) -> impl Iterator<Item = (bool, Spot, &Sight)> {
+        let policy = self.policy_at.iter().map(|&spot| (false, spot));
+        let critic = self.critic_at.iter().map(|&spot| (true, spot));
+        let sight = |critic| if critic { &self.critic } else { &self.policy };
+        let all = critic.chain(policy);
+        all.filter_map(move |(critic, spot)| Some((critic, spot, sight(critic).as_ref()?)))
+    }
+
+    /// Numbers that are added to it for an episode.
+    fn biases(&self) -> usize {
+        let of = |sight: &Option<Sight>, placed: bool| {
+            let biased = placed && sight.as_ref().is_some_and(|s| s.bias.is_some());
+            if biased { self.len() } else { 0 }
+        };
+        of(&self.policy, self.policy_at.is_some()) + of(&self.critic, !self.critic_at.is_empty())
+    }
+}
+
+impl Sight {
+    /// Numbers on their way into a row.
+    fn delayed(&self, len: usize) -> usize {
+        self.lag.map_or(0, |lag| lag.high as usize * len)
+    }
+
+    /// Whether the row has more than the present value, or an earlier one.
+    fn is_kept(&self) -> bool {
+        self.lag.is_some() || self.frames > 1
+    }
+}
+
+impl Tables {
+    /// A place of a term.
+    fn sink(&mut self, critic: bool, spot: Spot, sight: &Sight, bias: u32) {
+        let (kind, middle, size) = match sight.noise {
+            None => (Draws::Nothing, 0.0, 0.0),
+            Some(Error::Uniform([low, high])) => {
+                // Half-widths as they are written, to the last bit.
+                let [middle, half] = match low == -high {
+                    true => [0.0, high],
+                    false => [(low + high) / 2.0, (high - low) / 2.0],
+                };
+                (Draws::Uniform, middle, half)
+            }
+            Some(Error::Normal(sigma)) => (Draws::Normal, 0.0, sigma),
+        };
+        self.sink_critic.push(u32::from(critic));
+        self.sink_at.push(spot.newest() as u32);
+        self.sink_kind.push(kind as u32);
+        self.sink_middle.push(middle);
+        self.sink_size.push(size);
+        self.sink_bias.push(bias);
+    }
+
+    /// A number that is drawn for an episode.
+    fn bias(&mut self, error: Error) {
+        let (kind, [low, high]) = match error {
+            Error::Uniform(range) => (Draws::Uniform, range),
+            Error::Normal(sigma) => (Draws::Normal, [0.0, sigma]),
+        };
+        self.bias_kind.push(kind as u32);
+        self.bias_low.push(low);
+        self.bias_high.push(high);
+    }
+
+    /// A place that is seen late, or with earlier values.
+    fn keep(&mut self, critic: bool, spot: Spot, sight: &Sight, len: usize) {
+        let lag = sight.lag.map_or(NOWHERE, |lag| self.lag(lag, len));
+        self.keep_critic.push(u32::from(critic));
+        self.keep_at.push(spot.newest() as u32);
+        self.keep_size.push(len as u32);
+        self.keep_frames.push(spot.frames as u32);
+        self.keep_stride.push(spot.stride as u32);
+        self.keep_lag.push(lag);
+    }
+
+    /// A delay of `len` numbers; returns its place.
+    fn lag(&mut self, lag: Lag, len: usize) -> u32 {
+        let first = self.lag_end.last().copied().unwrap_or(0);
+        self.lag_low.push(lag.low);
+        self.lag_high.push(lag.high);
+        self.lag_redraw.push(lag.redraw);
+        self.lag_hold.push(lag.hold);
+        self.lag_end.push(first + lag.high * len as u32);
+        self.lag_low.len() as u32 - 1
+    }
+}
+
 fn fill_history(t: &mut Tables, history: &History) {
     for cell in history.cells() {
         t.cell_end.push(cell.rows().end as u32);
-        let since = cell.kind() == Remembered::Since;
-        t.cell_since.push(u32::from(since));
+        t.cell_state.push(u32::from(cell.kind().is_state()));
+    }
+}
+
+fn events(t: &mut Tables, events: &Events) {
+    t.varied_base.clone_from(&events.base);
+    for event in &events.events {
+        // In the order of `EVENT_*` and `FORM_*` of event.cuh.
+        t.event_when.push(event.when as u32);
+        t.event_form.push(event.form as u32);
+        t.event_low.push(event.interval[0]);
+        t.event_high.push(event.interval[1]);
+        t.event_hold_low.push(event.hold[0]);
+        t.event_hold_high.push(event.hold[1]);
+        t.event_quat.push(event.quat.map_or(NOWHERE, |q| q as u32));
+        t.event_dof.push(event.dof.map_or(NOWHERE, |d| d as u32));
+        for drawn in &event.drawn {
+            let (spread, low, high): (u32, f32, f32) = match &drawn.chance {
+                Spread::Uniform([a, b]) => (0, *a, *b),
+                Spread::LogUniform([a, b]) => (1, *a, *b),
+                Spread::Normal { mean, std } => (2, *mean, *std),
+                Spread::Choice(_) => (3, 0.0, 0.0),
+            };
+            t.drawn_row.push(drawn.row as u32);
+            t.drawn_operation.push(drawn.operation as u32);
+            t.drawn_spread.push(spread);
+            t.drawn_low.push(low);
+            t.drawn_high.push(high);
+            t.drawn_least.push(drawn.possible[0]);
+            t.drawn_most.push(drawn.possible[1]);
+            t.drawn_word.push(drawn.word);
+            t.drawn_choice.push(t.event_choice.len() as u32);
+            let choices: &[f32] = match &drawn.chance {
+                Spread::Choice(all) => all,
+                _ => &[],
+            };
+            t.drawn_choices.push(choices.len() as u32);
+            t.event_choice.extend(choices);
+        }
+        t.event_end.push(t.drawn_row.len() as u32);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{AgentsConfig, TaskConfig};
+    use crate::config::{
+        AgentsConfig, CriticCopy, Delay, DelaySteps, ObservationGroup, OneOrMany, ResetTerm,
+        TaskConfig,
+    };
     use crate::model::mjcf;
     use crate::state::TABLES;
     use std::path::Path;
+
+    /// Every table has entries.
+    fn everywhere(task: &mut TaskConfig) {
+        let more = "[[command]]\nname = \"more\"\ndistribution = \"choice\"\nchoices = [[1, 2], [3, 4]]\nresample_s = [0.1, 0.2]";
+        let more: TaskConfig = toml::from_str(&format!("robot = \"\"\n{more}")).unwrap();
+        task.command.extend(more.command);
+        task.reset.push(ResetTerm {
+            target: "qvel".into(),
+            choice: Vec::new(),
+            normal: Some(OneOrMany::One(0.1)),
+            ..ResetTerm::default()
+        });
+        for term in &mut task.action {
+            term.delay = Some(Delay::Steps(DelaySteps::Range([0, 2])));
+        }
+        for term in &mut task.observation {
+            term.bias = Some(0.1.into());
+            term.delay = Some(Delay::Steps(DelaySteps::Fixed(3)));
+            term.history = Some(2);
+            if term.group == ObservationGroup::Policy {
+                term.critic = Some(CriticCopy {
+                    bias: Some(0.1.into()),
+                    delay: term.delay.clone(),
+                    ..CriticCopy::default()
+                });
+            }
+        }
+    }
 
     /// A kernel reads as many entries as the sizes say.
     #[test]
@@ -300,6 +599,9 @@ mod tests {
             let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).unwrap();
             let run = toml::from_str::<Run>(&text).unwrap();
             let mut task = run.task;
+            if name != "cartpole" {
+                everywhere(&mut task);
+            }
             task.agents = run.agents;
             let model = mjcf::load(&folder.join(&task.robot)).unwrap();
             let task = Task::compile(&model, &task, 0.02).unwrap();

@@ -383,7 +383,7 @@ expr = "1"
 }
 
 #[test]
-fn names_of_groups_are_words_and_noise_is_the_policys() {
+fn names_of_groups_are_words_and_noise_is_not_negative() {
     let task_of = |group: &str, noise: &str| {
         format!(
             r#"
@@ -405,7 +405,7 @@ noise = {noise}
     for (group, noise, path) in [
         ("two words", "0", "task.observation[1].group"),
         ("", "0", "task.observation[1].group"),
-        ("teacher", "0.1", "task.observation[1].noise"),
+        ("teacher", "-0.1", "task.observation[1].noise"),
     ] {
         let e = mistake(&task_of(group, noise));
         assert_eq!(e.path, path, "{e}");

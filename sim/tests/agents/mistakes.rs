@@ -344,16 +344,14 @@ proptest! {
             }),
             1 => cfg.reset.push(ResetTerm {
                 target: text.clone(),
-                uniform: Some([-1.0, 1.0]),
-                normal: None,
-                value: None,
+                uniform: Some([-1.0, 1.0].into()),
+                ..ResetTerm::default()
             }),
             2 => cfg.action[0].actuators = vec![text.clone()],
             _ => cfg.command.push(CommandTerm {
                 name: text.clone(),
                 range: vec![[0.0, 1.0]],
-                unit: String::new(),
-                resample_s: 0.0,
+                ..CommandTerm::default()
             }),
         }
         if let Err(e) = Task::compile(&model(), &cfg, 0.02)

@@ -61,3 +61,110 @@ fn a_discrete_action_chooses_a_row() {
         (ActionSpace::Discrete(3), 1)
     );
 }
+
+/// Patterns fit names of actuators or of their joints: `push` drives `slider`.
+#[test]
+fn numbers_may_be_given_by_patterns_of_names() {
+    let text = "[[action]]\nactuators = [\"*\"]\nscale = { \"pu*\" = 2, turn = 0.5 }\noffset = { slider = 1, servo = 0 }\nclip = { \"slid*\" = [-1, 1], servo = [-3, 0.5] }";
+    assert_eq!(controls(text, &[0.5, -1.0]), [0.5, -1.0, 2.0, -0.5]);
+    assert_eq!(controls(text, &[7.0, 7.0]), [1.0, 0.5, 3.0, 0.25]);
+    let gains = "[[action]]\nactuators = [\"push\"]\nkind = \"position\"\nstiffness = { \"*\" = 8 }\ndamping = { slider = 2 }\n[[reset]]\ntarget = \"joint_vel(slider)\"\nvalue = 0.5";
+    assert_eq!(controls(gains, &[0.5])[..2], [0.5, 1.5]);
+    let list = "[[action]]\nactuators = [\"*\"]\nclip = [[-1, 1], [0, 0.5]]";
+    assert_eq!(controls(list, &[7.0, 7.0])[..2], [1.0, 0.5]);
+}
+
+#[test]
+fn every_actuator_fits_exactly_one_pattern() {
+    for (scale, part, help) in [
+        (
+            "{ push = 1 }",
+            "\"servo\" fits no pattern",
+            "\"servo\" = 1.0",
+        ),
+        (
+            "{ push = 1, \"*\" = 2 }",
+            "\"push\" fits both \"*\" and \"push\"",
+            "narrower",
+        ),
+        (
+            "{ push = 1, servi = 2 }",
+            "\"servi\" fits none of these actuators",
+            "did you mean \"servo\"?",
+        ),
+        (
+            "[1, 2, 3]",
+            "3 numbers for 2 actuators",
+            "one number for all",
+        ),
+    ] {
+        let text = format!(
+            "[[action]]\nactuators = [\"*\"]\nscale = {scale}\n[[observation]]\nname = \"q\"\nexpr = \"qpos\"\n[[reward]]\nname = \"r\"\nexpr = \"1\""
+        );
+        let e = build(SMALL, &task(&text)).unwrap_err().to_string();
+        assert!(e.starts_with("task.action[0].scale: "), "{e}");
+        assert!(e.contains(part) && e.contains(help), "{e}");
+    }
+}
+
+/// Controls of environment 0 in the steps of an episode, with outputs 1, 2, 3, ...
+fn late(action: &str, n: usize, steps: u64) -> Vec<Vec<f32>> {
+    let text = format!(
+        "{action}\n[[observation]]\nname = \"c\"\nexpr = \"ctrl\"\n[[observation]]\nname = \"a\"\nexpr = \"action\"\n[[reward]]\nname = \"r\"\nexpr = \"1\""
+    );
+    let batch = crate::point_mass::Batch {
+        n,
+        steps: 20,
+        ..SMALL
+    };
+    let mut env = build(batch, &task(&text)).unwrap();
+    let mut out = Out::new(env.spec(), 1);
+    out.reset(&mut env, false);
+    env.set_noise(false);
+    let width = env.spec().action.width();
+    let step = |t: u64| {
+        out.step(&mut env, &vec![t as f32 / 16.0; n * width]);
+        out.policy.clone()
+    };
+    (1..=steps).map(step).collect()
+}
+
+/// As mjlab's delayed actuators: before the first command has come, that is the command.
+#[test]
+fn late_outputs_reach_their_actuators_after_so_many_steps() {
+    let text = "[[action]]\nactuators = [\"push\"]\ndelay = 2\n[[action]]\nactuators = [\"servo\"]";
+    let rows = late(text, 1, 22);
+    let sixteenths = |at: usize| rows.iter().map(|row| row[at] * 16.0).collect::<Vec<_>>();
+    assert_eq!(sixteenths(0)[..5], [1.0, 1.0, 1.0, 2.0, 3.0]);
+    assert_eq!(sixteenths(1)[..5], [1.0, 2.0, 3.0, 4.0, 5.0]);
+    // What the policy decided is what it decided.
+    assert_eq!(sixteenths(2)[..5], [1.0, 2.0, 3.0, 4.0, 5.0]);
+    // The next episode begins with its own first output; its first row has no control yet.
+    assert_eq!(sixteenths(0)[18..22], [17.0, 0.0, 21.0, 21.0]);
+    // Choices are late, too.
+    let choice =
+        "[[action]]\nactuators = [\"push\"]\nkind = \"discrete\"\nchoices = [[-1], [1]]\ndelay = 1";
+    let controls: Vec<f32> = late(choice, 1, 18).iter().map(|row| row[0]).collect();
+    // 8 / 16 is the first that is rounded to 1.
+    assert_eq!(controls[6..10], [-1.0, -1.0, 1.0, 1.0]);
+}
+
+#[test]
+fn outputs_of_a_term_have_one_delay_which_is_drawn_for_the_episode() {
+    let text = "[[action]]\nactuators = [\"*\"]\ndelay = [0, 3]";
+    let rows = late(text, 400, 19);
+    let delays = |t: usize| -> Vec<u32> {
+        let envs = rows[t].chunks(4);
+        envs.map(|row| {
+            assert_eq!(row[0], row[1]);
+            (16.0 * (row[2] - row[0])) as u32
+        })
+        .collect()
+    };
+    let first = delays(4);
+    assert!((5..19).all(|t| delays(t) == first));
+    for delay in 0..=3 {
+        let count = first.iter().filter(|d| **d == delay).count();
+        assert!((60..140).contains(&count), "{delay}: {count}");
+    }
+}

@@ -21,9 +21,9 @@ fn numbers_change_from_the_next_step_on() {
 
     let mut other = everything();
     other.reward[1].weight = 0.0;
-    other.observation[0].noise = 0.0;
+    other.observation[0].noise = 0.0.into();
     other.command[0].range = vec![[5.0, 6.0]];
-    other.reset[0].uniform = Some([0.03, 0.03]);
+    other.reset[0].uniform = Some([0.03, 0.03].into());
     other.action[0].scale = OneOrMany::One(0.5);
     env.restore(&kept).unwrap();
     env.set_task(&other).unwrap();
@@ -73,7 +73,10 @@ fn anything_but_a_number_is_refused_by_its_key_and_changes_nothing() {
             },
             "task.params.p",
         ),
-        (|t| t.reset[1].normal = Some(-1.0), "task.reset[1].normal"),
+        (
+            |t| t.reset[1].normal = Some(OneOrMany::One(-1.0)),
+            "task.reset[1].normal",
+        ),
         (|t| t.reward[0].weight = f64::NAN, "task.reward[0].weight"),
     ];
     for (change, part) in cases {

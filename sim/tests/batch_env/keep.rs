@@ -2,7 +2,7 @@
 //! over go on as they would have.
 
 use crate::point_mass::{Batch, Out, build};
-use crate::repeat::{BATCH, everything, fresh, play};
+use crate::repeat::{BATCH, WIDTH, everything, fresh, play};
 use ostler_sim::EpisodeStats;
 use ostler_sim::env::{BatchEnv, Groups};
 use ostler_sim::physics::SnapshotError;
@@ -109,10 +109,10 @@ fn environments_that_are_added_start_episodes_of_their_own() {
         play(&mut all, &mut all_out, b, 0..threads as u64);
         all_out.policy.fill(5.0);
         assert_eq!(take_over(&mut all, &mut all_out, &kept).unwrap(), 70);
-        let (old, new) = all_out.policy.split_at(70 * 17);
+        let (old, new) = all_out.policy.split_at(70 * WIDTH);
         assert!(old.iter().all(|x| *x == 5.0));
         // Positions differ between environments: each drew its own start.
-        let starts: Vec<u32> = new.chunks(17).map(|row| row[0].to_bits()).collect();
+        let starts: Vec<u32> = new.chunks(WIDTH).map(|row| row[0].to_bits()).collect();
         assert!(starts.iter().all(|x| f32::from_bits(*x).abs() < 1.0));
         assert!(starts[0] != starts[1] && starts[1] != starts[2]);
         let seen = play(&mut all, &mut all_out, b, 10..60);

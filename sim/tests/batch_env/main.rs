@@ -5,12 +5,17 @@
 mod actions;
 mod broken;
 mod change;
+mod commands;
 mod episodes;
 mod keep;
+mod late;
+mod limits;
 mod memory;
+mod metrics;
 mod mistakes;
 mod point_mass;
 mod pose;
 mod repeat;
 mod resets;
+mod states;
 mod steady;

@@ -6,20 +6,54 @@ use ostler_sim::config::TaskConfig;
 use ostler_sim::env::BatchEnv;
 use ostler_sim::rng::{Purpose, fill_uniform};
 
+/// Numbers that a policy of [`everything`] sees.
+pub const WIDTH: usize = 17 + 2 * 3;
+
 pub fn everything() -> TaskConfig {
     task(
         r#"
+[names]
+part = ["cart", "ball"]
 [[action]]
-actuators = ["*"]
+actuators = ["push"]
+kind = "normalized"
+delay = { steps = [0, 2], redraw = 3 }
+[[action]]
+actuators = ["servo"]
 kind = "normalized"
 [[command]]
 name = "goal"
 range = [[-1.0, 1.0]]
 resample_s = 0.1
+[let]
+"far(x)" = "abs(x) > 0.02"
+[[state]]
+name = "worst"
+init = "abs(qpos[0])"
+update = "max(state.worst, abs(qpos[0]), 0.5 * abs(previous(command.goal)))"
+[[state]]
+name = "{part}_sum"
+init = "height({part})"
+update = "0.5 * state.{part}_sum + height({part})"
+[[command]]
+name = "twist"
+kind = "velocity"
+lin_vel_x = [-1, 1]
+ang_vel_z = [-1, 1]
+heading = { share = 0.5 }
+standing = 0.1
+resample_s = [0.05, 0.15]
 [[observation]]
 name = "state"
 expr = "concat(qpos, qvel)"
 noise = 0.1
+[[observation]]
+name = "twist"
+expr = "command.twist"
+bias = { normal = 0.1 }
+delay = [0, 3]
+history = 2
+critic = { seen = false }
 [[observation]]
 name = "goal"
 expr = "command.goal"
@@ -33,8 +67,15 @@ expr = "sum(action^2) + sum(last_action^2)"
 weight = -0.1
 [[reward]]
 name = "rest"
-expr = "since(abs(qvel[0]) > 0.1) - norm2(qpos - previous(qpos)) + previous(since(action[0] > 0.5))"
+expr = "1 * state.worst + 1 * state.ball_sum + 1 * far(1 * state.cart_sum) + since(abs(qvel[0]) > 0.1) - norm2(qpos - previous(qpos)) + previous(since(action[0] > 0.5))"
 weight = 0.1
+[[metric]]
+name = "farthest"
+expr = "abs(qpos[0])"
+over = "max"
+[[metric]]
+name = "worst"
+expr = "state.worst"
 [[termination]]
 name = "far"
 expr = "abs(joint_pos(slider)) > 0.05"
@@ -83,13 +124,11 @@ pub fn play(
     let mut seen = vec![Vec::new(); b.n];
     for step in steps {
         out.step(env, &actions(b, step));
+        let critic = out.critic.as_ref().unwrap();
         for (e, seen) in seen.iter_mut().enumerate() {
-            seen.extend(out.policy[17 * e..17 * e + 17].iter().map(|x| x.to_bits()));
-            seen.extend(
-                out.critic.as_ref().unwrap()[18 * e..18 * e + 18]
-                    .iter()
-                    .map(|x| x.to_bits()),
-            );
+            let row = &out.policy[WIDTH * e..WIDTH * (e + 1)];
+            seen.extend(row.iter().map(|x| x.to_bits()));
+            seen.extend(critic[18 * e..18 * e + 18].iter().map(|x| x.to_bits()));
             seen.extend(
                 [
                     out.reward[e],

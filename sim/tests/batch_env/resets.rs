@@ -114,3 +114,252 @@ fn draws_differ_between_coordinates_environments_and_episodes_and_have_the_right
     bits.dedup();
     assert!(bits.len() as f64 > 0.99 * n);
 }
+
+/// Coordinates of many starts.
+fn columns(terms: &str) -> Vec<Vec<f32>> {
+    let rows = starts(2000, terms);
+    (0..17)
+        .map(|k| rows.iter().map(|r| r[k]).collect())
+        .collect()
+}
+
+fn between(column: &[f32], low: f32, high: f32) {
+    let (least, most) = column
+        .iter()
+        .fold((f32::MAX, f32::MIN), |m, x| (m.0.min(*x), m.1.max(*x)));
+    let width = high - low;
+    assert!(least >= low - 1e-5 && most <= high + 1e-5, "{least} {most}");
+    assert!(
+        least < low + 0.02 * width + 1e-6 && most > high - 0.02 * width - 1e-6,
+        "{least} {most}"
+    );
+}
+
+#[test]
+fn every_axis_and_every_joint_may_have_a_range_of_its_own() {
+    let pos = columns(&reset(
+        "pos(ball)",
+        "uniform = [[-0.1, 0.1], [-0.25, 0.25], [0, 0]]",
+    ));
+    between(&pos[2], -0.1, 0.1);
+    between(&pos[3], -0.25, 0.25);
+    assert!(pos[4].iter().all(|z| *z == 1.0));
+    let named = columns(&reset(
+        "joint_pos(*)",
+        "uniform = { \"sli*\" = [1, 2], turn = [-3, -1] }",
+    ));
+    between(&named[0], 1.0, 2.0);
+    between(&named[1], -3.0, -1.0);
+    let value = starts(
+        1,
+        &reset("joint_pos(*)", "value = { slider = 0.5, \"t*\" = 0.25 }"),
+    );
+    assert_eq!(value[0][..2], [0.5, 0.25]);
+    let spread = columns(&reset("lin_vel(ball)", "normal = [0, 0.5, 2]"));
+    let variance = |x: &[f32]| x.iter().map(|x| f64::from(x * x)).sum::<f64>() / 2000.0;
+    assert!(variance(&spread[11]) == 0.0);
+    assert!((variance(&spread[12]) / 0.25 - 1.0).abs() < 0.1);
+    assert!((variance(&spread[13]) / 4.0 - 1.0).abs() < 0.1);
+}
+
+/// `reset_joints_by_scale` of Isaac Lab and legged_gym, log-uniform offsets.
+#[test]
+fn values_are_scaled_and_offsets_may_be_log_uniform() {
+    let high = reset("keyframe(high)", "");
+    let scaled = columns(&format!(
+        "{high}{}",
+        reset("joint_pos(*)", "scale = [0.5, 1.5]")
+    ));
+    between(&scaled[0], 0.25, 0.75);
+    between(&scaled[1], 0.125, 0.375);
+    let log = columns(&reset("joint_pos(slider)", "log_uniform = [0.1, 10]"));
+    between(&log[0], 0.1, 10.0);
+    let below = log[0].iter().filter(|x| **x < 1.0).count();
+    assert!((900..1100).contains(&below), "{below}");
+}
+
+/// Roll, pitch and yaw as mjlab's and Isaac Lab's `quat_from_euler_xyz`, in the body's axes.
+#[test]
+fn bodies_are_turned_about_their_axes() {
+    let angles = "value = [0.3, -0.4, 1.1]";
+    let row = &starts(1, &reset("rpy(ball)", angles))[0];
+    let half = |x: f32| (x / 2.0).sin_cos();
+    let ((sr, cr), (sp, cp), (sy, cy)) = (half(0.3), half(-0.4), half(1.1));
+    let wanted = [
+        cy * cr * cp + sy * sr * sp,
+        cy * sr * cp - sy * cr * sp,
+        cy * cr * sp + sy * sr * cp,
+        sy * cr * cp - cy * sr * sp,
+    ];
+    for (a, b) in row[5..9].iter().zip(wanted) {
+        assert!((a - b).abs() < 1e-6, "{row:?} {wanted:?}");
+    }
+    // About the body's own axis: upside down it turns the other way.
+    let turned = |terms: &str| starts(1, terms)[0][5..9].to_vec();
+    let over = reset("quat(ball)", "value = [0, 1, 0, 0]");
+    let yaw = turned(&format!(
+        "{over}{}",
+        reset("rpy(ball)", "uniform = [[0, 0], [0, 0], [1, 1]]")
+    ));
+    let (s, c) = half(1.0);
+    for (a, b) in yaw.iter().zip([0.0, c, -s, 0.0]) {
+        assert!((a - b).abs() < 1e-6, "{yaw:?}");
+    }
+    for (target, at) in [("roll(ball)", 1), ("pitch(ball)", 2)] {
+        let one = turned(&reset(target, "uniform = [0.5, 0.5]"));
+        let mut wanted = [0.25_f32.cos(), 0.0, 0.0, 0.0];
+        wanted[at] = 0.25_f32.sin();
+        assert!(
+            one.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-6),
+            "{one:?}"
+        );
+    }
+}
+
+/// Moments of rotations that are all alike (the Haar measure): of w^2, a quarter; of the
+/// angle, pi/2 + 2/pi.
+#[test]
+fn a_rotation_without_a_range_is_any_rotation() {
+    let quats = columns(&reset("quat(ball)", ""));
+    for (k, of) in quats.iter().enumerate().skip(5).take(4) {
+        let mean: f32 = of.iter().sum::<f32>() / 2000.0;
+        let square: f32 = of.iter().map(|x| x * x).sum::<f32>() / 2000.0;
+        assert!(
+            mean.abs() < 0.06 && (square - 0.25).abs() < 0.03,
+            "{k}: {mean} {square}"
+        );
+    }
+    let angles = quats[5]
+        .iter()
+        .map(|w| 2.0 * f64::from(w.abs().min(1.0)).acos());
+    let mean = angles.sum::<f64>() / 2000.0;
+    let pi = std::f64::consts::PI;
+    assert!((mean - (pi / 2.0 + 2.0 / pi)).abs() < 0.06, "{mean}");
+}
+
+#[test]
+fn one_of_some_poses_is_chosen_as_a_whole() {
+    let poses = columns(&reset(
+        "joint_pos(*)",
+        "choice = [[1, 10], [2, 20], [3, 30]]",
+    ));
+    for (a, b) in poses[0].iter().zip(&poses[1]) {
+        assert!(*b == 10.0 * a && [1.0, 2.0, 3.0].contains(a));
+    }
+    let count = poses[0].iter().filter(|x| **x == 2.0).count();
+    assert!((560..780).contains(&count), "{count}");
+    for list in ["keyframe([high, low])", "keyframe([\"*\"])"] {
+        let keys = starts(200, &reset(list, ""));
+        let high = starts(1, &reset("keyframe(high)", ""))[0].clone();
+        let low = starts(1, &reset("keyframe(low)", ""))[0].clone();
+        let count = keys.iter().filter(|row| **row == high).count();
+        assert!((60..140).contains(&count), "{count}");
+        assert!(keys.iter().all(|row| *row == high || *row == low));
+    }
+}
+
+#[test]
+fn a_choice_without_chance_is_the_first() {
+    let text = format!(
+        "[[action]]\nactuators = [\"servo\"]\nkind = \"position\"\n[[observation]]\nname = \"q\"\nexpr = \"joint_pos_rel(turn)\"\n[[reward]]\nname = \"r\"\nexpr = \"1\"\n{}",
+        reset("joint_pos(turn)", "choice = [[0.25], [0.5]]")
+    );
+    let env = build(SMALL, &task(&text)).unwrap();
+    assert_eq!(env.pose().qpos[1], 0.25);
+}
+
+#[test]
+fn resets_that_mean_nothing_are_refused() {
+    for (target, how, path, part) in [
+        (
+            "pos(ball)",
+            "uniform = [[0, 1]]",
+            ".uniform",
+            "1 ranges for 3 coordinates",
+        ),
+        (
+            "pos(ball)",
+            "uniform = { x = [0, 1] }",
+            ".uniform",
+            "no names",
+        ),
+        (
+            "joint_pos(*)",
+            "uniform = { slider = [0, 1] }",
+            ".uniform",
+            "\"turn\" fits no pattern",
+        ),
+        (
+            "joint_pos(*)",
+            "log_uniform = [0, 1]",
+            ".log_uniform",
+            "no logarithm",
+        ),
+        (
+            "joint_pos(*)",
+            "uniform = [0, 1]\nscale = [0, 1]",
+            "",
+            "both `uniform` and `scale`",
+        ),
+        (
+            "joint_pos(*)",
+            "value = 1\nscale = [0, 1]",
+            ".scale",
+            "two terms",
+        ),
+        (
+            "joint_pos(*)",
+            "choice = [[1]]",
+            ".choice[0]",
+            "1 numbers for 2",
+        ),
+        (
+            "joint_pos(*)",
+            "choice = [[1, 2]]\nvalue = 1",
+            ".choice",
+            "two terms",
+        ),
+        (
+            "joint_pos(*)",
+            "within_limits = 0.9",
+            ".within_limits",
+            "no limits",
+        ),
+        (
+            "joint_pos(*)",
+            "within_limits = 1.5",
+            ".within_limits",
+            "share",
+        ),
+        ("qpos", "within_limits = 0.9", ".within_limits", "joint_pos"),
+        (
+            "joint_vel(*)",
+            "within_limits = 0.9",
+            ".within_limits",
+            "joint_pos",
+        ),
+        ("roll(ball)", "value = 1", ".value", "rpy(BODY)"),
+        ("pitch(ball)", "scale = [1, 2]", ".scale", "no factor"),
+        ("quat(ball)", "uniform = [0, 1]", "", "rpy(BODY)"),
+        ("rpy(ball)", "scale = [0, 1]", "", "rpy takes"),
+        (
+            "keyframe([high, hihg])",
+            "",
+            ".target",
+            "did you mean \"high\"",
+        ),
+        ("keyframe([])", "", ".target", "empty"),
+        ("keyframe([high])", "value = 1", "", "no numbers"),
+        ("joint_pos(*)", "", "", "does nothing"),
+    ] {
+        let text = format!(
+            "[[action]]\nactuators = [\"push\"]\n[[observation]]\nname = \"q\"\nexpr = \"qpos\"\n[[reward]]\nname = \"r\"\nexpr = \"1\"\n{}",
+            reset(target, how)
+        );
+        let Err(ostler_sim::env::EnvError::Config(e)) = build(SMALL, &task(&text)) else {
+            panic!("{target} {how} is fine");
+        };
+        assert_eq!(e.path, format!("task.reset[0]{path}"), "{e}");
+        assert!(e.to_string().contains(part), "{target} {how}: {e}");
+    }
+}

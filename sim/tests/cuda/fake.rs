@@ -1,6 +1,7 @@
 //! Runs a test in a process of its own whose CUDA driver is the one of `tests/pretend`.
 
 use crate::support::need::Need;
+use crate::support::pretend;
 use ostler_sim::physics::native::specialize::Compiler;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,32 +18,15 @@ pub struct Fake {
 fn libraries() -> Option<&'static [PathBuf; 2]> {
     static BUILT: OnceLock<(tempfile::TempDir, [PathBuf; 2])> = OnceLock::new();
     // Every test asks: each is skipped by its own name.
-    let compiler = Need::Compiler.or_skip(Compiler::find(&|name| std::env::var_os(name)))?;
+    let compiler = Compiler::find(&|name| std::env::var_os(name));
+    Need::Compiler.or_skip(compiler)?;
     let (_, libraries) = BUILT.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pretend/driver.cpp");
-        let build = |name: &str, define: &[&str]| {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/pretend");
+        let build = |name: &str, defines: &[&str]| {
             let into = folder.path().join(name);
             std::fs::create_dir(&into).unwrap();
-            let library = into.join("libcuda.so.1");
-            let output = Command::new(&compiler.path)
-                .args(&compiler.arguments)
-                .args([
-                    "-std=c++17",
-                    "-O1",
-                    "-shared",
-                    "-fPIC",
-                    "-Wl,-soname,libcuda.so.1",
-                ])
-                .args(define)
-                .arg("-o")
-                .args([&library, &source])
-                .output()
-                .unwrap();
-            let text = String::from_utf8_lossy(&output.stderr);
-            assert!(output.status.success(), "{text}");
-            // The name by which cudarc asks first.
-            std::os::unix::fs::symlink(&library, into.join("libcuda.so")).unwrap();
+            pretend::driver(&sources, &into, defines).unwrap();
             into
         };
         let both = [build("whole", &[]), build("incomplete", &["-DINCOMPLETE"])];

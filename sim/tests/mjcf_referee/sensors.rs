@@ -3,7 +3,9 @@
 use super::{Check, ask, numbers};
 use ostler_sim::State;
 use ostler_sim::model::{Model, SensorFrame, SensorKind, mjcf};
-use ostler_sim::task::expr::{BLOCK, Buffers, HistoryBuilder, Program, Scope, Scratch};
+use ostler_sim::task::expr::{
+    BLOCK, Buffers, Definitions, HistoryBuilder, Program, Scope, Scratch,
+};
 use serde_json::Value;
 
 const ROBOT: &str = r#"<mujoco><option magnetic="0.1 -0.4 0.2"/><worldbody>
@@ -86,6 +88,7 @@ fn scope<'a>(model: &'a Model, history: &'a HistoryBuilder) -> Scope<'a> {
         action_width: 0,
         agents: None,
         history,
+        defined: Definitions::none(),
     }
 }
 

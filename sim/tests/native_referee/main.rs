@@ -19,4 +19,5 @@ mod shrink;
 #[path = "../../../tests/support/mod.rs"]
 mod support;
 mod trajectories;
+mod varied;
 mod xml;

@@ -1,4 +1,4 @@
-//! Our robots and Gymnasium's: 10,000 states each.
+//! Our robots, those of laboratories' classes and Gymnasium's: 10,000 states each.
 
 use super::engine::{Findings, files, repository};
 use super::reference::{gymnasium, mujoco, reference};
@@ -24,10 +24,21 @@ fn shipped_robots_agree_with_the_kept_answers() {
 
 #[test]
 fn shipped_robots_agree_with_mujoco() {
+    agree("configs/robots");
+}
+
+/// A quadruped whose parts all may touch each other, an arm that holds a box.
+#[test]
+fn robots_with_many_shapes_agree_with_mujoco() {
+    agree("tests/referee/robots");
+}
+
+#[track_caller]
+fn agree(folder: &str) {
     let Some(mut mujoco) = mujoco() else { return };
     let mut findings = Findings::default();
     let states = share::of(STATES, "states", SHARE);
-    for (name, path) in files("configs/robots") {
+    for (name, path) in files(folder) {
         let model = mjcf::load(&path).unwrap();
         let answers = reference(&mut mujoco, &path, &model, states, 1);
         findings.check(&name, &model, &answers);

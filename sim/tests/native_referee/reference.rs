@@ -38,10 +38,21 @@ pub fn try_reference(
     count: usize,
     seed: u64,
 ) -> Result<Reference, RefereeError> {
+    let path = std::path::absolute(path).unwrap();
+    let request = serde_json::json!({"op": "states", "model": path, "states": count, "seed": seed});
+    cached(mujoco, model, &request)
+}
+
+/// Answers to a request that writes a file, `out`.
+pub fn cached(
+    mujoco: &mut MuJoCo,
+    model: &Model,
+    request: &serde_json::Value,
+) -> Result<Reference, RefereeError> {
     // All that the answers depend on.
     let mut hash = blake3::Hasher::new();
     hash.update(SCRIPT.as_bytes());
-    hash.update(format!("{} {count} {seed}", mujoco.version).as_bytes());
+    hash.update(format!("{} {request}", mujoco.version).as_bytes());
     for source in &model.sources {
         hash.update(&std::fs::read(source).unwrap());
     }
@@ -50,9 +61,15 @@ pub fn try_reference(
     let file = folder.join(format!("{}.npz", hash.finalize().to_hex()));
     if !file.exists() {
         let part = mujoco.scratch("reference.npz");
-        mujoco.states(path, &part, count, seed)?;
+        let mut request = request.clone();
+        request["out"] = serde_json::json!(part);
+        mujoco.ask(&request)?;
         // Not a rename: the folders may lie on different disks.
-        let whole = folder.join(format!("{}-{seed}.part", std::process::id()));
+        let whole = folder.join(format!(
+            "{}-{:?}.part",
+            std::process::id(),
+            std::thread::current().id()
+        ));
         std::fs::copy(&part, &whole).unwrap();
         std::fs::rename(&whole, &file).unwrap();
     }

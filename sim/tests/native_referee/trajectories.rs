@@ -41,6 +41,7 @@ impl Walk {
             qvel: &self.qvel,
             ctrl,
             act: &self.act,
+            varied: &[],
         };
         let next = evaluate(model, precision, &states)?;
         (self.qpos, self.qvel, self.act) = (next.qpos_next, next.qvel_next, next.act_next);

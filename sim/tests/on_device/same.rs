@@ -3,7 +3,10 @@
 
 use crate::shared::share;
 use crate::support::{Device_, Host_, NOISE, SEED, Setup, actions, agents, feature, heap, setup};
-use ostler_sim::config::{JointLimit, NoiseKind, ObservationGroup};
+use ostler_sim::config::{
+    CriticCopy, Delay, DelayConfig, DelaySteps, GroupOptions, JointLimit, NoiseKind,
+    ObservationGroup, ObservationTerm, Stack, TaskConfig,
+};
 use ostler_sim::env::on_device::program;
 use ostler_sim::rng::{Purpose, fill_normal, normal_pair, philox};
 use std::collections::BTreeMap;
@@ -52,6 +55,7 @@ fn compare(
             let sums = |s: &ostler_sim::EpisodeStats| {
                 let mut all = vec![s.return_sum, s.length_sum];
                 all.extend(&s.reward_sums);
+                all.extend(&s.metric_sums);
                 all.extend(&s.agent_return_sums);
                 all
             };
@@ -115,6 +119,65 @@ fn the_bits_are_the_hosts_whatever_a_robot_has() {
     }
 }
 
+/// Numbers of the robot that differ between environments, what follows from them, pushes and
+/// forces.
+#[test]
+fn events_have_the_hosts_bits() {
+    let mut s = setup("quadruped", 33);
+    s.env.episode_length_s = 0.4;
+    let text = r#"
+[[event]]
+name = "friction"
+when = "startup"
+set = "friction(foot_*)"
+range = [[0.3, 1.5], [0.005, 0.05], [1e-4, 1e-3]]
+distribution = "log_uniform"
+[[event]]
+name = "body"
+when = "reset"
+set = "pseudo_inertia(trunk, thigh_*)"
+range = { alpha = [-0.1, 0.1], d = [-0.1, 0.1], s = [-0.05, 0.05], t = [-0.02, 0.02] }
+[[event]]
+name = "offset"
+when = "reset"
+set = "joint_offset(*)"
+operation = "add"
+range = [-0.05, 0.05]
+[[event]]
+name = "joints"
+when = "startup"
+set = "damping(*)"
+distribution = "choice"
+choices = [0.1, 0.5]
+[[event]]
+name = "gust"
+when = "interval"
+interval_s = [0.05, 0.3]
+duration_s = [0.02, 0.1]
+set = "wrench(trunk)"
+distribution = "normal"
+mean = 0.0
+std = 5.0
+[[event]]
+name = "push"
+when = "interval"
+interval_s = [0.1, 0.2]
+set = "vel(trunk)"
+operation = "add"
+range = [-0.4, 0.4]
+[[event]]
+name = "start"
+when = "reset"
+set = "vel(trunk)[0:2]"
+operation = "add"
+range = [-0.4, 0.4]
+"#;
+    let events: ostler_sim::config::TaskConfig = toml::from_str(text).unwrap();
+    s.task.event = events.event;
+    let (episodes, _) = compare("events", &s, 100, true, |_, _| {});
+    assert!(episodes > 33, "{episodes}");
+}
+
 /// Where contacts couple more than can be written out, it is factored in loops.
 #[test]
 fn what_is_too_long_to_be_written_out_is_solved_in_loops() {
@@ -163,13 +226,164 @@ fn normal_noise_has_the_hosts_bits() {
         // Both kinds in one row, and an entry that does not begin a draw of four.
         for (i, term) in s.task.observation.iter_mut().enumerate() {
             if term.group == ObservationGroup::Policy {
-                term.noise = 0.1;
+                term.noise = 0.1.into();
                 term.noise_kind = [NoiseKind::Normal, NoiseKind::Uniform][i % 2];
             }
         }
         assert!(s.task.observation.len() > 1);
         compare(name, &s, 60, true, |_, _| {});
     }
+}
+
+/// Noise, biases, delays and histories of policies, critics and other groups.
+#[test]
+fn what_is_seen_late_and_with_errors_has_the_hosts_bits() {
+    let sight = |i: usize| -> ObservationTerm {
+        let keys = [
+            "noise = { uniform = [-0.1, 0.3] }\nbias = [-0.1, 0.2]\nhistory = 3",
+            "noise = { normal = 0.1 }\ndelay = { steps = [0, 3], redraw = 2, hold = 0.3 }",
+            "bias = { normal = 0.2 }\ndelay = [1, 2]\nhistory = 2",
+        ];
+        toml::from_str(&format!("name = \"s\"\nexpr = \"1\"\n{}", keys[i % 3])).unwrap()
+    };
+    for (name, several) in [("cartpole", false), ("agents", true)] {
+        let mut s = match several {
+            true => agents(9, true),
+            false => setup(name, 9),
+        };
+        if !several {
+            let one = s.task.observation[0].clone();
+            let more = ["policy", "policy", "critic"].iter().zip(["a", "b", "c"]);
+            s.task
+                .observation
+                .extend(more.map(|(group, name)| ObservationTerm {
+                    name: name.into(),
+                    group: ObservationGroup::from(group.to_string()),
+                    ..one.clone()
+                }));
+        }
+        for (i, term) in s.task.action.iter_mut().enumerate() {
+            let steps = DelaySteps::Range([0, 3]);
+            term.delay = Some(Delay::Table(DelayConfig {
+                steps,
+                redraw: i as u32,
+                hold: 0.2 * i as f64,
+            }));
+        }
+        for (i, term) in s.task.observation.iter_mut().enumerate() {
+            let seen = sight(i);
+            (term.noise, term.bias) = (seen.noise, seen.bias);
+            (term.delay, term.history) = (seen.delay, seen.history);
+            if term.group == ObservationGroup::Policy {
+                let copy = sight(i + 1);
+                term.critic = Some(CriticCopy {
+                    noise: Some(copy.noise),
+                    bias: copy.bias,
+                    delay: copy.delay,
+                    history: copy.history,
+                    ..CriticCopy::default()
+                });
+            }
+        }
+        compare(name, &s, 60, true, |_, _| {});
+        // Step by step.
+        s.task.observation.iter_mut().for_each(|t| {
+            t.history = None;
+            t.critic = None;
+        });
+        for group in ["policy", "critic"] {
+            let options = GroupOptions {
+                history: Some(4),
+                stack: Stack::Time,
+            };
+            s.task.observations.insert(group.into(), options);
+        }
+        compare(name, &s, 60, true, |_, _| {});
+    }
+}
+
+/// Every distribution of commands, velocities, and ways to start.
+#[test]
+fn commands_and_starts_have_the_hosts_bits() {
+    let commands = r#"
+[[command]]
+name = "log"
+range = [[0.5, 2], [1, 3]]
+distribution = "log_uniform"
+resample_s = [0.05, 0.2]
+[[command]]
+name = "normal"
+mean = [1, 2, 3]
+std = [0.5, 0.1, 0]
+range = [[0.8, 1.2], [-9, 9], [0, 9]]
+distribution = "normal"
+resample_s = 0.1
+[[command]]
+name = "exponential"
+mean = [0.5]
+distribution = "exponential"
+resample_s = [0.01, 0.1]
+[[command]]
+name = "flag"
+probability = [0.3, 0.7]
+distribution = "bernoulli"
+resample_s = 0.05
+[[command]]
+name = "gait"
+choices = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
+weights = [1, 2, 0.5]
+distribution = "choice"
+resample_s = [0.05, 0.1]
+[[command]]
+name = "twist"
+kind = "velocity"
+lin_vel_x = [-1, 1]
+lin_vel_y = [-0.5, 0.5]
+ang_vel_z = [-0.7, 0.7]
+heading = { share = 0.6, stiffness = 0.5 }
+standing = 0.1
+forward = 0.2
+world = 0.3
+deadband = 0.2
+resample_s = [0.05, 0.2]
+[[command]]
+name = "slow"
+kind = "velocity"
+ang_vel_z = [-0.1, 0.1]
+resample_s = 0.07
+[[reset]]
+target = "quat(torso)"
+[[reset]]
+target = "rpy(torso)"
+uniform = [[-0.1, 0.1], [-0.2, 0.2], [-3, 3]]
+[[reset]]
+target = "pitch(torso)"
+normal = 0.1
+[[reset]]
+target = "pos(torso)"
+log_uniform = [[0.1, 0.2], [0.1, 1], [0.5, 0.6]]
+[[reset]]
+target = "joint_pos(hip_1)"
+choice = [[0.1], [0.2], [-0.3]]
+[[reset]]
+target = "joint_pos(hip_*)"
+scale = [0.5, 1.5]
+[[reset]]
+target = "joint_pos(ankle_*)"
+within_limits = 0.8
+[[reset]]
+target = "joint_pos(hip_*)"
+uniform = [-2, 2]
+within_limits = 0.9
+[[reset]]
+target = "lin_vel(torso)"
+normal = [0.1, 0.2, 0]
+"#;
+    let mut s = setup("ant", 9);
+    let keys: TaskConfig = toml::from_str(&format!("robot = \"\"\n{commands}")).unwrap();
+    (s.task.command, s.task.reset) = (keys.command, keys.reset);
+    s.task.observation[0].expr = format!("[{}, command]", s.task.observation[0].expr);
+    compare("commands", &s, 150, true, |_, _| {});
 }
 
 #[test]
@@ -215,6 +429,15 @@ fn environments_break_for_the_same_causes() {
     let mut s = setup("cartpole", 9);
     s.task.observation[0].expr = "sqrt(0.1 - joint_vel(slider) / 1)".into();
     compare("observation", &s, 150, false, |_, _| {});
+    // A state whose value before the step broke the reward, and is another one after it.
+    let mut s = setup("cartpole", 9);
+    s.task.state = vec![
+        toml::from_str("name = \"n\"\ninit = \"0\"\nupdate = \"state.n > 19 ? 0 : state.n + 1\"")
+            .unwrap(),
+    ];
+    s.task.reward[0].expr = "1 / (12 - state.n)".into();
+    let (_, broken) = compare("a state", &s, 150, false, |_, _| {});
+    assert!(broken > 0);
 }
 
 #[test]

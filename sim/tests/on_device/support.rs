@@ -132,6 +132,24 @@ pub fn agents(n: usize, centralized: bool) -> Setup {
     let mut task: TaskConfig = toml::from_str(
         r#"
 robot = ""
+[names]
+cart = ["red", "blue", "green"]
+[let]
+swing = "state.{agent}_far - 0.1 * abs(joint_vel({agent}_x))"
+lowest = "min(each(cart, state.{cart}_low))"
+[[state]]
+name = "{agent}_far"
+init = "0"
+unit = "m"
+update = "max(0.99 * state.{agent}_far, abs(joint_pos({agent}_x)))"
+[[state]]
+name = "{cart}_low"
+init = "norm(pos({cart})) + previous(height({cart}))"
+update = "min(state.{cart}_low, previous(norm(pos({cart}))), 1 * time + 0.1 * state.steps.y)"
+[[state]]
+name = "steps"
+init = "[0, 1]"
+update = "[state.steps.y, state.steps.x + 2]"
 [[action]]
 actuators = ["{agent}_*"]
 agents = ["red", "green"]
@@ -153,7 +171,7 @@ expr = "[others(pos({other}).xy - pos({agent}).xy), agent_id]"
 agents = ["red", "green"]
 [[observation]]
 name = "close"
-expr = "min(each(contact_force({each})))"
+expr = "[min(each(contact_force({each}))), state.steps, swing, each(state.{each}_far)]"
 group = "critic"
 [[observation]]
 name = "measured"
@@ -184,6 +202,29 @@ weight = -0.01
 name = "apart"
 expr = "since(contact({agent})) - previous(since(each(contact({each})))).x + 0.1 * sum(abs(qpos - previous(qpos)))"
 weight = -0.1
+[[reward]]
+name = "swing"
+expr = "swing + 0.1 * lowest - 0.001 * sum(state.steps)"
+[[metric]]
+name = "reach"
+expr = "state.{agent}_far"
+over = "last"
+[[metric]]
+name = "low"
+expr = "lowest"
+over = "min"
+[[metric]]
+name = "touched"
+expr = "any(contact([red, blue, green]))"
+over = "any"
+[[metric]]
+name = "speed"
+expr = "norm(qvel)"
+[[metric]]
+name = "work"
+expr = "norm2(action)"
+over = "sum"
+agents = ["red"]
 [[termination]]
 name = "gone"
 expr = "abs(joint_pos({agent}_x)) > 1.1"

@@ -10,10 +10,11 @@ use clap::Args;
 use ostler_collector::replay::Layout;
 use ostler_sim::Groups;
 use ostler_sim::Model;
-use ostler_sim::config::{ActionKind, Backend};
+use ostler_sim::config::{ActionKind, Backend, CommandKind, Resample};
 use ostler_sim::env::{ActionSpace, BatchEnv, EnvSpec, ObsRow};
 use ostler_sim::model::JointKind;
 use ostler_sim::physics::native;
+use ostler_sim::task::expr::Type;
 use ostler_sim::task::pose::Pose;
 
 /// Flags of `ostler check`.
@@ -44,6 +45,8 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     observations(spec);
     actions(config, &model, &env);
     pose(&model, env.pose());
+    commands(config);
+    resets(config);
     outln!("\nreward");
     for term in &config.task.reward {
         outln!(
@@ -57,11 +60,19 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
         outln!("  logged as: {}", spec.reward_names.join(", "));
     }
     outln!("\ntermination: {}", spec.termination_names.join(", "));
+    defined(&env);
     for (i, (text, numbers)) in env.remembered().enumerate() {
         if i == 0 {
             outln!("\nremembered from step to step");
         }
         outln!("  {numbers:>8}  {}", one_line(&text));
+    }
+    let (events, warnings) = env.events();
+    if !events.is_empty() {
+        outln!("\nevents");
+    }
+    for line in events.iter().chain(&warnings) {
+        outln!("  {}", one_line(line));
     }
     let layout = config.replay.layout(spec);
     let layout = layout.map_err(|e| RunError::from(loaded.places.explain(&e)))?;
@@ -83,8 +94,62 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     for note in notes {
         outln!("note: {note}");
     }
+    for file in &loaded.files {
+        outln!("includes {}", file.display());
+    }
     outln!("{} is sound", file.display());
     Ok(0)
+}
+
+/// What the task defines for its expressions, and what it logs besides rewards.
+fn defined(env: &BatchEnv) {
+    let task = env.compiled();
+    for (i, list) in task.lists.iter().enumerate() {
+        if i == 0 {
+            outln!("\nnames");
+        }
+        outln!("  {:20} {}", list.name, list.entries.join(", "));
+    }
+    let of = |len: usize, unit: String| match len {
+        1 => unit,
+        n => format!("{n} x {unit}"),
+    };
+    for (i, row) in task.lets.iter().enumerate() {
+        if i == 0 {
+            outln!("\nlet");
+        }
+        let ty = match &row.ty {
+            None => "function".to_string(),
+            Some(Type::Bool) => "condition".to_string(),
+            Some(Type::Num { len, unit }) => of(*len, unit.clone()),
+        };
+        let inside = match row.inside.is_empty() {
+            true => String::new(),
+            false => format!(", for each {}", row.inside.join(", ")),
+        };
+        let (key, expr) = (&row.key, one_line(&row.expr));
+        outln!("  {key:20} {:16} {expr}", ty + &inside);
+    }
+    for (i, state) in task.history.states().iter().enumerate() {
+        if i == 0 {
+            outln!("\nstate");
+        }
+        let unit = match state.truth {
+            true => "condition".to_string(),
+            false => state.unit().to_string(),
+        };
+        let (ty, term) = (of(state.units.len(), unit), &env.task().state[state.index]);
+        let (init, update) = (one_line(&term.init), one_line(&term.update));
+        outln!("  {:20} {ty:16} {init}; then {update}", state.name);
+    }
+    for (i, metric) in env.spec().metrics.iter().enumerate() {
+        if i == 0 {
+            outln!("\nmetric");
+        }
+        let over = format!("{:?}", metric.over).to_lowercase();
+        let (name, unit, expr) = (&metric.name, &metric.unit, one_line(&metric.expr));
+        outln!("  {name:20} {unit:10} {over:5} {expr}");
+    }
 }
 
 fn one_line(expr: &str) -> String {
@@ -103,6 +168,12 @@ fn robot(m: &Model) {
         m.nv,
         m.options.timestep
     );
+    for line in &m.added {
+        outln!("  added {line}");
+    }
+    for line in m.lacks() {
+        outln!("  {line}");
+    }
     for i in &m.ignored {
         outln!("  ignored {} at {}: {}", i.what, i.place, i.why);
     }
@@ -142,16 +213,25 @@ fn table(title: &str, rows: &[ObsRow]) {
     outln!("\n{title}");
     outln!("  {:>9}  {:20} {:10} expression", "index", "name", "unit");
     for r in rows {
-        let index = match r.len {
+        // Where a term's steps lie side by side, all of them; else those of the oldest step.
+        let together = r.stride == r.len;
+        let index = match r.len * if together { r.frames } else { 1 } {
             1 => r.index.to_string(),
             n => format!("{}..{}", r.index, r.index + n - 1),
         };
+        let mut seen = r.seen.clone();
+        if r.frames > 1 && !together {
+            seen = format!("{seen}, steps {} places apart", r.stride);
+        }
         outln!(
             "  {index:>9}  {:20} {:10} {}",
             r.name,
             r.unit,
             one_line(&r.expr)
         );
+        if !seen.is_empty() {
+            outln!("  {:>9}    {seen}", "");
+        }
     }
 }
 
@@ -170,7 +250,18 @@ fn actions(config: &Config, model: &Model, env: &BatchEnv) {
             ActionKind::Position => ", about the default pose",
             _ => "",
         };
-        outln!("  {:?} on {}{about}", term.kind, term.actuators.join(", "));
+        let late = match &term.delay {
+            Some(delay) => match delay.full().steps.range() {
+                [a, b] if a == b => format!(", {a} control steps late"),
+                [a, b] => format!(", {a} to {b} control steps late"),
+            },
+            None => String::new(),
+        };
+        outln!(
+            "  {:?} on {}{about}{late}",
+            term.kind,
+            term.actuators.join(", ")
+        );
     }
     for (i, a) in model.actuators.iter().enumerate() {
         let target = model.target(a);
@@ -185,6 +276,61 @@ fn actions(config: &Config, model: &Model, env: &BatchEnv) {
             a.name,
             a.element
         );
+    }
+}
+
+/// Commands, with what they are and when they are drawn.
+fn commands(config: &Config) {
+    for (i, term) in config.task.command.iter().enumerate() {
+        if i == 0 {
+            outln!("\ncommand");
+        }
+        let what = match term.kind {
+            CommandKind::Velocity => {
+                let heading = term.heading.as_ref();
+                let heading = heading.map(|h| format!(", {} to a heading", h.share));
+                let shares = [
+                    (term.standing, "standing"),
+                    (term.forward, "forward"),
+                    (term.world, "in the world"),
+                ];
+                let shares = shares.iter().filter(|(share, _)| *share > 0.0);
+                let shares: String = shares.map(|(s, what)| format!(", {s} {what}")).collect();
+                format!("velocity{}{shares}", heading.unwrap_or_default())
+            }
+            CommandKind::Values => {
+                let name = format!("{:?}", term.distribution).to_lowercase();
+                match term.range[..] {
+                    [] => name,
+                    _ => format!("{name} in {:?}", term.range),
+                }
+            }
+        };
+        let when = match term.resample_s {
+            Resample::Every(0.0) => "for the episode".to_string(),
+            Resample::Every(s) => format!("every {s} s"),
+            Resample::Between([low, high]) => format!("every {low} to {high} s"),
+        };
+        outln!("  {:20} {what}; {when}", term.name);
+    }
+}
+
+/// Terms of episodes' starts.
+fn resets(config: &Config) {
+    for (i, term) in config.task.reset.iter().enumerate() {
+        if i == 0 {
+            outln!("\nreset");
+        }
+        let keys = toml::Value::try_from(term).ok();
+        let keys = keys.as_ref().and_then(toml::Value::as_table);
+        let keys = keys
+            .into_iter()
+            .flatten()
+            .filter(|(key, _)| *key != "target");
+        let keys: Vec<String> = keys
+            .map(|(key, value)| format!("{key} = {value}"))
+            .collect();
+        outln!("  {:20} {}", term.target, keys.join(", "));
     }
 }
 

@@ -3,12 +3,13 @@
 use super::contest::Contest;
 use super::engine::JudgeArg;
 use super::instead::Instead;
-use super::target::{Target, Wish, open};
+use super::target::{Events, Target, Wish, open};
 use crate::log::errln;
 use crate::run::stage::{Stage, quotas};
 use crate::run::{RunError, error::OK};
 use crate::stats::Episodes;
 use clap::Args;
+use ostler_sim::env::EnvSpec;
 use ostler_sim::referee::worlds::Failure;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -30,6 +31,9 @@ pub struct EvalArgs {
     /// Parallel environments [default: 256, but at most --episodes]
     #[arg(long, alias = "num_envs", value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     num_envs: Option<u32>,
+    /// Whether the task's events happen: other masses, pushes, ...
+    #[arg(long, value_enum, default_value_t = Events::On)]
+    events: Events,
     /// Seed of the episodes' starts [default: 1000 + the run's seed]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -60,6 +64,7 @@ struct Outcome {
     /// Of the episodes that count.
     returns: Vec<f64>,
     lengths: Vec<f64>,
+    metrics: Metrics,
     contest: Contest,
     broken: u64,
     steps: u64,
@@ -113,6 +118,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         seed: args.seed,
         backend,
         instead: &args.instead,
+        calm: args.events == Events::Off,
         python: args
             .python
             .as_deref()
@@ -142,6 +148,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         kernel: stage.env().physics().kernel().unwrap_or("-").into(),
         returns: Vec::new(),
         lengths: Vec::new(),
+        metrics: Metrics::new(stage.env().spec()),
         contest: Contest::new(stage.env().spec()),
         broken: 0,
         steps: 0,
@@ -163,13 +170,16 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
             broke.for_each(|e| outcome.contest.end(e, false));
         }
         outcome.broken += stats.broken();
-        for episode in &stats.finished {
+        let metrics = stats.metric_sums.len();
+        for (i, episode) in stats.finished.iter().enumerate() {
             let quota = left.get_mut(episode.env as usize).filter(|q| **q > 0);
             outcome.contest.end(episode.env as usize, quota.is_some());
             if let Some(quota) = quota {
                 *quota -= 1;
                 outcome.returns.push(f64::from(episode.ret));
                 outcome.lengths.push(f64::from(episode.length));
+                let own = stats.finished_metrics.get(i * metrics..(i + 1) * metrics);
+                outcome.metrics.add(own.unwrap_or_default());
             }
         }
     }
@@ -222,6 +232,7 @@ impl Outcome {
             "broken_episodes": self.broken,
             "env_steps": self.steps * self.envs as u64,
             "env_steps_per_s": self.steps_per_s(),
+            "metrics": self.metrics.json(),
             "agents": self.contest.standings().iter().map(|s| {
                 json!({ "name": s.name, "mean_return": s.mean, "best": s.best })
             }).collect::<Vec<_>>(),
@@ -248,6 +259,9 @@ impl Outcome {
         let mut row = |name: &str, value: String| {
             let _ = writeln!(text, "  {name:20}{value}");
         };
+        for (name, m) in self.metrics.summaries() {
+            row(name, format!("{:.3}{}", m.mean, known_to(&m, 3)));
+        }
         row("mean return", format!("{:.2}{}", r.mean, known(&r)));
         row("standard deviation", format!("{:.2}", r.std));
         row(
@@ -268,13 +282,64 @@ const ONE_POLICY: &str = "These are the episodes of one policy. Policies of othe
 
 /// How well a mean is known.
 fn known(r: &Episodes) -> String {
+    known_to(r, 2)
+}
+
+/// The same with so many digits.
+fn known_to(r: &Episodes, digits: usize) -> String {
     match r.n {
         1 => ", of one episode".into(),
         _ => format!(
-            ", 95 % confidence interval {:.2} to {:.2}",
+            ", 95 % confidence interval {:.digits$} to {:.digits$}",
             r.mean - r.ci95,
             r.mean + r.ci95
         ),
+    }
+}
+
+/// Metrics of the episodes that count.
+#[derive(Debug)]
+struct Metrics {
+    /// Names and values, `success` first.
+    all: Vec<(String, Vec<f64>)>,
+    /// The place of each of the task's among them.
+    places: Vec<usize>,
+}
+
+impl Metrics {
+    fn new(spec: &EnvSpec) -> Self {
+        let first = |name: &str| name == "success" || name.ends_with("/success");
+        let mut order: Vec<usize> = (0..spec.metrics.len()).collect();
+        order.sort_by_key(|&i| !first(&spec.metrics[i].name));
+        let mut places = vec![0; order.len()];
+        for (place, &i) in order.iter().enumerate() {
+            places[i] = place;
+        }
+        let named = |&i: &usize| (spec.metrics[i].name.clone(), Vec::new());
+        Self {
+            all: order.iter().map(named).collect(),
+            places,
+        }
+    }
+
+    /// An episode more.
+    fn add(&mut self, metrics: &[f32]) {
+        for (&place, &metric) in self.places.iter().zip(metrics) {
+            self.all[place].1.push(f64::from(metric));
+        }
+    }
+
+    fn summaries(&self) -> impl Iterator<Item = (&str, Episodes)> {
+        let all = self.all.iter();
+        all.map(|(name, values)| (name.as_str(), Episodes::of(values)))
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let one = |(name, m): (&str, Episodes)| {
+            let numbers = json!({ "mean": m.mean, "ci95": m.ci95, "std": m.std });
+            (name.to_string(), numbers)
+        };
+        serde_json::Value::Object(self.summaries().map(one).collect())
     }
 }
 
@@ -290,6 +355,12 @@ fn table(outcomes: &[Outcome]) -> String {
         text.push('\n');
     };
     row(name, &|o| o.backend.clone());
+    let metrics = outcomes.first().map_or(&[][..], |o| &o.metrics.all);
+    for (i, (metric, _)) in metrics.iter().enumerate() {
+        row(metric, &|o| {
+            format!("{:.3}", Episodes::of(&o.metrics.all[i].1).mean)
+        });
+    }
     row("mean return", &|o| format!("{:.2}", o.summary().mean));
     row("95 % confidence from", &|o| {
         let r = o.summary();

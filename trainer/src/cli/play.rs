@@ -2,7 +2,7 @@
 
 use super::engine::JudgeArg;
 use super::instead::Instead;
-use super::target::{AgentKind, Target, Wish, open};
+use super::target::{AgentKind, Events, Target, Wish, open};
 use crate::config::Override;
 use crate::draw::{Clip, DrawError, Geoms, Poses, Unseen, gif, sheet};
 use crate::log::errln;
@@ -49,6 +49,9 @@ pub struct PlayArgs {
     /// The environment that is drawn
     #[arg(long, default_value_t = 0, value_name = "K")]
     env: u32,
+    /// Whether the task's events happen: other masses, pushes, ...
+    #[arg(long, value_enum, default_value_t = Events::On)]
+    events: Events,
     /// Seed of the episodes' starts [default: 1000 + the run's seed]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -83,6 +86,7 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         backend: args.backend,
         python: args.python.as_deref(),
         instead: &args.instead,
+        calm: args.events == Events::Off,
     };
     let mut target = open(&args.run, &wish)?;
     let draw = args.png.is_some() || args.gif.is_some();

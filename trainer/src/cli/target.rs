@@ -2,7 +2,7 @@
 
 use super::engine::JudgeArg;
 use super::instead::{Instead, Who};
-use crate::config::{Gpus, Loaded, Override};
+use crate::config::{Config, Gpus, Loaded, Override};
 use crate::run::stage::Agent;
 use crate::run::{RunError, build_env, judged_env, load_run, plan, settle_here};
 use clap::ValueEnum;
@@ -21,6 +21,15 @@ pub enum AgentKind {
     Zero,
     /// Uniform in -1..1
     Random,
+}
+
+/// Whether the task's events happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Events {
+    /// As in training
+    On,
+    /// The robot of its file, no pushes
+    Off,
 }
 
 /// Environments and who acts in them.
@@ -64,6 +73,8 @@ pub struct Wish<'a> {
     pub python: Option<&'a Path>,
     /// Who acts for single agents.
     pub instead: &'a [Instead],
+    /// Without events.
+    pub calm: bool,
 }
 
 /// Opens a run (a folder or a checkpoint) or a configuration (a `.toml` file).
@@ -72,6 +83,7 @@ pub struct Wish<'a> {
 /// There is nothing there, or it cannot be used; a configuration has no policy.
 pub fn open(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     let mut target = open_one(path, wish)?;
+    target.env.set_events(!wish.calm);
     for instead in wish.instead {
         target = replaced(target, instead)?;
     }
@@ -93,6 +105,14 @@ fn replaced(mut target: Target, instead: &Instead) -> Result<Target, RunError> {
         rest: Box::new(target.agent),
     };
     Ok(target)
+}
+
+/// rapier has one robot for all environments: without its events a task runs there, too.
+fn without_events(config: &mut Config, backend: Option<Backend>, wish: &Wish<'_>) {
+    let engine = backend.unwrap_or(config.sim.backend);
+    if wish.calm && engine == Backend::Rapier {
+        config.task.event.clear();
+    }
 }
 
 fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
@@ -118,6 +138,7 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     if is_config {
         let (mut loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
         loaded.config.sim.backend = backend.unwrap_or(loaded.config.sim.backend);
+        without_events(&mut loaded.config, backend, wish);
         if !mujoco {
             settle_here(&mut loaded, &model)?;
         }
@@ -156,6 +177,7 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
         ));
     }
     let mut run = load_run(path)?;
+    without_events(&mut run.config, backend, wish);
     if !mujoco {
         run.settle(backend)?;
     }

@@ -216,7 +216,13 @@ fn leads_to_number(task: &Value, key: &str) -> Result<(), (String, Option<String
         })?;
     }
     match node {
-        Value::Float(_) | Value::Integer(_) => Ok(()),
+        Value::Float(_) => Ok(()),
+        // Whole numbers are sizes of what environments remember.
+        Value::Integer(_) => {
+            let help = "histories and delays stay as they are while a task is trained";
+            let what = "is a number of control steps and cannot follow a schedule";
+            Err((format!("{key} {what}"), Some(help.into())))
+        }
         _ => Err((format!("{key} is not a number"), None)),
     }
 }
@@ -247,9 +253,8 @@ mod tests {
             }],
             reset: vec![ResetTerm {
                 target: "qpos".into(),
-                uniform: Some([-0.1, 0.1]),
-                normal: None,
-                value: None,
+                uniform: Some([-0.1, 0.1].into()),
+                ..ResetTerm::default()
             }],
             ..TaskConfig::default()
         }
@@ -287,7 +292,7 @@ mod tests {
         let changed = with_values(&task(), values.into_iter());
         assert_eq!(changed.params["push"], 5.0);
         assert_eq!(changed.reward[0].weight, -0.5);
-        assert_eq!(changed.reset[0].uniform, Some([-0.1, 0.7]));
+        assert_eq!(changed.reset[0].uniform, Some([-0.1, 0.7].into()));
         assert_eq!(changed.reward[0].name, "effort");
     }
 

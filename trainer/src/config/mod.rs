@@ -1,7 +1,7 @@
 //! The run's TOML: read, checked, resolved.
 //!
-//! Reading order: [`load`] -> `source` (text to a tree with places) -> `profile`,
-//! `overrides` (`--set`) -> `schema` (unknown keys, wrong kinds: all at once) -> `de` (serde)
+//! Reading order: [`load`] -> `source` (text to a tree with places) -> `include` (other files
+//! under it) -> `profile`, `overrides` (`--set`) -> `schema` (unknown keys, wrong kinds: all at once) -> `de` (serde)
 //! -> `validate`. An error about a path finds its line through [`Places`].
 
 mod collector;
@@ -10,6 +10,7 @@ mod de;
 mod error;
 mod evaluation;
 mod foreign;
+mod include;
 mod locate;
 mod overrides;
 mod profile;
@@ -43,6 +44,7 @@ use crate::memory::MemoryConfig;
 use ostler_collector::replay::ReplayConfig;
 use ostler_sim::Model;
 use ostler_sim::config::{AgentsConfig, ConfigError, EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::model::edit::Edits;
 use ostler_sim::model::looks::Looks;
 use ostler_sim::model::mjcf::{self, MjcfError};
 use serde::{Deserialize, Serialize};
@@ -153,6 +155,8 @@ pub struct Loaded {
     pub config: Config,
     /// The file.
     pub path: PathBuf,
+    /// Files that it includes, in the order in which they count.
+    pub files: Vec<PathBuf>,
     /// Where the values were written.
     pub places: Places,
     /// `env.num_envs` is "auto": the number in `config` is only there to be replaced.
@@ -171,7 +175,8 @@ impl Loaded {
     /// # Errors
     /// Its file, or one that it names, is missing, out of reach or wrong.
     pub fn model(&self) -> Result<Model, MjcfError> {
-        mjcf::load_within(&self.robot(), self.robot_folder().as_deref())
+        let edits = self.edits()?;
+        mjcf::load_edited(&self.robot(), self.robot_folder().as_deref(), &edits)
     }
 
     /// Reads the robot's looks, and the robot again.
@@ -179,7 +184,17 @@ impl Loaded {
     /// # Errors
     /// As [`model`](Self::model).
     pub fn looks(&self) -> Result<(Model, Looks), MjcfError> {
-        mjcf::load_looks(&self.robot(), self.robot_folder().as_deref())
+        let edits = self.edits()?;
+        mjcf::load_edited_looks(&self.robot(), self.robot_folder().as_deref(), &edits)
+    }
+
+    /// What the task adds to the robot's file; its mistakes are found when the configuration
+    /// is read.
+    fn edits(&self) -> Result<Edits, MjcfError> {
+        self.config.task.edits().map_err(|e| MjcfError::Invalid {
+            place: e.path,
+            message: e.message,
+        })
     }
 
     /// The folder that holds all of the robot's files, if one is named.
@@ -250,6 +265,7 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
     let mut sources = Sources::default();
     sources.add(&path.display().to_string(), text, false);
     let mut root = sources.parse(0)?;
+    let files = include::expand(&mut root, &mut sources, path)?;
     let mut wrong = Vec::new();
     let overrides = profile::apply(&mut root, &mut sources, overrides, &mut wrong);
     for o in &overrides {
@@ -278,6 +294,7 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
     Ok(Loaded {
         config,
         path: path.to_path_buf(),
+        files,
         places,
         auto_envs,
     })

@@ -10,9 +10,12 @@ use super::source::{Entry, Node, Sources, Value};
 use super::{BackOffConfig, Config, FaultConfig, curriculum};
 use ostler_collector::replay::{ReplayConfig, TransformConfig, TransformKind};
 use ostler_sim::config::{
-    ActionKind, ActionTerm, AgentsConfig, CommandTerm, JointLimit, NoiseKind, ObservationGroup,
-    ObservationTerm, OneOrMany, ResetTerm, RewardOptions, RewardTerm, SimConfig, TaskConfig,
-    TerminationTerm,
+    ActionKind, ActionTerm, AgentsConfig, BaseConfig, CommandKind, CommandTerm, CriticCopy, Delay,
+    DelayConfig, DelaySteps, Distribution, EventDistribution, EventRange, EventTerm, EventTime,
+    FloorConfig, FloorTable, GroupOptions, HalfOrRange, Heading, HeightConfig, JointLimit,
+    MetricTerm, NoiseKind, ObservationGroup, ObservationTerm, OneOrMany, Operation, Over,
+    PseudoRange, Ranges, Resample, ResetTerm, RewardOptions, RewardTerm, SimConfig, Span, Spread,
+    SpreadConfig, Stack, StateTerm, TaskConfig, TerminationTerm,
 };
 use ostler_sim::names::nearest;
 use std::collections::BTreeMap;
@@ -23,8 +26,24 @@ pub(crate) const ANY: &str = "*";
 
 fn exemplar() -> Config {
     let number = || OneOrMany::One(0.0);
+    let ranges = || Ranges::Named([(ANY.to_string(), [0.0, 0.0])].into());
+    let named = || OneOrMany::Named([(ANY.to_string(), 0.0)].into());
     let range = [0.0, 0.0];
     let text = String::new;
+    // The longest forms; the others are in `special`.
+    let spread = || {
+        Spread::Named(SpreadConfig {
+            uniform: Some(HalfOrRange::Half(0.0)),
+            normal: Some(0.0),
+        })
+    };
+    let delay = || {
+        Delay::Table(DelayConfig {
+            steps: DelaySteps::Fixed(0),
+            redraw: 0,
+            hold: 0.0,
+        })
+    };
     Config {
         agents: Some(AgentsConfig {
             names: vec![text()],
@@ -33,24 +52,60 @@ fn exemplar() -> Config {
         task: TaskConfig {
             robot: text(),
             robot_folder: Some(text()),
+            floor: Some(FloorConfig::Table(FloorTable::default())),
+            base: Some(BaseConfig::Free),
+            start_height: Some(HeightConfig::At(0.0)),
             default_pose: Some(text()),
             params: BTreeMap::from([(ANY.to_string(), 0.0)]),
+            names: BTreeMap::from([(ANY.to_string(), vec![text()])]),
+            lets: BTreeMap::from([(ANY.to_string(), text())]),
+            state: vec![StateTerm {
+                name: text(),
+                unit: Some(text()),
+                init: text(),
+                update: text(),
+            }],
+            metric: vec![MetricTerm {
+                name: text(),
+                expr: text(),
+                unit: Some(text()),
+                over: Over::default(),
+                agents: Some(vec![text()]),
+            }],
             action: vec![ActionTerm {
                 actuators: vec![text()],
                 kind: ActionKind::default(),
-                scale: number(),
-                offset: number(),
-                clip: Some(range),
+                scale: named(),
+                offset: named(),
+                clip: Some(ranges()),
                 choices: vec![vec![0.0]],
-                stiffness: Some(0.0),
-                damping: Some(0.0),
+                stiffness: Some(named()),
+                damping: Some(named()),
+                delay: Some(delay()),
                 agents: Some(vec![text()]),
             }],
             command: vec![CommandTerm {
                 name: text(),
+                // Defaults are left out of what is written.
+                kind: CommandKind::Velocity,
                 range: vec![range],
+                distribution: Distribution::Normal,
+                mean: vec![0.0],
+                std: vec![0.0],
+                probability: vec![0.0],
+                choices: vec![vec![0.0]],
+                weights: vec![0.0],
                 unit: text(),
-                resample_s: 0.0,
+                resample_s: Resample::Every(0.0),
+                frame: Some(text()),
+                lin_vel_x: Some(range),
+                lin_vel_y: Some(range),
+                ang_vel_z: Some(range),
+                heading: Some(Heading::default()),
+                standing: 1.0,
+                forward: 1.0,
+                world: 1.0,
+                deadband: 1.0,
             }],
             observation: vec![ObservationTerm {
                 name: text(),
@@ -58,11 +113,28 @@ fn exemplar() -> Config {
                 group: ObservationGroup::default(),
                 scale: number(),
                 clip: Some(range),
-                noise: 0.0,
+                noise: spread(),
                 // The default is left out of what is written.
                 noise_kind: NoiseKind::Normal,
+                bias: Some(spread()),
+                delay: Some(delay()),
+                history: Some(0),
+                critic: Some(CriticCopy {
+                    seen: true,
+                    noise: Some(spread()),
+                    bias: Some(spread()),
+                    delay: Some(delay()),
+                    history: Some(0),
+                }),
                 agents: Some(vec![text()]),
             }],
+            observations: BTreeMap::from([(
+                ANY.to_string(),
+                GroupOptions {
+                    history: Some(0),
+                    stack: Stack::Term,
+                },
+            )]),
             reward: vec![RewardTerm {
                 name: text(),
                 expr: text(),
@@ -76,9 +148,33 @@ fn exemplar() -> Config {
             }],
             reset: vec![ResetTerm {
                 target: text(),
-                uniform: Some(range),
-                normal: Some(0.0),
-                value: Some(number()),
+                uniform: Some(ranges()),
+                log_uniform: Some(ranges()),
+                normal: Some(named()),
+                scale: Some(ranges()),
+                value: Some(named()),
+                choice: vec![vec![0.0]],
+                within_limits: Some(0.0),
+            }],
+            event: vec![EventTerm {
+                name: text(),
+                when: EventTime::Startup,
+                interval_s: Some(Span::One(0.0)),
+                set: text(),
+                operation: Operation::Add,
+                distribution: EventDistribution::Normal,
+                // The longest form; the others are in `special`.
+                range: Some(EventRange::Pseudo(PseudoRange {
+                    alpha: Some(range),
+                    d: Some(range),
+                    s: Some(range),
+                    t: Some(range),
+                })),
+                mean: Some(number()),
+                std: Some(number()),
+                choices: vec![0.0],
+                shared: true,
+                duration_s: Some(Span::One(0.0)),
             }],
             rewards: RewardOptions {
                 scale_by_dt: false,
@@ -131,12 +227,104 @@ fn special(path: &str) -> Option<Kind> {
             Some(Kind::Auto)
         }
         "runner.eval_interval" => Some(Kind::AutoOrNone),
-        "task.action.scale"
-        | "task.action.offset"
+        "task.start_height" => Some(Kind::Height),
+        "task.floor.friction"
         | "task.observation.scale"
-        | "task.reset.value" => Some(Kind::NumberOrList),
+        | "task.event.mean"
+        | "task.event.std"
+        | "task.event.interval_s"
+        | "task.event.duration_s" => Some(Kind::NumberOrList),
         "agents.policies" => Some(Kind::Policies),
         _ => None,
+    }
+}
+
+/// Shorter forms of a value, beside the one that the exemplar has.
+fn shorter(path: &str) -> &'static [Form] {
+    match path {
+        "task.observation.noise"
+        | "task.observation.bias"
+        | "task.observation.critic.noise"
+        | "task.observation.critic.bias"
+        | "task.observation.noise.uniform"
+        | "task.observation.bias.uniform"
+        | "task.observation.critic.noise.uniform"
+        | "task.observation.critic.bias.uniform" => &[Form::Number, Form::Pair],
+        "task.action.scale"
+        | "task.action.offset"
+        | "task.action.stiffness"
+        | "task.action.damping"
+        | "task.reset.normal"
+        | "task.reset.value" => &[Form::Number, Form::Numbers],
+        "task.command.resample_s" => &[Form::Pair],
+        "task.action.clip"
+        | "task.reset.uniform"
+        | "task.reset.log_uniform"
+        | "task.reset.scale" => &[Form::Pair, Form::Pairs],
+        "task.action.delay"
+        | "task.action.delay.steps"
+        | "task.observation.delay"
+        | "task.observation.critic.delay"
+        | "task.observation.delay.steps"
+        | "task.observation.critic.delay.steps" => &[Form::Whole, Form::WholePair],
+        _ => &[],
+    }
+}
+
+/// A form of a value.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    Number,
+    Numbers,
+    Pair,
+    Pairs,
+    Whole,
+    WholePair,
+}
+
+impl Form {
+    fn fits(self, node: &Node) -> bool {
+        let number = |n: &Node| match n.value {
+            Value::Int(_) => true,
+            Value::Float(x) => x.is_finite(),
+            _ => false,
+        };
+        let whole = |n: &Node| matches!(n.value, Value::Int(i) if u32::try_from(i).is_ok());
+        let list = |fits: &dyn Fn(&Node) -> bool, len: Option<usize>| match &node.value {
+            Value::Array(items) => items.iter().all(fits) && len.is_none_or(|n| n == items.len()),
+            _ => false,
+        };
+        match self {
+            Self::Number => number(node),
+            Self::Whole => whole(node),
+            Self::Numbers => list(&number, None),
+            Self::Pair => list(&number, Some(2)),
+            Self::Pairs => list(&|n| Self::Pair.fits(n), None),
+            Self::WholePair => list(&whole, Some(2)),
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Number => "a finite number",
+            Self::Numbers => "a list of such",
+            Self::Pair => "a range [low, high]",
+            Self::Pairs => "a list of such",
+            Self::Whole => "a whole number from 0 on",
+            Self::WholePair => "a range [least, most] of whole numbers from 0 on",
+        }
+    }
+
+    /// The kind of the exemplar's form.
+    fn of(schema: &Schema) -> &'static str {
+        match schema {
+            Schema::Float(_) => "a number",
+            Schema::Integer(_) => "a whole number",
+            Schema::Boolean(_) => "true or false",
+            Schema::String(_) => "text in quotes",
+            Schema::Array(_) => "a list",
+            _ => "a table",
+        }
     }
 }
 
@@ -145,6 +333,8 @@ enum Kind {
     Auto,
     AutoOrNone,
     NumberOrList,
+    Ranges,
+    Height,
     Policies,
 }
 
@@ -191,6 +381,34 @@ impl Walk<'_> {
         if let Some(kind) = special(path) {
             return self.special(node, kind, path);
         }
+        if path == "task.event.range" && !matches!(node.value, Value::Table(_)) {
+            return self.special(node, Kind::Ranges, path);
+        }
+        let shorter = shorter(path);
+        if !shorter.is_empty() {
+            let plain = matches!(schema, Schema::Float(_)) && Form::Number.fits(node);
+            if plain || shorter.iter().any(|form| form.fits(node)) {
+                return;
+            }
+            // Else a mistake within the table is named there.
+            if !matches!((schema, &node.value), (Schema::Table(_), Value::Table(_))) {
+                let mut forms: Vec<&str> = shorter.iter().map(|form| form.words()).collect();
+                match schema {
+                    Schema::Table(_) => forms.push("a table"),
+                    Schema::Float(_) if !shorter.contains(&Form::Number) => {
+                        forms.insert(0, Form::Number.words());
+                    }
+                    _ => {}
+                }
+                let last = forms.pop().unwrap_or_default();
+                let forms = match forms.is_empty() {
+                    true => last.to_string(),
+                    false => format!("{} or {last}", forms.join(", ")),
+                };
+                let kind = node.value.kind();
+                return self.wrong(node, format!("{path} takes {forms}, this is {kind}"));
+            }
+        }
         match (schema, &node.value) {
             (Schema::Table(known), Value::Table(entries)) => {
                 for entry in entries {
@@ -233,14 +451,12 @@ impl Walk<'_> {
             | (Schema::Integer(_), Value::Int(_))
             | (Schema::Boolean(_), Value::Bool(_))
             | (Schema::String(_), Value::Str(_)) => {}
+            // A floor without numbers of its own.
+            (Schema::Table(_), Value::Bool(_)) if path == "task.floor" => {}
             (expected, found) => {
-                let expected = match expected {
-                    Schema::Float(_) => "a number",
-                    Schema::Integer(_) => "a whole number",
-                    Schema::Boolean(_) => "true or false",
-                    Schema::String(_) => "text in quotes",
-                    Schema::Array(_) => "a list",
-                    _ => "a table",
+                let expected = match path {
+                    "task.floor" => "true, false or a table",
+                    _ => Form::of(expected),
                 };
                 let kind = found.kind();
                 self.wrong(node, format!("{path} takes {expected}, this is {kind}"));
@@ -277,6 +493,21 @@ impl Walk<'_> {
                     _ => number(node),
                 },
                 "a finite number or a list of such",
+            ),
+            Kind::Ranges => (
+                match &node.value {
+                    Value::Array(items) if items.iter().all(number) => items.len() == 2,
+                    Value::Array(items) => items.iter().all(|n| match &n.value {
+                        Value::Array(pair) => pair.len() == 2 && pair.iter().all(number),
+                        _ => false,
+                    }),
+                    _ => false,
+                },
+                "[low, high], a list of such, or a table of such",
+            ),
+            Kind::Height => (
+                matches!(&node.value, Value::Str(s) if s == "auto") || number(node),
+                "\"auto\" or a finite number (m)",
             ),
             Kind::Policies => (
                 match &node.value {

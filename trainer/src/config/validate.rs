@@ -17,6 +17,7 @@ impl Config {
         self.check_simulation(&mut errors);
         self.check_runner(&mut errors);
         self.check_collector(&mut errors);
+        errors.extend(self.task.edits().err());
         errors.extend(self.actor.validate());
         errors.extend(self.critic.validate());
         errors.extend(methods().flat_map(|m| m.validate(self)));

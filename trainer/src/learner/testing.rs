@@ -37,6 +37,7 @@ pub fn spec(obs: usize, critic: Option<usize>, action: ActionSpace, num_envs: us
         max_episode_steps: 100,
         min_truncation_steps: 100,
         reward_names: Vec::new(),
+        metrics: Vec::new(),
         termination_names: vec!["time_out".into()],
         cause_names: Vec::new(),
         agents: Vec::new(),

@@ -20,6 +20,8 @@ pub struct Snapshot {
     pub of: u64,
     /// Environment steps per second.
     pub fps: f64,
+    /// The metric `success` of the last episodes that ended, if the task has one.
+    pub success: Option<f64>,
     /// Mean return of the last episodes; NaN before any ended.
     pub mean_return: f64,
     /// That mean is over fewer episodes than it is meant to be, or over short ones alone.
@@ -46,6 +48,9 @@ impl std::fmt::Display for Snapshot {
             self.of,
             thousands(self.fps)
         )?;
+        if let Some(success) = self.success {
+            write!(f, "success {success:.3}  ")?;
+        }
         if self.mean_return.is_finite() {
             let early = match self.early {
                 true => " (first episodes)",
@@ -233,6 +238,7 @@ mod tests {
     #[test]
     fn the_line_says_iteration_speed_return_length_and_time_left() {
         let mut s = Snapshot {
+            success: None,
             iteration: 7,
             of: 100,
             fps: 1_234_567.0,
@@ -258,6 +264,11 @@ mod tests {
         assert!(
             s.to_string()
                 .contains("return 12.35 (first episodes)  length 100  evaluated 15.50  memory")
+        );
+        s.success = Some(0.875);
+        assert!(
+            s.to_string()
+                .contains("steps/s  success 0.875  return 12.35")
         );
         s.rss_mib = f64::NAN;
         s.mean_return = f64::NAN;

@@ -42,7 +42,7 @@ pub fn load_run(run: &Path) -> Result<LoadedRun, RunError> {
         errln!("{note}");
     }
     let loaded = load(&dir.join(dir::CONFIG), &[])?;
-    let model = Arc::new(loaded.model()?);
+    let model = robot(&loaded)?;
     Ok(LoadedRun {
         dir,
         config: loaded.config.clone(),
@@ -51,6 +51,16 @@ pub fn load_run(run: &Path) -> Result<LoadedRun, RunError> {
         checkpoint,
         loaded,
     })
+}
+
+/// The robot, with what the task's events make different between environments.
+///
+/// # Errors
+/// Its file cannot be read; a mistake in an event, shown in its file.
+pub(crate) fn robot(loaded: &Loaded) -> Result<Arc<Model>, RunError> {
+    let model = Arc::new(loaded.model()?);
+    let made = ostler_sim::task::event::robot(&model, &loaded.config.task);
+    made.map_err(|e| loaded.places.explain(&e).into())
 }
 
 fn folder_below(run: &Path) -> Option<PathBuf> {

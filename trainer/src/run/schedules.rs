@@ -151,7 +151,10 @@ fn over_nothing(
     };
     tags.extend(in_group("Episode_Reward", &spec.reward_names));
     tags.extend(in_group("Episode_Termination", &spec.termination_names));
+    let metrics: Vec<String> = spec.metrics.iter().map(|m| m.name.clone()).collect();
+    tags.extend(in_group("Metrics", &metrics));
     if evaluated {
+        tags.extend(in_group("Eval/Metrics", &metrics));
         let names = [
             "mean_reward",
             "ci95_reward",

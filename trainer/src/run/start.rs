@@ -7,7 +7,7 @@ use super::evaluate::{DEVICE_STEPS, DeviceEvaluator, Evaluates, Evaluations, Eva
 use super::guards::{Guards, Health, MemoryGuard, tell_pressure};
 use super::load::{fits, load_run, mark};
 use super::pace::Pace;
-use super::parts::{Machine, Parts, fitting, nowhere, reduce, to_evaluate};
+use super::parts::{Parts, fitting, nowhere, reduce, to_evaluate};
 use super::report::Report;
 use super::schedules::Schedules;
 use super::setup::{
@@ -211,12 +211,11 @@ fn evaluator(
         return Ok(None);
     }
     // Returns of several agents are added up where episodes are counted: on the host.
-    if config.gpu().is_some() && config.agents.is_none() {
-        let machine = Machine::of(config)?;
+    if config.agents.is_none() {
         let longest = parts.spec.max_episode_steps;
         let steps = DEVICE_STEPS.min(longest.max(1) as usize);
         let policy = parts.learner.policy();
-        let there = to_evaluate(&machine, loaded, model, policy, (n, steps, seed))?;
+        let there = to_evaluate(&parts.machine, loaded, model, policy, (n, steps, seed))?;
         if let Some(there) = there {
             let evaluator = DeviceEvaluator::new(there, longest)?;
             return Ok(Some(Evaluates::Device(Box::new(evaluator))));

@@ -95,6 +95,7 @@ impl DeviceEnv {
         let actions = floats(s.nraw);
         let ctrl = floats(s.nu);
         let rewards = floats(s.nagent);
+        let before = floats(s.nhistory);
         examiner.first_env = self.twin.first_env.wrapping_add(word(record, 0));
         examiner.noise = self.twin.noise;
         examiner.live.clock = clock(record);
@@ -106,6 +107,7 @@ impl DeviceEnv {
         examiner.work.columns.ctrl.copy_from_slice(&ctrl);
         examiner.work.columns.bits[0] = word(record, 3);
         examiner.work.columns.gain.copy_from_slice(&rewards);
+        examiner.work.columns.next_history.copy_from_slice(&before);
         examiner.first_cause(0, &actions)
     }
 }

@@ -115,7 +115,8 @@ impl DeviceEnv {
             ..sim.clone()
         };
         let n = env.num_envs;
-        let twin = BatchEnv::shard(Arc::clone(&model), &sim, env, task, seed, first_env)?;
+        let twin = BatchEnv::shard(model, &sim, env, task, seed, first_env)?;
+        let model = Arc::clone(twin.model());
         let plan = lower(&model, &lower_options(&sim)).map_err(PhysicsError::from)?;
         let sizes = sizes(&model, &plan, &twin.task);
         let spec = &twin.spec;
@@ -141,6 +142,7 @@ impl DeviceEnv {
             first_env,
             seed,
             noisy: 1,
+            events: 1,
             noise_width: i32::try_from(noise.width).unwrap_or(i32::MAX),
             noise_normal: u32::from(noise.normal),
             noise_seed: noise.seed,

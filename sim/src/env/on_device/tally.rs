@@ -68,6 +68,10 @@ impl DeviceEnv {
         for (m, sum) in stats.agent_return_sums.iter_mut().enumerate() {
             *sum += total(first + m);
         }
+        let first = first + s.agent_sums();
+        for (k, sum) in stats.metric_sums.iter_mut().enumerate() {
+            *sum += total(first + k);
+        }
         self.shortfalls = Shortfalls {
             contact_overflow: total(s.tally()) as u64,
             unsolved: total(s.tally() + 1) as u64,
@@ -90,6 +94,9 @@ impl DeviceEnv {
                     length: last.length,
                 });
             }
+        }
+        if !stats.has_metrics() {
+            stats.finished_metrics.clear();
         }
         pod_read_unaligned(&bytes[8 * (s.tally() + 2) + 16 * chunks..][..4])
     }

@@ -16,6 +16,7 @@ mod contact;
 mod content;
 mod defaults;
 mod derive;
+mod edit;
 mod equality;
 mod files;
 mod fluid;
@@ -40,6 +41,7 @@ mod unfelt;
 mod urdf;
 mod value;
 
+use super::edit::{Edits, Height, grounds, lowest, plane_height};
 use super::looks::{Looks, Surface};
 use super::rest::Rest;
 use super::rotation::{IDENTITY, Pose};
@@ -94,6 +96,36 @@ pub fn load_within(path: &Path, within: Option<&Path>) -> Result<Model, MjcfErro
     Ok(parse_within(path, within, text, false)?.0)
 }
 
+/// The same with what a task adds to the file.
+///
+/// # Errors
+/// As [`load`]; something cannot be added, which the message says by the task's key.
+pub fn load_edited(path: &Path, within: Option<&Path>, edits: &Edits) -> Result<Model, MjcfError> {
+    let text = opened(path, within)?;
+    Ok(edited(path, within, text, false, edits)?.0)
+}
+
+/// As [`load_edited`], with the robot's looks, as [`load_looks`].
+///
+/// # Errors
+/// As [`load_edited`].
+pub fn load_edited_looks(
+    path: &Path,
+    within: Option<&Path>,
+    edits: &Edits,
+) -> Result<(Model, Looks), MjcfError> {
+    let text = opened(path, within)?;
+    edited(path, within, text, true, edits)
+}
+
+/// As [`parse`], with what a task adds.
+///
+/// # Errors
+/// As [`load_edited`].
+pub fn parse_edited(path: &Path, text: String, edits: &Edits) -> Result<Model, MjcfError> {
+    Ok(edited(path, None, text, false, edits)?.0)
+}
+
 /// Reads MJCF or URDF from `text` as if it stood in the file `path`, which need not
 /// exist; includes are looked up in its folder.
 ///
@@ -135,24 +167,91 @@ fn opened(path: &Path, within: Option<&Path>) -> Result<String, MjcfError> {
     })
 }
 
+/// Reads a file with additions; once more where these depend on what is in it: a floor of its
+/// own, a robot's lowest point.
+fn edited(
+    path: &Path,
+    within: Option<&Path>,
+    text: String,
+    looks: bool,
+    edits: &Edits,
+) -> Result<(Model, Looks), MjcfError> {
+    let wanted = edits;
+    let mut edits = edits.clone();
+    let (mut read, added) = parse_edits(path, within, text.clone(), looks, &edits)?;
+    let mut again = false;
+    let mut needless = None;
+    let mut ground = wanted.floor.map(|floor| floor.height);
+    let new = |g: &usize| added.floor.as_ref() == Some(&read.0.geoms[*g].name);
+    if let Some(geom) = grounds(&read.0).find(|g| !new(g)) {
+        ground = plane_height(&read.0, geom);
+        if edits.floor.take().is_some() {
+            let name = &read.0.geoms[geom].name;
+            needless = Some(format!("the file has its own floor, \"{name}\""));
+            again = true;
+        }
+    }
+    if edits.height == Some(Height::OnFloor) {
+        let refuse = |message: &str| MjcfError::Invalid {
+            place: path.display().to_string(),
+            message: format!("task.start_height = \"auto\": {message}; write a number (m)"),
+        };
+        let model = &read.0;
+        let body = added.root.as_ref().and_then(|name| match name {
+            Some(name) => model.bodies.iter().position(|b| b.name == *name),
+            None => (1..model.bodies.len()).find(|b| model.bodies[*b].parent == 0),
+        });
+        let body = body.ok_or_else(|| refuse("the robot's root is welded to the world"))?;
+        let ground = ground.ok_or_else(|| refuse("there is no level floor"))?;
+        let bottom = lowest(model, body).ok_or_else(|| refuse("no shape can touch the floor"))?;
+        let height = model.bodies[body].pos[2] + ground - bottom;
+        edits.height = Some(Height::At(height));
+        again = true;
+    }
+    if again {
+        (read, _) = parse_edits(path, within, text, looks, &edits)?;
+    }
+    let needless = needless.map(|why| ("task.floor", why));
+    let needless = needless.into_iter().chain(added.needless);
+    let place = path.file_name().unwrap_or_default().to_string_lossy();
+    read.0.ignored.extend(needless.map(|(what, why)| Ignored {
+        what: what.into(),
+        place: place.to_string(),
+        why,
+    }));
+    Ok(read)
+}
+
 fn parse_within(
     path: &Path,
     within: Option<&Path>,
     text: String,
     looks: bool,
 ) -> Result<(Model, Looks), MjcfError> {
+    Ok(parse_edits(path, within, text, looks, &Edits::default())?.0)
+}
+
+fn parse_edits(
+    path: &Path,
+    within: Option<&Path>,
+    text: String,
+    looks: bool,
+    edits: &Edits,
+) -> Result<((Model, Looks), edit::Added), MjcfError> {
     let reach = Reach::new(path, within);
     let (mut sources, mut settings) = (Sources::default(), Settings::default());
     let mut notes = Vec::new();
     let mut assembler = Assembler::new(&mut sources, &mut settings, &mut notes);
-    let whole = assembler.model(path, text, &reach)?;
+    let mut whole = assembler.model(path, text, &reach)?;
     let (urdf, named) = (assembler.urdf, std::mem::take(&mut assembler.files));
     let mut unfelt = VisualGeoms::new(looks.then(|| Looks {
         urdf,
         ..Looks::default()
     }));
+    let mut added = edit::apply(edits, &mut whole.root).map_err(|f| sources.error(f))?;
     let read = read(&whole, path, &settings, &mut notes, &mut unfelt);
     let mut model = read.map_err(|f| sources.error(f))?;
+    model.added = std::mem::take(&mut added.said);
     notes.sort_by_key(|n| n.at.order());
     model.ignored = notes
         .iter()
@@ -170,7 +269,7 @@ fn parse_within(
         }
     }
     let looks = unfelt.looks(&sources).unwrap_or_default();
-    Ok((model, looks))
+    Ok(((model, looks), added))
 }
 
 /// Something that has no effect, with its place still as an offset.
@@ -216,7 +315,10 @@ fn read(
         nv: 0,
         na: 0,
         qpos0: Vec::new(),
+        varied: Vec::new(),
+        nderived: 0,
         ignored: Vec::new(),
+        added: Vec::new(),
         sources: Vec::new(),
     };
     let mut names = Names::new(root);

@@ -152,6 +152,28 @@ struct SourceFile {
     characters: Vec<u32>,
 }
 
+/// Blanks out an XML declaration behind blank lines, which MuJoCo's reader takes and XML
+/// does not allow; everything stays in its place.
+fn late_declaration(text: String) -> String {
+    let start = text.len() - text.trim_start().len();
+    let declared = text[start..].starts_with("<?xml ").then(|| text.find("?>"));
+    match declared.flatten().filter(|_| start > 0) {
+        Some(end) => {
+            let blank = |c: char| if c == '\n' { '\n' } else { ' ' };
+            let ascii = text[..end + 2].is_ascii();
+            if !ascii {
+                return text;
+            }
+            text[..end + 2]
+                .chars()
+                .map(blank)
+                .chain(text[end + 2..].chars())
+                .collect()
+        }
+        None => text,
+    }
+}
+
 /// Characters start at bytes that are not UTF-8 continuations.
 fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|b| **b & 0xC0 != 0x80).count()
@@ -265,6 +287,7 @@ impl Sources {
             let byte = byte as u32;
             return Err(self.error(Fault::new(At { file, byte }, why)));
         }
+        let text = late_declaration(text);
         let document = roxmltree::Document::parse(&text).map_err(|e| {
             let pos = e.pos();
             // roxmltree ends its message with the position, which we put in front.

@@ -1,6 +1,7 @@
 use super::*;
 
 mod attached;
+mod edits;
 mod files;
 mod looks;
 

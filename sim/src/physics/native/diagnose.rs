@@ -14,6 +14,7 @@ struct State {
     qpos: Vec<f32>,
     qvel: Vec<f32>,
     act: Vec<f32>,
+    varied: Vec<f32>,
 }
 
 impl NativePhysics {
@@ -30,6 +31,7 @@ impl NativePhysics {
             qpos: column(&self.state.qpos),
             qvel: column(&self.state.qvel),
             act: column(&self.state.act),
+            varied: column(&self.state.varied),
         };
         let mut ctrl: Vec<f32> = column(ctrl);
         for u in ctrl.iter_mut().filter(|u| evidence::is_bad(**u)) {
@@ -66,6 +68,7 @@ impl NativePhysics {
             qpos: vec![0.0; now.qpos.len()],
             qvel: vec![0.0; now.qvel.len()],
             act: vec![0.0; now.act.len()],
+            varied: now.varied.clone(),
         };
         let mut qacc = vec![0.0; now.qvel.len()];
         let mut sense = vec![0.0; self.state.sensordata.len() / self.state.num_envs.max(1)];
@@ -77,6 +80,7 @@ impl NativePhysics {
             qvel: now.qvel.as_ptr(),
             act: now.act.as_ptr(),
             ctrl: ctrl.as_ptr(),
+            varied: now.varied.as_ptr(),
             qacc: qacc.as_mut_ptr(),
             sense: sense.as_mut_ptr(),
             qpos_next: next.qpos.as_mut_ptr(),

@@ -116,6 +116,13 @@ pub fn new(
     for (row, x) in initial.chunks_mut(num_envs.max(1)).zip(&model.qpos0) {
         row.fill(*x as f32);
     }
+    for (row, x) in (physics.state.varied)
+        .chunks_mut(num_envs.max(1))
+        .zip(model.varied_numbers())
+    {
+        row.fill(x as f32);
+    }
+    physics.state.stale.fill(1);
     let rest = buf("qvel", model.nv)?;
     let mut all = zeroed::<u32>("flags", num_envs)?;
     all.fill(1);
@@ -269,6 +276,10 @@ impl Physics for NativePhysics {
     }
 
     fn measures(&self) -> bool {
+        true
+    }
+
+    fn varies(&self) -> bool {
         true
     }
 

@@ -79,13 +79,14 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
     functions: impl Into<Functions>,
     states: &States<'_>,
 ) -> Result<Evaluation, PhysicsError> {
-    let (nq, nv, nu, na) = (plan.nq, plan.nv, plan.nu, plan.na);
+    let (nq, nv, nu, na, nvary) = (plan.nq, plan.nv, plan.nu, plan.na, plan.nvary);
     let k = states.qpos.len() / nq.max(1);
     for (name, rows, width) in [
         ("qpos", states.qpos, nq),
         ("qvel", states.qvel, nv),
         ("ctrl", states.ctrl, nu),
         ("act", states.act, na),
+        ("varied numbers", states.varied, nvary),
     ] {
         if rows.len() != k * width {
             return Err(unsupported(format!(
@@ -113,6 +114,7 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
     let qvel = columns("qvel", states.qvel, nv)?;
     let ctrl = columns("ctrl", states.ctrl, nu)?;
     let act = columns("act", states.act, na)?;
+    let varied = columns("varied numbers", states.varied, nvary)?;
     let mut qacc = zeroed::<T>("qacc", nv * k)?;
     let nsense = robot.plan().nsense;
     let mut sense = zeroed::<T>("sensordata", nsense * k)?;
@@ -132,6 +134,7 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
         qvel: qvel.as_ptr(),
         act: act.as_ptr(),
         ctrl: ctrl.as_ptr(),
+        varied: varied.as_ptr(),
         qacc: qacc.as_mut_ptr(),
         sense: sense.as_mut_ptr(),
         qpos_next: qpos_next.as_mut_ptr(),
@@ -177,3 +180,7 @@ fn run<T: Scalar + Zeroable + Into<f64>>(
         iterations,
     })
 }
+
+#[cfg(test)]
+#[path = "evaluate_tests.rs"]
+mod tests;

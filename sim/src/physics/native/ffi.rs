@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// `OSTLER_KERNEL_VERSION`.
-pub(super) const VERSION: c_int = 4;
+pub(super) const VERSION: c_int = 5;
 
 /// `OstlerKernel` of `api.h`.
 #[repr(C)]
@@ -135,6 +135,7 @@ pub(super) struct EvalArgs<T> {
     pub qvel: *const T,
     pub act: *const T,
     pub ctrl: *const T,
+    pub varied: *const T,
     pub qacc: *mut T,
     pub sense: *mut T,
     pub qpos_next: *mut T,

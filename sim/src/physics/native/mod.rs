@@ -24,6 +24,7 @@ pub(crate) use engine::{ITERATIONS, TOLERANCE};
 pub use engine::{NativePhysics, new};
 pub use evaluate::{EvalOptions, evaluate};
 pub use kernel::{InstructionSet, Unusable};
+pub use lower::vary;
 
 use super::PhysicsError;
 

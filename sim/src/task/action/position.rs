@@ -1,16 +1,15 @@
 //! The law of `kind = "position"`: joint targets.
 
-use super::super::number;
 use super::super::pose::is_servo;
 use super::Law;
-use crate::config::{ActionTerm, ConfigError};
+use crate::config::ConfigError;
 use crate::model::{Actuator, Dynamics, Joint, JointKind, Model};
 
-/// The law of `kind = "position"`.
+/// The law of `kind = "position"`; `gains`: stiffness and damping, where they are given.
 pub(super) fn position(
     model: &Model,
     actuator: &Actuator,
-    term: &ActionTerm,
+    [stiffness, damping]: [Option<f32>; 2],
     scale: f32,
     offset: f32,
     pose: &[f64],
@@ -44,7 +43,7 @@ pub(super) fn position(
         actuator.gain[0] != 0.0 && actuator.bias == [0.0; 3] && actuator.gain[1..] == [0.0; 2];
     let name = &actuator.name;
     if is_servo(actuator) {
-        if term.stiffness.is_some() || term.damping.is_some() {
+        if stiffness.is_some() || damping.is_some() {
             return Err(ConfigError::new(
                 format!("{path}.stiffness"),
                 format!("\"{name}\" is a position actuator with gains of its own"),
@@ -63,14 +62,14 @@ pub(super) fn position(
             format!("\"{name}\" is neither a position actuator nor a motor"),
         ));
     }
-    let Some(kp) = term.stiffness else {
+    let Some(kp) = stiffness else {
         return Err(ConfigError::new(
             format!("{path}.stiffness"),
             format!("is needed: \"{name}\" is a motor"),
         )
         .help("stiffness = 20.0 and damping = 0.5, for example"));
     };
-    let kd = term.damping.unwrap_or(0.0);
+    let kd = damping.unwrap_or(0.0);
     for (key, value) in [("stiffness", kp), ("damping", kd)] {
         if value < 0.0 {
             return Err(ConfigError::new(
@@ -82,8 +81,8 @@ pub(super) fn position(
     Ok(Law::Pd {
         scale,
         offset: offset as f32,
-        kp: number(kp, &format!("{path}.stiffness"))?,
-        kd: number(kd, &format!("{path}.damping"))?,
+        kp,
+        kd,
         gear: (gear * actuator.gain[0]) as f32,
         q: joint.qpos_adr,
         v: joint.dof_adr,

@@ -10,7 +10,7 @@ mod numbers;
 pub use numbers::Numbers;
 
 use super::Task;
-use super::expr::{Cell, Code, Remembered};
+use super::expr::{Code, Remembered};
 use crate::device::SourceRange;
 pub use crate::state::Sizes;
 use crate::state::{EPISODE, WORLD, width};
@@ -27,7 +27,7 @@ pub const TALLY_REWARD: usize = 10;
 impl Sizes {
     /// Statistics of one environment.
     pub fn tally(&self) -> usize {
-        TALLY_REWARD + self.nreward + self.nend + self.agent_sums()
+        TALLY_REWARD + self.nreward + self.nend + self.agent_sums() + self.nmetric
     }
 
     /// Sums of returns of single agents.
@@ -47,7 +47,8 @@ impl Sizes {
 
     /// Words of a break record.
     pub fn break_record(&self) -> usize {
-        BREAK_HEAD + self.nraw + self.nu + self.nagent + self.live() + self.physics()
+        let step = self.nraw + self.nu + self.nagent + self.nhistory;
+        BREAK_HEAD + step + self.live() + self.physics()
     }
 }
 
@@ -140,13 +141,33 @@ impl Writer<'_> {
             let place = format!("task.termination[{}].expr", term.index);
             self.term(&function("end", i), term.program.code(), place, &term.text);
         }
+        for (i, term) in task.metrics.terms.iter().enumerate() {
+            let place = format!("task.metric[{}].expr", term.index);
+            self.term(
+                &function("metric", i),
+                term.program.code(),
+                place,
+                &term.text,
+            );
+        }
         for (i, term) in task.observations.terms.iter().enumerate() {
             let place = format!("task.observation[{}].expr", term.index);
             self.term(&function("seen", i), term.program.code(), place, &term.text);
         }
         for (i, cell) in task.history.cells().iter().enumerate() {
-            let place = format!("what the task remembers, {i}");
-            self.term(&function("kept", i), cell.code(), place, &cell.text());
+            let place = match cell.kind() {
+                Remembered::State(s) => {
+                    format!("task.state[{}]", task.history.states()[s].index)
+                }
+                Remembered::Previous | Remembered::Since => {
+                    format!("what the task remembers, {i}")
+                }
+            };
+            let text = cell.text();
+            self.term(&function("kept", i), cell.next(), place.clone(), &text);
+            if !cell.begins_as_it_goes_on() {
+                self.term(&function("begun", i), cell.begin(), place, &text);
+            }
         }
         self.line(format_args!("#line 1 \"task\""));
     }
@@ -171,38 +192,51 @@ impl Writer<'_> {
         self.line(format_args!(
             "struct Terms : Printed {{\n  const EnvArgs& a;\n  const int e;"
         ));
-        let ones = |k: usize| (0..k).map(|i| (i, 1, false)).collect::<Vec<_>>();
-        let seen = task.observations.terms.iter().enumerate();
-        let cells = task.history.cells().iter().enumerate();
-        let since = |cell: &Cell| cell.kind() == Remembered::Since;
-        for (name, kind, terms) in [
+        let ones = |k: usize| vec![1; k];
+        let seen = task.observations.terms.iter().map(|t| t.len());
+        for (name, kind, widths) in [
             ("rewards", "reward", ones(task.score.rewards.len())),
             ("ends", "end", ones(task.score.terminations.len())),
-            (
-                "observations",
-                "seen",
-                seen.map(|(i, t)| (i, t.len(), false)).collect(),
-            ),
-            (
-                "cells",
-                "kept",
-                cells.map(|(i, c)| (i, c.rows().len(), since(c))).collect(),
-            ),
+            ("metrics", "metric", ones(task.metrics.len())),
+            ("observations", "seen", seen.collect()),
         ] {
-            let parameter = if kind == "kept" { "bool since, " } else { "" };
-            let unused = if kind == "kept" { "(void)since; " } else { "" };
-            self.line(format_args!(
-                "  template<class F> OSTLER_FN void {name}({parameter}F f) const {{\n    {unused}(void)f;"
-            ));
-            for (i, len, since) in terms {
-                let condition = if since { "if (since) " } else { "" };
-                let function = function(kind, i);
-                self.line(format_args!(
-                    "    {condition}{{\n      Values<{len}> v;\n      {function}(a, e, v.x);\n      f({i}, v);\n    }}"
-                ));
-            }
-            self.line(format_args!("  }}"));
+            let terms = widths.into_iter().enumerate();
+            self.list(name, terms.map(|(i, len)| (i, len, function(kind, i))));
         }
+        let cells = task.history.cells().iter().enumerate();
+        self.list(
+            "begins",
+            cells.clone().map(|(i, cell)| {
+                let same = cell.begins_as_it_goes_on();
+                let kind = if same { "kept" } else { "begun" };
+                (i, cell.rows().len(), function(kind, i))
+            }),
+        );
+        for states in [true, false] {
+            let own = cells.clone().filter(|(_, c)| c.kind().is_state() == states);
+            let name = if states { "states" } else { "others" };
+            self.list(
+                name,
+                own.map(|(i, c)| (i, c.rows().len(), function("kept", i))),
+            );
+        }
+        self.line(format_args!(
+            "  template<class F> OSTLER_FN void cells(bool own, F f) const {{\n    \
+             if (own) states(f);\n    else others(f);\n  }}"
+        ));
         self.line(format_args!("}};"));
+    }
+    /// A function of `Terms` that hands the values of some terms to `f`: their number,
+    /// components and functions.
+    fn list(&mut self, name: &str, terms: impl Iterator<Item = (usize, usize, String)>) {
+        self.line(format_args!(
+            "  template<class F> OSTLER_FN void {name}(F f) const {{\n    (void)f;"
+        ));
+        for (i, len, function) in terms {
+            self.line(format_args!(
+                "    {{\n      Values<{len}> v;\n      {function}(a, e, v.x);\n      f({i}, v);\n    }}"
+            ));
+        }
+        self.line(format_args!("  }}"));
     }
 }

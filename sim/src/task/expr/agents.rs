@@ -5,50 +5,26 @@ use super::ExprError;
 use super::check::{Checker, Value};
 use super::tree::NodeRef;
 use super::unit::Unit;
-use std::borrow::Cow;
 use std::ops::Range;
 
 /// Placeholder of an agent's name.
 pub const PLACEHOLDERS: [&str; 3] = ["{agent}", "{other}", "{each}"];
 
 /// Which agents `{each}` and `{other}` stand for now.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct AgentNames {
-    each: Option<usize>,
-    other: Option<usize>,
+    pub(super) each: Option<usize>,
+    pub(super) other: Option<usize>,
 }
 
 impl Checker<'_> {
-    /// `text` with the names of agents in place of what stands for them. `span` is where
-    /// it was written.
-    pub(super) fn fill<'t>(
-        &mut self,
-        text: &'t str,
-        span: &Range<usize>,
-    ) -> Result<Cow<'t, str>, ExprError> {
-        let mut filled = Cow::Borrowed(text);
-        for placeholder in PLACEHOLDERS {
-            if !filled.contains(placeholder) {
-                continue;
-            }
-            let at = self.text[span.clone()].find(placeholder);
-            let own = at.map_or_else(
-                || span.clone(),
-                |at| span.start + at..span.start + at + placeholder.len(),
-            );
-            let name = self.stands_for(placeholder, own)?;
-            filled = Cow::Owned(filled.replace(placeholder, name));
-        }
-        Ok(filled)
-    }
-
     /// `text`, for people: with the names of agents where it is known whose.
-    pub(super) fn named(&self, text: &str) -> String {
-        let mut named = text.to_string();
+    pub(super) fn agents_named(&self, text: String) -> String {
+        let mut named = text;
         let Some(agents) = self.scope.agents else {
             return named;
         };
-        let meant = [agents.agent, self.meant.other, self.meant.each];
+        let meant = [agents.agent, self.place.meant.other, self.place.meant.each];
         for (placeholder, agent) in PLACEHOLDERS.into_iter().zip(meant) {
             if let Some(name) = agent.and_then(|a| agents.names.get(a)) {
                 named = named.replace(placeholder, name);
@@ -57,20 +33,30 @@ impl Checker<'_> {
         named
     }
 
-    fn stands_for(&mut self, placeholder: &str, span: Range<usize>) -> Result<&str, ExprError> {
+    /// The agent's name that one of [`PLACEHOLDERS`] stands for.
+    pub(super) fn agent_meant(
+        &mut self,
+        placeholder: &str,
+        span: Range<usize>,
+    ) -> Result<String, ExprError> {
         let Some(agents) = self.scope.agents else {
             return Err(no_agents(&format!("`{placeholder}`"), span));
         };
+        // A named expression that is looked at by itself may speak of any.
+        let any = self.trying.map(|_| 0);
         let (agent, help) = match placeholder {
             "{agent}" => {
                 self.of_agent = true;
                 (agents.agent, "this term is the world's, not an agent's")
             }
-            "{each}" => (self.meant.each, "it stands inside each(...)"),
-            _ => (self.meant.other, "it stands inside others(...)"),
+            "{each}" => (self.place.meant.each.or(any), "it stands inside each(...)"),
+            _ => (
+                self.place.meant.other.or(any),
+                "it stands inside others(...)",
+            ),
         };
         match agent.and_then(|a| agents.names.get(a)) {
-            Some(name) => Ok(name),
+            Some(name) => Ok(name.clone()),
             None => Err(
                 ExprError::new(span, format!("`{placeholder}` stands for nobody here")).help(help),
             ),
@@ -85,9 +71,14 @@ impl Checker<'_> {
         span: &Range<usize>,
     ) -> Result<Value, ExprError> {
         let Some(agents) = self.scope.agents else {
-            return Err(no_agents(&format!("`{name}`"), span.clone()));
+            let error = no_agents(&format!("`{name}`"), span.clone());
+            let list = self.scope.defined.list_names().next();
+            return Err(match list.filter(|_| name == "each") {
+                Some(list) => error.help(format!("write each({list}, expr) for a list of names")),
+                None => error,
+            });
         };
-        if self.meant.each.is_some() || self.meant.other.is_some() {
+        if self.place.meant.each.is_some() || self.place.meant.other.is_some() {
             return Err(ExprError::new(
                 span.clone(),
                 "each(...) and others(...) cannot stand in one another",
@@ -104,7 +95,7 @@ impl Checker<'_> {
         };
         let mut values = Vec::with_capacity(all.len());
         for agent in all {
-            self.meant = match each {
+            self.place.meant = match each {
                 true => AgentNames {
                     each: Some(agent),
                     other: None,
@@ -115,7 +106,7 @@ impl Checker<'_> {
                 },
             };
             let value = self.check(of);
-            self.meant = AgentNames::default();
+            self.place.meant = AgentNames::default();
             values.push(value?);
         }
         self.concat(values, span.clone())

@@ -7,6 +7,7 @@ use super::functions::{self, Body, Function, Kind, Rule};
 use super::tree::{Node, NodeRef};
 use super::unit::Unit;
 use super::{Element, ExprError};
+use crate::names::nearest;
 use std::ops::Range;
 
 impl Checker<'_> {
@@ -18,7 +19,23 @@ impl Checker<'_> {
         args: &[NodeRef],
         span: &Range<usize>,
     ) -> Result<Value, ExprError> {
-        let Some(f) = functions::find(name) else {
+        if let ("each", [list, of]) = (name, args) {
+            return self.over_list(*list, *of, span);
+        }
+        if let Some(named) = self.scope.defined.find(name) {
+            return self.named_call(named, args, span);
+        }
+        if let ("each" | "others", [of]) = (name, args) {
+            return self.over_agents(name, *of, span);
+        }
+        // `each` is of lists or of agents: what this task has is meant.
+        let of_agents = self.scope.agents.is_some() && self.scope.defined.lists.is_empty();
+        let mut all = functions::all().filter(|f| f.name == name);
+        let found = match of_agents {
+            true => all.next_back(),
+            false => all.next(),
+        };
+        let Some(f) = found else {
             return Err(self.unknown_function(name, name_span));
         };
         let (least, most) = f.counts();
@@ -39,14 +56,13 @@ impl Checker<'_> {
             )
             .help(format!("write {}", f.signature())));
         }
-        if let ("each" | "others", [of]) = (name, args) {
-            return self.over_agents(name, *of, span);
-        }
         let mut checked = Vec::with_capacity(args.len());
         for (i, &arg) in args.iter().enumerate() {
             let kind = f.param(i).map_or(Kind::Value, |p| p.kind);
             let span = self.span(arg);
-            let arg = if kind.elements().is_empty() {
+            let arg = if kind == Kind::Word {
+                Arg::Word(self.word(f, arg)?)
+            } else if kind.elements().is_empty() {
                 Arg::Value(self.argument(f, kind, arg)?)
             } else {
                 Arg::Elements(self.names(f, kind, arg)?)
@@ -84,13 +100,35 @@ impl Checker<'_> {
         Err(ExprError::new(self.span(arg), message).help(format!("write {}", f.signature())))
     }
 
+    /// An argument that is a word: bare, quoted, or a parameter that stands for one.
+    fn word(&mut self, f: &Function, arg: NodeRef) -> Result<String, ExprError> {
+        let (node, span) = &self.place.tree.nodes[arg];
+        match node {
+            Node::Name(name) => match self.place.argument(name) {
+                Some(argument) => self.name_of_argument(argument, span.clone()),
+                None => Ok(self.fill(name, span)?.into_owned()),
+            },
+            Node::Text(name) => Ok(self.fill(name, span)?.into_owned()),
+            _ => {
+                let why = format!("`{}` takes a word here", f.name);
+                Err(ExprError::new(span.clone(), why).help(format!("write {}", f.signature())))
+            }
+        }
+    }
+
     /// An argument that names elements: a bare or quoted name, or a list of them.
     fn names(&mut self, f: &Function, kind: Kind, arg: NodeRef) -> Result<Vec<Element>, ExprError> {
-        let (node, span) = &self.tree.nodes[arg];
+        let (node, span) = &self.place.tree.nodes[arg];
         match node {
             Node::Name(name) | Node::Text(name) => {
+                let bare = matches!(node, Node::Name(_));
+                if let Some(argument) = self.place.argument(name).filter(|_| bare) {
+                    let arguments = std::rc::Rc::clone(&self.place.arguments);
+                    let argument = &arguments[argument];
+                    return self.of_argument(argument, |c| c.names(f, kind, argument.node));
+                }
                 let name = self.fill(name, span)?;
-                resolve(self.scope.model, &name, kind, f.name, span.clone())
+                self.elements_called(&name, f, kind, span)
             }
             Node::List(items) => {
                 let mut all = Vec::new();
@@ -100,7 +138,7 @@ impl Checker<'_> {
                 Ok(all)
             }
             _ => {
-                let text = &self.text[span.clone()];
+                let text = &self.place.text[span.clone()];
                 let help = if kind_of(self.scope.model, text).is_some() {
                     format!("this name needs quotes: \"{text}\"")
                 } else {
@@ -113,6 +151,41 @@ impl Checker<'_> {
                 Err(ExprError::new(span.clone(), message).help(help))
             }
         }
+    }
+
+    /// The elements that `name` means: a part of the robot or a pattern, else a list of
+    /// `[task.names]`.
+    fn elements_called(
+        &self,
+        name: &str,
+        f: &Function,
+        kind: Kind,
+        span: &Range<usize>,
+    ) -> Result<Vec<Element>, ExprError> {
+        let (model, defined) = (self.scope.model, self.scope.defined);
+        let is_part = |name: &str| {
+            let kinds = kind.elements().iter();
+            kinds.clone().any(|k| k.names(model).contains(&name))
+        };
+        let Some(list) = defined.list(name).filter(|_| !is_part(name)) else {
+            let found = resolve(model, name, kind, f.name, span.clone());
+            let near = nearest(name, defined.list_names());
+            return found.map_err(|e| match (near, &e.help) {
+                (Some(near), None) => e.help(format!("did you mean the list {near}?")),
+                _ => e,
+            });
+        };
+        let list = &defined.lists[list];
+        let mut all = Vec::new();
+        for entry in &list.written {
+            let found = resolve(model, entry, kind, f.name, span.clone());
+            let found = found.map_err(|mut e| {
+                e.message = format!("{}, an entry of task.names.{}", e.message, list.name);
+                e
+            })?;
+            all.extend(found);
+        }
+        Ok(all)
     }
 
     /// Applies a function to checked arguments.

@@ -2,18 +2,24 @@
 
 pub use super::value::{Comp, Value};
 
-use super::agents::AgentNames;
 use super::dag::{Dag, Id};
 use super::functions::Function;
+use super::inline::Known;
 use super::ops::Op;
+use super::place::Place;
 use super::tree::{Node, NodeRef, Tree};
 use super::unit::Unit;
 use super::{Element, ExprError, Remembered, Scope};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 /// Most components of one vector.
 pub const MAX_COMPONENTS: usize = 4096;
+/// Most nodes that are within one another, those of named expressions included: more than one
+/// text can have, and fewer than overflow a thread's stack.
+const MAX_DEPTH: usize = 800;
+/// Most nodes that are looked at, those of a named expression once for every use.
+const MAX_WORK: usize = 1 << 20;
 
 /// An argument of a call.
 #[derive(Debug, Clone)]
@@ -22,6 +28,8 @@ pub enum Arg {
     Value(Value),
     /// Named elements of the model.
     Elements(Vec<Element>),
+    /// A word.
+    Word(String),
 }
 
 /// A call whose arguments were checked.
@@ -40,6 +48,14 @@ impl Call {
         self.args
             .get(i)
             .map_or_else(|| self.span.clone(), |a| a.1.clone())
+    }
+
+    /// The word that argument `i` is.
+    pub fn word(&self, i: usize) -> Option<&str> {
+        match self.args.get(i) {
+            Some((Arg::Word(word), _)) => Some(word),
+            _ => None,
+        }
     }
 
     /// The elements that argument `i` names.
@@ -69,9 +85,17 @@ pub struct Checker<'a> {
     pub of_agent: bool,
     /// Where values that this expression remembers are kept.
     pub remembered: HashMap<(Remembered, Vec<Id>), usize>,
-    pub(super) meant: AgentNames,
-    pub(super) tree: &'a Tree<'a>,
-    pub(super) text: &'a str,
+    /// The text that is being checked.
+    pub(super) place: Place<'a>,
+    /// Values of named expressions that were used.
+    pub(super) values: HashMap<Known, Value>,
+    /// The named expression that is being checked by itself, if it is one.
+    pub(super) trying: Option<usize>,
+    /// Lists of which such an expression takes an entry.
+    pub(super) free: BTreeSet<usize>,
+    /// Calls of [`check`](Self::check) that have not returned, and all so far.
+    deep: usize,
+    work: usize,
 }
 
 impl<'a> Checker<'a> {
@@ -83,10 +107,21 @@ impl<'a> Checker<'a> {
             elements: Vec::new(),
             of_agent: false,
             remembered: HashMap::new(),
-            meant: AgentNames::default(),
-            tree,
-            text,
+            place: Place::new(text, tree),
+            values: HashMap::new(),
+            trying: None,
+            free: BTreeSet::new(),
+            deep: 0,
+            work: 0,
         }
+    }
+
+    /// The same, of the named expression `index` by itself: an entry of a list that is not
+    /// given is the list's first.
+    pub(super) fn trying(mut self, index: usize) -> Self {
+        self.trying = Some(index);
+        self.place.of = Some(index);
+        self
     }
 
     /// Notes that an element is read.
@@ -97,12 +132,28 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn span(&self, node: NodeRef) -> Range<usize> {
-        self.tree.nodes[node].1.clone()
+        self.place.tree.nodes[node].1.clone()
     }
 
-    /// The value of a node. Chains of operators are walked, not descended.
+    /// The value of a node.
     pub fn check(&mut self, node: NodeRef) -> Result<Value, ExprError> {
-        let tree = self.tree;
+        self.work += 1;
+        if self.deep == MAX_DEPTH || self.work > MAX_WORK {
+            let what = match self.deep == MAX_DEPTH {
+                true => "named expressions are nested too deeply in this one",
+                false => "this expression comes to too much, written out",
+            };
+            return Err(ExprError::new(self.span(node), what).help("split it into several terms"));
+        }
+        self.deep += 1;
+        let value = self.chain(node);
+        self.deep -= 1;
+        value
+    }
+
+    /// Chains of operators are walked, not descended.
+    fn chain(&mut self, node: NodeRef) -> Result<Value, ExprError> {
+        let tree = self.place.tree;
         let mut chain = Vec::new();
         let mut first = node;
         while let (Node::Binary { left, .. }, _) = &tree.nodes[first] {
@@ -139,7 +190,7 @@ impl<'a> Checker<'a> {
         }
         if self.dag.full() {
             return Err(ExprError::new(
-                0..self.text.len(),
+                0..self.place.text.len(),
                 format!(
                     "this expression needs more than {} operations",
                     super::dag::MAX_NODES
@@ -151,7 +202,7 @@ impl<'a> Checker<'a> {
     }
 
     fn single(&mut self, node: NodeRef) -> Result<Value, ExprError> {
-        let tree = self.tree;
+        let tree = self.place.tree;
         let (kind, span) = &tree.nodes[node];
         match kind {
             Node::Number(x) => Ok(Value::scalar(self.dag.constant(*x), Unit::Any)),

@@ -70,7 +70,7 @@ impl Kind {
             Self::Actuator => &[ElementKind::Actuator],
             Self::Sensor => &[ElementKind::Sensor],
             Self::Touch => &[ElementKind::Body, ElementKind::Geom],
-            Self::Value | Self::Vec3 | Self::Quat | Self::Bool => &[],
+            Self::Value | Self::Vec3 | Self::Quat | Self::Bool | Self::Word => &[],
         }
     }
 
@@ -87,6 +87,7 @@ impl Kind {
             Self::Vec3 => "vector of 3",
             Self::Quat => "quaternion",
             Self::Bool => "condition",
+            Self::Word => "word",
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Text -> tokens with spans.
 
 use super::ExprError;
-use super::agents::PLACEHOLDERS;
-use crate::names::nearest;
+use super::place::word_in_braces;
 use std::ops::Range;
 
 /// One word or sign of an expression.
@@ -141,7 +140,7 @@ pub fn lex(text: &str) -> Result<Vec<Spanned<'_>>, ExprError> {
             }
             tokens.push((Token::Number(value), span));
             at += len;
-        } else if is_name(c) || placeholder(rest).is_some() {
+        } else if is_name(c) || word_in_braces(rest).is_some() {
             let len = name_len(rest);
             let token = match &rest[..len] {
                 "and" => Token::Sign("and"),
@@ -161,8 +160,6 @@ pub fn lex(text: &str) -> Result<Vec<Spanned<'_>>, ExprError> {
             };
             tokens.push((Token::Text(&rest[1..1 + len]), at..at + len + 2));
             at += len + 2;
-        } else if let Some(error) = mistyped(rest, at) {
-            return Err(error);
         } else if let Some((sign, message, help)) = foreign(rest) {
             return Err(ExprError::new(at..at + sign.len(), message).help(help));
         } else if let Some((sign, canonical)) = SIGNS.iter().find(|(s, _)| rest.starts_with(s)) {
@@ -178,32 +175,18 @@ pub fn lex(text: &str) -> Result<Vec<Spanned<'_>>, ExprError> {
     Ok(tokens)
 }
 
-/// The placeholder of an agent's name, if `rest` starts with it.
-fn placeholder(rest: &str) -> Option<&'static str> {
-    PLACEHOLDERS.into_iter().find(|p| rest.starts_with(p))
-}
-
-/// Length of the name that `rest` starts with; `{agent}` and its like are part of names.
+/// Length of the name that `rest` starts with; `{agent}` and other words in braces are part of
+/// names.
 fn name_len(rest: &str) -> usize {
     let mut len = 0;
     while let Some(c) = rest[len..].chars().next() {
-        match placeholder(&rest[len..]) {
-            Some(p) => len += p.len(),
+        match word_in_braces(&rest[len..]) {
+            Some(more) => len += more,
             None if is_name(c) => len += 1,
             None => break,
         }
     }
     len
-}
-
-/// `{agnet}`.
-fn mistyped(rest: &str, at: usize) -> Option<ExprError> {
-    let word = rest.strip_prefix('{')?;
-    let word = &word[..word.find('}')?];
-    let near = nearest(word, ["agent", "other", "each"])?;
-    let span = at..at + word.len() + 2;
-    let error = ExprError::new(span, format!("`{{{word}}}` stands for nothing"));
-    Some(error.help(format!("did you mean {{{near}}}?")))
 }
 
 fn foreign(rest: &str) -> Option<(&'static str, &'static str, &'static str)> {

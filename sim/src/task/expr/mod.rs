@@ -5,31 +5,38 @@ mod agents;
 mod call;
 mod check;
 mod dag;
+mod define;
+mod each;
 mod elements;
 mod emit;
 mod foreign;
 mod functions;
 mod history;
+mod inline;
 mod inputs;
 mod lex;
 mod names;
 mod operators;
 mod ops;
 mod parse;
+mod place;
 mod program;
 mod tree;
 mod unit;
 mod value;
 
+pub(crate) use agents::PLACEHOLDERS;
+pub use define::{Definitions, Let, LetRow, List};
 pub use elements::matches;
 pub(crate) use emit::literal;
 pub use functions::reference;
-pub use history::{Cell, History, HistoryBuilder, Kind as Remembered};
+pub use history::{Cell, History, HistoryBuilder, Kind as Remembered, StateRow};
 pub use inputs::{Buffers, Inputs};
 pub(crate) use inputs::{Column, Columns};
 pub(crate) use program::Code;
 pub use unit::Unit;
 
+use crate::config::ConfigError;
 use crate::model::Model;
 
 /// Environments that are evaluated together: one register is `[BLOCK]` floats.
@@ -52,6 +59,8 @@ pub struct Scope<'a> {
     pub agents: Option<Agents<'a>>,
     /// History of the expressions; the same for all of a task.
     pub history: &'a HistoryBuilder,
+    /// Lists of parts, named expressions, names of states.
+    pub defined: &'a Definitions<'a>,
 }
 
 /// The agents of a task, and the one that an expression is evaluated for.
@@ -77,6 +86,13 @@ pub struct ExprError {
     pub message: String,
     /// The remedy.
     pub help: Option<String>,
+    /// The key of the named expression (`[task.let]`) whose text is meant; `None`: the text
+    /// itself.
+    pub of: Option<String>,
+    /// Keys of named expressions that use that one, the innermost first.
+    pub used_by: Vec<String>,
+    /// Whether `of` is known.
+    settled: bool,
 }
 
 impl ExprError {
@@ -85,6 +101,57 @@ impl ExprError {
             span,
             message: message.into(),
             help: None,
+            of: None,
+            used_by: Vec::new(),
+            settled: false,
+        }
+    }
+
+    /// The same, on its way out of the named expression `key`.
+    fn inside_of(mut self, key: &str) -> Self {
+        if !self.settled {
+            return self.settled_in(Some(key));
+        }
+        if self.of.as_deref().is_some_and(|of| of != key) {
+            self.used_by.push(key.to_string());
+        }
+        self
+    }
+
+    /// The same, about the text of the named expression `key`, or about the text itself.
+    fn settled_in(mut self, key: Option<&str>) -> Self {
+        if !self.settled {
+            self.of = key.map(str::to_string);
+            self.settled = true;
+        }
+        self
+    }
+
+    /// As an error of the configuration: `path` is that of the text.
+    pub fn at(self, path: String) -> ConfigError {
+        let Some(of) = self.of else {
+            return ConfigError {
+                path,
+                span: Some(self.span),
+                message: self.message,
+                help: self.help,
+            };
+        };
+        let own = format!("task.let.{of}");
+        let mut users: Vec<String> = (self.used_by.iter())
+            .map(|key| format!("task.let.{key}"))
+            .collect();
+        users.push(path);
+        users.retain(|user| *user != own);
+        let message = match users.is_empty() {
+            true => self.message,
+            false => format!("{} (used by {})", self.message, users.join(", by ")),
+        };
+        ConfigError {
+            path: own,
+            span: Some(self.span),
+            message,
+            help: self.help,
         }
     }
 
@@ -149,6 +216,8 @@ impl Type {
 pub struct Program {
     ty: Type,
     units: Vec<Unit>,
+    truth: bool,
+    quat: bool,
     elements: Vec<Element>,
     of_agent: bool,
     code: program::Code,
@@ -168,8 +237,21 @@ impl Program {
     /// The first mistake, with the bytes that are meant and, where there is one,
     /// a remedy.
     pub fn compile(text: &str, scope: &Scope<'_>) -> Result<Self, ExprError> {
+        Self::compile_for(text, scope, &[])
+    }
+
+    /// The same inside `each` of these lists: pairs of a list and one of its entries.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile).
+    pub(in crate::task) fn compile_for(
+        text: &str,
+        scope: &Scope<'_>,
+        entries: &[(usize, usize)],
+    ) -> Result<Self, ExprError> {
         let (tree, root) = parse::parse(text)?;
         let mut checker = check::Checker::new(text, &tree, scope);
+        checker.place.entries = entries.to_vec().into();
         let value = checker.check(root)?;
         let code = program::generate(&checker.dag, &value.ids()).map_err(|_| {
             ExprError::new(
@@ -184,6 +266,8 @@ impl Program {
         Ok(Self {
             ty: value.ty(),
             units: value.comps.iter().map(|c| c.unit).collect(),
+            truth: value.truth,
+            quat: value.quat,
             elements: checker.elements,
             of_agent: checker.of_agent,
             code,
@@ -198,6 +282,16 @@ impl Program {
     /// Units of the components, one by one.
     pub fn units(&self) -> &[Unit] {
         &self.units
+    }
+
+    /// Whether it is a condition, or several.
+    pub fn is_truth(&self) -> bool {
+        self.truth
+    }
+
+    /// Whether it is a quaternion.
+    pub(in crate::task) fn is_quat(&self) -> bool {
+        self.quat
     }
 
     /// Its steps.

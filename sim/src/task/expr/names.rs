@@ -23,7 +23,16 @@ impl Checker<'_> {
                     ExprError::new(span.clone(), "which parameter?").help(self.params_help())
                 );
             }
+            "state" => {
+                return Err(ExprError::new(span.clone(), "which state?").help(self.states_help()));
+            }
             _ => {}
+        }
+        if let Some(argument) = self.place.argument(name) {
+            return self.argument_value(argument);
+        }
+        if let Some(named) = self.scope.defined.find(name) {
+            return self.named_value(named, span);
         }
         if let Some(f) = functions::find(name) {
             if f.counts().0 == 0 {
@@ -58,6 +67,16 @@ impl Checker<'_> {
             return ExprError::new(span.clone(), format!("`{name}` is {a} {noun}, not a value"))
                 .help(format!("write {write}"));
         }
+        let defined = self.scope.defined;
+        if defined.list(name).is_some() {
+            let error = ExprError::new(
+                span.clone(),
+                format!("`{name}` is a list of names, not a value"),
+            );
+            return error.help(format!(
+                "write height({name}) or another function of its parts, or each({name}, ...)"
+            ));
+        }
         let error = ExprError::new(span.clone(), format!("unknown name `{name}`"));
         if let Some(advice) = foreign::lookup(name) {
             return error.help(advice);
@@ -70,7 +89,10 @@ impl Checker<'_> {
         }
         let names = functions::all()
             .map(|f| f.name)
-            .chain(["command", "param", "true", "false"]);
+            .chain(["command", "param", "state", "true", "false"])
+            .chain(self.place.arguments.iter().map(|a| a.name))
+            .chain(defined.let_names())
+            .chain(defined.list_names());
         let elements = [ElementKind::Body, ElementKind::Joint];
         let model = elements.iter().flat_map(|k| k.names(self.scope.model));
         match nearest(name, names.chain(model)) {
@@ -127,14 +149,43 @@ impl Checker<'_> {
         }
     }
 
-    /// `a.name`: a command, a parameter or components.
+    fn states_help(&self) -> String {
+        match self.scope.defined.states[..] {
+            [] => "this task has no [[task.state]]".into(),
+            ref names => format!("write state.NAME; there are: {}", names.join(", ")),
+        }
+    }
+
+    /// `state.name`.
+    fn state(&mut self, name: &str, span: &Range<usize>) -> Result<Value, ExprError> {
+        if let Some(value) = self.scope.history.state(name, &mut self.dag) {
+            return Ok(value);
+        }
+        let declared = &self.scope.defined.states;
+        if declared.contains(&name) {
+            let why = format!("the state \"{name}\" has no value here yet");
+            return Err(ExprError::new(span.clone(), why)
+                .help("an `init` may read the states before its own; write this one later"));
+        }
+        let error = ExprError::new(span.clone(), format!("no state called \"{name}\""));
+        let made = self.scope.history.state_names();
+        let names = made.iter().map(String::as_str);
+        Err(
+            error.help(match nearest(name, names.chain(declared.iter().copied())) {
+                Some(near) => format!("did you mean state.{near}?"),
+                None => self.states_help(),
+            }),
+        )
+    }
+
+    /// `a.name`: a command, a parameter, a state or components.
     pub(super) fn member(
         &mut self,
         of: NodeRef,
         name: &str,
         name_span: &Range<usize>,
     ) -> Result<Value, ExprError> {
-        let (node, span) = &self.tree.nodes[of];
+        let (node, span) = &self.place.tree.nodes[of];
         match node {
             Node::Name("param") => {
                 let Some(i) = self.scope.params.iter().position(|p| p == name) else {
@@ -151,6 +202,7 @@ impl Checker<'_> {
                 let node = self.dag.load(Source::Param, i);
                 return Ok(Value::scalar(node, Unit::Any));
             }
+            Node::Name("state") => return self.state(name, name_span),
             Node::Name("command") => {
                 let all = self.commands(span)?;
                 let mut first = 0;
@@ -191,7 +243,7 @@ impl Checker<'_> {
 
     /// An error for a call of something that is no function.
     pub(super) fn unknown_function(&self, name: &str, span: &Range<usize>) -> ExprError {
-        if matches!(name, "command" | "param") {
+        if matches!(name, "command" | "param" | "state") {
             return ExprError::new(span.clone(), format!("`{name}` is not a function"))
                 .help(format!("write {name}.NAME"));
         }
@@ -199,10 +251,19 @@ impl Checker<'_> {
         if let Some(advice) = foreign::lookup(name) {
             return error.help(advice);
         }
-        match nearest(name, functions::all().map(|f| f.name)).and_then(functions::find) {
-            Some(f) => error.help(format!("did you mean {}?", f.signature())),
-            None => error.help("every function is listed in docs/task-language.md"),
-        }
+        let defined = self.scope.defined;
+        let names = functions::all().map(|f| f.name).chain(defined.let_names());
+        let Some(near) = nearest(name, names) else {
+            return error.help("every function is listed in docs/task-language.md");
+        };
+        let own = defined
+            .find(near)
+            .map(|own| defined.lets[own].key.to_string());
+        let written = functions::find(near).map(|f| f.signature()).or(own);
+        error.help(format!(
+            "did you mean {}?",
+            written.as_deref().unwrap_or(near)
+        ))
     }
 }
 

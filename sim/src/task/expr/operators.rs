@@ -17,7 +17,7 @@ impl Checker<'_> {
         sides: &[Range<usize>; 2],
     ) -> Result<Value, ExprError> {
         let whole = sides[0].start..sides[1].end;
-        let sign = &self.text[op_span.clone()];
+        let sign = &self.place.text[op_span.clone()];
         let n = length_of(&[&a, &b], whole.clone(), &format!("`{sign}`"))?;
         let quat = a.quat || b.quat;
         match op {

@@ -3,32 +3,61 @@
 //! An agent's row for the critic holds what the critic sees, then each further group, which
 //! begins at the same column in all agents' rows.
 
-use super::{Observations, Seen, Term};
-use crate::config::ObservationGroup;
+use super::{Observations, Seen, Spot, Term};
+use crate::config::{GroupOptions, ObservationGroup, Stack};
 use crate::env::{Groups, ObsGroup, ObsRow};
 use crate::task::team::Team;
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Some of an agent's terms, one behind the other.
 struct Run {
     terms: Vec<usize>,
+    spots: Vec<Spot>,
     width: usize,
     table: Vec<ObsRow>,
 }
 
 impl Run {
-    fn new(terms: &[Term], own: Vec<usize>, agent: usize, team: &Team) -> Self {
-        let (mut width, mut table) = (0, Vec::new());
-        for term in own.iter().map(|&i| &terms[i]) {
+    /// `critic`: in the critics' rows.
+    fn new(
+        terms: &[Term],
+        own: Vec<usize>,
+        critic: bool,
+        stack: Stack,
+        agent: usize,
+        team: &Team,
+    ) -> Self {
+        let frames = |t: &Term| t.sight(critic).map_or(1, |s| s.frames);
+        let all = || own.iter().map(|&i| &terms[i]);
+        let frame: usize = all().map(Term::len).sum();
+        let (mut width, mut table, mut spots) = (0, Vec::new(), Vec::new());
+        for term in all() {
             let name = match term.agent == agent {
                 true => term.name.clone(),
                 false => team.prefixed(term.agent, &term.name),
             };
-            table.push(term.row(width, name));
-            width += term.len();
+            let spot = Spot {
+                first: width,
+                frames: frames(term),
+                stride: match stack {
+                    Stack::Term => term.len(),
+                    Stack::Time => frame,
+                },
+            };
+            table.push(term.row(spot, critic, name));
+            spots.push(spot);
+            width += match stack {
+                Stack::Term => term.len() * spot.frames,
+                Stack::Time => term.len(),
+            };
+        }
+        if stack == Stack::Time {
+            width *= all().map(frames).max().unwrap_or(1);
         }
         Self {
             terms: own,
+            spots,
             width,
             table,
         }
@@ -45,32 +74,49 @@ struct Part {
 
 impl Observations {
     /// Finds the places of all terms; `groups` are those behind the critic's.
-    pub(super) fn lay_out(mut terms: Vec<Term>, groups: &[ObservationGroup], team: &Team) -> Self {
-        let is_critic = |t: &Term| t.group == ObservationGroup::Critic;
-        let with_critic = team.is_centralized() || terms.iter().any(is_critic);
+    pub(super) fn lay_out(
+        mut terms: Vec<Term>,
+        groups: &[ObservationGroup],
+        options: &BTreeMap<String, GroupOptions>,
+        team: &Team,
+    ) -> Self {
+        let is_critic = |t: &Term| t.group == ObservationGroup::Critic || t.copied;
+        let critics = String::from(ObservationGroup::Critic);
+        let with_critic =
+            team.is_centralized() || options.contains_key(&critics) || terms.iter().any(is_critic);
         let of = |agent: usize, group: &ObservationGroup| -> Vec<usize> {
             let own = terms.iter().enumerate();
             own.filter(|(_, t)| t.agent == agent && t.group == *group)
                 .map(|(i, _)| i)
                 .collect()
         };
-        let part = |first: usize, own: &dyn Fn(usize) -> Vec<usize>| -> Part {
-            let runs = (0..team.count()).map(|agent| Run::new(&terms, own(agent), agent, team));
-            let runs: Vec<Run> = runs.collect();
+        let part = |first: usize, group: &ObservationGroup, own: &dyn Fn(usize) -> Vec<usize>| {
+            let critic = *group != ObservationGroup::Policy;
+            let options = options.get(&String::from(group.clone()));
+            let stack = options.map_or(Stack::Term, |o| o.stack);
+            let run = |agent| Run::new(&terms, own(agent), critic, stack, agent, team);
+            let runs: Vec<Run> = (0..team.count()).map(run).collect();
             Part {
                 first,
                 width: runs.iter().map(|r| r.width).max().unwrap_or(0),
                 runs,
             }
         };
-        let policy = part(0, &|agent| of(agent, &ObservationGroup::Policy));
+        // Those of the policy that its critic sees, too.
+        let copied = |agent: usize| {
+            let own = of(agent, &ObservationGroup::Policy).into_iter();
+            own.filter(|&i| terms[i].critic.is_some())
+        };
+        let policy = part(0, &ObservationGroup::Policy, &|agent| {
+            of(agent, &ObservationGroup::Policy)
+        });
         // The agent's own policy terms first.
         let critic = with_critic.then(|| {
-            part(0, &|agent| {
-                let mut row = of(agent, &ObservationGroup::Policy);
+            part(0, &ObservationGroup::Critic, &|agent| {
+                let mut row: Vec<usize> = copied(agent).collect();
                 if team.is_centralized() {
                     for &other in team.others(agent) {
-                        row.extend(of(other, &ObservationGroup::Policy));
+                        row.extend(copied(other));
                     }
                 }
                 row.extend(of(agent, &ObservationGroup::Critic));
@@ -80,7 +126,7 @@ impl Observations {
         let mut parts: Vec<Part> = critic.into_iter().collect();
         for group in groups {
             let first = parts.last().map_or(0, |p| p.first + p.width);
-            parts.push(part(first, &|agent| of(agent, group)));
+            parts.push(part(first, group, &|agent| of(agent, group)));
         }
         let row = parts.last().map(|p| p.first + p.width);
         let behind = &parts[usize::from(with_critic)..];
@@ -142,12 +188,13 @@ fn place(
     part: &Part,
     row: usize,
     padding: &mut Vec<Range<usize>>,
-    mut tell: impl FnMut(usize, usize),
+    mut tell: impl FnMut(usize, Spot),
 ) {
     for (agent, run) in part.runs.iter().enumerate() {
         let first = agent * row + part.first;
-        for (&term, entry) in run.terms.iter().zip(&run.table) {
-            tell(term, first + entry.index);
+        for (&term, spot) in run.terms.iter().zip(&run.spots) {
+            let first = first + spot.first;
+            tell(term, Spot { first, ..*spot });
         }
         if run.width < part.width {
             padding.push(first + run.width..first + part.width);

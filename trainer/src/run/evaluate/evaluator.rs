@@ -13,12 +13,14 @@ use std::time::Instant;
 use tch::Tensor;
 
 /// Result of an evaluation.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
     /// Returns of the episodes that count.
     pub returns: Episodes,
     /// Mean length [control steps].
     pub mean_length: f64,
+    /// Mean of every metric over the same episodes; empty where a device counts them.
+    pub metrics: Vec<f64>,
     /// Environment steps taken.
     pub env_steps: u64,
     /// Time taken (s).
@@ -31,6 +33,7 @@ impl Default for Evaluation {
         Self {
             returns: Episodes::of(&[]),
             mean_length: f64::NAN,
+            metrics: Vec::new(),
             env_steps: 0,
             seconds: 0.0,
         }
@@ -122,8 +125,14 @@ impl Evaluator {
             }
             steps += 1;
             self.env.take_stats(&mut self.stats);
-            for episode in &self.stats.finished {
-                tally.count(episode.env as usize, f64::from(episode.ret), episode.length);
+            let metrics = self.stats.metric_sums.len();
+            for (i, episode) in self.stats.finished.iter().enumerate() {
+                let own = self
+                    .stats
+                    .finished_metrics
+                    .get(i * metrics..(i + 1) * metrics);
+                let (ret, length) = (f64::from(episode.ret), episode.length);
+                tally.count(episode.env as usize, ret, length, own.unwrap_or_default());
             }
         }
         Ok(tally.evaluation(steps * n as u64, clock))
@@ -139,6 +148,8 @@ pub(super) struct Tally {
     returns: Vec<f64>,
     /// Of all of them together [control steps].
     length: f64,
+    /// Sums of their metrics.
+    metrics: Vec<f64>,
 }
 
 impl Tally {
@@ -149,6 +160,7 @@ impl Tally {
             left,
             returns: Vec::with_capacity(episodes),
             length: 0.0,
+            metrics: Vec::new(),
         }
     }
 
@@ -163,17 +175,23 @@ impl Tally {
     }
 
     /// An episode has ended; it counts if its environment's are not complete.
-    pub(super) fn count(&mut self, env: usize, ret: f64, length: u32) {
+    pub(super) fn count(&mut self, env: usize, ret: f64, length: u32, metrics: &[f32]) {
         if let Some(left) = self.left.get_mut(env).filter(|left| **left > 0) {
             *left -= 1;
             self.returns.push(ret);
             self.length += f64::from(length);
+            self.metrics.resize(metrics.len(), 0.0);
+            let sums = self.metrics.iter_mut().zip(metrics);
+            sums.for_each(|(sum, metric)| *sum += f64::from(*metric));
         }
     }
 
     /// Their result, after so many steps of environments.
-    pub(super) fn evaluation(self, env_steps: u64, clock: Instant) -> Evaluation {
+    pub(super) fn evaluation(mut self, env_steps: u64, clock: Instant) -> Evaluation {
+        let episodes = self.returns.len() as f64;
+        self.metrics.iter_mut().for_each(|sum| *sum /= episodes);
         Evaluation {
+            metrics: self.metrics,
             returns: Episodes::of(&self.returns),
             mean_length: self.length / self.returns.len() as f64,
             env_steps,

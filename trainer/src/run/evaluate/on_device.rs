@@ -117,7 +117,7 @@ impl DeviceEvaluator {
                 *ret += f64::from(*reward);
                 *length += 1;
                 if terminated[i] != 0.0 || truncated[i] != 0.0 {
-                    tally.count(env, *ret, *length);
+                    tally.count(env, *ret, *length, &[]);
                     (*ret, *length) = (0.0, 0);
                 }
             }

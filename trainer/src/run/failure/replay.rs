@@ -6,6 +6,7 @@ use crate::config::{Config, Loaded, load};
 use crate::run::engine::{build_env, explained, kernel};
 use crate::run::error::RunError;
 use crate::run::evaluate::Rows;
+use crate::run::load::robot;
 use crate::run::store::dir::CONFIG;
 use ostler_sim::{BatchEnv, EpisodeStats, Model, files};
 use std::path::Path;
@@ -58,7 +59,7 @@ impl Replay {
             usage(format!("the iteration's start is not there ({why}): {e}"))
         })?;
         let mut loaded = load(&folder.join(CONFIG), &[])?;
-        let model = Arc::new(loaded.model()?);
+        let model = robot(&loaded)?;
         kernel::settle(&mut loaded, &model, true, None).map_err(kernel::without_its_own)?;
         let config = &loaded.config;
         let [_, rows, width] = start.shape;

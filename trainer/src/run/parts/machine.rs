@@ -24,7 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// The devices of a run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Machine {
     /// libtorch's name of the policy's and the learner's device.
     pub(crate) torch: tch::Device,
@@ -78,6 +78,16 @@ impl Machine {
     /// Whether rollouts, policy and learner are on a GPU.
     pub(crate) fn has_gpu(&self) -> bool {
         self.stream.is_some()
+    }
+
+    /// Its stream with the configured copies; none where it is the host.
+    fn queue(&self, config: &Config) -> Option<Queue> {
+        let transfers = Transfers {
+            pin_memory: config.collector.pin_memory,
+            non_blocking: config.collector.non_blocking,
+        };
+        let stream = self.stream.clone()?;
+        Some(Queue::new(stream, self.torch, transfers))
     }
 
     /// Bytes that a GPU's driver sets aside for the threads of the environments, beside
@@ -231,14 +241,9 @@ impl Envs {
             CudaSync::Event => Sync::Event,
             CudaSync::Device => Sync::Device,
         };
-        let transfers = Transfers {
-            pin_memory: config.collector.pin_memory,
-            non_blocking: config.collector.non_blocking,
-        };
-        let queue = |stream| Queue::new(stream, machine.torch, transfers);
         let stepping = config.stepping();
         let plain = stepping == Stepping::default();
-        Ok(match (self, machine.stream.clone().map(queue)) {
+        Ok(match (self, machine.queue(config)) {
             (Self::Async, _) => asynchronous(machine, loaded, model, policy)?,
             (Self::Host(env), None) => {
                 let env = SyncCollector::stepping(*env, steps, policy, seed, spread, stepping)?;
@@ -316,17 +321,7 @@ pub(crate) fn to_evaluate(
     let Some(device) = machine.sim.clone() else {
         return Ok(None);
     };
-    let queue = match machine.stream.clone() {
-        Some(stream) => Queue::new(
-            stream,
-            machine.torch,
-            Transfers {
-                pin_memory: true,
-                non_blocking: true,
-            },
-        ),
-        None => Queue::host(),
-    };
+    let queue = machine.queue(&loaded.config).unwrap_or_else(Queue::host);
     let env = kernel(
         machine,
         loaded,

@@ -19,7 +19,7 @@ use super::error::RunError;
 use crate::config::Loaded;
 use crate::drill::Drill;
 use crate::learner::{self, LearnError, Learner, Opened};
-use crate::memory::{FreeMemory, Need};
+use crate::memory::Need;
 use collecting::Collecting;
 use machine::Envs;
 use ostler_collector::Snapshot;
@@ -42,8 +42,8 @@ pub(crate) struct Parts {
     pub(crate) physics_notes: Vec<String>,
     /// The way back to the start of the present iteration.
     pub(super) start: IterationStart,
-    /// Of the machine that they were built on.
-    free: Arc<dyn FreeMemory>,
+    /// Where they were built.
+    pub(super) machine: Machine,
 }
 
 /// The collector's state at an iteration's start. The learner's lies beside the learner.
@@ -115,7 +115,7 @@ impl Parts {
             spec,
             physics_notes,
             start: IterationStart::default(),
-            free: Arc::clone(&machine.free),
+            machine: machine.clone(),
         })
     }
 
@@ -125,7 +125,7 @@ impl Parts {
     /// It does not fit, or the folder cannot be written to.
     pub(super) fn open(&mut self, run: &Path, again: bool) -> Result<Option<Opened>, RunError> {
         match self.learner.memory() {
-            Some(memory) => Ok(memory.open(run, again, self.free.as_ref())?),
+            Some(memory) => Ok(memory.open(run, again, self.machine.free.as_ref())?),
             None => Ok(None),
         }
     }

@@ -30,6 +30,8 @@ pub(super) struct Report {
     watch: Watch,
     /// Where this process began.
     first_iteration: u64,
+    /// The metric `success` when it was last logged.
+    success: Option<f64>,
     /// The learning curve's picture, once it is drawn.
     curve: Option<PathBuf>,
 }
@@ -73,6 +75,7 @@ impl Report {
             line,
             watch: Watch::default(),
             first_iteration,
+            success: None,
             curve: None,
         }
     }
@@ -80,6 +83,7 @@ impl Report {
     /// Writes the iteration's numbers to all logs and the progress line.
     pub fn log(&mut self, run: Standing<'_>, parts: &Parts, done: &Done<'_>) {
         record::fill(&mut self.record, run, parts, done);
+        self.success = self.record.get("Metrics/success").or(self.success);
         self.record
             .put("Guard/lost_log_records", self.sinks.lost as f64);
         self.sinks.write(&self.record);
@@ -113,6 +117,7 @@ impl Report {
             iteration: counters.iteration,
             of,
             fps: self.record.get("Perf/total_fps").unwrap_or(0.0),
+            success: self.success,
             mean_return,
             early: run.early(),
             evaluated: run.evaluations.history.record().last.map(|s| s.mean),

@@ -25,6 +25,10 @@ pub(super) fn fill(r: &mut Record, run: Standing<'_>, parts: &Parts, done: &Done
         }
     }
     if let Some(e) = done.evaluation {
+        let names = run.setup.spec.metrics.iter().map(|m| m.name.as_str());
+        for (name, value) in names.zip(&e.metrics) {
+            r.put_in("Eval/Metrics/", name, *value);
+        }
         evaluated(r, e, run.evaluations.history.record().drop());
     }
     for (key, value) in &run.schedules.applied {
@@ -55,6 +59,9 @@ fn episodes(r: &mut Record, run: Standing<'_>, parts: &Parts) {
         let n = stats.episodes as f64;
         for (name, sum) in spec.reward_names.iter().zip(&stats.reward_sums) {
             r.put_in("Episode_Reward/", name, sum / n);
+        }
+        for (metric, sum) in spec.metrics.iter().zip(&stats.metric_sums) {
+            r.put_in("Metrics/", &metric.name, sum / n);
         }
         for (agent, sum) in spec.agents.iter().zip(&stats.agent_return_sums) {
             r.put_in("Train/agent_reward/", &agent.name, sum / n);

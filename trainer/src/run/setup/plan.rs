@@ -2,6 +2,7 @@
 
 use crate::config::{Config, Gpus, Loaded, Override, load};
 use crate::run::error::RunError;
+use crate::run::load::robot;
 use crate::run::parts::Machine;
 use crate::supervise::Reporter;
 use ostler_sim::Model;
@@ -63,17 +64,17 @@ pub(crate) fn plan(
             return Err(loaded.places.explain(error).into());
         }
     }
-    let robot = loaded.robot();
-    if !robot.is_file() {
-        let message = match robot.is_dir() {
-            true => format!("{} is a folder", robot.display()),
-            false => format!("there is no file {}", robot.display()),
+    let file = loaded.robot();
+    if !file.is_file() {
+        let message = match file.is_dir() {
+            true => format!("{} is a folder", file.display()),
+            false => format!("there is no file {}", file.display()),
         };
         let error = ostler_sim::config::ConfigError::new("task.robot", message)
             .help("the path is relative to the configuration's folder");
         return Err(loaded.places.explain(&error).into());
     }
-    let model = Arc::new(loaded.model()?);
+    let model = robot(&loaded)?;
     let (asked, own) = (loaded.config.sim.dt, model.options.timestep);
     if asked == 0.0 {
         loaded.config.sim.dt = own;
@@ -110,7 +111,7 @@ pub(crate) fn plan(
         notes.push(format!(
             "{} things in {} are ignored: log.txt and `ostler check` name them",
             model.ignored.len(),
-            robot.display()
+            file.display()
         ));
     }
     Ok((loaded, model, notes))

@@ -2,6 +2,7 @@
 
 mod hfield;
 mod hull;
+mod msh;
 mod obj;
 mod solid;
 mod stl;
@@ -194,10 +195,12 @@ impl<'a> Assets<'a> {
             let name = path.to_string_lossy().to_ascii_lowercase();
             let surface = if name.ends_with(".stl") {
                 stl::read(&bytes)
+            } else if name.ends_with(".msh") {
+                msh::read(&bytes)
             } else if name.ends_with(".obj") {
                 obj::read(&String::from_utf8_lossy(&bytes))
             } else {
-                Err("only .stl (binary) and .obj files are supported".into())
+                Err("only .stl (binary), .obj and .msh files are supported".into())
             };
             let at = e.attr("file").map_or(e.at, |a| a.value_at(0));
             return surface.map_err(|why| Fault::new(at, format!("{}: {why}", path.display())));

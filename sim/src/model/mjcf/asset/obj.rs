@@ -1,5 +1,5 @@
-//! Wavefront OBJ files: vertices, and the triangles and quads of the first object
-//! that has any.
+//! Wavefront OBJ files: vertices, and the faces of the first object that has any. Volume and
+//! inertia do not depend on how a flat face is cut into triangles.
 
 use super::solid::Surface;
 
@@ -30,9 +30,14 @@ pub(super) fn read(text: &str) -> Result<Surface, String> {
                     .collect::<Option<Vec<_>>>()
                     .ok_or_else(|| wrong("a face has numbers of vertices before it"))?;
                 match corners[..] {
-                    [a, b, c] => surface.faces.push([a, b, c]),
-                    [a, b, c, d] => surface.faces.extend([[a, b, c], [a, c, d]]),
-                    _ => return Err(wrong("only triangles and quads are supported")),
+                    [first, ref others @ ..] if others.len() > 1 => {
+                        let pairs = others.windows(2);
+                        surface
+                            .faces
+                            .extend(pairs.map(|two| [first, two[0], two[1]]));
+                    }
+                    // Points and lines, which MuJoCo leaves out.
+                    _ => {}
                 }
             }
             _ => {}
@@ -60,10 +65,11 @@ mod tests {
     #[test]
     fn faces_are_counted_from_one_or_backwards() {
         let text = "# a comment\nv 0 0 0\nv 1 0 0 # w\nv 0 1 0\nvn 0 0 1\nvt 0 0\nv 0 0 1\n\
-                    f 1/1/1 2/1/1 3/1/1\nf 1//1 2//1 3//1 4//1\nf -1 -2 -3\no next\nv 5 5 5\nf 1 2 5\n";
+                    f 1/1/1 2/1/1 3/1/1\nf 1//1 2//1 3//1 4//1\nf -1 -2 -3\nf 1 2 3 4 1\nf 1 2\no next\nv 5 5 5\nf 1 2 5\n";
         let surface = read(text).unwrap();
         assert_eq!(surface.vertices.len(), 5);
-        let faces = [[0, 1, 2], [0, 1, 2], [0, 2, 3], [3, 2, 1]];
+        let fan = [[0, 1, 2], [0, 2, 3], [0, 3, 0]];
+        let faces = [&[[0, 1, 2], [0, 1, 2], [0, 2, 3], [3, 2, 1]], &fan[..]].concat();
         assert_eq!(surface.faces, faces);
     }
 
@@ -73,7 +79,6 @@ mod tests {
             ("v 0 0", "line 1"),
             ("v 0 0 0\nf 1 1 2", "line 2"),
             ("v 0 0 0\n\nf 0 1 1", "line 3"),
-            ("v 0 0 0\nf 1 1 1 1 1", "triangles and quads"),
         ] {
             assert!(read(text).unwrap_err().contains(words), "{text}");
         }

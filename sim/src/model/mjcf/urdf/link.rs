@@ -1,6 +1,7 @@
 //! Parts of a URDF link.
 
 use super::{attr, made, numbers, only, origin, place_attrs, renamed};
+use crate::model::mjcf::Note;
 use crate::model::mjcf::source::{At, Element, Fault, Read};
 use crate::model::rotation::matrix;
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +55,7 @@ impl Links {
     }
 
     /// Inertia and geoms of a link.
-    pub fn content(&mut self, e: &Element, body: &mut Element) -> Read<()> {
+    pub fn content(&mut self, e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> Read<()> {
         let mut colour: Option<String> = None;
         for part in &e.children {
             match part.name.as_str() {
@@ -91,6 +92,11 @@ impl Links {
                     let geom = self.geom(part, &colour, false)?;
                     body.children.push(geom);
                 }
+                "contact" | "gravity" | "self_collide" => notes.push(Note {
+                    at: part.at,
+                    what: format!("<{}>", part.name),
+                    why: "for other programs: MuJoCo does not read it",
+                }),
                 other => {
                     let why = format!("unknown element <{other}> in a link");
                     return Err(Fault::new(part.at, why));

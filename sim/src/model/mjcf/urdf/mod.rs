@@ -164,7 +164,7 @@ impl Tree<'_> {
             place_attrs(place.joint, &mut body)?;
             joints(place.joint, &mut body, notes)?;
         }
-        links.content(e, &mut body)?;
+        links.content(e, &mut body, notes)?;
         for &child in &self.children[i] {
             let child = self.link(child, links, notes, depth + 1, placed)?;
             body.children.push(child);
@@ -189,7 +189,7 @@ fn joints(e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> Read<()> {
             "limit" => limit = Some(part),
             "dynamics" => dynamics = Some(part),
             "origin" | "parent" | "child" => {}
-            "safety_controller" | "calibration" => notes.push(Note {
+            "safety_controller" | "calibration" | "joint_properties" => notes.push(Note {
                 at: part.at,
                 what: format!("<{}>", part.name),
                 why: "MuJoCo does not read it",

@@ -126,3 +126,26 @@ fn deep_chains_are_refused() {
     }
     assert!(read(&(text + "</robot>")).unwrap_err().contains("deep"));
 }
+
+/// What is meant for other programs is listed; the rest of the file stays strict.
+#[test]
+fn elements_of_other_programs_have_no_effect() {
+    let text = |link: &str, joint: &str| {
+        format!(
+            "\n\n<?xml version=\"1.0\"?>\n<robot name=\"r\">{LINKS}<link name=\"tip\">{link}</link>
+            <joint name=\"j\" type=\"fixed\"><parent link=\"arm\"/><child link=\"tip\"/>{joint}</joint></robot>"
+        )
+    };
+    let plain = read(&text("", "")).unwrap();
+    let more = read(&text(
+        "<contact><lateral_friction value=\"1\"/></contact><gravity>0</gravity>",
+        "<joint_properties friction=\"0.0\"/>",
+    ));
+    let more = more.unwrap();
+    let said: Vec<_> = more.ignored.iter().map(|i| i.what.as_str()).collect();
+    assert_eq!(said, ["<contact>", "<gravity>", "<joint_properties>"]);
+    assert_eq!((more.bodies, more.joints), (plain.bodies, plain.joints));
+    // Blank lines in front shift no place.
+    let error = read(&text("<colision/>", "")).unwrap_err();
+    assert!(error.contains("robot.urdf:5:"), "{error}");
+}

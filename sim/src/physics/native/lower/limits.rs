@@ -2,7 +2,7 @@
 
 use super::soft::{Soft, Spec};
 use super::{Context, LowerError};
-use crate::model::{Joint, JointKind};
+use crate::model::{Field, Joint, JointKind};
 use crate::physics::native::tables::{RobotTables, UNLIMITED};
 
 /// The soft constraint of a joint's limit.
@@ -33,8 +33,9 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
             plan.lim_soft.extend(soft);
         }
     }
-    for joint in c.model.joints.iter().filter(|_| c.flags.frictionloss) {
-        if joint.frictionloss == 0.0 {
+    let joints = c.model.joints.iter().enumerate();
+    for (j, joint) in joints.filter(|_| c.flags.frictionloss) {
+        if joint.frictionloss == 0.0 && !c.varies(Field::Frictionloss, j) {
             continue;
         }
         let of = format!("the friction of joint \"{}\"", joint.name);

@@ -24,10 +24,11 @@ mod soft;
 mod spots;
 mod tendons;
 mod tree;
+mod vary;
 mod weights;
 
 use super::tables::RobotTables;
-use crate::model::{Cone, Integrator, Model};
+use crate::model::{Cone, Integrator, Model, Varied};
 use flags::Flags;
 use soft::Packer;
 use spots::FixedFrames;
@@ -141,6 +142,19 @@ pub fn inverse_weights(model: &Model) -> Result<InverseWeights, LowerError> {
     })
 }
 
+/// `model` with numbers that differ between environments.
+///
+/// # Errors
+/// As [`lower`], also where something does not follow from them.
+pub fn vary(model: &Model, varied: Vec<Varied>) -> Result<Model, LowerError> {
+    let mut model = Model {
+        varied,
+        ..model.clone()
+    };
+    model.nderived = lower(&model, &LowerOptions::default())?.nderive;
+    Ok(model)
+}
+
 /// Lowers `model` to the kernels' tables.
 ///
 /// # Errors
@@ -150,6 +164,7 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<RobotTables, Lower
     let merged = frames::merged(model);
     let model = &*merged;
     let context = Context::new(model, options)?;
+    vary::check(&context)?;
     let integrator = options.integrator.unwrap_or(model.options.integrator);
     let mut plan = RobotTables {
         timestep: context.packer.timestep,
@@ -174,13 +189,14 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<RobotTables, Lower
     let tendons = Tendons::new(&context)?;
     let mut spots = FixedFrames::default();
     tendons.write(&context, &mut spots, &mut plan);
-    let held = rows::write(&context, &tendons, &mut plan)?;
+    let rows = rows::write(&context, &tendons, &mut plan)?;
     actuators::write(&context, &tendons, &mut spots, &mut plan)?;
     spots.write(&mut plan);
     fluid::write(&context, &mut plan);
     gravity::write(&context, &mut plan);
     implicit::write(&context, integrator, &mut plan);
-    meters::write(&context, &held, &mut plan);
+    meters::write(&context, &rows.held, &mut plan);
+    vary::write(&context, &rows, &mut plan);
     pattern::write(model, &context.tree, &mut plan);
     bounded(&plan)?;
     finite(&plan)?;

@@ -37,6 +37,7 @@
 
 use super::soft::{Soft, Spec};
 use super::tendons::Tendons;
+use super::vary::Weigh;
 use super::{Context, LowerError, MAX_ENTRIES};
 use crate::model::rotation::mul;
 use crate::model::{Equality, EqualityKind, JointKind, Quat, Vec3};
@@ -70,24 +71,34 @@ struct Item {
     loss: f64,
     /// One per row.
     soft: Vec<Soft>,
+    /// Inverse weights that each row's softness is made of, one per row.
+    weigh: Vec<[Option<Weigh>; 2]>,
 }
 
-/// Writes all items, in MuJoCo's order: equality, dry friction, limits. Returns the bodies
-/// of the model that each of them holds together; none for other items.
+/// Facts about the items that other parts of the lowering need.
+#[derive(Default)]
+pub(super) struct Written {
+    /// The bodies of the model that each item holds together; none for other items.
+    pub held: Vec<Option<[usize; 2]>>,
+    /// The inverse weights that the softness of each row is made of.
+    pub weigh: Vec<[Option<Weigh>; 2]>,
+}
+
+/// Writes all items, in MuJoCo's order: equality, dry friction, limits.
 pub(super) fn write(
     c: &Context,
     tendons: &Tendons,
     plan: &mut RobotTables,
-) -> Result<Vec<Option<[usize; 2]>>, LowerError> {
+) -> Result<Written, LowerError> {
     plan.row_adr.push(0);
     plan.item_path.push(0);
-    let mut held = Vec::new();
+    let mut out = Written::default();
     if c.flags.equality {
         for equality in c.model.equalities.iter().filter(|e| e.active) {
             if let Some(item) = equality_item(c, tendons, equality)? {
-                item.write(plan);
+                out.weigh.extend(item.write(plan));
                 bounded(plan)?;
-                held.push(match equality.kind {
+                out.held.push(match equality.kind {
                     EqualityKind::Connect { body1, body2, .. }
                     | EqualityKind::Weld { body1, body2, .. } => Some([body1, body2]),
                     _ => None,
@@ -96,17 +107,17 @@ pub(super) fn write(
         }
     }
     if c.flags.frictionloss {
-        tendon_friction(c, tendons, plan);
+        tendon_friction(c, tendons, plan, &mut out);
     }
     if c.flags.limit {
-        ball_limits(c, plan)?;
-        tendon_limits(c, tendons, plan)?;
+        ball_limits(c, plan, &mut out)?;
+        tendon_limits(c, tendons, plan, &mut out)?;
     }
     plan.nrow = plan.row_kind.len();
     plan.nitem = plan.item_kind.len();
     plan.nrowj = plan.row_dof.len();
-    held.resize(plan.nitem, None);
-    Ok(held)
+    out.held.resize(plan.nitem, None);
+    Ok(out)
 }
 
 /// Constraints can be many and each can hold all that moves.
@@ -121,7 +132,8 @@ fn bounded(plan: &RobotTables) -> Result<(), LowerError> {
 }
 
 impl Item {
-    fn write(self, plan: &mut RobotTables) {
+    /// Writes it; returns the inverse weights of its rows.
+    fn write(self, plan: &mut RobotTables) -> Vec<[Option<Weigh>; 2]> {
         let mut dofs = self.lists.concat();
         dofs.sort_unstable();
         dofs.dedup();
@@ -147,6 +159,7 @@ impl Item {
             plan.row_dof.extend(dofs.iter().map(|d| *d as i32));
             plan.row_adr.push(plan.row_dof.len() as i32);
         }
+        self.weigh
     }
 }
 
@@ -163,7 +176,7 @@ fn equality_item(
         solimp: equality.solimp,
     };
     let soft = |diag: f64| c.packer.position(spec, 0.0, diag);
-    let item = |kind, lists, ints, reals, soft| {
+    let item = |kind, lists, ints, reals, soft, weigh| {
         Ok(Some(Item {
             kind,
             lists,
@@ -172,6 +185,7 @@ fn equality_item(
             row_kind: EQUALITY,
             loss: 0.0,
             soft,
+            weigh,
         }))
     };
     match equality.kind {
@@ -200,6 +214,10 @@ fn equality_item(
                 [qpos(joint1), joint2.map_or(-1, qpos)],
                 reals,
                 vec![soft(weight(joint1) + joint2.map_or(0.0, weight))?],
+                vec![[
+                    Some(Weigh::Dof(dof(joint1))),
+                    joint2.map(dof).map(Weigh::Dof),
+                ]],
             )
         }
         EqualityKind::Tendon {
@@ -218,6 +236,7 @@ fn equality_item(
                 [tendon1 as i32, tendon2.map_or(-1, |t| t as i32)],
                 reals,
                 vec![soft(weight(tendon1) + tendon2.map_or(0.0, weight))?],
+                vec![[Some(Weigh::Tendon(tendon1)), tendon2.map(Weigh::Tendon)]],
             )
         }
         EqualityKind::Connect {
@@ -236,6 +255,7 @@ fn equality_item(
                 joined.ints,
                 joined.anchors.concat(),
                 vec![packed; 3],
+                vec![[body1, body2].map(|b| Some(Weigh::Shift(b))); 3],
             )
         }
         EqualityKind::Weld {
@@ -250,6 +270,7 @@ fn equality_item(
                 return Ok(None);
             };
             let [shift, turn] = [soft(joined.weight[0])?, soft(joined.weight[1])?];
+            let both = [body1, body2];
             let mut reals = joined.anchors.concat();
             reals.extend(mul(joined.quats[0], relquat));
             reals.extend(joined.quats[1]);
@@ -260,6 +281,11 @@ fn equality_item(
                 joined.ints,
                 reals,
                 vec![shift, shift, shift, turn, turn, turn],
+                [
+                    vec![both.map(|b| Some(Weigh::Shift(b))); 3],
+                    vec![both.map(|b| Some(Weigh::Turn(b))); 3],
+                ]
+                .concat(),
             )
         }
     }
@@ -298,7 +324,7 @@ fn tendon_dofs(tendons: &Tendons, tendon: usize) -> Vec<usize> {
     tendons.row(tendon).iter().map(|(dof, _)| *dof).collect()
 }
 
-fn tendon_friction(c: &Context, tendons: &Tendons, plan: &mut RobotTables) {
+fn tendon_friction(c: &Context, tendons: &Tendons, plan: &mut RobotTables, out: &mut Written) {
     for (t, tendon) in c.model.tendons.iter().enumerate() {
         if tendon.frictionloss <= 0.0 {
             continue;
@@ -309,7 +335,7 @@ fn tendon_friction(c: &Context, tendons: &Tendons, plan: &mut RobotTables) {
             solref: tendon.solref_friction,
             solimp: tendon.solimp_friction,
         };
-        Item {
+        let item = Item {
             kind: TENDON_FRICTION,
             lists: [tendon_dofs(tendons, t), Vec::new()],
             ints: [t as i32, 0],
@@ -317,19 +343,20 @@ fn tendon_friction(c: &Context, tendons: &Tendons, plan: &mut RobotTables) {
             row_kind: FRICTION,
             loss: tendon.frictionloss,
             soft: vec![c.packer.friction(spec, tendons.weight(c, t))],
-        }
-        .write(plan);
+            weigh: vec![[Some(Weigh::Tendon(t)), None]],
+        };
+        out.weigh.extend(item.write(plan));
     }
 }
 
-fn ball_limits(c: &Context, plan: &mut RobotTables) -> Result<(), LowerError> {
+fn ball_limits(c: &Context, plan: &mut RobotTables, out: &mut Written) -> Result<(), LowerError> {
     for joint in &c.model.joints {
         let (JointKind::Ball, Some([lo, hi])) = (joint.kind, joint.range) else {
             continue;
         };
         let first = joint.dof_adr;
         let soft = super::limits::packed(c, joint)?;
-        Item {
+        let item = Item {
             kind: BALL_LIMIT,
             lists: [(first..first + 3).collect(), Vec::new()],
             ints: [joint.qpos_adr as i32, first as i32],
@@ -337,13 +364,19 @@ fn ball_limits(c: &Context, plan: &mut RobotTables) -> Result<(), LowerError> {
             row_kind: LIMIT,
             loss: 0.0,
             soft: vec![soft],
-        }
-        .write(plan);
+            weigh: vec![[Some(Weigh::Dof(first)), None]],
+        };
+        out.weigh.extend(item.write(plan));
     }
     Ok(())
 }
 
-fn tendon_limits(c: &Context, tendons: &Tendons, plan: &mut RobotTables) -> Result<(), LowerError> {
+fn tendon_limits(
+    c: &Context,
+    tendons: &Tendons,
+    plan: &mut RobotTables,
+    out: &mut Written,
+) -> Result<(), LowerError> {
     for (t, tendon) in c.model.tendons.iter().enumerate() {
         let Some([lo, hi]) = tendon.range else {
             continue;
@@ -358,7 +391,7 @@ fn tendon_limits(c: &Context, tendons: &Tendons, plan: &mut RobotTables) -> Resu
             .packer
             .position(spec, tendon.margin, tendons.weight(c, t))?;
         for [lo, hi] in super::limits::sides([lo, hi], tendon.margin) {
-            Item {
+            let item = Item {
                 kind: TENDON_LIMIT,
                 lists: [tendon_dofs(tendons, t), Vec::new()],
                 ints: [t as i32, 0],
@@ -366,8 +399,9 @@ fn tendon_limits(c: &Context, tendons: &Tendons, plan: &mut RobotTables) -> Resu
                 row_kind: LIMIT,
                 loss: 0.0,
                 soft: vec![soft],
-            }
-            .write(plan);
+                weigh: vec![[Some(Weigh::Tendon(t)), None]],
+            };
+            out.weigh.extend(item.write(plan));
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! The moving tree: bodies without joints merged into the bodies that they are welded to.
 
 use super::LowerError;
-use crate::model::rotation::{Pose, add, dot, matrix};
+use crate::model::rotation::{Pose, add, dot, turned};
 use crate::model::{JointKind, Model, Quat, Vec3};
 use crate::physics::native::tables::RobotTables;
 
@@ -265,18 +265,4 @@ impl RigidMass {
             *a += b;
         }
     }
-}
-
-/// `R diag(moments) R^T` as xx yy zz xy xz yz.
-fn turned(moments: Vec3, quat: Quat) -> [f64; 6] {
-    let r = matrix(quat);
-    let entry = |i: usize, j: usize| (0..3).map(|k| r[i][k] * moments[k] * r[j][k]).sum::<f64>();
-    [
-        entry(0, 0),
-        entry(1, 1),
-        entry(2, 2),
-        entry(0, 1),
-        entry(0, 2),
-        entry(1, 2),
-    ]
 }

@@ -3,6 +3,17 @@
 use super::{Body, Function, Kind, Rule, one};
 use crate::task::expr::ExprError;
 
+/// Functions of lists of parts.
+pub const LISTS: &[Function] = &[Function {
+    name: "each",
+    params: &[one("list", Kind::Word), one("expr", Kind::Value)],
+    gives: "expr of every entry",
+    rule: Rule::Each("as the expression"),
+    doc: "the expression once per entry of a list of `[task.names]`, one after the other; the list's name in braces stands for the entry in it",
+    // Its second argument is checked once per entry, before this could be asked.
+    body: Body::Special(|_, call| Err(ExprError::new(call.span.clone(), "`each` of nothing"))),
+}];
+
 /// The table.
 pub const TABLE: &[Function] = &[
     Function {

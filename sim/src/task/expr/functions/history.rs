@@ -3,7 +3,7 @@
 use super::{Body, Function, Kind, Rule, one};
 use crate::task::expr::check::{Call, Checker, Comp, Value};
 use crate::task::expr::dag::Source;
-use crate::task::expr::history::Kind as Remembered;
+use crate::task::expr::history::{self, Kind as Remembered};
 use crate::task::expr::{ExprError, unit::Unit};
 
 /// The table.
@@ -42,14 +42,7 @@ fn previous(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
 fn since(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     let conditions = c.value(call, 0)?;
     let first = c.remember(Remembered::Since, &conditions, call)?;
-    let dt = c.dag.load(Source::StepDt, 0);
-    let none = c.dag.constant(0.0);
-    let mut times = Vec::with_capacity(conditions.len());
-    for (i, holds) in conditions.ids().into_iter().enumerate() {
-        let before = c.dag.load(Source::History, first + i);
-        let longer = c.dag.add(before, dt);
-        times.push(c.dag.select(holds, none, longer));
-    }
+    let times = history::since(&mut c.dag, &conditions.ids(), first);
     Ok(Value::vector(times, Unit::SECOND))
 }
 
@@ -65,9 +58,9 @@ impl Checker<'_> {
         if let Some(first) = self.remembered.get(&key) {
             return Ok(*first);
         }
-        let text = self.named(&self.text[call.span_of(0)]);
+        let text = self.named(&self.place.text[call.span_of(0)]);
         let history = self.scope.history;
-        let first = history.keep(kind, &self.dag, &key.1, text, call.span.clone())?;
+        let first = history.keep(kind, &mut self.dag, &key.1, text, call.span.clone())?;
         self.remembered.insert(key, first);
         Ok(first)
     }

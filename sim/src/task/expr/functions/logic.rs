@@ -57,6 +57,17 @@ pub const TABLE: &[Function] = &[
         body: Body::Special(|c, call| fold_bool(c, call, Op::Or)),
     },
     Function {
+        name: "count",
+        params: &[one("conditions", Kind::Bool)],
+        gives: "1",
+        rule: Rule::Fixed("-"),
+        doc: "how many components hold",
+        body: Body::Special(|c, call| {
+            let ids = c.value(call, 0)?.ids();
+            Ok(Value::scalar(c.dag.sum(&ids), Unit::NONE))
+        }),
+    },
+    Function {
         name: "concat",
         params: &[one("a", Kind::Value), more(Kind::Value)],
         gives: "all components in order",

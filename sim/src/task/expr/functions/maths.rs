@@ -1,6 +1,6 @@
 //! Functions of numbers and vectors.
 
-use super::{Body, Function, Kind, Rule, more, one, optional};
+use super::{Body, Function, Kind, Rule, more, one};
 use crate::task::expr::check::{Call, Checker, Value};
 use crate::task::expr::dag::{Dag, Id};
 use crate::task::expr::ops::Op;
@@ -216,19 +216,33 @@ pub const TABLE: &[Function] = &[
         doc: "exp(-norm2(error) / std^2): 1 without error, 0.37 at a distance of std",
         body: Body::Special(exp_kernel),
     },
-    Function {
-        name: "tolerance",
-        params: &[
-            one("x", Kind::Value),
-            one("lo", Kind::Value),
-            one("hi", Kind::Value),
-            optional("margin", Kind::Value),
-        ],
-        gives: "as x",
-        rule: Rule::Compare("-"),
-        doc: "1 between lo and hi, falling off as a bell to 0.1 at a distance of margin (0 outside without one), as in dm_control",
-        body: Body::Special(tolerance),
-    },
+    reduction!(
+        "var",
+        Rule::Power(2.0),
+        "variance of the components: mean squared distance from their mean, as numpy's",
+        variance
+    ),
+    reduction!(
+        "std",
+        Rule::Shared,
+        "standard deviation of the components: root of their variance",
+        |d, x| {
+            let square = variance(d, x);
+            d.one(Op::Sqrt, square)
+        }
+    ),
+    reduction!(
+        "argmax",
+        Rule::Fixed("-"),
+        "index of the largest component, from 0; of the first of several",
+        |d, x| extreme_index(d, x, false)
+    ),
+    reduction!(
+        "argmin",
+        Rule::Fixed("-"),
+        "index of the smallest component, from 0; of the first of several",
+        |d, x| extreme_index(d, x, true)
+    ),
 ];
 
 fn extreme(c: &mut Checker<'_>, call: &Call, op: Op) -> Result<Value, ExprError> {
@@ -306,24 +320,22 @@ fn exp_kernel(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
     Ok(Value::scalar(c.dag.one(Op::Exp, minus), Unit::NONE))
 }
 
-/// exp(ln(0.1) (distance to [lo, hi] / margin)^2). Source: dm_control's
-/// `rewards.tolerance` with its default, a Gaussian with value 0.1 at the margin.
-fn tolerance(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
-    let values = c.agreeing(call)?;
-    c.map(call, &values, Unit::NONE, |d: &mut Dag, x: &[Id]| {
-        let (zero, one) = (d.constant(0.0), d.constant(1.0));
-        let (below, above) = (d.sub(x[1], x[0]), d.sub(x[0], x[2]));
-        let far = d.two(Op::Max, below, above);
-        let outside = d.two(Op::Lt, zero, far);
-        let Some(&margin) = x.get(3) else {
-            let (above, below) = (d.two(Op::Le, x[1], x[0]), d.two(Op::Le, x[0], x[2]));
-            return d.two(Op::And, above, below);
-        };
-        let ratio = d.div(far, margin);
-        let square = d.mul(ratio, ratio);
-        let log = d.constant(0.1f64.ln());
-        let power = d.mul(log, square);
-        let bell = d.one(Op::Exp, power);
-        d.select(outside, bell, one)
-    })
+fn variance(d: &mut Dag, x: &[Id]) -> Id {
+    let (sum, n) = (d.sum(x), d.constant(x.len() as f64));
+    let mean = d.div(sum, n);
+    let away: Vec<Id> = x.iter().map(|&x| d.sub(x, mean)).collect();
+    let squares = d.dot(&away, &away);
+    d.div(squares, n)
+}
+
+fn extreme_index(d: &mut Dag, x: &[Id], least: bool) -> Id {
+    let (mut best, mut index) = (x[0], d.constant(0.0));
+    for (i, &next) in x.iter().enumerate().skip(1) {
+        let sides = if least { [next, best] } else { [best, next] };
+        let better = d.two(Op::Lt, sides[0], sides[1]);
+        let own = d.constant(i as f64);
+        best = d.select(better, next, best);
+        index = d.select(better, own, index);
+    }
+    index
 }

@@ -7,9 +7,11 @@ mod geometry;
 mod history;
 mod logic;
 mod maths;
+mod quats;
 mod rays;
 mod robot;
 mod sensors;
+mod tolerance;
 
 use super::ExprError;
 use super::check::{Call, Checker, Value};
@@ -26,6 +28,8 @@ pub enum Kind {
     Quat,
     /// A condition.
     Bool,
+    /// A word that the function knows.
+    Word,
     /// Name of a body, site or geom.
     Frame,
     /// Name of a body.
@@ -168,17 +172,20 @@ impl Function {
 }
 
 /// All functions by section of the page.
-pub const SECTIONS: [(&str, &[Function]); 6] = [
+pub const SECTIONS: [(&str, &[Function]); 9] = [
     ("The robot", robot::TABLE),
     ("Bodies, sites and geoms", geometry::TABLE),
     ("Mathematics", maths::TABLE),
+    ("Shaped rewards", tolerance::TABLE),
+    ("Quaternions", quats::TABLE),
     ("Conditions", logic::TABLE),
+    ("Lists of parts", agents::LISTS),
     ("Earlier steps", history::TABLE),
     ("Several agents", agents::TABLE),
 ];
 
 /// All functions.
-pub fn all() -> impl Iterator<Item = &'static Function> {
+pub fn all() -> impl DoubleEndedIterator<Item = &'static Function> {
     SECTIONS.iter().flat_map(|(_, table)| table.iter())
 }
 

@@ -55,12 +55,14 @@ fn random(draw: &mut Draw, world: &World, nodes: usize) -> Program {
         (Source::StepDt, 1),
         (Source::MaxSteps, 1),
     ];
-    let sources = [&seen[..], &others].concat();
+    let mut sources = [&seen[..], &others].concat();
+    // A column that this world has not.
+    sources.retain(|(_, rows)| *rows > 0);
     let mut dag = Dag::default();
     let mut known: Vec<Id> = Vec::new();
     for _ in 0..4 {
         let (source, rows) = sources[draw.below(sources.len())];
-        known.push(dag.load(source, draw.below(rows.max(1))));
+        known.push(dag.load(source, draw.below(rows)));
         let exponent = draw.below(9) as i32 - 4;
         let x = (f64::from(draw.word()) / f64::from(u32::MAX) - 0.5) * 10_f64.powi(exponent);
         known.push(dag.constant(x));
@@ -89,6 +91,8 @@ fn random(draw: &mut Draw, world: &World, nodes: usize) -> Program {
             unit: "any".into(),
         },
         units: Vec::new(),
+        truth: false,
+        quat: false,
         elements: Vec::new(),
         code: program::generate(&dag, outputs).unwrap(),
     }

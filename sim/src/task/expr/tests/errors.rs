@@ -134,8 +134,38 @@ const ERRORS: &[(&str, &str, &str)] = &[
     ),
     (
         "«tolerance(1)»",
-        "`tolerance` takes 3 to 4 arguments, this is 1",
-        "write tolerance(x, lo, hi[, margin])",
+        "`tolerance` takes 3 to 6 arguments, this is 1",
+        "write tolerance(x, lo, hi[, margin[, shape[, value_at_margin]]])",
+    ),
+    (
+        "tolerance(time, 0, 1, 2, «linaer»)",
+        "no shape is called `linaer`",
+        "did you mean linear?",
+    ),
+    (
+        "tolerance(time, 0, 1, 2, «1»)",
+        "`tolerance` takes a word here",
+        "write tolerance(x, lo, hi[, margin[, shape[, value_at_margin]]])",
+    ),
+    (
+        "tolerance(time, 0, 1, 2, gaussian, «0»)",
+        "the value at the margin is a constant between 0 and 1",
+        "such as 0.1",
+    ),
+    (
+        "tolerance(time, 0, 1, «-2»)",
+        "the margin -2 is negative",
+        "",
+    ),
+    (
+        "quat_axis_angle([0, 0, 1], «time»)",
+        "`quat_axis_angle` takes an angle here, this is in [s]",
+        "angles are in rad",
+    ),
+    (
+        "state.«peak»",
+        "no state called \"peak\"",
+        "this task has no [[task.state]]",
     ),
     // Sizes.
     (

@@ -4,7 +4,7 @@ use crate::model::{Model, mjcf};
 use crate::physics::State;
 use crate::rng::{Purpose, philox, unit};
 use crate::task::expr::{
-    BLOCK, Buffers, ExprError, HistoryBuilder, Inputs, Program, Scope, Scratch,
+    BLOCK, Buffers, Definitions, ExprError, HistoryBuilder, Inputs, Program, Scope, Scratch,
 };
 use std::path::Path;
 
@@ -172,6 +172,7 @@ impl World {
             action_width: ACTIONS,
             agents: None,
             history: &self.history,
+            defined: Definitions::none(),
         }
     }
 

@@ -1,11 +1,12 @@
 //! Every function against formulas written out in f64, on random states.
 
 use super::fixture::{MAX_STEPS, STEP_DT, World};
+use super::shapes;
 use super::view::{View, apply, column, cross, each, flag, matrix, norm, sub, transpose};
 use crate::task::expr::functions;
 use std::f64::consts::PI;
 
-type Formula = fn(&View<'_>) -> Vec<f64>;
+pub type Formula = fn(&View<'_>) -> Vec<f64>;
 
 // World 0, torso 1, foot_1 2, foot_2 3, tail-tip 4; geoms floor, belly, back,
 // foot_1, foot_2; qpos: 7 of the free joint, hip_1, hip_2, rail; qvel: 6, then those.
@@ -325,7 +326,7 @@ const GOLDEN: &[(&str, Formula)] = &[
 #[test]
 fn every_function_equals_its_formula_in_f64() {
     let world = World::new(101, 7);
-    for &(text, formula) in GOLDEN {
+    for &(text, formula) in GOLDEN.iter().chain(shapes::GOLDEN) {
         for (e, row) in world.eval(text).iter().enumerate() {
             let expected = formula(&View { w: &world, e });
             assert_eq!(row.len(), expected.len(), "{text}");
@@ -347,7 +348,8 @@ fn no_function_is_without_a_formula() {
     let others =
         |f: &&functions::Function| !["each", "others", "agent_index", "agent_id"].contains(&f.name);
     for f in functions::all().filter(others) {
-        let used = GOLDEN.iter().any(|(text, _)| {
+        let mut all = GOLDEN.iter().chain(shapes::GOLDEN);
+        let used = all.any(|(text, _)| {
             text.match_indices(f.name).any(|(at, _)| {
                 let word = |c: char| c.is_alphanumeric() || c == '_';
                 !text[..at].ends_with(word) && !text[at + f.name.len()..].starts_with(word)

@@ -1,8 +1,13 @@
+mod define;
 mod emitted;
 mod errors;
 mod fixture;
+mod generate;
 mod golden;
+mod misused;
 mod page;
 mod random;
+mod shapes;
 mod smoke;
+mod tasks;
 mod view;

@@ -3,7 +3,7 @@
 
 use crate::config::TaskConfig;
 use crate::model::mjcf;
-use crate::task::expr::{HistoryBuilder, Program, Scope, Type, reference};
+use crate::task::expr::{Definitions, HistoryBuilder, Program, Scope, Type, reference};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -68,6 +68,7 @@ fn with_scope<R>(task: &TaskConfig, f: impl FnOnce(&Scope<'_>) -> R) -> R {
         action_width: model.nu(),
         agents: None,
         history: &HistoryBuilder::default(),
+        defined: Definitions::none(),
     })
 }
 
@@ -92,6 +93,65 @@ fn the_examples_compile_for_their_robots() {
             }
         });
     }
+}
+
+/// A robot with the names of a Go1, as the sections on definitions have them.
+fn dog() -> crate::model::Model {
+    let mut legs = String::new();
+    for leg in ["FR", "FL", "RR", "RL"] {
+        legs += &format!(
+            r#"<body name="{leg}_thigh"><joint name="{leg}_hip_joint" axis="1 0 0"/>
+                 <geom size="0.05" mass="1"/>
+                 <body name="{leg}" pos="0 0 -0.3"><joint name="{leg}_calf_joint" axis="0 1 0"/>
+                   <geom name="{leg}_foot_collision" size="0.02" mass="0.1"/></body></body>"#
+        );
+    }
+    let text = format!(
+        r#"<mujoco><worldbody><body name="trunk" pos="0 0 0.3"><freejoint/>
+             <geom size="0.1" mass="5"/>{legs}</body></worldbody>
+           <actuator><motor joint="FR_hip_joint"/></actuator></mujoco>"#
+    );
+    mjcf::parse(std::path::Path::new("dog.xml"), text).unwrap()
+}
+
+#[test]
+fn the_sections_on_definitions_are_one_sound_task() {
+    #[derive(serde::Deserialize)]
+    struct File {
+        task: TaskConfig,
+    }
+    let page = page();
+    let mut text = r#"
+[task]
+[[task.action]]
+actuators = ["*"]
+[[task.command]]
+name = "twist"
+range = [[-1, 1], [-1, 1], [-1, 1]]
+unit = "m/s"
+[[task.observation]]
+name = "state"
+expr = "[qpos, speed(FR), each(foot, speed({foot})), near([1, 2], 0.5)]"
+"#
+    .to_string();
+    for section in ["Lists of parts", "Named expressions", "States", "Metrics"] {
+        let start = page.find(&format!("\n## {section}\n")).unwrap();
+        let own = &page[start + 4..];
+        let own = &own[..own.find("\n## ").unwrap()];
+        let blocks: Vec<&str> = own.split("```toml\n").skip(1).collect();
+        assert!(!blocks.is_empty(), "{section}");
+        for block in blocks {
+            text += block.split("```").next().unwrap();
+        }
+    }
+    let task = toml::from_str::<File>(&text)
+        .unwrap_or_else(|e| panic!("{e}: {text}"))
+        .task;
+    let compiled = crate::task::Task::compile(&dog(), &task, 0.02);
+    let compiled = compiled.unwrap_or_else(|e| panic!("{e}: {text}"));
+    assert_eq!(compiled.history.states().len(), 2);
+    assert_eq!(compiled.history.states()[0].units.len(), 4);
+    assert_eq!((compiled.lists.len(), compiled.metrics.len()), (2, 2));
 }
 
 #[test]

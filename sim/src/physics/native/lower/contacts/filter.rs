@@ -1,10 +1,11 @@
 //! Which geoms may touch, and how their parameters mix.
 
-use super::{Candidate, Rules};
+use super::{Candidate, Mix, Rules};
 use crate::model::{Geom, Model, ShapePair};
 use crate::physics::native::lower::LowerError;
 use crate::physics::native::lower::soft::MIN_VALUE;
 use crate::physics::native::lower::tree::Tree;
+use std::cmp::Ordering;
 use std::collections::HashSet;
 
 /// Most pairs of geoms that may touch. All of them are looked at in every time step; the
@@ -40,6 +41,7 @@ pub(super) fn candidates(
             found.push(Candidate {
                 geoms,
                 rules: Rules::from(pair),
+                mix: Mix::Own,
             });
         }
     }
@@ -80,6 +82,11 @@ pub(super) fn candidates(
                         found.push(Candidate {
                             geoms,
                             rules: mix(a, b),
+                            mix: match a.priority.cmp(&b.priority) {
+                                Ordering::Greater => Mix::Of(geoms[0]),
+                                Ordering::Less => Mix::Of(geoms[1]),
+                                Ordering::Equal => Mix::Larger,
+                            },
                         });
                         full(&found)?;
                     }

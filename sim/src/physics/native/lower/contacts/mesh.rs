@@ -21,6 +21,17 @@ pub(super) fn bound(mesh: &Mesh) -> f64 {
     mesh.vertices.iter().map(norm).fold(0.0, f64::max)
 }
 
+/// Half sizes of a box about the mesh's origin, along its axes, that holds it.
+pub(super) fn half_sizes(mesh: &Mesh) -> Vec3 {
+    let mut half = [0.0_f64; 3];
+    for vertex in &mesh.vertices {
+        for (half, x) in half.iter_mut().zip(vertex) {
+            *half = half.max(f64::from(x.abs()));
+        }
+    }
+    half
+}
+
 /// Writes a mesh; its index in the tables.
 pub(super) fn write(mesh: &Mesh, plan: &mut RobotTables) -> i32 {
     let index = plan.mesh_bound.len() as i32;

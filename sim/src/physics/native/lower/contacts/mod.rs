@@ -4,13 +4,14 @@
 //! "Contact parameters" (mixing of the two geoms' parameters).
 
 mod filter;
+mod groups;
 mod mesh;
 mod shape;
 
 use super::soft::Spec;
 use super::tree::Tree;
 use super::{Context, LowerError, MAX_ENTRIES};
-use crate::model::{Cone, Model, Pair, ShapePair};
+use crate::model::{Cone, Field, Model, Pair, ShapePair};
 use crate::physics::native::tables::{RobotTables, soft};
 use filter::candidates;
 use shape::Shapes;
@@ -25,6 +26,18 @@ const MAX_SLOTS: usize = 256;
 pub(super) struct Candidate {
     pub geoms: [usize; 2],
     pub rules: Rules,
+    /// Its friction: the rules' own, or one geom's or the larger of both.
+    pub mix: Mix,
+}
+
+/// Whose friction a contact has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mix {
+    /// Its own, of `<pair>`.
+    Own,
+    /// That of the geom of higher priority.
+    Of(usize),
+    Larger,
 }
 
 /// Parameters of a contact.
@@ -83,13 +96,18 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         Vec::new()
     };
     let is_static = |g: usize| c.tree.carrier[c.model.geoms[g].body].body.is_none();
-    let (world, moving): (Vec<_>, Vec<_>) = all
+    let (mut world, mut moving): (Vec<_>, Vec<_>) = all
         .iter()
         .partition(|p: &&Candidate| p.geoms.into_iter().any(is_static));
+    // Those of the same bodies side by side.
+    for part in [&mut world, &mut moving] {
+        part.sort_by_cached_key(|candidate| groups::key(c, candidate));
+    }
     let by_jacobian = by_jacobian(c, &world, &moving);
     plan.nwpair = if by_jacobian { 0 } else { world.len() };
     plan.dense = usize::from(!moving.is_empty());
     plan.npair = all.len();
+    plan.rubs = usize::from(c.model.varied.iter().any(|v| v.field == Field::Friction));
     let mut shapes = Shapes::new(c, plan);
     plan.pair_path.push(0);
     for candidate in world.iter().chain(&moving) {
@@ -125,11 +143,16 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         }
         plan.pair_path.push(plan.path_dof.len() as i32);
         write_rules(c, candidate, plan)?;
+        if plan.rubs > 0 {
+            plan.pair_mix.push(mixed(c, candidate, g1));
+        }
         plan.pair_reach.push(reach);
         let kinds = [g1, g2].map(|g| c.model.geoms[g].kind);
         let bounds = [first, second].map(|g| plan.cg_bound[g as usize]);
         plan.pair_near.push(shape::near(kinds, bounds, reach));
     }
+    let order: Vec<&Candidate> = world.into_iter().chain(moving).collect();
+    groups::write(c, &order, plan);
     plan.npath = plan
         .pair_path
         .windows(2)
@@ -138,6 +161,18 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         .unwrap_or(0);
     plan.ncg = plan.cg_type.len();
     Ok(())
+}
+
+/// `MIX_*` of `vary.cuh`, where `g1` is the first geom in the tables: 0 unless an event changes
+/// the friction.
+fn mixed(c: &Context, candidate: &Candidate, g1: usize) -> i32 {
+    let varies = |g: &usize| c.varies(Field::Friction, *g);
+    match candidate.mix {
+        _ if candidate.rules.condim == 1 => 0,
+        Mix::Of(g) if varies(&g) => 1 + i32::from(g != g1),
+        Mix::Larger if candidate.geoms.iter().any(varies) => 3,
+        _ => 0,
+    }
 }
 
 /// Degrees of freedom that move one body of a pair but not the other.

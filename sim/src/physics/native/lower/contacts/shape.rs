@@ -3,18 +3,22 @@
 use super::super::Context;
 use super::mesh;
 use crate::model::rotation::matrix;
-use crate::model::{Geom, GeomKind, HField, Model};
+use crate::model::{Geom, GeomKind, HField, Model, ShapePair, on_all_lanes};
 use crate::physics::native::tables::RobotTables;
+
+/// Farther than anything, in single precision.
+pub(super) const EVERYWHERE: f64 = 1e30;
 
 /// The least distance of centres at which a pair has no contact: above a plane that
 /// comes first, else squared. Height fields have no bounding sphere.
+///
+/// A little more, for rounding.
 pub(super) fn near(kinds: [GeomKind; 2], bounds: [f64; 2], reach: f64) -> f64 {
-    const EVERYWHERE: f64 = 1e30;
+    const ROUNDING: f64 = 1.0001;
     match kinds {
-        [GeomKind::Plane, _] => reach + bounds[1],
+        [GeomKind::Plane, _] => (reach + bounds[1]) * ROUNDING,
         [GeomKind::Hfield(_), _] | [_, GeomKind::Hfield(_)] => EVERYWHERE,
-        // A little more, for rounding.
-        _ => (bounds[0] + bounds[1] + reach).powi(2) * 1.0001,
+        _ => (bounds[0] + bounds[1] + reach).powi(2) * ROUNDING,
     }
 }
 
@@ -33,6 +37,23 @@ fn bound(model: &Model, geom: &Geom) -> f64 {
         GeomKind::Ellipsoid => x.max(y).max(z),
         GeomKind::Cylinder => x.hypot(y),
         GeomKind::Box => norm(&[x, y, z]),
+    }
+}
+
+/// Half sizes of a box about the geom's centre, along its axes, that holds it.
+fn half_sizes(model: &Model, geom: &Geom) -> [f64; 3] {
+    let [x, y, z] = geom.size;
+    match geom.kind {
+        GeomKind::Mesh(i) => mesh::half_sizes(&model.meshes[i]),
+        GeomKind::Hfield(i) => {
+            let [x, y, top, base] = model.hfields[i].size;
+            [x, y, top.max(base)]
+        }
+        GeomKind::Plane => [0.0; 3],
+        GeomKind::Sphere => [x; 3],
+        GeomKind::Capsule => [x, x, x + y],
+        GeomKind::Cylinder => [x, x, y],
+        GeomKind::Ellipsoid | GeomKind::Box => [x, y, z],
     }
 }
 
@@ -91,6 +112,12 @@ impl<'a> Shapes<'a> {
         plan.cg_mat.extend(matrix(pose.quat).concat());
         plan.cg_size.extend(geom.size);
         plan.cg_bound.push(bound(model, geom));
+        plan.cg_half.extend(half_sizes(model, geom));
+        // Spheres, capsules and planes need their third axis alone.
+        let round = on_all_lanes(ShapePair::new([geom.kind; 2]).code());
+        let brick = if round { -1 } else { plan.nbrick as i32 };
+        plan.cg_brick.push(brick);
+        plan.nbrick += usize::from(!round);
         self.geoms[g] = Some(index);
         index
     }

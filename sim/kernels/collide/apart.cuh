@@ -1,0 +1,113 @@
+// Pairs whose contacts are found lane by lane: a test on all lanes of which lanes may have
+// any. Two shapes are apart along an axis where the distance of their centres exceeds
+// their reaches along it. A shape is held by a rod (a sphere around a segment: spheres,
+// capsules, cylinders) or by a brick (a box along its axes: all others).
+// Source: Gottschalk, Lin, Manocha, OBBTree, 1996 (15 axes of two boxes); Ericson,
+// Real-Time Collision Detection, 2005, 4.4 and 4.5.
+#pragma once
+
+// A rod's half length and radius.
+template<class M> OSTLER_FN double rod_length(const M& m, int g) { return m.cg_type[g] == Shape::sphere ? 0.0 : m.cg_size[3 * g + 1]; }
+OSTLER_FN bool is_rod(int type) { return type == Shape::sphere || type == Shape::capsule || type == Shape::cylinder; }
+
+// A brick's coordinates of a vector, from its axes as columns.
+template<class R> OSTLER_FN void along_axes(const R* mat, const R* v, R* o) {
+  for (int i = 0; i < 3; i++) o[i] = fma(mat[6 + i], v[2], fma(mat[3 + i], v[1], mat[i] * v[0]));
+}
+// Third axis of a geom.
+template<class R, class M> OSTLER_FN void geom_third(const M& m, const Work<R, M>& w, int g, R* o) {
+  const int brick = m.cg_brick[g];
+  for (int k = 0; k < 3; k++) o[k] = brick < 0 ? w.gaxis[3 * g + k] : w.gmat[9 * brick + 3 * k + 2];
+}
+// How far a geom reaches from its centre along a unit vector.
+template<class R, class M> OSTLER_FN R reach_along(const M& m, const Work<R, M>& w, int g, const R* n) {
+  if (is_rod(m.cg_type[g])) {
+    R z[3];
+    geom_third(m, w, g, z);
+    return fma(abs_(dot3(z, n)), bc<R>(rod_length(m, g)), bc<R>(m.cg_size[3 * g]));
+  }
+  R a[3];
+  along_axes(w.gmat + 9 * m.cg_brick[g], n, a);
+  R sum = bc<R>(0);
+  for (int i = 0; i < 3; i++) sum = fma(abs_(a[i]), bc<R>(m.cg_half[3 * g + i]), sum);
+  return sum;
+}
+
+// A brick and a rod, `dif` between their centres: the brick's faces, its edges with the
+// rod's axis.
+template<class R, class M>
+OSTLER_FN typename Lane<R>::Mask brick_rod(const M& m, const Work<R, M>& w, int brick, int rod, const R* dif, double reach) {
+  const auto* half = m.cg_half + 3 * brick;
+  const R* mat = w.gmat + 9 * m.cg_brick[brick];
+  const double length = rod_length(m, rod), thick = m.cg_size[3 * rod] + reach;
+  R z[3], t[3], a[3], h[3];
+  geom_third(m, w, rod, z);
+  along_axes(mat, dif, t);
+  along_axes(mat, z, a);
+  auto apart = mask_of<typename Lane<R>::Mask>(false);
+  for (int i = 0; i < 3; i++) {
+    h[i] = abs_(a[i]);
+    apart = apart | (abs_(t[i]) > fma(h[i], bc<R>(length), bc<R>(half[i] + thick)));
+  }
+  if (length <= 0 || !any(!apart)) return !apart;
+  for (int i = 0; i < 3; i++) {
+    const int j = (i + 1) % 3, k = (i + 2) % 3;
+    const R over = abs_(fms(a[j], t[k], a[k] * t[j])) - fma(h[j], bc<R>(half[k]), h[k] * bc<R>(half[j]));
+    const R sine2 = fma(a[j], a[j], a[k] * a[k]);
+    apart = apart | ((over > bc<R>(0)) & (over * over > sine2 * bc<R>(thick * thick)));
+  }
+  return !apart;
+}
+
+// Two bricks: their faces, and their edges with each other. The axes between edges are no
+// unit vectors, which makes distances along them seem shorter.
+template<class R, class M>
+OSTLER_FN typename Lane<R>::Mask brick_brick(const M& m, const Work<R, M>& w, int g1, int g2, const R* dif, double reach) {
+  const auto* s1 = m.cg_half + 3 * g1;
+  const auto* s2 = m.cg_half + 3 * g2;
+  const R* mat1 = w.gmat + 9 * m.cg_brick[g1];
+  const R* mat2 = w.gmat + 9 * m.cg_brick[g2];
+  R t1[3], t2[3], turn[9], size[9];
+  along_axes(mat1, dif, t1);
+  along_axes(mat2, dif, t2);
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 3; j++) {
+      turn[3 * i + j] = fma(mat1[6 + i], mat2[6 + j], fma(mat1[3 + i], mat2[3 + j], mat1[i] * mat2[j]));
+      size[3 * i + j] = abs_(turn[3 * i + j]);
+    }
+  auto apart = mask_of<typename Lane<R>::Mask>(false);
+  for (int i = 0; i < 3; i++) {
+    R far1 = bc<R>(s1[i] + reach), far2 = bc<R>(s2[i] + reach);
+    for (int j = 0; j < 3; j++) {
+      far1 = fma(size[3 * i + j], bc<R>(s2[j]), far1);
+      far2 = fma(size[3 * j + i], bc<R>(s1[j]), far2);
+    }
+    apart = apart | (abs_(t1[i]) > far1) | (abs_(t2[i]) > far2);
+  }
+  if (!any(!apart)) return !apart;
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 3; j++) {
+      const int a = (i + 1) % 3, b = (i + 2) % 3, c = (j + 1) % 3, d = (j + 2) % 3;
+      R far = bc<R>(reach);
+      far = fma(size[3 * b + j], bc<R>(s1[a]), fma(size[3 * a + j], bc<R>(s1[b]), far));
+      far = fma(size[3 * i + d], bc<R>(s2[c]), fma(size[3 * i + c], bc<R>(s2[d]), far));
+      apart = apart | (abs_(fms(turn[3 * a + j], t1[b], turn[3 * b + j] * t1[a])) > far);
+    }
+  return !apart;
+}
+
+// Lanes in which two geoms may be within `reach` of each other; c1, c2 are their centres.
+template<class R, class M>
+OSTLER_FN typename Lane<R>::Mask may_touch(const M& m, const Work<R, M>& w, int g1, int g2, const R* c1, const R* c2, double reach) {
+  const int k1 = m.cg_type[g1], k2 = m.cg_type[g2];
+  // A little more, for rounding.
+  const double bound = m.cg_bound[g1] + m.cg_bound[g2];
+  reach += 2e-5 * bound;
+  R dif[3];
+  for (int k = 0; k < 3; k++) dif[k] = c2[k] - c1[k];
+  if (k1 == Shape::plane) return dot3(w.gaxis + 3 * g1, dif) < reach_along(m, w, g2, w.gaxis + 3 * g1) + bc<R>(reach);
+  if (is_rod(k1) && is_rod(k2)) return mask_of<typename Lane<R>::Mask>(true);
+  if (is_rod(k1)) return brick_rod(m, w, g2, g1, dif, reach);
+  if (is_rod(k2)) return brick_rod(m, w, g1, g2, dif, reach);
+  return brick_brick(m, w, g1, g2, dif, reach);
+}

@@ -1,0 +1,66 @@
+// Delays, and errors that stay for an episode.
+#pragma once
+
+// First entry of list `k` of those that lie one behind the other.
+OSTLER_FN unsigned begin_of(const unsigned* ends, int k) { return k > 0 ? ends[k - 1] : 0u; }
+
+// The delay now, in control steps; the phase of its draws.
+OSTLER_FN unsigned steps_of(unsigned lag) { return lag & 0xffffu; }
+OSTLER_FN unsigned phase_of(unsigned lag) { return lag >> 16; }
+
+// A whole number below `count`, at least 1.
+OSTLER_FN unsigned below(unsigned count, unsigned word) {
+  const unsigned x = (unsigned)(unit(word) * (float)count);
+  return x < count ? x : count - 1;
+}
+OSTLER_FN unsigned drawn_steps(const EnvArgs& a, int k, unsigned word) {
+  return a.lag_low[k] + below(a.lag_high[k] - a.lag_low[k] + 1, word);
+}
+
+// Biases and delays of new episodes.
+OSTLER_FN void start_late(const EnvArgs& a, const Chosen& c) {
+  const Task& t = task_of(a);
+  const long n = a.n, e = c.first;
+  const unsigned stream = a.first_env + (unsigned)e;
+  OSTLER_ROLLED for (int k = 0; k < t.nbias; k++) {
+    const bool normal = a.bias_kind[k] == CHANCE_NORMAL;
+    const float low = a.bias_low[k], high = a.bias_high[k];
+    float* to = a.bias + k * n + e;
+    c.each([&](int, int l) OSTLER_INLINE {
+      const Words w = philox(a.seed, stream + (unsigned)l, DRAW_BIAS, a.clock, (unsigned)k);
+      float x, y;
+      if (normal) normal_pair(w.w[0], w.w[1], x, y);
+      to[l] = normal ? high * x : low + (high - low) * unit(w.w[0]);
+    });
+  }
+  OSTLER_ROLLED for (int k = 0; k < t.nlag; k++) {
+    const unsigned redraw = a.lag_redraw[k];
+    unsigned* to = a.lag + k * n + e;
+    c.each([&](int, int l) OSTLER_INLINE {
+      const Words w = philox(a.seed, stream + (unsigned)l, DRAW_LAG, a.clock, (unsigned)k);
+      const unsigned phase = redraw ? below(redraw, w.w[1]) : 0u;
+      to[l] = drawn_steps(a, k, w.w[0]) | phase << 16;
+    });
+  }
+}
+
+// Draws a delay anew in the environments in which it is time to.
+OSTLER_FN void redraw_lag(const EnvArgs& a, const Block b, int k) {
+  const unsigned redraw = a.lag_redraw[k];
+  if (redraw == 0) return;
+  const long n = a.n, e = b.first;
+  const unsigned stream = a.first_env + (unsigned)e;
+  const unsigned* length = a.length + e;
+  unsigned* lag = a.lag + k * n + e;
+  const float hold = a.lag_hold[k];
+  for (int l = 0; l < b.len; l++) {
+    if ((length[l] + phase_of(lag[l])) % redraw != 0) continue;
+    const Words w = philox(a.seed, stream + (unsigned)l, DRAW_LAG, a.clock, (unsigned)k | 0x80000000u);
+    if (unit(w.w[1]) >= hold) lag[l] = drawn_steps(a, k, w.w[0]) | (lag[l] & 0xffff0000u);
+  }
+}
+OSTLER_FN void redraw_lag(const EnvArgs&, const Chosen&, int) {}
+
+// The place of the value that was given `steps` control steps before step `now`, among those of
+// the last `depth`.
+OSTLER_FN unsigned place_of(unsigned now, unsigned steps, unsigned depth) { return (now + depth - steps) % depth; }

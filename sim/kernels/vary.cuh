@@ -1,0 +1,95 @@
+// Numbers of the model that differ between environments. `vary` holds them, behind them what
+// follows from them: the inertia of moving bodies that are put together of several of the
+// model's, and inverse weights. Everything else is compiled in.
+#pragma once
+
+enum { MIX_TABLE, MIX_FIRST, MIX_SECOND, MIX_LARGER };
+
+// Whether entry `i` of a table varies, and its number.
+template<class M> OSTLER_FN bool varies(const M& m, const int* at, int i) { return m.nvary > 0 && at[i] >= 0; }
+template<class R, class M> OSTLER_FN R varied(const M& m, const Work<R, M>& w, const int* at, int i, double constant) {
+  return varies(m, at, i) ? w.vary[at[i]] : bc<R>(constant);
+}
+
+template<class R, class M> OSTLER_FN void gravity(const M& m, const Work<R, M>& w, R* g) {
+  if (m.gravity_at > 0) {
+    for (int k = 0; k < 3; k++) g[k] = w.vary[m.gravity_at - 1 + k];
+  } else {
+    g[0] = bc<R>(m.gravity_x), g[1] = bc<R>(m.gravity_y), g[2] = bc<R>(m.gravity_z);
+  }
+}
+
+// Inverse weights of a row or a contact, added up.
+template<class R, class M> OSTLER_FN R weights(const M&, const Work<R, M>& w, const int* at) {
+  R sum = bc<R>(0);
+  for (int k = 0; k < 2; k++)
+    if (at[k] >= 0) sum = sum + w.vary[at[k]];
+  return max_(sum, bc<R>(Tiny<R>::value));
+}
+
+// Friction of a contact: its pair's, or its own in every environment.
+template<class R, class M> struct Rub {
+  const M& m;
+  int c;
+  const R* own;  // sliding, torsion, rolling; null: the pair's
+  // Coefficient of direction i + 1.
+  OSTLER_FN R mu(int i) const { return own ? own[i < 2 ? 0 : i - 1 < 2 ? i - 1 : 2] : bc<R>(m.pair_mu[5 * c + i]); }
+  // D of that direction over D of the normal (elliptic).
+  OSTLER_FN R ratio(int i) const {
+    if (!own) return bc<R>(m.pair_dfri[5 * c + i]);
+    const R part = mu(i) / own[0];
+    return bc<R>(m.impratio) * part * part;
+  }
+  // Sliding friction as the elliptic cone has it, its square, and 1 / (its square (1 + it)).
+  OSTLER_FN R cone() const { return own ? own[0] * bc<R>(1 / sqrt_((double)m.impratio)) : bc<R>(of_pair()); }
+  OSTLER_FN R cone2() const { return own ? cone() * cone() : bc<R>(of_pair() * of_pair()); }
+  OSTLER_FN R sharp() const {
+    if (own) return recip_(cone2() * (bc<R>(1) + cone2()));
+    const double mu = of_pair();
+    return bc<R>(1 / (mu * mu * (1 + mu * mu)));
+  }
+  // friction[0] / sqrt(impratio), and pair_dfri[0] is impratio
+  OSTLER_FN double of_pair() const { return m.pair_mu[5 * c] / sqrt_((double)m.pair_dfri[5 * c]); }
+};
+
+// That of contact k of those kept by body, or of those with a Jacobian.
+template<class R, class M> OSTLER_FN Rub<R, M> rub_of(const M& m, const Work<R, M>& w, bool world, int k, int c) {
+  return {m, c, m.rubs && m.pair_mix[c] ? (world ? w.wc_mu : w.pc_mu) + 3 * k : nullptr};
+}
+
+// Friction of a geom, and of a pair of geoms as MuJoCo mixes it.
+template<class R, class M> OSTLER_FN R geom_friction(const M& m, const Work<R, M>& w, int g, int k) {
+  return m.vary_friction[g] >= 0 ? w.vary[m.vary_friction[g] + k] : bc<R>(m.cg_friction[3 * g + k]);
+}
+template<class R, class M> OSTLER_FN void mixed_friction(const M& m, const Work<R, M>& w, int c, R* own) {
+  const int mix = m.pair_mix[c], g1 = m.pair_g1[c], g2 = m.pair_g2[c];
+  for (int k = 0; k < 3; k++) {
+    R x = geom_friction(m, w, mix == MIX_SECOND ? g2 : g1, k);
+    if (mix == MIX_LARGER) x = max_(x, geom_friction(m, w, g2, k));
+    own[k] = max_(x, bc<R>(1e-5));
+  }
+}
+
+// Centre of mass of a piece in the frame of the moving body that carries it.
+template<class R, class M> OSTLER_FN void piece_centre(const M& m, const Work<R, M>& w, int p, R* at) {
+  R com[3];
+  for (int k = 0; k < 3; k++) com[k] = m.piece_com[p] >= 0 ? w.vary[m.piece_com[p] + k] : bc<R>(m.piece_own[10 * p + 1 + k]);
+  con_vec(m.piece_mat + 9 * p, com, at);
+  for (int k = 0; k < 3; k++) at[k] = at[k] + bc<R>(m.piece_pos[3 * p + k]);
+}
+
+// Forces and torques from outside at bodies' centres of mass, in the world's axes, added to f.
+template<class R, class M> OSTLER_FN void outside_forces(const M& m, const Work<R, M>& w, R* f) {
+  for (int i = 0; i < m.nforced; i++) {
+    const int b = m.forced_body[i], p = m.forced_piece[i];
+    const R* given = w.vary + m.forced_at[i];
+    R at[3], wrench[6];
+    if (p >= 0) piece_centre(m, w, p, at);
+    else for (int k = 0; k < 3; k++) at[k] = bc<R>(m.forced_pos[3 * i + k]);
+    R arm[3];
+    mat_vec(w.xmat + 9 * b, at, arm);
+    for (int k = 0; k < 3; k++) arm[k] = arm[k] + w.xpos[3 * b + k], wrench[k] = given[3 + k], wrench[3 + k] = given[k];
+    cross_add(arm, wrench + 3, wrench);
+    for (int e = m.body_dof[b + 1] - 1; e >= 0; e = m.dof_parent[e]) f[e] = f[e] + dot6(w.cdof + 6 * e, wrench);
+  }
+}

@@ -1,0 +1,118 @@
+//! Numbers and ranges for actuators, joints and components: one for all, one each, or by
+//! patterns of their names.
+
+use super::team::{AgentIndex, Team};
+use super::{matches, number, range};
+use crate::config::{ConfigError, OneOrMany, Ranges};
+use crate::names::nearest;
+use std::collections::BTreeMap;
+
+/// Elements that get values.
+#[derive(Clone, Copy)]
+pub(super) struct Elements<'a> {
+    /// What they are, in the plural.
+    pub what: &'a str,
+    /// Names by which patterns find each of them, the best first; empty where they have none.
+    pub names: &'a [Vec<&'a str>],
+    pub team: &'a Team,
+    /// The agent whose they are, for `{agent}` in patterns.
+    pub agent: AgentIndex,
+}
+
+impl Elements<'_> {
+    /// One finite number per element; the key is at `path`.
+    pub fn numbers(&self, values: &OneOrMany, path: &str) -> Result<Vec<f32>, ConfigError> {
+        match values {
+            OneOrMany::One(v) => Ok(vec![number(*v, path)?; self.names.len()]),
+            OneOrMany::Many(list) => {
+                self.fits(list.len(), "numbers", path)?;
+                let each = list.iter().enumerate();
+                each.map(|(i, &v)| number(v, &format!("{path}[{i}]")))
+                    .collect()
+            }
+            OneOrMany::Named(table) => self.by_name(table, path, "1.0", number_at),
+        }
+    }
+
+    /// One range per element.
+    pub fn ranges(&self, values: &Ranges, path: &str) -> Result<Vec<[f32; 2]>, ConfigError> {
+        match values {
+            Ranges::One(pair) => Ok(vec![range(*pair, path)?; self.names.len()]),
+            Ranges::Many(list) => {
+                self.fits(list.len(), "ranges", path)?;
+                let each = list.iter().enumerate();
+                each.map(|(i, &v)| range(v, &format!("{path}[{i}]")))
+                    .collect()
+            }
+            Ranges::Named(table) => self.by_name(table, path, "[-1.0, 1.0]", range_at),
+        }
+    }
+
+    fn fits(&self, found: usize, of: &str, path: &str) -> Result<(), ConfigError> {
+        let (wanted, what) = (self.names.len(), self.what);
+        if found == wanted {
+            return Ok(());
+        }
+        let message = format!("{found} {of} for {wanted} {what}");
+        let one = of.trim_end_matches('s');
+        Err(ConfigError::new(path, message).help(format!("give one {one} for all, or {wanted}")))
+    }
+
+    /// The value of the one pattern that each element fits.
+    fn by_name<T: Copy, U>(
+        &self,
+        table: &BTreeMap<String, T>,
+        path: &str,
+        example: &str,
+        read: fn(T, &str) -> Result<U, ConfigError>,
+    ) -> Result<Vec<U>, ConfigError> {
+        let (what, first) = (self.what, |names: &[&str]| {
+            names.first().map(|n| n.to_string())
+        });
+        if let Some(nameless) = self.names.iter().find(|n| n.is_empty()) {
+            let _ = nameless;
+            let message = format!("{what} have no names that a pattern could fit");
+            return Err(ConfigError::new(path, message).help("give one value for all, or a list"));
+        }
+        let fits = |pattern: &str, names: &[&str]| {
+            let pattern = self.team.fill(self.agent, pattern);
+            names.iter().any(|name| matches(&pattern, name))
+        };
+        for pattern in table.keys() {
+            if !self.names.iter().any(|names| fits(pattern, names)) {
+                let all = || self.names.iter().flatten().copied();
+                let help = match nearest(pattern, all()) {
+                    Some(near) => format!("did you mean \"{near}\"?"),
+                    None => format!("there are: {}", all().collect::<Vec<_>>().join(", ")),
+                };
+                let message = format!("\"{pattern}\" fits none of these {what}");
+                return Err(ConfigError::new(path, message).help(help));
+            }
+        }
+        let mut all = Vec::with_capacity(self.names.len());
+        for names in self.names {
+            let mut found = table.iter().filter(|(pattern, _)| fits(pattern, names));
+            let name = first(names).unwrap_or_default();
+            let Some((pattern, value)) = found.next() else {
+                let message = format!("\"{name}\" fits no pattern");
+                let help = format!("add one, such as \"{name}\" = {example}");
+                return Err(ConfigError::new(path, message).help(help));
+            };
+            if let Some((other, _)) = found.next() {
+                let message = format!("\"{name}\" fits both \"{pattern}\" and \"{other}\"");
+                return Err(ConfigError::new(path, message)
+                    .help("every name fits exactly one: make one of them narrower"));
+            }
+            all.push(read(*value, &format!("{path}.{pattern}"))?);
+        }
+        Ok(all)
+    }
+}
+
+fn number_at(value: f64, path: &str) -> Result<f32, ConfigError> {
+    number(value, path)
+}
+
+fn range_at(value: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
+    range(value, path)
+}

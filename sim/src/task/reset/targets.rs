@@ -1,0 +1,114 @@
+//! `target` of `[[task.reset]]`: which coordinates are meant.
+
+use super::super::pose::argument;
+use super::super::select;
+use super::ResetPlace;
+use crate::config::ConfigError;
+use crate::model::{JointKind, Model};
+use crate::names::nearest;
+
+const TARGETS: [&str; 13] = [
+    "qpos",
+    "qvel",
+    "joint_pos",
+    "joint_vel",
+    "pos",
+    "quat",
+    "rpy",
+    "lin_vel",
+    "ang_vel",
+    "roll",
+    "pitch",
+    "yaw",
+    "keyframe",
+];
+
+/// What a target means.
+pub(super) enum Target {
+    /// Coordinates.
+    Places(Vec<ResetPlace>),
+    /// Positions of these joints.
+    Joints(Vec<usize>),
+    /// Velocities of these joints.
+    JointVelocities(Vec<usize>),
+    /// The quaternion at this index of `qpos`.
+    Quaternion(usize),
+    /// The same by turns about x, y and z: roll, pitch and yaw.
+    Rpy(usize),
+    /// Keyframes, one of which is chosen.
+    Keyframes,
+}
+
+/// The coordinates that a target means.
+pub(super) fn target(model: &Model, target: &str, path: &str) -> Result<Target, ConfigError> {
+    let function = target.split('(').next().unwrap_or_default().trim();
+    let takes_name = !matches!(function, "qpos" | "qvel");
+    if !TARGETS.contains(&function) {
+        let help = nearest(function, TARGETS).map_or_else(
+            || format!("targets are: {}", TARGETS.join(", ")),
+            |n| format!("did you mean \"{n}\"?"),
+        );
+        return Err(ConfigError {
+            span: target.find(function).map(|at| at..at + function.len()),
+            ..ConfigError::new(path, format!("no reset target \"{function}\"")).help(help)
+        });
+    }
+    let name = match (takes_name, argument(target)) {
+        (false, None) if target.trim() == function => "",
+        (true, Some(name)) if !name.is_empty() => name,
+        (false, _) => {
+            return Err(ConfigError::new(path, format!("{function} takes no name"))
+                .help(format!("write \"{function}\"")));
+        }
+        (true, _) => {
+            return Err(ConfigError::new(path, format!("{function} needs a name"))
+                .help(format!("write \"{function}(NAME)\"")));
+        }
+    };
+    let named = |e: ConfigError| ConfigError {
+        span: target.find(name).map(|at| at..at + name.len()),
+        ..e
+    };
+    Ok(match function {
+        "qpos" => Target::Places((0..model.nq).map(ResetPlace::Position).collect()),
+        "qvel" => Target::Places((0..model.nv).map(ResetPlace::Velocity).collect()),
+        "joint_pos" | "joint_vel" => {
+            let simple = model
+                .joints
+                .iter()
+                .enumerate()
+                .filter(|(_, j)| matches!(j.kind, JointKind::Hinge | JointKind::Slide))
+                .map(|(i, j)| (i, j.name.as_str()));
+            let found = select(name, "hinge or slide joint", simple, path).map_err(named)?;
+            match function {
+                "joint_pos" => Target::Joints(found),
+                _ => Target::JointVelocities(found),
+            }
+        }
+        "keyframe" => Target::Keyframes,
+        _ => {
+            let body = model
+                .body(name)
+                .map_err(|e| named(ConfigError::new(path, e.to_string())))?;
+            let mut joints = model.bodies[body].joints.clone().map(|j| &model.joints[j]);
+            let Some(free) = joints.find(|j| j.kind == JointKind::Free) else {
+                return Err(named(
+                    ConfigError::new(path, format!("body \"{name}\" has no free joint"))
+                        .help("use joint_pos(...) and joint_vel(...) for jointed bodies"),
+                ));
+            };
+            let (q, v) = (free.qpos_adr, free.dof_adr);
+            let places: Vec<ResetPlace> = match function {
+                "pos" => (q..q + 3).map(ResetPlace::Position).collect(),
+                "lin_vel" => (v..v + 3).map(ResetPlace::Velocity).collect(),
+                "ang_vel" => (v + 3..v + 6).map(ResetPlace::Velocity).collect(),
+                "roll" => vec![ResetPlace::Turn(q + 3, 0)],
+                "pitch" => vec![ResetPlace::Turn(q + 3, 1)],
+                "quat" => return Ok(Target::Quaternion(q + 3)),
+                "rpy" => return Ok(Target::Rpy(q + 3)),
+                _ => vec![ResetPlace::Yaw(q + 3)],
+            };
+            Target::Places(places)
+        }
+    })
+}
