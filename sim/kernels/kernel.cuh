@@ -12,6 +12,7 @@
 #include "wrap.cuh"
 #include "tendon.cuh"
 #include "actuator.cuh"
+#include "motor.cuh"
 #include "fluid.cuh"
 #include "forces.cuh"
 #include "tree.cuh"

@@ -29,6 +29,7 @@
   X(nsense, "numbers of the sensors that are measured while the worlds step") \
   X(nvaried, "numbers of the model that events change") \
   X(nderived, "numbers that follow from them") \
+  X(nmemory, "numbers that actuators remember") \
   X(nagent, "agents") \
   X(naction, "outputs of all agents") \
   X(nraw, "numbers of an environment's rows of actions") \
@@ -105,6 +106,7 @@
   X(stale, word, 1, one, own, no, "1 until that has been worked out; 2 after a push") \
   X(fault, word, 1, one, zero, no, "bits of physics::fault") \
   X(act, real, 1, na, zero, no, "activations of actuators") \
+  X(memory, real, 1, nmemory, zero, no, "what actuators remember: 1 after a step, controls on their way, earlier errors and velocities (MLP), outputs and cells (LSTM)") \
   X(overflow, word, 1, one, kept, no, "control steps with more contacts than the tables hold") \
   X(unsolved, word, 1, one, kept, no, "time steps whose solver stopped at its cap on iterations")
 
@@ -136,11 +138,6 @@
   X(drive_output, word, 1, ndrive, "the output that decides it") \
   X(drive_scale, real, 1, ndrive, "factor of the output") \
   X(drive_offset, real, 1, ndrive, "added to the scaled output; the control of an actuator that holds the pose") \
-  X(drive_kp, real, 1, ndrive, "stiffness of a PD law") \
-  X(drive_kd, real, 1, ndrive, "damping of a PD law") \
-  X(drive_gear, real, 1, ndrive, "gear that a PD law divides by") \
-  X(drive_q, word, 1, ndrive, "position that a PD law reads") \
-  X(drive_v, word, 1, ndrive, "velocity that a PD law reads") \
   X(drive_late, word, 1, ndrive, "its place among late outputs, or NOWHERE") \
   X(drive_choice, word, 1, ndrive, "first of the actuator's entries in `choice`") \
   X(drive_low, real, 1, ndrive, "least control") \

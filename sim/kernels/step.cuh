@@ -126,12 +126,15 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
     const B ok = abs_(u) < huge;  // false for NaN too
     bad_ctrl = bad_ctrl | !ok;
     w.ctrl[i] = sel(ok, u, zero);
+    if (m.nmotor > 0) w.target[i] = w.ctrl[i];
   }
+  for (int i = 0; i < m.nmemory; i++) w.memory[i] = read_lanes<R>(a.memory + i * s + first, lanes);
   for (int g = 0; g < m.ngeom; g++) w.geom_force[g] = zero;
   for (int i = 0; i < m.nsense; i++) w.sense[i] = zero;
   w.overflow = mask_of<B>(false);
   unsigned unsolved[Lane<R>::N] = {};
   for (int n = 0; n < a.substeps; n++) {
+    if (m.nmotor > 0) motors(m, w);
     forward(m, w, a.solver);
     gather_forces(m, w);
     if (m.nmeter > 0 && n == a.substeps - 1) read_meters(m, w);
@@ -152,6 +155,7 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
     finite = finite & (abs_(w.qacc[i]) < huge);
   }
   for (int i = 0; i < m.na; i++) finite = finite & (abs_(w.act[i]) < huge);
+  for (int i = 0; i < m.nmemory; i++) finite = finite & (abs_(w.memory[i]) < huge);
   B keep = mask_of<B>(false);  // lanes that stay as they were
   bool broken[Lane<R>::N];
   for (int l = 0; l < lanes; l++) broken[l] = (a.fault[first + l] & ~(unsigned)FAULT_CONTROL) != 0;
@@ -177,6 +181,7 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
       w.qacc[i] = sel(keep, read_lanes<R>(a.qacc + i * s + first, lanes), w.qacc[i]);
     }
     for (int i = 0; i < m.na; i++) w.act[i] = sel(keep, read_lanes<R>(a.act + i * s + first, lanes), w.act[i]);
+    for (int i = 0; i < m.nmemory; i++) w.memory[i] = sel(keep, read_lanes<R>(a.memory + i * s + first, lanes), w.memory[i]);
     for (int g = 0; g < m.ngeom; g++) w.geom_force[g] = sel(keep, zero, w.geom_force[g]);
     for (int u = 0; u < m.nu; u++) w.act_force[u] = sel(keep, zero, w.act_force[u]);
     for (int i = 0; i < m.nsense; i++) w.sense[i] = sel(keep, zero, w.sense[i]);
@@ -189,6 +194,7 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
     write_lanes(a.qacc + i * s + first, w.qacc[i] + zero, lanes);
   }
   for (int i = 0; i < m.na; i++) write_lanes(a.act + i * s + first, w.act[i], lanes);
+  for (int i = 0; i < m.nmemory; i++) write_lanes(a.memory + i * s + first, w.memory[i], lanes);
   const R mean = bc<R>(1.0 / (a.substeps > 0 ? a.substeps : 1));
   for (int g = 0; g < m.ngeom; g++) write_lanes(a.contact_force + g * s + first, w.geom_force[g] * mean, lanes);
   for (int u = 0; u < m.nu; u++) write_lanes(a.actuator_force + u * s + first, w.act_force[u], lanes);
@@ -213,6 +219,12 @@ OSTLER_FN_BIG void evaluate(const M& m, Work<R, M>& w, const EvalArgs<typename L
   for (int i = 0; i < m.nv; i++) w.qvel[i] = read_lanes<R>(a.qvel + i * s + first, lanes), w.qacc[i] = bc<R>(0);
   for (int i = 0; i < m.na; i++) w.act[i] = read_lanes<R>(a.act + i * s + first, lanes);
   for (int i = 0; i < m.nu; i++) w.ctrl[i] = read_lanes<R>(a.ctrl + i * s + first, lanes);
+  if (m.nmotor > 0) {
+    // As in the first step of an episode.
+    for (int i = 0; i < m.nu; i++) w.target[i] = w.ctrl[i];
+    for (int i = 0; i < m.nmemory; i++) w.memory[i] = bc<R>(0);
+    motors(m, w);
+  }
   w.overflow = mask_of<typename Lane<R>::Mask>(false);
   forward(m, w, a.solver);
   for (int l = 0; l < lanes; l++) {

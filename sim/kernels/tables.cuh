@@ -53,6 +53,9 @@
   X(npiece)  /* bodies of the model that these are made of and that vary */ \
   X(nweigh)  /* inverse weights that follow from them: all that constraints use, or none */ \
   X(nforced) /* bodies that outside forces act on */ \
+  X(nmotor)  /* actuators with laws of their own: see motor.cuh */ \
+  X(nmemory) /* numbers that these remember from step to step */ \
+  X(nwide)   /* most inputs or outputs of a layer of their networks */ \
   X(gravity_at) /* 1 + where `vary` has gravity, 0: it is constant */ \
   X(rubs)    /* 1: the friction of some contacts varies */ \
   X(integrator) /* 0 Euler, 1 RK4, 2 implicitfast, 3 implicit */ \
@@ -194,7 +197,11 @@
   X(weigh_piece)  /* [nweigh] the piece whose centre of mass is shifted, -1: weigh_pos */ \
   X(forced_body)  /* [nforced] moving body */ \
   X(forced_at)    /* [nforced] where `vary` has force and torque */ \
-  X(forced_piece) /* [nforced] the piece at whose centre of mass the force acts, -1: forced_pos */
+  X(forced_piece) /* [nforced] the piece at whose centre of mass the force acts, -1: forced_pos */ \
+  X(motor_int)    /* [MOTOR_INT*nmotor] see motor.cuh; the others likewise */ \
+  X(net_int)      /* [NET_INT*nnet] networks of motors */ \
+  X(net_seen)     /* steps back that a network sees */ \
+  X(layer_int)    /* [LAYER_INT*nlayer] */
 
 // Arrays of real numbers.
 #define OSTLER_REALS(X) \
@@ -276,6 +283,9 @@
   X(piece_axes)   /* [9*npiece] principal axes in its frame */ \
   X(weigh_pos)    /* [3*nweigh] in the moving body's frame */ \
   X(forced_pos)   /* [3*nforced] in the moving body's frame */ \
+  X(motor_real)   /* [MOTOR_REAL*nmotor] */ \
+  X(net_real)     /* [NET_REAL*nnet] */ \
+  X(net_weight)   \
   X(mesh_pos)     \
   X(mesh_bound)   /* [nmesh] radius of the sphere around the origin */ \
   X(face_normal)  /* [3*nfaces] outwards */ \

@@ -47,6 +47,7 @@ enum { CDIM = 6 };
   X(wc_mu, N(rubs) ? 3 * N(nwslot) : 0) X(pc_mu, N(rubs) ? 3 * N(npslot) : 0) /* own friction of contacts */ \
   X(vary, N(nvary) + N(nderive)) /* see vary.cuh */ \
   X(geom_force, N(ngeom)) \
+  X(target, N(nmotor) > 0 ? N(nu) : 0) X(memory, N(nmemory)) X(net_a, N(nwide)) X(net_b, N(nwide)) /* see motor.cuh */ \
   X(sense, N(nsense)) /* what the meters read */ \
   X(meter_frame, 12 * N(nmeter)) /* their places, as xpos (static: in the world), and axes */ \
   X(body_acc, N(nmeter) > 0 ? 6 * N(nb) : 0) \

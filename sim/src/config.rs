@@ -5,6 +5,7 @@
 //! `task.reward[2].expr`.
 
 mod action;
+mod actuator;
 mod agents;
 mod command;
 mod event;
@@ -17,6 +18,7 @@ mod validate;
 mod values;
 
 pub use action::{ActionKind, ActionTerm};
+pub use actuator::{ActuatorModel, ActuatorTerm, InputOrder, NetworkConfig};
 pub use agents::{AgentsConfig, MAX_AGENTS, Policies, PoliciesWord};
 pub use command::{CommandKind, CommandTerm, Distribution, Heading, Resample};
 pub use event::{
@@ -251,6 +253,10 @@ pub struct TaskConfig {
     /// the floor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_height: Option<HeightConfig>,
+    /// What drives the robot's joints, in the place of the file's actuators or where it has
+    /// none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub actuator: Vec<ActuatorTerm>,
     /// The pose that position targets and `joint_pos_rel` are about: `"reset"` (where
     /// episodes start, without chance; the default), `"initial"` (the robot file's own) or
     /// `"keyframe(NAME)"`. In a pose that is named here episodes start, too, before the

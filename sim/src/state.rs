@@ -148,6 +148,7 @@ impl Sizes {
             nsense: model.nmeasured(),
             nvaried: model.nvaried(),
             nderived: model.nderived,
+            nmemory: model.nmemory(),
             ..Self::default()
         }
     }

@@ -10,8 +10,8 @@
 use ostler_sim::config::{ResetTerm, TaskConfig};
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::task::Task;
-use ostler_sim::task::event::robot;
 use ostler_sim::task::expr::{Agents, Definitions, HistoryBuilder, Program, Scope, reference};
+use ostler_sim::task::robot;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 

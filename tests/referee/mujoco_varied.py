@@ -14,6 +14,8 @@ class Outside(tuple):
     """A state with the forces from outside, body by body [nbody, 6]."""
 
     xfrc = None
+    # Of motors' laws: by field and actuator.
+    numbers = {}
 
 
 def push(data, state):
@@ -50,7 +52,8 @@ class Varied:
 
     WIDTH = {"gravity": 3, "com": 3, "moments": 3, "friction": 3, "tensor": 6, "wrench": 6}
 
-    def __init__(self, model, pairs):
+    def __init__(self, model, pairs, own=()):
+        self.own = own
         self.scratch = mujoco.MjData(model)
         self.fields = [(field, self.find(model, field, element)) for field, element in pairs]
         self.first = [self.get(model, field, i) for field, i in self.fields]
@@ -67,6 +70,8 @@ class Varied:
 
     def get(self, model, field, i):
         """The model's own numbers."""
+        if (field, i) in self.own:
+            return np.zeros(1)
         if field == "tensor":
             return tensor_of(model.body_inertia[i], model.body_iquat[i])
         if field == "wrench":
@@ -149,17 +154,19 @@ class Varied:
         """Sets the fields to a state's last column; returns the state without it."""
         row = state[-1]
         xfrc = np.zeros((model.nbody, 6))
-        at = 0
+        at, numbers = 0, {}
         for field, i in self.fields:
             width = self.WIDTH.get(field, 1)
             x = row[at : at + width]
             at += width
             if field == "wrench":
                 xfrc[i] = x
+            elif (field, i) in self.own:
+                numbers[field, i] = x[0]
             else:
                 self.set(model, field, i, x)
         mujoco.mj_setConst(model, self.scratch)
         out = Outside(state[:-1])
         FORCE[id(model)] = xfrc
-        out.xfrc = xfrc
+        out.xfrc, out.numbers = xfrc, numbers
         return out

@@ -13,6 +13,7 @@ the other, as after the last step.
 import copy
 
 import mujoco
+import mujoco_motors
 import mujoco_varied
 import numpy as np
 
@@ -51,8 +52,8 @@ def measured(model, sensors=None):
 
 
 class Worlds:
-    def __init__(self, path, count, timestep, sensors, skipped, given, answer, varied=()):
-        self.model = model = mujoco.MjModel.from_xml_path(path)
+    def __init__(self, path, count, timestep, sensors, skipped, given, answer, varied=(), motors=()):
+        self.model = model = mujoco_motors.model_with(path, motors)
         model.opt.timestep = timestep
         # A world that breaks is to be seen, not started anew.
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
@@ -60,9 +61,13 @@ class Worlds:
         model.opt.disableflags &= ~int(mujoco.mjtDisableBit.mjDSBL_SENSOR)
         self.given, self.answer = given, answer
         # Worlds with numbers of their own have models of their own.
-        self.varied = mujoco_varied.Varied(model, varied) if varied else None
+        # Numbers of motors' laws are not MuJoCo's.
+        laws = {row["actuator"] for row in motors if row["motor"] and not row["motor"]["mujoco"]}
+        own = {(f, i) for f, i in varied if f == "delay" or f in ("kp", "kd", "effort") and i in laws}
+        self.varied = mujoco_varied.Varied(model, varied, own) if varied else None
         self.models = [copy.copy(model) if varied else model for _ in range(count)]
         self.worlds = [mujoco.MjData(own) for own in self.models]
+        self.motors = [mujoco_motors.Motors(model, motors) for _ in self.worlds]
         # Ostler leaves out geoms that are only seen.
         self.geoms = np.setdiff1d(np.arange(model.ngeom), skipped)
         ngeom = len(self.geoms)
@@ -140,6 +145,7 @@ class Worlds:
             data.qvel[:] = rows[1 + model.nq :, e]
             data.sensordata[:] = 0
             data.qacc[:] = 0
+            self.motors[e].reset()
             self.write(e, np.zeros(model.ngeom))
 
     def step(self, substeps):
@@ -150,14 +156,16 @@ class Worlds:
             if self.varied:
                 state = self.varied.apply(self.models[e], (news[1:-nv, e],))
                 self.worlds[e].xfrc_applied[:] = state.xfrc
+                self.motors[e].numbers = state.numbers
             if int(news[0, e]) & 2:
                 self.worlds[e].qvel[:] = news[-nv:, e]
         for e, data in enumerate(self.worlds):
             if self.out[-1, e]:
                 continue
-            data.ctrl[:] = ctrl[:, e]
+            target = ctrl[:, e]
             force = np.zeros(self.model.ngeom)
             for _ in range(substeps):
+                self.motors[e].apply(data, target)
                 self.advance(data, force)
             self.write(e, force / substeps)
 

@@ -16,11 +16,6 @@ OSTLER_FN void drive(const EnvArgs& a, const Block b) {
       OSTLER_EACH(l) ctrl[l] = offset;
     } else if (law == DRIVE_AFFINE) {
       OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(offset + scale * x[l], low), high);
-    } else if (law == DRIVE_PD) {
-      const float kp = a.drive_kp[d], kd = a.drive_kd[d], gear = a.drive_gear[d];
-      const float* q = a.physics.qpos + a.drive_q[d] * n + e;
-      const float* v = a.physics.qvel + a.drive_v[d] * n + e;
-      OSTLER_EACH(l) ctrl[l] = rust_min(rust_max((kp * (offset + scale * x[l] - q[l]) - kd * v[l]) / gear, low), high);
     } else {
       const float* choice = a.choice + a.drive_choice[d];
       OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(choice[(int)x[l]], low), high);

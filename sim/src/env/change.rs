@@ -21,6 +21,15 @@ impl BatchEnv {
                 .into());
         }
         only_numbers(&plain(&self.config)?, &plain(task)?, "task")?;
+        if *crate::task::robot(&self.model, task)? != *self.model {
+            let what = "other numbers of actuators make another robot";
+            return Err(ConfigError::new("task", what)
+                .help(
+                    "stiffness, damping and the numbers of [[task.actuator]] stay as they are \
+                       while a task is trained; an event can draw them",
+                )
+                .into());
+        }
         let compiled = Task::compile(&self.model, task, self.spec.step_dt)?;
         if compiled.sizes(&self.model) != self.sizes {
             let what = "another history or delay takes other room";

@@ -77,7 +77,7 @@ fn robot(model: &Arc<Model>, task: &TaskConfig, varies: bool) -> Result<Arc<Mode
                     run is played or evaluated)";
         return Err(ConfigError::new("sim.backend", what).help(help));
     }
-    crate::task::event::robot(model, task)
+    crate::task::robot(model, task)
 }
 
 /// Refuses sensors that an engine cannot measure.

@@ -1,5 +1,7 @@
 //! Actuators.
 
+use super::Motor;
+
 /// Target of an actuator; its length and moment arm follow from it. Source:
 /// MuJoCo, Computation, "Transmission".
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -87,8 +89,24 @@ pub struct Actuator {
     /// Its group is not among those that `actuatorgroupdisable` switches off. One that
     /// is off has no gain and no bias, and its activation rests.
     pub enabled: bool,
+    /// A law of its own, by which its control becomes that of a MuJoCo motor.
+    pub motor: Option<Motor>,
+    /// Who gives it.
+    pub given: Given,
     /// Index of its activation in `act`, if it has one.
     pub act_adr: Option<usize>,
+}
+
+/// Who gives an actuator.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Given {
+    /// The robot's file.
+    #[default]
+    File,
+    /// The file; the task gives its law.
+    Law,
+    /// The task: the file has none.
+    Task,
 }
 
 /// A muscle's active force (gain) and passive force (bias) over its length and velocity.

@@ -12,6 +12,7 @@ pub mod edit;
 mod geom;
 pub mod looks;
 pub mod mjcf;
+mod motor;
 pub(crate) mod rest;
 pub(crate) mod rotation;
 mod sensor;
@@ -20,10 +21,11 @@ pub(crate) mod simple;
 mod summary;
 mod varied;
 
-pub use actuator::{Actuator, Dynamics, Muscle, Transmission};
+pub use actuator::{Actuator, Dynamics, Given, Muscle, Transmission};
 pub(crate) use constraint::Piece;
 pub use constraint::{Equality, EqualityKind, PathPart, Tendon, TendonKind};
 pub use geom::{Geom, HField, Mesh, Pair};
+pub use motor::{Activation, EffortLimit, Layer, Motor, MotorLaw, Network, NetworkKind};
 pub use shape::GeomKind;
 pub(crate) use shape::{ShapePair, WORDS, on_all_lanes};
 
@@ -63,6 +65,8 @@ pub struct Model {
     pub equalities: Vec<Equality>,
     /// All actuators in file order.
     pub actuators: Vec<Actuator>,
+    /// Networks of motors.
+    pub networks: Vec<Network>,
     /// Sensors in file order, for task expressions.
     pub sensors: Vec<Sensor>,
     /// Keyframes in file order.

@@ -1,6 +1,9 @@
 //! A model in words and tables, for `ostler check`.
 
-use super::{Actuator, Dynamics, Ignored, Joint, JointKind, Model, Transmission};
+use super::{
+    Actuator, Dynamics, EffortLimit, Ignored, Joint, JointKind, Model, Motor, MotorLaw,
+    Transmission,
+};
 use std::fmt::Write as _;
 
 impl JointKind {
@@ -184,6 +187,13 @@ impl Actuator {
     /// The force law in words.
     fn law(&self, unit: &str) -> String {
         let mut text = String::new();
+        if let Some(motor) = &self.motor {
+            motor.tell(&mut text, unit);
+            if motor.law != MotorLaw::MuJoCo {
+                return text;
+            }
+            text.push_str("; ");
+        }
         let polynomial = |c: [f64; 3]| {
             let terms: Vec<_> = c
                 .into_iter()
@@ -267,6 +277,60 @@ fn span(start: usize, n: usize) -> String {
 }
 
 /// Four significant digits, without trailing zeros.
+impl Motor {
+    /// Its law and delay.
+    fn tell(&self, text: &mut String, unit: &str) {
+        match &self.law {
+            MotorLaw::MuJoCo => {}
+            MotorLaw::Pd {
+                stiffness,
+                damping,
+                limit,
+            } => {
+                let [kp, kd] = [stiffness, damping].map(|k| short(*k));
+                let _ = write!(text, "{kp} (control - position) - {kd} velocity");
+                limit.tell(text);
+                let _ = write!(text, " -> {unit}");
+            }
+            MotorLaw::Network { network, limit } => {
+                let _ = write!(text, "network {network} of errors and velocities");
+                limit.tell(text);
+                let _ = write!(text, " -> {unit}");
+            }
+        }
+        let steps = match [self.delay, self.most_delay] {
+            [0, 0] => return,
+            [a, b] if a == b => a.to_string(),
+            [a, b] => format!("{a} to {b}"),
+        };
+        if self.law != MotorLaw::MuJoCo {
+            text.push_str("; ");
+        }
+        let _ = write!(text, "delay {steps} physics steps");
+    }
+}
+
+impl EffortLimit {
+    fn tell(&self, text: &mut String) {
+        if self.effort.is_finite() {
+            let _ = write!(
+                text,
+                ", within {} .. {}",
+                short(-self.effort),
+                short(self.effort)
+            );
+        }
+        if let Some([stall, speed]) = self.fall {
+            let _ = write!(
+                text,
+                ", {} at rest and 0 at a speed of {}",
+                short(stall),
+                short(speed)
+            );
+        }
+    }
+}
+
 fn short(x: f64) -> String {
     if x == 0.0 || !x.is_finite() {
         return format!("{}", x + 0.0);

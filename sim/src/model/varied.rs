@@ -38,6 +38,8 @@ pub enum Field {
     Kd,
     /// Most force of an actuator, either way (N or N m), `forcerange`: 1.
     Effort,
+    /// Physics steps by which the controls of a motor arrive late: 1.
+    Delay,
     /// Force (N) and torque (N m) from outside at a body's centre of mass, in the world's
     /// axes, `xfrc_applied`: 6.
     Wrench,
@@ -45,7 +47,7 @@ pub enum Field {
 
 impl Field {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Gravity,
         Self::Mass,
         Self::Com,
@@ -60,6 +62,7 @@ impl Field {
         Self::Kp,
         Self::Kd,
         Self::Effort,
+        Self::Delay,
         Self::Wrench,
     ];
 
@@ -80,6 +83,7 @@ impl Field {
             Self::Kp => "kp",
             Self::Kd => "kd",
             Self::Effort => "effort",
+            Self::Delay => "delay",
             Self::Wrench => "wrench",
         }
     }
@@ -134,6 +138,9 @@ impl Model {
     /// The model's own numbers of a field; empty where it has no such element.
     pub fn field(&self, of: Varied) -> Vec<f64> {
         let i = of.element;
+        if let Some(number) = self.motor_field(of.field, i) {
+            return vec![number];
+        }
         let body = self.bodies.get(i);
         let joint = self.joints.get(i);
         let actuator = self.actuators.get(i);
@@ -152,6 +159,8 @@ impl Model {
             Field::Kp => actuator.map(|a| vec![a.gain[0]]),
             Field::Kd => actuator.map(|a| vec![-a.bias[2]]),
             Field::Effort => actuator.map(|a| vec![a.forcerange.map_or(f64::INFINITY, |r| r[1])]),
+            // Without a motor there is none.
+            Field::Delay => None,
             Field::Wrench => body.map(|_| vec![0.0; 6]),
         };
         numbers.unwrap_or_default()

@@ -17,6 +17,8 @@ const SPEED: &str = include_str!("../../../tests/referee/mujoco_speed.py");
 /// Fields that differ between environments; beside the script.
 const VARIED: &str = include_str!("../../../tests/referee/mujoco_varied.py");
 
+/// Laws of motors that MuJoCo does not have; beside the script.
+const MOTORS: &str = include_str!("../../../tests/referee/mujoco_motors.py");
 /// Worlds that MuJoCo steps; beside the script.
 const WORLDS: &str = include_str!("../../../tests/referee/mujoco_worlds.py");
 
@@ -97,6 +99,7 @@ impl MuJoCo {
             ("mujoco_states.py", SCRIPT),
             ("mujoco_speed.py", SPEED),
             ("mujoco_varied.py", VARIED),
+            ("mujoco_motors.py", MOTORS),
             ("mujoco_worlds.py", WORLDS),
         ] {
             std::fs::write(folder.path().join(name), text).map_err(RefereeError::Folder)?;

@@ -5,7 +5,7 @@ use super::mujoco::{MuJoCo, RefereeError};
 use crate::config::SimConfig;
 use crate::files;
 use crate::memory::zeroed;
-use crate::model::Model;
+use crate::model::{Actuator, Given, Layer, Model, Motor, MotorLaw, NetworkKind};
 use crate::physics::{Limits, Physics, SnapshotError, State, fault};
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde_json::{Value, json};
@@ -89,7 +89,7 @@ impl MuJoCoWorlds {
             .map(|v| json!([v.field.name(), model.varied_name(*v)]))
             .collect();
         let theirs = mujoco.ask(&json!({
-            "op": "worlds", "what": "opened", "varied": varied, "model": file, "count": num_envs,
+            "op": "worlds", "what": "opened", "varied": varied, "motors": motors(model), "model": file, "count": num_envs,
             "timestep": timestep, "sensors": sensors, "skipped": model.skipped,
             "given": given, "answer": answer,
         }))?;
@@ -242,6 +242,67 @@ impl MuJoCoWorlds {
         }
         state.fault.copy_from_slice(&self.seen);
     }
+}
+
+/// The actuators that the task gives, with their joints' numbers and what they remember, for
+/// `tests/referee/mujoco_motors.py`.
+fn motors(model: &Model) -> Vec<Value> {
+    let given = model.actuators.iter().enumerate();
+    let given = given.filter(|(_, a)| a.given != Given::File);
+    let motor = |(u, a): (usize, &Actuator)| {
+        let joint = a.joint().map(|j| (j, &model.joints[j]));
+        json!({
+            "actuator": u, "name": a.name, "added": a.given == Given::Task,
+            "joint": joint.map(|(j, _)| j),
+            "armature": joint.map(|(_, j)| j.armature),
+            "frictionloss": joint.map(|(_, j)| j.frictionloss),
+            "gear": a.gear, "gain": a.gain, "bias": a.bias, "forcerange": a.forcerange,
+            "motor": a.motor.as_ref().map(|motor| law(model, motor)),
+        })
+    };
+    given.map(motor).collect()
+}
+
+fn law(model: &Model, motor: &Motor) -> Value {
+    let limit = motor.law.limit();
+    let layers = |layers: &[Layer]| -> Vec<Value> {
+        let each = layers.iter();
+        each.map(
+            |l| json!({"inputs": l.inputs, "weight": l.weight, "bias": l.bias, "then": l.then}),
+        )
+        .collect()
+    };
+    let network = match &motor.law {
+        MotorLaw::Network { network, .. } => {
+            let n = &model.networks[*network];
+            let (cells, steps, swap) = match &n.kind {
+                NetworkKind::Mlp {
+                    steps,
+                    velocities_first,
+                } => (&[][..], steps.clone(), *velocities_first),
+                NetworkKind::Lstm { cells, .. } => (&cells[..], Vec::new(), false),
+            };
+            Some(json!({
+                "scales": [n.position_scale, n.velocity_scale, n.effort_scale],
+                "steps": steps, "velocities_first": swap,
+                "cells": layers(cells), "layers": layers(&n.layers),
+            }))
+        }
+        _ => None,
+    };
+    let (mujoco, gains) = match &motor.law {
+        MotorLaw::MuJoCo => (true, [0.0; 2]),
+        MotorLaw::Pd {
+            stiffness, damping, ..
+        } => (false, [*stiffness, *damping]),
+        MotorLaw::Network { .. } => (false, [0.0; 2]),
+    };
+    let effort = limit.map(|l| l.effort).filter(|e| e.is_finite());
+    json!({
+        "delay": motor.delay, "most_delay": motor.most_delay, "mujoco": mujoco,
+        "gains": gains, "effort": effort, "fall": limit.and_then(|l| l.fall),
+        "network": network,
+    })
 }
 
 impl Physics for MuJoCoWorlds {

@@ -1,6 +1,7 @@
 //! `[[task.action]]`: policy outputs to controls.
 
 mod position;
+mod servo;
 
 use super::elements::Elements;
 use super::late::Lag;
@@ -11,6 +12,7 @@ use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
 use crate::env::ActionSpace;
 use crate::model::{Actuator, Model};
 use position::position;
+pub(super) use servo::servos;
 use std::ops::Range;
 
 /// The compiled action terms.
@@ -50,16 +52,6 @@ pub(super) struct Drive {
 pub(super) enum Law {
     /// `offset + scale * output`.
     Affine { scale: f32, offset: f32 },
-    /// `(kp (offset + scale * output - q) - kd v) / gear`.
-    Pd {
-        scale: f32,
-        offset: f32,
-        kp: f32,
-        kd: f32,
-        gear: f32,
-        q: usize,
-        v: usize,
-    },
     /// A row's entry per choice.
     Choice(Vec<f32>),
 }
@@ -265,13 +257,6 @@ impl Actions {
                 "is for kind = \"discrete\"",
             ));
         }
-        let gains = term.stiffness.is_some() || term.damping.is_some();
-        if gains && term.kind != ActionKind::Position {
-            return Err(ConfigError::new(
-                format!("{path}.stiffness"),
-                "gains are for kind = \"position\"",
-            ));
-        }
         let names: Vec<Vec<&str>> = chosen.iter().map(|&a| names_of(model, a)).collect();
         let elements = Elements {
             what: "actuators",
@@ -285,11 +270,6 @@ impl Actions {
             numbers("scale", &term.scale)?,
             numbers("offset", &term.offset)?,
         );
-        let gains = |key: &str, values: &Option<OneOrMany>| {
-            values.as_ref().map(|v| numbers(key, v)).transpose()
-        };
-        let stiffness = gains("stiffness", &term.stiffness)?;
-        let damping = gains("damping", &term.damping)?;
         let clips = term.clip.as_ref();
         let clips = clips.map(|c| elements.ranges(c, &format!("{path}.clip")));
         let clips = clips.transpose()?;
@@ -318,10 +298,7 @@ impl Actions {
                         offset: (middle + half * f64::from(offset)) as f32,
                     }
                 }
-                ActionKind::Position => {
-                    let gains = [&stiffness, &damping].map(|g| g.as_ref().map(|g| g[i]));
-                    position(model, actuator, gains, scale, offset, pose, path)?
-                }
+                ActionKind::Position => position(model, actuator, [scale, offset], pose, path)?,
             };
             // Without a range of its own an output is clipped to what the actuator can
             // follow: outputs beyond it would all mean the same control.

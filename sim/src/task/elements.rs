@@ -22,12 +22,18 @@ pub(super) struct Elements<'a> {
 impl Elements<'_> {
     /// One finite number per element; the key is at `path`.
     pub fn numbers(&self, values: &OneOrMany, path: &str) -> Result<Vec<f32>, ConfigError> {
+        let exact = self.exact(values, path)?;
+        Ok(exact.into_iter().map(|x| x as f32).collect())
+    }
+
+    /// The same with all their digits.
+    pub fn exact(&self, values: &OneOrMany, path: &str) -> Result<Vec<f64>, ConfigError> {
         match values {
-            OneOrMany::One(v) => Ok(vec![number(*v, path)?; self.names.len()]),
+            OneOrMany::One(v) => Ok(vec![number_at(*v, path)?; self.names.len()]),
             OneOrMany::Many(list) => {
                 self.fits(list.len(), "numbers", path)?;
                 let each = list.iter().enumerate();
-                each.map(|(i, &v)| number(v, &format!("{path}[{i}]")))
+                each.map(|(i, &v)| number_at(v, &format!("{path}[{i}]")))
                     .collect()
             }
             OneOrMany::Named(table) => self.by_name(table, path, "1.0", number_at),
@@ -109,8 +115,9 @@ impl Elements<'_> {
     }
 }
 
-fn number_at(value: f64, path: &str) -> Result<f32, ConfigError> {
-    number(value, path)
+/// A number that a float can hold, with all its digits.
+fn number_at(value: f64, path: &str) -> Result<f64, ConfigError> {
+    number(value, path).map(|_| value)
 }
 
 fn range_at(value: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {

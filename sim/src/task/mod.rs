@@ -5,6 +5,7 @@
 //! [`observe`], [`score`], [`reset`], [`pose`]), which `kernels/env` runs over the batch.
 
 pub mod action;
+mod actuator;
 pub mod command;
 mod elements;
 pub mod emit;
@@ -25,6 +26,7 @@ use crate::model::Model;
 use crate::names::nearest;
 use expr::{Definitions, History, HistoryBuilder, LetRow, List, Program, Scope};
 use std::collections::HashSet;
+use std::sync::Arc;
 use team::{AgentIndex, Team};
 
 /// A compiled `[task]` table.
@@ -59,7 +61,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Checks every term of `cfg` against the robot, which [`event::robot`] has prepared.
+    /// Checks every term of `cfg` against the robot, which [`robot`] has prepared.
     /// `step_dt` is the control step (s).
     pub fn compile(model: &Model, cfg: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
         let mut team = Team::new(cfg)?;
@@ -141,6 +143,16 @@ impl Task {
             .max()
             .unwrap_or(0)
     }
+}
+
+/// The robot as its task has it: with the actuators of `cfg`, and with what its events make
+/// different between environments. Applied to its own result it changes nothing.
+///
+/// # Errors
+/// A mistake in a term, or something that the engine cannot vary; a file of an actuator's
+/// network that cannot be read.
+pub fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigError> {
+    event::robot(&actuator::robot(model, cfg)?, cfg)
 }
 
 /// The same with the entries of lists in the places of their names.

@@ -91,6 +91,9 @@ impl Pose {
 
 /// Whether the control is a position that the actuator holds: `gain (u - length)`.
 pub(super) fn is_servo(actuator: &Actuator) -> bool {
+    if actuator.motor.is_some() {
+        return true;
+    }
     let follows = matches!(
         actuator.dynamics,
         Dynamics::None | Dynamics::Filter | Dynamics::FilterExact

@@ -23,7 +23,6 @@ const NOWHERE: u32 = u32::MAX;
 enum Drives {
     Held,
     Affine,
-    Pd,
     Choice,
 }
 
@@ -147,19 +146,6 @@ fn actions(t: &mut Tables, actions: &Actions) {
             Law::Affine { scale, offset } => {
                 t.drive(Drives::Affine, u, output, limits, [*scale, *offset]);
             }
-            Law::Pd {
-                scale,
-                offset,
-                kp,
-                kd,
-                gear,
-                q,
-                v,
-            } => {
-                let d = t.drive(Drives::Pd, u, output, limits, [*scale, *offset]);
-                (t.drive_kp[d], t.drive_kd[d], t.drive_gear[d]) = (*kp, *kd, *gear);
-                (t.drive_q[d], t.drive_v[d]) = (*q as u32, *v as u32);
-            }
             Law::Choice(controls) => {
                 let d = t.drive(Drives::Choice, u, output, limits, [0.0; 2]);
                 t.drive_choice[d] = t.choice.len() as u32;
@@ -196,7 +182,7 @@ impl Law {
     fn choices(&self) -> usize {
         match self {
             Self::Choice(controls) => controls.len(),
-            Self::Affine { .. } | Self::Pd { .. } => 0,
+            Self::Affine { .. } => 0,
         }
     }
 }
@@ -243,8 +229,6 @@ impl Tables {
             (&mut self.drive_law, law as u32),
             (&mut self.drive_actuator, actuator as u32),
             (&mut self.drive_output, output as u32),
-            (&mut self.drive_q, 0),
-            (&mut self.drive_v, 0),
             (&mut self.drive_choice, 0),
         ] {
             column.push(number);
@@ -254,9 +238,6 @@ impl Tables {
             (&mut self.drive_high, high),
             (&mut self.drive_scale, scale),
             (&mut self.drive_offset, offset),
-            (&mut self.drive_kp, 0.0),
-            (&mut self.drive_kd, 0.0),
-            (&mut self.drive_gear, 1.0),
         ] {
             column.push(number);
         }

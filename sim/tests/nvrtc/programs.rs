@@ -5,11 +5,14 @@ use ostler_sim::Model;
 use ostler_sim::config::{EnvConfig, SimConfig, TaskConfig};
 use ostler_sim::device::Program;
 use ostler_sim::env::on_device::program;
-use ostler_sim::model::mjcf;
+use ostler_sim::model::{
+    Activation, EffortLimit, Layer, Motor, MotorLaw, Network, NetworkKind, mjcf,
+};
 use ostler_sim::physics::native::generate::generate_cuda;
 use ostler_sim::physics::native::lower::{LowerOptions, lower};
 use ostler_sim::referee::mujoco::MuJoCo;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Every shipped configuration, the smallest first.
 const SHIPPED: [&str; 9] = [
@@ -43,7 +46,7 @@ fn root() -> &'static Path {
 
 /// A shipped robot with its task.
 struct Shipped {
-    model: Model,
+    model: Arc<Model>,
     sim: SimConfig,
     env: EnvConfig,
     task: TaskConfig,
@@ -63,6 +66,7 @@ impl Shipped {
         let mut task: TaskConfig = part("task").try_into().unwrap();
         task.agents = table.remove("agents").map(|a| a.try_into().unwrap());
         let model = mjcf::load(&root().join("configs").join(&task.robot)).unwrap();
+        let model = ostler_sim::task::robot(&Arc::new(model), &task).unwrap();
         Self {
             model,
             sim,
@@ -110,14 +114,90 @@ pub fn others() -> Vec<(String, Program)> {
         let path = root().join(format!("tests/referee/features/{name}.xml"));
         programs.push((name.to_string(), physics(&path)));
     }
+    programs.push(("motors".to_string(), physics_of(&motors())));
     if let Some(path) = humanoid() {
         programs.push((HUMANOID.to_string(), physics(&path)));
     }
     programs
 }
 
+/// A DC motor, an MLP and an LSTM, each with a delay.
+fn motors() -> Model {
+    let link = |name: &str| {
+        format!(
+            r#"<body><joint name="{name}" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0 0 -0.2" size="0.02"/>"#
+        )
+    };
+    let text = format!(
+        r#"<mujoco><worldbody>{}{}{}</body></body></body></worldbody><actuator>
+        <motor joint="a"/><motor joint="b"/><motor joint="c"/></actuator></mujoco>"#,
+        link("a"),
+        link("b"),
+        link("c")
+    );
+    let mut model = mjcf::parse(Path::new("motors.xml"), text).unwrap();
+    let layer = |inputs: usize, outputs: usize, then: Activation| Layer {
+        inputs,
+        weight: (0..inputs * outputs)
+            .map(|i| 0.3 - 0.01 * i as f64)
+            .collect(),
+        bias: vec![0.1; outputs],
+        then,
+    };
+    let network = |kind: NetworkKind, layers: Vec<Layer>| Network {
+        name: "network".into(),
+        position_scale: 1.0,
+        velocity_scale: 0.5,
+        effort_scale: 2.0,
+        kind,
+        layers,
+    };
+    let mlp = NetworkKind::Mlp {
+        steps: vec![0, 2],
+        velocities_first: false,
+    };
+    let lstm = NetworkKind::Lstm {
+        cells: vec![layer(10, 32, Activation::Nothing)],
+        width: 8,
+    };
+    model.networks = vec![
+        network(
+            mlp,
+            vec![
+                layer(4, 16, Activation::Elu),
+                layer(16, 8, Activation::Tanh),
+                layer(8, 1, Activation::Nothing),
+            ],
+        ),
+        network(lstm, vec![layer(8, 1, Activation::Nothing)]),
+    ];
+    let limit = EffortLimit {
+        effort: 5.0,
+        fall: Some([6.0, 20.0]),
+    };
+    let pd = MotorLaw::Pd {
+        stiffness: 20.0,
+        damping: 0.5,
+        limit,
+    };
+    let of = |network| MotorLaw::Network { network, limit };
+    for (actuator, law) in model.actuators.iter_mut().zip([pd, of(0), of(1)]) {
+        actuator.motor = Some(Motor {
+            law,
+            delay: 2,
+            most_delay: 2,
+            group: 0,
+        });
+    }
+    model
+}
+
 fn physics(path: &Path) -> Program {
-    let plan = lower(&mjcf::load(path).unwrap(), &LowerOptions::default()).unwrap();
+    physics_of(&mjcf::load(path).unwrap())
+}
+
+fn physics_of(model: &Model) -> Program {
+    let plan = lower(model, &LowerOptions::default()).unwrap();
     Program {
         text: generate_cuda(&plan).unwrap(),
         places: Vec::new(),

@@ -10,6 +10,7 @@ use ostler_sim::config::{
 use ostler_sim::env::on_device::program;
 use ostler_sim::rng::{Purpose, fill_normal, normal_pair, philox};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Steps both and compares all they write, and then their statistics. Returns how many
 /// episodes ended and how many environments broke.
@@ -175,6 +176,78 @@ range = [-0.4, 0.4]
     let events: ostler_sim::config::TaskConfig = toml::from_str(text).unwrap();
     s.task.event = events.event;
     let (episodes, _) = compare("events", &s, 100, true, |_, _| {});
+    assert!(episodes > 33, "{episodes}");
+}
+
+/// Motors of all laws, late by a number of physics steps that every episode draws.
+#[test]
+fn motors_have_the_hosts_bits() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut s = setup("quadruped", 33);
+    s.env.episode_length_s = 0.4;
+    for (name, tensors) in [
+        ("mlp", &[("0.weight", [16, 6]), ("2.weight", [1, 16])][..]),
+        (
+            "lstm",
+            &[
+                ("weight_ih_l0", [32, 2]),
+                ("weight_hh_l0", [32, 8]),
+                ("out.weight", [1, 8]),
+            ],
+        ),
+    ] {
+        let numbers = |count: usize| -> Vec<u8> {
+            let each = (0..count).map(|i| ((i * 37 % 101) as f32 - 50.0) / 120.0);
+            each.flat_map(f32::to_le_bytes).collect()
+        };
+        let data: Vec<_> = tensors
+            .iter()
+            .map(|(name, shape)| (*name, shape.to_vec(), numbers(shape[0] * shape[1])))
+            .collect();
+        let views = data.iter().map(|(name, shape, bytes)| {
+            let kind = safetensors::tensor::Dtype::F32;
+            let view = safetensors::tensor::TensorView::new(kind, shape.clone(), bytes);
+            (*name, view.unwrap())
+        });
+        let bytes = safetensors::serialize(views, None).unwrap();
+        std::fs::write(folder.path().join(format!("{name}.safetensors")), bytes).unwrap();
+    }
+    let text = r#"
+[[actuator]]
+joints = ["hip_*"]
+model = "mlp"
+delay = [0, 3]
+effort_limit = 20.0
+network = { file = "mlp.safetensors", activation = "elu", history = [0, 1, 4], effort_scale = 10.0 }
+[[actuator]]
+joints = ["thigh_*"]
+model = "lstm"
+delay = 1
+saturation_effort = 30.0
+velocity_limit = 20.0
+network = { file = "lstm.safetensors", effort_scale = 20.0 }
+[[actuator]]
+joints = ["calf_*"]
+model = "dc_motor"
+stiffness = 25.0
+damping = 0.6
+saturation_effort = 30.0
+velocity_limit = 20.0
+delay = [0, 6]
+[[event]]
+name = "gains"
+when = "reset"
+set = "kp(calf_*)"
+operation = "scale"
+range = [0.7, 1.3]
+"#;
+    let task: ostler_sim::config::TaskConfig = toml::from_str(text).unwrap();
+    // Networks lie beside the robot's file.
+    let model = Arc::make_mut(&mut s.model);
+    model.sources[0] = folder.path().join("quadruped.xml");
+    s.task.actuator = task.actuator;
+    s.task.event = task.event;
+    let (episodes, _) = compare("motors", &s, 100, true, |_, _| {});
     assert!(episodes > 33, "{episodes}");
 }
 

@@ -10,13 +10,15 @@ use super::source::{Entry, Node, Sources, Value};
 use super::{BackOffConfig, Config, FaultConfig, curriculum};
 use ostler_collector::replay::{ReplayConfig, TransformConfig, TransformKind};
 use ostler_sim::config::{
-    ActionKind, ActionTerm, AgentsConfig, BaseConfig, CommandKind, CommandTerm, CriticCopy, Delay,
-    DelayConfig, DelaySteps, Distribution, EventDistribution, EventRange, EventTerm, EventTime,
-    FloorConfig, FloorTable, GroupOptions, HalfOrRange, Heading, HeightConfig, JointLimit,
-    MetricTerm, NoiseKind, ObservationGroup, ObservationTerm, OneOrMany, Operation, Over,
-    PseudoRange, Ranges, Resample, ResetTerm, RewardOptions, RewardTerm, SimConfig, Span, Spread,
-    SpreadConfig, Stack, StateTerm, TaskConfig, TerminationTerm,
+    ActionKind, ActionTerm, ActuatorModel, ActuatorTerm, AgentsConfig, BaseConfig, CommandKind,
+    CommandTerm, CriticCopy, Delay, DelayConfig, DelaySteps, Distribution, EventDistribution,
+    EventRange, EventTerm, EventTime, FloorConfig, FloorTable, GroupOptions, HalfOrRange, Heading,
+    HeightConfig, InputOrder, JointLimit, MetricTerm, NetworkConfig, NoiseKind, ObservationGroup,
+    ObservationTerm, OneOrMany, Operation, Over, PseudoRange, Ranges, Resample, ResetTerm,
+    RewardOptions, RewardTerm, SimConfig, Span, Spread, SpreadConfig, Stack, StateTerm, TaskConfig,
+    TerminationTerm,
 };
+use ostler_sim::model::Activation;
 use ostler_sim::names::nearest;
 use std::collections::BTreeMap;
 use toml::Value as Schema;
@@ -71,6 +73,27 @@ fn exemplar() -> Config {
                 unit: Some(text()),
                 over: Over::default(),
                 agents: Some(vec![text()]),
+            }],
+            actuator: vec![ActuatorTerm {
+                joints: vec![text()],
+                model: ActuatorModel::default(),
+                stiffness: Some(named()),
+                damping: Some(named()),
+                effort_limit: Some(named()),
+                saturation_effort: Some(named()),
+                velocity_limit: Some(named()),
+                armature: Some(named()),
+                friction: Some(named()),
+                delay: Some(DelaySteps::Fixed(0)),
+                network: Some(NetworkConfig {
+                    file: text(),
+                    activation: Activation::default(),
+                    history: Some(vec![0]),
+                    order: Some(InputOrder::default()),
+                    position_scale: 0.0,
+                    velocity_scale: 0.0,
+                    effort_scale: 0.0,
+                }),
             }],
             action: vec![ActionTerm {
                 actuators: vec![text()],
@@ -254,6 +277,13 @@ fn shorter(path: &str) -> &'static [Form] {
         | "task.action.offset"
         | "task.action.stiffness"
         | "task.action.damping"
+        | "task.actuator.stiffness"
+        | "task.actuator.damping"
+        | "task.actuator.effort_limit"
+        | "task.actuator.saturation_effort"
+        | "task.actuator.velocity_limit"
+        | "task.actuator.armature"
+        | "task.actuator.friction"
         | "task.reset.normal"
         | "task.reset.value" => &[Form::Number, Form::Numbers],
         "task.command.resample_s" => &[Form::Pair],
@@ -262,6 +292,7 @@ fn shorter(path: &str) -> &'static [Form] {
         | "task.reset.log_uniform"
         | "task.reset.scale" => &[Form::Pair, Form::Pairs],
         "task.action.delay"
+        | "task.actuator.delay"
         | "task.action.delay.steps"
         | "task.observation.delay"
         | "task.observation.critic.delay"

@@ -53,13 +53,14 @@ pub fn load_run(run: &Path) -> Result<LoadedRun, RunError> {
     })
 }
 
-/// The robot, with what the task's events make different between environments.
+/// The robot, with the task's actuators and what its events make different between
+/// environments.
 ///
 /// # Errors
-/// Its file cannot be read; a mistake in an event, shown in its file.
+/// Its file cannot be read; a mistake in an actuator or event, shown in its file.
 pub(crate) fn robot(loaded: &Loaded) -> Result<Arc<Model>, RunError> {
     let model = Arc::new(loaded.model()?);
-    let made = ostler_sim::task::event::robot(&model, &loaded.config.task);
+    let made = ostler_sim::task::robot(&model, &loaded.config.task);
     made.map_err(|e| loaded.places.explain(&e).into())
 }
 

@@ -7,7 +7,7 @@ use super::muscle;
 use super::source::{Element, Fault, Read};
 use super::transmission::TransmissionSpec;
 use super::value::{BOOL, Keywords, LIMITED, Limited, wrong};
-use crate::model::{Actuator, Dynamics, Model, Transmission};
+use crate::model::{Actuator, Dynamics, Given, Model, Transmission};
 
 /// Parameters of dynamics, gain and bias in MuJoCo; nine are used by what is
 /// supported.
@@ -410,6 +410,8 @@ impl ActuatorSpec {
             dynprm: [self.dynprm[0], self.dynprm[1], self.dynprm[2]],
             actrange,
             actearly: self.act_early,
+            motor: None,
+            given: Given::File,
             act_adr: self.has_state().then_some(model.na),
         })
     }

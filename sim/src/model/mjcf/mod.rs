@@ -306,6 +306,7 @@ fn read(
         tendons: Vec::new(),
         equalities: Vec::new(),
         actuators: Vec::new(),
+        networks: Vec::new(),
         sensors: Vec::new(),
         keyframes: Vec::new(),
         excludes: Vec::new(),

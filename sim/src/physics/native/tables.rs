@@ -117,7 +117,7 @@ tables! {
     counts {
         nq nv nu na nb nj ntree nframe ngeom nhess nlim nfric nrow nitem nrowj ncg
         nwpair npair ngroup nball nbrick nwslot npslot npdim npath nten ntenj nactj nshare nheld
-        nfluid nell ngrav nmeter nsense felt nvary nderive nlump npiece nweigh nforced gravity_at
+        nfluid nell ngrav nmeter nsense felt nvary nderive nlump npiece nweigh nforced nmotor nmemory nwide gravity_at
         rubs integrator slopes planar elliptic dense eulerdamp
     }
     scalars {
@@ -140,6 +140,7 @@ tables! {
         vary_effort vary_friction lim_weight fric_weight row_weight pair_weight pair_mix
         lump_body piece_lump piece_mass piece_com piece_moments piece_tensor
         weigh_kind weigh_what weigh_count weigh_piece forced_body forced_at forced_piece
+        motor_int net_int net_seen layer_int
     }
     reals {
         qpos0 qpos_spring body_pos body_quat body_mass body_mcom body_inertia jnt_pos
@@ -150,7 +151,7 @@ tables! {
         act_ctrlhi act_forcelo act_forcehi act_gain act_bias act_gear act_rod act_period
         act_curve act_prm act_step act_lo act_hi share_lo share_hi fluid_pos fluid_mat fluid_box grav_mass grav_mcom meter_pos meter_mat meter_size part_mass part_mcom part_inertia
         ell_pos ell_mat ell_real cg_friction pair_shift lump_rest piece_pos piece_mat piece_own
-        piece_axes weigh_pos forced_pos mesh_pos mesh_bound face_normal field_data
+        piece_axes weigh_pos forced_pos motor_real net_real net_weight mesh_pos mesh_bound face_normal field_data
         field_size
     }
 }

@@ -42,6 +42,12 @@ pub(super) fn check(model: &Model) -> Result<(), PhysicsError> {
                 actuator.name
             ));
         }
+        if actuator.motor.is_some() {
+            return refuse(format!(
+                "actuator \"{}\" with a delay, a motor's curve or a network",
+                actuator.name
+            ));
+        }
         if actuator.muscle.is_some() {
             return refuse(format!("muscle \"{}\"", actuator.name));
         }

@@ -10,7 +10,7 @@ use crate::config::{
     ConfigError, EventDistribution, EventRange, EventTerm, EventTime, OneOrMany, Operation, Span,
     TaskConfig,
 };
-use crate::model::{Field, Joint, JointKind, Model, Varied};
+use crate::model::{Field, Joint, JointKind, Model, Motor, Varied};
 use crate::physics::native;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ pub(super) enum Chance {
 ///
 /// # Errors
 /// A mistake in an event, or something that the engine cannot vary.
-pub fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigError> {
+pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigError> {
     let mut varied = Vec::new();
     for (e, term) in cfg.event.iter().enumerate() {
         let parsed = target::parse(model, &term.set, &format!("task.event[{e}].set"))?;
@@ -95,6 +95,12 @@ pub fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigE
             }
         }
     }
+    for (u, _) in own_delays(model) {
+        varied.push(Varied {
+            field: Field::Delay,
+            element: u,
+        });
+    }
     if varied == model.varied {
         return Ok(Arc::clone(model));
     }
@@ -102,6 +108,13 @@ pub fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigE
     made.map(Arc::new).map_err(|e| {
         ConfigError::new("task.event", format!("cannot vary {}", e.what)).help(e.remedy)
     })
+}
+
+/// Motors whose delay is drawn, with it.
+fn own_delays(model: &Model) -> impl Iterator<Item = (usize, &Motor)> {
+    let motors = model.actuators.iter().enumerate();
+    let motors = motors.filter_map(|(u, a)| Some((u, a.motor.as_ref()?)));
+    motors.filter(|(_, motor)| motor.most_delay > motor.delay)
 }
 
 /// Fields whose numbers an event needs.
@@ -161,6 +174,7 @@ impl Events {
             }
             all.events.push(event);
         }
+        delays(model, &mut all.events, words);
         Ok(all)
     }
 
@@ -196,6 +210,39 @@ impl Events {
             format!("{}: {} {}, {numbers}", e.name, e.set, when(e))
         };
         self.events.iter().map(line).collect()
+    }
+}
+
+/// Delays of motors, drawn where an episode begins: one for all of a term's.
+fn delays(model: &Model, events: &mut Vec<Event>, mut word: u32) {
+    let mut groups: BTreeMap<usize, Event> = BTreeMap::new();
+    for (u, motor) in own_delays(model) {
+        let Some(row) = model.varied_row(Field::Delay, u) else {
+            continue;
+        };
+        let event = groups.entry(motor.group).or_insert_with(|| Event {
+            name: format!("actuator[{}].delay", motor.group),
+            set: format!("{} to {} physics steps", motor.delay, motor.most_delay),
+            when: EventTime::Reset,
+            interval: [0.0; 2],
+            hold: [0.0; 2],
+            form: Form::Fields,
+            quat: None,
+            dof: None,
+            drawn: Vec::new(),
+        });
+        event.drawn.push(Drawn {
+            row,
+            operation: Operation::Abs,
+            chance: Chance::Choice((motor.delay..=motor.most_delay).map(|s| s as f32).collect()),
+            possible: [motor.delay as f32, motor.most_delay as f32],
+            word: 0,
+        });
+    }
+    for (_, mut event) in groups {
+        event.drawn.iter_mut().for_each(|drawn| drawn.word = word);
+        word += 1;
+        events.push(event);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The quantities that events change: `friction(*_foot)[0]`, `mass(trunk)`, `vel(trunk)`.
 
 use crate::config::ConfigError;
-use crate::model::{Field, JointKind, Model, Varied};
+use crate::model::{Actuator, Field, JointKind, Model, MotorLaw, Varied};
 use crate::names::nearest;
 use crate::task::pose::is_servo;
 use crate::task::select;
@@ -257,11 +257,23 @@ pub(super) fn parse(model: &Model, set: &str, path: &str) -> Result<Parsed, Conf
     })
 }
 
+fn is_network(actuator: &Actuator) -> bool {
+    let law = actuator.motor.as_ref().map(|motor| &motor.law);
+    matches!(law, Some(MotorLaw::Network { .. }))
+}
+
 /// Refuses elements that have no such quantity.
 fn possible(model: &Model, q: &Quantity, found: &[usize], path: &str) -> Result<(), ConfigError> {
     let refused = |why: String, help: &str| Err(ConfigError::new(path, why).help(help));
     for &i in found {
         match q.name {
+            "kp" | "kd" if is_network(&model.actuators[i]) => {
+                let name = &model.actuators[i].name;
+                return refused(
+                    format!("\"{name}\" is a network and has no {}", q.name),
+                    "actuators with model = \"pd\" or \"dc_motor\" have gains",
+                );
+            }
             "kp" | "kd" if !is_servo(&model.actuators[i]) => {
                 let name = &model.actuators[i].name;
                 return refused(

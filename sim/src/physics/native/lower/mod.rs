@@ -18,6 +18,7 @@ mod gravity;
 mod implicit;
 mod limits;
 mod meters;
+mod motors;
 mod pattern;
 mod rows;
 mod soft;
@@ -196,6 +197,7 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<RobotTables, Lower
     gravity::write(&context, &mut plan);
     implicit::write(&context, integrator, &mut plan);
     meters::write(&context, &rows.held, &mut plan);
+    motors::write(&context, &mut plan)?;
     vary::write(&context, &rows, &mut plan);
     pattern::write(model, &context.tree, &mut plan);
     bounded(&plan)?;

@@ -9,7 +9,7 @@ use super::tree::RigidMass;
 use super::{Context, LowerError};
 use crate::model::rotation::{matrix, turned};
 use crate::model::simple::only_slides;
-use crate::model::{EqualityKind, Field};
+use crate::model::{EqualityKind, Field, MotorLaw};
 use crate::physics::native::tables::RobotTables;
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ impl Context<'_> {
         elements.map(|e| self.row(field, e)).collect()
     }
 
-    fn row(&self, field: Field, element: usize) -> i32 {
+    pub(super) fn row(&self, field: Field, element: usize) -> i32 {
         let row = self.model.varied_row(field, element);
         row.map_or(-1, |r| r as i32)
     }
@@ -168,11 +168,19 @@ fn direct(c: &Context, plan: &mut RobotTables) {
     for (j, joint) in c.model.joints.iter().enumerate() {
         plan.vary_qpos0[joint.qpos_adr] = c.row(Field::Qpos0, j);
     }
-    let actuators = || 0..c.model.nu();
     let on = c.flags.actuation;
-    plan.vary_kp = none(on, c.rows(Field::Kp, actuators()));
-    plan.vary_kd = none(on, c.rows(Field::Kd, actuators()));
-    plan.vary_effort = none(on, c.rows(Field::Effort, actuators()));
+    let actuators = |field: Field| {
+        // Laws of their own read what varies themselves.
+        let law = |u: usize| c.model.actuators[u].motor.as_ref().map(|m| &m.law);
+        let rows = (0..c.model.nu()).map(|u| match law(u) {
+            None | Some(MotorLaw::MuJoCo) => c.row(field, u),
+            Some(_) => -1,
+        });
+        none(on, rows.collect())
+    };
+    plan.vary_kp = actuators(Field::Kp);
+    plan.vary_kd = actuators(Field::Kd);
+    plan.vary_effort = actuators(Field::Effort);
 }
 
 /// Moving bodies whose inertia is put together in every environment.

@@ -1,7 +1,7 @@
 //! Small models, written by hand.
 
 use crate::model::{
-    Actuator, Body, Dynamics, Geom, GeomKind, Joint, JointKind, Model, Transmission,
+    Actuator, Body, Dynamics, Geom, GeomKind, Given, Joint, JointKind, Model, Transmission,
 };
 
 /// A world with nothing in it.
@@ -124,6 +124,8 @@ pub(super) fn motor(m: &mut Model, joint: usize, gear: f64) -> usize {
         actearly: false,
         muscle: None,
         enabled: true,
+        motor: None,
+        given: Given::File,
         act_adr: None,
     });
     m.actuators.len() - 1

@@ -1,0 +1,128 @@
+"""Actuators that a task gives to a robot, in MuJoCo's worlds.
+
+A PD law becomes MuJoCo's own position servo. DC motors and networks are computed here before
+every time step and applied by a MuJoCo motor, as Isaac Lab's and mjlab's explicit actuators are:
+DC motor: isaaclab/actuators/actuator_pd.py, networks: actuator_net.py. Delays count time steps.
+"""
+
+import mujoco
+import numpy as np
+
+ACTIVATIONS = {
+    "nothing": lambda x: x,
+    "relu": lambda x: np.maximum(x, 0),
+    "elu": lambda x: np.where(x > 0, x, np.expm1(np.minimum(x, 0))),
+    "tanh": np.tanh,
+    "softsign": lambda x: x / (1 + np.abs(x)),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "leaky_relu": lambda x: np.where(x > 0, x, 0.01 * x),
+}
+
+
+def model_with(path, rows):
+    """The model of a file with these actuators."""
+    if not rows:
+        return mujoco.MjModel.from_xml_path(path)
+    spec = mujoco.MjSpec.from_file(path)
+    own = list(spec.actuators)
+    names = [joint.name for joint in spec.joints]
+    for row in rows:
+        act = spec.add_actuator() if row["added"] else own[row["actuator"]]
+        act.name = row["name"]
+        act.trntype = mujoco.mjtTrn.mjTRN_JOINT
+        act.target = names[row["joint"]]
+        act.gear[:] = row["gear"]
+        act.dyntype = mujoco.mjtDyn.mjDYN_NONE
+        act.gaintype, act.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE
+        act.gainprm[:3], act.biasprm[:3] = row["gain"], row["bias"]
+        act.ctrllimited = act.actlimited = 0
+        act.forcelimited = int(row["forcerange"] is not None)
+        if row["forcerange"] is not None:
+            act.forcerange[:] = row["forcerange"]
+    model = spec.compile()
+    for row in rows:
+        d = model.jnt_dofadr[row["joint"]]
+        model.dof_armature[d], model.dof_frictionloss[d] = row["armature"], row["frictionloss"]
+    mujoco.mj_setConst(model, mujoco.MjData(model))
+    return model
+
+
+class Network:
+    def __init__(self, config):
+        self.config = config
+        matrix = lambda l: np.reshape(l["weight"], (-1, l["inputs"]))
+        self.cells = [(matrix(l), np.array(l["bias"])) for l in config["cells"]]
+        self.layers = [(matrix(l), np.array(l["bias"]), ACTIVATIONS[l["then"]]) for l in config["layers"]]
+        self.reset()
+
+    def reset(self):
+        back = max(self.config["steps"], default=0)
+        self.past = np.zeros((back + 1, 2))
+        self.state = [(np.zeros(len(b) // 4), np.zeros(len(b) // 4)) for _, b in self.cells]
+
+    def effort(self, error, vel):
+        by_error, by_vel, by_effort = self.config["scales"]
+        if self.cells:
+            x = np.array([error * by_error, vel * by_vel])
+            sigmoid = ACTIVATIONS["sigmoid"]
+            for k, (weight, bias) in enumerate(self.cells):
+                h, c = self.state[k]
+                i, f, g, o = np.split(weight @ np.concatenate([x, h]) + bias, 4)
+                c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+                x = sigmoid(o) * np.tanh(c)
+                self.state[k] = (x, c)
+        else:
+            self.past = np.roll(self.past, 1, axis=0)
+            self.past[0] = error, vel
+            seen = self.past[self.config["steps"]]
+            parts = [seen[:, 0] * by_error, seen[:, 1] * by_vel]
+            x = np.concatenate(parts[::-1] if self.config["velocities_first"] else parts)
+        for weight, bias, then in self.layers:
+            x = then(weight @ x + bias)
+        return x[0] * by_effort
+
+
+class Motors:
+    """The motors of one world. `numbers` are delay, kp, kd and effort of some of them."""
+
+    def __init__(self, model, rows):
+        self.rows = [row for row in rows if row["motor"]]
+        self.places = [(model.jnt_qposadr[r["joint"]], model.jnt_dofadr[r["joint"]]) for r in self.rows]
+        self.networks = [Network(r["motor"]["network"]) if r["motor"]["network"] else None for r in self.rows]
+        self.numbers = {}
+        self.reset()
+
+    def reset(self):
+        self.way = [None for _ in self.rows]
+        for network in self.networks:
+            if network:
+                network.reset()
+
+    def apply(self, data, target):
+        """Sets the controls of a time step; `target` [nu] is what the task gave."""
+        data.ctrl[:] = target
+        for i, (row, (q, d)) in enumerate(zip(self.rows, self.places)):
+            u, law = row["actuator"], row["motor"]
+            number = lambda name, own: self.numbers.get((name, u), own)
+            if self.way[i] is None:
+                self.way[i] = [target[u]] * (law["most_delay"] + 1)
+            self.way[i] = [target[u], *self.way[i][:-1]]
+            goal = self.way[i][int(number("delay", law["delay"]))]
+            if law["mujoco"]:
+                data.ctrl[u] = goal
+                continue
+            error, vel = goal - data.qpos[q], data.qvel[d]
+            if self.networks[i]:
+                effort = self.networks[i].effort(error, vel)
+            else:
+                kp, kd = law["gains"]
+                effort = number("kp", kp) * error - number("kd", kd) * vel
+            most = number("effort", np.inf if law["effort"] is None else law["effort"])
+            low, high = -most, most
+            if law["fall"]:
+                stall, speed = law["fall"]
+                end = speed * (1 + most / stall)
+                part = np.clip(vel, -end, end) / speed
+                low, high = max(stall * (-1 - part), -most), min(stall * (1 - part), most)
+            data.ctrl[u] = np.clip(effort, low, high)
