@@ -8,6 +8,7 @@ mod action;
 mod actuator;
 mod agents;
 mod command;
+mod contact;
 mod event;
 mod late;
 mod observation;
@@ -21,6 +22,7 @@ pub use action::{ActionKind, ActionTerm};
 pub use actuator::{ActuatorModel, ActuatorTerm, InputOrder, NetworkConfig};
 pub use agents::{AgentsConfig, MAX_AGENTS, Policies, PoliciesWord};
 pub use command::{CommandKind, CommandTerm, Distribution, Heading, Resample};
+pub use contact::{ConeWord, ContactTerm, IntegratorWord, OptionTable};
 pub use event::{
     EventDistribution, EventRange, EventTerm, EventTime, Operation, PseudoRange, Span,
 };
@@ -257,6 +259,12 @@ pub struct TaskConfig {
     /// none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub actuator: Vec<ActuatorTerm>,
+    /// How some of the robot's geoms touch.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contact: Vec<ContactTerm>,
+    /// Settings of the robot's file.
+    #[serde(skip_serializing_if = "is_default")]
+    pub option: OptionTable,
     /// The pose that position targets and `joint_pos_rel` are about: `"reset"` (where
     /// episodes start, without chance; the default), `"initial"` (the robot file's own) or
     /// `"keyframe(NAME)"`. In a pose that is named here episodes start, too, before the
@@ -318,6 +326,10 @@ pub struct RewardTerm {
     /// Agents that get it, where there are several; all without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<Vec<String>>,
+}
+
+fn is_default(option: &OptionTable) -> bool {
+    *option == OptionTable::default()
 }
 
 fn weight_one() -> f64 {

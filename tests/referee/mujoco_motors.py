@@ -1,4 +1,5 @@
-"""Actuators that a task gives to a robot, in MuJoCo's worlds.
+"""What a task changes in a robot's file, in MuJoCo's worlds: a floor, a free base, contacts,
+options, actuators.
 
 A PD law becomes MuJoCo's own position servo. DC motors and networks are computed here before
 every time step and applied by a MuJoCo motor, as Isaac Lab's and mjlab's explicit actuators are:
@@ -20,11 +21,32 @@ ACTIVATIONS = {
 }
 
 
-def model_with(path, rows):
-    """The model of a file with these actuators."""
-    if not rows:
-        return mujoco.MjModel.from_xml_path(path)
+ALL = 2**31 - 1
+
+
+def changed(spec, changes):
+    """Adds what stands in the tree of bodies."""
+    floor, root = changes["floor"], changes["root"]
+    if floor:
+        geom = spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 1])
+        geom.pos[:] = [0, 0, floor["height"]]
+        geom.contype = geom.conaffinity = ALL
+        geom.condim, geom.friction[:] = 3, floor["friction"]
+    if changes["free"] and spec.bodies[root].parent == spec.worldbody:
+        joints = spec.bodies[root].joints
+        if not any(j.type == mujoco.mjtJoint.mjJNT_FREE for j in joints):
+            spec.bodies[root].add_freejoint()
+    if changes["height"] is not None:
+        spec.bodies[root].pos[2] = changes["height"]
+
+
+def model_with(path, rows, changes):
+    """The model of a file with these actuators and changes."""
+    tree = changes["floor"] or changes["free"] or changes["height"] is not None
+    if not (rows or tree):
+        return options(mujoco.MjModel.from_xml_path(path), changes)
     spec = mujoco.MjSpec.from_file(path)
+    changed(spec, changes)
     own = list(spec.actuators)
     names = [joint.name for joint in spec.joints]
     for row in rows:
@@ -45,6 +67,18 @@ def model_with(path, rows):
         d = model.jnt_dofadr[row["joint"]]
         model.dof_armature[d], model.dof_frictionloss[d] = row["armature"], row["frictionloss"]
     mujoco.mj_setConst(model, mujoco.MjData(model))
+    return options(model, changes)
+
+
+def options(model, changes):
+    """Sets what a compiled model may change."""
+    model.opt.integrator = changes["integrator"]
+    model.opt.cone = changes["cone"]
+    model.opt.impratio = changes["impratio"]
+    for row in changes["geoms"]:
+        g = row.pop("geom")
+        for key, value in row.items():
+            getattr(model, "geom_" + key)[g] = value
     return model
 
 

@@ -52,8 +52,8 @@ def measured(model, sensors=None):
 
 
 class Worlds:
-    def __init__(self, path, count, timestep, sensors, skipped, given, answer, varied=(), motors=()):
-        self.model = model = mujoco_motors.model_with(path, motors)
+    def __init__(self, path, count, timestep, sensors, skipped, given, answer, varied=(), motors=(), changes=None):
+        self.model = model = mujoco_motors.model_with(path, motors, changes)
         model.opt.timestep = timestep
         # A world that breaks is to be seen, not started anew.
         model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET

@@ -65,6 +65,8 @@ pub struct Model {
     pub equalities: Vec<Equality>,
     /// All actuators in file order.
     pub actuators: Vec<Actuator>,
+    /// Geoms whose contacts the task changes, in its order.
+    pub changed_geoms: Vec<usize>,
     /// Networks of motors.
     pub networks: Vec<Network>,
     /// Sensors in file order, for task expressions.
@@ -93,8 +95,10 @@ pub struct Model {
     pub nderived: usize,
     /// Elements and attributes that were read and have no effect here.
     pub ignored: Vec<Ignored>,
-    /// What the task adds to the file ([`edit::Edits`]), in words.
+    /// What the task adds to the file, in words.
     pub added: Vec<String>,
+    /// The same as it was asked for; heights are numbers.
+    pub edits: edit::Edits,
     /// Every file that was read or is named and there, textures too, the main one first: a
     /// run keeps copies.
     pub sources: Vec<PathBuf>,

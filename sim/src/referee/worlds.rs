@@ -5,6 +5,7 @@ use super::mujoco::{MuJoCo, RefereeError};
 use crate::config::SimConfig;
 use crate::files;
 use crate::memory::zeroed;
+use crate::model::edit::{Base, Floor, Height};
 use crate::model::{Actuator, Given, Layer, Model, Motor, MotorLaw, NetworkKind};
 use crate::physics::{Limits, Physics, SnapshotError, State, fault};
 use bytemuck::{cast_slice, cast_slice_mut};
@@ -66,11 +67,10 @@ impl MuJoCoWorlds {
         config: &SimConfig,
     ) -> Result<Self, RefereeError> {
         let refused = |e: &dyn std::fmt::Display| RefereeError::Refused(e.to_string());
-        if let Some(added) = model.added.first() {
-            return Err(refused(&format!(
-                "reads the robot's file as it is, and the task adds to it: {added}; write it into \
-                 the file"
-            )));
+        if model.edits.base == Some(Base::Fixed) {
+            let why = "reads the robot's file with its free joint, which task.base = \"fixed\" takes \
+                       away; write that into the file";
+            return Err(refused(&why));
         }
         let file = model
             .sources
@@ -89,7 +89,7 @@ impl MuJoCoWorlds {
             .map(|v| json!([v.field.name(), model.varied_name(*v)]))
             .collect();
         let theirs = mujoco.ask(&json!({
-            "op": "worlds", "what": "opened", "varied": varied, "motors": motors(model), "model": file, "count": num_envs,
+            "op": "worlds", "what": "opened", "varied": varied, "motors": motors(model), "changes": changes(model), "model": file, "count": num_envs,
             "timestep": timestep, "sensors": sensors, "skipped": model.skipped,
             "given": given, "answer": answer,
         }))?;
@@ -242,6 +242,37 @@ impl MuJoCoWorlds {
         }
         state.fault.copy_from_slice(&self.seen);
     }
+}
+
+/// What the task changes in the file besides actuators.
+fn changes(model: &Model) -> Value {
+    let edits = &model.edits;
+    let root = (1..model.bodies.len())
+        .find(|b| model.bodies[*b].parent == 0 && model.bodies[*b].weld != 0);
+    let height = match edits.height {
+        Some(Height::At(z)) => Some(z),
+        Some(Height::OnFloor) | None => None,
+    };
+    let plane = |f: &Floor| json!({"height": f.height, "friction": f.friction});
+    // MuJoCo counts geoms that are only seen, too.
+    let known: Vec<usize> = (0..model.geoms.len() + model.skipped.len())
+        .filter(|g| model.skipped.binary_search(g).is_err())
+        .collect();
+    let geom = |g: &usize| {
+        let geom = &model.geoms[*g];
+        json!({
+            "geom": known[*g], "condim": geom.condim, "friction": geom.friction,
+            "priority": geom.priority, "solref": geom.solref, "solimp": geom.solimp,
+            "contype": geom.contype, "conaffinity": geom.conaffinity,
+        })
+    };
+    let geoms: Vec<Value> = model.changed_geoms.iter().map(geom).collect();
+    json!({
+        "floor": edits.floor.as_ref().map(plane), "root": root, "height": height,
+        "free": edits.base == Some(Base::Free), "geoms": geoms,
+        "integrator": model.options.integrator as u32, "cone": model.options.cone as u32,
+        "impratio": model.options.impratio,
+    })
 }
 
 /// The actuators that the task gives, with their joints' numbers and what they remember, for

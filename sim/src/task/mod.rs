@@ -7,6 +7,7 @@
 pub mod action;
 mod actuator;
 pub mod command;
+mod contact;
 mod elements;
 pub mod emit;
 pub mod event;
@@ -145,7 +146,7 @@ impl Task {
     }
 }
 
-/// The robot as its task has it: with the actuators of `cfg`, and with what its events make
+/// The robot as its task has it: with the options, contacts and actuators of `cfg`, and with what its events make
 /// different between environments. Applied to its own result it changes nothing.
 ///
 /// # Errors

@@ -69,7 +69,8 @@ fn numbers_may_be_given_by_patterns_of_names() {
     assert_eq!(controls(text, &[0.5, -1.0]), [0.5, -1.0, 2.0, -0.5]);
     assert_eq!(controls(text, &[7.0, 7.0]), [1.0, 0.5, 3.0, 0.25]);
     let gains = "[[action]]\nactuators = [\"push\"]\nkind = \"position\"\nstiffness = { \"*\" = 8 }\ndamping = { slider = 2 }\n[[reset]]\ntarget = \"joint_vel(slider)\"\nvalue = 0.5";
-    assert_eq!(controls(gains, &[0.5])[..2], [0.5, 1.5]);
+    // The motor is a servo: its control is the target, as a length of its gear.
+    assert_eq!(controls(gains, &[0.5])[..2], [0.5, 1.0]);
     let list = "[[action]]\nactuators = [\"*\"]\nclip = [[-1, 1], [0, 0.5]]";
     assert_eq!(controls(list, &[7.0, 7.0])[..2], [1.0, 0.5]);
 }

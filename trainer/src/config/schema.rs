@@ -11,12 +11,12 @@ use super::{BackOffConfig, Config, FaultConfig, curriculum};
 use ostler_collector::replay::{ReplayConfig, TransformConfig, TransformKind};
 use ostler_sim::config::{
     ActionKind, ActionTerm, ActuatorModel, ActuatorTerm, AgentsConfig, BaseConfig, CommandKind,
-    CommandTerm, CriticCopy, Delay, DelayConfig, DelaySteps, Distribution, EventDistribution,
-    EventRange, EventTerm, EventTime, FloorConfig, FloorTable, GroupOptions, HalfOrRange, Heading,
-    HeightConfig, InputOrder, JointLimit, MetricTerm, NetworkConfig, NoiseKind, ObservationGroup,
-    ObservationTerm, OneOrMany, Operation, Over, PseudoRange, Ranges, Resample, ResetTerm,
-    RewardOptions, RewardTerm, SimConfig, Span, Spread, SpreadConfig, Stack, StateTerm, TaskConfig,
-    TerminationTerm,
+    CommandTerm, ConeWord, ContactTerm, CriticCopy, Delay, DelayConfig, DelaySteps, Distribution,
+    EventDistribution, EventRange, EventTerm, EventTime, FloorConfig, FloorTable, GroupOptions,
+    HalfOrRange, Heading, HeightConfig, InputOrder, IntegratorWord, JointLimit, MetricTerm,
+    NetworkConfig, NoiseKind, ObservationGroup, ObservationTerm, OneOrMany, Operation, OptionTable,
+    Over, PseudoRange, Ranges, Resample, ResetTerm, RewardOptions, RewardTerm, SimConfig, Span,
+    Spread, SpreadConfig, Stack, StateTerm, TaskConfig, TerminationTerm,
 };
 use ostler_sim::model::Activation;
 use ostler_sim::names::nearest;
@@ -74,6 +74,21 @@ fn exemplar() -> Config {
                 over: Over::default(),
                 agents: Some(vec![text()]),
             }],
+            contact: vec![ContactTerm {
+                geoms: vec![text()],
+                condim: Some(0),
+                friction: Some(OneOrMany::Many(vec![0.0])),
+                priority: Some(0),
+                solref: Some(range),
+                solimp: Some(vec![0.0]),
+                contype: Some(0),
+                conaffinity: Some(0),
+            }],
+            option: OptionTable {
+                integrator: Some(IntegratorWord::Euler),
+                cone: Some(ConeWord::Elliptic),
+                impratio: Some(0.0),
+            },
             actuator: vec![ActuatorTerm {
                 joints: vec![text()],
                 model: ActuatorModel::default(),
@@ -252,6 +267,7 @@ fn special(path: &str) -> Option<Kind> {
         "runner.eval_interval" => Some(Kind::AutoOrNone),
         "task.start_height" => Some(Kind::Height),
         "task.floor.friction"
+        | "task.contact.friction"
         | "task.observation.scale"
         | "task.event.mean"
         | "task.event.std"

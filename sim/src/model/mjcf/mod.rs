@@ -252,6 +252,7 @@ fn parse_edits(
     let read = read(&whole, path, &settings, &mut notes, &mut unfelt);
     let mut model = read.map_err(|f| sources.error(f))?;
     model.added = std::mem::take(&mut added.said);
+    model.edits = edits.clone();
     notes.sort_by_key(|n| n.at.order());
     model.ignored = notes
         .iter()
@@ -306,6 +307,8 @@ fn read(
         tendons: Vec::new(),
         equalities: Vec::new(),
         actuators: Vec::new(),
+        changed_geoms: Vec::new(),
+        edits: Edits::default(),
         networks: Vec::new(),
         sensors: Vec::new(),
         keyframes: Vec::new(),

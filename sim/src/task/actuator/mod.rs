@@ -6,6 +6,7 @@
 mod network;
 
 use super::action::servos;
+use super::contact;
 use super::elements::Elements;
 use super::expr::Definitions;
 use super::select;
@@ -29,6 +30,7 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
     let team = Team::new(cfg)?;
     let mut made = Model::clone(model);
     made.networks.clear();
+    contact::apply(&mut made, cfg, &team)?;
     let (mut drives, mut driven) = (BTreeMap::new(), BTreeSet::new());
     if !cfg.actuator.is_empty() {
         let defined = Definitions::new(model, cfg, team.names())?;

@@ -1,4 +1,5 @@
-//! `[[task.actuator]]`: laws beside what they are copied from, delays, networks, mistakes.
+//! The robot as its task has it: laws of actuators beside what they are copied from, delays,
+//! networks, contacts, options, a floor; mistakes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -584,6 +585,114 @@ expr = "1"
         );
         follows(&model, &cfg(&text), 30, 1e-3);
     }
+}
+
+/// A box and a ball, and what a task changes about them.
+const THINGS: &str = r#"<mujoco model="things">
+  <worldbody>FLOOR
+    <body name="box" pos="0 0 HEIGHT">JOINT
+      <geom name="box_shell" type="box" size="0.1 0.08 0.05" SHELL/>
+      <body name="ball" pos="0.2 0 0">
+        <joint name="hinge" axis="0 1 0" armature="0.01" damping="0.1"/>
+        <geom name="ball_shell" size="0.06" BALL/>
+        <geom type="sphere" size="0.02" pos="0 0 0.1" contype="0" conaffinity="0"/>
+      </body>
+    </body>
+  </worldbody>
+</mujoco>"#;
+const CHANGES: &str = r#"
+floor = { height = -0.1, friction = [0.7, 0.01, 0.001] }
+base = "free"
+start_height = 0.05
+option = { integrator = "implicitfast", cone = "elliptic", impratio = 5.0 }
+[[contact]]
+geoms = ["*_shell"]
+condim = 1
+solref = [0.01, 1.2]
+[[contact]]
+geoms = ["ball*"]
+condim = 6
+friction = [0.9, 0.02]
+priority = 1
+solimp = [0.8, 0.95, 0.002]
+[[actuator]]
+joints = ["hinge"]
+stiffness = 4.0
+damping = 0.3
+[[action]]
+actuators = ["*"]
+kind = "position"
+[[observation]]
+name = "state"
+expr = "concat(qpos, qvel)"
+[[reward]]
+name = "alive"
+expr = "1"
+"#;
+
+fn things(floor: &str, height: &str, joint: &str, shell: &str, ball: &str) -> String {
+    let parts = [
+        ("FLOOR", floor),
+        ("HEIGHT", height),
+        ("JOINT", joint),
+        ("SHELL", shell),
+        ("BALL", ball),
+    ];
+    parts.iter().fold(THINGS.into(), |text: String, (key, by)| {
+        text.replace(key, by)
+    })
+}
+
+#[test]
+fn contacts_and_options_are_as_if_the_file_had_them() {
+    let task = cfg(CHANGES);
+    let path = Path::new("things.xml");
+    let plain = things("", "1", "", "", "");
+    let model = mjcf::parse_edited(path, plain, &task.edits().unwrap()).unwrap();
+    let ours = task::robot(&Arc::new(model), &task).unwrap();
+    let text = things(
+        r#"<geom name="floor" type="plane" size="0 0 1" pos="0 0 -0.1" contype="2147483647" conaffinity="2147483647" friction="0.7 0.01 0.001"/>"#,
+        "0.05",
+        r#"<freejoint name="root"/>"#,
+        r#"condim="1" solref="0.01 1.2""#,
+        r#"condim="6" solref="0.01 1.2" friction="0.9 0.02" priority="1" solimp="0.8 0.95 0.002""#,
+    );
+    let text = text.replace(
+        "</worldbody>",
+        r#"</worldbody><actuator><position name="hinge" joint="hinge" kp="4" kv="0.3"/></actuator>
+        <option integrator="implicitfast" cone="elliptic" impratio="5"/>"#,
+    );
+    let theirs = mjcf::parse(path, text).unwrap();
+    assert_eq!(ours.options, theirs.options);
+    let felt = |model: &Model| -> Vec<_> {
+        let each = model.geoms.iter().filter(|g| g.contype != 0);
+        each.map(|g| {
+            let soft = (g.solref, g.solimp, g.priority, g.solmix, g.margin);
+            (
+                g.name.clone(),
+                g.condim,
+                g.friction,
+                soft,
+                g.contype,
+                g.conaffinity,
+            )
+        })
+        .collect()
+    };
+    assert_eq!(felt(&ours), felt(&theirs));
+    let given = Given::new(&theirs, 200);
+    assert_eq!(given.evaluate(&ours).qacc, given.evaluate(&theirs).qacc);
+}
+
+/// MuJoCo's worlds have the floor, the free base, the height and the rest.
+#[test]
+fn changes_follow_mujocos_worlds() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("things.xml");
+    std::fs::write(&file, things("", "1", "", "", "")).unwrap();
+    let task = cfg(CHANGES);
+    let model = mjcf::load_edited(&file, None, &task.edits().unwrap()).unwrap();
+    follows(&Arc::new(model), &task, 25, 2e-3);
 }
 
 /// Mistakes, the key that is blamed, and a part of the message.
