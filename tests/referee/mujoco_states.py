@@ -21,7 +21,7 @@ a contact by an iterative method, iterative_next [K] where one of the step's sta
 does; choice [K] where one of them is of a pair for which it chooses (is_choice). How
 far MuJoCo's own qacc or sensordata moves, relative to its largest entry (or 1): noise [K]
 when its solver starts elsewhere or the positions change by 1e-13, noise_single [K] when
-they change by a float32 ulp, search [K] when its collision search ends at a hundred times
+they and the model's LENGTHS change by a float32 ulp, search [K] when its collision search ends at a hundred times
 the tolerance or a tenth, or positions change by 1e-9; noise_next, noise_single_next, search_next [K]: the next state.
 """
 
@@ -270,18 +270,34 @@ def moved(a, b):
     return max(gaps[:2]), max(gaps[2:])
 
 
+# An engine of single precision rounds these, as it rounds positions. Distances are differences
+# of them: a capsule's end may lie within a box's face by less than their rounding.
+LENGTHS = "body_pos body_ipos jnt_pos geom_pos geom_size site_pos actuator_cranklength".split()
+
+
 def doubts(model, data, state, first, smooth, searches, rng):
     """How far MuJoCo's own answer `first` moves; keys as DOUBTS."""
     qpos = np.maximum(np.abs(state[0]), 0.1)
 
-    def aside(size):
-        away = size * qpos * rng.choice((-1.0, 1.0), model.nq)
-        return moved(first, answer(model, data, (state[0] + away, *state[1:])))
+    def sides(size, lengths=()):
+        """To one side and to the other: a contact that is about to begin does so on one."""
+        qsign = rng.choice((-1.0, 1.0), model.nq)
+        own = {name: getattr(model, name).copy() for name in lengths}
+        signs = {name: rng.choice((-1.0, 1.0), x.shape) for name, x in own.items()}
+        gaps = []
+        for side in (size, -size):
+            for name, x in own.items():
+                getattr(model, name)[:] = x * (1 + side * signs[name])
+            there = (state[0] + side * qpos * qsign, *state[1:])
+            gaps.append(moved(first, answer(model, data, there)))
+        for name, x in own.items():
+            getattr(model, name)[:] = x
+        return gaps
 
     # From the smooth acceleration instead of zero: the same optimum, as far as the
     # solver knows it.
-    exact = [moved(first, answer(model, data, state, smooth)), aside(1e-13)]
-    coarse = exact + [aside(6e-8) for _ in range(2)]
+    exact = [moved(first, answer(model, data, state, smooth))] + sides(1e-13)
+    coarse = exact + sides(6e-8, LENGTHS) + sides(6e-8, LENGTHS)
     search = [(0.0, 0.0)]
     if searches:
         for factor in (100, 0.1):
@@ -289,7 +305,7 @@ def doubts(model, data, state, first, smooth, searches, rng):
             search.append(moved(first, answer(model, data, state)))
         model.opt.ccd_tolerance = CCD_TOLERANCE
         # A search that ends where nothing falls any more ends elsewhere.
-        search += [aside(1e-9) for _ in range(2)]
+        search += sides(1e-9)
     most = [max(column) for rows in (exact, coarse, search) for column in zip(*rows)]
     return dict(zip(DOUBTS, most))
 

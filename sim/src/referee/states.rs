@@ -111,7 +111,7 @@ pub struct Reference {
 pub struct Moves {
     /// When its solver starts elsewhere or positions change by 1e-13.
     pub rounding: Vec<f64>,
-    /// When positions change by a float32 ulp.
+    /// When positions and the model's lengths change by a float32 ulp.
     pub single: Vec<f64>,
     /// When its collision search ends at a hundred times the tolerance, or a tenth, or
     /// positions change by 1e-9; 0 without contacts that are searched for.

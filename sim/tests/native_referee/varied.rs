@@ -88,10 +88,15 @@ fn check(
     if varied.is_empty() {
         return;
     }
-    let label = match fields {
-        [one] => format!("{stem}: {}", one.name()),
-        _ => format!("{stem}: {} fields", fields.len()),
+    let label = match fields.len() {
+        1..=4 => fields
+            .iter()
+            .map(|f| f.name())
+            .collect::<Vec<_>>()
+            .join(" "),
+        many => format!("{many} fields"),
     };
+    let label = format!("{stem}: {label}");
     let model = match vary(&model, varied) {
         Ok(model) => model,
         // The message says what does not follow from which field.
@@ -145,7 +150,7 @@ fn all_fields_together_agree_with_mujoco() {
 #[test]
 fn fields_of_features_agree_with_mujoco() {
     let Some(mut mujoco) = mujoco() else { return };
-    let mut findings = Findings::default();
+    let mut findings = Findings::of_features();
     let groups: [&[Field]; 4] = [
         &[Field::Mass, Field::Com, Field::Moments, Field::Armature],
         &[Field::Friction, Field::Wrench, Field::Gravity],

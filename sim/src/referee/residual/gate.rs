@@ -22,7 +22,8 @@ pub struct Gate {
     /// Share of the states in which MuJoCo chooses between contacts by its search's path
     /// that may be beyond (of fewer states than its inverse, one).
     pub choice: f64,
-    /// Whether a rounding of positions to single precision excuses.
+    /// Whether a rounding of positions and of the model's lengths to single precision
+    /// excuses.
     pub single: bool,
 }
 

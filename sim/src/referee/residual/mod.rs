@@ -2,9 +2,10 @@
 //!
 //! The error of a state is `|a - b|_inf / max(1, |b|_inf)`, `b` the referee's; one
 //! that is not finite counts as infinite. A state is excused where the referee's own
-//! answer moves by a tenth of the error when positions are rounded: where contacts are
-//! ill-posed (a flat cap on an edge, axes that cross) or about to begin, it jumps. The
-//! excused are counted and their share is limited.
+//! answer moves by a tenth of the error when positions are rounded, and for single
+//! precision the model's lengths, too: where contacts are ill-posed (a flat cap on an edge,
+//! axes that cross) or about to begin, it jumps. The excused are counted and their share is
+//! limited.
 
 mod gate;
 mod table;
