@@ -1,6 +1,6 @@
 //! Networks of actuators beside PyTorch's: the efforts of a motor over a sequence of states.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
 // tch is linked with what the trainer puts around it.
 use ostler_trainer as _;

@@ -45,6 +45,8 @@ fn elements(model: &Model, field: Field) -> Vec<Varied> {
         Field::Friction => (0..model.geoms.len())
             .filter(|g| named(&model.geoms[*g].name, "geom"))
             .collect(),
+        // Only motors with laws of their own have one: sim/tests/task_robot.rs.
+        Field::Delay => Vec::new(),
         Field::Kp | Field::Kd => (0..model.nu()).filter(servo).collect(),
         Field::Effort => (0..model.nu())
             .filter(|u| model.actuators[*u].muscle.is_none())

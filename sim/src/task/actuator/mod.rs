@@ -54,6 +54,12 @@ struct JointDrive {
     delay: [u32; 2],
 }
 
+/// The laws of a term's joints, and the network that they share, with its file.
+struct Laws {
+    each: Vec<Law>,
+    network: Option<(Network, PathBuf)>,
+}
+
 enum Law {
     /// Stiffness, damping and most effort of MuJoCo's servo.
     Servo([f64; 2], Option<f64>),
@@ -116,8 +122,7 @@ fn of_term(
     };
     let armature = numbers.some("armature", term.armature.as_ref(), 0.0)?;
     let friction = numbers.some("friction", term.friction.as_ref(), 0.0)?;
-    let (laws, network) = laws;
-    if let Some((network, file)) = network {
+    if let Some((network, file)) = laws.network {
         model.networks.push(network);
         if !model.sources.contains(&file) {
             model.sources.push(file);
@@ -128,7 +133,7 @@ fn of_term(
         return Err(ConfigError::new(format!("{path}.armature"), message)
             .help("write armature into the file"));
     }
-    for (i, (&j, law)) in joints.iter().zip(laws).enumerate() {
+    for (i, (&j, law)) in joints.iter().zip(laws.each).enumerate() {
         if let Some(armature) = &armature {
             model.joints[j].armature = armature[i];
         }
@@ -234,12 +239,7 @@ impl Numbers<'_> {
     }
 
     /// The law of every joint, and the network that they share.
-    fn laws(
-        &self,
-        model: &Model,
-        term: &ActuatorTerm,
-        path: &str,
-    ) -> Result<(Vec<Law>, Option<(Network, PathBuf)>), ConfigError> {
+    fn laws(&self, model: &Model, term: &ActuatorTerm, path: &str) -> Result<Laws, ConfigError> {
         let count = self.elements.names.len();
         let network = ("network", term.network.is_some());
         let curve = [
@@ -257,7 +257,10 @@ impl Numbers<'_> {
                 self.unused(&[a, b, network], "model = \"dc_motor\" has a curve over the speed, \"mlp\" and \"lstm\" have networks")?;
                 let [kp, kd] = self.gains(count)?;
                 let law = |i: usize| Law::Servo([kp[i], kd[i]], effort.as_ref().map(|e| e[i]));
-                Ok(((0..count).map(law).collect(), None))
+                Ok(Laws {
+                    each: (0..count).map(law).collect(),
+                    network: None,
+                })
             }
             ActuatorModel::DcMotor => {
                 self.unused(&[network], "model = \"mlp\" or \"lstm\" has one")?;
@@ -271,7 +274,10 @@ impl Numbers<'_> {
                         limit: limits[i],
                     })
                 };
-                Ok(((0..count).map(law).collect(), None))
+                Ok(Laws {
+                    each: (0..count).map(law).collect(),
+                    network: None,
+                })
             }
             ActuatorModel::Mlp | ActuatorModel::Lstm => {
                 self.unused(&gains, "the network knows the motor's gains")?;
@@ -291,7 +297,10 @@ impl Numbers<'_> {
                         limit: limits[i],
                     })
                 };
-                Ok(((0..count).map(law).collect(), Some(network)))
+                Ok(Laws {
+                    each: (0..count).map(law).collect(),
+                    network: Some(network),
+                })
             }
         }
     }

@@ -1,6 +1,6 @@
 //! `[[task.event]]`: numbers of the robot that differ between environments, and pushes.
 //!
-//! [`robot`] lists in the model which numbers vary, for the engine; [`Events::compile`] says
+//! [`super::robot`] lists in the model which numbers vary, for the engine; [`Events::compile`] says
 //! how they are drawn, for `kernels/env/event.cuh`.
 
 mod target;
@@ -136,7 +136,7 @@ fn fields(target: &Target) -> Vec<Varied> {
 }
 
 impl Events {
-    /// Checks names and numbers. `model` is that of [`robot`]; `step_dt` the control step (s).
+    /// Checks names and numbers. `model` is that of [`super::robot`]; `step_dt` the control step (s).
     pub fn compile(model: &Model, terms: &[EventTerm], step_dt: f64) -> Result<Self, ConfigError> {
         let base: Vec<f32> = model.varied_numbers().iter().map(|x| *x as f32).collect();
         let mut all = Self {
