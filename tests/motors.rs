@@ -1,4 +1,5 @@
-//! Networks of actuators beside PyTorch's: the efforts of a motor over a sequence of states.
+//! Networks of actuators beside PyTorch's, in double precision: the efforts of a motor over a
+//! sequence of states.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
@@ -11,11 +12,13 @@ use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, native};
 use ostler_sim::{Model, task};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tch::nn::{self, Module, RNN};
 use tch::{Device, Kind, Tensor};
 
 const STEPS: usize = 60;
+/// PyTorch has one generator for all threads.
+static SEEDED: Mutex<()> = Mutex::new(());
 
 /// A wheel that its motor turns, in `folder`.
 fn wheel(folder: &Path, law: &str) -> Arc<Model> {
@@ -64,6 +67,7 @@ fn compare(what: &str, scale: f64, ours: &[[f32; 3]], theirs: &[f64]) {
 
 #[test]
 fn mlps_give_the_efforts_of_pytorch() {
+    let _one = SEEDED.lock();
     tch::manual_seed(3);
     let names = [
         "relu",
@@ -76,7 +80,7 @@ fn mlps_give_the_efforts_of_pytorch() {
     ];
     for name in names {
         let folder = tempfile::tempdir().unwrap();
-        let vs = nn::VarStore::new(Device::Cpu);
+        let mut vs = nn::VarStore::new(Device::Cpu);
         let sizes = [6, 32, 32, 32, 1];
         let layers: Vec<nn::Linear> = (0..4)
             .map(|k| {
@@ -85,6 +89,7 @@ fn mlps_give_the_efforts_of_pytorch() {
             })
             .collect();
         vs.save(folder.path().join("net.safetensors")).unwrap();
+        vs.double();
         let law = format!(
             "model = \"mlp\"\nnetwork = {{ file = \"net.safetensors\", activation = \"{name}\", \
              history = [0, 1, 3], velocity_scale = 0.5, effort_scale = 4.0 }}\n"
@@ -111,7 +116,9 @@ fn mlps_give_the_efforts_of_pytorch() {
                 let inputs: Vec<f32> = errors
                     .chain(steps.iter().map(|s| of(*s, 1) * 0.5))
                     .collect();
-                let mut x = Tensor::from_slice(&inputs).view([1, 6]);
+                let mut x = Tensor::from_slice(&inputs)
+                    .view([1, 6])
+                    .to_kind(Kind::Double);
                 for (k, layer) in layers.iter().enumerate() {
                     x = layer.forward(&x);
                     if k < 3 {
@@ -127,10 +134,11 @@ fn mlps_give_the_efforts_of_pytorch() {
 
 #[test]
 fn lstms_give_the_efforts_of_pytorch() {
+    let _one = SEEDED.lock();
     tch::manual_seed(5);
     for layers in [1, 2, 3] {
         let folder = tempfile::tempdir().unwrap();
-        let vs = nn::VarStore::new(Device::Cpu);
+        let mut vs = nn::VarStore::new(Device::Cpu);
         let config = nn::RNNConfig {
             num_layers: layers,
             ..nn::RNNConfig::default()
@@ -138,16 +146,18 @@ fn lstms_give_the_efforts_of_pytorch() {
         let lstm = nn::lstm(vs.root() / "lstm", 2, 8, config);
         let decoder = nn::linear(vs.root() / "decoder", 8, 1, nn::LinearConfig::default());
         vs.save(folder.path().join("net.safetensors")).unwrap();
+        vs.double();
         let law = "model = \"lstm\"\nnetwork = { file = \"net.safetensors\", velocity_scale = 0.25, effort_scale = 15.0 }\n";
         let ours = run(&wheel(folder.path(), law));
-        let mut state = lstm.zero_state(1);
+        let zeros = || Tensor::zeros([layers, 1, 8], (Kind::Double, Device::Cpu));
+        let mut state = nn::LSTMState((zeros(), zeros()));
         let theirs: Vec<f64> = ours
             .iter()
             .map(|[error, velocity, _]| {
-                let input = Tensor::from_slice(&[*error, velocity * 0.25]);
+                let input = Tensor::from_slice(&[*error, velocity * 0.25]).to_kind(Kind::Double);
                 let (out, next) = lstm.seq_init(&input.view([1, 1, 2]), &state);
                 state = next;
-                let out = decoder.forward(&out.view([1, 8])).to_kind(Kind::Double);
+                let out = decoder.forward(&out.view([1, 8]));
                 out.double_value(&[0, 0]) * 15.0
             })
             .collect();
