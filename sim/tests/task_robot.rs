@@ -412,6 +412,30 @@ fn threads_and_snapshots_keep_the_bits() {
     }
 }
 
+/// A curriculum cannot make another robot; numbers that are the task's alone it can change.
+#[test]
+fn another_robot_is_refused_while_a_task_is_trained() {
+    let text = format!(
+        "{DOG}\n[[contact]]\ngeoms = [\"*\"]\nfriction = 0.7\n[option]\nimpratio = 2.0\n"
+    );
+    let task = cfg(&text);
+    let mut batch = Batch::new(&quadruped(), &task, 2, 0.5, 1);
+    let mut other = task.clone();
+    other.reward[0].weight = 2.0;
+    batch.env.set_task(&other).unwrap();
+    for (from, to) in [
+        ("damping = 0.6", "damping = 0.7"),
+        ("delay = [1, 2]", "delay = [1, 3]"),
+        ("friction = 0.7", "friction = 0.8"),
+        ("impratio = 2.0", "impratio = 3.0"),
+    ] {
+        let error = batch.env.set_task(&cfg(&text.replace(from, to)));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("another robot"), "{to}: {error}");
+        assert_eq!(batch.env.task(), &other);
+    }
+}
+
 /// MuJoCo's worlds with these actuators, computed by another program, drift no faster than
 /// single precision does.
 fn follows(model: &Arc<Model>, task: &TaskConfig, steps: usize, allowed: f32) {

@@ -2,7 +2,7 @@
 
 use super::{BatchEnv, EnvError};
 use crate::config::{ConfigError, TaskConfig};
-use crate::task::Task;
+use crate::task::{Task, same_robot};
 use serde_json::Value;
 
 impl BatchEnv {
@@ -21,12 +21,13 @@ impl BatchEnv {
                 .into());
         }
         only_numbers(&plain(&self.config)?, &plain(task)?, "task")?;
-        if *crate::task::robot(&self.model, task)? != *self.model {
-            let what = "other numbers of actuators make another robot";
+        if !same_robot(&self.config, task) {
+            let what = "other numbers of actuators or contacts make another robot";
             return Err(ConfigError::new("task", what)
                 .help(
-                    "stiffness, damping and the numbers of [[task.actuator]] stay as they are \
-                       while a task is trained; an event can draw them",
+                    "stiffness, damping and the numbers of [[task.actuator]], [[task.contact]] and \
+                     [task.option] stay as they are while a task is trained; an event can draw \
+                     some of them",
                 )
                 .into());
         }

@@ -12,7 +12,7 @@ use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
 use crate::env::ActionSpace;
 use crate::model::{Actuator, Model};
 use position::position;
-pub(super) use servo::servos;
+pub(super) use servo::{has_gains, servos};
 use std::ops::Range;
 
 /// The compiled action terms.
@@ -126,19 +126,7 @@ impl Actions {
         }
         for &(t, term) in terms {
             let path = format!("task.action[{t}]");
-            let mut chosen = Vec::new();
-            for (p, pattern) in term.actuators.iter().enumerate() {
-                let names = model.actuators.iter().map(|a| a.name.as_str()).enumerate();
-                chosen.extend(select(
-                    &team.fill(Some(agent), pattern),
-                    "actuator",
-                    names,
-                    &format!("{path}.actuators[{p}]"),
-                )?);
-            }
-            // The model's order, so that a pattern and a list mean the same.
-            chosen.sort_unstable();
-            chosen.dedup();
+            let chosen = chosen(model, term, team, agent, &path)?;
             if chosen.is_empty() {
                 return Err(ConfigError::new(
                     format!("{path}.actuators"),
@@ -379,6 +367,27 @@ fn row(spaces: &[ActionSpace], team: &Team) -> Result<ActionSpace, ConfigError> 
             ActionSpace::Continuous(n) | ActionSpace::Discrete(n) => *n,
         })),
     })
+}
+
+/// The actuators of a term for an agent, in the model's order, so that a pattern and a list mean
+/// the same.
+fn chosen(
+    model: &Model,
+    term: &ActionTerm,
+    team: &Team,
+    agent: usize,
+    path: &str,
+) -> Result<Vec<usize>, ConfigError> {
+    let mut chosen = Vec::new();
+    for (p, pattern) in term.actuators.iter().enumerate() {
+        let names = model.actuators.iter().map(|a| a.name.as_str()).enumerate();
+        let pattern = team.fill(Some(agent), pattern);
+        let path = format!("{path}.actuators[{p}]");
+        chosen.extend(select(&pattern, "actuator", names, &path)?);
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
 }
 
 /// Names by which patterns find an actuator: its own, and its joint's.

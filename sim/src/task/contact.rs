@@ -1,7 +1,7 @@
 //! `[[task.contact]]` and `[task.option]`, written into the model.
 
 use super::expr::Definitions;
-use super::select;
+use super::parts;
 use super::team::Team;
 use crate::config::{
     ConeWord, ConfigError, ContactTerm, IntegratorWord, OneOrMany, OptionTable, TaskConfig,
@@ -19,21 +19,21 @@ pub(super) fn apply(model: &mut Model, cfg: &TaskConfig, team: &Team) -> Result<
     }
     let before = model.clone();
     let defined = Definitions::new(&before, cfg, team.names())?;
+    let names = before.geoms.iter().map(|g| g.name.as_str());
     for (t, term) in cfg.contact.iter().enumerate() {
         let path = format!("task.contact[{t}]");
-        let known = |name: &str| before.geoms.iter().any(|g| g.name == name);
-        for (p, written) in term.geoms.iter().enumerate() {
-            for pattern in defined.entries(written, known) {
-                for agent in team.agents_of(&[&pattern]) {
-                    let pattern = team.fill(agent, &pattern);
-                    let names = before.geoms.iter().map(|g| g.name.as_str()).enumerate();
-                    for g in select(&pattern, "geom", names, &format!("{path}.geoms[{p}]"))? {
-                        change(&mut model.geoms[g], term, &path)?;
-                        if !model.changed_geoms.contains(&g) {
-                            model.changed_geoms.push(g);
-                        }
-                    }
-                }
+        let key = format!("{path}.geoms");
+        for g in parts(
+            &term.geoms,
+            ("geom", names.clone()),
+            |_| true,
+            &defined,
+            team,
+            &key,
+        )? {
+            change(&mut model.geoms[g], term, &path)?;
+            if !model.changed_geoms.contains(&g) {
+                model.changed_geoms.push(g);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! patterns of their names.
 
 use super::team::{AgentIndex, Team};
-use super::{matches, number, range};
+use super::{exact, matches, range};
 use crate::config::{ConfigError, OneOrMany, Ranges};
 use crate::names::nearest;
 use std::collections::BTreeMap;
@@ -29,14 +29,14 @@ impl Elements<'_> {
     /// The same with all their digits.
     pub fn exact(&self, values: &OneOrMany, path: &str) -> Result<Vec<f64>, ConfigError> {
         match values {
-            OneOrMany::One(v) => Ok(vec![number_at(*v, path)?; self.names.len()]),
+            OneOrMany::One(v) => Ok(vec![exact(*v, path)?; self.names.len()]),
             OneOrMany::Many(list) => {
                 self.fits(list.len(), "numbers", path)?;
                 let each = list.iter().enumerate();
-                each.map(|(i, &v)| number_at(v, &format!("{path}[{i}]")))
+                each.map(|(i, &v)| exact(v, &format!("{path}[{i}]")))
                     .collect()
             }
-            OneOrMany::Named(table) => self.by_name(table, path, "1.0", number_at),
+            OneOrMany::Named(table) => self.by_name(table, path, "1.0", exact),
         }
     }
 
@@ -50,7 +50,7 @@ impl Elements<'_> {
                 each.map(|(i, &v)| range(v, &format!("{path}[{i}]")))
                     .collect()
             }
-            Ranges::Named(table) => self.by_name(table, path, "[-1.0, 1.0]", range_at),
+            Ranges::Named(table) => self.by_name(table, path, "[-1.0, 1.0]", range),
         }
     }
 
@@ -75,8 +75,7 @@ impl Elements<'_> {
         let (what, first) = (self.what, |names: &[&str]| {
             names.first().map(|n| n.to_string())
         });
-        if let Some(nameless) = self.names.iter().find(|n| n.is_empty()) {
-            let _ = nameless;
+        if self.names.iter().any(Vec::is_empty) {
             let message = format!("{what} have no names that a pattern could fit");
             return Err(ConfigError::new(path, message).help("give one value for all, or a list"));
         }
@@ -113,13 +112,4 @@ impl Elements<'_> {
         }
         Ok(all)
     }
-}
-
-/// A number that a float can hold, with all its digits.
-fn number_at(value: f64, path: &str) -> Result<f64, ConfigError> {
-    number(value, path).map(|_| value)
-}
-
-fn range_at(value: [f64; 2], path: &str) -> Result<[f32; 2], ConfigError> {
-    range(value, path)
 }

@@ -1,7 +1,7 @@
 //! Delays of observations and actions: what their environments remember of the way.
 
 use super::number;
-use crate::config::{ConfigError, Delay};
+use crate::config::{ConfigError, Delay, DelaySteps};
 
 /// Most control steps of a delay.
 const MOST_STEPS: u32 = 255;
@@ -33,15 +33,7 @@ impl Lag {
             Delay::Table(_) => format!("{path}.steps"),
         };
         let config = delay.full();
-        let [low, high] = config.steps.range();
-        if low > high {
-            let message = format!("the range [{low}, {high}] is upside down");
-            return Err(ConfigError::new(steps, message).help(format!("write [{high}, {low}]")));
-        }
-        if high > MOST_STEPS {
-            let message = format!("{high} control steps are more than {MOST_STEPS}");
-            return Err(ConfigError::new(steps, message));
-        }
+        let [low, high] = within(config.steps, MOST_STEPS, "control", &steps)?;
         if config.redraw > MOST_REDRAW {
             let message = format!(
                 "{} control steps are more than {MOST_REDRAW}",
@@ -89,4 +81,23 @@ impl Lag {
             false => String::new(),
         }
     }
+}
+
+/// Least and most of `unit` steps of the key at `path`.
+pub(super) fn within(
+    steps: DelaySteps,
+    most: u32,
+    unit: &str,
+    path: &str,
+) -> Result<[u32; 2], ConfigError> {
+    let [low, high] = steps.range();
+    if low > high {
+        let message = format!("the range [{low}, {high}] is upside down");
+        return Err(ConfigError::new(path, message).help(format!("write [{high}, {low}]")));
+    }
+    if high > most {
+        let message = format!("{high} {unit} steps are more than {most}");
+        return Err(ConfigError::new(path, message));
+    }
+    Ok([low, high])
 }

@@ -156,6 +156,19 @@ pub fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigE
     event::robot(&actuator::robot(model, cfg)?, cfg)
 }
 
+/// Whether [`robot`] makes the same of a model for both, which differ in numbers alone.
+pub(crate) fn same_robot(one: &TaskConfig, other: &TaskConfig) -> bool {
+    let gains = |cfg: &TaskConfig| -> Vec<_> {
+        let each = cfg.action.iter();
+        each.map(|term| (term.stiffness.clone(), term.damping.clone()))
+            .collect()
+    };
+    one.option == other.option
+        && one.contact == other.contact
+        && one.actuator == other.actuator
+        && gains(one) == gains(other)
+}
+
 /// The same with the entries of lists in the places of their names.
 fn with_lists(model: &Model, terms: &[ActionTerm], defined: &Definitions<'_>) -> Vec<ActionTerm> {
     let named = |name: &str| model.actuators.iter().any(|a| a.name == name);
@@ -218,6 +231,40 @@ fn program(
     path: String,
 ) -> Result<Program, ConfigError> {
     Program::compile(text, &team.scope(scope, agent)).map_err(|e| e.at(path))
+}
+
+/// Elements of a kind that fit what is written: names, patterns, lists of parts, with the agents'
+/// names in them. A pattern means those alone that it `may`. Each once, in the model's order; the
+/// key is at `path`.
+fn parts<'a>(
+    written: &[String],
+    (kind, names): (&str, impl Iterator<Item = &'a str> + Clone),
+    may: impl Fn(usize) -> bool,
+    defined: &Definitions<'_>,
+    team: &Team,
+    path: &str,
+) -> Result<Vec<usize>, ConfigError> {
+    let known = |name: &str| names.clone().any(|n| n == name);
+    let mut chosen = Vec::new();
+    for (p, text) in written.iter().enumerate() {
+        for pattern in defined.entries(text, known) {
+            for agent in team.agents_of(&[&pattern]) {
+                let pattern = team.fill(agent, &pattern);
+                let all = names.clone().enumerate();
+                let found = select(&pattern, kind, all, &format!("{path}[{p}]"))?;
+                let named = !pattern.contains('*');
+                chosen.extend(found.into_iter().filter(|e| named || may(*e)));
+            }
+        }
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    Ok(chosen)
+}
+
+/// A number that a float can hold, with all its digits.
+fn exact(value: f64, path: &str) -> Result<f64, ConfigError> {
+    number(value, path).map(|_| value)
 }
 
 /// A number that a float can hold.

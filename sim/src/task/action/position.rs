@@ -24,19 +24,8 @@ pub(super) fn position(
         )
         .help("use kind = \"control\""));
     }
-    let name = &actuator.name;
     if !is_servo(actuator) {
-        return Err(match is_motor(actuator) {
-            true => ConfigError::new(
-                format!("{path}.stiffness"),
-                format!("is needed: \"{name}\" is a motor"),
-            )
-            .help("stiffness = 20.0 and damping = 0.5, for example"),
-            false => ConfigError::new(
-                format!("{path}.kind"),
-                format!("\"{name}\" is neither a position actuator nor a motor"),
-            ),
-        });
+        return Err(no_servo(actuator, path));
     }
     // In single precision, as episodes start; its length is gear times the joint's position.
     let offset = f64::from(offset) + f64::from(pose[joint.qpos_adr] as f32);
@@ -64,6 +53,22 @@ pub(super) fn scalar_joint<'m>(
             ),
         )
     })
+}
+
+/// Why an actuator that is no servo, and gets no stiffness, takes no position.
+pub(super) fn no_servo(actuator: &Actuator, path: &str) -> ConfigError {
+    let name = &actuator.name;
+    match is_motor(actuator) {
+        true => ConfigError::new(
+            format!("{path}.stiffness"),
+            format!("is needed: \"{name}\" is a motor"),
+        )
+        .help("stiffness = 20.0 and damping = 0.5, for example"),
+        false => ConfigError::new(
+            format!("{path}.kind"),
+            format!("\"{name}\" is neither a position actuator nor a motor"),
+        ),
+    }
 }
 
 /// Whether its force is in proportion to its control alone.

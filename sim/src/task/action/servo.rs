@@ -3,12 +3,17 @@
 use super::super::elements::Elements;
 use super::super::expr::Definitions;
 use super::super::pose::is_servo;
-use super::position::{is_motor, scalar_joint};
-use super::{names_of, select};
-use crate::config::{ActionKind, ConfigError, OneOrMany, TaskConfig};
+use super::position::{is_motor, no_servo, scalar_joint};
+use super::{chosen, names_of};
+use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany, TaskConfig};
 use crate::model::{Actuator, Given, Model};
 use crate::task::team::Team;
 use std::collections::BTreeSet;
+
+/// Whether a term gives gains.
+pub(in crate::task) fn has_gains(term: &ActionTerm) -> bool {
+    term.stiffness.is_some() || term.damping.is_some()
+}
 
 /// Makes the motors servos to which a term gives gains; `driven`: joints with a law of
 /// `[[task.actuator]]`.
@@ -21,15 +26,13 @@ pub(in crate::task) fn servos(
     team: &Team,
     driven: &BTreeSet<usize>,
 ) -> Result<(), ConfigError> {
-    let gains =
-        |term: &crate::config::ActionTerm| term.stiffness.is_some() || term.damping.is_some();
-    if !cfg.action.iter().any(gains) {
+    if !cfg.action.iter().any(has_gains) {
         return Ok(());
     }
     let before = model.clone();
     let defined = Definitions::new(&before, cfg, team.names())?;
     let terms = super::super::with_lists(&before, &cfg.action, &defined);
-    for (t, term) in terms.iter().enumerate().filter(|(_, term)| gains(term)) {
+    for (t, term) in terms.iter().enumerate().filter(|(_, term)| has_gains(term)) {
         let path = format!("task.action[{t}]");
         let key = match term.stiffness {
             Some(_) => "stiffness",
@@ -41,19 +44,7 @@ pub(in crate::task) fn servos(
         }
         let agents = team.of_term(term.agents.as_deref(), &path)?;
         for agent in agents {
-            let mut chosen = Vec::new();
-            for (p, pattern) in term.actuators.iter().enumerate() {
-                let names = before.actuators.iter().map(|a| a.name.as_str()).enumerate();
-                let path = format!("{path}.actuators[{p}]");
-                chosen.extend(select(
-                    &team.fill(Some(agent), pattern),
-                    "actuator",
-                    names,
-                    &path,
-                )?);
-            }
-            chosen.sort_unstable();
-            chosen.dedup();
+            let chosen = chosen(&before, term, team, agent, &path)?;
             let names: Vec<Vec<&str>> = chosen.iter().map(|&a| names_of(&before, a)).collect();
             let elements = Elements {
                 what: "actuators",
@@ -104,18 +95,8 @@ fn servo(
         )
         .help("remove stiffness and damping here, or make it a motor in the robot file"));
     }
-    if !is_motor(actuator) {
-        return Err(ConfigError::new(
-            format!("{path}.kind"),
-            format!("\"{name}\" is neither a position actuator nor a motor"),
-        ));
-    }
-    let Some(kp) = stiffness else {
-        return Err(ConfigError::new(
-            format!("{path}.stiffness"),
-            format!("is needed: \"{name}\" is a motor"),
-        )
-        .help("stiffness = 20.0 and damping = 0.5, for example"));
+    let Some(kp) = stiffness.filter(|_| is_motor(actuator)) else {
+        return Err(no_servo(actuator, path));
     };
     let kd = damping.unwrap_or(0.0);
     for (key, value) in [("stiffness", kp), ("damping", kd)] {

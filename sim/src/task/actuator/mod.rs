@@ -5,13 +5,14 @@
 
 mod network;
 
-use super::action::servos;
+use super::action::{has_gains, servos};
 use super::contact;
 use super::elements::Elements;
 use super::expr::Definitions;
-use super::select;
+use super::late;
+use super::parts;
 use super::team::Team;
-use crate::config::{ActuatorModel, ActuatorTerm, ConfigError, DelaySteps, OneOrMany, TaskConfig};
+use crate::config::{ActuatorModel, ActuatorTerm, ConfigError, OneOrMany, OptionTable, TaskConfig};
 use crate::model::{
     Actuator, Dynamics, EffortLimit, Given, Model, Motor, MotorLaw, Network, Transmission,
 };
@@ -27,6 +28,9 @@ const MOST_DELAY: u32 = 255;
 /// # Errors
 /// A mistake in a term; a network that cannot be read.
 pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigError> {
+    if !changes(cfg) {
+        return Ok(Arc::clone(model));
+    }
     let team = Team::new(cfg)?;
     let mut made = Model::clone(model);
     made.networks.clear();
@@ -45,6 +49,12 @@ pub(super) fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, 
         true => Arc::clone(model),
         false => Arc::new(made),
     })
+}
+
+/// Whether a task changes its robot: most do not.
+fn changes(cfg: &TaskConfig) -> bool {
+    let files = cfg.actuator.is_empty() && cfg.contact.is_empty();
+    !files || cfg.option != OptionTable::default() || cfg.action.iter().any(has_gains)
 }
 
 /// What drives a joint.
@@ -106,22 +116,13 @@ fn of_term(
         path: &path,
         term,
     };
-    let laws = numbers.laws(model, term, &path)?;
-    let delay = match term.delay.map(DelaySteps::range) {
+    let laws = numbers.laws(model)?;
+    let delay = match term.delay {
         None => [0, 0],
-        Some([low, high]) if low > high => {
-            let message = format!("the range [{low}, {high}] is upside down");
-            return Err(ConfigError::new(format!("{path}.delay"), message)
-                .help(format!("write [{high}, {low}]")));
-        }
-        Some([_, high]) if high > MOST_DELAY => {
-            let message = format!("{high} physics steps are more than {MOST_DELAY}");
-            return Err(ConfigError::new(format!("{path}.delay"), message));
-        }
-        Some(range) => range,
+        Some(steps) => late::within(steps, MOST_DELAY, "physics", &format!("{path}.delay"))?,
     };
-    let armature = numbers.some("armature", term.armature.as_ref(), 0.0)?;
-    let friction = numbers.some("friction", term.friction.as_ref(), 0.0)?;
+    let armature = numbers.some("armature", &term.armature)?;
+    let friction = numbers.some("friction", &term.friction)?;
     if let Some((network, file)) = laws.network {
         model.networks.push(network);
         if !model.sources.contains(&file) {
@@ -150,7 +151,7 @@ fn of_term(
     Ok(())
 }
 
-/// The joints that a term names, in the model's order.
+/// The joints that a term names; a pattern means hinges and slides alone.
 fn joints(
     model: &Model,
     term: &ActuatorTerm,
@@ -158,29 +159,13 @@ fn joints(
     team: &Team,
     path: &str,
 ) -> Result<Vec<usize>, ConfigError> {
-    let named = |name: &str| model.joints.iter().any(|j| j.name == name);
-    let mut chosen = Vec::new();
-    for (p, written) in term.joints.iter().enumerate() {
-        for pattern in defined.entries(written, named) {
-            for agent in team.agents_of(&[&pattern]) {
-                let pattern = team.fill(agent, &pattern);
-                let names = model.joints.iter().map(|j| j.name.as_str()).enumerate();
-                let path = format!("{path}.joints[{p}]");
-                let mut found = select(&pattern, "joint", names, &path)?;
-                if pattern.contains('*') {
-                    found.retain(|j| model.joints[*j].is_scalar());
-                }
-                chosen.extend(found);
-            }
-        }
-    }
-    chosen.sort_unstable();
-    chosen.dedup();
+    let names = model.joints.iter().map(|j| j.name.as_str());
+    let key = format!("{path}.joints");
+    let scalar = |j: usize| model.joints[j].is_scalar();
+    let chosen = parts(&term.joints, ("joint", names), scalar, defined, team, &key)?;
     match chosen.is_empty() {
-        true => Err(
-            ConfigError::new(format!("{path}.joints"), "names no hinge or slide joint")
-                .help("joints = [\"*\"] means all of them"),
-        ),
+        true => Err(ConfigError::new(key, "names no hinge or slide joint")
+            .help("joints = [\"*\"] means all of them")),
         false => Ok(chosen),
     }
 }
@@ -193,19 +178,14 @@ struct Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// Of a key that may be left out.
-    fn some(
-        &self,
-        key: &str,
-        values: Option<&OneOrMany>,
-        least: f64,
-    ) -> Result<Option<Vec<f64>>, ConfigError> {
+    /// Of a key that may be left out; none is negative.
+    fn some(&self, key: &str, values: &Option<OneOrMany>) -> Result<Option<Vec<f64>>, ConfigError> {
         let path = format!("{}.{key}", self.path);
         let Some(values) = values else {
             return Ok(None);
         };
         let all = self.elements.exact(values, &path)?;
-        match all.iter().find(|x| **x < least) {
+        match all.iter().find(|x| **x < 0.0) {
             Some(x) => Err(ConfigError::new(path, format!("{x} is negative"))),
             None => Ok(Some(all)),
         }
@@ -215,10 +195,10 @@ impl Numbers<'_> {
     fn needed(
         &self,
         key: &str,
-        values: Option<&OneOrMany>,
+        values: &Option<OneOrMany>,
         example: &str,
     ) -> Result<Vec<f64>, ConfigError> {
-        let all = self.some(key, values, 0.0)?;
+        let all = self.some(key, values)?;
         all.ok_or_else(|| {
             let law = self.term.model.name();
             let path = format!("{}.{key}", self.path);
@@ -239,7 +219,8 @@ impl Numbers<'_> {
     }
 
     /// The law of every joint, and the network that they share.
-    fn laws(&self, model: &Model, term: &ActuatorTerm, path: &str) -> Result<Laws, ConfigError> {
+    fn laws(&self, model: &Model) -> Result<Laws, ConfigError> {
+        let (term, path) = (self.term, self.path);
         let count = self.elements.names.len();
         let network = ("network", term.network.is_some());
         let curve = [
@@ -250,7 +231,7 @@ impl Numbers<'_> {
             ("stiffness", term.stiffness.is_some()),
             ("damping", term.damping.is_some()),
         ];
-        let effort = self.some("effort_limit", term.effort_limit.as_ref(), 0.0)?;
+        let effort = self.some("effort_limit", &term.effort_limit)?;
         match term.model {
             ActuatorModel::Pd => {
                 let [a, b] = curve;
@@ -265,7 +246,7 @@ impl Numbers<'_> {
             ActuatorModel::DcMotor => {
                 self.unused(&[network], "model = \"mlp\" or \"lstm\" has one")?;
                 let [kp, kd] = self.gains(count)?;
-                self.needed("saturation_effort", term.saturation_effort.as_ref(), "23.7")?;
+                self.needed("saturation_effort", &term.saturation_effort, "23.7")?;
                 let limits = self.limits(effort.as_deref(), count)?;
                 let law = |i: usize| {
                     Law::Motor(MotorLaw::Pd {
@@ -306,7 +287,7 @@ impl Numbers<'_> {
     }
 
     fn gains(&self, count: usize) -> Result<[Vec<f64>; 2], ConfigError> {
-        let kp = self.needed("stiffness", self.term.stiffness.as_ref(), "20.0")?;
+        let kp = self.needed("stiffness", &self.term.stiffness, "20.0")?;
         if kp.contains(&0.0) {
             let path = format!("{}.stiffness", self.path);
             return Err(ConfigError::new(
@@ -314,7 +295,7 @@ impl Numbers<'_> {
                 "is above 0: the control is a position",
             ));
         }
-        let kd = self.some("damping", self.term.damping.as_ref(), 0.0)?;
+        let kd = self.some("damping", &self.term.damping)?;
         Ok([kp, kd.unwrap_or_else(|| vec![0.0; count])])
     }
 
@@ -325,8 +306,8 @@ impl Numbers<'_> {
         count: usize,
     ) -> Result<Vec<EffortLimit>, ConfigError> {
         let term = self.term;
-        let stall = self.some("saturation_effort", term.saturation_effort.as_ref(), 0.0)?;
-        let speed = self.some("velocity_limit", term.velocity_limit.as_ref(), 0.0)?;
+        let stall = self.some("saturation_effort", &term.saturation_effort)?;
+        let speed = self.some("velocity_limit", &term.velocity_limit)?;
         let above = |key: &str, all: &[f64]| match all.iter().all(|x| *x > 0.0) {
             true => Ok(()),
             false => Err(ConfigError::new(

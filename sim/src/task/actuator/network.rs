@@ -5,6 +5,7 @@
 //! `nn.Sequential`). An LSTM's layers are `weight_ih_lK`, `weight_hh_lK`, `bias_ih_lK` and
 //! `bias_hh_lK` of an `nn.LSTM`, whatever stands before these names.
 
+use super::super::exact;
 use crate::config::{ActuatorModel, ConfigError, InputOrder, NetworkConfig};
 use crate::files;
 use crate::model::{Activation, Layer, Network, NetworkKind};
@@ -58,13 +59,7 @@ pub(super) fn load(
             velocities_first: config.order == Some(InputOrder::VelocityPosition),
         },
     };
-    let scale = |key: &str, x: f64| match (x as f32).is_finite() {
-        true => Ok(x),
-        false => Err(ConfigError::new(
-            format!("{path}.{key}"),
-            format!("{x} is not a finite single-precision number"),
-        )),
-    };
+    let scale = |key: &str, x: f64| exact(x, &format!("{path}.{key}"));
     let network = Network {
         name: config.file.clone(),
         position_scale: scale("position_scale", config.position_scale)?,
