@@ -146,7 +146,6 @@ impl Sizes {
             njoint: model.joints.len(),
             ngeom: model.geoms.len(),
             nsense: model.nmeasured(),
-            nreading: model.nreading(),
             nvaried: model.nvaried(),
             nderived: model.nderived,
             nmemory: model.nmemory(),

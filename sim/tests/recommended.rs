@@ -10,9 +10,7 @@
 use ostler_sim::config::{ResetTerm, TaskConfig};
 use ostler_sim::model::{Model, mjcf};
 use ostler_sim::task::Task;
-use ostler_sim::task::expr::{
-    Agents, Contacts, Definitions, EventNumbers, HistoryBuilder, Program, Scope, reference,
-};
+use ostler_sim::task::expr::{Agents, Definitions, HistoryBuilder, Program, Scope, reference};
 use ostler_sim::task::robot;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -250,7 +248,6 @@ fn what_is_recommended_is_understood() {
         .collect();
     assert!(functions.len() > 60, "{}", functions.len());
     let history = HistoryBuilder::default();
-    let contacts = Contacts::default();
     let commands = [("velocity".to_string(), 2, "m/s".to_string())];
     let scope = Scope {
         model: &model,
@@ -265,10 +262,7 @@ fn what_is_recommended_is_understood() {
             action_first: 0,
         }),
         history: &history,
-        contacts: &contacts,
-        events: &EventNumbers::default(),
         defined: Definitions::none(),
-        start: None,
     };
     let (mut wrong, mut compiled) = (Vec::new(), 0);
     for (place, text) in texts() {

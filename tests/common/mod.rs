@@ -4,7 +4,6 @@
 
 pub mod carts;
 pub mod forge;
-pub mod natives;
 pub mod process;
 
 use std::path::{Path, PathBuf};

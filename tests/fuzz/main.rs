@@ -18,7 +18,6 @@ mod count;
 mod drive;
 mod folder;
 mod mutate;
-mod networks;
 mod runs;
 mod state;
 mod text;
@@ -123,11 +122,6 @@ fn run_folder() {
 #[test]
 fn npz() {
     fuzz("npz", 1000, arrays::npz);
-}
-
-#[test]
-fn networks() {
-    fuzz("networks", 1000, networks::networks);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use ostler_sim::model::mjcf;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, native, rapier};
 use ostler_sim::task::Task;
-use ostler_sim::task::expr::{Agents, Contacts, Definitions, HistoryBuilder, Program, Scope};
+use ostler_sim::task::expr::{Agents, Definitions, HistoryBuilder, Program, Scope};
 use ostler_sim::{BatchEnv, Model};
 use ostler_trainer::config::{Config, Override, parse};
 use ostler_trainer::regress::case::Case;
@@ -15,7 +15,7 @@ use ostler_trainer::{drill, readers};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub fn root() -> PathBuf {
+fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
@@ -164,31 +164,6 @@ choice = [[0, 0, 0], [1, 0, 0]]
 [[task.reset]]
 target = "ang_vel(trunk)"
 log_uniform = [0.1, 0.5]
-[[task.reset]]
-target = "pos(trunk)"
-expr = "[uniform([-1, -1], [1, 1]), 0.3 + 0.1 * command.height + max(0, -min(height(\"foot_*\")))]"
-normal = 0.01
-[[task.reset]]
-target = "quat(trunk)"
-expr = "quat_mul(quat_yaw(random_quat), quat_from_rpy(0, normal(0, 0.1), 0))"
-[[task.reset]]
-target = "joint_vel(*)"
-expr = "lean * sign(joint_pos()) + (bernoulli(0.2) ? 1 : choice(0, 2))"
-[task.let]
-lean = "uniform(-1, 1)"
-"more(x)" = "x * log_uniform(0.5, 2)"
-[[task.state]]
-name = "lean"
-init = "more(lean)"
-update = "0.5 * state.lean"
-[task.start]
-until = ["upright(trunk) > 0.5", "norm(command.twist) < uniform(1, 2)"]
-tries = 4
-[[task.actuator]]
-joints = ["calf_*"]
-stiffness = 20.0
-damping = 0.5
-delay = { steps = [0, 3], redraw = 2, hold = 0.1 }
 "#;
 
 const KEYS: [&str; 24] = [
@@ -493,7 +468,6 @@ pub fn expression() -> Target {
                     action_width: model.actuators.len(),
                     agents: (several == 1).then_some(agents),
                     history: &history,
-                    contacts: &Contacts::default(),
                     defined: Definitions::none(),
                 };
                 match Program::compile(&text, &scope) {

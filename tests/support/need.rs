@@ -23,7 +23,6 @@ pub const RECORD: &str = "OSTLER_SKIPS";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     Referee,
-    Peers,
     Nvrtc,
     Compiler,
     Python,
@@ -35,9 +34,8 @@ pub enum Need {
 }
 
 impl Need {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 9] = [
         Self::Referee,
-        Self::Peers,
         Self::Nvrtc,
         Self::Compiler,
         Self::Python,
@@ -52,7 +50,6 @@ impl Need {
     pub fn name(self) -> &'static str {
         match self {
             Self::Referee => "referee",
-            Self::Peers => "peers",
             Self::Nvrtc => "nvrtc",
             Self::Compiler => "compiler",
             Self::Python => "python",
@@ -68,7 +65,6 @@ impl Need {
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Referee => "run `cargo xtask test`, which sets the Python referees up",
-            Self::Peers => "run `cargo xtask test`, which fetches the peers' own code",
             Self::Nvrtc => "run `cargo xtask test`, which fetches nvidia-cuda-nvrtc",
             Self::Compiler => "install g++",
             Self::Python => "install python3",

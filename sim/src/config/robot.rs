@@ -86,7 +86,6 @@ impl TaskConfig {
             floor,
             base,
             height,
-            balance: self.balance_inertia,
         })
     }
 }

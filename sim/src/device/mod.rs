@@ -40,17 +40,15 @@ impl Program {
             Some((at, place))
         });
         let (_, place) = found.min_by_key(|(at, _)| *at)?;
-        Some((place.key.clone(), place.text.clone()))
+        Some((place.name.clone(), place.text.clone()))
     }
 }
 
 /// A part of a program that was written for something in a user's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceRange {
-    /// As messages of compilers name it: `task.reward[0].expr`, as `#line` does.
+    /// As `#line` names it: `task.reward[0].expr`.
     pub name: String,
-    /// The key in the user's file that it is for.
-    pub key: String,
     /// The expression there, for messages.
     pub text: String,
 }

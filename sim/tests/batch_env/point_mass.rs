@@ -116,10 +116,6 @@ impl Physics for PointMass {
         self.finish();
     }
 
-    fn columns_mut(&mut self) -> Option<&mut State> {
-        Some(&mut self.state)
-    }
-
     fn timestep(&self) -> f64 {
         0.01
     }

@@ -85,7 +85,6 @@ extern "C" __global__ void step(float* out) {
         ]
         .map(|(name, text)| SourceRange {
             name: name.into(),
-            key: name.into(),
             text: text.into(),
         })
         .into(),

@@ -4,7 +4,7 @@ use super::{Check, ask, numbers};
 use ostler_sim::State;
 use ostler_sim::model::{Model, SensorFrame, SensorKind, mjcf};
 use ostler_sim::task::expr::{
-    BLOCK, Buffers, Contacts, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Scratch,
+    BLOCK, Buffers, Definitions, HistoryBuilder, Program, Scope, Scratch,
 };
 use serde_json::Value;
 
@@ -79,10 +79,7 @@ fn fill(to: &mut [f32], from: &Value) {
     }
 }
 
-fn scope<'a>(
-    model: &'a Model,
-    (history, contacts, events): &'a (HistoryBuilder, Contacts, EventNumbers),
-) -> Scope<'a> {
+fn scope<'a>(model: &'a Model, history: &'a HistoryBuilder) -> Scope<'a> {
     Scope {
         model,
         pose: &model.qpos0,
@@ -91,10 +88,7 @@ fn scope<'a>(
         action_width: 0,
         agents: None,
         history,
-        contacts,
-        events,
         defined: Definitions::none(),
-        start: None,
     }
 }
 
@@ -150,8 +144,8 @@ fn a_ray_that_may_meet_what_was_not_kept_is_refused() {
         );
         std::fs::write(&path, robot).unwrap();
         let model = mjcf::load(&path).unwrap();
-        let noted = Default::default();
-        let scope = scope(&model, &noted);
+        let history = HistoryBuilder::default();
+        let scope = scope(&model, &history);
         match Program::compile("sensor(ray)", &scope) {
             Err(e) if refused => assert!(e.to_string().contains("\"shell\""), "{e}"),
             other => assert_eq!(other.is_err(), refused, "{colour}"),
@@ -175,8 +169,8 @@ fn read_alike(name: &str, robot: &str) -> (usize, usize) {
         return (usize::MAX, usize::MAX);
     };
     let model = mjcf::load(&path).unwrap();
-    let noted = Default::default();
-    let scope = scope(&model, &noted);
+    let history = HistoryBuilder::default();
+    let scope = scope(&model, &history);
     let (mut seen, mut none) = (0, 0);
     for theirs in answer[path.to_str().unwrap()].as_array().unwrap() {
         let mut state = State::new(&model, 1).unwrap();
@@ -213,10 +207,7 @@ fn read_alike(name: &str, robot: &str) -> (usize, usize) {
                 action: &[],
                 last_action: &[],
                 history: &[],
-                shown: &[],
                 command: &[],
-                random: &[],
-                native: &[],
                 params: &[],
                 step: &[0],
                 step_dt: 0.01,

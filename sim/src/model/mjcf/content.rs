@@ -264,8 +264,7 @@ impl TreeReader<'_, '_> {
             } else {
                 let why = format!(
                     "body \"{}\": moments {a}, {b}, {c} kg m^2 are impossible, the sum of two is \
-                     never less than the third; correct them, or task.balance_inertia = true \
-                     (compiler/balanceinertia) makes them their mean",
+                     never less than the third; correct them or set compiler/balanceinertia",
                     body.name
                 );
                 return Err(Fault::new(at, why));

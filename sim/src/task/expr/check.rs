@@ -9,7 +9,7 @@ use super::ops::Op;
 use super::place::Place;
 use super::tree::{Node, NodeRef, Tree};
 use super::unit::Unit;
-use super::{Element, ElementKind, ExprError, Remembered, Scope};
+use super::{Element, ExprError, Remembered, Scope};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
@@ -73,17 +73,6 @@ impl Call {
     }
 }
 
-/// The physics steps of a control step of which contacts are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Steps {
-    /// The mean over all of them.
-    Mean,
-    /// Each, in a condition that is counted.
-    Counted,
-    /// The last one.
-    Last,
-}
-
 /// State of one check.
 pub struct Checker<'a> {
     /// Names that can be used.
@@ -104,10 +93,6 @@ pub struct Checker<'a> {
     pub(super) trying: Option<usize>,
     /// Lists of which such an expression takes an entry.
     pub(super) free: BTreeSet<usize>,
-    /// Which physics steps contacts are read of.
-    pub(super) steps: Steps,
-    /// Whether contacts of the last physics step were read.
-    pub(super) latest: bool,
     /// Calls of [`check`](Self::check) that have not returned, and all so far.
     deep: usize,
     work: usize,
@@ -126,8 +111,6 @@ impl<'a> Checker<'a> {
             values: HashMap::new(),
             trying: None,
             free: BTreeSet::new(),
-            steps: Steps::Mean,
-            latest: false,
             deep: 0,
             work: 0,
         }
@@ -143,13 +126,6 @@ impl<'a> Checker<'a> {
 
     /// Notes that an element is read.
     pub fn reads(&mut self, e: Element) {
-        let e = match e.kind {
-            ElementKind::Subtree => Element {
-                kind: ElementKind::Body,
-                ..e
-            },
-            _ => e,
-        };
         if !self.elements.contains(&e) {
             self.elements.push(e);
         }
@@ -170,12 +146,9 @@ impl<'a> Checker<'a> {
             return Err(ExprError::new(self.span(node), what).help("split it into several terms"));
         }
         self.deep += 1;
-        let first = self.dag.nodes().len();
         let value = self.chain(node);
         self.deep -= 1;
-        let value = value?;
-        self.known_at_start(first, self.span(node))?;
-        Ok(value)
+        value
     }
 
     /// Chains of operators are walked, not descended.

@@ -2,7 +2,6 @@
 //! who is told.
 
 pub mod health;
-mod suspects;
 mod trouble;
 mod watch;
 

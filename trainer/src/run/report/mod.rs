@@ -96,8 +96,7 @@ impl Report {
             self.line.show(&self.snapshot(run));
         }
         let samples = run.setup.config().samples();
-        let size = (samples, &run.setup.spec);
-        self.watch.look(iteration, done.update, stats, size);
+        self.watch.look(iteration, done.update, stats, samples);
     }
 
     /// The progress line's present text.
@@ -152,11 +151,6 @@ impl Report {
     /// The learning curve's picture, if one was drawn.
     pub fn curve(&self) -> Option<&Path> {
         self.curve.as_deref()
-    }
-
-    /// Events that environments broke after in this process, a sentence each.
-    pub fn suspects(&self, run: &Setup) -> Vec<String> {
-        self.watch.suspects(&run.spec)
     }
 
     /// Environments that broke and minibatches that were skipped, in this process.

@@ -12,11 +12,10 @@ pub use report::LetRow;
 use super::{ElementKind, functions};
 use crate::config::{ConfigError, TaskConfig};
 use crate::model::Model;
-use crate::task::native::Declared;
 
 /// Words that no definition can be called.
-const KEYWORDS: [&str; 10] = [
-    "and", "or", "not", "true", "false", "command", "param", "state", "native", "event",
+const KEYWORDS: [&str; 8] = [
+    "and", "or", "not", "true", "false", "command", "param", "state",
 ];
 
 /// Names that a task defines for its expressions.
@@ -28,8 +27,6 @@ pub struct Definitions<'a> {
     pub lets: Vec<Let<'a>>,
     /// Names of the states as they are written, in order.
     pub states: Vec<&'a str>,
-    /// Native functions, put here by the task.
-    pub natives: Vec<Declared>,
 }
 
 impl<'a> Definitions<'a> {
@@ -39,7 +36,6 @@ impl<'a> Definitions<'a> {
             lists: Vec::new(),
             lets: Vec::new(),
             states: Vec::new(),
-            natives: Vec::new(),
         };
         &NONE
     }
@@ -55,7 +51,6 @@ impl<'a> Definitions<'a> {
             lists: Vec::with_capacity(cfg.names.len()),
             lets: Vec::with_capacity(cfg.lets.len()),
             states: cfg.state.iter().map(|s| s.name.as_str()).collect(),
-            natives: Vec::new(),
         };
         for (name, entries) in &cfg.names {
             let path = format!("task.names.{name}");

@@ -49,9 +49,7 @@ fn random(draw: &mut Draw, world: &World, nodes: usize) -> Program {
         (Source::Action, rows(&world.action)),
         (Source::LastAction, rows(&world.last_action)),
         (Source::History, rows(&world.memory)),
-        (Source::Shown, rows(&world.shown)),
         (Source::Command, rows(&world.command)),
-        (Source::Random, rows(&world.random)),
         (Source::Param, world.param.len()),
         (Source::Step, 1),
         (Source::StepDt, 1),
@@ -150,14 +148,12 @@ fn compiled(programs: &[Program], world: &World) -> Vec<f32> {
         n: n as i32,
         buffers: StepBufferAddresses {
             ctrl: address(&world.ctrl),
-            random: address(&world.random),
             ..StepBufferAddresses::zeroed()
         },
         episode: EpisodeAddresses {
             action: address(&world.action),
             last_action: address(&world.last_action),
             history: address(&world.memory),
-            shown: address(&world.shown),
             command: address(&world.command),
             age: address(&world.step),
             ..EpisodeAddresses::zeroed()

@@ -1,7 +1,6 @@
 mod define;
 mod emitted;
 mod errors;
-mod fields;
 mod fixture;
 mod generate;
 mod golden;
@@ -11,5 +10,4 @@ mod random;
 mod shapes;
 mod smoke;
 mod tasks;
-mod vary;
 mod view;

@@ -3,9 +3,7 @@
 
 use crate::config::TaskConfig;
 use crate::model::mjcf;
-use crate::task::expr::{
-    Contacts, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Type, reference,
-};
+use crate::task::expr::{Definitions, HistoryBuilder, Program, Scope, Type, reference};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -70,10 +68,7 @@ fn with_scope<R>(task: &TaskConfig, f: impl FnOnce(&Scope<'_>) -> R) -> R {
         action_width: model.nu(),
         agents: None,
         history: &HistoryBuilder::default(),
-        contacts: &Contacts::default(),
-        events: &EventNumbers::default(),
         defined: Definitions::none(),
-        start: None,
     })
 }
 
@@ -112,8 +107,7 @@ fn dog() -> crate::model::Model {
         );
     }
     let text = format!(
-        r#"<mujoco><worldbody><geom name="floor" type="plane" size="0 0 1"/>
-             <body name="trunk" pos="0 0 0.3"><freejoint/>
+        r#"<mujoco><worldbody><body name="trunk" pos="0 0 0.3"><freejoint/>
              <geom size="0.1" mass="5"/>{legs}</body></worldbody>
            <actuator><motor joint="FR_hip_joint"/></actuator></mujoco>"#
     );
@@ -140,13 +134,7 @@ name = "state"
 expr = "[qpos, speed(FR), each(foot, speed({foot})), near([1, 2], 0.5)]"
 "#
     .to_string();
-    for section in [
-        "Lists of parts",
-        "Named expressions",
-        "States",
-        "Metrics",
-        "Contacts",
-    ] {
+    for section in ["Lists of parts", "Named expressions", "States", "Metrics"] {
         let start = page.find(&format!("\n## {section}\n")).unwrap();
         let own = &page[start + 4..];
         let own = &own[..own.find("\n## ").unwrap()];
@@ -164,8 +152,6 @@ expr = "[qpos, speed(FR), each(foot, speed({foot})), near([1, 2], 0.5)]"
     assert_eq!(compiled.history.states().len(), 2);
     assert_eq!(compiled.history.states()[0].units.len(), 4);
     assert_eq!((compiled.lists.len(), compiled.metrics.len()), (2, 2));
-    // The trunk with itself; four feet and four thighs with the floor.
-    assert_eq!(compiled.contacts.len(), 1 + 1 + 4 + 4 + 4 + 4);
 }
 
 #[test]
