@@ -415,9 +415,8 @@ fn threads_and_snapshots_keep_the_bits() {
 /// A curriculum cannot make another robot; numbers that are the task's alone it can change.
 #[test]
 fn another_robot_is_refused_while_a_task_is_trained() {
-    let text = format!(
-        "{DOG}\n[[contact]]\ngeoms = [\"*\"]\nfriction = 0.7\n[option]\nimpratio = 2.0\n"
-    );
+    let text =
+        format!("{DOG}\n[[contact]]\ngeoms = [\"*\"]\nfriction = 0.7\n[option]\nimpratio = 2.0\n");
     let task = cfg(&text);
     let mut batch = Batch::new(&quadruped(), &task, 2, 0.5, 1);
     let mut other = task.clone();

@@ -352,17 +352,17 @@ const TERMS: [&str; 82] = [
     "quat(",
 ];
 
-/// Definitions for `configs/quadruped.toml`.
-const DEFINED: &str = r#"
-[task.names]
-foot = ["foot_*"]
+/// Definitions beside those of `configs/quadruped.toml`: in its tables, and at its end.
+const NAMED: &str = r#"[task.names]
 leg = ["fl", "fr", "rl", "rr"]
-[task.let]
-touch = "each(foot, contact({foot}))"
+"#;
+const LET: &str = r#"[task.let]
 lift = "height(foot)"
 slip = "norm(lin_vel({foot}).xy)"
 "near(error2, std)" = "exp(-mean(error2) / std^2)"
 "tall(part)" = "height({part}) + pos(part).z"
+"#;
+const DEFINED: &str = r#"
 [[task.state]]
 name = "peak"
 init = "0"
@@ -373,7 +373,7 @@ name = "{leg}_turn"
 init = "joint_pos(hip_{leg})"
 update = "0.5 * state.{leg}_turn + joint_pos(hip_{leg})"
 [[task.reward]]
-name = "swing"
+name = "lifted"
 expr = "near(1 * state.peak, 0.1) + sum(each(foot, slip * tall({foot}))) + sum(each(leg, state.{leg}_turn))"
 [[task.metric]]
 name = "success"
@@ -386,7 +386,11 @@ pub fn task() -> Target {
     let mut corpus = Corpus::of_text(texts("configs", ".toml"), &TERMS);
     corpus.files.push(super::common::TASK.as_bytes().to_vec());
     let quadruped = std::fs::read_to_string(root().join("configs/quadruped.toml")).unwrap();
-    let defined = quadruped + DEFINED;
+    let mut defined = quadruped + DEFINED;
+    for (table, more) in [("[task.names]\n", NAMED), ("[task.let]\n", LET)] {
+        assert!(defined.contains(table), "{table}");
+        defined = defined.replacen(table, more, 1);
+    }
     corpus
         .files
         .extend([defined.clone(), defined].map(String::into_bytes));
