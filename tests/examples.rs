@@ -95,3 +95,56 @@ fn mjlabs_go1_trains_and_is_judged_by_mujoco() {
     let judged = said(eval.args(["--python", python.to_str().unwrap()]));
     assert!(judged.contains("error_vel_xy"), "{judged}");
 }
+
+const SMALL: [&str; 5] = [
+    "env.num_envs=16",
+    "runner.max_iterations=2",
+    "actor.hidden_dims=[16]",
+    "critic.hidden_dims=[16]",
+    "sim.specialize=off",
+];
+
+fn trains(folder: &Path, file: &str) {
+    let mut train = ostler(folder);
+    train.args(["train", file, "--out", "run"]);
+    for set in SMALL {
+        train.args(["--set", set]);
+    }
+    said(&mut train);
+}
+
+/// With the robot that is beside it.
+#[test]
+fn isaac_labs_cube_is_lifted_by_a_robot_of_simple_shapes() {
+    let folder = tempfile::tempdir().unwrap();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+    std::fs::create_dir(folder.path().join("robots")).unwrap();
+    for file in ["lift_cube.toml", "robots/franka_cube.xml"] {
+        std::fs::copy(examples.join(file), folder.path().join(file)).unwrap();
+    }
+    let checked = said(ostler(folder.path()).args(["check", "lift_cube.toml", "-q"]));
+    for line in [
+        "action: 8 numbers",
+        "Binary on finger",
+        "lift_cube.toml is sound",
+    ] {
+        assert!(checked.contains(line), "{line}\n{checked}");
+    }
+    trains(folder.path(), "lift_cube.toml");
+}
+
+/// With mjlab's robot, from its wheel.
+#[test]
+fn mjlabs_g1_tracks_standing_still() {
+    let Some(peers) = referee::peers() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/g1_tracking.toml");
+    let robot = peers.join("mjlab/asset_zoo/robots/unitree_g1/xmls/g1.xml");
+    let text = format!("extends = {example:?}\n[task]\nrobot = {robot:?}\n");
+    std::fs::write(folder.path().join("g1.toml"), text).unwrap();
+    let checked = said(ostler(folder.path()).args(["check", "g1.toml", "-q"]));
+    assert!(checked.contains("g1.toml is sound"), "{checked}");
+    trains(folder.path(), "g1.toml");
+}

@@ -342,7 +342,13 @@ fn ci_ends_with_the_tests_that_did_not_run_and_requires_what_its_machine_has() {
     let (required, end) = end.split_once('\n').unwrap();
     assert_eq!(end, none);
     let needs = need::parse(required).unwrap_or_else(|e| panic!("{e}"));
-    for fetched in [Need::Referee, Need::Nvrtc, Need::Compiler, Need::Python] {
+    for fetched in [
+        Need::Referee,
+        Need::Peers,
+        Need::Nvrtc,
+        Need::Compiler,
+        Need::Python,
+    ] {
         assert!(needs.contains(&fetched), "{required}");
     }
     let avx2 = std::is_x86_feature_detected!("avx2") && std::is_x86_feature_detected!("fma");

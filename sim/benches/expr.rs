@@ -5,7 +5,7 @@ use divan::{Bencher, counter::ItemsCount};
 use ostler_sim::model::mjcf;
 use ostler_sim::physics::State;
 use ostler_sim::task::expr::{
-    BLOCK, Buffers, Definitions, HistoryBuilder, Program, Scope, Scratch,
+    BLOCK, Buffers, Contacts, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Scratch,
 };
 use std::path::PathBuf;
 
@@ -32,6 +32,7 @@ fn eval(bencher: Bencher, text: &str) {
     let model = mjcf::load(&robot).expect("the quadruped");
     let commands = [("velocity".to_string(), 3, "m/s".to_string())];
     let history = HistoryBuilder::default();
+    let contacts = Contacts::default();
     let scope = Scope {
         model: &model,
         pose: &model.qpos0,
@@ -40,7 +41,10 @@ fn eval(bencher: Bencher, text: &str) {
         action_width: 12,
         agents: None,
         history: &history,
+        contacts: &contacts,
+        events: &EventNumbers::default(),
         defined: Definitions::none(),
+        start: None,
     };
     let program = Program::compile(text, &scope).expect("the term");
     let mut state = State::new(&model, N).expect("memory");
@@ -65,7 +69,10 @@ fn eval(bencher: Bencher, text: &str) {
                 action: &action,
                 last_action: &action,
                 history: &[],
+                shown: &[],
                 command: &command,
+                random: &[],
+                native: &[],
                 params: &[],
                 step: &step,
                 step_dt: 0.02,
@@ -83,6 +90,7 @@ fn compile(bencher: Bencher, text: &str) {
     let model = mjcf::load(&robot).expect("the quadruped");
     let commands = [("velocity".to_string(), 3, "m/s".to_string())];
     let history = HistoryBuilder::default();
+    let contacts = Contacts::default();
     let scope = Scope {
         model: &model,
         pose: &model.qpos0,
@@ -91,7 +99,10 @@ fn compile(bencher: Bencher, text: &str) {
         action_width: 12,
         agents: None,
         history: &history,
+        contacts: &contacts,
+        events: &EventNumbers::default(),
         defined: Definitions::none(),
+        start: None,
     };
     bencher.bench_local(|| Program::compile(divan::black_box(text), &scope));
 }

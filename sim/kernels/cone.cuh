@@ -102,6 +102,18 @@ OSTLER_FN void cone_cost(Dim<D> dims, const Rub<R, M> rub, R d, const R* x, Cone
   }
 }
 
+// Lanes in which a contact pushes: its cost there is not zero.
+template<class R, class M, int D>
+OSTLER_FN typename Lane<R>::Mask cone_pushes(Dim<D> dims, const Rub<R, M> rub, R d, const R* x) {
+  const M& m = rub.m;
+  const int dim = dims.of(m, rub.c);
+  if (dim > 1 && m.elliptic) return !ellipse<R>(dims, rub, d, x).top;
+  // An edge x[0] +- mu[i] x[i] is negative.
+  R most = bc<R>(0);
+  for (int i = 1; i < dim; i++) most = max_(most, abs_(rub.mu(i - 1) * x[i]));
+  return (x[0] < most) & (d > bc<R>(0));
+}
+
 // Whether the piece of the cost differs between x and x + s, or is no quadratic.
 template<class R, class M, int D>
 OSTLER_FN typename Lane<R>::Mask cone_change(Dim<D> dims, const Rub<R, M> rub, R d, const R* x, const R* s) {

@@ -20,12 +20,13 @@ struct OstlerEnv {
   int (*finish)(const void* args, const void* calls, int first, int len);
   void (*restart)(const void* args, const void* calls, int first, int len);
   // Its parts.
-  void (*start)(const void* args, int first, int len);
+  void (*start)(const void* args, const void* calls, int first, int len);
   void (*place)(const void* args, int first, int len);
   void (*begin)(const void* args, const void* calls, int first, int len);
   // For one environment at a time.
   void (*observe)(const void* args, const void* calls, int first, int len);
-  void (*draw_pose)(const void* args, int first, int len);
+  // The pose of one environment by the tables and expressions alone.
+  void (*draw_pose)(const void* args, const void* calls);
 };
 
 static const EnvArgs& args_of(const void* args) { return *(const EnvArgs*)args; }
@@ -48,9 +49,9 @@ static void restart_(const void* args, const void* calls, int first, int len) {
   restart(args_of(args), Block{first, len}, terms_of(args, calls));
 }
 static Chosen chosen(const void* args, int first, int len) { return {Block{first, len}, args_of(args).mask}; }
-static void start_(const void* args, int first, int len) {
-  start(args_of(args), chosen(args, first, len));
+static void start_(const void* args, const void* calls, int first, int len) {
   begin_events(args_of(args), Block{first, len});
+  start(args_of(args), Block{first, len}, chosen(args, first, len), terms_of(args, calls));
 }
 static void place_(const void* args, int first, int len) { place(args_of(args), chosen(args, first, len)); }
 static void begin_(const void* args, const void* calls, int first, int len) {
@@ -60,7 +61,10 @@ static void begin_(const void* args, const void* calls, int first, int len) {
 static void observe_(const void* args, const void* calls, int first, int len) {
   observe(args_of(args), Block{first, len}, terms_of(args, calls));
 }
-static void draw_pose_(const void* args, int first, int len) { draw_pose(args_of(args), Block{first, len}); }
+static void draw_pose_(const void* args, const void* calls) {
+  const unsigned one = 1;
+  draw_pose(args_of(args), Chosen(0, 1, &one), terms_of(args, calls), 0);
+}
 
 static const OstlerEnv functions = {sizeof(EnvArgs), sizeof(Calls), act_, finish_, restart_, start_, place_, begin_, observe_, draw_pose_};
 }

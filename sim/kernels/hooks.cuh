@@ -31,8 +31,8 @@ template<class R, class M> struct Straight {
   static OSTLER_FN void mass_step(const M& m, W& w) { mass_mul(m, w, w.step, w.grad); }
   // grad = mstep, hess = M on the static pattern
   static OSTLER_FN void start_system(const M& m, W& w) { copy_system(m, w, m.hrow_adr, m.hrow_col); }
-  // Whether the contacts that are present couple degrees of freedom beyond the static
-  // pattern, and as start_system and solve_system for that case.
+  // Whether the contacts that push couple degrees of freedom beyond the static pattern, and
+  // as start_system and solve_system for that case.
   static OSTLER_FN bool coupled(const M& m, W& w) { return m.dense && couples(m, w); }
   static OSTLER_FN void start_coupled(const M& m, W& w) { copy_system(m, w, w.pat_adr, w.pat_col); }
   static OSTLER_FN void solve_coupled(const M& m, W& w) { newton_step(m, w, w.pat_adr, w.pat_col); }

@@ -173,6 +173,22 @@ template<class R, class T> OSTLER_FN typename Lane<R>::Mask ray_meets(int shape,
   return met;
 }
 
+// The force and moment of a contact on the body of its second geom; `n`: its normal, then its
+// first tangent.
+template<class R, class M, int D>
+OSTLER_FN void contact_push(Dim<D> dims, const M& m, int c, const R* n, const ConeCost<R>& q, Push<R>& push) {
+  const int dim = dims.of(m, c);
+  for (int j = 0; j < 3; j++) push.force[j] = n[j] * -q.g[0], push.moment[j] = bc<R>(0);
+  if (dim <= 1) return;
+  R second[3];
+  const R* t = n + 3;
+  cross(n, t, second);
+  for (int j = 0; j < 3; j++) push.force[j] = fnma(second[j], q.g[2], fnma(t[j], q.g[1], push.force[j]));
+  const R* axes[3] = {n, t, second};
+  for (int a = 3; a < dim; a++)
+    for (int j = 0; j < 3; j++) push.moment[j] = fnma(axes[a - 3][j], q.g[a], push.moment[j]);
+}
+
 // The contacts of the last solve: their forces on the bodies behind sensors, and within the
 // volumes of touch sensors.
 template<class R, class M> OSTLER_FN void read_contacts(const M& m, Work<R, M>& w) {
@@ -187,23 +203,13 @@ template<class R, class M> OSTLER_FN void read_contacts(const M& m, Work<R, M>& 
     const R* n = world ? w.wc_frame + 6 * i : w.pc_place + 9 * i + 3;
     Push<R> push;  // on the body of g2
     push.tree = t1 < 0 ? t2 : t1;
-    for (int j = 0; j < 3; j++) push.at[j] = place[j], push.moment[j] = zero;
+    for (int j = 0; j < 3; j++) push.at[j] = place[j];
     R normal = zero;
     by_dim<EITHER_WAY>(m, c, [&](auto dims) OSTLER_INLINE {
-      const int dim = dims.of(m, c);
       ConeCost<R> q;
       cone_cost(dims, rub_of(m, w, world, i, c), world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
       normal = -q.g[0];
-      for (int j = 0; j < 3; j++) push.force[j] = n[j] * normal;
-      if (dim > 1) {
-        R second[3];
-        const R* t = n + 3;
-        cross(n, t, second);
-        for (int j = 0; j < 3; j++) push.force[j] = fnma(second[j], q.g[2], fnma(t[j], q.g[1], push.force[j]));
-        const R* axes[3] = {n, t, second};
-        for (int a = 3; a < dim; a++)
-          for (int j = 0; j < 3; j++) push.moment[j] = fnma(axes[a - 3][j], q.g[a], push.moment[j]);
-      }
+      contact_push(dims, m, c, n, q, push);
     });
     for (int s = 0; s < m.nmeter; s++) {
       const int in1 = m.meter_geom[s * m.ncg + g1], in2 = m.meter_geom[s * m.ncg + g2];

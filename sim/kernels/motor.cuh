@@ -9,9 +9,10 @@
 // motor_law.
 enum { MOTOR_DELAYED, MOTOR_PD, MOTOR_MLP, MOTOR_LSTM };
 // motor_int of a motor: actuator, position, velocity, law, network, first number remembered,
-// most steps of delay; where `vary` has delay, kp, kd and effort, -1: motor_real has.
+// most steps of delay; where `vary` has delay, kp, kd and effort, -1: motor_real has; the delay
+// that is drawn anew between steps, -1: none.
 enum { MOTOR_ACT, MOTOR_QPOS, MOTOR_DOF, MOTOR_LAW, MOTOR_NET, MOTOR_AT, MOTOR_DEPTH, MOTOR_DELAY_AT,
-       MOTOR_KP_AT, MOTOR_KD_AT, MOTOR_EFFORT_AT, MOTOR_INT };
+       MOTOR_KP_AT, MOTOR_KD_AT, MOTOR_EFFORT_AT, MOTOR_REDRAWN, MOTOR_INT };
 // motor_real: delay in steps, kp, kd, most effort, effort at rest that falls to 0 at the speed
 // behind it (0: it does not fall).
 enum { MOTOR_DELAY, MOTOR_KP, MOTOR_KD, MOTOR_EFFORT, MOTOR_STALL, MOTOR_SPEED, MOTOR_REAL };
@@ -165,7 +166,12 @@ template<class R, class M> OSTLER_FN R delayed(const M& m, Work<R, M>& w, int i,
   const int depth = what[MOTOR_DEPTH];
   if (depth == 0) return now;
   R* way = w.memory + what[MOTOR_AT];
-  const R steps = what[MOTOR_DELAY_AT] >= 0 ? w.vary[what[MOTOR_DELAY_AT]] : bc<R>(m.motor_real[MOTOR_REAL * i + MOTOR_DELAY]);
+  R steps = what[MOTOR_DELAY_AT] >= 0 ? w.vary[what[MOTOR_DELAY_AT]] : bc<R>(m.motor_real[MOTOR_REAL * i + MOTOR_DELAY]);
+  if (what[MOTOR_REDRAWN] >= 0) {
+    // Below 0 where nobody draws.
+    const R drawn = w.redrawn[what[MOTOR_REDRAWN]];
+    steps = sel(drawn < bc<R>(0), steps, drawn);
+  }
   R out = now;
   for (int k = 0; k < depth; k++) {
     way[k] = sel(fresh, now, way[k]);

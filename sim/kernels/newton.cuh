@@ -112,28 +112,43 @@ template<bool First, class R, class M, int D> OSTLER_FN void world_contact_load(
   }
 }
 
-// Of a body: no load, one to which more is added, one that its first contact is to write.
-enum { LOAD_NONE, LOAD_SUM, LOAD_FIRST };
-
-// Makes room for the loads of bodies without a contact of their own that others hang on.
-template<class R, class M> OSTLER_FN void clear_loads(const M& m, Work<R, M>& w) {
-  for (int b = 0; b < m.nb; b++) w.has_load[b] = LOAD_NONE;
-  for (int o = 0; o < w.nwon; o++) w.has_load[m.cg_body[m.pair_g2[w.wc_pair[w.wc_on[o]]]]] = LOAD_FIRST;
-  for (int b = m.nb - 1; b >= 0; b--)
-    if (w.has_load[b] && m.body_parent[b] >= 0 && !w.has_load[m.body_parent[b]]) {
-      const int p = m.body_parent[b];
-      w.has_load[p] = LOAD_SUM;
-      R *F = w.wrench + 6 * p, *A = w.stiff + 21 * p;
-      for (int k = 0; k < 6; k++) F[k] = bc<R>(0);
-      // In pieces that compilers write out.
-      for (int k = 0; k < 21; k += 7)
-        for (int i = 0; i < 7; i++) A[k + i] = bc<R>(0);
-    }
+// Marks, of the listed contacts, those that push in a lane that is not done: the others add
+// nothing to gradient and Hessian.
+template<class R, class M> OSTLER_FN void mark_pushing(const M& m, Work<R, M>& w, typename Lane<R>::Mask done) {
+  w.nwmark = w.npmark = 0;
+  for (int o = 0; o < w.nwon; o++) {
+    const int k = w.wc_on[o], c = w.wc_pair[k];
+    by_dim<BY_BODY>(m, c, [&](auto dims) OSTLER_INLINE {
+      if (any(cone_pushes(dims, rub_of(m, w, true, k, c), w.wc_d[k], w.wc_jar + CDIM * k) & !done)) w.wc_mark[w.nwmark++] = k;
+    });
+  }
+  for (int o = 0; o < w.npon; o++) {
+    const int k = w.pc_on[o], c = w.pc_pair[k];
+    by_dim<BY_JACOBIAN>(m, c, [&](auto dims) OSTLER_INLINE {
+      if (any(cone_pushes(dims, rub_of(m, w, false, k, c), w.pc_d[k], w.pc_jar + CDIM * k) & !done)) w.pc_mark[w.npmark++] = k;
+    });
+  }
+}
+// Marks the listed contacts of some lanes.
+template<class R, class M> OSTLER_FN void mark_lanes(Work<R, M>& w, typename Lane<R>::Mask lanes) {
+  const R zero = bc<R>(0);
+  w.nwmark = w.npmark = 0;
+  for (int o = 0; o < w.nwon; o++)
+    if (any((w.wc_d[w.wc_on[o]] > zero) & lanes)) w.wc_mark[w.nwmark++] = w.wc_on[o];
+  for (int o = 0; o < w.npon; o++)
+    if (any((w.pc_d[w.pc_on[o]] > zero) & lanes)) w.pc_mark[w.npmark++] = w.pc_on[o];
 }
 
-// Lists the contacts that push back in a lane that is not done: the others do not
-// bear on the rest of the solve.
-template<class R, class M> OSTLER_FN void list_contacts(Work<R, M>& w, typename Lane<R>::Mask done) {
+// Marks the bodies that the marked contacts push.
+template<class R, class M> OSTLER_FN void mark_loads(const M& m, Work<R, M>& w) {
+  for (int b = 0; b < m.nb; b++) w.has_load[b] = LOAD_NONE;
+  for (int o = 0; o < w.nwmark; o++) w.has_load[m.cg_body[m.pair_g2[w.wc_pair[w.wc_mark[o]]]]] = LOAD_FIRST;
+}
+
+// Lists the contacts and limits that may push in a lane that is not done: the others do
+// not bear on the rest of the solve.
+template<class R, class M> OSTLER_FN void list_needed(const M& m, Work<R, M>& w, typename Lane<R>::Mask done) {
+  list_limits(m, w, done);
   const R zero = bc<R>(0);
   w.nwon = w.npon = 0;
   for (int k = 0; k < w.nwc; k++)
@@ -170,10 +185,10 @@ template<class R, class M, int D> OSTLER_FN void pair_contact_load(Dim<D> dims, 
   }
 }
 
-// The Hessian's pattern with the couplings of `count` pairs (null: all between moving
-// bodies), and what elimination fills in; false where it is the static one (contacts
-// within one branch). Words of 64 degrees of freedom; more couple fully.
-template<class R, class M> OSTLER_FN_BIG bool couple(const M& m, Work<R, M>& w, int count, const int* pairs) {
+// The Hessian's pattern with the couplings of pairs, and what elimination fills in; false
+// where it is the static one (contacts within one branch). `pair_of(i)` is the i-th of
+// `count` pairs. Words of 64 degrees of freedom; more couple fully.
+template<class R, class M, class F> OSTLER_FN_BIG bool couple(const M& m, Work<R, M>& w, int count, F pair_of) {
   unsigned long long mask[64];
   const int n = m.nv;
   if (n > 64) {
@@ -189,7 +204,7 @@ template<class R, class M> OSTLER_FN_BIG bool couple(const M& m, Work<R, M>& w, 
     for (int a = m.hrow_adr[i]; a < m.hrow_adr[i + 1]; a++) mask[i] |= 1ull << m.hrow_col[a];
   }
   for (int k = 0; k < count; k++) {
-    const int c = pairs ? pairs[k] : m.nwpair + k;
+    const int c = pair_of(k);
     unsigned long long path = 0;
     for (int e = m.pair_path[c]; e < m.pair_path[c + 1]; e++) {
       mask[m.path_dof[e]] |= path;
@@ -210,22 +225,30 @@ template<class R, class M> OSTLER_FN_BIG bool couple(const M& m, Work<R, M>& w, 
   return at != m.hrow_adr[n];
 }
 
-// As above for the contacts that are present.
+// As above for the marked contacts.
 template<class R, class M> OSTLER_FN bool couples(const M& m, Work<R, M>& w) {
-  return w.npc > 0 && couple(m, w, w.npc, w.pc_pair);
+  return w.npmark > 0 && couple(m, w, w.npmark, [&](int o) OSTLER_INLINE { return w.pc_pair[w.pc_mark[o]]; });
+}
+// The same for a robot whose tables say which pairs couple branches of its tree.
+template<class R, class M> OSTLER_FN bool joins_branches(const M& m, const Work<R, M>& w) {
+  for (int o = 0; o < w.npmark; o++)
+    if (m.pair_joins[w.pc_pair[w.pc_mark[o]]]) return true;
+  return false;
 }
 
 // f(dimension, friction, stiffness, residuals, their change along the step) for every
-// listed contact.
-template<class R, class M, class F> OSTLER_FN void for_contacts(const M& m, Work<R, M>& w, F&& f) {
-  for (int o = 0; o < w.nwon; o++) {
-    const int k = w.wc_on[o];
+// listed contact, or for those that are marked.
+enum Which { LISTED, MARKED };
+template<Which which, class R, class M, class F> OSTLER_FN void for_contacts(const M& m, Work<R, M>& w, F&& f) {
+  const int *world = which == LISTED ? w.wc_on : w.wc_mark, *pair = which == LISTED ? w.pc_on : w.pc_mark;
+  for (int o = 0, n = which == LISTED ? w.nwon : w.nwmark; o < n; o++) {
+    const int k = world[o];
     by_dim<BY_BODY>(m, w.wc_pair[k], [&](auto dims) OSTLER_INLINE {
       f(dims, rub_of(m, w, true, k, w.wc_pair[k]), w.wc_d[k], w.wc_jar + CDIM * k, w.wc_js + CDIM * k);
     });
   }
-  for (int o = 0; o < w.npon; o++) {
-    const int k = w.pc_on[o];
+  for (int o = 0, n = which == LISTED ? w.npon : w.npmark; o < n; o++) {
+    const int k = pair[o];
     by_dim<BY_JACOBIAN>(m, w.pc_pair[k], [&](auto dims) OSTLER_INLINE {
       f(dims, rub_of(m, w, false, k, w.pc_pair[k]), w.pc_d[k], w.pc_jar + CDIM * k, w.pc_js + CDIM * k);
     });
@@ -237,12 +260,11 @@ template<class R, class M, class F> OSTLER_FN void for_contacts(const M& m, Work
 template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, int most, double tolerance) {
   typedef typename Lane<R>::Mask B;
   const int n = m.nv;
-  const bool coupled = Straight<R, M>::coupled(m, w);
   const R zero = bc<R>(0), one = bc<R>(1);
   B done = mask_of<B>(false);
   R* Ma = w.mstep;  // M qacc - smooth, kept up to date
   for (int i = 0; i < n; i++) w.qacc[i] = sel(w.constrained, w.qacc[i], zero);
-  list_contacts(w, done);
+  list_needed(m, w, done);
   w.lane_iterations = zero;
   contacts_mul(m, w, w.qacc, w.wc_jar, w.pc_jar);
   rows_mul(m, w, w.qacc, w.lim_jar, w.fric_jar, w.row_jar);
@@ -254,19 +276,24 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
     const int k = w.pc_on[o];
     for (int i = 0; i < m.pair_dim[w.pc_pair[k]]; i++) w.pc_jar[CDIM * k + i] = w.pc_jar[CDIM * k + i] - w.pc_aref[CDIM * k + i];
   }
-  for (int l = 0; l < m.nlim; l++) w.lim_jar[l] = w.lim_jar[l] - w.lim_aref[l];
+  for (int o = 0; o < w.nlon; o++) {
+    const int l = w.lim_on[o];
+    w.lim_jar[l] = w.lim_jar[l] - w.lim_aref[l];
+  }
   for (int f = 0; f < m.nfric; f++) w.fric_jar[f] = w.fric_jar[f] - w.fric_aref[f];
   for (int r = 0; r < m.nrow; r++) w.row_jar[r] = w.row_jar[r] - w.row_aref[r];
   Straight<R, M>::residual(m, w);
   for (int it = 0; it < most; it++) {
     w.lane_iterations = w.lane_iterations + sel(done, zero, one);
+    mark_pushing(m, w, done);
+    const bool coupled = Straight<R, M>::coupled(m, w);
     if (coupled) Straight<R, M>::start_coupled(m, w);
     else Straight<R, M>::start_system(m, w);
     rows_load(m, w);
-    if (m.nwslot > 0 && w.nwon > 0) {
-      clear_loads(m, w);
-      for (int o = 0; o < w.nwon; o++) {
-        const int k = w.wc_on[o], c = w.wc_pair[k], b = m.cg_body[m.pair_g2[c]];
+    if (m.nwslot > 0 && w.nwmark > 0) {
+      mark_loads(m, w);
+      for (int o = 0; o < w.nwmark; o++) {
+        const int k = w.wc_mark[o], c = w.wc_pair[k], b = m.cg_body[m.pair_g2[c]];
         by_dim<BY_BODY>(m, c, [&](auto dims) OSTLER_INLINE {
           if (w.has_load[b] == LOAD_FIRST) world_contact_load<true>(dims, m, w, k);
           else world_contact_load<false>(dims, m, w, k);
@@ -275,14 +302,14 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
       }
       Straight<R, M>::loads(m, w);
     }
-    for (int o = 0; o < w.npon; o++)
-      by_dim<BY_JACOBIAN>(m, w.pc_pair[w.pc_on[o]], [&](auto dims) OSTLER_INLINE { pair_contact_load(dims, m, w, w.pc_on[o]); });
+    for (int o = 0; o < w.npmark; o++)
+      by_dim<BY_JACOBIAN>(m, w.pc_pair[w.pc_mark[o]], [&](auto dims) OSTLER_INLINE { pair_contact_load(dims, m, w, w.pc_mark[o]); });
     if (coupled) Straight<R, M>::solve_coupled(m, w);
     else Straight<R, M>::solve_system(m, w);
     contacts_mul(m, w, w.step, w.wc_js, w.pc_js);
     rows_mul(m, w, w.step, w.lim_js, w.fric_js, w.row_js);
     B change = rows_change(m, w);
-    for_contacts(m, w, [&](auto dims, const Rub<R, M> rub, R d, const R* jar, const R* js) OSTLER_INLINE {
+    for_contacts<LISTED>(m, w, [&](auto dims, const Rub<R, M> rub, R d, const R* jar, const R* js) OSTLER_INLINE {
       change = change | cone_change(dims, rub, d, jar, js);
     });
     const B need = change & !done;
@@ -297,10 +324,11 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
       for (int i = 0; i < n; i++) q2 = fma(w.step[i], Ms[i], q2);
       R lo = zero, hi = bc<R>(1e30), a = one;
       B found = !need;
+      mark_lanes(w, need);
       for (int k = 0; k < 16; k++) {
         R d1 = fma(a, q2, q1), d2 = q2;
         rows_slope(m, w, a, &d1, &d2);
-        for_contacts(m, w, [&](auto dims, const Rub<R, M> rub, R d, const R* jar, const R* js) OSTLER_INLINE {
+        for_contacts<MARKED>(m, w, [&](auto dims, const Rub<R, M> rub, R d, const R* jar, const R* js) OSTLER_INLINE {
           cone_slope(dims, rub, d, jar, js, a, &d1, &d2);
         });
         found = found | !(abs_(d1) > bc<R>(-0.01) * slope);
@@ -317,13 +345,13 @@ template<class R, class M> OSTLER_FN_BIG void newton(const M& m, Work<R, M>& w, 
       for (int i = 0; i < n; i++) Ma[i] = fma(length, Ms[i], Ma[i]);
     }
     for (int i = 0; i < n; i++) w.qacc[i] = sel(done, w.qacc[i], fma(length, w.step[i], w.qacc[i]));
-    for_contacts(m, w, [&](auto dims, const Rub<R, M> rub, R, R* jar, const R* js) OSTLER_INLINE {
+    for_contacts<LISTED>(m, w, [&](auto dims, const Rub<R, M> rub, R, R* jar, const R* js) OSTLER_INLINE {
       for (int i = 0; i < dims.of(m, rub.c); i++) jar[i] = fma(length, js[i], jar[i]);
     });
     rows_advance(m, w, length);
     done = done | !change | !(bc<R>(-0.5 * m.scale) * slope > bc<R>(tolerance));
     if (!any(!done)) break;
-    list_contacts(w, done);
+    list_needed(m, w, done);
   }
   w.unsolved = !done;
 }

@@ -42,9 +42,19 @@ template<class R, class M> OSTLER_FN typename Lane<R>::Mask rows_act(const M& m,
   return act;
 }
 
-// J x of these rows.
+// Lists the limits that may push in a lane that is not done.
+template<class R, class M> OSTLER_FN void list_limits(const M& m, Work<R, M>& w, typename Lane<R>::Mask done) {
+  w.nlon = 0;
+  for (int l = 0; l < m.nlim; l++)
+    if (any((w.lim_d[l] > bc<R>(0)) & !done)) w.lim_on[w.nlon++] = l;
+}
+
+// J x of these rows; of limits, the listed ones.
 template<class R, class M> OSTLER_FN void rows_mul(const M& m, const Work<R, M>& w, const R* x, R* lim, R* fric, R* row) {
-  for (int l = 0; l < m.nlim; l++) lim[l] = w.lim_sign[l] * x[m.lim_dof[l]];
+  for (int o = 0; o < w.nlon; o++) {
+    const int l = w.lim_on[o];
+    lim[l] = w.lim_sign[l] * x[m.lim_dof[l]];
+  }
   for (int f = 0; f < m.nfric; f++) fric[f] = x[m.fric_dof[f]];
   for (int r = 0; r < m.nrow; r++) {
     R sum = bc<R>(0);
@@ -73,8 +83,8 @@ template<class R, class M> OSTLER_FN RowCost<R> row_cost(const M& m, const Work<
 
 // grad += J' slope, hess += J' curve J at the residuals.
 template<class R, class M> OSTLER_FN void rows_load(const M& m, Work<R, M>& w) {
-  for (int l = 0; l < m.nlim; l++) {
-    const int d = m.lim_dof[l];
+  for (int o = 0; o < w.nlon; o++) {
+    const int l = w.lim_on[o], d = m.lim_dof[l];
     const RowCost<R> c = limit_cost(w.lim_d[l], w.lim_jar[l]);
     w.grad[d] = fma(w.lim_sign[l], c.slope, w.grad[d]);
     w.hess[tri(d) + d] = w.hess[tri(d) + d] + c.curve;
@@ -104,7 +114,8 @@ template<class R, class M> OSTLER_FN typename Lane<R>::Mask rows_change(const M&
   typedef typename Lane<R>::Mask B;
   B change = mask_of<B>(false);
   const R zero = bc<R>(0);
-  for (int l = 0; l < m.nlim; l++) {
+  for (int o = 0; o < w.nlon; o++) {
+    const int l = w.lim_on[o];
     const R x = w.lim_jar[l];
     change = change | (mask_xor(x < zero, x + w.lim_js[l] < zero) & (w.lim_d[l] > zero));
   }
@@ -128,7 +139,8 @@ template<class R, class M> OSTLER_FN typename Lane<R>::Mask rows_change(const M&
 
 // Slope and curvature along the step at length `a`.
 template<class R, class M> OSTLER_FN void rows_slope(const M& m, const Work<R, M>& w, R a, R* d1, R* d2) {
-  for (int l = 0; l < m.nlim; l++) {
+  for (int o = 0; o < w.nlon; o++) {
+    const int l = w.lim_on[o];
     const RowCost<R> c = limit_cost(w.lim_d[l], fma(a, w.lim_js[l], w.lim_jar[l]));
     *d1 = fma(c.slope, w.lim_js[l], *d1);
     *d2 = fma(c.curve * w.lim_js[l], w.lim_js[l], *d2);
@@ -148,7 +160,10 @@ template<class R, class M> OSTLER_FN void rows_slope(const M& m, const Work<R, M
 
 // Moves the residuals along the step.
 template<class R, class M> OSTLER_FN void rows_advance(const M& m, Work<R, M>& w, R a) {
-  for (int l = 0; l < m.nlim; l++) w.lim_jar[l] = fma(a, w.lim_js[l], w.lim_jar[l]);
+  for (int o = 0; o < w.nlon; o++) {
+    const int l = w.lim_on[o];
+    w.lim_jar[l] = fma(a, w.lim_js[l], w.lim_jar[l]);
+  }
   for (int f = 0; f < m.nfric; f++) w.fric_jar[f] = fma(a, w.fric_js[f], w.fric_jar[f]);
   for (int r = 0; r < m.nrow; r++) w.row_jar[r] = fma(a, w.row_js[r], w.row_jar[r]);
 }

@@ -27,6 +27,7 @@
   X(njoint, "joints") \
   X(ngeom, "geoms") \
   X(nsense, "numbers of the sensors that are measured while the worlds step") \
+  X(nreading, "numbers that the task's contact sensors read") \
   X(nvaried, "numbers of the model that events change") \
   X(nderived, "numbers that follow from them") \
   X(nmemory, "numbers that actuators remember") \
@@ -37,6 +38,9 @@
   X(noption, "choices of commands' components") \
   X(ncourse, "commands that are velocities of robots") \
   X(ntimer, "commands that hold for times that are drawn") \
+  X(nfunction, "native functions of the task") \
+  X(nnative, "outputs of all native functions") \
+  X(nkept, "numbers that native functions remember") \
   X(nhistory, "numbers that expressions keep from the step before, states of the task included") \
   X(nobs, "width of an environment's rows of observations, of all agents") \
   X(ncritic, "the same for critics; 0 where they see the policies' observations") \
@@ -47,6 +51,10 @@
   X(nplace, "operations with which an episode's first pose is drawn") \
   X(nplaceoption, "choices of these operations") \
   X(nquat, "quaternions among the positions") \
+  X(nstart, "expressions of these operations") \
+  X(nstartvalue, "components of the widest of them") \
+  X(nuntil, "conditions that a start fulfils") \
+  X(nrandom, "random numbers that expressions read where an episode begins") \
   X(nshare, "agents' shares of reward terms: pairs of a term and an agent") \
   X(nterm, "termination terms") \
   X(nmetric, "metrics") \
@@ -55,6 +63,8 @@
   X(nsink, "places of observation terms in rows") \
   X(nbias, "numbers that are added to observations for an episode") \
   X(nlag, "delays") \
+  X(nredrawn, "delays of actuators that are drawn anew between physics steps") \
+  X(nsteplag, "the same in all physics steps of a control step") \
   X(ndelayed, "numbers that are on their way into rows of observations, or to actuators") \
   X(nlate, "outputs that reach their actuators late") \
   X(nkeep, "places of observation terms that are seen late, or with their earlier values") \
@@ -62,7 +72,8 @@
   X(ncell, "expressions whose values are remembered for the next step") \
   X(nevent, "events") \
   X(ndrawn, "random numbers of all events") \
-  X(npicked, "choices of all events")
+  X(npicked, "choices of all events") \
+  X(nshown, "numbers of events that expressions read")
 
 // The state of an episode, beside the world's.
 #define OSTLER_EPISODE(X) \
@@ -72,8 +83,10 @@
   X(course, real, 4, ncourse, own, no, "of a velocity: heading (rad), x and y in the world's axes (m/s), COURSE_* of command.cuh") \
   X(timer, word, 1, ntimer, own, no, "control steps until commands are drawn anew") \
   X(history, real, 1, nhistory, own, yes, "values of expressions in the step before, and states of the task") \
+  X(native, real, 1, nnative, own, yes, "outputs of native functions") \
+  X(native_memory, real, 1, nkept, zero, no, "what native functions remember") \
   X(bias, real, 1, nbias, own, no, "errors of observations that stay for the episode") \
-  X(lag, word, 1, nlag, own, no, "delays: control steps in the lower half, the phase of draws in the upper one") \
+  X(lag, word, 1, nlag, own, no, "delays: steps in the lower half, the phase of draws in the upper one") \
   X(delayed, real, 1, ndelayed, own, no, "values on their way: entry t % steps of a delay of at most so many steps is that of step t") \
   X(ret, real, 1, nagent, zero, no, "return so far of every agent") \
   X(sums, real, 1, nreward, zero, no, "weighted reward terms, summed so far") \
@@ -87,7 +100,10 @@
   X(final_used, word, 1, one, kept, no, "slots of the final observations taken in this rollout") \
   X(born, word, 1, one, kept, no, "1 once the events of startup have happened") \
   X(event_left, word, 1, nevent, kept, no, "control steps until the event happens again") \
-  X(event_hold, word, 1, nevent, kept, no, "control steps that its force acts on; 0: until the next")
+  X(event_hold, word, 1, nevent, kept, no, "control steps that its force acts on; 0: until the next") \
+  X(event_since, word, 1, nevent, kept, no, "control steps of the episode since the event happened or its force ended; the greatest number before it has") \
+  X(shown, real, 1, nshown, kept, yes, "numbers that events drew, of those that expressions read") \
+  X(broke, word, 1, one, kept, no, "how often the environment broke")
 
 // The state of a world. `real` is what the kernel computes in.
 #define OSTLER_WORLD(X) \
@@ -101,6 +117,7 @@
   X(actuator_force, real, 1, nu, zero, yes, "actuator forces after clamping, before the gear, in the last substep (N, N m)") \
   X(qacc, real, 1, nv, zero, yes, "generalised accelerations of the last substep (RK4: the mean of its stages); the native engine's solver starts there") \
   X(sensordata, real, 1, nsense, zero, yes, "readings of the sensors that are measured while the worlds step, in the state in which the last substep began; MuJoCo's units") \
+  X(contact_data, real, 1, nreading, zero, yes, "readings of contact sensors over the last control step: means of normal forces (N), of forces (N), of places (N m) and directions (N) times normal forces, or these of the last physics step; physics steps that count; times with and without contact (s)") \
   X(varied, real, 1, nvaried, own, yes, "numbers of the model that events change, in the units of the robot's file") \
   X(derived, real, 1, nderived, own, no, "inertias and inverse weights that follow from them") \
   X(stale, word, 1, one, own, no, "1 until that has been worked out; 2 after a push") \
@@ -114,14 +131,19 @@
 #define OSTLER_STEP_BUFFERS(X) \
   X(ctrl, real, 1, nu, own, no, "controls") \
   X(late, real, 1, nlate, own, no, "late outputs as their actuators get them") \
+  X(step_lag, real, 1, nsteplag, own, no, "delays of actuators, those of a physics step side by side") \
   X(gain, real, 1, nagent, own, no, "this step's reward of every agent, clipped, even where the environment broke") \
   X(bits, word, 1, one, own, no, "fault bits of this step") \
   X(ended, word, 1, one, own, no, "1 + the termination term that ended the task; 0: none") \
   X(cut, word, 1, one, own, no, "the same for terms that truncate") \
   X(mask, word, 1, one, own, no, "1 where a new episode begins") \
+  X(suspect, word, 1, nevent, own, no, "1 where the environment broke soon after the event, or, of an event of startup, again and again") \
   X(next_history, real, 1, nhistory, own, no, "history of the next step, until all of it is known") \
   X(new_qpos, real, 1, nq, own, no, "positions in which a new episode begins") \
-  X(new_qvel, real, 1, nv, own, no, "velocities in which a new episode begins")
+  X(new_qvel, real, 1, nv, own, no, "velocities in which a new episode begins") \
+  X(start_value, real, 1, nstartvalue, own, no, "the last expression's value of a new episode's start") \
+  X(start_random, real, 1, nrandom, own, no, "random numbers that expressions read where an episode begins") \
+  X(tries, word, 1, one, own, no, "draws that the last start took; its highest bit: conditions failed in all")
 
 // A task's numbers, but for those in its expressions, and the robot's kinematics.
 //
@@ -138,6 +160,8 @@
   X(drive_output, word, 1, ndrive, "the output that decides it") \
   X(drive_scale, real, 1, ndrive, "factor of the output") \
   X(drive_offset, real, 1, ndrive, "added to the scaled output; the control of an actuator that holds the pose") \
+  X(drive_encoder, word, 1, ndrive, "the bias of its joint's encoder, or NOWHERE") \
+  X(drive_gear, real, 1, ndrive, "control per position of that joint") \
   X(drive_late, word, 1, ndrive, "its place among late outputs, or NOWHERE") \
   X(drive_choice, word, 1, ndrive, "first of the actuator's entries in `choice`") \
   X(drive_low, real, 1, ndrive, "least control") \
@@ -175,9 +199,16 @@
   X(place_high, real, 1, nplace, "greatest of a uniform draw; standard deviation of a normal one") \
   X(place_least, real, 1, nplace, "least coordinate") \
   X(place_most, real, 1, nplace, "greatest coordinate") \
+  X(place_part, word, 1, nplace, "component of an expression that is the value, or NOWHERE") \
   X(place_end, word, 1, nplace, "end of the operation's choices") \
   X(place_option, real, 1, nplaceoption, "values to choose from") \
   X(quaternion, word, 1, nquat, "first entry in the positions") \
+  X(start_place, word, 1, nstart, "the first operation that takes the expression's value") \
+  X(start_size, word, 1, nstart, "its components") \
+  X(start_reads, word, 1, nstart, "its inputs: READS_* of args.cuh") \
+  X(until_reads, word, 1, one, "the same of all conditions of a start") \
+  X(most_tries, word, 1, one, "draws of a start at most") \
+  X(random_normal, word, 1, nrandom, "1 where the number is normal; else it is uniform from 0 to 1") \
   X(weight, real, 1, nreward, "weight of a reward term") \
   X(share_end, word, 1, nreward, "end of the term's shares") \
   X(share_agent, word, 1, nshare, "agent that gets the share") \
@@ -197,13 +228,15 @@
   X(sink_size, real, 1, nsink, "half-width of uniform noise, standard deviation of normal noise") \
   X(sink_bias, word, 1, nsink, "first of the biases, or NOWHERE") \
   X(bias_kind, word, 1, nbias, "distribution: CHANCE_* of args.cuh") \
+  X(bias_once, word, 1, nbias, "1: drawn once for an environment, 0: for every episode") \
   X(bias_low, real, 1, nbias, "least of a uniform draw") \
   X(bias_high, real, 1, nbias, "greatest of a uniform draw; standard deviation of a normal one") \
-  X(lag_low, word, 1, nlag, "least control steps") \
-  X(lag_high, word, 1, nlag, "most control steps") \
-  X(lag_redraw, word, 1, nlag, "control steps between draws; 0: only where an episode begins") \
+  X(lag_low, word, 1, nlag, "least control steps; of actuators physics steps") \
+  X(lag_high, word, 1, nlag, "most steps") \
+  X(lag_redraw, word, 1, nlag, "steps between draws; 0: only where an episode begins") \
   X(lag_hold, real, 1, nlag, "probability that a draw changes nothing") \
   X(lag_end, word, 1, nlag, "end of its values on their way") \
+  X(redrawn_lag, word, 1, nredrawn, "the delay, counted in physics steps") \
   X(late_output, word, 1, nlate, "the output") \
   X(late_lag, word, 1, nlate, "its delay") \
   X(late_place, word, 1, nlate, "its place among the outputs of that delay") \
@@ -238,8 +271,11 @@
   X(drawn_word, word, 1, ndrawn, "pair of random words") \
   X(drawn_choice, word, 1, ndrawn, "first of its choices") \
   X(drawn_choices, word, 1, ndrawn, "number of its choices") \
+  X(drawn_shown, word, 1, ndrawn, "place among the numbers that expressions read, or NOWHERE") \
   X(event_choice, real, 1, npicked, "choices of all events") \
+  X(shown_base, real, 1, nshown, "such numbers as long as an event has not happened: those that change nothing") \
   X(varied_base, real, 1, nvaried, "the model's own numbers of what varies") \
+  X(cell_native, word, 1, ncell, "1 where the value that an episode begins with follows from outputs of native functions") \
   X(cell_state, word, 1, ncell, "1 for a state of the task, renewed before observations; 0 for a value before, renewed after them") \
   X(body_parent, word, 1, nbody, "parent body") \
   X(body_at, real, 3, nbody, "position in the parent body") \

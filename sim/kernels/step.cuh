@@ -9,6 +9,7 @@ template<class T> struct StepArgs {
   Solver solver;
   const T *top_speed, *top_place;  // [nv], [nq] limits of a world that is well; infinite: none
   const T* ctrl;          // [nu]
+  const T* delays;        // [substeps][nredrawn], or null
   typedef T real;
   typedef unsigned word;
   OSTLER_WORLD(OSTLER_POINTER)  // a broken world stays as it is
@@ -36,7 +37,17 @@ template<class R, class T> OSTLER_FN void write_lanes(T* p, R x, int lanes) {
   }
 }
 
-// Contact forces of the last solve, added up per geom.
+// Before the first physics step of a control step: times go on, all else begins anew.
+template<class R, class M, class T> OSTLER_FN void begin_sensed(const M& m, Work<R, M>& w, const T* before, long stride, int lanes) {
+  const R zero = bc<R>(0);
+  for (int s = 0; s < m.ncsensor; s++)
+    for (int k = m.csensor_adr[s]; k < m.csensor_adr[s + 1]; k++) {
+      w.csensed[k] = zero;
+      w.cread[k] = is_contact_time(m.csensor_kind[s]) ? read_lanes<R>(before + k * stride, lanes) : zero;
+    }
+}
+
+// Contact forces of the last solve, added up per geom and by contact sensors.
 template<class R, class M> OSTLER_FN void gather_forces(const M& m, Work<R, M>& w) {
   for (int k = 0; k < w.nwc + w.npc; k++) {
     const bool world = k < w.nwc;
@@ -46,10 +57,12 @@ template<class R, class M> OSTLER_FN void gather_forces(const M& m, Work<R, M>& 
     ConeCost<R> q;
     by_dim<EITHER_WAY>(m, c, [&](auto dims) OSTLER_INLINE {
       cone_cost(dims, rub_of(m, w, world, i, c), world ? w.wc_d[i] : w.pc_d[i], (world ? w.wc_jar : w.pc_jar) + CDIM * i, q);
+      if (m.ncsensor > 0) sense_contact(dims, m, w, world, i, c, q);
     });
     w.geom_force[g1] = w.geom_force[g1] - q.g[0];
     w.geom_force[g2] = w.geom_force[g2] - q.g[0];
   }
+  if (m.ncsensor > 0) add_sensed(m, w);
 }
 
 // Poses and velocities of every frame of the model.
@@ -131,9 +144,12 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
   for (int i = 0; i < m.nmemory; i++) w.memory[i] = read_lanes<R>(a.memory + i * s + first, lanes);
   for (int g = 0; g < m.ngeom; g++) w.geom_force[g] = zero;
   for (int i = 0; i < m.nsense; i++) w.sense[i] = zero;
+  if (m.ncsensor > 0) begin_sensed(m, w, a.contact_data + first, s, lanes);
   w.overflow = mask_of<B>(false);
   unsigned unsolved[Lane<R>::N] = {};
   for (int n = 0; n < a.substeps; n++) {
+    for (int i = 0; i < m.nredrawn; i++)
+      w.redrawn[i] = a.delays ? read_lanes<R>(a.delays + ((long)n * m.nredrawn + i) * s + first, lanes) : bc<R>(-1);
     if (m.nmotor > 0) motors(m, w);
     forward(m, w, a.solver);
     gather_forces(m, w);
@@ -185,6 +201,7 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
     for (int g = 0; g < m.ngeom; g++) w.geom_force[g] = sel(keep, zero, w.geom_force[g]);
     for (int u = 0; u < m.nu; u++) w.act_force[u] = sel(keep, zero, w.act_force[u]);
     for (int i = 0; i < m.nsense; i++) w.sense[i] = sel(keep, zero, w.sense[i]);
+    for (int i = 0; i < m.ncread; i++) w.cread[i] = sel(keep, zero, w.cread[i]);
   }
   for (int i = 0; i < m.nq; i++) write_lanes(a.qpos + i * s + first, w.qpos[i] + zero, lanes);
   for (int i = 0; i < m.nv; i++) {
@@ -199,6 +216,9 @@ OSTLER_FN_BIG void control_step(const M& m, Work<R, M>& w, const StepArgs<typena
   for (int g = 0; g < m.ngeom; g++) write_lanes(a.contact_force + g * s + first, w.geom_force[g] * mean, lanes);
   for (int u = 0; u < m.nu; u++) write_lanes(a.actuator_force + u * s + first, w.act_force[u], lanes);
   for (int i = 0; i < m.nsense; i++) write_lanes(a.sensordata + i * s + first, w.sense[i] + zero, lanes);
+  for (int s = 0; s < m.ncsensor; s++)
+    for (int k = m.csensor_adr[s]; k < m.csensor_adr[s + 1]; k++)
+      write_lanes(a.contact_data + k * (long)a.stride + first, sensed(m, w, s, k, mean) + zero, lanes);
   write_frames(m, w, a, first, lanes);
 }
 
@@ -223,6 +243,7 @@ OSTLER_FN_BIG void evaluate(const M& m, Work<R, M>& w, const EvalArgs<typename L
     // As in the first step of an episode.
     for (int i = 0; i < m.nu; i++) w.target[i] = w.ctrl[i];
     for (int i = 0; i < m.nmemory; i++) w.memory[i] = bc<R>(0);
+    for (int i = 0; i < m.nredrawn; i++) w.redrawn[i] = bc<R>(-1);
     motors(m, w);
   }
   w.overflow = mask_of<typename Lane<R>::Mask>(false);

@@ -30,6 +30,7 @@
   X(nwpair)  /* candidate pairs whose contacts are kept by body: with the world, if on long paths or many to a pair */ \
   X(npair)   /* all candidate pairs; those whose contacts have a Jacobian follow the nwpair */ \
   X(ngroup)  /* runs of candidate pairs of the same two bodies: see collide/broad.cuh */ \
+  X(nwatch)  /* joints whose ranges keep pairs apart */ \
   X(nball)   /* moving bodies with a sphere around their geoms */ \
   X(nbrick)  /* geoms of which all three axes are kept */ \
   X(nwslot)  /* most contacts of the former at once */ \
@@ -46,7 +47,9 @@
   X(ngrav)   /* bodies whose weight is compensated */ \
   X(nmeter)  /* sensors of accelerations and forces */ \
   X(nsense)  /* numbers that these read */ \
-  X(felt)    /* 1: some of them feel contacts of which only Jacobians would be kept */ \
+  X(felt)    /* 1: some of them, or contact sensors, feel contacts of which only Jacobians would be kept */ \
+  X(ncsensor) /* contact sensors of the task: see contact_sensor.cuh */ \
+  X(ncread)  /* numbers that these read */ \
   X(nvary)   /* numbers of the model that differ between environments: see vary.cuh */ \
   X(nderive) /* numbers that follow from them */ \
   X(nlump)   /* moving bodies whose inertia follows from them */ \
@@ -55,6 +58,7 @@
   X(nforced) /* bodies that outside forces act on */ \
   X(nmotor)  /* actuators with laws of their own: see motor.cuh */ \
   X(nmemory) /* numbers that these remember from step to step */ \
+  X(nredrawn) /* delays of motors that are drawn anew between physics steps */ \
   X(nwide)   /* most inputs or outputs of a layer of their networks */ \
   X(gravity_at) /* 1 + where `vary` has gravity, 0: it is constant */ \
   X(rubs)    /* 1: the friction of some contacts varies */ \
@@ -112,7 +116,9 @@
   X(cg_data)      /* [ncg] mesh or height field, else -1 */ \
   X(cg_brick)     /* [ncg] place among those with three axes, -1: the third is enough */ \
   X(group_adr)    /* [ngroup+1] ranges of pairs */ \
+  X(group_live)   /* [ngroup] end of those of its pairs that the ranges of the watched joints do not keep apart */ \
   X(group_ball)   /* [2*ngroup] sphere of the first body, -1 a static geom; of the second; both -1: no test */ \
+  X(watch_qpos)   /* [nwatch] */ \
   X(ball_body)    /* [nball] */ \
   X(pair_kind)    /* [npair] which narrow phase: pair_kind of collide/solid.cuh */ \
   X(pair_g1)      /* [npair] in cg_*; the static geom if there is one */ \
@@ -159,6 +165,10 @@
   X(meter_item)   /* [2*nmeter*nitem] 1: what holds body 1, body 2 of this connect or weld counts */ \
   X(part_adr)     /* [nmeter+1] ranges in part_*: what a force holds, by moving body */ \
   X(part_body)    /* -1 static */ \
+  X(csensor_kind) /* [ncsensor] CONTACT_* */ \
+  X(csensor_adr)  /* [ncsensor+1] its first number */ \
+  X(csensor_last) /* [ncsensor] 1: of the last physics step, 0: over all of the control step */ \
+  X(csensor_side) /* [ncsensor*npair] 1: the pair's second geom is of the first set and its first one of the second, -1: the other way round, 0: it does not count */ \
   X(dof_grav)     /* [nv] who compensates weight: 0 a passive force, 1 the actuators, within their range, 2 nobody */ \
   X(mesh_vert)    /* [nmesh+1] ranges in mesh_pos (vertices of the convex hull) */ \
   X(mesh_face)    /* [nmesh+1] ranges in face_*: faces of the hull, coplanar triangles merged */ \
@@ -235,6 +245,8 @@
   X(cg_bound)     /* [ncg] radius of the bounding sphere, 0 for planes */ \
   X(cg_half)      /* [3*ncg] half sizes of a box about its centre, along its axes, that holds it */ \
   X(group_near)   /* [ngroup] as pair_near, of the spheres' centres */ \
+  X(watch_lo)     /* [nwatch] its range, and what it was taken to be larger */ \
+  X(watch_hi) \
   X(ball_pos)     /* [3*nball] in the moving body's frame */ \
   X(pair_soft)    /* [SOFT*npair] normal direction */ \
   X(pair_fricb)   /* [npair] damping B of elliptic friction directions */ \
@@ -271,6 +283,7 @@
   X(part_mass)    \
   X(part_mcom)    /* [3*] mass times centre of mass, moving body's (or world's) frame */ \
   X(part_inertia) /* [6*] as body_inertia */ \
+  X(csensor_above) /* [ncsensor] of counts: the force (N) above which a physics step counts */ \
   X(ell_pos)      /* [3*nell] centre in the body's frame */ \
   X(ell_mat)      /* [9*nell] axes in the body's frame */ \
   X(ell_real)     /* [19*nell] see fluid.cuh */ \

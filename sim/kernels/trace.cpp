@@ -79,7 +79,7 @@ inline void factor(int n, const int* adr, const int* col, Sym* A, Sym* x) {
 // The pattern with the couplings of all pairs at once, if there are any and their
 // factor is short enough to be written out.
 static bool couples_all(const M& m, W& w) {
-  if (!m.dense || m.nv > 64 || !couple(m, w, m.npair - m.nwpair, nullptr)) return false;
+  if (!m.dense || m.nv > 64 || !couple(m, w, m.npair - m.nwpair, [&](int k) { return m.nwpair + k; })) return false;
   long products = 0;
   for (int i = 0; i < m.nv; i++) {
     const long entries = w.pat_adr[i + 1] - w.pat_adr[i];
@@ -147,8 +147,7 @@ static void trace(const M& m, W& w) {
     for (int k = digits - 1, rest = b; k >= 0; k--, rest /= 10) name[at + k] = (char)('0' + rest % 10);
     begin(m, w, name);
     load_joint_space(m, w, b);
-    load_to_parent(m, w, b);
-    STORE(grad), STORE(hess), STORE(wrench), STORE(stiff);
+    STORE(grad), STORE(hess);
     ostler_sym_end();
   }
 

@@ -78,18 +78,34 @@ template<class R, class M> OSTLER_FN void load_joint_space(const M& m, Work<R, M
     w.grad[d] = w.grad[d] + dot6(s, w.wrench + 6 * b);
   }
 }
+
+// Of a body: no load, one to which more is added, one that its first contact is to write.
+enum { LOAD_NONE, LOAD_SUM, LOAD_FIRST };
+
+// Passes a body's load on to its parent.
 template<class R, class M> OSTLER_FN void load_to_parent(const M& m, Work<R, M>& w, int b) {
   const int p = m.body_parent[b];
   if (p < 0) return;
-  for (int k = 0; k < 6; k++) w.wrench[6 * p + k] = w.wrench[6 * p + k] + w.wrench[6 * b + k];
-  for (int k = 0; k < 21; k++) w.stiff[21 * p + k] = w.stiff[21 * p + k] + w.stiff[21 * b + k];
+  R *to = w.wrench + 6 * p, *stiff_to = w.stiff + 21 * p;
+  const R *from = w.wrench + 6 * b, *stiff_from = w.stiff + 21 * b;
+  const bool none = w.has_load[p] == LOAD_NONE;
+  w.has_load[p] = LOAD_SUM;
+  if (none) {
+    for (int k = 0; k < 6; k++) to[k] = from[k];
+    // In pieces that compilers write out.
+    for (int k = 0; k < 21; k += 7)
+      for (int i = 0; i < 7; i++) stiff_to[k + i] = stiff_from[k + i];
+  } else {
+    for (int k = 0; k < 6; k++) to[k] = to[k] + from[k];
+    for (int k = 0; k < 21; k += 7)
+      for (int i = 0; i < 7; i++) stiff_to[k + i] = stiff_to[k + i] + stiff_from[k + i];
+  }
 }
 template<class R, class M> OSTLER_FN void contact_loads(const M& m, Work<R, M>& w) {
   for (int b = m.nb - 1; b >= 0; b--) {
     if (!w.has_load[b]) continue;
     load_joint_space(m, w, b);
     load_to_parent(m, w, b);
-    if (m.body_parent[b] >= 0) w.has_load[m.body_parent[b]] = 1;
   }
 }
 

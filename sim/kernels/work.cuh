@@ -47,8 +47,9 @@ enum { CDIM = 6 };
   X(wc_mu, N(rubs) ? 3 * N(nwslot) : 0) X(pc_mu, N(rubs) ? 3 * N(npslot) : 0) /* own friction of contacts */ \
   X(vary, N(nvary) + N(nderive)) /* see vary.cuh */ \
   X(geom_force, N(ngeom)) \
-  X(target, N(nmotor) > 0 ? N(nu) : 0) X(memory, N(nmemory)) X(net_a, N(nwide)) X(net_b, N(nwide)) /* see motor.cuh */ \
+  X(target, N(nmotor) > 0 ? N(nu) : 0) X(memory, N(nmemory)) X(redrawn, N(nredrawn)) X(net_a, N(nwide)) X(net_b, N(nwide)) /* see motor.cuh */ \
   X(sense, N(nsense)) /* what the meters read */ \
+  X(csensed, N(ncread)) X(cread, N(ncread)) /* what contact sensors read in this physics step, and in all of the control step */ \
   X(meter_frame, 12 * N(nmeter)) /* their places, as xpos (static: in the world), and axes */ \
   X(body_acc, N(nmeter) > 0 ? 6 * N(nb) : 0) \
   X(pc_place, N(felt) > 0 ? 9 * N(npslot) : 0) /* as wc_pos, wc_frame */ \
@@ -60,8 +61,9 @@ enum { CDIM = 6 };
 // Arrays of int, alike in all lanes.
 #define OSTLER_WORK_INT(X) \
   X(wc_pair, N(nwslot)) X(pc_pair, N(npslot)) \
-  X(wc_on, N(nwslot)) X(pc_on, N(npslot)) /* contacts that the solve still needs */ \
-  X(has_load, N(nb))      /* bodies with a contact somewhere in their subtree: LOAD_* of newton.cuh */ \
+  X(wc_on, N(nwslot)) X(pc_on, N(npslot)) X(lim_on, N(nlim)) /* contacts and limits that the solve still needs */ \
+  X(wc_mark, N(nwslot)) X(pc_mark, N(npslot)) /* of those contacts: those that push, or of lanes that search for the length of their step */ \
+  X(has_load, N(nb))      /* bodies with a contact somewhere in their subtree: LOAD_* of tree.cuh */ \
   X(pat_adr, N(npslot) > 0 ? N(nv) + 1 : 0) X(pat_col, N(npslot) > 0 ? N(nhess) : 0)
 
 template<class R, class M, int Fixed = Sizes<M>::fixed> struct Work;
@@ -71,7 +73,8 @@ template<class R> struct WorkScalars {
   typename Lane<R>::Mask overflow;    // lanes that lost a contact
   typename Lane<R>::Mask unsolved;    // lanes whose last solve stopped at the iteration cap
   int nwc, npc;                       // contacts present in any lane
-  int nwon, npon;                     // listed in wc_on, pc_on
+  int nwon, npon, nlon;               // listed in wc_on, pc_on, lim_on
+  int nwmark, npmark;                 // in wc_mark, pc_mark
   R lane_iterations;                  // Newton iterations of the last solve
   R ncon;                             // contacts of the last state per lane
 };

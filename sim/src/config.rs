@@ -11,6 +11,7 @@ mod command;
 mod contact;
 mod event;
 mod late;
+mod native;
 mod observation;
 mod reset;
 mod robot;
@@ -27,11 +28,12 @@ pub use event::{
     EventDistribution, EventRange, EventTerm, EventTime, Operation, PseudoRange, Span,
 };
 pub use late::{Delay, DelayConfig, DelaySteps};
+pub use native::{Header, Leave, NativeCode, NativeTerm, NativeUnit};
 pub use observation::{
-    CriticCopy, GroupOptions, HalfOrRange, NoiseKind, ObservationGroup, ObservationTerm, Spread,
-    SpreadConfig, Stack,
+    BiasWhen, CriticCopy, GroupOptions, HalfOrRange, NoiseKind, ObservationGroup, ObservationTerm,
+    Spread, SpreadConfig, Stack,
 };
-pub use reset::ResetTerm;
+pub use reset::{Conditions, ResetTerm, StartConfig};
 pub use robot::{BaseConfig, FloorConfig, FloorTable, HeightConfig};
 pub use terms::{MetricTerm, Over, StateTerm};
 pub use values::{OneOrMany, Ranges};
@@ -255,6 +257,10 @@ pub struct TaskConfig {
     /// the floor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_height: Option<HeightConfig>,
+    /// Moments of inertia that no body can have become their mean, as MuJoCo's
+    /// `compiler/balanceinertia`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub balance_inertia: bool,
     /// What drives the robot's joints, in the place of the file's actuators or where it has
     /// none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -283,6 +289,9 @@ pub struct TaskConfig {
     /// Values of the task's own, read as `state.NAME`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub state: Vec<StateTerm>,
+    /// Functions of C++ headers, read as `native.NAME`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub native: Vec<NativeTerm>,
     /// How the policy's output becomes controls; in order, first output first.
     pub action: Vec<ActionTerm>,
     /// Random targets, drawn at reset and at intervals, read as `command.NAME`.
@@ -302,6 +311,9 @@ pub struct TaskConfig {
     /// How a new episode starts; applied in order on top of the initial pose, or of
     /// `default_pose` where that names one.
     pub reset: Vec<ResetTerm>,
+    /// What the start of an episode fulfils.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<StartConfig>,
     /// Changes of the robot and pushes, by chance.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub event: Vec<EventTerm>,
@@ -310,6 +322,9 @@ pub struct TaskConfig {
     /// `[agents]`, which stands beside `[task]` in the run's file: put here by who reads it.
     #[serde(skip)]
     pub agents: Option<AgentsConfig>,
+    /// The headers of `native`, and leave to run them: put here by who reads them.
+    #[serde(skip)]
+    pub native_code: NativeCode,
 }
 
 /// `[[task.reward]]`.

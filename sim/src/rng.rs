@@ -27,6 +27,7 @@ pub enum Purpose {
     ObservationBias = 32,
     Delay = 33,
     CommandTimer = 34,
+    Native = 37,
 }
 
 /// Four 32-bit words for one (seed, stream, purpose, step, index).

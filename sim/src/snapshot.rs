@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Of everything that is written here, `kernels/state.h` included. A snapshot of another
 /// version is refused.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// How a record begins.
 #[derive(Serialize, Deserialize)]

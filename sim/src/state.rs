@@ -146,6 +146,7 @@ impl Sizes {
             njoint: model.joints.len(),
             ngeom: model.geoms.len(),
             nsense: model.nmeasured(),
+            nreading: model.nreading(),
             nvaried: model.nvaried(),
             nderived: model.nderived,
             nmemory: model.nmemory(),

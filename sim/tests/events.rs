@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use ostler_sim::Groups;
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
 use ostler_sim::env::{BatchEnv, EnvError, StepOut};
-use ostler_sim::model::{Field, Model, Varied, mjcf};
+use ostler_sim::model::{Field, Model, mjcf};
+use ostler_sim::{EpisodeStats, Groups};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -97,6 +97,13 @@ impl Batch {
             final_slot: &mut self.slots,
         };
         self.env.step(&actions, &mut out);
+    }
+
+    /// Observations of the components `from..to`, environment by environment.
+    fn seen(&self, from: usize, to: usize) -> Vec<Vec<f32>> {
+        let width = self.env.spec().obs.policy;
+        let rows = self.obs.chunks(width);
+        rows.map(|row| row[from..to].to_vec()).collect()
     }
 
     /// Numbers of a field of an element, environment by environment.
@@ -521,6 +528,141 @@ fn mistakes_are_named_with_their_remedies() {
             "set",
             "not closed",
         ),
+        (
+            "when = \"reset\"\nset = \"inertia(trunk)\"\noperation = \"scale\"\nrange = [0.2, 2.0]",
+            "range",
+            "no body",
+        ),
+        (
+            "when = \"startup\"\nset = \"mass(trunk)\"\noperation = \"scale\"\nrange = [0.0, 1.0]",
+            "range",
+            "not above 0",
+        ),
+        (
+            "when = \"startup\"\nset = \"density(trunk)\"\noperation = \"scale\"\nrange = [-1.0, 1.0]",
+            "range",
+            "not above 0",
+        ),
+        (
+            "when = \"startup\"\nset = \"density(trunk)\"\nrange = [1.0, 2.0]",
+            "operation",
+            "density is scaled",
+        ),
+        (
+            "when = \"startup\"\nset = \"mass(trunk)\"\ndistribution = \"choice\"\nchoices = [1.0, -2.0]",
+            "choices",
+            "could become -2",
+        ),
+        (
+            "when = \"startup\"\nset = \"mass(trunk)\"\noperation = \"scale\"\nrange = [1.0, 1e38]",
+            "range",
+            "infinite",
+        ),
+        (
+            "when = \"startup\"\nset = \"mass(trunk)\"\nrange = [1.0, 1e39]",
+            "range",
+            "finite",
+        ),
+        (
+            "when = \"startup\"\nset = \"pseudo_inertia(trunk)\"\nrange = { alpha = [0.0, 50.0] }",
+            "range.alpha",
+            "no body",
+        ),
+        (
+            "when = \"startup\"\nset = \"pseudo_inertia(trunk)\"\nrange = { t = [0.1, 0.0] }",
+            "range.t",
+            "upside down",
+        ),
+        (
+            "when = \"startup\"\nset = \"pseudo_inertia(trunk)\"\nmean = 0.0\nrange = { t = [0.0, 0.1] }",
+            "mean",
+            "uniform draws alone",
+        ),
+        (
+            "when = \"startup\"\nset = \"mass(trunk)\"\ndistribution = \"normal\"\nmean = 5.0\nstd = 1.0\nrange = [1, 2]",
+            "range",
+            "no meaning",
+        ),
+        (
+            "when = \"startup\"\nset = \"mass(trunk)\"\ndistribution = \"normal\"\nmean = 5.0\nstd = -1.0",
+            "std",
+            "negative",
+        ),
+        (
+            "when = \"startup\"\nset = \"armature(leg_*)\"\nrange = [0, 1]",
+            "set",
+            "fits \"leg_*\"",
+        ),
+        (
+            "when = \"startup\"\nset = \"armature(root*)\"\nrange = [0, 1]",
+            "set",
+            "no hinge or slide joint fits",
+        ),
+        (
+            "when = \"startup\"\nset = \"joint_offset(root)\"\nrange = [0, 1]",
+            "set",
+            "ball or free",
+        ),
+        (
+            "when = \"startup\"\nset = \"kd(hip)\"\nrange = [0, 1]",
+            "set",
+            "no actuator fits",
+        ),
+        (
+            "when = \"startup\"\nset = \"effort_limit(*)\"\nrange = [-1, 1]",
+            "range",
+            "below 0",
+        ),
+        (
+            "when = \"startup\"\nset = \"damping(*)\"\noperation = \"add\"\nrange = [-1.0, 0.0]",
+            "range",
+            "its own is 0.1",
+        ),
+        (
+            "when = \"startup\"\nset = \"frictionloss(*)\"\nrange = [-0.1, 0.1]",
+            "range",
+            "below 0",
+        ),
+        (
+            "when = \"startup\"\nset = \"stiffness(*)\"\nrange = [-0.1, 0.1]",
+            "range",
+            "below 0",
+        ),
+        (
+            "when = \"reset\"\nset = \"force(trunk)\"\noperation = \"scale\"\nrange = [1, 2]",
+            "operation",
+            "nothing to be scaled",
+        ),
+        (
+            "when = \"startup\"\nduration_s = 1.0\nset = \"force(trunk)\"\nrange = [1, 2]",
+            "duration_s",
+            "startup",
+        ),
+        (
+            "when = \"interval\"\ninterval_s = [2.0, 1.0]\nset = \"vel(trunk)\"\nrange = [1, 2]",
+            "interval_s",
+            "upside down",
+        ),
+        (
+            "when = \"interval\"\ninterval_s = 1e-3\nset = \"vel(trunk)\"\nrange = [1, 2]",
+            "interval_s",
+            "less than the control step",
+        ),
+        (
+            "when = \"interval\"\ninterval_s = 1.0\nduration_s = [1.0, 0.5]\nset = \"force(trunk)\"\nrange = [1, 2]",
+            "duration_s",
+            "upside down",
+        ),
+        (
+            "when = \"interval\"\ninterval_s = 1.0\nset = \"vel(thigh_fl)\"\nrange = [1, 2]",
+            "set",
+            "no free joint",
+        ),
+        (
+            "when = \"interval\"\ninterval_s = 1.0\nset = \"vel(*)\"\nrange = [1, 2]",
+            "set",
+            "no free joint",
+        ),
     ] {
         let error = Batch::try_new(1, &event("e", rest), 1.0, 1)
             .err()
@@ -544,9 +686,332 @@ fn mistakes_are_named_with_their_remedies() {
     .concat();
     let error = Batch::try_new(1, &twice, 1.0, 1).err().unwrap().to_string();
     assert!(error.contains("the event \"a\" sets already"), "{error}");
-    let name = Varied {
-        field: Field::Mass,
-        element: trunk(),
+    // Principal moments and the pseudo-inertia are one inertia.
+    let both = [
+        event(
+            "a",
+            "when = \"startup\"\nset = \"inertia(trunk)[1]\"\noperation = \"scale\"\nrange = [1.0, 1.01]",
+        ),
+        event(
+            "b",
+            "when = \"reset\"\nset = \"pseudo_inertia(*)\"\nrange = { alpha = [0.0, 0.1] }",
+        ),
+    ];
+    for text in [both.concat(), format!("{}{}", both[1], both[0])] {
+        let error = Batch::try_new(1, &text, 1.0, 1).err().unwrap().to_string();
+        assert!(error.contains("sets already"), "{error}");
+    }
+}
+
+/// Appends what is seen of events to the observations.
+fn see(expr: &str) -> String {
+    format!("[[observation]]\nname = \"privileged\"\nexpr = '{expr}'\n")
+}
+
+/// Numbers of the observations before those that [`see`] adds.
+fn before() -> usize {
+    let model = robot();
+    model.nq + model.nv + 6
+}
+
+#[test]
+fn expressions_read_what_events_drew() {
+    let text = [
+        event(
+            "ice",
+            "when = \"startup\"\nset = \"friction(foot_*)[0]\"\nrange = [0.3, 1.5]",
+        ),
+        event(
+            "rub",
+            "when = \"startup\"\nset = \"friction(foot_*)[1:3]\"\nshared = true\nrange = [[0.01, 0.02], [0.001, 0.002]]",
+        ),
+        event(
+            "load",
+            "when = \"reset\"\nset = \"mass(trunk)\"\noperation = \"add\"\nrange = [-1.0, 3.0]",
+        ),
+        event(
+            "heavy",
+            "when = \"reset\"\nset = \"density(thigh_*)\"\noperation = \"scale\"\nrange = [0.8, 1.2]",
+        ),
+        event(
+            "twist",
+            "when = \"reset\"\nset = \"pseudo_inertia(calf_fl)\"\nrange = { alpha = [-0.1, 0.1], t = [-0.01, 0.01] }",
+        ),
+        see("concat(event.ice, event.rub, event.load, event.heavy, event.twist, mass(trunk), friction(\"foot_*\"))"),
+    ]
+    .concat();
+    let mut batch = Batch::new(50, &text, 0.1);
+    batch.reset();
+    let (start, trunk) = (before(), trunk());
+    let model = robot();
+    let geoms = model.geoms.iter().enumerate();
+    let feet: Vec<usize> = geoms
+        .filter(|(_, g)| g.name.starts_with("foot_"))
+        .map(|(i, _)| i)
+        .collect();
+    let thighs: Vec<usize> = (0..model.bodies.len())
+        .filter(|b| model.bodies[*b].name.starts_with("thigh_"))
+        .collect();
+    let mut last = Vec::new();
+    for step in 0..12 {
+        let seen = batch.seen(start, start + 4 + 2 + 1 + 4 + 4 + 1 + 12);
+        for (e, row) in seen.iter().enumerate() {
+            for (f, foot) in feet.iter().enumerate() {
+                let own = &batch.field(Field::Friction, *foot)[e];
+                assert_eq!([row[f], row[4], row[5]], own[..], "{e}");
+                assert_eq!(row[16 + 3 * f..][..3], own[..], "{e}");
+            }
+            let mass = batch.field(Field::Mass, trunk)[e][0];
+            assert_eq!(model.bodies[trunk].mass as f32 + row[6], mass);
+            assert_eq!(row[15], mass);
+            for (i, &b) in thighs.iter().enumerate() {
+                let mass = batch.field(Field::Mass, b)[e][0];
+                assert_eq!(model.bodies[b].mass as f32 * row[7 + i], mass);
+            }
+            assert!(row[11].abs() <= 0.1 && row[12..15].iter().all(|t| t.abs() <= 0.01));
+        }
+        // Episodes of five steps: those of resets are drawn anew, those of startup stay.
+        if step == 0 {
+            last = seen;
+        } else if step == 11 {
+            for (a, b) in last.iter().zip(&seen) {
+                assert!(a[..6] == b[..6] && a[6..15].iter().zip(&b[6..15]).all(|(x, y)| x != y));
+            }
+        }
+        batch.step();
+    }
+}
+
+#[test]
+fn an_event_that_has_not_happened_reads_as_what_changes_nothing() {
+    let text = [
+        event(
+            "push",
+            "when = \"interval\"\ninterval_s = 0.1\nset = \"vel(trunk)[0:2]\"\noperation = \"add\"\nrange = [0.5, 1.0]",
+        ),
+        event(
+            "gust",
+            "when = \"interval\"\ninterval_s = 0.1\nduration_s = 0.04\nset = \"force(trunk)[2]\"\nrange = [3.0, 5.0]",
+        ),
+        event(
+            "wear",
+            "when = \"interval\"\ninterval_s = 0.1\nset = \"damping(*)\"\nshared = true\noperation = \"scale\"\nrange = [2.0, 3.0]",
+        ),
+        event(
+            "warp",
+            "when = \"interval\"\ninterval_s = 0.1\nset = \"pseudo_inertia(trunk)\"\nrange = { alpha = [0.1, 0.2] }",
+        ),
+        see("concat(event.push, event.gust, event.wear, event.warp, mass(trunk))"),
+    ]
+    .concat();
+    for events in [true, false] {
+        let mut batch = Batch::new(3, &text, 0.28);
+        batch.env.set_events(events);
+        batch.reset();
+        let dt = batch.env.spec().step_dt;
+        let [every, hold, length] = [0.1, 0.04, 0.28].map(|s| (s / dt).round() as usize);
+        let own = robot().bodies[trunk()].mass as f32;
+        for t in 0..3 * length {
+            let start = before();
+            // Of an episode: the first draw comes after so many steps.
+            let age = t % length;
+            for row in batch.seen(start, start + 6) {
+                let [px, py, gust, wear, warp, mass] = row[..] else {
+                    panic!("{row:?}");
+                };
+                if events && age >= every {
+                    let on = age % every < hold;
+                    assert!(
+                        (0.5..=1.0).contains(&px) && (0.5..=1.0).contains(&py),
+                        "{t}"
+                    );
+                    assert_eq!(gust != 0.0, on, "step {t}");
+                    assert!((2.0..=3.0).contains(&wear) && (0.1..=0.2).contains(&warp));
+                    assert!((mass / own - (2.0 * warp).exp()).abs() < 1e-5);
+                } else {
+                    assert_eq!(
+                        [px, py, gust, wear, warp, mass],
+                        [0.0, 0.0, 0.0, 1.0, 0.0, own],
+                        "step {t}"
+                    );
+                }
+            }
+            batch.step();
+        }
+    }
+}
+
+/// Normal draws that were cut off are seen as they act.
+#[test]
+fn draws_that_are_cut_off_are_seen_as_they_act() {
+    let text = [
+        event(
+            "slack",
+            "when = \"startup\"\nset = \"damping(*)\"\nshared = true\noperation = \"add\"\ndistribution = \"normal\"\nmean = -1.0\nstd = 1.0",
+        ),
+        see("concat(event.slack, damping)"),
+    ]
+    .concat();
+    let mut batch = Batch::new(200, &text, 1.0);
+    batch.reset();
+    let start = before();
+    let own = {
+        let model = robot();
+        let joint = model.joints.iter().find(|j| j.is_scalar()).unwrap();
+        joint.damping as f32
     };
-    assert_eq!(robot().field(name).len(), 1);
+    let mut cut = 0;
+    for row in batch.seen(start, start + 2) {
+        let [drawn, damping] = row[..] else {
+            panic!("{row:?}");
+        };
+        assert!(
+            (own + drawn - damping).abs() < 1e-6 && damping >= 0.0,
+            "{row:?}"
+        );
+        cut += usize::from(damping == 0.0);
+    }
+    assert!((20..200).contains(&cut), "{cut}");
+}
+
+const EXPLOSIVE: &str = r#"
+[[event]]
+name = "heavy"
+when = "startup"
+set = "gravity[2]"
+distribution = "choice"
+choices = [-9.7, -9.8, -9.9, -1e7]
+[[event]]
+name = "blow"
+when = "interval"
+interval_s = 0.6
+set = "vel(trunk)[2]"
+distribution = "choice"
+choices = [0.0, 0.0, 0.0, 1e6]
+[[event]]
+name = "calm"
+when = "interval"
+interval_s = 2.0
+set = "force(trunk)"
+range = [0.0, 0.1]
+"#;
+
+/// Statistics of so many steps.
+fn statistics(batch: &mut Batch, steps: usize) -> EpisodeStats {
+    let mut stats = EpisodeStats::with_room(batch.env.spec()).unwrap();
+    let mut sum = EpisodeStats::with_room(batch.env.spec()).unwrap();
+    for _ in 0..steps {
+        batch.step();
+        batch.env.take_stats(&mut stats);
+        for (a, b) in sum.suspects.iter_mut().zip(&stats.suspects) {
+            *a += b;
+        }
+        for (a, b) in sum.causes.iter_mut().zip(&stats.causes) {
+            *a += b;
+        }
+    }
+    sum
+}
+
+/// A push that nothing withstands breaks the environment in the step after it, or in its own;
+/// an environment with a gravity that nothing withstands breaks again and again.
+#[test]
+fn breaks_are_counted_by_the_event_before_them() {
+    let only = |name: &str| {
+        let part = EXPLOSIVE.split("[[event]]").find(|p| p.contains(name));
+        format!("[[event]]{}", part.unwrap())
+    };
+    // The push alone: every break is soon after it.
+    let mut batch = Batch::new(40, &(only("blow") + &only("calm")), 1e3);
+    batch.reset();
+    let stats = statistics(&mut batch, 200);
+    assert!(stats.broken() > 20, "{}", stats.broken());
+    assert_eq!(stats.suspects[0], stats.broken());
+    assert!(
+        stats.suspects[1] < stats.broken() / 4,
+        "{:?}",
+        stats.suspects
+    );
+    // What chance would have counted.
+    let spec = batch.env.spec().events.clone();
+    assert_eq!(spec[0].name, "blow");
+    let chance = spec[0].by_chance(stats.broken(), 200 * 40, 40 + stats.broken(), 40);
+    let every = 0.6 / batch.env.spec().step_dt;
+    assert!(
+        (chance - stats.broken() as f64 * 10.0 / every).abs() < 1e-3,
+        "{chance}"
+    );
+
+    let mut batch = Batch::new(40, &only("heavy"), 1e3);
+    batch.reset();
+    let gravity = batch.field(Field::Gravity, 0);
+    let count = gravity.iter().filter(|g| g[2] < -1e6).count() as u64;
+    let stats = statistics(&mut batch, 400);
+    assert!(
+        count > 3 && stats.broken() > 4 * count,
+        "{count} {}",
+        stats.broken()
+    );
+    assert_eq!(stats.suspects[0], stats.broken() - 2 * count);
+}
+
+#[test]
+fn suspects_are_the_same_for_any_number_of_threads_and_after_a_snapshot() {
+    let text = format!("{EXPLOSIVE}{}", see("concat(event.heavy, event.blow)"));
+    let mut one = Batch::new(150, &text, 2.0);
+    let mut three = Batch::try_new(150, &text, 2.0, 3).unwrap();
+    one.reset();
+    three.reset();
+    let mut saved = Vec::new();
+    statistics(&mut one, 90);
+    one.env.capture(&mut saved).unwrap();
+    let rest = statistics(&mut one, 150);
+    statistics(&mut three, 90);
+    let mut again = Batch::new(150, &text, 2.0);
+    again.env.restore(&saved).unwrap();
+    for other in [&mut three, &mut again] {
+        let stats = statistics(other, 150);
+        assert_eq!(stats.suspects, rest.suspects);
+        assert_eq!(other.bits(), one.bits());
+    }
+    assert!(
+        rest.suspects[..2].iter().all(|n| *n > 10),
+        "{:?}",
+        rest.suspects
+    );
+}
+
+#[test]
+fn numbers_that_are_not_as_they_seem_are_said() {
+    let text = [
+        event(
+            "slack",
+            "when = \"startup\"\nset = \"damping(*)\"\ndistribution = \"normal\"\nmean = 0.1\nstd = 0.1",
+        ),
+        event(
+            "spring",
+            "when = \"startup\"\nset = \"stiffness(*)\"\noperation = \"scale\"\nrange = [0.8, 1.2]",
+        ),
+        event(
+            "fine",
+            "when = \"startup\"\nset = \"mass(trunk)\"\nrange = [4.0, 6.0]",
+        ),
+    ]
+    .concat();
+    let batch = Batch::new(1, &text, 1.0);
+    let (lines, warnings) = batch.env.events();
+    assert_eq!(lines.len(), 3);
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    let says = |k: usize, words: &[&str]| {
+        let line: &String = &warnings[k];
+        assert!(words.iter().all(|w| line.contains(w)), "{line}");
+    };
+    says(
+        0,
+        &["\"slack\"", "15.87 % of the draws", "below 0", "become 0"],
+    );
+    says(
+        1,
+        &["\"spring\"", "and 11 more", "is 0 in the robot's file"],
+    );
 }

@@ -7,7 +7,7 @@
 mod support;
 
 use ostler_sim::config::{EnvConfig, SimConfig, Specialize, TaskConfig};
-use ostler_sim::model::{Model, mjcf};
+use ostler_sim::model::{ContactReading, ContactSensor, Model, mjcf};
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, State, fault, native};
 use ostler_sim::referee::mujoco::MuJoCo;
@@ -21,12 +21,55 @@ const WORLDS: usize = 8;
 const STEPS: usize = 60;
 
 fn robot(name: &str) -> Arc<Model> {
-    let folder = match name.starts_with("sensor") {
-        true => "tests/referee/features",
-        false => "configs/robots",
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let ours = root.join(format!("configs/robots/{name}.xml"));
+    let path = match ours.exists() {
+        true => ours,
+        false => root.join(format!("tests/referee/features/{name}.xml")),
     };
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../{folder}/{name}.xml"));
-    Arc::new(mjcf::load(&path).unwrap())
+    let mut model = mjcf::load(&path).unwrap();
+    model.contact_sensors = sensors(&model);
+    Arc::new(model)
+}
+
+/// All readings of contacts between sets of geoms: of one another, and of all.
+fn sensors(model: &Model) -> Vec<ContactSensor> {
+    let all: Vec<usize> = (0..model.geoms.len()).collect();
+    let every = |by: usize, rest: usize| -> Vec<usize> {
+        all.iter().copied().filter(|g| g % by == rest).collect()
+    };
+    let sets = [
+        (all.clone(), all.clone()),
+        (all[1..].to_vec(), all.clone()),
+        (all.clone(), vec![0]),
+        (every(2, 0), every(2, 1)),
+        (every(3, 1), every(3, 2)),
+        (all[all.len() - 1..].to_vec(), all.clone()),
+    ];
+    let readings = [
+        ContactReading::Force,
+        ContactReading::Net,
+        ContactReading::Place,
+        ContactReading::Normal,
+        ContactReading::Count(0.0),
+        ContactReading::Count(3.0),
+        ContactReading::TimeIn,
+        ContactReading::TimeOut,
+    ];
+    let summed = [true, true, true, true, false, false, false, false];
+    let each = |(of, with): (Vec<usize>, Vec<usize>)| {
+        let sensor = |reads, last| ContactSensor {
+            of: of.clone(),
+            with: with.clone(),
+            reads,
+            last,
+        };
+        let last = readings.into_iter().zip(summed).filter(|(_, s)| *s);
+        let last = last.map(|(reads, _)| sensor(reads, true));
+        let all = readings.map(|reads| sensor(reads, false));
+        all.into_iter().chain(last).collect::<Vec<_>>()
+    };
+    sets.into_iter().flat_map(each).collect()
 }
 
 /// A number in -1..1 that depends on what it is for alone.
@@ -49,7 +92,7 @@ fn pair(model: &Arc<Model>) -> Option<(native::NativePhysics, MuJoCoWorlds)> {
 }
 
 /// The arrays by name.
-fn arrays(s: &State) -> [(&'static str, &Vec<f32>); 11] {
+fn arrays(s: &State) -> [(&'static str, &Vec<f32>); 12] {
     let names = [
         "qpos",
         "qvel",
@@ -61,6 +104,7 @@ fn arrays(s: &State) -> [(&'static str, &Vec<f32>); 11] {
         "actuator_force",
         "qacc",
         "sensordata",
+        "contact_data",
         "varied",
     ];
     let mut named = names.into_iter();
@@ -80,7 +124,7 @@ fn compare(name: &str, step: usize, ours: &State, theirs: &State) -> bool {
                 i / WORLDS,
                 i % WORLDS
             );
-            touching |= array == "contact_force" && *y > 0.0;
+            touching |= array == "contact_data" && *y > 0.0;
         }
     }
     assert_eq!(ours.fault, theirs.fault, "{name}, step {step}");
@@ -132,6 +176,24 @@ fn every_array_that_tasks_see_is_mujocos() {
         "sensor_planar",
         "sensor_force_elliptic",
         "sensor_touch",
+        // What contact sensors read, of contacts of every dimension and both cones, of a robot
+        // with itself, of several trees with each other and with the world on either side.
+        "condim_1",
+        "condim_1_elliptic",
+        "condim_3",
+        "condim_3_elliptic",
+        "condim_4",
+        "condim_4_elliptic",
+        "condim_6",
+        "condim_6_elliptic",
+        "contact_self",
+        "contact_pair_elliptic",
+        "contact_filter",
+        "attach_and_replicate",
+        "plane_box",
+        "capsule_capsule",
+        "integrator_implicitfast_scene",
+        "integrator_rk4",
     ] {
         let Some(touched) = side_by_side(name) else {
             return;

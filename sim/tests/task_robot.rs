@@ -250,6 +250,121 @@ fn a_delay_counts_physics_steps() {
     assert_eq!(late.state().qvel, now.state().qvel);
 }
 
+/// The same where another delay is given for every physics step.
+#[test]
+fn a_delay_may_be_another_in_every_physics_step() {
+    let late = format!("{}delay = {{ steps = [1, 4], redraw = 1 }}\n", DC);
+    let late = task::robot(&wheel(), &cfg(&late)).unwrap();
+    let now = task::robot(&wheel(), &cfg(DC)).unwrap();
+    let (mut late, mut now) = (worlds(&late, 5), worlds(&now, 5));
+    let ctrl = |step: usize| -> Vec<f32> { (0..5).map(|e| draw(e, step, 0) as f32).collect() };
+    let lag = |at: usize, e: usize| 1 + (at * at + 3 * e) % 4;
+    for step in 0..40_usize {
+        let lags = (0..2).flat_map(|half| (0..5).map(move |e| lag(2 * step + half, e) as f32));
+        late.delay(&lags.collect::<Vec<_>>());
+        late.step(&ctrl(step), 2);
+        for at in [2 * step, 2 * step + 1] {
+            let given = |e: usize| ctrl(at.saturating_sub(lag(at, e)) / 2)[e];
+            now.step(&(0..5).map(given).collect::<Vec<_>>(), 1);
+        }
+        assert_eq!(late.state().qvel, now.state().qvel, "step {step}");
+    }
+}
+
+/// A body that nothing moves, whose actuator's force is the target that has come to it.
+fn heavy() -> Arc<Model> {
+    let text = r#"<mujoco><option timestep="0.01" gravity="0 0 0"/><worldbody>
+      <body name="block"><joint name="rail" type="slide" axis="1 0 0"/>
+        <geom type="sphere" size="0.1" mass="1e9"/></body></worldbody></mujoco>"#;
+    Arc::new(mjcf::parse(Path::new("heavy.xml"), text.to_string()).unwrap())
+}
+
+/// The delay of every environment in every step.
+fn lags(delay: &str, n: usize, steps: usize) -> Vec<Vec<usize>> {
+    let text = format!(
+        r#"
+[[actuator]]
+joints = ["rail"]
+stiffness = 1.0
+delay = {delay}
+[[action]]
+actuators = ["*"]
+kind = "position"
+[[observation]]
+name = "force"
+expr = "actuator_force()"
+[[reward]]
+name = "alive"
+expr = "1"
+"#
+    );
+    let env = EnvConfig {
+        num_envs: n,
+        decimation: 1,
+        episode_length_s: 1e3,
+    };
+    let mut batch = Batch::of(&heavy(), &cfg(&text), &env, 1);
+    let mut found = vec![Vec::new(); n];
+    for t in 0..steps {
+        batch.act(&vec![t as f32; n]);
+        for (found, force) in found.iter_mut().zip(&batch.obs) {
+            let target = force.round() as usize;
+            assert!(
+                (force - target as f32).abs() < 1e-3 && target <= t,
+                "{force} in {t}"
+            );
+            found.push(t - target);
+        }
+    }
+    found
+}
+
+/// mjlab's `DelayedActuator`: `update_period` 0 draws in every step.
+#[test]
+fn delays_are_drawn_anew_within_an_episode() {
+    let all = lags("{ steps = [1, 4], redraw = 1 }", 200, 100);
+    let late: Vec<usize> = all.iter().flat_map(|own| own[10..].to_vec()).collect();
+    let share = |of: &dyn Fn(usize) -> bool| {
+        late.iter().filter(|s| of(**s)).count() as f64 / late.len() as f64
+    };
+    for steps in 1..=4 {
+        let found = share(&|s| s == steps);
+        assert!((found - 0.25).abs() < 0.015, "{steps}: {found}");
+    }
+    let pairs = all.iter().flat_map(|own| own[10..].windows(2));
+    let (mut same, mut count) = (0, 0);
+    pairs.for_each(|w| (same, count) = (same + usize::from(w[0] == w[1]), count + 1));
+    assert!(
+        (same as f64 / count as f64 - 0.25).abs() < 0.02,
+        "{same} of {count}"
+    );
+
+    // Every fifth step, at times of its own; three quarters of the draws change nothing.
+    for (hold, expected) in [(0.0, 0.75), (0.75, 0.1875)] {
+        let all = lags(
+            &format!("{{ steps = [0, 3], redraw = 5, hold = {hold} }}"),
+            300,
+            103,
+        );
+        let (mut changes, mut phases) = (0, [0; 5]);
+        for own in &all {
+            let at = |w: usize| own[w] != own[w - 1];
+            let changed: Vec<usize> = (4..own.len()).filter(|w| at(*w)).collect();
+            if let Some(first) = changed.first() {
+                assert!(changed.iter().all(|w| w % 5 == first % 5), "{own:?}");
+                phases[first % 5] += 1;
+            }
+            changes += changed.len();
+        }
+        let share = changes as f64 / (300.0 * 99.0 / 5.0);
+        assert!((share - expected).abs() < 0.03, "{share}");
+        assert!(phases.iter().all(|n| *n > 30), "{phases:?}");
+    }
+    // Switched off with the robot's other chance, and fixed where there is nothing to draw.
+    let fixed = lags("{ steps = 2, redraw = 1 }", 3, 20);
+    assert!(fixed.iter().all(|own| own[2..].iter().all(|s| *s == 2)));
+}
+
 /// A batch, its results of the last step.
 struct Batch {
     env: BatchEnv,
@@ -258,18 +373,23 @@ struct Batch {
 
 impl Batch {
     fn new(model: &Arc<Model>, task: &TaskConfig, n: usize, length: f64, threads: usize) -> Self {
-        let sim = SimConfig {
-            specialize: Specialize::Off,
-            threads: Auto::N(threads),
-            ..SimConfig::default()
-        };
         let env = EnvConfig {
             num_envs: n,
             decimation: 4,
             episode_length_s: length,
         };
+        Self::of(model, task, &env, threads)
+    }
+
+    fn of(model: &Arc<Model>, task: &TaskConfig, env: &EnvConfig, threads: usize) -> Self {
+        let n = env.num_envs;
+        let sim = SimConfig {
+            specialize: Specialize::Off,
+            threads: Auto::N(threads),
+            ..SimConfig::default()
+        };
         let env =
-            BatchEnv::new(Arc::clone(model), &sim, &env, task, 3).unwrap_or_else(|e| panic!("{e}"));
+            BatchEnv::new(Arc::clone(model), &sim, env, task, 3).unwrap_or_else(|e| panic!("{e}"));
         let mut batch = Self {
             obs: vec![0.0; n * env.spec().obs.policy],
             env,
@@ -288,12 +408,17 @@ impl Batch {
         let actions: Vec<f32> = (0..n * nu)
             .map(|i| draw(i / nu, k, i % nu) as f32)
             .collect();
+        self.act(&actions);
+    }
+
+    fn act(&mut self, actions: &[f32]) {
+        let n = self.env.spec().num_envs;
         let (mut reward, mut slots) = (vec![0.0; n], vec![0; n]);
         let mut flags = [vec![0.0; n], vec![0.0; n], vec![0.0; n]];
         let mut none: [f32; 0] = [];
         let [terminated, truncated, valid] = &mut flags;
         self.env.step(
-            &actions,
+            actions,
             &mut StepOut {
                 obs: Groups {
                     policy: &mut self.obs[..],
@@ -393,7 +518,8 @@ fn delays_are_drawn_where_episodes_begin() {
 /// Also with what is on its way in the middle of an episode.
 #[test]
 fn threads_and_snapshots_keep_the_bits() {
-    let task = cfg(DOG);
+    let anew = "delay = { steps = [1, 9], redraw = 3, hold = 0.2 }";
+    let task = cfg(&DOG.replace("delay = [1, 2]", anew));
     let mut one = Batch::new(&quadruped(), &task, 37, 0.5, 1);
     let mut two = Batch::new(&quadruped(), &task, 37, 0.5, 2);
     for k in 0..30 {
@@ -594,6 +720,7 @@ joints = ["elbow"]
 model = "lstm"
 saturation_effort = 8.0
 velocity_limit = 12.0
+delay = {{ steps = [0, 4], redraw = 1, hold = 0.2 }}
 network = {{ file = "lstm.safetensors", velocity_scale = 0.3, effort_scale = 20.0 }}
 [[action]]
 actuators = ["*"]
@@ -771,6 +898,16 @@ fn mistakes_are_named() {
         ),
         ("stiffness = 1.0\ndelay = 1000".into(), "delay", "more than"),
         (
+            "stiffness = 1.0\ndelay = { steps = 300, redraw = 1 }".into(),
+            "delay.steps",
+            "physics steps are more",
+        ),
+        (
+            "stiffness = 1.0\ndelay = { steps = 3, hold = 0.5 }".into(),
+            "delay.hold",
+            "drawn anew",
+        ),
+        (
             "model = \"dc_motor\"\nstiffness = 1.0".into(),
             "saturation_effort",
             "is needed",
@@ -855,4 +992,40 @@ fn mistakes_are_named() {
     let gains = "[[actuator]]\njoints = [\"*\"]\nstiffness = 1.0\n[[action]]\nactuators = [\"*\"]\nkind = \"position\"\nstiffness = 2.0\n";
     let error = task::robot(&model, &cfg(gains)).unwrap_err();
     assert!(error.to_string().contains("gains of its own"), "{error}");
+}
+
+/// A command of 0.1 s hid the contacts from the engine, and every step panicked.
+#[test]
+fn contacts_are_found_whatever_the_times_of_a_task_are() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/robots/quadruped.xml");
+    let model = Arc::new(mjcf::load(&path).unwrap());
+    let task = |seconds: f64| {
+        cfg(&format!(
+            r#"
+[[action]]
+actuators = ["*"]
+[[observation]]
+name = "touch"
+expr = "contact(subtree(trunk))"
+[[reward]]
+name = "one"
+expr = "1"
+[[command]]
+name = "goal"
+range = [[-1, 1]]
+resample_s = {seconds}
+[[event]]
+name = "push"
+when = "interval"
+interval_s = {seconds}
+set = "vel(trunk)"
+operation = "add"
+range = [-0.1, 0.1]
+"#
+        ))
+    };
+    for seconds in [0.02, 0.1, 10.0, 1e5] {
+        let made = task::robot(&model, &task(seconds)).unwrap();
+        assert_eq!(made.contact_sensors.len(), 1, "{seconds} s");
+    }
 }

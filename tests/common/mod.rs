@@ -4,6 +4,7 @@
 
 pub mod carts;
 pub mod forge;
+pub mod natives;
 pub mod process;
 
 use std::path::{Path, PathBuf};

@@ -18,6 +18,7 @@ mod count;
 mod drive;
 mod folder;
 mod mutate;
+mod networks;
 mod runs;
 mod state;
 mod text;
@@ -122,6 +123,11 @@ fn run_folder() {
 #[test]
 fn npz() {
     fuzz("npz", 1000, arrays::npz);
+}
+
+#[test]
+fn networks() {
+    fuzz("networks", 1000, networks::networks);
 }
 
 #[test]

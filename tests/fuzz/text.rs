@@ -7,7 +7,9 @@ use ostler_sim::model::mjcf;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, native, rapier};
 use ostler_sim::task::Task;
-use ostler_sim::task::expr::{Agents, Definitions, HistoryBuilder, Program, Scope};
+use ostler_sim::task::expr::{
+    Agents, Contacts, Definitions, Draws, EventNumbers, HistoryBuilder, Program, Scope, Start,
+};
 use ostler_sim::{BatchEnv, Model};
 use ostler_trainer::config::{Config, Override, parse};
 use ostler_trainer::regress::case::Case;
@@ -15,7 +17,7 @@ use ostler_trainer::{drill, readers};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-fn root() -> PathBuf {
+pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
@@ -164,6 +166,31 @@ choice = [[0, 0, 0], [1, 0, 0]]
 [[task.reset]]
 target = "ang_vel(trunk)"
 log_uniform = [0.1, 0.5]
+[[task.reset]]
+target = "pos(trunk)"
+expr = "[uniform([-1, -1], [1, 1]), 0.3 + 0.1 * command.height + max(0, -min(height(\"foot_*\")))]"
+normal = 0.01
+[[task.reset]]
+target = "quat(trunk)"
+expr = "quat_mul(quat_yaw(random_quat), quat_from_rpy(0, normal(0, 0.1), 0))"
+[[task.reset]]
+target = "joint_vel(*)"
+expr = "lean * sign(joint_pos()) + (bernoulli(0.2) ? 1 : choice(0, 2))"
+[task.let]
+lean = "uniform(-1, 1)"
+"more(x)" = "x * log_uniform(0.5, 2)"
+[[task.state]]
+name = "lean"
+init = "more(lean)"
+update = "0.5 * state.lean"
+[task.start]
+until = ["upright(trunk) > 0.5", "norm(command.twist) < uniform(1, 2)"]
+tries = 4
+[[task.actuator]]
+joints = ["calf_*"]
+stiffness = 20.0
+damping = 0.5
+delay = { steps = [0, 3], redraw = 2, hold = 0.1 }
 "#;
 
 const KEYS: [&str; 24] = [
@@ -267,7 +294,21 @@ fn robots() -> Vec<(String, Arc<Model>)> {
         .collect()
 }
 
-const TERMS: [&str; 82] = [
+const TERMS: [&str; 96] = [
+    "uniform(-1, 1)",
+    "normal(",
+    "choice(",
+    "random_quat()",
+    "mass(",
+    "friction(",
+    "event.",
+    "native.",
+    "contact(",
+    "net_contact_force(",
+    "subtree(",
+    "air_time(",
+    "latest(",
+    "substeps(",
     "each(foot, ",
     "{foot}",
     "state.",
@@ -463,7 +504,7 @@ pub fn expression() -> Target {
                     others: &[1],
                     action_first: 0,
                 };
-                let history = HistoryBuilder::default();
+                let (history, draws) = (HistoryBuilder::default(), Draws::default());
                 let scope = Scope {
                     model,
                     pose: &model.qpos0,
@@ -472,18 +513,33 @@ pub fn expression() -> Target {
                     action_width: model.actuators.len(),
                     agents: (several == 1).then_some(agents),
                     history: &history,
+                    contacts: &Contacts::default(),
+                    events: &EventNumbers::default(),
                     defined: Definitions::none(),
+                    start: None,
                 };
-                match Program::compile(&text, &scope) {
-                    Ok(program) => {
-                        assert!(program.steps() < 1 << 20 && program.scratch_len() < 1 << 20);
-                        good = true;
-                    }
-                    Err(e) => {
-                        // The place can be shown.
-                        let span = e.span.start.min(text.len())..e.span.end.min(text.len());
-                        assert_eq!(span, e.span, "{e}");
-                        assert!(text.get(span).is_some(), "{e}");
+                // Of a step, of a start that is drawn, and of one that has been.
+                for moment in [None, Some(true), Some(false)] {
+                    let start = moment.map(|drawing| Start {
+                        draws: &draws,
+                        of: "text",
+                        drawing,
+                    });
+                    let scope = Scope {
+                        start,
+                        ..scope.clone()
+                    };
+                    match Program::compile(&text, &scope) {
+                        Ok(program) => {
+                            assert!(program.steps() < 1 << 20 && program.scratch_len() < 1 << 20);
+                            good = true;
+                        }
+                        Err(e) => {
+                            // The place can be shown.
+                            let span = e.span.start.min(text.len())..e.span.end.min(text.len());
+                            assert_eq!(span, e.span, "{e}");
+                            assert!(text.get(span).is_some(), "{e}");
+                        }
                     }
                 }
             }

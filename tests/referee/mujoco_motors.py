@@ -38,11 +38,18 @@ def changed(spec, changes):
             spec.bodies[root].add_freejoint()
     if changes["height"] is not None:
         spec.bodies[root].pos[2] = changes["height"]
+    if changes["balance"]:
+        spec.compiler.balanceinertia = True
+    for follower, leader, polynomial in changes["mimics"]:
+        equality = spec.add_equality(name1=follower, name2=leader, type=mujoco.mjtEq.mjEQ_JOINT)
+        equality.objtype = mujoco.mjtObj.mjOBJ_JOINT
+        equality.data[:5] = polynomial
 
 
 def model_with(path, rows, changes):
     """The model of a file with these actuators and changes."""
     tree = changes["floor"] or changes["free"] or changes["height"] is not None
+    tree = tree or changes["balance"] or changes["mimics"]
     if not (rows or tree):
         return options(mujoco.MjModel.from_xml_path(path), changes)
     spec = mujoco.MjSpec.from_file(path)
@@ -133,8 +140,9 @@ class Motors:
             if network:
                 network.reset()
 
-    def apply(self, data, target):
-        """Sets the controls of a time step; `target` [nu] is what the task gave."""
+    def apply(self, data, target, redrawn=()):
+        """Sets the controls of a time step; `target` [nu] is what the task gave, `redrawn` has
+        the delays that change within an episode."""
         data.ctrl[:] = target
         for i, (row, (q, d)) in enumerate(zip(self.rows, self.places)):
             u, law = row["actuator"], row["motor"]
@@ -142,7 +150,10 @@ class Motors:
             if self.way[i] is None:
                 self.way[i] = [target[u]] * (law["most_delay"] + 1)
             self.way[i] = [target[u], *self.way[i][:-1]]
-            goal = self.way[i][int(number("delay", law["delay"]))]
+            late = number("delay", law["delay"])
+            if law["redrawn"] is not None and len(redrawn):
+                late = redrawn[law["redrawn"]]
+            goal = self.way[i][int(late)]
             if law["mujoco"]:
                 data.ctrl[u] = goal
                 continue

@@ -2,12 +2,12 @@
 
 Used by mujoco_states.py (operation "worlds": what = "opened", "reset" or "step").
 Numbers travel in two files of float32: what is asked for in IN, the answer in OUT.
-Every array is [k][N], the world's index fastest. A step is asked for with controls, and
-behind them, where numbers of the models vary or bodies are pushed: which worlds have news (1
+Every array is [k][N], the world's index fastest. A step is asked for with controls, with the
+delays of actuators in every time step where these change, and behind them, where numbers of the models vary or bodies are pushed: which worlds have news (1
 numbers, 2 velocities), all numbers, all velocities. OUT is qpos, qvel, body_pos,
 body_quat, body_lin_vel, body_ang_vel, contact_force, actuator_force, qacc, sensordata (of
-the sensors that are measured while a world steps) and broken [N], one after
-the other, as after the last step.
+the sensors that are measured while a world steps), the readings of contact sensors and
+broken [N], one after the other, as after the last step.
 """
 
 import copy
@@ -51,8 +51,43 @@ def measured(model, sensors=None):
     return np.array([place for r in ranges for place in r], int)
 
 
+class ContactSensor:
+    """What a task reads of the contacts between two sets of geoms, over physics steps."""
+
+    def __init__(self, of, with_, reads, above, last):
+        self.of, self.with_, self.reads, self.above = frozenset(of), frozenset(with_), reads, above
+        self.timed = reads in ("held", "free")
+        self.last = last
+        self.summed = not (last or self.timed or reads == "count")
+        self.width = 3 if reads in ("net", "place", "normal") else 1
+
+    def side(self, a, b):
+        """1 where a force on geom b is on the first set, -1 where one on a is, else 0."""
+        ahead = b in self.of and a in self.with_
+        behind = a in self.of and b in self.with_
+        if ahead and behind:
+            return 1 if b > a else -1
+        return int(ahead) - int(behind)
+
+    def read(self, contacts, before, timestep):
+        """After a physics step with these contacts (pairs of geoms, places, normals, forces on the
+        second geom): what it read before it goes on."""
+        if self.timed:
+            there = any(self.side(*geoms) != 0 for geoms, *_ in contacts)
+            return before + timestep if there == (self.reads == "held") else np.zeros(1)
+        out = np.zeros(self.width)
+        for (a, b), place, normal, pressure, force in contacts:
+            side = self.side(a, b)
+            if side != 0:
+                values = {"net": side * force, "place": pressure * place, "normal": side * pressure * normal}
+                out += values.get(self.reads, pressure)
+        if self.reads == "count":
+            return before + (out > self.above)
+        return out if self.last else before + out
+
+
 class Worlds:
-    def __init__(self, path, count, timestep, sensors, skipped, given, answer, varied=(), motors=(), changes=None):
+    def __init__(self, path, count, timestep, sensors, skipped, given, answer, varied=(), motors=(), changes=None, contacts=()):
         self.model = model = mujoco_motors.model_with(path, motors, changes)
         model.opt.timestep = timestep
         # A world that breaks is to be seen, not started anew.
@@ -73,7 +108,12 @@ class Worlds:
         ngeom = len(self.geoms)
         widths = (model.nq, model.nv, *(k * model.nbody for k in (3, 4, 3, 3)), ngeom, model.nu, model.nv)
         self.sensors = measured(model, sensors)
-        widths = (*widths, len(self.sensors), 1)
+        self.contacts = [ContactSensor(*sensor) for sensor in contacts]
+        each = [s.width for s in self.contacts]
+        self.summed = np.repeat([s.summed for s in self.contacts], each)
+        self.timed = np.repeat([s.timed for s in self.contacts], each)
+        self.readings = np.split(np.arange(len(self.summed)), np.cumsum(each)[:-1])
+        widths = (*widths, len(self.sensors), len(self.summed), 1)
         ends = np.cumsum(widths)
         self.out = np.zeros((ends[-1], count), np.float32)
         self.parts = [slice(end - width, end) for end, width in zip(ends, widths)]
@@ -81,7 +121,7 @@ class Worlds:
     def read(self, rows):
         return np.fromfile(self.given, np.float32).reshape(rows, len(self.worlds)).astype(np.float64)
 
-    def write(self, e, contact_force):
+    def write(self, e, contact_force, read):
         """What is known of world e now goes into column e."""
         model, data = self.models[e], self.worlds[e]
         broken = any(data.warning[w].number for w in BROKEN)
@@ -107,32 +147,40 @@ class Worlds:
             data.actuator_force,
             data.qacc,
             data.sensordata[self.sensors],
+            read,
         )
         for part, value in zip(self.parts, values):
             self.out[part, e] = value
 
-    def add_contacts(self, data, force):
-        """Adds each contact's normal force to both geoms."""
+    def add_contacts(self, data, force, read):
+        """Adds each contact's normal force to both geoms, and what contact sensors read."""
         six = np.zeros(6)
+        found = []
         for i, (a, b) in enumerate(data.contact.geom):
             mujoco.mj_contactForce(data.model, data, i, six)
             for geom in (a, b):
                 if geom >= 0:
                     force[geom] += six[0]
+            axes = data.contact.frame[i].reshape(3, 3)
+            if data.contact.efc_address[i] < 0:
+                continue
+            found.append(((a, b), data.contact.pos[i].copy(), axes[0].copy(), six[0], axes.T @ six[:3]))
+        for sensor, rows in zip(self.contacts, self.readings):
+            read[rows] = sensor.read(found, read[rows], data.model.opt.timestep)
 
-    def advance(self, data, force):
-        """One time step; what touched at its start is added to `force`."""
+    def advance(self, data, force, read):
+        """One time step; what touched at its start is added to `force` and `read`."""
         model = data.model
         if model.opt.integrator != mujoco.mjtIntegrator.mjINT_RK4:
             mujoco.mj_step(model, data)
-            self.add_contacts(data, force)
+            self.add_contacts(data, force, read)
             return
         # mj_step in parts: its stages replace the contacts, sensors see the first.
         mujoco.mj_checkPos(model, data)
         mujoco.mj_checkVel(model, data)
         mujoco.mj_forward(model, data)
         mujoco.mj_checkAcc(model, data)
-        self.add_contacts(data, force)
+        self.add_contacts(data, force, read)
         mujoco.mj_RungeKutta(model, data, 4)
 
     def reset(self):
@@ -146,12 +194,13 @@ class Worlds:
             data.sensordata[:] = 0
             data.qacc[:] = 0
             self.motors[e].reset()
-            self.write(e, np.zeros(model.ngeom))
+            self.write(e, np.zeros(model.ngeom), np.zeros(len(self.summed)))
 
-    def step(self, substeps):
+    def step(self, substeps, delays=0):
         nu, nv = self.model.nu, self.model.nv
         rows = np.fromfile(self.given, np.float32).reshape(-1, len(self.worlds)).astype(np.float64)
-        ctrl, news = rows[:nu], rows[nu:]
+        ctrl, news = rows[:nu], rows[nu + delays :]
+        redrawn = rows[nu : nu + delays].reshape(substeps, -1, len(self.worlds))
         for e in np.flatnonzero(news[0]) if len(news) else ():
             if self.varied:
                 state = self.varied.apply(self.models[e], (news[1:-nv, e],))
@@ -164,10 +213,12 @@ class Worlds:
                 continue
             target = ctrl[:, e]
             force = np.zeros(self.model.ngeom)
-            for _ in range(substeps):
-                self.motors[e].apply(data, target)
-                self.advance(data, force)
-            self.write(e, force / substeps)
+            # Times go on.
+            read = np.where(self.timed, self.out[self.parts[-2], e].astype(np.float64), 0.0)
+            for n in range(substeps):
+                self.motors[e].apply(data, target, redrawn[n, :, e])
+                self.advance(data, force, read)
+            self.write(e, force / substeps, np.where(self.summed, read / substeps, read))
 
 
 OPEN = {}
@@ -184,8 +235,8 @@ def reset():
     return answer()
 
 
-def step(substeps):
-    OPEN["worlds"].step(substeps)
+def step(substeps, delays=0):
+    OPEN["worlds"].step(substeps, delays)
     return answer()
 
 

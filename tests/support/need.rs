@@ -23,6 +23,7 @@ pub const RECORD: &str = "OSTLER_SKIPS";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     Referee,
+    Peers,
     Nvrtc,
     Compiler,
     Python,
@@ -34,8 +35,9 @@ pub enum Need {
 }
 
 impl Need {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Referee,
+        Self::Peers,
         Self::Nvrtc,
         Self::Compiler,
         Self::Python,
@@ -50,6 +52,7 @@ impl Need {
     pub fn name(self) -> &'static str {
         match self {
             Self::Referee => "referee",
+            Self::Peers => "peers",
             Self::Nvrtc => "nvrtc",
             Self::Compiler => "compiler",
             Self::Python => "python",
@@ -65,6 +68,7 @@ impl Need {
     pub fn remedy(self) -> &'static str {
         match self {
             Self::Referee => "run `cargo xtask test`, which sets the Python referees up",
+            Self::Peers => "run `cargo xtask test`, which fetches the peers' own code",
             Self::Nvrtc => "run `cargo xtask test`, which fetches nvidia-cuda-nvrtc",
             Self::Compiler => "install g++",
             Self::Python => "install python3",

@@ -83,6 +83,7 @@ fn measure(size: &Size, repeats: usize, threads: usize) -> Result<(), Box<dyn Er
         metrics: Vec::new(),
         termination_names: Vec::new(),
         cause_names: Vec::new(),
+        events: Vec::new(),
         agents: Vec::new(),
         policy_names: Vec::new(),
     };

@@ -79,6 +79,18 @@ pub(crate) fn test_with(
             None
         }
     };
+    let peers = match referee
+        .as_deref()
+        .map(|python| referee::ensure_peers(place, python))
+    {
+        Some(Ok(folder)) => folder,
+        Some(Err(error)) if required.contains(&Need::Peers) => return Err(error),
+        Some(Err(error)) => {
+            eprintln!("warning: {error}\nwarning: tests that need the peers' code are skipped");
+            None
+        }
+        None => None,
+    };
     let mut list = vec!["test", "--no-fail-fast"];
     if args.is_empty() {
         list.push("--workspace");
@@ -95,6 +107,9 @@ pub(crate) fn test_with(
     command.envs(env.iter().copied());
     if let Some(python) = referee {
         command.env(referee::VARIABLE, python);
+    }
+    if let Some(folder) = peers {
+        command.env(referee::PEERS, folder);
     }
     // Tests write to it, wherever they run.
     let record = std::env::temp_dir().join(format!("ostler-skips-{}", std::process::id()));

@@ -12,6 +12,9 @@ use std::process::{Command, Stdio};
 /// The variable that tells tests where the referees' Python is.
 pub const VARIABLE: &str = "OSTLER_REFEREE_PYTHON";
 
+/// The variable that tells tests where the peers' own code is.
+pub const PEERS: &str = "OSTLER_PEERS";
+
 /// The environment in a cache for a list of requirements. One for each list: an older
 /// checkout keeps its own.
 pub fn folder(cache: &Path, requirements: &str) -> PathBuf {
@@ -80,6 +83,76 @@ pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
     fs::write(&complete, wanted).map_err(SetupError::io("write", complete))?;
     forget_others(&place.cache, &folder);
     Ok(interpreter)
+}
+
+/// The folder with the peers' own code: the one named by [`PEERS`], or one in the cache, which is
+/// filled the first time by the referees' `interpreter`. None of an older checkout, which has no
+/// list of it.
+///
+/// # Errors
+/// As [`ensure`].
+pub fn ensure_peers(place: &Place, interpreter: &Path) -> Result<Option<PathBuf>, SetupError> {
+    if let Some(named) = std::env::var_os(PEERS).filter(|v| !v.is_empty()) {
+        return Ok(Some(PathBuf::from(named)));
+    }
+    let list = place.root.join("tests/referee/peers.txt");
+    if !list.is_file() {
+        return Ok(None);
+    }
+    let wanted = fs::read_to_string(&list).map_err(SetupError::io("read", &list))?;
+    let trust = Trust::from_environment(&|name| std::env::var_os(name));
+    let trust = trust.map_err(SetupError::TrustOwner)?;
+    let folder = place
+        .cache
+        .join(format!("peers-{:016x}", fnv1a(wanted.as_bytes())));
+    let complete = folder.join("complete");
+    fs::create_dir_all(&place.cache).map_err(SetupError::io("create", &place.cache))?;
+    let cache = trust.check(&place.cache);
+    cache.map_err(SetupError::DistrustedReferee)?;
+    let _lock = fetch::lock(&place.cache.join("referee.lock"))?;
+    if complete.is_file() {
+        return trusted(&trust, &folder).map(|()| Some(folder));
+    }
+    let _ = fs::remove_dir_all(&folder);
+    eprintln!("fetching the peers' own code into {}", folder.display());
+    let mut pip = python::command(interpreter);
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--quiet",
+    ])
+    .args(["--only-binary=:all:", "--require-hashes", "--no-deps"])
+    // Nothing of it is compiled for a Python or a machine, whatever the wheels are called.
+    .args([
+        "--python-version",
+        "3.11",
+        "--implementation",
+        "cp",
+        "--abi",
+        "cp311",
+    ])
+    .args([
+        "--abi",
+        "none",
+        "--platform",
+        "manylinux_2_35_x86_64",
+        "--platform",
+        "any",
+    ])
+    .arg("--target")
+    .arg(&folder)
+    .arg("--requirement")
+    .arg(&list)
+    .env("PIP_REQUIRE_VIRTUALENV", "false");
+    step(
+        &mut pip,
+        "pip fails (its words are above; a network is needed)",
+    )?;
+    fs::write(&complete, wanted).map_err(SetupError::io("write", complete))?;
+    Ok(Some(folder))
 }
 
 /// Refuses an environment of which others than trusted users could have written anything:

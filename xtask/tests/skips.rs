@@ -61,7 +61,7 @@ fn what_is_required_fails_and_so_does_a_name_that_is_none() {
         ("all", "OSTLER_REQUIRE names disk"),
         (
             "dsik",
-            "there is no \"dsik\"; it takes all, or referee, nvrtc,",
+            "there is no \"dsik\"; it takes all, or referee, peers, nvrtc,",
         ),
     ] {
         let out = lacking(Some(require), &record);

@@ -56,12 +56,18 @@ impl<'a> Sum<'a> {
         s.return_sum = 0.0;
         s.length_sum = 0.0;
         s.final_overflow = 0;
+        s.starts = Default::default();
         s.shortfalls = Default::default();
         s.reward_sums.fill(0.0);
         s.metric_sums.fill(0.0);
         s.finished_metrics.clear();
         s.agent_return_sums.fill(0.0);
-        for counts in [&mut s.terminations, &mut s.faults, &mut s.causes] {
+        for counts in [
+            &mut s.terminations,
+            &mut s.faults,
+            &mut s.causes,
+            &mut s.suspects,
+        ] {
             counts.fill(0);
         }
         s.breaks.clear();
@@ -82,6 +88,7 @@ impl<'a> Sum<'a> {
         s.return_sum += p.return_sum;
         s.length_sum += p.length_sum;
         s.final_overflow += p.final_overflow;
+        s.starts += p.starts;
         s.shortfalls.contact_overflow += p.shortfalls.contact_overflow;
         s.shortfalls.unsolved += p.shortfalls.unsolved;
         for (sums, more) in [
@@ -97,6 +104,7 @@ impl<'a> Sum<'a> {
             (&mut s.terminations, &p.terminations),
             (&mut s.faults, &p.faults),
             (&mut s.causes, &p.causes),
+            (&mut s.suspects, &p.suspects),
         ] {
             for (sum, x) in sums.iter_mut().zip(counts) {
                 *sum += x;

@@ -26,6 +26,7 @@ pub(crate) fn spec(envs: usize, critic: Option<usize>) -> EnvSpec {
         metrics: Vec::new(),
         termination_names: Vec::new(),
         cause_names: Vec::new(),
+        events: Vec::new(),
         agents: Vec::new(),
         policy_names: Vec::new(),
     }

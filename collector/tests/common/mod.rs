@@ -56,6 +56,7 @@ impl Counting {
             metrics: Vec::new(),
             termination_names: vec!["time_out".into()],
             cause_names: Vec::new(),
+            events: Vec::new(),
             agents: Vec::new(),
             policy_names: Vec::new(),
         };

@@ -63,6 +63,7 @@ impl Part {
             metrics: Vec::new(),
             termination_names: vec!["time_out".into()],
             cause_names: Vec::new(),
+            events: Vec::new(),
             agents: Vec::new(),
             policy_names: Vec::new(),
         };

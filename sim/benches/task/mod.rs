@@ -17,23 +17,32 @@ pub struct Run {
 }
 
 impl Run {
-    /// `configs/NAME.toml` with so many environments and threads, and its robot.
+    /// `configs/NAME.toml`, or the file NAME, with so many environments and threads, and its
+    /// robot.
     pub fn load(name: &str, num_envs: usize, threads: usize) -> (Self, Arc<Model>) {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
-        let text = std::fs::read_to_string(folder.join(format!("{name}.toml"))).expect("config");
+        let mut file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
+        match name.ends_with(".toml") {
+            true => file = name.into(),
+            false => file.push(format!("{name}.toml")),
+        }
+        let folder = file.parent().expect("a folder");
+        let text = std::fs::read_to_string(&file).expect("config");
         let mut run: Self = toml::from_str(&text).expect("config");
         run.env.num_envs = num_envs;
         run.sim.threads = Auto::N(threads);
         // Nothing compiles beside what is measured.
         run.sim.specialize = Specialize::Wait;
-        let model = Arc::new(mjcf::load(&folder.join(&run.task.robot)).expect("robot"));
-        (run, model)
+        let edits = run.task.edits().expect("edits");
+        let within = run.task.robot_folder.as_ref().map(|f| folder.join(f));
+        let robot = folder.join(&run.task.robot);
+        let model = mjcf::load_edited(&robot, within.as_deref(), &edits).expect("robot");
+        (run, Arc::new(model))
     }
 }
 
 /// Environments with the buffers of a step.
 pub struct Batch {
-    env: BatchEnv,
+    pub env: BatchEnv,
     obs: Groups<Vec<f32>>,
     final_obs: Groups<Vec<f32>>,
     /// Reward, terminated, truncated, valid.

@@ -1,4 +1,4 @@
-// The scalar narrow phase as contact.cuh uses it.
+// The scalar narrow phase as candidate.cuh uses it.
 #pragma once
 #include "solid.cuh"
 #include "vector.cuh"

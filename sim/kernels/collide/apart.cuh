@@ -41,8 +41,12 @@ OSTLER_FN typename Lane<R>::Mask brick_rod(const M& m, const Work<R, M>& w, int 
   const R* mat = w.gmat + 9 * m.cg_brick[brick];
   const double length = rod_length(m, rod), thick = m.cg_size[3 * rod] + reach;
   R z[3], t[3], a[3], h[3];
-  geom_third(m, w, rod, z);
   along_axes(mat, dif, t);
+  // The rod's bounding sphere; most end here.
+  auto far = mask_of<typename Lane<R>::Mask>(false);
+  for (int i = 0; i < 3; i++) far = far | (abs_(t[i]) > bc<R>(half[i] + thick + length));
+  if (!any(!far)) return !far;
+  geom_third(m, w, rod, z);
   along_axes(mat, z, a);
   auto apart = mask_of<typename Lane<R>::Mask>(false);
   for (int i = 0; i < 3; i++) {

@@ -3,6 +3,9 @@
 // group where the bodies are apart in all lanes. A static geom has a group with each
 // body: a plane by the height of the body's sphere, others by their own sphere.
 //
+// Pairs that the ranges of joints keep apart are not looked at, unless a joint is beyond
+// its range by more than limits give way mostly.
+//
 // What is left out has no contact in any lane, so that no bit depends on it.
 #pragma once
 
@@ -51,6 +54,16 @@ template<class R, class M> OSTLER_FN bool group_near(const M& m, const Work<R, M
   for (int k = 0; k < 3; k++) dif[k] = w.gpos[3 * still + k] - ref[k] - p2[k];
   if (m.cg_type[still] == Shape::plane) return any(-dot3(w.gaxis + 3 * still, dif) < near);
   return any(dot3(dif, dif) < near);
+}
+
+// Whether all watched joints of all lanes are where they keep pairs apart.
+template<class R, class M> OSTLER_FN bool watched_within(const M& m, const Work<R, M>& w) {
+  auto within = mask_of<typename Lane<R>::Mask>(true);
+  for (int i = 0; i < m.nwatch; i++) {
+    const R q = w.qpos[m.watch_qpos[i]];
+    within = within & (q >= bc<R>(m.watch_lo[i])) & (q <= bc<R>(m.watch_hi[i]));
+  }
+  return !any(!within);
 }
 
 // Whether the pairs of a group are tested by `centres_near` first: both bodies move and

@@ -1,5 +1,5 @@
 // Planes, spheres and capsules alone, for robots that have nothing else: most of these pairs are
-// tested lane by lane in contact.cuh; only parallel capsules remain.
+// tested on all lanes in candidate.cuh; only parallel capsules remain.
 #pragma once
 
 template <class T>

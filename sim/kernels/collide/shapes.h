@@ -12,7 +12,7 @@
 //            Core     the surroundings of a point or a segment
 //            Curved   by the farthest point along a direction; smooth but for edges
 //            Corners  the same; a polytope whose corners have numbers
-//   lanes    yes: pairs of two such shapes are tested on all lanes at once (contact.cuh)
+//   lanes    yes: pairs of two such shapes are tested on all lanes at once (candidate.cuh)
 //   holds    size: its size says all; index(usize): the model's asset of this number
 //   most     contacts with a plane: 1 at a point, 2 on a line, 4 on a face (collide/feature.cuh
 //            has the lines and faces); of a grid, with anything

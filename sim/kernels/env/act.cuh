@@ -15,10 +15,22 @@ OSTLER_FN void drive(const EnvArgs& a, const Block b) {
     if (law == DRIVE_HELD) {
       OSTLER_EACH(l) ctrl[l] = offset;
     } else if (law == DRIVE_AFFINE) {
-      OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(offset + scale * x[l], low), high);
+      const unsigned own = a.noisy ? a.drive_encoder[d] : (unsigned)NOWHERE;
+      if (own == NOWHERE) {
+        OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(offset + scale * x[l], low), high);
+      } else {
+        // The encoder says `bias` more than there is.
+        const float* bias = a.bias + own * n + e;
+        const float gear = a.drive_gear[d];
+        OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(offset + scale * x[l] - gear * bias[l], low), high);
+      }
     } else {
       const float* choice = a.choice + a.drive_choice[d];
-      OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(choice[(int)x[l]], low), high);
+      if (law == DRIVE_BINARY) {
+        OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(choice[x[l] < 0.0f ? 0 : 1], low), high);
+      } else {
+        OSTLER_EACH(l) ctrl[l] = rust_min(rust_max(choice[(int)x[l]], low), high);
+      }
     }
   }
 }
@@ -81,6 +93,7 @@ OSTLER_FN void act(const EnvArgs& a, const Block b) {
     }
   }
   if (t.nlate > 0) hold_back(a, b);
+  if (t.nredrawn > 0) redraw_steps(a, b);
   drive(a, b);
   unsigned *age = a.age + e, *length = a.length + e;
   OSTLER_EACH(l) {

@@ -8,5 +8,6 @@
 #include "terms.cuh"
 
 enum { FAULT_ENGINE = 16, FAULT_TASK = 32 };
+#include "native.cuh"
 // A task's expression as a function.
 #define OSTLER_TERM OSTLER_FN

@@ -7,7 +7,7 @@ OSTLER_FN float heading(float w, float x, float y, float z) {
 }
 
 // A component that is not uniform, from a word of its own and, where it takes more, others.
-OSTLER_FN_BIG float other_command(const EnvArgs& a, unsigned stream, int c, unsigned word) {
+OSTLER_FN_BIG float other_command(const EnvArgs& a, unsigned stream, unsigned long long clock, int c, unsigned word) {
   const unsigned chance = a.command_chance[c];
   const float low = a.command_low[c], high = a.command_high[c];
   float x = 0.0f, y;
@@ -15,13 +15,13 @@ OSTLER_FN_BIG float other_command(const EnvArgs& a, unsigned stream, int c, unsi
   if (chance == CHANCE_BERNOULLI) return unit(word) < low ? 1.0f : 0.0f;
   if (chance == CHANCE_CHOICE) {
     // The same row for all components of a term.
-    const Words w = philox(a.seed, stream, DRAW_COMMAND, a.clock, a.command_first[c] | 0x20000000u);
+    const Words w = philox(a.seed, stream, DRAW_COMMAND, clock, a.command_first[c] | 0x20000000u);
     unsigned i = begin_of(a.option_end, c);
     while (i + 1 < a.option_end[c] && unit(w.w[0]) >= a.option_share[i]) i++;
     return a.option[i];
   }
   if (chance == CHANCE_NORMAL) {
-    const Words w = philox(a.seed, stream, DRAW_COMMAND, a.clock, (unsigned)c | 0x40000000u);
+    const Words w = philox(a.seed, stream, DRAW_COMMAND, clock, (unsigned)c | 0x40000000u);
     normal_pair(word, w.w[0], x, y);
     x = low + high * x;
   } else {
@@ -33,12 +33,12 @@ OSTLER_FN_BIG float other_command(const EnvArgs& a, unsigned stream, int c, unsi
 
 // Draws components first .. first + four - 1 of the commands of some environments, which one
 // draw is good for; `due` says of which.
-template<class L, class Due> OSTLER_FN void draw_commands(const EnvArgs& a, const L& lanes, int first, int four, Due due) {
+template<class L, class Due> OSTLER_FN void draw_commands(const EnvArgs& a, const L& lanes, unsigned long long clock, int first, int four, Due due) {
   const long n = a.n, e = lanes.first;
   const unsigned stream = a.first_env + (unsigned)e;
   unsigned word[4][L::W];
   lanes.dense([&](int j, int l) OSTLER_INLINE {
-    const Words w = philox(a.seed, stream + (unsigned)l, DRAW_COMMAND, a.clock, (unsigned)first / 4);
+    const Words w = philox(a.seed, stream + (unsigned)l, DRAW_COMMAND, clock, (unsigned)first / 4);
     for (int k = 0; k < 4; k++) word[k][j] = w.w[k];
   });
   for (int k = 0; k < four; k++) {
@@ -53,15 +53,15 @@ template<class L, class Due> OSTLER_FN void draw_commands(const EnvArgs& a, cons
       });
     } else {
       lanes.each([&](int j, int l) {
-        if (due(k, l)) to[l] = other_command(a, stream + (unsigned)l, first + k, word[k][j]);
+        if (due(k, l)) to[l] = other_command(a, stream + (unsigned)l, clock, first + k, word[k][j]);
       });
     }
   }
 }
 
 // Draws how long a command holds, in whole control steps.
-OSTLER_FN unsigned drawn_time(const EnvArgs& a, unsigned stream, int k) {
-  const Words w = philox(a.seed, stream, DRAW_TIMER, a.clock, (unsigned)k);
+OSTLER_FN unsigned drawn_time(const EnvArgs& a, unsigned stream, unsigned long long clock, int k) {
+  const Words w = philox(a.seed, stream, DRAW_TIMER, clock, (unsigned)k);
   const float steps = a.timer_low[k] + (a.timer_high[k] - a.timer_low[k]) * unit(w.w[0]);
   const unsigned whole = (unsigned)steps;
   const unsigned up = whole + (steps > (float)whole ? 1u : 0u);
@@ -73,11 +73,11 @@ enum { COURSE_HEADING = 1, COURSE_STANDING = 2, COURSE_WORLD = 4 };
 
 // A new velocity. Beside the command it has a heading, the velocity in the world's axes and
 // marks. The order is that of mjlab's UniformVelocityCommand.
-OSTLER_FN_BIG void draw_course(const EnvArgs& a, long e, int k) {
+OSTLER_FN_BIG void draw_course(const EnvArgs& a, long e, unsigned long long clock, int k) {
   const long n = a.n;
   const unsigned stream = a.first_env + (unsigned)e;
-  const Words v = philox(a.seed, stream, DRAW_COMMAND, a.clock, 2u * (unsigned)k | 0x80000000u);
-  const Words s = philox(a.seed, stream, DRAW_COMMAND, a.clock, (2u * (unsigned)k + 1) | 0x80000000u);
+  const Words v = philox(a.seed, stream, DRAW_COMMAND, clock, 2u * (unsigned)k | 0x80000000u);
+  const Words s = philox(a.seed, stream, DRAW_COMMAND, clock, (2u * (unsigned)k + 1) | 0x80000000u);
   const float *low = a.course_low + 4 * k, *high = a.course_high + 4 * k, *share = a.course_share + 4 * k;
   float x[4];
   for (int i = 0; i < 4; i++) x[i] = low[i] + (high[i] - low[i]) * unit(v.w[i]);
@@ -154,35 +154,35 @@ OSTLER_FN void command(const EnvArgs& a, const Block b) {
       }
       OSTLER_EACH(l) any |= due[k][l];
     }
-    if (any) draw_commands(a, b, first, four, [&](int k, int l) OSTLER_INLINE { return due[k][l] != 0; });
+    if (any) draw_commands(a, b, a.clock, first, four, [&](int k, int l) OSTLER_INLINE { return due[k][l] != 0; });
   }
   for (int k = 0; k < t.ncourse; k++) {
     const int first = (int)a.course_first[k];
     const unsigned interval = a.command_interval[first], timer = a.command_timer[first];
     for (int l = 0; l < b.len; l++) {
       const bool due = timer != NOWHERE ? a.timer[timer * n + e + l] == 0 : interval != 0 && age[l] % interval == 0;
-      if (due) draw_course(a, e + l, k);
+      if (due) draw_course(a, e + l, a.clock, k);
     }
   }
   for (int k = 0; k < t.ntimer; k++) {
     unsigned* left = a.timer + k * n + e;
     for (int l = 0; l < b.len; l++)
-      if (left[l] == 0) left[l] = drawn_time(a, a.first_env + (unsigned)(e + l), k);
+      if (left[l] == 0) left[l] = drawn_time(a, a.first_env + (unsigned)(e + l), a.clock, k);
   }
   if (t.ncourse > 0) steer(a, b);
 }
 
-// Draws all commands of environments that begin anew.
-OSTLER_FN void command(const EnvArgs& a, const Chosen& c) {
+// Draws all commands of environments that begin anew; `clock` is a try's.
+OSTLER_FN void command(const EnvArgs& a, const Chosen& c, unsigned long long clock) {
   const Task& t = task_of(a);
   const long n = a.n, e = c.first;
   for (int first = 0; first < t.ncommand; first += 4) {
     const int four = t.ncommand - first < 4 ? t.ncommand - first : 4;
-    draw_commands(a, c, first, four, [](int, int) OSTLER_INLINE { return true; });
+    draw_commands(a, c, clock, first, four, [](int, int) OSTLER_INLINE { return true; });
   }
-  for (int k = 0; k < t.ncourse; k++) c.each([&](int, int l) { draw_course(a, e + l, k); });
+  for (int k = 0; k < t.ncourse; k++) c.each([&](int, int l) { draw_course(a, e + l, clock, k); });
   for (int k = 0; k < t.ntimer; k++) {
     unsigned* left = a.timer + k * n + e;
-    c.each([&](int, int l) { left[l] = drawn_time(a, a.first_env + (unsigned)(e + l), k); });
+    c.each([&](int, int l) { left[l] = drawn_time(a, a.first_env + (unsigned)(e + l), clock, k); });
   }
 }

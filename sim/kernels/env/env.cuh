@@ -52,9 +52,12 @@ OSTLER_FN void count(const EnvArgs& a, const long e, int what, double x) { a.tal
 OSTLER_FN_BIG void tally(const EnvArgs& a, const long e) {
   const long n = a.n;
   const unsigned bits = a.bits[e];
+  const int metrics = TALLY_REWARD + Task::nreward + Task::nend + (Task::nagent > 1 ? Task::nagent : 0);
   if (bits) {
     for (int bit = 0; bit < 6; bit++)
       if (bits >> bit & 1) count(a, e, TALLY_FAULT + bit, 1);
+    OSTLER_ROLLED for (int k = 0; k < Task::nevent; k++)
+      if (a.suspect[k * n + e]) count(a, e, metrics + Task::nmetric + k, 1);
     return;
   }
   const bool truncated = a.truncated[e * Task::nagent] != 0.0f;
@@ -70,7 +73,6 @@ OSTLER_FN_BIG void tally(const EnvArgs& a, const long e) {
   count(a, e, TALLY_RETURN, mean);
   count(a, e, TALLY_LENGTH, (double)a.length[e]);
   OSTLER_ROLLED for (int k = 0; k < Task::nreward; k++) count(a, e, TALLY_REWARD + k, (double)a.sums[k * n + e]);
-  const int metrics = TALLY_REWARD + Task::nreward + Task::nend + (Task::nagent > 1 ? Task::nagent : 0);
   OSTLER_ROLLED for (int k = 0; k < Task::nmetric; k++)
     count(a, e, metrics + k, (double)metric_of(a.metric_over[k], a.metric[k * n + e], a.length[e]));
   const unsigned cause = truncated ? a.cut[e] : a.ended[e];
@@ -78,6 +80,16 @@ OSTLER_FN_BIG void tally(const EnvArgs& a, const long e) {
   a.last_ret[e] = bits_of((float)mean);
   a.last_ret[n + e] = a.length[e];
   a.last_ret[2 * n + e] = a.since + 1u;
+}
+
+// Counts the draws of a start that conditions were asked of.
+OSTLER_FN void tally_start(const EnvArgs& a, const long e) {
+  if (Task::nuntil == 0) return;
+  const int first = TALLY_REWARD + Task::nreward + Task::nend + (Task::nagent > 1 ? Task::nagent : 0) + Task::nmetric + Task::nevent;
+  const unsigned tries = a.tries[e];
+  count(a, e, first, 1);
+  count(a, e, first + 1, (double)(tries & ~(unsigned)GAVE_UP));
+  if (tries & GAVE_UP) count(a, e, first + 2, 1);
 }
 
 OSTLER_FN void draw_row(const EnvArgs& a, long r) {
@@ -110,6 +122,7 @@ template<class World> OSTLER_FN void env_step(const EnvArgs& a, const int e, Wor
     tally(a, e);
     if (a.bits[e]) record_break(a, e);
     restart(a, b, terms);
+    tally_start(a, e);
   }
   draw_noise(a, e);
 }
@@ -118,6 +131,7 @@ OSTLER_FN void env_restart(const EnvArgs& a, const int e) {
   const Terms terms = {{}, a, e};
   a.mask[e] = 1;
   restart(a, Block{e}, terms);
+  tally_start(a, e);
 }
 
 // The beginning of a rollout.

@@ -9,6 +9,9 @@ enum { OPERATION_ABS, OPERATION_ADD, OPERATION_SCALE };
 enum { SPREAD_UNIFORM, SPREAD_LOG, SPREAD_NORMAL, SPREAD_CHOICE };
 // New numbers, and (for engines whose worlds are more than columns) a new velocity.
 enum : unsigned { STALE_NUMBERS = 1, STALE_VELOCITY = 2 };
+// Breaks so many control steps after an event are counted as soon after it; an environment that
+// broke so often breaks again and again. An event that has not happened in the episode.
+enum : unsigned { EVENT_SOON = 10, BREAKS_AGAIN = 3, EVENT_NEVER = ~0u };
 // Where intervals' random numbers begin; those that an episode begins with, and durations.
 enum : unsigned { EVENT_TIMER = 0x40000000u, EVENT_FIRST_TIMER = 0x60000000u, EVENT_HOLD = 0x20000000u };
 
@@ -31,6 +34,14 @@ OSTLER_FN float event_number(const EnvArgs& a, int d, unsigned first, unsigned s
 }
 OSTLER_FN float operated(unsigned operation, float own, float x) {
   return operation == OPERATION_ABS ? x : operation == OPERATION_ADD ? own + x : own * x;
+}
+
+// The number that gives `value`, which is the robot's own after a draw that was cut off.
+OSTLER_FN float undone(unsigned operation, float own, float value) {
+  return operation == OPERATION_ABS ? value : operation == OPERATION_ADD ? value - own : value / own;
+}
+OSTLER_FN void show_number(const EnvArgs& a, long e, int d, float x) {
+  if (a.drawn_shown[d] != NOWHERE) a.shown[a.drawn_shown[d] * (long)a.n + e] = x;
 }
 
 // A random number of control steps between two ends, at least one.
@@ -128,15 +139,19 @@ OSTLER_FN_PART void happen(const EnvArgs& a, long e, int k, unsigned long long c
     const float number = event_number(a, d, w.w[word % 2 * 2], w.w[word % 2 * 2 + 1]);
     if (form == FORM_FIELDS) {
       const unsigned row = a.drawn_row[d];
-      const float value = operated(a.drawn_operation[d], a.varied_base[row], number);
-      a.physics.varied[row * n + e] = clamp_(value, a.drawn_least[d], a.drawn_most[d]);
+      const float own = a.varied_base[row], value = operated(a.drawn_operation[d], own, number);
+      const float possible = clamp_(value, a.drawn_least[d], a.drawn_most[d]);
+      a.physics.varied[row * n + e] = possible;
+      show_number(a, e, d, possible == value ? number : undone(a.drawn_operation[d], own, possible));
     } else {
+      show_number(a, e, d, number);
       x[(d - first) % 10] = number;
       if (form == FORM_PSEUDO && (d - first) % 10 == 9) perturb_inertia(a, e, d - 9, x);
     }
   }
   if (form == FORM_PUSH) push(a, e, k, first, x);
   a.physics.stale[e] |= form == FORM_PUSH ? STALE_VELOCITY : STALE_NUMBERS;
+  a.event_since[k * n + e] = 0;
   if (a.event_hold_high[k] > 0.0f)
     a.event_hold[k * n + e] = event_steps(a, stream, EVENT_HOLD | (unsigned)k, a.event_hold_low[k], a.event_hold_high[k]);
 }
@@ -144,9 +159,11 @@ OSTLER_FN_PART void happen(const EnvArgs& a, long e, int k, unsigned long long c
 // The model's own numbers in place of an event's.
 OSTLER_FN void calm(const EnvArgs& a, long e, int k) {
   const long n = a.n;
-  if (a.event_form[k] != FORM_FIELDS) return;
-  for (int d = (int)begin_of(a.event_end, k); d < (int)a.event_end[k]; d++)
-    a.physics.varied[a.drawn_row[d] * n + e] = a.varied_base[a.drawn_row[d]];
+  for (int d = (int)begin_of(a.event_end, k); d < (int)a.event_end[k]; d++) {
+    if (a.drawn_shown[d] != NOWHERE) show_number(a, e, d, a.shown_base[a.drawn_shown[d]]);
+    if (a.event_form[k] != FORM_PUSH) a.physics.varied[a.drawn_row[d] * n + e] = a.varied_base[a.drawn_row[d]];
+  }
+  if (a.event_form[k] == FORM_PUSH) return;
   a.event_hold[k * n + e] = 0;
   a.physics.stale[e] |= STALE_NUMBERS;
 }
@@ -162,6 +179,7 @@ OSTLER_FN void begin_events(const EnvArgs& a, const Block b) {
     if (!a.mask[e]) continue;
     if (!a.born[e]) {
       for (int i = 0; i < t.nvaried; i++) a.physics.varied[i * n + e] = a.varied_base[i];
+      for (int i = 0; i < t.nshown; i++) a.shown[i * n + e] = a.shown_base[i];
       a.physics.stale[e] |= STALE_NUMBERS;
       a.born[e] = 1;
       for (int k = 0; a.events && k < t.nevent; k++)
@@ -171,6 +189,7 @@ OSTLER_FN void begin_events(const EnvArgs& a, const Block b) {
       const unsigned when = a.event_when[k];
       // A force of the episode before.
       if (a.event_hold[k * n + e] != 0 || when == EVENT_INTERVAL) calm(a, e, k);
+      a.event_since[k * n + e] = EVENT_NEVER;
       if (when == EVENT_RESET && a.events && a.event_form[k] != FORM_PUSH) happen(a, e, k, a.clock);
       if (when == EVENT_INTERVAL)
         a.event_left[k * n + e] = event_steps(a, a.first_env + (unsigned)e, EVENT_FIRST_TIMER | (unsigned)k, a.event_low[k], a.event_high[k]);
@@ -191,6 +210,16 @@ OSTLER_FN void begin_pushes(const EnvArgs& a, const Chosen& c) {
   if (some) place_bodies(a, c);
 }
 
+// Counts an environment's break and marks the events that may have caused it.
+OSTLER_FN void suspect_events(const EnvArgs& a, const long e) {
+  const long n = a.n, events = task_of(a).nevent;
+  const unsigned breaks = ++a.broke[e];
+  for (long k = 0; k < events; k++) {
+    const bool again = a.event_when[k] == EVENT_STARTUP && a.events && breaks >= BREAKS_AGAIN;
+    a.suspect[k * n + e] = again || (a.event_when[k] != EVENT_STARTUP && a.event_since[k * n + e] <= EVENT_SOON);
+  }
+}
+
 // Events that are due in environments that go on.
 OSTLER_FN void events(const EnvArgs& a, const Block b) {
   const Task& t = task_of(a);
@@ -198,11 +227,17 @@ OSTLER_FN void events(const EnvArgs& a, const Block b) {
   if (!a.events) return;
   unsigned pushed[Block::W], any_push = 0;
   OSTLER_EACH(l) pushed[l] = 0;
+  const unsigned* bits = a.bits + e;
   for (int k = 0; k < t.nevent; k++) {
+    unsigned* since = a.event_since + k * n + e;
+    OSTLER_EACH(l) since[l] += since[l] != EVENT_NEVER;
     if (a.event_hold_high[k] > 0.0f) {
       unsigned* hold = a.event_hold + k * n + e;
-      for (int l = 0; l < b.len; l++)
-        if (hold[l] != 0 && --hold[l] == 0) calm(a, e + l, k);
+      for (int l = 0; l < b.len; l++) {
+        if (hold[l] == 0) continue;
+        since[l] = 0;
+        if (--hold[l] == 0) calm(a, e + l, k);
+      }
     }
     if (a.event_when[k] != EVENT_INTERVAL) continue;
     unsigned *left = a.event_left + k * n + e, any = 0;
@@ -212,7 +247,8 @@ OSTLER_FN void events(const EnvArgs& a, const Block b) {
     }
     if (!any) continue;
     for (int l = 0; l < b.len; l++) {
-      if (left[l] != 0) continue;
+      // What has broken begins anew, and did so before the event.
+      if (left[l] != 0 || bits[l] != 0) continue;
       happen(a, e + l, k, a.clock);
       left[l] = event_steps(a, a.first_env + (unsigned)(e + l), EVENT_TIMER | (unsigned)k, a.event_low[k], a.event_high[k]);
       if (a.event_form[k] == FORM_PUSH) pushed[l] = any_push = 1;

@@ -51,5 +51,8 @@ OSTLER_FN Outcome flag(const EnvArgs& a, const Block b) {
   if (any_late)
     for (int l = 0; l < b.len; l++)
       if (late[l]) keep_final(a, e + l);
+  if (any_broken)
+    for (int l = 0; l < b.len; l++)
+      if (bits[l]) suspect_events(a, e + l);
   return any_broken ? BROKEN : any ? BEGIN_ANEW : GO_ON;
 }

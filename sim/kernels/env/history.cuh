@@ -46,12 +46,13 @@ OSTLER_FN void remember(const EnvArgs& a, const Block b, const Terms& terms) {
   if (task_of(a).nhistory > 0) renew(a, b, terms, false);
 }
 
-// The values in the first state of new episodes. A value comes after those that it reads.
-OSTLER_FN void begin_history(const EnvArgs& a, const Chosen& c, const Terms& terms) {
+// The values in the first state of new episodes, of those that native functions have a part in
+// or of all others. A value comes after those that it reads.
+OSTLER_FN void begin_history(const EnvArgs& a, const Chosen& c, const Terms& terms, const bool of_natives) {
   const Task& t = task_of(a);
   const long n = a.n, e = c.first;
   if (t.nhistory == 0) return;
-  terms.begins([&](int k, const auto& value) OSTLER_INLINE {
+  terms.begins(of_natives, [&](int k, const auto& value) OSTLER_INLINE {
     const int first = (int)begin_of(a.cell_end, k), size = value.size((int)a.cell_end[k] - first);
     for (int i = 0; i < size; i++) {
       float* to = a.history + (first + i) * n + e;

@@ -25,9 +25,11 @@ OSTLER_FN void start_late(const EnvArgs& a, const Chosen& c) {
   OSTLER_ROLLED for (int k = 0; k < t.nbias; k++) {
     const bool normal = a.bias_kind[k] == CHANCE_NORMAL;
     const float low = a.bias_low[k], high = a.bias_high[k];
+    // The first clock of the batch is 1: one of 0 is every episode's.
+    const unsigned long long when = a.bias_once[k] ? 0 : a.clock;
     float* to = a.bias + k * n + e;
     c.each([&](int, int l) OSTLER_INLINE {
-      const Words w = philox(a.seed, stream + (unsigned)l, DRAW_BIAS, a.clock, (unsigned)k);
+      const Words w = philox(a.seed, stream + (unsigned)l, DRAW_BIAS, when, (unsigned)k);
       float x, y;
       if (normal) normal_pair(w.w[0], w.w[1], x, y);
       to[l] = normal ? high * x : low + (high - low) * unit(w.w[0]);
@@ -60,6 +62,33 @@ OSTLER_FN void redraw_lag(const EnvArgs& a, const Block b, int k) {
   }
 }
 OSTLER_FN void redraw_lag(const EnvArgs&, const Chosen&, int) {}
+
+// Delays of actuators in the physics steps of this control step, drawn anew where it is time to.
+OSTLER_FN_PART void redraw_steps(const EnvArgs& a, const Block b) {
+  const Task& t = task_of(a);
+  const long n = a.n, e = b.first;
+  const unsigned stream = a.first_env + (unsigned)e;
+  const unsigned substeps = (unsigned)a.physics.substeps, *length = a.length + e;
+  OSTLER_ROLLED for (int i = 0; i < t.nredrawn; i++) {
+    const int k = (int)a.redrawn_lag[i];
+    const unsigned redraw = a.lag_redraw[k], least = a.lag_low[k];
+    const float hold = a.lag_hold[k];
+    unsigned* lag = a.lag + k * n + e;
+    OSTLER_ROLLED for (unsigned s = 0; s < substeps; s++) {
+      const unsigned draw = s * (unsigned)t.nredrawn + (unsigned)i;
+      float* to = a.step_lag + draw * n + e;
+      for (int l = 0; l < b.len; l++) {
+        const unsigned long long step = (unsigned long long)length[l] * substeps + s;
+        if ((step + phase_of(lag[l])) % redraw == 0) {
+          const Words w = philox(a.seed, stream + (unsigned)l, DRAW_MOTOR_LAG, a.clock, draw);
+          if (unit(w.w[1]) >= hold) lag[l] = drawn_steps(a, k, w.w[0]) | (lag[l] & 0xffff0000u);
+        }
+        // Chance in the robot is switched off with its events.
+        to[l] = (float)(a.events ? steps_of(lag[l]) : least);
+      }
+    }
+  }
+}
 
 // The place of the value that was given `steps` control steps before step `now`, among those of
 // the last `depth`.

@@ -2,6 +2,19 @@
 #pragma once
 #include "frames.cuh"
 
+// Zeros in the columns that begin so, of environments that begin anew.
+#define OSTLER_BEGIN_zero(kind, at, width) \
+  for (int k = 0; k < (width); k++) \
+    c.each([&](int, int l) OSTLER_INLINE { (at)[OSTLER_AT_##kind(k, l, width)] = 0; });
+#define OSTLER_BEGIN_kept(kind, at, width)
+#define OSTLER_BEGIN_own(kind, at, width)
+#define OSTLER_BEGIN(name, kind, factor, size, begin, seen, says) \
+  OSTLER_BEGIN_##begin(kind, s.name, factor * t.size)
+// Entry `k` of an environment in a column of `width`.
+#define OSTLER_AT_real(k, l, width) ((k) * n + e + l)
+#define OSTLER_AT_word(k, l, width) ((k) * n + e + l)
+#define OSTLER_AT_row(k, l, width) ((e + l) * (width) + (k))
+
 // A body's frames while its joints act on them, of some environments.
 template<int W> struct Frames {
   float x[13][W];
@@ -89,8 +102,8 @@ OSTLER_FN void place_bodies(const EnvArgs& a, const Chosen& c) {
   }
 }
 
-// Puts worlds at the positions and velocities in which their episodes begin.
-OSTLER_FN_PART void place(const EnvArgs& a, const Chosen& c) {
+// Puts worlds at positions and velocities that were drawn.
+OSTLER_FN void put_pose(const EnvArgs& a, const Chosen& c) {
   const Task& t = task_of(a);
   const long n = a.n, e = c.first;
   const StepArgs<float>& s = a.physics;
@@ -104,6 +117,14 @@ OSTLER_FN_PART void place(const EnvArgs& a, const Chosen& c) {
     float* to = s.qvel + i * n + e;
     c.each([&](int, int l) OSTLER_INLINE { to[l] = from[l]; });
   }
+}
+
+// Puts worlds at the positions and velocities in which their episodes begin.
+OSTLER_FN_PART void place(const EnvArgs& a, const Chosen& c) {
+  const Task& t = task_of(a);
+  const long n = a.n, e = c.first;
+  const StepArgs<float>& s = a.physics;
+  put_pose(a, c);
   OSTLER_WORLD(OSTLER_BEGIN)
   place_bodies(a, c);
 }

@@ -1,4 +1,4 @@
-// Where episodes begin.
+// Where episodes begin: commands and poses are drawn, again where conditions ask for it.
 #pragma once
 
 // Unit length; the identity where there is none.
@@ -12,35 +12,65 @@ OSTLER_FN void normalize(float* q, long n, int l) {
   qy[l] = some ? y / norm : 0.0f;
   qz[l] = some ? z / norm : 0.0f;
 }
-
-// Draws the positions and velocities of new episodes.
-template<class L> OSTLER_FN void draw_pose(const EnvArgs& a, const L& lanes) {
+OSTLER_FN void normalize_all(const EnvArgs& a, const Chosen& c) {
   const Task& t = task_of(a);
-  const long n = a.n, e = lanes.first;
+  const long n = a.n, e = c.first;
+  for (int o = 0; o < t.nquat; o++) {
+    float* q = a.new_qpos + a.quaternion[o] * n + e;
+    c.each([&](int, int l) OSTLER_INLINE { normalize(q, n, l); });
+  }
+}
+
+// The clock of a draw in the key of its random numbers; that of the first is the batch's own.
+OSTLER_FN unsigned long long clock_of(const EnvArgs& a, unsigned draw) {
+  return a.clock + ((unsigned long long)draw << 40);
+}
+
+// Random numbers that expressions of a start read.
+OSTLER_FN void draw_random(const EnvArgs& a, const Chosen& c, unsigned long long clock) {
+  const Task& t = task_of(a);
+  const long n = a.n, e = c.first;
   const unsigned stream = a.first_env + (unsigned)e;
-  for (int i = 0; i < t.nq; i++) {
-    float* q = a.new_qpos + i * n + e;
-    const float x = a.begin_qpos[i];
-    lanes.each([&](int, int l) OSTLER_INLINE { q[l] = x; });
+  OSTLER_ROLLED for (int k = 0; k < t.nrandom; k += 2) {
+    const int two = t.nrandom - k < 2 ? 1 : 2;
+    unsigned word[4][Chosen::W];
+    c.dense([&](int j, int l) OSTLER_INLINE {
+      const Words w = philox(a.seed, stream + (unsigned)l, DRAW_EXPRESSION, clock, (unsigned)k / 2);
+      for (int i = 0; i < 4; i++) word[i][j] = w.w[i];
+    });
+    for (int i = 0; i < two; i++) {
+      float* to = a.start_random + (k + i) * n + e;
+      const unsigned *first = word[2 * i], *second = word[2 * i + 1];
+      if (a.random_normal[k + i]) {
+        c.each([&](int j, int l) OSTLER_INLINE {
+          float x, y;
+          normal_pair(first[j], second[j], x, y);
+          to[l] = x;
+        });
+      } else {
+        c.each([&](int j, int l) OSTLER_INLINE { to[l] = unit(first[j]); });
+      }
+    }
   }
-  for (int i = 0; i < t.nv; i++) {
-    float* v = a.new_qvel + i * n + e;
-    const float x = a.begin_qvel[i];
-    lanes.each([&](int, int l) OSTLER_INLINE { v[l] = x; });
-  }
-  unsigned drawn = NOWHERE, word[4][L::W];
-  for (int o = 0; o < t.nplace; o++) {
+}
+
+// Operations `from` to `end - 1` on the positions and velocities of new episodes.
+OSTLER_FN void operate(const EnvArgs& a, const Chosen& c, int from, int end, unsigned long long clock) {
+  const long n = a.n, e = c.first;
+  const unsigned stream = a.first_env + (unsigned)e;
+  unsigned drawn = NOWHERE, word[4][Chosen::W];
+  for (int o = from; o < end; o++) {
     const unsigned chance = a.place_chance[o], draw = a.place_draw[o], target = a.place_target[o];
-    const unsigned change = a.place_change[o];
+    const unsigned change = a.place_change[o], part = a.place_part[o];
     const float nothing = change == CHANGE_SCALE ? 1.0f : 0.0f;
-    float offset[L::W];
-    lanes.dense([&](int j, int) OSTLER_INLINE { offset[j] = nothing; });
+    float offset[Chosen::W], value[Chosen::W];
+    c.dense([&](int j, int) OSTLER_INLINE { offset[j] = nothing; });
     const long at = a.place_index[o] * n + e;
     if (chance != CHANCE_NONE) {
       if (drawn != draw / 2) {
         drawn = draw / 2;
-        lanes.dense([&](int j, int l) OSTLER_INLINE {
-          const Words w = philox(a.seed, stream + (unsigned)l, DRAW_RESET, a.clock, draw / 2);
+        c.dense([&](int j, int l) OSTLER_INLINE {
+          const Words w = philox(a.seed, stream + (unsigned)l, DRAW_RESET, clock, draw / 2);
           for (int k = 0; k < 4; k++) word[k][j] = w.w[k];
         });
       }
@@ -49,7 +79,7 @@ template<class L> OSTLER_FN void draw_pose(const EnvArgs& a, const L& lanes) {
       if (target == PLACE_ROTATION) {
         // Four normal numbers point everywhere alike; they get their length below.
         float* q = a.new_qpos + at;
-        lanes.each([&](int j, int l) OSTLER_INLINE {
+        c.each([&](int j, int l) OSTLER_INLINE {
           float x[4];
           normal_pair(word[0][j], word[1][j], x[0], x[1]);
           normal_pair(word[2][j], word[3][j], x[2], x[3]);
@@ -59,31 +89,37 @@ template<class L> OSTLER_FN void draw_pose(const EnvArgs& a, const L& lanes) {
         continue;
       }
       if (chance == CHANCE_UNIFORM || chance == CHANCE_LOG) {
-        lanes.dense([&](int j, int) OSTLER_INLINE { offset[j] = low + (high - low) * unit(first[j]); });
-        if (chance == CHANCE_LOG) lanes.dense([&](int j, int) OSTLER_INLINE { offset[j] = exp_(offset[j]); });
+        c.dense([&](int j, int) OSTLER_INLINE { offset[j] = low + (high - low) * unit(first[j]); });
+        if (chance == CHANCE_LOG) c.dense([&](int j, int) OSTLER_INLINE { offset[j] = exp_(offset[j]); });
       } else if (chance == CHANCE_NORMAL) {
-        lanes.dense([&](int j, int) OSTLER_INLINE {
+        c.dense([&](int j, int) OSTLER_INLINE {
           float x, y;
           normal_pair(first[j], second[j], x, y);
           offset[j] = high * x;
         });
       } else {
-        const unsigned from = begin_of(a.place_end, o), count = a.place_end[o] - from;
+        const unsigned begin = begin_of(a.place_end, o), count = a.place_end[o] - begin;
         float* to = (target == PLACE_POSITION ? a.new_qpos : a.new_qvel) + at;
-        lanes.each([&](int j, int l) OSTLER_INLINE { to[l] = a.place_option[from + below(count, first[j])]; });
+        c.each([&](int j, int l) OSTLER_INLINE { to[l] = a.place_option[begin + below(count, first[j])]; });
         continue;
       }
     }
     const bool sets = change == CHANGE_SET;
-    const float value = a.place_value[o];
+    if (part == NOWHERE) {
+      const float own = a.place_value[o];
+      c.dense([&](int j, int) OSTLER_INLINE { value[j] = own; });
+    } else {
+      const float* own = a.start_value + part * n + e;
+      c.dense([&](int j, int l) OSTLER_INLINE { value[j] = own[l]; });
+    }
     if (target == PLACE_ROTATION) {
       // Without chance it stays.
     } else if (target == PLACE_YAW) {
       float *qw = a.new_qpos + at, *qx = qw + n, *qy = qx + n, *qz = qy + n;
-      lanes.each([&](int j, int l) OSTLER_INLINE {
+      c.each([&](int j, int l) OSTLER_INLINE {
         const float w = qw[l], x = qx[l], y = qy[l], z = qz[l];
         // Where an angle is set, the heading of the x axis is taken away first.
-        const float angle = sets ? value - heading(w, x, y, z) : offset[j];
+        const float angle = sets ? value[j] - heading(w, x, y, z) : offset[j];
         float s, c;
         sin_cos(0.5f * angle, s, c);
         qw[l] = c * w - s * z;
@@ -94,10 +130,10 @@ template<class L> OSTLER_FN void draw_pose(const EnvArgs& a, const L& lanes) {
     } else if (target >= PLACE_TURN_X) {
       const unsigned axis = target - PLACE_TURN_X;
       float* q = a.new_qpos + at;
-      lanes.each([&](int j, int l) OSTLER_INLINE {
+      c.each([&](int j, int l) OSTLER_INLINE {
         const float w = q[l], x = q[n + l], y = q[2 * n + l], z = q[3 * n + l];
         float s, c;
-        sin_cos(0.5f * (value + offset[j]), s, c);
+        sin_cos(0.5f * (value[j] + offset[j]), s, c);
         // Times (c, s e), with e the axis.
         const float u = axis == 0 ? s : 0.0f, v = axis == 1 ? s : 0.0f, t = axis == 2 ? s : 0.0f;
         q[l] = w * c - x * u - y * v - z * t;
@@ -109,38 +145,96 @@ template<class L> OSTLER_FN void draw_pose(const EnvArgs& a, const L& lanes) {
       float* to = (target == PLACE_POSITION ? a.new_qpos : a.new_qvel) + at;
       const float least = a.place_least[o], most = a.place_most[o];
       if (change == CHANGE_SCALE) {
-        lanes.each([&](int j, int l) OSTLER_INLINE { to[l] = clamp_(to[l] * offset[j], least, most); });
+        c.each([&](int j, int l) OSTLER_INLINE { to[l] = clamp_(to[l] * offset[j], least, most); });
       } else {
-        lanes.each([&](int j, int l) OSTLER_INLINE { to[l] = clamp_((sets ? value : to[l]) + offset[j], least, most); });
+        c.each([&](int j, int l) OSTLER_INLINE { to[l] = clamp_((sets ? value[j] : to[l]) + offset[j], least, most); });
       }
     }
   }
-  for (int o = 0; o < t.nquat; o++) {
-    float* q = a.new_qpos + a.quaternion[o] * n + e;
-    lanes.each([&](int, int l) OSTLER_INLINE { normalize(q, n, l); });
-  }
 }
 
-// Zeros in the columns that begin so, of environments that begin anew.
-#define OSTLER_BEGIN_zero(kind, at, width) \
-  for (int k = 0; k < (width); k++) \
-    c.each([&](int, int l) OSTLER_INLINE { (at)[OSTLER_AT_##kind(k, l, width)] = 0; });
-#define OSTLER_BEGIN_kept(kind, at, width)
-#define OSTLER_BEGIN_own(kind, at, width)
-#define OSTLER_BEGIN(name, kind, factor, size, begin, seen, says) \
-  OSTLER_BEGIN_##begin(kind, s.name, factor * t.size)
-// Entry `k` of an environment in a column of `width`.
-#define OSTLER_AT_real(k, l, width) ((k) * n + e + l)
-#define OSTLER_AT_word(k, l, width) ((k) * n + e + l)
-#define OSTLER_AT_row(k, l, width) ((e + l) * (width) + (k))
+// Puts worlds where their episodes begin, as far as that is drawn: as much of it as an
+// expression reads. What they were before is not needed any more.
+OSTLER_FN void show_start(const EnvArgs& a, const Chosen& c, unsigned reads) {
+  if (reads == 0) return;
+  normalize_all(a, c);
+  put_pose(a, c);
+  if (reads & READS_BODIES) place_bodies(a, c);
+  if (reads & READS_STEERED) steer(a, c);
+}
+
+// Draws the positions and velocities of new episodes. An expression sees what the terms before
+// its own have made of them.
+OSTLER_FN void draw_pose(const EnvArgs& a, const Chosen& c, const Terms& terms, unsigned long long clock) {
+  const Task& t = task_of(a);
+  const long n = a.n, e = c.first;
+  for (int i = 0; i < t.nq; i++) {
+    float* q = a.new_qpos + i * n + e;
+    const float x = a.begin_qpos[i];
+    c.each([&](int, int l) OSTLER_INLINE { q[l] = x; });
+  }
+  for (int i = 0; i < t.nv; i++) {
+    float* v = a.new_qvel + i * n + e;
+    const float x = a.begin_qvel[i];
+    c.each([&](int, int l) OSTLER_INLINE { v[l] = x; });
+  }
+  int done = 0;
+  terms.starts(
+    [&](int k) OSTLER_INLINE {
+      operate(a, c, done, (int)a.start_place[k], clock);
+      done = (int)a.start_place[k];
+      show_start(a, c, a.start_reads[k]);
+    },
+    [&](int k, const auto& value) OSTLER_INLINE {
+      const int size = value.size((int)a.start_size[k]);
+      for (int i = 0; i < size; i++) {
+        float* to = a.start_value + i * n + e;
+        c.each([&](int, int l) OSTLER_INLINE { to[l] = value(i, l); });
+      }
+    });
+  operate(a, c, done, t.nplace, clock);
+  normalize_all(a, c);
+}
+
+OSTLER_FN void draw_start(const EnvArgs& a, const Chosen& c, const Terms& terms, unsigned long long clock) {
+  command(a, c, clock);
+  draw_random(a, c, clock);
+  draw_pose(a, c, terms, clock);
+}
+
+// Draws starts until their conditions hold, or as often as the task says; then the last counts.
+OSTLER_FN_BIG void draw_until(const EnvArgs& a, const Block b, const Terms& terms) {
+  const long e = b.first;
+  const unsigned most = a.most_tries[0], *mask = a.mask + e;
+  unsigned again[Block::W], *tries = a.tries + e;
+  OSTLER_EACH(l) again[l] = mask[l];
+  for (unsigned k = 0; k < most; k++) {
+    unsigned any = 0;
+    OSTLER_EACH(l) any |= again[l];
+    if (!any) break;
+    among(b, again, [&](const Chosen& c) OSTLER_INLINE {
+      draw_start(a, c, terms, clock_of(a, k));
+      show_start(a, c, a.until_reads[0]);
+      c.each([&](int, int l) OSTLER_INLINE {
+        again[l] = 0;
+        tries[l] = k + 1;
+      });
+      terms.untils([&](int, const auto& value) OSTLER_INLINE {
+        // What is no number does not hold.
+        c.each([&](int, int l) OSTLER_INLINE { again[l] |= value(0, l) != 0.0f ? 0u : 1u; });
+      });
+    });
+  }
+  OSTLER_EACH(l) tries[l] |= mask[l] && again[l] ? (unsigned)GAVE_UP : 0u;
+}
 
 // The start values of a new episode, written before its world is reset.
-OSTLER_FN void start(const EnvArgs& a, const Chosen& c) {
+OSTLER_FN void start(const EnvArgs& a, const Block b, const Chosen& c, const Terms& terms) {
   const Task& t = task_of(a);
   const long n = a.n, e = c.first;
   const unsigned stream = a.first_env + (unsigned)e;
-  draw_pose(a, c);
-  command(a, c);
+  if (t.nuntil > 0) draw_until(a, b, terms);
+  else draw_start(a, c, terms, a.clock);
   start_late(a, c);
   const EnvArgs& s = a;
   OSTLER_EPISODE(OSTLER_BEGIN)

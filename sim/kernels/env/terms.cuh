@@ -2,7 +2,7 @@
 // task (sim/src/task/emit); on a host an interpreter has them, one call a block and term.
 #pragma once
 
-enum { TERM_REWARD, TERM_END, TERM_SEEN, TERM_CELL, TERM_BEGIN, TERM_METRIC };
+enum { TERM_REWARD, TERM_END, TERM_SEEN, TERM_CELL, TERM_BEGIN, TERM_METRIC, TERM_START, TERM_UNTIL };
 
 #ifdef OSTLER_BLOCK
 typedef TaskSizes Task;
@@ -15,6 +15,8 @@ struct Calls {
   const float* (*eval)(void* context, unsigned kind, unsigned term);
   // Overwrites rewards or observations with injected faults; null: there are none.
   void (*inject)(void* context, unsigned kind);
+  // Calls a native function for the block, at a time NATIVE_* of native.cuh.
+  void (*native)(void* context, unsigned function, unsigned stage);
   // Not 0 where a call panicked: the values since mean nothing.
   unsigned failed;
 };
@@ -39,6 +41,22 @@ struct Terms {
       if ((a.cell_state[k] != 0) == states) f(k, Values{calls.eval(calls.context, TERM_CELL, (unsigned)k)});
   }
   template<class F> OSTLER_FN void begins(F f) const { each(TERM_BEGIN, a.size.ncell, f); }
+  // Of starts: `before(k)` comes before expression `k` is evaluated.
+  template<class B, class F> OSTLER_FN void starts(B before, F f) const {
+    for (int k = 0; k < a.size.nstart; k++) {
+      before(k);
+      f(k, Values{calls.eval(calls.context, TERM_START, (unsigned)k)});
+    }
+  }
+  template<class F> OSTLER_FN void untils(F f) const { each(TERM_UNTIL, a.size.nuntil, f); }
+  // Their first values: of those that read native functions, or of the others.
+  template<class F> OSTLER_FN void begins(bool of_natives, F f) const {
+    for (int k = 0; k < a.size.ncell; k++)
+      if ((a.cell_native[k] != 0) == of_natives) f(k, Values{calls.eval(calls.context, TERM_BEGIN, (unsigned)k)});
+  }
+  OSTLER_FN void natives(unsigned stage) const {
+    for (int k = 0; k < a.size.nfunction; k++) calls.native(calls.context, (unsigned)k, stage);
+  }
   OSTLER_FN void inject(unsigned kind) const {
     if (calls.inject) calls.inject(calls.context, kind);
   }

@@ -23,7 +23,8 @@ pub struct ActionTerm {
     /// Clip the policy's output to this range before scaling; likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip: Option<Ranges>,
-    /// For `kind = "discrete"`: one row of controls per choice, `[choices][actuators]`.
+    /// For `kind = "discrete"`: one row of controls per choice, `[choices][actuators]`; for
+    /// `"binary"`: two rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Vec<f64>>,
     /// Gains for `kind = "position"` on motor actuators: stiffness (N/m or N m/rad); likewise.
@@ -35,6 +36,10 @@ pub struct ActionTerm {
     /// Control steps by which the outputs reach their actuators late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Delay>,
+    /// For `kind = "position"`: an observation of these joints' positions whose `bias` their
+    /// encoders have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoders: Option<String>,
     /// Agents that have it, where there are several; all without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agents: Option<Vec<String>>,
@@ -55,4 +60,6 @@ pub enum ActionKind {
     Position,
     /// The policy chooses one row of `choices`.
     Discrete,
+    /// One output for all actuators: below 0 the first row of `choices`, else the second.
+    Binary,
 }

@@ -1,6 +1,6 @@
 //! `[[task.actuator]]`.
 
-use super::{DelaySteps, OneOrMany};
+use super::{Delay, OneOrMany};
 use crate::model::Activation;
 use serde::{Deserialize, Serialize};
 
@@ -39,9 +39,9 @@ pub struct ActuatorTerm {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub friction: Option<OneOrMany>,
     /// Physics steps by which controls arrive late; a range is drawn where an episode begins,
-    /// once for all these joints.
+    /// once for all these joints. Of a table all times are physics steps.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay: Option<DelaySteps>,
+    pub delay: Option<Delay>,
     /// The network of `model = "mlp"` and `"lstm"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkConfig>,
@@ -78,11 +78,13 @@ impl ActuatorModel {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkConfig {
-    /// A safetensors file with PyTorch's names, in the folder of the robot's file or below it.
+    /// A safetensors file with PyTorch's names or an ONNX file, in the folder of the robot's file
+    /// or below it.
     pub file: String,
-    /// What follows every fully connected layer but the last.
-    #[serde(default = "softsign")]
-    pub activation: Activation,
+    /// Of a safetensors file: what follows every fully connected layer but the last; softsign
+    /// without it. An ONNX file says it itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activation: Option<Activation>,
     /// `model = "mlp"`: physics steps back that it sees, 0 the present one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<u32>>,
@@ -109,10 +111,6 @@ pub enum InputOrder {
     PositionVelocity,
     /// The other way round.
     VelocityPosition,
-}
-
-fn softsign() -> Activation {
-    Activation::Softsign
 }
 
 fn one() -> f64 {

@@ -1,26 +1,23 @@
-//! `delay` of observations and actions.
+//! `delay` of observations and actions, in control steps, and of actuators, in physics steps.
 
 use serde::{Deserialize, Serialize};
 
-/// A delay in control steps: `2`, `[0, 2]` or a table.
+/// A delay in steps: `2`, `[0, 2]` or a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "expected control steps, a range [least, most] of them, or a table with `steps`"
+    expecting = "expected steps, a range [least, most] of them, or a table with `steps`"
 )]
 pub enum Delay {
-    /// Control steps, or a range from which they are drawn where an episode begins.
+    /// Steps, or a range from which they are drawn where an episode begins.
     Steps(DelaySteps),
     /// With more to say.
     Table(DelayConfig),
 }
 
-/// Control steps: a number, or a range of whole numbers, both ends included.
+/// Steps: a number, or a range of whole numbers, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected control steps, or a range [least, most]"
-)]
+#[serde(untagged, expecting = "expected steps, or a range [least, most]")]
 pub enum DelaySteps {
     /// Always so many.
     Fixed(u32),
@@ -32,9 +29,9 @@ pub enum DelaySteps {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayConfig {
-    /// Control steps.
+    /// Steps.
     pub steps: DelaySteps,
-    /// Control steps between draws of the delay; 0: only where an episode begins. Environments
+    /// Steps between draws of the delay; 0: only where an episode begins. Environments
     /// draw at different times.
     #[serde(default)]
     pub redraw: u32,

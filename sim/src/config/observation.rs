@@ -125,6 +125,20 @@ pub struct SpreadConfig {
     /// Standard deviation; the mean is 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub normal: Option<f64>,
+    /// Of a bias: when it is drawn, `"reset"` without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<BiasWhen>,
+}
+
+/// When a bias is drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BiasWhen {
+    /// Where an episode begins.
+    #[default]
+    Reset,
+    /// Once for every environment.
+    Startup,
 }
 
 /// A half-width or `[low, high]`.

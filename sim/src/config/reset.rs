@@ -1,4 +1,4 @@
-//! `[[task.reset]]`.
+//! `[[task.reset]]` and `[task.start]`.
 
 use super::{OneOrMany, Ranges};
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,9 @@ pub struct ResetTerm {
     /// Uniform factor of the value so far; as `uniform`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<Ranges>,
+    /// An expression that replaces the value: one number for all, or one each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expr: Option<String>,
     /// Replaces the value instead of adding to it; as `normal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<OneOrMany>,
@@ -34,4 +37,50 @@ pub struct ResetTerm {
     /// there; beside others, positions are clipped to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_limits: Option<f64>,
+}
+
+/// `[task.start]`: what the start of an episode fulfils.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartConfig {
+    /// Conditions on the whole start; where one of them does not hold, commands, positions and
+    /// velocities are drawn again.
+    pub until: Conditions,
+    /// Draws of a start at most; the last one counts then.
+    #[serde(default = "tries")]
+    pub tries: u32,
+}
+
+/// One condition, or several.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a condition in quotes, or a list of them"
+)]
+pub enum Conditions {
+    /// One.
+    One(String),
+    /// All of these.
+    All(Vec<String>),
+}
+
+impl Default for Conditions {
+    fn default() -> Self {
+        Self::All(Vec::new())
+    }
+}
+
+impl Conditions {
+    /// All of them.
+    pub fn all(&self) -> &[String] {
+        match self {
+            Self::One(one) => std::slice::from_ref(one),
+            Self::All(all) => all,
+        }
+    }
+}
+
+/// As many as dm_control's `PropPlacer` takes for each prop.
+fn tries() -> u32 {
+    20
 }

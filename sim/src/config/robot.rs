@@ -86,6 +86,7 @@ impl TaskConfig {
             floor,
             base,
             height,
+            balance: self.balance_inertia,
         })
     }
 }

@@ -3,7 +3,9 @@
 
 use super::counts::Counts;
 use super::transfer::Staging;
-use super::{Address, CompileError, Device, DeviceError, Kernels, Program, Traffic};
+use super::{
+    Address, CompileError, Device, DeviceError, Kernels, MAX_ARGUMENTS, Program, Traffic,
+};
 use crate::memory::zeroed;
 use crate::physics::native::InstructionSet;
 use crate::physics::native::specialize::{
@@ -111,7 +113,7 @@ impl Kernels for Loaded {
             .map_err(|_| DeviceError::Defect(format!("{threads} threads in one launch")))?;
         self.counts.launch();
         // The struct may want more than a byte's alignment.
-        let mut words = [0_u64; 256];
+        let mut words = [0_u64; MAX_ARGUMENTS / 8];
         let room: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
         let Some(room) = room.get_mut(..args.len()) else {
             return Err(DeviceError::Defect(format!(

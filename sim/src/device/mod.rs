@@ -20,6 +20,10 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use transfer::Staging;
 
+/// Most bytes of a launch's arguments: CUDA's limit that holds for every GPU and driver.
+/// Source: CUDA C++ Programming Guide, "Function parameters".
+pub const MAX_ARGUMENTS: usize = 4096;
+
 /// A program in CUDA C++ whose entries each take one struct by value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Program {
@@ -40,15 +44,17 @@ impl Program {
             Some((at, place))
         });
         let (_, place) = found.min_by_key(|(at, _)| *at)?;
-        Some((place.name.clone(), place.text.clone()))
+        Some((place.key.clone(), place.text.clone()))
     }
 }
 
 /// A part of a program that was written for something in a user's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceRange {
-    /// As `#line` names it: `task.reward[0].expr`.
+    /// As messages of compilers name it: `task.reward[0].expr`, as `#line` does.
     pub name: String,
+    /// The key in the user's file that it is for.
+    pub key: String,
     /// The expression there, for messages.
     pub text: String,
 }

@@ -1,7 +1,7 @@
 //! Arguments of kernels of environments: `EnvArgs` of `sim/kernels/env/args.cuh`, pointers as
 //! addresses.
 
-use crate::device::Address;
+use crate::device::{Address, MAX_ARGUMENTS};
 use crate::physics::StepArgs;
 use crate::state::{EpisodeAddresses, SizeWords, StepBufferAddresses, TableAddresses};
 use bytemuck::{Pod, Zeroable};
@@ -55,6 +55,8 @@ pub(crate) struct EnvArgs {
     pub to: Address,
     pub words: i64,
 }
+
+const _: () = assert!(size_of::<EnvArgs>() <= MAX_ARGUMENTS);
 
 // SAFETY: four- and eight-byte numbers; where eight follow an odd number of four, the
 // padding is a field of its own, so there are no bytes without a value (the size is

@@ -223,6 +223,7 @@ impl Work {
         for _ in 0..threads {
             scratch.push(Scratch {
                 registers: zeroed("expressions", task.scratch_len())?,
+                inputs: zeroed("inputs of functions", task.natives.most_inputs() * BLOCK)?,
             });
         }
         let mut broken = zeroed::<u32>("flags", n)?;

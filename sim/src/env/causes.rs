@@ -8,6 +8,7 @@
 //! | `speed/body/B`, `position/body/B` | the same, in engines that look at bodies |
 //! | `nan/action/U`, `inf/action/U` | the policy's output for actuator U; `AGENT/choice` for a choice of one of several agents |
 //! | `nan/control/U`, `nan/activation/U` and `inf/...` | actuator U's control, state |
+//! | `nan/native/F`, `inf/native/F` | an output of the native function F, or what it remembers |
 //! | `nan/reward/R`, `inf/reward/R` | reward term R; `sum_of_terms` where none is it alone |
 //! | `bound/reward/R` | the sum is beyond `task.rewards.max_abs`, R is its largest term |
 //! | `nan/observation/O`, `inf/observation/O` | observation term O; `critic_observation` for privileged ones |
@@ -48,6 +49,8 @@ impl Kind {
 pub(super) enum CausePlace {
     Physics(Part),
     Action(usize),
+    /// A native function.
+    Native(usize),
     /// One past the last term: their sum.
     Reward(usize),
     /// A term, in the task's order.
@@ -67,6 +70,7 @@ pub(super) struct Causes {
     controls: usize,
     activations: usize,
     actions: usize,
+    natives: usize,
     rewards: usize,
     observations: usize,
     rest: usize,
@@ -99,6 +103,9 @@ impl Causes {
         let controls = group(&numbers, "control", &actuators);
         let activations = group(&numbers, "activation", &actuators);
         let actions = group(&numbers, "action", &task.actions.names(model, &task.team));
+        let functions = task.natives.functions.iter();
+        let functions: Vec<String> = functions.map(|f| f.row.name.clone()).collect();
+        let natives = group(&numbers, "native", &functions);
         let rewards = group(&["nan", "inf", "bound"], "reward", &terms);
         let start = names.len();
         for (privileged, name) in observed {
@@ -125,6 +132,7 @@ impl Causes {
             controls,
             activations,
             actions,
+            natives,
             rewards,
             observations: start,
             rest,
@@ -163,6 +171,7 @@ impl Causes {
                 known(&self.actuator_of, a).map(|u| self.activations + 2 * u + number)
             }
             CausePlace::Action(k) => Some(self.actions + 2 * k + number),
+            CausePlace::Native(f) => Some(self.natives + 2 * f + number),
             CausePlace::Reward(r) => {
                 let kind = if kind == Kind::Beyond { 2 } else { number };
                 Some(self.rewards + 3 * r + kind)

@@ -32,7 +32,8 @@ impl BatchEnv {
                 .into());
         }
         let compiled = Task::compile(&self.model, task, self.spec.step_dt)?;
-        if compiled.sizes(&self.model) != self.sizes {
+        compiled.fits(&self.model)?;
+        if compiled.sizes(&self.model, self.decimation) != self.sizes {
             let what = "another history or delay takes other room";
             return Err(ConfigError::new("task", what)
                 .help("such numbers stay as they are while a task is trained")

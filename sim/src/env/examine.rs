@@ -39,7 +39,7 @@ impl BatchEnv {
         }
     }
 
-    /// The first that was wrong, in the order of a step: action, physics, reward,
+    /// The first that was wrong, in the order of a step: action, physics, native function, reward,
     /// observation.
     pub(super) fn first_cause(&mut self, env: usize, actions: &[f32]) -> (CausePlace, Kind, f32) {
         let width = self.task.actions.raw_width();
@@ -61,9 +61,28 @@ impl BatchEnv {
         if self.work.columns.bits[env] & fault::ENGINE != 0 {
             return (CausePlace::Engine, Kind::Nan, f32::NAN);
         }
-        self.bad_reward(env)
+        self.bad_native(env)
+            .or_else(|| self.bad_reward(env))
             .or_else(|| self.bad_observation(env))
             .unwrap_or(nothing)
+    }
+
+    /// The native function whose output, or whose memory, is not finite.
+    fn bad_native(&self, env: usize) -> Option<(CausePlace, Kind, f32)> {
+        let (n, natives) = (self.spec.num_envs, &self.task.natives);
+        let columns = &self.live.episodes;
+        let bad = |column: &[f32], rows: usize| {
+            let rows = (0..rows).map(|row| (row, column[row * n + env]));
+            rows.into_iter().find(|(_, x)| !x.is_finite())
+        };
+        let output = bad(&columns.native, natives.outputs())
+            .and_then(|(row, x)| Some((natives.of_output(row)?, x)));
+        let memory = || {
+            let (row, x) = bad(&columns.native_memory, natives.kept())?;
+            Some((natives.of_memory(row)?, x))
+        };
+        let (function, x) = output.or_else(memory)?;
+        Some((CausePlace::Native(function), Kind::of(x), x))
     }
 
     /// The reward term that is not finite, or the largest of a sum beyond the limit.

@@ -6,10 +6,9 @@ use super::EnvArgs;
 use super::inject::Faults;
 use crate::physics::Stepper;
 use crate::physics::native::InstructionSet;
-use crate::state::{Sizes, Tables};
 use crate::task::Task;
-use crate::task::expr::{Inputs, Scratch};
-use bytemuck::Zeroable;
+use crate::task::expr::{BLOCK, Inputs, Scratch};
+use crate::task::native::{Library, Native};
 use std::ffi::c_void;
 use std::os::raw::{c_int, c_ulong};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,11 +23,11 @@ struct Api {
     act: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
     finish: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int) -> c_int,
     restart: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
-    start: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
+    start: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
     place: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
     begin: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
     observe: unsafe extern "C" fn(*const EnvArgs, *const Calls, c_int, c_int),
-    draw_pose: unsafe extern "C" fn(*const EnvArgs, c_int, c_int),
+    draw_pose: unsafe extern "C" fn(*const EnvArgs, *const Calls),
 }
 
 // Those of this build: sim/build.rs.
@@ -71,11 +70,12 @@ fn api() -> &'static Api {
 
 /// `Calls` of `sim/kernels/env/terms.cuh`.
 #[repr(C)]
-struct Calls {
-    context: *mut c_void,
-    eval: unsafe extern "C" fn(*mut c_void, u32, u32) -> *const f32,
-    inject: Option<unsafe extern "C" fn(*mut c_void, u32)>,
-    failed: u32,
+pub(super) struct Calls {
+    pub context: *mut c_void,
+    pub eval: unsafe extern "C" fn(*mut c_void, u32, u32) -> *const f32,
+    pub inject: Option<unsafe extern "C" fn(*mut c_void, u32)>,
+    pub native: unsafe extern "C" fn(*mut c_void, u32, u32),
+    pub failed: u32,
 }
 
 /// Kinds of terms: `TERM_*` of `sim/kernels/env/terms.cuh`.
@@ -84,6 +84,13 @@ const END: u32 = 1;
 const SEEN: u32 = 2;
 const CELL: u32 = 3;
 const BEGIN: u32 = 4;
+const METRIC: u32 = 5;
+const START: u32 = 6;
+
+/// When native functions are called: `NATIVE_*` of `sim/kernels/env/native.cuh`.
+const BEFORE_REWARDS: u32 = 0;
+const BEFORE_OBSERVATIONS: u32 = 1;
+const FIRST_STATE: u32 = 2;
 
 /// How a step ended for a block: `Outcome` of `sim/kernels/env/flag.cuh`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +117,8 @@ pub(super) struct Block<'a> {
     pub scratch: &'a mut Scratch,
     /// Faults to inject, if there are any.
     pub faults: Option<&'a Faults>,
+    /// The task's native functions; none where their code may not be compiled.
+    pub natives: Option<&'a Library>,
     pub first: usize,
     pub len: usize,
     /// Whether a part of the step panicked: the environments are broken then.
@@ -173,7 +182,7 @@ impl Block<'_> {
     /// See [`Block`].
     pub unsafe fn start(&mut self) {
         // SAFETY: the caller's promise.
-        unsafe { self.plain(api().start) }
+        self.called(|args, calls, first, len| unsafe { (api().start)(args, calls, first, len) });
     }
 
     /// The part of [`restart`](Self::restart) after the worlds are placed.
@@ -220,6 +229,7 @@ impl Block<'_> {
                 context: std::ptr::null_mut(),
                 eval,
                 inject: self.faults.is_some().then_some(inject),
+                native,
                 failed: u32::from(self.failed),
             },
             block: self,
@@ -262,7 +272,9 @@ unsafe extern "C" fn eval(context: *mut c_void, kind: u32, term: u32) -> *const 
                 SEEN => task.observations.code(term),
                 CELL => task.history.cells()[term].next(),
                 BEGIN => task.history.cells()[term].begin(),
-                _ => task.metrics.code(term),
+                METRIC => task.metrics.code(term),
+                START => task.reset.code(term),
+                _ => task.start.code(term),
             };
             code.eval(&block.inputs, scratch).as_ptr()
         });
@@ -277,6 +289,72 @@ unsafe extern "C" fn eval(context: *mut c_void, kind: u32, term: u32) -> *const 
     scratch.registers.clear();
     scratch.registers.resize(room, 0.0);
     scratch.registers.as_ptr()
+}
+
+/// Calls a native function for the block.
+///
+/// # Safety
+/// As [`eval`]; the function is one of the task's.
+unsafe extern "C" fn native(context: *mut c_void, function: u32, stage: u32) {
+    // SAFETY: as in `eval`.
+    let Context { calls, block } = unsafe { &mut *context.cast::<Context<'_, '_>>() };
+    let own = &block.task.natives.functions[function as usize];
+    let wanted = match stage {
+        BEFORE_REWARDS => own.judged,
+        BEFORE_OBSERVATIONS => own.seen,
+        _ => true,
+    };
+    if calls.failed != 0 || !wanted {
+        return;
+    }
+    let mut inputs = std::mem::take(&mut block.scratch.inputs);
+    let filled = AssertUnwindSafe(|| fill(own, &block.inputs, block.scratch, &mut inputs));
+    // It must not unwind through the kernel.
+    calls.failed = u32::from(catch_unwind(filled).is_err());
+    if calls.failed == 0 {
+        match block.natives {
+            // SAFETY: the promise of `Block`.
+            Some(library) => unsafe {
+                let lanes = (block.first, block.len);
+                library.call(block.args, (function, stage), lanes, &inputs);
+            },
+            // SAFETY: as above.
+            None => unsafe { not_a_number(block, own, stage) },
+        }
+    }
+    block.scratch.inputs = inputs;
+}
+
+/// Evaluates a function's inputs into `[inputs][BLOCK]`.
+fn fill(own: &Native, inputs: &Inputs<'_>, scratch: &mut Scratch, to: &mut Vec<f32>) {
+    let wanted = own.width() * BLOCK;
+    if to.len() < wanted {
+        to.resize(wanted, 0.0);
+    }
+    for input in &own.inputs {
+        let values = input.eval(inputs, scratch);
+        to[input.first * BLOCK..][..values.len()].copy_from_slice(values);
+    }
+}
+
+/// The outputs of a function whose code may not be compiled.
+///
+/// # Safety
+/// See [`Block`].
+unsafe fn not_a_number(block: &Block<'_>, own: &Native, stage: u32) {
+    let args = block.args;
+    let mask = (args.buffers.mask as *const u32).wrapping_add(block.first);
+    let native = (args.episode.native as *mut f32).wrapping_add(block.first);
+    for lane in 0..block.len {
+        // SAFETY: the mask of one of the block's environments.
+        if stage == FIRST_STATE && unsafe { *mask.wrapping_add(lane) } == 0 {
+            continue;
+        }
+        for row in own.rows() {
+            // SAFETY: an output of one of the block's environments.
+            unsafe { *native.wrapping_add(row * args.n as usize + lane) = f32::NAN };
+        }
+    }
 }
 
 /// Overwrites rewards or observations.
@@ -308,18 +386,13 @@ pub(crate) unsafe fn place(args: &EnvArgs, first: usize, len: usize) {
     unsafe { (api().place)(args, first as c_int, len as c_int) }
 }
 
-/// The positions in which an episode begins, by these tables.
-pub(crate) fn draw_pose(tables: &Tables, sizes: &Sizes) -> Vec<f32> {
-    let (mut qpos, mut qvel) = (vec![0.0_f32; sizes.nq], vec![0.0_f32; sizes.nv]);
-    let mut args = EnvArgs {
-        n: 1,
-        size: sizes.words(),
-        tables: tables.addresses(),
-        ..EnvArgs::zeroed()
-    };
-    args.buffers.new_qpos = qpos.as_mut_ptr() as u64;
-    args.buffers.new_qvel = qvel.as_mut_ptr() as u64;
-    // SAFETY: it reads the tables of reset terms and writes these two.
-    unsafe { (api().draw_pose)(&args, 0, 1) };
-    qpos
+/// Draws the pose of one environment.
+///
+/// # Safety
+/// The addresses in `args` of the tables of starts, of the robot's, of new positions, velocities
+/// and values, and of the world's columns are of buffers of the sizes that it has; `calls` has a
+/// function that takes its context.
+pub(super) unsafe fn draw(args: &EnvArgs, calls: &Calls) {
+    // SAFETY: the caller's promise.
+    unsafe { (api().draw_pose)(args, calls) }
 }

@@ -8,6 +8,7 @@ mod examine;
 mod inject;
 mod lanes;
 pub mod on_device;
+mod pose;
 mod snapshot;
 mod spec;
 mod stats;
@@ -21,16 +22,19 @@ use crate::physics::pool::Pool;
 use crate::physics::{Limits, Physics, PhysicsError, SnapshotError};
 use crate::state::{Sizes, Tables};
 use crate::task::Task;
+use crate::task::event::EventCost;
+use crate::task::native::Library;
 use crate::task::pose::Pose;
 pub(crate) use args::EnvArgs;
 use buffers::{Live, Work};
 use causes::Causes;
 use inject::Faults;
 pub use inject::{Injection, Value, What, When, Which};
-pub(crate) use lanes::{draw_pose, place};
+pub(crate) use lanes::place;
 pub use on_device::{DeviceEnv, PolicyNoise, StepAddresses};
-pub use spec::{ActionSpace, AgentSpec, EnvSpec, Groups, ObsGroup, ObsRow, StepOut};
-pub use stats::{Break, EpisodeStats, Finished};
+pub(crate) use pose::draw_pose;
+pub use spec::{ActionSpace, AgentSpec, EnvSpec, EventSpec, Groups, ObsGroup, ObsRow, StepOut};
+pub use stats::{Break, EpisodeStats, Finished, Starts};
 use std::sync::Arc;
 
 /// Why an environment could not be built.
@@ -86,9 +90,11 @@ fn measurable(task: &Task, measures: bool) -> Result<(), ConfigError> {
         return Ok(());
     }
     let what = "this engine measures no accelerations and no forces between bodies, which the \
-                task reads: joint_acc(...), or an accelerometer, force, torque, touch, \
+                task reads: joint_acc(...); contacts between two sets, with subtree, their places \
+                and directions, substeps(...); or an accelerometer, force, torque, touch, \
                 framelinacc or frameangacc sensor";
-    let help = "sim.backend = \"native\" does; or leave the term out";
+    let help = "sim.backend = \"native\" does; contact(NAME) and contact_force(NAME) alone work \
+                here, too; or leave the term out";
     Err(ConfigError::new("sim.backend", what).help(help))
 }
 
@@ -99,6 +105,8 @@ pub struct BatchEnv {
     physics: Box<dyn Physics>,
     pool: Arc<Pool>,
     task: Task,
+    /// The task's native functions; none where their code may not be compiled.
+    natives: Option<Library>,
     sizes: Sizes,
     /// The task as kernels take it.
     tables: Tables,
@@ -164,7 +172,9 @@ impl BatchEnv {
         // The task is checked first: its mistakes are the likelier ones, and worlds cost memory.
         let step_dt = sim.timestep(&model) * env.decimation as f64;
         let measures = sim.backend == Backend::Native;
-        measurable(&Task::compile(&model, task, step_dt)?, measures)?;
+        let compiled = Task::compile(&model, task, step_dt)?;
+        measurable(&compiled, measures)?;
+        compiled.natives.allowed()?;
         Limits::of(sim, &model)?;
         let physics: Box<dyn Physics> = match sim.backend {
             Backend::Native => {
@@ -184,7 +194,7 @@ impl BatchEnv {
     /// The task over an engine that stands already, with N = `env.num_envs` worlds.
     pub fn with_physics(
         model: Arc<Model>,
-        physics: Box<dyn Physics>,
+        mut physics: Box<dyn Physics>,
         pool: Arc<Pool>,
         env: &EnvConfig,
         task: &TaskConfig,
@@ -199,7 +209,16 @@ impl BatchEnv {
         let identity = snapshot::Identity::new(env, task, step_dt)?;
         let config = task.clone();
         let task = Task::compile(&model, task, step_dt)?;
+        task.fits(&model)?;
         measurable(&task, physics.measures())?;
+        if task.reads_starts() && physics.step_args().is_none() && physics.columns_mut().is_none() {
+            let what = "this engine shows no start before it is made, which [[task.reset]] or \
+                        [task.start] reads";
+            return Err(ConfigError::new("sim.backend", what)
+                .help("sim.backend = \"native\" does")
+                .into());
+        }
+        let natives = Library::load(&task.natives)?;
         let causes = Causes::new(&model, &task);
         let spec = EnvSpec {
             num_envs: env.num_envs,
@@ -219,10 +238,11 @@ impl BatchEnv {
             metrics: task.metrics.rows(),
             termination_names: task.score.termination_names(),
             cause_names: causes.names.clone(),
+            events: task.events.specs(),
             agents: AgentSpec::all(&task),
             policy_names: task.team.policy_names.clone(),
         };
-        let sizes = task.sizes(&model);
+        let sizes = task.sizes(&model, env.decimation);
         let tables = task.tables(&model, step_dt, max_episode_steps);
         let live = Live::new(&spec, &sizes)?;
         let work = Work::new(&spec, &task, &sizes, pool.threads())?;
@@ -233,6 +253,7 @@ impl BatchEnv {
             physics,
             pool,
             task,
+            natives,
             sizes,
             tables,
             decimation,
@@ -328,7 +349,15 @@ impl BatchEnv {
 
     /// The events, a line each, and warnings about their numbers.
     pub fn events(&self) -> (Vec<String>, Vec<String>) {
-        (self.task.events.lines(), self.task.events.warnings())
+        let warnings = self.spec.events.iter().flat_map(|e| &e.warnings);
+        (self.task.events.lines(), warnings.cloned().collect())
+    }
+
+    /// What every event draws and costs, in the order of [`events`](Self::events), and what they
+    /// cost together.
+    pub fn event_costs(&self) -> (Vec<EventCost>, Option<String>) {
+        let events = &self.task.events;
+        (events.costs(&self.model), events.total(&self.model))
     }
 
     /// Expressions that are kept from step to step, as they are written, and how many

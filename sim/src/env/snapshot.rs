@@ -2,7 +2,7 @@
 //! physics' own.
 
 pub(super) use super::examine::DESCRIBED;
-use super::{BatchEnv, Break, EpisodeStats, Finished, Groups, stats};
+use super::{BatchEnv, Break, EpisodeStats, Finished, Groups, Starts, stats};
 use crate::config::{ConfigError, EnvConfig, SimConfig, TaskConfig};
 use crate::physics::{Shortfalls, SnapshotError, record};
 use crate::snapshot::{self, Bytes, unfit};
@@ -37,11 +37,12 @@ impl Identity {
     /// The task cannot be written as JSON.
     pub fn new(env: &EnvConfig, task: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
         // Where files lie is not what they say.
-        let task = TaskConfig {
+        let mut task = TaskConfig {
             robot: String::new(),
             robot_folder: None,
             ..task.clone()
         };
+        task.native.iter_mut().for_each(|term| term.file.clear());
         Ok(Self {
             task: digest(&(task, env.decimation, env.episode_length_s, step_dt))?,
             physics: [0; 32],
@@ -94,6 +95,7 @@ struct Stats<'a> {
     length_sum: f64,
     #[serde(with = "postcard::fixint::le")]
     final_overflow: u64,
+    starts: Starts,
     #[serde(borrow)]
     reward_sums: Bytes<'a>,
     metric_sums: Bytes<'a>,
@@ -101,6 +103,7 @@ struct Stats<'a> {
     terminations: Bytes<'a>,
     faults: Bytes<'a>,
     causes: Bytes<'a>,
+    suspects: Bytes<'a>,
     finished: Bytes<'a>,
     finished_metrics: Bytes<'a>,
     breaks: Cow<'a, [Break]>,
@@ -113,12 +116,14 @@ impl<'a> Stats<'a> {
             return_sum: s.return_sum,
             length_sum: s.length_sum,
             final_overflow: s.final_overflow,
+            starts: s.starts,
             reward_sums: Bytes(cast_slice(&s.reward_sums)),
             metric_sums: Bytes(cast_slice(&s.metric_sums)),
             agent_return_sums: Bytes(cast_slice(&s.agent_return_sums)),
             terminations: Bytes(cast_slice(&s.terminations)),
             faults: Bytes(cast_slice(&s.faults)),
             causes: Bytes(cast_slice(&s.causes)),
+            suspects: Bytes(cast_slice(&s.suspects)),
             finished: Bytes(cast_slice(&s.finished)),
             finished_metrics: Bytes(cast_slice(&s.finished_metrics)),
             breaks: Cow::Borrowed(&s.breaks),
@@ -133,6 +138,7 @@ impl<'a> Stats<'a> {
             self.terminations,
             self.faults,
             self.causes,
+            self.suspects,
             self.finished,
             self.finished_metrics,
         ];
@@ -156,6 +162,7 @@ impl<'a> Stats<'a> {
             ),
             (self.faults, own.faults.len(), "faults"),
             (self.causes, own.causes.len(), "broken environments"),
+            (self.suspects, own.suspects.len(), "suspected events"),
         ] {
             if bytes.0.len() != 8 * want {
                 return Err(unfit(format!(
@@ -168,12 +175,17 @@ impl<'a> Stats<'a> {
             (self.terminations, "ends of episodes"),
             (self.faults, "faults"),
             (self.causes, "broken environments"),
+            (self.suspects, "suspected events"),
         ] {
             let counts = bytes.0.chunks_exact(8).map(pod_read_unaligned::<u64>);
             counts.into_iter().try_for_each(|n| believed(n, of))?;
         }
         believed(self.episodes, "episodes")?;
         believed(self.final_overflow, "final observations")?;
+        let starts = self.starts;
+        for count in [starts.count, starts.tries, starts.gave_up] {
+            believed(count, "starts")?;
+        }
         let each = size_of::<Finished>();
         if !self.finished.0.len().is_multiple_of(each) {
             return Err(unfit("its finished episodes are cut short"));
@@ -215,6 +227,7 @@ impl<'a> Stats<'a> {
         s.return_sum += self.return_sum;
         s.length_sum += self.length_sum;
         s.final_overflow += self.final_overflow;
+        s.starts += self.starts;
         sum(self.agent_return_sums, &mut s.agent_return_sums);
         sum(self.reward_sums, &mut s.reward_sums);
         sum(self.metric_sums, &mut s.metric_sums);
@@ -224,6 +237,7 @@ impl<'a> Stats<'a> {
         sum(self.terminations, &mut s.terminations);
         sum(self.faults, &mut s.faults);
         sum(self.causes, &mut s.causes);
+        sum(self.suspects, &mut s.suspects);
         let room = DESCRIBED.saturating_sub(s.breaks.len());
         s.breaks.extend(self.breaks.iter().take(room));
         let each = self.finished.0.chunks_exact(size_of::<Finished>());
@@ -241,6 +255,7 @@ impl<'a> Stats<'a> {
         s.return_sum = self.return_sum;
         s.length_sum = self.length_sum;
         s.final_overflow = self.final_overflow;
+        s.starts = self.starts;
         copy(self.reward_sums, cast_slice_mut(&mut s.reward_sums));
         copy(self.metric_sums, cast_slice_mut(&mut s.metric_sums));
         copy(
@@ -250,6 +265,7 @@ impl<'a> Stats<'a> {
         copy(self.terminations, cast_slice_mut(&mut s.terminations));
         copy(self.faults, cast_slice_mut(&mut s.faults));
         copy(self.causes, cast_slice_mut(&mut s.causes));
+        copy(self.suspects, cast_slice_mut(&mut s.suspects));
         s.finished.clear();
         let each = self.finished.0.chunks_exact(size_of::<Finished>());
         s.finished

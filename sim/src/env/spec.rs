@@ -1,5 +1,6 @@
 //! Inputs and outputs of environments.
 
+use crate::config::EventTime;
 use crate::task::Task;
 use crate::task::metrics::MetricRow;
 
@@ -87,6 +88,50 @@ pub struct AgentSpec {
     pub obs_table: Groups<Vec<ObsRow>>,
 }
 
+/// An event, as far as breaks are counted by it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventSpec {
+    /// Its name.
+    pub name: String,
+    /// When it happens.
+    pub when: EventTime,
+    /// Control steps shortly after the event, for each time that it happens.
+    pub soon: f64,
+    /// Control steps between two times; 0 but for `when = "interval"`.
+    pub every: f64,
+    /// What of its numbers is not as it seems: draws that are cut off, factors of nothing.
+    pub warnings: Vec<String>,
+}
+
+impl EventSpec {
+    /// A break is soon after an event up to so many control steps after it: `EVENT_SOON` of
+    /// `kernels/env/event.cuh`.
+    pub const SOON: u32 = 10;
+    /// Breaks after which an environment breaks again and again: `BREAKS_AGAIN` there.
+    pub const AGAIN: u32 = 3;
+
+    /// How many of `broken` environments would count for the event if it had nothing to do
+    /// with them. `steps`: control steps of all environments; `episodes`: episodes that
+    /// began in them; `envs`: environments.
+    ///
+    /// Breaks of environments are taken as a Poisson process: of startup, the expected
+    /// number of those that come after the first two of their environments.
+    pub fn by_chance(&self, broken: u64, steps: u64, episodes: u64, envs: usize) -> f64 {
+        let broken = broken as f64;
+        let share = |most: f64| most.clamp(0.0, 1.0) * broken;
+        match self.when {
+            EventTime::Interval => share(self.soon / self.every.max(1.0)),
+            EventTime::Reset => share(self.soon * episodes as f64 / (steps as f64).max(1.0)),
+            EventTime::Startup => {
+                let n = envs.max(1) as f64;
+                let mean = broken / n;
+                // n (E[X] - E[min(X, 2)])
+                n * (mean - 2.0 + (-mean).exp() * (2.0 + mean))
+            }
+        }
+    }
+}
+
 /// Sizes and names that never change during a run.
 ///
 /// Outputs of environments come in rows, `R` of them, `R = N * M`: row
@@ -124,6 +169,8 @@ pub struct EnvSpec {
     pub termination_names: Vec<String>,
     /// Causes for which an environment breaks, as `KIND/PLACE/NAME`: `nan/joint/knee`.
     pub cause_names: Vec<String>,
+    /// The task's events, in order.
+    pub events: Vec<EventSpec>,
     /// The agents of an environment, in order; empty for tasks without `[agents]`.
     pub agents: Vec<AgentSpec>,
     /// Names of the agents' policies; empty for tasks without `[agents]`.

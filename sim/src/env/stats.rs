@@ -29,10 +29,16 @@ pub struct EpisodeStats {
     /// Per cause ([`EnvSpec::cause_names`]): broken environments, each counted once, by
     /// what was wrong first.
     pub causes: Vec<u64>,
+    /// Per event ([`EnvSpec::events`]): broken environments in which it happened shortly
+    /// before; of events of startup, those that had broken twice before. One break can count
+    /// for several events.
+    pub suspects: Vec<u64>,
     /// The first few broken environments.
     pub breaks: Vec<Break>,
     /// Truncations that found no room in `final_obs`.
     pub final_overflow: u64,
+    /// Starts of episodes whose conditions were looked at.
+    pub starts: Starts,
     /// Shortfalls of the physics.
     pub shortfalls: Shortfalls,
     /// Returns and lengths of the episodes, in order of (step, environment),
@@ -41,6 +47,40 @@ pub struct EpisodeStats {
     /// Metrics of these `[finished][metrics]`; empty where the episodes were counted on a
     /// device, or by several workers.
     pub finished_metrics: Vec<f32>,
+}
+
+/// Starts of episodes of a task with `[task.start]`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Starts {
+    /// How many.
+    #[serde(with = "postcard::fixint::le")]
+    pub count: u64,
+    /// Draws that they took.
+    #[serde(with = "postcard::fixint::le")]
+    pub tries: u64,
+    /// Those in which a condition failed in every try, so that the last counts.
+    #[serde(with = "postcard::fixint::le")]
+    pub gave_up: u64,
+}
+
+impl Starts {
+    /// `GAVE_UP` of `kernels/env/args.cuh`.
+    const GAVE_UP: u32 = 1 << 31;
+
+    /// Counts a start, by its entry of the column `tries`.
+    pub(super) fn add(&mut self, tries: u32) {
+        self.count += 1;
+        self.tries += u64::from(tries & !Self::GAVE_UP);
+        self.gave_up += u64::from(tries & Self::GAVE_UP != 0);
+    }
+}
+
+impl std::ops::AddAssign for Starts {
+    fn add_assign(&mut self, other: Self) {
+        self.count += other.count;
+        self.tries += other.tries;
+        self.gave_up += other.gave_up;
+    }
 }
 
 /// An environment that broke.
@@ -110,6 +150,7 @@ impl EpisodeStats {
             terminations: vec![0; spec.termination_names.len()],
             faults: vec![0; fault::COUNT],
             causes: vec![0; spec.cause_names.len()],
+            suspects: vec![0; spec.events.len()],
             breaks: Vec::with_capacity(DESCRIBED),
             finished,
             ..Self::default()
@@ -146,8 +187,10 @@ pub(super) fn clear(from: &mut EpisodeStats) {
     from.terminations.fill(0);
     from.faults.fill(0);
     from.causes.fill(0);
+    from.suspects.fill(0);
     from.breaks.clear();
     from.final_overflow = 0;
+    from.starts = Starts::default();
     from.finished.clear();
 }
 
@@ -178,8 +221,10 @@ impl EpisodeStats {
         self.terminations.clone_from(&from.terminations);
         self.faults.clone_from(&from.faults);
         self.causes.clone_from(&from.causes);
+        self.suspects.clone_from(&from.suspects);
         self.breaks.clone_from(&from.breaks);
         self.final_overflow = from.final_overflow;
+        self.starts = from.starts;
         self.shortfalls = from.shortfalls;
         self.finished.clone_from(&from.finished);
     }

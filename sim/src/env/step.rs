@@ -52,6 +52,7 @@ impl BatchEnv {
             },
         }
         args.physics.ctrl = args.buffers.ctrl;
+        args.physics.delays = args.buffers.step_lag;
         args.physics.substeps = i32::try_from(self.decimation).unwrap_or(i32::MAX);
         args
     }
@@ -103,7 +104,10 @@ impl BatchEnv {
             action: Column::of(&episodes.action),
             last_action: Column::of(&episodes.last_action),
             history: Column::of(&episodes.history),
+            shown: Column::of(&episodes.shown),
             command: Column::of(&episodes.command),
+            random: Column::of(&self.work.columns.start_random),
+            native: Column::of(&episodes.native),
             step: Column::of(&episodes.age),
             params: &self.task.params,
             step_dt: self.spec.step_dt as f32,
@@ -117,6 +121,7 @@ impl BatchEnv {
         let (columns, n) = (self.columns(), self.spec.num_envs);
         let (task, work) = (&self.task, &self.work);
         let faults = (!self.faults.is_empty()).then_some(&self.faults);
+        let natives = self.natives.as_ref();
         let one = |scratch: &mut _, number: usize| {
             let wanted = match which {
                 Which::All => true,
@@ -136,6 +141,7 @@ impl BatchEnv {
                 inputs: unsafe { Inputs::new(columns, first, len) },
                 scratch,
                 faults,
+                natives,
                 first,
                 len,
                 failed: work.panicked.is_marked(number),
@@ -182,6 +188,7 @@ impl BatchEnv {
             self.count(out);
             self.examine(actions);
             self.restart(false, false, &mut out.obs);
+            self.count_starts();
         }
         if let Some(faulty) = faulty {
             self.faults.give_back(faulty);
@@ -224,6 +231,9 @@ impl BatchEnv {
         // SAFETY: the addresses are those of `args` and of rows of these sizes.
         self.blocks(args, Which::All, |block| unsafe { block.act() });
         self.poke();
+        if self.sizes.nredrawn > 0 {
+            self.physics.delay(&self.work.columns.step_lag);
+        }
         self.physics.step(&self.work.columns.ctrl, self.decimation);
         let begins = &self.work.begins;
         self.blocks(args, Which::All, |block| {
@@ -251,6 +261,9 @@ impl BatchEnv {
                 work.broken.push(env as u32);
                 for (bit, count) in stats.faults.iter_mut().enumerate() {
                     *count += u64::from(bits >> bit & 1);
+                }
+                for (k, count) in stats.suspects.iter_mut().enumerate() {
+                    *count += u64::from(columns.suspect[k * n + env]);
                 }
                 continue;
             }
@@ -312,6 +325,19 @@ impl BatchEnv {
             }
         }
         self.restart(spread, only_new, obs);
+        self.count_starts();
+    }
+
+    /// Counts the draws of the starts of all environments in the mask.
+    fn count_starts(&mut self) {
+        if !self.task.start.has_conditions() {
+            return;
+        }
+        let columns = &self.work.columns;
+        let all = columns.mask.iter().zip(&columns.tries);
+        for (_, tries) in all.filter(|(mask, _)| **mask != 0) {
+            self.live.stats.starts.add(*tries);
+        }
     }
 
     /// The same in the blocks where new episodes are still to begin.

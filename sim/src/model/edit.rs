@@ -16,6 +16,8 @@ pub struct Edits {
     pub base: Option<Base>,
     /// Height of the root in the initial pose.
     pub height: Option<Height>,
+    /// Moments of inertia that no body can have become their mean (`compiler/balanceinertia`).
+    pub balance: bool,
 }
 
 /// An infinite plane, normal to z.

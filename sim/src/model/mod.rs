@@ -8,6 +8,7 @@
 mod actuator;
 pub(crate) mod arms;
 mod constraint;
+mod contact_sensor;
 pub mod edit;
 mod geom;
 pub mod looks;
@@ -24,8 +25,9 @@ mod varied;
 pub use actuator::{Actuator, Dynamics, Given, Muscle, Transmission};
 pub(crate) use constraint::Piece;
 pub use constraint::{Equality, EqualityKind, PathPart, Tendon, TendonKind};
+pub use contact_sensor::{ContactReading, ContactSensor};
 pub use geom::{Geom, HField, Mesh, Pair};
-pub use motor::{Activation, EffortLimit, Layer, Motor, MotorLaw, Network, NetworkKind};
+pub use motor::{Activation, EffortLimit, Layer, Motor, MotorLaw, Network, NetworkKind, Redraw};
 pub use shape::GeomKind;
 pub(crate) use shape::{ShapePair, WORDS, on_all_lanes};
 
@@ -69,6 +71,8 @@ pub struct Model {
     pub changed_geoms: Vec<usize>,
     /// Networks of motors.
     pub networks: Vec<Network>,
+    /// Contact sensors of the task's expressions.
+    pub contact_sensors: Vec<ContactSensor>,
     /// Sensors in file order, for task expressions.
     pub sensors: Vec<Sensor>,
     /// Keyframes in file order.

@@ -3,6 +3,7 @@
 //! MuJoCo motor.
 
 use super::{Field, Model};
+use std::collections::BTreeMap;
 
 /// The law of an actuator whose control is a target of its joint's position (m, rad).
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +16,17 @@ pub struct Motor {
     pub most_delay: u32,
     /// Motors with the same number have one delay in an environment.
     pub group: usize,
+    /// When that is drawn anew within an episode, if it is.
+    pub redraw: Option<Redraw>,
+}
+
+/// Draws of a delay within an episode.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Redraw {
+    /// Physics steps between two.
+    pub steps: u32,
+    /// Probability that one changes nothing.
+    pub hold: f32,
 }
 
 /// A law from a target, a joint's position and its velocity to an effort.
@@ -176,6 +188,14 @@ impl Network {
 }
 
 impl Model {
+    /// A motor of every group whose delay is drawn anew within an episode, in their order.
+    pub(crate) fn redrawn(&self) -> Vec<&Motor> {
+        let motors = self.actuators.iter().filter_map(|a| a.motor.as_ref());
+        let drawn = motors.filter(|m| m.redraw.is_some());
+        let groups: BTreeMap<usize, &Motor> = drawn.map(|m| (m.group, m)).collect();
+        groups.into_values().collect()
+    }
+
     /// Numbers that one actuator remembers.
     pub(crate) fn memory_of(&self, actuator: usize) -> usize {
         let Some(motor) = &self.actuators[actuator].motor else {

@@ -184,8 +184,8 @@ impl Joint {
 }
 
 impl Actuator {
-    /// The force law in words.
-    fn law(&self, unit: &str) -> String {
+    /// The force law in words; `unit` is the force's, in brackets.
+    pub fn law(&self, unit: &str) -> String {
         let mut text = String::new();
         if let Some(motor) = &self.motor {
             motor.tell(&mut text, unit);
@@ -213,9 +213,25 @@ impl Actuator {
             Dynamics::Filter | Dynamics::FilterExact => "filtered control",
             Dynamics::Muscle => "muscle activation",
         };
-        let _ = write!(text, "({}) {input}", polynomial(self.gain));
-        if self.bias != [0.0; 3] {
-            let _ = write!(text, " + {}", polynomial(self.bias));
+        let [kp, ..] = self.gain;
+        let [_, length, kd] = self.bias;
+        if kp != 0.0 && self.gain == [kp, 0.0, 0.0] && self.bias == [0.0, -kp, kd] {
+            let of = if self.joint().is_some() {
+                "position"
+            } else {
+                "length"
+            };
+            let _ = write!(
+                text,
+                "{} ({input} - {of}) - {} velocity",
+                short(-length),
+                short(-kd)
+            );
+        } else {
+            let _ = write!(text, "({}) {input}", polynomial(self.gain));
+            if self.bias != [0.0; 3] {
+                let _ = write!(text, " + {}", polynomial(self.bias));
+            }
         }
         if let Some([low, high]) = self.forcerange {
             let _ = write!(text, ", within {} .. {}", short(low), short(high));
@@ -307,6 +323,17 @@ impl Motor {
             text.push_str("; ");
         }
         let _ = write!(text, "delay {steps} physics steps");
+        if let Some(redraw) = self.redraw {
+            match redraw.steps {
+                1 => text.push_str(", drawn in every one"),
+                n => {
+                    let _ = write!(text, ", drawn every {n}");
+                }
+            }
+            if redraw.hold > 0.0 {
+                let _ = write!(text, " but for a share of {}", redraw.hold);
+            }
+        }
     }
 }
 

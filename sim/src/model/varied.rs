@@ -135,6 +135,19 @@ impl Model {
         None
     }
 
+    /// The field that a row belongs to, and which of its numbers it is.
+    pub(crate) fn varied_at(&self, row: usize) -> Option<(Varied, usize)> {
+        let mut first = 0;
+        for varied in &self.varied {
+            let width = varied.field.width();
+            if row < first + width {
+                return Some((*varied, row - first));
+            }
+            first += width;
+        }
+        None
+    }
+
     /// The model's own numbers of a field; empty where it has no such element.
     pub fn field(&self, of: Varied) -> Vec<f64> {
         let i = of.element;

@@ -35,6 +35,13 @@ pub trait Physics: Send {
     /// not finite sets [`fault::CONTROL`] and counts as zero.
     fn step(&mut self, ctrl: &[f32], substeps: usize);
 
+    /// Delays of actuators' controls in the physics steps of the next [`step`](Self::step),
+    /// of robots whose task draws them anew within an episode: `[substeps][groups][N]`, in
+    /// physics steps. Without them such actuators have their least delay.
+    fn delay(&mut self, steps: &[f32]) {
+        let _ = steps;
+    }
+
     /// Puts the worlds with `mask[e] != 0` at rest contacts, positions `qpos`
     /// `[nq][N]` and velocities `qvel` `[nv][N]`; clears their faults. The other
     /// worlds keep every bit of their state.
@@ -72,7 +79,8 @@ pub trait Physics: Send {
     }
 
     /// The columns, where tasks may write numbers that vary and velocities of bodies that are
-    /// pushed; [`State::stale`] says of which worlds. None where nothing varies.
+    /// pushed, [`State::stale`] saying of which worlds; and poses and frames of worlds that are
+    /// [reset](Self::reset) next, for expressions of their starts.
     fn columns_mut(&mut self) -> Option<&mut State> {
         None
     }

@@ -17,6 +17,7 @@ pub struct StepArgs {
     pub(crate) top_speed: Address,
     pub(crate) top_place: Address,
     pub(crate) ctrl: Address,
+    pub(crate) delays: Address,
     pub(crate) world: WorldAddresses,
 }
 
@@ -25,7 +26,7 @@ pub struct StepArgs {
 // held against the sum of the fields below).
 unsafe impl Pod for StepArgs {}
 
-const _: () = assert!(size_of::<StepArgs>() == 4 * 4 + 8 + 3 * 8 + size_of::<WorldAddresses>());
+const _: () = assert!(size_of::<StepArgs>() == 4 * 4 + 8 + 4 * 8 + size_of::<WorldAddresses>());
 
 /// An engine whose worlds are no more than the columns of their [`State`](super::State).
 /// Threads step and place them in blocks, between the other phases of a control step.

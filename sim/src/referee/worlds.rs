@@ -6,7 +6,10 @@ use crate::config::SimConfig;
 use crate::files;
 use crate::memory::zeroed;
 use crate::model::edit::{Base, Floor, Height};
-use crate::model::{Actuator, Given, Layer, Model, Motor, MotorLaw, NetworkKind};
+use crate::model::{
+    Actuator, ContactReading, ContactSensor, EqualityKind, Given, Layer, Model, Motor, MotorLaw,
+    NetworkKind,
+};
 use crate::physics::{Limits, Physics, SnapshotError, State, fault};
 use bytemuck::{cast_slice, cast_slice_mut};
 use serde_json::{Value, json};
@@ -50,6 +53,8 @@ pub struct MuJoCoWorlds {
     buffer: Vec<f32>,
     /// Faults since the last reset that MuJoCo does not see.
     seen: Vec<u32>,
+    /// Delays of actuators in the physics steps of the next control step.
+    delays: Vec<f32>,
     kernel: String,
     failure: Failure,
 }
@@ -89,7 +94,8 @@ impl MuJoCoWorlds {
             .map(|v| json!([v.field.name(), model.varied_name(*v)]))
             .collect();
         let theirs = mujoco.ask(&json!({
-            "op": "worlds", "what": "opened", "varied": varied, "motors": motors(model), "changes": changes(model), "model": file, "count": num_envs,
+            "op": "worlds", "what": "opened", "varied": varied, "motors": motors(model), "changes": changes(model),
+            "contacts": contacts(model), "model": file, "count": num_envs,
             "timestep": timestep, "sensors": sensors, "skipped": model.skipped,
             "given": given, "answer": answer,
         }))?;
@@ -118,6 +124,7 @@ impl MuJoCoWorlds {
             answer,
             buffer,
             seen: vec![0; num_envs],
+            delays: Vec::new(),
             kernel,
             failure: Failure::default(),
             state,
@@ -244,6 +251,54 @@ impl MuJoCoWorlds {
     }
 }
 
+/// MuJoCo's numbers of geoms: it counts those that are only seen, too.
+fn known(model: &Model) -> Vec<usize> {
+    (0..model.geoms.len() + model.skipped.len())
+        .filter(|g| model.skipped.binary_search(g).is_err())
+        .collect()
+}
+
+/// The contact sensors.
+fn contacts(model: &Model) -> Vec<Value> {
+    let known = known(model);
+    let geoms = |of: &[usize]| of.iter().map(|g| known[*g]).collect::<Vec<_>>();
+    let sensors = model.contact_sensors.iter();
+    let sensor = |s: &ContactSensor| {
+        let (reads, above) = match s.reads {
+            ContactReading::Force => ("force", 0.0),
+            ContactReading::Net => ("net", 0.0),
+            ContactReading::Place => ("place", 0.0),
+            ContactReading::Normal => ("normal", 0.0),
+            ContactReading::Count(above) => ("count", above),
+            ContactReading::TimeIn => ("held", 0.0),
+            ContactReading::TimeOut => ("free", 0.0),
+        };
+        json!([geoms(&s.of), geoms(&s.with), reads, above, s.last])
+    };
+    sensors.map(sensor).collect()
+}
+
+/// Joints of a URDF that follow others, which MuJoCo's reader leaves out: both joints' names and
+/// the polynomial.
+fn mimics(model: &Model) -> Vec<Value> {
+    let urdf = model.sources.first().and_then(|p| p.extension());
+    if !urdf.is_some_and(|e| e.eq_ignore_ascii_case("urdf")) {
+        return Vec::new();
+    }
+    let all = model.equalities.iter().filter_map(|e| match e.kind {
+        EqualityKind::Joint {
+            joint1,
+            joint2: Some(joint2),
+            polycoef,
+        } => {
+            let name = |j: usize| model.joints[j].name.as_str();
+            Some(json!([name(joint1), name(joint2), polycoef]))
+        }
+        _ => None,
+    });
+    all.collect()
+}
+
 /// What the task changes in the file besides actuators.
 fn changes(model: &Model) -> Value {
     let edits = &model.edits;
@@ -254,10 +309,7 @@ fn changes(model: &Model) -> Value {
         Some(Height::OnFloor) | None => None,
     };
     let plane = |f: &Floor| json!({"height": f.height, "friction": f.friction});
-    // MuJoCo counts geoms that are only seen, too.
-    let known: Vec<usize> = (0..model.geoms.len() + model.skipped.len())
-        .filter(|g| model.skipped.binary_search(g).is_err())
-        .collect();
+    let known = known(model);
     let geom = |g: &usize| {
         let geom = &model.geoms[*g];
         json!({
@@ -268,6 +320,7 @@ fn changes(model: &Model) -> Value {
     };
     let geoms: Vec<Value> = model.changed_geoms.iter().map(geom).collect();
     json!({
+        "balance": edits.balance, "mimics": mimics(model),
         "floor": edits.floor.as_ref().map(plane), "root": root, "height": height,
         "free": edits.base == Some(Base::Free), "geoms": geoms,
         "integrator": model.options.integrator as u32, "cone": model.options.cone as u32,
@@ -328,9 +381,12 @@ fn law(model: &Model, motor: &Motor) -> Value {
         } => (false, [*stiffness, *damping]),
         MotorLaw::Network { .. } => (false, [0.0; 2]),
     };
+    let redrawn = model.redrawn();
+    let redrawn = redrawn.iter().position(|m| m.group == motor.group);
+    let redrawn = redrawn.filter(|_| motor.redraw.is_some());
     let effort = limit.map(|l| l.effort).filter(|e| e.is_finite());
     json!({
-        "delay": motor.delay, "most_delay": motor.most_delay, "mujoco": mujoco,
+        "delay": motor.delay, "most_delay": motor.most_delay, "mujoco": mujoco, "redrawn": redrawn,
         "gains": gains, "effort": effort, "fall": limit.and_then(|l| l.fall),
         "network": network,
     })
@@ -351,9 +407,26 @@ impl Physics for MuJoCoWorlds {
                 self.seen[i % n] |= fault::CONTROL;
             }
         }
-        let count = self.new_numbers(count);
-        let request = json!({"op": "worlds", "what": "step", "substeps": substeps});
+        let delays = std::mem::take(&mut self.delays);
+        let news = 1 + self.model.nvaried() + self.model.nv;
+        let room = count + delays.len() + news * n;
+        if self.buffer.len() < room {
+            self.buffer.resize(room, 0.0);
+        }
+        self.buffer[count..count + delays.len()].copy_from_slice(&delays);
+        let rows = delays.len() / n.max(1);
+        let count = self.new_numbers(count + delays.len());
+        let request = json!({
+            "op": "worlds", "what": "step", "substeps": substeps, "delays": rows,
+        });
+        self.delays = delays;
+        self.delays.clear();
         self.exchange(&request, count);
+    }
+
+    fn delay(&mut self, steps: &[f32]) {
+        self.delays.clear();
+        self.delays.extend_from_slice(steps);
     }
 
     fn varies(&self) -> bool {

@@ -1,13 +1,15 @@
 //! `[[task.action]]`: policy outputs to controls.
 
+mod encoders;
 mod position;
+mod rows;
 mod servo;
 
 use super::elements::Elements;
 use super::late::Lag;
 use super::pose::Pose;
+use super::select;
 use super::team::Team;
-use super::{number, select};
 use crate::config::{ActionKind, ActionTerm, ConfigError, OneOrMany};
 use crate::env::ActionSpace;
 use crate::model::{Actuator, Model};
@@ -46,14 +48,36 @@ pub(super) struct Drive {
     pub law: Law,
     /// Controls are clipped to this.
     pub ctrlrange: [f32; 2],
+    /// The term's place in the configuration.
+    term: usize,
+    /// The encoder of its joint, if that may be off.
+    pub encoder: Option<Encoder>,
+}
+
+/// An encoder that has the bias of an observation.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Encoder {
+    /// The observation's place among all.
+    pub observation: usize,
+    /// Its component.
+    pub component: usize,
+    /// Control per position.
+    pub gear: f32,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Law {
     /// `offset + scale * output`.
-    Affine { scale: f32, offset: f32 },
+    Affine {
+        scale: f32,
+        offset: f32,
+        /// It is a position of the actuator's joint, times its gear.
+        position: bool,
+    },
     /// A row's entry per choice.
     Choice(Vec<f32>),
+    /// Controls for outputs below 0, and for all others.
+    Binary(Vec<f32>),
 }
 
 const UNLIMITED: [f32; 2] = [f32::NEG_INFINITY, f32::INFINITY];
@@ -160,11 +184,15 @@ impl Actions {
                     )
                     .help("list every combination of controls as a row of `choices`"));
                 }
-                let space = self.discrete(model, term, &chosen, &path)?;
+                let space = self.discrete(model, (t, term), &chosen, &path)?;
                 self.delay(term, begin, &path)?;
                 return Ok(space);
             }
-            self.continuous(model, term, &chosen, pose, (team, agent), &path)?;
+            if term.kind == ActionKind::Binary {
+                self.binary(model, (t, term), &chosen, &path)?;
+            } else {
+                self.continuous(model, (t, term), &chosen, pose, (team, agent), &path)?;
+            }
             self.delay(term, begin, &path)?;
         }
         Ok(ActionSpace::Continuous(self.clip.len() - first))
@@ -172,68 +200,16 @@ impl Actions {
 
     /// The delay of the term's outputs, which are those from `first` on.
     fn delay(&mut self, term: &ActionTerm, first: usize, path: &str) -> Result<(), ConfigError> {
-        let lag = Lag::compile(term.delay.as_ref(), &format!("{path}.delay"))?;
+        let lag = Lag::compile(term.delay.as_ref(), "control", &format!("{path}.delay"))?;
         self.late
             .extend(lag.map(|lag| (first..self.clip.len(), lag)));
         Ok(())
     }
 
-    fn discrete(
-        &mut self,
-        model: &Model,
-        term: &ActionTerm,
-        chosen: &[usize],
-        path: &str,
-    ) -> Result<ActionSpace, ConfigError> {
-        if term.choices.len() < 2 {
-            return Err(ConfigError::new(
-                format!("{path}.choices"),
-                "a discrete action needs at least two choices",
-            )
-            .help("choices = [[-1.0], [1.0]]: one row of controls per choice"));
-        }
-        for (key, given) in [
-            ("scale", term.scale != OneOrMany::One(1.0)),
-            ("offset", term.offset != OneOrMany::One(0.0)),
-            ("clip", term.clip.is_some()),
-        ] {
-            if given {
-                return Err(ConfigError::new(
-                    format!("{path}.{key}"),
-                    "has no meaning for kind = \"discrete\"",
-                )
-                .help("write the controls themselves into `choices`"));
-            }
-        }
-        for (i, &actuator) in chosen.iter().enumerate() {
-            let mut table = Vec::new();
-            for (r, row) in term.choices.iter().enumerate() {
-                let path = format!("{path}.choices[{r}]");
-                if row.len() != chosen.len() {
-                    return Err(ConfigError::new(
-                        path,
-                        format!("{} controls for {} actuators", row.len(), chosen.len()),
-                    ));
-                }
-                table.push(number(row[i], &path)?);
-            }
-            let ctrlrange = limits(&model.actuators[actuator]);
-            self.drives.push(Drive {
-                actuator,
-                output: self.clip.len(),
-                law: Law::Choice(table),
-                ctrlrange,
-            });
-        }
-        let n = term.choices.len();
-        self.clip.push([0.0, (n - 1) as f32]);
-        Ok(ActionSpace::Discrete(n))
-    }
-
     fn continuous(
         &mut self,
         model: &Model,
-        term: &ActionTerm,
+        (t, term): (usize, &ActionTerm),
         chosen: &[usize],
         pose: &[f64],
         (team, agent): (&Team, usize),
@@ -242,7 +218,7 @@ impl Actions {
         if !term.choices.is_empty() {
             return Err(ConfigError::new(
                 format!("{path}.choices"),
-                "is for kind = \"discrete\"",
+                "is for kind = \"discrete\" and \"binary\"",
             ));
         }
         let names: Vec<Vec<&str>> = chosen.iter().map(|&a| names_of(model, a)).collect();
@@ -266,7 +242,11 @@ impl Actions {
             let ctrlrange = limits(actuator);
             let (scale, offset) = (scale[i], offset[i]);
             let law = match term.kind {
-                ActionKind::Control | ActionKind::Discrete => Law::Affine { scale, offset },
+                ActionKind::Control | ActionKind::Discrete | ActionKind::Binary => Law::Affine {
+                    scale,
+                    offset,
+                    position: false,
+                },
                 ActionKind::Normalized => {
                     let Some([low, high]) = actuator.ctrlrange else {
                         return Err(ConfigError::new(
@@ -284,6 +264,7 @@ impl Actions {
                     Law::Affine {
                         scale: (half * f64::from(scale)) as f32,
                         offset: (middle + half * f64::from(offset)) as f32,
+                        position: false,
                     }
                 }
                 ActionKind::Position => position(model, actuator, [scale, offset], pose, path)?,
@@ -291,7 +272,7 @@ impl Actions {
             // Without a range of its own an output is clipped to what the actuator can
             // follow: outputs beyond it would all mean the same control.
             let clip = clips.as_ref().map(|c| c[i]).unwrap_or(match law {
-                Law::Affine { scale, offset } if scale != 0.0 => {
+                Law::Affine { scale, offset, .. } if scale != 0.0 => {
                     let ends = ctrlrange.map(|c| (c - offset) / scale);
                     [ends[0].min(ends[1]), ends[0].max(ends[1])]
                 }
@@ -302,6 +283,8 @@ impl Actions {
                 output: self.clip.len(),
                 law,
                 ctrlrange,
+                term: t,
+                encoder: None,
             });
             self.clip.push(clip);
         }
@@ -324,9 +307,9 @@ impl Actions {
             ActionSpace::Discrete(_) => (0..team.count())
                 .map(|agent| team.prefixed(agent, "choice"))
                 .collect(),
-            ActionSpace::Continuous(_) => self
-                .drives
-                .iter()
+            // Of an output for several actuators, the first one's.
+            ActionSpace::Continuous(_) => (0..self.outputs())
+                .filter_map(|k| self.drives.iter().find(|d| d.output == k))
                 .map(|d| model.actuators[d.actuator].name.clone())
                 .collect(),
         }

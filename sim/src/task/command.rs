@@ -64,6 +64,29 @@ pub(super) enum When {
 }
 
 impl Commands {
+    /// Every component in the middle of its range: the mean of those that have one, the first
+    /// choice, the likelier of two.
+    pub(super) fn middles(&self) -> Vec<f32> {
+        let half = |[low, high]: [f32; 2]| low + (high - low) / 2.0;
+        let middle = |c: &Component| match &c.draw {
+            Draw::Nothing => 0.0,
+            Draw::Uniform(range) => half(*range),
+            Draw::Log(range) => half(*range).exp(),
+            Draw::Normal { mean, clip, .. } | Draw::Exponential { mean, clip } => {
+                mean.max(clip[0]).min(clip[1])
+            }
+            Draw::Bernoulli(p) => f32::from(u8::from(*p >= 0.5)),
+            Draw::Choice { values, .. } => values.first().copied().unwrap_or(0.0),
+        };
+        let mut all: Vec<f32> = self.components.iter().map(middle).collect();
+        for course in &self.courses {
+            let own = all.iter_mut().skip(course.first);
+            own.zip(&course.ranges[..3])
+                .for_each(|(x, range)| *x = half(*range));
+        }
+        all
+    }
+
     /// `step_dt`: control step (s).
     pub fn compile(
         model: &Model,

@@ -1,30 +1,34 @@
-//! Delays of observations and actions: what their environments remember of the way.
+//! Delays of observations, actions and actuators: what their environments remember of the way.
 
 use super::number;
 use crate::config::{ConfigError, Delay, DelaySteps};
 
-/// Most control steps of a delay.
+/// Most steps of a delay.
 const MOST_STEPS: u32 = 255;
-/// Most control steps between draws of a delay: half a word holds the phase.
+/// Most steps between draws of a delay: half a word holds the phase.
 const MOST_REDRAW: u32 = 65_535;
 /// Most numbers that an environment remembers of values on their way and of values seen
 /// before.
 pub(super) const MOST_KEPT: usize = 1 << 20;
 
-/// A delay that changes nothing by itself: by how many control steps, and when that is drawn.
+/// A delay that changes nothing by itself: by how many steps, and when that is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Lag {
     pub low: u32,
     pub high: u32,
-    /// Control steps between draws; 0: only where an episode begins.
+    /// Steps between draws; 0: only where an episode begins.
     pub redraw: u32,
     /// Probability that a draw changes nothing.
     pub hold: f32,
 }
 
 impl Lag {
-    /// Of the key at `path`; none where there is never a delay.
-    pub fn compile(delay: Option<&Delay>, path: &str) -> Result<Option<Self>, ConfigError> {
+    /// Of the key at `path`, in steps of a `unit`; none where there is never a delay.
+    pub fn compile(
+        delay: Option<&Delay>,
+        unit: &str,
+        path: &str,
+    ) -> Result<Option<Self>, ConfigError> {
         let Some(delay) = delay else {
             return Ok(None);
         };
@@ -33,12 +37,9 @@ impl Lag {
             Delay::Table(_) => format!("{path}.steps"),
         };
         let config = delay.full();
-        let [low, high] = within(config.steps, MOST_STEPS, "control", &steps)?;
+        let [low, high] = within(config.steps, MOST_STEPS, unit, &steps)?;
         if config.redraw > MOST_REDRAW {
-            let message = format!(
-                "{} control steps are more than {MOST_REDRAW}",
-                config.redraw
-            );
+            let message = format!("{} {unit} steps are more than {MOST_REDRAW}", config.redraw);
             return Err(ConfigError::new(format!("{path}.redraw"), message)
                 .help("0 draws the delay only where an episode begins"));
         }
@@ -50,7 +51,7 @@ impl Lag {
         if hold > 0.0 && config.redraw == 0 {
             let message = "says when a draw changes nothing, but nothing is drawn anew";
             return Err(ConfigError::new(format!("{path}.hold"), message)
-                .help("redraw = 1 draws in every control step"));
+                .help(format!("redraw = 1 draws in every {unit} step")));
         }
         let lag = Self {
             low,
@@ -84,12 +85,7 @@ impl Lag {
 }
 
 /// Least and most of `unit` steps of the key at `path`.
-pub(super) fn within(
-    steps: DelaySteps,
-    most: u32,
-    unit: &str,
-    path: &str,
-) -> Result<[u32; 2], ConfigError> {
+fn within(steps: DelaySteps, most: u32, unit: &str, path: &str) -> Result<[u32; 2], ConfigError> {
     let [low, high] = steps.range();
     if low > high {
         let message = format!("the range [{low}, {high}] is upside down");

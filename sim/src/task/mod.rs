@@ -14,18 +14,23 @@ pub mod event;
 pub mod expr;
 mod late;
 pub mod metrics;
+pub mod native;
 pub mod observe;
 pub mod pose;
 pub mod reset;
 pub mod score;
+pub mod start;
 mod states;
 mod tables;
 pub mod team;
 
-use crate::config::{ActionTerm, ConfigError, OneOrMany, TaskConfig};
-use crate::model::Model;
+use crate::config::{ActionTerm, ConfigError, OneOrMany, Resample, Span, TaskConfig};
+use crate::model::{ContactSensor, Model};
 use crate::names::nearest;
-use expr::{Definitions, History, HistoryBuilder, LetRow, List, Program, Scope};
+use expr::{
+    Contacts, Definitions, Draws, History, HistoryBuilder, Inputs, LetRow, List, Program, Scope,
+    Scratch,
+};
 use std::collections::HashSet;
 use std::sync::Arc;
 use team::{AgentIndex, Team};
@@ -45,6 +50,8 @@ pub struct Task {
     pub metrics: metrics::Metrics,
     /// How episodes start.
     pub reset: reset::Reset,
+    /// What a start fulfils.
+    pub start: start::Start,
     /// Events.
     pub events: event::Events,
     /// The pose that targets and relative positions refer to.
@@ -53,6 +60,10 @@ pub struct Task {
     pub params: Vec<f32>,
     /// History of expressions from step to step.
     pub history: History,
+    /// Functions of C++ headers.
+    pub natives: native::Natives,
+    /// Contacts that expressions read.
+    pub contacts: Vec<ContactSensor>,
     /// Lists of parts (`[task.names]`).
     pub lists: Vec<List>,
     /// Named expressions (`[task.let]`).
@@ -66,35 +77,68 @@ impl Task {
     /// `step_dt` is the control step (s).
     pub fn compile(model: &Model, cfg: &TaskConfig, step_dt: f64) -> Result<Self, ConfigError> {
         let mut team = Team::new(cfg)?;
-        let defined = Definitions::new(model, cfg, team.names())?;
+        let mut defined = Definitions::new(model, cfg, team.names())?;
+        defined.natives = native::declare(cfg, &team)?;
         let named = pose::Pose::named(model, cfg.default_pose.as_deref(), &team)?;
-        let reset = reset::Reset::compile(model, &cfg.reset, named.as_ref(), &team)?;
-        let pose = named.unwrap_or_else(|| pose::Pose::of_resets(model, &reset));
-        let driven = with_lists(model, &cfg.action, &defined);
-        let actions = action::Actions::compile(model, &driven, &pose, &team)?;
-        team.outputs.clone_from(&actions.own);
         let commands = command::Commands::compile(model, &cfg.command, step_dt, &team)?;
         let mut params = Vec::with_capacity(cfg.params.len());
         for (name, &value) in &cfg.params {
             params.push(number(value, &format!("task.params.{name}"))?);
         }
         let names: Vec<String> = cfg.params.keys().cloned().collect();
-        let none = HistoryBuilder::default();
+        let (none, contacts) = (HistoryBuilder::default(), Contacts::default());
+        let draws = Draws::default();
+        let drawing = Some(expr::Start {
+            draws: &draws,
+            of: "",
+            drawing: true,
+        });
+        let mut events = event::Events::compile(model, &cfg.event, step_dt)?;
+        let drawn = events.values();
         let scope = Scope {
             model,
-            pose: &pose.qpos,
+            pose: named.as_ref().map_or(&[][..], |pose| &pose.qpos[..]),
             commands: &commands.scope,
             params: &names,
-            action_width: actions.outputs(),
+            // Actions follow from the pose; reading one is refused.
+            action_width: 1,
             agents: None,
             history: &none,
+            contacts: &contacts,
+            events: &drawn,
             defined: &defined,
+            start: drawing,
         };
-        let history = states::compile(&scope, &cfg.state, &team)?;
+        let numbers = (&commands, &params[..], step_dt);
+        let reset = reset::Reset::compile(&scope, &cfg.reset, named.as_ref(), numbers, &team)?;
+        let pose = (named.clone()).unwrap_or_else(|| pose::Pose::of_resets(model, &reset));
+        let driven = with_lists(model, &cfg.action, &defined);
+        let mut actions = action::Actions::compile(model, &driven, &pose, &team)?;
+        team.outputs.clone_from(&actions.own);
+        // What a start must not read was refused: nothing of this is the task's.
+        let (none, contacts) = (HistoryBuilder::default(), Contacts::default());
+        let scope = Scope {
+            pose: &pose.qpos,
+            action_width: actions.outputs(),
+            history: &none,
+            contacts: &contacts,
+            ..scope
+        };
+        let steered = !commands.courses.is_empty();
+        let mut start = start::Start::compile(&scope, cfg.start.as_ref(), steered, &team)?;
+        let (none, contacts) = (HistoryBuilder::default(), Contacts::default());
+        let scope = Scope {
+            history: &none,
+            contacts: &contacts,
+            start: None,
+            ..scope
+        };
+        let history = states::compile(&scope, &draws, &cfg.state, &team)?;
         let scope = Scope {
             history: &history,
             ..scope
         };
+        let mut natives = native::Natives::compile(&scope, cfg, &team)?;
         let agents = (0..team.count()).map(Some).filter(|_| team.is_several());
         let scopes: Vec<Scope<'_>> = (agents.chain([None]))
             .map(|agent| team.scope(&scope, agent))
@@ -102,9 +146,15 @@ impl Task {
         let lets = defined.rows(&scopes)?;
         let observations =
             observe::Observations::compile(&scope, &cfg.observation, &cfg.observations, &team)?;
+        actions.use_encoders(model, &cfg.action, &observations)?;
         let score = score::Score::compile(&scope, cfg, step_dt, &team)?;
         let metrics = metrics::Metrics::compile(&scope, &cfg.metric, &team)?;
         shared_alike(&team, &actions, &observations)?;
+        start.random = draws.finish();
+        let history = history.finish();
+        let readers = (&score, &metrics, &observations, &history);
+        natives.finish(model, &commands.scope, readers)?;
+        events.show(&drawn);
         Ok(Self {
             observations,
             score,
@@ -112,10 +162,13 @@ impl Task {
             actions,
             commands,
             reset,
-            events: event::Events::compile(model, &cfg.event, step_dt)?,
+            start,
+            events,
             pose,
             params,
-            history: history.finish(),
+            history,
+            natives,
+            contacts: contacts.finish(),
             lists: defined.lists,
             lets,
             team,
@@ -127,10 +180,42 @@ impl Task {
     pub fn reads_measured(&self) -> bool {
         let observed = self.observations.programs();
         let judged = self.score.programs().chain(self.metrics.programs());
-        let terms = observed.chain(judged).map(Program::code);
+        let terms = observed.chain(judged).chain(self.natives.programs());
+        let terms = terms.map(Program::code);
         let cells = self.history.cells().iter();
         let cells = cells.flat_map(|cell| [cell.begin(), cell.next()]);
         terms.chain(cells).any(expr::Code::reads_measured)
+    }
+
+    /// Whether an expression reads positions or frames while a start is drawn.
+    pub(crate) fn reads_starts(&self) -> bool {
+        self.start.reads != 0 || self.reset.exprs.iter().any(|e| e.reads != 0)
+    }
+
+    /// Refuses a robot without the contact sensors that the expressions read.
+    ///
+    /// # Errors
+    /// It is not the one that [`robot`] makes.
+    pub(crate) fn fits(&self, model: &Model) -> Result<(), ConfigError> {
+        match self.contacts == model.contact_sensors {
+            true => Ok(()),
+            false => {
+                let what = "its expressions read contacts that this robot does not sense";
+                Err(ConfigError::new("task", what).help("task::robot makes the robot of a task"))
+            }
+        }
+    }
+
+    /// Evaluates every expression once, as a control step does; for measurements.
+    pub fn evaluate(&self, inputs: &Inputs<'_>, scratch: &mut Scratch) {
+        let observed = self.observations.programs();
+        let judged = self.score.programs().chain(self.metrics.programs());
+        for program in observed.chain(judged) {
+            program.eval(inputs, scratch);
+        }
+        for cell in self.history.cells() {
+            cell.next().eval(inputs, scratch);
+        }
     }
 
     /// Registers that the largest expression needs, in floats.
@@ -139,6 +224,9 @@ impl Task {
         observed
             .chain(self.score.programs())
             .chain(self.metrics.programs())
+            .chain(self.reset.programs())
+            .chain(self.start.programs())
+            .chain(self.natives.programs())
             .map(Program::scratch_len)
             .chain([self.history.scratch_len()])
             .max()
@@ -146,14 +234,36 @@ impl Task {
     }
 }
 
-/// The robot as its task has it: with the options, contacts and actuators of `cfg`, and with what its events make
-/// different between environments. Applied to its own result it changes nothing.
+/// The robot as its task has it: with the options, contacts and actuators of `cfg`, with what its
+/// events make different between environments, and with the contacts that its expressions read.
+/// Applied to its own result it changes nothing.
 ///
 /// # Errors
 /// A mistake in a term, or something that the engine cannot vary; a file of an actuator's
 /// network that cannot be read.
 pub fn robot(model: &Arc<Model>, cfg: &TaskConfig) -> Result<Arc<Model>, ConfigError> {
-    event::robot(&actuator::robot(model, cfg)?, cfg)
+    let made = event::robot(&actuator::robot(model, cfg)?, cfg)?;
+    // Mistakes of expressions are those of the task itself.
+    let read = Task::compile(&made, &timeless(cfg), 1.0).map_or(Vec::new(), |task| task.contacts);
+    if read == made.contact_sensors {
+        return Ok(made);
+    }
+    let mut sensing = Model::clone(&made);
+    sensing.contact_sensors = read;
+    Ok(Arc::new(sensing))
+}
+
+/// The task without times, which are right or wrong for a control step that is not known here.
+fn timeless(cfg: &TaskConfig) -> TaskConfig {
+    let mut cfg = cfg.clone();
+    for command in &mut cfg.command {
+        command.resample_s = Resample::default();
+    }
+    for event in &mut cfg.event {
+        event.duration_s = None;
+        event.interval_s = event.interval_s.is_some().then_some(Span::One(1.0));
+    }
+    cfg
 }
 
 /// Whether [`robot`] makes the same of a model for both, which differ in numbers alone.
@@ -363,6 +473,11 @@ pub(crate) fn select<'a>(
     let all: Vec<&str> = elements.map(|(_, n)| n).collect();
     let help = match nearest(pattern, all.iter().copied()) {
         Some(name) => format!("did you mean \"{name}\"?"),
+        None if all.is_empty() && kind == "actuator" => {
+            "the robot's file has no actuators: [[task.actuator]] with joints = [\"*\"], \
+             stiffness and damping gives its joints some"
+                .into()
+        }
         None if all.is_empty() => format!("the robot has no {kind}s"),
         None => format!("the robot has: {}", all.join(", ")),
     };

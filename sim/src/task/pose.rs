@@ -90,7 +90,7 @@ impl Pose {
 }
 
 /// Whether the control is a position that the actuator holds: `gain (u - length)`.
-pub(super) fn is_servo(actuator: &Actuator) -> bool {
+pub(in crate::task) fn is_servo(actuator: &Actuator) -> bool {
     if actuator.motor.is_some() {
         return true;
     }

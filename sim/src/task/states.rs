@@ -1,6 +1,6 @@
 //! `[[task.state]]`: values of a task that may refer to themselves.
 
-use super::expr::{HistoryBuilder, Program, Scope, StateRow, Unit};
+use super::expr::{Draws, HistoryBuilder, Program, Scope, Start, StateRow, Unit};
 use super::team::{AgentIndex, Team};
 use super::unique;
 use crate::config::{ConfigError, StateTerm};
@@ -34,6 +34,7 @@ struct One<'a> {
 /// A mistake in a term.
 pub(super) fn compile(
     scope: &Scope<'_>,
+    draws: &Draws,
     terms: &[StateTerm],
     team: &Team,
 ) -> Result<HistoryBuilder, ConfigError> {
@@ -46,7 +47,7 @@ pub(super) fn compile(
             history: &history,
             ..scope.clone()
         };
-        if !round(&scope, &mut all, team)? {
+        if !round(&scope, draws, &mut all, team)? {
             return Ok(history);
         }
     }
@@ -120,11 +121,25 @@ fn name_fits(name: &str) -> bool {
 
 /// Compiles all of them into the history of `scope` with what is known of their sizes.
 /// Returns whether more of that was found.
-fn round(scope: &Scope<'_>, all: &mut [One<'_>], team: &Team) -> Result<bool, ConfigError> {
+fn round(
+    scope: &Scope<'_>,
+    draws: &Draws,
+    all: &mut [One<'_>],
+    team: &Team,
+) -> Result<bool, ConfigError> {
     let mut inits = Vec::with_capacity(all.len());
     for one in all.iter_mut() {
         let path = format!("task.state[{}].init", one.index);
-        let init = one.program(scope, team, &one.term.init, path.clone())?;
+        let of = format!("{path} {}", one.name);
+        let beginning = Scope {
+            start: Some(Start {
+                draws,
+                of: &of,
+                drawing: false,
+            }),
+            ..scope.clone()
+        };
+        let init = one.program(&beginning, team, &one.term.init, path.clone())?;
         let (len, units) = one.found.clone().unwrap_or_else(|| {
             let units = match one.unit {
                 Some(unit) => vec![unit; init.units().len()],

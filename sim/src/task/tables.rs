@@ -24,6 +24,7 @@ enum Drives {
     Held,
     Affine,
     Choice,
+    Binary,
 }
 
 /// `PLACE_*` there.
@@ -49,8 +50,9 @@ enum Draws {
 }
 
 impl Task {
-    /// Sizes of the task's tables and of environments with this robot.
-    pub(crate) fn sizes(&self, model: &Model) -> Sizes {
+    /// Sizes of the task's tables and of environments with this robot, whose control steps are
+    /// `decimation` physics steps.
+    pub(crate) fn sizes(&self, model: &Model, decimation: usize) -> Sizes {
         let [nobs, ncritic] = self.observations.world();
         let (actions, score, seen) = (&self.actions, &self.score, &self.observations);
         let padding = &seen.padding;
@@ -68,6 +70,9 @@ impl Task {
             noption: self.commands.options(),
             ncourse: self.commands.courses.len(),
             ntimer: self.commands.timers.len(),
+            nfunction: self.natives.functions.len(),
+            nnative: self.natives.outputs(),
+            nkept: self.natives.kept(),
             nhistory: self.history.width(),
             nobs,
             ncritic,
@@ -78,6 +83,10 @@ impl Task {
             nplace: self.reset.operations.len(),
             nplaceoption: self.reset.options(),
             nquat: self.reset.quaternions.len(),
+            nstart: self.reset.exprs.len(),
+            nstartvalue: self.reset.widest(),
+            nuntil: self.start.conditions.len(),
+            nrandom: self.start.random.len(),
             nshare: score.rewards.iter().map(|r| r.agents.len()).sum(),
             nterm: score.terminations.len(),
             nmetric: self.metrics.len(),
@@ -85,7 +94,11 @@ impl Task {
             nentry: seen.terms.iter().map(|t| t.scale.len()).sum(),
             nsink: places().count(),
             nbias: seen.terms.iter().map(Term::biases).sum(),
-            nlag: actions.late.len() + places().filter(|(_, _, s)| s.lag.is_some()).count(),
+            nlag: actions.late.len()
+                + places().filter(|(_, _, s)| s.lag.is_some()).count()
+                + model.redrawn().len(),
+            nredrawn: model.redrawn().len(),
+            nsteplag: model.redrawn().len().saturating_mul(decimation),
             ndelayed: late()
                 .map(|(o, lag)| lag.high as usize * o.len())
                 .sum::<usize>()
@@ -97,6 +110,7 @@ impl Task {
             nevent: self.events.events.len(),
             ndrawn: self.events.events.iter().map(|e| e.drawn.len()).sum(),
             npicked: self.events.choices(),
+            nshown: self.events.shown_base().len(),
             ..Sizes::of(model)
         }
     }
@@ -112,10 +126,22 @@ impl Task {
         actions(&mut t, &self.actions);
         commands(&mut t, &self.commands);
         starts(&mut t, &self.reset);
+        t.until_reads = vec![self.start.reads];
+        t.most_tries = vec![self.start.tries];
+        t.random_normal = self.start.random.iter().map(|n| u32::from(*n)).collect();
         score(&mut t, &self.score);
         let over = self.metrics.terms.iter().map(|m| metrics::number(m.over));
         t.metric_over = over.collect();
-        observations(&mut t, &self.observations);
+        let biases = observations(&mut t, &self.observations);
+        let held = self.actions.held.len();
+        for (d, drive) in self.actions.drives.iter().enumerate() {
+            if let Some(encoder) = drive.encoder {
+                let first = biases[encoder.observation];
+                t.drive_encoder[held + d] = first.saturating_add(encoder.component as u32);
+                t.drive_gear[held + d] = encoder.gear;
+            }
+        }
+        redrawn(&mut t, model);
         fill_history(&mut t, &self.history);
         events(&mut t, &self.events);
         t
@@ -143,11 +169,15 @@ fn actions(t: &mut Tables, actions: &Actions) {
     for drive in &actions.drives {
         let (u, output, limits) = (drive.actuator, drive.output, drive.ctrlrange);
         match &drive.law {
-            Law::Affine { scale, offset } => {
+            Law::Affine { scale, offset, .. } => {
                 t.drive(Drives::Affine, u, output, limits, [*scale, *offset]);
             }
-            Law::Choice(controls) => {
-                let d = t.drive(Drives::Choice, u, output, limits, [0.0; 2]);
+            Law::Choice(controls) | Law::Binary(controls) => {
+                let law = match drive.law {
+                    Law::Binary(_) => Drives::Binary,
+                    _ => Drives::Choice,
+                };
+                let d = t.drive(law, u, output, limits, [0.0; 2]);
                 t.drive_choice[d] = t.choice.len() as u32;
                 t.choice.extend(controls);
             }
@@ -181,7 +211,7 @@ impl Law {
     /// Entries in the table of choices.
     fn choices(&self) -> usize {
         match self {
-            Self::Choice(controls) => controls.len(),
+            Self::Choice(controls) | Self::Binary(controls) => controls.len(),
             Self::Affine { .. } => 0,
         }
     }
@@ -230,6 +260,7 @@ impl Tables {
             (&mut self.drive_actuator, actuator as u32),
             (&mut self.drive_output, output as u32),
             (&mut self.drive_choice, 0),
+            (&mut self.drive_encoder, NOWHERE),
         ] {
             column.push(number);
         }
@@ -238,6 +269,7 @@ impl Tables {
             (&mut self.drive_high, high),
             (&mut self.drive_scale, scale),
             (&mut self.drive_offset, offset),
+            (&mut self.drive_gear, 0.0),
         ] {
             column.push(number);
         }
@@ -322,10 +354,11 @@ pub(super) fn starts(t: &mut Tables, reset: &Reset) {
             }
         };
         // `CHANGE_*` of args.cuh.
-        let (change, value) = match op.change {
-            Change::Add => (0, 0.0),
-            Change::Set(value) => (1, value),
-            Change::Scale => (2, 0.0),
+        let (change, value, part) = match op.change {
+            Change::Add => (0, 0.0, NOWHERE),
+            Change::Set(value) => (1, value, NOWHERE),
+            Change::Part(part) => (1, 0.0, part as u32),
+            Change::Scale => (2, 0.0, NOWHERE),
         };
         t.place_target.push(target as u32);
         t.place_index.push(index as u32);
@@ -337,7 +370,13 @@ pub(super) fn starts(t: &mut Tables, reset: &Reset) {
         t.place_high.push(high);
         t.place_least.push(op.clip[0]);
         t.place_most.push(op.clip[1]);
+        t.place_part.push(part);
         t.place_end.push(t.place_option.len() as u32);
+    }
+    for expr in &reset.exprs {
+        t.start_place.push(expr.place as u32);
+        t.start_size.push(expr.program.units().len() as u32);
+        t.start_reads.push(expr.reads);
     }
 }
 
@@ -354,7 +393,9 @@ fn score(t: &mut Tables, score: &Score) {
     t.truncates = truncates.collect();
 }
 
-fn observations(t: &mut Tables, observations: &Observations) {
+/// Returns the first bias of each term as policies see it, or [`NOWHERE`].
+fn observations(t: &mut Tables, observations: &Observations) -> Vec<u32> {
+    let mut first = Vec::with_capacity(observations.terms.len());
     for term in &observations.terms {
         let [low, high] = term.clip.unwrap_or([f32::NEG_INFINITY, f32::INFINITY]);
         t.entry_scale.extend(&term.scale);
@@ -366,7 +407,7 @@ fn observations(t: &mut Tables, observations: &Observations) {
             if let (Some(error), NOWHERE) = (sight.bias, biases[usize::from(critic)]) {
                 biases[usize::from(critic)] = t.bias_kind.len() as u32;
                 for _ in 0..term.len() {
-                    t.bias(error);
+                    t.bias(error, sight.bias_once);
                 }
             }
             t.sink(critic, spot, sight, biases[usize::from(critic)]);
@@ -375,6 +416,7 @@ fn observations(t: &mut Tables, observations: &Observations) {
             }
         }
         t.sink_end.push(t.sink_at.len() as u32);
+        first.push(biases[0]);
     }
     let padding = &observations.padding;
     let policy = padding.policy.iter().map(|gap| (0, gap));
@@ -384,6 +426,7 @@ fn observations(t: &mut Tables, observations: &Observations) {
         t.pad_from.push(gap.start as u32);
         t.pad_to.push(gap.end as u32);
     }
+    first
 }
 
 impl Term {
@@ -441,13 +484,14 @@ impl Tables {
         self.sink_bias.push(bias);
     }
 
-    /// A number that is drawn for an episode.
-    fn bias(&mut self, error: Error) {
+    /// A number that is drawn for an episode, or once for an environment.
+    fn bias(&mut self, error: Error, once: bool) {
         let (kind, [low, high]) = match error {
             Error::Uniform(range) => (Draws::Uniform, range),
             Error::Normal(sigma) => (Draws::Normal, [0.0, sigma]),
         };
         self.bias_kind.push(kind as u32);
+        self.bias_once.push(u32::from(once));
         self.bias_low.push(low);
         self.bias_high.push(high);
     }
@@ -475,7 +519,23 @@ impl Tables {
     }
 }
 
+/// Delays of actuators that are drawn anew within an episode.
+fn redrawn(t: &mut Tables, model: &Model) {
+    for motor in model.redrawn() {
+        let redraw = motor.redraw;
+        let lag = Lag {
+            low: motor.delay,
+            high: motor.most_delay,
+            redraw: redraw.map_or(0, |r| r.steps),
+            hold: redraw.map_or(0.0, |r| r.hold),
+        };
+        let own = t.lag(lag, 0);
+        t.redrawn_lag.push(own);
+    }
+}
+
 fn fill_history(t: &mut Tables, history: &History) {
+    t.cell_native = history.of_natives().into_iter().map(u32::from).collect();
     for cell in history.cells() {
         t.cell_end.push(cell.rows().end as u32);
         t.cell_state.push(u32::from(cell.kind().is_state()));
@@ -484,6 +544,9 @@ fn fill_history(t: &mut Tables, history: &History) {
 
 fn events(t: &mut Tables, events: &Events) {
     t.varied_base.clone_from(&events.base);
+    let places = events.places();
+    t.drawn_shown = places.map(|p| p.map_or(NOWHERE, |p| p as u32)).collect();
+    t.shown_base = events.shown_base();
     for event in &events.events {
         // In the order of `EVENT_*` and `FORM_*` of event.cuh.
         t.event_when.push(event.when as u32);
@@ -586,7 +649,7 @@ mod tests {
             task.agents = run.agents;
             let model = mjcf::load(&folder.join(&task.robot)).unwrap();
             let task = Task::compile(&model, &task, 0.02).unwrap();
-            let sizes = task.sizes(&model);
+            let sizes = task.sizes(&model, 4);
             let tables = task.tables(&model, 0.02, 500);
             for (len, (table, factor, size, ..)) in tables.lengths().into_iter().zip(TABLES) {
                 let mut named = sizes.named().chain([("one", 1)]);

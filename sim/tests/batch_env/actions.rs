@@ -48,6 +48,29 @@ fn positions_become_targets_of_servos_and_forces_of_motors() {
     assert_eq!(controls(&motor, &[1.0])[..2], [1.0, 1.5]);
 }
 
+/// Isaac Lab's `BinaryJointPositionAction`, among others.
+#[test]
+fn a_binary_action_closes_below_zero() {
+    let text = "[[action]]\nactuators = [\"push\", \"servo\"]\nkind = \"binary\"\nchoices = [[-1, 0.5], [9, 1]]";
+    assert_eq!(controls(text, &[-0.1]), [-0.1, -1.0, 0.5]);
+    assert_eq!(controls(text, &[0.0]), [0.0, 5.0, 1.0]);
+    assert_eq!(controls(text, &[70.0]), [70.0, 5.0, 1.0]);
+    let clipped = format!("{text}\nclip = [-1, 1]");
+    assert_eq!(controls(&clipped, &[70.0]), [1.0, 5.0, 1.0]);
+    let beside = "[[action]]\nactuators = [\"servo\"]\n[[action]]\nactuators = [\"push\"]\nkind = \"binary\"\nchoices = [[2], [3]]\ndelay = 1";
+    assert_eq!(controls(beside, &[0.25, -1.0]), [0.25, -1.0, 2.0, 0.25]);
+    let wrong = |keys: &str| {
+        let text = format!(
+            "[[action]]\nactuators = [\"push\"]\nkind = \"binary\"\n{keys}\n[[observation]]\nname = \"q\"\nexpr = \"qpos\"\n[[reward]]\nname = \"r\"\nexpr = \"1\""
+        );
+        build(SMALL, &task(&text)).unwrap_err().to_string()
+    };
+    assert!(wrong("choices = [[1]]").contains("two rows of controls"));
+    assert!(wrong("choices = [[1, 2], [3, 4]]").contains("2 controls for 1 actuators"));
+    assert!(wrong("choices = [[1], [2]]\nscale = 2").contains("kind = \"binary\""));
+    assert!(wrong("choices = [[1], [2]]\nclip = [[0, 1]]").contains("one output"));
+}
+
 #[test]
 fn a_discrete_action_chooses_a_row() {
     let text = "[[action]]\nactuators = [\"push\", \"servo\"]\nkind = \"discrete\"\nchoices = [[-1, 0.5], [0, 0], [9, 1]]";

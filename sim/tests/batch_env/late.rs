@@ -333,6 +333,105 @@ fn a_delay_does_not_hide_what_is_no_number() {
     assert_eq!(env.spec().cause_names[at], "nan/observation/x");
 }
 
+/// mjlab's `encoder_bias`: what is seen and what is asked for are off alike, for good.
+#[test]
+fn a_bias_of_startup_is_the_environments_and_its_encoders_have_it() {
+    let task_of = |when: &str| {
+        task(&format!(
+            "[[action]]\nactuators = [\"servo\"]\nkind = \"position\"\nscale = 0.5\nencoders = \"angles\"\n\
+             [[reward]]\nname = \"one\"\nexpr = \"1\"\n{}{}{}",
+            seen("ctrl", "ctrl[1]", ""),
+            seen("true", "joint_pos(turn)", ""),
+            seen(
+                "angles",
+                "joint_pos_rel()",
+                &format!(
+                    "bias = {{ uniform = 0.25, when = \"{when}\" }}\ncritic = {{ bias = 0.0 }}"
+                )
+            ),
+        ))
+    };
+    let biases = |row: &[f32]| row[3] - row[1];
+    for (when, stays) in [("startup", true), ("reset", false)] {
+        let mut env = build(LONG, &task_of(when)).unwrap();
+        let mut out = Out::new(env.spec(), 1);
+        out.reset(&mut env, false);
+        let first: Vec<f32> = out.policy.chunks(4).map(biases).collect();
+        assert!(first.iter().any(|b| *b > 0.1) && first.iter().any(|b| *b < -0.1));
+        for step in 0..120 {
+            let own: Vec<f32> = out.policy.chunks(4).map(biases).collect();
+            out.step(&mut env, &[1.0; 300]);
+            if step % 50 == 49 {
+                continue;
+            }
+            for (row, bias) in out.policy.chunks(4).zip(own) {
+                // The target 0.5 in what the encoder says.
+                assert!((row[0] - (0.5 - bias)).abs() < 1e-6, "{row:?}");
+            }
+        }
+        let now: Vec<f32> = out.policy.chunks(4).map(biases).collect();
+        let same = now
+            .iter()
+            .zip(&first)
+            .filter(|(a, b)| (*a - *b).abs() < 1e-6);
+        assert_eq!(same.count() == 300, stays, "{when}");
+        // As if they were right.
+        env.set_noise(false);
+        out.step(&mut env, &[1.0; 300]);
+        assert!(out.policy.chunks(4).all(|row| row[0] == 0.5));
+    }
+}
+
+#[test]
+fn encoders_are_those_of_positions_that_are_off() {
+    let with = |kind: &str, encoders: &str, observation: &str| {
+        let text = format!(
+            "[[action]]\nactuators = [\"servo\"]\nkind = \"{kind}\"\nencoders = \"{encoders}\"\n\
+             [[reward]]\nname = \"one\"\nexpr = \"1\"\n{observation}"
+        );
+        build(SMALL, &task(&text)).unwrap_err().to_string()
+    };
+    let angles = seen("angles", "joint_pos_rel()", "bias = 0.1");
+    for (kind, name, observation, part) in [
+        (
+            "control",
+            "angles",
+            angles.clone(),
+            "is for kind = \"position\"",
+        ),
+        (
+            "position",
+            "angels",
+            angles.clone(),
+            "positions of joints are: angles",
+        ),
+        (
+            "position",
+            "angles",
+            seen("angles", "joint_pos_rel()", ""),
+            "has no bias",
+        ),
+        (
+            "position",
+            "angles",
+            seen("angles", "joint_pos(slider)", "bias = 0.1"),
+            "does not have joint \"turn\"",
+        ),
+        (
+            "position",
+            "angles",
+            seen("angles", "2 * joint_pos()", "bias = 0.1"),
+            "not one number of each",
+        ),
+    ] {
+        let said = with(kind, name, &observation);
+        assert!(
+            said.contains(part) && said.contains("task.action[0].encoders"),
+            "{said}"
+        );
+    }
+}
+
 #[test]
 fn mistakes_say_what_would_be_right() {
     let long = "[joint_pos(), qpos, qvel]";
@@ -349,6 +448,11 @@ fn mistakes_say_what_would_be_right() {
             "noise = { normal = 1 }\nnoise_kind = \"normal\"",
             "noise_kind",
             "says so itself",
+        ),
+        (
+            "noise = { uniform = 1, when = \"startup\" }",
+            "noise.when",
+            "drawn in every step",
         ),
         ("bias = -1", "bias", "negative"),
         ("bias = [2, 1]", "bias", "upside down"),

@@ -57,8 +57,11 @@ impl PointMass {
                 s.body_pos[(6 + k) * n + e] = s.qpos[(2 + k) * n + e];
             }
             s.body_pos[3 * n + e] = s.qpos[e];
-            for body in 0..3 {
-                s.body_quat[4 * body * n + e] = 1.0;
+            for k in 0..4 {
+                let upright = if k == 0 { 1.0 } else { 0.0 };
+                s.body_quat[k * n + e] = upright;
+                s.body_quat[(4 + k) * n + e] = upright;
+                s.body_quat[(8 + k) * n + e] = s.qpos[(5 + k) * n + e];
             }
             let values = s
                 .qpos
@@ -114,6 +117,10 @@ impl Physics for PointMass {
             self.state.fault[e] = 0;
         }
         self.finish();
+    }
+
+    fn columns_mut(&mut self) -> Option<&mut State> {
+        Some(&mut self.state)
     }
 
     fn timestep(&self) -> f64 {

@@ -85,6 +85,7 @@ extern "C" __global__ void step(float* out) {
         ]
         .map(|(name, text)| SourceRange {
             name: name.into(),
+            key: name.into(),
             text: text.into(),
         })
         .into(),

@@ -4,7 +4,7 @@ use super::{Check, ask, numbers};
 use ostler_sim::State;
 use ostler_sim::model::{Model, SensorFrame, SensorKind, mjcf};
 use ostler_sim::task::expr::{
-    BLOCK, Buffers, Definitions, HistoryBuilder, Program, Scope, Scratch,
+    BLOCK, Buffers, Contacts, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Scratch,
 };
 use serde_json::Value;
 
@@ -79,7 +79,10 @@ fn fill(to: &mut [f32], from: &Value) {
     }
 }
 
-fn scope<'a>(model: &'a Model, history: &'a HistoryBuilder) -> Scope<'a> {
+fn scope<'a>(
+    model: &'a Model,
+    (history, contacts, events): &'a (HistoryBuilder, Contacts, EventNumbers),
+) -> Scope<'a> {
     Scope {
         model,
         pose: &model.qpos0,
@@ -88,7 +91,10 @@ fn scope<'a>(model: &'a Model, history: &'a HistoryBuilder) -> Scope<'a> {
         action_width: 0,
         agents: None,
         history,
+        contacts,
+        events,
         defined: Definitions::none(),
+        start: None,
     }
 }
 
@@ -144,8 +150,8 @@ fn a_ray_that_may_meet_what_was_not_kept_is_refused() {
         );
         std::fs::write(&path, robot).unwrap();
         let model = mjcf::load(&path).unwrap();
-        let history = HistoryBuilder::default();
-        let scope = scope(&model, &history);
+        let noted = Default::default();
+        let scope = scope(&model, &noted);
         match Program::compile("sensor(ray)", &scope) {
             Err(e) if refused => assert!(e.to_string().contains("\"shell\""), "{e}"),
             other => assert_eq!(other.is_err(), refused, "{colour}"),
@@ -169,8 +175,8 @@ fn read_alike(name: &str, robot: &str) -> (usize, usize) {
         return (usize::MAX, usize::MAX);
     };
     let model = mjcf::load(&path).unwrap();
-    let history = HistoryBuilder::default();
-    let scope = scope(&model, &history);
+    let noted = Default::default();
+    let scope = scope(&model, &noted);
     let (mut seen, mut none) = (0, 0);
     for theirs in answer[path.to_str().unwrap()].as_array().unwrap() {
         let mut state = State::new(&model, 1).unwrap();
@@ -207,7 +213,10 @@ fn read_alike(name: &str, robot: &str) -> (usize, usize) {
                 action: &[],
                 last_action: &[],
                 history: &[],
+                shown: &[],
                 command: &[],
+                random: &[],
+                native: &[],
                 params: &[],
                 step: &[0],
                 step_dt: 0.01,

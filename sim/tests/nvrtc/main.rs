@@ -201,3 +201,33 @@ fn what_does_not_compile_is_told_by_the_expression_it_came_of() {
         assert!(text.contains(&said) && text.contains("nowhere"), "{text}");
     }
 }
+
+/// Functions of a header compile with their task's program. A mistake is shown with the line of
+/// the header, at the key that names it.
+#[test]
+fn native_functions_compile_with_the_program_of_their_task() {
+    let Some(folder) = support::nvrtc::nvrtc_folder() else {
+        return;
+    };
+    let compiler = Compiler::from_environment(Nvrtc::in_folder(&folder).unwrap());
+    let whole = programs::natives();
+    for arch in ["sm_80", "sm_90"] {
+        compiler
+            .compile(&whole, arch)
+            .unwrap_or_else(|e| panic!("{arch}: {e}"));
+    }
+    let compiler = Compiler::without_cache(Nvrtc::in_folder(&folder).unwrap());
+    let mut program = whole.clone();
+    let (whole, wrong) = ("const int i = (int)whole;", "const int i = nowhere(whole);");
+    assert!(program.text.contains(whole));
+    program.text = program.text.replacen(whole, wrong, 1);
+    let error = compiler.compile(&program, ONE).unwrap_err().to_string();
+    assert!(
+        error.contains("in task.native[0].file = \"parts/table.cuh\""),
+        "{error}"
+    );
+    assert!(
+        error.contains("parts/table.cuh(5)") && error.contains("nowhere"),
+        "{error}"
+    );
+}

@@ -2,7 +2,7 @@
 
 use crate::support::referee::referee_python;
 use ostler_sim::Model;
-use ostler_sim::config::{EnvConfig, SimConfig, TaskConfig};
+use ostler_sim::config::{EnvConfig, Leave, SimConfig, TaskConfig};
 use ostler_sim::device::Program;
 use ostler_sim::env::on_device::program;
 use ostler_sim::model::{
@@ -78,6 +78,24 @@ impl Shipped {
     fn program(&self, changing: bool) -> Program {
         program(&self.model, &self.sim, &self.env, &self.task, changing).unwrap()
     }
+}
+
+/// The cart-pole with functions of a header.
+pub fn natives() -> Program {
+    let mut cart = Shipped::new("cartpole");
+    let folder = root().join("sim/tests/natives");
+    let more = std::fs::read_to_string(folder.join("terms.toml")).unwrap();
+    let more: TaskConfig = toml::from_str(&more).unwrap();
+    cart.task.native = more.native;
+    cart.task.state = more.state;
+    cart.task.command.extend(more.command);
+    cart.task.observation.extend(more.observation);
+    cart.task.reward.extend(more.reward);
+    cart.task.metric.extend(more.metric);
+    cart.task.termination.extend(more.termination);
+    let within = [folder.clone()];
+    ostler_sim::task::native::read(&mut cart.task, &folder, &within, Leave::Run).unwrap();
+    cart.program(false)
 }
 
 /// One of them.
@@ -187,6 +205,7 @@ fn motors() -> Model {
             delay: 2,
             most_delay: 2,
             group: 0,
+            redraw: None,
         });
     }
     model

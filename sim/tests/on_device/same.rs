@@ -2,7 +2,9 @@
 //! environment where the host's kernels have a vector of them.
 
 use crate::shared::share;
-use crate::support::{Device_, Host_, NOISE, SEED, Setup, actions, agents, feature, heap, setup};
+use crate::support::{
+    Device_, Host_, NOISE, SEED, Setup, actions, agents, feature, heap, natives, setup,
+};
 use ostler_sim::config::{
     CriticCopy, Delay, DelayConfig, DelaySteps, GroupOptions, JointLimit, NoiseKind,
     ObservationGroup, ObservationTerm, Stack, TaskConfig,
@@ -50,9 +52,10 @@ fn compare(
             let counts = |s: &ostler_sim::EpisodeStats| {
                 let faults = (s.faults.clone(), s.causes.clone(), s.breaks.clone());
                 let ends = (s.episodes, s.terminations.clone(), s.final_overflow);
-                (faults, ends, s.shortfalls)
+                (faults, ends, s.shortfalls, s.starts)
             };
             assert_eq!(counts(&a), counts(&b), "{name}, after step {t}");
+            assert_eq!(a.suspects, b.suspects, "{name}, after step {t}");
             let sums = |s: &ostler_sim::EpisodeStats| {
                 let mut all = vec![s.return_sum, s.length_sum];
                 all.extend(&s.reward_sums);
@@ -175,8 +178,88 @@ range = [-0.4, 0.4]
 "#;
     let events: ostler_sim::config::TaskConfig = toml::from_str(text).unwrap();
     s.task.event = events.event;
+    see(
+        &mut s.task,
+        "concat(event.friction, event.body, event.push, event.gust, mass, com_offset(trunk), \
+         inertia(trunk), friction(\"foot_*\"), damping, joint_offset, external_force(trunk), com, \
+         com_vel)",
+    );
     let (episodes, _) = compare("events", &s, 100, true, |_, _| {});
     assert!(episodes > 33, "{episodes}");
+}
+
+/// Readings of contacts: of a robot with itself and with the floor, of subtrees, counted over
+/// physics steps.
+#[test]
+fn contacts_have_the_hosts_bits() {
+    let mut s = setup("quadruped", 33);
+    s.env.episode_length_s = 0.6;
+    let text = r#"
+[[contact]]
+geoms = ["foot_*", "calf_*", "thigh_*"]
+conaffinity = 1
+[[observation]]
+name = "contacts"
+group = "critic"
+expr = """
+[contact_force(subtree(trunk), subtree(trunk)), net_contact_force("foot_*", floor), contact_pos("foot_*", floor),
+ contact_normal("calf_*"), substeps(contact_force("foot_*", floor) > 5), 1 * contact_force(subtree(hip_fl), [floor, subtree(hip_fr)]),
+ substeps(contact(trunk, world))]"""
+[[event]]
+name = "push"
+when = "interval"
+interval_s = [0.1, 0.3]
+set = "vel(trunk)"
+operation = "add"
+range = [-0.3, 0.3]
+"#;
+    let more: TaskConfig = toml::from_str(text).unwrap();
+    s.task.contact = more.contact;
+    s.task.event = more.event;
+    s.task.observation.extend(more.observation);
+    let (episodes, _) = compare("contacts", &s, 100, true, |_, _| {});
+    assert!(episodes > 33, "{episodes}");
+}
+
+/// Another observation.
+fn see(task: &mut TaskConfig, expr: &str) {
+    let text = format!("[[observation]]\nname = \"privileged\"\nexpr = '{expr}'");
+    let more: TaskConfig = toml::from_str(&format!("robot = \"\"\n{text}")).unwrap();
+    task.observation.extend(more.observation);
+}
+
+/// Environments that events break, and the events that are suspected of it; fewer than are
+/// examined between two looks at the statistics.
+#[test]
+fn breaks_after_events_are_counted_as_on_the_host() {
+    let mut s = setup("quadruped", 33);
+    let text = r#"
+robot = ""
+[[event]]
+name = "heavy"
+when = "startup"
+set = "gravity[2]"
+distribution = "choice"
+choices = [-9.0, -9.1, -9.2, -9.3, -9.4, -9.5, -9.6, -9.7, -9.8, -9.9, -10.0, 2e5]
+[[event]]
+name = "blow"
+when = "interval"
+interval_s = [0.2, 0.6]
+set = "vel(trunk)[2]"
+distribution = "choice"
+choices = [0.0, 0.1, 5e3]
+[[event]]
+name = "twist"
+when = "reset"
+set = "vel(trunk)[3]"
+distribution = "choice"
+choices = [0.0, 0.0, 0.0, 3e3]
+"#;
+    let events: TaskConfig = toml::from_str(text).unwrap();
+    s.task.event = events.event;
+    see(&mut s.task, "concat(event.heavy, event.blow, event.twist)");
+    let (_, broken) = compare("explosive events", &s, 150, false, |_, _| {});
+    assert!(broken > 100, "{broken}");
 }
 
 /// Motors of all laws, late by a number of physics steps that every episode draws.
@@ -222,7 +305,7 @@ network = { file = "mlp.safetensors", activation = "elu", history = [0, 1, 4], e
 [[actuator]]
 joints = ["thigh_*"]
 model = "lstm"
-delay = 1
+delay = { steps = [1, 2], redraw = 1 }
 saturation_effort = 30.0
 velocity_limit = 20.0
 network = { file = "lstm.safetensors", effort_scale = 20.0 }
@@ -233,7 +316,7 @@ stiffness = 25.0
 damping = 0.6
 saturation_effort = 30.0
 velocity_limit = 20.0
-delay = [0, 6]
+delay = { steps = [0, 6], redraw = 3, hold = 0.3 }
 [[event]]
 name = "gains"
 when = "reset"
@@ -451,12 +534,40 @@ within_limits = 0.9
 [[reset]]
 target = "lin_vel(torso)"
 normal = [0.1, 0.2, 0]
+[let]
+side = "uniform(-1, 1)"
+"from(x)" = "x * uniform(0.5, 1)"
+[[state]]
+name = "side"
+init = "[side, previous(height(torso)) * normal(1, 0.1)]"
+update = "0.9 * state.side"
+[[reset]]
+target = "lin_vel(torso)"
+expr = "rotate(quat_yaw(quat(torso)), [command.twist.xy, 0]) + from(lin_vel(torso))"
+uniform = [-0.1, 0.1]
+[[reset]]
+target = "joint_vel(hip_*)"
+expr = "1 * side * joint_pos(\"hip_*\") + choice(1, -1) * from(1 * command.slow.z)"
+[[reset]]
+target = "pos(torso)"
+expr = "[from(1 * side), 0.1 * com.y, 0.8 - 0.1 * min(height(\"*\"))]"
+normal = [0, 0.01, 0.02]
+[[reset]]
+target = "yaw(torso)"
+expr = "bernoulli(0.3) ? side : atan2(qvel[1], qvel[0])"
+[start]
+until = ["upright(torso) > 0.2", "norm(command.twist.xy - lin_vel(torso).xy) < log_uniform(0.2, 2)"]
+tries = 5
 "#;
     let mut s = setup("ant", 9);
     let keys: TaskConfig = toml::from_str(&format!("robot = \"\"\n{commands}")).unwrap();
     (s.task.command, s.task.reset) = (keys.command, keys.reset);
-    s.task.observation[0].expr = format!("[{}, command]", s.task.observation[0].expr);
-    compare("commands", &s, 150, true, |_, _| {});
+    (s.task.lets, s.task.state, s.task.start) = (keys.lets, keys.state, keys.start);
+    let seen = &mut s.task.observation[0].expr;
+    *seen = format!("[{seen}, command, state.side]");
+    s.env.episode_length_s = 0.5;
+    let (episodes, _) = compare("commands", &s, 150, true, |_, _| {});
+    assert!(episodes > 30, "{episodes}");
 }
 
 #[test]
@@ -549,4 +660,13 @@ fn the_policys_random_numbers_are_those_of_rows() {
     let mut expected = vec![0.0; 15 * NOISE];
     fill_normal(SEED, 0..15, Purpose::ActionNoise, 7, NOISE, &mut expected);
     assert_eq!(device.rows.noise, expected);
+}
+
+/// Functions of a header: what they see, draw, remember and break, and what begins with them.
+#[test]
+fn native_functions_have_the_hosts_bits() {
+    let s = natives(70);
+    let (episodes, broken) = compare("natives", &s, 150, true, |_, _| {});
+    assert!(episodes > 20, "{episodes}");
+    assert!(broken > 5, "{broken}");
 }

@@ -1,6 +1,6 @@
 //! A batch on the host and one on the stand-in, side by side.
 
-use ostler_sim::config::{AgentsConfig, EnvConfig, Policies, SimConfig, TaskConfig};
+use ostler_sim::config::{AgentsConfig, EnvConfig, Leave, Policies, SimConfig, TaskConfig};
 use ostler_sim::device::host::Host;
 use ostler_sim::device::{Address, HostMemory};
 use ostler_sim::env::{DeviceEnv, EnvSpec, PolicyNoise, StepAddresses};
@@ -235,6 +235,15 @@ truncate = true
 [[reset]]
 target = "joint_pos(\"{agent}_*\")"
 uniform = [-0.2, 0.2]
+[[reset]]
+target = "joint_vel(\"{agent}_*\")"
+expr = "[each(cart, uniform(-0.3, 0.3)).x * 1, 0.1 * command.{agent}_goal.y]"
+[[reset]]
+target = "joint_pos({agent}_y)"
+expr = "0.5 * joint_pos({agent}_y) + 0.1 * min(each(distance({each}, blue))) + 0.05 * agent_index"
+[start]
+until = ["norm(command.{agent}_goal) > 0.4", "max(each(abs(pos({each}).y))) < 0.25"]
+tries = 3
 [rewards]
 clip = [-0.8, 0.95]
 "#,
@@ -258,6 +267,25 @@ clip = [-0.8, 0.95]
         },
         task,
     }
+}
+
+/// The cart-pole with functions of a header.
+pub fn natives(n: usize) -> Setup {
+    let mut s = setup("cartpole", n);
+    s.env.episode_length_s = 0.5;
+    let folder = configs().join("../sim/tests/natives");
+    let more = std::fs::read_to_string(folder.join("terms.toml")).unwrap();
+    let more: TaskConfig = toml::from_str(&more).unwrap();
+    s.task.native = more.native;
+    s.task.state = more.state;
+    s.task.command.extend(more.command);
+    s.task.observation.extend(more.observation);
+    s.task.reward.extend(more.reward);
+    s.task.metric.extend(more.metric);
+    s.task.termination.extend(more.termination);
+    let within = [folder.clone()];
+    ostler_sim::task::native::read(&mut s.task, &folder, &within, Leave::Run).unwrap();
+    s
 }
 
 /// Rows of one batch.

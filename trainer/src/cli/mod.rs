@@ -14,6 +14,7 @@ mod engine;
 mod envs;
 mod eval;
 mod instead;
+mod natives;
 mod physics;
 mod play;
 mod plot;
@@ -23,11 +24,12 @@ mod target;
 pub mod time;
 mod train;
 
-use crate::config::Override;
+use crate::config::{Override, set_leave};
 use crate::log::{errln, filter, trace};
 use crate::run::RunError;
 use crate::run::error::USAGE;
 use clap::{Args, Parser, Subcommand};
+use ostler_sim::config::Leave;
 use ostler_sim::physics::PhysicsError;
 use ostler_sim::physics::native::InstructionSet;
 use std::path::PathBuf;
@@ -36,12 +38,18 @@ use std::path::PathBuf;
 const LOG_LEVEL: &str = "What is logged: off, error, warn, info, debug, trace; by module: \
                          info,ostler_trainer::memory=debug (log.level; OSTLER_LOG)";
 
+/// Help for `--allow-native`.
+const ALLOW: &str = "Compile and run the C++ headers that the task names ([[task.native]]), with \
+                     all your rights (docs/security.md)";
+
 /// Trains robot policies by reinforcement learning on batches of simulated robots.
 #[derive(Debug, Parser)]
 #[command(name = "ostler", version, propagate_version = true)]
 struct Cli {
     #[arg(long, global = true, value_name = "FILTER", help = LOG_LEVEL, value_parser = filter::checked)]
     log_level: Option<String>,
+    #[arg(long, global = true, help = ALLOW)]
+    allow_native: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -155,6 +163,16 @@ fn wanted(flag: Option<String>, command: &Command) -> Result<Option<String>, Run
     Ok(level)
 }
 
+/// What may be done with the headers of tasks.
+fn leave(cli: &Cli) -> Leave {
+    match (cli.allow_native, &cli.command) {
+        (true, _) => Leave::Run,
+        // They describe tasks, and step none.
+        (false, Command::Check(_) | Command::Doctor(_)) => Leave::Describe,
+        (false, _) => Leave::Refused,
+    }
+}
+
 /// Reads the command line, does what it says, and returns the exit code.
 pub fn run() -> i32 {
     let cli = match Cli::try_parse() {
@@ -166,6 +184,7 @@ pub fn run() -> i32 {
             return if e.use_stderr() { USAGE } else { 0 };
         }
     };
+    set_leave(leave(&cli));
     let runs = InstructionSet::widest().map_err(PhysicsError::from);
     let level = match runs {
         Ok(_) => wanted(cli.log_level, &cli.command),

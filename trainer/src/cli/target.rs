@@ -108,11 +108,31 @@ fn replaced(mut target: Target, instead: &Instead) -> Result<Target, RunError> {
 }
 
 /// rapier has one robot for all environments: without its events a task runs there, too.
-fn without_events(config: &mut Config, backend: Option<Backend>, wish: &Wish<'_>) {
+///
+/// # Errors
+/// The task's expressions read what events drew.
+fn without_events(
+    config: &mut Config,
+    backend: Option<Backend>,
+    wish: &Wish<'_>,
+) -> Result<(), RunError> {
     let engine = backend.unwrap_or(config.sim.backend);
-    if wish.calm && engine == Backend::Rapier {
-        config.task.event.clear();
+    if !wish.calm || engine != Backend::Rapier {
+        return Ok(());
     }
+    let read = |name: &str| {
+        let texts = toml::to_string(&config.task).unwrap_or_default();
+        texts.contains(&format!("event.{name}"))
+    };
+    if let Some(event) = config.task.event.iter().find(|e| read(&e.name)) {
+        return Err(RunError::Usage(format!(
+            "rapier has no events, and the task reads event.{}: --backend native and --backend \
+             mujoco have them, also with --events off",
+            event.name
+        )));
+    }
+    config.task.event.clear();
+    Ok(())
 }
 
 fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
@@ -138,7 +158,7 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     if is_config {
         let (mut loaded, model, _) = plan(path, overrides, None, Gpus::Trust)?;
         loaded.config.sim.backend = backend.unwrap_or(loaded.config.sim.backend);
-        without_events(&mut loaded.config, backend, wish);
+        without_events(&mut loaded.config, backend, wish)?;
         if !mujoco {
             settle_here(&mut loaded, &model)?;
         }
@@ -177,7 +197,7 @@ fn open_one(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
         ));
     }
     let mut run = load_run(path)?;
-    without_events(&mut run.config, backend, wish);
+    without_events(&mut run.config, backend, wish)?;
     if !mujoco {
         run.settle(backend)?;
     }

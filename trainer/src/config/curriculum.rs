@@ -88,6 +88,12 @@ impl Schedule {
             }
             return;
         }
+        if self.key.starts_with("task.native[") || self.key.starts_with("task.native.") {
+            let message = "sizes of a native function stay as they are while a task is trained";
+            let error = ConfigError::new(format!("{at}.key"), message);
+            errors.push(error.help("an input such as param.NAME can follow a schedule"));
+            return;
+        }
         if let Err((message, help)) = leads_to_number(task, &self.key) {
             let error = ConfigError::new(format!("{at}.key"), message);
             errors.push(match help {
@@ -145,6 +151,7 @@ pub fn with_values<'a>(
         // Not part of the table.
         Ok(changed) => TaskConfig {
             agents: task.agents.clone(),
+            native_code: task.native_code.clone(),
             ..changed
         },
         Err(_) => task.clone(),

@@ -211,6 +211,28 @@ fn move_paths(node: &mut Node, folder: &Path) {
             *path = folder.join(&*path).to_string_lossy().into_owned();
         }
     }
+    let Value::Table(entries) = &mut node.value else {
+        return;
+    };
+    let task = entries.iter_mut().find(|e| e.key == "task");
+    let Some(Value::Table(keys)) = task.map(|e| &mut e.node.value) else {
+        return;
+    };
+    let native = keys.iter_mut().find(|e| e.key == "native");
+    let Some(Value::Array(terms)) = native.map(|e| &mut e.node.value) else {
+        return;
+    };
+    for term in terms {
+        let Value::Table(keys) = &mut term.value else {
+            continue;
+        };
+        let file = keys.iter_mut().find(|e| e.key == "file");
+        if let Some(Value::Str(path)) = file.map(|e| &mut e.node.value)
+            && !path.is_empty()
+        {
+            *path = folder.join(&*path).to_string_lossy().into_owned();
+        }
+    }
 }
 
 /// Puts `over` over `base`.

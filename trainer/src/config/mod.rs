@@ -11,6 +11,7 @@ mod error;
 mod evaluation;
 mod foreign;
 mod include;
+mod leave;
 mod locate;
 mod overrides;
 mod profile;
@@ -27,6 +28,8 @@ mod typed;
 mod validate;
 
 pub use error::{ConfigErrors, Diagnostic};
+pub(crate) use leave::pass_on;
+pub use leave::{FLAG as ALLOW_NATIVE, set_leave};
 pub use overrides::Override;
 pub use resolve::{Device, Gpus, Machine, NoGpu, NotHere, Resolution};
 pub use robust::{BackOffConfig, FaultConfig, GuardConfig};
@@ -47,6 +50,7 @@ use ostler_sim::config::{AgentsConfig, ConfigError, EnvConfig, SimConfig, TaskCo
 use ostler_sim::model::edit::Edits;
 use ostler_sim::model::looks::Looks;
 use ostler_sim::model::mjcf::{self, MjcfError};
+use ostler_sim::task;
 use serde::{Deserialize, Serialize};
 use source::{Node, Sources, Value};
 use std::path::{Path, PathBuf};
@@ -291,6 +295,7 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
     if !errors.is_empty() {
         return Err(places.explain_all(&errors));
     }
+    read_headers(&mut config.task, path, &files).map_err(|e| places.explain(&e))?;
     Ok(Loaded {
         config,
         path: path.to_path_buf(),
@@ -298,6 +303,18 @@ pub fn parse(text: &str, path: &Path, overrides: &[Override]) -> Result<Loaded, 
         places,
         auto_envs,
     })
+}
+
+/// Reads the headers of native functions, which lie beside one of the configuration's files or
+/// below it.
+fn read_headers(task: &mut TaskConfig, path: &Path, files: &[PathBuf]) -> Result<(), ConfigError> {
+    if task.native.is_empty() {
+        return Ok(());
+    }
+    let folder = |file: &Path| file.parent().unwrap_or(Path::new("")).to_path_buf();
+    let within = std::iter::once(path).chain(files.iter().map(PathBuf::as_path));
+    let within: Vec<PathBuf> = within.map(folder).collect();
+    task::native::read(task, &folder(path), &within, leave::leave())
 }
 
 /// Stands for `env.num_envs = "auto"` until the number is known: large enough for any

@@ -10,13 +10,14 @@ use super::source::{Entry, Node, Sources, Value};
 use super::{BackOffConfig, Config, FaultConfig, curriculum};
 use ostler_collector::replay::{ReplayConfig, TransformConfig, TransformKind};
 use ostler_sim::config::{
-    ActionKind, ActionTerm, ActuatorModel, ActuatorTerm, AgentsConfig, BaseConfig, CommandKind,
-    CommandTerm, ConeWord, ContactTerm, CriticCopy, Delay, DelayConfig, DelaySteps, Distribution,
-    EventDistribution, EventRange, EventTerm, EventTime, FloorConfig, FloorTable, GroupOptions,
-    HalfOrRange, Heading, HeightConfig, InputOrder, IntegratorWord, JointLimit, MetricTerm,
-    NetworkConfig, NoiseKind, ObservationGroup, ObservationTerm, OneOrMany, Operation, OptionTable,
-    Over, PseudoRange, Ranges, Resample, ResetTerm, RewardOptions, RewardTerm, SimConfig, Span,
-    Spread, SpreadConfig, Stack, StateTerm, TaskConfig, TerminationTerm,
+    ActionKind, ActionTerm, ActuatorModel, ActuatorTerm, AgentsConfig, BaseConfig, BiasWhen,
+    CommandKind, CommandTerm, Conditions, ConeWord, ContactTerm, CriticCopy, Delay, DelayConfig,
+    DelaySteps, Distribution, EventDistribution, EventRange, EventTerm, EventTime, FloorConfig,
+    FloorTable, GroupOptions, HalfOrRange, Heading, HeightConfig, InputOrder, IntegratorWord,
+    JointLimit, MetricTerm, NativeCode, NativeTerm, NativeUnit, NetworkConfig, NoiseKind,
+    ObservationGroup, ObservationTerm, OneOrMany, Operation, OptionTable, Over, PseudoRange,
+    Ranges, Resample, ResetTerm, RewardOptions, RewardTerm, SimConfig, Span, Spread, SpreadConfig,
+    Stack, StartConfig, StateTerm, TaskConfig, TerminationTerm,
 };
 use ostler_sim::model::Activation;
 use ostler_sim::names::nearest;
@@ -37,6 +38,7 @@ fn exemplar() -> Config {
         Spread::Named(SpreadConfig {
             uniform: Some(HalfOrRange::Half(0.0)),
             normal: Some(0.0),
+            when: Some(BiasWhen::Reset),
         })
     };
     let delay = || {
@@ -57,6 +59,7 @@ fn exemplar() -> Config {
             floor: Some(FloorConfig::Table(FloorTable::default())),
             base: Some(BaseConfig::Free),
             start_height: Some(HeightConfig::At(0.0)),
+            balance_inertia: true,
             default_pose: Some(text()),
             params: BTreeMap::from([(ANY.to_string(), 0.0)]),
             names: BTreeMap::from([(ANY.to_string(), vec![text()])]),
@@ -99,16 +102,27 @@ fn exemplar() -> Config {
                 velocity_limit: Some(named()),
                 armature: Some(named()),
                 friction: Some(named()),
-                delay: Some(DelaySteps::Fixed(0)),
+                delay: Some(delay()),
                 network: Some(NetworkConfig {
                     file: text(),
-                    activation: Activation::default(),
+                    activation: Some(Activation::default()),
                     history: Some(vec![0]),
                     order: Some(InputOrder::default()),
                     position_scale: 0.0,
                     velocity_scale: 0.0,
                     effort_scale: 0.0,
                 }),
+            }],
+            native: vec![NativeTerm {
+                name: text(),
+                file: text(),
+                function: Some(text()),
+                inputs: vec![text()],
+                outputs: 1,
+                // The longest form; the other is in `special`.
+                unit: Some(NativeUnit::Each(vec![text()])),
+                memory: 1,
+                checksum: Some(text()),
             }],
             action: vec![ActionTerm {
                 actuators: vec![text()],
@@ -120,6 +134,7 @@ fn exemplar() -> Config {
                 stiffness: Some(named()),
                 damping: Some(named()),
                 delay: Some(delay()),
+                encoders: Some(text()),
                 agents: Some(vec![text()]),
             }],
             command: vec![CommandTerm {
@@ -191,9 +206,14 @@ fn exemplar() -> Config {
                 normal: Some(named()),
                 scale: Some(ranges()),
                 value: Some(named()),
+                expr: Some(text()),
                 choice: vec![vec![0.0]],
                 within_limits: Some(0.0),
             }],
+            start: Some(StartConfig {
+                until: Conditions::One(text()),
+                tries: 1,
+            }),
             event: vec![EventTerm {
                 name: text(),
                 when: EventTime::Startup,
@@ -220,6 +240,7 @@ fn exemplar() -> Config {
                 max_abs: Some(0.0),
             },
             agents: None,
+            native_code: NativeCode::default(),
         },
         sim: SimConfig {
             limit: vec![JointLimit {
@@ -274,6 +295,8 @@ fn special(path: &str) -> Option<Kind> {
         | "task.event.interval_s"
         | "task.event.duration_s" => Some(Kind::NumberOrList),
         "agents.policies" => Some(Kind::Policies),
+        "task.start.until" => Some(Kind::Texts),
+        "task.native.unit" => Some(Kind::Units),
         _ => None,
     }
 }
@@ -309,6 +332,7 @@ fn shorter(path: &str) -> &'static [Form] {
         | "task.reset.scale" => &[Form::Pair, Form::Pairs],
         "task.action.delay"
         | "task.actuator.delay"
+        | "task.actuator.delay.steps"
         | "task.action.delay.steps"
         | "task.observation.delay"
         | "task.observation.critic.delay"
@@ -383,6 +407,8 @@ enum Kind {
     Ranges,
     Height,
     Policies,
+    Texts,
+    Units,
 }
 
 /// Compares the tree with the schema; returns every unknown key and every value of
@@ -563,6 +589,17 @@ impl Walk<'_> {
                     _ => false,
                 },
                 "\"shared\", \"separate\" or a list with a policy's name for each agent",
+            ),
+            Kind::Texts | Kind::Units => (
+                match &node.value {
+                    Value::Str(_) => true,
+                    Value::Array(items) => items.iter().all(|n| matches!(n.value, Value::Str(_))),
+                    _ => false,
+                },
+                match kind {
+                    Kind::Units => "a unit such as \"m/s\", or a list with a unit for each output",
+                    _ => "text in quotes, or a list of such",
+                },
             ),
         };
         if !fits {

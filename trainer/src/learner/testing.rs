@@ -40,6 +40,7 @@ pub fn spec(obs: usize, critic: Option<usize>, action: ActionSpace, num_envs: us
         metrics: Vec::new(),
         termination_names: vec!["time_out".into()],
         cause_names: Vec::new(),
+        events: Vec::new(),
         agents: Vec::new(),
         policy_names: Vec::new(),
     }

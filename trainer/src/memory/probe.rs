@@ -4,7 +4,7 @@
 //! Everything is in it: checkpoints, evaluation, copies to go back to, libtorch's own
 //! allocations. The rest is a straight line.
 
-use crate::config::Override;
+use crate::config::{Override, pass_on};
 use crate::supervise::process::{self, End, Signals};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -120,6 +120,7 @@ fn peak(
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("train").arg(path).arg("--quiet");
     command.arg("--out").arg(place.path().join("run"));
+    pass_on(&mut command);
     let own = [
         format!("env.num_envs={num_envs}"),
         "runner.max_iterations=2".into(),

@@ -10,6 +10,7 @@ use super::metrics::History;
 use super::plan::{CasePlan, Length};
 use super::processor::Processor;
 use super::verdict::{Exit, Kind, Problem};
+use crate::config::pass_on;
 use crate::run::METRICS;
 use ostler_sim::files;
 use std::path::{Path, PathBuf};
@@ -73,7 +74,9 @@ struct TrialFiles {
 }
 
 fn own_program() -> std::io::Result<Command> {
-    Ok(Command::new(std::env::current_exe()?))
+    let mut command = Command::new(std::env::current_exe()?);
+    pass_on(&mut command);
+    Ok(command)
 }
 
 fn train(

@@ -383,9 +383,11 @@ impl Run {
             "1 environment broke and was reset",
             "environments broke and were reset",
         );
+        let suspects = self.report.suspects(&self.setup);
         count(skipped, "1 minibatch skipped", "minibatches skipped");
         let roll_backs = self.guards.health.record().roll_backs_in_all;
         count(roll_backs, "1 roll-back", "roll-backs");
+        all.extend(suspects);
         let (now, wanted) = (self.setup.num_envs(), self.wanted_envs());
         if now < wanted {
             all.push(format!("{now} instead of {wanted} environments"));

@@ -110,6 +110,8 @@ impl Run {
             ));
         }
         notes.extend(parts.workers.take());
+        let events = parts.spec.events.iter().flat_map(|e| &e.warnings);
+        warnings.extend(events.cloned());
         say(options, config, &model, &parts, &notes, &warnings);
         let progress = Progress::new(options.quiet, config.runner.max_iterations);
         let started = Instant::now();

@@ -99,6 +99,7 @@ impl Blocks {
         a.partial = p.take((s.tally() + 2) * chunks, 8);
         a.buffers = StepBufferAddresses::laid(s, n, |bytes| p.take(bytes, 1));
         a.physics.ctrl = a.buffers.ctrl;
+        a.physics.delays = a.buffers.step_lag;
         a.last_ret = p.take(3 * n, 4);
         a.breaks = p.take(BREAKS * s.break_record(), 4);
         a.chunks = chunks as i32;

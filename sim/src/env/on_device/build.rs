@@ -36,8 +36,10 @@ pub fn program(
     let plan = lower(model, &lower_options(sim)).map_err(PhysicsError::from)?;
     let step_dt = plan.timestep * env.decimation as f64;
     let compiled = Task::compile(model, task, step_dt)?;
+    compiled.fits(model)?;
+    compiled.natives.allowed()?;
     let max_steps = env.max_episode_steps(step_dt)?;
-    let sizes = sizes(model, &plan, &compiled);
+    let sizes = sizes(model, &plan, &compiled, env.decimation);
     let emitted = emitted(&compiled, &sizes, step_dt, max_steps, changing);
     Ok(text(&plan, &emitted)?)
 }
@@ -65,11 +67,11 @@ fn text(plan: &RobotTables, emitted: &Emitted) -> Result<Program, PhysicsError> 
     })
 }
 
-fn sizes(model: &Model, plan: &RobotTables, task: &Task) -> Sizes {
+fn sizes(model: &Model, plan: &RobotTables, task: &Task, decimation: usize) -> Sizes {
     Sizes {
         na: plan.na,
         nsense: plan.nsense,
-        ..task.sizes(model)
+        ..task.sizes(model, decimation)
     }
 }
 
@@ -118,7 +120,7 @@ impl DeviceEnv {
         let twin = BatchEnv::shard(model, &sim, env, task, seed, first_env)?;
         let model = Arc::clone(twin.model());
         let plan = lower(&model, &lower_options(&sim)).map_err(PhysicsError::from)?;
-        let sizes = sizes(&model, &plan, &twin.task);
+        let sizes = sizes(&model, &plan, &twin.task, env.decimation);
         let spec = &twin.spec;
         let emitted = emitted(
             &twin.task,

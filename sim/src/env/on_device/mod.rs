@@ -179,6 +179,7 @@ impl DeviceEnv {
         self.args.noise = 0;
         self.launch(Entry::Begin, self.spec().num_envs)?;
         let started = self.launch(Entry::Restart, self.spec().num_envs);
+        self.uncounted = true;
         self.args.spread = 0;
         started
     }

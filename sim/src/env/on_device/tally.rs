@@ -3,7 +3,7 @@
 use super::blocks::chunks;
 use super::{DeviceEnv, Entry};
 use crate::device::DeviceError;
-use crate::env::Finished;
+use crate::env::{Finished, Starts};
 use crate::physics::{Shortfalls, fault};
 use crate::task::emit::TALLY_REWARD;
 use bytemuck::pod_read_unaligned;
@@ -71,6 +71,19 @@ impl DeviceEnv {
         let first = first + s.agent_sums();
         for (k, sum) in stats.metric_sums.iter_mut().enumerate() {
             *sum += total(first + k);
+        }
+        let first = first + s.nmetric;
+        for (k, count) in stats.suspects.iter_mut().enumerate() {
+            *count += total(first + k) as u64;
+        }
+        if s.start_sums() > 0 {
+            let first = first + s.nevent;
+            let [count, tries, gave_up] = [0, 1, 2].map(|k| total(first + k) as u64);
+            stats.starts += Starts {
+                count,
+                tries,
+                gave_up,
+            };
         }
         self.shortfalls = Shortfalls {
             contact_overflow: total(s.tally()) as u64,

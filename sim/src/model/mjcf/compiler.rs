@@ -99,6 +99,13 @@ impl Settings {
         }
     }
 
+    /// Impossible moments of inertia become their mean in all files, whatever these say.
+    pub fn balance_inertia(&mut self) {
+        for (compiler, _) in &mut self.models {
+            compiler.balance_inertia = true;
+        }
+    }
+
     /// Settings for the element at `at`.
     pub fn of(&self, at: At) -> &Compiler {
         &self.models[self.of_file[at.file()].0].0

@@ -264,7 +264,8 @@ impl TreeReader<'_, '_> {
             } else {
                 let why = format!(
                     "body \"{}\": moments {a}, {b}, {c} kg m^2 are impossible, the sum of two is \
-                     never less than the third; correct them or set compiler/balanceinertia",
+                     never less than the third; correct them, or task.balance_inertia = true \
+                     (compiler/balanceinertia) makes them their mean",
                     body.name
                 );
                 return Err(Fault::new(at, why));

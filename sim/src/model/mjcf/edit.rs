@@ -23,6 +23,11 @@ pub(super) struct Added {
 /// Adds to the tree of a file what `edits` asks for.
 pub(super) fn apply(edits: &Edits, root: &mut Element) -> Read<Added> {
     let mut added = Added::default();
+    if edits.balance {
+        added
+            .said
+            .push("moments of inertia that no body can have: their mean".into());
+    }
     match edits.base {
         Some(Base::Free) => free(root, &mut added)?,
         Some(Base::Fixed) => fixed(root, &mut added)?,

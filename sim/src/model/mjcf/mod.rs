@@ -249,6 +249,9 @@ fn parse_edits(
         ..Looks::default()
     }));
     let mut added = edit::apply(edits, &mut whole.root).map_err(|f| sources.error(f))?;
+    if edits.balance {
+        settings.balance_inertia();
+    }
     let read = read(&whole, path, &settings, &mut notes, &mut unfelt);
     let mut model = read.map_err(|f| sources.error(f))?;
     model.added = std::mem::take(&mut added.said);
@@ -310,6 +313,7 @@ fn read(
         changed_geoms: Vec::new(),
         edits: Edits::default(),
         networks: Vec::new(),
+        contact_sensors: Vec::new(),
         sensors: Vec::new(),
         keyframes: Vec::new(),
         excludes: Vec::new(),

@@ -45,6 +45,8 @@ pub struct NativePhysics {
     /// The robot's kinematics.
     tables: Tables,
     pub(super) state: State,
+    /// Delays of the next step, or none.
+    delays: Vec<f32>,
     work: PerThread<Work>,
     pool: Arc<Pool>,
     /// Limits that the kernel holds the worlds against.
@@ -105,6 +107,7 @@ pub fn new(
         sizes: Sizes::of(model),
         tables: Tables::of(model),
         state: State::new(model, num_envs)?,
+        delays: Vec::new(),
         work: PerThread::new(work),
         pool: Arc::clone(pool),
         limits: Limits::of(config, model)?,
@@ -194,6 +197,10 @@ impl Physics for NativePhysics {
         let args = StepArgs {
             substeps: i32::try_from(substeps).unwrap_or(i32::MAX),
             ctrl: ctrl.as_ptr() as Address,
+            delays: match self.delays.len() == substeps * self.robot.plan().nredrawn * n {
+                true => self.delays.as_ptr() as Address,
+                false => 0,
+            },
             ..self.args()
         };
         let lanes = self.robot.lanes();
@@ -215,6 +222,11 @@ impl Physics for NativePhysics {
                 .iter_mut()
                 .for_each(|f| *f |= fault::ENGINE);
         }
+    }
+
+    fn delay(&mut self, steps: &[f32]) {
+        self.delays.clear();
+        self.delays.extend_from_slice(steps);
     }
 
     fn stepper(&self) -> Option<&dyn Stepper> {

@@ -11,7 +11,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// `OSTLER_KERNEL_VERSION`.
-pub(super) const VERSION: c_int = 5;
+pub(super) const VERSION: c_int = 6;
 
 /// `OstlerKernel` of `api.h`.
 #[repr(C)]

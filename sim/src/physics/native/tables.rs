@@ -116,8 +116,8 @@ macro_rules! tables {
 tables! {
     counts {
         nq nv nu na nb nj ntree nframe ngeom nhess nlim nfric nrow nitem nrowj ncg
-        nwpair npair ngroup nball nbrick nwslot npslot npdim npath nten ntenj nactj nshare nheld
-        nfluid nell ngrav nmeter nsense felt nvary nderive nlump npiece nweigh nforced nmotor nmemory nwide gravity_at
+        nwpair npair ngroup nwatch nball nbrick nwslot npslot npdim npath nten ntenj nactj nshare nheld
+        nfluid nell ngrav nmeter nsense felt ncsensor ncread nvary nderive nlump npiece nweigh nforced nmotor nmemory nredrawn nwide gravity_at
         rubs integrator slopes planar elliptic dense eulerdamp
     }
     scalars {
@@ -129,11 +129,12 @@ tables! {
         jnt_dof dof_body dof_jnt dof_parent dof_nanc hrow_adr hrow_col mrow_adr mrow_col
         frame_body lim_qpos lim_dof fric_dof row_kind row_adr row_dof item_kind item_row
         item_int item_path ipath_entry ipath_dof cg_type cg_body cg_geom cg_data
-        cg_brick group_adr group_ball ball_body pair_kind pair_g1 pair_g2 pair_flip pair_dim pair_hits pair_path path_dof
+        cg_brick group_adr group_live group_ball watch_qpos ball_body pair_kind pair_g1 pair_g2 pair_flip pair_dim pair_hits pair_path path_dof
         path_sign spot_body ten_adr ten_qpos ten_dof ten_tree ten_seg seg_spot seg_kind
         seg_inside seg_path seg_entry seg_dof seg_moves act_adr act_qpos act_dof
         act_moves act_arms act_int act_dyn act_state act_muscle share_adr share_act
         act_early fluid_body ell_body grav_body meter_kind meter_body meter_adr meter_shape meter_geom meter_item part_adr part_body
+        csensor_kind csensor_adr csensor_last csensor_side
         dof_grav mesh_vert mesh_face face_adr face_num face_vert vert_adr
         vert_num vert_face field_adr field_rows field_cols
         vary_body vary_qpos0 vary_stiffness vary_damping vary_armature vary_loss vary_kp vary_kd
@@ -146,10 +147,11 @@ tables! {
         qpos0 qpos_spring body_pos body_quat body_mass body_mcom body_inertia jnt_pos
         jnt_axis jnt_stiffness dof_damping dof_armature dof_actlo dof_acthi frame_pos
         frame_quat lim_lo lim_hi lim_soft fric_loss fric_soft row_loss row_soft
-        item_real cg_pos cg_mat cg_size cg_bound cg_half group_near ball_pos pair_soft pair_fricb pair_mu pair_dfri
+        item_real cg_pos cg_mat cg_size cg_bound cg_half group_near watch_lo watch_hi ball_pos pair_soft pair_fricb pair_mu pair_dfri
         pair_reach pair_near spot_pos spot_quat seg_radius seg_share ten_coef ten_stiffness ten_damping ten_armature ten_lo ten_hi act_coef act_ctrllo
         act_ctrlhi act_forcelo act_forcehi act_gain act_bias act_gear act_rod act_period
         act_curve act_prm act_step act_lo act_hi share_lo share_hi fluid_pos fluid_mat fluid_box grav_mass grav_mcom meter_pos meter_mat meter_size part_mass part_mcom part_inertia
+        csensor_above
         ell_pos ell_mat ell_real cg_friction pair_shift lump_rest piece_pos piece_mat piece_own
         piece_axes weigh_pos forced_pos motor_real net_real net_weight mesh_pos mesh_bound face_normal field_data
         field_size

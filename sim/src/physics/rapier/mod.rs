@@ -295,6 +295,10 @@ impl Physics for Rapier {
         self.initial = initial;
     }
 
+    fn columns_mut(&mut self) -> Option<&mut State> {
+        Some(&mut self.state)
+    }
+
     fn timestep(&self) -> f64 {
         self.dt
     }

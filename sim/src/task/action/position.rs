@@ -33,6 +33,7 @@ pub(super) fn position(
     Ok(Law::Affine {
         scale: (gear * f64::from(scale)) as f32,
         offset: (gear * offset) as f32,
+        position: true,
     })
 }
 

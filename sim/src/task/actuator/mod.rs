@@ -9,19 +9,16 @@ use super::action::{has_gains, servos};
 use super::contact;
 use super::elements::Elements;
 use super::expr::Definitions;
-use super::late;
+use super::late::Lag;
 use super::parts;
 use super::team::Team;
 use crate::config::{ActuatorModel, ActuatorTerm, ConfigError, OneOrMany, OptionTable, TaskConfig};
 use crate::model::{
-    Actuator, Dynamics, EffortLimit, Given, Model, Motor, MotorLaw, Network, Transmission,
+    Actuator, Dynamics, EffortLimit, Given, Model, Motor, MotorLaw, Network, Redraw, Transmission,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Most physics steps of a delay: an environment keeps as many controls.
-const MOST_DELAY: u32 = 255;
 
 /// `model` with the actuators of `cfg`. Applied to its own result it changes nothing.
 ///
@@ -61,13 +58,13 @@ fn changes(cfg: &TaskConfig) -> bool {
 struct JointDrive {
     term: usize,
     law: Law,
-    delay: [u32; 2],
+    delay: Option<Lag>,
 }
 
-/// The laws of a term's joints, and the network that they share, with its file.
+/// The laws of a term's joints, and the network that they share, with its files.
 struct Laws {
     each: Vec<Law>,
-    network: Option<(Network, PathBuf)>,
+    network: Option<(Network, Vec<PathBuf>)>,
 }
 
 enum Law {
@@ -117,16 +114,15 @@ fn of_term(
         term,
     };
     let laws = numbers.laws(model)?;
-    let delay = match term.delay {
-        None => [0, 0],
-        Some(steps) => late::within(steps, MOST_DELAY, "physics", &format!("{path}.delay"))?,
-    };
+    let delay = Lag::compile(term.delay.as_ref(), "physics", &format!("{path}.delay"))?;
     let armature = numbers.some("armature", &term.armature)?;
     let friction = numbers.some("friction", &term.friction)?;
-    if let Some((network, file)) = laws.network {
+    if let Some((network, files)) = laws.network {
         model.networks.push(network);
-        if !model.sources.contains(&file) {
-            model.sources.push(file);
+        for file in files {
+            if !model.sources.contains(&file) {
+                model.sources.push(file);
+            }
         }
     }
     if armature.is_some() && model.actuators.iter().any(|a| a.muscle.is_some()) {
@@ -265,7 +261,7 @@ impl Numbers<'_> {
                 let Some(config) = &term.network else {
                     let message = format!("is needed by model = \"{}\"", term.model.name());
                     return Err(ConfigError::new(format!("{path}.network"), message)
-                        .help("network = { file = \"motor.safetensors\" }, for example"));
+                        .help("network = { file = \"motor.safetensors\" }, or \"motor.onnx\", for example"));
                 };
                 let key = format!("{path}.network");
                 let robot = model.sources.first();
@@ -405,7 +401,10 @@ fn actuator(name: String, given: Given, joint: usize, drive: &JointDrive) -> Act
         Law::Servo(gains, effort) => servo(*gains, *effort),
         Law::Motor(_) => ("motor", [1.0, 0.0, 0.0], [0.0; 3], None),
     };
-    let [least, most] = drive.delay;
+    let [least, most] = drive.delay.map_or([0; 2], |lag| [lag.low, lag.high]);
+    let redraw = drive
+        .delay
+        .filter(|lag| lag.redraw > 0 && lag.high > lag.low);
     let law = match &drive.law {
         Law::Motor(law) => Some(law.clone()),
         Law::Servo(..) if most > 0 => Some(MotorLaw::MuJoCo),
@@ -431,6 +430,10 @@ fn actuator(name: String, given: Given, joint: usize, drive: &JointDrive) -> Act
             delay: least,
             most_delay: most,
             group: drive.term,
+            redraw: redraw.map(|lag| Redraw {
+                steps: lag.redraw,
+                hold: lag.hold,
+            }),
         }),
         given,
         act_adr: None,

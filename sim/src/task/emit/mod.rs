@@ -27,7 +27,13 @@ pub const TALLY_REWARD: usize = 10;
 impl Sizes {
     /// Statistics of one environment.
     pub fn tally(&self) -> usize {
-        TALLY_REWARD + self.nreward + self.nend + self.agent_sums() + self.nmetric
+        let episodes = self.nreward + self.nend + self.agent_sums() + self.nmetric;
+        TALLY_REWARD + episodes + self.nevent + self.start_sums()
+    }
+
+    /// Counts of starts.
+    pub fn start_sums(&self) -> usize {
+        if self.nuntil > 0 { 3 } else { 0 }
     }
 
     /// Sums of returns of single agents.
@@ -86,6 +92,7 @@ pub(crate) fn emit(
         numbers,
     };
     w.constants(sizes, step_dt, max_steps);
+    w.text.push_str(&task.natives.text);
     w.functions();
     w.calls();
     Emitted {
@@ -154,6 +161,15 @@ impl Writer<'_> {
             let place = format!("task.observation[{}].expr", term.index);
             self.term(&function("seen", i), term.program.code(), place, &term.text);
         }
+        for (i, expr) in task.reset.exprs.iter().enumerate() {
+            let place = format!("task.reset[{}].expr", expr.index);
+            let name = function("start", i);
+            self.term(&name, expr.program.code(), place, &expr.text);
+        }
+        for (i, condition) in task.start.conditions.iter().enumerate() {
+            let (name, place) = (function("until", i), condition.path.clone());
+            self.term(&name, condition.program.code(), place, &condition.text);
+        }
         for (i, cell) in task.history.cells().iter().enumerate() {
             let place = match cell.kind() {
                 Remembered::State(s) => {
@@ -169,6 +185,20 @@ impl Writer<'_> {
                 self.term(&function("begun", i), cell.begin(), place, &text);
             }
         }
+        for (i, native) in task.natives.functions.iter().enumerate() {
+            for (k, input) in native.inputs.iter().enumerate() {
+                let place = format!("task.native[{}].inputs[{k}]", native.row.index);
+                let name = function(&format!("native_{i}"), k);
+                self.term(&name, input.program.code(), place, &input.text);
+            }
+        }
+        for (name, key) in task.natives.places() {
+            self.places.push(SourceRange {
+                name: format!("{name}("),
+                key,
+                text: name.to_string(),
+            });
+        }
         self.line(format_args!("#line 1 \"task\""));
     }
 
@@ -181,7 +211,8 @@ impl Writer<'_> {
             "OSTLER_TERM void {name}(const EnvArgs& a, int e, float* out) {{\n  (void)a, (void)e;\n{body}}}"
         ));
         self.places.push(SourceRange {
-            name: place,
+            name: place.clone(),
+            key: place,
             text: text.to_string(),
         });
     }
@@ -199,19 +230,30 @@ impl Writer<'_> {
             ("ends", "end", ones(task.score.terminations.len())),
             ("metrics", "metric", ones(task.metrics.len())),
             ("observations", "seen", seen.collect()),
+            ("untils", "until", ones(task.start.conditions.len())),
         ] {
             let terms = widths.into_iter().enumerate();
             self.list(name, terms.map(|(i, len)| (i, len, function(kind, i))));
         }
+        self.starts();
         let cells = task.history.cells().iter().enumerate();
-        self.list(
-            "begins",
-            cells.clone().map(|(i, cell)| {
-                let same = cell.begins_as_it_goes_on();
-                let kind = if same { "kept" } else { "begun" };
-                (i, cell.rows().len(), function(kind, i))
-            }),
-        );
+        let of_natives = task.history.of_natives();
+        for of in [false, true] {
+            let own = cells.clone().filter(|(i, _)| of_natives[*i] == of);
+            let name = if of { "begins_after" } else { "begins_before" };
+            self.list(
+                name,
+                own.map(|(i, cell)| {
+                    let same = cell.begins_as_it_goes_on();
+                    let kind = if same { "kept" } else { "begun" };
+                    (i, cell.rows().len(), function(kind, i))
+                }),
+            );
+        }
+        self.line(format_args!(
+            "  template<class F> OSTLER_FN void begins(bool of_natives, F f) const {{\n    \
+             if (of_natives) begins_after(f);\n    else begins_before(f);\n  }}"
+        ));
         for states in [true, false] {
             let own = cells.clone().filter(|(_, c)| c.kind().is_state() == states);
             let name = if states { "states" } else { "others" };
@@ -224,8 +266,50 @@ impl Writer<'_> {
             "  template<class F> OSTLER_FN void cells(bool own, F f) const {{\n    \
              if (own) states(f);\n    else others(f);\n  }}"
         ));
+        self.natives();
         self.line(format_args!("}};"));
     }
+
+    /// The expressions of starts, each after what comes before it.
+    fn starts(&mut self) {
+        let exprs = &self.task.reset.exprs;
+        self.line(format_args!(
+            "  template<class B, class F> OSTLER_FN void starts(B before, F f) const {{\n    \
+             (void)before, (void)f;"
+        ));
+        for (i, expr) in exprs.iter().enumerate() {
+            let (len, function) = (expr.program.units().len(), function("start", i));
+            self.line(format_args!(
+                "    before({i});\n    {{\n      Values<{len}> v;\n      {function}(a, e, v.x);\n      \
+                 f({i}, v);\n    }}"
+            ));
+        }
+        self.line(format_args!("  }}"));
+    }
+
+    /// `Terms::natives`: calls the native functions at one of the times NATIVE_*.
+    fn natives(&mut self) {
+        self.line(format_args!(
+            "  OSTLER_FN void natives(unsigned stage) const {{\n    (void)stage;"
+        ));
+        for (k, native) in self.task.natives.functions.iter().enumerate() {
+            let mut times = vec!["stage == NATIVE_BEGIN"];
+            times.extend(native.judged.then_some("stage == NATIVE_JUDGE"));
+            times.extend(native.seen.then_some("stage == NATIVE_SEE"));
+            self.line(format_args!(
+                "    if ({}) {{\n      float in[{}] = {{}};",
+                times.join(" || "),
+                native.width().max(1)
+            ));
+            for (i, input) in native.inputs.iter().enumerate() {
+                let name = function(&format!("native_{k}"), i);
+                self.line(format_args!("      {name}(a, e, in + {});", input.first));
+            }
+            self.line(format_args!("      native_{k}(a, e, stage, in);\n    }}"));
+        }
+        self.line(format_args!("  }}"));
+    }
+
     /// A function of `Terms` that hands the values of some terms to `f`: their number,
     /// components and functions.
     fn list(&mut self, name: &str, terms: impl Iterator<Item = (usize, usize, String)>) {

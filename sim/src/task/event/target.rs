@@ -185,8 +185,23 @@ fn elements(
     let mut all = Vec::new();
     for pattern in patterns {
         let mut found = select(pattern, kind, names.iter().copied(), path)?;
-        if pattern.contains('*') && kind == "joint" {
-            found.retain(|j| model.joints[*j].is_scalar());
+        if pattern.contains('*') {
+            // A pattern means what can change.
+            let what = match kind {
+                "joint" => {
+                    found.retain(|j| model.joints[*j].is_scalar());
+                    "hinge or slide joint"
+                }
+                "body" => {
+                    found.retain(|b| model.bodies[*b].weld != 0);
+                    "body that moves"
+                }
+                kind => kind,
+            };
+            if found.is_empty() {
+                let why = format!("no {what} fits \"{pattern}\"");
+                return Err(ConfigError::new(path, why).help("name what the event is to change"));
+            }
         }
         all.extend(found);
     }

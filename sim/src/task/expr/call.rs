@@ -1,12 +1,12 @@
 //! Calls: matching arguments with parameters, applying the table's unit rules.
 
-use super::check::{Arg, Call, Checker, Comp, Value, disagree, length_of};
+use super::check::{Arg, Call, Checker, Comp, Steps, Value, disagree, length_of};
 use super::dag::{Dag, Id};
 use super::elements::{kind_of, resolve};
 use super::functions::{self, Body, Function, Kind, Rule};
 use super::tree::{Node, NodeRef};
 use super::unit::Unit;
-use super::{Element, ExprError};
+use super::{Element, ElementKind, ExprError};
 use crate::names::nearest;
 use std::ops::Range;
 
@@ -54,7 +54,15 @@ impl Checker<'_> {
                 at,
                 format!("`{name}` takes {wants}, this is {}", args.len()),
             )
-            .help(format!("write {}", f.signature())));
+            .help(match f.params.first().map(|p| p.kind) {
+                Some(Kind::Touch) if args.len() > most => {
+                    format!(
+                        "write {}; several names are a list: {name}([a, b, c])",
+                        f.signature()
+                    )
+                }
+                _ => format!("write {}", f.signature()),
+            }));
         }
         let mut checked = Vec::with_capacity(args.len());
         for (i, &arg) in args.iter().enumerate() {
@@ -62,6 +70,10 @@ impl Checker<'_> {
             let span = self.span(arg);
             let arg = if kind == Kind::Word {
                 Arg::Word(self.word(f, arg)?)
+            } else if kind == Kind::Counted {
+                Arg::Value(self.counted(f, arg)?)
+            } else if kind == Kind::Latest {
+                Arg::Value(self.of_last_step(f, arg)?)
             } else if kind.elements().is_empty() {
                 Arg::Value(self.argument(f, kind, arg)?)
             } else {
@@ -74,6 +86,38 @@ impl Checker<'_> {
             span: span.clone(),
             args: checked,
         })
+    }
+
+    /// A condition that is counted in every physics step.
+    fn counted(&mut self, f: &Function, arg: NodeRef) -> Result<Value, ExprError> {
+        self.of_steps(Steps::Counted, |c| c.argument(f, Kind::Bool, arg))
+    }
+
+    /// A value whose contacts are those of the last physics step.
+    fn of_last_step(&mut self, f: &Function, arg: NodeRef) -> Result<Value, ExprError> {
+        let latest = std::mem::replace(&mut self.latest, false);
+        let value = self.of_steps(Steps::Last, |c| c.argument(f, Kind::Value, arg))?;
+        if !std::mem::replace(&mut self.latest, latest) {
+            let why = "`latest` is of contacts, and this reads none";
+            return Err(ExprError::new(self.span(arg), why)
+                .help("all else is of the last physics step as it is"));
+        }
+        Ok(value)
+    }
+
+    /// What `check` makes of an expression where contacts are those of `steps`.
+    fn of_steps(
+        &mut self,
+        steps: Steps,
+        check: impl FnOnce(&mut Self) -> Result<Value, ExprError>,
+    ) -> Result<Value, ExprError> {
+        // Named expressions mean other contacts there.
+        let values = std::mem::take(&mut self.values);
+        let before = std::mem::replace(&mut self.steps, steps);
+        let value = check(self);
+        self.steps = before;
+        self.values = values;
+        value
     }
 
     /// An argument that is a value.
@@ -129,6 +173,17 @@ impl Checker<'_> {
                 }
                 let name = self.fill(name, span)?;
                 self.elements_called(&name, f, kind, span)
+            }
+            Node::Call { name, args, .. } if *name == "subtree" && kind == Kind::Touch => {
+                let [body] = args[..] else {
+                    let why = format!("`subtree` takes 1 argument, this is {}", args.len());
+                    return Err(ExprError::new(span.clone(), why).help("write subtree(body)"));
+                };
+                let mut all = self.names(f, Kind::Body, body)?;
+                for e in &mut all {
+                    e.kind = ElementKind::Subtree;
+                }
+                Ok(all)
             }
             Node::List(items) => {
                 let mut all = Vec::new();

@@ -9,15 +9,19 @@ use super::ops::Op;
 use super::place::Place;
 use super::tree::{Node, NodeRef, Tree};
 use super::unit::Unit;
-use super::{Element, ExprError, Remembered, Scope};
+use super::{Element, ElementKind, ExprError, Remembered, Scope};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 /// Most components of one vector.
 pub const MAX_COMPONENTS: usize = 4096;
 /// Most nodes that are within one another, those of named expressions included: more than one
-/// text can have, and fewer than overflow a thread's stack.
+/// text can have.
 const MAX_DEPTH: usize = 800;
+/// Stack that one of them may take, with all that it calls but [`Checker::check`].
+const STACK_OF_ONE: usize = 64 << 10;
+/// Stack that is added where less than that is left.
+const MORE_STACK: usize = 1 << 20;
 /// Most nodes that are looked at, those of a named expression once for every use.
 const MAX_WORK: usize = 1 << 20;
 
@@ -73,6 +77,17 @@ impl Call {
     }
 }
 
+/// The physics steps of a control step of which contacts are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Steps {
+    /// The mean over all of them.
+    Mean,
+    /// Each, in a condition that is counted.
+    Counted,
+    /// The last one.
+    Last,
+}
+
 /// State of one check.
 pub struct Checker<'a> {
     /// Names that can be used.
@@ -93,6 +108,10 @@ pub struct Checker<'a> {
     pub(super) trying: Option<usize>,
     /// Lists of which such an expression takes an entry.
     pub(super) free: BTreeSet<usize>,
+    /// Which physics steps contacts are read of.
+    pub(super) steps: Steps,
+    /// Whether contacts of the last physics step were read.
+    pub(super) latest: bool,
     /// Calls of [`check`](Self::check) that have not returned, and all so far.
     deep: usize,
     work: usize,
@@ -111,6 +130,8 @@ impl<'a> Checker<'a> {
             values: HashMap::new(),
             trying: None,
             free: BTreeSet::new(),
+            steps: Steps::Mean,
+            latest: false,
             deep: 0,
             work: 0,
         }
@@ -126,6 +147,13 @@ impl<'a> Checker<'a> {
 
     /// Notes that an element is read.
     pub fn reads(&mut self, e: Element) {
+        let e = match e.kind {
+            ElementKind::Subtree => Element {
+                kind: ElementKind::Body,
+                ..e
+            },
+            _ => e,
+        };
         if !self.elements.contains(&e) {
             self.elements.push(e);
         }
@@ -146,9 +174,12 @@ impl<'a> Checker<'a> {
             return Err(ExprError::new(self.span(node), what).help("split it into several terms"));
         }
         self.deep += 1;
-        let value = self.chain(node);
+        let first = self.dag.nodes().len();
+        let value = stacker::maybe_grow(STACK_OF_ONE, MORE_STACK, || self.chain(node));
         self.deep -= 1;
-        value
+        let value = value?;
+        self.known_at_start(first, self.span(node))?;
+        Ok(value)
     }
 
     /// Chains of operators are walked, not descended.

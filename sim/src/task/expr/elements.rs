@@ -44,13 +44,14 @@ impl ElementKind {
             Self::Site => "site",
             Self::Actuator => "actuator",
             Self::Sensor => "sensor",
+            Self::Subtree => "subtree",
         }
     }
 
     /// Names of all elements of this kind, in the model's order.
     pub fn names(self, model: &Model) -> Vec<&str> {
         match self {
-            Self::Body => model.bodies.iter().map(|x| x.name.as_str()).collect(),
+            Self::Body | Self::Subtree => model.bodies.iter().map(|x| x.name.as_str()).collect(),
             Self::Joint => model.joints.iter().map(|x| x.name.as_str()).collect(),
             Self::Geom => model.geoms.iter().map(|x| x.name.as_str()).collect(),
             Self::Site => model.sites.iter().map(|x| x.name.as_str()).collect(),
@@ -68,9 +69,16 @@ impl Kind {
             Self::Body => &[ElementKind::Body],
             Self::Joint => &[ElementKind::Joint],
             Self::Actuator => &[ElementKind::Actuator],
+            Self::Geom => &[ElementKind::Geom],
             Self::Sensor => &[ElementKind::Sensor],
             Self::Touch => &[ElementKind::Body, ElementKind::Geom],
-            Self::Value | Self::Vec3 | Self::Quat | Self::Bool | Self::Word => &[],
+            Self::Value
+            | Self::Vec3
+            | Self::Quat
+            | Self::Bool
+            | Self::Counted
+            | Self::Latest
+            | Self::Word => &[],
         }
     }
 
@@ -81,13 +89,38 @@ impl Kind {
             Self::Body => "body",
             Self::Joint => "joint",
             Self::Actuator => "actuator",
+            Self::Geom => "geom",
             Self::Sensor => "sensor",
             Self::Touch => "body or geom",
-            Self::Value => "number or vector",
+            Self::Value | Self::Latest => "number or vector",
             Self::Vec3 => "vector of 3",
             Self::Quat => "quaternion",
-            Self::Bool => "condition",
+            Self::Bool | Self::Counted => "condition",
             Self::Word => "word",
+        }
+    }
+}
+
+impl Model {
+    /// The geoms of a geom, a body or a subtree, ascending.
+    pub(super) fn geoms_of(&self, e: Element) -> Vec<usize> {
+        match e.kind {
+            ElementKind::Geom => vec![e.index],
+            ElementKind::Body => self.bodies[e.index].geoms.clone().collect(),
+            ElementKind::Subtree => {
+                let mut inside = vec![false; self.bodies.len()];
+                let mut geoms = Vec::new();
+                // Parents come first.
+                for (b, body) in self.bodies.iter().enumerate() {
+                    inside[b] = b == e.index || b > 0 && inside[body.parent];
+                    if inside[b] {
+                        geoms.extend(body.geoms.clone());
+                    }
+                }
+                geoms.sort_unstable();
+                geoms
+            }
+            _ => Vec::new(),
         }
     }
 }
@@ -214,7 +247,7 @@ fn meant(model: &Model, text: &str, other: ElementKind, kind: Kind) -> Option<St
             return (kind == Kind::Joint).then(|| format!("it drives the joint \"{joint}\""));
         }
         ElementKind::Sensor => return None,
-        ElementKind::Body => {
+        ElementKind::Body | ElementKind::Subtree => {
             let joints = &model.joints[model.bodies[index].joints.clone()];
             return match (kind, joints) {
                 (Kind::Joint, [joint]) => Some(format!("it moves by the joint \"{}\"", joint.name)),

@@ -106,19 +106,15 @@ const NAMES: &[(&str, &str)] = &[
     ("velocity_commands", "write command, or command.NAME"),
     ("params", "write param.NAME"),
     (
-        "air_time",
-        "write since(contact(FOOT)); at the touch-down, previous(since(contact(FOOT))) + step_dt",
-    ),
-    (
         "feet_air_time",
-        "write since(contact(FOOT)); at the touch-down, previous(since(contact(FOOT))) + step_dt",
+        "write air_time(FOOT); at the touch-down, previous(air_time(FOOT)) + step_dt",
     ),
-    ("current_air_time", "write since(contact(FOOT))"),
+    ("current_air_time", "write air_time(FOOT)"),
     (
         "last_air_time",
-        "write previous(since(contact(FOOT))) + step_dt at the touch-down; it is not held after it",
+        "write previous(air_time(FOOT)) + step_dt at the touch-down; it is not held after it",
     ),
-    ("contact_time", "write since(not contact(FOOT))"),
+    ("current_contact_time", "write contact_time(FOOT)"),
     ("prev", "write previous(x)"),
     ("last", "write previous(x)"),
     ("contact_forces", "write contact_force(BODY)"),

@@ -248,12 +248,29 @@ impl Code {
             matches!(
                 s.0,
                 Step::Load(
-                    Source::World(Seen::Qacc) | Source::World(Seen::Sensordata),
+                    Source::World(Seen::Qacc | Seen::Sensordata | Seen::ContactData),
                     _
                 )
             )
         };
         self.steps.iter().any(measured)
+    }
+
+    /// Whether it reads one of these outputs of native functions.
+    pub fn reads_natives(&self, rows: &Range<usize>) -> bool {
+        self.reads(Source::Native, rows)
+    }
+
+    /// Whether it reads one of these rows of the history.
+    pub fn reads_history(&self, rows: &Range<usize>) -> bool {
+        self.reads(Source::History, rows)
+    }
+
+    fn reads(&self, wanted: Source, rows: &Range<usize>) -> bool {
+        self.steps.iter().any(|(step, _)| match step {
+            Step::Load(source, row) => *source == wanted && rows.contains(&(*row as usize)),
+            _ => false,
+        })
     }
 
     /// The same with its one component `len` times.
@@ -331,6 +348,20 @@ impl History {
     /// States of the task, in order.
     pub fn states(&self) -> &[StateRow] {
         &self.states
+    }
+
+    /// Of every cell: whether the value that an episode begins with follows from outputs of
+    /// native functions.
+    pub(in crate::task) fn of_natives(&self) -> Vec<bool> {
+        let mut all: Vec<bool> = Vec::with_capacity(self.cells.len());
+        for cell in &self.cells {
+            let begin = cell.begin();
+            let mut earlier = self.cells.iter().zip(&all);
+            let follows = begin.reads_natives(&(0..usize::MAX))
+                || earlier.any(|(other, of)| *of && begin.reads_history(&other.rows()));
+            all.push(follows);
+        }
+        all
     }
 
     /// Registers that the largest cell needs, in floats.

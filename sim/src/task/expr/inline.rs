@@ -28,7 +28,7 @@ impl<'a> Checker<'a> {
         if let Some(known) = self.values.get(&key) {
             return Ok(known.clone());
         }
-        let value = self.inside(index, Rc::from([]))?;
+        let value = self.inside(index, Rc::from([]), None)?;
         self.values.insert(key, value.clone());
         Ok(value)
     }
@@ -66,17 +66,25 @@ impl<'a> Checker<'a> {
             value: None.into(),
         });
         let arguments = arguments.collect();
-        self.inside(index, arguments)
+        let caller = Rc::new((self.place.clone(), span.start));
+        self.inside(index, arguments, Some(caller))
     }
 
     /// The value of a named expression's text.
-    fn inside(&mut self, index: usize, arguments: Rc<[Argument<'a>]>) -> Result<Value, ExprError> {
+    fn inside(
+        &mut self,
+        index: usize,
+        arguments: Rc<[Argument<'a>]>,
+        caller: Option<Rc<(Place<'a>, usize)>>,
+    ) -> Result<Value, ExprError> {
         let own = &self.scope.defined.lets[index];
         let place = Place {
             tree: &own.body.tree,
             text: own.text,
             of: Some(index),
             arguments,
+            base: self.place.entries.len(),
+            caller,
             ..self.place.clone()
         };
         let value = self.at_place(place, |c| c.check(own.body.root));

@@ -18,8 +18,14 @@ pub struct Buffers<'a> {
     pub last_action: &'a [f32],
     /// Values that expressions keep of earlier steps `[k][N]` ([`super::History`]).
     pub history: &'a [f32],
+    /// Numbers of events `[k][N]`, of those that are read ([`super::EventNumbers`]).
+    pub shown: &'a [f32],
     /// Commands, all components of all commands in order `[c][N]`.
     pub command: &'a [f32],
+    /// Random numbers of starts [`k`][N] ([`super::Draws`]).
+    pub random: &'a [f32],
+    /// Outputs of native functions `[k][N]`.
+    pub native: &'a [f32],
     /// Parameters, the same for all environments.
     pub params: &'a [f32],
     /// Control steps since the episode's start `[N]`.
@@ -40,7 +46,10 @@ impl<'a> Buffers<'a> {
             action: Column::of(self.action),
             last_action: Column::of(self.last_action),
             history: Column::of(self.history),
+            shown: Column::of(self.shown),
             command: Column::of(self.command),
+            random: Column::of(self.random),
+            native: Column::of(self.native),
             step: Column::of(self.step),
             params: self.params,
             step_dt: self.step_dt,
@@ -96,7 +105,10 @@ pub(crate) struct Columns<'a> {
     pub action: Column<f32>,
     pub last_action: Column<f32>,
     pub history: Column<f32>,
+    pub shown: Column<f32>,
     pub command: Column<f32>,
+    pub random: Column<f32>,
+    pub native: Column<f32>,
     pub step: Column<u32>,
     pub params: &'a [f32],
     pub step_dt: f32,
@@ -145,7 +157,10 @@ impl<'a> Inputs<'a> {
             Source::Action => &columns.action,
             Source::LastAction => &columns.last_action,
             Source::History => &columns.history,
+            Source::Shown => &columns.shown,
             Source::Command => &columns.command,
+            Source::Random => &columns.random,
+            Source::Native => &columns.native,
             Source::Param => return *out = [columns.params[row]; BLOCK],
             Source::StepDt => return *out = [columns.step_dt; BLOCK],
             Source::MaxSteps => return *out = [columns.max_steps as f32; BLOCK],

@@ -4,11 +4,13 @@
 mod agents;
 mod call;
 mod check;
+mod contacts;
 mod dag;
 mod define;
 mod each;
 mod elements;
 mod emit;
+mod events;
 mod foreign;
 mod functions;
 mod history;
@@ -21,19 +23,25 @@ mod ops;
 mod parse;
 mod place;
 mod program;
+mod start;
 mod tree;
 mod unit;
 mod value;
 
 pub(crate) use agents::PLACEHOLDERS;
+pub use contacts::Contacts;
 pub use define::{Definitions, Let, LetRow, List};
 pub use elements::matches;
 pub(crate) use emit::literal;
+pub use events::{EventNumbers, EventValue};
+pub(in crate::task) use functions::field_unit;
 pub use functions::reference;
 pub use history::{Cell, History, HistoryBuilder, Kind as Remembered, StateRow};
 pub use inputs::{Buffers, Inputs};
 pub(crate) use inputs::{Column, Columns};
 pub(crate) use program::Code;
+pub(in crate::task) use start::reads;
+pub use start::{Draws, Start};
 pub use unit::Unit;
 
 use crate::config::ConfigError;
@@ -47,7 +55,8 @@ pub const BLOCK: usize = 64;
 pub struct Scope<'a> {
     /// Bodies, joints, geoms, sites, actuators, sensors.
     pub model: &'a Model,
-    /// The pose that relative positions refer to `(nq)`.
+    /// The pose that relative positions refer to `(nq)`; empty where the expression is one of
+    /// those that decide it.
     pub pose: &'a [f64],
     /// `command.NAME`: name, number of components, unit (`""`: any).
     pub commands: &'a [(String, usize, String)],
@@ -59,8 +68,14 @@ pub struct Scope<'a> {
     pub agents: Option<Agents<'a>>,
     /// History of the expressions; the same for all of a task.
     pub history: &'a HistoryBuilder,
+    /// Contacts that the expressions read; likewise.
+    pub contacts: &'a Contacts,
+    /// Events, and which of them the expressions read; likewise.
+    pub events: &'a EventNumbers,
     /// Lists of parts, named expressions, names of states.
     pub defined: &'a Definitions<'a>,
+    /// The moment, of expressions of an episode's start.
+    pub start: Option<Start<'a>>,
 }
 
 /// The agents of a task, and the one that an expression is evaluated for.
@@ -171,6 +186,8 @@ pub enum ElementKind {
     Site,
     Actuator,
     Sensor,
+    /// A body and all that hangs on it.
+    Subtree,
 }
 
 /// An element of the model, by its place in the model's list of that kind.
@@ -228,6 +245,8 @@ pub struct Program {
 pub struct Scratch {
     /// Registers `[k][BLOCK]`.
     pub registers: Vec<f32>,
+    /// Inputs of a native function `[k][BLOCK]`.
+    pub inputs: Vec<f32>,
 }
 
 impl Program {

@@ -26,6 +26,13 @@ impl Checker<'_> {
             "state" => {
                 return Err(ExprError::new(span.clone(), "which state?").help(self.states_help()));
             }
+            "native" => {
+                let error = ExprError::new(span.clone(), "which native function?");
+                return Err(error.help(self.natives_help()));
+            }
+            "event" => {
+                return Err(ExprError::new(span.clone(), "which event?").help(self.events_help()));
+            }
             _ => {}
         }
         if let Some(argument) = self.place.argument(name) {
@@ -89,7 +96,9 @@ impl Checker<'_> {
         }
         let names = functions::all()
             .map(|f| f.name)
-            .chain(["command", "param", "state", "true", "false"])
+            .chain([
+                "command", "param", "state", "native", "event", "true", "false",
+            ])
             .chain(self.place.arguments.iter().map(|a| a.name))
             .chain(defined.let_names())
             .chain(defined.list_names());
@@ -179,6 +188,35 @@ impl Checker<'_> {
     }
 
     /// `a.name`: a command, a parameter, a state or components.
+    fn natives_help(&self) -> String {
+        let names: Vec<&str> = self.native_names().collect();
+        match names[..] {
+            [] => "this task has no [[task.native]]".into(),
+            _ => format!("write native.NAME; there are: {}", names.join(", ")),
+        }
+    }
+
+    fn native_names(&self) -> impl Iterator<Item = &str> {
+        self.scope.defined.natives.iter().map(|n| n.name.as_str())
+    }
+
+    /// The outputs of a native function.
+    fn native(&mut self, name: &str, span: &Range<usize>) -> Result<Value, ExprError> {
+        let Some(native) = self.scope.defined.native(name) else {
+            let why = format!("no native function called \"{name}\"");
+            let help = match nearest(name, self.native_names()) {
+                Some(near) => format!("did you mean native.{near}?"),
+                None => self.natives_help(),
+            };
+            return Err(ExprError::new(span.clone(), why).help(help));
+        };
+        let comps = native.units.iter().enumerate().map(|(i, &unit)| Comp {
+            node: self.dag.load(Source::Native, native.first + i),
+            unit,
+        });
+        Ok(Value::new(comps.collect()))
+    }
+
     pub(super) fn member(
         &mut self,
         of: NodeRef,
@@ -203,6 +241,8 @@ impl Checker<'_> {
                 return Ok(Value::scalar(node, Unit::Any));
             }
             Node::Name("state") => return self.state(name, name_span),
+            Node::Name("native") => return self.native(name, name_span),
+            Node::Name("event") => return self.event(name, name_span),
             Node::Name("command") => {
                 let all = self.commands(span)?;
                 let mut first = 0;
@@ -243,7 +283,7 @@ impl Checker<'_> {
 
     /// An error for a call of something that is no function.
     pub(super) fn unknown_function(&self, name: &str, span: &Range<usize>) -> ExprError {
-        if matches!(name, "command" | "param" | "state") {
+        if matches!(name, "command" | "param" | "state" | "native" | "event") {
             return ExprError::new(span.clone(), format!("`{name}` is not a function"))
                 .help(format!("write {name}.NAME"));
         }

@@ -26,6 +26,10 @@ pub(super) struct Place<'a> {
     pub entries: Rc<Vec<(usize, usize)>>,
     /// Agents that `{each}` and `{other}` stand for.
     pub meant: AgentNames,
+    /// Entries that the user of a named expression has.
+    pub base: usize,
+    /// Of a named function: who calls it, at which byte.
+    pub caller: Option<Rc<(Place<'a>, usize)>>,
 }
 
 /// An argument of a named function: what was written, where it was written. Its value is
@@ -48,6 +52,8 @@ impl<'a> Place<'a> {
             arguments: Rc::from([]),
             entries: Rc::default(),
             meant: AgentNames::default(),
+            base: 0,
+            caller: None,
         }
     }
 

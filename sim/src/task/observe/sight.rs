@@ -3,8 +3,8 @@
 use super::super::late::{Lag, MOST_KEPT};
 use super::super::{number, range};
 use crate::config::{
-    ConfigError, CriticCopy, Delay, GroupOptions, HalfOrRange, NoiseKind, ObservationTerm, Spread,
-    SpreadConfig, Stack,
+    BiasWhen, ConfigError, CriticCopy, Delay, GroupOptions, HalfOrRange, NoiseKind,
+    ObservationTerm, Spread, SpreadConfig, Stack,
 };
 
 /// Most control steps whose values are seen.
@@ -26,6 +26,8 @@ pub(in crate::task) struct Sight {
     pub noise: Option<Error>,
     /// Drawn for an episode.
     pub bias: Option<Error>,
+    /// It is drawn once for every environment.
+    pub bias_once: bool,
     pub lag: Option<Lag>,
     /// Control steps whose values are seen, at least 1.
     pub frames: usize,
@@ -48,14 +50,17 @@ impl Error {
             Spread::Named(SpreadConfig {
                 uniform: Some(HalfOrRange::Half(size)),
                 normal: None,
+                ..
             }) => half(size, &named("uniform"))?,
             Spread::Named(SpreadConfig {
                 uniform: Some(HalfOrRange::Range(pair)),
                 normal: None,
+                ..
             }) => Self::Uniform(range(pair, &named("uniform"))?),
             Spread::Named(SpreadConfig {
                 uniform: None,
                 normal: Some(sigma),
+                ..
             }) => Self::Normal(not_negative(sigma, &named("normal"))?),
             Spread::Named(_) => {
                 let message = "takes one distribution";
@@ -81,6 +86,17 @@ impl Error {
     }
 }
 
+/// The key `noise` of a term.
+fn noise(spread: Spread, kind: NoiseKind, term: &str) -> Result<Option<Error>, ConfigError> {
+    let path = format!("{term}.noise");
+    if let Spread::Named(SpreadConfig { when: Some(_), .. }) = spread {
+        let message = "noise is drawn in every step";
+        return Err(ConfigError::new(format!("{path}.when"), message)
+            .help("leave `when` out; a `bias` has it"));
+    }
+    Ok(Error::compile(spread, kind, &path)?.if_any())
+}
+
 fn not_negative(size: f64, path: &str) -> Result<f32, ConfigError> {
     match number(size, path)? {
         size if size < 0.0 => Err(ConfigError::new(path, format!("{size} is negative"))),
@@ -101,7 +117,7 @@ impl Sight {
             return Err(ConfigError::new(format!("{path}.noise_kind"), message)
                 .help("leave it out, or write noise = { normal = 0.1 }"));
         }
-        let noise = Error::compile(term.noise, kind, &format!("{path}.noise"))?.if_any();
+        let noise = noise(term.noise, kind, path)?;
         Self::new(
             noise,
             term.bias,
@@ -133,7 +149,7 @@ impl Sight {
             return Ok(None);
         }
         let spread = copy.noise.unwrap_or_default();
-        let noise = Error::compile(spread, NoiseKind::Uniform, &format!("{path}.noise"))?.if_any();
+        let noise = noise(spread, NoiseKind::Uniform, &path)?;
         let (bias, delay) = (copy.bias, copy.delay.as_ref());
         Self::new(noise, bias, delay, copy.history, group, &path).map(Some)
     }
@@ -146,6 +162,13 @@ impl Sight {
         group: Option<&GroupOptions>,
         path: &str,
     ) -> Result<Self, ConfigError> {
+        let bias_once = matches!(
+            bias,
+            Some(Spread::Named(SpreadConfig {
+                when: Some(BiasWhen::Startup),
+                ..
+            }))
+        );
         // Also one of 0, which a curriculum may raise.
         let bias = match bias {
             Some(spread) => Some(Error::compile(
@@ -172,7 +195,8 @@ impl Sight {
         Ok(Self {
             noise,
             bias,
-            lag: Lag::compile(delay, &format!("{path}.delay"))?,
+            bias_once,
+            lag: Lag::compile(delay, "control", &format!("{path}.delay"))?,
             frames: frames as usize,
         })
     }
@@ -187,7 +211,12 @@ impl Sight {
     pub fn text(&self) -> String {
         let mut all = Vec::new();
         all.extend(self.noise.map(|e| format!("noise {}", e.text())));
-        all.extend(self.bias.map(|e| format!("bias {}", e.text())));
+        let once = if self.bias_once {
+            ", once for an environment"
+        } else {
+            ""
+        };
+        all.extend(self.bias.map(|e| format!("bias {}{once}", e.text())));
         all.extend(self.lag.map(|lag| lag.text()));
         if self.frames > 1 {
             all.push(format!("history {}", self.frames));

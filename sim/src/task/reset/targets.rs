@@ -1,8 +1,10 @@
 //! `target` of `[[task.reset]]`: which coordinates are meant.
 
+use super::super::expr::Unit;
 use super::super::pose::argument;
 use super::super::select;
 use super::ResetPlace;
+use super::value::unit;
 use crate::config::ConfigError;
 use crate::model::{JointKind, Model};
 use crate::names::nearest;
@@ -37,6 +39,27 @@ pub(super) enum Target {
     Rpy(usize),
     /// Keyframes, one of which is chosen.
     Keyframes,
+}
+
+impl Target {
+    /// Units of the numbers that it takes; none of keyframes.
+    pub fn units(&self, model: &Model) -> Option<Vec<Unit>> {
+        let of = |place: ResetPlace| unit(model, &place);
+        Some(match self {
+            Self::Places(places) => places.iter().map(|p| unit(model, p)).collect(),
+            Self::Joints(joints) => {
+                let at = |&j: &usize| of(ResetPlace::Position(model.joints[j].qpos_adr));
+                joints.iter().map(at).collect()
+            }
+            Self::JointVelocities(joints) => {
+                let at = |&j: &usize| of(ResetPlace::Velocity(model.joints[j].dof_adr));
+                joints.iter().map(at).collect()
+            }
+            Self::Quaternion(at) => vec![of(ResetPlace::Rotation(*at)); 4],
+            Self::Rpy(at) => vec![of(ResetPlace::Yaw(*at)); 3],
+            Self::Keyframes => return None,
+        })
+    }
 }
 
 /// The coordinates that a target means.

@@ -1,10 +1,12 @@
 //! One `[[task.reset]]` term as operations on coordinates.
 
 use super::super::elements::Elements;
+use super::super::expr::{Program, Scope};
 use super::super::pose;
 use super::super::team::{AgentIndex, Team};
 use super::super::{number, select};
 use super::targets::{Target, target};
+use super::value::{self, StartExpr};
 use super::{Chance, Change, Operation, Reset, ResetPlace, UNLIMITED};
 use crate::config::{ConfigError, Ranges, ResetTerm};
 use crate::model::{Keyframe, Model};
@@ -15,22 +17,30 @@ const MOST_CHOICES: usize = 4096;
 /// Adds the operations of a term. `draws`: pairs of random words that are taken.
 pub(super) fn add(
     reset: &mut Reset,
-    model: &Model,
-    term: &ResetTerm,
+    scope: &Scope<'_>,
+    (index, term): (usize, &ResetTerm),
     (team, agent): (&Team, AgentIndex),
-    path: &str,
+    steered: bool,
     draws: &mut u32,
 ) -> Result<(), ConfigError> {
+    let (model, path) = (scope.model, &format!("task.reset[{index}]"));
     let text = team.fill(agent, &term.target);
     let blame = |e| team.blame(agent, &term.target, e);
     let meant = target(model, &text, &format!("{path}.target")).map_err(blame)?;
-    let builder = Builder {
+    let mut builder = Builder {
         model,
         term,
         team,
         agent,
         path,
+        program: None,
     };
+    if let (Some(expr), Some(units)) = (&term.expr, meant.units(model)) {
+        builder.alone_with("expr")?;
+        let path = format!("{path}.expr");
+        let program = value::compile(scope, (team, agent), expr, &units, &path)?;
+        builder.program = Some(program);
+    }
     if let Target::Keyframes = meant {
         let first = agent.unwrap_or(0) == 0;
         let done = builder.keyframes(&text, first, *draws).map_err(blame)?;
@@ -40,6 +50,12 @@ pub(super) fn add(
         return Ok(());
     }
     let operations = builder.operations(meant)?;
+    if let Some(program) = builder.program {
+        let (text, place) = (term.expr.clone(), reset.operations.len());
+        let text = team.fill(agent, text.as_deref().unwrap_or_default());
+        let made = StartExpr::new(index, text.into_owned(), program, place, steered);
+        reset.exprs.push(made);
+    }
     for mut operation in operations {
         // The two pairs of a rotation are of one block of words, and a choice has one draw.
         if matches!(operation.place, ResetPlace::Rotation(_)) {
@@ -66,6 +82,8 @@ struct Builder<'a> {
     team: &'a Team,
     agent: AgentIndex,
     path: &'a str,
+    /// The values.
+    program: Option<Program>,
 }
 
 fn operation(place: ResetPlace, change: Change, chance: Chance) -> Operation {
@@ -91,7 +109,25 @@ impl Builder<'_> {
     fn has_numbers(&self) -> bool {
         let t = self.term;
         let ranges = [&t.uniform, &t.log_uniform, &t.scale];
-        ranges.iter().any(|r| r.is_some()) || t.normal.is_some() || t.value.is_some()
+        let others = t.normal.is_some() || t.value.is_some() || t.expr.is_some();
+        ranges.iter().any(|r| r.is_some()) || others
+    }
+
+    /// Refuses other keys that say what the value is, beside `key`.
+    fn alone_with(&self, key: &str) -> Result<(), ConfigError> {
+        let t = self.term;
+        if t.value.is_some() || !t.choice.is_empty() || t.scale.is_some() {
+            let message = format!("`{key}` says what the value is, and so does another key");
+            return Err(ConfigError::new(self.path, message)
+                .help("leave out `value`, `choice` and `scale`, or use two terms"));
+        }
+        Ok(())
+    }
+
+    /// What component `i` is set to, by the expression.
+    fn part(&self, i: usize) -> Option<Change> {
+        let program = self.program.as_ref()?;
+        Some(Change::Part(if program.units().len() == 1 { 0 } else { i }))
     }
 
     fn operations(&self, meant: Target) -> Result<Vec<Operation>, ConfigError> {
@@ -161,16 +197,21 @@ impl Builder<'_> {
 
     /// What angles take.
     fn turns(&self, place: ResetPlace, change: Change, chance: &Chance) -> Result<(), ConfigError> {
-        let sets = matches!(change, Change::Set(_));
+        let sets = matches!(change, Change::Set(_) | Change::Part(_));
         match place {
             ResetPlace::Yaw(_) if sets && *chance != Chance::None => Err(ConfigError::new(
                 self.path,
-                "yaw takes either `value` or a random angle, not both",
+                "yaw takes either a value or a random angle, not both",
             )),
-            ResetPlace::Turn(..) if sets => self.refuse(
+            ResetPlace::Turn(..) if sets && self.term.value.is_some() => self.refuse(
                 "value",
                 "a single turn adds to the pose so far",
                 "target = \"rpy(BODY)\" with value = [roll, pitch, yaw]",
+            ),
+            ResetPlace::Turn(..) if sets && self.program.is_some() => self.refuse(
+                "expr",
+                "a single turn adds to the pose so far",
+                "target = \"rpy(BODY)\" with expr = \"[roll, pitch, yaw]\"",
             ),
             ResetPlace::Yaw(_) | ResetPlace::Turn(..) if change == Change::Scale => {
                 self.refuse("scale", "angles of a body have no factor", "use `uniform`")
@@ -197,9 +238,9 @@ impl Builder<'_> {
                 ConfigError::new(self.path, message).help("use two terms, one after the other")
             );
         }
-        if given.is_empty() && t.value.is_none() {
+        if given.is_empty() && t.value.is_none() && t.expr.is_none() {
             return Err(ConfigError::new(self.path, "does nothing").help(
-                "give `uniform`, `log_uniform`, `normal`, `scale`, `value`, `choice` or `within_limits`",
+                "give `uniform`, `log_uniform`, `normal`, `scale`, `value`, `expr`, `choice` or `within_limits`",
             ));
         }
         if t.scale.is_some() && t.value.is_some() {
@@ -242,6 +283,10 @@ impl Builder<'_> {
             Some(value) => {
                 let values = elements.numbers(value, &self.at("value"))?;
                 values.into_iter().map(Change::Set).collect()
+            }
+            None if self.program.is_some() => {
+                let parts = 0..chances.len();
+                parts.filter_map(|i| self.part(i)).collect()
             }
             None if t.scale.is_some() => vec![Change::Scale; chances.len()],
             None => vec![Change::Add; chances.len()],
@@ -344,6 +389,13 @@ impl Builder<'_> {
         if !t.choice.is_empty() {
             return self.chosen(&places);
         }
+        if self.program.is_some() {
+            let parts = (0..4).filter_map(|i| self.part(i));
+            let all = places.into_iter().zip(parts);
+            return Ok(all
+                .map(|(p, part)| operation(p, part, Chance::None))
+                .collect());
+        }
         let Some(value) = &t.value else {
             let place = ResetPlace::Rotation(at);
             return Ok(vec![operation(
@@ -374,12 +426,12 @@ impl Builder<'_> {
     fn rpy(&self, at: usize) -> Result<Vec<Operation>, ConfigError> {
         let t = self.term;
         if t.within_limits.is_some() || t.scale.is_some() || !t.choice.is_empty() {
-            let message = "rpy takes `uniform`, `normal` and `value`";
+            let message = "rpy takes `uniform`, `normal`, `value` and `expr`";
             return Err(ConfigError::new(self.path, message));
         }
         let parts = self.parts(&self.angles(3))?;
         let mut all = Vec::new();
-        if t.value.is_some() {
+        if t.value.is_some() || self.program.is_some() {
             for (i, x) in [1.0, 0.0, 0.0, 0.0].into_iter().enumerate() {
                 let place = ResetPlace::Position(at + i);
                 all.push(operation(place, Change::Set(x), Chance::None));
@@ -398,8 +450,11 @@ impl Builder<'_> {
         let path = self.at("target");
         let t = self.term;
         if self.has_numbers() || t.within_limits.is_some() || !t.choice.is_empty() {
-            return Err(ConfigError::new(self.path, "a keyframe takes no numbers")
-                .help("add another reset term, such as target = \"qpos\", after it"));
+            return Err(ConfigError::new(
+                self.path,
+                "a keyframe takes no numbers and no expression",
+            )
+            .help("add another reset term, such as target = \"qpos\", after it"));
         }
         let mut keys: Vec<&Keyframe> = Vec::new();
         match listed(text) {

@@ -67,6 +67,9 @@ pub(crate) struct Report {
     pub breaks: Vec<Broken>,
     /// Causes and how many environments broke of each, the most frequent first.
     pub causes: Vec<(String, u64)>,
+    /// Events of the task that environments broke soon after (of startup: again and again),
+    /// and how many did.
+    pub events: Vec<(String, u64)>,
     /// The usual remedy.
     pub remedies: Vec<String>,
     /// Whether `start.safetensors` is there; if not, why.
@@ -203,6 +206,10 @@ fn add_breaks(parts: &Parts, report: &mut Report) {
     let counts = stats.causes.iter().enumerate().filter(|c| *c.1 > 0);
     report.causes = counts.map(|(i, n)| (cause(names, i), *n)).collect();
     report.causes.sort_by_key(|c| std::cmp::Reverse(c.1));
+    let events = parts.spec.events.iter().zip(&stats.suspects);
+    let events = events.filter(|(_, n)| **n > 0);
+    report.events = events.map(|(e, n)| (e.name.clone(), *n)).collect();
+    report.events.sort_by_key(|e| std::cmp::Reverse(e.1));
 }
 
 /// The newest report in a run's folder.

@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use ostler_sim::Model;
+use ostler_sim::model::Integrator;
 
 /// One sentence for a cause such as `nan/joint/knee`.
 pub(crate) fn remedy(cause: &str, model: &Model, config: &Config) -> String {
@@ -16,8 +17,14 @@ pub(crate) fn remedy(cause: &str, model: &Model, config: &Config) -> String {
         (_, "joint") => {
             let of = model.joints.iter().position(|j| j.name == name);
             let now = of.map_or(String::new(), |i| joint(model, i));
+            let implicit = match of.is_some_and(|j| is_damped_explicitly(model, j)) {
+                true => {
+                    " task.option.integrator = \"implicitfast\" (the damping of its actuator is explicit now),"
+                }
+                false => "",
+            };
             format!(
-                "joint {name}{now}: a smaller time step (sim.dt, now {dt} s), more armature or damping at the joint, a range for it, weaker actuators (gear, ctrlrange), a heavier body; if the motion is wanted, [[sim.limit]] for this joint, or sim.max_speed (now {}) and sim.max_position (now {}) for all",
+                "joint {name}{now}: a smaller time step (sim.dt, now {dt} s),{implicit} more armature or damping at the joint, a range for it, weaker actuators (gear, ctrlrange), a heavier body; if the motion is wanted, [[sim.limit]] for this joint, or sim.max_speed (now {}) and sim.max_position (now {}) for all",
                 config.sim.max_speed, config.sim.max_position
             )
         }
@@ -28,6 +35,9 @@ pub(crate) fn remedy(cause: &str, model: &Model, config: &Config) -> String {
         (_, "action") => "the policy's outputs are not finite: a lower ppo.learning_rate, actor.obs_normalization = true, observations with clip; with weights that are finite look at the observations".into(),
         (_, "control" | "activation") => format!(
             "actuator {name}: limits for its control (ctrlrange, or clip at [[task.action]]), gains that fit the time step ({dt} s)"
+        ),
+        (_, "native") => format!(
+            "native function {name}: what it gives or remembers is not a finite number: look for a division by zero, a root or logarithm of what can be negative, and for inputs that are not finite themselves; what it remembers grows where nothing bounds it"
         ),
         ("bound", "reward") => format!(
             "reward term {name}: a smaller weight, or bounds in its expression, as in clip(x, -10, 10); task.rewards.max_abs is the bound"
@@ -42,6 +52,17 @@ pub(crate) fn remedy(cause: &str, model: &Model, config: &Config) -> String {
         ("engine", _) => "the physics engine gave up: log.txt in this folder has its message; please report it with this folder".into(),
         _ => "look at the replay of this folder".into(),
     }
+}
+
+/// Whether the integrator takes the damping of a joint's actuator from the state in which a
+/// step begins: much of it is unstable then.
+fn is_damped_explicitly(model: &Model, joint: usize) -> bool {
+    let explicit = matches!(
+        model.options.integrator,
+        Integrator::Euler | Integrator::Rk4
+    );
+    let mut own = model.actuators.iter().filter(|a| a.joint() == Some(joint));
+    explicit && own.any(|a| a.bias[2] < 0.0)
 }
 
 /// Armature and damping as the model has them.
@@ -76,6 +97,28 @@ mod tests {
             for word in words {
                 assert!(text.contains(word), "{cause}: {text}");
             }
+        }
+    }
+
+    /// A published arm's fingers fly apart under a position servo's explicit damping.
+    #[test]
+    fn explicit_damping_of_an_actuator_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("finger.xml");
+        for (integrator, kv, named) in [
+            ("Euler", "2", true),
+            ("RK4", "2", true),
+            ("implicitfast", "2", false),
+            ("Euler", "0", false),
+        ] {
+            let text = format!(
+                r#"<mujoco><option integrator="{integrator}"/><worldbody><body><joint name="j"/><geom size="0.01"/></body></worldbody>
+                <actuator><position joint="j" kp="40" kv="{kv}"/></actuator></mujoco>"#
+            );
+            std::fs::write(&file, text).unwrap();
+            let model = mjcf::load(&file).unwrap();
+            let text = remedy("speed/joint/j", &model, &Config::default());
+            assert_eq!(text.contains("implicitfast"), named, "{integrator}: {text}");
         }
     }
 }

@@ -4,6 +4,7 @@ use super::Report;
 use crate::log::trace::LOG;
 use crate::memory::Sample;
 use crate::run::store::dir::METRICS;
+use ostler_sim::env::EventSpec;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -24,6 +25,17 @@ pub(super) fn markdown(report: &Report, folder: &Path) -> String {
         out.push_str("## What broke\n\n| cause | environments |\n|---|---|\n");
         for (cause, n) in &report.causes {
             let _ = writeln!(out, "| `{cause}` | {n} |");
+        }
+        out.push('\n');
+    }
+    if !report.events.is_empty() {
+        let _ = writeln!(
+            out,
+            "## Events before\n\nWithin {} control steps after them; of events of startup, in environments that had broken twice before. One break can count for several.\n\n| event | environments |\n|---|---|",
+            EventSpec::SOON
+        );
+        for (event, n) in &report.events {
+            let _ = writeln!(out, "| `{event}` | {n} |");
         }
         out.push('\n');
     }

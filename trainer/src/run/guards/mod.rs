@@ -2,6 +2,7 @@
 //! who is told.
 
 pub mod health;
+mod suspects;
 mod trouble;
 mod watch;
 

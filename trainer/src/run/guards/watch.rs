@@ -1,13 +1,18 @@
 //! Warnings about faults that are no errors: each is given once.
 
+use super::suspects::Suspects;
 use crate::learner::UpdateStats;
 use ostler_sim::EpisodeStats;
+use ostler_sim::env::EnvSpec;
 use ostler_sim::physics::fault;
 
 /// Share of steps with broken environments that is worth a warning.
 const BROKEN: f64 = 0.01;
 /// Share of steps whose physics fell short that is worth one.
 const SHORT: f64 = 0.001;
+
+/// Share of starts whose conditions hold in no try that is worth one.
+const GAVE_UP: f64 = 0.01;
 
 /// Watches updates and environments.
 #[derive(Debug, Default)]
@@ -18,6 +23,8 @@ pub struct Watch {
     broken_said: bool,
     overflow_said: bool,
     unsolved_said: bool,
+    starts_said: bool,
+    suspects: Suspects,
 }
 
 impl Watch {
@@ -26,8 +33,25 @@ impl Watch {
         (self.broken, self.skipped)
     }
 
+    /// Events of the task that broke environments, a sentence each.
+    pub fn suspects(&self, spec: &EnvSpec) -> Vec<String> {
+        self.suspects.lines(spec)
+    }
+
     /// Looks at one iteration: its update, its episodes, its number of control steps.
-    pub fn look(&mut self, iteration: u64, update: &UpdateStats, stats: &EpisodeStats, steps: u64) {
+    pub fn look(
+        &mut self,
+        iteration: u64,
+        update: &UpdateStats,
+        stats: &EpisodeStats,
+        (steps, spec): (u64, &EnvSpec),
+    ) {
+        for line in self.suspects.add(stats, steps, spec) {
+            tracing::warn!(
+                "iteration {iteration}: {line}; Guard/event/NAME counts on. Narrower numbers of the \
+                 event may help"
+            );
+        }
         let faults = stats.faults.as_slice();
         let broken = stats.broken();
         self.broken += broken;
@@ -60,6 +84,17 @@ impl Watch {
                 "iteration {iteration}: the constraint solver stopped early in {} time steps; \
                  Guard/unsolved counts on. A smaller sim.dt or softer contacts (solref) may help",
                 short.unsolved
+            );
+        }
+        let starts = stats.starts;
+        let share = starts.gave_up as f64 / starts.count.max(1) as f64;
+        if share > GAVE_UP && !self.starts_said {
+            self.starts_said = true;
+            tracing::warn!(
+                "iteration {iteration}: {:.1} % of the starts of episodes do not fulfil \
+                 task.start.until, for it failed in every try; Start/gave_up counts on. More \
+                 `tries`, narrower [[task.reset]] terms or a weaker condition help",
+                100.0 * share
             );
         }
         let skipped = update.skipped;

@@ -96,7 +96,8 @@ impl Report {
             self.line.show(&self.snapshot(run));
         }
         let samples = run.setup.config().samples();
-        self.watch.look(iteration, done.update, stats, samples);
+        let size = (samples, &run.setup.spec);
+        self.watch.look(iteration, done.update, stats, size);
     }
 
     /// The progress line's present text.
@@ -151,6 +152,11 @@ impl Report {
     /// The learning curve's picture, if one was drawn.
     pub fn curve(&self) -> Option<&Path> {
         self.curve.as_deref()
+    }
+
+    /// Events that environments broke after in this process, a sentence each.
+    pub fn suspects(&self, run: &Setup) -> Vec<String> {
+        self.watch.suspects(&run.spec)
     }
 
     /// Environments that broke and minibatches that were skipped, in this process.

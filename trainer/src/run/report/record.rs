@@ -7,6 +7,7 @@ use crate::run::evaluate::Evaluation;
 use crate::run::parts::Parts;
 use ostler_collector::transfer::host_number;
 use ostler_collector::{CollectCounts, Rollout};
+use ostler_sim::EpisodeStats;
 use ostler_sim::device::Traffic;
 use ostler_sim::physics::fault;
 use tch::Kind;
@@ -16,6 +17,7 @@ pub(super) fn fill(r: &mut Record, run: Standing<'_>, parts: &Parts, done: &Done
     let counters = run.counters;
     r.begin(counters.iteration, counters.env_steps, run.wall_s());
     episodes(r, run, parts);
+    starts(r, parts.collector.stats());
     for (tag, value) in done.update.scalars() {
         r.put(tag, value);
     }
@@ -72,6 +74,16 @@ fn episodes(r: &mut Record, run: Standing<'_>, parts: &Parts) {
     }
 }
 
+/// Draws of the starts of episodes, where they have conditions.
+fn starts(r: &mut Record, stats: &EpisodeStats) {
+    let starts = stats.starts;
+    if starts.count > 0 {
+        let n = starts.count as f64;
+        r.put("Start/tries", starts.tries as f64 / n);
+        r.put("Start/gave_up", starts.gave_up as f64 / n);
+    }
+}
+
 /// Results of an evaluation; `drop`: the share that is lost of what was gained.
 fn evaluated(r: &mut Record, e: &Evaluation, drop: Option<f64>) {
     r.put("Eval/mean_reward", e.returns.mean);
@@ -102,6 +114,11 @@ fn guards(r: &mut Record, run: Standing<'_>, parts: &Parts) {
     for (name, count) in causes.iter().zip(&stats.causes) {
         if *count > 0 {
             r.put_in("Guard/", name, *count as f64);
+        }
+    }
+    for (event, count) in parts.spec.events.iter().zip(&stats.suspects) {
+        if *count > 0 {
+            r.put_in("Guard/event/", &event.name, *count as f64);
         }
     }
     let short = stats.shortfalls;

@@ -5,6 +5,7 @@
 //! runs/<name>/<date>_<time>/
 //!   config.toml       resolved configuration; training it repeats the run
 //!   robot/            copies of the MJCF and all files that it names
+//!   native/           copies of the headers of native functions
 //!   checkpoints/      iter_<n>.safetensors, best.safetensors
 //!   metrics.jsonl     one object per iteration
 //!   events.out.*      the same for TensorBoard
@@ -13,7 +14,7 @@
 //! ```
 
 use super::checkpoint::write_atomically;
-use super::robot;
+use super::{native, robot};
 use crate::config::Config;
 use crate::log::tensorboard::FILE_NAME;
 use crate::run::error::RunError;
@@ -34,7 +35,7 @@ const LOCK_WAIT: Duration = Duration::from_millis(500);
 const LATEST: &str = "latest";
 /// All that a folder holds before its configuration is there, but for files that are not
 /// finished.
-pub(in crate::run) const FIRST: [&str; 3] = [LOCK, CHECKPOINTS, robot::FOLDER];
+pub(in crate::run) const FIRST: [&str; 4] = [LOCK, CHECKPOINTS, robot::FOLDER, native::FOLDER];
 /// Folders below a run's that are looked into for links.
 const DEPTH: u32 = 32;
 
@@ -85,7 +86,14 @@ impl RunDir {
                 ),
             }
         } else {
-            let ours = [METRICS, "log.txt", "meta.json", robot::FOLDER, FILE_NAME];
+            let ours = [
+                METRICS,
+                "log.txt",
+                "meta.json",
+                robot::FOLDER,
+                native::FOLDER,
+                FILE_NAME,
+            ];
             // A link counts, wherever it leads.
             let there = |name: &&&str| self.path.join(name).symlink_metadata().is_ok();
             let mut found = ours.iter().filter(there);
@@ -184,6 +192,7 @@ impl RunDir {
         if copies.spread || config.task.robot_folder.is_some() {
             config.task.robot_folder = Some(robot::FOLDER.into());
         }
+        native::copy(folder, &mut config.task)?;
         let body = toml::to_string(&config)
             .map_err(|e| RunError::Usage(format!("the configuration cannot be written: {e}")))?;
         let text = format!(

@@ -6,6 +6,7 @@ pub mod dir;
 mod git;
 pub mod keep;
 pub mod meta;
+mod native;
 mod robot;
 mod thrift;
 

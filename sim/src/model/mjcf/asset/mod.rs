@@ -270,8 +270,16 @@ impl<'a> Assets<'a> {
         let at = attr.value_at(0);
         let path = self.settings.file(e.at, Dir::Mesh, &attr.value);
         let path = path.map_err(|why| Fault::new(at, why))?;
-        let bytes = source::read_bytes(&path)
-            .map_err(|error| Fault::new(at, format!("cannot read {}: {error}", path.display())))?;
+        let bytes = source::read_bytes(&path).map_err(|error| {
+            let hint = match attr.value.contains("://") {
+                true => {
+                    "; a package's folder is looked for beside the robot's file and in the folders \
+                     above it, as far as task.robot_folder reaches"
+                }
+                false => "",
+            };
+            Fault::new(at, format!("cannot read {}: {error}{hint}", path.display()))
+        })?;
         self.left = self.left.checked_sub(bytes.len() as u64).ok_or_else(|| {
             let most = MAX_BYTES >> 20;
             let why = format!("meshes and height fields of more than {most} MiB in all");

@@ -50,6 +50,30 @@ fn a_floor_is_a_plane_that_meets_every_geom_that_meets_any() {
 }
 
 #[test]
+fn impossible_moments_are_balanced_where_the_task_says_so() {
+    let text = |compiler: &str| {
+        format!(
+            r#"<mujoco>{compiler}<worldbody><body name="a"><joint name="j"/><inertial pos="0 0 0" mass="1" diaginertia=".002 .0002 .0002"/></body></worldbody></mujoco>"#
+        )
+    };
+    let said = read(&text(""), &Edits::default()).unwrap_err();
+    assert!(said.contains("task.balance_inertia = true"), "{said}");
+    let all = Edits {
+        balance: true,
+        ..Edits::default()
+    };
+    let written = text(r#"<compiler balanceinertia="true"/>"#);
+    same(read(&text(""), &all).unwrap(), &written);
+    // Whatever the file says.
+    let model = read(&text(r#"<compiler balanceinertia="false"/>"#), &all).unwrap();
+    let moments = model.bodies[1].inertia;
+    assert!(
+        moments.iter().all(|m| (m - 8e-4).abs() < 1e-12),
+        "{moments:?}"
+    );
+}
+
+#[test]
 fn a_file_with_a_floor_gets_no_other() {
     for ground in [
         r#"<geom name="ground" type="plane" size="1 1 1"/>"#,

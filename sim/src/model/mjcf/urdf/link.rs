@@ -13,7 +13,6 @@ type Scaled = ([f64; 3], String);
 pub(super) struct Links {
     /// Shapes that are only seen are left out, but for pictures.
     discard: bool,
-    strip: bool,
     colours: BTreeMap<String, String>,
     meshes: Vec<Element>,
     /// Names and scales of the meshes of one file, in order: of those that count, and of
@@ -23,10 +22,9 @@ pub(super) struct Links {
 }
 
 impl Links {
-    pub fn new(root: &Element, discard: bool, strip: bool) -> Read<Self> {
+    pub fn new(root: &Element, discard: bool) -> Read<Self> {
         let mut links = Self {
             discard,
-            strip,
             colours: BTreeMap::new(),
             meshes: Vec::new(),
             scales: Default::default(),
@@ -162,15 +160,6 @@ impl Links {
     /// The name of the mesh asset of a file at a scale.
     fn mesh(&mut self, e: &Element, left_out: bool) -> Read<String> {
         let file = e.required("filename")?;
-        if file.contains("://") && !self.strip && !left_out {
-            return Err(Fault::new(
-                e.attr("filename").map_or(e.at, |a| a.value_at(0)),
-                format!(
-                    "\"{file}\" is an address; put the meshes beside the URDF and add \
-                     <mujoco><compiler strippath=\"true\" meshdir=\"...\"/></mujoco>"
-                ),
-            ));
-        }
         let mut scale = [1.0; 3];
         e.array("scale", &mut scale)?;
         let last = file.rsplit(['/', '\\']).next().unwrap_or(file);

@@ -32,7 +32,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
     let mut compiler = made("compiler", root.at);
     compiler.attrs.push(attr("fusestatic", "true", root.at));
     out.children.push(compiler);
-    let (mut discard, mut strip) = (true, false);
+    let mut discard = true;
     for section in root.children_named("mujoco").flat_map(|m| &m.children) {
         match section.name.as_str() {
             "compiler" => {
@@ -41,7 +41,6 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
                     None => before,
                 };
                 discard = on("discardvisual", discard);
-                strip = on("strippath", strip);
             }
             "option" | "size" => {}
             other => {
@@ -55,7 +54,7 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
     compiler.attrs.push(attr("angle", "radian", root.at));
     out.children.push(compiler);
 
-    let mut links = Links::new(root, discard, strip)?;
+    let mut links = Links::new(root, discard)?;
     let mut names: BTreeMap<&str, usize> = BTreeMap::new();
     let mut elements = Vec::new();
     for e in &root.children {
@@ -131,7 +130,55 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
     }
     out.children.push(links.assets(root.at));
     out.children.push(world);
+    out.children.extend(mimics(root)?);
     Ok(out)
+}
+
+/// `<equality>` with the joints that follow others: position = multiplier * other + offset.
+fn mimics(root: &Element) -> Read<Option<Element>> {
+    let mut all = made("equality", root.at);
+    for joint in root.children_named("joint") {
+        let Some(mimic) = only(joint, "mimic")? else {
+            continue;
+        };
+        let (mut multiplier, mut offset) = (1.0, 0.0);
+        mimic.scalar("multiplier", &mut multiplier)?;
+        mimic.scalar("offset", &mut offset)?;
+        let other = mimic.required("joint")?;
+        let kind = |name: &str| {
+            let named = |j: &&Element| j.text("name") == Some(name);
+            root.children_named("joint")
+                .find(named)
+                .and_then(|j| j.text("type"))
+        };
+        let scalar = ["revolute", "continuous", "prismatic"];
+        let turns = |kind: Option<&str>| kind.is_some_and(|k| scalar.contains(&k));
+        if kind(other).is_none() {
+            let names = root.children_named("joint").filter_map(|j| j.text("name"));
+            let guess = nearest(other, names);
+            let guess = guess.map_or(String::new(), |g| format!("; did you mean \"{g}\"?"));
+            let why = format!("no joint called \"{other}\"{guess}");
+            return Err(Fault::new(mimic.at, why));
+        }
+        if !turns(joint.text("type")) {
+            // What cannot move follows nothing.
+            continue;
+        }
+        if !turns(kind(other)) {
+            let why = format!("joint \"{other}\" is not revolute, continuous or prismatic");
+            return Err(Fault::new(mimic.at, why));
+        }
+        let mut equality = made("joint", mimic.at);
+        let follower = joint.required("name")?;
+        equality.attrs.push(attr("joint1", follower, mimic.at));
+        equality.attrs.push(attr("joint2", other, mimic.at));
+        let coefficients = numbers(&[offset, multiplier, 0.0, 0.0, 0.0]);
+        equality
+            .attrs
+            .push(attr("polycoef", &coefficients, mimic.at));
+        all.children.push(equality);
+    }
+    Ok((!all.children.is_empty()).then_some(all))
 }
 
 struct Tree<'a> {
@@ -194,13 +241,11 @@ fn joints(e: &Element, body: &mut Element, notes: &mut Vec<Note>) -> Read<()> {
                 what: format!("<{}>", part.name),
                 why: "MuJoCo does not read it",
             }),
-            "mimic" => {
-                return Err(Fault::new(
-                    part.at,
-                    "<mimic> is not supported (MuJoCo drops it); convert the robot to MJCF and \
-                     write <equality><joint .../></equality>",
-                ));
-            }
+            "mimic" => notes.push(Note {
+                at: part.at,
+                what: "<mimic>".into(),
+                why: "read as an equality of joints, which MuJoCo's reader leaves out",
+            }),
             other => {
                 let why = format!("unknown element <{other}> in a joint");
                 return Err(Fault::new(part.at, why));

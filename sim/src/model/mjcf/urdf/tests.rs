@@ -1,5 +1,5 @@
 use crate::model::mjcf::parse;
-use crate::model::{JointKind, Model};
+use crate::model::{EqualityKind, JointKind, Model};
 use std::path::Path;
 
 fn read(text: &str) -> Result<Model, String> {
@@ -40,7 +40,9 @@ fn errors_name_the_place_in_the_urdf() {
             "~<robot><link name=\"a\"/><link name=\"b\"/><joint name=\"j\" type=\"fixed\"><parent link=\"a\"/><child link=\"b\"/></joint><joint name=\"k\" type=\"fixed\"><parent link=\"b\"/><child link=\"a\"/></joint></robot>".into(),
             "no root among them",
         ),
-        (joint("~<mimic joint=\"k\"/>"), "<equality>"),
+        (joint("~<mimic joint=\"k\"/>"), "no joint called \"k\""),
+        (joint("~<mimic/>"), "needs joint"),
+        (joint("<mimic joint=\"j\" multiplier=\"~x\"/>"), "not a number"),
         (joint("~<limits/>"), "unknown element <limits>"),
         (joint("<origin xyz=\"0 ~x 0\"/>"), "not a number"),
         (joint("<dynamics damping=\"~no\"/>"), "not a number"),
@@ -60,7 +62,7 @@ fn errors_name_the_place_in_the_urdf() {
         ),
         (
             link("<collision><geometry><mesh filename=\"~package://p/a.stl\"/></geometry></collision>"),
-            "strippath",
+            "as far as task.robot_folder reaches",
         ),
         (
             link("<inertial><mass value=\"1\"/>~<inertia ixx=\"1\"/></inertial>"),
@@ -113,6 +115,40 @@ fn what_mujoco_does_not_read_is_listed() {
         (joint.range, joint.actfrcrange),
         (Some([-1.0, 1.0]), Some([-2.0, 2.0]))
     );
+}
+
+/// Grippers of laboratories have them.
+#[test]
+fn a_joint_that_follows_another_is_an_equality() {
+    let text = |mimic: &str| {
+        format!(
+            "<robot name=\"r\">{LINKS}<link name=\"tip\"><inertial><mass value=\"1\"/><inertia ixx=\"1\" iyy=\"1\" izz=\"1\" ixy=\"0\" ixz=\"0\" iyz=\"0\"/></inertial></link>\
+             <joint name=\"k\" type=\"prismatic\"><parent link=\"arm\"/><child link=\"tip\"/>{mimic}</joint>\
+             <joint name=\"j\" type=\"continuous\"><parent link=\"base\"/><child link=\"arm\"/></joint></robot>"
+        )
+    };
+    let model = read(&text(
+        "<mimic joint=\"j\" multiplier=\"-2\" offset=\"0.5\"/>",
+    ))
+    .unwrap();
+    let named = |name: &str| model.joints.iter().position(|j| j.name == name);
+    let EqualityKind::Joint {
+        joint1,
+        joint2,
+        polycoef,
+    } = model.equalities[0].kind
+    else {
+        panic!("{:?}", model.equalities);
+    };
+    assert_eq!((Some(joint1), joint2), (named("k"), named("j")));
+    assert_eq!(polycoef, [0.5, -2.0, 0.0, 0.0, 0.0]);
+    assert_eq!(model.ignored[0].what, "<mimic>");
+    let alike = read(&text("<mimic joint=\"j\"/>")).unwrap();
+    let EqualityKind::Joint { polycoef, .. } = alike.equalities[0].kind else {
+        panic!("{:?}", alike.equalities);
+    };
+    assert_eq!(polycoef, [0.0, 1.0, 0.0, 0.0, 0.0]);
+    assert!(read(&text("")).unwrap().equalities.is_empty());
 }
 
 #[test]

@@ -112,6 +112,19 @@ pub(crate) fn generate_env(plan: &RobotTables, task: &str) -> Result<String, Tap
     Ok(text)
 }
 
+/// The text of a library of native functions, up to its entry, in a namespace that this closes:
+/// what the functions see, and `functions`.
+pub(crate) fn native_text(functions: &str) -> String {
+    let mut text = String::from(
+        "// Native functions of a task, written by Ostler.\n\
+         #include <immintrin.h>\n#include <math.h>\n#define OSTLER_RESTRICT __restrict__\nnamespace {\n",
+    );
+    text.push_str(&amalgam::expand("kernel.cuh"));
+    text.push_str(&amalgam::expand("env/all.cuh"));
+    text.push_str(functions);
+    text
+}
+
 /// Text below a task's, without any robot: for tests of that text.
 #[cfg(test)]
 pub(crate) fn env_prelude() -> String {
@@ -176,18 +189,15 @@ fn hooks(plan: &RobotTables, program: &Program) -> String {
         }
     }
     text.push_str(coupled(plan, program));
-    text.push_str("  static OSTLER_FN void loads(const Robot&, W& w) {\n");
+    text.push_str("  static OSTLER_FN void loads(const Robot& m, W& w) {\n");
     let loaded = if plan.nwslot > 0 { plan.nb } else { 0 };
     for b in (0..loaded).rev() {
-        let parent = plan.body_parent[b];
-        let up = if parent < 0 {
-            String::new()
-        } else {
-            format!(", w.has_load[{parent}] = 1")
-        };
-        let _ = writeln!(text, "    if (w.has_load[{b}]) straight::load_{b}(w){up};");
+        let _ = writeln!(
+            text,
+            "    if (w.has_load[{b}]) straight::load_{b}(w), load_to_parent(m, w, {b});"
+        );
     }
-    text.push_str("    (void)w;\n  }\n");
+    text.push_str("    (void)m, (void)w;\n  }\n");
     text.push_str(&without_euler(program));
     text + "};\n"
 }
@@ -203,7 +213,7 @@ fn without_euler(program: &Program) -> String {
 /// once, or as the generic kernel has it where that would be too long.
 fn coupled(plan: &RobotTables, program: &Program) -> &'static str {
     if program.functions.iter().any(|f| f.name == "solve_coupled") {
-        return "  static OSTLER_FN bool coupled(const Robot&, W& w) { return w.npc > 0; }
+        return "  static OSTLER_FN bool coupled(const Robot& m, W& w) { return joins_branches(m, w); }
   static OSTLER_FN void start_coupled(const Robot&, W& w) { straight::start_coupled(w); }
   static OSTLER_FN void solve_coupled(const Robot&, W& w) { straight::solve_coupled(w); }
 ";
@@ -214,7 +224,7 @@ fn coupled(plan: &RobotTables, program: &Program) -> &'static str {
   static OSTLER_FN void solve_coupled(const Robot&, W&) {}
 ";
     }
-    "  static OSTLER_FN bool coupled(const Robot& m, W& w) { return w.npc > 0 && couple(m, w, w.npc, w.pc_pair); }
+    "  static OSTLER_FN bool coupled(const Robot& m, W& w) { return couples(m, w); }
   static OSTLER_FN void start_coupled(const Robot& m, W& w) { copy_system(m, w, w.pat_adr, w.pat_col); }
   static OSTLER_FN void solve_coupled(const Robot& m, W& w) { newton_step(m, w, w.pat_adr, w.pat_col); }
 "

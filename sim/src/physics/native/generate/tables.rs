@@ -34,8 +34,25 @@ pub(super) fn write(plan: &RobotTables) -> String {
         bits(body),
         bits(jacobian)
     );
+    // Which pairs couple degrees of freedom that the Hessian's static pattern does not.
+    let joins = (0..plan.npair).map(|pair| joins(plan, pair).to_string());
+    list(&mut text, "bool", "pair_joins", joins);
     text.push_str("};\n");
     text
+}
+
+/// Whether a contact of a pair couples degrees of freedom of different branches.
+fn joins(plan: &RobotTables, pair: usize) -> bool {
+    let range = |adr: &[i32], i: usize| adr[i] as usize..adr[i + 1] as usize;
+    let path = &plan.path_dof[range(&plan.pair_path, pair)];
+    let coupled = |dof: i32, below: i32| {
+        let row = &plan.hrow_col[range(&plan.hrow_adr, dof as usize)];
+        row.contains(&below)
+    };
+    // Ascending.
+    path.iter()
+        .enumerate()
+        .any(|(i, dof)| path[..i].iter().any(|below| !coupled(*dof, *below)))
 }
 
 fn list(text: &mut String, kind: &str, name: &str, items: impl Iterator<Item = String>) {

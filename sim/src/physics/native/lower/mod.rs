@@ -10,6 +10,7 @@
 //! The meaning of everything is MuJoCo's.
 
 mod actuators;
+mod contact_sensors;
 mod contacts;
 mod flags;
 mod fluid;
@@ -27,6 +28,8 @@ mod tendons;
 mod tree;
 mod vary;
 mod weights;
+
+pub use contact_sensors::contact_pairs;
 
 use super::tables::RobotTables;
 use crate::model::{Cone, Integrator, Model, Varied};
@@ -197,6 +200,7 @@ pub fn lower(model: &Model, options: &LowerOptions) -> Result<RobotTables, Lower
     gravity::write(&context, &mut plan);
     implicit::write(&context, integrator, &mut plan);
     meters::write(&context, &rows.held, &mut plan);
+    contact_sensors::write(&context, &mut plan);
     motors::write(&context, &mut plan)?;
     vary::write(&context, &rows, &mut plan);
     pattern::write(model, &context.tree, &mut plan);

@@ -13,6 +13,8 @@ const LSTM: i32 = 3;
 pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerError> {
     let model = c.model;
     plan.nmemory = model.nmemory();
+    let redrawn = model.redrawn();
+    plan.nredrawn = redrawn.len();
     let mut at = 1;
     for (u, actuator) in model.actuators.iter().enumerate() {
         let Some(motor) = &actuator.motor else {
@@ -45,6 +47,10 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         plan.motor_int.push(c.row(Field::Delay, u));
         plan.motor_int
             .extend([Field::Kp, Field::Kd, Field::Effort].map(own));
+        let drawn = motor
+            .redraw
+            .and_then(|_| redrawn.iter().position(|m| m.group == motor.group));
+        plan.motor_int.push(drawn.map_or(-1, |at| at as i32));
         let [kp, kd] = match motor.law {
             MotorLaw::Pd {
                 stiffness, damping, ..

@@ -128,7 +128,7 @@ impl<'a> Let<'a> {
             let known = name.contains('{')
                 || functions::find(name).is_some()
                 || all.find(name).is_some()
-                || ["command", "param", "state"].contains(name);
+                || ["command", "param", "state", "native"].contains(name);
             if known {
                 continue;
             }
@@ -150,6 +150,11 @@ impl<'a> Let<'a> {
 }
 
 impl Definitions<'_> {
+    /// Named expressions that one mentions.
+    pub(in crate::task::expr) fn used_by(&self, own: usize) -> impl Iterator<Item = usize> {
+        self.lets[own].uses(self)
+    }
+
     /// Refuses expressions that need themselves.
     pub(super) fn refuse_circles(&self) -> Result<(), ConfigError> {
         #[derive(Clone, Copy, PartialEq)]

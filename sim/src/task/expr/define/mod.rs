@@ -12,10 +12,11 @@ pub use report::LetRow;
 use super::{ElementKind, functions};
 use crate::config::{ConfigError, TaskConfig};
 use crate::model::Model;
+use crate::task::native::Declared;
 
 /// Words that no definition can be called.
-const KEYWORDS: [&str; 8] = [
-    "and", "or", "not", "true", "false", "command", "param", "state",
+const KEYWORDS: [&str; 10] = [
+    "and", "or", "not", "true", "false", "command", "param", "state", "native", "event",
 ];
 
 /// Names that a task defines for its expressions.
@@ -27,6 +28,8 @@ pub struct Definitions<'a> {
     pub lets: Vec<Let<'a>>,
     /// Names of the states as they are written, in order.
     pub states: Vec<&'a str>,
+    /// Native functions, put here by the task.
+    pub natives: Vec<Declared>,
 }
 
 impl<'a> Definitions<'a> {
@@ -36,6 +39,7 @@ impl<'a> Definitions<'a> {
             lists: Vec::new(),
             lets: Vec::new(),
             states: Vec::new(),
+            natives: Vec::new(),
         };
         &NONE
     }
@@ -51,6 +55,7 @@ impl<'a> Definitions<'a> {
             lists: Vec::with_capacity(cfg.names.len()),
             lets: Vec::with_capacity(cfg.lets.len()),
             states: cfg.state.iter().map(|s| s.name.as_str()).collect(),
+            natives: Vec::new(),
         };
         for (name, entries) in &cfg.names {
             let path = format!("task.names.{name}");

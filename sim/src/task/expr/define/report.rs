@@ -3,7 +3,7 @@
 use super::Definitions;
 use crate::config::ConfigError;
 use crate::task::expr::check::Checker;
-use crate::task::expr::{ExprError, HistoryBuilder, Scope, Type};
+use crate::task::expr::{Draws, ExprError, HistoryBuilder, Scope, Start, Type};
 
 /// A named expression, for people.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,8 +57,19 @@ impl Definitions<'_> {
     fn tried(&self, own: usize, scope: &Scope<'_>) -> Result<(Type, Vec<String>), ExprError> {
         // What it remembers is not remembered unless a term uses it.
         let history: HistoryBuilder = scope.history.clone();
+        let contacts = scope.contacts.clone();
+        let events = scope.events.clone();
+        let draws = Draws::default();
+        let start = Start {
+            draws: &draws,
+            of: "",
+            drawing: false,
+        };
         let scope = Scope {
             history: &history,
+            contacts: &contacts,
+            start: Some(start),
+            events: &events,
             ..scope.clone()
         };
         let body = &self.lets[own].body;

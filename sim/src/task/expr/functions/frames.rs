@@ -1,5 +1,7 @@
 //! Poses and velocities of bodies and of frames fixed to them.
 
+use super::fields::{field, varies};
+use crate::model::Field;
 use crate::task::expr::check::Checker;
 use crate::task::expr::dag::{Id, Seen, Source};
 use crate::task::expr::ops::Op;
@@ -30,18 +32,36 @@ pub fn load<const K: usize>(c: &mut Checker<'_>, source: Source, body: usize) ->
     std::array::from_fn(|k| c.dag.load(source, K * body + k))
 }
 
-/// A point fixed to a body: its offset from the body's origin in the world.
-fn offset(c: &mut Checker<'_>, body: usize, at: [f64; 3]) -> Option<[Id; 3]> {
-    if at == [0.0; 3] {
-        return None;
+/// A place in a body's frame; none is its origin.
+pub type Place = Option<[Id; 3]>;
+
+fn placed(c: &mut Checker<'_>, at: [f64; 3]) -> Place {
+    (at != [0.0; 3]).then(|| at.map(|x| c.dag.constant(x)))
+}
+
+/// The centre of mass of a body, in its frame: an environment's own where events move it.
+pub fn centre_of(c: &mut Checker<'_>, body: usize) -> Place {
+    match varies(c, Field::Com, body) {
+        true => Some(field(c, Field::Com, body)),
+        false => placed(c, c.scope.model.bodies[body].ipos),
     }
+}
+
+/// A point fixed to a body: its offset from the body's origin in the world.
+fn offset(c: &mut Checker<'_>, body: usize, at: Place) -> Place {
+    let at = at?;
     let q = load(c, Source::World(Seen::BodyQuat), body);
-    let at = at.map(|x| c.dag.constant(x));
     Some(c.dag.rotate(q, at, false))
 }
 
 /// World position of a point fixed to a body.
 pub fn point(c: &mut Checker<'_>, body: usize, at: [f64; 3]) -> [Id; 3] {
+    let at = placed(c, at);
+    point_at(c, body, at)
+}
+
+/// The same, of a place that may be an environment's own.
+pub fn point_at(c: &mut Checker<'_>, body: usize, at: Place) -> [Id; 3] {
     let origin: [Id; 3] = load(c, Source::World(Seen::BodyPos), body);
     match offset(c, body, at) {
         None => origin,
@@ -51,6 +71,12 @@ pub fn point(c: &mut Checker<'_>, body: usize, at: [f64; 3]) -> [Id; 3] {
 
 /// v + omega x r
 pub fn point_vel(c: &mut Checker<'_>, body: usize, at: [f64; 3]) -> [Id; 3] {
+    let at = placed(c, at);
+    point_vel_at(c, body, at)
+}
+
+/// The same, of a place that may be an environment's own.
+pub fn point_vel_at(c: &mut Checker<'_>, body: usize, at: Place) -> [Id; 3] {
     let origin: [Id; 3] = load(c, Source::World(Seen::BodyLinVel), body);
     let Some(r) = offset(c, body, at) else {
         return origin;

@@ -1,11 +1,16 @@
-//! Poses, velocities and contacts of bodies, sites and geoms.
+//! Poses and velocities of bodies, sites and geoms.
 
-use super::frames::{ang_vel, axis, lin_vel, one_minus, point, point_vel, pos, quat, twice, yaw};
-use super::{Body, Function, Kind, Need, Param, Rule, more, one};
+use super::fields::{field, mass_of, varies};
+use super::frames::{
+    Place, ang_vel, axis, centre_of, lin_vel, one_minus, point_at, point_vel_at, pos, quat, twice,
+    yaw,
+};
+use super::{Body, Function, Kind, Param, Rule, more, one};
+use crate::model::Field;
 use crate::task::expr::check::{Call, Checker, Value};
-use crate::task::expr::dag::{Id, Seen, Source};
+use crate::task::expr::dag::Id;
 use crate::task::expr::ops::Op;
-use crate::task::expr::{Element, ElementKind, ExprError, unit::Unit};
+use crate::task::expr::{Element, ExprError, unit::Unit};
 
 /// One value of `$gives` components for each named element, one after the other.
 macro_rules! per_frame {
@@ -158,7 +163,7 @@ pub const TABLE: &[Function] = &[
         gives: "3",
         rule: Rule::Fixed("m"),
         doc: "centre of mass of bodies in the world; of the whole robot without names",
-        body: Body::Special(|c, call| centre(c, call, "m", com)),
+        body: Body::Special(|c, call| centre(c, call, "m", point_at)),
     },
     Function {
         name: "com_vel",
@@ -166,7 +171,7 @@ pub const TABLE: &[Function] = &[
         gives: "3",
         rule: Rule::Fixed("m/s"),
         doc: "velocity of the centre of mass of bodies; of the whole robot without names",
-        body: Body::Special(|c, call| centre(c, call, "m/s", com_vel)),
+        body: Body::Special(|c, call| centre(c, call, "m/s", point_vel_at)),
     },
     Function {
         name: "distance",
@@ -180,38 +185,6 @@ pub const TABLE: &[Function] = &[
             let square = c.dag.dot(&way, &way);
             Ok(Value::scalar(c.dag.one(Op::Sqrt, square), unit("m")))
         }),
-    },
-    Function {
-        name: "contact_force",
-        params: TOUCHING,
-        gives: "1 each",
-        rule: Rule::Fixed("N"),
-        doc: "sum of normal contact forces, mean over the control step; a body's is that of its own geoms",
-        body: Body::Special(|c, call| each(c, call, "N", |c, e| vec![touch(c, e)])),
-    },
-    Function {
-        name: "contact",
-        params: TOUCHING,
-        gives: "bool each",
-        rule: Rule::Fixed("-"),
-        doc: "whether the element touches anything: contact_force above zero",
-        body: Body::Special(|c, call| {
-            let mut touching = each(c, call, "-", |c, e| {
-                let (force, zero) = (touch(c, e), c.dag.constant(0.0));
-                vec![c.dag.two(Op::Lt, zero, force)]
-            })?;
-            touching.truth = true;
-            Ok(touching)
-        }),
-    },
-];
-
-const TOUCHING: &[Param] = &[
-    one("name", Kind::Touch),
-    Param {
-        name: "...",
-        kind: Kind::Touch,
-        need: Need::More,
     },
 ];
 
@@ -248,6 +221,9 @@ fn each(
 }
 
 fn projected_gravity(c: &mut Checker<'_>, e: Element) -> [Id; 3] {
+    if varies(c, Field::Gravity, 0) {
+        return projected(c, e);
+    }
     let g = c.scope.model.options.gravity;
     let size = g.iter().map(|x| x * x).sum::<f64>().sqrt();
     if g[0] == 0.0 && g[1] == 0.0 && g[2] <= 0.0 {
@@ -263,23 +239,27 @@ fn projected_gravity(c: &mut Checker<'_>, e: Element) -> [Id; 3] {
     c.dag.rotate(q, down, true)
 }
 
-fn com(c: &mut Checker<'_>, body: usize) -> [Id; 3] {
-    let at = c.scope.model.bodies[body].ipos;
-    point(c, body, at)
+/// The same where environments have a gravity of their own; straight down without any.
+fn projected(c: &mut Checker<'_>, e: Element) -> [Id; 3] {
+    let g: [Id; 3] = field(c, Field::Gravity, 0);
+    let square = c.dag.dot(&g, &g);
+    let size = c.dag.one(Op::Sqrt, square);
+    let zero = c.dag.constant(0.0);
+    let some = c.dag.two(Op::Lt, zero, size);
+    let down: [Id; 3] = std::array::from_fn(|k| {
+        let along = c.dag.div(g[k], size);
+        let none = c.dag.constant([0.0, 0.0, -1.0][k]);
+        c.dag.select(some, along, none)
+    });
+    let q = quat(c, e);
+    c.dag.rotate(q, down, true)
 }
 
-fn com_vel(c: &mut Checker<'_>, body: usize) -> [Id; 3] {
-    let at = c.scope.model.bodies[body].ipos;
-    point_vel(c, body, at)
-}
+/// A quantity of a body's centre of mass.
+type OfCentre = fn(&mut Checker<'_>, usize, Place) -> [Id; 3];
 
-/// Mean over bodies, weighted by mass.
-fn centre(
-    c: &mut Checker<'_>,
-    call: &Call,
-    text: &str,
-    of: fn(&mut Checker<'_>, usize) -> [Id; 3],
-) -> Result<Value, ExprError> {
+/// Mean over bodies, weighted by mass, of what their centres of mass have.
+fn centre(c: &mut Checker<'_>, call: &Call, text: &str, of: OfCentre) -> Result<Value, ExprError> {
     let model = c.scope.model;
     let moving = || {
         (1..model.bodies.len())
@@ -290,41 +270,47 @@ fn centre(
         .elements()
         .map_or_else(moving, |e| e.iter().map(|e| e.index).collect());
     if let [body] = bodies[..] {
-        return Ok(Value::vector(of(c, body), unit(text)));
+        let at = centre_of(c, body);
+        return Ok(Value::vector(of(c, body, at), unit(text)));
     }
-    let total: f64 = bodies.iter().map(|&b| model.bodies[b].mass).sum();
-    if total <= 0.0 {
-        return Err(ExprError::new(
+    match weighted(c, &bodies, of) {
+        Some(mean) => Ok(Value::vector(mean, unit(text))),
+        None => Err(ExprError::new(
             call.span.clone(),
             "these bodies have no mass",
-        ));
+        )),
+    }
+}
+
+/// The mean over bodies, weighted by mass; none where they have no mass.
+pub(super) fn weighted(c: &mut Checker<'_>, bodies: &[usize], of: OfCentre) -> Option<[Id; 3]> {
+    let model = c.scope.model;
+    let own = bodies.iter().any(|&b| varies(c, Field::Mass, b));
+    let total: f64 = bodies.iter().map(|&b| model.bodies[b].mass).sum();
+    if !own && total <= 0.0 {
+        return None;
     }
     let mut sum: [Vec<Id>; 3] = Default::default();
-    for body in bodies {
-        let share = model.bodies[body].mass / total;
-        if share == 0.0 {
+    let mut masses = Vec::new();
+    for &body in bodies {
+        if model.bodies[body].mass == 0.0 && !varies(c, Field::Mass, body) {
             continue;
         }
-        let (at, share) = (of(c, body), c.dag.constant(share));
+        let place = centre_of(c, body);
+        let at = of(c, body, place);
+        let share = match own {
+            true => mass_of(c, body),
+            false => c.dag.constant(model.bodies[body].mass / total),
+        };
+        masses.push(share);
         for k in 0..3 {
             sum[k].push(c.dag.mul(share, at[k]));
         }
     }
-    Ok(Value::vector(sum.map(|s| c.dag.sum(&s)), unit(text)))
-}
-
-fn touch(c: &mut Checker<'_>, e: Element) -> Id {
-    c.reads(e);
-    if e.kind == ElementKind::Geom {
-        return c.dag.load(Source::World(Seen::ContactForce), e.index);
+    let mean = sum.map(|s| c.dag.sum(&s));
+    if !own {
+        return Some(mean);
     }
-    let geoms = c.scope.model.bodies[e.index].geoms.clone();
-    let forces: Vec<Id> = geoms
-        .map(|g| c.dag.load(Source::World(Seen::ContactForce), g))
-        .collect();
-    if forces.is_empty() {
-        c.dag.constant(0.0)
-    } else {
-        c.dag.sum(&forces)
-    }
+    let total = c.dag.sum(&masses);
+    Some(mean.map(|x| c.dag.div(x, total)))
 }

@@ -2,16 +2,21 @@
 //! and the page `docs/task-language.md`.
 
 mod agents;
+mod contacts;
+mod fields;
 mod frames;
 mod geometry;
 mod history;
 mod logic;
 mod maths;
 mod quats;
+mod random;
 mod rays;
 mod robot;
 mod sensors;
 mod tolerance;
+
+pub(in crate::task) use fields::field_unit;
 
 use super::ExprError;
 use super::check::{Call, Checker, Value};
@@ -38,10 +43,16 @@ pub enum Kind {
     Joint,
     /// Name of an actuator.
     Actuator,
+    /// Name of a geom.
+    Geom,
     /// Name of a sensor.
     Sensor,
-    /// Name of a geom or body.
+    /// Name of a geom or body, or a subtree.
     Touch,
+    /// A condition that is counted in every physics step.
+    Counted,
+    /// A value of the last physics step.
+    Latest,
 }
 
 /// How often an argument is written.
@@ -172,13 +183,16 @@ impl Function {
 }
 
 /// All functions by section of the page.
-pub const SECTIONS: [(&str, &[Function]); 9] = [
+pub const SECTIONS: [(&str, &[Function]); 12] = [
     ("The robot", robot::TABLE),
+    ("Numbers of the robot", fields::TABLE),
     ("Bodies, sites and geoms", geometry::TABLE),
+    ("Contacts", contacts::TABLE),
     ("Mathematics", maths::TABLE),
     ("Shaped rewards", tolerance::TABLE),
     ("Quaternions", quats::TABLE),
     ("Conditions", logic::TABLE),
+    ("Random numbers", random::TABLE),
     ("Lists of parts", agents::LISTS),
     ("Earlier steps", history::TABLE),
     ("Several agents", agents::TABLE),

@@ -66,7 +66,16 @@ pub const TABLE: &[Function] = &[
         "one per joint",
         Rule::Each("rad (hinge) or m (slide)"),
         "joint positions minus those of the default pose (`task.default_pose`)",
-        |c, call| Ok(joints(c, call, relative))
+        |c, call| {
+            if c.scope.pose.is_empty() {
+                let why = "the pose that this is relative to follows from this term";
+                return Err(ExprError::new(call.span.clone(), why).help(
+                    "task.default_pose = \"initial\" or \"keyframe(NAME)\" names another; \
+                     joint_pos(...) is absolute",
+                ));
+            }
+            Ok(joints(c, call, relative))
+        }
     ),
     per_element!(
         "joint_vel",
@@ -176,24 +185,6 @@ pub const TABLE: &[Function] = &[
             Ok(Value::scalar(c.dag.div(steps, most), Unit::NONE))
         }
     ),
-    value!(
-        "gravity",
-        "3",
-        "m/s^2",
-        "acceleration of gravity in the world's frame",
-        |c, _| {
-            let g = c.scope.model.options.gravity.map(|x| c.dag.constant(x));
-            Ok(Value::vector(g, unit("m/s^2")))
-        }
-    ),
-    Function {
-        name: "mass",
-        params: &[more(Kind::Body)],
-        gives: "1, or one per body",
-        rule: Rule::Fixed("kg"),
-        doc: "mass of bodies; of the whole robot without names",
-        body: Body::Special(mass),
-    },
 ];
 
 /// A unit written in this module's own text.
@@ -339,21 +330,4 @@ fn action(c: &mut Checker<'_>, source: Source) -> Value {
         .map(|i| c.dag.load(source, first + i))
         .collect();
     Value::vector(ids, Unit::Any)
-}
-
-fn mass(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
-    let model = c.scope.model;
-    let masses: Vec<f64> = match call.elements() {
-        Some(bodies) => bodies.iter().map(|e| model.bodies[e.index].mass).collect(),
-        None => vec![
-            model
-                .bodies
-                .iter()
-                .filter(|b| b.weld != 0)
-                .map(|b| b.mass)
-                .sum(),
-        ],
-    };
-    let ids: Vec<_> = masses.into_iter().map(|m| c.dag.constant(m)).collect();
-    Ok(Value::vector(ids, unit("kg")))
 }

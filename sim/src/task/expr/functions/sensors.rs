@@ -1,9 +1,13 @@
 //! `sensor(NAME)`: the model's sensors, from the state. Formulas as MuJoCo's
 //! (`sim/tests/mjcf_referee` compares them).
 
-use super::frames::{load, point, point_vel, turned};
+use super::fields::{mass_of, tensor, varies};
+use super::frames::{Place, centre_of, load, point, point_at, point_vel, point_vel_at, turned};
+use super::geometry::weighted;
 use super::{Body, Function, Kind, Rule, more, one};
-use crate::model::{FrameQuantity, JointKind, SensorFrame, SensorKind, TendonKind, Transmission};
+use crate::model::{
+    Field, FrameQuantity, JointKind, SensorFrame, SensorKind, TendonKind, Transmission,
+};
 use crate::task::expr::check::{Call, Checker, Comp, Value};
 use crate::task::expr::dag::{Id, Seen, Source};
 use crate::task::expr::ops::Op;
@@ -127,8 +131,8 @@ fn sensor(c: &mut Checker<'_>, call: &Call, e: Element) -> Result<Vec<Comp>, Exp
             let frame = fixed(c, SensorFrame::Site(*s));
             ids(&back(c, frame, field), "any")
         }
-        SensorKind::SubtreeCom(b) => ids(&subtree(c, *b, point), "m"),
-        SensorKind::SubtreeLinVel(b) => ids(&subtree(c, *b, point_vel), "m/s"),
+        SensorKind::SubtreeCom(b) => ids(&subtree(c, *b, point_at), "m"),
+        SensorKind::SubtreeLinVel(b) => ids(&subtree(c, *b, point_vel_at), "m/s"),
         SensorKind::SubtreeAngMom(b) => ids(&momentum(c, *b), "kg m^2/s"),
         SensorKind::Clock => {
             let (steps, dt) = (c.dag.load(Source::Step, 0), c.dag.load(Source::StepDt, 0));
@@ -326,51 +330,61 @@ fn below(c: &Checker<'_>, root: usize) -> Vec<usize> {
 fn subtree(
     c: &mut Checker<'_>,
     root: usize,
-    of: fn(&mut Checker<'_>, usize, [f64; 3]) -> [Id; 3],
+    of: fn(&mut Checker<'_>, usize, Place) -> [Id; 3],
 ) -> [Id; 3] {
-    let model = c.scope.model;
     let bodies = below(c, root);
-    let total: f64 = bodies.iter().map(|&b| model.bodies[b].mass).sum();
-    if total <= 0.0 {
-        return of(c, root, model.bodies[root].ipos);
-    }
-    let mut sum: [Vec<Id>; 3] = Default::default();
-    for b in bodies.into_iter().filter(|&b| model.bodies[b].mass > 0.0) {
-        let at = of(c, b, model.bodies[b].ipos);
-        let share = c.dag.constant(model.bodies[b].mass / total);
-        for k in 0..3 {
-            sum[k].push(c.dag.mul(share, at[k]));
+    match weighted(c, &bodies, of) {
+        Some(mean) => mean,
+        None => {
+            let at = centre_of(c, root);
+            of(c, root, at)
         }
     }
-    sum.map(|s| c.dag.sum(&s))
 }
 
 /// Angular momentum of a subtree about its centre of mass.
 fn momentum(c: &mut Checker<'_>, root: usize) -> [Id; 3] {
     let model = c.scope.model;
-    let (centre, drift) = (subtree(c, root, point), subtree(c, root, point_vel));
+    let (centre, drift) = (subtree(c, root, point_at), subtree(c, root, point_vel_at));
     let mut sum: [Vec<Id>; 3] = Default::default();
     for b in below(c, root) {
         let body = &model.bodies[b];
-        if body.mass == 0.0 && body.inertia == [0.0; 3] {
+        let inertias = [Field::Mass, Field::Moments, Field::Tensor];
+        let own = inertias.iter().any(|&f| varies(c, f, b));
+        if body.mass == 0.0 && body.inertia == [0.0; 3] && !own {
             continue;
         }
-        let (p, v) = (point(c, b, body.ipos), point_vel(c, b, body.ipos));
+        let at = centre_of(c, b);
+        let (p, v) = (point_at(c, b, at), point_vel_at(c, b, at));
         let (arm, moving) = (difference(c, p, centre), difference(c, v, drift));
         let orbit = c.dag.cross(arm, moving);
-        let omega = load(c, Source::World(Seen::BodyAngVel), b);
-        let axes = turned(c, b, body.iquat);
-        let local = c.dag.rotate(axes, omega, true);
-        let spin = std::array::from_fn(|k| {
-            let moment = c.dag.constant(body.inertia[k]);
-            c.dag.mul(moment, local[k])
-        });
-        let spin = c.dag.rotate(axes, spin, false);
-        let mass = c.dag.constant(body.mass);
+        let spin = spin(c, b);
+        let mass = mass_of(c, b);
         for k in 0..3 {
             let orbit = c.dag.mul(mass, orbit[k]);
             sum[k].push(c.dag.add(orbit, spin[k]));
         }
     }
     sum.map(|s| c.dag.sum(&s))
+}
+
+/// Angular momentum of a body about its own centre of mass.
+fn spin(c: &mut Checker<'_>, b: usize) -> [Id; 3] {
+    let body = &c.scope.model.bodies[b];
+    let omega = load(c, Source::World(Seen::BodyAngVel), b);
+    if varies(c, Field::Moments, b) || varies(c, Field::Tensor, b) {
+        let axes = turned(c, b, [1.0, 0.0, 0.0, 0.0]);
+        let local = c.dag.rotate(axes, omega, true);
+        let [xx, yy, zz, xy, xz, yz] = tensor(c, b);
+        let rows = [[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]];
+        let spin = rows.map(|row| c.dag.dot(&row, &local));
+        return c.dag.rotate(axes, spin, false);
+    }
+    let axes = turned(c, b, body.iquat);
+    let local = c.dag.rotate(axes, omega, true);
+    let spin = std::array::from_fn(|k| {
+        let moment = c.dag.constant(body.inertia[k]);
+        c.dag.mul(moment, local[k])
+    });
+    c.dag.rotate(axes, spin, false)
 }

@@ -49,7 +49,9 @@ fn random(draw: &mut Draw, world: &World, nodes: usize) -> Program {
         (Source::Action, rows(&world.action)),
         (Source::LastAction, rows(&world.last_action)),
         (Source::History, rows(&world.memory)),
+        (Source::Shown, rows(&world.shown)),
         (Source::Command, rows(&world.command)),
+        (Source::Random, rows(&world.random)),
         (Source::Param, world.param.len()),
         (Source::Step, 1),
         (Source::StepDt, 1),
@@ -148,12 +150,14 @@ fn compiled(programs: &[Program], world: &World) -> Vec<f32> {
         n: n as i32,
         buffers: StepBufferAddresses {
             ctrl: address(&world.ctrl),
+            start_random: address(&world.random),
             ..StepBufferAddresses::zeroed()
         },
         episode: EpisodeAddresses {
             action: address(&world.action),
             last_action: address(&world.last_action),
             history: address(&world.memory),
+            shown: address(&world.shown),
             command: address(&world.command),
             age: address(&world.step),
             ..EpisodeAddresses::zeroed()

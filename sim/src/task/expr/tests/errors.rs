@@ -51,6 +51,46 @@ const ERRORS: &[(&str, &str, &str)] = &[
         "",
     ),
     (
+        "contact_force(foot_1, foot_2, «belly»)",
+        "`contact_force` takes 1 to 2 arguments, this is 3",
+        "write contact_force(name[, with]); several names are a list: contact_force([a, b, c])",
+    ),
+    (
+        "«subtree(torso)»",
+        "`subtree` is a name, not a value",
+        "contact_force(subtree(BODY), floor), for example",
+    ),
+    (
+        "contact(subtree(«belly»))",
+        "`contact` takes a body, \"belly\" is a geom",
+        "it belongs to the body \"torso\"",
+    ),
+    (
+        "substeps(«height(torso) > 1»)",
+        "`substeps` counts contacts alone",
+        "substeps(contact_force(A, B) > 10), or substeps(contact(A, B))",
+    ),
+    (
+        "substeps(«contact_force(belly) > param.width»)",
+        "`substeps` compares with a number that is written here",
+        "parameters, commands and the state can change",
+    ),
+    (
+        "latest(«height(torso)»)",
+        "`latest` is of contacts, and this reads none",
+        "all else is of the last physics step as it is",
+    ),
+    (
+        "substeps(«latest(contact_force(belly)) > 2»)",
+        "`substeps` counts contacts alone",
+        "substeps(contact_force(A, B) > 10), or substeps(contact(A, B))",
+    ),
+    (
+        "substeps(«contact_force(belly)»)",
+        "`substeps` takes a condition, this is a number",
+        "compare it, such as `> 0`",
+    ),
+    (
         "contact(«imu»)",
         "`contact` takes a body or geom, \"imu\" is a site",
         "it belongs to the body \"torso\"",

@@ -1,10 +1,11 @@
 //! A robot, states drawn at random, and one-line evaluation.
 
-use crate::model::{Model, mjcf};
+use crate::model::{ContactReading, ContactSensor, Model, Varied, mjcf};
 use crate::physics::State;
 use crate::rng::{Purpose, philox, unit};
 use crate::task::expr::{
-    BLOCK, Buffers, Definitions, ExprError, HistoryBuilder, Inputs, Program, Scope, Scratch,
+    BLOCK, Buffers, Contacts, Definitions, Draws, EventNumbers, EventValue, ExprError,
+    HistoryBuilder, Inputs, Program, Scope, Scratch, Start, Unit,
 };
 use std::path::Path;
 
@@ -71,7 +72,12 @@ pub struct World {
     pub action: Vec<f32>,
     pub last_action: Vec<f32>,
     pub memory: Vec<f32>,
+    pub shown: Vec<f32>,
     pub history: HistoryBuilder,
+    pub contacts: Contacts,
+    pub draws: Draws,
+    pub random: Vec<f32>,
+    pub events: EventNumbers,
     pub command: Vec<f32>,
     pub param: Vec<f32>,
     pub step: Vec<u32>,
@@ -81,6 +87,10 @@ pub struct World {
 pub const ACTIONS: usize = 3;
 /// Numbers that are remembered at most.
 pub const MEMORY: usize = 12;
+/// Random numbers that are drawn at most.
+pub const RANDOM: usize = 24;
+/// Numbers of events.
+pub const SHOWN: usize = 5;
 /// Duration of a control step.
 pub const STEP_DT: f32 = 0.02;
 /// Steps until the time-out.
@@ -88,7 +98,39 @@ pub const MAX_STEPS: u32 = 250;
 
 impl World {
     pub fn new(n: usize, seed: u64) -> Self {
-        let model = robot();
+        Self::of(robot(), n, seed)
+    }
+
+    /// The robot with a position actuator, gains in its file, and numbers that events change.
+    pub fn varied(varied: &[Varied], n: usize, seed: u64) -> Self {
+        Self::with("", "", varied, n, seed)
+    }
+
+    /// The same with another text in the place of a part of the robot's.
+    pub fn with(part: &str, other: &str, varied: &[Varied], n: usize, seed: u64) -> Self {
+        let motor = "<motor name=\"motor_1\" joint=\"hip_1\"/>";
+        let servo =
+            "<position name=\"motor_1\" joint=\"hip_1\" kp=\"20\" kv=\"1.5\" forcerange=\"-5 5\"/>";
+        let mut text = ROBOT.replace(motor, servo);
+        if !part.is_empty() {
+            text = text.replace(part, other);
+        }
+        let mut model = mjcf::parse(Path::new("hopalong.xml"), text).unwrap();
+        model.varied = varied.to_vec();
+        Self::of(model, n, seed)
+    }
+
+    fn of(mut model: Model, n: usize, seed: u64) -> Self {
+        // As many readings as the texts of the tests have at most.
+        model.contact_sensors = vec![
+            ContactSensor {
+                of: Vec::new(),
+                with: Vec::new(),
+                reads: ContactReading::Net,
+                last: false,
+            };
+            40
+        ];
         let mut state = State::new(&model, n).unwrap();
         let mut buffer = 0;
         let mut fill = |v: &mut [f32], low: f32, high: f32| {
@@ -109,6 +151,8 @@ impl World {
         fill(&mut state.actuator_force, -5.0, 5.0);
         fill(&mut state.qacc, -40.0, 40.0);
         fill(&mut state.sensordata, -20.0, 20.0);
+        fill(&mut state.contact_data, -20.0, 60.0);
+        fill(&mut state.varied, 0.5, 1.5);
         let bodies = model.bodies.len();
         for (b, e) in (0..bodies).flat_map(|b| (0..n).map(move |e| (b, e))) {
             let at = |k: usize| (4 * b + k) * n + e;
@@ -144,6 +188,9 @@ impl World {
         let (ctrl, action, last_action, command) =
             (drawn(3), drawn(ACTIONS), drawn(ACTIONS), drawn(4));
         let memory = drawn(MEMORY);
+        let mut random = drawn(RANDOM);
+        random.iter_mut().for_each(|x| *x = 0.5 + 0.499 * *x);
+        let shown = drawn(SHOWN);
         Self {
             commands: vec![
                 ("twist".into(), 3, "m/s".into()),
@@ -154,7 +201,16 @@ impl World {
             action,
             last_action,
             memory,
+            shown,
             history: HistoryBuilder::default(),
+            contacts: Contacts::default(),
+            draws: Draws::default(),
+            random,
+            events: EventNumbers::new(vec![
+                EventValue::new("push", vec![Unit::parse("m/s").unwrap(); 3]),
+                EventValue::new("gain", vec![Unit::NONE; 2]),
+                EventValue::new("idle", Vec::new()),
+            ]),
             command,
             param: vec![0.75, 2.0],
             step: (0..n as u32).map(|e| e * 7 % MAX_STEPS).collect(),
@@ -172,7 +228,14 @@ impl World {
             action_width: ACTIONS,
             agents: None,
             history: &self.history,
+            contacts: &self.contacts,
+            events: &self.events,
             defined: Definitions::none(),
+            start: Some(Start {
+                draws: &self.draws,
+                of: "",
+                drawing: false,
+            }),
         }
     }
 
@@ -183,7 +246,10 @@ impl World {
             action: &self.action,
             last_action: &self.last_action,
             history: &self.memory,
+            shown: &self.shown,
             command: &self.command,
+            random: &self.random,
+            native: &[],
             params: &self.param,
             step: &self.step,
             step_dt: STEP_DT,
@@ -193,7 +259,9 @@ impl World {
     }
 
     pub fn compile(&self, text: &str) -> Result<Program, ExprError> {
-        Program::compile(text, &self.scope())
+        let scope = self.scope();
+        let start = scope.start.map(|start| Start { of: text, ..start });
+        Program::compile(text, &Scope { start, ..scope })
     }
 
     /// The value for every environment, `[environment][component]`.

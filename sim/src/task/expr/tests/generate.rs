@@ -1,14 +1,15 @@
 //! Generated tasks with lists, named expressions, states and metrics: half are sound, of the
 //! others anything may be anywhere.
 
+use super::vary::vary;
 use crate::config::{
-    ActionTerm, AgentsConfig, MetricTerm, ObservationTerm, Over, RewardTerm, StateTerm, TaskConfig,
-    TerminationTerm,
+    ActionTerm, AgentsConfig, Conditions, MetricTerm, ObservationTerm, Over, ResetTerm, RewardTerm,
+    StartConfig, StateTerm, TaskConfig, TerminationTerm,
 };
 use crate::rng::philox_raw;
 
 /// Draws for one task.
-struct Dice {
+pub struct Dice {
     key: u32,
     count: u32,
     /// Anything may be anywhere; else what is written is sound.
@@ -16,16 +17,16 @@ struct Dice {
 }
 
 impl Dice {
-    fn below(&mut self, n: usize) -> usize {
+    pub fn below(&mut self, n: usize) -> usize {
         self.count += 1;
         philox_raw([self.count, 0, 0, 9], [self.key, 3])[0] as usize % n
     }
 
-    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+    pub fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
         of[self.below(of.len())]
     }
 
-    fn chance(&mut self, percent: usize) -> bool {
+    pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 }
@@ -37,6 +38,7 @@ struct Known {
     values: Vec<String>,
     functions: Vec<(String, usize)>,
     states: Vec<String>,
+    events: Vec<String>,
     /// Parameters of the function whose text is written.
     parameters: Vec<String>,
     /// Lists that stand around the text.
@@ -80,14 +82,25 @@ fn sound(d: &mut Dice, k: &mut Known, deep: usize) -> String {
                 sum_of(&format!("state.{name}"))
             }
             4 if !k.parameters.is_empty() => pick(d, &k.parameters, ""),
+            5 if !k.events.is_empty() => {
+                let event = &k.events[d.below(k.events.len())];
+                let numbers = sum_of(&format!("event.{event}"));
+                let own = [
+                    "mass",
+                    "sum(damping)",
+                    "norm(com_offset(torso))",
+                    "friction(foot_1)[0]",
+                    "sum(1 * inertia(torso))",
+                    "norm(projected_gravity(torso))",
+                    "height(torso)",
+                ];
+                format!("(1 * ({} + 1 * {}))", numbers, d.one(&own))
+            }
             5 => "(1 * time)".into(),
             6 => "action[0]".into(),
             7 => format!("sum(1 * height({all}))"),
             8 => format!("norm(1 * lin_vel({part}))"),
-            _ => format!(
-                "sum(contact({}))",
-                d.one(&["foot_1", "\"foot_*\"", "belly"])
-            ),
+            _ => touching(d),
         };
     }
     let next = deep - 1;
@@ -182,6 +195,9 @@ fn number(d: &mut Dice, k: &mut Known, deep: usize) -> String {
             _ => d
                 .one(&[
                     "qvel",
+                    "event.e0",
+                    "event",
+                    "kp",
                     "{agent}",
                     "[1, 2]",
                     "joint_pos(hips)",
@@ -255,6 +271,22 @@ fn number(d: &mut Dice, k: &mut Known, deep: usize) -> String {
     }
 }
 
+/// A number that contacts give.
+fn touching(d: &mut Dice) -> String {
+    let of = d.one(&["foot_1", "\"foot_*\"", "belly", "subtree(torso)"]);
+    let with = d.one(&["floor", "\"*\"", "subtree(foot_1)", "[belly, floor]"]);
+    match d.below(9) {
+        0 | 1 => format!("sum(contact({of}))"),
+        5 => format!("sum(1 * contact_time({of}, {with}) - 1 * air_time({of}))"),
+        6 => format!("sum(latest(1 * net_contact_force({of}, {with})))"),
+        7 => format!("sum(latest(contact({of})))"),
+        2 => format!("sum(1 * contact_force({of}, {with}))"),
+        3 => format!("norm(1 * contact_pos({of}, {with}))"),
+        4 => format!("sum(contact_normal({of}))"),
+        _ => format!("sum(substeps(contact_force({of}, {with}) > 2))"),
+    }
+}
+
 fn truth(d: &mut Dice, k: &mut Known, deep: usize) -> String {
     if !d.wild {
         return format!("({} > {})", sound(d, k, deep), sound(d, k, 0));
@@ -265,6 +297,74 @@ fn truth(d: &mut Dice, k: &mut Known, deep: usize) -> String {
         3 => format!("any({} < 1)", number(d, k, deep)),
         4 => format!("not ({} >= 0)", number(d, k, deep)),
         _ => pick(d, &k.values, "true"),
+    }
+}
+
+/// A sound number of a start, in any unit.
+fn drawn(d: &mut Dice, k: &Known, deep: usize) -> String {
+    if deep == 0 || d.chance(30) {
+        return match d.below(9) {
+            0 => format!("uniform({}, 1)", -(d.below(9) as f64)),
+            1 => "normal(0.1, 0.5)".into(),
+            2 => "log_uniform(0.5, 2)".into(),
+            3 => "choice(0, 1, uniform(2, 3))".into(),
+            4 => "sum(1 * random_quat)".into(),
+            5 => "norm(1 * lin_vel(foot_1))".into(),
+            6 => "sum(1 * joint_pos())".into(),
+            7 if k.lists.iter().any(|l| l == "foot") => {
+                "sum(each(foot, 1 * height({foot}) + uniform(0, 1)))".into()
+            }
+            _ => "sum(1 * pos(torso))".into(),
+        };
+    }
+    let next = deep - 1;
+    match d.below(4) {
+        0 => format!(
+            "(bernoulli(0.4) ? {} : {})",
+            drawn(d, k, next),
+            drawn(d, k, next)
+        ),
+        1 => format!("{}({})", d.one(&["abs", "tanh", "sum"]), drawn(d, k, next)),
+        _ => format!(
+            "({} {} {})",
+            drawn(d, k, next),
+            d.one(&["+", "-", "*"]),
+            drawn(d, k, next)
+        ),
+    }
+}
+
+/// Starts with expressions and conditions.
+fn starts(d: &mut Dice, k: &mut Known, cfg: &mut TaskConfig, wild: bool) {
+    cfg.lets.insert("chance".into(), drawn(d, k, 1));
+    for _ in 0..d.below(4) {
+        let target = d.one(&[
+            "qpos",
+            "qvel",
+            "pos(torso)",
+            "lin_vel(torso)",
+            "yaw(torso)",
+            "rpy(torso)",
+            "quat(torso)",
+            "joint_pos(*)",
+            "joint_vel(hip_*)",
+        ]);
+        let expr = match wild && d.chance(30) {
+            true => number(d, k, 2),
+            false => format!("1 * ({} + chance)", drawn(d, k, 2)),
+        };
+        cfg.reset.push(ResetTerm {
+            target: target.into(),
+            expr: Some(expr),
+            ..ResetTerm::default()
+        });
+    }
+    if d.chance(50) {
+        let conditions = (0..1 + d.below(2)).map(|_| format!("{} > chance", drawn(d, k, 2)));
+        cfg.start = Some(StartConfig {
+            until: Conditions::All(conditions.collect()),
+            tries: 1 + d.below(4) as u32,
+        });
     }
 }
 
@@ -281,6 +381,7 @@ pub fn task(key: u32) -> TaskConfig {
     d.wild = wild;
     let mut cfg = TaskConfig::default();
     let mut k = Known::default();
+    k.events = vary(&mut cfg, d, wild);
     for i in 0..d.below(4) {
         let name = match !wild || d.chance(90) {
             true => ["foot", "n", "hips", "limb"][i],
@@ -431,5 +532,6 @@ pub fn task(key: u32) -> TaskConfig {
             })
             .collect();
     }
+    starts(d, &mut k, &mut cfg, wild);
     cfg
 }

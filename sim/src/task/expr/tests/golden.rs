@@ -1,8 +1,9 @@
 //! Every function against formulas written out in f64, on random states.
 
 use super::fixture::{MAX_STEPS, STEP_DT, World};
-use super::shapes;
-use super::view::{View, apply, column, cross, each, flag, matrix, norm, sub, transpose};
+use super::view::{V3, View, apply, column, cross, each, flag, matrix, norm, sub, transpose};
+use super::{fields, shapes};
+use crate::model::ContactReading;
 use crate::task::expr::functions;
 use std::f64::consts::PI;
 
@@ -147,13 +148,73 @@ const GOLDEN: &[(&str, Formula)] = &[
         vec![norm(&sub([1.0, 2.0, 3.0], v.pos(1)))]
     }),
     ("contact_force(torso)", |v| vec![v.force(1) + v.force(2)]),
-    ("contact_force(belly, \"foot_*\")", |v| {
+    ("contact_force([belly, \"foot_*\"])", |v| {
         vec![v.force(1), v.force(3), v.force(4)]
     }),
     ("contact(\"foot_*\")", |v| {
         vec![flag(v.force(3) > 0.0), flag(v.force(4) > 0.0)]
     }),
     ("contact(\"tail-tip\")", |_| vec![0.0]),
+    ("contact_force(\"foot_*\", floor)", |v| {
+        let of = |g| v.sensed::<1>(&[g], &[0], ContactReading::Force)[0];
+        vec![of(3), of(4)]
+    }),
+    ("contact_force(subtree(torso), [floor, belly])", |v| {
+        v.sensed::<1>(&[1, 2, 3, 4], &[0, 1], ContactReading::Force)
+            .to_vec()
+    }),
+    ("contact(foot_1, subtree(torso))", |v| {
+        let force: [f64; 1] = v.sensed(&[3], &[1, 2, 3, 4], ContactReading::Force);
+        vec![flag(force[0] > 0.0)]
+    }),
+    ("net_contact_force(belly)", |v| {
+        v.sensed::<3>(&[1], &[0, 1, 2, 3, 4], ContactReading::Net)
+            .to_vec()
+    }),
+    ("contact_pos(foot_1, floor)", |v| {
+        let place: [f64; 3] = v.sensed(&[3], &[0], ContactReading::Place);
+        let force: [f64; 1] = v.sensed(&[3], &[0], ContactReading::Force);
+        let by = if force[0] > 0.0 { force[0] } else { 1.0 };
+        place.map(|x| x / by).to_vec()
+    }),
+    ("contact_normal(foot_1, floor)", |v| {
+        let normal: V3 = v.sensed(&[3], &[0], ContactReading::Normal);
+        normal.map(|x| x / norm(&normal)).to_vec()
+    }),
+    ("substeps(contact_force(foot_1, floor) > 10)", |v| {
+        v.sensed::<1>(&[3], &[0], ContactReading::Count(10.0))
+            .to_vec()
+    }),
+    ("contact_time(\"foot_*\", floor)", |v| {
+        let of = |g| v.sensed::<1>(&[g], &[0], ContactReading::TimeIn)[0];
+        vec![of(3), of(4)]
+    }),
+    ("air_time(torso)", |v| {
+        let all = [0, 1, 2, 3, 4];
+        v.sensed::<1>(&[1, 2], &all, ContactReading::TimeOut)
+            .to_vec()
+    }),
+    ("latest(2 * net_contact_force(foot_1, floor))", |v| {
+        let force: V3 = v.latest(&[3], &[0], ContactReading::Net, true);
+        force.map(|x| 2.0 * x).to_vec()
+    }),
+    (
+        "latest(contact(foot_2)) and not latest(contact_time(foot_2) > contact_force(foot_2) * 1)",
+        |v| {
+            let all = [0, 1, 2, 3, 4];
+            let force: [f64; 1] = v.latest(&[4], &all, ContactReading::Force, true);
+            let time: [f64; 1] = v.sensed(&[4], &all, ContactReading::TimeIn);
+            vec![flag(force[0] > 0.0 && time[0] <= force[0])]
+        },
+    ),
+    (
+        "substeps([contact(foot_2), contact_force(torso) >= 2])",
+        |v| {
+            let all = [0, 1, 2, 3, 4];
+            let of = |g: &[usize], above| v.sensed::<1>(g, &all, ContactReading::Count(above))[0];
+            vec![of(&[4], 0.0), of(&[1, 2], f64::from(2.0_f32.next_down()))]
+        },
+    ),
     ("sum(action)", |v| vec![v.action().iter().sum()]),
     ("mean(action)", |v| {
         vec![v.action().iter().sum::<f64>() / 3.0]
@@ -321,6 +382,37 @@ const GOLDEN: &[(&str, Formula)] = &[
     ("previous(not contact(foot_1)) ? qpos[0] : 0", |v| {
         vec![flag(v.memory(4..5)[0] != 0.0) * v.q(0..1)[0]]
     }),
+    // Rows of the random numbers likewise.
+    ("uniform([-1, 2], 3)", |v| {
+        let u = v.random(0..2);
+        vec![-1.0 + 4.0 * u[0], 2.0 + u[1]]
+    }),
+    ("log_uniform(0.1, 10)", |v| {
+        vec![0.1 * 100f64.powf(v.random(2..3)[0])]
+    }),
+    ("normal(qpos[0], 0.5) - normal(0, 2)", |v| {
+        let z = v.random(3..5);
+        vec![v.q(0..1)[0] + 0.5 * z[0] - 2.0 * z[1]]
+    }),
+    ("[bernoulli([0.25, 0.75]), bernoulli(0)]", |v| {
+        let u = v.random(5..7);
+        vec![flag(u[0] < 0.25), flag(u[1] < 0.75), 0.0]
+    }),
+    ("choice([1, 2], [qpos[0], 4], 5)", |v| {
+        let all = [[1.0, 2.0], [v.q(0..1)[0], 4.0], [5.0, 5.0]];
+        all[(v.random(8..9)[0] * 3.0) as usize].to_vec()
+    }),
+    ("random_quat", |v| {
+        let u = v.random(9..12);
+        let [a, b] = [2.0 * PI * u[1], 2.0 * PI * u[2]];
+        let [long, short] = [(1.0 - u[0]).sqrt(), u[0].sqrt()];
+        vec![
+            long * a.sin(),
+            long * a.cos(),
+            short * b.sin(),
+            short * b.cos(),
+        ]
+    }),
 ];
 
 #[test]
@@ -348,7 +440,7 @@ fn no_function_is_without_a_formula() {
     let others =
         |f: &&functions::Function| !["each", "others", "agent_index", "agent_id"].contains(&f.name);
     for f in functions::all().filter(others) {
-        let mut all = GOLDEN.iter().chain(shapes::GOLDEN);
+        let mut all = GOLDEN.iter().chain(shapes::GOLDEN).chain(fields::GOLDEN);
         let used = all.any(|(text, _)| {
             text.match_indices(f.name).any(|(at, _)| {
                 let word = |c: char| c.is_alphanumeric() || c == '_';

@@ -1,6 +1,7 @@
 mod define;
 mod emitted;
 mod errors;
+mod fields;
 mod fixture;
 mod generate;
 mod golden;
@@ -10,4 +11,5 @@ mod random;
 mod shapes;
 mod smoke;
 mod tasks;
+mod vary;
 mod view;

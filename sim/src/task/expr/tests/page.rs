@@ -3,7 +3,9 @@
 
 use crate::config::TaskConfig;
 use crate::model::mjcf;
-use crate::task::expr::{Definitions, HistoryBuilder, Program, Scope, Type, reference};
+use crate::task::expr::{
+    Contacts, Definitions, EventNumbers, HistoryBuilder, Program, Scope, Type, reference,
+};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -68,7 +70,10 @@ fn with_scope<R>(task: &TaskConfig, f: impl FnOnce(&Scope<'_>) -> R) -> R {
         action_width: model.nu(),
         agents: None,
         history: &HistoryBuilder::default(),
+        contacts: &Contacts::default(),
+        events: &EventNumbers::default(),
         defined: Definitions::none(),
+        start: None,
     })
 }
 
@@ -107,7 +112,8 @@ fn dog() -> crate::model::Model {
         );
     }
     let text = format!(
-        r#"<mujoco><worldbody><body name="trunk" pos="0 0 0.3"><freejoint/>
+        r#"<mujoco><worldbody><geom name="floor" type="plane" size="0 0 1"/>
+             <body name="trunk" pos="0 0 0.3"><freejoint/>
              <geom size="0.1" mass="5"/>{legs}</body></worldbody>
            <actuator><motor joint="FR_hip_joint"/></actuator></mujoco>"#
     );
@@ -134,7 +140,13 @@ name = "state"
 expr = "[qpos, speed(FR), each(foot, speed({foot})), near([1, 2], 0.5)]"
 "#
     .to_string();
-    for section in ["Lists of parts", "Named expressions", "States", "Metrics"] {
+    for section in [
+        "Lists of parts",
+        "Named expressions",
+        "States",
+        "Metrics",
+        "Contacts",
+    ] {
         let start = page.find(&format!("\n## {section}\n")).unwrap();
         let own = &page[start + 4..];
         let own = &own[..own.find("\n## ").unwrap()];
@@ -152,6 +164,8 @@ expr = "[qpos, speed(FR), each(foot, speed({foot})), near([1, 2], 0.5)]"
     assert_eq!(compiled.history.states().len(), 2);
     assert_eq!(compiled.history.states()[0].units.len(), 4);
     assert_eq!((compiled.lists.len(), compiled.metrics.len()), (2, 2));
+    // The trunk with itself; four feet and four thighs with the floor.
+    assert_eq!(compiled.contacts.len(), 1 + 1 + 4 + 4 + 4 + 4);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! One environment in f64, and the geometry formulas need.
 
 use super::fixture::{ACTIONS, World};
+use crate::model::{ContactReading, ContactSensor};
 
 /// One environment in f64.
 pub struct View<'a> {
@@ -56,6 +57,33 @@ impl View<'_> {
     pub fn force(&self, geom: usize) -> f64 {
         self.rows(&self.w.state.contact_force, geom..geom + 1)[0]
     }
+    /// What a contact sensor reads.
+    pub fn sensed<const K: usize>(
+        &self,
+        of: &[usize],
+        with: &[usize],
+        reads: ContactReading,
+    ) -> [f64; K] {
+        self.latest(of, with, reads, false)
+    }
+    /// The same, of the last physics step.
+    pub fn latest<const K: usize>(
+        &self,
+        of: &[usize],
+        with: &[usize],
+        reads: ContactReading,
+        last: bool,
+    ) -> [f64; K] {
+        let rows = self.w.contacts.read(ContactSensor {
+            of: of.to_vec(),
+            with: with.to_vec(),
+            reads,
+            last,
+        });
+        self.rows(&self.w.state.contact_data, rows.unwrap())
+            .try_into()
+            .unwrap()
+    }
     pub fn action(&self) -> Vec<f64> {
         self.rows(&self.w.action, 0..ACTIONS)
     }
@@ -64,6 +92,9 @@ impl View<'_> {
     }
     pub fn memory(&self, rows: std::ops::Range<usize>) -> Vec<f64> {
         self.rows(&self.w.memory, rows)
+    }
+    pub fn random(&self, rows: std::ops::Range<usize>) -> Vec<f64> {
+        self.rows(&self.w.random, rows)
     }
     pub fn command(&self) -> Vec<f64> {
         self.rows(&self.w.command, 0..4)

@@ -2,6 +2,7 @@
 //! bodies, or of a static geom and a body (`kernels/collide/broad.cuh`).
 
 use super::super::Context;
+use super::kept_apart::KeptApart;
 use super::{Candidate, shape};
 use crate::model::rotation::{add, dot};
 use crate::model::{GeomKind, Vec3};
@@ -17,13 +18,17 @@ pub(super) enum Side {
     Moving(usize),
 }
 
-/// The sides of a candidate, in an order that does not depend on its geoms' types.
-pub(super) fn key(c: &Context, candidate: &Candidate) -> [Side; 2] {
-    let side = |g: usize| match c.tree.carrier[c.model.geoms[g].body].body {
+/// The side of a geom.
+pub(super) fn side(c: &Context, g: usize) -> Side {
+    match c.tree.carrier[c.model.geoms[g].body].body {
         None => Side::Static(g),
         Some(body) => Side::Moving(body),
-    };
-    let mut sides = candidate.geoms.map(side);
+    }
+}
+
+/// The sides of a candidate, in an order that does not depend on its geoms' types.
+pub(super) fn key(c: &Context, candidate: &Candidate) -> [Side; 2] {
+    let mut sides = candidate.geoms.map(|g| side(c, g));
     sides.sort();
     sides
 }
@@ -35,8 +40,14 @@ struct Ball {
     radius: f64,
 }
 
-/// Writes the groups of the pairs in `order`, which are written.
-pub(super) fn write(c: &Context, order: &[&Candidate], plan: &mut RobotTables) {
+/// Writes the groups of the pairs in `order`, which are written. Those that `kept_apart`
+/// holds are the last ones of their groups.
+pub(super) fn write(
+    c: &Context,
+    order: &[&Candidate],
+    kept_apart: &KeptApart,
+    plan: &mut RobotTables,
+) {
     let held = held(c, order);
     let mut balls: Vec<Option<i32>> = vec![None; held.len()];
     plan.group_adr.push(0);
@@ -45,6 +56,8 @@ pub(super) fn write(c: &Context, order: &[&Candidate], plan: &mut RobotTables) {
         let pairs = first..first + group.len();
         first = pairs.end;
         plan.group_adr.push(first as i32);
+        let live = group.iter().filter(|pair| !kept_apart.holds(pair));
+        plan.group_live.push((pairs.start + live.count()) as i32);
         let reach = plan.pair_reach[pairs.clone()].iter();
         let reach = reach.copied().fold(0.0, f64::max);
         let mut ball = |body: usize| {

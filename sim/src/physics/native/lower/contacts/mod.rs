@@ -5,6 +5,8 @@
 
 mod filter;
 mod groups;
+mod held;
+mod kept_apart;
 mod mesh;
 mod shape;
 
@@ -14,6 +16,8 @@ use super::{Context, LowerError, MAX_ENTRIES};
 use crate::model::{Cone, Field, Model, Pair, ShapePair};
 use crate::physics::native::tables::{RobotTables, soft};
 use filter::candidates;
+use groups::{Side, side};
+use kept_apart::KeptApart;
 use shape::Shapes;
 
 /// Smallest friction coefficient, as MuJoCo's.
@@ -99,9 +103,11 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
     let (mut world, mut moving): (Vec<_>, Vec<_>) = all
         .iter()
         .partition(|p: &&Candidate| p.geoms.into_iter().any(is_static));
-    // Those of the same bodies side by side.
+    let kept_apart = KeptApart::find(c, &all);
+    kept_apart.write(c, plan);
+    // Those of the same bodies side by side, last those that limits keep apart.
     for part in [&mut world, &mut moving] {
-        part.sort_by_cached_key(|candidate| groups::key(c, candidate));
+        part.sort_by_cached_key(|pair| (groups::key(c, pair), kept_apart.holds(pair)));
     }
     let by_jacobian = by_jacobian(c, &world, &moving);
     plan.nwpair = if by_jacobian { 0 } else { world.len() };
@@ -152,7 +158,7 @@ pub(super) fn write(c: &Context, plan: &mut RobotTables) -> Result<(), LowerErro
         plan.pair_near.push(shape::near(kinds, bounds, reach));
     }
     let order: Vec<&Candidate> = world.into_iter().chain(moving).collect();
-    groups::write(c, &order, plan);
+    groups::write(c, &order, &kept_apart, plan);
     plan.npath = plan
         .pair_path
         .windows(2)

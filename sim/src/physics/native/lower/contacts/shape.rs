@@ -23,7 +23,7 @@ pub(super) fn near(kinds: [GeomKind; 2], bounds: [f64; 2], reach: f64) -> f64 {
 }
 
 /// Radius of a sphere about the geom's centre that holds it; 0 for planes.
-fn bound(model: &Model, geom: &Geom) -> f64 {
+pub(super) fn bound(model: &Model, geom: &Geom) -> f64 {
     let [x, y, z] = geom.size;
     match geom.kind {
         GeomKind::Mesh(i) => mesh::bound(&model.meshes[i]),
@@ -41,7 +41,7 @@ fn bound(model: &Model, geom: &Geom) -> f64 {
 }
 
 /// Half sizes of a box about the geom's centre, along its axes, that holds it.
-fn half_sizes(model: &Model, geom: &Geom) -> [f64; 3] {
+pub(super) fn half_sizes(model: &Model, geom: &Geom) -> [f64; 3] {
     let [x, y, z] = geom.size;
     match geom.kind {
         GeomKind::Mesh(i) => mesh::half_sizes(&model.meshes[i]),

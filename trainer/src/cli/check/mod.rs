@@ -1,6 +1,8 @@
 //! `ostler check`: is the configuration sound, and what does it come to?
 
-use super::ConfigArgs;
+mod robot;
+
+use super::{ConfigArgs, natives};
 use crate::config::{Config, Gpus};
 use crate::log::outln;
 use crate::log::progress::thousands;
@@ -10,12 +12,10 @@ use clap::Args;
 use ostler_collector::replay::Layout;
 use ostler_sim::Groups;
 use ostler_sim::Model;
-use ostler_sim::config::{ActionKind, Backend, CommandKind, Resample};
-use ostler_sim::env::{ActionSpace, BatchEnv, EnvSpec, ObsRow};
-use ostler_sim::model::JointKind;
+use ostler_sim::config::{Backend, CommandKind, Resample};
+use ostler_sim::env::{BatchEnv, EnvSpec, ObsRow};
 use ostler_sim::physics::native;
 use ostler_sim::task::expr::Type;
-use ostler_sim::task::pose::Pose;
 
 /// Flags of `ostler check`.
 #[derive(Debug, Args)]
@@ -39,12 +39,12 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
             .map_err(|e| RunError::Usage(format!("the configuration cannot be written: {e}")))?;
         outln!("{text}");
     }
-    robot(&model);
+    parts(&model);
     let spec = env.spec();
     check_teacher(&loaded, spec)?;
     observations(spec);
-    actions(config, &model, &env);
-    pose(&model, env.pose());
+    robot::actions(config, &model, &env);
+    robot::pose(&model, env.pose());
     commands(config);
     resets(config);
     outln!("\nreward");
@@ -61,19 +61,15 @@ pub fn run(args: &CheckArgs) -> Result<i32, RunError> {
     }
     outln!("\ntermination: {}", spec.termination_names.join(", "));
     defined(&env);
+    natives::print(&env);
     for (i, (text, numbers)) in env.remembered().enumerate() {
         if i == 0 {
             outln!("\nremembered from step to step");
         }
         outln!("  {numbers:>8}  {}", one_line(&text));
     }
-    let (events, warnings) = env.events();
-    if !events.is_empty() {
-        outln!("\nevents");
-    }
-    for line in events.iter().chain(&warnings) {
-        outln!("  {}", one_line(line));
-    }
+    robot::contacts(&env);
+    robot::events(&env);
     let layout = config.replay.layout(spec);
     let layout = layout.map_err(|e| RunError::from(loaded.places.explain(&e)))?;
     sizes(config, spec, &layout);
@@ -156,7 +152,8 @@ fn one_line(expr: &str) -> String {
     expr.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn robot(m: &Model) {
+/// The robot, and what the task or its file lacks.
+fn parts(m: &Model) {
     let mass: f64 = m.bodies.iter().skip(1).map(|b| b.mass).sum();
     outln!(
         "robot {}: {} bodies, {} joints, {} actuators, nq {}, nv {}, {mass:.3} kg, time step {} s",
@@ -235,50 +232,6 @@ fn table(title: &str, rows: &[ObsRow]) {
     }
 }
 
-fn actions(config: &Config, model: &Model, env: &BatchEnv) {
-    let spec = env.spec();
-    let decision = |space: ActionSpace| match space {
-        ActionSpace::Continuous(n) => format!("{n} numbers"),
-        ActionSpace::Discrete(n) => format!("one of {n} choices"),
-    };
-    outln!("\naction: {}", decision(spec.action));
-    for agent in &spec.agents {
-        outln!("  {}: {}", agent.name, decision(agent.action));
-    }
-    for term in &config.task.action {
-        let about = match term.kind {
-            ActionKind::Position => ", about the default pose",
-            _ => "",
-        };
-        let late = match &term.delay {
-            Some(delay) => match delay.full().steps.range() {
-                [a, b] if a == b => format!(", {a} control steps late"),
-                [a, b] => format!(", {a} to {b} control steps late"),
-            },
-            None => String::new(),
-        };
-        outln!(
-            "  {:?} on {}{about}{late}",
-            term.kind,
-            term.actuators.join(", ")
-        );
-    }
-    for (i, a) in model.actuators.iter().enumerate() {
-        let target = model.target(a);
-        let range = match a.ctrlrange {
-            Some([low, high]) => format!("{low}..{high}"),
-            None => "unlimited".into(),
-        };
-        let held = env.held().iter().find(|(u, _)| *u == i);
-        let held = held.map_or(String::new(), |(_, c)| format!(", held at {c}"));
-        outln!(
-            "  {:20} {:10} {target:26} control {range}{held}",
-            a.name,
-            a.element
-        );
-    }
-}
-
 /// Commands, with what they are and when they are drawn.
 fn commands(config: &Config) {
     for (i, term) in config.task.command.iter().enumerate() {
@@ -332,26 +285,16 @@ fn resets(config: &Config) {
             .collect();
         outln!("  {:20} {}", term.target, keys.join(", "));
     }
-}
-
-/// The pose that position targets and `joint_pos_rel` are relative to.
-fn pose(model: &Model, pose: &Pose) {
-    outln!("\ndefault pose: {}", pose.name);
-    let unit = |kind: JointKind| match kind {
-        JointKind::Hinge => Some("rad"),
-        JointKind::Slide => Some("m"),
-        JointKind::Ball | JointKind::Free => None,
+    let Some(start) = &config.task.start else {
+        return;
     };
-    let joints = model.joints.iter();
-    let scalar = joints.filter_map(|j| Some((&j.name, pose.qpos[j.qpos_adr], unit(j.kind)?)));
-    let (away, zero): (Vec<_>, Vec<_>) = scalar.partition(|(_, q, _)| *q != 0.0);
-    for (name, q, unit) in &away {
-        outln!("  {name:20} {q:>8.4} {unit}");
-    }
-    match (away.len(), zero.len()) {
-        (_, 0) => {}
-        (0, _) => outln!("  every joint at 0"),
-        (_, n) => outln!("  {n} other joints at 0"),
+    let draws = match start.tries {
+        1 => "1 draw".to_string(),
+        n => format!("at most {n} draws"),
+    };
+    outln!("\nstart: {draws} of commands, positions and velocities, until");
+    for condition in start.until.all() {
+        outln!("  {}", one_line(condition));
     }
 }
 

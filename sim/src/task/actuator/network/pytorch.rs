@@ -1,128 +1,24 @@
-//! Networks of actuators, from safetensors files with PyTorch's names.
+//! Safetensors files with PyTorch's names.
 //!
 //! Fully connected layers are all tensors `NAME.weight` `[outputs][inputs]` with `NAME.bias`, in
 //! the order of the numbers in their names (`0.weight`, `2.weight`, `4.weight` of an
 //! `nn.Sequential`). An LSTM's layers are `weight_ih_lK`, `weight_hh_lK`, `bias_ih_lK` and
 //! `bias_hh_lK` of an `nn.LSTM`, whatever stands before these names.
 
-use super::super::exact;
-use crate::config::{ActuatorModel, ConfigError, InputOrder, NetworkConfig};
-use crate::files;
-use crate::model::{Activation, Layer, Network, NetworkKind};
+use super::{Parts, Tensor, all_finite};
+use crate::model::{Activation, Layer};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
 
-/// Bytes of a file: actuators' networks have some thousand numbers.
-const MOST_BYTES: u64 = 64 << 20;
-/// Most steps back.
-const MOST_BACK: u32 = 255;
-/// Most inputs or outputs of a layer.
-const MOST_WIDTH: usize = 4096;
-/// Most numbers of a network: they are part of a program.
-const MOST_NUMBERS: usize = 1 << 18;
-
-/// A matrix `[rows][columns]`, or a list.
-struct Tensor {
-    shape: Vec<usize>,
-    data: Vec<f64>,
-}
-
-/// The network of `config` for a robot whose file is `robot`, and its file. `path` is the
-/// configuration's.
-pub(super) fn load(
-    robot: Option<&PathBuf>,
-    model: ActuatorModel,
-    config: &NetworkConfig,
-    path: &str,
-) -> Result<(Network, PathBuf), ConfigError> {
-    let file = place(robot, config, path)?;
-    let wrong = |message: String| ConfigError::new(format!("{path}.file"), message);
-    let bytes = files::read(&file, MOST_BYTES)
-        .map_err(|e| wrong(format!("cannot read {}: {e}", file.display())))?;
-    let named = |message: String| wrong(format!("{}: {message}", file.display()));
-    let mut tensors = tensors(&bytes).map_err(named)?;
-    let lstm = model == ActuatorModel::Lstm;
+/// The parts of a network, with an LSTM or without.
+pub(super) fn parts(bytes: &[u8], lstm: bool, then: Activation) -> Result<Parts, String> {
+    let mut tensors = tensors(bytes)?;
     let cells = match lstm {
-        true => cells(&mut tensors).map_err(named)?,
+        true => cells(&mut tensors)?,
         false => Vec::new(),
     };
-    let layers = layers(tensors, config.activation).map_err(named)?;
-    let history = history(config, lstm, path)?;
-    let kind = match lstm {
-        true => NetworkKind::Lstm {
-            width: cells.first().map_or(0, |c| c.bias.len() / 4),
-            cells,
-        },
-        false => NetworkKind::Mlp {
-            steps: history,
-            velocities_first: config.order == Some(InputOrder::VelocityPosition),
-        },
-    };
-    let scale = |key: &str, x: f64| exact(x, &format!("{path}.{key}"));
-    let network = Network {
-        name: config.file.clone(),
-        position_scale: scale("position_scale", config.position_scale)?,
-        velocity_scale: scale("velocity_scale", config.velocity_scale)?,
-        effort_scale: scale("effort_scale", config.effort_scale)?,
-        kind,
-        layers,
-    };
-    fits(&network).map_err(named)?;
-    Ok((network, file))
-}
-
-/// The file, which the run keeps with the robot's.
-fn place(
-    robot: Option<&PathBuf>,
-    config: &NetworkConfig,
-    path: &str,
-) -> Result<PathBuf, ConfigError> {
-    let inside = Path::new(&config.file);
-    let below = inside
-        .components()
-        .all(|c| matches!(c, Component::Normal(_)));
-    if !below || config.file.is_empty() {
-        let message = format!(
-            "\"{}\" is not below the folder of the robot's file",
-            config.file
-        );
-        return Err(ConfigError::new(format!("{path}.file"), message)
-            .help("put the network beside the robot's file: a run keeps copies of both"));
-    }
-    let folder = robot
-        .and_then(|file| file.parent())
-        .unwrap_or(Path::new(""));
-    Ok(folder.join(inside))
-}
-
-/// The steps back that an MLP sees.
-fn history(config: &NetworkConfig, lstm: bool, path: &str) -> Result<Vec<u32>, ConfigError> {
-    for (key, given) in [
-        ("history", config.history.is_some()),
-        ("order", config.order.is_some()),
-    ] {
-        if lstm && given {
-            return Err(
-                ConfigError::new(format!("{path}.{key}"), "is for model = \"mlp\"")
-                    .help("an LSTM sees the present error and velocity, in this order"),
-            );
-        }
-    }
-    let steps = config.history.clone().unwrap_or_else(|| vec![0]);
-    let key = format!("{path}.history");
-    if steps.is_empty() {
-        return Err(
-            ConfigError::new(key, "the list is empty").help("history = [0] sees the present step")
-        );
-    }
-    if let Some(far) = steps.iter().find(|s| **s > MOST_BACK) {
-        return Err(ConfigError::new(
-            key,
-            format!("{far} physics steps are more than {MOST_BACK}"),
-        ));
-    }
-    Ok(steps)
+    let layers = layers(tensors, then)?;
+    Ok(Parts { cells, layers })
 }
 
 fn tensors(bytes: &[u8]) -> Result<BTreeMap<String, Tensor>, String> {
@@ -151,7 +47,7 @@ fn numbers(name: &str, view: &TensorView<'_>) -> Result<Tensor, String> {
             ));
         }
     };
-    if data.iter().any(|x| !(*x as f32).is_finite()) {
+    if !all_finite(&data) {
         return Err(format!("\"{name}\" has numbers that are not finite"));
     }
     Ok(Tensor {
@@ -282,51 +178,4 @@ fn layers(mut tensors: BTreeMap<String, Tensor>, then: Activation) -> Result<Vec
         }
     }
     Ok(layers)
-}
-
-/// Every layer takes what comes before it, and the last one gives one effort.
-fn fits(network: &Network) -> Result<(), String> {
-    let (mut width, mut before) = match &network.kind {
-        NetworkKind::Mlp { steps, .. } => (
-            2 * steps.len(),
-            format!("{} errors and velocities", steps.len()),
-        ),
-        NetworkKind::Lstm { cells, width } => {
-            let mut inputs = 2;
-            for (k, cell) in cells.iter().enumerate() {
-                if cell.inputs != inputs + width || cell.bias.len() != 4 * width {
-                    let own = cell.inputs.saturating_sub(cell.bias.len() / 4);
-                    return Err(format!(
-                        "LSTM layer {k} takes {own} inputs and there are {inputs}{}",
-                        if k == 0 { " (error and velocity)" } else { "" }
-                    ));
-                }
-                inputs = *width;
-            }
-            (*width, "the LSTM".to_string())
-        }
-    };
-    for (k, layer) in network.layers.iter().enumerate() {
-        if layer.inputs != width {
-            return Err(format!(
-                "layer {k} takes {} inputs, and {before} give {width}",
-                layer.inputs
-            ));
-        }
-        width = layer.bias.len();
-        before = format!("layer {k}");
-    }
-    if width != 1 {
-        return Err(format!(
-            "it gives {width} numbers; an actuator has one effort"
-        ));
-    }
-    if network.widest() > MOST_WIDTH || network.products() > MOST_NUMBERS {
-        return Err(format!(
-            "{} numbers, {} wide: more than {MOST_NUMBERS} or {MOST_WIDTH} are too many",
-            network.products(),
-            network.widest()
-        ));
-    }
-    Ok(())
 }

@@ -1,0 +1,179 @@
+//! Random numbers of an episode's start.
+
+use super::{Body, Function, Kind, Rule, more, one};
+use crate::task::expr::check::{Call, Checker, Comp, Value, length_of};
+use crate::task::expr::ops::Op;
+use crate::task::expr::{ExprError, unit::Unit};
+use std::f64::consts::TAU;
+
+/// The table.
+pub const TABLE: &[Function] = &[
+    Function {
+        name: "uniform",
+        params: &[one("lo", Kind::Value), one("hi", Kind::Value)],
+        gives: "as lo and hi",
+        rule: Rule::Same,
+        doc: "drawn evenly from lo to hi, each component by itself",
+        body: Body::Special(|c, call| {
+            drawn(c, call, false, |d, [lo, hi], u| {
+                let width = d.sub(hi, lo);
+                let part = d.mul(width, u);
+                d.add(lo, part)
+            })
+        }),
+    },
+    Function {
+        name: "log_uniform",
+        params: &[one("lo", Kind::Value), one("hi", Kind::Value)],
+        gives: "as lo and hi",
+        rule: Rule::Same,
+        doc: "the same, with an even logarithm; both above 0",
+        body: Body::Special(|c, call| {
+            drawn(c, call, false, |d, [lo, hi], u| {
+                let ratio = d.div(hi, lo);
+                let log = d.one(Op::Ln, ratio);
+                let part = d.mul(log, u);
+                let factor = d.one(Op::Exp, part);
+                d.mul(lo, factor)
+            })
+        }),
+    },
+    Function {
+        name: "normal",
+        params: &[one("mean", Kind::Value), one("std", Kind::Value)],
+        gives: "as mean and std",
+        rule: Rule::Same,
+        doc: "drawn from the normal distribution with this standard deviation, each component by itself",
+        body: Body::Special(|c, call| {
+            drawn(c, call, true, |d, [mean, std], z| {
+                let part = d.mul(std, z);
+                d.add(mean, part)
+            })
+        }),
+    },
+    Function {
+        name: "bernoulli",
+        params: &[one("p", Kind::Value)],
+        gives: "bool, as p",
+        rule: Rule::Fixed("-"),
+        doc: "holds with probability p, each component by itself",
+        body: Body::Special(|c, call| {
+            let p = c.value(call, 0)?;
+            c.number(&p, call.span_of(0), "`bernoulli`")?;
+            let unit = p.shared_unit();
+            if !unit.is_plain() {
+                let why = format!("`bernoulli` takes a probability, this is in [{unit}]");
+                return Err(ExprError::new(call.span_of(0), why).help("0 to 1"));
+            }
+            let u = c.draw("bernoulli", &call.span, p.len(), false)?;
+            let both = u.into_iter().zip(p.ids());
+            Ok(Value::truth(
+                both.map(|(u, p)| c.dag.two(Op::Lt, u, p)).collect(),
+            ))
+        }),
+    },
+    Function {
+        name: "choice",
+        params: &[
+            one("a", Kind::Value),
+            one("b", Kind::Value),
+            more(Kind::Value),
+        ],
+        gives: "as the arguments",
+        rule: Rule::Same,
+        doc: "one of the arguments, all alike",
+        body: Body::Special(choice),
+    },
+    Function {
+        name: "random_quat",
+        params: &[],
+        gives: "4",
+        rule: Rule::Fixed("-"),
+        doc: "an orientation, drawn from all alike",
+        body: Body::Special(random_quat),
+    },
+];
+
+/// Numbers from two arguments and a random number for each component.
+fn drawn(
+    c: &mut Checker<'_>,
+    call: &Call,
+    normal: bool,
+    f: fn(&mut crate::task::expr::dag::Dag, [u32; 2], u32) -> u32,
+) -> Result<Value, ExprError> {
+    let values = c.agreeing(call)?;
+    let name = call.function.name;
+    for (i, value) in values.iter().enumerate() {
+        c.number(value, call.span_of(i), &format!("`{name}`"))?;
+    }
+    let sides: Vec<&Value> = values.iter().collect();
+    let n = length_of(&sides, call.span.clone(), &format!("`{name}`"))?;
+    let random = c.draw(name, &call.span, n, normal)?;
+    let comps = random.into_iter().enumerate().map(|(i, x)| {
+        let [a, b] = [values[0].at(i), values[1].at(i)];
+        Comp {
+            node: f(&mut c.dag, [a.node, b.node], x),
+            unit: a.unit.join(b.unit),
+        }
+    });
+    Ok(Value::new(comps.collect()))
+}
+
+fn choice(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
+    let values = c.agreeing(call)?;
+    let truth = values[0].truth;
+    if let Some(i) = values.iter().position(|v| v.truth != truth) {
+        let why = format!(
+            "`choice` between {} and {}",
+            values[0].describe(),
+            values[i].describe()
+        );
+        return Err(ExprError::new(call.span_of(i), why).help("all numbers, or all conditions"));
+    }
+    let sides: Vec<&Value> = values.iter().collect();
+    let n = length_of(&sides, call.span.clone(), "`choice`")?;
+    let u = c.draw("choice", &call.span, 1, false)?[0];
+    let below: Vec<_> = (1..values.len())
+        .map(|k| {
+            let share = c.dag.constant(k as f64 / values.len() as f64);
+            c.dag.two(Op::Lt, u, share)
+        })
+        .collect();
+    let comps = (0..n).map(|i| {
+        let of: Vec<Comp> = values.iter().map(|v| v.at(i)).collect();
+        let last = of[of.len() - 1].node;
+        let chosen = below.iter().zip(&of).rev();
+        Comp {
+            node: chosen.fold(last, |rest, (&below, comp)| {
+                c.dag.select(below, comp.node, rest)
+            }),
+            unit: of.iter().map(|comp| comp.unit).fold(Unit::Any, Unit::join),
+        }
+    });
+    Ok(Value {
+        comps: comps.collect(),
+        truth,
+        quat: n == 4 && values.iter().all(|v| v.quat),
+    })
+}
+
+/// From three uniform numbers. Source: Shoemake, "Uniform random rotations", Graphics Gems III,
+/// 1992.
+fn random_quat(c: &mut Checker<'_>, call: &Call) -> Result<Value, ExprError> {
+    let u = c.draw("random_quat", &call.span, 3, false)?;
+    let (one, turn) = (c.dag.constant(1.0), c.dag.constant(TAU));
+    let rest = c.dag.sub(one, u[0]);
+    let lengths = [rest, u[0]].map(|x| c.dag.one(Op::Sqrt, x));
+    let mut ids = Vec::with_capacity(4);
+    for (length, u) in lengths.into_iter().zip([u[1], u[2]]) {
+        let angle = c.dag.mul(turn, u);
+        for op in [Op::Sin, Op::Cos] {
+            let part = c.dag.one(op, angle);
+            ids.push(c.dag.mul(length, part));
+        }
+    }
+    Ok(Value {
+        quat: true,
+        ..Value::vector(ids, Unit::NONE)
+    })
+}

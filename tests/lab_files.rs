@@ -1,0 +1,170 @@
+//! Files of laboratories' robots as they are published, with what they lack or have too much of:
+//! each mistake names the key that mends it, and with these keys they train.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "support/meshes.rs"]
+mod meshes;
+mod support;
+
+use assert_cmd::Command;
+use meshes::{put, wedge};
+use std::path::Path;
+use support::referee;
+
+fn ostler() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_ostler"))
+}
+
+/// A hand whose second finger follows its first; `palm`: its shape that collides.
+fn hand(palm: &str) -> String {
+    let finger = |name: &str, side: f64, moments: &str| {
+        format!(
+            r#"<link name="{name}"><inertial><origin xyz="0 0 0.05"/><mass value="0.1"/>{moments}</inertial>
+            <collision><origin xyz="0 0 0.05"/><geometry><box size="0.02 0.02 0.1"/></geometry></collision></link>
+            <joint name="{name}_joint" type="revolute"><parent link="palm"/><child link="{name}"/>
+            <origin xyz="{side} 0 0.05"/><axis xyz="0 1 0"/><limit lower="-0.8" upper="0.8" effort="3" velocity="5"/>
+            <dynamics damping="0.02"/>"#
+        )
+    };
+    let sound = r#"<inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/>"#;
+    // As published hands have them: no body has such moments.
+    let wrong = r#"<inertia ixx="2e-3" iyy="2e-4" izz="2e-4" ixy="0" ixz="0" iyz="0"/>"#;
+    format!(
+        r#"<robot name="hand"><link name="palm"><inertial><mass value="0.5"/>{sound}</inertial>
+        <collision><geometry>{palm}</geometry></collision></link>
+        {}</joint>{}<mimic joint="left_joint" multiplier="-1.5" offset="0.1"/></joint></robot>"#,
+        finger("left", 0.05, sound),
+        finger("right", -0.05, wrong),
+    )
+}
+
+/// A small task of the robot, with `keys` of `[task]` and `more` tables.
+fn task(robot: &str, keys: &str, more: &str) -> String {
+    format!(
+        r#"[env]
+num_envs = 4
+episode_length_s = 0.5
+[sim]
+specialize = "off"
+[task]
+robot = "{robot}"
+{keys}
+{more}
+[[task.action]]
+actuators = ["*"]
+kind = "position"
+[[task.observation]]
+name = "joints"
+expr = "[joint_pos(), joint_vel()]"
+[[task.reward]]
+name = "bent"
+expr = "joint_pos(left_joint)"
+[[task.metric]]
+name = "astray"
+expr = "abs(joint_pos(right_joint) - 0.1 + 1.5 * joint_pos(left_joint))"
+unit = "rad"
+over = "last"
+[actor]
+hidden_dims = [8]
+[critic]
+hidden_dims = [8]
+[runner]
+num_steps_per_env = 8
+max_iterations = 2
+"#
+    )
+}
+
+const DRIVE: &str = r#"[[task.actuator]]
+joints = ["left_joint"]
+stiffness = 2.0
+damping = 0.1"#;
+
+/// What `ostler` says, and whether it is content.
+fn said(folder: &Path, args: &[&str]) -> (bool, String) {
+    let out = ostler().current_dir(folder).args(args).output().unwrap();
+    let text = [out.stdout, out.stderr].map(|t| String::from_utf8_lossy(&t).into_owned());
+    (out.status.success(), text.concat())
+}
+
+/// A package of ROS: the file beside the folder of its meshes, which have its name in their
+/// addresses.
+#[test]
+fn a_package_trains_with_the_keys_that_its_mistakes_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    let palm =
+        r#"<mesh filename="package://hand_description/meshes/palm.stl" scale="0.1 0.1 0.1"/>"#;
+    put(&at.join("hand_description/urdf/hand.urdf"), hand(palm));
+    let robot = "hand_description/urdf/hand.urdf";
+    let steps = [
+        ("", "", "a package's folder is looked for"),
+        ("", "", "task.robot_folder"),
+        (
+            "robot_folder = \"hand_description\"\n",
+            "",
+            "task.balance_inertia = true",
+        ),
+        (
+            "robot_folder = \"hand_description\"\nbalance_inertia = true\n",
+            "",
+            "[[task.actuator]] with joints = [\"*\"]",
+        ),
+    ];
+    for (step, (keys, more, help)) in steps.into_iter().enumerate() {
+        if step == 1 {
+            put(&at.join("hand_description/meshes/palm.stl"), wedge());
+        }
+        put(&at.join("hand.toml"), task(robot, keys, more));
+        let (content, words) = said(at, &["check", "hand.toml", "-q"]);
+        assert!(!content && words.contains(help), "{help}\n{words}");
+    }
+    put(&at.join("hand.toml"), task(robot, steps[3].0, DRIVE));
+    let (content, words) = said(at, &["check", "hand.toml"]);
+    assert!(content, "{words}");
+    for line in ["<mimic>", "moments of inertia that no body can have"] {
+        assert!(words.contains(line), "{line}\n{words}");
+    }
+    let (content, words) = said(at, &["train", "hand.toml", "--quiet", "--out", "run"]);
+    assert!(content, "{words}");
+    assert!(at.join("run/robot/meshes/palm.stl").is_file());
+}
+
+/// The finger follows the other one, here and in MuJoCo's worlds.
+#[test]
+fn a_finger_that_mimics_another_follows_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = dir.path();
+    put(&at.join("hand.urdf"), hand(r#"<sphere radius="0.03"/>"#));
+    let keys = "balance_inertia = true\n";
+    put(&at.join("hand.toml"), task("hand.urdf", keys, DRIVE));
+    let (content, words) = said(at, &["train", "hand.toml", "--quiet", "--out", "run"]);
+    assert!(content, "{words}");
+    let mut eval = vec!["eval", "run", "--json", "--episodes", "4", "--backend"];
+    let python = referee::referee_python();
+    let python = python.as_ref().map(|p| p.to_str().unwrap());
+    match python {
+        Some(python) => eval.extend(["native,mujoco", "--python", python]),
+        None => eval.push("native"),
+    }
+    let out = ostler().current_dir(at).args(eval).output().unwrap();
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    let both: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let engines: &[&str] = if python.is_some() {
+        &["native", "mujoco"]
+    } else {
+        &["native"]
+    };
+    for engine in engines {
+        let astray = &both[engine]["metrics"]["astray"]["mean"];
+        assert!(
+            astray.as_f64().is_some_and(|x| x < 0.02),
+            "{engine}: {both}"
+        );
+    }
+}
