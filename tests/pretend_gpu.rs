@@ -67,7 +67,8 @@ fn assert_alike(gpu: &Path, cpu: &Path, what: &str) {
                 "Eval/",
                 "SelfPlay/",
             ];
-            let skipped = OF_EPISODES.contains(&&tag[..]);
+            // Evaluations on a GPU do not log metrics (docs/metrics.md).
+            let skipped = OF_EPISODES.contains(&&tag[..]) || tag.starts_with("Eval/Metrics/");
             if skipped || !parts.iter().any(|p| tag.starts_with(p)) {
                 continue;
             }
@@ -358,6 +359,16 @@ fn other_tasks_learn_what_they_learn_on_the_processor() {
     taught.train("teacher", 3, &[]);
     std::fs::write(taught.path("pole.toml"), task).unwrap();
     alike(&taught, "a teacher", &["ppo.imitation.teacher=teacher"]);
+}
+
+/// Functions of a C++ header are a part of the task's program.
+#[test]
+fn native_functions_run_on_the_gpu() {
+    if libraries().is_none() {
+        return;
+    }
+    let native = common::natives::place();
+    alike(&native, "native functions", &["--allow-native"]);
 }
 
 #[test]

@@ -165,6 +165,8 @@ fn expressions(env: &BatchEnv) -> f64 {
                     history: &wide,
                     shown: &wide,
                     command: &wide,
+                    random: &wide,
+                    native: &wide,
                     params: &task.params,
                     step: &step,
                     step_dt: env.spec().step_dt as f32,

@@ -3,9 +3,7 @@
 
 use super::counts::Counts;
 use super::transfer::Staging;
-use super::{
-    Address, CompileError, Device, DeviceError, Kernels, MAX_ARGUMENTS, Program, Traffic,
-};
+use super::{Address, CompileError, Device, DeviceError, Kernels, MAX_ARGUMENTS, Program, Traffic};
 use crate::memory::zeroed;
 use crate::physics::native::InstructionSet;
 use crate::physics::native::specialize::{

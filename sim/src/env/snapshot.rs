@@ -405,6 +405,7 @@ pub(super) fn restore_range(
         episodes.last_policy[taken * wide..].fill(0.0);
         episodes.last_critic[taken * critic_wide..].fill(0.0);
         episodes.final_used[taken..].fill(0);
+        episodes.broke[taken..].fill(0);
         env.begin(spread, true, obs);
     }
     Ok(taken)

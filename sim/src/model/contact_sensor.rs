@@ -47,7 +47,7 @@ impl ContactReading {
             Self::Net => "force, three axes [N]".into(),
             Self::Place => "places by normal force [N m]".into(),
             Self::Normal => "directions by normal force [N]".into(),
-            Self::Count(above) if above == 0.0 => "physics steps with a force".into(),
+            Self::Count(0.0) => "physics steps with a force".into(),
             Self::Count(above) => format!("physics steps above {} N", above as f32),
             Self::TimeIn => "time in contact [s]".into(),
             Self::TimeOut => "time without contact [s]".into(),

@@ -24,14 +24,14 @@ impl Actions {
                     return Err(ConfigError::new(path, message).help("leave it out"));
                 };
                 let agent = self.own.iter().position(|own| own.contains(&drive.output));
-                let named = |o: &&(usize, &Term)| {
+                let named = |o: &(usize, &Term)| {
                     o.1.name == *name
                         && Some(o.1.agent) == agent
                         && o.1.group == ObservationGroup::Policy
                 };
-                let all = observations.terms.iter().enumerate();
-                let Some((number, seen)) = all.clone().find(|o| named(&o)) else {
-                    let known: Vec<&str> = (all.map(|(_, o)| o))
+                let mut all = observations.terms.iter().enumerate();
+                let Some((number, seen)) = all.find(named) else {
+                    let known: Vec<&str> = (observations.terms.iter())
                         .filter(|o| joints(o).is_some() && Some(o.agent) == agent)
                         .map(|o| o.name.as_str())
                         .collect();

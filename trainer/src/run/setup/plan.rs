@@ -108,9 +108,12 @@ pub(crate) fn plan(
     let episode_steps = config.env.max_episode_steps(step_dt).unwrap_or(1);
     config.resolve_evaluation(earlier, episode_steps);
     if !model.ignored.is_empty() {
+        let what = match model.ignored.len() {
+            1 => "1 element of".to_string(),
+            n => format!("{n} elements of"),
+        };
         notes.push(format!(
-            "{} things in {} are ignored: log.txt and `ostler check` name them",
-            model.ignored.len(),
+            "ignored: {what} {}; log.txt and `ostler check` name them",
             file.display()
         ));
     }

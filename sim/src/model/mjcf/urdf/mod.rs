@@ -36,11 +36,9 @@ pub(super) fn translate(root: &Element, notes: &mut Vec<Note>) -> Read<Element> 
     for section in root.children_named("mujoco").flat_map(|m| &m.children) {
         match section.name.as_str() {
             "compiler" => {
-                let on = |name: &str, before| match section.text(name) {
-                    Some(text) => text == "true",
-                    None => before,
-                };
-                discard = on("discardvisual", discard);
+                if let Some(text) = section.text("discardvisual") {
+                    discard = text == "true";
+                }
             }
             "option" | "size" => {}
             other => {

@@ -380,8 +380,10 @@ pub fn task(key: u32) -> TaskConfig {
     let slips = key % 4 == 2;
     d.wild = wild;
     let mut cfg = TaskConfig::default();
-    let mut k = Known::default();
-    k.events = vary(&mut cfg, d, wild);
+    let mut k = Known {
+        events: vary(&mut cfg, d, wild),
+        ..Known::default()
+    };
     for i in 0..d.below(4) {
         let name = match !wild || d.chance(90) {
             true => ["foot", "n", "hips", "limb"][i],
