@@ -103,7 +103,7 @@ pub(super) enum Outcome {
     Broke,
 }
 
-/// Environments `first..first + len`, at most [`BLOCK`](crate::task::expr::BLOCK) of them,
+/// Environments `first..first + len`, at most [`BLOCK`] of them,
 /// for the phases of a step.
 ///
 /// # Safety of all that is unsafe here

@@ -18,7 +18,7 @@ pub struct EventCost {
 }
 
 impl Events {
-    /// Of every event, in their order. `model` is that of [`super::robot`].
+    /// Of every event, in their order. `model` is that of `robot`.
     pub fn costs(&self, model: &Model) -> Vec<EventCost> {
         let cost = |e: &Event| EventCost {
             draws: draws(e),

@@ -22,7 +22,7 @@ pub struct Buffers<'a> {
     pub shown: &'a [f32],
     /// Commands, all components of all commands in order `[c][N]`.
     pub command: &'a [f32],
-    /// Random numbers of starts [`k`][N] ([`super::Draws`]).
+    /// Random numbers of starts `[k][N]` ([`super::Draws`]).
     pub random: &'a [f32],
     /// Outputs of native functions `[k][N]`.
     pub native: &'a [f32],
