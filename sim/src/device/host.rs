@@ -5,12 +5,8 @@ use super::counts::Counts;
 use super::transfer::Staging;
 use super::{Address, CompileError, Device, DeviceError, Kernels, MAX_ARGUMENTS, Program, Traffic};
 use crate::memory::zeroed;
-use crate::physics::native::InstructionSet;
-use crate::physics::native::specialize::{
-    Function, Mode, Outcome, Source, SpecializeError, Specializer,
-};
+use crate::physics::native::specialize::{Function, SpecializeError, Specializer};
 use std::ffi::c_void;
-use std::ops::ControlFlow;
 use std::os::raw::c_longlong;
 use std::sync::Arc;
 
@@ -22,27 +18,11 @@ pub struct Host {
 
 impl Host {
     fn loaded(&self, program: &Program) -> Result<Loaded, DeviceError> {
-        let source = Source {
-            text: program.text.clone(),
-            headers: Vec::new(),
-        };
         let failed = |e: SpecializeError| DeviceError::Compile(explain(&e.to_string(), program));
         let specializer = Specializer::from_environment().map_err(failed)?;
-        // One environment at a time: wider vectors have nothing to do.
-        let set = match InstructionSet::detect() {
-            InstructionSet::Portable => InstructionSet::Portable,
-            _ => InstructionSet::Avx2,
-        };
-        let mut go_on = |_| ControlFlow::Continue(());
-        let kernel = match specializer.prepare(&source, set, Mode::Wait, &mut go_on) {
-            Outcome::Ready(kernel) => kernel,
-            Outcome::Generic(e) => return Err(failed(e)),
-            Outcome::Background(_) => {
-                return Err(DeviceError::Defect(
-                    "a compilation was not waited for".into(),
-                ));
-            }
-        };
+        let kernel = specializer
+            .load_text(program.text.clone())
+            .map_err(failed)?;
         let mut entries = Vec::new();
         for name in &program.entries {
             // SAFETY: on a host entries have this signature (`entries.cuh`).

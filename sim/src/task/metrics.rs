@@ -150,11 +150,7 @@ fn checked(
     let Some(text) = &term.unit else {
         return Ok((program, own.to_string()));
     };
-    let Some(unit) = Unit::parse(text) else {
-        let why = format!("the unit \"{text}\" is not known");
-        return Err(ConfigError::new(format!("{path}.unit"), why)
-            .help("units are products of m, kg, s, rad, N, J, W, Hz, such as \"m/s^2\""));
-    };
+    let unit = Unit::known(text, &format!("{path}.unit"))?;
     if !unit.fits(own) {
         let why = format!("this is in [{own}], the metric in [{unit}]");
         return Err(refused(

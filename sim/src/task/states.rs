@@ -86,14 +86,8 @@ fn instances<'a>(
                         "letters, digits and _, no digit first; {agent} or a list in braces",
                     ));
                 }
-                let unit = term.unit.as_deref().map(|text| {
-                    Unit::parse(text).ok_or_else(|| {
-                        let why = format!("the unit \"{text}\" is not known");
-                        ConfigError::new(format!("{path}.unit"), why).help(
-                            "units are products of m, kg, s, rad, N, J, W, Hz, such as \"m/s^2\"",
-                        )
-                    })
-                });
+                let unit = term.unit.as_deref();
+                let unit = unit.map(|text| Unit::known(text, &format!("{path}.unit")));
                 all.push(One {
                     index,
                     term,

@@ -30,6 +30,7 @@ mod value;
 
 pub(crate) use agents::PLACEHOLDERS;
 pub use contacts::Contacts;
+pub(in crate::task) use define::is_name;
 pub use define::{Definitions, Let, LetRow, List};
 pub use elements::matches;
 pub(crate) use emit::literal;

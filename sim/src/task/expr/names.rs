@@ -4,7 +4,7 @@ use super::check::{Call, Checker, Comp, Value};
 use super::dag::Source;
 use super::elements::kind_of;
 use super::tree::{Node, NodeRef};
-use super::unit::Unit;
+use super::unit::{UNITS, Unit};
 use super::{ElementKind, ExprError, foreign, functions};
 use crate::names::nearest;
 use std::ops::Range;
@@ -141,7 +141,7 @@ impl Checker<'_> {
                     span.clone(),
                     format!("the command \"{name}\" has the unknown unit \"{text}\""),
                 )
-                .help("units are products of m, kg, s, rad, N, J, W, Hz, such as \"m/s^2\""));
+                .help(UNITS));
             };
             for _ in 0..*width {
                 let node = self.dag.load(Source::Command, comps.len());

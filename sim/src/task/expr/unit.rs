@@ -1,5 +1,6 @@
 //! Units of values: exponents of metre, kilogram, second and radian.
 
+use crate::config::ConfigError;
 use std::fmt;
 
 /// Exponents are counted in halves, so that `sqrt` stays exact.
@@ -17,6 +18,10 @@ pub enum Unit {
     /// Twice the exponents of `[m, kg, s, rad]`.
     Of([Halves; 4]),
 }
+
+/// The remedy for a unit that is not known.
+pub(super) const UNITS: &str =
+    "units are products of m, kg, s, rad, N, J, W, Hz, such as \"m/s^2\"";
 
 const SYMBOLS: [&str; 4] = ["m", "kg", "s", "rad"];
 
@@ -40,6 +45,16 @@ impl Unit {
 
     fn of(exponents: [Halves; 4]) -> Self {
         Self::Of(exponents.map(|e| e * 2))
+    }
+
+    /// The unit that the key at `path` names, as [`parse`](Self::parse) reads it.
+    ///
+    /// # Errors
+    /// It is none.
+    pub(in crate::task) fn known(text: &str, path: &str) -> Result<Self, ConfigError> {
+        Self::parse(text).ok_or_else(|| {
+            ConfigError::new(path, format!("the unit \"{text}\" is not known")).help(UNITS)
+        })
     }
 
     /// Reads `"m/s"`, `"kg m^2"`, `"N m"`, `"rad/s"`, `"-"` (none), `""` or `"any"`.

@@ -4,14 +4,10 @@
 use super::Natives;
 use crate::config::ConfigError;
 use crate::env::EnvArgs;
-use crate::physics::native::InstructionSet;
 use crate::physics::native::generate::native_text;
-use crate::physics::native::specialize::{
-    Function, Mode, Outcome, Source, SpecializeError, Specializer,
-};
+use crate::physics::native::specialize::{Function, SpecializeError, Specializer};
 use std::ffi::c_void;
 use std::fmt::Write;
-use std::ops::ControlFlow;
 use std::os::raw::{c_int, c_long, c_ulong};
 
 /// `OSTLER_NATIVE_VERSION` of `kernels/env/native.cuh`.
@@ -55,21 +51,7 @@ impl Library {
         }
         let failed = |e: SpecializeError| explain(natives, e);
         let specializer = Specializer::from_environment().map_err(failed)?;
-        let source = Source {
-            text: text(natives),
-            headers: Vec::new(),
-        };
-        // The functions see one environment at a time.
-        let set = match InstructionSet::detect() {
-            InstructionSet::Portable => InstructionSet::Portable,
-            _ => InstructionSet::Avx2,
-        };
-        let mut go_on = |_| ControlFlow::Continue(());
-        let kernel = match specializer.prepare(&source, set, Mode::Wait, &mut go_on) {
-            Outcome::Ready(kernel) => kernel,
-            Outcome::Generic(e) => return Err(failed(e)),
-            Outcome::Background(_) => return Err(failed(SpecializeError::Stopped)),
-        };
+        let kernel = specializer.load_text(text(natives)).map_err(failed)?;
         // SAFETY: the text below defines it with this signature.
         let entry = unsafe { kernel.library.function::<Entry>("ostler_native") }.map_err(failed)?;
         // SAFETY: it returns the address of a constant of the library, laid out as `Api`.

@@ -13,7 +13,7 @@ mod print;
 pub use header::read;
 pub(crate) use library::Library;
 
-use super::expr::{Code, Definitions, History, Inputs, Program, Scope, Scratch, Unit};
+use super::expr::{Code, Definitions, History, Inputs, Program, Scope, Scratch, Unit, is_name};
 use super::team::{AgentIndex, Team};
 use super::{metrics::Metrics, observe::Observations, score::Score, unique};
 use crate::config::{ConfigError, Header, Leave, NativeCode, NativeTerm, NativeUnit, TaskConfig};
@@ -141,7 +141,7 @@ pub(super) fn declare(cfg: &TaskConfig, team: &Team) -> Result<Vec<Declared>, Co
             let path = format!("{path}.memory");
             return Err(ConfigError::new(path, why).help(format!("at most {MOST}")));
         }
-        if !is_identifier(term.function()) {
+        if !is_name(term.function()) {
             let why = format!("\"{}\" cannot be a function's name", term.function());
             let (key, help) = match term.function {
                 Some(_) => ("function", "letters, digits and _, no digit first"),
@@ -152,7 +152,7 @@ pub(super) fn declare(cfg: &TaskConfig, team: &Team) -> Result<Vec<Declared>, Co
         for agent in team.agents_of(&[&term.name]) {
             let name = team.fill(agent, &term.name).into_owned();
             unique(&mut seen, &name, format!("{path}.name"))?;
-            if !is_identifier(&name) {
+            if !is_name(&name) {
                 let why = format!("\"{name}\" cannot be a native function's name");
                 return Err(ConfigError::new(format!("{path}.name"), why)
                     .help("letters, digits and _, no digit first; {agent}"));
@@ -174,11 +174,6 @@ pub(super) fn declare(cfg: &TaskConfig, team: &Team) -> Result<Vec<Declared>, Co
     Ok(all)
 }
 
-fn is_identifier(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
 /// Units of a term's outputs.
 fn units(term: &NativeTerm, path: &str) -> Result<Vec<Unit>, ConfigError> {
     if term.outputs == 0 || term.outputs > MOST {
@@ -187,12 +182,7 @@ fn units(term: &NativeTerm, path: &str) -> Result<Vec<Unit>, ConfigError> {
         return Err(ConfigError::new(path, why).help(format!("1 to {MOST}")));
     }
     let path = format!("{path}.unit");
-    let one = |text: &str| {
-        Unit::parse(text).ok_or_else(|| {
-            ConfigError::new(&path, format!("the unit \"{text}\" is not known"))
-                .help("units are products of m, kg, s, rad, N, J, W, Hz, such as \"m/s^2\"")
-        })
-    };
+    let one = |text: &str| Unit::known(text, &path);
     match &term.unit {
         None => Ok(vec![Unit::Any; term.outputs]),
         Some(NativeUnit::All(text)) => Ok(vec![one(text)?; term.outputs]),

@@ -147,6 +147,29 @@ impl Specializer {
         })
     }
 
+    /// The code of a text that sees one environment at a time, for which wider vectors have
+    /// nothing to do: from the cache, or compiled now.
+    ///
+    /// # Errors
+    /// No compiler, or one that refuses the text; it cannot be loaded.
+    pub fn load_text(&self, text: String) -> Result<Kernel, SpecializeError> {
+        let source = Source {
+            text,
+            headers: Vec::new(),
+        };
+        let set = match InstructionSet::detect() {
+            InstructionSet::Portable => InstructionSet::Portable,
+            _ => InstructionSet::Avx2,
+        };
+        let mut go_on = |_| ControlFlow::Continue(());
+        match self.prepare(&source, set, Mode::Wait, &mut go_on) {
+            Outcome::Ready(kernel) => Ok(kernel),
+            Outcome::Generic(e) => Err(e),
+            // It was waited for.
+            Outcome::Background(_) => Err(SpecializeError::Stopped),
+        }
+    }
+
     /// The kernel for a robot, as `mode` says. Whatever goes wrong leaves the generic
     /// kernel, with the reason.
     pub fn prepare(

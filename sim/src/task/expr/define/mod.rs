@@ -164,7 +164,7 @@ impl<'a> Definitions<'a> {
 }
 
 /// Whether `name` looks like a name of an expression: letters, digits and `_`, no digit first.
-fn is_name(name: &str) -> bool {
+pub(in crate::task) fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

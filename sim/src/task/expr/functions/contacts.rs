@@ -38,10 +38,7 @@ pub const TABLE: &[Function] = &[
         gives: "3 each",
         rule: Rule::Fixed("N"),
         doc: "force that contacts exert on the element, friction included, in the world's axes; mean over the physics steps",
-        body: Body::Special(|c, call| {
-            let all = readings(c, call, ContactReading::Net)?.concat();
-            Ok(Value::vector(all, unit("N")))
-        }),
+        body: Body::Special(|c, call| read(c, call, ContactReading::Net, unit("N"))),
     },
     Function {
         name: "contact_pos",
@@ -95,10 +92,7 @@ pub const TABLE: &[Function] = &[
         gives: "1 each",
         rule: Rule::Fixed("s"),
         doc: "how long the element has been in contact without a break, up to the last physics step of the control step; 0 without contact, and where an episode begins. A contact counts that is there, whether it presses or not: `current_contact_time` of mjlab (of Isaac Lab: where it presses with more than its threshold)",
-        body: Body::Special(|c, call| {
-            let times = readings(c, call, ContactReading::TimeIn)?.concat();
-            Ok(Value::vector(times, Unit::SECOND))
-        }),
+        body: Body::Special(|c, call| read(c, call, ContactReading::TimeIn, Unit::SECOND)),
     },
     Function {
         name: "air_time",
@@ -106,10 +100,7 @@ pub const TABLE: &[Function] = &[
         gives: "1 each",
         rule: Rule::Fixed("s"),
         doc: "the same without contact: `current_air_time`",
-        body: Body::Special(|c, call| {
-            let times = readings(c, call, ContactReading::TimeOut)?.concat();
-            Ok(Value::vector(times, Unit::SECOND))
-        }),
+        body: Body::Special(|c, call| read(c, call, ContactReading::TimeOut, Unit::SECOND)),
     },
     Function {
         name: "latest",
@@ -135,6 +126,16 @@ pub const TABLE: &[Function] = &[
 
 fn unit(text: &str) -> Unit {
     Unit::parse(text).unwrap_or(Unit::Any)
+}
+
+/// A reading of each element, as it is.
+fn read(
+    c: &mut Checker<'_>,
+    call: &Call,
+    reads: ContactReading,
+    unit: Unit,
+) -> Result<Value, ExprError> {
+    Ok(Value::vector(readings(c, call, reads)?.concat(), unit))
 }
 
 /// Normal forces of each element.
