@@ -77,6 +77,18 @@ impl Column {
         }
     }
 
+    /// Zeros for the environments from number `at` on, of `n`.
+    fn clear(&self, own: &mut [u8], n: usize, at: usize) {
+        let bytes = match self.kind {
+            Kind::Real | Kind::Word => 4,
+            Kind::Row => own.len() / n.max(1),
+        };
+        if bytes > 0 {
+            let rows = own.chunks_exact_mut(n * bytes);
+            rows.for_each(|row| row[at * bytes..].fill(0));
+        }
+    }
+
     /// Appends the column of a batch, whose parts have these columns of so many
     /// environments.
     fn join(&self, parts: &[(&[u8], usize)], out: &mut Vec<u8>) {
@@ -338,6 +350,16 @@ world_columns!(store
     State WORLD WorldAddresses);
 episode_columns!(recorded Episodes EPISODE);
 world_columns!(recorded State WORLD);
+
+impl Episodes {
+    /// Forgets what the environments from number `at` on keep when an episode begins: they are
+    /// as new.
+    pub(crate) fn forget(&mut self, at: usize) {
+        let n = self.num_envs;
+        let kept = self.columns_mut().filter(|(c, _)| c.begin == Begin::Kept);
+        kept.for_each(|(column, own)| column.clear(own, n, at));
+    }
+}
 
 /// Where a store's columns are, for kernels that write them.
 macro_rules! writable {

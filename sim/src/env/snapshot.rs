@@ -400,12 +400,7 @@ pub(super) fn restore_range(
         *mask = u32::from(e >= taken);
     }
     if taken < n {
-        let episodes = &mut env.live.episodes;
-        let [wide, critic_wide] = env.task.observations.world();
-        episodes.last_policy[taken * wide..].fill(0.0);
-        episodes.last_critic[taken * critic_wide..].fill(0.0);
-        episodes.final_used[taken..].fill(0);
-        episodes.broke[taken..].fill(0);
+        env.live.episodes.forget(taken);
         env.begin(spread, true, obs);
     }
     Ok(taken)
