@@ -8,6 +8,7 @@
 
 pub mod asynchronous;
 mod buffers;
+pub mod custom;
 pub mod device;
 pub mod env;
 pub mod hidden;

@@ -28,6 +28,7 @@ pub enum Purpose {
     Delay = 33,
     CommandTimer = 34,
     Native = 37,
+    Custom = 64,
 }
 
 /// Four 32-bit words for one (seed, stream, purpose, step, index).

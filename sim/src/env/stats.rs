@@ -200,6 +200,11 @@ pub(super) fn copy(from: &EpisodeStats, into: &mut EpisodeStats) {
 }
 
 impl EpisodeStats {
+    /// Moves the numbers into `into`, whose memory is used again, and starts at zero.
+    pub fn take_into(&mut self, into: &mut Self) {
+        take(self, into);
+    }
+
     /// How often an environment broke.
     pub fn broken(&self) -> u64 {
         self.causes.iter().sum()

@@ -20,6 +20,7 @@ mod play;
 mod plot;
 mod regress;
 mod replay;
+mod shell;
 mod target;
 pub mod time;
 mod train;
@@ -80,6 +81,10 @@ enum Command {
     Physics(physics::PhysicsArgs),
     /// Compare the dynamics of any MJCF file with MuJoCo's
     Compare(compare::CompareArgs),
+    /// Print completions for a shell: bash, elvish, fish, powershell or zsh
+    Completions(shell::CompletionsArgs),
+    /// Write manual pages into a folder: ostler man ~/.local/share/man/man1
+    Man(shell::ManArgs),
 }
 
 /// Which configuration, and what differs from it.
@@ -204,6 +209,8 @@ pub fn run() -> i32 {
         Command::Regress(args) => regress::run(&args),
         Command::Physics(args) => physics::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
     });
     match result {
         Ok(code) => code,
