@@ -126,7 +126,7 @@ fn a_step_in_python_has_the_bits_of_a_step_in_rust() {
     }
 }
 
-/// What Python costs: prints environment steps per second of both, in turns.
+/// What Python costs: prints environment steps per second of processor time of both, in turns.
 #[test]
 #[ignore = "a measurement"]
 fn speed() {
