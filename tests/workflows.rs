@@ -455,14 +455,15 @@ fn no_workflow_may_write_nor_takes_what_comes() {
         .map(|e| e.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert_eq!(names, ["ci.yml", "gpu.yml", "nightly.yml"]);
+    assert_eq!(names, ["ci.yml", "gpu.yml", "nightly.yml", "release.yml"]);
     for name in names {
         let workflow = workflow(&name);
         let may = workflow["permissions"].as_hash().unwrap();
         assert_eq!(may.len(), 1, "{name}");
         assert_eq!(workflow["permissions"]["contents"].as_str(), Some("read"));
-        for (_, job) in jobs(&workflow) {
-            assert!(job["permissions"].is_badvalue(), "{name}");
+        for (of, job) in jobs(&workflow) {
+            let attaches = (name.as_str(), of.as_str()) == ("release.yml", "attach");
+            assert_eq!(job["permissions"].is_badvalue(), !attaches, "{name}");
             let steps = job["steps"].as_vec().unwrap().iter();
             for used in steps.filter_map(|s| s["uses"].as_str()) {
                 let (action, version) = used.split_once("@v").unwrap();
@@ -471,6 +472,27 @@ fn no_workflow_may_write_nor_takes_what_comes() {
             }
         }
     }
+}
+
+/// What a release gets is built by a job that may not write, and attached by one that runs
+/// nothing of the repository.
+#[test]
+fn a_release_gets_the_wheel_and_the_tarball() {
+    let workflow = workflow("release.yml");
+    let place = Checkout::new();
+    for (_, script) in scripts(&job_named(&workflow, "build")) {
+        place.ok(&script, &[]);
+    }
+    let ran = place.taken("ran");
+    assert_eq!(ran.lines().last(), Some("cargo xtask dist"), "{ran}");
+    assert!(known("dist"));
+    let attach = job_named(&workflow, "attach");
+    assert_eq!(attach["permissions"]["contents"].as_str(), Some("write"));
+    let steps = attach["steps"].as_vec().unwrap();
+    let uses = steps.iter().filter_map(|s| s["uses"].as_str());
+    assert_eq!(uses.collect::<Vec<_>>(), ["actions/download-artifact@v4"]);
+    let runs: Vec<_> = steps.iter().filter_map(|s| s["run"].as_str()).collect();
+    assert_eq!(runs, ["gh release upload \"$TAG\" dist/*"]);
 }
 
 #[test]

@@ -113,6 +113,15 @@ fn rpath(lib: &Path) {
     // DT_RPATH, not DT_RUNPATH: it comes before LD_LIBRARY_PATH, so a torch of
     // another version named there for other programs cannot be picked up.
     println!("cargo:rustc-link-arg=-Wl,--disable-new-dtags");
+    println!("cargo:rerun-if-env-changed=OSTLER_DIST");
+    if std::env::var_os("OSTLER_DIST").is_some() {
+        // `cargo xtask dist`: no path of this machine. The wheel has the program in
+        // site-packages/ostler/bin, the tarball in bin beside a folder for libtorch.
+        for place in ["../../torch/lib", "../libtorch/lib"] {
+            println!("cargo:rustc-link-arg=-Wl,-rpath,$ORIGIN/{place}");
+        }
+        return;
+    }
     println!("cargo:rustc-link-arg=-Wl,-rpath,{}", lib.display());
     // Relative to target/PROFILE/ostler and target/PROFILE/deps/test-*: keeps
     // working after the checkout has been moved.

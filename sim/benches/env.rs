@@ -9,7 +9,7 @@ use ostler_sim::env::BatchEnv;
 use ostler_sim::physics::pool::Pool;
 use ostler_sim::physics::{Physics, SnapshotError, State};
 use std::sync::Arc;
-use task::{Batch, Run};
+use task::{Batch, load};
 
 fn main() {
     divan::main();
@@ -39,7 +39,7 @@ impl Physics for Still {
 }
 
 fn steps(bencher: Bencher, name: &str, num_envs: usize, threads: usize, still: bool) {
-    let (run, model) = Run::load(name, num_envs, threads);
+    let (run, model) = load(name, num_envs, threads);
     let env = if still {
         let physics = Still(
             State::new(&model, num_envs).expect("memory"),

@@ -16,7 +16,7 @@ use ostler_sim::task::expr::{BLOCK, Buffers, Scratch};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
-use task::{Batch, Run};
+use task::{Batch, load};
 
 const N: usize = 1024;
 const MANY: usize = 4096;
@@ -90,7 +90,7 @@ fn main() {
 /// Milliseconds of the first reset, with all events of startup, and of what follows from them
 /// before the first step: all of that step.
 fn first_states(name: &str) -> f64 {
-    let (run, model) = Run::load(name, MANY, 1);
+    let (run, model) = load(name, MANY, 1);
     let mut times: Vec<f64> = (0..5)
         .map(|_| {
             let env = BatchEnv::new(Arc::clone(&model), &run.sim, &run.env, &run.task, 1);
@@ -107,7 +107,7 @@ fn first_states(name: &str) -> f64 {
 }
 
 fn measure(name: &str, random: bool) {
-    let (run, model) = Run::load(name, N, 1);
+    let (run, model) = load(name, N, 1);
     let pool = Arc::new(Pool::new(1).expect("threads"));
     let spent = Arc::new(AtomicU64::new(0));
     let model = ostler_sim::task::robot(&model, &run.task).expect("robot");

@@ -10,6 +10,7 @@ mod agents;
 mod command;
 mod contact;
 mod event;
+pub mod file;
 mod late;
 mod native;
 mod observation;
@@ -36,6 +37,7 @@ pub use observation::{
 pub use reset::{Conditions, ResetTerm, StartConfig};
 pub use robot::{BaseConfig, FloorConfig, FloorTable, HeightConfig};
 pub use terms::{MetricTerm, Over, StateTerm};
+pub use validate::{MAX_ENVS, check, threads_possible};
 pub use values::{OneOrMany, Ranges};
 
 use crate::model::Model;

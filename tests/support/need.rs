@@ -27,6 +27,7 @@ pub enum Need {
     Nvrtc,
     Compiler,
     Python,
+    Learners,
     Avx2,
     Cgroup,
     Disk,
@@ -35,12 +36,13 @@ pub enum Need {
 }
 
 impl Need {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Referee,
         Self::Peers,
         Self::Nvrtc,
         Self::Compiler,
         Self::Python,
+        Self::Learners,
         Self::Avx2,
         Self::Cgroup,
         Self::Disk,
@@ -56,6 +58,7 @@ impl Need {
             Self::Nvrtc => "nvrtc",
             Self::Compiler => "compiler",
             Self::Python => "python",
+            Self::Learners => "learners",
             Self::Avx2 => "avx2",
             Self::Cgroup => "cgroup",
             Self::Disk => "disk",
@@ -72,6 +75,9 @@ impl Need {
             Self::Nvrtc => "run `cargo xtask test`, which fetches nvidia-cuda-nvrtc",
             Self::Compiler => "install g++",
             Self::Python => "install python3",
+            Self::Learners => {
+                "name a Python with stable-baselines3, rsl-rl-lib and torchrl in OSTLER_LEARNERS_PYTHON"
+            }
             Self::Avx2 => "use an x86-64 processor with AVX2 and FMA",
             Self::Cgroup => "run as a user who may write to /sys/fs/cgroup",
             Self::Disk => {

@@ -173,7 +173,8 @@ fn executable(line: &str) -> Option<PathBuf> {
     }
 }
 
-fn has_cpp_compiler() -> bool {
+/// Whether there is something to compile C++ with.
+pub fn has_cpp_compiler() -> bool {
     std::env::var_os("CXX").is_some_and(|value| !value.is_empty())
         || ["c++", "g++"].iter().any(|name| in_path(name))
 }

@@ -7,6 +7,7 @@
 pub mod cargo;
 pub mod checks;
 mod counts;
+pub mod dist;
 mod error;
 pub mod gpu_bundle;
 pub mod libtorch;

@@ -18,7 +18,11 @@ pub const PEERS: &str = "OSTLER_PEERS";
 /// The environment in a cache for a list of requirements. One for each list: an older
 /// checkout keeps its own.
 pub fn folder(cache: &Path, requirements: &str) -> PathBuf {
-    cache.join(format!("referee-{:016x}", fnv1a(requirements.as_bytes())))
+    named(cache, "referee", requirements)
+}
+
+fn named(cache: &Path, prefix: &str, requirements: &str) -> PathBuf {
+    cache.join(format!("{prefix}-{:016x}", fnv1a(requirements.as_bytes())))
 }
 
 /// The interpreter: the one named by [`VARIABLE`], which is the user's own choice, or that
@@ -32,10 +36,24 @@ pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
         return Ok(PathBuf::from(named));
     }
     let list = place.root.join("tests/referee/requirements.txt");
-    let wanted = fs::read_to_string(&list).map_err(SetupError::io("read", &list))?;
+    environment(place, "referee", &list, "the tests' referees")
+}
+
+/// A Python environment of its own in the cache, `PREFIX-HASH`, with what `list` pins; built the
+/// first time. Returns its interpreter.
+///
+/// # Errors
+/// As [`ensure`].
+pub fn environment(
+    place: &Place,
+    prefix: &str,
+    list: &Path,
+    what: &str,
+) -> Result<PathBuf, SetupError> {
+    let wanted = fs::read_to_string(list).map_err(SetupError::io("read", list))?;
     let trust = Trust::from_environment(&|name| std::env::var_os(name));
     let trust = trust.map_err(SetupError::TrustOwner)?;
-    let folder = folder(&place.cache, &wanted);
+    let folder = named(&place.cache, prefix, &wanted);
     let interpreter = folder.join("bin/python");
     // Written last: an environment without it was cut short.
     let complete = folder.join("complete");
@@ -57,7 +75,7 @@ pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
             "neither python3 nor python is in PATH; install Python 3.11 or newer".into(),
         )
     })?;
-    eprintln!("setting up the tests' referees in {}", folder.display());
+    eprintln!("setting up {what} in {}", folder.display());
     step(
         python::command(python).args(["-m", "venv"]).arg(&folder),
         "the module venv fails (Debian: apt install python3-venv)",
@@ -75,13 +93,13 @@ pub fn ensure(place: &Place) -> Result<PathBuf, SetupError> {
     ])
     .env("PIP_REQUIRE_VIRTUALENV", "false")
     .arg("--requirement")
-    .arg(&list);
+    .arg(list);
     step(
         &mut pip,
         "pip fails (its words are above; Python 3.11 or newer and a network are needed)",
     )?;
     fs::write(&complete, wanted).map_err(SetupError::io("write", complete))?;
-    forget_others(&place.cache, &folder);
+    forget_others(&place.cache, prefix, &folder);
     Ok(interpreter)
 }
 
@@ -180,10 +198,13 @@ fn step(command: &mut Command, trouble: &str) -> Result<(), SetupError> {
 }
 
 /// Removes environments that were cut short; complete ones may serve others.
-fn forget_others(cache: &Path, current: &Path) {
+fn forget_others(cache: &Path, prefix: &str, current: &Path) {
     for entry in fs::read_dir(cache).into_iter().flatten().flatten() {
         let path = entry.path();
-        let ours = entry.file_name().to_string_lossy().starts_with("referee-");
+        let ours = entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(&format!("{prefix}-"));
         if ours && path != current && path.is_dir() && !path.join("complete").exists() {
             let _ = fs::remove_dir_all(path);
         }

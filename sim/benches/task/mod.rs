@@ -1,43 +1,29 @@
 //! A shipped task, ready to be stepped.
 
-use ostler_sim::config::{Auto, EnvConfig, SimConfig, Specialize, TaskConfig};
+use ostler_sim::config::file::{Simulation, load_simulation};
+use ostler_sim::config::{Auto, Leave, Specialize};
 use ostler_sim::env::{BatchEnv, Groups, StepOut};
-use ostler_sim::model::{Model, mjcf};
+use ostler_sim::model::Model;
 use ostler_sim::rng::{Purpose, fill_normal};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The part of a configuration that concerns the simulation.
-#[derive(serde::Deserialize)]
-pub struct Run {
-    #[serde(default)]
-    pub sim: SimConfig,
-    pub env: EnvConfig,
-    pub task: TaskConfig,
-}
-
-impl Run {
-    /// `configs/NAME.toml`, or the file NAME, with so many environments and threads, and its
-    /// robot.
-    pub fn load(name: &str, num_envs: usize, threads: usize) -> (Self, Arc<Model>) {
-        let mut file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
-        match name.ends_with(".toml") {
-            true => file = name.into(),
-            false => file.push(format!("{name}.toml")),
-        }
-        let folder = file.parent().expect("a folder");
-        let text = std::fs::read_to_string(&file).expect("config");
-        let mut run: Self = toml::from_str(&text).expect("config");
-        run.env.num_envs = num_envs;
-        run.sim.threads = Auto::N(threads);
-        // Nothing compiles beside what is measured.
-        run.sim.specialize = Specialize::Wait;
-        let edits = run.task.edits().expect("edits");
-        let within = run.task.robot_folder.as_ref().map(|f| folder.join(f));
-        let robot = folder.join(&run.task.robot);
-        let model = mjcf::load_edited(&robot, within.as_deref(), &edits).expect("robot");
-        (run, Arc::new(model))
+/// What a configuration says of its simulation, with so many environments and threads, and the
+/// robot: `configs/NAME.toml`, or the file NAME.
+pub fn load(name: &str, num_envs: usize, threads: usize) -> (Simulation, Arc<Model>) {
+    let mut file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs");
+    match name.ends_with(".toml") {
+        true => file = name.into(),
+        false => file.push(format!("{name}.toml")),
     }
+    let loaded = load_simulation(&file, &[], Leave::Refused).expect("config");
+    let model = loaded.model().expect("robot");
+    let mut run = loaded.config;
+    run.env.num_envs = num_envs;
+    run.sim.threads = Auto::N(threads);
+    // Nothing compiles beside what is measured.
+    run.sim.specialize = Specialize::Wait;
+    (run, Arc::new(model))
 }
 
 /// Environments with the buffers of a step.

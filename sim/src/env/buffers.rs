@@ -123,6 +123,8 @@ pub(super) struct Ended {
     agents: usize,
     terms: usize,
     metrics: usize,
+    /// Their last observations `[R][O]`, where somebody asks for them; empty otherwise.
+    seen: Row,
 }
 
 impl Ended {
@@ -134,7 +136,26 @@ impl Ended {
             agents,
             terms,
             metrics,
+            seen: Row {
+                policy: Vec::new(),
+                critic: Vec::new(),
+            },
         })
+    }
+
+    /// Keeps last observations from now on, of rows of these widths of an environment.
+    pub fn keep_seen(&mut self, [wide, critic_wide]: [usize; 2]) -> Result<(), MemoryError> {
+        let what = "last observations";
+        self.seen = Row {
+            policy: zeroed(what, wide.saturating_mul(self.num_envs))?,
+            critic: zeroed(what, critic_wide.saturating_mul(self.num_envs))?,
+        };
+        Ok(())
+    }
+
+    /// The last observations.
+    pub fn seen(&self) -> &Row {
+        &self.seen
     }
 
     /// Where threads write them.
@@ -143,6 +164,10 @@ impl Ended {
             words: self.words.as_mut_ptr() as Address,
             num_envs: self.num_envs,
             widths: [self.agents, self.terms, 1, 1, self.metrics],
+            seen: [&mut self.seen.policy, &mut self.seen.critic].map(|rows| {
+                let width = rows.len() / self.num_envs.max(1);
+                (rows.as_mut_ptr() as Address, width)
+            }),
         }
     }
 
@@ -178,14 +203,16 @@ pub(super) struct EndedAt {
     words: Address,
     num_envs: usize,
     widths: [usize; 5],
+    /// Rows of observations and their widths; 0 where they are not asked for.
+    seen: [(Address, usize); 2],
 }
 
 impl EndedAt {
     /// Copies environments `first..first + len`.
     ///
     /// # Safety
-    /// `args` has the addresses of [`Episodes`] of these sizes, [`Ended`] lives, and no other
-    /// thread touches these environments' entries meanwhile.
+    /// `args` has the addresses of [`Episodes`] of these sizes and of observations, [`Ended`]
+    /// lives, and no other thread touches these environments' entries meanwhile.
     pub unsafe fn keep(&self, args: &EnvArgs, first: usize, len: usize) {
         let columns = &args.episode;
         let from = [
@@ -206,6 +233,12 @@ impl EndedAt {
                     to.wrapping_add(self.num_envs),
                 );
             }
+        }
+        for (from, (to, width)) in [args.obs, args.critic_obs].into_iter().zip(self.seen) {
+            let from = (from as *const f32).wrapping_add(first * width);
+            let to = (to as *mut f32).wrapping_add(first * width);
+            // SAFETY: the caller's promise; nothing is copied where rows are not asked for.
+            unsafe { std::ptr::copy_nonoverlapping(from, to, len * width) };
         }
     }
 }

@@ -336,6 +336,35 @@ impl BatchEnv {
         self.live.taken = all;
     }
 
+    /// Keeps the last observations of every episode that ends from now on, for
+    /// [`last_obs`](Self::last_obs).
+    ///
+    /// # Errors
+    /// There is no memory.
+    pub fn keep_last_obs(&mut self) -> Result<(), MemoryError> {
+        let widths = self.task.observations.world();
+        self.work.ended.keep_seen(widths)
+    }
+
+    /// The last observations `[R][O]` of the episodes that ended in the last step, however they
+    /// did: of a broken environment its last numbers. Rows of other environments mean nothing;
+    /// empty before [`keep_last_obs`](Self::keep_last_obs).
+    pub fn last_obs(&self) -> Groups<&[f32]> {
+        let seen = self.work.ended.seen();
+        Groups {
+            policy: &seen.policy,
+            critic: self.spec.obs.critic.map(|_| &seen.critic[..]),
+        }
+    }
+
+    /// Return (of several agents the mean) and control steps of the episode that ended in
+    /// environment `env` in the last step; of another environment they mean nothing.
+    pub fn last_episode(&self, env: usize) -> (f32, u32) {
+        let (ended, agents) = (&self.work.ended, self.spec.agents_per_env());
+        let sum: f32 = (0..agents).map(|m| ended.ret(m, env)).sum();
+        (sum / agents as f32, ended.length(env))
+    }
+
     /// Switches observation noise off (evaluation) or on.
     pub fn set_noise(&mut self, on: bool) {
         self.noise = on;

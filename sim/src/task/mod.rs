@@ -6,6 +6,7 @@
 
 pub mod action;
 mod actuator;
+mod bounds;
 pub mod command;
 mod contact;
 mod elements;

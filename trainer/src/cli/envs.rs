@@ -8,17 +8,18 @@ use std::path::PathBuf;
 /// Flags of `ostler envs`.
 #[derive(Debug, Args)]
 pub struct EnvsArgs {
-    /// Folder to look in
-    #[arg(long, value_name = "DIR", default_value = "configs")]
-    dir: PathBuf,
+    /// Folder to look in; that of the shipped configurations without it
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
 }
 
 /// Lists `*.toml` with their descriptions.
 pub fn run(args: &EnvsArgs) -> Result<i32, RunError> {
-    let folder = std::fs::read_dir(&args.dir).map_err(|e| {
+    let dir = args.dir.clone().unwrap_or_else(super::shipped::folder);
+    let folder = std::fs::read_dir(&dir).map_err(|e| {
         RunError::Usage(format!(
             "cannot look for configurations in {}: {e}; --dir names another folder",
-            args.dir.display()
+            dir.display()
         ))
     })?;
     let mut files: Vec<PathBuf> = folder
@@ -28,7 +29,7 @@ pub fn run(args: &EnvsArgs) -> Result<i32, RunError> {
         .collect();
     files.sort();
     if files.is_empty() {
-        errln!("no configurations in {}", args.dir.display());
+        errln!("no configurations in {}", dir.display());
     }
     let name = |p: &PathBuf| p.display().to_string();
     let width = files.iter().map(|f| name(f).len()).max().unwrap_or(0);

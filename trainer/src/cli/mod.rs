@@ -21,6 +21,7 @@ mod plot;
 mod regress;
 mod replay;
 mod shell;
+mod shipped;
 mod target;
 pub mod time;
 mod train;
@@ -90,7 +91,8 @@ enum Command {
 /// Which configuration, and what differs from it.
 #[derive(Debug, Clone, Args)]
 pub struct ConfigArgs {
-    /// A TOML file, and values that replace its own: env.num_envs=512
+    /// A TOML file, or the name of one that `ostler envs` lists, and values that replace its
+    /// own: env.num_envs=512
     #[arg(value_name = "CONFIG | KEY=VALUE")]
     args: Vec<String>,
     /// Replace a value: --set ppo.gamma=0.98, --set task.reward.forward.weight=2
@@ -127,7 +129,7 @@ impl ConfigArgs {
                     first.display()
                 )));
             } else {
-                file = Some(arg.into());
+                file = Some(shipped::find(arg));
             }
         }
         let flags = [

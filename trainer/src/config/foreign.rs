@@ -1,10 +1,8 @@
-//! Names that other libraries give to our keys.
+//! Names that other libraries give to our keys; those of the simulation's are in its crate.
 
-/// `(their name, our key, the difference)`.
-const NAMES: &[(&str, &str, &str)] = &[
-    ("num_actors", "env.num_envs", ""),
-    ("n_envs", "env.num_envs", ""),
-    ("num_environments", "env.num_envs", ""),
+use ostler_sim::config::file::{self, Foreign};
+
+const NAMES: &[Foreign] = &[
     ("horizon_length", "runner.num_steps_per_env", ""),
     ("n_steps", "runner.num_steps_per_env", ""),
     ("unroll_length", "runner.num_steps_per_env", ""),
@@ -103,21 +101,6 @@ const NAMES: &[(&str, &str, &str)] = &[
         "actor.obs_normalization",
         "and critic.obs_normalization",
     ),
-    ("n_frames", "env.decimation", ""),
-    ("frame_skip", "env.decimation", ""),
-    ("action_repeat", "env.decimation", ""),
-    ("substeps", "env.decimation", ""),
-    ("timestep", "sim.dt", "in seconds"),
-    (
-        "max_episode_steps",
-        "env.episode_length_s",
-        "in seconds: steps x sim.dt x env.decimation",
-    ),
-    (
-        "episode_length",
-        "env.episode_length_s",
-        "in seconds: steps x sim.dt x env.decimation",
-    ),
     ("experiment_name", "name", ""),
     ("save_freq", "runner.save_interval", ""),
     ("save_frequency", "runner.save_interval", ""),
@@ -125,22 +108,11 @@ const NAMES: &[(&str, &str, &str)] = &[
 
 /// Our key for `name`: `num_actors is called env.num_envs here`.
 pub fn recognise(name: &str) -> Option<String> {
-    let lower = name.to_lowercase();
-    NAMES
-        .iter()
-        .find(|(theirs, _, _)| *theirs == lower)
-        .map(|(_, ours, note)| {
-            let note = if note.is_empty() {
-                String::new()
-            } else {
-                format!(" ({note})")
-            };
-            format!("{name} is called {ours} here{note}")
-        })
+    file::recognise(file::NAMES, name).or_else(|| file::recognise(NAMES, name))
 }
 
 /// Our keys in the table, for the test that they exist.
 #[cfg(test)]
 pub fn ours() -> impl Iterator<Item = &'static str> {
-    NAMES.iter().map(|n| n.1)
+    file::NAMES.iter().chain(NAMES).map(|n| n.1)
 }

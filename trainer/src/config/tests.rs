@@ -300,7 +300,7 @@ fn wrong_overrides_are_explained() {
 #[test]
 fn every_foreign_name_leads_to_a_key_that_exists() {
     for ours in foreign::ours() {
-        assert!(schema::has(ours), "{ours}");
+        assert!(schema::rules().has(ours), "{ours}");
     }
 }
 
@@ -380,4 +380,19 @@ proptest! {
             prop_assert!(loaded.places.explain(&e).to_string().contains('m'));
         }
     }
+}
+
+#[test]
+fn a_simulation_of_its_own_knows_which_tables_are_not_its() {
+    let whole = toml::Table::try_from(Config::default()).unwrap();
+    let own = toml::Table::try_from(file::Simulation::exemplar()).unwrap();
+    let whole = whole.keys().map(String::as_str);
+    let mut others: Vec<&str> = whole.filter(|key| !own.contains_key(*key)).collect();
+    others.sort_unstable();
+    let mut listed = file::ELSEWHERE.to_vec();
+    listed.sort_unstable();
+    assert_eq!(
+        listed, others,
+        "ELSEWHERE of sim/src/config/file/simulation.rs"
+    );
 }

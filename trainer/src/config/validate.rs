@@ -2,12 +2,10 @@
 
 use super::{Config, Device, LearnerPath};
 use crate::learner::registry::methods;
-use ostler_sim::config::{Auto, Backend, ConfigError, ObservationGroup, SimDevice};
+use ostler_sim::config::{
+    Auto, Backend, ConfigError, MAX_ENVS, ObservationGroup, SimDevice, check, threads_possible,
+};
 use ostler_sim::names::nearest;
-
-/// More environments than this cannot be numbered by the random streams' 32 bits
-/// and would not fit anywhere.
-const MAX_ENVS: usize = 1 << 22;
 
 impl Config {
     /// Everything in the tables that cannot be used, without looking at the robot.
@@ -116,19 +114,7 @@ impl Config {
             let help = "\"none\", or runner.algorithm = \"ppo\"";
             errors.push(ConfigError::new("actor.rnn_type", why).help(help));
         }
-        for (path, threads) in [
-            ("sim.threads", self.sim.threads),
-            ("learner.threads", self.learner.threads),
-        ] {
-            if let Auto::N(n) = threads
-                && !(1..=1024).contains(&n)
-            {
-                errors.push(
-                    ConfigError::new(path, format!("{n} threads are not possible"))
-                        .help("allowed: 1 to 1024, or \"auto\""),
-                );
-            }
-        }
+        errors.extend(threads_possible("learner.threads", self.learner.threads));
         if let Err(e) = crate::log::filter::parse(&self.log.level) {
             errors.push(ConfigError::new("log.level", e.to_string()));
         }
@@ -138,57 +124,12 @@ impl Config {
     }
 
     fn check_simulation(&self, errors: &mut Vec<ConfigError>) {
-        errors.extend(self.sim.check_limits());
-        let mut refuse = |path: &str, message: String, allowed: &str| {
-            errors.push(ConfigError::new(path, message).help(format!("allowed: {allowed}")));
-        };
-        let (sim, env) = (&self.sim, &self.env);
-        if !(1..=MAX_ENVS).contains(&env.num_envs) {
-            refuse(
-                "env.num_envs",
-                format!("{} environments are not possible", env.num_envs),
-                &format!("1 to {MAX_ENVS}"),
-            );
-        }
-        if !(1..=10_000).contains(&env.decimation) {
-            refuse(
-                "env.decimation",
-                format!("{} physics steps per control step", env.decimation),
-                "1 to 10000",
-            );
-        }
-        if !(sim.dt.is_finite() && sim.dt >= 0.0) {
-            refuse(
-                "sim.dt",
-                format!("a time step of {} s", sim.dt),
-                "a number above 0 [s], or 0 for the model's own",
-            );
-        }
-        for (path, value, unit) in [
-            ("env.episode_length_s", env.episode_length_s, "s"),
-            ("sim.max_speed", sim.max_speed, "m/s"),
-            ("sim.max_position", sim.max_position, "m"),
-        ] {
-            if !(value.is_finite() && value > 0.0) {
-                refuse(
-                    path,
-                    format!("{value} cannot be used"),
-                    &format!("a number above 0 [{unit}]"),
-                );
-            }
-        }
-        if !(1..=1000).contains(&sim.rapier.solver_iterations) {
-            refuse(
-                "sim.rapier.solver_iterations",
-                format!("{} solver iterations", sim.rapier.solver_iterations),
-                "1 to 1000",
-            );
-        }
-        if sim.device == SimDevice::Cuda {
+        errors.extend(check(&self.sim, &self.env, &self.task));
+        if self.sim.device == SimDevice::Cuda {
             let wrong = |message: &str, help: &str| {
                 Some(ConfigError::new("sim.device", message).help(help))
             };
-            errors.extend(match (sim.backend, Device::parse(&self.device)) {
+            errors.extend(match (self.sim.backend, Device::parse(&self.device)) {
                 (Backend::Rapier, _) => wrong(
                     "rapier computes on the processor only",
                     "sim.device = \"cpu\" goes with a policy on a GPU, too; or sim.backend = \"native\"",
@@ -199,12 +140,6 @@ impl Config {
                 ),
                 (Backend::Native, _) => None,
             });
-        }
-        if self.task.robot.is_empty() {
-            errors.push(
-                ConfigError::new("task.robot", "no robot is given")
-                    .help("robot = \"robots/NAME.xml\", relative to this file"),
-            );
         }
     }
 

@@ -1,7 +1,7 @@
 //! `cargo xtask`: what developers and CI run. Works from a fresh clone.
 
 use ostler_xtask::place::{self, Place};
-use ostler_xtask::{SetupError, checks, gpu_bundle, libtorch, pretend_gpu, proofs};
+use ostler_xtask::{SetupError, checks, dist, gpu_bundle, libtorch, pretend_gpu, proofs};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -14,6 +14,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                whose sources have changed since (tests/proved.toml), or all
   lint         format, clippy and documentation, warnings are errors
   ci           lint, then test
+  dist [--environments]
+               the Python wheel and a tarball of the program, into target/dist/out: all
+               instruction sets, for machines without Rust; --environments leaves the
+               program out, and needs no libtorch
   gpu-bundle [FOLDER] [--peers] [--no-code]
                pack the GPU's tests and benchmarks for a machine without Rust, into
                FOLDER (target/gpu-bundle without one), with the wheels of other engines or
@@ -46,6 +50,18 @@ fn run(args: &[String]) -> Result<(), SetupError> {
             timed("test", || checks::test(&place, &[]).map(drop))
         }
         ("libtorch", []) => libtorch::ensure(&place).map(drop),
+        ("dist", rest) => {
+            let parts = match rest {
+                [] => dist::Parts::All,
+                [only] if only == "--environments" => dist::Parts::Environments,
+                _ => return Err(SetupError::Usage(USAGE.into())),
+            };
+            let out = place.root.join("target/dist/out");
+            for file in dist::dist(&place, &out, parts)? {
+                println!("{}", file.display());
+            }
+            Ok(())
+        }
         ("gpu-bundle", rest) => {
             let (flags, folder): (Vec<&String>, Vec<&String>) =
                 rest.iter().partition(|a| a.starts_with("--"));

@@ -1,7 +1,7 @@
 //! Which kernel a run gets, before anything is built: the resolved configuration names
 //! it, and everything that simulates in the run uses exactly that one.
 
-use super::{build_env, unsuitable};
+use super::{build_env, explained};
 use crate::config::{Config, Loaded};
 use crate::log::errln;
 use crate::log::progress::duration;
@@ -79,7 +79,7 @@ pub(crate) fn settle(
     if stop.is_some_and(StopFlag::raised) {
         return Err(RunError::Stopped);
     }
-    let settled = settled.map_err(|e| unsuitable(loaded, e))?;
+    let settled = settled.map_err(|e| explained(loaded, e.into()))?;
     loaded.config.sim.kernel.clone_from(&settled.kernel);
     Ok(Settled(Some(settled)))
 }
@@ -134,7 +134,7 @@ pub(crate) fn settle_here(loaded: &mut Loaded, model: &Model) -> Result<(), RunE
         None | Some(Err(PhysicsError::Kernel { .. })) => native::foresee(model, &best),
         Some(named) => named,
     };
-    let here = here.map_err(|e| unsuitable(loaded, e))?;
+    let here = here.map_err(|e| explained(loaded, e.into()))?;
     loaded.config.sim.kernel = here.kernel;
     Ok(())
 }
@@ -147,7 +147,8 @@ pub(crate) fn foresee(loaded: &Loaded, model: &Model) -> Result<Settled, RunErro
     if !on_host(&loaded.config.sim) {
         return Ok(Settled::default());
     }
-    let settled = native::foresee(model, &loaded.config.sim).map_err(|e| unsuitable(loaded, e))?;
+    let settled =
+        native::foresee(model, &loaded.config.sim).map_err(|e| explained(loaded, e.into()))?;
     Ok(Settled(Some(settled)))
 }
 

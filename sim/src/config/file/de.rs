@@ -1,7 +1,7 @@
 //! serde over the spanned tree: an error knows the value it is about.
 
 use super::source::{Node, Origin, Value};
-use ostler_sim::names::nearest;
+use crate::names::nearest;
 use serde::de::{self, DeserializeSeed, Expected, IntoDeserializer, Unexpected, Visitor};
 use std::fmt;
 

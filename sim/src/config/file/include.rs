@@ -7,7 +7,7 @@
 
 use super::error::Diagnostic;
 use super::source::{self, Entry, Node, Origin, Sources, Value};
-use ostler_sim::names::nearest;
+use crate::names::nearest;
 use std::path::{Path, PathBuf};
 
 const EXTENDS: &str = "extends";
@@ -300,7 +300,3 @@ fn drop_disabled(node: &mut Node) {
         _ => {}
     }
 }
-
-#[cfg(test)]
-#[path = "include_tests.rs"]
-mod tests;

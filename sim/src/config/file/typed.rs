@@ -3,16 +3,16 @@
 
 use super::error::{ConfigErrors, Diagnostic};
 use super::source::{self, Node, Sources};
-use super::{Places, locate, schema};
+use super::{Places, Rules, locate};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
-/// Reads `path` as a `T`. `exemplar` has every key set once, as in [`schema`].
+/// Reads `path` as a `T`. `exemplar` has every key set once, as [`Rules`] take it.
 ///
 /// # Errors
 /// Every mistake that one pass can find, each with its place.
-pub(crate) fn parse_as<T: DeserializeOwned + Serialize>(
+pub fn parse_as<T: DeserializeOwned + Serialize>(
     path: &Path,
     exemplar: &T,
 ) -> Result<(T, Places), ConfigErrors> {
@@ -20,12 +20,12 @@ pub(crate) fn parse_as<T: DeserializeOwned + Serialize>(
     let mut sources = Sources::default();
     sources.add(&path.display().to_string(), &text, false);
     let root = sources.parse(0)?;
-    let wrong = schema::check_as(exemplar, |_| None, &root, &sources);
+    let wrong = Rules::of(exemplar).check(&root, &sources);
     if !wrong.is_empty() {
         return Err(ConfigErrors::sorted(wrong));
     }
     let value = deserialize(&root, &sources, path)?;
-    Ok((value, Places { root, sources }))
+    Ok((value, Places::new(root, sources)))
 }
 
 /// An error of serde with its place.

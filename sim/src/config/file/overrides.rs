@@ -2,7 +2,7 @@
 
 use super::error::Diagnostic;
 use super::source::{Entry, Node, Origin, Sources, Value};
-use ostler_sim::names::nearest;
+use crate::names::nearest;
 use std::ops::Range;
 
 /// One override as it was given.

@@ -1,7 +1,7 @@
 //! TOML text as a tree whose every node knows where it was written.
 
 use super::error::Diagnostic;
-use ostler_sim::files;
+use crate::files;
 use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::Path;

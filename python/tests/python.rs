@@ -1,0 +1,155 @@
+//! The extension in the Python of the referees: Gymnasium judges it, and BatchEnv's own bits.
+
+#![allow(clippy::unwrap_used, reason = "a test says what failed by panicking")]
+
+#[path = "../../tests/support/mod.rs"]
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::need::Need;
+use support::referee::referee_python;
+
+mod same_bits;
+
+/// A folder that Python imports `ostler` from: the sources, this build's extension, and the
+/// configurations.
+struct Package(tempfile::TempDir);
+
+impl Package {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let package = folder.path().join("ostler");
+        std::fs::create_dir(&package).unwrap();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        for file in std::fs::read_dir(root.join("ostler")).unwrap() {
+            let file = file.unwrap().path();
+            if file.is_file() {
+                std::fs::copy(&file, package.join(file.file_name().unwrap())).unwrap();
+            }
+        }
+        // Cargo builds the library beside the tests of its package.
+        let exe = std::env::current_exe().unwrap();
+        let library = exe.with_file_name("lib_ostler.so");
+        assert!(library.is_file(), "{} was not built", library.display());
+        std::os::unix::fs::symlink(library, package.join("_ostler.abi3.so")).unwrap();
+        std::os::unix::fs::symlink(root.join("../configs"), package.join("configs")).unwrap();
+        Self(folder)
+    }
+
+    fn command(&self, python: &Path) -> Command {
+        let mut command = Command::new(python);
+        command
+            .env("PYTHONPATH", self.0.path())
+            .env("PYTHONDONTWRITEBYTECODE", "1")
+            .env_remove("OSTLER_CONFIGS")
+            .current_dir(self.0.path());
+        command
+    }
+}
+
+fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name)
+}
+
+/// Runs the tests of a Python file, each a function whose name begins with `test_`.
+fn passes(name: &str) {
+    if let Some(python) = referee_python() {
+        passes_in(&python, name);
+    }
+}
+
+fn passes_in(python: &Path, name: &str) {
+    let package = Package::new();
+    let out = package
+        .command(python)
+        .arg(script("run.py"))
+        .arg(script(name))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&out.stdout);
+    let errors = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{said}\n{errors}");
+    assert!(said.contains(" passed"), "{said}\n{errors}");
+    println!("{said}");
+}
+
+#[test]
+fn gymnasium_takes_it_for_one_of_its_own() {
+    passes("test_vector.py");
+}
+
+#[test]
+fn mistakes_are_exceptions_with_the_programs_words() {
+    passes("test_errors.py");
+}
+
+#[test]
+fn it_loads_fast_leaks_nothing_and_can_be_interrupted() {
+    passes("test_process.py");
+}
+
+#[test]
+fn learners_of_other_libraries_train_in_it() {
+    let named = std::env::var_os("OSTLER_LEARNERS_PYTHON").map(PathBuf::from);
+    let named = named.ok_or("OSTLER_LEARNERS_PYTHON is not set");
+    if let Some(python) = Need::Learners.or_skip(named) {
+        passes_in(&python, "test_learners.py");
+    }
+}
+
+#[test]
+fn a_step_in_python_has_the_bits_of_a_step_in_rust() {
+    let Some(python) = referee_python() else {
+        return;
+    };
+    let package = Package::new();
+    for (name, envs) in [("cartpole", 70), ("hopper", 3), ("quadruped", 65)] {
+        let file = package.0.path().join("bits");
+        let run = package
+            .command(&python)
+            .arg(script("bits.py"))
+            .arg(name)
+            .arg(envs.to_string())
+            .arg(&file)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success(), "{errors}");
+        let theirs = std::fs::read(&file).unwrap();
+        let ours = same_bits::run(name, envs);
+        assert!(theirs.len() > 1000);
+        let first = theirs.iter().zip(&ours).position(|(a, b)| a != b);
+        assert_eq!((theirs.len(), first), (ours.len(), None), "{name}");
+    }
+}
+
+/// What Python costs: prints environment steps per second of processor time of both, in turns.
+#[test]
+#[ignore = "a measurement"]
+fn speed() {
+    let Some(python) = referee_python() else {
+        return;
+    };
+    let package = Package::new();
+    for name in ["half_cheetah", "ant"] {
+        let (mut best, seconds) = ([0.0_f64; 2], 3.0);
+        for _ in 0..3 {
+            let run = package
+                .command(&python)
+                .arg(script("speed.py"))
+                .args([name, "1024", "3"])
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&run.stdout);
+            let theirs: f64 = said.trim().parse().unwrap_or_else(|_| panic!("{run:?}"));
+            let ours = same_bits::speed(name, 1024, seconds);
+            best = [best[0].max(theirs), best[1].max(ours)];
+        }
+        let [python, rust] = best;
+        let share = 100.0 * python / rust;
+        println!("{name}: Python {python:.0}, Rust {rust:.0} steps/s, {share:.1} %");
+    }
+}

@@ -1,0 +1,102 @@
+"""The adapters, with the libraries that they are for."""
+
+import numpy as np
+import torch
+
+GENERIC = {"sim": {"specialize": "off", "threads": 1}}
+
+
+def test_stable_baselines3_learns_to_balance():
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.evaluation import evaluate_policy
+    from stable_baselines3.common.vec_env import VecMonitor, VecNormalize
+
+    from ostler.sb3 import make_vec
+
+    env = make_vec("cartpole", num_envs=32, **GENERIC)
+    torch.set_num_threads(1)
+    model = PPO("MlpPolicy", env, n_steps=64, batch_size=512, learning_rate=1e-3, seed=1)
+    before, _ = evaluate_policy(model, VecMonitor(env), n_eval_episodes=32)
+    model.learn(80_000)
+    after, _ = evaluate_policy(model, VecMonitor(env), n_eval_episodes=32)
+    assert after > 5 * before and after > 300, (before, after)
+    # What its own loop has recorded of the ends.
+    assert len(model.ep_info_buffer) > 10
+    normal = VecNormalize(make_vec("hopper", num_envs=4, **GENERIC))
+    assert np.isfinite(normal.reset()).all()
+    assert np.isfinite(normal.step(np.zeros((4, 3), np.float32))[0]).all()
+
+
+def test_stable_baselines3_gets_last_observations_and_truncations():
+    from ostler.sb3 import make_vec
+
+    env = make_vec("half_cheetah", num_envs=3, env={"episode_length_s": 0.5}, **GENERIC)
+    env.seed(1)
+    first = env.reset()
+    for _ in range(env.env.max_episode_steps):
+        obs, reward, done, infos = env.step(np.zeros((3, 6), np.float32))
+    assert done.all() and reward.shape == (3,)
+    for i, info in enumerate(infos):
+        assert info["TimeLimit.truncated"] is True and info["episode"]["l"] == 10
+        assert (info["terminal_observation"] != obs[i]).any()
+    env.seed(1)
+    np.testing.assert_array_equal(first, env.reset())
+    assert (first != env.reset()).any()
+
+
+def test_rsl_rl_runs_its_runner():
+    from rsl_rl.runners import OnPolicyRunner
+
+    from ostler.rsl_rl import make_vec
+
+    env = make_vec("quadruped", num_envs=16, **GENERIC)
+    obs = env.get_observations()
+    assert obs.batch_size == (16,) and "policy" in obs.keys()
+    obs, reward, done, extras = env.step(torch.zeros(16, env.num_actions))
+    assert reward.shape == done.shape == extras["time_outs"].shape == (16,)
+    network = {
+        "class_name": "rsl_rl.models.MLPModel",
+        "hidden_dims": [32],
+        "activation": "elu",
+        "obs_normalization": True,
+    }
+    gaussian = {"class_name": "GaussianDistribution", "init_std": 1.0, "std_type": "scalar"}
+    config = {
+        "num_steps_per_env": 8,
+        "save_interval": 100,
+        "obs_groups": {"actor": ["policy"], "critic": ["policy"]},
+        "algorithm": {
+            "class_name": "PPO",
+            "num_learning_epochs": 2,
+            "num_mini_batches": 2,
+            "rnd_cfg": None,
+            "symmetry_cfg": None,
+        },
+        "actor": {**network, "distribution_cfg": gaussian},
+        "critic": network,
+        "multi_gpu": None,
+    }
+    runner = OnPolicyRunner(env, config, log_dir=None, device="cpu")
+    before = {k: v.clone() for k, v in runner.alg.actor.state_dict().items()}
+    runner.learn(2, init_at_random_ep_len=True)
+    after = runner.alg.actor.state_dict()
+    assert any((before[k] != after[k]).any() for k in before)
+
+
+def test_torchrl_checks_it_and_collects():
+    from torchrl.envs.utils import check_env_specs
+
+    from ostler.torchrl import make_vec
+
+    env = make_vec("cartpole", num_envs=4, **GENERIC)
+    check_env_specs(env)
+    env.set_seed(1)
+    rolled = env.rollout(300, break_when_any_done=False)
+    assert rolled.batch_size == (4, 300)
+    done = rolled["next", "done"][..., 0]
+    assert done.any()
+    now, following = rolled["next", "observation"], rolled["observation"]
+    same = (now[:, :-1] == following[:, 1:]).all(-1)
+    # The next row goes on from the last one, unless that was an episode's.
+    assert (same == ~done[:, :-1]).all()
+    assert (now[done][:, 1].abs() > 0.2).all()

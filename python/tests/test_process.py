@@ -1,0 +1,107 @@
+"""What the package does to its process."""
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+import ostler
+
+GENERIC = {"sim": {"specialize": "off", "threads": 2}}
+
+
+def run(text):
+    return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+
+
+def test_import_loads_the_simulation_alone():
+    done = run(
+        "import sys, ostler\n"
+        "maps = open('/proc/self/maps').read()\n"
+        "assert 'torch' not in maps and 'gymnasium' not in sys.modules\n"
+        "assert 'numpy' not in sys.modules\n"
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_thousand_environments_leave_nothing_behind():
+    def cycle(count):
+        for i in range(count):
+            env = ostler.make_vec("cartpole", 64, **GENERIC)
+            env.reset(seed=i)
+            env.step(np.zeros(env.action_space.shape, np.float32))
+            # Half of them are just dropped.
+            if i % 2:
+                env.close()
+            del env
+        gc.collect()
+        status = Path("/proc/self/status").read_text()
+        fields = dict(line.split(":", 1) for line in status.splitlines())
+        kib = int(fields["VmRSS"].split()[0])
+        return kib, int(fields["Threads"]), len(os.listdir("/proc/self/fd"))
+
+    # What stays after the first hundred is the allocator's and the caches'.
+    first = cycle(100)
+    last = cycle(1000)
+    assert last[1:] == first[1:], (first, last)
+    assert last[0] - first[0] < 4096, (first, last)
+
+
+def test_other_threads_run_during_a_step():
+    env = ostler.make_vec("ant", 8192, sim={"specialize": "off", "threads": 1})
+    env.reset()
+    actions = np.zeros(env.action_space.shape, np.float32)
+    inside, seen, stop = [False], [0], [False]
+
+    def look():
+        while not stop[0]:
+            seen[0] += inside[0]
+            time.sleep(0.0002)
+
+    other = threading.Thread(target=look)
+    other.start()
+    for _ in range(5):
+        inside[0] = True
+        env._batch.step(actions, *env._new_arrays())
+        inside[0] = False
+    stop[0] = True
+    other.join()
+    # One that holds the lock lets nobody look before it is through.
+    assert seen[0] > 20, seen
+
+
+def test_control_c_ends_a_loop_and_a_construction():
+    loop = (
+        "import ostler, sys\n"
+        "env = ostler.make_vec('ant', 256, sim={'specialize': 'off'})\n"
+        "env.reset(); print('ready', flush=True)\n"
+        "try:\n"
+        "    while True: env.step(env.action_space.sample())\n"
+        "except KeyboardInterrupt: print('interrupted'); env.close()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", loop], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert said == "interrupted\n" and process.returncode == 0
+
+
+def test_messages_are_pythons():
+    done = run(
+        "import logging, ostler\n"
+        "logging.basicConfig(level=logging.INFO, format='%(name)s %(levelname)s %(message)s')\n"
+        "env = ostler.make_vec('half_cheetah', 4, sim={'specialize': 'off', 'max_speed': 1.0})\n"
+        "env.reset()\n"
+        "for _ in range(20): env.step(env.action_space.sample())\n"
+        "print(env.statistics()['broken'])\n"
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 0

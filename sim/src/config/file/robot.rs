@@ -1,0 +1,48 @@
+//! From a task to its robot's files.
+
+use crate::Model;
+use crate::config::TaskConfig;
+use crate::model::edit::Edits;
+use crate::model::looks::Looks;
+use crate::model::mjcf::{self, MjcfError};
+use std::path::{Path, PathBuf};
+
+impl TaskConfig {
+    /// The robot's file, for the configuration at `path`.
+    pub fn robot_file(&self, path: &Path) -> PathBuf {
+        path.parent().unwrap_or(Path::new("")).join(&self.robot)
+    }
+
+    /// The folder that holds all of the robot's files, if one is named.
+    pub fn robot_within(&self, path: &Path) -> Option<PathBuf> {
+        let base = path.parent().unwrap_or(Path::new(""));
+        self.robot_folder.as_ref().map(|folder| base.join(folder))
+    }
+
+    /// Reads the robot, with what the task adds to it.
+    ///
+    /// # Errors
+    /// Its file, or one that it names, is missing, out of reach or wrong.
+    pub fn model(&self, path: &Path) -> Result<Model, MjcfError> {
+        let (edits, within) = (self.robot_edits()?, self.robot_within(path));
+        mjcf::load_edited(&self.robot_file(path), within.as_deref(), &edits)
+    }
+
+    /// Reads the robot's looks, and the robot again.
+    ///
+    /// # Errors
+    /// As [`model`](Self::model).
+    pub fn looks(&self, path: &Path) -> Result<(Model, Looks), MjcfError> {
+        let (edits, within) = (self.robot_edits()?, self.robot_within(path));
+        mjcf::load_edited_looks(&self.robot_file(path), within.as_deref(), &edits)
+    }
+
+    /// What the task adds to the robot's file; its mistakes are found when the configuration
+    /// is read.
+    fn robot_edits(&self) -> Result<Edits, MjcfError> {
+        self.edits().map_err(|e| MjcfError::Invalid {
+            place: e.path,
+            message: e.message,
+        })
+    }
+}
