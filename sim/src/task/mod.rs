@@ -8,6 +8,7 @@ pub mod action;
 mod actuator;
 pub mod command;
 mod contact;
+pub mod deploy;
 mod elements;
 pub mod emit;
 pub mod event;
