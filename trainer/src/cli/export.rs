@@ -23,6 +23,9 @@ pub struct ExportArgs {
     /// Whose policy it is, of several agents
     #[arg(long)]
     agent: Option<String>,
+    /// Control steps of test vectors in the manifest
+    #[arg(long, default_value_t = 32, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    vectors: u32,
     /// C: an observation that is handed in, because a robot cannot measure it
     #[arg(long, value_name = "TERM")]
     input: Vec<String>,
@@ -46,6 +49,7 @@ pub fn run(args: &ExportArgs) -> Result<i32, RunError> {
         out: &out,
         agent: args.agent.as_deref(),
         inputs: &args.input,
+        vectors: args.vectors as usize,
     };
     for path in export(&run, &request)? {
         // A reader that has gone away is no failure of ours.

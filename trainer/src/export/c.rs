@@ -18,7 +18,7 @@ pub fn print(measured: &Measured<'_>, network: &Network, prefix: &str, about: &[
         "\n   {p}_init(&state) once, and where an episode begins anew; then every {} s\n   \
          {p}_step(&state, &sensors, control). Nothing is allocated, nothing is global:\n   \
          one state for each robot. C99 and C++; needs libm. */\n\
-         #ifndef {guard}\n#define {guard}\n\n{}\n\
+         #ifndef {guard}\n#define {guard}\n\n#include <string.h>\n{}\n\
          #define {p}_NUM_TERMS {}\n#define {p}_NUM_OUTPUTS {}\n#define {p}_NUM_CONTROLS {}\n\
          #define {p}_PERIOD {:?}\n\n",
         of.step_dt,
@@ -44,7 +44,7 @@ pub fn print(measured: &Measured<'_>, network: &Network, prefix: &str, about: &[
     let _ = writeln!(text, "}} {p}_state;\n");
     let _ = writeln!(
         text,
-        "static inline void {p}_init({p}_state *m) {{\n  static const {p}_state zero = {{0}};\n  *m = zero;\n}}\n",
+        "static inline void {p}_init({p}_state *m) {{\n  memset(m, 0, sizeof *m);\n}}\n",
     );
     text += &parts.functions;
     text.push('\n');

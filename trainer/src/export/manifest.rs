@@ -100,7 +100,8 @@ impl<'a> About<'a> {
         let scales: Vec<f32> = driven
             .iter()
             .map(|c| match c.mapping {
-                Mapping::Affine { scale, .. } => scale / c.gear as f32,
+                Mapping::Affine { scale, .. } if c.position => scale / c.gear as f32,
+                Mapping::Affine { scale, .. } => scale,
                 _ => f32::NAN,
             })
             .collect();

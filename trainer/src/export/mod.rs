@@ -73,6 +73,8 @@ pub struct Request<'a> {
     pub agent: Option<&'a str>,
     /// Observations that are inputs of the C function.
     pub inputs: &'a [String],
+    /// Control steps of test vectors.
+    pub vectors: usize,
 }
 
 /// Writes the files; their paths.
@@ -125,7 +127,7 @@ pub fn export(run: &LoadedRun, request: &Request<'_>) -> Result<Vec<PathBuf>, Ru
         };
         written.push((request.out.join(file), content));
     }
-    let vectors = vectors::record(&mut env, &mut *policy, &deployment)?;
+    let vectors = vectors::record(&mut env, &mut *policy, &deployment, request.vectors)?;
     let manifest = about.manifest(&graph, &network, &vectors);
     let text = serde_json::to_vec_pretty(&manifest).map_err(|e| ExportError::File {
         path: request.out.join(format!("{name}.json")),

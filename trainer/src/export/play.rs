@@ -44,6 +44,7 @@ pub struct PolicyFile {
     /// Columns of an agent's row.
     width: usize,
     outputs: usize,
+    controls: usize,
 }
 
 impl PolicyFile {
@@ -134,6 +135,7 @@ impl PolicyFile {
             kept: Vec::new(),
             places,
             width: spec.obs.policy,
+            controls: of.controls.len(),
             outputs: match spec.action {
                 ActionSpace::Continuous(n) => n,
                 ActionSpace::Discrete(_) => 1,
@@ -195,21 +197,25 @@ impl PolicyFile {
                 let mut inputs = vec![terms];
                 inputs.extend(kept);
                 let inputs: Vec<IValue> = inputs.into_iter().map(IValue::Tensor).collect();
-                let mut given: Vec<Tensor> = match module.forward_is(&inputs)? {
-                    IValue::Tuple(all) => all.into_iter().filter_map(tensor).collect(),
-                    IValue::Tensor(one) => vec![one],
-                    _ => return Err(TchError::Torch("it gives no tensors".into())),
+                let given = match module.forward_is(&inputs)? {
+                    IValue::Tensor(one) => one,
+                    _ => return Err(TchError::Torch("it gives no tensor".into())),
                 };
-                given.reverse();
-                let out = given.pop();
-                // Its controls are not needed.
-                given.pop();
-                let mut next = |name: &str| match self.states.iter().any(|(n, _)| n == name) {
-                    true => given.pop(),
-                    false => None,
+                // Side by side: actions, controls, history, hidden state.
+                let mut at = 0;
+                let mut next = |columns: i64| {
+                    at += columns;
+                    given.f_narrow(1, at - columns, columns)
                 };
-                let history = next("history");
-                (out, [history, next("h_in")])
+                let out = next(self.outputs as i64)?;
+                next(self.controls as i64)?;
+                let mut state = |name: &str| {
+                    let own = self.states.iter().find(|(n, _)| n == name);
+                    own.map(|(_, columns)| next(*columns)).transpose()
+                };
+                let history = state("history")?;
+                let hidden = state("h_in")?;
+                (Some(out), [history, hidden])
             }
         };
         let out = out.ok_or_else(|| TchError::Torch("it gives no actions".into()))?;
@@ -259,12 +265,5 @@ impl PolicyFile {
             }
         }
         Ok(())
-    }
-}
-
-fn tensor(value: IValue) -> Option<Tensor> {
-    match value {
-        IValue::Tensor(t) => Some(t),
-        _ => None,
     }
 }

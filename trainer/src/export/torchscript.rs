@@ -65,7 +65,7 @@ pub fn run(graph: &Graph, inputs: &[Tensor]) -> Result<Vec<Tensor>, TchError> {
 }
 
 /// Writes a file that `torch.jit.load` reads: its `forward` takes the graph's inputs and gives
-/// a tuple of its outputs.
+/// its outputs side by side in one tensor, as a traced function has one result.
 ///
 /// # Errors
 /// libtorch refuses, or the file cannot be written.

@@ -10,9 +10,6 @@ use ostler_sim::task::deploy::Deployment;
 use serde::Serialize;
 use tch::{Device, Kind, Tensor};
 
-/// Control steps.
-const STEPS: usize = 32;
-
 /// One control step.
 #[derive(Debug, Clone, Serialize)]
 pub struct Vector {
@@ -26,7 +23,7 @@ pub struct Vector {
     controls: Vec<f32>,
 }
 
-/// Plays the first steps without noise.
+/// Plays the first `steps` control steps without noise.
 ///
 /// # Errors
 /// libtorch refuses, or memory does not suffice.
@@ -34,6 +31,7 @@ pub fn record(
     env: &mut BatchEnv,
     policy: &mut dyn TrainedPolicy,
     of: &Deployment<'_>,
+    steps: usize,
 ) -> Result<Vec<Vector>, RunError> {
     env.set_noise(false);
     let spec = env.spec().clone();
@@ -45,8 +43,8 @@ pub fn record(
     let mut actions = vec![0.0; rows * out];
     let action = Tensor::f_zeros([rows as i64, out as i64], (Kind::Float, Device::Cpu))?;
     let mut first = true;
-    let mut all = Vec::with_capacity(STEPS);
-    for _ in 0..STEPS {
+    let mut all = Vec::new();
+    for _ in 0..steps {
         let obs = Tensor::f_from_slice(&results.obs)?.f_view([rows as i64, width as i64])?;
         policy.act_mean(&obs, hidden.as_ref().map(HiddenStates::step), &action)?;
         read_into(&action, &mut actions)?;
