@@ -3,7 +3,7 @@
 use super::onnx_run::OnnxModel;
 use ostler_sim::env::{ActionSpace, BatchEnv};
 use ostler_sim::files;
-use ostler_sim::task::deploy::Deployment;
+use ostler_sim::task::deploy::{DeployError, Deployment};
 use std::path::{Path, PathBuf};
 use tch::{CModule, Device, IValue, Kind, TchError, Tensor};
 
@@ -65,7 +65,12 @@ impl PolicyFile {
             spec.step_dt,
             spec.max_episode_steps,
         );
-        let of = of.map_err(|e| unusable(e.to_string()))?;
+        let of = of.map_err(|e| match e {
+            DeployError::WhichAgent(names) => unusable(format!(
+                "the task has several policies: --instead AGENT=FILE says whose it is, of {names}"
+            )),
+            e => unusable(e.to_string()),
+        })?;
         let read = || {
             files::read(path, MOST).map_err(|source| PolicyFileError::Read {
                 path: path.to_path_buf(),
@@ -108,7 +113,12 @@ impl PolicyFile {
             }
             Some("pt") => {
                 read()?;
-                let module = CModule::load(path).map_err(|e| unusable(e.to_string()))?;
+                let module = CModule::load(path).map_err(|e| {
+                    // What follows is a trace of calls.
+                    let text = e.to_string();
+                    let line = text.lines().find(|l| !l.trim().is_empty());
+                    unusable(format!("libtorch: {}", line.unwrap_or_default()))
+                })?;
                 if of.looks_back() {
                     states.push(("history".into(), of.width as i64));
                     states.push(("first".into(), 1));
@@ -208,7 +218,8 @@ impl PolicyFile {
                     given.f_narrow(1, at - columns, columns)
                 };
                 let out = next(self.outputs as i64)?;
-                next(self.controls as i64)?;
+                // Its controls are not needed.
+                let _ = next(self.controls as i64)?;
                 let mut state = |name: &str| {
                     let own = self.states.iter().find(|(n, _)| n == name);
                     own.map(|(_, columns)| next(*columns)).transpose()

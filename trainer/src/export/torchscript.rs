@@ -76,16 +76,18 @@ pub fn write(graph: &Graph, path: &Path) -> Result<(), ExportError> {
         .map(|(_, width)| Tensor::f_zeros([2, width as i64], (Kind::Float, tch::Device::Cpu)));
     let examples = examples.collect::<Result<Vec<_>, _>>()?;
     let mut failed = None;
-    let module =
-        CModule::create_by_tracing("policy", "forward", &examples, &mut |inputs| match run(
-            graph, inputs,
-        ) {
-            Ok(outputs) => outputs,
+    let module = CModule::create_by_tracing(
+        "policy",
+        "forward",
+        &examples,
+        &mut |inputs| match run(graph, inputs).and_then(|all| Tensor::f_cat(&all, 1)) {
+            Ok(side_by_side) => vec![side_by_side],
             Err(e) => {
                 failed = Some(e);
                 vec![inputs[0].shallow_clone()]
             }
-        })?;
+        },
+    )?;
     match failed {
         Some(e) => Err(e.into()),
         None => Ok(module.save(path)?),
