@@ -65,6 +65,14 @@ pub fn host_doubles(tensor: &Tensor) -> Result<Vec<f64>, TchError> {
     Vec::try_from(landed(&tensor.f_to_kind(Kind::Double)?.f_reshape([-1])?)?)
 }
 
+/// All whole numbers of a tensor.
+///
+/// # Errors
+/// As [`host_numbers`].
+pub fn host_integers(tensor: &Tensor) -> Result<Vec<i64>, TchError> {
+    Vec::try_from(landed(&tensor.f_to_kind(Kind::Int64)?.f_reshape([-1])?)?)
+}
+
 /// The first number of a tensor.
 ///
 /// # Errors

@@ -12,6 +12,7 @@ pub mod math;
 pub mod memory;
 pub mod model;
 pub mod names;
+pub mod onnx;
 pub mod owner;
 pub mod physics;
 pub mod process;

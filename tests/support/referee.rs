@@ -1,4 +1,4 @@
-//! Finds the Python in which the referees (MuJoCo, Gymnasium, numpy, TensorBoard) are
+//! Finds the Python in which the referees (MuJoCo, Gymnasium, numpy, TensorBoard, onnxruntime) are
 //! installed. Shared by the tests of several packages through `#[path]`, beside
 //! `need.rs`.
 //!

@@ -87,6 +87,30 @@ impl Commands {
         all
     }
 
+    /// Least and greatest number of every component; infinite where nothing limits it.
+    pub(super) fn ranges(&self) -> Vec<[f32; 2]> {
+        let range = |c: &Component| match &c.draw {
+            Draw::Nothing => [0.0; 2],
+            Draw::Uniform(range) => *range,
+            Draw::Log(range) => range.map(f32::exp),
+            Draw::Normal { clip, .. } | Draw::Exponential { clip, .. } => *clip,
+            Draw::Bernoulli(_) => [0.0, 1.0],
+            Draw::Choice { values, .. } => {
+                let ends = values.iter().copied();
+                [
+                    ends.clone().fold(f32::INFINITY, f32::min),
+                    ends.fold(f32::NEG_INFINITY, f32::max),
+                ]
+            }
+        };
+        let mut all: Vec<[f32; 2]> = self.components.iter().map(range).collect();
+        for course in &self.courses {
+            let own = all.iter_mut().skip(course.first);
+            own.zip(&course.ranges[..3]).for_each(|(x, r)| *x = *r);
+        }
+        all
+    }
+
     /// `step_dt`: control step (s).
     pub fn compile(
         model: &Model,

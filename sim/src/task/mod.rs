@@ -9,6 +9,7 @@ mod actuator;
 mod bounds;
 pub mod command;
 mod contact;
+pub mod deploy;
 mod elements;
 pub mod emit;
 pub mod event;

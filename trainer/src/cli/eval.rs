@@ -44,9 +44,13 @@ pub struct EvalArgs {
     /// OSTLER_REFEREE_PYTHON, then python3 and python]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
-    /// Who acts for one of several agents: AGENT=zero, AGENT=random or AGENT=RUN
+    /// Who acts for one of several agents: AGENT=zero, AGENT=random, AGENT=RUN or
+    /// AGENT=FILE.onnx
     #[arg(long, value_name = "AGENT=WHO")]
     instead: Vec<Instead>,
+    /// An exported policy, .onnx or .pt, in place of the run's own
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
     /// One JSON object on standard output, everything else on standard error
     #[arg(long)]
     json: bool,
@@ -118,6 +122,7 @@ fn measure(args: &EvalArgs, backend: Option<JudgeArg>) -> Result<Outcome, RunErr
         seed: args.seed,
         backend,
         instead: &args.instead,
+        policy: args.policy.as_deref(),
         calm: args.events == Events::Off,
         python: args
             .python

@@ -3,7 +3,7 @@
 use crate::run::RunError;
 use ostler_sim::env::EnvSpec;
 use ostler_sim::names::nearest;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// Who acts.
@@ -15,6 +15,8 @@ pub enum Who {
     Random,
     /// The policy of another run, or of one of its checkpoints.
     Run(PathBuf),
+    /// A policy that was exported.
+    File(PathBuf),
 }
 
 /// One agent, and who acts for it.
@@ -24,6 +26,11 @@ pub struct Instead {
     pub agent: String,
     /// Who acts for it.
     pub who: Who,
+}
+
+/// Whether a name is that of an exported policy.
+pub fn is_policy_file(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e == "onnx" || e == "pt")
 }
 
 impl FromStr for Instead {
@@ -39,6 +46,7 @@ impl FromStr for Instead {
             who: match who {
                 "zero" => Who::Zero,
                 "random" => Who::Random,
+                file if is_policy_file(file.as_ref()) => Who::File(file.into()),
                 run => Who::Run(run.into()),
             },
         })
@@ -81,6 +89,7 @@ mod tests {
             (run.agent.as_str(), run.who),
             ("blue", Who::Run("runs/x=y/latest".into()))
         );
+        assert_eq!(read("a=b.onnx").unwrap().who, Who::File("b.onnx".into()));
         for wrong in ["", "a", "a=", "=zero"] {
             assert!(read(wrong).unwrap_err().contains("AGENT=RUN"), "{wrong}");
         }

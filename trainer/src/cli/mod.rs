@@ -13,6 +13,7 @@ mod doctor;
 mod engine;
 mod envs;
 mod eval;
+mod export;
 mod instead;
 mod natives;
 mod physics;
@@ -68,6 +69,8 @@ enum Command {
     Plot(plot::PlotArgs),
     /// Measure a policy over many episodes: --episodes 1000 --json
     Eval(eval::EvalArgs),
+    /// Write a policy for a robot's own program: --format onnx,torchscript,c
+    Export(export::ExportArgs),
     /// List the configurations at hand
     Envs(envs::EnvsArgs),
     /// Measure steps per second of simulation, collection, learning and the whole
@@ -204,6 +207,7 @@ pub fn run() -> i32 {
         Command::Play(args) => play::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Eval(args) => eval::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Envs(args) => envs::run(&args),
         Command::Bench(args) => bench::run(&args),
         Command::Replay(args) => replay::run(&args),

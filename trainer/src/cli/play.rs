@@ -62,9 +62,13 @@ pub struct PlayArgs {
     /// OSTLER_REFEREE_PYTHON, then python3 and python]
     #[arg(long, value_name = "PATH")]
     python: Option<PathBuf>,
-    /// Who acts for one of several agents: AGENT=zero, AGENT=random or AGENT=RUN
+    /// Who acts for one of several agents: AGENT=zero, AGENT=random, AGENT=RUN or
+    /// AGENT=FILE.onnx
     #[arg(long, value_name = "AGENT=WHO")]
     instead: Vec<Instead>,
+    /// An exported policy, .onnx or .pt, in place of the run's own
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
     /// Replace a value of the configuration: --set env.episode_length_s=5
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
@@ -86,6 +90,7 @@ pub fn run(args: &PlayArgs) -> Result<i32, RunError> {
         backend: args.backend,
         python: args.python.as_deref(),
         instead: &args.instead,
+        policy: args.policy.as_deref(),
         calm: args.events == Events::Off,
     };
     let mut target = open(&args.run, &wish)?;

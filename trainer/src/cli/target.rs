@@ -3,6 +3,7 @@
 use super::engine::JudgeArg;
 use super::instead::{Instead, Who};
 use crate::config::{Config, Gpus, Loaded, Override};
+use crate::export::PolicyFile;
 use crate::run::stage::Agent;
 use crate::run::{RunError, build_env, judged_env, load_run, plan, settle_here};
 use clap::ValueEnum;
@@ -73,6 +74,8 @@ pub struct Wish<'a> {
     pub python: Option<&'a Path>,
     /// Who acts for single agents.
     pub instead: &'a [Instead],
+    /// An exported policy acts in place of the run's own.
+    pub policy: Option<&'a Path>,
     /// Without events.
     pub calm: bool,
 }
@@ -83,6 +86,9 @@ pub struct Wish<'a> {
 /// There is nothing there, or it cannot be used; a configuration has no policy.
 pub fn open(path: &Path, wish: &Wish<'_>) -> Result<Target, RunError> {
     let mut target = open_one(path, wish)?;
+    if let Some(policy) = wish.policy {
+        target.agent = file(&target, policy, None)?;
+    }
     target.env.set_events(!wish.calm);
     for instead in wish.instead {
         target = replaced(target, instead)?;
@@ -98,6 +104,7 @@ fn replaced(mut target: Target, instead: &Instead) -> Result<Target, RunError> {
         Who::Zero => Agent::Zero,
         Who::Random => Agent::Random(target.seed ^ 1 << 32),
         Who::Run(path) => Agent::Policy(load_run(path)?.policy(spec)?.into()),
+        Who::File(path) => file(&target, path, Some(&instead.agent))?,
     };
     target.agent = Agent::Instead {
         by: Box::new(by),
@@ -105,6 +112,17 @@ fn replaced(mut target: Target, instead: &Instead) -> Result<Target, RunError> {
         rest: Box::new(target.agent),
     };
     Ok(target)
+}
+
+/// A policy of a file for all agents, or for one of them.
+fn file(target: &Target, path: &Path, agent: Option<&str>) -> Result<Agent, RunError> {
+    let config = &target.loaded.config;
+    let hidden = match config.runner.algorithm.recurrent() {
+        true => config.actor.hidden_width(),
+        false => 0,
+    };
+    let file = PolicyFile::open(path, &target.env, agent)?;
+    Ok(Agent::File(file.with_hidden(hidden)))
 }
 
 /// rapier has one robot for all environments: without its events a task runs there, too.

@@ -6,6 +6,7 @@
 
 pub mod ars;
 pub mod fault;
+pub mod network;
 pub mod nn;
 pub mod normalizer;
 pub mod off_policy;
@@ -22,6 +23,7 @@ pub(crate) mod testing;
 
 pub use ars::ArsConfig;
 pub use fault::{UpdateFault, UpdateTarget};
+pub use network::Network;
 pub use nn::device::program as device_program;
 pub use off_policy::{OffPolicy, SacConfig, Td3Config};
 pub use policy::{ActorConfig, ActorCritic, CriticConfig};
@@ -272,6 +274,15 @@ pub trait TrainedPolicy: Policy + std::fmt::Debug {
 
     /// Number of learnt parameters.
     fn num_parameters(&self) -> i64;
+
+    /// The network of policy number `policy` of the task as plain numbers; `None`: of this one
+    /// there is none.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    fn network(&self, _policy: usize) -> Result<Option<Network>, LearnError> {
+        Ok(None)
+    }
 
     /// Whether weights and statistics are among `tensors`, in their shapes.
     ///

@@ -41,6 +41,12 @@ pub enum RunError {
     /// The configuration cannot be used.
     #[error(transparent)]
     Config(#[from] ConfigErrors),
+    /// An exported policy cannot act.
+    #[error(transparent)]
+    PolicyFile(#[from] crate::export::PolicyFileError),
+    /// A policy cannot be exported.
+    #[error(transparent)]
+    Export(#[from] crate::export::ExportError),
     /// A GPU was asked for that cannot be used.
     #[error(transparent)]
     NoGpu(#[from] NoGpu),

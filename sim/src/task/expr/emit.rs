@@ -28,44 +28,57 @@ impl Code {
     /// entries' arguments, `sim/kernels/env/args.cuh`) and `e` (the environment).
     /// `param(k)` is the text of parameter `k`.
     pub(in crate::task) fn emit(&self, mut param: impl FnMut(usize) -> String) -> String {
+        self.emit_with("op_", "out", |source, row| {
+            kernel_load(source, row, &mut param)
+        })
+    }
+
+    /// The same of any dialect of C: functions of operations begin with `ops`, `load` is the
+    /// text of an input, `out` the array of results.
+    pub(in crate::task) fn emit_with(
+        &self,
+        ops: &str,
+        out: &str,
+        mut load: impl FnMut(Source, usize) -> String,
+    ) -> String {
         let mut text = String::new();
         // The value in each register, by the step that wrote it.
         let mut held = vec![usize::MAX; self.registers];
         for (i, (step, to)) in self.steps.iter().enumerate() {
             let value = match *step {
                 Step::Const(bits) => literal(f32::from_bits(bits)),
-                Step::Load(source, row) => load(source, row as usize, &mut param),
+                Step::Load(source, row) => load(source, row as usize),
                 Step::Copy(from) => format!("t{}", held[from as usize]),
                 Step::Op(op, x) => {
                     let operands: Vec<String> = x[..op.arity()]
                         .iter()
                         .map(|r| format!("t{}", held[*r as usize]))
                         .collect();
-                    operation(op, &operands)
+                    operation(op, ops, &operands)
                 }
             };
             let _ = writeln!(text, "  const float t{i} = {value};");
             held[*to as usize] = i;
         }
         for (k, from) in held.iter().enumerate().take(self.outputs) {
-            let _ = writeln!(text, "  out[{k}] = t{from};");
+            let _ = writeln!(text, "  {out}[{k}] = t{from};");
         }
         text
     }
 }
 
-fn operation(op: Op, operands: &[String]) -> String {
+fn operation(op: Op, ops: &str, operands: &[String]) -> String {
     match (op, operands) {
         (Op::Add, [a, b]) => format!("{a} + {b}"),
         (Op::Sub, [a, b]) => format!("{a} - {b}"),
         (Op::Mul, [a, b]) => format!("{a} * {b}"),
         (Op::Div, [a, b]) => format!("{a} / {b}"),
         // Their names are the functions' (`sim/kernels/env/ops.cuh`).
-        _ => format!("op_{op:?}({})", operands.join(", ")),
+        _ => format!("{ops}{op:?}({})", operands.join(", ")),
     }
 }
 
-fn load(source: Source, row: usize, param: &mut impl FnMut(usize) -> String) -> String {
+fn kernel_load(source: Source, row: usize, param: &mut impl FnMut(usize) -> String) -> String {
     let buffer = match source {
         Source::World(column) => {
             return format!("a.physics.{}[{row} * (long)a.n + e]", column.name());

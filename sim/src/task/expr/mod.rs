@@ -30,6 +30,7 @@ mod value;
 
 pub(crate) use agents::PLACEHOLDERS;
 pub use contacts::Contacts;
+pub(in crate::task) use dag::{Seen, Source};
 pub(in crate::task) use define::is_name;
 pub use define::{Definitions, Let, LetRow, List};
 pub use elements::matches;
@@ -40,7 +41,9 @@ pub use functions::reference;
 pub use history::{Cell, History, HistoryBuilder, Kind as Remembered, StateRow};
 pub use inputs::{Buffers, Inputs};
 pub(crate) use inputs::{Column, Columns};
+pub(in crate::task) use ops::Op;
 pub(crate) use program::Code;
+pub(in crate::task) use program::Step;
 pub(in crate::task) use start::reads;
 pub use start::{Draws, Start};
 pub use unit::Unit;

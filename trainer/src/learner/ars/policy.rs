@@ -1,14 +1,15 @@
 //! A linear policy, which every environment has in a version of its own.
 
 use super::ArsConfig;
+use crate::learner::network::{Head, Layer, Network};
 use crate::learner::nn::{Layout, Params, zeros};
 use crate::learner::normalizer::Normalizer;
-use crate::learner::policy::own_memory;
+use crate::learner::policy::{Activation, own_memory};
 use crate::learner::published::{acting_spec, publish, take};
 use crate::learner::{ActorConfig, LearnError, State, TrainedPolicy};
 use ostler_collector::memory::with_floats;
 use ostler_collector::policy::Noise;
-use ostler_collector::transfer::{brought, read_into};
+use ostler_collector::transfer::{brought, host_numbers, read_into};
 use ostler_collector::{Act, Hidden, Policy, Replica, Replicate, Rollout};
 use ostler_sim::device::Counts;
 use ostler_sim::env::{ActionSpace, EnvSpec};
@@ -313,6 +314,26 @@ impl TrainedPolicy for LinearPolicy {
 
     fn num_parameters(&self) -> i64 {
         self.params.len()
+    }
+
+    fn network(&self, _policy: usize) -> Result<Option<Network>, LearnError> {
+        let (inputs, outputs) = self.size();
+        Ok(Some(Network {
+            norm: Network::norm_of(self.norm.as_ref())?,
+            gru: None,
+            hidden: Vec::new(),
+            activation: Activation::Relu,
+            last: Layer {
+                inputs: inputs as usize,
+                outputs: outputs as usize,
+                weight: host_numbers(self.matrix())?,
+                bias: vec![0.0; outputs as usize],
+            },
+            head: match self.spec.action {
+                ActionSpace::Continuous(_) => Head::Mean,
+                ActionSpace::Discrete(_) => Head::Largest,
+            },
+        }))
     }
 }
 

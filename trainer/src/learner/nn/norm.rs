@@ -74,6 +74,11 @@ impl LayerNorm {
         })
     }
 
+    /// Gain and bias `[H]`.
+    pub fn parameters(&self) -> [&Tensor; 2] {
+        [&self.gain, &self.bias]
+    }
+
     /// Where its parameters lie among all.
     pub fn place(&self) -> &NormAt {
         &self.place

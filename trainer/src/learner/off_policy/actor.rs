@@ -1,6 +1,7 @@
 //! The network that decides, and the policy that it makes.
 
 use super::{noise_scale, sample};
+use crate::learner::network::{self, Head, Layer, Network};
 use crate::learner::nn::host::ActorPass;
 use crate::learner::nn::layer::LinearAt;
 use crate::learner::nn::{Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
@@ -408,5 +409,18 @@ impl TrainedPolicy for ContinuousPolicy {
 
     fn num_parameters(&self) -> i64 {
         self.params.len()
+    }
+
+    fn network(&self, _policy: usize) -> Result<Option<Network>, LearnError> {
+        Ok(Some(Network {
+            norm: Network::norm_of(self.norm.actor.as_ref())?,
+            gru: None,
+            hidden: network::Hidden::of(&self.net.trunk)?,
+            activation: self.net.trunk.activation(),
+            last: Layer::of(&self.net.mean)?,
+            head: Head::Squashed {
+                bound: self.bound as f32,
+            },
+        }))
     }
 }

@@ -12,7 +12,7 @@ use super::nn::host::ActorPass;
 use super::nn::{Params, zeros};
 use super::normalizer::Normalizer;
 use super::returns::ReturnNormalizer;
-use super::{LearnError, State, TrainedPolicy};
+use super::{LearnError, Network, State, TrainedPolicy};
 use net::{Net, NetSpace};
 use ostler_collector::transfer::brought;
 use ostler_collector::{
@@ -340,5 +340,9 @@ impl TrainedPolicy for ActorCritic {
 
     fn num_parameters(&self) -> i64 {
         self.params.len()
+    }
+
+    fn network(&self, _policy: usize) -> Result<Option<Network>, LearnError> {
+        Ok(Some(self.net.export(self.norm.actor.as_ref())?))
     }
 }

@@ -3,8 +3,10 @@
 use super::block::{BlockNet, BlockStd};
 use super::{ActorConfig, CriticConfig, StdType};
 use crate::learner::LearnError;
+use crate::learner::network::{self, Head, Layer, Network};
 use crate::learner::nn::host::ActorPass;
 use crate::learner::nn::{Gru, Layout, Linear, Params, Trunk, TrunkSpace, init, zeros};
+use crate::learner::normalizer::Normalizer;
 use ostler_collector::Hidden;
 use ostler_sim::config::ConfigError;
 use ostler_sim::env::{ActionSpace, EnvSpec};
@@ -201,6 +203,31 @@ impl Net {
     #[cfg(test)]
     pub fn gru_layers(&self) -> Option<[&Linear; 2]> {
         self.gru.as_ref().map(Gru::layers)
+    }
+
+    /// The actor as plain numbers, behind a normaliser.
+    ///
+    /// # Errors
+    /// libtorch refuses.
+    pub fn export(&self, norm: Option<&Normalizer>) -> Result<Network, TchError> {
+        let gru = |gru: &Gru| -> Result<_, TchError> {
+            let [input, hidden] = gru.layers();
+            Ok(network::Gru {
+                input: Layer::of(input)?,
+                hidden: Layer::of(hidden)?,
+            })
+        };
+        Ok(Network {
+            norm: Network::norm_of(norm)?,
+            gru: self.gru.as_ref().map(gru).transpose()?,
+            hidden: network::Hidden::of(&self.actor)?,
+            activation: self.actor.activation(),
+            last: Layer::of(&self.head)?,
+            head: match self.is_categorical() {
+                true => Head::Largest,
+                false => Head::Mean,
+            },
+        })
     }
 
     /// The critic's output layer.

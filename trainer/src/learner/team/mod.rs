@@ -13,7 +13,7 @@ mod tests;
 pub use learner::TeamLearner;
 
 use super::state::below;
-use super::{LearnError, State, TrainedPolicy};
+use super::{LearnError, Network, State, TrainedPolicy};
 use agents::PolicyAgents;
 use ostler_collector::policy::Noise;
 use ostler_collector::{Act, Hidden, Policy, Replica, Replicate, Widths};
@@ -170,5 +170,12 @@ impl TrainedPolicy for Team<Vec<Box<dyn TrainedPolicy>>> {
 
     fn num_parameters(&self) -> i64 {
         self.policies.iter().map(|m| m.num_parameters()).sum()
+    }
+
+    fn network(&self, policy: usize) -> Result<Option<Network>, LearnError> {
+        match self.policies.get(policy) {
+            Some(member) => member.network(0),
+            None => Ok(None),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Environments for watching and judging a policy: nothing is stored, nothing learnt.
 
 use super::rows::Rows;
+use crate::export::PolicyFile;
 use crate::learner::TrainedPolicy;
 use crate::run::error::RunError;
 use ostler_collector::transfer::read_into;
@@ -16,6 +17,8 @@ use tch::{Device, Kind, Tensor};
 pub enum Agent {
     /// A trained policy without chance: the mean or the most likely choice.
     Policy(Player),
+    /// A policy that was exported.
+    File(PolicyFile),
     /// Zeros, or the first choice.
     Zero,
     /// Uniform in -1..1, or any choice, keyed by the seed.
@@ -66,6 +69,7 @@ impl Agent {
                 hidden: Some(hidden),
                 ..
             }) => Ok(hidden.advance(rows.ended())?),
+            Self::File(file) => Ok(file.forget(rows.ended())?),
             Self::Instead { by, rest, .. } => {
                 by.remember(rows)?;
                 rest.remember(rows)
@@ -170,6 +174,10 @@ impl Stage {
                 let obs = Tensor::f_from_slice(&self.rows.obs)?.f_view(shape.as_slice())?;
                 self.obs_tensor.f_copy_(&obs)?;
                 policy.act(&self.obs_tensor, &self.action_tensor)?;
+                read_into(&self.action_tensor, &mut self.action)?;
+            }
+            Agent::File(file) => {
+                file.act(&self.rows.obs, &self.action_tensor)?;
                 read_into(&self.action_tensor, &mut self.action)?;
             }
             Agent::Zero => self.action.fill(0.0),

@@ -2,10 +2,10 @@
 
 use super::super::{MOST_NUMBERS, Tensor, all_finite};
 use super::MOST_BYTES;
-use super::proto::{
+use crate::files;
+use crate::onnx::{
     AttributeMessage, GraphMessage, ModelFile, NodeMessage, TensorMessage, ValueMessage,
 };
-use crate::files;
 use prost::Message;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -121,6 +121,7 @@ impl Graph {
             initializer,
             input,
             output,
+            ..
         } = graph.ok_or("no ONNX file: there is no graph in it")?;
         if node.len().max(initializer.len()).max(input.len()) > MOST_PARTS {
             return Err(format!("more than {MOST_PARTS} nodes or constants"));

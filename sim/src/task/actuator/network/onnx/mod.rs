@@ -8,7 +8,6 @@
 
 mod graph;
 mod lstm;
-mod proto;
 
 use super::{Parts, Tensor};
 use crate::model::{Activation, Layer};

@@ -2,9 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use super::proto::*;
 use super::{Parts, parts};
 use crate::model::Activation;
+use crate::onnx::*;
 use prost::Message;
 use std::path::Path;
 
@@ -55,14 +55,20 @@ fn node(text: &str, attributes: &[AttributeMessage]) -> NodeMessage {
 }
 
 fn value(name: &str, dims: &[i64]) -> Vec<u8> {
-    let size = |n: &i64| DimMessage { value: *n };
+    let size = |n: &i64| DimMessage {
+        value: *n,
+        ..DimMessage::default()
+    };
     let shape = Some(ShapeMessage {
         dim: dims.iter().map(size).collect(),
     });
     ValueMessage {
         name: name.into(),
         kind: Some(TypeMessage {
-            tensor: Some(TensorType { shape }),
+            tensor: Some(TensorType {
+                shape,
+                ..TensorType::default()
+            }),
         }),
     }
     .encode_to_vec()
@@ -76,7 +82,9 @@ fn file(dims: &[i64], nodes: &[NodeMessage], tensors: &[TensorMessage]) -> Vec<u
             initializer: tensors.iter().map(Message::encode_to_vec).collect(),
             input: vec![value("x", dims), value("h", &[1, 1, 2])],
             output: vec![value("y", &[1, 1])],
+            ..GraphMessage::default()
         }),
+        ..ModelFile::default()
     }
     .encode_to_vec()
 }

@@ -1,5 +1,6 @@
 //! The messages of an ONNX file that describe a network, by the numbers of `onnx.proto3`
-//! (ONNX, "Open Neural Network Exchange - ONNX"). All else in a file is passed over.
+//! (ONNX, "Open Neural Network Exchange - ONNX"): read for networks of actuators, written for
+//! exported policies. All else in a file is passed over.
 //!
 //! Messages of which there are many stay bytes until they are wanted: an empty one takes two
 //! bytes of a file and hundreds in memory.
@@ -9,6 +10,10 @@ use prost::encoding::{DecodeContext, WireType, bytes, double, float, int32, int6
 use prost::encoding::{message, string};
 use prost::{DecodeError, Message};
 
+fn is_default<T: Default + PartialEq>(x: &T) -> bool {
+    *x == T::default()
+}
+
 /// Structs with their fields: `one` value, a list of `all`, a message that is there or not
 /// (`maybe`); its codec in the file, its number.
 macro_rules! messages {
@@ -17,7 +22,8 @@ macro_rules! messages {
     })*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Default, PartialEq)]
-        pub(super) struct $name {
+        #[allow(missing_docs, reason = "the names of onnx.proto3")]
+        pub struct $name {
             $($(#[$note])* pub $field: $ty,)*
         }
 
@@ -57,8 +63,11 @@ macro_rules! messages {
     (@merge maybe $codec:ident $wire:ident $at:expr, $buf:ident, $ctx:ident) => {
         $codec::merge($wire, ($at).get_or_insert_with(Default::default), $buf, $ctx)
     };
+    // What has its default is left out, as proto3 has it.
     (@encode one $codec:ident $tag:literal $at:expr, $buf:ident) => {
-        $codec::encode($tag, $at, $buf)
+        if !is_default($at) {
+            $codec::encode($tag, $at, $buf);
+        }
     };
     (@encode all $codec:ident $tag:literal $at:expr, $buf:ident) => {
         $codec::encode_repeated($tag, $at, $buf)
@@ -68,7 +77,9 @@ macro_rules! messages {
             $codec::encode($tag, inner, $buf);
         }
     };
-    (@len one $codec:ident $tag:literal $at:expr) => { $codec::encoded_len($tag, $at) };
+    (@len one $codec:ident $tag:literal $at:expr) => {
+        if is_default($at) { 0 } else { $codec::encoded_len($tag, $at) }
+    };
     (@len all $codec:ident $tag:literal $at:expr) => { $codec::encoded_len_repeated($tag, $at) };
     (@len maybe $codec:ident $tag:literal $at:expr) => {
         ($at).as_ref().map_or(0, |inner| $codec::encoded_len($tag, inner))
@@ -78,12 +89,23 @@ macro_rules! messages {
 messages! {
     /// `ModelProto`.
     ModelFile {
+        ir_version: i64 = one int64 1,
+        producer_name: String = one string 2,
+        producer_version: String = one string 3,
         graph: Option<GraphMessage> = maybe message 7,
+        opset_import: Vec<OperatorSet> = all message 8,
+        metadata_props: Vec<EntryMessage> = all message 14,
+    }
+    /// `OperatorSetIdProto`.
+    OperatorSet {
+        domain: String = one string 1,
+        version: i64 = one int64 2,
     }
     /// `GraphProto`.
     GraphMessage {
         /// [`NodeMessage`]s.
         node: Vec<Vec<u8>> = all bytes 1,
+        name: String = one string 2,
         /// [`TensorMessage`]s.
         initializer: Vec<Vec<u8>> = all bytes 5,
         /// [`ValueMessage`]s.
@@ -111,6 +133,8 @@ messages! {
         floats: Vec<f32> = all float 7,
         ints: Vec<i64> = all int64 8,
         strings: Vec<Vec<u8>> = all bytes 9,
+        /// `AttributeType`.
+        kind: i32 = one int32 20,
     }
     /// `TensorProto`.
     TensorMessage {
@@ -142,6 +166,8 @@ messages! {
     }
     /// `TypeProto.Tensor`.
     TensorType {
+        /// 1: numbers of single precision.
+        elem_type: i32 = one int32 1,
         shape: Option<ShapeMessage> = maybe message 2,
     }
     /// `TensorShapeProto`.
@@ -151,5 +177,7 @@ messages! {
     /// `TensorShapeProto.Dimension`; 0: any size.
     DimMessage {
         value: i64 = one int64 1,
+        /// A name for any size.
+        param: String = one string 2,
     }
 }

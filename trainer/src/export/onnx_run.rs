@@ -1,0 +1,359 @@
+//! ONNX files of policies, run by libtorch: the operators of exported policies, ours and those
+//! of other programs. Another operator is refused by its name when the file is read.
+
+use ostler_sim::onnx::{
+    AttributeMessage, GraphMessage, ModelFile, NodeMessage, TensorMessage, ValueMessage,
+};
+use prost::Message;
+use std::collections::HashMap;
+use tch::{Kind, TchError, Tensor};
+
+/// Operators that are run.
+const OPERATORS: [&str; 37] = [
+    "Abs",
+    "Add",
+    "ArgMax",
+    "Cast",
+    "Clip",
+    "Concat",
+    "Constant",
+    "Div",
+    "Elu",
+    "Equal",
+    "Exp",
+    "Flatten",
+    "Gather",
+    "Gemm",
+    "Greater",
+    "Identity",
+    "LayerNormalization",
+    "LeakyRelu",
+    "Less",
+    "MatMul",
+    "Max",
+    "Min",
+    "Mul",
+    "Neg",
+    "Not",
+    "Pow",
+    "ReduceMean",
+    "Relu",
+    "Reshape",
+    "Sigmoid",
+    "Softplus",
+    "Sqrt",
+    "Squeeze",
+    "Sub",
+    "Tanh",
+    "Unsqueeze",
+    "Where",
+];
+
+struct Node {
+    op: String,
+    inputs: Vec<String>,
+    output: String,
+    attributes: Vec<AttributeMessage>,
+}
+
+impl Node {
+    fn attribute(&self, name: &str) -> Option<&AttributeMessage> {
+        self.attributes.iter().find(|a| a.name == name)
+    }
+
+    fn int(&self, name: &str, without: i64) -> i64 {
+        self.attribute(name).map_or(without, |a| a.i)
+    }
+
+    fn float(&self, name: &str, without: f32) -> f64 {
+        f64::from(self.attribute(name).map_or(without, |a| a.f))
+    }
+}
+
+/// A policy's graph.
+pub struct OnnxModel {
+    nodes: Vec<Node>,
+    constants: HashMap<String, Tensor>,
+    /// Inputs: names, and the columns of the last dimension (0: any).
+    pub inputs: Vec<(String, i64)>,
+    /// Names of outputs.
+    pub outputs: Vec<String>,
+}
+
+impl std::fmt::Debug for OnnxModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OnnxModel")
+            .field("inputs", &self.inputs)
+            .field("outputs", &self.outputs)
+            .finish_non_exhaustive()
+    }
+}
+
+fn not_onnx(e: impl std::fmt::Display) -> String {
+    format!("it is no ONNX file: {e}")
+}
+
+impl OnnxModel {
+    /// Reads a file's bytes.
+    ///
+    /// # Errors
+    /// In words: it is no ONNX file, or has something that is not supported.
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        let model = ModelFile::decode(bytes).map_err(not_onnx)?;
+        let GraphMessage {
+            node,
+            initializer,
+            input,
+            output,
+            ..
+        } = model.graph.ok_or("it is no ONNX file: it has no graph")?;
+        let mut constants = HashMap::new();
+        for bytes in initializer {
+            let tensor = TensorMessage::decode(&bytes[..]).map_err(not_onnx)?;
+            constants.insert(tensor.name.clone(), numbers(&tensor)?);
+        }
+        let mut nodes = Vec::with_capacity(node.len());
+        for bytes in node {
+            let node = NodeMessage::decode(&bytes[..]).map_err(not_onnx)?;
+            let own = matches!(node.domain.as_str(), "" | "ai.onnx");
+            if !own || !OPERATORS.contains(&node.op_type.as_str()) {
+                return Err(format!(
+                    "its operator {} is not supported; these are: {}",
+                    node.op_type,
+                    OPERATORS.join(", ")
+                ));
+            }
+            let attributes = node.attribute.iter();
+            let attributes = attributes.map(|a| AttributeMessage::decode(&a[..]));
+            nodes.push(Node {
+                op: node.op_type,
+                inputs: node.input,
+                output: node.output.into_iter().next().unwrap_or_default(),
+                attributes: attributes.collect::<Result<_, _>>().map_err(not_onnx)?,
+            });
+        }
+        let mut inputs = Vec::new();
+        for bytes in input {
+            let value = ValueMessage::decode(&bytes[..]).map_err(not_onnx)?;
+            let shape = value.kind.and_then(|k| k.tensor).and_then(|t| t.shape);
+            let columns = shape.and_then(|s| s.dim.last().map(|d| d.value));
+            if !constants.contains_key(&value.name) {
+                inputs.push((value.name, columns.unwrap_or(0)));
+            }
+        }
+        let mut outputs = Vec::new();
+        for bytes in output {
+            outputs.push(ValueMessage::decode(&bytes[..]).map_err(not_onnx)?.name);
+        }
+        Ok(Self {
+            nodes,
+            constants,
+            inputs,
+            outputs,
+        })
+    }
+
+    /// The outputs for inputs by their names.
+    ///
+    /// # Errors
+    /// libtorch refuses; a value is missing.
+    pub fn run(&self, inputs: &[(&str, &Tensor)]) -> Result<HashMap<String, Tensor>, TchError> {
+        let mut values: HashMap<&str, Tensor> = HashMap::new();
+        for (name, tensor) in &self.constants {
+            values.insert(name, tensor.shallow_clone());
+        }
+        for (name, tensor) in inputs {
+            values.insert(name, tensor.shallow_clone());
+        }
+        for node in &self.nodes {
+            let value = run_node(node, &values).map_err(|e| {
+                TchError::Torch(format!("node {} of \"{}\": {e}", node.op, node.output))
+            })?;
+            values.insert(&node.output, value);
+        }
+        let mut given = HashMap::new();
+        for name in &self.outputs {
+            let value = values.get(name.as_str());
+            let value =
+                value.ok_or_else(|| TchError::Torch(format!("nothing makes the output {name}")))?;
+            given.insert(name.clone(), value.shallow_clone());
+        }
+        Ok(given)
+    }
+}
+
+/// A constant.
+fn numbers(t: &TensorMessage) -> Result<Tensor, String> {
+    if t.data_location != 0 || !t.external_data.is_empty() {
+        return Err("its numbers are in another file: export it with its numbers inside".into());
+    }
+    let wrong = |e: TchError| format!("its constant \"{}\" cannot be read: {e}", t.name);
+    let tensor = match t.data_type {
+        1 if t.raw_data.is_empty() => Tensor::f_from_slice(&t.float_data),
+        1 => Tensor::f_from_slice(&raw(&t.raw_data, f32::from_le_bytes)),
+        6 if t.raw_data.is_empty() => Tensor::f_from_slice(&t.int32_data),
+        6 => Tensor::f_from_slice(&raw(&t.raw_data, i32::from_le_bytes)),
+        7 if t.raw_data.is_empty() => Tensor::f_from_slice(&t.int64_data),
+        7 => Tensor::f_from_slice(&raw(&t.raw_data, i64::from_le_bytes)),
+        11 if t.raw_data.is_empty() => Tensor::f_from_slice(&t.double_data),
+        11 => Tensor::f_from_slice(&raw(&t.raw_data, f64::from_le_bytes)),
+        other => {
+            return Err(format!(
+                "its constant \"{}\" has numbers of type {other}; float, double, int32 and int64 are supported",
+                t.name
+            ));
+        }
+    };
+    tensor.map_err(wrong)?.f_view(&t.dims[..]).map_err(wrong)
+}
+
+fn raw<const N: usize, T>(bytes: &[u8], read: impl Fn([u8; N]) -> T) -> Vec<T> {
+    let (chunks, _) = bytes.as_chunks::<N>();
+    chunks.iter().map(|c| read(*c)).collect()
+}
+
+fn run_node(node: &Node, values: &HashMap<&str, Tensor>) -> Result<Tensor, TchError> {
+    let maybe = |k: usize| -> Option<&Tensor> {
+        let name = node.inputs.get(k).filter(|n| !n.is_empty())?;
+        values.get(name.as_str())
+    };
+    let x = |k: usize| -> Result<&Tensor, TchError> {
+        maybe(k).ok_or_else(|| TchError::Torch(format!("its input {k} is missing")))
+    };
+    // Whole numbers of an attribute, or of an input in newer operator sets.
+    let whole = |name: &str, k: usize| -> Result<Vec<i64>, TchError> {
+        match (node.attribute(name), maybe(k)) {
+            (Some(a), _) => Ok(a.ints.clone()),
+            (None, Some(t)) => ostler_collector::transfer::host_integers(t),
+            (None, None) => Ok(Vec::new()),
+        }
+    };
+    let kept = node.int("keepdims", 1) != 0;
+    match node.op.as_str() {
+        "Identity" => Ok(x(0)?.shallow_clone()),
+        "Constant" => match node.attribute("value").and_then(|a| a.t.as_ref()) {
+            Some(t) => numbers(t).map_err(TchError::Torch),
+            None => Err(TchError::Torch("its value is missing".into())),
+        },
+        "Abs" => x(0)?.f_abs(),
+        "Neg" => x(0)?.f_neg(),
+        "Exp" => x(0)?.f_exp(),
+        "Sqrt" => x(0)?.f_sqrt(),
+        "Add" => x(0)?.f_add(x(1)?),
+        "Sub" => x(0)?.f_sub(x(1)?),
+        "Mul" => x(0)?.f_mul(x(1)?),
+        "Div" => x(0)?.f_div(x(1)?),
+        "Pow" => x(0)?.f_pow(x(1)?),
+        "Max" => x(0)?.f_maximum(x(1)?),
+        "Min" => x(0)?.f_minimum(x(1)?),
+        "MatMul" => x(0)?.f_matmul(x(1)?),
+        "Equal" => x(0)?.f_eq_tensor(x(1)?),
+        "Less" => x(0)?.f_lt_tensor(x(1)?),
+        "Greater" => x(0)?.f_gt_tensor(x(1)?),
+        "Not" => x(0)?.f_logical_not(),
+        "Where" => x(1)?.f_where_self(x(0)?, x(2)?),
+        "Relu" => x(0)?.f_relu(),
+        "Tanh" => x(0)?.f_tanh(),
+        "Sigmoid" => x(0)?.f_sigmoid(),
+        "Softplus" => x(0)?.f_softplus(),
+        "LeakyRelu" => {
+            let (x, slope) = (x(0)?, node.float("alpha", 0.01));
+            x.f_clamp_min(0.0)?
+                .f_add(&x.f_clamp_max(0.0)?.f_mul_scalar(slope)?)
+        }
+        "Elu" => {
+            // alpha (e^x - 1) below 0.
+            let (x, alpha) = (x(0)?, node.float("alpha", 1.0));
+            let below = x.f_clamp_max(0.0)?.f_expm1()?.f_mul_scalar(alpha)?;
+            x.f_clamp_min(0.0)?.f_add(&below)
+        }
+        "Clip" => {
+            let mut y = x(0)?.shallow_clone();
+            if let Some(low) = maybe(1) {
+                y = y.f_maximum(low)?;
+            }
+            match maybe(2) {
+                Some(high) => y.f_minimum(high),
+                None => Ok(y),
+            }
+        }
+        "Gemm" => {
+            let turned = |t: &Tensor, name: &str| match node.int(name, 0) {
+                0 => Ok(t.shallow_clone()),
+                _ => t.f_transpose(0, 1),
+            };
+            let y = turned(x(0)?, "transA")?.f_mm(&turned(x(1)?, "transB")?)?;
+            let y = y.f_mul_scalar(node.float("alpha", 1.0))?;
+            match maybe(2) {
+                Some(c) => y.f_add(&c.f_mul_scalar(node.float("beta", 1.0))?),
+                None => Ok(y),
+            }
+        }
+        "Gather" => {
+            let (x, at, axis) = (x(0)?, x(1)?, node.int("axis", 0));
+            let flat = at.f_reshape([-1])?;
+            let y = x.f_index_select(axis, &flat)?;
+            let size = x.size();
+            let axis = if axis < 0 {
+                axis + size.len() as i64
+            } else {
+                axis
+            } as usize;
+            let mut shape = size.get(..axis).unwrap_or_default().to_vec();
+            shape.extend(at.size());
+            shape.extend(size.get(axis + 1..).unwrap_or_default());
+            y.f_reshape(&shape[..])
+        }
+        "Concat" => {
+            let all = (0..node.inputs.len()).map(&x);
+            let all = all.collect::<Result<Vec<_>, _>>()?;
+            Tensor::f_cat(&all, node.int("axis", 0))
+        }
+        "ArgMax" => x(0)?.f_argmax(node.int("axis", 0), kept),
+        "ReduceMean" => x(0)?.f_mean_dim(&whole("axes", 1)?[..], kept, Kind::Float),
+        "LayerNormalization" => {
+            let (x, gain) = (x(0)?, x(1)?);
+            let eps = node.float("epsilon", 1e-5);
+            x.f_layer_norm(&gain.size()[..], Some(gain), maybe(2), eps, false)
+        }
+        "Cast" => match node.int("to", 1) {
+            1 => x(0)?.f_to_kind(Kind::Float),
+            6 => x(0)?.f_to_kind(Kind::Int),
+            7 => x(0)?.f_to_kind(Kind::Int64),
+            9 => x(0)?.f_to_kind(Kind::Bool),
+            11 => x(0)?.f_to_kind(Kind::Double),
+            other => Err(TchError::Torch(format!("type {other} is not supported"))),
+        },
+        "Reshape" => {
+            let (x, mut shape) = (x(0)?, whole("shape", 1)?);
+            for (k, n) in shape.iter_mut().enumerate() {
+                if *n == 0 {
+                    *n = x.size().get(k).copied().unwrap_or(1);
+                }
+            }
+            x.f_reshape(&shape[..])
+        }
+        "Flatten" => {
+            let (x, axis) = (x(0)?, node.int("axis", 1).max(0) as usize);
+            let rows: i64 = x.size().iter().take(axis).product();
+            x.f_reshape([rows, -1])
+        }
+        "Squeeze" => {
+            let mut y = x(0)?.shallow_clone();
+            let mut axes = whole("axes", 1)?;
+            axes.sort_unstable_by(|a, b| b.cmp(a));
+            for axis in axes {
+                y = y.f_squeeze_dim(axis)?;
+            }
+            Ok(y)
+        }
+        "Unsqueeze" => {
+            let mut y = x(0)?.shallow_clone();
+            for axis in whole("axes", 1)? {
+                y = y.f_unsqueeze(axis)?;
+            }
+            Ok(y)
+        }
+        other => Err(TchError::Torch(format!("{other} is not supported"))),
+    }
+}
