@@ -32,10 +32,11 @@ pub enum Need {
     Disk,
     Gpu,
     Valgrind,
+    Browser,
 }
 
 impl Need {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Referee,
         Self::Peers,
         Self::Nvrtc,
@@ -46,6 +47,7 @@ impl Need {
         Self::Disk,
         Self::Gpu,
         Self::Valgrind,
+        Self::Browser,
     ];
 
     /// As `OSTLER_REQUIRE` spells it.
@@ -61,6 +63,7 @@ impl Need {
             Self::Disk => "disk",
             Self::Gpu => "gpu",
             Self::Valgrind => "valgrind",
+            Self::Browser => "browser",
         }
     }
 
@@ -79,6 +82,7 @@ impl Need {
             }
             Self::Gpu => "run on a machine with an NVIDIA GPU (docs/gpu.md)",
             Self::Valgrind => "install valgrind",
+            Self::Browser => "install chromium, or name it in OSTLER_BROWSER",
         }
     }
 
