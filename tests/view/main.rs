@@ -7,6 +7,7 @@ mod support;
 
 mod browser;
 mod pages;
+mod reports;
 mod served;
 mod shown;
 

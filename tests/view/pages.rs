@@ -84,7 +84,7 @@ fn a_page_has_the_episodes_that_were_printed_and_the_same_bytes_again() {
     // the next episode's already.
     let rows = page.rows();
     for episode in episodes {
-        assert_eq!(episode["cause"], "fallen", "{episode}");
+        assert_eq!(episode["cause"], "fell", "{episode}");
         let last = episode["first"].as_u64().unwrap() + episode["rows"].as_u64().unwrap() - 1;
         let before = rows[last as usize][1];
         let end = episode["end"][0].as_f64().unwrap() as f32;

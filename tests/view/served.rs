@@ -267,7 +267,7 @@ fn a_run_that_is_trained_is_watched_with_its_newest_weights() {
     let dir = odd();
     let train = |more: &[&str]| {
         let out = ostler()
-            .args(["train", "odd.toml", "--quiet"])
+            .args(["train", "--quiet"])
             .args(more)
             .current_dir(dir.path())
             .output()
@@ -278,7 +278,7 @@ fn a_run_that_is_trained_is_watched_with_its_newest_weights() {
             String::from_utf8_lossy(&out.stderr)
         );
     };
-    train(&["--out", "run"]);
+    train(&["odd.toml", "--out", "run"]);
     let served = Served::start(dir.path(), &["run"], "0");
     let mut looker = served.look();
     let before = looker.heard(|s| s["shown"].is_string());

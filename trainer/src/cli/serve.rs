@@ -81,7 +81,7 @@ pub fn run(
         agents.insert(0, "policy".into());
     }
     // A file that was named is the one that is meant.
-    let checkpoint = match named.is_file().then(|| name(named)) {
+    let checkpoint = match (folder.is_some() && named.is_file()).then(|| name(named)) {
         Some(name) => name,
         None => NEWEST.into(),
     };

@@ -69,7 +69,7 @@ async function begin() {
   shown.source = data.live ? new Live(data, view, panel) : new Player(data, rowsOf(blob, data), view, panel);
   $('play').textContent = 'Pause';
   globalThis.ostler = { data, view, panel, source: shown.source, frames: 0 };
-  let last = performance.now(), counted = last, frames = 0;
+  let last = performance.now(), counted = last, frames = 0, slow = 0;
   const frame = (now) => {
     shown.source.tick(Math.min((now - last) / 1000, 0.2));
     last = now;
@@ -77,8 +77,14 @@ async function begin() {
     globalThis.ostler.frames += 1;
     frames += 1;
     if (now - counted > 1000) {
-      $('rate').textContent = `${(1000 * frames / (now - counted)).toFixed(0)} fps`;
+      const rate = 1000 * frames / (now - counted);
+      $('rate').textContent = `${rate.toFixed(0)} fps`;
       [frames, counted] = [0, now];
+      slow = rate < 20 && !document.hidden ? slow + 1 : 0;
+      if (slow === 2) {
+        view.lessen();
+        slow = 0;
+      }
     }
     document.body.dataset.state = 'ready';
     requestAnimationFrame(frame);

@@ -5,7 +5,7 @@ const V = Vendor;
 class View {
   constructor(canvas, scene, blob, layout) {
     Object.assign(this, { canvas, data: scene, layout, size: scene.size });
-    this.renderer = new V.WebGLRenderer({ canvas, antialias: true, preserveDrawingBuffer: true });
+    this.renderer = new V.WebGLRenderer({ canvas, antialias: true });
     this.renderer.setPixelRatio(Math.min(devicePixelRatio, 2));
     this.renderer.shadowMap.enabled = true;
     this.scene = new V.Scene();
@@ -97,6 +97,19 @@ class View {
     this.ambient.intensity = dark ? 1.2 : 1.6;
   }
 
+  // Less work for a machine that draws too few pictures a second; false: there is nothing more
+  // to leave out.
+  lessen() {
+    this.level = (this.level ?? 0) + 1;
+    if (this.level === 1) this.sun.shadow.mapSize.set(512, 512);
+    else if (this.level <= 3) this.renderer.setPixelRatio(this.renderer.getPixelRatio() * 0.75);
+    else return false;
+    this.sun.shadow.map?.dispose();
+    this.sun.shadow.map = null;
+    this.resize();
+    return true;
+  }
+
   home() {
     const moved = this.follow ? this.root.clone().sub(this.first ?? this.root) : new V.Vector3();
     this.camera.position.set(...this.data.eye).add(moved);
@@ -152,13 +165,13 @@ class View {
   }
 
   touch(row) {
-    const unit = this.forceScale * 0.6 * this.size / Math.max(this.data.weight, 1e-6);
+    const unit = this.forceScale * 0.5 * this.size / Math.max(this.data.weight, 1e-6);
     const from = new V.Vector3(), to = new V.Vector3();
     this.layout.contact_bodies.forEach((_, i) => {
       const at = this.layout.contacts + 6 * i;
       from.set(row[at], row[at + 1], row[at + 2]);
       to.set(row[at + 3], row[at + 4], row[at + 5]).multiplyScalar(unit);
-      this.contacts.set(i, from, to.clampLength(0, 4 * this.size), 0.012 * this.size);
+      this.contacts.set(i, from, to.clampLength(0, 2 * this.size), 0.009 * this.size);
     });
     this.contacts.done();
   }
