@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A robot whose names are unkind, without floor; a mesh, a height field, a welded camera body.
-pub const ODD: &str = r#"
+const ODD: &str = r#"
 <mujoco model="&lt;/script&gt;&lt;script&gt;document.title='broken'&lt;/script&gt;">
   <option timestep="0.005"/>
   <asset>
@@ -40,7 +40,7 @@ pub const ODD: &str = r#"
 </mujoco>"#;
 
 /// Its task, with a command.
-pub const TASK: &str = r#"
+const TASK: &str = r#"
 description = "an odd robot"
 [sim]
 threads = 1
@@ -83,31 +83,31 @@ threads = 1
 "#;
 
 /// A folder with the odd robot and its task.
-pub fn odd() -> tempfile::TempDir {
+fn odd() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("odd.xml"), ODD).unwrap();
     std::fs::write(dir.path().join("odd.toml"), TASK).unwrap();
     dir
 }
 
-pub fn ostler() -> Command {
+fn ostler() -> Command {
     Command::new(env!("CARGO_BIN_EXE_ostler"))
 }
 
-pub fn configs() -> PathBuf {
+fn configs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs")
 }
 
 /// A page, taken apart.
-pub struct Page {
-    pub text: String,
-    pub data: Value,
-    pub blob: Vec<u8>,
+struct Page {
+    text: String,
+    data: Value,
+    blob: Vec<u8>,
 }
 
 impl Page {
     /// `ostler play ARGS --html`, which succeeds; with what it printed.
-    pub fn play(args: &[&str]) -> (Self, String) {
+    fn play(args: &[&str]) -> (Self, String) {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("page.html");
         let out = ostler()
@@ -123,7 +123,7 @@ impl Page {
         (Self::read(&std::fs::read_to_string(file).unwrap()), printed)
     }
 
-    pub fn read(text: &str) -> Self {
+    fn read(text: &str) -> Self {
         let part = |id: &str| {
             let (_, rest) = text.split_once(&format!("id=\"{id}\">")).unwrap();
             rest.split_once("</script>").unwrap().0
@@ -140,13 +140,13 @@ impl Page {
         }
     }
 
-    pub fn number(&self, path: &str) -> usize {
+    fn number(&self, path: &str) -> usize {
         let number = self.data.pointer(path).and_then(Value::as_u64);
         number.unwrap_or_else(|| panic!("{path}: {}", self.data)) as usize
     }
 
     /// All rows.
-    pub fn rows(&self) -> Vec<Vec<f32>> {
+    fn rows(&self) -> Vec<Vec<f32>> {
         let (at, count, width) = (
             self.number("/rows_at"),
             self.number("/row_count"),
@@ -160,7 +160,7 @@ impl Page {
     }
 
     /// Place and names of a group of numbers.
-    pub fn group(&self, name: &str) -> (usize, Vec<String>) {
+    fn group(&self, name: &str) -> (usize, Vec<String>) {
         let groups = self.data["layout"]["groups"].as_array().unwrap();
         let group = groups.iter().find(|g| g["name"] == name).unwrap();
         let names = group["names"].as_array().unwrap();
